@@ -1,0 +1,49 @@
+#include <gtest/gtest.h>
+
+#include "suf/base/digest.hpp"
+
+namespace suf {
+namespace {
+
+TEST(Digest, KnownAnswers) {
+  // FIPS 180-4 example, RFC 4231 case 2, RFC 5869 A.1 (first 32 bytes)
+  EXPECT_EQ(Hex(HashOf({AsView("abc")})), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(Hex(Hmac(AsView("Jefe"), {AsView("what do ya want "), AsView("for nothing?")})),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  Bytes ikm(22, 0x0b);
+  EXPECT_EQ(Hex(Hkdf(FromHex("000102030405060708090a0b0c", 13, "salt"), ikm, FromHex("f0f1f2f3f4f5f6f7f8f9", 10, "info"))),
+            "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf");
+}
+
+TEST(Digest, PeekLeavesTheStreamOpen) {
+  Sha256 s;
+  s.Add("ab");
+  (void)s.Peek();
+  EXPECT_EQ(s.Add("c").Done(), HashOf({AsView("abc")}));
+}
+
+TEST(Bytes, ReaderRefusesShortLongAndLeftOver) {
+  Writer w;
+  w.Put(uint32_t{7}), w.Sized(std::string_view("four"));
+  Reader r(w.bytes(), "a frame");
+  EXPECT_EQ(r.Get<uint32_t>(), 7u);
+  EXPECT_THROW((void)r.Done(), Error);
+  EXPECT_EQ(r.Text(4), "four");
+  r.Done();
+  EXPECT_THROW((void)r.Get<uint8_t>(), Error);
+  Reader q(w.bytes(), "a frame");
+  q.Get<uint32_t>();
+  EXPECT_THROW((void)q.Sized(3), Error);
+}
+
+TEST(Bytes, HexIsExact) {
+  EXPECT_EQ(Hex(FromHex("00ff1a", 3, "x")), "00ff1a");
+  for (const char* bad : {"00ff1", "00ff1g", "00FF1A", ""}) EXPECT_THROW((void)FromHex(bad, 3, "x"), Error) << bad;
+}
+
+TEST(Random, TwoDrawsDiffer) { EXPECT_NE(RandomHash(), RandomHash()); }
+
+TEST(Check, ABrokenPromiseThrowsBug) { EXPECT_THROW(SUF_CHECK(1 == 2), Bug); }
+
+}  // namespace
+}  // namespace suf

@@ -1,0 +1,75 @@
+// Byte buffers: a little-endian writer and a reader that never reads past the end; wiping; hex.
+#pragma once
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "suf/base/error.hpp"
+
+namespace suf {
+
+static_assert(std::endian::native == std::endian::little, "frames and files are little-endian");
+
+using Bytes = std::vector<uint8_t>;
+using View = std::span<const uint8_t>;
+using Hash = std::array<uint8_t, 32>;
+
+// Wipe: overwrites memory in a way that no optimiser removes.
+void Wipe(void* p, size_t bytes);
+
+std::string Hex(View bytes);
+// FromHex: throws Exit::kInput with `what` in the sentence when text is not hex of that many bytes.
+Bytes FromHex(std::string_view text, size_t bytes, const char* what);
+
+// Writer: appends numbers and byte strings.
+class Writer {
+ public:
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  void Put(T v) {
+    Raw({reinterpret_cast<const uint8_t*>(&v), sizeof v});
+  }
+  void Raw(View v) { out_.insert(out_.end(), v.begin(), v.end()); }
+  void Sized(View v) { Put(uint64_t(v.size())), Raw(v); }
+  void Sized(std::string_view v) { Sized(View(reinterpret_cast<const uint8_t*>(v.data()), v.size())); }
+  const Bytes& bytes() const { return out_; }
+  Bytes Take() { return std::move(out_); }
+
+ private:
+  Bytes out_;
+};
+
+// Reader: the inverse; a short buffer throws Exit::kRefused: "<what> is cut short ..".
+class Reader {
+ public:
+  Reader(View in, std::string what) : in_(in), what_(std::move(what)) {}
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  T Get() {
+    T v;
+    View r = Raw(sizeof v);
+    std::memcpy(&v, r.data(), sizeof v);
+    return v;
+  }
+  View Raw(size_t n);
+  Hash GetHash();
+  // Sized: a length of at most `limit`, then that many bytes.
+  View Sized(size_t limit);
+  std::string Text(size_t limit);
+  size_t left() const { return in_.size() - at_; }
+  // Done: throws when bytes are left over.
+  void Done() const;
+
+ private:
+  View in_;
+  size_t at_ = 0;
+  std::string what_;
+};
+
+}  // namespace suf

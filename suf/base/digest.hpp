@@ -1,0 +1,44 @@
+// SHA-256, HMAC, HKDF and the system's random bytes: the door to OpenSSL's primitives and getrandom.
+#pragma once
+#include <initializer_list>
+#include <string_view>
+
+#include "suf/base/bytes.hpp"
+
+namespace suf {
+
+// Sha256: streaming digest.
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(const Sha256&) = delete;
+  Sha256& operator=(const Sha256&) = delete;
+  Sha256& Add(View v);
+  Sha256& Add(std::string_view v) { return Add(View(reinterpret_cast<const uint8_t*>(v.data()), v.size())); }
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Sha256& Number(T v) {
+    return Add(View(reinterpret_cast<const uint8_t*>(&v), sizeof v));
+  }
+  Hash Done();
+  // Peek: the digest so far; the stream goes on.
+  Hash Peek() const;
+
+ private:
+  void* ctx_;
+};
+
+Hash HashOf(std::initializer_list<View> parts);
+Hash Hmac(View key, std::initializer_list<View> parts);
+// Hkdf: HKDF-SHA256 (RFC 5869), 32 bytes.
+Hash Hkdf(View salt, View ikm, View info);
+// Equal: constant time.
+bool Equal(View a, View b);
+// RandomBytes: from the operating system; throws Exit::kResource when it has none.
+void RandomBytes(std::span<uint8_t> out);
+Hash RandomHash();
+
+inline View AsView(std::string_view v) { return View(reinterpret_cast<const uint8_t*>(v.data()), v.size()); }
+
+}  // namespace suf

@@ -1,0 +1,30 @@
+// Where work runs: a pool of threads that splits an index range. The caller works too; nesting runs inline.
+#pragma once
+#include <cstddef>
+#include <functional>
+
+namespace suf::exec {
+
+// Pool: `threads` workers including the caller.
+class Pool {
+ public:
+  explicit Pool(int threads);
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  int threads() const;
+  // For: calls f(begin, end) over disjoint ranges that cover [0, n), each a multiple of `grain` long but the last.
+  // The first exception is rethrown to the caller.
+  void For(size_t n, size_t grain, const std::function<void(size_t, size_t)>& f);
+
+ private:
+  struct State;
+  State* s_;
+};
+
+// Cores: processors this process may use.
+int Cores();
+// Default: one pool for the process, of Cores() threads.
+Pool& Default();
+
+}  // namespace suf::exec
