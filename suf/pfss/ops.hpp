@@ -1,0 +1,266 @@
+// Typed emission of pure functions: Val<A> op Val<B> is Val<A & B>, and an empty intersection does not compile. Integers stand for
+// constants. Linear functions also apply to shares, halves of dealt values and wires. One emitting call per statement where the
+// order of emission matters: C++ leaves the order of arguments open, and node numbers enter the digest.
+#pragma once
+#include <span>
+
+#include "suf/pfss/trace.hpp"
+
+namespace suf::pfss {
+
+namespace internal {
+template <unsigned K>
+Val<K> Emit(Trace& t, Op op, std::vector<int> args, std::vector<int64_t> attrs = {}) {
+  return {&t, t.fn(op, std::move(args), std::move(attrs))};
+}
+}  // namespace internal
+
+// ---- arithmetic on values
+#define SUF_PFSS_BINARY(sym, op)                                                                      \
+  template <unsigned A, unsigned B>                                                                   \
+    requires((A & B) != 0)                                                                            \
+  Val<A & B> operator sym(Val<A> a, Val<B> b) {                                                       \
+    return internal::Emit<A & B>(a.trace(), op, {a.id(), b.id()});                                    \
+  }                                                                                                   \
+  template <unsigned A>                                                                               \
+  Val<A> operator sym(Val<A> a, int64_t b) {                                                          \
+    return internal::Emit<A>(a.trace(), op, {a.id(), a.trace().constant(b).id()});                    \
+  }                                                                                                   \
+  template <unsigned A>                                                                               \
+  Val<A> operator sym(int64_t a, Val<A> b) {                                                          \
+    return internal::Emit<A>(b.trace(), op, {b.trace().constant(a).id(), b.id()});                    \
+  }
+SUF_PFSS_BINARY(+, Op::kAdd)
+SUF_PFSS_BINARY(-, Op::kSub)
+SUF_PFSS_BINARY(*, Op::kMul)
+#undef SUF_PFSS_BINARY
+
+template <unsigned A>
+Val<A> operator-(Val<A> a) {
+  return 0 - a;
+}
+// a << s: times 2^s; the ring grows. a >> s: the representative in [0, 2^k) shifted down.
+template <unsigned A>
+Val<A> operator<<(Val<A> a, int s) {
+  return internal::Emit<A>(a.trace(), Op::kShl, {a.id()}, {s});
+}
+template <unsigned A>
+Val<A> operator>>(Val<A> a, int s) {
+  return internal::Emit<A>(a.trace(), Op::kShr, {a.id()}, {s});
+}
+// Low: the same value modulo 2^k; no change when its ring is that small already.
+template <unsigned A>
+Val<A> Low(Val<A> a, int k) {
+  return internal::Emit<A>(a.trace(), Op::kLow, {a.id()}, {k});
+}
+// Lift: the representative in [0, 2^k), or a bit string, as an int.
+template <unsigned A>
+Val<A> Lift(Val<A> a) {
+  return internal::Emit<A>(a.trace(), Op::kLift, {a.id()});
+}
+template <unsigned A>
+Val<A> Bits(Val<A> a, int k) {
+  return internal::Emit<A>(a.trace(), Op::kBits, {a.id()}, {k});
+}
+template <unsigned A, unsigned B>
+  requires((A & B) != 0)
+Val<A & B> Matmul(Val<A> a, Val<B> b, bool transpose_b = false) {
+  return internal::Emit<A & B>(a.trace(), Op::kMatmul, {a.id(), b.id()}, {transpose_b});
+}
+
+// ---- linear functions of one value; on shares and wires by Map
+template <unsigned A>
+Val<A> Sum(Val<A> a, int axis = -1) {
+  return internal::Emit<A>(a.trace(), Op::kSum, {a.id()}, {axis});
+}
+template <unsigned A>
+Val<A> Suffix(Val<A> a) {
+  return internal::Emit<A>(a.trace(), Op::kSuffix, {a.id()});
+}
+template <unsigned A>
+Val<A> Reshape(Val<A> a, Shape s) {
+  return internal::Emit<A>(a.trace(), Op::kReshape, {a.id()}, std::move(s));
+}
+template <unsigned A>
+Val<A> Permute(Val<A> a, Shape axes) {
+  return internal::Emit<A>(a.trace(), Op::kPermute, {a.id()}, std::move(axes));
+}
+// Slice: indices begin .. end-1 of one axis (negative axes count from the end).
+template <unsigned A>
+Val<A> Slice(Val<A> a, int axis, int64_t begin, int64_t end) {
+  return internal::Emit<A>(a.trace(), Op::kSlice, {a.id()}, {axis, begin, end});
+}
+template <unsigned A>
+Val<A> Broadcast(Val<A> a, Shape s) {
+  return internal::Emit<A>(a.trace(), Op::kBroadcast, {a.id()}, std::move(s));
+}
+// At: index i of the first axis, which goes away.
+template <unsigned A>
+Val<A> At(Val<A> a, int64_t i) {
+  Shape s(a.shape().begin() + 1, a.shape().end());
+  return Reshape(Slice(a, 0, i, i + 1), s);
+}
+// Column: a last axis of length one is added.
+template <unsigned A>
+Val<A> Column(Val<A> a) {
+  Shape s = a.shape();
+  s.push_back(1);
+  return Reshape(a, s);
+}
+template <unsigned A>
+Val<A> Stack(const std::vector<Val<A>>& v) {
+  std::vector<int> ids;
+  for (auto& x : v) ids.push_back(x.id());
+  return internal::Emit<A>(v[0].trace(), Op::kStack, ids);
+}
+
+// ---- tables (see Op for the exact meaning); A is the table's knowers
+template <unsigned A>
+Val<A> Unit(Val<A> a, int64_t m) {
+  return internal::Emit<A>(a.trace(), Op::kUnit, {a.id()}, {m});
+}
+template <unsigned A>
+Val<A> Hot(Val<A> a) {
+  return internal::Emit<A>(a.trace(), Op::kHot, {a.id()});
+}
+template <unsigned A, unsigned B>
+  requires((A & B) != 0)
+Val<A & B> Take(Val<A> a, Val<B> i) {
+  return internal::Emit<A & B>(a.trace(), Op::kTake, {a.id(), i.id()});
+}
+template <unsigned A, unsigned B>
+  requires((A & B) != 0)
+Val<A & B> RotSum(Val<A> a, Val<B> i) {
+  return internal::Emit<A & B>(a.trace(), Op::kRotSum, {a.id(), i.id()});
+}
+template <unsigned A, unsigned B>
+  requires((A & B) != 0)
+Val<A & B> Point(Val<A> table, Val<B> i) {
+  return internal::Emit<A & B>(table.trace(), Op::kPoint, {table.id(), i.id()});
+}
+template <unsigned A, unsigned B>
+  requires((A & B) != 0)
+Val<A & B> Rotate(Val<A> table, Val<B> lo, int m) {
+  return internal::Emit<A & B>(table.trace(), Op::kRotate, {table.id(), lo.id()}, {m});
+}
+template <unsigned A, unsigned B>
+  requires((A & B) != 0)
+Val<A & B> Select(Val<A> table, Val<B> i, Const tables) {
+  return internal::Emit<A & B>(table.trace(), Op::kSelect, {table.id(), i.id(), tables.id()});
+}
+template <unsigned A>
+Val<A> Dot(Val<A> bits, Const table, int first) {
+  return internal::Emit<A>(bits.trace(), Op::kDot, {bits.id(), table.id()}, {first});
+}
+
+// ---- the borrow polynomial: c = sum_j lt_j prod_{i>j} eq_i in bits t = h xor rho (see Op)
+template <unsigned A, unsigned B>
+  requires((A & B) != 0)
+Val<A & B> Digits(Val<A> z, const std::vector<Val<B>>& tables, const Shape& widths) {
+  std::vector<int> args{z.id()};
+  for (auto& t : tables) args.push_back(t.id());
+  return internal::Emit<A & B>(z.trace(), Op::kDigits, args, widths);
+}
+inline Sec Mono(Sec rho, int group) { return internal::Emit<kDealer>(rho.trace(), Op::kMono, {rho.id()}, {group}); }
+inline Sec MonoX(Sec rho, int group) { return internal::Emit<kDealer>(rho.trace(), Op::kMonoX, {rho.id()}, {group}); }
+// Borrow: words[j] is group j, shape (G_j, ..); the first D = words.size() digits.
+template <unsigned A>
+  requires((A & kPub) != 0)
+Val<A & kPub> Borrow(Pub h, const std::vector<Val<A>>& words) {
+  std::vector<int> args{h.id()};
+  for (auto& w : words) args.push_back(w.id());
+  return internal::Emit<A & kPub>(h.trace(), Op::kBorrow, args, {int64_t(words.size())});
+}
+inline Pub BorrowAt0(Pub h, int digits) { return internal::Emit<kPub>(h.trace(), Op::kBorrowAt0, {h.id()}, {digits}); }
+// BorrowX: groups[j - 1] is group j; digits = groups.size() + 1.
+template <unsigned A>
+  requires((A & kPub) != 0)
+Val<A & kPub> BorrowX(Pub h, Val<A> rho, const std::vector<Val<A>>& groups) {
+  std::vector<int> args{h.id(), rho.id()};
+  for (auto& g : groups) args.push_back(g.id());
+  return internal::Emit<A & kPub>(h.trace(), Op::kBorrowX, args, {int64_t(groups.size()) + 1});
+}
+
+// ---- shares
+// Map: f on both halves; f is linear (the caller's promise; Sh has no function that is not).
+template <class F>
+Sh Map(const Sh& x, F f) {
+  auto a = f(x.a);
+  auto b = f(x.b);
+  return {a, b};
+}
+// Low on shares: rings only narrow; a share cannot be lifted.
+inline Sh Low(const Sh& x, int k) {
+  SUF_CHECK(k <= x.bits());
+  return Map(x, [&](auto v) { return Low(v, k); });
+}
+inline Sh operator+(const Sh& x, const Sh& y) {
+  auto a = x.a + y.a;
+  auto b = x.b + y.b;
+  return {a, b};
+}
+inline Sh operator-(const Sh& x, const Sh& y) {
+  auto a = x.a - y.a;
+  auto b = x.b - y.b;
+  return {a, b};
+}
+inline Sh operator-(const Sh& x) {
+  return Map(x, [](auto v) { return -v; });
+}
+// A public value is added by P0. (Broadcasts to the shares' shape only.)
+inline Sh operator+(const Sh& x, Pub y) { return {x.a + y, x.b}; }
+inline Sh operator-(const Sh& x, Pub y) { return {x.a - y, x.b}; }
+inline Sh operator+(const Sh& x, int64_t y) { return {x.a + y, x.b}; }
+inline Sh operator-(const Sh& x, int64_t y) { return {x.a - y, x.b}; }
+inline Sh operator*(const Sh& x, Pub y) {
+  return Map(x, [&](auto v) { return v * y; });
+}
+inline Sh operator*(const Sh& x, int64_t y) {
+  return Map(x, [&](auto v) { return v * y; });
+}
+inline Sh operator<<(const Sh& x, int s) {
+  return Map(x, [&](auto v) { return v << s; });
+}
+inline Sh Sum(const Sh& x, int axis = -1) {
+  return Map(x, [&](auto v) { return Sum(v, axis); });
+}
+inline Sh Suffix(const Sh& x) {
+  return Map(x, [&](auto v) { return Suffix(v); });
+}
+inline Sh Reshape(const Sh& x, const Shape& s) {
+  return Map(x, [&](auto v) { return Reshape(v, s); });
+}
+inline Sh Slice(const Sh& x, int axis, int64_t b, int64_t e) {
+  return Map(x, [&](auto v) { return Slice(v, axis, b, e); });
+}
+inline Sh At(const Sh& x, int64_t i) {
+  return Map(x, [&](auto v) { return At(v, i); });
+}
+inline Sh Column(const Sh& x) {
+  return Map(x, [&](auto v) { return Column(v); });
+}
+// Apart: XOR-shared one-hot bits, read as ints, make the words +-1 one-hot: P0 adds, P1 subtracts. f turns bits into ints.
+template <class F>
+Sh Apart(const Sh& x, F f) {
+  auto a = f(x.a);
+  auto b = f(x.b);
+  return {a, -b};
+}
+
+// ---- wires: f linear, applied to hat, r and both halves
+template <unsigned H, class F>
+Wire<H> Map(const Wire<H>& w, F f) {
+  auto hat = f(w.hat);
+  auto r = f(w.r);
+  return {hat, r};
+}
+template <unsigned H, class F>
+SharedWire<H> Map(const SharedWire<H>& w, F f) {
+  auto hat = f(w.hat);
+  auto r = f(w.r);
+  auto a = f(w.s.a);
+  auto b = f(w.s.b);
+  return {{hat, r}, {a, b}};
+}
+
+}  // namespace suf::pfss

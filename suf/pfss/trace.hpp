@@ -1,0 +1,177 @@
+// The trace: a protocol emitted once as straight-line SSA over tensors (DESIGN 6). Gates emit pure functions (ops.hpp) and the four
+// compositions that communicate: Deal, Open, Give, Reveal. Dealer, parties, schedule, cost and audit are readings of this data.
+// Not here: any gate, any key, any byte on a wire.
+#pragma once
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "suf/base/bytes.hpp"
+#include "suf/pfss/values.hpp"
+
+namespace suf::pfss {
+
+// Op: what a node computes. attrs are listed as [..]; shapes are numpy's; "ints" are values of Add(64).
+enum class Op : uint8_t {
+  kConst,   // plan data
+  kInput,   // a role's own data [name, tick]: known as declared
+  kRand,    // PRG words of party p [p, section]
+  kTell,    // the dealer's words for p, a key section [to, pad or -1]
+  kSend,    // p's words for its peer, part of a frame [p]
+  kAdd,     // x + y, broadcasting; exclusive or for kXor
+  kSub,     // x - y
+  kMul,     // x y, elementwise, broadcasting
+  kMatmul,  // (.., M, K) (.., K, N) -> (.., M, N) [transpose b]
+  kShl,     // x 2^s [s]: the ring grows by s up to 64
+  kShr,     // floor of the representative in [0, 2^k) by 2^s [s] -> ring k - s
+  kLow,     // the same value in a smaller ring [k]
+  kLift,    // the representative in [0, 2^k) (or the bit string) as an int
+  kBits,    // the int's low bits as a bit string [k]
+  kSum,     // sum over one axis [axis]
+  kSuffix,  // suffix sums along the last axis
+  kUnit,    // representative i -> (.., m): ints 1[v = i] [m]
+  kTake,    // (.., m), index (..) -> (..): a[.., i]
+  kRotSum,  // u (.., J, m), i (.., J) -> (.., m): sum over j of u[j, (i_j - v) mod m]
+  kReshape, kPermute, kSlice, kStack, kBroadcast,  // [shape], [axes], [axis, begin, end], axis 0, [shape]
+  kHot,       // Add(w) -> Xor(2^w): bit x set
+  kDigits,    // z Add(k), one-hot tables T_0.. -> Xor(2D-1): bit 2j = lt_j, 2j-1 = eq_j of digit j [widths]
+  kMono,      // rho Xor(2D-1) -> (G_j, ..) ints: group j of the monomials of the borrow polynomial [j]
+  kBorrow,    // h Xor(2D-1) public, w_0 .. w_{D-1} -> sum of coefficient x word [D]
+  kBorrowAt0, // h -> int: the borrow polynomial's constant, the borrow that h itself shows [D]
+  kMonoX,     // rho -> Xor(G): nonlinear monomials of group j, j >= 1 [j]
+  kBorrowX,   // h, share of rho, share of groups 1 .. D-1 -> Xor(1): linear in the shares [D]
+  kPoint,     // T Xor(2^w), index -> Xor(1): bit at the index
+  kRotate,    // T Xor(2^w), lo -> Xor(m): bits lo .. lo+m-1, cyclic [m]
+  kSelect,    // T Xor(2^w), index, tables const (C, 2^w) -> (C, ..) ints: sum_j T_j table[(index - j) mod 2^w]
+  kDot,       // Xor(m), table const -> int: sum_j bit_{first+j} table_j [first]
+  kDpfGen,    // alpha Add(n), roots Xor(128) of P0, P1 -> Xor(DpfKeyBits(n)) [program]
+  kDpfWindow, // root, key, lo -> Xor(m): party p's bits at lo .. lo+m-1 mod 2^n [p, n, m, program]
+};
+const char* Name(Op op);
+
+struct Node {
+  Op op;
+  uint8_t know;     // Knower bits
+  uint16_t scope;   // index into Trace::names()
+  uint16_t label;   // of a message or input
+  Ring ring;
+  Shape shape;
+  std::vector<int> args;
+  std::vector<int64_t> attrs;
+  std::shared_ptr<const std::vector<uint64_t>> data;  // kConst: row-major values (one value: a splat)
+};
+
+// To: who learns an opening.
+enum class To { kP0, kP1, kBoth };
+
+class Trace {
+ public:
+  Trace() = default;
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  // ---- inputs
+  Const constant(std::vector<uint64_t> values, Shape shape);
+  Const constant(int64_t splat) { return constant({uint64_t(splat)}, {}); }
+  // input: a role's own data, present before the inference (tick -1) or, for the text, at tick 0. Ring Add(bits).
+  template <unsigned K>
+  Val<K> input(const std::string& name, Shape shape, int bits = 64, int tick = -1) {
+    return {this, Input(name, std::move(shape), bits, K, tick)};
+  }
+
+  // ---- the four compositions that communicate
+  // deal: shares of a dealer's value in Add(k) (or its own Xor ring). The same value is dealt once, at the widest ring that anybody
+  // asks for; shares of a fresh mask are free.
+  Dealt deal(Sec v, int k);
+  Dealt deal(Sec v);
+  // open: y + owed under fresh masks of both parties. Without `owed` the parties share the new mask. With `owed`, a dealer's word that
+  // is missing from the shares goes into the mask: no key, and nobody holds shares of it ("defined mask").
+  template <unsigned H = kPub>
+  SharedWire<H> open(const Sh& y, const char* label) {
+    auto o = Open(y, H, label, nullptr);
+    return {{{this, o.hat}, {this, o.r}}, {{this, o.s[0]}, {this, o.s[1]}}};
+  }
+  template <unsigned H = kPub>
+  Wire<H> open(const Sh& y, const char* label, Sec owed) {
+    auto o = Open(y, H, label, &owed);
+    return {{this, o.hat}, {this, o.r}};
+  }
+  // give: a party's own input as a wire in Add(k); its mask is one PRG word of that party.
+  template <int P>
+  SharedWire<kPub> give(Own<P> v, int k, const char* label) {
+    auto o = Give(v, P, k, label);
+    return {{{this, o.hat}, {this, o.r}}, {{this, o.s[0]}, {this, o.s[1]}}};
+  }
+  // reveal: the only unpadded message: party P learns y, the trace's result.
+  template <int P>
+  Own<P> reveal(const Sh& y) {
+    return {this, Reveal(y, P)};
+  }
+  // tree: keys of 1-bit DPFs at alpha (Add(n), n > 8): both parties' roots and the correction words that both receive.
+  struct Tree {
+    Rnd<0> root0;
+    Rnd<1> root1;
+    Const key;  // correction words: known to all
+    int n, program;
+  };
+  Tree tree(Sec alpha);
+  // window: both parties' XOR shares of 1[v = alpha] at lo .. lo+m-1 (mod 2^n); and the dealer's copy of P0's bit at alpha.
+  Sh window(const Tree& t, Pub lo, int m);
+  Sec point_of_p0(const Tree& t, Sec alpha);
+
+  // ---- naming: where the emission is, for costs and printing
+  void scope(const std::string& name) { scope_ = Intern(name); }
+  const std::string& name(uint16_t i) const { return names_[i]; }
+
+  // close: ends the emission. Fixes the rings of dealt words, checks every node and takes the digest.
+  void close();
+  bool closed() const { return closed_; }
+  const Hash& digest() const { return digest_; }
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const Node& node(int id) const { return nodes_[id]; }
+  // result: node of the value that `party` learns by reveal, or -1.
+  int result(int party) const { return result_[party]; }
+
+  // fn: emission of a pure function, folded and hash-consed; typed wrappers are in ops.hpp. Throws Bug when nobody may know the result.
+  int fn(Op op, std::vector<int> args, std::vector<int64_t> attrs = {});
+
+  // For tests of the readings only: a party's PRG words and a bare message, which gates cannot emit.
+  struct Raw;
+
+ private:
+  struct Opened {
+    int hat, r, s[2];
+  };
+  struct Paid {
+    int party, rand, diff, tell;  // party: who receives the correction
+  };
+  int AddNode(Node n);
+  int Input(const std::string& name, Shape shape, int bits, unsigned know, int tick);
+  int Rand(int party, Ring ring, const Shape& shape);
+  int Tell(int v, unsigned to, int pad);
+  int Send(int v, int party, const char* label);
+  Opened Open(const Sh& y, unsigned to, const char* label, const Sec* owed);
+  Opened Give(const Any& v, int party, int k, const char* label);
+  int Reveal(const Sh& y, int party);
+  uint16_t Intern(const std::string& s);
+  std::optional<int> Fold(Op op, const std::vector<int>& args, const std::vector<int64_t>& attrs);
+  void Infer(Node& n) const;  // ring and shape
+
+  std::vector<Node> nodes_;
+  std::unordered_multimap<size_t, int> seen_;
+  std::map<int, Paid> paid_;                   // dealt values
+  std::map<int, std::array<int, 2>> free_;     // fresh masks: their halves
+  std::vector<std::string> names_{""};
+  std::map<std::string, uint16_t> name_ids_{{"", 0}};
+  std::array<int, 2> result_{-1, -1}, sections_{0, 0};
+  std::array<int64_t, 2> load_{0, 0};
+  int programs_ = 0;
+  uint16_t scope_ = 0;
+  bool closed_ = false;
+  Hash digest_{};
+};
+
+}  // namespace suf::pfss
