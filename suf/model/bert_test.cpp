@@ -81,11 +81,11 @@ TEST(Bert, ATensorThatIsMissingMisshapenOrNotFiniteIsNamed) {
     const Folder folder;
     WriteRandomModel(folder.path(), Preset::kTiny, 1);
     Rewrite(folder.path() / "model.safetensors",
-            [&, what = what](std::string& name, Shape& shape, std::vector<float>& v) {
+            [&, how = what](std::string& name, Shape& shape, std::vector<float>& v) {
               if (name != target) return true;
-              if (what == 1) v.pop_back(), shape[0] = 63;
-              if (what == 2) v[5] = NAN;
-              return what != 0;
+              if (how == 1) v.pop_back(), shape[0] = 63;
+              if (how == 2) v[5] = NAN;
+              return how != 0;
             });
     ExpectSentence([&] { (void)LoadBert(folder.path()); }, sentence);
   }
