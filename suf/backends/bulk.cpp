@@ -74,7 +74,7 @@ void PackedExecutor::Bulk(int i, Host& host) {
     case Op::kReshape: return Alias(i, n.args[0]);
     case Op::kPermute:
     case Op::kSlice:
-    case Op::kStack: return View(i);
+    case Op::kStack: return Reorder(i);
     case Op::kHot: return Hot(i);
     case Op::kDigits: return Digits(i);
     case Op::kMono: return Mono(i);
@@ -364,7 +364,7 @@ void PackedExecutor::RotSum(int i) {
   });
 }
 
-void PackedExecutor::View(int i) {
+void PackedExecutor::Reorder(int i) {
   const Node& n = node(i);
   auto p = Make(i);
   size_t e = size_t(element(i));

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "suf/fss/dpf.hpp"
+#include "suf/fss/prg.hpp"
 #include "suf/fss/sizes.hpp"
 #include "suf/pfss/poly.hpp"
 #include "suf/ring/words.hpp"

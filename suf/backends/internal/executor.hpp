@@ -68,7 +68,7 @@ class PackedExecutor : public pfss::Executor {
   void Unit(int i);
   void Take(int i);
   void RotSum(int i);
-  void View(int i);
+  void Reorder(int i);
   void Hot(int i);
   void Digits(int i);
   void Mono(int i);
