@@ -1,12 +1,11 @@
 // gemm_bench [variant] [threads]: GMAC/s of every kernel beside an own float32 FMA kernel of the same blocking, measured in the
 // same run, interleaved. One JSON line a figure.
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <iostream>
 #include <random>
 #include <vector>
 
+#include "suf/base/bench.hpp"
 #include "suf/ring/gemm.hpp"
 #include "suf/ring/words.hpp"
 
@@ -15,7 +14,7 @@ namespace {
 using namespace suf;
 using namespace suf::ring;
 
-double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+using bench::Now;
 
 template <class T>
 struct Case {
@@ -35,7 +34,7 @@ struct Case {
         const size_t r = rng() % M, q = rng() % N;
         uint64_t s = 0;
         for (size_t j = 0; j < K; ++j) s += uint64_t{a[r * K + j]} * w[j * N + q];
-        if (c[r * N + q] != T(s & Mask(bits))) std::cerr << "wrong product\n", std::exit(1);
+        bench::Verify(c[r * N + q] == T(s & Mask(bits)), "a product");
       }
     }
   }
@@ -69,16 +68,12 @@ void ReportSmall(size_t n, size_t d, bool scores, int bits, Variant v, exec::Poo
   const size_t K = scores ? d : n, N = scores ? n : d;
   std::vector<T> a(n * K, 3), b(n * d, 5), c(n * N);
   const double macs = double(n) * double(K) * double(N);
-  double best = 0;
-  for (int i = 0; i < 9; ++i) {
-    const int reps = int(1e8 / macs) + 1;
-    const double t = Now();
-    for (int r = 0; r < reps; ++r) {
-      Gemm(n, N, K, a.data(), K, b.data(), d, scores ? Layout::kTransposed : Layout::kPlain, c.data(), N, false, pool, bits, v);
-    }
-    best = std::max(best, macs * reps / (Now() - t) / 1e9);
-  }
-  if (c[n] != T((15 * K) & Mask(bits))) std::cerr << "wrong product\n", std::exit(1);
+  auto product = [&] {
+    Gemm(n, N, K, a.data(), K, b.data(), d, scores ? Layout::kTransposed : Layout::kPlain, c.data(), N, false, pool, bits, v);
+  };
+  product();
+  bench::Verify(c[n] == T((15 * K) & Mask(bits)), "a product");
+  const double best = macs / bench::BestSeconds(product) / 1e9;
   std::printf("{\"bench\":\"gemm_small\",\"words\":%zu,\"shape\":\"%zux%zux%zu\",\"transposed\":%s,\"variant\":\"%s\","
               "\"threads\":%d,\"gmac_per_s\":%.1f}\n",
               8 * sizeof(T), n, K, N, scores ? "true" : "false", Name(v), pool.threads(), best);
