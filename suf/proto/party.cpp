@@ -77,19 +77,23 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
   double wait = 0, send = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
     const pfss::Step& step = steps[i];
-    if (step.tick >= 0 && !std::exchange(online, true)) {
+    // the online part begins when the frames sent before the inference are here
+    const pfss::Frame* due = step.receive >= 0 ? &s.frames()[size_t(step.receive)] : nullptr;
+    auto start = [&] {
+      if (step.tick < 0 || std::exchange(online, true)) return;
       begin = Clock::now();
       if (job.online) job.online();
-    }
-    if (step.receive >= 0) {
+    };
+    if (!due || due->tick >= 0) start();
+    if (due) {
       auto t = Clock::now();
-      const pfss::Frame& f = s.frames()[size_t(step.receive)];
-      Bytes payload = job.link.Receive(step.receive, size_t(f.bytes));
-      SUF_CHECK(int64_t(payload.size()) == f.bytes);
+      Bytes payload = job.link.Receive(step.receive, size_t(due->bytes));
+      SUF_CHECK(int64_t(payload.size()) == due->bytes);
       if (step.receive == last_frame && job.received) job.received();
-      io.Arrive(f, std::move(payload));
-      wait += Since(t);
+      io.Arrive(*due, std::move(payload));
+      if (due->tick >= 0) wait += Since(t);
     }
+    start();
     io.Leave(step.send >= 0 ? &s.frames()[size_t(step.send)] : nullptr);
     io.Mark();
     executor->Run(programs[i], job.randomness, io);

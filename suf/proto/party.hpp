@@ -22,7 +22,7 @@ class Link {
 // Times: where a party's time went, in seconds; by scope for computing.
 struct Times {
   std::map<std::string, double> compute;
-  double wait = 0, send = 0, total = 0;
+  double wait = 0, send = 0, total = 0;  // of the online part
 };
 
 struct PartyJob {
@@ -34,7 +34,7 @@ struct PartyJob {
   View key;  // the body of the party's bundle, Schedule::key_bytes(party) long
   Link& link;
   std::function<void(int step, int steps, const std::string& scope)> progress = {};
-  std::function<void()> online = {};  // called when the offline step is over
+  std::function<void()> online = {};    // called once every frame sent before the inference has arrived or gone out
   std::function<void()> received = {};  // called when the last frame has arrived, before anything of it is read
   Times* times = nullptr;
 };
