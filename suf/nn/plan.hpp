@@ -80,6 +80,7 @@ struct Scales {
   int w_qk = 0, w_v = 0, w_o = 0, w_1 = 0, w_2 = 0;      // weights
   int qk = 0, v = 0, o = 0, x = 0;                       // q and k; v; attention output; GELU input
   int gelu = 0;                                          // slopes of GELU: its result is at x + gelu
+  int mean = 0;                                          // gamma / d is kept with up to so many bits more than gamma
   int result = 16;
   bool operator==(const Scales&) const = default;
 };
@@ -97,13 +98,14 @@ struct Plan {
   const Class& For(int n) const;
 };
 
-// Serialize/Parse: canonical JSON text; Parse refuses other versions (Exit::kRefused), unknown or missing fields, and any plan that
-// Check does not accept.
+// Serialize: canonical JSON text, on one line unless indent >= 0; equal tables are written once ("tables"), "hash" is PlanHash.
 std::string Serialize(const Plan& plan, int indent = -1);
+// Parse: the inverse. Throws Exit::kRefused, naming the field, for another version, a field that is unknown, missing, of another type
+// or out of range, a hash that does not match, and any plan that Check does not accept.
 Plan Parse(const std::string& json);
 // Check: internal consistency (widths, table sizes, no overflow); throws Exit::kRefused with a sentence.
 void Check(const Plan& plan);
-// PlanHash: SHA-256 of the canonical text.
+// PlanHash: SHA-256 of the canonical one-line text without its hash.
 Hash PlanHash(const Plan& plan);
 
 }  // namespace suf::nn
