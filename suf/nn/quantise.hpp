@@ -2,6 +2,7 @@
 // LayerNorm, the removal of the mean into the matrices whose sum the LayerNorm reads, the value bias and beta into biases; the key
 // bias drops out of softmax. (DESIGN 9.) Every float operation is one IEEE double operation, sums run from left to right.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <string>
 #include <variant>
