@@ -2,12 +2,15 @@
 #   x.cpp            compiled plainly
 #   x_portable.cpp, x_avx2.cpp, x_avx512.cpp   one variant each, with the flags below; each keeps its code in a namespace of
 #                    its own, or the linker may hand AVX-512 code to the portable caller
-#   x_test.cpp       into <name>_test (GoogleTest), which may use rooms above (layers.toml [tests]); x_bench.cpp into <name>_bench
+#   x_test.cpp       into <name>_test (GoogleTest), which may use rooms above (layers.toml [tests]); x_bench.cpp is a
+#                    program of its own, x_bench
 add_compile_options(-Wall -Wextra -Wshadow -Wno-missing-field-initializers -fno-strict-aliasing)
 set(SUF_FLAGS_portable -O3)
 set(SUF_FLAGS_avx2 -O3 -mavx2 -mbmi -mbmi2 -mlzcnt -mpopcnt -mfma -maes -mpclmul)
 set(SUF_FLAGS_avx512 -O3 -march=x86-64-v4 -mprefer-vector-width=512 -maes -mvaes -mgfni -mvpclmulqdq -mpclmul -mavx512ifma -mavx512vnni
-    -mavx512bitalg -mavx512vpopcntdq -mavx512vbmi -mavx512vbmi2)
+    -mavx512bitalg -mavx512vpopcntdq -mavx512vbmi -mavx512vbmi2
+    # g++ 12 takes the undefined operands of its own intrinsics for ours
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>)
 
 function(suf_variant_flags files)
   foreach(f ${files})
@@ -46,9 +49,12 @@ function(suf_room name)
     add_test(NAME ${name} COMMAND ${name}_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
     set_property(GLOBAL APPEND PROPERTY SUF_TEST_TARGETS ${name}_test)
   endif()
-  if(benches AND SUF_BENCH)
-    add_executable(${name}_bench ${benches})
-    set_property(GLOBAL APPEND PROPERTY SUF_TEST_TARGETS ${name}_bench)
+  if(SUF_BENCH)
+    foreach(bench ${benches})
+      get_filename_component(program ${bench} NAME_WE)
+      add_executable(${program} ${bench})
+      set_property(GLOBAL APPEND PROPERTY SUF_TEST_TARGETS ${program})
+    endforeach()
   endif()
 endfunction()
 

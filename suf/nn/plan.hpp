@@ -22,6 +22,7 @@ struct Norm {
   int kz = 0, cut = 0;       // ring of z; rescale before (0: x = z)
   int square = 0;            // ring of the sum of squares
   int64_t eps = 0;
+  int floor = 0, top = 0;    // calibrated: 2^floor <= sum x^2 + eps < 2^top; outside it y loses accuracy, never its certificate
   std::vector<Group> rsqrt;  // values at scale such that y has the plan's scale after `shift`
   int product = 0;           // ring of x rsqrt; |x rsqrt| + 2^(shift-1) < 2^(product-2)
   int shift = 0;
@@ -33,6 +34,7 @@ struct Layer {
   int qk = 0, v = 0;                 // rings of z_qk, z_v
   int shift_qk = 0, shift_v = 0;     // their rescales
   int score = 0, shift_score = 0;    // ring of q k^T (no gap); its slice drops shift_score bits
+  std::vector<int64_t> offset;       // (heads) added to q k^T before the slice: places each head's window in [0, 2^score)
   int low = 0, level = 0;            // bits of the low digit (a) and of the level (lg)
   int64_t floor = 0;                 // rows whose maximum level is lower use this one
   int elo_bits = 0, ehi_bits = 0;    // rings in which Elo, Ehi are opened
@@ -72,8 +74,11 @@ struct Certificate {
 struct Scales {
   int f = 0, embedding = 0, gamma = 0;                   // activations, embedding tables, gamma
   int w_qk = 0, w_v = 0, w_o = 0, w_1 = 0, w_2 = 0;      // weights
-  int qk = 0, v = 0, o = 0, x = 0;                       // q and k; v; attention output when rescaled; GELU input
+  int qk = 0, v = 0, o = 0, x = 0;                       // q and k; v; attention output; GELU input
+  int gelu = 0;                                          // slopes of GELU: its result is at x + gelu
+  int mean = 0;                                          // gamma / d is kept with up to so many bits more than gamma
   int result = 16;
+  bool operator==(const Scales&) const = default;
 };
 
 struct Plan {
@@ -89,13 +94,14 @@ struct Plan {
   const Class& For(int n) const;
 };
 
-// Serialize/Parse: canonical JSON text; Parse refuses other versions (Exit::kRefused), unknown or missing fields, and any plan that
-// Check does not accept.
+// Serialize: canonical JSON text, on one line unless indent >= 0; equal tables are written once ("tables"), "hash" is PlanHash.
 std::string Serialize(const Plan& plan, int indent = -1);
+// Parse: the inverse. Throws Exit::kRefused, naming the field, for another version, a field that is unknown, missing, of another type
+// or out of range, a hash that does not match, and any plan that Check does not accept.
 Plan Parse(const std::string& json);
 // Check: internal consistency (widths, table sizes, no overflow); throws Exit::kRefused with a sentence.
 void Check(const Plan& plan);
-// PlanHash: SHA-256 of the canonical text.
+// PlanHash: SHA-256 of the canonical one-line text without its hash.
 Hash PlanHash(const Plan& plan);
 
 }  // namespace suf::nn

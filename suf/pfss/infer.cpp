@@ -144,7 +144,7 @@ void InferTable(const std::vector<Node>& nodes, const Node& a, const Node* b, No
       return;
     case Op::kDigits: {
       int64_t total = 0;
-      SUF_CHECK(n.args.size() == n.attrs.size() + 1 && !n.attrs.empty() && n.attrs.size() <= 32 && a.ring.kind == Ring::kAdd);
+      SUF_CHECK(n.args.size() == n.attrs.size() + 1 && !n.attrs.empty() && n.attrs.size() <= 16 && a.ring.kind == Ring::kAdd);
       for (size_t j = 0; j < n.attrs.size(); ++j) SUF_CHECK(TableBits(arg(j + 1)) == n.attrs[j] && arg(j + 1).shape == a.shape), total += n.attrs[j];
       SUF_CHECK(total <= a.ring.bits);
       n.shape = a.shape, n.ring = Xor(2 * int(n.attrs.size()) - 1);

@@ -1,0 +1,200 @@
+#include "suf/model/bert.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "suf/model/config.hpp"
+#include "suf/model/internal/bert_tensors.hpp"
+#include "suf/model/internal/files.hpp"
+#include "suf/model/random.hpp"
+#include "suf/model/testing.hpp"
+
+namespace suf::model {
+namespace {
+
+using nlohmann::json;
+
+json ReadJson(const std::filesystem::path& file) { return json::parse(ReadText(file, 1 << 20)); }
+
+// Rewrite: the model's tensors through f(name, shape, values), which may change them and returns whether to keep them.
+template <class F>
+void Rewrite(const std::filesystem::path& file, F f) {
+  std::vector<std::vector<float>> kept;
+  std::vector<NewTensor> out;
+  {
+    Safetensors in(file);
+    for (const auto& [name, t] : in.tensors()) {
+      std::string new_name = name;
+      Shape shape = t.shape;
+      std::vector<float> values = in.Floats(name, shape);
+      if (!f(new_name, shape, values)) continue;
+      kept.push_back(std::move(values));
+      out.push_back({new_name, shape, std::span<const float>(kept.back())});
+    }
+  }
+  WriteSafetensors(file, out);
+}
+
+TEST(Bert, ARandomModelLoadsAndEveryTensorIsInItsPlace) {
+  const Folder folder;
+  WriteRandomModel(folder.path(), Preset::kTiny, 1);
+  nn::Weights w = LoadBert(folder.path());
+  EXPECT_EQ(w.dims, (nn::Dims{32, 4, 64, 128, 2, 64, 1e-12}));
+  Safetensors s(folder.path() / "model.safetensors");
+  EXPECT_EQ(w.layers[1].w_out, s.Floats("encoder.layer.1.output.dense.weight", {32, 64}));
+  EXPECT_EQ(w.layers[0].wk, s.Floats("encoder.layer.0.attention.self.key.weight", {32, 32}));
+  EXPECT_EQ(w.layers[0].wo, s.Floats("encoder.layer.0.attention.output.dense.weight", {32, 32}));
+  EXPECT_EQ(w.layers[1].b1, s.Floats("encoder.layer.1.attention.output.LayerNorm.bias", {32}));
+  EXPECT_EQ(w.layers[1].g2, s.Floats("encoder.layer.1.output.LayerNorm.weight", {32}));
+  auto type = s.Floats("embeddings.token_type_embeddings.weight", {2, 32});
+  type.resize(32);
+  EXPECT_EQ(w.type, type);
+  size_t visited = 0;
+  VisitTensors(w, 1, [&](const std::string& name, const Shape& shape, std::vector<float>& values, Kind) {
+    EXPECT_EQ(values.size(), size_t(shape[0] * (shape.size() == 2 ? shape[1] : 1))) << name;
+    ++visited;
+  });
+  EXPECT_EQ(visited, s.tensors().size());
+}
+
+TEST(Bert, ThePrefixMakesNoDifference) {
+  const Folder folder;
+  WriteRandomModel(folder.path(), Preset::kTiny, 1);
+  const nn::Weights plain = LoadBert(folder.path());
+  Rewrite(folder.path() / "model.safetensors", [](std::string& name, Shape&, std::vector<float>&) {
+    name = "bert." + name;
+    return true;
+  });
+  const nn::Weights prefixed = LoadBert(folder.path());
+  EXPECT_EQ(plain.word, prefixed.word);
+  EXPECT_EQ(plain.layers[1].w_in, prefixed.layers[1].w_in);
+}
+
+TEST(Bert, ATensorThatIsMissingMisshapenOrNotFiniteIsNamed) {
+  const std::string target = "encoder.layer.1.intermediate.dense.bias";
+  const std::pair<int, std::string> cases[] = {{0, "has no tensor \"" + target},
+                                               {1, target + "\" has shape (63), not (64)"},
+                                               {2, target + "\" holds a value that is not"}};
+  for (const auto& [what, sentence] : cases) {
+    const Folder folder;
+    WriteRandomModel(folder.path(), Preset::kTiny, 1);
+    Rewrite(folder.path() / "model.safetensors",
+            [&, how = what](std::string& name, Shape& shape, std::vector<float>& v) {
+              if (name != target) return true;
+              if (how == 1) v.pop_back(), shape[0] = 63;
+              if (how == 2) v[5] = NAN;
+              return how != 0;
+            });
+    ExpectSentence([&] { (void)LoadBert(folder.path()); }, sentence);
+  }
+}
+
+TEST(Bert, FilesOfDifferentModelsAreRefused) {
+  const Folder folder;
+  WriteRandomModel(folder.path(), Preset::kTiny, 1);
+  const json config = ReadJson(folder.path() / "config.json");
+  const auto with = [&](const char* field, int value) {
+    json changed = config;
+    changed[field] = value;
+    folder.Write("config.json", changed.dump());
+  };
+  with("vocab_size", 127);
+  ExpectSentence([&] { (void)LoadBert(folder.path()); }, "has 128 entries, config.json says vocab_size 127");
+  with("num_hidden_layers", 1);
+  ExpectSentence([&] { (void)LoadBert(folder.path()); }, "beyond the 1 layers");
+  with("num_hidden_layers", 3);
+  ExpectSentence([&] { (void)LoadBert(folder.path()); }, "no tensor \"encoder.layer.2.");
+  with("max_position_embeddings", 65);
+  ExpectSentence([&] { (void)LoadBert(folder.path()); }, "has shape (64, 32), not (65, 32)");
+}
+
+TEST(Config, FieldsAreReadAndDefaulted) {
+  const Folder folder;
+  json c = {{"model_type", "bert"},     {"hidden_act", "gelu"},         {"hidden_size", 8},
+            {"num_attention_heads", 2}, {"intermediate_size", 9},       {"vocab_size", 10},
+            {"num_hidden_layers", 3},   {"max_position_embeddings", 11}};
+  folder.Write("config.json", c.dump());
+  EXPECT_EQ(ReadConfig(folder.path()).dims, (nn::Dims{8, 2, 9, 10, 3, 11, 1e-12}));
+  EXPECT_EQ(ReadConfig(folder.path()).types, 2);
+  c["layer_norm_eps"] = 1e-5, c["type_vocab_size"] = 1;
+  folder.Write("config.json", c.dump());
+  EXPECT_EQ(ReadConfig(folder.path()).dims.eps, 1e-5);
+  EXPECT_EQ(ReadConfig(folder.path()).types, 1);
+}
+
+TEST(Config, WhatWeWouldComputeWronglyIsRefused) {
+  const Folder folder;
+  WriteRandomModel(folder.path(), Preset::kTiny, 1);
+  const json good = ReadJson(folder.path() / "config.json");
+  struct Case {
+    std::string field;
+    json value;  // discarded: the field is removed
+    std::string sentence;
+  };
+  const json gone(json::value_t::discarded);
+  const Case cases[] = {
+      {"model_type", "roberta", "model_type is \"roberta\", only \"bert\" is supported"},
+      {"model_type", gone, "model_type is missing"},
+      {"hidden_act", "gelu_new", "hidden_act is \"gelu_new\", only \"gelu\""},
+      {"hidden_act", gone, "hidden_act is missing"},
+      {"position_embedding_type", "relative_key", "position_embedding_type"},
+      {"is_decoder", true, "is_decoder is \"true\", only false"},
+      {"add_cross_attention", true, "add_cross_attention"},
+      {"hidden_size", gone, "hidden_size is missing, it must be a whole number from 1 to 8192"},
+      {"hidden_size", 0, "hidden_size is \"0\""},
+      {"hidden_size", -32, "hidden_size is \"-32\""},
+      {"hidden_size", 32.0, "hidden_size is \"32.0\""},
+      {"hidden_size", "32", "hidden_size is \"32\""},
+      {"hidden_size", 1e30, "hidden_size"},
+      {"hidden_size", uint64_t(1) << 63, "hidden_size"},
+      {"num_attention_heads", 5, "hidden_size is 32, it must be a multiple of the 5 attention heads"},
+      {"vocab_size", (1 << 20) + 1, "vocab_size is \"1048577\", it must be a whole number from 1 to 1048576"},
+      {"intermediate_size", json::array({64}), "intermediate_size"},
+      {"num_hidden_layers", 129, "num_hidden_layers"},
+      {"max_position_embeddings", nullptr, "max_position_embeddings"},
+      {"type_vocab_size", 0, "type_vocab_size"},
+      {"layer_norm_eps", 0, "layer_norm_eps is \"0\", it must be above 0"},
+      {"layer_norm_eps", 0.1, "layer_norm_eps"},
+      {"layer_norm_eps", "x", "layer_norm_eps"},
+  };
+  for (const Case& c : cases) {
+    json config = good;
+    config[c.field] = c.value;
+    if (c.value.is_discarded()) config.erase(c.field);
+    folder.Write("config.json", config.dump());
+    ExpectSentence([&] { (void)ReadConfig(folder.path()); }, c.sentence);
+  }
+  for (const char* text : {"", "[]", "{\"model_type\":", "7"}) {
+    folder.Write("config.json", text);
+    ExpectSentence([&] { (void)ReadConfig(folder.path()); }, "is not a JSON object");
+  }
+  folder.Write("config.json", std::string((1 << 20) + 1, ' '));
+  ExpectSentence([&] { (void)ReadConfig(folder.path()); }, "the limit is 1048576");
+  ExpectSentence([&] { (void)ReadConfig(folder.path() / "none"); }, "there is no file");
+}
+
+TEST(Config, CasedTokenizersAndOtherPoolingsAreRefused) {
+  const Folder folder;
+  WriteRandomModel(folder.path(), Preset::kTiny, 1);
+  for (const char* good : {"{}", "{\"do_lower_case\":true,\"strip_accents\":null}", "{\"strip_accents\":true}"}) {
+    folder.Write("tokenizer_config.json", good);
+    EXPECT_NO_THROW((void)ReadConfig(folder.path())) << good;
+  }
+  for (const char* field : {"do_lower_case", "strip_accents", "tokenize_chinese_chars"}) {
+    folder.Write("tokenizer_config.json", Str("{\"", field, "\":false}"));
+    ExpectSentence([&] { (void)ReadConfig(folder.path()); }, Str(field, " is \"false\", only true is supported"));
+  }
+  folder.Write("tokenizer_config.json", "{}");
+  std::filesystem::create_directory(folder.path() / "1_Pooling");
+  folder.Write("1_Pooling/config.json", "{\"pooling_mode_mean_tokens\":true,\"pooling_mode_cls_token\":false}");
+  EXPECT_NO_THROW((void)ReadConfig(folder.path()));
+  folder.Write("1_Pooling/config.json", "{\"pooling_mode_mean_tokens\":true,\"pooling_mode_max_tokens\":true}");
+  ExpectSentence([&] { (void)ReadConfig(folder.path()); }, "pooling_mode_max_tokens");
+  folder.Write("1_Pooling/config.json", "{}");
+  ExpectSentence([&] { (void)ReadConfig(folder.path()); }, "pooling_mode_mean_tokens is missing");
+}
+
+}  // namespace
+}  // namespace suf::model

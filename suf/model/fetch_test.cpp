@@ -1,0 +1,53 @@
+#include "suf/model/fetch.hpp"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include "suf/model/testing.hpp"
+
+namespace suf::model {
+namespace {
+
+// Variable: sets (or unsets, for null) one for its lifetime.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* old = getenv(name)) old_ = old, had_ = true;
+    value ? setenv(name, value, 1) : unsetenv(name);
+  }
+  ~Variable() { had_ ? setenv(name_, old_.c_str(), 1) : unsetenv(name_); }
+
+ private:
+  const char* name_;
+  std::string old_;
+  bool had_ = false;
+};
+
+TEST(Fetch, ThePathFollowsTheCacheFolder) {
+  const Variable home("HOME", "/home/u");
+  {
+    const Variable cache("XDG_CACHE_HOME", "/c");
+    EXPECT_EQ(ModelPath(), "/c/suf/all-MiniLM-L6-v2");
+  }
+  for (const char* ignored : {static_cast<const char*>(nullptr), "", "relative"}) {
+    const Variable cache("XDG_CACHE_HOME", ignored);
+    EXPECT_EQ(ModelPath(), "/home/u/.cache/suf/all-MiniLM-L6-v2");
+  }
+  const Variable cache("XDG_CACHE_HOME", nullptr), none("HOME", nullptr);
+  ExpectSentence([] { (void)ModelPath(); }, "neither XDG_CACHE_HOME nor HOME");
+}
+
+TEST(Fetch, AnAbsentModelNamesTheTool) {
+  const Folder folder;
+  const Variable cache("XDG_CACHE_HOME", folder.path().c_str());
+  ExpectSentence([] { (void)FetchedModel(); }, "run tools/fetch_model.py");
+  std::filesystem::create_directories(ModelPath());
+  for (const char* file : {"config.json", "model.safetensors", "vocab.txt"}) {
+    ExpectSentence([] { (void)FetchedModel(); }, file);
+    folder.Write(std::string("suf/all-MiniLM-L6-v2/") + file, "x");
+  }
+  EXPECT_EQ(FetchedModel(), ModelPath());
+}
+
+}  // namespace
+}  // namespace suf::model

@@ -1,0 +1,50 @@
+#include "suf/model/internal/files.hpp"
+
+#include <fstream>
+
+#include "suf/base/error.hpp"
+
+namespace suf::model {
+
+std::string ReadText(const std::filesystem::path& file, size_t limit) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) {
+    Fail(Exit::kInput, "there is no file ", file.string(), "; name a model directory that has it");
+  }
+  const uint64_t size = std::filesystem::file_size(file, error);
+  if (error || size > limit) {
+    Fail(Exit::kInput, file.string(), " is ", size, " bytes long, the limit is ", limit,
+         "; it belongs to no BERT model");
+  }
+  std::string text(size, '\0');
+  std::ifstream in(file, std::ios::binary);
+  if (!in.read(text.data(), std::streamsize(size))) {
+    Fail(Exit::kInput, file.string(), " cannot be read; check its permissions and the disk");
+  }
+  return text;
+}
+
+void WriteWhole(const std::filesystem::path& file, std::initializer_list<std::string_view> parts) {
+  std::filesystem::path part = file;
+  part += ".part";
+  std::error_code error;
+  {
+    std::ofstream out(part, std::ios::binary | std::ios::trunc);
+    for (std::string_view p : parts) out.write(p.data(), std::streamsize(p.size()));
+    out.close();
+    if (out) std::filesystem::rename(part, file, error);
+    if (out && !error) return;
+  }
+  std::error_code ignored;
+  std::filesystem::remove(part, ignored);
+  Fail(Exit::kResource, "cannot write ", file.string(), "; check the folder, its permissions and the free space");
+}
+
+std::string Quoted(std::string_view name) {
+  constexpr size_t kLongest = 100;
+  std::string out = "\"";
+  for (char c : name.substr(0, kLongest)) out += c < ' ' || c > '~' || c == '"' ? '?' : c;
+  return out + (name.size() > kLongest ? "..\"" : "\"");
+}
+
+}  // namespace suf::model

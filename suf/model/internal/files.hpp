@@ -1,0 +1,19 @@
+// Small whole files of a model directory, and how names from a file are printed. Private to the room.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace suf::model {
+
+// ReadText: the whole file; throws Exit::kInput when it is missing, unreadable or longer than `limit` bytes.
+std::string ReadText(const std::filesystem::path& file, size_t limit);
+
+// WriteWhole: the parts one after another, under a temporary name first: a reader sees the old file or all of the new
+// one. Throws Exit::kResource when the disk refuses.
+void WriteWhole(const std::filesystem::path& file, std::initializer_list<std::string_view> parts);
+
+// Quoted: a name from an untrusted file in quotes, cut to 100 bytes, anything but printable ASCII as '?'.
+std::string Quoted(std::string_view name);
+
+}  // namespace suf::model

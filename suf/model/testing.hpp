@@ -1,0 +1,49 @@
+// For this room's tests: a temporary folder, and the assertion that a call fails with one sentence.
+#pragma once
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "suf/base/error.hpp"
+
+namespace suf::model {
+
+// Folder: a fresh one, removed with what it holds.
+class Folder {
+ public:
+  Folder() : path_((std::filesystem::temp_directory_path() / "suf_model_XXXXXX").string()) {
+    if (!mkdtemp(path_.data())) throw std::runtime_error("no temporary folder");
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::filesystem::path path() const { return path_; }
+  std::filesystem::path Write(const std::string& name, const std::string& text) const {
+    std::ofstream(path() / name, std::ios::binary) << text;
+    return path() / name;
+  }
+
+ private:
+  std::string path_;
+};
+
+// ExpectSentence: f throws Error{code} with one line that contains `part` and names a remedy after a semicolon.
+template <class F>
+void ExpectSentence(F f, const std::string& part, Exit code = Exit::kInput) {
+  try {
+    f();
+    ADD_FAILURE() << "no error; expected: " << part;
+  } catch (const Error& e) {
+    const std::string said = e.what();
+    EXPECT_EQ(e.code(), code) << said;
+    EXPECT_NE(said.find(part), said.npos) << said << "\nlacks: " << part;
+    EXPECT_NE(said.find("; "), said.npos) << said;
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 0) << said;
+  }
+}
+
+}  // namespace suf::model

@@ -1,0 +1,55 @@
+#include "suf/ring/cpu.hpp"
+
+namespace suf::ring {
+namespace {
+
+bool HasAvx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+         __builtin_cpu_supports("fma") && __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("lzcnt") &&
+         __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
+}
+
+bool HasAvx512() {
+  return HasAvx2() && __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("vaes") &&
+         __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("gfni") &&
+         __builtin_cpu_supports("avx512ifma") && __builtin_cpu_supports("avx512vnni") &&
+         __builtin_cpu_supports("avx512bitalg") && __builtin_cpu_supports("avx512vpopcntdq") &&
+         __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2");
+}
+
+constexpr Variant kAll[] = {Variant::kPortable, Variant::kAvx2, Variant::kAvx512};
+constexpr const char* kNames[] = {"portable", "avx2", "avx512"};
+constexpr const char* kAesNames[] = {"portable", "aesni", "vaes512"};
+
+}  // namespace
+
+const char* Name(Variant v) { return kNames[int(v)]; }
+
+bool Supports(Variant v) {
+  static const bool kHas[] = {true, HasAvx2(), HasAvx512()};
+  return kHas[int(v)];
+}
+
+Variant Best() {
+  static const Variant kBest = Supported().back();
+  return kBest;
+}
+
+std::vector<Variant> Supported() {
+  std::vector<Variant> out;
+  for (Variant v : kAll) {
+    if (Supports(v)) out.push_back(v);
+  }
+  return out;
+}
+
+Variant VariantNamed(std::string_view name) {
+  for (Variant v : kAll) {
+    if (name != kNames[int(v)] && name != kAesNames[int(v)]) continue;
+    if (!Supports(v)) Fail(Exit::kResource, "this processor does not run the ", name, " kernels; use ", Name(Best()));
+    return v;
+  }
+  Fail(Exit::kInput, "no kernel variant is called '", name, "'; the names are portable, avx2 (aesni) and avx512 (vaes512)");
+}
+
+}  // namespace suf::ring

@@ -1,0 +1,165 @@
+#include "suf/ring/gemm.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+#include "suf/ring/internal/gemm_kernels.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::ring {
+
+using internal::GemmKernel;
+
+namespace {
+
+size_t Up(size_t a, size_t b) { return (a + b - 1) / b; }
+
+// Aligned: memory for vectors; large operands on huge pages, since a product streams them.
+uint8_t* Aligned(size_t bytes) {
+  const size_t huge = size_t{2} << 20, align = bytes >= huge ? huge : 64;
+  void* p = nullptr;
+  if (posix_memalign(&p, align, Up(std::max<size_t>(bytes, 1), align) * align) != 0) throw std::bad_alloc();
+  if (align == huge) madvise(p, bytes, MADV_HUGEPAGE);
+  return static_cast<uint8_t*>(p);
+}
+
+struct FreeMemory {
+  void operator()(uint8_t* p) const { std::free(p); }
+};
+
+template <class T>
+const GemmKernel& KernelFor(Variant v, int bits, bool small) {
+  using internal::GemmKind;
+  const GemmKernel* const kTables[] = {portable::kGemm, avx2::kGemm, avx512::kGemm};
+  GemmKind kind = internal::kF32;
+  if constexpr (std::is_same_v<T, uint16_t>) kind = internal::kU16;
+  if constexpr (std::is_same_v<T, uint32_t>) kind = small ? internal::kU32Small : internal::kU32;
+  if constexpr (std::is_same_v<T, uint64_t>) kind = bits <= 52 ? internal::kU64Mod52 : internal::kU64;
+  return Pick(kTables, v)[kind];
+}
+
+// FitsInt16: whether every entry, read as signed, is a 16-bit number.
+bool FitsInt16(const uint32_t* b, size_t K, size_t N, size_t ldb) {
+  uint32_t high = 0;
+  for (size_t k = 0; k < K; ++k) {
+    for (size_t n = 0; n < N; ++n) high |= (b[k * ldb + n] + 0x8000) >> 16;
+  }
+  return high == 0;
+}
+
+}  // namespace
+
+template <class T>
+void Prepared<T>::Free::operator()(uint8_t* p) const {
+  std::free(p);
+}
+
+template <class T>
+const char* Prepared<T>::kernel() const {
+  return kernel_->name;
+}
+
+// GemmAccess: builds a Prepared from an operand with any strides.
+template <class T>
+struct GemmAccess {
+  static Prepared<T> Pack(const T* b, size_t K, size_t N, size_t k_stride, size_t n_stride, int bits, bool small,
+                          Variant v, exec::Pool* pool) {
+    SUF_CHECK(bits >= 1 && bits <= int(8 * sizeof(T)));
+    const GemmKernel& kernel = KernelFor<T>(v, bits, small);
+    const size_t units = Up(K, kernel.depth), panels = Up(N, kernel.columns);
+    Prepared<T> p;
+    p.panels_.reset(Aligned(units * panels * kernel.unit_bytes));
+    p.kernel_ = &kernel, p.depth_ = K, p.columns_ = N, p.bits_ = bits, p.variant_ = v;
+    auto pack = [&](size_t p0, size_t p1) {
+      kernel.pack_b(b, k_stride, n_stride, K, N, p0, p1, p.panels_.get());
+    };
+    if (pool) {
+      pool->For(panels, 1, pack);
+    } else {
+      pack(0, panels);
+    }
+    return p;
+  }
+
+  static void Multiply(const T* a, size_t lda, size_t M, const Prepared<T>& b, T* c, size_t ldc, bool accumulate,
+                       exec::Pool& pool) {
+    SUF_CHECK(b.kernel_ && lda >= b.depth_ && ldc >= b.columns_);
+    const size_t K = b.depth_, N = b.columns_;
+    if (M == 0 || N == 0) return;
+    if (K == 0) {
+      for (size_t m = 0; m < M && !accumulate; ++m) std::fill_n(c + m * ldc, N, T(0));
+      return;
+    }
+    const GemmKernel& kernel = *b.kernel_;
+    const size_t units = Up(K, kernel.depth), panels = Up(N, kernel.columns);
+    internal::GemmTask task{reinterpret_cast<const uint8_t*>(a), lda * sizeof(T), b.panels_.get(), c, ldc, N, units,
+                            accumulate, Mask(b.bits_), 0, M, 0, panels};
+    std::unique_ptr<uint8_t, FreeMemory> packed;
+    if (kernel.packs_a || K % kernel.depth) {
+      task.a_stride = units * kernel.depth * (sizeof(T) == 8 ? 8 : kernel.planes == 2 ? 2 : sizeof(T));
+      packed.reset(Aligned(M * kernel.planes * task.a_stride));
+      pool.For(M, 16, [&](size_t m0, size_t m1) {
+        kernel.pack_a(a, lda, K, m0, m1, packed.get(), task.a_stride);
+      });
+      task.a = packed.get();
+    }
+    // pieces: panels first, since B is the larger operand; rows too when the panels are too few for the threads
+    const size_t threads = size_t(pool.threads()), blocks = Up(M, kernel.rows);
+    const size_t parts = std::min(blocks, panels >= threads ? 1 : Up(2 * threads, panels));
+    if (parts == 1) {
+      pool.For(panels, Up(panels, 2 * threads), [&](size_t p0, size_t p1) {
+        internal::GemmTask t = task;
+        t.p0 = p0, t.p1 = p1;
+        kernel.run(t);
+      });
+      return;
+    }
+    pool.For(parts * panels, 1, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        internal::GemmTask t = task;
+        t.p0 = i / parts, t.p1 = t.p0 + 1;
+        t.m0 = M * (i % parts) / parts, t.m1 = M * (i % parts + 1) / parts;
+        kernel.run(t);
+      }
+    });
+  }
+};
+
+template <class T>
+Prepared<T> Prepare(const T* b, size_t K, size_t N, size_t ldb, int bits, Variant v) {
+  SUF_CHECK(ldb >= N);
+  bool small = false;
+  if constexpr (std::is_same_v<T, uint32_t>) small = FitsInt16(b, K, N, ldb);
+  return GemmAccess<T>::Pack(b, K, N, ldb, 1, bits, small, v, nullptr);
+}
+
+template <class T>
+void Multiply(const T* a, size_t lda, size_t M, const Prepared<T>& b, T* c, size_t ldc, bool accumulate,
+              exec::Pool& pool) {
+  GemmAccess<T>::Multiply(a, lda, M, b, c, ldc, accumulate, pool);
+}
+
+template <class T>
+void Gemm(size_t M, size_t N, size_t K, const T* a, size_t lda, const T* b, size_t ldb, Layout layout, T* c, size_t ldc,
+          bool accumulate, exec::Pool& pool, int bits, Variant v) {
+  const bool plain = layout == Layout::kPlain;
+  SUF_CHECK(ldb >= (plain ? N : K));
+  const Prepared<T> p = GemmAccess<T>::Pack(b, K, N, plain ? ldb : 1, plain ? 1 : ldb, bits, false, v, &pool);
+  GemmAccess<T>::Multiply(a, lda, M, p, c, ldc, accumulate, pool);
+}
+
+#define SUF_INSTANTIATE(T)                                                                                        \
+  template class Prepared<T>;                                                                                     \
+  template Prepared<T> Prepare<T>(const T*, size_t, size_t, size_t, int, Variant);                                \
+  template void Multiply<T>(const T*, size_t, size_t, const Prepared<T>&, T*, size_t, bool, exec::Pool&);         \
+  template void Gemm<T>(size_t, size_t, size_t, const T*, size_t, const T*, size_t, Layout, T*, size_t, bool,     \
+                        exec::Pool&, int, Variant);
+SUF_INSTANTIATE(uint16_t)
+SUF_INSTANTIATE(uint32_t)
+SUF_INSTANTIATE(uint64_t)
+SUF_INSTANTIATE(float)
+
+}  // namespace suf::ring

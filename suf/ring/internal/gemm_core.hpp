@@ -1,0 +1,159 @@
+// The blocked product, once for all kernels. A block of R rows times kVectors vectors of columns stays in registers while the
+// units of a slice of K pass by; a row's unit is broadcast, a panel's vectors are loaded.
+// A kernel K has: Element T; Unit (what is broadcast); Lane (an accumulator's element); Vec with Zero, Load, Store, Broadcast,
+// Step(c, a, b); kVectors, kMaxRows (rows of C a block); kDepth, kPlanes, kPacksA, kName; Pack (kDepth elements to a unit, plane p).
+// Included inside a variant's namespace: no include guard, no include of its own.
+namespace {
+
+using internal::GemmKernel;
+using internal::GemmTask;
+
+constexpr size_t kSlice = 384;  // units of K a pass: a slice of a panel stays in the first-level cache
+
+template <class K>
+struct Gemm {
+  using T = typename K::Element;
+  using Unit = typename K::Unit;
+  using Lane = typename K::Lane;
+  using Vec = typename K::Vec;
+  static constexpr int kLanes = sizeof(Vec) / sizeof(Lane), kColumns = kLanes * K::kVectors;
+
+  // tile[R kPlanes][kColumns] = packed rows of A times a slice of a panel
+  template <int R>
+  static void Block(const uint8_t* a, size_t stride, const uint8_t* b, size_t units, Lane* tile) {
+    constexpr int P = R * K::kPlanes, V = K::kVectors;
+    Vec s[P][V];
+#pragma GCC unroll 16
+    for (int r = 0; r < P; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) s[r][v] = K::Zero();
+    for (size_t u = 0; u < units; ++u, a += sizeof(Unit), b += V * sizeof(Vec)) {
+      Vec w[V];
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) w[v] = K::Load(b + size_t(v) * sizeof(Vec));
+#pragma GCC unroll 16
+      for (int r = 0; r < P; ++r) {
+        const Vec x = K::Broadcast(a + size_t(r) * stride);
+#pragma GCC unroll 4
+        for (int v = 0; v < V; ++v) s[r][v] = K::Step(s[r][v], x, w[v]);
+      }
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < P; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) K::Store(tile + r * kColumns + v * kLanes, s[r][v]);
+  }
+
+  using BlockFn = void (*)(const uint8_t*, size_t, const uint8_t*, size_t, Lane*);
+  template <int... R>
+  static BlockFn BlockOf(size_t rows, std::integer_sequence<int, R...>) {
+    static constexpr BlockFn kBlocks[] = {Block<R + 1>...};
+    return kBlocks[rows - 1];
+  }
+
+  // C[rows, n] (+)= the tile, planes joined as sum_p plane_p 2^(16 p), mod the mask
+  static void Finish(const Lane* tile, size_t rows, size_t n, bool add, uint64_t mask, T* c, size_t ldc) {
+    for (size_t r = 0; r < rows; ++r, c += ldc, tile += K::kPlanes * kColumns) {
+      for (size_t j = 0; j < n; ++j) {
+        Lane x = tile[j];
+        if constexpr (K::kPlanes == 2) x += tile[kColumns + j] << 16;
+        T y = T(x);
+        if (add) y = T(y + c[j]);
+        if constexpr (K::kMasks) y &= T(mask);
+        c[j] = y;
+      }
+    }
+  }
+
+  static void Run(const GemmTask& t) {
+    alignas(64) Lane tile[K::kMaxRows * K::kPlanes * kColumns];
+    const size_t rows = t.m1 - t.m0, blocks = (rows + K::kMaxRows - 1) / K::kMaxRows;
+    for (size_t u = 0; u < t.units; u += kSlice) {
+      const size_t units = t.units - u < kSlice ? t.units - u : kSlice;
+      for (size_t p = t.p0; p < t.p1; ++p) {
+        const uint8_t* b = t.panels + (p * t.units + u) * K::kVectors * sizeof(Vec);
+        const size_t n = t.columns - p * kColumns < size_t(kColumns) ? t.columns - p * kColumns : size_t(kColumns);
+        for (size_t i = 0; i < blocks; ++i) {  // blocks of equal height, to one row
+          const size_t m = t.m0 + rows * i / blocks, r = t.m0 + rows * (i + 1) / blocks - m;
+          const uint8_t* a = t.a + m * K::kPlanes * t.a_stride + u * sizeof(Unit);
+          BlockOf(r, std::make_integer_sequence<int, K::kMaxRows>())(a, t.a_stride, b, units, tile);
+          Finish(tile, r, n, t.accumulate || u, t.mask, static_cast<T*>(t.c) + m * t.ldc + p * kColumns, t.ldc);
+        }
+      }
+    }
+  }
+
+  static void PackB(const void* from, size_t ks, size_t ns, size_t depth, size_t n, size_t p0, size_t p1, uint8_t* to) {
+    const T* b = static_cast<const T*>(from);
+    const size_t units = (depth + K::kDepth - 1) / K::kDepth;
+    Unit* out = reinterpret_cast<Unit*>(to) + p0 * units * kColumns;
+    for (size_t p = p0; p < p1; ++p) {
+      const size_t first = p * kColumns, count = n - first < size_t(kColumns) ? n - first : size_t(kColumns);
+      for (size_t k = 0; k < depth; k += K::kDepth, out += kColumns) {
+        const T* row = b + k * ks + first * ns;
+        const bool odd = K::kDepth == 2 && k + 1 == depth;
+        size_t j = 0;
+        if (ns == 1 && !odd) {  // the common case, without strides, for the vectoriser
+          for (; j < count; ++j) out[j] = K::Pack(row[j], K::kDepth == 2 ? row[ks + j] : T(0), 0);
+        } else {
+          for (; j < count; ++j) out[j] = K::Pack(row[j * ns], K::kDepth == 2 && !odd ? row[ks + j * ns] : T(0), 0);
+        }
+        for (; j < size_t(kColumns); ++j) out[j] = Unit(0);
+      }
+    }
+  }
+
+  static void PackA(const void* from, size_t lda, size_t depth, size_t m0, size_t m1, uint8_t* to, size_t stride) {
+    const size_t whole = depth / K::kDepth;
+    for (size_t m = m0; m < m1; ++m) {
+      const T* a = static_cast<const T*>(from) + m * lda;
+      for (int p = 0; p < K::kPlanes; ++p) {
+        Unit* out = reinterpret_cast<Unit*>(to + (m * K::kPlanes + size_t(p)) * stride);
+        for (size_t u = 0; u < whole; ++u) out[u] = K::Pack(a[u * K::kDepth], a[u * K::kDepth + K::kDepth - 1], p);
+        if (whole * K::kDepth < depth) out[whole] = K::Pack(a[depth - 1], T(0), p);
+      }
+    }
+  }
+
+  static constexpr GemmKernel Kernel() {
+    return {K::kName, kColumns, K::kDepth, K::kPlanes, K::kMaxRows, K::kVectors * sizeof(Vec), K::kPacksA,
+            PackB,    PackA,    Run};
+  }
+};
+
+// Plain: one element a unit.
+template <class E>
+struct Plain {
+  using Element = E;
+  using Unit = E;
+  using Lane = E;
+  static constexpr int kDepth = 1, kPlanes = 1;
+  static constexpr bool kPacksA = false, kMasks = true;
+  static Unit Pack(E x, E, int) { return x; }
+};
+
+// Pairs: two signed 16-bit numbers a unit, their products added in 32 bits.
+struct Pairs16 {
+  using Element = uint16_t;
+  using Unit = uint32_t;
+  using Lane = uint32_t;
+  static constexpr int kDepth = 2, kPlanes = 1;
+  static constexpr bool kPacksA = false, kMasks = true;
+  static constexpr const char* kName = "u16";
+  static Unit Pack(uint16_t x, uint16_t y, int) { return x | uint32_t{y} << 16; }
+};
+
+// PairsSmall: x = lo + 2^16 hi with lo signed, one plane for each, against entries of B that are signed 16-bit numbers.
+struct PairsSmall {
+  using Element = uint32_t;
+  using Unit = uint32_t;
+  using Lane = uint32_t;
+  static constexpr int kDepth = 2, kPlanes = 2;
+  static constexpr bool kPacksA = true, kMasks = true;
+  static constexpr const char* kName = "u32 x i16";
+  static Unit Pack(uint32_t x, uint32_t y, int plane) {
+    return plane == 0 ? (x & 0xffff) | y << 16 : (x + 0x8000) >> 16 | ((y + 0x8000) & 0xffff0000);
+  }
+};
+
+}  // namespace

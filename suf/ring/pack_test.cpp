@@ -1,0 +1,49 @@
+#include "suf/ring/pack.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "suf/ring/words.hpp"
+
+namespace suf::ring {
+namespace {
+
+constexpr uint8_t kGuard = 0xa5;
+
+template <class T>
+class PackTest : public testing::Test {};
+using Words = testing::Types<uint8_t, uint16_t, uint32_t, uint64_t>;
+TYPED_TEST_SUITE(PackTest, Words);
+
+// Every k, every length to beyond two vectors, one bit at a time as reference, guard bytes around both outputs.
+TYPED_TEST(PackTest, EveryVariantEqualsTheDefinition) {
+  using T = TypeParam;
+  std::mt19937_64 rng(1);
+  for (Variant v : Supported()) {
+    for (int k = 0; k <= int(8 * sizeof(T)); ++k) {
+      for (size_t n = 0; n <= 150 || n == 1031; n = n == 150 ? 1031 : n + 1) {
+        std::vector<T> x(n);
+        for (T& e : x) e = T(rng());
+        const size_t bytes = PackedBytes(n, k);
+        ASSERT_EQ(bytes, (n * size_t(k) + 7) / 8);
+        std::vector<uint8_t> want(bytes + 64, 0), got(bytes + 64, kGuard);
+        for (size_t i = 0; i < n; ++i) {
+          for (int j = 0; j < k; ++j) want[(i * size_t(k) + size_t(j)) / 8] |= uint8_t((x[i] >> j & 1) << ((i * size_t(k) + size_t(j)) % 8));
+        }
+        std::fill(want.begin() + std::ptrdiff_t(bytes), want.end(), kGuard);
+        Pack(x.data(), n, k, got.data(), v);
+        ASSERT_EQ(got, want) << Name(v) << " k " << k << " n " << n;
+        std::vector<T> back(n + 8, T(0x5a5a5a5a5a5a5a5a)), low(n + 8, T(0x5a5a5a5a5a5a5a5a));
+        for (size_t i = 0; i < n; ++i) low[i] = T(x[i] & Mask(k));
+        std::vector<uint8_t> exact(got.begin(), got.begin() + std::ptrdiff_t(bytes));  // a read beyond is a sanitizer's error
+        Unpack(exact.data(), n, k, back.data(), v);
+        ASSERT_EQ(back, low) << Name(v) << " k " << k << " n " << n;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace suf::ring
