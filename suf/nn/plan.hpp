@@ -8,18 +8,14 @@
 
 #include "suf/base/bytes.hpp"
 #include "suf/nn/weights.hpp"
+#include "suf/suf/suf.hpp"
 
 namespace suf::nn {
 
 inline constexpr int kPlanVersion = 1;
 
-// Group: one piece width of a positive function of x: pieces [v 2^w, (v+1) 2^w), v in [lo, hi), hold values[v - lo]. Groups cover
-// [0, hi_last 2^w_last) without holes; row_lut reads them.
-struct Group {
-  int w = 0;
-  int64_t lo = 0, hi = 0;
-  std::vector<int64_t> values;  // hi - lo
-};
+// Group: one piece width of a function on octaves; row_lut reads them.
+using Group = suf::Group;
 
 // Norm: y = round(x rsqrt(sum x^2 + eps) / 2^shift), x = round(z / 2^cut) in Z_{2^(kz - cut)} with |z| + 2^(cut-1) < 2^(kz-2).
 struct Norm {
