@@ -13,7 +13,10 @@ constexpr size_t kMaxPreamble = 4096;
 
 std::vector<std::string> FilesIn(const std::string& dir) {
   std::vector<std::string> names;
-  std::unique_ptr<DIR, decltype(&closedir)> d(opendir(dir.c_str()), closedir);
+  struct Close {
+    void operator()(DIR* p) const { closedir(p); }
+  };
+  std::unique_ptr<DIR, Close> d(opendir(dir.c_str()));
   if (!d) Fail(Exit::kResource, "cannot read the directory ", dir, " (", SystemError(), "); see to its permissions");
   while (dirent* e = readdir(d.get()))
     if (e->d_name[0] != '.') names.push_back(e->d_name);
