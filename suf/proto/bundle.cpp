@@ -16,7 +16,8 @@ Secret Secret::Random() {
 Bytes Encode(const BundleHeader& h) {
   Writer w;
   w.Put(h.version), w.Put(h.prg), w.Put(h.n), w.Put(h.party), w.Put(h.serial), w.Put(h.body_bytes);
-  for (const Hash* x : {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
+  for (const Hash* x :
+       {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
     w.Raw(*x);
   w.Raw(h.pair.view());
   return w.Take();
@@ -27,14 +28,17 @@ BundleHeader DecodeHeader(View in) {
   BundleHeader h;
   h.version = r.Get<uint32_t>();
   if (h.version != kWireVersion)
-    Fail(Exit::kRefused, "a bundle of version ", h.version, " was found; this suf reads version ", kWireVersion, "; deal it again");
+    Fail(Exit::kRefused, "a bundle of version ", h.version, " was found; this suf reads version ", kWireVersion,
+         "; deal it again");
   h.prg = r.Get<uint32_t>(), h.n = r.Get<uint32_t>(), h.party = r.Get<uint32_t>();
   h.serial = r.Get<uint64_t>(), h.body_bytes = r.Get<uint64_t>();
-  for (Hash* x : {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
+  for (Hash* x :
+       {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
     *x = r.GetHash();
   h.pair = Secret(r.Raw(32));
   r.Done();
-  if (h.party > 1) Fail(Exit::kRefused, "a bundle for party ", h.party, " was found; there are parties 0 and 1; deal it again");
+  if (h.party > 1)
+    Fail(Exit::kRefused, "a bundle for party ", h.party, " was found; there are parties 0 and 1; deal it again");
   return h;
 }
 

@@ -1,5 +1,6 @@
-// A bundle: one party's correlated randomness for one inference of exactly n tokens. Header, key K_p, and an opaque body that
-// travels and rests in chunks, each with a running hash, so that keys are verified as they stream. DESIGN 4 and 11.
+// A bundle: one party's correlated randomness for one inference of exactly n tokens. Header, key K_p, and an opaque
+// body that travels and rests in chunks, each with a running hash, so that keys are verified as they stream. DESIGN 4
+// and 11.
 #pragma once
 #include <functional>
 
@@ -38,7 +39,8 @@ Bytes Encode(const BundleHeader& h);
 // DecodeHeader: throws Exit::kRefused when it is cut short, too long, or of another version.
 BundleHeader DecodeHeader(View in);
 
-// DeriveKey: K_p = HKDF(salt = rho, ikm = seed_p, info = version | p | H(seed_0) | H(seed_1) | plan | trace | weights | n | serial).
+// DeriveKey: K_p = HKDF(salt = rho, ikm = seed_p, info = version | p | H(seed_0) | H(seed_1) | plan | trace | weights |
+// n | serial).
 Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed);
 
 // Bundle: header, K_p and the whole body, in memory; wiped at the end.
@@ -57,7 +59,8 @@ struct Bundle {
 Hash ChunkStart(const BundleHeader& h);
 Hash ChunkStart(const Hash& plan, const Hash& weights);
 
-// Sink: what a generator writes a body into, in order. Cuts it into chunks {32 bytes chain, data}, chain_i = H(chain_{i-1} | data).
+// Sink: what a generator writes a body into, in order. Cuts it into chunks {32 bytes chain, data}, chain_i =
+// H(chain_{i-1} | data).
 class Sink {
  public:
   using Out = std::function<void(View chunk)>;

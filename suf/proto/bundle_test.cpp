@@ -9,7 +9,8 @@ BundleHeader Sample() {
   BundleHeader h;
   h.prg = 3, h.n = 12, h.party = 1, h.serial = 77, h.body_bytes = 5'000'000;
   uint8_t i = 1;
-  for (Hash* x : {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
+  for (Hash* x :
+       {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
     x->fill(i++);
   h.pair = Secret::Random();
   return h;
@@ -33,8 +34,8 @@ TEST(DeriveKey, FollowsTheFormulaAndEveryFieldMatters) {
   BundleHeader h = Sample();
   Secret seed{Hash{42}};
   Writer info;  // DESIGN 4: version | p | H(seed_0) | H(seed_1) | plan | trace digest | weights id | n | serial
-  info.Put(uint32_t{1}), info.Put(uint32_t{1}), info.Raw(h.seed_hash[0]), info.Raw(h.seed_hash[1]), info.Raw(h.plan), info.Raw(h.trace),
-      info.Raw(h.weights), info.Put(uint32_t{12}), info.Put(uint64_t{77});
+  info.Put(uint32_t{1}), info.Put(uint32_t{1}), info.Raw(h.seed_hash[0]), info.Raw(h.seed_hash[1]), info.Raw(h.plan),
+      info.Raw(h.trace), info.Raw(h.weights), info.Put(uint32_t{12}), info.Put(uint64_t{77});
   Hash expected = Hkdf(h.rho, Hash{42}, info.bytes());
   auto key = [&](const BundleHeader& x, int p = 1) {
     Secret k = DeriveKey(x, p, seed);
@@ -42,7 +43,8 @@ TEST(DeriveKey, FollowsTheFormulaAndEveryFieldMatters) {
   };
   EXPECT_EQ(key(h), Hex(expected));
   EXPECT_NE(key(h, 0), key(h));
-  for (Hash BundleHeader::*f : {&BundleHeader::plan, &BundleHeader::trace, &BundleHeader::weights, &BundleHeader::rho}) {
+  for (Hash BundleHeader::*f :
+       {&BundleHeader::plan, &BundleHeader::trace, &BundleHeader::weights, &BundleHeader::rho}) {
     BundleHeader other = h;
     (other.*f)[31] ^= 1;
     EXPECT_NE(key(other), key(h));

@@ -74,7 +74,8 @@ void MakeCerts(const std::string& dir) {
   for (int r = 0; r < kRoles; ++r) {
     struct stat s;
     std::string there = dir + "/" + Name(Role(r));
-    if (!stat(there.c_str(), &s)) Fail(Exit::kInput, "the folder ", there, " exists already; name a new folder for new certificates");
+    if (!stat(there.c_str(), &s))
+      Fail(Exit::kInput, "the folder ", there, " exists already; name a new folder for new certificates");
   }
   Key ca_key = NewKey();
   Cert ca = Blank(ca_key.get(), "suf demo CA", nullptr);
@@ -94,7 +95,8 @@ void MakeCerts(const std::string& dir) {
     SUF_CHECK(X509_sign(leaf.get(), ca_key.get(), EVP_sha256()));
     std::string sub = dir + "/" + name;
     MakeDir(sub);
-    Bytes pem = Pem([&](BIO* b) { return PEM_write_bio_PrivateKey(b, key.get(), nullptr, nullptr, 0, nullptr, nullptr); });
+    Bytes pem =
+        Pem([&](BIO* b) { return PEM_write_bio_PrivateKey(b, key.get(), nullptr, nullptr, 0, nullptr, nullptr); });
     WriteFile(sub, "key.pem", pem);
     Wipe(pem.data(), pem.size());
     WriteFile(sub, "cert.pem", PemOf(leaf.get()));

@@ -13,7 +13,8 @@ namespace suf::proto {
 
 Recorder::Recorder(const std::string& path) : path_(path) {
   fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd_ < 0) Fail(Exit::kResource, "cannot make the record file ", path, " (", SystemError(), "); name one that does not exist");
+  if (fd_ < 0)
+    Fail(Exit::kResource, "cannot make the record file ", path, " (", SystemError(), "); name one that does not exist");
   WriteAll(fd_, AsView("SUFREC1\n"), path_);
 }
 Recorder::~Recorder() { close(fd_); }
@@ -93,8 +94,8 @@ void Channel::ThrowIfRefusal(const Frame& f) {
 }
 
 void Channel::TooLarge(uint64_t bytes, size_t limit) {
-  EndSession(*this, Refusal::kProtocol, Exit::kPeer, peer_title(), " sent a frame of ", bytes, " bytes; the limit here is ",
-             limit, "; install the same suf on all sides");
+  EndSession(*this, Refusal::kProtocol, Exit::kPeer, peer_title(), " sent a frame of ", bytes,
+             " bytes; the limit here is ", limit, "; install the same suf on all sides");
 }
 
 void Channel::Silent(const char* doing) {
@@ -104,7 +105,8 @@ void Channel::Silent(const char* doing) {
 
 void Channel::Gone() {
   over_ = true;
-  Fail(Exit::kPeer, peer_title(), " ended the connection in the middle of the session; read its message and start again");
+  Fail(Exit::kPeer, peer_title(),
+       " ended the connection in the middle of the session; read its message and start again");
 }
 
 namespace {

@@ -1,5 +1,5 @@
-// The typed pipe between two roles: frames {u32 length, u16 kind, u16 sequence}, counted, hashed and recorded in one place.
-// Transports add bytes only: an in-process pair (here) and TLS (tls.hpp). No TLS, no protocol knowledge.
+// The typed pipe between two roles: frames {u32 length, u16 kind, u16 sequence}, counted, hashed and recorded in one
+// place. Transports add bytes only: an in-process pair (here) and TLS (tls.hpp). No TLS, no protocol knowledge.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -16,10 +16,29 @@ inline constexpr size_t kFrameHeader = 8;
 inline constexpr size_t kMaxFrame = size_t{256} << 20;
 
 // Kinds below kFirstRun belong to the sessions; an inference numbers its own from kFirstRun on.
-enum Kind : uint16_t { kRefuse = 1, kHello, kWelcome, kSetupAsk, kChunk, kAnnounce, kChoice, kRequest, kGrant, kHeader,
-                       kClaim, kAck, kGo, kOfflineEnd, kOnlineEnd, kBye, kEnd, kFirstRun = 0x100 };
+enum Kind : uint16_t {
+  kRefuse = 1,
+  kHello,
+  kWelcome,
+  kSetupAsk,
+  kChunk,
+  kAnnounce,
+  kChoice,
+  kRequest,
+  kGrant,
+  kHeader,
+  kClaim,
+  kAck,
+  kGo,
+  kOfflineEnd,
+  kOnlineEnd,
+  kBye,
+  kEnd,
+  kFirstRun = 0x100
+};
 
-// Phase: where traffic is booked. kControl: hello, claim, MACs, bye; kSetup: W_hat; the other two as the schedule has them.
+// Phase: where traffic is booked. kControl: hello, claim, MACs, bye; kSetup: W_hat; the other two as the schedule has
+// them.
 enum class Phase { kControl, kSetup, kOffline, kOnline };
 inline constexpr int kPhases = 4;
 
@@ -33,8 +52,8 @@ struct Traffic {
   uint64_t frames_sent = 0, bytes_sent = 0, frames_received = 0, bytes_received = 0;
 };
 
-// Recorder: the file of --record. After "SUFREC1\n", per frame: u8 1 = sent 0 = received, u8 role of the peer, u32 length,
-// u16 kind, u16 sequence, then the payload; of frames from or to the dealer only the SHA-256 of the payload.
+// Recorder: the file of --record. After "SUFREC1\n", per frame: u8 1 = sent 0 = received, u8 role of the peer, u32
+// length, u16 kind, u16 sequence, then the payload; of frames from or to the dealer only the SHA-256 of the payload.
 class Recorder {
  public:
   // Throws Exit::kResource when the file exists or cannot be made.
@@ -47,7 +66,8 @@ class Recorder {
   int fd_;
 };
 
-// Channel: one thread at a time. Each wait ends after timeout() with a sentence that names the silent peer (Exit::kPeer).
+// Channel: one thread at a time. Each wait ends after timeout() with a sentence that names the silent peer
+// (Exit::kPeer).
 class Channel {
  public:
   Channel(Identity self, Identity peer, const Hash& exporter, Millis timeout)
@@ -90,8 +110,8 @@ class Channel {
     uint16_t kind = 0, sequence = 0;
     Bytes payload;
   };
-  // Put: the whole frame is on its way when it returns. Take: the next frame, throwing as early as it can when it is larger
-  // than limit. Linger: closes so that the peer can still read what was sent.
+  // Put: the whole frame is on its way when it returns. Take: the next frame, throwing as early as it can when it is
+  // larger than limit. Linger: closes so that the peer can still read what was sent.
   virtual void Put(View header, View payload) = 0;
   virtual Frame Take(size_t limit) = 0;
   virtual void Linger() noexcept {}
@@ -115,7 +135,8 @@ class Channel {
   Recorder* recorder_ = nullptr;
 };
 
-// EndSession(channel, code, parts..): tells the peer the code and throws the sentence made of parts, with this exit code.
+// EndSession(channel, code, parts..): tells the peer the code and throws the sentence made of parts, with this exit
+// code.
 template <class... T>
 [[noreturn]] void EndSession(Channel& ch, Refusal code, Exit exit, const T&... parts) {
   ch.Refuse(code);
@@ -134,6 +155,7 @@ auto Guarded(Channel& ch, F&& f) {
 }
 
 // InProcessPair: two ends joined by queues, for tests and for roles in one process; the ends may live in two threads.
-std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>> InProcessPair(Identity a, Identity b, Millis timeout = kTimeout);
+std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>> InProcessPair(Identity a, Identity b,
+                                                                            Millis timeout = kTimeout);
 
 }  // namespace suf::proto

@@ -35,7 +35,9 @@ TEST(Channel, AnotherKindOrTooMuchOrTooLittleEndsTheSessionOnBothSides) {
     auto [a, b] = InProcessPair(kP0, kP1);
     a->Send(bad == 0 ? kBye : kHello, Bytes(bad == 1 ? 17 : 15));
     EXPECT_TRUE(Fails(Exit::kPeer, "the model owner sent", [&] { b->RecvExact(kHello, 16); })) << bad;
-    EXPECT_TRUE(Fails(Exit::kPeer, "the data owner received a frame that it did not expect", [&] { a->Recv(kHello, 9); })) << bad;
+    EXPECT_TRUE(Fails(Exit::kPeer, "the data owner received a frame that it did not expect", [&] {
+      a->Recv(kHello, 9);
+    })) << bad;
   }
 }
 
@@ -98,8 +100,10 @@ TEST(Recorder, HoldsPeerFramesWholeAndDealerFramesAsHashes) {
   Bytes file((std::istreambuf_iterator<char>(f)), {});
   Writer w;
   w.Raw(AsView("SUFREC1\n"));
-  w.Put(uint8_t{1}), w.Put(uint8_t(Role::kData)), w.Put(uint32_t{3}), w.Put(uint16_t(kHello)), w.Put(uint16_t{0}), w.Raw(AsView("abc"));
-  w.Put(uint8_t{0}), w.Put(uint8_t(Role::kDealer)), w.Put(uint32_t{50}), w.Put(uint16_t(kChunk)), w.Put(uint16_t{0}), w.Raw(HashOf({secret}));
+  w.Put(uint8_t{1}), w.Put(uint8_t(Role::kData)), w.Put(uint32_t{3}), w.Put(uint16_t(kHello)), w.Put(uint16_t{0}),
+      w.Raw(AsView("abc"));
+  w.Put(uint8_t{0}), w.Put(uint8_t(Role::kDealer)), w.Put(uint32_t{50}), w.Put(uint16_t(kChunk)), w.Put(uint16_t{0}),
+      w.Raw(HashOf({secret}));
   EXPECT_EQ(file, w.bytes());
   EXPECT_TRUE(Fails(Exit::kResource, "record file", [&] { Recorder again(dir / "rec"); }));
 }

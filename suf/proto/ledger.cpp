@@ -18,7 +18,8 @@ Bytes PlaceOf(const std::string& dir, int ledger) {
   struct stat d, l;
   SUF_CHECK(!stat(dir.c_str(), &d) && !fstat(ledger, &l));
   Bytes machine;
-  if (!access("/etc/machine-id", R_OK)) machine = ReadSome(OpenFile("/etc/machine-id", O_RDONLY).get(), 64, "/etc/machine-id");
+  if (!access("/etc/machine-id", R_OK))
+    machine = ReadSome(OpenFile("/etc/machine-id", O_RDONLY).get(), 64, "/etc/machine-id");
   Writer w;
   w.Raw(AsView("SUFLEDG1"));
   w.Raw(HashOf({AsView("suf ledger"), machine}));
@@ -76,7 +77,8 @@ void Ledger::Load(View file) {
   }
   if (!Equal(file.first(kPlace), PlaceOf(dir_, fd_.get()))) {
     keys_lost_ = true;
-    notices_.push_back(Str("the store ", dir_, " was copied or restored from elsewhere; its bundles are discarded, as they may be used"));
+    notices_.push_back(Str("the store ", dir_,
+                           " was copied or restored from elsewhere; its bundles are discarded, as they may be used"));
   }
   size_t at = kHeader;
   for (; at + kRecord <= file.size(); at += kRecord, ++records_) {
@@ -90,10 +92,12 @@ void Ledger::Load(View file) {
   if (at == file.size()) return;
   if (file.size() - at > kRecord) {  // more than a torn end
     keys_lost_ = true;
-    notices_.push_back(Str("the ledger ", path_, " is damaged at byte ", at, "; the bundles of this store are discarded"));
+    notices_.push_back(
+        Str("the ledger ", path_, " is damaged at byte ", at, "; the bundles of this store are discarded"));
     return;
   }
-  notices_.push_back(Str("the last record of ", path_, " was not written to its end; it is dropped, nothing was sent under it"));
+  notices_.push_back(
+      Str("the last record of ", path_, " was not written to its end; it is dropped, nothing was sent under it"));
   if (ftruncate(fd_.get(), off_t(at)))
     Fail(Exit::kResource, "cannot repair ", path_, " (", SystemError(), "); see to the disk, then start again");
   Sync(fd_.get(), path_);
@@ -107,7 +111,8 @@ void Ledger::Append(uint64_t serial, Fate fate) {
   floor_ = std::max(floor_, serial);  // before the write: a failed sync leaves a burnt serial
   fates_[serial] = fate;
   off_t at = off_t(kHeader + records_ * kRecord);
-  if (lseek(fd_.get(), at, SEEK_SET) != at) Fail(Exit::kResource, "cannot append to ", path_, " (", SystemError(), "); see to the disk");
+  if (lseek(fd_.get(), at, SEEK_SET) != at)
+    Fail(Exit::kResource, "cannot append to ", path_, " (", SystemError(), "); see to the disk");
   WriteAll(fd_.get(), w.bytes(), path_);
   Sync(fd_.get(), path_);
   ++records_;

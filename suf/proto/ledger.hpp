@@ -1,5 +1,5 @@
-// The ledger of a store: which serials were claimed, finished, audited or burnt. Append-only, each record checked and synced
-// before anything depends on it. Its header ties it to one place, so that a copied store is noticed. DESIGN 11.
+// The ledger of a store: which serials were claimed, finished, audited or burnt. Append-only, each record checked and
+// synced before anything depends on it. Its header ties it to one place, so that a copied store is noticed. DESIGN 11.
 #pragma once
 #include <map>
 #include <string>
@@ -13,8 +13,8 @@ enum class Fate : uint32_t { kClaimed = 1, kDone = 2, kAudited = 3, kBurnt = 4 }
 
 class Ledger {
  public:
-  // Opens dir/ledger or begins it; the caller holds the lock of dir. What was found is in notices(). A torn last record is
-  // dropped (its append never returned, so nothing depended on it); serials CLAIMED without an end are burnt.
+  // Opens dir/ledger or begins it; the caller holds the lock of dir. What was found is in notices(). A torn last record
+  // is dropped (its append never returned, so nothing depended on it); serials CLAIMED without an end are burnt.
   explicit Ledger(const std::string& dir);
 
   // Append: durable when it returns; throws Exit::kResource, and then counts as not written but the serial as burnt.

@@ -21,14 +21,15 @@ void RecvHello(Channel& ch, const Plan& plan) {
   compare(r.Get<uint32_t>(), plan.version, Refusal::kPlanVersion, "plan version");
   compare(r.Get<uint32_t>(), plan.prg, Refusal::kPrg, "key generator");
   if (r.GetHash() != plan.hash)
-    EndSession(ch, Refusal::kPlan, Exit::kRefused, ch.peer_title(), " holds another plan than ours (", Hex(View(plan.hash).first(4)),
-               "..); give the same plan file to all three roles");
+    EndSession(ch, Refusal::kPlan, Exit::kRefused, ch.peer_title(), " holds another plan than ours (",
+               Hex(View(plan.hash).first(4)), "..); give the same plan file to all three roles");
   r.Done();
 }
 
 void CheckTokens(const Plan& plan, uint32_t n) {
   if (n < 1 || n > plan.max_tokens)
-    Fail(Exit::kInput, "the text has ", n, " tokens; the plan covers 1 to ", plan.max_tokens, "; shorten it or compile a longer plan");
+    Fail(Exit::kInput, "the text has ", n, " tokens; the plan covers 1 to ", plan.max_tokens,
+         "; shorten it or compile a longer plan");
 }
 
 }  // namespace suf::proto

@@ -1,5 +1,5 @@
-// What every role of a session knows of the plan, as proto needs it, and the hello that compares it. proto reads no plan file
-// and emits no trace: the application fills this in.
+// What every role of a session knows of the plan, as proto needs it, and the hello that compares it. proto reads no
+// plan file and emits no trace: the application fills this in.
 #pragma once
 #include <functional>
 
@@ -9,7 +9,7 @@ namespace suf::proto {
 
 // Task: the inference of exactly n tokens, from this role's own emission of the trace.
 struct Task {
-  Hash trace{};                // digest
+  Hash trace{};                 // digest
   uint64_t body_bytes[2] = {};  // key bytes in each party's bundle
 };
 
@@ -22,8 +22,8 @@ struct Plan {
   std::function<Task(uint32_t n)> task;  // called with 1 <= n <= max_tokens, by one thread at a time
 };
 
-// SendHello, RecvHello: protocol version, plan version, plan hash, PRG. RecvHello ends the session at the first difference
-// (Exit::kRefused); no serial is spent.
+// SendHello, RecvHello: protocol version, plan version, plan hash, PRG. RecvHello ends the session at the first
+// difference (Exit::kRefused); no serial is spent.
 void SendHello(Channel& ch, const Plan& plan);
 void RecvHello(Channel& ch, const Plan& plan);
 

@@ -1,4 +1,5 @@
-// Roles, and the refusals that go over the wire as a code: what a person reads comes from a fixed table, never from the peer.
+// Roles, and the refusals that go over the wire as a code: what a person reads comes from a fixed table, never from the
+// peer.
 #pragma once
 #include "suf/base/bytes.hpp"
 #include "suf/base/error.hpp"
@@ -37,7 +38,8 @@ enum class Refusal : uint16_t {
   kPin = 17,
 };
 
-// Refused: the error that the refused side reads: exit code and sentence of the table; an unknown code reads as kGaveUp.
+// Refused: the error that the refused side reads: exit code and sentence of the table; an unknown code reads as
+// kGaveUp.
 Error Refused(Role by, uint16_t code);
 
 }  // namespace suf::proto

@@ -2,8 +2,8 @@
 
 namespace suf::proto {
 
-// Bond: MACs under the pair secret over (label, fields, versions, digests, n, rho, serial, identities, nonces, TLS exporter,
-// hashes of all frames so far in both directions).
+// Bond: MACs under the pair secret over (label, fields, versions, digests, n, rho, serial, identities, nonces, TLS
+// exporter, hashes of all frames so far in both directions).
 class Bond {
  public:
   Bond(Channel& ch, const BundleHeader& h) : ch_(ch), header_(h), own_nonce_(RandomHash()) {}
@@ -23,8 +23,9 @@ class Bond {
     bool first = peer_nonce_ == Hash{};
     if (first) peer_nonce_ = nonce;
     if (nonce == peer_nonce_ && Equal(tag, TagOf(kind, nonce, {before.second, before.first}))) return;
-    EndSession(ch_, Refusal::kMac, Exit::kRefused, ch_.peer_title(), " saw other frames or holds another bundle of serial ",
-               header_.serial, " than we do; it is burnt, start again");
+    EndSession(ch_, Refusal::kMac, Exit::kRefused, ch_.peer_title(),
+               " saw other frames or holds another bundle of serial ", header_.serial,
+               " than we do; it is burnt, start again");
   }
 
  private:
@@ -32,13 +33,14 @@ class Bond {
     auto [sent, received] = ch_.Transcript();
     return TagOf(kind, nonce, {sent, received});
   }
-  // TagOf: `frames` = hashes of {what the maker of the tag sent, what it received}. All nonces so far are in the frames.
+  // TagOf: `frames` = hashes of {what the maker of the tag sent, what it received}. All nonces so far are in the
+  // frames.
   Hash TagOf(uint16_t kind, const Hash& nonce, std::pair<Hash, Hash> frames) const {
     BundleHeader h = header_;
     h.party = 0, h.body_bytes = 0;  // the rest is equal on both sides
     Bytes encoded = Encode(h);
-    Hash tag = Hmac(header_.pair.view(), {AsView("suf bond"), View(reinterpret_cast<uint8_t*>(&kind), sizeof kind), nonce, encoded,
-                                          ch_.exporter(), frames.first, frames.second});
+    Hash tag = Hmac(header_.pair.view(), {AsView("suf bond"), View(reinterpret_cast<uint8_t*>(&kind), sizeof kind),
+                                          nonce, encoded, ch_.exporter(), frames.first, frames.second});
     Wipe(encoded.data(), encoded.size());
     return tag;
   }
@@ -71,10 +73,12 @@ namespace {
 // Offer: a bundle that P1 could use, in its announcement.
 constexpr size_t kOfferBytes = 8 + 32, kMaxOffers = 4096;
 
-bool Fits(const BundleHeader& h, uint32_t n, const Task& task, const Plan& plan, const Hash& weights, const Channel& ch) {
+bool Fits(const BundleHeader& h, uint32_t n, const Task& task, const Plan& plan, const Hash& weights,
+          const Channel& ch) {
   uint32_t party = uint32_t(PartyOf(ch.self().role));
-  return h.n == n && h.party == party && h.prg == plan.prg && h.trace == task.trace && h.plan == plan.hash && h.weights == weights &&
-         h.body_bytes == task.body_bytes[party] && h.public_key[party] == ch.self().key && h.public_key[1 - party] == ch.peer().key;
+  return h.n == n && h.party == party && h.prg == plan.prg && h.trace == task.trace && h.plan == plan.hash &&
+         h.weights == weights && h.body_bytes == task.body_bytes[party] && h.public_key[party] == ch.self().key &&
+         h.public_key[1 - party] == ch.peer().key;
 }
 
 uint64_t FetchOne(const DialDealer& dial, const Plan& plan, Store& store, const FetchArgs& args) {
@@ -99,7 +103,8 @@ DataSession::DataSession(Channel& p0, const Plan& plan, Store& store, DialDealer
     : ch_(p0), plan_(plan), store_(store), dealer_(std::move(dealer)) {
   Guarded(ch_, [&] {
     if (!store_.Pin(ch_.peer()))
-      EndSession(ch_, Refusal::kPin, Exit::kRefused, ch_.peer_title(), " shows another key than the one this store knows; if it was "
+      EndSession(ch_, Refusal::kPin, Exit::kRefused, ch_.peer_title(),
+                 " shows another key than the one this store knows; if it was "
                  "replaced on purpose, start with a new store");
     SendHello(ch_, plan_);
     RecvHello(ch_, plan_);
@@ -121,14 +126,14 @@ DataSession::DataSession(Channel& p0, const Plan& plan, Store& store, DialDealer
   });
 }
 
-void DataSession::Infer(uint32_t n, const Run& run) {
+void DataSession::Infer(uint32_t n, const RunHook& run) {
   Guarded(ch_, [&] {
     CheckTokens(plan_, n);
     RunOne(n, run);
   });
 }
 
-void DataSession::RunOne(uint32_t n, const Run& run) {
+void DataSession::RunOne(uint32_t n, const RunHook& run) {
   ch_.set_phase(Phase::kControl);
   Task task = plan_.task(n);
   Writer w;
@@ -141,7 +146,8 @@ void DataSession::RunOne(uint32_t n, const Run& run) {
   uint64_t serial = Reader(choice, "a choice").Get<uint64_t>();
   if (!serial) serial = FetchOne(dealer_, plan_, store_, {.n = n, .weights = weights_, .partner = ch_.peer().key});
   if (!Fits(store_.Header(serial), n, task, plan_, weights_, ch_))
-    EndSession(ch_, Refusal::kSerial, Exit::kRefused, ch_.peer_title(), " chose bundle ", serial, ", which is not for this inference");
+    EndSession(ch_, Refusal::kSerial, Exit::kRefused, ch_.peer_title(), " chose bundle ", serial,
+               ", which is not for this inference");
   Bundle bundle = store_.Claim(serial);
   Burning(store_, serial, [&] {
     Bond bond(ch_, bundle.header);
@@ -183,7 +189,8 @@ class ModelSession {
     ch_.Send(kWelcome, host_.weights);
     if (ch_.RecvExact(kSetupAsk, 1)[0]) return;
     ch_.set_phase(Phase::kSetup);
-    Sink sink(ChunkStart(host_.plan.hash, host_.weights), host_.plan.setup_bytes, [&](View chunk) { ch_.Send(kChunk, chunk); });
+    Sink sink(ChunkStart(host_.plan.hash, host_.weights), host_.plan.setup_bytes,
+              [&](View chunk) { ch_.Send(kChunk, chunk); });
     host_.w_hat(sink);
     sink.Finish();
     ch_.set_phase(Phase::kControl);
@@ -201,8 +208,8 @@ class ModelSession {
       return false;
     }
     if (n > host_.plan.max_tokens)
-      EndSession(ch_, Refusal::kTokens, Exit::kInput, ch_.peer_title(), " announced ", n, " tokens; the plan covers 1 to ",
-                 host_.plan.max_tokens, "; it was refused");
+      EndSession(ch_, Refusal::kTokens, Exit::kInput, ch_.peer_title(), " announced ", n,
+                 " tokens; the plan covers 1 to ", host_.plan.max_tokens, "; it was refused");
     Task task = host_.plan.task(n);
     if (trace != task.trace)
       EndSession(ch_, Refusal::kTrace, Exit::kRefused, ch_.peer_title(), " derives another trace for ", n,
@@ -220,7 +227,9 @@ class ModelSession {
       uint64_t s = offers.Get<uint64_t>();
       Hash rho = offers.GetHash();
       for (const BundleHeader& h : mine)
-        if (h.serial == s && h.rho == rho && Fits(h, n, task, host_.plan, host_.weights, ch_) && (!serial || s < serial)) serial = s;
+        if (h.serial == s && h.rho == rho && Fits(h, n, task, host_.plan, host_.weights, ch_) &&
+            (!serial || s < serial))
+          serial = s;
     }
     Writer w;
     w.Put(serial);
@@ -265,7 +274,8 @@ void ServeSession(Channel& p1, const ModelHost& host) {
 void Turnstile::Pass(Channel& ch, const std::function<void()>& session) {
   std::unique_lock lock(m_, Millis{500});
   if (!lock)
-    EndSession(ch, Refusal::kBusy, Exit::kPeer, ch.peer_title(), " came while another session is running; it was told to try again");
+    EndSession(ch, Refusal::kBusy, Exit::kPeer, ch.peer_title(),
+               " came while another session is running; it was told to try again");
   session();
 }
 

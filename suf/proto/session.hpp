@@ -1,5 +1,5 @@
-// The session between P1 (data owner) and P0 (model owner): hello, W_hat once, then per inference announce n, agree on a
-// bundle, claim it on both sides, run, BYE. Knows no gate and no TLS beyond the exporter value. DESIGN 11.
+// The session between P1 (data owner) and P0 (model owner): hello, W_hat once, then per inference announce n, agree on
+// a bundle, claim it on both sides, run, BYE. Knows no gate and no TLS beyond the exporter value. DESIGN 11.
 #pragma once
 #include <exception>
 #include <functional>
@@ -11,9 +11,9 @@ namespace suf::proto {
 
 class Bond;
 
-// Inference: what the hook that runs one gets. Order of events: offline frames, OfflineEnd, online frames; P1 then calls
-// RevealArrived when the last frame (its result's) is here and *before* it computes anything from it. What P1 does or throws
-// afterwards changes nothing that P0 sees.
+// Inference: what the hook that runs one gets. Order of events: offline frames, OfflineEnd, online frames; P1 then
+// calls RevealArrived when the last frame (its result's) is here and *before* it computes anything from it. What P1
+// does or throws afterwards changes nothing that P0 sees.
 class Inference {
  public:
   Channel& channel() { return ch_; }
@@ -32,7 +32,7 @@ class Inference {
   Bond& bond_;
   bool offline_ended_ = false, revealed_ = false;
 };
-using Run = std::function<void(Inference&)>;
+using RunHook = std::function<void(Inference&)>;
 // DialDealer: a new connection to the dealer.
 using DialDealer = std::function<std::unique_ptr<Channel>()>;
 
@@ -45,11 +45,11 @@ class DataSession {
   // Setup: W_hat, plan.setup_bytes bytes.
   Bytes Setup() const { return store_.LoadSetup(plan_.hash, weights_, plan_.setup_bytes); }
   // Infer: one inference of n tokens. A failure of `run` after RevealArrived is kept and thrown by End.
-  void Infer(uint32_t n, const Run& run);
+  void Infer(uint32_t n, const RunHook& run);
   void End();
 
  private:
-  void RunOne(uint32_t n, const Run& run);
+  void RunOne(uint32_t n, const RunHook& run);
   Channel& ch_;
   const Plan& plan_;
   Store& store_;
@@ -62,11 +62,11 @@ class DataSession {
 struct ModelHost {
   const Plan& plan;
   Store& store;
-  Hash weights{};                     // weights id
-  Secret b_seed;                      // long-lived seed of B
-  std::function<void(Sink&)> w_hat;   // writes plan.setup_bytes bytes
+  Hash weights{};                    // weights id
+  Secret b_seed;                     // long-lived seed of B
+  std::function<void(Sink&)> w_hat;  // writes plan.setup_bytes bytes
   DialDealer dealer;
-  Run run;
+  RunHook run;
 };
 
 // ServeSession: P0's side of one session, until P1 ends it.

@@ -52,7 +52,8 @@ Bytes ReadChunks(int fd, Chain& chain, const std::string& path) {
 
 }  // namespace
 
-ChunkFile::ChunkFile(const std::string& temp, View preamble) : temp_(temp), fd_(OpenFile(temp, O_WRONLY | O_CREAT | O_TRUNC)) {
+ChunkFile::ChunkFile(const std::string& temp, View preamble)
+    : temp_(temp), fd_(OpenFile(temp, O_WRONLY | O_CREAT | O_TRUNC)) {
   Writer w;
   w.Put(uint32_t(preamble.size())), w.Raw(preamble), w.Raw(HashOf({preamble}));
   Bytes b = w.Take();
@@ -73,7 +74,11 @@ void ChunkFile::Commit(const std::string& dir, const std::string& name) {
 }
 
 Store::Store(const std::string& dir)
-    : dir_((MakeDir(dir), dir)), bundles_(dir + "/bundles"), lock_(LockDir(dir)), ledger_(dir), notices_(ledger_.notices()) {
+    : dir_((MakeDir(dir), dir)),
+      bundles_(dir + "/bundles"),
+      lock_(LockDir(dir)),
+      ledger_(dir),
+      notices_(ledger_.notices()) {
   MakeDir(bundles_);
   Recover();
 }
@@ -111,7 +116,8 @@ void Store::Discard(const std::string& path) {
     WriteAll(fd.get(), Bytes(kMaxPreamble), path);
     Sync(fd.get(), path);
   }
-  if (unlink(path.c_str())) Fail(Exit::kResource, "cannot remove ", path, " (", SystemError(), "); see to its permissions");
+  if (unlink(path.c_str()))
+    Fail(Exit::kResource, "cannot remove ", path, " (", SystemError(), "); see to its permissions");
 }
 
 std::string Store::BundleName(uint64_t serial) const {
@@ -122,8 +128,8 @@ std::string Store::BundleName(uint64_t serial) const {
 Store::Incoming::Incoming(Store& s, const BundleHeader& h, const Secret& key, bool to_disk)
     : store_(s), chain_(ChunkStart(h), h.body_bytes) {
   if (h.serial <= s.ledger_.floor() || s.slots_.count(h.serial))
-    Fail(Exit::kRefused, "the dealer sent bundle ", h.serial, ", which this store has had (it is at ", s.ledger_.floor(),
-         "); give the dealer its old state back, or start with a new store");
+    Fail(Exit::kRefused, "the dealer sent bundle ", h.serial, ", which this store has had (it is at ",
+         s.ledger_.floor(), "); give the dealer its old state back, or start with a new store");
   bundle_.header = h;
   bundle_.key = key;
   if (!to_disk) {
@@ -163,7 +169,8 @@ std::vector<BundleHeader> Store::Bundles() const {
 const BundleHeader& Store::Header(uint64_t serial) const {
   auto it = slots_.find(serial);
   if (it == slots_.end())
-    Fail(Exit::kRefused, "bundle ", serial, " is used, burnt or was never here (the store is at ", ledger_.floor(), "); start again");
+    Fail(Exit::kRefused, "bundle ", serial, " is used, burnt or was never here (the store is at ", ledger_.floor(),
+         "); start again");
   return it->second.header;
 }
 
@@ -221,7 +228,9 @@ void Store::Burn(uint64_t serial) noexcept {
   }
 }
 
-bool Store::HasSetup(const Hash& weights) const { return !access((dir_ + "/" + Hex(weights) + ".w_hat").c_str(), R_OK); }
+bool Store::HasSetup(const Hash& weights) const {
+  return !access((dir_ + "/" + Hex(weights) + ".w_hat").c_str(), R_OK);
+}
 ChunkFile Store::NewSetup() { return {dir_ + "/w_hat.part", AsView("SUFWHAT1")}; }
 void Store::CommitSetup(ChunkFile file, const Hash& weights) { file.Commit(dir_, Hex(weights) + ".w_hat"); }
 
@@ -253,7 +262,8 @@ DealerState::DealerState(const std::string& dir) : dir_((MakeDir(dir), dir)), lo
   if (access(path.c_str(), F_OK)) return;
   Bytes b = ReadSome(OpenFile(path, O_RDONLY).get(), 64, path);
   if (b.size() != 40 || !Equal(HashOf({View(b).first(8)}), View(b).subspan(8)))
-    Fail(Exit::kResource, "the dealer's serial in ", path, " is damaged; name a new state directory, and new stores for both parties");
+    Fail(Exit::kResource, "the dealer's serial in ", path,
+         " is damaged; name a new state directory, and new stores for both parties");
   next_ = Reader(b, path).Get<uint64_t>();
 }
 

@@ -1,5 +1,5 @@
-// A party's store directory: bundles made ahead, the ledger, W_hat per weights id, and the pinned keys of its peers. Locked by
-// one process. A claim is durable before it is used, and every bundle serves once. DESIGN 11.
+// A party's store directory: bundles made ahead, the ledger, W_hat per weights id, and the pinned keys of its peers.
+// Locked by one process. A claim is durable before it is used, and every bundle serves once. DESIGN 11.
 #pragma once
 #include <memory>
 #include <string>
@@ -25,7 +25,8 @@ class ChunkFile {
 
 class Store {
  public:
-  // Makes dir when needed, locks it and recovers; what a person should know of that is in notices(). Throws Exit::kResource.
+  // Makes dir when needed, locks it and recovers; what a person should know of that is in notices(). Throws
+  // Exit::kResource.
   explicit Store(const std::string& dir);
   const std::vector<std::string>& notices() const { return notices_; }
   const Ledger& ledger() const { return ledger_; }
@@ -53,7 +54,8 @@ class Store {
   // Header: of one unused bundle; throws Exit::kRefused when there is none of this serial.
   const BundleHeader& Header(uint64_t serial) const;
   // Claim: durably marks the serial, burns all lower ones, moves the bundle to memory and wipes it from disk. Throws
-  // Exit::kRefused when it is spent, unknown or altered (and is burnt), Exit::kResource when the disk fails (burnt as well).
+  // Exit::kRefused when it is spent, unknown or altered (and is burnt), Exit::kResource when the disk fails (burnt as
+  // well).
   Bundle Claim(uint64_t serial) { return Take(serial, Fate::kClaimed); }
   // Audit: like Claim, for a bundle that will be opened instead of used.
   Bundle Audit(uint64_t serial) { return Take(serial, Fate::kAudited); }

@@ -10,7 +10,8 @@ constexpr Millis kLook{50};       // how often a waiting thread looks whether it
 
 Bytes EncodeRequest(const FetchArgs& a, const Hash& trace, const Secret& seed) {
   Writer w;
-  w.Put(a.n), w.Put(a.count), w.Raw(trace), w.Raw(a.weights), w.Raw(a.partner), w.Raw(seed.view()), w.Raw(a.b_seed.view());
+  w.Put(a.n), w.Put(a.count), w.Raw(trace), w.Raw(a.weights), w.Raw(a.partner), w.Raw(seed.view()),
+      w.Raw(a.b_seed.view());
   return w.Take();
 }
 constexpr size_t kRequestBytes = 8 + 5 * 32;
@@ -70,7 +71,8 @@ Dealer::Request Dealer::RecvRequest(Channel& ch) {
 void Dealer::Meet(int party, Seat& mine) {
   std::unique_lock lock(m_);
   auto limit = std::chrono::steady_clock::now() + options_.partner_wait;
-  if (Seat* other = waiting_[1 - party]) {
+  // one that hung up is left to its own thread; its successor will find us waiting
+  if (Seat* other = waiting_[1 - party]; other && !other->channel->PeerGone()) {
     waiting_[1 - party] = nullptr;
     other->progress = mine.progress = Progress::kTaken;
     lock.unlock();
@@ -101,8 +103,9 @@ void Dealer::Meet(int party, Seat& mine) {
     waiting_[party] = nullptr;
     lock.unlock();
     if (gone) Fail(Exit::kPeer, mine.channel->peer_title(), " hung up before the other party asked; nothing was dealt");
-    EndSession(*mine.channel, Refusal::kNoPartner, Exit::kPeer, Title(party ? Role::kModel : Role::kData), " did not ask for bundles within ",
-               double(options_.partner_wait.count()) / 1000, " s of ", mine.channel->peer_title(), "; start both again");
+    EndSession(*mine.channel, Refusal::kNoPartner, Exit::kPeer, Title(party ? Role::kModel : Role::kData),
+               " did not ask for bundles within ", double(options_.partner_wait.count()) / 1000, " s of ",
+               mine.channel->peer_title(), "; start both again");
   }
   changed_.wait(lock, [&] { return mine.progress != Progress::kTaken; });
 }
@@ -113,10 +116,12 @@ void Dealer::Deal(Seat& model, Seat& data) {
     model.channel->Refuse(code), data.channel->Refuse(code);
     Fail(Exit::kRefused, "the two parties ", what, "; nothing was dealt, start both from one plan and model");
   };
-  if (a.n != b.n || a.weights != b.weights || a.partner != data.channel->peer().key || b.partner != model.channel->peer().key)
+  if (a.n != b.n || a.weights != b.weights || a.partner != data.channel->peer().key ||
+      b.partner != model.channel->peer().key)
     refuse(Refusal::kMismatch, "asked for bundles of different sizes, weights or partners");
   Task task = plan_.task(a.n);
-  if (a.trace != task.trace || b.trace != task.trace) refuse(Refusal::kTrace, "derive another trace from the plan than the dealer");
+  if (a.trace != task.trace || b.trace != task.trace)
+    refuse(Refusal::kTrace, "derive another trace from the plan than the dealer");
   uint32_t count = a.n == options_.ahead_tokens ? std::max(options_.ahead_count, 1u) : 1;
   count = std::min({count, a.count, b.count});
   uint64_t first = state_.Reserve(count);
@@ -150,13 +155,14 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
   }
   generate_(job, *sink[0], *sink[1]);
   for (auto& s : sink) s->Finish();
-  if (options_.dealt) options_.dealt(job);
+  if (options_.dealt) options_.dealt(job.n, serial);
 }
 
 namespace {
 
 // RecvHeader: the header of a bundle that is exactly what was asked for.
-BundleHeader RecvHeader(Channel& dealer, const Plan& plan, const FetchArgs& args, const Task& task, const Secret& seed) {
+BundleHeader RecvHeader(Channel& dealer, const Plan& plan, const FetchArgs& args, const Task& task,
+                        const Secret& seed) {
   Bytes b = dealer.Recv(kHeader, 1024);
   BundleHeader h = DecodeHeader(b);
   Wipe(b.data(), b.size());
@@ -166,7 +172,8 @@ BundleHeader RecvHeader(Channel& dealer, const Plan& plan, const FetchArgs& args
               h.seed_hash[party] == HashOf({seed.view()}) && h.public_key[party] == dealer.self().key &&
               h.public_key[1 - party] == args.partner;
   if (!ours)
-    EndSession(dealer, Refusal::kBundle, Exit::kRefused, "the dealer sent a bundle of another plan, trace, size or party than we asked for; "
+    EndSession(dealer, Refusal::kBundle, Exit::kRefused,
+               "the dealer sent a bundle of another plan, trace, size or party than we asked for; "
                "it is burnt, install the same suf on all sides");
   return h;
 }
@@ -179,7 +186,8 @@ std::vector<uint64_t> Fetch(Channel& dealer, const Plan& plan, Store& store, con
     dealer.set_transcript(false);
     dealer.set_phase(Phase::kOffline);
     if (!store.Pin(dealer.peer()))
-      EndSession(dealer, Refusal::kPin, Exit::kRefused, "the dealer shows another key than the one this store knows; if it was "
+      EndSession(dealer, Refusal::kPin, Exit::kRefused,
+                 "the dealer shows another key than the one this store knows; if it was "
                  "replaced on purpose, start with a new store");
     Task task = plan.task(args.n);
     SendHello(dealer, plan);
@@ -191,8 +199,8 @@ std::vector<uint64_t> Fetch(Channel& dealer, const Plan& plan, Store& store, con
     Bytes grant = dealer.RecvExact(kGrant, sizeof(uint32_t));
     uint32_t count = Reader(grant, "a grant").Get<uint32_t>();
     if (count < 1 || count > args.count)
-      EndSession(dealer, Refusal::kProtocol, Exit::kPeer, "the dealer grants ", count, " bundles where 1 to ", args.count,
-                 " were asked for; install the same suf on all sides");
+      EndSession(dealer, Refusal::kProtocol, Exit::kPeer, "the dealer grants ", count, " bundles where 1 to ",
+                 args.count, " were asked for; install the same suf on all sides");
     std::vector<uint64_t> serials;
     for (uint32_t i = 0; i < count; ++i) {
       BundleHeader h = RecvHeader(dealer, plan, args, task, seed);

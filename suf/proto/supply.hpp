@@ -1,5 +1,6 @@
-// How bundles come into being: the dealer's service, and a party's side of it. One link per fetch; both parties must ask for
-// the same thing, naming each other's key. A delivery that breaks is never repeated: its serials are burnt. DESIGN 4 and 11.
+// How bundles come into being: the dealer's service, and a party's side of it. One link per fetch; both parties must
+// ask for the same thing, naming each other's key. A delivery that breaks is never repeated: its serials are burnt.
+// DESIGN 4 and 11.
 #pragma once
 #include <condition_variable>
 #include <functional>
@@ -24,15 +25,16 @@ using Generate = std::function<void(const DealJob&, Sink& to_p0, Sink& to_p1)>;
 class Dealer {
  public:
   struct Options {
-    uint32_t ahead_tokens = 0;  // --tokens N: a request for N tokens is answered with ahead_count bundles
-    uint32_t ahead_count = 1;   // --count M
+    uint32_t ahead_tokens = 0;    // --tokens N: a request for N tokens is answered with ahead_count bundles
+    uint32_t ahead_count = 1;     // --count M
     Millis partner_wait{20'000};  // how long one party waits for the other; below the parties' time-outs
-    std::function<void(const DealJob&)> dealt;  // may log: n and serial
+    std::function<void(uint32_t n, uint64_t serial)> dealt;  // for a log line
   };
   Dealer(Plan plan, DealerState& state, Options options, Generate generate)
       : plan_(std::move(plan)), state_(state), options_(std::move(options)), generate_(std::move(generate)) {}
 
-  // Handle: one party's link from hello to end, in the thread of that link. Another link of the same role is refused (busy).
+  // Handle: one party's link from hello to end, in the thread of that link. Another link of the same role is refused
+  // (busy).
   void Handle(Channel& ch);
 
  private:
@@ -71,8 +73,8 @@ struct FetchArgs {
   Secret b_seed;   // P0 only
 };
 
-// Fetch: draws a session seed, asks, and receives bundles into the store: in memory when it is one, on disk when they are more.
-// Returns the serials in order. Bundles that were complete before a failure stay.
+// Fetch: draws a session seed, asks, and receives bundles into the store: in memory when it is one, on disk when they
+// are more. Returns the serials in order. Bundles that were complete before a failure stay.
 std::vector<uint64_t> Fetch(Channel& dealer, const Plan& plan, Store& store, const FetchArgs& args);
 
 }  // namespace suf::proto

@@ -118,8 +118,7 @@ namespace {
 
 // Link: one connection and the loop that drives it. Callbacks run only inside Step, in the calling thread.
 struct Link {
-  explicit Link(const Credentials& c)
-      : own(c), stream(io, const_cast<asio::ssl::context&>(c.loaded().tls)) {}
+  explicit Link(const Credentials& c) : own(c), stream(io, const_cast<asio::ssl::context&>(c.loaded().tls)) {}
 
   auto& socket() { return stream.next_layer(); }
   // Step: runs one callback; false when the deadline passes first.
@@ -199,9 +198,8 @@ class TlsChannel final : public Channel {
       size_t n = 0;
       bool done = false;
       StartRead();
-      link_->stream.async_write_some(asio::buffer(v.data(), v.size()), [&](const Ec& e, size_t bytes) {
-        ec = e, n = bytes, done = true;
-      });
+      link_->stream.async_write_some(asio::buffer(v.data(), v.size()),
+                                     [&](const Ec& e, size_t bytes) { ec = e, n = bytes, done = true; });
       if (!link_->Until(done, deadline)) {
         link_->Close();
         Silent("send to it");
@@ -247,7 +245,8 @@ class TlsChannel final : public Channel {
 
   void ThrowIfAlert(const Ec& ec) {
     if (IsAlert(ec))
-      Fail(Exit::kRefused, peer_title(), " refused our certificate (", ec.message(), "); use certificates of one suf certs run");
+      Fail(Exit::kRefused, peer_title(), " refused our certificate (", ec.message(),
+           "); use certificates of one suf certs run");
   }
 
   // StartRead: keeps one read pending, into the payload of the frame at hand when most of it is still to come.
@@ -329,20 +328,27 @@ std::unique_ptr<Channel> Secure(std::unique_ptr<Link> link, bool server, const s
   }
   SSL* ssl = link->stream.native_handle();
   if (ec) {
-    bool theirs = SSL_get_verify_result(ssl) != X509_V_OK, ours = IsAlert(ec), tls = ec.category() == asio::error::get_ssl_category();
+    bool theirs = SSL_get_verify_result(ssl) != X509_V_OK, ours = IsAlert(ec),
+         tls = ec.category() == asio::error::get_ssl_category();
     std::string cause = theirs ? X509_verify_cert_error_string(SSL_get_verify_result(ssl)) : ec.message();
     link->HangUp();
-    if (theirs) Fail(Exit::kRefused, "the certificate of ", who, " is not trusted (", cause, "); use certificates of one suf certs run");
-    if (ours) Fail(Exit::kRefused, who, " refused our certificate or TLS version (", cause, "); use certificates of one suf certs run");
+    if (theirs)
+      Fail(Exit::kRefused, "the certificate of ", who, " is not trusted (", cause,
+           "); use certificates of one suf certs run");
+    if (ours)
+      Fail(Exit::kRefused, who, " refused our certificate or TLS version (", cause,
+           "); use certificates of one suf certs run");
     if (tls && server)
-      Fail(Exit::kRefused, who, " showed no certificate or spoke no TLS 1.3 (", cause, "); only suf processes may connect");
+      Fail(Exit::kRefused, who, " showed no certificate or spoke no TLS 1.3 (", cause,
+           "); only suf processes may connect");
     Fail(Exit::kPeer, who, " ended the connection in the TLS handshake (", cause, "); see its message");
   }
   std::unique_ptr<X509, decltype(&X509_free)> cert(SSL_get1_peer_certificate(ssl), X509_free);
   SUF_CHECK(cert && SSL_get_verify_result(ssl) == X509_V_OK);
   Hash exporter;
   static const char kLabel[] = "EXPORTER-suf-session";
-  SUF_CHECK(SSL_export_keying_material(ssl, exporter.data(), exporter.size(), kLabel, sizeof kLabel - 1, nullptr, 0, 0) == 1);
+  SUF_CHECK(
+      SSL_export_keying_material(ssl, exporter.data(), exporter.size(), kLabel, sizeof kLabel - 1, nullptr, 0, 0) == 1);
   auto role = RoleIn(cert.get());
   Identity self = link->own.identity();
   auto ch = std::make_unique<TlsChannel>(std::move(link), self, Identity{role.value_or(self.role), KeyHash(cert.get())},
@@ -351,7 +357,8 @@ std::unique_ptr<Channel> Secure(std::unique_ptr<Link> link, bool server, const s
     std::string expected;
     for (Role p : peers) expected += Str(expected.empty() ? "" : " or ", Title(p));
     EndSession(*ch, Refusal::kRole, Exit::kRefused, "the certificate of ", who, " is that of ",
-               role ? Title(*role) : "no role of suf", ", not of ", expected, "; check the address and its certificate folder");
+               role ? Title(*role) : "no role of suf", ", not of ", expected,
+               "; check the address and its certificate folder");
   }
   return ch;
 }
@@ -369,7 +376,8 @@ std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role
   asio::async_connect(link->socket(), found, [&](const Ec& e, const tcp::endpoint&) { ec = e, done = true; });
   if (!link->Until(done, Clock::now() + timeout)) {
     link->Close();
-    Fail(Exit::kPeer, who, " did not answer in ", double(timeout.count()) / 1000, " s; check the address and that it runs");
+    Fail(Exit::kPeer, who, " did not answer in ", double(timeout.count()) / 1000,
+         " s; check the address and that it runs");
   }
   if (ec) Fail(Exit::kPeer, "nobody answers as ", who, " (", ec.message(), "); start it first, or check the address");
   return Secure(std::move(link), false, {to}, timeout, who);

@@ -32,11 +32,12 @@ struct Address {
   std::string Text() const { return Str(host, ":", port); }
 };
 
-// Dial: connects to the role `to`. Throws Exit::kPeer (nobody answers, silent) or Exit::kRefused (certificate or role, of
-// either side).
+// Dial: connects to the role `to`. Throws Exit::kPeer (nobody answers, silent) or Exit::kRefused (certificate or role,
+// of either side).
 std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role to, Millis timeout = kTimeout);
 
-// Listener: accepts connections; each runs in a thread of its own, hand-shake included, so a silent stranger holds up nobody.
+// Listener: accepts connections; each runs in a thread of its own, hand-shake included, so a silent stranger holds up
+// nobody.
 class Listener {
  public:
   // Port 0 takes a free one. Throws Exit::kResource when the address cannot be had.

@@ -1,8 +1,8 @@
 #include "suf/proto/tls.hpp"
 
-#include <openssl/ssl.h>
 #include <arpa/inet.h>
 #include <openssl/bio.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,12 +27,15 @@ struct Certs {
     static Certs c;
     return c;
   }
-  static Credentials Of(Role r, const char* ca = "a") { return Credentials(Get().dir / (std::string(ca) + "/" + Name(r))); }
+  static Credentials Of(Role r, const char* ca = "a") {
+    return Credentials(Get().dir / (std::string(ca) + "/" + Name(r)));
+  }
 };
 
 // Server: a listener of the dealer in a thread of its own, which remembers what went wrong.
 struct Server {
-  explicit Server(std::function<void(Channel&)> session, Millis timeout = kAmple, std::vector<Role> peers = {Role::kModel, Role::kData})
+  explicit Server(std::function<void(Channel&)> session, Millis timeout = kAmple,
+                  std::vector<Role> peers = {Role::kModel, Role::kData})
       : listener(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, std::move(peers), timeout),
         thread([this, session] { listener.Run(session, [this](const Error& e) { errors.push_back(e); }); }) {}
   ~Server() { Join(); }
@@ -133,16 +136,16 @@ TEST(Tls, BothSidesMaySendLargeFramesAtOnce) {
 
 TEST(Tls, AnUntrustedCertificateIsRefusedByBothEnds) {
   Server server(Echo);
-  EXPECT_TRUE(Fails(Exit::kRefused, "the certificate of the dealer at 127.0.0.1", [&] {
-    Dial(Certs::Of(Role::kData, "b"), server.address(), Role::kDealer, kAmple);
-  }));
+  EXPECT_TRUE(Fails(Exit::kRefused, "the certificate of the dealer at 127.0.0.1",
+                    [&] { Dial(Certs::Of(Role::kData, "b"), server.address(), Role::kDealer, kAmple); }));
   EXPECT_TRUE(server.Heard(Exit::kRefused, "refused our certificate"));
 }
 
 TEST(Tls, AClientThatTrustsUsButIsNotTrustedHearsSo) {
   Scratch dir;  // our CA's ca.pem with a leaf of the other CA
   std::filesystem::copy(Certs::Get().dir / "b/data", dir / "mixed");
-  std::filesystem::copy_file(Certs::Get().dir / "a/data/ca.pem", dir / "mixed/ca.pem", std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy_file(Certs::Get().dir / "a/data/ca.pem", dir / "mixed/ca.pem",
+                             std::filesystem::copy_options::overwrite_existing);
   Server server(Echo);
   EXPECT_TRUE(Fails(Exit::kRefused, "the dealer refused our certificate", [&] {
     auto ch = Dial(Credentials(dir / "mixed"), server.address(), Role::kDealer, kAmple);
@@ -164,9 +167,8 @@ TEST(Tls, TheWrongRoleIsRefusedByTheServer) {
 
 TEST(Tls, TheWrongRoleIsRefusedByTheClient) {
   Server server(Echo);
-  EXPECT_TRUE(Fails(Exit::kRefused, "is that of the dealer, not of the model owner", [&] {
-    Dial(Certs::Of(Role::kData), server.address(), Role::kModel, kAmple);
-  }));
+  EXPECT_TRUE(Fails(Exit::kRefused, "is that of the dealer, not of the model owner",
+                    [&] { Dial(Certs::Of(Role::kData), server.address(), Role::kModel, kAmple); }));
   EXPECT_TRUE(server.Heard(Exit::kRefused, "the data owner does not take our certificate"));
 }
 
@@ -180,7 +182,9 @@ TEST(Tls, NobodyThere) {
     Dial(Certs::Of(Role::kData), {"127.0.0.1", port}, Role::kDealer, kAmple);
   }));
   Listener taken(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, {Role::kData});
-  EXPECT_TRUE(Fails(Exit::kPeer, "unknown", [&] { Dial(Certs::Of(Role::kData), {"no.such.invalid", 1}, Role::kDealer, kAmple); }));
+  EXPECT_TRUE(Fails(Exit::kPeer, "unknown", [&] {
+    Dial(Certs::Of(Role::kData), {"no.such.invalid", 1}, Role::kDealer, kAmple);
+  }));
   EXPECT_TRUE(Fails(Exit::kResource, "cannot listen", [&] {
     Listener second(Certs::Of(Role::kDealer), {"192.0.2.1", 1}, {Role::kData});
   }));
