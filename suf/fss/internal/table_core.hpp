@@ -1,5 +1,6 @@
-// One-hot tables, once for all variants. A variant defines before it: CmpVectors(t, a, n, out), which handles a leading part of
-// n tables of one word type and returns its length, and MaskedSum. Included inside a variant's namespace: no guard, no include.
+// One-hot tables, once for all variants. A variant defines before it: CmpVectors(t, a, n, out), which handles a leading
+// part of n tables of one word type and returns its length, and MaskedSum. Included inside a variant's namespace: no
+// guard, no include.
 namespace {
 
 // Load: table i of a word type E.
