@@ -6,7 +6,6 @@
 
 namespace suf::fss::avx2 {
 #include "suf/fss/internal/aes_avx2.hpp"
-#include "suf/fss/internal/aes_schedule.hpp"
 namespace {
 using Vec = __m128i;
 inline Vec Dup(Vec s) { return _mm_shuffle_epi32(s, 0x44); }

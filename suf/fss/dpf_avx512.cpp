@@ -6,7 +6,6 @@
 
 namespace suf::fss::avx512 {
 #include "suf/fss/internal/aes_avx512.hpp"
-#include "suf/fss/internal/aes_schedule.hpp"
 namespace {
 using Vec = __m512i;
 inline Vec Dup(Vec s) { return _mm512_shuffle_epi32(s, _MM_PERM_BABA); }

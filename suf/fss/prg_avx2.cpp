@@ -6,7 +6,6 @@
 
 namespace suf::fss::avx2 {
 #include "suf/fss/internal/aes_avx2.hpp"
-#include "suf/fss/internal/aes_schedule.hpp"
 
 const internal::AesKernels kAes = {AesExpand, AesEncrypt, AesCtr, AesHash, AesBound};
 

@@ -4,6 +4,8 @@
 #include "suf/fss/internal/table_kernels.hpp"
 
 namespace suf::fss::avx512 {
+#include "suf/fss/internal/table_core.hpp"
+
 namespace {
 
 // CmpVectors: whole vectors of tables; the answers' two bits are made in the tables' lanes, then narrowed to bytes.
@@ -49,8 +51,6 @@ inline size_t CmpVectors(const uint8_t* t, const uint16_t* a, size_t n, unsigned
   }
   return i;
 }
-
-inline uint64_t Bits64(const uint8_t* bits, size_t at, size_t end);
 
 template <class T>
 struct Lanes;
@@ -107,8 +107,6 @@ inline void MaskedSum(const uint8_t* bits, size_t first, size_t m, const T* cons
 }
 
 }  // namespace
-
-#include "suf/fss/internal/table_core.hpp"
 
 const internal::TableKernels kTable = Kernels();
 

@@ -4,6 +4,11 @@ namespace {
 
 using internal::Seed;
 
+// Walk: the variant's; takes the seed node[i] of `count` keys straight down at most `levels` levels along path[i] (bit
+// 0 is the last level's) and returns the levels walked.
+inline int Walk(const uint8_t* tile_key, const uint8_t* cw, size_t key_bytes, const uint64_t* path, int levels,
+                size_t count, Seed* node);
+
 // CtMask: all ones where the low bit of x is set; the barrier keeps compilers from turning it back into a branch.
 inline Seed CtMask(uint64_t x) {
   Seed m = -(Seed{x, x} & 1);

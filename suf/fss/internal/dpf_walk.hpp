@@ -6,8 +6,6 @@ namespace {
 
 typedef uint64_t Words __attribute__((vector_size(sizeof(Vec))));
 
-// Walk: node[i] of `count` keys goes down `levels` levels along path[i], its last level in bit 0. Returns the levels
-// walked.
 inline int Walk(const uint8_t* tile_key, const uint8_t* cw, size_t key_bytes, const uint64_t* path, int levels,
                 size_t count, internal::Seed* node) {
   constexpr int kLanes = sizeof(Vec) / 16, W = sizeof(Vec) == 64 ? 4 : 8;
