@@ -7,7 +7,9 @@
 
 namespace suf::bench {
 
-inline double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+inline double Now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 // BestSeconds: seconds of one f(), the best of `runs` runs of about 20 ms each, after a warm-up.
 template <class F>

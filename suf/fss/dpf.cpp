@@ -53,8 +53,8 @@ void DpfGen(const DpfContext& ctx, const uint64_t* alpha, const uint8_t* root0, 
   }
 }
 
-void DpfWindow(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* lo, size_t count,
-               int m, uint64_t* out, Variant v) {
+void DpfWindow(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* lo,
+               size_t count, int m, uint64_t* out, Variant v) {
   SUF_CHECK(ctx.n >= 8 && ctx.n <= 64 && (party == 0 || party == 1));
   SUF_CHECK(m >= 1 && m <= 1 << std::min(ctx.n, 20));
   const DpfKernels& kernels = Kernels(v);
@@ -62,8 +62,8 @@ void DpfWindow(const DpfContext& ctx, int party, const uint8_t* root, const uint
   const size_t words = size_t(m + 63) / 64;
   std::vector<internal::Seed> scratch(internal::WindowScratch(m));
   for (size_t i = 0; i < count; i += kDpfTile) {
-    kernels.window(keys.Of(ctx.first_tile + i / kDpfTile), ctx.n, party, root + 16 * i, cw + i * DpfKeyBytes(ctx.n), lo + i,
-                   std::min(kDpfTile, count - i), m, scratch.data(), out + i * words);
+    kernels.window(keys.Of(ctx.first_tile + i / kDpfTile), ctx.n, party, root + 16 * i, cw + i * DpfKeyBytes(ctx.n),
+                   lo + i, std::min(kDpfTile, count - i), m, scratch.data(), out + i * words);
   }
   Wipe(scratch.data(), scratch.size() * sizeof scratch[0]);
 }

@@ -1,4 +1,5 @@
-// dpf_bench [variant]: key pairs and windows a second on one core, with the fraction of AES in registers only. JSON lines.
+// dpf_bench [variant]: key pairs and windows a second on one core, with the fraction of AES in registers only. JSON
+// lines.
 #include <random>
 #include <vector>
 
@@ -30,12 +31,16 @@ int main(int argc, char** argv) {
     auto gen = [&] { DpfGen(ctx, alpha.data(), root[0].data(), root[1].data(), kCount, cw.data(), v); };
     gen();
     const double g = bench::BestSeconds(gen) / kCount;
-    std::printf("{\"bench\":\"dpf_gen\",\"n\":%d,\"variant\":\"%s\",\"m_pairs_per_s\":%.2f,\"key_bytes\":%zu,\"of_aes\":%.2f}\n", n,
-                ring::Name(v), 1e-6 / g, DpfKeyBytes(n), bound * (2 * (n - 8) + 4) / g);
+    std::printf(
+        "{\"bench\":\"dpf_gen\",\"n\":%d,\"variant\":\"%s\",\"m_pairs_per_s\":%.2f,\"key_bytes\":%zu,\"of_aes\":%.2f}"
+        "\n",
+        n, ring::Name(v), 1e-6 / g, DpfKeyBytes(n), bound * (2 * (n - 8) + 4) / g);
     for (int m : {1, 64, 256}) {
       const size_t words = size_t(m + 63) / 64;
       std::vector<uint64_t> out[2] = {std::vector<uint64_t>(words * kCount), std::vector<uint64_t>(words * kCount)};
-      auto window = [&](int p) { DpfWindow(ctx, p, root[p].data(), cw.data(), lo.data(), kCount, m, out[p].data(), v); };
+      auto window = [&](int p) {
+        DpfWindow(ctx, p, root[p].data(), cw.data(), lo.data(), kCount, m, out[p].data(), v);
+      };
       window(0), window(1);
       for (size_t i = 0; i < kCount; ++i) {
         const uint64_t at = alpha[i] - lo[i], hit = at < uint64_t(m) ? uint64_t{1} << at : 0;
@@ -43,8 +48,9 @@ int main(int argc, char** argv) {
       }
       const double w = bench::BestSeconds([&] { window(0); }) / kCount;
       const double calls = n - 8 + double(size_t(m + 126) / 128 + 1);  // at least
-      std::printf("{\"bench\":\"dpf_window\",\"n\":%d,\"m\":%d,\"variant\":\"%s\",\"m_keys_per_s\":%.2f,\"of_aes\":%.2f}\n", n, m,
-                  ring::Name(v), 1e-6 / w, bound * calls / w);
+      std::printf(
+          "{\"bench\":\"dpf_window\",\"n\":%d,\"m\":%d,\"variant\":\"%s\",\"m_keys_per_s\":%.2f,\"of_aes\":%.2f}\n", n,
+          m, ring::Name(v), 1e-6 / w, bound * calls / w);
     }
   }
 }

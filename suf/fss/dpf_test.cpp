@@ -59,7 +59,8 @@ TEST(Dpf, KnownAnswers) {
     DpfContext ctx{r.Array<16>("serial"), uint32_t(r.Number("program")), int(r.Number("n")), r.Number("tile")};
     const uint64_t alpha = r.Number("alpha"), lo = r.Number("lo");
     const int m = int(r.Number("m"));
-    const Bytes root[2] = {r.Hex("root0"), r.Hex("root1")}, want = r.Hex("cw"), share[2] = {r.Hex("share0"), r.Hex("share1")};
+    const Bytes root[2] = {r.Hex("root0"), r.Hex("root1")}, want = r.Hex("cw"),
+                share[2] = {r.Hex("share0"), r.Hex("share1")};
     r.ExpectAllRead();
     for (Variant v : ring::Supported()) {
       Bytes cw(DpfKeyBytes(ctx.n));
@@ -74,7 +75,8 @@ TEST(Dpf, KnownAnswers) {
   }
 }
 
-// n = 8, 9: every alpha, every position as a point and as the start of windows, wrapping ones too; 256 or 512 keys, so full tiles.
+// n = 8, 9: every alpha, every position as a point and as the start of windows, wrapping ones too; 256 or 512 keys, so
+// full tiles.
 TEST(Dpf, Exhaustive) {
   std::mt19937_64 rng(4);
   for (Variant v : ring::Supported()) {
@@ -97,7 +99,8 @@ TEST(Dpf, RandomToSixtyFourBits) {
     for (int n : {8, 9, 10, 13, 16, 24, 31, 32, 33, 47, 63, 64}) {
       for (size_t count : {1, 15, 16, 17, 40}) {
         std::vector<uint64_t> alpha(count), lo(count);
-        for (size_t i = 0; i < count; ++i) alpha[i] = i == 0 ? 0 : i == 1 ? ~uint64_t{0} : rng();  // high bits are ignored
+        for (size_t i = 0; i < count; ++i)
+          alpha[i] = i == 0 ? 0 : i == 1 ? ~uint64_t{0} : rng();  // high bits are ignored
         const Keys keys(n, alpha, rng, v);
         for (int m : {1, 2, 63, 64, 65, 127, 128, 129, 200, 256, 513, 3000}) {
           if (n < 13 && m > 1 << n) continue;
@@ -131,7 +134,8 @@ TEST(Dpf, ASplitBatchGivesTheSameKeys) {
   EXPECT_TRUE(std::equal(cw.begin(), cw.end(), keys.cw.begin() + std::ptrdiff_t(DpfKeyBytes(20) * 32)));
 }
 
-// A share alone looks like coin flips wherever it is read: the counts of ones at alpha and beside it stay near one half.
+// A share alone looks like coin flips wherever it is read: the counts of ones at alpha and beside it stay near one
+// half.
 TEST(Dpf, OneShareIsBalanced) {
   std::mt19937_64 rng(8);
   const std::vector<uint64_t> alpha(4000, 1234567);
@@ -142,8 +146,9 @@ TEST(Dpf, OneShareIsBalanced) {
   }
 }
 
-// The attack on a half-tree whose hash lacks sigma: with pi = AES under the public key, H(x) = pi(x) ^ x and children H(x), H(x) ^ x,
-// a 0 bit of alpha makes CW = pi(s) ^ pi(s ^ Delta), so one decryption gives the holder of s the other party's seed.
+// The attack on a half-tree whose hash lacks sigma: with pi = AES under the public key, H(x) = pi(x) ^ x and children
+// H(x), H(x) ^ x, a 0 bit of alpha makes CW = pi(s) ^ pi(s ^ Delta), so one decryption gives the holder of s the other
+// party's seed.
 class Attack {
  public:
   using Block = std::array<uint8_t, 16>;
@@ -170,7 +175,8 @@ class Attack {
     const Block s = sigma ? Sigma(x) : x;
     return Xor(Cipher(s, true), s);
   }
-  // Finds: whether party 0, from its root s and the first correction word, finds the other root, inverting with or without sigma.
+  // Finds: whether party 0, from its root s and the first correction word, finds the other root, inverting with or
+  // without sigma.
   bool Finds(const Block& s, const Block& other, const Block& cw) const {
     for (bool sigma : {false, true}) {
       const Block g = sigma ? Sigma(s) : s, pi = Cipher(Xor(cw, Cipher(g, true)), false);

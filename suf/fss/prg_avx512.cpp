@@ -5,7 +5,6 @@
 #include "suf/fss/internal/aes_kernels.hpp"
 
 namespace suf::fss::avx512 {
-#include "suf/fss/internal/aes_schedule.hpp"
 #include "suf/fss/internal/aes_avx512.hpp"
 
 const internal::AesKernels kAes = {AesExpand, AesEncrypt, AesCtr, AesHash, AesBound};

@@ -1,4 +1,5 @@
-// prg_bench [variant]: expansion, GB/s and as a fraction of AES in registers only, and the cost of a section. JSON lines.
+// prg_bench [variant]: expansion, GB/s and as a fraction of AES in registers only, and the cost of a section. JSON
+// lines.
 #include <vector>
 
 #include "suf/base/bench.hpp"
@@ -24,7 +25,9 @@ int main(int argc, char** argv) {
     fill = std::min(fill, bench::BestSeconds([&] { section.Fill(0, out); }, 3) / double(out.size() / 16));
   }
   const double at = bench::BestSeconds([&] { (void)prg.At(3); });
-  std::printf("{\"bench\":\"prg\",\"prg\":\"%s\",\"variant\":\"%s\",\"gb_per_s\":%.2f,\"aes_bound_gb_per_s\":%.2f,\"fraction\":%.2f,"
-              "\"section_us\":%.2f}\n",
-              kPrgName, ring::Name(v), 16e-9 / fill, 16e-9 / bound, bound / fill, at * 1e6);
+  std::printf(
+      "{\"bench\":\"prg\",\"prg\":\"%s\",\"variant\":\"%s\",\"gb_per_s\":%.2f,\"aes_bound_gb_per_s\":%.2f,\"fraction\":"
+      "%.2f,"
+      "\"section_us\":%.2f}\n",
+      kPrgName, ring::Name(v), 16e-9 / fill, 16e-9 / bound, bound / fill, at * 1e6);
 }

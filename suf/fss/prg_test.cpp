@@ -82,7 +82,8 @@ TEST(Prg, AnAddressGivesTheSameBytesHoweverItIsRead) {
     const Prg prg(key, rho, 1, v);
     const auto section = prg.At(5);
     for (size_t at = 0; at < 1100; at += 16) {
-      for (size_t n : {size_t(0), size_t(1), size_t(15), size_t(16), size_t(127), size_t(128), size_t(513), size_t(1024), size_t(1700)}) {
+      for (size_t n : {size_t(0), size_t(1), size_t(15), size_t(16), size_t(127), size_t(128), size_t(513),
+                       size_t(1024), size_t(1700)}) {
         Bytes part(n);
         section.Fill(at, part);
         ASSERT_TRUE(Equal(part, View(whole).subspan(at, n))) << ring::Name(v) << " " << at << " " << n;

@@ -4,7 +4,8 @@
 
 namespace suf::fss {
 
-// ElementBytes: storage of one element of `bits` >= 1 bits: 1, 2, 4, 8 bytes up to 64 bits, above that whole 8-byte words.
+// ElementBytes: storage of one element of `bits` >= 1 bits: 1, 2, 4, 8 bytes up to 64 bits, above that whole 8-byte
+// words.
 constexpr size_t ElementBytes(int bits) {
   if (bits > 64) return size_t(bits + 63) / 64 * 8;
   return bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : 8;

@@ -4,6 +4,8 @@
 #include "suf/fss/internal/table_kernels.hpp"
 
 namespace suf::fss::avx512 {
+#include "suf/fss/internal/table_core.hpp"
+
 namespace {
 
 // CmpVectors: whole vectors of tables; the answers' two bits are made in the tables' lanes, then narrowed to bytes.
@@ -14,8 +16,10 @@ inline size_t CmpVectors(const uint8_t* t, const uint16_t* a, size_t n, unsigned
   for (; i + L <= n; i += L) {
     const __m512i x = _mm512_loadu_si512(t + i * sizeof(E));
     if constexpr (sizeof(E) == 1) {
-      const __m256i a0 = _mm512_cvtepi16_epi8(_mm512_loadu_si512(a + i)), a1 = _mm512_cvtepi16_epi8(_mm512_loadu_si512(a + i + 32));
-      const __m512i at = _mm512_and_si512(_mm512_inserti64x4(_mm512_castsi256_si512(a0), a1, 1), _mm512_set1_epi8(char(low)));
+      const __m256i a0 = _mm512_cvtepi16_epi8(_mm512_loadu_si512(a + i)),
+                    a1 = _mm512_cvtepi16_epi8(_mm512_loadu_si512(a + i + 32));
+      const __m512i at =
+          _mm512_and_si512(_mm512_inserti64x4(_mm512_castsi256_si512(a0), a1, 1), _mm512_set1_epi8(char(low)));
       const __m512i here = _mm512_shuffle_epi8(_mm512_set1_epi64(int64_t(0x8040201008040201)), at);
       const __m512i above = _mm512_shuffle_epi8(_mm512_set1_epi64(0x0080c0e0f0f8fcfe), at);
       const __m512i y = _mm512_and_si512(x, _mm512_set1_epi8(char(used)));
@@ -23,7 +27,8 @@ inline size_t CmpVectors(const uint8_t* t, const uint16_t* a, size_t n, unsigned
       const __m512i eq = _mm512_maskz_set1_epi8(_mm512_test_epi8_mask(y, here), 2);
       _mm512_storeu_si512(out + i, _mm512_or_si512(lt, eq));
     } else if constexpr (sizeof(E) == 2) {
-      const __m512i one = _mm512_set1_epi16(1), at = _mm512_and_si512(_mm512_loadu_si512(a + i), _mm512_set1_epi16(short(low)));
+      const __m512i one = _mm512_set1_epi16(1),
+                    at = _mm512_and_si512(_mm512_loadu_si512(a + i), _mm512_set1_epi16(short(low)));
       const __m512i y = _mm512_srlv_epi16(x, at);
       const __m512i lt = _mm512_and_si512(_mm512_popcnt_epi16(_mm512_srli_epi16(y, 1)), one);
       const __m512i r = _mm512_or_si512(lt, _mm512_slli_epi16(_mm512_and_si512(y, one), 1));
@@ -46,8 +51,6 @@ inline size_t CmpVectors(const uint8_t* t, const uint16_t* a, size_t n, unsigned
   }
   return i;
 }
-
-inline uint64_t Bits64(const uint8_t* bits, size_t at, size_t end);
 
 template <class T>
 struct Lanes;
@@ -74,7 +77,8 @@ struct Lanes<uint64_t> {
   static uint64_t Sum(__m512i a) { return uint64_t(_mm512_reduce_add_epi64(a)); }
 };
 
-// MaskedSum: sum[c] = sum_{j < m} bit[first + j] row[c][j]. The share bits are lane masks; what is loaded depends on m alone.
+// MaskedSum: sum[c] = sum_{j < m} bit[first + j] row[c][j]. The share bits are lane masks; what is loaded depends on m
+// alone.
 template <class T, int C>
 inline void MaskedSum(const uint8_t* bits, size_t first, size_t m, const T* const (&row)[C], T (&sum)[C]) {
   constexpr size_t L = 64 / sizeof(T);
@@ -103,8 +107,6 @@ inline void MaskedSum(const uint8_t* bits, size_t first, size_t m, const T* cons
 }
 
 }  // namespace
-
-#include "suf/fss/internal/table_core.hpp"
 
 const internal::TableKernels kTable = Kernels();
 

@@ -25,8 +25,8 @@ struct Tables {
 template <class F>
 void Report(const char* what, const Tables& t, Variant v, F f) {
   const double s = bench::BestSeconds([&] { f(v); }) / Tables::kCount;
-  std::printf("{\"bench\":\"table\",\"read\":\"%s\",\"w\":%d,\"variant\":\"%s\",\"m_per_s\":%.0f,\"bytes\":%zu}\n", what, t.w, ring::Name(v),
-              1e-6 / s, TableBytes(t.w));
+  std::printf("{\"bench\":\"table\",\"read\":\"%s\",\"w\":%d,\"variant\":\"%s\",\"m_per_s\":%.0f,\"bytes\":%zu}\n",
+              what, t.w, ring::Name(v), 1e-6 / s, TableBytes(t.w));
 }
 
 template <class T>
@@ -57,7 +57,8 @@ int main(int argc, char** argv) {
     Report("cmp", t, v, [&](Variant u) { Cmp(w, t.t.data(), t.a.data(), Tables::kCount, out.data(), u); });
     Report("point", t, v, [&](Variant u) { Point(w, t.t.data(), t.a.data(), Tables::kCount, out.data(), u); });
     Report("hot", t, v, [&](Variant u) { Hot(w, t.a.data(), Tables::kCount, hot.data(), u); });
-    Report("rotate", t, v, [&](Variant u) { Rotate(w, t.t.data(), t.a.data(), 1 << w, Tables::kCount, turned.data(), u); });
+    Report("rotate", t, v,
+           [&](Variant u) { Rotate(w, t.t.data(), t.a.data(), 1 << w, Tables::kCount, turned.data(), u); });
   }
   for (int w : {4, 6, 7, 8, 9}) {
     const Tables t(w);

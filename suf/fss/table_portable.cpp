@@ -2,8 +2,8 @@
 #include "suf/fss/internal/table_kernels.hpp"
 
 namespace suf::fss::portable {
-#include "suf/fss/internal/table_generic.hpp"
 #include "suf/fss/internal/table_core.hpp"
+#include "suf/fss/internal/table_generic.hpp"
 
 const internal::TableKernels kTable = Kernels();
 

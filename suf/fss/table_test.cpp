@@ -11,14 +11,15 @@
 namespace suf::fss {
 namespace {
 
-
-// Tables: n random tables of width w with garbage in the bits of a byte that do not count, indices, and the same bits spread out.
+// Tables: n random tables of width w with garbage in the bits of a byte that do not count, indices, and the same bits
+// spread out.
 struct Tables {
   int w;
   size_t n, size;
   std::vector<uint8_t> t;
   std::vector<uint16_t> a;
-  Tables(int width, size_t count, std::mt19937_64& rng) : w(width), n(count), size(size_t{1} << width), t(TableBytes(width) * count), a(count) {
+  Tables(int width, size_t count, std::mt19937_64& rng)
+      : w(width), n(count), size(size_t{1} << width), t(TableBytes(width) * count), a(count) {
     for (uint8_t& b : t) b = uint8_t(rng());
     for (uint16_t& x : a) x = uint16_t(rng() % size);
   }
@@ -106,7 +107,8 @@ TEST(Table, Exhaustive) {
   }
 }
 
-// What tables are for: shares of a hot table, read by both parties at every index, add up to comparisons and table values.
+// What tables are for: shares of a hot table, read by both parties at every index, add up to comparisons and table
+// values.
 TEST(Table, SharesOfAHotTableCompareAndSelect) {
   std::mt19937_64 rng(12);
   for (Variant v : ring::Supported()) {
@@ -114,7 +116,8 @@ TEST(Table, SharesOfAHotTableCompareAndSelect) {
       const size_t size = size_t{1} << w, n = w <= 6 ? size * size : 3000;
       Tables t(w, n, rng);
       std::vector<uint16_t> b(n);
-      for (size_t i = 0; i < n; ++i) b[i] = uint16_t(w <= 6 ? i / size : rng() % size), t.a[i] = uint16_t(w <= 6 ? i % size : t.a[i]);
+      for (size_t i = 0; i < n; ++i)
+        b[i] = uint16_t(w <= 6 ? i / size : rng() % size), t.a[i] = uint16_t(w <= 6 ? i % size : t.a[i]);
       auto hot = Poisoned<uint8_t>(n * TableBytes(w));
       Hot(w, b.data(), n, hot.data(), v);
       ASSERT_EQ(hot.back(), 0xa5);

@@ -22,8 +22,9 @@ void Report(int k, Variant v) {
   bench::Verify(x == back, "packing");
   const double pack = bench::BestSeconds([&] { Pack(x.data(), n, k, bytes.data(), v); });
   const double unpack = bench::BestSeconds([&] { Unpack(bytes.data(), n, k, back.data(), v); });
-  std::printf("{\"bench\":\"pack\",\"word\":%zu,\"k\":%d,\"variant\":\"%s\",\"pack_g_per_s\":%.2f,\"unpack_g_per_s\":%.2f}\n",
-              8 * sizeof(T), k, Name(v), double(n) / pack / 1e9, double(n) / unpack / 1e9);
+  std::printf(
+      "{\"bench\":\"pack\",\"word\":%zu,\"k\":%d,\"variant\":\"%s\",\"pack_g_per_s\":%.2f,\"unpack_g_per_s\":%.2f}\n",
+      8 * sizeof(T), k, Name(v), double(n) / pack / 1e9, double(n) / unpack / 1e9);
 }
 
 }  // namespace

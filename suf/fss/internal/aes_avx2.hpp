@@ -1,5 +1,6 @@
-// AES-128 by AES-NI, 8 blocks in flight. Included inside a variant's namespace, after
-// aes_schedule.hpp: no guard, no include of its own.
+// AES-128 by AES-NI, 8 blocks in flight. Included inside a variant's namespace: no include guard.
+#include "suf/fss/internal/aes_schedule.hpp"
+
 namespace {
 
 struct RoundKeys {

@@ -1,5 +1,6 @@
-// AES-128 by VAES, vectors of 4 blocks, 8 vectors in flight. Included inside a variant's namespace, after
-// aes_schedule.hpp: no guard, no include of its own.
+// AES-128 by VAES, vectors of 4 blocks, 8 vectors in flight. Included inside a variant's namespace: no include guard.
+#include "suf/fss/internal/aes_schedule.hpp"
+
 namespace {
 
 struct RoundKeys {

@@ -1,5 +1,6 @@
-// AES-128 in bit planes, 8 blocks at a time, without tables: plane b holds bit b of the 16 state bytes of all blocks, byte p of a
-// plane the bits of byte p, one for each block. FIPS 197. Included inside a variant's namespace: no guard, no include of its own.
+// AES-128 in bit planes, 8 blocks at a time, without tables: plane b holds bit b of the 16 state bytes of all blocks,
+// byte p of a plane the bits of byte p, one for each block. FIPS 197. Included inside a variant's namespace: no guard,
+// no include of its own.
 namespace {
 
 typedef uint8_t Plane __attribute__((vector_size(16)));

@@ -1,5 +1,5 @@
-// The AES-128 key schedule by AES-NI: 11 round keys as in FIPS 197. Included inside a variant's namespace: no guard, no include
-// of its own.
+// The AES-128 key schedule by AES-NI: 11 round keys as in FIPS 197. Included inside a variant's namespace: no guard, no
+// include of its own.
 namespace {
 
 inline __m128i LoadBlock(const uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }

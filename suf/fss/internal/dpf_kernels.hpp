@@ -7,9 +7,7 @@
 
 namespace suf::fss::internal {
 
-struct Seed {  // a block as two little-endian quadwords
-  uint64_t lo, hi;
-};
+typedef uint64_t Seed __attribute__((vector_size(16)));  // a block; element 0 is its low quadword
 
 // Leaf blocks of 128 bits that cover any window of m bits, and the seeds of working memory that a tile needs for it.
 constexpr size_t LeafBlocks(int m) { return size_t(m + 126) / 128 + 1; }

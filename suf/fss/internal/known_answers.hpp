@@ -1,5 +1,5 @@
-// Reads files of known answers (tests only): records of "name value" lines, an empty line after each; # starts a comment.
-// A record whose fields are not all read fails its test.
+// Reads files of known answers (tests only): records of "name value" lines, an empty line after each; # starts a
+// comment. A record whose fields are not all read fails its test.
 #pragma once
 #include <gtest/gtest.h>
 

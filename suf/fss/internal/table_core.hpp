@@ -1,6 +1,14 @@
-// One-hot tables, once for all variants. A variant defines before it: CmpVectors(t, a, n, out), which handles a leading part of
-// n tables of one word type and returns its length, and MaskedSum. Included inside a variant's namespace: no guard, no include.
+// One-hot tables, once for all variants; a variant defines CmpVectors and MaskedSum.
+// Included inside a variant's namespace: no guard, no include of its own.
 namespace {
+
+// CmpVectors: Cmp of a leading part of n tables of word type E, whole vectors; returns its length.
+template <class E>
+inline size_t CmpVectors(const uint8_t* t, const uint16_t* a, size_t n, unsigned low, E used, uint8_t* out);
+
+// MaskedSum: sum[c] = sum_{j < m} bit[first + j] row[c][j]; the bits are secret.
+template <class T, int C>
+inline void MaskedSum(const uint8_t* bits, size_t first, size_t m, const T* const (&row)[C], T (&sum)[C]);
 
 // Load: table i of a word type E.
 template <class E>

@@ -7,9 +7,6 @@ inline size_t CmpVectors(const uint8_t*, const uint16_t*, size_t, unsigned, E, u
   return 0;
 }
 
-inline uint64_t Bits64(const uint8_t* bits, size_t at, size_t end);
-
-// MaskedSum: sum[c] = sum_{j < m} bit[first + j] row[c][j]
 template <class T, int C>
 inline void MaskedSum(const uint8_t* bits, size_t first, size_t m, const T* const (&row)[C], T (&sum)[C]) {
   constexpr size_t L = 32 / sizeof(T);
