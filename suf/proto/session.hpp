@@ -20,6 +20,8 @@ class Inference {
   const BundleHeader& header() const { return bundle_.header; }
   const Secret& key() const { return bundle_.key; }  // K_p
   Bytes& body() { return bundle_.body; }             // key bytes, in schedule order
+  // dealt_ms: the dealer's own work on this bundle; 0 when it was made ahead.
+  double dealt_ms() const { return dealt_ms_; }
   void OfflineEnd();
   void RevealArrived();
 
@@ -30,6 +32,7 @@ class Inference {
   Channel& ch_;
   Bundle bundle_;
   Bond& bond_;
+  double dealt_ms_ = 0;
   bool offline_ended_ = false, revealed_ = false;
 };
 using RunHook = std::function<void(Inference&)>;

@@ -368,7 +368,7 @@ Both FetchBoth(World& w, FetchArgs model, FetchArgs data) {
   auto fetch = [&](int p, FetchArgs a) {
     try {
       auto ch = w.Link(p ? Role::kData : Role::kModel);
-      r.serials[p] = Fetch(*ch, w.plan, *w.store[p], a);
+      r.serials[p] = Fetch(*ch, w.plan, *w.store[p], a).serials;
     } catch (...) {
       r.error[p] = std::current_exception();
     }
