@@ -81,9 +81,11 @@ bool Fits(const BundleHeader& h, uint32_t n, const Task& task, const Plan& plan,
          h.public_key[1 - party] == ch.peer().key;
 }
 
-uint64_t FetchOne(const DialDealer& dial, const Plan& plan, Store& store, const FetchArgs& args) {
+uint64_t FetchOne(const DialDealer& dial, const Plan& plan, Store& store, const FetchArgs& args, Traffic* traffic) {
   auto dealer = dial();
-  return Fetch(*dealer, plan, store, args).front();
+  uint64_t serial = Fetch(*dealer, plan, store, args).front();
+  if (traffic) *traffic += dealer->traffic(Phase::kOffline);
+  return serial;
 }
 
 // Burning: a claimed serial that is not finished is burnt.
@@ -144,7 +146,9 @@ void DataSession::RunOne(uint32_t n, const RunHook& run) {
   ch_.Send(kAnnounce, w.bytes());
   Bytes choice = ch_.RecvExact(kChoice, sizeof(uint64_t));
   uint64_t serial = Reader(choice, "a choice").Get<uint64_t>();
-  if (!serial) serial = FetchOne(dealer_, plan_, store_, {.n = n, .weights = weights_, .partner = ch_.peer().key});
+  if (!serial)
+    serial =
+        FetchOne(dealer_, plan_, store_, {.n = n, .weights = weights_, .partner = ch_.peer().key}, &dealer_traffic_);
   if (!Fits(store_.Header(serial), n, task, plan_, weights_, ch_))
     EndSession(ch_, Refusal::kSerial, Exit::kRefused, ch_.peer_title(), " chose bundle ", serial,
                ", which is not for this inference");
@@ -184,6 +188,7 @@ class ModelSession {
   ModelSession(Channel& ch, const ModelHost& host) : ch_(ch), host_(host) {}
 
   void Open() {
+    host_.store.Forget();
     RecvHello(ch_, host_.plan);
     SendHello(ch_, host_.plan);
     ch_.Send(kWelcome, host_.weights);
@@ -236,7 +241,8 @@ class ModelSession {
     ch_.Send(kChoice, w.bytes());
     if (serial) return serial;
     return FetchOne(host_.dealer, host_.plan, host_.store,
-                    {.n = n, .weights = host_.weights, .partner = ch_.peer().key, .b_seed = host_.b_seed});
+                    {.n = n, .weights = host_.weights, .partner = ch_.peer().key, .b_seed = host_.b_seed},
+                    host_.dealer_traffic);
   }
 
   void RunOne(uint32_t n, const Task& task, uint64_t serial) {
