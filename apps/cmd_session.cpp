@@ -15,6 +15,7 @@
 #include "suf/model/bert.hpp"
 #include "suf/model/safetensors.hpp"
 #include "suf/proto/certs.hpp"
+#include "suf/proto/credentials.hpp"
 #include "suf/proto/tls.hpp"
 #include "suf/ring/words.hpp"
 

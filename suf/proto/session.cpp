@@ -81,9 +81,11 @@ bool Fits(const BundleHeader& h, uint32_t n, const Task& task, const Plan& plan,
          h.public_key[1 - party] == ch.peer().key;
 }
 
-Fetched FetchOne(const DialDealer& dial, const Plan& plan, Store& store, const FetchArgs& args) {
+Fetched FetchOne(const DialDealer& dial, const Plan& plan, Store& store, const FetchArgs& args, Traffic* traffic) {
   auto dealer = dial();
-  return Fetch(*dealer, plan, store, args);
+  Fetched got = Fetch(*dealer, plan, store, args);
+  if (traffic) *traffic += dealer->traffic(Phase::kOffline);
+  return got;
 }
 
 // Burning: a claimed serial that is not finished is burnt.
@@ -146,7 +148,7 @@ void DataSession::RunOne(uint32_t n, const RunHook& run) {
   uint64_t serial = Reader(choice, "a choice").Get<uint64_t>();
   uint64_t dealt_us = 0;
   if (!serial) {
-    Fetched got = FetchOne(dealer_, plan_, store_, {.n = n, .weights = weights_, .partner = ch_.peer().key});
+    Fetched got = FetchOne(dealer_, plan_, store_, {.n = n, .weights = weights_, .partner = ch_.peer().key}, &dealer_traffic_);
     serial = got.serials.front(), dealt_us = got.dealt_us;
   }
   if (!Fits(store_.Header(serial), n, task, plan_, weights_, ch_))
@@ -189,6 +191,7 @@ class ModelSession {
   ModelSession(Channel& ch, const ModelHost& host) : ch_(ch), host_(host) {}
 
   void Open() {
+    host_.store.Forget();
     RecvHello(ch_, host_.plan);
     SendHello(ch_, host_.plan);
     ch_.Send(kWelcome, host_.weights);
@@ -241,7 +244,9 @@ class ModelSession {
     ch_.Send(kChoice, w.bytes());
     if (serial) return serial;
     return FetchOne(host_.dealer, host_.plan, host_.store,
-                    {.n = n, .weights = host_.weights, .partner = ch_.peer().key, .b_seed = host_.b_seed}).serials.front();
+                    {.n = n, .weights = host_.weights, .partner = ch_.peer().key, .b_seed = host_.b_seed},
+                    host_.dealer_traffic)
+        .serials.front();
   }
 
   void RunOne(uint32_t n, const Task& task, uint64_t serial) {

@@ -50,6 +50,8 @@ class DataSession {
   // Infer: one inference of n tokens. A failure of `run` after RevealArrived is kept and thrown by End.
   void Infer(uint32_t n, const RunHook& run);
   void End();
+  // dealer_traffic: of all fetches of this session.
+  const Traffic& dealer_traffic() const { return dealer_traffic_; }
 
  private:
   void RunOne(uint32_t n, const RunHook& run);
@@ -58,6 +60,7 @@ class DataSession {
   Store& store_;
   DialDealer dealer_;
   Hash weights_{};
+  Traffic dealer_traffic_;
   std::exception_ptr pending_;
 };
 
@@ -70,6 +73,7 @@ struct ModelHost {
   std::function<void(Sink&)> w_hat;  // writes plan.setup_bytes bytes
   DialDealer dealer;
   RunHook run;
+  Traffic* dealer_traffic = nullptr;  // if set, the traffic of fetches is added to it
 };
 
 // ServeSession: P0's side of one session, until P1 ends it.

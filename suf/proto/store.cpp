@@ -174,6 +174,10 @@ const BundleHeader& Store::Header(uint64_t serial) const {
   return it->second.header;
 }
 
+void Store::Forget() {
+  std::erase_if(slots_, [](const auto& s) { return !s.second.on_disk; });
+}
+
 Bundle Store::Load(uint64_t serial) {
   std::string path = bundles_ + "/" + BundleName(serial);
   Fd fd = OpenFile(path, O_RDONLY);

@@ -53,6 +53,8 @@ class Store {
   std::vector<BundleHeader> Bundles() const;
   // Header: of one unused bundle; throws Exit::kRefused when there is none of this serial.
   const BundleHeader& Header(uint64_t serial) const;
+  // Forget: drops the bundles that are in memory only; those of a session that broke before its claim.
+  void Forget();
   // Claim: durably marks the serial, burns all lower ones, moves the bundle to memory and wipes it from disk. Throws
   // Exit::kRefused when it is spent, unknown or altered (and is burnt), Exit::kResource when the disk fails (burnt as
   // well).

@@ -8,13 +8,16 @@ namespace {
 constexpr Millis kPatience{500};  // for the session before to leave its seat
 constexpr Millis kLook{50};       // how often a waiting thread looks whether its client is still there
 
+constexpr size_t kRequestBytes = 8 + 5 * 32;
+
 Bytes EncodeRequest(const FetchArgs& a, const Hash& trace, const Secret& seed) {
   Writer w;
-  w.Put(a.n), w.Put(a.count), w.Raw(trace), w.Raw(a.weights), w.Raw(a.partner), w.Raw(seed.view()),
-      w.Raw(a.b_seed.view());
-  return w.Take();
+  w.Put(a.n), w.Put(a.count), w.Raw(trace), w.Raw(a.weights), w.Raw(a.partner);
+  Bytes b = w.Take();
+  b.reserve(kRequestBytes);  // the seeds are written once, into memory that the caller wipes
+  for (const Secret* s : {&seed, &a.b_seed}) b.insert(b.end(), s->view().begin(), s->view().end());
+  return b;
 }
-constexpr size_t kRequestBytes = 8 + 5 * 32;
 
 }  // namespace
 
