@@ -14,10 +14,11 @@ namespace suf::nn {
 namespace {
 
 // Windows leave room for texts unlike the calibration texts.
-constexpr double kScoreRoom = 1.6, kGeluRoom = 1.25, kBelow = 0.6;  // kBelow: part of a score window's room that lies under it
-constexpr int kVarianceBelow = 2;                                  // bits under the smallest sum of squares seen
-constexpr double kVarianceAbove = 0.6;                             // bits over the largest
-constexpr int kLargestTable = 10, kLargestLevel = 7;               // log2 of entries
+constexpr double kScoreRoom = 1.6, kGeluRoom = 1.25,
+                 kBelow = 0.6;                        // kBelow: part of a score window's room that lies under it
+constexpr int kVarianceBelow = 2;                     // bits under the smallest sum of squares seen
+constexpr double kVarianceAbove = 0.6;                // bits over the largest
+constexpr int kLargestTable = 10, kLargestLevel = 7;  // log2 of entries
 constexpr int kEmbeddingRing = 16;
 
 int Bits(int64_t v) { return BitLength(double(std::abs(v))) + 2; }  // ring in which a table's values are opened
@@ -30,7 +31,8 @@ int64_t Most(const std::vector<int64_t>& t) {
 
 double Max(const Reals& a) { return *std::max_element(a.begin(), a.end()); }
 
-// NormInput: what a norm reads: real scale, calibrated size of x (see kind), and a hard bound of |x| as a vector of integers.
+// NormInput: what a norm reads: real scale, calibrated size of x (see kind), and a hard bound of |x| as a vector of
+// integers.
 struct NormInput {
   enum Kind { kLayer, kUnit } kind = kLayer;  // size: standard deviation, or Euclidean norm
   int scale = 0, kz = 0, cut = 0;
@@ -69,10 +71,13 @@ class Compiler {
   double value_ = 0, recip_excess_ = 0;
 };
 
-// Hold: the ring of a wire with |value| <= bound that is rounded by `shift` bits, with the gap of one bit (DESIGN 9, GapCert).
+// Hold: the ring of a wire with |value| <= bound that is rounded by `shift` bits, with the gap of one bit (DESIGN 9,
+// GapCert).
 int Compiler::Hold(const std::string& wire, double bound, int shift, const char* remedy) {
   const int bits = BitLength(bound), ring = BitLength(bound + (shift ? std::ldexp(1.0, shift - 1) : 0)) + 2;
-  if (ring > 64) Fail(Exit::kRefused, "wire ", prefix_, wire, " needs a ring of ", ring, " bits, the limit is 64; lower the scale of ", remedy);
+  if (ring > 64)
+    Fail(Exit::kRefused, "wire ", prefix_, wire, " needs a ring of ", ring,
+         " bits, the limit is 64; lower the scale of ", remedy);
   Certify(wire, bits, true);
   return ring;
 }
@@ -86,12 +91,14 @@ Norm Compiler::MakeNorm(const std::string& wire, const NormInput& in) {
   const double square = in.longest * in.longest + double(n.eps);
   n.square = BitLength(square);
   if (n.square > 60)
-    Fail(Exit::kRefused, "wire ", prefix_, wire, ".square needs a ring of ", n.square, " bits, the limit is 60; lower the LayerNorms' scale");
+    Fail(Exit::kRefused, "wire ", prefix_, wire, ".square needs a ring of ", n.square,
+         " bits, the limit is 60; lower the LayerNorms' scale");
   const double extra = unit ? 0 : std::log2(d);
   n.top = std::min(n.square, int(std::ceil(2 * (in.scale + std::log2(in.size.high)) + extra + kVarianceAbove)));
   n.floor = std::max(1, int(std::floor(2 * (in.scale + std::log2(in.size.low)) + extra)) - kVarianceBelow);
   if (n.floor >= n.top)
-    Fail(Exit::kRefused, "the calibrated sum of squares of ", wire, " is below 2^", n.top, " and leaves no precision; raise the LayerNorms' scale");
+    Fail(Exit::kRefused, "the calibrated sum of squares of ", wire, " is below 2^", n.top,
+         " and leaves no precision; raise the LayerNorms' scale");
   const int bits = unit ? o_.pool_bits : o_.rsqrt_bits;
   const int scale = std::max(out + 2, bits + int(std::ceil((n.top - std::log2(of)) / 2)));
   Function f = [&](double v) { return std::ldexp(1.0, scale) * std::sqrt(of / v); };
@@ -117,7 +124,8 @@ void Compiler::Score(int64_t l, Layer& y) {
   y.score = 2 * s_.qk + window, y.shift_score = 2 * s_.qk - o_.slice;
   y.low = step + o_.slice, y.level = window - step;
   if (y.low > kLargestTable || y.low < 1)
-    Fail(Exit::kRefused, "the scores of layer ", l, " need a low table of 2^", y.low, " entries, the limit is 2^", kLargestTable, "; lower `slice`");
+    Fail(Exit::kRefused, "the scores of layer ", l, " need a low table of 2^", y.low, " entries, the limit is 2^",
+         kLargestTable, "; lower `slice`");
   const double width = std::ldexp(1.0, window), level = std::ldexp(1.0, step);
   double floor = 1e300;
   for (size_t h = 0; h < r.score.size(); ++h) {
@@ -167,13 +175,19 @@ void Compiler::Project(int64_t l, double rows, Layer& y) {
   const ResidualGain gain = Gain(f.gamma_o, f.mean_o, y.diag_o, y.mean_o);
   Reals z(f.o.bias.size());
   for (size_t j = 0; j < z.size(); ++j)
-    z[j] = scale * (rows / one * f.value_path[j] + 0.5 * f.o.column_sum[j]) + 0.5 * f.o.column_sum[j] + rows * gain.column[j] + f.o.bias[j];
+    z[j] = scale * (rows / one * f.value_path[j] + 0.5 * f.o.column_sum[j]) + 0.5 * f.o.column_sum[j] +
+           rows * gain.column[j] + f.o.bias[j];
   const int cut = s_.o + s_.w_o - o_.norm;
   y.proj = Hold(at + "z_o", Max(z), cut, "the attention's output map");
-  const double spectral = scale * (rows / one * f.value_path_largest + 0.5 * std::sqrt(d / double(w_.dims.heads)) * f.head_largest) +
-                          0.5 * std::sqrt(d) * f.o.largest + rows * gain.largest + Length(f.o.bias);
-  y.attention = MakeNorm(at + "attention", {.scale = o_.norm, .kz = y.proj, .cut = cut, .size = ranges_.layers[size_t(l)].attention,
-                                            .longest = std::min(Length(z), spectral) / std::ldexp(1.0, cut) + std::sqrt(d) / 2});
+  const double spectral =
+      scale * (rows / one * f.value_path_largest + 0.5 * std::sqrt(d / double(w_.dims.heads)) * f.head_largest) +
+      0.5 * std::sqrt(d) * f.o.largest + rows * gain.largest + Length(f.o.bias);
+  y.attention =
+      MakeNorm(at + "attention", {.scale = o_.norm,
+                                  .kz = y.proj,
+                                  .cut = cut,
+                                  .size = ranges_.layers[size_t(l)].attention,
+                                  .longest = std::min(Length(z), spectral) / std::ldexp(1.0, cut) + std::sqrt(d) / 2});
 }
 
 void Compiler::FeedForward(int64_t l, double rows, Layer& y) {
@@ -184,7 +198,8 @@ void Compiler::FeedForward(int64_t l, double rows, Layer& y) {
   const int window = std::max(1, int(std::ceil(std::log2(kGeluRoom * std::max(-r.ffn1.low, r.ffn1.high)))));
   y.shift_ffn1 = s_.f + s_.w_1 - s_.x, y.piece_width = o_.gelu_piece, y.piece = window + 1 + s_.x - o_.gelu_piece;
   if (y.piece < 2 || y.piece > kLargestTable)
-    Fail(Exit::kRefused, "the GELU of layer ", l, " needs 2^", y.piece, " pieces, the limits are 2^2 and 2^", kLargestTable, "; change `gelu_piece`");
+    Fail(Exit::kRefused, "the GELU of layer ", l, " needs 2^", y.piece, " pieces, the limits are 2^2 and 2^",
+         kLargestTable, "; change `gelu_piece`");
   y.ffn1 = y.shift_ffn1 + y.piece_width + y.piece;
   Certify(at + "z_1", y.ffn1 - 1, false);
   Lines lines = Gelu(s_.x, y.piece_width, y.piece, s_.gelu);
@@ -194,19 +209,27 @@ void Compiler::FeedForward(int64_t l, double rows, Layer& y) {
   const double one = std::ldexp(1.0, y.shift_ffn1), slope = std::ldexp(1.0, s_.gelu);
   Reals h(f.w1.column.size());
   for (size_t j = 0; j < h.size(); ++j)
-    h[j] = std::min((rows * f.w1.column[j] + f.w1.bias[j]) / one + 0.5, std::ldexp(1.0, s_.x + window)) * slope + lines.excess;
-  const double length = std::min(Length(h), slope * ((rows * f.w1.largest + Length(f.w1.bias)) / one + 0.5 * std::sqrt(ff)) + lines.excess * std::sqrt(ff));
+    h[j] = std::min((rows * f.w1.column[j] + f.w1.bias[j]) / one + 0.5, std::ldexp(1.0, s_.x + window)) * slope +
+           lines.excess;
+  const double length =
+      std::min(Length(h), slope * ((rows * f.w1.largest + Length(f.w1.bias)) / one + 0.5 * std::sqrt(ff)) +
+                              lines.excess * std::sqrt(ff));
   y.diag_2 = Diag2(s_), y.mean_2 = Mean2(s_);
   const ResidualGain gain = Gain(f.gamma_2, f.mean_2, y.diag_2, y.mean_2);
   Reals z(f.w2.bias.size(), 0.0);
   for (size_t i = 0; i < h.size(); ++i)
     for (size_t j = 0; j < z.size(); ++j) z[j] += h[i] * f.w2_magnitude[i * z.size() + j];
-  for (size_t j = 0; j < z.size(); ++j) z[j] = std::min(z[j], length * f.w2.column[j]) + rows * gain.column[j] + f.w2.bias[j];
+  for (size_t j = 0; j < z.size(); ++j)
+    z[j] = std::min(z[j], length * f.w2.column[j]) + rows * gain.column[j] + f.w2.bias[j];
   const int cut = s_.x + s_.gelu + s_.w_2 - o_.norm;
   y.ffn2 = Hold(at + "z_2", Max(z), cut, "the second feed-forward map");
   const double spectral = length * f.w2.largest + rows * gain.largest + Length(f.w2.bias);
-  y.output = MakeNorm(at + "output", {.scale = o_.norm, .kz = y.ffn2, .cut = cut, .size = r.output,
-                                      .longest = std::min(Length(z), spectral) / std::ldexp(1.0, cut) + std::sqrt(d) / 2});
+  y.output =
+      MakeNorm(at + "output", {.scale = o_.norm,
+                               .kz = y.ffn2,
+                               .cut = cut,
+                               .size = r.output,
+                               .longest = std::min(Length(z), spectral) / std::ldexp(1.0, cut) + std::sqrt(d) / 2});
 }
 
 Class Compiler::MakeClass(int least, int n) {
@@ -214,8 +237,11 @@ Class Compiler::MakeClass(int least, int n) {
   prefix_ = Str(n, "/");
   const EmbeddingFacts e = Embedding(q_, n);
   if (Hold("embedding", e.coordinate, 0, "the embedding") > kEmbeddingRing)
-    Fail(Exit::kRefused, "wire ", prefix_, "embedding needs ", BitLength(e.coordinate) + 2, " bits, the limit is ", kEmbeddingRing, "; lower the scale of the embedding");
-  c.embedding = MakeNorm("embedding", {.scale = s_.embedding, .kz = kEmbeddingRing, .cut = 0, .size = ranges_.embedding, .longest = e.row});
+    Fail(Exit::kRefused, "wire ", prefix_, "embedding needs ", BitLength(e.coordinate) + 2, " bits, the limit is ",
+         kEmbeddingRing, "; lower the scale of the embedding");
+  c.embedding =
+      MakeNorm("embedding",
+               {.scale = s_.embedding, .kz = kEmbeddingRing, .cut = 0, .size = ranges_.embedding, .longest = e.row});
   Norm* last = &c.embedding;
   c.layers.resize(size_t(w_.dims.layers));
   for (int64_t l = 0; l < w_.dims.layers; ++l) {
@@ -235,9 +261,14 @@ Class Compiler::MakeClass(int least, int n) {
   }
   const int cut = s_.f + s_.gamma - o_.pool;
   last->out = c.pool = Hold("pool", Max(z), cut, "the activations");
-  const double longest = std::min(Length(z), n * rows_ * most + Length(bias)) / std::ldexp(1.0, cut) + std::sqrt(double(g.size())) / 2;
-  c.result = MakeNorm("result", {.kind = NormInput::kUnit, .scale = o_.pool, .kz = c.pool, .cut = cut,
-                                 .size = {ranges_.result.low * least, ranges_.result.high * n}, .longest = longest});
+  const double longest =
+      std::min(Length(z), n * rows_ * most + Length(bias)) / std::ldexp(1.0, cut) + std::sqrt(double(g.size())) / 2;
+  c.result = MakeNorm("result", {.kind = NormInput::kUnit,
+                                 .scale = o_.pool,
+                                 .kz = c.pool,
+                                 .cut = cut,
+                                 .size = {ranges_.result.low * least, ranges_.result.high * n},
+                                 .longest = longest});
   c.result.out = s_.result + 4;
   return c;
 }
@@ -246,10 +277,12 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
   if (texts.empty()) Fail(Exit::kInput, "there is no calibration text; give at least one line");
   if (o_.max_tokens < 3 || o_.max_tokens > w_.dims.positions)
     Fail(Exit::kInput, "a limit of ", o_.max_tokens, " tokens is outside the model's 3 to ", w_.dims.positions);
-  plan_.dims = w_.dims, plan_.tokenizer = o_.tokenizer, plan_.max_tokens = o_.max_tokens, plan_.scales = s_, plan_.calibration = o_.calibration;
+  plan_.dims = w_.dims, plan_.tokenizer = o_.tokenizer, plan_.max_tokens = o_.max_tokens, plan_.scales = s_,
+  plan_.calibration = o_.calibration;
   std::vector<std::vector<int32_t>> cut(texts.begin(), texts.end());
   for (size_t i = 0; i < cut.size(); ++i) {
-    if (cut[i].size() > size_t(o_.max_tokens)) cut[i] = {cut[i].begin(), cut[i].begin() + o_.max_tokens - 1}, cut[i].push_back(texts[i].back());
+    if (cut[i].size() > size_t(o_.max_tokens))
+      cut[i] = {cut[i].begin(), cut[i].begin() + o_.max_tokens - 1}, cut[i].push_back(texts[i].back());
     FloatForward(w_, cut[i], pool_, &ranges_);
     Tell("calibrate", double(i + 1) / double(cut.size()));
   }
@@ -274,7 +307,8 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
 
 }  // namespace
 
-Plan Compile(const Weights& weights, std::span<const std::vector<int32_t>> texts, const CompileOptions& options, exec::Pool& pool) {
+Plan Compile(const Weights& weights, std::span<const std::vector<int32_t>> texts, const CompileOptions& options,
+             exec::Pool& pool) {
   return Compiler(weights, options, pool).Run(texts);
 }
 

@@ -45,7 +45,8 @@ double Excess(const std::vector<Group>& table, const Function& f) {
 
 std::vector<int64_t> Exponentials(double step, int64_t count, int scale) {
   std::vector<int64_t> t;
-  for (int64_t i = 0; i < count; ++i) t.push_back(int64_t(std::floor(std::ldexp(std::exp(step * double(i)), scale) + 0.5)));
+  for (int64_t i = 0; i < count; ++i)
+    t.push_back(int64_t(std::floor(std::ldexp(std::exp(step * double(i)), scale) + 0.5)));
   return t;
 }
 
@@ -65,7 +66,8 @@ Lines Gelu(int x, int a, int p, int b) {
     }
     double offset = std::floor((high + low) / 2 + 0.5);
     for (int64_t j = 0; j < n; ++j)
-      t.excess = std::max(t.excess, std::abs(offset + slope * double(j)) - std::ldexp(double(std::abs(i * n - half + j)), b));
+      t.excess =
+          std::max(t.excess, std::abs(offset + slope * double(j)) - std::ldexp(double(std::abs(i * n - half + j)), b));
     t.offset.push_back(int64_t(offset)), t.slope.push_back(int64_t(slope));
   }
   return t;
