@@ -60,9 +60,10 @@ void CheckLayer(const Plan& p, const Layer& y, int max_n, const std::string& at)
   Want(y.row_sum <= y.ev && y.ev <= y.o, at + ".ev", "row_sum <= ev <= o does not hold");
   Want(max_n < 1 << y.count_bits, at + ".count_bits", "the modulus of the counts does not exceed the number of tokens");
   Cover(y.recip, y.row_sum, y.o, at + ".recip");
-  Want(y.shift_o >= 1 && y.shift_o < y.o - 2, at + ".shift_o",
-       "the attention's output is not rescaled within its ring");
-  Want(y.diag_o == s.o + s.w_o - s.f - s.gamma && y.mean_o == std::min(s.mean, y.diag_o) && y.diag_o < y.proj,
+  Want(y.shift_o ? y.shift_o < y.o - 2 && y.bias_o == 0 : y.o == y.proj && y.bias_o > 0, at + ".shift_o",
+       "the attention's output is neither rescaled within its ring nor in the ring of z_o");
+  Want(y.diag_o == s.o + s.w_o - s.f - s.gamma + y.bias_o && y.mean_o == std::min(s.mean, y.diag_o - y.bias_o) &&
+           y.diag_o < y.proj,
        at + ".diag_o", "the residual's shifts do not follow from the scales");
   Want(y.diag_2 == s.x + s.gelu + s.w_2 - s.f - s.gamma && y.mean_2 == std::min(s.mean, y.diag_2) && y.diag_2 < y.ffn2,
        at + ".diag_2", "the residual's shifts do not follow from the scales");

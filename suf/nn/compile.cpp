@@ -31,6 +31,9 @@ int64_t Most(const std::vector<int64_t>& t) {
 
 double Max(const Reals& a) { return *std::max_element(a.begin(), a.end()); }
 
+// RingOf: for |value| <= bound, rounded by `shift` bits, with the gap of one bit (DESIGN 9, GapCert).
+int RingOf(double bound, int shift) { return BitLength(bound + (shift ? std::ldexp(1.0, shift - 1) : 0)) + 2; }
+
 // NormInput: what a norm reads: real scale, calibrated size of x (see kind), and a hard bound of |x| as a vector of
 // integers.
 struct NormInput {
@@ -54,6 +57,12 @@ class Compiler {
   Norm MakeNorm(const std::string& wire, const NormInput& in);
   void Score(int64_t l, Layer& y);
   void Attention(int64_t l, int n, double rows, Layer& y);
+  // Bound: of every coordinate of a row, and of its Euclidean norm.
+  struct Bound {
+    Reals each;
+    double length = 0;
+  };
+  Bound Output(int64_t l, double rows, int out, const Layer& y) const;
   void Project(int64_t l, double rows, Layer& y);
   void FeedForward(int64_t l, double rows, Layer& y);
   Class MakeClass(int least, int n);
@@ -71,10 +80,9 @@ class Compiler {
   double value_ = 0, recip_excess_ = 0;
 };
 
-// Hold: the ring of a wire with |value| <= bound that is rounded by `shift` bits, with the gap of one bit (DESIGN 9,
-// GapCert).
+// Hold: certifies a wire with |value| <= bound that is rounded by `shift` bits; its ring.
 int Compiler::Hold(const std::string& wire, double bound, int shift, const char* remedy) {
-  const int bits = BitLength(bound), ring = BitLength(bound + (shift ? std::ldexp(1.0, shift - 1) : 0)) + 2;
+  const int bits = BitLength(bound), ring = RingOf(bound, shift);
   if (ring > 64)
     Fail(Exit::kRefused, "wire ", prefix_, wire, " needs a ring of ", ring,
          " bits, the limit is 64; lower the scale of ", remedy);
@@ -161,33 +169,48 @@ void Compiler::Attention(int64_t l, int n, double rows, Layer& y) {
   y.recip = Octaves(g, o_.exp_high + o_.exp_low - 1, y.row_sum, y.row_sum, o_.recip_pieces, o_.span);
   recip_excess_ = Excess(y.recip, g);
   y.count_bits = BitLength(double(n));
-  y.shift_o = scale + s_.v - s_.o;
-  y.o = Hold(at + "o", std::ldexp(1.0, scale) * (1 + recip_excess_) * value_, y.shift_o, "the exponential");
   Certify(at + "row_sum", y.row_sum, true);
 }
 
-void Compiler::Project(int64_t l, double rows, Layer& y) {
+// Output: bounds of z_o, when the attention's output has scale `out`.
+Compiler::Bound Compiler::Output(int64_t l, double rows, int out, const Layer& y) const {
   const LayerFacts& f = facts_[size_t(l)];
-  const std::string at = Str(l, "/");
-  const double d = double(w_.dims.d), one = std::ldexp(1.0, y.shift_v);
-  y.diag_o = DiagO(s_), y.mean_o = MeanO(s_);
-  const double scale = std::ldexp(1.0, s_.o - s_.v) * (1 + recip_excess_);
+  const double d = double(w_.dims.d), dh = d / double(w_.dims.heads), one = std::ldexp(1.0, y.shift_v);
+  const double scale = std::ldexp(1.0, out - s_.v) * (1 + recip_excess_), rounding = y.shift_o ? 0.5 : 0;
   const ResidualGain gain = Gain(f.gamma_o, f.mean_o, y.diag_o, y.mean_o);
-  Reals z(f.o.bias.size());
-  for (size_t j = 0; j < z.size(); ++j)
-    z[j] = scale * (rows / one * f.value_path[j] + 0.5 * f.o.column_sum[j]) + 0.5 * f.o.column_sum[j] +
-           rows * gain.column[j] + f.o.bias[j];
-  const int cut = s_.o + s_.w_o - o_.norm;
-  y.proj = Hold(at + "z_o", Max(z), cut, "the attention's output map");
-  const double spectral =
-      scale * (rows / one * f.value_path_largest + 0.5 * std::sqrt(d / double(w_.dims.heads)) * f.head_largest) +
-      0.5 * std::sqrt(d) * f.o.largest + rows * gain.largest + Length(f.o.bias);
-  y.attention =
-      MakeNorm(at + "attention", {.scale = o_.norm,
-                                  .kz = y.proj,
-                                  .cut = cut,
-                                  .size = ranges_.layers[size_t(l)].attention,
-                                  .longest = std::min(Length(z), spectral) / std::ldexp(1.0, cut) + std::sqrt(d) / 2});
+  Reals bias = f.o.bias;
+  for (double& b : bias) b = std::ldexp(b, y.bias_o);
+  Bound z{Reals(bias.size()), 0};
+  for (size_t j = 0; j < bias.size(); ++j)
+    z.each[j] = scale * (rows / one * f.value_path[j] + 0.5 * f.o.column_sum[j]) + rounding * f.o.column_sum[j] +
+                rows * gain.column[j] + bias[j];
+  const double spectral = scale * (rows / one * f.value_path_largest + 0.5 * std::sqrt(dh) * f.head_largest) +
+                          rounding * std::sqrt(d) * f.o.largest + rows * gain.largest + Length(bias);
+  z.length = std::min(Length(z.each), spectral);
+  return z;
+}
+
+// Project: e V recip goes un-truncated into W_o where z_o then fits 64 bits (two flights fewer), else it is rescaled
+// first.
+void Compiler::Project(int64_t l, double rows, Layer& y) {
+  const std::string at = Str(l, "/");
+  const int scale = y.row_sum + o_.recip_bits;
+  auto place = [&](int out) {
+    y.shift_o = scale + s_.v - out;
+    y.bias_o = out - s_.o, y.diag_o = DiagO(s_) + y.bias_o, y.mean_o = MeanO(s_);
+    return Output(l, rows, out, y);
+  };
+  int out = scale + s_.v;
+  Bound z = place(out);
+  if (!o_.merge || out <= s_.o || RingOf(Max(z.each), out + s_.w_o - o_.norm) > 64) z = place(out = s_.o);
+  const int cut = out + s_.w_o - o_.norm;
+  y.proj = Hold(at + "z_o", Max(z.each), cut, "the attention's output map");
+  y.o = y.shift_o ? Hold(at + "o", std::ldexp(1.0, scale) * (1 + recip_excess_) * value_, y.shift_o, "the exponential")
+                  : y.proj;
+  const double longest = z.length / std::ldexp(1.0, cut) + std::sqrt(double(w_.dims.d)) / 2;
+  y.attention = MakeNorm(
+      at + "attention",
+      {.scale = o_.norm, .kz = y.proj, .cut = cut, .size = ranges_.layers[size_t(l)].attention, .longest = longest});
 }
 
 void Compiler::FeedForward(int64_t l, double rows, Layer& y) {

@@ -36,11 +36,12 @@ struct CompileOptions {
       recip_bits = 7;  // 2^pieces constant pieces an octave; bits of the reciprocal of the largest row sum
   int rsqrt_pieces = 8, rsqrt_bits = 8;  // likewise, at the largest calibrated sum of squares
   int pool_pieces = 8, pool_bits = 9;
-  int span = 4;                                                         // octaves that share one piece width
-  int gelu_piece = 6;                                                   // log2 of a GELU piece in units of x
-  int max_tokens = 256;                                                 // classes 8, 16, 32, .. up to it
-  Hash tokenizer{};                                                     // copied into the plan
-  std::string calibration;                                              // likewise
+  int span = 4;             // octaves that share one piece width
+  bool merge = true;        // no rescale before W_o where 64 bits allow it: two flights fewer a layer
+  int gelu_piece = 6;       // log2 of a GELU piece in units of x
+  int max_tokens = 256;     // classes 8, 16, 32, .. up to it
+  Hash tokenizer{};         // copied into the plan
+  std::string calibration;  // likewise
   std::function<void(const std::string& stage, double done)> progress;  // done in [0, 1]
 };
 

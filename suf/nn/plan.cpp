@@ -67,6 +67,7 @@ void Fields(V& v, Layer& x) {
   v.Int("row_sum", x.row_sum, 1, kRing), v.Int("ev", x.ev, 3, kRing), v.Many("recip", x.recip, 1, kRing);
   v.Int("count_bits", x.count_bits, 1, 17), v.Int("o", x.o, 3, kRing), v.Int("shift_o", x.shift_o, 0, kRing);
   v.Int("proj", x.proj, 3, kRing), v.Int("diag_o", x.diag_o, 0, kRing), v.Int("mean_o", x.mean_o, 0, kRing);
+  v.Int("bias_o", x.bias_o, 0, kRing);
   v.One("attention", x.attention);
   v.Int("ffn1", x.ffn1, 3, kRing), v.Int("shift_ffn1", x.shift_ffn1, 1, kRing);
   v.Int("piece_width", x.piece_width, 1, 16), v.Int("piece", x.piece, 1, 12);

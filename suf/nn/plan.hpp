@@ -48,12 +48,13 @@ struct Layer {
   std::vector<int64_t> elo, ehi;   // 2^low and 2^level entries
   int row_sum = 0, ev = 0;         // rings of the row sum and of e V
   std::vector<Group> recip;
-  int count_bits = 0;                   // modulus of the column counts, 2^count_bits > n
-  int o = 0, shift_o = 0;               // ring of eV recip; its own exact rescale (0: it goes un-truncated into W_o)
-  int proj = 0;                         // ring of z_o
-  int diag_o = 0, mean_o = 0;           // shifts of gamma o n (2^diag) and of the mean (2^(diag - mean))
-  Norm attention;                       // kz = proj
-  int ffn1 = 0, shift_ffn1 = 0;         // ring of z_1 (no gap); the low digit starts at shift_ffn1
+  int count_bits = 0;            // modulus of the column counts, 2^count_bits > n
+  int o = 0, shift_o = 0;        // ring of eV recip; its own exact rescale (0: it goes un-truncated into W_o, o = proj)
+  int proj = 0;                  // ring of z_o
+  int diag_o = 0, mean_o = 0;    // shifts of gamma o n (2^diag) and of the mean (2^(diag - mean))
+  int bias_o = 0;                // the bias bo is shifted left by so much: 0 unless shift_o = 0
+  Norm attention;                // kz = proj
+  int ffn1 = 0, shift_ffn1 = 0;  // ring of z_1 (no gap); the low digit starts at shift_ffn1
   int piece_width = 0, piece = 0;       // a, p: 2^p pieces of width 2^a over the whole ring
   std::vector<int64_t> gelu_a, gelu_b;  // 2^piece entries
   int gelu_u = 0, gelu_v = 0;           // rings in which U and V are opened

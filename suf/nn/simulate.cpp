@@ -103,8 +103,8 @@ struct Simulator::State {
   const Tensor& Weight(int64_t l, const char* name) const { return weights.at(Str(l, ".", name)); }
   const Matrix& Map(int64_t l, const char* name) const { return maps.at(Str(l, ".", name)); }
 
-  // Linear: x W + b. (n, cols)
-  Words Linear(const Words& x, const Matrix& m, const Tensor* bias) const;
+  // Linear: x W + 2^bias_shift b. (n, cols)
+  Words Linear(const Words& x, const Matrix& m, const Tensor* bias, int bias_shift = 0) const;
   // Product: a b or a b^T of one head, modulo 2^64. a (m, k), strides lda and ldb
   void Product(const int64_t* a, size_t lda, const int64_t* b, size_t ldb, ring::Layout layout, size_t m, size_t k,
                size_t n, int64_t* c, size_t ldc) const;
@@ -116,7 +116,7 @@ struct Simulator::State {
   void Residual(Words& z, const Words& n, const Tensor& gamma, const Tensor& u, int diag, int mean) const;
 };
 
-Words Simulator::State::Linear(const Words& x, const Matrix& m, const Tensor* bias) const {
+Words Simulator::State::Linear(const Words& x, const Matrix& m, const Tensor* bias, int bias_shift) const {
   Words y;
   std::visit(
       [&](const auto& map) {
@@ -127,7 +127,7 @@ Words Simulator::State::Linear(const Words& x, const Matrix& m, const Tensor* bi
         ring::Multiply(a.data(), in, n, map, c.data(), out, false, pool);
         y.resize(c.size());
         for (size_t i = 0; i < c.size(); ++i)
-          y[i] = Sum(Signed(uint64_t(c[i]), m.bits), bias ? (*bias)[int64_t(i % out)] : 0);
+          y[i] = Sum(Signed(uint64_t(c[i]), m.bits), bias ? Shl((*bias)[int64_t(i % out)], bias_shift) : 0);
       },
       m.map);
   return y;
@@ -199,7 +199,7 @@ Words Simulator::State::Attention(const Words& n, int64_t l, const Layer& y, Wat
   for (int64_t& x : qk) x = RoundShift(x, y.shift_qk);
   for (int64_t& x : v) x = RoundShift(x, y.shift_v);
   for (int64_t h = 0; h < plan.dims.heads; ++h) Head(qk, v, l, h, y, o, watch);
-  watch.See(wire + "o", o);
+  if (y.shift_o) watch.See(wire + "o", o);
   for (int64_t& x : o) x = RoundShift(x, y.shift_o);
   return o;
 }
@@ -261,7 +261,7 @@ Simulation Simulator::Run(std::span<const int32_t> ids) const {
   for (int64_t l = 0; l < plan.dims.layers; ++l) {
     const Layer& y = c.layers[size_t(l)];
     const std::string wire = Str(l, "/");
-    z = s_->Linear(s_->Attention(n, l, y, watch), s_->Map(l, "Wo"), &s_->Weight(l, "bo"));
+    z = s_->Linear(s_->Attention(n, l, y, watch), s_->Map(l, "Wo"), &s_->Weight(l, "bo"), y.bias_o);
     s_->Residual(z, n, s_->Weight(l, "go"), s_->Weight(l, "uo"), y.diag_o, y.mean_o);
     watch.See(wire + "z_o", z);
     n = s_->Normalise(std::move(z), d, y.attention, wire + "attention", watch);

@@ -100,7 +100,7 @@ std::vector<int64_t> Naive::Run(const std::vector<int32_t>& ids) const {
     for (size_t i = 0; i < n.size(); ++i) {
       Row z = Times(o[i], Str(l, ".Wo"));
       AddResidual(z, n[i], Str(l, ".go"), Str(l, ".uo"), y.diag_o, y.mean_o);
-      for (size_t j = 0; j < d; ++j) z[j] += At(Str(l, ".bo"), int64_t(j));
+      for (size_t j = 0; j < d; ++j) z[j] += At(Str(l, ".bo"), int64_t(j)) * (Wide{1} << y.bias_o);
       n[i] = Norm1(z, y.attention);
       Row h = Times(n[i], Str(l, ".W1"));
       for (size_t j = 0; j < h.size(); ++j) {
@@ -134,8 +134,11 @@ struct Model {
 };
 
 TEST(Simulate, EqualsANaiveEvaluation) {
-  for (uint64_t seed : {1, 2, 3}) {
-    Model m(seed);
+  for (uint64_t seed : {1, 2, 3, 4}) {
+    CompileOptions o = TinyOptions();
+    o.merge = seed % 2;
+    Model m(seed, o);
+    EXPECT_EQ(m.plan.classes[0].layers[0].shift_o == 0, o.merge);
     Simulator s(m.plan, m.q);
     for (const auto& ids : TinyTexts(seed + 200, 12, 16))
       EXPECT_EQ(s.Run(ids).y, (Naive{m.plan, m.q}.Run(ids))) << "seed " << seed;
@@ -210,7 +213,9 @@ TEST(Simulate, WrapsOutsideCalibratedWindows) {
 TEST(Simulate, KnownAnswer) {
   Model m(1);
   const std::vector<int32_t> ids = {0, 3, 5, 2, 7, 1};
-  EXPECT_THAT(Simulator(m.plan, m.q).Run(ids).y, testing::ElementsAre(0));
+  EXPECT_THAT(Simulator(m.plan, m.q).Run(ids).y,
+              testing::ElementsAre(-4179, -14695, -6388, -2765, 29593, -12877, 12941, -1225, 21235, -2323, 7133, -19758,
+                                   9570, -22258, 35943, 4962));
 }
 
 TEST(Simulate, SentenceNamesWireValueAndLimit) {
