@@ -63,7 +63,7 @@ class Compiler {
     double length = 0;
   };
   Bound Output(int64_t l, double rows, int out, const Layer& y) const;
-  void Project(int64_t l, double rows, Layer& y);
+  void Project(int64_t l, int n, double rows, Layer& y);
   void FeedForward(int64_t l, double rows, Layer& y);
   Class MakeClass(int least, int n);
 
@@ -192,7 +192,7 @@ Compiler::Bound Compiler::Output(int64_t l, double rows, int out, const Layer& y
 
 // Project: e V recip goes un-truncated into W_o where z_o then fits 64 bits (two flights fewer), else it is rescaled
 // first.
-void Compiler::Project(int64_t l, double rows, Layer& y) {
+void Compiler::Project(int64_t l, int n, double rows, Layer& y) {
   const std::string at = Str(l, "/");
   const int scale = y.row_sum + o_.recip_bits;
   auto place = [&](int out) {
@@ -202,7 +202,7 @@ void Compiler::Project(int64_t l, double rows, Layer& y) {
   };
   int out = scale + s_.v;
   Bound z = place(out);
-  if (!o_.merge || out <= s_.o || RingOf(Max(z.each), out + s_.w_o - o_.norm) > 64) z = place(out = s_.o);
+  if (n > o_.merge || out <= s_.o || RingOf(Max(z.each), out + s_.w_o - o_.norm) > 64) z = place(out = s_.o);
   const int cut = out + s_.w_o - o_.norm;
   y.proj = Hold(at + "z_o", Max(z.each), cut, "the attention's output map");
   y.o = y.shift_o ? Hold(at + "o", std::ldexp(1.0, scale) * (1 + recip_excess_) * value_, y.shift_o, "the exponential")
@@ -270,7 +270,7 @@ Class Compiler::MakeClass(int least, int n) {
   for (int64_t l = 0; l < w_.dims.layers; ++l) {
     Layer& y = c.layers[size_t(l)];
     const double rows = rows_;
-    Attention(l, n, rows, y), Project(l, rows, y), FeedForward(l, rows_, y);
+    Attention(l, n, rows, y), Project(l, n, rows, y), FeedForward(l, rows_, y);
     last->out = std::max({y.qk, y.v, y.proj - y.diag_o + y.mean_o});
     y.attention.out = std::max(y.ffn1, y.ffn2 - y.diag_2 + y.mean_2);
     last = &y.output;

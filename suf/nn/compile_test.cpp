@@ -93,7 +93,7 @@ TEST(Compile, RefusesWithASentence) {
       Refusal([](Weights&, CompileOptions& o) { o.scales.embedding = 20; }),
       testing::MatchesRegex("wire 8/embedding needs .. bits, the limit is 16; lower the scale of the embedding"));
   EXPECT_THAT(Refusal([](Weights&, CompileOptions& o) { o.scales.w_o = 5, o.scales.o = 6; }),
-              testing::HasSubstr("the scale 2^11 of the attention's output map is below 2^21"));
+              testing::HasSubstr("the scale 2^11 of the attention's output map is below 2^20"));
   EXPECT_THAT(Refusal([](Weights&, CompileOptions& o) { o.gelu_piece = 1; }), testing::HasSubstr("GELU of layer 0"));
   EXPECT_THAT(Refusal([](Weights& w, CompileOptions&) { w.layers[1].b_in[3] = 1e12f; }),
               testing::HasSubstr("a weight of 1.b1 exceeds 2^50"));
