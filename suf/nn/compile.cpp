@@ -109,7 +109,7 @@ Norm Compiler::MakeNorm(const std::string& wire, const NormInput& in) {
          " and leaves no precision; raise the LayerNorms' scale");
   const int bits = unit ? o_.pool_bits : o_.rsqrt_bits;
   const int scale = std::max(out + 2, bits + int(std::ceil((n.top - std::log2(of)) / 2)));
-  Function f = [&](double v) { return std::ldexp(1.0, scale) * std::sqrt(of / v); };
+  suf::Real f = [&](double v) { return std::ldexp(1.0, scale) * std::sqrt(of / v); };
   n.rsqrt = Octaves(f, n.floor, n.top, n.square, pieces, o_.span);
   n.shift = scale - out;
   const double above = 1 + Excess(n.rsqrt, f);
@@ -143,8 +143,9 @@ void Compiler::Score(int64_t l, Layer& y) {
   }
   const int64_t levels = int64_t{1} << y.level;
   y.floor = std::clamp<int64_t>(int64_t(std::floor(floor)) - 1, 0, levels - 2);
-  y.ehi = Exponentials(-level / std::sqrt(dh), levels, o_.exp_high);
-  y.elo = Exponentials(std::ldexp(1.0, -o_.slice) / std::sqrt(dh), int64_t{1} << y.low, o_.exp_low);
+  auto exp = [&](double units) { return [=](double i) { return std::exp(units * i / std::sqrt(dh)); }; };
+  y.ehi = suf::FitTable(exp(-level), y.level, o_.exp_high).f;
+  y.elo = suf::FitTable(exp(std::ldexp(1.0, -o_.slice)), y.low, o_.exp_low).f;
   y.ehi_bits = Bits(Most(y.ehi)), y.elo_bits = Bits(Most(y.elo));
   Certify(Str(l, "/score"), y.score - 1, false);
 }
@@ -165,7 +166,7 @@ void Compiler::Attention(int64_t l, int n, double rows, Layer& y) {
   y.row_sum = BitLength(sum);
   y.ev = Hold(at + "eV", sum * value_, 0, "the exponential");
   const int scale = y.row_sum + o_.recip_bits;
-  Function g = [&](double v) { return std::ldexp(1.0, scale) / v; };
+  suf::Real g = [&](double v) { return std::ldexp(1.0, scale) / v; };
   y.recip = Octaves(g, o_.exp_high + o_.exp_low - 1, y.row_sum, y.row_sum, o_.recip_pieces, o_.span);
   recip_excess_ = Excess(y.recip, g);
   y.count_bits = BitLength(double(n));
@@ -225,18 +226,19 @@ void Compiler::FeedForward(int64_t l, double rows, Layer& y) {
          kLargestTable, "; change `gelu_piece`");
   y.ffn1 = y.shift_ffn1 + y.piece_width + y.piece;
   Certify(at + "z_1", y.ffn1 - 1, false);
-  Lines lines = Gelu(s_.x, y.piece_width, y.piece, s_.gelu);
-  y.gelu_u = Bits(Most(lines.offset) + (Most(lines.slope) << (y.piece_width + 1))), y.gelu_v = Bits(Most(lines.slope));
-  y.gelu_a = lines.offset, y.gelu_b = lines.slope;
+  const suf::Lines lines = suf::FitLines(Gelu, y.piece_width, y.piece, s_.x, s_.gelu).f;
+  const double excess = Excess(lines);
+  y.gelu_u = Bits(Most(lines.offset) + (Most(lines.rise) << (y.piece_width + 1))), y.gelu_v = Bits(Most(lines.rise));
+  y.gelu_a = lines.offset, y.gelu_b = lines.rise;
 
   const double one = std::ldexp(1.0, y.shift_ffn1), slope = std::ldexp(1.0, s_.gelu);
   Reals h(f.w1.column.size());
   for (size_t j = 0; j < h.size(); ++j)
-    h[j] = std::min((rows * f.w1.column[j] + f.w1.bias[j]) / one + 0.5, std::ldexp(1.0, s_.x + window)) * slope +
-           lines.excess;
+    h[j] =
+        std::min((rows * f.w1.column[j] + f.w1.bias[j]) / one + 0.5, std::ldexp(1.0, s_.x + window)) * slope + excess;
   const double length =
       std::min(Length(h), slope * ((rows * f.w1.largest + Length(f.w1.bias)) / one + 0.5 * std::sqrt(ff)) +
-                              lines.excess * std::sqrt(ff));
+                              excess * std::sqrt(ff));
   y.diag_2 = Diag2(s_), y.mean_2 = Mean2(s_);
   const ResidualGain gain = Gain(f.gamma_2, f.mean_2, y.diag_2, y.mean_2);
   Reals z(f.w2.bias.size(), 0.0);

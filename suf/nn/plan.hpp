@@ -9,18 +9,14 @@
 
 #include "suf/base/bytes.hpp"
 #include "suf/nn/weights.hpp"
+#include "suf/suf/suf.hpp"
 
 namespace suf::nn {
 
 inline constexpr int kPlanVersion = 1;
 
-// Group: one piece width of a positive function of x: pieces [v 2^w, (v+1) 2^w), v in [lo, hi), hold values[v - lo].
-// Groups cover [0, hi_last 2^w_last) without holes; row_lut reads them.
-struct Group {
-  int w = 0;
-  int64_t lo = 0, hi = 0;
-  std::vector<int64_t> values;  // hi - lo
-};
+// Group: one piece width of a function on octaves; row_lut reads them.
+using Group = suf::Group;
 
 // Norm: y = round(x rsqrt(sum x^2 + eps) / 2^shift), x = round(z / 2^cut) in Z_{2^(kz - cut)} with |z| + 2^(cut-1) <
 // 2^(kz-2).
@@ -28,8 +24,8 @@ struct Norm {
   int kz = 0, cut = 0;  // ring of z; rescale before (0: x = z)
   int square = 0;       // ring of the sum of squares
   int64_t eps = 0;
-  int floor = 0,
-      top = 0;  // calibrated: 2^floor <= sum x^2 + eps < 2^top; outside it y loses accuracy, never its certificate
+  // Calibrated: 2^floor <= sum x^2 + eps < 2^top. Outside it y loses accuracy, never its certificate.
+  int floor = 0, top = 0;
   std::vector<Group> rsqrt;  // values at scale such that y has the plan's scale after `shift`
   int product = 0;           // ring of x rsqrt; |x rsqrt| + 2^(shift-1) < 2^(product-2)
   int shift = 0;

@@ -8,7 +8,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "suf/base/bytes.hpp"
+#include "suf/base/digest.hpp"
 #include "suf/pfss/values.hpp"
 
 namespace suf::pfss {

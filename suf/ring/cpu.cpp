@@ -49,7 +49,8 @@ Variant VariantNamed(std::string_view name) {
     if (!Supports(v)) Fail(Exit::kResource, "this processor does not run the ", name, " kernels; use ", Name(Best()));
     return v;
   }
-  Fail(Exit::kInput, "no kernel variant is called '", name, "'; the names are portable, avx2 (aesni) and avx512 (vaes512)");
+  Fail(Exit::kInput, "no kernel variant is called '", name,
+       "'; the names are portable, avx2 (aesni) and avx512 (vaes512)");
 }
 
 }  // namespace suf::ring

@@ -1,5 +1,5 @@
-// Which kernel variants this processor runs. A variant is one compilation of a kernel (cmake/rooms.cmake has the flags); all
-// variants of a kernel give the same bytes, and every kernel takes one by value, Best() by default.
+// Which kernel variants this processor runs. A variant is one compilation of a kernel (cmake/rooms.cmake has the
+// flags); all variants of a kernel give the same bytes, and every kernel takes one by value, Best() by default.
 //   portable  x86-64 baseline, AES bit-sliced
 //   avx2      AVX2, BMI2, FMA, AES-NI ("aesni" in fss)
 //   avx512    x86-64-v4 with VAES, IFMA, VNNI, VBMI2, GFNI, BITALG, VPOPCNTDQ ("vaes512" in fss)
@@ -19,7 +19,8 @@ bool Supports(Variant v);
 Variant Best();
 // Supported: every variant this processor runs, portable first.
 std::vector<Variant> Supported();
-// VariantNamed: by any name of the list above; throws Exit::kInput for another name, Exit::kResource where it cannot run.
+// VariantNamed: by any name of the list above; throws Exit::kInput for another name, Exit::kResource where it cannot
+// run.
 Variant VariantNamed(std::string_view name);
 
 // Pick: entry v of a table with one kernel for each variant.

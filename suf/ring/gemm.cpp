@@ -73,9 +73,7 @@ struct GemmAccess {
     Prepared<T> p;
     p.panels_.reset(Aligned(units * panels * kernel.unit_bytes));
     p.kernel_ = &kernel, p.depth_ = K, p.columns_ = N, p.bits_ = bits, p.variant_ = v;
-    auto pack = [&](size_t p0, size_t p1) {
-      kernel.pack_b(b, k_stride, n_stride, K, N, p0, p1, p.panels_.get());
-    };
+    auto pack = [&](size_t p0, size_t p1) { kernel.pack_b(b, k_stride, n_stride, K, N, p0, p1, p.panels_.get()); };
     if (pool) {
       pool->For(panels, 1, pack);
     } else {
@@ -95,15 +93,24 @@ struct GemmAccess {
     }
     const GemmKernel& kernel = *b.kernel_;
     const size_t units = Up(K, kernel.depth), panels = Up(N, kernel.columns);
-    internal::GemmTask task{reinterpret_cast<const uint8_t*>(a), lda * sizeof(T), b.panels_.get(), c, ldc, N, units,
-                            accumulate, Mask(b.bits_), 0, M, 0, panels};
+    internal::GemmTask task{reinterpret_cast<const uint8_t*>(a),
+                            lda * sizeof(T),
+                            b.panels_.get(),
+                            c,
+                            ldc,
+                            N,
+                            units,
+                            accumulate,
+                            Mask(b.bits_),
+                            0,
+                            M,
+                            0,
+                            panels};
     std::unique_ptr<uint8_t, FreeMemory> packed;
     if (kernel.packs_a || K % kernel.depth) {
       task.a_stride = units * kernel.depth * (sizeof(T) == 8 ? 8 : kernel.planes == 2 ? 2 : sizeof(T));
       packed.reset(Aligned(M * kernel.planes * task.a_stride));
-      pool.For(M, 16, [&](size_t m0, size_t m1) {
-        kernel.pack_a(a, lda, K, m0, m1, packed.get(), task.a_stride);
-      });
+      pool.For(M, 16, [&](size_t m0, size_t m1) { kernel.pack_a(a, lda, K, m0, m1, packed.get(), task.a_stride); });
       task.a = packed.get();
     }
     // pieces: panels first, since B is the larger operand; rows too when the panels are too few for the threads
@@ -151,11 +158,11 @@ void Gemm(size_t M, size_t N, size_t K, const T* a, size_t lda, const T* b, size
   GemmAccess<T>::Multiply(a, lda, M, p, c, ldc, accumulate, pool);
 }
 
-#define SUF_INSTANTIATE(T)                                                                                        \
-  template class Prepared<T>;                                                                                     \
-  template Prepared<T> Prepare<T>(const T*, size_t, size_t, size_t, int, Variant);                                \
-  template void Multiply<T>(const T*, size_t, size_t, const Prepared<T>&, T*, size_t, bool, exec::Pool&);         \
-  template void Gemm<T>(size_t, size_t, size_t, const T*, size_t, const T*, size_t, Layout, T*, size_t, bool,     \
+#define SUF_INSTANTIATE(T)                                                                                    \
+  template class Prepared<T>;                                                                                 \
+  template Prepared<T> Prepare<T>(const T*, size_t, size_t, size_t, int, Variant);                            \
+  template void Multiply<T>(const T*, size_t, size_t, const Prepared<T>&, T*, size_t, bool, exec::Pool&);     \
+  template void Gemm<T>(size_t, size_t, size_t, const T*, size_t, const T*, size_t, Layout, T*, size_t, bool, \
                         exec::Pool&, int, Variant);
 SUF_INSTANTIATE(uint16_t)
 SUF_INSTANTIATE(uint32_t)

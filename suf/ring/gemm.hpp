@@ -14,7 +14,8 @@ namespace internal {
 struct GemmKernel;
 }
 
-// Prepared: a right operand, packed once into panels of columns for one kernel; read-only afterwards, any thread may use it.
+// Prepared: a right operand, packed once into panels of columns for one kernel; read-only afterwards, any thread may
+// use it.
 template <class T>
 class Prepared {
  public:
@@ -37,9 +38,9 @@ class Prepared {
   Variant variant_ = Variant::kPortable;
 };
 
-// Prepare: packs B[K, N]. Results are reduced mod 2^bits, 1 <= bits <= 8 sizeof(T); bits <= 52 allows the 52-bit multiplier.
-// When every uint32_t entry is a signed 16-bit number, the kernel with half-width products is taken: the choice, and so the
-// time of a product, tells whether all of B is that small (a plan's property, DESIGN 1).
+// Prepare: packs B[K, N]. Results are reduced mod 2^bits, 1 <= bits <= 8 sizeof(T); bits <= 52 allows the 52-bit
+// multiplier. When every uint32_t entry is a signed 16-bit number, the kernel with half-width products is taken: the
+// choice, and so the time of a product, tells whether all of B is that small (a plan's property, DESIGN 1).
 template <class T>
 Prepared<T> Prepare(const T* b, size_t K, size_t N, size_t ldb, int bits = 8 * sizeof(T), Variant v = Best());
 

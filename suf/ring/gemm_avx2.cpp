@@ -39,8 +39,8 @@ struct U64 : Plain<uint64_t>, Int256 {
     return _mm256_set1_epi64x(x);
   }
   static Vec Step(Vec c, Vec a, Vec b) {
-    const Vec cross = _mm256_add_epi64(_mm256_mul_epu32(_mm256_srli_epi64(a, 32), b),
-                                       _mm256_mul_epu32(a, _mm256_srli_epi64(b, 32)));
+    const Vec cross =
+        _mm256_add_epi64(_mm256_mul_epu32(_mm256_srli_epi64(a, 32), b), _mm256_mul_epu32(a, _mm256_srli_epi64(b, 32)));
     return _mm256_add_epi64(c, _mm256_add_epi64(_mm256_mul_epu32(a, b), _mm256_slli_epi64(cross, 32)));
   }
 };

@@ -1,4 +1,5 @@
-// Matrix products with AVX-512: vpmulld, vpmullq, IFMA for 52 bits, VNNI for 16-bit pairs. 12 rows by 2 vectors a block.
+// Matrix products with AVX-512: vpmulld, vpmullq, IFMA for 52 bits, VNNI for 16-bit pairs. 12 rows by 2 vectors a
+// block.
 #include <immintrin.h>
 
 #include <utility>
@@ -75,8 +76,7 @@ struct F32 : Plain<float> {
 
 }  // namespace
 
-const GemmKernel kGemm[internal::kGemmKinds] = {
-    Gemm<U16>::Kernel(), Gemm<U32>::Kernel(),      Gemm<U32Small>::Kernel(),
-    Gemm<U64>::Kernel(), Gemm<U64Mod52>::Kernel(), Gemm<F32>::Kernel()};
+const GemmKernel kGemm[internal::kGemmKinds] = {Gemm<U16>::Kernel(), Gemm<U32>::Kernel(),      Gemm<U32Small>::Kernel(),
+                                                Gemm<U64>::Kernel(), Gemm<U64Mod52>::Kernel(), Gemm<F32>::Kernel()};
 
 }  // namespace suf::ring::avx512

@@ -1,12 +1,11 @@
-// gemm_bench [variant] [threads]: GMAC/s of every kernel beside an own float32 FMA kernel of the same blocking, measured in the
-// same run, interleaved. One JSON line a figure.
-#include <chrono>
+// gemm_bench [variant] [threads]: GMAC/s of every kernel beside an own float32 FMA kernel of the same blocking,
+// measured in the same run, interleaved. One JSON line a figure.
 #include <cstdio>
 #include <cstdlib>
-#include <iostream>
 #include <random>
 #include <vector>
 
+#include "suf/base/bench.hpp"
 #include "suf/ring/gemm.hpp"
 #include "suf/ring/words.hpp"
 
@@ -15,7 +14,7 @@ namespace {
 using namespace suf;
 using namespace suf::ring;
 
-double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+using bench::Now;
 
 template <class T>
 struct Case {
@@ -35,7 +34,7 @@ struct Case {
         const size_t r = rng() % M, q = rng() % N;
         uint64_t s = 0;
         for (size_t j = 0; j < K; ++j) s += uint64_t{a[r * K + j]} * w[j * N + q];
-        if (c[r * N + q] != T(s & Mask(bits))) std::cerr << "wrong product\n", std::exit(1);
+        bench::Verify(c[r * N + q] == T(s & Mask(bits)), "a product");
       }
     }
   }
@@ -57,9 +56,10 @@ void Report(size_t M, size_t K, size_t N, int weight_bits, int bits, Variant v, 
     best = std::max(best, ours.Rate(pool));
     best_float = std::max(best_float, yardstick.Rate(pool));
   }
-  std::printf("{\"bench\":\"gemm\",\"kernel\":\"%s\",\"shape\":\"%zux%zux%zu\",\"variant\":\"%s\",\"threads\":%d,"
-              "\"gmac_per_s\":%.1f,\"float32_gmac_per_s\":%.1f,\"ratio\":%.2f}\n",
-              ours.b.kernel(), M, K, N, Name(v), pool.threads(), best, best_float, best / best_float);
+  std::printf(
+      "{\"bench\":\"gemm\",\"kernel\":\"%s\",\"shape\":\"%zux%zux%zu\",\"variant\":\"%s\",\"threads\":%d,"
+      "\"gmac_per_s\":%.1f,\"float32_gmac_per_s\":%.1f,\"ratio\":%.2f}\n",
+      ours.b.kernel(), M, K, N, Name(v), pool.threads(), best, best_float, best / best_float);
   std::fflush(stdout);
 }
 
@@ -69,19 +69,17 @@ void ReportSmall(size_t n, size_t d, bool scores, int bits, Variant v, exec::Poo
   const size_t K = scores ? d : n, N = scores ? n : d;
   std::vector<T> a(n * K, 3), b(n * d, 5), c(n * N);
   const double macs = double(n) * double(K) * double(N);
-  double best = 0;
-  for (int i = 0; i < 9; ++i) {
-    const int reps = int(1e8 / macs) + 1;
-    const double t = Now();
-    for (int r = 0; r < reps; ++r) {
-      Gemm(n, N, K, a.data(), K, b.data(), d, scores ? Layout::kTransposed : Layout::kPlain, c.data(), N, false, pool, bits, v);
-    }
-    best = std::max(best, macs * reps / (Now() - t) / 1e9);
-  }
-  if (c[n] != T((15 * K) & Mask(bits))) std::cerr << "wrong product\n", std::exit(1);
-  std::printf("{\"bench\":\"gemm_small\",\"words\":%zu,\"shape\":\"%zux%zux%zu\",\"transposed\":%s,\"variant\":\"%s\","
-              "\"threads\":%d,\"gmac_per_s\":%.1f}\n",
-              8 * sizeof(T), n, K, N, scores ? "true" : "false", Name(v), pool.threads(), best);
+  auto product = [&] {
+    Gemm(n, N, K, a.data(), K, b.data(), d, scores ? Layout::kTransposed : Layout::kPlain, c.data(), N, false, pool,
+         bits, v);
+  };
+  product();
+  bench::Verify(c[n] == T((15 * K) & Mask(bits)), "a product");
+  const double best = macs / bench::BestSeconds(product) / 1e9;
+  std::printf(
+      "{\"bench\":\"gemm_small\",\"words\":%zu,\"shape\":\"%zux%zux%zu\",\"transposed\":%s,\"variant\":\"%s\","
+      "\"threads\":%d,\"gmac_per_s\":%.1f}\n",
+      8 * sizeof(T), n, K, N, scores ? "true" : "false", Name(v), pool.threads(), best);
 }
 
 }  // namespace
@@ -89,7 +87,8 @@ void ReportSmall(size_t n, size_t d, bool scores, int bits, Variant v, exec::Poo
 int main(int argc, char** argv) {
   const Variant v = argc > 1 ? VariantNamed(argv[1]) : Best();
   exec::Pool pool(argc > 2 ? std::atoi(argv[2]) : 1);
-  constexpr size_t kShapes[][3] = {{3, 384, 384}, {32, 384, 384}, {32, 384, 768}, {32, 384, 1536}, {32, 1536, 384}, {128, 384, 1536}, {256, 1536, 384}};
+  constexpr size_t kShapes[][3] = {{3, 384, 384},   {32, 384, 384},   {32, 384, 768},  {32, 384, 1536},
+                                   {32, 1536, 384}, {128, 384, 1536}, {256, 1536, 384}};
   for (auto [M, K, N] : kShapes) {
     Report<uint32_t>(M, K, N, 16, 32, v, pool);
     Report<uint32_t>(M, K, N, 32, 32, v, pool);

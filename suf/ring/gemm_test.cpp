@@ -50,7 +50,8 @@ TYPED_TEST(GemmTest, EveryVariantEqualsTheDefinition) {
   exec::Pool one(1), three(3);
   for (Variant v : Supported()) {
     for (int trial = 0; trial < 120; ++trial) {
-      const size_t M = 1 + rng() % (trial % 3 ? 14 : 50), N = 1 + rng() % 150, K = trial % 10 ? rng() % 70 : 1 + rng() % 1700;
+      const size_t M = 1 + rng() % (trial % 3 ? 14 : 50), N = 1 + rng() % 150,
+                   K = trial % 10 ? rng() % 70 : 1 + rng() % 1700;
       const bool small = rng() % 2, accumulate = rng() % 2;
       const int bits = rng() % 2 ? int(8 * sizeof(T)) : int(1 + rng() % (8 * sizeof(T)));
       Problem<T> p(M, N, K, small, false, rng), q(M, N, K, small, true, rng);
@@ -60,12 +61,14 @@ TYPED_TEST(GemmTest, EveryVariantEqualsTheDefinition) {
       const auto prepared = Prepare(p.b.data(), K, N, p.ldb, bits, v);
       EXPECT_EQ(prepared.variant(), v);
       Multiply(p.a.data(), p.lda, M, prepared, got.data(), p.ldc, accumulate, pool);
-      ASSERT_EQ(got, want) << Name(v) << " " << prepared.kernel() << " " << M << "x" << K << "x" << N << " bits " << bits;
+      ASSERT_EQ(got, want) << Name(v) << " " << prepared.kernel() << " " << M << "x" << K << "x" << N << " bits "
+                           << bits;
       got = p.c;
       Gemm(M, N, K, p.a.data(), p.lda, p.b.data(), p.ldb, Layout::kPlain, got.data(), p.ldc, accumulate, pool, bits, v);
       ASSERT_EQ(got, want) << Name(v) << " on the fly";
       got = q.c;
-      Gemm(M, N, K, q.a.data(), q.lda, q.b.data(), q.ldb, Layout::kTransposed, got.data(), q.ldc, accumulate, pool, bits, v);
+      Gemm(M, N, K, q.a.data(), q.lda, q.b.data(), q.ldb, Layout::kTransposed, got.data(), q.ldc, accumulate, pool,
+           bits, v);
       ASSERT_EQ(got, q.Want(accumulate, bits, true)) << Name(v) << " transposed";
     }
   }

@@ -32,8 +32,8 @@ void Unpack(const uint8_t* in, size_t n, int k, T* x, Variant v) {
   Pick(kTable, v)(in, n, k, x);
 }
 
-#define SUF_INSTANTIATE(T)                                            \
-  template void Pack<T>(const T*, size_t, int, uint8_t*, Variant);    \
+#define SUF_INSTANTIATE(T)                                         \
+  template void Pack<T>(const T*, size_t, int, uint8_t*, Variant); \
   template void Unpack<T>(const uint8_t*, size_t, int, T*, Variant);
 SUF_INSTANTIATE(uint8_t)
 SUF_INSTANTIATE(uint16_t)

@@ -1,4 +1,5 @@
-// Exact bit packing: element i occupies bits [i k, i k + k) of a string of bytes, low bit first; 8 elements are k bytes.
+// Exact bit packing: element i occupies bits [i k, i k + k) of a string of bytes, low bit first; 8 elements are k
+// bytes.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Bit packing by byte permutes (VBMI) and double-width shifts (VBMI2): a vector of elements <-> the bytes it packs into.
+// Bit packing by byte permutes (VBMI) and double-width shifts (VBMI2): a vector of elements <-> the bytes it packs
+// into.
 #include <immintrin.h>
 
 #include "suf/ring/internal/pack_kernels.hpp"
@@ -37,7 +38,7 @@ struct Lanes<uint64_t> {
 // Where the bytes go, for one k: S = sizeof(T), a vector of G = 64 / S elements is G k / 8 bytes.
 template <class T>
 struct Plan {
-  alignas(64) uint8_t lo[64], hi[64];        // Unpack: bytes 0..S-1 and S.. of the string that starts with the element
+  alignas(64) uint8_t lo[64], hi[64];         // Unpack: bytes 0..S-1 and S.. of the string that starts with the element
   alignas(64) uint8_t first[64], second[64];  // Pack: byte of the element that starts a byte; of the next one
   alignas(64) T shift[64 / sizeof(T)];
   uint64_t has_second;

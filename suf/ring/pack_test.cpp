@@ -30,14 +30,16 @@ TYPED_TEST(PackTest, EveryVariantEqualsTheDefinition) {
         ASSERT_EQ(bytes, (n * size_t(k) + 7) / 8);
         std::vector<uint8_t> want(bytes + 64, 0), got(bytes + 64, kGuard);
         for (size_t i = 0; i < n; ++i) {
-          for (int j = 0; j < k; ++j) want[(i * size_t(k) + size_t(j)) / 8] |= uint8_t((x[i] >> j & 1) << ((i * size_t(k) + size_t(j)) % 8));
+          for (int j = 0; j < k; ++j)
+            want[(i * size_t(k) + size_t(j)) / 8] |= uint8_t((x[i] >> j & 1) << ((i * size_t(k) + size_t(j)) % 8));
         }
         std::fill(want.begin() + std::ptrdiff_t(bytes), want.end(), kGuard);
         Pack(x.data(), n, k, got.data(), v);
         ASSERT_EQ(got, want) << Name(v) << " k " << k << " n " << n;
         std::vector<T> back(n + 8, T(0x5a5a5a5a5a5a5a5a)), low(n + 8, T(0x5a5a5a5a5a5a5a5a));
         for (size_t i = 0; i < n; ++i) low[i] = T(x[i] & Mask(k));
-        std::vector<uint8_t> exact(got.begin(), got.begin() + std::ptrdiff_t(bytes));  // a read beyond is a sanitizer's error
+        std::vector<uint8_t> exact(got.begin(),
+                                   got.begin() + std::ptrdiff_t(bytes));  // a read beyond is a sanitizer's error
         Unpack(exact.data(), n, k, back.data(), v);
         ASSERT_EQ(back, low) << Name(v) << " k " << k << " n " << n;
       }

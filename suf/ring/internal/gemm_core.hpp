@@ -1,8 +1,8 @@
-// The blocked product, once for all kernels. A block of R rows times kVectors vectors of columns stays in registers while the
-// units of a slice of K pass by; a row's unit is broadcast, a panel's vectors are loaded.
-// A kernel K has: Element T; Unit (what is broadcast); Lane (an accumulator's element); Vec with Zero, Load, Store, Broadcast,
-// Step(c, a, b); kVectors, kMaxRows (rows of C a block); kDepth, kPlanes, kPacksA, kName; Pack (kDepth elements to a unit, plane p).
-// Included inside a variant's namespace: no include guard, no include of its own.
+// The blocked product, once for all kernels. A block of R rows times kVectors vectors of columns stays in registers
+// while the units of a slice of K pass by; a row's unit is broadcast, a panel's vectors are loaded. A kernel K has:
+// Element T; Unit (what is broadcast); Lane (an accumulator's element); Vec with Zero, Load, Store, Broadcast, Step(c,
+// a, b); kVectors, kMaxRows (rows of C a block); kDepth, kPlanes, kPacksA, kName; Pack (kDepth elements to a unit,
+// plane p). Included inside a variant's namespace: no include guard, no include of its own.
 namespace {
 
 using internal::GemmKernel;
@@ -116,8 +116,8 @@ struct Gemm {
   }
 
   static constexpr GemmKernel Kernel() {
-    return {K::kName, kColumns, K::kDepth, K::kPlanes, K::kMaxRows, K::kVectors * sizeof(Vec), K::kPacksA,
-            PackB,    PackA,    Run};
+    return {K::kName,   kColumns, K::kDepth, K::kPlanes, K::kMaxRows, K::kVectors * sizeof(Vec),
+            K::kPacksA, PackB,    PackA,     Run};
   }
 };
 

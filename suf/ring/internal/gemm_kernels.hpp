@@ -1,5 +1,6 @@
-// What a variant offers for matrix products. B is packed into panels of `columns` columns: unit after unit, `depth` consecutive
-// k in a unit, zero beyond K and N. A is read as it lies, or packed into rows of units: `planes` packed rows for each row.
+// What a variant offers for matrix products. B is packed into panels of `columns` columns: unit after unit, `depth`
+// consecutive k in a unit, zero beyond K and N. A is read as it lies, or packed into rows of units: `planes` packed
+// rows for each row.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -22,10 +23,12 @@ struct GemmTask {
 
 struct GemmKernel {
   const char* name;
-  size_t columns, depth, planes, rows, unit_bytes;  // of a panel; of a unit; packed rows a row; rows a block; bytes of a panel's unit
-  bool packs_a;  // A cannot be read as it lies
+  size_t columns, depth, planes, rows,
+      unit_bytes;  // of a panel; of a unit; packed rows a row; rows a block; bytes of a panel's unit
+  bool packs_a;    // A cannot be read as it lies
   // element (k, n) of B at b[k * k_stride + n * n_stride]
-  void (*pack_b)(const void* b, size_t k_stride, size_t n_stride, size_t K, size_t N, size_t p0, size_t p1, uint8_t* out);
+  void (*pack_b)(const void* b, size_t k_stride, size_t n_stride, size_t K, size_t N, size_t p0, size_t p1,
+                 uint8_t* out);
   // rows [m0, m1) of A to `out`, units of 4 or 8 bytes, out_stride bytes between packed rows
   void (*pack_a)(const void* a, size_t lda, size_t K, size_t m0, size_t m1, uint8_t* out, size_t out_stride);
   void (*run)(const GemmTask& task);

@@ -1,5 +1,5 @@
-// Packing through a 64-bit buffer. With BMI2 a word of 8 / sizeof(T) elements is squeezed by one pext or spread by one pdep.
-// Included inside a variant's namespace: no include guard, no include of its own.
+// Packing through a 64-bit buffer. With BMI2 a word of 8 / sizeof(T) elements is squeezed by one pext or spread by one
+// pdep. Included inside a variant's namespace: no include guard, no include of its own.
 namespace {
 
 template <class T>

@@ -1,0 +1,41 @@
+# make setup | build | test | accept | run | bench | ci-extra. Each does all the set-up it needs; on a fresh Debian 12 as root nothing else is needed.
+BUILD ?= build
+MODEL ?=
+JOBS ?= $(shell nproc)
+
+.PHONY: help setup build test accept run bench clean
+help:
+	@sed -n 's/^##//p' Makefile
+
+## setup    install packages (Debian) and the Python environment that tests and tools use
+setup: .venv/ready
+.venv/ready: tools/setup.sh tools/requirements.txt
+	tools/setup.sh
+
+## build    build/suf and the tests
+build: setup
+	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache) > $(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
+	ninja -C $(BUILD) -j $(JOBS)
+
+## test     every test (ctest); fetches the real model first if it is not in the cache
+test: build model
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
+
+## accept   200 sentences through three processes, every output word against the simulator
+accept: build model
+	tools/accept.sh "$(MODEL)"
+
+## run      three processes on this machine embed a handful of sentences; MODEL=DIR takes a local model and no network
+run: build model
+	tools/run.sh "$(MODEL)"
+
+## bench    the tables of the README, as JSON lines and for reading
+bench: build model
+	tools/bench.sh "$(MODEL)"
+
+.PHONY: model
+model: setup
+	@$(if $(MODEL),true,.venv/bin/python tools/fetch_model.py)
+
+clean:
+	rm -rf $(BUILD) $(BUILD).log

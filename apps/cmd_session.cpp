@@ -1,0 +1,300 @@
+// Commands of the three roles: certs, deal, serve, embed.
+#include <csignal>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "apps/engine.hpp"
+#include "apps/show.hpp"
+#include "apps/texts.hpp"
+#include "suf/base/log.hpp"
+#include "suf/model/bert.hpp"
+#include "suf/model/safetensors.hpp"
+#include "suf/proto/certs.hpp"
+#include "suf/proto/tls.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::apps {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+double Ms(Clock::time_point from) { return std::chrono::duration<double, std::milli>(Clock::now() - from).count(); }
+
+// Harden: no core dump, no debugger: memory holds keys.
+void Harden() {
+  rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  prctl(PR_SET_DUMPABLE, 0);
+}
+
+// Folder: `certs` itself or its sub-folder of the role.
+proto::Credentials Own(const std::string& certs, const char* role) {
+  fs::path sub = fs::path(certs) / role;
+  return proto::Credentials(fs::exists(sub / "cert.pem") ? sub.string() : certs);
+}
+
+proto::Millis Timeout(double seconds) {
+  if (!(seconds >= 0.1 && seconds <= 86400)) Fail(Exit::kInput, "--timeout must be between 0.1 and 86400 seconds; got ", seconds);
+  return proto::Millis(int64_t(seconds * 1000));
+}
+
+proto::DialDealer Dealer(const proto::Credentials& own, const std::string& where, proto::Millis timeout) {
+  proto::Address address = proto::Address::Parse(where);
+  return [own, address, timeout] { return proto::Dial(own, address, proto::Role::kDealer, timeout); };
+}
+
+// LongLived: a 32-byte secret of P0, made at first use, in a file of its own with mode 0600.
+proto::Secret LongLived(const fs::path& file) {
+  if (!fs::exists(file)) {
+    fs::path temp = file.string() + ".part";
+    proto::Secret s = proto::Secret::Random();
+    std::error_code gone;
+    fs::remove(temp, gone);
+    proto::WriteSecretFile(temp.string(), s.view());
+    fs::rename(temp, file);
+    return s;
+  }
+  std::ifstream in(file, std::ios::binary);
+  Hash raw{};
+  if (!in.read(reinterpret_cast<char*>(raw.data()), 32) || in.peek() != EOF) Fail(Exit::kResource, file.string(), " is not a 32-byte secret; restore it, or remove the store and start a new one");
+  proto::Secret s{View(raw)};
+  Wipe(raw.data(), raw.size());
+  return s;
+}
+
+// Stop on SIGINT or SIGTERM: the listener ends after the running sessions.
+proto::Listener* listening = nullptr;
+void StopListening(int) {
+  if (listening) listening->Stop();
+}
+
+void Listen(proto::Listener& listener, const char* role, const std::function<void(proto::Channel&)>& session) {
+  listening = &listener;
+  std::signal(SIGINT, StopListening), std::signal(SIGTERM, StopListening);
+  log::Info(Str(role, ": listening on port ", listener.port(), ", pid ", getpid()));
+  listener.Run(session, [&](const Error& e) { log::Warn(Str(role, ": a session ended: ", e.what())); });
+  listening = nullptr;
+}
+
+}  // namespace
+
+int RunCerts(const CertsArgs& a) {
+  proto::MakeCerts(a.dir);
+  std::cerr << "certificates for dealer, model and data in " << a.dir << "; give each role its own folder and nothing else\n";
+  return 0;
+}
+
+int RunDeal(const DealArgs& a) {
+  Harden();
+  auto own = Own(a.certs, "dealer");
+  if (own.identity().role != proto::Role::kDealer) Fail(Exit::kRefused, a.certs, " holds the certificate of another role; deal needs the dealer's");
+  Engine engine(LoadPlan(a.plan));
+  if (a.tokens) (void)engine.At(a.tokens);
+  fs::path state = a.state.empty() ? fs::path(a.certs) / "state" : fs::path(a.state);
+  fs::create_directories(state);
+  proto::DealerState serials(state.string());
+  Generator generate(engine);
+  proto::Dealer::Options options;
+  options.ahead_tokens = uint32_t(a.tokens), options.ahead_count = uint32_t(std::max(a.count, 1));
+  options.dealt = [](const proto::DealJob& job) { log::Info(Str("deal: serial ", job.serial, ", ", job.n, " tokens")); };
+  proto::Dealer dealer(engine.ForProto(), serials, options, [&](const proto::DealJob& j, proto::Sink& p0, proto::Sink& p1) { generate(j, p0, p1); });
+  proto::Listener listener(own, proto::Address::Parse(a.listen), {proto::Role::kModel, proto::Role::kData}, Timeout(a.timeout));
+  Listen(listener, "deal", [&](proto::Channel& ch) { dealer.Handle(ch); });
+  return 0;
+}
+
+int RunServe(const ServeArgs& a) {
+  Harden();
+  auto own = Own(a.certs, "model");
+  if (own.identity().role != proto::Role::kModel) Fail(Exit::kRefused, a.certs, " holds the certificate of another role; serve needs the model owner's");
+  Engine engine(LoadPlan(a.plan));
+  nn::Quantised weights;
+  {
+    nn::Weights real = model::LoadBert(a.model);
+    if (real.dims != engine.plan().dims) Fail(Exit::kRefused, "the plan is for another shape of model than ", a.model, "; compile a plan for it");
+    weights = nn::Quantise(real, engine.plan().scales, engine.plan().max_tokens);
+  }
+  proto::Store store(a.store);
+  for (auto& n : store.notices()) log::Warn(Str("serve: ", n));
+  proto::Secret key = LongLived(fs::path(a.store) / "weights.key"), seed = LongLived(fs::path(a.store) / "b.seed");
+  Hash id = WeightsId(key.view(), weights, engine.hash());
+  Masks masks(engine, seed.view(), id);
+  proto::Inputs inputs;
+  ModelInputs(weights, inputs);
+  std::unique_ptr<proto::Recorder> recorder;
+  if (!a.record.empty()) recorder = std::make_unique<proto::Recorder>(a.record);
+  proto::Plan plan = engine.ForProto();
+  auto timeout = Timeout(a.timeout);
+  auto dial = Dealer(own, a.dealer, timeout);
+  proto::ModelHost host{plan, store, id, seed, [&](proto::Sink& out) { WriteSetup(engine, weights, masks, [&](View v) { out.Write(v); }); }, dial, [&](proto::Inference& inference) {
+                          LengthInputs(weights, engine.plan(), int(inference.header().n), inputs);
+                          (void)RunInference(engine, inference, inputs);
+                          // the same words whatever the result was
+                          log::Info(Str("serve: serial ", inference.header().serial, ", ", inference.header().n, " tokens"));
+                        }};
+  proto::Listener listener(own, proto::Address::Parse(a.listen), {proto::Role::kData}, timeout);
+  proto::Turnstile turnstile;
+  std::string failure;
+  Exit code = Exit::kOk;
+  Listen(listener, "serve", [&](proto::Channel& ch) {
+    ch.set_recorder(recorder.get());
+    bool ran = false;
+    try {
+      turnstile.Pass(ch, [&] {
+        ran = true;
+        proto::ServeSession(ch, host);
+      });
+    } catch (const Error& e) {
+      if (a.once && ran) code = e.code(), failure = e.what(), listener.Stop();
+      throw;
+    }
+    if (a.once && ran) listener.Stop();
+  });
+  if (code != Exit::kOk) throw Error(code, failure);
+  return 0;
+}
+
+namespace {
+
+// Row: what `embed` says of one text, without the floats' rounding.
+ordered_json Row(const Line& l, const Engine& engine, const Work& work, uint64_t serial, const std::vector<int64_t>& y) {
+  ordered_json row{{"schema", "suf.embed/1"}, {"i", l.i}};
+  row["id"] = l.id.empty() ? ordered_json(nullptr) : ordered_json(l.id);
+  row["n"] = l.ids.size(), row["serial"] = serial, row["plan"] = Hex(engine.hash()), row["trace"] = Hex(work.trace.digest());
+  row["y"] = y, row["f"] = engine.plan().scales.result;
+  std::vector<float> e;
+  for (int64_t v : y) e.push_back(float(double(v) / double(int64_t{1} << engine.plan().scales.result)));
+  row["embedding"] = e;
+  const pfss::Schedule& s = *work.schedule;
+  row["rounds"] = s.rounds(), row["frames"] = {s.frame_count(0, true), s.frame_count(1, true)};
+  return row;
+}
+
+// Booked: bytes a channel has counted so far, by phase and direction.
+struct Booked {
+  uint64_t p0 = 0, p1 = 0, ahead = 0, setup = 0;
+  explicit Booked(const proto::Channel& ch) {
+    using proto::Phase;
+    p0 = ch.traffic(Phase::kOnline).bytes_received, p1 = ch.traffic(Phase::kOnline).bytes_sent;
+    ahead = ch.traffic(Phase::kOffline).bytes_sent, setup = ch.traffic(Phase::kSetup).bytes_received;
+  }
+};
+
+void Print(const Line& l, const ordered_json& row) {
+  if (!l.error.empty()) {
+    std::cout << "line " << l.i + 1 << ": " << l.error << "\n";
+    return;
+  }
+  const auto& e = row["embedding"];
+  std::cout << "line " << l.i + 1 << ": " << l.ids.size() << " tokens, serial " << row["serial"] << ", " << Fixed(row["ms"]["online"].get<double>(), 0) << " ms online, embedding [" << Fixed(e[0], 4) << " "
+            << Fixed(e[1], 4) << " " << Fixed(e[2], 4) << " .. " << Fixed(e.back(), 4) << "]\n";
+}
+
+void WriteEmbeddings(const std::string& path, const std::vector<ordered_json>& rows, int64_t d) {
+  std::vector<float> all;
+  std::vector<int64_t> index;
+  for (auto& r : rows) {
+    index.push_back(r["i"].get<int64_t>());
+    for (auto& v : r["embedding"]) all.push_back(v.get<float>());
+  }
+  std::vector<model::NewTensor> tensors{{"embedding", {int64_t(rows.size()), d}, std::span<const float>(all)}, {"line", {int64_t(rows.size())}, std::span<const int64_t>(index)}};
+  model::WriteSafetensors(path, tensors);
+}
+
+}  // namespace
+
+int RunEmbed(const EmbedArgs& a) {
+  Harden();
+  auto own = Own(a.certs, "data");
+  if (own.identity().role != proto::Role::kData) Fail(Exit::kRefused, a.certs, " holds the certificate of another role; embed needs the data owner's");
+  Engine engine(LoadPlan(a.plan));
+  // texts become ids before anybody hears of them
+  auto lines = ReadTexts(a.source);
+  {
+    std::ifstream in(a.vocab, std::ios::binary);
+    std::string vocabulary{std::istreambuf_iterator<char>(in), {}};
+    if (!in) Fail(Exit::kInput, "cannot read the vocabulary ", a.vocab, "; it is vocab.txt of the model");
+    if (HashOf({AsView(vocabulary)}) != engine.plan().tokenizer) Fail(Exit::kRefused, a.vocab, " is not the vocabulary that the plan was made for; ask the model owner for it");
+    TokenizeAll(model::Tokenizer::Load(a.vocab), engine.plan().max_tokens, a.truncate, &lines);
+  }
+  bool any = false;
+  for (auto& l : lines) any |= l.error.empty();
+  std::vector<ordered_json> done;
+  auto say = [&](const Line& l, const ordered_json& row) {
+    if (a.json) std::cout << row.dump() << std::endl;
+    else Print(l, row);
+  };
+  if (!any) {
+    for (auto& l : lines) say(l, {{"i", l.i}, {"error", l.error}});
+    return Finish(lines);
+  }
+  proto::Store store(a.store);
+  for (auto& n : store.notices()) log::Warn(Str("embed: ", n));
+  std::unique_ptr<proto::Recorder> recorder;
+  if (!a.record.empty()) recorder = std::make_unique<proto::Recorder>(a.record);
+  proto::Plan plan = engine.ForProto();
+  auto timeout = Timeout(a.timeout);
+  auto ch = proto::Dial(own, proto::Address::Parse(a.connect), proto::Role::kModel, timeout);
+  ch->set_recorder(recorder.get());
+  proto::DataSession session(*ch, plan, store, Dealer(own, a.dealer, timeout));
+  proto::Inputs inputs;
+  ReadSetup(engine, session.Setup(), inputs);
+  uint64_t setup = Booked(*ch).setup;
+  int64_t d = engine.plan().dims.d;
+  for (Line& l : lines) {
+    if (!l.error.empty()) {
+      say(l, {{"i", l.i}, {"error", l.error}});
+      continue;
+    }
+    int n = int(l.ids.size());
+    auto work = engine.At(n);
+    inputs.Set("tokens", std::vector<int32_t>(l.ids.begin(), l.ids.end()));
+    Booked before(*ch);
+    auto start = Clock::now();
+    ordered_json row;
+    Outcome out;
+    double supply = 0, dealt = 0;
+    uint64_t serial = 0;
+    Bar bar(Str("text ", l.i + 1, " of ", lines.size()));
+    session.Infer(uint32_t(n), [&](proto::Inference& inference) {
+      supply = Ms(start), dealt = inference.dealt_ms();
+      serial = inference.header().serial;
+      out = RunInference(engine, inference, inputs, [&](int step, int steps, const std::string& scope) { bar.At(double(step) / steps, scope); });
+    });
+    inputs.Drop("tokens");
+    std::vector<int64_t> y;
+    bool zero = true;
+    int bits = work->trace.node(work->trace.result(1)).ring.bits;
+    for (uint64_t w : out.words) y.push_back(ring::Signed(w, bits)), zero &= w == 0;
+    if (zero) {  // only P1 ever sees this
+      l.error = "the sum of this text's token vectors is zero, so it has no direction and no embedding; change the text";
+      say(l, {{"i", l.i}, {"error", l.error}});
+      continue;
+    }
+    row = Row(l, engine, *work, serial, y);
+    Booked after(*ch);
+    row["bytes"] = {{"p0", after.p0 - before.p0}, {"p1", after.p1 - before.p1}, {"p1_offline", after.ahead - before.ahead}, {"setup", setup}};
+    row["key_bytes"] = {work->schedule->key_bytes(0), work->schedule->key_bytes(1)};
+    row["ms"] = {{"deal", dealt}, {"transport", std::max(0.0, supply - dealt)}, {"online", out.times.total * 1e3}};
+    row["rss_mb"] = {PeakRss()};
+    ordered_json ops;
+    for (auto& [scope, s] : out.times.compute) ops[scope] = s * 1e3;
+    row["p1_ms"] = {{"wait", out.times.wait * 1e3}, {"send", out.times.send * 1e3}, {"compute", ops}};
+    setup = 0;
+    say(l, row);
+    done.push_back(std::move(row));
+  }
+  session.End();
+  if (!a.out.empty()) WriteEmbeddings(a.out, done, d);
+  return Finish(lines);
+}
+
+}  // namespace suf::apps

@@ -1,0 +1,90 @@
+// One function a command; main.cpp maps arguments to them. They throw suf::Error; main turns it into the exit code and the last line.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace suf::apps {
+
+// Source: where texts come from; exactly one of the three.
+struct Source {
+  std::string text, file, json_file;
+};
+
+struct ModelArgs {
+  bool random = false;
+  std::string preset = "tiny", out;
+  uint64_t seed = 1;
+};
+int RunModel(const ModelArgs& a);
+
+struct TokenizeArgs {
+  std::string model;
+  Source source;
+  bool json = false;
+};
+int RunTokenize(const TokenizeArgs& a);
+
+struct CompileArgs {
+  std::string model, calibrate, out;
+  int max_tokens = 256;
+};
+int RunCompile(const CompileArgs& a);
+
+struct PlanShowArgs {
+  std::string plan;
+  bool json = false, trace = false;
+  int tokens = 0;
+};
+int RunPlanShow(const PlanShowArgs& a);
+
+struct EstimateArgs {
+  std::string plan;
+  int tokens = 32;
+  bool json = false;
+};
+int RunEstimate(const EstimateArgs& a);
+
+struct SimulateArgs {
+  std::string model, plan;
+  Source source;
+  bool json = false, truncate = false;
+};
+int RunSimulate(const SimulateArgs& a);
+
+struct CertsArgs {
+  std::string dir;
+};
+int RunCerts(const CertsArgs& a);
+
+struct DealArgs {
+  std::string plan, certs, listen, state;
+  int tokens = 0, count = 0;
+  double timeout = 60;
+};
+int RunDeal(const DealArgs& a);
+
+struct ServeArgs {
+  std::string plan, model, certs, dealer, listen, store, record;
+  bool once = false;
+  double timeout = 60;
+};
+int RunServe(const ServeArgs& a);
+
+struct EmbedArgs {
+  std::string plan, vocab, certs, dealer, connect, store, out, record;
+  Source source;
+  bool json = false, truncate = false;
+  double timeout = 60;
+};
+int RunEmbed(const EmbedArgs& a);
+
+struct DemoArgs {
+  std::string program;  // path of this program
+  std::string model, plan, calibrate;
+  Source source;
+  bool json = false, truncate = false;
+};
+int RunDemo(const DemoArgs& a);
+
+}  // namespace suf::apps

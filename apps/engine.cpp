@@ -1,0 +1,206 @@
+#include "apps/engine.hpp"
+
+#include <fstream>
+#include <iterator>
+
+#include "suf/exec/pool.hpp"
+#include "suf/fss/prg.hpp"
+#include "suf/nn/build.hpp"
+#include "suf/pfss/audit.hpp"
+#include "suf/proto/deal.hpp"
+#include "suf/ring/pack.hpp"
+
+namespace suf::apps {
+
+Engine::Engine(nn::Plan plan) : plan_(std::move(plan)), hash_(nn::PlanHash(plan_)), masked_(nn::MaskedTensors(plan_)), backend_(backends::MakePacked(exec::Default())) {}
+
+std::shared_ptr<const Work> Engine::At(int n) {
+  std::lock_guard l(m_);
+  if (auto it = works_.find(n); it != works_.end()) return it->second;
+  (void)plan_.For(n);
+  auto work = std::make_shared<Work>();
+  nn::Build(work->trace, plan_, n);
+  work->schedule = std::make_unique<pfss::Schedule>(work->trace);
+  // nothing leaves before the trace is proven to send only padded words and the result
+  pfss::AuditReport audit = pfss::Audit(*work->schedule);
+  if (!audit.faults.empty() || audit.results != 1) Fail(Exit::kRefused, "the trace of this plan does not pass the audit (", audit.faults.empty() ? "it reveals more than the result" : audit.faults[0], "); make a new plan");
+  if (works_.size() >= 8) works_.erase(works_.begin());
+  works_[n] = work;
+  return work;
+}
+
+proto::Plan Engine::ForProto() {
+  proto::Plan p;
+  p.version = nn::kPlanVersion;
+  p.prg = backend_->prg();
+  p.max_tokens = uint32_t(plan_.max_tokens);
+  p.hash = hash_;
+  for (auto& m : masked_) p.setup_bytes += uint64_t(m.bytes());
+  p.task = [this](uint32_t n) {
+    auto work = At(int(n));
+    return proto::Task{work->trace.digest(), {uint64_t(work->schedule->key_bytes(0)), uint64_t(work->schedule->key_bytes(1))}};
+  };
+  return p;
+}
+
+nn::Plan LoadPlan(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) Fail(Exit::kInput, "cannot read the plan ", path, "; make one with suf compile");
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  return nn::Parse(text);
+}
+
+Masks::Masks(const Engine& engine, View seed, const Hash& weights) : engine_(engine), salt_(weights) {
+  Writer info;
+  info.Raw(AsView("suf B")), info.Raw(engine.hash());
+  key_ = Hkdf(weights, seed, info.bytes());
+}
+
+template <class T>
+std::vector<T> Masks::Of(size_t tensor) const {
+  std::vector<T> words(size_t(engine_.masked()[tensor].size()));
+  fss::Prg prg(key_, salt_, 0);
+  prg.At(uint32_t(tensor)).Fill(0, {reinterpret_cast<uint8_t*>(words.data()), words.size() * sizeof(T)});
+  return words;
+}
+
+namespace {
+
+// ByWidth: f(T{}) for the word type of a tensor's ring.
+template <class F>
+void ByWidth(int bits, F f) {
+  if (bits <= 16) f(uint16_t{});
+  else if (bits <= 32) f(uint32_t{});
+  else f(uint64_t{});
+}
+
+}  // namespace
+
+void Masks::Fill(proto::Inputs& inputs) const {
+  for (size_t i = 0; i < engine_.masked().size(); ++i)
+    ByWidth(engine_.masked()[i].bits, [&](auto zero) { inputs.Set("B." + engine_.masked()[i].name, Of<decltype(zero)>(i)); });
+}
+
+Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan) {
+  Sha256 h;
+  for (auto& [name, tensor] : weights) {
+    h.Number(uint64_t(name.size())).Add(name);
+    // by value, not by storage
+    for (int64_t r = 0; r < tensor.rows(); ++r) {
+      std::vector<int64_t> row = tensor.Row(r);
+      h.Number(uint64_t(row.size())).Add(View(reinterpret_cast<const uint8_t*>(row.data()), row.size() * 8));
+    }
+  }
+  return Hmac(key, {h.Done(), plan});
+}
+
+namespace {
+
+void SetTensor(proto::Inputs& inputs, const std::string& name, const nn::Tensor& t) {
+  t.Visit([&](const auto* data) {
+    using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
+    inputs.Set(name, std::vector<T>(data, data + t.size()));
+  });
+}
+
+}  // namespace
+
+void ModelInputs(const nn::Quantised& weights, proto::Inputs& inputs) {
+  for (auto& [name, tensor] : weights)
+    if (name != "pos" && name != "bp") SetTensor(inputs, "W." + name, tensor);
+}
+
+void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, proto::Inputs& inputs) {
+  std::vector<int64_t> rows, bias;
+  for (int64_t r = 0; r < n; ++r) {
+    auto row = weights.at("pos").Row(r);
+    rows.insert(rows.end(), row.begin(), row.end());
+  }
+  for (int64_t j = 0; j < plan.dims.d; ++j) bias.push_back(weights.at("bp")[j] * n);
+  inputs.Set("W.pos", std::move(rows));
+  inputs.Set("W.bp", std::move(bias));
+}
+
+void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks, const std::function<void(View)>& out) {
+  for (size_t i = 0; i < engine.masked().size(); ++i) {
+    const nn::Masked& m = engine.masked()[i];
+    const nn::Tensor& w = weights.at(m.name);
+    SUF_CHECK(w.size() == m.size());
+    ByWidth(m.bits, [&](auto zero) {
+      using T = decltype(zero);
+      std::vector<T> words = masks.Of<T>(i);
+      w.Visit([&](const auto* data) {
+        for (size_t k = 0; k < words.size(); ++k) words[k] = T(T(int64_t(data[k])) - words[k]);
+      });
+      Bytes packed(size_t(m.bytes()));
+      ring::Pack<T>(words.data(), words.size(), m.bits, packed.data());
+      out(packed);
+    });
+  }
+}
+
+void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs) {
+  size_t at = 0;
+  for (auto& m : engine.masked()) {
+    SUF_CHECK(at + size_t(m.bytes()) <= setup.size());
+    ByWidth(m.bits, [&](auto zero) {
+      using T = decltype(zero);
+      std::vector<T> words(size_t(m.size()));
+      ring::Unpack<T>(setup.data() + at, words.size(), m.bits, words.data());
+      inputs.Set("Wh." + m.name, std::move(words));
+    });
+    at += size_t(m.bytes());
+  }
+  SUF_CHECK(at == setup.size());
+}
+
+void Generator::operator()(const proto::DealJob& job, proto::Sink& to_p0, proto::Sink& to_p1) {
+  std::lock_guard l(m_);
+  if (weights_ != job.weights) {
+    Masks(engine_, job.b_seed.view(), job.weights).Fill(inputs_);
+    weights_ = job.weights;
+  }
+  auto work = engine_.At(int(job.n));
+  pfss::Material material{{}, job.rho};
+  for (int p : {0, 1}) {
+    material.key[p].emplace();
+    std::copy(job.key[p].view().begin(), job.key[p].view().end(), material.key[p]->begin());
+  }
+  auto randomness = engine_.backend().Expand(material);
+  for (int p : {0, 1}) Wipe(material.key[p]->data(), material.key[p]->size());
+  proto::Deal(*work->schedule, engine_.backend(), *randomness, inputs_, [&](View v) { to_p0.Write(v); }, [&](View v) { to_p1.Write(v); });
+}
+
+namespace {
+
+// ChannelLink: frames of the schedule over a session's channel.
+class ChannelLink : public proto::Link {
+ public:
+  explicit ChannelLink(proto::Channel& ch) : ch_(ch) {}
+  void Send(int index, View payload) override { ch_.Send(uint16_t(proto::kFirstRun + index), payload); }
+  Bytes Receive(int index, size_t bytes) override { return ch_.RecvExact(uint16_t(proto::kFirstRun + index), bytes); }
+
+ private:
+  proto::Channel& ch_;
+};
+
+}  // namespace
+
+Outcome RunInference(Engine& engine, proto::Inference& inference, proto::Inputs& inputs, const std::function<void(int, int, const std::string&)>& progress) {
+  const proto::BundleHeader& h = inference.header();
+  auto work = engine.At(int(h.n));
+  pfss::Material material{{}, h.rho};
+  material.key[h.party].emplace();
+  std::copy(inference.key().view().begin(), inference.key().view().end(), material.key[h.party]->begin());
+  auto randomness = engine.backend().Expand(material);
+  Wipe(material.key[h.party]->data(), material.key[h.party]->size());
+  ChannelLink link(inference.channel());
+  inference.channel().set_phase(proto::Phase::kOffline);
+  Outcome out;
+  proto::PartyJob job{*work->schedule, engine.backend(), int(h.party), *randomness, inputs, inference.body(), link, progress, [&] { inference.OfflineEnd(); }, {}, &out.times};
+  if (h.party == 1) job.received = [&] { inference.RevealArrived(); };
+  out.words = proto::RunParty(job);
+  return out;
+}
+
+}  // namespace suf::apps

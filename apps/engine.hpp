@@ -1,0 +1,95 @@
+// What a role of a session has in hand: the plan, the backend, the trace of n tokens with its schedule, and its own inputs. The one place
+// where model, trace, backend and protocol meet.
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "suf/backends/packed.hpp"
+#include "suf/nn/masked.hpp"
+#include "suf/nn/plan.hpp"
+#include "suf/nn/quantise.hpp"
+#include "suf/proto/party.hpp"
+#include "suf/proto/session.hpp"
+
+namespace suf::apps {
+
+// Work: the inference of exactly n tokens.
+struct Work {
+  pfss::Trace trace;
+  std::unique_ptr<pfss::Schedule> schedule;
+};
+
+// Engine: shared by all roles; thread-safe.
+class Engine {
+ public:
+  explicit Engine(nn::Plan plan);
+  const nn::Plan& plan() const { return plan_; }
+  const Hash& hash() const { return hash_; }
+  pfss::Backend& backend() { return *backend_; }
+  // At: throws Exit::kInput when the plan does not cover n tokens. Kept for the next call.
+  std::shared_ptr<const Work> At(int n);
+  // ForProto: the plan as the sessions know it.
+  proto::Plan ForProto();
+  const std::vector<nn::Masked>& masked() const { return masked_; }
+
+ private:
+  nn::Plan plan_;
+  Hash hash_;
+  std::vector<nn::Masked> masked_;
+  std::unique_ptr<pfss::Backend> backend_;
+  std::mutex m_;
+  std::map<int, std::shared_ptr<const Work>> works_;
+};
+
+// LoadPlan: reads and checks a plan file. Throws Exit::kInput (no file) or Exit::kRefused.
+nn::Plan LoadPlan(const std::string& path);
+
+// Masks: B, from its long-lived seed; one stream a tensor, bound to the weights id and the plan.
+class Masks {
+ public:
+  Masks(const Engine& engine, View seed, const Hash& weights);
+  // Of: the tensor's words modulo 2^bits (in the low bits).
+  template <class T>
+  std::vector<T> Of(size_t tensor) const;
+  // Fill: sets "B.<name>" of every tensor.
+  void Fill(proto::Inputs& inputs) const;
+
+ private:
+  const Engine& engine_;
+  Hash key_, salt_;
+};
+
+// WeightsId: HMAC(P0's own key; the quantised integers | the plan): names B and the W_hat file without letting anyone test guesses.
+Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan);
+
+// ModelInputs: "W.<name>" of every tensor that does not depend on the length.
+void ModelInputs(const nn::Quantised& weights, proto::Inputs& inputs);
+// LengthInputs: those that do: the first n positions, n times the pooled bias.
+void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, proto::Inputs& inputs);
+
+// WriteSetup: W_hat of every tensor, packed. ReadSetup: sets "Wh.<name>".
+void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks, const std::function<void(View)>& out);
+void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs);
+
+// Generator: the dealer's hook. Keeps B of the last weights id.
+class Generator {
+ public:
+  explicit Generator(Engine& engine) : engine_(engine) {}
+  void operator()(const proto::DealJob& job, proto::Sink& to_p0, proto::Sink& to_p1);
+
+ private:
+  Engine& engine_;
+  std::mutex m_;
+  Hash weights_{};
+  proto::Inputs inputs_;
+};
+
+// Run: one party's inference inside a session; the revealed words for P1.
+struct Outcome {
+  std::vector<uint64_t> words;
+  proto::Times times;
+};
+Outcome RunInference(Engine& engine, proto::Inference& inference, proto::Inputs& inputs, const std::function<void(int, int, const std::string&)>& progress = {});
+
+}  // namespace suf::apps

@@ -1,0 +1,167 @@
+// The command line. CLI11 stays in this file.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+
+#include "apps/commands.hpp"
+#include "suf/base/error.hpp"
+
+namespace {
+
+using namespace suf::apps;  // NOLINT: this file is the list of commands
+
+void AddSource(CLI::App* c, Source* s, bool text) {
+  auto* group = c->add_option_group("texts", "what to read");
+  if (text) group->add_option("text", s->text, "one text");
+  group->add_option("--file", s->file, "a file with one text a line (UTF-8)");
+  group->add_option("--json-file", s->json_file, "a file with {\"id\": .., \"text\": ..} a line");
+  group->require_option(1);
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app{"suf: private sentence embeddings. A data owner embeds texts with a model owner's model; neither learns the other's data.\n"
+               "Start with:  suf demo --model DIR --file texts.txt"};
+  app.require_subcommand(1);
+  app.set_help_all_flag("--help-all", "help of every command");
+  int status = 0;
+
+  ModelArgs model;
+  auto* m = app.add_subcommand("model", "where the model is, or a random one for tests");
+  m->require_subcommand(1);
+  m->add_subcommand("path", "print the directory of the fetched all-MiniLM-L6-v2")->callback([&] { status = RunModel(model); });
+  auto* mr = m->add_subcommand("random", "write a model with random weights");
+  mr->add_option("--preset", model.preset, "tiny or minilm")->required();
+  mr->add_option("--seed", model.seed, "the same seed gives the same files")->required();
+  mr->add_option("--out", model.out, "directory to write")->required();
+  mr->callback([&] { model.random = true, status = RunModel(model); });
+
+  TokenizeArgs tok;
+  auto* t = app.add_subcommand("tokenize", "texts to token ids, as the data owner does it");
+  t->add_option("--model", tok.model, "model directory (its vocab.txt)")->required();
+  t->add_flag("--json", tok.json, "JSON lines");
+  AddSource(t, &tok.source, false);
+  t->callback([&] { status = RunTokenize(tok); });
+
+  CompileArgs comp;
+  auto* c = app.add_subcommand("compile", "make the plan: everything public, and no weight (model owner)");
+  c->add_option("--model", comp.model, "model directory: config.json, model.safetensors, vocab.txt")->required();
+  c->add_option("--calibrate", comp.calibrate, "texts, one a line, that are like those to come; they place the windows")->required();
+  c->add_option("--max-tokens", comp.max_tokens, "longest text the plan covers")->default_val(256);
+  c->add_option("--out", comp.out, "plan file to write")->required();
+  c->callback([&] { status = RunCompile(comp); });
+
+  PlanShowArgs show;
+  auto* p = app.add_subcommand("plan", "look at a plan");
+  p->require_subcommand(1);
+  auto* ps = p->add_subcommand("show", "print a plan: rings, certificates, tables");
+  ps->add_option("--plan", show.plan, "plan file")->required();
+  ps->add_flag("--json", show.json, "the whole plan as JSON");
+  ps->add_option("--trace", show.tokens, "print instead the trace for so many tokens, one node a line");
+  ps->callback([&] { show.trace = show.tokens > 0, status = RunPlanShow(show); });
+
+  EstimateArgs est;
+  auto* e = app.add_subcommand("estimate", "what an inference will cost: rounds, keys, bytes, by layer and operator");
+  e->add_option("--plan", est.plan, "plan file")->required();
+  e->add_option("--tokens", est.tokens, "length of the text, [CLS] and [SEP] included")->required();
+  e->add_flag("--json", est.json, "JSON");
+  e->callback([&] { status = RunEstimate(est); });
+
+  SimulateArgs sim;
+  auto* s = app.add_subcommand("simulate", "the specification: the plan's whole numbers in clear, and every wire that leaves its window");
+  s->add_option("--model", sim.model, "model directory")->required();
+  s->add_option("--plan", sim.plan, "plan file")->required();
+  s->add_flag("--json", sim.json, "JSON lines");
+  s->add_flag("--truncate", sim.truncate, "cut texts over the limit instead of refusing them");
+  AddSource(s, &sim.source, false);
+  s->callback([&] { status = RunSimulate(sim); });
+
+  CertsArgs certs;
+  auto* ce = app.add_subcommand("certs", "make certificates for the three roles; the CA's key is never written");
+  ce->add_option("dir", certs.dir, "directory to make: dealer/ model/ data/")->required();
+  ce->callback([&] { status = RunCerts(certs); });
+
+  DealArgs deal;
+  auto* d = app.add_subcommand("deal", "the dealer: makes correlated randomness; sees neither weights nor texts");
+  d->add_option("--plan", deal.plan, "plan file")->required();
+  d->add_option("--certs", deal.certs, "the dealer's folder of suf certs, or its parent")->required();
+  d->add_option("--listen", deal.listen, "HOST:PORT; port 0 takes a free one")->required();
+  d->add_option("--state", deal.state, "directory of the serial counter (default: state/ beside the certificates)");
+  auto* dn = d->add_option("--tokens", deal.tokens, "texts of this length get bundles made ahead");
+  d->add_option("--count", deal.count, "how many")->needs(dn);
+  d->add_option("--timeout", deal.timeout, "seconds to wait for a silent peer")->default_val(60);
+  d->callback([&] { status = RunDeal(deal); });
+
+  ServeArgs serve;
+  auto* sv = app.add_subcommand("serve", "the model owner (P0): serves embeddings of texts it never sees");
+  sv->add_option("--plan", serve.plan, "plan file")->required();
+  sv->add_option("--model", serve.model, "model directory")->required();
+  sv->add_option("--certs", serve.certs, "the model owner's folder of suf certs, or its parent")->required();
+  sv->add_option("--dealer", serve.dealer, "HOST:PORT of the dealer")->required();
+  sv->add_option("--listen", serve.listen, "HOST:PORT; port 0 takes a free one")->required();
+  sv->add_option("--store", serve.store, "directory of bundles, ledger and long-lived secrets")->required();
+  sv->add_flag("--once", serve.once, "end after one session");
+  sv->add_option("--record", serve.record, "write the frames with the data owner to this file");
+  sv->add_option("--timeout", serve.timeout, "seconds to wait for a silent peer")->default_val(60);
+  sv->callback([&] { status = RunServe(serve); });
+
+  EmbedArgs embed;
+  auto* em = app.add_subcommand("embed", "the data owner (P1): embeds texts with a model it never sees");
+  em->add_option("--plan", embed.plan, "plan file")->required();
+  em->add_option("--vocab", embed.vocab, "vocab.txt of the model (public)")->required();
+  em->add_option("--certs", embed.certs, "the data owner's folder of suf certs, or its parent")->required();
+  em->add_option("--dealer", embed.dealer, "HOST:PORT of the dealer")->required();
+  em->add_option("--connect", embed.connect, "HOST:PORT of the model owner")->required();
+  em->add_option("--store", embed.store, "directory of bundles, ledger and masked weights")->required();
+  em->add_flag("--json", embed.json, "JSON lines");
+  em->add_flag("--truncate", embed.truncate, "cut texts over the limit instead of refusing them");
+  em->add_option("--out", embed.out, "also write the embeddings to this safetensors file");
+  em->add_option("--record", embed.record, "write the frames with the model owner to this file");
+  em->add_option("--timeout", embed.timeout, "seconds to wait for a silent peer")->default_val(60);
+  AddSource(em, &embed.source, true);
+  em->callback([&] { status = RunEmbed(embed); });
+
+  DemoArgs demo;
+  demo.program = "/proc/self/exe";
+  auto* de = app.add_subcommand("demo", "all three roles as processes on this machine, compared with the clear result");
+  de->add_option("--model", demo.model, "model directory")->required();
+  de->add_option("--plan", demo.plan, "plan file (default: compiled from the calibration texts)");
+  de->add_option("--calibrate", demo.calibrate, "calibration texts, one a line (default: the texts themselves)");
+  de->add_flag("--json", demo.json, "JSON lines");
+  de->add_flag("--truncate", demo.truncate, "cut texts over the limit instead of refusing them");
+  AddSource(de, &demo.source, false);
+  de->callback([&] { status = RunDemo(demo); });
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& x) {
+    return app.exit(x);
+  } catch (const CLI::CallForAllHelp& x) {
+    return app.exit(x);
+  } catch (const CLI::ParseError& x) {
+    std::cerr << "suf: " << x.what() << "; see suf --help" << std::endl;
+    return int(suf::Exit::kInput);
+  }
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  int status;
+  try {
+    status = Main(argc, argv);
+  } catch (const suf::Error& x) {
+    std::cout.flush();
+    std::cerr << "suf: " << x.what() << std::endl;
+    status = int(x.code());
+  } catch (const std::bad_alloc&) {
+    std::cerr << "suf: out of memory; use a shorter text or a larger machine" << std::endl;
+    status = int(suf::Exit::kResource);
+  } catch (const std::exception& x) {
+    std::cerr << "suf: " << x.what() << std::endl;
+    status = int(suf::Exit::kResource);
+  }
+  return status;
+}

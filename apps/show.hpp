@@ -1,0 +1,30 @@
+// What a person looks at: progress on stderr, tables on stdout, numbers in readable units.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace suf::apps {
+
+// Bar: a progress bar on stderr where that is a terminal; else nothing, or with `always` one line at the end.
+class Bar {
+ public:
+  explicit Bar(std::string title);
+  ~Bar();
+  void At(double done, const std::string& what);
+
+ private:
+  std::string title_;
+  bool terminal_, shown_ = false;
+  std::chrono::steady_clock::time_point last_{};
+};
+
+// Table: columns as wide as their longest cell; the first is left-aligned, the others right.
+std::string Table(const std::vector<std::vector<std::string>>& rows);
+std::string Bytes10(int64_t bytes);   // "43.0 MB", powers of ten
+std::string Fixed(double v, int digits);
+// PeakRss: the most memory a process held, MB; 0 when unknown. pid 0: this one.
+double PeakRss(int pid = 0);
+
+}  // namespace suf::apps

@@ -1,0 +1,64 @@
+#include "apps/texts.hpp"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "suf/base/error.hpp"
+
+namespace suf::apps {
+
+std::vector<Line> ReadTexts(const Source& s) {
+  std::vector<Line> lines;
+  auto add = [&](Line l) {
+    l.i = int(lines.size());
+    lines.push_back(std::move(l));
+  };
+  if (s.file.empty() && s.json_file.empty()) {
+    add({0, "", s.text, {}, ""});
+    return lines;
+  }
+  const std::string& path = s.file.empty() ? s.json_file : s.file;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) Fail(Exit::kInput, "cannot read ", path, "; check the path");
+  for (std::string text; std::getline(in, text);) {
+    if (!text.empty() && text.back() == '\r') text.pop_back();
+    if (s.json_file.empty()) {
+      add({0, "", text, {}, ""});
+      continue;
+    }
+    Line l;
+    auto j = nlohmann::json::parse(text, nullptr, false);
+    if (!j.is_object() || !j.contains("text") || !j["text"].is_string())
+      l.error = "the line is not a JSON object with a string \"text\"; write {\"id\": .., \"text\": ..}";
+    else
+      l.text = j["text"].get<std::string>();
+    if (j.is_object() && j.contains("id")) l.id = j["id"].is_string() ? j["id"].get<std::string>() : j["id"].dump();
+    add(std::move(l));
+  }
+  if (lines.empty()) Fail(Exit::kInput, path, " holds no text; write one text a line");
+  return lines;
+}
+
+void TokenizeAll(const model::Tokenizer& tokenizer, int limit, bool truncate, std::vector<Line>* lines) {
+  for (Line& l : *lines) {
+    if (!l.error.empty()) continue;
+    try {
+      l.ids = tokenizer.Encode(l.text);
+      if (limit > 0) l.ids = model::Shorten(std::move(l.ids), model::CheckLength(l.ids.size(), size_t(limit), truncate));
+    } catch (const Error& e) {
+      l.error = e.what(), l.ids.clear();
+    }
+  }
+}
+
+int Finish(const std::vector<Line>& lines) {
+  int bad = 0;
+  const Line* first = nullptr;
+  for (const Line& l : lines)
+    if (!l.error.empty()) ++bad, first = first ? first : &l;
+  if (!bad) return 0;
+  if (lines.size() == 1) Fail(Exit::kInput, first->error);
+  Fail(Exit::kInput, bad, " of ", lines.size(), " texts could not be used; line ", first->i + 1, ": ", first->error);
+}
+
+}  // namespace suf::apps

@@ -1,0 +1,25 @@
+// Texts from the command line or a file; a bad line is kept with its sentence, and the others are done.
+#pragma once
+#include <optional>
+
+#include "apps/commands.hpp"
+#include "suf/model/tokenizer.hpp"
+
+namespace suf::apps {
+
+struct Line {
+  int i = 0;           // from 0
+  std::string id;      // of --json-file, else empty
+  std::string text;
+  std::vector<int32_t> ids;
+  std::string error;   // non-empty: this line cannot be used
+};
+
+// ReadTexts: throws Exit::kInput when the file cannot be read or holds nothing.
+std::vector<Line> ReadTexts(const Source& s);
+// TokenizeAll: fills ids, or error: invalid UTF-8, empty, under 3 or over `limit` tokens (0: no limit).
+void TokenizeAll(const model::Tokenizer& tokenizer, int limit, bool truncate, std::vector<Line>* lines);
+// Finish: 0, or 2 with the sentence when lines failed.
+int Finish(const std::vector<Line>& lines);
+
+}  // namespace suf::apps

@@ -1,0 +1,643 @@
+// Bulk operations: whatever is not a chain of elementwise words. Each splits over the pool by rows.
+#include <algorithm>
+
+#include "suf/backends/internal/executor.hpp"
+#include "suf/backends/internal/variants.hpp"
+#include "suf/fss/dpf.hpp"
+#include "suf/fss/sizes.hpp"
+#include "suf/fss/table.hpp"
+#include "suf/pfss/poly.hpp"
+#include "suf/ring/pack.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::backends::internal {
+
+using namespace pfss;  // NOLINT: the whole file speaks of traces
+
+namespace {
+
+constexpr size_t kGrain = 4096;  // elements that are worth a thread
+
+// By: f(T{}) for the word type of an element size.
+template <class F>
+void By(int element, F f) {
+  switch (element) {
+    case 1: return f(uint8_t{});
+    case 2: return f(uint16_t{});
+    case 4: return f(uint32_t{});
+    case 8: return f(uint64_t{});
+    default: SUF_CHECK(false);
+  }
+}
+
+template <class T>
+T* As(uint8_t* p) {
+  return reinterpret_cast<T*>(p);
+}
+template <class T>
+const T* As(const uint8_t* p) {
+  return reinterpret_cast<const T*>(p);
+}
+
+int Log2(int bits) {
+  int w = 0;
+  while ((1 << w) < bits) ++w;
+  return w;
+}
+
+}  // namespace
+
+void PackedExecutor::Bulk(int i, Host& host) {
+  const Node& n = node(i);
+  switch (n.op) {
+    case Op::kConst: return Constant(i);
+    case Op::kInput: {
+      const void* p = host.io.Input(i, element(i));
+      values_[size_t(i)] = {std::shared_ptr<const uint8_t>(static_cast<const uint8_t*>(p), [](const uint8_t*) {}), element(i), false};
+      return;
+    }
+    case Op::kRand: return Random(i, host);
+    case Op::kTell:
+      if (role_ != Role::kDealer) return Receive(i, host);
+      return Emit(i, host);
+    case Op::kSend:
+      if (int(role_) != n.attrs[0]) return Receive(i, host);
+      return Emit(i, host);
+    case Op::kAdd:
+    case Op::kSub: return Wide(i);
+    case Op::kMatmul: return Matmul(i);
+    case Op::kSum: return Sum(i);
+    case Op::kSuffix: return Suffix(i);
+    case Op::kUnit: return Unit(i);
+    case Op::kTake: return Take(i);
+    case Op::kRotSum: return RotSum(i);
+    case Op::kReshape: return Alias(i, n.args[0]);
+    case Op::kPermute:
+    case Op::kSlice:
+    case Op::kStack: return Reorder(i);
+    case Op::kHot: return Hot(i);
+    case Op::kDigits: return Digits(i);
+    case Op::kMono: return Mono(i);
+    case Op::kMonoX: return MonoX(i);
+    case Op::kBorrowX: return BorrowX(i);
+    case Op::kPoint:
+    case Op::kRotate:
+    case Op::kSelect:
+    case Op::kDot: return Reads(i);
+    case Op::kDpfGen:
+    case Op::kDpfWindow: return Trees(i, host);
+    default: SUF_CHECK(false);
+  }
+}
+
+template <class T>
+std::shared_ptr<const T> PackedExecutor::Words(int a, bool canonical) {
+  const Tensor& v = values_[size_t(a)];
+  SUF_CHECK(v.data && v.element <= 8);
+  size_t n = count(a);
+  int bits = node(a).ring.bits;
+  bool reduced = !canonical || node(a).ring.kind == Ring::kXor || bits >= 8 * v.element;
+  if (v.element == int(sizeof(T)) && !v.splat && reduced) return {v.data, As<T>(v.data.get())};
+  std::shared_ptr<uint8_t> p = arena_.Take(n * sizeof(T));
+  pool_.For(n, kGrain, [&](size_t lo, size_t hi) {
+    if (v.splat) {
+      uint64_t x = 0;
+      std::memcpy(&x, v.data.get(), size_t(v.element));
+      strips_.splat[Code(sizeof(T))](x, hi - lo, p.get() + lo * sizeof(T));
+    } else {
+      strips_.move[Code(v.element)][Code(sizeof(T))](v.at(lo), hi - lo, p.get() + lo * sizeof(T));
+    }
+    if (!reduced)
+      for (size_t k = lo; k < hi; ++k) As<T>(p.get())[k] &= T(ring::Mask(bits));
+  });
+  return {p, As<T>(p.get())};
+}
+
+void PackedExecutor::Constant(int i) {
+  const Node& n = node(i);
+  if (n.data->size() == 1) {
+    auto p = arena_.Take(8);
+    std::memcpy(p.get(), n.data->data(), 8);
+    values_[size_t(i)] = {p, element(i), true};
+    return;
+  }
+  auto p = Make(i);
+  strips_.move[3][Code(element(i))](n.data->data(), n.data->size(), p.get());
+}
+
+void PackedExecutor::Random(int i, Host& host) {
+  const Node& n = node(i);
+  auto p = Make(i);
+  size_t bytes = count(i) * size_t(element(i)), e = size_t(element(i));
+  pool_.For(bytes, size_t{1} << 16, [&](size_t lo, size_t hi) { host.randomness.Fill(int(n.attrs[0]), int(n.attrs[1]), lo, {p.get() + lo, hi - lo}); });
+  if (n.ring.kind == Ring::kAdd || size_t(n.ring.bits) == 8 * e) return;
+  // bit strings are kept reduced: parities read whole words
+  if (e <= 8) {
+    By(int(e), [&](auto zero) {
+      using T = decltype(zero);
+      T mask = T(ring::Mask(n.ring.bits));
+      for (size_t k = 0; k < count(i); ++k) As<T>(p.get())[k] &= mask;
+    });
+  } else {
+    for (size_t k = 0; k < count(i); ++k) As<uint64_t>(p.get())[(k + 1) * e / 8 - 1] &= ring::Mask((n.ring.bits - 1) % 64 + 1);
+  }
+}
+
+namespace {
+
+// Long bit strings, k bits each in `words` words: packed one after another, bit by whole words.
+void PackLong(const uint64_t* x, size_t n, int k, uint8_t* out) {
+  if (k % 64 == 0) return void(std::memcpy(out, x, n * size_t(k) / 8));
+  size_t words = size_t(k + 63) / 64, bit = 0;
+  std::fill(out, out + (n * size_t(k) + 7) / 8, uint8_t{0});
+  for (size_t i = 0; i < n; ++i)
+    for (size_t w = 0; w < words; ++w) {
+      int take = int(std::min<size_t>(64, size_t(k) - 64 * w));
+      uint64_t v = x[i * words + w] & ring::Mask(take);
+      for (int done = 0; done < take;) {
+        int room = 8 - int(bit % 8), now = std::min(room, take - done);
+        out[bit / 8] |= uint8_t((v >> done & ring::Mask(now)) << (bit % 8));
+        done += now, bit += size_t(now);
+      }
+    }
+}
+
+void UnpackLong(const uint8_t* in, size_t n, int k, uint64_t* x) {
+  if (k % 64 == 0) return void(std::memcpy(x, in, n * size_t(k) / 8));
+  size_t words = size_t(k + 63) / 64, bit = 0;
+  for (size_t i = 0; i < n; ++i)
+    for (size_t w = 0; w < words; ++w) {
+      int take = int(std::min<size_t>(64, size_t(k) - 64 * w));
+      uint64_t v = 0;
+      for (int done = 0; done < take;) {
+        int room = 8 - int(bit % 8), now = std::min(room, take - done);
+        v |= (uint64_t(in[bit / 8]) >> (bit % 8) & ring::Mask(now)) << done;
+        done += now, bit += size_t(now);
+      }
+      x[i * words + w] = v;
+    }
+}
+
+}  // namespace
+
+void PackedExecutor::Receive(int i, Host& host) {
+  const Node& n = node(i);
+  View packed = host.io.In(i);
+  SUF_CHECK(int64_t(packed.size()) == PackedBytes(n));
+  auto p = Make(i);
+  if (n.ring.bits > 64) return UnpackLong(packed.data(), count(i), n.ring.bits, As<uint64_t>(p.get()));
+  By(element(i), [&](auto zero) {
+    using T = decltype(zero);
+    pool_.For(count(i), kGrain * 4, [&](size_t lo, size_t hi) {  // lo is a multiple of 8: whole bytes
+      ring::Unpack<T>(packed.data() + lo / 8 * size_t(n.ring.bits), hi - lo, n.ring.bits, As<T>(p.get()) + lo, variant_);
+    });
+  });
+}
+
+void PackedExecutor::Emit(int i, Host& host) {
+  const Node& n = node(i);
+  std::span<uint8_t> out = host.io.Out(i);
+  SUF_CHECK(int64_t(out.size()) == PackedBytes(n));
+  const Tensor& v = in(n, 0);
+  Alias(i, n.args[0]);
+  if (n.ring.bits > 64) return PackLong(As<uint64_t>(v.data.get()), count(i), n.ring.bits, out.data());
+  SUF_CHECK(!v.splat && v.element * 8 >= n.ring.bits);
+  By(v.element, [&](auto zero) {
+    using T = decltype(zero);
+    pool_.For(count(i), kGrain * 4, [&](size_t lo, size_t hi) { ring::Pack<T>(As<T>(v.data.get()) + lo, hi - lo, n.ring.bits, out.data() + lo / 8 * size_t(n.ring.bits), variant_); });
+  });
+}
+
+void PackedExecutor::Wide(int i) {
+  const Node& n = node(i);
+  SUF_CHECK(n.ring.kind == Ring::kXor && arg(n, 0).shape == arg(n, 1).shape);
+  auto p = Make(i);
+  auto* a = As<uint64_t>(in(n, 0).data.get());
+  auto* b = As<uint64_t>(in(n, 1).data.get());
+  pool_.For(count(i) * size_t(element(i)) / 8, kGrain, [&](size_t lo, size_t hi) { strips_.binary[1][kExclusiveOr](a + lo, b + lo, hi - lo, p.get() + 8 * lo); });
+}
+
+template <class T>
+void PackedExecutor::MatmulAs(int i, std::map<std::pair<const void*, int>, ring::Prepared<T>>& cache) {
+  const Node& n = node(i);
+  const Shape& sa = arg(n, 0).shape;
+  size_t m = size_t(n.shape[n.shape.size() - 2]), cols = size_t(n.shape.back()), k = size_t(sa.back()), batch = count(i) / (m * cols);
+  bool plain = !n.attrs[0], one = arg(n, 1).shape.size() == 2;
+  int bits = std::max(1, s_.width(i));
+  auto a = Words<T>(n.args[0], false);
+  std::shared_ptr<uint8_t> p = arena_.Take(count(i) * sizeof(T));
+  T* c = As<T>(p.get());
+  if (arg(n, 1).op == Op::kInput && one && plain) {  // a weight: packed once
+    auto b = Words<T>(n.args[1], false);
+    const ring::Prepared<T>* prepared;
+    {
+      std::lock_guard l(weights_.m);
+      auto& slot = cache[{in(n, 1).data.get(), bits}];
+      if (slot.depth() == 0) slot = ring::Prepare<T>(b.get(), k, cols, cols, std::min(bits, int(8 * sizeof(T))), variant_);
+      prepared = &slot;
+    }
+    ring::Multiply<T>(a.get(), k, m * batch, *prepared, c, cols, false, pool_);
+  } else {
+    auto b = Words<T>(n.args[1], false);
+    auto product = [&](size_t s, exec::Pool& pool) {
+      ring::Gemm<T>(m, cols, k, a.get() + s * m * k, k, b.get() + (one ? 0 : s * k * cols), plain ? cols : k, plain ? ring::Layout::kPlain : ring::Layout::kTransposed, c + s * m * cols,
+                    cols, false, pool, std::min(bits, int(8 * sizeof(T))), variant_);
+    };
+    if (batch == 1) product(0, pool_);
+    else pool_.For(batch, 1, [&](size_t lo, size_t hi) {
+      for (size_t s = lo; s < hi; ++s) product(s, pool_);
+    });
+  }
+  if (element(i) == int(sizeof(T))) {
+    values_[size_t(i)] = {p, element(i), false};
+  } else {
+    auto out = Make(i);
+    strips_.move[Code(sizeof(T))][Code(element(i))](p.get(), count(i), out.get());
+  }
+}
+
+void PackedExecutor::Matmul(int i) {
+  int bits = s_.width(i);
+  if (bits <= 16) MatmulAs<uint16_t>(i, weights_.p16);
+  else if (bits <= 32) MatmulAs<uint32_t>(i, weights_.p32);
+  else MatmulAs<uint64_t>(i, weights_.p64);
+}
+
+void PackedExecutor::Sum(int i) {
+  const Node& n = node(i);
+  const Shape& sa = arg(n, 0).shape;
+  size_t axis = size_t(n.attrs[0]), len = size_t(sa[axis]), inner = 1;
+  for (size_t d = axis + 1; d < sa.size(); ++d) inner *= size_t(sa[d]);
+  size_t outer = count(i) / inner;
+  auto p = Make(i);
+  By(element(i), [&](auto zero) {
+    using T = decltype(zero);
+    auto x = Words<T>(n.args[0], false);
+    T* out = As<T>(p.get());
+    pool_.For(outer, std::max<size_t>(1, kGrain / (len * inner)), [&](size_t lo, size_t hi) {
+      for (size_t o = lo; o < hi; ++o) {
+        const T* from = x.get() + o * len * inner;
+        T* to = out + o * inner;
+        std::fill(to, to + inner, T(0));
+        if (inner == 1) {
+          T sum = 0;
+          for (size_t j = 0; j < len; ++j) sum += from[j];
+          *to = sum;
+        } else {
+          for (size_t j = 0; j < len; ++j)
+            for (size_t k = 0; k < inner; ++k) to[k] += from[j * inner + k];
+        }
+      }
+    });
+  });
+}
+
+void PackedExecutor::Suffix(int i) {
+  const Node& n = node(i);
+  size_t len = size_t(n.shape.back());
+  auto p = Make(i);
+  By(element(i), [&](auto zero) {
+    using T = decltype(zero);
+    auto x = Words<T>(n.args[0], false);
+    T* out = As<T>(p.get());
+    for (size_t r = 0; r < count(i) / len; ++r) {
+      T sum = 0;
+      for (size_t j = len; j-- > 0;) out[r * len + j] = sum += x.get()[r * len + j];
+    }
+  });
+}
+
+void PackedExecutor::Unit(int i) {
+  const Node& n = node(i);
+  size_t m = size_t(n.attrs[0]), rows = count(i) / m;
+  auto x = Words<uint32_t>(n.args[0], true);
+  auto p = Make(i);
+  By(element(i), [&](auto zero) {
+    using T = decltype(zero);
+    T* out = As<T>(p.get());
+    // every place is compared: the index is a secret
+    pool_.For(rows, std::max<size_t>(1, kGrain / m), [&](size_t lo, size_t hi) {
+      for (size_t r = lo; r < hi; ++r)
+        for (size_t v = 0; v < m; ++v) out[r * m + v] = T(uint32_t(v) == x.get()[r]);
+    });
+  });
+}
+
+void PackedExecutor::Take(int i) {
+  const Node& n = node(i);
+  size_t m = size_t(arg(n, 0).shape.back());
+  auto at = Words<uint32_t>(n.args[1], true);
+  auto p = Make(i);
+  By(element(i), [&](auto zero) {
+    using T = decltype(zero);
+    auto x = Words<T>(n.args[0], false);
+    for (size_t k = 0; k < count(i); ++k) {
+      SUF_CHECK(at.get()[k] < m);
+      As<T>(p.get())[k] = x.get()[k * m + at.get()[k]];
+    }
+  });
+}
+
+void PackedExecutor::RotSum(int i) {
+  const Node& n = node(i);
+  const Shape& sa = arg(n, 0).shape;
+  size_t m = size_t(sa.back()), len = size_t(sa[sa.size() - 2]), rows = count(i) / m;
+  auto at = Words<uint32_t>(n.args[1], true);
+  auto p = Make(i);
+  By(element(i), [&](auto zero) {
+    using T = decltype(zero);
+    auto x = Words<T>(n.args[0], false);
+    pool_.For(rows, std::max<size_t>(1, kGrain / (m * len)), [&](size_t lo, size_t hi) {
+      std::vector<T> sum(m);
+      for (size_t r = lo; r < hi; ++r) {
+        std::fill(sum.begin(), sum.end(), T(0));
+        // sum[v] over u[(i + v) mod m]: two runs; mirrored at the end
+        for (size_t j = 0; j < len; ++j) {
+          const T* u = x.get() + (r * len + j) * m;
+          size_t k = at.get()[r * len + j] % m;
+          for (size_t v = 0; v < m - k; ++v) sum[v] += u[k + v];
+          for (size_t v = 0; v < k; ++v) sum[m - k + v] += u[v];
+        }
+        for (size_t v = 0; v < m; ++v) As<T>(p.get())[r * m + v] = sum[(m - v) % m];
+      }
+    });
+  });
+}
+
+void PackedExecutor::Reorder(int i) {
+  const Node& n = node(i);
+  auto p = Make(i);
+  size_t e = size_t(element(i));
+  // operand a's bytes at this node's element size
+  auto bytes = [&](int a) -> std::shared_ptr<const uint8_t> {
+    const Tensor& v = values_[size_t(a)];
+    if (v.element == int(e) && !v.splat) return v.data;
+    std::shared_ptr<const uint8_t> out;
+    By(int(e), [&](auto zero) {
+      auto w = Words<decltype(zero)>(a, false);
+      out = {w, reinterpret_cast<const uint8_t*>(w.get())};
+    });
+    return out;
+  };
+  if (n.op == Op::kStack) {
+    for (size_t j = 0; j < n.args.size(); ++j) {
+      size_t size = count(n.args[j]) * e;
+      std::memcpy(p.get() + j * size, bytes(n.args[j]).get(), size);
+    }
+    return;
+  }
+  auto x = bytes(n.args[0]);
+  const Shape& sa = arg(n, 0).shape;
+  if (n.op == Op::kSlice) {
+    size_t inner = e, len = size_t(sa[size_t(n.attrs[0])]), first = size_t(n.attrs[1]), keep = size_t(n.attrs[2]) - first;
+    for (size_t d = size_t(n.attrs[0]) + 1; d < sa.size(); ++d) inner *= size_t(sa[d]);
+    for (size_t o = 0; o < count(i) * e / (inner * keep); ++o) std::memcpy(p.get() + o * inner * keep, x.get() + (o * len + first) * inner, inner * keep);
+    return;
+  }
+  // permute: odometer over the output, copying runs where the last axes stay in place
+  size_t rank = sa.size();
+  std::vector<size_t> stride(rank, 1), step(rank);
+  for (size_t d = rank - 1; d-- > 0;) stride[d] = stride[d + 1] * size_t(sa[d + 1]);
+  for (size_t d = 0; d < rank; ++d) step[d] = stride[size_t(n.attrs[d])];
+  size_t fixed = rank, run = 1;
+  while (fixed > 0 && n.attrs[fixed - 1] == int64_t(fixed - 1)) run *= size_t(n.shape[--fixed]);
+  pool_.For(count(i) / run, std::max<size_t>(1, kGrain / run), [&](size_t lo, size_t hi) {
+    for (size_t o = lo; o < hi; ++o) {
+      size_t rest = o, at = 0;
+      for (size_t d = fixed; d-- > 0; rest /= size_t(n.shape[d])) at += rest % size_t(n.shape[d]) * step[d];
+      std::memcpy(p.get() + o * run * e, x.get() + at * e, run * e);
+    }
+  });
+}
+
+void PackedExecutor::Hot(int i) {
+  const Node& n = node(i);
+  auto x = Words<uint16_t>(n.args[0], true);
+  auto p = Make(i);
+  pool_.For(count(i), kGrain, [&](size_t lo, size_t hi) { fss::Hot(Log2(n.ring.bits), x.get() + lo, hi - lo, p.get() + lo * size_t(element(i))); });
+}
+
+void PackedExecutor::Digits(int i) {
+  const Node& n = node(i);
+  const Tensor& z = in(n, 0);
+  SUF_CHECK(z.element <= 8 && !z.splat);
+  auto p = Make(i);
+  int wide = z.element == 8;
+  pool_.For(count(i), kGrain, [&](size_t a, size_t b) {
+    uint64_t words[kStrip];
+    uint16_t digit[kStrip];
+    uint8_t cmp[kStrip];
+    uint32_t h[kStrip];
+    for (size_t lo = a; lo < b; lo += kStrip) {
+      size_t m = std::min(kStrip, b - lo);
+      strips_.move[Code(z.element)][wide ? 3 : 2](z.at(lo), m, words);
+      int shift = 0;
+      for (size_t j = 0; j < n.attrs.size(); ++j) {
+        int w = int(n.attrs[j]);
+        strips_.digit[wide](words, shift, w, m, digit);
+        fss::Cmp(w, in(n, j + 1).at(lo), digit, m, cmp);
+        strips_.file(cmp, int(j), m, h);
+        shift += w;
+      }
+      strips_.move[2][Code(element(i))](h, m, p.get() + lo * size_t(element(i)));
+    }
+  });
+}
+
+void PackedExecutor::Mono(int i) {
+  const Node& n = node(i);
+  int j = int(n.attrs[0]);
+  size_t rows = count(n.args[0]);
+  auto rho = Words<uint32_t>(n.args[0], true);
+  auto p = Make(i);
+  By(element(i), [&](auto zero) {
+    using T = decltype(zero);
+    T* out = As<T>(p.get());
+    pool_.For(rows, kGrain, [&](size_t lo, size_t hi) {
+      for (size_t k = lo; k < hi; ++k) {
+        uint32_t h = rho.get()[k];
+        if (j == 0) {
+          out[k] = T(h & 1);
+          continue;
+        }
+        // V_{j-1} as bits in one growing string would not fit a word for many digits: planes of 0/1 words instead
+        uint8_t v[512];
+        size_t size = 2;
+        v[0] = 1, v[1] = uint8_t(h & 1);
+        for (int d = 1; d < j; ++d) {
+          uint8_t e = uint8_t(h >> (2 * d - 1) & 1);
+          for (size_t q = 0; q < size; ++q) v[size + q] = uint8_t(v[q] & e);
+          size *= 2;
+          v[size++] = uint8_t(h >> (2 * d) & 1);
+        }
+        T e = T(h >> (2 * j - 1) & 1);
+        for (size_t q = 0; q < size; ++q) out[q * rows + k] = T(v[q] & e);
+        out[size * rows + k] = T(h >> (2 * j) & 1);
+      }
+    });
+  });
+}
+
+namespace {
+
+// BitString: up to 1024 bits, grown at the high end.
+struct BitString {
+  uint64_t w[16] = {};
+  int size = 0;
+  // Append: `n` low bits of x, each and-ed with `mask` (0 or ~0).
+  void Append(const uint64_t* x, int n, uint64_t mask) {
+    for (int done = 0; done < n; done += 64) {
+      int take = std::min(64, n - done);
+      uint64_t v = x[done / 64] & ring::Mask(take) & mask;
+      w[size / 64] |= v << (size % 64);
+      if (size % 64 && size % 64 + take > 64) w[size / 64 + 1] |= v >> (64 - size % 64);
+      size += take;
+    }
+  }
+  void Bit(uint64_t b) { w[size / 64] |= b << (size % 64), ++size; }
+  void Without0(BitString* out) const {  // all but bit 0
+    out->size = 0;
+    for (int k = 0; k < 16; ++k) out->w[k] = w[k] >> 1 | (k < 15 ? w[k + 1] << 63 : 0);
+    out->size = size - 1;
+  }
+};
+
+// Monomials of V_j in the bits of rho.
+BitString MonomialsOf(uint32_t rho, int j) {
+  BitString v;
+  v.Bit(1), v.Bit(rho & 1);
+  for (int d = 1; d <= j; ++d) {
+    BitString low = v;
+    v.Append(low.w, low.size, uint64_t{0} - (rho >> (2 * d - 1) & 1));
+    v.Bit(rho >> (2 * d) & 1);
+  }
+  return v;
+}
+
+}  // namespace
+
+void PackedExecutor::MonoX(int i) {
+  const Node& n = node(i);
+  int j = int(n.attrs[0]);
+  auto rho = Words<uint32_t>(n.args[0], true);
+  auto p = Make(i);
+  size_t e = size_t(element(i));
+  pool_.For(count(i), kGrain / 8, [&](size_t lo, size_t hi) {
+    for (size_t k = lo; k < hi; ++k) {
+      BitString v = MonomialsOf(rho.get()[k], j - 1), rest, group;
+      v.Without0(&rest);
+      group.Append(rest.w, rest.size, uint64_t{0} - (rho.get()[k] >> (2 * j - 1) & 1));
+      std::memcpy(p.get() + k * e, group.w, e);
+    }
+  });
+}
+
+void PackedExecutor::BorrowX(int i) {
+  const Node& n = node(i);
+  int digits = int(n.attrs[0]);
+  auto h = Words<uint32_t>(n.args[0], true);
+  auto rho = Words<uint32_t>(n.args[1], true);
+  auto p = Make(i);
+  pool_.For(count(i), kGrain / 8, [&](size_t lo, size_t hi) {
+    for (size_t k = lo; k < hi; ++k) {
+      // coefficients C_j = (he_j C_{j-1} | C_{j-1} | 1) with hl_j on the constant; shares S_j = (S_{j-1} | re_j, group j | rl_j)
+      uint32_t x = h.get()[k], r = rho.get()[k];
+      BitString c, s;
+      c.Bit(x & 1), c.Bit(1), s.Bit(0), s.Bit(r & 1);
+      for (int j = 1; j < digits; ++j) {
+        BitString low = c;
+        c = {};
+        c.Append(low.w, low.size, uint64_t{0} - (x >> (2 * j - 1) & 1));
+        c.w[0] ^= x >> (2 * j) & 1;
+        c.Append(low.w, low.size, ~uint64_t{0});
+        c.Bit(1);
+        const Tensor& g = in(n, size_t(j) + 1);
+        uint64_t words[16] = {};
+        std::memcpy(words, g.at(k), size_t(g.element));
+        s.Bit(r >> (2 * j - 1) & 1);
+        s.Append(words, GroupBits(j), ~uint64_t{0});
+        s.Bit(r >> (2 * j) & 1);
+      }
+      uint64_t sum = 0;
+      for (int q = 0; q < (c.size + 63) / 64; ++q) sum ^= c.w[q] & s.w[q];
+      p.get()[k] = uint8_t(__builtin_parityll(sum));
+    }
+  });
+}
+
+void PackedExecutor::Reads(int i) {
+  const Node& n = node(i);
+  const Tensor& t = in(n, 0);
+  size_t rows = count(n.args[0]);
+  int w = Log2(arg(n, 0).ring.bits);
+  if (n.op == Op::kDot) {
+    auto p = Make(i);
+    const std::vector<uint64_t>& table = *arg(n, 1).data;
+    std::shared_ptr<const uint64_t> words;  // short strings, one a word
+    if (t.element < 8) words = Words<uint64_t>(n.args[0], true);
+    const uint64_t* b = words ? words.get() : As<uint64_t>(t.data.get());
+    size_t stride = size_t(std::max(8, t.element)) / 8;
+    std::vector<uint64_t> out(rows);
+    pool_.For(rows, 64, [&](size_t lo, size_t hi) { fss::Dot<uint64_t>(b + lo * stride, stride, int(n.attrs[0]), int(table.size()), table.data(), hi - lo, out.data() + lo); });
+    strips_.move[3][Code(element(i))](out.data(), rows, p.get());
+    return;
+  }
+  auto at = Words<uint16_t>(n.args[1], true);
+  auto row = [&](size_t lo) { return t.at(lo); };
+  if (n.op == Op::kPoint) {
+    auto p = Make(i);
+    pool_.For(rows, kGrain, [&](size_t lo, size_t hi) { fss::Point(w, row(lo), at.get() + lo, hi - lo, p.get() + lo); });
+  } else if (n.op == Op::kRotate) {
+    auto p = Make(i);
+    size_t words = size_t(n.ring.bits + 63) / 64;
+    std::vector<uint64_t> out(rows * words);
+    pool_.For(rows, 256, [&](size_t lo, size_t hi) { fss::Rotate(w, row(lo), at.get() + lo, int(n.attrs[0]), hi - lo, out.data() + lo * words); });
+    if (element(i) >= 8) std::memcpy(p.get(), out.data(), out.size() * 8);
+    else strips_.move[3][Code(element(i))](out.data(), rows, p.get());
+    Wipe(out.data(), out.size() * 8);
+  } else {
+    const Node& tables = arg(n, 2);
+    size_t columns = size_t(tables.shape[0]), m = size_t(tables.shape[1]);
+    auto p = Make(i);
+    auto select = [&](auto zero) {
+      using T = decltype(zero);
+      std::vector<T> table(tables.data->begin(), tables.data->end());
+      std::shared_ptr<uint8_t> room = element(i) == int(sizeof(T)) ? p : arena_.Take(columns * rows * sizeof(T));
+      pool_.For(rows, 1024, [&](size_t lo, size_t hi) {
+        for (size_t c = 0; c < columns; c += 2) {
+          const T* tab[2] = {table.data() + c * m, table.data() + (c + 1) * m};
+          T* out[2] = {As<T>(room.get()) + c * rows + lo, As<T>(room.get()) + (c + 1) * rows + lo};
+          size_t now = std::min<size_t>(2, columns - c);
+          fss::Select<T>(w, row(lo), at.get() + lo, std::span<const T* const>(tab, now), hi - lo, out);
+        }
+      });
+      if (room != p) strips_.move[Code(sizeof(T))][Code(element(i))](room.get(), columns * rows, p.get());
+    };
+    if (element(i) <= 4) select(uint32_t{});
+    else select(uint64_t{});
+  }
+}
+
+void PackedExecutor::Trees(int i, Host& host) {
+  const Node& n = node(i);
+  size_t rows = count(i);
+  auto p = Make(i);
+  fss::DpfContext ctx{host.randomness.TreeKey(), 0, 0};
+  if (n.op == Op::kDpfGen) {
+    ctx.program = uint32_t(n.attrs[0]), ctx.n = arg(n, 0).ring.bits;
+    auto alpha = Words<uint64_t>(n.args[0], true);
+    fss::DpfGen(ctx, alpha.get(), in(n, 1).data.get(), in(n, 2).data.get(), rows, p.get());
+    return;
+  }
+  ctx.program = uint32_t(n.attrs[3]), ctx.n = int(n.attrs[1]);
+  int m = int(n.attrs[2]);
+  size_t words = size_t(m + 63) / 64;
+  auto lo = Words<uint64_t>(n.args[2], true);
+  std::vector<uint64_t> out(rows * words);
+  fss::DpfWindow(ctx, int(n.attrs[0]), in(n, 0).data.get(), in(n, 1).data.get(), lo.get(), rows, m, out.data());
+  if (element(i) >= 8) std::memcpy(p.get(), out.data(), out.size() * 8);
+  else strips_.move[3][Code(element(i))](out.data(), rows, p.get());
+  Wipe(out.data(), out.size() * 8);
+}
+
+}  // namespace suf::backends::internal

@@ -1,0 +1,93 @@
+// The packed backend's executor: values as tensors, groups in strips (group.cpp), bulk operations (bulk.cpp).
+#pragma once
+#include <map>
+#include <mutex>
+
+#include "suf/backends/internal/plan.hpp"
+#include "suf/backends/internal/strips.hpp"
+#include "suf/backends/internal/tensor.hpp"
+#include "suf/exec/pool.hpp"
+#include "suf/ring/gemm.hpp"
+
+namespace suf::backends::internal {
+
+// Weights: right operands packed once and used by every run that reads the same memory.
+struct Weights {
+  std::mutex m;
+  std::map<std::pair<const void*, int>, ring::Prepared<uint16_t>> p16;
+  std::map<std::pair<const void*, int>, ring::Prepared<uint32_t>> p32;
+  std::map<std::pair<const void*, int>, ring::Prepared<uint64_t>> p64;
+};
+
+class PackedExecutor : public pfss::Executor {
+ public:
+  PackedExecutor(const pfss::Schedule& s, pfss::Role role, exec::Pool& pool, ring::Variant variant, Weights& weights);
+  void Run(const pfss::Program& program, const pfss::Randomness& randomness, pfss::Io& io) override;
+  std::vector<uint64_t> Result(int node) override;
+
+ private:
+  using Node = pfss::Node;
+  struct Host {
+    const pfss::Randomness& randomness;
+    pfss::Io& io;
+  };
+
+  const Node& node(int i) const { return t_.node(i); }
+  const Node& arg(const Node& n, size_t i) const { return t_.node(n.args[i]); }
+  size_t count(int i) const { return size_t(pfss::Size(node(i).shape)); }
+  // element: bytes of an element of node i in memory.
+  int element(int i) const;
+  const Tensor& in(const Node& n, size_t i) const { return values_[size_t(n.args[i])]; }
+  std::shared_ptr<uint8_t> Make(int i);  // room for node i, which becomes its value
+  void Alias(int i, int from);
+
+  // words: operand a as words of type T in memory of its own if need be; canonical: reduced to its ring.
+  template <class T>
+  std::shared_ptr<const T> Words(int a, bool canonical);
+
+  // ---- group.cpp
+  void Group(const Instruction& ins);
+  struct Register;
+  struct Frame;
+  void Strip(const Instruction& ins, Frame& f, size_t lo, size_t n) const;
+  // Load: n elements from `lo` of operand a, broadcast to `shape`, as words of 4 << wide bytes.
+  void Load(int a, const pfss::Shape& shape, size_t lo, size_t n, int wide, void* to) const;
+
+  // ---- bulk.cpp
+  void Bulk(int i, Host& host);
+  void Constant(int i);
+  void Random(int i, Host& host);
+  void Receive(int i, Host& host);
+  void Emit(int i, Host& host);
+  void Wide(int i);      // exclusive or of long bit strings
+  void Matmul(int i);
+  template <class T>
+  void MatmulAs(int i, std::map<std::pair<const void*, int>, ring::Prepared<T>>& cache);
+  void Sum(int i);
+  void Suffix(int i);
+  void Unit(int i);
+  void Take(int i);
+  void RotSum(int i);
+  void Reorder(int i);
+  void Hot(int i);
+  void Digits(int i);
+  void Mono(int i);
+  void MonoX(int i);
+  void BorrowX(int i);
+  void Reads(int i);     // point, rotate, select, dot
+  void Trees(int i, Host& host);
+
+  const pfss::Schedule& s_;
+  const pfss::Trace& t_;
+  pfss::Role role_;
+  exec::Pool& pool_;
+  ring::Variant variant_;
+  const Strips& strips_;
+  Weights& weights_;
+  std::vector<std::vector<Instruction>> plan_;
+  size_t next_ = 0;  // program
+  Arena arena_;
+  std::vector<Tensor> values_;
+};
+
+}  // namespace suf::backends::internal

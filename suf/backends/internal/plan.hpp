@@ -1,0 +1,21 @@
+// What the packed backend does at each program, decided once a trace: chains of elementwise nodes of one shape become groups that run in
+// strips; everything else is an operation of its own.
+#pragma once
+#include "suf/pfss/backend.hpp"
+
+namespace suf::backends::internal {
+
+// Instruction: a group (nodes.size() >= 1, all elementwise, one shape) or one bulk operation.
+struct Instruction {
+  bool group = false;
+  std::vector<int> nodes;
+  std::vector<int> kept;  // of a group: nodes that are read outside it and so go to memory
+  std::vector<int> dead;  // values that nobody reads afterwards
+};
+
+// Fusable: an elementwise operation on words of at most 64 bits.
+bool Fusable(const pfss::Trace& t, int node);
+// Instructions of each of a role's programs.
+std::vector<std::vector<Instruction>> PlanOf(const pfss::Schedule& s, pfss::Role role, const std::vector<pfss::Program>& programs);
+
+}  // namespace suf::backends::internal

@@ -1,0 +1,36 @@
+// Tensor: a value in memory: elements of 1, 2, 4, 8 or a multiple of 8 bytes, row-major, 64-byte aligned, wiped when it dies.
+#pragma once
+#include <memory>
+
+#include "suf/pfss/backend.hpp"
+
+namespace suf::backends::internal {
+
+// Arena: blocks of dead tensors are wiped and used again; a run touches few fresh pages.
+class Arena {
+ public:
+  Arena() = default;
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  std::shared_ptr<uint8_t> Take(size_t bytes);
+
+ private:
+  struct Block {
+    uint8_t* p;
+    size_t bytes;
+  };
+  std::vector<Block> idle_;
+};
+
+struct Tensor {
+  std::shared_ptr<const uint8_t> data;
+  int element = 0;   // bytes an element
+  bool splat = false;  // one element stands for all
+  const uint8_t* at(size_t i) const { return data.get() + (splat ? 0 : i * size_t(element)); }
+};
+
+// Code: log2 of an element of at most 8 bytes, strips.hpp's type code.
+constexpr int Code(int element) { return element == 1 ? 0 : element == 2 ? 1 : element == 4 ? 2 : 3; }
+
+}  // namespace suf::backends::internal

@@ -1,0 +1,19 @@
+// One compilation of strips_core.hpp each.
+#pragma once
+#include "suf/backends/internal/strips.hpp"
+
+namespace suf::backends::internal {
+
+inline constexpr size_t kStrip = 512;  // elements: a dozen registers of 8 bytes stay in L1, some dozens in L2
+
+namespace portable {
+const Strips& Get();
+}
+namespace avx2 {
+const Strips& Get();
+}
+namespace avx512 {
+const Strips& Get();
+}
+
+}  // namespace suf::backends::internal

@@ -1,0 +1,107 @@
+#include "suf/backends/packed.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "suf/backends/internal/executor.hpp"
+#include "suf/backends/randomness.hpp"
+#include "suf/fss/prg.hpp"
+#include "suf/fss/sizes.hpp"
+
+namespace suf::backends {
+namespace internal {
+
+using namespace pfss;  // NOLINT: the whole file speaks of traces
+
+namespace {
+constexpr size_t kSlack = 256;  // kernels may read, never write, this far beyond the end
+}
+
+Arena::~Arena() {
+  for (auto& b : idle_) std::free(b.p);
+}
+
+std::shared_ptr<uint8_t> Arena::Take(size_t bytes) {
+  size_t room = (bytes + kSlack + 4095) / 4096 * 4096;
+  // best fit that wastes less than half
+  auto best = idle_.end();
+  for (auto it = idle_.begin(); it != idle_.end(); ++it)
+    if (it->bytes >= room && it->bytes <= 2 * room && (best == idle_.end() || it->bytes < best->bytes)) best = it;
+  Block b{};
+  if (best != idle_.end()) {
+    b = *best;
+    idle_.erase(best);
+  } else {
+    b = {static_cast<uint8_t*>(std::aligned_alloc(4096, room)), room};
+    if (!b.p) Fail(Exit::kResource, "no memory for a tensor of ", bytes, " bytes; shorten the text or free memory");
+  }
+  return {b.p, [this, b, bytes](uint8_t*) {
+            Wipe(b.p, bytes);
+            idle_.push_back(b);
+          }};
+}
+
+PackedExecutor::PackedExecutor(const Schedule& s, Role role, exec::Pool& pool, ring::Variant variant, Weights& weights)
+    : s_(s), t_(s.trace()), role_(role), pool_(pool), variant_(variant), strips_(StripsFor(variant)), weights_(weights), plan_(PlanOf(s, role, Programs(s, role))), values_(t_.nodes().size()) {}
+
+int PackedExecutor::element(int i) const {
+  const Node& n = node(i);
+  // what the PRG and the kernels of bit strings lay down is fixed by the ring; the rest is stored as wide as it is read
+  return int(fss::ElementBytes(n.ring.kind == Ring::kXor ? n.ring.bits : std::max(1, s_.width(i))));
+}
+
+std::shared_ptr<uint8_t> PackedExecutor::Make(int i) {
+  auto p = arena_.Take(count(i) * size_t(element(i)));
+  values_[size_t(i)] = {p, element(i), false};
+  return p;
+}
+
+void PackedExecutor::Alias(int i, int from) { values_[size_t(i)] = values_[size_t(from)]; }
+
+void PackedExecutor::Run(const Program&, const Randomness& randomness, Io& io) {
+  Host host{randomness, io};
+  for (const Instruction& ins : plan_.at(next_++)) {
+    if (ins.group) Group(ins);
+    else Bulk(ins.nodes[0], host);
+    for (int i : ins.nodes) io.Done(i);
+    for (int i : ins.dead) values_[size_t(i)] = {};
+  }
+}
+
+std::vector<uint64_t> PackedExecutor::Result(int i) {
+  std::vector<uint64_t> out(count(i));
+  const Tensor& v = values_[size_t(i)];
+  SUF_CHECK(v.data && v.element <= 8);
+  for (size_t k = 0; k < out.size(); ++k) std::memcpy(&out[k], v.at(k), size_t(v.element));
+  int bits = node(i).ring.bits;
+  for (uint64_t& x : out) x &= bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+  return out;
+}
+
+}  // namespace internal
+
+namespace {
+
+class Packed : public pfss::Backend {
+ public:
+  Packed(exec::Pool& pool, ring::Variant variant) : pool_(pool), variant_(variant) {}
+  std::string name() const override { return std::string("packed/") + ring::Name(variant_); }
+  uint32_t prg() const override { return fss::kPrgId; }
+  std::unique_ptr<pfss::Randomness> Expand(const pfss::Material& m) override { return MakeRandomness(m); }
+  std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, pfss::Role role) override {
+    return std::make_unique<internal::PackedExecutor>(s, role, pool_, variant_, weights_);
+  }
+
+ private:
+  exec::Pool& pool_;
+  ring::Variant variant_;
+  internal::Weights weights_;
+};
+
+}  // namespace
+
+std::unique_ptr<pfss::Backend> MakePacked(exec::Pool& pool, ring::Variant variant) { return std::make_unique<Packed>(pool, variant); }
+
+}  // namespace suf::backends

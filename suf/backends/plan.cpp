@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <map>
+
+#include "suf/backends/internal/plan.hpp"
+
+namespace suf::backends::internal {
+
+using namespace pfss;  // NOLINT: the whole file speaks of traces
+
+bool Fusable(const Trace& t, int node) {
+  const Node& n = t.node(node);
+  auto small = [&](int i) { return t.node(i).ring.bits <= 64; };
+  switch (n.op) {
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kShl:
+    case Op::kShr:
+    case Op::kLow:
+    case Op::kLift:
+    case Op::kBits:
+    case Op::kBroadcast:
+    case Op::kBorrow:
+    case Op::kBorrowAt0:
+      return small(node) && std::all_of(n.args.begin(), n.args.end(), small) && Size(n.shape) > 0;
+    default:
+      return false;
+  }
+}
+
+std::vector<std::vector<Instruction>> PlanOf(const Schedule& s, Role role, const std::vector<Program>& programs) {
+  const Trace& t = s.trace();
+  std::vector<std::vector<Instruction>> out;
+  std::vector<int> last(t.nodes().size(), -1);  // the instruction, numbered over all programs, that reads a node last
+  int number = 0;
+  for (auto& program : programs) {
+    std::vector<Instruction> list;
+    std::map<Shape, Instruction> open;  // groups that may still grow
+    std::map<int, Shape> member;        // node -> its open group
+    // close: a group runs once somebody outside it needs one of its values; so no open group ever reads from another
+    auto close = [&](const Shape& shape) {
+      auto it = open.find(shape);
+      Instruction g = std::move(it->second);
+      open.erase(it);
+      for (int i : g.nodes) member.erase(i);
+      list.push_back(std::move(g));
+    };
+    for (int i : program.nodes) {
+      const Node& n = t.node(i);
+      bool fuse = Fusable(t, i);
+      for (int a : n.args)
+        if (auto m = member.find(a); m != member.end() && !(fuse && m->second == n.shape && n.op != Op::kBorrow)) close(Shape(m->second));
+      // words of a borrow are planes of another shape: those of this shape must be its opened bits alone
+      if (fuse) {
+        Instruction& g = open[n.shape];
+        g.group = true, g.nodes.push_back(i), member[i] = n.shape;
+        if (g.nodes.size() >= 64) close(Shape(n.shape));
+      } else {
+        list.push_back({false, {i}, {}, {}});
+      }
+    }
+    while (!open.empty()) close(Shape(open.begin()->first));
+    for (auto& ins : list) {
+      for (int i : ins.nodes)
+        for (int a : t.node(i).args) last[a] = number;
+      ++number;
+    }
+    out.push_back(std::move(list));
+  }
+  for (int p : {0, 1})
+    if (t.result(p) >= 0 && int(role) == p) last[t.result(p)] = number;
+  number = 0;
+  for (auto& list : out)
+    for (auto& ins : list) {
+      std::vector<int> seen;
+      for (int i : ins.nodes) {
+        if (ins.group && last[i] > number) ins.kept.push_back(i);
+        if (last[i] < 0) ins.dead.push_back(i);
+        for (int a : t.node(i).args)
+          if (last[a] == number && std::find(seen.begin(), seen.end(), a) == seen.end()) seen.push_back(a);
+      }
+      ins.dead.insert(ins.dead.end(), seen.begin(), seen.end());
+      ++number;
+    }
+  return out;
+}
+
+}  // namespace suf::backends::internal

@@ -1,0 +1,36 @@
+#include "suf/backends/randomness.hpp"
+
+#include <algorithm>
+
+#include "suf/fss/prg.hpp"
+
+namespace suf::backends {
+namespace {
+
+class Streams : public pfss::Randomness {
+ public:
+  explicit Streams(const pfss::Material& m) : rho_(m.rho) {
+    for (int p : {0, 1})
+      if (m.key[p]) prg_[p].emplace(*m.key[p], m.rho, p);
+  }
+  void Fill(int party, int section, uint64_t offset, std::span<uint8_t> out) const override {
+    SUF_CHECK(prg_[party].has_value());
+    prg_[party]->At(uint32_t(section)).Fill(offset, out);
+  }
+  std::array<uint8_t, 16> TreeKey() const override {
+    Hash h = HashOf({AsView("suf tree key"), rho_});
+    std::array<uint8_t, 16> k;
+    std::copy_n(h.begin(), 16, k.begin());
+    return k;
+  }
+
+ private:
+  std::array<std::optional<fss::Prg>, 2> prg_;
+  Hash rho_;
+};
+
+}  // namespace
+
+std::unique_ptr<pfss::Randomness> MakeRandomness(const pfss::Material& material) { return std::make_unique<Streams>(material); }
+
+}  // namespace suf::backends

@@ -1,0 +1,69 @@
+// Lowering `Digits`: the borrow c = 1[z_hat mod 2^cut < r mod 2^cut] of a masked wire at one or more cuts, from one-hot tables on digits.
+// Each digit's lt and eq bit is opened masked; the borrow is a polynomial in them. One stage: its monomials are dealt as ring words.
+// Two stages: they are dealt as bits, and the masked borrow is opened. (DESIGN 4, 7, 9; closed-form key bits at the end.)
+#pragma once
+#include <vector>
+
+#include "suf/compiler/words.hpp"
+
+namespace suf::compiler {
+
+enum class Stages { kOne, kTwo };
+
+// Cut: a bit position and the ring in which its borrow is wanted.
+struct Cut {
+  int at = 0, ring = 0;
+};
+
+// PlanDigits: digit widths, low digit first, with the fewest key bits such that every cut lies between two digits. Cuts increase.
+std::vector<int> PlanDigits(const std::vector<Cut>& cuts, Stages stages);
+
+// OpenedDigits: z_hat + offset, and the lt/eq bits of its digits against r's, opened together. One round.
+class OpenedDigits {
+ public:
+  OpenedDigits(Trace& t, const Wire<kPub>& z, int64_t offset, std::vector<int> widths);
+  Trace& trace() const { return t_; }
+  Pub hat() const { return hat_; }  // z_hat + offset in z's ring
+  Sec r() const { return r_; }
+  const SharedWire<kPub>& bits() const { return bits_; }  // Xor(2D - 1)
+  // Count: digits below a cut, which must lie between two digits.
+  int Count(int cut) const;
+
+ private:
+  Trace& t_;
+  Pub hat_;
+  Sec r_;
+  std::vector<int> widths_;
+  SharedWire<kPub> bits_;
+};
+
+// Borrow: the borrow at one cut, ready to be multiplied by what only the dealer knows. Two stages: opens one more bit, one more round.
+class Borrow {
+ public:
+  Borrow(const OpenedDigits& d, int cut, Stages stages);
+  // Share: shares of the borrow in Z_{2^k}.
+  Sh Share(int k) const;
+  // Times: shares of borrow x q in Z_{2^k}; `held`: shares of q that the parties hold anyway.
+  Sh Times(Sec q, int k, const std::optional<Sh>& held = std::nullopt) const;
+
+ private:
+  Trace& t_;
+  Pub h_, at0_;      // opened bits; the borrow that they alone show
+  Sec rho_;          // their masks
+  int digits_;
+  Stages stages_;
+  Pub carry_, sign_;  // two stages: borrow = carry xor sigma = carry + sign sigma
+  Sec sigma_;
+};
+
+// Slice: bits [begin, end) of z + offset, of which d is, in Z_{2^ring}. low: the borrow at begin (none when begin = 0); high: at end, for
+// a ring wider than the slice (end < k).
+Owing Slice(const OpenedDigits& d, int begin, int end, int ring, const Borrow* low, const Borrow* high);
+
+// DigitsKeyBits: key bits an element of OpenedDigits with one-stage borrows shared at the cuts' rings, or two-stage carries (without what
+// is dealt of sigma).
+int64_t DigitsKeyBits(const std::vector<int>& widths, const std::vector<Cut>& cuts, Stages stages);
+// BorrowWords: dealt words of one-stage Times or Share at a cut below which there are D digits.
+int BorrowWords(int digits);
+
+}  // namespace suf::compiler

@@ -1,0 +1,87 @@
+// How every lowering finishes: a sum of public coefficients times words of the dealer. A word that no public coefficient scales is owed:
+// it goes into the mask of the opening for free, or is dealt when a matrix product reads the new mask. (DESIGN 9: defined masks.)
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "suf/pfss/ops.hpp"
+
+namespace suf::compiler {
+
+using pfss::Const;
+using pfss::Dealt;
+using pfss::kPub;
+using pfss::Pub;
+using pfss::Sec;
+using pfss::Sh;
+using pfss::SharedWire;
+using pfss::Trace;
+using pfss::Wire;
+
+// Owing: x = y + owed in y's ring; only the dealer knows owed.
+struct Owing {
+  Sh y;
+  std::optional<Sec> owed;
+};
+template <class F>
+Owing Map(const Owing& x, F f) {
+  Owing out{pfss::Map(x.y, f), std::nullopt};
+  if (x.owed) out.owed = f(*x.owed);
+  return out;
+}
+// Settle: shares of x; deals the owed word.
+Sh Settle(Trace& t, const Owing& x);
+// OpenDefined: no key; nobody holds shares of the new mask.
+template <unsigned H = kPub>
+Wire<H> OpenDefined(Trace& t, const Owing& x, const char* label) {
+  if (!x.owed) return t.open<H>(x.y, label);
+  return t.open<H>(x.y, label, *x.owed);
+}
+// OpenShared: the parties share the new mask; one word of key an element.
+template <unsigned H = kPub>
+SharedWire<H> OpenShared(Trace& t, const Owing& x, const char* label) {
+  Sh y = Settle(t, x);
+  return t.open<H>(y, label);
+}
+
+// Factor: sign 2^shift p u, p public and u the dealer's; an absent one is 1. `held`: shares of u that the parties hold anyway.
+// Operands are integers (Add(64)) or live in a ring that the result's ring divides.
+struct Factor {
+  int sign = 1, shift = 0;
+  std::optional<Pub> p;
+  std::optional<Sec> u;
+  std::optional<Sh> held;
+};
+Factor operator*(const Factor& x, const Factor& y);
+// Factors: a value as the sum of its summands.
+using Factors = std::vector<Factor>;
+
+// Lifted: the integer floor((x + bias) / 2^s) - (bias >> s) + c of a wire, read off its opening: a - R + 2^(k-s) g b with public a and g,
+// R = r >> s and b = MSB(r); c is the borrow at bit s (0 when s = 0). h is x_hat + bias in Z_{2^k}; 0 <= x + bias < 2^(k-1).
+Factors Lifted(Pub h, Sec r, int64_t bias, int s = 0);
+// Signed: x of a wire with |x| < 2^(k-2), exactly.
+Factors Signed(const Wire<kPub>& x);
+// Masked: x of a wire in its own ring: hat - r.
+Factors Masked(const SharedWire<kPub>& x);
+
+// Words: collects such a sum in Z_{2^k}. Words of no bit (shift >= k) are left out; dealt words are as narrow as they can be.
+class Words {
+ public:
+  Words(Trace& t, int k) : t_(t), k_(k) {}
+  void Add(const Factor& f);
+  void Add(const Factors& x, const Factor& scale = {});
+  // Add: x y scale, summand by summand.
+  void Add(const Factors& x, const Factors& y, const Factor& scale = {});
+  // Add: shares, times a public value.
+  void Add(const Sh& s, std::optional<Pub> p = std::nullopt, int sign = 1, int shift = 0);
+  Owing Done();
+
+ private:
+  Trace& t_;
+  int k_;
+  std::optional<Sh> y_;
+  std::optional<Pub> public_;
+  std::optional<Sec> owed_;
+};
+
+}  // namespace suf::compiler

@@ -1,0 +1,219 @@
+#include "suf/fss/dpf.hpp"
+
+#include <gtest/gtest.h>
+#include <openssl/evp.h>
+
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "suf/fss/internal/known_answers.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::fss {
+namespace {
+
+using ring::Mask;
+
+struct Keys {
+  DpfContext ctx;
+  std::vector<uint64_t> alpha;
+  Bytes root[2], cw;
+  Keys(int n, std::vector<uint64_t> a, std::mt19937_64& rng, Variant v) : alpha(std::move(a)) {
+    ctx.n = n, ctx.program = uint32_t(rng()), ctx.first_tile = rng() % 1000;
+    for (uint8_t& b : ctx.k_serial) b = uint8_t(rng());
+    for (Bytes& r : root) {
+      r.resize(16 * alpha.size());
+      for (uint8_t& b : r) b = uint8_t(rng());
+    }
+    cw.assign(DpfKeyBytes(n) * alpha.size() + 8, 0xa5);
+    DpfGen(ctx, alpha.data(), root[0].data(), root[1].data(), alpha.size(), cw.data(), v);
+    EXPECT_EQ(cw[cw.size() - 8], 0xa5) << "wrote beyond";
+  }
+  std::vector<uint64_t> Window(int party, const std::vector<uint64_t>& lo, int m, Variant v) const {
+    const size_t words = size_t(m + 63) / 64 * alpha.size();
+    std::vector<uint64_t> out(words + 1, 0xa5a5);
+    DpfWindow(ctx, party, root[party].data(), cw.data(), lo.data(), alpha.size(), m, out.data(), v);
+    EXPECT_EQ(out[words], 0xa5a5u) << "wrote beyond";
+    out.pop_back();
+    return out;
+  }
+  // Both parties' windows add up to the one-hot vector at alpha - lo, if that is below m.
+  void Expect(const std::vector<uint64_t>& lo, int m, Variant v) const {
+    auto a = Window(0, lo, m, v);
+    const auto b = Window(1, lo, m, v);
+    for (size_t w = 0; w < a.size(); ++w) a[w] ^= b[w];
+    std::vector<uint64_t> want(a.size(), 0);
+    for (size_t i = 0; i < alpha.size(); ++i) {
+      const uint64_t at = (alpha[i] - lo[i]) & Mask(ctx.n);
+      if (at < uint64_t(m)) want[i * (size_t(m + 63) / 64) + at / 64] |= uint64_t{1} << (at % 64);
+    }
+    ASSERT_EQ(a, want) << ring::Name(v) << " n " << ctx.n << " m " << m;
+  }
+};
+
+TEST(Dpf, KnownAnswers) {
+  for (KnownAnswer& r : KnownAnswers("suf/fss/testdata/dpf.txt")) {
+    DpfContext ctx{r.Array<16>("serial"), uint32_t(r.Number("program")), int(r.Number("n")), r.Number("tile")};
+    const uint64_t alpha = r.Number("alpha"), lo = r.Number("lo");
+    const int m = int(r.Number("m"));
+    const Bytes root[2] = {r.Hex("root0"), r.Hex("root1")}, want = r.Hex("cw"),
+                share[2] = {r.Hex("share0"), r.Hex("share1")};
+    r.ExpectAllRead();
+    for (Variant v : ring::Supported()) {
+      Bytes cw(DpfKeyBytes(ctx.n));
+      DpfGen(ctx, &alpha, root[0].data(), root[1].data(), 1, cw.data(), v);
+      EXPECT_EQ(Hex(cw), Hex(want)) << ring::Name(v);
+      for (int p = 0; p < 2; ++p) {
+        std::vector<uint64_t> got(size_t(m + 63) / 64);
+        DpfWindow(ctx, p, root[p].data(), cw.data(), &lo, 1, m, got.data(), v);
+        EXPECT_EQ(Hex(View(reinterpret_cast<uint8_t*>(got.data()), 8 * got.size())), Hex(share[p])) << ring::Name(v);
+      }
+    }
+  }
+}
+
+// n = 8, 9: every alpha, every position as a point and as the start of windows, wrapping ones too; 256 or 512 keys, so
+// full tiles.
+TEST(Dpf, Exhaustive) {
+  std::mt19937_64 rng(4);
+  for (Variant v : ring::Supported()) {
+    for (int n : {8, 9}) {
+      std::vector<uint64_t> all(size_t{1} << n);
+      for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+      const Keys keys(n, all, rng, v);
+      for (uint64_t lo = 0; lo < all.size(); ++lo) {
+        const std::vector<uint64_t> at(all.size(), lo);
+        for (int m : {1, 2, 65, 130, 256}) keys.Expect(at, m, v);
+        if (n == 9) keys.Expect(at, 512, v);
+      }
+    }
+  }
+}
+
+TEST(Dpf, RandomToSixtyFourBits) {
+  std::mt19937_64 rng(5);
+  for (Variant v : ring::Supported()) {
+    for (int n : {8, 9, 10, 13, 16, 24, 31, 32, 33, 47, 63, 64}) {
+      for (size_t count : {1, 15, 16, 17, 40}) {
+        std::vector<uint64_t> alpha(count), lo(count);
+        for (size_t i = 0; i < count; ++i)
+          alpha[i] = i == 0 ? 0 : i == 1 ? ~uint64_t{0} : rng();  // high bits are ignored
+        const Keys keys(n, alpha, rng, v);
+        for (int m : {1, 2, 63, 64, 65, 127, 128, 129, 200, 256, 513, 3000}) {
+          if (n < 13 && m > 1 << n) continue;
+          for (size_t i = 0; i < count; ++i) lo[i] = i % 4 == 3 ? rng() : alpha[i] + 3 - rng() % uint64_t(m + 6);
+          keys.Expect(lo, m, v);
+        }
+      }
+    }
+  }
+}
+
+TEST(Dpf, EveryVariantMakesTheSameKeysAndShares) {
+  for (Variant v : ring::Supported()) {
+    std::mt19937_64 a(6), b(6);
+    const std::vector<uint64_t> alpha = {1, 2, 3, 1000, 77777, ~uint64_t{0}, 1 << 20}, lo = {0, 2, 3, 999, 77700, 0, 5};
+    const Keys x(40, alpha, a, v), y(40, alpha, b, Variant::kPortable);
+    ASSERT_EQ(x.cw, y.cw);
+    for (int p = 0; p < 2; ++p) ASSERT_EQ(x.Window(p, lo, 300, v), y.Window(p, lo, 300, Variant::kPortable));
+  }
+}
+
+TEST(Dpf, ASplitBatchGivesTheSameKeys) {
+  std::mt19937_64 rng(7);
+  std::vector<uint64_t> alpha(40);
+  for (uint64_t& x : alpha) x = rng();
+  const Keys keys(20, alpha, rng, ring::Best());
+  DpfContext rest = keys.ctx;
+  rest.first_tile += 2;
+  Bytes cw(DpfKeyBytes(20) * 8);
+  DpfGen(rest, alpha.data() + 32, keys.root[0].data() + 16 * 32, keys.root[1].data() + 16 * 32, 8, cw.data());
+  EXPECT_TRUE(std::equal(cw.begin(), cw.end(), keys.cw.begin() + std::ptrdiff_t(DpfKeyBytes(20) * 32)));
+}
+
+// A share alone looks like coin flips wherever it is read: the counts of ones at alpha and beside it stay near one
+// half.
+TEST(Dpf, OneShareIsBalanced) {
+  std::mt19937_64 rng(8);
+  const std::vector<uint64_t> alpha(4000, 1234567);
+  const Keys keys(32, alpha, rng, ring::Best());
+  for (uint64_t x : {1234567u, 1234568u}) {
+    const auto bits = keys.Window(0, std::vector<uint64_t>(alpha.size(), x), 1, ring::Best());
+    EXPECT_NEAR(double(std::accumulate(bits.begin(), bits.end(), uint64_t{0})), 2000, 200);
+  }
+}
+
+// The attack on a half-tree whose hash lacks sigma: with pi = AES under the public key, H(x) = pi(x) ^ x and children
+// H(x), H(x) ^ x, a 0 bit of alpha makes CW = pi(s) ^ pi(s ^ Delta), so one decryption gives the holder of s the other
+// party's seed.
+class Attack {
+ public:
+  using Block = std::array<uint8_t, 16>;
+  explicit Attack(const Block& key) : key_(key) {}
+  Block Cipher(const Block& x, bool encrypt) const {
+    const std::unique_ptr<EVP_CIPHER_CTX, void (*)(EVP_CIPHER_CTX*)> c(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free);
+    Block out{};
+    int n = 0;
+    EXPECT_TRUE(EVP_CipherInit_ex(c.get(), EVP_aes_128_ecb(), nullptr, key_.data(), nullptr, encrypt));
+    EVP_CIPHER_CTX_set_padding(c.get(), 0);
+    EXPECT_TRUE(EVP_CipherUpdate(c.get(), out.data(), &n, x.data(), 16));
+    return out;
+  }
+  static Block Xor(Block a, const Block& b) {
+    for (size_t i = 0; i < 16; ++i) a[i] ^= b[i];
+    return a;
+  }
+  static Block Sigma(const Block& x) {
+    Block y;
+    for (size_t i = 0; i < 8; ++i) y[i] = x[8 + i], y[8 + i] = x[i] ^ x[8 + i];
+    return y;
+  }
+  Block H(const Block& x, bool sigma) const {
+    const Block s = sigma ? Sigma(x) : x;
+    return Xor(Cipher(s, true), s);
+  }
+  // Finds: whether party 0, from its root s and the first correction word, finds the other root, inverting with or
+  // without sigma.
+  bool Finds(const Block& s, const Block& other, const Block& cw) const {
+    for (bool sigma : {false, true}) {
+      const Block g = sigma ? Sigma(s) : s, pi = Cipher(Xor(cw, Cipher(g, true)), false);
+      const Block plain = Cipher(Xor(cw, Xor(Cipher(g, true), Xor(g, s))), false);
+      const Block target = sigma ? Sigma(other) : other;
+      if (pi == target || plain == target) return true;
+    }
+    return false;
+  }
+
+ private:
+  Block key_;
+};
+
+TEST(Dpf, TheInversionAttackFindsNothing) {
+  std::mt19937_64 rng(9);
+  int without_sigma = 0, expected = 0;
+  for (int trial = 0; trial < 1000; ++trial) {
+    const Keys keys(64, {rng()}, rng, ring::Best());
+    Attack::Block tile{}, s, other, cw;
+    std::memcpy(tile.data(), &keys.ctx.program, 4), std::memcpy(tile.data() + 8, &keys.ctx.first_tile, 8);
+    const Attack attack(Attack(keys.ctx.k_serial).Cipher(tile, true));
+    std::copy_n(keys.root[0].begin(), 16, s.begin()), std::copy_n(keys.root[1].begin(), 16, other.begin());
+    s[0] &= 0xfe, other[0] |= 1;
+    std::copy_n(keys.cw.begin(), 16, cw.begin());
+    const bool right = keys.alpha[0] >> 63;
+    auto word = [&](bool sigma) {
+      const Attack::Block c = Attack::Xor(attack.H(s, sigma), attack.H(other, sigma));
+      return right ? c : Attack::Xor(c, Attack::Xor(s, other));
+    };
+    ASSERT_EQ(cw, word(true));  // the attack knows what it attacks
+    ASSERT_FALSE(attack.Finds(s, other, cw));
+    without_sigma += attack.Finds(s, other, word(false)), expected += !right;
+  }
+  EXPECT_EQ(without_sigma, expected);  // and it works where sigma is missing
+  EXPECT_GT(expected, 400);
+}
+
+}  // namespace
+}  // namespace suf::fss

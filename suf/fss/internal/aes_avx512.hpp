@@ -1,0 +1,95 @@
+// AES-128 by VAES, vectors of 4 blocks, 8 vectors in flight. Included inside a variant's namespace: no include guard.
+#include "suf/fss/internal/aes_schedule.hpp"
+
+namespace {
+
+struct RoundKeys {
+  explicit RoundKeys(const uint8_t* rk) {
+    for (int r = 0; r < 11; ++r) k[r] = _mm512_broadcast_i32x4(LoadBlock(rk + 16 * r));
+  }
+  template <int W>
+  void Encrypt(__m512i (&x)[W]) const {
+#pragma GCC unroll 16
+    for (int i = 0; i < W; ++i) x[i] = _mm512_xor_si512(x[i], k[0]);
+#pragma GCC unroll 16
+    for (int r = 1; r < 10; ++r)
+#pragma GCC unroll 16
+      for (int i = 0; i < W; ++i) x[i] = _mm512_aesenc_epi128(x[i], k[r]);
+#pragma GCC unroll 16
+    for (int i = 0; i < W; ++i) x[i] = _mm512_aesenclast_epi128(x[i], k[10]);
+  }
+  __m512i k[11];
+};
+
+inline __m512i Sigma(__m512i x) {
+  return _mm512_mask_xor_epi64(_mm512_shuffle_epi32(x, _MM_PERM_BADC), 0xaa, _mm512_shuffle_epi32(x, _MM_PERM_BADC), x);
+}
+
+// `last` masks the quadwords of the last vector
+template <bool kHash, int W>
+inline void AesBlocks(const RoundKeys& keys, const uint8_t* in, uint8_t* out, __mmask8 last) {
+  __m512i x[W], s[W];
+#pragma GCC unroll 16
+  for (int i = 0; i < W; ++i) {
+    x[i] = i + 1 < W ? _mm512_loadu_si512(in + 64 * i) : _mm512_maskz_loadu_epi64(last, in + 64 * i);
+    s[i] = x[i] = kHash ? Sigma(x[i]) : x[i];
+  }
+  keys.Encrypt(x);
+#pragma GCC unroll 16
+  for (int i = 0; i < W; ++i) {
+    if constexpr (kHash) x[i] = _mm512_xor_si512(x[i], s[i]);
+    if (i + 1 < W) {
+      _mm512_storeu_si512(out + 64 * i, x[i]);
+    } else {
+      _mm512_mask_storeu_epi64(out + 64 * i, last, x[i]);
+    }
+  }
+}
+template <bool kHash>
+inline void AesAll(const uint8_t* rk, const uint8_t* in, uint8_t* out, size_t n) {
+  const RoundKeys keys(rk);
+  for (; n >= 32; n -= 32, in += 512, out += 512) AesBlocks<kHash, 8>(keys, in, out, 0xff);
+  for (; n >= 16; n -= 16, in += 256, out += 256) AesBlocks<kHash, 4>(keys, in, out, 0xff);
+  for (; n >= 4; n -= 4, in += 64, out += 64) AesBlocks<kHash, 1>(keys, in, out, 0xff);
+  if (n) AesBlocks<kHash, 1>(keys, in, out, __mmask8((1 << 2 * n) - 1));
+}
+inline void AesEncrypt(const uint8_t* rk, const uint8_t* in, uint8_t* out, size_t n) { AesAll<false>(rk, in, out, n); }
+inline void AesHash(const uint8_t* rk, const uint8_t* in, uint8_t* out, size_t n) { AesAll<true>(rk, in, out, n); }
+
+inline void AesCtr(const uint8_t* rk, const uint8_t* nonce, uint32_t counter, uint8_t* out, size_t bytes) {
+  const RoundKeys keys(rk);
+  uint8_t start[16];
+  __builtin_memcpy(start, nonce, 12);
+  __builtin_memcpy(start + 12, &counter, 4);
+  __m512i c = _mm512_add_epi32(_mm512_broadcast_i32x4(LoadBlock(start)),
+                               _mm512_set_epi32(3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0));
+  const __m512i four = _mm512_maskz_set1_epi32(0x8888, 4);
+  __m512i x[8];
+  while (bytes) {
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) x[i] = c, c = _mm512_add_epi32(c, four);
+    keys.Encrypt(x);
+    if (bytes < 512) {
+      alignas(64) uint8_t tail[512];
+      for (int i = 0; i < 8; ++i) _mm512_store_si512(tail + 64 * i, x[i]);
+      __builtin_memcpy(out, tail, bytes);
+      Wipe(tail, sizeof tail);
+      return;
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) _mm512_storeu_si512(out + 64 * i, x[i]);
+    out += 512, bytes -= 512;
+  }
+}
+
+// AesBound: encrypts n blocks in registers only, the most this variant could do.
+inline uint64_t AesBound(uint64_t n) {
+  alignas(16) uint8_t rk[176] = {1};
+  const RoundKeys keys(rk);
+  __m512i x[10] = {};
+  for (uint64_t i = 0; i < n; i += 40) keys.Encrypt(x);
+  for (int i = 1; i < 10; ++i) x[0] = _mm512_xor_si512(x[0], x[i]);
+  return uint64_t(_mm_cvtsi128_si64(_mm512_castsi512_si128(x[0])));
+}
+
+}  // namespace

@@ -1,0 +1,172 @@
+// One-hot tables, once for all variants; a variant defines CmpVectors and MaskedSum.
+// Included inside a variant's namespace: no guard, no include of its own.
+namespace {
+
+// CmpVectors: Cmp of a leading part of n tables of word type E, whole vectors; returns its length.
+template <class E>
+inline size_t CmpVectors(const uint8_t* t, const uint16_t* a, size_t n, unsigned low, E used, uint8_t* out);
+
+// MaskedSum: sum[c] = sum_{j < m} bit[first + j] row[c][j]; the bits are secret.
+template <class T, int C>
+inline void MaskedSum(const uint8_t* bits, size_t first, size_t m, const T* const (&row)[C], T (&sum)[C]);
+
+// Load: table i of a word type E.
+template <class E>
+inline E Load(const uint8_t* t, size_t i) {
+  E x;
+  __builtin_memcpy(&x, t + i * sizeof(E), sizeof(E));
+  return x;
+}
+template <class E>
+inline void Store(uint8_t* t, size_t i, E x) {
+  __builtin_memcpy(t + i * sizeof(E), &x, sizeof(E));
+}
+
+// WithWord: calls f with a value of the word type that stores 2^w bits, w <= 6.
+template <class F>
+inline void WithWord(int w, F f) {
+  if (w <= 3) return f(uint8_t());
+  if (w == 4) return f(uint16_t());
+  if (w == 5) return f(uint32_t());
+  f(uint64_t());
+}
+
+inline unsigned LowBits(int w) { return (1u << w) - 1; }
+// UsedBits: the bits of a table's word that count (w < 3 leaves some of the byte).
+inline uint64_t UsedBits(int w) { return w >= 6 ? ~uint64_t{0} : (uint64_t{1} << (1 << w)) - 1; }
+
+void HotAll(int w, const uint16_t* pos, size_t n, uint8_t* out) {
+  const unsigned low = LowBits(w);
+  if (w <= 6) {
+    return WithWord(w, [&]<class E>(E) {
+      for (size_t i = 0; i < n; ++i) Store<E>(out, i, E(E(1) << (pos[i] & low)));
+    });
+  }
+  const size_t words = size_t{1} << (w - 6);
+  for (size_t i = 0; i < n; ++i) {
+    const uint64_t at = pos[i] & low, one = uint64_t{1} << (at & 63);
+    for (size_t q = 0; q < words; ++q) {
+      uint64_t differ = q ^ at >> 6;  // zero where the bit belongs
+      asm("" : "+r"(differ));
+      Store<uint64_t>(out, i * words + q, one & (uint64_t{0} - ((differ - 1) >> 63)));
+    }
+  }
+}
+
+template <class E>
+inline uint8_t CmpOne(E t, unsigned a) {
+  E above = E(E(t >> a) >> 1);
+  for (int s = 4 * int(sizeof(E)); s; s /= 2) above ^= E(above >> s);
+  return uint8_t((above & 1) | (t >> a & 1) << 1);
+}
+
+void CmpAll(int w, const uint8_t* t, const uint16_t* a, size_t n, uint8_t* out) {
+  const unsigned low = LowBits(w);
+  if (w <= 6) {
+    return WithWord(w, [&]<class E>(E) {
+      const E used = E(UsedBits(w));
+      for (size_t i = CmpVectors<E>(t, a, n, low, used, out); i < n; ++i) {
+        out[i] = CmpOne<E>(E(Load<E>(t, i) & used), a[i] & low);
+      }
+    });
+  }
+  const size_t words = size_t{1} << (w - 6);
+  for (size_t i = 0; i < n; ++i) {
+    const size_t at = a[i] & low, word = i * words + at / 64;
+    uint64_t all = 0;
+    for (size_t q = word + 1; q < (i + 1) * words; ++q) all ^= Load<uint64_t>(t, q);
+    out[i] = CmpOne<uint64_t>(Load<uint64_t>(t, word), unsigned(at % 64)) ^ (__builtin_popcountll(all) & 1);
+  }
+}
+
+void PointAll(int w, const uint8_t* t, const uint16_t* a, size_t n, uint8_t* out) {
+  const size_t low = LowBits(w), bytes = ElementBytes(1 << w);
+  for (size_t i = 0; i < n; ++i) {
+    const size_t at = a[i] & low;
+    out[i] = t[i * bytes + at / 8] >> (at % 8) & 1;
+  }
+}
+
+inline uint64_t TailMask(int m) { return m % 64 ? ~uint64_t{0} >> (64 - m % 64) : ~uint64_t{0}; }
+
+void RotateAll(int w, const uint8_t* t, const uint16_t* lo, int m, size_t n, uint64_t* out) {
+  const size_t low = LowBits(w), count = size_t(m + 63) / 64;
+  const uint64_t tail = TailMask(m);
+  if (w <= 6) {  // a period of at most a word: all words of the result are the same rotation
+    const uint64_t used = UsedBits(w), repeat = ~uint64_t{0} / used;
+    return WithWord(w, [&]<class E>(E) {
+      if (count == 1) {
+        for (size_t i = 0; i < n; ++i) {
+          const uint64_t x = (Load<E>(t, i) & used) * repeat, s = lo[i] & low;
+          out[i] = (x >> s | x << (-s & 63)) & tail;
+        }
+        return;
+      }
+      for (size_t i = 0; i < n; ++i) {
+        const uint64_t x = (Load<E>(t, i) & used) * repeat, s = lo[i] & low, y = x >> s | x << (-s & 63);
+        for (size_t q = 0; q < count; ++q) out[i * count + q] = q + 1 == count ? y & tail : y;
+      }
+    });
+  }
+  const size_t words = size_t{1} << (w - 6);
+  for (size_t i = 0; i < n; ++i) {
+    const size_t at = lo[i] & low, s = at % 64;
+    for (size_t q = 0; q < count; ++q) {
+      const uint64_t x = Load<uint64_t>(t, i * words + ((at / 64 + q) & (words - 1)));
+      const uint64_t y = Load<uint64_t>(t, i * words + ((at / 64 + q + 1) & (words - 1)));
+      const uint64_t r = x >> s | y << 1 << (63 - s);
+      out[i * count + q] = q + 1 == count ? r & tail : r;
+    }
+  }
+}
+
+// Bits64: 64 bits from bit `at` of a string that ends at bit `end` > at; no word that holds none of them is read.
+inline uint64_t Bits64(const uint8_t* bits, size_t at, size_t end) {
+  const size_t word = at / 64, s = at % 64;
+  const uint64_t next = (word + 1) * 64 < end && s ? Load<uint64_t>(bits, word + 1) : 0;
+  return Load<uint64_t>(bits, word) >> s | next << 1 << (63 - s);
+}
+
+template <class T, int C>
+void SelectAll(int w, const uint8_t* t, const uint16_t* idx, const T* const* columns, size_t n, T* const* out) {
+  const size_t size = size_t{1} << w, bytes = ElementBytes(1 << w);
+  auto element = [&](const uint8_t* bits, size_t i) {
+    const size_t skip = size - 1 - (idx[i] & (size - 1));
+    T sum[C];
+    const T* row[C];
+    for (int c = 0; c < C; ++c) row[c] = columns[c] + skip;
+    MaskedSum<T, C>(bits, 0, size, row, sum);
+    for (int c = 0; c < C; ++c) out[c][i] = sum[c];
+  };
+  if (w >= 6) {
+    for (size_t i = 0; i < n; ++i) element(t + i * bytes, i);
+    return;
+  }
+  WithWord(w, [&]<class E>(E) {
+    for (size_t i = 0; i < n; ++i) {
+      const uint64_t bits = Load<E>(t, i);
+      element(reinterpret_cast<const uint8_t*>(&bits), i);
+    }
+  });
+}
+
+template <class T>
+void Select(int w, const uint8_t* t, const uint16_t* idx, const T* const* columns, int count, size_t n, T* const* out) {
+  count == 1 ? SelectAll<T, 1>(w, t, idx, columns, n, out) : SelectAll<T, 2>(w, t, idx, columns, n, out);
+}
+
+template <class T>
+void DotAll(const uint64_t* bits, size_t stride, int first, int m, const T* table, size_t n, T* out) {
+  const T* const row[1] = {table};
+  for (size_t i = 0; i < n; ++i) {
+    T sum[1];
+    MaskedSum<T, 1>(reinterpret_cast<const uint8_t*>(bits + i * stride), size_t(first), size_t(m), row, sum);
+    out[i] = sum[0];
+  }
+}
+
+constexpr internal::TableKernels Kernels() {
+  return {HotAll, CmpAll, PointAll, RotateAll, Select<uint32_t>, Select<uint64_t>, DotAll<uint32_t>, DotAll<uint64_t>};
+}
+
+}  // namespace

@@ -1,0 +1,55 @@
+// The PRG of a bundle pair (DESIGN 4): every random value has an address, (section, byte offset), nothing is drawn in
+// sequence. AES-128 in counter mode; each section has its own key and nonce, so that no two keys meet at one counter
+// value.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "suf/base/bytes.hpp"
+#include "suf/ring/cpu.hpp"
+
+namespace suf::fss {
+
+using ring::Variant;
+
+// In every key header; a bundle made with another PRG is refused.
+inline constexpr uint32_t kPrgId = 1;
+inline constexpr const char* kPrgName = "aes128-ctr-sha256";
+
+// Prg: the randomness of one party for one bundle pair. The key is wiped at the end.
+class Prg {
+ public:
+  // key = K_p, rho = the dealer's salt, both 32 bytes; party is 0 or 1.
+  Prg(const Hash& key, const Hash& rho, int party, Variant v = ring::Best());
+  ~Prg();
+  Prg(const Prg&) = delete;
+  Prg& operator=(const Prg&) = delete;
+
+  // Section: 2^32 blocks of 16 bytes, AES(K_sec; nonce96 | le32 block number),
+  //   K_sec = the first 16 bytes of HMAC-SHA256(K_p, "suf prg key" | le32 section),
+  //   nonce96 = the first 12 bytes of SHA-256("suf prg nonce" | rho | u8 party | le32 section).
+  class Section {
+   public:
+    ~Section();
+    Section(const Section&) = delete;
+    Section& operator=(const Section&) = delete;
+    // Fill: bytes [byte_offset, byte_offset + out.size()) of the section; byte_offset is a multiple of 16. Thread-safe.
+    void Fill(uint64_t byte_offset, std::span<uint8_t> out) const;
+
+   private:
+    friend class Prg;
+    Section(const Prg& prg, uint32_t section);
+    std::array<uint8_t, 176> round_keys_;
+    std::array<uint8_t, 12> nonce_;
+    Variant variant_;
+  };
+  Section At(uint32_t section) const { return Section(*this, section); }
+
+ private:
+  Hash key_, rho_;
+  uint8_t party_;
+  Variant variant_;
+};
+
+}  // namespace suf::fss

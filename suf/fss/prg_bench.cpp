@@ -1,0 +1,33 @@
+// prg_bench [variant]: expansion, GB/s and as a fraction of AES in registers only, and the cost of a section. JSON
+// lines.
+#include <vector>
+
+#include "suf/base/bench.hpp"
+#include "suf/fss/internal/aes_kernels.hpp"
+#include "suf/fss/prg.hpp"
+
+int main(int argc, char** argv) {
+  using namespace suf;
+  using namespace suf::fss;
+  const Variant v = argc > 1 ? ring::VariantNamed(argv[1]) : ring::Best();
+  const internal::AesKernels* const kTable[] = {&portable::kAes, &avx2::kAes, &avx512::kAes};
+  const auto& aes = *ring::Pick(kTable, v);
+  const Prg prg(Hash{}, Hash{}, 0, v);
+  const auto section = prg.At(1);
+  Bytes out(16384), part(100);
+  section.Fill(0, out), section.Fill(160, part);
+  bench::Verify(std::equal(part.begin(), part.end(), out.begin() + 160), "an offset");
+  const uint64_t blocks = v == Variant::kPortable ? 4000 : 40000;
+  double bound = 1e300, fill = 1e300;
+  volatile uint64_t sink = 0;
+  for (int i = 0; i < 5; ++i) {  // interleaved: other load moves both
+    bound = std::min(bound, bench::BestSeconds([&] { sink = aes.bound(blocks); }, 3) / double(blocks));
+    fill = std::min(fill, bench::BestSeconds([&] { section.Fill(0, out); }, 3) / double(out.size() / 16));
+  }
+  const double at = bench::BestSeconds([&] { (void)prg.At(3); });
+  std::printf(
+      "{\"bench\":\"prg\",\"prg\":\"%s\",\"variant\":\"%s\",\"gb_per_s\":%.2f,\"aes_bound_gb_per_s\":%.2f,\"fraction\":"
+      "%.2f,"
+      "\"section_us\":%.2f}\n",
+      kPrgName, ring::Name(v), 16e-9 / fill, 16e-9 / bound, bound / fill, at * 1e6);
+}

@@ -1,0 +1,82 @@
+#include "suf/fss/table.hpp"
+
+#include <type_traits>
+#include <vector>
+
+#include "suf/fss/internal/table_kernels.hpp"
+
+namespace suf::fss {
+namespace {
+
+const internal::TableKernels& Kernels(Variant v) {
+  const internal::TableKernels* const kTables[] = {&portable::kTable, &avx2::kTable, &avx512::kTable};
+  return *ring::Pick(kTables, v);
+}
+
+void CheckWidth(int w) { SUF_CHECK(w >= 1 && w <= kMaxTableWidth); }
+
+const uint8_t* BytesOf(const void* t) { return static_cast<const uint8_t*>(t); }
+
+}  // namespace
+
+void Hot(int w, const uint16_t* pos, size_t n, void* out, Variant v) {
+  CheckWidth(w);
+  Kernels(v).hot(w, pos, n, static_cast<uint8_t*>(out));
+}
+
+void Cmp(int w, const void* t, const uint16_t* a, size_t n, uint8_t* out, Variant v) {
+  CheckWidth(w);
+  Kernels(v).cmp(w, BytesOf(t), a, n, out);
+}
+
+void Point(int w, const void* t, const uint16_t* a, size_t n, uint8_t* out, Variant v) {
+  CheckWidth(w);
+  Kernels(v).point(w, BytesOf(t), a, n, out);
+}
+
+void Rotate(int w, const void* t, const uint16_t* lo, int m, size_t n, uint64_t* out, Variant v) {
+  CheckWidth(w);
+  SUF_CHECK(m >= 1);
+  Kernels(v).rotate(w, BytesOf(t), lo, m, n, out);
+}
+
+template <class T>
+void Select(int w, const void* t, const uint16_t* idx, std::span<const T* const> tables, size_t n, T* const* out,
+            Variant v) {
+  CheckWidth(w);
+  SUF_CHECK(tables.size() == 1 || tables.size() == 2);
+  const size_t size = size_t{1} << w;
+  std::vector<T> turned(2 * size * tables.size());
+  const T* columns[2] = {};
+  for (size_t c = 0; c < tables.size(); ++c) {
+    T* column = turned.data() + 2 * size * c;
+    for (size_t q = 0; q < 2 * size; ++q) column[q] = tables[c][(size - 1 - q) & (size - 1)];
+    columns[c] = column;
+  }
+  const internal::TableKernels& k = Kernels(v);
+  if constexpr (sizeof(T) == 4) {
+    k.select32(w, BytesOf(t), idx, columns, int(tables.size()), n, out);
+  } else {
+    k.select64(w, BytesOf(t), idx, columns, int(tables.size()), n, out);
+  }
+}
+
+template <class T>
+void Dot(const uint64_t* bits, size_t stride_words, int first, int m, const T* table, size_t n, T* out, Variant v) {
+  SUF_CHECK(first >= 0 && m >= 0);
+  const internal::TableKernels& k = Kernels(v);
+  if constexpr (sizeof(T) == 4) {
+    k.dot32(bits, stride_words, first, m, table, n, out);
+  } else {
+    k.dot64(bits, stride_words, first, m, table, n, out);
+  }
+}
+
+template void Select<uint32_t>(int, const void*, const uint16_t*, std::span<const uint32_t* const>, size_t,
+                               uint32_t* const*, Variant);
+template void Select<uint64_t>(int, const void*, const uint16_t*, std::span<const uint64_t* const>, size_t,
+                               uint64_t* const*, Variant);
+template void Dot<uint32_t>(const uint64_t*, size_t, int, int, const uint32_t*, size_t, uint32_t*, Variant);
+template void Dot<uint64_t>(const uint64_t*, size_t, int, int, const uint64_t*, size_t, uint64_t*, Variant);
+
+}  // namespace suf::fss

@@ -1,0 +1,47 @@
+// One-hot tables (DESIGN 4). A table of width w, 1 <= w <= 10, is a string of 2^w bits in ElementBytes(2^w) bytes, bit
+// 0 of byte 0 first; of a byte with more bits only the low ones count. Party shares are XOR shares of 1[v = b]; every
+// read below is linear over XOR in the table. Tables are secret shares: no branch or index depends on them. Indices a,
+// lo, idx are public.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "suf/fss/sizes.hpp"
+#include "suf/ring/cpu.hpp"
+
+namespace suf::fss {
+
+using ring::Variant;
+
+inline constexpr int kMaxTableWidth = 10;
+
+// TableBytes: storage of one table.
+constexpr size_t TableBytes(int w) { return ElementBytes(1 << w); }
+
+// Hot: out[i] = the table with the one bit pos[i] mod 2^w. The positions are secret: branch- and index-free.
+void Hot(int w, const uint16_t* pos, size_t n, void* out, Variant v = ring::Best());
+
+// Cmp: out[i] = bit 0: parity of the bits at positions > a[i] (a share of 1[a < b], "lt"); bit 1: the bit at a[i]
+// ("eq").
+void Cmp(int w, const void* t, const uint16_t* a, size_t n, uint8_t* out, Variant v = ring::Best());
+
+// Point: out[i] = the bit at a[i].
+void Point(int w, const void* t, const uint16_t* a, size_t n, uint8_t* out, Variant v = ring::Best());
+
+// Rotate: m >= 1 bits from position lo[i] cyclically, low bit first, into ceil(m / 64) words; unused high bits are
+// zero.
+void Rotate(int w, const void* t, const uint16_t* lo, int m, size_t n, uint64_t* out, Variant v = ring::Best());
+
+// Select: out[c][i] = sum_j t_i[j] tables[c][(idx[i] - j) mod 2^w], for 1 or 2 columns c of 2^w words. T is uint32_t or
+// uint64_t.
+template <class T>
+void Select(int w, const void* t, const uint16_t* idx, std::span<const T* const> tables, size_t n, T* const* out,
+            Variant v = ring::Best());
+
+// Dot: out[i] = sum_{j < m} bit[first + j] table[j], the bits of element i in the words from bits + i stride_words.
+template <class T>
+void Dot(const uint64_t* bits, size_t stride_words, int first, int m, const T* table, size_t n, T* out,
+         Variant v = ring::Best());
+
+}  // namespace suf::fss

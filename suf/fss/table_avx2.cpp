@@ -1,0 +1,10 @@
+// One-hot tables, AVX2.
+#include "suf/fss/internal/table_kernels.hpp"
+
+namespace suf::fss::avx2 {
+#include "suf/fss/internal/table_core.hpp"
+#include "suf/fss/internal/table_generic.hpp"
+
+const internal::TableKernels kTable = Kernels();
+
+}  // namespace suf::fss::avx2

@@ -1,0 +1,68 @@
+// table_bench [variant]: reads of one-hot tables, millions of elements a second on one core. JSON lines.
+#include <random>
+#include <vector>
+
+#include "suf/base/bench.hpp"
+#include "suf/fss/table.hpp"
+
+namespace {
+
+using namespace suf;
+using namespace suf::fss;
+
+struct Tables {
+  static constexpr size_t kCount = 2048;
+  int w;
+  std::vector<uint8_t> t;
+  std::vector<uint16_t> a;
+  explicit Tables(int width) : w(width), t(TableBytes(width) * kCount), a(kCount) {
+    std::mt19937_64 rng(1);
+    for (uint8_t& b : t) b = uint8_t(rng());
+    for (uint16_t& x : a) x = uint16_t(rng() & ((1u << w) - 1));
+  }
+};
+
+template <class F>
+void Report(const char* what, const Tables& t, Variant v, F f) {
+  const double s = bench::BestSeconds([&] { f(v); }) / Tables::kCount;
+  std::printf("{\"bench\":\"table\",\"read\":\"%s\",\"w\":%d,\"variant\":\"%s\",\"m_per_s\":%.0f,\"bytes\":%zu}\n",
+              what, t.w, ring::Name(v), 1e-6 / s, TableBytes(t.w));
+}
+
+template <class T>
+void ReportSelect(const Tables& t, Variant v) {
+  std::vector<T> column(size_t{1} << t.w), x(Tables::kCount), y(Tables::kCount), want;
+  for (size_t i = 0; i < column.size(); ++i) column[i] = T(i * i + 3);
+  const T* const columns[] = {column.data(), column.data()};
+  T* const out[] = {x.data(), y.data()};
+  Select<T>(t.w, t.t.data(), t.a.data(), columns, Tables::kCount, out, Variant::kPortable);
+  want = x;
+  auto select = [&](Variant u) { Select<T>(t.w, t.t.data(), t.a.data(), columns, Tables::kCount, out, u); };
+  select(v);
+  bench::Verify(x == want && y == want, "a selection");
+  Report(sizeof(T) == 4 ? "select, 2 columns u32" : "select, 2 columns u64", t, v, select);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Variant v = argc > 1 ? ring::VariantNamed(argv[1]) : ring::Best();
+  for (int w : {3, 4, 5, 6, 8}) {
+    const Tables t(w);
+    std::vector<uint8_t> out(Tables::kCount), want(Tables::kCount), hot(t.t.size());
+    std::vector<uint64_t> turned(Tables::kCount * 4);
+    Cmp(w, t.t.data(), t.a.data(), Tables::kCount, want.data(), Variant::kPortable);
+    Cmp(w, t.t.data(), t.a.data(), Tables::kCount, out.data(), v);
+    bench::Verify(out == want, "a comparison");
+    Report("cmp", t, v, [&](Variant u) { Cmp(w, t.t.data(), t.a.data(), Tables::kCount, out.data(), u); });
+    Report("point", t, v, [&](Variant u) { Point(w, t.t.data(), t.a.data(), Tables::kCount, out.data(), u); });
+    Report("hot", t, v, [&](Variant u) { Hot(w, t.a.data(), Tables::kCount, hot.data(), u); });
+    Report("rotate", t, v,
+           [&](Variant u) { Rotate(w, t.t.data(), t.a.data(), 1 << w, Tables::kCount, turned.data(), u); });
+  }
+  for (int w : {4, 6, 7, 8, 9}) {
+    const Tables t(w);
+    ReportSelect<uint32_t>(t, v);
+    ReportSelect<uint64_t>(t, v);
+  }
+}

@@ -1,0 +1,166 @@
+#include "suf/fss/table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "suf/ring/words.hpp"
+
+namespace suf::fss {
+namespace {
+
+// Tables: n random tables of width w with garbage in the bits of a byte that do not count, indices, and the same bits
+// spread out.
+struct Tables {
+  int w;
+  size_t n, size;
+  std::vector<uint8_t> t;
+  std::vector<uint16_t> a;
+  Tables(int width, size_t count, std::mt19937_64& rng)
+      : w(width), n(count), size(size_t{1} << width), t(TableBytes(width) * count), a(count) {
+    for (uint8_t& b : t) b = uint8_t(rng());
+    for (uint16_t& x : a) x = uint16_t(rng() % size);
+  }
+  int Bit(size_t i, size_t j) const { return t[i * TableBytes(w) + j / 8] >> (j % 8) & 1; }
+};
+
+template <class T>
+std::vector<T> Poisoned(size_t n) {
+  return std::vector<T>(n + 1, T(0xa5a5a5a5a5a5a5a5));
+}
+
+void ExpectReads(const Tables& t, Variant v) {
+  auto got = Poisoned<uint8_t>(t.n), want = got, point = got, bit = got;
+  for (size_t i = 0; i < t.n; ++i) {
+    int above = 0;
+    for (size_t j = size_t(t.a[i]) + 1; j < t.size; ++j) above ^= t.Bit(i, j);
+    bit[i] = uint8_t(t.Bit(i, t.a[i])), want[i] = uint8_t(above | bit[i] << 1);
+  }
+  Cmp(t.w, t.t.data(), t.a.data(), t.n, got.data(), v);
+  ASSERT_EQ(got, want) << ring::Name(v) << " w " << t.w;
+  Point(t.w, t.t.data(), t.a.data(), t.n, point.data(), v);
+  ASSERT_EQ(point, bit) << ring::Name(v) << " w " << t.w;
+  for (int m : {1, 7, int(t.size), 64, 65, 200}) {
+    const size_t words = size_t(m + 63) / 64;
+    auto turned = Poisoned<uint64_t>(t.n * words), expect = turned;
+    for (size_t i = 0; i < t.n * words; ++i) expect[i] = 0;
+    for (size_t i = 0; i < t.n; ++i) {
+      for (size_t j = 0; j < size_t(m); ++j) {
+        expect[i * words + j / 64] |= uint64_t(t.Bit(i, (t.a[i] + j) % t.size)) << (j % 64);
+      }
+    }
+    Rotate(t.w, t.t.data(), t.a.data(), m, t.n, turned.data(), v);
+    ASSERT_EQ(turned, expect) << ring::Name(v) << " w " << t.w << " m " << m;
+  }
+}
+
+template <class T>
+void ExpectSelect(const Tables& t, Variant v, std::mt19937_64& rng) {
+  std::vector<T> column[2];
+  std::vector<T> want[2], got[2];
+  for (int c = 0; c < 2; ++c) {
+    column[c].resize(t.size), want[c] = got[c] = Poisoned<T>(t.n);
+    for (T& x : column[c]) x = T(rng());
+    for (size_t i = 0; i < t.n; ++i) {
+      want[c][i] = 0;
+      for (size_t j = 0; j < t.size; ++j) want[c][i] += T(t.Bit(i, j)) * column[c][(t.a[i] - j) & (t.size - 1)];
+    }
+  }
+  const T* const columns[] = {column[0].data(), column[1].data()};
+  T* const out[] = {got[0].data(), got[1].data()};
+  Select<T>(t.w, t.t.data(), t.a.data(), std::span(columns).first(1), t.n, out, v);
+  ASSERT_EQ(got[0], want[0]) << ring::Name(v) << " w " << t.w;
+  std::fill(got[0].begin(), got[0].end() - 1, T(7));
+  Select<T>(t.w, t.t.data(), t.a.data(), columns, t.n, out, v);
+  ASSERT_EQ(got[0], want[0]) << ring::Name(v) << " w " << t.w;
+  ASSERT_EQ(got[1], want[1]) << ring::Name(v) << " w " << t.w;
+}
+
+TEST(Table, EveryVariantEqualsTheDefinition) {
+  std::mt19937_64 rng(10);
+  for (Variant v : ring::Supported()) {
+    for (int w = 1; w <= kMaxTableWidth; ++w) {
+      for (size_t n : {0, 1, 7, 63, 64, 65, 200}) {
+        const Tables t(w, n, rng);
+        ExpectReads(t, v);
+        ExpectSelect<uint32_t>(t, v, rng);
+        ExpectSelect<uint64_t>(t, v, rng);
+      }
+    }
+  }
+}
+
+// w <= 3: every table at every index.
+TEST(Table, Exhaustive) {
+  std::mt19937_64 rng(11);
+  for (Variant v : ring::Supported()) {
+    for (int w = 1; w <= 3; ++w) {
+      const size_t size = size_t{1} << w;
+      Tables t(w, size << size, rng);
+      for (size_t i = 0; i < t.n; ++i) t.t[i] = uint8_t(i >> w), t.a[i] = uint16_t(i & (size - 1));
+      ExpectReads(t, v);
+      ExpectSelect<uint32_t>(t, v, rng);
+      ExpectSelect<uint64_t>(t, v, rng);
+    }
+  }
+}
+
+// What tables are for: shares of a hot table, read by both parties at every index, add up to comparisons and table
+// values.
+TEST(Table, SharesOfAHotTableCompareAndSelect) {
+  std::mt19937_64 rng(12);
+  for (Variant v : ring::Supported()) {
+    for (int w = 1; w <= kMaxTableWidth; ++w) {
+      const size_t size = size_t{1} << w, n = w <= 6 ? size * size : 3000;
+      Tables t(w, n, rng);
+      std::vector<uint16_t> b(n);
+      for (size_t i = 0; i < n; ++i)
+        b[i] = uint16_t(w <= 6 ? i / size : rng() % size), t.a[i] = uint16_t(w <= 6 ? i % size : t.a[i]);
+      auto hot = Poisoned<uint8_t>(n * TableBytes(w));
+      Hot(w, b.data(), n, hot.data(), v);
+      ASSERT_EQ(hot.back(), 0xa5);
+      Tables other = t;
+      for (size_t i = 0; i + 1 < hot.size(); ++i) other.t[i] ^= hot[i];
+      std::vector<uint8_t> x(n), y(n);
+      Cmp(w, t.t.data(), t.a.data(), n, x.data(), v);
+      Cmp(w, other.t.data(), t.a.data(), n, y.data(), v);
+      for (size_t i = 0; i < n; ++i) ASSERT_EQ(x[i] ^ y[i], (t.a[i] < b[i]) | (t.a[i] == b[i]) << 1);
+    }
+  }
+}
+
+template <class T>
+void ExpectDots(Variant v, std::mt19937_64& rng) {
+  for (int first : {0, 1, 17, 63, 64, 100}) {
+    for (int m : {0, 1, 3, 8, 15, 16, 17, 63, 64, 65, 128, 200, 500}) {
+      const size_t n = 5, stride = size_t(first + m + 63) / 64;
+      std::vector<uint64_t> bits(n * stride);
+      std::vector<T> table(static_cast<size_t>(m));
+      for (uint64_t& x : bits) x = rng();
+      for (T& x : table) x = T(rng());
+      auto got = Poisoned<T>(n), want = got;
+      for (size_t i = 0; i < n; ++i) {
+        want[i] = 0;
+        for (size_t j = 0; j < size_t(m); ++j) {
+          const size_t at = size_t(first) + j;
+          want[i] += T(bits[i * stride + at / 64] >> (at % 64) & 1) * table[j];
+        }
+      }
+      Dot(bits.data(), stride, first, m, table.data(), n, got.data(), v);
+      ASSERT_EQ(got, want) << ring::Name(v) << " first " << first << " m " << m;
+    }
+  }
+}
+
+TEST(Table, DotsEqualTheDefinition) {
+  std::mt19937_64 rng(13);
+  for (Variant v : ring::Supported()) {
+    ExpectDots<uint32_t>(v, rng);
+    ExpectDots<uint64_t>(v, rng);
+  }
+}
+
+}  // namespace
+}  // namespace suf::fss

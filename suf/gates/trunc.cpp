@@ -1,0 +1,74 @@
+#include "suf/gates/trunc.hpp"
+
+#include <algorithm>
+
+namespace suf::gates {
+
+static_assert(Gate<Trunc> && Gate<Slice>);
+
+Ints Trunc::Spec(const Ints& z, int k) const {
+  Ints out;
+  for (int64_t v : z) {
+    __int128 x = ring > k - shift ? __int128{v} : __int128{Word(v, k)};
+    x += __int128{1} << (shift - 1);
+    if (ring <= k - shift) x &= (__int128{1} << k) - 1;
+    out.push_back(Number(uint64_t(x >> shift), ring));
+  }
+  return out;
+}
+
+Owing Trunc::Build(Trace& t, const Wire<kPub>& z) const {
+  int k = z.k();
+  bool wide = ring > k - shift;
+  SUF_CHECK(shift >= 1 && shift < k && (!wide || shift <= k - 2));
+  int64_t bias = (int64_t{1} << (shift - 1)) + (wide ? int64_t{1} << (k - 2) : 0);
+  compiler::OpenedDigits d(t, z, bias, compiler::PlanDigits({{shift, ring}}, stages));
+  compiler::Borrow c(d, shift, stages);
+  compiler::Words y(t, ring);
+  y.Add(compiler::Lifted(d.hat(), d.r(), bias, shift));
+  y.Add(c.Share(ring), std::nullopt, -1);
+  return y.Done();
+}
+
+int64_t Trunc::KeyBits(int k, bool shared) const {
+  std::vector<compiler::Cut> cuts{{shift, ring}};
+  int64_t bits = compiler::DigitsKeyBits(compiler::PlanDigits(cuts, stages), cuts, stages);
+  if (stages == Stages::kTwo) bits += ring;
+  return bits + std::max(0, ring - (k - shift)) + (shared ? ring : 0);
+}
+
+std::vector<compiler::Cut> Slice::Cuts() const {
+  std::vector<compiler::Cut> cuts;
+  if (begin > 0) cuts.push_back({begin, ring});
+  if (ring > end - begin) cuts.push_back({end, ring - (end - begin)});
+  return cuts;
+}
+
+Ints Slice::Spec(const Ints& z, int k) const {
+  Ints out;
+  for (int64_t v : z) {
+    uint64_t x = Word(int64_t(uint64_t(v) + uint64_t(offset)), k);
+    out.push_back(Number(x >> begin & suf::Mask(end - begin), ring));
+  }
+  return out;
+}
+
+Owing Slice::Build(Trace& t, const Wire<kPub>& z) const {
+  std::vector<compiler::Cut> cuts = Cuts();
+  SUF_CHECK(!cuts.empty());
+  compiler::OpenedDigits d(t, z, offset, compiler::PlanDigits(cuts, stages));
+  std::optional<compiler::Borrow> low, high;
+  if (begin > 0) low.emplace(d, begin, stages);
+  if (ring > end - begin) high.emplace(d, end, stages);
+  return compiler::Slice(d, begin, end, ring, low ? &*low : nullptr, high ? &*high : nullptr);
+}
+
+int64_t Slice::KeyBits(int, bool shared) const {
+  std::vector<compiler::Cut> cuts = Cuts();
+  int64_t bits = compiler::DigitsKeyBits(compiler::PlanDigits(cuts, stages), cuts, stages) + (shared ? ring : 0);
+  if (stages == Stages::kTwo)
+    for (const compiler::Cut& c : cuts) bits += c.ring;
+  return bits;
+}
+
+}  // namespace suf::gates

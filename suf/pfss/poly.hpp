@@ -1,0 +1,15 @@
+// Sizes of the borrow polynomial (DESIGN 9). Digits j of a cut open lt_j = hl_j + rl_j and eq_j = he_j + re_j (bits h public, r the dealer's).
+// Its monomials in r, by highest digit: V_0 = (1, rl_0); V_j = (V_{j-1} | re_j V_{j-1} | rl_j), |V_j| = 2 |V_{j-1}| + 1.
+// Group j = V_j without V_{j-1}; its nonlinear part, what the XOR world deals, leaves out re_j and rl_j.
+#pragma once
+
+namespace suf::pfss {
+
+// PolySize: |V_j|, the constant included.
+constexpr int PolySize(int j) { return j == 0 ? 2 : 2 * PolySize(j - 1) + 1; }
+// GroupSize: words of group j in the arithmetic world.
+constexpr int GroupSize(int j) { return j == 0 ? 1 : PolySize(j - 1) + 1; }
+// GroupBits: bits of group j in the XOR world, j >= 1.
+constexpr int GroupBits(int j) { return PolySize(j - 1) - 1; }
+
+}  // namespace suf::pfss

@@ -1,0 +1,253 @@
+#include "suf/pfss/schedule.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "suf/fss/sizes.hpp"
+
+namespace suf::pfss {
+
+int64_t PackedBytes(const Node& n) { return (Size(n.shape) * n.ring.bits + 7) / 8; }
+
+std::vector<int> Live(const Trace& t, Role role) {
+  const auto& nodes = t.nodes();
+  auto back = [&](std::vector<int> todo, auto stop) {
+    std::vector<char> seen(nodes.size());
+    while (!todo.empty()) {
+      int i = todo.back();
+      todo.pop_back();
+      if (std::exchange(seen[i], 1) || stop(i)) continue;
+      todo.insert(todo.end(), nodes[i].args.begin(), nodes[i].args.end());
+    }
+    return seen;
+  };
+  auto message = [&](int i) { return nodes[i].op == Op::kSend || nodes[i].op == Op::kTell; };
+  // a role starts its own messages; another role's it only receives
+  auto mine = [&](int i) { return nodes[i].op == Op::kSend ? nodes[i].attrs[0] == int(role) : role == Role::kDealer; };
+  std::vector<int> results;
+  for (int p : {0, 1})
+    if (t.result(p) >= 0) results.push_back(t.result(p));
+  std::vector<char> all = back(results, [](int) { return false; });
+  std::vector<int> start;
+  for (int i = 0; i < int(nodes.size()); ++i)
+    if (all[i] && message(i) && mine(i)) start.push_back(i);
+  if (role != Role::kDealer && t.result(int(role)) >= 0) start.push_back(t.result(int(role)));
+  std::vector<char> seen = back(start, [&](int i) { return message(i) && !mine(i); });
+  std::vector<int> live;
+  for (int i = 0; i < int(nodes.size()); ++i)
+    if (seen[i]) {
+      SUF_CHECK(nodes[i].know & Know(role) || nodes[i].op == Op::kSend);
+      live.push_back(i);
+    }
+  return live;
+}
+
+Schedule::Schedule(const Trace& trace) : t_(&trace) {
+  SUF_CHECK(trace.closed());
+  for (int r = 0; r < 3; ++r) live_[r] = Live(trace, Role(r));
+  Clocks();
+  Widths();
+  Frames();
+  Keys();
+}
+
+void Schedule::Clocks() {
+  const auto& nodes = t_->nodes();
+  at_.assign(nodes.size(), {-1, -1});
+  for (int i = 0; i < int(nodes.size()); ++i) {
+    const Node& n = nodes[i];
+    if (n.op == Op::kInput) {
+      at_[i] = {int(n.attrs[0]), int(n.attrs[0])};
+    } else if (n.op == Op::kSend) {
+      int p = int(n.attrs[0]);
+      at_[i][p] = at_[n.args[0]][p];
+      at_[i][1 - p] = at_[i][p] + 1;
+    } else if (n.op != Op::kTell) {  // a party that does not know the node never reads its entry
+      for (int a : n.args)
+        for (int p : {0, 1}) at_[i][p] = std::max(at_[i][p], at_[a][p]);
+    }
+  }
+}
+
+// How many low bits of each value anybody reads. Ring operations need of their operands only what is needed of them; the others
+// read the whole representative.
+void Schedule::Widths() {
+  const auto& nodes = t_->nodes();
+  width_.assign(nodes.size(), 0);
+  auto need = [&](int i, int bits) { width_[i] = std::max(width_[i], std::min(bits, nodes[i].ring.bits)); };
+  for (int p : {0, 1})
+    if (t_->result(p) >= 0) need(t_->result(p), 64);
+  for (int i = int(nodes.size()) - 1; i >= 0; --i) {
+    const Node& n = nodes[i];
+    if (n.ring.kind == Ring::kXor) width_[i] = n.ring.bits;
+    if (n.op == Op::kSend || n.op == Op::kTell || n.op == Op::kRand) width_[i] = n.ring.bits;
+    int w = width_[i];
+    if (w == 0) continue;  // dead
+    switch (n.op) {
+      case Op::kAdd:
+      case Op::kSub:
+      case Op::kMul:
+      case Op::kMatmul:
+      case Op::kLow:
+      case Op::kSum:
+      case Op::kSuffix:
+      case Op::kReshape:
+      case Op::kPermute:
+      case Op::kSlice:
+      case Op::kStack:
+      case Op::kBroadcast:
+      case Op::kSend:
+      case Op::kTell:
+        for (int a : n.args) need(a, nodes[a].ring.kind == Ring::kXor ? nodes[a].ring.bits : w);
+        break;
+      case Op::kShl:
+        need(n.args[0], std::max<int>(1, w - int(n.attrs[0])));
+        break;
+      case Op::kShr:
+        need(n.args[0], w + int(n.attrs[0]));
+        break;
+      case Op::kTake:
+      case Op::kRotSum:
+        need(n.args[0], w), need(n.args[1], 64);
+        break;
+      case Op::kBorrow:
+        need(n.args[0], nodes[n.args[0]].ring.bits);
+        for (size_t j = 1; j < n.args.size(); ++j) need(n.args[j], w);
+        break;
+      case Op::kBits:
+        need(n.args[0], n.ring.bits);
+        break;
+      default:  // kLift, kUnit, kHot, kDigits, tables: the representative itself
+        for (int a : n.args) need(a, nodes[a].ring.bits);
+    }
+  }
+  // a lifted value is no wider than what it was lifted from
+  for (int i = 0; i < int(nodes.size()); ++i)
+    if (nodes[i].op == Op::kConst) width_[i] = std::max(width_[i], 1);
+}
+
+void Schedule::Frames() {
+  const auto& nodes = t_->nodes();
+  std::map<std::pair<int, int>, int> index;
+  for (int i : live_[0])  // sends are live for both or for none
+    if (nodes[i].op == Op::kSend) index[{at_[i][nodes[i].attrs[0]], int(nodes[i].attrs[0])}] = 0;
+  for (int i : live_[1])
+    if (nodes[i].op == Op::kSend) index[{at_[i][nodes[i].attrs[0]], int(nodes[i].attrs[0])}] = 0;
+  for (auto& [key, at] : index) at = int(frames_.size()), frames_.push_back({key.first, key.second, {}});
+  for (int p : {0, 1})
+    for (int i : live_[p]) {
+      const Node& n = nodes[i];
+      if (n.op != Op::kSend || n.attrs[0] != p) continue;
+      Frame& f = frames_[index[{at_[i][p], p}]];
+      f.parts.push_back({i, f.bytes, PackedBytes(n)});
+      f.bytes += PackedBytes(n), f.bits += Size(n.shape) * n.ring.bits;
+    }
+  rounds_ = 0;
+  for (auto& f : frames_) rounds_ = std::max(rounds_, f.tick + 1);
+  for (int p : {0, 1}) {
+    std::map<int, Step> steps;
+    auto step = [&](int tick) -> Step& { return steps.try_emplace(tick, Step{tick, -1, -1, {}}).first->second; };
+    for (int f = 0; f < int(frames_.size()); ++f) {
+      if (frames_[f].sender == p) step(frames_[f].tick).send = f;
+      else step(frames_[f].tick + 1).receive = f;
+    }
+    for (int i : live_[p]) step(at_[i][p]).nodes.push_back(i);
+    for (auto& [tick, s] : steps) steps_[p].push_back(std::move(s));
+    if (t_->result(p) >= 0) rounds_ = std::max(rounds_, at_[t_->result(p)][p]);
+  }
+}
+
+void Schedule::Keys() {
+  const auto& nodes = t_->nodes();
+  std::vector<int> first(nodes.size(), 1 << 30);  // first tick at which a party reads a told value
+  for (int p : {0, 1})
+    for (int i : live_[p])
+      for (int a : nodes[i].args)
+        if (nodes[a].op == Op::kTell) first[a] = std::min(first[a], at_[i][p]);
+  std::vector<int> tells;
+  for (int i : live_[2])
+    if (nodes[i].op == Op::kTell) tells.push_back(i);
+  std::stable_sort(tells.begin(), tells.end(), [&](int a, int b) { return first[a] < first[b]; });
+  std::vector<char> done(nodes.size());
+  for (int i : tells) {
+    for (int p : {0, 1})
+      if (nodes[i].attrs[0] & int64_t(Party(p))) {
+        key_[p].push_back({i, key_bytes_[p], PackedBytes(nodes[i])});
+        key_bytes_[p] += PackedBytes(nodes[i]), key_bits_[p] += Size(nodes[i].shape) * nodes[i].ring.bits;
+      }
+    std::vector<int> todo{i}, mine;
+    while (!todo.empty()) {
+      int j = todo.back();
+      todo.pop_back();
+      if (std::exchange(done[j], 1)) continue;
+      mine.push_back(j);
+      todo.insert(todo.end(), nodes[j].args.begin(), nodes[j].args.end());
+    }
+    std::sort(mine.begin(), mine.end());  // emission order is a topological order
+    dealing_.insert(dealing_.end(), mine.begin(), mine.end());
+  }
+}
+
+int64_t Schedule::sent(int p, bool online) const {
+  int64_t n = 0;
+  for (auto& f : frames_)
+    if (f.sender == p && (f.tick >= 0) == online) n += f.bytes;
+  return n;
+}
+
+int Schedule::frame_count(int p, bool online) const {
+  return int(std::count_if(frames_.begin(), frames_.end(), [&](auto& f) { return f.sender == p && (f.tick >= 0) == online; }));
+}
+
+Cost CostOf(const Schedule& s) {
+  const Trace& t = s.trace();
+  Cost c;
+  std::map<int, size_t> at;
+  auto row = [&](const Node& n) -> Cost::Row& {
+    auto [it, fresh] = at.try_emplace(n.scope, c.rows.size());
+    if (fresh) c.rows.push_back({t.name(n.scope)});
+    return c.rows[it->second];
+  };
+  c.total.scope = "total";
+  for (int p : {0, 1})
+    for (auto& part : s.key(p)) {
+      const Node& n = t.node(part.node);
+      int64_t bits = Size(n.shape) * n.ring.bits;
+      row(n).key[p] += bits, c.total.key[p] += bits;
+    }
+  for (auto& f : s.frames())
+    for (auto& part : f.parts) {
+      const Node& n = t.node(part.node);
+      int64_t bits = Size(n.shape) * n.ring.bits;
+      for (Cost::Row* r : {&row(n), &c.total}) {
+        (f.tick < 0 ? r->offline : r->online[f.sender]) += bits;
+        if (f.tick >= 0) r->ticks = {std::min(r->ticks[0], f.tick + 1), std::max(r->ticks[1], f.tick + 1)};
+      }
+    }
+  return c;
+}
+
+std::string Print(const Trace& t) {
+  static const char* kKnow[] = {"nobody", "own0", "own1", "pub", "sec", "rnd0", "rnd1", "const"};
+  std::ostringstream out;
+  int scope = -1;
+  for (int i = 0; i < int(t.nodes().size()); ++i) {
+    const Node& n = t.node(i);
+    if (n.scope != scope) out << "# " << t.name(uint16_t(scope = n.scope)) << "\n";
+    out << "%" << i << " = " << Name(n.op);
+    for (int a : n.args) out << " %" << a;
+    if (!n.attrs.empty()) {
+      out << " [";
+      for (size_t k = 0; k < n.attrs.size(); ++k) out << (k ? " " : "") << n.attrs[k];
+      out << "]";
+    }
+    if (n.label) out << " \"" << t.name(n.label) << "\"";
+    out << " : " << kKnow[n.know] << " " << (n.ring.kind == Ring::kAdd ? "Z" : "X") << n.ring.bits << " (";
+    for (size_t k = 0; k < n.shape.size(); ++k) out << (k ? "," : "") << n.shape[k];
+    out << ")\n";
+  }
+  return out.str();
+}
+
+}  // namespace suf::pfss

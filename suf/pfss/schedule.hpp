@@ -1,0 +1,99 @@
+// Readings of a closed trace that need no data: who computes what (liveness), when (two clocks), in which frame, for how many bits; and
+// the widths that values really need. The channel's counters must equal these numbers. (DESIGN 6: Schedule.)
+#pragma once
+#include <array>
+#include <map>
+
+#include "suf/pfss/trace.hpp"
+
+namespace suf::pfss {
+
+// Role: a reader of the trace.
+enum class Role : int { kP0 = 0, kP1 = 1, kDealer = 2 };
+constexpr unsigned Know(Role r) { return r == Role::kDealer ? unsigned(kDealer) : Party(int(r)); }
+
+// PackedBytes of a tensor: exact bits, rounded up to a byte a tensor.
+int64_t PackedBytes(const Node& n);
+
+// Live: the nodes that a role computes, in emission order: all that its messages and its result need, as far as any result needs them.
+std::vector<int> Live(const Trace& t, Role role);
+
+// Part: one tensor in a frame or a bundle.
+struct Part {
+  int node;
+  int64_t at, bytes;
+};
+
+// Frame: what one party sends at one tick; tick -1 is before the inference.
+struct Frame {
+  int tick, sender;
+  std::vector<Part> parts;
+  int64_t bytes = 0, bits = 0;
+};
+
+// Step: what a role does at one tick: wait for the peer's frame, compute `nodes`, send its own. Frames are indices or -1.
+struct Step {
+  int tick, receive, send;
+  std::vector<int> nodes;
+};
+
+class Schedule {
+ public:
+  // Reads a closed trace, which must outlive the schedule.
+  explicit Schedule(const Trace& trace);
+
+  const Trace& trace() const { return *t_; }
+  // at: first tick at which party p can know node i; -1 before the inference.
+  int at(int node, int p) const { return at_[node][p]; }
+  // rounds: one-way messages on the longest dependent chain.
+  int rounds() const { return rounds_; }
+  const std::vector<Frame>& frames() const { return frames_; }
+  // key: sections of party p's bundle in schedule order.
+  const std::vector<Part>& key(int p) const { return key_[p]; }
+  int64_t key_bytes(int p) const { return key_bytes_[p]; }
+  int64_t key_bits(int p) const { return key_bits_[p]; }
+  // steps: of a party, by tick.
+  const std::vector<Step>& steps(int p) const { return steps_[p]; }
+  // dealing: the dealer's nodes, ordered so that key sections come out in schedule order.
+  const std::vector<int>& dealing() const { return dealing_; }
+  // width: low bits of node i that anybody reads; what a backend must store.
+  int width(int i) const { return width_[i]; }
+  // online / offline bytes that party p sends: payloads, without frame headers.
+  int64_t sent(int p, bool online) const;
+  int frame_count(int p, bool online) const;
+
+ private:
+  void Clocks();
+  void Widths();
+  void Frames();
+  void Keys();
+
+  const Trace* t_;
+  std::array<std::vector<int>, 3> live_;
+  std::vector<std::array<int, 2>> at_;
+  std::vector<int> width_;
+  std::vector<Frame> frames_;
+  std::array<std::vector<Part>, 2> key_;
+  std::array<std::vector<Step>, 2> steps_;
+  std::vector<int> dealing_;
+  std::array<int64_t, 2> key_bytes_{}, key_bits_{};
+  int rounds_ = 0;
+};
+
+// Cost: key bits and sent bits by scope, exactly as the trace says.
+struct Cost {
+  struct Row {
+    std::string scope;
+    std::array<int64_t, 2> key{}, online{};  // bits, by party
+    int64_t offline = 0;                     // P1's
+    std::array<int, 2> ticks{1 << 30, -1};   // first and last online message
+  };
+  std::vector<Row> rows;  // in emission order
+  Row total;
+};
+Cost CostOf(const Schedule& s);
+
+// Print: the trace as text, one node a line.
+std::string Print(const Trace& t);
+
+}  // namespace suf::pfss

@@ -1,0 +1,282 @@
+#include "suf/pfss/trace.hpp"
+
+#include <algorithm>
+
+#include "suf/fss/sizes.hpp"
+#include "suf/pfss/internal/infer.hpp"
+
+namespace suf::pfss {
+
+int64_t Size(const Shape& s) {
+  int64_t n = 1;
+  for (int64_t v : s) n *= v;
+  return n;
+}
+
+const Shape& Any::shape() const { return t_->node(id_).shape; }
+Ring Any::ring() const { return t_->node(id_).ring; }
+
+namespace {
+
+size_t Mix(size_t h, uint64_t v) { return (h ^ v) * 0x9E3779B97F4A7C15ull + (h >> 29); }
+
+size_t KeyOf(Op op, const std::vector<int>& args, const std::vector<int64_t>& attrs) {
+  size_t h = size_t(op) + 1;
+  for (int a : args) h = Mix(h, uint64_t(a) + 1);
+  for (int64_t a : attrs) h = Mix(h, uint64_t(a) + 0x51ed27);
+  return h;
+}
+
+}  // namespace
+
+const char* Name(Op op) {
+  static const char* kNames[] = {"const", "input",    "rand",   "tell",  "send",      "add",    "sub",       "mul",     "matmul",
+                                 "shl",   "shr",      "low",    "lift",  "bits",      "sum",    "suffix",    "unit",    "take",
+                                 "rotsum", "reshape", "permute", "slice", "stack",    "broadcast", "hot",    "digits",  "mono",
+                                 "borrow", "borrow0", "monox",  "borrowx", "point",   "rotate", "select",    "dot",     "dpfgen",
+                                 "dpfwindow"};
+  static_assert(std::size(kNames) == size_t(Op::kDpfWindow) + 1);
+  return kNames[int(op)];
+}
+
+int Trace::AddNode(Node n) {
+  SUF_CHECK(!closed_);
+  n.scope = scope_;
+  nodes_.push_back(std::move(n));
+  return int(nodes_.size()) - 1;
+}
+
+uint16_t Trace::Intern(const std::string& s) {
+  auto [it, fresh] = name_ids_.try_emplace(s, uint16_t(names_.size()));
+  if (fresh) {
+    SUF_CHECK(names_.size() < 65535);
+    names_.push_back(s);
+  }
+  return it->second;
+}
+
+Const Trace::constant(std::vector<uint64_t> values, Shape shape) {
+  SUF_CHECK(values.size() == 1 || int64_t(values.size()) == Size(shape));
+  size_t key = KeyOf(Op::kConst, {}, shape);
+  for (uint64_t v : values) key = Mix(key, v);
+  auto [a, b] = seen_.equal_range(key);
+  for (auto it = a; it != b; ++it) {
+    const Node& n = nodes_[it->second];
+    if (n.op == Op::kConst && n.shape == shape && *n.data == values) return {this, it->second};
+  }
+  Node n{Op::kConst, kAll, 0, 0, Add(64), std::move(shape), {}, {}, std::make_shared<const std::vector<uint64_t>>(std::move(values))};
+  int id = AddNode(std::move(n));
+  seen_.emplace(key, id);
+  return {this, id};
+}
+
+int Trace::Input(const std::string& name, Shape shape, int bits, unsigned know, int tick) {
+  return AddNode({Op::kInput, uint8_t(know), 0, Intern(name), Add(bits), std::move(shape), {}, {tick}, nullptr});
+}
+
+// A value that is its operand: x + 0, 1 x, x << 0 and the like. They must be ONE node, or a key for them is dealt twice.
+std::optional<int> Trace::Fold(Op op, const std::vector<int>& args, const std::vector<int64_t>& attrs) {
+  auto splat = [&](int a, uint64_t v) {
+    const Node& n = nodes_[a];
+    return n.op == Op::kConst && n.data->size() == 1 && (*n.data)[0] == v;
+  };
+  auto keeps = [&](int a, int b) {  // dropping b leaves shape and ring as they are
+    return nodes_[a].ring.kind == Ring::kAdd && nodes_[b].ring.kind == Ring::kAdd && internal::Elementwise(nodes_[a].shape, nodes_[b].shape) == nodes_[a].shape;
+  };
+  switch (op) {
+    case Op::kAdd:
+    case Op::kMul: {
+      uint64_t unit = op == Op::kMul;
+      if (splat(args[1], unit) && keeps(args[0], args[1])) return args[0];
+      if (splat(args[0], unit) && keeps(args[1], args[0])) return args[1];
+      break;
+    }
+    case Op::kSub:
+      if (splat(args[1], 0) && keeps(args[0], args[1])) return args[0];
+      break;
+    case Op::kShl:
+    case Op::kShr:
+      if (attrs[0] == 0) return args[0];
+      break;
+    case Op::kLow: {
+      const Node& n = nodes_[args[0]];
+      if (attrs[0] >= n.ring.bits) return args[0];
+      if (n.op == Op::kLow) return fn(Op::kLow, n.args, attrs);
+      break;
+    }
+    case Op::kLift:
+      if (nodes_[args[0]].ring == Add(64)) return args[0];
+      break;
+    case Op::kReshape:
+    case Op::kBroadcast:
+      if (nodes_[args[0]].shape == attrs) return args[0];
+      break;
+    default:
+      break;
+  }
+  return std::nullopt;
+}
+
+int Trace::fn(Op op, std::vector<int> args, std::vector<int64_t> attrs) {
+  SUF_CHECK(op > Op::kSend);
+  if (op == Op::kSum || op == Op::kSlice) attrs[0] = (attrs[0] + int64_t(nodes_[args[0]].shape.size())) % int64_t(nodes_[args[0]].shape.size());
+  if (auto same = Fold(op, args, attrs)) return *same;
+  size_t key = KeyOf(op, args, attrs);
+  auto [a, b] = seen_.equal_range(key);
+  for (auto it = a; it != b; ++it) {
+    const Node& n = nodes_[it->second];
+    if (n.op == op && n.args == args && n.attrs == attrs) return it->second;
+  }
+  unsigned know = kAll;
+  for (int i : args) know &= nodes_[i].know;
+  SUF_CHECK(know != 0);
+  Node n{op, uint8_t(know), 0, 0, {}, {}, std::move(args), std::move(attrs), nullptr};
+  internal::Infer(nodes_, n);
+  int id = AddNode(std::move(n));
+  seen_.emplace(key, id);
+  return id;
+}
+
+int Trace::Rand(int party, Ring ring, const Shape& shape) {
+  return AddNode({Op::kRand, uint8_t(kDealer | Party(party)), 0, 0, ring, shape, {}, {party, sections_[party]++}, nullptr});
+}
+
+int Trace::Tell(int v, unsigned to, int pad) {
+  const Node& n = nodes_[v];
+  SUF_CHECK(n.know & kDealer);
+  return AddNode({Op::kTell, uint8_t(n.know | to), 0, 0, n.ring, n.shape, {v}, {int64_t(to), pad}, nullptr});
+}
+
+int Trace::Send(int v, int party, const char* label) {
+  const Node& n = nodes_[v];
+  SUF_CHECK(n.know & Party(party));
+  return AddNode({Op::kSend, kPub, 0, Intern(label), n.ring, n.shape, {v}, {party}, nullptr});
+}
+
+Dealt Trace::deal(Sec v) {
+  SUF_CHECK(v.ring().kind == Ring::kXor);
+  return deal(v, v.bits());
+}
+
+Dealt Trace::deal(Sec v, int k) {
+  const Node& secret = nodes_[v.id()];
+  SUF_CHECK(secret.know != kAll);  // a constant is not dealt
+  SUF_CHECK(secret.ring.kind == Ring::kAdd ? k <= secret.ring.bits : k == secret.ring.bits);
+  Ring ring{secret.ring.kind, k};
+  // every reader narrows by a node of its own: the ring of the dealt words may still grow
+  auto low = [&](int id) {
+    if (ring.kind == Ring::kXor) return id;
+    size_t key = KeyOf(Op::kLow, {id}, {k});
+    auto [a, b] = seen_.equal_range(key);
+    for (auto it = a; it != b; ++it)
+      if (const Node& n = nodes_[it->second]; n.op == Op::kLow && n.args[0] == id && n.attrs[0] == k) return it->second;
+    int node = AddNode({Op::kLow, nodes_[id].know, 0, 0, ring, nodes_[id].shape, {id}, {k}, nullptr});
+    seen_.emplace(key, node);
+    return node;
+  };
+  if (auto f = free_.find(v.id()); f != free_.end() && k <= nodes_[f->second[0]].ring.bits) {
+    int a = low(f->second[0]), b = low(f->second[1]);
+    return {{this, a}, {this, b}};
+  }
+  int64_t n = Size(secret.shape);
+  auto it = paid_.find(v.id());
+  if (it == paid_.end()) {
+    int p = load_[1] < load_[0];  // who gets the correction: the lighter bundle
+    Shape shape = secret.shape;
+    int rand = Rand(1 - p, ring, shape);
+    int diff = AddNode({Op::kSub, kDealer, 0, 0, ring, shape, {v.id(), rand}, {}, nullptr});
+    int tell = Tell(diff, Party(p), rand);
+    it = paid_.emplace(v.id(), Paid{p, rand, diff, tell}).first;
+    load_[p] += n * k;
+  }
+  const Paid& paid = it->second;
+  if (int had = nodes_[paid.tell].ring.bits; had < k) {
+    load_[paid.party] += n * (k - had);
+    for (int id : {paid.rand, paid.diff, paid.tell}) nodes_[id].ring = ring;
+  }
+  int mine = paid.party == 0 ? paid.tell : paid.rand, theirs = paid.party == 0 ? paid.rand : paid.tell;
+  int a = low(mine), b = low(theirs);
+  return {{this, a}, {this, b}};
+}
+
+Trace::Opened Trace::Open(const Sh& y, unsigned to, const char* label, const Sec* owed) {
+  SUF_CHECK(to == kPub || to == kP0 || to == kP1);
+  Ring ring = y.ring();
+  Shape shape = internal::Elementwise(y.a.shape(), y.b.shape());
+  SUF_CHECK(!owed || (owed->ring().kind == ring.kind && owed->bits() >= ring.bits && owed->shape() == shape));
+  int pad[2], part[2];
+  for (int p : {0, 1}) pad[p] = Rand(p, ring, shape);
+  for (int p : {0, 1}) part[p] = fn(Op::kAdd, {p == 0 ? y.a.id() : y.b.id(), pad[p]});
+  for (int p : {0, 1})
+    if (to & Party(1 - p)) part[p] = Send(part[p], p, label);
+  Opened o{};
+  o.hat = fn(Op::kAdd, {part[0], part[1]});
+  o.r = fn(Op::kAdd, {pad[0], pad[1]});
+  if (owed) o.r = fn(Op::kSub, {o.r, owed->id()});
+  o.s[0] = pad[0], o.s[1] = pad[1];
+  if (!owed) free_[o.r] = {pad[0], pad[1]};
+  return o;
+}
+
+Trace::Opened Trace::Give(const Any& v, int party, int k, const char* label) {
+  int pad = Rand(party, Add(k), v.shape());
+  int masked = fn(Op::kAdd, {v.id(), pad});
+  int zero = fn(Op::kBroadcast, {constant(0).id()}, v.shape());
+  Opened o{Send(masked, party, label), pad, {}};
+  o.s[party] = pad, o.s[1 - party] = zero;
+  free_[pad] = {o.s[0], o.s[1]};
+  return o;
+}
+
+int Trace::Reveal(const Sh& y, int party) {
+  Sh low = y;
+  int k = y.bits();
+  int part[2] = {fn(Op::kLow, {low.a.id()}, {k}), fn(Op::kLow, {low.b.id()}, {k})};
+  part[1 - party] = Send(part[1 - party], 1 - party, "result");
+  SUF_CHECK(result_[party] < 0);
+  return result_[party] = fn(Op::kAdd, {part[0], part[1]});
+}
+
+Trace::Tree Trace::tree(Sec alpha) {
+  int n = alpha.bits(), program = programs_++;
+  int root0 = Rand(0, Xor(128), alpha.shape());
+  int root1 = Rand(1, Xor(128), alpha.shape());
+  int key = fn(Op::kDpfGen, {alpha.id(), root0, root1}, {program});
+  int told = Tell(key, kPub, -1);
+  int64_t bits = Size(alpha.shape()) * int64_t(fss::DpfKeyBits(n));
+  load_[0] += bits, load_[1] += bits;
+  return {{this, root0}, {this, root1}, {this, told}, n, program};
+}
+
+Sh Trace::window(const Tree& t, Pub lo, int m) {
+  int a = fn(Op::kDpfWindow, {t.root0.id(), t.key.id(), lo.id()}, {0, t.n, m, t.program});
+  int b = fn(Op::kDpfWindow, {t.root1.id(), t.key.id(), lo.id()}, {1, t.n, m, t.program});
+  return {{this, a}, {this, b}};
+}
+
+Sec Trace::point_of_p0(const Tree& t, Sec alpha) {
+  // the dealer reads its own copy: the told key is for the parties
+  int key = nodes_[t.key.id()].args[0];
+  return {this, fn(Op::kDpfWindow, {t.root0.id(), key, alpha.id()}, {0, t.n, 1, t.program})};
+}
+
+void Trace::close() {
+  SUF_CHECK(!closed_ && (result_[0] >= 0 || result_[1] >= 0));
+  closed_ = true;
+  Sha256 h;
+  h.Add("suf trace 1").Number(uint64_t(nodes_.size()));
+  for (const Node& n : nodes_) {
+    h.Number(int(n.op)).Number(n.know).Number(int(n.ring.kind)).Number(n.ring.bits);
+    auto list = [&](const auto& v) {
+      h.Number(uint64_t(v.size()));
+      for (auto x : v) h.Number(int64_t(x));
+    };
+    list(n.shape), list(n.args), list(n.attrs);
+    if (n.data) list(*n.data);
+    if (n.op == Op::kInput) h.Add(names_[n.label]);
+  }
+  for (int r : result_) h.Number(r);
+  digest_ = h.Done();
+}
+
+}  // namespace suf::pfss

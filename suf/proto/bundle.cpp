@@ -1,0 +1,94 @@
+#include "suf/proto/bundle.hpp"
+
+namespace suf::proto {
+
+Secret::Secret(View v) {
+  SUF_CHECK(v.size() == v_.size());
+  std::copy(v.begin(), v.end(), v_.begin());
+}
+
+Secret Secret::Random() {
+  Secret s;
+  RandomBytes(s.v_);
+  return s;
+}
+
+Bytes Encode(const BundleHeader& h) {
+  Writer w;
+  w.Put(h.version), w.Put(h.prg), w.Put(h.n), w.Put(h.party), w.Put(h.serial), w.Put(h.body_bytes);
+  for (const Hash* x :
+       {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
+    w.Raw(*x);
+  w.Raw(h.pair.view());
+  return w.Take();
+}
+
+BundleHeader DecodeHeader(View in) {
+  Reader r(in, "a bundle's header");
+  BundleHeader h;
+  h.version = r.Get<uint32_t>();
+  if (h.version != kWireVersion)
+    Fail(Exit::kRefused, "a bundle of version ", h.version, " was found; this suf reads version ", kWireVersion,
+         "; deal it again");
+  h.prg = r.Get<uint32_t>(), h.n = r.Get<uint32_t>(), h.party = r.Get<uint32_t>();
+  h.serial = r.Get<uint64_t>(), h.body_bytes = r.Get<uint64_t>();
+  for (Hash* x :
+       {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
+    *x = r.GetHash();
+  h.pair = Secret(r.Raw(32));
+  r.Done();
+  if (h.party > 1)
+    Fail(Exit::kRefused, "a bundle for party ", h.party, " was found; there are parties 0 and 1; deal it again");
+  return h;
+}
+
+Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed) {
+  Writer info;
+  info.Put(h.version), info.Put(uint32_t(party));
+  for (const Hash* x : {&h.seed_hash[0], &h.seed_hash[1], &h.plan, &h.trace, &h.weights}) info.Raw(*x);
+  info.Put(h.n), info.Put(h.serial);
+  Hash k = Hkdf(h.rho, seed.view(), info.bytes());
+  Secret key(k);
+  Wipe(k.data(), k.size());
+  return key;
+}
+
+Hash ChunkStart(const BundleHeader& h) { return HashOf({AsView("suf bundle"), Encode(h)}); }
+Hash ChunkStart(const Hash& plan, const Hash& weights) { return HashOf({AsView("suf setup"), plan, weights}); }
+
+void Sink::Write(View bytes) {
+  SUF_CHECK(bytes.size() <= left_);
+  left_ -= bytes.size();
+  while (!bytes.empty()) {
+    if (buffer_.empty()) buffer_.resize(chain_.size());  // room for the chain value
+    size_t n = std::min(bytes.size(), kChunkBytes - (buffer_.size() - chain_.size()));
+    buffer_.insert(buffer_.end(), bytes.begin(), bytes.begin() + long(n));
+    bytes = bytes.subspan(n);
+    if (buffer_.size() == chain_.size() + kChunkBytes) Flush();
+  }
+}
+
+void Sink::Finish() {
+  SUF_CHECK(left_ == 0);
+  if (!buffer_.empty()) Flush();
+}
+
+void Sink::Flush() {
+  chain_ = HashOf({chain_, View(buffer_).subspan(chain_.size())});
+  std::copy(chain_.begin(), chain_.end(), buffer_.begin());
+  out_(buffer_);
+  buffer_.clear();
+}
+
+View Chain::Next(View chunk, const std::string& what) {
+  bool fits = chunk.size() > chain_.size() && chunk.size() - chain_.size() == std::min<uint64_t>(left_, kChunkBytes);
+  if (!fits) Fail(Exit::kRefused, what, " is cut short or too long; it is burnt, start again");
+  View data = chunk.subspan(chain_.size());
+  Hash next = HashOf({chain_, data});
+  if (!Equal(next, chunk.first(next.size()))) Fail(Exit::kRefused, what, " was altered; it is burnt, start again");
+  chain_ = next;
+  left_ -= data.size();
+  return data;
+}
+
+}  // namespace suf::proto

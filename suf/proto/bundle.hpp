@@ -1,0 +1,95 @@
+// A bundle: one party's correlated randomness for one inference of exactly n tokens. Header, key K_p, and an opaque
+// body that travels and rests in chunks, each with a running hash, so that keys are verified as they stream. DESIGN 4
+// and 11.
+#pragma once
+#include <functional>
+
+#include "suf/proto/channel.hpp"
+
+namespace suf::proto {
+
+inline constexpr uint32_t kWireVersion = 1;
+inline constexpr size_t kChunkBytes = size_t{1} << 20;
+
+// Secret: 32 bytes that wipe themselves; never printed, never compared.
+class Secret {
+ public:
+  Secret() = default;
+  explicit Secret(View v);
+  Secret(const Secret& o) = default;
+  Secret& operator=(const Secret& o) = default;
+  ~Secret() { Wipe(v_.data(), v_.size()); }
+  static Secret Random();
+  View view() const { return v_; }
+
+ private:
+  Hash v_{};
+};
+
+// BundleHeader: both headers of a pair are equal but for `party` and body_bytes.
+struct BundleHeader {
+  uint32_t version = kWireVersion, prg = 0, n = 0, party = 0;
+  uint64_t serial = 0, body_bytes = 0;
+  Hash plan{}, trace{}, weights{}, rho{};
+  Hash seed_hash[2]{};   // H(seed_0), H(seed_1)
+  Hash public_key[2]{};  // fingerprints of P0 and P1
+  Secret pair;           // known to both parties and the dealer: keys the MACs between P0 and P1
+};
+Bytes Encode(const BundleHeader& h);
+// DecodeHeader: throws Exit::kRefused when it is cut short, too long, or of another version.
+BundleHeader DecodeHeader(View in);
+
+// DeriveKey: K_p = HKDF(salt = rho, ikm = seed_p, info = version | p | H(seed_0) | H(seed_1) | plan | trace | weights |
+// n | serial).
+Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed);
+
+// Bundle: header, K_p and the whole body, in memory; wiped at the end.
+struct Bundle {
+  BundleHeader header;
+  Secret key;
+  Bytes body;
+  Hash hash{};  // of header and body, for the audit
+  Bundle() = default;
+  Bundle(Bundle&&) = default;
+  Bundle& operator=(Bundle&&) = default;
+  ~Bundle() { Wipe(body.data(), body.size()); }
+};
+
+// ChunkStart: the value that the chain of a bundle's (or the set-up data's) chunks starts from.
+Hash ChunkStart(const BundleHeader& h);
+Hash ChunkStart(const Hash& plan, const Hash& weights);
+
+// Sink: what a generator writes a body into, in order. Cuts it into chunks {32 bytes chain, data}, chain_i =
+// H(chain_{i-1} | data).
+class Sink {
+ public:
+  using Out = std::function<void(View chunk)>;
+  Sink(const Hash& start, uint64_t total, Out out) : chain_(start), left_(total), out_(std::move(out)) {}
+  // Write: throws Bug when more than `total` bytes are written.
+  void Write(View bytes);
+  // Finish: sends the rest; throws Bug when fewer than `total` bytes were written.
+  void Finish();
+
+ private:
+  void Flush();
+  Hash chain_;
+  uint64_t left_;
+  Out out_;
+  Bytes buffer_;
+};
+
+// Chain: the reader's side of a Sink.
+class Chain {
+ public:
+  Chain(const Hash& start, uint64_t total) : chain_(start), left_(total) {}
+  // Next: the data of a chunk; throws Exit::kRefused with `what` in the sentence when it does not continue the chain.
+  View Next(View chunk, const std::string& what);
+  uint64_t left() const { return left_; }
+  const Hash& value() const { return chain_; }
+
+ private:
+  Hash chain_;
+  uint64_t left_;
+};
+
+}  // namespace suf::proto

@@ -1,0 +1,161 @@
+// The typed pipe between two roles: frames {u32 length, u16 kind, u16 sequence}, counted, hashed and recorded in one
+// place. Transports add bytes only: an in-process pair (here) and TLS (tls.hpp). No TLS, no protocol knowledge.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "suf/base/digest.hpp"
+#include "suf/proto/refusal.hpp"
+
+namespace suf::proto {
+
+using Millis = std::chrono::milliseconds;
+inline constexpr Millis kTimeout{60'000};
+inline constexpr size_t kFrameHeader = 8;
+inline constexpr size_t kMaxFrame = size_t{256} << 20;
+
+// Kinds below kFirstRun belong to the sessions; an inference numbers its own from kFirstRun on.
+enum Kind : uint16_t {
+  kRefuse = 1,
+  kHello,
+  kWelcome,
+  kSetupAsk,
+  kChunk,
+  kAnnounce,
+  kChoice,
+  kRequest,
+  kGrant,
+  kHeader,
+  kClaim,
+  kAck,
+  kGo,
+  kOfflineEnd,
+  kOnlineEnd,
+  kBye,
+  kEnd,
+  kFirstRun = 0x100
+};
+
+// Phase: where traffic is booked. kControl: hello, claim, MACs, bye; kSetup: W_hat; the other two as the schedule has
+// them.
+enum class Phase { kControl, kSetup, kOffline, kOnline };
+inline constexpr int kPhases = 4;
+
+struct Identity {
+  Role role = Role::kDealer;
+  Hash key{};  // SHA-256 of the public key (SubjectPublicKeyInfo)
+};
+
+// Traffic: payload and frame headers, without TLS.
+struct Traffic {
+  uint64_t frames_sent = 0, bytes_sent = 0, frames_received = 0, bytes_received = 0;
+};
+
+// Recorder: the file of --record. After "SUFREC1\n", per frame: u8 1 = sent 0 = received, u8 role of the peer, u32
+// length, u16 kind, u16 sequence, then the payload; of frames from or to the dealer only the SHA-256 of the payload.
+class Recorder {
+ public:
+  // Throws Exit::kResource when the file exists or cannot be made.
+  explicit Recorder(const std::string& path);
+  ~Recorder();
+  void Add(bool sent, Role peer, View header, View payload);
+
+ private:
+  std::string path_;
+  int fd_;
+};
+
+// Channel: one thread at a time. Each wait ends after timeout() with a sentence that names the silent peer
+// (Exit::kPeer).
+class Channel {
+ public:
+  Channel(Identity self, Identity peer, const Hash& exporter, Millis timeout)
+      : self_(self), peer_(peer), exporter_(exporter), timeout_(timeout) {}
+  virtual ~Channel() = default;
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  void Send(uint16_t kind, View payload);
+  // Recv: the payload of the next frame. Another kind, a sequence gap, or more than `limit` bytes end the session; a
+  // refusal of the peer throws its sentence.
+  Bytes Recv(uint16_t kind, size_t limit);
+  // RecvExact: Recv of exactly that many bytes.
+  Bytes RecvExact(uint16_t kind, size_t bytes);
+  // Refuse: tells the peer why the session ends; once, and never throws. Nothing can be sent afterwards.
+  void Refuse(Refusal code) noexcept;
+  // PeerGone: whether the peer hung up (looks, does not wait).
+  virtual bool PeerGone() = 0;
+
+  const Identity& self() const { return self_; }
+  const Identity& peer() const { return peer_; }
+  const char* peer_title() const { return Title(peer_.role); }
+  // exporter: TLS exporter value of this connection; equal at both ends, of no other connection.
+  const Hash& exporter() const { return exporter_; }
+  Millis timeout() const { return timeout_; }
+  void set_timeout(Millis t) { timeout_ = t; }
+
+  Phase phase() const { return phase_; }
+  void set_phase(Phase p) { phase_ = p; }
+  const Traffic& traffic(Phase p) const { return traffic_[int(p)]; }
+  // Transcript: running SHA-256 of the frames {sent, received}, headers included, refusals apart.
+  std::pair<Hash, Hash> Transcript() const { return {sent_hash_.Peek(), received_hash_.Peek()}; }
+  // set_transcript: off where nobody compares it (dealer links, whose chunks carry hashes of their own).
+  void set_transcript(bool on) { transcript_ = on; }
+  // set_recorder: not owned; null = off.
+  void set_recorder(Recorder* r) { recorder_ = r; }
+
+ protected:
+  struct Frame {
+    uint16_t kind = 0, sequence = 0;
+    Bytes payload;
+  };
+  // Put: the whole frame is on its way when it returns. Take: the next frame, throwing as early as it can when it is
+  // larger than limit. Linger: closes so that the peer can still read what was sent.
+  virtual void Put(View header, View payload) = 0;
+  virtual Frame Take(size_t limit) = 0;
+  virtual void Linger() noexcept {}
+  [[noreturn]] void TooLarge(uint64_t bytes, size_t limit);
+  [[noreturn]] void Silent(const char* doing);
+  [[noreturn]] void Gone();
+  // ThrowIfRefusal: of a frame found while an error was being handled.
+  void ThrowIfRefusal(const Frame& f);
+
+ private:
+  void Book(bool sent, View header, View payload);
+
+  Identity self_, peer_;
+  Hash exporter_;
+  Millis timeout_;
+  Phase phase_ = Phase::kControl;
+  Traffic traffic_[kPhases];
+  Sha256 sent_hash_, received_hash_;
+  bool transcript_ = true, over_ = false;
+  uint16_t next_sent_ = 0, next_received_ = 0;
+  Recorder* recorder_ = nullptr;
+};
+
+// EndSession(channel, code, parts..): tells the peer the code and throws the sentence made of parts, with this exit
+// code.
+template <class... T>
+[[noreturn]] void EndSession(Channel& ch, Refusal code, Exit exit, const T&... parts) {
+  ch.Refuse(code);
+  Fail(exit, parts...);
+}
+
+// Guarded: runs f; when an exception leaves it, the peer is told (Refusal::kGaveUp unless a better code went before).
+template <class F>
+auto Guarded(Channel& ch, F&& f) {
+  try {
+    return f();
+  } catch (...) {
+    ch.Refuse(Refusal::kGaveUp);
+    throw;
+  }
+}
+
+// InProcessPair: two ends joined by queues, for tests and for roles in one process; the ends may live in two threads.
+std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>> InProcessPair(Identity a, Identity b,
+                                                                            Millis timeout = kTimeout);
+
+}  // namespace suf::proto

@@ -1,0 +1,115 @@
+#include "suf/proto/party.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace suf::proto {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
+
+class PartyIo : public pfss::Io {
+ public:
+  PartyIo(const PartyJob& job) : job_(job), t_(job.schedule.trace()) {
+    for (auto& part : job.schedule.key(job.party)) at_[part.node] = job.key.subspan(size_t(part.at), size_t(part.bytes));
+  }
+
+  // Arrive: the parts of a received frame.
+  void Arrive(const pfss::Frame& frame, Bytes payload) {
+    incoming_ = std::move(payload);
+    for (auto& part : frame.parts) at_[part.node] = View(incoming_).subspan(size_t(part.at), size_t(part.bytes));
+  }
+  // Leave: room for the frame that this step sends.
+  void Leave(const pfss::Frame* frame) {
+    out_.clear();
+    if (!frame) return;
+    outgoing_.assign(size_t(frame->bytes), 0);
+    for (auto& part : frame->parts) out_[part.node] = std::span(outgoing_).subspan(size_t(part.at), size_t(part.bytes));
+  }
+  View outgoing() const { return outgoing_; }
+
+  View In(int node) override { return at_.at(node); }
+  std::span<uint8_t> Out(int node) override { return out_.at(node); }
+  const void* Input(int node, int element_bytes) override {
+    const pfss::Node& n = t_.node(node);
+    return job_.inputs.Get(t_.name(n.label), element_bytes, size_t(pfss::Size(n.shape)));
+  }
+  void Done(int node) override {
+    scope_ = t_.node(node).scope;
+    if (!job_.times) return;
+    auto now = Clock::now();
+    spent_[scope_] += std::chrono::duration<double>(now - mark_).count();
+    mark_ = now;
+  }
+  void Mark() { mark_ = Clock::now(); }
+  const std::string& scope() const { return t_.name(scope_); }
+  void Report(Times* times) const {
+    for (auto& [scope, s] : spent_) times->compute[t_.name(scope)] += s;
+  }
+
+ private:
+  const PartyJob& job_;
+  const pfss::Trace& t_;
+  std::map<int, View> at_;
+  std::map<int, std::span<uint8_t>> out_;
+  Bytes incoming_, outgoing_;
+  Clock::time_point mark_;
+  std::map<uint16_t, double> spent_;
+  uint16_t scope_ = 0;
+};
+
+}  // namespace
+
+std::vector<uint64_t> RunParty(const PartyJob& job) {
+  const pfss::Schedule& s = job.schedule;
+  if (int64_t(job.key.size()) != s.key_bytes(job.party))
+    Fail(Exit::kRefused, "the key body is ", job.key.size(), " bytes long; this plan and token count take ", s.key_bytes(job.party), "; deal a new bundle");
+  PartyIo io(job);
+  auto executor = job.backend.Start(s, pfss::Role(job.party));
+  auto programs = pfss::Programs(s, pfss::Role(job.party));
+  const auto& steps = s.steps(job.party);
+  int last_frame = -1;
+  for (auto& step : steps)
+    if (step.receive >= 0) last_frame = step.receive;
+  auto begin = Clock::now();
+  bool online = false;
+  double wait = 0, send = 0;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const pfss::Step& step = steps[i];
+    // the online part begins when the frames sent before the inference are here
+    const pfss::Frame* due = step.receive >= 0 ? &s.frames()[size_t(step.receive)] : nullptr;
+    auto start = [&] {
+      if (step.tick < 0 || std::exchange(online, true)) return;
+      begin = Clock::now();
+      if (job.online) job.online();
+    };
+    if (!due || due->tick >= 0) start();
+    if (due) {
+      auto t = Clock::now();
+      Bytes payload = job.link.Receive(step.receive, size_t(due->bytes));
+      SUF_CHECK(int64_t(payload.size()) == due->bytes);
+      if (step.receive == last_frame && job.received) job.received();
+      io.Arrive(*due, std::move(payload));
+      if (due->tick >= 0) wait += Since(t);
+    }
+    start();
+    io.Leave(step.send >= 0 ? &s.frames()[size_t(step.send)] : nullptr);
+    io.Mark();
+    executor->Run(programs[i], job.randomness, io);
+    if (step.send >= 0) {
+      auto t = Clock::now();
+      job.link.Send(step.send, io.outgoing());
+      send += Since(t);
+    }
+    if (job.progress) job.progress(int(i) + 1, int(steps.size()), io.scope());
+  }
+  if (job.times) {
+    io.Report(job.times);
+    job.times->wait += wait, job.times->send += send, job.times->total += Since(begin);
+  }
+  int result = s.trace().result(job.party);
+  return result < 0 ? std::vector<uint64_t>{} : executor->Result(result);
+}
+
+}  // namespace suf::proto

@@ -1,0 +1,45 @@
+// A party's reading of a trace: step by step, it waits only for the frame that the schedule names, runs the step's program, and sends its
+// own frame. Which gate a step belongs to, it does not know.
+#pragma once
+#include <functional>
+#include <map>
+
+#include "suf/pfss/backend.hpp"
+#include "suf/proto/inputs.hpp"
+
+namespace suf::proto {
+
+// Link: the frames of one inference. Receive waits and throws Exit::kPeer when the peer is silent or gone.
+class Link {
+ public:
+  virtual ~Link() = default;
+  // Send: frame `index` of Schedule::frames.
+  virtual void Send(int index, View payload) = 0;
+  // Receive: frame `index`, exactly `bytes` long, or the session ends.
+  virtual Bytes Receive(int index, size_t bytes) = 0;
+};
+
+// Times: where a party's time went, in seconds; by scope for computing.
+struct Times {
+  std::map<std::string, double> compute;
+  double wait = 0, send = 0, total = 0;  // of the online part
+};
+
+struct PartyJob {
+  const pfss::Schedule& schedule;
+  pfss::Backend& backend;
+  int party;
+  const pfss::Randomness& randomness;
+  Inputs& inputs;
+  View key;  // the body of the party's bundle, Schedule::key_bytes(party) long
+  Link& link;
+  std::function<void(int step, int steps, const std::string& scope)> progress = {};
+  std::function<void()> online = {};    // called once every frame sent before the inference has arrived or gone out
+  std::function<void()> received = {};  // called when the last frame has arrived, before anything of it is read
+  Times* times = nullptr;
+};
+
+// RunParty: the words that the party learns, reduced to their ring; none for a party without a result.
+std::vector<uint64_t> RunParty(const PartyJob& job);
+
+}  // namespace suf::proto

@@ -1,0 +1,85 @@
+// The session between P1 (data owner) and P0 (model owner): hello, W_hat once, then per inference announce n, agree on
+// a bundle, claim it on both sides, run, BYE. Knows no gate and no TLS beyond the exporter value. DESIGN 11.
+#pragma once
+#include <exception>
+#include <functional>
+#include <mutex>
+
+#include "suf/proto/supply.hpp"
+
+namespace suf::proto {
+
+class Bond;
+
+// Inference: what the hook that runs one gets. Order of events: offline frames, OfflineEnd, online frames; P1 then
+// calls RevealArrived when the last frame (its result's) is here and *before* it computes anything from it. What P1
+// does or throws afterwards changes nothing that P0 sees.
+class Inference {
+ public:
+  Channel& channel() { return ch_; }
+  const BundleHeader& header() const { return bundle_.header; }
+  const Secret& key() const { return bundle_.key; }  // K_p
+  Bytes& body() { return bundle_.body; }             // key bytes, in schedule order
+  void OfflineEnd();
+  void RevealArrived();
+
+ private:
+  friend class DataSession;
+  friend class ModelSession;
+  Inference(Channel& ch, Bundle bundle, Bond& bond) : ch_(ch), bundle_(std::move(bundle)), bond_(bond) {}
+  Channel& ch_;
+  Bundle bundle_;
+  Bond& bond_;
+  bool offline_ended_ = false, revealed_ = false;
+};
+using RunHook = std::function<void(Inference&)>;
+// DialDealer: a new connection to the dealer.
+using DialDealer = std::function<std::unique_ptr<Channel>()>;
+
+// DataSession: P1's side. Every member ends the session when it throws.
+class DataSession {
+ public:
+  // Says hello and learns the weights id; fetches W_hat when the store has none for it.
+  DataSession(Channel& p0, const Plan& plan, Store& store, DialDealer dealer);
+  const Hash& weights() const { return weights_; }
+  // Setup: W_hat, plan.setup_bytes bytes.
+  Bytes Setup() const { return store_.LoadSetup(plan_.hash, weights_, plan_.setup_bytes); }
+  // Infer: one inference of n tokens. A failure of `run` after RevealArrived is kept and thrown by End.
+  void Infer(uint32_t n, const RunHook& run);
+  void End();
+
+ private:
+  void RunOne(uint32_t n, const RunHook& run);
+  Channel& ch_;
+  const Plan& plan_;
+  Store& store_;
+  DialDealer dealer_;
+  Hash weights_{};
+  std::exception_ptr pending_;
+};
+
+// ModelHost: what P0 brings to its sessions.
+struct ModelHost {
+  const Plan& plan;
+  Store& store;
+  Hash weights{};                    // weights id
+  Secret b_seed;                     // long-lived seed of B
+  std::function<void(Sink&)> w_hat;  // writes plan.setup_bytes bytes
+  DialDealer dealer;
+  RunHook run;
+};
+
+// ServeSession: P0's side of one session, until P1 ends it.
+void ServeSession(Channel& p1, const ModelHost& host);
+
+// Turnstile: one session at a time.
+class Turnstile {
+ public:
+  // Pass: runs `session`, or refuses the client (busy) when another one is still running after a moment.
+  void Pass(Channel& ch, const std::function<void()>& session);
+
+ private:
+  std::timed_mutex m_;
+};
+
+}  // namespace suf::proto

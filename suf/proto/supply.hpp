@@ -1,0 +1,80 @@
+// How bundles come into being: the dealer's service, and a party's side of it. One link per fetch; both parties must
+// ask for the same thing, naming each other's key. A delivery that breaks is never repeated: its serials are burnt.
+// DESIGN 4 and 11.
+#pragma once
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+
+#include "suf/proto/plan.hpp"
+#include "suf/proto/store.hpp"
+
+namespace suf::proto {
+
+// DealJob: what the generator of one bundle pair gets. It sees no weight, no input and no online message.
+struct DealJob {
+  uint32_t n = 0;
+  uint64_t serial = 0;
+  Hash rho{}, weights{};
+  Secret key[2];  // K_0, K_1
+  Secret b_seed;  // of B, registered by the model owner
+};
+// Generate: writes exactly Task::body_bytes[p] bytes into the sink of each party, in schedule order.
+using Generate = std::function<void(const DealJob&, Sink& to_p0, Sink& to_p1)>;
+
+class Dealer {
+ public:
+  struct Options {
+    uint32_t ahead_tokens = 0;    // --tokens N: a request for N tokens is answered with ahead_count bundles
+    uint32_t ahead_count = 1;     // --count M
+    Millis partner_wait{20'000};  // how long one party waits for the other; below the parties' time-outs
+    std::function<void(uint32_t n, uint64_t serial)> dealt;  // for a log line
+  };
+  Dealer(Plan plan, DealerState& state, Options options, Generate generate)
+      : plan_(std::move(plan)), state_(state), options_(std::move(options)), generate_(std::move(generate)) {}
+
+  // Handle: one party's link from hello to end, in the thread of that link. Another link of the same role is refused
+  // (busy).
+  void Handle(Channel& ch);
+
+ private:
+  struct Request {
+    uint32_t n = 0, count = 0;
+    Hash trace{}, weights{}, partner{};
+    Secret seed, b_seed;
+  };
+  enum class Progress { kWaiting, kTaken, kDone, kFailed };
+  struct Seat {
+    Channel* channel = nullptr;
+    Request request;
+    Progress progress = Progress::kWaiting;
+  };
+  Request RecvRequest(Channel& ch);
+  void Meet(int party, Seat& mine);
+  void Deal(Seat& model, Seat& data);
+  void Emit(Seat* seat[2], const Task& task, uint64_t serial);
+
+  Plan plan_;
+  DealerState& state_;
+  Options options_;
+  Generate generate_;
+  std::mutex m_;
+  std::condition_variable changed_;
+  bool taken_[2] = {};
+  Seat* waiting_[2] = {};
+};
+
+// FetchArgs: what a party asks for.
+struct FetchArgs {
+  uint32_t n = 0;
+  uint32_t count = 1 << 16;  // at most; the dealer decides (1 unless it deals ahead)
+  Hash weights{};
+  Hash partner{};  // fingerprint of the other party
+  Secret b_seed;   // P0 only
+};
+
+// Fetch: draws a session seed, asks, and receives bundles into the store: in memory when it is one, on disk when they
+// are more. Returns the serials in order. Bundles that were complete before a failure stay.
+std::vector<uint64_t> Fetch(Channel& dealer, const Plan& plan, Store& store, const FetchArgs& args);
+
+}  // namespace suf::proto

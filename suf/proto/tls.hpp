@@ -1,0 +1,57 @@
+// Channels over TCP and TLS 1.3: both ends show a certificate of one CA and the role in it is checked at both ends; no
+// resumption, no tickets. Asio and OpenSSL stay in the .cpp.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "suf/proto/channel.hpp"
+
+namespace suf::proto {
+
+// Credentials: a folder of MakeCerts, loaded. Copies share it.
+class Credentials {
+ public:
+  // Throws Exit::kInput: a file is missing, no PEM, or key.pem is readable by others.
+  explicit Credentials(const std::string& dir);
+  // identity: our own role and key.
+  const Identity& identity() const;
+  struct Loaded;
+  const Loaded& loaded() const { return *loaded_; }
+
+ private:
+  std::shared_ptr<const Loaded> loaded_;
+};
+
+struct Address {
+  std::string host;
+  uint16_t port = 0;
+  // Parse: "host:port"; throws Exit::kInput.
+  static Address Parse(const std::string& text);
+  std::string Text() const { return Str(host, ":", port); }
+};
+
+// Dial: connects to the role `to`. Throws Exit::kPeer (nobody answers, silent) or Exit::kRefused (certificate or role,
+// of either side).
+std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role to, Millis timeout = kTimeout);
+
+// Listener: accepts connections; each runs in a thread of its own, hand-shake included, so a silent stranger holds up
+// nobody.
+class Listener {
+ public:
+  // Port 0 takes a free one. Throws Exit::kResource when the address cannot be had.
+  Listener(const Credentials& own, const Address& where, std::vector<Role> peers, Millis timeout = kTimeout);
+  ~Listener();
+  uint16_t port() const;
+  // Run: until Stop; then waits for the running sessions. `failed` hears what ended a session, one call at a time.
+  void Run(const std::function<void(Channel&)>& session, const std::function<void(const Error&)>& failed);
+  // Stop: from any thread.
+  void Stop();
+
+ private:
+  struct State;
+  std::unique_ptr<State> s_;
+};
+
+}  // namespace suf::proto
