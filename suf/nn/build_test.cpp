@@ -145,6 +145,7 @@ TEST(Build, MergedRescale) {
   for (int layers : {1, 2}) {
     Dims dims{.d = 16, .heads = 2, .ff = 32, .vocab = 23, .layers = layers, .positions = 8};
     CompileOptions o;
+    o.exp_high = 9, o.exp_low = 4, o.recip_bits = 6, o.scales.v = 8, o.scales.w_o = 10;  // rings below 64 bits
     Model probe(dims, 8, 5, o);
     int most = 0;
     for (const Layer& y : probe.plan.classes[0].layers) most = std::max(most, y.shift_o);
