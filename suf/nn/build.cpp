@@ -14,13 +14,13 @@ Known0 BuildLayer(Trace& t, const Dims& dims, const Layer& y, int index, Known0 
   t.scope(scope + "attention");
   Known0 o = Attention(t, dims, y, prefix, n);
   t.scope(scope + "proj");
-  Wire<kPub> z = AddResidual(t, {"o", dims.d, y.proj, y.diag_o, y.mean_o, "z_proj"}, prefix, o, n);
+  Wire<kPub> z = AddResidual(t, {"o", dims.d, y.proj, y.diag_o, y.mean_o, y.bias_o, "z_proj"}, prefix, o, n);
   t.scope(scope + "norm1");
   n = OpenShared<kP0>(t, Normalise(t, z, y.attention, Stages::kTwo), "normalised");
   t.scope(scope + "gelu");
   Known0 h = FeedForward(t, dims, y, prefix, n);
   t.scope(scope + "ffn2");
-  z = AddResidual(t, {"2", dims.ff, y.ffn2, y.diag_2, y.mean_2, "z_ffn2"}, prefix, h, n);
+  z = AddResidual(t, {"2", dims.ff, y.ffn2, y.diag_2, y.mean_2, 0, "z_ffn2"}, prefix, h, n);
   t.scope(scope + "norm2");
   return OpenShared<kP0>(t, Normalise(t, z, y.output, Stages::kTwo), "normalised");
 }

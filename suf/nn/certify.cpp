@@ -80,8 +80,8 @@ void ValuePath(const Reals& wv, const Reals& wo, const Dims& dims, LayerFacts& f
   const int64_t d = dims.d, dh = d / dims.heads;
   f.value_path.assign(size_t(d), 0.0);
   for (int64_t h = 0; h < dims.heads; ++h) {
-    Reals v = Part(wv, d, h * dh, dh);                                          // (d, dh)
-    Reals o(wo.begin() + h * dh * d, wo.begin() + (h + 1) * dh * d);            // (dh, d)
+    Reals v = Part(wv, d, h * dh, dh);                                // (d, dh)
+    Reals o(wo.begin() + h * dh * d, wo.begin() + (h + 1) * dh * d);  // (dh, d)
     Reals path = ColumnNorms(TimesTransposed(v, Transposed(o, d), dh, pool), d);
     for (size_t j = 0; j < path.size(); ++j) f.value_path[j] += path[j];
     Reals vt = Transposed(v, dh), oo = TimesTransposed(o, o, d, pool), vv = TimesTransposed(vt, vt, d, pool);
@@ -131,7 +131,8 @@ LayerFacts Facts(const Quantised& q, const Dims& dims, int64_t layer, exec::Pool
   f.w2 = OfMap(w2, dims.d, &at("b2")), f.w2.largest = Singular(w2, dims.d, pool);
   ValuePath(wv, wo, dims, f, pool);
   f.w2_magnitude = Magnitudes(std::move(w2));
-  f.gamma_o = Numbers(at("go")), f.mean_o = Numbers(at("uo")), f.gamma_2 = Numbers(at("g2")), f.mean_2 = Numbers(at("u2"));
+  f.gamma_o = Numbers(at("go")), f.mean_o = Numbers(at("uo")), f.gamma_2 = Numbers(at("g2")),
+  f.mean_2 = Numbers(at("u2"));
   return f;
 }
 
@@ -149,7 +150,8 @@ EmbeddingFacts Embedding(const Quantised& q, int64_t n) {
         double square = 0;
         for (int64_t j = 0; j < d; ++j) {
           double x = double(p[i * d + j]);
-          s.low[size_t(j)] = std::min(s.low[size_t(j)], x), s.high[size_t(j)] = std::max(s.high[size_t(j)], x), square += x * x;
+          s.low[size_t(j)] = std::min(s.low[size_t(j)], x), s.high[size_t(j)] = std::max(s.high[size_t(j)], x),
+          square += x * x;
         }
         s.longest = std::max(s.longest, std::sqrt(square));
       }

@@ -1,4 +1,5 @@
-// What a plan must satisfy beyond its fields' ranges: sizes that follow from one another, tables that cover their rings.
+// What a plan must satisfy beyond its fields' ranges: sizes that follow from one another, tables that cover their
+// rings.
 #include <algorithm>
 
 #include "suf/nn/plan.hpp"
@@ -45,30 +46,37 @@ void CheckNorm(const Norm& n, int kz, const std::string& where) {
 void CheckLayer(const Plan& p, const Layer& y, int max_n, const std::string& at) {
   const Scales& s = p.scales;
   const size_t low = size_t{1} << y.low, levels = size_t{1} << y.level, pieces = size_t{1} << y.piece;
-  Want(y.shift_qk == s.f + s.w_qk - s.qk && y.shift_v == s.f + s.w_v - s.v, at + ".shift_qk", "the rescales do not follow from the scales");
-  Want(y.score < 62 && y.score == y.shift_score + y.low + y.level, at + ".score", "score = shift_score + low + level does not hold");
+  Want(y.shift_qk == s.f + s.w_qk - s.qk && y.shift_v == s.f + s.w_v - s.v, at + ".shift_qk",
+       "the rescales do not follow from the scales");
+  Want(y.score < 62 && y.score == y.shift_score + y.low + y.level, at + ".score",
+       "score = shift_score + low + level does not hold");
   Want(y.offset.size() == size_t(p.dims.heads), at + ".offset", "there is not one offset a head");
   Want(Within(y.offset, y.score + 8), at + ".offset", "an offset is far outside the ring of the scores");
-  Want(y.elo.size() == low && y.ehi.size() == levels, at + ".elo", "a table of the exponential has another size than its digit");
+  Want(y.elo.size() == low && y.ehi.size() == levels, at + ".elo",
+       "a table of the exponential has another size than its digit");
   Want(y.elo_bits >= 3 && Within(y.elo, y.elo_bits - 2), at + ".elo_bits", "an entry leaves the gap of its ring");
   Want(y.ehi_bits >= 3 && Within(y.ehi, y.ehi_bits - 2), at + ".ehi_bits", "an entry leaves the gap of its ring");
   Want(y.floor + 2 <= int64_t(levels), at + ".floor", "it leaves no level above it");
   Want(y.row_sum <= y.ev && y.ev <= y.o, at + ".ev", "row_sum <= ev <= o does not hold");
   Want(max_n < 1 << y.count_bits, at + ".count_bits", "the modulus of the counts does not exceed the number of tokens");
   Cover(y.recip, y.row_sum, y.o, at + ".recip");
-  Want(y.shift_o >= 1 && y.shift_o < y.o - 2, at + ".shift_o", "the attention's output is not rescaled within its ring");
-  Want(y.diag_o == s.o + s.w_o - s.f - s.gamma && y.mean_o == std::min(s.mean, y.diag_o) && y.diag_o < y.proj, at + ".diag_o",
-       "the residual's shifts do not follow from the scales");
-  Want(y.diag_2 == s.x + s.gelu + s.w_2 - s.f - s.gamma && y.mean_2 == std::min(s.mean, y.diag_2) && y.diag_2 < y.ffn2, at + ".diag_2",
-       "the residual's shifts do not follow from the scales");
-  Want(y.shift_ffn1 == s.f + s.w_1 - s.x && y.ffn1 < 62 && y.ffn1 == y.shift_ffn1 + y.piece_width + y.piece, at + ".ffn1",
-       "ffn1 = shift_ffn1 + piece_width + piece does not hold");
-  Want(y.gelu_a.size() == pieces && y.gelu_b.size() == pieces, at + ".gelu_a", "a table of GELU has another size than its pieces");
+  Want(y.shift_o ? y.shift_o < y.o - 2 && y.bias_o == 0 : y.o == y.proj && y.bias_o > 0, at + ".shift_o",
+       "the attention's output is neither rescaled within its ring nor in the ring of z_o");
+  Want(y.diag_o == s.o + s.w_o - s.f - s.gamma + y.bias_o && y.mean_o == std::min(s.mean, y.diag_o - y.bias_o) &&
+           y.diag_o < y.proj,
+       at + ".diag_o", "the residual's shifts do not follow from the scales");
+  Want(y.diag_2 == s.x + s.gelu + s.w_2 - s.f - s.gamma && y.mean_2 == std::min(s.mean, y.diag_2) && y.diag_2 < y.ffn2,
+       at + ".diag_2", "the residual's shifts do not follow from the scales");
+  Want(y.shift_ffn1 == s.f + s.w_1 - s.x && y.ffn1 < 62 && y.ffn1 == y.shift_ffn1 + y.piece_width + y.piece,
+       at + ".ffn1", "ffn1 = shift_ffn1 + piece_width + piece does not hold");
+  Want(y.gelu_a.size() == pieces && y.gelu_b.size() == pieces, at + ".gelu_a",
+       "a table of GELU has another size than its pieces");
   Want(y.gelu_u >= 3 && Within(y.gelu_a, y.gelu_u - 2), at + ".gelu_u", "an entry leaves the gap of its ring");
   Want(y.gelu_v >= 3 && Within(y.gelu_b, y.gelu_v - 2), at + ".gelu_v", "an entry leaves the gap of its ring");
   CheckNorm(y.attention, y.proj, at + ".attention");
   CheckNorm(y.output, y.ffn2, at + ".output");
-  Want(y.attention.out >= std::max(y.ffn1, y.ffn2 - y.diag_2 + y.mean_2), at + ".attention.out", "it is narrower than its widest reader");
+  Want(y.attention.out >= std::max(y.ffn1, y.ffn2 - y.diag_2 + y.mean_2), at + ".attention.out",
+       "it is narrower than its widest reader");
 }
 
 }  // namespace
@@ -91,7 +99,8 @@ void Check(const Plan& p) {
       const Norm& before = l ? c.layers[l - 1].output : c.embedding;
       const std::string name = Str(at, ".layers[", l, "]");
       CheckLayer(p, y, c.max_n, name);
-      Want(before.out >= std::max({y.qk, y.v, y.proj - y.diag_o + y.mean_o}), name, "the ring of its input is narrower than its widest reader");
+      Want(before.out >= std::max({y.qk, y.v, y.proj - y.diag_o + y.mean_o}), name,
+           "the ring of its input is narrower than its widest reader");
     }
     Want(c.layers.back().output.out >= c.pool, at + ".pool", "the last layer's ring is narrower than the pooled sum");
   }

@@ -14,10 +14,11 @@ namespace suf::nn {
 namespace {
 
 // Windows leave room for texts unlike the calibration texts.
-constexpr double kScoreRoom = 1.6, kGeluRoom = 1.25, kBelow = 0.6;  // kBelow: part of a score window's room that lies under it
-constexpr int kVarianceBelow = 2;                                  // bits under the smallest sum of squares seen
-constexpr double kVarianceAbove = 0.6;                             // bits over the largest
-constexpr int kLargestTable = 10, kLargestLevel = 7;               // log2 of entries
+constexpr double kScoreRoom = 1.6, kGeluRoom = 1.25,
+                 kBelow = 0.6;                        // kBelow: part of a score window's room that lies under it
+constexpr int kVarianceBelow = 2;                     // bits under the smallest sum of squares seen
+constexpr double kVarianceAbove = 0.6;                // bits over the largest
+constexpr int kLargestTable = 10, kLargestLevel = 7;  // log2 of entries
 constexpr int kEmbeddingRing = 16;
 
 int Bits(int64_t v) { return BitLength(double(std::abs(v))) + 2; }  // ring in which a table's values are opened
@@ -30,7 +31,11 @@ int64_t Most(const std::vector<int64_t>& t) {
 
 double Max(const Reals& a) { return *std::max_element(a.begin(), a.end()); }
 
-// NormInput: what a norm reads: real scale, calibrated size of x (see kind), and a hard bound of |x| as a vector of integers.
+// RingOf: for |value| <= bound, rounded by `shift` bits, with the gap of one bit (DESIGN 9, GapCert).
+int RingOf(double bound, int shift) { return BitLength(bound + (shift ? std::ldexp(1.0, shift - 1) : 0)) + 2; }
+
+// NormInput: what a norm reads: real scale, calibrated size of x (see kind), and a hard bound of |x| as a vector of
+// integers.
 struct NormInput {
   enum Kind { kLayer, kUnit } kind = kLayer;  // size: standard deviation, or Euclidean norm
   int scale = 0, kz = 0, cut = 0;
@@ -52,7 +57,13 @@ class Compiler {
   Norm MakeNorm(const std::string& wire, const NormInput& in);
   void Score(int64_t l, Layer& y);
   void Attention(int64_t l, int n, double rows, Layer& y);
-  void Project(int64_t l, double rows, Layer& y);
+  // Bound: of every coordinate of a row, and of its Euclidean norm.
+  struct Bound {
+    Reals each;
+    double length = 0;
+  };
+  Bound Output(int64_t l, double rows, int out, const Layer& y) const;
+  void Project(int64_t l, int n, double rows, Layer& y);
   void FeedForward(int64_t l, double rows, Layer& y);
   Class MakeClass(int least, int n);
 
@@ -69,10 +80,12 @@ class Compiler {
   double value_ = 0, recip_excess_ = 0;
 };
 
-// Hold: the ring of a wire with |value| <= bound that is rounded by `shift` bits, with the gap of one bit (DESIGN 9, GapCert).
+// Hold: certifies a wire with |value| <= bound that is rounded by `shift` bits; its ring.
 int Compiler::Hold(const std::string& wire, double bound, int shift, const char* remedy) {
-  const int bits = BitLength(bound), ring = BitLength(bound + (shift ? std::ldexp(1.0, shift - 1) : 0)) + 2;
-  if (ring > 64) Fail(Exit::kRefused, "wire ", prefix_, wire, " needs a ring of ", ring, " bits, the limit is 64; lower the scale of ", remedy);
+  const int bits = BitLength(bound), ring = RingOf(bound, shift);
+  if (ring > 64)
+    Fail(Exit::kRefused, "wire ", prefix_, wire, " needs a ring of ", ring,
+         " bits, the limit is 64; lower the scale of ", remedy);
   Certify(wire, bits, true);
   return ring;
 }
@@ -86,15 +99,17 @@ Norm Compiler::MakeNorm(const std::string& wire, const NormInput& in) {
   const double square = in.longest * in.longest + double(n.eps);
   n.square = BitLength(square);
   if (n.square > 60)
-    Fail(Exit::kRefused, "wire ", prefix_, wire, ".square needs a ring of ", n.square, " bits, the limit is 60; lower the LayerNorms' scale");
+    Fail(Exit::kRefused, "wire ", prefix_, wire, ".square needs a ring of ", n.square,
+         " bits, the limit is 60; lower the LayerNorms' scale");
   const double extra = unit ? 0 : std::log2(d);
   n.top = std::min(n.square, int(std::ceil(2 * (in.scale + std::log2(in.size.high)) + extra + kVarianceAbove)));
   n.floor = std::max(1, int(std::floor(2 * (in.scale + std::log2(in.size.low)) + extra)) - kVarianceBelow);
   if (n.floor >= n.top)
-    Fail(Exit::kRefused, "the calibrated sum of squares of ", wire, " is below 2^", n.top, " and leaves no precision; raise the LayerNorms' scale");
+    Fail(Exit::kRefused, "the calibrated sum of squares of ", wire, " is below 2^", n.top,
+         " and leaves no precision; raise the LayerNorms' scale");
   const int bits = unit ? o_.pool_bits : o_.rsqrt_bits;
   const int scale = std::max(out + 2, bits + int(std::ceil((n.top - std::log2(of)) / 2)));
-  Function f = [&](double v) { return std::ldexp(1.0, scale) * std::sqrt(of / v); };
+  suf::Real f = [&](double v) { return std::ldexp(1.0, scale) * std::sqrt(of / v); };
   n.rsqrt = Octaves(f, n.floor, n.top, n.square, pieces, o_.span);
   n.shift = scale - out;
   const double above = 1 + Excess(n.rsqrt, f);
@@ -117,7 +132,8 @@ void Compiler::Score(int64_t l, Layer& y) {
   y.score = 2 * s_.qk + window, y.shift_score = 2 * s_.qk - o_.slice;
   y.low = step + o_.slice, y.level = window - step;
   if (y.low > kLargestTable || y.low < 1)
-    Fail(Exit::kRefused, "the scores of layer ", l, " need a low table of 2^", y.low, " entries, the limit is 2^", kLargestTable, "; lower `slice`");
+    Fail(Exit::kRefused, "the scores of layer ", l, " need a low table of 2^", y.low, " entries, the limit is 2^",
+         kLargestTable, "; lower `slice`");
   const double width = std::ldexp(1.0, window), level = std::ldexp(1.0, step);
   double floor = 1e300;
   for (size_t h = 0; h < r.score.size(); ++h) {
@@ -127,8 +143,9 @@ void Compiler::Score(int64_t l, Layer& y) {
   }
   const int64_t levels = int64_t{1} << y.level;
   y.floor = std::clamp<int64_t>(int64_t(std::floor(floor)) - 1, 0, levels - 2);
-  y.ehi = Exponentials(-level / std::sqrt(dh), levels, o_.exp_high);
-  y.elo = Exponentials(std::ldexp(1.0, -o_.slice) / std::sqrt(dh), int64_t{1} << y.low, o_.exp_low);
+  auto exp = [&](double units) { return [=](double i) { return std::exp(units * i / std::sqrt(dh)); }; };
+  y.ehi = suf::FitTable(exp(-level), y.level, o_.exp_high).f;
+  y.elo = suf::FitTable(exp(std::ldexp(1.0, -o_.slice)), y.low, o_.exp_low).f;
   y.ehi_bits = Bits(Most(y.ehi)), y.elo_bits = Bits(Most(y.elo));
   Certify(Str(l, "/score"), y.score - 1, false);
 }
@@ -149,31 +166,52 @@ void Compiler::Attention(int64_t l, int n, double rows, Layer& y) {
   y.row_sum = BitLength(sum);
   y.ev = Hold(at + "eV", sum * value_, 0, "the exponential");
   const int scale = y.row_sum + o_.recip_bits;
-  Function g = [&](double v) { return std::ldexp(1.0, scale) / v; };
+  suf::Real g = [&](double v) { return std::ldexp(1.0, scale) / v; };
   y.recip = Octaves(g, o_.exp_high + o_.exp_low - 1, y.row_sum, y.row_sum, o_.recip_pieces, o_.span);
   recip_excess_ = Excess(y.recip, g);
   y.count_bits = BitLength(double(n));
-  y.shift_o = scale + s_.v - s_.o;
-  y.o = Hold(at + "o", std::ldexp(1.0, scale) * (1 + recip_excess_) * value_, y.shift_o, "the exponential");
   Certify(at + "row_sum", y.row_sum, true);
 }
 
-void Compiler::Project(int64_t l, double rows, Layer& y) {
+// Output: bounds of z_o, when the attention's output has scale `out`.
+Compiler::Bound Compiler::Output(int64_t l, double rows, int out, const Layer& y) const {
   const LayerFacts& f = facts_[size_t(l)];
-  const std::string at = Str(l, "/");
-  const double d = double(w_.dims.d), one = std::ldexp(1.0, y.shift_v);
-  y.diag_o = DiagO(s_), y.mean_o = MeanO(s_);
-  const double scale = std::ldexp(1.0, s_.o - s_.v) * (1 + recip_excess_);
+  const double d = double(w_.dims.d), dh = d / double(w_.dims.heads), one = std::ldexp(1.0, y.shift_v);
+  const double scale = std::ldexp(1.0, out - s_.v) * (1 + recip_excess_), rounding = y.shift_o ? 0.5 : 0;
   const ResidualGain gain = Gain(f.gamma_o, f.mean_o, y.diag_o, y.mean_o);
-  Reals z(f.o.bias.size());
-  for (size_t j = 0; j < z.size(); ++j)
-    z[j] = scale * (rows / one * f.value_path[j] + 0.5 * f.o.column_sum[j]) + 0.5 * f.o.column_sum[j] + rows * gain.column[j] + f.o.bias[j];
-  const int cut = s_.o + s_.w_o - o_.norm;
-  y.proj = Hold(at + "z_o", Max(z), cut, "the attention's output map");
-  const double spectral = scale * (rows / one * f.value_path_largest + 0.5 * std::sqrt(d / double(w_.dims.heads)) * f.head_largest) +
-                          0.5 * std::sqrt(d) * f.o.largest + rows * gain.largest + Length(f.o.bias);
-  y.attention = MakeNorm(at + "attention", {.scale = o_.norm, .kz = y.proj, .cut = cut, .size = ranges_.layers[size_t(l)].attention,
-                                            .longest = std::min(Length(z), spectral) / std::ldexp(1.0, cut) + std::sqrt(d) / 2});
+  Reals bias = f.o.bias;
+  for (double& b : bias) b = std::ldexp(b, y.bias_o);
+  Bound z{Reals(bias.size()), 0};
+  for (size_t j = 0; j < bias.size(); ++j)
+    z.each[j] = scale * (rows / one * f.value_path[j] + 0.5 * f.o.column_sum[j]) + rounding * f.o.column_sum[j] +
+                rows * gain.column[j] + bias[j];
+  const double spectral = scale * (rows / one * f.value_path_largest + 0.5 * std::sqrt(dh) * f.head_largest) +
+                          rounding * std::sqrt(d) * f.o.largest + rows * gain.largest + Length(bias);
+  z.length = std::min(Length(z.each), spectral);
+  return z;
+}
+
+// Project: e V recip goes un-truncated into W_o where z_o then fits 64 bits (two flights fewer), else it is rescaled
+// first.
+void Compiler::Project(int64_t l, int n, double rows, Layer& y) {
+  const std::string at = Str(l, "/");
+  const int scale = y.row_sum + o_.recip_bits;
+  auto place = [&](int out) {
+    y.shift_o = scale + s_.v - out;
+    y.bias_o = out - s_.o, y.diag_o = DiagO(s_) + y.bias_o, y.mean_o = MeanO(s_);
+    return Output(l, rows, out, y);
+  };
+  int out = scale + s_.v;
+  Bound z = place(out);
+  if (n > o_.merge || out <= s_.o || RingOf(Max(z.each), out + s_.w_o - o_.norm) > 64) z = place(out = s_.o);
+  const int cut = out + s_.w_o - o_.norm;
+  y.proj = Hold(at + "z_o", Max(z.each), cut, "the attention's output map");
+  y.o = y.shift_o ? Hold(at + "o", std::ldexp(1.0, scale) * (1 + recip_excess_) * value_, y.shift_o, "the exponential")
+                  : y.proj;
+  const double longest = z.length / std::ldexp(1.0, cut) + std::sqrt(double(w_.dims.d)) / 2;
+  y.attention = MakeNorm(
+      at + "attention",
+      {.scale = o_.norm, .kz = y.proj, .cut = cut, .size = ranges_.layers[size_t(l)].attention, .longest = longest});
 }
 
 void Compiler::FeedForward(int64_t l, double rows, Layer& y) {
@@ -184,29 +222,39 @@ void Compiler::FeedForward(int64_t l, double rows, Layer& y) {
   const int window = std::max(1, int(std::ceil(std::log2(kGeluRoom * std::max(-r.ffn1.low, r.ffn1.high)))));
   y.shift_ffn1 = s_.f + s_.w_1 - s_.x, y.piece_width = o_.gelu_piece, y.piece = window + 1 + s_.x - o_.gelu_piece;
   if (y.piece < 2 || y.piece > kLargestTable)
-    Fail(Exit::kRefused, "the GELU of layer ", l, " needs 2^", y.piece, " pieces, the limits are 2^2 and 2^", kLargestTable, "; change `gelu_piece`");
+    Fail(Exit::kRefused, "the GELU of layer ", l, " needs 2^", y.piece, " pieces, the limits are 2^2 and 2^",
+         kLargestTable, "; change `gelu_piece`");
   y.ffn1 = y.shift_ffn1 + y.piece_width + y.piece;
   Certify(at + "z_1", y.ffn1 - 1, false);
-  Lines lines = Gelu(s_.x, y.piece_width, y.piece, s_.gelu);
-  y.gelu_u = Bits(Most(lines.offset) + (Most(lines.slope) << (y.piece_width + 1))), y.gelu_v = Bits(Most(lines.slope));
-  y.gelu_a = lines.offset, y.gelu_b = lines.slope;
+  const suf::Lines lines = suf::FitLines(Gelu, y.piece_width, y.piece, s_.x, s_.gelu).f;
+  const double excess = Excess(lines);
+  y.gelu_u = Bits(Most(lines.offset) + (Most(lines.rise) << (y.piece_width + 1))), y.gelu_v = Bits(Most(lines.rise));
+  y.gelu_a = lines.offset, y.gelu_b = lines.rise;
 
   const double one = std::ldexp(1.0, y.shift_ffn1), slope = std::ldexp(1.0, s_.gelu);
   Reals h(f.w1.column.size());
   for (size_t j = 0; j < h.size(); ++j)
-    h[j] = std::min((rows * f.w1.column[j] + f.w1.bias[j]) / one + 0.5, std::ldexp(1.0, s_.x + window)) * slope + lines.excess;
-  const double length = std::min(Length(h), slope * ((rows * f.w1.largest + Length(f.w1.bias)) / one + 0.5 * std::sqrt(ff)) + lines.excess * std::sqrt(ff));
+    h[j] =
+        std::min((rows * f.w1.column[j] + f.w1.bias[j]) / one + 0.5, std::ldexp(1.0, s_.x + window)) * slope + excess;
+  const double length =
+      std::min(Length(h), slope * ((rows * f.w1.largest + Length(f.w1.bias)) / one + 0.5 * std::sqrt(ff)) +
+                              excess * std::sqrt(ff));
   y.diag_2 = Diag2(s_), y.mean_2 = Mean2(s_);
   const ResidualGain gain = Gain(f.gamma_2, f.mean_2, y.diag_2, y.mean_2);
   Reals z(f.w2.bias.size(), 0.0);
   for (size_t i = 0; i < h.size(); ++i)
     for (size_t j = 0; j < z.size(); ++j) z[j] += h[i] * f.w2_magnitude[i * z.size() + j];
-  for (size_t j = 0; j < z.size(); ++j) z[j] = std::min(z[j], length * f.w2.column[j]) + rows * gain.column[j] + f.w2.bias[j];
+  for (size_t j = 0; j < z.size(); ++j)
+    z[j] = std::min(z[j], length * f.w2.column[j]) + rows * gain.column[j] + f.w2.bias[j];
   const int cut = s_.x + s_.gelu + s_.w_2 - o_.norm;
   y.ffn2 = Hold(at + "z_2", Max(z), cut, "the second feed-forward map");
   const double spectral = length * f.w2.largest + rows * gain.largest + Length(f.w2.bias);
-  y.output = MakeNorm(at + "output", {.scale = o_.norm, .kz = y.ffn2, .cut = cut, .size = r.output,
-                                      .longest = std::min(Length(z), spectral) / std::ldexp(1.0, cut) + std::sqrt(d) / 2});
+  y.output =
+      MakeNorm(at + "output", {.scale = o_.norm,
+                               .kz = y.ffn2,
+                               .cut = cut,
+                               .size = r.output,
+                               .longest = std::min(Length(z), spectral) / std::ldexp(1.0, cut) + std::sqrt(d) / 2});
 }
 
 Class Compiler::MakeClass(int least, int n) {
@@ -214,14 +262,17 @@ Class Compiler::MakeClass(int least, int n) {
   prefix_ = Str(n, "/");
   const EmbeddingFacts e = Embedding(q_, n);
   if (Hold("embedding", e.coordinate, 0, "the embedding") > kEmbeddingRing)
-    Fail(Exit::kRefused, "wire ", prefix_, "embedding needs ", BitLength(e.coordinate) + 2, " bits, the limit is ", kEmbeddingRing, "; lower the scale of the embedding");
-  c.embedding = MakeNorm("embedding", {.scale = s_.embedding, .kz = kEmbeddingRing, .cut = 0, .size = ranges_.embedding, .longest = e.row});
+    Fail(Exit::kRefused, "wire ", prefix_, "embedding needs ", BitLength(e.coordinate) + 2, " bits, the limit is ",
+         kEmbeddingRing, "; lower the scale of the embedding");
+  c.embedding =
+      MakeNorm("embedding",
+               {.scale = s_.embedding, .kz = kEmbeddingRing, .cut = 0, .size = ranges_.embedding, .longest = e.row});
   Norm* last = &c.embedding;
   c.layers.resize(size_t(w_.dims.layers));
   for (int64_t l = 0; l < w_.dims.layers; ++l) {
     Layer& y = c.layers[size_t(l)];
     const double rows = rows_;
-    Attention(l, n, rows, y), Project(l, rows, y), FeedForward(l, rows_, y);
+    Attention(l, n, rows, y), Project(l, n, rows, y), FeedForward(l, rows_, y);
     last->out = std::max({y.qk, y.v, y.proj - y.diag_o + y.mean_o});
     y.attention.out = std::max(y.ffn1, y.ffn2 - y.diag_2 + y.mean_2);
     last = &y.output;
@@ -235,9 +286,14 @@ Class Compiler::MakeClass(int least, int n) {
   }
   const int cut = s_.f + s_.gamma - o_.pool;
   last->out = c.pool = Hold("pool", Max(z), cut, "the activations");
-  const double longest = std::min(Length(z), n * rows_ * most + Length(bias)) / std::ldexp(1.0, cut) + std::sqrt(double(g.size())) / 2;
-  c.result = MakeNorm("result", {.kind = NormInput::kUnit, .scale = o_.pool, .kz = c.pool, .cut = cut,
-                                 .size = {ranges_.result.low * least, ranges_.result.high * n}, .longest = longest});
+  const double longest =
+      std::min(Length(z), n * rows_ * most + Length(bias)) / std::ldexp(1.0, cut) + std::sqrt(double(g.size())) / 2;
+  c.result = MakeNorm("result", {.kind = NormInput::kUnit,
+                                 .scale = o_.pool,
+                                 .kz = c.pool,
+                                 .cut = cut,
+                                 .size = {ranges_.result.low * least, ranges_.result.high * n},
+                                 .longest = longest});
   c.result.out = s_.result + 4;
   return c;
 }
@@ -246,10 +302,12 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
   if (texts.empty()) Fail(Exit::kInput, "there is no calibration text; give at least one line");
   if (o_.max_tokens < 3 || o_.max_tokens > w_.dims.positions)
     Fail(Exit::kInput, "a limit of ", o_.max_tokens, " tokens is outside the model's 3 to ", w_.dims.positions);
-  plan_.dims = w_.dims, plan_.tokenizer = o_.tokenizer, plan_.max_tokens = o_.max_tokens, plan_.scales = s_, plan_.calibration = o_.calibration;
+  plan_.dims = w_.dims, plan_.tokenizer = o_.tokenizer, plan_.max_tokens = o_.max_tokens, plan_.scales = s_,
+  plan_.calibration = o_.calibration;
   std::vector<std::vector<int32_t>> cut(texts.begin(), texts.end());
   for (size_t i = 0; i < cut.size(); ++i) {
-    if (cut[i].size() > size_t(o_.max_tokens)) cut[i] = {cut[i].begin(), cut[i].begin() + o_.max_tokens - 1}, cut[i].push_back(texts[i].back());
+    if (cut[i].size() > size_t(o_.max_tokens))
+      cut[i] = {cut[i].begin(), cut[i].begin() + o_.max_tokens - 1}, cut[i].push_back(texts[i].back());
     FloatForward(w_, cut[i], pool_, &ranges_);
     Tell("calibrate", double(i + 1) / double(cut.size()));
   }
@@ -274,7 +332,8 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
 
 }  // namespace
 
-Plan Compile(const Weights& weights, std::span<const std::vector<int32_t>> texts, const CompileOptions& options, exec::Pool& pool) {
+Plan Compile(const Weights& weights, std::span<const std::vector<int32_t>> texts, const CompileOptions& options,
+             exec::Pool& pool) {
   return Compiler(weights, options, pool).Run(texts);
 }
 

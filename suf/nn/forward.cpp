@@ -13,7 +13,8 @@ using Reals = std::vector<double>;
 using Floats = std::vector<float>;
 constexpr int kLanes = 8, kRows = 4;
 
-// Dot4: four rows of x against one row of w; lane sums are added in a fixed order, so results do not depend on the machine.
+// Dot4: four rows of x against one row of w; lane sums are added in a fixed order, so results do not depend on the
+// machine.
 void Dot4(const double* const x[kRows], const float* w, int64_t n, double out[kRows]) {
   double acc[kRows][kLanes] = {};
   int64_t k = 0;
@@ -64,7 +65,8 @@ void Normalise(Reals& x, const Floats& g, const Floats& b, double eps, Range* se
 }
 
 // Attend: one head's softmax(q k^T / sqrt(dh)) v into columns [at, at + dh) of o.
-void Attend(const Reals& q, const Reals& k, const Reals& v, int64_t d, int64_t dh, int64_t at, Reals& o, Range* score, Range* row_max) {
+void Attend(const Reals& q, const Reals& k, const Reals& v, int64_t d, int64_t dh, int64_t at, Reals& o, Range* score,
+            Range* row_max) {
   const int64_t n = int64_t(q.size()) / d;
   Reals s(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) {
@@ -86,7 +88,8 @@ void Add(Reals& a, const Reals& b) {
   for (size_t i = 0; i < a.size(); ++i) a[i] += b[i];
 }
 
-// KeyBias: minus beta W_k. Softmax does not see a key bias; this one leaves the scores of the folded weights, k = (x - beta) W_k.
+// KeyBias: minus beta W_k. Softmax does not see a key bias; this one leaves the scores of the folded weights, k = (x -
+// beta) W_k.
 Reals KeyBias(const Floats& wk, const Floats& beta) {
   const size_t d = beta.size();
   Reals b(d, 0.0);
@@ -108,14 +111,16 @@ std::vector<double> FloatForward(const Weights& w, std::span<const int32_t> ids,
   for (int64_t i = 0; i < n; ++i) {
     SUF_CHECK(ids[size_t(i)] >= 0 && ids[size_t(i)] < w.dims.vocab);
     for (int64_t j = 0; j < d; ++j)
-      x[size_t(i * d + j)] = double(w.word[size_t(ids[size_t(i)] * d + j)]) + double(w.position[size_t(i * d + j)]) + double(w.type[size_t(j)]);
+      x[size_t(i * d + j)] = double(w.word[size_t(ids[size_t(i)] * d + j)]) + double(w.position[size_t(i * d + j)]) +
+                             double(w.type[size_t(j)]);
   }
   Normalise(x, w.gamma, w.beta, w.dims.eps, ranges ? &ranges->embedding : nullptr);
   const Floats* beta = &w.beta;
   for (size_t l = 0; l < w.layers.size(); ++l) {
     const Weights::Layer& y = w.layers[l];
     Ranges::Layer* r = ranges ? &ranges->layers[l] : nullptr;
-    Reals q = Map(pool, x, y.wq, Wide(y.bq)), k = Map(pool, x, y.wk, KeyBias(y.wk, *beta)), v = Map(pool, x, y.wv, Wide(y.bv));
+    Reals q = Map(pool, x, y.wq, Wide(y.bq)), k = Map(pool, x, y.wk, KeyBias(y.wk, *beta)),
+          v = Map(pool, x, y.wv, Wide(y.bv));
     Reals o(x.size(), 0.0);
     pool.For(size_t(heads), 1, [&](size_t begin, size_t end) {
       for (size_t h = begin; h < end; ++h)

@@ -24,10 +24,10 @@ struct Ranges {
   std::vector<Layer> layers;
 };
 
-// FloatForward: mean of the last layer's rows, divided by its norm. (d) Adds to `ranges` when given. ids as for the simulator, at most
-// dims.positions of them, each below dims.vocab.
-std::vector<double> FloatForward(const Weights& weights, std::span<const int32_t> ids, exec::Pool& pool = exec::Default(),
-                                 Ranges* ranges = nullptr);
+// FloatForward: mean of the last layer's rows, divided by its norm. (d) Adds to `ranges` when given. ids as for the
+// simulator, at most dims.positions of them, each below dims.vocab.
+std::vector<double> FloatForward(const Weights& weights, std::span<const int32_t> ids,
+                                 exec::Pool& pool = exec::Default(), Ranges* ranges = nullptr);
 
 // Cosine of two vectors of one length.
 double Cosine(std::span<const double> a, std::span<const double> b);

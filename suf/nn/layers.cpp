@@ -45,7 +45,7 @@ Wire<kPub> AddResidual(Trace& t, const Residual& r, const std::string& prefix, c
     auto column = Column(dot << (r.diag - r.mean));
     return -column;
   });
-  z.Bias(prefix + "b" + r.suffix, {d});
+  z.Bias(prefix + "b" + r.suffix, {d}, r.bias);
   return z.Open(r.label);
 }
 

@@ -25,11 +25,11 @@ Known0 Attention(Trace& t, const Dims& dims, const Layer& y, const std::string& 
 // FeedForward: gelu(x W_1 + b_1): (n, d) -> (n, ff), in the ring of z_2.
 Known0 FeedForward(Trace& t, const Dims& dims, const Layer& y, const std::string& prefix, const Known0& x);
 
-// Residual: o W + 2^diag gamma n - 2^(diag - mean) (n . u) 1 + bias in Z_{2^ring}: inputs prefix + W, g, u, b followed by `suffix`.
+// Residual: o W + 2^diag gamma n - 2^(diag - mean) (n . u) 1 + 2^bias b in Z_{2^ring}: inputs prefix + W, g, u, b followed by `suffix`.
 struct Residual {
   const char* suffix;
   int64_t inner;  // rows of W
-  int ring, diag, mean;
+  int ring, diag, mean, bias;
   const char* label;
 };
 Wire<kPub> AddResidual(Trace& t, const Residual& r, const std::string& prefix, const Known0& o, const Known0& n);

@@ -9,8 +9,9 @@ Private PrivateInput(Trace& t, const std::string& name, const Shape& shape) {
   return {w, masked, b};
 }
 
-void Linear::Bias(const std::string& name, const Shape& shape) {
+void Linear::Bias(const std::string& name, const Shape& shape, int shift) {
   Own<0> bias = t_.input<kP0>("W." + name, shape);
+  if (shift > 0) bias = bias << shift;
   a_ = *a_ + bias;
 }
 

@@ -43,8 +43,8 @@ class Linear {
       a_ = *a_ + a, b_ = *b_ + b, owed_ = *owed_ + owed;
     }
   }
-  // Bias: P0's input "W.<name>", (features) or the whole shape.
-  void Bias(const std::string& name, const Shape& shape);
+  // Bias: P0's input "W.<name>", (features) or the whole shape, times 2^shift.
+  void Bias(const std::string& name, const Shape& shape, int shift = 0);
   Wire<kPub> Open(const char* label);
 
  private:

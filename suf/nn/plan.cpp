@@ -29,7 +29,8 @@ struct Tables {
 template <class V>
 void Fields(V& v, Dims& x) {
   v.Int("d", x.d, 1, 1 << 14), v.Int("heads", x.heads, 1, 1 << 10), v.Int("ff", x.ff, 1, 1 << 17);
-  v.Int("vocab", x.vocab, 1, 1 << 24), v.Int("layers", x.layers, 1, 1 << 8), v.Int("positions", x.positions, 1, kTokens);
+  v.Int("vocab", x.vocab, 1, 1 << 24), v.Int("layers", x.layers, 1, 1 << 8),
+      v.Int("positions", x.positions, 1, kTokens);
   v.Real("eps", x.eps, 0, 1);
 }
 
@@ -49,7 +50,8 @@ void Fields(V& v, Group& x) {
 
 template <class V>
 void Fields(V& v, Norm& x) {
-  v.Int("kz", x.kz, 3, kRing), v.Int("cut", x.cut, 0, kRing), v.Int("square", x.square, 1, kRing), v.Int("eps", x.eps, 0, kBig);
+  v.Int("kz", x.kz, 3, kRing), v.Int("cut", x.cut, 0, kRing), v.Int("square", x.square, 1, kRing),
+      v.Int("eps", x.eps, 0, kBig);
   v.Int("floor", x.floor, 0, kRing), v.Int("top", x.top, 0, kRing), v.Many("rsqrt", x.rsqrt, 1, kRing);
   v.Int("product", x.product, 3, kRing), v.Int("shift", x.shift, 1, kRing), v.Int("out", x.out, 1, kRing);
 }
@@ -65,6 +67,7 @@ void Fields(V& v, Layer& x) {
   v.Int("row_sum", x.row_sum, 1, kRing), v.Int("ev", x.ev, 3, kRing), v.Many("recip", x.recip, 1, kRing);
   v.Int("count_bits", x.count_bits, 1, 17), v.Int("o", x.o, 3, kRing), v.Int("shift_o", x.shift_o, 0, kRing);
   v.Int("proj", x.proj, 3, kRing), v.Int("diag_o", x.diag_o, 0, kRing), v.Int("mean_o", x.mean_o, 0, kRing);
+  v.Int("bias_o", x.bias_o, 0, kRing);
   v.One("attention", x.attention);
   v.Int("ffn1", x.ffn1, 3, kRing), v.Int("shift_ffn1", x.shift_ffn1, 1, kRing);
   v.Int("piece_width", x.piece_width, 1, 16), v.Int("piece", x.piece, 1, 12);
@@ -133,7 +136,8 @@ class Get {
   const Json& Field(const char* name, bool (Json::*type)() const noexcept, const char* what) {
     auto it = j_.find(name);
     if (it == j_.end()) Fail(Exit::kRefused, "the plan lacks the field ", Path(name), "; compile the plan again");
-    if (!((*it).*type)()) Fail(Exit::kRefused, "the plan's field ", Path(name), " is not ", what, "; compile the plan again");
+    if (!((*it).*type)())
+      Fail(Exit::kRefused, "the plan's field ", Path(name), " is not ", what, "; compile the plan again");
     seen_.insert(name);
     return *it;
   }
@@ -143,25 +147,30 @@ class Get {
   }
   void Real(const char* name, double& x, double lo, double hi) {
     x = Field(name, &Json::is_number, "a number").get<double>();
-    if (!(x >= lo && x <= hi)) Fail(Exit::kRefused, "the plan's field ", Path(name), " is ", x, ", outside ", lo, " to ", hi);
+    if (!(x >= lo && x <= hi))
+      Fail(Exit::kRefused, "the plan's field ", Path(name), " is ", x, ", outside ", lo, " to ", hi);
   }
   void Flag(const char* name, bool& x) { x = Field(name, &Json::is_boolean, "true or false").get<bool>(); }
   void Text(const char* name, std::string& x, size_t limit) {
     x = Field(name, &Json::is_string, "a text").get<std::string>();
-    if (x.size() > limit) Fail(Exit::kRefused, "the plan's field ", Path(name), " is longer than ", limit, " characters");
+    if (x.size() > limit)
+      Fail(Exit::kRefused, "the plan's field ", Path(name), " is longer than ", limit, " characters");
   }
   void Digest(const char* name, Hash& x) {
     std::string text = Field(name, &Json::is_string, "a text").get<std::string>();
     Bytes b = text.size() == 2 * x.size() && text.find_first_not_of("0123456789abcdef") == text.npos
-                  ? FromHex(text, x.size(), name) : Bytes{};
-    if (b.size() != x.size()) Fail(Exit::kRefused, "the plan's field ", Path(name), " is not a SHA-256 in lower-case hex");
+                  ? FromHex(text, x.size(), name)
+                  : Bytes{};
+    if (b.size() != x.size())
+      Fail(Exit::kRefused, "the plan's field ", Path(name), " is not a SHA-256 in lower-case hex");
     std::copy(b.begin(), b.end(), x.begin());
   }
   void Ints(const char* name, Words& x, int64_t lo, int64_t hi) {
     for (const Json& e : Field(name, &Json::is_array, "a list")) x.push_back(Whole(e, Path(name), lo, hi));
   }
   void Table(const char* name, Words& x) {
-    int64_t i = Whole(Field(name, &Json::is_number_integer, "a whole number"), Path(name), 0, int64_t(tables_.size()) - 1);
+    int64_t i =
+        Whole(Field(name, &Json::is_number_integer, "a whole number"), Path(name), 0, int64_t(tables_.size()) - 1);
     x = tables_[size_t(i)];
   }
   void One(const char* name, auto& x) {
@@ -172,7 +181,8 @@ class Get {
   void Many(const char* name, std::vector<T>& list, size_t least, size_t most) {
     const Json& a = Field(name, &Json::is_array, "a list");
     if (a.size() < least || a.size() > most)
-      Fail(Exit::kRefused, "the plan's field ", Path(name), " has ", a.size(), " entries, outside ", least, " to ", most);
+      Fail(Exit::kRefused, "the plan's field ", Path(name), " has ", a.size(), " entries, outside ", least, " to ",
+           most);
     for (size_t i = 0; i < a.size(); ++i) {
       Get inner(a[i], Str(Path(name), "[", i, "]"), tables_);
       Fields(inner, list.emplace_back()), inner.Done();
@@ -185,7 +195,8 @@ class Get {
   }
   void Done() const {
     for (auto& [key, x] : j_.items())
-      if (!seen_.count(key)) Fail(Exit::kRefused, "the plan's field ", Path(key), " is unknown; compile the plan again");
+      if (!seen_.count(key))
+        Fail(Exit::kRefused, "the plan's field ", Path(key), " is unknown; compile the plan again");
   }
 
  private:
@@ -235,7 +246,8 @@ Plan Parse(const std::string& text) {
   int version = 0;
   get.Int("version", version, INT64_MIN, INT64_MAX);
   if (version != kPlanVersion)
-    Fail(Exit::kRefused, "the plan has version ", version, ", this program reads version ", kPlanVersion, "; compile the plan again");
+    Fail(Exit::kRefused, "the plan has version ", version, ", this program reads version ", kPlanVersion,
+         "; compile the plan again");
   size_t i = 0;
   for (const Json& t : get.Field("tables", &Json::is_array, "a list")) {
     Json wrapped = Json::object();
@@ -249,7 +261,9 @@ Plan Parse(const std::string& text) {
   get.Digest("hash", hash);
   get.Done();
   Check(plan);
-  if (hash != PlanHash(plan)) Fail(Exit::kRefused, "the plan's content does not match its hash; copy or compile the plan again");
+  j.erase("hash");
+  if (hash != HashOfContent(j) || hash != PlanHash(plan))
+    Fail(Exit::kRefused, "the plan's content does not match its hash; copy or compile the plan again");
   return plan;
 }
 
@@ -257,7 +271,8 @@ const Class& Plan::For(int n) const {
   if (n < 3) Fail(Exit::kInput, "a text of ", n, " tokens is below the limit of 3; give it at least one word");
   for (const Class& c : classes)
     if (n <= c.max_n) return c;
-  Fail(Exit::kInput, "a text of ", n, " tokens is over the plan's limit of ", max_tokens, "; shorten it or compile a plan for longer texts");
+  Fail(Exit::kInput, "a text of ", n, " tokens is over the plan's limit of ", max_tokens,
+       "; shorten it or compile a plan for longer texts");
 }
 
 }  // namespace suf::nn

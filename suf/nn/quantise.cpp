@@ -16,7 +16,8 @@ Reals Wide(const Floats& v) { return Reals(v.begin(), v.end()); }
 Reals In(const Floats& w, int64_t in, int64_t out, const Reals* scale = nullptr) {
   Reals r(size_t(in * out));
   for (int64_t o = 0; o < out; ++o)
-    for (int64_t i = 0; i < in; ++i) r[i * out + o] = scale ? (*scale)[i] * double(w[o * in + i]) : double(w[o * in + i]);
+    for (int64_t i = 0; i < in; ++i)
+      r[i * out + o] = scale ? (*scale)[i] * double(w[o * in + i]) : double(w[o * in + i]);
   return r;
 }
 
@@ -57,7 +58,8 @@ Tensor Fixed(const std::string& name, std::vector<int64_t> shape, const Reals& a
   for (size_t i = 0; i < a.size(); ++i) {
     double x = std::floor(std::ldexp(a[i], scale) + 0.5);
     if (!(std::abs(x) < 0x1p50))
-      Fail(Exit::kRefused, "a weight of ", name, " exceeds 2^50 at scale 2^", scale, "; check the model's weights or lower the scale");
+      Fail(Exit::kRefused, "a weight of ", name, " exceeds 2^50 at scale 2^", scale,
+           "; check the model's weights or lower the scale");
     v[i] = int64_t(x);
   }
   return Tensor(std::move(shape), v);
@@ -66,7 +68,8 @@ Tensor Fixed(const std::string& name, std::vector<int64_t> shape, const Reals& a
 int Room(int from, const Scales& s, const char* what) {
   int room = from - s.f - s.gamma;
   if (room < 0)
-    Fail(Exit::kRefused, "the scale 2^", from, " of ", what, " is below 2^", s.f + s.gamma, ", that of gamma times an activation; raise it");
+    Fail(Exit::kRefused, "the scale 2^", from, " of ", what, " is below 2^", s.f + s.gamma,
+         ", that of gamma times an activation; raise it");
   return room;
 }
 

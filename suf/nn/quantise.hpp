@@ -1,6 +1,7 @@
-// From float weights to the whole numbers that P0 computes with. Folded, exact in real arithmetic: gamma goes into every reader of a
-// LayerNorm, the removal of the mean into the matrices whose sum the LayerNorm reads, the value bias and beta into biases; the key
-// bias drops out of softmax. (DESIGN 9.) Every float operation is one IEEE double operation, sums run from left to right.
+// From float weights to the whole numbers that P0 computes with. Folded, exact in real arithmetic: gamma goes into
+// every reader of a LayerNorm, the removal of the mean into the matrices whose sum the LayerNorm reads, the value bias
+// and beta into biases; the key bias drops out of softmax. (DESIGN 9.) Every float operation is one IEEE double
+// operation, sums run from left to right.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -38,13 +39,13 @@ class Tensor {
   std::variant<std::vector<int16_t>, std::vector<int32_t>, std::vector<int64_t>> data_;
 };
 
-// Quantised: tensors by name. E (vocab, d), pos (max_tokens, d), gp, bp (d); for layer l: l.Wqk (d, 2 d), l.bqk (2 d), l.Wv (d, d),
-// l.Wo (d, d), l.go, l.uo, l.bo (d), l.W1 (d, ff), l.b1 (ff), l.W2 (ff, d), l.g2, l.u2, l.b2 (d). Linear maps are (in, out). The
-// pooled bias of n tokens is n bp.
+// Quantised: tensors by name. E (vocab, d), pos (max_tokens, d), gp, bp (d); for layer l: l.Wqk (d, 2 d), l.bqk (2 d),
+// l.Wv (d, d), l.Wo (d, d), l.go, l.uo, l.bo (d), l.W1 (d, ff), l.b1 (ff), l.W2 (ff, d), l.g2, l.u2, l.b2 (d). Linear
+// maps are (in, out). The pooled bias of n tokens is n bp.
 using Quantised = std::map<std::string, Tensor>;
 
-// DiagO, Diag2: how far gamma o n is shifted left in the sum that a LayerNorm reads; MeanO, Mean2: of that, how far the mean is not.
-// Throw Exit::kRefused when the scales leave no room.
+// DiagO, Diag2: how far gamma o n is shifted left in the sum that a LayerNorm reads; MeanO, Mean2: of that, how far the
+// mean is not. Throw Exit::kRefused when the scales leave no room.
 int DiagO(const Scales& s);
 int Diag2(const Scales& s);
 inline int MeanO(const Scales& s) { return std::min(s.mean, DiagO(s)); }

@@ -30,7 +30,8 @@ int64_t Lookup(const std::vector<Group>& groups, uint64_t x) {
   return 0;
 }
 
-// Matrix: a right operand. Products are taken modulo 2^bits, a few bits above the ring, so that a broken certificate is seen.
+// Matrix: a right operand. Products are taken modulo 2^bits, a few bits above the ring, so that a broken certificate is
+// seen.
 struct Matrix {
   int bits = 0;
   std::variant<ring::Prepared<uint32_t>, ring::Prepared<uint64_t>> map;
@@ -63,7 +64,9 @@ class Watch {
     auto [low, high] = std::minmax_element(x.begin(), x.end());
     See(wire, *low, *high);
   }
-  void Leave(const std::string& wire, int64_t value, int64_t limit) { outside_.push_back({prefix_ + wire, value, limit, false}); }
+  void Leave(const std::string& wire, int64_t value, int64_t limit) {
+    outside_.push_back({prefix_ + wire, value, limit, false});
+  }
   // Finish: compares with the certificates.
   void Finish(const Plan& plan, Simulation& out) {
     for (auto& [wire, s] : seen_) {
@@ -87,7 +90,8 @@ class Watch {
 
 std::string Sentence(const Outside& o) {
   return Str("wire ", o.wire, " reached ", o.value, ", its ", o.hard ? "hard" : "calibrated", " limit is ", o.limit,
-             o.hard ? "; compile the plan again from these weights" : "; the result may be less accurate, calibrate with texts like this one");
+             o.hard ? "; compile the plan again from these weights"
+                    : "; the result may be less accurate, calibrate with texts like this one");
 }
 
 struct Simulator::State {
@@ -99,10 +103,11 @@ struct Simulator::State {
   const Tensor& Weight(int64_t l, const char* name) const { return weights.at(Str(l, ".", name)); }
   const Matrix& Map(int64_t l, const char* name) const { return maps.at(Str(l, ".", name)); }
 
-  // Linear: x W + b. (n, cols)
-  Words Linear(const Words& x, const Matrix& m, const Tensor* bias) const;
+  // Linear: x W + 2^bias_shift b. (n, cols)
+  Words Linear(const Words& x, const Matrix& m, const Tensor* bias, int bias_shift = 0) const;
   // Product: a b or a b^T of one head, modulo 2^64. a (m, k), strides lda and ldb
-  void Product(const int64_t* a, size_t lda, const int64_t* b, size_t ldb, ring::Layout layout, size_t m, size_t k, size_t n, int64_t* c, size_t ldc) const;
+  void Product(const int64_t* a, size_t lda, const int64_t* b, size_t ldb, ring::Layout layout, size_t m, size_t k,
+               size_t n, int64_t* c, size_t ldc) const;
   Words Normalise(Words z, int64_t width, const Norm& o, const std::string& wire, Watch& watch) const;
   Words Attention(const Words& n, int64_t l, const Layer& y, Watch& watch) const;
   void Head(const Words& qk, const Words& v, int64_t l, int64_t h, const Layer& y, Words& o, Watch& watch) const;
@@ -111,23 +116,25 @@ struct Simulator::State {
   void Residual(Words& z, const Words& n, const Tensor& gamma, const Tensor& u, int diag, int mean) const;
 };
 
-Words Simulator::State::Linear(const Words& x, const Matrix& m, const Tensor* bias) const {
+Words Simulator::State::Linear(const Words& x, const Matrix& m, const Tensor* bias, int bias_shift) const {
   Words y;
   std::visit(
       [&](const auto& map) {
-        using T = std::conditional_t<std::is_same_v<std::decay_t<decltype(map)>, ring::Prepared<uint32_t>>, uint32_t, uint64_t>;
+        using T = std::conditional_t<std::is_same_v<std::decay_t<decltype(map)>, ring::Prepared<uint32_t>>, uint32_t,
+                                     uint64_t>;
         const size_t in = map.depth(), out = map.columns(), n = x.size() / in;
         std::vector<T> a(x.begin(), x.end()), c(n * out);
         ring::Multiply(a.data(), in, n, map, c.data(), out, false, pool);
         y.resize(c.size());
-        for (size_t i = 0; i < c.size(); ++i) y[i] = Sum(Signed(uint64_t(c[i]), m.bits), bias ? (*bias)[int64_t(i % out)] : 0);
+        for (size_t i = 0; i < c.size(); ++i)
+          y[i] = Sum(Signed(uint64_t(c[i]), m.bits), bias ? Shl((*bias)[int64_t(i % out)], bias_shift) : 0);
       },
       m.map);
   return y;
 }
 
-void Simulator::State::Product(const int64_t* a, size_t lda, const int64_t* b, size_t ldb, ring::Layout layout, size_t m, size_t k,
-                               size_t n, int64_t* c, size_t ldc) const {
+void Simulator::State::Product(const int64_t* a, size_t lda, const int64_t* b, size_t ldb, ring::Layout layout,
+                               size_t m, size_t k, size_t n, int64_t* c, size_t ldc) const {
   ring::Gemm(m, n, k, reinterpret_cast<const uint64_t*>(a), lda, reinterpret_cast<const uint64_t*>(b), ldb, layout,
              reinterpret_cast<uint64_t*>(c), ldc, false, pool);
 }
@@ -150,7 +157,8 @@ Words Simulator::State::Normalise(Words z, int64_t width, const Norm& o, const s
   return products;
 }
 
-void Simulator::State::Head(const Words& qk, const Words& v, int64_t l, int64_t h, const Layer& y, Words& o, Watch& watch) const {
+void Simulator::State::Head(const Words& qk, const Words& v, int64_t l, int64_t h, const Layer& y, Words& o,
+                            Watch& watch) const {
   const size_t d = size_t(plan.dims.d), dh = d / size_t(plan.dims.heads), n = v.size() / d, at = size_t(h) * dh;
   Words s(n * n), ev(n * dh);
   Product(&qk[at], 2 * d, &qk[d + at], 2 * d, ring::Layout::kTransposed, n, dh, n, s.data(), n);
@@ -191,7 +199,7 @@ Words Simulator::State::Attention(const Words& n, int64_t l, const Layer& y, Wat
   for (int64_t& x : qk) x = RoundShift(x, y.shift_qk);
   for (int64_t& x : v) x = RoundShift(x, y.shift_v);
   for (int64_t h = 0; h < plan.dims.heads; ++h) Head(qk, v, l, h, y, o, watch);
-  watch.See(wire + "o", o);
+  if (y.shift_o) watch.See(wire + "o", o);
   for (int64_t& x : o) x = RoundShift(x, y.shift_o);
   return o;
 }
@@ -208,24 +216,28 @@ Words Simulator::State::Gelu(const Words& n, int64_t l, const Layer& y, Watch& w
   return z;
 }
 
-void Simulator::State::Residual(Words& z, const Words& n, const Tensor& gamma, const Tensor& u, int diag, int mean) const {
+void Simulator::State::Residual(Words& z, const Words& n, const Tensor& gamma, const Tensor& u, int diag,
+                                int mean) const {
   const size_t d = size_t(plan.dims.d);
   for (size_t row = 0; row < z.size(); row += d) {
     int64_t sum = 0;
     for (size_t j = 0; j < d; ++j) sum = Sum(sum, Mul(n[row + j], u[int64_t(j)]));
     sum = Shl(sum, diag - mean);
-    for (size_t j = 0; j < d; ++j) z[row + j] = Sum(z[row + j], Sum(Shl(Mul(n[row + j], gamma[int64_t(j)]), diag), -sum));
+    for (size_t j = 0; j < d; ++j)
+      z[row + j] = Sum(z[row + j], Sum(Shl(Mul(n[row + j], gamma[int64_t(j)]), diag), -sum));
   }
 }
 
-Simulator::Simulator(const Plan& plan, const Quantised& weights, exec::Pool& pool) : s_(new State{plan, weights, pool, {}}) {
+Simulator::Simulator(const Plan& plan, const Quantised& weights, exec::Pool& pool)
+    : s_(new State{plan, weights, pool, {}}) {
   for (int64_t l = 0; l < plan.dims.layers; ++l) {
     auto put = [&](const char* name, int Layer::*ring) {
       int bits = 0;
       for (const Class& c : plan.classes) bits = std::max(bits, c.layers[size_t(l)].*ring);
       s_->maps[Str(l, ".", name)] = MakeMatrix(s_->Weight(l, name), bits);
     };
-    put("Wqk", &Layer::qk), put("Wv", &Layer::v), put("Wo", &Layer::proj), put("W1", &Layer::ffn1), put("W2", &Layer::ffn2);
+    put("Wqk", &Layer::qk), put("Wv", &Layer::v), put("Wo", &Layer::proj), put("W1", &Layer::ffn1),
+        put("W2", &Layer::ffn2);
   }
 }
 
@@ -239,7 +251,8 @@ Simulation Simulator::Run(std::span<const int32_t> ids) const {
   Words z;
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || ids[i] >= plan.dims.vocab)
-      Fail(Exit::kInput, "a token id is outside the plan's vocabulary of ", plan.dims.vocab, "; use the tokenizer of the plan's model");
+      Fail(Exit::kInput, "a token id is outside the plan's vocabulary of ", plan.dims.vocab,
+           "; use the tokenizer of the plan's model");
     Words word = s_->weights.at("E").Row(ids[i]), pos = s_->weights.at("pos").Row(int64_t(i));
     for (size_t j = 0; j < word.size(); ++j) z.push_back(word[j] + pos[j]);
   }
@@ -248,7 +261,7 @@ Simulation Simulator::Run(std::span<const int32_t> ids) const {
   for (int64_t l = 0; l < plan.dims.layers; ++l) {
     const Layer& y = c.layers[size_t(l)];
     const std::string wire = Str(l, "/");
-    z = s_->Linear(s_->Attention(n, l, y, watch), s_->Map(l, "Wo"), &s_->Weight(l, "bo"));
+    z = s_->Linear(s_->Attention(n, l, y, watch), s_->Map(l, "Wo"), &s_->Weight(l, "bo"), y.bias_o);
     s_->Residual(z, n, s_->Weight(l, "go"), s_->Weight(l, "uo"), y.diag_o, y.mean_o);
     watch.See(wire + "z_o", z);
     n = s_->Normalise(std::move(z), d, y.attention, wire + "attention", watch);
@@ -260,7 +273,8 @@ Simulation Simulator::Run(std::span<const int32_t> ids) const {
   Words pooled(size_t(d), 0);
   for (size_t i = 0; i < n.size(); ++i) pooled[i % size_t(d)] = Sum(pooled[i % size_t(d)], n[i]);
   for (int64_t j = 0; j < d; ++j)
-    pooled[size_t(j)] = Sum(Mul(pooled[size_t(j)], s_->weights.at("gp")[j]), Mul(int64_t(ids.size()), s_->weights.at("bp")[j]));
+    pooled[size_t(j)] =
+        Sum(Mul(pooled[size_t(j)], s_->weights.at("gp")[j]), Mul(int64_t(ids.size()), s_->weights.at("bp")[j]));
   watch.See("pool", pooled);
   Simulation out;
   out.y = s_->Normalise(std::move(pooled), d, c.result, "result", watch);

@@ -1,5 +1,6 @@
-// The specification: what an inference of a plan computes, in clear. The protocol's result equals it bit for bit, inside the calibrated
-// windows and outside (rings and slices wrap as the protocol's do). No gate's build, no protocol, no backend. (DESIGN 3, 9, 10.)
+// The specification: what an inference of a plan computes, in clear. The protocol's result equals it bit for bit,
+// inside the calibrated windows and outside (rings and slices wrap as the protocol's do). No gate's build, no protocol,
+// no backend. (DESIGN 3, 9, 10.)
 #pragma once
 #include <memory>
 #include <span>
@@ -18,8 +19,8 @@ struct Seen {
   int64_t low = 0, high = 0;
 };
 
-// Outside: a wire that left its certificate. hard: the certificate was claimed for every text, so the plan does not fit the weights;
-// else the text is unlike the calibration text and the result may be less accurate.
+// Outside: a wire that left its certificate. hard: the certificate was claimed for every text, so the plan does not fit
+// the weights; else the text is unlike the calibration text and the result may be less accurate.
 struct Outside {
   std::string wire;
   int64_t value = 0, limit = 0;  // the worst value and the limit that it passed
@@ -43,7 +44,8 @@ class Simulator {
   ~Simulator();
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
-  // Run: ids with [CLS] and [SEP]. Throws Exit::kInput for a length that Plan::For refuses or an id outside the vocabulary.
+  // Run: ids with [CLS] and [SEP]. Throws Exit::kInput for a length that Plan::For refuses or an id outside the
+  // vocabulary.
   Simulation Run(std::span<const int32_t> ids) const;
 
  private:
