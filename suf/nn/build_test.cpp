@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <map>
 #include <random>
 
 #include "suf/backends/clear.hpp"
@@ -14,54 +14,18 @@
 #include "suf/nn/masked.hpp"
 #include "suf/nn/quantise.hpp"
 #include "suf/nn/simulate.hpp"
+#include "suf/nn/tiny.hpp"
 
 namespace suf::nn {
 namespace {
-
-// Random weights with the spreads of a trained encoder.
-Weights RandomWeights(Dims dims, uint64_t seed) {
-  std::mt19937_64 rng(seed);
-  auto fill = [&](std::vector<float>& v, int64_t n, double spread, double mean = 0) {
-    std::normal_distribution<float> d{float(mean), float(spread)};
-    v.resize(size_t(n));
-    for (float& x : v) x = d(rng);
-  };
-  Weights w;
-  w.dims = dims;
-  int64_t d = dims.d, ff = dims.ff;
-  fill(w.word, dims.vocab * d, 0.05), fill(w.position, dims.positions * d, 0.03), fill(w.type, d, 0.02);
-  fill(w.gamma, d, 0.2, 1), fill(w.beta, d, 0.1);
-  for (int64_t l = 0; l < dims.layers; ++l) {
-    Weights::Layer y;
-    double in = 1 / std::sqrt(double(d));
-    for (auto* m : {&y.wq, &y.wk, &y.wv, &y.wo}) fill(*m, d * d, 1.2 * in);
-    for (auto* b : {&y.bq, &y.bk, &y.bv, &y.bo, &y.b1, &y.b_out, &y.b2}) fill(*b, d, 0.1);
-    fill(y.w_in, ff * d, in), fill(y.w_out, d * ff, 1 / std::sqrt(double(ff))), fill(y.b_in, ff, 0.1);
-    fill(y.g1, d, 0.2, 1), fill(y.g2, d, 0.2, 1);
-    w.layers.push_back(std::move(y));
-  }
-  return w;
-}
-
-std::vector<std::vector<int32_t>> RandomTexts(const Dims& dims, int count, int longest, uint64_t seed) {
-  std::mt19937_64 rng(seed);
-  std::vector<std::vector<int32_t>> texts;
-  for (int i = 0; i < count; ++i) {
-    std::vector<int32_t> ids(size_t(3 + rng() % uint64_t(longest - 2)));
-    for (auto& id : ids) id = int32_t(rng() % uint64_t(dims.vocab));
-    texts.push_back(ids);
-  }
-  return texts;
-}
 
 struct Model {
   Weights weights;
   Plan plan;
   Quantised q;
-  Model(Dims dims, int max_tokens, uint64_t seed = 1, CompileOptions o = {}) : weights(RandomWeights(dims, seed)) {
-    o.max_tokens = max_tokens;
-    plan = Compile(weights, RandomTexts(dims, 24, max_tokens, seed + 1), o);
-    q = Quantise(weights, plan.scales, max_tokens);
+  Model(Dims dims, CompileOptions o) : weights(TinyWeights(uint64_t(dims.layers), dims)) {
+    plan = Compile(weights, TinyTexts(2, 24, o.max_tokens, dims), o);
+    q = Quantise(weights, plan.scales, o.max_tokens);
   }
 };
 
@@ -111,67 +75,62 @@ Outcome RunProtocol(const Plan& plan, const Quantised& q, const std::vector<int3
   return out;
 }
 
-// The parties' backends differ from run to run; every run has weights of its own B.
+// Both variants of the attention's output, in classes of several lengths; every run has weights of its own B.
 TEST(Build, EqualsTheSimulator) {
   exec::Pool pool(2);
-  for (int layers : {1, 2}) {
-    Model m({.d = 16, .heads = 2, .ff = 32, .vocab = 23, .layers = layers, .positions = 12}, 12, uint64_t(layers));
-    Simulator simulator(m.plan, m.q);
-    uint8_t serial = 0;
-    for (auto& ids : RandomTexts(m.plan.dims, 8, 12, 99)) {
-      ++serial;
-      auto backend = serial % 2 ? backends::MakePacked(pool) : backends::MakeClear();
-      Outcome got = RunProtocol(m.plan, m.q, ids, *backend, serial);
-      EXPECT_EQ(got.y, simulator.Run(ids).y) << ids.size() << " tokens";
-      // to the first normalised rows 6, a layer 34 with the attention's own rescale, pooling 8
-      EXPECT_EQ(got.rounds, 6 + 34 * layers + 8);
+  for (int64_t layers : {1, 2})
+    for (int merge : {0, 8}) {
+      Dims dims = kTiny;
+      dims.layers = layers;
+      CompileOptions o = TinyOptions();
+      o.merge = merge;
+      Model m(dims, o);
+      Simulator simulator(m.plan, m.q);
+      uint8_t serial = 0;
+      for (auto& ids : TinyTexts(5, 8, o.max_tokens, dims)) {
+        ++serial;
+        auto backend = serial % 2 ? backends::MakePacked(pool) : backends::MakeClear();
+        Outcome got = RunProtocol(m.plan, m.q, ids, *backend, serial);
+        EXPECT_EQ(got.y, simulator.Run(ids).y) << ids.size() << " tokens";
+        // to the first normalised rows 6, a layer 32 and two for a rescale of its own before W_o, pooling 8
+        bool merged = m.plan.For(int(ids.size())).layers[0].shift_o == 0;
+        EXPECT_EQ(merged, ids.size() <= size_t(merge));
+        EXPECT_EQ(got.rounds, 6 + (merged ? 32 : 34) * layers + 8);
+      }
     }
-  }
-}
-
-// Merge: the attention's output goes un-rescaled into W_o: o at one more fractional bit instead of being shifted by one.
-Plan Merge(Plan plan) {
-  ++plan.scales.o;
-  for (Class& c : plan.classes)
-    for (Layer& y : c.layers) {
-      EXPECT_EQ(y.shift_o, 1);
-      y.shift_o = 0, ++y.proj, ++y.attention.kz, ++y.attention.cut;
-      y.diag_o = DiagO(plan.scales), y.mean_o = MeanO(plan.scales);
-    }
-  return plan;
-}
-
-TEST(Build, MergedRescale) {
-  for (int layers : {1, 2}) {
-    Dims dims{.d = 16, .heads = 2, .ff = 32, .vocab = 23, .layers = layers, .positions = 8};
-    CompileOptions o;
-    o.exp_high = 9, o.exp_low = 4, o.recip_bits = 6, o.scales.v = 8, o.scales.w_o = 10;  // rings below 64 bits
-    Model probe(dims, 8, 5, o);
-    int most = 0;
-    for (const Layer& y : probe.plan.classes[0].layers) most = std::max(most, y.shift_o);
-    o.scales.o += most - 1;
-    bool even = true;
-    for (const Layer& y : probe.plan.classes[0].layers) even = even && y.shift_o == most;
-    ASSERT_TRUE(even);  // the seed's layers have row sums of one size
-    Model m(dims, 8, 5, o);
-    Plan plan = Merge(m.plan);
-    Quantised q = Quantise(m.weights, plan.scales, 8);
-    Simulator simulator(plan, q);
-    auto clear = backends::MakeClear();
-    for (auto& ids : RandomTexts(dims, 4, 8, 7)) {
-      Outcome got = RunProtocol(plan, q, ids, *clear, uint8_t(ids.size()));
-      EXPECT_EQ(got.y, simulator.Run(ids).y) << ids.size() << " tokens";
-      EXPECT_EQ(got.rounds, 6 + 32 * layers + 8);  // 46, 78
-    }
-  }
 }
 
 TEST(Build, SameNodesEveryTime) {
-  Model m({.d = 16, .heads = 2, .ff = 32, .vocab = 23, .layers = 2, .positions = 12}, 12);
+  Model m(kTiny, TinyOptions());
   pfss::Trace a, b, c;
   Build(a, m.plan, 7), Build(b, m.plan, 7), Build(c, m.plan, 8);
   EXPECT_EQ(a.digest(), b.digest());
   EXPECT_NE(a.digest(), c.digest());
+}
+
+// Scopes: a layer's linear maps take no key, its norms what the closed form says.
+TEST(Build, KeyBitsByScope) {
+  Model m(kTiny, TinyOptions());
+  int n = 7;
+  pfss::Trace t;
+  Build(t, m.plan, n);
+  pfss::Schedule s(t);
+  pfss::Cost cost = pfss::CostOf(s);
+  const Class& c = m.plan.For(n);
+  std::map<std::string, int64_t> want{{"embed", NormaliseKeyBits(c.embedding, compiler::Stages::kTwo, n, 16, true)},
+                                      {"pool", NormaliseKeyBits(c.result, compiler::Stages::kOne, 1, 16, true)}};
+  for (int l : {0, 1}) {
+    const Layer& y = c.layers[size_t(l)];
+    want[Str(l, "/proj")] = want[Str(l, "/ffn2")] = 0;
+    want[Str(l, "/norm1")] = NormaliseKeyBits(y.attention, compiler::Stages::kTwo, n, 16, true);
+    want[Str(l, "/norm2")] = NormaliseKeyBits(y.output, compiler::Stages::kTwo, n, 16, true);
+    suf::Suf gelu = suf::Uniform("gelu", y.piece_width, y.gelu_a, y.gelu_b, 64);
+    want[Str(l, "/gelu")] = n * 32 * compiler::WindowLut{&gelu, y.shift_ffn1, y.gelu_u, y.gelu_v, y.ffn2}.KeyBits(y.ffn1);
+  }
+  for (auto& row : cost.rows) {
+    if (row.scope.ends_with("attention")) continue;
+    EXPECT_EQ(row.key[0] + row.key[1], want.at(row.scope)) << row.scope;
+  }
 }
 
 }  // namespace

@@ -130,9 +130,9 @@ TEST(FeedForward, EqualsItsGates) {
 
 TEST(Residual, TakesNoKey) {
   LayerRig g;
-  Residual r{"o", kFf, 44, 6, 4, "z"};
+  Residual r{"o", kFf, 44, 6, 4, 3, "z"};
   Ints o = Some(-5000, 5000, size_t(kN * kFf), 3), n = Some(-3000, 3000, size_t(kN * kD), 4);
-  Ints w = g.Weight("3.Wo", kFf * kD, 1 << 10), gamma = g.Weight("3.go", kD, 1 << 10), u = g.Weight("3.uo", kD, 1 << 8), b = g.Bias("3.bo", kD, 1 << 20);
+  Ints w = g.Weight("3.Wo", kFf * kD, 1 << 10), gamma = g.Weight("3.go", kD, 1 << 10), u = g.Weight("3.uo", kD, 1 << 8), b = g.Bias("3.bo", kD, 1 << 17);
   Known0 wo = g.Both(o, 44, {kN, kFf});
   Known0 wn = g.Both(n, 44 - 6 + 4, {kN, kD});
   Wire<kPub> z = AddResidual(g.t, r, "3.", wo, wn);
@@ -141,7 +141,7 @@ TEST(Residual, TakesNoKey) {
     for (int64_t j = 0; j < kD; ++j) {
       int64_t dot = 0;
       for (int64_t l = 0; l < kD; ++l) dot += n[size_t(i * kD + l)] * u[size_t(l)];
-      want[size_t(i * kD + j)] += n[size_t(i * kD + j)] * gamma[size_t(j)] * 64 - dot * 4 + b[size_t(j)];
+      want[size_t(i * kD + j)] += n[size_t(i * kD + j)] * gamma[size_t(j)] * 64 - dot * 4 + b[size_t(j)] * 8;
     }
   EXPECT_EQ(g.Read(z, 44), Words(want, 44));
   EXPECT_EQ(g.key_bits(), kN * kD * 44);  // our reading of the mask; the layer has none
