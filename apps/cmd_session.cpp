@@ -15,6 +15,7 @@
 #include "suf/model/bert.hpp"
 #include "suf/model/safetensors.hpp"
 #include "suf/proto/certs.hpp"
+#include "suf/proto/credentials.hpp"
 #include "suf/proto/tls.hpp"
 #include "suf/ring/words.hpp"
 
@@ -51,25 +52,6 @@ proto::DialDealer Dealer(const proto::Credentials& own, const std::string& where
   return [own, address, timeout] { return proto::Dial(own, address, proto::Role::kDealer, timeout); };
 }
 
-// LongLived: a 32-byte secret of P0, made at first use, in a file of its own with mode 0600.
-proto::Secret LongLived(const fs::path& file) {
-  if (!fs::exists(file)) {
-    fs::path temp = file.string() + ".part";
-    proto::Secret s = proto::Secret::Random();
-    std::error_code gone;
-    fs::remove(temp, gone);
-    proto::WriteSecretFile(temp.string(), s.view());
-    fs::rename(temp, file);
-    return s;
-  }
-  std::ifstream in(file, std::ios::binary);
-  Hash raw{};
-  if (!in.read(reinterpret_cast<char*>(raw.data()), 32) || in.peek() != EOF) Fail(Exit::kResource, file.string(), " is not a 32-byte secret; restore it, or remove the store and start a new one");
-  proto::Secret s{View(raw)};
-  Wipe(raw.data(), raw.size());
-  return s;
-}
-
 // Stop on SIGINT or SIGTERM: the listener ends after the running sessions.
 proto::Listener* listening = nullptr;
 void StopListening(int) {
@@ -104,7 +86,7 @@ int RunDeal(const DealArgs& a) {
   Generator generate(engine);
   proto::Dealer::Options options;
   options.ahead_tokens = uint32_t(a.tokens), options.ahead_count = uint32_t(std::max(a.count, 1));
-  options.dealt = [](const proto::DealJob& job) { log::Info(Str("deal: serial ", job.serial, ", ", job.n, " tokens")); };
+  options.dealt = [](uint32_t n, uint64_t serial) { log::Info(Str("deal: serial ", serial, ", ", n, " tokens")); };
   proto::Dealer dealer(engine.ForProto(), serials, options, [&](const proto::DealJob& j, proto::Sink& p0, proto::Sink& p1) { generate(j, p0, p1); });
   proto::Listener listener(own, proto::Address::Parse(a.listen), {proto::Role::kModel, proto::Role::kData}, Timeout(a.timeout));
   Listen(listener, "deal", [&](proto::Channel& ch) { dealer.Handle(ch); });
@@ -124,7 +106,7 @@ int RunServe(const ServeArgs& a) {
   }
   proto::Store store(a.store);
   for (auto& n : store.notices()) log::Warn(Str("serve: ", n));
-  proto::Secret key = LongLived(fs::path(a.store) / "weights.key"), seed = LongLived(fs::path(a.store) / "b.seed");
+  proto::Secret key = store.LongLived("weights.key"), seed = store.LongLived("b.seed");
   Hash id = WeightsId(key.view(), weights, engine.hash());
   Masks masks(engine, seed.view(), id);
   proto::Inputs inputs;

@@ -68,7 +68,7 @@ int64_t DigitsKeyBits(const std::vector<int>& widths, const std::vector<Cut>& cu
 
 int BorrowWords(int digits) { return pfss::PolySize(digits - 1) - 1; }
 
-OpenedDigits::OpenedDigits(Trace& t, const Wire<kPub>& z, int64_t offset, std::vector<int> widths) : t_(t), r_(z.r), widths_(std::move(widths)) {
+OpenedDigits::OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, std::vector<int> widths) : t_(t), r_(z.r), widths_(std::move(widths)) {
   hat_ = z.hat + offset;
   std::vector<pfss::Rnd<0>> a;
   std::vector<pfss::Rnd<1>> b;

@@ -21,7 +21,7 @@ std::vector<int> PlanDigits(const std::vector<Cut>& cuts, Stages stages);
 // OpenedDigits: z_hat + offset, and the lt/eq bits of its digits against r's, opened together. One round.
 class OpenedDigits {
  public:
-  OpenedDigits(Trace& t, const Wire<kPub>& z, int64_t offset, std::vector<int> widths);
+  OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, std::vector<int> widths);
   Trace& trace() const { return t_; }
   Pub hat() const { return hat_; }  // z_hat + offset in z's ring
   Sec r() const { return r_; }

@@ -16,24 +16,31 @@ Sec SignOf(Sec bit) {
   return e - 1;
 }
 
-// Window: XOR shares of 1[v = alpha] at lo .. lo+m-1, and the dealer's sign.
-struct Window {
-  Sh bits;
-  Sec sign;
-};
-Window ReadWindow(Trace& t, Sec alpha, Pub lo, int m) {
-  if (alpha.bits() <= kTableBits) {
-    Sec hot = Hot(alpha);
-    Dealt table = t.deal(hot);
-    Sh bits = pfss::Map(Sh(table), [&](auto v) { return Rotate(v, lo, m); });
-    Sec point = Point(table.a, alpha);
-    return {bits, SignOf(point)};
+// HotPlace: XOR shares of 1[v = alpha] for v in Z_{2^n}, read on public windows; and the dealer's sign.
+class HotPlace {
+ public:
+  HotPlace(Trace& t, Sec alpha) : t_(t) {
+    if (alpha.bits() <= kTableBits) {
+      table_ = t.deal(Hot(alpha));
+      sign_ = SignOf(Point(table_->a, alpha));
+    } else {
+      tree_ = t.tree(alpha);
+      sign_ = SignOf(t.point_of_p0(*tree_, alpha));
+    }
   }
-  Trace::Tree tree = t.tree(alpha);
-  Sh bits = t.window(tree, lo, m);
-  Sec point = t.point_of_p0(tree, alpha);
-  return {bits, SignOf(point)};
-}
+  // Read: bits at lo .. lo+m-1, m <= 2^n.
+  Sh Read(Pub lo, int m) const {
+    if (tree_) return t_.window(*tree_, lo, m);
+    return pfss::Map(Sh(*table_), [&](auto v) { return Rotate(v, lo, m); });
+  }
+  Sec sign() const { return sign_; }
+
+ private:
+  Trace& t_;
+  std::optional<Dealt> table_;
+  std::optional<Trace::Tree> tree_;
+  Sec sign_;
+};
 
 // Cuts of a row function: the distinct piece widths.
 std::vector<Cut> RowCuts(std::span<const suf::Group> groups, int ring) {
@@ -62,7 +69,8 @@ Owing WindowLut::Build(Trace& t, const Wire<kPub>& z) const {
   for (int j : {0, 1})
     for (auto& piece : f->pieces) tables.push_back(j <= f->degree ? uint64_t(suf::Signed(piece.poly[0][size_t(j)], f->ring)) : 0);
   std::vector<Cut> cuts{{s, a + 1}, {s + a, p}};
-  OpenedDigits d(t, z, (int64_t{1} << (s - 1)) + (int64_t{1} << (k - 1)), PlanDigits(cuts, stages));
+  Const offset = t.constant((int64_t{1} << (s - 1)) + (int64_t{1} << (k - 1)));
+  OpenedDigits d(t, z, offset, PlanDigits(cuts, stages));
   Borrow below(d, s, stages), above(d, s + a, stages);
   Owing low = Slice(d, s, s + a, a + 1, &below, &above);
   Owing top = Slice(d, s + a, k, p, &above, nullptr);
@@ -100,7 +108,7 @@ int64_t WindowLut::KeyBits(int k) const {
 Owing RowLut(Trace& t, const Wire<kPub>& x, std::span<const suf::Group> groups, int ring) {
   std::vector<Cut> cuts = RowCuts(groups, ring);
   std::optional<OpenedDigits> digits;
-  if (!cuts.empty()) digits.emplace(t, x, 0, PlanDigits(cuts, Stages::kOne));
+  if (!cuts.empty()) digits.emplace(t, x, t.constant(0), PlanDigits(cuts, Stages::kOne));
   Words y(t, ring);
   for (const suf::Group& g : groups) {
     int64_t m = g.hi - g.lo;
@@ -109,19 +117,23 @@ Owing RowLut(Trace& t, const Wire<kPub>& x, std::span<const suf::Group> groups, 
     Sec alpha = x.r >> g.w;
     Pub lo = x.hat >> g.w;
     lo = lo - g.hi;
-    Window window = ReadWindow(t, alpha, lo, int(m) + 1);
-    // R0: the value at the piece that x_hat - r shows; R1: at the one below, which a borrow selects
-    Sh r0 = Apart(window.bits, [&](auto v) { return Dot(v, table, 1); });
+    HotPlace place(t, alpha);
+    // one window serves both neighbours, unless it would be longer than the table
+    bool whole = m == int64_t{1} << alpha.bits();
+    Sh bits = place.Read(whole ? lo + 1 : lo, int(whole ? m : m + 1));
+    // r0: the value at the piece that x_hat - r shows; r1: at the one below, which a borrow selects
+    Sh r0 = Apart(bits, [&](auto v) { return Dot(v, table, whole ? 0 : 1); });
     SharedWire<kPub> here = t.open(Low(r0, ring), "window sums");
-    Factors e{{1, 0, {}, window.sign, {}}};
+    Factors e{{1, 0, {}, place.sign(), {}}};
     y.Add(Masked(here), e);
     if (g.w == 0) continue;
-    Sh r1 = Apart(window.bits, [&](auto v) { return Dot(v, table, 0); });
+    if (whole) bits = place.Read(lo, int(m));
+    Sh r1 = Apart(bits, [&](auto v) { return Dot(v, table, 0); });
     Sh step = r1 - r0;
     SharedWire<kPub> below = t.open(Low(step, ring), "window sums");
     Borrow c(*digits, g.w, Stages::kOne);
-    y.Add(c.Times(window.sign, ring), below.hat);
-    y.Add(c.Times(window.sign * below.r, ring), std::nullopt, -1);
+    y.Add(c.Times(place.sign(), ring), below.hat);
+    y.Add(c.Times(place.sign() * below.r, ring), std::nullopt, -1);
   }
   return y.Done();
 }

@@ -22,7 +22,7 @@ Owing Trunc::Build(Trace& t, const Wire<kPub>& z) const {
   bool wide = ring > k - shift;
   SUF_CHECK(shift >= 1 && shift < k && (!wide || shift <= k - 2));
   int64_t bias = (int64_t{1} << (shift - 1)) + (wide ? int64_t{1} << (k - 2) : 0);
-  compiler::OpenedDigits d(t, z, bias, compiler::PlanDigits({{shift, ring}}, stages));
+  compiler::OpenedDigits d(t, z, t.constant(bias), compiler::PlanDigits({{shift, ring}}, stages));
   compiler::Borrow c(d, shift, stages);
   compiler::Words y(t, ring);
   y.Add(compiler::Lifted(d.hat(), d.r(), bias, shift));
@@ -56,7 +56,7 @@ Ints Slice::Spec(const Ints& z, int k) const {
 Owing Slice::Build(Trace& t, const Wire<kPub>& z) const {
   std::vector<compiler::Cut> cuts = Cuts();
   SUF_CHECK(!cuts.empty());
-  compiler::OpenedDigits d(t, z, offset, compiler::PlanDigits(cuts, stages));
+  compiler::OpenedDigits d(t, z, t.constant(offset), compiler::PlanDigits(cuts, stages));
   std::optional<compiler::Borrow> low, high;
   if (begin > 0) low.emplace(d, begin, stages);
   if (ring > end - begin) high.emplace(d, end, stages);

@@ -29,8 +29,10 @@ struct Scores {
 Scores SliceScores(Trace& t, const Wire<kPub>& z, const Layer& y) {
   int s = y.shift_score, top = s + y.low;
   std::vector<compiler::Cut> cuts{{s, y.low}, {top, y.level}};
-  int64_t bias = (int64_t{1} << (s - 1)) + (int64_t{1} << (y.score - 1));
-  compiler::OpenedDigits d(t, z, bias, compiler::PlanDigits(cuts, Stages::kOne));
+  std::vector<uint64_t> offset;
+  for (int64_t v : y.offset) offset.push_back(uint64_t(v) + (uint64_t{1} << (s - 1)));
+  pfss::Const window = t.constant(offset, {int64_t(offset.size()), 1, 1});
+  compiler::OpenedDigits d(t, z, window, compiler::PlanDigits(cuts, Stages::kOne));
   compiler::Borrow below(d, s, Stages::kOne), above(d, top, Stages::kOne);
   Wire<kPub> low = OpenDefined(t, compiler::Slice(d, s, top, y.low, &below, nullptr), "low digit");
   Wire<kPub> level = OpenDefined(t, compiler::Slice(d, top, y.score, y.level, &above, nullptr), "level");

@@ -47,7 +47,7 @@ Owing Normalise(Trace& t, const Wire<kPub>& z, const Norm& norm, Stages stages) 
   Pub h;
   if (norm.cut > 0) {
     bias += int64_t{1} << (norm.cut - 1);
-    digits.emplace(t, z, bias, compiler::PlanDigits(NormCuts(norm), stages));
+    digits.emplace(t, z, t.constant(bias), compiler::PlanDigits(NormCuts(norm), stages));
     c.emplace(*digits, norm.cut, stages);
     h = digits->hat();
   } else {

@@ -171,11 +171,6 @@ void Schedule::Keys() {
   std::stable_sort(tells.begin(), tells.end(), [&](int a, int b) { return first[a] < first[b]; });
   std::vector<char> done(nodes.size());
   for (int i : tells) {
-    for (int p : {0, 1})
-      if (nodes[i].attrs[0] & int64_t(Party(p))) {
-        key_[p].push_back({i, key_bytes_[p], PackedBytes(nodes[i])});
-        key_bytes_[p] += PackedBytes(nodes[i]), key_bits_[p] += Size(nodes[i].shape) * nodes[i].ring.bits;
-      }
     std::vector<int> todo{i}, mine;
     while (!todo.empty()) {
       int j = todo.back();
@@ -185,6 +180,13 @@ void Schedule::Keys() {
       todo.insert(todo.end(), nodes[j].args.begin(), nodes[j].args.end());
     }
     std::sort(mine.begin(), mine.end());  // emission order is a topological order
+    // a section that the dealer reads itself to make this one (P0's table, for the sign) comes before it
+    for (int j : mine)
+      for (int p : {0, 1})
+        if (nodes[j].op == Op::kTell && nodes[j].attrs[0] & int64_t(Party(p))) {
+          key_[p].push_back({j, key_bytes_[p], PackedBytes(nodes[j])});
+          key_bytes_[p] += PackedBytes(nodes[j]), key_bits_[p] += Size(nodes[j].shape) * nodes[j].ring.bits;
+        }
     dealing_.insert(dealing_.end(), mine.begin(), mine.end());
   }
 }

@@ -29,6 +29,12 @@ void Recorder::Add(bool sent, Role peer, View header, View payload) {
     WriteAll(fd_, payload, path_);
 }
 
+Traffic& Traffic::operator+=(const Traffic& o) {
+  frames_sent += o.frames_sent, bytes_sent += o.bytes_sent;
+  frames_received += o.frames_received, bytes_received += o.bytes_received;
+  return *this;
+}
+
 void Channel::Book(bool sent, View header, View payload) {
   Traffic& t = traffic_[int(phase_)];
   (sent ? t.frames_sent : t.frames_received) += 1;

@@ -50,6 +50,7 @@ struct Identity {
 // Traffic: payload and frame headers, without TLS.
 struct Traffic {
   uint64_t frames_sent = 0, bytes_sent = 0, frames_received = 0, bytes_received = 0;
+  Traffic& operator+=(const Traffic& o);
 };
 
 // Recorder: the file of --record. After "SUFREC1\n", per frame: u8 1 = sent 0 = received, u8 role of the peer, u32

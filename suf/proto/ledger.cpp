@@ -30,6 +30,14 @@ Bytes PlaceOf(const std::string& dir, int ledger) {
 
 Hash RecordCheck(uint64_t index, View body) { return HashOf({View(reinterpret_cast<uint8_t*>(&index), 8), body}); }
 
+Bytes RecordOf(uint64_t index, uint64_t serial, Fate fate) {
+  Writer w;
+  w.Put(serial), w.Put(uint32_t(fate)), w.Put(uint32_t{0});
+  Hash check = RecordCheck(index, w.bytes());
+  w.Raw(View(check).first(kRecord - kBody));
+  return w.Take();
+}
+
 }  // namespace
 
 Ledger::Ledger(const std::string& dir) : dir_(dir), path_(dir + "/ledger") {
@@ -59,14 +67,12 @@ void Ledger::Begin() {
   Bytes place = PlaceOf(dir_, fresh.get());
   WriteAll(fresh.get(), place, temp);
   WriteAll(fresh.get(), HashOf({place}), temp);
+  records_ = 0;
+  for (auto [serial, fate] : fates_) WriteAll(fresh.get(), RecordOf(records_++, serial, fate), temp);
   Sync(fresh.get(), temp);
   Rename(temp, path_);
   SyncDir(dir_);
   fd_ = std::move(fresh);
-  records_ = 0;
-  auto known = std::move(fates_);
-  fates_.clear();
-  for (auto [serial, fate] : known) Append(serial, fate);
 }
 
 void Ledger::Load(View file) {
@@ -104,16 +110,12 @@ void Ledger::Load(View file) {
 }
 
 void Ledger::Append(uint64_t serial, Fate fate) {
-  Writer w;
-  w.Put(serial), w.Put(uint32_t(fate)), w.Put(uint32_t{0});
-  Hash check = RecordCheck(records_, w.bytes());
-  w.Raw(View(check).first(kRecord - kBody));
   floor_ = std::max(floor_, serial);  // before the write: a failed sync leaves a burnt serial
   fates_[serial] = fate;
   off_t at = off_t(kHeader + records_ * kRecord);
   if (lseek(fd_.get(), at, SEEK_SET) != at)
     Fail(Exit::kResource, "cannot append to ", path_, " (", SystemError(), "); see to the disk");
-  WriteAll(fd_.get(), w.bytes(), path_);
+  WriteAll(fd_.get(), RecordOf(records_, serial, fate), path_);
   Sync(fd_.get(), path_);
   ++records_;
 }

@@ -81,9 +81,11 @@ bool Fits(const BundleHeader& h, uint32_t n, const Task& task, const Plan& plan,
          h.public_key[1 - party] == ch.peer().key;
 }
 
-uint64_t FetchOne(const DialDealer& dial, const Plan& plan, Store& store, const FetchArgs& args) {
+Fetched FetchOne(const DialDealer& dial, const Plan& plan, Store& store, const FetchArgs& args, Traffic* traffic) {
   auto dealer = dial();
-  return Fetch(*dealer, plan, store, args).front();
+  Fetched got = Fetch(*dealer, plan, store, args);
+  if (traffic) *traffic += dealer->traffic(Phase::kOffline);
+  return got;
 }
 
 // Burning: a claimed serial that is not finished is burnt.
@@ -144,7 +146,11 @@ void DataSession::RunOne(uint32_t n, const RunHook& run) {
   ch_.Send(kAnnounce, w.bytes());
   Bytes choice = ch_.RecvExact(kChoice, sizeof(uint64_t));
   uint64_t serial = Reader(choice, "a choice").Get<uint64_t>();
-  if (!serial) serial = FetchOne(dealer_, plan_, store_, {.n = n, .weights = weights_, .partner = ch_.peer().key});
+  uint64_t dealt_us = 0;
+  if (!serial) {
+    Fetched got = FetchOne(dealer_, plan_, store_, {.n = n, .weights = weights_, .partner = ch_.peer().key}, &dealer_traffic_);
+    serial = got.serials.front(), dealt_us = got.dealt_us;
+  }
   if (!Fits(store_.Header(serial), n, task, plan_, weights_, ch_))
     EndSession(ch_, Refusal::kSerial, Exit::kRefused, ch_.peer_title(), " chose bundle ", serial,
                ", which is not for this inference");
@@ -156,6 +162,7 @@ void DataSession::RunOne(uint32_t n, const RunHook& run) {
     bond.Send(kGo);
     ch_.set_phase(Phase::kOffline);
     Inference inference(ch_, std::move(bundle), bond);
+    inference.dealt_ms_ = double(dealt_us) / 1e3;
     try {
       run(inference);
     } catch (...) {
@@ -184,6 +191,7 @@ class ModelSession {
   ModelSession(Channel& ch, const ModelHost& host) : ch_(ch), host_(host) {}
 
   void Open() {
+    host_.store.Forget();
     RecvHello(ch_, host_.plan);
     SendHello(ch_, host_.plan);
     ch_.Send(kWelcome, host_.weights);
@@ -236,7 +244,9 @@ class ModelSession {
     ch_.Send(kChoice, w.bytes());
     if (serial) return serial;
     return FetchOne(host_.dealer, host_.plan, host_.store,
-                    {.n = n, .weights = host_.weights, .partner = ch_.peer().key, .b_seed = host_.b_seed});
+                    {.n = n, .weights = host_.weights, .partner = ch_.peer().key, .b_seed = host_.b_seed},
+                    host_.dealer_traffic)
+        .serials.front();
   }
 
   void RunOne(uint32_t n, const Task& task, uint64_t serial) {

@@ -20,6 +20,8 @@ class Inference {
   const BundleHeader& header() const { return bundle_.header; }
   const Secret& key() const { return bundle_.key; }  // K_p
   Bytes& body() { return bundle_.body; }             // key bytes, in schedule order
+  // dealt_ms: the dealer's own work on this bundle; 0 when it was made ahead.
+  double dealt_ms() const { return dealt_ms_; }
   void OfflineEnd();
   void RevealArrived();
 
@@ -30,6 +32,7 @@ class Inference {
   Channel& ch_;
   Bundle bundle_;
   Bond& bond_;
+  double dealt_ms_ = 0;
   bool offline_ended_ = false, revealed_ = false;
 };
 using RunHook = std::function<void(Inference&)>;
@@ -47,6 +50,8 @@ class DataSession {
   // Infer: one inference of n tokens. A failure of `run` after RevealArrived is kept and thrown by End.
   void Infer(uint32_t n, const RunHook& run);
   void End();
+  // dealer_traffic: of all fetches of this session.
+  const Traffic& dealer_traffic() const { return dealer_traffic_; }
 
  private:
   void RunOne(uint32_t n, const RunHook& run);
@@ -55,6 +60,7 @@ class DataSession {
   Store& store_;
   DialDealer dealer_;
   Hash weights_{};
+  Traffic dealer_traffic_;
   std::exception_ptr pending_;
 };
 
@@ -67,6 +73,7 @@ struct ModelHost {
   std::function<void(Sink&)> w_hat;  // writes plan.setup_bytes bytes
   DialDealer dealer;
   RunHook run;
+  Traffic* dealer_traffic = nullptr;  // if set, the traffic of fetches is added to it
 };
 
 // ServeSession: P0's side of one session, until P1 ends it.

@@ -165,6 +165,7 @@ TEST(Session, RunsLinesOfSeveralLengthsAndSendsSetupOnce) {
     EXPECT_EQ(ch.traffic(Phase::kOffline).bytes_received, 0u);
     EXPECT_EQ(ch.traffic(Phase::kOnline).bytes_received, 3 * 40u);
     EXPECT_EQ(ch.traffic(Phase::kOnline).frames_sent, 0u);
+    EXPECT_EQ(s.dealer_traffic().frames_received, 3 * 5u);  // hello, grant, header, chunk, end
     s.End();
   });
   EXPECT_FALSE(w.model_error);
@@ -262,6 +263,27 @@ TEST(Session, AFailureOfOnePartyBurnsTheSerialOnBothSidesAndNothingElse) {
     w.Whole({4});
     EXPECT_EQ(w.FateOf(0, 2), Fate::kDone);
   }
+}
+
+TEST(Session, ABundleFetchedButNeverClaimedIsForgotten) {
+  World w;
+  EXPECT_THROW(w.Session(w.Host(),
+                         [&](Channel& ch) {
+                           DataSession s(ch, w.plan, *w.store[1], [&]() -> std::unique_ptr<Channel> {
+                             auto link = w.Link(Role::kData);
+                             FetchArgs args{.n = 3, .weights = Hash{77}, .partner = kId[1].key};
+                             Fetch(*link, w.plan, *w.store[1], args);
+                             Fail(Exit::kResource, "P1 dies before its claim");
+                           });
+                           s.Infer(3, TestRun);
+                         }),
+               Error);
+  EXPECT_EQ(w.store[0]->Bundles().size(), 1u);
+  EXPECT_EQ(w.store[0]->ledger().floor(), 0u);
+  w.store[1]->Forget();
+  w.Whole({3});
+  EXPECT_EQ(w.FateOf(0, 2), Fate::kDone);
+  EXPECT_EQ(w.store[0]->Bundles().size(), 0u);
 }
 
 TEST(Session, ASilentOrVanishedPeerInTheMiddleEndsTheSessionInTime) {
@@ -368,7 +390,7 @@ Both FetchBoth(World& w, FetchArgs model, FetchArgs data) {
   auto fetch = [&](int p, FetchArgs a) {
     try {
       auto ch = w.Link(p ? Role::kData : Role::kModel);
-      r.serials[p] = Fetch(*ch, w.plan, *w.store[p], a);
+      r.serials[p] = Fetch(*ch, w.plan, *w.store[p], a).serials;
     } catch (...) {
       r.error[p] = std::current_exception();
     }

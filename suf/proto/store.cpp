@@ -174,6 +174,10 @@ const BundleHeader& Store::Header(uint64_t serial) const {
   return it->second.header;
 }
 
+void Store::Forget() {
+  std::erase_if(slots_, [](const auto& s) { return !s.second.on_disk; });
+}
+
 Bundle Store::Load(uint64_t serial) {
   std::string path = bundles_ + "/" + BundleName(serial);
   Fd fd = OpenFile(path, O_RDONLY);
@@ -246,6 +250,16 @@ Bytes Store::LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes) {
     unlink(path.c_str());
     Fail(Exit::kRefused, "the masked weights in ", path, " were altered; they are removed, start again to fetch them");
   }
+}
+
+Secret Store::LongLived(const std::string& name) {
+  std::string path = dir_ + "/" + name;
+  if (access(path.c_str(), F_OK)) WriteFile(dir_, name, Secret::Random().view());
+  Bytes b = ReadSome(OpenFile(path, O_RDONLY).get(), 33, path);
+  if (b.size() != 32) Fail(Exit::kResource, path, " is not a secret of 32 bytes; restore it, or remove this store and start a new one");
+  Secret s{View(b)};
+  Wipe(b.data(), b.size());
+  return s;
 }
 
 bool Store::Pin(const Identity& peer) {

@@ -53,6 +53,8 @@ class Store {
   std::vector<BundleHeader> Bundles() const;
   // Header: of one unused bundle; throws Exit::kRefused when there is none of this serial.
   const BundleHeader& Header(uint64_t serial) const;
+  // Forget: drops the bundles that are in memory only; those of a session that broke before its claim.
+  void Forget();
   // Claim: durably marks the serial, burns all lower ones, moves the bundle to memory and wipes it from disk. Throws
   // Exit::kRefused when it is spent, unknown or altered (and is burnt), Exit::kResource when the disk fails (burnt as
   // well).
@@ -69,6 +71,9 @@ class Store {
   void CommitSetup(ChunkFile file, const Hash& weights);
   // LoadSetup: throws Exit::kRefused when the file was altered (it is removed, so that it is sent again).
   Bytes LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes);
+
+  // LongLived: a 32-byte secret of this store, made at first use, durable before it is returned. Throws Exit::kResource when it is damaged.
+  Secret LongLived(const std::string& name);
 
   // Pin: remembers the peer's key at first sight; false when another key was pinned before.
   bool Pin(const Identity& peer);

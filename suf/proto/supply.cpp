@@ -8,13 +8,16 @@ namespace {
 constexpr Millis kPatience{500};  // for the session before to leave its seat
 constexpr Millis kLook{50};       // how often a waiting thread looks whether its client is still there
 
+constexpr size_t kRequestBytes = 8 + 5 * 32;
+
 Bytes EncodeRequest(const FetchArgs& a, const Hash& trace, const Secret& seed) {
   Writer w;
-  w.Put(a.n), w.Put(a.count), w.Raw(trace), w.Raw(a.weights), w.Raw(a.partner), w.Raw(seed.view()),
-      w.Raw(a.b_seed.view());
-  return w.Take();
+  w.Put(a.n), w.Put(a.count), w.Raw(trace), w.Raw(a.weights), w.Raw(a.partner);
+  Bytes b = w.Take();
+  b.reserve(kRequestBytes);  // the seeds are written once, into memory that the caller wipes
+  for (const Secret* s : {&seed, &a.b_seed}) b.insert(b.end(), s->view().begin(), s->view().end());
+  return b;
 }
-constexpr size_t kRequestBytes = 8 + 5 * 32;
 
 }  // namespace
 
@@ -39,6 +42,7 @@ void Dealer::Handle(Channel& ch) {
       d->changed_.notify_all();
     }
   };
+  uint64_t work_us = 0;
   Guarded(ch, [&] {
     {
       Leave leave{this, party};
@@ -48,8 +52,11 @@ void Dealer::Handle(Channel& ch) {
       Meet(party, seat);
       if (seat.progress == Progress::kFailed) return;  // the other thread tells why
       ch.RecvExact(kEnd, 0);
+      work_us = seat.work_us;
     }
-    ch.Send(kEnd, {});
+    Writer end;
+    end.Put(work_us);
+    ch.Send(kEnd, end.bytes());
   });
 }
 
@@ -144,6 +151,8 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
   }
   DealJob job{h.n, serial, h.rho, h.weights, {}, seat[0]->request.b_seed};
   std::unique_ptr<Sink> sink[2];
+  using Clock = std::chrono::steady_clock;
+  Clock::duration sending{};
   for (int p = 0; p < 2; ++p) {
     h.party = uint32_t(p), h.body_bytes = task.body_bytes[p];
     job.key[p] = DeriveKey(h, p, seat[p]->request.seed);
@@ -151,9 +160,16 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
     Channel* ch = seat[p]->channel;
     ch->Send(kHeader, encoded);
     Wipe(encoded.data(), encoded.size());
-    sink[p] = std::make_unique<Sink>(ChunkStart(h), h.body_bytes, [ch](View chunk) { ch->Send(kChunk, chunk); });
+    sink[p] = std::make_unique<Sink>(ChunkStart(h), h.body_bytes, [ch, &sending](View chunk) {
+      auto start = Clock::now();
+      ch->Send(kChunk, chunk);
+      sending += Clock::now() - start;
+    });
   }
+  auto start = Clock::now();
   generate_(job, *sink[0], *sink[1]);
+  auto work = Clock::now() - start - sending;
+  for (int p = 0; p < 2; ++p) seat[p]->work_us += uint64_t(std::chrono::duration_cast<std::chrono::microseconds>(work).count());
   for (auto& s : sink) s->Finish();
   if (options_.dealt) options_.dealt(job.n, serial);
 }
@@ -180,7 +196,7 @@ BundleHeader RecvHeader(Channel& dealer, const Plan& plan, const FetchArgs& args
 
 }  // namespace
 
-std::vector<uint64_t> Fetch(Channel& dealer, const Plan& plan, Store& store, const FetchArgs& args) {
+Fetched Fetch(Channel& dealer, const Plan& plan, Store& store, const FetchArgs& args) {
   return Guarded(dealer, [&] {
     CheckTokens(plan, args.n);
     dealer.set_transcript(false);
@@ -201,17 +217,18 @@ std::vector<uint64_t> Fetch(Channel& dealer, const Plan& plan, Store& store, con
     if (count < 1 || count > args.count)
       EndSession(dealer, Refusal::kProtocol, Exit::kPeer, "the dealer grants ", count, " bundles where 1 to ",
                  args.count, " were asked for; install the same suf on all sides");
-    std::vector<uint64_t> serials;
+    Fetched got;
     for (uint32_t i = 0; i < count; ++i) {
       BundleHeader h = RecvHeader(dealer, plan, args, task, seed);
       auto in = store.Receive(h, DeriveKey(h, int(h.party), seed), count > 1);
       while (in.left()) in.Add(dealer.Recv(kChunk, kChunkBytes + 32));
       in.Commit();
-      serials.push_back(h.serial);
+      got.serials.push_back(h.serial);
     }
     dealer.Send(kEnd, {});
-    dealer.RecvExact(kEnd, 0);
-    return serials;
+    Bytes end = dealer.RecvExact(kEnd, sizeof(uint64_t));
+    got.dealt_us = Reader(end, "an end").Get<uint64_t>();
+    return got;
   });
 }
 

@@ -48,6 +48,7 @@ class Dealer {
     Channel* channel = nullptr;
     Request request;
     Progress progress = Progress::kWaiting;
+    uint64_t work_us = 0;  // the generator's time, without sending
   };
   Request RecvRequest(Channel& ch);
   void Meet(int party, Seat& mine);
@@ -74,7 +75,11 @@ struct FetchArgs {
 };
 
 // Fetch: draws a session seed, asks, and receives bundles into the store: in memory when it is one, on disk when they
-// are more. Returns the serials in order. Bundles that were complete before a failure stay.
-std::vector<uint64_t> Fetch(Channel& dealer, const Plan& plan, Store& store, const FetchArgs& args);
+// are more. Bundles that were complete before a failure stay.
+struct Fetched {
+  std::vector<uint64_t> serials;  // in order
+  uint64_t dealt_us = 0;          // the dealer's own work on them, without sending
+};
+Fetched Fetch(Channel& dealer, const Plan& plan, Store& store, const FetchArgs& args);
 
 }  // namespace suf::proto

@@ -9,9 +9,6 @@
 #define ASIO_DISABLE_FENCED_BLOCK
 #endif
 #endif
-#include <openssl/x509v3.h>
-#include <sys/stat.h>
-
 #include <asio.hpp>
 #include <asio/ssl.hpp>
 #include <atomic>
@@ -20,7 +17,7 @@
 #include <mutex>
 #include <thread>
 
-#include "suf/proto/internal/file.hpp"
+#include "suf/proto/internal/x509.hpp"
 
 namespace suf::proto {
 namespace {
@@ -35,34 +32,6 @@ constexpr size_t kProgress = 65536;              // a peer moves this much per t
 constexpr Millis kLinger{1000};
 constexpr int kConnections = 32;
 
-// KeyHash: SHA-256 of the SubjectPublicKeyInfo.
-Hash KeyHash(X509* cert) {
-  uint8_t* der = nullptr;
-  int n = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(cert), &der);
-  SUF_CHECK(n > 0);
-  Hash h = HashOf({View(der, size_t(n))});
-  OPENSSL_free(der);
-  return h;
-}
-
-// RoleIn: the role that a certificate's one suf: URI names, if it names exactly one.
-std::optional<Role> RoleIn(X509* cert) {
-  std::optional<Role> found;
-  int count = 0;
-  auto* names = static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(cert, NID_subject_alt_name, nullptr, nullptr));
-  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
-    const GENERAL_NAME* g = sk_GENERAL_NAME_value(names, i);
-    if (g->type != GEN_URI) continue;
-    std::string uri(reinterpret_cast<const char*>(ASN1_STRING_get0_data(g->d.uniformResourceIdentifier)),
-                    size_t(ASN1_STRING_length(g->d.uniformResourceIdentifier)));
-    ++count;
-    for (int r = 0; r < kRoles; ++r)
-      if (uri == Str("suf:", Name(Role(r)))) found = Role(r);
-  }
-  GENERAL_NAMES_free(names);
-  return count == 1 ? found : std::nullopt;
-}
-
 // IsAlert: the peer told us by a TLS alert that it refuses our certificate.
 bool IsAlert(const Ec& ec) {
   return ec.category() == asio::error::get_ssl_category() &&
@@ -70,39 +39,6 @@ bool IsAlert(const Ec& ec) {
 }
 
 }  // namespace
-
-struct Credentials::Loaded {
-  asio::ssl::context tls{asio::ssl::context::tls};
-  Identity identity;
-};
-
-Credentials::Credentials(const std::string& dir) {
-  auto loaded = std::make_shared<Loaded>();
-  auto& c = loaded->tls;
-  SSL_CTX* ctx = c.native_handle();
-  struct stat s;
-  std::string key = dir + "/key.pem";
-  if (!stat(key.c_str(), &s) && (s.st_mode & 077))
-    Fail(Exit::kInput, "the key ", key, " can be read by others; chmod 600 it, or make new certificates");
-  Ec ec;
-  const char* what = "ca.pem";
-  c.load_verify_file(dir + "/ca.pem", ec);
-  if (!ec) what = "cert.pem", c.use_certificate_file(dir + "/cert.pem", asio::ssl::context::pem, ec);
-  if (!ec) what = "key.pem", c.use_private_key_file(key, asio::ssl::context::pem, ec);
-  if (ec)
-    Fail(Exit::kInput, "cannot read ", dir, "/", what, " (", ec.message(), "); make certificates with: suf certs DIR");
-  auto role = RoleIn(SSL_CTX_get0_certificate(ctx));
-  if (!role) Fail(Exit::kInput, dir, "/cert.pem names no role of suf; make certificates with: suf certs DIR");
-  loaded->identity = {*role, KeyHash(SSL_CTX_get0_certificate(ctx))};
-  SUF_CHECK(SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) && SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION));
-  SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
-  SUF_CHECK(SSL_CTX_set_num_tickets(ctx, 0));
-  c.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
-  loaded_ = std::move(loaded);
-}
-
-const Identity& Credentials::identity() const { return loaded_->identity; }
 
 Address Address::Parse(const std::string& text) {
   size_t colon = text.rfind(':');
@@ -118,8 +54,13 @@ namespace {
 
 // Link: one connection and the loop that drives it. Callbacks run only inside Step, in the calling thread.
 struct Link {
-  explicit Link(const Credentials& c) : own(c), stream(io, const_cast<asio::ssl::context&>(c.loaded().tls)) {}
+  explicit Link(const Credentials& c) : own(c), tls(Shared(c)), stream(io, tls) {}
 
+  // Shared: asio's context takes over a reference of its own.
+  static SSL_CTX* Shared(const Credentials& c) {
+    SSL_CTX_up_ref(c.loaded().ctx.get());
+    return c.loaded().ctx.get();
+  }
   auto& socket() { return stream.next_layer(); }
   // Step: runs one callback; false when the deadline passes first.
   bool Step(Clock::time_point deadline) {
@@ -153,6 +94,7 @@ struct Link {
 
   Credentials own;
   asio::io_context io{1};
+  asio::ssl::context tls;
   asio::ssl::stream<tcp::socket> stream;
 };
 

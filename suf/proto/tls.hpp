@@ -2,27 +2,12 @@
 // resumption, no tickets. Asio and OpenSSL stay in the .cpp.
 #pragma once
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "suf/proto/channel.hpp"
+#include "suf/proto/credentials.hpp"
 
 namespace suf::proto {
-
-// Credentials: a folder of MakeCerts, loaded. Copies share it.
-class Credentials {
- public:
-  // Throws Exit::kInput: a file is missing, no PEM, or key.pem is readable by others.
-  explicit Credentials(const std::string& dir);
-  // identity: our own role and key.
-  const Identity& identity() const;
-  struct Loaded;
-  const Loaded& loaded() const { return *loaded_; }
-
- private:
-  std::shared_ptr<const Loaded> loaded_;
-};
 
 struct Address {
   std::string host;

@@ -76,6 +76,9 @@ TEST(Credentials, AMissingFolderOrAnOpenKeyIsRefused) {
   EXPECT_TRUE(Fails(Exit::kInput, "suf certs", [] { Credentials("/nowhere"); }));
   Scratch dir;
   std::filesystem::copy(Certs::Get().dir / "a/data", dir / "data");
+  std::filesystem::copy_file(Certs::Get().dir / "a/model/key.pem", dir / "data/key.pem",
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_TRUE(Fails(Exit::kInput, "data/key.pem", [&] { Credentials(dir / "data"); }));
   chmod((dir / "data/key.pem").c_str(), 0644);
   EXPECT_TRUE(Fails(Exit::kInput, "can be read by others", [&] { Credentials(dir / "data"); }));
 }

@@ -1,0 +1,91 @@
+// For tests of gates and layers: a trace between two parties in one process, fed by wires that P1 gives under random masks, ending in a
+// reveal to P1. Every run is audited, and the channel's counters are compared with the schedule.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "suf/backends/clear.hpp"
+#include "suf/gates/gate.hpp"
+#include "suf/pfss/audit.hpp"
+#include "suf/proto/pair.hpp"
+
+namespace suf::gates {
+
+class Rig {
+ public:
+  Trace t;
+  proto::Inputs inputs[3];  // P0, P1, dealer
+
+  // Give: the values as a wire in Z_{2^k} under P1's mask.
+  SharedWire<kPub> Give(const Ints& x, int k, pfss::Shape shape = {}) {
+    if (shape.empty()) shape = {int64_t(x.size())};
+    std::string name = "x" + std::to_string(wires_++);
+    inputs[1].Set(name, x);
+    pfss::Own<1> v = t.input<pfss::kP1>(name, shape, 64, 0);
+    return t.give<1>(v, k, "x");
+  }
+  // Both: the same, opened again under masks of both parties, which they share.
+  SharedWire<kPub> Both(const Ints& x, int k, pfss::Shape shape = {}) {
+    SharedWire<kPub> w = Give(x, k, std::move(shape));
+    Sh y = -Sh(w.s) + w.hat;
+    return t.open(y, "again");
+  }
+  // Run: reveals y to P1 and returns it as numbers of y's ring. `serial` varies all masks.
+  Ints Run(const Sh& y, uint8_t serial = 1) {
+    int k = y.bits();
+    t.reveal<1>(y);
+    t.close();
+    schedule.emplace(t);
+    pfss::AuditReport audit = pfss::Audit(*schedule);
+    EXPECT_TRUE(audit.faults.empty()) << audit.faults[0];
+    EXPECT_EQ(audit.results, 1);
+    auto clear = backends::MakeClear();
+    pfss::Material material{{Hash{1, 2, serial}, Hash{3, 4, serial}}, Hash{serial}};
+    proto::PairRun run = proto::RunPair({*schedule, {clear.get(), clear.get(), clear.get()}, {&inputs[0], &inputs[1], &inputs[2]}, material});
+    for (int p : {0, 1}) {
+      EXPECT_EQ(run.online[size_t(p)], schedule->sent(p, true));
+      EXPECT_EQ(run.offline[size_t(p)], schedule->sent(p, false));
+      EXPECT_EQ(run.frames[size_t(p)], schedule->frame_count(p, true));
+      EXPECT_EQ(int64_t(run.key[size_t(p)].size()), schedule->key_bytes(p));
+    }
+    EXPECT_TRUE(run.result[0].empty());
+    Ints out;
+    for (uint64_t v : run.result[1]) out.push_back(Number(v, k));
+    return out;
+  }
+  Ints Run(const Owing& y, uint8_t serial = 1) { return Run(compiler::Settle(t, y), serial); }
+
+  int rounds() const { return schedule->rounds(); }
+  int64_t key_bits() const { return schedule->key_bits(0) + schedule->key_bits(1); }
+  // sent: online bits of both parties under a label.
+  int64_t sent(const std::string& label) const {
+    int64_t bits = 0;
+    for (auto& f : schedule->frames())
+      for (auto& part : f.parts)
+        if (t.name(t.node(part.node).label) == label) bits += pfss::Size(t.node(part.node).shape) * t.node(part.node).ring.bits;
+    return bits;
+  }
+  std::optional<pfss::Schedule> schedule;
+
+ private:
+  int wires_ = 0;
+};
+
+// Range: low, low + 1, .., high - 1, `copies` times.
+inline Ints Range(int64_t low, int64_t high, int copies = 1) {
+  Ints v;
+  for (int c = 0; c < copies; ++c)
+    for (int64_t i = low; i < high; ++i) v.push_back(i);
+  return v;
+}
+// Some: n seeded numbers of [low, high], both ends among them.
+inline Ints Some(int64_t low, int64_t high, size_t n, uint64_t seed = 1) {
+  std::mt19937_64 rng(seed);
+  std::uniform_int_distribution<int64_t> d(low, high);
+  Ints v{low, high};
+  while (v.size() < n) v.push_back(d(rng));
+  return v;
+}
+
+}  // namespace suf::gates

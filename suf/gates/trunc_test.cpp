@@ -1,0 +1,83 @@
+#include "suf/gates/trunc.hpp"
+
+#include "suf/gates/testing.hpp"
+
+namespace suf::gates {
+namespace {
+
+constexpr Stages kBoth[] = {Stages::kOne, Stages::kTwo};
+
+// Every z of an 8-bit ring, every shift, every ring of the result, 16 masks each.
+TEST(Trunc, ExhaustiveWithinTheRing) {
+  for (int s = 1; s < 8; ++s)
+    for (Stages stages : kBoth)
+      for (int ring : {8 - s, 1}) {
+        Rig g;
+        Ints z = Range(0, 256, 16);
+        Trunc gate{s, ring, stages};
+        EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(z, 8))), gate.Spec(z, 8)) << s << " " << ring;
+        EXPECT_EQ(g.key_bits(), int64_t(z.size()) * gate.KeyBits(8, true));
+        EXPECT_EQ(g.rounds(), stages == Stages::kOne ? 2 : 4);
+        int digits = int(compiler::PlanDigits({{s, ring}}, stages).size());
+        EXPECT_EQ(g.sent("bits"), 2 * int64_t(z.size()) * (2 * digits - 1));
+        EXPECT_EQ(g.sent("carry"), stages == Stages::kOne ? 0 : 2 * int64_t(z.size()));
+      }
+}
+
+TEST(Trunc, ExhaustiveExtension) {
+  for (int s = 1; s <= 5; ++s)
+    for (Stages stages : kBoth)
+      for (int ring : {9 - s, 8, 11, 33, 64}) {
+        Rig g;
+        Ints z = Range(-64, 64 - (1 << (s - 1)), 16);
+        Trunc gate{s, ring, stages};
+        EXPECT_EQ(g.Run(gate.Build(g.t, g.Both(z, 8))), gate.Spec(z, 8)) << s << " " << ring;
+        EXPECT_EQ(g.key_bits(), int64_t(z.size()) * gate.KeyBits(8, true));
+      }
+}
+
+// The defined mask: no word is dealt for it, and the wire is the same number.
+TEST(Trunc, DefinedMask) {
+  for (int ring : {3, 11}) {
+    Rig g;
+    Ints z = Range(-64, 48, 8);
+    Trunc gate{5, ring, Stages::kOne};
+    Wire<kPub> y = compiler::OpenDefined(g.t, gate.Build(g.t, g.Give(z, 8)), "y");
+    pfss::Dealt r = g.t.deal(y.r, ring);
+    EXPECT_EQ(g.Run(-Sh(r) + y.hat), gate.Spec(z, 8));
+    EXPECT_EQ(g.key_bits(), int64_t(z.size()) * gate.KeyBits(8, true));  // the word is our reading of the mask
+  }
+}
+
+TEST(Trunc, WideRings) {
+  for (int k : {31, 32, 33, 63, 64})
+    for (int s : {1, 13, k / 2, k - 2})
+      for (Stages stages : kBoth)
+        for (int ring : {k - s, 64}) {
+          if (stages == Stages::kOne && s > 30) continue;
+          if (ring == k - s && s == k - 2) continue;
+          Rig g;
+          int64_t top = (int64_t{1} << (k - 2)) - (int64_t{1} << (s - 1)) - 1;
+          Ints z = Some(-(int64_t{1} << (k - 2)), top, 200, uint64_t(k));
+          Trunc gate{s, ring, stages};
+          EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(z, k))), gate.Spec(z, k)) << k << " " << s << " " << ring;
+        }
+}
+
+TEST(Slice, Exhaustive) {
+  for (int begin = 0; begin < 8; ++begin)
+    for (int end = begin + 1; end <= 8; ++end)
+      for (Stages stages : kBoth)
+        for (int ring : {1, end - begin, end - begin + 1, 12}) {
+          bool wider = ring > end - begin;
+          if ((wider && end == 8) || (begin == 0 && !wider)) continue;
+          Rig g;
+          Ints z = Range(0, 256, 4);
+          Slice gate{begin, end, ring, 37, stages};
+          EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(z, 8))), gate.Spec(z, 8)) << begin << " " << end << " " << ring;
+          EXPECT_EQ(g.key_bits(), int64_t(z.size()) * gate.KeyBits(8, true));
+        }
+}
+
+}  // namespace
+}  // namespace suf::gates
