@@ -35,7 +35,7 @@ def main():
         f.flush()
         score = json.loads(subprocess.check_output([sys.executable, ROOT / 'tools/reference.py', 'compare', data / 'golden.safetensors', f.name]))
     summary = {'schema': 'suf.accept/1', **machine.facts(), 'plan': rows[0]['plan'], 'sentences': len(rows), 'equal': sum(r['sim_equal'] for r in rows),
-               'tokens': [min(r['n'] for r in rows), max(r['n'] for r in rows)], 'cos_min': score['cosine_min'], 'inversion': score['inversion']}
+               'tokens': [min(r['n'] for r in rows), max(r['n'] for r in rows)], 'cos_min': score['cosine_min'], 'inversion': score['inversion_max']}
     out = pathlib.Path(a.out)
     out.parent.mkdir(parents=True, exist_ok=True)
     with out.open('w') as f:
