@@ -26,6 +26,7 @@ Arena::~Arena() {
 std::shared_ptr<uint8_t> Arena::Take(size_t bytes) {
   size_t room = (bytes + kSlack + 4095) / 4096 * 4096;
   // best fit that wastes less than half
+  std::lock_guard l(m_);
   auto best = idle_.end();
   for (auto it = idle_.begin(); it != idle_.end(); ++it)
     if (it->bytes >= room && it->bytes <= 2 * room && (best == idle_.end() || it->bytes < best->bytes)) best = it;
@@ -39,12 +40,15 @@ std::shared_ptr<uint8_t> Arena::Take(size_t bytes) {
   }
   return {b.p, [this, b, bytes](uint8_t*) {
             Wipe(b.p, bytes);
+            std::lock_guard lock(m_);
             idle_.push_back(b);
           }};
 }
 
-PackedExecutor::PackedExecutor(const Schedule& s, Role role, exec::Pool& pool, ring::Variant variant, Weights& weights)
-    : s_(s), t_(s.trace()), role_(role), pool_(pool), variant_(variant), strips_(StripsFor(variant)), weights_(weights), plan_(PlanOf(s, role, Programs(s, role))), values_(t_.nodes().size()) {}
+PackedExecutor::PackedExecutor(const Schedule& s, Role role, exec::Pool& pool, ring::Variant variant, Weights& weights, Arena& arena)
+    : s_(s), t_(s.trace()), role_(role), pool_(pool), variant_(variant), strips_(StripsFor(variant)), weights_(weights), plan_(PlanOf(s, role, Programs(s, role))), arena_(arena), values_(t_.nodes().size()) {
+  for (const Node& n : t_.nodes()) counts_.push_back(size_t(Size(n.shape)));
+}
 
 int PackedExecutor::element(int i) const {
   const Node& n = node(i);
@@ -91,13 +95,14 @@ class Packed : public pfss::Backend {
   uint32_t prg() const override { return fss::kPrgId; }
   std::unique_ptr<pfss::Randomness> Expand(const pfss::Material& m) override { return MakeRandomness(m); }
   std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, pfss::Role role) override {
-    return std::make_unique<internal::PackedExecutor>(s, role, pool_, variant_, weights_);
+    return std::make_unique<internal::PackedExecutor>(s, role, pool_, variant_, weights_, arena_);
   }
 
  private:
   exec::Pool& pool_;
   ring::Variant variant_;
   internal::Weights weights_;
+  internal::Arena arena_;
 };
 
 }  // namespace

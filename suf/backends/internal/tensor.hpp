@@ -1,12 +1,13 @@
 // Tensor: a value in memory: elements of 1, 2, 4, 8 or a multiple of 8 bytes, row-major, 64-byte aligned, wiped when it dies.
 #pragma once
 #include <memory>
+#include <mutex>
 
 #include "suf/pfss/backend.hpp"
 
 namespace suf::backends::internal {
 
-// Arena: blocks of dead tensors are wiped and used again; a run touches few fresh pages.
+// Arena: blocks of dead tensors are wiped and used again, by later runs too: few fresh pages are touched. Thread-safe.
 class Arena {
  public:
   Arena() = default;
@@ -20,6 +21,7 @@ class Arena {
     uint8_t* p;
     size_t bytes;
   };
+  std::mutex m_;
   std::vector<Block> idle_;
 };
 
