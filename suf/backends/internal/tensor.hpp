@@ -1,5 +1,6 @@
 // Tensor: a value in memory: elements of 1, 2, 4, 8 or a multiple of 8 bytes, row-major, 64-byte aligned, wiped when it dies.
 #pragma once
+#include <map>
 #include <memory>
 #include <mutex>
 
@@ -17,12 +18,8 @@ class Arena {
   std::shared_ptr<uint8_t> Take(size_t bytes);
 
  private:
-  struct Block {
-    uint8_t* p;
-    size_t bytes;
-  };
   std::mutex m_;
-  std::vector<Block> idle_;
+  std::multimap<size_t, uint8_t*> idle_;  // by size
 };
 
 struct Tensor {
