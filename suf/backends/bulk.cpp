@@ -71,6 +71,7 @@ void PackedExecutor::Bulk(int i, Host& host) {
     case Op::kUnit: return Unit(i);
     case Op::kTake: return Take(i);
     case Op::kRotSum: return RotSum(i);
+    case Op::kLow:
     case Op::kReshape: return Alias(i, n.args[0]);
     case Op::kPermute:
     case Op::kSlice:
