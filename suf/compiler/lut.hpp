@@ -21,7 +21,7 @@ Reading ReadTables(Trace& t, const Wire<kPub>& i, Const tables);
 // The piece number (p bits) and the place in the piece (a + 1 bits) are opened, then U = A + B x and V = B in their own rings:
 // three rounds to shares (four in two stages).
 struct WindowLut {
-  const suf::Suf* f = nullptr;
+  suf::Suf f;
   int shift = 0;               // s
   int u = 0, v = 0;            // rings in which U and V are opened; |U| < 2^(u-2) for x in [0, 2^(a+1)), |V| < 2^(v-2)
   int ring = 0;                // of the result
@@ -32,7 +32,7 @@ struct WindowLut {
   int64_t KeyBits(int k) const;
 };
 
-// RowLut: F(x) in Z_{2^ring} for a wire x >= 0; a function on octaves, 0 at and above its end. Two rounds to shares.
+// RowLut: F(x) in Z_{2^ring} for a wire x >= 0; a function on octaves, 0 at and above its end. One round to shares.
 Owing RowLut(Trace& t, const Wire<kPub>& x, std::span<const suf::Group> groups, int ring);
 // RowLutKeyBits: an element, when the owed word is not dealt; both bundles together.
 int64_t RowLutKeyBits(int k, std::span<const suf::Group> groups, int ring);

@@ -12,7 +12,7 @@ Ints Activation::Spec(const Ints& z, int k) const {
   Ints out;
   for (int64_t v : z) {
     uint64_t x = Word(int64_t(uint64_t(v) + (uint64_t{1} << (s - 1)) + (uint64_t{1} << (k - 1))), k) >> s;
-    out.push_back(Number(suf::Evaluate(*lut.f, x).poly[0], std::min(lut.ring, lut.f->ring)));
+    out.push_back(Number(suf::Evaluate(lut.f, x).poly[0], std::min(lut.ring, lut.f.ring)));
   }
   return out;
 }

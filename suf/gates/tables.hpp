@@ -16,7 +16,7 @@ struct Activation {
 };
 
 // ExpPair: e = hi[i] lo[j] in Z_{2^ring} for two index wires of one shape; tables of 2^bits entries >= 0 below 2^(opened ring - 2).
-// Two rounds to shares, one for each table (they may overlap with what makes i).
+// One round to shares; the low table's may overlap with what makes i.
 struct ExpPair {
   static constexpr std::string_view kName = "exp";
   Ints hi, lo;

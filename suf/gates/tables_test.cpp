@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "suf/gates/testing.hpp"
+#include "suf/gates/rig_test.hpp"
 #include "suf/suf/fit.hpp"
 
 namespace suf::gates {
@@ -20,7 +20,7 @@ int Bits(const Ints& v) {
 Activation MakeGelu(const suf::Lines& l, const suf::Suf& f, int shift, int ring, Stages stages) {
   Ints whole = l.offset;
   for (size_t i = 0; i < whole.size(); ++i) whole[i] = std::abs(l.offset[i]) + (std::abs(l.rise[i]) << (l.a + 1));
-  return {{&f, shift, Bits(whole), Bits(l.rise), ring, stages}};
+  return {{f, shift, Bits(whole), Bits(l.rise), ring, stages}};
 }
 
 TEST(Activation, ExhaustiveGelu) {

@@ -8,7 +8,7 @@
 
 #include "suf/backends/clear.hpp"
 #include "suf/backends/packed.hpp"
-#include "suf/gates/testing.hpp"
+#include "suf/gates/rig_test.hpp"
 #include "suf/nn/compile.hpp"
 #include "suf/nn/layers.hpp"
 #include "suf/nn/masked.hpp"
@@ -125,7 +125,7 @@ TEST(Build, KeyBitsByScope) {
     want[Str(l, "/norm1")] = NormaliseKeyBits(y.attention, compiler::Stages::kTwo, n, 16, true);
     want[Str(l, "/norm2")] = NormaliseKeyBits(y.output, compiler::Stages::kTwo, n, 16, true);
     suf::Suf gelu = suf::Uniform("gelu", y.piece_width, y.gelu_a, y.gelu_b, 64);
-    want[Str(l, "/gelu")] = n * 32 * compiler::WindowLut{&gelu, y.shift_ffn1, y.gelu_u, y.gelu_v, y.ffn2}.KeyBits(y.ffn1);
+    want[Str(l, "/gelu")] = n * 32 * compiler::WindowLut{gelu, y.shift_ffn1, y.gelu_u, y.gelu_v, y.ffn2}.KeyBits(y.ffn1);
   }
   for (auto& row : cost.rows) {
     if (row.scope.ends_with("attention")) continue;

@@ -8,7 +8,7 @@
 #include "suf/gates/maximum.hpp"
 #include "suf/gates/product.hpp"
 #include "suf/gates/tables.hpp"
-#include "suf/gates/testing.hpp"
+#include "suf/gates/rig_test.hpp"
 #include "suf/gates/trunc.hpp"
 #include "suf/suf/fit.hpp"
 
@@ -124,7 +124,7 @@ TEST(FeedForward, EqualsItsGates) {
   Ints z = Matmul(x, w, kD, kFf);
   for (size_t i = 0; i < z.size(); ++i) z[i] += b[i % b.size()];
   suf::Suf f = suf::Uniform("gelu", y.piece_width, y.gelu_a, y.gelu_b, 64);
-  Ints want = gates::Activation{{&f, y.shift_ffn1, y.gelu_u, y.gelu_v, y.ffn2}}.Spec(z, y.ffn1);
+  Ints want = gates::Activation{{f, y.shift_ffn1, y.gelu_u, y.gelu_v, y.ffn2}}.Spec(z, y.ffn1);
   EXPECT_EQ(g.Read(h, y.ffn2), want);
 }
 

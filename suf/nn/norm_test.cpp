@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "suf/gates/testing.hpp"
+#include "suf/gates/rig_test.hpp"
 #include "suf/nn/layers.hpp"
 #include "suf/suf/fit.hpp"
 
