@@ -21,7 +21,7 @@ struct Weights {
 
 class PackedExecutor : public pfss::Executor {
  public:
-  PackedExecutor(const pfss::Schedule& s, pfss::Role role, exec::Pool& pool, ring::Variant variant, Weights& weights);
+  PackedExecutor(const pfss::Schedule& s, pfss::Role role, exec::Pool& pool, ring::Variant variant, Weights& weights, Arena& arena);
   void Run(const pfss::Program& program, const pfss::Randomness& randomness, pfss::Io& io) override;
   std::vector<uint64_t> Result(int node) override;
 
@@ -34,7 +34,7 @@ class PackedExecutor : public pfss::Executor {
 
   const Node& node(int i) const { return t_.node(i); }
   const Node& arg(const Node& n, size_t i) const { return t_.node(n.args[i]); }
-  size_t count(int i) const { return size_t(pfss::Size(node(i).shape)); }
+  size_t count(int i) const { return counts_[size_t(i)]; }
   // element: bytes of an element of node i in memory.
   int element(int i) const;
   const Tensor& in(const Node& n, size_t i) const { return values_[size_t(n.args[i])]; }
@@ -86,7 +86,8 @@ class PackedExecutor : public pfss::Executor {
   Weights& weights_;
   std::vector<std::vector<Instruction>> plan_;
   size_t next_ = 0;  // program
-  Arena arena_;
+  std::vector<size_t> counts_;
+  Arena& arena_;
   std::vector<Tensor> values_;
 };
 
