@@ -1,4 +1,5 @@
-// Digit plans are the lightest, and every lowering's closed form is what the trace deals. (What lowerings compute, gates' tests assert.)
+// Digit plans are the lightest, and every lowering's closed form is what the trace deals. (What lowerings compute,
+// gates' tests assert.)
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -49,7 +50,10 @@ int64_t Lightest(const std::vector<Cut>& cuts, Stages stages) {
 TEST(PlanDigits, NoOtherSplitIsLighter) {
   for (Stages stages : {Stages::kOne, Stages::kTwo}) {
     for (int cut = 1; cut <= 11; ++cut)
-      for (int ring : {1, 16, 64}) EXPECT_EQ(DigitsKeyBits(PlanDigits({{cut, ring}}, stages), {{cut, ring}}, stages), Lightest({{cut, ring}}, stages)) << cut << " " << ring;
+      for (int ring : {1, 16, 64})
+        EXPECT_EQ(DigitsKeyBits(PlanDigits({{cut, ring}}, stages), {{cut, ring}}, stages),
+                  Lightest({{cut, ring}}, stages))
+            << cut << " " << ring;
     for (int first = 1; first <= 5; ++first) {
       std::vector<Cut> cuts{{first, 7}, {first + 4, 33}, {first + 5, 2}};
       EXPECT_EQ(DigitsKeyBits(PlanDigits(cuts, stages), cuts, stages), Lightest(cuts, stages)) << first;
@@ -74,7 +78,8 @@ TEST(Borrow, KeyBits) {
         OpenedDigits d(t, z, t.constant(77), PlanDigits({{cut, ring}}, stages));
         Borrow c(d, cut, stages);
         Cost cost = CostOf(t, c.Share(ring));
-        int64_t want = DigitsKeyBits(PlanDigits({{cut, ring}}, stages), {{cut, ring}}, stages) + (stages == Stages::kTwo ? ring : 0);
+        int64_t want = DigitsKeyBits(PlanDigits({{cut, ring}}, stages), {{cut, ring}}, stages) +
+                       (stages == Stages::kTwo ? ring : 0);
         EXPECT_EQ(cost.key, 3 * want) << cut << " " << ring;
         EXPECT_EQ(cost.rounds, stages == Stages::kOne ? 2 : 4);
       }
@@ -119,7 +124,8 @@ TEST(Borrow, TimesDealsEveryMonomialOnce) {
   EXPECT_EQ(cost.key, 3 * (tables + 30 * (words + 1) + 21 * words));
 }
 
-// Words: nothing is dealt for public or owed summands, nor for those beyond the ring; a factor that parties hold is free.
+// Words: nothing is dealt for public or owed summands, nor for those beyond the ring; a factor that parties hold is
+// free.
 TEST(Words, DealsOnlyWhatAPublicValueScales) {
   for (int ring : {20, 40}) {
     Trace t;
@@ -129,9 +135,9 @@ TEST(Words, DealsOnlyWhatAPublicValueScales) {
     Words sum(t, ring);
     Factors number = Signed(w);
     Sec u = Lift(x.r);
-    sum.Add(number, {1, 0, {}, u, {}});              // hat u, owed, and g b u 2^20
-    if (ring == 20) sum.Add(Masked(w));              // public, and the held halves
-    sum.Add({1, ring + 1, number[0].p, u, {}});      // no bit
+    sum.Add(number, {1, 0, {}, u, {}});          // hat u, owed, and g b u 2^20
+    if (ring == 20) sum.Add(Masked(w));          // public, and the held halves
+    sum.Add({1, ring + 1, number[0].p, u, {}});  // no bit
     Owing owing = sum.Done();
     ASSERT_TRUE(owing.owed);
     EXPECT_EQ(CostOf(t, Settle(t, owing)).key, 3 * (ring + ring + (ring - 20)));

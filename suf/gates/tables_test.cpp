@@ -48,7 +48,9 @@ TEST(Activation, MeansTheFunction) {
   EXPECT_LT(fit.error, 1e-3);
   Ints z = Some(-(1 << 15), (1 << 15) - 9, 1000);
   Ints y = gate.Spec(z, 16);
-  for (size_t i = 0; i < z.size(); ++i) EXPECT_NEAR(std::ldexp(double(y[i]), -16), Gelu(std::ldexp(std::floor((double(z[i]) + 8) / 16), -9)), fit.error + 1e-12);
+  for (size_t i = 0; i < z.size(); ++i)
+    EXPECT_NEAR(std::ldexp(double(y[i]), -16), Gelu(std::ldexp(std::floor((double(z[i]) + 8) / 16), -9)),
+                fit.error + 1e-12);
 }
 
 TEST(ExpPair, Exhaustive) {

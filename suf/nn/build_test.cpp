@@ -30,7 +30,8 @@ struct Model {
 };
 
 // SetInputs: of both parties and the dealer, B fresh from `rng`.
-void SetInputs(const Plan& plan, const Quantised& q, const std::vector<int32_t>& ids, std::mt19937_64& rng, proto::Inputs (&in)[3]) {
+void SetInputs(const Plan& plan, const Quantised& q, const std::vector<int32_t>& ids, std::mt19937_64& rng,
+               proto::Inputs (&in)[3]) {
   int64_t n = int64_t(ids.size()), d = plan.dims.d;
   for (auto& [name, tensor] : q) {
     std::vector<uint64_t> words = tensor.Words();
@@ -52,7 +53,8 @@ struct Outcome {
   std::vector<int64_t> y;
   int rounds;
 };
-Outcome RunProtocol(const Plan& plan, const Quantised& q, const std::vector<int32_t>& ids, pfss::Backend& backend, uint8_t serial) {
+Outcome RunProtocol(const Plan& plan, const Quantised& q, const std::vector<int32_t>& ids, pfss::Backend& backend,
+                    uint8_t serial) {
   pfss::Trace t;
   Build(t, plan, int(ids.size()));
   pfss::Schedule s(t);
@@ -125,7 +127,8 @@ TEST(Build, KeyBitsByScope) {
     want[Str(l, "/norm1")] = NormaliseKeyBits(y.attention, compiler::Stages::kTwo, n, 16, true);
     want[Str(l, "/norm2")] = NormaliseKeyBits(y.output, compiler::Stages::kTwo, n, 16, true);
     suf::Suf gelu = suf::Uniform("gelu", y.piece_width, y.gelu_a, y.gelu_b, 64);
-    want[Str(l, "/gelu")] = n * 32 * compiler::WindowLut{gelu, y.shift_ffn1, y.gelu_u, y.gelu_v, y.ffn2}.KeyBits(y.ffn1);
+    want[Str(l, "/gelu")] =
+        n * 32 * compiler::WindowLut{gelu, y.shift_ffn1, y.gelu_u, y.gelu_v, y.ffn2}.KeyBits(y.ffn1);
   }
   for (auto& row : cost.rows) {
     if (row.scope.ends_with("attention")) continue;

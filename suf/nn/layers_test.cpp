@@ -7,8 +7,8 @@
 
 #include "suf/gates/maximum.hpp"
 #include "suf/gates/product.hpp"
-#include "suf/gates/tables.hpp"
 #include "suf/gates/rig_test.hpp"
+#include "suf/gates/tables.hpp"
 #include "suf/gates/trunc.hpp"
 #include "suf/suf/fit.hpp"
 
@@ -50,7 +50,9 @@ struct LayerRig : gates::Rig {
   }
 };
 
-Ints Matmul(const Ints& x, const Ints& w, int64_t inner, int64_t out) { return gates::MatmulProduct::SpecOf(x, w, int64_t(x.size()) / inner, inner, out, false, 64); }
+Ints Matmul(const Ints& x, const Ints& w, int64_t inner, int64_t out) {
+  return gates::MatmulProduct::SpecOf(x, w, int64_t(x.size()) / inner, inner, out, false, 64);
+}
 Ints Words(const Ints& x, int k) {
   Ints out;
   for (int64_t v : x) out.push_back(suf::Signed(uint64_t(v), k));
@@ -78,7 +80,8 @@ Layer MakeLayer(bool merged) {
 Ints AttentionSpec(const Layer& y, const Ints& x, const Ints& wqk, const Ints& bqk, const Ints& wv) {
   Ints z = Matmul(x, wqk, kD, 2 * kD);
   for (size_t i = 0; i < z.size(); ++i) z[i] += bqk[i % bqk.size()];
-  Ints qk = gates::Trunc{y.shift_qk, y.score}.Spec(z, y.qk), v = gates::Trunc{y.shift_v, y.ev}.Spec(Matmul(x, wv, kD, kD), y.v);
+  Ints qk = gates::Trunc{y.shift_qk, y.score}.Spec(z, y.qk),
+       v = gates::Trunc{y.shift_v, y.ev}.Spec(Matmul(x, wv, kD, kD), y.v);
   Ints out(size_t(kN * kD));
   int64_t dh = kD / kHeads;
   for (int64_t h = 0; h < kHeads; ++h) {
@@ -109,7 +112,8 @@ TEST(Attention, BothVariants) {
     LayerRig g;
     Layer y = MakeLayer(merged);
     Ints x = Some(-3000, 3000, size_t(kN * kD), 3);
-    Ints wqk = g.Weight("0.Wqk", kD * 2 * kD, 1 << 10), bqk = g.Bias("0.bqk", 2 * kD, 1 << 12), wv = g.Weight("0.Wv", kD * kD, 1 << 6);
+    Ints wqk = g.Weight("0.Wqk", kD * 2 * kD, 1 << 10), bqk = g.Bias("0.bqk", 2 * kD, 1 << 12),
+         wv = g.Weight("0.Wv", kD * kD, 1 << 6);
     Known0 wire = g.Both(x, 45, {kN, kD});
     Known0 o = Attention(g.t, kDims, y, "0.", wire);
     EXPECT_EQ(g.Read(o, y.proj), AttentionSpec(y, x, wqk, bqk, wv)) << merged;
@@ -132,7 +136,8 @@ TEST(Residual, TakesNoKey) {
   LayerRig g;
   Residual r{"o", kFf, 44, 6, 4, 3, "z"};
   Ints o = Some(-5000, 5000, size_t(kN * kFf), 3), n = Some(-3000, 3000, size_t(kN * kD), 4);
-  Ints w = g.Weight("3.Wo", kFf * kD, 1 << 10), gamma = g.Weight("3.go", kD, 1 << 10), u = g.Weight("3.uo", kD, 1 << 8), b = g.Bias("3.bo", kD, 1 << 17);
+  Ints w = g.Weight("3.Wo", kFf * kD, 1 << 10), gamma = g.Weight("3.go", kD, 1 << 10), u = g.Weight("3.uo", kD, 1 << 8),
+       b = g.Bias("3.bo", kD, 1 << 17);
   Known0 wo = g.Both(o, 44, {kN, kFf});
   Known0 wn = g.Both(n, 44 - 6 + 4, {kN, kD});
   Wire<kPub> z = AddResidual(g.t, r, "3.", wo, wn);
@@ -149,7 +154,8 @@ TEST(Residual, TakesNoKey) {
 
 TEST(Embed, LooksUp) {
   LayerRig g;
-  Ints table = g.Weight("E", kDims.vocab * kD, 1 << 12), pos = g.Bias("pos", kN * kD, 1 << 12), ids{3, 0, 10, 3, 7}, want;
+  Ints table = g.Weight("E", kDims.vocab * kD, 1 << 12), pos = g.Bias("pos", kN * kD, 1 << 12), ids{3, 0, 10, 3, 7},
+       want;
   g.inputs[1].Set("tokens", ids);
   for (int64_t i = 0; i < kN; ++i)
     for (int64_t j = 0; j < kD; ++j) want.push_back(table[size_t(ids[size_t(i)] * kD + j)] + pos[size_t(i * kD + j)]);
@@ -158,7 +164,8 @@ TEST(Embed, LooksUp) {
 
 TEST(Pool, Sums) {
   LayerRig g;
-  Ints x = Some(-3000, 3000, size_t(kN * kD), 3), gamma = g.Weight("gp", kD, 1 << 10), b = g.Bias("bp", kD, 1 << 16), want = b;
+  Ints x = Some(-3000, 3000, size_t(kN * kD), 3), gamma = g.Weight("gp", kD, 1 << 10), b = g.Bias("bp", kD, 1 << 16),
+       want = b;
   for (size_t i = 0; i < x.size(); ++i) want[i % kD] += x[i] * gamma[i % kD];
   EXPECT_EQ(g.Read(Pool(g.t, g.Both(x, 40, {kN, kD}), 33), 33), Words(want, 33));
 }

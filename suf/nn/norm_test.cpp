@@ -21,7 +21,8 @@ Ints Spec(const Norm& n, const Ints& z, int64_t d) {
     int64_t v = n.eps;
     for (size_t j = row; j < row + size_t(d); ++j) v += x[j] * x[j];
     int64_t root = int64_t(suf::Evaluate(f, uint64_t(v) & suf::Mask(n.square)).poly[0]);
-    for (size_t j = row; j < row + size_t(d); ++j) out.push_back((x[j] * root + (int64_t{1} << (n.shift - 1))) >> n.shift);
+    for (size_t j = row; j < row + size_t(d); ++j)
+      out.push_back((x[j] * root + (int64_t{1} << (n.shift - 1))) >> n.shift);
   }
   return out;
 }

@@ -1,5 +1,5 @@
-// The schedule of MiniLM's shapes at 32 tokens, against the numbers of the executable specification in Python (its layer 1 for every layer):
-// an independent statement of every gate's cost.
+// The schedule of MiniLM's shapes at 32 tokens, against the numbers of the executable specification in Python (its
+// layer 1 for every layer): an independent statement of every gate's cost.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -19,7 +19,13 @@ std::vector<Group> Shape(std::vector<std::array<int, 3>> groups) {
 
 Plan MiniLm() {
   Class c{.max_n = 32};
-  c.embedding = {.kz = 16, .square = 30, .eps = 1, .rsqrt = Shape({{13, 0, 2048}, {17, 128, 2048}, {21, 128, 256}}), .product = 26, .shift = 9, .out = 33};
+  c.embedding = {.kz = 16,
+                 .square = 30,
+                 .eps = 1,
+                 .rsqrt = Shape({{13, 0, 2048}, {17, 128, 2048}, {21, 128, 256}}),
+                 .product = 26,
+                 .shift = 9,
+                 .out = 33};
   Layer y;
   y.qk = 29, y.v = 28, y.shift_qk = y.shift_v = 14;
   y.score = 25, y.shift_score = 12, y.low = 7, y.level = 6, y.floor = 30;
@@ -28,16 +34,34 @@ Plan MiniLm() {
   y.row_sum = 27, y.ev = 41, y.count_bits = 6;
   y.recip = Shape({{12, 0, 1024}, {16, 64, 1024}, {20, 64, 128}});
   y.o = y.proj = 61, y.diag_o = 32, y.mean_o = 4;
-  y.attention = {.kz = 61, .cut = 44, .square = 32, .eps = 1, .rsqrt = Shape({{15, 0, 2048}, {19, 128, 2048}, {23, 128, 256}}), .product = 27, .shift = 10, .out = 35};
+  y.attention = {.kz = 61,
+                 .cut = 44,
+                 .square = 32,
+                 .eps = 1,
+                 .rsqrt = Shape({{15, 0, 2048}, {19, 128, 2048}, {23, 128, 256}}),
+                 .product = 27,
+                 .shift = 10,
+                 .out = 35};
   y.ffn1 = 28, y.shift_ffn1 = 14, y.piece_width = 5, y.piece = 9;
   y.gelu_a.assign(512, 1), y.gelu_b = y.gelu_a, y.gelu_u = 20, y.gelu_v = 7;
   y.ffn2 = 35, y.diag_2 = y.mean_2 = 2;
-  y.output = {.kz = 35, .cut = 14, .square = 40, .eps = 1,
-              .rsqrt = Shape({{15, 0, 2048}, {19, 128, 2048}, {23, 128, 2048}, {27, 128, 2048}, {31, 128, 256}}), .product = 31, .shift = 14, .out = 33};
+  y.output = {.kz = 35,
+              .cut = 14,
+              .square = 40,
+              .eps = 1,
+              .rsqrt = Shape({{15, 0, 2048}, {19, 128, 2048}, {23, 128, 2048}, {27, 128, 2048}, {31, 128, 256}}),
+              .product = 31,
+              .shift = 14,
+              .out = 33};
   c.layers.assign(6, y);
   c.pool = 33;
-  c.result = {.kz = 33, .cut = 14, .square = 39, .rsqrt = Shape({{13, 0, 2048}, {17, 128, 2048}, {21, 128, 2048}, {25, 128, 2048}, {29, 128, 512}}),
-              .product = 31, .shift = 14, .out = 18};
+  c.result = {.kz = 33,
+              .cut = 14,
+              .square = 39,
+              .rsqrt = Shape({{13, 0, 2048}, {17, 128, 2048}, {21, 128, 2048}, {25, 128, 2048}, {29, 128, 512}}),
+              .product = 31,
+              .shift = 14,
+              .out = 18};
   Plan p;
   p.dims = {.d = 384, .heads = 12, .ff = 1536, .vocab = 30522, .layers = 6, .positions = 512};
   p.max_tokens = 32;
@@ -57,9 +81,12 @@ TEST(Schedule, MiniLmAt32Tokens) {
     int64_t key, online, offline;
   };
   // A norm's word R is dealt one bit narrower than there when the variance's ring is the widest: 12288 bits.
-  const std::map<std::string, Bits> want = {
-      {"attention", {39316608, 8636928, 1056768}}, {"proj", {0, 749568, 749568}}, {"norm1", {14769824 - 12288, 1575168, 0}},
-      {"gelu", {51609600, 7913472, 1376256}},      {"ffn2", {0, 430080, 430080}}, {"norm2", {9590432 - 12288, 1462784, 0}}};
+  const std::map<std::string, Bits> want = {{"attention", {39316608, 8636928, 1056768}},
+                                            {"proj", {0, 749568, 749568}},
+                                            {"norm1", {14769824 - 12288, 1575168, 0}},
+                                            {"gelu", {51609600, 7913472, 1376256}},
+                                            {"ffn2", {0, 430080, 430080}},
+                                            {"norm2", {9590432 - 12288, 1462784, 0}}};
   int seen = 0;
   for (auto& row : pfss::CostOf(s).rows) {
     size_t slash = row.scope.find('/');

@@ -17,7 +17,10 @@ Suf Example() {
   f.pieces = {{0, {{1, 2, 63}, {5, 0, 0}}}, {3, {{60, 1, 0}, {0, 1, 1}}}, {12, {{7, 0, 0}, {32, 0, 0}}}};
   f.formulas = {{{Term::kLt, 0, 7}, {Term::kLtLow, 2, 3}, {Term::kAnd}, {Term::kMsb, 0, 3}, {Term::kNot}, {Term::kOr}},
                 {{Term::kLt, 0, 16}, {Term::kLt, 0, 0}, {Term::kXor}}};
-  f.channels = {{Channel::kBit, 1, 0, "near"}, {Channel::kSigned, 6, 0, "y"}, {Channel::kUnsigned, 4, 1, "low"}, {Channel::kBit, 1, 1, "always"}};
+  f.channels = {{Channel::kBit, 1, 0, "near"},
+                {Channel::kSigned, 6, 0, "y"},
+                {Channel::kUnsigned, 4, 1, "low"},
+                {Channel::kBit, 1, 1, "always"}};
   return f;
 }
 
@@ -51,7 +54,15 @@ TEST(Suf, EvaluatesEveryPoint) {
 }
 
 TEST(Suf, WideDomains) {
-  Suf f{"wide", 64, 64, 1, 1, {{0, {{5, 1}}}, {U128{1} << 63, {{7, 3}}}}, U128{1} << 64, {{{Term::kLt, 0, U128{1} << 64}}, {{Term::kLtLow, 64, U128{1} << 63}}}, {}};
+  Suf f{"wide",
+        64,
+        64,
+        1,
+        1,
+        {{0, {{5, 1}}}, {U128{1} << 63, {{7, 3}}}},
+        U128{1} << 64,
+        {{{Term::kLt, 0, U128{1} << 64}}, {{Term::kLtLow, 64, U128{1} << 63}}},
+        {}};
   Verify(f);
   for (uint64_t x : {uint64_t{0}, uint64_t{1} << 63, ~uint64_t{0}}) {
     Value v = Evaluate(f, x);
@@ -62,7 +73,11 @@ TEST(Suf, WideDomains) {
 }
 
 TEST(Suf, FirstFitLayout) {
-  std::vector<Channel> c{{Channel::kUnsigned, 40, 0, "a"}, {Channel::kUnsigned, 30, 0, "b"}, {Channel::kUnsigned, 24, 0, "c"}, {Channel::kUnsigned, 34, 0, "d"}, {Channel::kBit, 1, 0, "e"}};
+  std::vector<Channel> c{{Channel::kUnsigned, 40, 0, "a"},
+                         {Channel::kUnsigned, 30, 0, "b"},
+                         {Channel::kUnsigned, 24, 0, "c"},
+                         {Channel::kUnsigned, 34, 0, "d"},
+                         {Channel::kBit, 1, 0, "e"}};
   std::vector<Slot> s = Layout(c);
   int want[][2] = {{0, 0}, {1, 0}, {0, 40}, {1, 30}, {2, 0}};
   for (size_t i = 0; i < c.size(); ++i) EXPECT_TRUE(s[i].word == want[i][0] && s[i].offset == want[i][1]) << i;
@@ -138,7 +153,8 @@ TEST(Suf, RefusesWithASentence) {
   unparsed("suf f domain 4 ring 65 outputs 1 degree 0\n", "lacks a ring of 1 to 64 bits");
   unparsed("suf f domain 4 ring 6 outputs 1 degree 0 more\n", "words are left over");
   unparsed("suf f domain 4 ring 6 outputs 1 degree 0\npiece 0 1\n", "line 2 of a function's text lacks the word ':'");
-  unparsed("suf f domain 4 ring 6 outputs 1 degree 0\npiece 0 : 1-\n", "line 2 of a function's text lacks a coefficient");
+  unparsed("suf f domain 4 ring 6 outputs 1 degree 0\npiece 0 : 1-\n",
+           "line 2 of a function's text lacks a coefficient");
   unparsed("suf f domain 4 ring 6 outputs 1 degree 0\nwhat\n", "lacks one of piece, end, formula, channel");
   unparsed("suf f domain 4 ring 6 outputs 1 degree 0\nformula less 3\n", "lacks one of lt");
   unparsed("suf f domain 4 ring 6 outputs 1 degree 0\nchannel byte 8 0 y\n", "lacks one of bit");
@@ -187,7 +203,8 @@ TEST(Fit, OctavesReportTheirError) {
   double worst = 0, relative = 0;
   for (uint64_t x = 16; x < 4096; ++x) {
     double got = double(Evaluate(f, x).poly[0]);
-    worst = std::max(worst, std::abs(got - recip(double(x)))), relative = std::max(relative, std::abs(got / recip(double(x)) - 1));
+    worst = std::max(worst, std::abs(got - recip(double(x)))),
+    relative = std::max(relative, std::abs(got / recip(double(x)) - 1));
   }
   EXPECT_DOUBLE_EQ(worst, fit.error);
   EXPECT_DOUBLE_EQ(relative, fit.relative);
