@@ -22,7 +22,7 @@ class Role:
 
     def __init__(self, command, **options):
         self.begun = time.monotonic()
-        self.process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        self.process = subprocess.Popen([str(c) for c in command], **{'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, **options})
         self.err, self.out, self.seconds = [], b'', None
         self.readers = [threading.Thread(target=self.read_err), threading.Thread(target=self.read_out)]
         for r in self.readers:
@@ -33,7 +33,7 @@ class Role:
             self.err.append(line.decode(errors='replace').rstrip('\n'))
 
     def read_out(self):
-        self.out = self.process.stdout.read()
+        self.out = self.process.stdout.read() if self.process.stdout else b''
 
     def port(self):
         """Of a listening role; raises when it ends instead."""
