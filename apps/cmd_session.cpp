@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -200,9 +199,7 @@ int RunEmbed(const EmbedArgs& a) {
   // texts become ids before anybody hears of them
   auto lines = ReadTexts(a.source);
   {
-    std::ifstream in(a.vocab, std::ios::binary);
-    std::string vocabulary{std::istreambuf_iterator<char>(in), {}};
-    if (!in) Fail(Exit::kInput, "cannot read the vocabulary ", a.vocab, "; it is vocab.txt of the model");
+    std::string vocabulary = ReadFile(a.vocab, "the vocabulary ", "it is vocab.txt of the model");
     if (HashOf({AsView(vocabulary)}) != engine.plan().tokenizer) Fail(Exit::kRefused, a.vocab, " is not the vocabulary that the plan was made for; ask the model owner for it");
     TokenizeAll(model::Tokenizer::Load(a.vocab), engine.plan().max_tokens, a.truncate, &lines);
   }

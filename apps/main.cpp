@@ -93,7 +93,7 @@ int Main(int argc, char** argv) {
   d->add_option("--listen", deal.listen, "HOST:PORT; port 0 takes a free one")->required();
   d->add_option("--state", deal.state, "directory of the serial counter (default: state/ beside the certificates)");
   auto* dn = d->add_option("--tokens", deal.tokens, "texts of this length get bundles made ahead");
-  d->add_option("--count", deal.count, "how many")->needs(dn);
+  d->add_option("--count", deal.count, "how many")->needs(dn)->check(CLI::Range(1, 1 << 16));
   d->add_option("--timeout", deal.timeout, "seconds to wait for a silent peer")->default_val(60);
   d->callback([&] { status = RunDeal(deal); });
 
@@ -157,6 +157,7 @@ int main(int argc, char** argv) {
   int status;
   try {
     status = Main(argc, argv);
+    if (!std::cout.flush()) suf::Fail(suf::Exit::kResource, "cannot write to stdout; see to the disk or the program behind it");
   } catch (const suf::Error& x) {
     std::cout.flush();
     std::cerr << "suf: " << x.what() << std::endl;
