@@ -135,7 +135,7 @@ class TlsChannel final : public Channel {
       if (!link_->Step(deadline)) break;
     }
     for (const Frame& f : inbox_) ThrowIfRefusal(f);
-    ThrowIfAlert(read_error_);
+    ThrowIfTls(read_error_);
     Gone();
   }
 
@@ -165,7 +165,7 @@ class TlsChannel final : public Channel {
     for (uint64_t mark = bytes_read_; inbox_.empty();) {
       if (bad_length_) TooLarge(bad_length_, limit_);
       if (read_error_) {
-        ThrowIfAlert(read_error_);
+        ThrowIfTls(read_error_);
         Gone();
       }
       StartRead();
@@ -191,14 +191,14 @@ class TlsChannel final : public Channel {
     link_->Close();
   }
 
-  void ThrowIfAlert(const Ec& ec) {
-    int alert = AlertOf(ec);
-    if (alert < 0) return;
-    if (IsOfCertificate(alert))
+  // ThrowIfTls: the end that TLS itself made, by an alert of the peer or by what it could not decrypt.
+  void ThrowIfTls(const Ec& ec) {
+    if (ec.category() != asio::error::get_ssl_category()) return;
+    if (IsOfCertificate(AlertOf(ec)))
       Fail(Exit::kRefused, peer_title(), " refused our certificate (", ec.message(),
            "); use certificates of one suf certs run");
-    Fail(Exit::kPeer, peer_title(), " received bytes that we did not send (", ec.message(),
-         "); see to the network between us and start again");
+    Fail(Exit::kPeer, "bytes between ", peer_title(), " and us were altered on the way (", ec.message(),
+         "); see to the network and start again");
   }
 
   // StartRead: keeps one read pending, into the payload of the frame at hand when most of it is still to come.
