@@ -303,6 +303,26 @@ def _(w):
     yield w.embed(certs=w.dir / 'theirs')
 
 
+@row('own certificate of another curve', 2, 'is not of the curve P-256')
+def _(w):
+    self_made(w, 10, curve='P-384')
+    yield w.serve(certs=w.dir / 'own', dealer=1)
+
+
+@row('serve meets a certificate of another curve', 0, 'the client at .*(showed no certificate|refused our certificate)')
+def _(w):
+    self_made(w, 10, curve='P-384')
+    w.deal().port()
+    shutil.copytree(w.base.certs / 'model', w.dir / 'trusting')
+    shutil.copy(w.dir / 'ca.pem', w.dir / 'trusting' / 'ca.pem')
+    w.serve(certs=w.dir / 'trusting').port()
+    subprocess.run(['openssl', 's_client', '-tls1_3', '-connect', f'127.0.0.1:{w.server.port()}', '-cert', 'own/cert.pem', '-key', 'own/key.pem'],
+                   stdin=subprocess.DEVNULL, capture_output=True, timeout=10, cwd=w.dir)
+    w.server.said('a session ended', 5)
+    w.server.signal(signal.SIGTERM)
+    yield w.server
+
+
 # ---- strangers at the door
 
 @row('embed meets one that speaks no TLS', 3, 'ended the connection in the TLS handshake|speaks no TLS')
@@ -689,6 +709,52 @@ def _(w):
     in_file(w.dir / 'data' / 'ledger', 100)
     yield w.embed()
     assert w.rows()[0]['serial'] == 4
+
+
+@row('masked weights altered', 4, 'the masked weights in .* were altered; they are removed')
+def _(w):
+    w.both()
+    w.works()
+    in_file(next((w.dir / 'data').glob('*.w_hat')), -1000)
+    yield w.embed()
+    assert w.works()['bytes']['setup'] > 0
+
+
+@row('pinned key altered', 4, 'shows another key than the one this store knows')
+def _(w):
+    w.both()
+    w.works()
+    in_file(w.dir / 'data' / 'model.pin', 5)
+    yield w.embed()
+
+
+@row('seed of B cut short', 5, 'is not a secret of 32 bytes')
+def _(w):
+    w.both()
+    w.server.kill()
+    in_file(w.dir / 'model' / 'b.seed', 31, flip=False)
+    yield w.serve()
+
+
+@row('serial of the dealer damaged', 5, "the dealer's serial in .* is damaged")
+def _(w):
+    w.both()
+    w.works()
+    w.dealer.kill()
+    in_file(w.dir / 'state' / 'serial', 0)
+    yield w.deal()
+
+
+@row('the dealer lost its serial', 4, 'the dealer sent bundle 1, which this store has had')
+def _(w):
+    w.both()
+    w.works()
+    w.dealer.kill()
+    w.deal(state=w.dir / 'fresh').port()
+    w.server.kill()
+    w.serve().port()
+    yield w.embed()
+    assert w.fates('data') == w.fates('model') == {1: 'done'}
 
 
 @row('last record of the ledger torn', 0, 'was not written to its end; it is dropped')
