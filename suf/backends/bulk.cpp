@@ -52,8 +52,7 @@ void PackedExecutor::Bulk(int i, Host& host) {
   switch (n.op) {
     case Op::kConst: return Constant(i);
     case Op::kInput: {
-      const void* p = host.io.Input(i, element(i));
-      values_[size_t(i)] = {std::shared_ptr<const uint8_t>(static_cast<const uint8_t*>(p), [](const uint8_t*) {}), element(i), false};
+      values_[size_t(i)] = {std::static_pointer_cast<const uint8_t>(host.io.Input(i, element(i))), element(i), false};
       return;
     }
     case Op::kRand: return Random(i, host);
@@ -219,7 +218,7 @@ void PackedExecutor::Wide(int i) {
 }
 
 template <class T>
-void PackedExecutor::MatmulAs(int i, std::map<std::pair<const void*, int>, ring::Prepared<T>>& cache) {
+void PackedExecutor::MatmulAs(int i, Kept<T>& kept) {
   const Node& n = node(i);
   const Shape& sa = arg(n, 0).shape;
   size_t m = size_t(n.shape[n.shape.size() - 2]), cols = size_t(n.shape.back()), k = size_t(sa.back()), batch = count(i) / (m * cols);
@@ -229,15 +228,8 @@ void PackedExecutor::MatmulAs(int i, std::map<std::pair<const void*, int>, ring:
   std::shared_ptr<uint8_t> p = arena_.Take(count(i) * sizeof(T));
   T* c = As<T>(p.get());
   if (arg(n, 1).op == Op::kInput && one && plain) {  // a weight: packed once
-    auto b = Words<T>(n.args[1], false);
-    const ring::Prepared<T>* prepared;
-    {
-      std::lock_guard l(weights_.m);
-      auto& slot = cache[{in(n, 1).data.get(), bits}];
-      if (slot.depth() == 0) slot = ring::Prepare<T>(b.get(), k, cols, cols, std::min(bits, int(8 * sizeof(T))), variant_);
-      prepared = &slot;
-    }
-    ring::Multiply<T>(a.get(), k, m * batch, *prepared, c, cols, false, pool_);
+    auto& weight = kept.Of(in(n, 1).data, bits, [&] { return ring::Prepare<T>(Words<T>(n.args[1], false).get(), k, cols, cols, std::min(bits, int(8 * sizeof(T))), variant_); });
+    ring::Multiply<T>(a.get(), k, m * batch, weight, c, cols, false, pool_);
   } else {
     auto b = Words<T>(n.args[1], false);
     auto product = [&](size_t s, exec::Pool& pool) {

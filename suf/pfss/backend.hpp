@@ -41,8 +41,9 @@ class Io {
   virtual View In(int node) = 0;
   // Out: room for the packed tensor of a sent or told node; the host takes it when the next one is asked for or the program ends.
   virtual std::span<uint8_t> Out(int node) = 0;
-  // Input: a role's own data, elements of `element_bytes` bytes (1, 2, 4 or 8), row-major, kept alive by the host.
-  virtual const void* Input(int node, int element_bytes) = 0;
+  // Input: a role's own data, elements of `element_bytes` bytes (1, 2, 4 or 8), row-major. What a backend derives from it, it may keep for
+  // as long as this owner lives: other data has another owner, be it at the same address.
+  virtual std::shared_ptr<const void> Input(int node, int element_bytes) = 0;
   // Done: called when a node's value is computed; for progress and timing.
   virtual void Done(int /*node*/) {}
 };

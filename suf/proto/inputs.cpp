@@ -11,29 +11,29 @@ void Inputs::Set(const std::string& name, Any data) {
 
 void Inputs::Drop(const std::string& name) {
   for (auto it = widened_.begin(); it != widened_.end();) {
-    if (it->first.first == name) Wipe(it->second.data(), it->second.size()), it = widened_.erase(it);
+    if (it->first.first == name) Wipe(it->second->data(), it->second->size()), it = widened_.erase(it);
     else ++it;
   }
   data_.erase(name);
 }
 
-const void* Inputs::Get(const std::string& name, int bytes, size_t count) {
+std::shared_ptr<const void> Inputs::Get(const std::string& name, int bytes, size_t count) {
   auto it = data_.find(name);
   if (it == data_.end()) throw Bug(Str("internal error: the trace reads the input ", name, ", which nobody set"));
   return std::visit(
-      [&](const auto& array) -> const void* {
+      [&](const auto& array) -> std::shared_ptr<const void> {
         using T = typename std::decay_t<decltype(*array)>::value_type;
         if (array->size() != count) throw Bug(Str("internal error: the input ", name, " has ", array->size(), " words; the trace reads ", count));
-        if (int(sizeof(T)) == bytes) return array->data();
-        Bytes& out = widened_[{name, bytes}];
-        if (out.empty() && count) {
-          out.resize(count * size_t(bytes));
+        if (int(sizeof(T)) == bytes) return {array, array->data()};
+        std::shared_ptr<Bytes>& out = widened_[{name, bytes}];
+        if (!out) {
+          out = std::make_shared<Bytes>(count * size_t(bytes));
           for (size_t i = 0; i < count; ++i) {
             uint64_t v = uint64_t(int64_t((*array)[i]));  // sign-extends signed words
-            std::memcpy(&out[i * size_t(bytes)], &v, size_t(bytes));
+            std::memcpy(&(*out)[i * size_t(bytes)], &v, size_t(bytes));
           }
         }
-        return out.data();
+        return {out, out->data()};
       },
       it->second);
 }

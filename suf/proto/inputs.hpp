@@ -24,14 +24,14 @@ class Inputs {
     Set(name, Any(std::make_shared<const std::vector<T>>(std::move(data))));
   }
   bool Has(const std::string& name) const { return data_.count(name) != 0; }
-  // Get: `count` words of 1, 2, 4 or 8 bytes. Valid until Set(name) or Drop. Throws Bug when there is no such array of that size.
-  const void* Get(const std::string& name, int bytes, size_t count);
-  // Drop: wipes and forgets one array.
+  // Get: `count` words of 1, 2, 4 or 8 bytes. Throws Bug when there is no such array of that size.
+  std::shared_ptr<const void> Get(const std::string& name, int bytes, size_t count);
+  // Drop: forgets one array; its widened copies are wiped.
   void Drop(const std::string& name);
 
  private:
   std::map<std::string, Any> data_;
-  std::map<std::pair<std::string, int>, Bytes> widened_;
+  std::map<std::pair<std::string, int>, std::shared_ptr<Bytes>> widened_;
 };
 
 }  // namespace suf::proto

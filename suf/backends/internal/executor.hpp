@@ -11,12 +11,35 @@
 
 namespace suf::backends::internal {
 
-// Weights: right operands packed once and used by every run that reads the same memory.
+// Kept: right operands packed once and used by every run that reads the same input, at so many bits, while its owner lives.
+template <class T>
+class Kept {
+ public:
+  // Of: the packed operand; pack() makes it. Valid while the caller holds `input`. Thread-safe.
+  template <class F>
+  const ring::Prepared<T>& Of(const std::shared_ptr<const uint8_t>& input, int bits, F pack) {
+    std::lock_guard l(m_);
+    Slot& slot = kept_[{input.get(), bits}];
+    if (slot.owner.owner_before(input) || input.owner_before(slot.owner)) {  // an address may be another input's by now
+      slot = {input, pack()};
+      std::erase_if(kept_, [](auto& e) { return e.second.owner.expired(); });
+    }
+    return slot.map;
+  }
+
+ private:
+  struct Slot {
+    std::weak_ptr<const uint8_t> owner;
+    ring::Prepared<T> map;
+  };
+  std::mutex m_;
+  std::map<std::pair<const void*, int>, Slot> kept_;
+};
+
 struct Weights {
-  std::mutex m;
-  std::map<std::pair<const void*, int>, ring::Prepared<uint16_t>> p16;
-  std::map<std::pair<const void*, int>, ring::Prepared<uint32_t>> p32;
-  std::map<std::pair<const void*, int>, ring::Prepared<uint64_t>> p64;
+  Kept<uint16_t> p16;
+  Kept<uint32_t> p32;
+  Kept<uint64_t> p64;
 };
 
 class PackedExecutor : public pfss::Executor {
@@ -62,7 +85,7 @@ class PackedExecutor : public pfss::Executor {
   void Wide(int i);      // exclusive or of long bit strings
   void Matmul(int i);
   template <class T>
-  void MatmulAs(int i, std::map<std::pair<const void*, int>, ring::Prepared<T>>& cache);
+  void MatmulAs(int i, Kept<T>& kept);
   void Sum(int i);
   void Suffix(int i);
   void Unit(int i);
