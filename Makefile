@@ -23,7 +23,7 @@ test: build model
 
 ## accept   200 sentences through three processes, every output word against the simulator
 accept: build model
-	tools/accept.sh "$(MODEL)"
+	.venv/bin/python tools/accept.py $(if $(MODEL),--model "$(MODEL)")
 
 ## run      three processes on this machine embed a handful of sentences; MODEL=DIR takes a local model and no network
 run: build model
@@ -31,7 +31,7 @@ run: build model
 
 ## bench    the tables of the README, as JSON lines and for reading
 bench: build model
-	tools/bench.sh "$(MODEL)"
+	.venv/bin/python tools/bench.py $(if $(MODEL),--model "$(MODEL)")
 
 .PHONY: model
 model: setup

@@ -1,2 +1,273 @@
-#include "apps/commands.hpp"
-namespace suf::apps { int RunDemo(const DemoArgs&) { return 1; } }
+// The demo: dealer, model owner and data owner as three processes on this machine. It alone holds text and weights, and so compares each
+// result with the simulator (every word) and with the float model (cosine).
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <thread>
+
+#include "apps/engine.hpp"
+#include "apps/show.hpp"
+#include "apps/texts.hpp"
+#include "suf/model/bert.hpp"
+#include "suf/nn/forward.hpp"
+#include "suf/nn/simulate.hpp"
+#include "suf/proto/certs.hpp"
+
+extern char** environ;
+
+namespace suf::apps {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+namespace {
+
+// Folder: a private temporary directory, removed at the end.
+class Folder {
+ public:
+  Folder() {
+    std::string t = (fs::temp_directory_path() / "suf-demo-XXXXXX").string();
+    if (!mkdtemp(t.data())) Fail(Exit::kResource, "cannot make a directory under ", fs::temp_directory_path().string(), "; check free space and rights");
+    path_ = t;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  std::string operator/(const char* name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
+};
+
+// Child: one role's process; its stdout or stderr comes through a pipe, line by line.
+class Child {
+ public:
+  // stream: 1 or 2, which of its outputs is read; the other one stays ours.
+  Child(std::string name, std::vector<std::string> args, int stream) : name_(std::move(name)) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC)) Fail(Exit::kResource, "cannot make a pipe; close some files");
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], stream);
+    std::vector<char*> argv;
+    for (auto& a : args) argv.push_back(a.data());
+    argv.push_back(nullptr);
+    int error = posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    in_ = fdopen(ends[0], "r");
+    if (error || !in_) Fail(Exit::kResource, "cannot start a process for ", name_, "; free memory or processes");
+  }
+  ~Child() {
+    if (pid_ > 0) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+    if (reader_.joinable()) reader_.join();
+    if (in_) fclose(in_);
+  }
+  int pid() const { return pid_; }
+  // Line: the next line, or false at the end.
+  bool Line(std::string* out) {
+    char* line = nullptr;
+    size_t room = 0;
+    ssize_t n = getline(&line, &room, in_);
+    if (n > 0) *out = std::string(line, size_t(n - (line[n - 1] == '\n')));
+    std::free(line);
+    return n > 0;
+  }
+  // Port: reads its log until it says where it listens.
+  int Port() {
+    std::string line;
+    std::smatch m;
+    while (Line(&line)) {
+      last_ = line;
+      if (std::regex_search(line, m, std::regex("listening on port ([0-9]+)"))) return std::stoi(m[1]);
+    }
+    Fail(Exit::kResource, name_, " ended before it listened: ", last_);
+  }
+  // Drain: reads on in the background, so that the process never waits for us.
+  void Drain() {
+    reader_ = std::thread([this] {
+      for (std::string l; Line(&l);) last_ = l;
+    });
+  }
+  // Wait: its exit code.
+  int Wait() {
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    if (reader_.joinable()) reader_.join();
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  }
+  void Stop() {
+    kill(pid_, SIGTERM);
+    (void)Wait();
+  }
+  const std::string& last() const { return last_; }
+
+ private:
+  std::string name_, last_;
+  pid_t pid_ = -1;
+  FILE* in_ = nullptr;
+  std::thread reader_;
+};
+
+// Short: the first `columns` code points of a text.
+std::string Short(const std::string& s, size_t columns) {
+  size_t seen = 0, at = 0;
+  for (; at < s.size(); ++at)
+    if ((s[at] & 0xC0) != 0x80 && seen++ == columns) break;
+  return at < s.size() ? s.substr(0, at) + ".." : s;
+}
+
+void ShowRows(const std::vector<Line>& lines, const std::vector<ordered_json>& rows) {
+  std::vector<std::vector<std::string>> table{{"text", "tokens", "cosine to float", "= simulator", "deal ms", "transport", "online ms", "sent P0", "sent P1", "P1 ahead", "rounds", "key each"}};
+  for (auto& r : rows) {
+    const Line& l = lines[r["i"].get<size_t>()];
+    auto& b = r["bytes"];
+    table.push_back({Str(l.i + 1, " ", Short(l.text, 36)), r["n"].dump(), Fixed(r["cos"], 6), r["sim_equal"].get<bool>() ? "every word" : "NO", Fixed(r["ms"]["deal"], 0), Fixed(r["ms"]["transport"], 0),
+                     Fixed(r["ms"]["online"], 0), Bytes10(b["p0"]), Bytes10(b["p1"]), Bytes10(b["p1_offline"]), r["rounds"].dump(), Bytes10(r["key_bytes"][1])});
+  }
+  std::cout << "\n" << Table(table);
+}
+
+void ShowSimilarity(const std::vector<ordered_json>& rows) {
+  if (rows.size() < 2 || rows.size() > 12) return;
+  std::vector<std::vector<std::string>> table{{"similarity"}};
+  for (auto& r : rows) table[0].push_back(Str(r["i"].get<int>() + 1));
+  for (auto& a : rows) {
+    std::vector<std::string> line{Str(a["i"].get<int>() + 1)};
+    auto va = a["embedding"].get<std::vector<double>>();
+    for (auto& b : rows) line.push_back(Fixed(nn::Cosine(va, b["embedding"].get<std::vector<double>>()), 3));
+    table.push_back(line);
+  }
+  std::cout << "\n" << Table(table);
+}
+
+// Where the data owner's time went in the longest text, by layer and operator.
+void ShowTimes(const std::vector<ordered_json>& rows) {
+  auto most = std::max_element(rows.begin(), rows.end(), [](auto& a, auto& b) { return a["n"] < b["n"]; });
+  std::vector<std::string> operators;
+  std::map<std::string, std::map<std::string, double>> ms;  // layer -> operator
+  for (auto& [scope, v] : (*most)["p1_ms"]["compute"].items()) {
+    size_t slash = scope.find('/');
+    std::string layer = slash == std::string::npos ? "" : scope.substr(0, slash), op = slash == std::string::npos ? scope : scope.substr(slash + 1);
+    if (std::find(operators.begin(), operators.end(), op) == operators.end()) operators.push_back(op);
+    ms[layer][op] += v.get<double>();
+  }
+  std::vector<std::vector<std::string>> table{{Str("data owner, ", (*most)["n"].dump(), " tokens, ms")}};
+  for (auto& op : operators) table[0].push_back(op);
+  for (auto& [layer, values] : ms) {
+    std::vector<std::string> line{layer.empty() ? "ends" : "layer " + layer};
+    for (auto& op : operators) line.push_back(values.count(op) ? Fixed(values[op], 1) : "");
+    table.push_back(line);
+  }
+  auto& p1 = (*most)["p1_ms"];
+  std::cout << "\n" << Table(table) << "waiting for the model owner " << Fixed(p1["wait"], 1) << " ms, sending " << Fixed(p1["send"], 1) << " ms\n";
+}
+
+}  // namespace
+
+int RunDemo(const DemoArgs& a) {
+  Folder dir;
+  auto lines = ReadTexts(a.source);
+  std::string plan_path = a.plan;
+  if (plan_path.empty()) {
+    CompileArgs c{a.model, a.calibrate, dir / "plan.json"};
+    if (c.calibrate.empty()) {
+      c.calibrate = dir / "texts.txt";
+      std::ofstream out(c.calibrate, std::ios::binary);
+      for (auto& l : lines)
+        if (l.error.empty()) out << l.text << "\n";
+    }
+    RunCompile(c);
+    plan_path = c.out;
+  }
+  nn::Plan plan = LoadPlan(plan_path);
+  nn::Weights weights = model::LoadBert(a.model);
+  if (weights.dims != plan.dims) Fail(Exit::kRefused, "the plan is for another shape of model than ", a.model, "; compile a plan for it");
+  nn::Quantised quantised = nn::Quantise(weights, plan.scales, plan.max_tokens);
+  nn::Simulator simulator(plan, quantised);
+  TokenizeAll(model::Tokenizer::Load(a.model + "/vocab.txt"), plan.max_tokens, a.truncate, &lines);
+  std::string texts = dir / "texts.jsonl";
+  {
+    std::ofstream out(texts, std::ios::binary);
+    for (auto& l : lines) {
+      // a line that could not be read stays unreadable for embed too, so that indices agree
+      if (!l.error.empty() && l.text.empty()) out << "\n";
+      else out << ordered_json{{"id", l.id.empty() ? Str(l.i) : l.id}, {"text", l.text}}.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+    }
+  }
+  std::string certs = dir / "certs", vocabulary = a.model + "/vocab.txt";
+  proto::MakeCerts(certs);
+  Child deal("the dealer", {"suf", "deal", "--plan", plan_path, "--certs", certs + "/dealer", "--listen", "127.0.0.1:0"}, 2);
+  std::string dealer = Str("127.0.0.1:", deal.Port());
+  deal.Drain();
+  Child serve("the model owner", {"suf", "serve", "--plan", plan_path, "--model", a.model, "--certs", certs + "/model", "--dealer", dealer, "--listen", "127.0.0.1:0", "--store", dir / "model-store", "--once"}, 2);
+  std::string server = Str("127.0.0.1:", serve.Port());
+  serve.Drain();
+  std::vector<std::string> args{"suf", "embed", "--plan", plan_path, "--vocab", vocabulary, "--certs", certs + "/data", "--dealer", dealer, "--connect", server, "--store", dir / "data-store", "--json-file", texts, "--json"};
+  if (a.truncate) args.push_back("--truncate");
+  Child embed("the data owner", args, 1);
+  std::cerr << "dealer: process " << deal.pid() << " at " << dealer << "\nmodel owner (P0): process " << serve.pid() << " at " << server << "\ndata owner (P1): process " << embed.pid() << "\n";
+
+  // first all inferences, alone on the machine, so that their times are their own; then the comparisons
+  std::vector<ordered_json> all, rows;
+  double memory[2] = {0, 0};
+  for (std::string text; embed.Line(&text);) {
+    ordered_json row = ordered_json::parse(text);
+    std::cerr << "text " << row.at("i").get<size_t>() + 1 << " of " << lines.size() << (row.contains("y") ? " done\n" : " cannot be used\n");
+    memory[0] = std::max(memory[0], PeakRss(deal.pid())), memory[1] = std::max(memory[1], PeakRss(serve.pid()));
+    if (row.contains("y")) row["rss_mb"] = {memory[0], memory[1], row["rss_mb"][0]};
+    all.push_back(std::move(row));
+  }
+  int code = embed.Wait();
+  deal.Stop();
+  if (code != 0 && code != int(Exit::kInput)) throw Error(Exit(code), "the data owner's process failed; its sentence stands above");
+  if (int served = serve.Wait(); served != 0) throw Error(Exit(served), "the model owner's process failed: " + serve.last());
+  int wrong = 0;
+  Bar bar("compare");
+  for (auto& row : all) {
+    size_t i = row["i"].get<size_t>();
+    bar.At(double(i) / double(lines.size()), "");
+    if (!row.contains("y")) {
+      if (lines[i].error.empty()) lines[i].error = row["error"].get<std::string>();
+    } else {
+      auto y = row["y"].get<std::vector<int64_t>>();
+      nn::Simulation sim = simulator.Run(lines[i].ids);
+      auto differ = std::mismatch(y.begin(), y.end(), sim.y.begin(), sim.y.end());
+      bool equal = y == sim.y;
+      wrong += !equal;
+      std::vector<double> real = nn::FloatForward(weights, lines[i].ids), got(y.begin(), y.end());
+      row["sim_equal"] = equal;
+      row["first_diff"] = equal ? ordered_json(nullptr) : ordered_json(differ.first - y.begin());
+      row["cos"] = nn::Cosine(got, real);
+      if (lines[i].id.empty()) row["id"] = nullptr;
+      rows.push_back(row);
+    }
+    if (a.json) std::cout << row.dump() << std::endl;
+  }
+  if (!a.json && !rows.empty()) {
+    ShowRows(lines, rows);
+    ShowSimilarity(rows);
+    ShowTimes(rows);
+    std::cout << "peak memory: dealer " << Fixed(rows.back()["rss_mb"][0], 0) << " MB, model owner " << Fixed(rows.back()["rss_mb"][1], 0) << " MB, data owner " << Fixed(rows.back()["rss_mb"][2], 0)
+              << " MB; masked weights, once: " << Bytes10(rows.front()["bytes"]["setup"]) << "\n";
+  }
+  if (wrong) Fail(Exit::kRefused, wrong, " of ", rows.size(), " results differ from the simulator; please report this with the plan and the model's name");
+  return Finish(lines);
+}
+
+}  // namespace suf::apps

@@ -208,101 +208,101 @@ def product(x, w):
         at += 20
 
 
-def lookup(v, groups):
-    """value of the first group whose top is above v"""
-    out, done = np.zeros_like(v), np.zeros(v.shape, bool)
-    for g in groups:
-        here = ~done & (v < 1 << g['top'])
-        at = np.maximum((v >> g['w']) - g['lo'], 0)
-        out = np.where(here, np.array(g['values'], I)[np.minimum(at, len(g['values']) - 1)], out)
-        done |= here
-    assert done.all(), 'above the last piece'
+def lookup(v, groups, tables):
+    """value of the group that holds v"""
+    out = np.zeros_like(v)
+    for g in reversed(groups):
+        values = np.array(tables[g['values']], I)
+        out = np.where(v < g['hi'] << g['w'], values[np.clip((v >> g['w']) - g['lo'], 0, len(values) - 1)], out)
     return out
 
 
 class Evaluator:
-    """the cleartext meaning of a plan on the weights of a model"""
+    """the cleartext meaning of a plan on the weights of a model (docs: suf/nn/plan.hpp names the fields)"""
 
     def __init__(self, model, plan):
         self.m, self.plan, self.s = model, plan, plan['scales']
         w, s, q = model.w, self.s, {}
-        q['E'], q['pos'] = fixed(centre(w['word']), s['emb']), fixed(centre(w['pos']), s['emb'])
+        q['E'], q['pos'] = fixed(centre(w['word']), s['embedding']), fixed(centre(w['pos']), s['embedding'])
+        mean = lambda g, room: fixed(g / model.d, s['gamma'] + min(s['mean'], room - s['f'] - s['gamma']))
+        sum_o, sum_2 = s['o'] + s['w_o'], s['x'] + s['gelu'] + s['w_2']                                       # scales of the sums that a LayerNorm reads
         g, b = w['g'], w['b']
         for l in range(model.layers):
             bo = fold(fold(b, w[l, 'Wv']) + w[l, 'bv'], w[l, 'Wo']) + w[l, 'bo'] + b
             q[l, 'q'], q[l, 'k'] = fixed(g[:, None] * w[l, 'Wq'], s['w_qk']), fixed(g[:, None] * w[l, 'Wk'], s['w_qk'])
-            q[l, 'bq'] = fixed(fold(b, w[l, 'Wq']) + w[l, 'bq'], s['n'] + s['w_qk'])
+            q[l, 'bq'] = fixed(fold(b, w[l, 'Wq']) + w[l, 'bq'], s['f'] + s['w_qk'])
             q[l, 'v'], q[l, 'o'] = fixed(g[:, None] * w[l, 'Wv'], s['w_v']), fixed(centre(w[l, 'Wo']), s['w_o'])
-            q[l, 'go'], q[l, 'meano'], q[l, 'bo'] = fixed(g, s['gamma']), g / model.d, centre(bo)
+            q[l, 'go'], q[l, 'uo'], q[l, 'bo'] = fixed(g, s['gamma']), mean(g, sum_o), fixed(centre(bo), sum_o)
             g, b = w[l, 'ga'], w[l, 'ba']
-            q[l, '1'], q[l, 'b1'] = fixed(g[:, None] * w[l, 'W1'], s['w_1']), fixed(fold(b, w[l, 'W1']) + w[l, 'b1'], s['n'] + s['w_1'])
-            q[l, '2'], q[l, 'g2'], q[l, 'mean2'], q[l, 'b2'] = fixed(centre(w[l, 'W2']), s['w_2']), fixed(g, s['gamma']), g / model.d, centre(w[l, 'b2'] + b)
+            q[l, '1'], q[l, 'b1'] = fixed(g[:, None] * w[l, 'W1'], s['w_1']), fixed(fold(b, w[l, 'W1']) + w[l, 'b1'], s['f'] + s['w_1'])
+            q[l, '2'], q[l, 'b2'] = fixed(centre(w[l, 'W2']), s['w_2']), fixed(centre(w[l, 'b2'] + b), sum_2)
+            q[l, 'g2'], q[l, 'u2'] = fixed(g, s['gamma']), mean(g, sum_2)
             g, b = w[l, 'gf'], w[l, 'bf']
-        q['g'], q['b'] = fixed(g, s['gamma']), b
+        q['g'], q['b'] = fixed(g, s['gamma']), fixed(b, s['f'] + s['gamma'])
         self.q = q
 
-    def inside(self, x, wire):
-        """the certificate of a wire: |x| + rounding < 2^(k-2)"""
-        assert int(np.abs(x).max()) + wire.get('round', 0) < 1 << wire['k'] - 2, 'a wire leaves its ring of %d bits' % wire['k']
+    def inside(self, x, ring, cut, wire):
+        """the certificate of a wire, |x| < 2^bits, and its ring: |x| + rounding < 2^(ring - 2)"""
+        most = int(np.abs(x).max())
+        assert most < 1 << self.plan['certificates'][self.at + wire]['bits'], 'wire %s leaves its certificate' % (self.at + wire)
+        assert most + ((1 << cut) >> 1) < 1 << ring - 2, 'wire %s leaves its ring of %d bits' % (self.at + wire, ring)
         return x
 
-    def norm(self, x, spec):
-        """x / sqrt(mean of squares), or x / |x| for the pool"""
-        v = (x * x).sum(-1) + spec['eps']
-        assert int(v.max()) < 1 << spec['square']['k']
-        return shift(self.inside(x * lookup(v, self.table(spec['rsqrt']))[..., None], spec['product']), spec['scale'] - spec['out'])
+    def table(self, index):
+        return np.array(self.plan['tables'][index], I)
 
-    def table(self, name):
-        return self.plan['tables'][name]
+    def norm(self, z, o, wire):
+        """x / sqrt(mean of squares), or x / |x| at the end, x = z rescaled"""
+        x = shift(z, o['cut'])
+        v = (x * x).sum(-1) + o['eps']
+        assert int(v.max()) < 1 << o['square']
+        return shift(self.inside(x * lookup(v, o['rsqrt'], self.plan['tables'])[..., None], o['product'], o['shift'], wire + '.product'), o['shift'])
 
-    def residual(self, n, gamma, mean, spec):
-        """2^shift gamma n - 2^(shift - extra) (n . u), u = gamma / d at scale gamma + extra"""
-        u = fixed(mean, self.s['gamma'] + spec['extra'])
-        return ((n * gamma) << I(spec['shift'])) - ((n * u).sum(-1) << I(spec['shift'] - spec['extra']))[:, None]
+    @staticmethod
+    def residual(n, gamma, u, diag, mean):
+        """2^diag gamma n - 2^(diag - mean) (n . u)"""
+        return ((n * gamma) << I(diag)) - ((n * u).sum(-1) << I(diag - mean))[:, None]
 
     def attention(self, l, y, n):
         s, q, m, t = self.s, self.q, self.m, len(n)
         split = lambda a: a.reshape(t, m.heads, m.d // m.heads).transpose(1, 0, 2)
-        cut = s['n'] + s['w_qk'] - s['q']
-        qq = shift(self.inside(product(n, q[l, 'q']) + q[l, 'bq'], y['wires']['z_qk']), cut)
-        kk = shift(self.inside(product(n, q[l, 'k']), y['wires']['z_qk']), cut)
-        v = shift(self.inside(product(n, q[l, 'v']), y['wires']['z_v']), s['n'] + s['w_v'] - s['v'])
-        w = y['score']
-        z = split(qq) @ split(kk).transpose(0, 2, 1) + (np.array(w['offset'], I) << I(2 * s['q']))[:, None, None] + (I(1) << I(w['k'] - 1))
-        x = shift(z, w['cut']) & I((1 << w['k'] - w['cut']) - 1)                                              # (heads, t, t) in the window
-        level, low = x >> I(w['low']), x & I((1 << w['low']) - 1)
-        top = np.maximum(level.max(-1, keepdims=True), w['floor'])
-        e = np.array(self.table(w['high_table']), I)[top - level] * np.array(self.table(w['low_table']), I)[low]
+        qq = shift(self.inside(product(n, q[l, 'q']) + q[l, 'bq'], y['qk'], y['shift_qk'], '%d/z_qk' % l), y['shift_qk'])
+        kk = shift(self.inside(product(n, q[l, 'k']), y['qk'], y['shift_qk'], '%d/z_qk' % l), y['shift_qk'])
+        v = shift(self.inside(product(n, q[l, 'v']), y['v'], y['shift_v'], '%d/z_v' % l), y['shift_v'])
+        z = split(qq) @ split(kk).transpose(0, 2, 1) + np.array(y['offset'], I)[:, None, None]
+        x = shift(z, y['shift_score']) & I((1 << y['low'] + y['level']) - 1)                                  # (heads, t, t) in the window
+        level, low = x >> I(y['low']), x & I((1 << y['low']) - 1)
+        top = np.maximum(level.max(-1, keepdims=True), y['floor'])
+        e = self.table(y['ehi'])[top - level] * self.table(y['elo'])[low]
         row = e.sum(-1)
-        assert int(row.max()) < 1 << y['wires']['row_sum']['k']
-        o = self.inside(e @ split(v), y['wires']['eV']) * lookup(row, self.table(y['recip']))[..., None]
+        assert int(row.max()) < 1 << y['row_sum']
+        o = self.inside(e @ split(v), y['ev'], 0, '%d/eV' % l) * lookup(row, y['recip'], self.plan['tables'])[..., None]
         o = o.transpose(1, 0, 2).reshape(t, m.d)
-        return shift(self.inside(o, y['wires']['o']), y['cut_attention']) if y['cut_attention'] else o
+        return shift(self.inside(o, y['o'], y['shift_o'], '%d/o' % l), y['shift_o']) if y['shift_o'] else o
+
+    def gelu(self, l, y, n):
+        bits = y['piece_width'] + y['piece']
+        x = shift(product(n, self.q[l, '1']) + self.q[l, 'b1'], y['shift_ffn1']) + (I(1) << I(bits - 1))
+        x &= I((1 << bits) - 1)
+        piece = x >> I(y['piece_width'])
+        return self.table(y['gelu_a'])[piece] + self.table(y['gelu_b'])[piece] * (x & I((1 << y['piece_width']) - 1))
 
     def run(self, ids):
-        s, q, t = self.s, self.q, len(ids)
-        c = next(c for c in self.plan['classes'] if t <= c['tokens'])
-        n = self.norm(self.inside(q['E'][ids] + q['pos'][:t], c['lookup']), c['norm'])
+        q, t = self.q, len(ids)
+        c = next(c for c in self.plan['classes'] if t <= c['max_n'])
+        self.at = '%d/' % c['max_n']
+        n = self.norm(self.inside(q['E'][ids] + q['pos'][:t], c['embedding']['kz'], 0, 'embedding'), c['embedding'], 'embedding')
         for l, y in enumerate(c['layers']):
-            o = y['out']
-            z = product(self.attention(l, y, n), q[l, 'o']) + self.residual(n, q[l, 'go'], q[l, 'meano'], o) + fixed(q[l, 'bo'], o['scale'])
-            n = self.norm(shift(self.inside(z, o), o['cut']), y['norm_a'])
-            g = y['gelu']
-            x = shift(product(n, q[l, '1']) + q[l, 'b1'], g['cut']) + (I(1) << I(g['pieces'] + g['low'] - 1))
-            x &= I((1 << g['pieces'] + g['low']) - 1)
-            piece = x >> I(g['low'])
-            a, b = (np.array(self.table(g[k]), I) for k in ('offset_table', 'slope_table'))
-            h = a[piece] + b[piece] * (x & I((1 << g['low']) - 1))
-            o = y['ffn']
-            z = product(h, q[l, '2']) + self.residual(n, q[l, 'g2'], q[l, 'mean2'], o) + fixed(q[l, 'b2'], o['scale'])
-            n = self.norm(shift(self.inside(z, o), o['cut']), y['norm_f'])
-        p = c['pool']
-        z = self.inside(n.sum(0) * q['g'] + fixed(q['b'] * t, s['n'] + s['gamma']), p)
-        return self.norm(shift(z, p['cut'])[None], p['norm'])[0]
+            z = product(self.attention(l, y, n), q[l, 'o']) + self.residual(n, q[l, 'go'], q[l, 'uo'], y['diag_o'], y['mean_o']) + (q[l, 'bo'] << I(y['bias_o']))
+            n = self.norm(self.inside(z, y['proj'], y['attention']['cut'], '%d/z_o' % l), y['attention'], '%d/attention' % l)
+            z = product(self.gelu(l, y, n), q[l, '2']) + self.residual(n, q[l, 'g2'], q[l, 'u2'], y['diag_2'], y['mean_2']) + q[l, 'b2']
+            n = self.norm(self.inside(z, y['ffn2'], y['output']['cut'], '%d/z_2' % l), y['output'], '%d/output' % l)
+        z = self.inside(n.sum(0) * q['g'] + t * q['b'], c['pool'], c['result']['cut'], 'pool')
+        return self.norm(z[None], c['result'], 'result')[0]
 
 
 def run_evaluate(a):
-    """integer embedding of every row, at the plan's scale `out`"""
+    """integer embedding of every row, at the plan's result scale"""
     with open(a.plan, encoding='utf8') as file:
         plan = json.load(file)
     e = Evaluator(Model(a.model), plan)

@@ -52,8 +52,9 @@ void PackedExecutor::Bulk(int i, Host& host) {
   switch (n.op) {
     case Op::kConst: return Constant(i);
     case Op::kInput: {
-      const void* p = host.io.Input(i, element(i));
-      values_[size_t(i)] = {std::shared_ptr<const uint8_t>(static_cast<const uint8_t*>(p), [](const uint8_t*) {}), element(i), false};
+      pfss::Io::Data data = host.io.Input(i, element(i));
+      values_[size_t(i)] = {std::shared_ptr<const uint8_t>(static_cast<const uint8_t*>(data.words), [](const uint8_t*) {}), element(i), false};
+      versions_[i] = data.version;
       return;
     }
     case Op::kRand: return Random(i, host);
@@ -71,6 +72,7 @@ void PackedExecutor::Bulk(int i, Host& host) {
     case Op::kUnit: return Unit(i);
     case Op::kTake: return Take(i);
     case Op::kRotSum: return RotSum(i);
+    case Op::kLow:
     case Op::kReshape: return Alias(i, n.args[0]);
     case Op::kPermute:
     case Op::kSlice:
@@ -218,30 +220,31 @@ void PackedExecutor::Wide(int i) {
 }
 
 template <class T>
-void PackedExecutor::MatmulAs(int i, std::map<std::pair<const void*, int>, ring::Prepared<T>>& cache) {
+void PackedExecutor::MatmulAs(int i, Packed<T>& cache) {
   const Node& n = node(i);
   const Shape& sa = arg(n, 0).shape;
   size_t m = size_t(n.shape[n.shape.size() - 2]), cols = size_t(n.shape.back()), k = size_t(sa.back()), batch = count(i) / (m * cols);
   bool plain = !n.attrs[0], one = arg(n, 1).shape.size() == 2;
-  int bits = std::max(1, s_.width(i));
+  int bits = sizeof(T) == 8 && s_.width(i) <= 52 ? 52 : int(8 * sizeof(T));  // what the kernels tell apart
   auto a = Words<T>(n.args[0], false);
   std::shared_ptr<uint8_t> p = arena_.Take(count(i) * sizeof(T));
   T* c = As<T>(p.get());
   if (arg(n, 1).op == Op::kInput && one && plain) {  // a weight: packed once
     auto b = Words<T>(n.args[1], false);
-    const ring::Prepared<T>* prepared;
+    std::shared_ptr<const ring::Prepared<T>> prepared;
     {
       std::lock_guard l(weights_.m);
-      auto& slot = cache[{in(n, 1).data.get(), bits}];
-      if (slot.depth() == 0) slot = ring::Prepare<T>(b.get(), k, cols, cols, std::min(bits, int(8 * sizeof(T))), variant_);
-      prepared = &slot;
+      auto& [version, slot] = cache[{t_.name(arg(n, 1).label), bits}];
+      if (uint64_t now = versions_.at(n.args[1]); !slot || version != now)
+        version = now, slot = std::make_shared<const ring::Prepared<T>>(ring::Prepare<T>(b.get(), k, cols, cols, bits, variant_));
+      prepared = slot;
     }
     ring::Multiply<T>(a.get(), k, m * batch, *prepared, c, cols, false, pool_);
   } else {
     auto b = Words<T>(n.args[1], false);
     auto product = [&](size_t s, exec::Pool& pool) {
       ring::Gemm<T>(m, cols, k, a.get() + s * m * k, k, b.get() + (one ? 0 : s * k * cols), plain ? cols : k, plain ? ring::Layout::kPlain : ring::Layout::kTransposed, c + s * m * cols,
-                    cols, false, pool, std::min(bits, int(8 * sizeof(T))), variant_);
+                    cols, false, pool, bits, variant_);
     };
     if (batch == 1) product(0, pool_);
     else pool_.For(batch, 1, [&](size_t lo, size_t hi) {
@@ -445,123 +448,32 @@ void PackedExecutor::Digits(int i) {
 }
 
 void PackedExecutor::Mono(int i) {
-  const Node& n = node(i);
-  int j = int(n.attrs[0]);
-  size_t rows = count(n.args[0]);
-  auto rho = Words<uint32_t>(n.args[0], true);
+  size_t rows = count(node(i).args[0]), e = size_t(element(i));
+  auto rho = Words<uint32_t>(node(i).args[0], true);
   auto p = Make(i);
-  By(element(i), [&](auto zero) {
-    using T = decltype(zero);
-    T* out = As<T>(p.get());
-    pool_.For(rows, kGrain, [&](size_t lo, size_t hi) {
-      for (size_t k = lo; k < hi; ++k) {
-        uint32_t h = rho.get()[k];
-        if (j == 0) {
-          out[k] = T(h & 1);
-          continue;
-        }
-        // V_{j-1} as bits in one growing string would not fit a word for many digits: planes of 0/1 words instead
-        uint8_t v[512];
-        size_t size = 2;
-        v[0] = 1, v[1] = uint8_t(h & 1);
-        for (int d = 1; d < j; ++d) {
-          uint8_t e = uint8_t(h >> (2 * d - 1) & 1);
-          for (size_t q = 0; q < size; ++q) v[size + q] = uint8_t(v[q] & e);
-          size *= 2;
-          v[size++] = uint8_t(h >> (2 * d) & 1);
-        }
-        T e = T(h >> (2 * j - 1) & 1);
-        for (size_t q = 0; q < size; ++q) out[q * rows + k] = T(v[q] & e);
-        out[size * rows + k] = T(h >> (2 * j) & 1);
-      }
-    });
+  pool_.For(rows, kGrain / 4, [&](size_t a, size_t b) {
+    for (size_t lo = a; lo < b; lo += kStrip) strips_.mono(rho.get() + lo, int(node(i).attrs[0]), int(e), rows, std::min(kStrip, b - lo), p.get() + lo * e);
   });
 }
-
-namespace {
-
-// BitString: up to 1024 bits, grown at the high end.
-struct BitString {
-  uint64_t w[16] = {};
-  int size = 0;
-  // Append: `n` low bits of x, each and-ed with `mask` (0 or ~0).
-  void Append(const uint64_t* x, int n, uint64_t mask) {
-    for (int done = 0; done < n; done += 64) {
-      int take = std::min(64, n - done);
-      uint64_t v = x[done / 64] & ring::Mask(take) & mask;
-      w[size / 64] |= v << (size % 64);
-      if (size % 64 && size % 64 + take > 64) w[size / 64 + 1] |= v >> (64 - size % 64);
-      size += take;
-    }
-  }
-  void Bit(uint64_t b) { w[size / 64] |= b << (size % 64), ++size; }
-  void Without0(BitString* out) const {  // all but bit 0
-    out->size = 0;
-    for (int k = 0; k < 16; ++k) out->w[k] = w[k] >> 1 | (k < 15 ? w[k + 1] << 63 : 0);
-    out->size = size - 1;
-  }
-};
-
-// Monomials of V_j in the bits of rho.
-BitString MonomialsOf(uint32_t rho, int j) {
-  BitString v;
-  v.Bit(1), v.Bit(rho & 1);
-  for (int d = 1; d <= j; ++d) {
-    BitString low = v;
-    v.Append(low.w, low.size, uint64_t{0} - (rho >> (2 * d - 1) & 1));
-    v.Bit(rho >> (2 * d) & 1);
-  }
-  return v;
-}
-
-}  // namespace
 
 void PackedExecutor::MonoX(int i) {
-  const Node& n = node(i);
-  int j = int(n.attrs[0]);
-  auto rho = Words<uint32_t>(n.args[0], true);
+  auto rho = Words<uint32_t>(node(i).args[0], true);
   auto p = Make(i);
   size_t e = size_t(element(i));
-  pool_.For(count(i), kGrain / 8, [&](size_t lo, size_t hi) {
-    for (size_t k = lo; k < hi; ++k) {
-      BitString v = MonomialsOf(rho.get()[k], j - 1), rest, group;
-      v.Without0(&rest);
-      group.Append(rest.w, rest.size, uint64_t{0} - (rho.get()[k] >> (2 * j - 1) & 1));
-      std::memcpy(p.get() + k * e, group.w, e);
-    }
-  });
+  SUF_CHECK(e <= 64);
+  pool_.For(count(i), kGrain / 4, [&](size_t lo, size_t hi) { strips_.monox(rho.get() + lo, int(node(i).attrs[0]), e, hi - lo, p.get() + lo * e); });
 }
 
 void PackedExecutor::BorrowX(int i) {
   const Node& n = node(i);
-  int digits = int(n.attrs[0]);
   auto h = Words<uint32_t>(n.args[0], true);
   auto rho = Words<uint32_t>(n.args[1], true);
   auto p = Make(i);
-  pool_.For(count(i), kGrain / 8, [&](size_t lo, size_t hi) {
-    for (size_t k = lo; k < hi; ++k) {
-      // coefficients C_j = (he_j C_{j-1} | C_{j-1} | 1) with hl_j on the constant; shares S_j = (S_{j-1} | re_j, group j | rl_j)
-      uint32_t x = h.get()[k], r = rho.get()[k];
-      BitString c, s;
-      c.Bit(x & 1), c.Bit(1), s.Bit(0), s.Bit(r & 1);
-      for (int j = 1; j < digits; ++j) {
-        BitString low = c;
-        c = {};
-        c.Append(low.w, low.size, uint64_t{0} - (x >> (2 * j - 1) & 1));
-        c.w[0] ^= x >> (2 * j) & 1;
-        c.Append(low.w, low.size, ~uint64_t{0});
-        c.Bit(1);
-        const Tensor& g = in(n, size_t(j) + 1);
-        uint64_t words[16] = {};
-        std::memcpy(words, g.at(k), size_t(g.element));
-        s.Bit(r >> (2 * j - 1) & 1);
-        s.Append(words, GroupBits(j), ~uint64_t{0});
-        s.Bit(r >> (2 * j) & 1);
-      }
-      uint64_t sum = 0;
-      for (int q = 0; q < (c.size + 63) / 64; ++q) sum ^= c.w[q] & s.w[q];
-      p.get()[k] = uint8_t(__builtin_parityll(sum));
-    }
+  pool_.For(count(i), kGrain / 4, [&](size_t lo, size_t hi) {
+    const uint8_t* groups[16];
+    size_t stride[16];
+    for (size_t j = 2; j < n.args.size(); ++j) groups[j - 2] = in(n, j).at(lo), stride[j - 2] = size_t(in(n, j).element);
+    strips_.borrowx(h.get() + lo, rho.get() + lo, groups, stride, int(n.attrs[0]), hi - lo, p.get() + lo);
   });
 }
 

@@ -34,7 +34,7 @@ void PackedExecutor::Load(int a, const Shape& shape, size_t lo, size_t n, int wi
     std::memcpy(&x, v.at(i), size_t(v.element));
     return x;
   };
-  size_t size = size_t(Size(own));
+  size_t size = count(a);
   if (v.splat || size == 1) return strips_.splat[dst](word(0), n, to);
   if (size == size_t(Size(shape))) return strips_.move[from][dst](v.at(lo), n, to);
   // broadcasting: whole rows of the last axis, or one element a row
@@ -67,6 +67,8 @@ void PackedExecutor::Strip(const Instruction& ins, Frame& f, size_t lo, size_t n
   auto operand = [&](int a, int w, int k) -> const void* {
     int p = f.inside[at][size_t(k)];
     if (p < 0) {
+      const Tensor& v = values_[size_t(a)];  // words of the right width are read where they lie
+      if (v.element == (w ? 8 : 4) && !v.splat && count(a) == count(ins.nodes[0])) return v.at(lo);
       Load(a, shape, lo, n, w, f.spare[k].data());
       return f.spare[k].data();
     }
@@ -127,7 +129,7 @@ void PackedExecutor::Strip(const Instruction& ins, Frame& f, size_t lo, size_t n
         break;
       case Op::kBorrow: {
         auto* h = static_cast<const uint32_t*>(operand(x.args[0], 0, 0));
-        size_t size = size_t(Size(shape)), used = 0;
+        size_t size = count(i), used = 0;
         std::vector<void*> planes;
         for (size_t j = 1; j < x.args.size(); ++j)
           for (int g = 0; g < GroupSize(int(j) - 1); ++g, ++used) {

@@ -20,31 +20,30 @@ constexpr size_t kSlack = 256;  // kernels may read, never write, this far beyon
 }
 
 Arena::~Arena() {
-  for (auto& b : idle_) std::free(b.p);
+  for (auto& [bytes, p] : idle_) std::free(p);
 }
 
 std::shared_ptr<uint8_t> Arena::Take(size_t bytes) {
   size_t room = (bytes + kSlack + 4095) / 4096 * 4096;
-  // best fit that wastes less than half
-  auto best = idle_.end();
-  for (auto it = idle_.begin(); it != idle_.end(); ++it)
-    if (it->bytes >= room && it->bytes <= 2 * room && (best == idle_.end() || it->bytes < best->bytes)) best = it;
-  Block b{};
-  if (best != idle_.end()) {
-    b = *best;
-    idle_.erase(best);
-  } else {
-    b = {static_cast<uint8_t*>(std::aligned_alloc(4096, room)), room};
-    if (!b.p) Fail(Exit::kResource, "no memory for a tensor of ", bytes, " bytes; shorten the text or free memory");
+  uint8_t* p = nullptr;
+  {
+    std::lock_guard l(m_);
+    // best fit that wastes less than half
+    if (auto it = idle_.lower_bound(room); it != idle_.end() && it->first <= 2 * room) room = it->first, p = it->second, idle_.erase(it);
   }
-  return {b.p, [this, b, bytes](uint8_t*) {
-            Wipe(b.p, bytes);
-            idle_.push_back(b);
+  if (!p) p = static_cast<uint8_t*>(std::aligned_alloc(4096, room));
+  if (!p) Fail(Exit::kResource, "no memory for a tensor of ", bytes, " bytes; shorten the text or free memory");
+  return {p, [this, room, bytes](uint8_t* q) {
+            Wipe(q, bytes);
+            std::lock_guard l(m_);
+            idle_.emplace(room, q);
           }};
 }
 
-PackedExecutor::PackedExecutor(const Schedule& s, Role role, exec::Pool& pool, ring::Variant variant, Weights& weights)
-    : s_(s), t_(s.trace()), role_(role), pool_(pool), variant_(variant), strips_(StripsFor(variant)), weights_(weights), plan_(PlanOf(s, role, Programs(s, role))), values_(t_.nodes().size()) {}
+PackedExecutor::PackedExecutor(const Schedule& s, Role role, exec::Pool& pool, ring::Variant variant, Weights& weights, Arena& arena)
+    : s_(s), t_(s.trace()), role_(role), pool_(pool), variant_(variant), strips_(StripsFor(variant)), weights_(weights), plan_(PlanOf(s, role, Programs(s, role))), arena_(arena), values_(t_.nodes().size()) {
+  for (const Node& n : t_.nodes()) counts_.push_back(size_t(Size(n.shape)));
+}
 
 int PackedExecutor::element(int i) const {
   const Node& n = node(i);
@@ -91,13 +90,14 @@ class Packed : public pfss::Backend {
   uint32_t prg() const override { return fss::kPrgId; }
   std::unique_ptr<pfss::Randomness> Expand(const pfss::Material& m) override { return MakeRandomness(m); }
   std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, pfss::Role role) override {
-    return std::make_unique<internal::PackedExecutor>(s, role, pool_, variant_, weights_);
+    return std::make_unique<internal::PackedExecutor>(s, role, pool_, variant_, weights_, arena_);
   }
 
  private:
   exec::Pool& pool_;
   ring::Variant variant_;
   internal::Weights weights_;
+  internal::Arena arena_;
 };
 
 }  // namespace

@@ -47,7 +47,8 @@ std::vector<std::vector<Instruction>> PlanOf(const Schedule& s, Role role, const
     };
     for (int i : program.nodes) {
       const Node& n = t.node(i);
-      bool fuse = Fusable(t, i);
+      // values are kept unreduced, so a narrower ring is the same memory; only inside a group it is worth a register
+      bool fuse = Fusable(t, i) && !(n.op == Op::kLow && !member.count(n.args[0]));
       for (int a : n.args)
         if (auto m = member.find(a); m != member.end() && !(fuse && m->second == n.shape && n.op != Op::kBorrow)) close(Shape(m->second));
       // words of a borrow are planes of another shape: those of this shape must be its opened bits alone

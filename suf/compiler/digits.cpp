@@ -50,7 +50,9 @@ std::vector<int> PlanDigits(const std::vector<Cut>& cuts, Stages stages) {
   for (size_t i = 1; i < cuts.size(); ++i) SUF_CHECK(cuts[i].at > cuts[i - 1].at);
   Search s{cuts, stages, {}, {}};
   s.Extend(0, cuts[0].at, kWidest);
-  if (s.best.empty()) Fail(Exit::kRefused, "a cut at bit ", cuts.back().at, " needs more than ", MaxDigits(stages), " digits of ", kWidest, " bits; cut in two stages or lower the scale");
+  if (s.best.empty())
+    Fail(Exit::kRefused, "a cut at bit ", cuts.back().at, " needs more than ", MaxDigits(stages), " digits of ",
+         kWidest, " bits; cut in two stages or lower the scale");
   return s.best;
 }
 
@@ -68,7 +70,8 @@ int64_t DigitsKeyBits(const std::vector<int>& widths, const std::vector<Cut>& cu
 
 int BorrowWords(int digits) { return pfss::PolySize(digits - 1) - 1; }
 
-OpenedDigits::OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, std::vector<int> widths) : t_(t), r_(z.r), widths_(std::move(widths)) {
+OpenedDigits::OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, std::vector<int> widths)
+    : t_(t), r_(z.r), widths_(std::move(widths)) {
   hat_ = z.hat + offset;
   std::vector<pfss::Rnd<0>> a;
   std::vector<pfss::Rnd<1>> b;

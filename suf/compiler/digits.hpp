@@ -1,6 +1,7 @@
-// Lowering `Digits`: the borrow c = 1[z_hat mod 2^cut < r mod 2^cut] of a masked wire at one or more cuts, from one-hot tables on digits.
-// Each digit's lt and eq bit is opened masked; the borrow is a polynomial in them. One stage: its monomials are dealt as ring words.
-// Two stages: they are dealt as bits, and the masked borrow is opened. (DESIGN 4, 7, 9; closed-form key bits at the end.)
+// Lowering `Digits`: the borrow c = 1[z_hat mod 2^cut < r mod 2^cut] of a masked wire at one or more cuts, from one-hot
+// tables on digits. Each digit's lt and eq bit is opened masked; the borrow is a polynomial in them. One stage: its
+// monomials are dealt as ring words. Two stages: they are dealt as bits, and the masked borrow is opened. (DESIGN 4, 7,
+// 9; closed-form key bits at the end.)
 #pragma once
 #include <vector>
 
@@ -15,7 +16,8 @@ struct Cut {
   int at = 0, ring = 0;
 };
 
-// PlanDigits: digit widths, low digit first, with the fewest key bits such that every cut lies between two digits. Cuts increase.
+// PlanDigits: digit widths, low digit first, with the fewest key bits such that every cut lies between two digits. Cuts
+// increase.
 std::vector<int> PlanDigits(const std::vector<Cut>& cuts, Stages stages);
 
 // OpenedDigits: z_hat + offset, and the lt/eq bits of its digits against r's, opened together. One round.
@@ -37,7 +39,8 @@ class OpenedDigits {
   SharedWire<kPub> bits_;
 };
 
-// Borrow: the borrow at one cut, ready to be multiplied by what only the dealer knows. Two stages: opens one more bit, one more round.
+// Borrow: the borrow at one cut, ready to be multiplied by what only the dealer knows. Two stages: opens one more bit,
+// one more round.
 class Borrow {
  public:
   Borrow(const OpenedDigits& d, int cut, Stages stages);
@@ -48,20 +51,20 @@ class Borrow {
 
  private:
   Trace& t_;
-  Pub h_, at0_;      // opened bits; the borrow that they alone show
-  Sec rho_;          // their masks
+  Pub h_, at0_;  // opened bits; the borrow that they alone show
+  Sec rho_;      // their masks
   int digits_;
   Stages stages_;
   Pub carry_, sign_;  // two stages: borrow = carry xor sigma = carry + sign sigma
   Sec sigma_;
 };
 
-// Slice: bits [begin, end) of z + offset, of which d is, in Z_{2^ring}. low: the borrow at begin (none when begin = 0); high: at end, for
-// a ring wider than the slice (end < k).
+// Slice: bits [begin, end) of z + offset, of which d is, in Z_{2^ring}. low: the borrow at begin (none when begin = 0);
+// high: at end, for a ring wider than the slice (end < k).
 Owing Slice(const OpenedDigits& d, int begin, int end, int ring, const Borrow* low, const Borrow* high);
 
-// DigitsKeyBits: key bits an element of OpenedDigits with one-stage borrows shared at the cuts' rings, or two-stage carries (without what
-// is dealt of sigma).
+// DigitsKeyBits: key bits an element of OpenedDigits with one-stage borrows shared at the cuts' rings, or two-stage
+// carries (without what is dealt of sigma).
 int64_t DigitsKeyBits(const std::vector<int>& widths, const std::vector<Cut>& cuts, Stages stages);
 // BorrowWords: dealt words of one-stage Times or Share at a cut below which there are D digits.
 int BorrowWords(int digits);

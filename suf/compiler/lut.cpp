@@ -62,12 +62,13 @@ Reading ReadTables(Trace& t, const Wire<kPub>& i, Const tables) {
 
 Owing WindowLut::Build(Trace& t, const Wire<kPub>& z) const {
   int k = z.k(), s = shift, n = k - s;
-  std::optional<int> uniform = suf::UniformBits(*f);
-  SUF_CHECK(uniform && f->n == n && f->degree <= 1 && f->outputs == 1 && *uniform >= 1 && s >= 1 && ring <= f->ring);
+  std::optional<int> uniform = suf::UniformBits(f);
+  SUF_CHECK(uniform && f.n == n && f.degree <= 1 && f.outputs == 1 && *uniform >= 1 && s >= 1 && ring <= f.ring);
   int a = *uniform, p = n - a;
   std::vector<uint64_t> tables;  // (2, 2^p): A, B
   for (int j : {0, 1})
-    for (auto& piece : f->pieces) tables.push_back(j <= f->degree ? uint64_t(suf::Signed(piece.poly[0][size_t(j)], f->ring)) : 0);
+    for (auto& piece : f.pieces)
+      tables.push_back(j <= f.degree ? uint64_t(suf::Signed(piece.poly[0][size_t(j)], f.ring)) : 0);
   std::vector<Cut> cuts{{s, a + 1}, {s + a, p}};
   Const offset = t.constant((int64_t{1} << (s - 1)) + (int64_t{1} << (k - 1)));
   OpenedDigits d(t, z, offset, PlanDigits(cuts, stages));
@@ -95,7 +96,7 @@ Owing WindowLut::Build(Trace& t, const Wire<kPub>& z) const {
 }
 
 int64_t WindowLut::KeyBits(int k) const {
-  int a = *suf::UniformBits(*f), p = k - shift - a;
+  int a = *suf::UniformBits(f), p = k - shift - a;
   std::vector<Cut> cuts{{shift, a + 1}, {shift + a, p}};
   int64_t bits = DigitsKeyBits(PlanDigits(cuts, stages), cuts, stages);
   if (stages == Stages::kTwo) bits += a + 1 + p;

@@ -6,8 +6,10 @@ namespace {
 
 template <class V>
 void Accumulate(std::optional<V>& sum, const V& v, int sign) {
-  if (!sum) sum = sign < 0 ? -v : v;
-  else sum = sign < 0 ? *sum - v : *sum + v;
+  if (!sum)
+    sum = sign < 0 ? -v : v;
+  else
+    sum = sign < 0 ? *sum - v : *sum + v;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// How every lowering finishes: a sum of public coefficients times words of the dealer. A word that no public coefficient scales is owed:
-// it goes into the mask of the opening for free, or is dealt when a matrix product reads the new mask. (DESIGN 9: defined masks.)
+// How every lowering finishes: a sum of public coefficients times words of the dealer. A word that no public
+// coefficient scales is owed: it goes into the mask of the opening for free, or is dealt when a matrix product reads
+// the new mask. (DESIGN 9: defined masks.)
 #pragma once
 #include <optional>
 #include <vector>
@@ -44,8 +45,8 @@ SharedWire<H> OpenShared(Trace& t, const Owing& x, const char* label) {
   return t.open<H>(y, label);
 }
 
-// Factor: sign 2^shift p u, p public and u the dealer's; an absent one is 1. `held`: shares of u that the parties hold anyway.
-// Operands are integers (Add(64)) or live in a ring that the result's ring divides.
+// Factor: sign 2^shift p u, p public and u the dealer's; an absent one is 1. `held`: shares of u that the parties hold
+// anyway. Operands are integers (Add(64)) or live in a ring that the result's ring divides.
 struct Factor {
   int sign = 1, shift = 0;
   std::optional<Pub> p;
@@ -56,15 +57,17 @@ Factor operator*(const Factor& x, const Factor& y);
 // Factors: a value as the sum of its summands.
 using Factors = std::vector<Factor>;
 
-// Lifted: the integer floor((x + bias) / 2^s) - (bias >> s) + c of a wire, read off its opening: a - R + 2^(k-s) g b with public a and g,
-// R = r >> s and b = MSB(r); c is the borrow at bit s (0 when s = 0). h is x_hat + bias in Z_{2^k}; 0 <= x + bias < 2^(k-1).
+// Lifted: the integer floor((x + bias) / 2^s) - (bias >> s) + c of a wire, read off its opening: a - R + 2^(k-s) g b
+// with public a and g, R = r >> s and b = MSB(r); c is the borrow at bit s (0 when s = 0). h is x_hat + bias in
+// Z_{2^k}; 0 <= x + bias < 2^(k-1).
 Factors Lifted(Pub h, Sec r, int64_t bias, int s = 0);
 // Signed: x of a wire with |x| < 2^(k-2), exactly.
 Factors Signed(const Wire<kPub>& x);
 // Masked: x of a wire in its own ring: hat - r.
 Factors Masked(const SharedWire<kPub>& x);
 
-// Words: collects such a sum in Z_{2^k}. Words of no bit (shift >= k) are left out; dealt words are as narrow as they can be.
+// Words: collects such a sum in Z_{2^k}. Words of no bit (shift >= k) are left out; dealt words are as narrow as they
+// can be.
 class Words {
  public:
   Words(Trace& t, int k) : t_(t), k_(k) {}

@@ -1,9 +1,11 @@
 #include "suf/exec/pool.hpp"
 
+#include <immintrin.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -13,21 +15,34 @@
 namespace suf::exec {
 
 namespace {
+
 thread_local bool inside = false;
-}
+
+// A step of an inference is a chain of short ranges: a worker that waits this long for the next one spares most wake-ups (5 to 10 us each),
+// and costs the peer, whose turn comes next, at most this much of one core.
+constexpr auto kPatience = std::chrono::microseconds(20);
+constexpr uint32_t kOpen = 1u << 31;
+
+}  // namespace
 
 struct Pool::State {
   std::vector<std::thread> threads;
-  std::mutex m;
-  std::condition_variable wake, idle;
+  std::mutex one;  // one For at a time
+
+  // The range being worked on. gate: kOpen while it may be entered, plus the number of workers inside; it is changed only while closed and
+  // empty, so a worker that entered reads it safely, and one that comes too late leaves at once and holds nobody up.
+  std::atomic<uint32_t> gate{0};
   const std::function<void(size_t, size_t)>* f = nullptr;
   size_t n = 0, chunk = 0;
   std::atomic<size_t> next{0};
-  uint64_t round = 0;
-  int busy = 0;
-  bool stop = false;
+  std::mutex error_m;
   std::exception_ptr error;
-  std::mutex one;  // one For at a time
+
+  std::atomic<uint64_t> round{0};
+  std::atomic<int> asleep{0};
+  std::mutex m;
+  std::condition_variable wake;
+  std::atomic<bool> stopping{false};
 
   void Work() {
     inside = true;
@@ -35,23 +50,37 @@ struct Pool::State {
       try {
         (*f)(a, std::min(n, a + chunk));
       } catch (...) {
-        std::lock_guard l(m);
+        std::lock_guard l(error_m);
         if (!error) error = std::current_exception();
         next = n;
       }
     }
     inside = false;
   }
+
+  bool Enter() {
+    uint32_t v = gate.load();
+    while (v & kOpen)
+      if (gate.compare_exchange_weak(v, v + 1)) return true;
+    return false;
+  }
+
   void Loop() {
-    uint64_t seen = 0;
-    for (std::unique_lock l(m);;) {
-      wake.wait(l, [&] { return stop || round != seen; });
-      if (stop) return;
-      seen = round;
-      l.unlock();
-      Work();
-      l.lock();
-      if (--busy == 0) idle.notify_one();
+    for (uint64_t seen = 0;;) {
+      auto until = std::chrono::steady_clock::now() + kPatience;
+      while (round.load() == seen && std::chrono::steady_clock::now() < until) _mm_pause();
+      if (round.load() == seen) {
+        std::unique_lock l(m);
+        ++asleep;
+        wake.wait(l, [&] { return round.load() != seen; });
+        --asleep;
+      }
+      if (stopping.load()) return;
+      seen = round.load();
+      if (Enter()) {
+        Work();
+        gate.fetch_sub(1);
+      }
     }
   }
 };
@@ -63,7 +92,8 @@ Pool::Pool(int threads) : s_(new State) {
 Pool::~Pool() {
   {
     std::lock_guard l(s_->m);
-    s_->stop = true;
+    s_->stopping = true;
+    ++s_->round;
   }
   s_->wake.notify_all();
   for (auto& t : s_->threads) t.join();
@@ -78,15 +108,20 @@ void Pool::For(size_t n, size_t grain, const std::function<void(size_t, size_t)>
   if (inside || s_->threads.empty() || n <= grain) return f(0, n);
   std::lock_guard one(s_->one);
   // about four chunks a thread, so that a slow core does not hold the others up
-  size_t parts = size_t(threads()) * 4, chunk = (n / parts + grain) / grain * grain;
-  std::unique_lock l(s_->m);
-  s_->f = &f, s_->n = n, s_->chunk = chunk, s_->next = 0, s_->error = nullptr;
-  s_->busy = int(s_->threads.size()), ++s_->round;
-  l.unlock();
-  s_->wake.notify_all();
+  size_t parts = size_t(threads()) * 4;
+  s_->f = &f, s_->n = n, s_->chunk = (n / parts + grain) / grain * grain, s_->next = 0, s_->error = nullptr;
+  s_->gate.store(kOpen);
+  ++s_->round;
+  if (s_->asleep.load() > 0) {
+    { std::lock_guard l(s_->m); }  // a worker between its last look and its sleep would miss the call
+    s_->wake.notify_all();
+  }
   s_->Work();
-  l.lock();
-  s_->idle.wait(l, [&] { return s_->busy == 0; });
+  s_->gate.fetch_and(~kOpen);
+  for (int spins = 0; s_->gate.load() != 0; ++spins) {
+    if (spins < 2000) _mm_pause();
+    else sched_yield();
+  }
   if (s_->error) std::rethrow_exception(s_->error);
 }
 

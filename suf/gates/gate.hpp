@@ -1,6 +1,6 @@
-// A gate: parameters, a name, what it means on cleartext integers (Spec), and how it is emitted (Build). Spec never calls Build: tests and the
-// simulator compare two independent statements of one function. Values are int64_t: numbers where the gate says so, else words of a ring
-// in two's complement (a k-bit word may be given with any upper bits).
+// A gate: parameters, a name, what it means on cleartext integers (Spec), and how it is emitted (Build). Spec never
+// calls Build: tests and the simulator compare two independent statements of one function. Values are int64_t: numbers
+// where the gate says so, else words of a ring in two's complement (a k-bit word may be given with any upper bits).
 #pragma once
 #include <concepts>
 #include <cstdint>

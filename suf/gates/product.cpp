@@ -12,7 +12,8 @@ Ints MatmulProduct::SpecOf(const Ints& x, const Ints& y, int64_t m, int64_t inne
       for (int64_t j = 0; j < n; ++j) {
         uint64_t sum = 0;
         for (int64_t l = 0; l < inner; ++l)
-          sum += uint64_t(x[size_t((b * m + i) * inner + l)]) * uint64_t(y[size_t(transpose ? (b * n + j) * inner + l : (b * inner + l) * n + j)]);
+          sum += uint64_t(x[size_t((b * m + i) * inner + l)]) *
+                 uint64_t(y[size_t(transpose ? (b * n + j) * inner + l : (b * inner + l) * n + j)]);
         out.push_back(Number(sum, k));
       }
   return out;

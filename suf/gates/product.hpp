@@ -1,4 +1,5 @@
-// The product of two masked wires: local, and without key: the dealer defines the new mask (DESIGN 9: three local products).
+// The product of two masked wires: local, and without key: the dealer defines the new mask (DESIGN 9: three local
+// products).
 #pragma once
 #include "suf/gates/gate.hpp"
 
@@ -26,7 +27,9 @@ struct MatmulProduct {
   bool transpose = false;
 
   static Ints SpecOf(const Ints& x, const Ints& y, int64_t m, int64_t inner, int64_t n, bool transpose, int k);
-  Ints Spec(const Ints& x, const Ints& y, int64_t m, int64_t inner, int64_t n, int k) const { return SpecOf(x, y, m, inner, n, transpose, k); }
+  Ints Spec(const Ints& x, const Ints& y, int64_t m, int64_t inner, int64_t n, int k) const {
+    return SpecOf(x, y, m, inner, n, transpose, k);
+  }
   Owing Build(Trace&, const SharedWire<kPub>& x, const SharedWire<kPub>& y) const {
     return Product(x, y, [this](auto a, auto b) { return Matmul(a, b, transpose); });
   }

@@ -1,6 +1,6 @@
 #include "suf/gates/product.hpp"
 
-#include "suf/gates/testing.hpp"
+#include "suf/gates/rig_test.hpp"
 
 namespace suf::gates {
 namespace {

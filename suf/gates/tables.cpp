@@ -12,7 +12,7 @@ Ints Activation::Spec(const Ints& z, int k) const {
   Ints out;
   for (int64_t v : z) {
     uint64_t x = Word(int64_t(uint64_t(v) + (uint64_t{1} << (s - 1)) + (uint64_t{1} << (k - 1))), k) >> s;
-    out.push_back(Number(suf::Evaluate(*lut.f, x).poly[0], std::min(lut.ring, lut.f->ring)));
+    out.push_back(Number(suf::Evaluate(lut.f, x).poly[0], std::min(lut.ring, lut.f.ring)));
   }
   return out;
 }
@@ -20,7 +20,8 @@ Ints Activation::Spec(const Ints& z, int k) const {
 Ints ExpPair::Spec(const Ints& i, const Ints& j) const {
   Ints out;
   for (size_t n = 0; n < i.size(); ++n) {
-    uint64_t a = uint64_t(hi[Word(i[n], std::countr_zero(hi.size()))]), b = uint64_t(lo[Word(j[n], std::countr_zero(lo.size()))]);
+    uint64_t a = uint64_t(hi[Word(i[n], std::countr_zero(hi.size()))]),
+             b = uint64_t(lo[Word(j[n], std::countr_zero(lo.size()))]);
     out.push_back(Number(a * b, ring));
   }
   return out;

@@ -1,5 +1,5 @@
-// Gates that read tables: activations of uniform linear pieces (GELU), the pair of exponential tables, reciprocals and inverse roots on
-// octaves (DESIGN 9).
+// Gates that read tables: activations of uniform linear pieces (GELU), the pair of exponential tables, reciprocals and
+// inverse roots on octaves (DESIGN 9).
 #pragma once
 #include "suf/gates/gate.hpp"
 
@@ -15,8 +15,8 @@ struct Activation {
   int64_t KeyBits(int k) const { return lut.KeyBits(k); }
 };
 
-// ExpPair: e = hi[i] lo[j] in Z_{2^ring} for two index wires of one shape; tables of 2^bits entries >= 0 below 2^(opened ring - 2).
-// Two rounds to shares, one for each table (they may overlap with what makes i).
+// ExpPair: e = hi[i] lo[j] in Z_{2^ring} for two index wires of one shape; tables of 2^bits entries >= 0 below
+// 2^(opened ring - 2). One round to shares; the low table's may overlap with what makes i.
 struct ExpPair {
   static constexpr std::string_view kName = "exp";
   Ints hi, lo;

@@ -4,9 +4,9 @@
 
 namespace suf::gates {
 
-// Trunc: y = floor((z + 2^(s-1)) / 2^s) in Z_{2^ring}. ring <= k - s: of the word z mod 2^k. Wider: of the number z, which needs
-// |z| + 2^(s-1) < 2^(k-2); the signed extension happens on shares, before the opening, as a matrix product needs it.
-// One round to shares (two in two stages).
+// Trunc: y = floor((z + 2^(s-1)) / 2^s) in Z_{2^ring}. ring <= k - s: of the word z mod 2^k. Wider: of the number z,
+// which needs |z| + 2^(s-1) < 2^(k-2); the signed extension happens on shares, before the opening, as a matrix product
+// needs it. One round to shares (two in two stages).
 struct Trunc {
   static constexpr std::string_view kName = "trunc";
   int shift = 1, ring = 1;
@@ -18,7 +18,8 @@ struct Trunc {
   int64_t KeyBits(int k, bool shared) const;
 };
 
-// Slice: bits [begin, end) of z + offset mod 2^k, as a number of [0, 2^(end-begin)) in Z_{2^ring}. A ring wider than the slice needs end < k.
+// Slice: bits [begin, end) of z + offset mod 2^k, as a number of [0, 2^(end-begin)) in Z_{2^ring}. A ring wider than
+// the slice needs end < k.
 struct Slice {
   static constexpr std::string_view kName = "slice";
   int begin = 0, end = 1, ring = 1;

@@ -13,7 +13,8 @@ using compiler::OpenShared;
 using compiler::Stages;
 
 // A projection of x, rescaled exactly into the ring of the product that reads it: (n, d) -> (n, out).
-SharedWire<kPub> Projection(Trace& t, const Known0& x, const std::string& weight, const std::string& bias, int64_t out, int ring, gates::Trunc rescale, const char* label) {
+SharedWire<kPub> Projection(Trace& t, const Known0& x, const std::string& weight, const std::string& bias, int64_t out,
+                            int ring, gates::Trunc rescale, const char* label) {
   Private w = PrivateInput(t, weight, {x.shape()[1], out});
   Linear z(t, ring);
   z.Add(Map(x, [&](auto v) { return Low(v, ring); }), w, [](auto a, auto b) { return Matmul(a, b); });
@@ -58,7 +59,8 @@ Known0 Attention(Trace& t, const Dims& dims, const Layer& y, const std::string& 
     auto u = Reshape(v, {n, heads, d / heads});
     return Permute(u, {1, 0, 2});
   };
-  SharedWire<kPub> qk = Projection(t, x, prefix + "Wqk", prefix + "bqk", 2 * d, y.qk, {y.shift_qk, y.score, Stages::kOne}, "q,k");
+  SharedWire<kPub> qk =
+      Projection(t, x, prefix + "Wqk", prefix + "bqk", 2 * d, y.qk, {y.shift_qk, y.score, Stages::kOne}, "q,k");
   SharedWire<kPub> q = Map(qk, [&](auto v) { return split(Slice(v, 1, 0, d)); });
   SharedWire<kPub> k = Map(qk, [&](auto v) { return split(Slice(v, 1, d, 2 * d)); });
   SharedWire<kPub> v = Projection(t, x, prefix + "Wv", "", d, y.v, {y.shift_v, y.ev, Stages::kOne}, "v");

@@ -1,5 +1,5 @@
-// A private linear map without key (DESIGN 9): P0 holds W, P1 holds W - B, the dealer B. P1's half depends on nothing online, so the
-// schedule sends it ahead; P0 knows the result before it sends.
+// A private linear map without key (DESIGN 9): P0 holds W, P1 holds W - B, the dealer B. P1's half depends on nothing
+// online, so the schedule sends it ahead; P0 knows the result before it sends.
 #pragma once
 #include <optional>
 #include <string>

@@ -75,9 +75,9 @@ int64_t NormaliseKeyBits(const Norm& norm, Stages stages, int64_t rows, int64_t 
   int k = norm.kz - norm.cut;
   auto word = [](int bits) { return int64_t(std::max(0, bits)); };
   int64_t high = word(norm.square - k - 1);
-  int64_t bits = word(std::max(norm.square - 1, norm.product))        // R
-                 + std::max(high, word(norm.product - k))             // b
-                 + high + word(norm.product - k);                     // R b; b r'
+  int64_t bits = word(std::max(norm.square - 1, norm.product))  // R
+                 + std::max(high, word(norm.product - k))       // b
+                 + high + word(norm.product - k);               // R b; b r'
   if (norm.cut > 0) {
     std::vector<int> widths = compiler::PlanDigits(NormCuts(norm), stages);
     int words = stages == Stages::kTwo ? 1 : compiler::BorrowWords(int(widths.size()));

@@ -38,7 +38,8 @@ inline constexpr Dims kTiny{.d = 16, .heads = 2, .ff = 32, .vocab = 8, .layers =
 
 inline Weights TinyWeights(uint64_t seed, const Dims& dims = kTiny) {
   Draws r(seed);
-  Weights w{.dims = dims};
+  Weights w;
+  w.dims = dims;
   const int64_t d = dims.d, ff = dims.ff;
   w.word = r.Normals(dims.vocab * d, 0, 0.05), w.position = r.Normals(dims.positions * d, 0, 0.03),
   w.type = r.Normals(d, 0, 0.02);

@@ -155,7 +155,7 @@ void InferTable(const std::vector<Node>& nodes, const Node& a, const Node* b, No
       SUF_CHECK(a.ring.kind == Ring::kXor && 2 * n.attrs[0] < a.ring.bits);
       return;
     case Op::kMonoX:
-      SUF_CHECK(a.ring.kind == Ring::kXor && n.attrs[0] >= 1 && 2 * n.attrs[0] < a.ring.bits);
+      SUF_CHECK(a.ring.kind == Ring::kXor && n.attrs[0] >= 1 && n.attrs[0] <= 8 && 2 * n.attrs[0] < a.ring.bits);
       n.shape = a.shape, n.ring = Xor(GroupBits(int(n.attrs[0])));
       return;
     case Op::kBorrow:

@@ -60,7 +60,7 @@ void Sink::Write(View bytes) {
   SUF_CHECK(bytes.size() <= left_);
   left_ -= bytes.size();
   while (!bytes.empty()) {
-    if (buffer_.empty()) buffer_.resize(chain_.size());  // room for the chain value
+    if (buffer_.empty()) buffer_.reserve(chain_.size() + kChunkBytes), buffer_.resize(chain_.size());  // room for the chain value
     size_t n = std::min(bytes.size(), kChunkBytes - (buffer_.size() - chain_.size()));
     buffer_.insert(buffer_.end(), bytes.begin(), bytes.begin() + long(n));
     bytes = bytes.subspan(n);
@@ -71,13 +71,58 @@ void Sink::Write(View bytes) {
 void Sink::Finish() {
   SUF_CHECK(left_ == 0);
   if (!buffer_.empty()) Flush();
+  {
+    std::lock_guard l(m_);
+    closed_ = true;
+  }
+  changed_.notify_all();
+  pump_.join();
+  if (error_) std::rethrow_exception(error_);
 }
 
 void Sink::Flush() {
-  chain_ = HashOf({chain_, View(buffer_).subspan(chain_.size())});
-  std::copy(chain_.begin(), chain_.end(), buffer_.begin());
-  out_(buffer_);
-  buffer_.clear();
+  auto start = std::chrono::steady_clock::now();
+  std::unique_lock l(m_);
+  changed_.wait(l, [&] { return queue_.size() < kAhead || error_; });
+  waited_ += std::chrono::steady_clock::now() - start;
+  if (error_) std::rethrow_exception(error_);
+  queue_.push_back(std::move(buffer_));
+  buffer_ = {};
+  changed_.notify_all();
+}
+
+void Sink::Pump() {
+  for (;;) {
+    std::unique_lock l(m_);
+    changed_.wait(l, [&] { return !queue_.empty() || closed_; });
+    if (dropped_ || queue_.empty()) return;
+    Bytes chunk = std::move(queue_.front());
+    queue_.pop_front();
+    changed_.notify_all();
+    l.unlock();
+    try {
+      chain_ = HashOf({chain_, View(chunk).subspan(chain_.size())});
+      std::copy(chain_.begin(), chain_.end(), chunk.begin());
+      out_(chunk);
+    } catch (...) {
+      std::lock_guard lock(m_);
+      error_ = std::current_exception();
+      changed_.notify_all();
+    }
+    Wipe(chunk.data(), chunk.size());
+    if (error_) return;
+  }
+}
+
+Sink::Sink(const Hash& start, uint64_t total, Out out) : chain_(start), left_(total), out_(std::move(out)), pump_([this] { Pump(); }) {}
+
+Sink::~Sink() {
+  {
+    std::lock_guard l(m_);
+    closed_ = dropped_ = true;
+  }
+  changed_.notify_all();
+  if (pump_.joinable()) pump_.join();
 }
 
 View Chain::Next(View chunk, const std::string& what) {

@@ -2,7 +2,13 @@
 // body that travels and rests in chunks, each with a running hash, so that keys are verified as they stream. DESIGN 4
 // and 11.
 #pragma once
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
 #include <functional>
+#include <mutex>
+#include <thread>
 
 #include "suf/proto/channel.hpp"
 
@@ -59,23 +65,37 @@ struct Bundle {
 Hash ChunkStart(const BundleHeader& h);
 Hash ChunkStart(const Hash& plan, const Hash& weights);
 
-// Sink: what a generator writes a body into, in order. Cuts it into chunks {32 bytes chain, data}, chain_i =
-// H(chain_{i-1} | data).
+// Sink: what a generator writes a body into, in order. Cuts it into chunks {32 bytes chain, data}, chain_i = H(chain_{i-1} | data), and
+// hashes and hands them to `out` in a thread of its own, at most kAhead chunks behind, so that a generator meets no network.
 class Sink {
  public:
   using Out = std::function<void(View chunk)>;
-  Sink(const Hash& start, uint64_t total, Out out) : chain_(start), left_(total), out_(std::move(out)) {}
-  // Write: throws Bug when more than `total` bytes are written.
+  Sink(const Hash& start, uint64_t total, Out out);
+  ~Sink();  // without Finish: what is not yet out is dropped
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
+  // Write: throws Bug when more than `total` bytes are written, and whatever `out` threw.
   void Write(View bytes);
-  // Finish: sends the rest; throws Bug when fewer than `total` bytes were written.
+  // Finish: returns when everything is out; throws Bug when fewer than `total` bytes were written, and whatever `out` threw.
   void Finish();
+  // waited: how long Write waited for `out`.
+  std::chrono::steady_clock::duration waited() const { return waited_; }
 
  private:
+  static constexpr size_t kAhead = 8;
   void Flush();
+  void Pump();
   Hash chain_;
   uint64_t left_;
   Out out_;
   Bytes buffer_;
+  std::chrono::steady_clock::duration waited_{};
+  std::mutex m_;
+  std::condition_variable changed_;
+  std::deque<Bytes> queue_;
+  bool closed_ = false, dropped_ = false;
+  std::exception_ptr error_;
+  std::thread pump_;
 };
 
 // Chain: the reader's side of a Sink.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "suf/base/digest.hpp"
 #include "suf/proto/refusal.hpp"
@@ -100,7 +101,7 @@ class Channel {
   void set_phase(Phase p) { phase_ = p; }
   const Traffic& traffic(Phase p) const { return traffic_[int(p)]; }
   // Transcript: running SHA-256 of the frames {sent, received}, headers included, refusals apart.
-  std::pair<Hash, Hash> Transcript() const { return {sent_hash_.Peek(), received_hash_.Peek()}; }
+  std::pair<Hash, Hash> Transcript();
   // set_transcript: off where nobody compares it (dealer links, whose chunks carry hashes of their own).
   void set_transcript(bool on) { transcript_ = on; }
   // set_recorder: not owned; null = off.
@@ -124,6 +125,8 @@ class Channel {
 
  private:
   void Book(bool sent, View header, View payload);
+  void Record(bool sent, View header, View payload);
+  void HashFrames();
 
   Identity self_, peer_;
   Hash exporter_;
@@ -131,6 +134,7 @@ class Channel {
   Phase phase_ = Phase::kControl;
   Traffic traffic_[kPhases];
   Sha256 sent_hash_, received_hash_;
+  std::vector<std::pair<bool, Bytes>> unhashed_;
   bool transcript_ = true, over_ = false;
   uint16_t next_sent_ = 0, next_received_ = 0;
   Recorder* recorder_ = nullptr;

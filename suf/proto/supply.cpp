@@ -152,7 +152,6 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
   DealJob job{h.n, serial, h.rho, h.weights, {}, seat[0]->request.b_seed};
   std::unique_ptr<Sink> sink[2];
   using Clock = std::chrono::steady_clock;
-  Clock::duration sending{};
   for (int p = 0; p < 2; ++p) {
     h.party = uint32_t(p), h.body_bytes = task.body_bytes[p];
     job.key[p] = DeriveKey(h, p, seat[p]->request.seed);
@@ -160,15 +159,11 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
     Channel* ch = seat[p]->channel;
     ch->Send(kHeader, encoded);
     Wipe(encoded.data(), encoded.size());
-    sink[p] = std::make_unique<Sink>(ChunkStart(h), h.body_bytes, [ch, &sending](View chunk) {
-      auto start = Clock::now();
-      ch->Send(kChunk, chunk);
-      sending += Clock::now() - start;
-    });
+    sink[p] = std::make_unique<Sink>(ChunkStart(h), h.body_bytes, [ch](View chunk) { ch->Send(kChunk, chunk); });
   }
   auto start = Clock::now();
   generate_(job, *sink[0], *sink[1]);
-  auto work = Clock::now() - start - sending;
+  auto work = Clock::now() - start - sink[0]->waited() - sink[1]->waited();
   for (int p = 0; p < 2; ++p) seat[p]->work_us += uint64_t(std::chrono::duration_cast<std::chrono::microseconds>(work).count());
   for (auto& s : sink) s->Finish();
   if (options_.dealt) options_.dealt(job.n, serial);

@@ -1,6 +1,7 @@
-// The function IR: a SUF (structured unary function) is a piecewise polynomial with integer coefficients plus Boolean predicates of one
-// fixed-point number. Every nonlinear function is written once as a SUF; lowerings (compiler room) turn it into FSS reads. (DESIGN 5.)
-// Here: the data, its verifier, its exact meaning, the layout of its outputs. text.hpp prints and parses, fit.hpp makes SUFs.
+// The function IR: a SUF (structured unary function) is a piecewise polynomial with integer coefficients plus Boolean
+// predicates of one fixed-point number. Every nonlinear function is written once as a SUF; lowerings (compiler room)
+// turn it into FSS reads. (DESIGN 5.) Here: the data, its verifier, its exact meaning, the layout of its outputs.
+// text.hpp prints and parses, fit.hpp makes SUFs.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,15 +15,16 @@ namespace suf::suf {
 
 using U128 = unsigned __int128;  // cutpoints and thresholds: 2^64 is legal
 
-// Piece: x in [begin, next piece's begin) -> polynomial j at t = x - begin: sum_i poly[j][i] t^i modulo 2^ring. Local coordinates keep
-// coefficients small, and lowerings that read tables need no other.
+// Piece: x in [begin, next piece's begin) -> polynomial j at t = x - begin: sum_i poly[j][i] t^i modulo 2^ring. Local
+// coordinates keep coefficients small, and lowerings that read tables need no other.
 struct Piece {
   U128 begin = 0;
   std::vector<std::vector<uint64_t>> poly;  // (outputs, degree + 1), each below 2^ring
 };
 
 // Formula: a Boolean expression in postfix order.
-//   kLt [beta]: x < beta;  kLtLow [f, gamma]: x mod 2^f < gamma;  kMsb [c]: top bit of x + c mod 2^n;  kNot, kAnd, kOr, kXor.
+//   kLt [beta]: x < beta;  kLtLow [f, gamma]: x mod 2^f < gamma;  kMsb [c]: top bit of x + c mod 2^n;  kNot, kAnd, kOr,
+//   kXor.
 struct Term {
   enum Kind : uint8_t { kLt, kLtLow, kMsb, kNot, kAnd, kOr, kXor } kind = kLt;
   int f = 0;
@@ -31,7 +33,8 @@ struct Term {
 };
 using Formula = std::vector<Term>;
 
-// Channel: one named output. A bit comes from formula `source`, a number from polynomial `source`, of which it keeps `bits` low bits.
+// Channel: one named output. A bit comes from formula `source`, a number from polynomial `source`, of which it keeps
+// `bits` low bits.
 struct Channel {
   enum Kind : uint8_t { kBit, kUnsigned, kSigned } kind = kUnsigned;
   int bits = 1;
@@ -42,12 +45,12 @@ struct Channel {
 
 struct Suf {
   std::string name;
-  int n = 0;                   // domain Z_{2^n}, 1 .. 64
-  int ring = 64;               // polynomials are evaluated modulo 2^ring
-  int outputs = 1;             // polynomials a piece
-  int degree = 0;              // coefficients a polynomial, less one
-  std::vector<Piece> pieces;   // by increasing begin, the first at 0
-  U128 end = 0;                // <= 2^n; polynomials are 0 at and after it
+  int n = 0;                  // domain Z_{2^n}, 1 .. 64
+  int ring = 64;              // polynomials are evaluated modulo 2^ring
+  int outputs = 1;            // polynomials a piece
+  int degree = 0;             // coefficients a polynomial, less one
+  std::vector<Piece> pieces;  // by increasing begin, the first at 0
+  U128 end = 0;               // <= 2^n; polynomials are 0 at and after it
   std::vector<Formula> formulas;
   std::vector<Channel> channels;
 };
@@ -75,8 +78,8 @@ std::vector<uint64_t> Pack(const Suf& f, uint64_t x);
 // UniformBits: a when all pieces are 2^a wide and cover the whole domain, as WindowLut needs.
 std::optional<int> UniformBits(const Suf& f);
 
-// Group: pieces of one width of a function of x >= 0: [v 2^w, (v+1) 2^w) has values[v - lo], v in [lo, hi). A function on octaves is a list
-// of groups by increasing w that cover [0, hi_last 2^w_last) without holes, the first from 0.
+// Group: pieces of one width of a function of x >= 0: [v 2^w, (v+1) 2^w) has values[v - lo], v in [lo, hi). A function
+// on octaves is a list of groups by increasing w that cover [0, hi_last 2^w_last) without holes, the first from 0.
 struct Group {
   int w = 0;
   int64_t lo = 0, hi = 0;

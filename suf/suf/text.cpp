@@ -21,7 +21,9 @@ std::string Decimal(U128 v) {
 class Line {
  public:
   Line(const std::string& text, int number) : in_(text), number_(number) {}
-  [[noreturn]] void Bad(const std::string& wanted) const { Fail(Exit::kInput, "line ", number_, " of a function's text lacks ", wanted); }
+  [[noreturn]] void Bad(const std::string& wanted) const {
+    Fail(Exit::kInput, "line ", number_, " of a function's text lacks ", wanted);
+  }
   bool More() { return bool(in_ >> std::ws) && !in_.eof(); }
   std::string Word(const char* wanted) {
     std::string w;
@@ -71,8 +73,10 @@ Piece ParsePiece(Line& line, int ring) {
   if (line.More()) p.poly.emplace_back();
   while (line.More()) {
     std::string w = line.Word("a coefficient");
-    if (w == "|") p.poly.emplace_back();
-    else p.poly.back().push_back(line.Coefficient(w, ring));
+    if (w == "|")
+      p.poly.emplace_back();
+    else
+      p.poly.back().push_back(line.Coefficient(w, ring));
   }
   return p;
 }
@@ -91,7 +95,8 @@ Formula ParseFormula(Line& line) {
 }  // namespace
 
 std::string Print(const Suf& f) {
-  std::string s = Str("suf ", f.name, " domain ", f.n, " ring ", f.ring, " outputs ", f.outputs, " degree ", f.degree, "\n");
+  std::string s =
+      Str("suf ", f.name, " domain ", f.n, " ring ", f.ring, " outputs ", f.outputs, " degree ", f.degree, "\n");
   for (const Piece& p : f.pieces) {
     s += "piece " + Decimal(p.begin) + " :";
     for (size_t j = 0; j < p.poly.size(); ++j) {
@@ -110,7 +115,8 @@ std::string Print(const Suf& f) {
     }
     s += "\n";
   }
-  for (const Channel& c : f.channels) s += Str("channel ", kChannels[c.kind], " ", c.bits, " ", c.source, " ", c.name, "\n");
+  for (const Channel& c : f.channels)
+    s += Str("channel ", kChannels[c.kind], " ", c.bits, " ", c.source, " ", c.name, "\n");
   return s;
 }
 

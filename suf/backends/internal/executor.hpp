@@ -11,17 +11,19 @@
 
 namespace suf::backends::internal {
 
-// Weights: right operands packed once and used by every run that reads the same memory.
+// Weights: right operands packed once, by input name and ring, and used by every run until the input has another version.
+template <class T>
+using Packed = std::map<std::pair<std::string, int>, std::pair<uint64_t, std::shared_ptr<const ring::Prepared<T>>>>;
 struct Weights {
   std::mutex m;
-  std::map<std::pair<const void*, int>, ring::Prepared<uint16_t>> p16;
-  std::map<std::pair<const void*, int>, ring::Prepared<uint32_t>> p32;
-  std::map<std::pair<const void*, int>, ring::Prepared<uint64_t>> p64;
+  Packed<uint16_t> p16;
+  Packed<uint32_t> p32;
+  Packed<uint64_t> p64;
 };
 
 class PackedExecutor : public pfss::Executor {
  public:
-  PackedExecutor(const pfss::Schedule& s, pfss::Role role, exec::Pool& pool, ring::Variant variant, Weights& weights);
+  PackedExecutor(const pfss::Schedule& s, pfss::Role role, exec::Pool& pool, ring::Variant variant, Weights& weights, Arena& arena);
   void Run(const pfss::Program& program, const pfss::Randomness& randomness, pfss::Io& io) override;
   std::vector<uint64_t> Result(int node) override;
 
@@ -34,7 +36,7 @@ class PackedExecutor : public pfss::Executor {
 
   const Node& node(int i) const { return t_.node(i); }
   const Node& arg(const Node& n, size_t i) const { return t_.node(n.args[i]); }
-  size_t count(int i) const { return size_t(pfss::Size(node(i).shape)); }
+  size_t count(int i) const { return counts_[size_t(i)]; }
   // element: bytes of an element of node i in memory.
   int element(int i) const;
   const Tensor& in(const Node& n, size_t i) const { return values_[size_t(n.args[i])]; }
@@ -62,7 +64,7 @@ class PackedExecutor : public pfss::Executor {
   void Wide(int i);      // exclusive or of long bit strings
   void Matmul(int i);
   template <class T>
-  void MatmulAs(int i, std::map<std::pair<const void*, int>, ring::Prepared<T>>& cache);
+  void MatmulAs(int i, Packed<T>& cache);
   void Sum(int i);
   void Suffix(int i);
   void Unit(int i);
@@ -86,8 +88,10 @@ class PackedExecutor : public pfss::Executor {
   Weights& weights_;
   std::vector<std::vector<Instruction>> plan_;
   size_t next_ = 0;  // program
-  Arena arena_;
+  std::vector<size_t> counts_;
+  Arena& arena_;
   std::vector<Tensor> values_;
+  std::map<int, uint64_t> versions_;  // of inputs
 };
 
 }  // namespace suf::backends::internal

@@ -23,6 +23,12 @@ struct Strips {
   void (*borrow[2])(const uint32_t* h, void* const* words, int digits, size_t n, void* out);
   // borrow0: what h itself shows, 0 or 1.
   void (*borrow0)(const uint32_t* h, int digits, size_t n, uint32_t* out);
+  // borrowx: the share of the borrow bit in the XOR world. groups[j - 1]: element-major bit strings of group j, stride[j - 1] bytes each.
+  void (*borrowx)(const uint32_t* h, const uint32_t* rho, const uint8_t* const* groups, const size_t* stride, int digits, size_t n, uint8_t* out);
+  // monox: group j of the monomials of rho as bit strings of `stride` bytes.
+  void (*monox)(const uint32_t* rho, int j, size_t stride, size_t n, uint8_t* out);
+  // mono: group j as planes of 0/1 words of `element` bytes, `plane` elements apart.
+  void (*mono)(const uint32_t* rho, int j, int element, size_t plane, size_t n, uint8_t* out);
   // digit: out = (z >> shift) & (2^width - 1)
   void (*digit[2])(const void* z, int shift, int width, size_t n, uint16_t* out);
   // file: h |= lt << 2j | eq << 2j-1, from Cmp's bytes (bit 0 lt, bit 1 eq)

@@ -71,6 +71,130 @@ inline void BorrowConstant(const uint32_t* h, int digits, size_t n, uint32_t* o)
     o[i] = c;
   }
 }
+// Bit strings of up to 512 bits for kLanes elements side by side: word w of element i at s[w][i]. Lengths are public constants, so every
+// shift is one for all lanes.
+inline constexpr size_t kLanes = 32, kWords = 8;
+using Lanes = uint64_t[kWords][kLanes];
+
+// Append: `len` bits of x, each element's and-ed with its mask, at bit `at` of s; s is zero from `at` on.
+inline void Append(Lanes& s, int at, const Lanes& x, int len, const uint64_t* mask) {
+  int shift = at % 64, first = at / 64;
+  for (int w = 0; w * 64 < len; ++w) {
+    for (size_t i = 0; i < kLanes; ++i) s[first + w][i] |= (x[w][i] & mask[i]) << shift;
+    if (shift && first + w + 1 < int(kWords))
+      for (size_t i = 0; i < kLanes; ++i) s[first + w + 1][i] |= (x[w][i] & mask[i]) >> (64 - shift);
+  }
+}
+inline void AppendBit(Lanes& s, int at, const uint64_t* bit) {
+  for (size_t i = 0; i < kLanes; ++i) s[at / 64][i] |= bit[i] << (at % 64);
+}
+inline void ZeroFrom(Lanes& s, int at, int end) {
+  for (int w = (at + 63) / 64; w <= end / 64 && w < int(kWords); ++w)
+    for (size_t i = 0; i < kLanes; ++i) s[w][i] = 0;
+}
+
+// Coefficients without the constant, C_j = (he_j C_{j-1} | c_{j-1}, C_{j-1} | 1), c_j = he_j c_{j-1} + hl_j; and with them
+// acc_j = he_j acc_{j-1} + <C_{j-1}, group_j> + c_{j-1} re_j + rl_j.
+inline void BorrowShare(const uint32_t* h, const uint32_t* rho, const uint8_t* const* groups, const size_t* stride, int digits, size_t n, uint8_t* out) {
+  for (size_t lo = 0; lo < n; lo += kLanes) {
+    size_t m = n - lo < kLanes ? n - lo : kLanes;
+    uint64_t x[kLanes] = {}, r[kLanes] = {}, acc[kLanes], c0[kLanes], all[kLanes], one[kLanes];
+    for (size_t i = 0; i < m; ++i) x[i] = h[lo + i], r[i] = rho[lo + i];
+    for (size_t i = 0; i < kLanes; ++i) acc[i] = r[i] & 1, c0[i] = x[i] & 1, all[i] = ~uint64_t{0}, one[i] = 1;
+    Lanes c, low;
+    for (size_t i = 0; i < kLanes; ++i) c[0][i] = 1;
+    int size = 1;  // of C_0 = (1)
+    for (int j = 1; j < digits; ++j) {
+      uint64_t e[kLanes], sum[kLanes] = {};
+      for (size_t i = 0; i < kLanes; ++i) e[i] = uint64_t{0} - (x[i] >> (2 * j - 1) & 1);
+      int words = (size + 63) / 64;
+      for (int w = 0; w < words; ++w) {
+        uint64_t g[kLanes] = {};
+        size_t bytes = stride[j - 1] < 8 ? stride[j - 1] : 8;
+        for (size_t i = 0; i < m; ++i) __builtin_memcpy(&g[i], groups[j - 1] + (lo + i) * stride[j - 1] + 8 * size_t(w), bytes);
+        for (size_t i = 0; i < kLanes; ++i) sum[i] ^= g[i] & c[w][i];
+      }
+      for (size_t i = 0; i < kLanes; ++i) {
+        uint64_t s = sum[i];
+        s ^= s >> 32, s ^= s >> 16, s ^= s >> 8, s ^= s >> 4, s ^= s >> 2, s ^= s >> 1;
+        acc[i] = (acc[i] & e[i]) ^ s ^ (c0[i] & r[i] >> (2 * j - 1)) ^ (r[i] >> (2 * j));
+      }
+      if (j + 1 < digits) {
+        for (int w = 0; w < words; ++w)
+          for (size_t i = 0; i < kLanes; ++i) low[w][i] = c[w][i], c[w][i] &= e[i];
+        ZeroFrom(c, size, 2 * size + 2);
+        AppendBit(c, size, c0);
+        Append(c, size + 1, low, size, all);
+        AppendBit(c, 2 * size + 1, one);
+        size = 2 * size + 2;
+      }
+      for (size_t i = 0; i < kLanes; ++i) c0[i] = (c0[i] & e[i] & 1) ^ (x[i] >> (2 * j) & 1);
+    }
+    for (size_t i = 0; i < m; ++i) out[lo + i] = uint8_t(acc[i] & 1);
+  }
+}
+
+// Monomials without the constant, M_0 = (rl_0), M_j = (M_{j-1} | re_j, re_j M_{j-1} | rl_j); group j in the XOR world is re_j M_{j-1}.
+inline void MonomialStrings(const uint32_t* rho, int j, size_t stride, size_t n, uint8_t* out) {
+  for (size_t lo = 0; lo < n; lo += kLanes) {
+    size_t m = n - lo < kLanes ? n - lo : kLanes;
+    uint64_t r[kLanes] = {}, e[kLanes], bit[kLanes];
+    for (size_t i = 0; i < m; ++i) r[i] = rho[lo + i];
+    Lanes v, low;
+    for (size_t i = 0; i < kLanes; ++i) v[0][i] = r[i] & 1;
+    int size = 1;
+    for (int d = 1; d <= j; ++d) {
+      for (size_t i = 0; i < kLanes; ++i) bit[i] = r[i] >> (2 * d - 1) & 1, e[i] = uint64_t{0} - bit[i];
+      int words = (size + 63) / 64;
+      if (d == j) {
+        for (int w = 0; w < words; ++w)
+          for (size_t i = 0; i < kLanes; ++i) v[w][i] &= e[i];
+        break;
+      }
+      for (int w = 0; w < words; ++w)
+        for (size_t i = 0; i < kLanes; ++i) low[w][i] = v[w][i];
+      ZeroFrom(v, size, 2 * size + 2);
+      AppendBit(v, size, bit);
+      Append(v, size + 1, low, size, e);
+      for (size_t i = 0; i < kLanes; ++i) bit[i] = r[i] >> (2 * d) & 1;
+      AppendBit(v, 2 * size + 1, bit);
+      size = 2 * size + 2;
+    }
+    for (size_t i = 0; i < m; ++i) {
+      uint64_t words[kWords];
+      for (size_t w = 0; w < kWords; ++w) words[w] = w * 64 < size_t(size) ? v[w][i] : 0;
+      __builtin_memcpy(out + (lo + i) * stride, words, stride);
+    }
+  }
+}
+
+template <class T>
+void MonomialPlanes(const uint32_t* rho, int j, size_t plane, size_t n, T* out) {
+  if (j == 0) {
+    for (size_t i = 0; i < n; ++i) out[i] = T(rho[i] & 1);
+    return;
+  }
+  // V_{j-1} grows in the output's own planes, then every one is multiplied by re_j
+  size_t size = 2;
+  for (size_t i = 0; i < n; ++i) out[i] = 1, out[plane + i] = T(rho[i] & 1);
+  for (int d = 1; d < j; ++d) {
+    for (size_t p = 0; p < size; ++p)
+      for (size_t i = 0; i < n; ++i) out[(size + p) * plane + i] = T(out[p * plane + i] & (rho[i] >> (2 * d - 1) & 1));
+    size *= 2;
+    for (size_t i = 0; i < n; ++i) out[size * plane + i] = T(rho[i] >> (2 * d) & 1);
+    ++size;
+  }
+  for (size_t p = 0; p < size; ++p)
+    for (size_t i = 0; i < n; ++i) out[p * plane + i] = T(out[p * plane + i] & (rho[i] >> (2 * j - 1) & 1));
+  for (size_t i = 0; i < n; ++i) out[size * plane + i] = T(rho[i] >> (2 * j) & 1);
+}
+inline void Monomials(const uint32_t* rho, int j, int element, size_t plane, size_t n, uint8_t* out) {
+  if (element == 1) MonomialPlanes(rho, j, plane, n, out);
+  else if (element == 2) MonomialPlanes(rho, j, plane, n, reinterpret_cast<uint16_t*>(out));
+  else if (element == 4) MonomialPlanes(rho, j, plane, n, reinterpret_cast<uint32_t*>(out));
+  else MonomialPlanes(rho, j, plane, n, reinterpret_cast<uint64_t*>(out));
+}
+
 template <class T>
 void Digit(const void* pz, int shift, int width, size_t n, uint16_t* o) {
   auto* z = static_cast<const T*>(pz);
@@ -95,6 +219,9 @@ const Strips kStrips = {
     {{Shift<uint32_t, false>, Shift<uint32_t, true>}, {Shift<uint64_t, false>, Shift<uint64_t, true>}},
     {BorrowFold<uint32_t>, BorrowFold<uint64_t>},
     BorrowConstant,
+    BorrowShare,
+    MonomialStrings,
+    Monomials,
     {Digit<uint32_t>, Digit<uint64_t>},
     File,
 };

@@ -1,12 +1,14 @@
 // Tensor: a value in memory: elements of 1, 2, 4, 8 or a multiple of 8 bytes, row-major, 64-byte aligned, wiped when it dies.
 #pragma once
+#include <map>
 #include <memory>
+#include <mutex>
 
 #include "suf/pfss/backend.hpp"
 
 namespace suf::backends::internal {
 
-// Arena: blocks of dead tensors are wiped and used again; a run touches few fresh pages.
+// Arena: blocks of dead tensors are wiped and used again, by later runs too: few fresh pages are touched. Thread-safe.
 class Arena {
  public:
   Arena() = default;
@@ -16,11 +18,8 @@ class Arena {
   std::shared_ptr<uint8_t> Take(size_t bytes);
 
  private:
-  struct Block {
-    uint8_t* p;
-    size_t bytes;
-  };
-  std::vector<Block> idle_;
+  std::mutex m_;
+  std::multimap<size_t, uint8_t*> idle_;  // by size
 };
 
 struct Tensor {

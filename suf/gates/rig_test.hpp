@@ -1,5 +1,5 @@
-// For tests of gates and layers: a trace between two parties in one process, fed by wires that P1 gives under random masks, ending in a
-// reveal to P1. Every run is audited, and the channel's counters are compared with the schedule.
+// For tests of gates and layers: a trace between two parties in one process, fed by wires that P1 gives under random
+// masks, ending in a reveal to P1. Every run is audited, and the channel's counters are compared with the schedule.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -42,7 +42,8 @@ class Rig {
     EXPECT_EQ(audit.results, 1);
     auto clear = backends::MakeClear();
     pfss::Material material{{Hash{1, 2, serial}, Hash{3, 4, serial}}, Hash{serial}};
-    proto::PairRun run = proto::RunPair({*schedule, {clear.get(), clear.get(), clear.get()}, {&inputs[0], &inputs[1], &inputs[2]}, material});
+    proto::PairRun run = proto::RunPair(
+        {*schedule, {clear.get(), clear.get(), clear.get()}, {&inputs[0], &inputs[1], &inputs[2]}, material});
     for (int p : {0, 1}) {
       EXPECT_EQ(run.online[size_t(p)], schedule->sent(p, true));
       EXPECT_EQ(run.offline[size_t(p)], schedule->sent(p, false));
@@ -63,7 +64,8 @@ class Rig {
     int64_t bits = 0;
     for (auto& f : schedule->frames())
       for (auto& part : f.parts)
-        if (t.name(t.node(part.node).label) == label) bits += pfss::Size(t.node(part.node).shape) * t.node(part.node).ring.bits;
+        if (t.name(t.node(part.node).label) == label)
+          bits += pfss::Size(t.node(part.node).shape) * t.node(part.node).ring.bits;
     return bits;
   }
   std::optional<pfss::Schedule> schedule;

@@ -1,0 +1,103 @@
+// One inference in one process, without TLS and disks: what dealing and the two parties' steps cost in themselves.
+//   inference_bench MODEL PLAN TOKENS [RUNS]
+// Warms up, checks every output word against the simulator, then prints one JSON line: medians in ms, and ms by operator and role.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "apps/engine.hpp"
+#include "suf/model/bert.hpp"
+#include "suf/nn/simulate.hpp"
+#include "suf/proto/pair.hpp"
+#include "suf/ring/words.hpp"
+
+namespace {
+
+using namespace suf;  // NOLINT
+using Clock = std::chrono::steady_clock;
+
+double Ms(Clock::time_point t) { return std::chrono::duration<double, std::milli>(Clock::now() - t).count(); }
+double Median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+int Main(int argc, char** argv) {
+  if (argc < 4) Fail(Exit::kInput, "usage: inference_bench MODEL PLAN TOKENS [RUNS]");
+  int n = std::stoi(argv[3]), runs = argc > 4 ? std::stoi(argv[4]) : 9;
+  apps::Engine engine(apps::LoadPlan(argv[2]));
+  nn::Weights weights = model::LoadBert(argv[1]);
+  nn::Quantised quantised = nn::Quantise(weights, engine.plan().scales, engine.plan().max_tokens);
+  Hash seed = RandomHash(), id = RandomHash();
+  apps::Masks masks(engine, seed, id);
+  proto::Inputs inputs[3];
+  apps::ModelInputs(quantised, inputs[0]);
+  apps::LengthInputs(quantised, engine.plan(), n, inputs[0]);
+  Bytes setup;
+  apps::WriteSetup(engine, quantised, masks, [&](View v) { setup.insert(setup.end(), v.begin(), v.end()); });
+  apps::ReadSetup(engine, setup, inputs[1]);
+  masks.Fill(inputs[2]);
+  auto work = engine.At(n);
+  const pfss::Schedule& s = *work->schedule;
+  nn::Simulator simulator(engine.plan(), quantised);
+  std::mt19937_64 rng(1);
+  std::vector<double> deal, online;
+  nlohmann::ordered_json by;
+  for (int run = -1; run < runs; ++run) {
+    std::vector<int32_t> ids;
+    for (int i = 0; i < n; ++i) ids.push_back(int32_t(1 + rng() % uint64_t(engine.plan().dims.vocab - 1)));
+    inputs[1].Set("tokens", ids);
+    pfss::Material m{{RandomHash(), RandomHash()}, RandomHash()};
+    auto both = engine.backend().Expand(m);
+    Bytes key[2];
+    for (int p : {0, 1}) key[p].reserve(size_t(s.key_bytes(p)));
+    auto t = Clock::now();
+    proto::Deal(s, engine.backend(), *both, inputs[2], [&](View v) { key[0].insert(key[0].end(), v.begin(), v.end()); }, [&](View v) { key[1].insert(key[1].end(), v.begin(), v.end()); });
+    double dealt = Ms(t);
+    auto links = proto::MakeLinks();
+    std::vector<uint64_t> words;
+    proto::Times times[2];
+    auto party = [&](int p) {
+      pfss::Material own{{}, m.rho};
+      own.key[p] = m.key[p];
+      auto mine = engine.backend().Expand(own);
+      auto out = proto::RunParty({s, engine.backend(), p, *mine, inputs[p], key[p], *links[p], {}, {}, {}, &times[p]});
+      if (p == 1) words = out;
+    };
+    t = Clock::now();
+    std::thread other([&] { party(0); });
+    party(1);
+    other.join();
+    if (run >= 0) deal.push_back(dealt), online.push_back(times[1].total * 1e3);
+    for (int p : {0, 1})
+      for (auto& [scope, sec] : times[p].compute) {
+        std::string op = scope.substr(scope.find('/') == std::string::npos ? 0 : scope.find('/') + 1);
+        double& slot = by[p ? "p1" : "p0"][op].is_null() ? (by[p ? "p1" : "p0"][op] = 0.0).get_ref<double&>() : by[p ? "p1" : "p0"][op].get_ref<double&>();
+        if (run >= 0) slot += sec * 1e3 / runs;
+      }
+    int bits = work->trace.node(work->trace.result(1)).ring.bits;
+    std::vector<int64_t> y;
+    for (uint64_t w : words) y.push_back(ring::Signed(w, bits));
+    if (y != simulator.Run(ids).y) Fail(Exit::kRefused, "the result differs from the simulator's");
+  }
+  nlohmann::ordered_json out{{"bench", "inference"}, {"tokens", n}, {"backend", engine.backend().name()}, {"threads", exec::Default().threads()}, {"runs", runs}};
+  out["deal_ms"] = Median(deal), out["online_ms"] = Median(online), out["compute_ms"] = by;
+  out["rounds"] = s.rounds(), out["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)}, out["payload"] = {s.sent(0, true), s.sent(1, true)};
+  std::cout << out.dump() << "\n";
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Main(argc, argv);
+  } catch (const ::suf::Error& e) {
+    std::cerr << "suf: " << e.what() << "\n";
+    return int(e.code());
+  }
+}

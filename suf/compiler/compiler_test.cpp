@@ -1,0 +1,157 @@
+// Digit plans are the lightest, and every lowering's closed form is what the trace deals. (What lowerings compute,
+// gates' tests assert.)
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "suf/compiler/lut.hpp"
+#include "suf/pfss/audit.hpp"
+#include "suf/suf/fit.hpp"
+
+namespace suf::compiler {
+namespace {
+
+Wire<kPub> Input(Trace& t, int k, int64_t n = 3) {
+  pfss::Own<1> x = t.input<pfss::kP1>("x", {n}, 64, 0);
+  return t.give<1>(x, k, "x");
+}
+struct Cost {
+  int64_t key;
+  int rounds;
+};
+Cost CostOf(Trace& t, const Sh& y) {
+  t.reveal<1>(y);
+  t.close();
+  pfss::Schedule s(t);
+  pfss::AuditReport audit = pfss::Audit(s);
+  EXPECT_TRUE(audit.faults.empty()) << audit.faults[0];
+  return {s.key_bits(0) + s.key_bits(1), s.rounds()};
+}
+
+// Every composition of the cuts into digits, in every order.
+int64_t Lightest(const std::vector<Cut>& cuts, Stages stages) {
+  int64_t least = INT64_MAX;
+  std::vector<int> now;
+  std::function<void(int)> extend = [&](int at) {
+    if (at == cuts.back().at) {
+      least = std::min(least, DigitsKeyBits(now, cuts, stages));
+      return;
+    }
+    int next = 0;
+    for (const Cut& c : cuts)
+      if (c.at > at && next == 0) next = c.at;
+    for (int w = 1; w <= std::min(8, next - at); ++w) now.push_back(w), extend(at + w), now.pop_back();
+  };
+  extend(0);
+  return least;
+}
+
+TEST(PlanDigits, NoOtherSplitIsLighter) {
+  for (Stages stages : {Stages::kOne, Stages::kTwo}) {
+    for (int cut = 1; cut <= 11; ++cut)
+      for (int ring : {1, 16, 64})
+        EXPECT_EQ(DigitsKeyBits(PlanDigits({{cut, ring}}, stages), {{cut, ring}}, stages),
+                  Lightest({{cut, ring}}, stages))
+            << cut << " " << ring;
+    for (int first = 1; first <= 5; ++first) {
+      std::vector<Cut> cuts{{first, 7}, {first + 4, 33}, {first + 5, 2}};
+      EXPECT_EQ(DigitsKeyBits(PlanDigits(cuts, stages), cuts, stages), Lightest(cuts, stages)) << first;
+    }
+  }
+}
+
+// The splits of the executable specification's layer: 12 bits at scale 8, a 44-bit cut in two stages.
+TEST(PlanDigits, KnownSplits) {
+  EXPECT_EQ(PlanDigits({{12, 16}}, Stages::kOne), (std::vector<int>{6, 6}));
+  EXPECT_EQ(PlanDigits({{12, 16}}, Stages::kTwo), (std::vector<int>{3, 3, 3, 3}));
+  EXPECT_EQ(PlanDigits({{44, 1}}, Stages::kTwo).size(), 8u);
+  EXPECT_THROW(PlanDigits({{64, 64}, {128, 1}}, Stages::kOne), Error);
+}
+
+TEST(Borrow, KeyBits) {
+  for (Stages stages : {Stages::kOne, Stages::kTwo})
+    for (int cut : {1, 3, 8, 13, 20})
+      for (int ring : {1, 9, 64}) {
+        Trace t;
+        Wire<kPub> z = Input(t, 24);
+        OpenedDigits d(t, z, t.constant(77), PlanDigits({{cut, ring}}, stages));
+        Borrow c(d, cut, stages);
+        Cost cost = CostOf(t, c.Share(ring));
+        int64_t want = DigitsKeyBits(PlanDigits({{cut, ring}}, stages), {{cut, ring}}, stages) +
+                       (stages == Stages::kTwo ? ring : 0);
+        EXPECT_EQ(cost.key, 3 * want) << cut << " " << ring;
+        EXPECT_EQ(cost.rounds, stages == Stages::kOne ? 2 : 4);
+      }
+}
+
+// Nested cuts share their words at the widest ring, whatever order they are asked in.
+TEST(Borrow, NestedCutsShareWords) {
+  for (bool swapped : {false, true})
+    for (int narrow : {5, 40}) {
+      std::vector<Cut> cuts{{6, narrow}, {11, 20}, {17, 9}};
+      std::vector<int> widths = PlanDigits(cuts, Stages::kOne);
+      Trace t;
+      Wire<kPub> z = Input(t, 24);
+      OpenedDigits d(t, z, t.constant(0), widths);
+      std::vector<Sh> shares;
+      for (size_t i = 0; i < 3; ++i) {
+        const Cut& c = cuts[swapped ? 2 - i : i];
+        Borrow b(d, c.at, Stages::kOne);
+        shares.push_back(Low(b.Share(c.ring), 1));
+      }
+      Sh sum = shares[0] + shares[1];
+      Cost cost = CostOf(t, sum + shares[2]);
+      EXPECT_EQ(cost.key, 3 * DigitsKeyBits(widths, cuts, Stages::kOne));
+    }
+}
+
+TEST(Borrow, TimesDealsEveryMonomialOnce) {
+  std::vector<int> widths = PlanDigits({{13, 30}}, Stages::kOne);
+  Trace t;
+  Wire<kPub> z = Input(t, 24);
+  OpenedDigits d(t, z, t.constant(0), widths);
+  Borrow c(d, 13, Stages::kOne);
+  Sec q = Lift(z.r >> 13);
+  Sh a = c.Times(q, 30);
+  Sh b = c.Times(q, 12);
+  Sh share = c.Share(21);
+  Sh sum = Low(a, 12) + b;
+  Cost cost = CostOf(t, sum + share);
+  int64_t tables = 0;
+  for (int w : widths) tables += int64_t{1} << w;
+  int words = BorrowWords(int(widths.size()));
+  EXPECT_EQ(cost.key, 3 * (tables + 30 * (words + 1) + 21 * words));
+}
+
+// Words: nothing is dealt for public or owed summands, nor for those beyond the ring; a factor that parties hold is
+// free.
+TEST(Words, DealsOnlyWhatAPublicValueScales) {
+  for (int ring : {20, 40}) {
+    Trace t;
+    Wire<kPub> x = Input(t, 20);
+    Sh y = -Sh(t.deal(x.r, 20)) + x.hat;  // the given mask's own halves: free
+    SharedWire<kPub> w = t.open(y, "w");
+    Words sum(t, ring);
+    Factors number = Signed(w);
+    Sec u = Lift(x.r);
+    sum.Add(number, {1, 0, {}, u, {}});          // hat u, owed, and g b u 2^20
+    if (ring == 20) sum.Add(Masked(w));          // public, and the held halves
+    sum.Add({1, ring + 1, number[0].p, u, {}});  // no bit
+    Owing owing = sum.Done();
+    ASSERT_TRUE(owing.owed);
+    EXPECT_EQ(CostOf(t, Settle(t, owing)).key, 3 * (ring + ring + (ring - 20)));
+  }
+}
+
+TEST(RowLut, WindowsAndTrees) {
+  auto fit = suf::FitOctaves([](double v) { return std::ldexp(1, 40) / v; }, 12, 29, 5, 4);
+  Trace t;
+  Wire<kPub> x = Input(t, 30);
+  Cost cost = CostOf(t, RowLut(t, x, fit.f, 33).y);
+  EXPECT_EQ(cost.key, 3 * RowLutKeyBits(30, fit.f, 33));
+  EXPECT_EQ(cost.rounds, 2);
+}
+
+}  // namespace
+}  // namespace suf::compiler

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""all-MiniLM-L6-v2 itself: the plan holds no weight, token ids, integers and embeddings are right, and 32 tokens cost what they should.
+
+  real_test.py SUF      SUF: build/suf; needs numpy and the fetched model (tools/fetch_model.py), no network
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DATA = ROOT / 'tests/data'
+sys.path.insert(0, str(ROOT / 'tools'))
+import reference
+
+FAILED = []
+
+
+def check(ok, sentence):
+    print(('ok    ' if ok else 'FAIL  ') + sentence, flush=True)
+    if not ok:
+        FAILED.append(sentence)
+
+
+class Suf:
+    def __init__(self, program, folder):
+        self.program, self.folder = program, folder
+
+    def __call__(self, *args):
+        run = subprocess.run([self.program, *map(str, args)], capture_output=True, text=True)
+        if run.returncode:
+            sys.exit('FAIL  suf %s: %s' % (args[0], run.stderr.strip().splitlines()[-1]))
+        return run.stdout
+
+    def rows(self, *args):
+        return [json.loads(line) for line in self(*args).splitlines()]
+
+    def compile(self, model, name):
+        self('compile', '--model', model, '--calibrate', DATA / 'calibrate.txt', '--max-tokens', 256, '--out', self.folder / name)
+        return self.folder / name
+
+
+def permute(model, to):
+    """a copy of the model with the hidden units of every FFN and the value dimensions of every head in another order: the same function"""
+    with open(model / 'config.json', encoding='utf8') as file:
+        c = json.load(file)
+    w = {k: v for k, v in reference.read_safetensors(model / 'model.safetensors').items() if v.dtype == np.float32}
+    rng, width = np.random.default_rng(1), c['hidden_size'] // c['num_attention_heads']
+    for p in (k.removesuffix('intermediate.dense.weight') for k in list(w) if k.endswith('intermediate.dense.weight')):
+        hidden = rng.permutation(c['intermediate_size'])
+        value = np.concatenate([h * width + rng.permutation(width) for h in range(c['num_attention_heads'])])
+        for order, into, out in ((hidden, 'intermediate.dense', 'output.dense'), (value, 'attention.self.value', 'attention.output.dense')):
+            w[p + into + '.weight'], w[p + into + '.bias'] = w[p + into + '.weight'][order], w[p + into + '.bias'][order]
+            w[p + out + '.weight'] = w[p + out + '.weight'][:, order]
+    to.mkdir()
+    reference.write_safetensors(to / 'model.safetensors', w)
+    for name in ('config.json', 'vocab.txt'):
+        (to / name).write_bytes((model / name).read_bytes())
+    return to
+
+
+def plan_holds_no_weight(suf, model, plan):
+    other = permute(model, suf.folder / 'permuted')
+    moved = (other / 'model.safetensors').read_bytes() != (model / 'model.safetensors').read_bytes()
+    check(moved and suf.compile(other, 'permuted.json').read_bytes() == plan.read_bytes(), 'plan: byte-identical when hidden units and value dimensions are permuted')
+    shown = json.loads(suf('plan', 'show', plan, '--json'))
+    check(len(shown['certificates']) > 100 and all(w['hard'] for k, w in shown['certificates'].items() if k.endswith(('z_qk', 'z_v', 'z_o', 'z_2', '/pool', '/embedding'))),
+          'plan: inputs of every exact rescale and the pooled sum carry hard certificates')
+    return shown
+
+
+def tokens(suf, model, ids):
+    got = suf.rows('tokenize', '--model', model, '--json-file', DATA / 'sentences.jsonl', '--json')
+    check([(r['id'], r['ids']) for r in got] == [(r['id'], r['ids']) for r in ids], 'tokenize: %d rows as Hugging Face tokenizers' % len(ids))
+
+
+def integers(suf, model, plan, shown, ids):
+    rows = suf.rows('simulate', '--model', model, '--plan', plan, '--json-file', DATA / 'sentences.jsonl', '--json')
+    lengths = [len(r['ids']) for r in ids]
+    check([r['n'] for r in rows] == lengths and max(lengths) == 128, 'simulate: %d rows of %d to %d tokens' % (len(rows), min(lengths), max(lengths)))
+    # five texts, by length: both forms of the attention's output (it is rescaled in classes over 32)
+    five = sorted(range(len(ids)), key=lambda i: lengths[i])[::len(ids) // 4 - 1]
+    evaluator = reference.Evaluator(reference.Model(model), shown)
+    same = [rows[i]['y'] == [int(v) for v in evaluator.run(ids[i]['ids'])] for i in five]
+    check(len(five) == 5 and all(same), 'simulate == reference.py evaluate on texts of %s tokens' % ', '.join(str(lengths[i]) for i in five))
+    outside = [o for r in rows for o in r['outside']]
+    broken = [o for o in outside if (c := shown['certificates'].get(o['wire'])) and c['hard'] and abs(o['limit']) == 1 << c['bits']]
+    check(not broken, 'simulate: no wire outside a hard certificate (%d outside a calibrated window)' % len(outside))
+    return rows
+
+
+def embeddings(suf, model, rows, ids):
+    golden = reference.read_safetensors(DATA / 'golden.safetensors')['embedding']
+    exact = reference.forward(reference.Model(model), ids[0]['ids'])
+    check(np.abs(golden[0] - exact).max() < 1e-6, 'golden: the first row is what reference.py float gives')
+    y = suf.folder / 'y.jsonl'
+    y.write_text(''.join(json.dumps({'id': r['id'], 'y': r['y']}) + '\n' for r in rows))
+    score = json.loads(subprocess.check_output([sys.executable, ROOT / 'tools/reference.py', 'compare', DATA / 'golden.safetensors', y, '--scale', '16'], text=True))
+    check(score['rows'] == 200 and score['cosine_min'] >= 0.9999, 'embeddings: cosine with the float model at least %.6f (limit 0.9999)' % score['cosine_min'])
+    check(score['inversion_max'] <= 2e-3, 'embeddings: worst order inversion among the %d nearest %.2e (limit 2e-3)' % (score['near'], score['inversion_max']))
+
+
+def cost(suf, plan):
+    e, = suf.rows('estimate', '--plan', plan, '--tokens', 32, '--json')
+    key, payload = e['key_bytes'], e['payload']
+    check(e['rounds'] == 206, '32 tokens: %d rounds (206)' % e['rounds'])
+    check(max(key) <= 60e6 and max(key) <= 1.02 * min(key), '32 tokens: keys of %.2f and %.2f MB (limit 60 MB, 2 %% apart)' % (key[0] / 1e6, key[1] / 1e6))
+    check(max(payload['p0'], payload['p1']) <= 12e6, '32 tokens: %.2f and %.2f MB sent online (limit 12 MB)' % (payload['p0'] / 1e6, payload['p1'] / 1e6))
+
+
+def main():
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        suf = Suf(sys.argv[1], pathlib.Path(folder))
+        model = pathlib.Path(suf('model', 'path').strip())
+        ids = reference.read_rows(DATA / 'ids.jsonl')
+        plan = suf.compile(model, 'plan.json')
+        shown = plan_holds_no_weight(suf, model, plan)
+        tokens(suf, model, ids)
+        rows = integers(suf, model, plan, shown, ids)
+        embeddings(suf, model, rows, ids)
+        cost(suf, plan)
+    print('%.0f s' % (time.monotonic() - begin))
+    sys.exit(len(FAILED) > 0)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""`make bench`: three processes on this machine, TLS on, keys fresh from the dealer; every timed result is compared with the simulator.
+
+  bench.py [--model DIR] [--tokens 16 32 128 256] [--runs 9] [--out bench/results]
+
+Prints the README's tables and writes JSON lines with commit and machine: inference.jsonl (one line a length) and kernels.jsonl. Times are
+medians of fresh serials after one warm-up; the yardstick is the float32 forward of tools/reference.py on one thread, in the same run.
+"""
+import argparse
+import json
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import machine
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def texts(model, tokens, count):
+    """Texts of exactly `tokens` tokens: random whole words of the vocabulary between [CLS] and [SEP]."""
+    words = [w for w in (pathlib.Path(model) / 'vocab.txt').read_text().split('\n') if w.isascii() and w.isalpha() and w.islower() and len(w) > 3]
+    draw = random.Random(tokens)
+    return [' '.join(draw.choice(words) for _ in range(tokens - 2)) for _ in range(count)]
+
+
+def median(rows, *path):
+    def get(r):
+        for key in path:
+            r = r[key]
+        return r
+    return statistics.median(get(r) for r in rows)
+
+
+def measure(model, plan, tokens, runs):
+    with tempfile.NamedTemporaryFile('w', suffix='.jsonl') as f:
+        f.writelines(json.dumps({'id': str(i), 'text': t}) + '\n' for i, t in enumerate(texts(model, tokens, runs + 1)))
+        f.flush()
+        out = subprocess.check_output([ROOT / 'build/suf', 'demo', '--model', model, '--plan', plan, '--json-file', f.name, '--json'], text=True, stderr=subprocess.DEVNULL)
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert len(rows) == runs + 1 and all(r['n'] == tokens and r['sim_equal'] for r in rows), 'a timed result differs from the simulator'
+    first, rows = rows[0], rows[1:]
+    yardstick = json.loads(subprocess.check_output([sys.executable, ROOT / 'tools/reference.py', 'time', '--model', model, '--tokens', str(tokens)]))
+    ms = {k: median(rows, 'ms', k) for k in ('deal', 'transport', 'online')}
+    ms['total'] = statistics.median(sum(r['ms'].values()) for r in rows)
+    yard = yardstick['median_s'] * 1e3
+    operators = {}
+    for r in rows:
+        for scope, v in r['p1_ms']['compute'].items():
+            operators.setdefault(scope.split('/')[-1], []).append(v)
+    return {'schema': 'suf.bench/1', 'tokens': tokens, 'runs': runs, 'verified': True, 'float32_ms': yard, 'ms': ms, 'online_x': ms['online'] / yard, 'total_x': ms['total'] / yard,
+            'rounds': first['rounds'], 'frames': first['frames'], 'bytes': {**rows[0]['bytes'], 'setup': first['bytes']['setup']}, 'key_bytes': first['key_bytes'],
+            'rss_mb': rows[-1]['rss_mb'], 'cos_min': min(r['cos'] for r in rows),
+            'p1_ms': {'wait': median(rows, 'p1_ms', 'wait'), 'send': median(rows, 'p1_ms', 'send'), **{k: sum(v) / runs for k, v in operators.items()}}}
+
+
+def kernels():
+    """JSON lines of the kernels' own benchmarks, as far as they say something about this job."""
+    keep = []
+    for name in ('gemm_bench', 'prg_bench', 'table_bench', 'dpf_bench', 'tls_bench'):
+        program = ROOT / 'build' / name
+        for line in subprocess.run([program], capture_output=True, text=True, timeout=300).stdout.splitlines():
+            if line.startswith('{'):
+                keep.append(json.loads(line))
+    return keep
+
+
+def table(head, rows):
+    width = [max(len(str(r[i])) for r in [head] + rows) for i in range(len(head))]
+    for r in [head, ['-' * w for w in width]] + rows:
+        print('| ' + ' | '.join(str(c).rjust(w) if i else str(c).ljust(w) for i, (c, w) in enumerate(zip(r, width))) + ' |')
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument('--model')
+    p.add_argument('--tokens', type=int, nargs='+', default=[16, 32, 128, 256])
+    p.add_argument('--runs', type=int, default=9)
+    p.add_argument('--out', default=str(ROOT / 'bench/results'))
+    p.add_argument('--no-kernels', action='store_true')
+    a = p.parse_args()
+    model, plan = machine.model_and_plan(a.model)
+    facts, out = machine.facts(), pathlib.Path(a.out)
+    out.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for n in a.tokens:
+        print(f'measuring {n} tokens ..', file=sys.stderr)
+        rows.append({**facts, **measure(model, plan, n, a.runs)})
+    (out / 'inference.jsonl').write_text(''.join(json.dumps(r) + '\n' for r in rows))
+    print(f"{facts['cpu']}, {facts['cores']} cores for all three processes, commit {facts['commit']}\n")
+    table(['tokens', 'online ms', 'x float32', 'deal + transport + online ms', 'x float32', 'rounds', 'key a party MB', 'sent P0 MB', 'sent P1 MB', 'memory MB (dealer, P0, P1)', 'cosine >='],
+          [[r['tokens'], f"{r['ms']['online']:.0f}", f"{r['online_x']:.1f}", f"{r['ms']['total']:.0f}", f"{r['total_x']:.1f}", r['rounds'], f"{max(r['key_bytes']) / 1e6:.1f}",
+            f"{r['bytes']['p0'] / 1e6:.2f}", f"{r['bytes']['p1'] / 1e6:.2f}", ' '.join(f'{m:.0f}' for m in r['rss_mb']), f"{r['cos_min']:.6f}"] for r in rows])
+    print()
+    operators = [k for k in rows[0]['p1_ms']]
+    table(['P1, ms'] + operators, [[f"{r['tokens']} tokens"] + [f"{r['p1_ms'][k]:.1f}" for k in operators] for r in rows])
+    if not a.no_kernels:
+        lines = kernels()
+        (out / 'kernels.jsonl').write_text(''.join(json.dumps({**facts, **k}) + '\n' for k in lines))
+        print()
+        wanted = {(k, s) for k in ('u32 x i16', 'u32', 'u16', 'u64 mod 2^52', 'u64') for s in ('32x384x1536',)}
+        table(['ring GEMM, one core', 'GMAC/s', 'of float32'], [[f"{k['kernel']} {k['shape']}", k['gmac_per_s'], k['ratio']] for k in lines if k['bench'] == 'gemm' and (k['kernel'], k['shape']) in wanted])
+        print()
+        for k in lines:
+            if k['bench'] in ('prg', 'tls'):
+                print(json.dumps(k))
+
+
+if __name__ == '__main__':
+    main()

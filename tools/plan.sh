@@ -1,0 +1,11 @@
+#!/bin/sh
+# Prints the path of the plan for a model directory; compiles it when the cache has none for these weights, texts and this program.
+set -eu
+cd "$(dirname "$0")/.."
+model=$1
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/suf
+mkdir -p "$cache"
+key=$(cat "$model/config.json" "$model/vocab.txt" tests/data/calibrate.txt build/suf "$model/model.safetensors" | sha256sum | cut -c1-16)
+plan=$cache/plan-$key.json
+[ -f "$plan" ] || build/suf compile --model "$model" --calibrate tests/data/calibrate.txt --max-tokens 256 --out "$plan" >&2
+echo "$plan"
