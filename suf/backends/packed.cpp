@@ -33,11 +33,17 @@ std::shared_ptr<uint8_t> Arena::Take(size_t bytes) {
   }
   if (!p) p = static_cast<uint8_t*>(std::aligned_alloc(4096, room));
   if (!p) Fail(Exit::kResource, "no memory for a tensor of ", bytes, " bytes; shorten the text or free memory");
-  return {p, [this, room, bytes](uint8_t* q) {
-            Wipe(q, bytes);
+  return {p, [this, room](uint8_t* q) {
             std::lock_guard l(m_);
             idle_.emplace(room, q);
+            used_.insert(q);
           }};
+}
+
+void Arena::WipeIdle() {
+  std::lock_guard l(m_);
+  for (auto& [room, p] : idle_)
+    if (used_.erase(p)) Wipe(p, room);
 }
 
 PackedExecutor::PackedExecutor(const Schedule& s, Role role, exec::Pool& pool, ring::Variant variant, Weights& weights, Arena& arena)
@@ -58,6 +64,11 @@ std::shared_ptr<uint8_t> PackedExecutor::Make(int i) {
 }
 
 void PackedExecutor::Alias(int i, int from) { values_[size_t(i)] = values_[size_t(from)]; }
+
+PackedExecutor::~PackedExecutor() {
+  values_.clear();
+  arena_.WipeIdle();
+}
 
 void PackedExecutor::Run(const Program&, const Randomness& randomness, Io& io) {
   Host host{randomness, io};

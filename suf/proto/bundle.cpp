@@ -1,5 +1,7 @@
 #include "suf/proto/bundle.hpp"
 
+#include <openssl/evp.h>
+
 namespace suf::proto {
 
 Secret::Secret(View v) {
@@ -53,18 +55,18 @@ Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed) {
   return key;
 }
 
-Hash ChunkStart(const BundleHeader& h) { return HashOf({AsView("suf bundle"), Encode(h)}); }
-Hash ChunkStart(const Hash& plan, const Hash& weights) { return HashOf({AsView("suf setup"), plan, weights}); }
+Hash ChunkKey(const BundleHeader& h) { return HashOf({AsView("suf bundle"), Encode(h)}); }
+Hash ChunkKey(const Hash& plan, const Hash& weights) { return HashOf({AsView("suf setup"), plan, weights}); }
 
 void Sink::Write(View bytes) {
   SUF_CHECK(bytes.size() <= left_);
   left_ -= bytes.size();
   while (!bytes.empty()) {
-    if (buffer_.empty()) buffer_.reserve(chain_.size() + kChunkBytes), buffer_.resize(chain_.size());  // room for the chain value
-    size_t n = std::min(bytes.size(), kChunkBytes - (buffer_.size() - chain_.size()));
+    if (buffer_.empty()) buffer_.reserve(ChunkTags::kBytes + kChunkBytes), buffer_.resize(ChunkTags::kBytes);  // room for the tag
+    size_t n = std::min(bytes.size(), kChunkBytes - (buffer_.size() - ChunkTags::kBytes));
     buffer_.insert(buffer_.end(), bytes.begin(), bytes.begin() + long(n));
     bytes = bytes.subspan(n);
-    if (buffer_.size() == chain_.size() + kChunkBytes) Flush();
+    if (buffer_.size() == ChunkTags::kBytes + kChunkBytes) Flush();
   }
 }
 
@@ -101,8 +103,8 @@ void Sink::Pump() {
     changed_.notify_all();
     l.unlock();
     try {
-      chain_ = HashOf({chain_, View(chunk).subspan(chain_.size())});
-      std::copy(chain_.begin(), chain_.end(), chunk.begin());
+      auto tag = tags_.Next(View(chunk).subspan(ChunkTags::kBytes));
+      std::copy(tag.begin(), tag.end(), chunk.begin());
       out_(chunk);
     } catch (...) {
       std::lock_guard lock(m_);
@@ -114,7 +116,7 @@ void Sink::Pump() {
   }
 }
 
-Sink::Sink(const Hash& start, uint64_t total, Out out) : chain_(start), left_(total), out_(std::move(out)), pump_([this] { Pump(); }) {}
+Sink::Sink(const Hash& key, uint64_t total, Out out) : tags_(key), left_(total), out_(std::move(out)), pump_([this] { Pump(); }) {}
 
 Sink::~Sink() {
   {
@@ -126,14 +128,32 @@ Sink::~Sink() {
 }
 
 View Chain::Next(View chunk, const std::string& what) {
-  bool fits = chunk.size() > chain_.size() && chunk.size() - chain_.size() == std::min<uint64_t>(left_, kChunkBytes);
+  bool fits = chunk.size() > ChunkTags::kBytes && chunk.size() - ChunkTags::kBytes == std::min<uint64_t>(left_, kChunkBytes);
   if (!fits) Fail(Exit::kRefused, what, " is cut short or too long; it is burnt, start again");
-  View data = chunk.subspan(chain_.size());
-  Hash next = HashOf({chain_, data});
-  if (!Equal(next, chunk.first(next.size()))) Fail(Exit::kRefused, what, " was altered; it is burnt, start again");
-  chain_ = next;
+  View data = chunk.subspan(ChunkTags::kBytes);
+  if (!Equal(tags_.Next(data), chunk.first(ChunkTags::kBytes))) Fail(Exit::kRefused, what, " was altered; it is burnt, start again");
   left_ -= data.size();
   return data;
+}
+
+Hash Bundle::hash() const { return HashOf({Encode(header), body}); }
+
+ChunkTags::ChunkTags(const Hash& key) : ctx_(EVP_CIPHER_CTX_new()) {
+  SUF_CHECK(ctx_ && EVP_EncryptInit_ex(static_cast<EVP_CIPHER_CTX*>(ctx_), EVP_aes_128_gcm(), nullptr, key.data(), nullptr));
+}
+
+ChunkTags::~ChunkTags() { EVP_CIPHER_CTX_free(static_cast<EVP_CIPHER_CTX*>(ctx_)); }
+
+std::array<uint8_t, ChunkTags::kBytes> ChunkTags::Next(View data) {
+  auto* ctx = static_cast<EVP_CIPHER_CTX*>(ctx_);
+  std::array<uint8_t, 12> nonce{};
+  std::memcpy(nonce.data(), &next_, sizeof next_);
+  ++next_;
+  std::array<uint8_t, kBytes> tag, none;
+  int n = 0;
+  SUF_CHECK(EVP_EncryptInit_ex(ctx, nullptr, nullptr, nullptr, nonce.data()) && EVP_EncryptUpdate(ctx, nullptr, &n, data.data(), int(data.size())) &&
+            EVP_EncryptFinal_ex(ctx, none.data(), &n) && EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_GCM_GET_TAG, int(kBytes), tag.data()));
+  return tag;
 }
 
 }  // namespace suf::proto

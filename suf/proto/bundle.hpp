@@ -9,6 +9,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "suf/proto/channel.hpp"
 
@@ -54,23 +55,43 @@ struct Bundle {
   BundleHeader header;
   Secret key;
   Bytes body;
-  Hash hash{};  // of header and body, for the audit
+  Hash hash() const;  // of header and body, for the audit
   Bundle() = default;
   Bundle(Bundle&&) = default;
   Bundle& operator=(Bundle&&) = default;
   ~Bundle() { Wipe(body.data(), body.size()); }
 };
 
-// ChunkStart: the value that the chain of a bundle's (or the set-up data's) chunks starts from.
-Hash ChunkStart(const BundleHeader& h);
-Hash ChunkStart(const Hash& plan, const Hash& weights);
+// ChunkKey: what the tags of a bundle's chunks are made with: the header, pair secret included. Of the set-up data: plan and weights id,
+// so there it is a checksum.
+Hash ChunkKey(const BundleHeader& h);
+Hash ChunkKey(const Hash& plan, const Hash& weights);
 
-// Sink: what a generator writes a body into, in order. Cuts it into chunks {32 bytes chain, data}, chain_i = H(chain_{i-1} | data), and
-// hashes and hands them to `out` in a thread of its own, at most kAhead chunks behind, so that a generator meets no network.
+// ChunkTags: tags of chunks 0, 1, 2, ..: GMAC (NIST SP 800-38D, AES-128) with the chunk's number as nonce, so that none can be altered, left
+// out or moved. 9 GB/s where SHA-256 does 1.9.
+class ChunkTags {
+ public:
+  static constexpr size_t kBytes = 16;
+  explicit ChunkTags(const Hash& key);
+  ~ChunkTags();
+  ChunkTags(ChunkTags&& o) noexcept : ctx_(std::exchange(o.ctx_, nullptr)), next_(o.next_) {}
+  ChunkTags& operator=(ChunkTags&& o) noexcept {
+    std::swap(ctx_, o.ctx_), next_ = o.next_;
+    return *this;
+  }
+  std::array<uint8_t, kBytes> Next(View data);
+
+ private:
+  void* ctx_;
+  uint64_t next_ = 0;
+};
+inline constexpr size_t kMaxChunk = kChunkBytes + ChunkTags::kBytes;
+
+// Sink: what a generator writes a body into, in order. Cuts it into chunks {tag, data} of at most kChunkBytes of data, and tags and hands them to `out` in a thread of its own, at most kAhead chunks behind, so that a generator meets no network.
 class Sink {
  public:
   using Out = std::function<void(View chunk)>;
-  Sink(const Hash& start, uint64_t total, Out out);
+  Sink(const Hash& key, uint64_t total, Out out);
   ~Sink();  // without Finish: what is not yet out is dropped
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
@@ -85,7 +106,7 @@ class Sink {
   static constexpr size_t kAhead = 8;
   void Flush();
   void Pump();
-  Hash chain_;
+  ChunkTags tags_;
   uint64_t left_;
   Out out_;
   Bytes buffer_;
@@ -101,14 +122,13 @@ class Sink {
 // Chain: the reader's side of a Sink.
 class Chain {
  public:
-  Chain(const Hash& start, uint64_t total) : chain_(start), left_(total) {}
-  // Next: the data of a chunk; throws Exit::kRefused with `what` in the sentence when it does not continue the chain.
+  Chain(const Hash& key, uint64_t total) : tags_(key), left_(total) {}
+  // Next: the data of a chunk; throws Exit::kRefused with `what` in the sentence when it is not the next one.
   View Next(View chunk, const std::string& what);
   uint64_t left() const { return left_; }
-  const Hash& value() const { return chain_; }
 
  private:
-  Hash chain_;
+  ChunkTags tags_;
   uint64_t left_;
 };
 

@@ -90,7 +90,7 @@ TEST(Chunks, AlteredSwappedShortOrForeignChunksAreRefused) {
     for (const Bytes& b : chunks) (void)chain.Next(b, "the stream");
   };
   read(c.chunks);
-  for (size_t at : {size_t{0}, size_t{31}, size_t{32}, kChunkBytes + 31}) {
+  for (size_t at : {size_t{0}, ChunkTags::kBytes - 1, ChunkTags::kBytes, kMaxChunk - 1}) {
     auto bad = c.chunks;
     bad[1][at] ^= 1;
     EXPECT_TRUE(Fails(Exit::kRefused, "the stream was altered", [&] { read(bad); })) << at;

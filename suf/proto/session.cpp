@@ -126,10 +126,10 @@ DataSession::DataSession(Channel& p0, const Plan& plan, Store& store, DialDealer
     ch_.Send(kSetupAsk, View(&have, 1));
     if (have) return;
     ch_.set_phase(Phase::kSetup);
-    Chain chain(ChunkStart(plan_.hash, weights_), plan_.setup_bytes);
+    Chain chain(ChunkKey(plan_.hash, weights_), plan_.setup_bytes);
     ChunkFile file = store_.NewSetup();
     while (chain.left()) {
-      Bytes chunk = ch_.Recv(kChunk, kChunkBytes + 32);
+      Bytes chunk = ch_.Recv(kChunk, kMaxChunk);
       (void)chain.Next(chunk, "the stream of masked weights");
       file.Add(chunk);
     }
@@ -209,7 +209,7 @@ class ModelSession {
     ch_.Send(kWelcome, host_.weights);
     if (ch_.RecvExact(kSetupAsk, 1)[0]) return;
     ch_.set_phase(Phase::kSetup);
-    Sink sink(ChunkStart(host_.plan.hash, host_.weights), host_.plan.setup_bytes,
+    Sink sink(ChunkKey(host_.plan.hash, host_.weights), host_.plan.setup_bytes,
               [&](View chunk) { ch_.Send(kChunk, chunk); });
     host_.w_hat(sink);
     sink.Finish();

@@ -161,7 +161,7 @@ TEST(Session, RunsLinesOfSeveralLengthsAndSendsSetupOnce) {
     EXPECT_EQ(s.weights(), Hash{77});
     EXPECT_EQ(s.Setup(), Bytes(3 * kChunkBytes / 2, 0x5a));
     for (uint32_t n : {3u, 8u, 3u}) s.Infer(n, TestRun);
-    EXPECT_EQ(ch.traffic(Phase::kSetup).bytes_received, 3 * kChunkBytes / 2 + 2 * (32 + 8));
+    EXPECT_EQ(ch.traffic(Phase::kSetup).bytes_received, 3 * kChunkBytes / 2 + 2 * (ChunkTags::kBytes + kFrameHeader));
     EXPECT_EQ(ch.traffic(Phase::kOffline).bytes_sent, 3 * 40u);
     EXPECT_EQ(ch.traffic(Phase::kOffline).bytes_received, 0u);
     EXPECT_EQ(ch.traffic(Phase::kOnline).bytes_received, 3 * 40u);
@@ -360,7 +360,7 @@ TEST(Session, AFrameThatDiffersBetweenTheSidesIsSeenAtThePhaseEnd) {
   auto put = [&](int p, BundleHeader x) {
     x.party = uint32_t(p), x.body_bytes = p ? kBody1 : kBody0;
     auto in = w.store[p]->Receive(x, b.key, true);
-    Sink s(ChunkStart(x), x.body_bytes, [&](View c) { in.Add(c); });
+    Sink s(ChunkKey(x), x.body_bytes, [&](View c) { in.Add(c); });
     s.Write(Bytes(x.body_bytes));
     s.Finish();
     in.Commit();
@@ -583,7 +583,7 @@ TEST(Dealer, AnAlteredBundleOnTheWayIsRefusedByTheParty) {
       d->Send(kGrant, one.bytes());
       if (in_header) h.n = 5;
       d->Send(kHeader, Encode(h));
-      Sink s(ChunkStart(h), kBody1, [&](View c) {
+      Sink s(ChunkKey(h), kBody1, [&](View c) {
         Bytes bad(c.begin(), c.end());
         bad.back() ^= 1;
         d->Send(kChunk, bad);

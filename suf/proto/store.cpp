@@ -126,7 +126,7 @@ std::string Store::BundleName(uint64_t serial) const {
 }
 
 Store::Incoming::Incoming(Store& s, const BundleHeader& h, const Secret& key, bool to_disk)
-    : store_(s), chain_(ChunkStart(h), h.body_bytes) {
+    : store_(s), chain_(ChunkKey(h), h.body_bytes) {
   if (h.serial <= s.ledger_.floor() || s.slots_.count(h.serial))
     Fail(Exit::kRefused, "the dealer sent bundle ", h.serial, ", which this store has had (it is at ",
          s.ledger_.floor(), "); give the dealer its old state back, or start with a new store");
@@ -154,7 +154,6 @@ void Store::Incoming::Commit() {
   SUF_CHECK(chain_.left() == 0);
   uint64_t serial = bundle_.header.serial;
   if (file_) file_->Commit(store_.bundles_, store_.BundleName(serial));
-  bundle_.hash = chain_.value();
   Slot slot{bundle_.header, {}, file_ != nullptr};
   if (!file_) slot.memory = std::move(bundle_);
   store_.slots_[serial] = std::move(slot);
@@ -189,9 +188,8 @@ Bundle Store::Load(uint64_t serial) {
   b.key = Secret(View(preamble).last(32));
   Wipe(preamble.data(), preamble.size());
   if (b.header.serial != serial) Fail(Exit::kRefused, path, " was altered; it is burnt, start again");
-  Chain chain(ChunkStart(b.header), b.header.body_bytes);
+  Chain chain(ChunkKey(b.header), b.header.body_bytes);
   b.body = ReadChunks(fd.get(), chain, path);
-  b.hash = chain.value();
   return b;
 }
 
@@ -243,7 +241,7 @@ Bytes Store::LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes) {
   try {
     Fd fd = OpenFile(path, O_RDONLY);
     (void)ReadPreamble(fd.get(), path);
-    Chain chain(ChunkStart(plan, weights), bytes);
+    Chain chain(ChunkKey(plan, weights), bytes);
     return ReadChunks(fd.get(), chain, path);
   } catch (const Error& e) {
     if (e.code() == Exit::kResource) throw;

@@ -21,7 +21,7 @@ Bytes Put(Store& s, uint64_t serial, bool to_disk) {
   auto in = s.Receive(h, Secret(Hash{5}), to_disk);
   Bytes body(kBody);
   RandomBytes(body);
-  Sink sink(ChunkStart(h), kBody, [&](View c) { in.Add(c); });
+  Sink sink(ChunkKey(h), kBody, [&](View c) { in.Add(c); });
   sink.Write(body);
   sink.Finish();
   in.Commit();
@@ -258,7 +258,7 @@ TEST(Store, AnAuditedSerialIsSpent) {
   Store s(dir / "s");
   Put(s, 1, true), Put(s, 2, true);
   Bundle b = s.Audit(1);
-  EXPECT_NE(b.hash, Hash{});
+  EXPECT_NE(b.hash(), Hash{});
   EXPECT_EQ(s.ledger().fates().at(1), Fate::kAudited);
   EXPECT_TRUE(Fails(Exit::kRefused, "used", [&] { s.Claim(1); }));
   s.Claim(2);
@@ -272,7 +272,7 @@ TEST(Store, KeepsSetupOncePerWeightsAndChecksIt) {
   RandomBytes(data);
   EXPECT_FALSE(s.HasSetup(weights));
   ChunkFile f = s.NewSetup();
-  Sink sink(ChunkStart(plan, weights), kBody, [&](View c) { f.Add(c); });
+  Sink sink(ChunkKey(plan, weights), kBody, [&](View c) { f.Add(c); });
   sink.Write(data);
   sink.Finish();
   EXPECT_FALSE(s.HasSetup(weights));

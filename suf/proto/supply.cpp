@@ -159,7 +159,7 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
     Channel* ch = seat[p]->channel;
     ch->Send(kHeader, encoded);
     Wipe(encoded.data(), encoded.size());
-    sink[p] = std::make_unique<Sink>(ChunkStart(h), h.body_bytes, [ch](View chunk) { ch->Send(kChunk, chunk); });
+    sink[p] = std::make_unique<Sink>(ChunkKey(h), h.body_bytes, [ch](View chunk) { ch->Send(kChunk, chunk); });
   }
   auto start = Clock::now();
   generate_(job, *sink[0], *sink[1]);
@@ -216,7 +216,7 @@ Fetched Fetch(Channel& dealer, const Plan& plan, Store& store, const FetchArgs& 
     for (uint32_t i = 0; i < count; ++i) {
       BundleHeader h = RecvHeader(dealer, plan, args, task, seed);
       auto in = store.Receive(h, DeriveKey(h, int(h.party), seed), count > 1);
-      while (in.left()) in.Add(dealer.Recv(kChunk, kChunkBytes + 32));
+      while (in.left()) in.Add(dealer.Recv(kChunk, kMaxChunk));
       in.Commit();
       got.serials.push_back(h.serial);
     }

@@ -24,6 +24,7 @@ struct Weights {
 class PackedExecutor : public pfss::Executor {
  public:
   PackedExecutor(const pfss::Schedule& s, pfss::Role role, exec::Pool& pool, ring::Variant variant, Weights& weights, Arena& arena);
+  ~PackedExecutor() override;
   void Run(const pfss::Program& program, const pfss::Randomness& randomness, pfss::Io& io) override;
   std::vector<uint64_t> Result(int node) override;
 

@@ -1,14 +1,15 @@
-// Tensor: a value in memory: elements of 1, 2, 4, 8 or a multiple of 8 bytes, row-major, 64-byte aligned, wiped when it dies.
+// Tensor: a value in memory: elements of 1, 2, 4, 8 or a multiple of 8 bytes, row-major, page-aligned, wiped at the end of its run.
 #pragma once
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include "suf/pfss/backend.hpp"
 
 namespace suf::backends::internal {
 
-// Arena: blocks of dead tensors are wiped and used again, by later runs too: few fresh pages are touched. Thread-safe.
+// Arena: blocks of dead tensors are used again, by later runs too: few fresh pages are touched. Thread-safe.
 class Arena {
  public:
   Arena() = default;
@@ -16,10 +17,13 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   std::shared_ptr<uint8_t> Take(size_t bytes);
+  // WipeIdle: at the end of a run: every block that was used since the last call and is free now.
+  void WipeIdle();
 
  private:
   std::mutex m_;
   std::multimap<size_t, uint8_t*> idle_;  // by size
+  std::set<uint8_t*> used_;               // of the idle ones: not wiped yet
 };
 
 struct Tensor {
