@@ -1,7 +1,6 @@
 // Commands of one party alone: model, tokenize, compile, plan show, estimate, simulate.
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "apps/engine.hpp"
@@ -22,9 +21,7 @@ using nlohmann::ordered_json;
 namespace {
 
 Hash FileHash(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) Fail(Exit::kInput, "cannot read ", path, "; check the path");
-  std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::string text = ReadFile(path, "", "check the path");
   return HashOf({AsView(text)});
 }
 

@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -23,11 +22,8 @@ namespace suf::apps {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
 
 namespace {
-
-double Ms(Clock::time_point from) { return std::chrono::duration<double, std::milli>(Clock::now() - from).count(); }
 
 // Harden: no core dump, no debugger: memory holds keys.
 void Harden() {
@@ -86,9 +82,11 @@ int RunDeal(const DealArgs& a) {
   Generator generate(engine);
   proto::Dealer::Options options;
   options.ahead_tokens = uint32_t(a.tokens), options.ahead_count = uint32_t(std::max(a.count, 1));
+  auto timeout = Timeout(a.timeout);
+  options.partner_wait = timeout / 3;  // the parties, who wait as long as we do, are to hear of it
   options.dealt = [](uint32_t n, uint64_t serial) { log::Info(Str("deal: serial ", serial, ", ", n, " tokens")); };
   proto::Dealer dealer(engine.ForProto(), serials, options, [&](const proto::DealJob& j, proto::Sink& p0, proto::Sink& p1) { generate(j, p0, p1); });
-  proto::Listener listener(own, proto::Address::Parse(a.listen), {proto::Role::kModel, proto::Role::kData}, Timeout(a.timeout));
+  proto::Listener listener(own, proto::Address::Parse(a.listen), {proto::Role::kModel, proto::Role::kData}, timeout);
   Listen(listener, "deal", [&](proto::Channel& ch) { dealer.Handle(ch); });
   return 0;
 }
@@ -201,9 +199,7 @@ int RunEmbed(const EmbedArgs& a) {
   // texts become ids before anybody hears of them
   auto lines = ReadTexts(a.source);
   {
-    std::ifstream in(a.vocab, std::ios::binary);
-    std::string vocabulary{std::istreambuf_iterator<char>(in), {}};
-    if (!in) Fail(Exit::kInput, "cannot read the vocabulary ", a.vocab, "; it is vocab.txt of the model");
+    std::string vocabulary = ReadFile(a.vocab, "the vocabulary ", "it is vocab.txt of the model");
     if (HashOf({AsView(vocabulary)}) != engine.plan().tokenizer) Fail(Exit::kRefused, a.vocab, " is not the vocabulary that the plan was made for; ask the model owner for it");
     TokenizeAll(model::Tokenizer::Load(a.vocab), engine.plan().max_tokens, a.truncate, &lines);
   }
@@ -240,14 +236,13 @@ int RunEmbed(const EmbedArgs& a) {
     auto work = engine.At(n);
     inputs.Set("tokens", std::vector<int32_t>(l.ids.begin(), l.ids.end()));
     Booked before(*ch);
-    auto start = Clock::now();
     ordered_json row;
     Outcome out;
-    double supply = 0, dealt = 0;
+    double fetch = 0, dealt = 0;
     uint64_t serial = 0;
     Bar bar(Str("text ", l.i + 1, " of ", lines.size()));
     session.Infer(uint32_t(n), [&](proto::Inference& inference) {
-      supply = Ms(start), dealt = inference.dealt_ms();
+      fetch = inference.fetch_ms(), dealt = inference.dealt_ms();
       serial = inference.header().serial;
       out = RunInference(engine, inference, inputs, [&](int step, int steps, const std::string& scope) { bar.At(double(step) / steps, scope); });
     });
@@ -265,7 +260,7 @@ int RunEmbed(const EmbedArgs& a) {
     Booked after(*ch);
     row["bytes"] = {{"p0", after.p0 - before.p0}, {"p1", after.p1 - before.p1}, {"p1_offline", after.ahead - before.ahead}, {"setup", setup}};
     row["key_bytes"] = {work->schedule->key_bytes(0), work->schedule->key_bytes(1)};
-    row["ms"] = {{"deal", dealt}, {"transport", std::max(0.0, supply - dealt)}, {"online", out.times.total * 1e3}};
+    row["ms"] = {{"deal", dealt}, {"transport", std::max(0.0, fetch - dealt)}, {"online", out.times.total * 1e3}};
     row["rss_mb"] = {PeakRss()};
     ordered_json ops;
     for (auto& [scope, s] : out.times.compute) ops[scope] = s * 1e3;

@@ -1,8 +1,6 @@
 #include "apps/engine.hpp"
 
-#include <fstream>
-#include <iterator>
-
+#include "apps/texts.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/fss/prg.hpp"
 #include "suf/nn/build.hpp"
@@ -44,10 +42,7 @@ proto::Plan Engine::ForProto() {
 }
 
 nn::Plan LoadPlan(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) Fail(Exit::kInput, "cannot read the plan ", path, "; make one with suf compile");
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  return nn::Parse(text);
+  return nn::Parse(ReadFile(path, "the plan ", "make one with suf compile"));
 }
 
 Masks::Masks(const Engine& engine, View seed, const Hash& weights) : engine_(engine), salt_(weights) {

@@ -11,12 +11,17 @@ namespace {
 
 using namespace suf::apps;  // NOLINT: this file is the list of commands
 
+// AddSource: exactly one of the ways to give texts. Not an option group: its positional would not be found after "--".
 void AddSource(CLI::App* c, Source* s, bool text) {
-  auto* group = c->add_option_group("texts", "what to read");
-  if (text) group->add_option("text", s->text, "one text");
-  group->add_option("--file", s->file, "a file with one text a line (UTF-8)");
-  group->add_option("--json-file", s->json_file, "a file with {\"id\": .., \"text\": ..} a line");
-  group->require_option(1);
+  std::vector<CLI::Option*> ways;
+  if (text) ways.push_back(c->add_option("text", s->text, "one text (after -- when it begins with a dash)"));
+  ways.push_back(c->add_option("--file", s->file, "a file with one text a line (UTF-8)"));
+  ways.push_back(c->add_option("--json-file", s->json_file, "a file with {\"id\": .., \"text\": ..} a line"));
+  c->parse_complete_callback([ways] {
+    size_t given = 0;
+    for (auto* w : ways) given += w->count();
+    if (given != 1) throw CLI::RequiredError(ways.size() == 3 ? "one of TEXT, --file and --json-file" : "one of --file and --json-file");
+  });
 }
 
 int Main(int argc, char** argv) {
@@ -55,7 +60,7 @@ int Main(int argc, char** argv) {
   auto* p = app.add_subcommand("plan", "look at a plan");
   p->require_subcommand(1);
   auto* ps = p->add_subcommand("show", "print a plan: rings, certificates, tables");
-  ps->add_option("plan,--plan", show.plan, "plan file")->required();
+  ps->add_option("plan", show.plan, "plan file")->required();
   ps->add_flag("--json", show.json, "the whole plan as JSON");
   ps->add_option("--trace", show.tokens, "print instead the trace for so many tokens, one node a line");
   ps->callback([&] { show.trace = show.tokens > 0, status = RunPlanShow(show); });
@@ -88,7 +93,7 @@ int Main(int argc, char** argv) {
   d->add_option("--listen", deal.listen, "HOST:PORT; port 0 takes a free one")->required();
   d->add_option("--state", deal.state, "directory of the serial counter (default: state/ beside the certificates)");
   auto* dn = d->add_option("--tokens", deal.tokens, "texts of this length get bundles made ahead");
-  d->add_option("--count", deal.count, "how many")->needs(dn);
+  d->add_option("--count", deal.count, "how many")->needs(dn)->check(CLI::Range(1, 1 << 16));
   d->add_option("--timeout", deal.timeout, "seconds to wait for a silent peer")->default_val(60);
   d->callback([&] { status = RunDeal(deal); });
 
@@ -148,10 +153,11 @@ int Main(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN), std::signal(SIGXFSZ, SIG_IGN);  // both come back as errors of the write
   int status;
   try {
     status = Main(argc, argv);
+    if (!std::cout.flush()) suf::Fail(suf::Exit::kResource, "cannot write to stdout; see to the disk or the program behind it");
   } catch (const suf::Error& x) {
     std::cout.flush();
     std::cerr << "suf: " << x.what() << std::endl;

@@ -2,10 +2,19 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "suf/base/error.hpp"
 
 namespace suf::apps {
+
+std::string ReadFile(const std::string& path, const char* what, const char* remedy) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text, block(1 << 16, 0);
+  while (in.read(block.data(), std::streamsize(block.size())) || in.gcount()) text.append(block, 0, size_t(in.gcount()));
+  if (!in.eof()) Fail(Exit::kInput, "cannot read ", what, path, "; ", remedy);  // of a folder, too
+  return text;
+}
 
 std::vector<Line> ReadTexts(const Source& s) {
   std::vector<Line> lines;
@@ -18,8 +27,7 @@ std::vector<Line> ReadTexts(const Source& s) {
     return lines;
   }
   const std::string& path = s.file.empty() ? s.json_file : s.file;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) Fail(Exit::kInput, "cannot read ", path, "; check the path");
+  std::istringstream in(ReadFile(path, "", "check the path"));
   for (std::string text; std::getline(in, text);) {
     if (!text.empty() && text.back() == '\r') text.pop_back();
     if (s.json_file.empty()) {

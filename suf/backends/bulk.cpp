@@ -52,8 +52,9 @@ void PackedExecutor::Bulk(int i, Host& host) {
   switch (n.op) {
     case Op::kConst: return Constant(i);
     case Op::kInput: {
-      const void* p = host.io.Input(i, element(i));
-      values_[size_t(i)] = {std::shared_ptr<const uint8_t>(static_cast<const uint8_t*>(p), [](const uint8_t*) {}), element(i), false};
+      pfss::Io::Data data = host.io.Input(i, element(i));
+      values_[size_t(i)] = {std::shared_ptr<const uint8_t>(static_cast<const uint8_t*>(data.words), [](const uint8_t*) {}), element(i), false};
+      versions_[i] = data.version;
       return;
     }
     case Op::kRand: return Random(i, host);
@@ -219,30 +220,31 @@ void PackedExecutor::Wide(int i) {
 }
 
 template <class T>
-void PackedExecutor::MatmulAs(int i, std::map<std::pair<const void*, int>, ring::Prepared<T>>& cache) {
+void PackedExecutor::MatmulAs(int i, Packed<T>& cache) {
   const Node& n = node(i);
   const Shape& sa = arg(n, 0).shape;
   size_t m = size_t(n.shape[n.shape.size() - 2]), cols = size_t(n.shape.back()), k = size_t(sa.back()), batch = count(i) / (m * cols);
   bool plain = !n.attrs[0], one = arg(n, 1).shape.size() == 2;
-  int bits = std::max(1, s_.width(i));
+  int bits = sizeof(T) == 8 && s_.width(i) <= 52 ? 52 : int(8 * sizeof(T));  // what the kernels tell apart
   auto a = Words<T>(n.args[0], false);
   std::shared_ptr<uint8_t> p = arena_.Take(count(i) * sizeof(T));
   T* c = As<T>(p.get());
   if (arg(n, 1).op == Op::kInput && one && plain) {  // a weight: packed once
     auto b = Words<T>(n.args[1], false);
-    const ring::Prepared<T>* prepared;
+    std::shared_ptr<const ring::Prepared<T>> prepared;
     {
       std::lock_guard l(weights_.m);
-      auto& slot = cache[{in(n, 1).data.get(), bits}];
-      if (slot.depth() == 0) slot = ring::Prepare<T>(b.get(), k, cols, cols, std::min(bits, int(8 * sizeof(T))), variant_);
-      prepared = &slot;
+      auto& [version, slot] = cache[{t_.name(arg(n, 1).label), bits}];
+      if (uint64_t now = versions_.at(n.args[1]); !slot || version != now)
+        version = now, slot = std::make_shared<const ring::Prepared<T>>(ring::Prepare<T>(b.get(), k, cols, cols, bits, variant_));
+      prepared = slot;
     }
     ring::Multiply<T>(a.get(), k, m * batch, *prepared, c, cols, false, pool_);
   } else {
     auto b = Words<T>(n.args[1], false);
     auto product = [&](size_t s, exec::Pool& pool) {
       ring::Gemm<T>(m, cols, k, a.get() + s * m * k, k, b.get() + (one ? 0 : s * k * cols), plain ? cols : k, plain ? ring::Layout::kPlain : ring::Layout::kTransposed, c + s * m * cols,
-                    cols, false, pool, std::min(bits, int(8 * sizeof(T))), variant_);
+                    cols, false, pool, bits, variant_);
     };
     if (batch == 1) product(0, pool_);
     else pool_.For(batch, 1, [&](size_t lo, size_t hi) {

@@ -115,7 +115,7 @@ class ClearExecutor : public Executor {
         return v;
       }
       case Op::kInput: {
-        auto* p = static_cast<const uint64_t*>(io.Input(i, 8));
+        auto* p = static_cast<const uint64_t*>(io.Input(i, 8).words);
         return {p, p + Size(n.shape)};
       }
       case Op::kRand: {

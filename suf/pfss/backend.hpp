@@ -41,8 +41,13 @@ class Io {
   virtual View In(int node) = 0;
   // Out: room for the packed tensor of a sent or told node; the host takes it when the next one is asked for or the program ends.
   virtual std::span<uint8_t> Out(int node) = 0;
-  // Input: a role's own data, elements of `element_bytes` bytes (1, 2, 4 or 8), row-major, kept alive by the host.
-  virtual const void* Input(int node, int element_bytes) = 0;
+  // Input: a role's own data, elements of `element_bytes` bytes (1, 2, 4 or 8), row-major, kept alive by the host. `version` is another one
+  // whenever the data is: a backend may keep what it prepared from an input as long as the version stays.
+  struct Data {
+    const void* words;
+    uint64_t version;
+  };
+  virtual Data Input(int node, int element_bytes) = 0;
   // Done: called when a node's value is computed; for progress and timing.
   virtual void Done(int /*node*/) {}
 };

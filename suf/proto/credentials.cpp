@@ -4,6 +4,8 @@
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
 
+#include <cstring>
+
 #include "suf/proto/internal/x509.hpp"
 
 namespace suf::proto {
@@ -53,8 +55,13 @@ Credentials::Credentials(const std::string& dir) {
          " (missing, no PEM, or not of this set); make certificates with: suf certs DIR");
   auto role = RoleIn(SSL_CTX_get0_certificate(ctx));
   if (!role) Fail(Exit::kInput, dir, "/cert.pem names no role of suf; make certificates with: suf certs DIR");
+  char curve[32] = "";
+  EVP_PKEY_get_group_name(SSL_CTX_get0_privatekey(ctx), curve, sizeof curve, nullptr);
+  if (std::strcmp(curve, SN_X9_62_prime256v1))
+    Fail(Exit::kInput, dir, "/cert.pem is not of the curve P-256; make certificates with: suf certs DIR");
   loaded->identity = {*role, KeyHash(SSL_CTX_get0_certificate(ctx))};
   SUF_CHECK(SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) && SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION));
+  SUF_CHECK(SSL_CTX_set1_sigalgs_list(ctx, "ecdsa_secp256r1_sha256"));  // no certificate of another curve
   SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
   SUF_CHECK(SSL_CTX_set_num_tickets(ctx, 0));

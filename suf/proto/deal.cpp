@@ -16,7 +16,7 @@ class DealerIo : public pfss::Io {
     section_.assign(size_t(pfss::PackedBytes(t_.node(node))), 0);
     return section_;
   }
-  const void* Input(int node, int element_bytes) override {
+  Data Input(int node, int element_bytes) override {
     const pfss::Node& n = t_.node(node);
     return inputs_.Get(t_.name(n.label), element_bytes, size_t(pfss::Size(n.shape)));
   }

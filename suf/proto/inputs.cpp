@@ -1,12 +1,14 @@
 #include "suf/proto/inputs.hpp"
 
+#include <atomic>
 #include <type_traits>
 
 namespace suf::proto {
 
 void Inputs::Set(const std::string& name, Any data) {
   Drop(name);
-  data_[name] = std::move(data);
+  static std::atomic<uint64_t> versions{0};
+  data_[name] = {std::move(data), ++versions};
 }
 
 void Inputs::Drop(const std::string& name) {
@@ -17,10 +19,10 @@ void Inputs::Drop(const std::string& name) {
   data_.erase(name);
 }
 
-const void* Inputs::Get(const std::string& name, int bytes, size_t count) {
+pfss::Io::Data Inputs::Get(const std::string& name, int bytes, size_t count) {
   auto it = data_.find(name);
   if (it == data_.end()) throw Bug(Str("internal error: the trace reads the input ", name, ", which nobody set"));
-  return std::visit(
+  const void* words = std::visit(
       [&](const auto& array) -> const void* {
         using T = typename std::decay_t<decltype(*array)>::value_type;
         if (array->size() != count) throw Bug(Str("internal error: the input ", name, " has ", array->size(), " words; the trace reads ", count));
@@ -35,7 +37,8 @@ const void* Inputs::Get(const std::string& name, int bytes, size_t count) {
         }
         return out.data();
       },
-      it->second);
+      it->second.data);
+  return {words, it->second.version};
 }
 
 }  // namespace suf::proto

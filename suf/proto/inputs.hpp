@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "suf/base/bytes.hpp"
+#include "suf/pfss/backend.hpp"
 
 namespace suf::proto {
 
@@ -24,13 +24,18 @@ class Inputs {
     Set(name, Any(std::make_shared<const std::vector<T>>(std::move(data))));
   }
   bool Has(const std::string& name) const { return data_.count(name) != 0; }
-  // Get: `count` words of 1, 2, 4 or 8 bytes. Valid until Set(name) or Drop. Throws Bug when there is no such array of that size.
-  const void* Get(const std::string& name, int bytes, size_t count);
+  // Get: `count` words of 1, 2, 4 or 8 bytes, valid until Set(name) or Drop, with the version that Set gave them, unique in the process.
+  // Throws Bug when there is no such array of that size.
+  pfss::Io::Data Get(const std::string& name, int bytes, size_t count);
   // Drop: wipes and forgets one array.
   void Drop(const std::string& name);
 
  private:
-  std::map<std::string, Any> data_;
+  struct Entry {
+    Any data;
+    uint64_t version;
+  };
+  std::map<std::string, Entry> data_;
   std::map<std::pair<std::string, int>, Bytes> widened_;
 };
 

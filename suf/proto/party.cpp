@@ -31,7 +31,7 @@ class PartyIo : public pfss::Io {
 
   View In(int node) override { return at_.at(node); }
   std::span<uint8_t> Out(int node) override { return out_.at(node); }
-  const void* Input(int node, int element_bytes) override {
+  Data Input(int node, int element_bytes) override {
     const pfss::Node& n = t_.node(node);
     return job_.inputs.Get(t_.name(n.label), element_bytes, size_t(pfss::Size(n.shape)));
   }

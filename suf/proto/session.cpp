@@ -88,6 +88,16 @@ Fetched FetchOne(const DialDealer& dial, const Plan& plan, Store& store, const F
   return got;
 }
 
+// Claim: a bundle that turns out altered is named to the peer.
+Bundle Claim(Channel& ch, Store& store, uint64_t serial) {
+  try {
+    return store.Claim(serial);
+  } catch (const Error& e) {
+    ch.Refuse(e.code() == Exit::kRefused ? Refusal::kBundle : Refusal::kGaveUp);
+    throw;
+  }
+}
+
 // Burning: a claimed serial that is not finished is burnt.
 template <class F>
 void Burning(Store& store, uint64_t serial, F&& f) {
@@ -143,18 +153,20 @@ void DataSession::RunOne(uint32_t n, const RunHook& run) {
   size_t offers = 0;
   for (const BundleHeader& h : store_.Bundles())
     if (Fits(h, n, task, plan_, weights_, ch_) && offers++ < kMaxOffers) w.Put(h.serial), w.Raw(h.rho);
+  auto announced = std::chrono::steady_clock::now();
   ch_.Send(kAnnounce, w.bytes());
   Bytes choice = ch_.RecvExact(kChoice, sizeof(uint64_t));
   uint64_t serial = Reader(choice, "a choice").Get<uint64_t>();
-  uint64_t dealt_us = 0;
+  double fetch_ms = 0, dealt_ms = 0;
   if (!serial) {
     Fetched got = FetchOne(dealer_, plan_, store_, {.n = n, .weights = weights_, .partner = ch_.peer().key}, &dealer_traffic_);
-    serial = got.serials.front(), dealt_us = got.dealt_us;
+    serial = got.serials.front(), dealt_ms = double(got.dealt_us) / 1e3;
+    fetch_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - announced).count();
   }
   if (!Fits(store_.Header(serial), n, task, plan_, weights_, ch_))
     EndSession(ch_, Refusal::kSerial, Exit::kRefused, ch_.peer_title(), " chose bundle ", serial,
                ", which is not for this inference");
-  Bundle bundle = store_.Claim(serial);
+  Bundle bundle = Claim(ch_, store_, serial);
   Burning(store_, serial, [&] {
     Bond bond(ch_, bundle.header);
     bond.Send(kClaim);
@@ -162,7 +174,7 @@ void DataSession::RunOne(uint32_t n, const RunHook& run) {
     bond.Send(kGo);
     ch_.set_phase(Phase::kOffline);
     Inference inference(ch_, std::move(bundle), bond);
-    inference.dealt_ms_ = double(dealt_us) / 1e3;
+    inference.fetch_ms_ = fetch_ms, inference.dealt_ms_ = dealt_ms;
     try {
       run(inference);
     } catch (...) {
@@ -253,7 +265,7 @@ class ModelSession {
     SUF_CHECK(Fits(host_.store.Header(serial), n, task, host_.plan, host_.weights, ch_));
     Bond bond(ch_, host_.store.Header(serial));
     bond.Recv(kClaim);  // P1 has claimed, and holds this very bundle
-    Bundle bundle = host_.store.Claim(serial);
+    Bundle bundle = Claim(ch_, host_.store, serial);
     Burning(host_.store, serial, [&] {
       bond.Send(kAck);
       bond.Recv(kGo);

@@ -20,7 +20,8 @@ class Inference {
   const BundleHeader& header() const { return bundle_.header; }
   const Secret& key() const { return bundle_.key; }  // K_p
   Bytes& body() { return bundle_.body; }             // key bytes, in schedule order
-  // dealt_ms: the dealer's own work on this bundle; 0 when it was made ahead.
+  // fetch_ms: from announcing n to holding the bundle; 0 when it was made ahead. dealt_ms: the dealer's own work therein.
+  double fetch_ms() const { return fetch_ms_; }
   double dealt_ms() const { return dealt_ms_; }
   void OfflineEnd();
   void RevealArrived();
@@ -32,7 +33,7 @@ class Inference {
   Channel& ch_;
   Bundle bundle_;
   Bond& bond_;
-  double dealt_ms_ = 0;
+  double fetch_ms_ = 0, dealt_ms_ = 0;
   bool offline_ended_ = false, revealed_ = false;
 };
 using RunHook = std::function<void(Inference&)>;

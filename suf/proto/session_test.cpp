@@ -3,6 +3,7 @@
 #include "suf/proto/session.hpp"
 
 #include <atomic>
+#include <fstream>
 #include <future>
 #include <optional>
 #include <thread>
@@ -185,11 +186,37 @@ TEST(Session, BundlesMadeAheadAreUsedFromTheStoresInOrder) {
   w.Whole({4});
   EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2, 3}));
   for (int p = 0; p < 2; ++p) w.Reopen(p);
-  w.Whole({4, 4});
+  w.Session(w.Host(), [&](Channel& ch) {
+    DataSession s(ch, w.plan, *w.store[1], w.Dial());
+    for (int i = 0; i < 2; ++i)
+      s.Infer(4, [](Inference& inf) {
+        EXPECT_EQ(inf.fetch_ms(), 0);
+        EXPECT_EQ(inf.dealt_ms(), 0);
+        TestRun(inf);
+      });
+    s.End();
+  });
   EXPECT_EQ(w.dealt.size(), 3u);
   w.Whole({4, 2});
   EXPECT_EQ(w.dealt.back(), 7u);  // 4..6 for the first line; the second one, of other length, burns 5 and 6
   EXPECT_EQ(w.store[0]->Bundles().size(), 0u);
+}
+
+TEST(Session, ABundleAlteredInOneStoreIsNamedToBothAndBurnt) {
+  for (int altered : {0, 1}) {
+    World w(3);
+    w.Whole({4});
+    std::string path = w.dir / Str(altered, "/bundles/00000000000000000002.bundle");
+    std::fstream f(path, std::ios::in | std::ios::out | std::ios::binary);
+    f.seekp(-1, std::ios::end).put('x');
+    f.close();
+    std::string ours = "was altered; it is burnt", theirs = "found its bundle altered";
+    EXPECT_TRUE(Fails(Exit::kRefused, altered ? ours : theirs, [&] { w.Whole({4}); }));
+    EXPECT_TRUE(w.ModelFails(Exit::kRefused, altered ? theirs : ours));
+    w.Whole({4});
+    EXPECT_EQ(w.FateOf(altered, 2), Fate::kBurnt);
+    EXPECT_EQ(w.FateOf(0, 3), Fate::kDone);
+  }
 }
 
 TEST(Session, OneStoreWithoutItsBundlesMeansFreshOnes) {

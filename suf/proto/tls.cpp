@@ -32,10 +32,16 @@ constexpr size_t kProgress = 65536;              // a peer moves this much per t
 constexpr Millis kLinger{1000};
 constexpr int kConnections = 32;
 
-// IsAlert: the peer told us by a TLS alert that it refuses our certificate.
-bool IsAlert(const Ec& ec) {
-  return ec.category() == asio::error::get_ssl_category() &&
-         ERR_GET_REASON(static_cast<unsigned long>(ec.value())) >= SSL_AD_REASON_OFFSET;
+// AlertOf: the TLS alert by which the peer ended the connection; -1 when it was none.
+int AlertOf(const Ec& ec) {
+  int reason = ERR_GET_REASON(static_cast<unsigned long>(ec.value()));
+  return ec.category() == asio::error::get_ssl_category() ? std::max(reason - SSL_AD_REASON_OFFSET, -1) : -1;
+}
+
+// IsOfCertificate: an alert that speaks of the certificate, not of altered bytes.
+bool IsOfCertificate(int alert) {
+  return (alert >= SSL_AD_BAD_CERTIFICATE && alert <= SSL_AD_CERTIFICATE_UNKNOWN) || alert == SSL_AD_UNKNOWN_CA ||
+         alert == SSL_AD_ACCESS_DENIED || alert == TLS13_AD_CERTIFICATE_REQUIRED;
 }
 
 }  // namespace
@@ -129,7 +135,7 @@ class TlsChannel final : public Channel {
       if (!link_->Step(deadline)) break;
     }
     for (const Frame& f : inbox_) ThrowIfRefusal(f);
-    ThrowIfAlert(read_error_);
+    ThrowIfTls(read_error_);
     Gone();
   }
 
@@ -159,7 +165,7 @@ class TlsChannel final : public Channel {
     for (uint64_t mark = bytes_read_; inbox_.empty();) {
       if (bad_length_) TooLarge(bad_length_, limit_);
       if (read_error_) {
-        ThrowIfAlert(read_error_);
+        ThrowIfTls(read_error_);
         Gone();
       }
       StartRead();
@@ -185,10 +191,14 @@ class TlsChannel final : public Channel {
     link_->Close();
   }
 
-  void ThrowIfAlert(const Ec& ec) {
-    if (IsAlert(ec))
+  // ThrowIfTls: the end that TLS itself made, by an alert of the peer or by what it could not decrypt.
+  void ThrowIfTls(const Ec& ec) {
+    if (ec.category() != asio::error::get_ssl_category()) return;
+    if (IsOfCertificate(AlertOf(ec)))
       Fail(Exit::kRefused, peer_title(), " refused our certificate (", ec.message(),
            "); use certificates of one suf certs run");
+    Fail(Exit::kPeer, "bytes between ", peer_title(), " and us were altered on the way (", ec.message(),
+         "); see to the network and start again");
   }
 
   // StartRead: keeps one read pending, into the payload of the frame at hand when most of it is still to come.
@@ -270,7 +280,7 @@ std::unique_ptr<Channel> Secure(std::unique_ptr<Link> link, bool server, const s
   }
   SSL* ssl = link->stream.native_handle();
   if (ec) {
-    bool theirs = SSL_get_verify_result(ssl) != X509_V_OK, ours = IsAlert(ec),
+    bool theirs = SSL_get_verify_result(ssl) != X509_V_OK, ours = AlertOf(ec) >= 0,
          tls = ec.category() == asio::error::get_ssl_category();
     std::string cause = theirs ? X509_verify_cert_error_string(SSL_get_verify_result(ssl)) : ec.message();
     link->HangUp();

@@ -11,12 +11,14 @@
 
 namespace suf::backends::internal {
 
-// Weights: right operands packed once and used by every run that reads the same memory.
+// Weights: right operands packed once, by input name and ring, and used by every run until the input has another version.
+template <class T>
+using Packed = std::map<std::pair<std::string, int>, std::pair<uint64_t, std::shared_ptr<const ring::Prepared<T>>>>;
 struct Weights {
   std::mutex m;
-  std::map<std::pair<const void*, int>, ring::Prepared<uint16_t>> p16;
-  std::map<std::pair<const void*, int>, ring::Prepared<uint32_t>> p32;
-  std::map<std::pair<const void*, int>, ring::Prepared<uint64_t>> p64;
+  Packed<uint16_t> p16;
+  Packed<uint32_t> p32;
+  Packed<uint64_t> p64;
 };
 
 class PackedExecutor : public pfss::Executor {
@@ -62,7 +64,7 @@ class PackedExecutor : public pfss::Executor {
   void Wide(int i);      // exclusive or of long bit strings
   void Matmul(int i);
   template <class T>
-  void MatmulAs(int i, std::map<std::pair<const void*, int>, ring::Prepared<T>>& cache);
+  void MatmulAs(int i, Packed<T>& cache);
   void Sum(int i);
   void Suffix(int i);
   void Unit(int i);
@@ -89,6 +91,7 @@ class PackedExecutor : public pfss::Executor {
   std::vector<size_t> counts_;
   Arena& arena_;
   std::vector<Tensor> values_;
+  std::map<int, uint64_t> versions_;  // of inputs
 };
 
 }  // namespace suf::backends::internal

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""What three processes on loopback must show when nothing is broken, with a tiny random model.
+
+  embed_test.py SUF     from anywhere; about half a minute
+"""
+import json
+import struct
+import sys
+import tempfile
+import time
+
+from roles import LIMIT, Base, World, read_record, read_safetensors
+
+FIRST_RUN = 0x100  # kinds of frames from here on are an inference's own
+
+
+def windows(data, size, step=1):
+    return {data[i:i + size] for i in range(0, len(data) - size + 1, step)}
+
+
+def run_frames(frames):
+    return b''.join(f[4] for f in frames if f[2] >= FIRST_RUN)
+
+
+def embed_rows(w, text, **flags):
+    e = w.embed(text, **flags)
+    assert e.finish() == 0, e.err
+    return e.rows()
+
+
+def every_length(base):
+    """Each length from 3 on: equal to the simulator, and rows as documented, with the numbers that the estimate foretold."""
+    with World(base, 'every-length') as w:
+        w.both()
+        texts = {n: base.text(n, n) for n in range(3, LIMIT + 1)}
+        lines = w.dir / 'texts.jsonl'
+        lines.write_text(''.join(json.dumps({'id': f't{n}', 'text': t}) + '\n' for n, t in texts.items()))
+        rows = embed_rows(w, None, **{'json-file': lines, 'out': w.dir / 'out.safetensors'})
+        expected = base.simulate(texts.values())
+        assert len(rows) == len(texts)
+        for i, (n, row) in enumerate(zip(texts, rows)):
+            assert row['y'] == expected[i], f'{n} tokens: another result than the simulator'
+            estimate = json.loads(base.suf('estimate', '--plan', base.plan, '--tokens', n, '--json'))
+            check_row(row, i, n, estimate)
+        header, data = read_safetensors(w.dir / 'out.safetensors')
+        begin, end = header['embedding']['data_offsets']
+        assert header['embedding']['shape'] == [len(rows), 32] and header['embedding']['dtype'] == 'F32'
+        floats = struct.unpack(f'<{(end - begin) // 4}f', data[begin:end])
+        assert list(floats) == [v for r in rows for v in r['embedding']], '--out holds other numbers than the rows'
+
+
+def check_row(row, i, n, estimate):
+    assert (row['schema'], row['i'], row['id'], row['n'], row['serial'], row['f']) == ('suf.embed/1', i, f't{n}', n, i + 1, 16), row
+    for field in ('plan', 'trace', 'rounds', 'frames', 'key_bytes'):
+        assert row[field] == estimate[field], f'{n} tokens: {field} {row[field]}, the estimate says {estimate[field]}'
+    assert row['embedding'] == [v / 65536 for v in row['y']]
+    sent, said = row['bytes'], estimate['payload']
+    assert sent['p0'] == said['p0'] + 8 * row['frames'][0] and sent['p1'] == said['p1'] + 8 * row['frames'][1], (sent, said)
+    extra = sent['p1_offline'] - said['p1_offline']
+    assert extra > 0 and extra % 8 == 0, 'ahead of time P1 sent more than its frames'
+    assert sent['setup'] == 0 if i else said['setup'] < sent['setup'] < said['setup'] * 1.01, sent
+    a, b = row['key_bytes']
+    assert abs(a - b) <= 0.02 * max(a, b), f'{n} tokens: the bundles differ by more than 2 %: {a}, {b}'
+    assert all(row['ms'][k] >= 0 for k in ('deal', 'transport', 'online')) and row['ms']['online'] > 0
+    assert row['rss_mb'] and all(v > 0 for v in row['rss_mb'])
+
+
+def recorded_frames(base):
+    """One text twice, and another of the same length: frames of equal shape, and no word of one in the other."""
+    with World(base, 'recorded') as w:
+        w.deal().port()
+        texts = [base.text(9, 1), base.text(9, 1), base.text(9, 2)]
+        data, model = [], []
+        for k, text in enumerate(texts):
+            s = w.serve(record=w.dir / f'p0.{k}', once=True)
+            s.port()
+            embed_rows(w, text, record=w.dir / f'p1.{k}')
+            assert s.finish() == 0, s.err
+            data.append(read_record(w.dir / f'p1.{k}')), model.append(read_record(w.dir / f'p0.{k}'))
+        for k in range(3):
+            mirrored = {(1 - sent, *rest) for sent, _, *rest in model[k]}
+            assert {(sent, *rest) for sent, _, *rest in data[k]} == mirrored, 'the two parties recorded different frames'
+            assert len({f[2] for f in data[k] if f[2] >= FIRST_RUN}) > 10
+        shape = lambda frames: [(f[0], f[1], f[2], len(f[4])) for f in frames if f[2] >= FIRST_RUN]
+        assert shape(data[0]) == shape(data[1]) == shape(data[2]), 'frames differ in length between texts of equal length'
+        seen = [windows(run_frames(d), 16) for d in data]
+        for a, b in ((0, 1), (0, 2), (1, 2)):
+            assert not seen[a] & seen[b], 'two inferences share 16 bytes of their frames'
+
+
+def made_ahead(base):
+    """--tokens N --count M fills both stores; the inferences after the first wait for nobody."""
+    with World(base, 'ahead') as w:
+        w.both(tokens=5, count=4)
+        rows = []
+        for k in range(4):
+            rows += embed_rows(w, base.text(5, k))
+            left = [len(w.bundles(s)) for s in ('model', 'data')]
+            assert left == [3 - k] * 2, f'after {k + 1} inferences the stores hold {left} bundles'
+        assert [r['serial'] for r in rows] == [1, 2, 3, 4]
+        for r in rows[1:]:
+            assert r['ms']['deal'] == r['ms']['transport'] == 0, r['ms']
+        assert [r['y'] for r in rows] == base.simulate([base.text(5, k) for k in range(4)])
+        assert embed_rows(w, base.text(6))[0]['serial'] == 5
+
+
+def keys_of(path):
+    """A bundle file's key bytes: without preamble, lengths and hashes."""
+    raw = path.read_bytes()
+    at, body = 4 + struct.unpack_from('<I', raw)[0] + 32, b''
+    while at < len(raw):
+        n, = struct.unpack_from('<I', raw, at)
+        body += raw[at + 4 + 32:at + 4 + n]
+        at += 4 + n
+    return body
+
+
+def dealt_again(base):
+    """A dealer that lost its state deals the same serials again: other keys altogether."""
+    keys = []
+    with World(base, 'dealt-again') as w:
+        for k in range(2):
+            w.deal(tokens=5, count=3, state=w.dir / f'state{k}').port()
+            w.serve(store=w.dir / f'model{k}').port()
+            embed_rows(w, base.text(5), store=w.dir / f'data{k}')
+            keys.append({(role, path.name): keys_of(path) for role in ('model', 'data') for path in w.bundles(f'{role}{k}')})
+            w.server.kill(), w.dealer.kill()
+        assert set(keys[0]) == set(keys[1]) and len(keys[0]) == 4
+        words = [[windows(body, 8) for body in k.values()] for k in keys]
+        for a in words[0]:
+            for b in words[1]:
+                assert not a & b, 'a serial dealt again shares a word of its keys'
+
+
+def alone(base):
+    """Commands of one party: JSON lines on stdout and nothing else."""
+    with World(base, 'alone') as w:
+        text = w.dir / 'texts.txt'
+        text.write_text('the dog\nThe River!\n')
+        ids = [json.loads(line) for line in base.suf('tokenize', '--model', base.model, '--file', text, '--json').splitlines()]
+        assert [r['i'] for r in ids] == [0, 1] and all(r['ids'][0] == 2 and r['ids'][-1] == 3 for r in ids)
+        rows = [json.loads(x) for x in base.suf('simulate', '--model', base.model, '--plan', base.plan, '--file', text, '--json').splitlines()]
+        assert all(r['schema'] == 'suf.simulate/1' and r['ids'] == k['ids'] and len(r['y']) == 32 and 'outside' in r for r, k in zip(rows, ids))
+        plan = json.loads(base.suf('plan', 'show', base.plan, '--json'))
+        assert plan == json.loads(base.plan.read_text())
+        assert 'certificates' in base.suf('plan', 'show', base.plan) and len(base.suf('plan', 'show', base.plan, '--trace', 5).splitlines()) > 50
+        assert 'rounds' in base.suf('estimate', '--plan', base.plan, '--tokens', 5)
+        base.suf('model', 'random', '--preset', 'tiny', '--seed', 1, '--out', w.dir / 'again')
+        for file in sorted(base.model.iterdir()):
+            assert file.read_bytes() == (w.dir / 'again' / file.name).read_bytes(), f'{file.name} differs between two runs of one seed'
+
+
+def main():
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        base = Base(sys.argv[1], folder)
+        for case in (every_length, recorded_frames, made_ahead, dealt_again, alone):
+            begun, why = time.monotonic(), ''
+            try:
+                case(base)
+            except Exception as x:  # the next case still runs
+                why, failed = f': {type(x).__name__} {x}', failed + 1
+            print(f'{"FAIL" if why else "ok  "} {case.__name__:16} {time.monotonic() - begun:5.1f} s  {case.__doc__.splitlines()[0]}{why}', flush=True)
+    sys.exit(failed > 0)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,275 @@
+"""Real processes of the three roles on loopback, for the tests of whole sessions: a tiny model, its plan, certificates, and Worlds that
+hold one case's stores. Faults are placed by Tap, which forwards bytes between two roles and acts at a chosen byte.
+"""
+import json
+import pathlib
+import random
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+LIMIT = 16  # tokens that the tiny plan covers
+FATES = {1: 'claimed', 2: 'done', 3: 'audited', 4: 'burnt'}
+
+
+class Role:
+    """A process; its stderr is read as it comes."""
+
+    def __init__(self, command, **options):
+        self.begun = time.monotonic()
+        self.process = subprocess.Popen([str(c) for c in command], **{'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, **options})
+        self.err, self.out, self.seconds = [], b'', None
+        self.readers = [threading.Thread(target=self.read_err), threading.Thread(target=self.read_out)]
+        for r in self.readers:
+            r.start()
+
+    def read_err(self):
+        for line in self.process.stderr:
+            self.err.append(line.decode(errors='replace').rstrip('\n'))
+
+    def read_out(self):
+        self.out = self.process.stdout.read() if self.process.stdout else b''
+
+    def port(self):
+        """Of a listening role; raises when it ends instead."""
+        line = self.said(r'listening on port (\d+)', 20)
+        assert line, f'it does not listen: {self.err}'
+        return int(line[1])
+
+    def said(self, pattern, seconds):
+        """The match of a line on stderr, waited for; None when it does not come."""
+        end = time.monotonic() + seconds
+        while True:
+            over = self.process.poll() is not None
+            for line in list(self.err):
+                if found := re.search(pattern, line):
+                    return found
+            if over or time.monotonic() > end:
+                return None
+            time.sleep(0.01)
+
+    def finish(self, seconds=30):
+        """The exit code; raises when it still runs."""
+        self.process.wait(seconds)
+        self.seconds = time.monotonic() - self.begun
+        for r in self.readers:
+            r.join()
+        return self.process.returncode
+
+    def rows(self):
+        return [json.loads(line) for line in self.out.decode().splitlines()]
+
+    def signal(self, s):
+        if self.process.poll() is None:
+            self.process.send_signal(s)
+
+    def kill(self):
+        self.signal(signal.SIGKILL)
+        self.finish()
+
+    def stop(self):
+        self.signal(signal.SIGSTOP)
+
+    def go_on(self):
+        self.signal(signal.SIGCONT)
+
+
+class Tap:
+    """Forwards connections to `port`. When `at` bytes have come from there ('down') or gone there ('up'), over one connection, `then` is
+    called, once, and forwarding goes on; with flip, the next byte is altered."""
+
+    def __init__(self, port, at, then=lambda: None, flip=False, way='down'):
+        self.to, self.at, self.then, self.flip, self.way, self.used = port, at, then, flip, way, False
+        self.listener = socket.create_server(('127.0.0.1', 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            near, _ = self.listener.accept()
+            try:
+                far = socket.create_connection(('127.0.0.1', self.to))
+            except OSError:
+                near.close()
+                continue
+            for way, a, b in (('up', near, far), ('down', far, near)):
+                threading.Thread(target=self.pump, args=(way, a, b), daemon=True).start()
+
+    def pump(self, way, source, sink):
+        count = 0
+        try:
+            while data := source.recv(4096):
+                if way == self.way and not self.used and count + len(data) > self.at:
+                    self.used = True
+                    cut = self.at - count
+                    sink.sendall(data[:cut])
+                    self.then()
+                    data = bytes([data[cut] ^ (1 if self.flip else 0)]) + data[cut + 1:]
+                sink.sendall(data)
+                count += len(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            for s in (source, sink):
+                s.close()
+
+
+class Base:
+    """What all cases share: program, model, plans, certificates."""
+
+    def __init__(self, program, folder):
+        self.program, self.folder = pathlib.Path(program).resolve(), pathlib.Path(folder)
+        self.model, self.plan, self.other_plan = self.folder / 'model', self.folder / 'plan.json', self.folder / 'other.json'
+        self.certs, self.strangers = self.folder / 'certs', self.folder / 'strangers'
+        self.suf('model', 'random', '--preset', 'tiny', '--seed', 1, '--out', self.model)
+        words = [w for w in (self.model / 'vocab.txt').read_text().split() if w.isalpha() and w.isascii()]
+        r = random.Random(1)
+        calibration = [' '.join(r.choice(words) for _ in range(r.randint(1, LIMIT - 2))) for _ in range(40)]
+        (self.folder / 'calibrate.txt').write_text('\n'.join(calibration) + '\n')
+        for plan, limit in ((self.plan, LIMIT), (self.other_plan, LIMIT - 1)):
+            self.suf('compile', '--model', self.model, '--calibrate', self.folder / 'calibrate.txt', '--max-tokens', limit, '--out', plan)
+        self.suf('certs', self.certs)
+        self.suf('certs', self.strangers)
+        self.words = words
+
+    def text(self, tokens, seed=0):
+        """A text of exactly that many tokens, [CLS] and [SEP] included."""
+        r = random.Random(seed)
+        return ' '.join(r.choice(self.words) for _ in range(tokens - 2))
+
+    def suf(self, *args):
+        """Runs a command that must work; its stdout."""
+        run = subprocess.run([str(a) for a in (self.program, *args)], capture_output=True)
+        assert run.returncode == 0, f'suf {args} ended with {run.returncode}: {run.stderr.decode()}'
+        return run.stdout.decode()
+
+    def simulate(self, texts):
+        """The simulator's y of each text."""
+        lines = '\n'.join(json.dumps({'text': t}) for t in texts) + '\n'
+        run = subprocess.run([self.program, 'simulate', '--model', self.model, '--plan', self.plan, '--json', '--json-file', '/dev/stdin'],
+                             input=lines.encode(), capture_output=True, check=True)
+        return [json.loads(line)['y'] for line in run.stdout.decode().splitlines()]
+
+
+class World:
+    """One case: a folder of its own with stores and the dealer's state."""
+
+    def __init__(self, base, name):
+        self.base, self.dir = base, base.folder / re.sub(r'\W+', '-', name)
+        self.dir.mkdir()
+        self.roles, self.dealer, self.server = [], None, None
+
+    def role(self, *command, **options):
+        self.roles.append(Role((self.base.program, *command), **options))
+        return self.roles[-1]
+
+    def command(self, name, defaults, given):
+        """Flags from keywords: value None drops a flag, True gives it alone."""
+        flags = {**defaults, 'timeout': 3, **given}
+        out = [name]
+        for flag, value in flags.items():
+            if value is not None:
+                out += ['--' + flag] + ([] if value is True else [value])
+        return out
+
+    def deal(self, process={}, **flags):
+        defaults = {'plan': self.base.plan, 'certs': self.base.certs, 'listen': '127.0.0.1:0', 'state': self.dir / 'state'}
+        self.dealer = self.role(*self.command('deal', defaults, flags), **process)
+        return self.dealer
+
+    def serve(self, process={}, dealer=None, **flags):
+        dealer = dealer or self.dealer.port()
+        defaults = {'plan': self.base.plan, 'model': self.base.model, 'certs': self.base.certs, 'dealer': f'127.0.0.1:{dealer}',
+                    'listen': '127.0.0.1:0', 'store': self.dir / 'model'}
+        self.server = self.role(*self.command('serve', defaults, flags), **process)
+        return self.server
+
+    def embed(self, text='the dog', process={}, dealer=None, connect=None, **flags):
+        dealer, connect = dealer or self.dealer.port(), connect or self.server.port()
+        defaults = {'plan': self.base.plan, 'vocab': self.base.model / 'vocab.txt', 'certs': self.base.certs, 'json': True,
+                    'dealer': f'127.0.0.1:{dealer}', 'connect': f'127.0.0.1:{connect}', 'store': self.dir / 'data'}
+        return self.role(*self.command('embed', defaults, flags), *([] if text is None else ['--', text]), **process)
+
+    def both(self, **flags):
+        """Dealer and model owner, listening."""
+        self.deal(**flags).port()
+        self.serve().port()
+
+    def fates(self, store):
+        """{serial: fate} of a store's ledger."""
+        data, found = (self.dir / store / 'ledger').read_bytes()[96:], {}
+        for at in range(0, len(data) - 31, 32):
+            serial, fate = struct.unpack_from('<QI', data, at)
+            found[serial] = FATES[fate]
+        return found
+
+    def spent(self, *serials):
+        """These serials are of no more use in either store: burnt, or never claimed and below one that was."""
+        for store in ('model', 'data'):
+            fates = self.fates(store)
+            for s in serials:
+                fate = fates.get(s)
+                assert fate == 'burnt' or fate is None and max(fates) > s, f'serial {s} in the {store} store: {fates}'
+
+    def works(self, text='the dog', **flags):
+        """An inference with what runs (a role that is gone is started again) ends well and equals the simulator."""
+        if not self.dealer or self.dealer.process.poll() is not None:
+            self.deal().port()
+            if self.server and self.server.process.poll() is None:
+                self.server.signal(signal.SIGTERM)
+                self.server.finish()
+        if not self.server or self.server.process.poll() is not None:
+            self.serve().port()
+        e = self.embed(text, **flags)
+        assert e.finish() == 0, f'the next inference failed: {e.err}'
+        row = e.rows()[0]
+        assert row['y'] == self.base.simulate([text])[0], 'the next inference differs from the simulator'
+        serial = row['serial']
+        server = lambda: self.fates('model').get(serial)
+        end = time.monotonic() + 5  # the model owner books its end after the data owner has the result
+        while server() != 'done' and time.monotonic() < end:
+            time.sleep(0.01)
+        assert self.fates('data')[serial] == 'done' and server() == 'done', 'the next serial is not done in both ledgers'
+        return row
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for r in self.roles:
+            r.go_on()
+            r.kill()
+
+    def bundles(self, store):
+        return sorted((self.dir / store / 'bundles').iterdir())
+
+
+def copy(source, target):
+    return shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+
+
+def read_safetensors(path):
+    """(header, data)"""
+    raw = pathlib.Path(path).read_bytes()
+    n, = struct.unpack_from('<Q', raw)
+    return json.loads(raw[8:8 + n]), raw[8 + n:]
+
+
+def write_safetensors(path, header, data):
+    text = json.dumps(header).encode()
+    pathlib.Path(path).write_bytes(struct.pack('<Q', len(text)) + text + data)
+
+
+def read_record(path):
+    """[(sent, peer, kind, sequence, payload)] of a --record file."""
+    raw, at, frames = pathlib.Path(path).read_bytes(), 8, []
+    assert raw[:8] == b'SUFREC1\n'
+    while at < len(raw):
+        sent, peer, length, kind, sequence = struct.unpack_from('<BBIHH', raw, at)
+        frames.append((sent, peer, kind, sequence, raw[at + 10:at + 10 + length]))
+        at += 10 + length
+    return frames

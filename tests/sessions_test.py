@@ -1,0 +1,889 @@
+#!/usr/bin/env python3
+"""What bad input, broken files, strangers and peers that go away get: one sentence, the right exit code, in time; the serial is burnt on
+both sides, nothing else is lost, and the next inference works. One table, real processes, a tiny random model.
+
+  sessions_test.py SUF [PATTERN]     from anywhere; about a minute. PATTERN picks rows
+"""
+import collections
+import concurrent.futures
+import inspect
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+from roles import Base, Role, Tap, World, read_safetensors, write_safetensors
+
+# A case makes what is broken in its World and yields the process under test; what follows the yield checks ledgers and stores. `sentence`
+# is sought in the last line of stderr, which is "suf: ..." for an exit code other than 0, else in all of stderr.
+Row = collections.namedtuple('Row', 'what code sentence seconds case')
+ROWS = []
+
+
+def row(what, code, sentence, seconds=10):
+    return lambda case: ROWS.append(Row(what, code, sentence, seconds, case)) or case
+
+
+def alone(what, code, sentence, command, prepare=lambda w: None, seconds=10):
+    """A row of one process; words of the command in braces are the World's."""
+    def case(w):
+        prepare(w)
+        b = w.base
+        places = {'model': b.model, 'plan': b.plan, 'certs': b.certs, 'vocab': b.model / 'vocab.txt', 'w': w.dir}
+        yield w.role(*(word.format(**places) for word in command))
+    row(what, code, sentence, seconds)(case)
+
+
+# ---- texts
+
+EMBED = 'embed --plan {plan} --vocab {vocab} --certs {certs} --dealer 127.0.0.1:1 --connect 127.0.0.1:1 --store {w}/data --json'.split()
+alone('text is not UTF-8', 2, 'not UTF-8 at byte 4', EMBED + ['--file', '{w}/t'], lambda w: (w.dir / 't').write_bytes(b'the \xff\n'))
+alone('text is empty', 2, 'no token besides', EMBED + [''])
+alone('text is spaces', 2, 'no token besides', EMBED + ['   '])
+alone('text over the limit', 2, r'the text has 22 tokens; the limit is 16; .*--truncate', EMBED + ['the ' * 20])
+alone('file of texts is empty', 2, 'holds no text', EMBED + ['--file', '/dev/null'])
+alone('file of texts is missing', 2, 'cannot read .*/none', EMBED + ['--file', '{w}/none'])
+
+alone('file of texts is a folder', 2, 'cannot read', EMBED + ['--file', '{w}'])
+alone('vocabulary is a folder', 2, 'cannot read the vocabulary', [word.replace('{vocab}', '{w}') for word in EMBED] + ['the dog'])
+
+
+@row('--truncate cuts the text', 0, '')
+def _(w):
+    w.both()
+    yield w.embed('the ' * 20, truncate=True)
+    assert w.rows()[0]['n'] == 16
+
+
+@row('bad lines among good ones', 2, '4 of 6 texts could not be used; line 2: ')
+def _(w):
+    w.both()
+    (w.dir / 't').write_bytes(b'{"id": 1, "text": "the dog"}\nno json\n{"text": ""}\n{"text": "\xff"}\n{"id": "x", "text": 5}\n{"text": "a cat"}\n')
+    yield w.embed(None, **{'json-file': w.dir / 't'})
+    rows = w.rows()
+    assert [r['i'] for r in rows] == list(range(6)) and [set(r) == {'i', 'error'} for r in rows] == [False, True, True, True, True, False]
+    assert [rows[0]['y'], rows[5]['y']] == w.base.simulate(['the dog', 'a cat']) and w.fates('data') == {1: 'done', 2: 'done'}
+
+
+# ---- files of the model and the plan
+
+COMPILE = 'compile --model {w}/m --calibrate {model}/../calibrate.txt --max-tokens 16 --out {w}/p'.split()
+
+
+def broken_model(change):
+    """Prepares m: a copy of the model with its parsed header, data and config changed."""
+    def prepare(w):
+        m = shutil.copytree(w.base.model, w.dir / 'm')
+        header, data = read_safetensors(m / 'model.safetensors')
+        config = json.loads((m / 'config.json').read_text())
+        change(m, header, config)
+        (m / 'config.json').write_text(json.dumps(config))
+        if (m / 'model.safetensors').exists() and (m / 'model.safetensors').stat().st_size == (w.base.model / 'model.safetensors').stat().st_size:
+            write_safetensors(m / 'model.safetensors', header, data)
+    return prepare
+
+
+def overlap(m, header, config):
+    a, b = [t for name, t in sorted(header.items()) if name != '__metadata__' and t['shape'] == [32]][:2]
+    a['data_offsets'] = b['data_offsets']
+
+
+def beyond(m, header, config):
+    t = next(t for name, t in header.items() if name != '__metadata__')
+    t['data_offsets'] = [o + (1 << 40) for o in t['data_offsets']]
+
+
+def cut(m, header, config):
+    raw = (m / 'model.safetensors').read_bytes()
+    (m / 'model.safetensors').write_bytes(raw[:-100])
+
+
+def huge(m, header, config):
+    raw = (m / 'model.safetensors').read_bytes()
+    (m / 'model.safetensors').write_bytes(struct.pack('<Q', 1 << 62) + raw[8:-1])
+
+
+def one_layer(m, header, config):
+    config['num_hidden_layers'] = 1
+    for name in [n for n in header if '.layer.1.' in n]:
+        del header[name]
+
+
+def one_layer_files(m, header, config):
+    one_layer(m, header, config)
+    _, data = read_safetensors(m / 'model.safetensors')
+    packed = b''
+    for t in header.values():
+        if 'data_offsets' in t:
+            begin, end = t['data_offsets']
+            t['data_offsets'] = [len(packed), len(packed) + end - begin]
+            packed += data[begin:end]
+    write_safetensors(m / 'model.safetensors', header, packed)
+
+
+for what, sentence, change in (
+        ('model: file missing', 'there is no file .*model.safetensors', lambda m, *_: (m / 'model.safetensors').unlink()),
+        ('model: file cut short', 'is not a sound safetensors file', cut),
+        ('model: tensors overlap', 'two tensors overlap at byte', overlap),
+        ('model: tensor beyond the data', 'lies at bytes .* of .* bytes of data', beyond),
+        ('model: header of huge length', 'its header claims 4611686018427387904 bytes', huge),
+        ('model: another architecture', 'model_type is "gpt2", only "bert"', lambda m, h, config: config.update(model_type='gpt2')),
+        ('model: no folder', 'there is no file', lambda m, *_: shutil.rmtree(m) or m.mkdir()),
+        ('model: vocabulary repeats a line', 'repeats line', lambda m, *_: (m / 'vocab.txt').write_text('[PAD]\n[PAD]\n'))):
+    alone(what, 2, sentence, COMPILE, broken_model(change))
+
+
+def altered_plan(change):
+    def prepare(w):
+        plan = json.loads(w.base.plan.read_text())
+        (w.dir / 'p').write_text(change(plan) or json.dumps(plan))
+    return prepare
+
+
+SHOW = 'plan show {w}/p'.split()
+alone('plan: another version', 4, 'the plan has version 99, this program reads', SHOW, altered_plan(lambda p: p.update(version=99)))
+alone('plan: altered', 4, 'does not match its hash', SHOW, altered_plan(lambda p: p.update(calibration='0' * 64)))
+alone('plan: cut short', 4, 'is not JSON', SHOW, altered_plan(lambda p: json.dumps(p)[:-100]))
+alone('plan: a field is missing', 4, 'lacks the field', SHOW, altered_plan(lambda p: p.pop('scales') and None))
+alone('plan: missing', 2, 'cannot read the plan', SHOW)
+alone('plan: a folder', 2, 'cannot read the plan', 'plan show {w}'.split())
+alone('plan: nested 100000 deep', 4, 'the plan', SHOW, lambda w: (w.dir / 'p').write_text('[' * 100_000 + ']' * 100_000))
+alone('plan: another kind of file', 4, 'is not JSON', 'plan show {model}/model.safetensors'.split())
+SERVE = 'serve --plan {plan} --model {w}/m --certs {certs} --dealer 127.0.0.1:1 --listen 127.0.0.1:0 --store {w}/model'.split()
+alone('plan: another shape than the model', 4, 'another shape of model', SERVE, broken_model(one_layer_files))
+alone('vocabulary of another model', 4, 'not the vocabulary that the plan was made for',
+      [word.replace('{vocab}', '{w}/v') for word in EMBED] + ['the dog'], lambda w: (w.dir / 'v').write_text('[PAD]\n'))
+
+# ---- usage
+
+alone('no command', 2, 'see suf --help', [])
+alone('unknown command', 2, 'see suf --help', ['dance'])
+alone('unknown flag', 2, '--bogus.*see suf --help', EMBED + ['the dog', '--bogus'])
+alone('two sources of texts', 2, 'one of TEXT, --file', EMBED + ['the dog', '--file', '/dev/null'])
+alone('address without port', 2, 'an address is host:port', [w.replace('127.0.0.1:1', 'here') for w in EMBED] + ['the dog'])
+alone('host unknown', 3, 'the host name of the model owner', [w.replace('127.0.0.1:1', 'nowhere.invalid:1') for w in EMBED] + ['the dog'])
+alone('time-out of 0 s', 2, '--timeout must be between', EMBED + ['the dog', '--timeout', '0'])
+alone('nobody listens', 3, 'nobody answers as the model owner', EMBED + ['the dog'])
+alone('tokens beyond the plan', 2, 'over the plan.s limit of 16', 'estimate --plan {plan} --tokens 17'.split())
+alone('a count below 1', 2, '--count', 'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0 --tokens 4 --count 0'.split())
+alone('certificates exist already', 2, 'exists already', 'certs {certs}'.split())
+
+
+@row('port in use', 5, 'cannot listen on 127.0.0.1')
+def _(w):
+    w.deal().port()
+    yield w.serve(listen=f'127.0.0.1:{w.dealer.port()}')
+
+
+# ---- certificates
+
+for role in ('deal', 'serve', 'embed'):
+    for other in {'dealer', 'model', 'data'} - {{'deal': 'dealer', 'serve': 'model', 'embed': 'data'}[role]}:
+        def case(w, role=role, other=other):
+            yield getattr(w, role)(certs=w.base.certs / other, **({} if role == 'deal' else {'dealer': 1} if role == 'serve' else {'dealer': 1, 'connect': 1}))
+        row(f'{role} with the folder {other}', 4, f'holds the certificate of another role; {role} needs')(case)
+
+
+def folder(w, name='data', source=None):
+    """A copy of a role's folder, to be broken."""
+    return shutil.copytree((source or w.base.certs) / name, w.dir / 'own')
+
+
+def lone_embed(w, **flags):
+    return w.embed(dealer=1, connect=1, **flags)
+
+
+@row('key readable by others', 2, 'can be read by others; chmod 600')
+def _(w):
+    (folder(w) / 'key.pem').chmod(0o640)
+    yield lone_embed(w, certs=w.dir / 'own')
+
+
+@row('key missing', 2, 'cannot use .*key.pem')
+def _(w):
+    (folder(w) / 'key.pem').unlink()
+    yield lone_embed(w, certs=w.dir / 'own')
+
+
+@row('key of another certificate', 2, 'cannot use .*key.pem')
+def _(w):
+    shutil.copy(w.base.certs / 'model' / 'key.pem', folder(w) / 'key.pem')
+    yield lone_embed(w, certs=w.dir / 'own')
+
+
+@row('embed does not trust serve', 4, 'the certificate of the model owner at .* is not trusted')
+def _(w):
+    w.both()
+    yield w.embed(certs=w.base.strangers)
+    assert w.server.said('refused our certificate', 5)
+    w.works()
+
+
+@row('serve does not trust embed', 4, 'refused our certificate')
+def _(w):
+    w.both()
+    shutil.copy(w.base.certs / 'data' / 'ca.pem', folder(w, source=w.base.strangers) / 'ca.pem')
+    yield w.embed(certs=w.dir / 'own')
+    assert w.server.said('the certificate of the client at .* is not trusted', 5)
+    w.works()
+
+
+@row('deal does not trust embed and serve', 4, 'the certificate of the dealer at .* is not trusted')
+def _(w):
+    w.deal(certs=w.base.strangers).port()
+    w.serve().port()
+    yield w.embed()
+    assert w.server.said('the certificate of the dealer at .* is not trusted', 5)
+    w.dealer.kill()
+    w.works()
+
+
+@row('--connect names the dealer', 4, 'is that of the dealer, not of the model owner')
+def _(w):
+    w.both()
+    yield w.embed(connect=w.dealer.port())
+    w.works()
+
+
+@row('--dealer names the model owner', 4, 'is that of the model owner, not of the dealer')
+def _(w):
+    w.both()
+    yield w.embed(dealer=w.server.port())
+    w.works(connect=w.serve().port()) if w.server.process.poll() is not None else w.works()
+
+
+@row('another key under the same role', 4, 'shows another key than the one this store knows')
+def _(w):
+    w.both()
+    w.works()
+    w.server.kill(), w.dealer.kill()
+    w.deal(certs=w.base.strangers).port()
+    w.serve(certs=w.base.strangers, store=w.dir / 'model2').port()
+    yield w.embed(certs=w.base.strangers)
+
+
+def openssl(w, *args):
+    subprocess.run(['openssl', *map(str, args)], check=True, capture_output=True, cwd=w.dir)
+
+
+def self_made(w, days, self_signed=False, curve='P-256'):
+    """own/: a model owner's folder whose certificate the openssl command made; ca.pem is also what the data owner trusts: theirs/."""
+    theirs, own = shutil.copytree(w.base.certs / 'data', w.dir / 'theirs'), folder(w, 'model')
+    (w.dir / 'ext').write_text('basicConstraints=critical,CA:FALSE\nsubjectAltName=URI:suf:model\n')
+    new_key = ['-newkey', 'ec', '-pkeyopt', f'ec_paramgen_curve:{curve}', '-nodes']
+    openssl(w, 'req', '-x509', *new_key[:3], 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'ca.key', '-out', 'ca.pem', '-subj', '/CN=ca', '-days', 10)
+    openssl(w, 'req', *new_key, '-keyout', own / 'key.pem', '-out', 'csr', '-subj', '/CN=model')
+    signer = ['-signkey', own / 'key.pem'] if self_signed else ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial']
+    openssl(w, 'x509', '-req', '-in', 'csr', *signer, '-days', days, '-extfile', 'ext', '-out', own / 'cert.pem')
+    (own / 'key.pem').chmod(0o600)
+    shutil.copy(w.dir / 'ca.pem', theirs / 'ca.pem')
+
+
+@row('certificate of serve expired', 4, r'is not trusted \(certificate has expired\)')
+def _(w):
+    self_made(w, -1)
+    w.deal().port()
+    w.serve(certs=w.dir / 'own').port()
+    yield w.embed(certs=w.dir / 'theirs')
+
+
+@row('certificate of serve self-signed', 4, r'is not trusted \(self-signed certificate\)')
+def _(w):
+    self_made(w, 10, self_signed=True)
+    w.deal().port()
+    w.serve(certs=w.dir / 'own').port()
+    yield w.embed(certs=w.dir / 'theirs')
+
+
+@row('own certificate of another curve', 2, 'is not of the curve P-256')
+def _(w):
+    self_made(w, 10, curve='P-384')
+    yield w.serve(certs=w.dir / 'own', dealer=1)
+
+
+@row('serve meets a certificate of another curve', 0, 'the client at .*(showed no certificate|refused our certificate)')
+def _(w):
+    self_made(w, 10, curve='P-384')
+    w.deal().port()
+    shutil.copytree(w.base.certs / 'model', w.dir / 'trusting')
+    shutil.copy(w.dir / 'ca.pem', w.dir / 'trusting' / 'ca.pem')
+    w.serve(certs=w.dir / 'trusting').port()
+    subprocess.run(['openssl', 's_client', '-tls1_3', '-connect', f'127.0.0.1:{w.server.port()}', '-cert', 'own/cert.pem', '-key', 'own/key.pem'],
+                   stdin=subprocess.DEVNULL, capture_output=True, timeout=10, cwd=w.dir)
+    w.server.said('a session ended', 5)
+    w.server.signal(signal.SIGTERM)
+    yield w.server
+
+
+# ---- strangers at the door
+
+@row('embed meets one that speaks no TLS', 3, 'ended the connection in the TLS handshake|speaks no TLS')
+def _(w):
+    door = socket.create_server(('127.0.0.1', 0))
+    e = w.embed(dealer=1, connect=door.getsockname()[1])
+    peer, _ = door.accept()
+    peer.sendall(b'HTTP/1.0 400 Bad Request\r\n\r\n')
+    yield e
+    peer.close()
+
+
+@row('embed meets one that is silent', 3, 'was silent for 2 s in the TLS handshake', 5)
+def _(w):
+    door = socket.create_server(('127.0.0.1', 0))
+    yield w.embed(dealer=1, connect=door.getsockname()[1], timeout=2)
+
+
+@row('serve meets one that speaks no TLS', 0, 'showed no certificate or spoke no TLS 1.3')
+def _(w):
+    w.both()
+    with socket.create_connection(('127.0.0.1', w.server.port())) as stranger:
+        stranger.sendall(b'GET / HTTP/1.0\r\n\r\n')
+        assert w.server.said('showed no certificate or spoke no TLS 1.3', 5)
+    w.works()
+    w.server.signal(signal.SIGTERM)
+    yield w.server
+
+
+@row('serve meets TLS 1.2', 0, 'spoke no TLS 1.3')
+def _(w):
+    w.both()
+    own = w.base.certs / 'data'
+    stranger = subprocess.run(['openssl', 's_client', '-tls1_2', '-connect', f'127.0.0.1:{w.server.port()}', '-cert', own / 'cert.pem', '-key', own / 'key.pem'],
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=10)
+    assert stranger.returncode
+    w.works()
+    w.server.signal(signal.SIGTERM)
+    yield w.server
+
+
+@row('serve meets TLS 1.3 without certificate', 0, 'showed no certificate')
+def _(w):
+    w.both()
+    subprocess.run(['openssl', 's_client', '-tls1_3', '-connect', f'127.0.0.1:{w.server.port()}'], stdin=subprocess.DEVNULL, capture_output=True, timeout=10)
+    w.works()
+    w.server.signal(signal.SIGTERM)
+    yield w.server
+
+
+@row('serve meets silent strangers during a session', 0, 'was silent for 3 s in the TLS handshake')
+def _(w):
+    w.both()
+    strangers = [socket.create_connection(('127.0.0.1', w.server.port())) for _ in range(20)]
+    begun = time.monotonic()
+    w.works()
+    assert time.monotonic() - begun < 2.5, 'silent strangers held up the session'
+    assert w.server.said('was silent for 3 s', 6)
+    for s in strangers:
+        s.close()
+    w.server.signal(signal.SIGTERM)
+    yield w.server
+
+
+# ---- peers that fall silent or go away. A Tap acts inside the inference: W_hat is there already, so 12 kB from the model owner are
+# within its online frames, and 40 kB from the dealer within a bundle.
+
+ONLINE, DEALING = 12_000, 40_000
+
+
+def within(w, act, way='down', at=ONLINE, **tap):
+    """One inference done; then `embed` over a Tap that acts inside the next one."""
+    w.works()
+    return w.embed(connect=Tap(w.server.port(), at, act, way=way, **tap).port)
+
+
+def ended(w, pattern):
+    assert w.server.said(f'a session ended: .*({pattern})', 6), f'serve says {w.server.err}'
+
+
+@row('SIGKILL of serve', 3, 'the model owner ended the connection')
+def _(w):
+    w.both()
+    yield within(w, lambda: w.server.kill())
+    w.works()
+    w.spent(2)
+
+
+@row('SIGSTOP of serve', 3, 'the model owner was silent for 3 s', 12)
+def _(w):
+    w.both()
+    yield within(w, lambda: w.server.stop())
+    w.server.go_on()
+    ended(w, 'the data owner')
+    w.works()
+    w.spent(2)
+
+
+@row('SIGKILL of embed', 3, 'the data owner ended the connection')
+def _(w):
+    w.both()
+    w.works()
+    w.server.signal(signal.SIGTERM), w.server.finish()
+    w.serve(once=True)
+    e = w.embed(connect=Tap(w.server.port(), ONLINE, lambda: e.kill()).port)
+    yield w.server
+    w.works()
+    w.spent(2)
+
+
+@row('SIGSTOP of embed', 3, 'the data owner was silent for 3 s', 12)
+def _(w):
+    w.both()
+    w.works()
+    w.server.signal(signal.SIGTERM), w.server.finish()
+    w.serve(once=True)
+    e = w.embed(connect=Tap(w.server.port(), ONLINE, lambda: e.stop()).port)
+    yield w.server
+    e.go_on()
+    assert e.finish() == 3 and 'the model owner' in e.err[-1], e.err
+    w.works()
+    w.spent(2)
+
+
+@row('SIGKILL of the dealer', 3, 'the dealer ended the connection')
+def _(w):
+    w.both()
+    w.works()
+    yield w.embed(dealer=Tap(w.dealer.port(), DEALING, lambda: w.dealer.kill()).port)
+    ended(w, 'the dealer ended|ended the session')
+    assert w.works()['serial'] == 3
+    w.spent(2)
+
+
+@row('SIGSTOP of the dealer', 3, 'the dealer was silent for 3 s', 12)
+def _(w):
+    w.both()
+    w.works()
+    yield w.embed(dealer=Tap(w.dealer.port(), DEALING, lambda: w.dealer.stop()).port)
+    w.dealer.go_on()
+    ended(w, 'was silent|ended the session')
+    w.works()
+    w.spent(2)
+
+
+@row('SIGKILL of embed while the dealer deals', 3, 'the dealer lost the other party|the data owner ended', 12)
+def _(w):
+    w.both()
+    w.works()
+    w.server.signal(signal.SIGTERM), w.server.finish()
+    w.serve(once=True)
+    e = w.embed(dealer=Tap(w.dealer.port(), 3_000, lambda: e.kill()).port)
+    yield w.server
+    w.works()
+    w.spent(2)
+
+
+@row('the dealer waits for serve in vain', 3, 'the dealer waited in vain for the other party|ended the session|nobody answers as the dealer', 12)
+def _(w):
+    w.deal().port()
+    w.serve(dealer=1).port()
+    yield w.embed()
+    w.server.kill()
+    w.works()
+
+
+def sweep(kill):
+    """kill(w, at): runs an embed in which a role is killed at byte `at` of the connection."""
+    def case(w):
+        w.both()
+        last = w.works()['serial']
+        for at in range(400, 20_000, 1400):
+            e = kill(w, at)
+            code = e.finish()
+            assert code in (3, -9) and (code < 0 or e.err[-1].startswith('suf: the ')), f'at byte {at}: exit code {code}: {e.err}'
+            now = w.works()['serial']
+            w.spent(*range(last + 1, now))
+            last = now
+        yield w.embed()
+    return case
+
+
+def killed_embed(w, at):
+    e = w.embed(connect=Tap(w.server.port(), at, lambda: e.kill()).port)
+    return e
+
+
+row('SIGKILL of serve at every 1400th byte', 0, '')(sweep(lambda w, at: w.embed(connect=Tap(w.server.port(), at, w.server.kill).port)))
+row('SIGKILL of embed at every 1400th byte', 0, '')(sweep(killed_embed))
+row('SIGKILL of the dealer at every 1400th byte', 0, '')(sweep(lambda w, at: w.embed(dealer=Tap(w.dealer.port(), at, w.dealer.kill).port)))
+
+
+@row('200 connections during a session', 0, '', 14)
+def _(w):
+    w.both()
+    w.works()
+    strangers = [socket.socket() for _ in range(200)]
+    def crowd():
+        for s in strangers:
+            s.setblocking(False)
+            s.connect_ex(('127.0.0.1', w.server.port()))
+        time.sleep(0.5)
+    first = w.embed(connect=Tap(w.server.port(), ONLINE, crowd).port)
+    assert first.finish() == 0, first.err
+    for s in strangers:
+        s.close()
+    time.sleep(0.5)
+    w.works()
+    w.server.signal(signal.SIGTERM)
+    yield w.server
+
+
+@row('no descriptors left in serve', 0, '', 14)
+def _(w):
+    w.deal().port()
+    w.serve(process={'preexec_fn': lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))}).port()
+    w.works()
+    strangers = [socket.create_connection(('127.0.0.1', w.server.port())) for _ in range(30)]
+    time.sleep(0.5)
+    for s in strangers:
+        s.close()
+    w.works()
+    w.server.signal(signal.SIGTERM)
+    yield w.server
+
+
+for at in (10, 400, 900, 1500, 2500, 3500, 5000, 8_000, 12_000, 16_000):
+    def case(w, at=at):
+        w.both()
+        yield within(w, lambda: None, flip=True, at=at)
+        w.works()
+        if w.works()['serial'] > 3:
+            w.spent(2)
+    row(f'byte {at} from serve flipped on the way', '34', 'altered on the way' if at > 5000 else 'the model owner|certificate')(case)
+
+
+@row('a byte from embed flipped on the way', 3, 'bytes between the model owner and us were altered on the way')
+def _(w):
+    w.both()
+    yield within(w, lambda: None, flip=True, way='up')
+    ended(w, 'bytes between the data owner and us were altered')
+    w.works()
+    w.spent(2)
+
+
+@row('second client during a session', 3, 'the model owner is busy with another session')
+def _(w):
+    w.both()
+    w.works()
+    second = []
+    first = w.embed(connect=Tap(w.server.port(), ONLINE, lambda: (second.append(w.embed(store=w.dir / 'data2', timeout=5)), second[0].finish())).port, timeout=20)
+    assert first.finish() == 0, first.err
+    yield second[0]
+    w.works()
+
+
+# ---- plans and bundles
+
+@row('serve holds another plan', 4, 'the model owner holds another plan')
+def _(w):
+    w.deal().port()
+    w.serve(plan=w.base.other_plan).port()
+    yield w.embed()
+    ended(w, 'another plan')
+
+
+@row('the dealer holds another plan', 4, 'the dealer holds another plan')
+def _(w):
+    w.deal(plan=w.base.other_plan).port()
+    w.serve().port()
+    yield w.embed()
+    ended(w, 'another plan|ended the session')
+    w.dealer.kill()
+    w.works()
+
+
+def ahead(w):
+    """Three bundles for 'the dog' made, one used: 2 and 3 are left. Everything is down afterwards but the dealer."""
+    w.both(tokens=4, count=3)
+    w.works('the dog')
+    w.server.signal(signal.SIGTERM), w.server.finish()
+    return {store: w.bundles(store) for store in ('model', 'data')}
+
+
+def in_file(path, at, flip=True):
+    """Alters a byte, counted from the end when negative, or cuts the file there."""
+    raw = bytearray(path.read_bytes())
+    raw[at] ^= 1
+    path.write_bytes(raw if flip else raw[:at])
+
+
+@row('replayed bundle in one store', 0, 'of a serial that is spent; it is discarded')
+def _(w):
+    left = ahead(w)['data'][0]
+    shutil.copy(left, w.dir / 'kept')
+    assert w.works()['serial'] == 2
+    shutil.copy(w.dir / 'kept', left)
+    yield w.embed()
+    assert w.rows()[0]['serial'] == 3 and not left.exists()
+
+
+@row('replayed bundles in both stores', 0, 'of a serial that is spent; it is discarded')
+def _(w):
+    left = [x[0] for x in ahead(w).values()]
+    for k, path in enumerate(left):
+        shutil.copy(path, w.dir / str(k))
+    assert w.works()['serial'] == 2
+    w.server.signal(signal.SIGTERM), w.server.finish()
+    for k, path in enumerate(left):
+        shutil.copy(w.dir / str(k), path)
+    w.serve().port()
+    assert w.server.said('of a serial that is spent; it is discarded', 1)
+    yield w.embed()
+    assert w.rows()[0]['serial'] == 3
+
+
+@row('replayed bundle while serve runs', 0, '')
+def _(w):
+    left = ahead(w)['model'][0]
+    shutil.copy(left, w.dir / 'kept')
+    assert w.works()['serial'] == 2
+    shutil.copy(w.dir / 'kept', left)
+    yield w.embed()
+    assert w.rows()[0]['serial'] == 3
+
+
+for store, flip, at, sentence in (('data', True, -1000, 'was altered; it is burnt'), ('data', False, -1000, 'is cut short or too long; it is burnt'),
+                                  ('model', True, -1000, 'the model owner found its bundle altered'), ('model', False, -1000, 'the model owner found its bundle altered')):
+    def case(w, store=store, flip=flip, at=at):
+        in_file(ahead(w)[store][0], at, flip)
+        w.serve().port()
+        yield w.embed()
+        assert w.works()['serial'] == 3
+        w.spent(2)
+    row(f'bundle of the {store} store {"altered" if flip else "cut short"}', 4, sentence)(case)
+
+
+@row('header of a bundle altered', 0, 'was altered; it is burnt')
+def _(w):
+    in_file(ahead(w)['data'][0], 100)
+    w.serve().port()
+    yield w.embed()
+    assert w.rows()[0]['serial'] == 3
+    w.works()
+    w.spent(2)
+
+
+@row('bundle of another plan', 0, '')
+def _(w):
+    ahead(w)
+    w.dealer.kill()
+    w.deal(plan=w.base.other_plan).port()
+    w.serve(plan=w.base.other_plan).port()
+    yield w.embed(plan=w.base.other_plan)
+    assert w.rows()[0]['serial'] == 4, 'a bundle of another plan was used'
+
+
+@row('bundle under the name of another', 0, 'is discarded')
+def _(w):
+    two, three = ahead(w)['data']
+    shutil.copy(three, two)
+    w.serve().port()
+    yield w.embed()
+    assert w.rows()[0]['serial'] == 3
+    w.spent(2)
+
+
+# ---- stores and disks
+
+@row('store copied to another place', 0, 'was copied or restored from elsewhere; its bundles are discarded')
+def _(w):
+    ahead(w)
+    shutil.copytree(w.dir / 'data', w.dir / 'copy')
+    w.serve().port()
+    yield w.embed(store=w.dir / 'copy')
+    assert w.rows()[0]['serial'] == 4 and [int(b.stem) for b in w.bundles('copy')] == [5, 6]
+
+
+@row('ledger damaged', 0, 'is damaged at byte .* the bundles of this store are discarded')
+def _(w):
+    ahead(w)
+    w.serve().port()
+    w.works()
+    in_file(w.dir / 'data' / 'ledger', 100)
+    yield w.embed()
+    assert w.rows()[0]['serial'] == 4
+
+
+@row('masked weights altered', 4, 'the masked weights in .* were altered; they are removed')
+def _(w):
+    w.both()
+    w.works()
+    in_file(next((w.dir / 'data').glob('*.w_hat')), -1000)
+    yield w.embed()
+    assert w.works()['bytes']['setup'] > 0
+
+
+@row('pinned key altered', 4, 'shows another key than the one this store knows')
+def _(w):
+    w.both()
+    w.works()
+    in_file(w.dir / 'data' / 'model.pin', 5)
+    yield w.embed()
+
+
+@row('seed of B cut short', 5, 'is not a secret of 32 bytes')
+def _(w):
+    w.both()
+    w.server.kill()
+    in_file(w.dir / 'model' / 'b.seed', 31, flip=False)
+    yield w.serve()
+
+
+@row('serial of the dealer damaged', 5, "the dealer's serial in .* is damaged")
+def _(w):
+    w.both()
+    w.works()
+    w.dealer.kill()
+    in_file(w.dir / 'state' / 'serial', 0)
+    yield w.deal()
+
+
+@row('the dealer lost its serial', 4, 'the dealer sent bundle 1, which this store has had')
+def _(w):
+    w.both()
+    w.works()
+    w.dealer.kill()
+    w.deal(state=w.dir / 'fresh').port()
+    w.server.kill()
+    w.serve().port()
+    yield w.embed()
+    assert w.fates('data') == w.fates('model') == {1: 'done'}
+
+
+@row('last record of the ledger torn', 0, 'was not written to its end; it is dropped')
+def _(w):
+    ahead(w)
+    with open(w.dir / 'data' / 'ledger', 'ab') as f:
+        f.write(bytes(20))
+    w.serve().port()
+    yield w.embed()
+    assert w.rows()[0]['serial'] == 2
+
+
+@row('two processes on one store', 5, 'is in use by another suf process')
+def _(w):
+    w.both()
+    yield w.serve(dealer=1)
+
+
+@row('two dealers on one state', 5, 'is in use by another suf process')
+def _(w):
+    w.deal().port()
+    yield w.deal()
+
+
+@row('record file exists', 5, 'name one that does not exist')
+def _(w):
+    w.both()
+    (w.dir / 'record').touch()
+    yield w.embed(record=w.dir / 'record')
+
+
+def small_files(limit):
+    """No file of this process grows beyond `limit` bytes, as on a full disk."""
+    return {'preexec_fn': lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))}
+
+
+@row('disk full while W_hat comes', 5, 'cannot write .*w_hat')
+def _(w):
+    w.both()
+    yield w.embed(process=small_files(8192))
+    w.works()
+
+
+@row('disk full in the claim of embed', 5, 'cannot write .*ledger')
+def _(w):
+    w.both()
+    w.works()
+    yield w.embed(process=small_files((w.dir / 'data' / 'ledger').stat().st_size + 10))
+    ended(w, 'the data owner ended the session')
+    assert w.works()['serial'] == 3
+    w.spent(2)
+
+
+@row('disk full in the claim of serve', 3, 'the model owner ended the session')
+def _(w):
+    w.both()
+    w.works()
+    w.server.signal(signal.SIGTERM), w.server.finish()
+    w.serve(process=small_files((w.dir / 'model' / 'ledger').stat().st_size + 10)).port()
+    yield w.embed()
+    ended(w, 'cannot write .*ledger')
+    w.server.kill()
+    assert w.works()['serial'] == 3
+    w.spent(2)
+
+
+@row('disk full while bundles are stored', 5, 'cannot write .*incoming.part')
+def _(w):
+    w.both(tokens=4, count=3)
+    yield w.embed(process=small_files(90_000))
+    w.works()
+
+
+@row('disk full for the serial of the dealer', 3, 'the dealer ended the session')
+def _(w):
+    w.deal(process=small_files(20)).port()
+    w.serve().port()
+    yield w.embed()
+    w.dealer.kill()
+    w.works()
+
+
+@row('disk full for the result', 5, 'cannot write .*out.safetensors')
+def _(w):
+    w.both()
+    w.works()
+    (w.dir / 't').write_text('a cat\n' * 12)
+    yield w.embed(None, process=small_files(1200), file=w.dir / 't', out=w.dir / 'out.safetensors')
+
+
+@row('disk full behind stdout', 5, 'cannot write to stdout')
+def _(w):
+    with open('/dev/full', 'w') as full:
+        (w.dir / 't').write_text('a cat\n')
+        process = Role([w.base.program, 'tokenize', '--model', w.base.model, '--file', w.dir / 't', '--json'], stdout=full)
+    yield process
+
+
+def judge(base, r):
+    """'' or what is wrong; and the seconds that the process under test took."""
+    seconds = 0.0
+    with World(base, f'{ROWS.index(r)} {r.what}') as w:
+        try:
+            steps = r.case(w)
+            process = next(steps)
+            code, seconds = process.finish(r.seconds + 20), process.seconds
+            w.rows = process.rows
+            assert str(code) in str(r.code), f'exit code {code}: {process.err[-3:]}'
+            lines = process.err[-1:] if code else process.err
+            assert not code or re.match('suf: [^ ].*', lines[0]) and len(lines[0]) < 400, f'the last line is not a sentence: {lines}'
+            assert not r.sentence or any(re.search(r.sentence, line) for line in lines), f'says {lines}'
+            assert seconds <= r.seconds, f'took {seconds:.1f} s, the limit is {r.seconds} s'
+            next(steps, None)
+        except Exception as x:  # the next rows still run
+            return f'{type(x).__name__}: {x}', seconds
+    return '', seconds
+
+
+def main():
+    rows = [r for r in ROWS if len(sys.argv) < 3 or re.search(sys.argv[2], r.what)]
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(6) as pool:
+        base = Base(sys.argv[1], folder)
+        for r, (why, seconds) in zip(rows, pool.map(lambda r: judge(base, r), rows)):
+            failed += why != ''
+            print(f'{"FAIL" if why else "ok  "} {r.what:46} exit {r.code:<3} {seconds:5.1f} of {r.seconds:2} s  {r.sentence[:70]}{"  -- " + why if why else ""}', flush=True)
+    print(f'{len(rows) - failed} of {len(rows)} rows hold')
+    sys.exit(failed > 0)
+
+
+if __name__ == '__main__':
+    main()
