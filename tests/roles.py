@@ -5,7 +5,6 @@ import json
 import pathlib
 import random
 import re
-import shutil
 import signal
 import socket
 import struct
@@ -246,10 +245,6 @@ class World:
 
     def bundles(self, store):
         return sorted((self.dir / store / 'bundles').iterdir())
-
-
-def copy(source, target):
-    return shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
 
 
 def read_safetensors(path):

@@ -190,5 +190,26 @@ TEST(Backends, Trees) {
   }
 }
 
+// A weight that takes another's place in memory is another weight.
+TEST(Backends, KeepsNoWeightOfAnOldInput) {
+  Fixture f;
+  auto x = f.Wire1("x", {3, 4}, 40);
+  auto w = f.t.input<kP1>("w", {4, 5});
+  auto y = Matmul(Own<1>(x.hat), w);
+  f.t.reveal<1>(Sh{Broadcast(f.t.constant(0), {3, 5}), y});
+  f.t.close();
+  Schedule s(f.t);
+  exec::Pool pool(2);
+  auto packed = MakePacked(pool), clear = MakeClear();
+  std::vector<uint64_t> memory;
+  for (int i = 0; i < 3; ++i) {
+    auto fresh = f.Random(20, 64);
+    if (i == 0) memory = fresh;
+    std::copy(fresh.begin(), fresh.end(), memory.begin());
+    f.inputs[1].Set("w", proto::Inputs::Any(std::shared_ptr<const std::vector<uint64_t>>(&memory, [](auto*) {})));
+    EXPECT_EQ(RunOn(f, s, *packed, *packed, *packed).result[1], RunOn(f, s, *clear, *clear, *clear).result[1]);
+  }
+}
+
 }  // namespace
 }  // namespace suf::backends

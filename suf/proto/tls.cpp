@@ -293,6 +293,9 @@ std::unique_ptr<Channel> Secure(std::unique_ptr<Link> link, bool server, const s
     if (tls && server)
       Fail(Exit::kRefused, who, " showed no certificate or spoke no TLS 1.3 (", cause,
            "); only suf processes may connect");
+    if (tls)
+      Fail(Exit::kPeer, who, " speaks no TLS 1.3, or its bytes were altered on the way (", cause,
+           "); check the address and the network");
     Fail(Exit::kPeer, who, " ended the connection in the TLS handshake (", cause, "); see its message");
   }
   std::unique_ptr<X509, decltype(&X509_free)> cert(SSL_get1_peer_certificate(ssl), X509_free);

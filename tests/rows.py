@@ -1,0 +1,62 @@
+"""A table of faults: what is broken, the exit code, the sentence, the limit in seconds, and a case that also checks what is left behind.
+"""
+import collections
+import concurrent.futures
+import re
+import sys
+import tempfile
+
+from roles import Base, World
+
+# A case makes what is broken in its World and yields the process under test; what follows the yield checks ledgers and stores. `sentence`
+# is sought in the last line of stderr, which is "suf: ..." for an exit code other than 0, else in all of stderr.
+Row = collections.namedtuple('Row', 'what code sentence seconds case')
+ROWS = []
+
+
+def row(what, code, sentence, seconds=10):
+    return lambda case: ROWS.append(Row(what, code, sentence, seconds, case)) or case
+
+
+def alone(what, code, sentence, command, prepare=lambda w: None, seconds=10):
+    """A row of one process; words of the command in braces are the World's."""
+    def case(w):
+        prepare(w)
+        b = w.base
+        places = {'model': b.model, 'plan': b.plan, 'certs': b.certs, 'vocab': b.model / 'vocab.txt', 'w': w.dir}
+        yield w.role(*(word.format(**places) for word in command))
+    row(what, code, sentence, seconds)(case)
+
+
+def judge(base, r):
+    """'' or what is wrong; the seconds that the process under test took, and the line in which it said so."""
+    seconds, said = 0.0, ''
+    with World(base, f'{ROWS.index(r)} {r.what}') as w:
+        try:
+            steps = r.case(w)
+            process = next(steps)
+            code, seconds = process.finish(r.seconds + 20), process.seconds
+            w.rows = process.rows
+            assert str(code) in str(r.code).split('|'), f'exit code {code}: {process.err[-3:]}'
+            lines = process.err[-1:] if code else process.err
+            assert not code or re.match('suf: [^ ].*', lines[0]) and len(lines[0]) < 400, f'the last line is not a sentence: {lines}'
+            said = next((line for line in lines if re.search(r.sentence, line)), '') if r.sentence else ''
+            assert not r.sentence or said, f'says {lines}'
+            assert seconds <= r.seconds, f'took {seconds:.1f} s, the limit is {r.seconds} s'
+            next(steps, None)
+        except Exception as x:  # the next rows still run
+            return f'{type(x).__name__}: {x}', seconds, said
+    return '', seconds, said
+
+
+def main():
+    """The whole table; the program of a test file. Its second argument picks rows."""
+    rows = [r for r in ROWS if len(sys.argv) < 3 or re.search(sys.argv[2], r.what)]
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(6) as pool:
+        base = Base(sys.argv[1], folder)
+        for r, (why, seconds, said) in zip(rows, pool.map(lambda r: judge(base, r), rows)):
+            failed += why != ''
+            print(f'{"FAIL" if why else "ok  "} {r.what:48} exit {r.code:<3} {seconds:5.1f} of {r.seconds:2} s  {why or said}', flush=True)
+    print(f'{len(rows) - failed} of {len(rows)} rows hold')
+    sys.exit(failed > 0)
