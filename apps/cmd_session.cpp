@@ -1,11 +1,15 @@
 // Commands of the three roles: certs, deal, serve, embed.
+#include <malloc.h>
+
 #include <csignal>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include <atomic>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "apps/engine.hpp"
 #include "apps/show.hpp"
@@ -48,19 +52,41 @@ proto::DialDealer Dealer(const proto::Credentials& own, const std::string& where
   return [own, address, timeout] { return proto::Dial(own, address, proto::Role::kDealer, timeout); };
 }
 
-// Stop on SIGINT or SIGTERM: the listener ends after the running sessions.
-proto::Listener* listening = nullptr;
-void StopListening(int) {
-  if (listening) listening->Stop();
+// KeepPages: from here on frames, chunks and bundles come and go by the megabyte: their pages are kept instead of fetched afresh each time.
+// What loading left behind is given back first.
+void KeepPages() {
+  malloc_trim(0);
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
-void Listen(proto::Listener& listener, const char* role, const std::function<void(proto::Channel&)>& session) {
-  listening = &listener;
-  std::signal(SIGINT, StopListening), std::signal(SIGTERM, StopListening);
-  log::Info(Str(role, ": listening on port ", listener.port(), ", pid ", getpid()));
-  listener.Run(session, [&](const Error& e) { log::Warn(Str(role, ": a session ended: ", e.what())); });
-  listening = nullptr;
-}
+// Stopping: SIGINT and SIGTERM end the listener after the running sessions. They are blocked in every thread (made before there is another
+// one) and awaited in one, so that no handler runs in the middle of anything.
+class Stopping {
+ public:
+  Stopping() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGINT), sigaddset(&set_, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+  }
+  // Run: the listener, until a signal or Stop.
+  void Run(proto::Listener& listener, const char* role, const std::function<void(proto::Channel&)>& session) {
+    KeepPages();
+    std::atomic<bool> over{false};
+    std::thread waiter([&] {
+      timespec look{0, 200'000'000};
+      while (!over.load())
+        if (sigtimedwait(&set_, nullptr, &look) > 0) return listener.Stop();
+    });
+    log::Info(Str(role, ": listening on port ", listener.port(), ", pid ", getpid()));
+    listener.Run(session, [&](const Error& e) { log::Warn(Str(role, ": a session ended: ", e.what())); });
+    over = true;
+    waiter.join();
+  }
+
+ private:
+  sigset_t set_;
+};
 
 }  // namespace
 
@@ -72,12 +98,12 @@ int RunCerts(const CertsArgs& a) {
 
 int RunDeal(const DealArgs& a) {
   Harden();
+  Stopping stopping;
   auto own = Own(a.certs, "dealer");
   if (own.identity().role != proto::Role::kDealer) Fail(Exit::kRefused, a.certs, " holds the certificate of another role; deal needs the dealer's");
   Engine engine(LoadPlan(a.plan));
   if (a.tokens) (void)engine.At(a.tokens);
   fs::path state = a.state.empty() ? fs::path(a.certs) / "state" : fs::path(a.state);
-  fs::create_directories(state);
   proto::DealerState serials(state.string());
   Generator generate(engine);
   proto::Dealer::Options options;
@@ -87,12 +113,13 @@ int RunDeal(const DealArgs& a) {
   options.dealt = [](uint32_t n, uint64_t serial) { log::Info(Str("deal: serial ", serial, ", ", n, " tokens")); };
   proto::Dealer dealer(engine.ForProto(), serials, options, [&](const proto::DealJob& j, proto::Sink& p0, proto::Sink& p1) { generate(j, p0, p1); });
   proto::Listener listener(own, proto::Address::Parse(a.listen), {proto::Role::kModel, proto::Role::kData}, timeout);
-  Listen(listener, "deal", [&](proto::Channel& ch) { dealer.Handle(ch); });
+  stopping.Run(listener, "deal", [&](proto::Channel& ch) { dealer.Handle(ch); });
   return 0;
 }
 
 int RunServe(const ServeArgs& a) {
   Harden();
+  Stopping stopping;
   auto own = Own(a.certs, "model");
   if (own.identity().role != proto::Role::kModel) Fail(Exit::kRefused, a.certs, " holds the certificate of another role; serve needs the model owner's");
   Engine engine(LoadPlan(a.plan));
@@ -124,7 +151,7 @@ int RunServe(const ServeArgs& a) {
   proto::Turnstile turnstile;
   std::string failure;
   Exit code = Exit::kOk;
-  Listen(listener, "serve", [&](proto::Channel& ch) {
+  stopping.Run(listener, "serve", [&](proto::Channel& ch) {
     ch.set_recorder(recorder.get());
     bool ran = false;
     try {
@@ -214,6 +241,7 @@ int RunEmbed(const EmbedArgs& a) {
     for (auto& l : lines) say(l, {{"i", l.i}, {"error", l.error}});
     return Finish(lines);
   }
+  if (!a.out.empty() && !std::ofstream(a.out, std::ios::binary | std::ios::app)) Fail(Exit::kResource, "cannot write ", a.out, "; check the directory and its rights");
   proto::Store store(a.store);
   for (auto& n : store.notices()) log::Warn(Str("embed: ", n));
   std::unique_ptr<proto::Recorder> recorder;
@@ -226,6 +254,7 @@ int RunEmbed(const EmbedArgs& a) {
   proto::Inputs inputs;
   ReadSetup(engine, session.Setup(), inputs);
   uint64_t setup = Booked(*ch).setup;
+  KeepPages();
   int64_t d = engine.plan().dims.d;
   for (Line& l : lines) {
     if (!l.error.empty()) {

@@ -1,7 +1,5 @@
 // The command line. CLI11 stays in this file.
 #include <CLI/CLI.hpp>
-#include <malloc.h>
-
 #include <csignal>
 #include <cstdio>
 #include <iostream>
@@ -155,9 +153,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // frames, chunks and bundles come and go by the megabyte: keep their pages instead of asking for fresh ones each time
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   std::signal(SIGPIPE, SIG_IGN), std::signal(SIGXFSZ, SIG_IGN);  // both come back as errors of the write
   int status;
   try {
