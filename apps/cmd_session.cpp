@@ -1,11 +1,9 @@
 // Commands of the three roles: certs, deal, serve, embed.
-#include <malloc.h>
-
-#include <csignal>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -50,14 +48,6 @@ proto::Millis Timeout(double seconds) {
 proto::DialDealer Dealer(const proto::Credentials& own, const std::string& where, proto::Millis timeout) {
   proto::Address address = proto::Address::Parse(where);
   return [own, address, timeout] { return proto::Dial(own, address, proto::Role::kDealer, timeout); };
-}
-
-// KeepPages: from here on frames, chunks and bundles come and go by the megabyte: their pages are kept instead of fetched afresh each time.
-// What loading left behind is given back first.
-void KeepPages() {
-  malloc_trim(0);
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
 // Stopping: SIGINT and SIGTERM end the listener after the running sessions. They are blocked in every thread (made before there is another

@@ -1,5 +1,7 @@
 #include "apps/engine.hpp"
 
+#include <malloc.h>
+
 #include "apps/texts.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/fss/prg.hpp"
@@ -39,6 +41,12 @@ proto::Plan Engine::ForProto() {
     return proto::Task{work->trace.digest(), {uint64_t(work->schedule->key_bytes(0)), uint64_t(work->schedule->key_bytes(1))}};
   };
   return p;
+}
+
+void KeepPages() {
+  malloc_trim(0);
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
 nn::Plan LoadPlan(const std::string& path) {

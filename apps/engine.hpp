@@ -42,6 +42,10 @@ class Engine {
   std::map<int, std::shared_ptr<const Work>> works_;
 };
 
+// KeepPages: from here on frames, chunks and bundles come and go by the megabyte: their pages are kept instead of fetched afresh each time.
+// What loading left behind is given back first.
+void KeepPages();
+
 // LoadPlan: reads and checks a plan file. Throws Exit::kInput (no file) or Exit::kRefused.
 nn::Plan LoadPlan(const std::string& path);
 

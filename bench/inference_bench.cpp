@@ -44,6 +44,7 @@ int Main(int argc, char** argv) {
   auto work = engine.At(n);
   const pfss::Schedule& s = *work->schedule;
   nn::Simulator simulator(engine.plan(), quantised);
+  apps::KeepPages();
   std::mt19937_64 rng(1);
   std::vector<double> deal, online;
   nlohmann::ordered_json by;

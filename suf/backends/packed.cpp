@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "suf/backends/internal/executor.hpp"
 #include "suf/backends/randomness.hpp"
@@ -20,7 +21,7 @@ constexpr size_t kSlack = 256;  // kernels may read, never write, this far beyon
 }
 
 Arena::~Arena() {
-  for (auto& [bytes, p] : idle_) std::free(p);
+  for (auto& [room, block] : idle_) std::free(block.p);
 }
 
 std::shared_ptr<uint8_t> Arena::Take(size_t bytes) {
@@ -29,25 +30,24 @@ std::shared_ptr<uint8_t> Arena::Take(size_t bytes) {
   {
     std::lock_guard l(m_);
     // best fit that wastes less than half
-    if (auto it = idle_.lower_bound(room); it != idle_.end() && it->first <= 2 * room) room = it->first, p = it->second, idle_.erase(it);
+    if (auto it = idle_.lower_bound(room); it != idle_.end() && it->first <= 2 * room) room = it->first, p = it->second.p, idle_.erase(it);
   }
   if (!p) p = static_cast<uint8_t*>(std::aligned_alloc(4096, room));
   if (!p) Fail(Exit::kResource, "no memory for a tensor of ", bytes, " bytes; shorten the text or free memory");
   return {p, [this, room](uint8_t* q) {
             std::lock_guard l(m_);
-            idle_.emplace(room, q);
-            used_.insert(q);
+            idle_.emplace(room, Block{q, true});
           }};
 }
 
 void Arena::WipeIdle() {
   std::lock_guard l(m_);
-  for (auto& [room, p] : idle_)
-    if (used_.erase(p)) Wipe(p, room);
+  for (auto& [room, block] : idle_)
+    if (std::exchange(block.used, false)) Wipe(block.p, room);
 }
 
-PackedExecutor::PackedExecutor(const Schedule& s, Role role, exec::Pool& pool, ring::Variant variant, Weights& weights, Arena& arena)
-    : s_(s), t_(s.trace()), role_(role), pool_(pool), variant_(variant), strips_(StripsFor(variant)), weights_(weights), plan_(PlanOf(s, role, Programs(s, role))), arena_(arena), values_(t_.nodes().size()) {
+PackedExecutor::PackedExecutor(const Schedule& s, Role role, std::shared_ptr<const ExecutionPlan> plan, exec::Pool& pool, ring::Variant variant, Weights& weights, Arena& arena)
+    : s_(s), t_(s.trace()), role_(role), pool_(pool), variant_(variant), strips_(StripsFor(variant)), weights_(weights), plan_(std::move(plan)), arena_(arena), values_(t_.nodes().size()) {
   for (const Node& n : t_.nodes()) counts_.push_back(size_t(Size(n.shape)));
 }
 
@@ -72,7 +72,7 @@ PackedExecutor::~PackedExecutor() {
 
 void PackedExecutor::Run(const Program&, const Randomness& randomness, Io& io) {
   Host host{randomness, io};
-  for (const Instruction& ins : plan_.at(next_++)) {
+  for (const Instruction& ins : plan_->at(next_++)) {
     if (ins.group) Group(ins);
     else Bulk(ins.nodes[0], host);
     for (int i : ins.nodes) io.Done(i);
@@ -101,13 +101,23 @@ class Packed : public pfss::Backend {
   uint32_t prg() const override { return fss::kPrgId; }
   std::unique_ptr<pfss::Randomness> Expand(const pfss::Material& m) override { return MakeRandomness(m); }
   std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, pfss::Role role) override {
-    return std::make_unique<internal::PackedExecutor>(s, role, pool_, variant_, weights_, arena_);
+    std::shared_ptr<const internal::ExecutionPlan> plan;
+    {
+      std::lock_guard l(m_);
+      auto& kept = plans_[{s.trace().digest(), int(role)}];
+      if (!kept) kept = std::make_shared<const internal::ExecutionPlan>(internal::PlanOf(s, role, pfss::Programs(s, role)));
+      plan = kept;
+      if (plans_.size() > 16) plans_.clear();
+    }
+    return std::make_unique<internal::PackedExecutor>(s, role, std::move(plan), pool_, variant_, weights_, arena_);
   }
 
  private:
   exec::Pool& pool_;
   ring::Variant variant_;
   internal::Weights weights_;
+  std::mutex m_;
+  std::map<std::pair<Hash, int>, std::shared_ptr<const internal::ExecutionPlan>> plans_;  // by trace and role
   internal::Arena arena_;
 };
 

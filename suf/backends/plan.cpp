@@ -28,9 +28,9 @@ bool Fusable(const Trace& t, int node) {
   }
 }
 
-std::vector<std::vector<Instruction>> PlanOf(const Schedule& s, Role role, const std::vector<Program>& programs) {
+ExecutionPlan PlanOf(const Schedule& s, Role role, const std::vector<Program>& programs) {
   const Trace& t = s.trace();
-  std::vector<std::vector<Instruction>> out;
+  ExecutionPlan out;
   std::vector<int> last(t.nodes().size(), -1);  // the instruction, numbered over all programs, that reads a node last
   int number = 0;
   for (auto& program : programs) {

@@ -13,8 +13,9 @@ class DealerIo : public pfss::Io {
   std::span<uint8_t> Out(int node) override {
     Flush();
     node_ = node;
-    section_.assign(size_t(pfss::PackedBytes(t_.node(node))), 0);
-    return section_;
+    bytes_ = size_t(pfss::PackedBytes(t_.node(node)));
+    if (section_.size() < bytes_) section_.resize(bytes_);
+    return std::span(section_).first(bytes_);
   }
   Data Input(int node, int element_bytes) override {
     const pfss::Node& n = t_.node(node);
@@ -23,7 +24,7 @@ class DealerIo : public pfss::Io {
   void Flush() {
     if (node_ < 0) return;
     for (int p : {0, 1})
-      if (t_.node(node_).attrs[0] & int64_t(pfss::Party(p))) to_[p](section_);
+      if (t_.node(node_).attrs[0] & int64_t(pfss::Party(p))) to_[p](View(section_).first(bytes_));
     node_ = -1;
   }
 
@@ -31,7 +32,8 @@ class DealerIo : public pfss::Io {
   const pfss::Trace& t_;
   Inputs& inputs_;
   const Body* to_;
-  Bytes section_;
+  Bytes section_;  // grows only: every byte of a section is written by its backend
+  size_t bytes_ = 0;
   int node_ = -1;
 };
 

@@ -24,10 +24,11 @@ class PartyIo : public pfss::Io {
   void Leave(const pfss::Frame* frame) {
     out_.clear();
     if (!frame) return;
-    outgoing_.assign(size_t(frame->bytes), 0);
+    bytes_ = size_t(frame->bytes);
+    if (outgoing_.size() < bytes_) outgoing_.resize(bytes_);
     for (auto& part : frame->parts) out_[part.node] = std::span(outgoing_).subspan(size_t(part.at), size_t(part.bytes));
   }
-  View outgoing() const { return outgoing_; }
+  View outgoing() const { return View(outgoing_).first(bytes_); }
 
   View In(int node) override { return at_.at(node); }
   std::span<uint8_t> Out(int node) override { return out_.at(node); }
@@ -53,7 +54,8 @@ class PartyIo : public pfss::Io {
   const pfss::Trace& t_;
   std::map<int, View> at_;
   std::map<int, std::span<uint8_t>> out_;
-  Bytes incoming_, outgoing_;
+  Bytes incoming_, outgoing_;  // outgoing_ grows only: every byte of a frame is written by its backend
+  size_t bytes_ = 0;
   Clock::time_point mark_;
   std::map<uint16_t, double> spent_;
   uint16_t scope_ = 0;

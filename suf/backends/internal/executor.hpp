@@ -23,7 +23,7 @@ struct Weights {
 
 class PackedExecutor : public pfss::Executor {
  public:
-  PackedExecutor(const pfss::Schedule& s, pfss::Role role, exec::Pool& pool, ring::Variant variant, Weights& weights, Arena& arena);
+  PackedExecutor(const pfss::Schedule& s, pfss::Role role, std::shared_ptr<const ExecutionPlan> plan, exec::Pool& pool, ring::Variant variant, Weights& weights, Arena& arena);
   ~PackedExecutor() override;
   void Run(const pfss::Program& program, const pfss::Randomness& randomness, pfss::Io& io) override;
   std::vector<uint64_t> Result(int node) override;
@@ -87,7 +87,7 @@ class PackedExecutor : public pfss::Executor {
   ring::Variant variant_;
   const Strips& strips_;
   Weights& weights_;
-  std::vector<std::vector<Instruction>> plan_;
+  std::shared_ptr<const ExecutionPlan> plan_;
   size_t next_ = 0;  // program
   std::vector<size_t> counts_;
   Arena& arena_;

@@ -16,6 +16,7 @@ struct Instruction {
 // Fusable: an elementwise operation on words of at most 64 bits.
 bool Fusable(const pfss::Trace& t, int node);
 // Instructions of each of a role's programs.
-std::vector<std::vector<Instruction>> PlanOf(const pfss::Schedule& s, pfss::Role role, const std::vector<pfss::Program>& programs);
+using ExecutionPlan = std::vector<std::vector<Instruction>>;
+ExecutionPlan PlanOf(const pfss::Schedule& s, pfss::Role role, const std::vector<pfss::Program>& programs);
 
 }  // namespace suf::backends::internal

@@ -3,7 +3,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 
 #include "suf/pfss/backend.hpp"
 
@@ -22,8 +21,11 @@ class Arena {
 
  private:
   std::mutex m_;
-  std::multimap<size_t, uint8_t*> idle_;  // by size
-  std::set<uint8_t*> used_;               // of the idle ones: not wiped yet
+  struct Block {
+    uint8_t* p;
+    bool used;  // and not wiped yet
+  };
+  std::multimap<size_t, Block> idle_;  // by size
 };
 
 struct Tensor {
