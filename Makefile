@@ -3,7 +3,7 @@ BUILD ?= build
 MODEL ?=
 JOBS ?= $(shell nproc)
 
-.PHONY: help setup build test accept run bench clean
+.PHONY: help setup build test accept run bench sanitize clean
 help:
 	@sed -n 's/^##//p' Makefile
 
@@ -33,9 +33,13 @@ run: build model
 bench: build model
 	.venv/bin/python tools/bench.py $(if $(MODEL),--model "$(MODEL)")
 
+## sanitize unit tests and a session under the sanitizers of clang++-19 (build-asan, build-tsan); not part of `test`
+sanitize: setup
+	JOBS=$(JOBS) tools/sanitize.sh
+
 .PHONY: model
 model: setup
 	@$(if $(MODEL),true,.venv/bin/python tools/fetch_model.py)
 
 clean:
-	rm -rf $(BUILD) $(BUILD).log
+	rm -rf $(BUILD) $(BUILD).log build-asan build-asan.log build-tsan build-tsan.log

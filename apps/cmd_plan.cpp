@@ -151,13 +151,11 @@ int RunEstimate(const EstimateArgs& a) {
 
 int RunSimulate(const SimulateArgs& a) {
   nn::Plan plan = LoadPlan(a.plan);
-  nn::Weights weights = model::LoadBert(a.model);
-  if (weights.dims != plan.dims) Fail(Exit::kRefused, "the plan is for another shape of model than ", a.model, "; compile a plan for it");
-  auto quantised = nn::Quantise(weights, plan.scales, plan.max_tokens);
+  nn::Quantised weights = LoadWeights(a.model, plan);
   auto tokenizer = model::Tokenizer::Load(a.model + "/vocab.txt");
   auto lines = ReadTexts(a.source);
   TokenizeAll(tokenizer, plan.max_tokens, a.truncate, &lines);
-  nn::Simulator simulator(plan, quantised);
+  nn::Simulator simulator(plan, weights);
   for (Line& l : lines) {
     ordered_json row{{"schema", "suf.simulate/1"}, {"i", l.i}};
     if (!l.id.empty()) row["id"] = l.id;

@@ -13,7 +13,6 @@
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
 #include "suf/base/log.hpp"
-#include "suf/model/bert.hpp"
 #include "suf/model/safetensors.hpp"
 #include "suf/proto/certs.hpp"
 #include "suf/proto/credentials.hpp"
@@ -113,12 +112,7 @@ int RunServe(const ServeArgs& a) {
   auto own = Own(a.certs, "model");
   if (own.identity().role != proto::Role::kModel) Fail(Exit::kRefused, a.certs, " holds the certificate of another role; serve needs the model owner's");
   Engine engine(LoadPlan(a.plan));
-  nn::Quantised weights;
-  {
-    nn::Weights real = model::LoadBert(a.model);
-    if (real.dims != engine.plan().dims) Fail(Exit::kRefused, "the plan is for another shape of model than ", a.model, "; compile a plan for it");
-    weights = nn::Quantise(real, engine.plan().scales, engine.plan().max_tokens);
-  }
+  nn::Quantised weights = LoadWeights(a.model, engine.plan());
   proto::Store store(a.store);
   for (auto& n : store.notices()) log::Warn(Str("serve: ", n));
   proto::Secret key = store.LongLived("weights.key"), seed = store.LongLived("b.seed");

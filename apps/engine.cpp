@@ -2,9 +2,12 @@
 
 #include <malloc.h>
 
+#include "apps/show.hpp"
 #include "apps/texts.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/fss/prg.hpp"
+#include "suf/model/bert.hpp"
+#include "suf/nn/bounds.hpp"
 #include "suf/nn/build.hpp"
 #include "suf/pfss/audit.hpp"
 #include "suf/proto/deal.hpp"
@@ -51,6 +54,15 @@ void KeepPages() {
 
 nn::Plan LoadPlan(const std::string& path) {
   return nn::Parse(ReadFile(path, "the plan ", "make one with suf compile"));
+}
+
+nn::Quantised LoadWeights(const std::string& folder, const nn::Plan& plan) {
+  nn::Weights real = model::LoadBert(folder);
+  if (real.dims != plan.dims) Fail(Exit::kRefused, "the plan is for another shape of model than ", folder, "; compile a plan for it");
+  nn::Quantised weights = nn::Quantise(real, plan.scales, plan.max_tokens);
+  Bar bar("check the weights");
+  nn::CheckWeights(plan, weights, exec::Default(), [&](double done) { bar.At(done, "certificates"); });
+  return weights;
 }
 
 Masks::Masks(const Engine& engine, View seed, const Hash& weights) : engine_(engine), salt_(weights) {

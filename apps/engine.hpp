@@ -49,6 +49,10 @@ void KeepPages();
 // LoadPlan: reads and checks a plan file. Throws Exit::kInput (no file) or Exit::kRefused.
 nn::Plan LoadPlan(const std::string& path);
 
+// LoadWeights: the model in `folder`, quantised for the plan. Throws Exit::kRefused when the plan was made for another shape, or for
+// weights so much smaller that a hard certificate does not hold for these.
+nn::Quantised LoadWeights(const std::string& folder, const nn::Plan& plan);
+
 // Masks: B, from its long-lived seed; one stream a tensor, bound to the weights id and the plan.
 class Masks {
  public:

@@ -52,7 +52,9 @@ void TokenizeAll(const model::Tokenizer& tokenizer, int limit, bool truncate, st
     if (!l.error.empty()) continue;
     try {
       l.ids = tokenizer.Encode(l.text);
-      if (limit > 0) l.ids = model::Shorten(std::move(l.ids), model::CheckLength(l.ids.size(), size_t(limit), truncate));
+      if (limit == 0) continue;
+      size_t n = model::CheckLength(l.ids.size(), size_t(limit), truncate);  // before the move: arguments have no order
+      l.ids = model::Shorten(std::move(l.ids), n);
     } catch (const Error& e) {
       l.error = e.what(), l.ids.clear();
     }

@@ -127,6 +127,26 @@ alone('plan: nested 100000 deep', 4, 'the plan', SHOW, lambda w: (w.dir / 'p').w
 alone('plan: another kind of file', 4, 'is not JSON', 'plan show {model}/model.safetensors'.split())
 SERVE = 'serve --plan {plan} --model {w}/m --certs {certs} --dealer 127.0.0.1:1 --listen 127.0.0.1:0 --store {w}/model'.split()
 alone('plan: another shape than the model', 4, 'another shape of model', SERVE, broken_model(one_layer_files))
+
+
+def eightfold(w):
+    """Prepares m: a copy of the model, every matrix of its layers eight times as large."""
+    m = shutil.copytree(w.base.model, w.dir / 'm')
+    header, data = read_safetensors(m / 'model.safetensors')
+    data = bytearray(data)
+    for name, t in header.items():
+        if 'encoder' in name and len(t['shape']) == 2:
+            begin, end = t['data_offsets']
+            floats = struct.unpack_from(f'<{(end - begin) // 4}f', data, begin)
+            struct.pack_into(f'<{len(floats)}f', data, begin, *(8 * x for x in floats))
+    write_safetensors(m / 'model.safetensors', header, bytes(data))
+
+
+# a shape that fits, weights that do not: hard certificates would be false
+MISFIT = r'wire 8/0/z_qk can reach 2\^\d+ with these weights; the plan allows 2\^\d+; compile a plan from this model'
+for name, command in (('serve', SERVE), ('simulate', 'simulate --plan {plan} --model {w}/m --json text'.split())):
+    alone(f'{name}: plan of a model with smaller weights', 4, MISFIT, command, eightfold)
+
 alone('vocabulary of another model', 4, 'not the vocabulary that the plan was made for',
       [word.replace('{vocab}', '{w}/v') for word in EMBED] + ['the dog'], lambda w: (w.dir / 'v').write_text('[PAD]\n'))
 

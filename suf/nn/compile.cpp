@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
-#include "suf/nn/certify.hpp"
+#include "suf/nn/bounds.hpp"
 #include "suf/nn/forward.hpp"
 #include "suf/nn/quantise.hpp"
 #include "suf/nn/simulate.hpp"
@@ -29,11 +30,6 @@ int64_t Most(const std::vector<int64_t>& t) {
   return m;
 }
 
-double Max(const Reals& a) { return *std::max_element(a.begin(), a.end()); }
-
-// RingOf: for |value| <= bound, rounded by `shift` bits, with the gap of one bit (DESIGN 9, GapCert).
-int RingOf(double bound, int shift) { return BitLength(bound + (shift ? std::ldexp(1.0, shift - 1) : 0)) + 2; }
-
 // NormInput: what a norm reads: real scale, calibrated size of x (see kind), and a hard bound of |x| as a vector of
 // integers.
 struct NormInput {
@@ -57,12 +53,6 @@ class Compiler {
   Norm MakeNorm(const std::string& wire, const NormInput& in);
   void Score(int64_t l, Layer& y);
   void Attention(int64_t l, int n, double rows, Layer& y);
-  // Bound: of every coordinate of a row, and of its Euclidean norm.
-  struct Bound {
-    Reals each;
-    double length = 0;
-  };
-  Bound Output(int64_t l, double rows, int out, const Layer& y) const;
   void Project(int64_t l, int n, double rows, Layer& y);
   void FeedForward(int64_t l, double rows, Layer& y);
   Class MakeClass(int least, int n);
@@ -73,11 +63,10 @@ class Compiler {
   exec::Pool& pool_;
   Plan plan_;
   Quantised q_;
-  std::vector<LayerFacts> facts_;
+  std::optional<Bounds> bounds_;
   Ranges ranges_;
   std::string prefix_;  // of the class's wires
   double rows_ = 0;     // hard bound of a row of the last norm's result, as a vector of integers
-  double value_ = 0, recip_excess_ = 0;
 };
 
 // Hold: certifies a wire with |value| <= bound that is rounded by `shift` bits; its ring.
@@ -96,8 +85,7 @@ Norm Compiler::MakeNorm(const std::string& wire, const NormInput& in) {
   const int out = unit ? s_.result : s_.f, pieces = unit ? o_.pool_pieces : o_.rsqrt_pieces;
   Norm n{.kz = in.kz, .cut = in.cut};
   n.eps = unit ? 0 : std::llround(w_.dims.eps * d * std::ldexp(1.0, 2 * in.scale));
-  const double square = in.longest * in.longest + double(n.eps);
-  n.square = BitLength(square);
+  n.square = BitLength(bounds_->Norm(n, in.longest, unit).square);
   if (n.square > 60)
     Fail(Exit::kRefused, "wire ", prefix_, wire, ".square needs a ring of ", n.square,
          " bits, the limit is 60; lower the LayerNorms' scale");
@@ -112,10 +100,10 @@ Norm Compiler::MakeNorm(const std::string& wire, const NormInput& in) {
   suf::Real f = [&](double v) { return std::ldexp(1.0, scale) * std::sqrt(of / v); };
   n.rsqrt = Octaves(f, n.floor, n.top, n.square, pieces, o_.span);
   n.shift = scale - out;
-  const double above = 1 + Excess(n.rsqrt, f);
-  n.product = Hold(wire + ".product", std::ldexp(1.0, scale) * std::sqrt(of) * above, n.shift, "the LayerNorms");
+  const NormReach reach = bounds_->Norm(n, in.longest, unit);
+  n.product = Hold(wire + ".product", reach.product, n.shift, "the LayerNorms");
   Certify(wire + ".square", n.square, true);
-  rows_ = std::ldexp(1.0, out) * std::sqrt(of) * above + std::sqrt(d) / 2;
+  rows_ = reach.rows;
   return n;
 }
 
@@ -152,43 +140,18 @@ void Compiler::Score(int64_t l, Layer& y) {
 
 // Attention: up to the scaled e V. rows: bound of a row of the layer's input.
 void Compiler::Attention(int64_t l, int n, double rows, Layer& y) {
-  const LayerFacts& f = facts_[size_t(l)];
   const std::string at = Str(l, "/");
   y.shift_qk = s_.f + s_.w_qk - s_.qk, y.shift_v = s_.f + s_.w_v - s_.v;
-  double most = 0;
-  for (size_t j = 0; j < f.qk.column.size(); ++j) most = std::max(most, rows * f.qk.column[j] + f.qk.bias[j]);
-  y.qk = Hold(at + "z_qk", most, y.shift_qk, "the query and key weights");
-  most = rows * Max(f.v.column);
-  y.v = Hold(at + "z_v", most, y.shift_v, "the value weights");
-  value_ = most / std::ldexp(1.0, y.shift_v) + 0.5;
+  y.qk = Hold(at + "z_qk", bounds_->QueryKey(l, rows), y.shift_qk, "the query and key weights");
+  y.v = Hold(at + "z_v", bounds_->Value(l, rows), y.shift_v, "the value weights");
   Score(l, y);
-  const double sum = double(n) * double(y.ehi[0]) * double(Most(y.elo));
-  y.row_sum = BitLength(sum);
-  y.ev = Hold(at + "eV", sum * value_, 0, "the exponential");
+  y.row_sum = BitLength(bounds_->RowSum(y, n));
+  y.ev = Hold(at + "eV", bounds_->Mixed(l, y, n, rows), 0, "the exponential");
   const int scale = y.row_sum + o_.recip_bits;
   suf::Real g = [&](double v) { return std::ldexp(1.0, scale) / v; };
   y.recip = Octaves(g, o_.exp_high + o_.exp_low - 1, y.row_sum, y.row_sum, o_.recip_pieces, o_.span);
-  recip_excess_ = Excess(y.recip, g);
   y.count_bits = BitLength(double(n));
   Certify(at + "row_sum", y.row_sum, true);
-}
-
-// Output: bounds of z_o, when the attention's output has scale `out`.
-Compiler::Bound Compiler::Output(int64_t l, double rows, int out, const Layer& y) const {
-  const LayerFacts& f = facts_[size_t(l)];
-  const double d = double(w_.dims.d), dh = d / double(w_.dims.heads), one = std::ldexp(1.0, y.shift_v);
-  const double scale = std::ldexp(1.0, out - s_.v) * (1 + recip_excess_), rounding = y.shift_o ? 0.5 : 0;
-  const ResidualGain gain = Gain(f.gamma_o, f.mean_o, y.diag_o, y.mean_o);
-  Reals bias = f.o.bias;
-  for (double& b : bias) b = std::ldexp(b, y.bias_o);
-  Bound z{Reals(bias.size()), 0};
-  for (size_t j = 0; j < bias.size(); ++j)
-    z.each[j] = scale * (rows / one * f.value_path[j] + 0.5 * f.o.column_sum[j]) + rounding * f.o.column_sum[j] +
-                rows * gain.column[j] + bias[j];
-  const double spectral = scale * (rows / one * f.value_path_largest + 0.5 * std::sqrt(dh) * f.head_largest) +
-                          rounding * std::sqrt(d) * f.o.largest + rows * gain.largest + Length(bias);
-  z.length = std::min(Length(z.each), spectral);
-  return z;
 }
 
 // Project: e V recip goes un-truncated into W_o where z_o then fits 64 bits (two flights fewer), else it is rescaled
@@ -199,26 +162,24 @@ void Compiler::Project(int64_t l, int n, double rows, Layer& y) {
   auto place = [&](int out) {
     y.shift_o = scale + s_.v - out;
     y.bias_o = out - s_.o, y.diag_o = DiagO(s_) + y.bias_o, y.mean_o = MeanO(s_);
-    return Output(l, rows, out, y);
+    return bounds_->Output(l, y, rows);
   };
   int out = scale + s_.v;
-  Bound z = place(out);
-  if (n > o_.merge || out <= s_.o || RingOf(Max(z.each), out + s_.w_o - o_.norm) > 64) z = place(out = s_.o);
+  Reach z = place(out);
+  if (n > o_.merge || out <= s_.o || RingOf(z.most, out + s_.w_o - o_.norm) > 64) z = place(out = s_.o);
   const int cut = out + s_.w_o - o_.norm;
-  y.proj = Hold(at + "z_o", Max(z.each), cut, "the attention's output map");
-  y.o = y.shift_o ? Hold(at + "o", std::ldexp(1.0, scale) * (1 + recip_excess_) * value_, y.shift_o, "the exponential")
-                  : y.proj;
-  const double longest = z.length / std::ldexp(1.0, cut) + std::sqrt(double(w_.dims.d)) / 2;
-  y.attention = MakeNorm(
-      at + "attention",
-      {.scale = o_.norm, .kz = y.proj, .cut = cut, .size = ranges_.layers[size_t(l)].attention, .longest = longest});
+  y.proj = Hold(at + "z_o", z.most, cut, "the attention's output map");
+  y.o = y.shift_o ? Hold(at + "o", bounds_->Attended(l, y, rows), y.shift_o, "the exponential") : y.proj;
+  y.attention = MakeNorm(at + "attention", {.scale = o_.norm,
+                                            .kz = y.proj,
+                                            .cut = cut,
+                                            .size = ranges_.layers[size_t(l)].attention,
+                                            .longest = bounds_->Longest(z, cut)});
 }
 
 void Compiler::FeedForward(int64_t l, double rows, Layer& y) {
-  const LayerFacts& f = facts_[size_t(l)];
   const Ranges::Layer& r = ranges_.layers[size_t(l)];
   const std::string at = Str(l, "/");
-  const double d = double(w_.dims.d), ff = double(w_.dims.ff);
   const int window = std::max(1, int(std::ceil(std::log2(kGeluRoom * std::max(-r.ffn1.low, r.ffn1.high)))));
   y.shift_ffn1 = s_.f + s_.w_1 - s_.x, y.piece_width = o_.gelu_piece, y.piece = window + 1 + s_.x - o_.gelu_piece;
   if (y.piece < 2 || y.piece > kLargestTable)
@@ -227,46 +188,27 @@ void Compiler::FeedForward(int64_t l, double rows, Layer& y) {
   y.ffn1 = y.shift_ffn1 + y.piece_width + y.piece;
   Certify(at + "z_1", y.ffn1 - 1, false);
   const suf::Lines lines = suf::FitLines(Gelu, y.piece_width, y.piece, s_.x, s_.gelu).f;
-  const double excess = Excess(lines);
   y.gelu_u = Bits(Most(lines.offset) + (Most(lines.rise) << (y.piece_width + 1))), y.gelu_v = Bits(Most(lines.rise));
   y.gelu_a = lines.offset, y.gelu_b = lines.rise;
-
-  const double one = std::ldexp(1.0, y.shift_ffn1), slope = std::ldexp(1.0, s_.gelu);
-  Reals h(f.w1.column.size());
-  for (size_t j = 0; j < h.size(); ++j)
-    h[j] =
-        std::min((rows * f.w1.column[j] + f.w1.bias[j]) / one + 0.5, std::ldexp(1.0, s_.x + window)) * slope + excess;
-  const double length =
-      std::min(Length(h), slope * ((rows * f.w1.largest + Length(f.w1.bias)) / one + 0.5 * std::sqrt(ff)) +
-                              excess * std::sqrt(ff));
   y.diag_2 = Diag2(s_), y.mean_2 = Mean2(s_);
-  const ResidualGain gain = Gain(f.gamma_2, f.mean_2, y.diag_2, y.mean_2);
-  Reals z(f.w2.bias.size(), 0.0);
-  for (size_t i = 0; i < h.size(); ++i)
-    for (size_t j = 0; j < z.size(); ++j) z[j] += h[i] * f.w2_magnitude[i * z.size() + j];
-  for (size_t j = 0; j < z.size(); ++j)
-    z[j] = std::min(z[j], length * f.w2.column[j]) + rows * gain.column[j] + f.w2.bias[j];
+  const Reach z = bounds_->FeedForward(l, y, rows);
   const int cut = s_.x + s_.gelu + s_.w_2 - o_.norm;
-  y.ffn2 = Hold(at + "z_2", Max(z), cut, "the second feed-forward map");
-  const double spectral = length * f.w2.largest + rows * gain.largest + Length(f.w2.bias);
+  y.ffn2 = Hold(at + "z_2", z.most, cut, "the second feed-forward map");
   y.output =
-      MakeNorm(at + "output", {.scale = o_.norm,
-                               .kz = y.ffn2,
-                               .cut = cut,
-                               .size = r.output,
-                               .longest = std::min(Length(z), spectral) / std::ldexp(1.0, cut) + std::sqrt(d) / 2});
+      MakeNorm(at + "output",
+               {.scale = o_.norm, .kz = y.ffn2, .cut = cut, .size = r.output, .longest = bounds_->Longest(z, cut)});
 }
 
 Class Compiler::MakeClass(int least, int n) {
   Class c{.max_n = n};
   prefix_ = Str(n, "/");
-  const EmbeddingFacts e = Embedding(q_, n);
-  if (Hold("embedding", e.coordinate, 0, "the embedding") > kEmbeddingRing)
-    Fail(Exit::kRefused, "wire ", prefix_, "embedding needs ", BitLength(e.coordinate) + 2, " bits, the limit is ",
+  const Reach e = bounds_->Embedding(n);
+  if (Hold("embedding", e.most, 0, "the embedding") > kEmbeddingRing)
+    Fail(Exit::kRefused, "wire ", prefix_, "embedding needs ", BitLength(e.most) + 2, " bits, the limit is ",
          kEmbeddingRing, "; lower the scale of the embedding");
   c.embedding =
       MakeNorm("embedding",
-               {.scale = s_.embedding, .kz = kEmbeddingRing, .cut = 0, .size = ranges_.embedding, .longest = e.row});
+               {.scale = s_.embedding, .kz = kEmbeddingRing, .cut = 0, .size = ranges_.embedding, .longest = e.length});
   Norm* last = &c.embedding;
   c.layers.resize(size_t(w_.dims.layers));
   for (int64_t l = 0; l < w_.dims.layers; ++l) {
@@ -277,23 +219,15 @@ Class Compiler::MakeClass(int least, int n) {
     y.attention.out = std::max(y.ffn1, y.ffn2 - y.diag_2 + y.mean_2);
     last = &y.output;
   }
-  const Tensor &g = q_.at("gp"), &b = q_.at("bp");
-  Reals z, bias;
-  double most = 0;
-  for (int64_t j = 0; j < g.size(); ++j) {
-    most = std::max(most, std::abs(double(g[j]))), bias.push_back(std::abs(double(b[j])) * n);
-    z.push_back(n * rows_ * std::abs(double(g[j])) + bias.back());
-  }
+  const Reach z = bounds_->Pool(n, rows_);
   const int cut = s_.f + s_.gamma - o_.pool;
-  last->out = c.pool = Hold("pool", Max(z), cut, "the activations");
-  const double longest =
-      std::min(Length(z), n * rows_ * most + Length(bias)) / std::ldexp(1.0, cut) + std::sqrt(double(g.size())) / 2;
+  last->out = c.pool = Hold("pool", z.most, cut, "the activations");
   c.result = MakeNorm("result", {.kind = NormInput::kUnit,
                                  .scale = o_.pool,
                                  .kz = c.pool,
                                  .cut = cut,
                                  .size = {ranges_.result.low * least, ranges_.result.high * n},
-                                 .longest = longest});
+                                 .longest = bounds_->Longest(z, cut)});
   c.result.out = s_.result + 4;
   return c;
 }
@@ -312,10 +246,7 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
     Tell("calibrate", double(i + 1) / double(cut.size()));
   }
   q_ = Quantise(w_, s_, o_.max_tokens);
-  for (int64_t l = 0; l < w_.dims.layers; ++l) {
-    facts_.push_back(Facts(q_, w_.dims, l, pool_));
-    Tell("certify", double(l + 1) / double(w_.dims.layers));
-  }
+  bounds_.emplace(w_.dims, s_, q_, pool_, [&](double done) { Tell("certify", done); });
   for (int n = std::min(8, o_.max_tokens), before = 2;; before = n, n = std::min(2 * n, o_.max_tokens)) {
     plan_.classes.push_back(MakeClass(before + 1, n));
     if (n == o_.max_tokens) break;

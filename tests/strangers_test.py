@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""What strangers at the door and wrong certificates get: one sentence, the right exit code, in time; the next inference works.
+
+  strangers_test.py SUF [PATTERN]     from anywhere; a few seconds. PATTERN picks rows
+"""
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+from rows import main, row
+
+# ---- certificates
+
+@row('port in use', 5, 'cannot listen on 127.0.0.1')
+def _(w):
+    w.deal().port()
+    yield w.serve(listen=f'127.0.0.1:{w.dealer.port()}')
+
+
+for role in ('deal', 'serve', 'embed'):
+    for other in {'dealer', 'model', 'data'} - {{'deal': 'dealer', 'serve': 'model', 'embed': 'data'}[role]}:
+        def case(w, role=role, other=other):
+            yield getattr(w, role)(certs=w.base.certs / other, **({} if role == 'deal' else {'dealer': 1} if role == 'serve' else {'dealer': 1, 'connect': 1}))
+        row(f'{role} with the folder {other}', 4, f'holds the certificate of another role; {role} needs')(case)
+
+
+def folder(w, name='data', source=None):
+    """A copy of a role's folder, to be broken."""
+    return shutil.copytree((source or w.base.certs) / name, w.dir / 'own')
+
+
+def lone_embed(w, **flags):
+    return w.embed(dealer=1, connect=1, **flags)
+
+
+@row('key readable by others', 2, 'can be read by others; chmod 600')
+def _(w):
+    (folder(w) / 'key.pem').chmod(0o640)
+    yield lone_embed(w, certs=w.dir / 'own')
+
+
+@row('key missing', 2, 'cannot use .*key.pem')
+def _(w):
+    (folder(w) / 'key.pem').unlink()
+    yield lone_embed(w, certs=w.dir / 'own')
+
+
+@row('key of another certificate', 2, 'cannot use .*key.pem')
+def _(w):
+    shutil.copy(w.base.certs / 'model' / 'key.pem', folder(w) / 'key.pem')
+    yield lone_embed(w, certs=w.dir / 'own')
+
+
+@row('embed does not trust serve', 4, 'the certificate of the model owner at .* is not trusted')
+def _(w):
+    w.both()
+    yield w.embed(certs=w.base.strangers)
+    assert w.server.said('refused our certificate', 5)
+    w.works()
+
+
+@row('serve does not trust embed', 4, 'refused our certificate')
+def _(w):
+    w.both()
+    shutil.copy(w.base.certs / 'data' / 'ca.pem', folder(w, source=w.base.strangers) / 'ca.pem')
+    yield w.embed(certs=w.dir / 'own')
+    assert w.server.said('the certificate of the client at .* is not trusted', 5)
+    w.works()
+
+
+@row('deal does not trust embed and serve', 4, 'the certificate of the dealer at .* is not trusted')
+def _(w):
+    w.deal(certs=w.base.strangers).port()
+    w.serve().port()
+    yield w.embed()
+    assert w.server.said('the certificate of the dealer at .* is not trusted', 5)
+    w.dealer.kill()
+    w.works()
+
+
+@row('--connect names the dealer', 4, 'is that of the dealer, not of the model owner')
+def _(w):
+    w.both()
+    yield w.embed(connect=w.dealer.port())
+    w.works()
+
+
+@row('--dealer names the model owner', 4, 'is that of the model owner, not of the dealer')
+def _(w):
+    w.both()
+    yield w.embed(dealer=w.server.port())
+    w.works(connect=w.serve().port()) if w.server.process.poll() is not None else w.works()
+
+
+@row('another key under the same role', 4, 'shows another key than the one this store knows')
+def _(w):
+    w.both()
+    w.works()
+    w.server.kill(), w.dealer.kill()
+    w.deal(certs=w.base.strangers).port()
+    w.serve(certs=w.base.strangers, store=w.dir / 'model2').port()
+    yield w.embed(certs=w.base.strangers)
+
+
+def openssl(w, *args):
+    subprocess.run(['openssl', *map(str, args)], check=True, capture_output=True, cwd=w.dir)
+
+
+def self_made(w, days, self_signed=False, curve='P-256'):
+    """own/: a model owner's folder whose certificate the openssl command made; ca.pem is also what the data owner trusts: theirs/."""
+    theirs, own = shutil.copytree(w.base.certs / 'data', w.dir / 'theirs'), folder(w, 'model')
+    (w.dir / 'ext').write_text('basicConstraints=critical,CA:FALSE\nsubjectAltName=URI:suf:model\n')
+    new_key = ['-newkey', 'ec', '-pkeyopt', f'ec_paramgen_curve:{curve}', '-nodes']
+    openssl(w, 'req', '-x509', *new_key[:3], 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'ca.key', '-out', 'ca.pem', '-subj', '/CN=ca', '-days', 10)
+    openssl(w, 'req', *new_key, '-keyout', own / 'key.pem', '-out', 'csr', '-subj', '/CN=model')
+    signer = ['-signkey', own / 'key.pem'] if self_signed else ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial']
+    openssl(w, 'x509', '-req', '-in', 'csr', *signer, '-days', days, '-extfile', 'ext', '-out', own / 'cert.pem')
+    (own / 'key.pem').chmod(0o600)
+    shutil.copy(w.dir / 'ca.pem', theirs / 'ca.pem')
+
+
+@row('certificate of serve expired', 4, r'is not trusted \(certificate has expired\)')
+def _(w):
+    self_made(w, -1)
+    w.deal().port()
+    w.serve(certs=w.dir / 'own').port()
+    yield w.embed(certs=w.dir / 'theirs')
+
+
+@row('certificate of serve self-signed', 4, r'is not trusted \(self-signed certificate\)')
+def _(w):
+    self_made(w, 10, self_signed=True)
+    w.deal().port()
+    w.serve(certs=w.dir / 'own').port()
+    yield w.embed(certs=w.dir / 'theirs')
+
+
+@row('own certificate of another curve', 2, 'is not of the curve P-256')
+def _(w):
+    self_made(w, 10, curve='P-384')
+    yield w.serve(certs=w.dir / 'own', dealer=1)
+
+
+@row('serve meets a certificate of another curve', 0, 'the client at .*(showed no certificate|refused our certificate)')
+def _(w):
+    self_made(w, 10, curve='P-384')
+    w.deal().port()
+    shutil.copytree(w.base.certs / 'model', w.dir / 'trusting')
+    shutil.copy(w.dir / 'ca.pem', w.dir / 'trusting' / 'ca.pem')
+    w.serve(certs=w.dir / 'trusting').port()
+    subprocess.run(['openssl', 's_client', '-tls1_3', '-connect', f'127.0.0.1:{w.server.port()}', '-cert', 'own/cert.pem', '-key', 'own/key.pem'],
+                   stdin=subprocess.DEVNULL, capture_output=True, timeout=10, cwd=w.dir)
+    w.server.said('a session ended', 5)
+    w.server.signal(signal.SIGTERM)
+    yield w.server
+
+
+# ---- strangers at the door
+
+@row('embed meets one that speaks no TLS', 3, 'ended the connection in the TLS handshake|speaks no TLS')
+def _(w):
+    door = socket.create_server(('127.0.0.1', 0))
+    e = w.embed(dealer=1, connect=door.getsockname()[1])
+    peer, _ = door.accept()
+    peer.sendall(b'HTTP/1.0 400 Bad Request\r\n\r\n')
+    yield e
+    peer.close()
+
+
+@row('embed meets one that is silent', 3, 'was silent for 2 s in the TLS handshake', 5)
+def _(w):
+    door = socket.create_server(('127.0.0.1', 0))
+    yield w.embed(dealer=1, connect=door.getsockname()[1], timeout=2)
+
+
+@row('serve meets one that speaks no TLS', 0, 'showed no certificate or spoke no TLS 1.3')
+def _(w):
+    w.both()
+    with socket.create_connection(('127.0.0.1', w.server.port())) as stranger:
+        stranger.sendall(b'GET / HTTP/1.0\r\n\r\n')
+        assert w.server.said('showed no certificate or spoke no TLS 1.3', 5)
+    w.works()
+    w.server.signal(signal.SIGTERM)
+    yield w.server
+
+
+@row('serve meets TLS 1.2', 0, 'spoke no TLS 1.3')
+def _(w):
+    w.both()
+    own = w.base.certs / 'data'
+    stranger = subprocess.run(['openssl', 's_client', '-tls1_2', '-connect', f'127.0.0.1:{w.server.port()}', '-cert', own / 'cert.pem', '-key', own / 'key.pem'],
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=10)
+    assert stranger.returncode
+    w.works()
+    w.server.signal(signal.SIGTERM)
+    yield w.server
+
+
+@row('serve meets TLS 1.3 without certificate', 0, 'showed no certificate')
+def _(w):
+    w.both()
+    subprocess.run(['openssl', 's_client', '-tls1_3', '-connect', f'127.0.0.1:{w.server.port()}'], stdin=subprocess.DEVNULL, capture_output=True, timeout=10)
+    w.works()
+    w.server.signal(signal.SIGTERM)
+    yield w.server
+
+
+@row('serve meets silent strangers during a session', 0, 'was silent for 3 s in the TLS handshake')
+def _(w):
+    w.both()
+    strangers = [socket.create_connection(('127.0.0.1', w.server.port())) for _ in range(20)]
+    begun = time.monotonic()
+    w.works()
+    assert time.monotonic() - begun < 2.5, 'silent strangers held up the session'
+    assert w.server.said('was silent for 3 s', 6)
+    for s in strangers:
+        s.close()
+    w.server.signal(signal.SIGTERM)
+    yield w.server
+
+
+if __name__ == '__main__':
+    main()

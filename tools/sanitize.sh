@@ -1,0 +1,54 @@
+#!/bin/sh
+# Memory, undefined behaviour and data races, with clang++-19's sanitizers:
+#   build-asan   the unit tests and one session of three processes under AddressSanitizer and UndefinedBehaviorSanitizer
+#   build-tsan   the rooms with threads and sockets under ThreadSanitizer
+# tools/sanitize.sh [asan|tsan]     JOBS is the number of compilers; prints a line a test, exit code 1 if one failed
+set -u
+cd "$(dirname "$0")/.."
+JOBS=${JOBS:-2}
+ASAN_ROOMS="base exec ring fss suf pfss compiler backends proto gates nn model"
+TSAN_ROOMS="exec proto backends"
+failed=0
+
+# build DIR FLAGS TARGET..
+build() {
+  dir=$1 flags=$2; shift 2
+  ccache=; command -v ccache > /dev/null && ccache=-DCMAKE_CXX_COMPILER_LAUNCHER=ccache
+  { cmake -S . -B "$dir" -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_BUILD_TYPE=Release \
+      -DSUF_BENCH=OFF -DCMAKE_CXX_FLAGS="-fno-omit-frame-pointer $flags" $ccache && nice ninja -C "$dir" -j "$JOBS" "$@"; } > "$dir.log" 2>&1 \
+    || { tail -n 40 "$dir.log"; echo "$dir did not build; see $dir.log"; exit 1; }
+}
+
+# check DIR NAME COMMAND..: its output is in DIR/NAME.txt
+check() {
+  out=$1/$2.txt name="$1 $2"; shift 2
+  begun=$(date +%s)
+  if nice "$@" > "$out" 2>&1 && ! grep -qE 'runtime error:|ERROR: .*Sanitizer|WARNING: ThreadSanitizer' "$out"; then verdict=ok
+  else verdict="FAILED, see $out" failed=1
+  fi
+  printf '%-24s %4d s  %s\n' "$name" $(($(date +%s) - begun)) "$verdict"
+}
+
+suffixed() { for room; do printf '%s_test ' "$room"; done; }
+
+asan() {
+  build build-asan "-fsanitize=address,undefined -fno-sanitize-recover=undefined" $(suffixed $ASAN_ROOMS) suf
+  export UBSAN_OPTIONS=print_stacktrace=1
+  for room in $ASAN_ROOMS; do check build-asan "$room" "build-asan/${room}_test" --gtest_brief=1; done
+  # the roles forbid being traced, which the search for leaks needs
+  ASAN_OPTIONS=detect_leaks=0 check build-asan embed python3 tests/embed_test.py build-asan/suf
+}
+
+tsan() {
+  build build-tsan "-fsanitize=thread -DASIO_DISABLE_FENCED_BLOCK" $(suffixed $TSAN_ROOMS)
+  for room in $TSAN_ROOMS; do check build-tsan "$room" "build-tsan/${room}_test" --gtest_brief=1; done
+}
+
+case "${1:-all}" in
+  asan) asan ;;
+  tsan) tsan ;;
+  all) asan; tsan ;;
+  *) echo "usage: tools/sanitize.sh [asan|tsan]" >&2; exit 2 ;;
+esac
+[ $failed -eq 0 ] && echo "all clean"
+exit $failed
