@@ -54,12 +54,16 @@ void Trees(ring::Variant v) {
     Bytes cw(kKeys * fss::DpfKeyBytes(n));
     fss::DpfGen(ctx, alpha.data(), root0.data(), root1.data(), kKeys, cw.data(), v);
     Arrived(cw);
-    for (int m : {1, 64, 200}) {
+    auto x = Secret<uint64_t>(kKeys);
+    std::vector<uint64_t> bit(kKeys);
+    fss::DpfPoint(ctx, 0, root0.data(), cw.data(), x.data(), kKeys, bit.data(), v);
+    Arrived(bit);
+    for (int m : {64, 200}) {
       auto lo = Random<uint64_t>(kKeys);
-      for (uint64_t& x : lo) x &= n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
+      for (uint64_t& a : lo) a &= n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
       std::vector<uint64_t> out(kKeys * size_t((m + 63) / 64));
       fss::DpfWindow(ctx, 1, root1.data(), cw.data(), lo.data(), kKeys, m, out.data(), v);
-      Arrived(std::vector<uint64_t>(out));
+      Arrived(out);
     }
   }
 }
@@ -92,7 +96,7 @@ void Tables(ring::Variant v) {
     fss::Cmp(w, tables.data(), at.data(), kTables, out.data(), v);
     Arrived(out);
     std::fill(out.begin(), out.end(), uint8_t{0});
-    fss::Point(w, tables.data(), at.data(), kTables, out.data(), v);
+    fss::Point(w, tables.data(), pos.data(), kTables, out.data(), v);
     Arrived(out);
     for (int m : {1, 1 << w}) {
       std::vector<uint64_t> words(kTables * size_t((m + 63) / 64));
