@@ -1,4 +1,5 @@
 // Commands of the three roles: certs, deal, serve, embed.
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
@@ -26,11 +27,13 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// Harden: no core dump, no debugger: memory holds keys.
+// Harden: no core dump, no debugger, and no swap where locking memory cannot make an allocation fail: memory holds keys.
 void Harden() {
   rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   prctl(PR_SET_DUMPABLE, 0);
+  rlimit lock{};
+  if (getrlimit(RLIMIT_MEMLOCK, &lock) == 0 && lock.rlim_cur == RLIM_INFINITY) (void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
 }
 
 // Folder: `certs` itself or its sub-folder of the role.

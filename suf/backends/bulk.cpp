@@ -202,6 +202,7 @@ void PackedExecutor::Emit(int i, Host& host) {
   SUF_CHECK(int64_t(out.size()) == PackedBytes(n));
   const Tensor& v = in(n, 0);
   Alias(i, n.args[0]);
+  if (n.op == Op::kSend) host.io.Sent(i, {v.data.get(), (v.splat ? 1 : count(i)) * size_t(v.element)});
   if (n.ring.bits > 64) return PackLong(As<uint64_t>(v.data.get()), count(i), n.ring.bits, out.data());
   SUF_CHECK(!v.splat && v.element * 8 >= n.ring.bits);
   By(v.element, [&](auto zero) {
@@ -417,7 +418,7 @@ void PackedExecutor::Hot(int i) {
   const Node& n = node(i);
   auto x = Words<uint16_t>(n.args[0], true);
   auto p = Make(i);
-  pool_.For(count(i), kGrain, [&](size_t lo, size_t hi) { fss::Hot(Log2(n.ring.bits), x.get() + lo, hi - lo, p.get() + lo * size_t(element(i))); });
+  pool_.For(count(i), kGrain, [&](size_t lo, size_t hi) { fss::Hot(Log2(n.ring.bits), x.get() + lo, hi - lo, p.get() + lo * size_t(element(i)), variant_); });
 }
 
 void PackedExecutor::Digits(int i) {
@@ -438,7 +439,7 @@ void PackedExecutor::Digits(int i) {
       for (size_t j = 0; j < n.attrs.size(); ++j) {
         int w = int(n.attrs[j]);
         strips_.digit[wide](words, shift, w, m, digit);
-        fss::Cmp(w, in(n, j + 1).at(lo), digit, m, cmp);
+        fss::Cmp(w, in(n, j + 1).at(lo), digit, m, cmp, variant_);
         strips_.file(cmp, int(j), m, h);
         shift += w;
       }
@@ -490,7 +491,7 @@ void PackedExecutor::Reads(int i) {
     const uint64_t* b = words ? words.get() : As<uint64_t>(t.data.get());
     size_t stride = size_t(std::max(8, t.element)) / 8;
     std::vector<uint64_t> out(rows);
-    pool_.For(rows, 64, [&](size_t lo, size_t hi) { fss::Dot<uint64_t>(b + lo * stride, stride, int(n.attrs[0]), int(table.size()), table.data(), hi - lo, out.data() + lo); });
+    pool_.For(rows, 64, [&](size_t lo, size_t hi) { fss::Dot<uint64_t>(b + lo * stride, stride, int(n.attrs[0]), int(table.size()), table.data(), hi - lo, out.data() + lo, variant_); });
     strips_.move[3][Code(element(i))](out.data(), rows, p.get());
     return;
   }
@@ -498,12 +499,12 @@ void PackedExecutor::Reads(int i) {
   auto row = [&](size_t lo) { return t.at(lo); };
   if (n.op == Op::kPoint) {
     auto p = Make(i);
-    pool_.For(rows, kGrain, [&](size_t lo, size_t hi) { fss::Point(w, row(lo), at.get() + lo, hi - lo, p.get() + lo); });
+    pool_.For(rows, kGrain, [&](size_t lo, size_t hi) { fss::Point(w, row(lo), at.get() + lo, hi - lo, p.get() + lo, variant_); });
   } else if (n.op == Op::kRotate) {
     auto p = Make(i);
     size_t words = size_t(n.ring.bits + 63) / 64;
     std::vector<uint64_t> out(rows * words);
-    pool_.For(rows, 256, [&](size_t lo, size_t hi) { fss::Rotate(w, row(lo), at.get() + lo, int(n.attrs[0]), hi - lo, out.data() + lo * words); });
+    pool_.For(rows, 256, [&](size_t lo, size_t hi) { fss::Rotate(w, row(lo), at.get() + lo, int(n.attrs[0]), hi - lo, out.data() + lo * words, variant_); });
     if (element(i) >= 8) std::memcpy(p.get(), out.data(), out.size() * 8);
     else strips_.move[3][Code(element(i))](out.data(), rows, p.get());
     Wipe(out.data(), out.size() * 8);
@@ -520,7 +521,7 @@ void PackedExecutor::Reads(int i) {
           const T* tab[2] = {table.data() + c * m, table.data() + (c + 1) * m};
           T* out[2] = {As<T>(room.get()) + c * rows + lo, As<T>(room.get()) + (c + 1) * rows + lo};
           size_t now = std::min<size_t>(2, columns - c);
-          fss::Select<T>(w, row(lo), at.get() + lo, std::span<const T* const>(tab, now), hi - lo, out);
+          fss::Select<T>(w, row(lo), at.get() + lo, std::span<const T* const>(tab, now), hi - lo, out, variant_);
         }
       });
       if (room != p) strips_.move[Code(sizeof(T))][Code(element(i))](room.get(), columns * rows, p.get());
@@ -538,7 +539,7 @@ void PackedExecutor::Trees(int i, Host& host) {
   if (n.op == Op::kDpfGen) {
     ctx.program = uint32_t(n.attrs[0]), ctx.n = arg(n, 0).ring.bits;
     auto alpha = Words<uint64_t>(n.args[0], true);
-    fss::DpfGen(ctx, alpha.get(), in(n, 1).data.get(), in(n, 2).data.get(), rows, p.get());
+    fss::DpfGen(ctx, alpha.get(), in(n, 1).data.get(), in(n, 2).data.get(), rows, p.get(), variant_);
     return;
   }
   ctx.program = uint32_t(n.attrs[3]), ctx.n = int(n.attrs[1]);
@@ -546,7 +547,7 @@ void PackedExecutor::Trees(int i, Host& host) {
   size_t words = size_t(m + 63) / 64;
   auto lo = Words<uint64_t>(n.args[2], true);
   std::vector<uint64_t> out(rows * words);
-  fss::DpfWindow(ctx, int(n.attrs[0]), in(n, 0).data.get(), in(n, 1).data.get(), lo.get(), rows, m, out.data());
+  fss::DpfWindow(ctx, int(n.attrs[0]), in(n, 0).data.get(), in(n, 1).data.get(), lo.get(), rows, m, out.data(), variant_);
   if (element(i) >= 8) std::memcpy(p.get(), out.data(), out.size() * 8);
   else strips_.move[3][Code(element(i))](out.data(), rows, p.get());
   Wipe(out.data(), out.size() * 8);

@@ -9,9 +9,9 @@ namespace {
 
 class Streams : public pfss::Randomness {
  public:
-  explicit Streams(const pfss::Material& m) : rho_(m.rho) {
+  Streams(const pfss::Material& m, ring::Variant v) : rho_(m.rho) {
     for (int p : {0, 1})
-      if (m.key[p]) prg_[p].emplace(*m.key[p], m.rho, p);
+      if (m.key[p]) prg_[p].emplace(*m.key[p], m.rho, p, v);
   }
   void Fill(int party, int section, uint64_t offset, std::span<uint8_t> out) const override {
     SUF_CHECK(prg_[party].has_value());
@@ -31,6 +31,8 @@ class Streams : public pfss::Randomness {
 
 }  // namespace
 
-std::unique_ptr<pfss::Randomness> MakeRandomness(const pfss::Material& material) { return std::make_unique<Streams>(material); }
+std::unique_ptr<pfss::Randomness> MakeRandomness(const pfss::Material& material, ring::Variant variant) {
+  return std::make_unique<Streams>(material, variant);
+}
 
 }  // namespace suf::backends

@@ -57,6 +57,7 @@ void DpfWindow(const DpfContext& ctx, int party, const uint8_t* root, const uint
                size_t count, int m, uint64_t* out, Variant v) {
   SUF_CHECK(ctx.n >= 8 && ctx.n <= 64 && (party == 0 || party == 1));
   SUF_CHECK(m >= 1 && m <= 1 << std::min(ctx.n, 20));
+  if (m == 1) return DpfPoint(ctx, party, root, cw, lo, count, out, v);
   const DpfKernels& kernels = Kernels(v);
   TileKeys keys(ctx, v);
   const size_t words = size_t(m + 63) / 64;
@@ -66,6 +67,17 @@ void DpfWindow(const DpfContext& ctx, int party, const uint8_t* root, const uint
                    lo + i, std::min(kDpfTile, count - i), m, scratch.data(), out + i * words);
   }
   Wipe(scratch.data(), scratch.size() * sizeof scratch[0]);
+}
+
+void DpfPoint(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* x, size_t count,
+              uint64_t* out, Variant v) {
+  SUF_CHECK(ctx.n >= 8 && ctx.n <= 64 && (party == 0 || party == 1));
+  const DpfKernels& kernels = Kernels(v);
+  TileKeys keys(ctx, v);
+  for (size_t i = 0; i < count; i += kDpfTile) {
+    kernels.point(keys.Of(ctx.first_tile + i / kDpfTile), ctx.n, party, root + 16 * i, cw + i * DpfKeyBytes(ctx.n), x + i,
+                  std::min(kDpfTile, count - i), out + i);
+  }
 }
 
 }  // namespace suf::fss

@@ -14,6 +14,6 @@ inline Vec Gather(const uint8_t* const* p, size_t at) { return LoadBlock(p[0] + 
 #include "suf/fss/internal/dpf_core.hpp"
 #include "suf/fss/internal/dpf_walk.hpp"
 
-const internal::DpfKernels kDpf = {DpfGenTile, DpfWindowTile};
+const internal::DpfKernels kDpf = {DpfGenTile, DpfWindowTile, DpfPointTile};
 
 }  // namespace suf::fss::avx2

@@ -10,6 +10,6 @@ inline int Walk(const uint8_t*, const uint8_t*, size_t, const uint64_t*, int, si
 }  // namespace
 #include "suf/fss/internal/dpf_core.hpp"
 
-const internal::DpfKernels kDpf = {DpfGenTile, DpfWindowTile};
+const internal::DpfKernels kDpf = {DpfGenTile, DpfWindowTile, DpfPointTile};
 
 }  // namespace suf::fss::portable

@@ -50,6 +50,8 @@ class Io {
   virtual Data Input(int node, int element_bytes) = 0;
   // Done: called when a node's value is computed; for progress and timing.
   virtual void Done(int /*node*/) {}
+  // Sent: called for each message of this role, with the tensor that it sends as it lies in memory: from now on it is public.
+  virtual void Sent(int /*node*/, View /*value*/) {}
 };
 
 // Executor: one role's run of one trace, in order of its programs. Values live from program to program and die at their last use.

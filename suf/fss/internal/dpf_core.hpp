@@ -81,6 +81,34 @@ struct Range {
   size_t Count(int above) const { return size_t((last >> 1 >> above) - First(above)) + 1; }
 };
 
+// DpfPointTile: the window of length 1, where the position may be a secret: one path a key, selections by masks.
+void DpfPointTile(const uint8_t* tile_key, int n, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* x,
+                  size_t count, uint64_t* out) {
+  const int depth = n - 8;
+  const size_t key_bytes = DpfKeyBytes(n);
+  Seed node[kDpfTile], h[kDpfTile];
+  uint64_t path[kDpfTile];
+  for (size_t i = 0; i < count; ++i) {
+    node[i] = Root(root + 16 * i, party), path[i] = (x[i] & (~uint64_t{0} >> (64 - n))) >> 8;
+  }
+  for (int d = depth ? Walk(tile_key, cw, key_bytes, path, depth, count, node) : 0; d < depth; ++d) {
+    HashSeeds(tile_key, node, h, count);
+    for (size_t i = 0; i < count; ++i) {
+      const Seed c = LoadSeed(cw + i * key_bytes + 16 * size_t(d)), right = CtMask(path[i] >> (depth - 1 - d));
+      node[i] = h[i] ^ (right & node[i]) ^ (Control(node[i]) & c);
+    }
+  }
+  for (size_t i = 0; i < count; ++i) node[i] = Tweak(node[i], x[i] >> 7 & 1);
+  HashSeeds(tile_key, node, h, count);
+  for (size_t i = 0; i < count; ++i) {
+    const uint8_t* leaves = cw + i * key_bytes + 16 * size_t(depth);
+    const Seed left = LoadSeed(leaves), second = CtMask(x[i] >> 7), high = CtMask(x[i] >> 6);
+    const Seed share = h[i] ^ (Control(node[i]) & (left ^ (second & (left ^ LoadSeed(leaves + 16)))));
+    out[i] = (share[0] ^ (high[0] & (share[0] ^ share[1]))) >> (x[i] & 63) & 1;
+  }
+  Wipe(node, sizeof node), Wipe(h, sizeof h), Wipe(path, sizeof path);
+}
+
 void DpfWindowTile(const uint8_t* tile_key, int n, int party, const uint8_t* root, const uint8_t* cw,
                    const uint64_t* lo, size_t count, int m, Seed* scratch, uint64_t* out) {
   const int depth = n - 8;

@@ -18,6 +18,8 @@ struct DpfKernels {
               size_t count, uint8_t* cw);
   void (*window)(const uint8_t* tile_key, int n, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* lo,
                  size_t count, int m, Seed* scratch, uint64_t* out);
+  void (*point)(const uint8_t* tile_key, int n, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* x,
+                size_t count, uint64_t* out);
 };
 
 }  // namespace suf::fss::internal

@@ -35,6 +35,13 @@ inline unsigned LowBits(int w) { return (1u << w) - 1; }
 // UsedBits: the bits of a table's word that count (w < 3 leaves some of the byte).
 inline uint64_t UsedBits(int w) { return w >= 6 ? ~uint64_t{0} : (uint64_t{1} << (1 << w)) - 1; }
 
+// EqualMask: all ones where a = b, both below 2^63.
+inline uint64_t EqualMask(uint64_t a, uint64_t b) {
+  uint64_t differ = a ^ b;
+  asm("" : "+r"(differ));
+  return uint64_t{0} - ((differ - 1) >> 63);
+}
+
 void HotAll(int w, const uint16_t* pos, size_t n, uint8_t* out) {
   const unsigned low = LowBits(w);
   if (w <= 6) {
@@ -45,11 +52,7 @@ void HotAll(int w, const uint16_t* pos, size_t n, uint8_t* out) {
   const size_t words = size_t{1} << (w - 6);
   for (size_t i = 0; i < n; ++i) {
     const uint64_t at = pos[i] & low, one = uint64_t{1} << (at & 63);
-    for (size_t q = 0; q < words; ++q) {
-      uint64_t differ = q ^ at >> 6;  // zero where the bit belongs
-      asm("" : "+r"(differ));
-      Store<uint64_t>(out, i * words + q, one & (uint64_t{0} - ((differ - 1) >> 63)));
-    }
+    for (size_t q = 0; q < words; ++q) Store<uint64_t>(out, i * words + q, one & EqualMask(q, at >> 6));
   }
 }
 
@@ -79,11 +82,27 @@ void CmpAll(int w, const uint8_t* t, const uint16_t* a, size_t n, uint8_t* out) 
   }
 }
 
+// BitAt: bit `at` of a word, both secret: a shift, where compilers like a bit test, which valgrind takes for a load.
+inline uint8_t BitAt(uint64_t word, unsigned at) {
+  word >>= at;
+  asm("" : "+r"(word));
+  return uint8_t(word & 1);
+}
+
+// The index may be a secret here: every word of the table is read.
 void PointAll(int w, const uint8_t* t, const uint16_t* a, size_t n, uint8_t* out) {
-  const size_t low = LowBits(w), bytes = ElementBytes(1 << w);
+  const unsigned low = LowBits(w);
+  if (w <= 6) {
+    return WithWord(w, [&]<class E>(E) {
+      for (size_t i = 0; i < n; ++i) out[i] = BitAt(Load<E>(t, i), a[i] & low);
+    });
+  }
+  const size_t words = size_t{1} << (w - 6);
   for (size_t i = 0; i < n; ++i) {
-    const size_t at = a[i] & low;
-    out[i] = t[i * bytes + at / 8] >> (at % 8) & 1;
+    const uint64_t at = a[i] & low;
+    uint64_t word = 0;
+    for (size_t q = 0; q < words; ++q) word |= Load<uint64_t>(t, i * words + q) & EqualMask(q, at >> 6);
+    out[i] = BitAt(word, unsigned(at & 63));
   }
 }
 

@@ -1,0 +1,115 @@
+#include <random>
+
+#include "suf/backends/packed.hpp"
+#include "suf/nn/build.hpp"
+#include "suf/nn/masked.hpp"
+#include "suf/nn/quantise.hpp"
+#include "suf/nn/simulate.hpp"
+#include "suf/nn/tiny.hpp"
+#include "suf/proto/pair.hpp"
+#include "suf/ring/words.hpp"
+#include "tests/ct/secrets.hpp"
+
+namespace suf::ct {
+namespace {
+
+
+
+// Host: another Io for which messages are public: each is padded by a PRG section that its reader does not know (pfss::Audit proves it).
+class Host : public pfss::Io {
+ public:
+  Host(pfss::Io& io, const pfss::Trace& t) : io_(io), t_(t) {}
+  View In(int node) override {
+    View v = io_.In(node);
+    if (t_.node(node).op == pfss::Op::kSend) Show(v);
+    return v;
+  }
+  // the tensor, not only the bits that are sent of its words: memcheck smears undefined bits over vector lanes
+  void Sent(int node, View value) override { Show(value), io_.Sent(node, value); }
+  std::span<uint8_t> Out(int node) override { return io_.Out(node); }
+  Data Input(int node, int element_bytes) override { return io_.Input(node, element_bytes); }
+  void Done(int node) override { io_.Done(node); }
+
+ private:
+  pfss::Io& io_;
+  const pfss::Trace& t_;
+};
+
+class Watched : public pfss::Backend {
+ public:
+  Watched(std::unique_ptr<pfss::Backend> real, bool blind) : real_(std::move(real)), blind_(blind) {}
+  std::string name() const override { return real_->name(); }
+  uint32_t prg() const override { return real_->prg(); }
+  std::unique_ptr<pfss::Randomness> Expand(const pfss::Material& m) override { return real_->Expand(m); }
+  std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, pfss::Role role) override { return std::make_unique<Watcher>(real_->Start(s, role), s.trace(), blind_); }
+
+ private:
+  class Watcher : public pfss::Executor {
+   public:
+    Watcher(std::unique_ptr<pfss::Executor> real, const pfss::Trace& t, bool blind) : real_(std::move(real)), t_(t), blind_(blind) {}
+    void Run(const pfss::Program& p, const pfss::Randomness& r, pfss::Io& io) override {
+      Host host(io, t_);
+      real_->Run(p, r, blind_ ? io : static_cast<pfss::Io&>(host));
+    }
+    std::vector<uint64_t> Result(int node) override { return real_->Result(node); }
+
+   private:
+    std::unique_ptr<pfss::Executor> real_;
+    const pfss::Trace& t_;
+    bool blind_;
+  };
+  std::unique_ptr<pfss::Backend> real_;
+  bool blind_;
+};
+
+constexpr nn::Dims kDims{.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8};
+
+template <class T>
+void SetSecret(proto::Inputs& in, const std::string& name, std::vector<T> words) {
+  Hide(words);
+  in.Set(name, std::move(words));
+}
+
+}  // namespace
+
+void Inference(ring::Variant v, bool blind) {
+  nn::CompileOptions o = nn::TinyOptions();
+  o.max_tokens = int(kDims.positions);
+  const nn::Plan plan = nn::Compile(nn::TinyWeights(1, kDims), nn::TinyTexts(2, 24, o.max_tokens, kDims), o);
+  const nn::Quantised q = nn::Quantise(nn::TinyWeights(1, kDims), plan.scales, plan.max_tokens);
+  const std::vector<int32_t> ids{1, 2, 3};
+  pfss::Trace t;
+  nn::Build(t, plan, int(ids.size()));
+  const pfss::Schedule s(t);
+  exec::Pool pool(1);
+  const nn::Simulation want = nn::Simulator(plan, q, pool).Run(ids);
+
+  std::array<proto::Inputs, 3> in;
+  for (auto& [name, tensor] : q) {
+    std::vector<uint64_t> words = tensor.Words();
+    if (name == "pos") words.resize(ids.size() * size_t(kDims.d));
+    if (name == "bp")
+      for (uint64_t& w : words) w *= uint64_t(ids.size());
+    SetSecret(in[0], "W." + name, words);
+  }
+  std::mt19937_64 rng(7);
+  for (const nn::Masked& m : nn::MaskedTensors(plan)) {
+    std::vector<uint64_t> hat(size_t(m.size())), b = q.at(m.name).Words();
+    for (size_t i = 0; i < b.size(); ++i) hat[i] = rng(), b[i] -= hat[i];
+    in[1].Set("Wh." + m.name, hat), SetSecret(in[2], "B." + m.name, b);  // W_hat was a message
+  }
+  SetSecret(in[1], "tokens", ids);
+  pfss::Material material{{Hash{1}, Hash{2}}, Hash{3}};
+  Hide(*material.key[0]), Hide(*material.key[1]);
+
+  Watched backend(backends::MakePacked(pool, v), blind);
+  proto::PairRun run = proto::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
+  SUF_CHECK(Hidden(run.key[0]) > run.key[0].size() / 2 && Hidden(run.key[1]) > run.key[1].size() / 2);
+  std::vector<uint64_t>& y = run.result[1];
+  SUF_CHECK(run.result[0].empty() && y.size() == want.y.size() && Hidden(y) >= y.size());
+  Show(y);
+  const int bits = t.node(t.result(1)).ring.bits;
+  for (size_t i = 0; i < y.size(); ++i) SUF_CHECK(y[i] == (uint64_t(want.y[i]) & ring::Mask(bits)));
+}
+
+}  // namespace suf::ct

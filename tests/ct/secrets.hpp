@@ -1,0 +1,41 @@
+// Secrets for valgrind's memcheck: a secret is memory marked undefined, so that every branch and every address that depends on it is
+// reported (Langley's ctgrind). Undefinedness follows values through arithmetic and copies.
+#pragma once
+#include <valgrind/memcheck.h>
+
+#include <vector>
+
+#include "suf/ring/cpu.hpp"
+
+namespace suf::ct {
+
+inline void Hide(const void* p, size_t bytes) { (void)VALGRIND_MAKE_MEM_UNDEFINED(p, bytes); }
+inline void Show(const void* p, size_t bytes) { (void)VALGRIND_MAKE_MEM_DEFINED(p, bytes); }
+template <class C>
+void Hide(const C& c) {
+  Hide(c.data(), c.size() * sizeof *c.data());
+}
+template <class C>
+void Show(const C& c) {
+  Show(c.data(), c.size() * sizeof *c.data());
+}
+
+// Hidden: how many bytes have an undefined bit.
+inline size_t Hidden(const void* p, size_t bytes) {
+  std::vector<uint8_t> v(bytes);
+  SUF_CHECK(VALGRIND_GET_VBITS(p, v.data(), bytes) == 1);
+  size_t hidden = 0;
+  for (uint8_t b : v) hidden += b != 0;
+  return hidden;
+}
+template <class C>
+size_t Hidden(const C& c) {
+  return Hidden(c.data(), c.size() * sizeof *c.data());
+}
+
+// Kernels: every kernel that meets secrets, in one variant. (kernels.cpp)
+void Kernels(ring::Variant v);
+// Inference: the dealer and both parties of a tiny encoder; blind: forgets that messages are public, which must be reported. (inference.cpp)
+void Inference(ring::Variant v, bool blind);
+
+}  // namespace suf::ct
