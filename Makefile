@@ -33,6 +33,12 @@ run: build model
 bench: build model
 	.venv/bin/python tools/bench.py $(if $(MODEL),--model "$(MODEL)")
 
+## fuzz     every libFuzzer target (clang++-19) for FUZZ_SECONDS over its committed corpus
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz: setup
+	fuzz/run.sh $(BUILD)-fuzz $(FUZZ_SECONDS)
+
 .PHONY: model
 model: setup
 	@$(if $(MODEL),true,.venv/bin/python tools/fetch_model.py)
