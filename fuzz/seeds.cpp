@@ -7,9 +7,8 @@
 #include "suf/nn/tiny.hpp"
 #include "suf/proto/certs.hpp"
 
+namespace suf::fuzz {
 namespace {
-using namespace suf;
-using namespace suf::fuzz;
 
 std::string root;
 void Seed(const std::string& target, const std::string& name, View bytes) {
@@ -148,8 +147,15 @@ void Conversations() {
 }
 }  // namespace
 
-int main(int, char** argv) {
-  root = argv[1];
+void WriteSeeds(const std::string& dir) {
+  root = dir;
   std::filesystem::create_directories(root);
   Models(), Plans(), Files(), Conversations();
+}
+
+}  // namespace suf::fuzz
+
+int main(int argc, char** argv) {
+  if (argc == 2) suf::fuzz::WriteSeeds(argv[1]);
+  return argc != 2;
 }
