@@ -36,6 +36,11 @@ bench: build model
 ## sanitize unit tests and a session under the sanitizers of clang++-19 (build-asan, build-tsan); not part of `test`
 sanitize: setup
 	JOBS=$(JOBS) tools/sanitize.sh
+## fuzz     every libFuzzer target (clang++-19) for FUZZ_SECONDS over its committed corpus
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz: setup
+	fuzz/run.sh $(BUILD)-fuzz $(FUZZ_SECONDS)
 
 .PHONY: model
 model: setup

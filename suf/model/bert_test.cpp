@@ -172,6 +172,8 @@ TEST(Config, WhatWeWouldComputeWronglyIsRefused) {
   }
   folder.Write("config.json", std::string((1 << 20) + 1, ' '));
   ExpectSentence([&] { (void)ReadConfig(folder.path()); }, "the limit is 1048576");
+  folder.Write("config.json", R"({"hidden_act":)" + std::string(1 << 19, '['));
+  ExpectSentence([&] { (void)ReadConfig(folder.path()); }, "nests deeper than 16 levels");
   ExpectSentence([&] { (void)ReadConfig(folder.path() / "none"); }, "there is no file");
 }
 

@@ -11,12 +11,18 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kFileLimit = 1 << 20;
+constexpr int kDepthLimit = 16;
 
 // Fields: a JSON object from a file, its fields read one by one.
 class Fields {
  public:
   explicit Fields(std::filesystem::path file) : file_(std::move(file)) {
-    all_ = json::parse(ReadText(file_, kFileLimit), nullptr, /*allow_exceptions=*/false);
+    // copies of a text that nests to a million would run out of stack
+    auto shallow = [this](int depth, json::parse_event_t, json&) {
+      if (depth > kDepthLimit) Fail(Exit::kInput, file_.string(), " nests deeper than ", kDepthLimit, " levels; fetch it again");
+      return true;
+    };
+    all_ = json::parse(ReadText(file_, kFileLimit), shallow, /*allow_exceptions=*/false);
     if (!all_.is_object()) Fail(Exit::kInput, file_.string(), " is not a JSON object; fetch it again");
   }
 

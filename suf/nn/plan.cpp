@@ -239,7 +239,12 @@ std::string Serialize(const Plan& plan, int indent) {
 }
 
 Plan Parse(const std::string& text) {
-  Json j = Json::parse(text, nullptr, false);
+  // a plan nests to 7; copies of a text that nests to a million would run out of stack
+  auto shallow = [](int depth, Json::parse_event_t, Json&) {
+    if (depth > 16) Fail(Exit::kRefused, "the plan nests deeper than 16 levels; compile the plan again");
+    return true;
+  };
+  Json j = Json::parse(text, shallow, false);
   if (j.is_discarded()) Fail(Exit::kRefused, "the plan is not JSON text; compile the plan again");
   std::vector<Words> tables;
   Get get(j, "", tables);

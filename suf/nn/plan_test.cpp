@@ -40,6 +40,10 @@ TEST(Plan, TextIsCanonical) {
   EXPECT_EQ(Json::parse(text)["hash"].get<std::string>(), Hex(PlanHash(Tiny())));
 }
 
+TEST(Plan, DeepNestingIsRefused) {
+  EXPECT_THAT(Refusal([] { Parse(R"({"version":1,"tables":)" + std::string(1 << 20, '[')); }), testing::HasSubstr("nests deeper"));
+}
+
 TEST(Plan, EqualTablesAreWrittenOnce) {
   const Json tables = Json::parse(Serialize(Tiny()))["tables"];
   std::set<std::string> distinct;

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,11 +25,11 @@ std::vector<std::string> FilesIn(const std::string& dir) {
   return names;
 }
 
-// ReadPreamble: throws Exit::kRefused when it was altered.
-Bytes ReadPreamble(int fd, const std::string& path) {
+// ReadPreamble: throws Exit::kRefused when it was altered. Its hash has no key, so `least` is checked too.
+Bytes ReadPreamble(int fd, const std::string& path, size_t least = 0) {
   Bytes length = ReadSome(fd, sizeof(uint32_t), path);
   size_t n = Reader(length, path).Get<uint32_t>();
-  if (n > kMaxPreamble) Fail(Exit::kRefused, path, " was altered; it is burnt, start again");
+  if (n > kMaxPreamble || n < least) Fail(Exit::kRefused, path, " was altered; it is burnt, start again");
   Bytes all = ReadSome(fd, n + 32, path);
   Reader r(all, path);
   View preamble = r.Raw(n);
@@ -38,6 +39,9 @@ Bytes ReadPreamble(int fd, const std::string& path) {
 }
 
 Bytes ReadChunks(int fd, Chain& chain, const std::string& path) {
+  struct stat s;
+  if (fstat(fd, &s) || uint64_t(s.st_size) < chain.left())
+    Fail(Exit::kRefused, path, " is cut short; it is burnt, start again");
   Bytes body;
   body.reserve(chain.left());
   while (chain.left()) {
@@ -91,8 +95,7 @@ void Store::Recover() {
       continue;
     }
     try {
-      Bytes preamble = ReadPreamble(OpenFile(path, O_RDONLY).get(), path);
-      SUF_CHECK(preamble.size() > 32);
+      Bytes preamble = ReadPreamble(OpenFile(path, O_RDONLY).get(), path, 32);
       BundleHeader h = DecodeHeader(View(preamble).first(preamble.size() - 32));
       Wipe(preamble.data(), preamble.size());
       if (h.serial > ledger_.floor() && name == BundleName(h.serial)) {
@@ -180,9 +183,8 @@ void Store::Forget() {
 Bundle Store::Load(uint64_t serial) {
   std::string path = bundles_ + "/" + BundleName(serial);
   Fd fd = OpenFile(path, O_RDONLY);
-  Bytes preamble = ReadPreamble(fd.get(), path);
+  Bytes preamble = ReadPreamble(fd.get(), path, 32);
   Bundle b;
-  SUF_CHECK(preamble.size() > 32);
   View rest = View(preamble).first(preamble.size() - 32);
   b.header = DecodeHeader(rest);
   b.key = Secret(View(preamble).last(32));
@@ -281,6 +283,9 @@ DealerState::DealerState(const std::string& dir) : dir_((MakeDir(dir), dir)), lo
 
 uint64_t DealerState::Reserve(uint64_t count) {
   uint64_t first = next_;
+  if (count > ~uint64_t{0} - next_)
+    Fail(Exit::kResource, "the dealer's serials in ", dir_,
+         " are used up; name a new state directory, and new stores for both parties");
   next_ += count;
   Writer w;
   w.Put(next_), w.Raw(HashOf({View(w.bytes()).first(8)}));

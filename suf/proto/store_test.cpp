@@ -155,6 +155,26 @@ TEST(Store, ATruncatedBundleIsRefused) {
   }
 }
 
+// The preamble's hash has no key: whoever writes the disk can make it right.
+TEST(Store, ABundleWithASoundHashAndAnImpossiblePreambleIsRefused) {
+  Scratch dir;
+  { Store s(dir / "s"); }
+  auto write = [&](View preamble) {
+    ChunkFile f(dir / "part", preamble);
+    f.Commit(dir / "s/bundles", fs::path(FileOf("", 3)).filename());
+  };
+  write(Bytes(8));
+  EXPECT_TRUE(Says(Store(dir / "s"), "was altered"));
+  BundleHeader h = HeaderOf(3);
+  h.body_bytes = ~uint64_t{0};
+  Bytes vast = Encode(h);
+  vast.resize(vast.size() + 32);
+  write(vast);
+  Store s(dir / "s");
+  EXPECT_TRUE(Fails(Exit::kRefused, "is cut short", [&] { s.Claim(3); }));
+  EXPECT_EQ(s.ledger().fates().at(3), Fate::kBurnt);
+}
+
 TEST(Store, ABrokenDeliveryLeavesNothing) {
   Scratch dir;
   {
@@ -292,6 +312,14 @@ TEST(Store, PinsTheFirstKeyOfARole) {
   EXPECT_TRUE(s.Pin({Role::kDealer, Hash{1}}));
   EXPECT_FALSE(s.Pin({Role::kDealer, Hash{2}}));
   EXPECT_TRUE(s.Pin({Role::kModel, Hash{2}}));
+}
+
+TEST(DealerState, SerialsThatAreUsedUpAreRefused) {
+  Scratch dir;
+  DealerState d(dir / "d");
+  EXPECT_EQ(d.Reserve(~uint64_t{0} - 2), 1u);
+  EXPECT_TRUE(Fails(Exit::kResource, "used up", [&] { d.Reserve(2); }));
+  EXPECT_TRUE(Fails(Exit::kResource, "used up", [&] { d.Reserve(~uint64_t{0}); }));
 }
 
 TEST(DealerState, NeverGivesASerialTwice) {

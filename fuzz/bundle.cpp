@@ -1,0 +1,29 @@
+// A bundle's header, and the chain of its chunks: {u8 total} then chunks {u8 flag, u8 length, bytes}; a flag bit makes
+// the chain value right.
+#include "suf/proto/bundle.hpp"
+
+#include "fuzz/fuzz.hpp"
+
+SUF_FUZZ(bundle) {
+  using namespace suf;
+  fuzz::Quietly([&] {
+    proto::BundleHeader h = proto::DecodeHeader(input);
+    Bytes again = proto::Encode(h);
+    SUF_CHECK(h.party <= 1 && std::equal(again.begin(), again.end(), input.begin(), input.end()));
+    (void)proto::DeriveKey(h, int(h.party), proto::Secret(h.rho));
+  });
+  const uint64_t total = fuzz::Pull<uint8_t>(input);
+  proto::Chain chain(Hash{}, total);
+  uint64_t got = 0;
+  while (chain.left()) {
+    bool right = fuzz::Pull<uint8_t>(input) & 1;
+    View data = fuzz::PullBytes(input, fuzz::Pull<uint8_t>(input));
+    Bytes chunk(data.begin(), data.end());
+    if (right && chunk.size() > 32) {
+      Hash h = HashOf({chain.value(), View(chunk).subspan(32)});
+      std::copy(h.begin(), h.end(), chunk.begin());
+    }
+    got += chain.Next(chunk, "the fuzzed body").size();
+  }
+  SUF_CHECK(got == total);
+}

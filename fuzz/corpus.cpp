@@ -1,0 +1,29 @@
+// fuzz_corpus DIR: every target once over DIR/<target>/*, without libFuzzer, so that no target rots.
+#include <algorithm>
+#include <iostream>
+#include <iterator>
+#include <vector>
+
+#include "fuzz/fuzz.hpp"
+
+int main(int argc, char** argv) {
+  if (argc != 2) return std::cerr << "usage: fuzz_corpus DIR\n", 2;
+  for (const auto& [name, target] : suf::fuzz::Targets()) {
+    std::vector<std::filesystem::path> files;
+    for (const auto& e : std::filesystem::directory_iterator(std::filesystem::path(argv[1]) / name))
+      files.push_back(e.path());
+    std::sort(files.begin(), files.end());
+    if (files.empty()) return std::cerr << "no inputs for " << name << "\n", 1;
+    size_t accepted = 0;
+    for (const auto& file : files) {
+      std::ifstream in(file, std::ios::binary);
+      suf::Bytes bytes{std::istreambuf_iterator<char>(in), {}};
+      try {
+        accepted += suf::fuzz::Quietly([&] { target(bytes); });
+      } catch (const std::exception& e) {
+        return std::cerr << file << ": " << e.what() << "\n", 1;
+      }
+    }
+    std::cout << name << ": " << files.size() << " inputs, " << accepted << " accepted\n";
+  }
+}

@@ -1,0 +1,31 @@
+// The data owner's session against a model owner that is fuzzed: two inferences from bundles made ahead.
+#include "fuzz/peer.hpp"
+
+SUF_FUZZ(data_owner) {
+  using namespace suf::fuzz;
+  Folder folder;
+  Store store(folder / "s");
+  Fill(store, 1);
+  Peer p0(kData, kModel, input, [](Peer& p, uint16_t kind, suf::Bytes& payload) {
+    if (kind == kChoice) p.serial = payload.size() == 8 && payload[0] == 9 ? 9 : 7;
+    if (kind == kChunk && payload.size() >= 32) {
+      payload = Chunk(ChunkStart(TestPlan().hash, kWeights), suf::View(payload).subspan(32));
+    }
+    if (kind == kAck || kind == kOfflineEnd || kind == kOnlineEnd) MendMac(p, kind, payload);
+  });
+  RunHook run = [](Inference& i) {
+    i.channel().Send(kFirstRun, suf::Bytes(8));
+    i.OfflineEnd();
+    (void)i.channel().RecvExact(kFirstRun + 1, 8);
+    i.RevealArrived();
+  };
+  auto dial = []() -> std::unique_ptr<Channel> { suf::Fail(suf::Exit::kPeer, "no dealer here; start one"); };
+  bool fine = Quietly([&] {
+    DataSession session(p0, TestPlan(), store, dial);
+    (void)session.Setup();
+    session.Infer(3, run), session.Infer(2, run);
+    session.End();
+  });
+  Settled(store);
+  if (!fine) suf::Fail(suf::Exit::kPeer, "the session ended early; start again");
+}

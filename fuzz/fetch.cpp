@@ -1,0 +1,27 @@
+// A party's fetch from a dealer that is fuzzed: grant, headers, chunks.
+#include "fuzz/peer.hpp"
+
+SUF_FUZZ(fetch) {
+  using namespace suf::fuzz;
+  Folder folder;
+  Store store(folder / "s");
+  Peer dealer(kData, kDealer, input, [](Peer& p, uint16_t kind, suf::Bytes& payload) {
+    const suf::Bytes& request = p.sent(kRequest);
+    constexpr size_t kSeedAt = 8 + 3 * 32, kSeedHashAt = 32 + 5 * 32;  // in the request; in the header, of party 1
+    if (kind == kHeader && payload.size() >= kSeedHashAt + 32 && request.size() >= kSeedAt + 32) {
+      suf::Hash h = suf::HashOf({suf::View(request).subspan(kSeedAt, 32)});
+      std::copy(h.begin(), h.end(), payload.begin() + kSeedHashAt);
+      Quietly([&] { p.chain = ChunkStart(DecodeHeader(payload)); });
+    }
+    if (kind == kChunk && payload.size() >= 32) {
+      payload = Chunk(p.chain, suf::View(payload).subspan(32));
+      std::copy_n(payload.begin(), 32, p.chain.begin());
+    }
+  });
+  Fetched got;
+  bool fine = Quietly([&] {
+    got = Fetch(dealer, TestPlan(), store, {.n = 3, .count = 2, .weights = kWeights, .partner = kModel.key});
+  });
+  for (uint64_t serial : got.serials) SUF_CHECK(store.Claim(serial).body.size() == kBody);
+  if (!fine) suf::Fail(suf::Exit::kPeer, "the fetch ended early; start again");
+}

@@ -1,0 +1,29 @@
+// The model owner's session against a data owner that is fuzzed.
+#include "fuzz/peer.hpp"
+
+SUF_FUZZ(model_owner) {
+  using namespace suf::fuzz;
+  Folder folder;
+  Store store(folder / "s");
+  Fill(store, 0);
+  Peer p1(kModel, kData, input, [](Peer& p, uint16_t kind, suf::Bytes& payload) {
+    if (kind == kClaim && p.sent(kChoice).size() == 8) p.serial = p.sent(kChoice)[0];
+    if (kind == kClaim || kind == kGo || kind == kOfflineEnd || kind == kBye) MendMac(p, kind, payload);
+  });
+  ModelHost host{
+      .plan = TestPlan(),
+      .store = store,
+      .weights = kWeights,
+      .b_seed = Secret(suf::Hash{5}),
+      .w_hat = [](Sink& s) { s.Write(suf::Bytes(40)); },
+      .dealer = []() -> std::unique_ptr<Channel> { suf::Fail(suf::Exit::kPeer, "no dealer here; start one"); },
+      .run =
+          [](Inference& i) {
+            (void)i.channel().RecvExact(kFirstRun, 8);
+            i.OfflineEnd();
+            i.channel().Send(kFirstRun + 1, suf::Bytes(8));
+          }};
+  bool fine = Quietly([&] { ServeSession(p1, host); });
+  Settled(store);
+  if (!fine) suf::Fail(suf::Exit::kPeer, "the session ended early; start again");
+}

@@ -1,0 +1,119 @@
+// A peer that says what the input says: frames {u8 flags, u16 kind, u16 length, payload}, then it is gone. What a
+// stranger could compute (sequence numbers, MACs under a bundle he was dealt, chunk chains) is put right where the
+// flags ask for it, or no input would ever get past it.
+#pragma once
+#include <atomic>
+
+#include "fuzz/fuzz.hpp"
+#include "suf/proto/session.hpp"
+
+namespace suf::fuzz {
+
+using namespace proto;
+
+inline const Identity kDealer{Role::kDealer, {11}}, kModel{Role::kModel, {12}}, kData{Role::kData, {13}};
+inline const Hash kExporter{14}, kWeights{15}, kRho{16};
+inline constexpr uint64_t kBody = 64;
+inline constexpr uint8_t kOtherSequence = 1, kMend = 2;
+
+inline const proto::Plan& TestPlan() {
+  static const proto::Plan plan = [] {
+    proto::Plan p;
+    p.prg = 2, p.max_tokens = 4, p.setup_bytes = 40, p.hash = {1};
+    p.task = [](uint32_t n) { return Task{Hash{1, uint8_t(n)}, {kBody, kBody}}; };
+    return p;
+  }();
+  return plan;
+}
+
+// Header: of the bundle that both parties hold before the session begins.
+inline BundleHeader Header(uint32_t party, uint64_t serial, uint32_t n) {
+  BundleHeader h;
+  h.prg = 2, h.n = n, h.party = party, h.serial = serial, h.body_bytes = kBody;
+  h.plan = {1}, h.trace = {1, uint8_t(n)}, h.weights = kWeights, h.rho = kRho;
+  h.public_key[0] = kModel.key, h.public_key[1] = kData.key;
+  h.pair = Secret(Hash{17});
+  return h;
+}
+
+inline Bytes Chunk(const Hash& before, View data) {
+  Writer w;
+  w.Raw(HashOf({before, data})), w.Raw(data);
+  return w.Take();
+}
+
+// Fill: bundles 7 (n = 3) and 9 (n = 2), on disk: a model owner's session forgets those in memory.
+inline void Fill(Store& store, uint32_t party) {
+  for (auto [serial, n] : {std::pair<uint64_t, uint32_t>{7, 3}, {9, 2}}) {
+    BundleHeader h = Header(party, serial, n);
+    auto in = store.Receive(h, Secret(Hash{18}), true);
+    in.Add(Chunk(ChunkStart(h), Bytes(kBody)));
+    in.Commit();
+  }
+}
+
+// Settled: after a session no serial is left half-way.
+inline void Settled(const Store& store) {
+  for (auto [serial, fate] : store.ledger().fates()) SUF_CHECK(fate == Fate::kDone || fate == Fate::kBurnt);
+}
+
+class Peer : public Channel {
+ public:
+  using Mend = std::function<void(Peer&, uint16_t kind, Bytes& payload)>;
+  Peer(Identity self, Identity peer, View input, Mend mend)
+      : Channel(self, peer, kExporter, Millis{1000}), input_(input), mend_(std::move(mend)) {}
+  bool PeerGone() override { return gone; }
+  // sent: the last payload of this kind that we sent; empty when there is none.
+  const Bytes& sent(uint16_t kind) { return sent_[kind]; }
+  std::atomic<bool> gone = false;
+  uint64_t serial = 0;  // of the inference that runs
+  Hash chain{};
+
+ protected:
+  void Put(View header, View payload) override {
+    sent_[Reader(header.subspan(4), "a header").Get<uint16_t>()].assign(payload.begin(), payload.end());
+  }
+  Frame Take(size_t limit) override {
+    if (input_.size() < 5) Gone();
+    uint8_t flags = Pull<uint8_t>(input_);
+    Frame f{.kind = Pull<uint16_t>(input_)};
+    f.sequence = flags & kOtherSequence ? flags : next_;
+    ++next_;
+    View payload = PullBytes(input_, Pull<uint16_t>(input_));
+    f.payload.assign(payload.begin(), payload.end());
+    if (flags & kMend) mend_(*this, f.kind, f.payload);
+    if (f.payload.size() > limit) TooLarge(f.payload.size(), limit);
+    return f;
+  }
+
+ private:
+  View input_;
+  Mend mend_;
+  uint16_t next_ = 0;
+  std::map<uint16_t, Bytes> sent_;
+};
+
+// MendMac: the MAC that the other holder of the bundle would send (session.cpp, Bond).
+inline void MendMac(Peer& p, uint16_t kind, Bytes& payload) {
+  if (payload.size() != 64) return;
+  BundleHeader h = Header(0, p.serial, p.serial == 9 ? 2 : 3);
+  h.body_bytes = 0;
+  auto [sent, received] = p.Transcript();
+  Hash tag = Hmac(h.pair.view(), {AsView("suf bond"), View(reinterpret_cast<uint8_t*>(&kind), sizeof kind),
+                                  View(payload).first(32), Encode(h), kExporter, received, sent});
+  std::copy(tag.begin(), tag.end(), payload.begin() + 32);
+}
+
+// AFrame: for seeds.
+inline Bytes AFrame(uint16_t kind, View payload, uint8_t flags = kMend) {
+  Writer w;
+  w.Put(flags), w.Put(kind), w.Put(uint16_t(payload.size())), w.Raw(payload);
+  return w.Take();
+}
+inline Bytes Hello() {
+  Writer w;
+  w.Put(kWireVersion), w.Put(TestPlan().version), w.Put(TestPlan().prg), w.Raw(TestPlan().hash);
+  return w.Take();
+}
+
+}  // namespace suf::fuzz

@@ -1,0 +1,161 @@
+// fuzz_seeds DIR: the first inputs of every target, from real objects, into DIR/<target>/, and DIR/../plan.json.
+#include <openssl/pem.h>
+
+#include "fuzz/peer.hpp"
+#include "suf/model/safetensors.hpp"
+#include "suf/nn/compile.hpp"
+#include "suf/nn/tiny.hpp"
+#include "suf/proto/certs.hpp"
+
+namespace suf::fuzz {
+namespace {
+
+std::string root;
+void Seed(const std::string& target, const std::string& name, View bytes) {
+  std::filesystem::create_directories(root + "/" + target);
+  WriteTo(root + "/" + target + "/" + name, bytes);
+}
+void Seed(const std::string& target, const std::string& name, const std::string& text) {
+  Seed(target, name, AsView(text));
+}
+std::string Read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+Bytes Join(std::initializer_list<Bytes> parts) {
+  Bytes all;
+  for (const Bytes& p : parts) all.insert(all.end(), p.begin(), p.end());
+  return all;
+}
+Bytes Number(auto x) {
+  Writer w;
+  w.Put(x);
+  return w.Take();
+}
+
+void Models() {
+  Folder folder;
+  std::vector<float> f(6);
+  std::vector<int64_t> i(3);
+  model::NewTensor both[] = {{"a", {2, 3}, f}, {"b", {3}, i}};
+  model::WriteSafetensors(folder / "m", both);
+  std::string file = Read(folder / "m");
+  Seed("safetensors", "two", file);
+  std::string half = file;
+  half.replace(half.find("\"F32\""), 5, "\"F16\"");
+  Seed("safetensors", "odd_type", half);
+  std::string config =
+      R"({"model_type":"bert","hidden_act":"gelu","hidden_size":8,"num_attention_heads":2,"intermediate_size":16,)"
+      R"("vocab_size":8,"num_hidden_layers":1,"max_position_embeddings":16,"layer_norm_eps":1e-12,"type_vocab_size":2})";
+  Seed("config", "alone", config);
+  Seed("config", "three", config + '\0' + R"({"do_lower_case":true,"strip_accents":null})" + '\0' +
+                              R"({"pooling_mode_mean_tokens":true,"pooling_mode_cls_token":false})");
+  Seed("vocabulary", "small", std::string("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\nword\n\xc3\xa9\n"));
+  for (auto [name, text] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"plain", "The words, 12 [MASK] a.b"}, {"accents", "\xc3\xa9\xcc\x81 \xce\xb1\xce\xb2 \xe4\xb8\xad\xe2\x80\x8d"},
+           {"spaces", "\t a\xc2\xa0" "b\r\n"}, {"broken", "a\xff"}})
+    Seed("text", name, std::string(text));
+}
+
+void Plans() {
+  nn::Dims dims{.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4};
+  nn::CompileOptions o;
+  o.max_tokens = 4;
+  std::string text = nn::Serialize(nn::Compile(nn::TinyWeights(1, dims), nn::TinyTexts(2, 24, 4, dims), o));
+  WriteTo(root + "/../plan.json", AsView(text));
+  Seed("plan", "text", text.substr(0, 4096));
+  Seed("plan", "same", Bytes{});
+  for (int i = 0; i < 8; ++i) {
+    Writer w;
+    w.Put(uint16_t(7 * i)), w.Put(int64_t(i - 1));
+    Seed("plan", Str("patch", i), w.bytes());
+  }
+}
+
+void Files() {
+  BundleHeader h = Header(1, 7, 3);
+  Seed("bundle", "header", Encode(h));
+  Seed("bundle", "chain", Join({{8, 1, 40}, Bytes(40)}));
+  Bytes preamble = Encode(h);
+  preamble.resize(preamble.size() + 32);
+  Bytes chunk = Chunk(ChunkStart(h), Bytes(kBody));
+  Bytes signed_bundle = Join({Number(uint16_t(preamble.size())), preamble, Number(uint32_t(chunk.size())), chunk});
+  Seed("store", "ledger_raw", Join({{0}, Bytes(96)}));
+  Seed("store", "ledger_tail", Join({{1}, Bytes(40)}));
+  Seed("store", "ledger_records", Join({{2}, Number(uint64_t{3}), Number(uint64_t{1}), Number(uint64_t{3}), Number(uint64_t{2}),
+                                        Number(uint64_t{5}), Number(uint64_t{1})}));
+  Seed("store", "serial", Join({{4}, Number(uint64_t{9})}));
+  Seed("store", "serial_last", Join({{4}, Number(~uint64_t{0})}));
+  Seed("store", "bundle", Join({{6}, signed_bundle}));
+  Seed("store", "bundle_short", Join({{6}, Number(uint16_t{8}), Bytes(8)}));
+  Bytes vast = signed_bundle;
+  std::fill_n(vast.begin() + 2 + 24, 8, 0x7f);  // body_bytes
+  Seed("store", "bundle_vast", Join({{6}, vast}));
+  chunk = Chunk(ChunkStart(Hash{2}, Hash{1}), Bytes(8));
+  Seed("store", "setup", Join({{8}, Number(uint16_t{8}), Bytes(8), Number(uint32_t(chunk.size())), chunk}));
+  Seed("store", "pin", Join({{9}, Bytes(64, '0')}));
+  Folder folder;
+  MakeCerts(folder / "c");
+  for (const char* role : {"dealer", "model", "data"}) Seed("certificate", role, Read(folder / "c/" + role + "/cert.pem"));
+  Seed("certificate", "ca", Read(folder / "c/data/ca.pem"));
+  std::string pem = Read(folder / "c/data/cert.pem");
+  std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem.data(), int(pem.size())), BIO_free);
+  X509* cert = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr);
+  uint8_t* der = nullptr;
+  int n = i2d_X509(cert, &der);
+  Seed("certificate", "der", View(der, size_t(n)));
+  OPENSSL_free(der), X509_free(cert);
+}
+
+// Cuts: a conversation whole, and cut after each of its frames but the last.
+void Cuts(const std::string& target, const Bytes& front, const std::vector<Bytes>& frames) {
+  Bytes all = front;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    all.insert(all.end(), frames[i].begin(), frames[i].end());
+    Seed(target, i + 1 == frames.size() ? "whole" : Str("cut", i + 1), all);
+  }
+}
+
+void Conversations() {
+  Bytes mac(64, 1), hello = AFrame(kHello, Hello());
+  auto run = [&](uint64_t serial) {
+    return Join({AFrame(kChoice, Number(serial)), AFrame(kAck, mac), AFrame(kOfflineEnd, mac), AFrame(kFirstRun + 1, Bytes(8)),
+                 AFrame(kOnlineEnd, mac)});
+  };
+  Cuts("data_owner", {}, {hello, AFrame(kWelcome, kWeights), AFrame(kChunk, Bytes(72)), run(7), run(9), AFrame(kEnd, {})});
+  auto ask = [&](uint32_t n, uint64_t serial) {
+    Writer w;
+    w.Put(n), w.Raw(n ? TestPlan().task(n).trace : Hash{});
+    if (n) w.Put(serial), w.Raw(kRho);
+    return AFrame(kAnnounce, w.bytes());
+  };
+  auto serve = [&] { return Join({AFrame(kClaim, mac), AFrame(kGo, mac), AFrame(kFirstRun, Bytes(8)), AFrame(kOfflineEnd, mac), AFrame(kBye, mac)}); };
+  Cuts("model_owner", {}, {hello, AFrame(kSetupAsk, Bytes(1)), ask(3, 7), serve(), ask(2, 9), serve(), ask(0, 0)});
+  auto bundle = [&](uint64_t serial) {
+    return Join({AFrame(kHeader, Encode(Header(1, serial, 3))), AFrame(kChunk, Bytes(32 + kBody))});
+  };
+  Cuts("fetch", {}, {hello, AFrame(kGrant, Number(uint32_t{2})), bundle(1), bundle(2), AFrame(kEnd, Number(uint64_t{5}))});
+  for (const Identity& partner : {kModel, kData}) {
+    Writer w;
+    w.Put(uint32_t{3}), w.Put(uint32_t{2}), w.Raw(TestPlan().task(3).trace), w.Raw(kWeights), w.Raw(partner.key);
+    w.Raw(Hash{23}), w.Raw(Hash{24});
+    Bytes all = Join({{uint8_t(partner.role == Role::kModel)}, hello, AFrame(kRequest, w.bytes()), AFrame(kEnd, {})});
+    Seed("dealer", Name(partner.role), all);
+    Seed("dealer", Str(Name(partner.role), "_without_end"), View(all).first(all.size() - 5));
+  }
+  Seed("dealer", "hello", Join({{1}, hello}));
+}
+}  // namespace
+
+void WriteSeeds(const std::string& dir) {
+  root = dir;
+  std::filesystem::create_directories(root);
+  Models(), Plans(), Files(), Conversations();
+}
+
+}  // namespace suf::fuzz
+
+int main(int argc, char** argv) {
+  if (argc == 2) suf::fuzz::WriteSeeds(argv[1]);
+  return argc != 2;
+}

@@ -1,0 +1,93 @@
+// The files of a store and of the dealer's state. The first byte says which file the rest is, and whether its check
+// sums are made right first: what an attacker of the disk can write.
+#include "suf/proto/store.hpp"
+
+#include <iterator>
+
+#include "fuzz/fuzz.hpp"
+
+namespace {
+using namespace suf;
+using fuzz::Folder, fuzz::Pull, fuzz::PullBytes, fuzz::WriteTo;
+
+Bytes ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// Signed: {u32 length, preamble, its hash} as ChunkFile writes it, then the rest of the input.
+Bytes Signed(View input) {
+  View preamble = PullBytes(input, Pull<uint16_t>(input));
+  Writer w;
+  w.Put(uint32_t(preamble.size())), w.Raw(preamble), w.Raw(HashOf({preamble})), w.Raw(input);
+  return w.Take();
+}
+
+// Opened: a store that opens does so again, and has forgotten no spent serial.
+void Opened(const std::string& dir) {
+  uint64_t floor = 0;
+  {
+    proto::Store s(dir);
+    floor = s.ledger().floor();
+    for (const auto& h : s.Bundles()) SUF_CHECK(h.serial > floor);
+    for (auto [serial, fate] : s.ledger().fates()) SUF_CHECK(fate != proto::Fate::kClaimed && serial <= floor);
+  }
+  proto::Store s(dir);
+  SUF_CHECK(s.ledger().floor() >= floor && !s.ledger().keys_lost());
+}
+
+void LedgerFile(const std::string& dir, View input, int mode) {
+  { proto::Store begun(dir); }
+  Bytes file = mode == 0 ? Bytes{} : ReadFile(dir + "/ledger");
+  for (uint64_t i = 0; !input.empty(); ++i) {
+    View body = PullBytes(input, mode == 2 ? 16 : input.size());
+    file.insert(file.end(), body.begin(), body.end());
+    Hash check = HashOf({View(reinterpret_cast<uint8_t*>(&i), 8), body});
+    if (mode == 2) file.insert(file.end(), check.begin(), check.begin() + 16);
+  }
+  WriteTo(dir + "/ledger", file);
+  Opened(dir);
+}
+
+void SerialFile(const std::string& dir, View input, bool sign) {
+  std::filesystem::create_directory(dir);
+  Bytes file(input.begin(), input.end());
+  Hash check = HashOf({View(file).first(std::min<size_t>(8, file.size()))});
+  if (sign) file.resize(8), file.insert(file.end(), check.begin(), check.end());
+  WriteTo(dir + "/serial", file);
+  proto::DealerState state(dir);
+  uint64_t first = state.Reserve(2), second = state.Reserve(1);
+  SUF_CHECK(second == first + 2 && second > first);
+}
+
+void BundleFile(const std::string& dir, View file) {
+  { proto::Store begun(dir); }
+  WriteTo(dir + "/bundles/00000000000000000007.bundle", file);
+  proto::Store s(dir);
+  for (const auto& h : s.Bundles()) {
+    SUF_CHECK(h.serial == 7);
+    fuzz::Quietly([&] { (void)s.Claim(7); });
+    SUF_CHECK(s.Bundles().empty() && s.ledger().floor() == 7);
+  }
+}
+
+void SetupFile(const std::string& dir, View file) {
+  proto::Store s(dir);
+  WriteTo(dir + "/" + Hex(Hash{1}) + ".w_hat", file);
+  if (!fuzz::Quietly([&] { SUF_CHECK(s.LoadSetup(Hash{2}, Hash{1}, 8).size() == 8); })) SUF_CHECK(!s.HasSetup(Hash{1}));
+}
+}  // namespace
+
+SUF_FUZZ(store) {
+  Folder folder;
+  std::string dir = folder / "s";
+  int mode = Pull<uint8_t>(input) % 10;
+  if (mode < 3) return LedgerFile(dir, input, mode);
+  if (mode < 5) return SerialFile(dir, input, mode == 4);
+  if (mode < 7) return BundleFile(dir, mode == 6 ? Signed(input) : Bytes(input.begin(), input.end()));
+  if (mode < 9) return SetupFile(dir, mode == 8 ? Signed(input) : Bytes(input.begin(), input.end()));
+  proto::Store s(dir);
+  WriteTo(dir + "/model.pin", input), WriteTo(dir + "/secret", input);
+  (void)s.Pin({proto::Role::kModel, Hash{1}});
+  (void)s.LongLived("secret");
+}
