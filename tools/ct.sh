@@ -1,0 +1,29 @@
+#!/bin/sh
+# Constant time, and the release programs, under valgrind (which hides AVX-512): builds with g++ in build/ and with clang++-19 in
+# build-clang/; planted leaks must be reported, anything else must not. Some minutes for the builds, about a minute for the checks.
+set -eu
+cd "$(dirname "$0")/.."
+launcher=""
+if command -v ccache > /dev/null; then launcher=-DCMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+cmake -S . -B build -G Ninja $launcher > /dev/null
+ninja -C build ct_test suf inference_bench
+cmake -S . -B build-clang -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 $launcher > /dev/null
+ninja -C build-clang ct_test
+for build in build build-clang; do
+  echo "== $build: secrets undefined"
+  tests/ct/check.sh $build/tests/ct/ct_test
+  for leak in branch index blind; do
+    tests/ct/check.sh $build/tests/ct/ct_test --planted $leak > /dev/null
+    echo "planted $leak: reported"
+  done
+done
+echo "== the release programs"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+build/suf model random --preset tiny --seed 1 --out "$dir/model" > /dev/null
+build/suf compile --model "$dir/model" --calibrate tests/data/calibrate.txt --max-tokens 16 --out "$dir/plan" > /dev/null
+echo "the words of it" > "$dir/text"
+memcheck="valgrind -q --error-exitcode=9"
+$memcheck build/suf simulate --model "$dir/model" --plan "$dir/plan" --file "$dir/text" --json > "$dir/clear"
+$memcheck build/inference_bench "$dir/model" "$dir/plan" 4 1 > /dev/null
+echo "suf simulate, inference_bench: no reports"
