@@ -90,8 +90,9 @@ struct Link {
     Ec ec;
     socket().shutdown(tcp::socket::shutdown_send, ec);
     std::array<uint8_t, 4096> scratch;
+    bool done = false;  // outside the loop: Close runs the callback of a read that is still pending
     for (auto deadline = Clock::now() + kLinger; !ec;) {
-      bool done = false;
+      done = false;
       socket().async_read_some(asio::buffer(scratch), [&](const Ec& e, size_t) { ec = e, done = true; });
       if (!Until(done, deadline)) break;
     }
