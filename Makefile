@@ -1,4 +1,4 @@
-# make setup | build | test | accept | run | bench | ci-extra. Each does all the set-up it needs; on a fresh Debian 12 as root nothing else is needed.
+# make setup | build | test | accept | run | bench. Each does all the set-up it needs; on a fresh Debian 12 as root nothing else is needed.
 BUILD ?= build
 MODEL ?=
 JOBS ?= $(shell nproc)
@@ -36,6 +36,7 @@ bench: build model
 ## sanitize unit tests and a session under the sanitizers of clang++-19 (build-asan, build-tsan); not part of `test`
 sanitize: setup
 	JOBS=$(JOBS) tools/sanitize.sh
+
 ## fuzz     every libFuzzer target (clang++-19) for FUZZ_SECONDS over its committed corpus
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz

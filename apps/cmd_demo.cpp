@@ -1,5 +1,5 @@
-// The demo: dealer, model owner and data owner as three processes on this machine. It alone holds text and weights, and so compares each
-// result with the simulator (every word) and with the float model (cosine).
+// The demo: dealer, model owner and data owner as three processes on this machine. It alone holds text and weights, and
+// so compares each result with the simulator (every word) and with the float model (cosine).
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -37,7 +37,9 @@ class Folder {
  public:
   Folder() {
     std::string t = (fs::temp_directory_path() / "suf-demo-XXXXXX").string();
-    if (!mkdtemp(t.data())) Fail(Exit::kResource, "cannot make a directory under ", fs::temp_directory_path().string(), "; check free space and rights");
+    if (!mkdtemp(t.data()))
+      Fail(Exit::kResource, "cannot make a directory under ", fs::temp_directory_path().string(),
+           "; check free space and rights");
     path_ = t;
   }
   ~Folder() {
@@ -133,12 +135,16 @@ std::string Short(const std::string& s, size_t columns) {
 }
 
 void ShowRows(const std::vector<Line>& lines, const std::vector<ordered_json>& rows) {
-  std::vector<std::vector<std::string>> table{{"text", "tokens", "cosine to float", "= simulator", "deal ms", "transport", "online ms", "sent P0", "sent P1", "P1 ahead", "rounds", "key each"}};
+  std::vector<std::vector<std::string>> table{{"text", "tokens", "cosine to float", "= simulator", "deal ms",
+                                               "transport", "online ms", "sent P0", "sent P1", "P1 ahead", "rounds",
+                                               "key each"}};
   for (auto& r : rows) {
     const Line& l = lines[r["i"].get<size_t>()];
     auto& b = r["bytes"];
-    table.push_back({Str(l.i + 1, " ", Short(l.text, 36)), r["n"].dump(), Fixed(r["cos"], 6), r["sim_equal"].get<bool>() ? "every word" : "NO", Fixed(r["ms"]["deal"], 0), Fixed(r["ms"]["transport"], 0),
-                     Fixed(r["ms"]["online"], 0), Bytes10(b["p0"]), Bytes10(b["p1"]), Bytes10(b["p1_offline"]), r["rounds"].dump(), Bytes10(r["key_bytes"][1])});
+    table.push_back({Str(l.i + 1, " ", Short(l.text, 36)), r["n"].dump(), Fixed(r["cos"], 6),
+                     r["sim_equal"].get<bool>() ? "every word" : "NO", Fixed(r["ms"]["deal"], 0),
+                     Fixed(r["ms"]["transport"], 0), Fixed(r["ms"]["online"], 0), Bytes10(b["p0"]), Bytes10(b["p1"]),
+                     Bytes10(b["p1_offline"]), r["rounds"].dump(), Bytes10(r["key_bytes"][1])});
   }
   std::cout << "\n" << Table(table);
 }
@@ -163,7 +169,8 @@ void ShowTimes(const std::vector<ordered_json>& rows) {
   std::map<std::string, std::map<std::string, double>> ms;  // layer -> operator
   for (auto& [scope, v] : (*most)["p1_ms"]["compute"].items()) {
     size_t slash = scope.find('/');
-    std::string layer = slash == std::string::npos ? "" : scope.substr(0, slash), op = slash == std::string::npos ? scope : scope.substr(slash + 1);
+    std::string layer = slash == std::string::npos ? "" : scope.substr(0, slash),
+                op = slash == std::string::npos ? scope : scope.substr(slash + 1);
     if (std::find(operators.begin(), operators.end(), op) == operators.end()) operators.push_back(op);
     ms[layer][op] += v.get<double>();
   }
@@ -175,7 +182,9 @@ void ShowTimes(const std::vector<ordered_json>& rows) {
     table.push_back(line);
   }
   auto& p1 = (*most)["p1_ms"];
-  std::cout << "\n" << Table(table) << "waiting for the model owner " << Fixed(p1["wait"], 1) << " ms, sending " << Fixed(p1["send"], 1) << " ms\n";
+  std::cout << "\n"
+            << Table(table) << "waiting for the model owner " << Fixed(p1["wait"], 1) << " ms, sending "
+            << Fixed(p1["send"], 1) << " ms\n";
 }
 
 }  // namespace
@@ -197,7 +206,8 @@ int RunDemo(const DemoArgs& a) {
   }
   nn::Plan plan = LoadPlan(plan_path);
   nn::Weights weights = model::LoadBert(a.model);
-  if (weights.dims != plan.dims) Fail(Exit::kRefused, "the plan is for another shape of model than ", a.model, "; compile a plan for it");
+  if (weights.dims != plan.dims)
+    Fail(Exit::kRefused, "the plan is for another shape of model than ", a.model, "; compile a plan for it");
   nn::Quantised quantised = nn::Quantise(weights, plan.scales, plan.max_tokens);
   nn::Simulator simulator(plan, quantised);
   TokenizeAll(model::Tokenizer::Load(a.model + "/vocab.txt"), plan.max_tokens, a.truncate, &lines);
@@ -206,37 +216,52 @@ int RunDemo(const DemoArgs& a) {
     std::ofstream out(texts, std::ios::binary);
     for (auto& l : lines) {
       // a line that could not be read stays unreadable for embed too, so that indices agree
-      if (!l.error.empty() && l.text.empty()) out << "\n";
-      else out << ordered_json{{"id", l.id.empty() ? Str(l.i) : l.id}, {"text", l.text}}.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
+      if (!l.error.empty() && l.text.empty())
+        out << "\n";
+      else
+        out << ordered_json{{"id", l.id.empty() ? Str(l.i) : l.id}, {"text", l.text}}.dump(
+                   -1, ' ', false, ordered_json::error_handler_t::replace)
+            << "\n";
     }
   }
   std::string certs = dir / "certs", vocabulary = a.model + "/vocab.txt";
   proto::MakeCerts(certs);
-  Child deal("the dealer", {"suf", "deal", "--plan", plan_path, "--certs", certs + "/dealer", "--listen", "127.0.0.1:0"}, 2);
+  Child deal("the dealer",
+             {"suf", "deal", "--plan", plan_path, "--certs", certs + "/dealer", "--listen", "127.0.0.1:0"}, 2);
   std::string dealer = Str("127.0.0.1:", deal.Port());
   deal.Drain();
-  Child serve("the model owner", {"suf", "serve", "--plan", plan_path, "--model", a.model, "--certs", certs + "/model", "--dealer", dealer, "--listen", "127.0.0.1:0", "--store", dir / "model-store", "--once"}, 2);
+  Child serve("the model owner",
+              {"suf", "serve", "--plan", plan_path, "--model", a.model, "--certs", certs + "/model", "--dealer", dealer,
+               "--listen", "127.0.0.1:0", "--store", dir / "model-store", "--once"},
+              2);
   std::string server = Str("127.0.0.1:", serve.Port());
   serve.Drain();
-  std::vector<std::string> args{"suf", "embed", "--plan", plan_path, "--vocab", vocabulary, "--certs", certs + "/data", "--dealer", dealer, "--connect", server, "--store", dir / "data-store", "--json-file", texts, "--json"};
+  std::vector<std::string> args{"suf",       "embed",   "--plan",        plan_path,          "--vocab",
+                                vocabulary,  "--certs", certs + "/data", "--dealer",         dealer,
+                                "--connect", server,    "--store",       dir / "data-store", "--json-file",
+                                texts,       "--json"};
   if (a.truncate) args.push_back("--truncate");
   Child embed("the data owner", args, 1);
-  std::cerr << "dealer: process " << deal.pid() << " at " << dealer << "\nmodel owner (P0): process " << serve.pid() << " at " << server << "\ndata owner (P1): process " << embed.pid() << "\n";
+  std::cerr << "dealer: process " << deal.pid() << " at " << dealer << "\nmodel owner (P0): process " << serve.pid()
+            << " at " << server << "\ndata owner (P1): process " << embed.pid() << "\n";
 
   // first all inferences, alone on the machine, so that their times are their own; then the comparisons
   std::vector<ordered_json> all, rows;
   double memory[2] = {0, 0};
   for (std::string text; embed.Line(&text);) {
     ordered_json row = ordered_json::parse(text);
-    std::cerr << "text " << row.at("i").get<size_t>() + 1 << " of " << lines.size() << (row.contains("y") ? " done\n" : " cannot be used\n");
+    std::cerr << "text " << row.at("i").get<size_t>() + 1 << " of " << lines.size()
+              << (row.contains("y") ? " done\n" : " cannot be used\n");
     memory[0] = std::max(memory[0], PeakRss(deal.pid())), memory[1] = std::max(memory[1], PeakRss(serve.pid()));
     if (row.contains("y")) row["rss_mb"] = {memory[0], memory[1], row["rss_mb"][0]};
     all.push_back(std::move(row));
   }
   int code = embed.Wait();
   deal.Stop();
-  if (code != 0 && code != int(Exit::kInput)) throw Error(Exit(code), "the data owner's process failed; its sentence stands above");
-  if (int served = serve.Wait(); served != 0) throw Error(Exit(served), "the model owner's process failed: " + serve.last());
+  if (code != 0 && code != int(Exit::kInput))
+    throw Error(Exit(code), "the data owner's process failed; its sentence stands above");
+  if (int served = serve.Wait(); served != 0)
+    throw Error(Exit(served), "the model owner's process failed: " + serve.last());
   int wrong = 0;
   Bar bar("compare");
   for (auto& row : all) {
@@ -263,10 +288,13 @@ int RunDemo(const DemoArgs& a) {
     ShowRows(lines, rows);
     ShowSimilarity(rows);
     ShowTimes(rows);
-    std::cout << "peak memory: dealer " << Fixed(rows.back()["rss_mb"][0], 0) << " MB, model owner " << Fixed(rows.back()["rss_mb"][1], 0) << " MB, data owner " << Fixed(rows.back()["rss_mb"][2], 0)
+    std::cout << "peak memory: dealer " << Fixed(rows.back()["rss_mb"][0], 0) << " MB, model owner "
+              << Fixed(rows.back()["rss_mb"][1], 0) << " MB, data owner " << Fixed(rows.back()["rss_mb"][2], 0)
               << " MB; masked weights, once: " << Bytes10(rows.front()["bytes"]["setup"]) << "\n";
   }
-  if (wrong) Fail(Exit::kRefused, wrong, " of ", rows.size(), " results differ from the simulator; please report this with the plan and the model's name");
+  if (wrong)
+    Fail(Exit::kRefused, wrong, " of ", rows.size(),
+         " results differ from the simulator; please report this with the plan and the model's name");
   return Finish(lines);
 }
 

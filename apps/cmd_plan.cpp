@@ -44,8 +44,10 @@ int RunTokenize(const TokenizeArgs& a) {
     if (a.json) {
       ordered_json row{{"i", l.i}};
       if (!l.id.empty()) row["id"] = l.id;
-      if (l.error.empty()) row["n"] = l.ids.size(), row["ids"] = l.ids;
-      else row["error"] = l.error;
+      if (l.error.empty())
+        row["n"] = l.ids.size(), row["ids"] = l.ids;
+      else
+        row["error"] = l.error;
       std::cout << row.dump() << "\n";
     } else if (l.error.empty()) {
       for (size_t k = 0; k < l.ids.size(); ++k) std::cout << (k ? " " : "") << l.ids[k];
@@ -65,7 +67,8 @@ int RunCompile(const CompileArgs& a) {
   std::vector<std::vector<int32_t>> texts;
   for (auto& l : lines)
     if (l.error.empty()) texts.push_back(std::move(l.ids));
-  if (texts.empty()) Fail(Exit::kInput, a.calibrate, " holds no usable text; write some lines that are like the texts to come");
+  if (texts.empty())
+    Fail(Exit::kInput, a.calibrate, " holds no usable text; write some lines that are like the texts to come");
   nn::CompileOptions options;
   options.max_tokens = a.max_tokens;
   options.tokenizer = FileHash(a.model + "/vocab.txt");
@@ -77,8 +80,10 @@ int RunCompile(const CompileArgs& a) {
   std::ofstream out(temp, std::ios::binary);
   out << nn::Serialize(plan) << "\n";
   out.close();
-  if (!out || std::rename(temp.c_str(), a.out.c_str())) Fail(Exit::kResource, "cannot write ", a.out, "; check the directory and free space");
-  std::cerr << "plan " << Hex(nn::PlanHash(plan)).substr(0, 16) << ": " << plan.classes.size() << " length classes up to " << plan.max_tokens << " tokens, calibrated on " << texts.size() << " texts\n";
+  if (!out || std::rename(temp.c_str(), a.out.c_str()))
+    Fail(Exit::kResource, "cannot write ", a.out, "; check the directory and free space");
+  std::cerr << "plan " << Hex(nn::PlanHash(plan)).substr(0, 16) << ": " << plan.classes.size()
+            << " length classes up to " << plan.max_tokens << " tokens, calibrated on " << texts.size() << " texts\n";
   return 0;
 }
 
@@ -93,8 +98,9 @@ int RunPlanShow(const PlanShowArgs& a) {
     std::cout << nn::Serialize(plan) << "\n";
     return 0;
   }
-  std::cout << "plan " << Hex(nn::PlanHash(plan)) << "\nBERT: d " << plan.dims.d << ", heads " << plan.dims.heads << ", ff " << plan.dims.ff << ", layers " << plan.dims.layers << ", vocabulary "
-            << plan.dims.vocab << "; up to " << plan.max_tokens << " tokens; result at 2^-" << plan.scales.result << "\n\n";
+  std::cout << "plan " << Hex(nn::PlanHash(plan)) << "\nBERT: d " << plan.dims.d << ", heads " << plan.dims.heads
+            << ", ff " << plan.dims.ff << ", layers " << plan.dims.layers << ", vocabulary " << plan.dims.vocab
+            << "; up to " << plan.max_tokens << " tokens; result at 2^-" << plan.scales.result << "\n\n";
   std::vector<std::vector<std::string>> rows{{"ring (bits)"}};
   for (auto& c : plan.classes) rows[0].push_back(Str("n <= ", c.max_n));
   auto row = [&](const std::string& name, auto bits) {
@@ -104,15 +110,19 @@ int RunPlanShow(const PlanShowArgs& a) {
   };
   row("lookup", [](auto& c) { return c.embedding.kz; });
   for (size_t l = 0; l < size_t(plan.dims.layers); ++l) {
-    auto ring = [&](const char* name, int nn::Layer::*field) { row(Str(l, " ", name), [&](auto& c) { return c.layers[l].*field; }); };
-    ring("z_qk", &nn::Layer::qk), ring("z_v", &nn::Layer::v), ring("score", &nn::Layer::score), ring("e V", &nn::Layer::ev), ring("z_o", &nn::Layer::proj);
+    auto ring = [&](const char* name, int nn::Layer::*field) {
+      row(Str(l, " ", name), [&](auto& c) { return c.layers[l].*field; });
+    };
+    ring("z_qk", &nn::Layer::qk), ring("z_v", &nn::Layer::v), ring("score", &nn::Layer::score),
+        ring("e V", &nn::Layer::ev), ring("z_o", &nn::Layer::proj);
     ring("z_1", &nn::Layer::ffn1), ring("z_2", &nn::Layer::ffn2);
   }
   row("pooled sum", [](auto& c) { return c.pool; });
   std::cout << Table(rows) << "\n";
   int hard = 0;
   for (auto& [wire, c] : plan.certificates) hard += c.hard;
-  std::cout << plan.certificates.size() << " certificates: " << hard << " hard (every text), " << plan.certificates.size() - size_t(hard) << " calibrated (suf simulate names texts that leave them)\n";
+  std::cout << plan.certificates.size() << " certificates: " << hard << " hard (every text), "
+            << plan.certificates.size() - size_t(hard) << " calibrated (suf simulate names texts that leave them)\n";
   return 0;
 }
 
@@ -126,25 +136,37 @@ int RunEstimate(const EstimateArgs& a) {
   int hard = 0, calibrated = 0;
   for (auto& [wire, c] : engine.plan().certificates) (c.hard ? hard : calibrated)++;
   if (a.json) {
-    ordered_json out{{"schema", "suf.estimate/1"}, {"n", a.tokens}, {"plan", Hex(engine.hash())}, {"trace", Hex(work->trace.digest())}, {"rounds", s.rounds()}};
+    ordered_json out{{"schema", "suf.estimate/1"},
+                     {"n", a.tokens},
+                     {"plan", Hex(engine.hash())},
+                     {"trace", Hex(work->trace.digest())},
+                     {"rounds", s.rounds()}};
     out["frames"] = {s.frame_count(0, true), s.frame_count(1, true)};
     out["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)};
-    out["payload"] = {{"p0", s.sent(0, true)}, {"p1", s.sent(1, true)}, {"p1_offline", s.sent(1, false)}, {"setup", setup}};
+    out["payload"] = {
+        {"p0", s.sent(0, true)}, {"p1", s.sent(1, true)}, {"p1_offline", s.sent(1, false)}, {"setup", setup}};
     out["certificates"] = {{"hard", hard}, {"calibrated", calibrated}};
     out["operators"] = json::array();
     for (auto& r : cost.rows)
-      out["operators"].push_back({{"name", r.scope}, {"key_bits", {r.key[0], r.key[1]}}, {"online_bits", {r.online[0], r.online[1]}}, {"offline_bits", r.offline}, {"flights", {r.ticks[0], r.ticks[1]}}});
+      out["operators"].push_back({{"name", r.scope},
+                                  {"key_bits", {r.key[0], r.key[1]}},
+                                  {"online_bits", {r.online[0], r.online[1]}},
+                                  {"offline_bits", r.offline},
+                                  {"flights", {r.ticks[0], r.ticks[1]}}});
     std::cout << out.dump() << "\n";
     return 0;
   }
-  std::vector<std::vector<std::string>> rows{{"operator", "flights", "key P0", "key P1", "sent P0", "sent P1", "P1 ahead"}};
+  std::vector<std::vector<std::string>> rows{
+      {"operator", "flights", "key P0", "key P1", "sent P0", "sent P1", "P1 ahead"}};
   auto add = [&](const pfss::Cost::Row& r) {
-    rows.push_back({r.scope, r.ticks[1] < 0 ? "" : Str(r.ticks[0], "..", r.ticks[1]), Bytes10(r.key[0] / 8), Bytes10(r.key[1] / 8), Bytes10(r.online[0] / 8), Bytes10(r.online[1] / 8), Bytes10(r.offline / 8)});
+    rows.push_back({r.scope, r.ticks[1] < 0 ? "" : Str(r.ticks[0], "..", r.ticks[1]), Bytes10(r.key[0] / 8),
+                    Bytes10(r.key[1] / 8), Bytes10(r.online[0] / 8), Bytes10(r.online[1] / 8), Bytes10(r.offline / 8)});
   };
   for (auto& r : cost.rows) add(r);
   add(cost.total);
   std::cout << Table(rows) << "\n"
-            << a.tokens << " tokens: " << s.rounds() << " rounds (one-way flights), once per model and data owner " << Bytes10(setup) << " of masked weights\n"
+            << a.tokens << " tokens: " << s.rounds() << " rounds (one-way flights), once per model and data owner "
+            << Bytes10(setup) << " of masked weights\n"
             << hard << " hard certificates, " << calibrated << " calibrated\n";
   return 0;
 }
@@ -163,14 +185,19 @@ int RunSimulate(const SimulateArgs& a) {
       row = {{"i", l.i}, {"error", l.error}};
     } else {
       nn::Simulation r = simulator.Run(l.ids);
-      row["n"] = l.ids.size(), row["ids"] = l.ids, row["y"] = r.y, row["f"] = plan.scales.result, row["outside"] = json::array();
+      row["n"] = l.ids.size(), row["ids"] = l.ids, row["y"] = r.y, row["f"] = plan.scales.result,
+      row["outside"] = json::array();
       for (auto& o : r.outside) row["outside"].push_back({{"wire", o.wire}, {"value", o.value}, {"limit", o.limit}});
       if (!a.json)
         for (auto& o : r.outside) std::cout << "line " << l.i + 1 << ": " << nn::Sentence(o) << "\n";
     }
-    if (a.json) std::cout << row.dump() << std::endl;
-    else if (l.error.empty()) std::cout << "line " << l.i + 1 << ": " << l.ids.size() << " tokens, y[0..3] = " << row["y"][0] << " " << row["y"][1] << " " << row["y"][2] << "\n";
-    else std::cout << "line " << l.i + 1 << ": " << l.error << "\n";
+    if (a.json)
+      std::cout << row.dump() << std::endl;
+    else if (l.error.empty())
+      std::cout << "line " << l.i + 1 << ": " << l.ids.size() << " tokens, y[0..3] = " << row["y"][0] << " "
+                << row["y"][1] << " " << row["y"][2] << "\n";
+    else
+      std::cout << "line " << l.i + 1 << ": " << l.error << "\n";
   }
   return Finish(lines);
 }

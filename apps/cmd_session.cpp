@@ -27,13 +27,15 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// Harden: no core dump, no debugger, and no swap where locking memory cannot make an allocation fail: memory holds keys.
+// Harden: no core dump, no debugger, and no swap where locking memory cannot make an allocation fail: memory holds
+// keys.
 void Harden() {
   rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   prctl(PR_SET_DUMPABLE, 0);
   rlimit lock{};
-  if (getrlimit(RLIMIT_MEMLOCK, &lock) == 0 && lock.rlim_cur == RLIM_INFINITY) (void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
+  if (getrlimit(RLIMIT_MEMLOCK, &lock) == 0 && lock.rlim_cur == RLIM_INFINITY)
+    (void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
 }
 
 // Folder: `certs` itself or its sub-folder of the role.
@@ -43,7 +45,8 @@ proto::Credentials Own(const std::string& certs, const char* role) {
 }
 
 proto::Millis Timeout(double seconds) {
-  if (!(seconds >= 0.1 && seconds <= 86400)) Fail(Exit::kInput, "--timeout must be between 0.1 and 86400 seconds; got ", seconds);
+  if (!(seconds >= 0.1 && seconds <= 86400))
+    Fail(Exit::kInput, "--timeout must be between 0.1 and 86400 seconds; got ", seconds);
   return proto::Millis(int64_t(seconds * 1000));
 }
 
@@ -52,8 +55,8 @@ proto::DialDealer Dealer(const proto::Credentials& own, const std::string& where
   return [own, address, timeout] { return proto::Dial(own, address, proto::Role::kDealer, timeout); };
 }
 
-// Stopping: SIGINT and SIGTERM end the listener after the running sessions. They are blocked in every thread (made before there is another
-// one) and awaited in one, so that no handler runs in the middle of anything.
+// Stopping: SIGINT and SIGTERM end the listener after the running sessions. They are blocked in every thread (made
+// before there is another one) and awaited in one, so that no handler runs in the middle of anything.
 class Stopping {
  public:
   Stopping() {
@@ -84,7 +87,8 @@ class Stopping {
 
 int RunCerts(const CertsArgs& a) {
   proto::MakeCerts(a.dir);
-  std::cerr << "certificates for dealer, model and data in " << a.dir << "; give each role its own folder and nothing else\n";
+  std::cerr << "certificates for dealer, model and data in " << a.dir
+            << "; give each role its own folder and nothing else\n";
   return 0;
 }
 
@@ -92,7 +96,8 @@ int RunDeal(const DealArgs& a) {
   Harden();
   Stopping stopping;
   auto own = Own(a.certs, "dealer");
-  if (own.identity().role != proto::Role::kDealer) Fail(Exit::kRefused, a.certs, " holds the certificate of another role; deal needs the dealer's");
+  if (own.identity().role != proto::Role::kDealer)
+    Fail(Exit::kRefused, a.certs, " holds the certificate of another role; deal needs the dealer's");
   Engine engine(LoadPlan(a.plan));
   if (a.tokens) (void)engine.At(a.tokens);
   fs::path state = a.state.empty() ? fs::path(a.certs) / "state" : fs::path(a.state);
@@ -103,7 +108,8 @@ int RunDeal(const DealArgs& a) {
   auto timeout = Timeout(a.timeout);
   options.partner_wait = timeout / 3;  // the parties, who wait as long as we do, are to hear of it
   options.dealt = [](uint32_t n, uint64_t serial) { log::Info(Str("deal: serial ", serial, ", ", n, " tokens")); };
-  proto::Dealer dealer(engine.ForProto(), serials, options, [&](const proto::DealJob& j, proto::Sink& p0, proto::Sink& p1) { generate(j, p0, p1); });
+  proto::Dealer dealer(engine.ForProto(), serials, options,
+                       [&](const proto::DealJob& j, proto::Sink& p0, proto::Sink& p1) { generate(j, p0, p1); });
   proto::Listener listener(own, proto::Address::Parse(a.listen), {proto::Role::kModel, proto::Role::kData}, timeout);
   stopping.Run(listener, "deal", [&](proto::Channel& ch) { dealer.Handle(ch); });
   return 0;
@@ -113,7 +119,8 @@ int RunServe(const ServeArgs& a) {
   Harden();
   Stopping stopping;
   auto own = Own(a.certs, "model");
-  if (own.identity().role != proto::Role::kModel) Fail(Exit::kRefused, a.certs, " holds the certificate of another role; serve needs the model owner's");
+  if (own.identity().role != proto::Role::kModel)
+    Fail(Exit::kRefused, a.certs, " holds the certificate of another role; serve needs the model owner's");
   Engine engine(LoadPlan(a.plan));
   nn::Quantised weights = LoadWeights(a.model, engine.plan());
   proto::Store store(a.store);
@@ -128,12 +135,19 @@ int RunServe(const ServeArgs& a) {
   proto::Plan plan = engine.ForProto();
   auto timeout = Timeout(a.timeout);
   auto dial = Dealer(own, a.dealer, timeout);
-  proto::ModelHost host{plan, store, id, seed, [&](proto::Sink& out) { WriteSetup(engine, weights, masks, [&](View v) { out.Write(v); }); }, dial, [&](proto::Inference& inference) {
-                          LengthInputs(weights, engine.plan(), int(inference.header().n), inputs);
-                          (void)RunInference(engine, inference, inputs);
-                          // the same words whatever the result was
-                          log::Info(Str("serve: serial ", inference.header().serial, ", ", inference.header().n, " tokens"));
-                        }};
+  proto::ModelHost host{
+      plan,
+      store,
+      id,
+      seed,
+      [&](proto::Sink& out) { WriteSetup(engine, weights, masks, [&](View v) { out.Write(v); }); },
+      dial,
+      [&](proto::Inference& inference) {
+        LengthInputs(weights, engine.plan(), int(inference.header().n), inputs);
+        (void)RunInference(engine, inference, inputs);
+        // the same words whatever the result was
+        log::Info(Str("serve: serial ", inference.header().serial, ", ", inference.header().n, " tokens"));
+      }};
   proto::Listener listener(own, proto::Address::Parse(a.listen), {proto::Role::kData}, timeout);
   proto::Turnstile turnstile;
   std::string failure;
@@ -159,10 +173,12 @@ int RunServe(const ServeArgs& a) {
 namespace {
 
 // Row: what `embed` says of one text, without the floats' rounding.
-ordered_json Row(const Line& l, const Engine& engine, const Work& work, uint64_t serial, const std::vector<int64_t>& y) {
+ordered_json Row(const Line& l, const Engine& engine, const Work& work, uint64_t serial,
+                 const std::vector<int64_t>& y) {
   ordered_json row{{"schema", "suf.embed/1"}, {"i", l.i}};
   row["id"] = l.id.empty() ? ordered_json(nullptr) : ordered_json(l.id);
-  row["n"] = l.ids.size(), row["serial"] = serial, row["plan"] = Hex(engine.hash()), row["trace"] = Hex(work.trace.digest());
+  row["n"] = l.ids.size(), row["serial"] = serial, row["plan"] = Hex(engine.hash()),
+  row["trace"] = Hex(work.trace.digest());
   row["y"] = y, row["f"] = engine.plan().scales.result;
   std::vector<float> e;
   for (int64_t v : y) e.push_back(float(double(v) / double(int64_t{1} << engine.plan().scales.result)));
@@ -188,7 +204,8 @@ void Print(const Line& l, const ordered_json& row) {
     return;
   }
   const auto& e = row["embedding"];
-  std::cout << "line " << l.i + 1 << ": " << l.ids.size() << " tokens, serial " << row["serial"] << ", " << Fixed(row["ms"]["online"].get<double>(), 0) << " ms online, embedding [" << Fixed(e[0], 4) << " "
+  std::cout << "line " << l.i + 1 << ": " << l.ids.size() << " tokens, serial " << row["serial"] << ", "
+            << Fixed(row["ms"]["online"].get<double>(), 0) << " ms online, embedding [" << Fixed(e[0], 4) << " "
             << Fixed(e[1], 4) << " " << Fixed(e[2], 4) << " .. " << Fixed(e.back(), 4) << "]\n";
 }
 
@@ -199,7 +216,8 @@ void WriteEmbeddings(const std::string& path, const std::vector<ordered_json>& r
     index.push_back(r["i"].get<int64_t>());
     for (auto& v : r["embedding"]) all.push_back(v.get<float>());
   }
-  std::vector<model::NewTensor> tensors{{"embedding", {int64_t(rows.size()), d}, std::span<const float>(all)}, {"line", {int64_t(rows.size())}, std::span<const int64_t>(index)}};
+  std::vector<model::NewTensor> tensors{{"embedding", {int64_t(rows.size()), d}, std::span<const float>(all)},
+                                        {"line", {int64_t(rows.size())}, std::span<const int64_t>(index)}};
   model::WriteSafetensors(path, tensors);
 }
 
@@ -208,27 +226,32 @@ void WriteEmbeddings(const std::string& path, const std::vector<ordered_json>& r
 int RunEmbed(const EmbedArgs& a) {
   Harden();
   auto own = Own(a.certs, "data");
-  if (own.identity().role != proto::Role::kData) Fail(Exit::kRefused, a.certs, " holds the certificate of another role; embed needs the data owner's");
+  if (own.identity().role != proto::Role::kData)
+    Fail(Exit::kRefused, a.certs, " holds the certificate of another role; embed needs the data owner's");
   Engine engine(LoadPlan(a.plan));
   // texts become ids before anybody hears of them
   auto lines = ReadTexts(a.source);
   {
     std::string vocabulary = ReadFile(a.vocab, "the vocabulary ", "it is vocab.txt of the model");
-    if (HashOf({AsView(vocabulary)}) != engine.plan().tokenizer) Fail(Exit::kRefused, a.vocab, " is not the vocabulary that the plan was made for; ask the model owner for it");
+    if (HashOf({AsView(vocabulary)}) != engine.plan().tokenizer)
+      Fail(Exit::kRefused, a.vocab, " is not the vocabulary that the plan was made for; ask the model owner for it");
     TokenizeAll(model::Tokenizer::Load(a.vocab), engine.plan().max_tokens, a.truncate, &lines);
   }
   bool any = false;
   for (auto& l : lines) any |= l.error.empty();
   std::vector<ordered_json> done;
   auto say = [&](const Line& l, const ordered_json& row) {
-    if (a.json) std::cout << row.dump() << std::endl;
-    else Print(l, row);
+    if (a.json)
+      std::cout << row.dump() << std::endl;
+    else
+      Print(l, row);
   };
   if (!any) {
     for (auto& l : lines) say(l, {{"i", l.i}, {"error", l.error}});
     return Finish(lines);
   }
-  if (!a.out.empty() && !std::ofstream(a.out, std::ios::binary | std::ios::app)) Fail(Exit::kResource, "cannot write ", a.out, "; check the directory and its rights");
+  if (!a.out.empty() && !std::ofstream(a.out, std::ios::binary | std::ios::app))
+    Fail(Exit::kResource, "cannot write ", a.out, "; check the directory and its rights");
   proto::Store store(a.store);
   for (auto& n : store.notices()) log::Warn(Str("embed: ", n));
   std::unique_ptr<proto::Recorder> recorder;
@@ -260,7 +283,8 @@ int RunEmbed(const EmbedArgs& a) {
     session.Infer(uint32_t(n), [&](proto::Inference& inference) {
       fetch = inference.fetch_ms(), dealt = inference.dealt_ms();
       serial = inference.header().serial;
-      out = RunInference(engine, inference, inputs, [&](int step, int steps, const std::string& scope) { bar.At(double(step) / steps, scope); });
+      out = RunInference(engine, inference, inputs,
+                         [&](int step, int steps, const std::string& scope) { bar.At(double(step) / steps, scope); });
     });
     inputs.Drop("tokens");
     std::vector<int64_t> y;
@@ -268,13 +292,17 @@ int RunEmbed(const EmbedArgs& a) {
     int bits = work->trace.node(work->trace.result(1)).ring.bits;
     for (uint64_t w : out.words) y.push_back(ring::Signed(w, bits)), zero &= w == 0;
     if (zero) {  // only P1 ever sees this
-      l.error = "the sum of this text's token vectors is zero, so it has no direction and no embedding; change the text";
+      l.error =
+          "the sum of this text's token vectors is zero, so it has no direction and no embedding; change the text";
       say(l, {{"i", l.i}, {"error", l.error}});
       continue;
     }
     row = Row(l, engine, *work, serial, y);
     Booked after(*ch);
-    row["bytes"] = {{"p0", after.p0 - before.p0}, {"p1", after.p1 - before.p1}, {"p1_offline", after.ahead - before.ahead}, {"setup", setup}};
+    row["bytes"] = {{"p0", after.p0 - before.p0},
+                    {"p1", after.p1 - before.p1},
+                    {"p1_offline", after.ahead - before.ahead},
+                    {"setup", setup}};
     row["key_bytes"] = {work->schedule->key_bytes(0), work->schedule->key_bytes(1)};
     row["ms"] = {{"deal", dealt}, {"transport", std::max(0.0, fetch - dealt)}, {"online", out.times.total * 1e3}};
     row["rss_mb"] = {PeakRss()};

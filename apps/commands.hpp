@@ -1,4 +1,5 @@
-// One function a command; main.cpp maps arguments to them. They throw suf::Error; main turns it into the exit code and the last line.
+// One function a command; main.cpp maps arguments to them. They throw suf::Error; main turns it into the exit code and
+// the last line.
 #pragma once
 #include <cstdint>
 #include <string>

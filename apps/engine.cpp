@@ -15,7 +15,11 @@
 
 namespace suf::apps {
 
-Engine::Engine(nn::Plan plan) : plan_(std::move(plan)), hash_(nn::PlanHash(plan_)), masked_(nn::MaskedTensors(plan_)), backend_(backends::MakePacked(exec::Default())) {}
+Engine::Engine(nn::Plan plan)
+    : plan_(std::move(plan)),
+      hash_(nn::PlanHash(plan_)),
+      masked_(nn::MaskedTensors(plan_)),
+      backend_(backends::MakePacked(exec::Default())) {}
 
 std::shared_ptr<const Work> Engine::At(int n) {
   std::lock_guard l(m_);
@@ -26,7 +30,9 @@ std::shared_ptr<const Work> Engine::At(int n) {
   work->schedule = std::make_unique<pfss::Schedule>(work->trace);
   // nothing leaves before the trace is proven to send only padded words and the result
   pfss::AuditReport audit = pfss::Audit(*work->schedule);
-  if (!audit.faults.empty() || audit.results != 1) Fail(Exit::kRefused, "the trace of this plan does not pass the audit (", audit.faults.empty() ? "it reveals more than the result" : audit.faults[0], "); make a new plan");
+  if (!audit.faults.empty() || audit.results != 1)
+    Fail(Exit::kRefused, "the trace of this plan does not pass the audit (",
+         audit.faults.empty() ? "it reveals more than the result" : audit.faults[0], "); make a new plan");
   if (works_.size() >= 8) works_.erase(works_.begin());
   works_[n] = work;
   return work;
@@ -41,7 +47,8 @@ proto::Plan Engine::ForProto() {
   for (auto& m : masked_) p.setup_bytes += uint64_t(m.bytes());
   p.task = [this](uint32_t n) {
     auto work = At(int(n));
-    return proto::Task{work->trace.digest(), {uint64_t(work->schedule->key_bytes(0)), uint64_t(work->schedule->key_bytes(1))}};
+    return proto::Task{work->trace.digest(),
+                       {uint64_t(work->schedule->key_bytes(0)), uint64_t(work->schedule->key_bytes(1))}};
   };
   return p;
 }
@@ -58,7 +65,8 @@ nn::Plan LoadPlan(const std::string& path) {
 
 nn::Quantised LoadWeights(const std::string& folder, const nn::Plan& plan) {
   nn::Weights real = model::LoadBert(folder);
-  if (real.dims != plan.dims) Fail(Exit::kRefused, "the plan is for another shape of model than ", folder, "; compile a plan for it");
+  if (real.dims != plan.dims)
+    Fail(Exit::kRefused, "the plan is for another shape of model than ", folder, "; compile a plan for it");
   nn::Quantised weights = nn::Quantise(real, plan.scales, plan.max_tokens);
   Bar bar("check the weights");
   nn::CheckWeights(plan, weights, exec::Default(), [&](double done) { bar.At(done, "certificates"); });
@@ -84,16 +92,20 @@ namespace {
 // ByWidth: f(T{}) for the word type of a tensor's ring.
 template <class F>
 void ByWidth(int bits, F f) {
-  if (bits <= 16) f(uint16_t{});
-  else if (bits <= 32) f(uint32_t{});
-  else f(uint64_t{});
+  if (bits <= 16)
+    f(uint16_t{});
+  else if (bits <= 32)
+    f(uint32_t{});
+  else
+    f(uint64_t{});
 }
 
 }  // namespace
 
 void Masks::Fill(proto::Inputs& inputs) const {
   for (size_t i = 0; i < engine_.masked().size(); ++i)
-    ByWidth(engine_.masked()[i].bits, [&](auto zero) { inputs.Set("B." + engine_.masked()[i].name, Of<decltype(zero)>(i)); });
+    ByWidth(engine_.masked()[i].bits,
+            [&](auto zero) { inputs.Set("B." + engine_.masked()[i].name, Of<decltype(zero)>(i)); });
 }
 
 Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan) {
@@ -136,7 +148,8 @@ void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, pro
   inputs.Set("W.bp", std::move(bias));
 }
 
-void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks, const std::function<void(View)>& out) {
+void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks,
+                const std::function<void(View)>& out) {
   for (size_t i = 0; i < engine.masked().size(); ++i) {
     const nn::Masked& m = engine.masked()[i];
     const nn::Tensor& w = weights.at(m.name);
@@ -183,7 +196,9 @@ void Generator::operator()(const proto::DealJob& job, proto::Sink& to_p0, proto:
   }
   auto randomness = engine_.backend().Expand(material);
   for (int p : {0, 1}) Wipe(material.key[p]->data(), material.key[p]->size());
-  proto::Deal(*work->schedule, engine_.backend(), *randomness, inputs_, [&](View v) { to_p0.Write(v); }, [&](View v) { to_p1.Write(v); });
+  proto::Deal(
+      *work->schedule, engine_.backend(), *randomness, inputs_, [&](View v) { to_p0.Write(v); },
+      [&](View v) { to_p1.Write(v); });
 }
 
 namespace {
@@ -201,7 +216,8 @@ class ChannelLink : public proto::Link {
 
 }  // namespace
 
-Outcome RunInference(Engine& engine, proto::Inference& inference, proto::Inputs& inputs, const std::function<void(int, int, const std::string&)>& progress) {
+Outcome RunInference(Engine& engine, proto::Inference& inference, proto::Inputs& inputs,
+                     const std::function<void(int, int, const std::string&)>& progress) {
   const proto::BundleHeader& h = inference.header();
   auto work = engine.At(int(h.n));
   pfss::Material material{{}, h.rho};
@@ -212,7 +228,17 @@ Outcome RunInference(Engine& engine, proto::Inference& inference, proto::Inputs&
   ChannelLink link(inference.channel());
   inference.channel().set_phase(proto::Phase::kOffline);
   Outcome out;
-  proto::PartyJob job{*work->schedule, engine.backend(), int(h.party), *randomness, inputs, inference.body(), link, progress, [&] { inference.OfflineEnd(); }, {}, &out.times};
+  proto::PartyJob job{*work->schedule,
+                      engine.backend(),
+                      int(h.party),
+                      *randomness,
+                      inputs,
+                      inference.body(),
+                      link,
+                      progress,
+                      [&] { inference.OfflineEnd(); },
+                      {},
+                      &out.times};
   if (h.party == 1) job.received = [&] { inference.RevealArrived(); };
   out.words = proto::RunParty(job);
   return out;

@@ -1,5 +1,5 @@
-// What a role of a session has in hand: the plan, the backend, the trace of n tokens with its schedule, and its own inputs. The one place
-// where model, trace, backend and protocol meet.
+// What a role of a session has in hand: the plan, the backend, the trace of n tokens with its schedule, and its own
+// inputs. The one place where model, trace, backend and protocol meet.
 #pragma once
 #include <map>
 #include <memory>
@@ -42,15 +42,15 @@ class Engine {
   std::map<int, std::shared_ptr<const Work>> works_;
 };
 
-// KeepPages: from here on frames, chunks and bundles come and go by the megabyte: their pages are kept instead of fetched afresh each time.
-// What loading left behind is given back first.
+// KeepPages: from here on frames, chunks and bundles come and go by the megabyte: their pages are kept instead of
+// fetched afresh each time. What loading left behind is given back first.
 void KeepPages();
 
 // LoadPlan: reads and checks a plan file. Throws Exit::kInput (no file) or Exit::kRefused.
 nn::Plan LoadPlan(const std::string& path);
 
-// LoadWeights: the model in `folder`, quantised for the plan. Throws Exit::kRefused when the plan was made for another shape, or for
-// weights so much smaller that a hard certificate does not hold for these.
+// LoadWeights: the model in `folder`, quantised for the plan. Throws Exit::kRefused when the plan was made for another
+// shape, or for weights so much smaller that a hard certificate does not hold for these.
 nn::Quantised LoadWeights(const std::string& folder, const nn::Plan& plan);
 
 // Masks: B, from its long-lived seed; one stream a tensor, bound to the weights id and the plan.
@@ -68,7 +68,8 @@ class Masks {
   Hash key_, salt_;
 };
 
-// WeightsId: HMAC(P0's own key; the quantised integers | the plan): names B and the W_hat file without letting anyone test guesses.
+// WeightsId: HMAC(P0's own key; the quantised integers | the plan): names B and the W_hat file without letting anyone
+// test guesses.
 Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan);
 
 // ModelInputs: "W.<name>" of every tensor that does not depend on the length.
@@ -77,7 +78,8 @@ void ModelInputs(const nn::Quantised& weights, proto::Inputs& inputs);
 void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, proto::Inputs& inputs);
 
 // WriteSetup: W_hat of every tensor, packed. ReadSetup: sets "Wh.<name>".
-void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks, const std::function<void(View)>& out);
+void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks,
+                const std::function<void(View)>& out);
 void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs);
 
 // Generator: the dealer's hook. Keeps B of the last weights id.
@@ -98,6 +100,7 @@ struct Outcome {
   std::vector<uint64_t> words;
   proto::Times times;
 };
-Outcome RunInference(Engine& engine, proto::Inference& inference, proto::Inputs& inputs, const std::function<void(int, int, const std::string&)>& progress = {});
+Outcome RunInference(Engine& engine, proto::Inference& inference, proto::Inputs& inputs,
+                     const std::function<void(int, int, const std::string&)>& progress = {});
 
 }  // namespace suf::apps

@@ -20,13 +20,17 @@ void AddSource(CLI::App* c, Source* s, bool text) {
   c->parse_complete_callback([ways] {
     size_t given = 0;
     for (auto* w : ways) given += w->count();
-    if (given != 1) throw CLI::RequiredError(ways.size() == 3 ? "one of TEXT, --file and --json-file" : "one of --file and --json-file");
+    if (given != 1)
+      throw CLI::RequiredError(ways.size() == 3 ? "one of TEXT, --file and --json-file"
+                                                : "one of --file and --json-file");
   });
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app{"suf: private sentence embeddings. A data owner embeds texts with a model owner's model; neither learns the other's data.\n"
-               "Start with:  suf demo --model DIR --file texts.txt"};
+  CLI::App app{
+      "suf: private sentence embeddings. A data owner embeds texts with a model owner's model; neither learns the "
+      "other's data.\n"
+      "Start with:  suf demo --model DIR --file texts.txt"};
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "help of every command");
   int status = 0;
@@ -34,7 +38,9 @@ int Main(int argc, char** argv) {
   ModelArgs model;
   auto* m = app.add_subcommand("model", "where the model is, or a random one for tests");
   m->require_subcommand(1);
-  m->add_subcommand("path", "print the directory of the fetched all-MiniLM-L6-v2")->callback([&] { status = RunModel(model); });
+  m->add_subcommand("path", "print the directory of the fetched all-MiniLM-L6-v2")->callback([&] {
+    status = RunModel(model);
+  });
   auto* mr = m->add_subcommand("random", "write a model with random weights");
   mr->add_option("--preset", model.preset, "tiny or minilm")->required();
   mr->add_option("--seed", model.seed, "the same seed gives the same files")->required();
@@ -51,7 +57,8 @@ int Main(int argc, char** argv) {
   CompileArgs comp;
   auto* c = app.add_subcommand("compile", "make the plan: everything public, and no weight (model owner)");
   c->add_option("--model", comp.model, "model directory: config.json, model.safetensors, vocab.txt")->required();
-  c->add_option("--calibrate", comp.calibrate, "texts, one a line, that are like those to come; they place the windows")->required();
+  c->add_option("--calibrate", comp.calibrate, "texts, one a line, that are like those to come; they place the windows")
+      ->required();
   c->add_option("--max-tokens", comp.max_tokens, "longest text the plan covers")->default_val(256);
   c->add_option("--out", comp.out, "plan file to write")->required();
   c->callback([&] { status = RunCompile(comp); });
@@ -73,7 +80,8 @@ int Main(int argc, char** argv) {
   e->callback([&] { status = RunEstimate(est); });
 
   SimulateArgs sim;
-  auto* s = app.add_subcommand("simulate", "the specification: the plan's whole numbers in clear, and every wire that leaves its window");
+  auto* s = app.add_subcommand(
+      "simulate", "the specification: the plan's whole numbers in clear, and every wire that leaves its window");
   s->add_option("--model", sim.model, "model directory")->required();
   s->add_option("--plan", sim.plan, "plan file")->required();
   s->add_flag("--json", sim.json, "JSON lines");
@@ -157,7 +165,8 @@ int main(int argc, char** argv) {
   int status;
   try {
     status = Main(argc, argv);
-    if (!std::cout.flush()) suf::Fail(suf::Exit::kResource, "cannot write to stdout; see to the disk or the program behind it");
+    if (!std::cout.flush())
+      suf::Fail(suf::Exit::kResource, "cannot write to stdout; see to the disk or the program behind it");
   } catch (const suf::Error& x) {
     std::cout.flush();
     std::cerr << "suf: " << x.what() << std::endl;

@@ -22,7 +22,8 @@ void Bar::At(double done, const std::string& what) {
   if (!terminal_ || (shown_ && done < 1 && now - last_ < std::chrono::milliseconds(50))) return;
   last_ = now, shown_ = true;
   int full = int(std::clamp(done, 0.0, 1.0) * 30);
-  std::cerr << "\r\033[K" << title_ << " [" << std::string(size_t(full), '=') << std::string(size_t(30 - full), ' ') << "] " << int(done * 100) << " %  " << what << std::flush;
+  std::cerr << "\r\033[K" << title_ << " [" << std::string(size_t(full), '=') << std::string(size_t(30 - full), ' ')
+            << "] " << int(done * 100) << " %  " << what << std::flush;
 }
 
 namespace {

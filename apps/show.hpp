@@ -22,7 +22,7 @@ class Bar {
 
 // Table: columns as wide as their longest cell; the first is left-aligned, the others right.
 std::string Table(const std::vector<std::vector<std::string>>& rows);
-std::string Bytes10(int64_t bytes);   // "43.0 MB", powers of ten
+std::string Bytes10(int64_t bytes);  // "43.0 MB", powers of ten
 std::string Fixed(double v, int digits);
 // PeakRss: the most memory a process held, MB; 0 when unknown. pid 0: this one.
 double PeakRss(int pid = 0);

@@ -8,11 +8,11 @@
 namespace suf::apps {
 
 struct Line {
-  int i = 0;           // from 0
-  std::string id;      // of --json-file, else empty
+  int i = 0;       // from 0
+  std::string id;  // of --json-file, else empty
   std::string text;
   std::vector<int32_t> ids;
-  std::string error;   // non-empty: this line cannot be used
+  std::string error;  // non-empty: this line cannot be used
 };
 
 // ReadFile: the whole file; throws Exit::kInput "cannot read <what><path>; <remedy>".

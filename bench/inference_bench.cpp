@@ -1,6 +1,7 @@
 // One inference in one process, without TLS and disks: what dealing and the two parties' steps cost in themselves.
 //   inference_bench MODEL PLAN TOKENS [RUNS]
-// Warms up, checks every output word against the simulator, then prints one JSON line: medians in ms, and ms by operator and role.
+// Warms up, checks every output word against the simulator, then prints one JSON line: medians in ms, and ms by
+// operator and role.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -57,7 +58,9 @@ int Main(int argc, char** argv) {
     Bytes key[2];
     for (int p : {0, 1}) key[p].reserve(size_t(s.key_bytes(p)));
     auto t = Clock::now();
-    proto::Deal(s, engine.backend(), *both, inputs[2], [&](View v) { key[0].insert(key[0].end(), v.begin(), v.end()); }, [&](View v) { key[1].insert(key[1].end(), v.begin(), v.end()); });
+    proto::Deal(
+        s, engine.backend(), *both, inputs[2], [&](View v) { key[0].insert(key[0].end(), v.begin(), v.end()); },
+        [&](View v) { key[1].insert(key[1].end(), v.begin(), v.end()); });
     double dealt = Ms(t);
     auto links = proto::MakeLinks();
     std::vector<uint64_t> words;
@@ -77,7 +80,8 @@ int Main(int argc, char** argv) {
     for (int p : {0, 1})
       for (auto& [scope, sec] : times[p].compute) {
         std::string op = scope.substr(scope.find('/') == std::string::npos ? 0 : scope.find('/') + 1);
-        double& slot = by[p ? "p1" : "p0"][op].is_null() ? (by[p ? "p1" : "p0"][op] = 0.0).get_ref<double&>() : by[p ? "p1" : "p0"][op].get_ref<double&>();
+        double& slot = by[p ? "p1" : "p0"][op].is_null() ? (by[p ? "p1" : "p0"][op] = 0.0).get_ref<double&>()
+                                                         : by[p ? "p1" : "p0"][op].get_ref<double&>();
         if (run >= 0) slot += sec * 1e3 / runs;
       }
     int bits = work->trace.node(work->trace.result(1)).ring.bits;
@@ -85,9 +89,14 @@ int Main(int argc, char** argv) {
     for (uint64_t w : words) y.push_back(ring::Signed(w, bits));
     if (y != simulator.Run(ids).y) Fail(Exit::kRefused, "the result differs from the simulator's");
   }
-  nlohmann::ordered_json out{{"bench", "inference"}, {"tokens", n}, {"backend", engine.backend().name()}, {"threads", exec::Default().threads()}, {"runs", runs}};
+  nlohmann::ordered_json out{{"bench", "inference"},
+                             {"tokens", n},
+                             {"backend", engine.backend().name()},
+                             {"threads", exec::Default().threads()},
+                             {"runs", runs}};
   out["deal_ms"] = Median(deal), out["online_ms"] = Median(online), out["compute_ms"] = by;
-  out["rounds"] = s.rounds(), out["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)}, out["payload"] = {s.sent(0, true), s.sent(1, true)};
+  out["rounds"] = s.rounds(), out["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)},
+  out["payload"] = {s.sent(0, true), s.sent(1, true)};
   std::cout << out.dump() << "\n";
   return 0;
 }

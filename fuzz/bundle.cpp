@@ -14,14 +14,15 @@ SUF_FUZZ(bundle) {
   });
   const uint64_t total = fuzz::Pull<uint8_t>(input);
   proto::Chain chain(Hash{}, total);
+  proto::ChunkTags tags(Hash{});
   uint64_t got = 0;
   while (chain.left()) {
     bool right = fuzz::Pull<uint8_t>(input) & 1;
     View data = fuzz::PullBytes(input, fuzz::Pull<uint8_t>(input));
     Bytes chunk(data.begin(), data.end());
-    if (right && chunk.size() > 32) {
-      Hash h = HashOf({chain.value(), View(chunk).subspan(32)});
-      std::copy(h.begin(), h.end(), chunk.begin());
+    if (right && chunk.size() > proto::ChunkTags::kBytes) {
+      auto tag = tags.Next(View(chunk).subspan(proto::ChunkTags::kBytes));
+      std::copy(tag.begin(), tag.end(), chunk.begin());
     }
     got += chain.Next(chunk, "the fuzzed body").size();
   }

@@ -9,7 +9,8 @@ SUF_FUZZ(certificate) {
   using Cert = std::unique_ptr<X509, decltype(&X509_free)>;
   std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(input.data(), int(input.size())), BIO_free);
   const uint8_t* at = input.data();
-  for (auto* x : {d2i_X509(nullptr, &at, long(input.size())), PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
+  for (auto* x :
+       {d2i_X509(nullptr, &at, long(input.size())), PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
     Cert cert(x, X509_free);
     if (!cert) continue;
     auto role = suf::proto::RoleIn(cert.get());

@@ -8,8 +8,8 @@ SUF_FUZZ(data_owner) {
   Fill(store, 1);
   Peer p0(kData, kModel, input, [](Peer& p, uint16_t kind, suf::Bytes& payload) {
     if (kind == kChoice) p.serial = payload.size() == 8 && payload[0] == 9 ? 9 : 7;
-    if (kind == kChunk && payload.size() >= 32) {
-      payload = Chunk(ChunkStart(TestPlan().hash, kWeights), suf::View(payload).subspan(32));
+    if (kind == kChunk && payload.size() >= ChunkTags::kBytes) {
+      payload = Chunk(ChunkKey(TestPlan().hash, kWeights), suf::View(payload).subspan(ChunkTags::kBytes));
     }
     if (kind == kAck || kind == kOfflineEnd || kind == kOnlineEnd) MendMac(p, kind, payload);
   });

@@ -11,12 +11,10 @@ SUF_FUZZ(fetch) {
     if (kind == kHeader && payload.size() >= kSeedHashAt + 32 && request.size() >= kSeedAt + 32) {
       suf::Hash h = suf::HashOf({suf::View(request).subspan(kSeedAt, 32)});
       std::copy(h.begin(), h.end(), payload.begin() + kSeedHashAt);
-      Quietly([&] { p.chain = ChunkStart(DecodeHeader(payload)); });
+      Quietly([&] { p.tags = ChunkTags(ChunkKey(DecodeHeader(payload))); });
     }
-    if (kind == kChunk && payload.size() >= 32) {
-      payload = Chunk(p.chain, suf::View(payload).subspan(32));
-      std::copy_n(payload.begin(), 32, p.chain.begin());
-    }
+    if (kind == kChunk && payload.size() >= ChunkTags::kBytes)
+      payload = Chunk(p.tags, suf::View(payload).subspan(ChunkTags::kBytes));
   });
   Fetched got;
   bool fine = Quietly([&] {

@@ -20,10 +20,9 @@ inline std::map<std::string, std::function<void(View)>>& Targets() {
 }
 
 // SUF_FUZZ(name) { .. }: the body of a target; `input` is what is fuzzed.
-#define SUF_FUZZ(name)                                                                      \
-  static void Fuzz_##name(::suf::View input);                                               \
-  [[maybe_unused]] static const bool known_##name =                                         \
-      (::suf::fuzz::Targets()[#name] = Fuzz_##name, true);                                  \
+#define SUF_FUZZ(name)                                                                                   \
+  static void Fuzz_##name(::suf::View input);                                                            \
+  [[maybe_unused]] static const bool known_##name = (::suf::fuzz::Targets()[#name] = Fuzz_##name, true); \
   static void Fuzz_##name(::suf::View input)
 
 // Folder: a fresh one, removed with what it holds. On a RAM disk where there is one: stores sync every write.
@@ -43,7 +42,8 @@ class Folder {
 };
 
 inline void WriteTo(const std::string& path, View bytes) {
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
 }
 inline std::string TextOf(View v) { return std::string(v.begin(), v.end()); }
 

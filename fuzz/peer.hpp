@@ -36,10 +36,15 @@ inline BundleHeader Header(uint32_t party, uint64_t serial, uint32_t n) {
   return h;
 }
 
-inline Bytes Chunk(const Hash& before, View data) {
+// Chunk: the next chunk of a body, rightly tagged.
+inline Bytes Chunk(ChunkTags& tags, View data) {
   Writer w;
-  w.Raw(HashOf({before, data})), w.Raw(data);
+  w.Raw(tags.Next(data)), w.Raw(data);
   return w.Take();
+}
+inline Bytes Chunk(const Hash& key, View data) {
+  ChunkTags tags(key);
+  return Chunk(tags, data);
 }
 
 // Fill: bundles 7 (n = 3) and 9 (n = 2), on disk: a model owner's session forgets those in memory.
@@ -47,7 +52,7 @@ inline void Fill(Store& store, uint32_t party) {
   for (auto [serial, n] : {std::pair<uint64_t, uint32_t>{7, 3}, {9, 2}}) {
     BundleHeader h = Header(party, serial, n);
     auto in = store.Receive(h, Secret(Hash{18}), true);
-    in.Add(Chunk(ChunkStart(h), Bytes(kBody)));
+    in.Add(Chunk(ChunkKey(h), Bytes(kBody)));
     in.Commit();
   }
 }
@@ -67,7 +72,7 @@ class Peer : public Channel {
   const Bytes& sent(uint16_t kind) { return sent_[kind]; }
   std::atomic<bool> gone = false;
   uint64_t serial = 0;  // of the inference that runs
-  Hash chain{};
+  ChunkTags tags{Hash{}};
 
  protected:
   void Put(View header, View payload) override {

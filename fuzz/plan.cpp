@@ -37,7 +37,8 @@ SUF_FUZZ(plan) {
   using namespace suf;
   nn::Plan plan = nn::Parse(!input.empty() && input[0] == '{' ? fuzz::TextOf(input) : Patched(input));
   SUF_CHECK(nn::PlanHash(nn::Parse(nn::Serialize(plan))) == nn::PlanHash(plan));
-  if (plan.dims.d > 64 || plan.dims.ff > 256 || plan.dims.vocab > 1024 || plan.dims.layers > 2) return;  // keep it quick
+  if (plan.dims.d > 64 || plan.dims.ff > 256 || plan.dims.vocab > 1024 || plan.dims.layers > 2)
+    return;  // keep it quick
   pfss::Trace t;
   nn::Build(t, plan, 3);
 }

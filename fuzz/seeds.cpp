@@ -48,12 +48,17 @@ void Models() {
       R"({"model_type":"bert","hidden_act":"gelu","hidden_size":8,"num_attention_heads":2,"intermediate_size":16,)"
       R"("vocab_size":8,"num_hidden_layers":1,"max_position_embeddings":16,"layer_norm_eps":1e-12,"type_vocab_size":2})";
   Seed("config", "alone", config);
-  Seed("config", "three", config + '\0' + R"({"do_lower_case":true,"strip_accents":null})" + '\0' +
-                              R"({"pooling_mode_mean_tokens":true,"pooling_mode_cls_token":false})");
+  Seed("config", "three",
+       config + '\0' + R"({"do_lower_case":true,"strip_accents":null})" + '\0' +
+           R"({"pooling_mode_mean_tokens":true,"pooling_mode_cls_token":false})");
   Seed("vocabulary", "small", std::string("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\nword\n\xc3\xa9\n"));
   for (auto [name, text] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"plain", "The words, 12 [MASK] a.b"}, {"accents", "\xc3\xa9\xcc\x81 \xce\xb1\xce\xb2 \xe4\xb8\xad\xe2\x80\x8d"},
-           {"spaces", "\t a\xc2\xa0" "b\r\n"}, {"broken", "a\xff"}})
+           {"plain", "The words, 12 [MASK] a.b"},
+           {"accents", "\xc3\xa9\xcc\x81 \xce\xb1\xce\xb2 \xe4\xb8\xad\xe2\x80\x8d"},
+           {"spaces",
+            "\t a\xc2\xa0"
+            "b\r\n"},
+           {"broken", "a\xff"}})
     Seed("text", name, std::string(text));
 }
 
@@ -75,15 +80,21 @@ void Plans() {
 void Files() {
   BundleHeader h = Header(1, 7, 3);
   Seed("bundle", "header", Encode(h));
-  Seed("bundle", "chain", Join({{8, 1, 40}, Bytes(40)}));
+  Seed("bundle", "chain", Join({{8, 1, 24}, Bytes(24)}));
   Bytes preamble = Encode(h);
   preamble.resize(preamble.size() + 32);
-  Bytes chunk = Chunk(ChunkStart(h), Bytes(kBody));
+  Bytes chunk = Chunk(ChunkKey(h), Bytes(kBody));
   Bytes signed_bundle = Join({Number(uint16_t(preamble.size())), preamble, Number(uint32_t(chunk.size())), chunk});
   Seed("store", "ledger_raw", Join({{0}, Bytes(96)}));
   Seed("store", "ledger_tail", Join({{1}, Bytes(40)}));
-  Seed("store", "ledger_records", Join({{2}, Number(uint64_t{3}), Number(uint64_t{1}), Number(uint64_t{3}), Number(uint64_t{2}),
-                                        Number(uint64_t{5}), Number(uint64_t{1})}));
+  Seed("store", "ledger_records",
+       Join({{2},
+             Number(uint64_t{3}),
+             Number(uint64_t{1}),
+             Number(uint64_t{3}),
+             Number(uint64_t{2}),
+             Number(uint64_t{5}),
+             Number(uint64_t{1})}));
   Seed("store", "serial", Join({{4}, Number(uint64_t{9})}));
   Seed("store", "serial_last", Join({{4}, Number(~uint64_t{0})}));
   Seed("store", "bundle", Join({{6}, signed_bundle}));
@@ -91,12 +102,13 @@ void Files() {
   Bytes vast = signed_bundle;
   std::fill_n(vast.begin() + 2 + 24, 8, 0x7f);  // body_bytes
   Seed("store", "bundle_vast", Join({{6}, vast}));
-  chunk = Chunk(ChunkStart(Hash{2}, Hash{1}), Bytes(8));
+  chunk = Chunk(ChunkKey(Hash{2}, Hash{1}), Bytes(8));
   Seed("store", "setup", Join({{8}, Number(uint16_t{8}), Bytes(8), Number(uint32_t(chunk.size())), chunk}));
   Seed("store", "pin", Join({{9}, Bytes(64, '0')}));
   Folder folder;
   MakeCerts(folder / "c");
-  for (const char* role : {"dealer", "model", "data"}) Seed("certificate", role, Read(folder / "c/" + role + "/cert.pem"));
+  for (const char* role : {"dealer", "model", "data"})
+    Seed("certificate", role, Read(folder / "c/" + role + "/cert.pem"));
   Seed("certificate", "ca", Read(folder / "c/data/ca.pem"));
   std::string pem = Read(folder / "c/data/cert.pem");
   std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem.data(), int(pem.size())), BIO_free);
@@ -119,22 +131,28 @@ void Cuts(const std::string& target, const Bytes& front, const std::vector<Bytes
 void Conversations() {
   Bytes mac(64, 1), hello = AFrame(kHello, Hello());
   auto run = [&](uint64_t serial) {
-    return Join({AFrame(kChoice, Number(serial)), AFrame(kAck, mac), AFrame(kOfflineEnd, mac), AFrame(kFirstRun + 1, Bytes(8)),
-                 AFrame(kOnlineEnd, mac)});
+    return Join({AFrame(kChoice, Number(serial)), AFrame(kAck, mac), AFrame(kOfflineEnd, mac),
+                 AFrame(kFirstRun + 1, Bytes(8)), AFrame(kOnlineEnd, mac)});
   };
-  Cuts("data_owner", {}, {hello, AFrame(kWelcome, kWeights), AFrame(kChunk, Bytes(72)), run(7), run(9), AFrame(kEnd, {})});
+  Cuts("data_owner", {},
+       {hello, AFrame(kWelcome, kWeights), AFrame(kChunk, Bytes(ChunkTags::kBytes + 40)), run(7), run(9),
+        AFrame(kEnd, {})});
   auto ask = [&](uint32_t n, uint64_t serial) {
     Writer w;
     w.Put(n), w.Raw(n ? TestPlan().task(n).trace : Hash{});
     if (n) w.Put(serial), w.Raw(kRho);
     return AFrame(kAnnounce, w.bytes());
   };
-  auto serve = [&] { return Join({AFrame(kClaim, mac), AFrame(kGo, mac), AFrame(kFirstRun, Bytes(8)), AFrame(kOfflineEnd, mac), AFrame(kBye, mac)}); };
+  auto serve = [&] {
+    return Join({AFrame(kClaim, mac), AFrame(kGo, mac), AFrame(kFirstRun, Bytes(8)), AFrame(kOfflineEnd, mac),
+                 AFrame(kBye, mac)});
+  };
   Cuts("model_owner", {}, {hello, AFrame(kSetupAsk, Bytes(1)), ask(3, 7), serve(), ask(2, 9), serve(), ask(0, 0)});
   auto bundle = [&](uint64_t serial) {
-    return Join({AFrame(kHeader, Encode(Header(1, serial, 3))), AFrame(kChunk, Bytes(32 + kBody))});
+    return Join({AFrame(kHeader, Encode(Header(1, serial, 3))), AFrame(kChunk, Bytes(ChunkTags::kBytes + kBody))});
   };
-  Cuts("fetch", {}, {hello, AFrame(kGrant, Number(uint32_t{2})), bundle(1), bundle(2), AFrame(kEnd, Number(uint64_t{5}))});
+  Cuts("fetch", {},
+       {hello, AFrame(kGrant, Number(uint32_t{2})), bundle(1), bundle(2), AFrame(kEnd, Number(uint64_t{5}))});
   for (const Identity& partner : {kModel, kData}) {
     Writer w;
     w.Put(uint32_t{3}), w.Put(uint32_t{2}), w.Raw(TestPlan().task(3).trace), w.Raw(kWeights), w.Raw(partner.key);

@@ -4,7 +4,8 @@
 
 namespace {
 constexpr char kVocabulary[] =
-    "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\ne\nth\n##e\n##s\n##ing\nword\n##word\n.\n,\n'\n1\n##2\n[\n]\n\xe4\xb8\xad\n"
+    "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\ne\nth\n##e\n##s\n##ing\nword\n##word\n.\n,\n'\n1\n##2\n[\n]"
+    "\n\xe4\xb8\xad\n"
     "\xce\xb1\n##\xce\xb2\n";
 }
 

@@ -1,4 +1,5 @@
-// Every operation of the trace, at many ring widths, on clear and on every variant of packed: same keys, same frames, same result.
+// Every operation of the trace, at many ring widths, on clear and on every variant of packed: same keys, same frames,
+// same result.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -50,10 +51,12 @@ proto::PairRun Compare(Fixture& f) {
     auto got = RunOn(f, s, *packed, *clear, *packed);
     EXPECT_EQ(got.result[1], want.result[1]) << ring::Name(v);
     for (int p : {0, 1}) EXPECT_EQ(got.key[size_t(p)], want.key[size_t(p)]) << ring::Name(v) << " bundle " << p;
-    for (size_t i = 0; i < want.frame.size(); ++i) EXPECT_EQ(got.frame[i], want.frame[i]) << ring::Name(v) << " frame " << i;
+    for (size_t i = 0; i < want.frame.size(); ++i)
+      EXPECT_EQ(got.frame[i], want.frame[i]) << ring::Name(v) << " frame " << i;
     auto other = RunOn(f, s, *clear, *packed, *clear);
     EXPECT_EQ(other.result[1], want.result[1]) << ring::Name(v);
-    for (size_t i = 0; i < want.frame.size(); ++i) EXPECT_EQ(other.frame[i], want.frame[i]) << ring::Name(v) << " frame " << i;
+    for (size_t i = 0; i < want.frame.size(); ++i)
+      EXPECT_EQ(other.frame[i], want.frame[i]) << ring::Name(v) << " frame " << i;
   }
   for (int p : {0, 1}) {
     EXPECT_EQ(want.online[size_t(p)], s.sent(p, true));
@@ -88,7 +91,8 @@ TEST(Backends, ArithmeticAndViews) {
     auto more = Slice(flat, 0, 0, 8) + Sum(Reshape(back.hat, {8, 7}));
     auto word = Broadcast(more, {5, 8});
     auto zero = f.t.deal(Low(Sec(w.r), 1), 1);
-    f.t.reveal<1>(Sh(f.t.deal(Sum(Reshape(Sec(x.r), {84}), 0) * Sum(Reshape(Sec(y.r), {28}), 0), k)) + Reshape(Slice(word, 0, 2, 3), {8}));
+    f.t.reveal<1>(Sh(f.t.deal(Sum(Reshape(Sec(x.r), {84}), 0) * Sum(Reshape(Sec(y.r), {28}), 0), k)) +
+                  Reshape(Slice(word, 0, 2, 3), {8}));
     (void)zero;
     SCOPED_TRACE(k);
     Compare(f);

@@ -22,11 +22,16 @@ constexpr size_t kGrain = 4096;  // elements that are worth a thread
 template <class F>
 void By(int element, F f) {
   switch (element) {
-    case 1: return f(uint8_t{});
-    case 2: return f(uint16_t{});
-    case 4: return f(uint32_t{});
-    case 8: return f(uint64_t{});
-    default: SUF_CHECK(false);
+    case 1:
+      return f(uint8_t{});
+    case 2:
+      return f(uint16_t{});
+    case 4:
+      return f(uint32_t{});
+    case 8:
+      return f(uint64_t{});
+    default:
+      SUF_CHECK(false);
   }
 }
 
@@ -50,14 +55,18 @@ int Log2(int bits) {
 void PackedExecutor::Bulk(int i, Host& host) {
   const Node& n = node(i);
   switch (n.op) {
-    case Op::kConst: return Constant(i);
+    case Op::kConst:
+      return Constant(i);
     case Op::kInput: {
       pfss::Io::Data data = host.io.Input(i, element(i));
-      values_[size_t(i)] = {std::shared_ptr<const uint8_t>(static_cast<const uint8_t*>(data.words), [](const uint8_t*) {}), element(i), false};
+      values_[size_t(i)] = {
+          std::shared_ptr<const uint8_t>(static_cast<const uint8_t*>(data.words), [](const uint8_t*) {}), element(i),
+          false};
       versions_[i] = data.version;
       return;
     }
-    case Op::kRand: return Random(i, host);
+    case Op::kRand:
+      return Random(i, host);
     case Op::kTell:
       if (role_ != Role::kDealer) return Receive(i, host);
       return Emit(i, host);
@@ -65,30 +74,47 @@ void PackedExecutor::Bulk(int i, Host& host) {
       if (int(role_) != n.attrs[0]) return Receive(i, host);
       return Emit(i, host);
     case Op::kAdd:
-    case Op::kSub: return Wide(i);
-    case Op::kMatmul: return Matmul(i);
-    case Op::kSum: return Sum(i);
-    case Op::kSuffix: return Suffix(i);
-    case Op::kUnit: return Unit(i);
-    case Op::kTake: return Take(i);
-    case Op::kRotSum: return RotSum(i);
+    case Op::kSub:
+      return Wide(i);
+    case Op::kMatmul:
+      return Matmul(i);
+    case Op::kSum:
+      return Sum(i);
+    case Op::kSuffix:
+      return Suffix(i);
+    case Op::kUnit:
+      return Unit(i);
+    case Op::kTake:
+      return Take(i);
+    case Op::kRotSum:
+      return RotSum(i);
     case Op::kLow:
-    case Op::kReshape: return Alias(i, n.args[0]);
+    case Op::kReshape:
+      return Alias(i, n.args[0]);
     case Op::kPermute:
     case Op::kSlice:
-    case Op::kStack: return Reorder(i);
-    case Op::kHot: return Hot(i);
-    case Op::kDigits: return Digits(i);
-    case Op::kMono: return Mono(i);
-    case Op::kMonoX: return MonoX(i);
-    case Op::kBorrowX: return BorrowX(i);
+    case Op::kStack:
+      return Reorder(i);
+    case Op::kHot:
+      return Hot(i);
+    case Op::kDigits:
+      return Digits(i);
+    case Op::kMono:
+      return Mono(i);
+    case Op::kMonoX:
+      return MonoX(i);
+    case Op::kBorrowX:
+      return BorrowX(i);
     case Op::kPoint:
     case Op::kRotate:
     case Op::kSelect:
-    case Op::kDot: return Reads(i);
+    case Op::kDot:
+      return Reads(i);
     case Op::kDpfGen:
-    case Op::kDpfWindow: return Trees(i, host);
-    default: SUF_CHECK(false);
+    case Op::kDpfWindow:
+      return Trees(i, host);
+    default:
+      SUF_CHECK(false);
   }
 }
 
@@ -131,7 +157,9 @@ void PackedExecutor::Random(int i, Host& host) {
   const Node& n = node(i);
   auto p = Make(i);
   size_t bytes = count(i) * size_t(element(i)), e = size_t(element(i));
-  pool_.For(bytes, size_t{1} << 16, [&](size_t lo, size_t hi) { host.randomness.Fill(int(n.attrs[0]), int(n.attrs[1]), lo, {p.get() + lo, hi - lo}); });
+  pool_.For(bytes, size_t{1} << 16, [&](size_t lo, size_t hi) {
+    host.randomness.Fill(int(n.attrs[0]), int(n.attrs[1]), lo, {p.get() + lo, hi - lo});
+  });
   if (n.ring.kind == Ring::kAdd || size_t(n.ring.bits) == 8 * e) return;
   // bit strings are kept reduced: parities read whole words
   if (e <= 8) {
@@ -141,7 +169,8 @@ void PackedExecutor::Random(int i, Host& host) {
       for (size_t k = 0; k < count(i); ++k) As<T>(p.get())[k] &= mask;
     });
   } else {
-    for (size_t k = 0; k < count(i); ++k) As<uint64_t>(p.get())[(k + 1) * e / 8 - 1] &= ring::Mask((n.ring.bits - 1) % 64 + 1);
+    for (size_t k = 0; k < count(i); ++k)
+      As<uint64_t>(p.get())[(k + 1) * e / 8 - 1] &= ring::Mask((n.ring.bits - 1) % 64 + 1);
   }
 }
 
@@ -191,7 +220,8 @@ void PackedExecutor::Receive(int i, Host& host) {
   By(element(i), [&](auto zero) {
     using T = decltype(zero);
     pool_.For(count(i), kGrain * 4, [&](size_t lo, size_t hi) {  // lo is a multiple of 8: whole bytes
-      ring::Unpack<T>(packed.data() + lo / 8 * size_t(n.ring.bits), hi - lo, n.ring.bits, As<T>(p.get()) + lo, variant_);
+      ring::Unpack<T>(packed.data() + lo / 8 * size_t(n.ring.bits), hi - lo, n.ring.bits, As<T>(p.get()) + lo,
+                      variant_);
     });
   });
 }
@@ -207,7 +237,10 @@ void PackedExecutor::Emit(int i, Host& host) {
   SUF_CHECK(!v.splat && v.element * 8 >= n.ring.bits);
   By(v.element, [&](auto zero) {
     using T = decltype(zero);
-    pool_.For(count(i), kGrain * 4, [&](size_t lo, size_t hi) { ring::Pack<T>(As<T>(v.data.get()) + lo, hi - lo, n.ring.bits, out.data() + lo / 8 * size_t(n.ring.bits), variant_); });
+    pool_.For(count(i), kGrain * 4, [&](size_t lo, size_t hi) {
+      ring::Pack<T>(As<T>(v.data.get()) + lo, hi - lo, n.ring.bits, out.data() + lo / 8 * size_t(n.ring.bits),
+                    variant_);
+    });
   });
 }
 
@@ -217,14 +250,16 @@ void PackedExecutor::Wide(int i) {
   auto p = Make(i);
   auto* a = As<uint64_t>(in(n, 0).data.get());
   auto* b = As<uint64_t>(in(n, 1).data.get());
-  pool_.For(count(i) * size_t(element(i)) / 8, kGrain, [&](size_t lo, size_t hi) { strips_.binary[1][kExclusiveOr](a + lo, b + lo, hi - lo, p.get() + 8 * lo); });
+  pool_.For(count(i) * size_t(element(i)) / 8, kGrain,
+            [&](size_t lo, size_t hi) { strips_.binary[1][kExclusiveOr](a + lo, b + lo, hi - lo, p.get() + 8 * lo); });
 }
 
 template <class T>
 void PackedExecutor::MatmulAs(int i, Packed<T>& cache) {
   const Node& n = node(i);
   const Shape& sa = arg(n, 0).shape;
-  size_t m = size_t(n.shape[n.shape.size() - 2]), cols = size_t(n.shape.back()), k = size_t(sa.back()), batch = count(i) / (m * cols);
+  size_t m = size_t(n.shape[n.shape.size() - 2]), cols = size_t(n.shape.back()), k = size_t(sa.back()),
+         batch = count(i) / (m * cols);
   bool plain = !n.attrs[0], one = arg(n, 1).shape.size() == 2;
   int bits = sizeof(T) == 8 && s_.width(i) <= 52 ? 52 : int(8 * sizeof(T));  // what the kernels tell apart
   auto a = Words<T>(n.args[0], false);
@@ -237,20 +272,24 @@ void PackedExecutor::MatmulAs(int i, Packed<T>& cache) {
       std::lock_guard l(weights_.m);
       auto& [version, slot] = cache[{t_.name(arg(n, 1).label), bits}];
       if (uint64_t now = versions_.at(n.args[1]); !slot || version != now)
-        version = now, slot = std::make_shared<const ring::Prepared<T>>(ring::Prepare<T>(b.get(), k, cols, cols, bits, variant_));
+        version = now,
+        slot = std::make_shared<const ring::Prepared<T>>(ring::Prepare<T>(b.get(), k, cols, cols, bits, variant_));
       prepared = slot;
     }
     ring::Multiply<T>(a.get(), k, m * batch, *prepared, c, cols, false, pool_);
   } else {
     auto b = Words<T>(n.args[1], false);
     auto product = [&](size_t s, exec::Pool& pool) {
-      ring::Gemm<T>(m, cols, k, a.get() + s * m * k, k, b.get() + (one ? 0 : s * k * cols), plain ? cols : k, plain ? ring::Layout::kPlain : ring::Layout::kTransposed, c + s * m * cols,
-                    cols, false, pool, bits, variant_);
+      ring::Gemm<T>(m, cols, k, a.get() + s * m * k, k, b.get() + (one ? 0 : s * k * cols), plain ? cols : k,
+                    plain ? ring::Layout::kPlain : ring::Layout::kTransposed, c + s * m * cols, cols, false, pool, bits,
+                    variant_);
     };
-    if (batch == 1) product(0, pool_);
-    else pool_.For(batch, 1, [&](size_t lo, size_t hi) {
-      for (size_t s = lo; s < hi; ++s) product(s, pool_);
-    });
+    if (batch == 1)
+      product(0, pool_);
+    else
+      pool_.For(batch, 1, [&](size_t lo, size_t hi) {
+        for (size_t s = lo; s < hi; ++s) product(s, pool_);
+      });
   }
   if (element(i) == int(sizeof(T))) {
     values_[size_t(i)] = {p, element(i), false};
@@ -262,9 +301,12 @@ void PackedExecutor::MatmulAs(int i, Packed<T>& cache) {
 
 void PackedExecutor::Matmul(int i) {
   int bits = s_.width(i);
-  if (bits <= 16) MatmulAs<uint16_t>(i, weights_.p16);
-  else if (bits <= 32) MatmulAs<uint32_t>(i, weights_.p32);
-  else MatmulAs<uint64_t>(i, weights_.p64);
+  if (bits <= 16)
+    MatmulAs<uint16_t>(i, weights_.p16);
+  else if (bits <= 32)
+    MatmulAs<uint32_t>(i, weights_.p32);
+  else
+    MatmulAs<uint64_t>(i, weights_.p64);
 }
 
 void PackedExecutor::Sum(int i) {
@@ -393,9 +435,11 @@ void PackedExecutor::Reorder(int i) {
   auto x = bytes(n.args[0]);
   const Shape& sa = arg(n, 0).shape;
   if (n.op == Op::kSlice) {
-    size_t inner = e, len = size_t(sa[size_t(n.attrs[0])]), first = size_t(n.attrs[1]), keep = size_t(n.attrs[2]) - first;
+    size_t inner = e, len = size_t(sa[size_t(n.attrs[0])]), first = size_t(n.attrs[1]),
+           keep = size_t(n.attrs[2]) - first;
     for (size_t d = size_t(n.attrs[0]) + 1; d < sa.size(); ++d) inner *= size_t(sa[d]);
-    for (size_t o = 0; o < count(i) * e / (inner * keep); ++o) std::memcpy(p.get() + o * inner * keep, x.get() + (o * len + first) * inner, inner * keep);
+    for (size_t o = 0; o < count(i) * e / (inner * keep); ++o)
+      std::memcpy(p.get() + o * inner * keep, x.get() + (o * len + first) * inner, inner * keep);
     return;
   }
   // permute: odometer over the output, copying runs where the last axes stay in place
@@ -418,7 +462,9 @@ void PackedExecutor::Hot(int i) {
   const Node& n = node(i);
   auto x = Words<uint16_t>(n.args[0], true);
   auto p = Make(i);
-  pool_.For(count(i), kGrain, [&](size_t lo, size_t hi) { fss::Hot(Log2(n.ring.bits), x.get() + lo, hi - lo, p.get() + lo * size_t(element(i)), variant_); });
+  pool_.For(count(i), kGrain, [&](size_t lo, size_t hi) {
+    fss::Hot(Log2(n.ring.bits), x.get() + lo, hi - lo, p.get() + lo * size_t(element(i)), variant_);
+  });
 }
 
 void PackedExecutor::Digits(int i) {
@@ -453,7 +499,8 @@ void PackedExecutor::Mono(int i) {
   auto rho = Words<uint32_t>(node(i).args[0], true);
   auto p = Make(i);
   pool_.For(rows, kGrain / 4, [&](size_t a, size_t b) {
-    for (size_t lo = a; lo < b; lo += kStrip) strips_.mono(rho.get() + lo, int(node(i).attrs[0]), int(e), rows, std::min(kStrip, b - lo), p.get() + lo * e);
+    for (size_t lo = a; lo < b; lo += kStrip)
+      strips_.mono(rho.get() + lo, int(node(i).attrs[0]), int(e), rows, std::min(kStrip, b - lo), p.get() + lo * e);
   });
 }
 
@@ -462,7 +509,9 @@ void PackedExecutor::MonoX(int i) {
   auto p = Make(i);
   size_t e = size_t(element(i));
   SUF_CHECK(e <= 64);
-  pool_.For(count(i), kGrain / 4, [&](size_t lo, size_t hi) { strips_.monox(rho.get() + lo, int(node(i).attrs[0]), e, hi - lo, p.get() + lo * e); });
+  pool_.For(count(i), kGrain / 4, [&](size_t lo, size_t hi) {
+    strips_.monox(rho.get() + lo, int(node(i).attrs[0]), e, hi - lo, p.get() + lo * e);
+  });
 }
 
 void PackedExecutor::BorrowX(int i) {
@@ -473,7 +522,8 @@ void PackedExecutor::BorrowX(int i) {
   pool_.For(count(i), kGrain / 4, [&](size_t lo, size_t hi) {
     const uint8_t* groups[16];
     size_t stride[16];
-    for (size_t j = 2; j < n.args.size(); ++j) groups[j - 2] = in(n, j).at(lo), stride[j - 2] = size_t(in(n, j).element);
+    for (size_t j = 2; j < n.args.size(); ++j)
+      groups[j - 2] = in(n, j).at(lo), stride[j - 2] = size_t(in(n, j).element);
     strips_.borrowx(h.get() + lo, rho.get() + lo, groups, stride, int(n.attrs[0]), hi - lo, p.get() + lo);
   });
 }
@@ -491,7 +541,10 @@ void PackedExecutor::Reads(int i) {
     const uint64_t* b = words ? words.get() : As<uint64_t>(t.data.get());
     size_t stride = size_t(std::max(8, t.element)) / 8;
     std::vector<uint64_t> out(rows);
-    pool_.For(rows, 64, [&](size_t lo, size_t hi) { fss::Dot<uint64_t>(b + lo * stride, stride, int(n.attrs[0]), int(table.size()), table.data(), hi - lo, out.data() + lo, variant_); });
+    pool_.For(rows, 64, [&](size_t lo, size_t hi) {
+      fss::Dot<uint64_t>(b + lo * stride, stride, int(n.attrs[0]), int(table.size()), table.data(), hi - lo,
+                         out.data() + lo, variant_);
+    });
     strips_.move[3][Code(element(i))](out.data(), rows, p.get());
     return;
   }
@@ -499,14 +552,19 @@ void PackedExecutor::Reads(int i) {
   auto row = [&](size_t lo) { return t.at(lo); };
   if (n.op == Op::kPoint) {
     auto p = Make(i);
-    pool_.For(rows, kGrain, [&](size_t lo, size_t hi) { fss::Point(w, row(lo), at.get() + lo, hi - lo, p.get() + lo, variant_); });
+    pool_.For(rows, kGrain,
+              [&](size_t lo, size_t hi) { fss::Point(w, row(lo), at.get() + lo, hi - lo, p.get() + lo, variant_); });
   } else if (n.op == Op::kRotate) {
     auto p = Make(i);
     size_t words = size_t(n.ring.bits + 63) / 64;
     std::vector<uint64_t> out(rows * words);
-    pool_.For(rows, 256, [&](size_t lo, size_t hi) { fss::Rotate(w, row(lo), at.get() + lo, int(n.attrs[0]), hi - lo, out.data() + lo * words, variant_); });
-    if (element(i) >= 8) std::memcpy(p.get(), out.data(), out.size() * 8);
-    else strips_.move[3][Code(element(i))](out.data(), rows, p.get());
+    pool_.For(rows, 256, [&](size_t lo, size_t hi) {
+      fss::Rotate(w, row(lo), at.get() + lo, int(n.attrs[0]), hi - lo, out.data() + lo * words, variant_);
+    });
+    if (element(i) >= 8)
+      std::memcpy(p.get(), out.data(), out.size() * 8);
+    else
+      strips_.move[3][Code(element(i))](out.data(), rows, p.get());
     Wipe(out.data(), out.size() * 8);
   } else {
     const Node& tables = arg(n, 2);
@@ -526,8 +584,10 @@ void PackedExecutor::Reads(int i) {
       });
       if (room != p) strips_.move[Code(sizeof(T))][Code(element(i))](room.get(), columns * rows, p.get());
     };
-    if (element(i) <= 4) select(uint32_t{});
-    else select(uint64_t{});
+    if (element(i) <= 4)
+      select(uint32_t{});
+    else
+      select(uint64_t{});
   }
 }
 
@@ -547,9 +607,12 @@ void PackedExecutor::Trees(int i, Host& host) {
   size_t words = size_t(m + 63) / 64;
   auto lo = Words<uint64_t>(n.args[2], true);
   std::vector<uint64_t> out(rows * words);
-  fss::DpfWindow(ctx, int(n.attrs[0]), in(n, 0).data.get(), in(n, 1).data.get(), lo.get(), rows, m, out.data(), variant_);
-  if (element(i) >= 8) std::memcpy(p.get(), out.data(), out.size() * 8);
-  else strips_.move[3][Code(element(i))](out.data(), rows, p.get());
+  fss::DpfWindow(ctx, int(n.attrs[0]), in(n, 0).data.get(), in(n, 1).data.get(), lo.get(), rows, m, out.data(),
+                 variant_);
+  if (element(i) >= 8)
+    std::memcpy(p.get(), out.data(), out.size() * 8);
+  else
+    strips_.move[3][Code(element(i))](out.data(), rows, p.get());
   Wipe(out.data(), out.size() * 8);
 }
 

@@ -1,9 +1,9 @@
 #include "suf/backends/clear.hpp"
-#include "suf/backends/randomness.hpp"
 
 #include <bit>
 #include <functional>
 
+#include "suf/backends/randomness.hpp"
 #include "suf/fss/dpf.hpp"
 #include "suf/fss/prg.hpp"
 #include "suf/fss/sizes.hpp"
@@ -22,7 +22,8 @@ void Set(uint64_t* e, int64_t i, uint64_t bit) { e[i / 64] |= bit << (i % 64); }
 
 int WordsOf(Ring r) { return r.kind == Ring::kAdd ? 1 : (r.bits + 63) / 64; }
 
-// Terms: the borrow polynomial's monomials as sets of bits of rho (bit 2j = lt_j, 2j-1 = eq_j), in the order of V_j (poly.hpp).
+// Terms: the borrow polynomial's monomials as sets of bits of rho (bit 2j = lt_j, 2j-1 = eq_j), in the order of V_j
+// (poly.hpp).
 std::vector<uint64_t> Terms(int j) {
   if (j == 0) return {0, 1};
   std::vector<uint64_t> v = Terms(j - 1), out = v;
@@ -31,7 +32,8 @@ std::vector<uint64_t> Terms(int j) {
   return out;
 }
 
-// Coefficients of Terms(j) for opened bits h: in {-1, 0, 1} as words modulo 2^64; their low bits are those of the XOR world.
+// Coefficients of Terms(j) for opened bits h: in {-1, 0, 1} as words modulo 2^64; their low bits are those of the XOR
+// world.
 std::vector<uint64_t> Coefficients(int j, uint64_t h) {
   uint64_t l = h >> (2 * j) & 1;
   if (j == 0) return {l, 1 - 2 * l};
@@ -46,7 +48,8 @@ std::vector<uint64_t> Coefficients(int j, uint64_t h) {
 
 class ClearExecutor : public Executor {
  public:
-  ClearExecutor(const Schedule& s, Role role) : s_(s), t_(s.trace()), role_(role), values_(t_.nodes().size()), last_(LastUse(s, Programs(s, role))) {}
+  ClearExecutor(const Schedule& s, Role role)
+      : s_(s), t_(s.trace()), role_(role), values_(t_.nodes().size()), last_(LastUse(s, Programs(s, role))) {}
 
   void Run(const Program& program, const Randomness& randomness, Io& io) override {
     randomness_ = &randomness;
@@ -71,14 +74,16 @@ class ClearExecutor : public Executor {
     int64_t size = Size(n.shape), w = WordsOf(n.ring), k = n.ring.bits;
     Words out(size_t(size * w));
     for (int64_t i = 0; i < size; ++i)
-      for (int64_t b = 0; b < k; ++b) Set(&out[size_t(i * w)], b, packed[size_t((i * k + b) / 8)] >> ((i * k + b) % 8) & 1);
+      for (int64_t b = 0; b < k; ++b)
+        Set(&out[size_t(i * w)], b, packed[size_t((i * k + b) / 8)] >> ((i * k + b) % 8) & 1);
     return out;
   }
   void Pack(const Node& n, const Words& v, std::span<uint8_t> out) const {
     int64_t size = Size(n.shape), w = WordsOf(Arg(n, 0).ring), k = n.ring.bits;
     std::fill(out.begin(), out.end(), uint8_t{0});
     for (int64_t i = 0; i < size; ++i)
-      for (int64_t b = 0; b < k; ++b) out[size_t((i * k + b) / 8)] |= uint8_t(Bit(&v[size_t(i * w)], b) << ((i * k + b) % 8));
+      for (int64_t b = 0; b < k; ++b)
+        out[size_t((i * k + b) / 8)] |= uint8_t(Bit(&v[size_t(i * w)], b) << ((i * k + b) % 8));
   }
 
   // Over every output index of shape `n.shape`: index into an operand by broadcasting.
@@ -100,7 +105,8 @@ class ClearExecutor : public Executor {
     Words out(size_t(size * w));
     for (int64_t i = 0; i < size; ++i)
       for (int64_t k = 0; k < w; ++k) {
-        int64_t a = Broadcasted(n.shape, Arg(n, 0).shape, i), b = n.args.size() > 1 ? Broadcasted(n.shape, Arg(n, 1).shape, i) : 0;
+        int64_t a = Broadcasted(n.shape, Arg(n, 0).shape, i),
+                b = n.args.size() > 1 ? Broadcasted(n.shape, Arg(n, 1).shape, i) : 0;
         out[size_t(i * w + k)] = f(In(n, 0)[size_t(a * w + k)], n.args.size() > 1 ? In(n, 1)[size_t(b * w + k)] : 0);
       }
     return out;
@@ -193,7 +199,8 @@ class ClearExecutor : public Executor {
       }
       case Op::kSuffix: {
         int64_t len = a.shape.back();
-        for (int64_t i = size - 1; i >= 0; --i) out[size_t(i)] = x[size_t(i)] + (i % len == len - 1 ? 0 : out[size_t(i) + 1]);
+        for (int64_t i = size - 1; i >= 0; --i)
+          out[size_t(i)] = x[size_t(i)] + (i % len == len - 1 ? 0 : out[size_t(i) + 1]);
         return out;
       }
       case Op::kUnit: {
@@ -221,7 +228,8 @@ class ClearExecutor : public Executor {
         for (size_t d = a.shape.size() - 1; d-- > 0;) stride[d] = stride[d + 1] * a.shape[d + 1];
         for (int64_t i = 0; i < size; ++i) {
           int64_t at = 0, rest = i;
-          for (size_t d = n.shape.size(); d-- > 0; rest /= n.shape[d]) at += rest % n.shape[d] * stride[size_t(n.attrs[d])];
+          for (size_t d = n.shape.size(); d-- > 0; rest /= n.shape[d])
+            at += rest % n.shape[d] * stride[size_t(n.attrs[d])];
           std::copy_n(&x[size_t(at * w)], w, &out[size_t(i * w)]);
         }
         return out;
@@ -279,8 +287,10 @@ class ClearExecutor : public Executor {
         for (int64_t i = 0; i < rows; ++i)
           for (int64_t g = 0; g < count; ++g) {
             uint64_t m = terms[size_t(first + g)], bit = (x[size_t(i)] & m) == m;
-            if (n.op == Op::kMono) out[size_t(g * rows + i)] = bit;
-            else if (g > 0 && g < count - 1) Set(&out[size_t(i * w)], g - 1, bit);
+            if (n.op == Op::kMono)
+              out[size_t(g * rows + i)] = bit;
+            else if (g > 0 && g < count - 1)
+              Set(&out[size_t(i * w)], g - 1, bit);
           }
         return out;
       }
@@ -311,28 +321,33 @@ class ClearExecutor : public Executor {
         return out;
       case Op::kRotate:
         for (int64_t i = 0; i < size; ++i)
-          for (int64_t b = 0; b < n.attrs[0]; ++b) Set(&out[size_t(i * w)], b, Bit(&x[size_t(i * aw)], (int64_t(at(1, i)) + b) % a.ring.bits));
+          for (int64_t b = 0; b < n.attrs[0]; ++b)
+            Set(&out[size_t(i * w)], b, Bit(&x[size_t(i * aw)], (int64_t(at(1, i)) + b) % a.ring.bits));
         return out;
       case Op::kSelect:
         for (int64_t c = 0; c < n.shape[0]; ++c)
           for (int64_t i = 0; i < rows; ++i)
             for (int64_t j = 0; j < a.ring.bits; ++j)
-              out[size_t(c * rows + i)] += Bit(&x[size_t(i * aw)], j) * at(2, c * a.ring.bits + ((int64_t(at(1, i)) - j) & (a.ring.bits - 1)));
+              out[size_t(c * rows + i)] +=
+                  Bit(&x[size_t(i * aw)], j) * at(2, c * a.ring.bits + ((int64_t(at(1, i)) - j) & (a.ring.bits - 1)));
         return out;
       case Op::kDot:
         for (int64_t i = 0; i < size; ++i)
-          for (int64_t j = 0; j < Arg(n, 1).shape[0]; ++j) out[size_t(i)] += Bit(&x[size_t(i * aw)], n.attrs[0] + j) * at(1, j);
+          for (int64_t j = 0; j < Arg(n, 1).shape[0]; ++j)
+            out[size_t(i)] += Bit(&x[size_t(i * aw)], n.attrs[0] + j) * at(1, j);
         return out;
       case Op::kDpfGen: {
         fss::DpfContext ctx{randomness_->TreeKey(), uint32_t(n.attrs[0]), a.ring.bits};
-        fss::DpfGen(ctx, x.data(), reinterpret_cast<const uint8_t*>(In(n, 1).data()), reinterpret_cast<const uint8_t*>(In(n, 2).data()), size_t(rows),
+        fss::DpfGen(ctx, x.data(), reinterpret_cast<const uint8_t*>(In(n, 1).data()),
+                    reinterpret_cast<const uint8_t*>(In(n, 2).data()), size_t(rows),
                     reinterpret_cast<uint8_t*>(out.data()));
         return out;
       }
       case Op::kDpfWindow: {
         fss::DpfContext ctx{randomness_->TreeKey(), uint32_t(n.attrs[3]), int(n.attrs[1])};
-        fss::DpfWindow(ctx, int(n.attrs[0]), reinterpret_cast<const uint8_t*>(x.data()), reinterpret_cast<const uint8_t*>(In(n, 1).data()),
-                       In(n, 2).data(), size_t(rows), int(n.attrs[2]), out.data());
+        fss::DpfWindow(ctx, int(n.attrs[0]), reinterpret_cast<const uint8_t*>(x.data()),
+                       reinterpret_cast<const uint8_t*>(In(n, 1).data()), In(n, 2).data(), size_t(rows),
+                       int(n.attrs[2]), out.data());
         return out;
       }
       default:
@@ -355,7 +370,9 @@ class Clear : public Backend {
   std::string name() const override { return "clear"; }
   uint32_t prg() const override { return fss::kPrgId; }
   std::unique_ptr<Randomness> Expand(const Material& m) override { return MakeRandomness(m); }
-  std::unique_ptr<Executor> Start(const Schedule& s, Role role) override { return std::make_unique<ClearExecutor>(s, role); }
+  std::unique_ptr<Executor> Start(const Schedule& s, Role role) override {
+    return std::make_unique<ClearExecutor>(s, role);
+  }
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// clear: the reference backend. One word-by-word loop an operation, values always reduced, no variant, no fusion. What the others are
-// tested against; it shares the PRG and the trees with them, not a line of their arithmetic.
+// clear: the reference backend. One word-by-word loop an operation, values always reduced, no variant, no fusion. What
+// the others are tested against; it shares the PRG and the trees with them, not a line of their arithmetic.
 #pragma once
 #include "suf/pfss/backend.hpp"
 

@@ -1,5 +1,5 @@
-// Groups: a chain of elementwise nodes of one shape, strip by strip. A node's strip is a register of 4- or 8-byte words; only values that
-// are read outside the group go to memory.
+// Groups: a chain of elementwise nodes of one shape, strip by strip. A node's strip is a register of 4- or 8-byte
+// words; only values that are read outside the group go to memory.
 #include <algorithm>
 
 #include "suf/backends/internal/executor.hpp"
@@ -17,8 +17,8 @@ using Buffer = std::array<uint64_t, kStrip>;
 
 // Frame: the registers of one thread. slot[k] of the k-th node of the group; spare buffers for operands.
 struct PackedExecutor::Frame {
-  const std::vector<int>& slot;                        // node's position in the group -> register
-  const std::vector<std::array<int, 2>>& inside;       // positions of a node's operands, -1 outside the group
+  const std::vector<int>& slot;                   // node's position in the group -> register
+  const std::vector<std::array<int, 2>>& inside;  // positions of a node's operands, -1 outside the group
   std::vector<std::unique_ptr<Buffer>> registers;
   std::vector<std::unique_ptr<Buffer>> planes;  // operands of a borrow
   Buffer spare[2];
@@ -53,8 +53,10 @@ void PackedExecutor::Load(int a, const Shape& shape, size_t lo, size_t n, int wi
       rest /= size_t(shape[d]);
     }
     auto* out = static_cast<uint8_t*>(to) + done * step;
-    if (one) strips_.splat[dst](word(at), take, out);
-    else strips_.move[from][dst](v.at(at + column), take, out);
+    if (one)
+      strips_.splat[dst](word(at), take, out);
+    else
+      strips_.move[from][dst](v.at(at + column), take, out);
     done += take;
   }
 }
@@ -90,7 +92,10 @@ void PackedExecutor::Strip(const Instruction& ins, Frame& f, size_t lo, size_t n
       case Op::kMul: {
         const void* a = operand(x.args[0], w, 0);
         const void* b = operand(x.args[1], w, 1);
-        int op = x.ring.kind == Ring::kXor ? kExclusiveOr : x.op == Op::kAdd ? kPlus : x.op == Op::kSub ? kMinus : kTimes;
+        int op = x.ring.kind == Ring::kXor ? kExclusiveOr
+                 : x.op == Op::kAdd        ? kPlus
+                 : x.op == Op::kSub        ? kMinus
+                                           : kTimes;
         strips_.binary[w][op](a, b, n, out);
         break;
       }
@@ -111,7 +116,8 @@ void PackedExecutor::Strip(const Instruction& ins, Frame& f, size_t lo, size_t n
       }
       case Op::kLift:
       case Op::kBits:
-        strips_.shift[w][1](operand(x.args[0], w, 0), 0, ring::Mask(std::min(arg(x, 0).ring.bits, x.ring.bits)), n, out);
+        strips_.shift[w][1](operand(x.args[0], w, 0), 0, ring::Mask(std::min(arg(x, 0).ring.bits, x.ring.bits)), n,
+                            out);
         break;
       case Op::kLow:
       case Op::kBroadcast: {
@@ -121,10 +127,12 @@ void PackedExecutor::Strip(const Instruction& ins, Frame& f, size_t lo, size_t n
       }
       case Op::kBorrowAt0:
         if (w) {
-          strips_.borrow0(static_cast<const uint32_t*>(operand(x.args[0], 0, 0)), int(x.attrs[0]), n, reinterpret_cast<uint32_t*>(f.spare[1].data()));
+          strips_.borrow0(static_cast<const uint32_t*>(operand(x.args[0], 0, 0)), int(x.attrs[0]), n,
+                          reinterpret_cast<uint32_t*>(f.spare[1].data()));
           strips_.move[2][3](f.spare[1].data(), n, out);
         } else {
-          strips_.borrow0(static_cast<const uint32_t*>(operand(x.args[0], 0, 0)), int(x.attrs[0]), n, static_cast<uint32_t*>(out));
+          strips_.borrow0(static_cast<const uint32_t*>(operand(x.args[0], 0, 0)), int(x.attrs[0]), n,
+                          static_cast<uint32_t*>(out));
         }
         break;
       case Op::kBorrow: {
@@ -168,8 +176,10 @@ void PackedExecutor::Group(const Instruction& ins) {
   }
   int registers = 0;
   for (size_t k = 0; k < ins.nodes.size(); ++k) {
-    if (idle.empty()) slot[k] = registers++;
-    else slot[k] = idle.back(), idle.pop_back();
+    if (idle.empty())
+      slot[k] = registers++;
+    else
+      slot[k] = idle.back(), idle.pop_back();
     for (size_t j = 0; j <= k; ++j)
       if (last[j] == k) idle.push_back(slot[j]);
   }

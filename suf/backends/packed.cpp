@@ -30,7 +30,8 @@ std::shared_ptr<uint8_t> Arena::Take(size_t bytes) {
   {
     std::lock_guard l(m_);
     // best fit that wastes less than half
-    if (auto it = idle_.lower_bound(room); it != idle_.end() && it->first <= 2 * room) room = it->first, p = it->second.p, idle_.erase(it);
+    if (auto it = idle_.lower_bound(room); it != idle_.end() && it->first <= 2 * room)
+      room = it->first, p = it->second.p, idle_.erase(it);
   }
   if (!p) p = static_cast<uint8_t*>(std::aligned_alloc(4096, room));
   if (!p) Fail(Exit::kResource, "no memory for a tensor of ", bytes, " bytes; shorten the text or free memory");
@@ -46,8 +47,18 @@ void Arena::WipeIdle() {
     if (std::exchange(block.used, false)) Wipe(block.p, room);
 }
 
-PackedExecutor::PackedExecutor(const Schedule& s, Role role, std::shared_ptr<const ExecutionPlan> plan, exec::Pool& pool, ring::Variant variant, Weights& weights, Arena& arena)
-    : s_(s), t_(s.trace()), role_(role), pool_(pool), variant_(variant), strips_(StripsFor(variant)), weights_(weights), plan_(std::move(plan)), arena_(arena), values_(t_.nodes().size()) {
+PackedExecutor::PackedExecutor(const Schedule& s, Role role, std::shared_ptr<const ExecutionPlan> plan,
+                               exec::Pool& pool, ring::Variant variant, Weights& weights, Arena& arena)
+    : s_(s),
+      t_(s.trace()),
+      role_(role),
+      pool_(pool),
+      variant_(variant),
+      strips_(StripsFor(variant)),
+      weights_(weights),
+      plan_(std::move(plan)),
+      arena_(arena),
+      values_(t_.nodes().size()) {
   for (const Node& n : t_.nodes()) counts_.push_back(size_t(Size(n.shape)));
 }
 
@@ -73,8 +84,10 @@ PackedExecutor::~PackedExecutor() {
 void PackedExecutor::Run(const Program&, const Randomness& randomness, Io& io) {
   Host host{randomness, io};
   for (const Instruction& ins : plan_->at(next_++)) {
-    if (ins.group) Group(ins);
-    else Bulk(ins.nodes[0], host);
+    if (ins.group)
+      Group(ins);
+    else
+      Bulk(ins.nodes[0], host);
     for (int i : ins.nodes) io.Done(i);
     for (int i : ins.dead) values_[size_t(i)] = {};
   }
@@ -105,7 +118,8 @@ class Packed : public pfss::Backend {
     {
       std::lock_guard l(m_);
       auto& kept = plans_[{s.trace().digest(), int(role)}];
-      if (!kept) kept = std::make_shared<const internal::ExecutionPlan>(internal::PlanOf(s, role, pfss::Programs(s, role)));
+      if (!kept)
+        kept = std::make_shared<const internal::ExecutionPlan>(internal::PlanOf(s, role, pfss::Programs(s, role)));
       plan = kept;
       if (plans_.size() > 16) plans_.clear();
     }
@@ -123,6 +137,8 @@ class Packed : public pfss::Backend {
 
 }  // namespace
 
-std::unique_ptr<pfss::Backend> MakePacked(exec::Pool& pool, ring::Variant variant) { return std::make_unique<Packed>(pool, variant); }
+std::unique_ptr<pfss::Backend> MakePacked(exec::Pool& pool, ring::Variant variant) {
+  return std::make_unique<Packed>(pool, variant);
+}
 
 }  // namespace suf::backends

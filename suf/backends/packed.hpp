@@ -1,5 +1,6 @@
-// packed ("SigmaFast"): the CPU backend. Tensors at the width that is really read, one-hot tables and opened bits as packed bit strings,
-// elementwise chains fused into strips that stay in the cache, kernels chosen by processor. Same bits as clear.
+// packed ("SigmaFast"): the CPU backend. Tensors at the width that is really read, one-hot tables and opened bits as
+// packed bit strings, elementwise chains fused into strips that stay in the cache, kernels chosen by processor. Same
+// bits as clear.
 #pragma once
 #include "suf/exec/pool.hpp"
 #include "suf/pfss/backend.hpp"

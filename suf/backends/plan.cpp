@@ -1,7 +1,7 @@
+#include "suf/backends/internal/plan.hpp"
+
 #include <algorithm>
 #include <map>
-
-#include "suf/backends/internal/plan.hpp"
 
 namespace suf::backends::internal {
 
@@ -50,7 +50,8 @@ ExecutionPlan PlanOf(const Schedule& s, Role role, const std::vector<Program>& p
       // values are kept unreduced, so a narrower ring is the same memory; only inside a group it is worth a register
       bool fuse = Fusable(t, i) && !(n.op == Op::kLow && !member.count(n.args[0]));
       for (int a : n.args)
-        if (auto m = member.find(a); m != member.end() && !(fuse && m->second == n.shape && n.op != Op::kBorrow)) close(Shape(m->second));
+        if (auto m = member.find(a); m != member.end() && !(fuse && m->second == n.shape && n.op != Op::kBorrow))
+          close(Shape(m->second));
       // words of a borrow are planes of another shape: those of this shape must be its opened bits alone
       if (fuse) {
         Instruction& g = open[n.shape];

@@ -11,8 +11,9 @@ TEST(Digest, KnownAnswers) {
   EXPECT_EQ(Hex(Hmac(AsView("Jefe"), {AsView("what do ya want "), AsView("for nothing?")})),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
   Bytes ikm(22, 0x0b);
-  EXPECT_EQ(Hex(Hkdf(FromHex("000102030405060708090a0b0c", 13, "salt"), ikm, FromHex("f0f1f2f3f4f5f6f7f8f9", 10, "info"))),
-            "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf");
+  EXPECT_EQ(
+      Hex(Hkdf(FromHex("000102030405060708090a0b0c", 13, "salt"), ikm, FromHex("f0f1f2f3f4f5f6f7f8f9", 10, "info"))),
+      "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf");
 }
 
 TEST(Digest, PeekLeavesTheStreamOpen) {

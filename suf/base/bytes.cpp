@@ -30,7 +30,8 @@ Bytes FromHex(std::string_view text, size_t bytes, const char* what) {
 
 View Reader::Raw(size_t n) {
   if (n > left())
-    Fail(Exit::kRefused, what_, " is cut short: ", n, " more bytes expected at byte ", at_, ", ", left(), " are left; make it again");
+    Fail(Exit::kRefused, what_, " is cut short: ", n, " more bytes expected at byte ", at_, ", ", left(),
+         " are left; make it again");
   View v = in_.subspan(at_, n);
   at_ += n;
   return v;
@@ -45,7 +46,8 @@ Hash Reader::GetHash() {
 
 View Reader::Sized(size_t limit) {
   uint64_t n = Get<uint64_t>();
-  if (n > limit) Fail(Exit::kRefused, what_, " names a field of ", n, " bytes; the limit is ", limit, "; make it again");
+  if (n > limit)
+    Fail(Exit::kRefused, what_, " names a field of ", n, " bytes; the limit is ", limit, "; make it again");
   return Raw(n);
 }
 

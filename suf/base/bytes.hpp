@@ -31,10 +31,8 @@ Bytes FromHex(std::string_view text, size_t bytes, const char* what);
 class Writer {
  public:
   template <class T>
-    requires std::is_arithmetic_v<T>
-  void Put(T v) {
-    Raw({reinterpret_cast<const uint8_t*>(&v), sizeof v});
-  }
+  requires std::is_arithmetic_v<T>
+  void Put(T v) { Raw({reinterpret_cast<const uint8_t*>(&v), sizeof v}); }
   void Raw(View v) { out_.insert(out_.end(), v.begin(), v.end()); }
   void Sized(View v) { Put(uint64_t(v.size())), Raw(v); }
   void Sized(std::string_view v) { Sized(View(reinterpret_cast<const uint8_t*>(v.data()), v.size())); }
@@ -50,8 +48,7 @@ class Reader {
  public:
   Reader(View in, std::string what) : in_(in), what_(std::move(what)) {}
   template <class T>
-    requires std::is_arithmetic_v<T>
-  T Get() {
+  requires std::is_arithmetic_v<T> T Get() {
     T v;
     View r = Raw(sizeof v);
     std::memcpy(&v, r.data(), sizeof v);

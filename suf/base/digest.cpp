@@ -65,7 +65,8 @@ void RandomBytes(std::span<uint8_t> out) {
   for (size_t at = 0; at < out.size();) {
     ssize_t n = getrandom(out.data() + at, out.size() - at, 0);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) Fail(Exit::kResource, "the operating system gives no random bytes (getrandom failed); nothing was sent");
+    if (n <= 0)
+      Fail(Exit::kResource, "the operating system gives no random bytes (getrandom failed); nothing was sent");
     at += size_t(n);
   }
 }

@@ -17,8 +17,7 @@ class Sha256 {
   Sha256& Add(View v);
   Sha256& Add(std::string_view v) { return Add(View(reinterpret_cast<const uint8_t*>(v.data()), v.size())); }
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Sha256& Number(T v) {
+  requires std::is_arithmetic_v<T> Sha256& Number(T v) {
     return Add(View(reinterpret_cast<const uint8_t*>(&v), sizeof v));
   }
   Hash Done();

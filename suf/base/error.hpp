@@ -1,5 +1,5 @@
-// Errors that a person reads: one sentence that names the quantity, the limit and the remedy, and the exit code it ends with.
-// Not for internal mistakes: those are SUF_CHECK.
+// Errors that a person reads: one sentence that names the quantity, the limit and the remedy, and the exit code it ends
+// with. Not for internal mistakes: those are SUF_CHECK.
 #pragma once
 #include <sstream>
 #include <stdexcept>

@@ -18,8 +18,8 @@ namespace {
 
 thread_local bool inside = false;
 
-// A step of an inference is a chain of short ranges: a worker that waits this long for the next one spares most wake-ups (5 to 10 us each),
-// and costs the peer, whose turn comes next, at most this much of one core.
+// A step of an inference is a chain of short ranges: a worker that waits this long for the next one spares most
+// wake-ups (5 to 10 us each), and costs the peer, whose turn comes next, at most this much of one core.
 constexpr auto kPatience = std::chrono::microseconds(20);
 constexpr uint32_t kOpen = 1u << 31;
 
@@ -29,8 +29,9 @@ struct Pool::State {
   std::vector<std::thread> threads;
   std::mutex one;  // one For at a time
 
-  // The range being worked on. gate: kOpen while it may be entered, plus the number of workers inside; it is changed only while closed and
-  // empty, so a worker that entered reads it safely, and one that comes too late leaves at once and holds nobody up.
+  // The range being worked on. gate: kOpen while it may be entered, plus the number of workers inside; it is changed
+  // only while closed and empty, so a worker that entered reads it safely, and one that comes too late leaves at once
+  // and holds nobody up.
   std::atomic<uint32_t> gate{0};
   const std::function<void(size_t, size_t)>* f = nullptr;
   size_t n = 0, chunk = 0;
@@ -119,8 +120,10 @@ void Pool::For(size_t n, size_t grain, const std::function<void(size_t, size_t)>
   s_->Work();
   s_->gate.fetch_and(~kOpen);
   for (int spins = 0; s_->gate.load() != 0; ++spins) {
-    if (spins < 2000) _mm_pause();
-    else sched_yield();
+    if (spins < 2000)
+      _mm_pause();
+    else
+      sched_yield();
   }
   if (s_->error) std::rethrow_exception(s_->error);
 }

@@ -75,8 +75,8 @@ void DpfPoint(const DpfContext& ctx, int party, const uint8_t* root, const uint8
   const DpfKernels& kernels = Kernels(v);
   TileKeys keys(ctx, v);
   for (size_t i = 0; i < count; i += kDpfTile) {
-    kernels.point(keys.Of(ctx.first_tile + i / kDpfTile), ctx.n, party, root + 16 * i, cw + i * DpfKeyBytes(ctx.n), x + i,
-                  std::min(kDpfTile, count - i), out + i);
+    kernels.point(keys.Of(ctx.first_tile + i / kDpfTile), ctx.n, party, root + 16 * i, cw + i * DpfKeyBytes(ctx.n),
+                  x + i, std::min(kDpfTile, count - i), out + i);
   }
 }
 

@@ -36,8 +36,8 @@ void DpfGen(const DpfContext& ctx, const uint64_t* alpha, const uint8_t* root0, 
 void DpfWindow(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* lo,
                size_t count, int m, uint64_t* out, Variant v = ring::Best());
 
-// DpfPoint: the window of length 1, one word a key. Branch-free in x too, which may be a secret: the dealer reads shares
-// at its own alpha.
+// DpfPoint: the window of length 1, one word a key. Branch-free in x too, which may be a secret: the dealer reads
+// shares at its own alpha.
 void DpfPoint(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* x, size_t count,
               uint64_t* out, Variant v = ring::Best());
 

@@ -26,8 +26,8 @@ void Hot(int w, const uint16_t* pos, size_t n, void* out, Variant v = ring::Best
 // ("eq").
 void Cmp(int w, const void* t, const uint16_t* a, size_t n, uint8_t* out, Variant v = ring::Best());
 
-// Point: out[i] = the bit at a[i]. Branch- and index-free in a too, which may be a secret: the dealer reads shares at its
-// own position.
+// Point: out[i] = the bit at a[i]. Branch- and index-free in a too, which may be a secret: the dealer reads shares at
+// its own position.
 void Point(int w, const void* t, const uint16_t* a, size_t n, uint8_t* out, Variant v = ring::Best());
 
 // Rotate: m >= 1 bits from position lo[i] cyclically, low bit first, into ceil(m / 64) words; unused high bits are

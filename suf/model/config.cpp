@@ -19,7 +19,8 @@ class Fields {
   explicit Fields(std::filesystem::path file) : file_(std::move(file)) {
     // copies of a text that nests to a million would run out of stack
     auto shallow = [this](int depth, json::parse_event_t, json&) {
-      if (depth > kDepthLimit) Fail(Exit::kInput, file_.string(), " nests deeper than ", kDepthLimit, " levels; fetch it again");
+      if (depth > kDepthLimit)
+        Fail(Exit::kInput, file_.string(), " nests deeper than ", kDepthLimit, " levels; fetch it again");
       return true;
     };
     all_ = json::parse(ReadText(file_, kFileLimit), shallow, /*allow_exceptions=*/false);

@@ -29,8 +29,10 @@ TEST(Random, TheSeedFixesTheBytes) {
   for (const auto& [name, seed] : {std::pair{"a", 1}, {"b", 1}, {"c", 2}}) {
     WriteRandomModel(folder.path() / name, Preset::kTiny, uint64_t(seed));
   }
-  EXPECT_EQ(DigestOf(folder.path() / "a/model.safetensors"), "f2f0120a449ac3ba2bfd6543f5ef68f7e1c9826bbc088f65b536ba39d0d61d74");
-  EXPECT_EQ(DigestOf(folder.path() / "a/vocab.txt"), "950b237788f15994cdc6b1189dd79e879249da94c23d993617e4afe0c48f6c10");
+  EXPECT_EQ(DigestOf(folder.path() / "a/model.safetensors"),
+            "f2f0120a449ac3ba2bfd6543f5ef68f7e1c9826bbc088f65b536ba39d0d61d74");
+  EXPECT_EQ(DigestOf(folder.path() / "a/vocab.txt"),
+            "950b237788f15994cdc6b1189dd79e879249da94c23d993617e4afe0c48f6c10");
   EXPECT_EQ(DigestOf(folder.path() / "a/model.safetensors"), DigestOf(folder.path() / "b/model.safetensors"));
   EXPECT_NE(DigestOf(folder.path() / "a/model.safetensors"), DigestOf(folder.path() / "c/model.safetensors"));
 }

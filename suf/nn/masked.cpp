@@ -21,7 +21,8 @@ std::vector<Masked> MaskedTensors(const Plan& plan) {
   out.push_back({"E", {D.vocab, D.d}, widest([](const Class& c) { return c.embedding.kz; })});
   for (int64_t l = 0; l < D.layers; ++l) {
     auto add = [&](const char* name, std::vector<int64_t> shape, int Layer::*ring) {
-      out.push_back({std::to_string(l) + "." + name, std::move(shape), widest([&](const Class& c) { return c.layers[size_t(l)].*ring; })});
+      out.push_back({std::to_string(l) + "." + name, std::move(shape),
+                     widest([&](const Class& c) { return c.layers[size_t(l)].*ring; })});
     };
     add("Wqk", {D.d, 2 * D.d}, &Layer::qk);
     add("Wv", {D.d, D.d}, &Layer::v);

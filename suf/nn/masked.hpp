@@ -1,12 +1,14 @@
-// Which weights are private and masked by B, and in which ring: W_hat = W - B, once per weights id. (DESIGN 9: linear layer.)
+// Which weights are private and masked by B, and in which ring: W_hat = W - B, once per weights id. (DESIGN 9: linear
+// layer.)
 #pragma once
 #include "suf/nn/plan.hpp"
 
 namespace suf::nn {
 
-// Masked: a weight tensor that P0 gives P1 as W - B modulo 2^bits, bits the widest ring in which any length class reads it.
+// Masked: a weight tensor that P0 gives P1 as W - B modulo 2^bits, bits the widest ring in which any length class reads
+// it.
 struct Masked {
-  std::string name;            // as in Quantised
+  std::string name;  // as in Quantised
   std::vector<int64_t> shape;
   int bits = 0;
   int64_t size() const;

@@ -131,7 +131,9 @@ class Put {
 class Get {
  public:
   Get(const Json& j, std::string at, const std::vector<Words>& tables) : j_(j), at_(std::move(at)), tables_(tables) {
-    if (!j.is_object()) Fail(Exit::kRefused, at_.empty() ? "the plan" : Str("the plan's field ", at_), " is not an object; compile the plan again");
+    if (!j.is_object())
+      Fail(Exit::kRefused, at_.empty() ? "the plan" : Str("the plan's field ", at_),
+           " is not an object; compile the plan again");
   }
   const Json& Field(const char* name, bool (Json::*type)() const noexcept, const char* what) {
     auto it = j_.find(name);

@@ -41,7 +41,8 @@ TEST(Plan, TextIsCanonical) {
 }
 
 TEST(Plan, DeepNestingIsRefused) {
-  EXPECT_THAT(Refusal([] { Parse(R"({"version":1,"tables":)" + std::string(1 << 20, '[')); }), testing::HasSubstr("nests deeper"));
+  EXPECT_THAT(Refusal([] { Parse(R"({"version":1,"tables":)" + std::string(1 << 20, '[')); }),
+              testing::HasSubstr("nests deeper"));
 }
 
 TEST(Plan, EqualTablesAreWrittenOnce) {

@@ -12,21 +12,25 @@ AuditReport Audit(const Schedule& s) {
     const Node& m = t.node(message);
     bool send = m.op == Op::kSend;
     auto fault = [&](const char* why) {
-      report.faults.push_back(Str(send ? "message %" : "key section %", message, " \"", t.name(m.label), "\" of ", t.name(m.scope), ": ", why));
+      report.faults.push_back(Str(send ? "message %" : "key section %", message, " \"", t.name(m.label), "\" of ",
+                                  t.name(m.scope), ": ", why));
     };
     int payload = m.args[0];
     while (t.node(payload).op == Op::kLow) payload = t.node(payload).args[0];
     const Node& sum = t.node(payload);
     if (!send && sum.op == Op::kDpfGen) return void(++report.trees);
     if (send && t.name(m.label) == "result") return void(++report.results);
-    if (sum.op != (send ? Op::kAdd : Op::kSub) && !(sum.op == Op::kAdd && m.ring.kind == Ring::kXor)) return fault("it has no pad");
+    if (sum.op != (send ? Op::kAdd : Op::kSub) && !(sum.op == Op::kAdd && m.ring.kind == Ring::kXor))
+      return fault("it has no pad");
     int value = sum.args[0], pad = sum.args[1];
     const Node& p = t.node(pad);
-    int owner = send ? int(m.attrs[0]) : 1 - reader;  // whose PRG: the sender's, or the party's that the key does not go to
+    int owner =
+        send ? int(m.attrs[0]) : 1 - reader;  // whose PRG: the sender's, or the party's that the key does not go to
     if (p.op != Op::kRand) return fault("its last term is not a PRG tensor");
     if (pad < value) return fault("its pad is older than the value under it");
     if (p.attrs[0] != owner) return fault("its pad is known to the reader");
-    if (p.ring.kind != m.ring.kind || p.ring.bits < m.ring.bits || p.shape != m.shape) return fault("its pad does not cover it");
+    if (p.ring.kind != m.ring.kind || p.ring.bits < m.ring.bits || p.shape != m.shape)
+      return fault("its pad does not cover it");
     auto [it, fresh] = used.emplace(pad, message);
     if (!fresh && it->second != message) return fault("its pad also covers another message");
     ++report.padded;

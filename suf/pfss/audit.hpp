@@ -1,7 +1,8 @@
-// Audit: a proof, on the trace itself, that what a party receives is uniform whatever the values are. Every payload of a message or a key
-// section is v + pad or sec - pad, with pad a whole PRG tensor of the right party and ring, emitted after v, padding nothing else.
-// In the order of the pads the map pads -> messages is then triangular with units on the diagonal. (DESIGN 6.) What is left over must be
-// the result and the correction words of DPFs, whose security is the tree's.
+// Audit: a proof, on the trace itself, that what a party receives is uniform whatever the values are. Every payload of
+// a message or a key section is v + pad or sec - pad, with pad a whole PRG tensor of the right party and ring, emitted
+// after v, padding nothing else. In the order of the pads the map pads -> messages is then triangular with units on the
+// diagonal. (DESIGN 6.) What is left over must be the result and the correction words of DPFs, whose security is the
+// tree's.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,9 +12,9 @@
 namespace suf::pfss {
 
 struct AuditReport {
-  int padded = 0;                     // messages and key sections under a pad of their own
-  int results = 0, trees = 0;         // the two exceptions
-  std::vector<std::string> faults;    // one sentence each; empty = proven
+  int padded = 0;                   // messages and key sections under a pad of their own
+  int results = 0, trees = 0;       // the two exceptions
+  std::vector<std::string> faults;  // one sentence each; empty = proven
 };
 
 AuditReport Audit(const Schedule& s);

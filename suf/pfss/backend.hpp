@@ -1,5 +1,6 @@
-// The narrow waist: a Program is a maximal piece of trace without openings (key generation at the dealer, reads and finishing polynomials
-// at a party); a Backend runs programs. Backends agree on every bit they emit, so any two parties may use different ones.
+// The narrow waist: a Program is a maximal piece of trace without openings (key generation at the dealer, reads and
+// finishing polynomials at a party); a Backend runs programs. Backends agree on every bit they emit, so any two parties
+// may use different ones.
 #pragma once
 #include <memory>
 #include <span>
@@ -17,12 +18,13 @@ struct Program {
 // Programs of a role: one a step for a party (same order as Schedule::steps), one for the dealer.
 std::vector<Program> Programs(const Schedule& s, Role role);
 
-// Randomness: both parties' PRG streams as far as the holder has their keys, and the public key that tile keys of DPFs derive from.
+// Randomness: both parties' PRG streams as far as the holder has their keys, and the public key that tile keys of DPFs
+// derive from.
 class Randomness {
  public:
   virtual ~Randomness() = default;
-  // Fill: bytes [offset, offset + out.size()) of a section of `party`'s stream; offset is a multiple of 16. An element of a tensor takes
-  // fss::ElementBytes(bits) bytes.
+  // Fill: bytes [offset, offset + out.size()) of a section of `party`'s stream; offset is a multiple of 16. An element
+  // of a tensor takes fss::ElementBytes(bits) bytes.
   virtual void Fill(int party, int section, uint64_t offset, std::span<uint8_t> out) const = 0;
   virtual std::array<uint8_t, 16> TreeKey() const = 0;
 };
@@ -33,16 +35,19 @@ struct Material {
   Hash rho;
 };
 
-// Io: what a running program asks of its host. Tensors cross as packed bits: element i is bits [i k, (i+1) k), low bit first.
+// Io: what a running program asks of its host. Tensors cross as packed bits: element i is bits [i k, (i+1) k), low bit
+// first.
 class Io {
  public:
   virtual ~Io() = default;
   // In: the packed tensor of a told or received node. Valid until the next call for another node.
   virtual View In(int node) = 0;
-  // Out: room for the packed tensor of a sent or told node; the host takes it when the next one is asked for or the program ends.
+  // Out: room for the packed tensor of a sent or told node; the host takes it when the next one is asked for or the
+  // program ends.
   virtual std::span<uint8_t> Out(int node) = 0;
-  // Input: a role's own data, elements of `element_bytes` bytes (1, 2, 4 or 8), row-major, kept alive by the host. `version` is another one
-  // whenever the data is: a backend may keep what it prepared from an input as long as the version stays.
+  // Input: a role's own data, elements of `element_bytes` bytes (1, 2, 4 or 8), row-major, kept alive by the host.
+  // `version` is another one whenever the data is: a backend may keep what it prepared from an input as long as the
+  // version stays.
   struct Data {
     const void* words;
     uint64_t version;
@@ -50,11 +55,13 @@ class Io {
   virtual Data Input(int node, int element_bytes) = 0;
   // Done: called when a node's value is computed; for progress and timing.
   virtual void Done(int /*node*/) {}
-  // Sent: called for each message of this role, with the tensor that it sends as it lies in memory: from now on it is public.
+  // Sent: called for each message of this role, with the tensor that it sends as it lies in memory: from now on it is
+  // public.
   virtual void Sent(int /*node*/, View /*value*/) {}
 };
 
-// Executor: one role's run of one trace, in order of its programs. Values live from program to program and die at their last use.
+// Executor: one role's run of one trace, in order of its programs. Values live from program to program and die at their
+// last use.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -74,7 +81,8 @@ class Backend {
   virtual std::unique_ptr<Executor> Start(const Schedule& s, Role role) = 0;
 };
 
-// LastUse: for each node, the index in the role's whole order (programs one after another) at which it is read last; -1: never.
+// LastUse: for each node, the index in the role's whole order (programs one after another) at which it is read last;
+// -1: never.
 std::vector<int> LastUse(const Schedule& s, const std::vector<Program>& programs);
 
 }  // namespace suf::pfss

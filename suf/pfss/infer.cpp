@@ -1,8 +1,9 @@
+#include "suf/pfss/internal/infer.hpp"
+
 #include <algorithm>
 
 #include "suf/base/digest.hpp"
 #include "suf/fss/sizes.hpp"
-#include "suf/pfss/internal/infer.hpp"
 #include "suf/pfss/poly.hpp"
 
 namespace suf::pfss::internal {
@@ -10,7 +11,8 @@ namespace suf::pfss::internal {
 Shape Elementwise(const Shape& a, const Shape& b) {
   Shape r(std::max(a.size(), b.size()));
   for (size_t i = 0; i < r.size(); ++i) {
-    int64_t x = i < r.size() - a.size() ? 1 : a[i - (r.size() - a.size())], y = i < r.size() - b.size() ? 1 : b[i - (r.size() - b.size())];
+    int64_t x = i < r.size() - a.size() ? 1 : a[i - (r.size() - a.size())],
+            y = i < r.size() - b.size() ? 1 : b[i - (r.size() - b.size())];
     SUF_CHECK(x == y || x == 1 || y == 1);
     r[i] = std::max(x, y);
   }
@@ -112,7 +114,9 @@ void InferView(const std::vector<Node>& nodes, const Node& a, Node& n) {
     }
     case Op::kStack:
       n.shape = a.shape;
-      for (int i : n.args) SUF_CHECK(nodes[i].shape == a.shape && nodes[i].ring.kind == a.ring.kind), n.ring.bits = std::min(n.ring.bits, nodes[i].ring.bits);
+      for (int i : n.args)
+        SUF_CHECK(nodes[i].shape == a.shape && nodes[i].ring.kind == a.ring.kind),
+            n.ring.bits = std::min(n.ring.bits, nodes[i].ring.bits);
       n.shape.insert(n.shape.begin(), int64_t(n.args.size()));
       return;
     case Op::kBroadcast:
@@ -144,8 +148,10 @@ void InferTable(const std::vector<Node>& nodes, const Node& a, const Node* b, No
       return;
     case Op::kDigits: {
       int64_t total = 0;
-      SUF_CHECK(n.args.size() == n.attrs.size() + 1 && !n.attrs.empty() && n.attrs.size() <= 16 && a.ring.kind == Ring::kAdd);
-      for (size_t j = 0; j < n.attrs.size(); ++j) SUF_CHECK(TableBits(arg(j + 1)) == n.attrs[j] && arg(j + 1).shape == a.shape), total += n.attrs[j];
+      SUF_CHECK(n.args.size() == n.attrs.size() + 1 && !n.attrs.empty() && n.attrs.size() <= 16 &&
+                a.ring.kind == Ring::kAdd);
+      for (size_t j = 0; j < n.attrs.size(); ++j)
+        SUF_CHECK(TableBits(arg(j + 1)) == n.attrs[j] && arg(j + 1).shape == a.shape), total += n.attrs[j];
       SUF_CHECK(total <= a.ring.bits);
       n.shape = a.shape, n.ring = Xor(2 * int(n.attrs.size()) - 1);
       return;
@@ -160,9 +166,12 @@ void InferTable(const std::vector<Node>& nodes, const Node& a, const Node* b, No
       return;
     case Op::kBorrow:
       n.shape = a.shape, n.ring = Add(64);
-      SUF_CHECK(int64_t(n.args.size()) == n.attrs[0] + 1 && a.ring.kind == Ring::kXor && 2 * n.attrs[0] - 1 <= a.ring.bits);
+      SUF_CHECK(int64_t(n.args.size()) == n.attrs[0] + 1 && a.ring.kind == Ring::kXor &&
+                2 * n.attrs[0] - 1 <= a.ring.bits);
       for (size_t j = 1; j < n.args.size(); ++j)
-        SUF_CHECK(arg(j).shape[0] == GroupSize(int(j) - 1) && Size(arg(j).shape) == GroupSize(int(j) - 1) * Size(a.shape)), n.ring.bits = std::min(n.ring.bits, arg(j).ring.bits);
+        SUF_CHECK(arg(j).shape[0] == GroupSize(int(j) - 1) &&
+                  Size(arg(j).shape) == GroupSize(int(j) - 1) * Size(a.shape)),
+            n.ring.bits = std::min(n.ring.bits, arg(j).ring.bits);
       return;
     case Op::kBorrowAt0:
       SUF_CHECK(a.ring.kind == Ring::kXor && 2 * n.attrs[0] - 1 <= a.ring.bits);
@@ -171,7 +180,8 @@ void InferTable(const std::vector<Node>& nodes, const Node& a, const Node* b, No
     case Op::kBorrowX:
       n.shape = a.shape, n.ring = Xor(1);
       SUF_CHECK(int64_t(n.args.size()) == n.attrs[0] + 1 && b->ring == a.ring && 2 * n.attrs[0] - 1 <= a.ring.bits);
-      for (size_t j = 2; j < n.args.size(); ++j) SUF_CHECK(arg(j).ring == Xor(GroupBits(int(j) - 1)) && arg(j).shape == a.shape);
+      for (size_t j = 2; j < n.args.size(); ++j)
+        SUF_CHECK(arg(j).ring == Xor(GroupBits(int(j) - 1)) && arg(j).shape == a.shape);
       return;
     case Op::kPoint:
       SUF_CHECK(TableBits(a) == b->ring.bits && a.shape == b->shape);
@@ -183,12 +193,14 @@ void InferTable(const std::vector<Node>& nodes, const Node& a, const Node* b, No
       return;
     case Op::kSelect: {
       const Node& t = arg(2);
-      SUF_CHECK(TableBits(a) == b->ring.bits && a.shape == b->shape && t.op == Op::kConst && t.shape.size() == 2 && t.shape[1] == a.ring.bits);
+      SUF_CHECK(TableBits(a) == b->ring.bits && a.shape == b->shape && t.op == Op::kConst && t.shape.size() == 2 &&
+                t.shape[1] == a.ring.bits);
       n.shape = a.shape, n.shape.insert(n.shape.begin(), t.shape[0]), n.ring = Add(64);
       return;
     }
     case Op::kDot:
-      SUF_CHECK(a.ring.kind == Ring::kXor && b->op == Op::kConst && b->shape.size() == 1 && n.attrs[0] >= 0 && n.attrs[0] + b->shape[0] <= a.ring.bits);
+      SUF_CHECK(a.ring.kind == Ring::kXor && b->op == Op::kConst && b->shape.size() == 1 && n.attrs[0] >= 0 &&
+                n.attrs[0] + b->shape[0] <= a.ring.bits);
       n.shape = a.shape, n.ring = Add(64);
       return;
     case Op::kDpfGen:
@@ -196,7 +208,8 @@ void InferTable(const std::vector<Node>& nodes, const Node& a, const Node* b, No
       n.shape = a.shape, n.ring = Xor(int(fss::DpfKeyBits(a.ring.bits)));
       return;
     case Op::kDpfWindow:
-      SUF_CHECK(a.ring == Xor(128) && b->ring == Xor(int(fss::DpfKeyBits(int(n.attrs[1])))) && arg(2).ring.bits == n.attrs[1] && a.shape == arg(2).shape);
+      SUF_CHECK(a.ring == Xor(128) && b->ring == Xor(int(fss::DpfKeyBits(int(n.attrs[1])))) &&
+                arg(2).ring.bits == n.attrs[1] && a.shape == arg(2).shape);
       n.shape = a.shape, n.ring = Xor(int(n.attrs[2]));
       return;
     default:

@@ -1,6 +1,7 @@
-// Typed emission of pure functions: Val<A> op Val<B> is Val<A & B>, and an empty intersection does not compile. Integers stand for
-// constants. Linear functions also apply to shares, halves of dealt values and wires. One emitting call per statement where the
-// order of emission matters: C++ leaves the order of arguments open, and node numbers enter the digest.
+// Typed emission of pure functions: Val<A> op Val<B> is Val<A & B>, and an empty intersection does not compile.
+// Integers stand for constants. Linear functions also apply to shares, halves of dealt values and wires. One emitting
+// call per statement where the order of emission matters: C++ leaves the order of arguments open, and node numbers
+// enter the digest.
 #pragma once
 #include <span>
 
@@ -18,10 +19,8 @@ Val<K> Emit(Trace& t, Op op, std::vector<int> args, std::vector<int64_t> attrs =
 // ---- arithmetic on values
 #define SUF_PFSS_BINARY(sym, op)                                                                      \
   template <unsigned A, unsigned B>                                                                   \
-    requires((A & B) != 0)                                                                            \
-  Val<A & B> operator sym(Val<A> a, Val<B> b) {                                                       \
-    return internal::Emit<A & B>(a.trace(), op, {a.id(), b.id()});                                    \
-  }                                                                                                   \
+  requires((A & B) != 0) Val<A & B>                                                                   \
+  operator sym(Val<A> a, Val<B> b) { return internal::Emit<A & B>(a.trace(), op, {a.id(), b.id()}); } \
   template <unsigned A>                                                                               \
   Val<A> operator sym(Val<A> a, int64_t b) {                                                          \
     return internal::Emit<A>(a.trace(), op, {a.id(), a.trace().constant(b).id()});                    \
@@ -63,8 +62,7 @@ Val<A> Bits(Val<A> a, int k) {
   return internal::Emit<A>(a.trace(), Op::kBits, {a.id()}, {k});
 }
 template <unsigned A, unsigned B>
-  requires((A & B) != 0)
-Val<A & B> Matmul(Val<A> a, Val<B> b, bool transpose_b = false) {
+requires((A & B) != 0) Val<A & B> Matmul(Val<A> a, Val<B> b, bool transpose_b = false) {
   return internal::Emit<A & B>(a.trace(), Op::kMatmul, {a.id(), b.id()}, {transpose_b});
 }
 
@@ -124,28 +122,23 @@ Val<A> Hot(Val<A> a) {
   return internal::Emit<A>(a.trace(), Op::kHot, {a.id()});
 }
 template <unsigned A, unsigned B>
-  requires((A & B) != 0)
-Val<A & B> Take(Val<A> a, Val<B> i) {
+requires((A & B) != 0) Val<A & B> Take(Val<A> a, Val<B> i) {
   return internal::Emit<A & B>(a.trace(), Op::kTake, {a.id(), i.id()});
 }
 template <unsigned A, unsigned B>
-  requires((A & B) != 0)
-Val<A & B> RotSum(Val<A> a, Val<B> i) {
+requires((A & B) != 0) Val<A & B> RotSum(Val<A> a, Val<B> i) {
   return internal::Emit<A & B>(a.trace(), Op::kRotSum, {a.id(), i.id()});
 }
 template <unsigned A, unsigned B>
-  requires((A & B) != 0)
-Val<A & B> Point(Val<A> table, Val<B> i) {
+requires((A & B) != 0) Val<A & B> Point(Val<A> table, Val<B> i) {
   return internal::Emit<A & B>(table.trace(), Op::kPoint, {table.id(), i.id()});
 }
 template <unsigned A, unsigned B>
-  requires((A & B) != 0)
-Val<A & B> Rotate(Val<A> table, Val<B> lo, int m) {
+requires((A & B) != 0) Val<A & B> Rotate(Val<A> table, Val<B> lo, int m) {
   return internal::Emit<A & B>(table.trace(), Op::kRotate, {table.id(), lo.id()}, {m});
 }
 template <unsigned A, unsigned B>
-  requires((A & B) != 0)
-Val<A & B> Select(Val<A> table, Val<B> i, Const tables) {
+requires((A & B) != 0) Val<A & B> Select(Val<A> table, Val<B> i, Const tables) {
   return internal::Emit<A & B>(table.trace(), Op::kSelect, {table.id(), i.id(), tables.id()});
 }
 template <unsigned A>
@@ -155,8 +148,7 @@ Val<A> Dot(Val<A> bits, Const table, int first) {
 
 // ---- the borrow polynomial: c = sum_j lt_j prod_{i>j} eq_i in bits t = h xor rho (see Op)
 template <unsigned A, unsigned B>
-  requires((A & B) != 0)
-Val<A & B> Digits(Val<A> z, const std::vector<Val<B>>& tables, const Shape& widths) {
+requires((A & B) != 0) Val<A & B> Digits(Val<A> z, const std::vector<Val<B>>& tables, const Shape& widths) {
   std::vector<int> args{z.id()};
   for (auto& t : tables) args.push_back(t.id());
   return internal::Emit<A & B>(z.trace(), Op::kDigits, args, widths);
@@ -165,8 +157,7 @@ inline Sec Mono(Sec rho, int group) { return internal::Emit<kDealer>(rho.trace()
 inline Sec MonoX(Sec rho, int group) { return internal::Emit<kDealer>(rho.trace(), Op::kMonoX, {rho.id()}, {group}); }
 // Borrow: words[j] is group j, shape (G_j, ..); the first D = words.size() digits.
 template <unsigned A>
-  requires((A & kPub) != 0)
-Val<A & kPub> Borrow(Pub h, const std::vector<Val<A>>& words) {
+requires((A & kPub) != 0) Val<A & kPub> Borrow(Pub h, const std::vector<Val<A>>& words) {
   std::vector<int> args{h.id()};
   for (auto& w : words) args.push_back(w.id());
   return internal::Emit<A & kPub>(h.trace(), Op::kBorrow, args, {int64_t(words.size())});
@@ -174,8 +165,7 @@ Val<A & kPub> Borrow(Pub h, const std::vector<Val<A>>& words) {
 inline Pub BorrowAt0(Pub h, int digits) { return internal::Emit<kPub>(h.trace(), Op::kBorrowAt0, {h.id()}, {digits}); }
 // BorrowX: groups[j - 1] is group j; digits = groups.size() + 1.
 template <unsigned A>
-  requires((A & kPub) != 0)
-Val<A & kPub> BorrowX(Pub h, Val<A> rho, const std::vector<Val<A>>& groups) {
+requires((A & kPub) != 0) Val<A & kPub> BorrowX(Pub h, Val<A> rho, const std::vector<Val<A>>& groups) {
   std::vector<int> args{h.id(), rho.id()};
   for (auto& g : groups) args.push_back(g.id());
   return internal::Emit<A & kPub>(h.trace(), Op::kBorrowX, args, {int64_t(groups.size()) + 1});
@@ -239,7 +229,8 @@ inline Sh At(const Sh& x, int64_t i) {
 inline Sh Column(const Sh& x) {
   return Map(x, [&](auto v) { return Column(v); });
 }
-// Apart: XOR-shared one-hot bits, read as ints, make the words +-1 one-hot: P0 adds, P1 subtracts. f turns bits into ints.
+// Apart: XOR-shared one-hot bits, read as ints, make the words +-1 one-hot: P0 adds, P1 subtracts. f turns bits into
+// ints.
 template <class F>
 Sh Apart(const Sh& x, F f) {
   auto a = f(x.a);

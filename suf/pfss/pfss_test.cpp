@@ -51,8 +51,8 @@ TEST(Trace, AValueIsDealtOnceAtTheWidestRing) {
 
 TEST(Trace, RejectsWhatTheTypesCannotSee) {
   Little w;
-  EXPECT_THROW(Low(Sh(w.word), 21), Bug);                        // a share is not lifted
-  EXPECT_THROW((void)w.t.deal(w.x.r, 13), Bug);                  // a 12-bit mask has no 13 bits
+  EXPECT_THROW(Low(Sh(w.word), 21), Bug);                          // a share is not lifted
+  EXPECT_THROW((void)w.t.deal(w.x.r, 13), Bug);                    // a 12-bit mask has no 13 bits
   EXPECT_THROW((void)w.t.open(Sh(w.word), "y", Sec(w.x.r)), Bug);  // the owed word must fill the ring
   EXPECT_THROW((void)(Bits(w.x.hat, 3) + Bits(w.x.hat, 4)), Bug);
   EXPECT_THROW((void)Matmul(w.x.hat, w.x.hat), Bug);
@@ -63,14 +63,16 @@ TEST(Schedule, CountsFlightsAndBits) {
   auto y = w.t.open(Sh(w.word) * w.x.hat, "y", Sec(Lift(w.x.r)));
   auto z = w.t.open(Low(Sh(w.word), 12) + Low(y.hat, 12), "z");
   Schedule s = w.Close(Low(Sh(w.t.deal(z.r, 12)), 12) + z.hat);
-  // x and P1's y leave at 0, P1's half of z before: it waits for nothing. P0 knows y and z at 1 and sends its y, its z and the result.
+  // x and P1's y leave at 0, P1's half of z before: it waits for nothing. P0 knows y and z at 1 and sends its y, its z
+  // and the result.
   EXPECT_EQ(s.rounds(), 2);
   EXPECT_EQ(s.frames().size(), 3u);
   Cost c = CostOf(s);
   EXPECT_EQ(c.total.online[0], 4 * (12 + 12 + 12));
   EXPECT_EQ(c.total.online[1], 4 * (12 + 12));
   EXPECT_EQ(c.total.offline, 4 * 12);
-  EXPECT_EQ(s.sent(0, true) + s.sent(1, true) + s.sent(1, false), (c.total.online[0] + c.total.online[1] + c.total.offline) / 8);
+  EXPECT_EQ(s.sent(0, true) + s.sent(1, true) + s.sent(1, false),
+            (c.total.online[0] + c.total.online[1] + c.total.offline) / 8);
   EXPECT_EQ(c.total.key[0] + c.total.key[1], s.key_bits(0) + s.key_bits(1));
   EXPECT_FALSE(Print(w.t).empty());
 }
@@ -99,11 +101,16 @@ TEST(Audit, NamesPlantedFaults) {
     int old = raw.rand(0, Add(12), {4});
     Own<0> y = w.word.a * w.x.hat;
     Own<0> y3 = y * 3;
-    int pad = plant == kOld ? old : plant == kForeign ? raw.rand(1, Add(12), {4}) : plant == kNarrow ? raw.rand(0, Add(11), {4}) : raw.rand(0, Add(12), {4});
+    int pad = plant == kOld       ? old
+              : plant == kForeign ? raw.rand(1, Add(12), {4})
+              : plant == kNarrow  ? raw.rand(0, Add(11), {4})
+                                  : raw.rand(0, Add(12), {4});
     int other = plant == kTwice ? pad : raw.rand(0, Add(12), {4});
     int first = y.id(), second = w.t.fn(Op::kAdd, {y3.id(), other});
-    if (plant == kForeign) first = w.t.fn(Op::kLow, {y.id()}, {12});  // P0 cannot add P1's pad: it sends a bare value
-    else if (plant != kBare) first = w.t.fn(Op::kAdd, {y.id(), pad});
+    if (plant == kForeign)
+      first = w.t.fn(Op::kLow, {y.id()}, {12});  // P0 cannot add P1's pad: it sends a bare value
+    else if (plant != kBare)
+      first = w.t.fn(Op::kAdd, {y.id(), pad});
     Pub m(&w.t, raw.send(first, 0)), n(&w.t, raw.send(second, 0));
     Sh out{w.word.a, w.word.b};
     if (plant == kUnpaddedKey) {
@@ -135,7 +142,7 @@ TEST(Poly, Sizes) {
   for (int d = 1; d < 9; ++d) {
     int words = 0, bits = 0;
     for (int j = 0; j < d; ++j) words += GroupSize(j), bits += j ? GroupBits(j) : 0;
-    EXPECT_EQ(words, 3 * (1 << (d - 1)) - 2);                          // DESIGN 9
+    EXPECT_EQ(words, 3 * (1 << (d - 1)) - 2);  // DESIGN 9
     EXPECT_EQ(bits, (1 << (d - 1)) + (1 << d) - 2 * d - 1);
   }
 }

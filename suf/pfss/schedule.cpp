@@ -70,8 +70,8 @@ void Schedule::Clocks() {
   }
 }
 
-// How many low bits of each value anybody reads. Ring operations need of their operands only what is needed of them; the others
-// read the whole representative.
+// How many low bits of each value anybody reads. Ring operations need of their operands only what is needed of them;
+// the others read the whole representative.
 void Schedule::Widths() {
   const auto& nodes = t_->nodes();
   width_.assign(nodes.size(), 0);
@@ -149,8 +149,10 @@ void Schedule::Frames() {
     std::map<int, Step> steps;
     auto step = [&](int tick) -> Step& { return steps.try_emplace(tick, Step{tick, -1, -1, {}}).first->second; };
     for (int f = 0; f < int(frames_.size()); ++f) {
-      if (frames_[f].sender == p) step(frames_[f].tick).send = f;
-      else step(frames_[f].tick + 1).receive = f;
+      if (frames_[f].sender == p)
+        step(frames_[f].tick).send = f;
+      else
+        step(frames_[f].tick + 1).receive = f;
     }
     for (int i : live_[p]) step(at_[i][p]).nodes.push_back(i);
     for (auto& [tick, s] : steps) steps_[p].push_back(std::move(s));
@@ -199,7 +201,8 @@ int64_t Schedule::sent(int p, bool online) const {
 }
 
 int Schedule::frame_count(int p, bool online) const {
-  return int(std::count_if(frames_.begin(), frames_.end(), [&](auto& f) { return f.sender == p && (f.tick >= 0) == online; }));
+  return int(
+      std::count_if(frames_.begin(), frames_.end(), [&](auto& f) { return f.sender == p && (f.tick >= 0) == online; }));
 }
 
 Cost CostOf(const Schedule& s) {

@@ -1,5 +1,6 @@
-// Readings of a closed trace that need no data: who computes what (liveness), when (two clocks), in which frame, for how many bits; and
-// the widths that values really need. The channel's counters must equal these numbers. (DESIGN 6: Schedule.)
+// Readings of a closed trace that need no data: who computes what (liveness), when (two clocks), in which frame, for
+// how many bits; and the widths that values really need. The channel's counters must equal these numbers. (DESIGN 6:
+// Schedule.)
 #pragma once
 #include <array>
 #include <map>
@@ -15,7 +16,8 @@ constexpr unsigned Know(Role r) { return r == Role::kDealer ? unsigned(kDealer) 
 // PackedBytes of a tensor: exact bits, rounded up to a byte a tensor.
 int64_t PackedBytes(const Node& n);
 
-// Live: the nodes that a role computes, in emission order: all that its messages and its result need, as far as any result needs them.
+// Live: the nodes that a role computes, in emission order: all that its messages and its result need, as far as any
+// result needs them.
 std::vector<int> Live(const Trace& t, Role role);
 
 // Part: one tensor in a frame or a bundle.
@@ -31,7 +33,8 @@ struct Frame {
   int64_t bytes = 0, bits = 0;
 };
 
-// Step: what a role does at one tick: wait for the peer's frame, compute `nodes`, send its own. Frames are indices or -1.
+// Step: what a role does at one tick: wait for the peer's frame, compute `nodes`, send its own. Frames are indices or
+// -1.
 struct Step {
   int tick, receive, send;
   std::vector<int> nodes;

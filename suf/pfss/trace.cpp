@@ -30,11 +30,11 @@ size_t KeyOf(Op op, const std::vector<int>& args, const std::vector<int64_t>& at
 }  // namespace
 
 const char* Name(Op op) {
-  static const char* kNames[] = {"const", "input",    "rand",   "tell",  "send",      "add",    "sub",       "mul",     "matmul",
-                                 "shl",   "shr",      "low",    "lift",  "bits",      "sum",    "suffix",    "unit",    "take",
-                                 "rotsum", "reshape", "permute", "slice", "stack",    "broadcast", "hot",    "digits",  "mono",
-                                 "borrow", "borrow0", "monox",  "borrowx", "point",   "rotate", "select",    "dot",     "dpfgen",
-                                 "dpfwindow"};
+  static const char* kNames[] = {"const",  "input",  "rand",   "tell",    "send",     "add",   "sub",     "mul",
+                                 "matmul", "shl",    "shr",    "low",     "lift",     "bits",  "sum",     "suffix",
+                                 "unit",   "take",   "rotsum", "reshape", "permute",  "slice", "stack",   "broadcast",
+                                 "hot",    "digits", "mono",   "borrow",  "borrow0",  "monox", "borrowx", "point",
+                                 "rotate", "select", "dot",    "dpfgen",  "dpfwindow"};
   static_assert(std::size(kNames) == size_t(Op::kDpfWindow) + 1);
   return kNames[int(op)];
 }
@@ -64,7 +64,9 @@ Const Trace::constant(std::vector<uint64_t> values, Shape shape) {
     const Node& n = nodes_[it->second];
     if (n.op == Op::kConst && n.shape == shape && *n.data == values) return {this, it->second};
   }
-  Node n{Op::kConst, kAll, 0, 0, Add(64), std::move(shape), {}, {}, std::make_shared<const std::vector<uint64_t>>(std::move(values))};
+  Node n{Op::kConst, kAll,    0,
+         0,          Add(64), std::move(shape),
+         {},         {},      std::make_shared<const std::vector<uint64_t>>(std::move(values))};
   int id = AddNode(std::move(n));
   seen_.emplace(key, id);
   return {this, id};
@@ -74,14 +76,16 @@ int Trace::Input(const std::string& name, Shape shape, int bits, unsigned know, 
   return AddNode({Op::kInput, uint8_t(know), 0, Intern(name), Add(bits), std::move(shape), {}, {tick}, nullptr});
 }
 
-// A value that is its operand: x + 0, 1 x, x << 0 and the like. They must be ONE node, or a key for them is dealt twice.
+// A value that is its operand: x + 0, 1 x, x << 0 and the like. They must be ONE node, or a key for them is dealt
+// twice.
 std::optional<int> Trace::Fold(Op op, const std::vector<int>& args, const std::vector<int64_t>& attrs) {
   auto splat = [&](int a, uint64_t v) {
     const Node& n = nodes_[a];
     return n.op == Op::kConst && n.data->size() == 1 && (*n.data)[0] == v;
   };
   auto keeps = [&](int a, int b) {  // dropping b leaves shape and ring as they are
-    return nodes_[a].ring.kind == Ring::kAdd && nodes_[b].ring.kind == Ring::kAdd && internal::Elementwise(nodes_[a].shape, nodes_[b].shape) == nodes_[a].shape;
+    return nodes_[a].ring.kind == Ring::kAdd && nodes_[b].ring.kind == Ring::kAdd &&
+           internal::Elementwise(nodes_[a].shape, nodes_[b].shape) == nodes_[a].shape;
   };
   switch (op) {
     case Op::kAdd:
@@ -119,7 +123,8 @@ std::optional<int> Trace::Fold(Op op, const std::vector<int>& args, const std::v
 
 int Trace::fn(Op op, std::vector<int> args, std::vector<int64_t> attrs) {
   SUF_CHECK(op > Op::kSend);
-  if (op == Op::kSum || op == Op::kSlice) attrs[0] = (attrs[0] + int64_t(nodes_[args[0]].shape.size())) % int64_t(nodes_[args[0]].shape.size());
+  if (op == Op::kSum || op == Op::kSlice)
+    attrs[0] = (attrs[0] + int64_t(nodes_[args[0]].shape.size())) % int64_t(nodes_[args[0]].shape.size());
   if (auto same = Fold(op, args, attrs)) return *same;
   size_t key = KeyOf(op, args, attrs);
   auto [a, b] = seen_.equal_range(key);
@@ -138,7 +143,8 @@ int Trace::fn(Op op, std::vector<int> args, std::vector<int64_t> attrs) {
 }
 
 int Trace::Rand(int party, Ring ring, const Shape& shape) {
-  return AddNode({Op::kRand, uint8_t(kDealer | Party(party)), 0, 0, ring, shape, {}, {party, sections_[party]++}, nullptr});
+  return AddNode(
+      {Op::kRand, uint8_t(kDealer | Party(party)), 0, 0, ring, shape, {}, {party, sections_[party]++}, nullptr});
 }
 
 int Trace::Tell(int v, unsigned to, int pad) {

@@ -1,6 +1,6 @@
-// The trace: a protocol emitted once as straight-line SSA over tensors (DESIGN 6). Gates emit pure functions (ops.hpp) and the four
-// compositions that communicate: Deal, Open, Give, Reveal. Dealer, parties, schedule, cost and audit are readings of this data.
-// Not here: any gate, any key, any byte on a wire.
+// The trace: a protocol emitted once as straight-line SSA over tensors (DESIGN 6). Gates emit pure functions (ops.hpp)
+// and the four compositions that communicate: Deal, Open, Give, Reveal. Dealer, parties, schedule, cost and audit are
+// readings of this data. Not here: any gate, any key, any byte on a wire.
 #pragma once
 #include <array>
 #include <map>
@@ -34,28 +34,32 @@ enum class Op : uint8_t {
   kUnit,    // representative i -> (.., m): ints 1[v = i] [m]
   kTake,    // (.., m), index (..) -> (..): a[.., i]
   kRotSum,  // u (.., J, m), i (.., J) -> (.., m): sum over j of u[j, (i_j - v) mod m]
-  kReshape, kPermute, kSlice, kStack, kBroadcast,  // [shape], [axes], [axis, begin, end], axis 0, [shape]
-  kHot,       // Add(w) -> Xor(2^w): bit x set
-  kDigits,    // z Add(k), one-hot tables T_0.. -> Xor(2D-1): bit 2j = lt_j, 2j-1 = eq_j of digit j [widths]
-  kMono,      // rho Xor(2D-1) -> (G_j, ..) ints: group j of the monomials of the borrow polynomial [j]
-  kBorrow,    // h Xor(2D-1) public, w_0 .. w_{D-1} -> sum of coefficient x word [D]
-  kBorrowAt0, // h -> int: the borrow polynomial's constant, the borrow that h itself shows [D]
-  kMonoX,     // rho -> Xor(G): nonlinear monomials of group j, j >= 1 [j]
-  kBorrowX,   // h, share of rho, share of groups 1 .. D-1 -> Xor(1): linear in the shares [D]
-  kPoint,     // T Xor(2^w), index -> Xor(1): bit at the index
-  kRotate,    // T Xor(2^w), lo -> Xor(m): bits lo .. lo+m-1, cyclic [m]
-  kSelect,    // T Xor(2^w), index, tables const (C, 2^w) -> (C, ..) ints: sum_j T_j table[(index - j) mod 2^w]
-  kDot,       // Xor(m), table const -> int: sum_j bit_{first+j} table_j [first]
-  kDpfGen,    // alpha Add(n), roots Xor(128) of P0, P1 -> Xor(DpfKeyBits(n)) [program]
-  kDpfWindow, // root, key, lo -> Xor(m): party p's bits at lo .. lo+m-1 mod 2^n [p, n, m, program]
+  kReshape,
+  kPermute,
+  kSlice,
+  kStack,
+  kBroadcast,  // [shape], [axes], [axis, begin, end], axis 0, [shape]
+  kHot,        // Add(w) -> Xor(2^w): bit x set
+  kDigits,     // z Add(k), one-hot tables T_0.. -> Xor(2D-1): bit 2j = lt_j, 2j-1 = eq_j of digit j [widths]
+  kMono,       // rho Xor(2D-1) -> (G_j, ..) ints: group j of the monomials of the borrow polynomial [j]
+  kBorrow,     // h Xor(2D-1) public, w_0 .. w_{D-1} -> sum of coefficient x word [D]
+  kBorrowAt0,  // h -> int: the borrow polynomial's constant, the borrow that h itself shows [D]
+  kMonoX,      // rho -> Xor(G): nonlinear monomials of group j, j >= 1 [j]
+  kBorrowX,    // h, share of rho, share of groups 1 .. D-1 -> Xor(1): linear in the shares [D]
+  kPoint,      // T Xor(2^w), index -> Xor(1): bit at the index
+  kRotate,     // T Xor(2^w), lo -> Xor(m): bits lo .. lo+m-1, cyclic [m]
+  kSelect,     // T Xor(2^w), index, tables const (C, 2^w) -> (C, ..) ints: sum_j T_j table[(index - j) mod 2^w]
+  kDot,        // Xor(m), table const -> int: sum_j bit_{first+j} table_j [first]
+  kDpfGen,     // alpha Add(n), roots Xor(128) of P0, P1 -> Xor(DpfKeyBits(n)) [program]
+  kDpfWindow,  // root, key, lo -> Xor(m): party p's bits at lo .. lo+m-1 mod 2^n [p, n, m, program]
 };
 const char* Name(Op op);
 
 struct Node {
   Op op;
-  uint8_t know;     // Knower bits
-  uint16_t scope;   // index into Trace::names()
-  uint16_t label;   // of a message or input
+  uint8_t know;    // Knower bits
+  uint16_t scope;  // index into Trace::names()
+  uint16_t label;  // of a message or input
   Ring ring;
   Shape shape;
   std::vector<int> args;
@@ -82,12 +86,13 @@ class Trace {
   }
 
   // ---- the four compositions that communicate
-  // deal: shares of a dealer's value in Add(k) (or its own Xor ring). The same value is dealt once, at the widest ring that anybody
-  // asks for; shares of a fresh mask are free.
+  // deal: shares of a dealer's value in Add(k) (or its own Xor ring). The same value is dealt once, at the widest ring
+  // that anybody asks for; shares of a fresh mask are free.
   Dealt deal(Sec v, int k);
   Dealt deal(Sec v);
-  // open: y + owed under fresh masks of both parties. Without `owed` the parties share the new mask. With `owed`, a dealer's word that
-  // is missing from the shares goes into the mask: no key, and nobody holds shares of it ("defined mask").
+  // open: y + owed under fresh masks of both parties. Without `owed` the parties share the new mask. With `owed`, a
+  // dealer's word that is missing from the shares goes into the mask: no key, and nobody holds shares of it ("defined
+  // mask").
   template <unsigned H = kPub>
   SharedWire<H> open(const Sh& y, const char* label) {
     auto o = Open(y, H, label, nullptr);
@@ -117,7 +122,8 @@ class Trace {
     int n, program;
   };
   Tree tree(Sec alpha);
-  // window: both parties' XOR shares of 1[v = alpha] at lo .. lo+m-1 (mod 2^n); and the dealer's copy of P0's bit at alpha.
+  // window: both parties' XOR shares of 1[v = alpha] at lo .. lo+m-1 (mod 2^n); and the dealer's copy of P0's bit at
+  // alpha.
   Sh window(const Tree& t, Pub lo, int m);
   Sec point_of_p0(const Tree& t, Sec alpha);
 
@@ -135,7 +141,8 @@ class Trace {
   // result: node of the value that `party` learns by reveal, or -1.
   int result(int party) const { return result_[party]; }
 
-  // fn: emission of a pure function, folded and hash-consed; typed wrappers are in ops.hpp. Throws Bug when nobody may know the result.
+  // fn: emission of a pure function, folded and hash-consed; typed wrappers are in ops.hpp. Throws Bug when nobody may
+  // know the result.
   int fn(Op op, std::vector<int> args, std::vector<int64_t> attrs = {});
 
   // For tests of the readings only: a party's PRG words and a bare message, which gates cannot emit.
@@ -162,8 +169,8 @@ class Trace {
 
   std::vector<Node> nodes_;
   std::unordered_multimap<size_t, int> seen_;
-  std::map<int, Paid> paid_;                   // dealt values
-  std::map<int, std::array<int, 2>> free_;     // fresh masks: their halves
+  std::map<int, Paid> paid_;                // dealt values
+  std::map<int, std::array<int, 2>> free_;  // fresh masks: their halves
   std::vector<std::string> names_{""};
   std::map<std::string, uint16_t> name_ids_{{"", 0}};
   std::array<int, 2> result_{-1, -1}, sections_{0, 0};

@@ -1,6 +1,7 @@
-// Kinds of value in a trace. A value's type is who may know it, a subset of {dealer, P0, P1}: a pure function is known to the
-// intersection of its operands' knowers, and an empty set does not compile. Sh is a pair of values, one a party; Wire is a masked
-// wire; SharedWire also has shares of its mask. (DESIGN 6.) Not here: what is secret, which pfss/audit.hpp proves.
+// Kinds of value in a trace. A value's type is who may know it, a subset of {dealer, P0, P1}: a pure function is known
+// to the intersection of its operands' knowers, and an empty set does not compile. Sh is a pair of values, one a party;
+// Wire is a masked wire; SharedWire also has shares of its mask. (DESIGN 6.) Not here: what is secret, which
+// pfss/audit.hpp proves.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -55,8 +56,7 @@ class Val : public Any {
   Val() = default;
   Val(Trace* t, int id) : Any(t, id) {}
   template <unsigned L>
-    requires((L & K) == K && L != K)
-  Val(const Val<L>& v) : Any(v) {}  // NOLINT: forgetting knowers is always right
+  requires((L & K) == K && L != K) Val(const Val<L>& v) : Any(v) {}  // NOLINT: forgetting knowers is always right
 };
 
 using Const = Val<kAll>;
@@ -92,8 +92,7 @@ struct Wire {
   int k() const { return std::min(hat.bits(), r.bits()); }
   const Shape& shape() const { return hat.shape(); }
   template <unsigned G>
-    requires((H & G) == G && H != G)
-  operator Wire<G>() const {  // NOLINT
+  requires((H & G) == G && H != G) operator Wire<G>() const {  // NOLINT
     return {hat, r};
   }
 };
@@ -103,8 +102,7 @@ template <unsigned H>
 struct SharedWire : Wire<H> {
   Dealt s;
   template <unsigned G>
-    requires((H & G) == G && H != G)
-  operator SharedWire<G>() const {  // NOLINT
+  requires((H & G) == G && H != G) operator SharedWire<G>() const {  // NOLINT
     return {{this->hat, this->r}, s};
   }
 };

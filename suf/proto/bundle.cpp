@@ -62,7 +62,8 @@ void Sink::Write(View bytes) {
   SUF_CHECK(bytes.size() <= left_);
   left_ -= bytes.size();
   while (!bytes.empty()) {
-    if (buffer_.empty()) buffer_.reserve(ChunkTags::kBytes + kChunkBytes), buffer_.resize(ChunkTags::kBytes);  // room for the tag
+    if (buffer_.empty())
+      buffer_.reserve(ChunkTags::kBytes + kChunkBytes), buffer_.resize(ChunkTags::kBytes);  // room for the tag
     size_t n = std::min(bytes.size(), kChunkBytes - (buffer_.size() - ChunkTags::kBytes));
     buffer_.insert(buffer_.end(), bytes.begin(), bytes.begin() + long(n));
     bytes = bytes.subspan(n);
@@ -116,7 +117,8 @@ void Sink::Pump() {
   }
 }
 
-Sink::Sink(const Hash& key, uint64_t total, Out out) : tags_(key), left_(total), out_(std::move(out)), pump_([this] { Pump(); }) {}
+Sink::Sink(const Hash& key, uint64_t total, Out out)
+    : tags_(key), left_(total), out_(std::move(out)), pump_([this] { Pump(); }) {}
 
 Sink::~Sink() {
   {
@@ -128,10 +130,12 @@ Sink::~Sink() {
 }
 
 View Chain::Next(View chunk, const std::string& what) {
-  bool fits = chunk.size() > ChunkTags::kBytes && chunk.size() - ChunkTags::kBytes == std::min<uint64_t>(left_, kChunkBytes);
+  bool fits =
+      chunk.size() > ChunkTags::kBytes && chunk.size() - ChunkTags::kBytes == std::min<uint64_t>(left_, kChunkBytes);
   if (!fits) Fail(Exit::kRefused, what, " is cut short or too long; it is burnt, start again");
   View data = chunk.subspan(ChunkTags::kBytes);
-  if (!Equal(tags_.Next(data), chunk.first(ChunkTags::kBytes))) Fail(Exit::kRefused, what, " was altered; it is burnt, start again");
+  if (!Equal(tags_.Next(data), chunk.first(ChunkTags::kBytes)))
+    Fail(Exit::kRefused, what, " was altered; it is burnt, start again");
   left_ -= data.size();
   return data;
 }
@@ -139,7 +143,8 @@ View Chain::Next(View chunk, const std::string& what) {
 Hash Bundle::hash() const { return HashOf({Encode(header), body}); }
 
 ChunkTags::ChunkTags(const Hash& key) : ctx_(EVP_CIPHER_CTX_new()) {
-  SUF_CHECK(ctx_ && EVP_EncryptInit_ex(static_cast<EVP_CIPHER_CTX*>(ctx_), EVP_aes_128_gcm(), nullptr, key.data(), nullptr));
+  SUF_CHECK(ctx_ &&
+            EVP_EncryptInit_ex(static_cast<EVP_CIPHER_CTX*>(ctx_), EVP_aes_128_gcm(), nullptr, key.data(), nullptr));
 }
 
 ChunkTags::~ChunkTags() { EVP_CIPHER_CTX_free(static_cast<EVP_CIPHER_CTX*>(ctx_)); }
@@ -151,8 +156,10 @@ std::array<uint8_t, ChunkTags::kBytes> ChunkTags::Next(View data) {
   ++next_;
   std::array<uint8_t, kBytes> tag, none;
   int n = 0;
-  SUF_CHECK(EVP_EncryptInit_ex(ctx, nullptr, nullptr, nullptr, nonce.data()) && EVP_EncryptUpdate(ctx, nullptr, &n, data.data(), int(data.size())) &&
-            EVP_EncryptFinal_ex(ctx, none.data(), &n) && EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_GCM_GET_TAG, int(kBytes), tag.data()));
+  SUF_CHECK(EVP_EncryptInit_ex(ctx, nullptr, nullptr, nullptr, nonce.data()) &&
+            EVP_EncryptUpdate(ctx, nullptr, &n, data.data(), int(data.size())) &&
+            EVP_EncryptFinal_ex(ctx, none.data(), &n) &&
+            EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_GCM_GET_TAG, int(kBytes), tag.data()));
   return tag;
 }
 

@@ -62,13 +62,13 @@ struct Bundle {
   ~Bundle() { Wipe(body.data(), body.size()); }
 };
 
-// ChunkKey: what the tags of a bundle's chunks are made with: the header, pair secret included. Of the set-up data: plan and weights id,
-// so there it is a checksum.
+// ChunkKey: what the tags of a bundle's chunks are made with: the header, pair secret included. Of the set-up data:
+// plan and weights id, so there it is a checksum.
 Hash ChunkKey(const BundleHeader& h);
 Hash ChunkKey(const Hash& plan, const Hash& weights);
 
-// ChunkTags: tags of chunks 0, 1, 2, ..: GMAC (NIST SP 800-38D, AES-128) with the chunk's number as nonce, so that none can be altered, left
-// out or moved. 9 GB/s where SHA-256 does 1.9.
+// ChunkTags: tags of chunks 0, 1, 2, ..: GMAC (NIST SP 800-38D, AES-128) with the chunk's number as nonce, so that none
+// can be altered, left out or moved. 9 GB/s where SHA-256 does 1.9.
 class ChunkTags {
  public:
   static constexpr size_t kBytes = 16;
@@ -87,7 +87,9 @@ class ChunkTags {
 };
 inline constexpr size_t kMaxChunk = kChunkBytes + ChunkTags::kBytes;
 
-// Sink: what a generator writes a body into, in order. Cuts it into chunks {tag, data} of at most kChunkBytes of data, and tags and hands them to `out` in a thread of its own, at most kAhead chunks behind, so that a generator meets no network.
+// Sink: what a generator writes a body into, in order. Cuts it into chunks {tag, data} of at most kChunkBytes of data,
+// and tags and hands them to `out` in a thread of its own, at most kAhead chunks behind, so that a generator meets no
+// network.
 class Sink {
  public:
   using Out = std::function<void(View chunk)>;
@@ -97,7 +99,8 @@ class Sink {
   Sink& operator=(const Sink&) = delete;
   // Write: throws Bug when more than `total` bytes are written, and whatever `out` threw.
   void Write(View bytes);
-  // Finish: returns when everything is out; throws Bug when fewer than `total` bytes were written, and whatever `out` threw.
+  // Finish: returns when everything is out; throws Bug when fewer than `total` bytes were written, and whatever `out`
+  // threw.
   void Finish();
   // waited: how long Write waited for `out`.
   std::chrono::steady_clock::duration waited() const { return waited_; }

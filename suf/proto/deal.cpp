@@ -39,9 +39,11 @@ class DealerIo : public pfss::Io {
 
 }  // namespace
 
-void Deal(const pfss::Schedule& schedule, pfss::Backend& backend, const pfss::Randomness& randomness, Inputs& inputs, const Body& to_p0, const Body& to_p1) {
+void Deal(const pfss::Schedule& schedule, pfss::Backend& backend, const pfss::Randomness& randomness, Inputs& inputs,
+          const Body& to_p0, const Body& to_p1) {
   std::array<int64_t, 2> written{};
-  Body to[2] = {[&](View v) { written[0] += int64_t(v.size()), to_p0(v); }, [&](View v) { written[1] += int64_t(v.size()), to_p1(v); }};
+  Body to[2] = {[&](View v) { written[0] += int64_t(v.size()), to_p0(v); },
+                [&](View v) { written[1] += int64_t(v.size()), to_p1(v); }};
   DealerIo io(schedule, inputs, to);
   auto executor = backend.Start(schedule, pfss::Role::kDealer);
   for (const auto& program : pfss::Programs(schedule, pfss::Role::kDealer)) executor->Run(program, randomness, io);

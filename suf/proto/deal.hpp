@@ -1,5 +1,5 @@
-// The dealer's reading of a trace: both parties' key bodies from their PRG keys and the dealer's own inputs (B), in schedule order.
-// It sees no weight, no text and no message.
+// The dealer's reading of a trace: both parties' key bodies from their PRG keys and the dealer's own inputs (B), in
+// schedule order. It sees no weight, no text and no message.
 #pragma once
 #include <functional>
 
@@ -12,6 +12,7 @@ namespace suf::proto {
 using Body = std::function<void(View)>;
 
 // Deal: writes exactly Schedule::key_bytes(p) bytes to to[p].
-void Deal(const pfss::Schedule& schedule, pfss::Backend& backend, const pfss::Randomness& randomness, Inputs& inputs, const Body& to_p0, const Body& to_p1);
+void Deal(const pfss::Schedule& schedule, pfss::Backend& backend, const pfss::Randomness& randomness, Inputs& inputs,
+          const Body& to_p0, const Body& to_p1);
 
 }  // namespace suf::proto

@@ -13,8 +13,10 @@ void Inputs::Set(const std::string& name, Any data) {
 
 void Inputs::Drop(const std::string& name) {
   for (auto it = widened_.begin(); it != widened_.end();) {
-    if (it->first.first == name) Wipe(it->second.data(), it->second.size()), it = widened_.erase(it);
-    else ++it;
+    if (it->first.first == name)
+      Wipe(it->second.data(), it->second.size()), it = widened_.erase(it);
+    else
+      ++it;
   }
   data_.erase(name);
 }
@@ -25,7 +27,8 @@ pfss::Io::Data Inputs::Get(const std::string& name, int bytes, size_t count) {
   const void* words = std::visit(
       [&](const auto& array) -> const void* {
         using T = typename std::decay_t<decltype(*array)>::value_type;
-        if (array->size() != count) throw Bug(Str("internal error: the input ", name, " has ", array->size(), " words; the trace reads ", count));
+        if (array->size() != count)
+          throw Bug(Str("internal error: the input ", name, " has ", array->size(), " words; the trace reads ", count));
         if (int(sizeof(T)) == bytes) return array->data();
         Bytes& out = widened_[{name, bytes}];
         if (out.empty() && count) {

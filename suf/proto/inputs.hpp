@@ -1,5 +1,5 @@
-// A role's own data by name: weights of P0, weights minus B of P1, B of the dealer, the text of P1. Held once at the width it came in,
-// handed out at the width that the trace reads.
+// A role's own data by name: weights of P0, weights minus B of P1, B of the dealer, the text of P1. Held once at the
+// width it came in, handed out at the width that the trace reads.
 #pragma once
 #include <map>
 #include <memory>
@@ -16,7 +16,8 @@ class Inputs {
   template <class T>
   using Array = std::shared_ptr<const std::vector<T>>;
   // Signed arrays are sign-extended to wider words, unsigned ones zero-extended; both are cut to narrower words.
-  using Any = std::variant<Array<int16_t>, Array<int32_t>, Array<int64_t>, Array<uint16_t>, Array<uint32_t>, Array<uint64_t>>;
+  using Any =
+      std::variant<Array<int16_t>, Array<int32_t>, Array<int64_t>, Array<uint16_t>, Array<uint32_t>, Array<uint64_t>>;
 
   void Set(const std::string& name, Any data);
   template <class T>
@@ -24,8 +25,8 @@ class Inputs {
     Set(name, Any(std::make_shared<const std::vector<T>>(std::move(data))));
   }
   bool Has(const std::string& name) const { return data_.count(name) != 0; }
-  // Get: `count` words of 1, 2, 4 or 8 bytes, valid until Set(name) or Drop, with the version that Set gave them, unique in the process.
-  // Throws Bug when there is no such array of that size.
+  // Get: `count` words of 1, 2, 4 or 8 bytes, valid until Set(name) or Drop, with the version that Set gave them,
+  // unique in the process. Throws Bug when there is no such array of that size.
   pfss::Io::Data Get(const std::string& name, int bytes, size_t count);
   // Drop: wipes and forgets one array.
   void Drop(const std::string& name);

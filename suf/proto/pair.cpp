@@ -19,7 +19,8 @@ struct Queue {
 
 class QueueLink : public Link {
  public:
-  QueueLink(std::shared_ptr<Queue> in, std::shared_ptr<Queue> out, double seconds) : in_(std::move(in)), out_(std::move(out)), seconds_(seconds) {}
+  QueueLink(std::shared_ptr<Queue> in, std::shared_ptr<Queue> out, double seconds)
+      : in_(std::move(in)), out_(std::move(out)), seconds_(seconds) {}
   ~QueueLink() override {
     std::lock_guard l(out_->m);
     out_->closed = true;
@@ -32,11 +33,15 @@ class QueueLink : public Link {
   }
   Bytes Receive(int index, size_t bytes) override {
     std::unique_lock l(in_->m);
-    bool came = in_->ready.wait_for(l, std::chrono::duration<double>(seconds_), [&] { return !in_->frames.empty() || in_->closed; });
-    if (!came || in_->frames.empty()) Fail(Exit::kPeer, "the peer was silent for ", seconds_, " s (frame ", index, "); start both sides again");
+    bool came = in_->ready.wait_for(l, std::chrono::duration<double>(seconds_),
+                                    [&] { return !in_->frames.empty() || in_->closed; });
+    if (!came || in_->frames.empty())
+      Fail(Exit::kPeer, "the peer was silent for ", seconds_, " s (frame ", index, "); start both sides again");
     auto [got, payload] = std::move(in_->frames.front());
     in_->frames.pop_front();
-    if (got != index || payload.size() != bytes) Fail(Exit::kPeer, "frame ", got, " of ", payload.size(), " bytes came where frame ", index, " of ", bytes, " was due");
+    if (got != index || payload.size() != bytes)
+      Fail(Exit::kPeer, "frame ", got, " of ", payload.size(), " bytes came where frame ", index, " of ", bytes,
+           " was due");
     return std::move(payload);
   }
 
@@ -48,7 +53,8 @@ class QueueLink : public Link {
 // Recorder: counts and keeps what one party sends.
 class Recorder : public Link {
  public:
-  Recorder(std::unique_ptr<Link> link, const pfss::Schedule& s, PairRun* run, int party) : link_(std::move(link)), s_(s), run_(run), party_(party) {}
+  Recorder(std::unique_ptr<Link> link, const pfss::Schedule& s, PairRun* run, int party)
+      : link_(std::move(link)), s_(s), run_(run), party_(party) {}
   void Send(int index, View payload) override {
     const pfss::Frame& f = s_.frames()[size_t(index)];
     SUF_CHECK(f.sender == party_);
@@ -83,7 +89,9 @@ PairRun RunPair(const PairJob& job) {
     auto r = job.backend[size_t(role)]->Expand(m);
     return job.wrap ? job.wrap(role, std::move(r)) : std::move(r);
   };
-  auto keep = [&](int p) { return [&run, p](View v) { run.key[size_t(p)].insert(run.key[size_t(p)].end(), v.begin(), v.end()); }; };
+  auto keep = [&](int p) {
+    return [&run, p](View v) { run.key[size_t(p)].insert(run.key[size_t(p)].end(), v.begin(), v.end()); };
+  };
   Deal(job.schedule, *job.backend[2], *streams(pfss::Role::kDealer), *job.inputs[2], keep(0), keep(1));
   auto links = MakeLinks();
   std::array<std::exception_ptr, 2> error;
@@ -91,7 +99,8 @@ PairRun RunPair(const PairJob& job) {
     try {
       Recorder link(std::move(links[size_t(p)]), job.schedule, &run, p);
       auto randomness = streams(pfss::Role(p));
-      run.result[size_t(p)] = RunParty({job.schedule, *job.backend[size_t(p)], p, *randomness, *job.inputs[size_t(p)], run.key[size_t(p)], link});
+      run.result[size_t(p)] = RunParty(
+          {job.schedule, *job.backend[size_t(p)], p, *randomness, *job.inputs[size_t(p)], run.key[size_t(p)], link});
     } catch (...) {
       error[size_t(p)] = std::current_exception();
     }

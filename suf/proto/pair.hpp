@@ -1,5 +1,5 @@
-// Both parties and the dealer in one process, for tests, the estimate and the benchmark: two threads that meet only in two queues of
-// bytes, and bundles that exist only as bytes.
+// Both parties and the dealer in one process, for tests, the estimate and the benchmark: two threads that meet only in
+// two queues of bytes, and bundles that exist only as bytes.
 #pragma once
 #include <memory>
 
@@ -17,14 +17,14 @@ struct PairRun {
   std::array<int64_t, 2> online{}, offline{};  // payload bytes sent
   std::array<int, 2> frames{};                 // online
   std::array<Bytes, 2> key;
-  std::vector<Bytes> frame;                    // by index of Schedule::frames
+  std::vector<Bytes> frame;  // by index of Schedule::frames
 };
 
 struct PairJob {
   const pfss::Schedule& schedule;
   std::array<pfss::Backend*, 3> backend;  // P0, P1, dealer
   std::array<Inputs*, 3> inputs;
-  pfss::Material material;                // both keys
+  pfss::Material material;  // both keys
   // Tests may put their own randomness in: role -> streams.
   std::function<std::unique_ptr<pfss::Randomness>(pfss::Role, std::unique_ptr<pfss::Randomness>)> wrap = {};
 };

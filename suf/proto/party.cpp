@@ -12,7 +12,8 @@ double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::
 class PartyIo : public pfss::Io {
  public:
   PartyIo(const PartyJob& job) : job_(job), t_(job.schedule.trace()) {
-    for (auto& part : job.schedule.key(job.party)) at_[part.node] = job.key.subspan(size_t(part.at), size_t(part.bytes));
+    for (auto& part : job.schedule.key(job.party))
+      at_[part.node] = job.key.subspan(size_t(part.at), size_t(part.bytes));
   }
 
   // Arrive: the parts of a received frame.
@@ -66,7 +67,8 @@ class PartyIo : public pfss::Io {
 std::vector<uint64_t> RunParty(const PartyJob& job) {
   const pfss::Schedule& s = job.schedule;
   if (int64_t(job.key.size()) != s.key_bytes(job.party))
-    Fail(Exit::kRefused, "the key body is ", job.key.size(), " bytes long; this plan and token count take ", s.key_bytes(job.party), "; deal a new bundle");
+    Fail(Exit::kRefused, "the key body is ", job.key.size(), " bytes long; this plan and token count take ",
+         s.key_bytes(job.party), "; deal a new bundle");
   PartyIo io(job);
   auto executor = job.backend.Start(s, pfss::Role(job.party));
   auto programs = pfss::Programs(s, pfss::Role(job.party));

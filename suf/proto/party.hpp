@@ -1,5 +1,5 @@
-// A party's reading of a trace: step by step, it waits only for the frame that the schedule names, runs the step's program, and sends its
-// own frame. Which gate a step belongs to, it does not know.
+// A party's reading of a trace: step by step, it waits only for the frame that the schedule names, runs the step's
+// program, and sends its own frame. Which gate a step belongs to, it does not know.
 #pragma once
 #include <functional>
 #include <map>

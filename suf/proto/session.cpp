@@ -159,7 +159,8 @@ void DataSession::RunOne(uint32_t n, const RunHook& run) {
   uint64_t serial = Reader(choice, "a choice").Get<uint64_t>();
   double fetch_ms = 0, dealt_ms = 0;
   if (!serial) {
-    Fetched got = FetchOne(dealer_, plan_, store_, {.n = n, .weights = weights_, .partner = ch_.peer().key}, &dealer_traffic_);
+    Fetched got =
+        FetchOne(dealer_, plan_, store_, {.n = n, .weights = weights_, .partner = ch_.peer().key}, &dealer_traffic_);
     serial = got.serials.front(), dealt_ms = double(got.dealt_us) / 1e3;
     fetch_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - announced).count();
   }

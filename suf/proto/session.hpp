@@ -20,7 +20,8 @@ class Inference {
   const BundleHeader& header() const { return bundle_.header; }
   const Secret& key() const { return bundle_.key; }  // K_p
   Bytes& body() { return bundle_.body; }             // key bytes, in schedule order
-  // fetch_ms: from announcing n to holding the bundle; 0 when it was made ahead. dealt_ms: the dealer's own work therein.
+  // fetch_ms: from announcing n to holding the bundle; 0 when it was made ahead. dealt_ms: the dealer's own work
+  // therein.
   double fetch_ms() const { return fetch_ms_; }
   double dealt_ms() const { return dealt_ms_; }
   void OfflineEnd();

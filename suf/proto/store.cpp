@@ -256,7 +256,8 @@ Secret Store::LongLived(const std::string& name) {
   std::string path = dir_ + "/" + name;
   if (access(path.c_str(), F_OK)) WriteFile(dir_, name, Secret::Random().view());
   Bytes b = ReadSome(OpenFile(path, O_RDONLY).get(), 33, path);
-  if (b.size() != 32) Fail(Exit::kResource, path, " is not a secret of 32 bytes; restore it, or remove this store and start a new one");
+  if (b.size() != 32)
+    Fail(Exit::kResource, path, " is not a secret of 32 bytes; restore it, or remove this store and start a new one");
   Secret s{View(b)};
   Wipe(b.data(), b.size());
   return s;

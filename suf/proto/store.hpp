@@ -72,7 +72,8 @@ class Store {
   // LoadSetup: throws Exit::kRefused when the file was altered (it is removed, so that it is sent again).
   Bytes LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes);
 
-  // LongLived: a 32-byte secret of this store, made at first use, durable before it is returned. Throws Exit::kResource when it is damaged.
+  // LongLived: a 32-byte secret of this store, made at first use, durable before it is returned. Throws Exit::kResource
+  // when it is damaged.
   Secret LongLived(const std::string& name);
 
   // Pin: remembers the peer's key at first sight; false when another key was pinned before.

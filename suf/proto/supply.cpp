@@ -164,7 +164,8 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
   auto start = Clock::now();
   generate_(job, *sink[0], *sink[1]);
   auto work = Clock::now() - start - sink[0]->waited() - sink[1]->waited();
-  for (int p = 0; p < 2; ++p) seat[p]->work_us += uint64_t(std::chrono::duration_cast<std::chrono::microseconds>(work).count());
+  for (int p = 0; p < 2; ++p)
+    seat[p]->work_us += uint64_t(std::chrono::duration_cast<std::chrono::microseconds>(work).count());
   for (auto& s : sink) s->Finish();
   if (options_.dealt) options_.dealt(job.n, serial);
 }

@@ -13,9 +13,8 @@
 namespace suf::ct {
 namespace {
 
-
-
-// Host: another Io for which messages are public: each is padded by a PRG section that its reader does not know (pfss::Audit proves it).
+// Host: another Io for which messages are public: each is padded by a PRG section that its reader does not know
+// (pfss::Audit proves it).
 class Host : public pfss::Io {
  public:
   Host(pfss::Io& io, const pfss::Trace& t) : io_(io), t_(t) {}
@@ -41,12 +40,15 @@ class Watched : public pfss::Backend {
   std::string name() const override { return real_->name(); }
   uint32_t prg() const override { return real_->prg(); }
   std::unique_ptr<pfss::Randomness> Expand(const pfss::Material& m) override { return real_->Expand(m); }
-  std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, pfss::Role role) override { return std::make_unique<Watcher>(real_->Start(s, role), s.trace(), blind_); }
+  std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, pfss::Role role) override {
+    return std::make_unique<Watcher>(real_->Start(s, role), s.trace(), blind_);
+  }
 
  private:
   class Watcher : public pfss::Executor {
    public:
-    Watcher(std::unique_ptr<pfss::Executor> real, const pfss::Trace& t, bool blind) : real_(std::move(real)), t_(t), blind_(blind) {}
+    Watcher(std::unique_ptr<pfss::Executor> real, const pfss::Trace& t, bool blind)
+        : real_(std::move(real)), t_(t), blind_(blind) {}
     void Run(const pfss::Program& p, const pfss::Randomness& r, pfss::Io& io) override {
       Host host(io, t_);
       real_->Run(p, r, blind_ ? io : static_cast<pfss::Io&>(host));

@@ -129,7 +129,8 @@ void Products(ring::Variant v, std::initializer_list<int> rings) {
     auto a = Secret<T>(kM * kK), b = Secret<T>(kK * kN);
     for (auto layout : {ring::Layout::kPlain, ring::Layout::kTransposed}) {
       std::vector<T> c(kM * kN);
-      ring::Gemm<T>(kM, kN, kK, a.data(), kK, b.data(), layout == ring::Layout::kPlain ? kN : kK, layout, c.data(), kN, false, pool, bits, v);
+      ring::Gemm<T>(kM, kN, kK, a.data(), kK, b.data(), layout == ring::Layout::kPlain ? kN : kK, layout, c.data(), kN,
+                    false, pool, bits, v);
       Arrived(c);
     }
     std::vector<T> c(kM * kN);

@@ -1,5 +1,6 @@
-// ct_test: no branch and no address depends on a secret. Runs under valgrind, with secrets marked undefined; a report is an exit code of
-// valgrind's. AVX-512, which valgrind does not know, is the same source compiled with other flags and is not covered.
+// ct_test: no branch and no address depends on a secret. Runs under valgrind, with secrets marked undefined; a report
+// is an exit code of valgrind's. AVX-512, which valgrind does not know, is the same source compiled with other flags
+// and is not covered.
 #include <cstdio>
 #include <string>
 

@@ -11,7 +11,8 @@
 
 namespace suf::backends::internal {
 
-// Weights: right operands packed once, by input name and ring, and used by every run until the input has another version.
+// Weights: right operands packed once, by input name and ring, and used by every run until the input has another
+// version.
 template <class T>
 using Packed = std::map<std::pair<std::string, int>, std::pair<uint64_t, std::shared_ptr<const ring::Prepared<T>>>>;
 struct Weights {
@@ -23,7 +24,8 @@ struct Weights {
 
 class PackedExecutor : public pfss::Executor {
  public:
-  PackedExecutor(const pfss::Schedule& s, pfss::Role role, std::shared_ptr<const ExecutionPlan> plan, exec::Pool& pool, ring::Variant variant, Weights& weights, Arena& arena);
+  PackedExecutor(const pfss::Schedule& s, pfss::Role role, std::shared_ptr<const ExecutionPlan> plan, exec::Pool& pool,
+                 ring::Variant variant, Weights& weights, Arena& arena);
   ~PackedExecutor() override;
   void Run(const pfss::Program& program, const pfss::Randomness& randomness, pfss::Io& io) override;
   std::vector<uint64_t> Result(int node) override;
@@ -62,7 +64,7 @@ class PackedExecutor : public pfss::Executor {
   void Random(int i, Host& host);
   void Receive(int i, Host& host);
   void Emit(int i, Host& host);
-  void Wide(int i);      // exclusive or of long bit strings
+  void Wide(int i);  // exclusive or of long bit strings
   void Matmul(int i);
   template <class T>
   void MatmulAs(int i, Packed<T>& cache);
@@ -77,7 +79,7 @@ class PackedExecutor : public pfss::Executor {
   void Mono(int i);
   void MonoX(int i);
   void BorrowX(int i);
-  void Reads(int i);     // point, rotate, select, dot
+  void Reads(int i);  // point, rotate, select, dot
   void Trees(int i, Host& host);
 
   const pfss::Schedule& s_;

@@ -1,5 +1,5 @@
-// What the packed backend does at each program, decided once a trace: chains of elementwise nodes of one shape become groups that run in
-// strips; everything else is an operation of its own.
+// What the packed backend does at each program, decided once a trace: chains of elementwise nodes of one shape become
+// groups that run in strips; everything else is an operation of its own.
 #pragma once
 #include "suf/pfss/backend.hpp"
 

@@ -1,5 +1,5 @@
-// Strips: loops over up to a few thousand elements that stay in the cache, compiled once a variant. Registers hold uint32_t or uint64_t
-// words; memory holds 1, 2, 4 or 8 bytes an element. Type codes: log2 of the bytes.
+// Strips: loops over up to a few thousand elements that stay in the cache, compiled once a variant. Registers hold
+// uint32_t or uint64_t words; memory holds 1, 2, 4 or 8 bytes an element. Type codes: log2 of the bytes.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,12 +19,15 @@ struct Strips {
   void (*binary[2][4])(const void* a, const void* b, size_t n, void* out);
   // shift[wide][right]: out = a << s, or (a & mask) >> s.
   void (*shift[2][2])(const void* a, int s, uint64_t mask, size_t n, void* out);
-  // borrow[wide]: the borrow polynomial of `digits` digits; h: opened bits; words: PolySize(digits - 1) - 1 planes, clobbered.
+  // borrow[wide]: the borrow polynomial of `digits` digits; h: opened bits; words: PolySize(digits - 1) - 1 planes,
+  // clobbered.
   void (*borrow[2])(const uint32_t* h, void* const* words, int digits, size_t n, void* out);
   // borrow0: what h itself shows, 0 or 1.
   void (*borrow0)(const uint32_t* h, int digits, size_t n, uint32_t* out);
-  // borrowx: the share of the borrow bit in the XOR world. groups[j - 1]: element-major bit strings of group j, stride[j - 1] bytes each.
-  void (*borrowx)(const uint32_t* h, const uint32_t* rho, const uint8_t* const* groups, const size_t* stride, int digits, size_t n, uint8_t* out);
+  // borrowx: the share of the borrow bit in the XOR world. groups[j - 1]: element-major bit strings of group j,
+  // stride[j - 1] bytes each.
+  void (*borrowx)(const uint32_t* h, const uint32_t* rho, const uint8_t* const* groups, const size_t* stride,
+                  int digits, size_t n, uint8_t* out);
   // monox: group j of the monomials of rho as bit strings of `stride` bytes.
   void (*monox)(const uint32_t* rho, int j, size_t stride, size_t n, uint8_t* out);
   // mono: group j as planes of 0/1 words of `element` bytes, `plane` elements apart.

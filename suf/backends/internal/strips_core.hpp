@@ -1,4 +1,5 @@
-// The loops behind strips.hpp. Included inside the namespace of one variant by strips_<variant>.cpp; no include guard, no includes.
+// The loops behind strips.hpp. Included inside the namespace of one variant by strips_<variant>.cpp; no include guard,
+// no includes.
 
 template <class A, class B>
 void Move(const void* from, size_t n, void* to) {
@@ -17,7 +18,8 @@ void Binary(const void* pa, const void* pb, size_t n, void* po) {
   auto* b = static_cast<const T*>(pb);
   auto* o = static_cast<T*>(po);
 #pragma GCC ivdep
-  for (size_t i = 0; i < n; ++i) o[i] = kOp == kPlus ? a[i] + b[i] : kOp == kMinus ? a[i] - b[i] : kOp == kTimes ? a[i] * b[i] : a[i] ^ b[i];
+  for (size_t i = 0; i < n; ++i)
+    o[i] = kOp == kPlus ? a[i] + b[i] : kOp == kMinus ? a[i] - b[i] : kOp == kTimes ? a[i] * b[i] : a[i] ^ b[i];
 }
 template <class T, bool kRight>
 void Shift(const void* pa, int s, uint64_t mask, size_t n, void* po) {
@@ -26,15 +28,19 @@ void Shift(const void* pa, int s, uint64_t mask, size_t n, void* po) {
   T m = T(mask);
   int bits = 8 * int(sizeof(T));
 #pragma GCC ivdep
-  for (size_t i = 0; i < n; ++i) o[i] = kRight ? (s < bits ? T((a[i] & m) >> s) : T(0)) : (s < bits ? T(a[i] << s) : T(0));
+  for (size_t i = 0; i < n; ++i)
+    o[i] = kRight ? (s < bits ? T((a[i] & m) >> s) : T(0)) : (s < bits ? T(a[i] << s) : T(0));
 }
 
-// V_j = (he_j V_{j-1} with const + hl_j | (1 - 2 he_j) V_{j-1} | 1 - 2 hl_j); poly.hpp. Folded from the highest digit down: words of the two
-// upper parts are added into the lower one. The constant has no word: its weight is zero on the way down until a re_j lifts it.
+// V_j = (he_j V_{j-1} with const + hl_j | (1 - 2 he_j) V_{j-1} | 1 - 2 hl_j); poly.hpp. Folded from the highest digit
+// down: words of the two upper parts are added into the lower one. The constant has no word: its weight is zero on the
+// way down until a re_j lifts it.
 template <class T>
 void BorrowFold(const uint32_t* h, void* const* words, int digits, size_t n, void* po) {
   T* o = static_cast<T*>(po);
-  auto word = [&](size_t i) { return static_cast<T*>(words[i - 1]); };  // position i >= 1 of V; position 0 is the constant
+  auto word = [&](size_t i) {
+    return static_cast<T*>(words[i - 1]);
+  };  // position i >= 1 of V; position 0 is the constant
   for (size_t i = 0; i < n; ++i) o[i] = 0;
   size_t size = 2;
   for (int j = 1; j < digits; ++j) size = 2 * size + 1;
@@ -71,8 +77,8 @@ inline void BorrowConstant(const uint32_t* h, int digits, size_t n, uint32_t* o)
     o[i] = c;
   }
 }
-// Bit strings of up to 512 bits for kLanes elements side by side: word w of element i at s[w][i]. Lengths are public constants, so every
-// shift is one for all lanes.
+// Bit strings of up to 512 bits for kLanes elements side by side: word w of element i at s[w][i]. Lengths are public
+// constants, so every shift is one for all lanes.
 inline constexpr size_t kLanes = 32, kWords = 8;
 using Lanes = uint64_t[kWords][kLanes];
 
@@ -93,9 +99,10 @@ inline void ZeroFrom(Lanes& s, int at, int end) {
     for (size_t i = 0; i < kLanes; ++i) s[w][i] = 0;
 }
 
-// Coefficients without the constant, C_j = (he_j C_{j-1} | c_{j-1}, C_{j-1} | 1), c_j = he_j c_{j-1} + hl_j; and with them
-// acc_j = he_j acc_{j-1} + <C_{j-1}, group_j> + c_{j-1} re_j + rl_j.
-inline void BorrowShare(const uint32_t* h, const uint32_t* rho, const uint8_t* const* groups, const size_t* stride, int digits, size_t n, uint8_t* out) {
+// Coefficients without the constant, C_j = (he_j C_{j-1} | c_{j-1}, C_{j-1} | 1), c_j = he_j c_{j-1} + hl_j; and with
+// them acc_j = he_j acc_{j-1} + <C_{j-1}, group_j> + c_{j-1} re_j + rl_j.
+inline void BorrowShare(const uint32_t* h, const uint32_t* rho, const uint8_t* const* groups, const size_t* stride,
+                        int digits, size_t n, uint8_t* out) {
   for (size_t lo = 0; lo < n; lo += kLanes) {
     size_t m = n - lo < kLanes ? n - lo : kLanes;
     uint64_t x[kLanes] = {}, r[kLanes] = {}, acc[kLanes], c0[kLanes], all[kLanes], one[kLanes];
@@ -111,7 +118,8 @@ inline void BorrowShare(const uint32_t* h, const uint32_t* rho, const uint8_t* c
       for (int w = 0; w < words; ++w) {
         uint64_t g[kLanes] = {};
         size_t bytes = stride[j - 1] < 8 ? stride[j - 1] : 8;
-        for (size_t i = 0; i < m; ++i) __builtin_memcpy(&g[i], groups[j - 1] + (lo + i) * stride[j - 1] + 8 * size_t(w), bytes);
+        for (size_t i = 0; i < m; ++i)
+          __builtin_memcpy(&g[i], groups[j - 1] + (lo + i) * stride[j - 1] + 8 * size_t(w), bytes);
         for (size_t i = 0; i < kLanes; ++i) sum[i] ^= g[i] & c[w][i];
       }
       for (size_t i = 0; i < kLanes; ++i) {
@@ -134,7 +142,8 @@ inline void BorrowShare(const uint32_t* h, const uint32_t* rho, const uint8_t* c
   }
 }
 
-// Monomials without the constant, M_0 = (rl_0), M_j = (M_{j-1} | re_j, re_j M_{j-1} | rl_j); group j in the XOR world is re_j M_{j-1}.
+// Monomials without the constant, M_0 = (rl_0), M_j = (M_{j-1} | re_j, re_j M_{j-1} | rl_j); group j in the XOR world
+// is re_j M_{j-1}.
 inline void MonomialStrings(const uint32_t* rho, int j, size_t stride, size_t n, uint8_t* out) {
   for (size_t lo = 0; lo < n; lo += kLanes) {
     size_t m = n - lo < kLanes ? n - lo : kLanes;
@@ -189,10 +198,14 @@ void MonomialPlanes(const uint32_t* rho, int j, size_t plane, size_t n, T* out) 
   for (size_t i = 0; i < n; ++i) out[size * plane + i] = T(rho[i] >> (2 * j) & 1);
 }
 inline void Monomials(const uint32_t* rho, int j, int element, size_t plane, size_t n, uint8_t* out) {
-  if (element == 1) MonomialPlanes(rho, j, plane, n, out);
-  else if (element == 2) MonomialPlanes(rho, j, plane, n, reinterpret_cast<uint16_t*>(out));
-  else if (element == 4) MonomialPlanes(rho, j, plane, n, reinterpret_cast<uint32_t*>(out));
-  else MonomialPlanes(rho, j, plane, n, reinterpret_cast<uint64_t*>(out));
+  if (element == 1)
+    MonomialPlanes(rho, j, plane, n, out);
+  else if (element == 2)
+    MonomialPlanes(rho, j, plane, n, reinterpret_cast<uint16_t*>(out));
+  else if (element == 4)
+    MonomialPlanes(rho, j, plane, n, reinterpret_cast<uint32_t*>(out));
+  else
+    MonomialPlanes(rho, j, plane, n, reinterpret_cast<uint64_t*>(out));
 }
 
 template <class T>

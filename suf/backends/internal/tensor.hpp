@@ -1,4 +1,5 @@
-// Tensor: a value in memory: elements of 1, 2, 4, 8 or a multiple of 8 bytes, row-major, page-aligned, wiped at the end of its run.
+// Tensor: a value in memory: elements of 1, 2, 4, 8 or a multiple of 8 bytes, row-major, page-aligned, wiped at the end
+// of its run.
 #pragma once
 #include <map>
 #include <memory>
@@ -30,7 +31,7 @@ class Arena {
 
 struct Tensor {
   std::shared_ptr<const uint8_t> data;
-  int element = 0;   // bytes an element
+  int element = 0;     // bytes an element
   bool splat = false;  // one element stands for all
   const uint8_t* at(size_t i) const { return data.get() + (splat ? 0 : i * size_t(element)); }
 };
