@@ -275,7 +275,7 @@ def _(w):
     assert w.rows()[0]['serial'] == 3
 
 
-for store, flip, at, sentence in (('data', True, -1000, 'was altered; it is burnt'), ('data', False, -1000, 'is cut short or too long; it is burnt'),
+for store, flip, at, sentence in (('data', True, -1000, 'was altered; it is burnt'), ('data', False, -1000, 'is cut short; it is burnt'),
                                   ('model', True, -1000, 'the model owner found its bundle altered'), ('model', False, -1000, 'the model owner found its bundle altered')):
     def case(w, store=store, flip=flip, at=at):
         in_file(ahead(w)[store][0], at, flip)
