@@ -280,6 +280,7 @@ int RunEmbed(const EmbedArgs& a) {
     double fetch = 0, dealt = 0;
     uint64_t serial = 0;
     Bar bar(Str("text ", l.i + 1, " of ", lines.size()));
+    bar.At(0, "keys from the dealer");
     session.Infer(uint32_t(n), [&](proto::Inference& inference) {
       fetch = inference.fetch_ms(), dealt = inference.dealt_ms();
       serial = inference.header().serial;

@@ -15,14 +15,33 @@ namespace {
 using Buffer = std::array<uint64_t, kStrip>;
 }
 
-// Frame: the registers of one thread. slot[k] of the k-th node of the group; spare buffers for operands.
+// Frame: registers, spare buffers for operands from memory, planes for the operands of a borrow. One thread at a time
+// has it; it goes from strip to strip and group to group, and is wiped at the end of the run.
 struct PackedExecutor::Frame {
-  const std::vector<int>& slot;                   // node's position in the group -> register
-  const std::vector<std::array<int, 2>>& inside;  // positions of a node's operands, -1 outside the group
-  std::vector<std::unique_ptr<Buffer>> registers;
-  std::vector<std::unique_ptr<Buffer>> planes;  // operands of a borrow
+  std::vector<std::unique_ptr<Buffer>> registers, planes;
   Buffer spare[2];
+  ~Frame() {
+    for (auto* list : {&registers, &planes})
+      for (auto& b : *list) Wipe(b->data(), sizeof(Buffer));
+    Wipe(spare, sizeof spare);
+  }
 };
+
+PackedExecutor::Frames::Frames() = default;
+PackedExecutor::Frames::~Frames() = default;
+
+std::unique_ptr<PackedExecutor::Frame> PackedExecutor::Frames::Take() {
+  std::lock_guard l(m_);
+  if (idle_.empty()) return std::make_unique<Frame>();
+  auto f = std::move(idle_.back());
+  idle_.pop_back();
+  return f;
+}
+
+void PackedExecutor::Frames::Give(std::unique_ptr<Frame> f) {
+  std::lock_guard l(m_);
+  idle_.push_back(std::move(f));
+}
 
 void PackedExecutor::Load(int a, const Shape& shape, size_t lo, size_t n, int wide, void* to) const {
   const Tensor& v = values_[size_t(a)];
@@ -67,14 +86,14 @@ void PackedExecutor::Strip(const Instruction& ins, Frame& f, size_t lo, size_t n
   // operand k of a node as words of the asked width: a register, or loaded into a spare one
   size_t at = 0;
   auto operand = [&](int a, int w, int k) -> const void* {
-    int p = f.inside[at][size_t(k)];
+    int p = ins.inside[at][size_t(k)];
     if (p < 0) {
       const Tensor& v = values_[size_t(a)];  // words of the right width are read where they lie
       if (v.element == (w ? 8 : 4) && !v.splat && count(a) == count(ins.nodes[0])) return v.at(lo);
       Load(a, shape, lo, n, w, f.spare[k].data());
       return f.spare[k].data();
     }
-    const void* r = f.registers[size_t(f.slot[size_t(p)])]->data();
+    const void* r = f.registers[size_t(ins.slot[size_t(p)])]->data();
     if (int had = wide(a); had != w) {
       strips_.move[had ? 3 : 2][w ? 3 : 2](r, n, f.spare[k].data());
       return f.spare[k].data();
@@ -85,7 +104,7 @@ void PackedExecutor::Strip(const Instruction& ins, Frame& f, size_t lo, size_t n
     int i = ins.nodes[at];
     const Node& x = node(i);
     int w = wide(i);
-    void* out = f.registers[size_t(f.slot[at])]->data();
+    void* out = f.registers[size_t(ins.slot[at])]->data();
     switch (x.op) {
       case Op::kAdd:
       case Op::kSub:
@@ -141,7 +160,7 @@ void PackedExecutor::Strip(const Instruction& ins, Frame& f, size_t lo, size_t n
         std::vector<void*> planes;
         for (size_t j = 1; j < x.args.size(); ++j)
           for (int g = 0; g < GroupSize(int(j) - 1); ++g, ++used) {
-            if (f.planes.size() <= used) f.planes.push_back(std::make_unique<Buffer>());
+            if (f.planes.size() <= used) f.planes.push_back(std::make_unique_for_overwrite<Buffer>());
             Load(x.args[j], node(x.args[j]).shape, size_t(g) * size + lo, n, w, f.planes[used]->data());
             planes.push_back(f.planes[used]->data());
           }
@@ -151,7 +170,7 @@ void PackedExecutor::Strip(const Instruction& ins, Frame& f, size_t lo, size_t n
       default:
         SUF_CHECK(false);
     }
-    if (std::find(ins.kept.begin(), ins.kept.end(), i) != ins.kept.end()) {
+    if (ins.kept[at]) {
       const Tensor& v = values_[size_t(i)];
       strips_.move[w ? 3 : 2][Code(v.element)](out, n, const_cast<uint8_t*>(v.at(lo)));
     }
@@ -159,37 +178,13 @@ void PackedExecutor::Strip(const Instruction& ins, Frame& f, size_t lo, size_t n
 }
 
 void PackedExecutor::Group(const Instruction& ins) {
-  size_t size = count(ins.nodes[0]);
-  for (int i : ins.kept) Make(i);
-  // registers: a node's is free again after its last reader in the group
-  std::vector<int> slot(ins.nodes.size()), idle;
-  std::vector<size_t> last(ins.nodes.size());
-  std::vector<std::array<int, 2>> inside(ins.nodes.size(), {-1, -1});
-  for (size_t k = 0; k < ins.nodes.size(); ++k) {
-    last[k] = k;
-    const auto& args = node(ins.nodes[k]).args;
-    for (size_t j = 0; j < std::min<size_t>(2, args.size()); ++j)
-      if (auto it = std::find(ins.nodes.begin(), ins.nodes.end(), args[j]); it != ins.nodes.end()) {
-        inside[k][j] = int(it - ins.nodes.begin());
-        last[size_t(inside[k][j])] = k;
-      }
-  }
-  int registers = 0;
-  for (size_t k = 0; k < ins.nodes.size(); ++k) {
-    if (idle.empty())
-      slot[k] = registers++;
-    else
-      slot[k] = idle.back(), idle.pop_back();
-    for (size_t j = 0; j <= k; ++j)
-      if (last[j] == k) idle.push_back(slot[j]);
-  }
-  pool_.For(size, kStrip * 8, [&](size_t a, size_t b) {
-    Frame f{slot, inside, {}, {}, {}};
-    for (int r = 0; r < registers; ++r) f.registers.push_back(std::make_unique<Buffer>());
-    for (size_t lo = a; lo < b; lo += kStrip) Strip(ins, f, lo, std::min(kStrip, b - lo));
-    for (auto& r : f.registers) Wipe(r->data(), sizeof(Buffer));
-    for (auto& p : f.planes) Wipe(p->data(), sizeof(Buffer));
-    Wipe(f.spare, sizeof f.spare);
+  for (size_t k = 0; k < ins.nodes.size(); ++k)
+    if (ins.kept[k]) Make(ins.nodes[k]);
+  pool_.For(count(ins.nodes[0]), kStrip * 2, [&](size_t a, size_t b) {
+    std::unique_ptr<Frame> f = frames_.Take();
+    while (int(f->registers.size()) < ins.registers) f->registers.push_back(std::make_unique_for_overwrite<Buffer>());
+    for (size_t lo = a; lo < b; lo += kStrip) Strip(ins, *f, lo, std::min(kStrip, b - lo));
+    frames_.Give(std::move(f));
   });
 }
 

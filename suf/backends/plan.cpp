@@ -28,6 +28,35 @@ bool Fusable(const Trace& t, int node) {
   }
 }
 
+namespace {
+
+// Allocate: registers of a group; a node's is free again after its last reader there.
+void Allocate(const Trace& t, Instruction* ins) {
+  size_t n = ins->nodes.size();
+  std::vector<size_t> last(n);
+  std::vector<int> idle;
+  ins->slot.resize(n), ins->inside.assign(n, {-1, -1});
+  for (size_t k = 0; k < n; ++k) {
+    last[k] = k;
+    const auto& args = t.node(ins->nodes[k]).args;
+    for (size_t j = 0; j < std::min<size_t>(2, args.size()); ++j)
+      if (auto it = std::find(ins->nodes.begin(), ins->nodes.end(), args[j]); it != ins->nodes.end()) {
+        ins->inside[k][j] = int(it - ins->nodes.begin());
+        last[size_t(ins->inside[k][j])] = k;
+      }
+  }
+  for (size_t k = 0; k < n; ++k) {
+    if (idle.empty())
+      ins->slot[k] = ins->registers++;
+    else
+      ins->slot[k] = idle.back(), idle.pop_back();
+    for (size_t j = 0; j <= k; ++j)
+      if (last[j] == k) idle.push_back(ins->slot[j]);
+  }
+}
+
+}  // namespace
+
 ExecutionPlan PlanOf(const Schedule& s, Role role, const std::vector<Program>& programs) {
   const Trace& t = s.trace();
   ExecutionPlan out;
@@ -76,12 +105,13 @@ ExecutionPlan PlanOf(const Schedule& s, Role role, const std::vector<Program>& p
     for (auto& ins : list) {
       std::vector<int> seen;
       for (int i : ins.nodes) {
-        if (ins.group && last[i] > number) ins.kept.push_back(i);
+        if (ins.group) ins.kept.push_back(last[i] > number);
         if (last[i] < 0) ins.dead.push_back(i);
         for (int a : t.node(i).args)
           if (last[a] == number && std::find(seen.begin(), seen.end(), a) == seen.end()) seen.push_back(a);
       }
       ins.dead.insert(ins.dead.end(), seen.begin(), seen.end());
+      if (ins.group) Allocate(t, &ins);
       ++number;
     }
   return out;

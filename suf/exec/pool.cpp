@@ -110,7 +110,8 @@ void Pool::For(size_t n, size_t grain, const std::function<void(size_t, size_t)>
   std::lock_guard one(s_->one);
   // about four chunks a thread, so that a slow core does not hold the others up
   size_t parts = size_t(threads()) * 4;
-  s_->f = &f, s_->n = n, s_->chunk = (n / parts + grain) / grain * grain, s_->next = 0, s_->error = nullptr;
+  s_->f = &f, s_->n = n, s_->chunk = (n + parts * grain - 1) / (parts * grain) * grain, s_->next = 0,
+  s_->error = nullptr;
   s_->gate.store(kOpen);
   ++s_->round;
   if (s_->asleep.load() > 0) {

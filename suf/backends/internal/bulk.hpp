@@ -5,7 +5,7 @@
 
 namespace suf::backends::internal {
 
-inline constexpr size_t kGrain = 4096;  // elements that are worth a thread
+inline constexpr size_t kGrain = 1024;  // elements that are worth a thread
 
 // By: f(T{}) for the word type of an element size.
 template <class F>

@@ -54,6 +54,18 @@ class PackedExecutor : public pfss::Executor {
   void Group(const Instruction& ins);
   struct Register;
   struct Frame;
+  // Frames: the idle ones.
+  class Frames {
+   public:
+    Frames();
+    ~Frames();
+    std::unique_ptr<Frame> Take();
+    void Give(std::unique_ptr<Frame> f);
+
+   private:
+    std::mutex m_;
+    std::vector<std::unique_ptr<Frame>> idle_;
+  };
   void Strip(const Instruction& ins, Frame& f, size_t lo, size_t n) const;
   // Load: n elements from `lo` of operand a, broadcast to `shape`, as words of 4 << wide bytes.
   void Load(int a, const pfss::Shape& shape, size_t lo, size_t n, int wide, void* to) const;
@@ -93,6 +105,7 @@ class PackedExecutor : public pfss::Executor {
   size_t next_ = 0;  // program
   std::vector<size_t> counts_;
   Arena& arena_;
+  Frames frames_;
   std::vector<Tensor> values_;
   std::map<int, uint64_t> versions_;  // of inputs
 };

@@ -1,6 +1,8 @@
 // What the packed backend does at each program, decided once a trace: chains of elementwise nodes of one shape become
 // groups that run in strips; everything else is an operation of its own.
 #pragma once
+#include <array>
+
 #include "suf/pfss/backend.hpp"
 
 namespace suf::backends::internal {
@@ -9,7 +11,11 @@ namespace suf::backends::internal {
 struct Instruction {
   bool group = false;
   std::vector<int> nodes;
-  std::vector<int> kept;  // of a group: nodes that are read outside it and so go to memory
+  // of a group, by position in `nodes`:
+  std::vector<char> kept;                  // read outside it and so goes to memory
+  std::vector<int> slot;                   // register; free again after the last reader in the group
+  std::vector<std::array<int, 2>> inside;  // positions of the first two operands, -1 outside the group
+  int registers = 0;
   std::vector<int> dead;  // values that nobody reads afterwards
 };
 
