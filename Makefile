@@ -14,7 +14,7 @@ setup: .venv/ready
 
 ## build    build/suf and the tests
 build: setup
-	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache) > $(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
+	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release > $(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
 	ninja -C $(BUILD) -j $(JOBS)
 
 ## test     every test (ctest); fetches the real model first if it is not in the cache

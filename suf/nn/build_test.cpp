@@ -102,6 +102,18 @@ TEST(Build, EqualsTheSimulator) {
     }
 }
 
+// A pooled sum of zero has no direction: the protocol gives the zero vector, as the simulator does; P1 alone sees it and says so (apps).
+TEST(Build, AZeroNormGivesZeros) {
+  exec::Pool pool(2);
+  Model m(kTiny, TinyOptions());
+  for (const char* name : {"gp", "bp"}) m.q[name] = Tensor({kTiny.d}, std::vector<int64_t>(size_t(kTiny.d), 0));
+  std::vector<int32_t> ids{1, 2, 3, 4};
+  auto packed = backends::MakePacked(pool);
+  Outcome out = RunProtocol(m.plan, m.q, ids, *packed, 7);
+  EXPECT_EQ(out.y, std::vector<int64_t>(size_t(kTiny.d), 0));
+  EXPECT_EQ(out.y, Simulator(m.plan, m.q).Run(ids).y);
+}
+
 TEST(Build, SameNodesEveryTime) {
   Model m(kTiny, TinyOptions());
   pfss::Trace a, b, c;
