@@ -49,7 +49,7 @@ std::vector<uint64_t> Coefficients(int j, uint64_t h) {
 class ClearExecutor : public Executor {
  public:
   ClearExecutor(const Schedule& s, Role role)
-      : s_(s), t_(s.trace()), role_(role), values_(t_.nodes().size()), last_(LastUse(s, Programs(s, role))) {}
+      : t_(s.trace()), role_(role), values_(t_.nodes().size()), last_(LastUse(s, Programs(s, role))) {}
 
   void Run(const Program& program, const Randomness& randomness, Io& io) override {
     randomness_ = &randomness;
@@ -356,7 +356,6 @@ class ClearExecutor : public Executor {
     }
   }
 
-  const Schedule& s_;
   const Trace& t_;
   Role role_;
   std::vector<Words> values_;

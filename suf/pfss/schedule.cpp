@@ -122,9 +122,6 @@ void Schedule::Widths() {
         for (int a : n.args) need(a, nodes[a].ring.bits);
     }
   }
-  // a lifted value is no wider than what it was lifted from
-  for (int i = 0; i < int(nodes.size()); ++i)
-    if (nodes[i].op == Op::kConst) width_[i] = std::max(width_[i], 1);
 }
 
 void Schedule::Frames() {

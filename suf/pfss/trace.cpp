@@ -235,9 +235,8 @@ Trace::Opened Trace::Give(const Any& v, int party, int k, const char* label) {
 }
 
 int Trace::Reveal(const Sh& y, int party) {
-  Sh low = y;
   int k = y.bits();
-  int part[2] = {fn(Op::kLow, {low.a.id()}, {k}), fn(Op::kLow, {low.b.id()}, {k})};
+  int part[2] = {fn(Op::kLow, {y.a.id()}, {k}), fn(Op::kLow, {y.b.id()}, {k})};
   part[1 - party] = Send(part[1 - party], 1 - party, "result");
   SUF_CHECK(result_[party] < 0);
   return result_[party] = fn(Op::kAdd, {part[0], part[1]});
