@@ -92,21 +92,34 @@ struct Streams {
 class Moved : public pfss::Randomness {
  public:
   Moved(std::unique_ptr<pfss::Randomness> real, const Streams& streams) : real_(std::move(real)), streams_(streams) {}
-  void Fill(int party, int section, uint64_t offset, std::span<uint8_t> out) const override {
-    if (auto it = streams_.instead.find({party, section}); it != streams_.instead.end()) {
-      if (it->second == kZeros) return void(std::memset(out.data(), 0, out.size()));
-      section = it->second;
-    }
-    real_->Fill(party, section, offset, out);
-    auto it = streams_.moved.find({party, section});
-    if (it == streams_.moved.end() || offset >= it->second.bytes.size()) return;
-    const Words& by = it->second;
-    size_t n = std::min(out.size(), by.bytes.size() - size_t(offset));
-    AddTo(out.first(n), std::span(by.bytes).subspan(size_t(offset), n), by.ring.kind, by.element());
+  std::unique_ptr<Section> Open(int party, int section) const override {
+    auto instead = streams_.instead.find({party, section});
+    bool zeros = instead != streams_.instead.end() && instead->second == kZeros;
+    if (instead != streams_.instead.end() && !zeros) section = instead->second;
+    auto by = streams_.moved.find({party, section});
+    return std::make_unique<Shifted>(real_->Open(party, section), zeros,
+                                     by == streams_.moved.end() || zeros ? nullptr : &by->second);
   }
   std::array<uint8_t, 16> TreeKey() const override { return real_->TreeKey(); }
 
  private:
+  class Shifted : public Section {
+   public:
+    Shifted(std::unique_ptr<Section> real, bool zeros, const Words* by)
+        : real_(std::move(real)), zeros_(zeros), by_(by) {}
+    void Fill(uint64_t offset, std::span<uint8_t> out) const override {
+      if (zeros_) return void(std::memset(out.data(), 0, out.size()));
+      real_->Fill(offset, out);
+      if (!by_ || offset >= by_->bytes.size()) return;
+      size_t n = std::min(out.size(), by_->bytes.size() - size_t(offset));
+      AddTo(out.first(n), std::span(by_->bytes).subspan(size_t(offset), n), by_->ring.kind, by_->element());
+    }
+
+   private:
+    std::unique_ptr<Section> real_;
+    bool zeros_;
+    const Words* by_;
+  };
   std::unique_ptr<pfss::Randomness> real_;
   const Streams& streams_;
 };

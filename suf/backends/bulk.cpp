@@ -24,25 +24,12 @@ void PackedExecutor::Bulk(int i, Host& host) {
       versions_[i] = data.version;
       return;
     }
-    case Op::kRand:
-      return Random(i, host);
-    case Op::kTell:
-      if (role_ != Role::kDealer) return Receive(i, host);
-      return Emit(i, host);
-    case Op::kSend:
-      if (int(role_) != n.attrs[0]) return Receive(i, host);
-      return Emit(i, host);
-    case Op::kAdd:
-    case Op::kSub:
-      return Wide(i);
     case Op::kMatmul:
       return Matmul(i);
     case Op::kSum:
       return Sum(i);
     case Op::kSuffix:
       return Suffix(i);
-    case Op::kUnit:
-      return Unit(i);
     case Op::kTake:
       return Take(i);
     case Op::kRotSum:
@@ -54,21 +41,6 @@ void PackedExecutor::Bulk(int i, Host& host) {
     case Op::kSlice:
     case Op::kStack:
       return Reorder(i);
-    case Op::kHot:
-      return Hot(i);
-    case Op::kDigits:
-      return Digits(i);
-    case Op::kMono:
-      return Mono(i);
-    case Op::kMonoX:
-      return MonoX(i);
-    case Op::kBorrowX:
-      return BorrowX(i);
-    case Op::kPoint:
-    case Op::kRotate:
-    case Op::kSelect:
-    case Op::kDot:
-      return Reads(i);
     case Op::kDpfGen:
     case Op::kDpfWindow:
       return Trees(i, host);
@@ -114,107 +86,6 @@ void PackedExecutor::Constant(int i) {
   }
   auto p = Make(i);
   strips_.move[3][Code(element(i))](n.data->data(), n.data->size(), p.get());
-}
-
-void PackedExecutor::Random(int i, Host& host) {
-  const Node& n = node(i);
-  auto p = Make(i);
-  size_t bytes = count(i) * size_t(element(i)), e = size_t(element(i));
-  pool_.For(bytes, size_t{1} << 16, [&](size_t lo, size_t hi) {
-    host.randomness.Fill(int(n.attrs[0]), int(n.attrs[1]), lo, {p.get() + lo, hi - lo});
-  });
-  if (n.ring.kind == Ring::kAdd || size_t(n.ring.bits) == 8 * e) return;
-  // bit strings are kept reduced: parities read whole words
-  if (e <= 8) {
-    By(int(e), [&](auto zero) {
-      using T = decltype(zero);
-      T mask = T(ring::Mask(n.ring.bits));
-      for (size_t k = 0; k < count(i); ++k) As<T>(p.get())[k] &= mask;
-    });
-  } else {
-    for (size_t k = 0; k < count(i); ++k)
-      As<uint64_t>(p.get())[(k + 1) * e / 8 - 1] &= ring::Mask((n.ring.bits - 1) % 64 + 1);
-  }
-}
-
-namespace {
-
-// Long bit strings, k bits each in `words` words: packed one after another, bit by whole words.
-void PackLong(const uint64_t* x, size_t n, int k, uint8_t* out) {
-  if (k % 64 == 0) return void(std::memcpy(out, x, n * size_t(k) / 8));
-  size_t words = size_t(k + 63) / 64, bit = 0;
-  std::fill(out, out + (n * size_t(k) + 7) / 8, uint8_t{0});
-  for (size_t i = 0; i < n; ++i)
-    for (size_t w = 0; w < words; ++w) {
-      int take = int(std::min<size_t>(64, size_t(k) - 64 * w));
-      uint64_t v = x[i * words + w] & ring::Mask(take);
-      for (int done = 0; done < take;) {
-        int room = 8 - int(bit % 8), now = std::min(room, take - done);
-        out[bit / 8] |= uint8_t((v >> done & ring::Mask(now)) << (bit % 8));
-        done += now, bit += size_t(now);
-      }
-    }
-}
-
-void UnpackLong(const uint8_t* in, size_t n, int k, uint64_t* x) {
-  if (k % 64 == 0) return void(std::memcpy(x, in, n * size_t(k) / 8));
-  size_t words = size_t(k + 63) / 64, bit = 0;
-  for (size_t i = 0; i < n; ++i)
-    for (size_t w = 0; w < words; ++w) {
-      int take = int(std::min<size_t>(64, size_t(k) - 64 * w));
-      uint64_t v = 0;
-      for (int done = 0; done < take;) {
-        int room = 8 - int(bit % 8), now = std::min(room, take - done);
-        v |= (uint64_t(in[bit / 8]) >> (bit % 8) & ring::Mask(now)) << done;
-        done += now, bit += size_t(now);
-      }
-      x[i * words + w] = v;
-    }
-}
-
-}  // namespace
-
-void PackedExecutor::Receive(int i, Host& host) {
-  const Node& n = node(i);
-  View packed = host.io.In(i);
-  SUF_CHECK(int64_t(packed.size()) == PackedBytes(n));
-  auto p = Make(i);
-  if (n.ring.bits > 64) return UnpackLong(packed.data(), count(i), n.ring.bits, As<uint64_t>(p.get()));
-  By(element(i), [&](auto zero) {
-    using T = decltype(zero);
-    pool_.For(count(i), kGrain * 4, [&](size_t lo, size_t hi) {  // lo is a multiple of 8: whole bytes
-      ring::Unpack<T>(packed.data() + lo / 8 * size_t(n.ring.bits), hi - lo, n.ring.bits, As<T>(p.get()) + lo,
-                      variant_);
-    });
-  });
-}
-
-void PackedExecutor::Emit(int i, Host& host) {
-  const Node& n = node(i);
-  std::span<uint8_t> out = host.io.Out(i);
-  SUF_CHECK(int64_t(out.size()) == PackedBytes(n));
-  const Tensor& v = in(n, 0);
-  Alias(i, n.args[0]);
-  if (n.op == Op::kSend) host.io.Sent(i, {v.data.get(), (v.splat ? 1 : count(i)) * size_t(v.element)});
-  if (n.ring.bits > 64) return PackLong(As<uint64_t>(v.data.get()), count(i), n.ring.bits, out.data());
-  SUF_CHECK(!v.splat && v.element * 8 >= n.ring.bits);
-  By(v.element, [&](auto zero) {
-    using T = decltype(zero);
-    pool_.For(count(i), kGrain * 4, [&](size_t lo, size_t hi) {
-      ring::Pack<T>(As<T>(v.data.get()) + lo, hi - lo, n.ring.bits, out.data() + lo / 8 * size_t(n.ring.bits),
-                    variant_);
-    });
-  });
-}
-
-void PackedExecutor::Wide(int i) {
-  const Node& n = node(i);
-  SUF_CHECK(n.ring.kind == Ring::kXor && arg(n, 0).shape == arg(n, 1).shape);
-  auto p = Make(i);
-  auto* a = As<uint64_t>(in(n, 0).data.get());
-  auto* b = As<uint64_t>(in(n, 1).data.get());
-  pool_.For(count(i) * size_t(element(i)) / 8, kGrain,
-            [&](size_t lo, size_t hi) { strips_.binary[1][kExclusiveOr](a + lo, b + lo, hi - lo, p.get() + 8 * lo); });
 }
 
 template <class T>

@@ -127,7 +127,7 @@ class ClearExecutor : public Executor {
       case Op::kRand: {
         size_t bytes = fss::ElementBytes(n.ring.bits), size = size_t(Size(n.shape)), w = size_t(WordsOf(n.ring));
         Bytes raw(bytes * size);
-        randomness_->Fill(int(n.attrs[0]), int(n.attrs[1]), 0, raw);
+        randomness_->Open(int(n.attrs[0]), int(n.attrs[1]))->Fill(0, raw);
         Words out(size * w);
         for (size_t e = 0; e < size; ++e) {
           std::memcpy(&out[e * w], &raw[e * bytes], bytes);

@@ -1,31 +1,14 @@
-// Groups: a chain of elementwise nodes of one shape, strip by strip. A node's strip is a register of 4- or 8-byte
-// words; only values that are read outside the group go to memory.
+// Groups: a chain of nodes that work row by row, strip by strip. A node's strip is a register: words of 4 or 8 bytes, or
+// bit strings as they lie in memory. Only values that are read outside the group go to memory.
 #include <algorithm>
 
-#include "suf/backends/internal/executor.hpp"
-#include "suf/backends/internal/variants.hpp"
-#include "suf/pfss/poly.hpp"
+#include "suf/backends/internal/bulk.hpp"
+#include "suf/backends/internal/rows.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::backends::internal {
 
 using namespace pfss;  // NOLINT: the whole file speaks of traces
-
-namespace {
-using Buffer = std::array<uint64_t, kStrip>;
-}
-
-// Frame: registers, spare buffers for operands from memory, planes for the operands of a borrow. One thread at a time
-// has it; it goes from strip to strip and group to group, and is wiped at the end of the run.
-struct PackedExecutor::Frame {
-  std::vector<std::unique_ptr<Buffer>> registers, planes;
-  Buffer spare[2];
-  ~Frame() {
-    for (auto* list : {&registers, &planes})
-      for (auto& b : *list) Wipe(b->data(), sizeof(Buffer));
-    Wipe(spare, sizeof spare);
-  }
-};
 
 PackedExecutor::Frames::Frames() = default;
 PackedExecutor::Frames::~Frames() = default;
@@ -43,11 +26,11 @@ void PackedExecutor::Frames::Give(std::unique_ptr<Frame> f) {
   idle_.push_back(std::move(f));
 }
 
-void PackedExecutor::Load(int a, const Shape& shape, size_t lo, size_t n, int wide, void* to) const {
+void PackedExecutor::Load(int a, const Shape& shape, size_t lo, size_t n, int element, void* to) const {
   const Tensor& v = values_[size_t(a)];
   SUF_CHECK(v.data && v.element <= 8);
   const Shape& own = node(a).shape;
-  int from = Code(v.element), dst = wide ? 3 : 2;
+  int from = Code(v.element), dst = Code(element);
   auto word = [&](size_t i) {
     uint64_t x = 0;
     std::memcpy(&x, v.at(i), size_t(v.element));
@@ -57,7 +40,7 @@ void PackedExecutor::Load(int a, const Shape& shape, size_t lo, size_t n, int wi
   if (v.splat || size == 1) return strips_.splat[dst](word(0), n, to);
   if (size == size_t(Size(shape))) return strips_.move[from][dst](v.at(lo), n, to);
   // broadcasting: whole rows of the last axis, or one element a row
-  size_t row = size_t(shape.back()), step = size_t(4) << wide;
+  size_t row = size_t(shape.back()), step = size_t(element);
   bool one = own.back() == 1;
   for (size_t done = 0; done < n;) {
     size_t flat = lo + done, column = flat % row, take = std::min(n - done, row - column);
@@ -80,110 +63,104 @@ void PackedExecutor::Load(int a, const Shape& shape, size_t lo, size_t n, int wi
   }
 }
 
-void PackedExecutor::Strip(const Instruction& ins, Frame& f, size_t lo, size_t n) const {
-  const Shape& shape = node(ins.nodes[0]).shape;
-  auto wide = [&](int i) { return s_.width(i) > 32; };
-  // operand k of a node as words of the asked width: a register, or loaded into a spare one
-  size_t at = 0;
-  auto operand = [&](int a, int w, int k) -> const void* {
-    int p = ins.inside[at][size_t(k)];
-    if (p < 0) {
-      const Tensor& v = values_[size_t(a)];  // words of the right width are read where they lie
-      if (v.element == (w ? 8 : 4) && !v.splat && count(a) == count(ins.nodes[0])) return v.at(lo);
-      Load(a, shape, lo, n, w, f.spare[k].data());
-      return f.spare[k].data();
+const uint8_t* PackedExecutor::Operand(const Lane& l, size_t k, int want, int spare, int planes) const {
+  const Member& m = l.member();
+  int a = node(m.node).args[k], p = m.inside[k];
+  uint8_t* room = l.spare(spare);
+  if (p >= 0) {
+    const Member& from = l.ins.members[size_t(p)];
+    int had = Word(s_, a);
+    if (had == want) return l.reg(from);
+    strips_.move[Code(had)][Code(want)](l.reg(from), size_t(from.planes) * l.n, room);
+    return room;
+  }
+  const Tensor& v = values_[size_t(a)];
+  // words of the right width are read where they lie
+  if (planes == 1 && v.element == want && !v.splat && count(a) == l.ins.rows) return v.at(l.lo);
+  const Shape& shape = count(a) == size_t(planes) * l.ins.rows ? node(a).shape : node(m.node).shape;
+  for (int q = 0; q < planes; ++q) {
+    uint8_t* to = room + size_t(q) * l.n * size_t(want);
+    if (want > 8) {
+      SUF_CHECK(v.element == want);
+      std::memcpy(to, v.at(size_t(q) * l.ins.rows + l.lo), l.n * size_t(want));
+    } else {
+      Load(a, shape, size_t(q) * l.ins.rows + l.lo, l.n, want, to);
     }
-    const void* r = f.registers[size_t(ins.slot[size_t(p)])]->data();
-    if (int had = wide(a); had != w) {
-      strips_.move[had ? 3 : 2][w ? 3 : 2](r, n, f.spare[k].data());
-      return f.spare[k].data();
+  }
+  return room;
+}
+
+void PackedExecutor::Arithmetical(const Lane& l) const {
+  const Member& m = l.member();
+  const Node& x = node(m.node);
+  size_t n = size_t(m.planes) * l.n;
+  int e = Word(s_, m.node), code = Code(e), w = e == 8;
+  uint8_t* out = l.reg(m);
+  auto operand = [&](size_t k, int want) { return Operand(l, k, want, int(k), m.planes); };
+  switch (x.op) {
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+      if (x.ring.kind == Ring::kXor) {
+        const uint8_t *a = operand(0, e), *b = operand(1, e);
+        return strips_.binary[1][kExclusiveOr](a, b, (n * size_t(e) + 7) / 8, out);
+      }
+      return strips_.binary[w][x.op == Op::kAdd ? kPlus : x.op == Op::kSub ? kMinus : kTimes](operand(0, e),
+                                                                                             operand(1, e), n, out);
+    case Op::kShl:
+      return strips_.shift[w][0](operand(0, e), int(x.attrs[0]), 0, n, out);
+    case Op::kShr: {
+      // the representative has the operand's ring, which may be wider than the result
+      int bits = arg(x, 0).ring.bits, from = Word(s_, x.args[0]) == 8 ? 8 : 4;
+      uint64_t mask = ring::Mask(std::min(bits, int(x.attrs[0]) + std::max(1, s_.width(m.node))));
+      uint8_t* to = from == e ? out : l.spare(1);
+      strips_.shift[from == 8][1](operand(0, from), int(x.attrs[0]), mask, n, to);
+      if (to != out) strips_.move[Code(from)][code](to, n, out);
+      return;
     }
-    return r;
-  };
-  for (; at < ins.nodes.size(); ++at) {
-    int i = ins.nodes[at];
-    const Node& x = node(i);
-    int w = wide(i);
-    void* out = f.registers[size_t(ins.slot[at])]->data();
-    switch (x.op) {
-      case Op::kAdd:
-      case Op::kSub:
-      case Op::kMul: {
-        const void* a = operand(x.args[0], w, 0);
-        const void* b = operand(x.args[1], w, 1);
-        int op = x.ring.kind == Ring::kXor ? kExclusiveOr
-                 : x.op == Op::kAdd        ? kPlus
-                 : x.op == Op::kSub        ? kMinus
-                                           : kTimes;
-        strips_.binary[w][op](a, b, n, out);
-        break;
-      }
-      case Op::kShl:
-        strips_.shift[w][0](operand(x.args[0], w, 0), int(x.attrs[0]), 0, n, out);
-        break;
-      case Op::kShr: {
-        // the representative has the operand's ring, which may be wider than the result
-        int bits = arg(x, 0).ring.bits, from = wide(x.args[0]);
-        uint64_t mask = ring::Mask(std::min(bits, int(x.attrs[0]) + std::max(1, s_.width(i))));
-        if (from == w) {
-          strips_.shift[w][1](operand(x.args[0], w, 0), int(x.attrs[0]), mask, n, out);
-        } else {
-          strips_.shift[from][1](operand(x.args[0], from, 0), int(x.attrs[0]), mask, n, f.spare[1].data());
-          strips_.move[from ? 3 : 2][w ? 3 : 2](f.spare[1].data(), n, out);
-        }
-        break;
-      }
-      case Op::kLift:
-      case Op::kBits:
-        strips_.shift[w][1](operand(x.args[0], w, 0), 0, ring::Mask(std::min(arg(x, 0).ring.bits, x.ring.bits)), n,
-                            out);
-        break;
-      case Op::kLow:
-      case Op::kBroadcast: {
-        const void* a = operand(x.args[0], w, 0);
-        std::memcpy(out, a, n << (2 + w));
-        break;
-      }
-      case Op::kBorrowAt0:
-        if (w) {
-          strips_.borrow0(static_cast<const uint32_t*>(operand(x.args[0], 0, 0)), int(x.attrs[0]), n,
-                          reinterpret_cast<uint32_t*>(f.spare[1].data()));
-          strips_.move[2][3](f.spare[1].data(), n, out);
-        } else {
-          strips_.borrow0(static_cast<const uint32_t*>(operand(x.args[0], 0, 0)), int(x.attrs[0]), n,
-                          static_cast<uint32_t*>(out));
-        }
-        break;
-      case Op::kBorrow: {
-        auto* h = static_cast<const uint32_t*>(operand(x.args[0], 0, 0));
-        size_t size = count(i), used = 0;
-        std::vector<void*> planes;
-        for (size_t j = 1; j < x.args.size(); ++j)
-          for (int g = 0; g < GroupSize(int(j) - 1); ++g, ++used) {
-            if (f.planes.size() <= used) f.planes.push_back(std::make_unique_for_overwrite<Buffer>());
-            Load(x.args[j], node(x.args[j]).shape, size_t(g) * size + lo, n, w, f.planes[used]->data());
-            planes.push_back(f.planes[used]->data());
-          }
-        strips_.borrow[w](h, planes.data(), int(x.attrs[0]), n, out);
-        break;
-      }
-      default:
-        SUF_CHECK(false);
+    case Op::kLift:
+    case Op::kBits: {
+      int step = std::max(4, e);
+      uint64_t mask = ring::Mask(std::min(arg(x, 0).ring.bits, x.ring.bits));
+      uint8_t* to = step == e ? out : l.spare(1);
+      strips_.shift[step == 8][1](operand(0, step), 0, mask, n, to);
+      if (to != out) strips_.move[Code(step)][code](to, n, out);
+      return;
     }
-    if (ins.kept[at]) {
-      const Tensor& v = values_[size_t(i)];
-      strips_.move[w ? 3 : 2][Code(v.element)](out, n, const_cast<uint8_t*>(v.at(lo)));
-    }
+    default:  // kLow, kBroadcast
+      std::memcpy(out, operand(0, e), n * size_t(e));
   }
 }
 
-void PackedExecutor::Group(const Instruction& ins) {
-  for (size_t k = 0; k < ins.nodes.size(); ++k)
-    if (ins.kept[k]) Make(ins.nodes[k]);
-  pool_.For(count(ins.nodes[0]), kStrip * 2, [&](size_t a, size_t b) {
+void PackedExecutor::Keep(const Lane& l) const {
+  const Member& m = l.member();
+  const Tensor& v = values_[size_t(m.node)];
+  int had = Word(s_, m.node);
+  for (int q = 0; q < m.planes; ++q) {
+    const uint8_t* from = l.reg(m) + size_t(q) * l.n * size_t(had);
+    auto* to = const_cast<uint8_t*>(v.at(size_t(q) * l.ins.rows + l.lo));
+    if (had == v.element)
+      std::memcpy(to, from, l.n * size_t(had));
+    else
+      strips_.move[Code(had)][Code(v.element)](from, l.n, to);
+  }
+}
+
+void PackedExecutor::Group(const Instruction& ins, Host& host) {
+  std::vector<Handle> handles(ins.members.size());
+  for (size_t k = 0; k < ins.members.size(); ++k) Open(ins.members[k], host, &handles[k]);
+  size_t row = size_t(ins.room + kSpares * ins.spare), strip = kStrip;
+  while (strip > kLeastStrip && strip * row > kFrame) strip /= 2;
+  pool_.For(ins.rows, strip, [&](size_t a, size_t b) {
     std::unique_ptr<Frame> f = frames_.Take();
-    while (int(f->registers.size()) < ins.registers) f->registers.push_back(std::make_unique_for_overwrite<Buffer>());
-    for (size_t lo = a; lo < b; lo += kStrip) Strip(ins, *f, lo, std::min(kStrip, b - lo));
+    f->Reserve(strip * row);
+    for (size_t lo = a; lo < b; lo += strip) {
+      Lane l{ins, handles, host, f->at(), strip, lo, std::min(strip, b - lo)};
+      for (; l.at < ins.members.size(); ++l.at) {
+        Row(l);
+        if (l.member().kept) Keep(l);
+      }
+    }
     frames_.Give(std::move(f));
   });
 }

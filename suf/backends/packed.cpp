@@ -62,12 +62,6 @@ PackedExecutor::PackedExecutor(const Schedule& s, Role role, std::shared_ptr<con
   for (const Node& n : t_.nodes()) counts_.push_back(size_t(Size(n.shape)));
 }
 
-int PackedExecutor::element(int i) const {
-  const Node& n = node(i);
-  // what the PRG and the kernels of bit strings lay down is fixed by the ring; the rest is stored as wide as it is read
-  return int(fss::ElementBytes(n.ring.kind == Ring::kXor ? n.ring.bits : std::max(1, s_.width(i))));
-}
-
 std::shared_ptr<uint8_t> PackedExecutor::Make(int i) {
   auto p = arena_.Take(count(i) * size_t(element(i)));
   values_[size_t(i)] = {p, element(i), false};
@@ -84,11 +78,13 @@ PackedExecutor::~PackedExecutor() {
 void PackedExecutor::Run(const Program&, const Randomness& randomness, Io& io) {
   Host host{randomness, io};
   for (const Instruction& ins : plan_->at(next_++)) {
-    if (ins.group)
-      Group(ins);
-    else
-      Bulk(ins.nodes[0], host);
-    for (int i : ins.nodes) io.Done(i);
+    if (ins.group) {
+      Group(ins, host);
+      for (auto& m : ins.members) io.Done(m.node);
+    } else {
+      Bulk(ins.node, host);
+      io.Done(ins.node);
+    }
     for (int i : ins.dead) values_[size_t(i)] = {};
   }
 }

@@ -2,119 +2,308 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+
+#include "suf/fss/sizes.hpp"
 
 namespace suf::backends::internal {
 
 using namespace pfss;  // NOLINT: the whole file speaks of traces
 
-bool Fusable(const Trace& t, int node) {
-  const Node& n = t.node(node);
-  auto small = [&](int i) { return t.node(i).ring.bits <= 64; };
-  switch (n.op) {
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMul:
-    case Op::kShl:
-    case Op::kShr:
-    case Op::kLow:
-    case Op::kLift:
-    case Op::kBits:
-    case Op::kBroadcast:
-    case Op::kBorrow:
-    case Op::kBorrowAt0:
-      return small(node) && std::all_of(n.args.begin(), n.args.end(), small) && Size(n.shape) > 0;
-    default:
-      return false;
-  }
+int Element(const Schedule& s, int i) {
+  const Node& n = s.trace().node(i);
+  return int(fss::ElementBytes(n.ring.kind == Ring::kXor ? n.ring.bits : std::max(1, s.width(i))));
+}
+
+int Word(const Schedule& s, int i) {
+  return s.trace().node(i).ring.kind == Ring::kXor ? Element(s, i) : s.width(i) > 32 ? 8 : 4;
 }
 
 namespace {
 
-// Allocate: registers of a group; a node's is free again after its last reader there.
-void Allocate(const Trace& t, Instruction* ins) {
-  size_t n = ins->nodes.size();
-  std::vector<size_t> last(n);
-  std::vector<int> idle;
-  ins->slot.resize(n), ins->inside.assign(n, {-1, -1});
-  for (size_t k = 0; k < n; ++k) {
-    last[k] = k;
-    const auto& args = t.node(ins->nodes[k]).args;
-    for (size_t j = 0; j < std::min<size_t>(2, args.size()); ++j)
-      if (auto it = std::find(ins->nodes.begin(), ins->nodes.end(), args[j]); it != ins->nodes.end()) {
-        ins->inside[k][j] = int(it - ins->nodes.begin());
-        last[size_t(ins->inside[k][j])] = k;
+constexpr size_t kMost = 256;  // members of a group
+
+class Planner {
+ public:
+  Planner(const Schedule& s, Role role, const std::vector<Program>& programs)
+      : s_(s), t_(s.trace()), role_(role), programs_(programs), planar_(t_.nodes().size()) {
+    Planes();
+  }
+
+  ExecutionPlan Run() {
+    ExecutionPlan out;
+    for (auto& program : programs_) {
+      list_.clear();
+      for (int i : program.nodes)
+        if (!Lazy(i)) Place(i);
+      while (!open_.empty()) Close(open_.begin()->first);
+      out.push_back(std::move(list_));
+    }
+    Lives(&out);
+    for (auto& list : out)
+      for (auto& ins : list)
+        if (ins.group) Allocate(&ins);
+    return out;
+  }
+
+ private:
+  const Node& node(int i) const { return t_.node(i); }
+  bool Mine(const Node& n) const {
+    return n.op == Op::kTell ? role_ == Role::kDealer : n.attrs[0] == int64_t(role_);
+  }
+  // Lazy: drawn or unpacked where it is read.
+  bool Lazy(int i) const {
+    const Node& n = node(i);
+    return n.op == Op::kRand || (n.op == Op::kTell && !Mine(n)) || (n.op == Op::kLow && Lazy(n.args[0]));
+  }
+  bool Elementwise(const Node& n) const {
+    switch (n.op) {
+      case Op::kAdd:
+      case Op::kSub:
+      case Op::kMul:
+      case Op::kShl:
+      case Op::kShr:
+      case Op::kLow:
+      case Op::kLift:
+      case Op::kBits:
+      case Op::kBroadcast:
+        return true;
+      default:
+        return false;
+    }
+  }
+  // Rowwise: may be a member of a group.
+  bool Rowwise(int i) const {
+    const Node& n = node(i);
+    switch (n.op) {
+      case Op::kBorrow:
+      case Op::kBorrowAt0:
+      case Op::kBorrowX:
+      case Op::kRand:
+      case Op::kTell:
+      case Op::kSend:
+      case Op::kUnit:
+      case Op::kHot:
+      case Op::kDigits:
+      case Op::kMono:
+      case Op::kMonoX:
+      case Op::kPoint:
+      case Op::kRotate:
+      case Op::kSelect:
+      case Op::kDot:
+        return Size(n.shape) > 0;
+      default:
+        return Elementwise(n) && Size(n.shape) > 0;
+    }
+  }
+
+  // Planes: which nodes lie as planes of rows: monomials and what a borrow or a column of tables makes of them. What
+  // is packed plane by plane must end at whole bytes.
+  void Planes() {
+    auto spread = [&](int from, int to) {
+      if (planar_[size_t(from)] && !planar_[size_t(to)] && node(from).shape == node(to).shape &&
+          (Elementwise(node(to)) || Source(to) || (Emits(to) && Rows(node(from).shape) % 8 == 0)))
+        planar_[size_t(to)] = 1;
+    };
+    for (int i = 0; i < int(t_.nodes().size()); ++i) {
+      const Node& n = node(i);
+      if (n.op == Op::kMono || n.op == Op::kSelect) planar_[size_t(i)] = 1;
+      for (int a : n.args) spread(a, i);
+    }
+    for (int i = int(t_.nodes().size()); i-- > 0;) {
+      const Node& n = node(i);
+      if (n.op == Op::kBorrow)
+        for (size_t j = 1; j < n.args.size(); ++j)
+          if (const Node& a = node(n.args[j]); Elementwise(a) || Source(n.args[j])) planar_[size_t(n.args[j])] = 1;
+      if (Elementwise(n))
+        for (int a : n.args) spread(i, a);
+    }
+  }
+  bool Source(int i) const {
+    Op op = node(i).op;
+    return op == Op::kRand || (op == Op::kTell && !Mine(node(i)));
+  }
+  bool Emits(int i) const {
+    Op op = node(i).op;
+    return (op == Op::kTell || op == Op::kSend) && Mine(node(i));
+  }
+  static int64_t Rows(const Shape& planes) { return Size(planes) / planes[0]; }
+
+  Shape RowShape(int i) const {
+    Shape s = node(i).shape;
+    if (planar_[size_t(i)]) s.erase(s.begin());
+    return s;
+  }
+  int PlanesOf(int i) const { return planar_[size_t(i)] ? int(node(i).shape[0]) : 1; }
+
+  // Readable: operand k of node i may be read where it lies in the strip.
+  bool Readable(int i, size_t k) const {
+    const Node& n = node(i);
+    int a = n.args[k];
+    if (Size(node(a).shape) == 0 || RowShape(a) != RowShape(i)) return false;
+    if (n.op == Op::kBorrow) return bool(planar_[size_t(a)]) == (k > 0);
+    if (n.op == Op::kMono || n.op == Op::kSelect) return !planar_[size_t(a)];
+    return n.op != Op::kUnit && planar_[size_t(a)] == planar_[size_t(i)];
+  }
+
+  struct Open {
+    Instruction ins;
+    std::map<int, int> member;  // node -> position
+  };
+
+  void Close(Shape shape) {
+    auto it = open_.find(shape);
+    for (auto& [i, at] : it->second.member)
+      if (!Lazy(i)) where_.erase(i);
+    list_.push_back(std::move(it->second.ins));
+    open_.erase(it);
+  }
+
+  // Store: a lazy node as a tensor in memory, for those who do not read strips.
+  void Store(int i) {
+    if (!Lazy(i) || !stored_.insert(i).second) return;
+    Instruction ins;
+    if (node(i).op == Op::kLow) {
+      Store(node(i).args[0]);
+      ins.node = i;
+    } else {
+      ins.group = true, ins.rows = size_t(Size(node(i).shape));
+      ins.members.push_back({.node = i, .kept = true});
+    }
+    list_.push_back(std::move(ins));
+  }
+
+  void Place(int i) {
+    const Node& n = node(i);
+    bool member = Rowwise(i);
+    // values are kept unreduced, so a narrower ring is the same memory; only in a group it is worth a register
+    if (n.op == Op::kLow && !where_.count(n.args[0])) member = false;
+    Shape shape = member ? RowShape(i) : Shape{};
+    for (size_t k = 0; k < n.args.size(); ++k)
+      if (auto w = where_.find(n.args[k]); w != where_.end() && !(member && w->second == shape && Readable(i, k)))
+        Close(w->second);
+    if (!member) {
+      for (int a : n.args) Store(a);
+      Instruction ins;
+      ins.node = i;
+      return list_.push_back(std::move(ins));
+    }
+    for (size_t k = 0; k < n.args.size(); ++k)
+      if (!Readable(i, k)) Store(n.args[k]);
+    Open& g = open_[shape];
+    g.ins.group = true, g.ins.rows = size_t(Size(shape));
+    Join(&g, i);
+    where_[i] = shape;
+    if (g.member.size() >= kMost) Close(shape);
+  }
+
+  void Join(Open* g, int i) {
+    const Node& n = node(i);
+    Member m{.node = i, .planes = PlanesOf(i)};
+    bool receives = (n.op == Op::kTell || n.op == Op::kSend) && !Mine(n);
+    if (!receives) {
+      for (size_t k = 0; k < n.args.size(); ++k) {
+        int a = n.args[k];
+        if (Lazy(a) && Readable(i, k) && !g->member.count(a)) Join(g, a);
+        auto it = g->member.find(a);
+        m.inside.push_back(it == g->member.end() || !Readable(i, k) ? -1 : it->second);
+      }
+    }
+    m.alias = (n.op == Op::kLow || Emits(i)) && m.inside[0] >= 0 && Word(s_, i) == Word(s_, n.args[0]);
+    g->member[i] = int(g->ins.members.size());
+    g->ins.members.push_back(std::move(m));
+  }
+
+  // Lives: what is kept, and when it dies.
+  void Lives(ExecutionPlan* plan) const {
+    std::vector<int> last(t_.nodes().size(), -1);  // the instruction, numbered over all programs, that reads it last
+    std::vector<int> made(t_.nodes().size(), -1);
+    int number = 0;
+    auto reads = [&](const Instruction& ins, auto f) {
+      if (!ins.group)
+        for (int a : node(ins.node).args) f(a);
+      for (auto& m : ins.members)
+        for (size_t k = 0; k < m.inside.size(); ++k)
+          if (m.inside[k] < 0) f(node(m.node).args[k]);
+    };
+    for (auto& list : *plan)
+      for (auto& ins : list) reads(ins, [&](int a) { last[size_t(a)] = number; }), ++number;
+    for (int p : {0, 1})
+      if (t_.result(p) >= 0 && int(role_) == p) last[size_t(t_.result(p))] = number;
+    number = 0;
+    for (auto& list : *plan)
+      for (auto& ins : list) {
+        std::set<int> dead;
+        if (!ins.group && last[size_t(ins.node)] < 0) dead.insert(ins.node);
+        for (auto& m : ins.members)
+          if (!Lazy(m.node)) m.kept = last[size_t(m.node)] > number;
+        reads(ins, [&](int a) {
+          if (last[size_t(a)] == number) dead.insert(a);
+        });
+        ins.dead.assign(dead.begin(), dead.end());
+        ++number;
       }
   }
-  for (size_t k = 0; k < n; ++k) {
-    if (idle.empty())
-      ins->slot[k] = ins->registers++;
-    else
-      ins->slot[k] = idle.back(), idle.pop_back();
-    for (size_t j = 0; j <= k; ++j)
-      if (last[j] == k) idle.push_back(ins->slot[j]);
+
+  // Allocate: registers; one is free again after its last reader in the group.
+  void Allocate(Instruction* ins) const {
+    auto& members = ins->members;
+    size_t n = members.size();
+    std::vector<size_t> root(n), last(n);
+    for (size_t k = 0; k < n; ++k) {
+      root[k] = members[k].alias ? root[size_t(members[k].inside[0])] : k, last[root[k]] = k;
+      for (int a : members[k].inside)
+        if (a >= 0) last[root[size_t(a)]] = k;
+    }
+    std::vector<std::pair<int, int>> idle;  // {bytes, at}
+    std::vector<int> size(n);
+    std::vector<std::vector<size_t>> ends(n);
+    for (size_t k = 0; k < n; ++k)
+      if (root[k] == k) ends[last[k]].push_back(k);
+    for (size_t k = 0; k < n; ++k) {
+      Member& m = members[k];
+      if (m.alias) {
+        m.at = members[root[k]].at;
+      } else {
+        int need = std::max(1, m.planes) * Word(s_, m.node);
+        auto best = idle.end();
+        for (auto it = idle.begin(); it != idle.end(); ++it)
+          if (it->first >= need && it->first <= 4 * need && (best == idle.end() || it->first < best->first)) best = it;
+        if (best == idle.end()) {
+          m.at = ins->room, size[k] = need, ins->room += need;
+        } else {
+          m.at = best->second, size[k] = best->first;
+          idle.erase(best);
+        }
+      }
+      int operands = 8 * m.planes;
+      if (node(m.node).op == Op::kBorrow) {
+        m.last = true;
+        for (size_t j = 1; j < m.inside.size(); ++j) {
+          operands += 8 * int(node(node(m.node).args[j]).shape[0]);
+          m.last = m.last && m.inside[j] >= 0 && last[root[size_t(m.inside[j])]] == k;
+        }
+      }
+      ins->spare = std::max({ins->spare, operands, m.planes * Element(s_, m.node)});
+      for (size_t r : ends[k]) idle.push_back({size[r], members[r].at});
+    }
   }
-}
+
+  const Schedule& s_;
+  const Trace& t_;
+  Role role_;
+  const std::vector<Program>& programs_;
+  std::vector<char> planar_;
+  std::vector<Instruction> list_;
+  std::map<Shape, Open> open_;   // groups that may still grow
+  std::map<int, Shape> where_;   // node -> its open group; sources may be in many
+  std::set<int> stored_;         // lazy nodes that are tensors
+};
 
 }  // namespace
 
 ExecutionPlan PlanOf(const Schedule& s, Role role, const std::vector<Program>& programs) {
-  const Trace& t = s.trace();
-  ExecutionPlan out;
-  std::vector<int> last(t.nodes().size(), -1);  // the instruction, numbered over all programs, that reads a node last
-  int number = 0;
-  for (auto& program : programs) {
-    std::vector<Instruction> list;
-    std::map<Shape, Instruction> open;  // groups that may still grow
-    std::map<int, Shape> member;        // node -> its open group
-    // close: a group runs once somebody outside it needs one of its values; so no open group ever reads from another
-    auto close = [&](const Shape& shape) {
-      auto it = open.find(shape);
-      Instruction g = std::move(it->second);
-      open.erase(it);
-      for (int i : g.nodes) member.erase(i);
-      list.push_back(std::move(g));
-    };
-    for (int i : program.nodes) {
-      const Node& n = t.node(i);
-      // values are kept unreduced, so a narrower ring is the same memory; only inside a group it is worth a register
-      bool fuse = Fusable(t, i) && !(n.op == Op::kLow && !member.count(n.args[0]));
-      for (int a : n.args)
-        if (auto m = member.find(a); m != member.end() && !(fuse && m->second == n.shape && n.op != Op::kBorrow))
-          close(Shape(m->second));
-      // words of a borrow are planes of another shape: those of this shape must be its opened bits alone
-      if (fuse) {
-        Instruction& g = open[n.shape];
-        g.group = true, g.nodes.push_back(i), member[i] = n.shape;
-        if (g.nodes.size() >= 64) close(Shape(n.shape));
-      } else {
-        list.push_back({false, {i}, {}, {}});
-      }
-    }
-    while (!open.empty()) close(Shape(open.begin()->first));
-    for (auto& ins : list) {
-      for (int i : ins.nodes)
-        for (int a : t.node(i).args) last[a] = number;
-      ++number;
-    }
-    out.push_back(std::move(list));
-  }
-  for (int p : {0, 1})
-    if (t.result(p) >= 0 && int(role) == p) last[t.result(p)] = number;
-  number = 0;
-  for (auto& list : out)
-    for (auto& ins : list) {
-      std::vector<int> seen;
-      for (int i : ins.nodes) {
-        if (ins.group) ins.kept.push_back(last[i] > number);
-        if (last[i] < 0) ins.dead.push_back(i);
-        for (int a : t.node(i).args)
-          if (last[a] == number && std::find(seen.begin(), seen.end(), a) == seen.end()) seen.push_back(a);
-      }
-      ins.dead.insert(ins.dead.end(), seen.begin(), seen.end());
-      if (ins.group) Allocate(t, &ins);
-      ++number;
-    }
-  return out;
+  return Planner(s, role, programs).Run();
 }
 
 }  // namespace suf::backends::internal

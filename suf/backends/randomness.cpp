@@ -13,9 +13,9 @@ class Streams : public pfss::Randomness {
     for (int p : {0, 1})
       if (m.key[p]) prg_[p].emplace(*m.key[p], m.rho, p, v);
   }
-  void Fill(int party, int section, uint64_t offset, std::span<uint8_t> out) const override {
+  std::unique_ptr<Section> Open(int party, int section) const override {
     SUF_CHECK(prg_[party].has_value());
-    prg_[party]->At(uint32_t(section)).Fill(offset, out);
+    return std::make_unique<Stream>(*prg_[party], uint32_t(section));
   }
   std::array<uint8_t, 16> TreeKey() const override {
     Hash h = HashOf({AsView("suf tree key"), rho_});
@@ -25,6 +25,14 @@ class Streams : public pfss::Randomness {
   }
 
  private:
+  class Stream : public Section {
+   public:
+    Stream(const fss::Prg& prg, uint32_t section) : section_(prg.At(section)) {}
+    void Fill(uint64_t offset, std::span<uint8_t> out) const override { section_.Fill(offset, out); }
+
+   private:
+    fss::Prg::Section section_;
+  };
   std::array<std::optional<fss::Prg>, 2> prg_;
   Hash rho_;
 };

@@ -23,9 +23,15 @@ std::vector<Program> Programs(const Schedule& s, Role role);
 class Randomness {
  public:
   virtual ~Randomness() = default;
-  // Fill: bytes [offset, offset + out.size()) of a section of `party`'s stream; offset is a multiple of 16. An element
-  // of a tensor takes fss::ElementBytes(bits) bytes.
-  virtual void Fill(int party, int section, uint64_t offset, std::span<uint8_t> out) const = 0;
+  class Section {
+   public:
+    virtual ~Section() = default;
+    // Fill: bytes [offset, offset + out.size()); offset is a multiple of 16. Thread-safe. An element of a tensor takes
+    // fss::ElementBytes(bits) bytes.
+    virtual void Fill(uint64_t offset, std::span<uint8_t> out) const = 0;
+  };
+  // Open: a section of `party`'s stream; must not outlive the Randomness.
+  virtual std::unique_ptr<Section> Open(int party, int section) const = 0;
   virtual std::array<uint8_t, 16> TreeKey() const = 0;
 };
 
@@ -40,10 +46,9 @@ struct Material {
 class Io {
  public:
   virtual ~Io() = default;
-  // In: the packed tensor of a told or received node. Valid until the next call for another node.
+  // In: the packed tensor of a told or received node; a told one may be asked for again. Valid until the program ends.
   virtual View In(int node) = 0;
-  // Out: room for the packed tensor of a sent or told node; the host takes it when the next one is asked for or the
-  // program ends.
+  // Out: room for the packed tensor of a sent or told node; written once the node is Done, in any order.
   virtual std::span<uint8_t> Out(int node) = 0;
   // Input: a role's own data, elements of `element_bytes` bytes (1, 2, 4 or 8), row-major, kept alive by the host.
   // `version` is another one whenever the data is: a backend may keep what it prepared from an input as long as the
@@ -55,8 +60,8 @@ class Io {
   virtual Data Input(int node, int element_bytes) = 0;
   // Done: called when a node's value is computed; for progress and timing.
   virtual void Done(int /*node*/) {}
-  // Sent: called for each message of this role, with the tensor that it sends as it lies in memory: from now on it is
-  // public.
+  // Sent: called for each message of this role, by pieces and from any thread, with the words that it sends as they lie
+  // in memory: from now on they are public.
   virtual void Sent(int /*node*/, View /*value*/) {}
 };
 

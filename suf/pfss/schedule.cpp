@@ -124,6 +124,24 @@ void Schedule::Widths() {
   }
 }
 
+// Places: the tick at which party p computes a node: when it can, but what needs no message (keys, PRG words and what
+// follows from them cheaply) only when it is read, unless the frame before the inference needs it.
+std::vector<int> Schedule::Places(int p) const {
+  constexpr int kNever = 1 << 30;
+  const auto& nodes = t_->nodes();
+  std::vector<int> place(nodes.size(), kNever);
+  for (size_t k = live_[p].size(); k-- > 0;) {
+    int i = live_[p][k];
+    const Node& n = nodes[size_t(i)];
+    bool heavy = n.op == Op::kMatmul || n.op == Op::kSum || n.op == Op::kSuffix;
+    bool own = i == t_->result(p) || (n.op == Op::kSend && n.attrs[0] == p);
+    if (at_[i][p] >= 0 || heavy || own || place[size_t(i)] == kNever) place[size_t(i)] = at_[i][p];
+    if (n.op == Op::kTell || (n.op == Op::kSend && n.attrs[0] != p)) continue;  // its operands are another role's
+    for (int a : n.args) place[size_t(a)] = std::min(place[size_t(a)], place[size_t(i)]);
+  }
+  return place;
+}
+
 void Schedule::Frames() {
   const auto& nodes = t_->nodes();
   std::map<std::pair<int, int>, int> index;
@@ -151,7 +169,8 @@ void Schedule::Frames() {
       else
         step(frames_[f].tick + 1).receive = f;
     }
-    for (int i : live_[p]) step(at_[i][p]).nodes.push_back(i);
+    std::vector<int> place = Places(p);
+    for (int i : live_[p]) step(place[size_t(i)]).nodes.push_back(i);
     for (auto& [tick, s] : steps) steps_[p].push_back(std::move(s));
     if (t_->result(p) >= 0) rounds_ = std::max(rounds_, at_[t_->result(p)][p]);
   }

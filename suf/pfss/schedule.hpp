@@ -33,8 +33,8 @@ struct Frame {
   int64_t bytes = 0, bits = 0;
 };
 
-// Step: what a role does at one tick: wait for the peer's frame, compute `nodes`, send its own. Frames are indices or
-// -1.
+// Step: what a role does at one tick: wait for the peer's frame, compute `nodes`, send its own. Keys and PRG words are
+// read in the step that needs them. Frames are indices or -1.
 struct Step {
   int tick, receive, send;
   std::vector<int> nodes;
@@ -68,6 +68,7 @@ class Schedule {
  private:
   void Clocks();
   void Widths();
+  std::vector<int> Places(int p) const;
   void Frames();
   void Keys();
 

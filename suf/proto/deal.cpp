@@ -1,40 +1,58 @@
 #include "suf/proto/deal.hpp"
 
+#include <map>
+
 namespace suf::proto {
 namespace {
 
+// DealerIo: sections are made in any order and leave in schedule order, each once it is done.
 class DealerIo : public pfss::Io {
  public:
-  DealerIo(const pfss::Schedule& s, Inputs& inputs, const Body* to) : t_(s.trace()), inputs_(inputs), to_(to) {}
+  DealerIo(const pfss::Schedule& s, Inputs& inputs, const Body* to) : t_(s.trace()), inputs_(inputs), to_(to) {
+    for (int i : s.dealing())
+      if (t_.node(i).op == pfss::Op::kTell) order_.push_back(i);
+  }
   View In(int) override {
     SUF_CHECK(false);  // the dealer receives nothing
     return {};
   }
   std::span<uint8_t> Out(int node) override {
-    Flush();
-    node_ = node;
-    bytes_ = size_t(pfss::PackedBytes(t_.node(node)));
-    if (section_.size() < bytes_) section_.resize(bytes_);
-    return std::span(section_).first(bytes_);
+    Section& s = open_[node];
+    if (!idle_.empty()) s.room = std::move(idle_.back()), idle_.pop_back();
+    s.bytes = size_t(pfss::PackedBytes(t_.node(node)));
+    if (s.room.size() < s.bytes) s.room.resize(s.bytes);
+    return std::span(s.room).first(s.bytes);
   }
   Data Input(int node, int element_bytes) override {
     const pfss::Node& n = t_.node(node);
     return inputs_.Get(t_.name(n.label), element_bytes, size_t(pfss::Size(n.shape)));
   }
-  void Flush() {
-    if (node_ < 0) return;
-    for (int p : {0, 1})
-      if (t_.node(node_).attrs[0] & int64_t(pfss::Party(p))) to_[p](View(section_).first(bytes_));
-    node_ = -1;
+  void Done(int node) override {
+    if (auto it = open_.find(node); it != open_.end()) it->second.done = true;
+    for (; next_ < order_.size(); ++next_) {
+      auto it = open_.find(order_[next_]);
+      if (it == open_.end() || !it->second.done) return;
+      for (int p : {0, 1})
+        if (t_.node(it->first).attrs[0] & int64_t(pfss::Party(p)))
+          to_[p](View(it->second.room).first(it->second.bytes));
+      idle_.push_back(std::move(it->second.room));
+      open_.erase(it);
+    }
   }
 
  private:
+  struct Section {
+    Bytes room;  // used again by later ones: every byte of a section is written by its backend
+    size_t bytes = 0;
+    bool done = false;
+  };
   const pfss::Trace& t_;
   Inputs& inputs_;
   const Body* to_;
-  Bytes section_;  // grows only: every byte of a section is written by its backend
-  size_t bytes_ = 0;
-  int node_ = -1;
+  std::vector<int> order_;
+  size_t next_ = 0;
+  std::map<int, Section> open_;
+  std::vector<Bytes> idle_;
 };
 
 }  // namespace
@@ -47,7 +65,6 @@ void Deal(const pfss::Schedule& schedule, pfss::Backend& backend, const pfss::Ra
   DealerIo io(schedule, inputs, to);
   auto executor = backend.Start(schedule, pfss::Role::kDealer);
   for (const auto& program : pfss::Programs(schedule, pfss::Role::kDealer)) executor->Run(program, randomness, io);
-  io.Flush();
   for (int p : {0, 1}) SUF_CHECK(written[p] == schedule.key_bytes(p));
 }
 

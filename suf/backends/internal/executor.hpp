@@ -41,7 +41,7 @@ class PackedExecutor : public pfss::Executor {
   const Node& arg(const Node& n, size_t i) const { return t_.node(n.args[i]); }
   size_t count(int i) const { return counts_[size_t(i)]; }
   // element: bytes of an element of node i in memory.
-  int element(int i) const;
+  int element(int i) const { return Element(s_, i); }
   const Tensor& in(const Node& n, size_t i) const { return values_[size_t(n.args[i])]; }
   std::shared_ptr<uint8_t> Make(int i);  // room for node i, which becomes its value
   void Alias(int i, int from);
@@ -51,8 +51,8 @@ class PackedExecutor : public pfss::Executor {
   std::shared_ptr<const T> Words(int a, bool canonical);
 
   // ---- group.cpp
-  void Group(const Instruction& ins);
-  struct Register;
+  struct Handle;
+  struct Lane;
   struct Frame;
   // Frames: the idle ones.
   class Frames {
@@ -66,32 +66,39 @@ class PackedExecutor : public pfss::Executor {
     std::mutex m_;
     std::vector<std::unique_ptr<Frame>> idle_;
   };
-  void Strip(const Instruction& ins, Frame& f, size_t lo, size_t n) const;
-  // Load: n elements from `lo` of operand a, broadcast to `shape`, as words of 4 << wide bytes.
-  void Load(int a, const pfss::Shape& shape, size_t lo, size_t n, int wide, void* to) const;
+  void Group(const Instruction& ins, Host& host);
+  // Load: n elements from `lo` of operand a, broadcast to `shape`, as words of `element` bytes.
+  void Load(int a, const pfss::Shape& shape, size_t lo, size_t n, int element, void* to) const;
+  // Operand k of the lane's member, `planes` planes of elements of `want` bytes: where it lies, or in a spare register.
+  const uint8_t* Operand(const Lane& l, size_t k, int want, int spare, int planes) const;
+  void Arithmetical(const Lane& l) const;
+  void Keep(const Lane& l) const;
+
+  // ---- rows.cpp
+  void Open(const Member& m, Host& host, Handle* h);
+  void Row(const Lane& l) const;
+  void Random(const Lane& l) const;
+  void Receive(const Lane& l) const;
+  void Emit(const Lane& l) const;
+  void Unit(const Lane& l) const;
+  void Digits(const Lane& l) const;
+  void Borrow(const Lane& l) const;
+  void BorrowX(const Lane& l) const;
+  template <class T>
+  void Select(const Lane& l, const std::vector<T>& table) const;
+  const uint16_t* Index(const Lane& l, size_t k, int spare) const;
 
   // ---- bulk.cpp
   void Bulk(int i, Host& host);
   void Constant(int i);
-  void Random(int i, Host& host);
-  void Receive(int i, Host& host);
-  void Emit(int i, Host& host);
-  void Wide(int i);  // exclusive or of long bit strings
   void Matmul(int i);
   template <class T>
   void MatmulAs(int i, Packed<T>& cache);
   void Sum(int i);
   void Suffix(int i);
-  void Unit(int i);
   void Take(int i);
   void RotSum(int i);
   void Reorder(int i);
-  void Hot(int i);
-  void Digits(int i);
-  void Mono(int i);
-  void MonoX(int i);
-  void BorrowX(int i);
-  void Reads(int i);  // point, rotate, select, dot
   void Trees(int i, Host& host);
 
   const pfss::Schedule& s_;
@@ -107,6 +114,7 @@ class PackedExecutor : public pfss::Executor {
   Arena& arena_;
   Frames frames_;
   std::vector<Tensor> values_;
+  std::map<int, std::unique_ptr<pfss::Randomness::Section>> sections_;  // by node
   std::map<int, uint64_t> versions_;  // of inputs
 };
 

@@ -1,26 +1,39 @@
-// What the packed backend does at each program, decided once a trace: chains of elementwise nodes of one shape become
-// groups that run in strips; everything else is an operation of its own.
+// What the packed backend does at each program, decided once a trace: whatever works row by row becomes groups that run
+// in strips, the reading of keys, the PRG, packing and tables included; everything else is an operation of its own.
 #pragma once
-#include <array>
-
 #include "suf/pfss/backend.hpp"
 
 namespace suf::backends::internal {
 
-// Instruction: a group (nodes.size() >= 1, all elementwise, one shape) or one bulk operation.
+// Member: a node in a group. Sources (PRG words, told key sections) are members wherever they are read: drawing them
+// again costs less than keeping them.
+struct Member {
+  int node;
+  int planes = 1;           // elements a row, a plane of all rows of the strip after the other
+  bool kept = false;        // read outside the group and so goes to memory
+  int at = 0;               // its register: bytes a row before it
+  std::vector<int> inside;  // members that hold its operands; -1: in memory
+  bool alias = false;       // shares the register of inside[0]
+  bool last = false;        // nobody reads its operands' registers afterwards
+};
+
+// Instruction: a group over `rows` rows, or one bulk operation.
 struct Instruction {
   bool group = false;
-  std::vector<int> nodes;
-  // of a group, by position in `nodes`:
-  std::vector<char> kept;                  // read outside it and so goes to memory
-  std::vector<int> slot;                   // register; free again after the last reader in the group
-  std::vector<std::array<int, 2>> inside;  // positions of the first two operands, -1 outside the group
-  int registers = 0;
+  int node = -1;  // of a bulk operation
+  std::vector<Member> members;
+  size_t rows = 0;
+  int room = 0;           // bytes a row of all registers together
+  int spare = 0;          // bytes a row of an operand that must be converted
   std::vector<int> dead;  // values that nobody reads afterwards
 };
 
-// Fusable: an elementwise operation on words of at most 64 bits.
-bool Fusable(const pfss::Trace& t, int node);
+// Element: bytes of an element of node i in memory: what the PRG and the kernels of bit strings lay down is fixed by
+// the ring; the rest is stored as wide as it is read.
+int Element(const pfss::Schedule& s, int i);
+// Word: the same in a register: 4 or 8 bytes for words.
+int Word(const pfss::Schedule& s, int i);
+
 // Instructions of each of a role's programs.
 using ExecutionPlan = std::vector<std::vector<Instruction>>;
 ExecutionPlan PlanOf(const pfss::Schedule& s, pfss::Role role, const std::vector<pfss::Program>& programs);

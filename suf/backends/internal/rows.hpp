@@ -1,0 +1,55 @@
+// What group.cpp and rows.cpp share: a strip of a group in progress.
+#pragma once
+#include "suf/backends/internal/executor.hpp"
+#include "suf/backends/internal/variants.hpp"
+
+namespace suf::backends::internal {
+
+inline constexpr int kSpares = 3;
+inline constexpr size_t kLeastStrip = 64;
+inline constexpr size_t kFrame = size_t{256} << 10;  // bytes of registers that stay in L2
+
+// Frame: memory for the registers of one strip. One thread at a time has it; it goes from strip to strip and group to
+// group, and is wiped at the end of the run.
+struct PackedExecutor::Frame {
+  ~Frame() { Release(); }
+  void Reserve(size_t bytes) {
+    if (bytes <= size) return;
+    Release();
+    size = (bytes + 4095) / 4096 * 4096;
+    p = static_cast<uint8_t*>(std::aligned_alloc(4096, size + 4096));  // kernels may read a little beyond
+    if (!p) Fail(Exit::kResource, "no memory for registers of ", size, " bytes; free memory");
+  }
+  void Release() {
+    if (p) Wipe(p, size), std::free(p);
+  }
+  uint8_t* at() const { return p; }
+  uint8_t* p = nullptr;
+  size_t size = 0;
+};
+
+// Handle: what a member asks of its host before the strips begin.
+struct PackedExecutor::Handle {
+  const pfss::Randomness::Section* section = nullptr;
+  View in;
+  std::span<uint8_t> out;
+  std::vector<uint32_t> table32;
+  std::vector<uint64_t> table64;
+  std::shared_ptr<const uint32_t> words;
+};
+
+// Lane: rows [lo, lo + n) of a group.
+struct PackedExecutor::Lane {
+  const Instruction& ins;
+  const std::vector<Handle>& handles;
+  Host& host;
+  uint8_t* frame;
+  size_t strip, lo, n;
+  size_t at = 0;
+  const Member& member() const { return ins.members[at]; }
+  const Handle& handle() const { return handles[at]; }
+  uint8_t* reg(const Member& m) const { return frame + strip * size_t(m.at); }
+  uint8_t* spare(int k) const { return frame + strip * size_t(ins.room + k * ins.spare); }
+};
+
+}  // namespace suf::backends::internal

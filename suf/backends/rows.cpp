@@ -1,0 +1,309 @@
+// Members of groups that are more than arithmetic: the PRG, packed messages and key sections, tables, borrows.
+#include <algorithm>
+
+#include "suf/backends/internal/bulk.hpp"
+#include "suf/backends/internal/rows.hpp"
+#include "suf/fss/table.hpp"
+#include "suf/pfss/poly.hpp"
+#include "suf/ring/pack.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::backends::internal {
+
+using namespace pfss;  // NOLINT: the whole file speaks of traces
+
+namespace {
+
+// Long bit strings, k bits each in whole words, packed one after another.
+void PackLong(const uint64_t* x, size_t n, int k, uint8_t* out) {
+  if (k % 64 == 0) return void(std::memcpy(out, x, n * size_t(k) / 8));
+  size_t words = size_t(k + 63) / 64, bit = 0;
+  std::fill(out, out + (n * size_t(k) + 7) / 8, uint8_t{0});
+  for (size_t i = 0; i < n; ++i)
+    for (size_t w = 0; w < words; ++w) {
+      int take = int(std::min<size_t>(64, size_t(k) - 64 * w));
+      uint64_t v = x[i * words + w] & ring::Mask(take);
+      for (int done = 0; done < take;) {
+        int room = 8 - int(bit % 8), now = std::min(room, take - done);
+        out[bit / 8] |= uint8_t((v >> done & ring::Mask(now)) << (bit % 8));
+        done += now, bit += size_t(now);
+      }
+    }
+}
+
+void UnpackLong(const uint8_t* in, size_t n, int k, uint64_t* x) {
+  if (k % 64 == 0) return void(std::memcpy(x, in, n * size_t(k) / 8));
+  size_t words = size_t(k + 63) / 64, bit = 0;
+  for (size_t i = 0; i < n; ++i)
+    for (size_t w = 0; w < words; ++w) {
+      int take = int(std::min<size_t>(64, size_t(k) - 64 * w));
+      uint64_t v = 0;
+      for (int done = 0; done < take;) {
+        int room = 8 - int(bit % 8), now = std::min(room, take - done);
+        v |= (uint64_t(in[bit / 8]) >> (bit % 8) & ring::Mask(now)) << done;
+        done += now, bit += size_t(now);
+      }
+      x[i * words + w] = v;
+    }
+}
+
+}  // namespace
+
+void PackedExecutor::Open(const Member& m, Host& host, Handle* h) {
+  int i = m.node;
+  const Node& n = node(i);
+  if (m.kept) Make(i);
+  switch (n.op) {
+    case Op::kRand: {
+      auto& section = sections_[i];
+      if (!section) section = host.randomness.Open(int(n.attrs[0]), int(n.attrs[1]));
+      h->section = section.get();
+      break;
+    }
+    case Op::kTell:
+    case Op::kSend:
+      if (n.op == Op::kTell ? role_ == Role::kDealer : n.attrs[0] == int(role_)) {
+        h->out = host.io.Out(i);
+        SUF_CHECK(int64_t(h->out.size()) == PackedBytes(n));
+      } else {
+        h->in = host.io.In(i);
+        SUF_CHECK(int64_t(h->in.size()) == PackedBytes(n));
+      }
+      break;
+    case Op::kSelect: {
+      const auto& data = *arg(n, 2).data;
+      if (Word(s_, i) == 4)
+        h->table32.assign(data.begin(), data.end());
+      else
+        h->table64.assign(data.begin(), data.end());
+      break;
+    }
+    case Op::kUnit:
+      h->words = Words<uint32_t>(n.args[0], true);
+      break;
+    default:
+      break;
+  }
+}
+
+void PackedExecutor::Random(const Lane& l) const {
+  const Member& m = l.member();
+  const Node& x = node(m.node);
+  size_t e = size_t(element(m.node)), w = size_t(Word(s_, m.node));
+  for (int q = 0; q < m.planes; ++q) {
+    // the PRG starts at whole blocks; planes may not
+    size_t from = (size_t(q) * l.ins.rows + l.lo) * e, skew = from % 16;
+    uint8_t* out = l.reg(m) + size_t(q) * l.n * w;
+    if (e == w && skew == 0) {
+      l.handle().section->Fill(from, {out, l.n * e});
+    } else {
+      l.handle().section->Fill(from - skew, {l.spare(0), l.n * e + skew});
+      if (e == w)
+        std::memcpy(out, l.spare(0) + skew, l.n * e);
+      else
+        strips_.move[Code(int(e))][Code(int(w))](l.spare(0) + skew, l.n, out);
+    }
+    if (x.ring.kind == Ring::kAdd || size_t(x.ring.bits) == 8 * e) continue;
+    // bit strings are kept reduced: parities read whole words
+    if (e <= 8) {
+      By(int(e), [&](auto zero) {
+        using T = decltype(zero);
+        T mask = T(ring::Mask(x.ring.bits));
+        for (size_t k = 0; k < l.n; ++k) As<T>(out)[k] &= mask;
+      });
+    } else {
+      for (size_t k = 0; k < l.n; ++k) As<uint64_t>(out)[(k + 1) * e / 8 - 1] &= ring::Mask((x.ring.bits - 1) % 64 + 1);
+    }
+  }
+}
+
+void PackedExecutor::Receive(const Lane& l) const {
+  const Member& m = l.member();
+  int bits = node(m.node).ring.bits, w = Word(s_, m.node);
+  const uint8_t* in = l.handle().in.data();
+  if (bits > 64) return UnpackLong(in + l.lo / 8 * size_t(bits), l.n, bits, As<uint64_t>(l.reg(m)));
+  By(w, [&](auto zero) {
+    using T = decltype(zero);
+    for (int q = 0; q < m.planes; ++q) {
+      size_t from = size_t(q) * l.ins.rows + l.lo, skew = from % 8;
+      T* out = As<T>(l.reg(m)) + size_t(q) * l.n;
+      T* to = skew ? As<T>(l.spare(0)) : out;
+      ring::Unpack<T>(in + from / 8 * size_t(bits), l.n + skew, bits, to, variant_);
+      if (skew) std::copy_n(to + skew, l.n, out);
+    }
+  });
+}
+
+void PackedExecutor::Emit(const Lane& l) const {
+  const Member& m = l.member();
+  const Node& x = node(m.node);
+  int bits = x.ring.bits, w = Word(s_, m.node);
+  if (!m.alias) std::memcpy(l.reg(m), Operand(l, 0, w, 0, m.planes), size_t(m.planes) * l.n * size_t(w));
+  if (x.op == Op::kSend) l.host.io.Sent(m.node, {l.reg(m), size_t(m.planes) * l.n * size_t(w)});
+  uint8_t* out = l.handle().out.data();
+  if (bits > 64) return PackLong(As<uint64_t>(l.reg(m)), l.n, bits, out + l.lo / 8 * size_t(bits));
+  By(w, [&](auto zero) {
+    using T = decltype(zero);
+    for (int q = 0; q < m.planes; ++q)  // whole bytes: planes that are packed have a multiple of 8 rows
+      ring::Pack<T>(As<T>(l.reg(m)) + size_t(q) * l.n, l.n, bits,
+                    out + (size_t(q) * l.ins.rows + l.lo) / 8 * size_t(bits), variant_);
+  });
+}
+
+void PackedExecutor::Unit(const Lane& l) const {
+  const Member& m = l.member();
+  size_t cols = size_t(node(m.node).attrs[0]);
+  By(Word(s_, m.node), [&](auto zero) {
+    using T = decltype(zero);
+    T* out = As<T>(l.reg(m));
+    // every place is compared: the index is a secret
+    for (size_t k = 0; k < l.n;) {
+      size_t row = (l.lo + k) / cols, v = (l.lo + k) % cols, run = std::min(l.n - k, cols - v);
+      uint32_t x = l.handle().words.get()[row];
+      for (size_t j = 0; j < run; ++j) out[k + j] = T(uint32_t(v + j) == x);
+      k += run;
+    }
+  });
+}
+
+// Index: operand k as public indices below 2^16, reduced to their ring.
+const uint16_t* PackedExecutor::Index(const Lane& l, size_t k, int spare) const {
+  const uint8_t* x = Operand(l, k, 2, spare, 1);
+  auto* out = As<uint16_t>(l.spare(spare));
+  const Ring& r = arg(node(l.member().node), k).ring;
+  uint16_t mask = r.bits < 16 ? uint16_t(ring::Mask(r.bits)) : uint16_t(0xffff);
+  for (size_t j = 0; j < l.n; ++j) out[j] = As<uint16_t>(x)[j] & mask;
+  return out;
+}
+
+void PackedExecutor::Digits(const Lane& l) const {
+  const Member& m = l.member();
+  const Node& x = node(m.node);
+  int wide = Word(s_, x.args[0]) == 8, shift = 0;
+  const uint8_t* z = Operand(l, 0, wide ? 8 : 4, 0, 1);
+  auto* h = As<uint32_t>(l.spare(1));
+  uint16_t digit[kStrip];
+  uint8_t cmp[kStrip];
+  for (size_t j = 0; j < x.attrs.size(); ++j) {
+    int w = int(x.attrs[j]);
+    strips_.digit[wide](z, shift, w, l.n, digit);
+    fss::Cmp(w, Operand(l, j + 1, element(x.args[j + 1]), 2, 1), digit, l.n, cmp, variant_);
+    strips_.file(cmp, int(j), l.n, h);
+    shift += w;
+  }
+  strips_.move[2][Code(Word(s_, m.node))](h, l.n, l.reg(m));
+}
+
+void PackedExecutor::Borrow(const Lane& l) const {
+  const Member& m = l.member();
+  const Node& x = node(m.node);
+  int e = Word(s_, m.node);
+  auto* h = As<uint32_t>(Operand(l, 0, 4, 0, 1));
+  std::vector<void*> planes;
+  uint8_t* room = l.spare(1);  // and spare 2, if need be: the fold overwrites its operands
+  for (size_t j = 1; j < x.args.size(); ++j) {
+    int many = GroupSize(int(j) - 1);
+    size_t bytes = size_t(many) * l.n * size_t(e);
+    const uint8_t* words = Operand(l, j, e, 2, many);
+    auto* own = const_cast<uint8_t*>(words);
+    if (!(m.last && m.inside[j] >= 0)) {
+      std::memcpy(room, words, bytes);
+      own = room, room += bytes;
+    }
+    for (int g = 0; g < many; ++g) planes.push_back(own + size_t(g) * l.n * size_t(e));
+  }
+  strips_.borrow[e == 8](h, planes.data(), int(x.attrs[0]), l.n, l.reg(m));
+}
+
+void PackedExecutor::BorrowX(const Lane& l) const {
+  const Member& m = l.member();
+  const Node& x = node(m.node);
+  auto* h = As<uint32_t>(Operand(l, 0, 4, 0, 1));
+  auto* rho = As<uint32_t>(Operand(l, 1, 4, 1, 1));
+  const uint8_t* groups[16];
+  size_t stride[16];
+  for (size_t j = 2; j < x.args.size(); ++j) {
+    SUF_CHECK(m.inside[j] >= 0 || count(x.args[j]) == l.ins.rows);
+    stride[j - 2] = size_t(element(x.args[j])), groups[j - 2] = Operand(l, j, element(x.args[j]), 2, 1);
+  }
+  strips_.borrowx(h, rho, groups, stride, int(x.attrs[0]), l.n, l.reg(m));
+}
+
+void PackedExecutor::Row(const Lane& l) const {
+  const Member& m = l.member();
+  const Node& x = node(m.node);
+  uint8_t* out = l.reg(m);
+  int e = Word(s_, m.node);
+  switch (x.op) {
+    case Op::kRand:
+      return Random(l);
+    case Op::kTell:
+    case Op::kSend:
+      return l.handle().in.data() ? Receive(l) : Emit(l);
+    case Op::kUnit:
+      return Unit(l);
+    case Op::kHot:
+      return fss::Hot(Log2(x.ring.bits), Index(l, 0, 0), l.n, out, variant_);
+    case Op::kDigits:
+      return Digits(l);
+    case Op::kMono:
+      return strips_.mono(As<uint32_t>(Operand(l, 0, 4, 0, 1)), int(x.attrs[0]), e, l.n, l.n, out);
+    case Op::kMonoX:
+      SUF_CHECK(e <= 64);
+      return strips_.monox(As<uint32_t>(Operand(l, 0, 4, 0, 1)), int(x.attrs[0]), size_t(e), l.n, out);
+    case Op::kBorrow:
+      return Borrow(l);
+    case Op::kBorrowX:
+      return BorrowX(l);
+    case Op::kBorrowAt0: {
+      auto* to = e == 4 ? out : l.spare(1);
+      strips_.borrow0(As<uint32_t>(Operand(l, 0, 4, 0, 1)), int(x.attrs[0]), l.n, As<uint32_t>(to));
+      if (to != out) strips_.move[2][3](to, l.n, out);
+      return;
+    }
+    case Op::kPoint: {
+      const uint16_t* at = Index(l, 1, 1);
+      return fss::Point(Log2(arg(x, 0).ring.bits), Operand(l, 0, element(x.args[0]), 0, 1), at, l.n, out, variant_);
+    }
+    case Op::kRotate: {
+      auto* to = As<uint64_t>(e >= 8 ? out : l.spare(2));
+      const uint16_t* at = Index(l, 1, 1);
+      fss::Rotate(Log2(arg(x, 0).ring.bits), Operand(l, 0, element(x.args[0]), 0, 1), at, int(x.attrs[0]), l.n, to,
+                  variant_);
+      if (e < 8) strips_.move[3][Code(e)](to, l.n, out);
+      return;
+    }
+    case Op::kDot: {
+      int bits = std::max(8, element(x.args[0]));
+      const std::vector<uint64_t>& table = *arg(x, 1).data;
+      auto* to = As<uint64_t>(e == 8 ? out : l.spare(2));
+      fss::Dot<uint64_t>(As<uint64_t>(Operand(l, 0, bits, 0, 1)), size_t(bits) / 8, int(x.attrs[0]), int(table.size()),
+                         table.data(), l.n, to, variant_);
+      if (e != 8) strips_.move[3][Code(e)](to, l.n, out);
+      return;
+    }
+    case Op::kSelect:
+      return e == 4 ? Select<uint32_t>(l, l.handle().table32) : Select<uint64_t>(l, l.handle().table64);
+    default:
+      return Arithmetical(l);
+  }
+}
+
+template <class T>
+void PackedExecutor::Select(const Lane& l, const std::vector<T>& table) const {
+  const Member& m = l.member();
+  const Node& x = node(m.node);
+  const uint16_t* at = Index(l, 1, 1);
+  const uint8_t* t = Operand(l, 0, element(x.args[0]), 0, 1);
+  size_t size = table.size() / size_t(m.planes);
+  for (int c = 0; c < m.planes; c += 2) {  // two columns at a time
+    size_t now = size_t(std::min(2, m.planes - c));
+    const T* column[2];
+    T* out[2];
+    for (size_t j = 0; j < now; ++j)
+      column[j] = table.data() + (size_t(c) + j) * size, out[j] = As<T>(l.reg(m)) + (size_t(c) + j) * l.n;
+    fss::Select<T>(Log2(arg(x, 0).ring.bits), t, at, std::span<const T* const>(column, now), l.n, out, variant_);
+  }
+}
+
+}  // namespace suf::backends::internal
