@@ -69,7 +69,7 @@ const uint8_t* PackedExecutor::Operand(const Lane& l, size_t k, int want, int sp
   uint8_t* room = l.spare(spare);
   if (p >= 0) {
     const Member& from = l.ins.members[size_t(p)];
-    int had = Word(s_, a);
+    int had = element(a);
     if (had == want) return l.reg(from);
     strips_.move[Code(had)][Code(want)](l.reg(from), size_t(from.planes) * l.n, room);
     return room;
@@ -94,7 +94,7 @@ void PackedExecutor::Arithmetical(const Lane& l) const {
   const Member& m = l.member();
   const Node& x = node(m.node);
   size_t n = size_t(m.planes) * l.n;
-  int e = Word(s_, m.node), code = Code(e), w = e == 8;
+  int e = element(m.node), code = Code(e);
   uint8_t* out = l.reg(m);
   auto operand = [&](size_t k, int want) { return Operand(l, k, want, int(k), m.planes); };
   switch (x.op) {
@@ -103,47 +103,37 @@ void PackedExecutor::Arithmetical(const Lane& l) const {
     case Op::kMul:
       if (x.ring.kind == Ring::kXor) {
         const uint8_t *a = operand(0, e), *b = operand(1, e);
-        return strips_.binary[1][kExclusiveOr](a, b, (n * size_t(e) + 7) / 8, out);
+        return strips_.binary[3][kExclusiveOr](a, b, (n * size_t(e) + 7) / 8, out);
       }
-      return strips_.binary[w][x.op == Op::kAdd ? kPlus : x.op == Op::kSub ? kMinus : kTimes](operand(0, e),
+      return strips_.binary[code][x.op == Op::kAdd ? kPlus : x.op == Op::kSub ? kMinus : kTimes](operand(0, e),
                                                                                              operand(1, e), n, out);
     case Op::kShl:
-      return strips_.shift[w][0](operand(0, e), int(x.attrs[0]), 0, n, out);
+      return strips_.shift[code][0](operand(0, e), int(x.attrs[0]), 0, n, out);
     case Op::kShr: {
       // the representative has the operand's ring, which may be wider than the result
-      int bits = arg(x, 0).ring.bits, from = Word(s_, x.args[0]) == 8 ? 8 : 4;
+      int bits = arg(x, 0).ring.bits, from = element(x.args[0]);
       uint64_t mask = ring::Mask(std::min(bits, int(x.attrs[0]) + std::max(1, s_.width(m.node))));
       uint8_t* to = from == e ? out : l.spare(1);
-      strips_.shift[from == 8][1](operand(0, from), int(x.attrs[0]), mask, n, to);
+      strips_.shift[Code(from)][1](operand(0, from), int(x.attrs[0]), mask, n, to);
       if (to != out) strips_.move[Code(from)][code](to, n, out);
       return;
     }
     case Op::kLift:
     case Op::kBits: {
-      int step = std::max(4, e);
       uint64_t mask = ring::Mask(std::min(arg(x, 0).ring.bits, x.ring.bits));
-      uint8_t* to = step == e ? out : l.spare(1);
-      strips_.shift[step == 8][1](operand(0, step), 0, mask, n, to);
-      if (to != out) strips_.move[Code(step)][code](to, n, out);
-      return;
+      return strips_.shift[code][1](operand(0, e), 0, mask, n, out);
     }
     default:  // kLow, kBroadcast
-      std::memcpy(out, operand(0, e), n * size_t(e));
+      if (!m.alias) std::memcpy(out, operand(0, e), n * size_t(e));
   }
 }
 
 void PackedExecutor::Keep(const Lane& l) const {
   const Member& m = l.member();
   const Tensor& v = values_[size_t(m.node)];
-  int had = Word(s_, m.node);
-  for (int q = 0; q < m.planes; ++q) {
-    const uint8_t* from = l.reg(m) + size_t(q) * l.n * size_t(had);
-    auto* to = const_cast<uint8_t*>(v.at(size_t(q) * l.ins.rows + l.lo));
-    if (had == v.element)
-      std::memcpy(to, from, l.n * size_t(had));
-    else
-      strips_.move[Code(had)][Code(v.element)](from, l.n, to);
-  }
+  size_t e = size_t(v.element);
+  for (int q = 0; q < m.planes; ++q)
+    std::memcpy(const_cast<uint8_t*>(v.at(size_t(q) * l.ins.rows + l.lo)), l.reg(m) + size_t(q) * l.n * e, l.n * e);
 }
 
 void PackedExecutor::Group(const Instruction& ins, Host& host) {

@@ -59,7 +59,8 @@ PackedExecutor::PackedExecutor(const Schedule& s, Role role, std::shared_ptr<con
       plan_(std::move(plan)),
       arena_(arena),
       values_(t_.nodes().size()) {
-  for (const Node& n : t_.nodes()) counts_.push_back(size_t(Size(n.shape)));
+  for (int i = 0; i < int(t_.nodes().size()); ++i)
+    counts_.push_back(size_t(Size(node(i).shape))), elements_.push_back(Element(s, i));
 }
 
 std::shared_ptr<uint8_t> PackedExecutor::Make(int i) {

@@ -15,10 +15,6 @@ int Element(const Schedule& s, int i) {
   return int(fss::ElementBytes(n.ring.kind == Ring::kXor ? n.ring.bits : std::max(1, s.width(i))));
 }
 
-int Word(const Schedule& s, int i) {
-  return s.trace().node(i).ring.kind == Ring::kXor ? Element(s, i) : s.width(i) > 32 ? 8 : 4;
-}
-
 namespace {
 
 constexpr size_t kMost = 256;  // members of a group
@@ -209,7 +205,7 @@ class Planner {
         m.inside.push_back(it == g->member.end() || !Readable(i, k) ? -1 : it->second);
       }
     }
-    m.alias = (n.op == Op::kLow || Emits(i)) && m.inside[0] >= 0 && Word(s_, i) == Word(s_, n.args[0]);
+    m.alias = (n.op == Op::kLow || Emits(i)) && m.inside[0] >= 0 && Element(s_, i) == Element(s_, n.args[0]);
     g->member[i] = int(g->ins.members.size());
     g->ins.members.push_back(std::move(m));
   }
@@ -265,7 +261,7 @@ class Planner {
       if (m.alias) {
         m.at = members[root[k]].at;
       } else {
-        int need = std::max(1, m.planes) * Word(s_, m.node);
+        int need = std::max(1, m.planes) * Element(s_, m.node);
         auto best = idle.end();
         for (auto it = idle.begin(); it != idle.end(); ++it)
           if (it->first >= need && it->first <= 4 * need && (best == idle.end() || it->first < best->first)) best = it;

@@ -72,7 +72,7 @@ void PackedExecutor::Open(const Member& m, Host& host, Handle* h) {
       break;
     case Op::kSelect: {
       const auto& data = *arg(n, 2).data;
-      if (Word(s_, i) == 4)
+      if (element(i) <= 4)
         h->table32.assign(data.begin(), data.end());
       else
         h->table64.assign(data.begin(), data.end());
@@ -89,19 +89,16 @@ void PackedExecutor::Open(const Member& m, Host& host, Handle* h) {
 void PackedExecutor::Random(const Lane& l) const {
   const Member& m = l.member();
   const Node& x = node(m.node);
-  size_t e = size_t(element(m.node)), w = size_t(Word(s_, m.node));
+  size_t e = size_t(element(m.node));
   for (int q = 0; q < m.planes; ++q) {
     // the PRG starts at whole blocks; planes may not
     size_t from = (size_t(q) * l.ins.rows + l.lo) * e, skew = from % 16;
-    uint8_t* out = l.reg(m) + size_t(q) * l.n * w;
-    if (e == w && skew == 0) {
+    uint8_t* out = l.reg(m) + size_t(q) * l.n * e;
+    if (skew == 0) {
       l.handle().section->Fill(from, {out, l.n * e});
     } else {
       l.handle().section->Fill(from - skew, {l.spare(0), l.n * e + skew});
-      if (e == w)
-        std::memcpy(out, l.spare(0) + skew, l.n * e);
-      else
-        strips_.move[Code(int(e))][Code(int(w))](l.spare(0) + skew, l.n, out);
+      std::memcpy(out, l.spare(0) + skew, l.n * e);
     }
     if (x.ring.kind == Ring::kAdd || size_t(x.ring.bits) == 8 * e) continue;
     // bit strings are kept reduced: parities read whole words
@@ -119,7 +116,7 @@ void PackedExecutor::Random(const Lane& l) const {
 
 void PackedExecutor::Receive(const Lane& l) const {
   const Member& m = l.member();
-  int bits = node(m.node).ring.bits, w = Word(s_, m.node);
+  int bits = node(m.node).ring.bits, w = element(m.node);
   const uint8_t* in = l.handle().in.data();
   if (bits > 64) return UnpackLong(in + l.lo / 8 * size_t(bits), l.n, bits, As<uint64_t>(l.reg(m)));
   By(w, [&](auto zero) {
@@ -137,7 +134,7 @@ void PackedExecutor::Receive(const Lane& l) const {
 void PackedExecutor::Emit(const Lane& l) const {
   const Member& m = l.member();
   const Node& x = node(m.node);
-  int bits = x.ring.bits, w = Word(s_, m.node);
+  int bits = x.ring.bits, w = element(m.node);
   if (!m.alias) std::memcpy(l.reg(m), Operand(l, 0, w, 0, m.planes), size_t(m.planes) * l.n * size_t(w));
   if (x.op == Op::kSend) l.host.io.Sent(m.node, {l.reg(m), size_t(m.planes) * l.n * size_t(w)});
   uint8_t* out = l.handle().out.data();
@@ -153,7 +150,7 @@ void PackedExecutor::Emit(const Lane& l) const {
 void PackedExecutor::Unit(const Lane& l) const {
   const Member& m = l.member();
   size_t cols = size_t(node(m.node).attrs[0]);
-  By(Word(s_, m.node), [&](auto zero) {
+  By(element(m.node), [&](auto zero) {
     using T = decltype(zero);
     T* out = As<T>(l.reg(m));
     // every place is compared: the index is a secret
@@ -179,25 +176,25 @@ const uint16_t* PackedExecutor::Index(const Lane& l, size_t k, int spare) const 
 void PackedExecutor::Digits(const Lane& l) const {
   const Member& m = l.member();
   const Node& x = node(m.node);
-  int wide = Word(s_, x.args[0]) == 8, shift = 0;
-  const uint8_t* z = Operand(l, 0, wide ? 8 : 4, 0, 1);
+  int from = element(x.args[0]), shift = 0;
+  const uint8_t* z = Operand(l, 0, from, 0, 1);
   auto* h = As<uint32_t>(l.spare(1));
   uint16_t digit[kStrip];
   uint8_t cmp[kStrip];
   for (size_t j = 0; j < x.attrs.size(); ++j) {
     int w = int(x.attrs[j]);
-    strips_.digit[wide](z, shift, w, l.n, digit);
+    strips_.digit[Code(from)](z, shift, w, l.n, digit);
     fss::Cmp(w, Operand(l, j + 1, element(x.args[j + 1]), 2, 1), digit, l.n, cmp, variant_);
     strips_.file(cmp, int(j), l.n, h);
     shift += w;
   }
-  strips_.move[2][Code(Word(s_, m.node))](h, l.n, l.reg(m));
+  strips_.move[2][Code(element(m.node))](h, l.n, l.reg(m));
 }
 
 void PackedExecutor::Borrow(const Lane& l) const {
   const Member& m = l.member();
   const Node& x = node(m.node);
-  int e = Word(s_, m.node);
+  int e = element(m.node);
   auto* h = As<uint32_t>(Operand(l, 0, 4, 0, 1));
   std::vector<void*> planes;
   uint8_t* room = l.spare(1);  // and spare 2, if need be: the fold overwrites its operands
@@ -212,7 +209,7 @@ void PackedExecutor::Borrow(const Lane& l) const {
     }
     for (int g = 0; g < many; ++g) planes.push_back(own + size_t(g) * l.n * size_t(e));
   }
-  strips_.borrow[e == 8](h, planes.data(), int(x.attrs[0]), l.n, l.reg(m));
+  strips_.borrow[Code(e)](h, planes.data(), int(x.attrs[0]), l.n, l.reg(m));
 }
 
 void PackedExecutor::BorrowX(const Lane& l) const {
@@ -233,7 +230,7 @@ void PackedExecutor::Row(const Lane& l) const {
   const Member& m = l.member();
   const Node& x = node(m.node);
   uint8_t* out = l.reg(m);
-  int e = Word(s_, m.node);
+  int e = element(m.node);
   switch (x.op) {
     case Op::kRand:
       return Random(l);
@@ -258,7 +255,7 @@ void PackedExecutor::Row(const Lane& l) const {
     case Op::kBorrowAt0: {
       auto* to = e == 4 ? out : l.spare(1);
       strips_.borrow0(As<uint32_t>(Operand(l, 0, 4, 0, 1)), int(x.attrs[0]), l.n, As<uint32_t>(to));
-      if (to != out) strips_.move[2][3](to, l.n, out);
+      if (to != out) strips_.move[2][Code(e)](to, l.n, out);
       return;
     }
     case Op::kPoint: {
@@ -283,7 +280,7 @@ void PackedExecutor::Row(const Lane& l) const {
       return;
     }
     case Op::kSelect:
-      return e == 4 ? Select<uint32_t>(l, l.handle().table32) : Select<uint64_t>(l, l.handle().table64);
+      return e <= 4 ? Select<uint32_t>(l, l.handle().table32) : Select<uint64_t>(l, l.handle().table64);
     default:
       return Arithmetical(l);
   }
@@ -296,14 +293,17 @@ void PackedExecutor::Select(const Lane& l, const std::vector<T>& table) const {
   const uint16_t* at = Index(l, 1, 1);
   const uint8_t* t = Operand(l, 0, element(x.args[0]), 0, 1);
   size_t size = table.size() / size_t(m.planes);
+  bool cut = element(m.node) != int(sizeof(T));
+  uint8_t* room = cut ? l.spare(2) : l.reg(m);
   for (int c = 0; c < m.planes; c += 2) {  // two columns at a time
     size_t now = size_t(std::min(2, m.planes - c));
     const T* column[2];
     T* out[2];
     for (size_t j = 0; j < now; ++j)
-      column[j] = table.data() + (size_t(c) + j) * size, out[j] = As<T>(l.reg(m)) + (size_t(c) + j) * l.n;
+      column[j] = table.data() + (size_t(c) + j) * size, out[j] = As<T>(room) + (size_t(c) + j) * l.n;
     fss::Select<T>(Log2(arg(x, 0).ring.bits), t, at, std::span<const T* const>(column, now), l.n, out, variant_);
   }
+  if (cut) strips_.move[Code(sizeof(T))][Code(element(m.node))](room, size_t(m.planes) * l.n, l.reg(m));
 }
 
 }  // namespace suf::backends::internal

@@ -36,15 +36,15 @@ void PackedExecutor::RotSum(int i) {
     using T = decltype(zero);
     auto x = Words<T>(n.args[0], false);
     pool_.For(rows, std::max<size_t>(1, kGrain / (m * len)), [&](size_t lo, size_t hi) {
-      std::vector<T> sum(m);
+      std::vector<T> sum(m), twice(2 * m);  // one run from any place
       for (size_t r = lo; r < hi; ++r) {
         std::fill(sum.begin(), sum.end(), T(0));
-        // sum[v] over u[(i + v) mod m]: two runs; mirrored at the end
+        // sum[v] over u[(i + v) mod m]; mirrored at the end
         for (size_t j = 0; j < len; ++j) {
           const T* u = x.get() + (r * len + j) * m;
-          size_t k = at.get()[r * len + j] % m;
-          for (size_t v = 0; v < m - k; ++v) sum[v] += u[k + v];
-          for (size_t v = 0; v < k; ++v) sum[m - k + v] += u[v];
+          std::copy_n(u, m, twice.data()), std::copy_n(u, m, twice.data() + m);
+          const T* from = twice.data() + at.get()[r * len + j] % m;
+          for (size_t v = 0; v < m; ++v) sum[v] = T(sum[v] + from[v]);
         }
         for (size_t v = 0; v < m; ++v) As<T>(p.get())[r * m + v] = sum[(m - v) % m];
       }

@@ -18,8 +18,8 @@ class DealerIo : public pfss::Io {
   }
   std::span<uint8_t> Out(int node) override {
     Section& s = open_[node];
-    if (!idle_.empty()) s.room = std::move(idle_.back()), idle_.pop_back();
     s.bytes = size_t(pfss::PackedBytes(t_.node(node)));
+    if (auto it = idle_.lower_bound(s.bytes); it != idle_.end()) s.room = std::move(it->second), idle_.erase(it);
     if (s.room.size() < s.bytes) s.room.resize(s.bytes);
     return std::span(s.room).first(s.bytes);
   }
@@ -35,7 +35,8 @@ class DealerIo : public pfss::Io {
       for (int p : {0, 1})
         if (t_.node(it->first).attrs[0] & int64_t(pfss::Party(p)))
           to_[p](View(it->second.room).first(it->second.bytes));
-      idle_.push_back(std::move(it->second.room));
+      size_t size = it->second.room.size();
+      idle_.emplace(size, std::move(it->second.room));
       open_.erase(it);
     }
   }
@@ -52,7 +53,7 @@ class DealerIo : public pfss::Io {
   std::vector<int> order_;
   size_t next_ = 0;
   std::map<int, Section> open_;
-  std::vector<Bytes> idle_;
+  std::multimap<size_t, Bytes> idle_;  // by size
 };
 
 }  // namespace

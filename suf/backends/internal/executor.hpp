@@ -41,7 +41,7 @@ class PackedExecutor : public pfss::Executor {
   const Node& arg(const Node& n, size_t i) const { return t_.node(n.args[i]); }
   size_t count(int i) const { return counts_[size_t(i)]; }
   // element: bytes of an element of node i in memory.
-  int element(int i) const { return Element(s_, i); }
+  int element(int i) const { return elements_[size_t(i)]; }
   const Tensor& in(const Node& n, size_t i) const { return values_[size_t(n.args[i])]; }
   std::shared_ptr<uint8_t> Make(int i);  // room for node i, which becomes its value
   void Alias(int i, int from);
@@ -111,6 +111,7 @@ class PackedExecutor : public pfss::Executor {
   std::shared_ptr<const ExecutionPlan> plan_;
   size_t next_ = 0;  // program
   std::vector<size_t> counts_;
+  std::vector<int> elements_;
   Arena& arena_;
   Frames frames_;
   std::vector<Tensor> values_;

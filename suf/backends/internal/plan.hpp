@@ -31,9 +31,6 @@ struct Instruction {
 // Element: bytes of an element of node i in memory: what the PRG and the kernels of bit strings lay down is fixed by
 // the ring; the rest is stored as wide as it is read.
 int Element(const pfss::Schedule& s, int i);
-// Word: the same in a register: 4 or 8 bytes for words.
-int Word(const pfss::Schedule& s, int i);
-
 // Instructions of each of a role's programs.
 using ExecutionPlan = std::vector<std::vector<Instruction>>;
 ExecutionPlan PlanOf(const pfss::Schedule& s, pfss::Role role, const std::vector<pfss::Program>& programs);

@@ -1,5 +1,5 @@
-// Strips: loops over up to a few thousand elements that stay in the cache, compiled once a variant. Registers hold
-// uint32_t or uint64_t words; memory holds 1, 2, 4 or 8 bytes an element. Type codes: log2 of the bytes.
+// Strips: loops over up to a few thousand elements that stay in the cache, compiled once a variant. Words have 1, 2, 4
+// or 8 bytes; type codes: log2 of the bytes.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,13 +15,13 @@ struct Strips {
   void (*move[4][4])(const void* from, size_t n, void* to);
   // splat[to]
   void (*splat[4])(uint64_t value, size_t n, void* to);
-  // binary[wide][op]: out = a op b on words of 4 (wide = 0) or 8 bytes; out may be a or b.
-  void (*binary[2][4])(const void* a, const void* b, size_t n, void* out);
-  // shift[wide][right]: out = a << s, or (a & mask) >> s.
-  void (*shift[2][2])(const void* a, int s, uint64_t mask, size_t n, void* out);
-  // borrow[wide]: the borrow polynomial of `digits` digits; h: opened bits; words: PolySize(digits - 1) - 1 planes,
+  // binary[code][op]: out = a op b; out may be a or b.
+  void (*binary[4][4])(const void* a, const void* b, size_t n, void* out);
+  // shift[code][right]: out = a << s, or (a & mask) >> s.
+  void (*shift[4][2])(const void* a, int s, uint64_t mask, size_t n, void* out);
+  // borrow[code]: the borrow polynomial of `digits` digits; h: opened bits; words: PolySize(digits - 1) - 1 planes,
   // clobbered.
-  void (*borrow[2])(const uint32_t* h, void* const* words, int digits, size_t n, void* out);
+  void (*borrow[4])(const uint32_t* h, void* const* words, int digits, size_t n, void* out);
   // borrow0: what h itself shows, 0 or 1.
   void (*borrow0)(const uint32_t* h, int digits, size_t n, uint32_t* out);
   // borrowx: the share of the borrow bit in the XOR world. groups[j - 1]: element-major bit strings of group j,
@@ -32,8 +32,8 @@ struct Strips {
   void (*monox)(const uint32_t* rho, int j, size_t stride, size_t n, uint8_t* out);
   // mono: group j as planes of 0/1 words of `element` bytes, `plane` elements apart.
   void (*mono)(const uint32_t* rho, int j, int element, size_t plane, size_t n, uint8_t* out);
-  // digit: out = (z >> shift) & (2^width - 1)
-  void (*digit[2])(const void* z, int shift, int width, size_t n, uint16_t* out);
+  // digit[code]: out = (z >> shift) & (2^width - 1)
+  void (*digit[4])(const void* z, int shift, int width, size_t n, uint16_t* out);
   // file: h |= lt << 2j | eq << 2j-1, from Cmp's bytes (bit 0 lt, bit 1 eq)
   void (*file)(const uint8_t* cmp, int j, size_t n, uint32_t* h);
 };

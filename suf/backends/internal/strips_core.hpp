@@ -19,7 +19,7 @@ void Binary(const void* pa, const void* pb, size_t n, void* po) {
   auto* o = static_cast<T*>(po);
 #pragma GCC ivdep
   for (size_t i = 0; i < n; ++i)
-    o[i] = kOp == kPlus ? a[i] + b[i] : kOp == kMinus ? a[i] - b[i] : kOp == kTimes ? a[i] * b[i] : a[i] ^ b[i];
+    o[i] = T(kOp == kPlus ? a[i] + b[i] : kOp == kMinus ? a[i] - b[i] : kOp == kTimes ? 1u * a[i] * b[i] : a[i] ^ b[i]);
 }
 template <class T, bool kRight>
 void Shift(const void* pa, int s, uint64_t mask, size_t n, void* po) {
@@ -50,32 +50,31 @@ void BorrowFold(const uint32_t* h, void* const* words, int digits, size_t n, voi
     size_t half = (size - 1) / 2;
     const T* last = word(size - 1);
     T e[kStrip], l[kStrip];
-    for (size_t i = 0; i < n; ++i) e[i] = T(0) - T(h[i] >> (2 * j - 1) & 1), l[i] = T(0) - T(h[i] >> (2 * j) & 1);
-    for (size_t i = 0; i < n; ++i) o[i] += last[i] - ((last[i] + last[i]) & l[i]) + (constant ? zero[i] & l[i] : T(0));
+    for (size_t i = 0; i < n; ++i) e[i] = T(T(0) - T(h[i] >> (2 * j - 1) & 1)), l[i] = T(T(0) - T(h[i] >> (2 * j) & 1));
+    for (size_t i = 0; i < n; ++i) o[i] = T(o[i] + last[i] - ((last[i] + last[i]) & l[i]) + (constant ? zero[i] & l[i] : T(0)));
     for (size_t p = 1; p < half; ++p) {
       T* low = word(p);
       const T* up = word(half + p);
 #pragma GCC ivdep
-      for (size_t i = 0; i < n; ++i) low[i] = up[i] + ((low[i] - up[i] - up[i]) & e[i]);
+      for (size_t i = 0; i < n; ++i) low[i] = T(up[i] + ((low[i] - up[i] - up[i]) & e[i]));
     }
     const T* up = word(half);
-    for (size_t i = 0; i < n; ++i) zero[i] = up[i] + (((constant ? zero[i] : T(0)) - up[i] - up[i]) & e[i]);
+    for (size_t i = 0; i < n; ++i) zero[i] = T(up[i] + (((constant ? zero[i] : T(0)) - up[i] - up[i]) & e[i]));
     constant = true;
     size = half;
   }
   const T* first = word(1);
   for (size_t i = 0; i < n; ++i) {
-    T l = T(0) - T(h[i] & 1);
-    o[i] += first[i] - ((first[i] + first[i]) & l) + (constant ? zero[i] & l : T(0));
+    T l = T(T(0) - T(h[i] & 1));
+    o[i] = T(o[i] + first[i] - ((first[i] + first[i]) & l) + (constant ? zero[i] & l : T(0)));
   }
 }
 
 inline void BorrowConstant(const uint32_t* h, int digits, size_t n, uint32_t* o) {
-  for (size_t i = 0; i < n; ++i) {
-    uint32_t c = h[i] & 1;
-    for (int j = 1; j < digits; ++j) c = (h[i] >> (2 * j) & 1) + ((h[i] >> (2 * j - 1) & 1) * c);
-    o[i] = c;
-  }
+  for (size_t i = 0; i < n; ++i) o[i] = h[i] & 1;
+  for (int j = 1; j < digits; ++j)
+#pragma GCC ivdep
+    for (size_t i = 0; i < n; ++i) o[i] = (h[i] >> (2 * j) & 1) + ((0 - (h[i] >> (2 * j - 1) & 1)) & o[i]);
 }
 // Bit strings of up to 512 bits for kLanes elements side by side: word w of element i at s[w][i]. Lengths are public
 // constants, so every shift is one for all lanes.
@@ -211,8 +210,8 @@ inline void Monomials(const uint32_t* rho, int j, int element, size_t plane, siz
 template <class T>
 void Digit(const void* pz, int shift, int width, size_t n, uint16_t* o) {
   auto* z = static_cast<const T*>(pz);
-  T m = T((1u << width) - 1);
-  for (size_t i = 0; i < n; ++i) o[i] = uint16_t(z[i] >> shift & m);
+  uint16_t m = uint16_t((1u << width) - 1);
+  for (size_t i = 0; i < n; ++i) o[i] = uint16_t(uint16_t(z[i] >> shift) & m);
 }
 inline void File(const uint8_t* cmp, int j, size_t n, uint32_t* h) {
   if (j == 0)
@@ -227,14 +226,19 @@ const Strips kStrips = {
      {Move<uint32_t, uint8_t>, Move<uint32_t, uint16_t>, Move<uint32_t, uint32_t>, Move<uint32_t, uint64_t>},
      {Move<uint64_t, uint8_t>, Move<uint64_t, uint16_t>, Move<uint64_t, uint32_t>, Move<uint64_t, uint64_t>}},
     {Splat<uint8_t>, Splat<uint16_t>, Splat<uint32_t>, Splat<uint64_t>},
-    {{Binary<uint32_t, kPlus>, Binary<uint32_t, kMinus>, Binary<uint32_t, kTimes>, Binary<uint32_t, kExclusiveOr>},
+    {{Binary<uint8_t, kPlus>, Binary<uint8_t, kMinus>, Binary<uint8_t, kTimes>, Binary<uint8_t, kExclusiveOr>},
+     {Binary<uint16_t, kPlus>, Binary<uint16_t, kMinus>, Binary<uint16_t, kTimes>, Binary<uint16_t, kExclusiveOr>},
+     {Binary<uint32_t, kPlus>, Binary<uint32_t, kMinus>, Binary<uint32_t, kTimes>, Binary<uint32_t, kExclusiveOr>},
      {Binary<uint64_t, kPlus>, Binary<uint64_t, kMinus>, Binary<uint64_t, kTimes>, Binary<uint64_t, kExclusiveOr>}},
-    {{Shift<uint32_t, false>, Shift<uint32_t, true>}, {Shift<uint64_t, false>, Shift<uint64_t, true>}},
-    {BorrowFold<uint32_t>, BorrowFold<uint64_t>},
+    {{Shift<uint8_t, false>, Shift<uint8_t, true>},
+     {Shift<uint16_t, false>, Shift<uint16_t, true>},
+     {Shift<uint32_t, false>, Shift<uint32_t, true>},
+     {Shift<uint64_t, false>, Shift<uint64_t, true>}},
+    {BorrowFold<uint8_t>, BorrowFold<uint16_t>, BorrowFold<uint32_t>, BorrowFold<uint64_t>},
     BorrowConstant,
     BorrowShare,
     MonomialStrings,
     Monomials,
-    {Digit<uint32_t>, Digit<uint64_t>},
+    {Digit<uint8_t>, Digit<uint16_t>, Digit<uint32_t>, Digit<uint64_t>},
     File,
 };

@@ -4,7 +4,7 @@
 
 namespace suf::backends::internal {
 
-inline constexpr size_t kStrip = 512;  // elements: a dozen registers of 8 bytes stay in L1, some dozens in L2
+inline constexpr size_t kStrip = 1024;  // elements at most
 
 namespace portable {
 const Strips& Get();
