@@ -7,7 +7,7 @@ namespace suf::backends::internal {
 
 inline constexpr int kSpares = 3;
 inline constexpr size_t kLeastStrip = 64;
-inline constexpr size_t kFrame = size_t{256} << 10;  // bytes of registers that stay in L2
+inline constexpr size_t kFrame = size_t{512} << 10;  // bytes of registers that stay in L2
 
 // Frame: memory for the registers of one strip. One thread at a time has it; it goes from strip to strip and group to
 // group, and is wiped at the end of the run.
