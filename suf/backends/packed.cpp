@@ -76,8 +76,26 @@ PackedExecutor::~PackedExecutor() {
   arena_.WipeIdle();
 }
 
+void PackedExecutor::OpenSections(const Randomness& randomness) {
+  std::vector<int> drawn;
+  sections_.resize(t_.nodes().size());
+  for (auto& list : *plan_)
+    for (auto& ins : list)
+      for (auto& m : ins.members)
+        if (node(m.node).op == Op::kRand) drawn.push_back(m.node);
+  std::sort(drawn.begin(), drawn.end());
+  drawn.erase(std::unique(drawn.begin(), drawn.end()), drawn.end());
+  pool_.For(drawn.size(), 16, [&](size_t lo, size_t hi) {
+    for (size_t k = lo; k < hi; ++k) {
+      const auto& attrs = node(drawn[k]).attrs;
+      sections_[size_t(drawn[k])] = randomness.Open(int(attrs[0]), int(attrs[1]));
+    }
+  });
+}
+
 void PackedExecutor::Run(const Program&, const Randomness& randomness, Io& io) {
   Host host{randomness, io};
+  if (next_ == 0) OpenSections(randomness);
   for (const Instruction& ins : plan_->at(next_++)) {
     if (ins.group) {
       Group(ins, host);

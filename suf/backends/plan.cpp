@@ -17,7 +17,8 @@ int Element(const Schedule& s, int i) {
 
 namespace {
 
-constexpr size_t kMost = 256;  // members of a group
+constexpr size_t kMost = 256;                // members of a group
+constexpr int64_t kOut = int64_t{4} << 20;  // bytes of messages and key sections that a group holds until it is done
 
 class Planner {
  public:
@@ -145,6 +146,7 @@ class Planner {
   struct Open {
     Instruction ins;
     std::map<int, int> member;  // node -> position
+    int64_t out = 0;            // bytes that it emits
   };
 
   void Close(Shape shape) {
@@ -190,7 +192,8 @@ class Planner {
     g.ins.group = true, g.ins.rows = size_t(Size(shape));
     Join(&g, i);
     where_[i] = shape;
-    if (g.member.size() >= kMost) Close(shape);
+    if (Emits(i)) g.out += PackedBytes(n);
+    if (g.member.size() >= kMost || g.out >= kOut) Close(shape);
   }
 
   void Join(Open* g, int i) {

@@ -54,12 +54,9 @@ void PackedExecutor::Open(const Member& m, Host& host, Handle* h) {
   const Node& n = node(i);
   if (m.kept) Make(i);
   switch (n.op) {
-    case Op::kRand: {
-      auto& section = sections_[i];
-      if (!section) section = host.randomness.Open(int(n.attrs[0]), int(n.attrs[1]));
-      h->section = section.get();
+    case Op::kRand:
+      h->section = sections_[size_t(i)].get();
       break;
-    }
     case Op::kTell:
     case Op::kSend:
       if (n.op == Op::kTell ? role_ == Role::kDealer : n.attrs[0] == int(role_)) {

@@ -50,6 +50,9 @@ class PackedExecutor : public pfss::Executor {
   template <class T>
   std::shared_ptr<const T> Words(int a, bool canonical);
 
+  // OpenSections: all that the run draws from; a section costs a microsecond.
+  void OpenSections(const pfss::Randomness& randomness);
+
   // ---- group.cpp
   struct Handle;
   struct Lane;
@@ -115,7 +118,7 @@ class PackedExecutor : public pfss::Executor {
   Arena& arena_;
   Frames frames_;
   std::vector<Tensor> values_;
-  std::map<int, std::unique_ptr<pfss::Randomness::Section>> sections_;  // by node
+  std::vector<std::unique_ptr<pfss::Randomness::Section>> sections_;  // by node
   std::map<int, uint64_t> versions_;  // of inputs
 };
 
