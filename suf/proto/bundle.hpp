@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "suf/proto/tags.hpp"
 #include "suf/proto/channel.hpp"
 
 namespace suf::proto {
@@ -67,24 +68,6 @@ struct Bundle {
 Hash ChunkKey(const BundleHeader& h);
 Hash ChunkKey(const Hash& plan, const Hash& weights);
 
-// ChunkTags: tags of chunks 0, 1, 2, ..: GMAC (NIST SP 800-38D, AES-128) with the chunk's number as nonce, so that none
-// can be altered, left out or moved. 9 GB/s where SHA-256 does 1.9.
-class ChunkTags {
- public:
-  static constexpr size_t kBytes = 16;
-  explicit ChunkTags(const Hash& key);
-  ~ChunkTags();
-  ChunkTags(ChunkTags&& o) noexcept : ctx_(std::exchange(o.ctx_, nullptr)), next_(o.next_) {}
-  ChunkTags& operator=(ChunkTags&& o) noexcept {
-    std::swap(ctx_, o.ctx_), next_ = o.next_;
-    return *this;
-  }
-  std::array<uint8_t, kBytes> Next(View data);
-
- private:
-  void* ctx_;
-  uint64_t next_ = 0;
-};
 inline constexpr size_t kMaxChunk = kChunkBytes + ChunkTags::kBytes;
 
 // Sink: what a generator writes a body into, in order. Cuts it into chunks {tag, data} of at most kChunkBytes of data,

@@ -35,19 +35,15 @@ Traffic& Traffic::operator+=(const Traffic& o) {
   return *this;
 }
 
-void Channel::Book(bool sent, View header, View payload) {
+void Channel::Book(bool sent, uint16_t kind, View header, View payload) {
   Traffic& t = traffic_[int(phase_)];
   (sent ? t.frames_sent : t.frames_received) += 1;
   (sent ? t.bytes_sent : t.bytes_received) += header.size() + payload.size();
-  if (!transcript_) return Record(sent, header, payload);
-  // hashed while the peer works: at the next wait, or when somebody asks
-  Bytes frame(header.begin(), header.end());
-  frame.insert(frame.end(), payload.begin(), payload.end());
-  unhashed_.emplace_back(sent, std::move(frame));
-  Record(sent, header, payload);
-}
-
-void Channel::Record(bool sent, View header, View payload) {
+  Direction& d = sent ? sent_ : received_;
+  if (transcript_ && kind >= kFirstRun && d.tags)
+    d.frames.Add(d.tags->Next(header, payload));
+  else if (transcript_)
+    d.frames.Add(header).Add(payload);
   if (recorder_) recorder_->Add(sent, peer_.role, header, payload);
 }
 
@@ -59,27 +55,16 @@ Bytes EncodeHeader(size_t length, uint16_t kind, uint16_t sequence) {
 }
 }  // namespace
 
-void Channel::HashFrames() {
-  for (auto& [sent, frame] : unhashed_) (sent ? sent_hash_ : received_hash_).Add(frame);
-  unhashed_.clear();
-}
-
-std::pair<Hash, Hash> Channel::Transcript() {
-  HashFrames();
-  return {sent_hash_.Peek(), received_hash_.Peek()};
-}
-
 void Channel::Send(uint16_t kind, View payload) {
   SUF_CHECK(payload.size() <= kMaxFrame && kind != kRefuse);
   if (over_) Gone();
   Bytes header = EncodeHeader(payload.size(), kind, next_sent_++);
   Put(header, payload);
-  Book(true, header, payload);
+  Book(true, kind, header, payload);
 }
 
 Bytes Channel::Recv(uint16_t kind, size_t limit) {
   if (over_) Gone();
-  HashFrames();
   Frame f = Take(std::max(limit, sizeof(Refusal)));
   ThrowIfRefusal(f);
   if (f.payload.size() > limit) TooLarge(f.payload.size(), limit);
@@ -87,7 +72,7 @@ Bytes Channel::Recv(uint16_t kind, size_t limit) {
     EndSession(*this, Refusal::kProtocol, Exit::kPeer, peer_title(), " sent frame ", f.sequence, " of kind ", f.kind,
                " where frame ", next_received_, " of kind ", kind, " was due; install the same suf on all sides");
   ++next_received_;
-  Book(false, EncodeHeader(f.payload.size(), f.kind, f.sequence), f.payload);
+  Book(false, f.kind, EncodeHeader(f.payload.size(), f.kind, f.sequence), f.payload);
   return std::move(f.payload);
 }
 

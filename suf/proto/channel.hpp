@@ -3,11 +3,13 @@
 #pragma once
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "suf/base/digest.hpp"
 #include "suf/proto/refusal.hpp"
+#include "suf/proto/tags.hpp"
 
 namespace suf::proto {
 
@@ -100,8 +102,10 @@ class Channel {
   Phase phase() const { return phase_; }
   void set_phase(Phase p) { phase_ = p; }
   const Traffic& traffic(Phase p) const { return traffic_[int(p)]; }
-  // Transcript: running SHA-256 of the frames {sent, received}, headers included, refusals apart.
-  std::pair<Hash, Hash> Transcript();
+  // Transcript: running SHA-256 of the frames {sent, received}, headers included, refusals apart; of the frames of an
+  // inference their tags enter, once TagFrames gave both directions keys that only the two ends know.
+  std::pair<Hash, Hash> Transcript() const { return {sent_.frames.Peek(), received_.frames.Peek()}; }
+  void TagFrames(const Hash& own, const Hash& peer) { sent_.tags.emplace(own), received_.tags.emplace(peer); }
   // set_transcript: off where nobody compares it (dealer links, whose chunks carry hashes of their own).
   void set_transcript(bool on) { transcript_ = on; }
   // set_recorder: not owned; null = off.
@@ -124,17 +128,18 @@ class Channel {
   void ThrowIfRefusal(const Frame& f);
 
  private:
-  void Book(bool sent, View header, View payload);
-  void Record(bool sent, View header, View payload);
-  void HashFrames();
+  void Book(bool sent, uint16_t kind, View header, View payload);
 
   Identity self_, peer_;
   Hash exporter_;
   Millis timeout_;
   Phase phase_ = Phase::kControl;
   Traffic traffic_[kPhases];
-  Sha256 sent_hash_, received_hash_;
-  std::vector<std::pair<bool, Bytes>> unhashed_;
+  struct Direction {
+    Sha256 frames;
+    std::optional<ChunkTags> tags;
+  };
+  Direction sent_, received_;
   bool transcript_ = true, over_ = false;
   uint16_t next_sent_ = 0, next_received_ = 0;
   Recorder* recorder_ = nullptr;

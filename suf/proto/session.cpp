@@ -6,7 +6,9 @@ namespace suf::proto {
 // exporter, hashes of all frames so far in both directions).
 class Bond {
  public:
-  Bond(Channel& ch, const BundleHeader& h) : ch_(ch), header_(h), own_nonce_(RandomHash()) {}
+  Bond(Channel& ch, const BundleHeader& h) : ch_(ch), header_(h), own_nonce_(RandomHash()) {
+    ch.TagFrames(FrameKey(ch.self().role), FrameKey(ch.peer().role));
+  }
 
   // Send: a frame of our nonce and the MAC. Recv: the peer's; ends the session when the MAC differs.
   void Send(uint16_t kind) {
@@ -29,6 +31,11 @@ class Bond {
   }
 
  private:
+  // FrameKey: of the tags of what this role sends.
+  Hash FrameKey(Role sender) const {
+    auto role = uint8_t(sender);
+    return Hmac(header_.pair.view(), {AsView("suf frames"), View(&role, 1)});
+  }
   Hash Tag(uint16_t kind, const Hash& nonce) const {
     auto [sent, received] = ch_.Transcript();
     return TagOf(kind, nonce, {sent, received});
