@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+
 #include "suf/proto/internal/asio.hpp"
 #include "suf/proto/internal/x509.hpp"
 
@@ -137,11 +139,9 @@ bool TlsLink::Flush(std::error_code* error) {
 
 bool TlsLink::Wait(bool read, bool write, Deadline deadline) {
   pollfd p{fd_.get(), short((read ? POLLIN : 0) | (write ? POLLOUT : 0)), 0};
-  for (;;) {
-    int left = Left(deadline), n = poll(&p, 1, left);
-    if (n > 0) return true;
-    if (n == 0 && Left(deadline) == 0) return false;
-  }
+  while (int left = Left(deadline))
+    if (poll(&p, 1, left) > 0) return true;
+  return false;
 }
 
 void TlsLink::HangUp() { shutdown(fd_.get(), SHUT_WR); }
@@ -156,6 +156,9 @@ void TlsLink::Drain(Deadline deadline) {
   }
 }
 
-void TlsLink::Drop() { shutdown(fd_.get(), SHUT_RDWR); }
+void TlsLink::Drop() {
+  dropped_ = true;
+  shutdown(fd_.get(), SHUT_RDWR);
+}
 
 }  // namespace suf::proto

@@ -3,8 +3,12 @@
 #pragma once
 #include <openssl/ssl.h>
 
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <system_error>
 
 #include "suf/base/bytes.hpp"
@@ -45,8 +49,12 @@ class TlsLink {
   // Drain: hangs up, and throws away what arrives until the peer hangs up too (a close with unread input would reset
   // the connection before the peer has read our last words).
   void Drain(Deadline deadline);
-  // Drop: from any thread; the connection is over at both ends.
+  // Drop: from any thread; the connection is over at both ends. DropOn: when it is requested.
   void Drop();
+  bool dropped() const { return dropped_; }
+  void DropOn(std::stop_token stop) {
+    stopped_.emplace(std::move(stop), [this] { Drop(); });
+  }
 
  private:
   struct Free {
@@ -60,6 +68,8 @@ class TlsLink {
   std::unique_ptr<SSL, Free> ssl_;
   Bytes out_;  // records that did not leave yet
   size_t sent_ = 0;
+  std::atomic<bool> dropped_{false};
+  std::optional<std::stop_callback<std::function<void()>>> stopped_;  // last: its end waits for a Drop in progress
 };
 
 }  // namespace suf::proto
