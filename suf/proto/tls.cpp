@@ -306,9 +306,9 @@ std::unique_ptr<Channel> Secure(std::unique_ptr<Link> link, bool server, const s
   SUF_CHECK(
       SSL_export_keying_material(ssl, exporter.data(), exporter.size(), kLabel, sizeof kLabel - 1, nullptr, 0, 0) == 1);
   auto role = RoleIn(cert.get());
-  Identity self = link->own.identity();
-  auto ch = std::make_unique<TlsChannel>(std::move(link), self, Identity{role.value_or(self.role), KeyHash(cert.get())},
-                                         exporter, timeout);
+  Credentials own = link->own;
+  Identity self = own.identity(), peer{role.value_or(self.role), KeyHash(cert.get())};
+  auto ch = std::make_unique<TlsChannel>(std::move(link), self, peer, exporter, timeout);
   if (!role || std::find(peers.begin(), peers.end(), *role) == peers.end()) {
     std::string expected;
     for (Role p : peers) expected += Str(expected.empty() ? "" : " or ", Title(p));
@@ -316,6 +316,9 @@ std::unique_ptr<Channel> Secure(std::unique_ptr<Link> link, bool server, const s
                role ? Title(*role) : "no role of suf", ", not of ", expected,
                "; check the address and its certificate folder");
   }
+  if (!own.Admits(peer))
+    EndSession(*ch, Refusal::kPin, Exit::kRefused, "the key of ", who, " is ", Fingerprint(peer),
+               ", another one than --pin names; compare it with that role's operator");
   return ch;
 }
 
