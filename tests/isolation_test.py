@@ -7,6 +7,7 @@
 import os
 import pathlib
 import shutil
+import stat
 import sys
 import tempfile
 
@@ -125,14 +126,20 @@ def nobody_else_reads(w, home):
 def nothing_outside(base, home):
     """No file of the three users lies where everybody may write, and nothing else in this test's folder is theirs."""
     users, inside = set(USERS.values()), tuple(f'{h}/' for h in home.values())
-    for place in (*SHARED, base.folder):
-        for folder, folders, files in os.walk(place):
-            for path in (os.path.join(folder, name) for name in folders + files):
-                try:
-                    owner = os.lstat(path).st_uid
-                except OSError:  # gone meanwhile: another test's
-                    continue
-                assert owner not in users or f'{path}/'.startswith(inside), f'{path} was left by user {owner}'
+    todo = [base.folder, base.folder / 'isolated', *map(pathlib.Path, SHARED)]
+    while todo:
+        try:
+            paths = list(todo.pop().iterdir())
+        except OSError:  # not on this machine, or another test's and gone
+            continue
+        for path in paths:
+            try:
+                s = path.lstat()
+            except OSError:
+                continue
+            assert s.st_uid not in users or f'{path}/'.startswith(inside), f'{path} was left by user {s.st_uid}'
+            if stat.S_ISDIR(s.st_mode) and s.st_mode & stat.S_IWOTH:  # elsewhere they cannot write
+                todo.append(path)
     for role in USERS:
         assert as_user(role, lambda: sum(map(writable, (base.folder, base.folder / 'isolated', pathlib.Path('/'))))) == 0
 
