@@ -32,6 +32,7 @@ import numpy as np
 from roles import Base, World, read_record, read_safetensors, write_safetensors
 
 RUNS, ALARM, TOKENS = 64, 1e-9 / 3, 9
+SLOW = 60  # seconds: no time-out is the subject here
 FIRST_RUN = 0x100  # kinds of frames from here on are an inference's own
 MACS, NONCES = range(0x0b, 0x11), (0x0b, 0x0c)  # CLAIM to BYE are a nonce and a MAC each; CLAIM and ACK bring the nonce first
 
@@ -39,7 +40,7 @@ MACS, NONCES = range(0x0b, 0x11), (0x0b, 0x0c)  # CLAIM to BYE are a nonce and a
 def embed_file(w, texts, **flags):
     path = w.dir / f'texts{len(list(w.dir.iterdir()))}'
     path.write_text('\n'.join(texts) + '\n')
-    return w.embed(None, file=path, **flags)
+    return w.embed(None, file=path, timeout=SLOW, **flags)
 
 
 class Frame:
@@ -126,9 +127,9 @@ def recorded(base, layout_program):
     """(frames of the schedule, nonces and MACs) of RUNS inferences of one text."""
     layout = json.loads(subprocess.run([layout_program, base.plan, str(TOKENS)], check=True, capture_output=True).stdout)
     with World(base, 'recorded') as w:
-        w.both()
+        w.deal(timeout=SLOW).port(), w.serve(timeout=SLOW).port()
         e = embed_file(w, [base.text(TOKENS)] * RUNS, record=w.dir / 'frames')
-        assert e.finish(120) == 0, e.err
+        assert e.finish(300) == 0, e.err
         rows = e.rows()
         assert sorted({r['serial'] for r in rows}) == list(range(1, RUNS + 1))
         assert all(r['y'] == rows[0]['y'] for r in rows) and rows[0]['y'] == base.simulate([base.text(TOKENS)])[0]
@@ -227,18 +228,18 @@ def zero_norm(base, _):
     assert not any(y[0]) and any(y[1]), y
     seen = []
     with World(base, 'zero') as w:
-        w.deal().port()
+        w.deal(timeout=SLOW).port()
         for k, texts in enumerate(([other] * 3, [other, zero, other], [zero])):
-            server = w.serve(store=w.dir / f'model{k}', record=w.dir / f'p0.{k}', once=True)
+            server = w.serve(store=w.dir / f'model{k}', record=w.dir / f'p0.{k}', once=True, timeout=SLOW)
             e = embed_file(w, texts, store=w.dir / f'data{k}', connect=server.port())
-            code, rows = e.finish(), e.rows()
+            code, rows = e.finish(SLOW), e.rows()
             assert code == (2 if zero in texts else 0), e.err
             for text, row in zip(texts, rows):
                 assert ('y' in row) == (text == other)
                 assert text == other or 'the sum of this text\'s token vectors is zero' in row['error'], row
             if zero in texts:
                 assert e.err[-1].startswith('suf: ') and 'the sum of this text\'s token vectors is zero' in e.err[-1], e.err
-            status = server.finish()
+            status = server.finish(SLOW)
             log = [re.sub(r'^\S+ |port \d+|pid \d+|serial \d+', '', line) for line in server.err]
             frames = [(sent, kind, sequence, len(p)) for sent, _, kind, sequence, p in read_record(w.dir / f'p0.{k}')]
             fates = sorted(w.fates(f'model{k}').values())

@@ -77,10 +77,10 @@ def homes(base, w):
 def start(w, home):
     """All three, each in its own directory; the data owner has ended."""
     options = {role: {**identity(role), 'cwd': home[role], 'umask': 0o077, 'env': {'PATH': os.environ['PATH'], 'HOME': str(home[role])}} for role in USERS}
-    w.deal(options['dealer'], plan='plan.json', certs='certs', state='state').port()
-    w.serve(options['model'], plan='plan.json', certs='certs', model='model', store='store', record='frames').port()
-    e = w.embed(None, options['data'], plan='plan.json', certs='certs', vocab='vocab.txt', store='store', record='frames', file='texts', out='embeddings')
-    assert e.finish() == 0, e.err
+    w.deal(options['dealer'], plan='plan.json', certs='certs', state='state', timeout=60).port()
+    w.serve(options['model'], plan='plan.json', certs='certs', model='model', store='store', record='frames', timeout=60).port()
+    e = w.embed(None, options['data'], plan='plan.json', certs='certs', vocab='vocab.txt', store='store', record='frames', file='texts', out='embeddings', timeout=60)
+    assert e.finish(120) == 0, e.err
     return e.rows()
 
 

@@ -16,6 +16,7 @@ import threading
 from roles import Role
 from rows import alone, main, row
 
+SLOW = 15  # seconds that a loaded machine may take for what takes milliseconds
 TITLES = {'dealer': 'the dealer', 'model': 'the model owner', 'data': 'the data owner'}
 EC = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256']
 CA = '[ca]\ndefault_ca=d\n[d]\ndatabase=index\nnew_certs_dir=.\ndefault_md=sha256\nrand_serial=yes\nunique_subject=no\npolicy=p\n[p]\ncommonName=supplied\n'
@@ -121,16 +122,16 @@ def knocks(door, role):
     """openssl s_client at a listener of ours, as `role`."""
     def case(w):
         certs = authority(w).certs
-        w.deal(certs=certs).port(), w.serve(certs=certs).port()
+        w.deal(certs=certs, timeout=SLOW).port(), w.serve(certs=certs, timeout=SLOW).port()
         listener = w.dealer if door == 'deal' else w.server
         for name, fault in faults(role, ('model', 'data') if door == 'deal' else ()):
             since, kept = len(listener.err), w.dir / f'session {name}'
             s = stranger(w, 's_client', '-connect', f'127.0.0.1:{listener.port()}', '-sess_out', kept, *fault.flags, own=folder(w, role, name, fault))
             if name == 'sound':
-                assert s.said('New, TLSv1.3', 5), s.err
+                assert s.said('New, TLSv1.3', SLOW), s.err
                 poke(s)
-            assert listener.said(f'a session ended: .*{fault.door}', 5, since), f'{name}: {door} says {listener.err[since:]}'
-            s.finish(5)
+            assert listener.said(f'a session ended: .*{fault.door}', SLOW, since), f'{name}: {door} says {listener.err[since:]}'
+            s.finish(SLOW)
             said = '\n'.join(s.err)
             assert fault.hears in said, f'{name}: the stranger hears {s.err}'
             assert 'Session Ticket' not in said and not kept.exists(), f'{name}: a ticket was given'
@@ -161,7 +162,7 @@ class Called:
 def answered(name, e, fault, title):
     """A dialer of ours ended by the fault's sentence."""
     code = 3 if name == 'sound' else 4
-    assert e.finish(8) == code and len(e.err) < 4, f'{name}: exit code {e.process.returncode}: {e.err}'
+    assert e.finish(2 * SLOW) == code and len(e.err) < 4, f'{name}: exit code {e.process.returncode}: {e.err}'
     assert e.err[-1].startswith('suf: ') and re.search(fault.call.replace('{}', title), e.err[-1]), f'{name}: {e.err}'
 
 
@@ -170,34 +171,34 @@ def _(w):
     certs = authority(w).certs
     for name, fault in faults('model'):
         with Called(w, 'model', name, fault) as called:
-            e = w.embed(certs=certs, dealer=1, connect=called.port, store=w.dir / 'store of strangers')
+            e = w.embed(certs=certs, dealer=1, connect=called.port, store=w.dir / 'store of strangers', timeout=SLOW)
             if name == 'sound':
-                assert called.server.said('CIPHER is', 5), called.server.err
+                assert called.server.said('CIPHER is', SLOW), called.server.err
                 poke(called.server)
             answered(name, e, fault, TITLES['model'])
             if fault.hears != REFUSAL:
-                assert called.server.said(fault.hears, 5), f'{name}: the stranger hears {called.server.err}'
-    w.deal(certs=certs).port(), w.serve(certs=certs).port()
-    yield w.embed(certs=certs)
+                assert called.server.said(fault.hears, SLOW), f'{name}: the stranger hears {called.server.err}'
+    w.deal(certs=certs, timeout=SLOW).port(), w.serve(certs=certs, timeout=SLOW).port()
+    yield w.embed(certs=certs, timeout=SLOW)
 
 
 @row('strangers are called by embed and serve as the dealer', 0, '', 60)
 def _(w):
     certs = authority(w).certs
-    w.deal(certs=certs).port()
+    w.deal(certs=certs, timeout=SLOW).port()
     for name, fault in faults('dealer'):
         with Called(w, 'dealer', name, fault) as called:
-            server = w.serve(certs=certs, dealer=called.port, store=w.dir / f'model {name}')
-            e = w.embed(certs=certs, dealer=called.port, connect=server.port(), store=w.dir / f'data {name}')
+            server = w.serve(certs=certs, dealer=called.port, store=w.dir / f'model {name}', timeout=SLOW)
+            e = w.embed(certs=certs, dealer=called.port, connect=server.port(), store=w.dir / f'data {name}', timeout=SLOW)
             for _ in range(2 if name == 'sound' else 0):
                 since = len(called.server.err)
-                assert called.server.said('CIPHER is', 5, since), called.server.err
+                assert called.server.said('CIPHER is', SLOW, since), called.server.err
                 poke(called.server)
             answered(name, e, fault, TITLES['dealer'])
-            assert server.said('a session ended: .*' + fault.call.replace('{}', TITLES['dealer']), 5), f'{name}: serve says {server.err}'
+            assert server.said('a session ended: .*' + fault.call.replace('{}', TITLES['dealer']), SLOW), f'{name}: serve says {server.err}'
             server.kill()
-    w.serve(certs=certs).port()
-    yield w.embed(certs=certs)
+    w.serve(certs=certs, timeout=SLOW).port()
+    yield w.embed(certs=certs, timeout=SLOW)
 
 
 @row('no session is resumed, no early data, no second certificate', 3, 'sent a frame of', 20)
@@ -208,10 +209,10 @@ def _(w):
     port = int(server.said(r'ACCEPT .*:(\d+)', 10)[1])
     for turn in range(2):
         since = len(server.err)
-        e = w.embed(certs=a.certs, dealer=1, connect=port)
-        assert server.said('CIPHER is', 5, since), server.err
+        e = w.embed(certs=a.certs, dealer=1, connect=port, timeout=SLOW)
+        assert server.said('CIPHER is', SLOW, since), server.err
         poke(server)
-        e.finish(5)
+        e.finish(SLOW)
     said = '\n'.join(server.err)
     assert said.count('CIPHER is') == 2 and '"supported versions" (id=43)' in said, said
     assert 'Reused' not in said
@@ -282,7 +283,7 @@ class Between:
 
 def honest(w):
     certs = authority(w).certs
-    w.deal(certs=certs).port(), w.serve(certs=certs).port()
+    w.deal(certs=certs, timeout=SLOW).port(), w.serve(certs=certs, timeout=SLOW).port()
     return certs
 
 
