@@ -38,10 +38,21 @@ void Harden() {
     (void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
 }
 
-// Folder: `certs` itself or its sub-folder of the role.
-proto::Credentials Own(const std::string& certs, const char* role) {
-  fs::path sub = fs::path(certs) / role;
-  return proto::Credentials(fs::exists(sub / "cert.pem") ? sub.string() : certs);
+// Own: the credentials in `certs` itself or its sub-folder of the role, with the pins of the command line.
+proto::Credentials Own(const char* command, const std::string& certs, proto::Role role,
+                       const std::vector<std::string>& pins) {
+  fs::path sub = fs::path(certs) / proto::Name(role);
+  proto::Credentials own(fs::exists(sub / "cert.pem") ? sub.string() : certs);
+  if (own.identity().role != role)
+    Fail(Exit::kRefused, certs, " holds the certificate of another role; ", command, " needs ", proto::Title(role),
+         "'s");
+  for (auto& text : pins) {
+    proto::Identity pin = proto::FromFingerprint(text);
+    if (pin.role == role) Fail(Exit::kInput, "--pin ", text, " names our own role; pin the keys of the other two");
+    own.Pin(pin);
+  }
+  log::Info(Str(command, ": our key is ", proto::Fingerprint(own.identity())));
+  return own;
 }
 
 proto::Millis Timeout(double seconds) {
@@ -86,18 +97,23 @@ class Stopping {
 }  // namespace
 
 int RunCerts(const CertsArgs& a) {
-  proto::MakeCerts(a.dir);
-  std::cerr << "certificates for dealer, model and data in " << a.dir
-            << "; give each role its own folder and nothing else\n";
+  if (!a.show) proto::MakeCerts(a.dir);
+  std::vector<fs::path> folders;
+  if (fs::exists(fs::path(a.dir) / "cert.pem")) folders = {a.dir};
+  for (auto r : {proto::Role::kDealer, proto::Role::kModel, proto::Role::kData})
+    if (fs::path sub = fs::path(a.dir) / proto::Name(r); fs::exists(sub / "cert.pem")) folders.push_back(sub);
+  if (folders.empty()) Fail(Exit::kInput, "there are no certificates in ", a.dir, "; make some with: suf certs DIR");
+  for (auto& f : folders) std::cout << proto::Fingerprint(proto::Credentials(f.string()).identity()) << "\n";
+  if (!a.show)
+    std::cerr << "certificates for dealer, model and data in " << a.dir
+              << "; give each role its own folder and nothing else\n";
   return 0;
 }
 
 int RunDeal(const DealArgs& a) {
   Harden();
   Stopping stopping;
-  auto own = Own(a.certs, "dealer");
-  if (own.identity().role != proto::Role::kDealer)
-    Fail(Exit::kRefused, a.certs, " holds the certificate of another role; deal needs the dealer's");
+  auto own = Own("deal", a.certs, proto::Role::kDealer, a.pins);
   Engine engine(LoadPlan(a.plan));
   if (a.tokens) (void)engine.At(a.tokens);
   fs::path state = a.state.empty() ? fs::path(a.certs) / "state" : fs::path(a.state);
@@ -118,9 +134,7 @@ int RunDeal(const DealArgs& a) {
 int RunServe(const ServeArgs& a) {
   Harden();
   Stopping stopping;
-  auto own = Own(a.certs, "model");
-  if (own.identity().role != proto::Role::kModel)
-    Fail(Exit::kRefused, a.certs, " holds the certificate of another role; serve needs the model owner's");
+  auto own = Own("serve", a.certs, proto::Role::kModel, a.pins);
   Engine engine(LoadPlan(a.plan));
   nn::Quantised weights = LoadWeights(a.model, engine.plan());
   proto::Store store(a.store);
@@ -225,9 +239,7 @@ void WriteEmbeddings(const std::string& path, const std::vector<ordered_json>& r
 
 int RunEmbed(const EmbedArgs& a) {
   Harden();
-  auto own = Own(a.certs, "data");
-  if (own.identity().role != proto::Role::kData)
-    Fail(Exit::kRefused, a.certs, " holds the certificate of another role; embed needs the data owner's");
+  auto own = Own("embed", a.certs, proto::Role::kData, a.pins);
   Engine engine(LoadPlan(a.plan));
   // texts become ids before anybody hears of them
   auto lines = ReadTexts(a.source);

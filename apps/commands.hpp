@@ -55,11 +55,13 @@ int RunSimulate(const SimulateArgs& a);
 
 struct CertsArgs {
   std::string dir;
+  bool show = false;
 };
 int RunCerts(const CertsArgs& a);
 
 struct DealArgs {
   std::string plan, certs, listen, state;
+  std::vector<std::string> pins;
   int tokens = 0, count = 0;
   double timeout = 60;
 };
@@ -67,6 +69,7 @@ int RunDeal(const DealArgs& a);
 
 struct ServeArgs {
   std::string plan, model, certs, dealer, listen, store, record;
+  std::vector<std::string> pins;
   bool once = false;
   double timeout = 60;
 };
@@ -74,6 +77,7 @@ int RunServe(const ServeArgs& a);
 
 struct EmbedArgs {
   std::string plan, vocab, certs, dealer, connect, store, out, record;
+  std::vector<std::string> pins;
   Source source;
   bool json = false, truncate = false;
   double timeout = 60;

@@ -26,6 +26,12 @@ void AddSource(CLI::App* c, Source* s, bool text) {
   });
 }
 
+// AddPins: one key each time it is given.
+void AddPins(CLI::App* c, std::vector<std::string>* pins) {
+  c->add_option("--pin", *pins, "ROLE=SHA256 (suf certs --show): take no other key of that role; may be repeated")
+      ->allow_extra_args(false);
+}
+
 int Main(int argc, char** argv) {
   CLI::App app{
       "suf: private sentence embeddings. A data owner embeds texts with a model owner's model; neither learns the "
@@ -92,6 +98,8 @@ int Main(int argc, char** argv) {
   CertsArgs certs;
   auto* ce = app.add_subcommand("certs", "make certificates for the three roles; the CA's key is never written");
   ce->add_option("dir", certs.dir, "directory to make: dealer/ model/ data/")->required();
+  ce->add_flag("--show", certs.show,
+               "make nothing; print the fingerprints of the certificates in DIR, as --pin takes them");
   ce->callback([&] { status = RunCerts(certs); });
 
   DealArgs deal;
@@ -103,6 +111,7 @@ int Main(int argc, char** argv) {
   auto* dn = d->add_option("--tokens", deal.tokens, "texts of this length get bundles made ahead");
   d->add_option("--count", deal.count, "how many")->needs(dn)->check(CLI::Range(1, 1 << 16));
   d->add_option("--timeout", deal.timeout, "seconds to wait for a silent peer")->default_val(60);
+  AddPins(d, &deal.pins);
   d->callback([&] { status = RunDeal(deal); });
 
   ServeArgs serve;
@@ -116,6 +125,7 @@ int Main(int argc, char** argv) {
   sv->add_flag("--once", serve.once, "end after one session");
   sv->add_option("--record", serve.record, "write the frames with the data owner to this file");
   sv->add_option("--timeout", serve.timeout, "seconds to wait for a silent peer")->default_val(60);
+  AddPins(sv, &serve.pins);
   sv->callback([&] { status = RunServe(serve); });
 
   EmbedArgs embed;
@@ -131,6 +141,7 @@ int Main(int argc, char** argv) {
   em->add_option("--out", embed.out, "also write the embeddings to this safetensors file");
   em->add_option("--record", embed.record, "write the frames with the model owner to this file");
   em->add_option("--timeout", embed.timeout, "seconds to wait for a silent peer")->default_val(60);
+  AddPins(em, &embed.pins);
   AddSource(em, &embed.source, true);
   em->callback([&] { status = RunEmbed(embed); });
 

@@ -40,12 +40,12 @@ class Role:
         assert line, f'it does not listen: {self.err}'
         return int(line[1])
 
-    def said(self, pattern, seconds):
-        """The match of a line on stderr, waited for; None when it does not come."""
+    def said(self, pattern, seconds, since=0):
+        """The match of a line on stderr, waited for, after the first `since` lines; None when it does not come."""
         end = time.monotonic() + seconds
         while True:
             over = self.process.poll() is not None
-            for line in list(self.err):
+            for line in self.err[since:]:
                 if found := re.search(pattern, line):
                     return found
             if over or time.monotonic() > end:
@@ -167,12 +167,13 @@ class World:
         return self.roles[-1]
 
     def command(self, name, defaults, given):
-        """Flags from keywords: value None drops a flag, True gives it alone."""
+        """Flags from keywords: value None drops a flag, True gives it alone, a list once for each."""
         flags = {**defaults, 'timeout': 3, **given}
         out = [name]
         for flag, value in flags.items():
-            if value is not None:
-                out += ['--' + flag] + ([] if value is True else [value])
+            for v in value if isinstance(value, list) else [value]:
+                if v is not None:
+                    out += ['--' + flag] + ([] if v is True else [v])
         return out
 
     def deal(self, process={}, **flags):

@@ -6,7 +6,6 @@
 import shutil
 import signal
 import socket
-import subprocess
 import time
 
 from rows import main, row
@@ -104,59 +103,6 @@ def _(w):
     yield w.embed(certs=w.base.strangers)
 
 
-def openssl(w, *args):
-    subprocess.run(['openssl', *map(str, args)], check=True, capture_output=True, cwd=w.dir)
-
-
-def self_made(w, days, self_signed=False, curve='P-256'):
-    """own/: a model owner's folder whose certificate the openssl command made; ca.pem is also what the data owner trusts: theirs/."""
-    theirs, own = shutil.copytree(w.base.certs / 'data', w.dir / 'theirs'), folder(w, 'model')
-    (w.dir / 'ext').write_text('basicConstraints=critical,CA:FALSE\nsubjectAltName=URI:suf:model\n')
-    new_key = ['-newkey', 'ec', '-pkeyopt', f'ec_paramgen_curve:{curve}', '-nodes']
-    openssl(w, 'req', '-x509', *new_key[:3], 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'ca.key', '-out', 'ca.pem', '-subj', '/CN=ca', '-days', 10)
-    openssl(w, 'req', *new_key, '-keyout', own / 'key.pem', '-out', 'csr', '-subj', '/CN=model')
-    signer = ['-signkey', own / 'key.pem'] if self_signed else ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial']
-    openssl(w, 'x509', '-req', '-in', 'csr', *signer, '-days', days, '-extfile', 'ext', '-out', own / 'cert.pem')
-    (own / 'key.pem').chmod(0o600)
-    shutil.copy(w.dir / 'ca.pem', theirs / 'ca.pem')
-
-
-@row('certificate of serve expired', 4, r'is not trusted \(certificate has expired\)')
-def _(w):
-    self_made(w, -1)
-    w.deal().port()
-    w.serve(certs=w.dir / 'own').port()
-    yield w.embed(certs=w.dir / 'theirs')
-
-
-@row('certificate of serve self-signed', 4, r'is not trusted \(self-signed certificate\)')
-def _(w):
-    self_made(w, 10, self_signed=True)
-    w.deal().port()
-    w.serve(certs=w.dir / 'own').port()
-    yield w.embed(certs=w.dir / 'theirs')
-
-
-@row('own certificate of another curve', 2, 'is not of the curve P-256')
-def _(w):
-    self_made(w, 10, curve='P-384')
-    yield w.serve(certs=w.dir / 'own', dealer=1)
-
-
-@row('serve meets a certificate of another curve', 0, 'the client at .*(showed no certificate|refused our certificate)')
-def _(w):
-    self_made(w, 10, curve='P-384')
-    w.deal().port()
-    shutil.copytree(w.base.certs / 'model', w.dir / 'trusting')
-    shutil.copy(w.dir / 'ca.pem', w.dir / 'trusting' / 'ca.pem')
-    w.serve(certs=w.dir / 'trusting').port()
-    subprocess.run(['openssl', 's_client', '-tls1_3', '-connect', f'127.0.0.1:{w.server.port()}', '-cert', 'own/cert.pem', '-key', 'own/key.pem'],
-                   stdin=subprocess.DEVNULL, capture_output=True, timeout=10, cwd=w.dir)
-    w.server.said('a session ended', 5)
-    w.server.signal(signal.SIGTERM)
-    yield w.server
-
-
 # ---- strangers at the door
 
 @row('embed meets one that speaks no TLS', 3, 'ended the connection in the TLS handshake|speaks no TLS')
@@ -181,27 +127,6 @@ def _(w):
     with socket.create_connection(('127.0.0.1', w.server.port())) as stranger:
         stranger.sendall(b'GET / HTTP/1.0\r\n\r\n')
         assert w.server.said('showed no certificate or spoke no TLS 1.3', 5)
-    w.works()
-    w.server.signal(signal.SIGTERM)
-    yield w.server
-
-
-@row('serve meets TLS 1.2', 0, 'spoke no TLS 1.3')
-def _(w):
-    w.both()
-    own = w.base.certs / 'data'
-    stranger = subprocess.run(['openssl', 's_client', '-tls1_2', '-connect', f'127.0.0.1:{w.server.port()}', '-cert', own / 'cert.pem', '-key', own / 'key.pem'],
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=10)
-    assert stranger.returncode
-    w.works()
-    w.server.signal(signal.SIGTERM)
-    yield w.server
-
-
-@row('serve meets TLS 1.3 without certificate', 0, 'showed no certificate')
-def _(w):
-    w.both()
-    subprocess.run(['openssl', 's_client', '-tls1_3', '-connect', f'127.0.0.1:{w.server.port()}'], stdin=subprocess.DEVNULL, capture_output=True, timeout=10)
     w.works()
     w.server.signal(signal.SIGTERM)
     yield w.server

@@ -36,6 +36,19 @@ std::optional<Role> RoleIn(X509* cert) {
   return count == 1 ? found : std::nullopt;
 }
 
+std::string Fingerprint(const Identity& who) { return Str(Name(who.role), "=", Hex(who.key)); }
+
+Identity FromFingerprint(const std::string& text) {
+  for (int r = 0; r < kRoles; ++r) {
+    std::string start = Str(Name(Role(r)), "=");
+    if (!text.starts_with(start)) continue;
+    Bytes key = FromHex(std::string_view(text).substr(start.size()), sizeof(Hash), "the SHA-256 of a pinned key");
+    return {Role(r), Reader(key, "a pin").GetHash()};
+  }
+  Fail(Exit::kInput,
+       "a pin is dealer=, model= or data= and the SHA-256 of that role's key; suf certs --show prints it");
+}
+
 Credentials::Credentials(const std::string& dir) {
   auto loaded = std::make_shared<Loaded>();
   loaded->ctx.reset(SSL_CTX_new(TLS_method()));
@@ -62,13 +75,27 @@ Credentials::Credentials(const std::string& dir) {
   loaded->identity = {*role, KeyHash(SSL_CTX_get0_certificate(ctx))};
   SUF_CHECK(SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) && SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION));
   SUF_CHECK(SSL_CTX_set1_sigalgs_list(ctx, "ecdsa_secp256r1_sha256"));  // no certificate of another curve
+  // named, so that no openssl.cnf of the machine adds another
+  SUF_CHECK(
+      SSL_CTX_set_ciphersuites(ctx, "TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256"));
   SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
+  SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
   SUF_CHECK(SSL_CTX_set_num_tickets(ctx, 0));
+  SUF_CHECK(SSL_CTX_set_max_early_data(ctx, 0) && SSL_CTX_set_recv_max_early_data(ctx, 0));
   SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   loaded_ = std::move(loaded);
 }
 
 const Identity& Credentials::identity() const { return loaded_->identity; }
+
+bool Credentials::Admits(const Identity& peer) const {
+  bool pinned = false;
+  for (const Identity& p : pins_) {
+    if (p.role != peer.role) continue;
+    if (p.key == peer.key) return true;
+    pinned = true;
+  }
+  return !pinned;
+}
 
 }  // namespace suf::proto

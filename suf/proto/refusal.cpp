@@ -40,7 +40,8 @@ constexpr Row kTable[] = {
      "was asked for different bundles by the two parties; start both from one plan and model"},
     {Refusal::kProtocol, Exit::kPeer,
      "received a frame that it did not expect; install the same suf on all three sides"},
-    {Refusal::kPin, Exit::kRefused, "does not know our key, it saw another one before; start it with a new store"},
+    {Refusal::kPin, Exit::kRefused,
+     "does not know our key, it pins another one or saw another before; compare fingerprints with its operator"},
 };
 
 }  // namespace

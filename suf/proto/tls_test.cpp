@@ -175,6 +175,45 @@ TEST(Tls, TheWrongRoleIsRefusedByTheClient) {
   EXPECT_TRUE(server.Heard(Exit::kRefused, "the data owner does not take our certificate"));
 }
 
+TEST(Credentials, FingerprintsGoThereAndBack) {
+  Identity who = Certs::Of(Role::kModel).identity();
+  std::string text = Fingerprint(who);
+  EXPECT_EQ(text, "model=" + Hex(who.key));
+  EXPECT_EQ(FromFingerprint(text).role, Role::kModel);
+  EXPECT_EQ(FromFingerprint(text).key, who.key);
+  for (const std::string& bad :
+       std::vector<std::string>{"", "model", "model=", "M" + text.substr(1), text + "0", text + "\n", text.substr(5)})
+    EXPECT_TRUE(Fails(Exit::kInput, "pin", [&] { FromFingerprint(bad); })) << bad;
+}
+
+TEST(Credentials, APinIsForItsRoleAloneAndOneOfSeveralIsEnough) {
+  Identity model{Role::kModel, Hash{1}}, dealer{Role::kDealer, Hash{2}};
+  Credentials own = Certs::Of(Role::kData);
+  EXPECT_TRUE(own.Admits(model) && own.Admits(dealer));
+  own.Pin({Role::kModel, Hash{9}});
+  EXPECT_FALSE(own.Admits(model));
+  EXPECT_TRUE(own.Admits(dealer));
+  EXPECT_FALSE(own.Admits({Role::kModel, Hash{2}}));
+  own.Pin(model);
+  EXPECT_TRUE(own.Admits(model) && own.Admits({Role::kModel, Hash{9}}));
+}
+
+TEST(Tls, AnUnpinnedKeyIsRefusedByEitherEnd) {
+  Credentials own = Certs::Of(Role::kData);
+  own.Pin({Role::kDealer, Hash{1}});
+  {
+    Server server(Echo);
+    EXPECT_TRUE(Fails(Exit::kRefused, "another one than --pin names",
+                      [&] { Dial(own, server.address(), Role::kDealer, kAmple); }));
+    EXPECT_TRUE(server.Heard(Exit::kRefused, "the data owner does not know our key"));
+  }
+  own.Pin(Certs::Of(Role::kDealer).identity());
+  Server server(Echo);
+  auto ch = Dial(own, server.address(), Role::kDealer, kAmple);
+  ch->Send(kFirstRun, AsView("x"));
+  EXPECT_EQ(ch->RecvExact(kFirstRun, 1)[0], 'x');
+}
+
 TEST(Tls, NobodyThere) {
   uint16_t port;
   {

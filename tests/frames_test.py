@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""What the frames between the parties show: 64 inferences of one text with fresh keys are 64 draws of uniform bits, and a result of zero
+looks to the model owner like any other.
+
+  frames_test.py SUF FRAME_LAYOUT     from anywhere, needs numpy; about 15 seconds
+
+The statistics. Null hypothesis: in every inference all bits of all frames of both parties are fair and independent, but for the padding
+bits at the end of a tensor, which are zero. An honest program fails with probability below 1e-9 in all, by bounds that hold for every
+sample size (no limit theorems); each of the three tests has a third of that, ALARM, split evenly among its cases.
+
+  bits     each bit position of each frame is set in X of R = 64 runs, X ~ Bin(R, 1/2). Alarm when 2 P(X <= min(X, R - X)) < ALARM / positions.
+  bytes    each frame has one histogram of the N whole bytes of all runs over K = 256 values. The likelihood-ratio chi-square
+           G = 2 sum c ln(c K / N), on K - 1 degrees of freedom, obeys P(G/2 >= t) <= exp(-t) (e t / (K - 1))^(K - 1) for t > K - 1 at every N
+           (Agrawal, Finite-sample concentration of the multinomial in relative entropy, 2020). Alarm beyond the t where this is ALARM / frames.
+  repeats  the S samples of all tensors of at least 8 bytes are all different, and so are all MACs and nonces between the parties; two of them
+           are equal with probability 2^-64 at most, so any pair with S(S - 1)/2 * 2^-64, which the test asserts to be below ALARM.
+
+Bits finds what is the same in all runs (a value without mask, a mask used in all), bytes what is skewed in no fixed place, repeats a mask
+that two runs share. Each is shown its kind of leak, planted into the recording.
+"""
+import copy
+import json
+import math
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+from roles import Base, World, read_record, read_safetensors, write_safetensors
+
+RUNS, ALARM, TOKENS = 64, 1e-9 / 3, 9
+SLOW = 60  # seconds: no time-out is the subject here
+FIRST_RUN = 0x100  # kinds of frames from here on are an inference's own
+MACS, NONCES = range(0x0b, 0x11), (0x0b, 0x0c)  # CLAIM to BYE are a nonce and a MAC each; CLAIM and ACK bring the nonce first
+
+
+def embed_file(w, texts, **flags):
+    path = w.dir / f'texts{len(list(w.dir.iterdir()))}'
+    path.write_text('\n'.join(texts) + '\n')
+    return w.embed(None, file=path, timeout=SLOW, **flags)
+
+
+class Frame:
+    """A frame of the schedule in all runs: data [RUNS, bytes], and which of its bits are an element's."""
+
+    def __init__(self, layout, data):
+        self.kind, self.data, self.parts = layout['kind'], data, layout['parts']
+        self.real = np.zeros(layout['bytes'] * 8, bool)
+        for at, bits in self.parts:
+            self.real[8 * at:8 * at + bits] = True
+        assert data.shape == (RUNS, layout['bytes']), f'frame {self.kind} was recorded as {data.shape}'
+
+    def bits(self):
+        return np.unpackbits(self.data, axis=1, bitorder='little')
+
+    def planted(self, change):
+        """A copy with a leak: change(data [RUNS, bytes])."""
+        other = copy.copy(self)
+        other.data = self.data.copy()
+        change(other.data)
+        return other
+
+
+def bits_test(frames):
+    positions = sum(int(f.real.sum()) for f in frames)
+    tail, fair = 0, 0  # fair: the least count that is no alarm
+    while True:
+        tail += math.comb(RUNS, fair) / 2**RUNS
+        if 2 * tail >= ALARM / positions:
+            break
+        fair += 1
+    for f in frames:
+        count = f.bits().sum(axis=0)
+        if count[~f.real].any():
+            yield f.kind, 'a padding bit is set'
+        skewed = f.real & (np.minimum(count, RUNS - count) < fair)
+        if skewed.any():
+            yield f.kind, f'{skewed.sum()} bits are skewed, the first at {skewed.argmax()}'
+
+
+def threshold(alarm, k=256):
+    """The t at which exp(-t) (e t / (k - 1))^(k - 1) is `alarm`."""
+    low, high = k - 1, 1e6
+    while high - low > 1e-6:
+        t = (low + high) / 2
+        low, high = (t, high) if (k - 1) * (1 + math.log(t / (k - 1))) - t > math.log(alarm) else (low, t)
+    return high
+
+
+def bytes_test(frames):
+    limit = threshold(ALARM / len(frames))
+    for f in frames:
+        whole = f.real.reshape(-1, 8).all(axis=1)
+        c = np.bincount(f.data[:, whole].ravel(), minlength=256).astype(float)
+        half_g = (c[c > 0] * np.log(c[c > 0] * 256 / c.sum())).sum()
+        if half_g > limit:
+            yield f.kind, f'the histogram of its bytes has G/2 = {half_g:.0f}, the limit is {limit:.0f}'
+
+
+def repeats_test(frames, macs=()):
+    seen, samples = {}, len(macs)
+    for mac in macs:
+        if seen.setdefault(mac, 0):
+            yield 0, 'a MAC or nonce returned'
+        seen[mac] = 1
+    for f in frames:
+        for at, bits in f.parts:
+            if bits < 64:
+                continue
+            size = (bits + 7) // 8
+            for run in range(RUNS):
+                value = f.data[run, at:at + size].tobytes()
+                if value in seen:
+                    yield f.kind, f'run {run} repeats {size} bytes of frame {seen[value]}'
+                seen[value] = f.kind
+                samples += 1
+    assert samples > RUNS and samples * (samples - 1) / 2 / 2**64 < ALARM, samples
+
+
+TESTS = {'bits': bits_test, 'bytes': bytes_test, 'repeats': repeats_test}
+
+
+def recorded(base, layout_program):
+    """(frames of the schedule, nonces and MACs) of RUNS inferences of one text."""
+    layout = json.loads(subprocess.run([layout_program, base.plan, str(TOKENS)], check=True, capture_output=True).stdout)
+    with World(base, 'recorded') as w:
+        w.deal(timeout=SLOW).port(), w.serve(timeout=SLOW).port()
+        e = embed_file(w, [base.text(TOKENS)] * RUNS, record=w.dir / 'frames')
+        assert e.finish(300) == 0, e.err
+        rows = e.rows()
+        assert sorted({r['serial'] for r in rows}) == list(range(1, RUNS + 1))
+        assert all(r['y'] == rows[0]['y'] for r in rows) and rows[0]['y'] == base.simulate([base.text(TOKENS)])[0]
+        record = read_record(w.dir / 'frames')
+    by_kind = {}
+    for sent, _, kind, _, payload in record:
+        if kind >= FIRST_RUN:
+            by_kind.setdefault((sent, kind), []).append(payload)
+    assert len(by_kind) == len(layout) and all(len(v) == RUNS for v in by_kind.values())
+    macs = [p[32:] for _, _, kind, _, p in record if kind in MACS] + [p[:32] for _, _, kind, _, p in record if kind in NONCES]
+    assert len(macs) == (len(MACS) + 1 + len(NONCES)) * RUNS  # the MAC at the end of the offline phase goes both ways
+    frames = [Frame(f, np.array([list(p) for p in by_kind[f['sender'], f['kind']]], np.uint8)) for f in layout]
+    return frames, macs
+
+
+def uniform(base, layout_program):
+    """64 inferences of one text: every frame of both parties is uniform and none returns; planted leaks are reported."""
+    frames, macs = recorded(base, layout_program)
+    assert len(frames) > 70
+    for name, test in TESTS.items():
+        found = list(test(frames, macs) if name == 'repeats' else test(frames))
+        assert not found, f'{name}: {found[:5]}'
+    elements = sum(int(f.real.sum()) for f in frames)
+    print(f'     {len(frames)} frames, {elements} bits, {RUNS} runs: bits, bytes, repeats hold')
+    planted_leaks(frames)
+
+
+def planted_leaks(frames):
+    rng = np.random.default_rng(1)
+    large = max(range(len(frames)), key=lambda i: len(frames[i].data[0]))
+    last = len(frames) - 1  # the result's
+
+    def same_mask_always(d):
+        d[:] = d[0]
+
+    def same_mask_twice(d):
+        d[40] = d[7]
+
+    def one_value_bare(d):
+        d[:, :8] = [1, 2, 3, 4, 5, 6, 7, 8]
+
+    def stuck_bit(d):
+        d[:, 3] &= 0xfe
+
+    def skewed(d):
+        d[rng.random(d.shape) < 1 / 16] = 0
+
+    def padding(d):
+        bits = np.unpackbits(d, axis=1, bitorder='little')
+        bits[5, np.flatnonzero(~frames[padded].real)[0]] = 1
+        d[:] = np.packbits(bits, axis=1, bitorder='little')
+
+    padded = next(i for i, f in enumerate(frames) if not f.real.all())
+    for at, change, finders in ((large, same_mask_always, TESTS), (last, same_mask_always, TESTS), (large, same_mask_twice, ['repeats']),
+                                (last, same_mask_twice, ['repeats']), (large, one_value_bare, ['bits']), (last, one_value_bare, ['bits']),
+                                (large, stuck_bit, ['bits']), (large, skewed, ['bytes']), (padded, padding, ['bits'])):
+        leaky = frames[:at] + [frames[at].planted(change)] + frames[at + 1:]
+        for name in finders:
+            found = {kind for kind, _ in TESTS[name](leaky)}
+            assert found == {frames[at].kind}, f'{name}: {change.__name__} in frame {frames[at].kind} is reported as {found}'
+
+
+# ---- a result of zero
+
+def signs(base, folder):
+    """The tiny model made a counter of signs: each token's vector is a fixed one or its negative, by its id's parity, and attention and FFN add
+    nothing; so a text with as many odd ids as even ones sums to zero."""
+    base = copy.copy(base)
+    base.model, base.plan = folder / 'signs', folder / 'signs.json'
+    base.model.mkdir()
+    header, data = read_safetensors(folder / 'model' / 'model.safetensors')
+    data = bytearray(data)
+    for name, entry in ((n, e) for n, e in header.items() if n != '__metadata__'):
+        at, end = entry['data_offsets']
+        a = np.frombuffer(data[at:end], '<f4').reshape(entry['shape']).copy()
+        if 'word_embeddings' in name:
+            a[:] = np.repeat([1, -1], a.shape[1] // 2) * np.where(np.arange(len(a)) % 2, -1, 1)[:, None]
+        elif 'LayerNorm.weight' in name:
+            a[:] = 1
+        elif any(part in name for part in ('position_embeddings', 'token_type', 'LayerNorm.bias', 'output.dense')):
+            a[:] = 0
+        data[at:end] = a.tobytes()
+    write_safetensors(base.model / 'model.safetensors', header, bytes(data))
+    for file in ('config.json', 'vocab.txt'):
+        (base.model / file).write_bytes((folder / 'model' / file).read_bytes())
+    (base.model / 'texts').write_text(''.join('dog ' * n + '\n' for n in range(1, 15)))
+    base.suf('compile', '--model', base.model, '--calibrate', base.model / 'texts', '--max-tokens', 16, '--out', base.plan)
+    return base
+
+
+def zero_norm(base, _):
+    """The model owner's frames, exit status, log and order of events for a result of zero are those for another one; the data owner's are not."""
+    base = signs(base, base.folder)
+    zero, other = 'dog cat', 'dog dog'  # [CLS] even, [SEP] odd, dog odd, cat even
+    y = base.simulate([zero, other])
+    assert not any(y[0]) and any(y[1]), y
+    seen = []
+    with World(base, 'zero') as w:
+        w.deal(timeout=SLOW).port()
+        for k, texts in enumerate(([other] * 3, [other, zero, other], [zero])):
+            server = w.serve(store=w.dir / f'model{k}', record=w.dir / f'p0.{k}', once=True, timeout=SLOW)
+            e = embed_file(w, texts, store=w.dir / f'data{k}', connect=server.port())
+            code, rows = e.finish(SLOW), e.rows()
+            assert code == (2 if zero in texts else 0), e.err
+            for text, row in zip(texts, rows):
+                assert ('y' in row) == (text == other)
+                assert text == other or 'the sum of this text\'s token vectors is zero' in row['error'], row
+            if zero in texts:
+                assert e.err[-1].startswith('suf: ') and 'the sum of this text\'s token vectors is zero' in e.err[-1], e.err
+            status = server.finish(SLOW)
+            log = [re.sub(r'^\S+ |port \d+|pid \d+|serial \d+', '', line) for line in server.err]
+            frames = [(sent, kind, sequence, len(p)) for sent, _, kind, sequence, p in read_record(w.dir / f'p0.{k}')]
+            fates = sorted(w.fates(f'model{k}').values())
+            seen.append((status, log, frames, fates))
+    assert seen[0][0] == seen[2][0] == 0 and len(seen[0][1]) >= 5, seen[0]
+    assert seen[0] == seen[1], 'the model owner sees that a result is zero'
+    one = [f for f in seen[2][2] if f[1] >= FIRST_RUN]
+    assert [f[:2] + f[3:] for f in one] * 3 == [f[:2] + f[3:] for f in seen[0][2] if f[1] >= FIRST_RUN]
+
+
+def main():
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        base = Base(sys.argv[1], folder)
+        for case in (uniform, zero_norm):
+            begun, why = time.monotonic(), ''
+            try:
+                case(base, sys.argv[2])
+            except Exception as x:  # the next case still runs
+                why, failed = f': {type(x).__name__} {x}', failed + 1
+            print(f'{"FAIL" if why else "ok  "} {case.__name__:10} {time.monotonic() - begun:5.1f} s  {case.__doc__.splitlines()[0]}{why}', flush=True)
+    sys.exit(failed > 0)
+
+
+if __name__ == '__main__':
+    main()
