@@ -1,5 +1,7 @@
 #include "suf/proto/tls.hpp"
 
+#include <sys/resource.h>
+
 #define ASIO_STANDALONE
 #define ASIO_NO_DEPRECATED
 #if defined(__SANITIZE_THREAD__)
@@ -11,7 +13,6 @@
 #endif
 #include <asio.hpp>
 #include <asio/ssl.hpp>
-#include <atomic>
 #include <deque>
 #include <list>
 #include <mutex>
@@ -30,7 +31,11 @@ constexpr size_t kRecord = 16384;                // payload of one TLS record
 constexpr size_t kReadAhead = size_t{64} << 20;  // read while we write, up to here
 constexpr size_t kProgress = 65536;              // a peer moves this much per time-out, or it is silent
 constexpr Millis kLinger{1000};
-constexpr int kConnections = 32;
+constexpr Millis kHandshake{10'000};          // at most, for a client's whole handshake
+constexpr size_t kSessions = 32;              // clients whose certificate was accepted
+constexpr size_t kStrangers = 64;             // clients in their handshake; the oldest goes when another one comes
+constexpr size_t kWorkers = 128;              // threads, those included that are about to end
+constexpr long kCertificateBytes = 16 << 10;  // of a client's certificate message
 
 // AlertOf: the TLS alert by which the peer ended the connection; -1 when it was none.
 int AlertOf(const Ec& ec) {
@@ -99,7 +104,16 @@ struct Link {
     Close();
   }
 
+  // Drop: from any thread; ends a handshake that is not over yet.
+  void Drop() {
+    asio::post(io, [this] {
+      Ec ignored;
+      if (!secured) dropped = true, socket().close(ignored);
+    });
+  }
+
   Credentials own;
+  bool secured = false, dropped = false;
   asio::io_context io{1};
   asio::ssl::context tls;
   asio::ssl::stream<tcp::socket> stream;
@@ -107,7 +121,7 @@ struct Link {
 
 class TlsChannel final : public Channel {
  public:
-  TlsChannel(std::unique_ptr<Link> link, Identity self, Identity peer, const Hash& exporter, Millis timeout)
+  TlsChannel(std::shared_ptr<Link> link, Identity self, Identity peer, const Hash& exporter, Millis timeout)
       : Channel(self, peer, exporter, timeout), link_(std::move(link)) {}
   ~TlsChannel() override { link_->Close(); }
 
@@ -254,7 +268,7 @@ class TlsChannel final : public Channel {
     limit_ = kMaxFrame;  // of the frame that is waited for, no longer of the next
   }
 
-  std::unique_ptr<Link> link_;
+  std::shared_ptr<Link> link_;
   std::array<uint8_t, kRecord + kFrameHeader> staging_;
   Bytes header_;
   Frame frame_;
@@ -266,7 +280,7 @@ class TlsChannel final : public Channel {
 };
 
 // Secure: the handshake, then both roles checked; `who` names the peer in sentences.
-std::unique_ptr<Channel> Secure(std::unique_ptr<Link> link, bool server, const std::vector<Role>& peers, Millis timeout,
+std::unique_ptr<Channel> Secure(std::shared_ptr<Link> link, bool server, const std::vector<Role>& peers, Millis timeout,
                                 const std::string& who) {
   Ec ec;
   bool done = false;
@@ -274,10 +288,16 @@ std::unique_ptr<Channel> Secure(std::unique_ptr<Link> link, bool server, const s
   ec.clear();
   link->stream.async_handshake(server ? asio::ssl::stream_base::server : asio::ssl::stream_base::client,
                                [&](const Ec& e) { ec = e, done = true; });
-  if (!link->Until(done, Clock::now() + timeout)) {
+  Millis limit = server ? std::min(timeout, kHandshake) : timeout;
+  if (!link->Until(done, Clock::now() + limit)) {
     link->Close();
-    Fail(Exit::kPeer, who, " was silent for ", double(timeout.count()) / 1000,
+    Fail(Exit::kPeer, who, " was silent for ", double(limit.count()) / 1000,
          " s in the TLS handshake; see whether it is a suf process");
+  }
+  link->secured = !ec;
+  if (link->dropped) {
+    link->Close();
+    Fail(Exit::kPeer, who, " was dropped in its TLS handshake to make room for newer clients; see who connects here");
   }
   SSL* ssl = link->stream.native_handle();
   if (ec) {
@@ -322,7 +342,7 @@ std::unique_ptr<Channel> Secure(std::unique_ptr<Link> link, bool server, const s
 }  // namespace
 
 std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role to, Millis timeout) {
-  auto link = std::make_unique<Link>(own);
+  auto link = std::make_shared<Link>(own);
   std::string who = Str(Title(to), " at ", where.Text());
   Ec ec;
   tcp::resolver resolver(link->io);
@@ -339,6 +359,20 @@ std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role
   return Secure(std::move(link), false, {to}, timeout, who);
 }
 
+// MostStrangers: kStrangers, or fewer where their four descriptors each would take more than half of what we may open.
+size_t MostStrangers() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files)) return kStrangers;
+  return std::clamp<size_t>(files.rlim_cur / 8, 1, kStrangers);
+}
+
+// Worker: a client's thread. `stranger` is its link until the handshake is over.
+struct Worker {
+  std::thread thread;
+  std::shared_ptr<Link> stranger;
+  bool ended = false;
+};
+
 struct Listener::State {
   State(const Credentials& c, std::vector<Role> p, Millis t) : own(c), peers(std::move(p)), timeout(t) {}
   Credentials own;
@@ -346,14 +380,91 @@ struct Listener::State {
   Millis timeout;
   asio::io_context io{1};
   tcp::acceptor acceptor{io};
-  std::atomic<int> running{0};
   std::mutex log;
-  struct Worker {
-    std::thread thread;
-    std::atomic<bool> ended{false};
-  };
+  const size_t most_strangers = MostStrangers();
+  std::mutex m;  // of what follows
   std::list<Worker> workers;
+  size_t sessions = 0;
+
+  // Serve: a client from handshake to end, in its thread.
+  void Serve(Worker& w, const std::function<void(Channel&)>& session, const std::function<void(const Error&)>& failed);
+  // Admit: a thread for a new client, which runs `serve`, kept by the caller. Throws what the system says when it has
+  // no room for one.
+  void Admit(tcp::socket client, const std::function<void(Worker&)>& serve);
+  void DropOldest();
+  void Join();
 };
+
+void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& session,
+                            const std::function<void(const Error&)>& failed) {
+  auto report = [&](const Error& e) {
+    std::lock_guard l(log);
+    failed(e);
+  };
+  bool counted = false;
+  try {
+    std::shared_ptr<Link> link;
+    {
+      std::lock_guard l(m);
+      link = w.stranger;  // null when it was dropped before it began
+    }
+    if (!link) Fail(Exit::kPeer, "a client was dropped for newer ones before its TLS handshake; see who connects here");
+    Ec ec;
+    std::string who = Str("the client at ", link->socket().remote_endpoint(ec));
+    SSL_set_max_cert_list(link->stream.native_handle(), kCertificateBytes);
+    auto ch = Secure(std::move(link), true, peers, timeout, who);
+    {
+      std::lock_guard l(m);
+      w.stranger = nullptr;
+      counted = sessions < kSessions;
+      sessions += counted;
+    }
+    if (!counted)
+      EndSession(*ch, Refusal::kBusy, Exit::kPeer, ch->peer_title(), " came while ", kSessions,
+                 " sessions are running; it was told to try again");
+    session(*ch);
+  } catch (const Error& e) {
+    report(e);
+  } catch (const std::exception& e) {
+    report(Error(Exit::kResource, Str("a session ended by an internal error: ", e.what())));
+  }
+  std::lock_guard l(m);
+  w.stranger = nullptr, w.ended = true, sessions -= counted;
+}
+
+void Listener::State::DropOldest() {
+  std::lock_guard l(m);
+  for (Worker& w : workers)
+    if (w.stranger) return w.stranger->Drop(), w.stranger.reset();
+}
+
+void Listener::State::Admit(tcp::socket client, const std::function<void(Worker&)>& serve) {
+  size_t strangers = 0;
+  {
+    std::lock_guard l(m);
+    workers.remove_if([](Worker& w) { return w.ended && (w.thread.join(), true); });
+    for (const Worker& w : workers) strangers += w.stranger != nullptr;
+    if (workers.size() >= kWorkers) return;
+  }
+  if (strangers >= most_strangers) DropOldest();
+  auto link = std::make_shared<Link>(own);
+  auto protocol = client.local_endpoint().protocol();
+  link->socket().assign(protocol, client.release());
+  std::lock_guard l(m);
+  Worker& w = workers.emplace_back();
+  w.stranger = std::move(link);
+  try {
+    w.thread = std::thread([&w, &serve] { serve(w); });
+  } catch (...) {
+    workers.pop_back();
+    throw;
+  }
+}
+
+void Listener::State::Join() {
+  for (Worker& w : workers) w.thread.join();
+  workers.clear();
+}
 
 Listener::Listener(const Credentials& own, const Address& where, std::vector<Role> peers, Millis timeout)
     : s_(std::make_unique<State>(own, std::move(peers), timeout)) {
@@ -365,7 +476,7 @@ Listener::Listener(const Credentials& own, const Address& where, std::vector<Rol
   if (!ec) s_->acceptor.open(at.protocol(), ec);
   if (!ec) s_->acceptor.set_option(tcp::acceptor::reuse_address(true), ec);
   if (!ec) s_->acceptor.bind(at, ec);
-  if (!ec) s_->acceptor.listen(kConnections, ec);
+  if (!ec) s_->acceptor.listen(kWorkers, ec);
   if (ec) Fail(Exit::kResource, "cannot listen on ", where.Text(), " (", ec.message(), "); choose another address");
 }
 Listener::~Listener() = default;
@@ -374,41 +485,23 @@ uint16_t Listener::port() const { return s_->acceptor.local_endpoint().port(); }
 
 void Listener::Run(const std::function<void(Channel&)>& session, const std::function<void(const Error&)>& failed) {
   State& s = *s_;
-  auto serve = [&](std::unique_ptr<Link> link) {
-    auto report = [&](const Error& e) {
-      std::lock_guard lock(s.log);
-      failed(e);
-    };
-    try {
-      Ec ec;
-      std::string who = Str("the client at ", link->socket().remote_endpoint(ec));
-      session(*Secure(std::move(link), true, s.peers, s.timeout, who));
-    } catch (const Error& e) {
-      report(e);
-    } catch (const std::exception& e) {
-      report(Error(Exit::kResource, Str("a session ended by an internal error: ", e.what())));
-    }
-  };
+  std::function<void(Worker&)> serve = [&](Worker& w) { s.Serve(w, session, failed); };
   std::function<void()> accept = [&] {
-    auto link = std::make_shared<std::unique_ptr<Link>>(std::make_unique<Link>(s.own));
-    s.acceptor.async_accept((*link)->socket(), [&, link](const Ec& ec) {
+    s.acceptor.async_accept([&](Ec ec, tcp::socket client) {
       if (!s.acceptor.is_open()) return;
-      s.workers.remove_if([](State::Worker& w) { return w.ended && (w.thread.join(), true); });
-      if (!ec && s.workers.size() < kConnections) {  // above that, strangers are dropped
-        State::Worker& w = s.workers.emplace_back();
-        w.thread = std::thread([&, link] {
-          serve(std::move(*link));
-          w.ended = true;
-        });
+      try {
+        if (ec) throw std::system_error(ec);
+        s.Admit(std::move(client), serve);
+      } catch (const std::exception&) {  // no descriptors, memory or threads: make room, and do not spin
+        s.DropOldest();
+        std::this_thread::sleep_for(Millis{50});
       }
-      if (ec) std::this_thread::sleep_for(Millis{50});  // out of descriptors: do not spin
       accept();
     });
   };
   accept();
   s.io.run();
-  for (auto& w : s.workers) w.thread.join();
-  s.workers.clear();
+  s.Join();
 }
 
 void Listener::Stop() {
