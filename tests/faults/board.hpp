@@ -34,9 +34,10 @@ enum class What {
   kReplay,   // the payload of another run at this place
   kForeign,  // of the kind of the frame after it, of this length
 };
-inline const char* const kWhat[] = {"none", "dies before", "dies after", "dies halfway",  "receiver dies",
-                                    "stops", "lost",        "swapped",    "twice",         "cut short",
-                                    "long", "payload bit", "header bit", "payload of another run", "foreign kind"};
+inline const char* const kWhat[] = {
+    "none",        "dies before", "dies after", "dies halfway", "receiver dies", "stops",      "lost",
+    "swapped",     "twice",       "cut short",  "long",         "payload bit",   "header bit", "payload of another run",
+    "foreign kind"};
 
 struct Fault {
   What what = What::kNone;
@@ -44,18 +45,25 @@ struct Fault {
   int index = 0;  // of the frame among those of its sender on this link
   Role victim{};
   size_t bit = 0;
+  bool silent = false;  // the frame says whether something follows
 };
+
+// OfProcess: it happens to a process. Silences: somebody may wait for what does not come.
+inline bool OfProcess(What w) { return w == What::kStops || (w >= What::kDies && w <= What::kReceiverDies); }
+inline bool Silences(const Fault& f) {
+  return OfProcess(f.what) || f.what == What::kLost || f.what == What::kSwapped || f.silent ||
+         (f.what == What::kHead && f.bit < 32);
+}
 
 inline double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 struct Board {
-  std::atomic<bool> armed, stopped;
-  std::atomic<double> fired;                          // when; 0: not yet
+  std::atomic<bool> armed, calm;                                // calm: time is not the subject
+  std::atomic<double> fired;                                    // when; 0: not yet
   std::atomic<int> dialled[proto::kRoles], pid[proto::kRoles];  // connections to that role; its process
   std::atomic<uint16_t> port[proto::kRoles];
-  std::atomic<int> timeout_ms;
 };
 
 // Event: a line in the pipe; shorter than PIPE_BUF, so it is written whole.

@@ -37,10 +37,14 @@ class Faulty final : public Channel {
   };
   Faulty(std::unique_ptr<Channel> below, Watch watch) : Faulty(*below, std::move(watch)) { own_ = std::move(below); }
   Faulty(Channel& below, Watch watch)
-      : Channel(below.self(), below.peer(), below.exporter(), below.timeout()), below_(below), watch_(std::move(watch)) {}
+      : Channel(below.self(), below.peer(), below.exporter(), below.timeout()),
+        below_(below),
+        watch_(std::move(watch)) {}
   bool PeerGone() override { return below_.PeerGone(); }
 
  private:
+  // Nobody loses patience before the fault has happened, however slow the machine is; after it they do soon.
+  static constexpr double kAmple = 60, kSoon = 1.5, kLater = 4;
   Fault& fault() { return watch_.fault; }
   void Put(View header, View payload) override {
     Reader r(header.subspan(4), "a header");
@@ -56,21 +60,20 @@ class Faulty final : public Channel {
   }
   // Pass: and then what was held back.
   void Pass(View header, View payload) {
+    below_.set_timeout(Millis{1500});
     Under{below_}.Put(header, payload);
     if (!held_) return;
     auto held = *std::exchange(held_, std::nullopt);
     Under{below_}.Put(held.first, held.second);
   }
-  void Signal(int s) {
-    if (s == SIGSTOP) watch_.board.stopped = true;
-    kill(watch_.board.pid[int(fault().victim)], s);
-  }
+  void Signal(int s) { kill(watch_.board.pid[int(fault().victim)], s); }
   static Bytes Length(Bytes header, size_t n) {
     uint32_t length = uint32_t(n);
     std::memcpy(header.data(), &length, sizeof length);
     return header;
   }
   void Act(Bytes header, Bytes payload, uint16_t kind) {
+    below_.set_timeout(Millis{1500});
     Under under{below_};
     size_t bit = fault().bit;
     switch (fault().what) {
@@ -124,13 +127,27 @@ class Faulty final : public Channel {
   }
 
   Frame Take(size_t limit) override {
-    Frame f = Under{below_}.Take(limit);
+    Frame f = Await(limit);
     if (f.kind != kRefuse && fault().what == What::kReceiverDies && fault().from == peer().role &&
         fault().to == self().role && received_++ == fault().index && watch_.board.armed.exchange(false)) {
       watch_.board.fired = Now();
       Signal(SIGKILL);
     }
     return f;
+  }
+  // Await: Take with a patience that the fault may cut short while we wait.
+  Frame Await(size_t limit) {
+    for (double begun = Now();;) {
+      double slice = Now();
+      below_.set_timeout(Millis{100});
+      try {
+        return Under{below_}.Take(limit);
+      } catch (const Error& e) {
+        double fired = watch_.board.fired, soon = Silences(fault()) ? kSoon : kLater;
+        bool over = fired > 0 && !watch_.board.calm ? Now() > std::max(begun, fired) + soon : Now() > begun + kAmple;
+        if (over || Now() - slice < 0.1 || !std::strstr(e.what(), "was silent")) throw;
+      }
+    }
   }
   void Linger() noexcept override { Under{below_}.Linger(); }
 

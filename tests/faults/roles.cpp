@@ -1,6 +1,7 @@
 #include "tests/faults/roles.hpp"
 
 #include <sched.h>
+#include <sys/prctl.h>
 
 #include <fstream>
 
@@ -13,7 +14,7 @@
 namespace suf::faults {
 namespace {
 
-constexpr Millis kAmple{60'000};  // where a time-out is not the subject
+constexpr Millis kAmple{60'000}, kDial{3'000};  // where a time-out is not the subject; of a role that may be stopped
 
 void Append(const std::string& path, View bytes) {
   std::ofstream(path, std::ios::binary | std::ios::app)
@@ -46,9 +47,8 @@ Faulty::Watch WatchOf(const Scene& s, Role self) {
 }
 
 std::unique_ptr<Channel> DialTo(const Scene& s, Role self, Role to) {
-  auto ch = Dial(*s.setting.own[int(self)], {"127.0.0.1", s.board.port[int(to)]}, to, kAmple);
+  auto ch = Dial(*s.setting.own[int(self)], {"127.0.0.1", s.board.port[int(to)]}, to, s.board.calm ? kAmple : kDial);
   ++s.board.dialled[int(to)];
-  ch->set_timeout(Millis(s.board.timeout_ms.load()));
   return std::make_unique<Faulty>(std::move(ch), WatchOf(s, self));
 }
 
@@ -59,12 +59,13 @@ void Serve(const Scene& s, Role self, std::vector<Role> peers, const std::functi
   s.pipe.Say({Event::kListening, self}, "");
   listener.Run(
       [&](Channel& below) {
-        below.set_timeout(Millis(s.board.timeout_ms.load()));
         Faulty ch(below, WatchOf(s, self));
         session(ch);
         s.pipe.Say({Event::kEnded, self, 0}, "");
       },
-      [&](const Error& e) { s.pipe.Say({Event::kEnded, self, int(e.code())}, e.what()); });
+      [&](const Error& e) {
+        s.pipe.Say({Event::kEnded, self, int(e.code())}, e.what());
+      });
 }
 
 void RunDealer(const Scene& s) {
@@ -72,7 +73,7 @@ void RunDealer(const Scene& s) {
   DealerState serials(StoreOf(s, Role::kDealer));
   apps::Generator generate(engine);
   Dealer::Options options;
-  options.partner_wait = Millis(s.board.timeout_ms.load() / 3);
+  options.partner_wait = kAmple;
   Dealer dealer(s.setting.plan, serials, options, [&](const DealJob& j, Sink& a, Sink& b) { generate(j, a, b); });
   Serve(s, Role::kDealer, {Role::kModel, Role::kData}, [&](Channel& ch) { dealer.Handle(ch); });
 }
@@ -94,9 +95,7 @@ void RunModel(const Scene& s) {
                  store,
                  id,
                  seed,
-                 [&](Sink& out) {
-                   apps::WriteSetup(engine, s.setting.weights, masks, [&](View v) { out.Write(v); });
-                 },
+                 [&](Sink& out) { apps::WriteSetup(engine, s.setting.weights, masks, [&](View v) { out.Write(v); }); },
                  [&] { return DialTo(s, Role::kModel, Role::kDealer); },
                  [&](Inference& inference) {
                    apps::LengthInputs(s.setting.weights, engine.plan(), int(inference.header().n), inputs);
@@ -165,6 +164,7 @@ int Start(const Scene& scene, Role role) {
     scene.board.pid[int(role)] = child;
     return child;
   }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   scene.board.pid[int(role)] = getpid();
   try {
     if (role == Role::kDealer) RunDealer(scene);
