@@ -7,9 +7,10 @@ SUF_FUZZ(fetch) {
   Store store(folder / "s");
   Peer dealer(kData, kDealer, input, [](Peer& p, uint16_t kind, suf::Bytes& payload) {
     const suf::Bytes& request = p.sent(kRequest);
-    constexpr size_t kSeedAt = 8 + 3 * 32, kSeedHashAt = 32 + 5 * 32;  // in the request; in the header, of party 1
-    if (kind == kHeader && payload.size() >= kSeedHashAt + 32 && request.size() >= kSeedAt + 32) {
-      suf::Hash h = suf::HashOf({suf::View(request).subspan(kSeedAt, 32)});
+    constexpr size_t kSeedAt = 8 + 3 * 32,
+                     kSeedHashAt = 32 + 5 * 32;  // both seeds in the request; in the header, of party 1
+    if (kind == kHeader && payload.size() >= kSeedHashAt + 32 && request.size() == kSeedAt + 64) {
+      suf::Hash h = suf::HashOf({suf::View(request).subspan(kSeedAt, 64)});
       std::copy(h.begin(), h.end(), payload.begin() + kSeedHashAt);
       Quietly([&] { p.tags = ChunkTags(ChunkKey(DecodeHeader(payload))); });
     }

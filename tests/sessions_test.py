@@ -4,10 +4,13 @@ in time; the serial is burnt on both sides, nothing else is lost, and the next i
 
   sessions_test.py SUF [PATTERN]     from anywhere; about half a minute. PATTERN picks rows
 """
+import os
 import resource
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import time
 
 from roles import Tap
@@ -205,6 +208,43 @@ def _(w):
     w.works()
 
 
+# ---- clocks: the wall clock is for certificates and log lines, time-outs go by another
+
+def jumping(w):
+    """The wall clock jumps by months at every look (tests/faults/clock.c)."""
+    library = w.base.program.parent / 'tests' / 'faults' / 'libjumping_clock.so'
+    assert library.exists(), f'{library} is not built'
+    env = {**os.environ, 'LD_PRELOAD': str(library)}
+    seen = subprocess.run([sys.executable, '-c', 'import time; print(time.time(), time.time())'], env=env, capture_output=True, check=True)
+    a, b = map(float, seen.stdout.split())
+    assert abs(a - b) > 86400, 'the clock does not jump'
+    return {'env': env}
+
+
+@row('the wall clock jumps', 0, '')
+def _(w):
+    w.deal(process=jumping(w)).port()
+    w.serve(process=jumping(w)).port()
+    for _ in range(3):
+        w.works(process=jumping(w))
+    w.server.signal(signal.SIGTERM)
+    yield w.server
+
+
+@row('the wall clock jumps while serve is silent', 3, 'the model owner was silent for 3 s', 12)
+def _(w):
+    w.deal(process=jumping(w)).port()
+    w.serve(process=jumping(w)).port()
+    w.works(process=jumping(w))
+    e = w.embed(connect=Tap(w.server.port(), ONLINE, lambda: w.server.stop()).port, process=jumping(w))
+    yield e
+    assert e.seconds > 3, f'it lost patience after {e.seconds} s'
+    w.server.go_on()
+    ended(w, 'the data owner')
+    w.works()
+    w.spent(2)
+
+
 # ---- plans and bundles
 
 @row('serve holds another plan', 4, 'the model owner holds another plan')
@@ -381,6 +421,20 @@ def _(w):
     w.serve().port()
     yield w.embed()
     assert w.fates('data') == w.fates('model') == {1: 'done'}
+
+
+for what, sentence in (('ledger', 'cannot open .*ledger'), ('bundles', 'cannot read the directory .*bundles')):
+    def case(w, what=what):
+        w.both()
+        w.works()
+        kept = (w.dir / 'data' / what).rename(w.dir / 'kept')
+        (w.dir / 'data' / what).touch() if kept.is_dir() else (w.dir / 'data' / what).mkdir()
+        yield w.embed()
+        path = w.dir / 'data' / what
+        path.rmdir() if path.is_dir() else path.unlink()
+        kept.rename(path)
+        w.works()
+    row(f'store whose {what} cannot be read', 5, sentence)(case)
 
 
 @row('last record of the ledger torn', 0, 'was not written to its end; it is dropped')

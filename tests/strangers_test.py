@@ -3,11 +3,16 @@
 
   strangers_test.py SUF [PATTERN]     from anywhere; a few seconds. PATTERN picks rows
 """
+import re
+import resource
 import shutil
 import signal
 import socket
+import subprocess
+import threading
 import time
 
+from roles import Tap
 from rows import main, row
 
 # ---- certificates
@@ -144,6 +149,87 @@ def _(w):
         s.close()
     w.server.signal(signal.SIGTERM)
     yield w.server
+
+
+class Crowd:
+    """Strangers who each say the first bytes of a TLS greeting, one a second, and come back when they are sent away."""
+    GREETING = bytes.fromhex('16030105dc010005d80303') + bytes(1500)
+
+    def __init__(self, port, count=200):
+        self.port, self.strangers, self.over = port, [None] * count, threading.Event()
+        self.said = [0] * count
+        self.thread = threading.Thread(target=self.drip)
+
+    def drip(self):
+        ways = 10
+        for turn in range(10**6):
+            for i in range(turn % ways, len(self.strangers), ways):
+                self.tell(i)
+            if self.over.wait(1 / ways):
+                return
+
+    def tell(self, i):
+        try:
+            if not self.strangers[i]:
+                self.strangers[i], self.said[i] = socket.create_connection(('127.0.0.1', self.port), 1), 0
+            self.strangers[i].sendall(self.GREETING[self.said[i]:self.said[i] + 1])
+            self.said[i] += 1
+        except OSError:
+            if self.strangers[i]:
+                self.strangers[i].close()
+            self.strangers[i] = None
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+        for s in filter(None, self.strangers):
+            s.close()
+
+
+def peak_mb(role):
+    with open(f'/proc/{role.process.pid}/status') as f:
+        return int(re.search(r'VmHWM:\s+(\d+)', f.read())[1]) / 1024
+
+
+@row('200 strangers drip a byte a second', 0, 'was dropped in its TLS handshake', 40)
+def _(w):
+    w.both()
+    w.works()
+    roles, before = (w.server, w.dealer), [peak_mb(r) for r in (w.server, w.dealer)]
+    with Crowd(w.server.port()), Crowd(w.dealer.port()):
+        for r in roles:
+            assert r.said('was dropped in its TLS handshake', 20), r.err[-3:]
+        for _ in range(3):
+            w.works()
+        # a session that runs while others come and go
+        second = []
+        first = w.embed(connect=Tap(w.server.port(), 12_000, lambda: (second.append(w.embed(store=w.dir / 'data2', timeout=20)), second[0].finish())).port, timeout=20)
+        assert first.finish() == 0, first.err
+        assert second[0].finish() == 3 and 'is busy' in second[0].err[-1], second[0].err
+    assert roles == (w.server, w.dealer), 'a role had to be started again'
+    grown = [peak_mb(r) - b for r, b in zip(roles, before)]
+    assert max(grown) < 32, f'strangers took {grown} MB'
+    w.server.signal(signal.SIGTERM)
+    yield w.server
+
+
+@row('silent strangers want all descriptors', 0, 'was dropped in its TLS handshake', 40)
+def _(w):
+    few = {'preexec_fn': lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))}
+    w.deal(process=few, timeout=20).port()
+    server = w.serve(process=few, timeout=20)
+    strangers = [socket.create_connection(('127.0.0.1', r.port())) for r in (w.dealer, w.server) for _ in range(60)]
+    for _ in range(3):
+        w.works(timeout=20)
+    for s in strangers:
+        s.close()
+    assert w.server is server, 'serve had to be started again'
+    server.signal(signal.SIGTERM)
+    yield server
 
 
 if __name__ == '__main__':

@@ -39,7 +39,7 @@ struct BundleHeader {
   uint32_t version = kWireVersion, prg = 0, n = 0, party = 0;
   uint64_t serial = 0, body_bytes = 0;
   Hash plan{}, trace{}, weights{}, rho{};
-  Hash seed_hash[2]{};   // H(seed_0), H(seed_1)
+  Hash seed_hash[2]{};   // H(seed_0 | seed of B), H(seed_1 | zeros)
   Hash public_key[2]{};  // fingerprints of P0 and P1
   Secret pair;           // known to both parties and the dealer: keys the MACs between P0 and P1
 };

@@ -121,6 +121,13 @@ class Channel {
   virtual void Put(View header, View payload) = 0;
   virtual Frame Take(size_t limit) = 0;
   virtual void Linger() noexcept {}
+  // Under: what lies under another channel, for one that wraps it.
+  struct Under {
+    Channel& ch;
+    void Put(View header, View payload) { ch.Put(header, payload); }
+    Frame Take(size_t limit) { return ch.Take(limit); }
+    void Linger() noexcept { ch.Linger(); }
+  };
   [[noreturn]] void TooLarge(uint64_t bytes, size_t limit);
   [[noreturn]] void Silent(const char* doing);
   [[noreturn]] void Gone();

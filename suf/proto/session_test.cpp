@@ -577,7 +577,7 @@ TEST(Dealer, AnAlteredBundleOnTheWayIsRefusedByTheParty) {
       h.prg = plan.prg, h.n = 4, h.party = 1, h.serial = 5, h.body_bytes = kBody1, h.plan = plan.hash,
       h.trace = plan.task(4).trace;
       h.weights = Hash{77}, h.public_key[0] = kId[1].key, h.public_key[1] = kId[2].key;
-      h.seed_hash[1] = HashOf({View(q).subspan(8 + 96, 32)});
+      h.seed_hash[1] = HashOf({View(q).subspan(8 + 96, 64)});
       Writer one;
       one.Put(uint32_t{1});
       d->Send(kGrant, one.bytes());

@@ -19,6 +19,9 @@ Bytes EncodeRequest(const FetchArgs& a, const Hash& trace, const Secret& seed) {
   return b;
 }
 
+// SeedHash: of all that a party brings, so that it sees whether the dealer took another seed of B than its own.
+Hash SeedHash(const Secret& seed, const Secret& b_seed) { return HashOf({seed.view(), b_seed.view()}); }
+
 }  // namespace
 
 void Dealer::Handle(Channel& ch) {
@@ -146,7 +149,7 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
   h.rho = RandomHash();  // fresh for every pair: a serial dealt twice by mishap still has other keys
   h.pair = Secret::Random();
   for (int p = 0; p < 2; ++p) {
-    h.seed_hash[p] = HashOf({seat[p]->request.seed.view()});
+    h.seed_hash[p] = SeedHash(seat[p]->request.seed, seat[p]->request.b_seed);
     h.public_key[p] = seat[p]->channel->peer().key;
   }
   DealJob job{h.n, serial, h.rho, h.weights, {}, seat[0]->request.b_seed};
@@ -181,7 +184,7 @@ BundleHeader RecvHeader(Channel& dealer, const Plan& plan, const FetchArgs& args
   uint32_t party = uint32_t(PartyOf(dealer.self().role));
   bool ours = h.party == party && h.prg == plan.prg && h.n == args.n && h.body_bytes == task.body_bytes[party] &&
               h.plan == plan.hash && h.trace == task.trace && h.weights == args.weights &&
-              h.seed_hash[party] == HashOf({seed.view()}) && h.public_key[party] == dealer.self().key &&
+              h.seed_hash[party] == SeedHash(seed, args.b_seed) && h.public_key[party] == dealer.self().key &&
               h.public_key[1 - party] == args.partner;
   if (!ours)
     EndSession(dealer, Refusal::kBundle, Exit::kRefused,

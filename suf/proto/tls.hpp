@@ -22,7 +22,8 @@ struct Address {
 std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role to, Millis timeout = kTimeout);
 
 // Listener: accepts connections; each runs in a thread of its own, hand-shake included, so a silent stranger holds up
-// nobody.
+// nobody. 32 sessions at most; apart from these 64 handshakes, of 10 s at most, where a new client takes the place of
+// the oldest, as it does when descriptors or threads run out.
 class Listener {
  public:
   // Port 0 takes a free one. Throws Exit::kResource when the address cannot be had.

@@ -1,0 +1,297 @@
+// SIGKILL and loss of power at every system call by which a store or the dealer's state changes the disk, also halfway
+// through a write, also while the start after it repairs things. The calls are caught by the linker (--wrap), so that
+// the product has no hook. A life of a store runs in a child; what it was told so far lies in shared memory.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstdarg>
+#include <optional>
+
+#include "fuzz/fuzz.hpp"
+#include "suf/proto/store.hpp"
+#include "tests/faults/disk.hpp"
+
+namespace suf::faults {
+namespace {
+
+using namespace proto;
+
+constexpr uint64_t kSerials = 8, kBody = 2000;
+
+// Told: what the life knows to be done; it would have acted upon it.
+struct Told {
+  int calls;
+  bool received[kSerials], asked[kSerials], claimed[kSerials], finished[kSerials], audited[kSerials];
+  uint64_t reserved;
+  bool seeded, pinned, set_up;
+  Hash seed;
+};
+Told* told;
+
+enum class Death { kBefore, kTorn, kAfter, kPower };
+int due = 0;  // the call at which this process dies; 0: none is counted
+Death death;
+std::optional<Disk> disk;
+
+[[noreturn]] void Die() {
+  if (death == Death::kPower) disk->Lose();
+  raise(SIGKILL);
+  abort();
+}
+
+// Call: one system call; `half` does a part of it.
+template <class F, class H>
+auto Call(F&& call, H&& half) {
+  if (!due) return call();
+  bool now = ++told->calls == due;
+  if (now && death == Death::kTorn) half();
+  if (now && death != Death::kAfter) Die();
+  auto r = call();
+  if (now) Die();
+  return r;
+}
+void None() {}
+
+std::string PathOf(int fd) { return std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd)); }
+// Synced: a sync that succeeded, remembered by the disk.
+int Synced(int fd, int r) {
+  if (disk && !r) disk->Sync(PathOf(fd));
+  return r;
+}
+
+}  // namespace
+}  // namespace suf::faults
+
+extern "C" {
+using namespace suf::faults;
+int __real_open(const char*, int, ...);
+int __real_mkdir(const char*, mode_t);
+ssize_t __real_write(int, const void*, size_t);
+int __real_fdatasync(int);
+int __real_fsync(int);
+int __real_rename(const char*, const char*);
+int __real_unlink(const char*);
+int __real_ftruncate(int, off_t);
+
+int __wrap_open(const char* path, int flags, ...) {
+  va_list list;
+  va_start(list, flags);
+  mode_t mode = flags & O_CREAT ? mode_t(va_arg(list, int)) : 0;
+  va_end(list);
+  if (!(flags & O_CREAT)) return __real_open(path, flags);
+  return Call([&] { return __real_open(path, flags, mode); }, None);
+}
+int __wrap_mkdir(const char* path, mode_t mode) {
+  return Call(
+      [&] {
+        int r = __real_mkdir(path, mode);
+        if (disk && !r) disk->Sync(path);
+        return r;
+      },
+      None);
+}
+ssize_t __wrap_write(int fd, const void* p, size_t n) {
+  return Call([&] { return __real_write(fd, p, n); }, [&] { (void)!__real_write(fd, p, n / 2); });
+}
+int __wrap_fdatasync(int fd) {
+  return Call([&] { return Synced(fd, __real_fdatasync(fd)); }, None);
+}
+int __wrap_fsync(int fd) {
+  return Call([&] { return Synced(fd, __real_fsync(fd)); }, None);
+}
+int __wrap_rename(const char* from, const char* to) {
+  if (disk) disk->Unnamed(to);
+  return Call([&] { return __real_rename(from, to); }, None);
+}
+int __wrap_unlink(const char* path) {
+  if (disk) disk->Unnamed(path);
+  return Call([&] { return __real_unlink(path); }, None);
+}
+int __wrap_ftruncate(int fd, off_t size) {
+  return Call([&] { return __real_ftruncate(fd, size); }, None);
+}
+}
+
+namespace suf::faults {
+namespace {
+
+Bytes BodyOf(uint64_t serial) { return Bytes(kBody, uint8_t(serial)); }
+Bytes ChunkOf(const Hash& key, View data) {
+  Writer w;
+  w.Raw(ChunkTags(key).Next(data)), w.Raw(data);
+  return w.Take();
+}
+
+void Receive(Store& s, uint64_t serial) {
+  BundleHeader h;
+  h.n = 4, h.serial = serial, h.body_bytes = kBody;
+  auto in = s.Receive(h, Secret(Hash{5}), true);
+  in.Add(ChunkOf(ChunkKey(h), BodyOf(serial)));
+  in.Commit();
+  told->received[serial] = true;
+}
+
+void Claim(Store& s, uint64_t serial, bool finish = true) {
+  told->asked[serial] = true;
+  EXPECT_EQ(s.Claim(serial).body, BodyOf(serial));
+  told->claimed[serial] = true;
+  if (!finish) return;
+  s.Finish(serial);
+  told->finished[serial] = true;
+}
+
+// Life: every operation of a store and of the dealer's state that changes the disk, and two starts.
+void Life(const std::string& dir) {
+  {
+    DealerState dealer(dir + "/dealer");
+    for (uint64_t count : {1, 3}) told->reserved = dealer.Reserve(count) + count - 1;
+    Store s(dir + "/store");
+    Secret seed = s.LongLived("b.seed");
+    std::copy(seed.view().begin(), seed.view().end(), told->seed.begin()), told->seeded = true;
+    told->pinned = s.Pin({Role::kDealer, Hash{9}});
+    ChunkFile f = s.NewSetup();
+    f.Add(ChunkOf(ChunkKey(Hash{1}, Hash{2}), BodyOf(0)));
+    s.CommitSetup(std::move(f), Hash{2});
+    told->set_up = true;
+    for (uint64_t serial : {1, 2, 3}) Receive(s, serial);
+    Claim(s, 1);
+    Claim(s, 3);  // burns 2
+    for (uint64_t serial : {4, 5, 6}) Receive(s, serial);
+    told->asked[4] = true;
+    (void)s.Audit(4);
+    told->audited[4] = true;
+    Claim(s, 5, false);
+  }
+  Store s(dir + "/store");
+  Receive(s, 7);
+  Claim(s, 6, false);
+  s.Burn(6);
+}
+
+// InChild: runs f, which dies at call `at`; false when it made fewer calls than that.
+bool InChild(const std::string& dir, int at, Death how, const std::function<void()>& f) {
+  told->calls = 0;
+  pid_t child = fork();
+  if (!child) {
+    death = how, disk.emplace(dir, dir + ".lost"), due = at;
+    try {
+      f();
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "%s\n", e.what());
+      _exit(1);
+    }
+    _exit(testing::Test::HasFailure());
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  EXPECT_TRUE(killed || status == 0) << "status " << status;
+  return killed;
+}
+
+bool Says(const Store& s, const std::string& words) {
+  for (const auto& n : s.notices())
+    if (n.find(words) != std::string::npos) return true;
+  return false;
+}
+
+// Ledger and bundles, against what the life was told. `first`: its notices are those of the first start after the
+// death.
+void CheckSerials(Store& s, bool first) {
+  std::map<uint64_t, bool> there;
+  for (const BundleHeader& h : s.Bundles()) there[h.serial] = true;
+  uint64_t asked = 0;
+  for (uint64_t k = 1; k < kSerials; ++k)
+    if (told->asked[k]) asked = k;
+  for (uint64_t k = 1; k < kSerials; ++k) {
+    auto it = s.ledger().fates().find(k);
+    std::optional<Fate> fate;
+    if (it != s.ledger().fates().end()) fate = it->second;
+    bool spent = told->claimed[k] || told->audited[k];
+    EXPECT_NE(fate, Fate::kClaimed) << k;
+    EXPECT_FALSE(spent && (!fate || there[k] || s.ledger().floor() < k)) << k;
+    EXPECT_TRUE(!told->finished[k] || fate == Fate::kDone) << k;
+    EXPECT_TRUE(!told->audited[k] || fate == Fate::kAudited) << k;
+    EXPECT_FALSE(there[k] && (fate || s.ledger().floor() >= k)) << k;
+    // never asked for, and not below one that was: still there
+    EXPECT_TRUE(!told->received[k] || k <= asked || there[k]) << k;
+    if (first && told->claimed[k] && fate == Fate::kBurnt) {
+      EXPECT_TRUE(Says(s, Str("bundle ", k, " was claimed")) || k == 5 || k == 6) << k;
+    }
+  }
+}
+
+// Sound: what a start finds after the death.
+void Sound(const std::string& dir, bool first) {
+  {
+    Store s(dir + "/store");
+    EXPECT_FALSE(Says(s, "copied") || Says(s, "damaged")) << testing::PrintToString(s.notices());
+    CheckSerials(s, first);
+  }
+  Store s(dir + "/store");  // nothing is left to repair
+  EXPECT_TRUE(s.notices().empty()) << testing::PrintToString(s.notices());
+  CheckSerials(s, false);
+  size_t files = 0;
+  for (const auto& e : std::filesystem::directory_iterator(dir + "/store/bundles")) files += e.is_regular_file();
+  EXPECT_EQ(files, s.Bundles().size());
+  for (const BundleHeader& h : s.Bundles()) EXPECT_EQ(s.Claim(h.serial).body, BodyOf(h.serial));
+  for (uint64_t k = 1; k < kSerials; ++k) EXPECT_TRUE(!told->claimed[k] || k <= s.ledger().floor());
+  EXPECT_TRUE(!told->seeded || Equal(s.LongLived("b.seed").view(), told->seed));
+  EXPECT_EQ(s.LongLived("b.seed").view().size(), 32u);
+  EXPECT_TRUE(!told->pinned || !s.Pin({Role::kDealer, Hash{8}}));
+  EXPECT_TRUE(!told->set_up || s.HasSetup(Hash{2}));
+  if (s.HasSetup(Hash{2})) EXPECT_EQ(s.LoadSetup(Hash{1}, Hash{2}, kBody), BodyOf(0));
+  EXPECT_GT(DealerState(dir + "/dealer").Reserve(1), told->reserved);
+}
+
+struct Crash : testing::Test {
+  static void SetUpTestSuite() {
+    told = static_cast<Told*>(mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    ASSERT_NE(told, MAP_FAILED);
+  }
+  // Begin: a life that ends at call `at`.
+  bool Begin(const fuzz::Folder& folder, int at, Death how) {
+    *told = {};
+    std::filesystem::create_directory(folder / "w");
+    return InChild(folder / "w", at, how, [&] { Life(folder / "w"); });
+  }
+};
+
+TEST_F(Crash, AtEveryCallLeavesASoundLedgerAndNoBundleThatServesTwice) {
+  int deaths = 0;
+  for (Death how : {Death::kBefore, Death::kTorn, Death::kAfter, Death::kPower})
+    for (int at = 1;; ++at, ++deaths) {
+      fuzz::Folder folder;
+      bool died = Begin(folder, at, how);
+      SCOPED_TRACE(Str("death ", int(how), " at call ", at));
+      Sound(folder / "w", true);
+      if (HasFailure()) return;
+      if (!died) break;
+    }
+  EXPECT_GT(deaths, 400);
+  RecordProperty("deaths", deaths);
+  std::printf("%d deaths\n", deaths);
+}
+
+TEST_F(Crash, AgainWhileTheStartRepairsLeavesThemSoundToo) {
+  int deaths = 0;
+  for (Death how : {Death::kBefore, Death::kPower})
+    for (int first = 1, done = false; !done; ++first)
+      for (int at = 1;; ++at, ++deaths) {
+        fuzz::Folder folder;
+        done = !Begin(folder, first, Death::kBefore);
+        bool died = InChild(folder / "w", at, how, [&] { Store s(folder / "w/store"); });
+        SCOPED_TRACE(Str("death at call ", first, ", then ", int(how), " at call ", at, " of the start"));
+        Sound(folder / "w", false);
+        if (HasFailure()) return;
+        if (!died) break;
+      }
+  EXPECT_GT(deaths, 1000);
+  std::printf("%d deaths\n", deaths);
+}
+
+}  // namespace
+}  // namespace suf::faults

@@ -1,0 +1,73 @@
+// What a loss of power leaves of a folder: files as of their last fdatasync, names as of the last fsync of their
+// folder. Directories themselves are taken to be there at once.
+#pragma once
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+
+namespace suf::faults {
+
+class Disk {
+ public:
+  // What is in `root` now is durable; files that lose their names are kept in `trash`, beside it.
+  Disk(const std::string& root, const std::string& trash) : trash_(trash) {
+    std::filesystem::create_directory(trash);
+    Sync(root);
+    for (const auto& e : std::filesystem::recursive_directory_iterator(root)) Sync(e.path());
+  }
+  // Sync: of a file or a folder.
+  void Sync(const std::string& path) {
+    if (std::filesystem::is_directory(path))
+      names_[path] = NamesIn(path);
+    else
+      content_[Number(path)] = Read(path);
+  }
+  // Unnamed: `path` is about to lose its name.
+  void Unnamed(const std::string& path) const {
+    if (std::filesystem::exists(path)) (void)!::link(path.c_str(), Kept(Number(path)).c_str());
+  }
+  // Lose: power goes.
+  void Lose() const {
+    for (const auto& [dir, names] : names_)
+      for (const auto& [name, number] : NamesIn(dir)) {
+        Unnamed(dir + "/" + name);
+        if (auto it = names.find(name); it == names.end() || it->second != number)
+          std::filesystem::remove(dir + "/" + name);
+      }
+    for (const auto& [dir, names] : names_)
+      for (const auto& [name, number] : names) (void)!::link(Kept(number).c_str(), (dir + "/" + name).c_str());
+    for (const auto& e : std::filesystem::directory_iterator(trash_)) {
+      auto it = content_.find(Number(e.path()));
+      std::ofstream(e.path(), std::ios::binary | std::ios::trunc) << (it == content_.end() ? "" : it->second);
+    }
+  }
+
+ private:
+  static ino_t Number(const std::string& path) {
+    struct stat s {};
+    (void)::stat(path.c_str(), &s);
+    return s.st_ino;
+  }
+  static std::string Read(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  static std::map<std::string, ino_t> NamesIn(const std::string& dir) {
+    std::map<std::string, ino_t> names;
+    for (const auto& e : std::filesystem::directory_iterator(dir))
+      if (e.is_regular_file()) names[e.path().filename()] = Number(e.path());
+    return names;
+  }
+  std::string Kept(ino_t number) const { return trash_ + "/" + std::to_string(number); }
+
+  std::string trash_;
+  std::map<ino_t, std::string> content_;
+  std::map<std::string, std::map<std::string, ino_t>> names_;
+};
+
+}  // namespace suf::faults

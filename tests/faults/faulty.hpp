@@ -1,0 +1,161 @@
+// A channel over another one that knows every frame and does one fault at one of them. It also watches the product: no
+// frame that depends on a bundle leaves before the claim is on disk, and none of one serial leaves twice.
+#pragma once
+#include <signal.h>
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "suf/proto/channel.hpp"
+#include "tests/faults/board.hpp"
+
+namespace suf::faults {
+
+using namespace proto;
+
+// Sent: a frame as its sender gave it to the channel.
+struct Sent {
+  Role from{}, to{};
+  uint16_t kind = 0;
+  Bytes payload;
+};
+
+// Dependent: whether frames of this kind depend on a claimed bundle.
+inline bool Dependent(uint16_t kind) {
+  return kind == kClaim || kind == kAck || kind == kGo || kind == kOfflineEnd || kind == kOnlineEnd || kind == kBye ||
+         kind >= kFirstRun;
+}
+
+class Faulty final : public Channel {
+ public:
+  struct Watch {
+    Board& board;
+    Fault fault;
+    const std::vector<Sent>& reference;     // the frames of another run
+    std::function<void(const Sent&)> sent;  // hears of each before it leaves
+  };
+  Faulty(std::unique_ptr<Channel> below, Watch watch) : Faulty(*below, std::move(watch)) { own_ = std::move(below); }
+  Faulty(Channel& below, Watch watch)
+      : Channel(below.self(), below.peer(), below.exporter(), below.timeout()),
+        below_(below),
+        watch_(std::move(watch)) {}
+  bool PeerGone() override { return below_.PeerGone(); }
+
+ private:
+  // Nobody loses patience before the fault has happened, however slow the machine is; after it they do soon.
+  static constexpr double kAmple = 60, kSoon = 1.5, kLater = 4;
+  Fault& fault() { return watch_.fault; }
+  void Put(View header, View payload) override {
+    Reader r(header.subspan(4), "a header");
+    uint16_t kind = r.Get<uint16_t>();
+    if (kind == kRefuse) return Pass(header, payload);
+    watch_.sent({self().role, peer().role, kind, Bytes(payload.begin(), payload.end())});
+    bool here = fault().what != What::kNone && fault().what != What::kReceiverDies && fault().from == self().role &&
+                fault().to == peer().role && sent_ == fault().index && watch_.board.armed.exchange(false);
+    ++sent_;
+    if (!here) return Pass(header, payload);
+    watch_.board.fired = Now();
+    Act(Bytes(header.begin(), header.end()), Bytes(payload.begin(), payload.end()), kind);
+  }
+  // Pass: and then what was held back.
+  void Pass(View header, View payload) {
+    below_.set_timeout(Millis{1500});
+    Under{below_}.Put(header, payload);
+    if (!held_) return;
+    auto held = *std::exchange(held_, std::nullopt);
+    Under{below_}.Put(held.first, held.second);
+  }
+  void Signal(int s) { kill(watch_.board.pid[int(fault().victim)], s); }
+  static Bytes Length(Bytes header, size_t n) {
+    uint32_t length = uint32_t(n);
+    std::memcpy(header.data(), &length, sizeof length);
+    return header;
+  }
+  void Act(Bytes header, Bytes payload, uint16_t kind) {
+    below_.set_timeout(Millis{1500});
+    Under under{below_};
+    size_t bit = fault().bit;
+    switch (fault().what) {
+      case What::kDies:
+      case What::kStops:
+        Signal(fault().what == What::kDies ? SIGKILL : SIGSTOP);
+        return under.Put(header, payload);
+      case What::kDiesAfter:
+        under.Put(header, payload);
+        return Signal(SIGKILL);
+      case What::kDiesHalfway:
+        under.Put(View(header).first(payload.empty() ? 4 : 8), View(payload).first(payload.size() / 2));
+        return Signal(SIGKILL);
+      case What::kLost:
+        return;
+      case What::kSwapped:
+        held_.emplace(std::move(header), std::move(payload));
+        return;
+      case What::kTwice:
+        under.Put(header, payload);
+        return under.Put(header, payload);
+      case What::kShort:
+        payload.pop_back();
+        return under.Put(Length(header, payload.size()), payload);
+      case What::kLong:
+        payload.push_back(0);
+        return under.Put(Length(header, payload.size()), payload);
+      case What::kFlip:
+        payload[bit / 8] ^= uint8_t(1 << bit % 8);
+        return under.Put(header, payload);
+      case What::kHead:
+        header[bit / 8] ^= uint8_t(1 << bit % 8);
+        return under.Put(header, payload);
+      case What::kReplay:
+        return under.Put(header, Other(0).payload);
+      case What::kForeign:
+        kind = Other(1).kind;
+        std::memcpy(header.data() + 4, &kind, sizeof kind);
+        return under.Put(header, payload);
+      default:
+        SUF_CHECK(false);
+    }
+  }
+  // Other: the frame of the reference at this place, or `after` it on the same way; the last one when there is none.
+  const Sent& Other(int after) const {
+    const Sent* found = nullptr;
+    int k = 0;
+    for (const Sent& s : watch_.reference)
+      if (s.from == self().role && s.to == peer().role && k++ <= watch_.fault.index + after) found = &s;
+    return *found;
+  }
+
+  Frame Take(size_t limit) override {
+    Frame f = Await(limit);
+    if (f.kind != kRefuse && fault().what == What::kReceiverDies && fault().from == peer().role &&
+        fault().to == self().role && received_++ == fault().index && watch_.board.armed.exchange(false)) {
+      watch_.board.fired = Now();
+      Signal(SIGKILL);
+    }
+    return f;
+  }
+  // Await: Take with a patience that the fault may cut short while we wait.
+  Frame Await(size_t limit) {
+    for (double begun = Now();;) {
+      double slice = Now();
+      below_.set_timeout(Millis{100});
+      try {
+        return Under{below_}.Take(limit);
+      } catch (const Error& e) {
+        double fired = watch_.board.fired, soon = Silences(fault()) ? kSoon : kLater;
+        bool over = fired > 0 && !watch_.board.calm ? Now() > std::max(begun, fired) + soon : Now() > begun + kAmple;
+        if (over || Now() - slice < 0.1 || !std::strstr(e.what(), "was silent")) throw;
+      }
+    }
+  }
+  void Linger() noexcept override { Under{below_}.Linger(); }
+
+  std::unique_ptr<Channel> own_;
+  Channel& below_;
+  Watch watch_;
+  int sent_ = 0, received_ = 0;
+  std::optional<std::pair<Bytes, Bytes>> held_;
+};
+
+}  // namespace suf::faults

@@ -1,0 +1,366 @@
+// Every fault at every frame of an inference of a tiny random model, on all three links, from hello to goodbye: what
+// the others say, with which exit code and when, what the ledgers hold afterwards, and that the next inference works.
+//
+//   frames_test [--all] [--table] [PATTERN]     --all: every bit of each header; PATTERN picks faults by their names
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <regex>
+#include <set>
+
+#include "fuzz/fuzz.hpp"
+#include "tests/faults/roles.hpp"
+
+namespace suf::faults {
+namespace {
+
+constexpr double kLimit = 5, kPatience = 60;  // seconds: for the others to end; where time is not the subject
+constexpr int kWorkers = 12;
+
+// Outcome: of one case; problem is empty when all is well.
+struct Outcome {
+  bool run = false;
+  double seconds = 0;  // from the fault to the end of all others
+  int code[kRoles] = {-1, -1, -1}, result = 0;
+  char text[kRoles][160] = {}, problem[400] = "";
+};
+
+std::string KindName(uint16_t kind) {
+  static const char* const names[] = {"?",        "refuse", "hello",   "welcome", "setup",  "chunk",
+                                      "announce", "choice", "request", "grant",   "header", "claim",
+                                      "ack",      "go",     "offline", "online",  "bye",    "end"};
+  return kind >= kFirstRun ? "run" : names[kind];
+}
+
+// Codes: the exit codes that the fault may lead to; any other one is wrong.
+std::set<int> Codes(const Fault& f, uint16_t kind) {
+  bool length = f.what == What::kShort || f.what == What::kLong || (f.what == What::kHead && f.bit < 32);
+  bool words = f.what == What::kFlip || f.what == What::kReplay;
+  // who dies, is silent or speaks out of turn is a peer that failed; so is a frame of another length, where it is fixed
+  bool open = kind == kChunk || kind == kHeader || kind == kAnnounce;
+  if (!words && !(length && open)) return {0, 3};
+  if (kind == kAnnounce || kind == kRequest) return {0, 2, 3, 4};  // a number of tokens is an input
+  return {0, 3, 4};
+}
+
+// Harmless: a fault that nobody needs to notice.
+bool Harmless(const Fault& f, uint16_t kind) {
+  bool mac = kind >= kClaim && kind <= kBye && kind != kEnd;
+  if (OfProcess(f.what) || kind == kEnd) return true;
+  if (f.what == What::kReplay) return !mac && kind < kFirstRun && kind != kHeader;  // the same words then
+  if (f.what == What::kTwice) return kind == kAnnounce;                             // the last one
+  return f.what == What::kFlip && kind == kRequest && f.bit >= 32 && f.bit < 64;    // at most so many bundles
+}
+
+// Judge: what is wrong with an outcome; empty when nothing is.
+std::string Judge(const Fault& f, const Sent& frame, const Outcome& o) {
+  if (!o.run) return "the case itself died";
+  if (o.problem[0]) return o.problem;
+  bool noticed = false;
+  for (int r = 0; r < kRoles; ++r) {
+    if (OfProcess(f.what) && int(f.victim) == r) continue;
+    noticed = noticed || o.code[r] > 0;
+    if (o.code[r] >= 0 && !Codes(f, frame.kind).count(o.code[r]))
+      return Str("exit code ", o.code[r], " of ", Name(Role(r)));
+  }
+  return noticed || Harmless(f, frame.kind) ? "" : "nobody noticed";
+}
+
+class Case {
+ public:
+  Case(const Setting& setting, Board& board, const Fault& fault)
+      : fault_(fault), scene_{setting, board, pipe_, folder_.path(), fault} {
+    for (auto& d : board.dialled) d = 0;
+    board.armed = fault.what != What::kNone, board.calm = !board.armed, board.fired = 0;
+  }
+  ~Case() {
+    for (Role r : {Role::kData, Role::kModel, Role::kDealer}) End(r);
+  }
+  Outcome Run() {
+    try {
+      Broken();
+      if (fault_.what != What::kNone) Next();
+      for (Role r : {Role::kData, Role::kModel, Role::kDealer}) End(r);
+      CheckLedgers();
+    } catch (const std::exception& e) {
+      std::strncpy(out_.problem, e.what(), sizeof out_.problem - 1);
+    }
+    out_.run = true;
+    return out_;
+  }
+  const Scene& scene() const { return scene_; }
+
+ private:
+  void Need(bool ok, const std::string& what) {
+    if (!ok) throw Bug(what);
+  }
+  bool Victim(Role r) const { return OfProcess(fault_.what) && fault_.victim == r; }
+  void End(Role r) {
+    if (!pid_[int(r)]) return;
+    kill(pid_[int(r)], SIGKILL);
+    waitpid(std::exchange(pid_[int(r)], 0), nullptr, 0);
+  }
+  void Begin(Role r) {
+    listening_ = false;
+    pid_[int(r)] = Start(scene_, r);
+    if (r == Role::kData)
+      done_ = false;
+    else
+      Await([&] { return listening_; }, kPatience, Str(Name(r), " does not listen"));
+  }
+  void Take(const Event& e) {
+    int r = int(e.who);
+    if (e.type == Event::kBroken) problems_ += Str(Name(e.who), ": ", e.text, "; ");
+    if (e.type == Event::kListening) listening_ = true;
+    if (e.type == Event::kDone) done_ = true, out_.result = e.result, serial_ = e.serial;
+    if (e.type == Event::kEnded) ++ended_[r];
+    if (e.type != Event::kEnded && e.type != Event::kDone) return;
+    // of the dealer's two sessions the one that failed
+    if (e.code >= out_.code[r]) out_.code[r] = e.code, std::strncpy(out_.text[r], e.text, sizeof out_.text[r] - 1);
+    static const std::regex sentence("(the |frame |bytes |cannot |a |bundle |nobody )[^\\n]{10,380}");
+    if (e.code && !std::regex_match(e.text, sentence)) problems_ += Str("no sentence: ", e.text);
+  }
+  // Over: the role has nothing more to do.
+  bool Over(Role r) const { return r == Role::kData ? done_ : ended_[int(r)] >= scene_.board.dialled[int(r)].load(); }
+  template <class F>
+  void Await(F&& over, double seconds, const std::string& what) {
+    for (double end = Now() + seconds; !over();) {
+      Need(Now() < end, what + State());
+      Event e;
+      if (pipe_.Hear(e, 10)) Take(e);
+    }
+    Need(problems_.empty(), problems_);
+  }
+  std::string State() const {
+    std::string s = ";";
+    for (int r = 0; r < kRoles; ++r)
+      s += Str(" ", Name(Role(r)), " ", ended_[r], "/", scene_.board.dialled[r].load(), " code ", out_.code[r], " ",
+               out_.text[r]);
+    return s;
+  }
+
+  // Broken: the inference with the fault.
+  void Broken() {
+    Board& b = scene_.board;
+    for (Role r : {Role::kDealer, Role::kModel, Role::kData}) Begin(r);
+    auto rest = [&] {
+      bool over = b.fired.load() > 0 || done_;
+      for (int r = 0; r < kRoles; ++r) over = over && (Victim(Role(r)) || Over(Role(r)));
+      return over;
+    };
+    // until it happens, and from then on in time
+    Await([&] { return b.fired.load() > 0 || rest(); }, kPatience, "the fault did not happen");
+    if (fault_.what == What::kNone) return Await(rest, kPatience, "no end");
+    Need(b.fired.load() > 0, "the fault did not happen" + State());
+    Await(rest, kLimit - (Now() - b.fired.load()), "the others did not end in time");
+    out_.seconds = Now() - b.fired.load();
+    if (!OfProcess(fault_.what)) return;
+    Role v = fault_.victim;
+    if (fault_.what == What::kStops) {
+      kill(pid_[int(v)], SIGCONT);
+      Await([&] { return Over(v); }, kPatience, "the one that was stopped did not end");
+    } else {
+      End(v);
+      ended_[int(v)] = 0, b.dialled[int(v)] = 0;
+      if (v != Role::kData) Begin(v);
+    }
+  }
+
+  // Next: the inference after it, on the same stores.
+  void Next() {
+    Outcome before = out_;
+    Need(before.result != 2, "a wrong result");
+    scene_.board.calm = true;
+    End(Role::kData);
+    serial_ = 0, out_.code[int(Role::kData)] = -1, out_.result = 0;
+    Begin(Role::kData);
+    Await([&] { return Over(Role::kData) && Over(Role::kModel) && Over(Role::kDealer); }, kPatience,
+          "the next one hangs");
+    Need(out_.code[int(Role::kData)] == 0 && out_.result == 1, "the next one fails" + State());
+    next_ = serial_;
+    out_ = before;
+  }
+
+  // CheckLedgers: no serial is left open, what was claimed is burnt or done, and no frame left under two claims.
+  void CheckLedgers() {
+    std::map<uint64_t, uint32_t> last[2];
+    std::set<uint64_t> claimed[2], sent[2];
+    std::set<std::pair<uint64_t, uint16_t>> frames[2];
+    std::set<Hash> seen;
+    for (Role r : {Role::kModel, Role::kData}) {
+      int p = PartyOf(r);
+      for (const Record& x : ReadLedger(StoreOf(scene_, r))) {
+        last[p][x.serial] = x.fate;
+        if (x.fate == uint32_t(Fate::kClaimed)) Need(claimed[p].insert(x.serial).second, "a serial was claimed twice");
+      }
+      std::ifstream in(SentFile(scene_, r), std::ios::binary);
+      for (Entry e; in.read(reinterpret_cast<char*>(&e), sizeof e);) {
+        sent[p].insert(e.serial);
+        Need(frames[p].emplace(e.serial, e.kind).second, Str("frame ", e.kind, " of serial ", e.serial, " left twice"));
+        Need(!e.counts || seen.insert(e.hash).second, Str("frame ", e.kind, " left in two runs"));
+      }
+      for (auto [serial, fate] : last[p])
+        Need(fate == uint32_t(Fate::kBurnt) || fate == uint32_t(Fate::kDone), Str("serial ", serial, " is left open"));
+      if (next_)
+        Need(last[p][next_] == uint32_t(Fate::kDone) && last[p].rbegin()->first == next_,
+             "the next serial is not done");
+    }
+    bool killed_from_afar = OfProcess(fault_.what) && fault_.victim != fault_.from && fault_.what == What::kDies;
+    for (uint64_t s : claimed[0]) Need(claimed[1].count(s), "the model owner claimed first");
+    for (int p : {0, 1}) {
+      Need(killed_from_afar || claimed[p] == sent[p], "a serial was claimed and nothing was sent under it");
+      // burnt iff claimed, and done only when the session got to its goodbye
+      for (auto [serial, fate] : last[p]) {
+        Need(claimed[p].count(serial), "a serial was burnt that was never claimed");
+        if (fate == uint32_t(Fate::kDone)) Need(frames[1].count({serial, kBye}), "done without a goodbye");
+      }
+    }
+  }
+
+  Fault fault_;
+  fuzz::Folder folder_;
+  Pipe pipe_;
+  Scene scene_;
+  Outcome out_;
+  int pid_[kRoles] = {}, ended_[kRoles] = {};
+  bool listening_ = false, done_ = false;
+  uint64_t serial_ = 0, next_ = 0;
+  std::string problems_;
+};
+
+// Place: a frame of the reference run, by its number among those of its sender on its link.
+struct Place {
+  const Sent* frame;
+  int index;
+};
+std::vector<Place> Places(const std::vector<Sent>& frames) {
+  std::map<std::pair<Role, Role>, int> count;
+  std::vector<Place> all;
+  for (const Sent& f : frames) all.push_back({&f, count[{f.from, f.to}]++});
+  return all;
+}
+
+std::vector<Fault> Sweep(const std::vector<Sent>& reference, bool all) {
+  std::vector<Fault> faults;
+  size_t turn = 0;
+  for (auto [f, index] : Places(reference)) {
+    auto add = [&, f = f, index = index](What w, Role victim = {}, size_t bit = 0) {
+      bool silent = w == What::kFlip && (f->kind == kSetupAsk || f->kind == kChoice || f->kind == kGrant);
+      faults.push_back({w, f->from, f->to, index, victim, bit, silent});
+    };
+    for (What w : {What::kDies, What::kStops})
+      for (int r = 0; r < kRoles; ++r) add(w, Role(r));
+    for (What w : {What::kDiesAfter, What::kDiesHalfway}) add(w, f->from);
+    add(What::kReceiverDies, f->to);
+    for (What w : {What::kLost, What::kSwapped, What::kTwice, What::kLong, What::kReplay, What::kForeign}) add(w);
+    size_t bits = 8 * f->payload.size();
+    if (bits) {
+      add(What::kShort);
+      for (size_t bit : {size_t{0}, (turn * 4099) % bits, bits - 1}) add(What::kFlip, {}, bit);
+    }
+    for (size_t bit = 0; bit < 64; ++bit)
+      if (all || bit % 8 == turn % 8) add(What::kHead, {}, bit);
+    ++turn;
+  }
+  return faults;
+}
+
+const Sent& FrameOf(const std::vector<Sent>& reference, const Fault& fault) {
+  for (auto [f, index] : Places(reference))
+    if (f->from == fault.from && f->to == fault.to && index == fault.index) return *f;
+  throw Bug("no such frame");
+}
+
+std::string NameOf(const std::vector<Sent>& reference, const Fault& f) {
+  std::string who = OfProcess(f.what) ? Str(Name(f.victim), " ") : "";
+  return Str(who, kWhat[int(f.what)], " at ", Name(f.from), " to ", Name(f.to), " ", f.index, " ",
+             KindName(FrameOf(reference, f).kind));
+}
+
+template <class T>
+T* Shared(size_t n) {
+  void* p = mmap(nullptr, n * sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  SUF_CHECK(p != MAP_FAILED);
+  return static_cast<T*>(p);
+}
+
+// RunAll: by kWorkers processes, since a case forks and so wants no threads.
+void RunAll(const Setting& setting, const std::vector<Fault>& faults, Outcome* outcomes) {
+  auto* next = Shared<std::atomic<size_t>>(1);
+  std::vector<pid_t> workers;
+  for (int i = 0; i < kWorkers; ++i) {
+    pid_t child = fork();
+    SUF_CHECK(child >= 0);
+    if (child) {
+      workers.push_back(child);
+      continue;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    auto* board = Shared<Board>(1);
+    for (size_t k; (k = next->fetch_add(1)) < faults.size();) outcomes[k] = Case(setting, *board, faults[k]).Run();
+    _exit(0);
+  }
+  for (pid_t w : workers) waitpid(w, nullptr, 0);
+}
+
+std::vector<Sent> Reference(const Setting& setting) {
+  auto* board = Shared<Board>(1);
+  Case clean(setting, *board, {});
+  Outcome o = clean.Run();
+  if (o.problem[0] || o.result != 1) throw Bug(Str("the run without a fault fails: ", o.problem));
+  std::vector<Sent> all;
+  for (int r = 0; r < kRoles; ++r)
+    for (Sent& f : ReadFrames(FramesFile(clean.scene(), Role(r)))) all.push_back(std::move(f));
+  return all;
+}
+
+int Main(bool all, bool table, const std::string& pattern) {
+  fuzz::Folder folder;
+  Setting setting(folder.path());
+  setting.reference = Reference(setting);
+  std::vector<Fault> faults = Sweep(setting.reference, all);
+  std::erase_if(faults,
+                [&](const Fault& f) { return !std::regex_search(NameOf(setting.reference, f), std::regex(pattern)); });
+  auto* outcomes = Shared<Outcome>(faults.size());
+  double begun = Now(), slowest = 0;
+  RunAll(setting, faults, outcomes);
+  size_t bad = 0;
+  for (size_t i = 0; i < faults.size(); ++i) {
+    const Outcome& o = outcomes[i];
+    std::string name = NameOf(setting.reference, faults[i]);
+    std::string problem = Judge(faults[i], FrameOf(setting.reference, faults[i]), o);
+    slowest = std::max(slowest, o.seconds);
+    if (table)
+      std::printf("%-50s bit %4zu  %d %d %d result %d %.2f s\n", name.c_str(), faults[i].bit, o.code[0], o.code[1],
+                  o.code[2], o.result, o.seconds);
+    if (problem.empty()) continue;
+    if (++bad <= 40)
+      std::printf("FAIL %s bit %zu: %s\n  %s | %s | %s\n", name.c_str(), faults[i].bit, problem.c_str(), o.text[0],
+                  o.text[1], o.text[2]);
+  }
+  std::printf("%zu frames, %zu faults, %zu fail; the others ended after %.2f s at most; %.0f s in all\n",
+              setting.reference.size(), faults.size(), bad, slowest, Now() - begun);
+  return bad || faults.empty();
+}
+
+}  // namespace
+}  // namespace suf::faults
+
+int main(int argc, char** argv) {
+  bool all = false, table = false;
+  std::string pattern;
+  for (int i = 1; i < argc; ++i) {
+    std::string a = argv[i];
+    if (a == "--all")
+      all = true;
+    else if (a == "--table")
+      table = true;
+    else
+      pattern = a;
+  }
+  signal(SIGPIPE, SIG_IGN);
+  return suf::faults::Main(all, table, pattern);
+}

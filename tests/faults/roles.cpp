@@ -1,0 +1,200 @@
+#include "tests/faults/roles.hpp"
+
+#include <sched.h>
+#include <sys/prctl.h>
+
+#include <fstream>
+
+#include "suf/nn/simulate.hpp"
+#include "suf/nn/tiny.hpp"
+#include "suf/proto/certs.hpp"
+#include "suf/proto/tls.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::faults {
+namespace {
+
+constexpr Millis kAmple{60'000}, kDial{3'000};  // where a time-out is not the subject; of a role that may be stopped
+
+void Append(const std::string& path, View bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::app)
+      .write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
+}
+
+Bytes ReadAll(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string s{std::istreambuf_iterator<char>(in), {}};
+  return {s.begin(), s.end()};
+}
+
+// Noted: what a role does with each frame that it is about to send.
+void Noted(const Scene& s, Role self, const Sent& f) {
+  if (s.setting.reference.empty()) {
+    Writer w;
+    w.Put(uint8_t(f.from)), w.Put(uint8_t(f.to)), w.Put(f.kind), w.Sized(f.payload);
+    Append(FramesFile(s, self), w.bytes());
+  }
+  if (f.from == Role::kDealer || f.to == Role::kDealer || !Dependent(f.kind)) return;
+  auto ledger = ReadLedger(StoreOf(s, self));
+  if (ledger.empty() || ledger.back().fate != uint32_t(Fate::kClaimed))
+    s.pipe.Say({Event::kBroken, self}, Str("a frame of kind ", f.kind, " leaves and no serial is claimed"));
+  Entry e{ledger.empty() ? 0 : ledger.back().serial, f.kind, f.payload.size() >= 16, HashOf({f.payload})};
+  Append(SentFile(s, self), View(reinterpret_cast<const uint8_t*>(&e), sizeof e));
+}
+
+Faulty::Watch WatchOf(const Scene& s, Role self) {
+  return {s.board, s.fault, s.setting.reference, [&s, self](const Sent& f) { Noted(s, self, f); }};
+}
+
+std::unique_ptr<Channel> DialTo(const Scene& s, Role self, Role to) {
+  auto ch = Dial(*s.setting.own[int(self)], {"127.0.0.1", s.board.port[int(to)]}, to, s.board.calm ? kAmple : kDial);
+  ++s.board.dialled[int(to)];
+  return std::make_unique<Faulty>(std::move(ch), WatchOf(s, self));
+}
+
+// Serve: sessions until somebody kills us; each one's end is told.
+void Serve(const Scene& s, Role self, std::vector<Role> peers, const std::function<void(Channel&)>& session) {
+  Listener listener(*s.setting.own[int(self)], {"127.0.0.1", 0}, std::move(peers), kAmple);
+  s.board.port[int(self)] = listener.port();
+  s.pipe.Say({Event::kListening, self}, "");
+  listener.Run(
+      [&](Channel& below) {
+        Faulty ch(below, WatchOf(s, self));
+        session(ch);
+        s.pipe.Say({Event::kEnded, self, 0}, "");
+      },
+      [&](const Error& e) {
+        s.pipe.Say({Event::kEnded, self, int(e.code())}, e.what());
+      });
+}
+
+void RunDealer(const Scene& s) {
+  apps::Engine& engine = *s.setting.engine;
+  DealerState serials(StoreOf(s, Role::kDealer));
+  apps::Generator generate(engine);
+  Dealer::Options options;
+  options.partner_wait = kAmple;
+  Dealer dealer(s.setting.plan, serials, options, [&](const DealJob& j, Sink& a, Sink& b) { generate(j, a, b); });
+  Serve(s, Role::kDealer, {Role::kModel, Role::kData}, [&](Channel& ch) { dealer.Handle(ch); });
+}
+
+void Tell(const Scene& s, Role self, const Store& store) {
+  for (const auto& n : store.notices()) s.pipe.Say({Event::kNotice, self}, n);
+}
+
+void RunModel(const Scene& s) {
+  apps::Engine& engine = *s.setting.engine;
+  Store store(StoreOf(s, Role::kModel));
+  Tell(s, Role::kModel, store);
+  Secret key = store.LongLived("weights.key"), seed = store.LongLived("b.seed");
+  Hash id = apps::WeightsId(key.view(), s.setting.weights, engine.hash());
+  apps::Masks masks(engine, seed.view(), id);
+  Inputs inputs;
+  apps::ModelInputs(s.setting.weights, inputs);
+  ModelHost host{s.setting.plan,
+                 store,
+                 id,
+                 seed,
+                 [&](Sink& out) { apps::WriteSetup(engine, s.setting.weights, masks, [&](View v) { out.Write(v); }); },
+                 [&] { return DialTo(s, Role::kModel, Role::kDealer); },
+                 [&](Inference& inference) {
+                   apps::LengthInputs(s.setting.weights, engine.plan(), int(inference.header().n), inputs);
+                   (void)apps::RunInference(engine, inference, inputs);
+                 }};
+  Turnstile turnstile;
+  Serve(s, Role::kModel, {Role::kData}, [&](Channel& ch) { turnstile.Pass(ch, [&] { ServeSession(ch, host); }); });
+}
+
+void RunData(const Scene& s) {
+  apps::Engine& engine = *s.setting.engine;
+  Event done{Event::kDone, Role::kData};
+  std::string text;
+  try {
+    Store store(StoreOf(s, Role::kData));
+    Tell(s, Role::kData, store);
+    auto ch = DialTo(s, Role::kData, Role::kModel);
+    DataSession session(*ch, s.setting.plan, store, [&] { return DialTo(s, Role::kData, Role::kDealer); });
+    Inputs inputs;
+    apps::ReadSetup(engine, session.Setup(), inputs);
+    inputs.Set("tokens", s.setting.ids);
+    session.Infer(uint32_t(s.setting.ids.size()), [&](Inference& inference) {
+      done.serial = inference.header().serial;
+      auto out = apps::RunInference(engine, inference, inputs);
+      auto work = engine.At(int(s.setting.ids.size()));
+      std::vector<int64_t> y;
+      for (uint64_t w : out.words) y.push_back(ring::Signed(w, work->trace.node(work->trace.result(1)).ring.bits));
+      done.result = y == s.setting.y ? 1 : 2;
+    });
+    session.End();
+  } catch (const Error& e) {
+    done.code = int(e.code()), text = e.what();
+  }
+  s.pipe.Say(done, text);
+}
+
+}  // namespace
+
+Setting::Setting(const std::string& folder) {
+  // one thread, so that there is no pool that a fork would leave behind
+  cpu_set_t all, one;
+  SUF_CHECK(!sched_getaffinity(0, sizeof all, &all));
+  CPU_ZERO(&one);
+  for (int c = 0; c < CPU_SETSIZE && !CPU_COUNT(&one); ++c)
+    if (CPU_ISSET(c, &all)) CPU_SET(c, &one);
+  SUF_CHECK(!sched_setaffinity(0, sizeof one, &one) && exec::Default().threads() == 1);
+  SUF_CHECK(!sched_setaffinity(0, sizeof all, &all));
+  nn::Dims dims{.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4};
+  nn::Weights real = nn::TinyWeights(1, dims);
+  nn::CompileOptions o;
+  o.max_tokens = 4;
+  engine = std::make_unique<apps::Engine>(nn::Compile(real, nn::TinyTexts(2, 24, 4, dims), o));
+  weights = nn::Quantise(real, engine->plan().scales, engine->plan().max_tokens);
+  ids = {1, 5, 2, 7};
+  y = nn::Simulator(engine->plan(), weights).Run(ids).y;
+  plan = engine->ForProto();
+  (void)engine->At(int(ids.size()));
+  MakeCerts(folder + "/certs");
+  for (int r = 0; r < kRoles; ++r) own[r] = std::make_unique<Credentials>(folder + "/certs/" + Name(Role(r)));
+}
+
+int Start(const Scene& scene, Role role) {
+  int child = fork();
+  SUF_CHECK(child >= 0);
+  if (child) {
+    scene.board.pid[int(role)] = child;
+    return child;
+  }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  scene.board.pid[int(role)] = getpid();
+  try {
+    if (role == Role::kDealer) RunDealer(scene);
+    if (role == Role::kModel) RunModel(scene);
+    if (role == Role::kData) RunData(scene);
+  } catch (const std::exception& e) {
+    scene.pipe.Say({Event::kBroken, role}, e.what());
+  }
+  _exit(0);
+}
+
+std::vector<Sent> ReadFrames(const std::string& path) {
+  std::vector<Sent> all;
+  Bytes bytes = ReadAll(path);
+  Reader r(bytes, path);
+  while (r.left()) {
+    Sent f;
+    f.from = Role(r.Get<uint8_t>()), f.to = Role(r.Get<uint8_t>()), f.kind = r.Get<uint16_t>();
+    View v = r.Sized(kMaxFrame);
+    f.payload.assign(v.begin(), v.end());
+    all.push_back(std::move(f));
+  }
+  return all;
+}
+
+std::vector<Record> ReadLedger(const std::string& store) {
+  Bytes b = ReadAll(store + "/ledger");
+  std::vector<Record> all(b.size() < 96 ? 0 : (b.size() - 96) / sizeof(Record));
+  if (!all.empty()) std::memcpy(all.data(), b.data() + 96, all.size() * sizeof(Record));
+  return all;
+}
+
+}  // namespace suf::faults

@@ -1,0 +1,55 @@
+// The three roles as the product runs them (apps/cmd_session.cpp), over real TLS and real stores, each in a process of
+// its own, with a fault at one frame.
+#pragma once
+#include "apps/engine.hpp"
+#include "suf/proto/credentials.hpp"
+#include "tests/faults/faulty.hpp"
+
+namespace suf::faults {
+
+// Setting: what all cases share; made once, before anybody forks.
+struct Setting {
+  explicit Setting(const std::string& folder);
+  std::unique_ptr<apps::Engine> engine;
+  nn::Quantised weights;
+  std::vector<int32_t> ids;
+  std::vector<int64_t> y;  // of ids, by the simulator
+  proto::Plan plan;
+  std::unique_ptr<Credentials> own[kRoles];
+  std::vector<Sent> reference;
+};
+
+// Scene: one case.
+struct Scene {
+  const Setting& setting;
+  Board& board;
+  const Pipe& pipe;
+  std::string dir;
+  Fault fault;
+};
+
+// Start: forks the role; its process id. Dealer and model owner run until they are killed.
+int Start(const Scene& scene, Role role);
+
+// StoreOf, SentFile: where a role keeps what it keeps.
+inline std::string StoreOf(const Scene& s, Role r) { return s.dir + "/" + Name(r); }
+inline std::string SentFile(const Scene& s, Role r) { return s.dir + "/" + Name(r) + ".sent"; }
+// Entry: of a SentFile, per dependent frame.
+struct Entry {
+  uint64_t serial = 0;
+  uint16_t kind = 0, counts = 0;  // counts: long enough that it cannot be the same by chance
+  Hash hash{};
+};
+// FramesFile: the frames themselves, of a scene without fault.
+inline std::string FramesFile(const Scene& s, Role r) { return s.dir + "/" + Name(r) + ".frames"; }
+std::vector<Sent> ReadFrames(const std::string& path);
+
+// Record: of a ledger, read from its file as it is.
+struct Record {
+  uint64_t serial = 0;
+  uint32_t fate = 0, zero = 0;
+  uint8_t check[16];
+};
+std::vector<Record> ReadLedger(const std::string& store);
+
+}  // namespace suf::faults
