@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Online time over a link of given delay and rate: P0 and P1 in network namespaces of their own, build/link between them. As root.
 
-  link.py [--delay-ms 10] [--tokens 32 128] [--runs 5] [--sessions 1] [--pin machine|parties|sessions] [--congestion bbr] [--initcwnd N]
+  link.py [--delay-ms 10] [--tokens 32 128] [--runs 5] [--sessions 1] [--pin machine|parties|sessions] [--route "congctl cubic"]
 
 The dealer sits in a third namespace with an undelayed wire to each party; its bundles are made before the timed part. --delay-ms is
 one way (10: a round trip of 20 ms); 0 leaves build/link out and takes loopback. --sessions N runs N independent pairs of parties at
@@ -45,6 +45,14 @@ class Net:
         self.name = {who: f'suf-{who}-{os.getpid()}' for who in ('dealer', 'data', 'model')}
 
     def __enter__(self):
+        try:
+            self.build()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def build(self):
         for ns in self.name.values():
             sh(f'ip netns add {ns}')
             sh(f'ip -n {ns} link set lo up')
@@ -60,16 +68,10 @@ class Net:
             for host, who in ((1, 'model'), (2, 'data')):
                 sh(f'ip -n {self.name[who]} addr add 10.77.0.{host}/24 dev link0')
                 sh(f'ip -n {self.name[who]} link set link0 up')
-                if self.a.initcwnd:
-                    sh(f'ip -n {self.name[who]} route change 10.77.0.0/24 dev link0 src 10.77.0.{host} initcwnd {self.a.initcwnd} initrwnd {self.a.initcwnd}')
-        for who in ('model', 'data'):
-            for key, value in (('congestion_control', self.a.congestion), ('slow_start_after_idle', self.a.after_idle)):
-                self.sysctl(who, key, value)
-        return self
-
-    def sysctl(self, who, key, value):
-        if value is not None:
-            subprocess.run(self.inside(who) + ['tee', f'/proc/sys/net/ipv4/tcp_{key}'], input=str(value), text=True, stdout=subprocess.DEVNULL, check=True)
+                sh(f'ip -n {self.name[who]} route change 10.77.0.0/24 dev link0 src 10.77.0.{host} {self.a.route}')
+                if self.a.after_idle is not None:
+                    subprocess.run(self.inside(who) + ['tee', '/proc/sys/net/ipv4/tcp_slow_start_after_idle'], input=str(self.a.after_idle), text=True,
+                                   stdout=subprocess.DEVNULL, check=True)
 
     def place(self, who):
         """Over loopback the parties share a namespace."""
@@ -229,9 +231,8 @@ def main():
     p.add_argument('--sessions', type=int, default=1)
     p.add_argument('--pin', choices=('machine', 'parties', 'sessions'), default='machine')
     p.add_argument('--ahead', action='store_true', help='all bundles first, from the dealer\'s --count; then texts/s means something')
-    p.add_argument('--congestion', help='net.ipv4.tcp_congestion_control of both parties')
     p.add_argument('--after-idle', type=int, help='net.ipv4.tcp_slow_start_after_idle')
-    p.add_argument('--initcwnd', type=int, help='initial window of the route, segments')
+    p.add_argument('--route', default='', help='attributes of both parties\' routes: "congctl cubic initcwnd 100"')
     p.add_argument('--realtime', action='store_true', help='real-time priority for the roles, on a machine that has other work')
     p.add_argument('--scratch', help='where the stores of a run are')
     p.add_argument('--note', default='', help='goes into the line')
@@ -249,7 +250,7 @@ def main():
                 trip, rate = net.probe()
                 facts = {'schema': 'suf.link/1', **machine.facts(), 'delay_ms': a.delay_ms, 'mbit': a.mbit if net.shaped else None, 'round_trip_ms': trip, 'transfer_mb_s': rate,
                          'sessions': a.sessions, 'pin': a.pin, 'ahead': a.ahead, 'realtime': a.realtime, 'note': a.note, 'load': os.getloadavg()[0],
-                         'tcp': {'congestion': a.congestion, 'slow_start_after_idle': a.after_idle, 'initcwnd': a.initcwnd}}
+                         'route': a.route, 'slow_start_after_idle': a.after_idle}
                 row = {**facts, **measure(net, a, tokens, {'model': model, 'plan': plan, 'certs': certs}), 'link': net.end()}
             with open(a.out, 'a') as f:
                 f.write(json.dumps(row) + '\n')
