@@ -1,9 +1,11 @@
 // A link of fixed delay and rate between two network namespaces, for measurements: a TUN device in each, and this
 // process between them (kernels without sch_netem). Linux, as root.
-//   link NETNS_A NETNS_B DELAY_US MBIT_PER_S QUEUE_MS        device "link0" in both, MTU 1500, until SIGINT or SIGTERM
+//   link NETNS_A NETNS_B DELAY_US MBIT_PER_S QUEUE_MS LOSE       device "link0" in both, MTU 1500, until SIGINT or
+//   SIGTERM
 // Each way a packet leaves when those before it are through at the rate, and arrives DELAY_US later; what would wait
-// longer than QUEUE_MS is dropped. Packets that the kernel left unsegmented (up to 64 KB) are billed as the segments
-// that a wire would see, and arrive with their last one. Ends with one JSON line: packets, drops, lateness, CPU time.
+// longer than QUEUE_MS is dropped, and every LOSE-th packet (0: none). Packets that the kernel left unsegmented (up to
+// 64 KB) are billed as the segments that a wire would see, and arrive with their last one. Ends with one JSON line:
+// packets, drops, lateness, CPU time.
 #include <fcntl.h>
 #include <linux/if.h>
 #include <linux/if_tun.h>
@@ -78,9 +80,10 @@ struct Way {
   int from, to;
   Nanos delay, patience;
   double nanos_per_byte;
+  uint64_t lose;
   Clock::time_point idle{};  // when the wire has sent all that it took
   std::deque<std::pair<Clock::time_point, std::vector<char>>> flying{};
-  uint64_t packets = 0, bytes = 0, dropped = 0, refused = 0;
+  uint64_t seen = 0, packets = 0, bytes = 0, dropped = 0, refused = 0;
   std::vector<float> late_us{};
 
   // Take: at most `most` packets, which came at `now`; false when there are no more.
@@ -90,7 +93,7 @@ struct Way {
       ssize_t n = read(from, buffer.data(), buffer.size());
       if (n < ssize_t(sizeof(VirtioHeader))) return false;
       std::vector<char> packet(buffer.begin(), buffer.begin() + n);
-      if (idle - now > patience) {
+      if (idle - now > patience || (++seen, lose && seen % lose == 0)) {
         ++dropped;
         continue;
       }
@@ -125,7 +128,7 @@ int SelfTest() {
   int in[2], out[2];
   for (int* s : {in, out})
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, s)) Die("cannot make sockets");
-  Way w{in[1], out[0], Nanos(5'000'000), Nanos(3'000'000), 1e3};
+  Way w{in[1], out[0], Nanos(5'000'000), Nanos(3'000'000), 1e3, 5};
   auto start = Clock::time_point{} + std::chrono::seconds(1);
   auto at = [&](int us) { return start + std::chrono::microseconds(us); };
   int failed = 0;
@@ -154,9 +157,11 @@ int SelfTest() {
     w.Give(at(6000 + i * 1000));
     expect("the packet that arrives", arrived() == std::string(1, char('a' + i)), true);
   }
-  // an idle wire starts at once; three segments of 1000 bytes are billed as three
-  send('f', kHeaders + 3000, 1, 1000);
+  // an idle wire starts at once; the fifth is lost; three segments of 1000 bytes are billed as three
+  send('f', 500, 0, 0);
+  send('g', kHeaders + 3000, 1, 1000);
   w.Take(at(20000), 16);
+  expect("packets dropped or lost", int64_t(w.dropped), 2);
   expect("the arrival of three segments", (w.Give(at(20000)) - at(25000 + 3 * (1000 + kHeaders + kEthernet))).count(),
          0);
   expect("bytes on the wire", int64_t(w.bytes), 4 * 1000 + 3 * (1000 + kHeaders + kEthernet));
@@ -167,14 +172,15 @@ int SelfTest() {
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::string(argv[1]) == "--self-test") return SelfTest();
-  if (argc != 6) {
-    std::fprintf(stderr, "usage: link NETNS_A NETNS_B DELAY_US MBIT_PER_S QUEUE_MS | link --self-test\n");
+  if (argc != 7) {
+    std::fprintf(stderr, "usage: link NETNS_A NETNS_B DELAY_US MBIT_PER_S QUEUE_MS LOSE | link --self-test\n");
     return 2;
   }
   Nanos delay(std::atoll(argv[3]) * 1000), patience(std::atoll(argv[5]) * 1'000'000);
   double nanos_per_byte = 8e3 / std::atof(argv[4]);
+  uint64_t lose = std::strtoull(argv[6], nullptr, 10);
   int a = OpenTun(argv[1]), b = OpenTun(argv[2]);
-  Way ways[2] = {{a, b, delay, patience, nanos_per_byte}, {b, a, delay, patience, nanos_per_byte}};
+  Way ways[2] = {{a, b, delay, patience, nanos_per_byte, lose}, {b, a, delay, patience, nanos_per_byte, lose}};
   // ahead of the processes that are measured: a late packet would look like a longer link
   sched_param first{2};
   if (sched_setscheduler(0, SCHED_FIFO, &first)) setpriority(PRIO_PROCESS, 0, -20);

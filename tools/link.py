@@ -38,7 +38,7 @@ def sh(command):
 
 
 class Net:
-    """Namespaces dealer, data and model; `ways` are the addresses at which model and dealer are reached."""
+    """Namespaces of dealer, data owner and model owner, with wires between them; on loopback the two parties share one."""
 
     def __init__(self, a):
         self.a, self.link, self.shaped = a, None, a.delay_ms > 0
@@ -63,18 +63,17 @@ class Net:
                 sh(f'ip -n {ns} link set {device} up')
         if self.shaped:
             self.link = subprocess.Popen([ROOT / 'build/link', self.name['model'], self.name['data'], str(int(self.a.delay_ms * 1000)),
-                                          str(self.a.mbit), '50'], stdout=subprocess.PIPE, text=True)
+                                          str(self.a.mbit), '50', str(self.a.lose)], stdout=subprocess.PIPE, text=True)
             assert self.link.stdout.readline() == 'link: ready\n', 'build/link does not start'
             for host, who in ((1, 'model'), (2, 'data')):
                 sh(f'ip -n {self.name[who]} addr add 10.77.0.{host}/24 dev link0')
-                sh(f'ip -n {self.name[who]} link set link0 up')
+                sh(f'ip -n {self.name[who]} link set link0 txqueuelen 10000 up')  # the queue that drops is build/link's
                 sh(f'ip -n {self.name[who]} route change 10.77.0.0/24 dev link0 src 10.77.0.{host} {self.a.route}')
                 if self.a.after_idle is not None:
                     subprocess.run(self.inside(who) + ['tee', '/proc/sys/net/ipv4/tcp_slow_start_after_idle'], input=str(self.a.after_idle), text=True,
                                    stdout=subprocess.DEVNULL, check=True)
 
     def place(self, who):
-        """Over loopback the parties share a namespace."""
         return self.name['model' if who == 'data' and not self.shaped else who]
 
     def inside(self, who):
@@ -161,26 +160,27 @@ class Timed(Role):
             self.lines.append((time.monotonic(), json.loads(line)))
 
 
-def session(net, a, number, folder, files):
-    """Dealer and model owner of one pair, listening; returns what starts its data owner."""
+def session(net, a, tokens, number, folder, files, started):
+    """Dealer and model owner of one pair, listening; returns what starts its data owner. Adds every process to `started`."""
     folder.mkdir()
     cores = {'machine': ['0-1'] * 2, 'parties': ['0', '1'], 'sessions': [str(number % 2)] * 2}[a.pin]
 
     def start(who, core, *command):
         command = [*net.inside(who), *(['chrt', '--rr', '1'] if a.realtime else []), 'taskset', '-c', core, SUF, *command, '--plan', files['plan'], '--certs', files['certs']]
-        return Timed(command)
-    deal = start('dealer', '0-1', 'deal', '--listen', '0.0.0.0:0', '--state', folder / 'state', *(['--tokens', a.now, '--count', a.runs + 1] if a.ahead else []))
+        started.append(Timed(command))
+        return started[-1]
+    deal = start('dealer', '0-1', 'deal', '--listen', '0.0.0.0:0', '--state', folder / 'state', *(['--tokens', tokens, '--count', a.runs + 1] if a.ahead else []))
     port = deal.port()
     serve = start('model', cores[0], 'serve', '--model', files['model'], '--dealer', f'{net.dealer("model")}:{port}', '--listen', '0.0.0.0:0',
                   '--store', folder / 'model', '--once')
     at = serve.port()
-    return deal, serve, lambda: start('data', cores[1], 'embed', '--vocab', f'{files["model"]}/vocab.txt', '--dealer', f'{net.dealer("data")}:{port}',
-                                      '--connect', f'{net.model()}:{at}', '--store', folder / 'data', '--json', '--json-file', files['texts'])
+    return lambda: start('data', cores[1], 'embed', '--vocab', f'{files["model"]}/vocab.txt', '--dealer', f'{net.dealer("data")}:{port}',
+                         '--connect', f'{net.model()}:{at}', '--store', folder / 'data', '--json', '--json-file', files['texts'])
 
 
 def measure(net, a, tokens, files):
     """One row: `sessions` pairs at once, each over the same texts; the first text of each is a warm-up (first_ms)."""
-    a.now, started, sent_again = tokens, [], net.retransmitted()
+    started, sent_again = [], net.retransmitted()
     texts = bench.texts(files['model'], tokens, a.runs + 1)
     with tempfile.TemporaryDirectory(dir=a.scratch) as folder:
         folder = pathlib.Path(folder)
@@ -189,13 +189,8 @@ def measure(net, a, tokens, files):
         expected = [json.loads(line)['y'] for line in subprocess.check_output(
             [SUF, 'simulate', '--model', files['model'], '--plan', files['plan'], '--json', '--json-file', files['texts']], text=True).splitlines()]
         try:
-            pairs = []
-            for i in range(a.sessions):
-                deal, serve, embed = session(net, a, i, folder / str(i), files)
-                started += [deal, serve]
-                pairs.append(embed)
+            pairs = [session(net, a, tokens, i, folder / str(i), files, started) for i in range(a.sessions)]
             embeds = [embed() for embed in pairs]
-            started += embeds
             for e in embeds:
                 assert e.finish(900) == 0, f'embed failed: {e.err}'
         finally:
@@ -226,6 +221,7 @@ def main():
     p.add_argument('--plan')
     p.add_argument('--delay-ms', type=float, nargs='+', default=[0, 10, 20])
     p.add_argument('--mbit', type=float, default=1000)
+    p.add_argument('--lose', type=int, default=0, help='every so many packets, of up to 64 KB, one is lost; 0: none')
     p.add_argument('--tokens', type=int, nargs='+', default=[32, 128])
     p.add_argument('--runs', type=int, default=5)
     p.add_argument('--sessions', type=int, default=1)
@@ -248,7 +244,7 @@ def main():
             with Net(a) as net:
                 print(f'{tokens} tokens, {a.delay_ms:g} ms one way ..', file=sys.stderr)
                 trip, rate = net.probe()
-                facts = {'schema': 'suf.link/1', **machine.facts(), 'delay_ms': a.delay_ms, 'mbit': a.mbit if net.shaped else None, 'round_trip_ms': trip, 'transfer_mb_s': rate,
+                facts = {'schema': 'suf.link/1', **machine.facts(), 'delay_ms': a.delay_ms, 'mbit': a.mbit if net.shaped else None, 'lose': a.lose, 'round_trip_ms': trip, 'transfer_mb_s': rate,
                          'sessions': a.sessions, 'pin': a.pin, 'ahead': a.ahead, 'realtime': a.realtime, 'note': a.note, 'load': os.getloadavg()[0],
                          'route': a.route, 'slow_start_after_idle': a.after_idle}
                 row = {**facts, **measure(net, a, tokens, {'model': model, 'plan': plan, 'certs': certs}), 'link': net.end()}
