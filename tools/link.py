@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Online time over a link of given delay and rate: P0 and P1 in network namespaces of their own, build/link between them. As root.
+
+  link.py [--delay-ms 10] [--tokens 32 128] [--runs 5] [--sessions 1] [--pin machine|parties|sessions] [--route "congctl cubic"]
+
+The dealer sits in a third namespace with an undelayed wire to each party; its bundles are made before the timed part. --delay-ms is
+one way (10: a round trip of 20 ms); 0 leaves build/link out and takes loopback. --sessions N runs N independent pairs of parties at
+once. --pin parties: P0 has core 0 and P1 core 1, as if on two machines; sessions: the pair i has core i; machine: all share both.
+Every timed output is compared with the simulator. Prints a table and appends JSON lines to bench/results/link.jsonl.
+"""
+import argparse
+import contextlib
+import ctypes
+import itertools
+import json
+import os
+import pathlib
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / 'tools'), str(ROOT / 'tests')]
+import bench
+import machine
+from roles import Role
+
+SUF = ROOT / 'build/suf'
+
+
+def sh(command):
+    subprocess.run(command.split(), check=True)
+
+
+class Net:
+    """Namespaces of dealer, data owner and model owner, with wires between them; on loopback the two parties share one."""
+
+    def __init__(self, a):
+        self.a, self.link, self.shaped = a, None, a.delay_ms > 0
+        self.name = {who: f'suf-{who}-{os.getpid()}' for who in ('dealer', 'data', 'model')}
+
+    def __enter__(self):
+        try:
+            self.build()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def build(self):
+        for ns in self.name.values():
+            sh(f'ip netns add {ns}')
+            sh(f'ip -n {ns} link set lo up')
+        for i, who in enumerate(('data', 'model'), 1):
+            sh(f'ip link add d{i} netns {self.name["dealer"]} type veth peer name dealer netns {self.name[who]}')
+            for ns, device, host in ((self.name['dealer'], f'd{i}', 1), (self.name[who], 'dealer', 2)):
+                sh(f'ip -n {ns} addr add 10.77.{i}.{host}/24 dev {device}')
+                sh(f'ip -n {ns} link set {device} up')
+        if self.shaped:
+            self.link = subprocess.Popen([ROOT / 'build/link', self.name['model'], self.name['data'], str(int(self.a.delay_ms * 1000)),
+                                          str(self.a.mbit), '50', str(self.a.lose)], stdout=subprocess.PIPE, text=True)
+            assert self.link.stdout.readline() == 'link: ready\n', 'build/link does not start'
+            for host, who in ((1, 'model'), (2, 'data')):
+                sh(f'ip -n {self.name[who]} addr add 10.77.0.{host}/24 dev link0')
+                sh(f'ip -n {self.name[who]} link set link0 txqueuelen 10000 up')  # the queue that drops is build/link's
+                sh(f'ip -n {self.name[who]} route change 10.77.0.0/24 dev link0 src 10.77.0.{host} {self.a.route}')
+                if self.a.after_idle is not None:
+                    subprocess.run(self.inside(who) + ['tee', '/proc/sys/net/ipv4/tcp_slow_start_after_idle'], input=str(self.a.after_idle), text=True,
+                                   stdout=subprocess.DEVNULL, check=True)
+
+    def place(self, who):
+        return self.name['model' if who == 'data' and not self.shaped else who]
+
+    def inside(self, who):
+        return ['ip', 'netns', 'exec', self.place(who)]
+
+    def model(self):
+        return '10.77.0.1' if self.shaped else '127.0.0.1'
+
+    def dealer(self, who):
+        return '10.77.1.1' if self.place(who) == self.name['data'] else '10.77.2.1'
+
+    def retransmitted(self):
+        """TCP segments sent again so far, by both parties."""
+        total = 0
+        for ns in {self.place('model'), self.place('data')}:
+            names, values = [line.split() for line in subprocess.check_output(['ip', 'netns', 'exec', ns, 'grep', '^Tcp:', '/proc/net/snmp'], text=True).splitlines()]
+            total += int(values[names.index('RetransSegs')])
+        return total
+
+    def end(self):
+        """What build/link counted."""
+        if not self.link:
+            return None
+        self.link.send_signal(signal.SIGINT)
+        out = self.link.communicate()[0]
+        self.link = None
+        return json.loads(out)
+
+    def __exit__(self, *_):
+        with contextlib.suppress(Exception):
+            self.end()
+        for ns in self.name.values():
+            subprocess.run(['ip', 'netns', 'del', ns], stderr=subprocess.DEVNULL)
+
+    @contextlib.contextmanager
+    def within(self, who):
+        """This thread makes its sockets there."""
+        setns = ctypes.CDLL(None, use_errno=True).setns
+        with open('/proc/thread-self/ns/net') as home, open(f'/run/netns/{self.place(who)}') as there:
+            assert setns(there.fileno(), 0) == 0
+            try:
+                yield
+            finally:
+                assert setns(home.fileno(), 0) == 0
+
+    def probe(self, megabytes=200):
+        """Median round trip of a byte in ms, and MB/s of one long transfer from P1 to P0."""
+        with self.within('model'):
+            listener = socket.create_server(('0.0.0.0', 0))
+        with self.within('data'):
+            client = socket.create_connection((self.model(), listener.getsockname()[1]))
+        server, _ = listener.accept()
+        trips, seconds = [], []
+        for s in (client, server):
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(15):
+            t = time.monotonic()
+            for a, b in ((client, server), (server, client)):
+                a.sendall(b'x')
+                b.recv(1)
+            trips.append(time.monotonic() - t)
+
+        def sink():
+            left, t = megabytes * 1000000, time.monotonic()
+            while left > 0:
+                left -= len(server.recv(1 << 20))
+            seconds.append(time.monotonic() - t)
+        reader = threading.Thread(target=sink)
+        reader.start()
+        for _ in range(megabytes):
+            client.sendall(bytes(1000000))
+        reader.join()
+        for s in (client, server, listener):
+            s.close()
+        return statistics.median(trips) * 1e3, megabytes / seconds[0]
+
+
+class Timed(Role):
+    """A role whose stdout lines are kept with their time."""
+
+    def read_out(self):
+        self.lines = []
+        for line in self.process.stdout:
+            self.lines.append((time.monotonic(), json.loads(line)))
+
+
+def session(net, a, tokens, number, folder, files, started):
+    """Dealer and model owner of one pair, listening; returns what starts its data owner. Adds every process to `started`."""
+    folder.mkdir()
+    cores = {'machine': ['0-1'] * 2, 'parties': ['0', '1'], 'sessions': [str(number % 2)] * 2}[a.pin]
+
+    def start(who, core, *command):
+        command = [*net.inside(who), *(['chrt', '--rr', '1'] if a.realtime else []), 'taskset', '-c', core, SUF, *command, '--plan', files['plan'], '--certs', files['certs']]
+        started.append(Timed(command))
+        return started[-1]
+    deal = start('dealer', '0-1', 'deal', '--listen', '0.0.0.0:0', '--state', folder / 'state', *(['--tokens', tokens, '--count', a.runs + 1] if a.ahead else []))
+    port = deal.port()
+    serve = start('model', cores[0], 'serve', '--model', files['model'], '--dealer', f'{net.dealer("model")}:{port}', '--listen', '0.0.0.0:0',
+                  '--store', folder / 'model', '--once')
+    at = serve.port()
+    return lambda: start('data', cores[1], 'embed', '--vocab', f'{files["model"]}/vocab.txt', '--dealer', f'{net.dealer("data")}:{port}',
+                         '--connect', f'{net.model()}:{at}', '--store', folder / 'data', '--json', '--json-file', files['texts'])
+
+
+def measure(net, a, tokens, files):
+    """One row: `sessions` pairs at once, each over the same texts; the first text of each is a warm-up (first_ms)."""
+    started, sent_again = [], net.retransmitted()
+    texts = bench.texts(files['model'], tokens, a.runs + 1)
+    with tempfile.TemporaryDirectory(dir=a.scratch) as folder:
+        folder = pathlib.Path(folder)
+        files = {**files, 'texts': folder / 'texts.jsonl'}
+        files['texts'].write_text(''.join(json.dumps({'id': str(i), 'text': t}) + '\n' for i, t in enumerate(texts)))
+        expected = [json.loads(line)['y'] for line in subprocess.check_output(
+            [SUF, 'simulate', '--model', files['model'], '--plan', files['plan'], '--json', '--json-file', files['texts']], text=True).splitlines()]
+        try:
+            pairs = [session(net, a, tokens, i, folder / str(i), files, started) for i in range(a.sessions)]
+            embeds = [embed() for embed in pairs]
+            for e in embeds:
+                assert e.finish(900) == 0, f'embed failed: {e.err}'
+        finally:
+            for role in started:
+                role.kill()
+    rows = []
+    for e in embeds:
+        assert [row['y'] for _, row in e.lines] == expected and all(row['n'] == tokens for _, row in e.lines), 'a timed result differs from the simulator'
+        rows += [row for _, row in e.lines[1:]]
+    # what all sessions together finished while all of them ran
+    begin, end = max(e.lines[0][0] for e in embeds), min(e.lines[-1][0] for e in embeds)
+    inside = sum(begin < at <= end for e in embeds for at, _ in e.lines)
+    first, online = rows[0], sorted(row['ms']['online'] for row in rows)
+    size = first['bytes']
+    out = {'tokens': tokens, 'runs': len(rows), 'verified': True, 'online_ms': statistics.median(online), 'online_least_ms': online[0], 'online_most_ms': online[-1],
+           'first_ms': statistics.median(e.lines[0][1]['ms']['online'] for e in embeds),
+           'p1_wait_ms': bench.median(rows, 'p1_ms', 'wait'), 'p1_send_ms': bench.median(rows, 'p1_ms', 'send'), 'rounds': first['rounds'],
+           'bytes': [size['p0'], size['p1']], 'floor_ms': first['rounds'] * a.delay_ms + (size['p0'] + size['p1']) * 8e-3 / a.mbit * (a.delay_ms > 0),
+           'retransmitted': net.retransmitted() - sent_again}
+    if a.ahead:
+        out['texts_per_s'] = inside / (end - begin)
+    return out
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument('--model')
+    p.add_argument('--plan')
+    p.add_argument('--delay-ms', type=float, nargs='+', default=[0, 10, 20])
+    p.add_argument('--mbit', type=float, default=1000)
+    p.add_argument('--lose', type=int, default=0, help='every so many packets, of up to 64 KB, one is lost; 0: none')
+    p.add_argument('--tokens', type=int, nargs='+', default=[32, 128])
+    p.add_argument('--runs', type=int, default=5)
+    p.add_argument('--sessions', type=int, default=1)
+    p.add_argument('--pin', choices=('machine', 'parties', 'sessions'), default='machine')
+    p.add_argument('--ahead', action='store_true', help='all bundles first, from the dealer\'s --count; then texts/s means something')
+    p.add_argument('--after-idle', type=int, help='net.ipv4.tcp_slow_start_after_idle')
+    p.add_argument('--route', default='', help='attributes of both parties\' routes: "congctl cubic initcwnd 100"')
+    p.add_argument('--realtime', action='store_true', help='real-time priority for the roles, on a machine that has other work')
+    p.add_argument('--scratch', help='where the stores of a run are')
+    p.add_argument('--note', default='', help='goes into the line')
+    p.add_argument('--out', default=str(ROOT / 'bench/results/link.jsonl'))
+    a = p.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    model, plan = (a.model, a.plan) if a.plan else machine.model_and_plan(a.model)
+    table, delays = [], a.delay_ms
+    with tempfile.TemporaryDirectory(dir=a.scratch) as folder:
+        certs = pathlib.Path(folder) / 'certs'
+        subprocess.run([SUF, 'certs', certs], check=True, stderr=subprocess.DEVNULL)
+        for a.delay_ms, tokens in itertools.product(delays, a.tokens):
+            with Net(a) as net:
+                print(f'{tokens} tokens, {a.delay_ms:g} ms one way ..', file=sys.stderr)
+                trip, rate = net.probe()
+                facts = {'schema': 'suf.link/1', **machine.facts(), 'delay_ms': a.delay_ms, 'mbit': a.mbit if net.shaped else None, 'lose': a.lose, 'round_trip_ms': trip, 'transfer_mb_s': rate,
+                         'sessions': a.sessions, 'pin': a.pin, 'ahead': a.ahead, 'realtime': a.realtime, 'note': a.note, 'load': os.getloadavg()[0],
+                         'route': a.route, 'slow_start_after_idle': a.after_idle}
+                row = {**facts, **measure(net, a, tokens, {'model': model, 'plan': plan, 'certs': certs}), 'link': net.end()}
+            with open(a.out, 'a') as f:
+                f.write(json.dumps(row) + '\n')
+            table.append([tokens, f'{a.delay_ms:g}', f'{trip:.2f}', f'{rate:.0f}', a.sessions, a.pin, row['rounds'], f'{sum(row["bytes"]) / 1e6:.2f}', f'{row["floor_ms"]:.0f}',
+                          f'{row["online_ms"]:.0f}', f'{row["online_least_ms"]:.0f}', f'{row["online_most_ms"]:.0f}', f'{row["first_ms"]:.0f}', row['retransmitted'],
+                          f'{row["texts_per_s"]:.2f}' if a.ahead else '', f'{row["link"]["cpu_s"] / row["link"]["wall_s"] * 100:.1f}' if row['link'] else '',
+                          f'{row["link"]["a_to_b"]["late_us"][1]:.0f}' if row['link'] else ''])
+    bench.table(['tokens', 'ms one way', 'round trip ms', 'MB/s', 'sessions', 'cores by', 'rounds', 'MB', 'floor ms', 'online ms', 'least', 'most', 'first', 'sent again', 'texts/s',
+                 'link CPU %', 'late p99 us'], table)
+
+
+if __name__ == '__main__':
+    main()
