@@ -3,6 +3,7 @@
 #pragma once
 #include <chrono>
 #include <memory>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -160,7 +161,9 @@ auto Guarded(Channel& ch, F&& f) {
 }
 
 // InProcessPair: two ends joined by queues, for tests and for roles in one process; the ends may live in two threads.
+// When `stop` is requested, both hang up.
 std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>> InProcessPair(Identity a, Identity b,
-                                                                            Millis timeout = kTimeout);
+                                                                            Millis timeout = kTimeout,
+                                                                            std::stop_token stop = {});
 
 }  // namespace suf::proto

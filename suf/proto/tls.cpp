@@ -60,14 +60,20 @@ namespace {
 
 // Link: one connection and the loop that drives it. Callbacks run only inside Step, in the calling thread.
 struct Link {
-  explicit Link(const Credentials& c) : own(c), tls(Shared(c)), stream(io, tls) {}
+  explicit Link(const Credentials& c, std::stop_token stop = {})
+      : own(c), tls(Shared(c)), stream(io, tls), stopped(std::move(stop), [this] {
+          asio::post(io, [this] {
+            Ec ignored;
+            socket().close(ignored);
+          });
+        }) {}
 
   // Shared: asio's context takes over a reference of its own.
   static SSL_CTX* Shared(const Credentials& c) {
     SSL_CTX_up_ref(c.loaded().ctx.get());
     return c.loaded().ctx.get();
   }
-  auto& socket() { return stream.next_layer(); }
+  tcp::socket& socket() { return stream.next_layer(); }
   // Step: runs one callback; false when the deadline passes first.
   bool Step(Clock::time_point deadline) {
     io.restart();
@@ -103,6 +109,7 @@ struct Link {
   asio::io_context io{1};
   asio::ssl::context tls;
   asio::ssl::stream<tcp::socket> stream;
+  std::stop_callback<std::function<void()>> stopped;
 };
 
 class TlsChannel final : public Channel {
@@ -321,8 +328,9 @@ std::unique_ptr<Channel> Secure(std::unique_ptr<Link> link, bool server, const s
 
 }  // namespace
 
-std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role to, Millis timeout) {
-  auto link = std::make_unique<Link>(own);
+std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role to, Millis timeout,
+                              std::stop_token stop) {
+  auto link = std::make_unique<Link>(own, std::move(stop));
   std::string who = Str(Title(to), " at ", where.Text());
   Ec ec;
   tcp::resolver resolver(link->io);
