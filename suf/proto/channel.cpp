@@ -158,7 +158,8 @@ class QueueChannel final : public Channel {
 
   bool PeerGone() override {
     std::lock_guard lock(s_->m);
-    return !s_->open[1 - end_] && s_->queue[end_].empty();
+    auto& q = s_->queue[end_];
+    return q.empty() ? !s_->open[1 - end_] : q.front().kind == kRefuse;
   }
 
  private:

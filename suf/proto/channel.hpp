@@ -87,7 +87,7 @@ class Channel {
   Bytes RecvExact(uint16_t kind, size_t bytes);
   // Refuse: tells the peer why the session ends; once, and never throws. Nothing can be sent afterwards.
   void Refuse(Refusal code) noexcept;
-  // PeerGone: whether the peer hung up (looks, does not wait).
+  // PeerGone: whether the peer hung up or refused (looks, does not wait).
   virtual bool PeerGone() = 0;
 
   const Identity& self() const { return self_; }

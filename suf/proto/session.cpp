@@ -81,9 +81,13 @@ bool Fits(const BundleHeader& h, uint32_t n, const Task& task, const Plan& plan,
          h.public_key[1 - party] == ch.peer().key;
 }
 
+constexpr Millis kLook{50};  // how often a party that waits for a delivery looks whether the other one is still there
+
 // Arrive: the serial of what was agreed, waiting for its delivery if need be.
-uint64_t Arrive(Agreed& what, Traffic* traffic) {
+uint64_t Arrive(Channel& ch, Agreed& what, Traffic* traffic) {
   if (!what.delivery) return what.serial;
+  while (!what.delivery->Over(kLook))
+    if (ch.PeerGone()) ch.Recv(kRefuse, 0);  // throws why, or that it is gone
   what.serial = what.delivery->Serial();
   if (traffic) *traffic += what.delivery->traffic();
   return what.serial;
@@ -177,7 +181,7 @@ Agreed DataSession::Announce(uint32_t n) {
 }
 
 void DataSession::RunOne(Agreed what, const RunHook& run, uint32_t next) {
-  uint64_t serial = Arrive(what, &dealer_traffic_);
+  uint64_t serial = Arrive(ch_, what, &dealer_traffic_);
   if (!Fits(store_.Header(serial), what.n, what.task, plan_, weights_, ch_))
     EndSession(ch_, Refusal::kSerial, Exit::kRefused, ch_.peer_title(), " chose bundle ", serial,
                ", which is not for this inference");
@@ -289,7 +293,7 @@ class ModelSession {
   }
 
   void RunOne(Agreed what) {
-    uint64_t serial = Arrive(what, host_.dealer_traffic);
+    uint64_t serial = Arrive(ch_, what, host_.dealer_traffic);
     BundleHeader header = host_.store.Header(serial);
     SUF_CHECK(Fits(header, what.n, what.task, host_.plan, host_.weights, ch_));
     ch_.set_phase(Phase::kControl);

@@ -243,6 +243,4 @@ Delivery::Delivery(const DialDealer& dial, const Plan& plan, Store& store, const
         }
       }) {}
 
-uint64_t Delivery::Serial() { return serial_.get_future().get(); }
-
 }  // namespace suf::proto

@@ -92,8 +92,10 @@ using DialDealer = std::function<std::unique_ptr<Channel>(std::stop_token)>;
 class Delivery {
  public:
   Delivery(const DialDealer& dial, const Plan& plan, Store& store, const FetchArgs& args);
+  // Over: whether it came to its end, waited for that long.
+  bool Over(Millis wait) const { return end_.wait_for(wait) == std::future_status::ready; }
   // Serial: the first bundle that came, once all are here; throws what the fetch threw. Once.
-  uint64_t Serial();
+  uint64_t Serial() { return end_.get(); }
   // After Serial. fetch_ms: from asking to holding; dealt_ms: the dealer's own work therein.
   double fetch_ms() const { return fetch_ms_; }
   double dealt_ms() const { return dealt_ms_; }
@@ -103,6 +105,7 @@ class Delivery {
   Traffic traffic_;
   double fetch_ms_ = 0, dealt_ms_ = 0;
   std::promise<uint64_t> serial_;
+  std::future<uint64_t> end_ = serial_.get_future();
   std::jthread thread_;  // last: it ends before what it writes
 };
 

@@ -122,7 +122,7 @@ class TlsChannel final : public Channel {
     StartRead();
     link_->io.restart();
     link_->io.poll();
-    return read_error_ && inbox_.empty();
+    return inbox_.empty() ? bool(read_error_) : inbox_.front().kind == kRefuse;
   }
 
  private:
