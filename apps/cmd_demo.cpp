@@ -241,6 +241,7 @@ int RunDemo(const DemoArgs& a) {
                                 "--connect", server,    "--store",       dir / "data-store", "--json-file",
                                 texts,       "--json"};
   if (a.truncate) args.push_back("--truncate");
+  if (a.one_by_one) args.push_back("--one-by-one");
   Child embed("the data owner", args, 1);
   std::cerr << "dealer: process " << deal.pid() << " at " << dealer << "\nmodel owner (P0): process " << serve.pid()
             << " at " << server << "\ndata owner (P1): process " << embed.pid() << "\n";

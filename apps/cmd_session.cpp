@@ -63,7 +63,9 @@ proto::Millis Timeout(double seconds) {
 
 proto::DialDealer Dealer(const proto::Credentials& own, const std::string& where, proto::Millis timeout) {
   proto::Address address = proto::Address::Parse(where);
-  return [own, address, timeout] { return proto::Dial(own, address, proto::Role::kDealer, timeout); };
+  return [own, address, timeout](std::stop_token stop) {
+    return proto::Dial(own, address, proto::Role::kDealer, timeout, std::move(stop));
+  };
 }
 
 // Stopping: SIGINT and SIGTERM end the listener after the running sessions. They are blocked in every thread (made
@@ -212,6 +214,13 @@ struct Booked {
   }
 };
 
+// Following: tokens of the next line that can be used after this one; 0 when there is none.
+uint32_t Following(const std::vector<Line>& lines, const Line& l) {
+  for (size_t k = size_t(&l - lines.data()) + 1; k < lines.size(); ++k)
+    if (lines[k].error.empty()) return uint32_t(lines[k].ids.size());
+  return 0;
+}
+
 void Print(const Line& l, const ordered_json& row) {
   if (!l.error.empty()) {
     std::cout << "line " << l.i + 1 << ": " << l.error << "\n";
@@ -278,6 +287,8 @@ int RunEmbed(const EmbedArgs& a) {
   uint64_t setup = Booked(*ch).setup;
   KeepPages();
   int64_t d = engine.plan().dims.d;
+  auto begun = std::chrono::steady_clock::now();
+  size_t sentences = 0;
   for (Line& l : lines) {
     if (!l.error.empty()) {
       say(l, {{"i", l.i}, {"error", l.error}});
@@ -293,12 +304,17 @@ int RunEmbed(const EmbedArgs& a) {
     uint64_t serial = 0;
     Bar bar(Str("text ", l.i + 1, " of ", lines.size()));
     bar.At(0, "keys from the dealer");
-    session.Infer(uint32_t(n), [&](proto::Inference& inference) {
-      fetch = inference.fetch_ms(), dealt = inference.dealt_ms();
-      serial = inference.header().serial;
-      out = RunInference(engine, inference, inputs,
-                         [&](int step, int steps, const std::string& scope) { bar.At(double(step) / steps, scope); });
-    });
+    session.Infer(
+        uint32_t(n),
+        [&](proto::Inference& inference) {
+          fetch = inference.fetch_ms(), dealt = inference.dealt_ms();
+          serial = inference.header().serial;
+          out = RunInference(engine, inference, inputs, [&](int step, int steps, const std::string& scope) {
+            bar.At(double(step) / steps, scope);
+          });
+        },
+        a.one_by_one ? 0 : Following(lines, l));
+    ++sentences;
     inputs.Drop("tokens");
     std::vector<int64_t> y;
     bool zero = true;
@@ -319,6 +335,7 @@ int RunEmbed(const EmbedArgs& a) {
     row["key_bytes"] = {work->schedule->key_bytes(0), work->schedule->key_bytes(1)};
     row["ms"] = {{"deal", dealt}, {"transport", std::max(0.0, fetch - dealt)}, {"online", out.times.total * 1e3}};
     row["rss_mb"] = {PeakRss()};
+    row["at_s"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     ordered_json ops;
     for (auto& [scope, s] : out.times.compute) ops[scope] = s * 1e3;
     row["p1_ms"] = {{"wait", out.times.wait * 1e3}, {"send", out.times.send * 1e3}, {"compute", ops}};
@@ -327,6 +344,9 @@ int RunEmbed(const EmbedArgs& a) {
     done.push_back(std::move(row));
   }
   session.End();
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  log::Info(Str("embed: ", sentences, " sentences in ", Fixed(seconds, 2), " s, ",
+                Fixed(double(sentences) / seconds, 2), " a second"));
   if (!a.out.empty()) WriteEmbeddings(a.out, done, d);
   return Finish(lines);
 }

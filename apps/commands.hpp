@@ -80,6 +80,7 @@ struct EmbedArgs {
   std::vector<std::string> pins;
   Source source;
   bool json = false, truncate = false;
+  bool one_by_one = false;  // a text's bundle is asked for when the text is due, not while the one before runs
   double timeout = 60;
 };
 int RunEmbed(const EmbedArgs& a);
@@ -88,7 +89,7 @@ struct DemoArgs {
   std::string program;  // path of this program
   std::string model, plan, calibrate;
   Source source;
-  bool json = false, truncate = false;
+  bool json = false, truncate = false, one_by_one = false;
 };
 int RunDemo(const DemoArgs& a);
 

@@ -138,6 +138,9 @@ int Main(int argc, char** argv) {
   em->add_option("--store", embed.store, "directory of bundles, ledger and masked weights")->required();
   em->add_flag("--json", embed.json, "JSON lines");
   em->add_flag("--truncate", embed.truncate, "cut texts over the limit instead of refusing them");
+  em->add_flag(
+      "--one-by-one", embed.one_by_one,
+      "ask for the keys of a text when it is due, not while the one before runs: a text is done sooner, all later");
   em->add_option("--out", embed.out, "also write the embeddings to this safetensors file");
   em->add_option("--record", embed.record, "write the frames with the model owner to this file");
   em->add_option("--timeout", embed.timeout, "seconds to wait for a silent peer")->default_val(60);
@@ -153,6 +156,7 @@ int Main(int argc, char** argv) {
   de->add_option("--calibrate", demo.calibrate, "calibration texts, one a line (default: the texts themselves)");
   de->add_flag("--json", demo.json, "JSON lines");
   de->add_flag("--truncate", demo.truncate, "cut texts over the limit instead of refusing them");
+  de->add_flag("--one-by-one", demo.one_by_one, "as for embed: times of one text that no other one disturbs");
   AddSource(de, &demo.source, false);
   de->callback([&] { status = RunDemo(demo); });
 

@@ -1,4 +1,5 @@
-// The data owner's session against a model owner that is fuzzed: two inferences from bundles made ahead.
+// The data owner's session against a model owner that is fuzzed: two inferences from bundles made
+// ahead, the second one announced before the first one runs.
 #include "fuzz/peer.hpp"
 
 SUF_FUZZ(data_owner) {
@@ -19,11 +20,13 @@ SUF_FUZZ(data_owner) {
     (void)i.channel().RecvExact(kFirstRun + 1, 8);
     i.RevealArrived();
   };
-  auto dial = []() -> std::unique_ptr<Channel> { suf::Fail(suf::Exit::kPeer, "no dealer here; start one"); };
+  auto dial = [](std::stop_token) -> std::unique_ptr<Channel> {
+    suf::Fail(suf::Exit::kPeer, "no dealer here; start one");
+  };
   bool fine = Quietly([&] {
     DataSession session(p0, TestPlan(), store, dial);
     (void)session.Setup();
-    session.Infer(3, run), session.Infer(2, run);
+    session.Infer(3, run, 2), session.Infer(2, run);
     session.End();
   });
   Settled(store);

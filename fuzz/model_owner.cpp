@@ -10,19 +10,20 @@ SUF_FUZZ(model_owner) {
     if (kind == kClaim && p.sent(kChoice).size() == 8) p.serial = p.sent(kChoice)[0];
     if (kind == kClaim || kind == kGo || kind == kOfflineEnd || kind == kBye) MendMac(p, kind, payload);
   });
-  ModelHost host{
-      .plan = TestPlan(),
-      .store = store,
-      .weights = kWeights,
-      .b_seed = Secret(suf::Hash{5}),
-      .w_hat = [](Sink& s) { s.Write(suf::Bytes(40)); },
-      .dealer = []() -> std::unique_ptr<Channel> { suf::Fail(suf::Exit::kPeer, "no dealer here; start one"); },
-      .run =
-          [](Inference& i) {
-            (void)i.channel().RecvExact(kFirstRun, 8);
-            i.OfflineEnd();
-            i.channel().Send(kFirstRun + 1, suf::Bytes(8));
-          }};
+  ModelHost host{.plan = TestPlan(),
+                 .store = store,
+                 .weights = kWeights,
+                 .b_seed = Secret(suf::Hash{5}),
+                 .w_hat = [](Sink& s) { s.Write(suf::Bytes(40)); },
+                 .dealer = [](std::stop_token) -> std::unique_ptr<Channel> {
+                   suf::Fail(suf::Exit::kPeer, "no dealer here; start one");
+                 },
+                 .run =
+                     [](Inference& i) {
+                       (void)i.channel().RecvExact(kFirstRun, 8);
+                       i.OfflineEnd();
+                       i.channel().Send(kFirstRun + 1, suf::Bytes(8));
+                     }};
   bool fine = Quietly([&] { ServeSession(p1, host); });
   Settled(store);
   if (!fine) suf::Fail(suf::Exit::kPeer, "the session ended early; start again");

@@ -130,24 +130,23 @@ void Cuts(const std::string& target, const Bytes& front, const std::vector<Bytes
 
 void Conversations() {
   Bytes mac(64, 1), hello = AFrame(kHello, Hello());
-  auto run = [&](uint64_t serial) {
-    return Join({AFrame(kChoice, Number(serial)), AFrame(kAck, mac), AFrame(kOfflineEnd, mac),
-                 AFrame(kFirstRun + 1, Bytes(8)), AFrame(kOnlineEnd, mac)});
-  };
+  auto choice = [&](uint64_t serial) { return AFrame(kChoice, Number(serial)); };
+  auto run = Join({AFrame(kOfflineEnd, mac), AFrame(kFirstRun + 1, Bytes(8)), AFrame(kOnlineEnd, mac)});
   Cuts("data_owner", {},
-       {hello, AFrame(kWelcome, kWeights), AFrame(kChunk, Bytes(ChunkTags::kBytes + 40)), run(7), run(9),
-        AFrame(kEnd, {})});
+       {hello, AFrame(kWelcome, kWeights), AFrame(kChunk, Bytes(ChunkTags::kBytes + 40)), choice(7), AFrame(kAck, mac),
+        choice(9), run, AFrame(kAck, mac), run, AFrame(kEnd, {})});
   auto ask = [&](uint32_t n, uint64_t serial) {
     Writer w;
     w.Put(n), w.Raw(n ? TestPlan().task(n).trace : Hash{});
     if (n) w.Put(serial), w.Raw(kRho);
     return AFrame(kAnnounce, w.bytes());
   };
-  auto serve = [&] {
-    return Join({AFrame(kClaim, mac), AFrame(kGo, mac), AFrame(kFirstRun, Bytes(8)), AFrame(kOfflineEnd, mac),
+  auto serve = [&](const Bytes& next) {
+    return Join({AFrame(kClaim, mac), AFrame(kGo, mac), next, AFrame(kFirstRun, Bytes(8)), AFrame(kOfflineEnd, mac),
                  AFrame(kBye, mac)});
   };
-  Cuts("model_owner", {}, {hello, AFrame(kSetupAsk, Bytes(1)), ask(3, 7), serve(), ask(2, 9), serve(), ask(0, 0)});
+  Cuts("model_owner", {},
+       {hello, AFrame(kSetupAsk, Bytes(1)), ask(3, 7), serve(ask(2, 9)), serve(ask(0, 0)), ask(0, 0)});
   auto bundle = [&](uint64_t serial) {
     return Join({AFrame(kHeader, Encode(Header(1, serial, 3))), AFrame(kChunk, Bytes(ChunkTags::kBytes + kBody))});
   };

@@ -5,7 +5,9 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
+#include <optional>
 
 #include "suf/proto/internal/file.hpp"
 
@@ -128,6 +130,12 @@ class QueueChannel final : public Channel {
     std::condition_variable changed;
     std::deque<Frame> queue[2];  // queue[i]: towards end i
     bool open[2] = {true, true};
+    void Close(bool a, bool b) {
+      std::lock_guard lock(m);
+      open[0] &= !a, open[1] &= !b;
+      changed.notify_all();
+    }
+    std::optional<std::stop_callback<std::function<void()>>> stopped;
   };
   QueueChannel(std::shared_ptr<Shared> s, int end, Identity self, Identity peer, const Hash& exporter, Millis timeout)
       : Channel(self, peer, exporter, timeout), s_(std::move(s)), end_(end) {}
@@ -135,7 +143,8 @@ class QueueChannel final : public Channel {
 
   bool PeerGone() override {
     std::lock_guard lock(s_->m);
-    return !s_->open[1 - end_] && s_->queue[end_].empty();
+    auto& q = s_->queue[end_];
+    return q.empty() ? !s_->open[1 - end_] : q.front().kind == kRefuse;
   }
 
  private:
@@ -168,11 +177,7 @@ class QueueChannel final : public Channel {
     return f;
   }
 
-  void Linger() noexcept override {
-    std::lock_guard lock(s_->m);
-    s_->open[end_] = false;
-    s_->changed.notify_all();
-  }
+  void Linger() noexcept override { s_->Close(end_ == 0, end_ == 1); }
 
   std::shared_ptr<Shared> s_;
   int end_;
@@ -180,8 +185,10 @@ class QueueChannel final : public Channel {
 
 }  // namespace
 
-std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>> InProcessPair(Identity a, Identity b, Millis timeout) {
+std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>> InProcessPair(Identity a, Identity b, Millis timeout,
+                                                                            std::stop_token stop) {
   auto s = std::make_shared<QueueChannel::Shared>();
+  s->stopped.emplace(std::move(stop), [q = s.get()] { q->Close(true, true); });
   Hash exporter = RandomHash();
   return {std::make_unique<QueueChannel>(s, 0, a, b, exporter, timeout),
           std::make_unique<QueueChannel>(s, 1, b, a, exporter, timeout)};

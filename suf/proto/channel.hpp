@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -88,7 +89,7 @@ class Channel {
   Bytes RecvExact(uint16_t kind, size_t bytes);
   // Refuse: tells the peer why the session ends; once, and never throws. Nothing can be sent afterwards.
   void Refuse(Refusal code) noexcept;
-  // PeerGone: whether the peer hung up (looks, does not wait).
+  // PeerGone: whether the peer hung up or refused (looks, does not wait).
   virtual bool PeerGone() = 0;
 
   const Identity& self() const { return self_; }
@@ -172,7 +173,9 @@ auto Guarded(Channel& ch, F&& f) {
 }
 
 // InProcessPair: two ends joined by queues, for tests and for roles in one process; the ends may live in two threads.
+// When `stop` is requested, both hang up.
 std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>> InProcessPair(Identity a, Identity b,
-                                                                            Millis timeout = kTimeout);
+                                                                            Millis timeout = kTimeout,
+                                                                            std::stop_token stop = {});
 
 }  // namespace suf::proto

@@ -19,7 +19,7 @@ struct Plan {
   uint32_t max_tokens = 0;
   uint64_t setup_bytes = 0;  // of W_hat
   Hash hash{};
-  std::function<Task(uint32_t n)> task;  // called with 1 <= n <= max_tokens, by one thread at a time
+  std::function<Task(uint32_t n)> task;  // called with 1 <= n <= max_tokens, from several threads
 };
 
 // SendHello, RecvHello: protocol version, plan version, plan hash, PRG. RecvHello ends the session at the first

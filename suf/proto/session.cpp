@@ -88,12 +88,20 @@ bool Fits(const BundleHeader& h, uint32_t n, const Task& task, const Plan& plan,
          h.public_key[1 - party] == ch.peer().key;
 }
 
-Fetched FetchOne(const DialDealer& dial, const Plan& plan, Store& store, const FetchArgs& args, Traffic* traffic) {
-  auto dealer = dial();
-  Fetched got = Fetch(*dealer, plan, store, args);
-  if (traffic) *traffic += dealer->traffic(Phase::kOffline);
-  return got;
+constexpr Millis kLook{50};  // how often a party that waits for a delivery looks whether the other one is still there
+
+// Arrive: the serial of what was agreed, waiting for its delivery if need be.
+uint64_t Arrive(Channel& ch, Agreed& what, Traffic* traffic) {
+  if (!what.delivery) return what.serial;
+  while (!what.delivery->Over(kLook))
+    if (ch.PeerGone()) ch.Recv(kRefuse, 0);  // throws why, or that it is gone
+  what.serial = what.delivery->Serial();
+  if (traffic) *traffic += what.delivery->traffic();
+  return what.serial;
 }
+
+// NothingFollows: the announcement of 0 tokens: before a run, that the next one is not known yet; after it, the end.
+Bytes NothingFollows() { return Bytes(4 + 32); }
 
 // Claim: a bundle that turns out altered is named to the peer.
 Bundle Claim(Channel& ch, Store& store, uint64_t serial) {
@@ -145,44 +153,59 @@ DataSession::DataSession(Channel& p0, const Plan& plan, Store& store, DialDealer
   });
 }
 
-void DataSession::Infer(uint32_t n, const RunHook& run) {
+// What no inference will claim goes: a delivery under way is hung up on, a bundle that came is wiped.
+DataSession::~DataSession() {
+  next_.reset();
+  store_.Forget();
+}
+
+void DataSession::Infer(uint32_t n, const RunHook& run, uint32_t next) {
   Guarded(ch_, [&] {
     CheckTokens(plan_, n);
-    RunOne(n, run);
+    if (next) CheckTokens(plan_, next);
+    Agreed what = next_ ? *std::exchange(next_, std::nullopt) : Announce(n);
+    SUF_CHECK(what.n == n);
+    RunOne(std::move(what), run, next);
   });
 }
 
-void DataSession::RunOne(uint32_t n, const RunHook& run) {
+// Announce: n and the bundles that would do; P0 chooses one of them, or both fetch one.
+Agreed DataSession::Announce(uint32_t n) {
   ch_.set_phase(Phase::kControl);
-  Task task = plan_.task(n);
+  Agreed what{n, plan_.task(n), 0, nullptr};
   Writer w;
-  w.Put(n), w.Raw(task.trace);
+  w.Put(n), w.Raw(what.task.trace);
   size_t offers = 0;
   for (const BundleHeader& h : store_.Bundles())
-    if (Fits(h, n, task, plan_, weights_, ch_) && offers++ < kMaxOffers) w.Put(h.serial), w.Raw(h.rho);
-  auto announced = std::chrono::steady_clock::now();
+    if (Fits(h, n, what.task, plan_, weights_, ch_) && offers++ < kMaxOffers) w.Put(h.serial), w.Raw(h.rho);
   ch_.Send(kAnnounce, w.bytes());
   Bytes choice = ch_.RecvExact(kChoice, sizeof(uint64_t));
-  uint64_t serial = Reader(choice, "a choice").Get<uint64_t>();
-  double fetch_ms = 0, dealt_ms = 0;
-  if (!serial) {
-    Fetched got =
-        FetchOne(dealer_, plan_, store_, {.n = n, .weights = weights_, .partner = ch_.peer().key}, &dealer_traffic_);
-    serial = got.serials.front(), dealt_ms = double(got.dealt_us) / 1e3;
-    fetch_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - announced).count();
-  }
-  if (!Fits(store_.Header(serial), n, task, plan_, weights_, ch_))
+  what.serial = Reader(choice, "a choice").Get<uint64_t>();
+  if (!what.serial)
+    what.delivery = std::make_unique<Delivery>(dealer_, plan_, store_,
+                                               FetchArgs{.n = n, .weights = weights_, .partner = ch_.peer().key});
+  return what;
+}
+
+void DataSession::RunOne(Agreed what, const RunHook& run, uint32_t next) {
+  uint64_t serial = Arrive(ch_, what, &dealer_traffic_);
+  if (!Fits(store_.Header(serial), what.n, what.task, plan_, weights_, ch_))
     EndSession(ch_, Refusal::kSerial, Exit::kRefused, ch_.peer_title(), " chose bundle ", serial,
                ", which is not for this inference");
+  ch_.set_phase(Phase::kControl);
   Bundle bundle = Claim(ch_, store_, serial);
   Burning(store_, serial, [&] {
     Bond bond(ch_, bundle.header);
     bond.Send(kClaim);
     bond.Recv(kAck);
     bond.Send(kGo);
+    if (next)
+      next_ = Announce(next);
+    else
+      ch_.Send(kAnnounce, NothingFollows());
     ch_.set_phase(Phase::kOffline);
     Inference inference(ch_, std::move(bundle), bond);
-    inference.fetch_ms_ = fetch_ms, inference.dealt_ms_ = dealt_ms;
+    if (what.delivery) inference.fetch_ms_ = what.delivery->fetch_ms(), inference.dealt_ms_ = what.delivery->dealt_ms();
     try {
       run(inference);
     } catch (...) {
@@ -197,10 +220,9 @@ void DataSession::RunOne(uint32_t n, const RunHook& run) {
 
 void DataSession::End() {
   Guarded(ch_, [&] {
+    SUF_CHECK(!next_);
     ch_.set_phase(Phase::kControl);
-    Writer w;
-    w.Put(uint32_t{0}), w.Raw(Hash{});
-    ch_.Send(kAnnounce, w.bytes());
+    ch_.Send(kAnnounce, NothingFollows());
     ch_.RecvExact(kEnd, 0);
   });
   if (pending_) std::rethrow_exception(std::exchange(pending_, nullptr));
@@ -226,57 +248,69 @@ class ModelSession {
 
   // Next: one inference; false when P1 ended the session.
   bool Next() {
+    auto what = next_ ? std::exchange(next_, std::nullopt) : Announced();
+    if (what) RunOne(std::move(*what));
+    if (!what) ch_.Send(kEnd, {});
+    return what.has_value();
+  }
+  // What no inference will claim goes: a delivery under way is hung up on, a bundle that came is wiped.
+  ~ModelSession() {
+    next_.reset();
+    host_.store.Forget();
+  }
+
+ private:
+  // Announced: what P1 announces, with our choice of a bundle; nothing when it announces 0 tokens.
+  std::optional<Agreed> Announced() {
     ch_.set_phase(Phase::kControl);
     Bytes announce = ch_.Recv(kAnnounce, 4 + 32 + kMaxOffers * kOfferBytes);
     Reader r(announce, "an announcement");
     uint32_t n = r.Get<uint32_t>();
     Hash trace = r.GetHash();
-    if (!n) {
-      ch_.Send(kEnd, {});
-      return false;
-    }
+    if (!n) return std::nullopt;
     if (n > host_.plan.max_tokens)
       EndSession(ch_, Refusal::kTokens, Exit::kInput, ch_.peer_title(), " announced ", n,
                  " tokens; the plan covers 1 to ", host_.plan.max_tokens, "; it was refused");
-    Task task = host_.plan.task(n);
-    if (trace != task.trace)
+    Agreed what{n, host_.plan.task(n), 0, nullptr};
+    if (trace != what.task.trace)
       EndSession(ch_, Refusal::kTrace, Exit::kRefused, ch_.peer_title(), " derives another trace for ", n,
                  " tokens from the plan; install the same suf on both sides");
-    RunOne(n, task, Choose(n, task, r));
-    return true;
+    Choose(what, r);
+    return what;
   }
 
- private:
   // Choose: the lowest bundle that both stores hold, or one fresh from the dealer.
-  uint64_t Choose(uint32_t n, const Task& task, Reader& offers) {
-    uint64_t serial = 0;
+  void Choose(Agreed& what, Reader& offers) {
     auto mine = host_.store.Bundles();
     while (offers.left()) {
       uint64_t s = offers.Get<uint64_t>();
       Hash rho = offers.GetHash();
       for (const BundleHeader& h : mine)
-        if (h.serial == s && h.rho == rho && Fits(h, n, task, host_.plan, host_.weights, ch_) &&
-            (!serial || s < serial))
-          serial = s;
+        if (h.serial == s && h.rho == rho && Fits(h, what.n, what.task, host_.plan, host_.weights, ch_) &&
+            (!what.serial || s < what.serial))
+          what.serial = s;
     }
     Writer w;
-    w.Put(serial);
+    w.Put(what.serial);
     ch_.Send(kChoice, w.bytes());
-    if (serial) return serial;
-    return FetchOne(host_.dealer, host_.plan, host_.store,
-                    {.n = n, .weights = host_.weights, .partner = ch_.peer().key, .b_seed = host_.b_seed},
-                    host_.dealer_traffic)
-        .serials.front();
+    if (what.serial) return;
+    what.delivery = std::make_unique<Delivery>(
+        host_.dealer, host_.plan, host_.store,
+        FetchArgs{.n = what.n, .weights = host_.weights, .partner = ch_.peer().key, .b_seed = host_.b_seed});
   }
 
-  void RunOne(uint32_t n, const Task& task, uint64_t serial) {
-    SUF_CHECK(Fits(host_.store.Header(serial), n, task, host_.plan, host_.weights, ch_));
-    Bond bond(ch_, host_.store.Header(serial));
+  void RunOne(Agreed what) {
+    uint64_t serial = Arrive(ch_, what, host_.dealer_traffic);
+    BundleHeader header = host_.store.Header(serial);
+    SUF_CHECK(Fits(header, what.n, what.task, host_.plan, host_.weights, ch_));
+    ch_.set_phase(Phase::kControl);
+    Bond bond(ch_, header);
     bond.Recv(kClaim);  // P1 has claimed, and holds this very bundle
     Bundle bundle = Claim(ch_, host_.store, serial);
     Burning(host_.store, serial, [&] {
       bond.Send(kAck);
       bond.Recv(kGo);
+      next_ = Announced();
       ch_.set_phase(Phase::kOffline);
       Inference inference(ch_, std::move(bundle), bond);
       host_.run(inference);
@@ -290,6 +324,7 @@ class ModelSession {
 
   Channel& ch_;
   const ModelHost& host_;
+  std::optional<Agreed> next_;
 };
 
 void ServeSession(Channel& p1, const ModelHost& host) {

@@ -1,9 +1,11 @@
 // The session between P1 (data owner) and P0 (model owner): hello, W_hat once, then per inference announce n, agree on
-// a bundle, claim it on both sides, run, BYE. Knows no gate and no TLS beyond the exporter value. DESIGN 11.
+// a bundle, claim it on both sides, announce what follows, run, BYE. The bundle of what follows is fetched while the
+// run goes on. Knows no gate and no TLS beyond the exporter value. DESIGN 11, ADR 9.
 #pragma once
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <optional>
 
 #include "suf/proto/supply.hpp"
 
@@ -20,8 +22,8 @@ class Inference {
   const BundleHeader& header() const { return bundle_.header; }
   const Secret& key() const { return bundle_.key; }  // K_p
   Bytes& body() { return bundle_.body; }             // key bytes, in schedule order
-  // fetch_ms: from announcing n to holding the bundle; 0 when it was made ahead. dealt_ms: the dealer's own work
-  // therein.
+  // fetch_ms: from asking the dealer to holding the bundle; 0 when it was in the store. dealt_ms: the dealer's own
+  // work therein.
   double fetch_ms() const { return fetch_ms_; }
   double dealt_ms() const { return dealt_ms_; }
   void OfflineEnd();
@@ -38,25 +40,35 @@ class Inference {
   bool offline_ended_ = false, revealed_ = false;
 };
 using RunHook = std::function<void(Inference&)>;
-// DialDealer: a new connection to the dealer.
-using DialDealer = std::function<std::unique_ptr<Channel>()>;
+
+// Agreed: an inference that was announced: its bundle is in both stores, or on its way to both.
+struct Agreed {
+  uint32_t n = 0;
+  Task task;
+  uint64_t serial = 0;                 // 0: on its way
+  std::unique_ptr<Delivery> delivery;  // null: in the stores
+};
 
 // DataSession: P1's side. Every member ends the session when it throws.
 class DataSession {
  public:
   // Says hello and learns the weights id; fetches W_hat when the store has none for it.
   DataSession(Channel& p0, const Plan& plan, Store& store, DialDealer dealer);
+  ~DataSession();
   const Hash& weights() const { return weights_; }
   // Setup: W_hat, plan.setup_bytes bytes.
   Bytes Setup() const { return store_.LoadSetup(plan_.hash, weights_, plan_.setup_bytes); }
-  // Infer: one inference of n tokens. A failure of `run` after RevealArrived is kept and thrown by End.
-  void Infer(uint32_t n, const RunHook& run);
+  // Infer: one inference of n tokens. A failure of `run` after RevealArrived is kept and thrown by End. next: tokens of
+  // the inference that will follow, whose bundle is then fetched meanwhile; 0: none, or not known yet. A fetch that
+  // fails is told by the Infer that needs it.
+  void Infer(uint32_t n, const RunHook& run, uint32_t next = 0);
   void End();
   // dealer_traffic: of all fetches of this session.
   const Traffic& dealer_traffic() const { return dealer_traffic_; }
 
  private:
-  void RunOne(uint32_t n, const RunHook& run);
+  Agreed Announce(uint32_t n);
+  void RunOne(Agreed what, const RunHook& run, uint32_t next);
   Channel& ch_;
   const Plan& plan_;
   Store& store_;
@@ -64,6 +76,7 @@ class DataSession {
   Hash weights_{};
   Traffic dealer_traffic_;
   std::exception_ptr pending_;
+  std::optional<Agreed> next_;
 };
 
 // ModelHost: what P0 brings to its sessions.

@@ -1,158 +1,15 @@
-// The three conversations with threads over in-process pairs, and once over TLS. The "inference" is a stand-in whose
-// keys show that each party's K_p is the one the dealer used.
+// The three conversations with threads over in-process pairs, and once over TLS.
 #include "suf/proto/session.hpp"
 
-#include <atomic>
 #include <fstream>
 #include <future>
-#include <optional>
-#include <thread>
 
 #include "suf/proto/certs.hpp"
-#include "suf/proto/internal/testing.hpp"
+#include "suf/proto/internal/world.hpp"
 #include "suf/proto/tls.hpp"
 
 namespace suf::proto {
 namespace {
-
-const Identity kId[3] = {{Role::kDealer, Hash{11}}, {Role::kModel, Hash{12}}, {Role::kData, Hash{13}}};
-constexpr size_t kBody0 = kChunkBytes + 33, kBody1 = 64;
-
-Plan TestPlan(uint8_t salt = 1) {
-  Plan p;
-  p.prg = 2, p.max_tokens = 8, p.setup_bytes = 3 * kChunkBytes / 2, p.hash = {salt};
-  p.task = [salt](uint32_t n) { return Task{Hash{salt, uint8_t(n)}, {kBody0, kBody1}}; };
-  return p;
-}
-
-// TestGenerate: party p's body starts with H(K_{1-p}) and with B's seed.
-void TestGenerate(const DealJob& job, Sink& to_p0, Sink& to_p1) {
-  for (int p = 0; p < 2; ++p) {
-    Bytes body(p ? kBody1 : kBody0);
-    Hash h = HashOf({job.key[1 - p].view()});
-    std::copy(h.begin(), h.end(), body.begin());
-    (p ? to_p1 : to_p0).Write(body);
-  }
-}
-
-// Each party proves its K_p to the other, which compares with what the dealer put into its own body.
-void TestRun(Inference& inf) {
-  Channel& ch = inf.channel();
-  bool p1 = ch.self().role == Role::kData;
-  Hash mine = HashOf({inf.key().view()});
-  if (p1) {
-    ch.Send(kFirstRun, mine);
-    inf.OfflineEnd();
-    Bytes theirs = ch.RecvExact(kFirstRun + 1, 32);
-    inf.RevealArrived();
-    EXPECT_TRUE(Equal(theirs, View(inf.body()).first(32)));
-  } else {
-    Bytes theirs = ch.RecvExact(kFirstRun, 32);
-    EXPECT_TRUE(Equal(theirs, View(inf.body()).first(32)));
-    inf.OfflineEnd();
-    ch.Send(kFirstRun + 1, mine);
-  }
-}
-
-// World: a dealer service, and stores of both parties; links to the dealer are in-process pairs with a thread each.
-struct World {
-  Scratch dir;
-  std::optional<DealerState> state;
-  std::optional<Store> store[2];
-  std::optional<Dealer> dealer;
-  std::vector<std::thread> links;
-  std::mutex m;
-  std::vector<Error> dealer_errors;
-  std::vector<uint64_t> dealt;
-  std::vector<Hash> dealt_keys;
-  Plan plan = TestPlan();
-  Millis timeout{5000};
-
-  explicit World(uint32_t ahead = 1, Millis partner_wait = Millis{2000}, Generate generate = TestGenerate) {
-    state.emplace(dir / "dealer");
-    for (int p = 0; p < 2; ++p) store[p].emplace(dir / std::to_string(p));
-    dealer.emplace(
-        plan, *state,
-        Dealer::Options{4, ahead, partner_wait, [this](uint32_t, uint64_t serial) { dealt.push_back(serial); }},
-        [this, generate](const DealJob& j, Sink& a, Sink& b) {
-          dealt_keys.push_back(HashOf({j.key[0].view()}));
-          generate(j, a, b);
-        });
-  }
-  ~World() { Join(); }
-  void Join() {
-    for (auto& t : links) t.join();
-    links.clear();
-  }
-  void Reopen(int p) {
-    store[p].reset();
-    store[p].emplace(dir / std::to_string(p));
-  }
-  std::unique_ptr<Channel> Link(Role r) {
-    auto pair = InProcessPair(kId[int(r)], kId[0], timeout);
-    auto far = std::make_shared<std::unique_ptr<Channel>>(std::move(pair.second));
-    std::lock_guard lock(m);
-    links.emplace_back([this, far] {
-      try {
-        dealer->Handle(**far);
-      } catch (const Error& e) {
-        std::lock_guard l(m);
-        dealer_errors.push_back(e);
-      }
-      far->reset();
-    });
-    return std::move(pair.first);
-  }
-  ModelHost Host(RunHook run = TestRun) {
-    return {.plan = plan,
-            .store = *store[0],
-            .weights = Hash{77},
-            .b_seed = Secret(Hash{5}),
-            .w_hat = [](Sink& s) { s.Write(Bytes(3 * kChunkBytes / 2, 0x5a)); },
-            .dealer = [this] { return Link(Role::kModel); },
-            .run = std::move(run)};
-  }
-  DialDealer Dial() {
-    return [this] { return Link(Role::kData); };
-  }
-  std::exception_ptr model_error;
-  // Session: P0 in a thread, `p1` here with the other end.
-  void Session(const ModelHost& host, const std::function<void(Channel&)>& p1) {
-    auto pair = InProcessPair(kId[1], kId[2], timeout);
-    model_error = nullptr;
-    std::thread t([&, ch = std::move(pair.first)]() mutable {
-      try {
-        ServeSession(*ch, host);
-      } catch (...) {
-        model_error = std::current_exception();
-      }
-      ch.reset();
-    });
-    std::exception_ptr error;
-    try {
-      p1(*pair.second);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    pair.second.reset();
-    t.join();
-    Join();
-    if (error) std::rethrow_exception(error);
-  }
-  void Whole(std::vector<uint32_t> lengths) {
-    Session(Host(), [&](Channel& ch) {
-      DataSession s(ch, plan, *store[1], Dial());
-      for (uint32_t n : lengths) s.Infer(n, TestRun);
-      s.End();
-    });
-  }
-  testing::AssertionResult ModelFails(Exit code, const std::string& words) {
-    return Fails(code, words, [&] {
-      if (model_error) std::rethrow_exception(model_error);
-    });
-  }
-  Fate FateOf(int p, uint64_t serial) const { return store[p]->ledger().fates().at(serial); }
-};
 
 TEST(Session, RunsLinesOfSeveralLengthsAndSendsSetupOnce) {
   World w;
@@ -296,7 +153,7 @@ TEST(Session, ABundleFetchedButNeverClaimedIsForgotten) {
   World w;
   EXPECT_THROW(w.Session(w.Host(),
                          [&](Channel& ch) {
-                           DataSession s(ch, w.plan, *w.store[1], [&]() -> std::unique_ptr<Channel> {
+                           DataSession s(ch, w.plan, *w.store[1], [&](std::stop_token) -> std::unique_ptr<Channel> {
                              auto link = w.Link(Role::kData);
                              FetchArgs args{.n = 3, .weights = Hash{77}, .partner = kId[1].key};
                              Fetch(*link, w.plan, *w.store[1], args);
@@ -305,9 +162,10 @@ TEST(Session, ABundleFetchedButNeverClaimedIsForgotten) {
                            s.Infer(3, TestRun);
                          }),
                Error);
-  EXPECT_EQ(w.store[0]->Bundles().size(), 1u);
-  EXPECT_EQ(w.store[0]->ledger().floor(), 0u);
-  w.store[1]->Forget();
+  for (auto& store : w.store) {
+    EXPECT_EQ(store->Bundles().size(), 0u);
+    EXPECT_EQ(store->ledger().floor(), 0u);
+  }
   w.Whole({3});
   EXPECT_EQ(w.FateOf(0, 2), Fate::kDone);
   EXPECT_EQ(w.store[0]->Bundles().size(), 0u);
@@ -614,7 +472,9 @@ TEST(Session, WholeOverTls) {
   Listener serve(cred(Role::kModel), {"127.0.0.1", 0}, {Role::kData}, t);
   std::thread dealing([&] { deal.Run([&](Channel& ch) { w.dealer->Handle(ch); }, log); });
   auto dial = [&](Role r) -> DialDealer {
-    return [&, r] { return Dial(cred(r), {"127.0.0.1", deal.port()}, Role::kDealer, t); };
+    return [&, r](std::stop_token stop) {
+      return Dial(cred(r), {"127.0.0.1", deal.port()}, Role::kDealer, t, std::move(stop));
+    };
   };
   ModelHost host = w.Host();
   host.dealer = dial(Role::kModel);

@@ -130,6 +130,7 @@ std::string Store::BundleName(uint64_t serial) const {
 
 Store::Incoming::Incoming(Store& s, const BundleHeader& h, const Secret& key, bool to_disk)
     : store_(s), chain_(ChunkKey(h), h.body_bytes) {
+  std::lock_guard l(s.m_);
   if (h.serial <= s.ledger_.floor() || s.slots_.count(h.serial))
     Fail(Exit::kRefused, "the dealer sent bundle ", h.serial, ", which this store has had (it is at ",
          s.ledger_.floor(), "); give the dealer its old state back, or start with a new store");
@@ -159,24 +160,32 @@ void Store::Incoming::Commit() {
   if (file_) file_->Commit(store_.bundles_, store_.BundleName(serial));
   Slot slot{bundle_.header, {}, file_ != nullptr};
   if (!file_) slot.memory = std::move(bundle_);
+  std::lock_guard l(store_.m_);
   store_.slots_[serial] = std::move(slot);
 }
 
 std::vector<BundleHeader> Store::Bundles() const {
+  std::lock_guard l(m_);
   std::vector<BundleHeader> all;
   for (const auto& [serial, slot] : slots_) all.push_back(slot.header);
   return all;
 }
 
-const BundleHeader& Store::Header(uint64_t serial) const {
+const Store::Slot& Store::Find(uint64_t serial) const {
   auto it = slots_.find(serial);
   if (it == slots_.end())
     Fail(Exit::kRefused, "bundle ", serial, " is used, burnt or was never here (the store is at ", ledger_.floor(),
          "); start again");
-  return it->second.header;
+  return it->second;
+}
+
+BundleHeader Store::Header(uint64_t serial) const {
+  std::lock_guard l(m_);
+  return Find(serial).header;
 }
 
 void Store::Forget() {
+  std::lock_guard l(m_);
   std::erase_if(slots_, [](const auto& s) { return !s.second.on_disk; });
 }
 
@@ -196,7 +205,8 @@ Bundle Store::Load(uint64_t serial) {
 }
 
 Bundle Store::Take(uint64_t serial, Fate fate) {
-  bool on_disk = (Header(serial), slots_[serial].on_disk);
+  std::lock_guard l(m_);
+  bool on_disk = Find(serial).on_disk;
   SUF_CHECK(serial > ledger_.floor());
   // from here the serial is spent, whatever fails
   Slot slot = std::move(slots_[serial]);
@@ -210,7 +220,10 @@ Bundle Store::Take(uint64_t serial, Fate fate) {
   }
   BurnUpTo(serial);
   if (!failed) return b;
-  Burn(serial);
+  try {
+    ledger_.Append(serial, Fate::kBurnt);
+  } catch (const Error&) {  // burnt at the next start
+  }
   std::rethrow_exception(failed);
 }
 
@@ -225,7 +238,13 @@ void Store::BurnUpTo(uint64_t serial) {
   if (disk) SyncDir(bundles_);
 }
 
+void Store::Finish(uint64_t serial) {
+  std::lock_guard l(m_);
+  ledger_.Append(serial, Fate::kDone);
+}
+
 void Store::Burn(uint64_t serial) noexcept {
+  std::lock_guard l(m_);
   try {
     ledger_.Append(serial, Fate::kBurnt);
   } catch (...) {

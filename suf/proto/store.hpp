@@ -1,7 +1,9 @@
 // A party's store directory: bundles made ahead, the ledger, W_hat per weights id, and the pinned keys of its peers.
-// Locked by one process. A claim is durable before it is used, and every bundle serves once. DESIGN 11.
+// Locked by one process. A claim is durable before it is used, and every bundle serves once. Bundles may arrive in one
+// thread while another one claims and finishes. DESIGN 11.
 #pragma once
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -52,7 +54,7 @@ class Store {
   // Bundles: the headers of all unused bundles, by serial.
   std::vector<BundleHeader> Bundles() const;
   // Header: of one unused bundle; throws Exit::kRefused when there is none of this serial.
-  const BundleHeader& Header(uint64_t serial) const;
+  BundleHeader Header(uint64_t serial) const;
   // Forget: drops the bundles that are in memory only; those of a session that broke before its claim.
   void Forget();
   // Claim: durably marks the serial, burns all lower ones, moves the bundle to memory and wipes it from disk. Throws
@@ -61,7 +63,7 @@ class Store {
   Bundle Claim(uint64_t serial) { return Take(serial, Fate::kClaimed); }
   // Audit: like Claim, for a bundle that will be opened instead of used.
   Bundle Audit(uint64_t serial) { return Take(serial, Fate::kAudited); }
-  void Finish(uint64_t serial) { ledger_.Append(serial, Fate::kDone); }
+  void Finish(uint64_t serial);
   // Burn: best effort; a claimed serial is burnt at the next start anyway.
   void Burn(uint64_t serial) noexcept;
 
@@ -85,6 +87,7 @@ class Store {
     Bundle memory;  // empty when on disk
     bool on_disk = false;
   };
+  const Slot& Find(uint64_t serial) const;
   Bundle Take(uint64_t serial, Fate fate);
   Bundle Load(uint64_t serial);
   void Recover();
@@ -94,6 +97,7 @@ class Store {
 
   std::string dir_, bundles_;
   Fd lock_;
+  mutable std::mutex m_;  // of ledger_ and slots_
   Ledger ledger_;
   std::map<uint64_t, Slot> slots_;
   std::vector<std::string> notices_;

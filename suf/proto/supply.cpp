@@ -231,4 +231,19 @@ Fetched Fetch(Channel& dealer, const Plan& plan, Store& store, const FetchArgs& 
   });
 }
 
+Delivery::Delivery(const DialDealer& dial, const Plan& plan, Store& store, const FetchArgs& args)
+    : thread_([this, &dial, &plan, &store, args](std::stop_token stop) {
+        auto begun = std::chrono::steady_clock::now();
+        try {
+          auto dealer = dial(std::move(stop));
+          Fetched got = Fetch(*dealer, plan, store, args);
+          traffic_ = dealer->traffic(Phase::kOffline);
+          dealt_ms_ = double(got.dealt_us) / 1e3;
+          fetch_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun).count();
+          serial_.set_value(got.serials.front());
+        } catch (...) {
+          serial_.set_exception(std::current_exception());
+        }
+      }) {}
+
 }  // namespace suf::proto

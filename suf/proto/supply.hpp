@@ -4,7 +4,9 @@
 #pragma once
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <mutex>
+#include <thread>
 
 #include "suf/proto/plan.hpp"
 #include "suf/proto/store.hpp"
@@ -81,5 +83,30 @@ struct Fetched {
   uint64_t dealt_us = 0;          // the dealer's own work on them, without sending
 };
 Fetched Fetch(Channel& dealer, const Plan& plan, Store& store, const FetchArgs& args);
+
+// DialDealer: a new connection to the dealer, which hangs up when it is told to stop.
+using DialDealer = std::function<std::unique_ptr<Channel>(std::stop_token)>;
+
+// Delivery: a Fetch over a link and in a thread of its own, so that it may go on while an inference runs. What it
+// refers to must outlive it; its end hangs up and waits for the thread.
+class Delivery {
+ public:
+  Delivery(const DialDealer& dial, const Plan& plan, Store& store, const FetchArgs& args);
+  // Over: whether it came to its end, waited for that long.
+  bool Over(Millis wait) const { return end_.wait_for(wait) == std::future_status::ready; }
+  // Serial: the first bundle that came, once all are here; throws what the fetch threw. Once.
+  uint64_t Serial() { return end_.get(); }
+  // After Serial. fetch_ms: from asking to holding; dealt_ms: the dealer's own work therein.
+  double fetch_ms() const { return fetch_ms_; }
+  double dealt_ms() const { return dealt_ms_; }
+  const Traffic& traffic() const { return traffic_; }
+
+ private:
+  Traffic traffic_;
+  double fetch_ms_ = 0, dealt_ms_ = 0;
+  std::promise<uint64_t> serial_;
+  std::future<uint64_t> end_ = serial_.get_future();
+  std::jthread thread_;  // last: it ends before what it writes
+};
 
 }  // namespace suf::proto

@@ -2,6 +2,7 @@
 // resumption, no tickets. Asio and OpenSSL stay in the .cpp.
 #pragma once
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,9 @@ struct Address {
 };
 
 // Dial: connects to the role `to`. Throws Exit::kPeer (nobody answers, silent) or Exit::kRefused (certificate or role,
-// of either side).
-std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role to, Millis timeout = kTimeout);
+// of either side). When `stop` is requested, from any thread, dialing and the channel end as if the peer had hung up.
+std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role to, Millis timeout = kTimeout,
+                              std::stop_token stop = {});
 
 // Listener: accepts connections; each runs in a thread of its own, hand-shake included, so a silent stranger holds up
 // nobody. 32 sessions at most; apart from these 64 handshakes, of 10 s at most, where a new client takes the place of

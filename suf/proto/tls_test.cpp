@@ -343,5 +343,38 @@ TEST(Tls, OnlyVersion13AndNoTickets) {
   }
 }
 
+TEST(Tls, AStopFromAnotherThreadEndsDialingAndWaiting) {
+  for (bool dialed : {false, true}) {
+    // the listener takes the connection; without a session it answers no greeting
+    int deaf = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in at{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+    socklen_t size = sizeof at;
+    ASSERT_EQ(bind(deaf, reinterpret_cast<sockaddr*>(&at), size), 0);
+    ASSERT_EQ(listen(deaf, 1), 0);
+    ASSERT_EQ(getsockname(deaf, reinterpret_cast<sockaddr*>(&at), &size), 0);
+    std::stop_source stop;
+    std::promise<void> there, leave;
+    Server server([&](Channel&) { leave.get_future().wait(); });
+    Address where = dialed ? server.address() : Address{"127.0.0.1", ntohs(at.sin_port)};
+    auto waiting = std::async(std::launch::async, [&] {
+      if (!dialed) there.set_value();
+      auto ch = Dial(Certs::Of(Role::kData), where, Role::kDealer, kAmple, stop.get_token());
+      there.set_value();
+      ch->Recv(kFirstRun, 9);
+    });
+    there.get_future().wait();
+    stop.request_stop();
+    std::string said;
+    try {
+      waiting.get();
+    } catch (const Error& e) {
+      said = e.what();
+    }
+    EXPECT_TRUE(said.find("ended the connection") != said.npos || said.find("nobody answers") != said.npos) << said;
+    leave.set_value();
+    close(deaf);
+  }
+}
+
 }  // namespace
 }  // namespace suf::proto

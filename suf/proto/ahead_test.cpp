@@ -1,0 +1,158 @@
+// The bundle of what follows is fetched while an inference runs: when it comes, when it does not, and what is left of
+// it.
+#include "suf/proto/internal/world.hpp"
+
+namespace suf::proto {
+namespace {
+
+TEST(Ahead, TheNextBundleArrivesWhileThisOneRunsAndIsClaimedAfterwards) {
+  World w;
+  RunHook first = [&](Inference& inf) {
+    EXPECT_TRUE(w.Dealt(2));  // nothing more would be dealt before this run ends, if not for what follows
+    for (auto& store : w.store) EXPECT_EQ(store->ledger().floor(), 1u);
+    TestRun(inf);
+  };
+  w.Session(w.Host(), [&](Channel& ch) {
+    DataSession s(ch, w.plan, *w.store[1], w.Dial());
+    s.Infer(3, first, 8);
+    s.Infer(
+        8,
+        [&](Inference& inf) {
+          EXPECT_EQ(inf.header().serial, 2u);
+          EXPECT_GT(inf.fetch_ms(), 0);
+          TestRun(inf);
+        },
+        3);
+    s.Infer(3, TestRun);
+    EXPECT_EQ(s.dealer_traffic().frames_received, 3 * 5u);
+    s.End();
+  });
+  EXPECT_FALSE(w.model_error);
+  EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2, 3}));
+  for (int p = 0; p < 2; ++p)
+    for (uint64_t s = 1; s <= 3; ++s) EXPECT_EQ(w.FateOf(p, s), Fate::kDone);
+}
+
+TEST(Ahead, NeverMoreThanOneBundleIsAhead) {
+  World w;
+  uint64_t running = 0;
+  auto watch = [&](Inference& inf) {
+    running = inf.header().serial;
+    if (running < 6) EXPECT_TRUE(w.Dealt(running + 1));
+    std::lock_guard lock(w.m);
+    EXPECT_LE(w.dealt.size(), running + 1);
+    for (auto& store : w.store) EXPECT_LE(store->Bundles().size(), 1u);
+  };
+  w.Session(w.Host([&](Inference& inf) { TestRun(inf); }), [&](Channel& ch) {
+    DataSession s(ch, w.plan, *w.store[1], w.Dial());
+    for (uint32_t i = 1; i <= 6; ++i)
+      s.Infer(
+          1 + i % 3, [&](Inference& inf) { watch(inf), TestRun(inf); }, i < 6 ? 1 + (i + 1) % 3 : 0);
+    s.End();
+  });
+  EXPECT_EQ(w.dealt.size(), 6u);
+}
+
+TEST(Ahead, BundlesInBothStoresAreUsedFirst) {
+  World w(3);
+  w.Whole({4, 4, 4, 2, 4}, true);
+  EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2, 3, 4, 5, 6, 7}));  // 4 is of 2 tokens, 5 to 7 are made ahead again
+  for (int p = 0; p < 2; ++p) {
+    EXPECT_EQ(w.FateOf(p, 5), Fate::kDone);
+    EXPECT_EQ(w.store[p]->Bundles().size(), 2u);
+  }
+}
+
+TEST(Ahead, ADeliveryThatBreaksIsToldByTheInferenceThatNeedsItAndNeverRepeated) {
+  std::atomic<int> calls{0};
+  World w(1, Millis{2000}, [&](const DealJob& j, Sink& a, Sink& b) {
+    if (++calls == 2) Fail(Exit::kResource, "no memory for keys");
+    TestGenerate(j, a, b);
+  });
+  bool done = false;
+  std::string sentence = "the dealer ended the session for a reason of its own";
+  EXPECT_TRUE(Fails(Exit::kPeer, sentence, [&] {
+    w.Session(w.Host(), [&](Channel& ch) {
+      DataSession s(ch, w.plan, *w.store[1], w.Dial());
+      s.Infer(3, TestRun, 2);
+      done = true;
+      s.Infer(2, [](Inference&) { FAIL(); });
+    });
+  }));
+  EXPECT_TRUE(done);
+  ASSERT_TRUE(w.model_error);
+  for (int p = 0; p < 2; ++p) {
+    EXPECT_EQ(w.FateOf(p, 1), Fate::kDone);
+    EXPECT_EQ(w.store[p]->ledger().floor(), 1u);
+  }
+  w.Whole({2});
+  EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 3}));
+  EXPECT_EQ(w.FateOf(0, 3), Fate::kDone);
+}
+
+// One party gets no link to the dealer; the other one's request is hung up on when the session ends, long before the
+// dealer would tell it.
+TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
+  for (int who : {0, 1}) {
+    World w(1, Millis{600'000});
+    w.timeout = Millis{600'000};
+    auto twice = [&](DialDealer dial) {
+      return [&w, dial, calls = std::make_shared<int>(0)](std::stop_token stop) -> std::unique_ptr<Channel> {
+        if (++*calls == 2) Fail(Exit::kResource, "no descriptor left");
+        return dial(std::move(stop));
+      };
+    };
+    ModelHost host = w.Host();
+    if (who == 0) host.dealer = twice(host.dealer);
+    DialDealer dial = who == 1 ? DialDealer(twice(w.Dial())) : w.Dial();
+    bool done = false;
+    auto session = [&] {
+      w.Session(host, [&](Channel& ch) {
+        DataSession s(ch, w.plan, *w.store[1], dial);
+        s.Infer(3, TestRun, 2);
+        done = true;
+        s.Infer(2, TestRun);
+      });
+    };
+    std::string ours = "no descriptor left", theirs = "ended the session for a reason of its own";
+    EXPECT_TRUE(who ? Fails(Exit::kResource, ours, session) : Fails(Exit::kPeer, theirs, session));
+    EXPECT_TRUE(who ? w.ModelFails(Exit::kPeer, theirs) : w.ModelFails(Exit::kResource, ours));
+    EXPECT_TRUE(done);
+    ASSERT_EQ(w.dealer_errors.size(), 1u);
+    EXPECT_NE(std::string(w.dealer_errors[0].what()).find("hung up before the other party asked"), std::string::npos);
+    for (auto& store : w.store) EXPECT_EQ(store->ledger().fates().at(1), Fate::kDone);
+  }
+}
+
+TEST(Ahead, ASessionThatBreaksLeavesNothingOfWhatWasAhead) {
+  for (int who : {0, 1}) {
+    World w;
+    RunHook fail = [&](Inference&) {
+      EXPECT_TRUE(w.Dealt(2));
+      Fail(Exit::kResource, "no memory");
+    };
+    EXPECT_THROW(w.Session(w.Host(who == 0 ? fail : RunHook(TestRun)),
+                           [&](Channel& ch) {
+                             DataSession s(ch, w.plan, *w.store[1], w.Dial());
+                             s.Infer(3, who == 1 ? fail : RunHook(TestRun), 2);
+                           }),
+                 Error);
+    for (int p = 0; p < 2; ++p) {
+      EXPECT_EQ(w.FateOf(p, 1), Fate::kBurnt);
+      EXPECT_EQ(w.store[p]->ledger().floor(), 1u);
+      EXPECT_EQ(w.store[p]->Bundles().size(), 0u);
+    }
+    w.Whole({2, 3}, true);
+    EXPECT_EQ(w.FateOf(0, 3), Fate::kDone);
+    EXPECT_EQ(w.FateOf(0, 4), Fate::kDone);
+  }
+}
+
+TEST(Ahead, ATooLongNextTextIsRefusedBeforeTheOneBeforeItIsSpent) {
+  World w;
+  EXPECT_TRUE(Fails(Exit::kInput, "the text has 9 tokens", [&] { w.Whole({3, 9}, true); }));
+  EXPECT_EQ(w.store[0]->ledger().floor() + w.store[1]->ledger().floor(), 0u);
+}
+
+}  // namespace
+}  // namespace suf::proto

@@ -1,0 +1,163 @@
+// For tests of sessions: dealer, stores and links in one process. The "inference" is a stand-in whose keys show that
+// each party's K_p is the one the dealer used.
+#pragma once
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "suf/proto/internal/testing.hpp"
+#include "suf/proto/session.hpp"
+
+namespace suf::proto {
+
+inline const Identity kId[3] = {{Role::kDealer, Hash{11}}, {Role::kModel, Hash{12}}, {Role::kData, Hash{13}}};
+inline constexpr size_t kBody0 = kChunkBytes + 33, kBody1 = 64;
+
+inline Plan TestPlan(uint8_t salt = 1) {
+  Plan p;
+  p.prg = 2, p.max_tokens = 8, p.setup_bytes = 3 * kChunkBytes / 2, p.hash = {salt};
+  p.task = [salt](uint32_t n) { return Task{Hash{salt, uint8_t(n)}, {kBody0, kBody1}}; };
+  return p;
+}
+
+// TestGenerate: party p's body starts with H(K_{1-p}) and with B's seed.
+inline void TestGenerate(const DealJob& job, Sink& to_p0, Sink& to_p1) {
+  for (int p = 0; p < 2; ++p) {
+    Bytes body(p ? kBody1 : kBody0);
+    Hash h = HashOf({job.key[1 - p].view()});
+    std::copy(h.begin(), h.end(), body.begin());
+    (p ? to_p1 : to_p0).Write(body);
+  }
+}
+
+// Each party proves its K_p to the other, which compares with what the dealer put into its own body.
+inline void TestRun(Inference& inf) {
+  Channel& ch = inf.channel();
+  bool p1 = ch.self().role == Role::kData;
+  Hash mine = HashOf({inf.key().view()});
+  if (p1) {
+    ch.Send(kFirstRun, mine);
+    inf.OfflineEnd();
+    Bytes theirs = ch.RecvExact(kFirstRun + 1, 32);
+    inf.RevealArrived();
+    EXPECT_TRUE(Equal(theirs, View(inf.body()).first(32)));
+  } else {
+    Bytes theirs = ch.RecvExact(kFirstRun, 32);
+    EXPECT_TRUE(Equal(theirs, View(inf.body()).first(32)));
+    inf.OfflineEnd();
+    ch.Send(kFirstRun + 1, mine);
+  }
+}
+
+// World: a dealer service, and stores of both parties; links to the dealer are in-process pairs with a thread each.
+struct World {
+  Scratch dir;
+  std::optional<DealerState> state;
+  std::optional<Store> store[2];
+  std::optional<Dealer> dealer;
+  std::vector<std::thread> links;
+  std::mutex m;
+  std::condition_variable changed;
+  std::vector<Error> dealer_errors;
+  std::vector<uint64_t> dealt;
+  std::vector<Hash> dealt_keys;
+  Plan plan = TestPlan();
+  Millis timeout{5000};
+
+  explicit World(uint32_t ahead = 1, Millis partner_wait = Millis{2000}, Generate generate = TestGenerate) {
+    state.emplace(dir / "dealer");
+    for (int p = 0; p < 2; ++p) store[p].emplace(dir / std::to_string(p));
+    dealer.emplace(plan, *state,
+                   Dealer::Options{4, ahead, partner_wait,
+                                   [this](uint32_t, uint64_t serial) {
+                                     std::lock_guard lock(m);
+                                     dealt.push_back(serial), changed.notify_all();
+                                   }},
+                   [this, generate](const DealJob& j, Sink& a, Sink& b) {
+                     dealt_keys.push_back(HashOf({j.key[0].view()}));
+                     generate(j, a, b);
+                   });
+  }
+  ~World() { Join(); }
+  void Join() {
+    for (auto& t : links) t.join();
+    links.clear();
+  }
+  void Reopen(int p) {
+    store[p].reset();
+    store[p].emplace(dir / std::to_string(p));
+  }
+  std::unique_ptr<Channel> Link(Role r, std::stop_token stop = {}) {
+    auto pair = InProcessPair(kId[int(r)], kId[0], timeout, std::move(stop));
+    auto far = std::make_shared<std::unique_ptr<Channel>>(std::move(pair.second));
+    std::lock_guard lock(m);
+    links.emplace_back([this, far] {
+      try {
+        dealer->Handle(**far);
+      } catch (const Error& e) {
+        std::lock_guard l(m);
+        dealer_errors.push_back(e);
+      }
+      far->reset();
+    });
+    return std::move(pair.first);
+  }
+  ModelHost Host(RunHook run = TestRun) {
+    return {.plan = plan,
+            .store = *store[0],
+            .weights = Hash{77},
+            .b_seed = Secret(Hash{5}),
+            .w_hat = [](Sink& s) { s.Write(Bytes(3 * kChunkBytes / 2, 0x5a)); },
+            .dealer = [this](std::stop_token stop) { return Link(Role::kModel, std::move(stop)); },
+            .run = std::move(run)};
+  }
+  DialDealer Dial() {
+    return [this](std::stop_token stop) { return Link(Role::kData, std::move(stop)); };
+  }
+  std::exception_ptr model_error;
+  // Session: P0 in a thread, `p1` here with the other end.
+  void Session(const ModelHost& host, const std::function<void(Channel&)>& p1) {
+    auto pair = InProcessPair(kId[1], kId[2], timeout);
+    model_error = nullptr;
+    std::thread t([&, ch = std::move(pair.first)]() mutable {
+      try {
+        ServeSession(*ch, host);
+      } catch (...) {
+        model_error = std::current_exception();
+      }
+      ch.reset();
+    });
+    std::exception_ptr error;
+    try {
+      p1(*pair.second);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    pair.second.reset();
+    t.join();
+    Join();
+    if (error) std::rethrow_exception(error);
+  }
+  // Dealt: whether `count` bundles are dealt, waited for.
+  bool Dealt(size_t count) {
+    std::unique_lock lock(m);
+    return changed.wait_for(lock, timeout, [&] { return dealt.size() >= count; });
+  }
+  // Whole: a session of these lengths; with `ahead` each is announced before the one before it runs.
+  void Whole(std::vector<uint32_t> lengths, bool ahead = false) {
+    Session(Host(), [&](Channel& ch) {
+      DataSession s(ch, plan, *store[1], Dial());
+      for (size_t i = 0; i < lengths.size(); ++i)
+        s.Infer(lengths[i], TestRun, ahead && i + 1 < lengths.size() ? lengths[i + 1] : 0);
+      s.End();
+    });
+  }
+  testing::AssertionResult ModelFails(Exit code, const std::string& words) {
+    return Fails(code, words, [&] {
+      if (model_error) std::rethrow_exception(model_error);
+    });
+  }
+  Fate FateOf(int p, uint64_t serial) const { return store[p]->ledger().fates().at(serial); }
+};
+
+}  // namespace suf::proto
