@@ -40,7 +40,7 @@ def measure(model, plan, tokens, runs):
     with tempfile.NamedTemporaryFile('w', suffix='.jsonl') as f:
         f.writelines(json.dumps({'id': str(i), 'text': t}) + '\n' for i, t in enumerate(texts(model, tokens, runs + 1)))
         f.flush()
-        out = subprocess.check_output([ROOT / 'build/suf', 'demo', '--model', model, '--plan', plan, '--json-file', f.name, '--json'], text=True, stderr=subprocess.DEVNULL)
+        out = subprocess.check_output([ROOT / 'build/suf', 'demo', '--model', model, '--plan', plan, '--json-file', f.name, '--json', '--one-by-one'], text=True, stderr=subprocess.DEVNULL)
     rows = [json.loads(line) for line in out.splitlines()]
     assert len(rows) == runs + 1 and all(r['n'] == tokens and r['sim_equal'] for r in rows), 'a timed result differs from the simulator'
     first, rows = rows[0], rows[1:]

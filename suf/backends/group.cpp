@@ -1,5 +1,5 @@
-// Groups: a chain of nodes that work row by row, strip by strip. A node's strip is a register: words of 4 or 8 bytes, or
-// bit strings as they lie in memory. Only values that are read outside the group go to memory.
+// Groups: a chain of nodes that work row by row, strip by strip. A node's strip is a register: words of 4 or 8 bytes,
+// or bit strings as they lie in memory. Only values that are read outside the group go to memory.
 #include <algorithm>
 
 #include "suf/backends/internal/bulk.hpp"
@@ -105,8 +105,9 @@ void PackedExecutor::Arithmetical(const Lane& l) const {
         const uint8_t *a = operand(0, e), *b = operand(1, e);
         return strips_.binary[3][kExclusiveOr](a, b, (n * size_t(e) + 7) / 8, out);
       }
-      return strips_.binary[code][x.op == Op::kAdd ? kPlus : x.op == Op::kSub ? kMinus : kTimes](operand(0, e),
-                                                                                             operand(1, e), n, out);
+      return strips_.binary[code][x.op == Op::kAdd   ? kPlus
+                                  : x.op == Op::kSub ? kMinus
+                                                     : kTimes](operand(0, e), operand(1, e), n, out);
     case Op::kShl:
       return strips_.shift[code][0](operand(0, e), int(x.attrs[0]), 0, n, out);
     case Op::kShr: {

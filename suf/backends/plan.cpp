@@ -17,7 +17,7 @@ int Element(const Schedule& s, int i) {
 
 namespace {
 
-constexpr size_t kMost = 256;                // members of a group
+constexpr size_t kMost = 256;               // members of a group
 constexpr int64_t kOut = int64_t{4} << 20;  // bytes of messages and key sections that a group holds until it is done
 
 class Planner {
@@ -45,9 +45,7 @@ class Planner {
 
  private:
   const Node& node(int i) const { return t_.node(i); }
-  bool Mine(const Node& n) const {
-    return n.op == Op::kTell ? role_ == Role::kDealer : n.attrs[0] == int64_t(role_);
-  }
+  bool Mine(const Node& n) const { return n.op == Op::kTell ? role_ == Role::kDealer : n.attrs[0] == int64_t(role_); }
   // Lazy: drawn or unpacked where it is read.
   bool Lazy(int i) const {
     const Node& n = node(i);
@@ -294,9 +292,9 @@ class Planner {
   const std::vector<Program>& programs_;
   std::vector<char> planar_;
   std::vector<Instruction> list_;
-  std::map<Shape, Open> open_;   // groups that may still grow
-  std::map<int, Shape> where_;   // node -> its open group; sources may be in many
-  std::set<int> stored_;         // lazy nodes that are tensors
+  std::map<Shape, Open> open_;  // groups that may still grow
+  std::map<int, Shape> where_;  // node -> its open group; sources may be in many
+  std::set<int> stored_;        // lazy nodes that are tensors
 };
 
 }  // namespace

@@ -1,8 +1,9 @@
 // Members of groups that are more than arithmetic: the PRG, packed messages and key sections, tables, borrows.
+#include "suf/backends/internal/rows.hpp"
+
 #include <algorithm>
 
 #include "suf/backends/internal/bulk.hpp"
-#include "suf/backends/internal/rows.hpp"
 #include "suf/fss/table.hpp"
 #include "suf/pfss/poly.hpp"
 #include "suf/ring/pack.hpp"

@@ -144,7 +144,8 @@ class TlsChannel final : public Channel {
     if (!MayRead()) return false;
     size_t due = have_header_ ? frame_.payload.size() - filled_ : 0;
     bool direct = due >= kRecord;
-    size_t n = link_->Read(direct ? std::span(frame_.payload).subspan(filled_, due) : std::span(staging_), &read_error_);
+    size_t n =
+        link_->Read(direct ? std::span(frame_.payload).subspan(filled_, due) : std::span(staging_), &read_error_);
     bytes_read_ += n;
     if (direct)
       filled_ += n, Finish();
@@ -203,7 +204,7 @@ std::unique_ptr<Channel> Secured(std::shared_ptr<TlsLink> link, bool server, con
   Ec ec;
   Millis limit = server ? std::min(timeout, kHandshake) : timeout;
   bool ended = link->Handshake(server, Clock::now() + limit, &ec);
-  if (link->dropped())
+  if (server && link->dropped())
     Fail(Exit::kPeer, who, " was dropped in its TLS handshake to make room for newer clients; see who connects here");
   if (!ended)
     Fail(Exit::kPeer, who, " was silent for ", double(limit.count()) / 1000,

@@ -31,7 +31,8 @@ int BioRead(BIO* b, char* to, int n) {
 
 int BioWrite(BIO* b, const char* from, int n) {
   Bytes& out = *static_cast<Under*>(BIO_get_data(b))->out;
-  out.insert(out.end(), from, from + n);
+  auto* bytes = reinterpret_cast<const uint8_t*>(from);
+  out.insert(out.end(), bytes, bytes + n);
   return n;
 }
 

@@ -119,7 +119,7 @@ class PackedExecutor : public pfss::Executor {
   Frames frames_;
   std::vector<Tensor> values_;
   std::vector<std::unique_ptr<pfss::Randomness::Section>> sections_;  // by node
-  std::map<int, uint64_t> versions_;  // of inputs
+  std::map<int, uint64_t> versions_;                                  // of inputs
 };
 
 }  // namespace suf::backends::internal

@@ -51,7 +51,8 @@ void BorrowFold(const uint32_t* h, void* const* words, int digits, size_t n, voi
     const T* last = word(size - 1);
     T e[kStrip], l[kStrip];
     for (size_t i = 0; i < n; ++i) e[i] = T(T(0) - T(h[i] >> (2 * j - 1) & 1)), l[i] = T(T(0) - T(h[i] >> (2 * j) & 1));
-    for (size_t i = 0; i < n; ++i) o[i] = T(o[i] + last[i] - ((last[i] + last[i]) & l[i]) + (constant ? zero[i] & l[i] : T(0)));
+    for (size_t i = 0; i < n; ++i)
+      o[i] = T(o[i] + last[i] - ((last[i] + last[i]) & l[i]) + (constant ? zero[i] & l[i] : T(0)));
     for (size_t p = 1; p < half; ++p) {
       T* low = word(p);
       const T* up = word(half + p);
