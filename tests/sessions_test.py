@@ -90,11 +90,11 @@ def _(w):
 def _(w):
     w.both()
     w.works()
-    yield w.embed(dealer=Tap(w.dealer.port(), DEALING, lambda: w.dealer.stop()).port)
+    # in the handshake, before a serial is dealt: what it has written later arrives even when it stops
+    yield w.embed(dealer=Tap(w.dealer.port(), 1_000, lambda: w.dealer.stop()).port)
     w.dealer.go_on()
     ended(w, 'was silent|ended the session')
     w.works()
-    w.spent(2)
 
 
 @row('SIGKILL of embed while the dealer deals', 3, 'the dealer lost the other party|the data owner ended', 12)

@@ -267,8 +267,8 @@ class ModelSession {
     Reader r(announce, "an announcement");
     uint32_t n = r.Get<uint32_t>();
     Hash trace = r.GetHash();
-    if (!n) return std::nullopt;
-    if (n > host_.plan.max_tokens)
+    if (!n && announce == NothingFollows()) return std::nullopt;
+    if (n == 0 || n > host_.plan.max_tokens)
       EndSession(ch_, Refusal::kTokens, Exit::kInput, ch_.peer_title(), " announced ", n,
                  " tokens; the plan covers 1 to ", host_.plan.max_tokens, "; it was refused");
     Agreed what{n, host_.plan.task(n), 0, nullptr};

@@ -96,7 +96,7 @@ void RunModel(const Scene& s) {
                  id,
                  seed,
                  [&](Sink& out) { apps::WriteSetup(engine, s.setting.weights, masks, [&](View v) { out.Write(v); }); },
-                 [&] { return DialTo(s, Role::kModel, Role::kDealer); },
+                 [&](std::stop_token) { return DialTo(s, Role::kModel, Role::kDealer); },
                  [&](Inference& inference) {
                    apps::LengthInputs(s.setting.weights, engine.plan(), int(inference.header().n), inputs);
                    (void)apps::RunInference(engine, inference, inputs);
@@ -113,7 +113,7 @@ void RunData(const Scene& s) {
     Store store(StoreOf(s, Role::kData));
     Tell(s, Role::kData, store);
     auto ch = DialTo(s, Role::kData, Role::kModel);
-    DataSession session(*ch, s.setting.plan, store, [&] { return DialTo(s, Role::kData, Role::kDealer); });
+    DataSession session(*ch, s.setting.plan, store, [&](std::stop_token) { return DialTo(s, Role::kData, Role::kDealer); });
     Inputs inputs;
     apps::ReadSetup(engine, session.Setup(), inputs);
     inputs.Set("tokens", s.setting.ids);
