@@ -45,6 +45,19 @@ TEST(Plan, DeepNestingIsRefused) {
               testing::HasSubstr("nests deeper"));
 }
 
+// A text of 2 MB that would take 130 GB.
+TEST(Plan, ManyUsesOfALongTableAreRefused) {
+  Json j = Json::parse(Serialize(Tiny()));
+  j["tables"].push_back(std::vector<int>(1 << 19, 0));
+  Json layer = j["classes"][0]["layers"][0];
+  layer["recip"] = Json::array();
+  for (int i = 0; i < 64; ++i)
+    layer["recip"].push_back({{"w", 0}, {"lo", 0}, {"hi", 1}, {"values", j["tables"].size() - 1}});
+  j["classes"][0]["layers"] = std::vector<Json>(256, layer);
+  EXPECT_THAT(Refusal([&] { Parse(j.dump()); }),
+              testing::HasSubstr("the plan's tables have more than 16777216 entries"));
+}
+
 TEST(Plan, EqualTablesAreWrittenOnce) {
   const Json tables = Json::parse(Serialize(Tiny()))["tables"];
   std::set<std::string> distinct;

@@ -17,6 +17,7 @@
 #include <mutex>
 #include <thread>
 
+#include "suf/proto/internal/secured.hpp"
 #include "suf/proto/internal/x509.hpp"
 
 namespace suf::proto {
@@ -320,6 +321,13 @@ std::unique_ptr<Channel> Secure(std::unique_ptr<Link> link, bool server, const s
 }
 
 }  // namespace
+
+std::unique_ptr<Channel> Secured(const Credentials& own, int socket, bool server, const std::vector<Role>& peers,
+                                 Millis timeout, const std::string& who) {
+  auto link = std::make_unique<Link>(own);
+  link->socket().assign(tcp::v4(), socket);
+  return Secure(std::move(link), server, peers, timeout, who);
+}
 
 std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role to, Millis timeout) {
   auto link = std::make_unique<Link>(own);
