@@ -88,6 +88,7 @@ TEST(Plan, BrokenTextIsRefusedWithASentence) {
        "classes[1].max_n: the classes do not increase"},
       {[](Json& j) { j["max_tokens"] = 12; }, "the last class is not for max_tokens"},
       {[&](Json& j) { layer(j)["qk"] = 65; }, "the plan's field classes[0].layers[1].qk is 65, outside 3 to 64"},
+      {[&](Json& j) { layer(j)["v"] = 3; }, "layers[1].qk: a rescale leaves no bits of its ring"},
       {[&](Json& j) { layer(j)["elo"] = 1000; }, "the plan's field classes[0].layers[1].elo is 1000, outside 0 to"},
       {[&](Json& j) { layer(j)["elo"] = layer(j)["ehi"]; },
        "a table of the exponential has another size than its digit"},
