@@ -201,21 +201,6 @@ void Generator::operator()(const proto::DealJob& job, proto::Sink& to_p0, proto:
       [&](View v) { to_p1.Write(v); });
 }
 
-namespace {
-
-// ChannelLink: frames of the schedule over a session's channel.
-class ChannelLink : public proto::Link {
- public:
-  explicit ChannelLink(proto::Channel& ch) : ch_(ch) {}
-  void Send(int index, View payload) override { ch_.Send(uint16_t(proto::kFirstRun + index), payload); }
-  Bytes Receive(int index, size_t bytes) override { return ch_.RecvExact(uint16_t(proto::kFirstRun + index), bytes); }
-
- private:
-  proto::Channel& ch_;
-};
-
-}  // namespace
-
 Outcome RunInference(Engine& engine, proto::Inference& inference, proto::Inputs& inputs,
                      const std::function<void(int, int, const std::string&)>& progress) {
   const proto::BundleHeader& h = inference.header();
@@ -225,7 +210,7 @@ Outcome RunInference(Engine& engine, proto::Inference& inference, proto::Inputs&
   std::copy(inference.key().view().begin(), inference.key().view().end(), material.key[h.party]->begin());
   auto randomness = engine.backend().Expand(material);
   Wipe(material.key[h.party]->data(), material.key[h.party]->size());
-  ChannelLink link(inference.channel());
+  proto::ChannelLink link(inference.channel());
   inference.channel().set_phase(proto::Phase::kOffline);
   Outcome out;
   proto::PartyJob job{*work->schedule,

@@ -8,11 +8,15 @@
 SUF_FUZZ(config) {
   using namespace suf::fuzz;
   static const Folder folder;
-  std::filesystem::create_directories(folder / "1_Pooling");
+  static const bool made = std::filesystem::create_directories(folder / "1_Pooling");
+  SUF_CHECK(made);
   for (const char* name : {"config.json", "tokenizer_config.json", "1_Pooling/config.json"}) {
     auto end = std::find(input.begin(), input.end(), 0);
-    std::filesystem::remove(folder / name);
-    if (!input.empty()) WriteTo(folder / name, PullBytes(input, size_t(end - input.begin())));
+    if (input.empty()) {
+      (void)unlink((folder / name).c_str());
+      continue;
+    }
+    WriteTo(folder / name, PullBytes(input, size_t(end - input.begin())));
     if (!input.empty()) input = input.subspan(1);
   }
   auto c = suf::model::ReadConfig(folder.path());

@@ -4,9 +4,8 @@
 
 SUF_FUZZ(data_owner) {
   using namespace suf::fuzz;
-  Folder folder;
-  Store store(folder / "s");
-  Fill(store, 1);
+  static Kept kept(1);
+  Store& store = kept.Get();
   Peer p0(kData, kModel, input, [](Peer& p, uint16_t kind, suf::Bytes& payload) {
     if (kind == kChoice) p.serial = payload.size() == 8 && payload[0] == 9 ? 9 : 7;
     if (kind == kChunk && payload.size() >= ChunkTags::kBytes) {
@@ -23,12 +22,14 @@ SUF_FUZZ(data_owner) {
   auto dial = [](std::stop_token) -> std::unique_ptr<Channel> {
     suf::Fail(suf::Exit::kPeer, "no dealer here; start one");
   };
+  bool begun = false;  // has fetched the set-up
   bool fine = Quietly([&] {
     DataSession session(p0, TestPlan(), store, dial);
+    begun = true;
     (void)session.Setup();
     session.Infer(3, run, 2), session.Infer(2, run);
     session.End();
   });
-  Settled(store);
+  kept.Settle(begun);
   if (!fine) suf::Fail(suf::Exit::kPeer, "the session ended early; start again");
 }

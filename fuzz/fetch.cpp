@@ -3,8 +3,8 @@
 
 SUF_FUZZ(fetch) {
   using namespace suf::fuzz;
-  Folder folder;
-  Store store(folder / "s");
+  static Kept kept(1, false);
+  Store& store = kept.Get();
   Peer dealer(kData, kDealer, input, [](Peer& p, uint16_t kind, suf::Bytes& payload) {
     const suf::Bytes& request = p.sent(kRequest);
     constexpr size_t kSeedAt = 8 + 3 * 32,
@@ -21,6 +21,10 @@ SUF_FUZZ(fetch) {
   bool fine = Quietly([&] {
     got = Fetch(dealer, TestPlan(), store, {.n = 3, .count = 2, .weights = kWeights, .partner = kModel.key});
   });
-  for (uint64_t serial : got.serials) SUF_CHECK(store.Claim(serial).body.size() == kBody);
+  for (uint64_t serial : got.serials) {
+    SUF_CHECK(store.Claim(serial).body.size() == kBody);
+    store.Finish(serial);
+  }
+  kept.Settle(false);
   if (!fine) suf::Fail(suf::Exit::kPeer, "the fetch ended early; start again");
 }

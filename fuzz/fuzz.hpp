@@ -1,7 +1,9 @@
 // What the targets share: how one is declared, a scratch folder, and reading numbers off the front of an input.
 // A target may end by suf::Error only; anything else (Bug, another exception, a sanitizer's report) is a finding.
 #pragma once
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -41,9 +43,11 @@ class Folder {
   std::string path_;
 };
 
+// WriteTo: the file's whole content, without a stream: it is most of what the small targets do.
 inline void WriteTo(const std::string& path, View bytes) {
-  std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
+  int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  SUF_CHECK(fd >= 0 && write(fd, bytes.data(), bytes.size()) == ssize_t(bytes.size()));
+  close(fd);
 }
 inline std::string TextOf(View v) { return std::string(v.begin(), v.end()); }
 

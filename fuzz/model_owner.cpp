@@ -3,9 +3,8 @@
 
 SUF_FUZZ(model_owner) {
   using namespace suf::fuzz;
-  Folder folder;
-  Store store(folder / "s");
-  Fill(store, 0);
+  static Kept kept(0);
+  Store& store = kept.Get();
   Peer p1(kModel, kData, input, [](Peer& p, uint16_t kind, suf::Bytes& payload) {
     if (kind == kClaim && p.sent(kChoice).size() == 8) p.serial = p.sent(kChoice)[0];
     if (kind == kClaim || kind == kGo || kind == kOfflineEnd || kind == kBye) MendMac(p, kind, payload);
@@ -25,6 +24,6 @@ SUF_FUZZ(model_owner) {
                        i.channel().Send(kFirstRun + 1, suf::Bytes(8));
                      }};
   bool fine = Quietly([&] { ServeSession(p1, host); });
-  Settled(store);
+  kept.Settle(false);
   if (!fine) suf::Fail(suf::Exit::kPeer, "the session ended early; start again");
 }

@@ -3,6 +3,7 @@
 // flags ask for it, or no input would ever get past it.
 #pragma once
 #include <atomic>
+#include <optional>
 
 #include "fuzz/fuzz.hpp"
 #include "suf/proto/session.hpp"
@@ -61,6 +62,35 @@ inline void Fill(Store& store, uint32_t party) {
 inline void Settled(const Store& store) {
   for (auto [serial, fate] : store.ledger().fates()) SUF_CHECK(fate == Fate::kDone || fate == Fate::kBurnt);
 }
+
+// Kept: a store with those bundles (`filled`) that has seen its peers; made anew only after an execution that changed
+// it, as that is most of what a short session costs.
+class Kept {
+ public:
+  explicit Kept(uint32_t party, bool filled = true) : party_(party), filled_(filled) {}
+  Store& Get() {
+    if (store_) return *store_;
+    store_.emplace(folder_ / "s");
+    for (const Identity& peer : {kDealer, kModel, kData}) SUF_CHECK(store_->Pin(peer));
+    if (filled_) Fill(*store_, party_);
+    full_ = store_->Bundles().size();
+    return *store_;
+  }
+  // Settle: after an execution. `changed`: it did what ledger and bundles do not show.
+  void Settle(bool changed) {
+    Settled(*store_);
+    if (!changed && store_->ledger().fates().empty() && store_->Bundles().size() == full_) return;
+    store_.reset();
+    std::filesystem::remove_all(folder_ / "s");
+  }
+
+ private:
+  Folder folder_;
+  uint32_t party_;
+  bool filled_;
+  std::optional<Store> store_;
+  size_t full_ = 0;
+};
 
 class Peer : public Channel {
  public:

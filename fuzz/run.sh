@@ -1,16 +1,21 @@
 #!/bin/sh
-# run.sh BUILD SECONDS [TARGET..]: builds the libFuzzer programs, runs each for SECONDS over its committed corpus and
-# prints its executions; new inputs stay in BUILD/found, a finding ends the run with its input in BUILD.
+# run.sh BUILD LENGTH [TARGET..]: builds the libFuzzer programs and runs each over its committed corpus, two at a time;
+# LENGTH is seconds, or runs:N for so many executions each (the long run: fuzz/run.sh build-fuzz runs:10000000). Prints a
+# line a target; new inputs stay in BUILD/found, logs in BUILD/TARGET.log, the input of a finding in BUILD.
 set -eu
 cd "$(dirname "$0")/.."
-build=$1 seconds=$2
+build=$1 length=$2
 shift 2
 [ $# -gt 0 ] || set -- $(ls fuzz/corpus)
-cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DSUF_FUZZ=ON -DSUF_BENCH=OFF > "$build.log" || { cat "$build.log"; exit 1; }
-ninja -C "$build" fuzzers > "$build.log" || { cat "$build.log"; exit 1; }
-for target in "$@"; do
-  mkdir -p "$build/found/$target"
-  "$build/fuzz/fuzz_$target" "$build/found/$target" "fuzz/corpus/$target" -max_total_time="$seconds" -max_len=8192 -timeout=10 \
-    -rss_limit_mb=2048 -artifact_prefix="$build/" -print_final_stats=1 > "$build/$target.log" 2>&1 || { tail -40 "$build/$target.log"; exit 1; }
-  sed -n "s/^stat::number_of_executed_units: */$target: executions /p" "$build/$target.log"
-done
+cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DSUF_FUZZ=ON -DSUF_BENCH=OFF > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
+ninja -C "$build" fuzzers > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
+case $length in
+  runs:*) limit=-runs=${length#runs:} ;;
+  *) limit=-max_total_time=$length ;;
+esac
+one='
+  mkdir -p "$0/found/$2"
+  "$0/fuzz/fuzz_$2" "$0/found/$2" "fuzz/corpus/$2" "$1" -max_len=8192 -timeout=25 -rss_limit_mb=2048 \
+    -artifact_prefix="$0/$2-" -print_final_stats=1 > "$0/$2.log" 2>&1 || { echo "$2: a finding"; tail -40 "$0/$2.log"; exit 255; }
+  sed -n "s/^Done \([0-9]*\) runs in \([0-9]*\) .*/$2: \1 executions in \2 s/p" "$0/$2.log"'
+printf '%s\n' "$@" | xargs -P "${JOBS:-2}" -n 1 sh -euc "$one" "$build" "$limit"

@@ -1,7 +1,9 @@
 // fuzz_seeds DIR: the first inputs of every target, from real objects, into DIR/<target>/, and DIR/../plan.json.
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 
 #include "fuzz/peer.hpp"
+#include "fuzz/small_run.hpp"
 #include "suf/model/safetensors.hpp"
 #include "suf/nn/compile.hpp"
 #include "suf/nn/tiny.hpp"
@@ -62,18 +64,38 @@ void Models() {
     Seed("text", name, std::string(text));
 }
 
-void Plans() {
+// Small: a plan of few words that Check accepts: tables of two pieces or as few as their widths allow.
+nn::Plan Small() {
   nn::Dims dims{.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4};
   nn::CompileOptions o;
   o.max_tokens = 4;
-  std::string text = nn::Serialize(nn::Compile(nn::TinyWeights(1, dims), nn::TinyTexts(2, 24, 4, dims), o));
+  nn::Plan p = nn::Compile(nn::TinyWeights(1, dims), nn::TinyTexts(2, 24, 4, dims), o);
+  auto halves = [](int ring) { return std::vector<nn::Group>{{ring - 1, 0, 2, {1, 1}}}; };
+  for (nn::Class& c : p.classes) {
+    for (nn::Norm* n : {&c.embedding, &c.result}) n->rsqrt = halves(n->square);
+    for (nn::Layer& y : c.layers) {
+      for (nn::Norm* n : {&y.attention, &y.output}) n->rsqrt = halves(n->square);
+      y.recip = halves(y.row_sum);
+      y.low = 1, y.level = 2, y.floor = 0, y.shift_score = y.score - 3, y.elo = {1, 1}, y.ehi = {0, 1, 1, 1};
+      int width = y.ffn1 - y.shift_ffn1;
+      y.piece = std::max(1, width - 16), y.piece_width = width - y.piece;
+      y.gelu_a.assign(size_t{1} << y.piece, 0), y.gelu_b.assign(size_t{1} << y.piece, 1);
+    }
+  }
+  p.certificates = {*p.certificates.begin()};
+  return p;
+}
+
+void Plans() {
+  std::string text = nn::Serialize(Small());
   WriteTo(root + "/../plan.json", AsView(text));
-  Seed("plan", "text", text.substr(0, 4096));
-  Seed("plan", "same", Bytes{});
+  Seed("plan", "whole", text);
+  Seed("plan", "half", text.substr(0, text.size() / 2));
+  Seed("trace", "same", Bytes{});
   for (int i = 0; i < 8; ++i) {
     Writer w;
     w.Put(uint16_t(7 * i)), w.Put(int64_t(i - 1));
-    Seed("plan", Str("patch", i), w.bytes());
+    Seed("trace", Str("patch", i), w.bytes());
   }
 }
 
@@ -162,12 +184,47 @@ void Conversations() {
   }
   Seed("dealer", "hello", Join({{1}, hello}));
 }
+// Inferences: what each party receives in an honest run, with and without its bundle.
+void Inferences() {
+  SmallRun run;
+  for (int p : {0, 1})
+    for (bool dealt : {false, true}) {
+      Bytes all{uint8_t(p + 2 * dealt)};
+      const Bytes& key = run.honest().key[size_t(p)];
+      if (dealt) all.insert(all.end(), key.begin(), key.end());
+      const auto& frames = run.schedule().frames();
+      for (size_t i = 0; i < frames.size(); ++i) {
+        if (frames[i].sender == p) continue;
+        Bytes f = AFrame(uint16_t(kFirstRun + i), run.honest().frame[i]);
+        all.insert(all.end(), f.begin(), f.end());
+      }
+      Seed("inference", Str("party", p, dealt ? "_dealt" : ""), all);
+    }
+}
+
+// Handshakes: the first flight of a client of ours, an alert, and no TLS at all.
+void Handshakes() {
+  std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> ctx(SSL_CTX_new(TLS_method()), SSL_CTX_free);
+  std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(ctx.get()), SSL_free);
+  BIO* out = BIO_new(BIO_s_mem());
+  SSL_set_bio(ssl.get(), BIO_new(BIO_s_mem()), out);
+  SSL_set_connect_state(ssl.get());
+  (void)SSL_do_handshake(ssl.get());
+  char* data = nullptr;
+  long n = BIO_get_mem_data(out, &data);
+  Bytes hello(data, data + n);
+  for (uint8_t server : {0, 1}) {
+    Seed("handshake", Str("hello", int(server)), Join({{server}, hello}));
+    Seed("handshake", Str("alert", int(server)), Join({{server}, {21, 3, 3, 0, 2, 2, 40}}));
+    Seed("handshake", Str("http", int(server)), Join({{server}, {'G', 'E', 'T', ' ', '/', '\r', '\n'}}));
+  }
+}
 }  // namespace
 
 void WriteSeeds(const std::string& dir) {
   root = dir;
   std::filesystem::create_directories(root);
-  Models(), Plans(), Files(), Conversations();
+  Models(), Plans(), Files(), Conversations(), Inferences(), Handshakes();
 }
 
 }  // namespace suf::fuzz

@@ -48,6 +48,7 @@ void CheckLayer(const Plan& p, const Layer& y, int max_n, const std::string& at)
   const size_t low = size_t{1} << y.low, levels = size_t{1} << y.level, pieces = size_t{1} << y.piece;
   Want(y.shift_qk == s.f + s.w_qk - s.qk && y.shift_v == s.f + s.w_v - s.v, at + ".shift_qk",
        "the rescales do not follow from the scales");
+  Want(y.shift_qk < y.qk - 2 && y.shift_v < y.v - 2, at + ".qk", "a rescale leaves no bits of its ring");
   Want(y.score < 62 && y.score == y.shift_score + y.low + y.level, at + ".score",
        "score = shift_score + low + level does not hold");
   Want(y.offset.size() == size_t(p.dims.heads), at + ".offset", "there is not one offset a head");

@@ -45,6 +45,19 @@ TEST(Plan, DeepNestingIsRefused) {
               testing::HasSubstr("nests deeper"));
 }
 
+// A text of 2 MB that would take 70 GB.
+TEST(Plan, ManyUsesOfALongTableAreRefused) {
+  Json j = Json::parse(Serialize(Tiny()));
+  j["tables"].push_back(std::vector<int>(1 << 19, 0));
+  Json layer = j["classes"][0]["layers"][0];
+  layer["recip"] = Json::array();
+  for (int i = 0; i < 64; ++i)
+    layer["recip"].push_back({{"w", 0}, {"lo", 0}, {"hi", 1}, {"values", j["tables"].size() - 1}});
+  j["classes"][0]["layers"] = std::vector<Json>(256, layer);
+  EXPECT_THAT(Refusal([&] { Parse(j.dump()); }),
+              testing::HasSubstr("the plan's tables have more than 16777216 entries"));
+}
+
 TEST(Plan, EqualTablesAreWrittenOnce) {
   const Json tables = Json::parse(Serialize(Tiny()))["tables"];
   std::set<std::string> distinct;
@@ -75,6 +88,7 @@ TEST(Plan, BrokenTextIsRefusedWithASentence) {
        "classes[1].max_n: the classes do not increase"},
       {[](Json& j) { j["max_tokens"] = 12; }, "the last class is not for max_tokens"},
       {[&](Json& j) { layer(j)["qk"] = 65; }, "the plan's field classes[0].layers[1].qk is 65, outside 3 to 64"},
+      {[&](Json& j) { layer(j)["v"] = 3; }, "layers[1].qk: a rescale leaves no bits of its ring"},
       {[&](Json& j) { layer(j)["elo"] = 1000; }, "the plan's field classes[0].layers[1].elo is 1000, outside 0 to"},
       {[&](Json& j) { layer(j)["elo"] = layer(j)["ehi"]; },
        "a table of the exponential has another size than its digit"},

@@ -50,10 +50,10 @@ class QueueLink : public Link {
   double seconds_;
 };
 
-// Recorder: counts and keeps what one party sends.
-class Recorder : public Link {
+// Counted: counts and keeps what one party sends.
+class Counted : public Link {
  public:
-  Recorder(std::unique_ptr<Link> link, const pfss::Schedule& s, PairRun* run, int party)
+  Counted(std::unique_ptr<Link> link, const pfss::Schedule& s, PairRun* run, int party)
       : link_(std::move(link)), s_(s), run_(run), party_(party) {}
   void Send(int index, View payload) override {
     const pfss::Frame& f = s_.frames()[size_t(index)];
@@ -97,7 +97,7 @@ PairRun RunPair(const PairJob& job) {
   std::array<std::exception_ptr, 2> error;
   auto party = [&](int p) {
     try {
-      Recorder link(std::move(links[size_t(p)]), job.schedule, &run, p);
+      Counted link(std::move(links[size_t(p)]), job.schedule, &run, p);
       auto randomness = streams(pfss::Role(p));
       run.result[size_t(p)] = RunParty(
           {job.schedule, *job.backend[size_t(p)], p, *randomness, *job.inputs[size_t(p)], run.key[size_t(p)], link});

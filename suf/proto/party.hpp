@@ -5,6 +5,7 @@
 #include <map>
 
 #include "suf/pfss/backend.hpp"
+#include "suf/proto/channel.hpp"
 #include "suf/proto/inputs.hpp"
 
 namespace suf::proto {
@@ -17,6 +18,17 @@ class Link {
   virtual void Send(int index, View payload) = 0;
   // Receive: frame `index`, exactly `bytes` long, or the session ends.
   virtual Bytes Receive(int index, size_t bytes) = 0;
+};
+
+// ChannelLink: frame `index` over a session's channel, as kind kFirstRun + index.
+class ChannelLink : public Link {
+ public:
+  explicit ChannelLink(Channel& ch) : ch_(ch) {}
+  void Send(int index, View payload) override { ch_.Send(uint16_t(kFirstRun + index), payload); }
+  Bytes Receive(int index, size_t bytes) override { return ch_.RecvExact(uint16_t(kFirstRun + index), bytes); }
+
+ private:
+  Channel& ch_;
 };
 
 // Times: where a party's time went, in seconds; by scope for computing.

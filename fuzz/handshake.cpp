@@ -1,0 +1,27 @@
+// What a stranger sends before he has shown a certificate: the first byte says whether he connects to us or answers our
+// call, the rest is what he sends, then he is silent. OpenSSL itself is not instrumented; the code around it is.
+#include <sys/socket.h>
+
+#include "fuzz/fuzz.hpp"
+#include "suf/proto/certs.hpp"
+#include "suf/proto/internal/secured.hpp"
+
+SUF_FUZZ(handshake) {
+  using namespace suf;
+  using namespace suf::proto;
+  static const fuzz::Folder folder;
+  static const Credentials own = [] {
+    MakeCerts(folder / "c");
+    return Credentials(folder / "c/model");
+  }();
+  const bool server = fuzz::Pull<uint8_t>(input) & 1;
+  int pair[2];
+  SUF_CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));
+  struct Close {
+    int fd;
+    ~Close() { close(fd); }
+  } stranger{pair[0]};
+  SUF_CHECK(write(pair[0], input.data(), input.size()) == ssize_t(input.size()) && !shutdown(pair[0], SHUT_WR));
+  (void)Secured(std::make_shared<TlsLink>(own, Fd(pair[1])), server, {Role::kData}, Millis{5000}, "the stranger");
+  SUF_CHECK(!"a stranger was let in");
+}
