@@ -55,7 +55,7 @@ proto::Plan Engine::ForProto() {
 
 void KeepPages() {
   malloc_trim(0);
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc takes
+  mallopt(M_MMAP_MAX, 0);  // bodies of bundles are larger than any threshold that glibc takes
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
