@@ -4,7 +4,8 @@
   bench.py [--model DIR] [--tokens 16 32 128 256] [--runs 9] [--out bench/results]
 
 Prints the README's tables and writes JSON lines with commit and machine: inference.jsonl (one line a length) and kernels.jsonl. Times are
-medians of fresh serials after one warm-up; the yardstick is the float32 forward of tools/reference.py on one thread, in the same run.
+medians of fresh serials after one warm-up, text by text (--one-by-one); a line "throughput" tells sentences a second of many texts in one
+call, with the bundle of the next fetched meanwhile and without, in turns; the yardstick is the float32 forward of tools/reference.py on one thread, in the same run.
 """
 import argparse
 import json
@@ -36,13 +37,29 @@ def median(rows, *path):
     return statistics.median(get(r) for r in rows)
 
 
-def measure(model, plan, tokens, runs):
+def demo(model, plan, tokens, count, *flags):
+    """Rows of `suf demo` for that many texts; every result equals the simulator's."""
     with tempfile.NamedTemporaryFile('w', suffix='.jsonl') as f:
-        f.writelines(json.dumps({'id': str(i), 'text': t}) + '\n' for i, t in enumerate(texts(model, tokens, runs + 1)))
+        f.writelines(json.dumps({'id': str(i), 'text': t}) + '\n' for i, t in enumerate(texts(model, tokens, count)))
         f.flush()
-        out = subprocess.check_output([ROOT / 'build/suf', 'demo', '--model', model, '--plan', plan, '--json-file', f.name, '--json', '--one-by-one'], text=True, stderr=subprocess.DEVNULL)
+        out = subprocess.check_output([ROOT / 'build/suf', 'demo', '--model', model, '--plan', plan, '--json-file', f.name, '--json', *flags], text=True, stderr=subprocess.DEVNULL)
     rows = [json.loads(line) for line in out.splitlines()]
-    assert len(rows) == runs + 1 and all(r['n'] == tokens and r['sim_equal'] for r in rows), 'a timed result differs from the simulator'
+    assert len(rows) == count and all(r['n'] == tokens and r['sim_equal'] for r in rows), 'a timed result differs from the simulator'
+    return rows
+
+
+def throughput(model, plan, tokens, count, pairs):
+    rates = {'ahead': [], 'one_by_one': []}
+    for _ in range(pairs):
+        for name, flags in (('one_by_one', ['--one-by-one']), ('ahead', [])):
+            rates[name].append(count / demo(model, plan, tokens, count, *flags)[-1]['at_s'])
+    gain = statistics.median(a / b for a, b in zip(rates['ahead'], rates['one_by_one']))
+    return {'schema': 'suf.bench/1', 'bench': 'throughput', 'tokens': tokens, 'sentences': count, 'pairs': pairs, 'verified': True, 'gain': gain,
+            'per_s': {k: statistics.median(v) for k, v in rates.items()}, 'per_s_of_each': rates}
+
+
+def measure(model, plan, tokens, runs):
+    rows = demo(model, plan, tokens, runs + 1, '--one-by-one')
     first, rows = rows[0], rows[1:]
     yardstick = json.loads(subprocess.check_output([sys.executable, ROOT / 'tools/reference.py', 'time', '--model', model, '--tokens', str(tokens)]))
     ms = {k: median(rows, 'ms', k) for k in ('deal', 'transport', 'online')}
@@ -80,6 +97,7 @@ def main():
     p.add_argument('--model')
     p.add_argument('--tokens', type=int, nargs='+', default=[16, 32, 128, 256])
     p.add_argument('--runs', type=int, default=9)
+    p.add_argument('--sentences', type=int, default=32, help='of the throughput')
     p.add_argument('--out', default=str(ROOT / 'bench/results'))
     p.add_argument('--no-kernels', action='store_true')
     a = p.parse_args()
@@ -90,7 +108,8 @@ def main():
     for n in a.tokens:
         print(f'measuring {n} tokens ..', file=sys.stderr)
         rows.append({**facts, **measure(model, plan, n, a.runs)})
-    (out / 'inference.jsonl').write_text(''.join(json.dumps(r) + '\n' for r in rows))
+    many = {**facts, **throughput(model, plan, 32, a.sentences, 3)}
+    (out / 'inference.jsonl').write_text(''.join(json.dumps(r) + '\n' for r in rows + [many]))
     print(f"{facts['cpu']}, {facts['cores']} cores for all three processes, commit {facts['commit']}\n")
     table(['tokens', 'online ms', 'x float32', 'deal + transport + online ms', 'x float32', 'rounds', 'key a party MB', 'sent P0 MB', 'sent P1 MB', 'memory MB (dealer, P0, P1)', 'cosine >='],
           [[r['tokens'], f"{r['ms']['online']:.0f}", f"{r['online_x']:.1f}", f"{r['ms']['total']:.0f}", f"{r['total_x']:.1f}", r['rounds'], f"{max(r['key_bytes']) / 1e6:.1f}",
@@ -98,6 +117,7 @@ def main():
     print()
     operators = [k for k in rows[0]['p1_ms']]
     table(['P1, ms'] + operators, [[f"{r['tokens']} tokens"] + [f"{r['p1_ms'][k]:.1f}" for k in operators] for r in rows])
+    print(f"\n{many['sentences']} sentences of {many['tokens']} tokens in one call: {many['per_s']['ahead']:.2f} a second; one by one {many['per_s']['one_by_one']:.2f} (gain {many['gain']:.2f}, {many['pairs']} pairs)")
     if not a.no_kernels:
         lines = kernels()
         (out / 'kernels.jsonl').write_text(''.join(json.dumps({**facts, **k}) + '\n' for k in lines))

@@ -6,4 +6,4 @@ cd "$(dirname "$0")/.."
 model=${1:-}
 [ -n "$model" ] || model=$(build/suf model path)
 plan=$(tools/plan.sh "$model")
-exec build/suf demo --model "$model" --plan "$plan" --file examples/sentences.txt
+exec build/suf demo --model "$model" --plan "$plan" --file examples/sentences.txt --one-by-one

@@ -88,13 +88,15 @@ bool Fits(const BundleHeader& h, uint32_t n, const Task& task, const Plan& plan,
          h.public_key[1 - party] == ch.peer().key;
 }
 
+constexpr Millis kGrace{1000};
 constexpr Millis kLook{50};  // how often a party that waits for a delivery looks whether the other one is still there
 
 // Arrive: the serial of what was agreed, waiting for its delivery if need be.
 uint64_t Arrive(Channel& ch, Agreed& what, Traffic* traffic) {
   if (!what.delivery) return what.serial;
   while (!what.delivery->Over(kLook))
-    if (ch.PeerGone()) ch.Recv(kRefuse, 0);  // throws why, or that it is gone
+    // what took the other one may be about to end our delivery as well, and that says more
+    if (ch.PeerGone() && !what.delivery->Over(kGrace)) ch.Recv(kRefuse, 0);  // throws why, or that it is gone
   what.serial = what.delivery->Serial();
   if (traffic) *traffic += what.delivery->traffic();
   return what.serial;
