@@ -60,13 +60,21 @@ void Sink::Write(View bytes) {
   SUF_CHECK(bytes.size() <= left_);
   left_ -= bytes.size();
   while (!bytes.empty()) {
-    if (buffer_.empty())
-      buffer_.reserve(ChunkTags::kBytes + kChunkBytes), buffer_.resize(ChunkTags::kBytes);  // room for the tag
+    if (buffer_.empty()) NewBuffer();
     size_t n = std::min(bytes.size(), kChunkBytes - (buffer_.size() - ChunkTags::kBytes));
     buffer_.insert(buffer_.end(), bytes.begin(), bytes.begin() + long(n));
     bytes = bytes.subspan(n);
     if (buffer_.size() == ChunkTags::kBytes + kChunkBytes) Flush();
   }
+}
+
+// NewBuffer: one that is out already, if there is one; with room for the tag.
+void Sink::NewBuffer() {
+  {
+    std::lock_guard l(m_);
+    if (!idle_.empty()) buffer_ = std::move(idle_.back()), idle_.pop_back();
+  }
+  buffer_.reserve(ChunkTags::kBytes + kChunkBytes), buffer_.resize(ChunkTags::kBytes);
 }
 
 void Sink::Finish() {
@@ -110,7 +118,8 @@ void Sink::Pump() {
       error_ = std::current_exception();
       changed_.notify_all();
     }
-    Wipe(chunk.data(), chunk.size());
+    l.lock();
+    idle_.push_back(std::move(chunk));
     if (error_) return;
   }
 }
@@ -125,6 +134,9 @@ Sink::~Sink() {
   }
   changed_.notify_all();
   if (pump_.joinable()) pump_.join();
+  for (auto* list : {&idle_, &queue_})
+    for (Bytes& b : *list) Wipe(b.data(), b.size());
+  Wipe(buffer_.data(), buffer_.size());
 }
 
 View Chain::Next(View chunk, const std::string& what) {

@@ -90,6 +90,7 @@ class Sink {
 
  private:
   static constexpr size_t kAhead = 8;
+  void NewBuffer();
   void Flush();
   void Pump();
   ChunkTags tags_;
@@ -99,7 +100,7 @@ class Sink {
   std::chrono::steady_clock::duration waited_{};
   std::mutex m_;
   std::condition_variable changed_;
-  std::deque<Bytes> queue_;
+  std::deque<Bytes> queue_, idle_;
   bool closed_ = false, dropped_ = false;
   std::exception_ptr error_;
   std::thread pump_;

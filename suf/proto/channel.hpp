@@ -87,6 +87,10 @@ class Channel {
   Bytes Recv(uint16_t kind, size_t limit);
   // RecvExact: Recv of exactly that many bytes.
   Bytes RecvExact(uint16_t kind, size_t bytes);
+  // Recycle: room for a later frame, from one that its reader is done with.
+  void Recycle(Bytes b) {
+    if (b.capacity() > spare_.capacity()) spare_.swap(b);
+  }
   // Refuse: tells the peer why the session ends; once, and never throws. Nothing can be sent afterwards.
   void Refuse(Refusal code) noexcept;
   // PeerGone: whether the peer hung up or refused (looks, does not wait).
@@ -132,6 +136,12 @@ class Channel {
   [[noreturn]] void TooLarge(uint64_t bytes, size_t limit);
   [[noreturn]] void Silent(const char* doing);
   [[noreturn]] void Gone();
+  // Room: for a frame of so many bytes.
+  Bytes Room(size_t bytes) {
+    Bytes b = std::exchange(spare_, {});
+    b.resize(bytes);
+    return b;
+  }
   // ThrowIfRefusal: of a frame found while an error was being handled.
   void ThrowIfRefusal(const Frame& f);
 
@@ -150,6 +160,7 @@ class Channel {
   Direction sent_, received_;
   bool transcript_ = true, over_ = false;
   uint16_t next_sent_ = 0, next_received_ = 0;
+  Bytes spare_;
   Recorder* recorder_ = nullptr;
 };
 

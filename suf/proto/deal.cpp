@@ -19,7 +19,7 @@ class DealerIo : public pfss::Io {
   std::span<uint8_t> Out(int node) override {
     Section& s = open_[node];
     s.bytes = size_t(pfss::PackedBytes(t_.node(node)));
-    if (auto it = idle_.lower_bound(s.bytes); it != idle_.end()) s.room = std::move(it->second), idle_.erase(it);
+    if (auto it = idle_.lower_bound(s.bytes); it != idle_.end() && it->first <= 2 * s.bytes + 4096) s.room = std::move(it->second), idle_.erase(it);
     if (s.room.size() < s.bytes) s.room.resize(s.bytes);
     return std::span(s.room).first(s.bytes);
   }

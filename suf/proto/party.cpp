@@ -18,7 +18,7 @@ class PartyIo : public pfss::Io {
 
   // Arrive: the parts of a received frame.
   void Arrive(const pfss::Frame& frame, Bytes payload) {
-    incoming_ = std::move(payload);
+    job_.link.Recycle(std::exchange(incoming_, std::move(payload)));
     for (auto& part : frame.parts) at_[part.node] = View(incoming_).subspan(size_t(part.at), size_t(part.bytes));
   }
   // Leave: room for the frame that this step sends.

@@ -18,6 +18,8 @@ class Link {
   virtual void Send(int index, View payload) = 0;
   // Receive: frame `index`, exactly `bytes` long, or the session ends.
   virtual Bytes Receive(int index, size_t bytes) = 0;
+  // Recycle: a payload that nobody reads any more.
+  virtual void Recycle(Bytes) {}
 };
 
 // ChannelLink: frame `index` over a session's channel, as kind kFirstRun + index.
@@ -26,6 +28,7 @@ class ChannelLink : public Link {
   explicit ChannelLink(Channel& ch) : ch_(ch) {}
   void Send(int index, View payload) override { ch_.Send(uint16_t(kFirstRun + index), payload); }
   Bytes Receive(int index, size_t bytes) override { return ch_.RecvExact(uint16_t(kFirstRun + index), bytes); }
+  void Recycle(Bytes b) override { ch_.Recycle(std::move(b)); }
 
  private:
   Channel& ch_;

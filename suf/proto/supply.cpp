@@ -220,7 +220,11 @@ Fetched Fetch(Channel& dealer, const Plan& plan, Store& store, const FetchArgs& 
     for (uint32_t i = 0; i < count; ++i) {
       BundleHeader h = RecvHeader(dealer, plan, args, task, seed);
       auto in = store.Receive(h, DeriveKey(h, int(h.party), seed), count > 1);
-      while (in.left()) in.Add(dealer.Recv(kChunk, kMaxChunk));
+      while (in.left()) {
+        Bytes chunk = dealer.Recv(kChunk, kMaxChunk);
+        in.Add(chunk);
+        dealer.Recycle(std::move(chunk));
+      }
       in.Commit();
       got.serials.push_back(h.serial);
     }

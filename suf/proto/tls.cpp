@@ -169,7 +169,7 @@ class TlsChannel final : public Channel {
           bad_length_ = length;
           return;
         }
-        frame_.payload.resize(length), filled_ = 0, have_header_ = true;
+        frame_.payload = Room(length), filled_ = 0, have_header_ = true;
       }
       size_t n = std::min(in.size(), frame_.payload.size() - filled_);
       if (n) std::memcpy(frame_.payload.data() + filled_, in.data(), n);
