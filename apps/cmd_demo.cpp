@@ -162,29 +162,44 @@ void ShowSimilarity(const std::vector<ordered_json>& rows) {
   std::cout << "\n" << Table(table);
 }
 
-// Where the data owner's time went in the longest text, by layer and operator.
+// Operator: of a scope, without its layer.
+std::string Operator(const std::string& scope) { return scope.substr(scope.find('/') + 1); }
+
+// Where each role's time went in the longest text, by operator.
 void ShowTimes(const std::vector<ordered_json>& rows) {
-  auto most = std::max_element(rows.begin(), rows.end(), [](auto& a, auto& b) { return a["n"] < b["n"]; });
-  std::vector<std::string> operators;
-  std::map<std::string, std::map<std::string, double>> ms;  // layer -> operator
-  for (auto& [scope, v] : (*most)["p1_ms"]["compute"].items()) {
-    size_t slash = scope.find('/');
-    std::string layer = slash == std::string::npos ? "" : scope.substr(0, slash),
-                op = slash == std::string::npos ? scope : scope.substr(slash + 1);
-    if (std::find(operators.begin(), operators.end(), op) == operators.end()) operators.push_back(op);
-    ms[layer][op] += v.get<double>();
+  auto most = std::max_element(rows.rbegin(), rows.rend(), [](auto& a, auto& b) { return a["n"] < b["n"]; });
+  std::cout << "\n" << (*most)["n"] << " tokens, ms: arithmetic / keys / wire / waiting\n";
+  std::vector<std::vector<std::string>> table{{""}};
+  for (auto& [role, t] : (*most)["times"].items()) {
+    std::map<std::string, std::array<double, 4>> by;
+    for (auto& [scope, s] : t["by"].items())
+      for (const std::string& row : {Operator(scope), std::string("total")}) {
+        int k = 0;
+        for (const char* part : {"compute", "key", "wire", "wait"}) by[row][size_t(k++)] += s[part].get<double>();
+      }
+    table[0].push_back(role == "p0" ? "model owner" : role == "p1" ? "data owner" : role);
+    for (auto& [op, v] : by) {
+      auto line = std::find_if(table.begin(), table.end(), [&](auto& l) { return l[0] == op; });
+      if (line == table.end()) line = table.insert(table.end(), {op});
+      line->resize(table[0].size());
+      line->back() = Str(Fixed(v[0], 1), " / ", Fixed(v[1], 1), " / ", Fixed(v[2], 1), " / ", Fixed(v[3], 1));
+    }
   }
-  std::vector<std::vector<std::string>> table{{Str("data owner, ", (*most)["n"].dump(), " tokens, ms")}};
-  for (auto& op : operators) table[0].push_back(op);
-  for (auto& [layer, values] : ms) {
-    std::vector<std::string> line{layer.empty() ? "ends" : "layer " + layer};
-    for (auto& op : operators) line.push_back(values.count(op) ? Fixed(values[op], 1) : "");
-    table.push_back(line);
+  for (auto& line : table) line.resize(table[0].size());
+  auto total = std::find_if(table.begin(), table.end(), [](auto& l) { return l[0] == "total"; });
+  std::rotate(total, total + 1, table.end());
+  std::cout << Table(table);
+}
+
+// AddTimes: to the rows, by serial, from another role's file of times.
+void AddTimes(const std::string& path, const char* role, std::vector<ordered_json>* rows) {
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    ordered_json t = ordered_json::parse(line);
+    for (auto& row : *rows)
+      if (row.contains("serial") && row["serial"] == t["serial"])
+        row["times"][role] = {{"total", t["total"]}, {"by", t["by"]}};
   }
-  auto& p1 = (*most)["p1_ms"];
-  std::cout << "\n"
-            << Table(table) << "waiting for the model owner " << Fixed(p1["wait"], 1) << " ms, sending "
-            << Fixed(p1["send"], 1) << " ms\n";
 }
 
 }  // namespace
@@ -227,12 +242,14 @@ int RunDemo(const DemoArgs& a) {
   std::string certs = dir / "certs", vocabulary = a.model + "/vocab.txt";
   proto::MakeCerts(certs);
   Child deal("the dealer",
-             {"suf", "deal", "--plan", plan_path, "--certs", certs + "/dealer", "--listen", "127.0.0.1:0"}, 2);
+             {"suf", "deal", "--plan", plan_path, "--certs", certs + "/dealer", "--listen", "127.0.0.1:0", "--times",
+              dir / "dealer.times"},
+             2);
   std::string dealer = Str("127.0.0.1:", deal.Port());
   deal.Drain();
   Child serve("the model owner",
               {"suf", "serve", "--plan", plan_path, "--model", a.model, "--certs", certs + "/model", "--dealer", dealer,
-               "--listen", "127.0.0.1:0", "--store", dir / "model-store", "--once"},
+               "--listen", "127.0.0.1:0", "--store", dir / "model-store", "--once", "--times", dir / "p0.times"},
               2);
   std::string server = Str("127.0.0.1:", serve.Port());
   serve.Drain();
@@ -263,6 +280,7 @@ int RunDemo(const DemoArgs& a) {
     throw Error(Exit(code), "the data owner's process failed; its sentence stands above");
   if (int served = serve.Wait(); served != 0)
     throw Error(Exit(served), "the model owner's process failed: " + serve.last());
+  AddTimes(dir / "p0.times", "p0", &all), AddTimes(dir / "dealer.times", "dealer", &all);
   int wrong = 0;
   Bar bar("compare");
   for (auto& row : all) {

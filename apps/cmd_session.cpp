@@ -13,6 +13,7 @@
 #include "apps/engine.hpp"
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
+#include "apps/times.hpp"
 #include "suf/base/log.hpp"
 #include "suf/model/safetensors.hpp"
 #include "suf/proto/certs.hpp"
@@ -121,6 +122,8 @@ int RunDeal(const DealArgs& a) {
   fs::path state = a.state.empty() ? fs::path(a.certs) / "state" : fs::path(a.state);
   proto::DealerState serials(state.string());
   Generator generate(engine);
+  TimesFile times(a.times);
+  generate.dealt = [&](const proto::DealJob& j, const proto::Times& t) { times.Add(j.serial, t); };
   proto::Dealer::Options options;
   options.ahead_tokens = uint32_t(a.tokens), options.ahead_count = uint32_t(std::max(a.count, 1));
   auto timeout = Timeout(a.timeout);
@@ -146,6 +149,7 @@ int RunServe(const ServeArgs& a) {
   Masks masks(engine, seed.view(), id);
   proto::Inputs inputs;
   ModelInputs(weights, inputs);
+  TimesFile times(a.times);
   std::unique_ptr<proto::Recorder> recorder;
   if (!a.record.empty()) recorder = std::make_unique<proto::Recorder>(a.record);
   proto::Plan plan = engine.ForProto();
@@ -160,7 +164,7 @@ int RunServe(const ServeArgs& a) {
       dial,
       [&](proto::Inference& inference) {
         LengthInputs(weights, engine.plan(), int(inference.header().n), inputs);
-        (void)RunInference(engine, inference, inputs);
+        times.Add(inference.header().serial, RunInference(engine, inference, inputs).times);
         // the same words whatever the result was
         log::Info(Str("serve: serial ", inference.header().serial, ", ", inference.header().n, " tokens"));
       }};
@@ -300,7 +304,8 @@ int RunEmbed(const EmbedArgs& a) {
     Booked before(*ch);
     ordered_json row;
     Outcome out;
-    double fetch = 0, dealt = 0;
+    double fetch = 0, dealt = 0, wall = 0;
+    auto start = std::chrono::steady_clock::now();
     uint64_t serial = 0;
     Bar bar(Str("text ", l.i + 1, " of ", lines.size()));
     bar.At(0, "keys from the dealer");
@@ -312,6 +317,7 @@ int RunEmbed(const EmbedArgs& a) {
           out = RunInference(engine, inference, inputs, [&](int step, int steps, const std::string& scope) {
             bar.At(double(step) / steps, scope);
           });
+          wall = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
         },
         a.one_by_one ? 0 : Following(lines, l));
     ++sentences;
@@ -333,12 +339,15 @@ int RunEmbed(const EmbedArgs& a) {
                     {"p1_offline", after.ahead - before.ahead},
                     {"setup", setup}};
     row["key_bytes"] = {work->schedule->key_bytes(0), work->schedule->key_bytes(1)};
-    row["ms"] = {{"deal", dealt}, {"transport", std::max(0.0, fetch - dealt)}, {"online", out.times.total * 1e3}};
+    // ahead: claim, and the frame before the inference
+    double online = out.times.total * 1e3;
+    row["ms"] = {{"deal", dealt},
+                 {"transport", std::max(0.0, fetch - dealt)},
+                 {"ahead", std::max(0.0, wall - fetch - online)},
+                 {"online", online}};
     row["rss_mb"] = {PeakRss()};
     row["at_s"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-    ordered_json ops;
-    for (auto& [scope, s] : out.times.compute) ops[scope] = s * 1e3;
-    row["p1_ms"] = {{"wait", out.times.wait * 1e3}, {"send", out.times.send * 1e3}, {"compute", ops}};
+    row["times"]["p1"] = TimesJson(out.times);
     setup = 0;
     say(l, row);
     done.push_back(std::move(row));

@@ -60,7 +60,7 @@ struct CertsArgs {
 int RunCerts(const CertsArgs& a);
 
 struct DealArgs {
-  std::string plan, certs, listen, state;
+  std::string plan, certs, listen, state, times;
   std::vector<std::string> pins;
   int tokens = 0, count = 0;
   double timeout = 60;
@@ -68,7 +68,7 @@ struct DealArgs {
 int RunDeal(const DealArgs& a);
 
 struct ServeArgs {
-  std::string plan, model, certs, dealer, listen, store, record;
+  std::string plan, model, certs, dealer, listen, store, record, times;
   std::vector<std::string> pins;
   bool once = false;
   double timeout = 60;

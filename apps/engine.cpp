@@ -196,9 +196,11 @@ void Generator::operator()(const proto::DealJob& job, proto::Sink& to_p0, proto:
   }
   auto randomness = engine_.backend().Expand(material);
   for (int p : {0, 1}) Wipe(material.key[p]->data(), material.key[p]->size());
+  proto::Times times;
   proto::Deal(
       *work->schedule, engine_.backend(), *randomness, inputs_, [&](View v) { to_p0.Write(v); },
-      [&](View v) { to_p1.Write(v); });
+      [&](View v) { to_p1.Write(v); }, &times);
+  if (dealt) dealt(job, times);
 }
 
 Outcome RunInference(Engine& engine, proto::Inference& inference, proto::Inputs& inputs,

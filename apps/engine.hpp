@@ -87,6 +87,7 @@ class Generator {
  public:
   explicit Generator(Engine& engine) : engine_(engine) {}
   void operator()(const proto::DealJob& job, proto::Sink& to_p0, proto::Sink& to_p1);
+  std::function<void(const proto::DealJob&, const proto::Times&)> dealt = {};  // where the time went
 
  private:
   Engine& engine_;

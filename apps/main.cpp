@@ -111,6 +111,7 @@ int Main(int argc, char** argv) {
   auto* dn = d->add_option("--tokens", deal.tokens, "texts of this length get bundles made ahead");
   d->add_option("--count", deal.count, "how many")->needs(dn)->check(CLI::Range(1, 1 << 16));
   d->add_option("--timeout", deal.timeout, "seconds to wait for a silent peer")->default_val(60);
+  d->add_option("--times", deal.times, "write where the time went to this file, a JSON line a bundle");
   AddPins(d, &deal.pins);
   d->callback([&] { status = RunDeal(deal); });
 
@@ -125,6 +126,7 @@ int Main(int argc, char** argv) {
   sv->add_flag("--once", serve.once, "end after one session");
   sv->add_option("--record", serve.record, "write the frames with the data owner to this file");
   sv->add_option("--timeout", serve.timeout, "seconds to wait for a silent peer")->default_val(60);
+  sv->add_option("--times", serve.times, "write where the time went to this file, a JSON line an inference");
   AddPins(sv, &serve.pins);
   sv->callback([&] { status = RunServe(serve); });
 

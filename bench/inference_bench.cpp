@@ -78,11 +78,11 @@ int Main(int argc, char** argv) {
     other.join();
     if (run >= 0) deal.push_back(dealt), online.push_back(times[1].total * 1e3);
     for (int p : {0, 1})
-      for (auto& [scope, sec] : times[p].compute) {
+      for (auto& [scope, spent] : times[p].by) {
         std::string op = scope.substr(scope.find('/') == std::string::npos ? 0 : scope.find('/') + 1);
         double& slot = by[p ? "p1" : "p0"][op].is_null() ? (by[p ? "p1" : "p0"][op] = 0.0).get_ref<double&>()
                                                          : by[p ? "p1" : "p0"][op].get_ref<double&>();
-        if (run >= 0) slot += sec * 1e3 / runs;
+        if (run >= 0) slot += (spent.compute + spent.key) * 1e3 / runs;
       }
     int bits = work->trace.node(work->trace.result(1)).ring.bits;
     std::vector<int64_t> y;

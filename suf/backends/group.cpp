@@ -1,6 +1,7 @@
 // Groups: a chain of nodes that work row by row, strip by strip. A node's strip is a register: words of 4 or 8 bytes,
 // or bit strings as they lie in memory. Only values that are read outside the group go to memory.
 #include <algorithm>
+#include <atomic>
 
 #include "suf/backends/internal/bulk.hpp"
 #include "suf/backends/internal/rows.hpp"
@@ -142,18 +143,28 @@ void PackedExecutor::Group(const Instruction& ins, Host& host) {
   for (size_t k = 0; k < ins.members.size(); ++k) Open(ins.members[k], host, &handles[k]);
   size_t row = size_t(ins.room + kSpares * ins.spare), strip = kStrip;
   while (strip > kLeastStrip && strip * row > kFrame) strip /= 2;
+  std::atomic<uint64_t> all{0}, keys{0};  // time stamp counters
   pool_.For(ins.rows, strip, [&](size_t a, size_t b) {
+    uint64_t begin = __builtin_ia32_rdtsc(), spent = 0;
     std::unique_ptr<Frame> f = frames_.Take();
     f->Reserve(strip * row);
     for (size_t lo = a; lo < b; lo += strip) {
       Lane l{ins, handles, host, f->at(), strip, lo, std::min(strip, b - lo)};
       for (; l.at < ins.members.size(); ++l.at) {
-        Row(l);
+        if (l.handle().section || l.handle().key) {
+          uint64_t t = __builtin_ia32_rdtsc();
+          Row(l);
+          spent += __builtin_ia32_rdtsc() - t;
+        } else {
+          Row(l);
+        }
         if (l.member().kept) Keep(l);
       }
     }
     frames_.Give(std::move(f));
+    all += __builtin_ia32_rdtsc() - begin, keys += spent;
   });
+  if (keys) host.io.Keys(double(keys) / double(all));
 }
 
 }  // namespace suf::backends::internal

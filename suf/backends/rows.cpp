@@ -60,6 +60,7 @@ void PackedExecutor::Open(const Member& m, Host& host, Handle* h) {
       break;
     case Op::kTell:
     case Op::kSend:
+      h->key = n.op == Op::kTell;
       if (n.op == Op::kTell ? role_ == Role::kDealer : n.attrs[0] == int(role_)) {
         h->out = host.io.Out(i);
         SUF_CHECK(int64_t(h->out.size()) == PackedBytes(n));

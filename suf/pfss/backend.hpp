@@ -60,6 +60,8 @@ class Io {
   virtual Data Input(int node, int element_bytes) = 0;
   // Done: called when a node's value is computed; for progress and timing.
   virtual void Done(int /*node*/) {}
+  // Keys: called before Done: of the time since the last Done this part, 0 to 1, went into key sections and PRG words.
+  virtual void Keys(double /*part*/) {}
   // Sent: called for each message of this role, by pieces and from any thread, with the words that it sends as they lie
   // in memory: from now on they are public.
   virtual void Sent(int /*node*/, View /*value*/) {}

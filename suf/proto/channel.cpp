@@ -167,7 +167,8 @@ class QueueChannel final : public Channel {
   Frame Take(size_t) override {
     std::unique_lock lock(s_->m);
     auto& q = s_->queue[end_];
-    if (!s_->changed.wait_for(lock, timeout(), [&] { return !q.empty() || !s_->open[1 - end_]; })) {
+    if (!Blocked(
+            [&] { return s_->changed.wait_for(lock, timeout(), [&] { return !q.empty() || !s_->open[1 - end_]; }); })) {
       lock.unlock();
       Silent("hear from it");
     }

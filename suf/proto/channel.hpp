@@ -91,6 +91,8 @@ class Channel {
   void Recycle(Bytes b) {
     if (b.capacity() > spare_.capacity()) spare_.swap(b);
   }
+  // waited: seconds that Recv was blocked, so far.
+  double waited() const { return waited_; }
   // Refuse: tells the peer why the session ends; once, and never throws. Nothing can be sent afterwards.
   void Refuse(Refusal code) noexcept;
   // PeerGone: whether the peer hung up or refused (looks, does not wait).
@@ -117,6 +119,16 @@ class Channel {
   void set_recorder(Recorder* r) { recorder_ = r; }
 
  protected:
+  // Blocked: runs f, which waits for the peer, and books how long.
+  template <class F>
+  auto Blocked(F&& f) {
+    struct Book {
+      double& sum;
+      std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+      ~Book() { sum += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); }
+    } book{waited_};
+    return f();
+  }
   struct Frame {
     uint16_t kind = 0, sequence = 0;
     Bytes payload;
@@ -160,6 +172,7 @@ class Channel {
   Direction sent_, received_;
   bool transcript_ = true, over_ = false;
   uint16_t next_sent_ = 0, next_received_ = 0;
+  double waited_ = 0;
   Bytes spare_;
   Recorder* recorder_ = nullptr;
 };

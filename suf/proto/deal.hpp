@@ -5,14 +5,15 @@
 
 #include "suf/pfss/backend.hpp"
 #include "suf/proto/inputs.hpp"
+#include "suf/proto/times.hpp"
 
 namespace suf::proto {
 
 // Body: takes a party's key bytes, section by section, in the order of Schedule::key(party).
 using Body = std::function<void(View)>;
 
-// Deal: writes exactly Schedule::key_bytes(p) bytes to to[p].
+// Deal: writes exactly Schedule::key_bytes(p) bytes to to[p]. `times`, if set: `wire` is what the bodies took.
 void Deal(const pfss::Schedule& schedule, pfss::Backend& backend, const pfss::Randomness& randomness, Inputs& inputs,
-          const Body& to_p0, const Body& to_p1);
+          const Body& to_p0, const Body& to_p1, Times* times = nullptr);
 
 }  // namespace suf::proto

@@ -32,9 +32,11 @@ class QueueLink : public Link {
     out_->ready.notify_all();
   }
   Bytes Receive(int index, size_t bytes) override {
+    auto begin = std::chrono::steady_clock::now();
     std::unique_lock l(in_->m);
     bool came = in_->ready.wait_for(l, std::chrono::duration<double>(seconds_),
                                     [&] { return !in_->frames.empty() || in_->closed; });
+    waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (!came || in_->frames.empty())
       Fail(Exit::kPeer, "the peer was silent for ", seconds_, " s (frame ", index, "); start both sides again");
     auto [got, payload] = std::move(in_->frames.front());
@@ -44,8 +46,10 @@ class QueueLink : public Link {
            " was due");
     return std::move(payload);
   }
+  double waited() const override { return waited_; }
 
  private:
+  double waited_ = 0;
   std::shared_ptr<Queue> in_, out_;
   double seconds_;
 };
@@ -64,6 +68,7 @@ class Counted : public Link {
     link_->Send(index, payload);
   }
   Bytes Receive(int index, size_t bytes) override { return link_->Receive(index, bytes); }
+  double waited() const override { return link_->waited(); }
 
  private:
   std::unique_ptr<Link> link_;

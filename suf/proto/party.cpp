@@ -1,17 +1,15 @@
 #include "suf/proto/party.hpp"
 
-#include <chrono>
 #include <utility>
 
 namespace suf::proto {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
+using Clock = Meter::Clock;
 
 class PartyIo : public pfss::Io {
  public:
-  PartyIo(const PartyJob& job) : job_(job), t_(job.schedule.trace()) {
+  PartyIo(const PartyJob& job) : meter(job.schedule.trace()), job_(job), t_(job.schedule.trace()) {
     for (auto& part : job.schedule.key(job.party))
       at_[part.node] = job.key.subspan(size_t(part.at), size_t(part.bytes));
   }
@@ -37,18 +35,10 @@ class PartyIo : public pfss::Io {
     const pfss::Node& n = t_.node(node);
     return job_.inputs.Get(t_.name(n.label), element_bytes, size_t(pfss::Size(n.shape)));
   }
-  void Done(int node) override {
-    scope_ = t_.node(node).scope;
-    if (!job_.times) return;
-    auto now = Clock::now();
-    spent_[scope_] += std::chrono::duration<double>(now - mark_).count();
-    mark_ = now;
-  }
-  void Mark() { mark_ = Clock::now(); }
-  const std::string& scope() const { return t_.name(scope_); }
-  void Report(Times* times) const {
-    for (auto& [scope, s] : spent_) times->compute[t_.name(scope)] += s;
-  }
+  void Done(int node) override { meter.Done(node); }
+  void Keys(double part) override { meter.Keys(part); }
+
+  Meter meter;
 
  private:
   const PartyJob& job_;
@@ -57,9 +47,6 @@ class PartyIo : public pfss::Io {
   std::map<int, std::span<uint8_t>> out_;
   Bytes incoming_, outgoing_;  // outgoing_ grows only: every byte of a frame is written by its backend
   size_t bytes_ = 0;
-  Clock::time_point mark_;
-  std::map<uint16_t, double> spent_;
-  uint16_t scope_ = 0;
 };
 
 }  // namespace
@@ -78,7 +65,6 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
     if (step.receive >= 0) last_frame = step.receive;
   auto begin = Clock::now();
   bool online = false;
-  double wait = 0, send = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
     const pfss::Step& step = steps[i];
     // the online part begins when the frames sent before the inference are here
@@ -86,32 +72,32 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
     auto start = [&] {
       if (step.tick < 0 || std::exchange(online, true)) return;
       begin = Clock::now();
+      io.meter.Reset();
       if (job.online) job.online();
     };
     if (!due || due->tick >= 0) start();
     if (due) {
       auto t = Clock::now();
+      double waited = job.link.waited();
       Bytes payload = job.link.Receive(step.receive, size_t(due->bytes));
       SUF_CHECK(int64_t(payload.size()) == due->bytes);
       if (step.receive == last_frame && job.received) job.received();
       io.Arrive(*due, std::move(payload));
-      if (due->tick >= 0) wait += Since(t);
+      waited = job.link.waited() - waited;
+      if (due->tick >= 0) io.meter.Wire(Meter::Since(t) - waited, waited);
     }
     start();
     io.Leave(step.send >= 0 ? &s.frames()[size_t(step.send)] : nullptr);
-    io.Mark();
+    io.meter.Mark();
     executor->Run(programs[i], job.randomness, io);
     if (step.send >= 0) {
       auto t = Clock::now();
       job.link.Send(step.send, io.outgoing());
-      send += Since(t);
+      io.meter.Wire(Meter::Since(t), 0);
     }
-    if (job.progress) job.progress(int(i) + 1, int(steps.size()), io.scope());
+    if (job.progress) job.progress(int(i) + 1, int(steps.size()), io.meter.scope());
   }
-  if (job.times) {
-    io.Report(job.times);
-    job.times->wait += wait, job.times->send += send, job.times->total += Since(begin);
-  }
+  if (job.times) io.meter.Report(Meter::Since(begin), job.times);
   int result = s.trace().result(job.party);
   return result < 0 ? std::vector<uint64_t>{} : executor->Result(result);
 }

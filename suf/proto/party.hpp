@@ -7,6 +7,7 @@
 #include "suf/pfss/backend.hpp"
 #include "suf/proto/channel.hpp"
 #include "suf/proto/inputs.hpp"
+#include "suf/proto/times.hpp"
 
 namespace suf::proto {
 
@@ -20,6 +21,8 @@ class Link {
   virtual Bytes Receive(int index, size_t bytes) = 0;
   // Recycle: a payload that nobody reads any more.
   virtual void Recycle(Bytes) {}
+  // waited: seconds that Receive was blocked, since the link was made.
+  virtual double waited() const = 0;
 };
 
 // ChannelLink: frame `index` over a session's channel, as kind kFirstRun + index.
@@ -29,15 +32,10 @@ class ChannelLink : public Link {
   void Send(int index, View payload) override { ch_.Send(uint16_t(kFirstRun + index), payload); }
   Bytes Receive(int index, size_t bytes) override { return ch_.RecvExact(uint16_t(kFirstRun + index), bytes); }
   void Recycle(Bytes b) override { ch_.Recycle(std::move(b)); }
+  double waited() const override { return ch_.waited(); }
 
  private:
   Channel& ch_;
-};
-
-// Times: where a party's time went, in seconds; by scope for computing.
-struct Times {
-  std::map<std::string, double> compute;
-  double wait = 0, send = 0, total = 0;  // of the online part
 };
 
 struct PartyJob {

@@ -109,7 +109,8 @@ class TlsChannel final : public Channel {
         ThrowIfTls(read_error_);
         Gone();
       }
-      if (!Read() && !read_error_ && !link_->Wait(true, false, deadline)) Silent("hear from it");
+      if (!Read() && !read_error_ && !Blocked([&] { return link_->Wait(true, false, deadline); }))
+        Silent("hear from it");
       if (bytes_read_ - mark >= kProgress) mark = bytes_read_, deadline = Clock::now() + timeout();
     }
     limit_ = kMaxFrame;

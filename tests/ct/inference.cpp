@@ -28,6 +28,7 @@ class Host : public pfss::Io {
   std::span<uint8_t> Out(int node) override { return io_.Out(node); }
   Data Input(int node, int element_bytes) override { return io_.Input(node, element_bytes); }
   void Done(int node) override { io_.Done(node); }
+  void Keys(double part) override { io_.Keys(part); }
 
  private:
   pfss::Io& io_;

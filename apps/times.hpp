@@ -1,0 +1,27 @@
+// --times: a JSON line an inference, where a role's time went.
+#pragma once
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "suf/proto/times.hpp"
+
+namespace suf::apps {
+
+// TimesJson: {"total": ms, "by": {scope: {"compute", "key", "wire", "wait"}}}.
+nlohmann::ordered_json TimesJson(const proto::Times& t);
+
+// TimesFile: does nothing when its path is empty.
+class TimesFile {
+ public:
+  // Throws Exit::kResource when the file cannot be made.
+  explicit TimesFile(const std::string& path);
+  void Add(uint64_t serial, const proto::Times& t);
+
+ private:
+  std::mutex m_;
+  std::ofstream out_;
+};
+
+}  // namespace suf::apps
