@@ -11,6 +11,11 @@ struct RoundKeys {
   void Encrypt(__m512i (&x)[W]) const {
 #pragma GCC unroll 16
     for (int i = 0; i < W; ++i) x[i] = _mm512_xor_si512(x[i], k[0]);
+    Rounds(x);
+  }
+  // Rounds: all but the first whitening.
+  template <int W>
+  void Rounds(__m512i (&x)[W]) const {
 #pragma GCC unroll 16
     for (int r = 1; r < 10; ++r)
 #pragma GCC unroll 16
@@ -57,28 +62,43 @@ inline void AesEncrypt(const uint8_t* rk, const uint8_t* in, uint8_t* out, size_
 inline void AesHash(const uint8_t* rk, const uint8_t* in, uint8_t* out, size_t n) { AesAll<true>(rk, in, out, n); }
 
 inline void AesCtr(const uint8_t* rk, const uint8_t* nonce, uint32_t counter, uint8_t* out, size_t bytes) {
+  constexpr int kWide = 16;
+  constexpr size_t kBytes = 64 * kWide;
   const RoundKeys keys(rk);
   uint8_t start[16];
   __builtin_memcpy(start, nonce, 12);
   __builtin_memcpy(start + 12, &counter, 4);
-  __m512i c = _mm512_add_epi32(_mm512_broadcast_i32x4(LoadBlock(start)),
-                               _mm512_set_epi32(3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0));
-  const __m512i four = _mm512_maskz_set1_epi32(0x8888, 4);
-  __m512i x[8];
-  while (bytes) {
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) x[i] = c, c = _mm512_add_epi32(c, four);
+  const __m512i lanes = _mm512_set_epi32(3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0);
+  const __m512i four = _mm512_maskz_set1_epi32(0x8888, 4), wide = _mm512_maskz_set1_epi32(0x8888, 4 * kWide);
+  __m512i c = _mm512_broadcast_i32x4(LoadBlock(start));
+  // from a multiple of 64 blocks on the counters of a batch differ from c by exclusive or, and so does the whitening
+  __m512i white[kWide];
+  white[0] = lanes;
+  for (int i = 1; i < kWide; ++i) white[i] = _mm512_add_epi32(white[i - 1], four);
+  for (int i = 0; i < kWide; ++i) white[i] = _mm512_xor_si512(white[i], keys.k[0]);
+  for (; bytes; counter += 4) {
+    for (; counter % (4 * kWide) == 0 && bytes >= kBytes; counter += 4 * kWide) {
+      __m512i x[kWide];
+#pragma GCC unroll 16
+      for (int i = 0; i < kWide; ++i) x[i] = _mm512_xor_si512(c, white[i]);
+      keys.Rounds(x);
+#pragma GCC unroll 16
+      for (int i = 0; i < kWide; ++i) _mm512_storeu_si512(out + 64 * i, x[i]);
+      out += kBytes, bytes -= kBytes, c = _mm512_add_epi32(c, wide);
+    }
+    if (!bytes) return;
+    __m512i x[1] = {_mm512_add_epi32(c, lanes)};
+    c = _mm512_add_epi32(c, four);
     keys.Encrypt(x);
-    if (bytes < 512) {
-      alignas(64) uint8_t tail[512];
-      for (int i = 0; i < 8; ++i) _mm512_store_si512(tail + 64 * i, x[i]);
+    if (bytes < 64) {
+      alignas(64) uint8_t tail[64];
+      _mm512_store_si512(tail, x[0]);
       __builtin_memcpy(out, tail, bytes);
       Wipe(tail, sizeof tail);
       return;
     }
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) _mm512_storeu_si512(out + 64 * i, x[i]);
-    out += 512, bytes -= 512;
+    _mm512_storeu_si512(out, x[0]);
+    out += 64, bytes -= 64;
   }
 }
 
