@@ -184,9 +184,9 @@ void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs) {
 
 void Generator::operator()(const proto::DealJob& job, proto::Sink& to_p0, proto::Sink& to_p1) {
   std::lock_guard l(m_);
-  if (weights_ != job.weights) {
+  if (Hash of = HashOf({job.weights, job.b_seed.view()}); b_of_ != of) {
     Masks(engine_, job.b_seed.view(), job.weights).Fill(inputs_);
-    weights_ = job.weights;
+    b_of_ = of;
   }
   auto work = engine_.At(int(job.n));
   pfss::Material material{{}, job.rho};

@@ -82,7 +82,7 @@ void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks&
                 const std::function<void(View)>& out);
 void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs);
 
-// Generator: the dealer's hook. Keeps B of the last weights id.
+// Generator: the dealer's hook. Keeps B of the last weights id and seed.
 class Generator {
  public:
   explicit Generator(Engine& engine) : engine_(engine) {}
@@ -92,7 +92,7 @@ class Generator {
  private:
   Engine& engine_;
   std::mutex m_;
-  Hash weights_{};
+  Hash b_of_{};  // hash of both
   proto::Inputs inputs_;
 };
 

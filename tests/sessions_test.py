@@ -221,7 +221,7 @@ def jumping(w):
     return {'env': env}
 
 
-@row('the wall clock jumps', 0, '')
+@row('the wall clock jumps', 0, '', 20)
 def _(w):
     w.deal(process=jumping(w)).port()
     w.serve(process=jumping(w)).port()

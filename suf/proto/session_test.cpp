@@ -358,21 +358,24 @@ TEST(Dealer, ASecondClientOfARoleHearsBusy) {
   EXPECT_TRUE(Fails(Exit::kPeer, "the dealer is busy", [&] { Fetch(*second, w.plan, *w.store[1], Args(1)); }));
 }
 
-TEST(Dealer, AClientThatDiesWhileItWaitsFreesItsSeat) {
-  World w;
-  Writer request;
-  {
-    auto dead = w.Link(Role::kData);
-    SendHello(*dead, w.plan);
-    RecvHello(*dead, w.plan);
-    FetchArgs a = Args(1);
-    request.Put(a.n), request.Put(a.count), request.Raw(Hash{1, 4}), request.Raw(a.weights), request.Raw(a.partner),
-        request.Raw(Hash{}), request.Raw(Hash{});
-    dead->Send(kRequest, request.bytes());
+TEST(Dealer, AClientThatDiesOrRefusesWhileItWaitsFreesItsSeat) {
+  for (bool refuses : {false, true}) {
+    World w(1, Millis{20'000});
+    Writer request;
+    {
+      auto dead = w.Link(Role::kData);
+      SendHello(*dead, w.plan);
+      RecvHello(*dead, w.plan);
+      FetchArgs a = Args(1);
+      request.Put(a.n), request.Put(a.count), request.Raw(Hash{1, 4}), request.Raw(a.weights), request.Raw(a.partner),
+          request.Raw(Hash{}), request.Raw(Hash{});
+      dead->Send(kRequest, request.bytes());
+      if (refuses) dead->Refuse(Refusal::kGaveUp);
+    }
+    Both r = FetchBoth(w, Args(0), Args(1));
+    EXPECT_FALSE(r.error[0] || r.error[1]);
+    EXPECT_EQ(r.serials[0], (std::vector<uint64_t>{1}));
   }
-  Both r = FetchBoth(w, Args(0), Args(1));
-  EXPECT_FALSE(r.error[0] || r.error[1]);
-  EXPECT_EQ(r.serials[0], (std::vector<uint64_t>{1}));
 }
 
 TEST(Dealer, ABrokenDeliveryIsNeverRepeated) {

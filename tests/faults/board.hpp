@@ -45,6 +45,7 @@ struct Fault {
   int index = 0;  // of the frame among those of its sender on this link
   Role victim{};
   size_t bit = 0;
+  uint16_t kind = 0;    // of the frame
   bool silent = false;  // the frame says whether something follows
 };
 

@@ -243,7 +243,9 @@ void Sound(const std::string& dir, bool first) {
   EXPECT_EQ(s.LongLived("b.seed").view().size(), 32u);
   EXPECT_TRUE(!told->pinned || !s.Pin({Role::kDealer, Hash{8}}));
   EXPECT_TRUE(!told->set_up || s.HasSetup(Hash{2}));
-  if (s.HasSetup(Hash{2})) EXPECT_EQ(s.LoadSetup(Hash{1}, Hash{2}, kBody), BodyOf(0));
+  if (s.HasSetup(Hash{2})) {
+    EXPECT_EQ(s.LoadSetup(Hash{1}, Hash{2}, kBody), BodyOf(0));
+  }
   EXPECT_GT(DealerState(dir + "/dealer").Reserve(1), told->reserved);
 }
 

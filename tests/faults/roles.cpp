@@ -73,7 +73,7 @@ void RunDealer(const Scene& s) {
   DealerState serials(StoreOf(s, Role::kDealer));
   apps::Generator generate(engine);
   Dealer::Options options;
-  options.partner_wait = kAmple;
+  options.partner_wait = Millis{5'000};
   Dealer dealer(s.setting.plan, serials, options, [&](const DealJob& j, Sink& a, Sink& b) { generate(j, a, b); });
   Serve(s, Role::kDealer, {Role::kModel, Role::kData}, [&](Channel& ch) { dealer.Handle(ch); });
 }
@@ -113,7 +113,8 @@ void RunData(const Scene& s) {
     Store store(StoreOf(s, Role::kData));
     Tell(s, Role::kData, store);
     auto ch = DialTo(s, Role::kData, Role::kModel);
-    DataSession session(*ch, s.setting.plan, store, [&](std::stop_token) { return DialTo(s, Role::kData, Role::kDealer); });
+    DataSession session(*ch, s.setting.plan, store,
+                        [&](std::stop_token) { return DialTo(s, Role::kData, Role::kDealer); });
     Inputs inputs;
     apps::ReadSetup(engine, session.Setup(), inputs);
     inputs.Set("tokens", s.setting.ids);
