@@ -167,7 +167,11 @@ int RunServe(const ServeArgs& a) {
         times.Add(inference.header().serial, RunInference(engine, inference, inputs).times);
         // the same words whatever the result was
         log::Info(Str("serve: serial ", inference.header().serial, ", ", inference.header().n, " tokens"));
-      }};
+      },
+      AuditOf(engine)};
+  host.auditor.passed = [](uint32_t n, uint64_t serial) {
+    log::Info(Str("serve: serial ", serial, ", ", n, " tokens, audited: both bundles are as they should be"));
+  };
   proto::Listener listener(own, proto::Address::Parse(a.listen), {proto::Role::kData}, timeout);
   proto::Turnstile turnstile;
   std::string failure;
@@ -218,13 +222,6 @@ struct Booked {
   }
 };
 
-// Following: tokens of the next line that can be used after this one; 0 when there is none.
-uint32_t Following(const std::vector<Line>& lines, const Line& l) {
-  for (size_t k = size_t(&l - lines.data()) + 1; k < lines.size(); ++k)
-    if (lines[k].error.empty()) return uint32_t(lines[k].ids.size());
-  return 0;
-}
-
 void Print(const Line& l, const ordered_json& row) {
   if (!l.error.empty()) {
     std::cout << "line " << l.i + 1 << ": " << l.error << "\n";
@@ -247,6 +244,49 @@ void WriteEmbeddings(const std::string& path, const std::vector<ordered_json>& r
                                         {"line", {int64_t(rows.size())}, std::span<const int64_t>(index)}};
   model::WriteSafetensors(path, tensors);
 }
+
+// PlaceAudits: how many audits come before and after each text. All texts have as many, but for a rest that random ones
+// have; a text's own bundle is at a random place among those of its length, so that the dealer cannot know which is
+// used.
+std::vector<std::array<int, 2>> PlaceAudits(size_t texts, size_t audits) {
+  auto below = [](uint64_t n) {
+    uint64_t r;
+    RandomBytes({reinterpret_cast<uint8_t*>(&r), sizeof r});
+    return r % n;
+  };
+  std::vector<int> count(texts, int(audits / texts));
+  for (size_t i = 0, rest = audits % texts; i < texts; ++i)
+    if (below(texts - i) < rest) ++count[i], --rest;
+  std::vector<std::array<int, 2>> places;
+  for (int c : count) {
+    int before = int(below(uint64_t(c) + 1));
+    places.push_back({before, c - before});
+  }
+  return places;
+}
+
+// Due: the bundles that texts and audits take, one after the other.
+class Due {
+ public:
+  Due(const std::vector<Line>& lines, int audits, bool one_by_one) : one_by_one_(one_by_one) {
+    places = PlaceAudits(size_t(std::count_if(lines.begin(), lines.end(), [](auto& l) { return l.error.empty(); })),
+                         size_t(audits));
+    auto place = places.begin();
+    for (const Line& l : lines) {
+      if (!l.error.empty()) continue;
+      tokens_.insert(tokens_.end(), size_t(1 + (*place)[0] + (*place)[1]), uint32_t(l.ids.size()));
+      ++place;
+    }
+  }
+  // Take: the next bundle; returns the tokens of the one after it, which is asked for meanwhile; 0: none is.
+  uint32_t Take() { return ++taken_ < tokens_.size() && !one_by_one_ ? tokens_[taken_] : 0; }
+  std::vector<std::array<int, 2>> places;  // audits before and after each text
+
+ private:
+  bool one_by_one_;
+  std::vector<uint32_t> tokens_;
+  size_t taken_ = 0;
+};
 
 }  // namespace
 
@@ -293,6 +333,14 @@ int RunEmbed(const EmbedArgs& a) {
   int64_t d = engine.plan().dims.d;
   auto begun = std::chrono::steady_clock::now();
   size_t sentences = 0;
+  Due due(lines, a.audit, a.one_by_one);
+  auto audit = [&](int count, int n) {
+    for (int i = 0; i < count; ++i) {
+      session.Audit(uint32_t(n), due.Take());
+      log::Info("embed: the model owner audited a bundle and found nothing wrong");
+    }
+  };
+  auto places = due.places.begin();
   for (Line& l : lines) {
     if (!l.error.empty()) {
       say(l, {{"i", l.i}, {"error", l.error}});
@@ -300,6 +348,8 @@ int RunEmbed(const EmbedArgs& a) {
     }
     int n = int(l.ids.size());
     auto work = engine.At(n);
+    auto [audits_before, audits_after] = *places++;
+    audit(audits_before, n);
     inputs.Set("tokens", std::vector<int32_t>(l.ids.begin(), l.ids.end()));
     Booked before(*ch);
     ordered_json row;
@@ -319,9 +369,10 @@ int RunEmbed(const EmbedArgs& a) {
           });
           wall = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
         },
-        a.one_by_one ? 0 : Following(lines, l));
+        due.Take());
     ++sentences;
     inputs.Drop("tokens");
+    audit(audits_after, n);
     std::vector<int64_t> y;
     bool zero = true;
     int bits = work->trace.node(work->trace.result(1)).ring.bits;

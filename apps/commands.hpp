@@ -80,7 +80,8 @@ struct EmbedArgs {
   std::vector<std::string> pins;
   Source source;
   bool json = false, truncate = false;
-  bool one_by_one = false;  // a text's bundle is asked for when the text is due, not while the one before runs
+  bool one_by_one = false;  // a bundle is asked for when it is due, not while the one before is used
+  int audit = 0;            // bundles to be audited
   double timeout = 60;
 };
 int RunEmbed(const EmbedArgs& a);

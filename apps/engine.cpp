@@ -8,15 +8,15 @@
 #include "suf/fss/prg.hpp"
 #include "suf/model/bert.hpp"
 #include "suf/nn/bounds.hpp"
-#include "suf/nn/build.hpp"
 #include "suf/pfss/audit.hpp"
 #include "suf/proto/deal.hpp"
 #include "suf/ring/pack.hpp"
 
 namespace suf::apps {
 
-Engine::Engine(nn::Plan plan)
+Engine::Engine(nn::Plan plan, Emit emit)
     : plan_(std::move(plan)),
+      emit_(std::move(emit)),
       hash_(nn::PlanHash(plan_)),
       masked_(nn::MaskedTensors(plan_)),
       backend_(backends::MakePacked(exec::Default())) {}
@@ -25,17 +25,27 @@ std::shared_ptr<const Work> Engine::At(int n) {
   std::lock_guard l(m_);
   if (auto it = works_.find(n); it != works_.end()) return it->second;
   (void)plan_.For(n);
-  auto work = std::make_shared<Work>();
-  nn::Build(work->trace, plan_, n);
+  std::shared_ptr<Work> work(new Work);
+  emit_(work->trace, plan_, n);
   work->schedule = std::make_unique<pfss::Schedule>(work->trace);
   // nothing leaves before the trace is proven to send only padded words and the result
   pfss::AuditReport audit = pfss::Audit(*work->schedule);
-  if (!audit.faults.empty() || audit.results != 1)
+  if (!audit.faults.empty() || audit.results != 1 || work->trace.result(1) < 0)
     Fail(Exit::kRefused, "the trace of this plan does not pass the audit (",
          audit.faults.empty() ? "it reveals more than the result" : audit.faults[0], "); make a new plan");
   if (works_.size() >= 8) works_.erase(works_.begin());
   works_[n] = work;
   return work;
+}
+
+std::string Engine::Section(int n, int p, uint64_t byte) {
+  auto work = At(n);
+  const auto& key = work->schedule->key(p);
+  auto after = std::upper_bound(key.begin(), key.end(), byte,
+                                [](uint64_t b, const pfss::Part& part) { return b < uint64_t(part.at); });
+  SUF_CHECK(after != key.begin());
+  const pfss::Node& node = work->trace.node(std::prev(after)->node);
+  return Str("key section ", after - key.begin(), " of ", key.size(), ", of ", work->trace.name(node.scope));
 }
 
 proto::Plan Engine::ForProto() {
@@ -201,6 +211,17 @@ void Generator::operator()(const proto::DealJob& job, proto::Sink& to_p0, proto:
       *work->schedule, engine_.backend(), *randomness, inputs_, [&](View v) { to_p0.Write(v); },
       [&](View v) { to_p1.Write(v); }, &times);
   if (dealt) dealt(job, times);
+}
+
+proto::Auditor AuditOf(Engine& engine) {
+  proto::Auditor a;
+  // a generator of its own, so that B does not stay in memory
+  a.generate = [&engine](const proto::DealJob& job, proto::Sink& p0, proto::Sink& p1) {
+    Generator generate(engine);
+    generate(job, p0, p1);
+  };
+  a.section = [&engine](uint32_t n, uint64_t byte) { return engine.Section(int(n), 0, byte); };
+  return a;
 }
 
 Outcome RunInference(Engine& engine, proto::Inference& inference, proto::Inputs& inputs,

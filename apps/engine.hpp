@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "suf/backends/packed.hpp"
+#include "suf/nn/build.hpp"
 #include "suf/nn/masked.hpp"
 #include "suf/nn/plan.hpp"
 #include "suf/nn/quantise.hpp"
@@ -14,27 +15,40 @@
 
 namespace suf::apps {
 
-// Work: the inference of exactly n tokens.
+// Work: the inference of exactly n tokens; comes from Engine::At alone.
 struct Work {
   pfss::Trace trace;
   std::unique_ptr<pfss::Schedule> schedule;
+
+ private:
+  friend class Engine;
+  Work() = default;
 };
+
+// Emit: writes the trace of n tokens and closes it.
+using Emit = std::function<void(pfss::Trace&, const nn::Plan&, int n)>;
 
 // Engine: shared by all roles; thread-safe.
 class Engine {
  public:
-  explicit Engine(nn::Plan plan);
+  // Tests may put in an emission with a fault.
+  explicit Engine(nn::Plan plan, Emit emit = nn::Build);
   const nn::Plan& plan() const { return plan_; }
   const Hash& hash() const { return hash_; }
   pfss::Backend& backend() { return *backend_; }
-  // At: throws Exit::kInput when the plan does not cover n tokens. Kept for the next call.
+  // At: the one way to a trace, so that nobody deals, fetches or runs one that has not passed the audit (pfss::Audit),
+  // once. Throws Exit::kInput when the plan does not cover n tokens, Exit::kRefused when the audit finds a fault. Kept
+  // for the next call.
   std::shared_ptr<const Work> At(int n);
+  // Section: words for the section of party p's bundle that holds this byte.
+  std::string Section(int n, int p, uint64_t byte);
   // ForProto: the plan as the sessions know it.
   proto::Plan ForProto();
   const std::vector<nn::Masked>& masked() const { return masked_; }
 
  private:
   nn::Plan plan_;
+  Emit emit_;
   Hash hash_;
   std::vector<nn::Masked> masked_;
   std::unique_ptr<pfss::Backend> backend_;
@@ -95,6 +109,9 @@ class Generator {
   Hash b_of_{};  // hash of both
   proto::Inputs inputs_;
 };
+
+// AuditOf: what the model owner audits bundles with.
+proto::Auditor AuditOf(Engine& engine);
 
 // Run: one party's inference inside a session; the revealed words for P1.
 struct Outcome {

@@ -140,10 +140,13 @@ int Main(int argc, char** argv) {
   em->add_option("--store", embed.store, "directory of bundles, ledger and masked weights")->required();
   em->add_flag("--json", embed.json, "JSON lines");
   em->add_flag("--truncate", embed.truncate, "cut texts over the limit instead of refusing them");
-  em->add_flag(
+  auto one_by_one = em->add_flag(
       "--one-by-one", embed.one_by_one,
       "ask for the keys of a text when it is due, not while the one before runs: a text is done sooner, all later");
   em->add_option("--out", embed.out, "also write the embeddings to this safetensors file");
+  em->add_option("--audit", embed.audit, "let the model owner open and check so many bundles more than texts need")
+      ->check(CLI::Range(0, 1 << 16))
+      ->excludes(one_by_one);  // its pauses would tell the dealer what was audited before it deals the next
   em->add_option("--record", embed.record, "write the frames with the model owner to this file");
   em->add_option("--timeout", embed.timeout, "seconds to wait for a silent peer")->default_val(60);
   AddPins(em, &embed.pins);

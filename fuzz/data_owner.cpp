@@ -1,5 +1,5 @@
-// The data owner's session against a model owner that is fuzzed: two inferences from bundles made
-// ahead, the second one announced before the first one runs.
+// The data owner's session against a model owner that is fuzzed: two inferences and two audits of bundles made ahead,
+// each announced before the one before it is used.
 #include "fuzz/peer.hpp"
 
 SUF_FUZZ(data_owner) {
@@ -7,7 +7,8 @@ SUF_FUZZ(data_owner) {
   static Kept kept(1);
   Store& store = kept.Get();
   Peer p0(kData, kModel, input, [](Peer& p, uint16_t kind, suf::Bytes& payload) {
-    if (kind == kChoice) p.serial = payload.size() == 8 && payload[0] == 9 ? 9 : 7;
+    if (kind == kChoice) p.chosen = payload.size() == 8 ? payload[0] : 0;
+    if (kind == kAck) p.serial = p.chosen;
     if (kind == kChunk && payload.size() >= ChunkTags::kBytes) {
       payload = Chunk(ChunkKey(TestPlan().hash, kWeights), suf::View(payload).subspan(ChunkTags::kBytes));
     }
@@ -27,7 +28,7 @@ SUF_FUZZ(data_owner) {
     DataSession session(p0, TestPlan(), store, dial);
     begun = true;
     (void)session.Setup();
-    session.Infer(3, run, 2), session.Infer(2, run);
+    session.Infer(3, run, 2), session.Infer(2, run, 4), session.Audit(4, 4), session.Audit(4);
     session.End();
   });
   kept.Settle(begun);

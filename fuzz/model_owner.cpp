@@ -6,8 +6,13 @@ SUF_FUZZ(model_owner) {
   static Kept kept(0);
   Store& store = kept.Get();
   Peer p1(kModel, kData, input, [](Peer& p, uint16_t kind, suf::Bytes& payload) {
-    if (kind == kClaim && p.sent(kChoice).size() == 8) p.serial = p.sent(kChoice)[0];
-    if (kind == kClaim || kind == kGo || kind == kOfflineEnd || kind == kBye) MendMac(p, kind, payload);
+    if ((kind == kClaim || kind == kAudit) && p.sent(kChoice).size() == 8) p.serial = p.sent(kChoice)[0];
+    if (kind == kOpened && payload.size() == 64) {  // the hash of P1's bundle
+      suf::Hash hash = suf::HashOf({Encode(Header(1, p.serial, 4)), suf::Bytes(kBody)});
+      std::copy(hash.begin(), hash.end(), payload.begin() + 32);
+    }
+    if (kind == kClaim || kind == kAudit || kind == kGo || kind == kOfflineEnd || kind == kBye)
+      MendMac(p, kind, payload);
   });
   ModelHost host{.plan = TestPlan(),
                  .store = store,
@@ -22,7 +27,10 @@ SUF_FUZZ(model_owner) {
                        (void)i.channel().RecvExact(kFirstRun, 8);
                        i.OfflineEnd();
                        i.channel().Send(kFirstRun + 1, suf::Bytes(8));
-                     }};
+                     },
+                 .auditor = {.generate = [](const DealJob&, Sink& a,
+                                            Sink& b) { a.Write(suf::Bytes(kBody)), b.Write(suf::Bytes(kBody)); },
+                             .section = [](uint32_t, uint64_t) { return "a section"; }}};
   bool fine = Quietly([&] { ServeSession(p1, host); });
   kept.Settle(false);
   if (!fine) suf::Fail(suf::Exit::kPeer, "the session ended early; start again");

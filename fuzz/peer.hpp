@@ -48,9 +48,10 @@ inline Bytes Chunk(const Hash& key, View data) {
   return Chunk(tags, data);
 }
 
-// Fill: bundles 7 (n = 3) and 9 (n = 2), on disk: a model owner's session forgets those in memory.
+// kBundles: {serial, tokens} of what Fill puts into a store, on disk: a model owner's session forgets those in memory.
+inline const std::map<uint64_t, uint32_t> kBundles{{7, 3}, {9, 2}, {11, 4}, {13, 4}};
 inline void Fill(Store& store, uint32_t party) {
-  for (auto [serial, n] : {std::pair<uint64_t, uint32_t>{7, 3}, {9, 2}}) {
+  for (auto [serial, n] : kBundles) {
     BundleHeader h = Header(party, serial, n);
     auto in = store.Receive(h, Secret(Hash{18}), true);
     in.Add(Chunk(ChunkKey(h), Bytes(kBody)));
@@ -60,7 +61,7 @@ inline void Fill(Store& store, uint32_t party) {
 
 // Settled: after a session no serial is left half-way.
 inline void Settled(const Store& store) {
-  for (auto [serial, fate] : store.ledger().fates()) SUF_CHECK(fate == Fate::kDone || fate == Fate::kBurnt);
+  for (auto [serial, fate] : store.ledger().fates()) SUF_CHECK(fate != Fate::kClaimed);
 }
 
 // Kept: a store with those bundles (`filled`) that has seen its peers; made anew only after an execution that changed
@@ -101,7 +102,7 @@ class Peer : public Channel {
   // sent: the last payload of this kind that we sent; empty when there is none.
   const Bytes& sent(uint16_t kind) { return sent_[kind]; }
   std::atomic<bool> gone = false;
-  uint64_t serial = 0;  // of the inference that runs
+  uint64_t serial = 0, chosen = 0;  // of the inference or audit that runs; of what comes next
   ChunkTags tags{Hash{}};
 
  protected:
@@ -128,10 +129,10 @@ class Peer : public Channel {
   std::map<uint16_t, Bytes> sent_;
 };
 
-// MendMac: the MAC that the other holder of the bundle would send (session.cpp, Bond).
+// MendMac: the MAC that the other holder of the bundle would send (internal/bond.hpp).
 inline void MendMac(Peer& p, uint16_t kind, Bytes& payload) {
-  if (payload.size() != 64) return;
-  BundleHeader h = Header(0, p.serial, p.serial == 9 ? 2 : 3);
+  if (payload.size() != 64 || !kBundles.count(p.serial)) return;
+  BundleHeader h = Header(0, p.serial, kBundles.at(p.serial));
   h.body_bytes = 0;
   auto [sent, received] = p.Transcript();
   Hash tag = Hmac(h.pair.view(), {AsView("suf bond"), View(reinterpret_cast<uint8_t*>(&kind), sizeof kind),

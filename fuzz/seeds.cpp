@@ -24,7 +24,7 @@ std::string Read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
-Bytes Join(std::initializer_list<Bytes> parts) {
+Bytes Join(const std::vector<Bytes>& parts) {
   Bytes all;
   for (const Bytes& p : parts) all.insert(all.end(), p.begin(), p.end());
   return all;
@@ -154,9 +154,26 @@ void Conversations() {
   Bytes mac(64, 1), hello = AFrame(kHello, Hello());
   auto choice = [&](uint64_t serial) { return AFrame(kChoice, Number(serial)); };
   auto run = Join({AFrame(kOfflineEnd, mac), AFrame(kFirstRun + 1, Bytes(8)), AFrame(kOnlineEnd, mac)});
-  Cuts("data_owner", {},
-       {hello, AFrame(kWelcome, kWeights), AFrame(kChunk, Bytes(ChunkTags::kBytes + 40)), choice(7), AFrame(kAck, mac),
-        choice(9), run, AFrame(kAck, mac), run, AFrame(kEnd, {})});
+  auto verdict = [&](uint8_t v) { return Join({AFrame(kVerdict, Number(v)), AFrame(kOnlineEnd, mac)}); };
+  std::vector<Bytes> talk{hello,
+                          AFrame(kWelcome, kWeights),
+                          AFrame(kChunk, Bytes(ChunkTags::kBytes + 40)),
+                          choice(7),
+                          AFrame(kAck, mac),
+                          choice(9),
+                          run,
+                          AFrame(kAck, mac),
+                          choice(11),
+                          run,
+                          AFrame(kAck, mac),
+                          choice(13),
+                          verdict(1),
+                          AFrame(kAck, mac),
+                          verdict(1),
+                          AFrame(kEnd, {})};
+  Cuts("data_owner", {}, talk);
+  talk[12] = verdict(0), talk.resize(13);  // with a bundle announced ahead
+  Seed("data_owner", "audit_failed", Join(talk));
   auto ask = [&](uint32_t n, uint64_t serial) {
     Writer w;
     w.Put(n), w.Raw(n ? TestPlan().task(n).trace : Hash{});
@@ -169,6 +186,11 @@ void Conversations() {
   };
   Cuts("model_owner", {},
        {hello, AFrame(kSetupAsk, Bytes(1)), ask(3, 7), serve(ask(2, 9)), serve(ask(0, 0)), ask(0, 0)});
+  for (uint8_t flags : {kMend, uint8_t{0}})  // with the right hash, and without
+    Seed("model_owner", flags ? "audit" : "audit_failed",
+         Join({hello, AFrame(kSetupAsk, Bytes(1)), ask(4, 11), AFrame(kAudit, mac), AFrame(kOpened, mac, flags),
+               AFrame(kGo, mac), ask(4, 13), AFrame(kBye, mac), AFrame(kAudit, mac), AFrame(kOpened, mac, flags),
+               AFrame(kGo, mac), ask(0, 0), AFrame(kBye, mac), ask(0, 0)}));
   auto bundle = [&](uint64_t serial) {
     return Join({AFrame(kHeader, Encode(Header(1, serial, 3))), AFrame(kChunk, Bytes(ChunkTags::kBytes + kBody))});
   };

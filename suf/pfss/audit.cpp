@@ -1,5 +1,6 @@
 #include "suf/pfss/audit.hpp"
 
+#include <algorithm>
 #include <map>
 
 namespace suf::pfss {
@@ -7,7 +8,7 @@ namespace suf::pfss {
 AuditReport Audit(const Schedule& s) {
   const Trace& t = s.trace();
   AuditReport report;
-  std::map<int, int> used;  // pad -> its message
+  std::map<std::pair<int64_t, int64_t>, int> used;  // PRG section {party, number} -> its message or key section
   auto check = [&](int message, int reader) {
     const Node& m = t.node(message);
     bool send = m.op == Op::kSend;
@@ -15,11 +16,26 @@ AuditReport Audit(const Schedule& s) {
       report.faults.push_back(Str(send ? "message %" : "key section %", message, " \"", t.name(m.label), "\" of ",
                                   t.name(m.scope), ": ", why));
     };
+    auto once = [&](const Node& pad) {
+      auto [it, fresh] = used.emplace(std::pair{pad.attrs[0], pad.attrs[1]}, message);
+      return fresh || it->second == message;  // a section told to both parties comes twice
+    };
     int payload = m.args[0];
     while (t.node(payload).op == Op::kLow) payload = t.node(payload).args[0];
     const Node& sum = t.node(payload);
-    if (!send && sum.op == Op::kDpfGen) return void(++report.trees);
-    if (send && t.name(m.label) == "result") return void(++report.results);
+    if (!send && sum.op == Op::kDpfGen) {
+      for (int p : {0, 1}) {
+        const Node& root = t.node(sum.args[size_t(p) + 1]);
+        if (root.op != Op::kRand || root.attrs[0] != p || sum.args[size_t(p) + 1] < sum.args[0])
+          return fault("a root of its trees is not a PRG tensor of its party, drawn after alpha");
+        if (!once(root)) return fault("a root of its trees serves elsewhere");
+      }
+      return void(++report.trees);
+    }
+    if (int y = t.result(reader); send && y >= 0) {
+      const std::vector<int>& shares = t.node(y).args;
+      if (std::find(shares.begin(), shares.end(), message) != shares.end()) return void(++report.results);
+    }
     if (sum.op != (send ? Op::kAdd : Op::kSub) && !(sum.op == Op::kAdd && m.ring.kind == Ring::kXor))
       return fault("it has no pad");
     int value = sum.args[0], pad = sum.args[1];
@@ -31,8 +47,7 @@ AuditReport Audit(const Schedule& s) {
     if (p.attrs[0] != owner) return fault("its pad is known to the reader");
     if (p.ring.kind != m.ring.kind || p.ring.bits < m.ring.bits || p.shape != m.shape)
       return fault("its pad does not cover it");
-    auto [it, fresh] = used.emplace(pad, message);
-    if (!fresh && it->second != message) return fault("its pad also covers another message");
+    if (!once(p)) return fault("its pad also covers another message");
     ++report.padded;
   };
   for (auto& f : s.frames())

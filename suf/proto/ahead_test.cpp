@@ -1,5 +1,5 @@
-// The bundle of what follows is fetched while an inference runs: when it comes, when it does not, and what is left of
-// it.
+// The bundle of what follows is fetched while an inference or an audit runs: when it comes, when it does not, and what
+// is left of it.
 #include "suf/proto/internal/world.hpp"
 
 namespace suf::proto {
@@ -31,6 +31,58 @@ TEST(Ahead, TheNextBundleArrivesWhileThisOneRunsAndIsClaimedAfterwards) {
   EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2, 3}));
   for (int p = 0; p < 2; ++p)
     for (uint64_t s = 1; s <= 3; ++s) EXPECT_EQ(w.FateOf(p, s), Fate::kDone);
+}
+
+TEST(Ahead, AnAuditAndAnInferenceFetchForEachOther) {
+  World w;
+  ModelHost host = w.Host();
+  int audits = 0;
+  host.auditor.generate = [&](const DealJob& j, Sink& a, Sink& b) {
+    EXPECT_TRUE(w.Dealt(j.serial + 1));  // nothing more would be dealt before this audit ends, if not for what follows
+    EXPECT_EQ(w.store[0]->ledger().floor(), j.serial);
+    ++audits;
+    TestGenerate(j, a, b);
+  };
+  w.Session(host, [&](Channel& ch) {
+    DataSession s(ch, w.plan, *w.store[1], w.Dial());
+    s.Audit(3, 8), s.Infer(8, TestRun, 3), s.Audit(3, 2), s.Audit(2, 3), s.Infer(3, TestRun);
+    s.End();
+  });
+  EXPECT_FALSE(w.model_error);
+  EXPECT_EQ(audits, 3);
+  using enum Fate;
+  for (auto& store : w.store)
+    EXPECT_EQ(store->ledger().fates(),
+              (std::map<uint64_t, Fate>{{1, kAudited}, {2, kDone}, {3, kAudited}, {4, kAudited}, {5, kDone}}));
+}
+
+TEST(Ahead, AnAuditThatFailsLeavesNothingOfWhatWasAhead) {
+  for (uint32_t count : {1, 3}) {  // in memory; on disk
+    World w(count);
+    ModelHost host = w.Host();
+    host.auditor.generate = [&](const DealJob& j, Sink& a, Sink& b) {
+      EXPECT_TRUE(w.Dealt(1 + count));
+      DealJob other = j;
+      other.key[0] = Secret();
+      TestGenerate(other, a, b);
+    };
+    auto session = [&] {
+      w.Session(host, [&](Channel& ch) {
+        DataSession s(ch, w.plan, *w.store[1], w.Dial());
+        s.Audit(3, 4);
+      });
+    };
+    EXPECT_TRUE(Fails(Exit::kRefused, "audit of bundle 1 finds that it was dealt wrongly", session));
+    EXPECT_TRUE(w.ModelFails(Exit::kRefused, "the audit of bundle 1 failed: the data owner's is not"));
+    for (int p : {0, 1}) {
+      EXPECT_EQ(w.FateOf(p, 1), Fate::kAudited);
+      EXPECT_TRUE(w.store[p]->Bundles().empty());
+      w.Reopen(p);
+      EXPECT_TRUE(w.store[p]->Bundles().empty());
+    }
+    w.Whole({4});
+    EXPECT_EQ(w.FateOf(0, 2 + count), Fate::kDone);
+  }
 }
 
 TEST(Ahead, NeverMoreThanOneBundleIsAhead) {

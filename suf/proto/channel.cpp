@@ -65,25 +65,25 @@ void Channel::Send(uint16_t kind, View payload) {
   Book(true, kind, header, payload);
 }
 
-Bytes Channel::Recv(uint16_t kind, size_t limit) {
+std::pair<uint16_t, Bytes> Channel::Next(uint16_t a, uint16_t b, size_t limit) {
   if (over_) Gone();
   Frame f = Take(std::max(limit, sizeof(Refusal)));
   ThrowIfRefusal(f);
   if (f.payload.size() > limit) TooLarge(f.payload.size(), limit);
-  if (f.sequence != next_received_ || f.kind != kind)
+  if (f.sequence != next_received_ || (f.kind != a && f.kind != b))
     EndSession(*this, Refusal::kProtocol, Exit::kPeer, peer_title(), " sent frame ", f.sequence, " of kind ", f.kind,
-               " where frame ", next_received_, " of kind ", kind, " was due; install the same suf on all sides");
+               " where frame ", next_received_, " of kind ", a, " was due; install the same suf on all sides");
   ++next_received_;
   Book(false, f.kind, EncodeHeader(f.payload.size(), f.kind, f.sequence), f.payload);
-  return std::move(f.payload);
+  return {f.kind, std::move(f.payload)};
 }
 
-Bytes Channel::RecvExact(uint16_t kind, size_t bytes) {
-  Bytes b = Recv(kind, bytes);
-  if (b.size() != bytes)
-    EndSession(*this, Refusal::kProtocol, Exit::kPeer, peer_title(), " sent a frame of kind ", kind, " with ", b.size(),
-               " bytes where ", bytes, " were due; install the same suf on all sides");
-  return b;
+std::pair<uint16_t, Bytes> Channel::RecvEither(uint16_t a, uint16_t b, size_t bytes) {
+  auto [kind, payload] = Next(a, b, bytes);
+  if (payload.size() != bytes)
+    EndSession(*this, Refusal::kProtocol, Exit::kPeer, peer_title(), " sent a frame of kind ", kind, " with ",
+               payload.size(), " bytes where ", bytes, " were due; install the same suf on all sides");
+  return {kind, std::move(payload)};
 }
 
 void Channel::Refuse(Refusal code) noexcept {

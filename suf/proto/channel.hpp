@@ -38,6 +38,9 @@ enum Kind : uint16_t {
   kOnlineEnd,
   kBye,
   kEnd,
+  kAudit,
+  kOpened,
+  kVerdict,
   kFirstRun = 0x100
 };
 
@@ -93,6 +96,10 @@ class Channel {
   }
   // waited: seconds that Recv was blocked, so far.
   double waited() const { return waited_; }
+  Bytes Recv(uint16_t kind, size_t limit) { return Next(kind, kind, limit).second; }
+  // RecvExact: Recv of exactly that many bytes. RecvEither: where the peer chooses between two kinds; {kind, payload}.
+  Bytes RecvExact(uint16_t kind, size_t bytes) { return RecvEither(kind, kind, bytes).second; }
+  std::pair<uint16_t, Bytes> RecvEither(uint16_t a, uint16_t b, size_t bytes);
   // Refuse: tells the peer why the session ends; once, and never throws. Nothing can be sent afterwards.
   void Refuse(Refusal code) noexcept;
   // PeerGone: whether the peer hung up or refused (looks, does not wait).
@@ -158,6 +165,7 @@ class Channel {
   void ThrowIfRefusal(const Frame& f);
 
  private:
+  std::pair<uint16_t, Bytes> Next(uint16_t a, uint16_t b, size_t limit);
   void Book(bool sent, uint16_t kind, View header, View payload);
 
   Identity self_, peer_;

@@ -1,61 +1,8 @@
 #include "suf/proto/session.hpp"
 
+#include "suf/proto/internal/bond.hpp"
+
 namespace suf::proto {
-
-// Bond: MACs under the pair secret over (label, fields, versions, digests, n, rho, serial, identities, nonces, TLS
-// exporter, hashes of all frames so far in both directions).
-class Bond {
- public:
-  Bond(Channel& ch, const BundleHeader& h) : ch_(ch), header_(h), own_nonce_(RandomHash()) {
-    ch.TagFrames(FrameKey(ch.self().role), FrameKey(ch.peer().role));
-  }
-
-  // Send: a frame of our nonce and the MAC. Recv: the peer's; ends the session when the MAC differs.
-  void Send(uint16_t kind) {
-    Hash tag = Tag(kind, own_nonce_);
-    Writer w;
-    w.Raw(own_nonce_), w.Raw(tag);
-    ch_.Send(kind, w.bytes());
-  }
-  void Recv(uint16_t kind) {
-    auto before = ch_.Transcript();
-    Bytes b = ch_.RecvExact(kind, 64);
-    Reader r(b, "a MAC frame");
-    Hash nonce = r.GetHash(), tag = r.GetHash();
-    bool first = peer_nonce_ == Hash{};
-    if (first) peer_nonce_ = nonce;
-    if (nonce == peer_nonce_ && Equal(tag, TagOf(kind, nonce, {before.second, before.first}))) return;
-    EndSession(ch_, Refusal::kMac, Exit::kRefused, ch_.peer_title(),
-               " saw other frames or holds another bundle of serial ", header_.serial,
-               " than we do; it is burnt, start again");
-  }
-
- private:
-  // FrameKey: of the tags of what this role sends.
-  Hash FrameKey(Role sender) const {
-    auto role = uint8_t(sender);
-    return Hmac(header_.pair.view(), {AsView("suf frames"), View(&role, 1)});
-  }
-  Hash Tag(uint16_t kind, const Hash& nonce) const {
-    auto [sent, received] = ch_.Transcript();
-    return TagOf(kind, nonce, {sent, received});
-  }
-  // TagOf: `frames` = hashes of {what the maker of the tag sent, what it received}. All nonces so far are in the
-  // frames.
-  Hash TagOf(uint16_t kind, const Hash& nonce, std::pair<Hash, Hash> frames) const {
-    BundleHeader h = header_;
-    h.party = 0, h.body_bytes = 0;  // the rest is equal on both sides
-    Bytes encoded = Encode(h);
-    Hash tag = Hmac(header_.pair.view(), {AsView("suf bond"), View(reinterpret_cast<uint8_t*>(&kind), sizeof kind),
-                                          nonce, encoded, ch_.exporter(), frames.first, frames.second});
-    Wipe(encoded.data(), encoded.size());
-    return tag;
-  }
-
-  Channel& ch_;
-  BundleHeader header_;
-  Hash own_nonce_, peer_nonce_{};
-};
 
 void Inference::OfflineEnd() {
   SUF_CHECK(!std::exchange(offline_ended_, true));
@@ -102,18 +49,9 @@ uint64_t Arrive(Channel& ch, Agreed& what, Traffic* traffic) {
   return what.serial;
 }
 
-// NothingFollows: the announcement of 0 tokens: before a run, that the next one is not known yet; after it, the end.
+// NothingFollows: the announcement of 0 tokens: within a run or an audit, that what follows is not known yet; after it,
+// the end.
 Bytes NothingFollows() { return Bytes(4 + 32); }
-
-// Claim: a bundle that turns out altered is named to the peer.
-Bundle Claim(Channel& ch, Store& store, uint64_t serial) {
-  try {
-    return store.Claim(serial);
-  } catch (const Error& e) {
-    ch.Refuse(e.code() == Exit::kRefused ? Refusal::kBundle : Refusal::kGaveUp);
-    throw;
-  }
-}
 
 // Burning: a claimed serial that is not finished is burnt.
 template <class F>
@@ -155,20 +93,42 @@ DataSession::DataSession(Channel& p0, const Plan& plan, Store& store, DialDealer
   });
 }
 
-// What no inference will claim goes: a delivery under way is hung up on, a bundle that came is wiped.
+// What nobody will claim goes: a delivery under way is hung up on, a bundle that came is wiped.
 DataSession::~DataSession() {
   next_.reset();
   store_.Forget();
 }
 
 void DataSession::Infer(uint32_t n, const RunHook& run, uint32_t next) {
+  Guarded(ch_, [&] { RunOne(Due(n, next), run, next); });
+}
+
+void DataSession::Audit(uint32_t n, uint32_t next) {
   Guarded(ch_, [&] {
-    CheckTokens(plan_, n);
-    if (next) CheckTokens(plan_, next);
-    Agreed what = next_ ? *std::exchange(next_, std::nullopt) : Announce(n);
-    SUF_CHECK(what.n == n);
-    RunOne(std::move(what), run, next);
+    Agreed what = Due(n, next);
+    OpenBundle(ch_, store_, what.serial, {[&] { AnnounceNext(next); }, [&] { next_.reset(); }});
   });
+}
+
+// Due: what is to be used now, announced before or here, with its bundle in the store.
+Agreed DataSession::Due(uint32_t n, uint32_t next) {
+  CheckTokens(plan_, n);
+  if (next) CheckTokens(plan_, next);
+  Agreed what = next_ ? *std::exchange(next_, std::nullopt) : Announce(n);
+  SUF_CHECK(what.n == n);
+  uint64_t serial = Arrive(ch_, what, &dealer_traffic_);
+  if (!Fits(store_.Header(serial), n, what.task, plan_, weights_, ch_))
+    EndSession(ch_, Refusal::kSerial, Exit::kRefused, ch_.peer_title(), " chose bundle ", serial,
+               ", which is not for this inference");
+  ch_.set_phase(Phase::kControl);
+  return what;
+}
+
+void DataSession::AnnounceNext(uint32_t next) {
+  if (next)
+    next_ = Announce(next);
+  else
+    ch_.Send(kAnnounce, NothingFollows());
 }
 
 // Announce: n and the bundles that would do; P0 chooses one of them, or both fetch one.
@@ -190,21 +150,13 @@ Agreed DataSession::Announce(uint32_t n) {
 }
 
 void DataSession::RunOne(Agreed what, const RunHook& run, uint32_t next) {
-  uint64_t serial = Arrive(ch_, what, &dealer_traffic_);
-  if (!Fits(store_.Header(serial), what.n, what.task, plan_, weights_, ch_))
-    EndSession(ch_, Refusal::kSerial, Exit::kRefused, ch_.peer_title(), " chose bundle ", serial,
-               ", which is not for this inference");
-  ch_.set_phase(Phase::kControl);
-  Bundle bundle = Claim(ch_, store_, serial);
-  Burning(store_, serial, [&] {
+  Bundle bundle = Take(ch_, store_, what.serial, Fate::kClaimed);
+  Burning(store_, what.serial, [&] {
     Bond bond(ch_, bundle.header);
     bond.Send(kClaim);
     bond.Recv(kAck);
     bond.Send(kGo);
-    if (next)
-      next_ = Announce(next);
-    else
-      ch_.Send(kAnnounce, NothingFollows());
+    AnnounceNext(next);
     ch_.set_phase(Phase::kOffline);
     Inference inference(ch_, std::move(bundle), bond);
     if (what.delivery) inference.fetch_ms_ = what.delivery->fetch_ms(), inference.dealt_ms_ = what.delivery->dealt_ms();
@@ -216,7 +168,7 @@ void DataSession::RunOne(Agreed what, const RunHook& run, uint32_t next) {
       if (!pending_) pending_ = std::current_exception();
     }
     SUF_CHECK(inference.revealed_);
-    store_.Finish(serial);
+    store_.Finish(what.serial);
   });
 }
 
@@ -248,14 +200,14 @@ class ModelSession {
     ch_.set_phase(Phase::kControl);
   }
 
-  // Next: one inference; false when P1 ended the session.
+  // Next: one inference or audit; false when P1 ended the session.
   bool Next() {
     auto what = next_ ? std::exchange(next_, std::nullopt) : Announced();
     if (what) RunOne(std::move(*what));
     if (!what) ch_.Send(kEnd, {});
     return what.has_value();
   }
-  // What no inference will claim goes: a delivery under way is hung up on, a bundle that came is wiped.
+  // What nobody will claim goes: a delivery under way is hung up on, a bundle that came is wiped.
   ~ModelSession() {
     next_.reset();
     host_.store.Forget();
@@ -307,8 +259,11 @@ class ModelSession {
     SUF_CHECK(Fits(header, what.n, what.task, host_.plan, host_.weights, ch_));
     ch_.set_phase(Phase::kControl);
     Bond bond(ch_, header);
-    bond.Recv(kClaim);  // P1 has claimed, and holds this very bundle
-    Bundle bundle = Claim(ch_, host_.store, serial);
+    // P1 has claimed it, or marked it for the audit, and holds this very bundle
+    if (bond.RecvEither(kClaim, kAudit) == kAudit)
+      return AuditBundle(ch_, host_.store, bond, what.task, host_.b_seed, host_.auditor,
+                         {[&] { next_ = Announced(); }, [&] { next_.reset(); }});
+    Bundle bundle = Take(ch_, host_.store, serial, Fate::kClaimed);
     Burning(host_.store, serial, [&] {
       bond.Send(kAck);
       bond.Recv(kGo);

@@ -1,13 +1,14 @@
 // The session between P1 (data owner) and P0 (model owner): hello, W_hat once, then per inference announce n, agree on
 // a bundle, claim it on both sides, announce what follows, run, BYE. The bundle of what follows is fetched while the
-// run goes on. Knows no gate and no TLS beyond the exporter value. DESIGN 11, ADR 9.
+// run goes on. An audit takes the place of an inference. Knows no gate and no TLS beyond the exporter value. DESIGN 11,
+// ADR 9.
 #pragma once
 #include <exception>
 #include <functional>
 #include <mutex>
 #include <optional>
 
-#include "suf/proto/supply.hpp"
+#include "suf/proto/audit.hpp"
 
 namespace suf::proto {
 
@@ -41,7 +42,7 @@ class Inference {
 };
 using RunHook = std::function<void(Inference&)>;
 
-// Agreed: an inference that was announced: its bundle is in both stores, or on its way to both.
+// Agreed: an inference or audit that was announced: its bundle is in both stores, or on its way to both.
 struct Agreed {
   uint32_t n = 0;
   Task task;
@@ -59,15 +60,21 @@ class DataSession {
   // Setup: W_hat, plan.setup_bytes bytes.
   Bytes Setup() const { return store_.LoadSetup(plan_.hash, weights_, plan_.setup_bytes); }
   // Infer: one inference of n tokens. A failure of `run` after RevealArrived is kept and thrown by End. next: tokens of
-  // the inference that will follow, whose bundle is then fetched meanwhile; 0: none, or not known yet. A fetch that
-  // fails is told by the Infer that needs it.
+  // the inference or audit that will follow, whose bundle is then fetched meanwhile; 0: none, or not known yet. A fetch
+  // that fails is told by the call that needs it.
   void Infer(uint32_t n, const RunHook& run, uint32_t next = 0);
+  // Audit: a bundle for n tokens, announced as for Infer, is opened to P0 instead of used: until then nobody can tell
+  // which of both it is for. Throws Exit::kRefused when P0 finds that it was dealt wrongly; then all bundles are burnt,
+  // the one under way for `next` among them.
+  void Audit(uint32_t n, uint32_t next = 0);
   void End();
   // dealer_traffic: of all fetches of this session.
   const Traffic& dealer_traffic() const { return dealer_traffic_; }
 
  private:
   Agreed Announce(uint32_t n);
+  void AnnounceNext(uint32_t next);
+  Agreed Due(uint32_t n, uint32_t next);
   void RunOne(Agreed what, const RunHook& run, uint32_t next);
   Channel& ch_;
   const Plan& plan_;
@@ -88,6 +95,7 @@ struct ModelHost {
   std::function<void(Sink&)> w_hat;  // writes plan.setup_bytes bytes
   DialDealer dealer;
   RunHook run;
+  Auditor auditor;
   Traffic* dealer_traffic = nullptr;  // if set, the traffic of fetches is added to it
 };
 

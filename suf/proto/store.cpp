@@ -46,8 +46,9 @@ Bytes ReadChunks(int fd, Chain& chain, const std::string& path) {
   body.reserve(chain.left());
   while (chain.left()) {
     Bytes length = ReadSome(fd, sizeof(uint32_t), path);
-    size_t n = std::min<size_t>(Reader(length, path).Get<uint32_t>(), kChunkBytes + 64);
-    Bytes chunk = ReadSome(fd, n, path);
+    size_t n = Reader(length, path).Get<uint32_t>();
+    Bytes chunk = ReadSome(fd, std::min(n, kMaxChunk), path);
+    if (chunk.size() != n) Fail(Exit::kRefused, path, " is cut short or too long; it is burnt, start again");
     View data = chain.Next(chunk, path);
     body.insert(body.end(), data.begin(), data.end());
   }
@@ -236,6 +237,22 @@ void Store::BurnUpTo(uint64_t serial) {
     slots_.erase(it);
   }
   if (disk) SyncDir(bundles_);
+}
+
+size_t Store::BurnAll() {
+  std::lock_guard l(m_);
+  if (slots_.empty()) return 0;
+  size_t count = slots_.size();
+  uint64_t last = slots_.rbegin()->first;
+  std::exception_ptr failed;
+  try {
+    ledger_.Append(last, Fate::kBurnt);  // burns what is lower too
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  BurnUpTo(last);
+  if (failed) std::rethrow_exception(failed);
+  return count;
 }
 
 void Store::Finish(uint64_t serial) {

@@ -63,6 +63,9 @@ class Store {
   Bundle Claim(uint64_t serial) { return Take(serial, Fate::kClaimed); }
   // Audit: like Claim, for a bundle that will be opened instead of used.
   Bundle Audit(uint64_t serial) { return Take(serial, Fate::kAudited); }
+  // BurnAll: no bundle that is here now will be used; how many they were. Durable when it returns; when the disk fails
+  // (Exit::kResource) they are gone from this process all the same.
+  size_t BurnAll();
   void Finish(uint64_t serial);
   // Burn: best effort; a claimed serial is burnt at the next start anyway.
   void Burn(uint64_t serial) noexcept;

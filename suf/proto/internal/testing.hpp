@@ -11,10 +11,12 @@
 namespace suf::proto {
 
 struct Scratch {
-  Scratch() {
-    char name[] = "/tmp/suf_proto_XXXXXX";
-    path = mkdtemp(name);
+  // parent: /dev/shm where thousands of syncs would take minutes on a disk.
+  explicit Scratch(const std::string& parent = "/tmp") : path(parent + "/suf_proto_XXXXXX") {
+    if (!mkdtemp(path.data())) throw std::runtime_error("cannot make a folder in " + parent);
   }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
   ~Scratch() { std::filesystem::remove_all(path); }
   std::string operator/(const std::string& name) const { return path + "/" + name; }
   std::string path;

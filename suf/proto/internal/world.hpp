@@ -109,7 +109,8 @@ struct World {
             .b_seed = Secret(Hash{5}),
             .w_hat = [](Sink& s) { s.Write(Bytes(3 * kChunkBytes / 2, 0x5a)); },
             .dealer = [this](std::stop_token stop) { return Link(Role::kModel, std::move(stop)); },
-            .run = std::move(run)};
+            .run = std::move(run),
+            .auditor = {TestGenerate, [](uint32_t, uint64_t) { return "a section"; }, {}}};
   }
   DialDealer Dial() {
     return [this](std::stop_token stop) { return Link(Role::kData, std::move(stop)); };

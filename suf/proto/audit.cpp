@@ -1,0 +1,122 @@
+#include "suf/proto/audit.hpp"
+
+#include <algorithm>
+
+#include "suf/proto/internal/bond.hpp"
+
+namespace suf::proto {
+namespace {
+
+// Opened: K_1 and the hash of P1's bundle.
+constexpr size_t kOpenedBytes = 64;
+
+// Ours: compares a body that is dealt again with the one we have, chunk by chunk.
+class Ours {
+ public:
+  Ours(View body, Difference* d) : body_(body), d_(d) {}
+  void operator()(View data) {
+    View mine = body_.subspan(at_, data.size());
+    if (!Equal(mine, data) && !std::exchange(d_->own, true))
+      d_->at = at_ + uint64_t(std::mismatch(mine.begin(), mine.end(), data.begin()).first - mine.begin());
+    at_ += data.size();
+  }
+
+ private:
+  View body_;
+  Difference* d_;
+  size_t at_ = 0;
+};
+
+// BurnRest: every bundle left in the store, or on its way there; says so.
+std::string BurnRest(Store& store, const Ahead& ahead) {
+  ahead.drop();
+  try {
+    return Str("the ", store.BurnAll(), " bundles left in this store are burnt");
+  } catch (const Error& e) {
+    return Str("the bundles left in this store are to be burnt, but ", e.what(), " and start a new store");
+  }
+}
+
+}  // namespace
+
+Bundle Take(Channel& ch, Store& store, uint64_t serial, Fate fate) {
+  try {
+    return fate == Fate::kAudited ? store.Audit(serial) : store.Claim(serial);
+  } catch (const Error& e) {
+    ch.Refuse(e.code() == Exit::kRefused ? Refusal::kBundle : Refusal::kGaveUp);
+    throw;
+  }
+}
+
+Difference DealAgain(const Bundle& own, uint64_t other_body_bytes, const Secret& other_key, const Hash& other_hash,
+                     const Secret& b_seed, const Generate& generate) {
+  const BundleHeader& h0 = own.header;
+  BundleHeader h1 = h0;
+  h1.party = 1, h1.body_bytes = other_body_bytes;
+  DealJob job{h0.n, h0.serial, h0.rho, h0.weights, {own.key, other_key}, b_seed};
+  Difference d;
+  Ours ours(own.body, &d);
+  Bytes encoded = Encode(h1);
+  Sha256 theirs;
+  theirs.Add(encoded);
+  Wipe(encoded.data(), encoded.size());
+  Sink to_p0(ChunkKey(h0), h0.body_bytes, [&](View chunk) { ours(chunk.subspan(ChunkTags::kBytes)); });
+  Sink to_p1(ChunkKey(h1), h1.body_bytes, [&](View chunk) { theirs.Add(chunk.subspan(ChunkTags::kBytes)); });
+  generate(job, to_p0, to_p1);
+  to_p0.Finish(), to_p1.Finish();
+  d.other = !Equal(theirs.Done(), other_hash);
+  return d;
+}
+
+void OpenBundle(Channel& p0, Store& store, uint64_t serial, const Ahead& ahead) {
+  Bond bond(p0, store.Header(serial));
+  Bundle bundle = Take(p0, store, serial, Fate::kAudited);  // durable: K_1 leaves only for a serial that is spent
+  bond.Send(kAudit);
+  bond.Recv(kAck);
+  Bytes opened(bundle.key.view().begin(), bundle.key.view().end());
+  Hash hash = bundle.hash();
+  opened.insert(opened.end(), hash.begin(), hash.end());
+  p0.Send(kOpened, opened);
+  bond.Send(kGo);
+  ahead.announce();
+  bool good = p0.RecvExact(kVerdict, 1)[0] == 1;
+  bond.Recv(kOnlineEnd);
+  std::string burnt = good ? "" : BurnRest(store, ahead);
+  bond.Send(kBye);
+  if (!good)
+    Fail(Exit::kRefused, "the model owner's audit of bundle ", serial, " finds that it was dealt wrongly; ", burnt,
+         "; take no more from this dealer before its operator has explained it");
+}
+
+void AuditBundle(Channel& p1, Store& store, Bond& bond, const Task& task, const Secret& b_seed, const Auditor& auditor,
+                 const Ahead& ahead) {
+  uint64_t serial = bond.header().serial;
+  Bundle own = Take(p1, store, serial, Fate::kAudited);
+  bond.Send(kAck);
+  Bytes opened = p1.RecvExact(kOpened, kOpenedBytes);
+  Secret key(View(opened).first(32));
+  Hash hash = Reader(View(opened).subspan(32), "an opened bundle").GetHash();
+  Wipe(opened.data(), opened.size());
+  bond.Recv(kGo);
+  ahead.announce();
+  Difference d = DealAgain(own, task.body_bytes[1], key, hash, b_seed, auditor.generate);
+  std::string fault;
+  if (d.any())  // before P1 hears of it
+    fault =
+        Str("the audit of bundle ", serial, " failed: ", d.own ? "ours" : "", d.own && d.other ? " and " : "",
+            d.other ? "the data owner's" : "", d.own != d.other ? " is" : " are", " not what the keys give",
+            d.own ? Str(", ours first in ", auditor.section(own.header.n, d.at)) : std::string(), "; ",
+            BurnRest(store, ahead), "; find out whether the dealer dealt wrongly or the data owner opened another key");
+  try {
+    uint8_t verdict = !d.any();
+    p1.Send(kVerdict, View(&verdict, 1));
+    bond.Send(kOnlineEnd);
+    bond.Recv(kBye);
+  } catch (const Error&) {
+    if (!d.any()) throw;  // what was found matters more than how the session ended
+  }
+  if (d.any()) throw Error(Exit::kRefused, fault);
+  if (auditor.passed) auditor.passed(own.header.n, serial);
+}
+
+}  // namespace suf::proto

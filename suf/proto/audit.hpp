@@ -1,0 +1,48 @@
+// The audit of a bundle pair, by P0 alone: both sides mark the serial AUDITED, P1 hands over K_1 and the hash of its
+// bundle, P0 deals both bundles again, as the dealer should have, and compares. P1 learns one bit: its own bundle from
+// P0's hands, or any word of it that it had not, would give r_1 B. P1's session seed stays with P1, as K_1 is all that
+// dealing needs and the seed would give K_1 of the other bundles that were fetched with this one. DESIGN 11.
+#pragma once
+#include "suf/proto/supply.hpp"
+
+namespace suf::proto {
+
+class Bond;
+
+// Auditor: what P0 brings to audits.
+struct Auditor {
+  Generate generate;  // what the dealer runs
+  // section: words for the section of P0's bundle that holds this byte of the body, in the trace of n tokens
+  std::function<std::string(uint32_t n, uint64_t byte)> section;
+  std::function<void(uint32_t n, uint64_t serial)> passed;  // for a log line
+};
+
+// Difference: what P0 finds and nobody else is told.
+struct Difference {
+  bool own = false, other = false;  // P0's bundle, P1's
+  uint64_t at = 0;                  // first byte of P0's body that differs
+  bool any() const { return own || other; }
+};
+
+// DealAgain: both bundles from P0's header, K_0, K_1 and B's seed, compared with P0's own (all of its bytes) and with
+// P1's hash. Does the same work whatever it finds.
+Difference DealAgain(const Bundle& own, uint64_t other_body_bytes, const Secret& other_key, const Hash& other_hash,
+                     const Secret& b_seed, const Generate& generate);
+
+// Ahead: what the session fetches while an audit goes on.
+struct Ahead {
+  std::function<void()> announce = [] {};  // the next bundle; once both sides have marked the serial
+  std::function<void()> drop = [] {};      // nothing more comes: before all bundles are burnt
+};
+
+// OpenBundle: P1's side, when a serial is agreed on. Throws Exit::kRefused when P0 says that the bundles are wrong;
+// then all bundles of the store are burnt.
+void OpenBundle(Channel& p0, Store& store, uint64_t serial, const Ahead& ahead = {});
+// AuditBundle: P0's side, from P1's first MAC on. Throws Exit::kRefused when a bundle is wrong, all others being burnt.
+void AuditBundle(Channel& p1, Store& store, Bond& bond, const Task& task, const Secret& b_seed, const Auditor& auditor,
+                 const Ahead& ahead = {});
+
+// Take: Store::Claim or Store::Audit; a bundle that turns out altered is named to the peer.
+Bundle Take(Channel& ch, Store& store, uint64_t serial, Fate fate);
+
+}  // namespace suf::proto

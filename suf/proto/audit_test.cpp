@@ -1,0 +1,248 @@
+// The two state machines of an audit against a peer that is played by hand: it goes away after each of its steps, or
+// holds another bundle. (With the real dealing, and every way to cheat: tests/audit_test.cpp.)
+#include "suf/proto/audit.hpp"
+
+#include <optional>
+#include <thread>
+
+#include "suf/proto/internal/bond.hpp"
+#include "suf/proto/internal/testing.hpp"
+
+namespace suf::proto {
+namespace {
+
+const Identity kModel{Role::kModel, Hash{12}}, kData{Role::kData, Hash{13}};
+constexpr size_t kBody = 100;
+
+// TestGenerate: bodies that both keys, rho and B's seed enter.
+void TestGenerate(const DealJob& j, Sink& to_p0, Sink& to_p1) {
+  for (int p : {0, 1}) {
+    Hash h = HashOf({j.key[0].view(), j.key[1].view(), j.rho, j.b_seed.view(), Hash{uint8_t(p)}});
+    Bytes body(kBody);
+    std::copy(h.begin(), h.end(), body.begin() + 50);
+    (p ? to_p1 : to_p0).Write(body);
+  }
+}
+
+// Sides: both stores with bundles 5, 6 and 7; the dealer used `dealt` as B's seed.
+struct Sides {
+  explicit Sides(uint8_t dealt = 9) {
+    for (uint64_t serial : {5, 6, 7}) Put(serial, dealt);
+    std::tie(p0, p1) = InProcessPair(kModel, kData, Millis{5000});
+  }
+  void Put(uint64_t serial, uint8_t dealt) {
+    BundleHeader h;
+    h.n = 3, h.serial = serial, h.rho = {uint8_t(serial)}, h.pair = Secret::Random(), h.body_bytes = kBody;
+    DealJob job{h.n, serial, h.rho, {}, {Secret(Hash{1}), Secret(Hash{2})}, Secret(Hash{dealt})};
+    std::vector<Bytes> chunks[2];
+    BundleHeader headers[2] = {h, h};
+    headers[1].party = 1;
+    {
+      Sink a(ChunkKey(headers[0]), kBody, [&](View c) { chunks[0].emplace_back(c.begin(), c.end()); });
+      Sink b(ChunkKey(headers[1]), kBody, [&](View c) { chunks[1].emplace_back(c.begin(), c.end()); });
+      TestGenerate(job, a, b);
+      a.Finish(), b.Finish();
+    }
+    for (int p : {0, 1}) {
+      auto in = store[p]->Receive(headers[p], job.key[p], true);
+      for (auto& c : chunks[p]) in.Add(c);
+      in.Commit();
+    }
+  }
+  // PutOne: a bundle of one store that nobody will get as far as reading.
+  void PutOne(int p, uint64_t serial) {
+    BundleHeader h;
+    h.n = 3, h.serial = serial, h.party = uint32_t(p), h.body_bytes = kBody;
+    auto in = store[p]->Receive(h, Secret(), true);
+    Sink sink(ChunkKey(h), kBody, [&](View c) { in.Add(c); });
+    sink.Write(Bytes(kBody));
+    sink.Finish();
+    in.Commit();
+  }
+  // Model: P0's side in a thread; what it threw.
+  std::exception_ptr Model(const std::function<void()>& peer, Generate generate = TestGenerate, Ahead ahead = {}) {
+    std::exception_ptr error;
+    std::thread t([&, ch = std::move(p0)]() mutable {
+      try {
+        Guarded(*ch, [&] {
+          Bond bond(*ch, store[0]->Header(5));
+          EXPECT_EQ(bond.RecvEither(kClaim, kAudit), kAudit);
+          AuditBundle(*ch, *store[0], bond, {Hash{}, {kBody, kBody}}, Secret(Hash{9}),
+                      {generate, [](uint32_t, uint64_t at) { return Str("byte ", at); }, [&](auto...) { ++passed; }},
+                      ahead);
+        });
+      } catch (const Error&) {
+        error = std::current_exception();
+      }
+      ch.reset();
+    });
+    peer();
+    p1.reset();
+    t.join();
+    return error;
+  }
+  Scratch dir;
+  std::optional<Store> store[2] = {std::optional<Store>(std::in_place, dir / "0"),
+                                   std::optional<Store>(std::in_place, dir / "1")};
+  std::unique_ptr<Channel> p0, p1;
+  int passed = 0;
+};
+
+testing::AssertionResult Throws(std::exception_ptr e, Exit code, const std::string& words) {
+  return Fails(code, words, [&] {
+    if (e) std::rethrow_exception(e);
+  });
+}
+using Fates = std::map<uint64_t, Fate>;
+
+// PlayP1: the data owner's steps up to `steps`; the bundle is P1's, its key may be another.
+void PlayP1(Sides& s, int steps, const Secret& key) {
+  Bundle b = s.store[1]->Audit(5);
+  Bond bond(*s.p1, b.header);
+  if (steps-- > 0) bond.Send(kAudit);
+  if (steps-- > 0) bond.Recv(kAck);
+  Bytes opened(key.view().begin(), key.view().end());
+  Hash hash = b.hash();
+  opened.insert(opened.end(), hash.begin(), hash.end());
+  if (steps-- > 0) s.p1->Send(kOpened, opened);
+  if (steps-- > 0) bond.Send(kGo);
+  if (steps-- > 0) {
+    EXPECT_EQ(s.p1->RecvExact(kVerdict, 1)[0], Equal(key.view(), b.key.view()));
+  }
+  if (steps-- > 0) bond.Recv(kOnlineEnd);
+  if (steps-- > 0) bond.Send(kBye);
+}
+
+TEST(Audit, P0HoldsItselfToTheMarkWhereverP1GoesAway) {
+  for (int steps = 0; steps <= 7; ++steps) {
+    SCOPED_TRACE(steps);
+    Sides s;
+    auto error = s.Model([&] { PlayP1(s, steps, Secret(Hash{2})); });
+    EXPECT_EQ(!error, steps == 7);
+    if (error) {
+      EXPECT_TRUE(Throws(error, Exit::kPeer, "the data owner ended the connection"));
+    }
+    EXPECT_EQ(s.passed, steps == 7);
+    s.store[0].reset(), s.store[0].emplace(s.dir / "0");
+    // never marked, it is burnt with the next claim: P1 has not got it any more
+    EXPECT_EQ(s.store[0]->ledger().fates(), (steps ? Fates{{5, Fate::kAudited}} : Fates{}));
+    EXPECT_EQ(s.store[0]->Bundles().size(), steps ? 2u : 3u);
+    EXPECT_EQ(s.store[1]->ledger().fates(), (Fates{{5, Fate::kAudited}}));
+  }
+}
+
+TEST(Audit, P0SaysWhatItFoundEvenWhenP1DoesNotWaitForIt) {
+  for (int steps = 4; steps <= 7; ++steps) {  // from the opened key on
+    Sides s;
+    EXPECT_TRUE(Throws(s.Model([&] { PlayP1(s, steps, Secret(Hash{3})); }), Exit::kRefused,
+                       "the audit of bundle 5 failed: ours and the data owner's are not what the keys give, ours first "
+                       "in byte 50; the 2 bundles left in this store are burnt"));
+    EXPECT_EQ(s.store[0]->ledger().fates(), (Fates{{5, Fate::kAudited}, {7, Fate::kBurnt}}));
+    EXPECT_EQ(s.passed, 0);
+  }
+}
+
+TEST(Audit, P1IsSpentWhereverP0GoesAwayAndOnlyAVerdictBurnsTheRest) {
+  for (bool good : {true, false})
+    for (int steps = 0; steps <= 4; ++steps) {
+      SCOPED_TRACE(steps);
+      Sides s;
+      std::thread p0([&, ch = std::move(s.p0), left = steps]() mutable {
+        Bond bond(*ch, s.store[0]->Header(5));
+        if (left-- > 0) bond.Recv(kAudit), bond.Send(kAck);
+        if (left-- > 0) {
+          Bytes opened = ch->RecvExact(kOpened, 64);
+          EXPECT_TRUE(Equal(View(opened).first(32), Hash{2}));
+          bond.Recv(kGo);
+        }
+        uint8_t verdict = good;
+        if (left-- > 0) ch->Send(kVerdict, View(&verdict, 1));
+        if (left-- > 0) bond.Send(kOnlineEnd), bond.Recv(kBye);
+      });
+      auto open = [&] { Guarded(*s.p1, [&] { OpenBundle(*s.p1, *s.store[1], 5); }); };
+      if (steps == 4 && good) {
+        open();
+      } else if (steps == 4) {
+        EXPECT_TRUE(Fails(Exit::kRefused, "the 2 bundles left in this store are burnt", open));
+      } else {
+        EXPECT_TRUE(Fails(Exit::kPeer, "the model owner ended the connection", open));
+      }
+      s.p1.reset();
+      p0.join();
+      bool told = steps == 4 && !good;  // a verdict without its MAC is none
+      EXPECT_EQ(s.store[1]->Bundles().size(), told ? 0u : 2u);
+      Fates want{{5, Fate::kAudited}};
+      if (told) want[7] = Fate::kBurnt;
+      EXPECT_EQ(s.store[1]->ledger().fates(), want);
+    }
+}
+
+TEST(Audit, AnotherBundleOfTheSerialOpensNothing) {
+  Sides s;
+  EXPECT_TRUE(Throws(s.Model([&] {
+    Bond bond(*s.p1, s.store[1]->Header(6));  // another pair secret
+    bond.Send(kAudit);
+  }),
+                     Exit::kRefused, "holds another bundle of serial 5"));
+  EXPECT_TRUE(s.store[0]->ledger().fates().empty());
+}
+
+TEST(Audit, ABundleAlteredInAStoreIsNamedAndBurnt) {
+  for (int p : {0, 1}) {
+    Sides s;
+    std::filesystem::resize_file(s.dir / Str(p, "/bundles/00000000000000000005.bundle"), 400);
+    std::exception_ptr error[2];
+    error[0] = s.Model([&] {
+      try {
+        Guarded(*s.p1, [&] { OpenBundle(*s.p1, *s.store[1], 5); });
+      } catch (const Error&) {
+        error[1] = std::current_exception();
+      }
+    });
+    EXPECT_TRUE(Throws(error[p], Exit::kRefused, "is cut short or too long; it is burnt"));
+    EXPECT_TRUE(Throws(error[1 - p], Exit::kRefused, "found its bundle altered"));
+    EXPECT_EQ(s.store[p]->ledger().fates(), (Fates{{5, Fate::kBurnt}}));
+  }
+}
+
+// What a delivery brought before it was hung up on goes with the rest, at both ends.
+TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
+  Sides s(8);
+  std::string steps[2];
+  auto ahead = [&](int p) {
+    return Ahead{[&s, &steps, p] { steps[p] += Str("announce ", s.store[p]->ledger().floor(), " "); },
+                 [&s, &steps, p] { steps[p] += "drop", s.PutOne(p, 9); }};
+  };
+  auto error = s.Model(
+      [&] {
+        EXPECT_TRUE(Fails(Exit::kRefused, "the 3 bundles left in this store are burnt",
+                          [&] { OpenBundle(*s.p1, *s.store[1], 5, ahead(1)); }));
+      },
+      TestGenerate, ahead(0));
+  EXPECT_TRUE(Throws(error, Exit::kRefused, "the 3 bundles left in this store are burnt"));
+  for (int p : {0, 1}) {
+    EXPECT_EQ(steps[p], "announce 5 drop");
+    s.store[p].reset(), s.store[p].emplace(s.dir / std::to_string(p));
+    EXPECT_TRUE(s.store[p]->Bundles().empty());
+    EXPECT_EQ(s.store[p]->ledger().fates(), (Fates{{5, Fate::kAudited}, {9, Fate::kBurnt}}));
+  }
+}
+
+TEST(Audit, WhatFailsAtP0IsNoVerdict) {
+  Sides s;
+  auto none = [](const DealJob&, Sink&, Sink&) { Fail(Exit::kResource, "no memory"); };
+  auto error = s.Model(
+      [&] {
+        EXPECT_TRUE(Fails(Exit::kPeer, "the model owner ended the session for a reason of its own",
+                          [&] { OpenBundle(*s.p1, *s.store[1], 5); }));
+      },
+      none);
+  EXPECT_TRUE(Throws(error, Exit::kResource, "no memory"));
+  for (auto& store : s.store) {
+    EXPECT_EQ(store->ledger().fates(), (Fates{{5, Fate::kAudited}}));
+    EXPECT_EQ(store->Bundles().size(), 2u);
+  }
+}
+
+}  // namespace
+}  // namespace suf::proto

@@ -1,0 +1,65 @@
+// What ties two parties to one bundle, one connection and one history of frames.
+#pragma once
+#include "suf/proto/bundle.hpp"
+
+namespace suf::proto {
+
+// Bond: MACs under the pair secret over (label, fields, versions, digests, n, rho, serial, identities, nonces, TLS
+// exporter, hashes of all frames so far in both directions).
+class Bond {
+ public:
+  Bond(Channel& ch, const BundleHeader& h) : ch_(ch), header_(h), own_nonce_(RandomHash()) {
+    ch.TagFrames(FrameKey(ch.self().role), FrameKey(ch.peer().role));
+  }
+  const BundleHeader& header() const { return header_; }
+
+  // Send: a frame of our nonce and the MAC. Recv: the peer's; ends the session when the MAC differs.
+  void Send(uint16_t kind) {
+    Hash tag = Tag(kind, own_nonce_);
+    Writer w;
+    w.Raw(own_nonce_), w.Raw(tag);
+    ch_.Send(kind, w.bytes());
+  }
+  void Recv(uint16_t kind) { (void)RecvEither(kind, kind); }
+  // RecvEither: where the peer chooses; the kind that came.
+  uint16_t RecvEither(uint16_t a, uint16_t b) {
+    auto before = ch_.Transcript();
+    auto [kind, mac] = ch_.RecvEither(a, b, 64);
+    Reader r(mac, "a MAC frame");
+    Hash nonce = r.GetHash(), tag = r.GetHash();
+    bool first = peer_nonce_ == Hash{};
+    if (first) peer_nonce_ = nonce;
+    if (nonce == peer_nonce_ && Equal(tag, TagOf(kind, nonce, {before.second, before.first}))) return kind;
+    EndSession(ch_, Refusal::kMac, Exit::kRefused, ch_.peer_title(),
+               " saw other frames or holds another bundle of serial ", header_.serial,
+               " than we do; it is burnt, start again");
+  }
+
+ private:
+  // FrameKey: of the tags of what this role sends.
+  Hash FrameKey(Role sender) const {
+    auto role = uint8_t(sender);
+    return Hmac(header_.pair.view(), {AsView("suf frames"), View(&role, 1)});
+  }
+  Hash Tag(uint16_t kind, const Hash& nonce) const {
+    auto [sent, received] = ch_.Transcript();
+    return TagOf(kind, nonce, {sent, received});
+  }
+  // TagOf: `frames` = hashes of {what the maker of the tag sent, what it received}. All nonces so far are in the
+  // frames.
+  Hash TagOf(uint16_t kind, const Hash& nonce, std::pair<Hash, Hash> frames) const {
+    BundleHeader h = header_;
+    h.party = 0, h.body_bytes = 0;  // the rest is equal on both sides
+    Bytes encoded = Encode(h);
+    Hash tag = Hmac(header_.pair.view(), {AsView("suf bond"), View(reinterpret_cast<uint8_t*>(&kind), sizeof kind),
+                                          nonce, encoded, ch_.exporter(), frames.first, frames.second});
+    Wipe(encoded.data(), encoded.size());
+    return tag;
+  }
+
+  Channel& ch_;
+  BundleHeader header_;
+  Hash own_nonce_, peer_nonce_{};
+};
+
+}  // namespace suf::proto

@@ -1,0 +1,180 @@
+// The dealer audit: honest bundles pass and are spent, every way to cheat is caught, and what P1 sees tells it one bit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/three_roles.hpp"
+
+namespace suf::apps {
+namespace {
+
+using namespace proto;
+using Bodies = std::array<Bytes, 2>;
+const uint32_t kN = uint32_t(kText.size());
+
+// Dealt: both bodies of a job.
+Bodies Dealt(const Generate& generate, const DealJob& job, const pfss::Schedule& s) {
+  Bodies b;
+  auto sink = [&](int p) {
+    return std::make_unique<Sink>(Hash{}, uint64_t(s.key_bytes(p)), [&b, p](View chunk) {
+      b[size_t(p)].insert(b[size_t(p)].end(), chunk.begin() + ChunkTags::kBytes, chunk.end());
+    });
+  };
+  auto to_p0 = sink(0), to_p1 = sink(1);
+  generate(job, *to_p0, *to_p1);
+  to_p0->Finish(), to_p1->Finish();
+  return b;
+}
+
+TEST(DealerAudit, HonestBundlesPassAndServeNoMore) {
+  ThreeRoles w(4);
+  w.Session([&](DataSession& s) {
+    s.Audit(kN);
+    EXPECT_TRUE(w.Embed(s));
+    s.Audit(kN);
+  });
+  EXPECT_EQ(w.Says(w.error[0]) + w.Says(w.error[1]), "");
+  EXPECT_EQ(w.dealt, 4);
+  using enum Fate;
+  const std::map<uint64_t, Fate> want{{1, kAudited}, {2, kDone}, {3, kAudited}};
+  w.Open();
+  for (int p : {0, 1}) {
+    EXPECT_EQ(w.Fates(p), want);
+    EXPECT_EQ(w.store[p]->Bundles().size(), 1u);
+    for (uint64_t serial : {1, 2, 3}) {
+      EXPECT_TRUE(Fails(Exit::kRefused, "used", [&] { w.store[p]->Claim(serial); }));
+      EXPECT_TRUE(Fails(Exit::kRefused, "used", [&] { w.store[p]->Audit(serial); }));
+    }
+    EXPECT_EQ(w.Fates(p), want);
+  }
+  w.Session([&](DataSession& s) { EXPECT_TRUE(w.Embed(s)); });
+  EXPECT_EQ(w.Fates(0).at(4), kDone);
+}
+
+TEST(DealerAudit, ABitOfAnySectionOfEitherBundleIsFound) {
+  Engine engine(TheTiny().plan);
+  auto work = engine.At(int(kN));
+  const pfss::Schedule& s = *work->schedule;
+  Auditor auditor = AuditOf(engine);
+  Secret key0(Hash{1}), key1(Hash{2}), b_seed(Hash{5});
+  Bodies honest = Dealt(auditor.generate, {kN, 7, Hash{3}, Hash{77}, {key0, key1}, b_seed}, s);
+  Bundle own, other;
+  own.header.n = kN, own.header.serial = 7, own.header.rho = {3}, own.header.weights = {77};
+  own.header.pair = Secret(Hash{4}), own.key = key0;
+  other.header = own.header, other.header.party = 1;
+  own.header.body_bytes = honest[0].size(), other.header.body_bytes = honest[1].size();
+  own.body = honest[0], other.body = honest[1];
+  auto audit = [&](const Generate& g) { return DealAgain(own, honest[1].size(), key1, other.hash(), b_seed, g); };
+  EXPECT_FALSE(audit(auditor.generate).any());
+  // what is dealt again was just seen to be equal; it stands in for dealing below
+  Generate canned = [&](const DealJob&, Sink& a, Sink& b) { a.Write(honest[0]), b.Write(honest[1]); };
+  int sections = 0;
+  for (int p : {0, 1})
+    for (size_t k = 0; k < s.key(p).size(); ++k, ++sections) {
+      const pfss::Part& part = s.key(p)[k];
+      uint64_t at = uint64_t(part.at + int64_t(k) % part.bytes);
+      uint8_t& byte = (p ? other : own).body[at];
+      byte ^= uint8_t(1 << k % 8);
+      Difference d = audit(canned);
+      byte ^= uint8_t(1 << k % 8);
+      EXPECT_EQ(d.own, p == 0) << k;
+      EXPECT_EQ(d.other, p == 1) << k;
+      if (p == 1) continue;
+      EXPECT_EQ(d.at, at);
+      EXPECT_EQ(auditor.section(kN, at).find(Str("key section ", k + 1, " of ", s.key(0).size(), ", of ")), 0u);
+    }
+  EXPECT_GT(sections, 200);
+  for (Hash BundleHeader::*f : {&BundleHeader::plan, &BundleHeader::rho}) {  // headers of P1 are compared too
+    (other.header.*f)[9] ^= 1;
+    EXPECT_TRUE(audit(canned).other);
+    (other.header.*f)[9] ^= 1;
+  }
+  EXPECT_FALSE(audit(canned).any());
+}
+
+// Seen: what reached P1 from the first word of the audit on: {kind, sequence, bytes, the verdict}.
+std::vector<std::array<int, 4>> Seen(const std::string& record) {
+  std::ifstream in(record, std::ios::binary);
+  Bytes raw{std::istreambuf_iterator<char>(in), {}};
+  Reader r(View(raw).subspan(8), "a record");
+  std::vector<std::array<int, 4>> seen;
+  while (r.left()) {
+    bool sent = r.Get<uint8_t>();
+    (void)r.Get<uint8_t>();
+    uint32_t bytes = r.Get<uint32_t>();
+    int kind = r.Get<uint16_t>(), sequence = r.Get<uint16_t>();
+    View payload = r.Raw(bytes);
+    if (!sent && (kind == kAck || !seen.empty()))
+      seen.push_back({kind, sequence, int(bytes), kind == kVerdict ? payload[0] : -1});
+  }
+  return seen;
+}
+
+struct Cheat {
+  const char *name, *found;  // found: what P0 says
+  std::function<void(DealJob&)> job = [](DealJob&) {};
+  std::function<void(Bodies&)> bodies = [](Bodies&) {};
+};
+const Cheat kCheats[] = {
+    {.name = "ABitForP0",
+     .found = "ours is not what the keys give, ours first in key section 1 of ",
+     .bodies = [](Bodies& b) { b[0][0] ^= 1; }},
+    {.name = "TheLastBitForP0",
+     .found = "ours is not what the keys give, ours first in key section ",
+     .bodies = [](Bodies& b) { b[0].back() ^= 128; }},
+    {.name = "ABitForP1",
+     .found = "the data owner's is not what the keys give; ",
+     .bodies = [](Bodies& b) { b[1].back() ^= 128; }},
+    {.name = "AnotherRho", .found = "ours and the data owner's are", .job = [](DealJob& j) { j.rho[31] ^= 1; }},
+    {.name = "AnotherKeyOfP0",
+     .found = "ours and the data owner's are",
+     .job = [](DealJob& j) { j.key[0] = Secret(); }},
+    {.name = "AnotherKeyOfP1",
+     .found = "ours and the data owner's are",
+     .job = [](DealJob& j) { j.key[1] = Secret::Random(); }},
+    {.name = "KeysSwapped",
+     .found = "ours and the data owner's are",
+     .job = [](DealJob& j) { std::swap(j.key[0], j.key[1]); }},
+    {.name = "AnotherB", .found = "failed: ", .job = [](DealJob& j) { j.b_seed = Secret(); }},
+};
+
+TEST(DealerAudit, EveryCheatIsCaughtAndP1SeesOneBit) {
+  std::vector<std::array<int, 4>> seen;
+  {
+    ThreeRoles w;
+    Recorder recorder(w.dir / "record");
+    w.Session([&](DataSession& s) { s.Audit(kN); }, &recorder);
+    seen = Seen(w.dir / "record");
+    ASSERT_EQ(seen.size(), 4u);  // ack, verdict, MAC, end
+    seen.pop_back();
+    EXPECT_EQ(std::exchange(seen[1][3], 0), 1);
+  }
+  for (const Cheat& c : kCheats) {
+    SCOPED_TRACE(c.name);
+    ThreeRoles w(3);
+    w.generate = [&, honest = w.generate](const DealJob& job, Sink& a, Sink& b) {
+      DealJob lie = job;
+      c.job(lie);
+      Bodies bodies = Dealt(honest, lie, *w.engine[0]->At(int(kN))->schedule);
+      c.bodies(bodies);
+      a.Write(bodies[0]), b.Write(bodies[1]);
+    };
+    Recorder recorder(w.dir / "record");
+    w.Session([&](DataSession& s) { s.Audit(kN); }, &recorder);
+    EXPECT_EQ(Seen(w.dir / "record"), seen);
+    EXPECT_THAT(w.Says(w.error[0]), testing::StartsWith("exit 4: the audit of bundle 1 failed: "));
+    EXPECT_THAT(w.Says(w.error[0]), testing::HasSubstr(c.found));
+    EXPECT_EQ(w.Says(w.error[1]),
+              "exit 4: the model owner's audit of bundle 1 finds that it was dealt wrongly; the 2 bundles left in this "
+              "store are burnt; take no more from this dealer before its operator has explained it");
+    w.Open();
+    for (int p : {0, 1}) {
+      EXPECT_EQ(w.Fates(p), (std::map<uint64_t, Fate>{{1, Fate::kAudited}, {3, Fate::kBurnt}}));
+      EXPECT_TRUE(w.store[p]->Bundles().empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace suf::apps

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Audits between real processes: an honest dealer's bundles pass, wrong ones are refused at both ends and burn the rest, and a role that
+is killed in the middle of audits leaves no serial that both stores would still use.
+
+  audits_test.py SUF [PATTERN]     from anywhere; about ten seconds
+"""
+import signal
+
+from roles import Tap
+from rows import main, row
+
+
+def with_fate(w, store, fate):
+    return sorted(s for s, f in w.fates(store).items() if f == fate)
+
+
+def restart(w):
+    w.server.signal(signal.SIGTERM), w.server.finish()
+    w.serve().port()
+
+
+@row('audits of an honest dealer', 0, 'the model owner audited a bundle and found nothing wrong', 30)
+def _(w):
+    w.both(tokens=4, count=9)
+    w.works(audit=2)
+    e = w.embed(audit=3)
+    yield e
+    assert sum('found nothing wrong' in line for line in e.err) == 3, e.err
+    assert w.rows()[0]['y'] == w.base.simulate(['the dog'])[0]
+    assert sum('audited: both bundles are as they should be' in line for line in w.server.err) == 5, w.server.err
+    audited = with_fate(w, 'data', 'audited')
+    assert len(audited) == 5 and audited == with_fate(w, 'model', 'audited'), audited
+    assert with_fate(w, 'data', 'done') == [s for s in range(1, 8) if s not in audited]
+    assert w.works()['serial'] == 8
+
+
+@row('audits of fresh bundles, among several texts', 0, 'found nothing wrong', 30)
+def _(w):
+    w.both()
+    texts = ['the dog', 'a cat', w.base.text(7)]
+    (w.dir / 'texts').write_text('\n'.join(texts) + '\n')
+    yield w.embed(None, file=w.dir / 'texts', audit=4)
+    assert [r['y'] for r in w.rows()] == w.base.simulate(texts)
+    assert len(with_fate(w, 'model', 'audited')) == 4 and len(with_fate(w, 'model', 'done')) == 3, w.fates('model')
+
+
+@row('audit of bundles dealt for another B', 4, "the model owner's audit of bundle . finds that it was dealt wrongly; the . bundles left in this store are burnt", 30)
+def _(w):
+    w.both(tokens=4, count=5)
+    w.works()
+    seed = w.dir / 'model' / 'b.seed'
+    kept = seed.read_bytes()
+    seed.write_bytes(bytes(32))
+    restart(w)
+    yield w.embed(audit=1)
+    assert w.server.said(r'the audit of bundle . failed: ours.* first in key section \d+ of \d+, of .*are burnt; find out', 5), w.server.err
+    for store in ('model', 'data'):
+        assert len(with_fate(w, store, 'audited')) == 1 and max(w.fates(store).items()) == (5, 'burnt') and not w.bundles(store), w.fates(store)
+    seed.write_bytes(kept)
+    restart(w)
+    assert w.works()['serial'] == 6
+
+
+@row('serve --once after an audit that failed', 4, 'the audit of bundle . failed', 30)
+def _(w):
+    w.both(tokens=4, count=5)
+    w.works()
+    w.server.signal(signal.SIGTERM), w.server.finish()
+    (w.dir / 'model' / 'b.seed').write_bytes(bytes(32))
+    server = w.serve(once=True)
+    assert w.embed(audit=1).finish() == 4
+    yield server
+
+
+def sweep(kill):
+    """kill(w, at): an embed with audits in which a role is killed at byte `at` of the connection."""
+    def case(w):
+        w.both()
+        w.works()
+        seen = set()
+        for at in range(4000, 8000, 800):
+            code = kill(w, at).finish()
+            assert code in (3, -9), f'at byte {at}: exit code {code}'
+            w.works()
+            data, model = w.fates('data'), w.fates('model')
+            for serial in data.keys() | model.keys():
+                pair = {data.get(serial), model.get(serial)}
+                seen.add(frozenset(pair))
+                assert not {'audited', 'done'} <= pair and pair <= {'audited', 'done', 'burnt', None}, (at, serial, pair)
+        assert frozenset({'audited'}) in seen, seen
+        yield w.embed()
+    return case
+
+
+def killed_embed(w, at):
+    e = w.embed(audit=24, connect=Tap(w.server.port(), at, lambda: e.kill()).port)
+    return e
+
+
+row('SIGKILL of serve among audits', 0, '', 30)(sweep(lambda w, at: w.embed(audit=24, connect=Tap(w.server.port(), at, w.server.kill).port)))
+row('SIGKILL of embed among audits', 0, '', 30)(sweep(killed_embed))
+
+
+if __name__ == '__main__':
+    main()

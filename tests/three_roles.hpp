@@ -1,0 +1,167 @@
+// The three roles of the program in one process, with the real engine, on a tiny encoder: a thread and an in-process
+// channel for each conversation, stores in a scratch folder. For tests of what real processes cannot be made to do.
+#pragma once
+#include <optional>
+#include <thread>
+
+#include "apps/engine.hpp"
+#include "suf/nn/simulate.hpp"
+#include "suf/nn/tiny.hpp"
+#include "suf/proto/internal/testing.hpp"
+#include "suf/proto/session.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::apps {
+
+// Tiny: a plan and its weights, made once.
+struct Tiny {
+  nn::Plan plan;
+  nn::Quantised weights;
+};
+inline const Tiny& TheTiny() {
+  static const Tiny tiny = [] {
+    constexpr nn::Dims dims{.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8};
+    nn::CompileOptions o = nn::TinyOptions();
+    o.max_tokens = int(dims.positions);
+    nn::Weights w = nn::TinyWeights(1, dims);
+    nn::Plan plan = nn::Compile(w, nn::TinyTexts(2, 24, o.max_tokens, dims), o);
+    nn::Quantised q = nn::Quantise(w, plan.scales, plan.max_tokens);
+    return Tiny{std::move(plan), std::move(q)};
+  }();
+  return tiny;
+}
+
+inline const std::vector<int32_t> kText{1, 2, 3};
+
+class ThreeRoles {
+ public:
+  // emit: of dealer, P0, P1 in the order of proto::Role; none = the real one. ahead: bundles of kText's length a fetch.
+  explicit ThreeRoles(uint32_t ahead = 1, std::array<Emit, proto::kRoles> emit = {}) {
+    for (int r = 0; r < proto::kRoles; ++r) {
+      engine[r].emplace(TheTiny().plan, emit[size_t(r)] ? emit[size_t(r)] : nn::Build);
+      plan[r] = engine[r]->ForProto();
+    }
+    generate = AuditOf(*engine[0]).generate;
+    state_.emplace(dir / "dealer");
+    Open();
+    dealer_.emplace(plan[0], *state_, proto::Dealer::Options{uint32_t(kText.size()), ahead, proto::Millis{2000}, {}},
+                    [this](const proto::DealJob& j, proto::Sink& a, proto::Sink& b) { ++dealt, generate(j, a, b); });
+    masks_.emplace(*engine[1], seed_.view(), id_);
+    ModelInputs(TheTiny().weights, inputs_[0]);
+  }
+  ~ThreeRoles() { Join(); }
+  // Open: the stores, again if they are open.
+  void Open() {
+    for (int p : {0, 1}) store[p].reset(), store[p].emplace(dir / std::to_string(p));
+  }
+  // Session: P0 in a thread and `p1` here; what either throws is in error[party].
+  void Session(const std::function<void(proto::DataSession&)>& p1, proto::Recorder* recorder = nullptr) {
+    auto [near, far] = proto::InProcessPair(kId[2], kId[1]);
+    near->set_recorder(recorder);
+    error[0] = error[1] = nullptr;
+    proto::ModelHost host = Host();
+    std::thread model([&, ch = std::move(far)]() mutable {
+      Keep(0, [&] { proto::ServeSession(*ch, host); });
+      ch.reset();
+    });
+    Keep(1, [&] {
+      proto::DataSession s(*near, plan[2], *store[1],
+                           [this](std::stop_token stop) { return Link(proto::Role::kData, std::move(stop)); });
+      ReadSetup(*engine[2], s.Setup(), inputs_[1]);
+      p1(s);
+      s.End();
+    });
+    near.reset();
+    model.join();
+    Join();
+  }
+  // Embed: one inference of kText; whether its result is the simulator's.
+  bool Embed(proto::DataSession& s) {
+    inputs_[1].Set("tokens", kText);
+    Outcome out;
+    s.Infer(uint32_t(kText.size()), [&](proto::Inference& i) { out = RunInference(*engine[2], i, inputs_[1]); });
+    static const std::vector<int64_t> want = nn::Simulator(TheTiny().plan, TheTiny().weights).Run(kText).y;
+    pfss::Ring ring = [&] {
+      auto work = engine[2]->At(int(kText.size()));
+      return work->trace.node(work->trace.result(1)).ring;
+    }();
+    std::vector<int64_t> y;
+    for (uint64_t w : out.words) y.push_back(ring::Signed(w, ring.bits));
+    return y == want;
+  }
+  // Says: an error's exit code and sentence; "" for none.
+  static std::string Says(std::exception_ptr e) {
+    try {
+      if (e) std::rethrow_exception(e);
+    } catch (const Error& x) {
+      return Str("exit ", int(x.code()), ": ", x.what());
+    }
+    return "";
+  }
+  const std::map<uint64_t, proto::Fate>& Fates(int p) const { return store[p]->ledger().fates(); }
+
+  proto::Scratch dir;
+  std::optional<Engine> engine[proto::kRoles];
+  proto::Plan plan[proto::kRoles];
+  proto::Generate generate;  // what the dealer does; tests may make it cheat
+  std::optional<proto::Store> store[2];
+  std::exception_ptr error[2], dealer_error;
+  int dealt = 0;
+
+ private:
+  static constexpr proto::Identity kId[] = {
+      {proto::Role::kDealer, {11}}, {proto::Role::kModel, {12}}, {proto::Role::kData, {13}}};
+  void Keep(int p, const std::function<void()>& f) {
+    try {
+      f();
+    } catch (const Error&) {
+      error[p] = std::current_exception();
+    }
+  }
+  proto::ModelHost Host() {
+    return {.plan = plan[1],
+            .store = *store[0],
+            .weights = id_,
+            .b_seed = seed_,
+            .w_hat =
+                [this](proto::Sink& out) {
+                  WriteSetup(*engine[1], TheTiny().weights, *masks_, [&](View v) { out.Write(v); });
+                },
+            .dealer = [this](std::stop_token stop) { return Link(proto::Role::kModel, std::move(stop)); },
+            .run =
+                [this](proto::Inference& i) {
+                  LengthInputs(TheTiny().weights, TheTiny().plan, int(i.header().n), inputs_[0]);
+                  (void)RunInference(*engine[1], i, inputs_[0]);
+                },
+            .auditor = AuditOf(*engine[1])};
+  }
+  std::unique_ptr<proto::Channel> Link(proto::Role r, std::stop_token stop) {
+    auto [near, far] = proto::InProcessPair(kId[int(r)], kId[0], proto::kTimeout, std::move(stop));
+    std::lock_guard lock(m_);
+    links_.emplace_back([this, ch = std::move(far)]() mutable {
+      try {
+        dealer_->Handle(*ch);
+      } catch (const Error& e) {
+        std::lock_guard l(m_);
+        if (!dealer_error || e.code() == Exit::kRefused) dealer_error = std::current_exception();
+      }
+      ch.reset();
+    });
+    return std::move(near);
+  }
+  void Join() {
+    for (auto& t : links_) t.join();
+    links_.clear();
+  }
+
+  const Hash id_{77};
+  const proto::Secret seed_{Hash{5}};
+  std::optional<Masks> masks_;
+  proto::Inputs inputs_[2];
+  std::optional<proto::DealerState> state_;
+  std::optional<proto::Dealer> dealer_;
+  std::mutex m_;
+  std::vector<std::thread> links_;
+};
+
+}  // namespace suf::apps
