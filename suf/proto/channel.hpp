@@ -87,19 +87,16 @@ class Channel {
   void Send(uint16_t kind, View payload);
   // Recv: the payload of the next frame. Another kind, a sequence gap, or more than `limit` bytes end the session; a
   // refusal of the peer throws its sentence.
-  Bytes Recv(uint16_t kind, size_t limit);
-  // RecvExact: Recv of exactly that many bytes.
-  Bytes RecvExact(uint16_t kind, size_t bytes);
+  Bytes Recv(uint16_t kind, size_t limit) { return Next(kind, kind, limit).second; }
+  // RecvExact: Recv of exactly that many bytes. RecvEither: where the peer chooses between two kinds; {kind, payload}.
+  Bytes RecvExact(uint16_t kind, size_t bytes) { return RecvEither(kind, kind, bytes).second; }
+  std::pair<uint16_t, Bytes> RecvEither(uint16_t a, uint16_t b, size_t bytes);
   // Recycle: room for a later frame, from one that its reader is done with.
   void Recycle(Bytes b) {
     if (b.capacity() > spare_.capacity()) spare_.swap(b);
   }
   // waited: seconds that Recv was blocked, so far.
   double waited() const { return waited_; }
-  Bytes Recv(uint16_t kind, size_t limit) { return Next(kind, kind, limit).second; }
-  // RecvExact: Recv of exactly that many bytes. RecvEither: where the peer chooses between two kinds; {kind, payload}.
-  Bytes RecvExact(uint16_t kind, size_t bytes) { return RecvEither(kind, kind, bytes).second; }
-  std::pair<uint16_t, Bytes> RecvEither(uint16_t a, uint16_t b, size_t bytes);
   // Refuse: tells the peer why the session ends; once, and never throws. Nothing can be sent afterwards.
   void Refuse(Refusal code) noexcept;
   // PeerGone: whether the peer hung up or refused (looks, does not wait).
