@@ -8,6 +8,7 @@ medians of fresh serials after one warm-up, text by text (--one-by-one); a line 
 call, with the bundle of the next fetched meanwhile and without, in turns; the yardstick is the float32 forward of tools/reference.py on one thread, in the same run.
 """
 import argparse
+import collections
 import json
 import pathlib
 import random
@@ -20,6 +21,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import machine
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROLES = {'dealer': 'dealer', 'p0': 'model owner (P0)', 'p1': 'data owner (P1)'}
+PARTS = ('compute', 'key', 'wire', 'wait')
 
 
 def texts(model, tokens, count):
@@ -62,23 +65,40 @@ def measure(model, plan, tokens, runs):
     rows = demo(model, plan, tokens, runs + 1, '--one-by-one')
     first, rows = rows[0], rows[1:]
     yardstick = json.loads(subprocess.check_output([sys.executable, ROOT / 'tools/reference.py', 'time', '--model', model, '--tokens', str(tokens)]))
-    ms = {k: median(rows, 'ms', k) for k in ('deal', 'transport', 'online')}
+    ms = {k: median(rows, 'ms', k) for k in ('deal', 'transport', 'ahead', 'online')}
     ms['total'] = statistics.median(sum(r['ms'].values()) for r in rows)
     yard = yardstick['median_s'] * 1e3
-    operators = {}
-    for r in rows:
-        for scope, v in r['p1_ms']['compute'].items():
-            operators.setdefault(scope.split('/')[-1], []).append(v)
     return {'schema': 'suf.bench/1', 'tokens': tokens, 'runs': runs, 'verified': True, 'float32_ms': yard, 'ms': ms, 'online_x': ms['online'] / yard, 'total_x': ms['total'] / yard,
             'rounds': first['rounds'], 'frames': first['frames'], 'bytes': {**rows[0]['bytes'], 'setup': first['bytes']['setup']}, 'key_bytes': first['key_bytes'],
             'rss_mb': rows[-1]['rss_mb'], 'cos_min': min(r['cos'] for r in rows),
-            'p1_ms': {'wait': median(rows, 'p1_ms', 'wait'), 'send': median(rows, 'p1_ms', 'send'), **{k: sum(v) / runs for k, v in operators.items()}}}
+            'times_ms': {role: operators([r['times'][role]['by'] for r in rows]) for role in ROLES}}
+
+
+def operators(runs):
+    """{operator: {part: ms}}: the median over runs of the sum over layers; the operator 'total' sums all."""
+    sums = []
+    for by in runs:
+        one = collections.defaultdict(lambda: dict.fromkeys(PARTS, 0.0))
+        for scope, parts in by.items():
+            for name in (scope.split('/')[-1], 'total'):
+                for part, v in parts.items():
+                    one[name][part] += v
+        sums.append(one)
+    return {name: {part: statistics.median(s[name][part] for s in sums) for part in PARTS} for name in sums[0]}
+
+
+def yardsticks(lines):
+    """What one core, the memory and the loopback of this machine can do."""
+    of = {k['bench']: k for k in lines}
+    return {'aes_blocks_per_s': of['prg']['aes_bound_gb_per_s'] * 1e9 / 16, 'float32_gmac_per_s': max(k['float32_gmac_per_s'] for k in lines if k['bench'] == 'gemm'),
+            'memory_read_gb_per_s': of['yardstick']['memory_read_gb_per_s'], 'tcp_round_trip_us': of['yardstick']['tcp_round_trip_us'],
+            'tls_round_trip_us': of['tls loopback']['round_trip_us']}
 
 
 def kernels():
     """JSON lines of the kernels' own benchmarks, as far as they say something about this job."""
     keep = []
-    for name in ('gemm_bench', 'prg_bench', 'table_bench', 'dpf_bench', 'tls_bench'):
+    for name in ('gemm_bench', 'prg_bench', 'table_bench', 'dpf_bench', 'tls_bench', 'yardstick_bench'):
         program = ROOT / 'build' / name
         for line in subprocess.run([program], capture_output=True, text=True, timeout=300).stdout.splitlines():
             if line.startswith('{'):
@@ -115,8 +135,11 @@ def main():
           [[r['tokens'], f"{r['ms']['online']:.0f}", f"{r['online_x']:.1f}", f"{r['ms']['total']:.0f}", f"{r['total_x']:.1f}", r['rounds'], f"{max(r['key_bytes']) / 1e6:.1f}",
             f"{r['bytes']['p0'] / 1e6:.2f}", f"{r['bytes']['p1'] / 1e6:.2f}", ' '.join(f'{m:.0f}' for m in r['rss_mb']), f"{r['cos_min']:.6f}"] for r in rows])
     print()
-    operators = [k for k in rows[0]['p1_ms']]
-    table(['P1, ms'] + operators, [[f"{r['tokens']} tokens"] + [f"{r['p1_ms'][k]:.1f}" for k in operators] for r in rows])
+    for r in rows:
+        names = [n for n in r['times_ms']['p1'] if n != 'total'] + ['total']
+        table([f"{r['tokens']} tokens, ms: arithmetic / keys / wire / waiting"] + [ROLES[role] for role in ROLES],
+              [[n] + [' / '.join(f'{r["times_ms"][role][n][part]:.1f}' for part in PARTS) if n in r['times_ms'][role] else '' for role in ROLES] for n in names])
+        print()
     print(f"\n{many['sentences']} sentences of {many['tokens']} tokens in one call: {many['per_s']['ahead']:.2f} a second; one by one {many['per_s']['one_by_one']:.2f} (gain {many['gain']:.2f}, {many['pairs']} pairs)")
     if not a.no_kernels:
         lines = kernels()
@@ -125,9 +148,11 @@ def main():
         wanted = {(k, s) for k in ('u32 x i16', 'u32', 'u16', 'u64 mod 2^52', 'u64') for s in ('32x384x1536',)}
         table(['ring GEMM, one core', 'GMAC/s', 'of float32'], [[f"{k['kernel']} {k['shape']}", k['gmac_per_s'], k['ratio']] for k in lines if k['bench'] == 'gemm' and (k['kernel'], k['shape']) in wanted])
         print()
-        for k in lines:
-            if k['bench'] in ('prg', 'tls'):
-                print(json.dumps(k))
+        y = yardsticks(lines)
+        print(f"this machine: {y['aes_blocks_per_s'] / 1e9:.2f}e9 AES blocks/s and {y['float32_gmac_per_s']:.0f} float32 GMAC/s a core, {y['memory_read_gb_per_s']:.0f} GB/s read from memory, "
+              f"{y['tcp_round_trip_us']:.0f} us a round trip on loopback by TCP, {y['tls_round_trip_us']:.0f} us by our TLS channel")
+        prg = next(k for k in lines if k['bench'] == 'prg')
+        print(f"PRG: {prg['gb_per_s']:.1f} GB/s, {prg['fraction']:.2f} of AES in registers")
 
 
 if __name__ == '__main__':

@@ -207,7 +207,7 @@ def measure(net, a, tokens, files):
     size = first['bytes']
     out = {'tokens': tokens, 'runs': len(rows), 'verified': True, 'online_ms': statistics.median(online), 'online_least_ms': online[0], 'online_most_ms': online[-1],
            'first_ms': statistics.median(e.lines[0][1]['ms']['online'] for e in embeds),
-           'p1_wait_ms': bench.median(rows, 'p1_ms', 'wait'), 'p1_send_ms': bench.median(rows, 'p1_ms', 'send'), 'rounds': first['rounds'],
+           'p1_ms': bench.operators([row['times']['p1']['by'] for row in rows])['total'], 'rounds': first['rounds'],
            'bytes': [size['p0'], size['p1']], 'floor_ms': first['rounds'] * a.delay_ms + (size['p0'] + size['p1']) * 8e-3 / a.mbit * (a.delay_ms > 0),
            'retransmitted': net.retransmitted() - sent_again}
     if a.ahead:

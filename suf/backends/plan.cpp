@@ -17,8 +17,9 @@ int Element(const Schedule& s, int i) {
 
 namespace {
 
-constexpr size_t kMost = 256;               // members of a group
-constexpr int64_t kOut = int64_t{4} << 20;  // bytes of messages and key sections that a group holds until it is done
+constexpr size_t kMost = 256;  // members of a group
+constexpr int64_t kOut =
+    int64_t{4} << 20;  // bytes of messages and key sections until all groups end: they leave in order
 
 class Planner {
  public:
@@ -33,7 +34,7 @@ class Planner {
       list_.clear();
       for (int i : program.nodes)
         if (!Lazy(i)) Place(i);
-      while (!open_.empty()) Close(open_.begin()->first);
+      CloseAll();
       out.push_back(std::move(list_));
     }
     Lives(&out);
@@ -144,7 +145,6 @@ class Planner {
   struct Open {
     Instruction ins;
     std::map<int, int> member;  // node -> position
-    int64_t out = 0;            // bytes that it emits
   };
 
   void Close(Shape shape) {
@@ -153,6 +153,11 @@ class Planner {
       if (!Lazy(i)) where_.erase(i);
     list_.push_back(std::move(it->second.ins));
     open_.erase(it);
+  }
+
+  void CloseAll() {
+    while (!open_.empty()) Close(open_.begin()->first);
+    out_ = 0;
   }
 
   // Store: a lazy node as a tensor in memory, for those who do not read strips.
@@ -190,8 +195,8 @@ class Planner {
     g.ins.group = true, g.ins.rows = size_t(Size(shape));
     Join(&g, i);
     where_[i] = shape;
-    if (Emits(i)) g.out += PackedBytes(n);
-    if (g.member.size() >= kMost || g.out >= kOut) Close(shape);
+    if (g.member.size() >= kMost) Close(shape);
+    if (Emits(i) && (out_ += PackedBytes(n)) >= kOut) CloseAll();
   }
 
   void Join(Open* g, int i) {
@@ -294,6 +299,7 @@ class Planner {
   std::vector<Instruction> list_;
   std::map<Shape, Open> open_;  // groups that may still grow
   std::map<int, Shape> where_;  // node -> its open group; sources may be in many
+  int64_t out_ = 0;             // bytes emitted since all groups were closed
   std::set<int> stored_;        // lazy nodes that are tensors
 };
 
