@@ -77,7 +77,7 @@ Credentials::Credentials(const std::string& dir) {
   SUF_CHECK(SSL_CTX_set1_sigalgs_list(ctx, "ecdsa_secp256r1_sha256"));  // no certificate of another curve
   // named, so that no openssl.cnf of the machine adds another
   SUF_CHECK(
-      SSL_CTX_set_ciphersuites(ctx, "TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256"));
+      SSL_CTX_set_ciphersuites(ctx, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"));
   SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
   SUF_CHECK(SSL_CTX_set_num_tickets(ctx, 0));
