@@ -102,7 +102,7 @@ TEST(Backends, ArithmeticAndViews) {
 TEST(Backends, TablesAndPolynomials) {
   for (int k : {12, 24, 40}) {
     Fixture f;
-    auto x = f.Wire1("x", {37, 19}, k);
+    auto x = f.Wire1("x", {37, k == 24 ? 61 : 19}, k);  // one strip or three, planes that end within a byte
     // digits, arithmetic world
     Shape widths = {3, 2, 5, 1};
     std::vector<Own<0>> ta;
