@@ -102,7 +102,8 @@ TEST(Build, EqualsTheSimulator) {
     }
 }
 
-// A pooled sum of zero has no direction: the protocol gives the zero vector, as the simulator does; P1 alone sees it and says so (apps).
+// A pooled sum of zero has no direction: the protocol gives the zero vector, as the simulator does; P1 alone sees it
+// and says so (apps).
 TEST(Build, AZeroNormGivesZeros) {
   exec::Pool pool(2);
   Model m(kTiny, TinyOptions());

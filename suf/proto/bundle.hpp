@@ -11,8 +11,8 @@
 #include <thread>
 #include <utility>
 
-#include "suf/proto/tags.hpp"
 #include "suf/proto/channel.hpp"
+#include "suf/proto/tags.hpp"
 
 namespace suf::proto {
 

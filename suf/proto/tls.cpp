@@ -267,7 +267,8 @@ Fd Connect(const Address& where, const std::string& who, Millis timeout, const s
   bool done = false;
   asio::async_connect(socket, found, [&](const Ec& e, const tcp::endpoint&) { ec = e, done = true; });
   io.run_until(Clock::now() + timeout);
-  if (stop.stop_requested()) Fail(Exit::kPeer, "nobody answers as ", who, " (it was not waited for); see why the session ended");
+  if (stop.stop_requested())
+    Fail(Exit::kPeer, "nobody answers as ", who, " (it was not waited for); see why the session ended");
   if (!done)
     Fail(Exit::kPeer, who, " did not answer in ", double(timeout.count()) / 1000,
          " s; check the address and that it runs");

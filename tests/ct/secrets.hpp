@@ -1,5 +1,5 @@
-// Secrets for valgrind's memcheck: a secret is memory marked undefined, so that every branch and every address that depends on it is
-// reported (Langley's ctgrind). Undefinedness follows values through arithmetic and copies.
+// Secrets for valgrind's memcheck: a secret is memory marked undefined, so that every branch and every address that
+// depends on it is reported (Langley's ctgrind). Undefinedness follows values through arithmetic and copies.
 #pragma once
 #include <valgrind/memcheck.h>
 
@@ -35,7 +35,8 @@ size_t Hidden(const C& c) {
 
 // Kernels: every kernel that meets secrets, in one variant. (kernels.cpp)
 void Kernels(ring::Variant v);
-// Inference: the dealer and both parties of a tiny encoder; blind: forgets that messages are public, which must be reported. (inference.cpp)
+// Inference: the dealer and both parties of a tiny encoder; blind: forgets that messages are public, which must be
+// reported. (inference.cpp)
 void Inference(ring::Variant v, bool blind);
 
 }  // namespace suf::ct
