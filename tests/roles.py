@@ -34,9 +34,9 @@ class Role:
     def read_out(self):
         self.out = self.process.stdout.read() if self.process.stdout else b''
 
-    def port(self):
+    def port(self, seconds=20):
         """Of a listening role; raises when it ends instead."""
-        line = self.said(r'listening on port (\d+)', 20)
+        line = self.said(r'listening on port (\d+)', seconds)
         assert line, f'it does not listen: {self.err}'
         return int(line[1])
 
@@ -155,15 +155,15 @@ class Base:
 
 
 class World:
-    """One case: a folder of its own with stores and the dealer's state."""
+    """One case: a folder of its own with stores and the dealer's state; `under` is a command that runs the roles, such as valgrind."""
 
-    def __init__(self, base, name):
-        self.base, self.dir = base, base.folder / re.sub(r'\W+', '-', name)
+    def __init__(self, base, name, under=()):
+        self.under, self.base, self.dir = under, base, base.folder / re.sub(r'\W+', '-', name)
         self.dir.mkdir()
         self.roles, self.dealer, self.server = [], None, None
 
     def role(self, *command, **options):
-        self.roles.append(Role((self.base.program, *command), **options))
+        self.roles.append(Role((*self.under, self.base.program, *command), **options))
         return self.roles[-1]
 
     def command(self, name, defaults, given):
