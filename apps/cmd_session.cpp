@@ -405,7 +405,7 @@ int RunEmbed(const EmbedArgs& a) {
   }
   session.End();
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  log::Info(Str("embed: ", sentences, " sentences in ", Fixed(seconds, 2), " s, ",
+  log::Info(Str("embed: ", sentences, sentences == 1 ? " sentence in " : " sentences in ", Fixed(seconds, 2), " s, ",
                 Fixed(double(sentences) / seconds, 2), " a second"));
   if (!a.out.empty()) WriteEmbeddings(a.out, done, d);
   return Finish(lines);

@@ -3,9 +3,12 @@
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <map>
 
 #include "apps/commands.hpp"
 #include "suf/base/error.hpp"
+#include "suf/nn/plan.hpp"
+#include "suf/proto/bundle.hpp"
 
 namespace {
 
@@ -28,8 +31,37 @@ void AddSource(CLI::App* c, Source* s, bool text) {
 
 // AddPins: one key each time it is given.
 void AddPins(CLI::App* c, std::vector<std::string>* pins) {
-  c->add_option("--pin", *pins, "ROLE=SHA256 (suf certs --show): take no other key of that role; may be repeated")
+  c->add_option("--pin", *pins, "take no other key of that role (as suf certs --show prints it); may be repeated")
       ->allow_extra_args(false);
+}
+
+// NameValues: says in the help what an option takes, instead of TEXT and INT.
+void NameValues(CLI::App* c) {
+  static const std::map<std::string, std::string> kNames = {
+      {"--calibrate", "FILE"},   {"--certs", "DIR"},       {"--connect", "HOST:PORT"},
+      {"--dealer", "HOST:PORT"}, {"--file", "FILE"},       {"--json-file", "FILE"},
+      {"--listen", "HOST:PORT"}, {"--max-tokens", "N"},    {"--model", "DIR"},
+      {"--out", "FILE"},         {"--pin", "ROLE=SHA256"}, {"--plan", "FILE"},
+      {"--preset", "NAME"},      {"--record", "FILE"},     {"--seed", "N"},
+      {"--state", "DIR"},        {"--store", "DIR"},       {"--timeout", "SECONDS"},
+      {"--times", "FILE"},       {"--tokens", "N"},        {"--trace", "TOKENS"},
+      {"--vocab", "FILE"},       {"dir", "DIR"},           {"plan", "FILE"}};
+  for (CLI::Option* o : c->get_options())
+    if (auto it = kNames.find(o->get_name()); it != kNames.end() && o->get_type_name() != "DIR")
+      o->type_name(it->second);
+  for (CLI::App* sub : c->get_subcommands({})) NameValues(sub);
+}
+
+// Usage: the sentence for a command line that cannot be read.
+std::string Usage(const CLI::App& app, const CLI::ParseError& x) {
+  std::string what = x.what(), command = "suf";
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().back(), command += " " + at->get_name();
+  if (auto* needs = dynamic_cast<const CLI::RequiredError*>(&x); needs && at->get_require_subcommand_min()) {
+    auto rest = app.remaining(true);
+    what = rest.empty() ? "a command is missing" : rest.front() + " is not a command of " + command;
+  }
+  return what + "; see " + command + " --help";
 }
 
 int Main(int argc, char** argv) {
@@ -38,7 +70,10 @@ int Main(int argc, char** argv) {
       "other's data.\n"
       "Start with:  suf demo --model DIR --file texts.txt"};
   app.require_subcommand(1);
-  app.set_help_all_flag("--help-all", "help of every command");
+  app.set_version_flag("--version", [] {
+    return suf::Str("suf " SUF_VERSION ", plan version ", suf::nn::kPlanVersion, ", wire version ",
+                    suf::proto::kWireVersion);
+  });
   int status = 0;
 
   ModelArgs model;
@@ -50,7 +85,7 @@ int Main(int argc, char** argv) {
   auto* mr = m->add_subcommand("random", "write a model with random weights");
   mr->add_option("--preset", model.preset, "tiny or minilm")->required();
   mr->add_option("--seed", model.seed, "the same seed gives the same files")->required();
-  mr->add_option("--out", model.out, "directory to write")->required();
+  mr->add_option("--out", model.out, "directory to write")->required()->type_name("DIR");
   mr->callback([&] { model.random = true, status = RunModel(model); });
 
   TokenizeArgs tok;
@@ -106,12 +141,15 @@ int Main(int argc, char** argv) {
   auto* d = app.add_subcommand("deal", "the dealer: makes correlated randomness; sees neither weights nor texts");
   d->add_option("--plan", deal.plan, "plan file")->required();
   d->add_option("--certs", deal.certs, "the dealer's folder of suf certs, or its parent")->required();
-  d->add_option("--listen", deal.listen, "HOST:PORT; port 0 takes a free one")->required();
-  d->add_option("--state", deal.state, "directory of the serial counter (default: state/ beside the certificates)");
-  auto* dn = d->add_option("--tokens", deal.tokens, "texts of this length get bundles made ahead");
-  d->add_option("--count", deal.count, "how many")->needs(dn)->check(CLI::Range(1, 1 << 16));
+  d->add_option("--listen", deal.listen, "where to listen; port 0 takes a free one")->required();
+  d->add_option("--state", deal.state, "directory of the serial counter (default: state/ in the folder of --certs)");
+  auto* dn = d->add_option("--tokens", deal.tokens, "texts of so many tokens get bundles made ahead");
+  d->add_option("--count", deal.count, "how many of them, with --tokens (default: 1)")
+      ->needs(dn)
+      ->check(CLI::Range(1, 1 << 16))
+      ->option_text("N");
   d->add_option("--timeout", deal.timeout, "seconds to wait for a silent peer")->default_val(60);
-  d->add_option("--times", deal.times, "write where the time went to this file, a JSON line a bundle");
+  d->add_option("--times", deal.times, "write to this file where the time went, a JSON line a bundle");
   AddPins(d, &deal.pins);
   d->callback([&] { status = RunDeal(deal); });
 
@@ -120,13 +158,13 @@ int Main(int argc, char** argv) {
   sv->add_option("--plan", serve.plan, "plan file")->required();
   sv->add_option("--model", serve.model, "model directory")->required();
   sv->add_option("--certs", serve.certs, "the model owner's folder of suf certs, or its parent")->required();
-  sv->add_option("--dealer", serve.dealer, "HOST:PORT of the dealer")->required();
-  sv->add_option("--listen", serve.listen, "HOST:PORT; port 0 takes a free one")->required();
+  sv->add_option("--dealer", serve.dealer, "where the dealer listens")->required();
+  sv->add_option("--listen", serve.listen, "where to listen; port 0 takes a free one")->required();
   sv->add_option("--store", serve.store, "directory of bundles, ledger and long-lived secrets")->required();
   sv->add_flag("--once", serve.once, "end after one session");
-  sv->add_option("--record", serve.record, "write the frames with the data owner to this file");
+  sv->add_option("--record", serve.record, "write the frames with the data owner to this new file");
   sv->add_option("--timeout", serve.timeout, "seconds to wait for a silent peer")->default_val(60);
-  sv->add_option("--times", serve.times, "write where the time went to this file, a JSON line an inference");
+  sv->add_option("--times", serve.times, "write to this file where the time went, a JSON line an inference");
   AddPins(sv, &serve.pins);
   sv->callback([&] { status = RunServe(serve); });
 
@@ -135,8 +173,8 @@ int Main(int argc, char** argv) {
   em->add_option("--plan", embed.plan, "plan file")->required();
   em->add_option("--vocab", embed.vocab, "vocab.txt of the model (public)")->required();
   em->add_option("--certs", embed.certs, "the data owner's folder of suf certs, or its parent")->required();
-  em->add_option("--dealer", embed.dealer, "HOST:PORT of the dealer")->required();
-  em->add_option("--connect", embed.connect, "HOST:PORT of the model owner")->required();
+  em->add_option("--dealer", embed.dealer, "where the dealer listens")->required();
+  em->add_option("--connect", embed.connect, "where the model owner listens")->required();
   em->add_option("--store", embed.store, "directory of bundles, ledger and masked weights")->required();
   em->add_flag("--json", embed.json, "JSON lines");
   em->add_flag("--truncate", embed.truncate, "cut texts over the limit instead of refusing them");
@@ -146,8 +184,9 @@ int Main(int argc, char** argv) {
   em->add_option("--out", embed.out, "also write the embeddings to this safetensors file");
   em->add_option("--audit", embed.audit, "let the model owner open and check so many bundles more than texts need")
       ->check(CLI::Range(0, 1 << 16))
+      ->option_text("N")
       ->excludes(one_by_one);  // its pauses would tell the dealer what was audited before it deals the next
-  em->add_option("--record", embed.record, "write the frames with the model owner to this file");
+  em->add_option("--record", embed.record, "write the frames with the model owner to this new file");
   em->add_option("--timeout", embed.timeout, "seconds to wait for a silent peer")->default_val(60);
   AddPins(em, &embed.pins);
   AddSource(em, &embed.source, true);
@@ -165,14 +204,15 @@ int Main(int argc, char** argv) {
   AddSource(de, &demo.source, false);
   de->callback([&] { status = RunDemo(demo); });
 
+  // after the commands, so that only `suf` has it
+  app.set_help_all_flag("--help-all", "help of every command");
+  NameValues(&app);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& x) {
-    return app.exit(x);
-  } catch (const CLI::CallForAllHelp& x) {
+  } catch (const CLI::Success& x) {  // --help, --version
     return app.exit(x);
   } catch (const CLI::ParseError& x) {
-    std::cerr << "suf: " << x.what() << "; see suf --help" << std::endl;
+    std::cerr << "suf: " << Usage(app, x) << std::endl;
     return int(suf::Exit::kInput);
   }
   return status;

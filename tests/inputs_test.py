@@ -152,10 +152,11 @@ alone('vocabulary of another model', 4, 'not the vocabulary that the plan was ma
 
 # ---- usage
 
-alone('no command', 2, 'see suf --help', [])
-alone('unknown command', 2, 'see suf --help', ['dance'])
-alone('unknown flag', 2, '--bogus.*see suf --help', EMBED + ['the dog', '--bogus'])
-alone('audits, one by one', 2, '--one-by-one excludes --audit.*see suf --help', EMBED + ['the dog', '--audit', '1', '--one-by-one'])
+alone('no command', 2, 'a command is missing; see suf --help', [])
+alone('unknown command', 2, 'dance is not a command of suf; see suf --help', ['dance'])
+alone('unknown command of a command', 2, 'dance is not a command of suf plan; see suf plan --help', ['plan', 'dance'])
+alone('unknown flag', 2, '--bogus.*see suf embed --help', EMBED + ['the dog', '--bogus'])
+alone('audits, one by one', 2, '--one-by-one excludes --audit.*see suf embed --help', EMBED + ['the dog', '--audit', '1', '--one-by-one'])
 alone('two sources of texts', 2, 'one of TEXT, --file', EMBED + ['the dog', '--file', '/dev/null'])
 alone('address without port', 2, 'an address is host:port', [w.replace('127.0.0.1:1', 'here') for w in EMBED] + ['the dog'])
 alone('host unknown', 3, 'the host name of the model owner', [w.replace('127.0.0.1:1', 'a..b:1') for w in EMBED] + ['the dog'])
