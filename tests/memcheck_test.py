@@ -2,7 +2,7 @@
 """The program as it is released under valgrind's memcheck: dealer, model owner and data owner, TLS and stores, three texts of which two
 bundles are fetched ahead, an audit. No invalid access, no branch or system call by undefined bytes, no lost block; results equal the simulator.
 
-  memcheck_test.py SUF     from anywhere; about half a minute
+  memcheck_test.py SUF     from anywhere; about half a minute of an idle machine (a hand-shake may take 10 s, under valgrind too)
 """
 import signal
 import sys

@@ -27,3 +27,5 @@ memcheck="valgrind -q --error-exitcode=9"
 $memcheck build/suf simulate --model "$dir/model" --plan "$dir/plan" --file "$dir/text" --json > "$dir/clear"
 $memcheck build/inference_bench "$dir/model" "$dir/plan" 4 1 > /dev/null
 echo "suf simulate, inference_bench: no reports"
+printf 'three processes: '
+python3 tests/memcheck_test.py build/suf

@@ -1,13 +1,12 @@
 #!/bin/sh
 # Memory, undefined behaviour and data races, with clang++-19's sanitizers:
 #   build-asan   the unit tests and one session of three processes under AddressSanitizer and UndefinedBehaviorSanitizer
-#   build-tsan   the rooms with threads and sockets under ThreadSanitizer
+#   build-tsan   the same under ThreadSanitizer
 # tools/sanitize.sh [asan|tsan]     JOBS is the number of compilers; prints a line a test, exit code 1 if one failed
 set -u
 cd "$(dirname "$0")/.."
 JOBS=${JOBS:-2}
-ASAN_ROOMS="base exec ring fss suf pfss compiler backends proto gates nn model"
-TSAN_ROOMS="exec proto backends"
+ROOMS="base exec ring fss suf pfss compiler backends proto gates nn model"
 failed=0
 
 # build DIR FLAGS TARGET..
@@ -29,20 +28,27 @@ check() {
   printf '%-24s %4d s  %s\n' "$name" $(($(date +%s) - begun)) "$verdict"
 }
 
-suffixed() { for room; do printf '%s_test ' "$room"; done; }
+# suite DIR FLAGS
+suite() {
+  dir=$1
+  build "$dir" "$2" suf $(for room in $ROOMS; do echo "${room}_test"; done)
+  for room in $ROOMS; do check "$dir" "$room" "$dir/${room}_test" --gtest_brief=1; done
+  # the roles forbid being traced, which the search for leaks needs (memcheck_test.py looks for them); a report of a role that the test
+  # kills in the end stands in a file
+  rm -f "$dir"/report.*
+  log=log_path=$PWD/$dir/report
+  check "$dir" embed env ASAN_OPTIONS=detect_leaks=0:$log TSAN_OPTIONS=$log python3 tests/embed_test.py "$dir/suf"
+  for report in "$dir"/report.*; do
+    [ -e "$report" ] && { echo "$report: a role's report"; failed=1; }
+  done
+}
 
 asan() {
-  build build-asan "-fsanitize=address,undefined -fno-sanitize-recover=undefined" $(suffixed $ASAN_ROOMS) suf
   export UBSAN_OPTIONS=print_stacktrace=1
-  for room in $ASAN_ROOMS; do check build-asan "$room" "build-asan/${room}_test" --gtest_brief=1; done
-  # the roles forbid being traced, which the search for leaks needs
-  ASAN_OPTIONS=detect_leaks=0 check build-asan embed python3 tests/embed_test.py build-asan/suf
+  suite build-asan "-fsanitize=address,undefined -fno-sanitize-recover=undefined"
 }
 
-tsan() {
-  build build-tsan "-fsanitize=thread -DASIO_DISABLE_FENCED_BLOCK" $(suffixed $TSAN_ROOMS)
-  for room in $TSAN_ROOMS; do check build-tsan "$room" "build-tsan/${room}_test" --gtest_brief=1; done
-}
+tsan() { suite build-tsan "-fsanitize=thread -DASIO_DISABLE_FENCED_BLOCK"; }
 
 case "${1:-all}" in
   asan) asan ;;

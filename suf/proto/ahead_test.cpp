@@ -149,7 +149,7 @@ TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
     World w(1, Millis{600'000});
     w.timeout = Millis{600'000};
     auto twice = [&](DialDealer dial) {
-      return [&w, dial, calls = std::make_shared<int>(0)](std::stop_token stop) -> std::unique_ptr<Channel> {
+      return [dial, calls = std::make_shared<int>(0)](std::stop_token stop) -> std::unique_ptr<Channel> {
         if (++*calls == 2) Fail(Exit::kResource, "no descriptor left");
         return dial(std::move(stop));
       };

@@ -1,5 +1,8 @@
 // The loops behind strips.hpp. Included inside the namespace of one variant by strips_<variant>.cpp; no include guard,
 // no includes.
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wunknown-pragmas"  // GCC ivdep: clang checks for overlap instead
+#endif
 
 template <class A, class B>
 void Move(const void* from, size_t n, void* to) {
