@@ -1,5 +1,5 @@
-// Groups: a chain of nodes that work row by row, strip by strip. A node's strip is a register: words of 4 or 8 bytes,
-// or bit strings as they lie in memory. Only values that are read outside the group go to memory.
+// Groups: a chain of nodes that work row by row, strip by strip. A node's strip is a register, its elements as they lie
+// in memory. Only values that are read outside the group go to memory.
 #include <algorithm>
 #include <atomic>
 
@@ -151,7 +151,7 @@ void PackedExecutor::Group(const Instruction& ins, Host& host) {
     for (size_t lo = a; lo < b; lo += strip) {
       Lane l{ins, handles, host, f->at(), strip, lo, std::min(strip, b - lo)};
       for (; l.at < ins.members.size(); ++l.at) {
-        if (l.handle().section || l.handle().key) {
+        if (l.handle().key) {
           uint64_t t = __builtin_ia32_rdtsc();
           Row(l);
           spent += __builtin_ia32_rdtsc() - t;

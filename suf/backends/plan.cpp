@@ -18,8 +18,8 @@ int Element(const Schedule& s, int i) {
 namespace {
 
 constexpr size_t kMost = 256;  // members of a group
-constexpr int64_t kOut =
-    int64_t{4} << 20;  // bytes of messages and key sections until all groups end: they leave in order
+// Bytes of messages and key sections after which all groups end: sections leave in order.
+constexpr int64_t kOut = int64_t{4} << 20;
 
 class Planner {
  public:
@@ -48,10 +48,7 @@ class Planner {
   const Node& node(int i) const { return t_.node(i); }
   bool Mine(const Node& n) const { return n.op == Op::kTell ? role_ == Role::kDealer : n.attrs[0] == int64_t(role_); }
   // Lazy: drawn or unpacked where it is read.
-  bool Lazy(int i) const {
-    const Node& n = node(i);
-    return n.op == Op::kRand || (n.op == Op::kTell && !Mine(n)) || (n.op == Op::kLow && Lazy(n.args[0]));
-  }
+  bool Lazy(int i) const { return Source(i) || (node(i).op == Op::kLow && Lazy(node(i).args[0])); }
   bool Elementwise(const Node& n) const {
     switch (n.op) {
       case Op::kAdd:
@@ -219,7 +216,6 @@ class Planner {
   // Lives: what is kept, and when it dies.
   void Lives(ExecutionPlan* plan) const {
     std::vector<int> last(t_.nodes().size(), -1);  // the instruction, numbered over all programs, that reads it last
-    std::vector<int> made(t_.nodes().size(), -1);
     int number = 0;
     auto reads = [&](const Instruction& ins, auto f) {
       if (!ins.group)
@@ -267,7 +263,7 @@ class Planner {
       if (m.alias) {
         m.at = members[root[k]].at;
       } else {
-        int need = std::max(1, m.planes) * Element(s_, m.node);
+        int need = m.planes * Element(s_, m.node);
         auto best = idle.end();
         for (auto it = idle.begin(); it != idle.end(); ++it)
           if (it->first >= need && it->first <= 4 * need && (best == idle.end() || it->first < best->first)) best = it;

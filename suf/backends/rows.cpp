@@ -56,7 +56,7 @@ void PackedExecutor::Open(const Member& m, Host& host, Handle* h) {
   if (m.kept) Make(i);
   switch (n.op) {
     case Op::kRand:
-      h->section = sections_[size_t(i)].get();
+      h->key = true, h->section = sections_[size_t(i)].get();
       break;
     case Op::kTell:
     case Op::kSend:

@@ -31,7 +31,7 @@ struct PackedExecutor::Frame {
 // Handle: what a member asks of its host before the strips begin.
 struct PackedExecutor::Handle {
   const pfss::Randomness::Section* section = nullptr;
-  bool key = false;  // a key section, read or written
+  bool key = false;  // PRG words, or a key section, read or written
   View in;
   std::span<uint8_t> out;
   std::vector<uint32_t> table32;
