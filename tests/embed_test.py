@@ -5,11 +5,9 @@
 """
 import json
 import struct
-import sys
-import tempfile
-import time
 
-from roles import LIMIT, Base, World, read_record, read_safetensors
+from roles import LIMIT, World, read_record, read_safetensors
+from rows import each
 
 FIRST_RUN = 0x100  # kinds of frames from here on are an inference's own
 
@@ -150,19 +148,5 @@ def alone(base):
             assert file.read_bytes() == (w.dir / 'again' / file.name).read_bytes(), f'{file.name} differs between two runs of one seed'
 
 
-def main():
-    failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        base = Base(sys.argv[1], folder)
-        for case in (every_length, recorded_frames, made_ahead, dealt_again, alone):
-            begun, why = time.monotonic(), ''
-            try:
-                case(base)
-            except Exception as x:  # the next case still runs
-                why, failed = f': {type(x).__name__} {x}', failed + 1
-            print(f'{"FAIL" if why else "ok  "} {case.__name__:16} {time.monotonic() - begun:5.1f} s  {case.__doc__.splitlines()[0]}{why}', flush=True)
-    sys.exit(failed > 0)
-
-
 if __name__ == '__main__':
-    main()
+    each(every_length, recorded_frames, made_ahead, dealt_again, alone)

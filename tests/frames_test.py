@@ -23,13 +23,11 @@ import json
 import math
 import re
 import subprocess
-import sys
-import tempfile
-import time
 
 import numpy as np
 
-from roles import Base, World, read_record, read_safetensors, write_safetensors
+from roles import World, read_record, read_safetensors, write_safetensors
+from rows import each
 
 RUNS, ALARM, TOKENS = 64, 1e-9 / 3, 9
 SLOW = 60  # seconds: no time-out is the subject here
@@ -250,19 +248,5 @@ def zero_norm(base, _):
     assert [f[:2] + f[3:] for f in one] * 3 == [f[:2] + f[3:] for f in seen[0][2] if f[1] >= FIRST_RUN]
 
 
-def main():
-    failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        base = Base(sys.argv[1], folder)
-        for case in (uniform, zero_norm):
-            begun, why = time.monotonic(), ''
-            try:
-                case(base, sys.argv[2])
-            except Exception as x:  # the next case still runs
-                why, failed = f': {type(x).__name__} {x}', failed + 1
-            print(f'{"FAIL" if why else "ok  "} {case.__name__:10} {time.monotonic() - begun:5.1f} s  {case.__doc__.splitlines()[0]}{why}', flush=True)
-    sys.exit(failed > 0)
-
-
 if __name__ == '__main__':
-    main()
+    each(uniform, zero_norm)

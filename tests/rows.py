@@ -5,6 +5,7 @@ import concurrent.futures
 import re
 import sys
 import tempfile
+import time
 
 from roles import Base, World
 
@@ -59,4 +60,19 @@ def main():
             failed += why != ''
             print(f'{"FAIL" if why else "ok  "} {r.what:48} exit {r.code:<3} {seconds:5.1f} of {r.seconds:2} s  {why or said}', flush=True)
     print(f'{len(rows) - failed} of {len(rows)} rows hold')
+    sys.exit(failed > 0)
+
+
+def each(*cases):
+    """The program of a test file of scenarios: each case gets the Base and the arguments after the program's path; a failure stops no other."""
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        base = Base(sys.argv[1], folder)
+        for case in cases:
+            begun, why = time.monotonic(), ''
+            try:
+                case(base, *sys.argv[2:])
+            except Exception as x:
+                why, failed = f': {type(x).__name__} {x}', failed + 1
+            print(f'{"FAIL" if why else "ok  "} {case.__name__:16} {time.monotonic() - begun:5.1f} s  {case.__doc__.splitlines()[0]}{why}', flush=True)
     sys.exit(failed > 0)
