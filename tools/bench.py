@@ -98,7 +98,7 @@ def yardsticks(lines):
 def kernels():
     """JSON lines of the kernels' own benchmarks, as far as they say something about this job."""
     keep = []
-    for name in ('gemm_bench', 'prg_bench', 'table_bench', 'dpf_bench', 'tls_bench', 'yardstick_bench'):
+    for name in ('gemm_bench', 'prg_bench', 'cut_bench', 'table_bench', 'dpf_bench', 'tls_bench', 'yardstick_bench'):
         program = ROOT / 'build' / name
         for line in subprocess.run([program], capture_output=True, text=True, timeout=300).stdout.splitlines():
             if line.startswith('{'):
@@ -152,7 +152,8 @@ def main():
         print(f"this machine: {y['aes_blocks_per_s'] / 1e9:.2f}e9 AES blocks/s and {y['float32_gmac_per_s']:.0f} float32 GMAC/s a core, {y['memory_read_gb_per_s']:.0f} GB/s read from memory, "
               f"{y['tcp_round_trip_us']:.0f} us a round trip on loopback by TCP, {y['tls_round_trip_us']:.0f} us by our TLS channel")
         prg = next(k for k in lines if k['bench'] == 'prg')
-        print(f"PRG: {prg['gb_per_s']:.1f} GB/s, {prg['fraction']:.2f} of AES in registers")
+        cut = {k['tables_drawn']: k for k in lines if k['bench'] == 'cut'}
+        print(f"PRG: {prg['gb_per_s']:.1f} GB/s, {prg['fraction']:.2f} of AES in registers; a 12-bit cut by two tables: {cut[2]['m_per_s']} million a second, {cut[2]['of_expansion']:.2f} of the tables' expansion ({cut[1]['of_expansion']:.2f} with one of them from the key)")
 
 
 if __name__ == '__main__':

@@ -66,8 +66,8 @@ std::shared_ptr<const T> PackedExecutor::Words(int a, bool canonical) {
     } else {
       strips_.move[Code(v.element)][Code(sizeof(T))](v.at(lo), hi - lo, p.get() + lo * sizeof(T));
     }
-    if (!reduced)
-      for (size_t k = lo; k < hi; ++k) As<T>(p.get())[k] &= T(ring::Mask(bits));
+    uint8_t* part = p.get() + lo * sizeof(T);
+    if (!reduced) strips_.shift[Code(sizeof(T))][1](part, 0, ring::Mask(bits), hi - lo, part);
   });
   return {p, As<T>(p.get())};
 }
@@ -158,15 +158,12 @@ void PackedExecutor::Sum(int i) {
       for (size_t o = lo; o < hi; ++o) {
         const T* from = x.get() + o * len * inner;
         T* to = out + o * inner;
-        std::fill(to, to + inner, T(0));
         if (inner == 1) {
-          T sum = 0;
-          for (size_t j = 0; j < len; ++j) sum += from[j];
-          *to = sum;
-        } else {
-          for (size_t j = 0; j < len; ++j)
-            for (size_t k = 0; k < inner; ++k) to[k] += from[j * inner + k];
+          *to = T(strips_.sum[Code(sizeof(T))](from, len));
+          continue;
         }
+        std::copy_n(from, inner, to);
+        for (size_t j = 1; j < len; ++j) strips_.binary[Code(sizeof(T))][kPlus](to, from + j * inner, inner, to);
       }
     });
   });

@@ -102,11 +102,7 @@ void PackedExecutor::Random(const Lane& l) const {
     if (x.ring.kind == Ring::kAdd || size_t(x.ring.bits) == 8 * e) continue;
     // bit strings are kept reduced: parities read whole words
     if (e <= 8) {
-      By(int(e), [&](auto zero) {
-        using T = decltype(zero);
-        T mask = T(ring::Mask(x.ring.bits));
-        for (size_t k = 0; k < l.n; ++k) As<T>(out)[k] &= mask;
-      });
+      strips_.shift[Code(int(e))][1](out, 0, ring::Mask(x.ring.bits), l.n, out);
     } else {
       for (size_t k = 0; k < l.n; ++k) As<uint64_t>(out)[(k + 1) * e / 8 - 1] &= ring::Mask((x.ring.bits - 1) % 64 + 1);
     }
@@ -149,27 +145,19 @@ void PackedExecutor::Emit(const Lane& l) const {
 void PackedExecutor::Unit(const Lane& l) const {
   const Member& m = l.member();
   size_t cols = size_t(node(m.node).attrs[0]);
-  By(element(m.node), [&](auto zero) {
-    using T = decltype(zero);
-    T* out = As<T>(l.reg(m));
-    // every place is compared: the index is a secret
-    for (size_t k = 0; k < l.n;) {
-      size_t row = (l.lo + k) / cols, v = (l.lo + k) % cols, run = std::min(l.n - k, cols - v);
-      uint32_t x = l.handle().words.get()[row];
-      for (size_t j = 0; j < run; ++j) out[k + j] = T(uint32_t(v + j) == x);
-      k += run;
-    }
-  });
+  size_t e = size_t(element(m.node));
+  for (size_t k = 0, run; k < l.n; k += run) {
+    size_t row = (l.lo + k) / cols, v = (l.lo + k) % cols;
+    run = std::min(l.n - k, cols - v);
+    strips_.unit[Code(int(e))](uint32_t(v), l.handle().words.get()[row], run, l.reg(m) + k * e);
+  }
 }
 
 // Index: operand k as public indices below 2^16, reduced to their ring.
 const uint16_t* PackedExecutor::Index(const Lane& l, size_t k, int spare) const {
-  const uint8_t* x = Operand(l, k, 2, spare, 1);
-  auto* out = As<uint16_t>(l.spare(spare));
-  const Ring& r = arg(node(l.member().node), k).ring;
-  uint16_t mask = r.bits < 16 ? uint16_t(ring::Mask(r.bits)) : uint16_t(0xffff);
-  for (size_t j = 0; j < l.n; ++j) out[j] = As<uint16_t>(x)[j] & mask;
-  return out;
+  uint8_t* out = l.spare(spare);
+  strips_.shift[1][1](Operand(l, k, 2, spare, 1), 0, ring::Mask(arg(node(l.member().node), k).ring.bits), l.n, out);
+  return As<uint16_t>(out);
 }
 
 void PackedExecutor::Digits(const Lane& l) const {
@@ -177,17 +165,16 @@ void PackedExecutor::Digits(const Lane& l) const {
   const Node& x = node(m.node);
   int from = element(x.args[0]), shift = 0;
   const uint8_t* z = Operand(l, 0, from, 0, 1);
-  auto* h = As<uint32_t>(l.spare(1));
+  const auto file = strips_.file[Code(element(m.node))];
   uint16_t digit[kStrip];
   uint8_t cmp[kStrip];
   for (size_t j = 0; j < x.attrs.size(); ++j) {
     int w = int(x.attrs[j]);
     strips_.digit[Code(from)](z, shift, w, l.n, digit);
     fss::Cmp(w, Operand(l, j + 1, element(x.args[j + 1]), 2, 1), digit, l.n, cmp, variant_);
-    strips_.file(cmp, int(j), l.n, h);
+    file(cmp, int(j), l.n, l.reg(m));
     shift += w;
   }
-  strips_.move[2][Code(element(m.node))](h, l.n, l.reg(m));
 }
 
 void PackedExecutor::Borrow(const Lane& l) const {

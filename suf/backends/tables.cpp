@@ -36,17 +36,20 @@ void PackedExecutor::RotSum(int i) {
     using T = decltype(zero);
     auto x = Words<T>(n.args[0], false);
     pool_.For(rows, std::max<size_t>(1, kGrain / (m * len)), [&](size_t lo, size_t hi) {
-      std::vector<T> sum(m), twice(2 * m);  // one run from any place
+      const auto add = strips_.binary[Code(sizeof(T))][kPlus];
+      std::vector<T> sum(m);
       for (size_t r = lo; r < hi; ++r) {
         std::fill(sum.begin(), sum.end(), T(0));
         // sum[v] over u[(i + v) mod m]; mirrored at the end
         for (size_t j = 0; j < len; ++j) {
           const T* u = x.get() + (r * len + j) * m;
-          std::copy_n(u, m, twice.data()), std::copy_n(u, m, twice.data() + m);
-          const T* from = twice.data() + at.get()[r * len + j] % m;
-          for (size_t v = 0; v < m; ++v) sum[v] = T(sum[v] + from[v]);
+          size_t first = at.get()[r * len + j] % m, rest = m - first;
+          add(sum.data(), u + first, rest, sum.data());
+          add(sum.data() + rest, u, first, sum.data() + rest);
         }
-        for (size_t v = 0; v < m; ++v) As<T>(p.get())[r * m + v] = sum[(m - v) % m];
+        T* out = As<T>(p.get()) + r * m;
+        out[0] = sum[0];
+        std::reverse_copy(sum.begin() + 1, sum.end(), out + 1);
       }
     });
   });

@@ -126,7 +126,32 @@ void UnpackVectors(const uint8_t* in, size_t n, int k, T* x) {
   }
 }
 
-// Bytes: 8 elements in each quadword, cut out of its k bytes by eight unaligned byte reads (vpmultishiftqb).
+// PackBytes: neighbours join, two, four and eight, into the low k bytes of each quadword, and those move together.
+void PackBytes(const uint8_t* x, size_t n, int k, uint8_t* out) {
+  alignas(64) uint8_t where[64] = {};
+  for (int i = 0; i < 8 * k; ++i) where[i] = uint8_t(i / k * 8 + i % k);
+  const __m512i w = Load(where), keep = _mm512_set1_epi8(char((1 << k) - 1));
+  const __m128i one = _mm_cvtsi32_si128(8 - k), two = _mm_cvtsi32_si128(16 - 2 * k),
+                four = _mm_cvtsi32_si128(32 - 4 * k);
+  const __m512i low1 = _mm512_set1_epi16(short((1 << k) - 1)), low2 = _mm512_set1_epi32((1 << 2 * k) - 1),
+                low4 = _mm512_set1_epi64((int64_t{1} << 4 * k) - 1);
+  auto join = [](__m512i low, __m512i v, __m512i moved) { return _mm512_ternarylogic_epi64(low, v, moved, 0xca); };
+  auto squeeze = [&](__m512i v) {
+    v = _mm512_and_si512(v, keep);
+    v = join(low1, v, _mm512_srl_epi16(v, one));
+    v = join(low2, v, _mm512_srl_epi32(v, two));
+    return _mm512_permutexvar_epi8(w, join(low4, v, _mm512_srl_epi64(v, four)));
+  };
+  const size_t step = size_t(8 * k);
+  for (; n / 8 * size_t(k) >= 64; n -= 64, x += 64, out += step) _mm512_storeu_si512(out, squeeze(Load(x)));
+  for (size_t now; n; n -= now, x += 64, out += step) {
+    now = n < 64 ? n : 64;
+    const __m512i v = squeeze(_mm512_maskz_loadu_epi8(LowBytes(now), x));
+    _mm512_mask_storeu_epi8(out, LowBytes((now * size_t(k) + 7) / 8), v);
+  }
+}
+
+// UnpackBytes: 8 elements in each quadword, cut out of its k bytes by eight unaligned byte reads (vpmultishiftqb).
 void UnpackBytes(const uint8_t* in, size_t n, int k, uint8_t* x) {
   alignas(64) uint8_t where[64], shift[64];
   for (int i = 0; i < 64; ++i) where[i] = uint8_t((i / 8 * k + i % 8) & 63), shift[i] = uint8_t(i % 8 * k);
@@ -150,7 +175,7 @@ void UnpackBytes(const uint8_t* in, size_t n, int k, uint8_t* x) {
 template <class T>
 void Pack(const T* x, size_t n, int k, uint8_t* out) {
   if constexpr (sizeof(T) == 1) {
-    PackWords(x, n, k, out);
+    PackBytes(x, n, k, out);
   } else if (k >= 8) {
     PackVectors(x, n, k, out);
   } else {
@@ -158,7 +183,7 @@ void Pack(const T* x, size_t n, int k, uint8_t* out) {
     for (size_t i = 0; i < n; i += sizeof narrow) {
       const size_t now = n - i < sizeof narrow ? n - i : sizeof narrow;
       for (size_t j = 0; j < now; ++j) narrow[j] = uint8_t(x[i + j]);
-      PackWords(narrow, now, k, out + i / 8 * size_t(k));
+      PackBytes(narrow, now, k, out + i / 8 * size_t(k));
     }
   }
 }

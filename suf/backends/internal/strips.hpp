@@ -17,7 +17,9 @@ struct Strips {
   void (*splat[4])(uint64_t value, size_t n, void* to);
   // binary[code][op]: out = a op b; out may be a or b.
   void (*binary[4][4])(const void* a, const void* b, size_t n, void* out);
-  // shift[code][right]: out = a << s, or (a & mask) >> s.
+  // sum[code]: of all elements.
+  uint64_t (*sum[4])(const void* a, size_t n);
+  // shift[code][right]: out = a << s, or (a & mask) >> s; out may be a.
   void (*shift[4][2])(const void* a, int s, uint64_t mask, size_t n, void* out);
   // borrow[code]: the borrow polynomial of `digits` digits; h: opened bits; words: PolySize(digits - 1) - 1 planes,
   // clobbered.
@@ -34,8 +36,10 @@ struct Strips {
   void (*mono)(const uint32_t* rho, int j, int element, size_t plane, size_t n, uint8_t* out);
   // digit[code]: out = (z >> shift) & (2^width - 1)
   void (*digit[4])(const void* z, int shift, int width, size_t n, uint16_t* out);
-  // file: h |= lt << 2j | eq << 2j-1, from Cmp's bytes (bit 0 lt, bit 1 eq)
-  void (*file)(const uint8_t* cmp, int j, size_t n, uint32_t* h);
+  // unit[code]: out[i] = 1[first + i = x], every place compared: x may be a secret.
+  void (*unit[4])(uint32_t first, uint32_t x, size_t n, void* out);
+  // file[code]: h |= lt << 2j | eq << 2j-1, from Cmp's bytes (bit 0 lt, bit 1 eq), at most 32 bits
+  void (*file[3])(const uint8_t* cmp, int j, size_t n, void* h);
 };
 
 const Strips& StripsFor(ring::Variant v);

@@ -24,12 +24,24 @@ void Binary(const void* pa, const void* pb, size_t n, void* po) {
   for (size_t i = 0; i < n; ++i)
     o[i] = T(kOp == kPlus ? a[i] + b[i] : kOp == kMinus ? a[i] - b[i] : kOp == kTimes ? 1u * a[i] * b[i] : a[i] ^ b[i]);
 }
+template <class T>
+uint64_t Total(const void* pa, size_t n) {
+  auto* a = static_cast<const T*>(pa);
+  T sum = 0;
+  for (size_t i = 0; i < n; ++i) sum = T(sum + a[i]);
+  return sum;
+}
 template <class T, bool kRight>
 void Shift(const void* pa, int s, uint64_t mask, size_t n, void* po) {
   auto* a = static_cast<const T*>(pa);
   auto* o = static_cast<T*>(po);
   T m = T(mask);
   int bits = 8 * int(sizeof(T));
+  if (kRight && s == 0) {  // bytes have no shift by lanes
+#pragma GCC ivdep
+    for (size_t i = 0; i < n; ++i) o[i] = a[i] & m;
+    return;
+  }
 #pragma GCC ivdep
   for (size_t i = 0; i < n; ++i)
     o[i] = kRight ? (s < bits ? T((a[i] & m) >> s) : T(0)) : (s < bits ? T(a[i] << s) : T(0));
@@ -217,11 +229,21 @@ void Digit(const void* pz, int shift, int width, size_t n, uint16_t* o) {
   uint16_t m = uint16_t((1u << width) - 1);
   for (size_t i = 0; i < n; ++i) o[i] = uint16_t(uint16_t(z[i] >> shift) & m);
 }
-inline void File(const uint8_t* cmp, int j, size_t n, uint32_t* h) {
-  if (j == 0)
-    for (size_t i = 0; i < n; ++i) h[i] = cmp[i] & 1u;
-  else
-    for (size_t i = 0; i < n; ++i) h[i] |= (cmp[i] & 1u) << (2 * j) | (cmp[i] >> 1 & 1u) << (2 * j - 1);
+template <class T>
+void UnitAt(uint32_t first, uint32_t x, size_t n, void* po) {
+  T* o = static_cast<T*>(po);
+  for (size_t i = 0; i < n; ++i) o[i] = T(first + uint32_t(i) == x);
+}
+template <class T>
+void File(const uint8_t* cmp, int j, size_t n, void* ph) {
+  T* h = static_cast<T*>(ph);
+  if (j == 0) {
+    for (size_t i = 0; i < n; ++i) h[i] = cmp[i] & 1;
+    return;
+  }
+  // -2 has every bit but the lowest, and eq is never that; bytes have no shift by lanes
+  const T lt = T(1u << (2 * j)), eq = T(1u << (2 * j - 1));
+  for (size_t i = 0; i < n; ++i) h[i] = T(h[i] | (T(0u - (cmp[i] & 1u)) & lt) | (T(0u - (cmp[i] & 2u)) & eq));
 }
 
 const Strips kStrips = {
@@ -234,6 +256,7 @@ const Strips kStrips = {
      {Binary<uint16_t, kPlus>, Binary<uint16_t, kMinus>, Binary<uint16_t, kTimes>, Binary<uint16_t, kExclusiveOr>},
      {Binary<uint32_t, kPlus>, Binary<uint32_t, kMinus>, Binary<uint32_t, kTimes>, Binary<uint32_t, kExclusiveOr>},
      {Binary<uint64_t, kPlus>, Binary<uint64_t, kMinus>, Binary<uint64_t, kTimes>, Binary<uint64_t, kExclusiveOr>}},
+    {Total<uint8_t>, Total<uint16_t>, Total<uint32_t>, Total<uint64_t>},
     {{Shift<uint8_t, false>, Shift<uint8_t, true>},
      {Shift<uint16_t, false>, Shift<uint16_t, true>},
      {Shift<uint32_t, false>, Shift<uint32_t, true>},
@@ -244,5 +267,6 @@ const Strips kStrips = {
     MonomialStrings,
     Monomials,
     {Digit<uint8_t>, Digit<uint16_t>, Digit<uint32_t>, Digit<uint64_t>},
-    File,
+    {UnitAt<uint8_t>, UnitAt<uint16_t>, UnitAt<uint32_t>, UnitAt<uint64_t>},
+    {File<uint8_t>, File<uint16_t>, File<uint32_t>},
 };
