@@ -10,9 +10,14 @@
 namespace suf {
 namespace {
 EVP_MD_CTX* Ctx(void* p) { return static_cast<EVP_MD_CTX*>(p); }
+// Algorithm: looked up once; OpenSSL does so at every EVP_sha256(), which costs more than a short hash.
+const EVP_MD* Algorithm() {
+  static const EVP_MD* const md = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  return md;
+}
 }  // namespace
 
-Sha256::Sha256() : ctx_(EVP_MD_CTX_new()) { SUF_CHECK(ctx_ && EVP_DigestInit_ex(Ctx(ctx_), EVP_sha256(), nullptr)); }
+Sha256::Sha256() : ctx_(EVP_MD_CTX_new()) { SUF_CHECK(ctx_ && EVP_DigestInit_ex(Ctx(ctx_), Algorithm(), nullptr)); }
 Sha256::~Sha256() { EVP_MD_CTX_free(Ctx(ctx_)); }
 Sha256& Sha256::Add(View v) {
   SUF_CHECK(EVP_DigestUpdate(Ctx(ctx_), v.data(), v.size()));
