@@ -1,6 +1,7 @@
 #include "suf/compiler/digits.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "suf/pfss/poly.hpp"
 
@@ -12,24 +13,36 @@ constexpr int kWidest = 8;  // bits a digit: 256-bit tables
 
 int MaxDigits(Stages s) { return s == Stages::kOne ? 8 : 12; }
 
-// Search over digit widths, cut by cut, non-increasing inside a cut (their order costs nothing).
+// GroupKeyBits: what digit j, which begins at bit `at`, costs beside its table: its group is dealt once, at the widest
+// ring of the cuts above.
+int64_t GroupKeyBits(int j, int at, const std::vector<Cut>& cuts, Stages stages) {
+  int ring = 0;
+  for (const Cut& c : cuts)
+    if (c.at > at) ring = std::max(ring, c.ring);
+  return stages == Stages::kOne ? int64_t(pfss::GroupSize(j)) * ring : j == 0 ? 0 : pfss::GroupBits(j);
+}
+
+// Search over digit widths, cut by cut, non-increasing inside a cut (their order costs nothing). Costs only grow, so
+// what has reached the least so far is left.
 struct Search {
   const std::vector<Cut>& cuts;
   Stages stages;
   std::vector<int> now, best;
-  int64_t least = -1;
+  int64_t least = std::numeric_limits<int64_t>::max();
 
-  void Extend(size_t cut, int left, int widest) {
+  void Extend(size_t cut, int at, int widest, int64_t cost) {
+    if (cost >= least) return;
+    int left = cuts[cut].at - at;
     if (left == 0) {
-      if (cut + 1 < cuts.size()) return Extend(cut + 1, cuts[cut + 1].at - cuts[cut].at, kWidest);
-      int64_t cost = DigitsKeyBits(now, cuts, stages);
-      if (least < 0 || cost < least) least = cost, best = now;
+      if (cut + 1 < cuts.size()) return Extend(cut + 1, at, kWidest, cost);
+      least = cost, best = now;
       return;
     }
     if (int(now.size()) == MaxDigits(stages)) return;
+    cost += GroupKeyBits(int(now.size()), at, cuts, stages);
     for (int w = std::min(widest, left); w >= 1; --w) {
       now.push_back(w);
-      Extend(cut, left - w, w);
+      Extend(cut, at + w, w, cost + (int64_t{1} << w));
       now.pop_back();
     }
   }
@@ -49,7 +62,7 @@ std::vector<int> PlanDigits(const std::vector<Cut>& cuts, Stages stages) {
   SUF_CHECK(!cuts.empty() && cuts[0].at >= 1);
   for (size_t i = 1; i < cuts.size(); ++i) SUF_CHECK(cuts[i].at > cuts[i - 1].at);
   Search s{cuts, stages, {}, {}};
-  s.Extend(0, cuts[0].at, kWidest);
+  s.Extend(0, 0, kWidest, 0);
   if (s.best.empty())
     Fail(Exit::kRefused, "a cut at bit ", cuts.back().at, " needs more than ", MaxDigits(stages), " digits of ",
          kWidest, " bits; cut in two stages or lower the scale");
@@ -58,13 +71,9 @@ std::vector<int> PlanDigits(const std::vector<Cut>& cuts, Stages stages) {
 
 int64_t DigitsKeyBits(const std::vector<int>& widths, const std::vector<Cut>& cuts, Stages stages) {
   int64_t bits = 0;
-  for (int w : widths) bits += int64_t{1} << w;
-  for (int j = 0; j < int(widths.size()); ++j) {  // group j is dealt once, at the widest ring of the cuts above digit j
-    int ring = 0;
-    for (const Cut& c : cuts)
-      if (DigitsBelow(widths, c.at) > j) ring = std::max(ring, c.ring);
-    bits += stages == Stages::kOne ? int64_t(pfss::GroupSize(j)) * ring : j == 0 ? 0 : pfss::GroupBits(j);
-  }
+  int at = 0;
+  for (int j = 0; j < int(widths.size()); at += widths[size_t(j++)])
+    bits += (int64_t{1} << widths[size_t(j)]) + GroupKeyBits(j, at, cuts, stages);
   return bits;
 }
 
