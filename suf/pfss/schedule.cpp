@@ -12,14 +12,13 @@ int64_t PackedBytes(const Node& n) { return (Size(n.shape) * n.ring.bits + 7) / 
 
 std::vector<int> Live(const Trace& t, Role role) {
   const auto& nodes = t.nodes();
-  auto back = [&](std::vector<int> todo, auto stop) {
+  // back: what `start` needs; operands come before what reads them, so one pass finds it all
+  auto back = [&](const std::vector<int>& start, auto stop) {
     std::vector<char> seen(nodes.size());
-    while (!todo.empty()) {
-      int i = todo.back();
-      todo.pop_back();
-      if (std::exchange(seen[i], 1) || stop(i)) continue;
-      todo.insert(todo.end(), nodes[i].args.begin(), nodes[i].args.end());
-    }
+    for (int i : start) seen[i] = 1;
+    for (int i = int(nodes.size()) - 1; i >= 0; --i)
+      if (seen[i] && !stop(i))
+        for (int a : nodes[i].args) seen[a] = 1;
     return seen;
   };
   auto message = [&](int i) { return nodes[i].op == Op::kSend || nodes[i].op == Op::kTell; };
