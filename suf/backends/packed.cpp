@@ -59,6 +59,7 @@ PackedExecutor::PackedExecutor(const Schedule& s, Role role, std::shared_ptr<con
       plan_(std::move(plan)),
       arena_(arena),
       values_(t_.nodes().size()) {
+  counts_.reserve(values_.size()), elements_.reserve(values_.size());
   for (int i = 0; i < int(t_.nodes().size()); ++i)
     counts_.push_back(size_t(Size(node(i).shape))), elements_.push_back(Element(s, i));
 }
