@@ -106,10 +106,11 @@ void Dealer::Meet(int party, Seat& mine) {
   }
   waiting_[party] = &mine;
   while (mine.progress == Progress::kWaiting) {
-    changed_.wait_for(lock, kLook);
-    if (mine.progress != Progress::kWaiting) break;
     bool gone = mine.channel->PeerGone(), late = std::chrono::steady_clock::now() > limit;
-    if (!gone && !late) continue;
+    if (!gone && !late) {
+      changed_.wait_for(lock, kLook);
+      continue;
+    }
     waiting_[party] = nullptr;
     lock.unlock();
     if (gone) Fail(Exit::kPeer, mine.channel->peer_title(), " hung up before the other party asked; nothing was dealt");
