@@ -1,7 +1,6 @@
 // fuzz_corpus DIR: every target once over DIR/<target>/*, without libFuzzer, so that no target rots.
 #include <algorithm>
 #include <iostream>
-#include <iterator>
 #include <vector>
 
 #include "fuzz/fuzz.hpp"
@@ -16,8 +15,7 @@ int main(int argc, char** argv) {
     if (files.empty()) return std::cerr << "no inputs for " << name << "\n", 1;
     size_t accepted = 0;
     for (const auto& file : files) {
-      std::ifstream in(file, std::ios::binary);
-      suf::Bytes bytes{std::istreambuf_iterator<char>(in), {}};
+      suf::Bytes bytes = suf::fuzz::ReadFrom(file);
       try {
         accepted += suf::fuzz::Quietly([&] { target(bytes); });
       } catch (const std::exception& e) {

@@ -1,5 +1,6 @@
-// The dealer against one fuzzed party; the first byte says which. Once a request is on its way, an honest partner asks
-// for the same bundles in a second thread.
+// The dealer against one fuzzed party: bit 0 of the first byte says which. Its honest partner has a thread of its own:
+// it sits and waits before the party comes (so the party's thread deals), or comes once that one waits (bit 1); or it
+// never comes (bit 2), and the party hangs up (bit 1) or waits in vain.
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -23,73 +24,145 @@ suf::Bytes Honest(const Identity& partner) {
   return all;
 }
 
-// Aside: runs one thing at a time in a thread that stays.
-class Aside {
+// Told: a peer of the dealer that notices when the dealer asks whether it is still there: once it waits.
+class Told : public Peer {
  public:
-  void Run(std::function<void()> f) {
+  Told(const Identity& peer, suf::View input, std::function<void()> asked)
+      : Peer(kDealer, peer, input, [](Peer&, uint16_t, suf::Bytes&) {}), asked_(std::move(asked)) {}
+  bool PeerGone() override {
+    asked_();
+    return gone;
+  }
+
+ private:
+  std::function<void()> asked_;
+};
+
+// Partner: one session after the other in a thread that stays.
+class Partner {
+ public:
+  Partner(Dealer& dealer, const Identity& self, const Identity& other)
+      : dealer_(dealer), self_(self), says_(Honest(other)) {}
+  // Come: to the dealer. Sit: until it waits for the other.
+  void Come() {
     std::lock_guard l(m_);
-    todo_ = std::move(f);
+    channel_.emplace(self_, says_, [this] { Asked(); });
+    state_ = State::kComing;
     changed_.notify_all();
   }
-  void Wait() {
-    std::unique_lock l(m_);
-    changed_.wait(l, [&] { return !todo_; });
+  void Sit() {
+    Come();
+    Await(State::kSeated);
   }
-  ~Aside() {
+  // Taken: the dealer has given it what the other one takes part in.
+  bool taken() {
+    std::lock_guard l(m_);
+    return state_ >= State::kTaken;
+  }
+  bool idle() {
+    std::lock_guard l(m_);
+    return state_ == State::kIdle;
+  }
+  // Leave: waits for the end of its session.
+  void Leave() {
+    Await(State::kOver);
+    std::lock_guard l(m_);
+    channel_.reset();
+    state_ = State::kIdle;
+  }
+  ~Partner() {
     {
       std::lock_guard l(m_);
       stop_ = true;
+      if (channel_) channel_->gone = true;
       changed_.notify_all();
     }
     thread_.join();
   }
 
  private:
+  enum class State { kIdle, kComing, kSeated, kTaken, kOver };
+  void Asked() {
+    std::lock_guard l(m_);
+    if (std::this_thread::get_id() != thread_.get_id())
+      state_ = State::kTaken;
+    else if (state_ == State::kComing)
+      state_ = State::kSeated;
+    changed_.notify_all();
+  }
+  void Await(State s) {
+    std::unique_lock l(m_);
+    changed_.wait(l, [&] { return state_ >= s; });
+  }
   void Loop() {
     std::unique_lock l(m_);
     for (;;) {
-      changed_.wait(l, [&] { return todo_ || stop_; });
+      changed_.wait(l, [&] { return state_ == State::kComing || stop_; });
       if (stop_) return;
-      auto f = todo_;
       l.unlock();
-      f();
+      Quietly([&] { dealer_.Handle(*channel_); });
       l.lock();
-      todo_ = {};
+      state_ = State::kOver;
       changed_.notify_all();
     }
   }
+
+  Dealer& dealer_;
+  const Identity self_;
+  const suf::Bytes says_;
   std::mutex m_;
   std::condition_variable changed_;
-  std::function<void()> todo_;
+  State state_ = State::kIdle;
   bool stop_ = false;
+  std::optional<Told> channel_;
   std::thread thread_{[this] { Loop(); }};
+};
+
+// Table: a dealer for one fuzzed party in one order.
+struct Table {
+  Table(DealerState& state, bool data)
+      : dealer(TestPlan(), state,
+               {.ahead_tokens = 3,
+                .ahead_count = 2,
+                .partner_wait = Millis{1 << 30},
+                .dealt = [this](uint32_t, uint64_t serial) { Dealt(serial); }},
+               [](const DealJob&, Sink& a, Sink& b) { a.Write(suf::Bytes(kBody)), b.Write(suf::Bytes(kBody)); }),
+        partner(dealer, data ? kModel : kData, data ? kData : kModel) {}
+  void Dealt(uint64_t serial) {
+    static uint64_t last = 0;  // of one state
+    SUF_CHECK(serial > last && dealt < 2);
+    last = serial, ++dealt;
+  }
+  int dealt = 0;
+  Dealer dealer;
+  Partner partner;
 };
 }  // namespace
 
 SUF_FUZZ(dealer) {
   static const Folder folder;
   static DealerState state(folder / "s");
-  static Aside aside;
-  Dealer dealer(TestPlan(), state, {.ahead_tokens = 3, .ahead_count = 2, .partner_wait = Millis{1000}},
-                [](const DealJob&, Sink& a, Sink& b) { a.Write(suf::Bytes(kBody)), b.Write(suf::Bytes(kBody)); });
-  bool data = Pull<uint8_t>(input) & 1;
-  const Identity &one = data ? kData : kModel, &two = data ? kModel : kData;
-  suf::Bytes honest = Honest(one);
-  Peer partner(kDealer, two, honest, [](Peer&, uint16_t, suf::Bytes&) {});
-  bool asked = false;
-  Peer party(kDealer, one, input, [&](Peer&, uint16_t kind, suf::Bytes& payload) {
-    if (kind != kRequest || payload.size() != 8 + 5 * 32 || asked) return;
-    suf::Reader r(payload, "a request");
-    uint32_t n = r.Get<uint32_t>(), count = r.Get<uint32_t>();
-    if (n < 1 || n > TestPlan().max_tokens || count < 1) return;  // refused; the partner would wait in vain
-    asked = true;
-    aside.Run([&] { Quietly([&] { dealer.Handle(partner); }); });
+  static Dealer lonely(TestPlan(), state, {.partner_wait = Millis{0}}, {});
+  static Table tables[4] = {{state, false}, {state, true}, {state, false}, {state, true}};
+  const uint8_t order = Pull<uint8_t>(input) & 7;
+  const Identity& self = order & 1 ? kData : kModel;
+  if (order & 4) {
+    Told party(self, input, [] {});
+    party.gone = order & 2;
+    return lonely.Handle(party);
+  }
+  const bool sits = order < 2;
+  Table& t = tables[order];
+  t.dealt = 0;
+  if (sits && t.partner.idle()) t.partner.Sit();
+  bool met = false;
+  Told party(self, input, [&] {
+    if (!sits && !std::exchange(met, true)) t.partner.Come();
   });
-  uint64_t before = state.Reserve(1);
-  bool fine = Quietly([&] { dealer.Handle(party); });
-  partner.gone = true;
-  aside.Wait();
-  uint64_t dealt = state.Reserve(1) - before - 1;
-  SUF_CHECK(dealt <= 2 && (dealt == 0 || asked));
+  bool fine = Quietly([&] { t.dealer.Handle(party); });
+  met |= sits && t.partner.taken();
+  if (met) t.partner.Leave();
+  SUF_CHECK(t.dealt == 0 || met);
+  if (sits && met) t.partner.Sit();
   if (!fine) suf::Fail(suf::Exit::kPeer, "the session ended early; start again");
 }

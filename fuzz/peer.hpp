@@ -65,27 +65,27 @@ inline void Settled(const Store& store) {
 }
 
 // Kept: a store with those bundles (`filled`) that has seen its peers; made anew only after an execution that changed
-// it, as that is most of what a short session costs.
+// it, as that is most of what a short session costs, and at its end, so that it leaves as much memory as it found.
 class Kept {
  public:
-  explicit Kept(uint32_t party, bool filled = true) : party_(party), filled_(filled) {}
-  Store& Get() {
-    if (store_) return *store_;
-    store_.emplace(folder_ / "s");
-    for (const Identity& peer : {kDealer, kModel, kData}) SUF_CHECK(store_->Pin(peer));
-    if (filled_) Fill(*store_, party_);
-    full_ = store_->Bundles().size();
-    return *store_;
-  }
+  explicit Kept(uint32_t party, bool filled = true) : party_(party), filled_(filled) { Make(); }
+  Store& Get() { return *store_; }
   // Settle: after an execution. `changed`: it did what ledger and bundles do not show.
   void Settle(bool changed) {
     Settled(*store_);
     if (!changed && store_->ledger().fates().empty() && store_->Bundles().size() == full_) return;
     store_.reset();
-    std::filesystem::remove_all(folder_ / "s");
+    Remove(folder_ / "s");
+    Make();
   }
 
  private:
+  void Make() {
+    store_.emplace(folder_ / "s");
+    for (const Identity& peer : {kDealer, kModel, kData}) SUF_CHECK(store_->Pin(peer));
+    if (filled_) Fill(*store_, party_);
+    full_ = store_->Bundles().size();
+  }
   Folder folder_;
   uint32_t party_;
   bool filled_;

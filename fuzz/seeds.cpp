@@ -2,6 +2,8 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 
+#include <fstream>
+
 #include "fuzz/peer.hpp"
 #include "fuzz/small_run.hpp"
 #include "suf/model/safetensors.hpp"
@@ -203,6 +205,11 @@ void Conversations() {
     Bytes all = Join({{uint8_t(partner.role == Role::kModel)}, hello, AFrame(kRequest, w.bytes()), AFrame(kEnd, {})});
     Seed("dealer", Name(partner.role), all);
     Seed("dealer", Str(Name(partner.role), "_without_end"), View(all).first(all.size() - 5));
+    for (auto [bits, name] : {std::pair{2, "_comes_last"}, {4, "_comes_late"}, {6, "_never_comes"}}) {
+      Bytes other = all;
+      other[0] |= uint8_t(bits);
+      Seed("dealer", Str(Name(partner.role), name), other);
+    }
   }
   Seed("dealer", "hello", Join({{1}, hello}));
 }

@@ -48,10 +48,7 @@ class Patch {
 }  // namespace
 
 SUF_FUZZ(trace) {
-  static const nn::Plan base = [] {
-    std::ifstream in(SUF_FUZZ_DIR "/plan.json");
-    return nn::Parse({std::istreambuf_iterator<char>(in), {}});
-  }();
+  static const nn::Plan base = [] { return nn::Parse(fuzz::TextOf(fuzz::ReadFrom(SUF_FUZZ_DIR "/plan.json"))); }();
   static const size_t fields = [] {
     nn::Plan copy = base;
     Patch all(~size_t{0}, 0);
