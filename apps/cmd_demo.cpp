@@ -220,10 +220,8 @@ int RunDemo(const DemoArgs& a) {
     plan_path = c.out;
   }
   nn::Plan plan = LoadPlan(plan_path);
-  nn::Weights weights = model::LoadBert(a.model);
-  if (weights.dims != plan.dims)
-    Fail(Exit::kRefused, "the plan is for another shape of model than ", a.model, "; compile a plan for it");
-  nn::Quantised quantised = nn::Quantise(weights, plan.scales, plan.max_tokens);
+  nn::Weights weights;
+  nn::Quantised quantised = LoadWeights(a.model, plan, &weights);
   nn::Simulator simulator(plan, quantised);
   TokenizeAll(model::Tokenizer::Load(a.model + "/vocab.txt"), plan.max_tokens, a.truncate, &lines);
   std::string texts = dir / "texts.jsonl";

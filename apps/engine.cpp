@@ -73,13 +73,14 @@ nn::Plan LoadPlan(const std::string& path) {
   return nn::Parse(ReadFile(path, "the plan ", "make one with suf compile"));
 }
 
-nn::Quantised LoadWeights(const std::string& folder, const nn::Plan& plan) {
+nn::Quantised LoadWeights(const std::string& folder, const nn::Plan& plan, nn::Weights* floats) {
   nn::Weights real = model::LoadBert(folder);
   if (real.dims != plan.dims)
     Fail(Exit::kRefused, "the plan is for another shape of model than ", folder, "; compile a plan for it");
   nn::Quantised weights = nn::Quantise(real, plan.scales, plan.max_tokens);
   Bar bar("check the weights");
   nn::CheckWeights(plan, weights, exec::Default(), [&](double done) { bar.At(done, "certificates"); });
+  if (floats) *floats = std::move(real);
   return weights;
 }
 

@@ -64,8 +64,8 @@ void KeepPages();
 nn::Plan LoadPlan(const std::string& path);
 
 // LoadWeights: the model in `folder`, quantised for the plan. Throws Exit::kRefused when the plan was made for another
-// shape, or for weights so much smaller that a hard certificate does not hold for these.
-nn::Quantised LoadWeights(const std::string& folder, const nn::Plan& plan);
+// shape, or for weights so much smaller that a hard certificate does not hold for these. floats: gets the model itself.
+nn::Quantised LoadWeights(const std::string& folder, const nn::Plan& plan, nn::Weights* floats = nullptr);
 
 // Masks: B, from its long-lived seed; one stream a tensor, bound to the weights id and the plan.
 class Masks {

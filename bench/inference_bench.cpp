@@ -31,8 +31,7 @@ int Main(int argc, char** argv) {
   if (argc < 4) Fail(Exit::kInput, "usage: inference_bench MODEL PLAN TOKENS [RUNS]");
   int n = std::stoi(argv[3]), runs = argc > 4 ? std::stoi(argv[4]) : 9;
   apps::Engine engine(apps::LoadPlan(argv[2]));
-  nn::Weights weights = model::LoadBert(argv[1]);
-  nn::Quantised quantised = nn::Quantise(weights, engine.plan().scales, engine.plan().max_tokens);
+  nn::Quantised quantised = apps::LoadWeights(argv[1], engine.plan());
   Hash seed = RandomHash(), id = RandomHash();
   apps::Masks masks(engine, seed, id);
   proto::Inputs inputs[3];

@@ -15,37 +15,35 @@ using namespace pfss;  // NOLINT: the whole file speaks of traces
 
 namespace {
 
-// Long bit strings, k bits each in whole words, packed one after another.
+// Walk: n bit strings of k bits, each in whole words, beside the same packed one after another: f(word, from, byte, at,
+// bits) for each piece, `bits` bits from bit `from` of a word on and from bit `at` of a byte on.
+template <class F>
+void Walk(size_t n, int k, F f) {
+  const size_t words = size_t(k + 63) / 64;
+  size_t bit = 0;
+  for (size_t i = 0; i < n * words; ++i) {
+    const int take = std::min(64, k - 64 * int(i % words));
+    for (int from = 0, now; from < take; from += now, bit += size_t(now)) {
+      now = std::min(8 - int(bit % 8), take - from);
+      f(i, from, bit / 8, int(bit % 8), now);
+    }
+  }
+}
+
 void PackLong(const uint64_t* x, size_t n, int k, uint8_t* out) {
   if (k % 64 == 0) return void(std::memcpy(out, x, n * size_t(k) / 8));
-  size_t words = size_t(k + 63) / 64, bit = 0;
-  std::fill(out, out + (n * size_t(k) + 7) / 8, uint8_t{0});
-  for (size_t i = 0; i < n; ++i)
-    for (size_t w = 0; w < words; ++w) {
-      int take = int(std::min<size_t>(64, size_t(k) - 64 * w));
-      uint64_t v = x[i * words + w] & ring::Mask(take);
-      for (int done = 0; done < take;) {
-        int room = 8 - int(bit % 8), now = std::min(room, take - done);
-        out[bit / 8] |= uint8_t((v >> done & ring::Mask(now)) << (bit % 8));
-        done += now, bit += size_t(now);
-      }
-    }
+  std::fill_n(out, (n * size_t(k) + 7) / 8, uint8_t{0});
+  Walk(n, k, [&](size_t word, int from, size_t byte, int at, int bits) {
+    out[byte] |= uint8_t((x[word] >> from & ring::Mask(bits)) << at);
+  });
 }
 
 void UnpackLong(const uint8_t* in, size_t n, int k, uint64_t* x) {
   if (k % 64 == 0) return void(std::memcpy(x, in, n * size_t(k) / 8));
-  size_t words = size_t(k + 63) / 64, bit = 0;
-  for (size_t i = 0; i < n; ++i)
-    for (size_t w = 0; w < words; ++w) {
-      int take = int(std::min<size_t>(64, size_t(k) - 64 * w));
-      uint64_t v = 0;
-      for (int done = 0; done < take;) {
-        int room = 8 - int(bit % 8), now = std::min(room, take - done);
-        v |= (uint64_t(in[bit / 8]) >> (bit % 8) & ring::Mask(now)) << done;
-        done += now, bit += size_t(now);
-      }
-      x[i * words + w] = v;
-    }
+  std::fill_n(x, n * (size_t(k + 63) / 64), uint64_t{0});
+  Walk(n, k, [&](size_t word, int from, size_t byte, int at, int bits) {
+    x[word] |= (uint64_t(in[byte]) >> at & ring::Mask(bits)) << from;
+  });
 }
 
 }  // namespace

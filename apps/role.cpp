@@ -1,0 +1,53 @@
+#include "apps/role.hpp"
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+
+#include "suf/base/log.hpp"
+
+namespace suf::apps {
+
+namespace fs = std::filesystem;
+
+void Harden() {
+  rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  prctl(PR_SET_DUMPABLE, 0);
+  rlimit lock{};
+  if (getrlimit(RLIMIT_MEMLOCK, &lock) == 0 && lock.rlim_cur == RLIM_INFINITY)
+    (void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
+}
+
+proto::Credentials Own(const char* command, const std::string& certs, proto::Role role,
+                       const std::vector<std::string>& pins) {
+  fs::path sub = fs::path(certs) / proto::Name(role);
+  proto::Credentials own(fs::exists(sub / "cert.pem") ? sub.string() : certs);
+  if (own.identity().role != role)
+    Fail(Exit::kRefused, certs, " holds the certificate of another role; ", command, " needs ", proto::Title(role),
+         "'s");
+  for (auto& text : pins) {
+    proto::Identity pin = proto::FromFingerprint(text);
+    if (pin.role == role) Fail(Exit::kInput, "--pin ", text, " names our own role; pin the keys of the other two");
+    own.Pin(pin);
+  }
+  log::Info(Str(command, ": our key is ", proto::Fingerprint(own.identity())));
+  return own;
+}
+
+proto::Millis Timeout(double seconds) {
+  if (!(seconds >= 0.1 && seconds <= 86400))
+    Fail(Exit::kInput, "--timeout must be between 0.1 and 86400 seconds; got ", seconds);
+  return proto::Millis(int64_t(seconds * 1000));
+}
+
+proto::DialDealer CallDealer(const proto::Credentials& own, const std::string& where, proto::Millis timeout) {
+  proto::Address address = proto::Address::Parse(where);
+  return [own, address, timeout](std::stop_token stop) {
+    return proto::Dial(own, address, proto::Role::kDealer, timeout, std::move(stop));
+  };
+}
+
+}  // namespace suf::apps

@@ -1,0 +1,27 @@
+// What the processes of all three roles do first.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "suf/proto/credentials.hpp"
+#include "suf/proto/supply.hpp"
+#include "suf/proto/tls.hpp"
+
+namespace suf::apps {
+
+// Harden: no core dump, no debugger, and no swap where locking memory cannot make an allocation fail: memory holds
+// keys.
+void Harden();
+
+// Own: the credentials in `certs` itself or its sub-folder of the role, with the pins of the command line. Throws
+// Exit::kRefused when they are another role's, Exit::kInput when a pin is no key of another role.
+proto::Credentials Own(const char* command, const std::string& certs, proto::Role role,
+                       const std::vector<std::string>& pins);
+
+// Timeout: of --timeout, in seconds; throws Exit::kInput when it is below 0.1 or over a day.
+proto::Millis Timeout(double seconds);
+
+// CallDealer: how the dealer at HOST:PORT is reached; `own` must outlive it.
+proto::DialDealer CallDealer(const proto::Credentials& own, const std::string& where, proto::Millis timeout);
+
+}  // namespace suf::apps
