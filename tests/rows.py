@@ -29,6 +29,11 @@ def alone(what, code, sentence, command, prepare=lambda w: None, seconds=10):
     row(what, code, sentence, seconds)(case)
 
 
+def ended(w, pattern):
+    """serve has told its log why a session ended."""
+    assert w.server.said(f'a session ended: .*({pattern})', 6), f'serve says {w.server.err}'
+
+
 def judge(base, r):
     """'' or what is wrong; the seconds that the process under test took, and the line in which it said so."""
     seconds, said = 0.0, ''

@@ -1,0 +1,206 @@
+// The dealer's service over in-process pairs.
+#include <future>
+
+#include "suf/proto/internal/world.hpp"
+
+namespace suf::proto {
+namespace {
+
+struct Both {
+  std::vector<uint64_t> serials[2];
+  std::exception_ptr error[2];
+};
+Both FetchBoth(World& w, FetchArgs model, FetchArgs data) {
+  Both r;
+  auto fetch = [&](int p, FetchArgs a) {
+    try {
+      auto ch = w.Link(p ? Role::kData : Role::kModel);
+      r.serials[p] = Fetch(*ch, w.plan, *w.store[p], a).serials;
+    } catch (...) {
+      r.error[p] = std::current_exception();
+    }
+  };
+  std::thread t([&] { fetch(0, model); });
+  fetch(1, data);
+  t.join();
+  w.Join();
+  return r;
+}
+FetchArgs Args(int p, uint32_t n = 4) {
+  return {.n = n, .weights = Hash{77}, .partner = kId[p ? 1 : 2].key, .b_seed = Secret(Hash{5})};
+}
+
+TEST(Dealer, ARestartedDealerThatDealsASerialAgainDealsOtherKeys) {
+  std::vector<Hash> keys;
+  for (int run = 0; run < 2; ++run) {
+    World w;  // a dealer without memory of the first one
+    EXPECT_EQ(FetchBoth(w, Args(0), Args(1)).serials[0], (std::vector<uint64_t>{1}));
+    keys.push_back(w.dealt_keys[0]);
+  }
+  EXPECT_NE(keys[0], keys[1]);
+  World w;
+  FetchBoth(w, Args(0), Args(1));
+  w.dealer.reset();
+  w.state.reset();
+  std::filesystem::remove(w.dir / "dealer/serial");
+  w.state.emplace(w.dir / "dealer");
+  w.dealer.emplace(w.plan, *w.state, Dealer::Options{}, TestGenerate);
+  auto again = FetchBoth(w, Args(0), Args(1));
+  EXPECT_TRUE(Fails(Exit::kRefused, "which this store has had", [&] { std::rethrow_exception(again.error[1]); }));
+}
+
+TEST(Dealer, ARestartedDealerGoesOnWithTheNextSerial) {
+  World w;
+  FetchBoth(w, Args(0), Args(1));
+  w.dealer.reset();
+  w.state.reset();
+  w.state.emplace(w.dir / "dealer");
+  w.dealer.emplace(w.plan, *w.state, Dealer::Options{}, TestGenerate);
+  EXPECT_EQ(FetchBoth(w, Args(0), Args(1)).serials[1], (std::vector<uint64_t>{2}));
+}
+
+TEST(Dealer, RequestsThatDoNotMatchAreRefusedOnBothSides) {
+  auto refused = [](FetchArgs a, FetchArgs b) {
+    World w;
+    Both r = FetchBoth(w, a, b);
+    EXPECT_TRUE(w.dealt.empty());
+    for (auto& e : r.error) {
+      EXPECT_TRUE(Fails(Exit::kRefused, "different bundles", [&] {
+        if (e) std::rethrow_exception(e);
+      }));
+    }
+    EXPECT_EQ(w.dealer_errors.size(), 1u);
+  };
+  refused(Args(0, 4), Args(1, 5));
+  FetchArgs other = Args(1);
+  other.weights = {1};
+  refused(Args(0), other);
+  other = Args(1), other.partner = {1};
+  refused(Args(0), other);
+}
+
+TEST(Dealer, OnePartyAloneIsToldAfterAWhile) {
+  World w(1, Millis{200});
+  auto ch = w.Link(Role::kData);
+  EXPECT_TRUE(
+      Fails(Exit::kPeer, "waited in vain for the other party", [&] { Fetch(*ch, w.plan, *w.store[1], Args(1)); }));
+  w.Join();
+  ASSERT_EQ(w.dealer_errors.size(), 1u);
+  EXPECT_NE(std::string(w.dealer_errors[0].what()).find("the model owner did not ask"), std::string::npos);
+}
+
+TEST(Dealer, ASecondClientOfARoleHearsBusy) {
+  World w(1, Millis{3000});
+  auto first = w.Link(Role::kData);
+  SendHello(*first, w.plan);
+  RecvHello(*first, w.plan);
+  auto second = w.Link(Role::kData);
+  EXPECT_TRUE(Fails(Exit::kPeer, "the dealer is busy", [&] { Fetch(*second, w.plan, *w.store[1], Args(1)); }));
+}
+
+TEST(Dealer, AClientThatDiesOrRefusesWhileItWaitsFreesItsSeat) {
+  for (bool refuses : {false, true}) {
+    World w(1, Millis{20'000});
+    Writer request;
+    {
+      auto dead = w.Link(Role::kData);
+      SendHello(*dead, w.plan);
+      RecvHello(*dead, w.plan);
+      FetchArgs a = Args(1);
+      request.Put(a.n), request.Put(a.count), request.Raw(Hash{1, 4}), request.Raw(a.weights), request.Raw(a.partner),
+          request.Raw(Hash{}), request.Raw(Hash{});
+      dead->Send(kRequest, request.bytes());
+      if (refuses) dead->Refuse(Refusal::kGaveUp);
+    }
+    Both r = FetchBoth(w, Args(0), Args(1));
+    EXPECT_FALSE(r.error[0] || r.error[1]);
+    EXPECT_EQ(r.serials[0], (std::vector<uint64_t>{1}));
+  }
+}
+
+TEST(Dealer, ABrokenDeliveryIsNeverRepeated) {
+  std::atomic<int> calls{0};
+  World w(1, Millis{2000}, [&](const DealJob& j, Sink& a, Sink& b) {
+    if (calls++ == 0) Fail(Exit::kResource, "no memory for keys");
+    TestGenerate(j, a, b);
+  });
+  Both r = FetchBoth(w, Args(0), Args(1));
+  for (auto& e : r.error) {
+    EXPECT_TRUE(Fails(Exit::kPeer, "the dealer ended the session for a reason of its own", [&] {
+      if (e) std::rethrow_exception(e);
+    }));
+  }
+  ASSERT_EQ(w.dealer_errors.size(), 1u);
+  EXPECT_EQ(w.dealer_errors[0].code(), Exit::kResource);
+  r = FetchBoth(w, Args(0), Args(1));
+  EXPECT_EQ(r.serials[0], (std::vector<uint64_t>{2}));
+  EXPECT_EQ(r.serials[1], (std::vector<uint64_t>{2}));
+}
+
+TEST(Dealer, AClientThatDiesDuringADeliveryEndsItForTheOther) {
+  World w;
+  std::thread dying([&] {
+    auto ch = w.Link(Role::kData);
+    SendHello(*ch, w.plan);
+    RecvHello(*ch, w.plan);
+    Writer q;
+    FetchArgs a = Args(1);
+    q.Put(a.n), q.Put(a.count), q.Raw(Hash{1, 4}), q.Raw(a.weights), q.Raw(a.partner), q.Raw(Hash{}), q.Raw(Hash{});
+    ch->Send(kRequest, q.bytes());
+    ch->RecvExact(kGrant, 4);
+  });
+  auto ch = w.Link(Role::kModel);
+  bool failed = false;
+  try {
+    Fetch(*ch, w.plan, *w.store[0], Args(0));
+  } catch (const Error& e) {
+    failed = e.code() == Exit::kPeer;
+  }
+  dying.join();
+  w.Join();
+  // the model owner either got the whole bundle before the other died, or hears of it; the next pair works either way
+  EXPECT_TRUE(failed || w.store[0]->Bundles().size() == 1);
+  Both r = FetchBoth(w, Args(0), Args(1));
+  EXPECT_EQ(r.serials[0], (std::vector<uint64_t>{2}));
+}
+
+TEST(Dealer, AnAlteredBundleOnTheWayIsRefusedByTheParty) {
+  Scratch dir;
+  Store store(dir / "s");
+  Plan plan = TestPlan();
+  for (bool in_header : {true, false}) {
+    auto [ch, far] = InProcessPair(kId[2], kId[0]);
+    std::thread t([&, d = far.get()] {
+      RecvHello(*d, plan);
+      SendHello(*d, plan);
+      Bytes q = d->RecvExact(kRequest, 8 + 5 * 32);
+      BundleHeader h;
+      h.prg = plan.prg, h.n = 4, h.party = 1, h.serial = 5, h.body_bytes = kBody1, h.plan = plan.hash,
+      h.trace = plan.task(4).trace;
+      h.weights = Hash{77}, h.public_key[0] = kId[1].key, h.public_key[1] = kId[2].key;
+      h.seed_hash[1] = HashOf({View(q).subspan(8 + 96, 64)});
+      Writer one;
+      one.Put(uint32_t{1});
+      d->Send(kGrant, one.bytes());
+      if (in_header) h.n = 5;
+      d->Send(kHeader, Encode(h));
+      Sink s(ChunkKey(h), kBody1, [&](View c) {
+        Bytes bad(c.begin(), c.end());
+        bad.back() ^= 1;
+        d->Send(kChunk, bad);
+      });
+      s.Write(Bytes(kBody1));
+      try {
+        s.Finish();
+      } catch (const Error&) {
+      }
+    });
+    EXPECT_TRUE(Fails(Exit::kRefused, in_header ? "another plan, trace, size or party" : "bundle 5 was altered",
+                      [&, c = ch.get()] { Fetch(*c, plan, store, Args(1)); }));
+    t.join();
+    EXPECT_EQ(store.Bundles().size(), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace suf::proto
