@@ -127,17 +127,15 @@ int RunServe(const ServeArgs& a) {
   Exit code = Exit::kOk;
   stopping.Run(listener, "serve", [&](proto::Channel& ch) {
     ch.set_recorder(recorder.get());
-    bool ran = false;
-    try {
-      turnstile.Pass(ch, [&] {
-        ran = true;
+    turnstile.Pass(ch, [&] {  // one session at a time, its failure included
+      try {
         proto::ServeSession(ch, host);
-      });
-    } catch (const Error& e) {
-      if (a.once && ran) code = e.code(), failure = e.what(), listener.Stop();
-      throw;
-    }
-    if (a.once && ran) listener.Stop();
+      } catch (const Error& e) {
+        if (a.once) code = e.code(), failure = e.what(), listener.Stop();
+        throw;
+      }
+      if (a.once) listener.Stop();
+    });
   });
   if (code != Exit::kOk) throw Error(code, failure);
   return 0;

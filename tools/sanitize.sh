@@ -48,7 +48,7 @@ asan() {
   suite build-asan "-fsanitize=address,undefined -fno-sanitize-recover=undefined"
 }
 
-tsan() { suite build-tsan "-fsanitize=thread -DASIO_DISABLE_FENCED_BLOCK"; }
+tsan() { suite build-tsan "-fsanitize=thread"; }
 
 case "${1:-all}" in
   asan) asan ;;

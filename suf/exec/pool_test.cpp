@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <numeric>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace suf::exec {
@@ -30,6 +32,31 @@ TEST(Pool, NestsInlineAndRethrows) {
   EXPECT_THROW(pool.For(10, 1, [](size_t, size_t) { throw std::runtime_error("x"); }), std::runtime_error);
   pool.For(10, 1, [&](size_t a, size_t b) { sum += int(b - a); });
   EXPECT_EQ(sum, 40);
+}
+
+// Plain words, for the thread sanitizer: what the caller wrote is seen in the range, what the range wrote by the
+// caller, with workers that come early, late or not at all, and with a second caller.
+TEST(Pool, RangesAreOrderedWithTheirCallers) {
+  Pool pool(3);
+  auto caller = [&](uint64_t salt) {
+    std::vector<uint64_t> words(64);
+    for (uint64_t round = 1; round <= 2000; ++round) {
+      std::iota(words.begin(), words.end(), salt * round);
+      pool.For(words.size(), round % 9 + 1, [&](size_t a, size_t b) {
+        for (size_t i = a; i < b; ++i) words[i] *= 3;
+      });
+      for (size_t i = 0; i < words.size(); ++i) ASSERT_EQ(words[i], 3 * (salt * round + i)) << "round " << round;
+    }
+  };
+  std::thread other([&] { caller(1000); });
+  caller(7);
+  other.join();
+  for (int i = 0; i < 50; ++i) {  // the end of a pool, at any moment after its last range
+    int sum = 0;
+    Pool brief(2);
+    brief.For(4, 2, [&](size_t a, size_t) { sum += a == 0; });
+    EXPECT_EQ(sum, 1);
+  }
 }
 
 }  // namespace

@@ -49,6 +49,18 @@ Identity FromFingerprint(const std::string& text) {
        "a pin is dealer=, model= or data= and the SHA-256 of that role's key; suf certs --show prints it");
 }
 
+namespace {
+
+// ReadExtensions: of the certificates we trust, which OpenSSL otherwise does in the first handshakes, whose threads
+// share them. What is wrong with one, a handshake says.
+void ReadExtensions(SSL_CTX* ctx) {
+  STACK_OF(X509_OBJECT)* trusted = X509_STORE_get0_objects(SSL_CTX_get_cert_store(ctx));
+  for (int i = 0; i < sk_X509_OBJECT_num(trusted); ++i)
+    if (X509* cert = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(trusted, i))) X509_check_purpose(cert, -1, 0);
+}
+
+}  // namespace
+
 Credentials::Credentials(const std::string& dir) {
   auto loaded = std::make_shared<Loaded>();
   loaded->ctx.reset(SSL_CTX_new(TLS_method()));
@@ -62,6 +74,7 @@ Credentials::Credentials(const std::string& dir) {
                     : SSL_CTX_use_certificate_file(ctx, cert.c_str(), SSL_FILETYPE_PEM) != 1 ? "cert.pem"
                     : SSL_CTX_use_PrivateKey_file(ctx, key.c_str(), SSL_FILETYPE_PEM) != 1   ? "key.pem"
                                                                                              : nullptr;
+  if (!bad) ReadExtensions(ctx);
   ERR_clear_error();
   if (bad)
     Fail(Exit::kInput, "cannot use ", dir, "/", bad,

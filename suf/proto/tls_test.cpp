@@ -304,6 +304,25 @@ TEST(Tls, ANewSessionHasANewExporter) {
   EXPECT_NE(seen[0], seen[1]);
 }
 
+// For the thread sanitizer: the first handshakes of fresh credentials share what OpenSSL makes of their CA.
+TEST(Tls, FirstHandshakesMayComeTogether) {
+  for (int i = 0; i < 4; ++i) {
+    Server server(Echo);
+    Credentials own = Certs::Of(Role::kData);
+    std::vector<std::future<Identity>> clients;
+    for (int k = 0; k < 6; ++k)
+      clients.push_back(std::async(std::launch::async, [&] {
+        auto ch = Dial(own, server.address(), Role::kDealer, kAmple);
+        ch->Send(kFirstRun, {});
+        ch->Recv(kFirstRun, 0);
+        return ch->peer();
+      }));
+    for (auto& c : clients) EXPECT_EQ(c.get().key, Certs::Of(Role::kDealer).identity().key);
+    server.Join();
+    EXPECT_TRUE(server.errors.empty());
+  }
+}
+
 TEST(Tls, PeerGoneSeesAHangUpWithoutWaiting) {
   std::promise<bool> alive, gone;
   std::promise<void> go;
