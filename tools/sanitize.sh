@@ -1,8 +1,9 @@
 #!/bin/sh
-# Memory, undefined behaviour and data races, with clang++-19's sanitizers:
-#   build-asan   the unit tests and one session of three processes under AddressSanitizer and UndefinedBehaviorSanitizer
-#   build-tsan   the same under ThreadSanitizer
-# tools/sanitize.sh [asan|tsan]     JOBS is the number of compilers; prints a line a test, exit code 1 if one failed
+# Memory, undefined behaviour and data races, with clang++-19's sanitizers, over the unit tests of all rooms and over sessions of three
+# processes (embed_test.py, audits_test.py; not sessions_test.py and strangers_test.py, whose subject is limits in seconds):
+#   build-asan   AddressSanitizer and UndefinedBehaviorSanitizer
+#   build-tsan   ThreadSanitizer
+# Nothing is suppressed. tools/sanitize.sh [asan|tsan]     JOBS is the number of compilers; prints a line a test, exit code 1 if one failed
 set -u
 cd "$(dirname "$0")/.."
 JOBS=${JOBS:-2}
@@ -25,22 +26,28 @@ check() {
   if nice "$@" > "$out" 2>&1 && ! grep -qE 'runtime error:|ERROR: .*Sanitizer|WARNING: ThreadSanitizer' "$out"; then verdict=ok
   else verdict="FAILED, see $out" failed=1
   fi
-  printf '%-24s %4d s  %s\n' "$name" $(($(date +%s) - begun)) "$verdict"
+  passed=$(awk '/^\[  PASSED  \]/ { n += $4 } /^ok  / { ++n } END { print n + 0 }' "$out")
+  total=$((total + passed))
+  printf '%-20s %4d passed %4d s  %s\n' "$name" "$passed" $(($(date +%s) - begun)) "$verdict"
 }
 
 # suite DIR FLAGS
 suite() {
-  dir=$1
+  dir=$1 total=0 start=$(date +%s)
   build "$dir" "$2" suf $(for room in $ROOMS; do echo "${room}_test"; done)
+  built=$(date +%s)
   for room in $ROOMS; do check "$dir" "$room" "$dir/${room}_test" --gtest_brief=1; done
   # the roles forbid being traced, which the search for leaks needs (memcheck_test.py looks for them); a report of a role that the test
   # kills in the end stands in a file
   rm -f "$dir"/report.*
   log=log_path=$PWD/$dir/report
-  check "$dir" embed env ASAN_OPTIONS=detect_leaks=0:$log TSAN_OPTIONS=$log python3 tests/embed_test.py "$dir/suf"
+  for test in embed audits; do
+    check "$dir" $test env ASAN_OPTIONS=detect_leaks=0:$log TSAN_OPTIONS=$log python3 tests/${test}_test.py "$dir/suf"
+  done
   for report in "$dir"/report.*; do
     [ -e "$report" ] && { echo "$report: a role's report"; failed=1; }
   done
+  echo "$dir: $total passed; $((built - start)) s to build, $(($(date +%s) - built)) s to run"
 }
 
 asan() {
