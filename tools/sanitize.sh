@@ -1,6 +1,6 @@
 #!/bin/sh
-# Memory, undefined behaviour and data races, with clang++-19's sanitizers, over the unit tests of all rooms and over sessions of three
-# processes (embed_test.py, audits_test.py; not sessions_test.py and strangers_test.py, whose subject is limits in seconds):
+# Memory, undefined behaviour and data races, with clang++-19's sanitizers, over the unit tests of all rooms and over real processes
+# (embed_test.py, audits_test.py, inputs_test.py; not the tests whose subject is limits in seconds):
 #   build-asan   AddressSanitizer and UndefinedBehaviorSanitizer
 #   build-tsan   ThreadSanitizer
 # Nothing is suppressed. tools/sanitize.sh [asan|tsan]     JOBS is the number of compilers; prints a line a test, exit code 1 if one failed
@@ -41,7 +41,7 @@ suite() {
   # kills in the end stands in a file
   rm -f "$dir"/report.*
   log=log_path=$PWD/$dir/report
-  for test in embed audits; do
+  for test in embed audits inputs; do
     check "$dir" $test env ASAN_OPTIONS=detect_leaks=0:$log TSAN_OPTIONS=$log python3 tests/${test}_test.py "$dir/suf"
   done
   for report in "$dir"/report.*; do
