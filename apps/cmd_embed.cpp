@@ -1,5 +1,5 @@
 // Command: embed.
-#include <filesystem>
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>

@@ -71,10 +71,10 @@ double Cut(bool drawn) {
   t.close();
   const Schedule s(t);
   exec::Pool pool(1);
-  const auto clear = backends::MakePacked(pool, ring::Variant::kPortable), packed = backends::MakePacked(pool);
+  const auto portable = backends::MakePacked(pool, ring::Variant::kPortable), packed = backends::MakePacked(pool);
   const Material m{{Hash{1, 2}, Hash{3, 4}}, Hash{5}};
   const auto run =
-      proto::RunPair({s, {clear.get(), clear.get(), clear.get()}, {&inputs[0], &inputs[1], &inputs[2]}, m});
+      proto::RunPair({s, {portable.get(), portable.get(), portable.get()}, {&inputs[0], &inputs[1], &inputs[2]}, m});
   const auto randomness = packed->Expand({{m.key[0], std::nullopt}, m.rho});
   int watched = -1;
   for (int i = 0; i < int(s.frames().size()); ++i)
