@@ -18,7 +18,7 @@ export CORES="$(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0)))')
 one='
   mkdir -p "$0/found/$2"
   core=$(echo $CORES | awk -v slot=$SLOT "{ print \$(slot % NF + 1) }")
-  taskset -c "$core" "$0/fuzz/fuzz_$2" "$0/found/$2" "fuzz/corpus/$2" "$1" -max_len=8192 -timeout=25 -rss_limit_mb=2048 \
+  taskset -c "$core" "$0/fuzz/fuzz_$2" "$0/found/$2" "fuzz/corpus/$2" "$1" -max_len=2048 -timeout=25 -rss_limit_mb=2048 \
     -artifact_prefix="$0/$2-" -print_final_stats=1 > "$0/$2.log" 2>&1 || { echo "$2: a finding"; tail -40 "$0/$2.log"; exit 255; }
   sed -n "s/^Done \([0-9]*\) runs in \([0-9]*\) .*/$2: \1 executions in \2 s/p" "$0/$2.log"'
 printf '%s\n' "$@" | xargs --process-slot-var=SLOT -P "${JOBS:-2}" -n 1 sh -euc "$one" "$build" "$limit"
