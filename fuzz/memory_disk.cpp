@@ -40,6 +40,7 @@ constexpr int kFirst = 1 << 20;  // descriptors from here are ours
 struct Disk {
   std::recursive_mutex m;
   ino_t inodes = 0;
+  uint64_t folders = 0;                                // that mkdtemp has made
   std::map<std::string, std::shared_ptr<File>> files;  // by path
   std::vector<Open> open;
   std::map<DIR*, std::unique_ptr<Listing>> listings;
@@ -179,7 +180,7 @@ SYSTEM(int, access, const char* path, int mode) {
 SYSTEM(char*, mkdtemp, char* path) {
   if (!Ours(path)) return __real_mkdtemp(path);
   LOCKED;
-  std::string number = std::to_string(100000 + disk().inodes);
+  std::string number = std::to_string(100000 + disk().folders++ % 900000);  // as long as XXXXXX; none is kept that long
   std::copy(number.begin(), number.end(), path + strlen(path) - number.size());
   Make(path, true);
   return path;
