@@ -175,7 +175,7 @@ def session(net, a, tokens, number, folder, files, started):
                   '--store', folder / 'model', '--once')
     at = serve.port()
     return lambda: start('data', cores[1], 'embed', '--vocab', f'{files["model"]}/vocab.txt', '--dealer', f'{net.dealer("data")}:{port}',
-                         '--connect', f'{net.model()}:{at}', '--store', folder / 'data', '--json', '--json-file', files['texts'])
+                         '--connect', f'{net.model()}:{at}', '--store', folder / 'data', '--one-by-one', '--json', '--json-file', files['texts'])
 
 
 def measure(net, a, tokens, files):
