@@ -10,15 +10,19 @@ shift 2
 [ $# -gt 0 ] || set -- $(ls fuzz/corpus)
 cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DSUF_FUZZ=ON -DSUF_BENCH=OFF > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
 ninja -C "$build" fuzzers > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
-case $length in
-  runs:*) limit=-runs=${length#runs:} ;;
-  *) limit=-max_total_time=$length ;;
-esac
 export CORES="$(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0)))')"
+# a process has 2 million executions at most: AddressSanitizer keeps something of every thread there was
 one='
-  mkdir -p "$0/found/$2"
   core=$(echo $CORES | awk -v slot=$SLOT "{ print \$(slot % NF + 1) }")
-  taskset -c "$core" "$0/fuzz/fuzz_$2" "$0/found/$2" "fuzz/corpus/$2" "$1" -max_len=2048 -timeout=25 -rss_limit_mb=2048 \
-    -artifact_prefix="$0/$2-" -print_final_stats=1 > "$0/$2.log" 2>&1 || { echo "$2: a finding"; tail -40 "$0/$2.log"; exit 255; }
-  sed -n "s/^Done \([0-9]*\) runs in \([0-9]*\) .*/$2: \1 executions in \2 s/p" "$0/$2.log"'
-printf '%s\n' "$@" | xargs --process-slot-var=SLOT -P "${JOBS:-2}" -n 1 sh -euc "$one" "$build" "$limit"
+  mkdir -p "$0/found/$2"
+  : > "$0/$2.log"
+  left=${1#runs:}
+  while [ "$left" -gt 0 ]; do
+    part=$left limit=-max_total_time=$left
+    case $1 in runs:*) [ "$part" -le 2000000 ] || part=2000000; limit=-runs=$part ;; esac
+    left=$((left - part))
+    taskset -c "$core" "$0/fuzz/fuzz_$2" "$0/found/$2" "fuzz/corpus/$2" "$limit" -max_len=2048 -timeout=25 -rss_limit_mb=2048 \
+      -artifact_prefix="$0/$2-" -print_final_stats=1 >> "$0/$2.log" 2>&1 || { echo "$2: a finding"; tail -40 "$0/$2.log"; exit 255; }
+  done
+  awk -v target="$2" "/^Done/ { runs += \$2; seconds += \$5 } END { print target \": \" runs \" executions in \" seconds \" s\" }" "$0/$2.log"'
+printf '%s\n' "$@" | xargs --process-slot-var=SLOT -P "${JOBS:-2}" -n 1 sh -euc "$one" "$build" "$length"
