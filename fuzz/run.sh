@@ -11,7 +11,7 @@ shift 2
 cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DSUF_FUZZ=ON -DSUF_BENCH=OFF > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
 ninja -C "$build" fuzzers > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
 export CORES="$(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0)))')"
-# a process has 2 million executions at most: AddressSanitizer keeps something of every thread there was
+# a process has half a million executions at most: AddressSanitizer keeps something of every thread there was, and slows down by it
 one='
   core=$(echo $CORES | awk -v slot=$SLOT "{ print \$(slot % NF + 1) }")
   mkdir -p "$0/found/$2"
@@ -19,7 +19,7 @@ one='
   left=${1#runs:}
   while [ "$left" -gt 0 ]; do
     part=$left limit=-max_total_time=$left
-    case $1 in runs:*) [ "$part" -le 2000000 ] || part=2000000; limit=-runs=$part ;; esac
+    case $1 in runs:*) [ "$part" -le 500000 ] || part=500000; limit=-runs=$part ;; esac
     left=$((left - part))
     taskset -c "$core" "$0/fuzz/fuzz_$2" "$0/found/$2" "fuzz/corpus/$2" "$limit" -max_len=2048 -timeout=25 -rss_limit_mb=2048 \
       -artifact_prefix="$0/$2-" -print_final_stats=1 >> "$0/$2.log" 2>&1 || { echo "$2: a finding"; tail -40 "$0/$2.log"; exit 255; }
