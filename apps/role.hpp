@@ -21,7 +21,7 @@ proto::Credentials Own(const char* command, const std::string& certs, proto::Rol
 // Timeout: of --timeout, in seconds; throws Exit::kInput when it is below 0.1 or over a day.
 proto::Millis Timeout(double seconds);
 
-// CallDealer: how the dealer at HOST:PORT is reached; `own` must outlive it.
+// CallDealer: how the dealer at HOST:PORT is reached. Throws Exit::kInput when that is no address.
 proto::DialDealer CallDealer(const proto::Credentials& own, const std::string& where, proto::Millis timeout);
 
 }  // namespace suf::apps

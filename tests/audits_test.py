@@ -4,7 +4,6 @@ is killed in the middle of audits leaves no serial that both stores would still 
 
   audits_test.py SUF [PATTERN]     from anywhere; about ten seconds
 """
-import signal
 
 from roles import Tap
 from rows import main, row
@@ -15,7 +14,7 @@ def with_fate(w, store, fate):
 
 
 def restart(w):
-    w.server.signal(signal.SIGTERM), w.server.finish()
+    w.server.end()
     w.serve().port()
 
 
@@ -65,7 +64,7 @@ def _(w):
 def _(w):
     w.both(tokens=4, count=5)
     w.works()
-    w.server.signal(signal.SIGTERM), w.server.finish()
+    w.server.end()
     (w.dir / 'model' / 'b.seed').write_bytes(bytes(32))
     server = w.serve(once=True)
     assert w.embed(audit=1).finish() == 4

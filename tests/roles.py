@@ -71,6 +71,10 @@ class Role:
         self.signal(signal.SIGKILL)
         self.finish()
 
+    def end(self):
+        self.signal(signal.SIGTERM)
+        self.finish()
+
     def stop(self):
         self.signal(signal.SIGSTOP)
 

@@ -49,7 +49,7 @@ def _(w):
 def _(w):
     w.both()
     w.works()
-    w.server.signal(signal.SIGTERM), w.server.finish()
+    w.server.end()
     w.serve(once=True)
     e = w.embed(connect=Tap(w.server.port(), ONLINE, lambda: e.kill()).port)
     yield w.server
@@ -61,7 +61,7 @@ def _(w):
 def _(w):
     w.both()
     w.works()
-    w.server.signal(signal.SIGTERM), w.server.finish()
+    w.server.end()
     w.serve(once=True)
     e = w.embed(connect=Tap(w.server.port(), ONLINE, lambda: e.stop()).port)
     yield w.server
@@ -96,7 +96,7 @@ def _(w):
 def _(w):
     w.both()
     w.works()
-    w.server.signal(signal.SIGTERM), w.server.finish()
+    w.server.end()
     w.serve(once=True)
     e = w.embed(dealer=Tap(w.dealer.port(), 3_000, lambda: e.kill()).port)
     yield w.server

@@ -6,7 +6,6 @@ burnt on both sides, nothing else is lost, and the next inference works.
 """
 import resource
 import shutil
-import signal
 
 from rows import ended, main, row
 
@@ -34,7 +33,7 @@ def ahead(w):
     """Three bundles for 'the dog' made, one used: 2 and 3 are left. Everything is down afterwards but the dealer."""
     w.both(tokens=4, count=3)
     w.works('the dog')
-    w.server.signal(signal.SIGTERM), w.server.finish()
+    w.server.end()
     return {store: w.bundles(store) for store in ('model', 'data')}
 
 
@@ -61,7 +60,7 @@ def _(w):
     for k, path in enumerate(left):
         shutil.copy(path, w.dir / str(k))
     assert w.works()['serial'] == 2
-    w.server.signal(signal.SIGTERM), w.server.finish()
+    w.server.end()
     for k, path in enumerate(left):
         shutil.copy(w.dir / str(k), path)
     w.serve().port()
@@ -257,7 +256,7 @@ def _(w):
 def _(w):
     w.both()
     w.works()
-    w.server.signal(signal.SIGTERM), w.server.finish()
+    w.server.end()
     w.serve(process=small_files((w.dir / 'model' / 'ledger').stat().st_size + 10)).port()
     yield w.embed()
     ended(w, 'cannot write .*ledger')
