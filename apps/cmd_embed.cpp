@@ -258,9 +258,10 @@ int RunEmbed(const EmbedArgs& a) {
   if (!a.record.empty()) recorder = std::make_unique<proto::Recorder>(a.record);
   proto::Plan plan = engine.ForProto();
   const auto timeout = Timeout(a.timeout);
+  const auto keys = KeysOf(a.keys, store);
   auto ch = proto::Dial(own, proto::Address::Parse(a.connect), proto::Role::kModel, timeout);
   ch->set_recorder(recorder.get());
-  proto::DataSession session(*ch, plan, store, CallDealer(own, a.dealer, timeout));
+  proto::DataSession session(*ch, plan, store, CallDealer(own, a.dealer, timeout), keys);
   Embedding embedding(a, engine, lines, *ch, session);
   for (Line& l : lines) embedding.Do(&l);
   embedding.End();

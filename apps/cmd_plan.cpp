@@ -135,6 +135,7 @@ int RunEstimate(const EstimateArgs& a) {
   for (auto& m : engine.masked()) setup += m.bytes();
   int hard = 0, calibrated = 0;
   for (auto& [wire, c] : engine.plan().certificates) (c.hard ? hard : calibrated)++;
+  auto ahead = [&](int p) { return a.ahead * proto::BundleFileBytes(uint64_t(s.key_bytes(p))); };
   if (a.json) {
     ordered_json out{{"schema", "suf.estimate/1"},
                      {"n", a.tokens},
@@ -145,6 +146,7 @@ int RunEstimate(const EstimateArgs& a) {
     out["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)};
     out["payload"] = {
         {"p0", s.sent(0, true)}, {"p1", s.sent(1, true)}, {"p1_offline", s.sent(1, false)}, {"setup", setup}};
+    if (a.ahead) out["ahead"] = {{"count", a.ahead}, {"bytes", {ahead(0), ahead(1)}}};
     out["certificates"] = {{"hard", hard}, {"calibrated", calibrated}};
     out["operators"] = json::array();
     for (auto& r : cost.rows)
@@ -168,6 +170,9 @@ int RunEstimate(const EstimateArgs& a) {
             << a.tokens << " tokens: " << s.rounds() << " rounds (one-way flights), once per model and data owner "
             << Bytes10(setup) << " of masked weights\n"
             << hard << " hard certificates, " << calibrated << " calibrated\n";
+  if (a.ahead)
+    std::cout << "--ahead " << a.ahead << ": " << Bytes10(int64_t(ahead(0))) << " on the disk of the model owner and "
+              << Bytes10(int64_t(ahead(1))) << " of the data owner, less the first bundle, which is used from memory\n";
   return 0;
 }
 

@@ -78,6 +78,12 @@ int RunDeal(const DealArgs& a) {
   auto timeout = Timeout(a.timeout);
   options.partner_wait = timeout / 3;  // the parties, who wait as long as we do, are to hear of it
   options.dealt = [](uint32_t n, uint64_t serial) { log::Info(Str("deal: serial ", serial, ", ", n, " tokens")); };
+  std::atomic<bool> said{false};
+  options.not_taken = [&](uint32_t model, uint32_t data) {
+    if (!said.exchange(true))
+      log::Info(Str("deal: --count offers ", a.count, " bundles of ", a.tokens, " tokens; the model owner asked for ",
+                    model, ", the data owner for ", data, " (--ahead), and both got the least of these"));
+  };
   proto::Dealer dealer(engine.ForProto(), serials, options,
                        [&](const proto::DealJob& j, proto::Sink& p0, proto::Sink& p1) { generate(j, p0, p1); });
   proto::Listener listener(own, proto::Address::Parse(a.listen), {proto::Role::kModel, proto::Role::kData}, timeout);
@@ -118,6 +124,7 @@ int RunServe(const ServeArgs& a) {
         log::Info(Str("serve: serial ", inference.header().serial, ", ", inference.header().n, " tokens"));
       },
       AuditOf(engine)};
+  host.keys = KeysOf(a.keys, store);
   host.auditor.passed = [](uint32_t n, uint64_t serial) {
     log::Info(Str("serve: serial ", serial, ", ", n, " tokens, audited: both bundles are as they should be"));
   };

@@ -41,7 +41,7 @@ int RunPlanShow(const PlanShowArgs& a);
 
 struct EstimateArgs {
   std::string plan;
-  int tokens = 32;
+  int tokens = 32, ahead = 0;
   bool json = false;
 };
 int RunEstimate(const EstimateArgs& a);
@@ -67,9 +67,16 @@ struct DealArgs {
 };
 int RunDeal(const DealArgs& a);
 
+// KeysArgs: how serve and embed take their keys.
+struct KeysArgs {
+  int ahead = 0;                // bundles asked for at once; 0: one, in memory only
+  std::string witness = "disk";  // disk or always: of which bundles the dealer hears before they are used
+};
+
 struct ServeArgs {
   std::string plan, model, certs, dealer, listen, store, record, times;
   std::vector<std::string> pins;
+  KeysArgs keys;
   bool once = false;
   double timeout = 60;
 };
@@ -79,6 +86,7 @@ struct EmbedArgs {
   std::string plan, vocab, certs, dealer, connect, store, out, record;
   std::vector<std::string> pins;
   Source source;
+  KeysArgs keys;
   bool json = false, truncate = false;
   bool one_by_one = false;  // a bundle is asked for when it is due, not while the one before is used
   int audit = 0;            // bundles to be audited

@@ -35,6 +35,20 @@ void AddPins(CLI::App* c, std::vector<std::string>* pins) {
       ->allow_extra_args(false);
 }
 
+// AddKeys: of serve and embed.
+void AddKeys(CLI::App* c, KeysArgs* keys) {
+  c->add_option("--ahead", keys->ahead,
+                "keep the keys of up to so many texts of one length in the store, where the dealer and the other party "
+                "do so, too; they lie on disk in clear (default: none, keys are in memory only)")
+      ->check(CLI::Range(0, 1 << 16))
+      ->option_text("N");
+  c->add_option("--witness", keys->witness,
+                "tell the dealer which keys are about to be used, so that a store or machine that was rolled back is "
+                "noticed: disk, those from the store; or always, those in memory, too (default: disk)")
+      ->check(CLI::IsMember({"disk", "always"}))
+      ->option_text("disk|always");
+}
+
 // NameValues: says in the help what an option takes, instead of TEXT and INT.
 void NameValues(CLI::App* c) {
   static const std::map<std::string, std::string> kNames = {
@@ -117,6 +131,9 @@ int Main(int argc, char** argv) {
   auto* e = app.add_subcommand("estimate", "what an inference will cost: rounds, keys, bytes, by layer and operator");
   e->add_option("--plan", est.plan, "plan file")->required();
   e->add_option("--tokens", est.tokens, "length of the text, [CLS] and [SEP] included")->required();
+  e->add_option("--ahead", est.ahead, "also the bytes of so many keys made ahead")
+      ->check(CLI::Range(0, 1 << 16))
+      ->option_text("N");
   e->add_flag("--json", est.json, "JSON");
   e->callback([&] { status = RunEstimate(est); });
 
@@ -143,8 +160,9 @@ int Main(int argc, char** argv) {
   d->add_option("--certs", deal.certs, "the dealer's folder of suf certs, or its parent")->required();
   d->add_option("--listen", deal.listen, "where to listen; port 0 takes a free one")->required();
   d->add_option("--state", deal.state, "directory of the serial counter (default: state/ in the folder of --certs)");
-  auto* dn = d->add_option("--tokens", deal.tokens, "texts of so many tokens get bundles made ahead");
-  d->add_option("--count", deal.count, "how many of them, with --tokens (default: 1)")
+  auto* dn = d->add_option("--tokens", deal.tokens, "for texts of so many tokens bundles may be made ahead");
+  d->add_option("--count", deal.count,
+                "how many at most, with --tokens; parties get as many as both ask for with --ahead (default: 1)")
       ->needs(dn)
       ->check(CLI::Range(1, 1 << 16))
       ->option_text("N");
@@ -165,6 +183,7 @@ int Main(int argc, char** argv) {
   sv->add_option("--record", serve.record, "write the frames with the data owner to this new file");
   sv->add_option("--timeout", serve.timeout, "seconds to wait for a silent peer")->default_val(60);
   sv->add_option("--times", serve.times, "write to this file where the time went, a JSON line an inference");
+  AddKeys(sv, &serve.keys);
   AddPins(sv, &serve.pins);
   sv->callback([&] { status = RunServe(serve); });
 
@@ -188,6 +207,7 @@ int Main(int argc, char** argv) {
       ->excludes(one_by_one);  // its pauses would tell the dealer what was audited before it deals the next
   em->add_option("--record", embed.record, "write the frames with the model owner to this new file");
   em->add_option("--timeout", embed.timeout, "seconds to wait for a silent peer")->default_val(60);
+  AddKeys(em, &embed.keys);
   AddPins(em, &embed.pins);
   AddSource(em, &embed.source, true);
   em->callback([&] { status = RunEmbed(embed); });

@@ -43,6 +43,11 @@ proto::Millis Timeout(double seconds) {
   return proto::Millis(int64_t(seconds * 1000));
 }
 
+proto::Keys KeysOf(const KeysArgs& a, const proto::Store& store) {
+  if (a.ahead > 1) store.CheckAhead();
+  return {uint32_t(a.ahead), a.witness == "always"};
+}
+
 proto::DialDealer CallDealer(const proto::Credentials& own, const std::string& where, proto::Millis timeout) {
   proto::Address address = proto::Address::Parse(where);
   return [own, address, timeout](std::stop_token stop) {

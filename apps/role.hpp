@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "suf/proto/credentials.hpp"
-#include "suf/proto/supply.hpp"
+#include "apps/commands.hpp"
+#include "suf/proto/session.hpp"
 #include "suf/proto/tls.hpp"
 
 namespace suf::apps {
@@ -20,6 +20,9 @@ proto::Credentials Own(const char* command, const std::string& certs, proto::Rol
 
 // Timeout: of --timeout, in seconds; throws Exit::kInput when it is below 0.1 or over a day.
 proto::Millis Timeout(double seconds);
+
+// KeysOf: what --ahead and --witness say. Throws Exit::kResource where the store's disk cannot keep keys.
+proto::Keys KeysOf(const KeysArgs& a, const proto::Store& store);
 
 // CallDealer: how the dealer at HOST:PORT is reached. Throws Exit::kInput when that is no address.
 proto::DialDealer CallDealer(const proto::Credentials& own, const std::string& where, proto::Millis timeout);

@@ -24,18 +24,28 @@ suf::Bytes Honest(const Identity& partner) {
   return all;
 }
 
-// Told: a peer of the dealer that notices when the dealer asks whether it is still there: once it waits.
+// Told: a peer of the dealer that notices when the dealer asks whether it is still there, once it waits, and when the
+// dealer says more to it than hello.
 class Told : public Peer {
  public:
-  Told(const Identity& peer, suf::View input, std::function<void()> asked)
-      : Peer(kDealer, peer, input, [](Peer&, uint16_t, suf::Bytes&) {}), asked_(std::move(asked)) {}
+  Told(
+      const Identity& peer, suf::View input, std::function<void()> asked, std::function<void()> answered = [] {})
+      : Peer(kDealer, peer, input, [](Peer&, uint16_t, suf::Bytes&) {}),
+        asked_(std::move(asked)),
+        answered_(std::move(answered)) {}
   bool PeerGone() override {
     asked_();
     return gone;
   }
 
+ protected:
+  void Put(suf::View header, suf::View payload) override {
+    Peer::Put(header, payload);
+    if (suf::Reader(header.subspan(4), "a header").Get<uint16_t>() != kHello) answered_();
+  }
+
  private:
-  std::function<void()> asked_;
+  std::function<void()> asked_, answered_;
 };
 
 // Partner: one session after the other in a thread that stays.
@@ -46,7 +56,8 @@ class Partner {
   // Come: to the dealer. Sit: until it waits for the other.
   void Come() {
     std::lock_guard l(m_);
-    channel_.emplace(self_, says_, [this] { Asked(); });
+    channel_.emplace(
+        self_, says_, [this] { Reach(State::kSeated); }, [this] { Reach(State::kTaken); });
     state_ = State::kComing;
     changed_.notify_all();
   }
@@ -82,12 +93,9 @@ class Partner {
 
  private:
   enum class State { kIdle, kComing, kSeated, kTaken, kOver };
-  void Asked() {
+  void Reach(State s) {
     std::lock_guard l(m_);
-    if (std::this_thread::get_id() != thread_.get_id())
-      state_ = State::kTaken;
-    else if (state_ == State::kComing)
-      state_ = State::kSeated;
+    state_ = std::max(state_, s);
     changed_.notify_all();
   }
   void Await(State s) {

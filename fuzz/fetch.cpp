@@ -22,6 +22,7 @@ SUF_FUZZ(fetch) {
     got = Fetch(dealer, TestPlan(), store, {.n = 3, .count = 2, .weights = kWeights, .partner = kModel.key});
   });
   for (uint64_t serial : got.serials) {
+    store.Tell(serial, PairId{1}), store.Answer(serial, store.ledger().answer(PairId{1}));
     SUF_CHECK(store.Claim(serial).body.size() == kBody);
     store.Finish(serial);
   }

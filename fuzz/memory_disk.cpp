@@ -164,6 +164,18 @@ SYSTEM(int, fstat, int fd, struct stat* s) {
   return About(*At(fd).file, s);
 }
 
+SYSTEM(int, statx, int fd, const char* path, int flags, unsigned mask, struct statx* s) {
+  if (fd < kFirst) return __real_statx(fd, path, flags, mask, s);
+  LOCKED;
+  *s = {};
+  s->stx_ino = At(fd).file->inode, s->stx_mask = STATX_INO | STATX_BTIME;
+  return 0;
+}
+
+SYSTEM(int, ioctl, int fd, unsigned long what, void* to) {
+  return fd < kFirst ? __real_ioctl(fd, what, to) : No(ENOTTY);
+}
+
 SYSTEM(int, stat, const char* path, struct stat* s) {
   if (!Ours(path)) return __real_stat(path, s);
   LOCKED;

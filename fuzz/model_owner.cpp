@@ -14,14 +14,13 @@ SUF_FUZZ(model_owner) {
     if (kind == kClaim || kind == kAudit || kind == kGo || kind == kOfflineEnd || kind == kBye)
       MendMac(p, kind, payload);
   });
+  uint64_t known = 0;
   ModelHost host{.plan = TestPlan(),
                  .store = store,
                  .weights = kWeights,
                  .b_seed = Secret(suf::Hash{5}),
                  .w_hat = [](Sink& s) { s.Write(suf::Bytes(40)); },
-                 .dealer = [](std::stop_token) -> std::unique_ptr<Channel> {
-                   suf::Fail(suf::Exit::kPeer, "no dealer here; start one");
-                 },
+                 .dealer = [&](std::stop_token) { return std::make_unique<Honest>(kModel, &known); },
                  .run =
                      [](Inference& i) {
                        (void)i.channel().RecvExact(kFirstRun, 8);

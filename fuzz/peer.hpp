@@ -27,6 +27,12 @@ inline const proto::Plan& TestPlan() {
   return plan;
 }
 
+inline Bytes Hello() {
+  Writer w;
+  w.Put(kWireVersion), w.Put(TestPlan().version), w.Put(TestPlan().prg), w.Raw(TestPlan().hash);
+  return w.Take();
+}
+
 // Header: of the bundle that both parties hold before the session begins.
 inline BundleHeader Header(uint32_t party, uint64_t serial, uint32_t n) {
   BundleHeader h;
@@ -61,7 +67,7 @@ inline void Fill(Store& store, uint32_t party) {
 
 // Settled: after a session no serial is left half-way.
 inline void Settled(const Store& store) {
-  for (auto [serial, fate] : store.ledger().fates()) SUF_CHECK(fate != Fate::kClaimed);
+  for (auto [serial, fate] : store.ledger().Fates()) SUF_CHECK(fate != Fate::kClaimed && fate != Fate::kTold);
 }
 
 // Kept: a store with those bundles (`filled`) that has seen its peers; made anew only after an execution that changed
@@ -73,7 +79,7 @@ class Kept {
   // Settle: after an execution. `changed`: it did what ledger and bundles do not show.
   void Settle(bool changed) {
     Settled(*store_);
-    if (!changed && store_->ledger().fates().empty() && store_->Bundles().size() == full_) return;
+    if (!changed && store_->ledger().Fates().empty() && store_->Bundles().size() == full_) return;
     store_.reset();
     Remove(folder_ / "s");
     Make();
@@ -129,6 +135,31 @@ class Peer : public Channel {
   std::map<uint16_t, Bytes> sent_;
 };
 
+// Honest: a dealer who witnesses; he knows what he was told in this session.
+class Honest : public Channel {
+ public:
+  Honest(Identity self, uint64_t* known) : Channel(self, kDealer, kExporter, Millis{1000}), known_(known) {}
+  bool PeerGone() override { return false; }
+
+ protected:
+  void Put(View header, View payload) override {
+    if (Reader(header.subspan(4), "a header").Get<uint16_t>() != kWitness) return;
+    before_ = std::exchange(*known_, Reader(payload, "a witness").Get<uint64_t>());
+  }
+  Frame Take(size_t) override {
+    const uint16_t sequence = taken_++;
+    if (sequence == 0) return {kHello, sequence, Hello()};
+    Writer w;
+    w.Put(before_);
+    return {kWitness, sequence, w.Take()};
+  }
+
+ private:
+  uint64_t* known_;
+  uint64_t before_ = 0;
+  uint16_t taken_ = 0;
+};
+
 // MendMac: the MAC that the other holder of the bundle would send (internal/bond.hpp).
 inline void MendMac(Peer& p, uint16_t kind, Bytes& payload) {
   if (payload.size() != 64 || !kBundles.count(p.serial)) return;
@@ -144,11 +175,6 @@ inline void MendMac(Peer& p, uint16_t kind, Bytes& payload) {
 inline Bytes AFrame(uint16_t kind, View payload, uint8_t flags = kMend) {
   Writer w;
   w.Put(flags), w.Put(kind), w.Put(uint16_t(payload.size())), w.Raw(payload);
-  return w.Take();
-}
-inline Bytes Hello() {
-  Writer w;
-  w.Put(kWireVersion), w.Put(TestPlan().version), w.Put(TestPlan().prg), w.Raw(TestPlan().hash);
   return w.Take();
 }
 

@@ -109,16 +109,13 @@ void Files() {
   preamble.resize(preamble.size() + 32);
   Bytes chunk = Chunk(ChunkKey(h), Bytes(kBody));
   Bytes signed_bundle = Join({Number(uint16_t(preamble.size())), preamble, Number(uint32_t(chunk.size())), chunk});
-  Seed("store", "ledger_raw", Join({{0}, Bytes(96)}));
+  Seed("store", "ledger_raw", Join({{0}, Bytes(128)}));
   Seed("store", "ledger_tail", Join({{1}, Bytes(40)}));
-  Seed("store", "ledger_records",
-       Join({{2},
-             Number(uint64_t{3}),
-             Number(uint64_t{1}),
-             Number(uint64_t{3}),
-             Number(uint64_t{2}),
-             Number(uint64_t{5}),
-             Number(uint64_t{1})}));
+  auto record = [](uint64_t serial, uint32_t fate) {
+    return Join({Number(serial), Number(fate), Number(uint32_t{0}), Bytes(24, 1)});
+  };
+  for (uint32_t fate = 1; fate <= 8; ++fate)
+    Seed("store", Str("ledger_records", fate), Join({{2}, record(3, fate), record(5, 1), record(3, 2)}));
   Seed("store", "serial", Join({{4}, Number(uint64_t{9})}));
   Seed("store", "serial_last", Join({{4}, Number(~uint64_t{0})}));
   Seed("store", "bundle", Join({{6}, signed_bundle}));
@@ -212,6 +209,8 @@ void Conversations() {
     }
   }
   Seed("dealer", "hello", Join({{1}, hello}));
+  Seed("dealer", "witness",
+       Join({{1}, hello, AFrame(kWitness, Join({Number(uint64_t{1}), Bytes(kModel.key.begin(), kModel.key.end())}))}));
 }
 // Inferences: what each party receives in an honest run, with and without its bundle.
 void Inferences() {

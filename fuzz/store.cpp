@@ -23,7 +23,7 @@ void Opened(const std::string& dir) {
     proto::Store s(dir);
     floor = s.ledger().floor();
     for (const auto& h : s.Bundles()) SUF_CHECK(h.serial > floor);
-    for (auto [serial, fate] : s.ledger().fates()) SUF_CHECK(fate != proto::Fate::kClaimed && serial <= floor);
+    for (auto [serial, fate] : s.ledger().Fates()) SUF_CHECK(fate == proto::Fate::kBurnt && serial <= floor);
   }
   proto::Store s(dir);
   SUF_CHECK(s.ledger().floor() >= floor && !s.ledger().keys_lost());
@@ -33,10 +33,10 @@ void LedgerFile(const std::string& dir, View input, int mode) {
   { proto::Store begun(dir); }
   Bytes file = mode == 0 ? Bytes{} : ReadFrom(dir + "/ledger");
   for (uint64_t i = 0; !input.empty(); ++i) {
-    View body = PullBytes(input, mode == 2 ? 16 : input.size());
+    View body = PullBytes(input, mode == 2 ? 40 : input.size());
     file.insert(file.end(), body.begin(), body.end());
     Hash check = HashOf({View(reinterpret_cast<uint8_t*>(&i), 8), body});
-    if (mode == 2) file.insert(file.end(), check.begin(), check.begin() + 16);
+    if (mode == 2) file.insert(file.end(), check.begin(), check.begin() + 24);
   }
   WriteTo(dir + "/ledger", file);
   Opened(dir);
@@ -53,13 +53,23 @@ void SerialFile(const std::string& dir, View input, bool sign) {
   SUF_CHECK(second == first + 2 && second > first);
 }
 
+// BundleFile: what stands in a file that the store wrote.
 void BundleFile(const std::string& dir, View file) {
-  { proto::Store begun(dir); }
+  {
+    proto::Store begun(dir);
+    proto::BundleHeader h;
+    h.serial = 7, h.body_bytes = 8;
+    auto in = begun.Receive(h, proto::Secret(Hash{1}), true);
+    Writer chunk;
+    chunk.Raw(proto::ChunkTags(proto::ChunkKey(h)).Next(Bytes(8))), chunk.Raw(Bytes(8));
+    in.Add(chunk.bytes());
+    in.Commit();
+  }
   WriteTo(dir + "/bundles/00000000000000000007.bundle", file);
   proto::Store s(dir);
   for (const auto& h : s.Bundles()) {
     SUF_CHECK(h.serial == 7);
-    fuzz::Quietly([&] { (void)s.Claim(7); });
+    fuzz::Quietly([&] { s.Tell(7, {}), s.Answer(7, 0), (void)s.Claim(7); });
     SUF_CHECK(s.Bundles().empty() && s.ledger().floor() == 7);
   }
 }

@@ -13,7 +13,8 @@ import threading
 import time
 
 LIMIT = 16  # tokens that the tiny plan covers
-FATES = {1: 'claimed', 2: 'done', 3: 'audited', 4: 'burnt'}
+FATES = {1: 'claimed', 2: 'done', 3: 'audited', 4: 'burnt', 6: 'told'}
+LEDGER_HEADER, LEDGER_RECORD, FLOOR = 128, 64, 7  # bytes of suf/proto/ledger.cpp, and the fate that says what is spent
 
 
 class Role:
@@ -165,6 +166,8 @@ class World:
         self.under, self.base, self.dir = under, base, base.folder / re.sub(r'\W+', '-', name)
         self.dir.mkdir()
         self.roles, self.dealer, self.server = [], None, None
+        self.ahead = None  # bundles that the dealer offers and both parties ask for
+        self.past = {}  # of ledgers: each start of a party forgets what is over
 
     def role(self, *command, **options):
         self.roles.append(Role((*self.under, self.base.program, *command), **options))
@@ -172,6 +175,8 @@ class World:
 
     def command(self, name, defaults, given):
         """Flags from keywords: value None drops a flag, True gives it alone, a list once for each."""
+        if 'store' in defaults:
+            self.fates(pathlib.Path({**defaults, **given}['store']).name)
         flags = {**defaults, 'timeout': 3, **given}
         out = [name]
         for flag, value in flags.items():
@@ -182,20 +187,21 @@ class World:
 
     def deal(self, process={}, **flags):
         defaults = {'plan': self.base.plan, 'certs': self.base.certs, 'listen': '127.0.0.1:0', 'state': self.dir / 'state'}
+        self.ahead = flags.get('count')
         self.dealer = self.role(*self.command('deal', defaults, flags), **process)
         return self.dealer
 
     def serve(self, process={}, dealer=None, **flags):
         dealer = dealer or self.dealer.port()
         defaults = {'plan': self.base.plan, 'model': self.base.model, 'certs': self.base.certs, 'dealer': f'127.0.0.1:{dealer}',
-                    'listen': '127.0.0.1:0', 'store': self.dir / 'model'}
+                    'listen': '127.0.0.1:0', 'store': self.dir / 'model', 'ahead': self.ahead}
         self.server = self.role(*self.command('serve', defaults, flags), **process)
         return self.server
 
     def embed(self, text='the dog', process={}, dealer=None, connect=None, **flags):
         dealer, connect = dealer or self.dealer.port(), connect or self.server.port()
         defaults = {'plan': self.base.plan, 'vocab': self.base.model / 'vocab.txt', 'certs': self.base.certs, 'json': True,
-                    'dealer': f'127.0.0.1:{dealer}', 'connect': f'127.0.0.1:{connect}', 'store': self.dir / 'data'}
+                    'dealer': f'127.0.0.1:{dealer}', 'connect': f'127.0.0.1:{connect}', 'store': self.dir / 'data', 'ahead': self.ahead}
         return self.role(*self.command('embed', defaults, flags), *([] if text is None else ['--', text]), **process)
 
     def both(self, **flags):
@@ -203,21 +209,28 @@ class World:
         self.deal(**flags).port()
         self.serve().port()
 
+    def records(self, store):
+        """[(serial, number of its fate)] of a store's ledger as it is."""
+        path = self.dir / store / 'ledger'
+        data = path.read_bytes()[LEDGER_HEADER:] if path.is_file() else b''
+        return [struct.unpack_from('<QI', data, at) for at in range(0, len(data) - LEDGER_RECORD + 1, LEDGER_RECORD)]
+
     def fates(self, store):
-        """{serial: fate} of a store's ledger."""
-        data, found = (self.dir / store / 'ledger').read_bytes()[96:], {}
-        for at in range(0, len(data) - 31, 32):
-            serial, fate = struct.unpack_from('<QI', data, at)
-            found[serial] = FATES[fate]
-        return found
+        """{serial: fate} of a store, also of what its ledger has forgotten since this case began."""
+        past = self.past.setdefault(store, {})
+        past.update({serial: FATES[fate] for serial, fate in self.records(store) if fate in FATES})
+        return past
+
+    def floor(self, store):
+        """The serial up to which all are spent."""
+        return max((serial for serial, fate in self.records(store) if fate in FATES or fate == FLOOR), default=0)
 
     def spent(self, *serials):
         """These serials are of no more use in either store: burnt, or never claimed and below one that was."""
         for store in ('model', 'data'):
             fates = self.fates(store)
             for s in serials:
-                fate = fates.get(s)
-                assert fate == 'burnt' or fate is None and max(fates) > s, f'serial {s} in the {store} store: {fates}'
+                assert fates.get(s) in ('burnt', None) and self.floor(store) > s, f'serial {s} in the {store} store: {fates}'
 
     def works(self, text='the dog', **flags):
         """An inference with what runs (a role that is gone is started again) ends well and equals the simulator."""

@@ -98,7 +98,7 @@ class ThreeRoles {
     }
     return "";
   }
-  const std::map<uint64_t, proto::Fate>& Fates(int p) const { return store[p]->ledger().fates(); }
+  std::map<uint64_t, proto::Fate> Fates(int p) const { return store[p]->ledger().Fates(); }
 
   proto::Scratch dir;
   std::optional<Engine> engine[proto::kRoles];

@@ -13,7 +13,7 @@ TEST(Ahead, TheNextBundleArrivesWhileThisOneRunsAndIsClaimedAfterwards) {
     TestRun(inf);
   };
   w.Session(w.Host(), [&](Channel& ch) {
-    DataSession s(ch, w.plan, *w.store[1], w.Dial());
+    DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
     s.Infer(3, first, 8);
     s.Infer(
         8,
@@ -44,7 +44,7 @@ TEST(Ahead, AnAuditAndAnInferenceFetchForEachOther) {
     TestGenerate(j, a, b);
   };
   w.Session(host, [&](Channel& ch) {
-    DataSession s(ch, w.plan, *w.store[1], w.Dial());
+    DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
     s.Audit(3, 8), s.Infer(8, TestRun, 3), s.Audit(3, 2), s.Audit(2, 3), s.Infer(3, TestRun);
     s.End();
   });
@@ -52,7 +52,7 @@ TEST(Ahead, AnAuditAndAnInferenceFetchForEachOther) {
   EXPECT_EQ(audits, 3);
   using enum Fate;
   for (auto& store : w.store)
-    EXPECT_EQ(store->ledger().fates(),
+    EXPECT_EQ(store->ledger().Fates(),
               (std::map<uint64_t, Fate>{{1, kAudited}, {2, kDone}, {3, kAudited}, {4, kAudited}, {5, kDone}}));
 }
 
@@ -68,7 +68,7 @@ TEST(Ahead, AnAuditThatFailsLeavesNothingOfWhatWasAhead) {
     };
     auto session = [&] {
       w.Session(host, [&](Channel& ch) {
-        DataSession s(ch, w.plan, *w.store[1], w.Dial());
+        DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
         s.Audit(3, 4);
       });
     };
@@ -96,7 +96,7 @@ TEST(Ahead, NeverMoreThanOneBundleIsAhead) {
     for (auto& store : w.store) EXPECT_LE(store->Bundles().size(), 1u);
   };
   w.Session(w.Host([&](Inference& inf) { TestRun(inf); }), [&](Channel& ch) {
-    DataSession s(ch, w.plan, *w.store[1], w.Dial());
+    DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
     for (uint32_t i = 1; i <= 6; ++i)
       s.Infer(
           1 + i % 3, [&](Inference& inf) { watch(inf), TestRun(inf); }, i < 6 ? 1 + (i + 1) % 3 : 0);
@@ -125,7 +125,7 @@ TEST(Ahead, ADeliveryThatBreaksIsToldByTheInferenceThatNeedsItAndNeverRepeated) 
   std::string sentence = "the dealer ended the session for a reason of its own";
   EXPECT_TRUE(Fails(Exit::kPeer, sentence, [&] {
     w.Session(w.Host(), [&](Channel& ch) {
-      DataSession s(ch, w.plan, *w.store[1], w.Dial());
+      DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
       s.Infer(3, TestRun, 2);
       done = true;
       s.Infer(2, [](Inference&) { FAIL(); });
@@ -160,7 +160,7 @@ TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
     bool done = false;
     auto session = [&] {
       w.Session(host, [&](Channel& ch) {
-        DataSession s(ch, w.plan, *w.store[1], dial);
+        DataSession s(ch, w.plan, *w.store[1], dial, w.keys);
         s.Infer(3, TestRun, 2);
         done = true;
         s.Infer(2, TestRun);
@@ -172,7 +172,7 @@ TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
     EXPECT_TRUE(done);
     ASSERT_EQ(w.dealer_errors.size(), 1u);
     EXPECT_NE(std::string(w.dealer_errors[0].what()).find("hung up before the other party asked"), std::string::npos);
-    for (auto& store : w.store) EXPECT_EQ(store->ledger().fates().at(1), Fate::kDone);
+    for (auto& store : w.store) EXPECT_EQ(store->ledger().Fates().at(1), Fate::kDone);
   }
 }
 
@@ -185,7 +185,7 @@ TEST(Ahead, ASessionThatBreaksLeavesNothingOfWhatWasAhead) {
     };
     EXPECT_THROW(w.Session(w.Host(who == 0 ? fail : RunHook(TestRun)),
                            [&](Channel& ch) {
-                             DataSession s(ch, w.plan, *w.store[1], w.Dial());
+                             DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
                              s.Infer(3, who == 1 ? fail : RunHook(TestRun), 2);
                            }),
                  Error);

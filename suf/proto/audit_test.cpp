@@ -24,10 +24,11 @@ void TestGenerate(const DealJob& j, Sink& to_p0, Sink& to_p1) {
   }
 }
 
-// Sides: both stores with bundles 5, 6 and 7; the dealer used `dealt` as B's seed.
+// Sides: both stores with bundles 5, 6 and 7, told of 5; the dealer used `dealt` as B's seed.
 struct Sides {
   explicit Sides(uint8_t dealt = 9) {
     for (uint64_t serial : {5, 6, 7}) Put(serial, dealt);
+    for (auto& s : store) Told(*s, 5);
     std::tie(p0, p1) = InProcessPair(kModel, kData, Millis{5000});
   }
   void Put(uint64_t serial, uint8_t dealt) {
@@ -53,7 +54,7 @@ struct Sides {
   void PutOne(int p, uint64_t serial) {
     BundleHeader h;
     h.n = 3, h.serial = serial, h.party = uint32_t(p), h.body_bytes = kBody;
-    auto in = store[p]->Receive(h, Secret(), true);
+    auto in = store[p]->Receive(h, Secret(), false);
     Sink sink(ChunkKey(h), kBody, [&](View c) { in.Add(c); });
     sink.Write(Bytes(kBody));
     sink.Finish();
@@ -123,11 +124,11 @@ TEST(Audit, P0HoldsItselfToTheMarkWhereverP1GoesAway) {
       EXPECT_TRUE(Throws(error, Exit::kPeer, "the data owner ended the connection"));
     }
     EXPECT_EQ(s.passed, steps == 7);
+    EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, steps ? Fate::kAudited : Fate::kTold}}));
     s.store[0].reset(), s.store[0].emplace(s.dir / "0");
-    // never marked, it is burnt with the next claim: P1 has not got it any more
-    EXPECT_EQ(s.store[0]->ledger().fates(), (steps ? Fates{{5, Fate::kAudited}} : Fates{}));
-    EXPECT_EQ(s.store[0]->Bundles().size(), steps ? 2u : 3u);
-    EXPECT_EQ(s.store[1]->ledger().fates(), (Fates{{5, Fate::kAudited}}));
+    EXPECT_EQ(s.store[0]->ledger().Fates(), (steps ? Fates{} : Fates{{5, Fate::kBurnt}}));
+    EXPECT_EQ(s.store[0]->Bundles().size(), 2u);
+    EXPECT_EQ(s.store[1]->ledger().Fates(), (Fates{{5, Fate::kAudited}}));
   }
 }
 
@@ -137,7 +138,7 @@ TEST(Audit, P0SaysWhatItFoundEvenWhenP1DoesNotWaitForIt) {
     EXPECT_TRUE(Throws(s.Model([&] { PlayP1(s, steps, Secret(Hash{3})); }), Exit::kRefused,
                        "the audit of bundle 5 failed: ours and the data owner's are not what the keys give, ours first "
                        "in byte 50; the 2 bundles left in this store are burnt"));
-    EXPECT_EQ(s.store[0]->ledger().fates(), (Fates{{5, Fate::kAudited}, {7, Fate::kBurnt}}));
+    EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, Fate::kAudited}, {7, Fate::kBurnt}}));
     EXPECT_EQ(s.passed, 0);
   }
 }
@@ -173,7 +174,7 @@ TEST(Audit, P1IsSpentWhereverP0GoesAwayAndOnlyAVerdictBurnsTheRest) {
       EXPECT_EQ(s.store[1]->Bundles().size(), told ? 0u : 2u);
       Fates want{{5, Fate::kAudited}};
       if (told) want[7] = Fate::kBurnt;
-      EXPECT_EQ(s.store[1]->ledger().fates(), want);
+      EXPECT_EQ(s.store[1]->ledger().Fates(), want);
     }
 }
 
@@ -184,7 +185,7 @@ TEST(Audit, AnotherBundleOfTheSerialOpensNothing) {
     bond.Send(kAudit);
   }),
                      Exit::kRefused, "holds another bundle of serial 5"));
-  EXPECT_TRUE(s.store[0]->ledger().fates().empty());
+  EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, Fate::kTold}}));
 }
 
 TEST(Audit, ABundleAlteredInAStoreIsNamedAndBurnt) {
@@ -201,7 +202,7 @@ TEST(Audit, ABundleAlteredInAStoreIsNamedAndBurnt) {
     });
     EXPECT_TRUE(Throws(error[p], Exit::kRefused, "is cut short or too long; it is burnt"));
     EXPECT_TRUE(Throws(error[1 - p], Exit::kRefused, "found its bundle altered"));
-    EXPECT_EQ(s.store[p]->ledger().fates(), (Fates{{5, Fate::kBurnt}}));
+    EXPECT_EQ(s.store[p]->ledger().Fates(), (Fates{{5, Fate::kBurnt}}));
   }
 }
 
@@ -222,9 +223,9 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
   EXPECT_TRUE(Throws(error, Exit::kRefused, "the 3 bundles left in this store are burnt"));
   for (int p : {0, 1}) {
     EXPECT_EQ(steps[p], "announce 5 drop");
+    EXPECT_EQ(s.store[p]->ledger().Fates(), (Fates{{5, Fate::kAudited}, {9, Fate::kBurnt}}));
     s.store[p].reset(), s.store[p].emplace(s.dir / std::to_string(p));
     EXPECT_TRUE(s.store[p]->Bundles().empty());
-    EXPECT_EQ(s.store[p]->ledger().fates(), (Fates{{5, Fate::kAudited}, {9, Fate::kBurnt}}));
   }
 }
 
@@ -239,7 +240,7 @@ TEST(Audit, WhatFailsAtP0IsNoVerdict) {
       none);
   EXPECT_TRUE(Throws(error, Exit::kResource, "no memory"));
   for (auto& store : s.store) {
-    EXPECT_EQ(store->ledger().fates(), (Fates{{5, Fate::kAudited}}));
+    EXPECT_EQ(store->ledger().Fates(), (Fates{{5, Fate::kAudited}}));
     EXPECT_EQ(store->Bundles().size(), 2u);
   }
 }

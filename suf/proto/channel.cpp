@@ -78,9 +78,9 @@ std::pair<uint16_t, Bytes> Channel::Next(uint16_t a, uint16_t b, size_t limit) {
   return {f.kind, std::move(f.payload)};
 }
 
-std::pair<uint16_t, Bytes> Channel::RecvEither(uint16_t a, uint16_t b, size_t bytes) {
-  auto [kind, payload] = Next(a, b, bytes);
-  if (payload.size() != bytes)
+std::pair<uint16_t, Bytes> Channel::RecvEither(Due a, Due b) {
+  auto [kind, payload] = Next(a.kind, b.kind, std::max(a.bytes, b.bytes));
+  if (const size_t bytes = kind == a.kind ? a.bytes : b.bytes; payload.size() != bytes)
     EndSession(*this, Refusal::kProtocol, Exit::kPeer, peer_title(), " sent a frame of kind ", kind, " with ",
                payload.size(), " bytes where ", bytes, " were due; install the same suf on all sides");
   return {kind, std::move(payload)};

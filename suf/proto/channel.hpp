@@ -41,6 +41,7 @@ enum Kind : uint16_t {
   kAudit,
   kOpened,
   kVerdict,
+  kWitness,
   kFirstRun = 0x100
 };
 
@@ -90,7 +91,14 @@ class Channel {
   Bytes Recv(uint16_t kind, size_t limit) { return Next(kind, kind, limit).second; }
   // RecvExact: Recv of exactly that many bytes. RecvEither: where the peer chooses between two kinds; {kind, payload}.
   Bytes RecvExact(uint16_t kind, size_t bytes) { return RecvEither(kind, kind, bytes).second; }
-  std::pair<uint16_t, Bytes> RecvEither(uint16_t a, uint16_t b, size_t bytes);
+  struct Due {
+    uint16_t kind;
+    size_t bytes;
+  };
+  std::pair<uint16_t, Bytes> RecvEither(Due a, Due b);
+  std::pair<uint16_t, Bytes> RecvEither(uint16_t a, uint16_t b, size_t bytes) {
+    return RecvEither(Due{a, bytes}, Due{b, bytes});
+  }
   // Recycle: room for a later frame, from one that its reader is done with.
   void Recycle(Bytes b) {
     if (b.capacity() > spare_.capacity()) spare_.swap(b);

@@ -30,6 +30,15 @@ FetchArgs Args(int p, uint32_t n = 4) {
   return {.n = n, .weights = Hash{77}, .partner = kId[p ? 1 : 2].key, .b_seed = Secret(Hash{5})};
 }
 
+// Ask: hello and the request, by hand.
+void Ask(World& w, Channel& ch, const FetchArgs& a) {
+  SendHello(ch, w.plan);
+  RecvHello(ch, w.plan);
+  Writer q;
+  q.Put(a.n), q.Put(a.count), q.Raw(Hash{1, 4}), q.Raw(a.weights), q.Raw(a.partner), q.Raw(Hash{}), q.Raw(Hash{});
+  ch.Send(kRequest, q.bytes());
+}
+
 TEST(Dealer, ARestartedDealerThatDealsASerialAgainDealsOtherKeys) {
   std::vector<Hash> keys;
   for (int run = 0; run < 2; ++run) {
@@ -92,8 +101,7 @@ TEST(Dealer, OnePartyAloneIsToldAfterAWhile) {
 TEST(Dealer, ASecondClientOfARoleHearsBusy) {
   World w(1, Millis{3000});
   auto first = w.Link(Role::kData);
-  SendHello(*first, w.plan);
-  RecvHello(*first, w.plan);
+  Ask(w, *first, Args(1));
   auto second = w.Link(Role::kData);
   EXPECT_TRUE(Fails(Exit::kPeer, "the dealer is busy", [&] { Fetch(*second, w.plan, *w.store[1], Args(1)); }));
 }
@@ -101,15 +109,9 @@ TEST(Dealer, ASecondClientOfARoleHearsBusy) {
 TEST(Dealer, AClientThatDiesOrRefusesWhileItWaitsFreesItsSeat) {
   for (bool refuses : {false, true}) {
     World w(1, Millis{20'000});
-    Writer request;
     {
       auto dead = w.Link(Role::kData);
-      SendHello(*dead, w.plan);
-      RecvHello(*dead, w.plan);
-      FetchArgs a = Args(1);
-      request.Put(a.n), request.Put(a.count), request.Raw(Hash{1, 4}), request.Raw(a.weights), request.Raw(a.partner),
-          request.Raw(Hash{}), request.Raw(Hash{});
-      dead->Send(kRequest, request.bytes());
+      Ask(w, *dead, Args(1));
       if (refuses) dead->Refuse(Refusal::kGaveUp);
     }
     Both r = FetchBoth(w, Args(0), Args(1));
@@ -141,12 +143,7 @@ TEST(Dealer, AClientThatDiesDuringADeliveryEndsItForTheOther) {
   World w;
   std::thread dying([&] {
     auto ch = w.Link(Role::kData);
-    SendHello(*ch, w.plan);
-    RecvHello(*ch, w.plan);
-    Writer q;
-    FetchArgs a = Args(1);
-    q.Put(a.n), q.Put(a.count), q.Raw(Hash{1, 4}), q.Raw(a.weights), q.Raw(a.partner), q.Raw(Hash{}), q.Raw(Hash{});
-    ch->Send(kRequest, q.bytes());
+    Ask(w, *ch, Args(1));
     ch->RecvExact(kGrant, 4);
   });
   auto ch = w.Link(Role::kModel);

@@ -19,10 +19,10 @@ Plan TestPlan() {
   return p;
 }
 
-// HeaderOf: of P1's bundle 5; every field is not zero.
-BundleHeader HeaderOf(const Plan& plan) {
+// HeaderOf: of P1's bundle; every field is not zero.
+BundleHeader HeaderOf(const Plan& plan, uint64_t serial = 5) {
   BundleHeader h;
-  h.prg = plan.prg, h.n = 4, h.party = 1, h.serial = 5, h.body_bytes = kBody, h.plan = plan.hash;
+  h.prg = plan.prg, h.n = 4, h.party = 1, h.serial = serial, h.body_bytes = kBody, h.plan = plan.hash;
   h.trace = plan.task(4).trace, h.weights = {77}, h.rho = {78}, h.pair = Secret(Hash{79});
   h.seed_hash[0] = {80}, h.seed_hash[1] = {81}, h.public_key[0] = kModel.key, h.public_key[1] = kData.key;
   return h;
@@ -35,49 +35,57 @@ void Body(const BundleHeader& h, const Sink::Out& out) {
   s.Finish();
 }
 
-void Write(const std::string& path, const Bytes& bytes) {
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), long(bytes.size()));
+void Put(Store& s, const BundleHeader& h) {
+  auto in = s.Receive(h, Secret(Hash{5}), true);
+  Body(h, [&](View c) { in.Add(c); });
+  in.Commit();
 }
 
+// Flip: one bit of a file, in place: it stays the file that the store wrote.
+void Flip(const std::string& path, size_t bit) {
+  std::fstream f(path, std::ios::in | std::ios::out | std::ios::binary);
+  f.seekg(long(bit / 8));
+  const char c = char(f.get() ^ 1 << bit % 8);
+  f.seekp(long(bit / 8)).put(c);
+}
+
+// Each bit is one of another bundle, as each serves once.
 TEST(Flip, EveryBitOfABundlesFile) {
   Scratch dir("/dev/shm");
-  Plan plan = TestPlan();
-  std::string name = dir / "s/bundles/00000000000000000005.bundle", ledger = dir / "s/ledger";
-  {
-    Store s(dir / "s");
-    BundleHeader h = HeaderOf(plan);
-    auto in = s.Receive(h, Secret(Hash{5}), true);
-    Body(h, [&](View c) { in.Add(c); });
-    in.Commit();
-  }
-  const auto fresh = std::filesystem::file_size(ledger);
-  std::ifstream file(name, std::ios::binary);
-  const Bytes good{std::istreambuf_iterator<char>(file), {}};
-  ASSERT_EQ(good.size(), 4 + 320 + 32 + 32 + 4 + ChunkTags::kBytes + kBody);
+  const Plan plan = TestPlan();
+  constexpr size_t kPreamble = 4 + 320 + 32 + 32, kAll = kPreamble + 4 + ChunkTags::kBytes + kBody;
+  auto name = [&](uint64_t serial) {
+    std::string digits = std::to_string(serial);
+    return dir / ("s/bundles/" + std::string(20 - digits.size(), '0') + digits + ".bundle");
+  };
   size_t at_start = 0, at_claim = 0;
-  for (size_t bit = 0; bit < 8 * good.size(); ++bit) {
-    Bytes bad = good;
-    bad[bit / 8] ^= uint8_t(1 << bit % 8);
-    Write(name, bad);
+  for (size_t bit = 0; bit < 8 * kAll; ++bit) {
+    const uint64_t serial = bit + 1;
     {
       Store s(dir / "s");
-      if (s.Bundles().empty()) {
-        ASSERT_EQ(s.notices().size(), 1u) << bit;
-        ++at_start;
-      } else {
-        ASSERT_TRUE(Fails(Exit::kRefused, "it is burnt", [&] { s.Claim(5); })) << "byte " << bit / 8 << " of the file";
-        ASSERT_EQ(s.ledger().fates().at(5), Fate::kBurnt);
-        ++at_claim;
-      }
-      ASSERT_FALSE(std::filesystem::exists(name)) << bit;
+      ASSERT_TRUE(s.notices().empty()) << s.notices()[0];
+      Put(s, HeaderOf(plan, serial));
     }
-    std::filesystem::resize_file(ledger, fresh);  // as if nothing had happened
+    ASSERT_EQ(std::filesystem::file_size(name(serial)), kAll);
+    Flip(name(serial), bit);
+    Store s(dir / "s");
+    if (s.Bundles().empty()) {
+      ASSERT_EQ(s.notices().size(), 1u) << bit;
+      ++at_start;
+    } else {
+      ASSERT_TRUE(Fails(Exit::kRefused, "it is burnt", [&] { Told(s, serial).Claim(serial); }))
+          << "byte " << bit / 8 << " of the file";
+      ASSERT_EQ(s.ledger().Fates().at(serial), Fate::kBurnt);
+      ++at_claim;
+    }
+    ASSERT_FALSE(std::filesystem::exists(name(serial))) << bit;
   }
-  EXPECT_EQ(at_start, 8 * (4 + 320 + 32 + 32));
+  EXPECT_EQ(at_start, 8 * kPreamble);
   EXPECT_EQ(at_claim, 8 * (4 + ChunkTags::kBytes + kBody));
-  Write(name, good);
   Store s(dir / "s");
-  EXPECT_EQ(s.Claim(5).body, Bytes(kBody, 0x5a));
+  const uint64_t last = 8 * kAll + 1;
+  Put(s, HeaderOf(plan, last));
+  EXPECT_EQ(Told(s, last).Claim(last).body, Bytes(kBody, 0x5a));
 }
 
 TEST(Flip, EveryBitOfADelivery) {

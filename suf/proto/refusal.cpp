@@ -42,6 +42,9 @@ constexpr Row kTable[] = {
      "received a frame that it did not expect; install the same suf on all three sides"},
     {Refusal::kPin, Exit::kRefused,
      "does not know our key, it pins another one or saw another before; compare fingerprints with its operator"},
+    {Refusal::kWitness, Exit::kRefused,
+     "never dealt the bundle that we hold, so its state was restored or lost; give it its state back, or start new "
+     "stores"},
 };
 
 }  // namespace

@@ -40,7 +40,6 @@ constexpr Millis kLook{50};  // how often a party that waits for a delivery look
 
 // Arrive: the serial of what was agreed, waiting for its delivery if need be.
 uint64_t Arrive(Channel& ch, Agreed& what, Traffic* traffic) {
-  if (!what.delivery) return what.serial;
   while (!what.delivery->Over(kLook))
     // what took the other one may be about to end our delivery as well, and that says more
     if (ch.PeerGone() && !what.delivery->Over(kGrace)) ch.Recv(kRefuse, 0);  // throws why, or that it is gone
@@ -48,6 +47,8 @@ uint64_t Arrive(Channel& ch, Agreed& what, Traffic* traffic) {
   if (traffic) *traffic += what.delivery->traffic();
   return what.serial;
 }
+
+uint32_t CountOf(const Keys& keys) { return std::max(keys.ahead, 1u); }
 
 // NothingFollows: the announcement of 0 tokens: within a run or an audit, that what follows is not known yet; after it,
 // the end.
@@ -66,8 +67,8 @@ void Burning(Store& store, uint64_t serial, F&& f) {
 
 }  // namespace
 
-DataSession::DataSession(Channel& p0, const Plan& plan, Store& store, DialDealer dealer)
-    : ch_(p0), plan_(plan), store_(store), dealer_(std::move(dealer)) {
+DataSession::DataSession(Channel& p0, const Plan& plan, Store& store, DialDealer dealer, Keys keys)
+    : ch_(p0), plan_(plan), store_(store), dealer_(std::move(dealer)), keys_(keys) {
   Guarded(ch_, [&] {
     if (!store_.Pin(ch_.peer()))
       EndSession(ch_, Refusal::kPin, Exit::kRefused, ch_.peer_title(),
@@ -116,12 +117,16 @@ Agreed DataSession::Due(uint32_t n, uint32_t next) {
   if (next) CheckTokens(plan_, next);
   Agreed what = next_ ? *std::exchange(next_, std::nullopt) : Announce(n);
   SUF_CHECK(what.n == n);
-  uint64_t serial = Arrive(ch_, what, &dealer_traffic_);
-  if (!Fits(store_.Header(serial), n, what.task, plan_, weights_, ch_))
-    EndSession(ch_, Refusal::kSerial, Exit::kRefused, ch_.peer_title(), " chose bundle ", serial,
-               ", which is not for this inference");
+  (void)Arrive(ch_, what, &dealer_traffic_);
+  CheckChoice(what);
   ch_.set_phase(Phase::kControl);
   return what;
+}
+
+void DataSession::CheckChoice(const Agreed& what) {
+  if (!Fits(store_.Header(what.serial), what.n, what.task, plan_, weights_, ch_))
+    EndSession(ch_, Refusal::kSerial, Exit::kRefused, ch_.peer_title(), " chose bundle ", what.serial,
+               ", which is not for this inference");
 }
 
 void DataSession::AnnounceNext(uint32_t next) {
@@ -143,9 +148,9 @@ Agreed DataSession::Announce(uint32_t n) {
   ch_.Send(kAnnounce, w.bytes());
   Bytes choice = ch_.RecvExact(kChoice, sizeof(uint64_t));
   what.serial = Reader(choice, "a choice").Get<uint64_t>();
-  if (!what.serial)
-    what.delivery = std::make_unique<Delivery>(dealer_, plan_, store_,
-                                               FetchArgs{.n = n, .weights = weights_, .partner = ch_.peer().key});
+  if (what.serial) CheckChoice(what);
+  FetchArgs args{.n = n, .count = CountOf(keys_), .weights = weights_, .partner = ch_.peer().key};
+  what.delivery = std::make_unique<Delivery>(dealer_, plan_, store_, args, what.serial, keys_.witness_always);
   return what;
 }
 
@@ -247,10 +252,13 @@ class ModelSession {
     Writer w;
     w.Put(what.serial);
     ch_.Send(kChoice, w.bytes());
-    if (what.serial) return;
-    what.delivery = std::make_unique<Delivery>(
-        host_.dealer, host_.plan, host_.store,
-        FetchArgs{.n = what.n, .weights = host_.weights, .partner = ch_.peer().key, .b_seed = host_.b_seed});
+    FetchArgs args{.n = what.n,
+                   .count = CountOf(host_.keys),
+                   .weights = host_.weights,
+                   .partner = ch_.peer().key,
+                   .b_seed = host_.b_seed};
+    what.delivery =
+        std::make_unique<Delivery>(host_.dealer, host_.plan, host_.store, args, what.serial, host_.keys.witness_always);
   }
 
   void RunOne(Agreed what) {

@@ -42,19 +42,25 @@ class Inference {
 };
 using RunHook = std::function<void(Inference&)>;
 
+// Keys: how a party takes its keys.
+struct Keys {
+  uint32_t ahead = 0;  // --ahead: so many bundles at once, which lie on disk but for the first; 0: one, in memory
+  bool witness_always = false;  // --witness always: the dealer hears of bundles in memory, too
+};
+
 // Agreed: an inference or audit that was announced: its bundle is in both stores, or on its way to both.
 struct Agreed {
   uint32_t n = 0;
   Task task;
   uint64_t serial = 0;                 // 0: on its way
-  std::unique_ptr<Delivery> delivery;  // null: in the stores
+  std::unique_ptr<Delivery> delivery;  // the bundle's, or the dealer's witness of one in the stores
 };
 
 // DataSession: P1's side. Every member ends the session when it throws.
 class DataSession {
  public:
   // Says hello and learns the weights id; fetches W_hat when the store has none for it.
-  DataSession(Channel& p0, const Plan& plan, Store& store, DialDealer dealer);
+  DataSession(Channel& p0, const Plan& plan, Store& store, DialDealer dealer, Keys keys = {});
   ~DataSession();
   const Hash& weights() const { return weights_; }
   // Setup: W_hat, plan.setup_bytes bytes.
@@ -68,18 +74,20 @@ class DataSession {
   // the one under way for `next` among them.
   void Audit(uint32_t n, uint32_t next = 0);
   void End();
-  // dealer_traffic: of all fetches of this session.
+  // dealer_traffic: with the dealer, of this session.
   const Traffic& dealer_traffic() const { return dealer_traffic_; }
 
  private:
   Agreed Announce(uint32_t n);
   void AnnounceNext(uint32_t next);
   Agreed Due(uint32_t n, uint32_t next);
+  void CheckChoice(const Agreed& what);
   void RunOne(Agreed what, const RunHook& run, uint32_t next);
   Channel& ch_;
   const Plan& plan_;
   Store& store_;
   DialDealer dealer_;
+  Keys keys_;
   Hash weights_{};
   Traffic dealer_traffic_;
   std::exception_ptr pending_;
@@ -96,7 +104,8 @@ struct ModelHost {
   DialDealer dealer;
   RunHook run;
   Auditor auditor;
-  Traffic* dealer_traffic = nullptr;  // if set, the traffic of fetches is added to it
+  Traffic* dealer_traffic = nullptr;  // if set, the traffic with the dealer is added to it
+  Keys keys = {};
 };
 
 // ServeSession: P0's side of one session, until P1 ends it.

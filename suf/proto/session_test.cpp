@@ -14,7 +14,7 @@ namespace {
 TEST(Session, RunsLinesOfSeveralLengthsAndSendsSetupOnce) {
   World w;
   w.Session(w.Host(), [&](Channel& ch) {
-    DataSession s(ch, w.plan, *w.store[1], w.Dial());
+    DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
     EXPECT_EQ(s.weights(), Hash{77});
     EXPECT_EQ(s.Setup(), Bytes(3 * kChunkBytes / 2, 0x5a));
     for (uint32_t n : {3u, 8u, 3u}) s.Infer(n, TestRun);
@@ -31,7 +31,7 @@ TEST(Session, RunsLinesOfSeveralLengthsAndSendsSetupOnce) {
   for (int p = 0; p < 2; ++p)
     for (uint64_t s = 1; s <= 3; ++s) EXPECT_EQ(w.FateOf(p, s), Fate::kDone);
   w.Session(w.Host(), [&](Channel& ch) {
-    DataSession s(ch, w.plan, *w.store[1], w.Dial());
+    DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
     EXPECT_EQ(ch.traffic(Phase::kSetup).bytes_received, 0u);
     s.End();
   });
@@ -44,7 +44,7 @@ TEST(Session, BundlesMadeAheadAreUsedFromTheStoresInOrder) {
   EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2, 3}));
   for (int p = 0; p < 2; ++p) w.Reopen(p);
   w.Session(w.Host(), [&](Channel& ch) {
-    DataSession s(ch, w.plan, *w.store[1], w.Dial());
+    DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
     for (int i = 0; i < 2; ++i)
       s.Infer(4, [](Inference& inf) {
         EXPECT_EQ(inf.fetch_ms(), 0);
@@ -74,6 +74,50 @@ TEST(Session, ABundleAlteredInOneStoreIsNamedToBothAndBurnt) {
     EXPECT_EQ(w.FateOf(altered, 2), Fate::kBurnt);
     EXPECT_EQ(w.FateOf(0, 3), Fate::kDone);
   }
+}
+
+// A malicious model owner chooses a serial that the data owner's rolled back store offers again.
+TEST(Session, ARolledBackSerialIsNotUsedAgainWhoeverChoosesIt) {
+  World w(3);
+  w.Whole({4});
+  const PairId pair = PairOf(kId[1].key, kId[2].key);
+  EXPECT_EQ(w.state->Raise(pair, 1, 0), 0u);  // the first one came and went in memory
+  (void)w.state->Raise(pair, 1, 2);           // as before P1's store went back
+  EXPECT_TRUE(Fails(Exit::kRefused, "it was rolled back; its 2 bundles are burnt", [&] { w.Whole({4}); }));
+  EXPECT_TRUE(w.ModelFails(Exit::kPeer, "the data owner ended the session"));
+  EXPECT_TRUE(w.store[1]->Bundles().empty());
+  for (const Store* s : {&*w.store[0], &*w.store[1]})
+    for (auto [serial, fate] : s->ledger().Fates())
+      EXPECT_TRUE(serial == 1 || fate == Fate::kBurnt || fate == Fate::kTold) << serial;
+  w.Whole({4});
+  EXPECT_EQ(w.FateOf(1, 4), Fate::kDone);
+}
+
+TEST(Session, TheDealerHearsOfBundlesInMemoryWhereThatIsAskedFor) {
+  const PairId pair = PairOf(kId[1].key, kId[2].key);
+  for (bool always : {false, true}) {
+    World w;
+    w.keys.witness_always = always;
+    w.Whole({4, 3});
+    for (int p : {0, 1}) EXPECT_EQ(w.state->Raise(pair, p, 0), always ? 2u : 0u);
+  }
+}
+
+TEST(Session, WithoutTheDealerNoBundleFromDiskIsUsedAndNoneIsLost) {
+  World w(3);
+  w.Whole({4});
+  ModelHost host = w.Host();
+  DialDealer none = [](std::stop_token) -> std::unique_ptr<Channel> { Fail(Exit::kPeer, "nobody answers"); };
+  host.dealer = none;
+  EXPECT_THROW(w.Session(host,
+                         [&](Channel& ch) {
+                           DataSession s(ch, w.plan, *w.store[1], none, w.keys);
+                           s.Infer(4, [](Inference&) { FAIL(); });
+                         }),
+               Error);
+  for (int p : {0, 1}) EXPECT_EQ(w.store[p]->Bundles().size(), 2u);
+  w.Whole({4, 4}, true);
+  EXPECT_EQ(w.FateOf(0, 3), Fate::kDone);
 }
 
 TEST(Session, OneStoreWithoutItsBundlesMeansFreshOnes) {
@@ -131,7 +175,7 @@ TEST(Session, AFailureOfOnePartyBurnsTheSerialOnBothSidesAndNothingElse) {
     RunHook fail = [](Inference&) { Fail(Exit::kResource, "no memory"); };
     EXPECT_THROW(w.Session(w.Host(who == 0 ? fail : RunHook(TestRun)),
                            [&](Channel& ch) {
-                             DataSession s(ch, w.plan, *w.store[1], w.Dial());
+                             DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
                              s.Infer(4, who == 1 ? fail : RunHook(TestRun));
                            }),
                  Error);
@@ -198,7 +242,7 @@ TEST(Session, WhatP0SeesDoesNotDependOnWhatP1DoesWithTheResult) {
   };
   EXPECT_TRUE(Fails(Exit::kResource, "cannot write the result", [&] {
     w.Session(w.Host(), [&](Channel& ch) {
-      DataSession s(ch, w.plan, *w.store[1], w.Dial());
+      DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
       s.Infer(3, fails_after);
       s.Infer(3, TestRun);
       s.End();
@@ -213,7 +257,7 @@ TEST(Session, AFrameThatDiffersBetweenTheSidesIsSeenAtThePhaseEnd) {
   World w(2);
   w.Whole({4});
   auto h = w.store[1]->Header(2);
-  Bundle b = w.store[1]->Claim(2);
+  Bundle b = Told(*w.store[1], 2).Claim(2);
   h.pair = Secret::Random(), h.serial = 3;
   auto put = [&](int p, BundleHeader x) {
     x.party = uint32_t(p), x.body_bytes = p ? kBody1 : kBody0;
@@ -226,10 +270,11 @@ TEST(Session, AFrameThatDiffersBetweenTheSidesIsSeenAtThePhaseEnd) {
   put(1, h);
   h.pair = Secret::Random();
   put(0, h);
+  (void)w.state->Reserve(1);  // of bundle 3
   EXPECT_TRUE(Fails(Exit::kRefused, "the model owner saw other frames or another bundle", [&] { w.Whole({4}); }));
   EXPECT_TRUE(w.ModelFails(Exit::kRefused, "the data owner saw other frames or holds another bundle of serial 3"));
   EXPECT_EQ(w.FateOf(1, 3), Fate::kBurnt);
-  EXPECT_EQ(w.store[0]->ledger().floor(), 1u);  // P0 had not claimed
+  EXPECT_EQ(w.FateOf(0, 3), Fate::kBurnt);
 }
 
 TEST(Session, ANewKeyOfTheModelOwnerOrDealerIsRefusedByThePin) {
@@ -287,7 +332,7 @@ TEST(Session, WholeOverTls) {
   std::thread serving([&] { serve.Run([&](Channel& ch) { one.Pass(ch, [&] { ServeSession(ch, host); }); }, log); });
   for (int i = 0; i < 2; ++i) {
     auto ch = Dial(cred(Role::kData), {"127.0.0.1", serve.port()}, Role::kModel, t);
-    DataSession s(*ch, w.plan, *w.store[1], dial(Role::kData));
+    DataSession s(*ch, w.plan, *w.store[1], dial(Role::kData), w.keys);
     for (uint32_t n : {4u, 3u, 4u}) s.Infer(n, TestRun);
     s.End();
   }

@@ -78,39 +78,63 @@ void ChunkFile::Commit(const std::string& dir, const std::string& name) {
   SyncDir(dir);
 }
 
+uint64_t BundleFileBytes(uint64_t body_bytes) {
+  const uint64_t chunks = (body_bytes + kChunkBytes - 1) / kChunkBytes;
+  return sizeof(uint32_t) + Encode(BundleHeader{}).size() + 32 + 32 + chunks * (sizeof(uint32_t) + ChunkTags::kBytes) +
+         body_bytes;
+}
+
 Store::Store(const std::string& dir)
-    : dir_((MakeDir(dir), dir)),
-      bundles_(dir + "/bundles"),
-      lock_(LockDir(dir)),
-      ledger_(dir),
-      notices_(ledger_.notices()) {
+    : dir_((MakeDir(dir), dir)), bundles_(dir + "/bundles"), lock_(LockDir(dir)), ledger_(dir) {
   MakeDir(bundles_);
   Recover();
 }
 
+// Recover: what the ledger knows is kept, the rest wiped and said.
 void Store::Recover() {
-  for (const std::string& name : FilesIn(bundles_)) {
-    std::string path = bundles_ + "/" + name;
-    if (ledger_.keys_lost() || !name.ends_with(".bundle")) {  // the rest of a delivery that broke
-      Discard(path);
-      continue;
-    }
-    try {
-      Bytes preamble = ReadPreamble(OpenFile(path, O_RDONLY).get(), path, 32);
-      BundleHeader h = DecodeHeader(View(preamble).first(preamble.size() - 32));
-      Wipe(preamble.data(), preamble.size());
-      if (h.serial > ledger_.floor() && name == BundleName(h.serial)) {
-        slots_[h.serial] = {h, {}, true};
-        continue;
-      }
-      notices_.push_back(Str("the bundle ", path, " is of a serial that is spent; it is discarded"));
-    } catch (const Error& e) {
-      if (e.code() == Exit::kResource) throw;
-      notices_.push_back(e.what());
-    }
-    Discard(path);
-  }
+  Found found;
+  for (const std::string& name : FilesIn(bundles_)) RecoverFile(name, &found);
   SyncDir(bundles_);
+  if (found.strange)
+    notices_.push_back(Str("bundles of the store ", dir_, " that were copied or restored: ", found.strange,
+                           "; they may have been used before and are wiped"));
+  if (size_t known = found.known + found.strange; !ledger_.keys_lost() && ledger_.files().size() > known)
+    notices_.push_back(Str("bundles that are missing in the store ", dir_, ": ", ledger_.files().size() - known));
+  ledger_.Settle(found.files);
+  notices_.insert(notices_.begin(), ledger_.notices().begin(), ledger_.notices().end());
+}
+
+void Store::RecoverFile(const std::string& name, Found* found) {
+  std::string path = bundles_ + "/" + name;
+  const auto id = Identify(OpenFile(path, O_RDONLY).get());
+  const auto& bound = ledger_.files();
+  const auto it = std::find_if(bound.begin(), bound.end(), [&](const auto& f) { return id && f.second == *id; });
+  const bool ours = it != bound.end() && !ledger_.keys_lost();
+  if (!name.ends_with(".bundle")) {
+    if (!ours) return Discard(path);  // the rest of a delivery that broke
+    const std::string named = bundles_ + "/" + BundleName(it->first);
+    Rename(path, named);  // of one that broke between Bind and Rename
+    path = named;
+  }
+  found->known += ours;
+  try {
+    Bytes preamble = ReadPreamble(OpenFile(path, O_RDONLY).get(), path, 32);
+    BundleHeader h = DecodeHeader(View(preamble).first(preamble.size() - 32));
+    Wipe(preamble.data(), preamble.size());
+    if (ours && h.serial == it->first && path == bundles_ + "/" + BundleName(h.serial)) {
+      found->files.insert(*it);
+      slots_[h.serial] = {h, {}, true};
+      return;
+    }
+    if (h.serial > ledger_.floor())
+      ++found->strange;
+    else
+      notices_.push_back(Str("the bundle ", path, " is of a serial that is spent; it is discarded"));
+  } catch (const Error& e) {
+    if (e.code() == Exit::kResource) throw;
+    notices_.push_back(e.what());
+  }
+  Discard(path);
 }
 
 // Discard: key and pair secret are overwritten, then the file goes; the caller syncs the directory.
@@ -135,6 +159,10 @@ Store::Incoming::Incoming(Store& s, const BundleHeader& h, const Secret& key, bo
   if (h.serial <= s.ledger_.floor() || s.slots_.count(h.serial))
     Fail(Exit::kRefused, "the dealer sent bundle ", h.serial, ", which this store has had (it is at ",
          s.ledger_.floor(), "); give the dealer its old state back, or start with a new store");
+  if (uint64_t last = s.slots_.empty() ? s.ledger_.floor() : std::max(s.ledger_.floor(), s.slots_.rbegin()->first);
+      h.serial > last && h.serial - last > kLeap)
+    Fail(Exit::kRefused, "the dealer sent bundle ", h.serial, "; this store is at ", last,
+         " and takes serials up to 2^40 ", "above that; ask the dealer's operator why it leaps");
   bundle_.header = h;
   bundle_.key = key;
   if (!to_disk) {
@@ -158,17 +186,31 @@ void Store::Incoming::Add(View chunk) {
 void Store::Incoming::Commit() {
   SUF_CHECK(chain_.left() == 0);
   uint64_t serial = bundle_.header.serial;
-  if (file_) file_->Commit(store_.bundles_, store_.BundleName(serial));
+  std::lock_guard l(store_.m_);
+  if (file_) {  // there, then bound, then named: a start in between finds which bundle it is
+    Sync(file_->fd(), file_->path());
+    SyncDir(store_.bundles_);
+    store_.CheckAhead();
+    store_.ledger_.Bind(serial, *Identify(file_->fd()));
+    file_->Commit(store_.bundles_, store_.BundleName(serial));
+  }
   Slot slot{bundle_.header, {}, file_ != nullptr};
   if (!file_) slot.memory = std::move(bundle_);
-  std::lock_guard l(store_.m_);
   store_.slots_[serial] = std::move(slot);
+}
+
+void Store::CheckAhead() const {
+  if (!Identify(OpenFile(bundles_, O_RDONLY | O_DIRECTORY).get()))
+    Fail(Exit::kResource, "the file system of ", bundles_,
+         " keeps no times of birth of files, by which a restored store ",
+         "is noticed, so no keys may lie there; leave --ahead out, or name a store on ext4, xfs, btrfs or tmpfs");
 }
 
 std::vector<BundleHeader> Store::Bundles() const {
   std::lock_guard l(m_);
   std::vector<BundleHeader> all;
-  for (const auto& [serial, slot] : slots_) all.push_back(slot.header);
+  for (const auto& [serial, slot] : slots_)
+    if (!slot.told) all.push_back(slot.header);
   return all;
 }
 
@@ -185,9 +227,46 @@ BundleHeader Store::Header(uint64_t serial) const {
   return Find(serial).header;
 }
 
-void Store::Forget() {
+void Store::Forget() noexcept {
   std::lock_guard l(m_);
-  std::erase_if(slots_, [](const auto& s) { return !s.second.on_disk; });
+  for (auto it = slots_.begin(); it != slots_.end();) {
+    if (it->second.on_disk && !it->second.told) {
+      ++it;
+      continue;
+    }
+    try {
+      if (it->second.told) ledger_.Append(it->first, Fate::kBurnt);
+      if (it->second.on_disk) Discard(bundles_ + "/" + BundleName(it->first));
+    } catch (...) {  // at the next start
+    }
+    it = slots_.erase(it);
+  }
+}
+
+void Store::Tell(uint64_t serial, const PairId& pair) {
+  std::lock_guard l(m_);
+  Slot& slot = Find(serial);
+  SUF_CHECK(serial > ledger_.floor());
+  slot.told = pair;
+  ledger_.Append(serial, Fate::kTold);
+}
+
+void Store::Answer(uint64_t serial, uint64_t known) {
+  std::lock_guard l(m_);
+  Slot& slot = Find(serial);
+  SUF_CHECK(slot.told && !slot.witnessed);
+  const uint64_t before = ledger_.answer(*slot.told);
+  if (known >= serial) {
+    size_t count = BurnHere();
+    Fail(Exit::kRefused, "the dealer knows that bundles up to ", known, " were used, and this store would have used ",
+         serial, ": it was rolled back; its ", count, count == 1 ? " bundle is" : " bundles are",
+         " burnt, start again with fresh ones and find out who restored it");
+  }
+  if (known < before)
+    Fail(Exit::kRefused, "the dealer knows of bundles up to ", known, ", and this store told it of ", before,
+         ": its state was restored; bundle ", serial,
+         " is burnt, give the dealer its state back, or start with new stores");
+  slot.witnessed = true;
 }
 
 Bundle Store::Load(uint64_t serial) {
@@ -207,15 +286,15 @@ Bundle Store::Load(uint64_t serial) {
 
 Bundle Store::Take(uint64_t serial, Fate fate) {
   std::lock_guard l(m_);
-  bool on_disk = Find(serial).on_disk;
-  SUF_CHECK(serial > ledger_.floor());
+  SUF_CHECK(Find(serial).witnessed || !Find(serial).on_disk);
+  SUF_CHECK(Find(serial).witnessed || serial > ledger_.floor());
   // from here the serial is spent, whatever fails
   Slot slot = std::move(slots_[serial]);
   std::exception_ptr failed;
   Bundle b;
   try {
-    ledger_.Append(serial, fate);
-    b = on_disk ? Load(serial) : std::move(slot.memory);
+    ledger_.Append(serial, fate, slot.told.value_or(PairId{}));
+    b = slot.on_disk ? Load(serial) : std::move(slot.memory);
   } catch (...) {
     failed = std::current_exception();
   }
@@ -241,6 +320,10 @@ void Store::BurnUpTo(uint64_t serial) {
 
 size_t Store::BurnAll() {
   std::lock_guard l(m_);
+  return BurnHere();
+}
+
+size_t Store::BurnHere() {
   if (slots_.empty()) return 0;
   size_t count = slots_.size();
   uint64_t last = slots_.rbegin()->first;
@@ -308,26 +391,70 @@ bool Store::Pin(const Identity& peer) {
   return Equal(ReadSome(OpenFile(path, O_RDONLY).get(), 2 * peer.key.size(), path), AsView(Hex(peer.key)));
 }
 
-DealerState::DealerState(const std::string& dir) : dir_((MakeDir(dir), dir)), lock_(LockDir(dir)) {
-  std::string path = dir_ + "/serial";
-  if (access(path.c_str(), F_OK)) return;
-  Bytes b = ReadSome(OpenFile(path, O_RDONLY).get(), 64, path);
-  if (b.size() != 40 || !Equal(HashOf({View(b).first(8)}), View(b).subspan(8)))
-    Fail(Exit::kResource, "the dealer's serial in ", path,
+namespace {
+
+// Checked: words, then their SHA-256.
+Bytes Checked(std::initializer_list<uint64_t> words) {
+  Writer w;
+  for (uint64_t x : words) w.Put(x);
+  w.Raw(HashOf({View(w.bytes())}));
+  return w.Take();
+}
+
+// ReadChecked: throws Exit::kResource when the file of so many words was altered.
+std::vector<uint64_t> ReadChecked(const std::string& path, size_t words, const char* what) {
+  Bytes b = ReadSome(OpenFile(path, O_RDONLY).get(), words * 8 + 33, path);
+  if (b.size() != words * 8 + 32 || !Equal(HashOf({View(b).first(words * 8)}), View(b).subspan(words * 8)))
+    Fail(Exit::kResource, what, " in ", path,
          " is damaged; name a new state directory, and new stores for both parties");
-  next_ = Reader(b, path).Get<uint64_t>();
+  Reader r(b, path);
+  std::vector<uint64_t> all(words);
+  for (uint64_t& x : all) x = r.Get<uint64_t>();
+  return all;
+}
+
+}  // namespace
+
+DealerState::DealerState(const std::string& dir) : dir_((MakeDir(dir), dir)), lock_(LockDir(dir)) {
+  MakeDir(dir_ + "/pairs");
+  std::string path = dir_ + "/serial";
+  if (!access(path.c_str(), F_OK)) next_ = ReadChecked(path, 1, "the dealer's serial")[0];
 }
 
 uint64_t DealerState::Reserve(uint64_t count) {
+  std::lock_guard l(m_);
   uint64_t first = next_;
   if (count > ~uint64_t{0} - next_)
     Fail(Exit::kResource, "the dealer's serials in ", dir_,
          " are used up; name a new state directory, and new stores for both parties");
   next_ += count;
-  Writer w;
-  w.Put(next_), w.Raw(HashOf({View(w.bytes()).first(8)}));
-  WriteFile(dir_, "serial", w.bytes());
+  WriteFile(dir_, "serial", Checked({next_}));
   return first;
+}
+
+std::array<uint64_t, 2> DealerState::Used(const PairId& pair) const {
+  auto used = ReadChecked(PathOf(pair), 2, "what the dealer knows of a pair");
+  return {used[0], used[1]};
+}
+
+void DealerState::SetUsed(const PairId& pair, const std::array<uint64_t, 2>& used) {
+  WriteFile(dir_ + "/pairs", Hex(pair), Checked({used[0], used[1]}));
+}
+
+void DealerState::Know(const PairId& pair) {
+  std::lock_guard l(m_);
+  if (access(PathOf(pair).c_str(), F_OK)) SetUsed(pair, {0, 0});
+}
+
+uint64_t DealerState::Raise(const PairId& pair, int party, uint64_t serial) {
+  std::lock_guard l(m_);
+  if (serial >= next_ || access(PathOf(pair).c_str(), F_OK))
+    Fail(Exit::kRefused, "a party is about to use bundle ", serial, ", which this dealer never dealt to it (it is at ",
+         next_, "): the state in ", dir_, " was restored or lost; give it back, or start new stores");
+  auto used = Used(pair);
+  const uint64_t before = used[size_t(party)];
+  if (serial > before) used[size_t(party)] = serial, SetUsed(pair, used);
+  return before;
 }
 
 }  // namespace suf::proto

@@ -1,10 +1,13 @@
 // A party's store directory: bundles made ahead, the ledger, W_hat per weights id, and the pinned keys of its peers.
-// Locked by one process. A claim is durable before it is used, and every bundle serves once. Bundles may arrive in one
-// thread while another one claims and finishes. DESIGN 11.
+// Locked by one process. A claim is durable before it is used, and every bundle serves once; one from disk only after
+// the dealer has witnessed that its serial is new. Bundles may arrive in one thread while another one claims and
+// finishes. DESIGN 11, ADR 12.
 #pragma once
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "suf/proto/bundle.hpp"
@@ -19,11 +22,16 @@ class ChunkFile {
   void Add(View chunk);
   // Commit: synced, then renamed to dir/name and the directory synced.
   void Commit(const std::string& dir, const std::string& name);
+  int fd() const { return fd_.get(); }
+  const std::string& path() const { return temp_; }
 
  private:
   std::string temp_;
   Fd fd_;
 };
+
+// BundleFileBytes: what the file of a bundle takes whose body has so many bytes.
+uint64_t BundleFileBytes(uint64_t body_bytes);
 
 class Store {
  public:
@@ -48,18 +56,29 @@ class Store {
     Chain chain_;
     std::unique_ptr<ChunkFile> file_;  // null: in memory
   };
-  // Receive: throws Exit::kRefused when the serial is spent or there already.
+  // kLeap: how far above all serials so far one may be, so that no dealer uses them up.
+  static constexpr uint64_t kLeap = uint64_t{1} << 40;
+  // Receive: throws Exit::kRefused when the serial is spent, there already or too far above the others.
   Incoming Receive(const BundleHeader& h, const Secret& key, bool to_disk) { return {*this, h, key, to_disk}; }
 
   // Bundles: the headers of all unused bundles, by serial.
   std::vector<BundleHeader> Bundles() const;
   // Header: of one unused bundle; throws Exit::kRefused when there is none of this serial.
   BundleHeader Header(uint64_t serial) const;
-  // Forget: drops the bundles that are in memory only; those of a session that broke before its claim.
-  void Forget();
-  // Claim: durably marks the serial, burns all lower ones, moves the bundle to memory and wipes it from disk. Throws
-  // Exit::kRefused when it is spent, unknown or altered (and is burnt), Exit::kResource when the disk fails (burnt as
-  // well).
+  // CheckAhead: throws Exit::kResource where bundles cannot lie on disk: a file system without times of birth.
+  void CheckAhead() const;
+  // Forget: drops the bundles that are in memory only, and burns those of which the dealer was told: what a session
+  // that broke before its claim leaves. Best effort: both are gone from this process, and burnt at the next start.
+  void Forget() noexcept;
+  // Tell: durably marks the serial as one of which this pair's dealer is about to be told: used now, or never.
+  void Tell(uint64_t serial, const PairId& pair);
+  // Answer: what the dealer said, after Tell: the serial up to which it knew this party's bundles as used. Throws
+  // Exit::kRefused when that is not below the serial (this store was rolled back: all its bundles are burnt) or below
+  // an earlier answer (the dealer's state was: this bundle is burnt).
+  void Answer(uint64_t serial, uint64_t known);
+  // Claim: durably marks the serial, burns all lower ones, moves the bundle to memory and wipes it from disk. Of a
+  // bundle on disk, after Answer. Throws Exit::kRefused when it is spent, unknown or altered (and is burnt),
+  // Exit::kResource when the disk fails (burnt as well).
   Bundle Claim(uint64_t serial) { return Take(serial, Fate::kClaimed); }
   // Audit: like Claim, for a bundle that will be opened instead of used.
   Bundle Audit(uint64_t serial) { return Take(serial, Fate::kAudited); }
@@ -89,13 +108,23 @@ class Store {
     BundleHeader header;
     Bundle memory;  // empty when on disk
     bool on_disk = false;
+    std::optional<PairId> told = {};  // Tell; witnessed: Answer
+    bool witnessed = false;
   };
   const Slot& Find(uint64_t serial) const;
+  Slot& Find(uint64_t serial) { return const_cast<Slot&>(std::as_const(*this).Find(serial)); }
   Bundle Take(uint64_t serial, Fate fate);
   Bundle Load(uint64_t serial);
   void Recover();
+  // Found: at a start: bundles to keep; how many files are known to the ledger, and how many others may be used ones.
+  struct Found {
+    std::map<uint64_t, FileId> files;
+    size_t known = 0, strange = 0;
+  };
+  void RecoverFile(const std::string& name, Found* found);
   void Discard(const std::string& path);
   void BurnUpTo(uint64_t serial);
+  size_t BurnHere();
   std::string BundleName(uint64_t serial) const;
 
   std::string dir_, bundles_;
@@ -106,16 +135,27 @@ class Store {
   std::vector<std::string> notices_;
 };
 
-// DealerState: the dealer's own directory: the next serial.
+// DealerState: the dealer's own directory: the next serial, and for each pair the serial up to which either party has
+// used its bundles, as it says itself. Thread-safe.
 class DealerState {
  public:
   explicit DealerState(const std::string& dir);
   // Reserve: the first of `count` serials that nobody gets again; durable when it returns.
   uint64_t Reserve(uint64_t count);
+  // Know: from now on there is this pair.
+  void Know(const PairId& pair);
+  // Raise: the party is about to use this serial; the one it had used up to then. Durable when it returns. Throws
+  // Exit::kRefused for a pair or a serial that was never dealt: this state was restored, or lost.
+  uint64_t Raise(const PairId& pair, int party, uint64_t serial);
 
  private:
+  std::string PathOf(const PairId& pair) const { return dir_ + "/pairs/" + Hex(pair); }
+  std::array<uint64_t, 2> Used(const PairId& pair) const;
+  void SetUsed(const PairId& pair, const std::array<uint64_t, 2>& used);
+
   std::string dir_;
   Fd lock_;
+  std::mutex m_;
   uint64_t next_ = 1;
 };
 

@@ -1,5 +1,7 @@
 #include "suf/proto/store.hpp"
 
+#include <fcntl.h>
+
 #include <fstream>
 
 #include "suf/proto/internal/testing.hpp"
@@ -64,13 +66,13 @@ TEST(Store, BundlesSurviveARestartAndServeOnce) {
   }
   Store s(dir / "s");
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{3}));  // 5 was in memory only
-  Bundle b = s.Claim(3);
+  Bundle b = Told(s, 3).Claim(3);
   EXPECT_EQ(b.body, body);
   EXPECT_TRUE(Equal(b.key.view(), Hash{5}));
   EXPECT_FALSE(fs::exists(FileOf(dir / "s", 3)));
-  EXPECT_TRUE(Fails(Exit::kRefused, "bundle 3 is used", [&] { s.Claim(3); }));
+  EXPECT_TRUE(Fails(Exit::kRefused, "bundle 3 is used", [&] { Told(s, 3).Claim(3); }));
   s.Finish(3);
-  EXPECT_EQ(s.ledger().fates().at(3), Fate::kDone);
+  EXPECT_EQ(s.ledger().Fates().at(3), Fate::kDone);
   EXPECT_EQ(s.Bundles().size(), 0u);
 }
 
@@ -78,11 +80,11 @@ TEST(Store, AClaimBurnsLowerSerialsInMemoryAndOnDisk) {
   Scratch dir;
   Store s(dir / "s");
   for (uint64_t i = 1; i <= 4; ++i) Put(s, i, i % 2);
-  s.Claim(3);
+  Told(s, 3).Claim(3);
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{4}));
   EXPECT_FALSE(fs::exists(FileOf(dir / "s", 1)));
   for (uint64_t i = 1; i <= 3; ++i) {
-    EXPECT_TRUE(Fails(Exit::kRefused, "used, burnt", [&] { s.Claim(i); })) << i;
+    EXPECT_TRUE(Fails(Exit::kRefused, "used, burnt", [&] { Told(s, i).Claim(i); })) << i;
     EXPECT_TRUE(Fails(Exit::kRefused, "which this store has had", [&] { Put(s, i, true); })) << i;
   }
   EXPECT_TRUE(Fails(Exit::kRefused, "which this store has had", [&] { Put(s, 4, true); }));
@@ -96,7 +98,7 @@ TEST(Store, AUsedBundlePutBackIsDiscardedAtTheStart) {
     Put(s, 1, true);
     Put(s, 2, true);
     fs::copy_file(FileOf(dir / "s", 1), dir / "kept");
-    s.Claim(1);
+    Told(s, 1).Claim(1);
     s.Finish(1);
   }
   fs::copy_file(dir / "kept", FileOf(dir / "s", 1));
@@ -112,11 +114,11 @@ TEST(Store, AClaimWithoutAnEndIsBurntAtTheStart) {
   {
     Store s(dir / "s");
     Put(s, 1, true), Put(s, 2, true);
-    s.Claim(1);
+    Told(s, 1).Claim(1);
   }
   Store s(dir / "s");
   EXPECT_TRUE(Says(s, "bundle 1 was claimed"));
-  EXPECT_EQ(s.ledger().fates().at(1), Fate::kBurnt);
+  EXPECT_EQ(s.ledger().Fates().at(1), Fate::kBurnt);
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2}));
   EXPECT_FALSE(Says(s, "discarded"));
 }
@@ -132,10 +134,10 @@ TEST(Store, AnAlteredBundleIsRefusedAndBurntAloneWhereverItWasAltered) {
     Store s(dir / "s");
     bool seen = s.Bundles().size() == 1;  // in the header: found at the start
     if (!seen) {
-      EXPECT_TRUE(Fails(Exit::kRefused, "burnt", [&] { s.Claim(1); })) << at;
+      EXPECT_TRUE(Fails(Exit::kRefused, "burnt", [&] { Told(s, 1).Claim(1); })) << at;
     }
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2})) << at;
-    s.Claim(2);
+    Told(s, 2).Claim(2);
   }
 }
 
@@ -149,19 +151,20 @@ TEST(Store, ATruncatedBundleIsRefused) {
     fs::resize_file(FileOf(dir / "s", 1), keep);
     Store s(dir / "s");
     if (s.Bundles().size() == 2) {
-      EXPECT_TRUE(Fails(Exit::kRefused, "burnt", [&] { s.Claim(1); })) << keep;
+      EXPECT_TRUE(Fails(Exit::kRefused, "burnt", [&] { Told(s, 1).Claim(1); })) << keep;
     }
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2})) << keep;
   }
 }
 
-// The preamble's hash has no key: whoever writes the disk can make it right.
+// The preamble's hash has no key: whoever writes the disk can make it right, in the file that the store wrote.
 TEST(Store, ABundleWithASoundHashAndAnImpossiblePreambleIsRefused) {
   Scratch dir;
-  { Store s(dir / "s"); }
   auto write = [&](View preamble) {
-    ChunkFile f(dir / "part", preamble);
-    f.Commit(dir / "s/bundles", fs::path(FileOf("", 3)).filename());
+    { Put(*std::make_unique<Store>(dir / "s"), 3, true); }
+    ChunkFile(dir / "forged", preamble);
+    std::ifstream forged(dir / "forged", std::ios::binary);
+    std::ofstream(FileOf(dir / "s", 3), std::ios::binary | std::ios::trunc) << forged.rdbuf();
   };
   write(Bytes(8));
   EXPECT_TRUE(Says(Store(dir / "s"), "was altered"));
@@ -171,8 +174,8 @@ TEST(Store, ABundleWithASoundHashAndAnImpossiblePreambleIsRefused) {
   vast.resize(vast.size() + 32);
   write(vast);
   Store s(dir / "s");
-  EXPECT_TRUE(Fails(Exit::kRefused, "is cut short", [&] { s.Claim(3); }));
-  EXPECT_EQ(s.ledger().fates().at(3), Fate::kBurnt);
+  EXPECT_TRUE(Fails(Exit::kRefused, "is cut short", [&] { Told(s, 3).Claim(3); }));
+  EXPECT_EQ(s.ledger().Fates().at(3), Fate::kBurnt);
 }
 
 TEST(Store, ABrokenDeliveryLeavesNothing) {
@@ -187,12 +190,162 @@ TEST(Store, ABrokenDeliveryLeavesNothing) {
   EXPECT_TRUE(fs::is_empty(dir / "s/bundles"));
 }
 
+// Kept: the files of a store by further names, so that they go back with inode and time of birth, as a disk does.
+class Kept {
+ public:
+  Kept(const std::string& store, const std::string& outside) : store_(store) {
+    fs::create_directory(outside);
+    for (const auto& e : fs::recursive_directory_iterator(store)) {
+      if (!e.is_regular_file()) continue;
+      const std::string name = outside + "/" + std::to_string(files_.size());
+      fs::create_hard_link(e.path(), name);
+      std::ifstream in(e.path(), std::ios::binary);
+      files_.push_back({e.path(), name, {std::istreambuf_iterator<char>(in), {}}});
+    }
+  }
+  void PutBack() const {
+    for (const auto& e : fs::recursive_directory_iterator(store_))
+      if (e.is_regular_file()) fs::remove(e.path());
+    for (const File& f : files_) {
+      std::ofstream(f.outside, std::ios::binary | std::ios::trunc) << f.content;
+      fs::create_hard_link(f.outside, f.path);
+    }
+  }
+
+ private:
+  struct File {
+    fs::path path, outside;
+    std::string content;
+  };
+  std::string store_;
+  std::vector<File> files_;
+};
+
+TEST(Store, ARolledBackStoreIsRefusedByTheDealersAnswerWithAllItsBundles) {
+  Scratch dir;
+  DealerState dealer(dir / "dealer");
+  const PairId pair{7};
+  (void)dealer.Reserve(9);
+  dealer.Know(pair);
+  auto claim = [&](Store& s, uint64_t serial) {
+    s.Tell(serial, pair);
+    s.Answer(serial, dealer.Raise(pair, 1, serial));
+    return s.Claim(serial);
+  };
+  std::optional<Kept> before, told, inside;
+  {
+    Store s(dir / "s");
+    for (uint64_t i = 1; i <= 4; ++i) Put(s, i, true);
+    claim(s, 1), s.Finish(1);
+    before.emplace(dir / "s", dir / "before");
+    s.Tell(2, pair);
+    told.emplace(dir / "s", dir / "told");
+    s.Answer(2, dealer.Raise(pair, 1, 2));
+    (void)s.Claim(2);
+    inside.emplace(dir / "s", dir / "inside");
+    s.Finish(2);
+  }
+  inside->PutBack();
+  {
+    Store s(dir / "s");
+    EXPECT_TRUE(Says(s, "bundle 2 was claimed by a session that did not end"));
+    EXPECT_EQ(Serials(s), (std::vector<uint64_t>{3, 4}));
+  }
+  told->PutBack();
+  {
+    Store s(dir / "s");
+    EXPECT_TRUE(Says(s, "the dealer was told of bundle 2 by a session that did not use it"));
+    EXPECT_EQ(Serials(s), (std::vector<uint64_t>{3, 4}));
+  }
+  before->PutBack();
+  {
+    Store s(dir / "s");
+    EXPECT_TRUE(s.notices().empty());
+    EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2, 3, 4}));
+    EXPECT_TRUE(Fails(Exit::kRefused,
+                      "bundles up to 2 were used, and this store would have used 2: it was rolled back; "
+                      "its 3 bundles are burnt",
+                      [&] { claim(s, 2); }));
+    EXPECT_TRUE(s.Bundles().empty());
+  }
+  Store s(dir / "s");
+  EXPECT_TRUE(fs::is_empty(dir / "s/bundles"));
+  EXPECT_EQ(s.ledger().floor(), 4u);
+}
+
+TEST(Store, ADealerThatKnowsLessThanBeforeIsRefused) {
+  Scratch dir;
+  const PairId pair{7}, other{8};
+  {
+    Store s(dir / "s");
+    for (uint64_t i = 1; i <= 5; ++i) Put(s, i, true);
+    s.Tell(2, pair), s.Answer(2, 0), (void)s.Claim(2), s.Finish(2);
+    s.Tell(3, other), s.Answer(3, 0);  // of another pair it knows nothing
+    (void)s.Claim(3), s.Finish(3);
+  }
+  Store s(dir / "s");  // and after the history has gone
+  EXPECT_EQ(s.ledger().answer(pair), 2u);
+  EXPECT_EQ(s.ledger().answer(other), 3u);
+  s.Tell(4, pair);
+  EXPECT_TRUE(Fails(Exit::kRefused, "knows of bundles up to 1, and this store told it of 2: its state was restored",
+                    [&] { s.Answer(4, 1); }));
+  s.Forget();
+  EXPECT_EQ(s.ledger().Fates().at(4), Fate::kBurnt);
+  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{5}));
+  s.Tell(5, pair), s.Answer(5, 2), (void)s.Claim(5);
+}
+
+TEST(Store, ABundleOnDiskCannotBeClaimedWithoutTheDealersAnswer) {
+  Scratch dir;
+  Store s(dir / "s");
+  Put(s, 1, true), Put(s, 2, false);
+  EXPECT_THROW(s.Claim(1), Bug);
+  s.Tell(1, {});
+  EXPECT_THROW(s.Claim(1), Bug);
+  s.Answer(1, 0);
+  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2}));  // nobody else is offered what the dealer was told of
+  s.Claim(1), s.Claim(2);
+}
+
+TEST(Store, ASerialFarAboveTheOthersDoesNotUseThemUp) {
+  Scratch dir;
+  Store s(dir / "s");
+  for (uint64_t serial : {~uint64_t{0}, ~uint64_t{0} - 1, Store::kLeap + 1})
+    EXPECT_TRUE(Fails(Exit::kRefused, "takes serials up to 2^40 above that", [&] { Put(s, serial, false); }));
+  Put(s, 7, false), Put(s, Store::kLeap + 7, true);
+  EXPECT_TRUE(Fails(Exit::kRefused, "above that", [&] { Put(s, 2 * Store::kLeap + 8, false); }));
+  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{7, Store::kLeap + 7}));
+}
+
+TEST(Ledger, IsWrittenAnewWithoutHistoryAtEachStartAndEvery65536Records) {
+  Scratch dir("/dev/shm");
+  const std::string path = dir / "s/ledger";
+  {
+    Store s(dir / "s");
+    for (uint64_t i : {70'000, 70'001}) Put(s, i, true);
+    uintmax_t most = 0;
+    for (uint64_t serial = 1; serial <= Ledger::kMostRecords + 10; ++serial) {
+      s.Burn(serial);
+      most = std::max(most, fs::file_size(path));
+    }
+    EXPECT_LE(most, 128 + 64 * (Ledger::kMostRecords + 1));
+    EXPECT_LT(fs::file_size(path), 64u * 100);
+    EXPECT_EQ(s.ledger().floor(), Ledger::kMostRecords + 10);
+    EXPECT_LT(s.ledger().Fates().size(), 100u);
+  }
+  Store s(dir / "s");
+  EXPECT_TRUE(s.notices().empty()) << s.notices()[0];
+  EXPECT_EQ(fs::file_size(path), 128 + 64 * 3);  // floor and two bundles
+  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{70'000, 70'001}));
+  Told(s, 70'000).Claim(70'000);
+}
+
 TEST(Store, ACopiedStoreDiscardsItsKeysButKeepsItsHistory) {
   Scratch dir;
   {
     Store s(dir / "s");
     for (uint64_t i = 1; i <= 3; ++i) Put(s, i, true);
-    s.Claim(1);
+    Told(s, 1).Claim(1);
     s.Finish(1);
   }
   fs::copy(dir / "s", dir / "copy", fs::copy_options::recursive);
@@ -229,28 +382,28 @@ TEST(Store, IsLockedByOneProcess) {
 }
 
 TEST(Ledger, ATornLastRecordIsDroppedAndEarlierOnesStay) {
-  Scratch dir;
-  size_t whole;
-  {
+  for (size_t more = 1; more < 64; ++more) {
+    Scratch dir("/dev/shm");
+    size_t whole;
+    {
+      Store s(dir / "s");
+      for (uint64_t i = 1; i <= 3; ++i) Put(s, i, true);
+      Told(s, 1).Claim(1), s.Finish(1);
+      whole = fs::file_size(dir / "s/ledger");
+      s.Tell(2, {});
+      EXPECT_EQ(fs::file_size(dir / "s/ledger"), whole + 64);
+    }
+    fs::resize_file(dir / "s/ledger", whole + more);
+    {
+      Store s(dir / "s");
+      EXPECT_TRUE(Says(s, "not written to its end")) << more;
+      EXPECT_EQ(s.ledger().floor(), 1u);
+      EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2, 3}));
+    }
     Store s(dir / "s");
-    for (uint64_t i = 1; i <= 3; ++i) Put(s, i, true);
-    s.Claim(1), s.Finish(1);
-    whole = fs::file_size(dir / "s/ledger");
-    s.Claim(2);
+    EXPECT_TRUE(s.notices().empty());
+    Told(s, 3).Claim(3), s.Finish(3);
   }
-  for (size_t cut = whole + 1; cut < whole + 32; ++cut) {
-    fs::resize_file(dir / "s/ledger", cut);
-    Store s(dir / "s");
-    EXPECT_TRUE(Says(s, "not written to its end")) << cut;
-    EXPECT_EQ(s.ledger().floor(), 1u);
-    EXPECT_EQ(s.ledger().fates().at(1), Fate::kDone);
-    EXPECT_EQ(Serials(s), (std::vector<uint64_t>{3}));  // 2 was unlinked at its claim, torn record or not
-    EXPECT_EQ(fs::file_size(dir / "s/ledger"), whole);
-  }
-  Store s(dir / "s");
-  EXPECT_TRUE(s.notices().empty());
-  s.Claim(3), s.Finish(3);
-  EXPECT_EQ(fs::file_size(dir / "s/ledger"), whole + 64);
 }
 
 TEST(Ledger, ADamagedMiddleOrHeadDiscardsTheKeys) {
@@ -259,7 +412,7 @@ TEST(Ledger, ADamagedMiddleOrHeadDiscardsTheKeys) {
     {
       Store s(dir / "s");
       for (uint64_t i = 1; i <= 2; ++i) Put(s, i, true);
-      s.Claim(1), s.Finish(1), s.Burn(1);
+      Told(s, 1).Claim(1), s.Finish(1), s.Burn(1);
     }
     Flip(dir / "s/ledger", at);
     {
@@ -277,11 +430,11 @@ TEST(Store, AnAuditedSerialIsSpent) {
   Scratch dir;
   Store s(dir / "s");
   Put(s, 1, true), Put(s, 2, true);
-  Bundle b = s.Audit(1);
+  Bundle b = Told(s, 1).Audit(1);
   EXPECT_NE(b.hash(), Hash{});
-  EXPECT_EQ(s.ledger().fates().at(1), Fate::kAudited);
-  EXPECT_TRUE(Fails(Exit::kRefused, "used", [&] { s.Claim(1); }));
-  s.Claim(2);
+  EXPECT_EQ(s.ledger().Fates().at(1), Fate::kAudited);
+  EXPECT_TRUE(Fails(Exit::kRefused, "used", [&] { Told(s, 1).Claim(1); }));
+  Told(s, 2).Claim(2);
 }
 
 TEST(Store, KeepsSetupOncePerWeightsAndChecksIt) {

@@ -8,7 +8,7 @@ namespace {
 constexpr Millis kPatience{500};  // for the session before to leave its seat
 constexpr Millis kLook{50};       // how often a waiting thread looks whether its client is still there
 
-constexpr size_t kRequestBytes = 8 + 5 * 32;
+constexpr size_t kRequestBytes = 8 + 5 * 32, kWitnessBytes = 8 + 32;
 
 Bytes EncodeRequest(const FetchArgs& a, const Hash& trace, const Secret& seed) {
   Writer w;
@@ -24,9 +24,48 @@ Hash SeedHash(const Secret& seed, const Secret& b_seed) { return HashOf({seed.vi
 
 }  // namespace
 
+PairId PairOf(const Hash& model_key, const Hash& data_key) {
+  const Hash h = HashOf({AsView("suf pair"), model_key, data_key});
+  PairId id;
+  std::copy_n(h.begin(), id.size(), id.begin());
+  return id;
+}
+
 void Dealer::Handle(Channel& ch) {
   ch.set_transcript(false);
-  int party = PartyOf(ch.peer().role);
+  const int party = PartyOf(ch.peer().role);
+  Guarded(ch, [&] {
+    RecvHello(ch, plan_);
+    SendHello(ch, plan_);
+    auto [kind, payload] = ch.RecvEither({kRequest, kRequestBytes}, {kWitness, kWitnessBytes});
+    if (kind == kWitness) return Witness(ch, party, payload);
+    const auto work_us = Supply(ch, party, ReadRequest(ch, std::move(payload)));
+    if (!work_us) return;
+    Writer end;
+    end.Put(*work_us);
+    ch.Send(kEnd, end.bytes());
+  });
+}
+
+// Witness: the serial that a party is about to use against the last one it used.
+void Dealer::Witness(Channel& ch, int party, View told) {
+  Reader r(told, "a witness");
+  const uint64_t serial = r.Get<uint64_t>();
+  const Hash partner = r.GetHash(), &own = ch.peer().key;
+  uint64_t before = 0;
+  try {
+    before = state_.Raise(party ? PairOf(partner, own) : PairOf(own, partner), party, serial);
+  } catch (const Error& e) {
+    if (e.code() == Exit::kRefused) ch.Refuse(Refusal::kWitness);
+    throw;
+  }
+  Writer w;
+  w.Put(before);
+  ch.Send(kWitness, w.bytes());
+}
+
+// Supply: bundles for one party and its partner; the generator's time, or nothing when the other one's thread says why.
+std::optional<uint64_t> Dealer::Supply(Channel& ch, int party, Request request) {
   {
     std::unique_lock lock(m_);
     if (!changed_.wait_for(lock, kPatience, [&] { return !taken_[party]; })) {
@@ -44,27 +83,14 @@ void Dealer::Handle(Channel& ch) {
       d->taken_[party] = false;
       d->changed_.notify_all();
     }
-  };
-  uint64_t work_us = 0;
-  Guarded(ch, [&] {
-    {
-      Leave leave{this, party};
-      RecvHello(ch, plan_);
-      SendHello(ch, plan_);
-      Seat seat{&ch, RecvRequest(ch)};
-      Meet(party, seat);
-      if (seat.progress == Progress::kFailed) return;  // the other thread tells why
-      ch.RecvExact(kEnd, 0);
-      work_us = seat.work_us;
-    }
-    Writer end;
-    end.Put(work_us);
-    ch.Send(kEnd, end.bytes());
-  });
+  } leave{this, party};
+  Seat seat{&ch, std::move(request)};
+  if (!Meet(party, seat)) return std::nullopt;
+  ch.RecvExact(kEnd, 0);
+  return seat.work_us;
 }
 
-Dealer::Request Dealer::RecvRequest(Channel& ch) {
-  Bytes b = ch.RecvExact(kRequest, kRequestBytes);
+Dealer::Request Dealer::ReadRequest(Channel& ch, Bytes b) {
   Reader r(b, "a request for bundles");
   Request q;
   q.n = r.Get<uint32_t>(), q.count = r.Get<uint32_t>();
@@ -77,48 +103,65 @@ Dealer::Request Dealer::RecvRequest(Channel& ch) {
   return q;
 }
 
-// Meet: the second of the two requests deals for both, in its own thread; the first waits.
-void Dealer::Meet(int party, Seat& mine) {
+// Await: until the other party is here, too. True when this thread is to deal for both; false when the other one did.
+// Each thread looks after its own client, outside the lock, and again once the other one has come: whoever hung up
+// meanwhile is dealt nothing, and the last of the two to have looked deals.
+bool Dealer::Await(int party, Seat& mine) {
+  const auto limit = std::chrono::steady_clock::now() + options_.partner_wait;
   std::unique_lock lock(m_);
-  auto limit = std::chrono::steady_clock::now() + options_.partner_wait;
-  // one that hung up is left to its own thread; its successor will find us waiting
-  if (Seat* other = waiting_[1 - party]; other && !other->channel->PeerGone()) {
-    waiting_[1 - party] = nullptr;
-    other->progress = mine.progress = Progress::kTaken;
-    lock.unlock();
-    auto settle = [&](Progress p) {
-      lock.lock();
-      other->progress = mine.progress = p;
-      changed_.notify_all();
-    };
-    try {
-      Deal(party ? *other : mine, party ? mine : *other);
-    } catch (const std::exception& e) {
-      auto* error = dynamic_cast<const Error*>(&e);
-      Refusal code = error && error->code() == Exit::kPeer ? Refusal::kPartnerGone : Refusal::kGaveUp;
-      mine.channel->Refuse(code);
-      other->channel->Refuse(code);
-      settle(Progress::kFailed);
-      throw;
-    }
-    settle(Progress::kDone);
-    return;
-  }
+  Seat* const& other = waiting_[1 - party];
   waiting_[party] = &mine;
+  changed_.notify_all();
   while (mine.progress == Progress::kWaiting) {
-    bool gone = mine.channel->PeerGone(), late = std::chrono::steady_clock::now() > limit;
-    if (!gone && !late) {
-      changed_.wait_for(lock, kLook);
-      continue;
-    }
-    waiting_[party] = nullptr;
+    const Seat* seen = other;
+    const bool late = std::chrono::steady_clock::now() >= limit;
     lock.unlock();
-    if (gone) Fail(Exit::kPeer, mine.channel->peer_title(), " hung up before the other party asked; nothing was dealt");
-    EndSession(*mine.channel, Refusal::kNoPartner, Exit::kPeer, Title(party ? Role::kModel : Role::kData),
-               " did not ask for bundles within ", double(options_.partner_wait.count()) / 1000, " s of ",
-               mine.channel->peer_title(), "; start both again");
+    const bool gone = mine.channel->PeerGone();
+    lock.lock();
+    if (mine.progress != Progress::kWaiting) break;
+    if (gone || (late && !other)) {
+      waiting_[party] = nullptr;
+      lock.unlock();
+      if (gone)
+        Fail(Exit::kPeer, mine.channel->peer_title(), " hung up before the other party asked; nothing was dealt");
+      EndSession(*mine.channel, Refusal::kNoPartner, Exit::kPeer, Title(party ? Role::kModel : Role::kData),
+                 " did not ask for bundles within ", double(options_.partner_wait.count()) / 1000, " s of ",
+                 mine.channel->peer_title(), "; start both again");
+    }
+    if (std::exchange(mine.ready, seen) != seen) changed_.notify_all();
+    if (other && mine.ready == other && other->ready == &mine) {
+      mine.progress = other->progress = Progress::kTaken;
+      return true;
+    }
+    if (mine.ready == other) changed_.wait_for(lock, kLook);
   }
   changed_.wait(lock, [&] { return mine.progress != Progress::kTaken; });
+  return false;
+}
+
+// Meet: one of the two threads deals for both parties, the other waits for it. False when it failed, which the one that
+// dealt says.
+bool Dealer::Meet(int party, Seat& mine) {
+  if (!Await(party, mine)) return mine.progress == Progress::kDone;
+  Seat& other = *waiting_[1 - party];
+  auto settle = [&](Progress p) {
+    std::lock_guard lock(m_);
+    waiting_[0] = waiting_[1] = nullptr;
+    other.progress = mine.progress = p;
+    changed_.notify_all();
+  };
+  try {
+    Deal(party ? other : mine, party ? mine : other);
+  } catch (const std::exception& e) {
+    auto* error = dynamic_cast<const Error*>(&e);
+    Refusal code = error && error->code() == Exit::kPeer ? Refusal::kPartnerGone : Refusal::kGaveUp;
+    mine.channel->Refuse(code);
+    other.channel->Refuse(code);
+    settle(Progress::kFailed);
+    throw;
+  }
+  settle(Progress::kDone);
+  return true;
 }
 
 void Dealer::Deal(Seat& model, Seat& data) {
@@ -133,8 +176,10 @@ void Dealer::Deal(Seat& model, Seat& data) {
   Task task = plan_.task(a.n);
   if (a.trace != task.trace || b.trace != task.trace)
     refuse(Refusal::kTrace, "derive another trace from the plan than the dealer");
-  uint32_t count = a.n == options_.ahead_tokens ? std::max(options_.ahead_count, 1u) : 1;
-  count = std::min({count, a.count, b.count});
+  const uint32_t offered = a.n == options_.ahead_tokens ? std::max(options_.ahead_count, 1u) : 1;
+  const uint32_t count = std::min({offered, a.count, b.count});
+  if (count < offered && options_.not_taken) options_.not_taken(a.count, b.count);
+  state_.Know(PairOf(model.channel->peer().key, data.channel->peer().key));
   uint64_t first = state_.Reserve(count);
   Writer grant;
   grant.Put(count);
@@ -196,18 +241,23 @@ BundleHeader RecvHeader(Channel& dealer, const Plan& plan, const FetchArgs& args
 
 }  // namespace
 
+// Greet: the beginning of a party's link to the dealer.
+void Greet(Channel& dealer, const Plan& plan, Store& store) {
+  dealer.set_transcript(false);
+  dealer.set_phase(Phase::kOffline);
+  if (!store.Pin(dealer.peer()))
+    EndSession(dealer, Refusal::kPin, Exit::kRefused,
+               "the dealer shows another key than the one this store knows; if it was "
+               "replaced on purpose, start with a new store");
+  SendHello(dealer, plan);
+  RecvHello(dealer, plan);
+}
+
 Fetched Fetch(Channel& dealer, const Plan& plan, Store& store, const FetchArgs& args) {
   return Guarded(dealer, [&] {
     CheckTokens(plan, args.n);
-    dealer.set_transcript(false);
-    dealer.set_phase(Phase::kOffline);
-    if (!store.Pin(dealer.peer()))
-      EndSession(dealer, Refusal::kPin, Exit::kRefused,
-                 "the dealer shows another key than the one this store knows; if it was "
-                 "replaced on purpose, start with a new store");
     Task task = plan.task(args.n);
-    SendHello(dealer, plan);
-    RecvHello(dealer, plan);
+    Greet(dealer, plan, store);
     Secret seed = Secret::Random();
     Bytes request = EncodeRequest(args, task.trace, seed);
     dealer.Send(kRequest, request);
@@ -220,7 +270,7 @@ Fetched Fetch(Channel& dealer, const Plan& plan, Store& store, const FetchArgs& 
     Fetched got;
     for (uint32_t i = 0; i < count; ++i) {
       BundleHeader h = RecvHeader(dealer, plan, args, task, seed);
-      auto in = store.Receive(h, DeriveKey(h, int(h.party), seed), count > 1);
+      auto in = store.Receive(h, DeriveKey(h, int(h.party), seed), i > 0);  // the first one is used at once
       while (in.left()) {
         Bytes chunk = dealer.Recv(kChunk, kMaxChunk);
         in.Add(chunk);
@@ -236,16 +286,39 @@ Fetched Fetch(Channel& dealer, const Plan& plan, Store& store, const FetchArgs& 
   });
 }
 
-Delivery::Delivery(const DialDealer& dial, const Plan& plan, Store& store, const FetchArgs& args)
-    : thread_([this, &dial, &plan, &store, args](std::stop_token stop) {
-        auto begun = std::chrono::steady_clock::now();
+void Witness(Channel& dealer, const Plan& plan, Store& store, uint64_t serial, const Hash& partner) {
+  Guarded(dealer, [&] {
+    Greet(dealer, plan, store);
+    const Hash& own = dealer.self().key;
+    store.Tell(serial, PartyOf(dealer.self().role) ? PairOf(partner, own) : PairOf(own, partner));
+    Writer w;
+    w.Put(serial), w.Raw(partner);
+    dealer.Send(kWitness, w.bytes());
+    Bytes answer = dealer.RecvExact(kWitness, sizeof(uint64_t));
+    store.Answer(serial, Reader(answer, "a witness").Get<uint64_t>());
+  });
+}
+
+Delivery::Delivery(const DialDealer& dial, const Plan& plan, Store& store, const FetchArgs& args, uint64_t from_store,
+                   bool always)
+    : thread_([this, &dial, &plan, &store, args, from_store, always](std::stop_token stop) {
         try {
-          auto dealer = dial(std::move(stop));
-          Fetched got = Fetch(*dealer, plan, store, args);
-          traffic_ = dealer->traffic(Phase::kOffline);
-          dealt_ms_ = double(got.dealt_us) / 1e3;
-          fetch_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun).count();
-          serial_.set_value(got.serials.front());
+          uint64_t serial = from_store;
+          if (!serial) {
+            const auto begun = std::chrono::steady_clock::now();
+            auto dealer = dial(stop);
+            Fetched got = Fetch(*dealer, plan, store, args);
+            traffic_ = dealer->traffic(Phase::kOffline);
+            dealt_ms_ = double(got.dealt_us) / 1e3;
+            fetch_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun).count();
+            serial = got.serials.front();
+          }
+          if (from_store || always) {
+            auto dealer = dial(stop);
+            Witness(*dealer, plan, store, serial, args.partner);
+            traffic_ += dealer->traffic(Phase::kOffline);
+          }
+          serial_.set_value(serial);
         } catch (...) {
           serial_.set_exception(std::current_exception());
         }

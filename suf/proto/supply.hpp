@@ -1,6 +1,6 @@
 // How bundles come into being: the dealer's service, and a party's side of it. One link per fetch; both parties must
-// ask for the same thing, naming each other's key. A delivery that breaks is never repeated: its serials are burnt.
-// DESIGN 4 and 11.
+// ask for the same thing, naming each other's key. A delivery that breaks is never repeated: its serials are burnt. The
+// dealer also witnesses that a bundle from a party's disk was not used before. DESIGN 4 and 11, ADR 12.
 #pragma once
 #include <condition_variable>
 #include <functional>
@@ -21,22 +21,26 @@ struct DealJob {
   Secret key[2];  // K_0, K_1
   Secret b_seed;  // of B, registered by the model owner
 };
+// PairOf: names two parties to a dealer's state and to their ledgers.
+PairId PairOf(const Hash& model_key, const Hash& data_key);
+
 // Generate: writes exactly Task::body_bytes[p] bytes into the sink of each party, in schedule order.
 using Generate = std::function<void(const DealJob&, Sink& to_p0, Sink& to_p1)>;
 
 class Dealer {
  public:
   struct Options {
-    uint32_t ahead_tokens = 0;    // --tokens N: a request for N tokens is answered with ahead_count bundles
-    uint32_t ahead_count = 1;     // --count M
+    uint32_t ahead_tokens = 0;    // --tokens N: for N tokens both parties get as many bundles as they ask for,
+    uint32_t ahead_count = 1;     // --count M: up to so many
     Millis partner_wait{20'000};  // how long one party waits for the other; below the parties' time-outs
-    std::function<void(uint32_t n, uint64_t serial)> dealt;  // for a log line
+    std::function<void(uint32_t n, uint64_t serial)> dealt;             // for a log line
+    std::function<void(uint32_t model, uint32_t data)> not_taken = {};  // what they asked for, where we offered more
   };
   Dealer(Plan plan, DealerState& state, Options options, Generate generate)
       : plan_(std::move(plan)), state_(state), options_(std::move(options)), generate_(std::move(generate)) {}
 
-  // Handle: one party's link from hello to end, in the thread of that link. Another link of the same role is refused
-  // (busy).
+  // Handle: one party's link from hello to end, in the thread of that link. While a link of a role waits for bundles or
+  // gets them, another one of that role is refused (busy); witnessing goes on beside it.
   void Handle(Channel& ch);
 
  private:
@@ -50,10 +54,14 @@ class Dealer {
     Channel* channel = nullptr;
     Request request;
     Progress progress = Progress::kWaiting;
-    uint64_t work_us = 0;  // the generator's time, without sending
+    const Seat* ready = nullptr;  // the other one, since whose coming our client was seen to be there
+    uint64_t work_us = 0;         // the generator's time, without sending
   };
-  Request RecvRequest(Channel& ch);
-  void Meet(int party, Seat& mine);
+  Request ReadRequest(Channel& ch, Bytes request);
+  void Witness(Channel& ch, int party, View told);
+  std::optional<uint64_t> Supply(Channel& ch, int party, Request request);
+  bool Meet(int party, Seat& mine);
+  bool Await(int party, Seat& mine);
   void Deal(Seat& model, Seat& data);
   void Emit(Seat* seat[2], const Task& task, uint64_t serial);
 
@@ -70,33 +78,38 @@ class Dealer {
 // FetchArgs: what a party asks for.
 struct FetchArgs {
   uint32_t n = 0;
-  uint32_t count = 1 << 16;  // at most; the dealer decides (1 unless it deals ahead)
+  uint32_t count = 1;  // at most; the dealer and the other party may want fewer
   Hash weights{};
   Hash partner{};  // fingerprint of the other party
   Secret b_seed;   // P0 only
 };
 
-// Fetch: draws a session seed, asks, and receives bundles into the store: in memory when it is one, on disk when they
-// are more. Bundles that were complete before a failure stay.
+// Fetch: draws a session seed, asks, and receives bundles into the store: the first in memory, the others on disk.
+// Bundles that were complete before a failure stay.
 struct Fetched {
   std::vector<uint64_t> serials;  // in order
   uint64_t dealt_us = 0;          // the dealer's own work on them, without sending
 };
 Fetched Fetch(Channel& dealer, const Plan& plan, Store& store, const FetchArgs& args);
 
+// Witness: tells the dealer that this bundle is about to be used, and hears up to which serial it knew that. Throws
+// what Store::Answer throws. One flight each way after the hello; 48 bytes there, 16 back.
+void Witness(Channel& dealer, const Plan& plan, Store& store, uint64_t serial, const Hash& partner);
+
 // DialDealer: a new connection to the dealer, which hangs up when it is told to stop.
 using DialDealer = std::function<std::unique_ptr<Channel>(std::stop_token)>;
 
-// Delivery: a Fetch over a link and in a thread of its own, so that it may go on while an inference runs. What it
-// refers to must outlive it; its end hangs up and waits for the thread.
+// Delivery: what a party needs of the dealer before it may claim a bundle, in a thread of its own, so that it may go on
+// while an inference runs: a Fetch, where `serial` is 0, and a Witness of what comes from disk, or of all (`always`).
+// What it refers to must outlive it; its end hangs up and waits for the thread.
 class Delivery {
  public:
-  Delivery(const DialDealer& dial, const Plan& plan, Store& store, const FetchArgs& args);
+  Delivery(const DialDealer& dial, const Plan& plan, Store& store, const FetchArgs& args, uint64_t serial, bool always);
   // Over: whether it came to its end, waited for that long.
   bool Over(Millis wait) const { return end_.wait_for(wait) == std::future_status::ready; }
-  // Serial: the first bundle that came, once all are here; throws what the fetch threw. Once.
+  // Serial: the bundle to be claimed, once all are here; throws what the fetch or the witness threw. Once.
   uint64_t Serial() { return end_.get(); }
-  // After Serial. fetch_ms: from asking to holding; dealt_ms: the dealer's own work therein.
+  // After Serial. fetch_ms: from asking to holding, 0 without a fetch; dealt_ms: the dealer's own work therein.
   double fetch_ms() const { return fetch_ms_; }
   double dealt_ms() const { return dealt_ms_; }
   const Traffic& traffic() const { return traffic_; }

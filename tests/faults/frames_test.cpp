@@ -107,7 +107,20 @@ class Case {
     kill(pid_[int(r)], SIGKILL);
     waitpid(std::exchange(pid_[int(r)], 0), nullptr, 0);
   }
+  // Keep: what the ledger of a party says; its next start forgets what is over.
+  void Keep(Role r) {
+    if (r == Role::kDealer) return;
+    std::vector<Record>& all = history_[PartyOf(r)];
+    uint64_t floor = 0;
+    for (const Record& x : ReadLedger(StoreOf(scene_, r))) {
+      if (x.fate == uint32_t(Fate::kFloor)) floor = x.serial;
+      // an open claim is written again at a start, before it is burnt
+      bool again = x.fate == uint32_t(Fate::kClaimed) && x.serial <= floor;
+      if (x.fate <= uint32_t(Fate::kBurnt) && !again) all.push_back(x);
+    }
+  }
   void Begin(Role r) {
+    Keep(r);
     listening_ = false;
     pid_[int(r)] = Start(scene_, r);
     if (r == Role::kData)
@@ -199,7 +212,8 @@ class Case {
     std::set<Hash> seen;
     for (Role r : {Role::kModel, Role::kData}) {
       int p = PartyOf(r);
-      for (const Record& x : ReadLedger(StoreOf(scene_, r))) {
+      Keep(r);
+      for (const Record& x : history_[p]) {
         last[p][x.serial] = x.fate;
         if (x.fate == uint32_t(Fate::kClaimed)) Need(claimed[p].insert(x.serial).second, "a serial was claimed twice");
       }
@@ -241,6 +255,7 @@ class Case {
   bool listening_ = false, done_ = false;
   uint64_t serial_ = 0, next_ = 0;
   std::string problems_;
+  std::vector<Record> history_[2];
 };
 
 // Place: a frame of the reference run, by its number among those of its sender on its link.

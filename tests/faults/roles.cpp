@@ -193,8 +193,9 @@ std::vector<Sent> ReadFrames(const std::string& path) {
 
 std::vector<Record> ReadLedger(const std::string& store) {
   Bytes b = ReadAll(store + "/ledger");
-  std::vector<Record> all(b.size() < 96 ? 0 : (b.size() - 96) / sizeof(Record));
-  if (!all.empty()) std::memcpy(all.data(), b.data() + 96, all.size() * sizeof(Record));
+  constexpr size_t kHeader = 128;
+  std::vector<Record> all(b.size() < kHeader ? 0 : (b.size() - kHeader) / sizeof(Record));
+  if (!all.empty()) std::memcpy(all.data(), b.data() + kHeader, all.size() * sizeof(Record));
   return all;
 }
 

@@ -1,7 +1,9 @@
 #include "suf/proto/internal/file.hpp"
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +24,15 @@ namespace {
        "); see to the disk and its permissions, then start again");
 }
 }  // namespace
+
+std::optional<FileId> Identify(int fd) {
+  struct statx s {};
+  if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &s) || !(s.stx_mask & STATX_BTIME)) return std::nullopt;
+  FileId id{s.stx_ino, s.stx_btime.tv_sec, s.stx_btime.tv_nsec, 0};
+  long generation = 0;  // the kernel writes an int, declared as a long
+  if (!ioctl(fd, FS_IOC_GETVERSION, &generation)) id.generation = uint32_t(generation);
+  return id;
+}
 
 Fd OpenFile(const std::string& path, int flags) {
   Fd fd(open(path.c_str(), flags | O_CLOEXEC, 0600));

@@ -1,5 +1,6 @@
 // Files that survive a crash: whole writes, synced directories, temporary file and rename. POSIX; private to proto.
 #pragma once
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,18 @@ class Fd {
  private:
   int fd_;
 };
+
+// FileId: which file this is, apart from its name and content: a copy of it and a file restored under its name are
+// others. An inode number returns at once on ext4; time of birth and generation (0 where the file system has none) do
+// not.
+struct FileId {
+  uint64_t inode = 0;
+  int64_t birth_s = 0;
+  uint32_t birth_ns = 0, generation = 0;
+  bool operator==(const FileId&) const = default;
+};
+// Identify: nothing where the file system keeps no time of birth.
+std::optional<FileId> Identify(int fd);
 
 // Each throws Exit::kResource with path and cause in the sentence.
 Fd OpenFile(const std::string& path, int flags);  // new files get mode 0600

@@ -1,4 +1,4 @@
-// For tests of proto only: scratch folders, and "this ends with that code and says this".
+// For tests of proto only: scratch folders, a dealer who witnesses, and "this ends with that code and says this".
 #pragma once
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "suf/base/error.hpp"
+#include "suf/proto/store.hpp"
 
 namespace suf::proto {
 
@@ -21,6 +21,13 @@ struct Scratch {
   std::string operator/(const std::string& name) const { return path + "/" + name; }
   std::string path;
 };
+
+// Told: the dealer was told of this bundle and knew of none; so it may be claimed from disk.
+inline Store& Told(Store& s, uint64_t serial) {
+  s.Tell(serial, PairId{1});
+  s.Answer(serial, s.ledger().answer(PairId{1}));
+  return s;
+}
 
 // Fails: f throws Error with this code, and a sentence that contains `words`.
 template <class F>

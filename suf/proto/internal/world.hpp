@@ -63,8 +63,10 @@ struct World {
   std::vector<Hash> dealt_keys;
   Plan plan = TestPlan();
   Millis timeout{5000};
+  Keys keys;
 
   explicit World(uint32_t ahead = 1, Millis partner_wait = Millis{2000}, Generate generate = TestGenerate) {
+    keys.ahead = ahead;
     state.emplace(dir / "dealer");
     for (int p = 0; p < 2; ++p) store[p].emplace(dir / std::to_string(p));
     dealer.emplace(plan, *state,
@@ -110,7 +112,8 @@ struct World {
             .w_hat = [](Sink& s) { s.Write(Bytes(3 * kChunkBytes / 2, 0x5a)); },
             .dealer = [this](std::stop_token stop) { return Link(Role::kModel, std::move(stop)); },
             .run = std::move(run),
-            .auditor = {TestGenerate, [](uint32_t, uint64_t) { return "a section"; }, {}}};
+            .auditor = {TestGenerate, [](uint32_t, uint64_t) { return "a section"; }, {}},
+            .keys = keys};
   }
   DialDealer Dial() {
     return [this](std::stop_token stop) { return Link(Role::kData, std::move(stop)); };
@@ -147,7 +150,7 @@ struct World {
   // Whole: a session of these lengths; with `ahead` each is announced before the one before it runs.
   void Whole(std::vector<uint32_t> lengths, bool ahead = false) {
     Session(Host(), [&](Channel& ch) {
-      DataSession s(ch, plan, *store[1], Dial());
+      DataSession s(ch, plan, *store[1], Dial(), keys);
       for (size_t i = 0; i < lengths.size(); ++i)
         s.Infer(lengths[i], TestRun, ahead && i + 1 < lengths.size() ? lengths[i + 1] : 0);
       s.End();
@@ -158,7 +161,7 @@ struct World {
       if (model_error) std::rethrow_exception(model_error);
     });
   }
-  Fate FateOf(int p, uint64_t serial) const { return store[p]->ledger().fates().at(serial); }
+  Fate FateOf(int p, uint64_t serial) const { return store[p]->ledger().Fates().at(serial); }
 };
 
 }  // namespace suf::proto

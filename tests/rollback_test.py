@@ -1,0 +1,310 @@
+#!/usr/bin/env python3
+"""Stores and machines that are put back to where they were: no serial runs twice. What a restored file shows (another inode, time of birth
+or generation) the start of a store sees; what shows nothing, as when a whole disk goes back, the dealer's witness sees.
+
+  rollback_test.py SUF [PATTERN]           from anywhere; about half a minute. PATTERN picks rows
+  rollback_test.py SUF --disks [PATTERN]   as root: the same on file systems of their own, where whole disks go back (tools/accept.py)
+"""
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+
+from roles import LEDGER_RECORD, Tap
+from rows import main, row
+
+STORES = ('model', 'data')
+WHO = {'P0 alone': ('model',), 'P1 alone': ('data',), 'both': STORES}
+
+
+def sh(*command):
+    subprocess.run([str(c) for c in command], check=True, capture_output=True)
+
+
+def used_two(w, keep, **flags):
+    """Four bundles for 'the dog'; keep(store) after serial 1 is used; then serial 2 is. serve is down afterwards."""
+    w.both(tokens=4, count=4)
+    w.works(**flags)
+    w.server.end()
+    for store in STORES:
+        keep(store)
+    w.serve().port()
+    assert w.works(**flags)['serial'] == 2
+    w.server.end()
+
+
+def never_twice(w, code=0, said='', stores=STORES):
+    """The next run ends with this code, and no later one uses serial 2 again; every result is right. `said`: by each restored store."""
+    w.serve().port()
+    e = w.embed()
+    assert e.finish() == code, e.err
+    lines = {'data': e.err, 'model': w.server.err}
+    for store in stores if said else ():
+        assert any(said in line for line in lines[store]), lines
+    serials = [row['serial'] for row in e.rows()] + [w.works()['serial'] for _ in range(3)]
+    assert all(s > 2 for s in serials) and len(set(serials)) == len(serials), serials
+    return w.embed()
+
+
+# ---- one way each to put the files of a store back
+
+def by_cp(kept, store):
+    sh('cp', '-a', f'{kept}/.', f'{store}/')
+
+
+def by_tar(kept, store):
+    sh('tar', 'cf', f'{kept}.tar', '-C', kept, '.')
+    sh('tar', 'xf', f'{kept}.tar', '-C', store)
+
+
+def emptied(kept, store):
+    for entry in store.iterdir():
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    by_cp(kept, store)
+
+
+def removed(kept, store):
+    shutil.rmtree(store)
+    sh('cp', '-a', kept, store)
+
+
+def cut(kept, store):
+    """The ledger's records of serial 2 go (told, claimed, done), the bundle's file comes back."""
+    os.truncate(store / 'ledger', (store / 'ledger').stat().st_size - 3 * LEDGER_RECORD)
+    for bundle in (kept / 'bundles').iterdir():
+        if not (store / 'bundles' / bundle.name).exists():
+            shutil.copy2(bundle, store / 'bundles')
+
+
+for name, restore in {'cp -a over it': by_cp, 'tar x over it': by_tar, 'emptied and copied back': emptied, 'removed and copied back': removed,
+                      'ledger cut, bundle put back': cut}.items():
+    for who, stores in WHO.items():
+        def case(w, restore=restore, stores=stores):
+            used_two(w, lambda store: sh('cp', '-a', w.dir / store, w.dir / f'kept-{store}'))
+            for store in stores:
+                restore(w.dir / f'kept-{store}', w.dir / store)
+            yield never_twice(w, said='copied or restored', stores=stores)
+        row(f'{name}, {who}', 0, '', 15)(case)
+
+
+# ---- the files themselves go back, with inode, time of birth and generation: as a disk or a virtual machine that is rolled back does
+
+class Held:
+    """The files of a store, by further names outside it, and what they hold."""
+
+    def __init__(self, w, store):
+        self.store, self.outside = w.dir / store, w.dir / f'held-{store}'
+        self.outside.mkdir()
+        self.files = {}
+        for k, path in enumerate(p for p in self.store.rglob('*') if p.is_file()):
+            os.link(path, self.outside / str(k))
+            self.files[path.relative_to(self.store)] = self.outside / str(k), path.read_bytes()
+
+    def put_back(self):
+        for path in [p for p in self.store.rglob('*') if p.is_file()]:
+            path.unlink()
+        for name, (outside, content) in self.files.items():
+            with open(outside, 'r+b') as f:
+                f.truncate(len(content))
+                f.write(content)
+            os.link(outside, self.store / name)
+
+
+for who, stores in WHO.items():
+    def case(w, stores=stores):
+        held = {}
+        used_two(w, lambda store: held.setdefault(store, Held(w, store)))
+        for store in stores:
+            held[store].put_back()
+        if len(stores) == 1:  # the other one has burnt serial 2
+            yield never_twice(w)
+            return
+        said = 'the dealer knows that bundles up to 2 were used, and this store would have used 2: it was rolled back'
+        yield never_twice(w, 4, said)
+    row(f'every file back with its inode, {who}', 0, '', 15)(case)
+
+
+@row('every file back with its inode, to inside a session', 0, '', 15)
+def _(w):
+    held = {}
+    w.both(tokens=4, count=4)
+    w.works()
+    inside = lambda: [held.setdefault(store, Held(w, store)) for store in STORES]
+    e = w.embed(connect=Tap(w.server.port(), 9000, inside).port)
+    assert e.finish() == 0 and held, e.err
+    assert any(fate == 'claimed' and serial == 2 for serial, fate in w.fates('data').items()) or e.rows()[0]['serial'] == 2
+    w.server.end()
+    for store in STORES:
+        held[store].put_back()
+    yield never_twice(w, said='bundle 2 was claimed by a session that did not end; it is burnt')
+
+
+@row('the dealer is put back', 4, 'its state was restored; bundle 3 is burnt, give the dealer its state back')
+def _(w):
+    used_two(w, lambda store: store == 'data' and sh('cp', '-a', w.dir / 'state', w.dir / 'kept'))
+    w.dealer.kill()
+    kept = w.dir / 'now'
+    sh('cp', '-a', w.dir / 'state', kept)
+    sh('cp', '-a', f'{w.dir}/kept/.', w.dir / 'state')
+    w.deal(tokens=4, count=4).port()
+    w.serve().port()
+    yield w.embed()
+    w.dealer.kill(), w.server.end()
+    sh('cp', '-a', f'{kept}/.', w.dir / 'state')
+    w.deal(tokens=4, count=4).port()
+    assert w.works()['serial'] == 4
+
+
+@row('the dealer lost its pairs', 4, 'the dealer never dealt the bundle that we hold')
+def _(w):
+    used_two(w, lambda store: None)
+    shutil.rmtree(w.dir / 'state' / 'pairs')
+    w.dealer.kill()
+    w.deal(tokens=4, count=4).port()
+    w.serve().port()
+    yield w.embed()
+
+
+@row('no dealer, bundles on disk', 3, 'nobody answers as the dealer')
+def _(w):
+    used_two(w, lambda store: None)
+    before = {store: w.bundles(store) for store in STORES}
+    port = w.dealer.port()
+    w.dealer.kill()
+    w.serve(dealer=port, ahead=4).port()
+    yield w.embed(dealer=port, ahead=4)
+    assert {store: w.bundles(store) for store in STORES} == before and all(len(b) == 2 for b in before.values())
+    w.server.end()
+    w.deal(tokens=4, count=4).port()
+    assert w.works()['serial'] == 3
+
+
+@row('nobody asks for keys ahead', 0, '')
+def _(w):
+    w.deal(tokens=4, count=100).port()
+    w.serve(ahead=None).port()
+    for _ in range(2):
+        w.works(ahead=None)
+    assert not w.bundles('model') and not w.bundles('data')
+    said = [line for line in w.dealer.err if '--count offers 100 bundles of 4 tokens; the model owner asked for 1, the data owner for 1' in line]
+    assert len(said) == 1, w.dealer.err
+    yield w.embed(ahead=None)
+
+
+@row('one party asks for fewer', 0, '')
+def _(w):
+    w.deal(tokens=4, count=100).port()
+    w.serve(ahead=7).port()
+    w.works(ahead=3)
+    assert len(w.bundles('model')) == len(w.bundles('data')) == 2
+    yield w.embed(ahead=3)
+
+
+@row('--witness always tells of bundles in memory', 0, '')
+def _(w):
+    w.deal().port()
+    w.serve(witness='always').port()
+    for serial in (1, 2):
+        w.works(witness='always')
+        pair, = (w.dir / 'state' / 'pairs').iterdir()
+        assert pair.read_bytes()[:16] == serial.to_bytes(8, 'little') * 2
+    w.server.end()
+    w.serve().port()
+    w.works()
+    assert pair.read_bytes()[:16] == (2).to_bytes(8, 'little') * 2, 'the dealer hears of bundles in memory without --witness always'
+    yield w.embed(witness='always')
+
+
+@row('a folder that was renamed keeps its keys', 0, '')
+def _(w):
+    used_two(w, lambda store: None)
+    for store in STORES:
+        (w.dir / store).rename(w.dir / f'renamed-{store}')
+    w.serve(store=w.dir / 'renamed-model').port()
+    yield w.embed(store=w.dir / 'renamed-data')
+    assert w.rows()[0]['serial'] == 3
+
+
+@row('a file system without times of birth', 5, 'keeps no times of birth of files, by which a restored store is noticed, so no keys may lie there')
+def _(w):
+    library = w.base.program.parent / 'tests' / 'faults' / 'libno_birth.so'
+    assert library.exists(), f'{library} is not built'
+    env = {'env': {**os.environ, 'LD_PRELOAD': str(library)}}
+    w.deal(tokens=4, count=4).port()
+    w.serve(env, ahead=None).port()
+    w.works(process=env, ahead=None)
+    yield w.embed(process=env)
+
+
+# ---- on file systems of their own: --disks
+
+DISKS = {'ext4': ('mkfs.ext4', '-q', '-F'), 'xfs': ('mkfs.xfs', '-q', '-f'), 'btrfs': ('mkfs.btrfs', '-q', '-f'), 'tmpfs': (), 'overlay': ()}
+
+
+@contextlib.contextmanager
+def mounted(w, kind):
+    """The World's folder on a file system of this kind; its image, None where there is none."""
+    image = w.dir.with_suffix('.img')
+    if DISKS[kind]:
+        with open(image, 'wb') as f:
+            f.truncate(400 << 20)
+        sh(*DISKS[kind], image)
+        mount = ('mount', '-o', 'loop', image, w.dir)
+    elif kind == 'overlay':
+        parts = [w.dir.with_suffix('.' + part) for part in ('lower', 'upper', 'work')]
+        for part in parts:
+            part.mkdir()
+        mount = ('mount', '-t', 'overlay', 'overlay', '-o', 'lowerdir={},upperdir={},workdir={}'.format(*parts), w.dir)
+    else:
+        mount = ('mount', '-t', kind, kind, w.dir)
+    sh(*mount)
+    try:
+        yield image if DISKS[kind] else None, mount
+    finally:
+        for r in w.roles:
+            r.kill()
+        sh('umount', w.dir)
+
+
+def disks():
+    for kind in DISKS:
+        def case(w, kind=kind):
+            with mounted(w, kind) as (image, mount):
+                used_two(w, lambda store: None)
+                w.serve().port()
+                assert w.works()['serial'] == 3, 'an honest restart lost bundles'
+                w.server.end(), w.dealer.kill()
+                if image:  # both machines go back; the dealer's state stays
+                    state = w.dir.with_suffix('.state')
+                    sh('cp', '-a', w.dir / 'state', state)
+                    sh('umount', w.dir)
+                    shutil.copy(image, image.with_suffix('.kept'))
+                    sh(*mount)
+                    w.deal(tokens=4, count=4, state=state).port()
+                    w.serve().port()
+                    assert w.works()['serial'] == 4
+                    w.server.end()
+                    sh('umount', w.dir)
+                    shutil.copy(image.with_suffix('.kept'), image)
+                    sh(*mount)
+                    w.serve().port()
+                    e = w.embed()
+                    assert e.finish() == 4 and 'it was rolled back' in e.err[-1], e.err
+                    assert w.works()['serial'] > 4
+                    yield w.embed()
+                else:
+                    w.deal(tokens=4, count=4).port()
+                    w.serve().port()
+                    assert w.works()['serial'] == 4
+                    yield w.embed()
+        row(f'stores on {kind}', 0, '', 60)(case)
+
+
+if __name__ == '__main__':
+    if '--disks' in sys.argv:
+        from rows import ROWS
+        sys.argv.remove('--disks')
+        ROWS.clear()
+        disks()
+    main()
