@@ -25,6 +25,6 @@ SUF_FUZZ(fetch) {
     SUF_CHECK(store.Claim(serial).body.size() == kBody);
     store.Finish(serial);
   }
-  kept.Settle(false);
+  kept.Settle();
   if (!fine) suf::Fail(suf::Exit::kPeer, "the fetch ended early; start again");
 }

@@ -158,8 +158,8 @@ void Conversations() {
   auto run = Join({AFrame(kOfflineEnd, mac), AFrame(kFirstRun + 1, Bytes(8)), AFrame(kOnlineEnd, mac)});
   auto verdict = [&](uint8_t v) { return Join({AFrame(kVerdict, Number(v)), AFrame(kOnlineEnd, mac)}); };
   std::vector<Bytes> talk{hello,
-                          AFrame(kWelcome, kWeights),
-                          AFrame(kChunk, Bytes(ChunkTags::kBytes + 40)),
+                          AFrame(kWelcome, Welcome()),
+                          AFrame(kChunk, Bytes(ChunkTags::kBytes + kSetupBytes)),
                           choice(7),
                           AFrame(kAck, mac),
                           choice(9),

@@ -36,6 +36,7 @@ enum class Refusal : uint16_t {
   kMismatch = 15,
   kProtocol = 16,
   kPin = 17,
+  kSetup = 18,
 };
 
 // Refused: the error that the refused side reads: exit code and sentence of the table; an unknown code reads as
