@@ -174,8 +174,8 @@ void Conversations() {
                           verdict(1),
                           AFrame(kEnd, {})};
   Cuts("data_owner", {}, talk);
-  Bytes other(ChunkTags::kBytes + kSetupBytes, 1);
-  Seed("data_owner", "other_setup", Join({hello, talk[1], AFrame(kChunk, other)}));
+  Bytes ones(ChunkTags::kBytes + kSetupBytes, 1);
+  Seed("data_owner", "other_setup", Join({hello, talk[1], AFrame(kChunk, ones)}));
   talk[12] = verdict(0), talk.resize(13);  // with a bundle announced ahead
   Seed("data_owner", "audit_failed", Join(talk));
   auto ask = [&](uint32_t n, uint64_t serial) {

@@ -1,10 +1,8 @@
 // Masked weights (W_hat): what P1 keeps of them is what P0's MAC has covered, whoever stood in the way before.
 #include <fstream>
 
-#include "suf/proto/certs.hpp"
 #include "suf/proto/internal/bond.hpp"
 #include "suf/proto/internal/world.hpp"
-#include "suf/proto/tls.hpp"
 
 namespace suf::proto {
 namespace {
@@ -38,11 +36,18 @@ void FalseModel(Channel& ch, const Plan& plan, Ends ends, uint64_t serial) {
   (void)ch.Recv(kGo, 64);  // throws: P1 leaves
 }
 
-// Robbed: what P1 says of a session with FalseModel over `model`, `data`.
-testing::AssertionResult Robbed(World& w, Ends ends, std::unique_ptr<Channel> data,
-                                const std::function<void()>& leave) {
+// Robbed: a session with FalseModel, who chooses bundle 2; whether P1 says what it should.
+testing::AssertionResult Robbed(World& w, Ends ends) {
+  auto pair = InProcessPair(kId[1], kId[2], w.timeout);
+  std::thread stand_in([&, ch = std::move(pair.first)]() mutable {
+    try {
+      FalseModel(*ch, w.plan, ends, 2);
+    } catch (const Error&) {  // P1 left
+    }
+    ch.reset();
+  });
   auto session = [&] {
-    DataSession s(*data, w.plan, *w.store[1], w.Dial());
+    DataSession s(*pair.second, w.plan, *w.store[1], w.Dial());
     EXPECT_TRUE(Part(w));
     if (ends == Ends::kInTheAudit)
       s.Audit(4);
@@ -51,8 +56,8 @@ testing::AssertionResult Robbed(World& w, Ends ends, std::unique_ptr<Channel> da
   };
   auto what = ends == Ends::kAfterChunks ? Fails(Exit::kPeer, "the model owner ended the connection", session)
                                          : Fails(Exit::kRefused, "saw other frames or holds another bundle", session);
-  data.reset();
-  leave();
+  pair.second.reset();
+  stand_in.join();
   return what;
 }
 
@@ -63,15 +68,7 @@ TEST(Setup, WhoHasOnlyTheKeyOfP0LeavesNothing) {
       World w(3);
       w.Whole({4});  // bundles 2 and 3 stay
       if (!had) std::filesystem::remove(w.store[1]->SetupFile(Hash{77}));
-      auto pair = InProcessPair(kId[1], kId[2], w.timeout);
-      std::thread stand_in([&, ch = std::move(pair.first)]() mutable {
-        try {
-          FalseModel(*ch, w.plan, ends, 2);
-        } catch (const Error&) {  // P1 left
-        }
-        ch.reset();
-      });
-      EXPECT_TRUE(Robbed(w, ends, std::move(pair.second), [&] { stand_in.join(); }));
+      EXPECT_TRUE(Robbed(w, ends));
       EXPECT_FALSE(Part(w));
       EXPECT_EQ(Has(w), had);
       w.Session(w.Host(), [&](Channel& ch) {
@@ -170,23 +167,6 @@ TEST(Setup, TheMacsCoverIt) {
     else
       EXPECT_TRUE(Fails(Exit::kRefused, "saw other frames", [&] { p0.Recv(kClaim); }));
   }
-}
-
-// A copy of P0's key and a place on the way are enough for TLS, for the pin and for the weights id, and for no more.
-TEST(Setup, WhoHasOnlyTheKeyOfP0LeavesNothingOverTls) {
-  World w(3);
-  w.Whole({4});
-  std::filesystem::remove(w.store[1]->SetupFile(Hash{77}));
-  MakeCerts(w.dir / "certs");
-  auto cred = [&](Role r) { return Credentials(w.dir / (std::string("certs/") + Name(r))); };
-  Millis t{10'000};
-  Listener stolen(cred(Role::kModel), {"127.0.0.1", 0}, {Role::kData}, t);
-  std::filesystem::remove(w.dir / "1/model.pin");
-  std::thread stand_in(
-      [&] { stolen.Run([&](Channel& ch) { FalseModel(ch, w.plan, Ends::kAfterChunks, 0); }, [](const Error&) {}); });
-  auto ch = Dial(cred(Role::kData), {"127.0.0.1", stolen.port()}, Role::kModel, t);
-  EXPECT_TRUE(Robbed(w, Ends::kAfterChunks, std::move(ch), [&] { stolen.Stop(), stand_in.join(); }));
-  EXPECT_FALSE(Has(w) || Part(w));
 }
 
 }  // namespace
