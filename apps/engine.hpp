@@ -94,9 +94,9 @@ void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, pro
 // WriteSetup: W_hat of every tensor, packed. ReadSetup: sets "Wh.<name>".
 void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks,
                 const std::function<void(View)>& out);
+void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs);
 // SetupHash: SHA-256 of what WriteSetup writes.
 Hash SetupHash(const Engine& engine, const nn::Quantised& weights, const Masks& masks);
-void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs);
 
 // Generator: the dealer's hook. Keeps B of the last weights id and seed.
 class Generator {
