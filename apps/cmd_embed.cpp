@@ -122,6 +122,7 @@ class Embedding {
   Embedding(const EmbedArgs& a, Engine& engine, const std::vector<Line>& lines, proto::Channel& ch,
             proto::DataSession& session)
       : a_(a), engine_(engine), lines_(lines.size()), ch_(ch), session_(session), due_(lines, a.audit, a.one_by_one) {
+    for (auto& n : session.notices()) log::Warn(Str("embed: ", n));
     ReadSetup(engine, session.Setup(), inputs_);
     setup_ = Booked(ch).setup;
     KeepPages();

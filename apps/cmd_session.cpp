@@ -100,7 +100,7 @@ int RunServe(const ServeArgs& a) {
   proto::Store store(a.store);
   for (auto& n : store.notices()) log::Warn(Str("serve: ", n));
   proto::Secret key = store.LongLived("weights.key"), seed = store.LongLived("b.seed");
-  Hash id = WeightsId(key.view(), weights, engine.hash());
+  Hash id = WeightsId(key.view(), weights, engine.hash(), seed.view());
   Masks masks(engine, seed.view(), id);
   proto::Inputs inputs;
   ModelInputs(weights, inputs);
@@ -114,6 +114,7 @@ int RunServe(const ServeArgs& a) {
       plan,
       store,
       id,
+      SetupHash(engine, weights, masks),
       seed,
       [&](proto::Sink& out) { WriteSetup(engine, weights, masks, [&](View v) { out.Write(v); }); },
       dial,

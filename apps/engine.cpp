@@ -119,7 +119,7 @@ void Masks::Fill(proto::Inputs& inputs) const {
             [&](auto zero) { inputs.Set("B." + engine_.masked()[i].name, Of<decltype(zero)>(i)); });
 }
 
-Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan) {
+Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan, View b_seed) {
   Sha256 h;
   for (auto& [name, tensor] : weights) {
     h.Number(uint64_t(name.size())).Add(name);
@@ -129,7 +129,7 @@ Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan) {
       h.Number(uint64_t(row.size())).Add(View(reinterpret_cast<const uint8_t*>(row.data()), row.size() * 8));
     }
   }
-  return Hmac(key, {h.Done(), plan});
+  return Hmac(key, {h.Done(), plan, HashOf({b_seed})});
 }
 
 namespace {
@@ -176,6 +176,12 @@ void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks&
       out(packed);
     });
   }
+}
+
+Hash SetupHash(const Engine& engine, const nn::Quantised& weights, const Masks& masks) {
+  Sha256 h;
+  WriteSetup(engine, weights, masks, [&](View v) { h.Add(v); });
+  return h.Done();
 }
 
 void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs) {

@@ -82,9 +82,9 @@ class Masks {
   Hash key_, salt_;
 };
 
-// WeightsId: HMAC(P0's own key; the quantised integers | the plan): names B and the W_hat file without letting anyone
-// test guesses.
-Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan);
+// WeightsId: HMAC(P0's own key; the quantised integers | the plan | H(seed of B)): names B and the W_hat file without
+// letting anyone test guesses.
+Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan, View b_seed);
 
 // ModelInputs: "W.<name>" of every tensor that does not depend on the length.
 void ModelInputs(const nn::Quantised& weights, proto::Inputs& inputs);
@@ -95,6 +95,8 @@ void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, pro
 void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks,
                 const std::function<void(View)>& out);
 void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs);
+// SetupHash: SHA-256 of what WriteSetup writes.
+Hash SetupHash(const Engine& engine, const nn::Quantised& weights, const Masks& masks);
 
 // Generator: the dealer's hook. Keeps B of the last weights id and seed.
 class Generator {

@@ -26,6 +26,6 @@ SUF_FUZZ(fetch) {
     SUF_CHECK(store.Claim(serial).body.size() == kBody);
     store.Finish(serial);
   }
-  kept.Settle(false);
+  kept.Settle();
   if (!fine) suf::Fail(suf::Exit::kPeer, "the fetch ended early; start again");
 }

@@ -18,8 +18,9 @@ SUF_FUZZ(model_owner) {
   ModelHost host{.plan = TestPlan(),
                  .store = store,
                  .weights = kWeights,
+                 .setup = kSetup,
                  .b_seed = Secret(suf::Hash{5}),
-                 .w_hat = [](Sink& s) { s.Write(suf::Bytes(40)); },
+                 .w_hat = [](Sink& s) { s.Write(suf::Bytes(kSetupBytes)); },
                  .dealer = [&](std::stop_token) { return std::make_unique<Honest>(kModel, &known); },
                  .run =
                      [](Inference& i) {
@@ -31,6 +32,6 @@ SUF_FUZZ(model_owner) {
                                             Sink& b) { a.Write(suf::Bytes(kBody)), b.Write(suf::Bytes(kBody)); },
                              .section = [](uint32_t, uint64_t) { return "a section"; }}};
   bool fine = Quietly([&] { ServeSession(p1, host); });
-  kept.Settle(false);
+  kept.Settle();
   if (!fine) suf::Fail(suf::Exit::kPeer, "the session ended early; start again");
 }

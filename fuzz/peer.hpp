@@ -14,13 +14,14 @@ using namespace proto;
 
 inline const Identity kDealer{Role::kDealer, {11}}, kModel{Role::kModel, {12}}, kData{Role::kData, {13}};
 inline const Hash kExporter{14}, kWeights{15}, kRho{16};
-inline constexpr uint64_t kBody = 64;
+inline constexpr uint64_t kBody = 64, kSetupBytes = 40;
+inline const Hash kSetup = HashOf({Bytes(kSetupBytes)});  // of a W_hat of zeros
 inline constexpr uint8_t kOtherSequence = 1, kMend = 2;
 
 inline const proto::Plan& TestPlan() {
   static const proto::Plan plan = [] {
     proto::Plan p;
-    p.prg = 2, p.max_tokens = 4, p.setup_bytes = 40, p.hash = {1};
+    p.prg = 2, p.max_tokens = 4, p.setup_bytes = kSetupBytes, p.hash = {1};
     p.task = [](uint32_t n) { return Task{Hash{1, uint8_t(n)}, {kBody, kBody}}; };
     return p;
   }();
@@ -76,10 +77,10 @@ class Kept {
  public:
   explicit Kept(uint32_t party, bool filled = true) : party_(party), filled_(filled) { Make(); }
   Store& Get() { return *store_; }
-  // Settle: after an execution. `changed`: it did what ledger and bundles do not show.
-  void Settle(bool changed) {
+  // Settle: after an execution. W_hat is kept by a claim or an audit alone, which the ledger shows.
+  void Settle() {
     Settled(*store_);
-    if (!changed && store_->ledger().Fates().empty() && store_->Bundles().size() == full_) return;
+    if (store_->ledger().Fates().empty() && store_->Bundles().size() == full_) return;
     store_.reset();
     Remove(folder_ / "s");
     Make();
@@ -167,7 +168,7 @@ inline void MendMac(Peer& p, uint16_t kind, Bytes& payload) {
   h.body_bytes = 0;
   auto [sent, received] = p.Transcript();
   Hash tag = Hmac(h.pair.view(), {AsView("suf bond"), View(reinterpret_cast<uint8_t*>(&kind), sizeof kind),
-                                  View(payload).first(32), Encode(h), kExporter, received, sent});
+                                  View(payload).first(32), Encode(h), kSetup, kExporter, received, sent});
   std::copy(tag.begin(), tag.end(), payload.begin() + 32);
 }
 
@@ -175,6 +176,11 @@ inline void MendMac(Peer& p, uint16_t kind, Bytes& payload) {
 inline Bytes AFrame(uint16_t kind, View payload, uint8_t flags = kMend) {
   Writer w;
   w.Put(flags), w.Put(kind), w.Put(uint16_t(payload.size())), w.Raw(payload);
+  return w.Take();
+}
+inline Bytes Welcome() {
+  Writer w;
+  w.Raw(kWeights), w.Raw(kSetup);
   return w.Take();
 }
 

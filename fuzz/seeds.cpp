@@ -155,8 +155,8 @@ void Conversations() {
   auto run = Join({AFrame(kOfflineEnd, mac), AFrame(kFirstRun + 1, Bytes(8)), AFrame(kOnlineEnd, mac)});
   auto verdict = [&](uint8_t v) { return Join({AFrame(kVerdict, Number(v)), AFrame(kOnlineEnd, mac)}); };
   std::vector<Bytes> talk{hello,
-                          AFrame(kWelcome, kWeights),
-                          AFrame(kChunk, Bytes(ChunkTags::kBytes + 40)),
+                          AFrame(kWelcome, Welcome()),
+                          AFrame(kChunk, Bytes(ChunkTags::kBytes + kSetupBytes)),
                           choice(7),
                           AFrame(kAck, mac),
                           choice(9),
@@ -171,6 +171,8 @@ void Conversations() {
                           verdict(1),
                           AFrame(kEnd, {})};
   Cuts("data_owner", {}, talk);
+  Bytes ones(ChunkTags::kBytes + kSetupBytes, 1);
+  Seed("data_owner", "other_setup", Join({hello, talk[1], AFrame(kChunk, ones)}));
   talk[12] = verdict(0), talk.resize(13);  // with a bundle announced ahead
   Seed("data_owner", "audit_failed", Join(talk));
   auto ask = [&](uint32_t n, uint64_t serial) {

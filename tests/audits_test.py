@@ -4,6 +4,7 @@ is killed in the middle of audits leaves no serial that both stores would still 
 
   audits_test.py SUF [PATTERN]     from anywhere; about ten seconds
 """
+import hashlib
 
 from roles import Tap
 from rows import main, row
@@ -11,11 +12,6 @@ from rows import main, row
 
 def with_fate(w, store, fate):
     return sorted(s for s, f in w.fates(store).items() if f == fate)
-
-
-def restart(w):
-    w.server.end()
-    w.serve().port()
 
 
 @row('audits of an honest dealer', 0, 'the model owner audited a bundle and found nothing wrong', 30)
@@ -43,20 +39,38 @@ def _(w):
     assert len(with_fate(w, 'model', 'audited')) == 4 and len(with_fate(w, 'model', 'done')) == 3, w.fates('model')
 
 
-@row('audit of bundles dealt for another B', 4, "the model owner's audit of bundle . finds that it was dealt wrongly; the . bundles left in this store are burnt", 30)
+def other_keys(w):
+    """The keys of the model owner's bundles become others than their bodies were dealt with; check sums are made right."""
+    for bundle in w.bundles('model'):
+        raw = bytearray(bundle.read_bytes())
+        end = 4 + int.from_bytes(raw[:4], 'little')
+        raw[end - 1] ^= 1  # of K_0
+        raw[end:end + 32] = hashlib.sha256(raw[4:end]).digest()
+        bundle.write_bytes(raw)
+
+
+@row('bundles dealt for another B', 0, '', 30)
 def _(w):
     w.both(tokens=4, count=5)
     w.works()
-    seed = w.dir / 'model' / 'b.seed'
-    kept = seed.read_bytes()
-    seed.write_bytes(bytes(32))
-    restart(w)
+    w.server.end()
+    (w.dir / 'model' / 'b.seed').write_bytes(bytes(32))
+    w.serve().port()
+    yield w.embed(audit=1)
+    assert w.rows()[0]['y'] == w.base.simulate(['the dog'])[0] and set(w.fates('data')) == {1, 6, 7}, w.fates('data')
+
+
+@row('audit of bundles of another key', 4, "the model owner's audit of bundle . finds that it was dealt wrongly; the . bundles left in this store are burnt", 30)
+def _(w):
+    w.both(tokens=4, count=5)
+    w.works()
+    w.server.end()
+    other_keys(w)
+    w.serve().port()
     yield w.embed(audit=1)
     assert w.server.said(r'the audit of bundle . failed: ours.* first in key section \d+ of \d+, of .*are burnt; find out', 5), w.server.err
     for store in ('model', 'data'):
         assert len(with_fate(w, store, 'audited')) == 1 and max(w.fates(store).items()) == (5, 'burnt') and not w.bundles(store), w.fates(store)
-    seed.write_bytes(kept)
-    restart(w)
     assert w.works()['serial'] == 6
 
 
@@ -65,7 +79,7 @@ def _(w):
     w.both(tokens=4, count=5)
     w.works()
     w.server.end()
-    (w.dir / 'model' / 'b.seed').write_bytes(bytes(32))
+    other_keys(w)
     server = w.serve(once=True)
     assert w.embed(audit=1).finish() == 4
     yield server

@@ -142,15 +142,6 @@ def _(w):
     assert w.rows()[0]['serial'] == 4
 
 
-@row('masked weights altered', 4, 'the masked weights in .* were altered; they are removed')
-def _(w):
-    w.both()
-    w.works()
-    in_file(next((w.dir / 'data').glob('*.w_hat')), -1000)
-    yield w.embed()
-    assert w.works()['bytes']['setup'] > 0
-
-
 @row('pinned key altered', 4, 'shows another key than the one this store knows')
 def _(w):
     w.both()

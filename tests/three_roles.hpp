@@ -122,6 +122,7 @@ class ThreeRoles {
     return {.plan = plan[1],
             .store = *store[0],
             .weights = id_,
+            .setup = SetupHash(*engine[1], TheTiny().weights, *masks_),
             .b_seed = seed_,
             .w_hat =
                 [this](proto::Sink& out) {

@@ -68,8 +68,8 @@ Difference DealAgain(const Bundle& own, uint64_t other_body_bytes, const Secret&
   return d;
 }
 
-void OpenBundle(Channel& p0, Store& store, uint64_t serial, const Ahead& ahead) {
-  Bond bond(p0, store.Header(serial));
+void OpenBundle(Channel& p0, Store& store, uint64_t serial, const Hash& setup, const Ahead& ahead) {
+  Bond bond(p0, store.Header(serial), setup);
   Bundle bundle = Take(p0, store, serial, Fate::kAudited);  // durable: K_1 leaves only for a serial that is spent
   bond.Send(kAudit);
   bond.Recv(kAck);

@@ -13,6 +13,7 @@ namespace {
 
 const Identity kModel{Role::kModel, Hash{12}}, kData{Role::kData, Hash{13}};
 constexpr size_t kBody = 100;
+const Hash kSetup{8};  // of W_hat
 
 // TestGenerate: bodies that both keys, rho and B's seed enter.
 void TestGenerate(const DealJob& j, Sink& to_p0, Sink& to_p1) {
@@ -66,7 +67,7 @@ struct Sides {
     std::thread t([&, ch = std::move(p0)]() mutable {
       try {
         Guarded(*ch, [&] {
-          Bond bond(*ch, store[0]->Header(5));
+          Bond bond(*ch, store[0]->Header(5), kSetup);
           EXPECT_EQ(bond.RecvEither(kClaim, kAudit), kAudit);
           AuditBundle(*ch, *store[0], bond, {Hash{}, {kBody, kBody}}, Secret(Hash{9}),
                       {generate, [](uint32_t, uint64_t at) { return Str("byte ", at); }, [&](auto...) { ++passed; }},
@@ -99,7 +100,7 @@ using Fates = std::map<uint64_t, Fate>;
 // PlayP1: the data owner's steps up to `steps`; the bundle is P1's, its key may be another.
 void PlayP1(Sides& s, int steps, const Secret& key) {
   Bundle b = s.store[1]->Audit(5);
-  Bond bond(*s.p1, b.header);
+  Bond bond(*s.p1, b.header, kSetup);
   if (steps-- > 0) bond.Send(kAudit);
   if (steps-- > 0) bond.Recv(kAck);
   Bytes opened(key.view().begin(), key.view().end());
@@ -149,7 +150,7 @@ TEST(Audit, P1IsSpentWhereverP0GoesAwayAndOnlyAVerdictBurnsTheRest) {
       SCOPED_TRACE(steps);
       Sides s;
       std::thread p0([&, ch = std::move(s.p0), left = steps]() mutable {
-        Bond bond(*ch, s.store[0]->Header(5));
+        Bond bond(*ch, s.store[0]->Header(5), kSetup);
         if (left-- > 0) bond.Recv(kAudit), bond.Send(kAck);
         if (left-- > 0) {
           Bytes opened = ch->RecvExact(kOpened, 64);
@@ -160,7 +161,7 @@ TEST(Audit, P1IsSpentWhereverP0GoesAwayAndOnlyAVerdictBurnsTheRest) {
         if (left-- > 0) ch->Send(kVerdict, View(&verdict, 1));
         if (left-- > 0) bond.Send(kOnlineEnd), bond.Recv(kBye);
       });
-      auto open = [&] { Guarded(*s.p1, [&] { OpenBundle(*s.p1, *s.store[1], 5); }); };
+      auto open = [&] { Guarded(*s.p1, [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup); }); };
       if (steps == 4 && good) {
         open();
       } else if (steps == 4) {
@@ -181,7 +182,7 @@ TEST(Audit, P1IsSpentWhereverP0GoesAwayAndOnlyAVerdictBurnsTheRest) {
 TEST(Audit, AnotherBundleOfTheSerialOpensNothing) {
   Sides s;
   EXPECT_TRUE(Throws(s.Model([&] {
-    Bond bond(*s.p1, s.store[1]->Header(6));  // another pair secret
+    Bond bond(*s.p1, s.store[1]->Header(6), kSetup);  // another pair secret
     bond.Send(kAudit);
   }),
                      Exit::kRefused, "holds another bundle of serial 5"));
@@ -195,7 +196,7 @@ TEST(Audit, ABundleAlteredInAStoreIsNamedAndBurnt) {
     std::exception_ptr error[2];
     error[0] = s.Model([&] {
       try {
-        Guarded(*s.p1, [&] { OpenBundle(*s.p1, *s.store[1], 5); });
+        Guarded(*s.p1, [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup); });
       } catch (const Error&) {
         error[1] = std::current_exception();
       }
@@ -217,7 +218,7 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
   auto error = s.Model(
       [&] {
         EXPECT_TRUE(Fails(Exit::kRefused, "the 3 bundles left in this store are burnt",
-                          [&] { OpenBundle(*s.p1, *s.store[1], 5, ahead(1)); }));
+                          [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup, ahead(1)); }));
       },
       TestGenerate, ahead(0));
   EXPECT_TRUE(Throws(error, Exit::kRefused, "the 3 bundles left in this store are burnt"));
@@ -235,7 +236,7 @@ TEST(Audit, WhatFailsAtP0IsNoVerdict) {
   auto error = s.Model(
       [&] {
         EXPECT_TRUE(Fails(Exit::kPeer, "the model owner ended the session for a reason of its own",
-                          [&] { OpenBundle(*s.p1, *s.store[1], 5); }));
+                          [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup); }));
       },
       none);
   EXPECT_TRUE(Throws(error, Exit::kResource, "no memory"));

@@ -16,7 +16,7 @@
 
 namespace suf::proto {
 
-inline constexpr uint32_t kWireVersion = 1;
+inline constexpr uint32_t kWireVersion = 2;
 inline constexpr size_t kChunkBytes = size_t{1} << 20;
 
 // Secret: 32 bytes that wipe themselves; never printed, never compared.

@@ -34,7 +34,7 @@ TEST(DeriveKey, FollowsTheFormulaAndEveryFieldMatters) {
   BundleHeader h = Sample();
   Secret seed{Hash{42}};
   Writer info;  // DESIGN 4: version | p | H(seed_0) | H(seed_1) | plan | trace digest | weights id | n | serial
-  info.Put(uint32_t{1}), info.Put(uint32_t{1}), info.Raw(h.seed_hash[0]), info.Raw(h.seed_hash[1]), info.Raw(h.plan),
+  info.Put(kWireVersion), info.Put(uint32_t{1}), info.Raw(h.seed_hash[0]), info.Raw(h.seed_hash[1]), info.Raw(h.plan),
       info.Raw(h.trace), info.Raw(h.weights), info.Put(uint32_t{12}), info.Put(uint64_t{77});
   Hash expected = Hkdf(h.rho, Hash{42}, info.bytes());
   auto key = [&](const BundleHeader& x, int p = 1) {

@@ -42,6 +42,8 @@ constexpr Row kTable[] = {
      "received a frame that it did not expect; install the same suf on all three sides"},
     {Refusal::kPin, Exit::kRefused,
      "does not know our key, it pins another one or saw another before; compare fingerprints with its operator"},
+    {Refusal::kSetup, Exit::kRefused,
+     "received other masked weights than our welcome names; end suf serve and start it again"},
     {Refusal::kWitness, Exit::kRefused,
      "never dealt the bundle that we hold, so its state was restored or lost; give it its state back, or start new "
      "stores"},

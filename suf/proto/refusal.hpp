@@ -36,6 +36,7 @@ enum class Refusal : uint16_t {
   kMismatch = 15,
   kProtocol = 16,
   kPin = 17,
+  kSetup = 18,
   kWitness = 19,
 };
 

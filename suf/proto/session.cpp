@@ -76,21 +76,12 @@ DataSession::DataSession(Channel& p0, const Plan& plan, Store& store, DialDealer
                  "replaced on purpose, start with a new store");
     SendHello(ch_, plan_);
     RecvHello(ch_, plan_);
-    Bytes welcome = ch_.RecvExact(kWelcome, 32);
-    weights_ = Reader(welcome, "a welcome").GetHash();
-    uint8_t have = store_.HasSetup(weights_);
+    Bytes welcome = ch_.RecvExact(kWelcome, 2 * sizeof(Hash));
+    Reader r(welcome, "a welcome");
+    weights_ = r.GetHash(), setup_hash_ = r.GetHash();
+    uint8_t have = LoadSetup();
     ch_.Send(kSetupAsk, View(&have, 1));
-    if (have) return;
-    ch_.set_phase(Phase::kSetup);
-    Chain chain(ChunkKey(plan_.hash, weights_), plan_.setup_bytes);
-    ChunkFile file = store_.NewSetup();
-    while (chain.left()) {
-      Bytes chunk = ch_.Recv(kChunk, kMaxChunk);
-      (void)chain.Next(chunk, "the stream of masked weights");
-      file.Add(chunk);
-    }
-    store_.CommitSetup(std::move(file), weights_);
-    ch_.set_phase(Phase::kControl);
+    if (!have) FetchSetup();
   });
 }
 
@@ -100,6 +91,47 @@ DataSession::~DataSession() {
   store_.Forget();
 }
 
+// LoadSetup: whether the store has the W_hat that P0 named. One that differs stays until another takes its place: who
+// names a false hash, with P0's key but without a MAC, is not to rob us of what is right.
+bool DataSession::LoadSetup() {
+  if (!store_.HasSetup(weights_)) return false;
+  auto kept = store_.LoadSetup(plan_.hash, weights_, plan_.setup_bytes);
+  if (kept && Equal(HashOf({*kept}), setup_hash_)) {
+    setup_ = std::move(*kept);
+    return true;
+  }
+  notices_.push_back(Str("the masked weights in ", store_.SetupFile(weights_),
+                         kept ? " are not those of this session" : " were altered", "; they are fetched again"));
+  return false;
+}
+
+// FetchSetup: once a session; what differs from what P0 named ends it.
+void DataSession::FetchSetup() {
+  ch_.set_phase(Phase::kSetup);
+  Chain chain(ChunkKey(plan_.hash, weights_), plan_.setup_bytes);
+  unverified_.emplace(store_, store_.NewSetup());
+  setup_.reserve(plan_.setup_bytes);
+  while (chain.left()) {
+    Bytes chunk = ch_.Recv(kChunk, kMaxChunk);
+    View data = chain.Next(chunk, "the stream of masked weights");
+    unverified_->file.Add(chunk);
+    setup_.insert(setup_.end(), data.begin(), data.end());
+  }
+  if (!Equal(HashOf({setup_}), setup_hash_))
+    EndSession(
+        ch_, Refusal::kSetup, Exit::kRefused, ch_.peer_title(),
+        " sent other masked weights than its welcome names; they are dropped, start again, and if this stays, have "
+        "suf serve started again");
+  ch_.set_phase(Phase::kControl);
+}
+
+// KeepSetup: P0's MAC was verified.
+void DataSession::KeepSetup() {
+  if (!unverified_) return;
+  store_.CommitSetup(std::move(unverified_->file), weights_);
+  unverified_.reset();
+}
+
 void DataSession::Infer(uint32_t n, const RunHook& run, uint32_t next) {
   Guarded(ch_, [&] { RunOne(Due(n, next), run, next); });
 }
@@ -107,7 +139,8 @@ void DataSession::Infer(uint32_t n, const RunHook& run, uint32_t next) {
 void DataSession::Audit(uint32_t n, uint32_t next) {
   Guarded(ch_, [&] {
     Agreed what = Due(n, next);
-    OpenBundle(ch_, store_, what.serial, {[&] { AnnounceNext(next); }, [&] { next_.reset(); }});
+    OpenBundle(ch_, store_, what.serial, setup_hash_,
+               {[&] { KeepSetup(), AnnounceNext(next); }, [&] { next_.reset(); }});
   });
 }
 
@@ -157,9 +190,10 @@ Agreed DataSession::Announce(uint32_t n) {
 void DataSession::RunOne(Agreed what, const RunHook& run, uint32_t next) {
   Bundle bundle = Take(ch_, store_, what.serial, Fate::kClaimed);
   Burning(store_, what.serial, [&] {
-    Bond bond(ch_, bundle.header);
+    Bond bond(ch_, bundle.header, setup_hash_);
     bond.Send(kClaim);
     bond.Recv(kAck);
+    KeepSetup();
     bond.Send(kGo);
     AnnounceNext(next);
     ch_.set_phase(Phase::kOffline);
@@ -195,7 +229,9 @@ class ModelSession {
     host_.store.Forget();
     RecvHello(ch_, host_.plan);
     SendHello(ch_, host_.plan);
-    ch_.Send(kWelcome, host_.weights);
+    Writer welcome;
+    welcome.Raw(host_.weights), welcome.Raw(host_.setup);
+    ch_.Send(kWelcome, welcome.bytes());
     if (ch_.RecvExact(kSetupAsk, 1)[0]) return;
     ch_.set_phase(Phase::kSetup);
     Sink sink(ChunkKey(host_.plan.hash, host_.weights), host_.plan.setup_bytes,
@@ -266,7 +302,7 @@ class ModelSession {
     BundleHeader header = host_.store.Header(serial);
     SUF_CHECK(Fits(header, what.n, what.task, host_.plan, host_.weights, ch_));
     ch_.set_phase(Phase::kControl);
-    Bond bond(ch_, header);
+    Bond bond(ch_, header, host_.setup);
     // P1 has claimed it, or marked it for the audit, and holds this very bundle
     if (bond.RecvEither(kClaim, kAudit) == kAudit)
       return AuditBundle(ch_, host_.store, bond, what.task, host_.b_seed, host_.auditor,

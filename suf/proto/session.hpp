@@ -59,12 +59,18 @@ struct Agreed {
 // DataSession: P1's side. Every member ends the session when it throws.
 class DataSession {
  public:
-  // Says hello and learns the weights id; fetches W_hat when the store has none for it.
+  // Says hello and learns the weights id and SHA-256 of W_hat; fetches W_hat when the store has none of both. What came
+  // stays out of the store until P0's first MAC, which covers that hash, is verified.
   DataSession(Channel& p0, const Plan& plan, Store& store, DialDealer dealer, Keys keys = {});
   ~DataSession();
   const Hash& weights() const { return weights_; }
-  // Setup: W_hat, plan.setup_bytes bytes.
-  Bytes Setup() const { return store_.LoadSetup(plan_.hash, weights_, plan_.setup_bytes); }
+  // Setup: W_hat, plan.setup_bytes bytes; handed over once.
+  Bytes Setup() {
+    SUF_CHECK(setup_.size() == plan_.setup_bytes);
+    return std::move(setup_);
+  }
+  // notices: what a person should know of the masked weights that were in the store.
+  const std::vector<std::string>& notices() const { return notices_; }
   // Infer: one inference of n tokens. A failure of `run` after RevealArrived is kept and thrown by End. next: tokens of
   // the inference or audit that will follow, whose bundle is then fetched meanwhile; 0: none, or not known yet. A fetch
   // that fails is told by the call that needs it.
@@ -78,6 +84,15 @@ class DataSession {
   const Traffic& dealer_traffic() const { return dealer_traffic_; }
 
  private:
+  // Unverified: W_hat that came, until P0's first MAC.
+  struct Unverified {
+    Store& store;
+    ChunkFile file;
+    ~Unverified() { store.DropSetup(); }
+  };
+  bool LoadSetup();
+  void FetchSetup();
+  void KeepSetup();
   Agreed Announce(uint32_t n);
   void AnnounceNext(uint32_t next);
   Agreed Due(uint32_t n, uint32_t next);
@@ -88,7 +103,10 @@ class DataSession {
   Store& store_;
   DialDealer dealer_;
   Keys keys_;
-  Hash weights_{};
+  Hash weights_{}, setup_hash_{};
+  Bytes setup_;  // W_hat, until it is handed over
+  std::optional<Unverified> unverified_;
+  std::vector<std::string> notices_;
   Traffic dealer_traffic_;
   std::exception_ptr pending_;
   std::optional<Agreed> next_;
@@ -99,6 +117,7 @@ struct ModelHost {
   const Plan& plan;
   Store& store;
   Hash weights{};                    // weights id
+  Hash setup{};                      // SHA-256 of W_hat
   Secret b_seed;                     // long-lived seed of B
   std::function<void(Sink&)> w_hat;  // writes plan.setup_bytes bytes
   DialDealer dealer;

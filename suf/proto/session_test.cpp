@@ -16,7 +16,7 @@ TEST(Session, RunsLinesOfSeveralLengthsAndSendsSetupOnce) {
   w.Session(w.Host(), [&](Channel& ch) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
     EXPECT_EQ(s.weights(), Hash{77});
-    EXPECT_EQ(s.Setup(), Bytes(3 * kChunkBytes / 2, 0x5a));
+    EXPECT_EQ(s.Setup(), kWHat);
     for (uint32_t n : {3u, 8u, 3u}) s.Infer(n, TestRun);
     EXPECT_EQ(ch.traffic(Phase::kSetup).bytes_received, 3 * kChunkBytes / 2 + 2 * (ChunkTags::kBytes + kFrameHeader));
     EXPECT_EQ(ch.traffic(Phase::kOffline).bytes_sent, 3 * 40u);

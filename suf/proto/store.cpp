@@ -88,6 +88,7 @@ Store::Store(const std::string& dir)
     : dir_((MakeDir(dir), dir)), bundles_(dir + "/bundles"), lock_(LockDir(dir)), ledger_(dir) {
   MakeDir(bundles_);
   Recover();
+  DropSetup();
 }
 
 // Recover: what the ledger knows is kept, the rest wiped and said.
@@ -351,14 +352,13 @@ void Store::Burn(uint64_t serial) noexcept {
   }
 }
 
-bool Store::HasSetup(const Hash& weights) const {
-  return !access((dir_ + "/" + Hex(weights) + ".w_hat").c_str(), R_OK);
-}
+bool Store::HasSetup(const Hash& weights) const { return !access(SetupFile(weights).c_str(), R_OK); }
 ChunkFile Store::NewSetup() { return {dir_ + "/w_hat.part", AsView("SUFWHAT1")}; }
+void Store::DropSetup() noexcept { unlink((dir_ + "/w_hat.part").c_str()); }
 void Store::CommitSetup(ChunkFile file, const Hash& weights) { file.Commit(dir_, Hex(weights) + ".w_hat"); }
 
-Bytes Store::LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes) {
-  std::string path = dir_ + "/" + Hex(weights) + ".w_hat";
+std::optional<Bytes> Store::LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes) {
+  std::string path = SetupFile(weights);
   try {
     Fd fd = OpenFile(path, O_RDONLY);
     (void)ReadPreamble(fd.get(), path);
@@ -366,8 +366,7 @@ Bytes Store::LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes) {
     return ReadChunks(fd.get(), chain, path);
   } catch (const Error& e) {
     if (e.code() == Exit::kResource) throw;
-    unlink(path.c_str());
-    Fail(Exit::kRefused, "the masked weights in ", path, " were altered; they are removed, start again to fetch them");
+    return std::nullopt;
   }
 }
 

@@ -89,12 +89,15 @@ class Store {
   // Burn: best effort; a claimed serial is burnt at the next start anyway.
   void Burn(uint64_t serial) noexcept;
 
-  // Set-up data (W_hat), once per weights id.
+  // Set-up data (W_hat), once per weights id. NewSetup: a file on its way in, which CommitSetup puts in the place of
+  // what was there; one that is not committed goes with DropSetup, or at the next start.
+  std::string SetupFile(const Hash& weights) const { return dir_ + "/" + Hex(weights) + ".w_hat"; }
   bool HasSetup(const Hash& weights) const;
   ChunkFile NewSetup();
   void CommitSetup(ChunkFile file, const Hash& weights);
-  // LoadSetup: throws Exit::kRefused when the file was altered (it is removed, so that it is sent again).
-  Bytes LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes);
+  void DropSetup() noexcept;
+  // LoadSetup: nothing when the file was altered.
+  std::optional<Bytes> LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes);
 
   // LongLived: a 32-byte secret of this store, made at first use, durable before it is returned. Throws Exit::kResource
   // when it is damaged.

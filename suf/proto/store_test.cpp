@@ -453,9 +453,23 @@ TEST(Store, KeepsSetupOncePerWeightsAndChecksIt) {
   EXPECT_TRUE(s.HasSetup(weights));
   EXPECT_FALSE(s.HasSetup(Hash{3}));
   EXPECT_EQ(s.LoadSetup(plan, weights, kBody), data);
-  Flip(dir / ("s/" + Hex(weights) + ".w_hat"), 5000);
-  EXPECT_TRUE(Fails(Exit::kRefused, "altered", [&] { s.LoadSetup(plan, weights, kBody); }));
-  EXPECT_FALSE(s.HasSetup(weights));
+  Flip(s.SetupFile(weights), 5000);
+  EXPECT_EQ(s.LoadSetup(plan, weights, kBody), std::nullopt);
+}
+
+TEST(Store, SetupThatWasNotCommittedIsDroppedAtTheNextStart) {
+  Scratch dir;
+  const std::string part = dir / "s/w_hat.part";
+  for (bool starts : {false, true}) {
+    std::optional<Store> s(std::in_place, dir / "s");
+    (void)s->NewSetup();
+    EXPECT_TRUE(std::filesystem::exists(part));
+    if (starts)
+      s.reset(), s.emplace(dir / "s");
+    else
+      s->DropSetup();
+    EXPECT_FALSE(std::filesystem::exists(part));
+  }
 }
 
 TEST(Store, PinsTheFirstKeyOfARole) {

@@ -87,13 +87,14 @@ void RunModel(const Scene& s) {
   Store store(StoreOf(s, Role::kModel));
   Tell(s, Role::kModel, store);
   Secret key = store.LongLived("weights.key"), seed = store.LongLived("b.seed");
-  Hash id = apps::WeightsId(key.view(), s.setting.weights, engine.hash());
+  Hash id = apps::WeightsId(key.view(), s.setting.weights, engine.hash(), seed.view());
   apps::Masks masks(engine, seed.view(), id);
   Inputs inputs;
   apps::ModelInputs(s.setting.weights, inputs);
   ModelHost host{s.setting.plan,
                  store,
                  id,
+                 apps::SetupHash(engine, s.setting.weights, masks),
                  seed,
                  [&](Sink& out) { apps::WriteSetup(engine, s.setting.weights, masks, [&](View v) { out.Write(v); }); },
                  [&](std::stop_token) { return DialTo(s, Role::kModel, Role::kDealer); },

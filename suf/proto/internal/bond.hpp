@@ -4,11 +4,13 @@
 
 namespace suf::proto {
 
-// Bond: MACs under the pair secret over (label, fields, versions, digests, n, rho, serial, identities, nonces, TLS
-// exporter, hashes of all frames so far in both directions).
+// Bond: MACs under the pair secret over (label, fields, versions, digests, n, rho, serial, identities, SHA-256 of
+// W_hat, nonces, TLS exporter, hashes of all frames so far in both directions).
 class Bond {
  public:
-  Bond(Channel& ch, const BundleHeader& h) : ch_(ch), header_(h), own_nonce_(RandomHash()) {
+  // setup: SHA-256 of W_hat as this side holds it.
+  Bond(Channel& ch, const BundleHeader& h, const Hash& setup)
+      : ch_(ch), header_(h), setup_(setup), own_nonce_(RandomHash()) {
     ch.TagFrames(FrameKey(ch.self().role), FrameKey(ch.peer().role));
   }
   const BundleHeader& header() const { return header_; }
@@ -52,14 +54,14 @@ class Bond {
     h.party = 0, h.body_bytes = 0;  // the rest is equal on both sides
     Bytes encoded = Encode(h);
     Hash tag = Hmac(header_.pair.view(), {AsView("suf bond"), View(reinterpret_cast<uint8_t*>(&kind), sizeof kind),
-                                          nonce, encoded, ch_.exporter(), frames.first, frames.second});
+                                          nonce, encoded, setup_, ch_.exporter(), frames.first, frames.second});
     Wipe(encoded.data(), encoded.size());
     return tag;
   }
 
   Channel& ch_;
   BundleHeader header_;
-  Hash own_nonce_, peer_nonce_{};
+  Hash setup_, own_nonce_, peer_nonce_{};
 };
 
 }  // namespace suf::proto

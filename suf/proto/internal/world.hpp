@@ -12,10 +12,11 @@ namespace suf::proto {
 
 inline const Identity kId[3] = {{Role::kDealer, Hash{11}}, {Role::kModel, Hash{12}}, {Role::kData, Hash{13}}};
 inline constexpr size_t kBody0 = kChunkBytes + 33, kBody1 = 64;
+inline const Bytes kWHat(3 * kChunkBytes / 2, 0x5a);
 
 inline Plan TestPlan(uint8_t salt = 1) {
   Plan p;
-  p.prg = 2, p.max_tokens = 8, p.setup_bytes = 3 * kChunkBytes / 2, p.hash = {salt};
+  p.prg = 2, p.max_tokens = 8, p.setup_bytes = kWHat.size(), p.hash = {salt};
   p.task = [salt](uint32_t n) { return Task{Hash{salt, uint8_t(n)}, {kBody0, kBody1}}; };
   return p;
 }
@@ -108,8 +109,9 @@ struct World {
     return {.plan = plan,
             .store = *store[0],
             .weights = Hash{77},
+            .setup = HashOf({kWHat}),
             .b_seed = Secret(Hash{5}),
-            .w_hat = [](Sink& s) { s.Write(Bytes(3 * kChunkBytes / 2, 0x5a)); },
+            .w_hat = [](Sink& s) { s.Write(kWHat); },
             .dealer = [this](std::stop_token stop) { return Link(Role::kModel, std::move(stop)); },
             .run = std::move(run),
             .auditor = {TestGenerate, [](uint32_t, uint64_t) { return "a section"; }, {}},

@@ -1,0 +1,173 @@
+// Masked weights (W_hat): what P1 keeps of them is what P0's MAC has covered, whoever stood in the way before.
+#include <fstream>
+
+#include "suf/proto/internal/bond.hpp"
+#include "suf/proto/internal/world.hpp"
+
+namespace suf::proto {
+namespace {
+
+// FileOf: W_hat in P1's store; nothing when it was altered.
+std::optional<Bytes> FileOf(World& w) { return w.store[1]->LoadSetup(w.plan.hash, Hash{77}, w.plan.setup_bytes); }
+bool Has(World& w) { return w.store[1]->HasSetup(Hash{77}); }
+bool Part(World& w) { return std::filesystem::exists(w.dir / "1/w_hat.part"); }
+
+enum class Ends { kAfterChunks, kInTheClaim, kInTheAudit };
+
+// FalseModel: who has P0's key and weights id and sends another W_hat, which its welcome names; without the dealer's
+// pair secret it has no MAC.
+void FalseModel(Channel& ch, const Plan& plan, Ends ends, uint64_t serial) {
+  const Bytes spoiled(plan.setup_bytes, 0x66);
+  RecvHello(ch, plan), SendHello(ch, plan);
+  Writer welcome;
+  welcome.Raw(Hash{77}), welcome.Raw(HashOf({spoiled}));
+  ch.Send(kWelcome, welcome.bytes());
+  EXPECT_EQ(ch.RecvExact(kSetupAsk, 1)[0], 0);
+  Sink sink(ChunkKey(plan.hash, Hash{77}), plan.setup_bytes, [&](View chunk) { ch.Send(kChunk, chunk); });
+  sink.Write(spoiled);
+  sink.Finish();
+  if (ends == Ends::kAfterChunks) return;
+  (void)ch.Recv(kAnnounce, 4096);
+  Writer choice;
+  choice.Put(serial);
+  ch.Send(kChoice, choice.bytes());
+  (void)ch.RecvExact(ends == Ends::kInTheClaim ? kClaim : kAudit, 64);
+  ch.Send(kAck, Bytes(64, 1));
+  (void)ch.Recv(kGo, 64);  // throws: P1 leaves
+}
+
+// Robbed: a session with FalseModel, who chooses bundle 2; whether P1 says what it should.
+testing::AssertionResult Robbed(World& w, Ends ends) {
+  auto pair = InProcessPair(kId[1], kId[2], w.timeout);
+  std::thread stand_in([&, ch = std::move(pair.first)]() mutable {
+    try {
+      FalseModel(*ch, w.plan, ends, 2);
+    } catch (const Error&) {  // P1 left
+    }
+    ch.reset();
+  });
+  auto session = [&] {
+    DataSession s(*pair.second, w.plan, *w.store[1], w.Dial());
+    EXPECT_TRUE(Part(w));
+    if (ends == Ends::kInTheAudit)
+      s.Audit(4);
+    else
+      s.Infer(4, TestRun);
+  };
+  auto what = ends == Ends::kAfterChunks ? Fails(Exit::kPeer, "the model owner ended the connection", session)
+                                         : Fails(Exit::kRefused, "saw other frames or holds another bundle", session);
+  pair.second.reset();
+  stand_in.join();
+  return what;
+}
+
+TEST(Setup, WhoHasOnlyTheKeyOfP0LeavesNothing) {
+  for (bool had : {false, true})
+    for (Ends ends : {Ends::kAfterChunks, Ends::kInTheClaim, Ends::kInTheAudit}) {
+      SCOPED_TRACE(Str("had ", had, ", ends ", int(ends)));
+      World w(3);
+      w.Whole({4});  // bundles 2 and 3 stay
+      if (!had) std::filesystem::remove(w.store[1]->SetupFile(Hash{77}));
+      EXPECT_TRUE(Robbed(w, ends));
+      EXPECT_FALSE(Part(w));
+      EXPECT_EQ(Has(w), had);
+      w.Session(w.Host(), [&](Channel& ch) {
+        DataSession s(ch, w.plan, *w.store[1], w.Dial());
+        EXPECT_EQ(s.notices().size(), 0u);
+        EXPECT_EQ(s.Setup(), kWHat);
+        s.Infer(4, TestRun);
+        s.End();
+      });
+      EXPECT_FALSE(w.model_error);
+      EXPECT_EQ(FileOf(w), kWHat);
+    }
+}
+
+TEST(Setup, IsKeptWithTheFirstMacOfAnInferenceOrAnAuditAndNotBefore) {
+  for (bool audit : {false, true}) {
+    World w;
+    ModelHost host = w.Host();
+    host.auditor.generate = [&](const DealJob& j, Sink& a, Sink& b) {
+      EXPECT_EQ(FileOf(w), kWHat);
+      TestGenerate(j, a, b);
+    };
+    auto run = [&](Inference& inf) {
+      EXPECT_EQ(FileOf(w), kWHat);
+      TestRun(inf);
+    };
+    auto session = [&](auto use) {
+      w.Session(host, [&](Channel& ch) {
+        DataSession s(ch, w.plan, *w.store[1], w.Dial());
+        EXPECT_TRUE(Part(w) && !Has(w));
+        use(s);
+        s.End();
+      });
+      EXPECT_FALSE(w.model_error || Part(w));
+    };
+    session([](DataSession&) {});
+    EXPECT_FALSE(Has(w));
+    session([&](DataSession& s) { audit ? s.Audit(4) : s.Infer(4, run); });
+    EXPECT_EQ(FileOf(w), kWHat);
+  }
+}
+
+TEST(Setup, AFileThatIsAlteredOrAnotherIsFetchedAgainAndReplaced) {
+  for (bool tagged : {false, true}) {
+    World w;
+    w.Whole({4});
+    if (tagged) {
+      ChunkFile other = w.store[1]->NewSetup();
+      Sink sink(ChunkKey(w.plan.hash, Hash{77}), kWHat.size(), [&](View c) { other.Add(c); });
+      sink.Write(Bytes(kWHat.size(), 0x66));
+      sink.Finish();
+      w.store[1]->CommitSetup(std::move(other), Hash{77});
+    } else {
+      std::fstream f(w.store[1]->SetupFile(Hash{77}), std::ios::in | std::ios::out | std::ios::binary);
+      f.seekp(-1, std::ios::end).put('x');
+    }
+    for (size_t notices : {1, 0})
+      w.Session(w.Host(), [&](Channel& ch) {
+        DataSession s(ch, w.plan, *w.store[1], w.Dial());
+        ASSERT_EQ(s.notices().size(), notices);
+        if (notices) {
+          EXPECT_EQ(s.notices()[0],
+                    Str("the masked weights in ", w.store[1]->SetupFile(Hash{77}),
+                        tagged ? " are not those of this session" : " were altered", "; they are fetched again"));
+        }
+        EXPECT_EQ(ch.traffic(Phase::kSetup).frames_received, notices ? 2u : 0u);
+        EXPECT_EQ(s.Setup(), kWHat);
+        s.Infer(4, TestRun);
+        s.End();
+      });
+    EXPECT_EQ(FileOf(w), kWHat);
+  }
+}
+
+TEST(Setup, WhatDiffersFromTheWelcomeEndsTheSession) {
+  World w;
+  ModelHost host = w.Host();
+  host.setup[31] ^= 1;
+  EXPECT_TRUE(Fails(Exit::kRefused, "sent other masked weights than its welcome names; they are dropped",
+                    [&] { w.Session(host, [&](Channel& ch) { DataSession(ch, w.plan, *w.store[1], w.Dial()); }); }));
+  EXPECT_TRUE(w.ModelFails(Exit::kRefused, "the data owner received other masked weights than our welcome names"));
+  EXPECT_FALSE(Has(w) || Part(w));
+  w.Whole({4});
+  EXPECT_EQ(FileOf(w), kWHat);
+}
+
+TEST(Setup, TheMacsCoverIt) {
+  BundleHeader h;
+  h.pair = Secret(Hash{4});
+  for (uint8_t theirs : {1, 2}) {
+    auto pair = InProcessPair(kId[1], kId[2]);
+    Bond p0(*pair.first, h, Hash{1}), p1(*pair.second, h, Hash{theirs});
+    p1.Send(kClaim);
+    if (theirs == 1)
+      p0.Recv(kClaim);
+    else
+      EXPECT_TRUE(Fails(Exit::kRefused, "saw other frames", [&] { p0.Recv(kClaim); }));
+  }
+}
+
+}  // namespace
+}  // namespace suf::proto

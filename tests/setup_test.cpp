@@ -1,0 +1,86 @@
+// The data owner's file of masked weights, with the program's own engine: another W_hat in it is replaced by the right
+// one before a result depends on it, at whichever tensor it differs.
+#include <gtest/gtest.h>
+
+#include "tests/three_roles.hpp"
+
+namespace suf::apps {
+namespace {
+
+using namespace proto;
+
+// Kept: the roles after a first session, and what P1 keeps of it.
+struct Kept {
+  Kept() {
+    w.Session([&](DataSession& s) {
+      id = s.weights();
+      EXPECT_TRUE(w.Embed(s));
+    });
+    honest = File();
+  }
+  Bytes File() { return w.store[1]->LoadSetup(w.plan[2].hash, id, w.plan[2].setup_bytes).value(); }
+  // Plant: another W_hat in P1's file, its chunks tagged as they should be: their key is no secret.
+  void Plant(const Bytes& other) {
+    ChunkFile file = w.store[1]->NewSetup();
+    Sink sink(ChunkKey(w.plan[2].hash, id), other.size(), [&](View chunk) { file.Add(chunk); });
+    sink.Write(other);
+    sink.Finish();
+    w.store[1]->CommitSetup(std::move(file), id);
+    ASSERT_EQ(File(), other);
+  }
+  // Next: a session that says `notices` and whose result is right; the file is too, afterwards.
+  void Next(size_t notices) {
+    w.Session([&](DataSession& s) {
+      EXPECT_EQ(s.notices().size(), notices);
+      EXPECT_TRUE(w.Embed(s));
+    });
+    EXPECT_EQ(w.Says(w.error[0]) + w.Says(w.error[1]), "");
+    EXPECT_EQ(File(), honest);
+  }
+  ThreeRoles w;
+  Hash id{};
+  Bytes honest;
+};
+
+TEST(MaskedWeights, ABitOfAnyTensorIsSeenAndTheNextResultIsRight) {
+  Kept k;
+  size_t at = 0;
+  for (const nn::Masked& m : k.w.engine[2]->masked()) {
+    SCOPED_TRACE(m.name);
+    const size_t byte = at + size_t(m.bytes()) / 2;
+    Bytes bad = k.honest;
+    bad[byte] ^= 4;
+    k.Plant(bad);
+    k.Next(1);
+    at += size_t(m.bytes());
+  }
+  EXPECT_EQ(at, k.honest.size());
+  k.Next(0);
+}
+
+TEST(MaskedWeights, ThoseOfAnotherBAreReplaced) {
+  Kept k;
+  Engine& engine = *k.w.engine[1];
+  Bytes other;
+  WriteSetup(engine, TheTiny().weights, Masks(engine, Hash{6}, k.id),
+             [&](View v) { other.insert(other.end(), v.begin(), v.end()); });
+  ASSERT_NE(other, k.honest);
+  k.Plant(other);
+  k.Next(1);
+  k.Next(0);
+}
+
+TEST(MaskedWeights, TheirIdFollowsEachOfWhatTheyAreMadeOf) {
+  const Hash key{1}, plan{2}, seed{3}, other{4};
+  nn::Quantised weights = TheTiny().weights;
+  const Hash id = WeightsId(key, weights, plan, seed);
+  EXPECT_EQ(WeightsId(key, weights, plan, seed), id);
+  EXPECT_NE(WeightsId(other, weights, plan, seed), id);
+  EXPECT_NE(WeightsId(key, weights, other, seed), id);
+  EXPECT_NE(WeightsId(key, weights, plan, other), id);
+  weights.erase(weights.begin());
+  EXPECT_NE(WeightsId(key, weights, plan, seed), id);
+}
+
+}  // namespace
+}  // namespace suf::apps
