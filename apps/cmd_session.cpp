@@ -79,7 +79,7 @@ int RunDeal(const DealArgs& a) {
   options.partner_wait = timeout / 3;  // the parties, who wait as long as we do, are to hear of it
   options.dealt = [](uint32_t n, uint64_t serial) { log::Info(Str("deal: serial ", serial, ", ", n, " tokens")); };
   proto::Dealer dealer(engine.ForProto(), serials, options,
-                       [&](const proto::DealJob& j, proto::Sink& p0, proto::Sink& p1) { generate(j, p0, p1); });
+                       [&](proto::DealJob j, proto::Sink& p0, proto::Sink& p1) { generate(std::move(j), p0, p1); });
   proto::Listener listener(own, proto::Address::Parse(a.listen), {proto::Role::kModel, proto::Role::kData}, timeout);
   stopping.Run(listener, "deal", [&](proto::Channel& ch) { dealer.Handle(ch); });
   return 0;
@@ -93,9 +93,10 @@ int RunServe(const ServeArgs& a) {
   nn::Quantised weights = LoadWeights(a.model, engine.plan());
   proto::Store store(a.store);
   for (auto& n : store.notices()) log::Warn(Str("serve: ", n));
-  proto::Secret key = store.LongLived("weights.key"), seed = store.LongLived("b.seed");
+  Secret key = store.LongLived("weights.key");
+  SharedSecret seed = Share(store.LongLived("b.seed"));
   Hash id = WeightsId(key.view(), weights, engine.hash());
-  Masks masks(engine, seed.view(), id);
+  Masks masks(engine, seed->view(), id);
   proto::Inputs inputs;
   ModelInputs(weights, inputs);
   TimesFile times(a.times);

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "suf/backends/packed.hpp"
+#include "suf/fss/prg.hpp"
 #include "suf/nn/build.hpp"
 #include "suf/nn/masked.hpp"
 #include "suf/nn/plan.hpp"
@@ -79,7 +80,7 @@ class Masks {
 
  private:
   const Engine& engine_;
-  Hash key_, salt_;
+  fss::Prg prg_;
 };
 
 // WeightsId: HMAC(P0's own key; the quantised integers | the plan): names B and the W_hat file without letting anyone
@@ -100,7 +101,7 @@ void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs);
 class Generator {
  public:
   explicit Generator(Engine& engine) : engine_(engine) {}
-  void operator()(const proto::DealJob& job, proto::Sink& to_p0, proto::Sink& to_p1);
+  void operator()(proto::DealJob job, proto::Sink& to_p0, proto::Sink& to_p1);
   std::function<void(const proto::DealJob&, const proto::Times&)> dealt = {};  // where the time went
 
  private:

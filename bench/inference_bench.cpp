@@ -53,8 +53,8 @@ int Main(int argc, char** argv) {
     std::vector<int32_t> ids;
     for (int i = 0; i < n; ++i) ids.push_back(int32_t(1 + rng() % uint64_t(engine.plan().dims.vocab - 1)));
     inputs[1].Set("tokens", ids);
-    pfss::Material m{{RandomHash(), RandomHash()}, RandomHash()};
-    auto both = engine.backend().Expand(m);
+    pfss::Material m{{Secret::Random(), Secret::Random()}, RandomHash()};
+    auto both = engine.backend().Expand({{Secret(m.key[0]->view()), Secret(m.key[1]->view())}, m.rho});
     for (int p : {0, 1}) key[p].clear();
     auto t = Clock::now();
     proto::Deal(
@@ -66,8 +66,8 @@ int Main(int argc, char** argv) {
     proto::Times times[2];
     auto party = [&](int p) {
       pfss::Material own{{}, m.rho};
-      own.key[p] = m.key[p];
-      auto mine = engine.backend().Expand(own);
+      own.key[p].emplace(m.key[p]->view());
+      auto mine = engine.backend().Expand(std::move(own));
       auto out = proto::RunParty({s, engine.backend(), p, *mine, inputs[p], key[p], *links[p], {}, {}, {}, &times[p]});
       if (p == 1) words = out;
     };

@@ -17,7 +17,7 @@ SUF_FUZZ(model_owner) {
   ModelHost host{.plan = TestPlan(),
                  .store = store,
                  .weights = kWeights,
-                 .b_seed = Secret(suf::Hash{5}),
+                 .b_seed = suf::Share(suf::Secret(suf::Hash{5})),
                  .w_hat = [](Sink& s) { s.Write(suf::Bytes(40)); },
                  .dealer = [](std::stop_token) -> std::unique_ptr<Channel> {
                    suf::Fail(suf::Exit::kPeer, "no dealer here; start one");

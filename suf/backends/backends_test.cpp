@@ -34,7 +34,7 @@ struct Fixture {
 };
 
 proto::PairRun RunOn(Fixture& f, const Schedule& s, Backend& p0, Backend& p1, Backend& dealer) {
-  Material m{{Hash{1, 2, 3}, Hash{4, 5, 6}}, Hash{7}};
+  Material m{{Secret(Hash{1, 2, 3}), Secret(Hash{4, 5, 6})}, Hash{7}};
   return proto::RunPair({s, {&p0, &p1, &dealer}, {&f.inputs[0], &f.inputs[1], &f.inputs[2]}, m});
 }
 

@@ -90,8 +90,8 @@ PairRun RunPair(const PairJob& job) {
   auto streams = [&](pfss::Role role) {
     pfss::Material m{{}, job.material.rho};
     for (int p : {0, 1})
-      if (role == pfss::Role::kDealer || int(role) == p) m.key[size_t(p)] = job.material.key[size_t(p)];
-    auto r = job.backend[size_t(role)]->Expand(m);
+      if (role == pfss::Role::kDealer || int(role) == p) m.key[size_t(p)].emplace(job.material.key[size_t(p)]->view());
+    auto r = job.backend[size_t(role)]->Expand(std::move(m));
     return job.wrap ? job.wrap(role, std::move(r)) : std::move(r);
   };
   auto keep = [&](int p) {

@@ -129,15 +129,15 @@ std::string Store::BundleName(uint64_t serial) const {
   return std::string(20 - digits.size(), '0') + digits + ".bundle";
 }
 
-Store::Incoming::Incoming(Store& s, const BundleHeader& h, const Secret& key, bool to_disk)
+Store::Incoming::Incoming(Store& s, const BundleHeader& h, Secret key, bool to_disk)
     : store_(s), chain_(ChunkKey(h), h.body_bytes) {
   std::lock_guard l(s.m_);
   if (h.serial <= s.ledger_.floor() || s.slots_.count(h.serial))
     Fail(Exit::kRefused, "the dealer sent bundle ", h.serial, ", which this store has had (it is at ",
          s.ledger_.floor(), "); give the dealer its old state back, or start with a new store");
   bundle_.header = h;
-  bundle_.key = key;
   if (!to_disk) {
+    bundle_.key = std::move(key);
     bundle_.body.reserve(h.body_bytes);
     return;
   }

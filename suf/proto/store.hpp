@@ -42,14 +42,14 @@ class Store {
 
    private:
     friend class Store;
-    Incoming(Store& s, const BundleHeader& h, const Secret& key, bool to_disk);
+    Incoming(Store& s, const BundleHeader& h, Secret key, bool to_disk);
     Store& store_;
     Bundle bundle_;
     Chain chain_;
     std::unique_ptr<ChunkFile> file_;  // null: in memory
   };
   // Receive: throws Exit::kRefused when the serial is spent or there already.
-  Incoming Receive(const BundleHeader& h, const Secret& key, bool to_disk) { return {*this, h, key, to_disk}; }
+  Incoming Receive(const BundleHeader& h, Secret key, bool to_disk) { return {*this, h, std::move(key), to_disk}; }
 
   // Bundles: the headers of all unused bundles, by serial.
   std::vector<BundleHeader> Bundles() const;

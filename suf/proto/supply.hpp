@@ -18,11 +18,12 @@ struct DealJob {
   uint32_t n = 0;
   uint64_t serial = 0;
   Hash rho{}, weights{};
-  Secret key[2];  // K_0, K_1
-  Secret b_seed;  // of B, registered by the model owner
+  Secret key[2];        // K_0, K_1
+  SharedSecret b_seed;  // of B, registered by the model owner
 };
-// Generate: writes exactly Task::body_bytes[p] bytes into the sink of each party, in schedule order.
-using Generate = std::function<void(const DealJob&, Sink& to_p0, Sink& to_p1)>;
+// Generate: writes exactly Task::body_bytes[p] bytes into the sink of each party, in schedule order. The keys are its
+// own.
+using Generate = std::function<void(DealJob, Sink& to_p0, Sink& to_p1)>;
 
 class Dealer {
  public:
@@ -43,7 +44,8 @@ class Dealer {
   struct Request {
     uint32_t n = 0, count = 0;
     Hash trace{}, weights{}, partner{};
-    Secret seed, b_seed;
+    Secret seed;
+    SharedSecret b_seed;
   };
   enum class Progress { kWaiting, kTaken, kDone, kFailed };
   struct Seat {
@@ -72,8 +74,8 @@ struct FetchArgs {
   uint32_t n = 0;
   uint32_t count = 1 << 16;  // at most; the dealer decides (1 unless it deals ahead)
   Hash weights{};
-  Hash partner{};  // fingerprint of the other party
-  Secret b_seed;   // P0 only
+  Hash partner{};                         // fingerprint of the other party
+  SharedSecret b_seed = Share(Secret());  // P0 only
 };
 
 // Fetch: draws a session seed, asks, and receives bundles into the store: in memory when it is one, on disk when they
