@@ -94,8 +94,8 @@ Masks::Masks(const Engine& engine, View seed, const Hash& weights)
           weights, 0) {}
 
 template <class T>
-std::vector<T> Masks::Of(size_t tensor) const {
-  std::vector<T> words(size_t(engine_.masked()[tensor].size()));
+Wiped<T> Masks::Of(size_t tensor) const {
+  Wiped<T> words(size_t(engine_.masked()[tensor].size()));
   prg_.At(uint32_t(tensor)).Fill(0, {reinterpret_cast<uint8_t*>(words.data()), words.size() * sizeof(T)});
   return words;
 }
@@ -139,7 +139,7 @@ namespace {
 void SetTensor(proto::Inputs& inputs, const std::string& name, const nn::Tensor& t) {
   t.Visit([&](const auto* data) {
     using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
-    inputs.Set(name, std::vector<T>(data, data + t.size()));
+    inputs.Set(name, Wiped<T>(data, data + t.size()));
   });
 }
 
@@ -151,7 +151,7 @@ void ModelInputs(const nn::Quantised& weights, proto::Inputs& inputs) {
 }
 
 void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, proto::Inputs& inputs) {
-  std::vector<int64_t> rows, bias;
+  Wiped<int64_t> rows, bias;
   for (int64_t r = 0; r < n; ++r) {
     auto row = weights.at("pos").Row(r);
     rows.insert(rows.end(), row.begin(), row.end());
@@ -169,7 +169,7 @@ void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks&
     SUF_CHECK(w.size() == m.size());
     ByWidth(m.bits, [&](auto zero) {
       using T = decltype(zero);
-      std::vector<T> words = masks.Of<T>(i);
+      Wiped<T> words = masks.Of<T>(i);
       w.Visit([&](const auto* data) {
         for (size_t k = 0; k < words.size(); ++k) words[k] = T(T(int64_t(data[k])) - words[k]);
       });
@@ -186,7 +186,7 @@ void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs) {
     SUF_CHECK(at + size_t(m.bytes()) <= setup.size());
     ByWidth(m.bits, [&](auto zero) {
       using T = decltype(zero);
-      std::vector<T> words(size_t(m.size()));
+      Wiped<T> words(size_t(m.size()));
       ring::Unpack<T>(setup.data() + at, words.size(), m.bits, words.data());
       inputs.Set("Wh." + m.name, std::move(words));
     });

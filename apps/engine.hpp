@@ -74,7 +74,7 @@ class Masks {
   Masks(const Engine& engine, View seed, const Hash& weights);
   // Of: the tensor's words modulo 2^bits (in the low bits).
   template <class T>
-  std::vector<T> Of(size_t tensor) const;
+  Wiped<T> Of(size_t tensor) const;
   // Fill: sets "B.<name>" of every tensor.
   void Fill(proto::Inputs& inputs) const;
 

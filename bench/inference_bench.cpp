@@ -38,7 +38,7 @@ int Main(int argc, char** argv) {
   apps::ModelInputs(quantised, inputs[0]);
   apps::LengthInputs(quantised, engine.plan(), n, inputs[0]);
   Bytes setup;
-  apps::WriteSetup(engine, quantised, masks, [&](View v) { setup.insert(setup.end(), v.begin(), v.end()); });
+  apps::WriteSetup(engine, quantised, masks, [&](View v) { Append(&setup, v); });
   apps::ReadSetup(engine, setup, inputs[1]);
   masks.Fill(inputs[2]);
   auto work = engine.At(n);
@@ -58,8 +58,8 @@ int Main(int argc, char** argv) {
     for (int p : {0, 1}) key[p].clear();
     auto t = Clock::now();
     proto::Deal(
-        s, engine.backend(), *both, inputs[2], [&](View v) { key[0].insert(key[0].end(), v.begin(), v.end()); },
-        [&](View v) { key[1].insert(key[1].end(), v.begin(), v.end()); });
+        s, engine.backend(), *both, inputs[2], [&](View v) { Append(&key[0], v); },
+        [&](View v) { Append(&key[1], v); });
     double dealt = Ms(t);
     auto links = proto::MakeLinks();
     std::vector<uint64_t> words;

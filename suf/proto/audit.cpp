@@ -55,10 +55,8 @@ Difference DealAgain(const Bundle& own, DealJob job, uint64_t other_body_bytes, 
   h1.party = 1, h1.body_bytes = other_body_bytes;
   Difference d;
   Ours ours(own.body, &d);
-  Bytes encoded = Encode(h1);
   Sha256 theirs;
-  theirs.Add(encoded);
-  Wipe(encoded.data(), encoded.size());
+  theirs.Add(Encode(h1));
   Sink to_p0(ChunkKey(h0), h0.body_bytes, [&](View chunk) { ours(chunk.subspan(ChunkTags::kBytes)); });
   Sink to_p1(ChunkKey(h1), h1.body_bytes, [&](View chunk) { theirs.Add(chunk.subspan(ChunkTags::kBytes)); });
   generate(std::move(job), to_p0, to_p1);
@@ -95,7 +93,6 @@ void AuditBundle(Channel& p1, Store& store, Bond& bond, const Task& task, const 
   Bytes opened = p1.RecvExact(kOpened, kOpenedBytes);
   Secret key(View(opened).first(32));
   Hash hash = Reader(View(opened).subspan(32), "an opened bundle").GetHash();
-  Wipe(opened.data(), opened.size());
   bond.Recv(kGo);
   ahead.announce();
   const BundleHeader& h = own.header;

@@ -48,7 +48,7 @@ void Sink::Write(View bytes) {
   while (!bytes.empty()) {
     if (buffer_.empty()) NewBuffer();
     size_t n = std::min(bytes.size(), kChunkBytes - (buffer_.size() - ChunkTags::kBytes));
-    buffer_.insert(buffer_.end(), bytes.begin(), bytes.begin() + long(n));
+    Append(&buffer_, bytes.first(n));
     bytes = bytes.subspan(n);
     if (buffer_.size() == ChunkTags::kBytes + kChunkBytes) Flush();
   }
@@ -120,9 +120,6 @@ Sink::~Sink() {
   }
   changed_.notify_all();
   if (pump_.joinable()) pump_.join();
-  for (auto* list : {&idle_, &queue_})
-    for (Bytes& b : *list) Wipe(b.data(), b.size());
-  Wipe(buffer_.data(), buffer_.size());
 }
 
 View Chain::Next(View chunk, const std::string& what) {

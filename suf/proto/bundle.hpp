@@ -38,16 +38,12 @@ BundleHeader DecodeHeader(View in);
 // n | serial).
 Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed);
 
-// Bundle: header, K_p and the whole body, in memory; wiped at the end.
+// Bundle: header, K_p and the whole body, in memory.
 struct Bundle {
   BundleHeader header;
   Secret key;
   Bytes body;
   Hash hash() const;  // of header and body, for the audit
-  Bundle() = default;
-  Bundle(Bundle&&) = default;
-  Bundle& operator=(Bundle&&) = default;
-  ~Bundle() { Wipe(body.data(), body.size()); }
 };
 
 // ChunkKey: what the tags of a bundle's chunks are made with: the header, pair secret included. Of the set-up data:

@@ -50,7 +50,7 @@ Bytes ReadChunks(int fd, Chain& chain, const std::string& path) {
     Bytes chunk = ReadSome(fd, std::min(n, kMaxChunk), path);
     if (chunk.size() != n) Fail(Exit::kRefused, path, " is cut short or too long; it is burnt, start again");
     View data = chain.Next(chunk, path);
-    body.insert(body.end(), data.begin(), data.end());
+    Append(&body, data);
   }
   return body;
 }
@@ -152,7 +152,7 @@ void Store::Incoming::Add(View chunk) {
   if (file_)
     file_->Add(chunk);
   else
-    bundle_.body.insert(bundle_.body.end(), data.begin(), data.end());
+    Append(&bundle_.body, data);
 }
 
 void Store::Incoming::Commit() {

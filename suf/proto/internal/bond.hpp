@@ -50,11 +50,8 @@ class Bond {
   Hash TagOf(uint16_t kind, const Hash& nonce, std::pair<Hash, Hash> frames) const {
     BundleHeader h = header_;
     h.party = 0, h.body_bytes = 0;  // the rest is equal on both sides
-    Bytes encoded = Encode(h);
-    Hash tag = Hmac(header_.pair->view(), {AsView("suf bond"), View(reinterpret_cast<uint8_t*>(&kind), sizeof kind),
-                                           nonce, encoded, ch_.exporter(), frames.first, frames.second});
-    Wipe(encoded.data(), encoded.size());
-    return tag;
+    return Hmac(header_.pair->view(), {AsView("suf bond"), View(reinterpret_cast<uint8_t*>(&kind), sizeof kind), nonce,
+                                       Encode(h), ch_.exporter(), frames.first, frames.second});
   }
 
   Channel& ch_;
