@@ -288,11 +288,12 @@ int RunDemo(const DemoArgs& a) {
       if (lines[i].error.empty()) lines[i].error = row["error"].get<std::string>();
     } else {
       auto y = row["y"].get<std::vector<int64_t>>();
-      nn::Simulation sim = simulator.Run(lines[i].ids);
+      const std::vector<int32_t> ids(lines[i].ids.begin(), lines[i].ids.end());
+      nn::Simulation sim = simulator.Run(ids);
       auto differ = std::mismatch(y.begin(), y.end(), sim.y.begin(), sim.y.end());
       bool equal = y == sim.y;
       wrong += !equal;
-      std::vector<double> real = nn::FloatForward(weights, lines[i].ids), got(y.begin(), y.end());
+      std::vector<double> real = nn::FloatForward(weights, ids), got(y.begin(), y.end());
       row["sim_equal"] = equal;
       row["first_diff"] = equal ? ordered_json(nullptr) : ordered_json(differ.first - y.begin());
       row["cos"] = nn::Cosine(got, real);

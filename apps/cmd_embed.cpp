@@ -24,8 +24,7 @@ ordered_json Row(const Line& l, const Engine& engine, const Work& work, uint64_t
                  const std::vector<int64_t>& y) {
   ordered_json row{{"schema", "suf.embed/1"}, {"i", l.i}};
   row["id"] = l.id.empty() ? ordered_json(nullptr) : ordered_json(l.id);
-  row["n"] = l.ids.size(), row["serial"] = serial, row["plan"] = Hex(engine.hash()),
-  row["trace"] = Hex(work.trace.digest());
+  row["n"] = l.n, row["serial"] = serial, row["plan"] = Hex(engine.hash()), row["trace"] = Hex(work.trace.digest());
   row["y"] = y, row["f"] = engine.plan().scales.result;
   std::vector<float> e;
   for (int64_t v : y) e.push_back(float(double(v) / double(int64_t{1} << engine.plan().scales.result)));
@@ -56,7 +55,7 @@ void Say(const EmbedArgs& a, const Line& l, const ordered_json& row) {
     return;
   }
   const auto& e = row["embedding"];
-  std::cout << "line " << l.i + 1 << ": " << l.ids.size() << " tokens, serial " << row["serial"] << ", "
+  std::cout << "line " << l.i + 1 << ": " << l.n << " tokens, serial " << row["serial"] << ", "
             << Fixed(row["ms"]["online"].get<double>(), 0) << " ms online, embedding [" << Fixed(e[0], 4) << " "
             << Fixed(e[1], 4) << " " << Fixed(e[2], 4) << " .. " << Fixed(e.back(), 4) << "]\n";
 }
@@ -102,7 +101,7 @@ class Due {
     auto place = places.begin();
     for (const Line& l : lines) {
       if (!l.error.empty()) continue;
-      tokens_.insert(tokens_.end(), size_t(1 + (*place)[0] + (*place)[1]), uint32_t(l.ids.size()));
+      tokens_.insert(tokens_.end(), size_t(1 + (*place)[0] + (*place)[1]), uint32_t(l.n));
       ++place;
     }
   }
@@ -134,7 +133,7 @@ class Embedding {
   void Do(Line* l) {
     if (l->error.empty()) {
       const auto [before, after] = *place_++;
-      const int n = int(l->ids.size());
+      const int n = int(l->n);
       const auto work = engine_.At(n);  // a fault of the trace is to end the call before an audit
       Audit(before, n);
       Run(l, *work);
@@ -168,7 +167,7 @@ class Embedding {
   }
 
   void Run(Line* l, const Work& work) {
-    inputs_.Set("tokens", std::vector<int32_t>(l->ids.begin(), l->ids.end()));
+    inputs_.Set("tokens", std::move(l->ids));
     const Booked before(ch_);
     Outcome out;
     double fetch = 0, dealt = 0, wall = 0;
@@ -177,7 +176,7 @@ class Embedding {
     Bar bar(Str("text ", l->i + 1, " of ", lines_));
     bar.At(0, "keys from the dealer");
     session_.Infer(
-        uint32_t(l->ids.size()),
+        uint32_t(l->n),
         [&](proto::Inference& inference) {
           fetch = inference.fetch_ms(), dealt = inference.dealt_ms();
           serial = inference.header().serial;

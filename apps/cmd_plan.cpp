@@ -66,7 +66,7 @@ int RunCompile(const CompileArgs& a) {
   TokenizeAll(tokenizer, a.max_tokens, true, &lines);
   std::vector<std::vector<int32_t>> texts;
   for (auto& l : lines)
-    if (l.error.empty()) texts.push_back(std::move(l.ids));
+    if (l.error.empty()) texts.emplace_back(l.ids.begin(), l.ids.end());
   if (texts.empty())
     Fail(Exit::kInput, a.calibrate, " holds no usable text; write some lines that are like the texts to come");
   nn::CompileOptions options;
@@ -189,7 +189,7 @@ int RunSimulate(const SimulateArgs& a) {
     if (!l.error.empty()) {
       row = {{"i", l.i}, {"error", l.error}};
     } else {
-      nn::Simulation r = simulator.Run(l.ids);
+      nn::Simulation r = simulator.Run({l.ids.begin(), l.ids.end()});
       row["n"] = l.ids.size(), row["ids"] = l.ids, row["y"] = r.y, row["f"] = plan.scales.result,
       row["outside"] = json::array();
       for (auto& o : r.outside) row["outside"].push_back({{"wire", o.wire}, {"value", o.value}, {"limit", o.limit}});

@@ -85,7 +85,7 @@ int RunDeal(const DealArgs& a) {
                     model, ", the data owner for ", data, " (--ahead), and both got the least of these"));
   };
   proto::Dealer dealer(engine.ForProto(), serials, options,
-                       [&](const proto::DealJob& j, proto::Sink& p0, proto::Sink& p1) { generate(j, p0, p1); });
+                       [&](proto::DealJob j, proto::Sink& p0, proto::Sink& p1) { generate(std::move(j), p0, p1); });
   proto::Listener listener(own, proto::Address::Parse(a.listen), {proto::Role::kModel, proto::Role::kData}, timeout);
   stopping.Run(listener, "deal", [&](proto::Channel& ch) { dealer.Handle(ch); });
   return 0;
@@ -99,9 +99,10 @@ int RunServe(const ServeArgs& a) {
   nn::Quantised weights = LoadWeights(a.model, engine.plan());
   proto::Store store(a.store);
   for (auto& n : store.notices()) log::Warn(Str("serve: ", n));
-  proto::Secret key = store.LongLived("weights.key"), seed = store.LongLived("b.seed");
-  Hash id = WeightsId(key.view(), weights, engine.hash(), seed.view());
-  Masks masks(engine, seed.view(), id);
+  Secret key = store.LongLived("weights.key");
+  SharedSecret seed = Share(store.LongLived("b.seed"));
+  Hash id = WeightsId(key.view(), weights, engine.hash(), seed->view());
+  Masks masks(engine, seed->view(), id);
   proto::Inputs inputs;
   ModelInputs(weights, inputs);
   TimesFile times(a.times);

@@ -5,7 +5,6 @@
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
 #include "suf/exec/pool.hpp"
-#include "suf/fss/prg.hpp"
 #include "suf/model/bert.hpp"
 #include "suf/nn/bounds.hpp"
 #include "suf/pfss/audit.hpp"
@@ -84,17 +83,20 @@ nn::Quantised LoadWeights(const std::string& folder, const nn::Plan& plan, nn::W
   return weights;
 }
 
-Masks::Masks(const Engine& engine, View seed, const Hash& weights) : engine_(engine), salt_(weights) {
-  Writer info;
-  info.Raw(AsView("suf B")), info.Raw(engine.hash());
-  key_ = Hkdf(weights, seed, info.bytes());
-}
+Masks::Masks(const Engine& engine, View seed, const Hash& weights)
+    : engine_(engine),
+      prg_(
+          [&] {
+            Writer info;
+            info.Raw(AsView("suf B")), info.Raw(engine.hash());
+            return Hkdf(weights, seed, info.bytes());
+          }(),
+          weights, 0) {}
 
 template <class T>
-std::vector<T> Masks::Of(size_t tensor) const {
-  std::vector<T> words(size_t(engine_.masked()[tensor].size()));
-  fss::Prg prg(key_, salt_, 0);
-  prg.At(uint32_t(tensor)).Fill(0, {reinterpret_cast<uint8_t*>(words.data()), words.size() * sizeof(T)});
+Wiped<T> Masks::Of(size_t tensor) const {
+  Wiped<T> words(size_t(engine_.masked()[tensor].size()));
+  prg_.At(uint32_t(tensor)).Fill(0, {reinterpret_cast<uint8_t*>(words.data()), words.size() * sizeof(T)});
   return words;
 }
 
@@ -137,7 +139,7 @@ namespace {
 void SetTensor(proto::Inputs& inputs, const std::string& name, const nn::Tensor& t) {
   t.Visit([&](const auto* data) {
     using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
-    inputs.Set(name, std::vector<T>(data, data + t.size()));
+    inputs.Set(name, Wiped<T>(data, data + t.size()));
   });
 }
 
@@ -149,7 +151,7 @@ void ModelInputs(const nn::Quantised& weights, proto::Inputs& inputs) {
 }
 
 void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, proto::Inputs& inputs) {
-  std::vector<int64_t> rows, bias;
+  Wiped<int64_t> rows, bias;
   for (int64_t r = 0; r < n; ++r) {
     auto row = weights.at("pos").Row(r);
     rows.insert(rows.end(), row.begin(), row.end());
@@ -167,7 +169,7 @@ void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks&
     SUF_CHECK(w.size() == m.size());
     ByWidth(m.bits, [&](auto zero) {
       using T = decltype(zero);
-      std::vector<T> words = masks.Of<T>(i);
+      Wiped<T> words = masks.Of<T>(i);
       w.Visit([&](const auto* data) {
         for (size_t k = 0; k < words.size(); ++k) words[k] = T(T(int64_t(data[k])) - words[k]);
       });
@@ -190,7 +192,7 @@ void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs) {
     SUF_CHECK(at + size_t(m.bytes()) <= setup.size());
     ByWidth(m.bits, [&](auto zero) {
       using T = decltype(zero);
-      std::vector<T> words(size_t(m.size()));
+      Wiped<T> words(size_t(m.size()));
       ring::Unpack<T>(setup.data() + at, words.size(), m.bits, words.data());
       inputs.Set("Wh." + m.name, std::move(words));
     });
@@ -199,20 +201,16 @@ void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs) {
   SUF_CHECK(at == setup.size());
 }
 
-void Generator::operator()(const proto::DealJob& job, proto::Sink& to_p0, proto::Sink& to_p1) {
+void Generator::operator()(proto::DealJob job, proto::Sink& to_p0, proto::Sink& to_p1) {
   std::lock_guard l(m_);
-  if (Hash of = HashOf({job.weights, job.b_seed.view()}); b_of_ != of) {
-    Masks(engine_, job.b_seed.view(), job.weights).Fill(inputs_);
+  if (Hash of = HashOf({job.weights, job.b_seed->view()}); b_of_ != of) {
+    Masks(engine_, job.b_seed->view(), job.weights).Fill(inputs_);
     b_of_ = of;
   }
   auto work = engine_.At(int(job.n));
   pfss::Material material{{}, job.rho};
-  for (int p : {0, 1}) {
-    material.key[p].emplace();
-    std::copy(job.key[p].view().begin(), job.key[p].view().end(), material.key[p]->begin());
-  }
-  auto randomness = engine_.backend().Expand(material);
-  for (int p : {0, 1}) Wipe(material.key[p]->data(), material.key[p]->size());
+  for (int p : {0, 1}) material.key[p] = std::move(job.key[p]);
+  auto randomness = engine_.backend().Expand(std::move(material));
   proto::Times times;
   proto::Deal(
       *work->schedule, engine_.backend(), *randomness, inputs_, [&](View v) { to_p0.Write(v); },
@@ -223,9 +221,9 @@ void Generator::operator()(const proto::DealJob& job, proto::Sink& to_p0, proto:
 proto::Auditor AuditOf(Engine& engine) {
   proto::Auditor a;
   // a generator of its own, so that B does not stay in memory
-  a.generate = [&engine](const proto::DealJob& job, proto::Sink& p0, proto::Sink& p1) {
+  a.generate = [&engine](proto::DealJob job, proto::Sink& p0, proto::Sink& p1) {
     Generator generate(engine);
-    generate(job, p0, p1);
+    generate(std::move(job), p0, p1);
   };
   a.section = [&engine](uint32_t n, uint64_t byte) { return engine.Section(int(n), 0, byte); };
   return a;
@@ -236,10 +234,8 @@ Outcome RunInference(Engine& engine, proto::Inference& inference, proto::Inputs&
   const proto::BundleHeader& h = inference.header();
   auto work = engine.At(int(h.n));
   pfss::Material material{{}, h.rho};
-  material.key[h.party].emplace();
-  std::copy(inference.key().view().begin(), inference.key().view().end(), material.key[h.party]->begin());
-  auto randomness = engine.backend().Expand(material);
-  Wipe(material.key[h.party]->data(), material.key[h.party]->size());
+  material.key[h.party] = std::move(inference.key());
+  auto randomness = engine.backend().Expand(std::move(material));
   proto::ChannelLink link(inference.channel());
   inference.channel().set_phase(proto::Phase::kOffline);
   Outcome out;

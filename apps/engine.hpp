@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "suf/backends/packed.hpp"
+#include "suf/fss/prg.hpp"
 #include "suf/nn/build.hpp"
 #include "suf/nn/masked.hpp"
 #include "suf/nn/plan.hpp"
@@ -73,13 +74,13 @@ class Masks {
   Masks(const Engine& engine, View seed, const Hash& weights);
   // Of: the tensor's words modulo 2^bits (in the low bits).
   template <class T>
-  std::vector<T> Of(size_t tensor) const;
+  Wiped<T> Of(size_t tensor) const;
   // Fill: sets "B.<name>" of every tensor.
   void Fill(proto::Inputs& inputs) const;
 
  private:
   const Engine& engine_;
-  Hash key_, salt_;
+  fss::Prg prg_;
 };
 
 // WeightsId: HMAC(P0's own key; the quantised integers | the plan | H(seed of B)): names B and the W_hat file without
@@ -102,7 +103,7 @@ Hash SetupHash(const Engine& engine, const nn::Quantised& weights, const Masks& 
 class Generator {
  public:
   explicit Generator(Engine& engine) : engine_(engine) {}
-  void operator()(const proto::DealJob& job, proto::Sink& to_p0, proto::Sink& to_p1);
+  void operator()(proto::DealJob job, proto::Sink& to_p0, proto::Sink& to_p1);
   std::function<void(const proto::DealJob&, const proto::Times&)> dealt = {};  // where the time went
 
  private:

@@ -24,7 +24,7 @@ std::vector<Line> ReadTexts(const Source& s) {
     lines.push_back(std::move(l));
   };
   if (s.file.empty() && s.json_file.empty()) {
-    add({0, "", s.text, {}, ""});
+    add({.text = s.text});
     return lines;
   }
   const std::string& path = s.file.empty() ? s.json_file : s.file;
@@ -32,7 +32,7 @@ std::vector<Line> ReadTexts(const Source& s) {
   for (std::string text; std::getline(in, text);) {
     if (!text.empty() && text.back() == '\r') text.pop_back();
     if (s.json_file.empty()) {
-      add({0, "", text, {}, ""});
+      add({.text = text});
       continue;
     }
     Line l;
@@ -53,11 +53,12 @@ void TokenizeAll(const model::Tokenizer& tokenizer, int limit, bool truncate, st
     if (!l.error.empty()) continue;
     try {
       l.ids = tokenizer.Encode(l.text);
+      l.n = l.ids.size();
       if (limit == 0) continue;
-      size_t n = model::CheckLength(l.ids.size(), size_t(limit), truncate);  // before the move: arguments have no order
-      l.ids = model::Shorten(std::move(l.ids), n);
+      l.n = model::CheckLength(l.n, size_t(limit), truncate);
+      l.ids = model::Shorten(std::move(l.ids), l.n);
     } catch (const Error& e) {
-      l.error = e.what(), l.ids.clear();
+      l.error = e.what(), l.n = 0, l.ids.clear();
     }
   }
 }

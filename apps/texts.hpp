@@ -11,7 +11,8 @@ struct Line {
   int i = 0;       // from 0
   std::string id;  // of --json-file, else empty
   std::string text;
-  std::vector<int32_t> ids;
+  size_t n = 0;  // tokens
+  model::Ids ids;
   std::string error;  // non-empty: this line cannot be used
 };
 

@@ -38,7 +38,7 @@ int Main(int argc, char** argv) {
   apps::ModelInputs(quantised, inputs[0]);
   apps::LengthInputs(quantised, engine.plan(), n, inputs[0]);
   Bytes setup;
-  apps::WriteSetup(engine, quantised, masks, [&](View v) { setup.insert(setup.end(), v.begin(), v.end()); });
+  apps::WriteSetup(engine, quantised, masks, [&](View v) { Append(&setup, v); });
   apps::ReadSetup(engine, setup, inputs[1]);
   masks.Fill(inputs[2]);
   auto work = engine.At(n);
@@ -53,21 +53,21 @@ int Main(int argc, char** argv) {
     std::vector<int32_t> ids;
     for (int i = 0; i < n; ++i) ids.push_back(int32_t(1 + rng() % uint64_t(engine.plan().dims.vocab - 1)));
     inputs[1].Set("tokens", ids);
-    pfss::Material m{{RandomHash(), RandomHash()}, RandomHash()};
-    auto both = engine.backend().Expand(m);
+    pfss::Material m{{Secret::Random(), Secret::Random()}, RandomHash()};
+    auto both = engine.backend().Expand({{Secret(m.key[0]->view()), Secret(m.key[1]->view())}, m.rho});
     for (int p : {0, 1}) key[p].clear();
     auto t = Clock::now();
     proto::Deal(
-        s, engine.backend(), *both, inputs[2], [&](View v) { key[0].insert(key[0].end(), v.begin(), v.end()); },
-        [&](View v) { key[1].insert(key[1].end(), v.begin(), v.end()); });
+        s, engine.backend(), *both, inputs[2], [&](View v) { Append(&key[0], v); },
+        [&](View v) { Append(&key[1], v); });
     double dealt = Ms(t);
     auto links = proto::MakeLinks();
     std::vector<uint64_t> words;
     proto::Times times[2];
     auto party = [&](int p) {
       pfss::Material own{{}, m.rho};
-      own.key[p] = m.key[p];
-      auto mine = engine.backend().Expand(own);
+      own.key[p].emplace(m.key[p]->view());
+      auto mine = engine.backend().Expand(std::move(own));
       auto out = proto::RunParty({s, engine.backend(), p, *mine, inputs[p], key[p], *links[p], {}, {}, {}, &times[p]});
       if (p == 1) words = out;
     };

@@ -10,7 +10,7 @@ SUF_FUZZ(bundle) {
     proto::BundleHeader h = proto::DecodeHeader(input);
     Bytes again = proto::Encode(h);
     SUF_CHECK(h.party <= 1 && std::equal(again.begin(), again.end(), input.begin(), input.end()));
-    (void)proto::DeriveKey(h, int(h.party), proto::Secret(h.rho));
+    (void)proto::DeriveKey(h, int(h.party), Secret(View(h.rho)));
   });
   const uint64_t total = fuzz::Pull<uint8_t>(input);
   proto::Chain chain(Hash{}, total);

@@ -19,7 +19,7 @@ SUF_FUZZ(model_owner) {
                  .store = store,
                  .weights = kWeights,
                  .setup = kSetup,
-                 .b_seed = Secret(suf::Hash{5}),
+                 .b_seed = suf::Share(suf::Secret(suf::Hash{5})),
                  .w_hat = [](Sink& s) { s.Write(suf::Bytes(kSetupBytes)); },
                  .dealer = [&](std::stop_token) { return std::make_unique<Honest>(kModel, &known); },
                  .run =

@@ -40,7 +40,7 @@ inline BundleHeader Header(uint32_t party, uint64_t serial, uint32_t n) {
   h.prg = 2, h.n = n, h.party = party, h.serial = serial, h.body_bytes = kBody;
   h.plan = {1}, h.trace = {1, uint8_t(n)}, h.weights = kWeights, h.rho = kRho;
   h.public_key[0] = kModel.key, h.public_key[1] = kData.key;
-  h.pair = Secret(Hash{17});
+  h.pair = Share(Secret(Hash{17}));
   return h;
 }
 
@@ -167,8 +167,8 @@ inline void MendMac(Peer& p, uint16_t kind, Bytes& payload) {
   BundleHeader h = Header(0, p.serial, kBundles.at(p.serial));
   h.body_bytes = 0;
   auto [sent, received] = p.Transcript();
-  Hash tag = Hmac(h.pair.view(), {AsView("suf bond"), View(reinterpret_cast<uint8_t*>(&kind), sizeof kind),
-                                  View(payload).first(32), Encode(h), kSetup, kExporter, received, sent});
+  Hash tag = Hmac(h.pair->view(), {AsView("suf bond"), View(reinterpret_cast<uint8_t*>(&kind), sizeof kind),
+                                   View(payload).first(32), Encode(h), kSetup, kExporter, received, sent});
   std::copy(tag.begin(), tag.end(), payload.begin() + 32);
 }
 

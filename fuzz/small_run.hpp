@@ -22,8 +22,8 @@ class SmallRun {
     inputs_[1].Set("x", std::vector<int64_t>{100, 2000, 31, 7});
     for (int p : {0, 1}) {
       pfss::Material own{{}, material_.rho};
-      own.key[size_t(p)] = material_.key[size_t(p)];
-      randomness_[p] = backend_->Expand(own);
+      own.key[size_t(p)].emplace(material_.key[size_t(p)]->view());
+      randomness_[p] = backend_->Expand(std::move(own));
     }
     honest_ = proto::RunPair({*schedule_,
                               {backend_.get(), backend_.get(), backend_.get()},
@@ -64,7 +64,7 @@ class SmallRun {
   pfss::Trace trace_;
   std::optional<pfss::Schedule> schedule_;
   proto::Inputs inputs_[3];
-  pfss::Material material_{{Hash{1}, Hash{2}}, Hash{3}};
+  pfss::Material material_{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
   std::unique_ptr<pfss::Randomness> randomness_[2];
   proto::PairRun honest_;
 };

@@ -14,7 +14,7 @@ using Bodies = std::array<Bytes, 2>;
 const uint32_t kN = uint32_t(kText.size());
 
 // Dealt: both bodies of a job.
-Bodies Dealt(const Generate& generate, const DealJob& job, const pfss::Schedule& s) {
+Bodies Dealt(const Generate& generate, DealJob job, const pfss::Schedule& s) {
   Bodies b;
   auto sink = [&](int p) {
     return std::make_unique<Sink>(Hash{}, uint64_t(s.key_bytes(p)), [&b, p](View chunk) {
@@ -22,7 +22,7 @@ Bodies Dealt(const Generate& generate, const DealJob& job, const pfss::Schedule&
     });
   };
   auto to_p0 = sink(0), to_p1 = sink(1);
-  generate(job, *to_p0, *to_p1);
+  generate(std::move(job), *to_p0, *to_p1);
   to_p0->Finish(), to_p1->Finish();
   return b;
 }
@@ -57,15 +57,17 @@ TEST(DealerAudit, ABitOfAnySectionOfEitherBundleIsFound) {
   auto work = engine.At(int(kN));
   const pfss::Schedule& s = *work->schedule;
   Auditor auditor = AuditOf(engine);
-  Secret key0(Hash{1}), key1(Hash{2}), b_seed(Hash{5});
-  Bodies honest = Dealt(auditor.generate, {kN, 7, Hash{3}, Hash{77}, {key0, key1}, b_seed}, s);
+  auto job = [] {
+    return DealJob{kN, 7, Hash{3}, Hash{77}, {Secret(Hash{1}), Secret(Hash{2})}, Share(Secret(Hash{5}))};
+  };
+  Bodies honest = Dealt(auditor.generate, job(), s);
   Bundle own, other;
   own.header.n = kN, own.header.serial = 7, own.header.rho = {3}, own.header.weights = {77};
-  own.header.pair = Secret(Hash{4}), own.key = key0;
+  own.header.pair = Share(Secret(Hash{4}));
   other.header = own.header, other.header.party = 1;
   own.header.body_bytes = honest[0].size(), other.header.body_bytes = honest[1].size();
   own.body = honest[0], other.body = honest[1];
-  auto audit = [&](const Generate& g) { return DealAgain(own, honest[1].size(), key1, other.hash(), b_seed, g); };
+  auto audit = [&](const Generate& g) { return DealAgain(own, job(), honest[1].size(), other.hash(), g); };
   EXPECT_FALSE(audit(auditor.generate).any());
   // what is dealt again was just seen to be equal; it stands in for dealing below
   Generate canned = [&](const DealJob&, Sink& a, Sink& b) { a.Write(honest[0]), b.Write(honest[1]); };
@@ -136,7 +138,7 @@ const Cheat kCheats[] = {
     {.name = "KeysSwapped",
      .found = "ours and the data owner's are",
      .job = [](DealJob& j) { std::swap(j.key[0], j.key[1]); }},
-    {.name = "AnotherB", .found = "failed: ", .job = [](DealJob& j) { j.b_seed = Secret(); }},
+    {.name = "AnotherB", .found = "failed: ", .job = [](DealJob& j) { j.b_seed = Share(Secret()); }},
 };
 
 TEST(DealerAudit, EveryCheatIsCaughtAndP1SeesOneBit) {
@@ -153,10 +155,9 @@ TEST(DealerAudit, EveryCheatIsCaughtAndP1SeesOneBit) {
   for (const Cheat& c : kCheats) {
     SCOPED_TRACE(c.name);
     ThreeRoles w(3);
-    w.generate = [&, honest = w.generate](const DealJob& job, Sink& a, Sink& b) {
-      DealJob lie = job;
-      c.job(lie);
-      Bodies bodies = Dealt(honest, lie, *w.engine[0]->At(int(kN))->schedule);
+    w.generate = [&, honest = w.generate](DealJob job, Sink& a, Sink& b) {
+      c.job(job);
+      Bodies bodies = Dealt(honest, std::move(job), *w.engine[0]->At(int(kN))->schedule);
       c.bodies(bodies);
       a.Write(bodies[0]), b.Write(bodies[1]);
     };

@@ -356,7 +356,7 @@ struct World {
     }
     (*in)[1].Set("tokens", ids);
     return [this, in](const Streams& streams) {
-      pfss::Material material{{Hash{1}, Hash{2}}, Hash{3}};
+      pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
       auto wrap = [&](pfss::Role, std::unique_ptr<pfss::Randomness> real) {
         return std::make_unique<Moved>(std::move(real), streams);
       };

@@ -44,9 +44,10 @@ class ThreeRoles {
     generate = AuditOf(*engine[0]).generate;
     state_.emplace(dir / "dealer");
     Open();
-    dealer_.emplace(plan[0], *state_, proto::Dealer::Options{uint32_t(kText.size()), ahead, proto::Millis{2000}, {}},
-                    [this](const proto::DealJob& j, proto::Sink& a, proto::Sink& b) { ++dealt, generate(j, a, b); });
-    masks_.emplace(*engine[1], seed_.view(), id_);
+    dealer_.emplace(
+        plan[0], *state_, proto::Dealer::Options{uint32_t(kText.size()), ahead, proto::Millis{2000}, {}},
+        [this](proto::DealJob j, proto::Sink& a, proto::Sink& b) { ++dealt, generate(std::move(j), a, b); });
+    masks_.emplace(*engine[1], seed_->view(), id_);
     ModelInputs(TheTiny().weights, inputs_[0]);
   }
   ~ThreeRoles() { Join(); }
@@ -156,7 +157,7 @@ class ThreeRoles {
   }
 
   const Hash id_{77};
-  const proto::Secret seed_{Hash{5}};
+  const SharedSecret seed_ = Share(Secret(Hash{5}));
   std::optional<Masks> masks_;
   proto::Inputs inputs_[2];
   std::optional<proto::DealerState> state_;

@@ -34,7 +34,7 @@ struct Fixture {
 };
 
 proto::PairRun RunOn(Fixture& f, const Schedule& s, Backend& p0, Backend& p1, Backend& dealer) {
-  Material m{{Hash{1, 2, 3}, Hash{4, 5, 6}}, Hash{7}};
+  Material m{{Secret(Hash{1, 2, 3}), Secret(Hash{4, 5, 6})}, Hash{7}};
   return proto::RunPair({s, {&p0, &p1, &dealer}, {&f.inputs[0], &f.inputs[1], &f.inputs[2]}, m});
 }
 
@@ -205,12 +205,12 @@ TEST(Backends, KeepsNoWeightOfAnOldInput) {
   Schedule s(f.t);
   exec::Pool pool(2);
   auto packed = MakePacked(pool), clear = MakeClear();
-  std::vector<uint64_t> memory;
+  Wiped<uint64_t> memory;
   for (int i = 0; i < 3; ++i) {
     auto fresh = f.Random(20, 64);
-    if (i == 0) memory = fresh;
+    if (i == 0) memory.resize(fresh.size());
     std::copy(fresh.begin(), fresh.end(), memory.begin());
-    f.inputs[1].Set("w", proto::Inputs::Any(std::shared_ptr<const std::vector<uint64_t>>(&memory, [](auto*) {})));
+    f.inputs[1].Set("w", proto::Inputs::Any(std::shared_ptr<const Wiped<uint64_t>>(&memory, [](auto*) {})));
     EXPECT_EQ(RunOn(f, s, *packed, *packed, *packed).result[1], RunOn(f, s, *clear, *clear, *clear).result[1]);
   }
 }

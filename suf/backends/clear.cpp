@@ -368,7 +368,7 @@ class Clear : public Backend {
  public:
   std::string name() const override { return "clear"; }
   uint32_t prg() const override { return fss::kPrgId; }
-  std::unique_ptr<Randomness> Expand(const Material& m) override { return MakeRandomness(m); }
+  std::unique_ptr<Randomness> Expand(Material m) override { return MakeRandomness(std::move(m)); }
   std::unique_ptr<Executor> Start(const Schedule& s, Role role) override {
     return std::make_unique<ClearExecutor>(s, role);
   }

@@ -72,10 +72,10 @@ double Cut(bool drawn) {
   const Schedule s(t);
   exec::Pool pool(1);
   const auto portable = backends::MakePacked(pool, ring::Variant::kPortable), packed = backends::MakePacked(pool);
-  const Material m{{Hash{1, 2}, Hash{3, 4}}, Hash{5}};
+  const Material m{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
   const auto run =
       proto::RunPair({s, {portable.get(), portable.get(), portable.get()}, {&inputs[0], &inputs[1], &inputs[2]}, m});
-  const auto randomness = packed->Expand({{m.key[0], std::nullopt}, m.rho});
+  const auto randomness = packed->Expand({{Secret(m.key[0]->view()), std::nullopt}, m.rho});
   int watched = -1;
   for (int i = 0; i < int(s.frames().size()); ++i)
     for (auto& part : s.frames()[size_t(i)].parts)
@@ -92,7 +92,7 @@ double Cut(bool drawn) {
 }  // namespace
 
 int main() {
-  const fss::Prg prg(Hash{}, Hash{}, 0);
+  const fss::Prg prg(Secret(), Hash{}, 0);
   const auto section = prg.At(1);
   alignas(64) static uint8_t out[32768];
   for (bool drawn : {true, false}) {

@@ -9,9 +9,9 @@ namespace {
 
 class Streams : public pfss::Randomness {
  public:
-  Streams(const pfss::Material& m, ring::Variant v) : rho_(m.rho) {
+  Streams(pfss::Material m, ring::Variant v) : rho_(m.rho) {
     for (int p : {0, 1})
-      if (m.key[p]) prg_[p].emplace(*m.key[p], m.rho, p, v);
+      if (m.key[p]) prg_[p].emplace(std::move(*m.key[p]), m.rho, p, v);
   }
   std::unique_ptr<Section> Open(int party, int section) const override {
     SUF_CHECK(prg_[party].has_value());
@@ -39,8 +39,8 @@ class Streams : public pfss::Randomness {
 
 }  // namespace
 
-std::unique_ptr<pfss::Randomness> MakeRandomness(const pfss::Material& material, ring::Variant variant) {
-  return std::make_unique<Streams>(material, variant);
+std::unique_ptr<pfss::Randomness> MakeRandomness(pfss::Material material, ring::Variant variant) {
+  return std::make_unique<Streams>(std::move(material), variant);
 }
 
 }  // namespace suf::backends

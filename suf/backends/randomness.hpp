@@ -5,6 +5,6 @@
 
 namespace suf::backends {
 
-std::unique_ptr<pfss::Randomness> MakeRandomness(const pfss::Material& material, ring::Variant variant = ring::Best());
+std::unique_ptr<pfss::Randomness> MakeRandomness(pfss::Material material, ring::Variant variant = ring::Best());
 
 }  // namespace suf::backends

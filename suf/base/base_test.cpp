@@ -12,7 +12,8 @@ TEST(Digest, KnownAnswers) {
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
   Bytes ikm(22, 0x0b);
   EXPECT_EQ(
-      Hex(Hkdf(FromHex("000102030405060708090a0b0c", 13, "salt"), ikm, FromHex("f0f1f2f3f4f5f6f7f8f9", 10, "info"))),
+      Hex(Hkdf(FromHex("000102030405060708090a0b0c", 13, "salt"), ikm, FromHex("f0f1f2f3f4f5f6f7f8f9", 10, "info"))
+              .view()),
       "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf");
 }
 
@@ -40,6 +41,29 @@ TEST(Bytes, ReaderRefusesShortLongAndLeftOver) {
 TEST(Bytes, HexIsExact) {
   EXPECT_EQ(Hex(FromHex("00ff1a", 3, "x")), "00ff1a");
   for (const char* bad : {"00ff1", "00ff1g", "00FF1A", ""}) EXPECT_THROW((void)FromHex(bad, 3, "x"), Error) << bad;
+}
+
+static_assert(std::is_nothrow_move_constructible_v<Secret> && std::is_nothrow_move_assignable_v<Secret>);
+static_assert(!std::is_copy_constructible_v<Secret> && !std::is_copy_assignable_v<Secret>);
+
+TEST(Secret, IsInOnePlaceAndGoesWithIt) {
+  const Hash value = RandomHash(), none{};
+  auto holds = [](const Secret& s, const Hash& h) { return Equal(s.view(), h); };
+  Hash source = value;
+  Secret a(std::move(source)), b;
+  EXPECT_EQ(source, none);
+  EXPECT_TRUE(holds(a, value));
+  b = std::move(a);
+  EXPECT_TRUE(holds(a, none) && holds(b, value));
+  Secret c(std::move(b));
+  EXPECT_TRUE(holds(b, none) && holds(c, value));
+  SharedSecret one = Share(std::move(c)), two = one;
+  EXPECT_TRUE(holds(c, none) && one.get() == two.get());
+  alignas(Secret) std::array<uint8_t, sizeof(Secret)> place;
+  Secret* s = new (place.data()) Secret(View(value));
+  EXPECT_TRUE(Equal(place, value));
+  s->~Secret();
+  EXPECT_TRUE(Equal(place, none));
 }
 
 TEST(Random, TwoDrawsDiffer) { EXPECT_NE(RandomHash(), RandomHash()); }

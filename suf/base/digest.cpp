@@ -52,16 +52,14 @@ Hash Hmac(View key, std::initializer_list<View> parts) {
   a.Add(in);
   for (View p : parts) a.Add(p);
   Hash inner = a.Done(), r = HashOf({out, inner});
-  Wipe(in.data(), 64), Wipe(out.data(), 64);
+  Wipe(in.data(), 64), Wipe(out.data(), 64), Wipe(inner.data(), inner.size());
   return r;
 }
 
-Hash Hkdf(View salt, View ikm, View info) {
-  Hash prk = Hmac(salt, {ikm});
+Secret Hkdf(View salt, View ikm, View info) {
+  Secret prk(Hmac(salt, {ikm}));
   const uint8_t one = 1;
-  Hash okm = Hmac(prk, {info, View(&one, 1)});
-  Wipe(prk.data(), prk.size());
-  return okm;
+  return Secret(Hmac(prk.view(), {info, View(&one, 1)}));
 }
 
 bool Equal(View a, View b) { return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0; }

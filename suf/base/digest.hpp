@@ -3,7 +3,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "suf/base/bytes.hpp"
+#include "suf/base/secret.hpp"
 
 namespace suf {
 
@@ -31,7 +31,7 @@ class Sha256 {
 Hash HashOf(std::initializer_list<View> parts);
 Hash Hmac(View key, std::initializer_list<View> parts);
 // Hkdf: HKDF-SHA256 (RFC 5869), 32 bytes.
-Hash Hkdf(View salt, View ikm, View info);
+Secret Hkdf(View salt, View ikm, View info);
 // Equal: constant time.
 bool Equal(View a, View b);
 // RandomBytes: from the operating system; throws Exit::kResource when it has none.

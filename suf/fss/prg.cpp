@@ -17,17 +17,15 @@ const internal::AesKernels& Kernels(Variant v) {
 
 }  // namespace
 
-Prg::Prg(const Hash& key, const Hash& rho, int party, Variant v)
-    : key_(key), rho_(rho), party_(uint8_t(party)), variant_(v) {
+Prg::Prg(Secret key, const Hash& rho, int party, Variant v)
+    : key_(std::move(key)), rho_(rho), party_(uint8_t(party)), variant_(v) {
   SUF_CHECK(party == 0 || party == 1);
 }
-
-Prg::~Prg() { Wipe(key_.data(), key_.size()); }
 
 Prg::Section::Section(const Prg& prg, uint32_t section) : variant_(prg.variant_) {
   Writer number;
   number.Put(section);
-  Hash key = Hmac(prg.key_, {AsView("suf prg key"), number.bytes()});
+  Hash key = Hmac(prg.key_.view(), {AsView("suf prg key"), number.bytes()});
   Kernels(variant_).expand(key.data(), round_keys_.data());
   Wipe(key.data(), key.size());
   const Hash nonce = HashOf({AsView("suf prg nonce"), prg.rho_, View(&prg.party_, 1), number.bytes()});

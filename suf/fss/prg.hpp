@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "suf/base/bytes.hpp"
+#include "suf/base/secret.hpp"
 #include "suf/ring/cpu.hpp"
 
 namespace suf::fss {
@@ -17,12 +17,11 @@ using ring::Variant;
 inline constexpr uint32_t kPrgId = 1;
 inline constexpr const char* kPrgName = "aes128-ctr-sha256";
 
-// Prg: the randomness of one party for one bundle pair. The key is wiped at the end.
+// Prg: the randomness of one party for one bundle pair. The key is its own.
 class Prg {
  public:
   // key = K_p, rho = the dealer's salt, both 32 bytes; party is 0 or 1.
-  Prg(const Hash& key, const Hash& rho, int party, Variant v = ring::Best());
-  ~Prg();
+  Prg(Secret key, const Hash& rho, int party, Variant v = ring::Best());
   Prg(const Prg&) = delete;
   Prg& operator=(const Prg&) = delete;
 
@@ -47,7 +46,8 @@ class Prg {
   Section At(uint32_t section) const { return Section(*this, section); }
 
  private:
-  Hash key_, rho_;
+  Secret key_;
+  Hash rho_;
   uint8_t party_;
   Variant variant_;
 };

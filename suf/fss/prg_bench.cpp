@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   const Variant v = argc > 1 ? ring::VariantNamed(argv[1]) : ring::Best();
   const internal::AesKernels* const kTable[] = {&portable::kAes, &avx2::kAes, &avx512::kAes};
   const auto& aes = *ring::Pick(kTable, v);
-  const Prg prg(Hash{}, Hash{}, 0, v);
+  const Prg prg(Secret(), Hash{}, 0, v);
   const auto section = prg.At(1);
   Bytes room(32768 + 64), part(100);
   const std::span<uint8_t> out(room.data() + (64 - reinterpret_cast<uintptr_t>(room.data()) % 64) % 64,

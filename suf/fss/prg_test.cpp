@@ -65,7 +65,7 @@ TEST(Prg, KnownAnswers) {
     const uint32_t section = uint32_t(r.Number("section"));
     r.ExpectAllRead();
     for (Variant v : ring::Supported()) {
-      const Prg prg(key, rho, party, v);
+      const Prg prg(Secret(View(key)), rho, party, v);
       Bytes got(want.size() + 8, 0xa5);
       prg.At(section).Fill(offset, std::span(got).first(want.size()));
       EXPECT_EQ(Hex(View(got).first(want.size())), Hex(want)) << ring::Name(v);
@@ -77,9 +77,9 @@ TEST(Prg, KnownAnswers) {
 TEST(Prg, AnAddressGivesTheSameBytesHoweverItIsRead) {
   const Hash key = HashOf({AsView("key")}), rho = HashOf({AsView("rho")});
   Bytes whole(3000);
-  Prg(key, rho, 1, Variant::kPortable).At(5).Fill(0, whole);
+  Prg(Secret(View(key)), rho, 1, Variant::kPortable).At(5).Fill(0, whole);
   for (Variant v : ring::Supported()) {
-    const Prg prg(key, rho, 1, v);
+    const Prg prg(Secret(View(key)), rho, 1, v);
     const auto section = prg.At(5);
     for (size_t at = 0; at < 1100; at += 16) {
       for (size_t n : {size_t(0), size_t(1), size_t(15), size_t(16), size_t(127), size_t(128), size_t(513),
@@ -97,7 +97,7 @@ TEST(Prg, SectionsPartiesKeysAndSaltsDiffer) {
     Hash k{}, r{};
     k[0] = key, r[0] = rho;
     Bytes out(16);
-    Prg(k, r, party).At(section).Fill(0, out);
+    Prg(Secret(View(k)), r, party).At(section).Fill(0, out);
     return Hex(out);
   };
   std::set<std::string> seen;
@@ -106,7 +106,7 @@ TEST(Prg, SectionsPartiesKeysAndSaltsDiffer) {
 }
 
 TEST(Prg, ASectionEndsAfterTwoToThe32Blocks) {
-  const Prg prg(Hash{}, Hash{}, 0);
+  const Prg prg(Secret(), Hash{}, 0);
   const auto section = prg.At(0);
   Bytes out(32);
   section.Fill((uint64_t{1} << 36) - 32, out);

@@ -41,7 +41,7 @@ class Rig {
     EXPECT_TRUE(audit.faults.empty()) << audit.faults[0];
     EXPECT_EQ(audit.results, 1);
     auto clear = backends::MakeClear();
-    pfss::Material material{{Hash{1, 2, serial}, Hash{3, 4, serial}}, Hash{serial}};
+    pfss::Material material{{Secret(Hash{1, 2, serial}), Secret(Hash{3, 4, serial})}, Hash{serial}};
     proto::PairRun run = proto::RunPair(
         {*schedule, {clear.get(), clear.get(), clear.get()}, {&inputs[0], &inputs[1], &inputs[2]}, material});
     for (int p : {0, 1}) {

@@ -60,10 +60,10 @@ Tokenizer Tokenizer::Load(const std::filesystem::path& vocabulary) {
   return t;
 }
 
-std::vector<int32_t> Tokenizer::Encode(std::string_view text) const {
+Ids Tokenizer::Encode(std::string_view text) const {
   const std::u32string points = Decode(text, "the text");
   const std::u32string_view all = points;
-  std::vector<int32_t> ids = {begin_};
+  Ids ids = {begin_};
   size_t from = 0;
   for (size_t at = all.find(U'['); at != all.npos; at = all.find(U'[', at)) {
     const auto match = std::find_if(specials_.begin(), specials_.end(),
@@ -83,12 +83,12 @@ std::vector<int32_t> Tokenizer::Encode(std::string_view text) const {
   return ids;
 }
 
-void Tokenizer::EncodePlain(std::u32string_view text, std::vector<int32_t>* ids) const {
+void Tokenizer::EncodePlain(std::u32string_view text, Ids* ids) const {
   for (const std::u32string& word : Words(text)) EncodeWord(word, ids);
 }
 
 // Greedy, longest piece first; a word that cannot be covered is one [UNK].
-void Tokenizer::EncodeWord(const std::u32string& word, std::vector<int32_t>* ids) const {
+void Tokenizer::EncodeWord(const std::u32string& word, Ids* ids) const {
   const size_t before = ids->size();
   for (size_t at = 0; at < word.size() && word.size() <= kWordLimit;) {
     const Pieces& pieces = at == 0 ? first_ : rest_;
@@ -112,7 +112,7 @@ size_t CheckLength(size_t n, size_t limit, bool truncate) {
   return std::min(n, limit);
 }
 
-std::vector<int32_t> Shorten(std::vector<int32_t> ids, size_t n) {
+Ids Shorten(Ids ids, size_t n) {
   SUF_CHECK(n >= 2 && n <= ids.size());
   ids[n - 1] = ids.back();
   ids.resize(n);

@@ -9,7 +9,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "suf/base/bytes.hpp"
+
 namespace suf::model {
+
+// Ids: of a text's tokens, as secret as the text.
+using Ids = Wiped<int32_t>;
 
 // ReadVocabulary: the entries of a vocab.txt, one a line, the line number is the id. Throws Exit::kInput for an empty
 // or repeated entry, text that is not UTF-8, or more than 2^20 entries.
@@ -23,14 +28,14 @@ class Tokenizer {
 
   // Encode: [CLS] ids.. [SEP]. Special tokens written in the text count as themselves, as in Hugging Face.
   // Throws Exit::kInput naming the byte where the text is not UTF-8, and for a text without any token.
-  std::vector<int32_t> Encode(std::string_view text) const;
+  Ids Encode(std::string_view text) const;
 
   size_t size() const { return size_; }
 
  private:
   using Pieces = std::unordered_map<std::u32string, int32_t>;
-  void EncodePlain(std::u32string_view text, std::vector<int32_t>* ids) const;
-  void EncodeWord(const std::u32string& word, std::vector<int32_t>* ids) const;
+  void EncodePlain(std::u32string_view text, Ids* ids) const;
+  void EncodeWord(const std::u32string& word, Ids* ids) const;
 
   size_t size_ = 0, longest_ = 0;                             // longest: code points of an entry
   Pieces first_, rest_;                                       // entries that start a word; "##" ones, without it
@@ -43,6 +48,6 @@ class Tokenizer {
 size_t CheckLength(size_t n, size_t limit, bool truncate);
 
 // Shorten: the first n - 1 ids and the closing [SEP], as Hugging Face truncates; 2 <= n <= ids.size().
-std::vector<int32_t> Shorten(std::vector<int32_t> ids, size_t n);
+Ids Shorten(Ids ids, size_t n);
 
 }  // namespace suf::model

@@ -28,7 +28,7 @@ TEST(Tokenizer, EqualsHuggingFace) {
     const auto golden = nlohmann::json::parse(line);
     ASSERT_EQ(golden.size(), 2u);
     const auto text = golden.at("text").get<std::string>();
-    const auto ids = golden.at("ids").get<std::vector<int32_t>>();
+    const auto ids = golden.at("ids").get<Ids>();
     if (ids.size() == 2) {
       ++empty;
       EXPECT_THROW((void)Own().Encode(text), Error) << line;
@@ -80,8 +80,8 @@ TEST(Tokenizer, LengthIsCheckedOrCut) {
   EXPECT_EQ(CheckLength(8, 7, true), 7u);
   ExpectSentence([] { (void)CheckLength(8, 7, false); },
                  "the text has 8 tokens; the limit is 7; shorten it or pass --truncate");
-  EXPECT_EQ(Shorten({2, 10, 11, 12, 3}, 4), (std::vector<int32_t>{2, 10, 11, 3}));
-  EXPECT_EQ(Shorten({2, 10, 3}, 3), (std::vector<int32_t>{2, 10, 3}));
+  EXPECT_EQ(Shorten({2, 10, 11, 12, 3}, 4), (Ids{2, 10, 11, 3}));
+  EXPECT_EQ(Shorten({2, 10, 3}, 3), (Ids{2, 10, 3}));
   EXPECT_THROW((void)Shorten({2, 3}, 3), Bug);
 }
 
@@ -102,7 +102,7 @@ TEST(Tokenizer, BadVocabulariesAreRefused) {
   }
   ExpectSentence([&] { (void)Tokenizer::Load(folder.path() / "none.txt"); }, "there is no file");
   folder.Write("vocab.txt", "[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\na");  // no newline at the end
-  EXPECT_EQ(Tokenizer::Load(file).Encode("a b"), (std::vector<int32_t>{2, 5, 1, 3}));
+  EXPECT_EQ(Tokenizer::Load(file).Encode("a b"), (Ids{2, 5, 1, 3}));
 }
 
 }  // namespace

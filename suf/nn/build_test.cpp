@@ -64,7 +64,7 @@ Outcome RunProtocol(const Plan& plan, const Quantised& q, const std::vector<int3
   std::mt19937_64 rng(serial);
   proto::Inputs in[3];
   SetInputs(plan, q, ids, rng, in);
-  pfss::Material material{{Hash{1, serial}, Hash{2, serial}}, Hash{serial}};
+  pfss::Material material{{Secret(Hash{1, serial}), Secret(Hash{2, serial})}, Hash{serial}};
   proto::PairRun run = proto::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
   EXPECT_TRUE(run.result[0].empty());
   for (int p : {0, 1}) {

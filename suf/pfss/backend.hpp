@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "suf/base/secret.hpp"
 #include "suf/pfss/schedule.hpp"
 
 namespace suf::pfss {
@@ -35,9 +36,9 @@ class Randomness {
   virtual std::array<uint8_t, 16> TreeKey() const = 0;
 };
 
-// Material: what Randomness expands. key[p] is K_p of DESIGN 4; a party holds its own, the dealer both.
+// Material: what Randomness expands, and takes over. key[p] is K_p of DESIGN 4; a party holds its own, the dealer both.
 struct Material {
-  std::array<std::optional<Hash>, 2> key;
+  std::array<std::optional<Secret>, 2> key;
   Hash rho;
 };
 
@@ -84,7 +85,7 @@ class Backend {
   virtual std::string name() const = 0;
   // prg: identity of the PRG that Expand uses; a field of the key header, and another one is refused.
   virtual uint32_t prg() const = 0;
-  virtual std::unique_ptr<Randomness> Expand(const Material& material) = 0;
+  virtual std::unique_ptr<Randomness> Expand(Material material) = 0;
   virtual std::unique_ptr<Executor> Start(const Schedule& s, Role role) = 0;
 };
 

@@ -48,21 +48,18 @@ Bundle Take(Channel& ch, Store& store, uint64_t serial, Fate fate) {
   }
 }
 
-Difference DealAgain(const Bundle& own, uint64_t other_body_bytes, const Secret& other_key, const Hash& other_hash,
-                     const Secret& b_seed, const Generate& generate) {
+Difference DealAgain(const Bundle& own, DealJob job, uint64_t other_body_bytes, const Hash& other_hash,
+                     const Generate& generate) {
   const BundleHeader& h0 = own.header;
   BundleHeader h1 = h0;
   h1.party = 1, h1.body_bytes = other_body_bytes;
-  DealJob job{h0.n, h0.serial, h0.rho, h0.weights, {own.key, other_key}, b_seed};
   Difference d;
   Ours ours(own.body, &d);
-  Bytes encoded = Encode(h1);
   Sha256 theirs;
-  theirs.Add(encoded);
-  Wipe(encoded.data(), encoded.size());
+  theirs.Add(Encode(h1));
   Sink to_p0(ChunkKey(h0), h0.body_bytes, [&](View chunk) { ours(chunk.subspan(ChunkTags::kBytes)); });
   Sink to_p1(ChunkKey(h1), h1.body_bytes, [&](View chunk) { theirs.Add(chunk.subspan(ChunkTags::kBytes)); });
-  generate(job, to_p0, to_p1);
+  generate(std::move(job), to_p0, to_p1);
   to_p0.Finish(), to_p1.Finish();
   d.other = !Equal(theirs.Done(), other_hash);
   return d;
@@ -88,18 +85,19 @@ void OpenBundle(Channel& p0, Store& store, uint64_t serial, const Hash& setup, c
          "; take no more from this dealer before its operator has explained it");
 }
 
-void AuditBundle(Channel& p1, Store& store, Bond& bond, const Task& task, const Secret& b_seed, const Auditor& auditor,
-                 const Ahead& ahead) {
+void AuditBundle(Channel& p1, Store& store, Bond& bond, const Task& task, const SharedSecret& b_seed,
+                 const Auditor& auditor, const Ahead& ahead) {
   uint64_t serial = bond.header().serial;
   Bundle own = Take(p1, store, serial, Fate::kAudited);
   bond.Send(kAck);
   Bytes opened = p1.RecvExact(kOpened, kOpenedBytes);
   Secret key(View(opened).first(32));
   Hash hash = Reader(View(opened).subspan(32), "an opened bundle").GetHash();
-  Wipe(opened.data(), opened.size());
   bond.Recv(kGo);
   ahead.announce();
-  Difference d = DealAgain(own, task.body_bytes[1], key, hash, b_seed, auditor.generate);
+  const BundleHeader& h = own.header;
+  DealJob job{h.n, h.serial, h.rho, h.weights, {std::move(own.key), std::move(key)}, b_seed};
+  Difference d = DealAgain(own, std::move(job), task.body_bytes[1], hash, auditor.generate);
   std::string fault;
   if (d.any())  // before P1 hears of it
     fault =

@@ -18,7 +18,7 @@ const Hash kSetup{8};  // of W_hat
 // TestGenerate: bodies that both keys, rho and B's seed enter.
 void TestGenerate(const DealJob& j, Sink& to_p0, Sink& to_p1) {
   for (int p : {0, 1}) {
-    Hash h = HashOf({j.key[0].view(), j.key[1].view(), j.rho, j.b_seed.view(), Hash{uint8_t(p)}});
+    Hash h = HashOf({j.key[0].view(), j.key[1].view(), j.rho, j.b_seed->view(), Hash{uint8_t(p)}});
     Bytes body(kBody);
     std::copy(h.begin(), h.end(), body.begin() + 50);
     (p ? to_p1 : to_p0).Write(body);
@@ -34,8 +34,8 @@ struct Sides {
   }
   void Put(uint64_t serial, uint8_t dealt) {
     BundleHeader h;
-    h.n = 3, h.serial = serial, h.rho = {uint8_t(serial)}, h.pair = Secret::Random(), h.body_bytes = kBody;
-    DealJob job{h.n, serial, h.rho, {}, {Secret(Hash{1}), Secret(Hash{2})}, Secret(Hash{dealt})};
+    h.n = 3, h.serial = serial, h.rho = {uint8_t(serial)}, h.pair = Share(Secret::Random()), h.body_bytes = kBody;
+    DealJob job{h.n, serial, h.rho, {}, {Secret(Hash{1}), Secret(Hash{2})}, Share(Secret(Hash{dealt}))};
     std::vector<Bytes> chunks[2];
     BundleHeader headers[2] = {h, h};
     headers[1].party = 1;
@@ -46,7 +46,7 @@ struct Sides {
       a.Finish(), b.Finish();
     }
     for (int p : {0, 1}) {
-      auto in = store[p]->Receive(headers[p], job.key[p], true);
+      auto in = store[p]->Receive(headers[p], std::move(job.key[p]), true);
       for (auto& c : chunks[p]) in.Add(c);
       in.Commit();
     }
@@ -69,7 +69,7 @@ struct Sides {
         Guarded(*ch, [&] {
           Bond bond(*ch, store[0]->Header(5), kSetup);
           EXPECT_EQ(bond.RecvEither(kClaim, kAudit), kAudit);
-          AuditBundle(*ch, *store[0], bond, {Hash{}, {kBody, kBody}}, Secret(Hash{9}),
+          AuditBundle(*ch, *store[0], bond, {Hash{}, {kBody, kBody}}, Share(Secret(Hash{9})),
                       {generate, [](uint32_t, uint64_t at) { return Str("byte ", at); }, [&](auto...) { ++passed; }},
                       ahead);
         });

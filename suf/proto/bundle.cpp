@@ -2,24 +2,13 @@
 
 namespace suf::proto {
 
-Secret::Secret(View v) {
-  SUF_CHECK(v.size() == v_.size());
-  std::copy(v.begin(), v.end(), v_.begin());
-}
-
-Secret Secret::Random() {
-  Secret s;
-  RandomBytes(s.v_);
-  return s;
-}
-
 Bytes Encode(const BundleHeader& h) {
   Writer w;
   w.Put(h.version), w.Put(h.prg), w.Put(h.n), w.Put(h.party), w.Put(h.serial), w.Put(h.body_bytes);
   for (const Hash* x :
        {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
     w.Raw(*x);
-  w.Raw(h.pair.view());
+  w.Raw(h.pair->view());
   return w.Take();
 }
 
@@ -35,7 +24,7 @@ BundleHeader DecodeHeader(View in) {
   for (Hash* x :
        {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
     *x = r.GetHash();
-  h.pair = Secret(r.Raw(32));
+  h.pair = Share(Secret(r.Raw(32)));
   r.Done();
   if (h.party > 1)
     Fail(Exit::kRefused, "a bundle for party ", h.party, " was found; there are parties 0 and 1; deal it again");
@@ -47,10 +36,7 @@ Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed) {
   info.Put(h.version), info.Put(uint32_t(party));
   for (const Hash* x : {&h.seed_hash[0], &h.seed_hash[1], &h.plan, &h.trace, &h.weights}) info.Raw(*x);
   info.Put(h.n), info.Put(h.serial);
-  Hash k = Hkdf(h.rho, seed.view(), info.bytes());
-  Secret key(k);
-  Wipe(k.data(), k.size());
-  return key;
+  return Hkdf(h.rho, seed.view(), info.bytes());
 }
 
 Hash ChunkKey(const BundleHeader& h) { return HashOf({AsView("suf bundle"), Encode(h)}); }
@@ -62,7 +48,7 @@ void Sink::Write(View bytes) {
   while (!bytes.empty()) {
     if (buffer_.empty()) NewBuffer();
     size_t n = std::min(bytes.size(), kChunkBytes - (buffer_.size() - ChunkTags::kBytes));
-    buffer_.insert(buffer_.end(), bytes.begin(), bytes.begin() + long(n));
+    Append(&buffer_, bytes.first(n));
     bytes = bytes.subspan(n);
     if (buffer_.size() == ChunkTags::kBytes + kChunkBytes) Flush();
   }
@@ -134,9 +120,6 @@ Sink::~Sink() {
   }
   changed_.notify_all();
   if (pump_.joinable()) pump_.join();
-  for (auto* list : {&idle_, &queue_})
-    for (Bytes& b : *list) Wipe(b.data(), b.size());
-  Wipe(buffer_.data(), buffer_.size());
 }
 
 View Chain::Next(View chunk, const std::string& what) {

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "suf/base/secret.hpp"
 #include "suf/proto/channel.hpp"
 #include "suf/proto/tags.hpp"
 
@@ -19,21 +20,6 @@ namespace suf::proto {
 inline constexpr uint32_t kWireVersion = 2;
 inline constexpr size_t kChunkBytes = size_t{1} << 20;
 
-// Secret: 32 bytes that wipe themselves; never printed, never compared.
-class Secret {
- public:
-  Secret() = default;
-  explicit Secret(View v);
-  Secret(const Secret& o) = default;
-  Secret& operator=(const Secret& o) = default;
-  ~Secret() { Wipe(v_.data(), v_.size()); }
-  static Secret Random();
-  View view() const { return v_; }
-
- private:
-  Hash v_{};
-};
-
 // BundleHeader: both headers of a pair are equal but for `party` and body_bytes.
 struct BundleHeader {
   uint32_t version = kWireVersion, prg = 0, n = 0, party = 0;
@@ -41,7 +27,8 @@ struct BundleHeader {
   Hash plan{}, trace{}, weights{}, rho{};
   Hash seed_hash[2]{};   // H(seed_0 | seed of B), H(seed_1 | zeros)
   Hash public_key[2]{};  // fingerprints of P0 and P1
-  Secret pair;           // known to both parties and the dealer: keys the MACs between P0 and P1
+  // pair: known to both parties and the dealer: keys the MACs between P0 and P1
+  SharedSecret pair = Share(Secret());
 };
 Bytes Encode(const BundleHeader& h);
 // DecodeHeader: throws Exit::kRefused when it is cut short, too long, or of another version.
@@ -51,16 +38,12 @@ BundleHeader DecodeHeader(View in);
 // n | serial).
 Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed);
 
-// Bundle: header, K_p and the whole body, in memory; wiped at the end.
+// Bundle: header, K_p and the whole body, in memory.
 struct Bundle {
   BundleHeader header;
   Secret key;
   Bytes body;
   Hash hash() const;  // of header and body, for the audit
-  Bundle() = default;
-  Bundle(Bundle&&) = default;
-  Bundle& operator=(Bundle&&) = default;
-  ~Bundle() { Wipe(body.data(), body.size()); }
 };
 
 // ChunkKey: what the tags of a bundle's chunks are made with: the header, pair secret included. Of the set-up data:

@@ -12,7 +12,7 @@ BundleHeader Sample() {
   for (Hash* x :
        {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
     x->fill(i++);
-  h.pair = Secret::Random();
+  h.pair = Share(Secret::Random());
   return h;
 }
 
@@ -36,12 +36,12 @@ TEST(DeriveKey, FollowsTheFormulaAndEveryFieldMatters) {
   Writer info;  // DESIGN 4: version | p | H(seed_0) | H(seed_1) | plan | trace digest | weights id | n | serial
   info.Put(kWireVersion), info.Put(uint32_t{1}), info.Raw(h.seed_hash[0]), info.Raw(h.seed_hash[1]), info.Raw(h.plan),
       info.Raw(h.trace), info.Raw(h.weights), info.Put(uint32_t{12}), info.Put(uint64_t{77});
-  Hash expected = Hkdf(h.rho, Hash{42}, info.bytes());
+  Secret expected = Hkdf(h.rho, Hash{42}, info.bytes());
   auto key = [&](const BundleHeader& x, int p = 1) {
     Secret k = DeriveKey(x, p, seed);
     return Hex(k.view());
   };
-  EXPECT_EQ(key(h), Hex(expected));
+  EXPECT_EQ(key(h), Hex(expected.view()));
   EXPECT_NE(key(h, 0), key(h));
   for (Hash BundleHeader::*f :
        {&BundleHeader::plan, &BundleHeader::trace, &BundleHeader::weights, &BundleHeader::rho}) {

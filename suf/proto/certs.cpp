@@ -95,10 +95,9 @@ void MakeCerts(const std::string& dir) {
     SUF_CHECK(X509_sign(leaf.get(), ca_key.get(), EVP_sha256()));
     std::string sub = dir + "/" + name;
     MakeDir(sub);
-    Bytes pem =
-        Pem([&](BIO* b) { return PEM_write_bio_PrivateKey(b, key.get(), nullptr, nullptr, 0, nullptr, nullptr); });
-    WriteFile(sub, "key.pem", pem);
-    Wipe(pem.data(), pem.size());
+    WriteFile(sub, "key.pem", Pem([&](BIO* b) {
+                return PEM_write_bio_PrivateKey(b, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+              }));
     WriteFile(sub, "cert.pem", PemOf(leaf.get()));
     WriteFile(sub, "ca.pem", PemOf(ca.get()));
   }

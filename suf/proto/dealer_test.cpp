@@ -27,7 +27,7 @@ Both FetchBoth(World& w, FetchArgs model, FetchArgs data) {
   return r;
 }
 FetchArgs Args(int p, uint32_t n = 4) {
-  return {.n = n, .weights = Hash{77}, .partner = kId[p ? 1 : 2].key, .b_seed = Secret(Hash{5})};
+  return {.n = n, .weights = Hash{77}, .partner = kId[p ? 1 : 2].key, .b_seed = Share(Secret(Hash{5}))};
 }
 
 // Ask: hello and the request, by hand.

@@ -23,7 +23,7 @@ Plan TestPlan() {
 BundleHeader HeaderOf(const Plan& plan, uint64_t serial = 5) {
   BundleHeader h;
   h.prg = plan.prg, h.n = 4, h.party = 1, h.serial = serial, h.body_bytes = kBody, h.plan = plan.hash;
-  h.trace = plan.task(4).trace, h.weights = {77}, h.rho = {78}, h.pair = Secret(Hash{79});
+  h.trace = plan.task(4).trace, h.weights = {77}, h.rho = {78}, h.pair = Share(Secret(Hash{79}));
   h.seed_hash[0] = {80}, h.seed_hash[1] = {81}, h.public_key[0] = kModel.key, h.public_key[1] = kData.key;
   return h;
 }

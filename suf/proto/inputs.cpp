@@ -12,12 +12,7 @@ void Inputs::Set(const std::string& name, Any data) {
 }
 
 void Inputs::Drop(const std::string& name) {
-  for (auto it = widened_.begin(); it != widened_.end();) {
-    if (it->first.first == name)
-      Wipe(it->second.data(), it->second.size()), it = widened_.erase(it);
-    else
-      ++it;
-  }
+  std::erase_if(widened_, [&](const auto& w) { return w.first.first == name; });
   data_.erase(name);
 }
 

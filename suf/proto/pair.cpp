@@ -90,13 +90,11 @@ PairRun RunPair(const PairJob& job) {
   auto streams = [&](pfss::Role role) {
     pfss::Material m{{}, job.material.rho};
     for (int p : {0, 1})
-      if (role == pfss::Role::kDealer || int(role) == p) m.key[size_t(p)] = job.material.key[size_t(p)];
-    auto r = job.backend[size_t(role)]->Expand(m);
+      if (role == pfss::Role::kDealer || int(role) == p) m.key[size_t(p)].emplace(job.material.key[size_t(p)]->view());
+    auto r = job.backend[size_t(role)]->Expand(std::move(m));
     return job.wrap ? job.wrap(role, std::move(r)) : std::move(r);
   };
-  auto keep = [&](int p) {
-    return [&run, p](View v) { run.key[size_t(p)].insert(run.key[size_t(p)].end(), v.begin(), v.end()); };
-  };
+  auto keep = [&](int p) { return [&run, p](View v) { Append(&run.key[size_t(p)], v); }; };
   Deal(job.schedule, *job.backend[2], *streams(pfss::Role::kDealer), *job.inputs[2], keep(0), keep(1));
   auto links = MakeLinks();
   std::array<std::exception_ptr, 2> error;

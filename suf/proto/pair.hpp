@@ -24,7 +24,7 @@ struct PairJob {
   const pfss::Schedule& schedule;
   std::array<pfss::Backend*, 3> backend;  // P0, P1, dealer
   std::array<Inputs*, 3> inputs;
-  pfss::Material material;  // both keys
+  const pfss::Material& material;  // both keys
   // Tests may put their own randomness in: role -> streams.
   std::function<std::unique_ptr<pfss::Randomness>(pfss::Role, std::unique_ptr<pfss::Randomness>)> wrap = {};
 };

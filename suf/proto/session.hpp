@@ -21,8 +21,8 @@ class Inference {
  public:
   Channel& channel() { return ch_; }
   const BundleHeader& header() const { return bundle_.header; }
-  const Secret& key() const { return bundle_.key; }  // K_p
-  Bytes& body() { return bundle_.body; }             // key bytes, in schedule order
+  Secret& key() { return bundle_.key; }   // K_p; who expands it takes it
+  Bytes& body() { return bundle_.body; }  // key bytes, in schedule order
   // fetch_ms: from asking the dealer to holding the bundle; 0 when it was in the store. dealt_ms: the dealer's own
   // work therein.
   double fetch_ms() const { return fetch_ms_; }
@@ -118,7 +118,7 @@ struct ModelHost {
   Store& store;
   Hash weights{};                    // weights id
   Hash setup{};                      // SHA-256 of W_hat
-  Secret b_seed;                     // long-lived seed of B
+  SharedSecret b_seed;               // long-lived seed of B
   std::function<void(Sink&)> w_hat;  // writes plan.setup_bytes bytes
   DialDealer dealer;
   RunHook run;

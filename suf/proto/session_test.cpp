@@ -258,17 +258,17 @@ TEST(Session, AFrameThatDiffersBetweenTheSidesIsSeenAtThePhaseEnd) {
   w.Whole({4});
   auto h = w.store[1]->Header(2);
   Bundle b = Told(*w.store[1], 2).Claim(2);
-  h.pair = Secret::Random(), h.serial = 3;
+  h.pair = Share(Secret::Random()), h.serial = 3;
   auto put = [&](int p, BundleHeader x) {
     x.party = uint32_t(p), x.body_bytes = p ? kBody1 : kBody0;
-    auto in = w.store[p]->Receive(x, b.key, true);
+    auto in = w.store[p]->Receive(x, Secret(b.key.view()), true);
     Sink s(ChunkKey(x), x.body_bytes, [&](View c) { in.Add(c); });
     s.Write(Bytes(x.body_bytes));
     s.Finish();
     in.Commit();
   };
   put(1, h);
-  h.pair = Secret::Random();
+  h.pair = Share(Secret::Random());
   put(0, h);
   (void)w.state->Reserve(1);  // of bundle 3
   EXPECT_TRUE(Fails(Exit::kRefused, "the model owner saw other frames or another bundle", [&] { w.Whole({4}); }));

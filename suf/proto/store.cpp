@@ -50,7 +50,7 @@ Bytes ReadChunks(int fd, Chain& chain, const std::string& path) {
     Bytes chunk = ReadSome(fd, std::min(n, kMaxChunk), path);
     if (chunk.size() != n) Fail(Exit::kRefused, path, " is cut short or too long; it is burnt, start again");
     View data = chain.Next(chunk, path);
-    body.insert(body.end(), data.begin(), data.end());
+    Append(&body, data);
   }
   return body;
 }
@@ -63,7 +63,6 @@ ChunkFile::ChunkFile(const std::string& temp, View preamble)
   w.Put(uint32_t(preamble.size())), w.Raw(preamble), w.Raw(HashOf({preamble}));
   Bytes b = w.Take();
   WriteAll(fd_.get(), b, temp_);
-  Wipe(b.data(), b.size());
 }
 
 void ChunkFile::Add(View chunk) {
@@ -121,7 +120,6 @@ void Store::RecoverFile(const std::string& name, Found* found) {
   try {
     Bytes preamble = ReadPreamble(OpenFile(path, O_RDONLY).get(), path, 32);
     BundleHeader h = DecodeHeader(View(preamble).first(preamble.size() - 32));
-    Wipe(preamble.data(), preamble.size());
     if (ours && h.serial == it->first && path == bundles_ + "/" + BundleName(h.serial)) {
       found->files.insert(*it);
       slots_[h.serial] = {h, {}, true};
@@ -154,7 +152,7 @@ std::string Store::BundleName(uint64_t serial) const {
   return std::string(20 - digits.size(), '0') + digits + ".bundle";
 }
 
-Store::Incoming::Incoming(Store& s, const BundleHeader& h, const Secret& key, bool to_disk)
+Store::Incoming::Incoming(Store& s, const BundleHeader& h, Secret key, bool to_disk)
     : store_(s), chain_(ChunkKey(h), h.body_bytes) {
   std::lock_guard l(s.m_);
   if (h.serial <= s.ledger_.floor() || s.slots_.count(h.serial))
@@ -165,15 +163,14 @@ Store::Incoming::Incoming(Store& s, const BundleHeader& h, const Secret& key, bo
     Fail(Exit::kRefused, "the dealer sent bundle ", h.serial, "; this store is at ", last,
          " and takes serials up to 2^40 ", "above that; ask the dealer's operator why it leaps");
   bundle_.header = h;
-  bundle_.key = key;
   if (!to_disk) {
+    bundle_.key = std::move(key);
     bundle_.body.reserve(h.body_bytes);
     return;
   }
   Bytes preamble = Encode(h);
   preamble.insert(preamble.end(), key.view().begin(), key.view().end());
   file_ = std::make_unique<ChunkFile>(s.bundles_ + "/incoming.part", preamble);
-  Wipe(preamble.data(), preamble.size());
 }
 
 void Store::Incoming::Add(View chunk) {
@@ -181,7 +178,7 @@ void Store::Incoming::Add(View chunk) {
   if (file_)
     file_->Add(chunk);
   else
-    bundle_.body.insert(bundle_.body.end(), data.begin(), data.end());
+    Append(&bundle_.body, data);
 }
 
 void Store::Incoming::Commit() {
@@ -278,7 +275,6 @@ Bundle Store::Load(uint64_t serial) {
   View rest = View(preamble).first(preamble.size() - 32);
   b.header = DecodeHeader(rest);
   b.key = Secret(View(preamble).last(32));
-  Wipe(preamble.data(), preamble.size());
   if (b.header.serial != serial) Fail(Exit::kRefused, path, " was altered; it is burnt, start again");
   Chain chain(ChunkKey(b.header), b.header.body_bytes);
   b.body = ReadChunks(fd.get(), chain, path);
@@ -377,7 +373,6 @@ Secret Store::LongLived(const std::string& name) {
   if (b.size() != 32)
     Fail(Exit::kResource, path, " is not a secret of 32 bytes; restore it, or remove this store and start a new one");
   Secret s{View(b)};
-  Wipe(b.data(), b.size());
   return s;
 }
 

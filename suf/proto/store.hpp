@@ -50,7 +50,7 @@ class Store {
 
    private:
     friend class Store;
-    Incoming(Store& s, const BundleHeader& h, const Secret& key, bool to_disk);
+    Incoming(Store& s, const BundleHeader& h, Secret key, bool to_disk);
     Store& store_;
     Bundle bundle_;
     Chain chain_;
@@ -59,7 +59,7 @@ class Store {
   // kLeap: how far above all serials so far one may be, so that no dealer uses them up.
   static constexpr uint64_t kLeap = uint64_t{1} << 40;
   // Receive: throws Exit::kRefused when the serial is spent, there already or too far above the others.
-  Incoming Receive(const BundleHeader& h, const Secret& key, bool to_disk) { return {*this, h, key, to_disk}; }
+  Incoming Receive(const BundleHeader& h, Secret key, bool to_disk) { return {*this, h, std::move(key), to_disk}; }
 
   // Bundles: the headers of all unused bundles, by serial.
   std::vector<BundleHeader> Bundles() const;

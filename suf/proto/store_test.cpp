@@ -14,7 +14,7 @@ constexpr size_t kBody = kChunkBytes + 1000;
 
 BundleHeader HeaderOf(uint64_t serial) {
   BundleHeader h;
-  h.n = 4, h.serial = serial, h.body_bytes = kBody, h.rho = RandomHash(), h.pair = Secret::Random();
+  h.n = 4, h.serial = serial, h.body_bytes = kBody, h.rho = RandomHash(), h.pair = Share(Secret::Random());
   return h;
 }
 

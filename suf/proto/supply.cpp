@@ -15,7 +15,7 @@ Bytes EncodeRequest(const FetchArgs& a, const Hash& trace, const Secret& seed) {
   w.Put(a.n), w.Put(a.count), w.Raw(trace), w.Raw(a.weights), w.Raw(a.partner);
   Bytes b = w.Take();
   b.reserve(kRequestBytes);  // the seeds are written once, into memory that the caller wipes
-  for (const Secret* s : {&seed, &a.b_seed}) b.insert(b.end(), s->view().begin(), s->view().end());
+  for (const Secret* s : {&seed, a.b_seed.get()}) b.insert(b.end(), s->view().begin(), s->view().end());
   return b;
 }
 
@@ -95,8 +95,7 @@ Dealer::Request Dealer::ReadRequest(Channel& ch, Bytes b) {
   Request q;
   q.n = r.Get<uint32_t>(), q.count = r.Get<uint32_t>();
   q.trace = r.GetHash(), q.weights = r.GetHash(), q.partner = r.GetHash();
-  q.seed = Secret(r.Raw(32)), q.b_seed = Secret(r.Raw(32));
-  Wipe(b.data(), b.size());
+  q.seed = Secret(r.Raw(32)), q.b_seed = Share(Secret(r.Raw(32)));
   if (q.n < 1 || q.n > plan_.max_tokens || q.count < 1)
     EndSession(ch, Refusal::kTokens, Exit::kInput, ch.peer_title(), " asked for ", q.count, " bundles of ", q.n,
                " tokens; the plan covers 1 to ", plan_.max_tokens, "; it was refused");
@@ -193,9 +192,9 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
   h.prg = plan_.prg, h.n = seat[0]->request.n, h.serial = serial;
   h.plan = plan_.hash, h.trace = task.trace, h.weights = seat[0]->request.weights;
   h.rho = RandomHash();  // fresh for every pair: a serial dealt twice by mishap still has other keys
-  h.pair = Secret::Random();
+  h.pair = Share(Secret::Random());
   for (int p = 0; p < 2; ++p) {
-    h.seed_hash[p] = SeedHash(seat[p]->request.seed, seat[p]->request.b_seed);
+    h.seed_hash[p] = SeedHash(seat[p]->request.seed, *seat[p]->request.b_seed);
     h.public_key[p] = seat[p]->channel->peer().key;
   }
   DealJob job{h.n, serial, h.rho, h.weights, {}, seat[0]->request.b_seed};
@@ -207,16 +206,15 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
     Bytes encoded = Encode(h);
     Channel* ch = seat[p]->channel;
     ch->Send(kHeader, encoded);
-    Wipe(encoded.data(), encoded.size());
     sink[p] = std::make_unique<Sink>(ChunkKey(h), h.body_bytes, [ch](View chunk) { ch->Send(kChunk, chunk); });
   }
   auto start = Clock::now();
-  generate_(job, *sink[0], *sink[1]);
+  generate_(std::move(job), *sink[0], *sink[1]);
   auto work = Clock::now() - start - sink[0]->waited() - sink[1]->waited();
   for (int p = 0; p < 2; ++p)
     seat[p]->work_us += uint64_t(std::chrono::duration_cast<std::chrono::microseconds>(work).count());
   for (auto& s : sink) s->Finish();
-  if (options_.dealt) options_.dealt(job.n, serial);
+  if (options_.dealt) options_.dealt(h.n, serial);
 }
 
 namespace {
@@ -226,11 +224,10 @@ BundleHeader RecvHeader(Channel& dealer, const Plan& plan, const FetchArgs& args
                         const Secret& seed) {
   Bytes b = dealer.Recv(kHeader, 1024);
   BundleHeader h = DecodeHeader(b);
-  Wipe(b.data(), b.size());
   uint32_t party = uint32_t(PartyOf(dealer.self().role));
   bool ours = h.party == party && h.prg == plan.prg && h.n == args.n && h.body_bytes == task.body_bytes[party] &&
               h.plan == plan.hash && h.trace == task.trace && h.weights == args.weights &&
-              h.seed_hash[party] == SeedHash(seed, args.b_seed) && h.public_key[party] == dealer.self().key &&
+              h.seed_hash[party] == SeedHash(seed, *args.b_seed) && h.public_key[party] == dealer.self().key &&
               h.public_key[1 - party] == args.partner;
   if (!ours)
     EndSession(dealer, Refusal::kBundle, Exit::kRefused,
@@ -261,7 +258,6 @@ Fetched Fetch(Channel& dealer, const Plan& plan, Store& store, const FetchArgs& 
     Secret seed = Secret::Random();
     Bytes request = EncodeRequest(args, task.trace, seed);
     dealer.Send(kRequest, request);
-    Wipe(request.data(), request.size());
     Bytes grant = dealer.RecvExact(kGrant, sizeof(uint32_t));
     uint32_t count = Reader(grant, "a grant").Get<uint32_t>();
     if (count < 1 || count > args.count)

@@ -18,14 +18,15 @@ struct DealJob {
   uint32_t n = 0;
   uint64_t serial = 0;
   Hash rho{}, weights{};
-  Secret key[2];  // K_0, K_1
-  Secret b_seed;  // of B, registered by the model owner
+  Secret key[2];        // K_0, K_1
+  SharedSecret b_seed;  // of B, registered by the model owner
 };
 // PairOf: names two parties to a dealer's state and to their ledgers.
 PairId PairOf(const Hash& model_key, const Hash& data_key);
 
-// Generate: writes exactly Task::body_bytes[p] bytes into the sink of each party, in schedule order.
-using Generate = std::function<void(const DealJob&, Sink& to_p0, Sink& to_p1)>;
+// Generate: writes exactly Task::body_bytes[p] bytes into the sink of each party, in schedule order. The keys are its
+// own.
+using Generate = std::function<void(DealJob, Sink& to_p0, Sink& to_p1)>;
 
 class Dealer {
  public:
@@ -47,7 +48,8 @@ class Dealer {
   struct Request {
     uint32_t n = 0, count = 0;
     Hash trace{}, weights{}, partner{};
-    Secret seed, b_seed;
+    Secret seed;
+    SharedSecret b_seed;
   };
   enum class Progress { kWaiting, kTaken, kDone, kFailed };
   struct Seat {
@@ -80,8 +82,8 @@ struct FetchArgs {
   uint32_t n = 0;
   uint32_t count = 1;  // at most; the dealer and the other party may want fewer
   Hash weights{};
-  Hash partner{};  // fingerprint of the other party
-  Secret b_seed;   // P0 only
+  Hash partner{};                         // fingerprint of the other party
+  SharedSecret b_seed = Share(Secret());  // P0 only
 };
 
 // Fetch: draws a session seed, asks, and receives bundles into the store: the first in memory, the others on disk.

@@ -50,7 +50,10 @@ class TlsChannel final : public Channel {
  public:
   TlsChannel(std::shared_ptr<TlsLink> link, Identity self, Identity peer, const Hash& exporter, Millis timeout)
       : Channel(self, peer, exporter, timeout), link_(std::move(link)) {}
-  ~TlsChannel() override { link_->Drop(); }
+  ~TlsChannel() override {
+    link_->Drop();
+    Wipe(staging_.data(), staging_.size());
+  }
 
   bool PeerGone() override {
     while (Read()) {
@@ -67,6 +70,7 @@ class TlsChannel final : public Channel {
     if (head) std::memcpy(first.data() + header.size(), payload.data(), head);
     Ec ec;
     link_->Queue(View(first.data(), header.size() + head), &ec);
+    Wipe(first.data(), header.size() + head);
     payload = payload.subspan(head);
     for (size_t room = kBurst - kRecord; !ec; room = kBurst) {
       size_t n = std::min(payload.size(), room);

@@ -31,8 +31,7 @@ int BioRead(BIO* b, char* to, int n) {
 
 int BioWrite(BIO* b, const char* from, int n) {
   Bytes& out = *static_cast<Under*>(BIO_get_data(b))->out;
-  auto* bytes = reinterpret_cast<const uint8_t*>(from);
-  out.insert(out.end(), bytes, bytes + n);
+  Append(&out, View(reinterpret_cast<const uint8_t*>(from), size_t(n)));
   return n;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "suf/base/bytes.hpp"
 #include "suf/ring/internal/gemm_kernels.hpp"
 #include "suf/ring/words.hpp"
 
@@ -25,10 +26,6 @@ uint8_t* Aligned(size_t bytes) {
   if (align == huge) madvise(p, bytes, MADV_HUGEPAGE);
   return static_cast<uint8_t*>(p);
 }
-
-struct FreeMemory {
-  void operator()(uint8_t* p) const { std::free(p); }
-};
 
 template <class T>
 const GemmKernel& KernelFor(Variant v, int bits, bool small) {
@@ -54,6 +51,7 @@ bool FitsInt16(const uint32_t* b, size_t K, size_t N, size_t ldb) {
 
 template <class T>
 void Prepared<T>::Free::operator()(uint8_t* p) const {
+  Wipe(p, bytes);
   std::free(p);
 }
 
@@ -65,13 +63,15 @@ const char* Prepared<T>::kernel() const {
 // GemmAccess: builds a Prepared from an operand with any strides.
 template <class T>
 struct GemmAccess {
+  using Panels = std::unique_ptr<uint8_t[], typename Prepared<T>::Free>;
+  static Panels Room(size_t bytes) { return Panels(Aligned(bytes), {bytes}); }
   static Prepared<T> Pack(const T* b, size_t K, size_t N, size_t k_stride, size_t n_stride, int bits, bool small,
                           Variant v, exec::Pool* pool) {
     SUF_CHECK(bits >= 1 && bits <= int(8 * sizeof(T)));
     const GemmKernel& kernel = KernelFor<T>(v, bits, small);
     const size_t units = Up(K, kernel.depth), panels = Up(N, kernel.columns);
     Prepared<T> p;
-    p.panels_.reset(Aligned(units * panels * kernel.unit_bytes));
+    p.panels_ = Room(units * panels * kernel.unit_bytes);
     p.kernel_ = &kernel, p.depth_ = K, p.columns_ = N, p.bits_ = bits, p.variant_ = v;
     auto pack = [&](size_t p0, size_t p1) { kernel.pack_b(b, k_stride, n_stride, K, N, p0, p1, p.panels_.get()); };
     if (pool) {
@@ -106,10 +106,10 @@ struct GemmAccess {
                             M,
                             0,
                             panels};
-    std::unique_ptr<uint8_t, FreeMemory> packed;
+    Panels packed;
     if (kernel.packs_a || K % kernel.depth) {
       task.a_stride = units * kernel.depth * (sizeof(T) == 8 ? 8 : kernel.planes == 2 ? 2 : sizeof(T));
-      packed.reset(Aligned(M * kernel.planes * task.a_stride));
+      packed = Room(M * kernel.planes * task.a_stride);
       pool.For(M, 16, [&](size_t m0, size_t m1) { kernel.pack_a(a, lda, K, m0, m1, packed.get(), task.a_stride); });
       task.a = packed.get();
     }

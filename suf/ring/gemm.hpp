@@ -29,7 +29,8 @@ class Prepared {
   template <class U>
   friend struct GemmAccess;
   struct Free {
-    void operator()(uint8_t* p) const;
+    size_t bytes = 0;
+    void operator()(uint8_t* p) const;  // wipes them
   };
   std::unique_ptr<uint8_t[], Free> panels_;
   const internal::GemmKernel* kernel_ = nullptr;

@@ -40,7 +40,7 @@ class Watched : public pfss::Backend {
   Watched(std::unique_ptr<pfss::Backend> real, bool blind) : real_(std::move(real)), blind_(blind) {}
   std::string name() const override { return real_->name(); }
   uint32_t prg() const override { return real_->prg(); }
-  std::unique_ptr<pfss::Randomness> Expand(const pfss::Material& m) override { return real_->Expand(m); }
+  std::unique_ptr<pfss::Randomness> Expand(pfss::Material m) override { return real_->Expand(std::move(m)); }
   std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, pfss::Role role) override {
     return std::make_unique<Watcher>(real_->Start(s, role), s.trace(), blind_);
   }
@@ -102,8 +102,8 @@ void Inference(ring::Variant v, bool blind) {
     in[1].Set("Wh." + m.name, hat), SetSecret(in[2], "B." + m.name, b);  // W_hat was a message
   }
   SetSecret(in[1], "tokens", ids);
-  pfss::Material material{{Hash{1}, Hash{2}}, Hash{3}};
-  Hide(*material.key[0]), Hide(*material.key[1]);
+  pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
+  Hide(material.key[0]->view()), Hide(material.key[1]->view());
 
   Watched backend(backends::MakePacked(pool, v), blind);
   proto::PairRun run = proto::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});

@@ -36,7 +36,7 @@ void Arrived(const std::vector<T>& out) {
 void Streams(ring::Variant v) {
   Hash key = RandomHash(), rho{};
   Hide(key);
-  fss::Prg prg(key, rho, 0, v);
+  fss::Prg prg(::suf::Secret(View(key)), rho, 0, v);
   auto section = prg.At(3);
   for (size_t bytes : {16, 100, 5000}) {
     Bytes out(bytes);

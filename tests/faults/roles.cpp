@@ -74,7 +74,7 @@ void RunDealer(const Scene& s) {
   apps::Generator generate(engine);
   Dealer::Options options;
   options.partner_wait = Millis{5'000};
-  Dealer dealer(s.setting.plan, serials, options, [&](const DealJob& j, Sink& a, Sink& b) { generate(j, a, b); });
+  Dealer dealer(s.setting.plan, serials, options, [&](DealJob j, Sink& a, Sink& b) { generate(std::move(j), a, b); });
   Serve(s, Role::kDealer, {Role::kModel, Role::kData}, [&](Channel& ch) { dealer.Handle(ch); });
 }
 
@@ -86,9 +86,10 @@ void RunModel(const Scene& s) {
   apps::Engine& engine = *s.setting.engine;
   Store store(StoreOf(s, Role::kModel));
   Tell(s, Role::kModel, store);
-  Secret key = store.LongLived("weights.key"), seed = store.LongLived("b.seed");
-  Hash id = apps::WeightsId(key.view(), s.setting.weights, engine.hash(), seed.view());
-  apps::Masks masks(engine, seed.view(), id);
+  Secret key = store.LongLived("weights.key");
+  SharedSecret seed = Share(store.LongLived("b.seed"));
+  Hash id = apps::WeightsId(key.view(), s.setting.weights, engine.hash(), seed->view());
+  apps::Masks masks(engine, seed->view(), id);
   Inputs inputs;
   apps::ModelInputs(s.setting.weights, inputs);
   ModelHost host{s.setting.plan,

@@ -41,7 +41,7 @@ class Bond {
   // FrameKey: of the tags of what this role sends.
   Hash FrameKey(Role sender) const {
     auto role = uint8_t(sender);
-    return Hmac(header_.pair.view(), {AsView("suf frames"), View(&role, 1)});
+    return Hmac(header_.pair->view(), {AsView("suf frames"), View(&role, 1)});
   }
   Hash Tag(uint16_t kind, const Hash& nonce) const {
     auto [sent, received] = ch_.Transcript();
@@ -52,11 +52,8 @@ class Bond {
   Hash TagOf(uint16_t kind, const Hash& nonce, std::pair<Hash, Hash> frames) const {
     BundleHeader h = header_;
     h.party = 0, h.body_bytes = 0;  // the rest is equal on both sides
-    Bytes encoded = Encode(h);
-    Hash tag = Hmac(header_.pair.view(), {AsView("suf bond"), View(reinterpret_cast<uint8_t*>(&kind), sizeof kind),
-                                          nonce, encoded, setup_, ch_.exporter(), frames.first, frames.second});
-    Wipe(encoded.data(), encoded.size());
-    return tag;
+    return Hmac(header_.pair->view(), {AsView("suf bond"), View(reinterpret_cast<uint8_t*>(&kind), sizeof kind), nonce,
+                                       Encode(h), setup_, ch_.exporter(), frames.first, frames.second});
   }
 
   Channel& ch_;

@@ -76,9 +76,9 @@ struct World {
                                      std::lock_guard lock(m);
                                      dealt.push_back(serial), changed.notify_all();
                                    }},
-                   [this, generate](const DealJob& j, Sink& a, Sink& b) {
+                   [this, generate](DealJob j, Sink& a, Sink& b) {
                      dealt_keys.push_back(HashOf({j.key[0].view()}));
-                     generate(j, a, b);
+                     generate(std::move(j), a, b);
                    });
   }
   ~World() { Join(); }
@@ -110,7 +110,7 @@ struct World {
             .store = *store[0],
             .weights = Hash{77},
             .setup = HashOf({kWHat}),
-            .b_seed = Secret(Hash{5}),
+            .b_seed = Share(Secret(Hash{5})),
             .w_hat = [](Sink& s) { s.Write(kWHat); },
             .dealer = [this](std::stop_token stop) { return Link(Role::kModel, std::move(stop)); },
             .run = std::move(run),
