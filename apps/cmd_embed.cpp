@@ -1,6 +1,5 @@
 // Command: embed.
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -70,7 +69,7 @@ void WriteEmbeddings(const std::string& path, const std::vector<ordered_json>& r
   }
   std::vector<model::NewTensor> tensors{{"embedding", {int64_t(rows.size()), d}, std::span<const float>(all)},
                                         {"line", {int64_t(rows.size())}, std::span<const int64_t>(index)}};
-  model::WriteSafetensors(path, tensors);
+  model::WriteSafetensors(path, tensors, model::Readers::kOwner);
 }
 
 // PlaceAudits: how many audits come before and after each text. All texts have as many, but for a rest that random ones
@@ -250,8 +249,7 @@ int RunEmbed(const EmbedArgs& a) {
     for (auto& l : lines) Say(a, l, {{"i", l.i}, {"error", l.error}});
     return Finish(lines);
   }
-  if (!a.out.empty() && !std::ofstream(a.out, std::ios::binary | std::ios::app))
-    Fail(Exit::kResource, "cannot write ", a.out, "; check the directory and its rights");
+  if (!a.out.empty()) model::ProbeSafetensors(a.out);
   proto::Store store(a.store);
   for (auto& n : store.notices()) log::Warn(Str("embed: ", n));
   std::unique_ptr<proto::Recorder> recorder;

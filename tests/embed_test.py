@@ -4,6 +4,7 @@
   embed_test.py SUF     from anywhere; about half a minute
 """
 import json
+import os
 import struct
 
 from roles import LIMIT, World, read_record, read_safetensors
@@ -102,6 +103,28 @@ def made_ahead(base):
         assert embed_rows(w, base.text(6))[0]['serial'] == 5
 
 
+def private_files(base):
+    """Results, times and records are their owner's alone, whatever the umask; files that others could read before are, too."""
+    open_to_all = {'preexec_fn': lambda: os.umask(0)}
+    for before in ('new', 'old'):
+        with World(base, f'private-{before}') as w:
+            files = {name: w.dir / name for name in ('p0.times', 'dealer.times', 'out', 'p0.frames', 'p1.frames')}
+            if before == 'old':
+                for name in ('p0.times', 'dealer.times', 'out'):
+                    files[name].write_text('old\n' * 1000)
+                    files[name].chmod(0o666)
+            w.deal(open_to_all, times=files['dealer.times']).port()
+            w.serve(open_to_all, times=files['p0.times'], record=files['p0.frames']).port()
+            embed_rows(w, base.text(5), process=open_to_all, out=files['out'], record=files['p1.frames'])
+            modes = {name: oct(path.stat().st_mode & 0o777) for name, path in files.items()}
+            assert set(modes.values()) == {'0o600'}, modes
+            assert read_safetensors(files['out'])[0]['embedding']['shape'] == [1, 32]
+            w.server.end(), w.dealer.end()
+            for name in ('p0.times', 'dealer.times'):
+                assert [json.loads(line)['serial'] for line in files[name].read_text().splitlines()] == [1], name
+            assert not list(w.dir.glob('*.part'))
+
+
 def keys_of(path):
     """A bundle file's key bytes: without preamble, lengths and hashes."""
     raw = path.read_bytes()
@@ -149,4 +172,4 @@ def alone(base):
 
 
 if __name__ == '__main__':
-    each(every_length, recorded_frames, made_ahead, dealt_again, alone)
+    each(every_length, recorded_frames, made_ahead, private_files, dealt_again, alone)

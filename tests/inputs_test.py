@@ -162,9 +162,26 @@ alone('address without port', 2, 'an address is host:port', [w.replace('127.0.0.
 alone('host unknown', 3, 'the host name of the model owner', [w.replace('127.0.0.1:1', 'a..b:1') for w in EMBED] + ['the dog'])
 alone('time-out of 0 s', 2, '--timeout must be between', EMBED + ['the dog', '--timeout', '0'])
 alone('nobody listens', 3, 'nobody answers as the model owner', EMBED + ['the dog'])
+alone('out: no such folder', 5, 'cannot write .*/none/out', EMBED + ['the dog', '--out', '{w}/none/out'])
+alone('out: a folder', 5, 'cannot write', EMBED + ['the dog', '--out', '{w}'])
+alone('out: a device', 5, 'cannot write /dev/null', EMBED + ['the dog', '--out', '/dev/null'])
 alone('tokens beyond the plan', 2, 'over the plan.s limit of 16', 'estimate --plan {plan} --tokens 17'.split())
 alone('a count below 1', 2, '--count', 'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0 --tokens 4 --count 0'.split())
 alone('certificates exist already', 2, 'exists already', 'certs {certs}'.split())
+
+
+def nothing_left(what, old):
+    @row(what, 3, 'nobody answers as the model owner')
+    def _(w):
+        out = w.dir / 'out'
+        if old:
+            out.write_text(old)
+        yield w.embed(out=out, dealer=1, connect=1)
+        assert [(p.name, p.read_text()) for p in w.dir.glob('out*')] == ([('out', old)] if old else [])
+
+
+nothing_left('out: a run that fails leaves no file', '')
+nothing_left('out: a run that fails leaves the older file', 'old')
 
 
 @row('disk full behind stdout', 5, 'cannot write to stdout')
