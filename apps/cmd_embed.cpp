@@ -10,6 +10,7 @@
 #include "apps/times.hpp"
 #include "suf/base/log.hpp"
 #include "suf/model/safetensors.hpp"
+#include "suf/model/vocabulary.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::apps {
@@ -234,6 +235,9 @@ std::vector<Line> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   const std::string vocabulary = ReadFile(a.vocab, "the vocabulary ", "it is vocab.txt of the model");
   if (HashOf({AsView(vocabulary)}) != plan.tokenizer)
     Fail(Exit::kRefused, a.vocab, " is not the vocabulary that the plan was made for; ask the model owner for it");
+  // it decides how many tokens a text has, which the model owner sees
+  const bool known = !model::KnownVocabulary(plan.tokenizer).empty();
+  (known ? log::Info : log::Warn)("embed: " + VocabularyOf(plan.tokenizer));
   TokenizeAll(model::Tokenizer::Load(a.vocab), plan.max_tokens, a.truncate, &lines);
   return lines;
 }

@@ -3,8 +3,10 @@
 
   embed_test.py SUF     from anywhere; about half a minute
 """
+import hashlib
 import json
 import os
+import re
 import struct
 
 from roles import LIMIT, World, read_record, read_safetensors
@@ -153,6 +155,16 @@ def dealt_again(base):
                 assert not a & b, 'a serial dealt again shares a word of its keys'
 
 
+def vocabulary(base):
+    """embed says first whose vocabulary it is: the plan's digest, and a warning that it is not a known one; plan show says the same (a known one: real_test.py)."""
+    line = f'vocabulary SHA-256 {hashlib.sha256((base.model / "vocab.txt").read_bytes()).hexdigest()}: '
+    unknown = line + 'not a known one; ask the model owner where it comes from, and compare (docs/operations.md)'
+    assert unknown in base.suf('plan', 'show', base.plan).splitlines()
+    with World(base, 'vocabulary') as w:
+        e = w.embed(dealer=1, connect=1)
+        assert e.finish() == 3 and any(re.fullmatch(r'\S+ warn(ing)? embed: ' + re.escape(unknown), said) for said in e.err), e.err
+
+
 def alone(base):
     """Commands of one party: JSON lines on stdout and nothing else."""
     with World(base, 'alone') as w:
@@ -172,4 +184,4 @@ def alone(base):
 
 
 if __name__ == '__main__':
-    each(every_length, recorded_frames, made_ahead, private_files, dealt_again, alone)
+    each(every_length, recorded_frames, made_ahead, private_files, dealt_again, vocabulary, alone)
