@@ -176,6 +176,7 @@ std::vector<Line> Texts(const EmbedArgs& a, const nn::Plan& plan) {
 
 int RunEmbed(const EmbedArgs& a) {
   Harden();
+  UseVariant("embed", a.variant);
   auto own = Own("embed", a.certs, proto::Role::kData, a.pins);
   Engine engine(LoadPlan(a.plan));
   auto lines = Texts(a, engine.plan());  // before anybody hears of them

@@ -60,7 +60,7 @@ struct CertsArgs {
 int RunCerts(const CertsArgs& a);
 
 struct DealArgs {
-  std::string plan, certs, listen, state, times;
+  std::string plan, certs, listen, state, times, variant;
   std::vector<std::string> pins;
   int tokens = 0, count = 0;
   double timeout = 60;
@@ -68,7 +68,7 @@ struct DealArgs {
 int RunDeal(const DealArgs& a);
 
 struct ServeArgs {
-  std::string plan, model, certs, dealer, listen, store, record, times;
+  std::string plan, model, certs, dealer, listen, store, record, times, variant;
   std::vector<std::string> pins;
   bool once = false;
   double timeout = 60;
@@ -76,7 +76,7 @@ struct ServeArgs {
 int RunServe(const ServeArgs& a);
 
 struct EmbedArgs {
-  std::string plan, vocab, certs, dealer, connect, store, out, record;
+  std::string plan, vocab, certs, dealer, connect, store, out, record, variant;
   std::vector<std::string> pins;
   Source source;
   bool json = false, truncate = false;
@@ -88,7 +88,7 @@ int RunEmbed(const EmbedArgs& a);
 
 struct DemoArgs {
   std::string program;  // path of this program
-  std::string model, plan, calibrate;
+  std::string model, plan, calibrate, variant;
   Source source;
   bool json = false, truncate = false, one_by_one = false;
 };

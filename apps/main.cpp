@@ -35,6 +35,11 @@ void AddPins(CLI::App* c, std::vector<std::string>* pins) {
       ->allow_extra_args(false);
 }
 
+// AddVariant: all variants give the same bytes; the constant-time check covers portable and avx2 (SECURITY.md).
+void AddVariant(CLI::App* c, std::string* variant) {
+  c->add_option("--variant", *variant, "kernels: portable, avx2 or avx512 (default: the fastest that runs here)");
+}
+
 // NameValues: says in the help what an option takes, instead of TEXT and INT.
 void NameValues(CLI::App* c) {
   static const std::map<std::string, std::string> kNames = {
@@ -45,7 +50,8 @@ void NameValues(CLI::App* c) {
       {"--preset", "NAME"},      {"--record", "FILE"},     {"--seed", "N"},
       {"--state", "DIR"},        {"--store", "DIR"},       {"--timeout", "SECONDS"},
       {"--times", "FILE"},       {"--tokens", "N"},        {"--trace", "TOKENS"},
-      {"--vocab", "FILE"},       {"dir", "DIR"},           {"plan", "FILE"}};
+      {"--variant", "NAME"},     {"--vocab", "FILE"},      {"dir", "DIR"},
+      {"plan", "FILE"}};
   for (CLI::Option* o : c->get_options())
     if (auto it = kNames.find(o->get_name()); it != kNames.end() && o->get_type_name() != "DIR")
       o->type_name(it->second);
@@ -150,6 +156,7 @@ int Main(int argc, char** argv) {
       ->option_text("N");
   d->add_option("--timeout", deal.timeout, "seconds to wait for a silent peer")->default_val(60);
   d->add_option("--times", deal.times, "write to this file where the time went, a JSON line a bundle");
+  AddVariant(d, &deal.variant);
   AddPins(d, &deal.pins);
   d->callback([&] { status = RunDeal(deal); });
 
@@ -165,6 +172,7 @@ int Main(int argc, char** argv) {
   sv->add_option("--record", serve.record, "write the frames with the data owner to this new file");
   sv->add_option("--timeout", serve.timeout, "seconds to wait for a silent peer")->default_val(60);
   sv->add_option("--times", serve.times, "write to this file where the time went, a JSON line an inference");
+  AddVariant(sv, &serve.variant);
   AddPins(sv, &serve.pins);
   sv->callback([&] { status = RunServe(serve); });
 
@@ -188,6 +196,7 @@ int Main(int argc, char** argv) {
       ->excludes(one_by_one);  // its pauses would tell the dealer what was audited before it deals the next
   em->add_option("--record", embed.record, "write the frames with the model owner to this new file");
   em->add_option("--timeout", embed.timeout, "seconds to wait for a silent peer")->default_val(60);
+  AddVariant(em, &embed.variant);
   AddPins(em, &embed.pins);
   AddSource(em, &embed.source, true);
   em->callback([&] { status = RunEmbed(embed); });
@@ -201,6 +210,7 @@ int Main(int argc, char** argv) {
   de->add_flag("--json", demo.json, "JSON lines");
   de->add_flag("--truncate", demo.truncate, "cut texts over the limit instead of refusing them");
   de->add_flag("--one-by-one", demo.one_by_one, "as for embed: times of one text that no other one disturbs");
+  AddVariant(de, &demo.variant);
   AddSource(de, &demo.source, false);
   de->callback([&] { status = RunDemo(demo); });
 

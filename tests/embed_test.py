@@ -6,6 +6,7 @@
 import hashlib
 import json
 import os
+import pathlib
 import re
 import struct
 
@@ -165,6 +166,33 @@ def vocabulary(base):
         assert e.finish() == 3 and any(re.fullmatch(r'\S+ warn(ing)? embed: ' + re.escape(unknown), said) for said in e.err), e.err
 
 
+VARIANTS = {'portable': (), 'avx2': ('avx2', 'bmi2', 'aes'), 'avx512': ('avx512f', 'avx512_vbmi2', 'vaes', 'gfni')}  # some flags of each
+
+
+def variants(base):
+    """Each role with each variant of the kernels, no two with the same where there are three: every word and every count of bytes is the same."""
+    flags = set(re.search(r'^flags\s*:(.*)', pathlib.Path('/proc/cpuinfo').read_text(), re.M)[1].split())
+    names = [v for v, needs in VARIANTS.items() if flags.issuperset(needs)]
+    y, = base.simulate([base.text(9)])
+    seen = []
+    for k in range(len(names)):
+        of = [names[(k + role) % len(names)] for role in range(3)]
+        with World(base, f'variants-{k}') as w:
+            w.deal(variant=of[0]).port()
+            w.serve(variant=of[1]).port()
+            e = w.embed(base.text(9), variant=of[2])
+            assert e.finish() == 0, e.err
+            for role, name, variant in ((w.dealer, 'deal', of[0]), (w.server, 'serve', of[1]), (e, 'embed', of[2])):
+                assert any(line.endswith(f' info {name}: the kernels are {variant}') for line in role.err), role.err
+            row, = e.rows()
+            assert row['y'] == y, of
+            seen.append([row[field] for field in ('bytes', 'key_bytes', 'rounds', 'frames', 'trace')])
+    assert all(s == seen[0] for s in seen), seen
+    with World(base, 'variants-default') as w:
+        assert (e := w.embed(dealer=1, connect=1)).finish() == 3
+        assert any(line.endswith(f' info embed: the kernels are {names[-1]}') for line in e.err), e.err
+
+
 def alone(base):
     """Commands of one party: JSON lines on stdout and nothing else."""
     with World(base, 'alone') as w:
@@ -184,4 +212,4 @@ def alone(base):
 
 
 if __name__ == '__main__':
-    each(every_length, recorded_frames, made_ahead, private_files, dealt_again, vocabulary, alone)
+    each(every_length, recorded_frames, made_ahead, private_files, dealt_again, vocabulary, variants, alone)
