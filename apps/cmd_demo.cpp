@@ -22,6 +22,7 @@
 #include "suf/nn/forward.hpp"
 #include "suf/nn/simulate.hpp"
 #include "suf/proto/certs.hpp"
+#include "suf/ring/cpu.hpp"
 
 extern char** environ;
 
@@ -205,6 +206,7 @@ void AddTimes(const std::string& path, const char* role, std::vector<ordered_jso
 }  // namespace
 
 int RunDemo(const DemoArgs& a) {
+  if (!a.variant.empty()) (void)ring::VariantNamed(a.variant);  // its sentence before the roles say it
   Folder dir;
   auto lines = ReadTexts(a.source);
   std::string plan_path = a.plan;
@@ -239,15 +241,20 @@ int RunDemo(const DemoArgs& a) {
   }
   std::string certs = dir / "certs", vocabulary = a.model + "/vocab.txt";
   proto::MakeCerts(certs);
+  auto with_variant = [&](std::vector<std::string> args) {
+    if (!a.variant.empty()) args.insert(args.end(), {"--variant", a.variant});
+    return args;
+  };
   Child deal("the dealer",
-             {"suf", "deal", "--plan", plan_path, "--certs", certs + "/dealer", "--listen", "127.0.0.1:0", "--times",
-              dir / "dealer.times"},
+             with_variant({"suf", "deal", "--plan", plan_path, "--certs", certs + "/dealer", "--listen", "127.0.0.1:0",
+                           "--times", dir / "dealer.times"}),
              2);
   std::string dealer = Str("127.0.0.1:", deal.Port());
   deal.Drain();
   Child serve("the model owner",
-              {"suf", "serve", "--plan", plan_path, "--model", a.model, "--certs", certs + "/model", "--dealer", dealer,
-               "--listen", "127.0.0.1:0", "--store", dir / "model-store", "--once", "--times", dir / "p0.times"},
+              with_variant({"suf", "serve", "--plan", plan_path, "--model", a.model, "--certs", certs + "/model",
+                            "--dealer", dealer, "--listen", "127.0.0.1:0", "--store", dir / "model-store", "--once",
+                            "--times", dir / "p0.times"}),
               2);
   std::string server = Str("127.0.0.1:", serve.Port());
   serve.Drain();
@@ -257,7 +264,7 @@ int RunDemo(const DemoArgs& a) {
                                 texts,       "--json"};
   if (a.truncate) args.push_back("--truncate");
   if (a.one_by_one) args.push_back("--one-by-one");
-  Child embed("the data owner", args, 1);
+  Child embed("the data owner", with_variant(args), 1);
   std::cerr << "dealer: process " << deal.pid() << " at " << dealer << "\nmodel owner (P0): process " << serve.pid()
             << " at " << server << "\ndata owner (P1): process " << embed.pid() << "\n";
 

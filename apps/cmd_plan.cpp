@@ -100,7 +100,8 @@ int RunPlanShow(const PlanShowArgs& a) {
   }
   std::cout << "plan " << Hex(nn::PlanHash(plan)) << "\nBERT: d " << plan.dims.d << ", heads " << plan.dims.heads
             << ", ff " << plan.dims.ff << ", layers " << plan.dims.layers << ", vocabulary " << plan.dims.vocab
-            << "; up to " << plan.max_tokens << " tokens; result at 2^-" << plan.scales.result << "\n\n";
+            << "; up to " << plan.max_tokens << " tokens; result at 2^-" << plan.scales.result << "\n"
+            << VocabularyOf(plan.tokenizer) << "\n\n";
   std::vector<std::vector<std::string>> rows{{"ring (bits)"}};
   for (auto& c : plan.classes) rows[0].push_back(Str("n <= ", c.max_n));
   auto row = [&](const std::string& name, auto bits) {

@@ -64,6 +64,7 @@ int RunCerts(const CertsArgs& a) {
 
 int RunDeal(const DealArgs& a) {
   Harden();
+  UseVariant("deal", a.variant);
   Stopping stopping;
   auto own = Own("deal", a.certs, proto::Role::kDealer, a.pins);
   Engine engine(LoadPlan(a.plan));
@@ -93,6 +94,7 @@ int RunDeal(const DealArgs& a) {
 
 int RunServe(const ServeArgs& a) {
   Harden();
+  UseVariant("serve", a.variant);
   Stopping stopping;
   auto own = Own("serve", a.certs, proto::Role::kModel, a.pins);
   Engine engine(LoadPlan(a.plan));

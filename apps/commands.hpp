@@ -60,7 +60,7 @@ struct CertsArgs {
 int RunCerts(const CertsArgs& a);
 
 struct DealArgs {
-  std::string plan, certs, listen, state, times;
+  std::string plan, certs, listen, state, times, variant;
   std::vector<std::string> pins;
   int tokens = 0, count = 0;
   double timeout = 60;
@@ -74,7 +74,7 @@ struct KeysArgs {
 };
 
 struct ServeArgs {
-  std::string plan, model, certs, dealer, listen, store, record, times;
+  std::string plan, model, certs, dealer, listen, store, record, times, variant;
   std::vector<std::string> pins;
   KeysArgs keys;
   bool once = false;
@@ -83,7 +83,7 @@ struct ServeArgs {
 int RunServe(const ServeArgs& a);
 
 struct EmbedArgs {
-  std::string plan, vocab, certs, dealer, connect, store, out, record;
+  std::string plan, vocab, certs, dealer, connect, store, out, record, variant;
   std::vector<std::string> pins;
   Source source;
   KeysArgs keys;
@@ -96,7 +96,7 @@ int RunEmbed(const EmbedArgs& a);
 
 struct DemoArgs {
   std::string program;  // path of this program
-  std::string model, plan, calibrate;
+  std::string model, plan, calibrate, variant;
   Source source;
   bool json = false, truncate = false, one_by_one = false;
 };

@@ -49,6 +49,11 @@ void AddKeys(CLI::App* c, KeysArgs* keys) {
       ->option_text("disk|always");
 }
 
+// AddVariant: all variants give the same bytes; the constant-time check covers portable and avx2 (SECURITY.md).
+void AddVariant(CLI::App* c, std::string* variant) {
+  c->add_option("--variant", *variant, "kernels: portable, avx2 or avx512 (default: the fastest that runs here)");
+}
+
 // NameValues: says in the help what an option takes, instead of TEXT and INT.
 void NameValues(CLI::App* c) {
   static const std::map<std::string, std::string> kNames = {
@@ -59,7 +64,8 @@ void NameValues(CLI::App* c) {
       {"--preset", "NAME"},      {"--record", "FILE"},     {"--seed", "N"},
       {"--state", "DIR"},        {"--store", "DIR"},       {"--timeout", "SECONDS"},
       {"--times", "FILE"},       {"--tokens", "N"},        {"--trace", "TOKENS"},
-      {"--vocab", "FILE"},       {"dir", "DIR"},           {"plan", "FILE"}};
+      {"--variant", "NAME"},     {"--vocab", "FILE"},      {"dir", "DIR"},
+      {"plan", "FILE"}};
   for (CLI::Option* o : c->get_options())
     if (auto it = kNames.find(o->get_name()); it != kNames.end() && o->get_type_name() != "DIR")
       o->type_name(it->second);
@@ -168,6 +174,7 @@ int Main(int argc, char** argv) {
       ->option_text("N");
   d->add_option("--timeout", deal.timeout, "seconds to wait for a silent peer")->default_val(60);
   d->add_option("--times", deal.times, "write to this file where the time went, a JSON line a bundle");
+  AddVariant(d, &deal.variant);
   AddPins(d, &deal.pins);
   d->callback([&] { status = RunDeal(deal); });
 
@@ -184,6 +191,7 @@ int Main(int argc, char** argv) {
   sv->add_option("--timeout", serve.timeout, "seconds to wait for a silent peer")->default_val(60);
   sv->add_option("--times", serve.times, "write to this file where the time went, a JSON line an inference");
   AddKeys(sv, &serve.keys);
+  AddVariant(sv, &serve.variant);
   AddPins(sv, &serve.pins);
   sv->callback([&] { status = RunServe(serve); });
 
@@ -208,6 +216,7 @@ int Main(int argc, char** argv) {
   em->add_option("--record", embed.record, "write the frames with the model owner to this new file");
   em->add_option("--timeout", embed.timeout, "seconds to wait for a silent peer")->default_val(60);
   AddKeys(em, &embed.keys);
+  AddVariant(em, &embed.variant);
   AddPins(em, &embed.pins);
   AddSource(em, &embed.source, true);
   em->callback([&] { status = RunEmbed(embed); });
@@ -221,6 +230,7 @@ int Main(int argc, char** argv) {
   de->add_flag("--json", demo.json, "JSON lines");
   de->add_flag("--truncate", demo.truncate, "cut texts over the limit instead of refusing them");
   de->add_flag("--one-by-one", demo.one_by_one, "as for embed: times of one text that no other one disturbs");
+  AddVariant(de, &demo.variant);
   AddSource(de, &demo.source, false);
   de->callback([&] { status = RunDemo(demo); });
 

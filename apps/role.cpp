@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "suf/base/log.hpp"
+#include "suf/ring/cpu.hpp"
 
 namespace suf::apps {
 
@@ -19,6 +20,11 @@ void Harden() {
   rlimit lock{};
   if (getrlimit(RLIMIT_MEMLOCK, &lock) == 0 && lock.rlim_cur == RLIM_INFINITY)
     (void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
+}
+
+void UseVariant(const char* command, const std::string& name) {
+  if (!name.empty()) ring::Choose(ring::VariantNamed(name));
+  log::Info(Str(command, ": the kernels are ", ring::Name(ring::Best())));
 }
 
 proto::Credentials Own(const char* command, const std::string& certs, proto::Role role,

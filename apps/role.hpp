@@ -13,6 +13,10 @@ namespace suf::apps {
 // keys.
 void Harden();
 
+// UseVariant: the kernels of --variant for this process, or the fastest where it is empty; said in the log. Before
+// anything that runs one. Throws Exit::kInput for an unknown name, Exit::kResource where the processor lacks it.
+void UseVariant(const char* command, const std::string& name);
+
 // Own: the credentials in `certs` itself or its sub-folder of the role, with the pins of the command line. Throws
 // Exit::kRefused when they are another role's, Exit::kInput when a pin is no key of another role.
 proto::Credentials Own(const char* command, const std::string& certs, proto::Role role,

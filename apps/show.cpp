@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "suf/base/error.hpp"
+#include "suf/model/vocabulary.hpp"
 
 namespace suf::apps {
 
@@ -71,6 +72,13 @@ std::string Fixed(double v, int digits) {
   char b[64];
   std::snprintf(b, sizeof b, "%.*f", digits, v);
   return b;
+}
+
+std::string VocabularyOf(const Hash& sha256) {
+  const std::string_view name = model::KnownVocabulary(sha256);
+  return Str("vocabulary SHA-256 ", Hex(sha256), ": ",
+             name.empty() ? "not a known one; ask the model owner where it comes from, and compare (docs/operations.md)"
+                          : Str("that of ", name));
 }
 
 double PeakRss(int pid) {

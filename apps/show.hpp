@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "suf/base/bytes.hpp"
+
 namespace suf::apps {
 
 // Bar: a progress bar on stderr where that is a terminal; else nothing, or with `always` one line at the end.
@@ -24,6 +26,8 @@ class Bar {
 std::string Table(const std::vector<std::vector<std::string>>& rows);
 std::string Bytes10(int64_t bytes);  // "43.0 MB", powers of ten
 std::string Fixed(double v, int digits);
+// VocabularyOf: whose vocab.txt the plan was made for, in words.
+std::string VocabularyOf(const Hash& sha256);
 // PeakRss: the most memory a process held, MB; 0 when unknown. pid 0: this one.
 double PeakRss(int pid = 0);
 

@@ -1,5 +1,9 @@
 #include "apps/times.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "suf/base/error.hpp"
 
 namespace suf::apps {
@@ -11,18 +15,27 @@ nlohmann::ordered_json TimesJson(const proto::Times& t) {
   return {{"total", t.total * 1e3}, {"by", by}};
 }
 
-TimesFile::TimesFile(const std::string& path) {
+TimesFile::TimesFile(const std::string& path) : out_(nullptr, std::fclose) {
   if (path.empty()) return;
-  out_.open(path);
-  if (!out_) Fail(Exit::kResource, "cannot make the file of times ", path, "; name one in a folder that you may write");
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  struct stat s {};
+  // one that is there already, and empty now, may be readable by others; a device or a pipe is left as it is
+  bool owned = fd >= 0 && fstat(fd, &s) == 0 && (!S_ISREG(s.st_mode) || !(s.st_mode & 077) || fchmod(fd, 0600) == 0);
+  if (owned) out_.reset(fdopen(fd, "w"));
+  if (!out_) {
+    if (fd >= 0) close(fd);
+    Fail(Exit::kResource, "cannot make the file of times ", path, "; name one in a folder that you may write");
+  }
 }
 
 void TimesFile::Add(uint64_t serial, const proto::Times& t) {
-  if (!out_.is_open()) return;
+  if (!out_) return;
   nlohmann::ordered_json row = TimesJson(t);
   row["serial"] = serial;
+  const std::string line = row.dump() + "\n";
   std::lock_guard l(m_);
-  out_ << row.dump() << std::endl;
+  std::fwrite(line.data(), 1, line.size(), out_.get());
+  std::fflush(out_.get());
 }
 
 }  // namespace suf::apps

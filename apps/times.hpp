@@ -1,6 +1,7 @@
 // --times: a JSON line an inference, where a role's time went.
 #pragma once
-#include <fstream>
+#include <cstdio>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,7 +13,7 @@ namespace suf::apps {
 // TimesJson: {"total": ms, "by": {scope: {"compute", "key", "wire", "wait"}}}.
 nlohmann::ordered_json TimesJson(const proto::Times& t);
 
-// TimesFile: does nothing when its path is empty.
+// TimesFile: readable by its owner alone; does nothing when its path is empty.
 class TimesFile {
  public:
   // Throws Exit::kResource when the file cannot be made.
@@ -21,7 +22,7 @@ class TimesFile {
 
  private:
   std::mutex m_;
-  std::ofstream out_;
+  std::unique_ptr<FILE, int (*)(FILE*)> out_;
 };
 
 }  // namespace suf::apps

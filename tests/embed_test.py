@@ -3,7 +3,11 @@
 
   embed_test.py SUF     from anywhere; about half a minute
 """
+import hashlib
 import json
+import os
+import pathlib
+import re
 import struct
 
 from roles import LIMIT, World, read_record, read_safetensors
@@ -102,6 +106,28 @@ def made_ahead(base):
         assert embed_rows(w, base.text(6))[0]['serial'] == 5
 
 
+def private_files(base):
+    """Results, times and records are their owner's alone, whatever the umask; files that others could read before are, too."""
+    open_to_all = {'preexec_fn': lambda: os.umask(0)}
+    for before in ('new', 'old'):
+        with World(base, f'private-{before}') as w:
+            files = {name: w.dir / name for name in ('p0.times', 'dealer.times', 'out', 'p0.frames', 'p1.frames')}
+            if before == 'old':
+                for name in ('p0.times', 'dealer.times', 'out'):
+                    files[name].write_text('old\n' * 1000)
+                    files[name].chmod(0o666)
+            w.deal(open_to_all, times=files['dealer.times']).port()
+            w.serve(open_to_all, times=files['p0.times'], record=files['p0.frames']).port()
+            embed_rows(w, base.text(5), process=open_to_all, out=files['out'], record=files['p1.frames'])
+            modes = {name: oct(path.stat().st_mode & 0o777) for name, path in files.items()}
+            assert set(modes.values()) == {'0o600'}, modes
+            assert read_safetensors(files['out'])[0]['embedding']['shape'] == [1, 32]
+            w.server.end(), w.dealer.end()
+            for name in ('p0.times', 'dealer.times'):
+                assert [json.loads(line)['serial'] for line in files[name].read_text().splitlines()] == [1], name
+            assert not list(w.dir.glob('*.part'))
+
+
 def keys_of(path):
     """A bundle file's key bytes: without preamble, lengths and hashes."""
     raw = path.read_bytes()
@@ -130,6 +156,43 @@ def dealt_again(base):
                 assert not a & b, 'a serial dealt again shares a word of its keys'
 
 
+def vocabulary(base):
+    """embed says first whose vocabulary it is: the plan's digest, and a warning that it is not a known one; plan show says the same (a known one: real_test.py)."""
+    line = f'vocabulary SHA-256 {hashlib.sha256((base.model / "vocab.txt").read_bytes()).hexdigest()}: '
+    unknown = line + 'not a known one; ask the model owner where it comes from, and compare (docs/operations.md)'
+    assert unknown in base.suf('plan', 'show', base.plan).splitlines()
+    with World(base, 'vocabulary') as w:
+        e = w.embed(dealer=1, connect=1)
+        assert e.finish() == 3 and any(re.fullmatch(r'\S+ warn(ing)? embed: ' + re.escape(unknown), said) for said in e.err), e.err
+
+
+VARIANTS = {'portable': (), 'avx2': ('avx2', 'bmi2', 'aes'), 'avx512': ('avx512f', 'avx512_vbmi2', 'vaes', 'gfni')}  # some flags of each
+
+
+def variants(base):
+    """Each role with each variant of the kernels, no two with the same where there are three: every word and every count of bytes is the same."""
+    flags = set(re.search(r'^flags\s*:(.*)', pathlib.Path('/proc/cpuinfo').read_text(), re.M)[1].split())
+    names = [v for v, needs in VARIANTS.items() if flags.issuperset(needs)]
+    y, = base.simulate([base.text(9)])
+    seen = []
+    for k in range(len(names)):
+        of = [names[(k + role) % len(names)] for role in range(3)]
+        with World(base, f'variants-{k}') as w:
+            w.deal(variant=of[0]).port()
+            w.serve(variant=of[1]).port()
+            e = w.embed(base.text(9), variant=of[2])
+            assert e.finish() == 0, e.err
+            for role, name, variant in ((w.dealer, 'deal', of[0]), (w.server, 'serve', of[1]), (e, 'embed', of[2])):
+                assert any(line.endswith(f' info {name}: the kernels are {variant}') for line in role.err), role.err
+            row, = e.rows()
+            assert row['y'] == y, of
+            seen.append([row[field] for field in ('bytes', 'key_bytes', 'rounds', 'frames', 'trace')])
+    assert all(s == seen[0] for s in seen), seen
+    with World(base, 'variants-default') as w:
+        assert (e := w.embed(dealer=1, connect=1)).finish() == 3
+        assert any(line.endswith(f' info embed: the kernels are {names[-1]}') for line in e.err), e.err
+
+
 def alone(base):
     """Commands of one party: JSON lines on stdout and nothing else."""
     with World(base, 'alone') as w:
@@ -149,4 +212,4 @@ def alone(base):
 
 
 if __name__ == '__main__':
-    each(every_length, recorded_frames, made_ahead, dealt_again, alone)
+    each(every_length, recorded_frames, made_ahead, private_files, dealt_again, vocabulary, variants, alone)

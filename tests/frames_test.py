@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """What the frames between the parties show: 64 inferences of one text with fresh keys are 64 draws of uniform bits, and a result of zero
-looks to the model owner like any other.
+looks to the model owner like any other, in its frames and in the pace at which the next one comes.
 
-  frames_test.py SUF FRAME_LAYOUT     from anywhere, needs numpy; about 15 seconds
+  frames_test.py SUF FRAME_LAYOUT     from anywhere, needs numpy; about half a minute
 
 The statistics. Null hypothesis: in every inference all bits of all frames of both parties are fair and independent, but for the padding
 bits at the end of a tensor, which are zero. An honest program fails with probability below 1e-9 in all, by bounds that hold for every
-sample size (no limit theorems); each of the three tests has a third of that, ALARM, split evenly among its cases.
+sample size (no limit theorems); each of the four tests has a quarter of that, ALARM, split evenly among its cases.
 
   bits     each bit position of each frame is set in X of R = 64 runs, X ~ Bin(R, 1/2). Alarm when 2 P(X <= min(X, R - X)) < ALARM / positions.
   bytes    each frame has one histogram of the N whole bytes of all runs over K = 256 values. The likelihood-ratio chi-square
@@ -15,23 +15,37 @@ sample size (no limit theorems); each of the three tests has a third of that, AL
   repeats  the S samples of all tensors of at least 8 bytes are all different, and so are all MACs and nonces between the parties; two of them
            are equal with probability 2^-64 at most, so any pair with S(S - 1)/2 * 2^-64, which the test asserts to be below ALARM.
 
+  pace     each of T = 300 texts has a result of zero or another by a fair coin s = +-1 of this test's own, and w is the rank of the time
+           from P1's goodbye to its next frame among all T such times, less their mean. Null hypothesis: the times do not depend on the
+           coins. Then P(|sum s w| >= t) <= 2 exp(-t^2 / (2 sum w^2)) whatever the times are, on a loaded machine too (Hoeffding). Alarm
+           beyond the t where this is ALARM: when a zero's time is the longer one of two with probability under 0.27 or over 0.73.
+
 Bits finds what is the same in all runs (a value without mask, a mask used in all), bytes what is skewed in no fixed place, repeats a mask
-that two runs share. Each is shown its kind of leak, planted into the recording.
+that two runs share, pace what P1 does with a result before it goes on. Each is shown its kind of leak, planted into the recording.
 """
 import copy
+import fcntl
+import functools
 import json
 import math
+import os
+import random
 import re
+import select
+import socket
 import subprocess
+import threading
+import time
 
 import numpy as np
 
-from roles import World, read_record, read_safetensors, write_safetensors
+from roles import Tap, World, read_record, read_safetensors, write_safetensors
 from rows import each
 
-RUNS, ALARM, TOKENS = 64, 1e-9 / 3, 9
+RUNS, ALARM, TOKENS, PACED = 64, 1e-9 / 4, 9, 300
 SLOW = 60  # seconds: no time-out is the subject here
 FIRST_RUN = 0x100  # kinds of frames from here on are an inference's own
+BYE = 0x10
 MACS, NONCES = range(0x0b, 0x11), (0x0b, 0x0c)  # CLAIM to BYE are a nonce and a MAC each; CLAIM and ACK bring the nonce first
 
 
@@ -192,6 +206,7 @@ def planted_leaks(frames):
 
 # ---- a result of zero
 
+@functools.cache
 def signs(base, folder):
     """The tiny model made a counter of signs: each token's vector is a fixed one or its negative, by its id's parity, and attention and FFN add
     nothing; so a text with as many odd ids as even ones sums to zero."""
@@ -248,5 +263,117 @@ def zero_norm(base, _):
     assert [f[:2] + f[3:] for f in one] * 3 == [f[:2] + f[3:] for f in seen[0][2] if f[1] >= FIRST_RUN]
 
 
+# ---- the pace after a result
+
+class Clock(Tap):
+    """A Tap that alters nothing and notes what comes from the data owner, over one connection, and when."""
+
+    def __init__(self, port):
+        super().__init__(port, at=0, way=None)
+        self.came = []  # (seconds, bytes)
+
+    def pump(self, way, source, sink):
+        source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), sink.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while data := source.recv(1 << 16):
+            if way == 'up':
+                self.came.append((time.monotonic(), data))
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+
+    def times(self, sizes):
+        """When the last byte of each frame came, given the sizes of all. A record of TLS is 5 bytes and a body; that of a frame's bytes is 17
+        longer than they are, that of an alert, which ends the connection, 19 bytes. Before the frames come others of the handshake."""
+        raw = b''.join(data for _, data in self.came)
+        came = np.repeat([at for at, _ in self.came], [len(data) for _, data in self.came])
+        plain, when, at = [], [], 0
+        while at < len(raw):
+            kind, size = raw[at], int.from_bytes(raw[at + 3:at + 5], 'big')
+            at += 5 + size
+            if kind == 23 and size != 19:
+                plain.append(size - 17), when.append(came[at - 1])
+        ends = np.cumsum(sizes) + sum(plain) - sum(sizes)  # the handshake's are first
+        assert ends[0] > sizes[0] and ends[-1] == sum(plain)
+        return np.array(when)[np.searchsorted(np.cumsum(plain), ends)]
+
+
+def slowly(pipe, into):
+    """Lets what comes wait for 5 ms and reads 4096 bytes, which a row is longer than, and the line of an error is not."""
+    while True:
+        select.select([pipe], [], [])
+        time.sleep(0.005)
+        data = os.read(pipe, 4096)
+        if not data:
+            break
+        into.append(data)
+
+
+def paced(base, zero, other, coins):
+    """Seconds from each text's goodbye to the next frame of the data owner, whose stdout has a slow reader. Bundles are asked for one by one,
+    so that this frame waits for nobody."""
+    with World(base, 'pace') as w:
+        w.deal(timeout=SLOW).port()
+        clock = Clock(w.serve(timeout=SLOW).port())
+        reading, writing = os.pipe()
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+        said = []
+        reader = threading.Thread(target=slowly, args=(reading, said))
+        reader.start()
+        long = 'x' * 4000  # in a row, not in the line of an error
+        (w.dir / 'texts').write_text(''.join(json.dumps({'id': long, 'text': zero if c else other}) + '\n' for c in coins))
+        e = w.embed(None, connect=clock.port, record=w.dir / 'frames', process={'stdout': writing}, timeout=SLOW,
+                    **{'one-by-one': True, 'json-file': w.dir / 'texts'})
+        os.close(writing)
+        assert e.finish(300) == 2, e.err[-3:]
+        reader.join()
+        os.close(reading)
+        lines = b''.join(said).splitlines()
+        assert ['error' in json.loads(line) for line in lines] == coins
+        assert all((len(line) < 4096) == c for line, c in zip(lines, coins))
+        sent = [(kind, 8 + len(payload)) for ours, _, kind, _, payload in read_record(w.dir / 'frames') if ours]
+    at = clock.times([size for _, size in sent])
+    byes = [i for i, (kind, _) in enumerate(sent) if kind == BYE]
+    assert len(byes) == len(coins)
+    return at[np.array(byes) + 1] - at[byes]
+
+
+def pace_test(gaps, coins):
+    """What tells the coins from the times, or nothing."""
+    w = np.argsort(np.argsort(gaps, kind='stable')) - (len(gaps) - 1) / 2
+    seen, limit = abs((w * np.where(coins, 1, -1)).sum()), math.sqrt(2 * math.log(2 / ALARM) * (w * w).sum())
+    return f'the sum of ranks is {seen:.0f}, the limit is {limit:.0f}' if seen >= limit else ''
+
+
+def pace(base, _):
+    """The model owner cannot tell from the pace of the next frame that a result is zero, whoever reads stdout; planted delays are reported."""
+    base = signs(base, base.folder)
+    coin = random.SystemRandom()
+    coins = [coin.random() < 0.5 for _ in range(PACED)]
+    gaps = paced(base, 'dog cat', 'dog dog', coins)
+    median = lambda which: 1e3 * np.median(gaps[np.array(coins) == which])
+    print(f'     {PACED} texts: median {median(True):.2f} ms after a result of zero, {median(False):.2f} ms after another')
+    assert not (found := pace_test(gaps, coins)), found
+    for delay in (5e-3, -5e-3):  # after a zero, after another
+        late = gaps + np.where(np.array(coins) == (delay > 0), abs(delay), 0)
+        assert pace_test(late, coins), f'{delay} s are not reported'
+
+
+def unread(base, _):
+    """Nobody reads stdout, whose pipe is full: the session goes on to its end; the results are there when somebody does."""
+    texts = [base.text(5, k) for k in range(12)]
+    with World(base, 'unread') as w:
+        w.deal(timeout=SLOW).port()
+        w.serve(timeout=SLOW, once=True).port()
+        reading, writing = os.pipe()
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+        e = embed_file(w, texts, process={'stdout': writing})
+        os.close(writing)
+        assert e.said(f'{len(texts)} sentences in', 30), e.err
+        assert w.server.finish(30) == 0, w.server.err
+        assert e.process.poll() is None
+        with open(reading, 'rb') as pipe:
+            rows = [json.loads(line) for line in pipe.read().splitlines()]
+        assert e.finish() == 0 and [r['y'] for r in rows] == base.simulate(texts)
+
+
 if __name__ == '__main__':
-    each(uniform, zero_norm)
+    each(uniform, zero_norm, pace, unread)

@@ -125,6 +125,7 @@ alone('plan: missing', 2, 'cannot read the plan', SHOW)
 alone('plan: a folder', 2, 'cannot read the plan', 'plan show {w}'.split())
 alone('plan: nested 100000 deep', 4, 'the plan', SHOW, lambda w: (w.dir / 'p').write_text('[' * 100_000 + ']' * 100_000))
 alone('plan: another kind of file', 4, 'is not JSON', 'plan show {model}/model.safetensors'.split())
+DEAL = 'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0'.split()
 SERVE = 'serve --plan {plan} --model {w}/m --certs {certs} --dealer 127.0.0.1:1 --listen 127.0.0.1:0 --store {w}/model'.split()
 alone('plan: another shape than the model', 4, 'another shape of model', SERVE, broken_model(one_layer_files))
 
@@ -162,9 +163,38 @@ alone('address without port', 2, 'an address is host:port', [w.replace('127.0.0.
 alone('host unknown', 3, 'the host name of the model owner', [w.replace('127.0.0.1:1', 'a..b:1') for w in EMBED] + ['the dog'])
 alone('time-out of 0 s', 2, '--timeout must be between', EMBED + ['the dog', '--timeout', '0'])
 alone('nobody listens', 3, 'nobody answers as the model owner', EMBED + ['the dog'])
+alone('out: no such folder', 5, 'cannot write .*/none/out', EMBED + ['the dog', '--out', '{w}/none/out'])
+alone('out: a folder', 5, 'cannot write', EMBED + ['the dog', '--out', '{w}'])
+alone('out: a device', 5, 'cannot write /dev/null', EMBED + ['the dog', '--out', '/dev/null'])
+for role in ('deal', 'serve', 'embed'):
+    alone(f'variant: unknown, {role}', 2, "no kernel variant is called 'sse9'; the names are portable, avx2 .* and avx512",
+          {'deal': DEAL, 'serve': SERVE, 'embed': EMBED + ['the dog']}[role] + ['--variant', 'sse9'])
+alone('variant: unknown, demo', 2, "no kernel variant is called 'sse9'", 'demo --model {model} --file /dev/null --variant sse9'.split())
+
+
+@row('variant: not of this processor', 5, 'this processor does not run the avx512 kernels; use avx2', 20)
+def _(w):
+    w.under = ('valgrind', '-q')  # whose processor has no AVX-512
+    yield w.embed(dealer=1, connect=1, variant='avx512')
+
+
 alone('tokens beyond the plan', 2, 'over the plan.s limit of 16', 'estimate --plan {plan} --tokens 17'.split())
 alone('a count below 1', 2, '--count', 'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0 --tokens 4 --count 0'.split())
 alone('certificates exist already', 2, 'exists already', 'certs {certs}'.split())
+
+
+def nothing_left(what, old):
+    @row(what, 3, 'nobody answers as the model owner')
+    def _(w):
+        out = w.dir / 'out'
+        if old:
+            out.write_text(old)
+        yield w.embed(out=out, dealer=1, connect=1)
+        assert [(p.name, p.read_text()) for p in w.dir.glob('out*')] == ([('out', old)] if old else [])
+
+
+nothing_left('out: a run that fails leaves no file', '')
+nothing_left('out: a run that fails leaves the older file', 'old')
 
 
 @row('disk full behind stdout', 5, 'cannot write to stdout')

@@ -3,6 +3,7 @@
 
   real_test.py SUF      SUF: build/suf; needs numpy and the fetched model (tools/fetch_model.py), no network
 """
+import hashlib
 import json
 import pathlib
 import subprocess
@@ -73,6 +74,17 @@ def plan_holds_no_weight(suf, model, plan):
     return shown
 
 
+def vocabulary(suf, model, plan):
+    digest = hashlib.sha256((model / 'vocab.txt').read_bytes()).hexdigest()
+    line = f'vocabulary SHA-256 {digest}: that of bert-base-uncased\n'
+    check('\n' + line in suf('plan', 'show', plan), 'plan show: the fetched vocabulary is a known one')
+    suf('certs', suf.folder / 'certs')
+    nobody = ('--dealer', '127.0.0.1:1', '--connect', '127.0.0.1:1', '--store', suf.folder / 'store')
+    run = subprocess.run([suf.program, 'embed', '--plan', plan, '--vocab', model / 'vocab.txt', '--certs', suf.folder / 'certs', *nobody, 'a text'],
+                         capture_output=True, text=True)
+    check(run.returncode == 3 and ' info embed: ' + line in run.stderr, 'embed: says so before it calls anybody')
+
+
 def tokens(suf, model, ids):
     got = suf.rows('tokenize', '--model', model, '--json-file', DATA / 'sentences.jsonl', '--json')
     check([(r['id'], r['ids']) for r in got] == [(r['id'], r['ids']) for r in ids], 'tokenize: %d rows as Hugging Face tokenizers' % len(ids))
@@ -120,6 +132,7 @@ def main():
         ids = reference.read_rows(DATA / 'ids.jsonl')
         plan = suf.compile(model, 'plan.json')
         shown = plan_holds_no_weight(suf, model, plan)
+        vocabulary(suf, model, plan)
         tokens(suf, model, ids)
         rows = integers(suf, model, plan, shown, ids)
         embeddings(suf, model, rows, ids)

@@ -278,7 +278,9 @@ def _(w):
     w.both()
     w.works()
     (w.dir / 't').write_text('a cat\n' * 12)
+    (w.dir / 'out.safetensors').write_text('old')
     yield w.embed(None, process=small_files(1750), file=w.dir / 't', out=w.dir / 'out.safetensors')
+    assert [p.name for p in w.dir.glob('out.safetensors*')] == ['out.safetensors'] and (w.dir / 'out.safetensors').read_text() == 'old'
 
 
 if __name__ == '__main__':

@@ -1,12 +1,13 @@
 #!/bin/sh
 # Constant time, and the release programs, under valgrind (which hides AVX-512): builds with g++ in build/ and with clang++-19 in
-# build-clang/; planted leaks must be reported, anything else must not. Some minutes for the builds, about a minute for the checks.
+# build-clang/; planted leaks must be reported, anything else must not. Then every variant's kernels are timed, AVX-512's too: on an idle
+# machine. Some minutes for the builds, about a minute for the checks, some for the times.
 set -eu
 cd "$(dirname "$0")/.."
 launcher=""
 if command -v ccache > /dev/null; then launcher=-DCMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
 cmake -S . -B build -G Ninja $launcher > /dev/null
-ninja -C build ct_test suf inference_bench
+ninja -C build ct_test ct_timing suf inference_bench
 cmake -S . -B build-clang -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 $launcher > /dev/null
 ninja -C build-clang ct_test
 for build in build build-clang; do
@@ -29,3 +30,5 @@ $memcheck build/inference_bench "$dir/model" "$dir/plan" 4 1 > /dev/null
 echo "suf simulate, inference_bench: no reports"
 printf 'three processes: '
 python3 tests/memcheck_test.py build/suf
+echo "== times: Welch's t of a fixed secret against random ones"
+build/tests/ct/ct_timing

@@ -189,7 +189,7 @@ std::vector<int64_t> Safetensors::Integers(const std::string& name, const Shape&
   return out;
 }
 
-void WriteSafetensors(const std::filesystem::path& file, std::span<const NewTensor> tensors) {
+void WriteSafetensors(const std::filesystem::path& file, std::span<const NewTensor> tensors, Readers readers) {
   json header = {{"__metadata__", {{"format", "pt"}}}};  // transformers refuses a file that does not say so
   std::vector<std::span<const std::byte>> blobs;
   uint64_t at = 0;
@@ -211,8 +211,10 @@ void WriteSafetensors(const std::filesystem::path& file, std::span<const NewTens
   all += text;
   all.reserve(all.size() + at);
   for (auto b : blobs) all.append(reinterpret_cast<const char*>(b.data()), b.size());
-  WriteWhole(file, {all});
+  WriteWhole(file, {all}, readers == Readers::kOwner ? 0600 : 0666);
 }
+
+void ProbeSafetensors(const std::filesystem::path& file) { ProbeWhole(file); }
 
 float FloatFromBrain(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
 

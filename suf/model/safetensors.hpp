@@ -52,8 +52,15 @@ struct NewTensor {
   std::variant<std::span<const float>, std::span<const int64_t>> values;
 };
 
+// Readers: who may read a new file: mode 0600, or 0666 less the umask.
+enum class Readers { kOwner, kAll };
+
 // WriteSafetensors: a file that Safetensors and Hugging Face read back; replaces an older one whole or not at all.
-void WriteSafetensors(const std::filesystem::path& file, std::span<const NewTensor> tensors);
+void WriteSafetensors(const std::filesystem::path& file, std::span<const NewTensor> tensors,
+                      Readers readers = Readers::kAll);
+// ProbeSafetensors: throws as WriteSafetensors would where nothing can be written under this name; leaves nothing
+// behind.
+void ProbeSafetensors(const std::filesystem::path& file);
 
 // Widen: the float of the same value as an IEEE half (FloatFromHalf) or a bfloat16 (FloatFromBrain); NaN payloads kept.
 float FloatFromHalf(uint16_t bits);

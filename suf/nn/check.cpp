@@ -19,6 +19,17 @@ bool Within(const std::vector<int64_t>& t, int bits) {
   return true;
 }
 
+// Most: the largest magnitude in a table, whose entries are within 2^62.
+suf::U128 Most(const std::vector<int64_t>& t) {
+  int64_t most = 0;
+  for (int64_t x : t) most = std::max({most, x, -x});
+  return suf::U128(most);
+}
+
+// HasGap: values of at most this magnitude can be opened in a ring: they are below 2^(ring - 2), as compiler::Signed
+// asks.
+bool HasGap(suf::U128 most, int ring) { return ring >= 3 && most >> (ring - 2) == 0; }
+
 // Cover: groups are contiguous from 0 and end at 2^ring; values are below 2^value_bits.
 void Cover(const std::vector<Group>& groups, int ring, int value_bits, const std::string& where) {
   Want(ring < 62, where, "the table's domain must be below 2^62");
@@ -55,8 +66,10 @@ void CheckLayer(const Plan& p, const Layer& y, int max_n, const std::string& at)
   Want(Within(y.offset, y.score + 8), at + ".offset", "an offset is far outside the ring of the scores");
   Want(y.elo.size() == low && y.ehi.size() == levels, at + ".elo",
        "a table of the exponential has another size than its digit");
-  Want(y.elo_bits >= 3 && Within(y.elo, y.elo_bits - 2), at + ".elo_bits", "an entry leaves the gap of its ring");
-  Want(y.ehi_bits >= 3 && Within(y.ehi, y.ehi_bits - 2), at + ".ehi_bits", "an entry leaves the gap of its ring");
+  for (auto* t : {&y.elo, &y.ehi})
+    for (int64_t x : *t) Want(x >= 0, at + ".elo", "an entry of the exponential is negative");
+  Want(HasGap(Most(y.elo), y.elo_bits), at + ".elo_bits", "an entry leaves the gap of its ring");
+  Want(HasGap(Most(y.ehi), y.ehi_bits), at + ".ehi_bits", "an entry leaves the gap of its ring");
   Want(y.floor + 2 <= int64_t(levels), at + ".floor", "it leaves no level above it");
   Want(y.row_sum <= y.ev && y.ev <= y.o, at + ".ev", "row_sum <= ev <= o does not hold");
   Want(max_n < 1 << y.count_bits, at + ".count_bits", "the modulus of the counts does not exceed the number of tokens");
@@ -72,8 +85,10 @@ void CheckLayer(const Plan& p, const Layer& y, int max_n, const std::string& at)
        at + ".ffn1", "ffn1 = shift_ffn1 + piece_width + piece does not hold");
   Want(y.gelu_a.size() == pieces && y.gelu_b.size() == pieces, at + ".gelu_a",
        "a table of GELU has another size than its pieces");
-  Want(y.gelu_u >= 3 && Within(y.gelu_a, y.gelu_u - 2), at + ".gelu_u", "an entry leaves the gap of its ring");
-  Want(y.gelu_v >= 3 && Within(y.gelu_b, y.gelu_v - 2), at + ".gelu_v", "an entry leaves the gap of its ring");
+  // U = A + B p is opened: p, the public part of the place in a piece, has piece_width + 1 bits (compiler::WindowLut)
+  Want(HasGap(Most(y.gelu_a) + (Most(y.gelu_b) << (y.piece_width + 1)), y.gelu_u), at + ".gelu_u",
+       "a line of GELU leaves the gap of its ring");
+  Want(HasGap(Most(y.gelu_b), y.gelu_v), at + ".gelu_v", "an entry leaves the gap of its ring");
   CheckNorm(y.attention, y.proj, at + ".attention");
   CheckNorm(y.output, y.ffn2, at + ".output");
   Want(y.attention.out >= std::max(y.ffn1, y.ffn2 - y.diag_2 + y.mean_2), at + ".attention.out",

@@ -59,6 +59,30 @@ TEST(Compile, HiddenUnitsMayBePermuted) {
   EXPECT_EQ(Serialize(Compile(v, texts, TinyOptions())), Serialize(Compile(w, texts, TinyOptions())));
 }
 
+// Compile opens each table's values in the least ring that has room for them, and Check refuses the one below it.
+TEST(Compile, RingsOfOpenedTablesAreTheLeastThatCheckAccepts) {
+  const Plan plan = Compile(TinyWeights(1), TinyTexts(2, 40, 16), TinyOptions());
+  EXPECT_NO_THROW(Check(plan));
+  const std::pair<int Layer::*, const char*> rings[] = {
+      {&Layer::gelu_u, ".gelu_u: a line of GELU leaves the gap of its ring"},
+      {&Layer::gelu_v, ".gelu_v: an entry leaves the gap of its ring"},
+      {&Layer::elo_bits, ".elo_bits: an entry leaves the gap of its ring"},
+      {&Layer::ehi_bits, ".ehi_bits: an entry leaves the gap of its ring"}};
+  for (auto [ring, sentence] : rings)
+    for (size_t c = 0; c < plan.classes.size(); ++c)
+      for (size_t l = 0; l < plan.classes[c].layers.size(); ++l) {
+        Plan narrow = plan;
+        --(narrow.classes[c].layers[l].*ring);
+        try {
+          Check(narrow);
+          ADD_FAILURE() << "accepted in classes[" << c << "].layers[" << l << "]" << sentence;
+        } catch (const Error& e) {
+          EXPECT_EQ(int(e.code()), int(Exit::kRefused));
+          EXPECT_THAT(e.what(), testing::HasSubstr(Str("classes[", c, "].layers[", l, "]", sentence)));
+        }
+      }
+}
+
 TEST(Compile, ReportsProgressAndCutsLongTexts) {
   CompileOptions o = TinyOptions();
   o.max_tokens = 9;

@@ -24,10 +24,14 @@ AuditReport Audit(const Schedule& s) {
     while (t.node(payload).op == Op::kLow) payload = t.node(payload).args[0];
     const Node& sum = t.node(payload);
     if (!send && sum.op == Op::kDpfGen) {
+      const Node& alpha = t.node(sum.args[0]);
       for (int p : {0, 1}) {
         const Node& root = t.node(sum.args[size_t(p) + 1]);
         if (root.op != Op::kRand || root.attrs[0] != p || sum.args[size_t(p) + 1] < sum.args[0])
           return fault("a root of its trees is not a PRG tensor of its party, drawn after alpha");
+        // kDpfGen reads one root of 128 bits for each element of alpha
+        if (root.ring != Xor(128) || root.shape != alpha.shape)
+          return fault("a root of its trees does not have one seed of 128 bits for each tree");
         if (!once(root)) return fault("a root of its trees serves elsewhere");
       }
       return void(++report.trees);

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "suf/pfss/audit.hpp"
 #include "suf/pfss/backend.hpp"
 #include "suf/pfss/ops.hpp"
@@ -133,6 +135,35 @@ TEST(Audit, NamesPlantedFaults) {
   says(kBare, "has no pad");
   says(kUnpaddedKey, "has no pad");
   EXPECT_FALSE(faults(kForeign).empty());
+}
+
+// The roots of a tree have one seed of 128 bits for each element of alpha: those of fewer would be read past their end,
+// or one would serve twice.
+TEST(Audit, ComparesRootsWithAlpha) {
+  auto faults = [](int party, const std::function<void(Node&)>& spoil) {
+    Little w;
+    Trace::Tree tree = w.t.tree(w.x.r);
+    Sh bit = w.t.window(tree, w.x.hat, 1);
+    Sh ints = Map(bit, [](auto v) { return Lift(v); });
+    Schedule s = w.Close(Low(ints, 12) + Low(Sh(w.word), 12));
+    const int root = party == 0 ? tree.root0.id() : tree.root1.id();
+    if (spoil) spoil(Trace::Raw{w.t}.node(root));
+    AuditReport r = Audit(s);
+    EXPECT_EQ(r.trees, spoil ? 0 : 2);  // the correction words go to both
+    return r.faults;
+  };
+  EXPECT_TRUE(faults(0, nullptr).empty());
+  const std::pair<const char*, std::function<void(Node&)>> plants[] = {
+      {"shorter", [](Node& root) { root.shape = {3}; }},     {"longer", [](Node& root) { root.shape = {5}; }},
+      {"one for all", [](Node& root) { root.shape = {1}; }}, {"another order", [](Node& root) { root.shape = {2, 2}; }},
+      {"narrower", [](Node& root) { root.ring = Xor(64); }}, {"wider", [](Node& root) { root.ring = Xor(256); }},
+      {"numbers", [](Node& root) { root.ring = Add(64); }}};
+  for (int party : {0, 1})
+    for (auto& [name, spoil] : plants) {
+      auto found = faults(party, spoil);
+      ASSERT_EQ(found.size(), 2u) << name << " of P" << party;
+      for (auto& f : found) EXPECT_NE(f.find("one seed of 128 bits for each tree"), std::string::npos) << f;
+    }
 }
 
 TEST(Poly, Sizes) {

@@ -1,5 +1,8 @@
 #include "suf/ring/cpu.hpp"
 
+#include <atomic>
+#include <optional>
+
 namespace suf::ring {
 namespace {
 
@@ -30,9 +33,27 @@ bool Supports(Variant v) {
   return kHas[int(v)];
 }
 
+namespace {
+
+std::optional<Variant>& Chosen() {
+  static std::optional<Variant> chosen;
+  return chosen;
+}
+std::atomic<bool> asked{false};
+
+}  // namespace
+
 Variant Best() {
-  static const Variant kBest = Supported().back();
+  static const Variant kBest = [] {
+    asked = true;
+    return Chosen().value_or(Supported().back());
+  }();
   return kBest;
+}
+
+void Choose(Variant v) {
+  SUF_CHECK(Supports(v) && !asked && !Chosen());
+  Chosen() = v;
 }
 
 std::vector<Variant> Supported() {
@@ -46,7 +67,8 @@ std::vector<Variant> Supported() {
 Variant VariantNamed(std::string_view name) {
   for (Variant v : kAll) {
     if (name != kNames[int(v)] && name != kAesNames[int(v)]) continue;
-    if (!Supports(v)) Fail(Exit::kResource, "this processor does not run the ", name, " kernels; use ", Name(Best()));
+    if (!Supports(v))
+      Fail(Exit::kResource, "this processor does not run the ", name, " kernels; use ", Name(Supported().back()));
     return v;
   }
   Fail(Exit::kInput, "no kernel variant is called '", name,

@@ -15,8 +15,11 @@ enum class Variant { kPortable, kAvx2, kAvx512 };
 
 const char* Name(Variant v);
 bool Supports(Variant v);
-// Best: the fastest supported variant.
+// Best: the fastest supported variant, or the one that this process chose.
 Variant Best();
+// Choose: what Best is from now on. At most once, before anybody asks for it, so that all kernels of a process agree;
+// it is the program's alone (--variant), tests name variants.
+void Choose(Variant v);
 // Supported: every variant this processor runs, portable first.
 std::vector<Variant> Supported();
 // VariantNamed: by any name of the list above; throws Exit::kInput for another name, Exit::kResource where it cannot

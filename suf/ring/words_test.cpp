@@ -41,5 +41,22 @@ TEST(Cpu, VariantsHaveNames) {
   EXPECT_THROW((void)VariantNamed("sse9"), Error);
 }
 
+// In processes of their own, since it is once a process.
+TEST(CpuDeathTest, ChooseIsBeforeAnybodyAsksAndOnce) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto refused = [](Variant v) {
+    try {
+      Choose(v);
+    } catch (const Bug&) {
+      return true;
+    }
+    return false;
+  };
+  for (Variant v : Supported())
+    EXPECT_EXIT((Choose(v), std::exit(Best() != v || !refused(v))), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT((Choose(Variant::kPortable), std::exit(!refused(Variant::kPortable))), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(((void)Best(), std::exit(!refused(Variant::kPortable))), testing::ExitedWithCode(0), "");
+}
+
 }  // namespace
 }  // namespace suf::ring

@@ -1,150 +1,185 @@
 #include <algorithm>
 #include <random>
 
-#include "suf/base/digest.hpp"
+#include "suf/base/bytes.hpp"
 #include "suf/fss/dpf.hpp"
 #include "suf/fss/prg.hpp"
 #include "suf/fss/table.hpp"
 #include "suf/ring/gemm.hpp"
 #include "suf/ring/pack.hpp"
-#include "tests/ct/secrets.hpp"
+#include "tests/ct/cases.hpp"
 
 namespace suf::ct {
 namespace {
 
-std::mt19937_64 rng(1);
+class Maker {
+ public:
+  explicit Maker(ring::Variant v) : v_(v) {}
+  void Streams();
+  void Trees();
+  void Tables();
+  template <class T>
+  void Words();
+  template <class T>
+  void Products(std::initializer_list<int> rings);
+  std::vector<Case> Take() { return std::move(cases_); }
 
-template <class T>
-std::vector<T> Random(size_t n) {
-  std::vector<T> v(n);
-  for (T& x : v) x = T(rng());
-  return v;
-}
-template <class T>
-std::vector<T> Secret(size_t n) {
-  std::vector<T> v = Random<T>(n);
-  Hide(v);
-  return v;
-}
+ private:
+  template <class T>
+  std::vector<T> Public(size_t n) {
+    std::vector<T> x(n);
+    for (T& w : x) w = T(rng_());
+    return x;
+  }
+  template <class T>
+  void Lookups(int w, size_t tables, const std::vector<uint16_t>& at);
+  void Add(Case c, std::function<void()> run) { c.run = std::move(run), cases_.push_back(std::move(c)); }
 
-// Poisoned results are no proof that secrets arrived: outputs start as known zeros and must end hidden.
-template <class T>
-void Arrived(const std::vector<T>& out) {
-  SUF_CHECK(Hidden(out) >= out.size() / 2);
-}
+  ring::Variant v_;
+  std::mt19937_64 rng_{1};
+  std::vector<Case> cases_;
+};
 
-void Streams(ring::Variant v) {
-  Hash key = RandomHash(), rho{};
-  Hide(key);
-  fss::Prg prg(::suf::Secret(View(key)), rho, 0, v);
-  auto section = prg.At(3);
+void Maker::Streams() {
   for (size_t bytes : {16, 100, 5000}) {
-    Bytes out(bytes);
-    section.Fill(32, out);
-    Arrived(out);
+    Case c{Str("prg ", bytes, " bytes")};
+    auto key = c.Secret<uint8_t>(32), out = c.Out<uint8_t>(bytes);
+    Add(c, [=, v = v_] { fss::Prg(::suf::Secret(View(*key)), Hash{}, 0, v).At(3).Fill(32, *out); });
   }
 }
 
-void Trees(ring::Variant v) {
+void Maker::Trees() {
   constexpr size_t kKeys = 2 * fss::kDpfTile + 3;
   for (int n : {8, 9, 33, 64}) {
-    fss::DpfContext ctx{{1, 2, 3}, 7, n};
-    auto alpha = Secret<uint64_t>(kKeys);
-    auto root0 = Secret<uint8_t>(16 * kKeys), root1 = Secret<uint8_t>(16 * kKeys);
-    Bytes cw(kKeys * fss::DpfKeyBytes(n));
-    fss::DpfGen(ctx, alpha.data(), root0.data(), root1.data(), kKeys, cw.data(), v);
-    Arrived(cw);
-    auto x = Secret<uint64_t>(kKeys);
-    std::vector<uint64_t> bit(kKeys);
-    fss::DpfPoint(ctx, 0, root0.data(), cw.data(), x.data(), kKeys, bit.data(), v);
-    Arrived(bit);
+    const fss::DpfContext ctx{{1, 2, 3}, 7, n};
+    const size_t key_bytes = kKeys * fss::DpfKeyBytes(n);
+    {
+      Case c{Str("dpf gen ", n)};
+      auto alpha = c.Secret<uint64_t>(kKeys);
+      auto root0 = c.Secret<uint8_t>(16 * kKeys), root1 = c.Secret<uint8_t>(16 * kKeys), cw = c.Out<uint8_t>(key_bytes);
+      Add(c, [=, v = v_] { fss::DpfGen(ctx, alpha->data(), root0->data(), root1->data(), kKeys, cw->data(), v); });
+    }
+    {
+      Case c{Str("dpf point ", n)};
+      auto root = c.Secret<uint8_t>(16 * kKeys), cw = c.Secret<uint8_t>(key_bytes);
+      auto x = c.Secret<uint64_t>(kKeys), bit = c.Out<uint64_t>(kKeys);
+      Add(c, [=, v = v_] { fss::DpfPoint(ctx, 0, root->data(), cw->data(), x->data(), kKeys, bit->data(), v); });
+    }
     for (int m : {64, 200}) {
-      auto lo = Random<uint64_t>(kKeys);
+      Case c{Str("dpf window ", n, ", ", m)};
+      auto root = c.Secret<uint8_t>(16 * kKeys), cw = c.Secret<uint8_t>(key_bytes);
+      auto lo = Public<uint64_t>(kKeys);
       for (uint64_t& a : lo) a &= n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
-      std::vector<uint64_t> out(kKeys * size_t((m + 63) / 64));
-      fss::DpfWindow(ctx, 1, root1.data(), cw.data(), lo.data(), kKeys, m, out.data(), v);
-      Arrived(out);
+      auto out = c.Out<uint64_t>(kKeys * size_t((m + 63) / 64));
+      Add(c, [=, v = v_] { fss::DpfWindow(ctx, 1, root->data(), cw->data(), lo.data(), kKeys, m, out->data(), v); });
     }
   }
 }
 
 template <class T>
-void Lookups(int w, const Bytes& tables, const std::vector<uint16_t>& at, ring::Variant v) {
+void Maker::Lookups(int w, size_t tables, const std::vector<uint16_t>& at) {
   const size_t n = at.size();
-  auto a = Random<T>(size_t{1} << w), b = Random<T>(size_t{1} << w);  // public: they travel in the plan
-  std::vector<T> x(n), y(n);
-  const T* columns[] = {a.data(), b.data()};
-  T* out[] = {x.data(), y.data()};
-  fss::Select<T>(w, tables.data(), at.data(), columns, n, out, v);
-  Arrived(x), Arrived(y);
-  auto bits = Secret<uint64_t>(n * 16);
-  std::fill(x.begin(), x.end(), T(0));
-  fss::Dot<T>(bits.data(), 16, 5, std::min(1 << w, 700), a.data(), n, x.data(), v);
-  Arrived(x);
+  auto a = Public<T>(size_t{1} << w), b = Public<T>(size_t{1} << w);  // they travel in the plan
+  {
+    Case c{Str("select ", w, ", u", 8 * sizeof(T))};
+    auto t = c.Secret<uint8_t>(tables);
+    auto x = c.Out<T>(n), y = c.Out<T>(n);
+    Add(c, [=, v = v_] {
+      const T* columns[] = {a.data(), b.data()};
+      T* out[] = {x->data(), y->data()};
+      fss::Select<T>(w, t->data(), at.data(), columns, n, out, v);
+    });
+  }
+  Case c{Str("dot ", w, ", u", 8 * sizeof(T))};
+  auto bits = c.Secret<uint64_t>(n * 16);
+  auto x = c.Out<T>(n);
+  Add(c, [=, v = v_] { fss::Dot<T>(bits->data(), 16, 5, std::min(1 << w, 700), a.data(), n, x->data(), v); });
 }
 
-void Tables(ring::Variant v) {
+void Maker::Tables() {
   constexpr size_t kTables = 77;
   for (int w = 1; w <= fss::kMaxTableWidth; ++w) {
-    auto pos = Secret<uint16_t>(kTables);
-    Bytes tables(kTables * fss::TableBytes(w));
-    fss::Hot(w, pos.data(), kTables, tables.data(), v);
-    Arrived(tables);
-    auto at = Random<uint16_t>(kTables);
+    const size_t bytes = kTables * fss::TableBytes(w);
+    auto at = Public<uint16_t>(kTables);
     for (uint16_t& x : at) x &= uint16_t((1 << w) - 1);
-    Bytes out(kTables);
-    fss::Cmp(w, tables.data(), at.data(), kTables, out.data(), v);
-    Arrived(out);
-    std::fill(out.begin(), out.end(), uint8_t{0});
-    fss::Point(w, tables.data(), pos.data(), kTables, out.data(), v);
-    Arrived(out);
-    for (int m : {1, 1 << w}) {
-      std::vector<uint64_t> words(kTables * size_t((m + 63) / 64));
-      fss::Rotate(w, tables.data(), at.data(), m, kTables, words.data(), v);
-      Arrived(words);
+    {
+      Case c{Str("hot ", w)};
+      auto pos = c.Secret<uint16_t>(kTables);
+      auto t = c.Out<uint8_t>(bytes);
+      Add(c, [=, v = v_] { fss::Hot(w, pos->data(), kTables, t->data(), v); });
     }
-    Lookups<uint32_t>(w, tables, at, v), Lookups<uint64_t>(w, tables, at, v);
+    {
+      Case c{Str("cmp ", w)};
+      auto t = c.Secret<uint8_t>(bytes), out = c.Out<uint8_t>(kTables);
+      Add(c, [=, v = v_] { fss::Cmp(w, t->data(), at.data(), kTables, out->data(), v); });
+    }
+    {
+      Case c{Str("point ", w)};
+      auto t = c.Secret<uint8_t>(bytes), out = c.Out<uint8_t>(kTables);
+      auto pos = c.Secret<uint16_t>(kTables);
+      Add(c, [=, v = v_] { fss::Point(w, t->data(), pos->data(), kTables, out->data(), v); });
+    }
+    for (int m : {1, 1 << w}) {
+      Case c{Str("rotate ", w, ", ", m)};
+      auto t = c.Secret<uint8_t>(bytes);
+      auto words = c.Out<uint64_t>(kTables * size_t((m + 63) / 64));
+      Add(c, [=, v = v_] { fss::Rotate(w, t->data(), at.data(), m, kTables, words->data(), v); });
+    }
+    Lookups<uint32_t>(w, bytes, at), Lookups<uint64_t>(w, bytes, at);
   }
 }
 
 template <class T>
-void Words(ring::Variant v) {
+void Maker::Words() {
   constexpr size_t kWords = 333;
   for (int k = 1; k <= int(8 * sizeof(T)); ++k) {
-    auto x = Secret<T>(kWords);
-    Bytes packed(ring::PackedBytes(kWords, k));
-    ring::Pack<T>(x.data(), kWords, k, packed.data(), v);
-    Arrived(packed);
-    std::vector<T> back(kWords);
-    ring::Unpack<T>(packed.data(), kWords, k, back.data(), v);
-    Arrived(back);
+    {
+      Case c{Str("pack u", 8 * sizeof(T), ", ", k)};
+      auto x = c.Secret<T>(kWords);
+      auto packed = c.Out<uint8_t>(ring::PackedBytes(kWords, k));
+      Add(c, [=, v = v_] { ring::Pack<T>(x->data(), kWords, k, packed->data(), v); });
+    }
+    Case c{Str("unpack u", 8 * sizeof(T), ", ", k)};
+    auto packed = c.Secret<uint8_t>(ring::PackedBytes(kWords, k));
+    auto x = c.Out<T>(kWords);
+    Add(c, [=, v = v_] { ring::Unpack<T>(packed->data(), kWords, k, x->data(), v); });
   }
 }
 
 template <class T>
-void Products(ring::Variant v, std::initializer_list<int> rings) {
+void Maker::Products(std::initializer_list<int> rings) {
   constexpr size_t kM = 5, kN = 19, kK = 33;
-  exec::Pool pool(1);
+  // Prepare looks whether all weights fit 16 bits, which is public; those of 0xa5 bytes do not, as random ones
+  constexpr uint8_t kLarge = 0xa5;
+  auto pool = std::make_shared<exec::Pool>(1);
   for (int bits : rings) {
-    auto a = Secret<T>(kM * kK), b = Secret<T>(kK * kN);
     for (auto layout : {ring::Layout::kPlain, ring::Layout::kTransposed}) {
-      std::vector<T> c(kM * kN);
-      ring::Gemm<T>(kM, kN, kK, a.data(), kK, b.data(), layout == ring::Layout::kPlain ? kN : kK, layout, c.data(), kN,
-                    false, pool, bits, v);
-      Arrived(c);
+      Case c{Str("gemm u", 8 * sizeof(T), ", ", bits, layout == ring::Layout::kPlain ? "" : ", transposed")};
+      c.fixed = kLarge;
+      auto a = c.Secret<T>(kM * kK), b = c.Secret<T>(kK * kN), out = c.Out<T>(kM * kN);
+      Add(c, [=, v = v_] {
+        ring::Gemm<T>(kM, kN, kK, a->data(), kK, b->data(), layout == ring::Layout::kPlain ? kN : kK, layout,
+                      out->data(), kN, false, *pool, bits, v);
+      });
     }
-    std::vector<T> c(kM * kN);
-    ring::Multiply<T>(a.data(), kK, kM, ring::Prepare<T>(b.data(), kK, kN, kN, bits, v), c.data(), kN, true, pool);
-    Arrived(c);
+    Case c{Str("multiply u", 8 * sizeof(T), ", ", bits)};
+    c.fixed = kLarge;
+    auto a = c.Secret<T>(kM * kK), b = c.Secret<T>(kK * kN), out = c.Out<T>(kM * kN);
+    Add(c, [=, v = v_] {
+      ring::Multiply<T>(a->data(), kK, kM, ring::Prepare<T>(b->data(), kK, kN, kN, bits, v), out->data(), kN, true,
+                        *pool);
+    });
   }
 }
 
 }  // namespace
 
-void Kernels(ring::Variant v) {
-  Streams(v), Trees(v), Tables(v);
-  Words<uint8_t>(v), Words<uint16_t>(v), Words<uint32_t>(v), Words<uint64_t>(v);
-  Products<uint16_t>(v, {16}), Products<uint32_t>(v, {32}), Products<uint64_t>(v, {52, 64});
+std::vector<Case> Cases(ring::Variant v) {
+  Maker m(v);
+  m.Streams(), m.Trees(), m.Tables();
+  m.Words<uint8_t>(), m.Words<uint16_t>(), m.Words<uint32_t>(), m.Words<uint64_t>();
+  m.Products<uint16_t>({16}), m.Products<uint32_t>({32}), m.Products<uint64_t>({52, 64});
+  return m.Take();
 }
 
 }  // namespace suf::ct

@@ -33,8 +33,6 @@ size_t Hidden(const C& c) {
   return Hidden(c.data(), c.size() * sizeof *c.data());
 }
 
-// Kernels: every kernel that meets secrets, in one variant. (kernels.cpp)
-void Kernels(ring::Variant v);
 // Inference: the dealer and both parties of a tiny encoder; blind: forgets that messages are public, which must be
 // reported. (inference.cpp)
 void Inference(ring::Variant v, bool blind);

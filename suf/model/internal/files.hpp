@@ -10,8 +10,11 @@ namespace suf::model {
 std::string ReadText(const std::filesystem::path& file, size_t limit);
 
 // WriteWhole: the parts one after another, under a temporary name first: a reader sees the old file or all of the new
-// one. Throws Exit::kResource when the disk refuses.
-void WriteWhole(const std::filesystem::path& file, std::initializer_list<std::string_view> parts);
+// one, which has this mode, less the umask, from its first byte. Throws Exit::kResource when the disk refuses.
+void WriteWhole(const std::filesystem::path& file, std::initializer_list<std::string_view> parts, int mode = 0666);
+
+// ProbeWhole: throws as WriteWhole would where nothing can be written under this name; leaves nothing behind.
+void ProbeWhole(const std::filesystem::path& file);
 
 // Quoted: a name from an untrusted file in quotes, cut to 100 bytes, anything but printable ASCII as '?'.
 std::string Quoted(std::string_view name);

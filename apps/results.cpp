@@ -1,0 +1,134 @@
+#include "apps/results.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "apps/show.hpp"
+#include "apps/times.hpp"
+#include "suf/model/safetensors.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::apps {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+// Row: what `embed` says of one text, without the floats' rounding.
+ordered_json Row(const Engine& engine, const Done& d, const std::vector<int64_t>& y) {
+  const Line& l = *d.line;
+  ordered_json row{{"schema", "suf.embed/1"}, {"i", l.i}};
+  row["id"] = l.id.empty() ? ordered_json(nullptr) : ordered_json(l.id);
+  row["n"] = l.n, row["serial"] = d.serial, row["plan"] = Hex(engine.hash()),
+  row["trace"] = Hex(d.work->trace.digest());
+  row["y"] = y, row["f"] = engine.plan().scales.result;
+  std::vector<float> e;
+  for (int64_t v : y) e.push_back(float(double(v) / double(int64_t{1} << engine.plan().scales.result)));
+  row["embedding"] = e;
+  const pfss::Schedule& s = *d.work->schedule;
+  row["rounds"] = s.rounds(), row["frames"] = {s.frame_count(0, true), s.frame_count(1, true)};
+  row["bytes"] = {{"p0", d.bytes.p0}, {"p1", d.bytes.p1}, {"p1_offline", d.bytes.p1_offline}, {"setup", d.bytes.setup}};
+  row["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)};
+  // ahead: claim, and the frame before the inference
+  row["ms"] = {
+      {"deal", d.deal_ms}, {"transport", d.transport_ms}, {"ahead", d.ahead_ms}, {"online", d.out.times.total * 1e3}};
+  row["rss_mb"] = {PeakRss()};
+  row["at_s"] = d.at_s;
+  row["times"]["p1"] = TimesJson(d.out.times);
+  return row;
+}
+
+// Said: one text's line for people.
+std::string Said(const Line& l, const ordered_json& row) {
+  const auto& e = row["embedding"];
+  return Str("line ", l.i + 1, ": ", l.n, " tokens, serial ", row["serial"].get<uint64_t>(), ", ",
+             Fixed(row["ms"]["online"].get<double>(), 0), " ms online, embedding [", Fixed(e[0], 4), " ",
+             Fixed(e[1], 4), " ", Fixed(e[2], 4), " .. ", Fixed(e.back(), 4), "]");
+}
+
+}  // namespace
+
+Results::Results(const EmbedArgs& a, const Engine& engine) : a_(a), engine_(engine), thread_([this] { Loop(); }) {}
+
+Results::~Results() {
+  if (thread_.joinable()) Close();
+}
+
+void Results::Add(Done done) {
+  {
+    std::lock_guard l(m_);
+    queue_.push_back(std::move(done));
+  }
+  more_.notify_one();
+}
+
+void Results::Close() {
+  {
+    std::lock_guard l(m_);
+    closed_ = true;
+  }
+  more_.notify_one();
+  thread_.join();
+}
+
+void Results::End() {
+  Close();
+  if (failure_) std::rethrow_exception(failure_);
+  if (a_.out.empty()) return;
+  const int64_t rows = int64_t(index_.size());
+  std::vector<model::NewTensor> tensors{
+      {"embedding", {rows, engine_.plan().dims.d}, std::span<const float>(embeddings_)},
+      {"line", {rows}, std::span<const int64_t>(index_)}};
+  model::WriteSafetensors(a_.out, tensors, model::Readers::kOwner);
+}
+
+void Results::Loop() {
+  // what it does is not to slow down the session either: the processor is the session's where both want it
+  setpriority(PRIO_PROCESS, id_t(gettid()), 19);
+  try {
+    for (;;) {
+      std::vector<Done> now;
+      {
+        std::unique_lock l(m_);
+        more_.wait(l, [this] { return closed_ || !queue_.empty(); });
+        if (queue_.empty()) return;
+        now.swap(queue_);
+      }
+      for (const Done& d : now) Write(d);
+    }
+  } catch (...) {
+    failure_ = std::current_exception();
+  }
+}
+
+// Write: as much work for a result of zero as for any other.
+void Results::Write(const Done& d) {
+  Line& l = *d.line;
+  ordered_json row;
+  std::string said;
+  if (d.work) {
+    const int bits = d.work->trace.node(d.work->trace.result(1)).ring.bits;
+    std::vector<int64_t> y;
+    int64_t any = 0;
+    for (uint64_t w : d.out.words) y.push_back(ring::Signed(w, bits)), any |= y.back();
+    row = Row(engine_, d, y);
+    if (any)
+      said = a_.json ? row.dump() : Said(l, row);
+    else  // only P1 ever sees this
+      l.error =
+          "the sum of this text's token vectors is zero, so it has no direction and no embedding; change the text";
+  }
+  if (!l.error.empty()) {
+    said = a_.json ? ordered_json{{"i", l.i}, {"error", l.error}}.dump() : Str("line ", l.i + 1, ": ", l.error);
+  } else if (!a_.out.empty()) {
+    index_.push_back(l.i);
+    for (auto& v : row["embedding"]) embeddings_.push_back(v.get<float>());
+  }
+  std::cout << said << '\n';
+  if (a_.json) std::cout.flush();
+}
+
+}  // namespace suf::apps

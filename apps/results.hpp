@@ -1,0 +1,55 @@
+// What `embed` makes of its results: lines on stdout, rows of JSON, --out. A thread of its own does it, so that the
+// session's next frame waits neither for a result's value (a zero is an error, that the model owner must not notice)
+// nor for who reads stdout.
+#pragma once
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "apps/engine.hpp"
+#include "apps/texts.hpp"
+
+namespace suf::apps {
+
+// Done: a text that the session is done with; the same whatever its result is.
+struct Done {
+  Line* line;                        // gets the error of a result that is zero
+  std::shared_ptr<const Work> work;  // null: it could not be used, and line->error says why
+  uint64_t serial = 0;
+  Outcome out;
+  struct {
+    uint64_t p0, p1, p1_offline, setup;
+  } bytes = {};
+  double deal_ms = 0, transport_ms = 0, ahead_ms = 0, at_s = 0;
+};
+
+// Results: writes what was added, in order. A slow reader of stdout holds up End alone: until then the queue grows, by
+// what a text's result takes (about 10 kB), as rows for --out always have.
+class Results {
+ public:
+  // Its references outlive it. lines of `done` are not to be read before End.
+  Results(const EmbedArgs& a, const Engine& engine);
+  ~Results();  // writes what is left, without --out
+  void Add(Done done);
+  // End: all is on stdout, and in --out; throws what went wrong on the way. (main.cpp looks whether stdout took it.)
+  void End();
+
+ private:
+  void Loop();
+  void Write(const Done& done);
+  void Close();
+
+  const EmbedArgs& a_;
+  const Engine& engine_;
+  std::mutex m_;
+  std::condition_variable more_;
+  std::vector<Done> queue_;
+  bool closed_ = false;
+  std::exception_ptr failure_;
+  std::vector<float> embeddings_;  // of the texts that have one, for --out
+  std::vector<int64_t> index_;
+  std::thread thread_;
+};
+
+}  // namespace suf::apps
