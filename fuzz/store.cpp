@@ -59,7 +59,7 @@ void BundleFile(const std::string& dir, View file) {
     proto::Store begun(dir);
     proto::BundleHeader h;
     h.serial = 7, h.body_bytes = 8;
-    auto in = begun.Receive(h, proto::Secret(Hash{1}), true);
+    auto in = begun.Receive(h, Secret(Hash{1}), true);
     Writer chunk;
     chunk.Raw(proto::ChunkTags(proto::ChunkKey(h)).Next(Bytes(8))), chunk.Raw(Bytes(8));
     in.Add(chunk.bytes());
