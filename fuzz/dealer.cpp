@@ -29,7 +29,7 @@ class Told : public Peer {
  public:
   Told(const Identity& peer, suf::View input, std::function<void()> asked)
       : Peer(kDealer, peer, input, [](Peer&, uint16_t, suf::Bytes&) {}), asked_(std::move(asked)) {}
-  bool PeerGone() override {
+  bool PeerGone(size_t) override {
     asked_();
     return gone;
   }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 #include <future>
 #include <thread>
@@ -32,12 +33,21 @@ struct Certs {
   }
 };
 
-// Server: a listener of the dealer in a thread of its own, which remembers what went wrong.
+// Server: a listener of the dealer in a thread of its own, which remembers what went wrong. Its sessions are let to
+// end.
 struct Server {
   explicit Server(std::function<void(Channel&)> session, Millis timeout = kAmple,
                   std::vector<Role> peers = {Role::kModel, Role::kData})
-      : listener(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, std::move(peers), timeout),
-        thread([this, session] { listener.Run(session, [this](const Error& e) { errors.push_back(e); }); }) {}
+      : listener(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, std::move(peers), timeout), thread([this, session] {
+          auto engaged = [&](Channel& ch) {
+            ch.Reach(Stage::kAccepted), ch.Reach(Stage::kEngaged);
+            session(ch);
+          };
+          listener.Run(engaged, [this](const Error& e) {
+            errors.push_back(e);
+            ++count;
+          });
+        }) {}
   ~Server() { Join(); }
   void Join() {
     listener.Stop();
@@ -46,12 +56,15 @@ struct Server {
   Address address() const { return {"127.0.0.1", listener.port()}; }
   // Heard: after the end, exactly one error of this kind was reported.
   testing::AssertionResult Heard(Exit code, const std::string& words) {
+    for (auto end = std::chrono::steady_clock::now() + kAmple; !count && std::chrono::steady_clock::now() < end;)
+      std::this_thread::sleep_for(Millis{5});
     Join();
     if (errors.size() != 1) return testing::AssertionFailure() << errors.size() << " errors";
     return Fails(code, words, [&] { throw errors[0]; });
   }
   Listener listener;
   std::vector<Error> errors;
+  std::atomic<int> count{0};
   std::thread thread;
 };
 
@@ -126,6 +139,7 @@ TEST(Tls, EveryFrameSizeArrivesWholeAndInOrder) {
 TEST(Tls, BothSidesMaySendLargeFramesAtOnce) {
   const size_t n = 24 << 20;
   auto both = [&](Channel& ch, uint8_t mine) {
+    ch.Expect(2 * (n + kFrameCost));
     ch.Send(kFirstRun, Bytes(n, mine));
     ch.Send(kFirstRun, Bytes(n, mine));
     for (int i = 0; i < 2; ++i) EXPECT_EQ(ch.RecvExact(kFirstRun, n), Bytes(n, uint8_t(3 - mine)));

@@ -1,0 +1,68 @@
+// Frames over a Pipe. What it holds of them follows what came, never what a header announces: a frame grows in steps
+// while it arrives, and one that nobody waits for is read only where it is small or the schedule has it (Expect).
+// Beyond that it stops reading, and TCP holds the peer up.
+#pragma once
+#include <array>
+#include <deque>
+#include <memory>
+
+#include "suf/proto/channel.hpp"
+#include "suf/proto/internal/pipe.hpp"
+
+namespace suf::proto {
+
+inline constexpr size_t kRecord = 16384;  // payload of one TLS record
+inline constexpr Millis kLinger{1000};    // at most, for a peer's last words
+
+class TlsChannel final : public Channel {
+ public:
+  // The memory ahead of the bytes that came is a step, staging_ and what OpenSSL holds: below 64 KiB for a stranger,
+  // below 1 MiB after.
+  static constexpr size_t kStrangerStep = 8 << 10, kStep = 768 << 10;
+
+  TlsChannel(std::shared_ptr<Pipe> pipe, Identity self, Identity peer, const Hash& exporter, Millis timeout)
+      : Channel(self, peer, exporter, timeout), pipe_(std::move(pipe)) {}
+  ~TlsChannel() override { pipe_->Drop(); }
+
+  bool PeerGone(size_t due) override;
+  void Reach(Stage stage) noexcept override;
+  void Expect(size_t bytes) override { ahead_ = kControlAhead + bytes; }
+  // held: memory of frames that nobody took yet, and of the one that is arriving.
+  size_t held() const;
+
+ private:
+  // Window: what may be read now: the one frame that is waited for, of at most `bytes`; or, ahead, as many frames as
+  // take no more than `bytes` in all.
+  struct Window {
+    bool one;
+    size_t bytes;
+  };
+  void Put(View header, View payload) override;
+  Frame Take(size_t limit) override;
+  void Linger() noexcept override;
+  std::error_code Flush();
+  void LastWord();
+  void ThrowIfTls(const std::error_code& ec);
+  bool Open(const Window& w) const;
+  bool MayWait(const Window& w) const { return !read_error_ && Open(w); }
+  bool Read(const Window& w);
+  void Parse(const Window& w);
+  void Grow();
+  void Finish();
+
+  std::shared_ptr<Pipe> pipe_;
+  std::array<uint8_t, kRecord + kFrameHeader> staging_;
+  View staged_;  // in staging_: came, and not parsed yet
+  std::array<uint8_t, kFrameHeader> header_;
+  size_t header_bytes_ = 0;
+  bool have_header_ = false;  // frame_ is on its way: filled_ of length_ bytes are here
+  Frame frame_;
+  size_t filled_ = 0, length_ = 0, skip_ = 0;
+  size_t step_ = kStrangerStep, ahead_ = kControlAhead;
+  uint64_t bytes_read_ = 0;
+  std::error_code read_error_;
+  std::deque<Frame> inbox_;
+  size_t inbox_bytes_ = 0;  // payloads, and kFrameCost each
+};
+
+}  // namespace suf::proto
