@@ -33,13 +33,14 @@ bool TlsChannel::PeerGone(size_t due) {
 
 size_t TlsChannel::held() const {
   size_t sum = frame_.payload.capacity();
+  for (const Bytes& b : blocks_) sum += b.capacity();
   for (const Frame& f : inbox_) sum += f.payload.capacity() + kFrameCost;
   return sum;
 }
 
 void TlsChannel::Reach(Stage stage) noexcept {
   pipe_->engaged = stage == Stage::kEngaged;
-  if (stage == Stage::kAccepted) step_ = kStep, pipe_->Widen();
+  if (stage == Stage::kAccepted) block_ = kBlock, pipe_->Widen();
 }
 
 void TlsChannel::Put(View header, View payload) {
@@ -89,7 +90,7 @@ void TlsChannel::LastWord() {
   do {
     for (; !inbox_.empty(); inbox_.pop_front()) ThrowIfRefusal(inbox_.front());
     inbox_bytes_ = 0;
-    if (have_header_ && length_ > w.bytes) skip_ = length_ - filled_, have_header_ = false, frame_ = {};
+    if (have_header_ && length_ > w.bytes) skip_ = Rest(), Forget();
   } while (Clock::now() < deadline && (Read(w) || (MayWait(w) && pipe_->Wait(true, false, deadline))));
 }
 
@@ -114,7 +115,8 @@ Channel::Frame TlsChannel::Take(size_t limit) {
 }
 
 void TlsChannel::Linger() noexcept {
-  inbox_.clear(), inbox_bytes_ = 0, frame_ = {}, have_header_ = false, staged_ = {};
+  inbox_.clear(), inbox_bytes_ = 0, staged_ = {};
+  Forget();
   pipe_->Drain(Clock::now() + kLinger);
   pipe_->Drop();
 }
@@ -140,13 +142,13 @@ bool TlsChannel::Open(const Window& w) const {
 // false when nothing is, or the window is full.
 bool TlsChannel::Read(const Window& w) {
   if (!Open(w)) return false;
-  if (staged_.empty() && !(have_header_ && filled_ == length_)) {  // else what is here was not parsed yet
+  if (staged_.empty() && !(have_header_ && !Rest())) {  // else what is here was not parsed yet
     if (read_error_) return false;
-    if (have_header_ && length_ - filled_ >= kRecord) {
+    if (have_header_ && Rest() >= kRecord) {
       Grow();
       size_t n = pipe_->Read(std::span(frame_.payload).subspan(filled_), &read_error_);
       bytes_read_ += n, filled_ += n;
-      if (filled_ == length_) Finish();
+      if (!Rest()) Finish();
       return n > 0;
     }
     size_t n = pipe_->Read(staging_, &read_error_);
@@ -166,7 +168,7 @@ void TlsChannel::Parse(const Window& w) {
     return n;
   };
   while (Open(w)) {
-    if (have_header_ && filled_ == length_) {
+    if (have_header_ && !Rest()) {
       Finish();
       continue;
     }
@@ -182,25 +184,45 @@ void TlsChannel::Parse(const Window& w) {
       Reader r(header_, "a frame header");
       length_ = r.Get<uint32_t>();
       frame_.kind = r.Get<uint16_t>(), frame_.sequence = r.Get<uint16_t>();
-      header_bytes_ = filled_ = 0, have_header_ = true;
+      header_bytes_ = before_ = filled_ = 0, have_header_ = true;
     }
   }
 }
 
-// Grow: room for the next bytes of the payload, at most a step ahead of those that came, or what a spare has already.
+// Grow: room for the next bytes of the payload: a block, or what a spare has already.
 void TlsChannel::Grow() {
   Bytes& b = frame_.payload;
   if (filled_ < b.size()) return;
-  if (b.empty() && length_ >= kWorthSpare) b = Spare();
-  size_t size = std::min(length_, std::max(b.capacity(), filled_ + step_));
+  if (filled_) {
+    blocks_.push_back(std::exchange(b, {}));
+    before_ += std::exchange(filled_, 0);
+  } else if (length_ >= kWorthSpare) {
+    b = Spare();
+  }
+  size_t size = std::min(Rest(), std::max(b.capacity(), block_));
   b.reserve(size);  // no more than that
   b.resize(size);
 }
 
 void TlsChannel::Finish() {
   have_header_ = false;
-  inbox_bytes_ += frame_.payload.size() + kFrameCost;
+  Bytes& b = frame_.payload;
+  if (!blocks_.empty()) {
+    blocks_.push_back(std::exchange(b, {}));
+    b.reserve(length_);
+    for (Bytes& block : blocks_) {
+      b.insert(b.end(), block.begin(), block.end());
+      block = {};  // its memory goes as that of the whole is touched
+    }
+    blocks_.clear();
+  }
+  inbox_bytes_ += b.size() + kFrameCost;
   inbox_.push_back(std::exchange(frame_, {}));
+}
+
+void TlsChannel::Forget() {
+  have_header_ = false, frame_ = {};
+  blocks_.clear();
 }
 
 }  // namespace suf::proto

@@ -131,7 +131,8 @@ size_t TlsLink::Read(std::span<uint8_t> out, std::error_code* error) {
   // our side sends no tickets and no key updates: a peer who does could go on for ever
   if (!*error && !dry_)
     *error = {int(ERR_PACK(ERR_LIB_SSL, 0, SSL_R_UNEXPECTED_MESSAGE)), asio::error::get_ssl_category()};
-  if (dry_ && std::exchange(widen_, false)) {  // its buffer was released just now
+  if (widen_ && dry_ && !SSL_has_pending(ssl_.get())) {  // its buffer was released just now
+    widen_ = false;
     SSL_set_default_read_buffer_len(ssl_.get(), kReadBuffer);
     SSL_clear_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);
   }

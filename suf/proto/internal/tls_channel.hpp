@@ -1,4 +1,4 @@
-// Frames over a Pipe. What it holds of them follows what came, never what a header announces: a frame grows in steps
+// Frames over a Pipe. What it holds of them follows what came, never what a header announces: a frame grows in blocks
 // while it arrives, and one that nobody waits for is read only where it is small or the schedule has it (Expect).
 // Beyond that it stops reading, and TCP holds the peer up.
 #pragma once
@@ -16,9 +16,9 @@ inline constexpr Millis kLinger{1000};    // at most, for a peer's last words
 
 class TlsChannel final : public Channel {
  public:
-  // The memory ahead of the bytes that came is a step, staging_ and what OpenSSL holds: below 64 KiB for a stranger,
+  // The memory ahead of the bytes that came is a block, staging_ and what OpenSSL holds: below 64 KiB for a stranger,
   // below 1 MiB after.
-  static constexpr size_t kStrangerStep = 8 << 10, kStep = 768 << 10;
+  static constexpr size_t kStrangerBlock = 8 << 10, kBlock = 768 << 10;
 
   TlsChannel(std::shared_ptr<Pipe> pipe, Identity self, Identity peer, const Hash& exporter, Millis timeout)
       : Channel(self, peer, exporter, timeout), pipe_(std::move(pipe)) {}
@@ -47,18 +47,22 @@ class TlsChannel final : public Channel {
   bool MayWait(const Window& w) const { return !read_error_ && Open(w); }
   bool Read(const Window& w);
   void Parse(const Window& w);
+  size_t Rest() const { return length_ - before_ - filled_; }
   void Grow();
   void Finish();
+  void Forget();
 
   std::shared_ptr<Pipe> pipe_;
   std::array<uint8_t, kRecord + kFrameHeader> staging_;
   View staged_;  // in staging_: came, and not parsed yet
   std::array<uint8_t, kFrameHeader> header_;
   size_t header_bytes_ = 0;
-  bool have_header_ = false;  // frame_ is on its way: filled_ of length_ bytes are here
+  bool have_header_ =
+      false;  // frame_ is on its way: length_ bytes, of them before_ in blocks_ and filled_ in its payload
   Frame frame_;
-  size_t filled_ = 0, length_ = 0, skip_ = 0;
-  size_t step_ = kStrangerStep, ahead_ = kControlAhead;
+  std::vector<Bytes> blocks_;
+  size_t length_ = 0, before_ = 0, filled_ = 0, skip_ = 0;
+  size_t block_ = kStrangerBlock, ahead_ = kControlAhead;
   uint64_t bytes_read_ = 0;
   std::error_code read_error_;
   std::deque<Frame> inbox_;
