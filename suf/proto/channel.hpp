@@ -18,9 +18,7 @@ using Millis = std::chrono::milliseconds;
 inline constexpr Millis kTimeout{60'000};
 inline constexpr size_t kFrameHeader = 8;
 inline constexpr size_t kMaxFrame = size_t{256} << 20;
-inline constexpr size_t kFrameCost = 64;       // what a frame that waits takes beside its payload
-inline constexpr size_t kControlAhead = 4096;  // of frames that nobody waits for yet, outside an inference
-inline constexpr size_t kControlFrame = 64;    // payload of a MAC
+inline constexpr size_t kControlFrame = 64;  // payload of a MAC
 
 // Kinds below kFirstRun belong to the sessions; an inference numbers its own from kFirstRun on.
 enum Kind : uint16_t {
@@ -111,9 +109,9 @@ class Channel {
   virtual bool PeerGone(size_t due = kControlFrame) = 0;
   // Reach: the peer came that far; it never goes back. Called by RecvHello, Send of what engages us, and Refuse.
   virtual void Reach(Stage) noexcept {}
-  // Expect: while we write, the peer may send frames of `bytes` in all, kFrameCost each included, besides control
-  // frames. More than that is not read before Recv asks for it.
-  virtual void Expect(size_t /*bytes*/) {}
+  // Expect: while we write, the peer may send so many frames with so many bytes of payload in all, besides a few
+  // control frames. More than that is not read before Recv asks for it.
+  virtual void Expect(size_t /*frames*/, size_t /*bytes*/) {}
 
   const Identity& self() const { return self_; }
   const Identity& peer() const { return peer_; }
@@ -151,7 +149,8 @@ class Channel {
     Bytes payload;
   };
   // Put: the whole frame is on its way when it returns. Take: the next frame, throwing as early as it can when it is
-  // larger than limit. Linger: closes so that the peer can still read what was sent.
+  // larger than limit. Linger: from now on the end of the
+  // channel waits a little until the peer has read what was sent; what comes is thrown away.
   virtual void Put(View header, View payload) = 0;
   virtual Frame Take(size_t limit) = 0;
   virtual void Linger() noexcept {}

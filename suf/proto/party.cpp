@@ -49,15 +49,18 @@ class PartyIo : public pfss::Io {
   size_t bytes_ = 0;
 };
 
-size_t Held(const pfss::Frame& f) { return size_t(f.bytes) + kFrameCost; }
+struct Sum {
+  size_t frames = 0, bytes = 0;
+  void Add(const pfss::Frame& f) { ++frames, bytes += size_t(f.bytes); }
+};
 
 // SentBefore: by frame of `party`: what the other one may have sent when it does not have that frame yet.
-std::vector<size_t> SentBefore(const pfss::Schedule& s, int party) {
-  std::vector<size_t> before(s.frames().size());
-  size_t sent = 0;
+std::vector<Sum> SentBefore(const pfss::Schedule& s, int party) {
+  std::vector<Sum> before(s.frames().size());
+  Sum sent;
   for (const pfss::Step& step : s.steps(1 - party)) {
     if (step.receive >= 0) before[size_t(step.receive)] = sent;
-    if (step.send >= 0) sent += Held(s.frames()[size_t(step.send)]);
+    if (step.send >= 0) sent.Add(s.frames()[size_t(step.send)]);
   }
   return before;
 }
@@ -73,8 +76,8 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
   auto executor = job.backend.Start(s, pfss::Role(job.party));
   auto programs = pfss::Programs(s, pfss::Role(job.party));
   const auto& steps = s.steps(job.party);
-  const std::vector<size_t> sent_before = SentBefore(s, job.party);
-  size_t arrived = 0;
+  const std::vector<Sum> sent_before = SentBefore(s, job.party);
+  Sum arrived;
   int last_frame = -1;
   for (auto& step : steps)
     if (step.receive >= 0) last_frame = step.receive;
@@ -98,7 +101,7 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
       SUF_CHECK(int64_t(payload.size()) == due->bytes);
       if (step.receive == last_frame && job.received) job.received();
       io.Arrive(*due, std::move(payload));
-      arrived += Held(*due);
+      arrived.Add(*due);
       waited = job.link.waited() - waited;
       if (due->tick >= 0) io.meter.Wire(Meter::Since(t) - waited, waited);
     }
@@ -108,10 +111,11 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
     executor->Run(programs[i], job.randomness, io);
     if (step.send >= 0) {
       auto t = Clock::now();
-      SUF_CHECK(sent_before[size_t(step.send)] >= arrived);
-      job.link.Expect(sent_before[size_t(step.send)] - arrived);
+      const Sum& before = sent_before[size_t(step.send)];
+      SUF_CHECK(before.frames >= arrived.frames && before.bytes >= arrived.bytes);
+      job.link.Expect(before.frames - arrived.frames, before.bytes - arrived.bytes);
       job.link.Send(step.send, io.outgoing());
-      job.link.Expect(0);
+      job.link.Expect(0, 0);
       io.meter.Wire(Meter::Since(t), 0);
     }
     if (job.progress) job.progress(int(i) + 1, int(steps.size()), io.meter.scope());

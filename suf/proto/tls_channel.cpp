@@ -24,7 +24,7 @@ bool IsOfCertificate(int alert) {
 }  // namespace
 
 bool TlsChannel::PeerGone(size_t due) {
-  const Window w{true, std::max(due, sizeof(Refusal))};
+  const Window w = One(std::max(due, sizeof(Refusal)));
   while (Read(w)) {
   }
   if (!inbox_.empty()) return GoneBy(inbox_.front(), due);
@@ -69,7 +69,7 @@ void TlsChannel::Put(View header, View payload) {
 // Flush: reads what comes meanwhile, so that two ends that write do not wait for each other.
 Ec TlsChannel::Flush() {
   Ec ec;
-  const Window w{false, ahead_};
+  const Window w = ahead_;
   auto deadline = Clock::now() + timeout();
   for (size_t mark = pipe_->queued(); !pipe_->Flush(&ec);) {
     if (!pipe_->Wait(MayWait(w), true, deadline)) {
@@ -85,7 +85,7 @@ Ec TlsChannel::Flush() {
 
 // LastWord: the peer may have said why before it went; what it sent before that is thrown away.
 void TlsChannel::LastWord() {
-  const Window w{true, sizeof(Refusal)};
+  const Window w = One(sizeof(Refusal));
   auto deadline = Clock::now() + kLinger;
   do {
     for (; !inbox_.empty(); inbox_.pop_front()) ThrowIfRefusal(inbox_.front());
@@ -95,7 +95,7 @@ void TlsChannel::LastWord() {
 }
 
 Channel::Frame TlsChannel::Take(size_t limit) {
-  const Window w{true, limit};
+  const Window w = One(limit);
   auto deadline = Clock::now() + timeout();
   for (uint64_t mark = bytes_read_; inbox_.empty();) {
     if (have_header_ && length_ > limit) TooLarge(length_, limit);
@@ -110,15 +110,20 @@ Channel::Frame TlsChannel::Take(size_t limit) {
   }
   Frame f = std::move(inbox_.front());
   inbox_.pop_front();
-  inbox_bytes_ -= f.payload.size() + kFrameCost;
+  inbox_bytes_ -= f.payload.size();
   return f;
 }
 
+TlsChannel::~TlsChannel() {
+  if (lingers_) pipe_->Drain(Clock::now() + kLinger);
+  pipe_->Drop();
+}
+
+// Linger: at the end of the channel, so that who refused has left its seat to others before.
 void TlsChannel::Linger() noexcept {
   inbox_.clear(), inbox_bytes_ = 0, staged_ = {};
   Forget();
-  pipe_->Drain(Clock::now() + kLinger);
-  pipe_->Drop();
+  lingers_ = true;
 }
 
 // ThrowIfTls: the end that TLS itself made, by an alert of the peer or by what it could not decrypt.
@@ -135,7 +140,7 @@ void TlsChannel::ThrowIfTls(const Ec& ec) {
 bool TlsChannel::Open(const Window& w) const {
   size_t length = have_header_ ? length_ : 0;
   if (w.one) return inbox_.empty() && length <= w.bytes;
-  return inbox_bytes_ + kFrameCost + length <= w.bytes;
+  return inbox_.size() < w.frames && inbox_bytes_ + length <= w.bytes;
 }
 
 // Read: takes in what is here of one record, into the payload of the frame at hand when most of it is still to come;
@@ -216,7 +221,7 @@ void TlsChannel::Finish() {
     }
     blocks_.clear();
   }
-  inbox_bytes_ += b.size() + kFrameCost;
+  inbox_bytes_ += b.size();
   inbox_.push_back(std::exchange(frame_, {}));
 }
 

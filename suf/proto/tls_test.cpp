@@ -139,7 +139,7 @@ TEST(Tls, EveryFrameSizeArrivesWholeAndInOrder) {
 TEST(Tls, BothSidesMaySendLargeFramesAtOnce) {
   const size_t n = 24 << 20;
   auto both = [&](Channel& ch, uint8_t mine) {
-    ch.Expect(2 * (n + kFrameCost));
+    ch.Expect(2, 2 * n);
     ch.Send(kFirstRun, Bytes(n, mine));
     ch.Send(kFirstRun, Bytes(n, mine));
     for (int i = 0; i < 2; ++i) EXPECT_EQ(ch.RecvExact(kFirstRun, n), Bytes(n, uint8_t(3 - mine)));

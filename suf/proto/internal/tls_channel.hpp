@@ -11,8 +11,10 @@
 
 namespace suf::proto {
 
-inline constexpr size_t kRecord = 16384;  // payload of one TLS record
-inline constexpr Millis kLinger{1000};    // at most, for a peer's last words
+inline constexpr size_t kRecord = 16384;                       // payload of one TLS record
+inline constexpr size_t kAheadFrames = 8, kAheadBytes = 4096;  // read before anybody waits, outside an inference
+inline constexpr size_t kFrameCost = 64;                       // memory of a frame beside its payload
+inline constexpr Millis kLinger{1000};                         // at most, for a peer's last words
 
 class TlsChannel final : public Channel {
  public:
@@ -22,21 +24,22 @@ class TlsChannel final : public Channel {
 
   TlsChannel(std::shared_ptr<Pipe> pipe, Identity self, Identity peer, const Hash& exporter, Millis timeout)
       : Channel(self, peer, exporter, timeout), pipe_(std::move(pipe)) {}
-  ~TlsChannel() override { pipe_->Drop(); }
+  ~TlsChannel() override;
 
   bool PeerGone(size_t due) override;
   void Reach(Stage stage) noexcept override;
-  void Expect(size_t bytes) override { ahead_ = kControlAhead + bytes; }
+  void Expect(size_t frames, size_t bytes) override { ahead_ = {false, kAheadFrames + frames, kAheadBytes + bytes}; }
   // held: memory of frames that nobody took yet, and of the one that is arriving.
   size_t held() const;
 
  private:
-  // Window: what may be read now: the one frame that is waited for, of at most `bytes`; or, ahead, as many frames as
-  // take no more than `bytes` in all.
+  // Window: what may be read now: the one frame that is waited for, of at most `bytes`; or, ahead, so many frames that
+  // nobody took yet, with so many bytes in all.
   struct Window {
     bool one;
-    size_t bytes;
+    size_t frames, bytes;
   };
+  static Window One(size_t limit) { return {true, 1, limit}; }
   void Put(View header, View payload) override;
   Frame Take(size_t limit) override;
   void Linger() noexcept override;
@@ -62,11 +65,13 @@ class TlsChannel final : public Channel {
   Frame frame_;
   std::vector<Bytes> blocks_;
   size_t length_ = 0, before_ = 0, filled_ = 0, skip_ = 0;
-  size_t block_ = kStrangerBlock, ahead_ = kControlAhead;
+  size_t block_ = kStrangerBlock;
+  Window ahead_{false, kAheadFrames, kAheadBytes};
   uint64_t bytes_read_ = 0;
   std::error_code read_error_;
+  bool lingers_ = false;
   std::deque<Frame> inbox_;
-  size_t inbox_bytes_ = 0;  // payloads, and kFrameCost each
+  size_t inbox_bytes_ = 0;  // payloads
 };
 
 }  // namespace suf::proto
