@@ -105,8 +105,12 @@ class Channel {
   // Refuse: tells the peer why the session ends; once, and never throws. Nothing can be sent afterwards.
   void Refuse(Refusal code) noexcept;
   // PeerGone: whether the peer hung up, refused, or sent anything else than one frame of at most `due` bytes, which is
-  // kept for Recv; 0: no frame at all is due. Looks, does not wait, and reads no further than that frame.
-  virtual bool PeerGone(size_t due = kControlFrame) = 0;
+  // kept for Recv; 0: no frame at all is due. Looks, does not wait, and reads no further than that frame. Where nothing
+  // is named: P1 may claim before P0 waits for it, everybody else who waits for us is silent.
+  virtual bool PeerGone(size_t due) = 0;
+  bool PeerGone() {
+    return PeerGone(self_.role == Role::kModel && peer_.role == Role::kData ? kControlFrame : size_t{0});
+  }
   // Reach: the peer came that far; it never goes back. Called by RecvHello, Send of what engages us, and Refuse.
   virtual void Reach(Stage) noexcept {}
   // Expect: while we write, the peer may send so many frames with so many bytes of payload in all, besides a few
