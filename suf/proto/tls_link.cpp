@@ -16,6 +16,9 @@ namespace {
 
 constexpr size_t kReadBuffer = 128 << 10;  // records of one system call, once the peer is accepted
 
+// Messages of TLS itself after the handshake, such as tickets: our side sends none, and a peer could go on for ever.
+constexpr int kStrays = 8;
+
 // The BIO under the TLS: reads the socket, and keeps what is written until Flush.
 struct Under {
   int fd;
@@ -122,13 +125,14 @@ bool TlsLink::Handshake(bool server, Deadline deadline, std::error_code* error) 
 }
 
 size_t TlsLink::Read(std::span<uint8_t> out, std::error_code* error) {
-  ERR_clear_error();
-  errno = 0;
   size_t n = 0;
-  dry_ = false;
-  if (SSL_read_ex(ssl_.get(), out.data(), out.size(), &n)) return n;
-  *error = Failure(0);
-  // our side sends no tickets and no key updates: a peer who does could go on for ever
+  do {
+    ERR_clear_error();
+    errno = 0;
+    dry_ = false;
+    if (SSL_read_ex(ssl_.get(), out.data(), out.size(), &n)) return n;
+    *error = Failure(0);
+  } while (!*error && !dry_ && ++strays_ <= kStrays);
   if (!*error && !dry_)
     *error = {int(ERR_PACK(ERR_LIB_SSL, 0, SSL_R_UNEXPECTED_MESSAGE)), asio::error::get_ssl_category()};
   if (widen_ && dry_ && !SSL_has_pending(ssl_.get())) {  // its buffer was released just now

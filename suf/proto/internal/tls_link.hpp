@@ -56,6 +56,7 @@ class TlsLink final : public Pipe {
   std::unique_ptr<SSL, Free> ssl_;
   Bytes out_;  // records that did not leave yet
   size_t sent_ = 0;
+  int strays_ = 0;
   bool dry_ = false;    // the socket had nothing more
   bool widen_ = false;  // as soon as OpenSSL's buffer is empty
   std::atomic<bool> dropped_{false};
