@@ -33,7 +33,7 @@ class Told : public Peer {
       : Peer(kDealer, peer, input, [](Peer&, uint16_t, suf::Bytes&) {}),
         asked_(std::move(asked)),
         answered_(std::move(answered)) {}
-  bool PeerGone() override {
+  bool PeerGone(size_t) override {
     asked_();
     return gone;
   }

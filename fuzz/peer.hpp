@@ -105,7 +105,7 @@ class Peer : public Channel {
   using Mend = std::function<void(Peer&, uint16_t kind, Bytes& payload)>;
   Peer(Identity self, Identity peer, View input, Mend mend)
       : Channel(self, peer, kExporter, Millis{1000}), input_(input), mend_(std::move(mend)) {}
-  bool PeerGone() override { return gone; }
+  bool PeerGone(size_t) override { return gone; }
   // sent: the last payload of this kind that we sent; empty when there is none.
   const Bytes& sent(uint16_t kind) { return sent_[kind]; }
   std::atomic<bool> gone = false;
@@ -140,7 +140,7 @@ class Peer : public Channel {
 class Honest : public Channel {
  public:
   Honest(Identity self, uint64_t* known) : Channel(self, kDealer, kExporter, Millis{1000}), known_(known) {}
-  bool PeerGone() override { return false; }
+  bool PeerGone(size_t) override { return false; }
 
  protected:
   void Put(View header, View payload) override {

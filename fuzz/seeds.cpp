@@ -249,12 +249,47 @@ void Handshakes() {
     Seed("handshake", Str("http", int(server)), Join({{server}, {'G', 'E', 'T', ' ', '/', '\r', '\n'}}));
   }
 }
+
+// Connections: orders and records of fuzz/connection.cpp.
+void Connections() {
+  auto record = [](View bytes) {
+    return Join({Number(uint16_t(2 * (bytes.size() - 1))), Bytes(bytes.begin(), bytes.end())});
+  };
+  auto run = [](size_t bytes, uint8_t b) { return Join({Number(uint16_t(2 * (bytes / 8 - 1) + 1)), {b}}); };
+  auto header = [](size_t length, uint16_t kind, uint16_t sequence) {
+    return Join({Number(uint32_t(length)), Number(kind), Number(sequence)});
+  };
+  auto frame = [&](size_t length, uint16_t kind, uint16_t sequence) {
+    return Join({header(length, kind, sequence), Bytes(length, 1)});
+  };
+  auto seed = [&](const std::string& name, const Bytes& orders, const std::vector<Bytes>& records) {
+    Seed("connection", name, Join({Number(uint16_t(orders.size())), orders, Join(records)}));
+  };
+  const Bytes hello = record(frame(44, kHello, 0));
+  auto large = [&](size_t length, uint16_t kind, uint16_t sequence) {
+    std::vector<Bytes> parts{record(header(length, kind, sequence))};
+    for (size_t rest = length; rest; rest -= std::min(rest, size_t{1} << 17))
+      parts.push_back(run(std::min(rest, size_t{1} << 17), 7));
+    return Join(parts);
+  };
+  seed("control", {0, 2, 4, 12, 7, 23}, {hello, record(frame(64, kClaim, 1)), record(frame(2, kRefuse, 2))});
+  seed("delivery", {0, 3, 6, 3, 6, 3},
+       {hello, large(1 << 20, kChunk, 1), large(1 << 20, kChunk, 2), record(frame(9, kChunk, 3))});
+  seed("inference", {0, 5 + 20 * 8, 1 + 20 * 8, 6, 5 + 20 * 8, 1 + 20 * 8},
+       {hello, large(1 << 20, kFirstRun, 1), large(1 << 20, kFirstRun, 2)});
+  for (size_t length : {size_t{0}, size_t{8192}, size_t{1} << 28, ~uint32_t{0} + size_t{0}})
+    for (uint8_t order : {4, 5, 7, 0})
+      seed(Str("header_", length, "_", int(order)), {0, order, order, order},
+           {hello, record(header(length, kClaim, 1)), run(4096, 1)});
+  seed("empty", {0, 4, 5, 7, 2, 4, 5, 7}, {hello, run(200'000, 0)});
+  seed("broken", {0, 15}, {hello, large(1 << 20, kFirstRun, 1), record(frame(2, kRefuse, 2))});
+}
 }  // namespace
 
 void WriteSeeds(const std::string& dir) {
   root = dir;
   std::filesystem::create_directories(root);
-  Models(), Plans(), Files(), Conversations(), Inferences(), Handshakes();
+  Models(), Plans(), Files(), Conversations(), Inferences(), Handshakes(), Connections();
 }
 
 }  // namespace suf::fuzz

@@ -60,6 +60,7 @@ Bytes EncodeHeader(size_t length, uint16_t kind, uint16_t sequence) {
 void Channel::Send(uint16_t kind, View payload) {
   SUF_CHECK(payload.size() <= kMaxFrame && kind != kRefuse);
   if (over_) Gone();
+  if (kind == kGrant || kind == kChoice) Reach(Stage::kEngaged);
   Bytes header = EncodeHeader(payload.size(), kind, next_sent_++);
   Put(header, payload);
   Book(true, kind, header, payload);
@@ -88,6 +89,7 @@ std::pair<uint16_t, Bytes> Channel::RecvEither(Due a, Due b) {
 
 void Channel::Refuse(Refusal code) noexcept {
   if (std::exchange(over_, true)) return;
+  Reach(Stage::kOver);
   Millis before = std::exchange(timeout_, std::min(timeout_, Millis{2000}));
   try {
     Writer w;
@@ -141,10 +143,10 @@ class QueueChannel final : public Channel {
       : Channel(self, peer, exporter, timeout), s_(std::move(s)), end_(end) {}
   ~QueueChannel() override { Linger(); }
 
-  bool PeerGone() override {
+  bool PeerGone(size_t due) override {
     std::lock_guard lock(s_->m);
     auto& q = s_->queue[end_];
-    return q.empty() ? !s_->open[1 - end_] : q.front().kind == kRefuse;
+    return q.empty() ? !s_->open[1 - end_] : GoneBy(q.front(), due);
   }
 
  private:

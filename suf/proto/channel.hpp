@@ -18,6 +18,7 @@ using Millis = std::chrono::milliseconds;
 inline constexpr Millis kTimeout{60'000};
 inline constexpr size_t kFrameHeader = 8;
 inline constexpr size_t kMaxFrame = size_t{256} << 20;
+inline constexpr size_t kControlFrame = 64;  // payload of a MAC
 
 // Kinds below kFirstRun belong to the sessions; an inference numbers its own from kFirstRun on.
 enum Kind : uint16_t {
@@ -49,6 +50,10 @@ enum Kind : uint16_t {
 // them.
 enum class Phase { kControl, kSetup, kOffline, kOnline };
 inline constexpr int kPhases = 4;
+
+// Stage: how far the peer has come. A stranger may make us hold 64 KiB; an accepted one, who said the right hello,
+// 1 MiB beyond what he sent; for an engaged one we deal or compute, and a Listener that stops lets that end.
+enum class Stage { kStranger, kAccepted, kEngaged, kOver };
 
 struct Identity {
   Role role = Role::kDealer;
@@ -107,8 +112,18 @@ class Channel {
   double waited() const { return waited_; }
   // Refuse: tells the peer why the session ends; once, and never throws. Nothing can be sent afterwards.
   void Refuse(Refusal code) noexcept;
-  // PeerGone: whether the peer hung up or refused (looks, does not wait).
-  virtual bool PeerGone() = 0;
+  // PeerGone: whether the peer hung up, refused, or sent anything else than one frame of at most `due` bytes, which is
+  // kept for Recv; 0: no frame at all is due. Looks, does not wait, and reads no further than that frame. Where nothing
+  // is named: P1 may claim before P0 waits for it, everybody else who waits for us is silent.
+  virtual bool PeerGone(size_t due) = 0;
+  bool PeerGone() {
+    return PeerGone(self_.role == Role::kModel && peer_.role == Role::kData ? kControlFrame : size_t{0});
+  }
+  // Reach: the peer came that far; it never goes back. Called by RecvHello, Send of what engages us, and Refuse.
+  virtual void Reach(Stage) noexcept {}
+  // Expect: while we write, the peer may send so many frames with so many bytes of payload in all, besides a few
+  // control frames. More than that is not read before Recv asks for it.
+  virtual void Expect(size_t /*frames*/, size_t /*bytes*/) {}
 
   const Identity& self() const { return self_; }
   const Identity& peer() const { return peer_; }
@@ -146,10 +161,13 @@ class Channel {
     Bytes payload;
   };
   // Put: the whole frame is on its way when it returns. Take: the next frame, throwing as early as it can when it is
-  // larger than limit. Linger: closes so that the peer can still read what was sent.
+  // larger than limit. Linger: from now on the end of the
+  // channel waits a little until the peer has read what was sent; what comes is thrown away.
   virtual void Put(View header, View payload) = 0;
   virtual Frame Take(size_t limit) = 0;
   virtual void Linger() noexcept {}
+  // GoneBy: what PeerGone makes of the first frame that nobody took yet.
+  static bool GoneBy(const Frame& f, size_t due) { return f.kind == kRefuse || due == 0 || f.payload.size() > due; }
   // Under: what lies under another channel, for one that wraps it.
   struct Under {
     Channel& ch;
@@ -160,12 +178,8 @@ class Channel {
   [[noreturn]] void TooLarge(uint64_t bytes, size_t limit);
   [[noreturn]] void Silent(const char* doing);
   [[noreturn]] void Gone();
-  // Room: for a frame of so many bytes.
-  Bytes Room(size_t bytes) {
-    Bytes b = std::exchange(spare_, {});
-    b.resize(bytes);
-    return b;
-  }
+  // Spare: what Recycle brought; its bytes are those of an older frame.
+  Bytes Spare() { return std::exchange(spare_, {}); }
   // ThrowIfRefusal: of a frame found while an error was being handled.
   void ThrowIfRefusal(const Frame& f);
 

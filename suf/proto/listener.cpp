@@ -28,12 +28,13 @@ size_t MostStrangers() {
   return std::clamp<size_t>(files.rlim_cur / 8, 1, kStrangers);
 }
 
-// Worker: a client's thread. `stranger` is its link until the handshake is over.
+// Worker: a client's thread; `link` is there until the thread ends or is told to. `stranger`: in its handshake;
+// `stopped`: dropped by Join.
 struct Worker {
   std::thread thread;
   std::string who;
-  std::shared_ptr<TlsLink> stranger;
-  bool ended = false;
+  std::shared_ptr<TlsLink> link;
+  bool stranger = true, stopped = false, ended = false;
 };
 
 }  // namespace
@@ -57,12 +58,17 @@ struct Listener::State {
   // no room for one.
   void Admit(tcp::socket client, const std::function<void(Worker&)>& serve);
   void DropOldest();
+  // Join: those we deal or compute for are let to end; the others are dropped.
   void Join();
 };
 
 void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& session,
                             const std::function<void(const Error&)>& failed) {
   auto report = [&](const Error& e) {
+    {
+      std::lock_guard l(m);
+      if (w.stopped) return;  // it had no say in its end
+    }
     std::lock_guard l(log);
     failed(e);
   };
@@ -71,14 +77,14 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
     std::shared_ptr<TlsLink> link;
     {
       std::lock_guard l(m);
-      link = w.stranger;  // null when it was dropped before it began
+      link = w.link;  // null when it was dropped before it began
     }
     if (!link) Fail(Exit::kPeer, "a client was dropped for newer ones before its TLS handshake; see who connects here");
     SSL_set_max_cert_list(link->ssl(), kCertificateBytes);
     auto ch = Secured(std::move(link), true, peers, timeout, w.who);
     {
       std::lock_guard l(m);
-      w.stranger = nullptr;
+      w.stranger = false;
       counted = sessions < kSessions;
       sessions += counted;
     }
@@ -92,13 +98,13 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
     report(Error(Exit::kResource, Str("a session ended by an internal error: ", e.what())));
   }
   std::lock_guard l(m);
-  w.stranger = nullptr, w.ended = true, sessions -= counted;
+  w.link = nullptr, w.stranger = false, w.ended = true, sessions -= counted;
 }
 
 void Listener::State::DropOldest() {
   std::lock_guard l(m);
   for (Worker& w : workers)
-    if (w.stranger) return w.stranger->Drop(), w.stranger.reset();
+    if (w.stranger) return w.link->Drop(), w.link.reset(), void(w.stranger = false);
 }
 
 void Listener::State::Admit(tcp::socket client, const std::function<void(Worker&)>& serve) {
@@ -106,7 +112,7 @@ void Listener::State::Admit(tcp::socket client, const std::function<void(Worker&
   {
     std::lock_guard l(m);
     workers.remove_if([](Worker& w) { return w.ended && (w.thread.join(), true); });
-    for (const Worker& w : workers) strangers += w.stranger != nullptr;
+    for (const Worker& w : workers) strangers += w.stranger;
     if (workers.size() >= kWorkers) return;
   }
   if (strangers >= most_strangers) DropOldest();
@@ -117,7 +123,7 @@ void Listener::State::Admit(tcp::socket client, const std::function<void(Worker&
   std::lock_guard l(m);
   Worker& w = workers.emplace_back();
   w.who = std::move(who);
-  w.stranger = std::move(link);
+  w.link = std::move(link);
   try {
     w.thread = std::thread([&w, &serve] { serve(w); });
   } catch (...) {
@@ -127,6 +133,11 @@ void Listener::State::Admit(tcp::socket client, const std::function<void(Worker&
 }
 
 void Listener::State::Join() {
+  {
+    std::lock_guard l(m);
+    for (Worker& w : workers)
+      if (w.link && !w.link->engaged) w.link->Drop(), w.link.reset(), w.stopped = true;
+  }
   for (Worker& w : workers) w.thread.join();
   workers.clear();
 }

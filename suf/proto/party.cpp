@@ -49,6 +49,22 @@ class PartyIo : public pfss::Io {
   size_t bytes_ = 0;
 };
 
+struct Sum {
+  size_t frames = 0, bytes = 0;
+  void Add(const pfss::Frame& f) { ++frames, bytes += size_t(f.bytes); }
+};
+
+// SentBefore: by frame of `party`: what the other one may have sent when it does not have that frame yet.
+std::vector<Sum> SentBefore(const pfss::Schedule& s, int party) {
+  std::vector<Sum> before(s.frames().size());
+  Sum sent;
+  for (const pfss::Step& step : s.steps(1 - party)) {
+    if (step.receive >= 0) before[size_t(step.receive)] = sent;
+    if (step.send >= 0) sent.Add(s.frames()[size_t(step.send)]);
+  }
+  return before;
+}
+
 }  // namespace
 
 std::vector<uint64_t> RunParty(const PartyJob& job) {
@@ -60,6 +76,8 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
   auto executor = job.backend.Start(s, pfss::Role(job.party));
   auto programs = pfss::Programs(s, pfss::Role(job.party));
   const auto& steps = s.steps(job.party);
+  const std::vector<Sum> sent_before = SentBefore(s, job.party);
+  Sum arrived;
   int last_frame = -1;
   for (auto& step : steps)
     if (step.receive >= 0) last_frame = step.receive;
@@ -83,6 +101,7 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
       SUF_CHECK(int64_t(payload.size()) == due->bytes);
       if (step.receive == last_frame && job.received) job.received();
       io.Arrive(*due, std::move(payload));
+      arrived.Add(*due);
       waited = job.link.waited() - waited;
       if (due->tick >= 0) io.meter.Wire(Meter::Since(t) - waited, waited);
     }
@@ -92,7 +111,11 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
     executor->Run(programs[i], job.randomness, io);
     if (step.send >= 0) {
       auto t = Clock::now();
+      const Sum& before = sent_before[size_t(step.send)];
+      SUF_CHECK(before.frames >= arrived.frames && before.bytes >= arrived.bytes);
+      job.link.Expect(before.frames - arrived.frames, before.bytes - arrived.bytes);
       job.link.Send(step.send, io.outgoing());
+      job.link.Expect(0, 0);
       io.meter.Wire(Meter::Since(t), 0);
     }
     if (job.progress) job.progress(int(i) + 1, int(steps.size()), io.meter.scope());

@@ -19,6 +19,8 @@ class Link {
   virtual void Send(int index, View payload) = 0;
   // Receive: frame `index`, exactly `bytes` long, or the session ends.
   virtual Bytes Receive(int index, size_t bytes) = 0;
+  // Expect: what the peer may send while our next frame goes out (Channel::Expect).
+  virtual void Expect(size_t /*frames*/, size_t /*bytes*/) {}
   // Recycle: a payload that nobody reads any more.
   virtual void Recycle(Bytes) {}
   // waited: seconds that Receive was blocked, since the link was made.
@@ -31,6 +33,7 @@ class ChannelLink : public Link {
   explicit ChannelLink(Channel& ch) : ch_(ch) {}
   void Send(int index, View payload) override { ch_.Send(uint16_t(kFirstRun + index), payload); }
   Bytes Receive(int index, size_t bytes) override { return ch_.RecvExact(uint16_t(kFirstRun + index), bytes); }
+  void Expect(size_t frames, size_t bytes) override { ch_.Expect(frames, bytes); }
   void Recycle(Bytes b) override { ch_.Recycle(std::move(b)); }
   double waited() const override { return ch_.waited(); }
 

@@ -24,6 +24,7 @@ void RecvHello(Channel& ch, const Plan& plan) {
     EndSession(ch, Refusal::kPlan, Exit::kRefused, ch.peer_title(), " holds another plan than ours (",
                Hex(View(plan.hash).first(4)), "..); give the same plan file to all three roles");
   r.Done();
+  ch.Reach(Stage::kAccepted);
 }
 
 void CheckTokens(const Plan& plan, uint32_t n) {

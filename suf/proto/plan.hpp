@@ -23,7 +23,7 @@ struct Plan {
 };
 
 // SendHello, RecvHello: protocol version, plan version, plan hash, PRG. RecvHello ends the session at the first
-// difference (Exit::kRefused); no serial is spent.
+// difference (Exit::kRefused); no serial is spent. Whose hello is right is accepted (Channel::Reach).
 void SendHello(Channel& ch, const Plan& plan);
 void RecvHello(Channel& ch, const Plan& plan);
 

@@ -157,7 +157,7 @@ TEST(Setup, WhatDiffersFromTheWelcomeEndsTheSession) {
 
 TEST(Setup, TheMacsCoverIt) {
   BundleHeader h;
-  h.pair = Secret(Hash{4});
+  h.pair = Share(Secret(Hash{4}));
   for (uint8_t theirs : {1, 2}) {
     auto pair = InProcessPair(kId[1], kId[2]);
     Bond p0(*pair.first, h, Hash{1}), p1(*pair.second, h, Hash{theirs});

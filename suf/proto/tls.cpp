@@ -1,9 +1,8 @@
 #include "suf/proto/tls.hpp"
 
-#include <deque>
-
 #include "suf/proto/internal/asio.hpp"
 #include "suf/proto/internal/secured.hpp"
+#include "suf/proto/internal/tls_channel.hpp"
 #include "suf/proto/internal/x509.hpp"
 
 namespace suf::proto {
@@ -13,24 +12,7 @@ using asio::ip::tcp;
 using Clock = std::chrono::steady_clock;
 using Ec = std::error_code;
 
-constexpr size_t kRecord = 16384;                // payload of one TLS record
-constexpr size_t kBurst = 4 * kRecord;           // encrypted and sent at once: the peer decrypts while we go on
-constexpr size_t kReadAhead = size_t{64} << 20;  // read while we write, up to here
-constexpr size_t kProgress = 65536;              // a peer moves this much per time-out, or it is silent
-constexpr Millis kLinger{1000};
 constexpr Millis kHandshake{10'000};  // at most, for a client's whole handshake
-
-// AlertOf: the TLS alert by which the peer ended the connection; -1 when it was none.
-int AlertOf(const Ec& ec) {
-  int reason = ERR_GET_REASON(static_cast<unsigned long>(ec.value()));
-  return ec.category() == asio::error::get_ssl_category() ? std::max(reason - SSL_AD_REASON_OFFSET, -1) : -1;
-}
-
-// IsOfCertificate: an alert that speaks of the certificate, not of altered bytes.
-bool IsOfCertificate(int alert) {
-  return (alert >= SSL_AD_BAD_CERTIFICATE && alert <= SSL_AD_CERTIFICATE_UNKNOWN) || alert == SSL_AD_UNKNOWN_CA ||
-         alert == SSL_AD_ACCESS_DENIED || alert == TLS13_AD_CERTIFICATE_REQUIRED;
-}
 
 }  // namespace
 
@@ -43,166 +25,6 @@ Address Address::Parse(const std::string& text) {
   if (!ok || port > 65535) Fail(Exit::kInput, "an address is host:port with a port up to 65535; got \"", text, "\"");
   return {text.substr(0, colon), uint16_t(port)};
 }
-
-namespace {
-
-class TlsChannel final : public Channel {
- public:
-  TlsChannel(std::shared_ptr<TlsLink> link, Identity self, Identity peer, const Hash& exporter, Millis timeout)
-      : Channel(self, peer, exporter, timeout), link_(std::move(link)) {}
-  ~TlsChannel() override {
-    link_->Drop();
-    Wipe(staging_.data(), staging_.size());
-  }
-
-  bool PeerGone() override {
-    while (Read()) {
-    }
-    return inbox_.empty() ? bool(read_error_) : inbox_.front().kind == kRefuse;
-  }
-
- private:
-  void Put(View header, View payload) override {
-    // header and start of the payload share a record: a short frame is one write
-    std::array<uint8_t, kRecord> first;
-    size_t head = std::min(payload.size(), kRecord - header.size());
-    std::memcpy(first.data(), header.data(), header.size());
-    if (head) std::memcpy(first.data() + header.size(), payload.data(), head);
-    Ec ec;
-    link_->Queue(View(first.data(), header.size() + head), &ec);
-    Wipe(first.data(), header.size() + head);
-    payload = payload.subspan(head);
-    for (size_t room = kBurst - kRecord; !ec; room = kBurst) {
-      size_t n = std::min(payload.size(), room);
-      link_->Queue(payload.first(n), &ec);
-      payload = payload.subspan(n);
-      if (!ec) ec = Flush();
-      if (payload.empty()) break;
-    }
-    if (!ec) return;
-    // the peer may have said why before it went
-    for (auto deadline = Clock::now() + kLinger; Read() || (MayRead() && link_->Wait(true, false, deadline));) {
-    }
-    for (const Frame& f : inbox_) ThrowIfRefusal(f);
-    ThrowIfTls(read_error_);
-    Gone();
-  }
-
-  // Flush: reads what comes meanwhile, so that two ends that write do not wait for each other.
-  Ec Flush() {
-    Ec ec;
-    auto deadline = Clock::now() + timeout();
-    for (size_t mark = link_->queued(); !link_->Flush(&ec);) {
-      if (!link_->Wait(MayRead(), true, deadline)) {
-        link_->Drop();
-        Silent("send to it");
-      }
-      while (Read()) {
-      }
-      if (mark - link_->queued() >= kProgress) mark = link_->queued(), deadline = Clock::now() + timeout();
-    }
-    return ec;
-  }
-
-  Frame Take(size_t limit) override {
-    limit_ = limit;
-    auto deadline = Clock::now() + timeout();
-    for (uint64_t mark = bytes_read_; inbox_.empty();) {
-      if (bad_length_) TooLarge(bad_length_, limit_);
-      if (read_error_) {
-        ThrowIfTls(read_error_);
-        Gone();
-      }
-      if (!Read() && !read_error_ && !Blocked([&] { return link_->Wait(true, false, deadline); }))
-        Silent("hear from it");
-      if (bytes_read_ - mark >= kProgress) mark = bytes_read_, deadline = Clock::now() + timeout();
-    }
-    limit_ = kMaxFrame;
-    Frame f = std::move(inbox_.front());
-    inbox_.pop_front();
-    inbox_bytes_ -= f.payload.size();
-    return f;
-  }
-
-  void Linger() noexcept override {
-    link_->HangUp();
-    for (auto deadline = Clock::now() + kLinger; Read() || (MayRead() && link_->Wait(true, false, deadline));)
-      inbox_.clear(), inbox_bytes_ = 0;  // what arrives is thrown away
-    link_->Drop();
-  }
-
-  // ThrowIfTls: the end that TLS itself made, by an alert of the peer or by what it could not decrypt.
-  void ThrowIfTls(const Ec& ec) {
-    if (ec.category() != asio::error::get_ssl_category()) return;
-    if (IsOfCertificate(AlertOf(ec)))
-      Fail(Exit::kRefused, peer_title(), " refused our certificate (", ec.message(),
-           "); use certificates of one suf certs run");
-    Fail(Exit::kPeer, "bytes between ", peer_title(), " and us were altered on the way (", ec.message(),
-         "); see to the network and start again");
-  }
-
-  bool MayRead() const { return !read_error_ && !bad_length_ && inbox_bytes_ <= kReadAhead; }
-
-  // Read: what is here of one record, into the payload of the frame at hand when most of it is still to come; false
-  // when nothing is.
-  bool Read() {
-    if (!MayRead()) return false;
-    size_t due = have_header_ ? frame_.payload.size() - filled_ : 0;
-    bool direct = due >= kRecord;
-    size_t n =
-        link_->Read(direct ? std::span(frame_.payload).subspan(filled_, due) : std::span(staging_), &read_error_);
-    bytes_read_ += n;
-    if (direct)
-      filled_ += n, Finish();
-    else
-      Parse(View(staging_.data(), n));
-    return n > 0;
-  }
-
-  void Parse(View in) {
-    while (!in.empty() && !bad_length_) {
-      if (!have_header_) {
-        size_t n = std::min(in.size(), kFrameHeader - header_.size());
-        header_.insert(header_.end(), in.begin(), in.begin() + long(n));
-        in = in.subspan(n);
-        if (header_.size() < kFrameHeader) return;
-        Reader r(header_, "a frame header");
-        uint32_t length = r.Get<uint32_t>();
-        frame_.kind = r.Get<uint16_t>(), frame_.sequence = r.Get<uint16_t>();
-        header_.clear();
-        if (length > limit_ || length > kMaxFrame) {
-          bad_length_ = length;
-          return;
-        }
-        frame_.payload = Room(length), filled_ = 0, have_header_ = true;
-      }
-      size_t n = std::min(in.size(), frame_.payload.size() - filled_);
-      if (n) std::memcpy(frame_.payload.data() + filled_, in.data(), n);
-      filled_ += n, in = in.subspan(n);
-      Finish();
-    }
-  }
-
-  void Finish() {
-    if (!have_header_ || filled_ < frame_.payload.size()) return;
-    have_header_ = false;
-    inbox_bytes_ += frame_.payload.size();
-    inbox_.push_back(std::exchange(frame_, {}));
-    limit_ = kMaxFrame;  // of the frame that is waited for, no longer of the next
-  }
-
-  std::shared_ptr<TlsLink> link_;
-  std::array<uint8_t, kRecord + kFrameHeader> staging_;
-  Bytes header_;
-  Frame frame_;
-  size_t filled_ = 0, limit_ = kMaxFrame, inbox_bytes_ = 0;
-  uint64_t bytes_read_ = 0, bad_length_ = 0;
-  bool have_header_ = false;
-  Ec read_error_;
-  std::deque<Frame> inbox_;
-};
-
-}  // namespace
 
 std::unique_ptr<Channel> Secured(std::shared_ptr<TlsLink> link, bool server, const std::vector<Role>& peers,
                                  Millis timeout, const std::string& who) {

@@ -32,7 +32,8 @@ class Listener {
   Listener(const Credentials& own, const Address& where, std::vector<Role> peers, Millis timeout = kTimeout);
   ~Listener();
   uint16_t port() const;
-  // Run: until Stop; then waits for the running sessions. `failed` hears what ended a session, one call at a time.
+  // Run: until Stop; then drops all but the sessions we deal or compute for (Stage::kEngaged), and waits for these.
+  // `failed` hears what ended a session, one call at a time.
   void Run(const std::function<void(Channel&)>& session, const std::function<void(const Error&)>& failed);
   // Stop: from any thread.
   void Stop();

@@ -14,24 +14,35 @@ namespace suf::proto {
 
 namespace {
 
-constexpr size_t kReadBuffer = 128 << 10;  // records of one system call
+constexpr size_t kReadBuffer = 128 << 10;  // records of one system call, once the peer is accepted
+
+// Messages of TLS itself after the handshake, such as tickets: our side sends none, and a peer could go on for ever.
+constexpr int kStrays = 8;
 
 // The BIO under the TLS: reads the socket, and keeps what is written until Flush.
 struct Under {
   int fd;
   Bytes* out;
+  bool* dry;
 };
 
 int BioRead(BIO* b, char* to, int n) {
   BIO_clear_retry_flags(b);
-  ssize_t got = recv(static_cast<Under*>(BIO_get_data(b))->fd, to, size_t(n), MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(b);
+  auto* under = static_cast<Under*>(BIO_get_data(b));
+  ssize_t got = recv(under->fd, to, size_t(n), MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(b), *under->dry = true;
   return int(got);
 }
 
 int BioWrite(BIO* b, const char* from, int n) {
   Bytes& out = *static_cast<Under*>(BIO_get_data(b))->out;
-  Append(&out, View(reinterpret_cast<const uint8_t*>(from), size_t(n)));
+  BIO_clear_retry_flags(b);
+  try {
+    Append(&out, View(reinterpret_cast<const uint8_t*>(from), size_t(n)));
+  } catch (const std::bad_alloc&) {  // not through OpenSSL
+    errno = ENOMEM;
+    return -1;
+  }
   return n;
 }
 
@@ -64,13 +75,19 @@ TlsLink::TlsLink(const Credentials& own, Fd socket)
     : own_(own), fd_(std::move(socket)), ssl_(SSL_new(own.loaded().ctx.get())) {
   BIO* bio = ssl_ ? BIO_new(Method()) : nullptr;
   SUF_CHECK(bio);
-  BIO_set_data(bio, new Under{fd_.get(), &out_});
+  BIO_set_data(bio, new Under{fd_.get(), &out_, &dry_});
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_.get(), bio, bio);
   SSL_set_read_ahead(ssl_.get(), 1);
-  SSL_set_default_read_buffer_len(ssl_.get(), kReadBuffer);
+  SSL_set_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);  // a stranger has one only while something comes
+  SSL_clear_mode(ssl_.get(), SSL_MODE_AUTO_RETRY);     // Read looks at every record
 }
 TlsLink::~TlsLink() = default;
+
+int AlertOf(const std::error_code& ec) {
+  int reason = ERR_GET_REASON(static_cast<unsigned long>(ec.value()));
+  return ec.category() == asio::error::get_ssl_category() ? std::max(reason - SSL_AD_REASON_OFFSET, -1) : -1;
+}
 
 std::error_code TlsLink::Failure(int result) {
   int saved = errno;
@@ -107,11 +124,21 @@ bool TlsLink::Handshake(bool server, Deadline deadline, std::error_code* error) 
 }
 
 size_t TlsLink::Read(std::span<uint8_t> out, std::error_code* error) {
-  ERR_clear_error();
-  errno = 0;
   size_t n = 0;
-  if (SSL_read_ex(ssl_.get(), out.data(), out.size(), &n)) return n;
-  *error = Failure(0);
+  do {
+    ERR_clear_error();
+    errno = 0;
+    dry_ = false;
+    if (SSL_read_ex(ssl_.get(), out.data(), out.size(), &n)) return n;
+    *error = Failure(0);
+  } while (!*error && !dry_ && ++strays_ <= kStrays);
+  if (!*error && !dry_)
+    *error = {int(ERR_PACK(ERR_LIB_SSL, 0, SSL_R_UNEXPECTED_MESSAGE)), asio::error::get_ssl_category()};
+  if (widen_ && dry_ && !SSL_has_pending(ssl_.get())) {  // its buffer was released just now
+    widen_ = false;
+    SSL_set_default_read_buffer_len(ssl_.get(), kReadBuffer);
+    SSL_clear_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);
+  }
   std::error_code ignored;
   if (*error) Flush(&ignored);  // an alert of ours
   return 0;
@@ -144,19 +171,17 @@ bool TlsLink::Wait(bool read, bool write, Deadline deadline) {
   return false;
 }
 
-void TlsLink::HangUp() { shutdown(fd_.get(), SHUT_WR); }
-
-void TlsLink::Drain(Deadline deadline) {
-  HangUp();
+void TlsLink::Drain(Deadline deadline) noexcept {
+  shutdown(fd_.get(), SHUT_WR);
   std::array<uint8_t, 4096> scratch;
-  for (;;) {
+  while (std::chrono::steady_clock::now() < deadline) {
     ssize_t n = recv(fd_.get(), scratch.data(), scratch.size(), MSG_DONTWAIT);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return;
     if (n < 0 && !Wait(true, false, deadline)) return;
   }
 }
 
-void TlsLink::Drop() {
+void TlsLink::Drop() noexcept {
   dropped_ = true;
   shutdown(fd_.get(), SHUT_RDWR);
 }

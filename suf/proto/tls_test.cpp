@@ -7,12 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 #include <future>
 #include <thread>
 
 #include "suf/proto/certs.hpp"
 #include "suf/proto/internal/testing.hpp"
+#include "suf/proto/internal/tls_channel.hpp"
+#include "suf/proto/internal/tls_link.hpp"
 
 namespace suf::proto {
 namespace {
@@ -32,12 +35,21 @@ struct Certs {
   }
 };
 
-// Server: a listener of the dealer in a thread of its own, which remembers what went wrong.
+// Server: a listener of the dealer in a thread of its own, which remembers what went wrong. Its sessions are let to
+// end.
 struct Server {
   explicit Server(std::function<void(Channel&)> session, Millis timeout = kAmple,
                   std::vector<Role> peers = {Role::kModel, Role::kData})
-      : listener(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, std::move(peers), timeout),
-        thread([this, session] { listener.Run(session, [this](const Error& e) { errors.push_back(e); }); }) {}
+      : listener(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, std::move(peers), timeout), thread([this, session] {
+          auto engaged = [&](Channel& ch) {
+            ch.Reach(Stage::kAccepted), ch.Reach(Stage::kEngaged);
+            session(ch);
+          };
+          listener.Run(engaged, [this](const Error& e) {
+            errors.push_back(e);
+            ++count;
+          });
+        }) {}
   ~Server() { Join(); }
   void Join() {
     listener.Stop();
@@ -46,12 +58,15 @@ struct Server {
   Address address() const { return {"127.0.0.1", listener.port()}; }
   // Heard: after the end, exactly one error of this kind was reported.
   testing::AssertionResult Heard(Exit code, const std::string& words) {
+    for (auto end = std::chrono::steady_clock::now() + kAmple; !count && std::chrono::steady_clock::now() < end;)
+      std::this_thread::sleep_for(Millis{5});
     Join();
     if (errors.size() != 1) return testing::AssertionFailure() << errors.size() << " errors";
     return Fails(code, words, [&] { throw errors[0]; });
   }
   Listener listener;
   std::vector<Error> errors;
+  std::atomic<int> count{0};
   std::thread thread;
 };
 
@@ -126,6 +141,7 @@ TEST(Tls, EveryFrameSizeArrivesWholeAndInOrder) {
 TEST(Tls, BothSidesMaySendLargeFramesAtOnce) {
   const size_t n = 24 << 20;
   auto both = [&](Channel& ch, uint8_t mine) {
+    ch.Expect(2, 2 * n);
     ch.Send(kFirstRun, Bytes(n, mine));
     ch.Send(kFirstRun, Bytes(n, mine));
     for (int i = 0; i < 2; ++i) EXPECT_EQ(ch.RecvExact(kFirstRun, n), Bytes(n, uint8_t(3 - mine)));
@@ -338,6 +354,116 @@ TEST(Tls, PeerGoneSeesAHangUpWithoutWaiting) {
   ch.reset();
   go.set_value();
   EXPECT_TRUE(gone.get_future().get());
+}
+
+// Raw: a client of the role `data` that writes what it likes into its TLS connection; waits for nothing.
+struct Raw {
+  explicit Raw(const Server& server) : link(std::make_shared<TlsLink>(Certs::Of(Role::kData), To(server))) {
+    std::error_code ec;
+    EXPECT_TRUE(link->Handshake(false, std::chrono::steady_clock::now() + kAmple, &ec) && !ec) << ec.message();
+  }
+  static Fd To(const Server& server) {
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in a{};
+    a.sin_family = AF_INET, a.sin_port = htons(server.listener.port()), a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&a), sizeof a), 0);
+    return Fd(fd);
+  }
+  static Bytes Header(uint32_t length, uint16_t kind, uint16_t sequence = 0) {
+    Writer w;
+    w.Put(length), w.Put(kind), w.Put(sequence);
+    return w.Take();
+  }
+  // Write: whether all of it went, in that time.
+  bool Write(View bytes, Millis patience = kAmple) {
+    std::error_code ec;
+    link->Queue(bytes, &ec);
+    for (auto end = std::chrono::steady_clock::now() + patience; !ec && !link->Flush(&ec);)
+      if (!link->Wait(false, true, end)) return false;
+    return !ec;
+  }
+  std::shared_ptr<TlsLink> link;
+};
+
+size_t HeldBy(Channel& ch) { return dynamic_cast<TlsChannel&>(ch).held(); }
+
+// Within: until f holds.
+bool Within(Millis patience, const std::function<bool()>& f) {
+  for (auto end = std::chrono::steady_clock::now() + patience; std::chrono::steady_clock::now() < end;) {
+    if (f()) return true;
+    std::this_thread::sleep_for(Millis{5});
+  }
+  return false;
+}
+
+TEST(Tls, AHeaderTakesNoMemoryForWhatItAnnounces) {
+  std::promise<size_t> held;
+  Server server([&](Channel& ch) {
+    ch.set_timeout(kQuick);
+    EXPECT_TRUE(Fails(Exit::kPeer, "was silent", [&] { ch.RecvExact(kFirstRun, kMaxFrame); }));
+    held.set_value(HeldBy(ch));
+  });
+  Raw raw(server);
+  Bytes first = Raw::Header(kMaxFrame, kFirstRun);
+  first.resize(100);
+  EXPECT_TRUE(raw.Write(first));
+  EXPECT_LE(held.get_future().get(), size_t{1} << 20);
+}
+
+TEST(Tls, FramesThatNobodyWaitsForAreNotReadBeyondAFewKilobytes) {
+  for (uint32_t length : {0u, 1u, 64u, 65u, 8192u, 1u << 20}) {
+    std::promise<void> gone, over;
+    std::promise<size_t> held;
+    Server server([&](Channel& ch) {
+      EXPECT_EQ(Within(length > 64 ? kAmple : kQuick, [&] { return ch.PeerGone(kControlFrame); }), length > 64)
+          << length;
+      EXPECT_TRUE(Within(kAmple, [&] { return ch.PeerGone(0); })) << length;
+      ch.set_timeout(kQuick);
+      EXPECT_TRUE(Fails(Exit::kPeer, "was silent", [&] { ch.Send(kFirstRun, Bytes(64 << 20)); })) << length;
+      held.set_value(HeldBy(ch));
+      over.get_future().wait();
+    });
+    Raw raw(server);
+    Bytes frames;
+    for (size_t i = 0; frames.size() < 8 << 20; ++i) {
+      Bytes one = Raw::Header(length, kClaim, uint16_t(i));
+      frames.insert(frames.end(), one.begin(), one.end());
+      frames.resize(frames.size() + length);
+    }
+    EXPECT_FALSE(raw.Write(frames, Millis{600})) << length;  // it is not read, so it does not go
+    EXPECT_LE(held.get_future().get(), 8192u) << length;
+    over.set_value();
+  }
+}
+
+TEST(Tls, AListenerThatStopsDropsWhomItDoesNotServe) {
+  std::promise<void> there[2];
+  std::atomic<int> come{0};
+  Listener listener(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, {Role::kData}, kAmple);
+  std::atomic<bool> ended{false};
+  std::thread thread([&] {
+    listener.Run(
+        [&](Channel& ch) {
+          bool engaged = ch.RecvExact(kFirstRun, 1)[0];
+          if (engaged) ch.Reach(Stage::kEngaged);
+          there[engaged].set_value();
+          (void)ch.RecvExact(kFirstRun, 1);
+          ended = true;
+        },
+        [&](const Error&) { ++come; });
+  });
+  Address where{"127.0.0.1", listener.port()};
+  auto idle = Dial(Certs::Of(Role::kData), where, Role::kDealer, kAmple);
+  auto busy = Dial(Certs::Of(Role::kData), where, Role::kDealer, kAmple);
+  idle->Send(kFirstRun, Bytes{0}), busy->Send(kFirstRun, Bytes{1});
+  for (auto& t : there) t.get_future().wait();
+  listener.Stop();
+  EXPECT_TRUE(Fails(Exit::kPeer, "the dealer ended the connection", [&] { idle->Recv(kFirstRun, 9); }));
+  EXPECT_FALSE(ended);
+  busy->Send(kFirstRun, Bytes{1});
+  thread.join();
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(come, 0);
 }
 
 TEST(Tls, OnlyVersion13AndNoTickets) {

@@ -40,7 +40,9 @@ class Faulty final : public Channel {
       : Channel(below.self(), below.peer(), below.exporter(), below.timeout()),
         below_(below),
         watch_(std::move(watch)) {}
-  bool PeerGone() override { return below_.PeerGone(); }
+  bool PeerGone(size_t due) override { return below_.PeerGone(due); }
+  void Reach(Stage s) noexcept override { below_.Reach(s); }
+  void Expect(size_t frames, size_t bytes) override { below_.Expect(frames, bytes); }
 
  private:
   // Nobody loses patience before the fault has happened, however slow the machine is; after it they do soon.

@@ -3,27 +3,25 @@
 #pragma once
 #include <openssl/ssl.h>
 
-#include <atomic>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
-#include <system_error>
 
-#include "suf/base/bytes.hpp"
 #include "suf/proto/credentials.hpp"
 #include "suf/proto/internal/file.hpp"
+#include "suf/proto/internal/pipe.hpp"
 
 namespace suf::proto {
 
-using Deadline = std::chrono::steady_clock::time_point;
+// AlertOf: the TLS alert by which the peer ended the connection; -1 when it was none.
+int AlertOf(const std::error_code& ec);
 
-class TlsLink {
+class TlsLink final : public Pipe {
  public:
   // Takes over a connected stream socket.
   TlsLink(const Credentials& own, Fd socket);
-  ~TlsLink();
+  ~TlsLink() override;
   TlsLink(const TlsLink&) = delete;
   TlsLink& operator=(const TlsLink&) = delete;
 
@@ -32,25 +30,15 @@ class TlsLink {
 
   // Handshake: false when the deadline passes first; `error` is set when it failed.
   bool Handshake(bool server, Deadline deadline, std::error_code* error);
-  // Read: decrypted bytes that are here already; 0 when there are none, or when `error` is set: asio::error::eof when
-  // the peer hung up, OpenSSL's reason in asio's SSL category for an alert or something that is not TLS.
-  size_t Read(std::span<uint8_t> out, std::error_code* error);
-  // Queue: encrypts; it leaves with Flush.
-  void Queue(View plain, std::error_code* error);
-  // Flush: sends what the socket takes now. True when all of it is on its way, or `error` is set.
-  bool Flush(std::error_code* error);
-  size_t queued() const { return out_.size() - sent_; }
-  // Wait: until something comes, after a Read that found nothing, or can be written; false when the deadline passes
-  // first.
-  bool Wait(bool read, bool write, Deadline deadline);
-
-  // HangUp: says that nothing more comes; the peer can still read what was sent.
-  void HangUp();
-  // Drain: hangs up, and throws away what arrives until the peer hangs up too (a close with unread input would reset
-  // the connection before the peer has read our last words).
-  void Drain(Deadline deadline);
-  // Drop: from any thread; the connection is over at both ends. DropOn: when it is requested.
-  void Drop();
+  size_t Read(std::span<uint8_t> out, std::error_code* error) override;
+  void Queue(View plain, std::error_code* error) override;
+  bool Flush(std::error_code* error) override;
+  size_t queued() const override { return out_.size() - sent_; }
+  bool Wait(bool read, bool write, Deadline deadline) override;
+  void Drain(Deadline deadline) noexcept override;
+  void Drop() noexcept override;
+  void Widen() override { widen_ = true; }
+  // DropOn: Drop, when it is requested.
   bool dropped() const { return dropped_; }
   void DropOn(std::stop_token stop) {
     stopped_.emplace(std::move(stop), [this] { Drop(); });
@@ -68,6 +56,9 @@ class TlsLink {
   std::unique_ptr<SSL, Free> ssl_;
   Bytes out_;  // records that did not leave yet
   size_t sent_ = 0;
+  int strays_ = 0;
+  bool dry_ = false;    // the socket had nothing more
+  bool widen_ = false;  // as soon as OpenSSL's buffer is empty
   std::atomic<bool> dropped_{false};
   std::optional<std::stop_callback<std::function<void()>>> stopped_;  // last: its end waits for a Drop in progress
 };
