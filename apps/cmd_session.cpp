@@ -138,9 +138,10 @@ int RunServe(const ServeArgs& a) {
   Exit code = Exit::kOk;
   stopping.Run(listener, "serve", [&](proto::Channel& ch) {
     ch.set_recorder(recorder.get());
+    proto::Guarded(ch, [&] { proto::RecvHello(ch, plan); });
     turnstile.Pass(ch, [&] {  // one session at a time, its failure included
       try {
-        proto::ServeSession(ch, host);
+        proto::ServeGreeted(ch, host);
       } catch (const Error& e) {
         if (a.once) code = e.code(), failure = e.what(), listener.Stop();
         throw;

@@ -172,10 +172,10 @@ def after_a_run(base):
         dealt = {k: v for p in ('model', 'data') for k, v in of(f'bundle {AHEAD} of {p}', bundles[p][AHEAD]).items()}
         hashes = {'a fingerprint': [bytes.fromhex(w.dealer.said(r'our key is dealer=(\w+)', 1)[1])]}
         holds(w.dealer, {**dealt, **seeds, 'seed of B': [b_seed], **hashes}, 'a fingerprint')
-        # the second text waits for keys that do not come
-        w.dealer.stop()
+        # the second text waits for keys that do not come: the dealer stops in their delivery, after it has witnessed bundle 2
+        dealer = Tap(w.dealer.port(), 5000, w.dealer.stop).port
         with open(w.dir / 'out', 'wb') as out:
-            e = w.embed(None, file=w.dir / 'texts', timeout=SLOW, process={**w.drawn('embed'), 'stdout': out})
+            e = w.embed(None, file=w.dir / 'texts', timeout=SLOW, dealer=dealer, process={**w.drawn('embed'), 'stdout': out})
             end = time.monotonic() + SLOW
             while not (w.dir / 'out').read_bytes().endswith(b'}\n'):
                 assert time.monotonic() < end and e.process.poll() is None, e.err

@@ -22,6 +22,7 @@ from rows import main, row
 REFUSE, HELLO, ANNOUNCE, REQUEST = 1, 2, 6, 8  # kinds of frames
 LENGTHS = [0, 1, 8 << 10, 1 << 20, 256 << 20, 2**32 - 1]
 GROWTH_MB = 32
+CLAIMED = 1  # in ledgers
 
 
 def status_mb(role, field):
@@ -162,7 +163,7 @@ def _(w):
     texts = [w.base.text(8, seed) for seed in range(30)]
     (w.dir / 'texts').write_text('\n'.join(texts) + '\n')
     running = w.embed(None, file=w.dir / 'texts', timeout=20)
-    while not (w.dir / 'data' / 'ledger').read_bytes()[96 + 64:]:  # its bundles are here, the first one is claimed
+    while not any(serial > 1 and fate == CLAIMED for serial, fate in w.records('data')):  # its bundles are here, the first one is claimed
         assert running.process.poll() is None, running.err
         time.sleep(0.01)
     with Crowd(w, greeting, attackers(w.dealer.port(), AT_DEALER)) as a, Crowd(w, greeting, attackers(w.server.port(), AT_MODEL)) as b:

@@ -36,7 +36,7 @@ inline const std::vector<int32_t> kText{1, 2, 3};
 class ThreeRoles {
  public:
   // emit: of dealer, P0, P1 in the order of proto::Role; none = the real one. ahead: bundles of kText's length a fetch.
-  explicit ThreeRoles(uint32_t ahead = 1, std::array<Emit, proto::kRoles> emit = {}) {
+  explicit ThreeRoles(uint32_t ahead = 1, std::array<Emit, proto::kRoles> emit = {}) : keys_{ahead} {
     for (int r = 0; r < proto::kRoles; ++r) {
       engine[r].emplace(TheTiny().plan, emit[size_t(r)] ? emit[size_t(r)] : nn::Build);
       plan[r] = engine[r]->ForProto();
@@ -66,8 +66,9 @@ class ThreeRoles {
       ch.reset();
     });
     Keep(1, [&] {
-      proto::DataSession s(*near, plan[2], *store[1],
-                           [this](std::stop_token stop) { return Link(proto::Role::kData, std::move(stop)); });
+      proto::DataSession s(
+          *near, plan[2], *store[1], [this](std::stop_token stop) { return Link(proto::Role::kData, std::move(stop)); },
+          keys_);
       ReadSetup(*engine[2], s.Setup(), inputs_[1]);
       p1(s);
       s.End();
@@ -110,6 +111,7 @@ class ThreeRoles {
   int dealt = 0;
 
  private:
+  proto::Keys keys_;
   static constexpr proto::Identity kId[] = {
       {proto::Role::kDealer, {11}}, {proto::Role::kModel, {12}}, {proto::Role::kData, {13}}};
   void Keep(int p, const std::function<void()>& f) {
@@ -135,7 +137,8 @@ class ThreeRoles {
                   LengthInputs(TheTiny().weights, TheTiny().plan, int(i.header().n), inputs_[0]);
                   (void)RunInference(*engine[1], i, inputs_[0]);
                 },
-            .auditor = AuditOf(*engine[1])};
+            .auditor = AuditOf(*engine[1]),
+            .keys = keys_};
   }
   std::unique_ptr<proto::Channel> Link(proto::Role r, std::stop_token stop) {
     auto [near, far] = proto::InProcessPair(kId[int(r)], kId[0], proto::kTimeout, std::move(stop));

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`make accept`: the 200 sentences of tests/data through three processes; every output word must equal the simulator's.
+"""`make accept`: the 200 sentences of tests/data through three processes; every output word must equal the simulator's. Then stores on
+file systems of their own (root and loop mounts; where they are not allowed, that is said): disks that go back, and no serial runs twice.
 
   accept.py [--model DIR] [--out bench/results/accept.jsonl]
 
@@ -45,7 +46,8 @@ def main():
     print(f"{summary['equal']} of {len(rows)} sentences ({summary['tokens'][0]} to {summary['tokens'][1]} tokens): every output word equals the simulator's\n"
           f"cosine with the float model at least {summary['cos_min']:.6f} (limit 0.9999); worst order inversion among the 20 nearest {summary['inversion']:.2e} (limit 2e-3)\n"
           f"{'accepted' if ok else 'NOT accepted'}; {out}")
-    sys.exit(not ok)
+    disks = subprocess.run([sys.executable, ROOT / 'tests/rollback_test.py', ROOT / 'build/suf', '--disks'])
+    sys.exit(not ok or disks.returncode)
 
 
 if __name__ == '__main__':

@@ -227,7 +227,6 @@ class ModelSession {
 
   void Open() {
     host_.store.Forget();
-    RecvHello(ch_, host_.plan);
     SendHello(ch_, host_.plan);
     Writer welcome;
     welcome.Raw(host_.weights), welcome.Raw(host_.setup);
@@ -329,6 +328,11 @@ class ModelSession {
 };
 
 void ServeSession(Channel& p1, const ModelHost& host) {
+  Guarded(p1, [&] { RecvHello(p1, host.plan); });
+  ServeGreeted(p1, host);
+}
+
+void ServeGreeted(Channel& p1, const ModelHost& host) {
   Guarded(p1, [&] {
     ModelSession session(p1, host);
     session.Open();

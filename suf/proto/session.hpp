@@ -127,8 +127,10 @@ struct ModelHost {
   Keys keys = {};
 };
 
-// ServeSession: P0's side of one session, until P1 ends it.
+// ServeSession: P0's side of one session, until P1 ends it. ServeGreeted: from when P1's hello was received; who is
+// silent before that holds up nobody.
 void ServeSession(Channel& p1, const ModelHost& host);
+void ServeGreeted(Channel& p1, const ModelHost& host);
 
 // Turnstile: one session at a time.
 class Turnstile {

@@ -51,6 +51,7 @@ void TlsChannel::Put(View header, View payload) {
   if (head) std::memcpy(first.data() + header.size(), payload.data(), head);
   Ec ec;
   pipe_->Queue(View(first.data(), header.size() + head), &ec);
+  Wipe(first.data(), header.size() + head);
   payload = payload.subspan(head);
   for (size_t room = kBurst - kRecord; !ec; room = kBurst) {
     size_t n = std::min(payload.size(), room);
@@ -117,6 +118,7 @@ Channel::Frame TlsChannel::Take(size_t limit) {
 TlsChannel::~TlsChannel() {
   if (lingers_) pipe_->Drain(Clock::now() + kLinger);
   pipe_->Drop();
+  Wipe(staging_.data(), staging_.size());
 }
 
 // Linger: at the end of the channel, so that who refused has left its seat to others before.
