@@ -16,9 +16,9 @@ namespace {
 using asio::ip::tcp;
 using Ec = std::error_code;
 
-constexpr size_t kSessions = 32;              // clients whose certificate was accepted
+constexpr size_t kSessions = 96;              // clients whose certificate was accepted
 constexpr size_t kStrangers = 64;             // clients in their handshake; the oldest goes when another one comes
-constexpr size_t kWorkers = 128;              // threads, those included that are about to end
+constexpr size_t kWorkers = 192;              // threads, those included that are about to end
 constexpr long kCertificateBytes = 16 << 10;  // of a client's certificate message
 
 // MostStrangers: kStrangers, or fewer where they would take more than an eighth of the descriptors we may open.

@@ -24,7 +24,7 @@ std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role
                               std::stop_token stop = {});
 
 // Listener: accepts connections; each runs in a thread of its own, hand-shake included, so a silent stranger holds up
-// nobody. 32 sessions at most; apart from these 64 handshakes, of 10 s at most, where a new client takes the place of
+// nobody. 96 sessions at most; apart from these 64 handshakes, of 10 s at most, where a new client takes the place of
 // the oldest, as it does when descriptors or threads run out.
 class Listener {
  public:
