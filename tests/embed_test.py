@@ -91,12 +91,17 @@ def recorded_frames(base):
 
 
 def made_ahead(base):
-    """--tokens N --count M fills both stores; the inferences after the first wait for nobody."""
+    """--tokens N --count M and --ahead M fill both stores with what estimate says; the inferences after the first wait for no keys."""
     with World(base, 'ahead') as w:
         w.both(tokens=5, count=4)
         rows = []
         for k in range(4):
             rows += embed_rows(w, base.text(5, k))
+            if k == 0:
+                estimate = json.loads(base.suf('estimate', '--plan', base.plan, '--tokens', 5, '--ahead', 4, '--json'))['ahead']
+                sizes = [[b.stat().st_size for b in w.bundles(s)] for s in ('model', 'data')]
+                assert estimate == {'count': 4, 'bytes': [4 * size[0] for size in sizes]} and all(len(set(size)) == 1 for size in sizes), (estimate, sizes)
+                assert 'on the disk of the model owner' in base.suf('estimate', '--plan', base.plan, '--tokens', 5, '--ahead', 4)
             left = [len(w.bundles(s)) for s in ('model', 'data')]
             assert left == [3 - k] * 2, f'after {k + 1} inferences the stores hold {left} bundles'
         assert [r['serial'] for r in rows] == [1, 2, 3, 4]
