@@ -9,7 +9,7 @@
 namespace {
 using namespace suf::fuzz;
 
-constexpr size_t kMostBytes = 4 << 20;  // that the peer sends in one execution
+constexpr size_t kMostBytes = 5 << 18;  // that the peer sends in one execution: the longest chunk, and some
 
 class FuzzPipe : public Pipe {
  public:
@@ -55,6 +55,7 @@ class FuzzPipe : public Pipe {
 }  // namespace
 
 SUF_FUZZ(connection) {
+  static const suf::Bytes long_payload(100'000), short_payload(10);
   suf::View orders = PullBytes(input, Pull<uint16_t>(input) & 0xff);
   auto pipe = std::make_shared<FuzzPipe>(input);
   TlsChannel ch(pipe, kModel, kData, kExporter, Millis{1000});
@@ -91,7 +92,7 @@ SUF_FUZZ(connection) {
         frames = order >> 6;
         ch.Expect(frames, bytes);
         pipe->stuck = 3;
-        ch.Send(kFirstRun, suf::Bytes(order & 8 ? 100'000 : 10));
+        ch.Send(kFirstRun, order & 8 ? long_payload : short_payload);
         check(frames);
         ch.Expect(0, 0);
         break;

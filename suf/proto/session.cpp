@@ -115,7 +115,7 @@ void DataSession::FetchSetup() {
     Bytes chunk = ch_.Recv(kChunk, kMaxChunk);
     View data = chain.Next(chunk, "the stream of masked weights");
     unverified_->file.Add(chunk);
-    setup_.insert(setup_.end(), data.begin(), data.end());
+    Append(&setup_, data);
   }
   if (!Equal(HashOf({setup_}), setup_hash_))
     EndSession(

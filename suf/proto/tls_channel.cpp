@@ -218,7 +218,7 @@ void TlsChannel::Finish() {
     blocks_.push_back(std::exchange(b, {}));
     b.reserve(length_);
     for (Bytes& block : blocks_) {
-      b.insert(b.end(), block.begin(), block.end());
+      Append(&b, block);
       block = {};  // its memory goes as that of the whole is touched
     }
     blocks_.clear();
