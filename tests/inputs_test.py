@@ -172,12 +172,6 @@ for role in ('deal', 'serve', 'embed'):
 alone('variant: unknown, demo', 2, "no kernel variant is called 'sse9'", 'demo --model {model} --file /dev/null --variant sse9'.split())
 
 
-@row('variant: not of this processor', 5, 'this processor does not run the avx512 kernels; use avx2', 20)
-def _(w):
-    w.under = ('valgrind', '-q')  # whose processor has no AVX-512
-    yield w.embed(dealer=1, connect=1, variant='avx512')
-
-
 alone('tokens beyond the plan', 2, 'over the plan.s limit of 16', 'estimate --plan {plan} --tokens 17'.split())
 alone('a count below 1', 2, '--count', 'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0 --tokens 4 --count 0'.split())
 alone('certificates exist already', 2, 'exists already', 'certs {certs}'.split())

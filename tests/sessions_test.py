@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What peers that fall silent or go away, crowds, altered frames and jumping clocks get: one sentence, the right exit code, in time; the
+"""What peers that fall silent or go away, crowds, altered frames, jumping clocks and other processors get: one sentence, the right exit code, in time; the
 serial is burnt on both sides, nothing else is lost, and the next inference works.
 
   sessions_test.py SUF [PATTERN]     from anywhere; about half a minute. PATTERN picks rows
@@ -238,6 +238,14 @@ def _(w):
     ended(w, 'the data owner')
     w.works()
     w.spent(2)
+
+
+# ---- processors
+
+@row('variant: not of this processor', 5, 'this processor does not run the avx512 kernels; use avx2', 20)
+def _(w):
+    w.under = ('valgrind', '-q')  # whose processor has no AVX-512
+    yield w.embed(dealer=1, connect=1, variant='avx512')
 
 
 if __name__ == '__main__':
