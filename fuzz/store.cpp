@@ -3,6 +3,7 @@
 #include "suf/proto/store.hpp"
 
 #include "fuzz/fuzz.hpp"
+#include "suf/proto/dealer_state.hpp"
 
 namespace {
 using namespace suf;

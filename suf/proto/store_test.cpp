@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "suf/proto/dealer_state.hpp"
 #include "suf/proto/internal/testing.hpp"
 
 namespace suf::proto {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "suf/proto/dealer_state.hpp"
 #include "suf/proto/plan.hpp"
 #include "suf/proto/store.hpp"
 

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "fuzz/fuzz.hpp"
+#include "suf/proto/dealer_state.hpp"
 #include "suf/proto/store.hpp"
 #include "tests/faults/disk.hpp"
 
