@@ -8,6 +8,8 @@ void Wipe(void* p, size_t bytes) {
   if (bytes) explicit_bzero(p, bytes);
 }
 
+void Append(Bytes* to, View v) { to->insert(to->end(), v.data(), v.data() + v.size()); }
+
 std::string Hex(View bytes) {
   static const char* kDigits = "0123456789abcdef";
   std::string s;
