@@ -32,11 +32,11 @@ proto::Credentials Own(const char* command, const std::string& certs, proto::Rol
   fs::path sub = fs::path(certs) / proto::Name(role);
   proto::Credentials own(fs::exists(sub / "cert.pem") ? sub.string() : certs);
   if (own.identity().role != role)
-    Fail(Exit::kRefused, certs, " holds the certificate of another role; ", command, " needs ", proto::Title(role),
+    Fail(Cause::kRefused, certs, " holds the certificate of another role; ", command, " needs ", proto::Title(role),
          "'s");
   for (auto& text : pins) {
     proto::Identity pin = proto::FromFingerprint(text);
-    if (pin.role == role) Fail(Exit::kInput, "--pin ", text, " names our own role; pin the keys of the other two");
+    if (pin.role == role) Fail(Cause::kInput, "--pin ", text, " names our own role; pin the keys of the other two");
     own.Pin(pin);
   }
   log::Info(Str(command, ": our key is ", proto::Fingerprint(own.identity())));
@@ -45,7 +45,7 @@ proto::Credentials Own(const char* command, const std::string& certs, proto::Rol
 
 proto::Millis Timeout(double seconds) {
   if (!(seconds >= 0.1 && seconds <= 86400))
-    Fail(Exit::kInput, "--timeout must be between 0.1 and 86400 seconds; got ", seconds);
+    Fail(Cause::kInput, "--timeout must be between 0.1 and 86400 seconds; got ", seconds);
   return proto::Millis(int64_t(seconds * 1000));
 }
 

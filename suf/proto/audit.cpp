@@ -43,7 +43,7 @@ Bundle Take(Channel& ch, Store& store, uint64_t serial, Fate fate) {
   try {
     return fate == Fate::kAudited ? store.Audit(serial) : store.Claim(serial);
   } catch (const Error& e) {
-    ch.Refuse(e.code() == Exit::kRefused ? Refusal::kBundle : Refusal::kGaveUp);
+    ch.Refuse(e.cause() == Cause::kRefused ? Refusal::kBundle : Refusal::kGaveUp);
     throw;
   }
 }
@@ -81,7 +81,7 @@ void OpenBundle(Channel& p0, Store& store, uint64_t serial, const Hash& setup, c
   std::string burnt = good ? "" : BurnRest(store, ahead);
   bond.Send(kBye);
   if (!good)
-    Fail(Exit::kRefused, "the model owner's audit of bundle ", serial, " finds that it was dealt wrongly; ", burnt,
+    Fail(Cause::kRefused, "the model owner's audit of bundle ", serial, " finds that it was dealt wrongly; ", burnt,
          "; take no more from this dealer before its operator has explained it");
 }
 
@@ -113,7 +113,7 @@ void AuditBundle(Channel& p1, Store& store, Bond& bond, const Task& task, const 
   } catch (const Error&) {
     if (!d.any()) throw;  // what was found matters more than how the session ended
   }
-  if (d.any()) throw Error(Exit::kRefused, fault);
+  if (d.any()) throw Error(Cause::kRefused, fault);
   if (auditor.passed) auditor.passed(own.header.n, serial);
 }
 

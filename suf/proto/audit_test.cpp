@@ -90,7 +90,7 @@ struct Sides {
   int passed = 0;
 };
 
-testing::AssertionResult Throws(std::exception_ptr e, Exit code, const std::string& words) {
+testing::AssertionResult Throws(std::exception_ptr e, Cause code, const std::string& words) {
   return Fails(code, words, [&] {
     if (e) std::rethrow_exception(e);
   });
@@ -122,7 +122,7 @@ TEST(Audit, P0HoldsItselfToTheMarkWhereverP1GoesAway) {
     auto error = s.Model([&] { PlayP1(s, steps, Secret(Hash{2})); });
     EXPECT_EQ(!error, steps == 7);
     if (error) {
-      EXPECT_TRUE(Throws(error, Exit::kPeer, "the data owner ended the connection"));
+      EXPECT_TRUE(Throws(error, Cause::kPeer, "the data owner ended the connection"));
     }
     EXPECT_EQ(s.passed, steps == 7);
     EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, steps ? Fate::kAudited : Fate::kTold}}));
@@ -136,7 +136,7 @@ TEST(Audit, P0HoldsItselfToTheMarkWhereverP1GoesAway) {
 TEST(Audit, P0SaysWhatItFoundEvenWhenP1DoesNotWaitForIt) {
   for (int steps = 4; steps <= 7; ++steps) {  // from the opened key on
     Sides s;
-    EXPECT_TRUE(Throws(s.Model([&] { PlayP1(s, steps, Secret(Hash{3})); }), Exit::kRefused,
+    EXPECT_TRUE(Throws(s.Model([&] { PlayP1(s, steps, Secret(Hash{3})); }), Cause::kRefused,
                        "the audit of bundle 5 failed: ours and the data owner's are not what the keys give, ours first "
                        "in byte 50; the 2 bundles left in this store are burnt"));
     EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, Fate::kAudited}, {7, Fate::kBurnt}}));
@@ -165,9 +165,9 @@ TEST(Audit, P1IsSpentWhereverP0GoesAwayAndOnlyAVerdictBurnsTheRest) {
       if (steps == 4 && good) {
         open();
       } else if (steps == 4) {
-        EXPECT_TRUE(Fails(Exit::kRefused, "the 2 bundles left in this store are burnt", open));
+        EXPECT_TRUE(Fails(Cause::kRefused, "the 2 bundles left in this store are burnt", open));
       } else {
-        EXPECT_TRUE(Fails(Exit::kPeer, "the model owner ended the connection", open));
+        EXPECT_TRUE(Fails(Cause::kPeer, "the model owner ended the connection", open));
       }
       s.p1.reset();
       p0.join();
@@ -185,7 +185,7 @@ TEST(Audit, AnotherBundleOfTheSerialOpensNothing) {
     Bond bond(*s.p1, s.store[1]->Header(6), kSetup);  // another pair secret
     bond.Send(kAudit);
   }),
-                     Exit::kRefused, "holds another bundle of serial 5"));
+                     Cause::kRefused, "holds another bundle of serial 5"));
   EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, Fate::kTold}}));
 }
 
@@ -201,8 +201,8 @@ TEST(Audit, ABundleAlteredInAStoreIsNamedAndBurnt) {
         error[1] = std::current_exception();
       }
     });
-    EXPECT_TRUE(Throws(error[p], Exit::kRefused, "is cut short or too long; it is burnt"));
-    EXPECT_TRUE(Throws(error[1 - p], Exit::kRefused, "found its bundle altered"));
+    EXPECT_TRUE(Throws(error[p], Cause::kRefused, "is cut short or too long; it is burnt"));
+    EXPECT_TRUE(Throws(error[1 - p], Cause::kRefused, "found its bundle altered"));
     EXPECT_EQ(s.store[p]->ledger().Fates(), (Fates{{5, Fate::kBurnt}}));
   }
 }
@@ -217,11 +217,11 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
   };
   auto error = s.Model(
       [&] {
-        EXPECT_TRUE(Fails(Exit::kRefused, "the 3 bundles left in this store are burnt",
+        EXPECT_TRUE(Fails(Cause::kRefused, "the 3 bundles left in this store are burnt",
                           [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup, ahead(1)); }));
       },
       TestGenerate, ahead(0));
-  EXPECT_TRUE(Throws(error, Exit::kRefused, "the 3 bundles left in this store are burnt"));
+  EXPECT_TRUE(Throws(error, Cause::kRefused, "the 3 bundles left in this store are burnt"));
   for (int p : {0, 1}) {
     EXPECT_EQ(steps[p], "announce 5 drop");
     EXPECT_EQ(s.store[p]->ledger().Fates(), (Fates{{5, Fate::kAudited}, {9, Fate::kBurnt}}));
@@ -232,14 +232,14 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
 
 TEST(Audit, WhatFailsAtP0IsNoVerdict) {
   Sides s;
-  auto none = [](const DealJob&, Sink&, Sink&) { Fail(Exit::kResource, "no memory"); };
+  auto none = [](const DealJob&, Sink&, Sink&) { Fail(Cause::kResource, "no memory"); };
   auto error = s.Model(
       [&] {
-        EXPECT_TRUE(Fails(Exit::kPeer, "the model owner ended the session for a reason of its own",
+        EXPECT_TRUE(Fails(Cause::kPeer, "the model owner ended the session for a reason of its own",
                           [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup); }));
       },
       none);
-  EXPECT_TRUE(Throws(error, Exit::kResource, "no memory"));
+  EXPECT_TRUE(Throws(error, Cause::kResource, "no memory"));
   for (auto& store : s.store) {
     EXPECT_EQ(store->ledger().Fates(), (Fates{{5, Fate::kAudited}}));
     EXPECT_EQ(store->Bundles().size(), 2u);

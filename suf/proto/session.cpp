@@ -71,7 +71,7 @@ DataSession::DataSession(Channel& p0, const Plan& plan, Store& store, DialDealer
     : ch_(p0), plan_(plan), store_(store), dealer_(std::move(dealer)), keys_(keys) {
   Guarded(ch_, [&] {
     if (!store_.Pin(ch_.peer()))
-      EndSession(ch_, Refusal::kPin, Exit::kRefused, ch_.peer_title(),
+      EndSession(ch_, Refusal::kPin, Cause::kRefused, ch_.peer_title(),
                  " shows another key than the one this store knows; if it was "
                  "replaced on purpose, start with a new store");
     SendHello(ch_, plan_);
@@ -119,7 +119,7 @@ void DataSession::FetchSetup() {
   }
   if (!Equal(HashOf({setup_}), setup_hash_))
     EndSession(
-        ch_, Refusal::kSetup, Exit::kRefused, ch_.peer_title(),
+        ch_, Refusal::kSetup, Cause::kRefused, ch_.peer_title(),
         " sent other masked weights than its welcome names; they are dropped, start again, and if this stays, have "
         "suf serve started again");
   ch_.set_phase(Phase::kControl);
@@ -158,7 +158,7 @@ Agreed DataSession::Due(uint32_t n, uint32_t next) {
 
 void DataSession::CheckChoice(const Agreed& what) {
   if (!Fits(store_.Header(what.serial), what.n, what.task, plan_, weights_, ch_))
-    EndSession(ch_, Refusal::kSerial, Exit::kRefused, ch_.peer_title(), " chose bundle ", what.serial,
+    EndSession(ch_, Refusal::kSerial, Cause::kRefused, ch_.peer_title(), " chose bundle ", what.serial,
                ", which is not for this inference");
 }
 
@@ -263,11 +263,11 @@ class ModelSession {
     Hash trace = r.GetHash();
     if (!n && announce == NothingFollows()) return std::nullopt;
     if (n == 0 || n > host_.plan.max_tokens)
-      EndSession(ch_, Refusal::kTokens, Exit::kInput, ch_.peer_title(), " announced ", n,
+      EndSession(ch_, Refusal::kTokens, Cause::kInput, ch_.peer_title(), " announced ", n,
                  " tokens; the plan covers 1 to ", host_.plan.max_tokens, "; it was refused");
     Agreed what{n, host_.plan.task(n), 0, nullptr};
     if (trace != what.task.trace)
-      EndSession(ch_, Refusal::kTrace, Exit::kRefused, ch_.peer_title(), " derives another trace for ", n,
+      EndSession(ch_, Refusal::kTrace, Cause::kRefused, ch_.peer_title(), " derives another trace for ", n,
                  " tokens from the plan; install the same suf on both sides");
     Choose(what, r);
     return what;
@@ -344,7 +344,7 @@ void ServeGreeted(Channel& p1, const ModelHost& host) {
 void Turnstile::Pass(Channel& ch, const std::function<void()>& session) {
   std::unique_lock lock(m_, Millis{500});
   if (!lock)
-    EndSession(ch, Refusal::kBusy, Exit::kPeer, ch.peer_title(),
+    EndSession(ch, Refusal::kBusy, Cause::kPeer, ch.peer_title(),
                " came while another session is running; it was told to try again");
   session();
 }

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "apps/exit.hpp"
 #include "suf/nn/simulate.hpp"
 #include "suf/nn/tiny.hpp"
 #include "suf/proto/certs.hpp"
@@ -64,7 +65,7 @@ void Serve(const Scene& s, Role self, std::vector<Role> peers, const std::functi
         s.pipe.Say({Event::kEnded, self, 0}, "");
       },
       [&](const Error& e) {
-        s.pipe.Say({Event::kEnded, self, int(e.code())}, e.what());
+        s.pipe.Say({Event::kEnded, self, apps::ExitCode(e.cause())}, e.what());
       });
 }
 
@@ -130,7 +131,7 @@ void RunData(const Scene& s) {
     });
     session.End();
   } catch (const Error& e) {
-    done.code = int(e.code()), text = e.what();
+    done.code = apps::ExitCode(e.cause()), text = e.what();
   }
   s.pipe.Say(done, text);
 }

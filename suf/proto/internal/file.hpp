@@ -40,7 +40,7 @@ struct FileId {
 // Identify: nothing where the file system keeps no time of birth.
 std::optional<FileId> Identify(int fd);
 
-// Each throws Exit::kResource with path and cause in the sentence.
+// Each throws Cause::kResource with path and cause in the sentence.
 Fd OpenFile(const std::string& path, int flags);  // new files get mode 0600
 void MakeDir(const std::string& path);            // mode 0700; fine when it exists
 void WriteAll(int fd, View bytes, const std::string& path);
@@ -51,7 +51,7 @@ void Rename(const std::string& from, const std::string& to);
 Bytes ReadSome(int fd, size_t bytes, const std::string& path);
 // WriteFile: temporary file, fdatasync, rename, directory sync.
 void WriteFile(const std::string& dir, const std::string& name, View bytes);
-// LockDir: flock of dir/lock, held as long as the Fd lives; throws Exit::kResource when another process has it.
+// LockDir: flock of dir/lock, held as long as the Fd lives; throws Cause::kResource when another process has it.
 Fd LockDir(const std::string& dir);
 
 }  // namespace suf::proto
