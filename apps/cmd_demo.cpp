@@ -12,18 +12,17 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <regex>
 #include <thread>
 
-#include "apps/engine.hpp"
 #include "apps/exit.hpp"
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
-#include "suf/model/bert.hpp"
 #include "suf/nn/forward.hpp"
-#include "suf/nn/simulate.hpp"
 #include "suf/proto/certs.hpp"
 #include "suf/ring/cpu.hpp"
+#include "suf/roles/simulator.hpp"
 
 extern char** environ;
 
@@ -222,10 +221,13 @@ int RunDemo(const DemoArgs& a) {
     RunCompile(c);
     plan_path = c.out;
   }
-  nn::Plan plan = LoadPlan(plan_path);
-  nn::Weights weights;
-  nn::Quantised quantised = LoadWeights(a.model, plan, &weights);
-  nn::Simulator simulator(plan, quantised);
+  const nn::Plan plan = roles::LoadPlan(plan_path);
+  const roles::Model model(a.model);
+  std::optional<roles::Simulator> simulator;
+  {
+    Bar bar("check the weights");
+    simulator.emplace(plan, model, bar.Hook());
+  }
   TokenizeAll(model::Tokenizer::Load(a.model + "/vocab.txt"), plan.max_tokens, a.truncate, &lines);
   std::string texts = dir / "texts.jsonl";
   {
@@ -297,11 +299,11 @@ int RunDemo(const DemoArgs& a) {
     } else {
       auto y = row["y"].get<std::vector<int64_t>>();
       const std::vector<int32_t> ids(lines[i].ids.begin(), lines[i].ids.end());
-      nn::Simulation sim = simulator.Run(ids);
+      nn::Simulation sim = simulator->Run(ids);
       auto differ = std::mismatch(y.begin(), y.end(), sim.y.begin(), sim.y.end());
       bool equal = y == sim.y;
       wrong += !equal;
-      std::vector<double> real = nn::FloatForward(weights, ids), got(y.begin(), y.end());
+      std::vector<double> real = model.Embed(ids), got(y.begin(), y.end());
       row["sim_equal"] = equal;
       row["first_diff"] = equal ? ordered_json(nullptr) : ordered_json(differ.first - y.begin());
       row["cos"] = nn::Cosine(got, real);

@@ -1,5 +1,7 @@
-// Exit codes of the command line, the same for every command.
+// Exit codes of the command line, the same for every command, and what its errors say beyond those of the library.
 #pragma once
+#include <string>
+
 #include "suf/base/error.hpp"
 
 namespace suf::apps {
@@ -24,6 +26,17 @@ constexpr Cause CauseOf(int code) {
   for (Cause c : {Cause::kInput, Cause::kPeer, Cause::kRefused})
     if (ExitCode(c) == code) return c;
   return Cause::kResource;
+}
+
+// Hinted: f(), whose errors of this cause end with what the command line offers: "<sentence> (<hint>)".
+template <class F>
+auto Hinted(Cause cause, const char* hint, F&& f) {
+  try {
+    return f();
+  } catch (const Error& e) {
+    if (e.cause() != cause) throw;
+    throw Error(cause, Str(e.what(), " (", hint, ")"));
+  }
 }
 
 }  // namespace suf::apps

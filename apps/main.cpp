@@ -10,6 +10,7 @@
 #include "suf/base/error.hpp"
 #include "suf/nn/plan.hpp"
 #include "suf/proto/bundle.hpp"
+#include "suf/roles/compiler.hpp"
 
 namespace {
 
@@ -53,6 +54,14 @@ void AddKeys(CLI::App* c, KeysArgs* keys) {
 // AddVariant: all variants give the same bytes; the constant-time check covers portable and avx2 (SECURITY.md).
 void AddVariant(CLI::App* c, std::string* variant) {
   c->add_option("--variant", *variant, "kernels: portable, avx2 or avx512 (default: the fastest that runs here)");
+}
+
+// SettingsHelp: what --set takes.
+std::string SettingsHelp() {
+  std::string help = "another number than the compiler's own, where it asks for one; may be repeated:";
+  for (const suf::roles::Setting& s : suf::roles::Compiler::Settings())
+    help += suf::Str("\n", s.name, "=", s.value, "  ", s.meaning);
+  return help;
 }
 
 // NameValues: says in the help what an option takes, instead of TEXT and INT.
@@ -123,6 +132,7 @@ int Main(int argc, char** argv) {
       ->required();
   c->add_option("--max-tokens", comp.max_tokens, "longest text the plan covers")->default_val(256);
   c->add_option("--out", comp.out, "plan file to write")->required();
+  c->add_option("--set", comp.settings, SettingsHelp())->allow_extra_args(false)->option_text("NAME=VALUE");
   c->callback([&] { status = RunCompile(comp); });
 
   PlanShowArgs show;

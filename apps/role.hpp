@@ -6,6 +6,7 @@
 #include "apps/commands.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/proto/tls.hpp"
+#include "suf/roles/engine.hpp"
 
 namespace suf::apps {
 
@@ -30,5 +31,21 @@ proto::Keys KeysOf(const KeysArgs& a, const proto::Store& store);
 
 // CallDealer: how the dealer at HOST:PORT is reached. Throws Cause::kInput when that is no address.
 proto::DialDealer CallDealer(const proto::Credentials& own, const std::string& where, proto::Millis timeout);
+
+// Host: the plan of a process on the backend that runs here.
+class Host {
+ public:
+  // Throws what roles::LoadPlan throws. After UseVariant.
+  explicit Host(const std::string& plan);
+  roles::Engine& engine() { return engine_; }
+
+ private:
+  std::unique_ptr<pfss::Backend> backend_;
+  roles::Engine engine_;
+};
+
+// KeepPages: from here on frames, chunks and bundles come and go by the megabyte: their pages are kept instead of
+// fetched afresh each time. What loading left behind is given back first.
+void KeepPages();
 
 }  // namespace suf::apps

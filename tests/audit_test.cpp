@@ -6,7 +6,7 @@
 
 #include "tests/three_roles.hpp"
 
-namespace suf::apps {
+namespace suf::roles {
 namespace {
 
 using namespace proto;
@@ -53,7 +53,7 @@ TEST(DealerAudit, HonestBundlesPassAndServeNoMore) {
 }
 
 TEST(DealerAudit, ABitOfAnySectionOfEitherBundleIsFound) {
-  Engine engine(TheTiny().plan);
+  Engine engine(TheTiny().plan, TheBackend());
   auto work = engine.At(int(kN));
   const pfss::Schedule& s = *work->schedule;
   Auditor auditor = AuditOf(engine);
@@ -179,4 +179,4 @@ TEST(DealerAudit, EveryCheatIsCaughtAndP1SeesOneBit) {
 }
 
 }  // namespace
-}  // namespace suf::apps
+}  // namespace suf::roles

@@ -6,7 +6,7 @@
 #include "suf/pfss/audit.hpp"
 #include "tests/three_roles.hpp"
 
-namespace suf::apps {
+namespace suf::roles {
 namespace {
 
 using pfss::Node, pfss::Op, pfss::Ring, pfss::Trace;
@@ -110,7 +110,7 @@ TEST(Lint, EachRoleRefusesATraceWithAWrongPadBeforeAnythingIsSpent) {
 
 TEST(Lint, RootsOfTreesThatServeElsewhereOrBelongToTheWrongPartyAreRefused) {
   auto refused = [](const std::function<void(Trace::Raw&, Node & tree)>& spoil, const char* says) {
-    Engine engine(TheTiny().plan, [&](Trace& t, const nn::Plan& plan, int n) {
+    Engine engine(TheTiny().plan, TheBackend(), [&](Trace& t, const nn::Plan& plan, int n) {
       nn::Build(t, plan, n);
       Trace::Raw raw{t};
       for (int i = 0; i < int(t.nodes().size()); ++i)
@@ -133,7 +133,7 @@ TEST(Lint, RootsOfTreesThatServeElsewhereOrBelongToTheWrongPartyAreRefused) {
 }
 
 TEST(Lint, ASecondResultIsRefused) {
-  Engine engine(TheTiny().plan, [](Trace& t, const nn::Plan& plan, int n) {
+  Engine engine(TheTiny().plan, TheBackend(), [](Trace& t, const nn::Plan& plan, int n) {
     nn::Build(t, plan, n);
     Trace::Raw raw{t};
     // a bare message under the name of the result's
@@ -158,4 +158,4 @@ TEST(Lint, ATraceIsEmittedAndAuditedOnceARole) {
 }
 
 }  // namespace
-}  // namespace suf::apps
+}  // namespace suf::roles

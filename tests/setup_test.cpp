@@ -4,7 +4,7 @@
 
 #include "tests/three_roles.hpp"
 
-namespace suf::apps {
+namespace suf::roles {
 namespace {
 
 using namespace proto;
@@ -83,4 +83,4 @@ TEST(MaskedWeights, TheirIdFollowsEachOfWhatTheyAreMadeOf) {
 }
 
 }  // namespace
-}  // namespace suf::apps
+}  // namespace suf::roles

@@ -4,14 +4,15 @@
 #include <optional>
 #include <thread>
 
-#include "apps/engine.hpp"
+#include "suf/backends/packed.hpp"
 #include "suf/nn/simulate.hpp"
 #include "suf/nn/tiny.hpp"
 #include "suf/proto/internal/testing.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/ring/words.hpp"
+#include "suf/roles/internal/parts.hpp"
 
-namespace suf::apps {
+namespace suf::roles {
 
 // Tiny: a plan and its weights, made once.
 struct Tiny {
@@ -33,12 +34,18 @@ inline const Tiny& TheTiny() {
 
 inline const std::vector<int32_t> kText{1, 2, 3};
 
+// TheBackend: the one that the program runs.
+inline pfss::Backend& TheBackend() {
+  static const auto backend = backends::MakePacked(exec::Default());
+  return *backend;
+}
+
 class ThreeRoles {
  public:
   // emit: of dealer, P0, P1 in the order of proto::Role; none = the real one. ahead: bundles of kText's length a fetch.
   explicit ThreeRoles(uint32_t ahead = 1, std::array<Emit, proto::kRoles> emit = {}) : keys_{ahead} {
     for (int r = 0; r < proto::kRoles; ++r) {
-      engine[r].emplace(TheTiny().plan, emit[size_t(r)] ? emit[size_t(r)] : nn::Build);
+      engine[r].emplace(TheTiny().plan, TheBackend(), emit[size_t(r)] ? emit[size_t(r)] : nn::Build);
       plan[r] = engine[r]->ForProto();
     }
     generate = AuditOf(*engine[0]).generate;
@@ -169,4 +176,4 @@ class ThreeRoles {
   std::vector<std::thread> links_;
 };
 
-}  // namespace suf::apps
+}  // namespace suf::roles

@@ -66,8 +66,9 @@ struct Traffic {
   Traffic& operator+=(const Traffic& o);
 };
 
-// Recorder: the file of --record. After "SUFREC1\n", per frame: u8 1 = sent 0 = received, u8 role of the peer, u32
-// length, u16 kind, u16 sequence, then the payload; of frames from or to the dealer only the SHA-256 of the payload.
+// Recorder: a file of a channel's frames. After "SUFREC1\n", per frame: u8 1 = sent 0 = received, u8 role of the peer,
+// u32 length, u16 kind, u16 sequence, then the payload; of frames from or to the dealer only the SHA-256 of the
+// payload.
 class Recorder {
  public:
   // Throws Cause::kResource when the file exists or cannot be made.

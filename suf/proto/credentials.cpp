@@ -46,7 +46,7 @@ Identity FromFingerprint(const std::string& text) {
     return {Role(r), Reader(key, "a pin").GetHash()};
   }
   Fail(Cause::kInput,
-       "a pin is dealer=, model= or data= and the SHA-256 of that role's key; suf certs --show prints it");
+       "a pin is dealer=, model= or data= and the SHA-256 of that role's key in hex, as its fingerprint");
 }
 
 namespace {
@@ -78,13 +78,13 @@ Credentials::Credentials(const std::string& dir) {
   ERR_clear_error();
   if (bad)
     Fail(Cause::kInput, "cannot use ", dir, "/", bad,
-         " (missing, no PEM, or not of this set); make certificates with: suf certs DIR");
+         " (missing, no PEM, or not of this set); make certificates for the three roles anew");
   auto role = RoleIn(SSL_CTX_get0_certificate(ctx));
-  if (!role) Fail(Cause::kInput, dir, "/cert.pem names no role of suf; make certificates with: suf certs DIR");
+  if (!role) Fail(Cause::kInput, dir, "/cert.pem names no role of suf; make certificates for the three roles anew");
   char curve[32] = "";
   EVP_PKEY_get_group_name(SSL_CTX_get0_privatekey(ctx), curve, sizeof curve, nullptr);
   if (std::strcmp(curve, SN_X9_62_prime256v1))
-    Fail(Cause::kInput, dir, "/cert.pem is not of the curve P-256; make certificates with: suf certs DIR");
+    Fail(Cause::kInput, dir, "/cert.pem is not of the curve P-256; make certificates for the three roles anew");
   loaded->identity = {*role, KeyHash(SSL_CTX_get0_certificate(ctx))};
   SUF_CHECK(SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) && SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION));
   SUF_CHECK(SSL_CTX_set1_sigalgs_list(ctx, "ecdsa_secp256r1_sha256"));  // no certificate of another curve

@@ -8,7 +8,7 @@
 
 namespace suf::proto {
 
-// Fingerprint: ROLE=SHA256, the hash of the public key in hex, as --pin takes it and people compare it.
+// Fingerprint: ROLE=SHA256, the hash of the public key in hex, as people compare it.
 // FromFingerprint: throws Cause::kInput.
 std::string Fingerprint(const Identity& who);
 Identity FromFingerprint(const std::string& text);

@@ -28,7 +28,7 @@ constexpr Row kTable[] = {
     {Refusal::kTrace, Cause::kRefused, "derives another trace from this plan; install the same suf on all three sides"},
     {Refusal::kWeights, Cause::kRefused, "holds other weights than this session names; start the session again"},
     {Refusal::kRole, Cause::kRefused,
-     "does not take our certificate for this; use the folder that suf certs made for our role"},
+     "does not take our certificate for this; use the certificate that was made for our role"},
     {Refusal::kTokens, Cause::kInput, "refused the number of tokens, which the plan does not cover; shorten the text"},
     {Refusal::kSerial, Cause::kRefused, "has used or never had the bundle of this serial; start again, it is burnt"},
     {Refusal::kBundle, Cause::kRefused,
@@ -45,7 +45,7 @@ constexpr Row kTable[] = {
     {Refusal::kPin, Cause::kRefused,
      "does not know our key, it pins another one or saw another before; compare fingerprints with its operator"},
     {Refusal::kSetup, Cause::kRefused,
-     "received other masked weights than our welcome names; end suf serve and start it again"},
+     "received other masked weights than our welcome names; end the model owner's process and start it again"},
     {Refusal::kWitness, Cause::kRefused,
      "never dealt the bundle that we hold, so its state was restored or lost; give it its state back, or start new "
      "stores"},

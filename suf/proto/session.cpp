@@ -121,7 +121,7 @@ void DataSession::FetchSetup() {
     EndSession(
         ch_, Refusal::kSetup, Cause::kRefused, ch_.peer_title(),
         " sent other masked weights than its welcome names; they are dropped, start again, and if this stays, have "
-        "suf serve started again");
+        "its process started again");
   ch_.set_phase(Phase::kControl);
 }
 

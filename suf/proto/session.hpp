@@ -44,8 +44,8 @@ using RunHook = std::function<void(Inference&)>;
 
 // Keys: how a party takes its keys.
 struct Keys {
-  uint32_t ahead = 0;  // --ahead: so many bundles at once, which lie on disk but for the first; 0: one, in memory
-  bool witness_always = false;  // --witness always: the dealer hears of bundles in memory, too
+  uint32_t ahead = 0;           // so many bundles at once, which lie on disk but for the first; 0: one, in memory
+  bool witness_always = false;  // the dealer hears of bundles in memory, too
 };
 
 // Agreed: an inference or audit that was announced: its bundle is in both stores, or on its way to both.

@@ -201,7 +201,7 @@ void Store::CheckAhead() const {
   if (!Identify(OpenFile(bundles_, O_RDONLY | O_DIRECTORY).get()))
     Fail(Cause::kResource, "the file system of ", bundles_,
          " keeps no times of birth of files, by which a restored store ",
-         "is noticed, so no keys may lie there; leave --ahead out, or name a store on ext4, xfs, btrfs or tmpfs");
+         "is noticed, so no keys may lie there; keep no keys ahead, or name a store on ext4, xfs, btrfs or tmpfs");
 }
 
 std::vector<BundleHeader> Store::Bundles() const {

@@ -44,10 +44,10 @@ std::unique_ptr<Channel> Secured(std::shared_ptr<TlsLink> link, bool server, con
     link->Drain(Clock::now() + kLinger);
     if (theirs)
       Fail(Cause::kRefused, "the certificate of ", who, " is not trusted (", cause,
-           "); use certificates of one suf certs run");
+           "); use certificates that were made together");
     if (ours)
       Fail(Cause::kRefused, who, " refused our certificate or TLS version (", cause,
-           "); use certificates of one suf certs run");
+           "); use certificates that were made together");
     if (tls && server)
       Fail(Cause::kRefused, who, " showed no certificate or spoke no TLS 1.3 (", cause,
            "); only suf processes may connect");
@@ -75,7 +75,7 @@ std::unique_ptr<Channel> Secured(std::shared_ptr<TlsLink> link, bool server, con
   }
   if (!own.Admits(peer))
     EndSession(*ch, Refusal::kPin, Cause::kRefused, "the key of ", who, " is ", Fingerprint(peer),
-               ", another one than --pin names; compare it with that role's operator");
+               ", another one than our pin names; compare it with that role's operator");
   return ch;
 }
 

@@ -88,7 +88,7 @@ TEST(Certs, AreThreeRolesWithPrivateKeysAndNoCaKey) {
 }
 
 TEST(Credentials, AMissingFolderOrAnOpenKeyIsRefused) {
-  EXPECT_TRUE(Fails(Cause::kInput, "suf certs", [] { Credentials("/nowhere"); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "make certificates", [] { Credentials("/nowhere"); }));
   Scratch dir;
   std::filesystem::copy(Certs::Get().dir / "a/data", dir / "data");
   std::filesystem::copy_file(Certs::Get().dir / "a/model/key.pem", dir / "data/key.pem",
@@ -219,7 +219,7 @@ TEST(Tls, AnUnpinnedKeyIsRefusedByEitherEnd) {
   own.Pin({Role::kDealer, Hash{1}});
   {
     Server server(Echo);
-    EXPECT_TRUE(Fails(Cause::kRefused, "another one than --pin names",
+    EXPECT_TRUE(Fails(Cause::kRefused, "another one than our pin names",
                       [&] { Dial(own, server.address(), Role::kDealer, kAmple); }));
     EXPECT_TRUE(server.Heard(Cause::kRefused, "the data owner does not know our key"));
   }
