@@ -10,7 +10,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 COMMAND = r'(?:model|tokenize|compile|plan|estimate|simulate|certs|deal|serve|embed|demo)'
-FORBIDDEN = re.compile(rf'(?<![\w-])--[a-z]|\bsuf {COMMAND}\b|\btools/|\bmake (?:model|run|build)\b')
+FORBIDDEN = re.compile(rf'(?<![\w-])--[a-z]|\bsuf {COMMAND}(?! CA)\b|\btools/|\bmake (?:model|run|build)\b')
 
 
 def found(name, text):
