@@ -4,6 +4,7 @@
 
 #include <list>
 #include <mutex>
+#include <sstream>
 #include <thread>
 
 #include "suf/proto/internal/asio.hpp"
@@ -118,12 +119,13 @@ void Listener::State::Admit(tcp::socket client, const std::function<void(Worker&
   }
   if (strangers >= most_strangers) DropOldest();
   Ec ignored;
-  std::string who = Str("the client at ", client.remote_endpoint(ignored));
+  std::ostringstream who;  // not Str: libsuf.so would export it for a type of Asio
+  who << "the client at " << client.remote_endpoint(ignored);
   client.set_option(tcp::no_delay(true), ignored);
   auto link = std::make_shared<TlsLink>(own, Fd(client.release()));
   std::lock_guard l(m);
   Worker& w = workers.emplace_back();
-  w.who = std::move(who);
+  w.who = who.str();
   w.link = std::move(link);
   try {
     w.thread = std::thread([&w, &serve] { serve(w); });
