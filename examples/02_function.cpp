@@ -10,8 +10,7 @@
 #include "suf/suf/fit.hpp"
 #include "suf/suf/text.hpp"
 
-namespace gates = suf::gates;
-
+namespace suf::examples {
 namespace {
 
 constexpr int kShift = 3;          // the wire has 3 bits more than the function's argument
@@ -21,7 +20,7 @@ constexpr int kBits = 8 + kShift;  // ring of the wire
 bool Agree(const gates::Activation& gate) {
   std::vector<int64_t> z;
   for (int64_t v = -(1 << (kBits - 1)); v < 1 << (kBits - 1); ++v) z.push_back(v);
-  examples::TwoParties two;
+  TwoParties two;
   const auto wire = two.Give(z, kBits);
   const std::vector<int64_t> y = two.Run(gate.Build(two.t, wire));
   std::printf("%s: %zu inputs, %d flights, %ld bits of key each (%ld by the closed form)\n", gate.lut.f.name.c_str(),
@@ -29,12 +28,10 @@ bool Agree(const gates::Activation& gate) {
   return y == gate.Spec(z, kBits) && two.KeyBits() == int64_t(z.size()) * gate.KeyBits(kBits);
 }
 
-}  // namespace
-
-int main() {
+bool Main() {
   // By hand: max(x, 0) for x in [-128, 128). The domain is unsigned, so x + 128 is the argument; each piece counts from
   // its own begin. Four pieces of one width: what the lowering below wants.
-  const auto relu = suf::suf::Parse(R"(suf relu domain 8 ring 32 outputs 1 degree 1
+  const auto relu = suf::Parse(R"(suf relu domain 8 ring 32 outputs 1 degree 1
 piece 0 : 0 0
 piece 64 : 0 0
 piece 128 : 0 1
@@ -42,9 +39,9 @@ piece 192 : 64 1
 end 256
 channel signed 32 0 y
 )");
-  std::printf("%s", suf::suf::Print(relu).c_str());
-  std::printf("relu(5) = %ld, relu(-5) = %ld\n\n", long(suf::suf::Channels(relu, 128 + 5)[0]),
-              long(suf::suf::Channels(relu, 128 - 5)[0]));
+  std::printf("%s", suf::Print(relu).c_str());
+  std::printf("relu(5) = %ld, relu(-5) = %ld\n\n", long(suf::Channels(relu, 128 + 5)[0]),
+              long(suf::Channels(relu, 128 - 5)[0]));
 
   // Lowered: the wire z holds x with kShift bits more. The parties open which piece x is in and where in the piece,
   // both under masks, and read offset and slope off tables that the dealer rotated by the masks. u and v are the rings
@@ -54,12 +51,20 @@ channel signed 32 0 y
 
   // Fitted: a real function, here tanh on [-4, 4) with 5 fractional bits in and 5 + 6 out. The error is measured over
   // the whole domain, not estimated.
-  const auto fit = suf::suf::FitLines([](double x) { return std::tanh(x); }, 3, 5, 5, 6);
-  gate.lut.f = suf::suf::ToSuf(fit.f, "tanh", 32);
+  const auto fit = suf::FitLines([](double x) { return std::tanh(x); }, 3, 5, 5, 6);
+  gate.lut.f = suf::ToSuf(fit.f, "tanh", 32);
   gate.lut.u = 14, gate.lut.v = 9;
   std::printf("tanh by 32 lines: largest error %.4f\n", fit.error);
   right = Agree(gate) && right && fit.error < 0.01;
 
+  return right;
+}
+
+}  // namespace
+}  // namespace suf::examples
+
+int main() {
+  const bool right = suf::examples::Main();
   std::printf("%s\n", right ? "as it should be" : "WRONG");
   return right ? 0 : 1;
 }

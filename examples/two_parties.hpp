@@ -10,31 +10,31 @@
 #include "suf/pfss/audit.hpp"
 #include "suf/proto/pair.hpp"
 
-namespace examples {
+namespace suf::examples {
 
 class TwoParties {
  public:
-  suf::pfss::Trace t;
+  pfss::Trace t;
 
   // Give: numbers of P1 as a wire in Z_{2^k}: both parties know z + r, the dealer knows r.
-  suf::pfss::SharedWire<suf::pfss::kPub> Give(const std::vector<int64_t>& z, int k) {
+  pfss::SharedWire<pfss::kPub> Give(const std::vector<int64_t>& z, int k) {
     inputs_[1].Set("z", z);
-    suf::pfss::Own<1> own = t.input<suf::pfss::kP1>("z", {int64_t(z.size())}, 64, 0);
+    pfss::Own<1> own = t.input<pfss::kP1>("z", {int64_t(z.size())}, 64, 0);
     return t.give<1>(own, k, "z");
   }
   // Run: reveals y to P1, audits, runs; the result as signed numbers of y's ring. What a gate still owes (a word of the
   // dealer) is settled first.
-  std::vector<int64_t> Run(const suf::compiler::Owing& y) {
-    suf::pfss::Sh shares = suf::compiler::Settle(t, y);
+  std::vector<int64_t> Run(const compiler::Owing& y) {
+    pfss::Sh shares = compiler::Settle(t, y);
     const int bits = shares.bits();
     t.reveal<1>(shares);
     t.close();
     schedule.emplace(t);
-    const suf::pfss::AuditReport audit = suf::pfss::Audit(*schedule);
+    const pfss::AuditReport audit = pfss::Audit(*schedule);
     if (!audit.faults.empty()) throw std::runtime_error(audit.faults[0]);
-    const auto backend = suf::backends::MakePacked(suf::exec::Default());
-    const suf::pfss::Material material{{suf::Secret::Random(), suf::Secret::Random()}, suf::RandomHash()};
-    const auto run = suf::proto::RunPair(
+    const auto backend = backends::MakePacked(exec::Default());
+    const pfss::Material material{{Secret::Random(), Secret::Random()}, RandomHash()};
+    const auto run = proto::RunPair(
         {*schedule, {backend.get(), backend.get(), backend.get()}, {&inputs_[0], &inputs_[1], &inputs_[2]}, material});
     std::vector<int64_t> out;
     for (uint64_t v : run.result[1]) out.push_back(int64_t(v << (64 - bits)) >> (64 - bits));
@@ -43,10 +43,10 @@ class TwoParties {
   // KeyBits: of both parties' bundles together.
   int64_t KeyBits() const { return schedule->key_bits(0) + schedule->key_bits(1); }
 
-  std::optional<suf::pfss::Schedule> schedule;  // after Run
+  std::optional<pfss::Schedule> schedule;  // after Run
 
  private:
-  suf::proto::Inputs inputs_[3];
+  proto::Inputs inputs_[3];
 };
 
-}  // namespace examples
+}  // namespace suf::examples
