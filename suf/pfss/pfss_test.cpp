@@ -4,6 +4,7 @@
 
 #include "suf/pfss/audit.hpp"
 #include "suf/pfss/backend.hpp"
+#include "suf/pfss/dag.hpp"
 #include "suf/pfss/ops.hpp"
 #include "suf/pfss/poly.hpp"
 
@@ -49,6 +50,31 @@ TEST(Trace, AValueIsDealtOnceAtTheWidestRing) {
   auto free = w.t.deal(w.x.r, 9);  // a fresh mask: shares cost nothing
   Schedule s = w.Close(Low(Sh(w.word), 7) + Low(Sh(narrow), 7) + Low(Sh(wide), 7) + Low(Sh(free), 7));
   EXPECT_EQ(s.key_bits(0) + s.key_bits(1), 4 * 31);
+}
+
+// Emit: pure nodes in one of two orders, then two masks and their openings in one of two orders.
+std::pair<Hash, Hash> Digests(bool pure, bool sends, int64_t factor) {
+  Little w;
+  Pub a, b;
+  auto first = [&] { a = w.x.hat * factor; };
+  auto second = [&] { b = w.x.hat + 11; };
+  if (pure) second(), first();
+  if (!pure) first(), second();
+  Sh x = Low(Sh(w.word) + a, 12), y = Low(Sh(w.word) + b, 12);
+  Wire<kPub> u = w.t.open(sends ? y : x, "u"), v = w.t.open(sends ? x : y, "v");
+  Sh sum = Sh(w.word) + u.hat + v.hat;
+  w.t.reveal<1>(Low(sum, 12));
+  w.t.close();
+  return {w.t.digest(), DagDigest(w.t)};
+}
+
+TEST(Trace, DagDigestLetsPureNodesMove) {
+  auto [digest, dag] = Digests(false, false, 5);
+  auto [moved, same] = Digests(true, false, 5);
+  EXPECT_NE(digest, moved);
+  EXPECT_EQ(dag, same);
+  EXPECT_NE(dag, Digests(false, true, 5).second);  // messages keep their order
+  EXPECT_NE(dag, Digests(false, false, 6).second);
 }
 
 TEST(Trace, RejectsWhatTheTypesCannotSee) {
