@@ -210,11 +210,12 @@ class ClearExecutor : public Executor {
       }
       case Op::kRotSum: {
         int64_t m = a.shape.back(), len = a.shape[a.shape.size() - 2];
-        for (int64_t r = 0; r < size / m; ++r)
-          for (int64_t j = 0; j < len; ++j)
+        const bool packed = !n.attrs.empty();
+        for (int64_t r = 0, at = 0; r < size / m; ++r)
+          for (int64_t many = packed ? r % n.attrs[0] + 1 : len; many > 0; --many, ++at)
             for (int64_t v = 0; v < m; ++v) {
-              int64_t from = (int64_t(In(n, 1)[size_t(r * len + j)]) - v) % m;
-              out[size_t(r * m + v)] += x[size_t((r * len + j) * m + (from + m) % m)];
+              int64_t from = (int64_t(In(n, 1)[size_t(at)]) - v) % m;
+              out[size_t(r * m + v)] += x[size_t(at * m + (from + m) % m)];
             }
         return out;
       }

@@ -44,6 +44,11 @@ using Args = std::span<const Node* const>;
 
 bool Adds(const Node& a) { return a.ring.kind == Ring::kAdd; }
 bool Strings(const Node& a) { return a.ring.kind == Ring::kXor; }
+// Pairs: j <= i of m rows.
+int64_t Pairs(int64_t m) {
+  SUF_CHECK(m >= 1 && m < int64_t{1} << 31);
+  return m * (m + 1) / 2;
+}
 void Like(const Node& a, Ring ring, Node& n) { n.shape = a.shape, n.ring = ring; }
 // Index: an index into a one-hot table of every element.
 void CheckIndex(const Node& table, const Node& index) {
@@ -105,6 +110,9 @@ void Rotated(Args a, Node& n) {
   const Shape& u = a[0]->shape;
   SUF_CHECK(u.size() >= 2 && Adds(*a[0]) && Without(u, u.size() - 1) == a[1]->shape);
   n.shape = Without(u, u.size() - 2), n.ring = a[0]->ring;
+  if (n.attrs.empty()) return;
+  SUF_CHECK(n.attrs.size() == 1 && u[u.size() - 2] == Pairs(n.attrs[0]));
+  n.shape.insert(n.shape.end() - 1, n.attrs[0]);
 }
 
 void Reshaped(Args a, Node& n) {
@@ -139,12 +147,12 @@ void Packed(Args a, Node& n) {
   const Shape& s = a[0]->shape;
   SUF_CHECK(s.size() >= 2 && s.back() == s[s.size() - 2]);
   int64_t m = s.back();
-  n.shape = With(Without(Without(s, s.size() - 1), s.size() - 2), m * (m + 1) / 2), n.ring = a[0]->ring;
+  n.shape = With(Without(Without(s, s.size() - 1), s.size() - 2), Pairs(m)), n.ring = a[0]->ring;
 }
 void Unpacked(Args a, Node& n) {
   const Shape& s = a[0]->shape;
   int64_t m = n.attrs[0];
-  SUF_CHECK(!s.empty() && m >= 1 && m < (int64_t{1} << 31) && s.back() == m * (m + 1) / 2);
+  SUF_CHECK(!s.empty() && s.back() == Pairs(m));
   n.shape = With(With(Without(s, s.size() - 1), m), m), n.ring = a[0]->ring;
 }
 
@@ -239,7 +247,7 @@ constexpr OpInfo kOps[] = {
     {Op::kSuffix, "suffix", C::kAxes, 1, 0, Totals, W::kSame},
     {Op::kUnit, "unit", C::kRows, 1, 1, Units, W::kWhole},
     {Op::kTake, "take", C::kAxes, 2, 0, At, W::kFirst},
-    {Op::kRotSum, "rotsum", C::kAxes, 2, 0, Rotated, W::kFirst},
+    {Op::kRotSum, "rotsum", C::kAxes, 2, -1, Rotated, W::kFirst},
     {Op::kReshape, "reshape", C::kView, 1, -1, Reshaped, W::kSame},
     {Op::kPermute, "permute", C::kView, 1, -1, Permuted, W::kSame},
     {Op::kSlice, "slice", C::kView, 1, 3, Part, W::kSame},

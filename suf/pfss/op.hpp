@@ -31,7 +31,8 @@ enum class Op : uint8_t {
   kSuffix,  // suffix sums along the last axis
   kUnit,    // representative i -> (.., m): ints 1[v = i] [m]
   kTake,    // (.., m), index (..) -> (..): a[.., i]
-  kRotSum,  // u (.., J, m), i (.., J) -> (.., m): sum over j of u[j, (i_j - v) mod m]
+  kRotSum,  // u (.., J, m), i (.., J) -> (.., m): sum over j of u[j, (i_j - v) mod m]; [n]: J packs the pairs of n
+            // rows, a sum each: (.., n, m)
   kReshape,
   kPermute,
   kSlice,

@@ -139,6 +139,11 @@ template <unsigned A, unsigned B>
 requires((A & B) != 0) Val<A & B> RotSum(Val<A> a, Val<B> i) {
   return internal::Emit<A & B>(a.trace(), Op::kRotSum, {a.id(), i.id()});
 }
+// RotSum: of `rows` rows of packed pairs.
+template <unsigned A, unsigned B>
+requires((A & B) != 0) Val<A & B> RotSum(Val<A> a, Val<B> i, int64_t rows) {
+  return internal::Emit<A & B>(a.trace(), Op::kRotSum, {a.id(), i.id()}, {rows});
+}
 template <unsigned A, unsigned B>
 requires((A & B) != 0) Val<A & B> Point(Val<A> table, Val<B> i) {
   return internal::Emit<A & B>(table.trace(), Op::kPoint, {table.id(), i.id()});

@@ -94,6 +94,12 @@ TEST(Ops, CheckOperandsAndAttributes) {
   EXPECT_THROW((void)Unpack(w.x.hat, 2), Bug);                   // 4 words are no triangle
   EXPECT_THROW((void)Unpack(Slice(w.x.hat, 0, 0, 3), 3), Bug);   // that of 2 rows
   EXPECT_THROW((void)Unpack(Slice(w.x.hat, 0, 0, 3), -3), Bug);  // (-3)(-2)/2 is 3, too
+  auto units = Unit(w.x.hat, 4096);
+  auto three = Slice(w.x.hat, 0, 0, 3);
+  EXPECT_EQ(RotSum(Slice(units, 0, 0, 3), three).shape(), (Shape{4096}));
+  EXPECT_EQ(RotSum(Slice(units, 0, 0, 3), three, 2).shape(), (Shape{2, 4096}));
+  EXPECT_THROW((void)RotSum(units, w.x.hat, 2), Bug);
+  EXPECT_THROW(w.t.fn(Op::kRotSum, {units.id(), x}, {2, 2}), Bug);
   EXPECT_EQ(Unpack(Reshape(w.x.hat, {4, 1}), 1).shape(), (Shape{4, 1, 1}));
 }
 
