@@ -2,6 +2,7 @@
 // same result.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 
 #include "suf/backends/clear.hpp"
@@ -19,6 +20,7 @@ using namespace pfss;  // NOLINT
 struct Fixture {
   Trace t;
   proto::Inputs inputs[3];
+  std::map<std::string, std::vector<uint64_t>> given;  // P1's words, by name
   std::mt19937_64 rng{12345};
 
   std::vector<uint64_t> Random(int64_t n, int bits) {
@@ -28,7 +30,7 @@ struct Fixture {
   }
   SharedWire<kPub> Wire1(const std::string& name, Shape shape, int k) {
     auto x = t.input<kP1>(name, shape, k, 0);
-    inputs[1].Set(name, Random(Size(shape), k));
+    inputs[1].Set(name, given[name] = Random(Size(shape), k));
     return t.give<1>(Own<1>(x), k, name.c_str());
   }
 };
@@ -99,6 +101,69 @@ TEST(Backends, ArithmeticAndViews) {
   }
 }
 
+// Pack and Unpack against index arithmetic written here, in rings of every element size, for masked words and shares
+// alike. Shares of a value that nobody opens: hat - (shares of r).
+TEST(Backends, Triangles) {
+  for (int k : {1, 7, 8, 13, 16, 30, 32, 47, 64})
+    for (int64_t n : {1, 2, 5, 33}) {
+      Fixture f;
+      auto x = f.Wire1("x", {3, n, n}, k);
+      auto packed = Map(x, [](auto v) { return Pack(v); });
+      auto again = f.t.open(-Sh(packed.s) + packed.hat, "packed");
+      auto square = Map(again, [&](auto v) { return Unpack(v, n); });
+      Sh y = -Sh(square.s) + square.hat;
+      f.t.reveal<1>(y);
+      SCOPED_TRACE(testing::Message() << k << " bits, " << n << " rows");
+      auto run = Compare(f);
+      auto in = f.given.at("x");
+      ASSERT_EQ(run.result[1].size(), in.size());
+      for (int64_t b = 0; b < 3; ++b)
+        for (int64_t i = 0; i < n; ++i)
+          for (int64_t j = 0; j < n; ++j) {
+            size_t at = size_t((b * n + i) * n + j);
+            ASSERT_EQ(run.result[1][at], j <= i ? in[at] : 0) << b << " " << i << " " << j;
+          }
+    }
+}
+
+// The views of rotary positions: (n, h dh) by heads and halves, turned by public cosines and sines, and back. What
+// comes out is compared with complex arithmetic on the numbers that went in.
+TEST(Backends, ViewsTurnPairs) {
+  const int64_t n = 5, heads = 3, half = 4;
+  for (int k : {20, 33, 64}) {
+    Fixture f;
+    auto x = f.Wire1("x", {n, heads * 2 * half}, k);
+    std::vector<uint64_t> c = f.Random(n * half, 10), s = f.Random(n * half, 10);
+    auto cos = f.t.constant(c, {n, 1, half}), sin = f.t.constant(s, {n, 1, half});
+    auto turn = [&]<unsigned A>(Val<A> v) {
+      auto pairs = Reshape(v, {n, heads, 2, half});
+      auto first = Reshape(Slice(pairs, 2, 0, 1), {n, heads, half});
+      auto second = Reshape(Slice(pairs, 2, 1, 2), {n, heads, half});
+      auto fc = first * cos;
+      auto ss = second * sin;
+      auto fs = first * sin;
+      auto sc = second * cos;
+      auto a = fc - ss;
+      auto b = fs + sc;
+      return Reshape(Permute(Stack<A>({a, b}), {1, 2, 0, 3}), {n, heads * 2 * half});
+    };
+    auto y = Map(x, turn);
+    auto opened = f.t.open(-Sh(y.s) + y.hat, "turned");
+    f.t.reveal<1>(-Sh(opened.s) + opened.hat);
+    SCOPED_TRACE(k);
+    auto run = Compare(f);
+    auto in = f.given.at("x");
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t h = 0; h < heads; ++h)
+        for (int64_t j = 0; j < half; ++j) {
+          size_t at = size_t((i * heads + h) * 2 * half + j), p = size_t(i * half + j);
+          uint64_t re = in[at], im = in[at + size_t(half)];
+          EXPECT_EQ(run.result[1][at], (re * c[p] - im * s[p]) & ring::Mask(k));
+          EXPECT_EQ(run.result[1][at + size_t(half)], (re * s[p] + im * c[p]) & ring::Mask(k));
+        }
+  }
+}
+
 TEST(Backends, TablesAndPolynomials) {
   for (int k : {12, 24, 40}) {
     Fixture f;
@@ -158,12 +223,17 @@ TEST(Backends, TablesAndPolynomials) {
     auto ra = RotSum(unit.a, Low(x.hat, 4));
     auto rb = RotSum(unit.b, Low(x.hat, 4));
     auto count = f.t.open(Suffix(Sh{ra, rb}), "count");
+    int64_t rows = k == 24 ? 10 : 5;  // the first 15 or 55 elements of a row of x, as packed pairs
+    auto first = [&](auto v) { return Slice(v, 1, 0, rows * (rows + 1) / 2); };
+    auto pa = RotSum(first(unit.a), Low(first(x.hat), 4), rows);
+    auto pb = RotSum(first(unit.b), Low(first(x.hat), 4), rows);
+    auto by_row = f.t.open(Suffix(Sh{pa, pb}), "by row");
     auto nz = f.t.deal(Unit(Low(Sec(x.r), 3), 8), 9);
     auto na = Take(nz.a, Low(x.hat, 3));
     auto nb = Take(nz.b, Low(x.hat, 3));
     auto ones = f.t.open(Sh{na, nb}, "ones");
     auto sum = Lift(opened.hat) + Lift(carry.hat) + Lift(turned.hat) + Sum(sel.hat, 0) + Lift(dot.hat) + Lift(ones.hat);
-    auto all = Sum(sum) + Sum(Lift(count.hat), -1);
+    auto all = Sum(sum) + Sum(Lift(count.hat) + Sum(Lift(by_row.hat), 1), -1);
     f.t.reveal<1>(Sum(Sh(dealt)) + all);
     SCOPED_TRACE(k);
     auto run = Compare(f);

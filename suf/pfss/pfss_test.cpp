@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <set>
 
 #include "suf/pfss/audit.hpp"
 #include "suf/pfss/backend.hpp"
@@ -84,6 +85,48 @@ TEST(Trace, RejectsWhatTheTypesCannotSee) {
   EXPECT_THROW((void)w.t.open(Sh(w.word), "y", Sec(w.x.r)), Bug);  // the owed word must fill the ring
   EXPECT_THROW((void)(Bits(w.x.hat, 3) + Bits(w.x.hat, 4)), Bug);
   EXPECT_THROW((void)Matmul(w.x.hat, w.x.hat), Bug);
+}
+
+// The table of operations: unique names, numbers that the digest has always seen.
+TEST(Ops, AreATable) {
+  std::set<std::string> names;
+  for (const OpInfo& o : Ops()) {
+    EXPECT_EQ(&Info(o.op), &o);
+    EXPECT_TRUE(names.insert(o.name).second) << o.name;
+    EXPECT_EQ(o.shape != nullptr, Pure(o.cls)) << o.name;
+    EXPECT_STREQ(Name(o.op), o.name);
+  }
+  EXPECT_EQ(names.size(), 39u);
+  const std::pair<Op, int> fixed[] = {{Op::kConst, 0},      {Op::kSend, 4},       {Op::kMatmul, 8}, {Op::kSuffix, 15},
+                                      {Op::kReshape, 19},   {Op::kBroadcast, 23}, {Op::kHot, 24},   {Op::kDpfGen, 35},
+                                      {Op::kDpfWindow, 36}, {Op::kPack, 37},      {Op::kUnpack, 38}};
+  for (auto [op, number] : fixed) EXPECT_EQ(int(op), number) << Name(op);
+}
+
+TEST(Ops, CheckOperandsAndAttributes) {
+  Little w;
+  int x = w.x.hat.id();
+  auto wide = Reshape(w.x.hat, {2, 2});
+  EXPECT_THROW(w.t.fn(Op::kAdd, {x}), Bug);
+  EXPECT_THROW(w.t.fn(Op::kAdd, {x, x, x}), Bug);
+  EXPECT_THROW(w.t.fn(Op::kAdd, {x, x}, {1}), Bug);
+  EXPECT_THROW(w.t.fn(Op::kLift, {}), Bug);
+  EXPECT_THROW(w.t.fn(Op::kRand, {}, {0, 0}), Bug);  // drawn, not emitted
+  EXPECT_EQ(Pack(wide).shape(), (Shape{3}));
+  EXPECT_EQ(Unpack(Pack(wide), 2).shape(), (Shape{2, 2}));
+  EXPECT_EQ(Pack(wide).bits(), 12);
+  EXPECT_THROW((void)Pack(w.x.hat), Bug);                        // no square
+  EXPECT_THROW((void)Pack(Reshape(w.x.hat, {1, 4})), Bug);       // nor this
+  EXPECT_THROW((void)Unpack(w.x.hat, 2), Bug);                   // 4 words are no triangle
+  EXPECT_THROW((void)Unpack(Slice(w.x.hat, 0, 0, 3), 3), Bug);   // that of 2 rows
+  EXPECT_THROW((void)Unpack(Slice(w.x.hat, 0, 0, 3), -3), Bug);  // (-3)(-2)/2 is 3, too
+  auto units = Unit(w.x.hat, 4096);
+  auto three = Slice(w.x.hat, 0, 0, 3);
+  EXPECT_EQ(RotSum(Slice(units, 0, 0, 3), three).shape(), (Shape{4096}));
+  EXPECT_EQ(RotSum(Slice(units, 0, 0, 3), three, 2).shape(), (Shape{2, 4096}));
+  EXPECT_THROW((void)RotSum(units, w.x.hat, 2), Bug);
+  EXPECT_THROW(w.t.fn(Op::kRotSum, {units.id(), x}, {2, 2}), Bug);
+  EXPECT_EQ(Unpack(Reshape(w.x.hat, {4, 1}), 1).shape(), (Shape{4, 1, 1}));
 }
 
 TEST(Schedule, CountsFlightsAndBits) {

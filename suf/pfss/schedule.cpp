@@ -69,6 +69,29 @@ void Schedule::Clocks() {
   }
 }
 
+// Needed: low bits of operand j that are read for w low bits of the node's value.
+static int Needed(WidthRule rule, const Node& n, size_t j, int w, Ring operand) {
+  if (operand.kind == Ring::kXor) return operand.bits;
+  switch (rule) {
+    case WidthRule::kSame:
+      return w;
+    case WidthRule::kShl:
+      return std::max<int>(1, w - int(n.attrs[0]));
+    case WidthRule::kShr:
+      return w + int(n.attrs[0]);
+    case WidthRule::kFirst:
+      return j == 0 ? w : operand.bits;
+    case WidthRule::kRest:
+      return j > 0 ? w : operand.bits;
+    case WidthRule::kRing:
+      return n.ring.bits;
+    case WidthRule::kWhole:
+      return operand.bits;
+  }
+  SUF_CHECK(false);
+  return 0;
+}
+
 // How many low bits of each value anybody reads. Ring operations need of their operands only what is needed of them;
 // the others read the whole representative.
 void Schedule::Widths() {
@@ -83,43 +106,8 @@ void Schedule::Widths() {
     if (n.op == Op::kSend || n.op == Op::kTell || n.op == Op::kRand) width_[i] = n.ring.bits;
     int w = width_[i];
     if (w == 0) continue;  // dead
-    switch (n.op) {
-      case Op::kAdd:
-      case Op::kSub:
-      case Op::kMul:
-      case Op::kMatmul:
-      case Op::kLow:
-      case Op::kSum:
-      case Op::kSuffix:
-      case Op::kReshape:
-      case Op::kPermute:
-      case Op::kSlice:
-      case Op::kStack:
-      case Op::kBroadcast:
-      case Op::kSend:
-      case Op::kTell:
-        for (int a : n.args) need(a, nodes[a].ring.kind == Ring::kXor ? nodes[a].ring.bits : w);
-        break;
-      case Op::kShl:
-        need(n.args[0], std::max<int>(1, w - int(n.attrs[0])));
-        break;
-      case Op::kShr:
-        need(n.args[0], w + int(n.attrs[0]));
-        break;
-      case Op::kTake:
-      case Op::kRotSum:
-        need(n.args[0], w), need(n.args[1], 64);
-        break;
-      case Op::kBorrow:
-        need(n.args[0], nodes[n.args[0]].ring.bits);
-        for (size_t j = 1; j < n.args.size(); ++j) need(n.args[j], w);
-        break;
-      case Op::kBits:
-        need(n.args[0], n.ring.bits);
-        break;
-      default:  // kLift, kUnit, kHot, kDigits, tables: the representative itself
-        for (int a : n.args) need(a, nodes[a].ring.bits);
-    }
+    const WidthRule rule = Info(n.op).width;
+    for (size_t j = 0; j < n.args.size(); ++j) need(n.args[j], Needed(rule, n, j, w, nodes[size_t(n.args[j])].ring));
   }
 }
 
