@@ -145,8 +145,8 @@ std::string Expr::Text() const {
 
 namespace {
 
-// Reader: of the text form; depth is bounded by the number of terms.
-struct Text {
+// Input: of the text form; depth is bounded by the number of terms.
+struct Input {
   std::string_view s;
   size_t at = 0;
   int terms = 0;
@@ -167,7 +167,7 @@ struct Text {
 }  // namespace
 
 Expr Expr::Parse(std::string_view text, const std::string& what) {
-  Text in{text};
+  Input in{text};
   auto parse = [&in](auto&& self) -> Expr {
     Want(++in.terms <= kMostTerms, "has more than 64 operations");
     size_t begin = in.at;

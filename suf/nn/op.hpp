@@ -130,8 +130,8 @@ struct Emission {
   std::string label;       // of the wire
   Private Masked(const Slot& s, const Shape& shape) const;
   pfss::Own<0> Plain(const Slot& s, const Shape& shape) const;
-  // Open: as the readers want it; the result is revealed to P1.
-  AnyWire Open(const compiler::Owing& y, const std::string& label) const;
+  // Open: the node's wire, as its readers want it; the result is revealed to P1.
+  AnyWire Open(const compiler::Owing& y) const;
 };
 
 class Operator {
@@ -155,14 +155,18 @@ class Operator {
   virtual Reach Bound(const Facts&, const Edges& in, std::vector<Width>* widths) = 0;
   // Nominal: see Edge.
   virtual int Nominal(const Options&) const { return scale; }
-  // Need: the ring that input i must have, `ring` being chosen.
+  // Need: the ring that input i must have, `ring` being chosen. Settle: called when all rings are.
   virtual int Need(int /*input*/, const Edges& /*in*/) const { return ring; }
-  // Reads: in which form input i is read. Passes: whether it hands the form, or the wrapping, of its own readers on.
+  virtual void Settle(const Edges& /*in*/) {}
+  // Inputs: how many it takes.
+  virtual std::pair<size_t, size_t> Inputs() const { return {1, 1}; }
+  // Reads: in which form input i is read. Transparent: a view, which hands on the form that its own readers want.
   virtual Form Reads(int /*input*/) const { return Form::kOpen; }
   virtual bool Transparent() const { return false; }
-  // Wraps: input i is read modulo a window, so that no bound of it has to fit its ring.
-  virtual bool Wraps(int /*input*/) const { return false; }
-  // OneRow: whether the result has one row, whatever the length.
+  // Wraps: input i is read modulo a window, so that no bound of it has to fit its ring; `wrapped`: so is the result.
+  virtual bool Wraps() const { return Transparent() && wrapped; }
+  // Dim: columns of the result's rows, or heads of scores. OneRow: whether it has one row, whatever the length.
+  virtual int64_t Dim(const Edges& in) const { return in.at(0).dim; }
   virtual bool OneRow(const Edges& in) const { return !in.empty() && in[0].one_row; }
   // Fields: the parameters, with their ranges. Check: what Build and Spec take for granted of them; throws
   // Exit::kRefused with a sentence that names `where`.
@@ -174,9 +178,13 @@ class Operator {
   virtual IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const = 0;
   virtual AnyWire Build(const Emission& e, std::span<const AnyWire> x) const = 0;
 
-  // What every node of a plan has: the result's scale, the ring of its wire and the form that its readers want.
+  // What every node of a plan has: the result's scale and the ring of its wire.
   int scale = 0, ring = 0;
+  // What follows from the graph (Derive in plan.hpp): the form that its readers want, whether all of them wrap it, its
+  // width and rows.
   Form form = Form::kOpen;
+  bool wrapped = false, one_row = false;
+  int64_t dim = 0;
 };
 using OperatorPtr = std::unique_ptr<Operator>;
 

@@ -39,6 +39,7 @@ struct Edge {
   int scale = 0;    // binary
   int nominal = 0;  // the scale that the reader's bias and mean term are quantised for
   int ring = 0;     // of the wire; 0 while it is not chosen
+  int64_t dim = 0;  // columns of a row; heads of scores
   bool one_row = false;
   Reach reach;
 };

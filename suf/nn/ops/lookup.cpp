@@ -100,7 +100,7 @@ AnyWire Lookup::Build(const Emission& e, std::span<const AnyWire>) const {
   Linear z(ring);
   z.Add(x, w, [](auto a, auto b) { return Matmul(a, b); });
   if (positions) z.Bias(e.Plain(slots[1], {e.n, table.cols()}), 0);
-  return e.Open(z.Done(), e.label);
+  return e.Open(z.Done());
 }
 
 }  // namespace suf::nn

@@ -13,6 +13,8 @@ struct Lookup : Define<Lookup> {
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
   void Attributes(Visitor& v) override;
   void Choose(const Facts& c, const Edges& in) override;
+  int64_t Dim(const Edges&) const override { return table.cols(); }
+  std::pair<size_t, size_t> Inputs() const override { return {0, 0}; }
   Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   std::vector<Slot> Slots() const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;

@@ -295,6 +295,20 @@ IntArray Map::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
   return y;
 }
 
+namespace {
+
+// Joined: (heads, n, of) as rows (n, heads of); others as they are.
+SharedWire<kP0> Joined(const SharedWire<kP0>& x) {
+  const Shape s = x.shape();
+  if (s.size() != 3) return x;
+  return pfss::Map(x, [&](auto v) {
+    auto rows = Permute(v, {1, 0, 2});
+    return Reshape(rows, {s[1], s[0] * s[2]});
+  });
+}
+
+}  // namespace
+
 AnyWire Map::Build(const Emission& e, std::span<const AnyWire> x) const {
   const int64_t d = dim();
   Linear z(ring);
@@ -305,7 +319,7 @@ AnyWire Map::Build(const Emission& e, std::span<const AnyWire> x) const {
     }
     const Term& t = *std::find_if(terms.begin(), terms.end(), [&](const Term& u) { return s.name == kKinds[u.kind]; });
     Private w = e.Masked(s, s.weight.shape());
-    SharedWire<kP0> v = AsMap(x[size_t(t.input)]);
+    SharedWire<kP0> v = Joined(AsMap(x[size_t(t.input)]));
     if (t.kind == kFull) {
       if (v.k() > ring) v = pfss::Map(v, [&](auto u) { return Low(u, ring); });
       z.Add(v, w, [](auto a, auto b) { return Matmul(a, b); });
@@ -320,7 +334,7 @@ AnyWire Map::Build(const Emission& e, std::span<const AnyWire> x) const {
     }
   }
   if (rotary) {
-    const int64_t n = ShapeOf(x[0])[0], half = d / rotary / 2;
+    const int64_t n = e.n, half = d / rotary / 2;
     auto rows = [&](const Ints& all) {
       return e.t.constant(std::vector<uint64_t>(all.begin(), all.begin() + n * half), {n, 1, half});
     };
@@ -340,7 +354,7 @@ AnyWire Map::Build(const Emission& e, std::span<const AnyWire> x) const {
       return Reshape(turned, {n, d});
     });
   }
-  return e.Open(z.Done(), e.label);
+  return e.Open(z.Done());
 }
 
 RealArray Rotary::Float(const RealCall&, std::span<const RealArray* const> x) const {

@@ -34,6 +34,8 @@ struct Map : Define<Map> {
   Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int input, const Edges& in) const override;
   Form Reads(int) const override { return Form::kMap; }
+  int64_t Dim(const Edges&) const override { return dim(); }
+  std::pair<size_t, size_t> Inputs() const override { return {1, 8}; }
   void Fields(Visitor& v) override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   std::vector<Slot> Slots() const override;

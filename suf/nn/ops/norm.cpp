@@ -35,11 +35,11 @@ RealArray Norm::Float(const RealCall& c, std::span<const RealArray* const> x) co
   RealArray y = *x[0];
   const size_t d = size_t(dim);
   for (size_t r = 0; r < y.at.size(); r += d) {
-    double sum = 0, square = 0;
+    double sum = 0, squares = 0;
     if (centre)
       for (size_t j = 0; j < d; ++j) sum += y.at[r + j];
-    for (size_t j = 0; j < d; ++j) y.at[r + j] -= sum / double(d), square += y.at[r + j] * y.at[r + j];
-    const double by = std::sqrt((unit ? square : square / double(d)) + eps);
+    for (size_t j = 0; j < d; ++j) y.at[r + j] -= sum / double(d), squares += y.at[r + j] * y.at[r + j];
+    const double by = std::sqrt((unit ? squares : squares / double(d)) + eps);
     for (size_t j = 0; j < d; ++j) y.at[r + j] /= by;
   }
   if (gamma) {
@@ -59,9 +59,9 @@ void Norm::See(const RealCall& c, std::span<const RealArray* const> x, Seen* see
   size.resize(1);
   const size_t d = size_t(dim);
   for (size_t r = 0; r < x[0]->at.size(); r += d) {
-    double square = 0;
-    for (size_t j = 0; j < d; ++j) square += x[0]->at[r + j] * x[0]->at[r + j];
-    size[0].See(unit ? std::sqrt(square) / (by_length ? c.n : 1) : std::sqrt(square / double(d)));
+    double sum = 0;
+    for (size_t j = 0; j < d; ++j) sum += x[0]->at[r + j] * x[0]->at[r + j];
+    size[0].See(unit ? std::sqrt(sum) / (by_length ? c.n : 1) : std::sqrt(sum / double(d)));
   }
 }
 
@@ -119,7 +119,7 @@ void Norm::Fields(Visitor& v) {
 }
 
 void Norm::Check(const Edges& in, int, const std::string& where) const {
-  Wanted(in[0].reach.dim == dim, where, "its input has another width");
+  Wanted(in[0].dim == dim, where, "its input has another width");
   Wanted(in[0].ring >= kz, where, "it reads more bits than its input has");
   Wanted(cut < kz - 2, where, "its cut leaves no bits");
   Wanted(floor < top && top <= square, where, "floor < top <= square does not hold");
@@ -206,7 +206,7 @@ AnyWire Norm::Build(const Emission& e, std::span<const AnyWire> in) const {
     y.Add(c->Times(root.r, product, pfss::Sh(root.s)));
   }
   Wire<kPub> scaled = compiler::OpenDefined(t, y.Done(), "x*rsqrt");
-  return e.Open(gates::Trunc{shift, ring, Stages::kOne}.Build(t, scaled), e.label);
+  return e.Open(gates::Trunc{shift, ring, Stages::kOne}.Build(t, scaled));
 }
 
 int64_t Norm::KeyBits(int64_t rows, bool shared) const {

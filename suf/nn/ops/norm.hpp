@@ -31,6 +31,8 @@ struct Norm : Define<Norm> {
   void Choose(const Facts& c, const Edges& in) override;
   Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int, const Edges&) const override { return kz; }
+  // Settle: z is read no wider than the product needs.
+  void Settle(const Edges& in) override { kz = std::min(in[0].ring, product + cut - 1); }
   void Fields(Visitor& v) override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;

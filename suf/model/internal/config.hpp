@@ -1,17 +1,18 @@
-#include "suf/model/config.hpp"
-
+// The JSON files of a model directory, read strictly: a model that we would compute wrongly is refused. Private to the
+// room.
+#pragma once
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "suf/base/error.hpp"
 #include "suf/model/internal/files.hpp"
 
 namespace suf::model {
-namespace {
 
 using nlohmann::json;
 
-constexpr size_t kFileLimit = 1 << 20;
-constexpr int kDepthLimit = 16;
+inline constexpr size_t kFileLimit = 1 << 20;
+inline constexpr int kDepthLimit = 16;
 
 // Fields: a JSON object from a file, its fields read one by one.
 class Fields {
@@ -53,12 +54,35 @@ class Fields {
     return v.get<double>();
   }
 
-  bool Has(const char* field) const { return all_.contains(field); }
-  bool Null(const char* field) const { return !Has(field) || all_[field].is_null(); }
+  double Number(const char* field, double low, double high, double absent) const {
+    const json v = all_.value(field, json(absent));
+    if (!v.is_number() || !(v.get<double>() >= low && v.get<double>() <= high)) {
+      Fail(Exit::kInput, file_.string(), ": ", field, " is ", Shown(field), ", it must be from ", low, " to ", high,
+           "; use another model");
+    }
+    return v.get<double>();
+  }
+
+  // Multiple: `count` must be one of `of`.
+  void Multiple(const char* field, int64_t count, int64_t of, const char* what) const {
+    if (count % of != 0) {
+      Fail(Exit::kInput, file_.string(), ": ", field, " is ", count, ", it must be a multiple of the ", of, " ", what,
+           "; use another model");
+    }
+  }
+
+  bool True(const char* field, bool absent) const { return all_.value(field, json(absent)) == json(true); }
+  std::string Text(const char* field) const {
+    const auto v = all_.find(field);
+    return v != all_.end() && v->is_string() ? v->get<std::string>() : "";
+  }
+
+  bool Has(const char* field) const { return all_.contains(field) && !all_[field].is_null(); }
+  bool Null(const char* field) const { return !Has(field); }
 
  private:
   std::string Shown(const char* field) const {
-    if (!Has(field)) return "missing";
+    if (!all_.contains(field)) return "missing";
     const json& v = all_[field];
     return v.is_string() ? Quoted(v.get<std::string>()) : Quoted(v.dump(-1, ' ', true));
   }
@@ -66,45 +90,5 @@ class Fields {
   std::filesystem::path file_;
   json all_;
 };
-
-}  // namespace
-
-Config ReadConfig(const std::filesystem::path& dir) {
-  const Fields f(dir / "config.json");
-  f.Must("model_type", nullptr, "bert");
-  f.Must("hidden_act", nullptr, "gelu");
-  f.Must("position_embedding_type", "absolute", "absolute");
-  f.Must("is_decoder", false, false);
-  f.Must("add_cross_attention", false, false);
-  Config c;
-  c.dims.d = f.Count("hidden_size", 8192);
-  c.dims.heads = f.Count("num_attention_heads", 256);
-  c.dims.ff = f.Count("intermediate_size", 65536);
-  c.dims.vocab = f.Count("vocab_size", 1 << 20);
-  c.dims.layers = f.Count("num_hidden_layers", 128);
-  c.dims.positions = f.Count("max_position_embeddings", 1 << 16);
-  c.dims.eps = f.Epsilon("layer_norm_eps", 1e-12);
-  c.types = f.Has("type_vocab_size") ? f.Count("type_vocab_size", 16) : 2;
-  if (c.dims.d % c.dims.heads != 0) {
-    Fail(Exit::kInput, (dir / "config.json").string(), ": hidden_size is ", c.dims.d, ", it must be a multiple of the ",
-         c.dims.heads, " attention heads; use another model");
-  }
-  std::error_code error;
-  if (const auto file = dir / "tokenizer_config.json"; std::filesystem::exists(file, error)) {
-    const Fields t(file);
-    t.Must("do_lower_case", true, true);
-    t.Must("tokenize_chinese_chars", true, true);
-    if (!t.Null("strip_accents")) t.Must("strip_accents", nullptr, true);  // null follows do_lower_case
-  }
-  if (const auto file = dir / "1_Pooling" / "config.json"; std::filesystem::exists(file, error)) {
-    const Fields p(file);
-    p.Must("pooling_mode_mean_tokens", false, true);
-    for (const char* other : {"pooling_mode_cls_token", "pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens",
-                              "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"}) {
-      p.Must(other, false, false);
-    }
-  }
-  return c;
-}
 
 }  // namespace suf::model

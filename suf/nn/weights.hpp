@@ -1,0 +1,39 @@
+// P0's weights as a plan has them: quantised, and as the inputs of a trace.
+#pragma once
+#include <functional>
+
+#include "suf/exec/pool.hpp"
+#include "suf/nn/plan.hpp"
+
+namespace suf::nn {
+
+// Quantised: whole numbers by name, "<node>.<slot>" as in the trace's inputs.
+using Quantised = std::map<std::string, Tensor>;
+
+// Quantise: evaluates every weight's expression at its scale. Throws Exit::kInput when a tensor is missing or of
+// another shape, Exit::kRefused when a value leaves 2^50, naming the weight.
+Quantised Quantise(const Weights& weights, const Plan& plan);
+// SlotName: of a node's weight.
+std::string SlotName(const Node& n, const Slot& s);
+
+// MaskedWeight: a weight that P0 gives P1 as W - B modulo 2^bits, bits the widest ring in which any length class reads
+// it.
+struct MaskedWeight {
+  std::string name;
+  Shape shape;
+  int bits = 0;
+  int64_t size() const { return Size(shape); }
+  // bytes: packed, as it travels.
+  int64_t bytes() const { return (size() * bits + 7) / 8; }
+};
+
+// MaskedWeights: in the order of the graph; all others never leave P0.
+std::vector<MaskedWeight> MaskedWeights(const Plan& plan);
+
+// ModelInputs: P0's inputs of a trace that do not depend on the length, set("W.<name>", tensor); LengthInputs: those
+// that do, for n tokens.
+using SetInput = std::function<void(const std::string& name, const Tensor& values)>;
+void ModelInputs(const Plan& plan, const Quantised& q, const SetInput& set);
+void LengthInputs(const Plan& plan, const Quantised& q, int n, const SetInput& set);
+
+}  // namespace suf::nn
