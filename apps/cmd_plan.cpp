@@ -91,7 +91,8 @@ int RunPlanShow(const PlanShowArgs& a) {
   nn::Plan plan = LoadPlan(a.plan);
   if (a.trace) {
     Engine engine(plan);
-    std::cout << pfss::Print(engine.At(a.tokens)->trace);
+    auto work = engine.At(a.tokens);
+    std::cout << pfss::Print(work->trace) << "\n" << pfss::Print(*work->schedule);
     return 0;
   }
   if (a.json) {

@@ -40,6 +40,7 @@ class Rig {
     pfss::AuditReport audit = pfss::Audit(*schedule);
     EXPECT_TRUE(audit.faults.empty()) << audit.faults[0];
     EXPECT_EQ(audit.results, 1);
+    EXPECT_TRUE(pfss::Unread(*schedule).empty()) << "a message that no result needs";
     auto clear = backends::MakeClear();
     pfss::Material material{{Secret(Hash{1, 2, serial}), Secret(Hash{3, 4, serial})}, Hash{serial}};
     proto::PairRun run = proto::RunPair(

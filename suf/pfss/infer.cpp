@@ -174,7 +174,7 @@ void Monomials(Args a, Node& n) {
   n.shape = a[0]->shape, n.shape.insert(n.shape.begin(), GroupSize(int(n.attrs[0]))), n.ring = Add(64);
 }
 void MonomialBits(Args a, Node& n) {
-  SUF_CHECK(Strings(*a[0]) && n.attrs[0] >= 1 && n.attrs[0] <= 8 && 2 * n.attrs[0] < a[0]->ring.bits);
+  SUF_CHECK(Strings(*a[0]) && n.attrs[0] >= 1 && n.attrs[0] < kMostDigitsX && 2 * n.attrs[0] < a[0]->ring.bits);
   Like(*a[0], Xor(GroupBits(int(n.attrs[0]))), n);
 }
 void Borrowed(Args a, Node& n) {

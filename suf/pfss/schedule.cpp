@@ -208,6 +208,19 @@ int Schedule::frame_count(int p, bool online) const {
       std::count_if(frames_.begin(), frames_.end(), [&](auto& f) { return f.sender == p && (f.tick >= 0) == online; }));
 }
 
+std::vector<int> Unread(const Schedule& s) {
+  const auto& nodes = s.trace().nodes();
+  std::vector<char> read(nodes.size());
+  for (auto& f : s.frames())
+    for (auto& part : f.parts) read[size_t(part.node)] = 1;
+  for (int p : {0, 1})
+    for (auto& part : s.key(p)) read[size_t(part.node)] = 1;
+  std::vector<int> out;
+  for (int i = 0; i < int(nodes.size()); ++i)
+    if (Info(nodes[size_t(i)].op).cls == OpClass::kMessage && !read[size_t(i)]) out.push_back(i);
+  return out;
+}
+
 Cost CostOf(const Schedule& s) {
   const Trace& t = s.trace();
   Cost c;
@@ -250,11 +263,49 @@ std::string Print(const Trace& t) {
       for (size_t k = 0; k < n.attrs.size(); ++k) out << (k ? " " : "") << n.attrs[k];
       out << "]";
     }
+    if (n.data) {
+      constexpr size_t kShown = 8;
+      out << " {";
+      for (size_t k = 0; k < std::min(kShown, n.data->size()); ++k) out << (k ? " " : "") << int64_t((*n.data)[k]);
+      out << (n.data->size() > kShown ? " ..}" : "}");
+    }
     if (n.label) out << " \"" << t.name(n.label) << "\"";
     out << " : " << kKnow[n.know] << " " << (n.ring.kind == Ring::kAdd ? "Z" : "X") << n.ring.bits << " (";
     for (size_t k = 0; k < n.shape.size(); ++k) out << (k ? "," : "") << n.shape[k];
     out << ")\n";
   }
+  return out.str();
+}
+
+std::string Print(const Schedule& s) {
+  const Trace& t = s.trace();
+  std::ostringstream out;
+  auto parts = [&](const std::vector<Part>& list) {
+    for (const Part& part : list) {
+      const Node& n = t.node(part.node);
+      out << "  %" << part.node;
+      if (n.label) out << " \"" << t.name(n.label) << "\"";
+      out << ": " << Size(n.shape) << " x " << n.ring.bits << " bits at " << part.at << "\n";
+    }
+  };
+  out << "rounds " << s.rounds() << "\n";
+  for (const Frame& f : s.frames()) {
+    out << "frame P" << f.sender << " to P" << 1 - f.sender << ", tick " << f.tick << ", " << f.bytes << " bytes\n";
+    parts(f.parts);
+  }
+  for (int p : {0, 1}) {
+    out << "key P" << p << ", " << s.key_bytes(p) << " bytes\n";
+    parts(s.key(p));
+  }
+  for (int p : {0, 1})
+    for (const Step& step : s.steps(p)) {
+      out << "step P" << p << ", tick " << step.tick;
+      if (step.receive >= 0) out << ", receives frame " << step.receive;
+      if (step.send >= 0) out << ", sends frame " << step.send;
+      out << ":";
+      for (int i : step.nodes) out << " %" << i;
+      out << "\n";
+    }
   return out.str();
 }
 
