@@ -10,24 +10,6 @@ namespace {
 
 constexpr int kRingBits = 64;  // of every function in a plan: its reader names the ring
 
-}  // namespace
-}  // namespace suf::nn
-namespace suf::suf {
-std::vector<Group> ToGroups(const Suf& f) {
-  std::vector<Group> out;
-  for (size_t i = 0; i < f.pieces.size(); ++i) {
-    U128 end = i + 1 < f.pieces.size() ? f.pieces[i + 1].begin : f.end, width = end - f.pieces[i].begin;
-    int w = 0;
-    while (U128{1} << w < width) ++w;
-    if (out.empty() || out.back().w != w) out.push_back({w, int64_t(f.pieces[i].begin >> w), 0, {}});
-    out.back().values.push_back(Signed(f.pieces[i].poly[0][0], f.ring));
-    out.back().hi = out.back().lo + int64_t(out.back().values.size());
-  }
-  return out;
-}
-}
-namespace suf::nn {
-namespace {
 int BitsFor(size_t n) {
   int bits = 1;
   while (size_t{1} << bits < n) ++bits;

@@ -11,11 +11,6 @@
 
 #include "suf/base/error.hpp"
 
-namespace suf {
-namespace suf {}
-namespace func = suf;
-}  // namespace suf
-
 namespace suf::suf {
 
 using U128 = unsigned __int128;  // cutpoints and thresholds: 2^64 is legal
