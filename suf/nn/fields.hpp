@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
+#include "suf/func/fit.hpp"
 #include "suf/nn/expr.hpp"
-#include "suf/suf/fit.hpp"
 
 namespace suf::nn {
 

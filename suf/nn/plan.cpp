@@ -5,8 +5,8 @@
 #include <set>
 
 #include "suf/base/digest.hpp"
+#include "suf/func/text.hpp"
 #include "suf/nn/ops/lookup.hpp"
-#include "suf/suf/text.hpp"
 
 namespace suf::nn {
 
@@ -64,13 +64,15 @@ class Get : public Visitor {
  public:
   Get(const Json& j, std::string at, Functions& functions) : j_(j), at_(std::move(at)), functions_(functions) {
     if (!j.is_object())
-      Fail(Exit::kRefused, at_.empty() ? "the plan" : Str("the plan's field ", at_), " is not an object; compile the plan again");
+      Fail(Exit::kRefused, at_.empty() ? "the plan" : Str("the plan's field ", at_),
+           " is not an object; compile the plan again");
   }
   bool reads() const override { return true; }
   const Json& Field(const char* name, bool (Json::*type)() const noexcept, const char* what) {
     auto it = j_.find(name);
     if (it == j_.end()) Fail(Exit::kRefused, "the plan lacks the field ", Path(name), "; compile the plan again");
-    if (!((*it).*type)()) Fail(Exit::kRefused, "the plan's field ", Path(name), " is not ", what, "; compile the plan again");
+    if (!((*it).*type)())
+      Fail(Exit::kRefused, "the plan's field ", Path(name), " is not ", what, "; compile the plan again");
     seen_.insert(name);
     return *it;
   }
@@ -79,12 +81,14 @@ class Get : public Visitor {
   }
   void Real(const char* name, double* x, double lo, double hi) override {
     *x = Field(name, &Json::is_number, "a number").get<double>();
-    if (!(*x >= lo && *x <= hi)) Fail(Exit::kRefused, "the plan's field ", Path(name), " is ", *x, ", outside ", lo, " to ", hi);
+    if (!(*x >= lo && *x <= hi))
+      Fail(Exit::kRefused, "the plan's field ", Path(name), " is ", *x, ", outside ", lo, " to ", hi);
   }
   void Flag(const char* name, bool* x) override { *x = Field(name, &Json::is_boolean, "true or false").get<bool>(); }
   void Text(const char* name, std::string* x, size_t limit) override {
     *x = Field(name, &Json::is_string, "a text").get<std::string>();
-    if (x->size() > limit) Fail(Exit::kRefused, "the plan's field ", Path(name), " is longer than ", limit, " characters");
+    if (x->size() > limit)
+      Fail(Exit::kRefused, "the plan's field ", Path(name), " is longer than ", limit, " characters");
   }
   void Many(const char* name, Ints* x, size_t most, int64_t lo, int64_t hi) override {
     x->clear();
@@ -93,7 +97,8 @@ class Get : public Visitor {
   void Weight(const char* name, Expr* x, bool optional) override {
     std::string text;
     Text(name, &text, 1 << 16);
-    if (text.empty() && !optional) Fail(Exit::kRefused, "the plan's field ", Path(name), " is empty; compile the plan again");
+    if (text.empty() && !optional)
+      Fail(Exit::kRefused, "the plan's field ", Path(name), " is empty; compile the plan again");
     *x = text.empty() ? Expr() : Expr::Parse(text, "the plan's field " + Path(name));
   }
   void Function(const char* name, func::Suf* x) override {
@@ -119,11 +124,13 @@ class Get : public Visitor {
   }
   void Done() const {
     for (auto& [key, x] : j_.items())
-      if (!seen_.count(key)) Fail(Exit::kRefused, "the plan's field ", Path(key), " is unknown; compile the plan again");
+      if (!seen_.count(key))
+        Fail(Exit::kRefused, "the plan's field ", Path(key), " is unknown; compile the plan again");
   }
   const Json& Items(const char* name, size_t most) {
     const Json& a = Field(name, &Json::is_array, "a list");
-    if (a.size() > most) Fail(Exit::kRefused, "the plan's field ", Path(name), " has ", a.size(), " entries, the limit is ", most);
+    if (a.size() > most)
+      Fail(Exit::kRefused, "the plan's field ", Path(name), " has ", a.size(), " entries, the limit is ", most);
     return a;
   }
   const std::string& at() const { return at_; }
@@ -165,7 +172,8 @@ void VisitGraph(Visitor& v, Graph& g) {
           name = n.op->Name(), scope = n.scope, label = n.label;
           for (const Node* x : n.in) in.push_back(x->index);
         }
-        w.Text("op", &name, 40), w.Many("in", &in, 8, 0, int64_t(i) - 1), w.Text("scope", &scope, 60), w.Text("label", &label, 40);
+        w.Text("op", &name, 40), w.Many("in", &in, 8, 0, int64_t(i) - 1), w.Text("scope", &scope, 60),
+            w.Text("label", &label, 40);
         if (w.reads()) {
           std::vector<Node*> nodes;
           for (int64_t x : in) nodes.push_back(&g.node(size_t(x)));
@@ -181,7 +189,9 @@ void VisitClass(Visitor& v, const Graph& g, Class& c) {
   v.List(
       "nodes", g.size(), g.size(),
       [&](size_t n) {
-        if (n != g.size()) Fail(Exit::kRefused, "the plan has parameters of ", n, " nodes, its graph has ", g.size(), "; compile the plan again");
+        if (n != g.size())
+          Fail(Exit::kRefused, "the plan has parameters of ", n, " nodes, its graph has ", g.size(),
+               "; compile the plan again");
         for (size_t i = 0; i < n; ++i) c.ops.push_back(g.node(i).op->Clone());
         c.certificates.resize(n);
       },
@@ -253,9 +263,12 @@ Plan Parse(const std::string& text) {
   int version = 0;
   get.Int("version", version, INT64_MIN, INT64_MAX);
   if (version != kPlanVersion)
-    Fail(Exit::kRefused, "the plan has version ", version, ", this program reads version ", kPlanVersion, "; compile the plan again");
+    Fail(Exit::kRefused, "the plan has version ", version, ", this program reads version ", kPlanVersion,
+         "; compile the plan again");
   for (const Json& t : get.Items("functions", 1 << 16)) {
-    if (!t.is_string()) Fail(Exit::kRefused, "the plan's field functions[", functions.list.size(), "] is not a text; compile the plan again");
+    if (!t.is_string())
+      Fail(Exit::kRefused, "the plan's field functions[", functions.list.size(),
+           "] is not a text; compile the plan again");
     functions.list.push_back(t.get<std::string>());
   }
   Plan plan;
@@ -276,7 +289,8 @@ const Class& Plan::For(int n) const {
     Fail(Exit::kInput, "a text of ", n, " tokens is below the limit of ", min_tokens, "; give it at least one word");
   for (const Class& c : classes)
     if (n <= c.max_n) return c;
-  Fail(Exit::kInput, "a text of ", n, " tokens is over the plan's limit of ", max_tokens, "; shorten it or compile a plan for longer texts");
+  Fail(Exit::kInput, "a text of ", n, " tokens is over the plan's limit of ", max_tokens,
+       "; shorten it or compile a plan for longer texts");
 }
 
 int64_t Plan::vocabulary() const {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "suf/suf/fit.hpp"
+#include "suf/func/fit.hpp"
 
 namespace suf::nn {
 
