@@ -1,4 +1,4 @@
-// Files that survive a crash: whole writes, synced directories, temporary file and rename. POSIX; private to proto.
+// Files that survive a crash: whole writes, synced directories, temporary file and rename. POSIX.
 #pragma once
 #include <optional>
 #include <string>
