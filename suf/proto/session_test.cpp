@@ -81,7 +81,7 @@ TEST(Session, ABundleAlteredInOneStoreIsNamedToBothAndBurnt) {
 TEST(Session, ARolledBackSerialIsNotUsedAgainWhoeverChoosesIt) {
   World w(3);
   w.Whole({4});
-  const store::PairId pair = PairOf(kId[0].key, kId[1].key);
+  const store::PairId pair = PairOf(kId[0], kId[1].key);
   EXPECT_EQ(w.state->Raise(pair, 1, 0), 0u);  // the first one came and went in memory
   (void)w.state->Raise(pair, 1, 2);           // as before P1's store went back
   EXPECT_TRUE(Fails(Exit::kRefused, "it was rolled back; its 2 bundles are burnt", [&] { w.Whole({4}); }));
@@ -95,7 +95,7 @@ TEST(Session, ARolledBackSerialIsNotUsedAgainWhoeverChoosesIt) {
 }
 
 TEST(Session, TheDealerHearsOfBundlesInMemoryWhereThatIsAskedFor) {
-  const store::PairId pair = PairOf(kId[0].key, kId[1].key);
+  const store::PairId pair = PairOf(kId[0], kId[1].key);
   for (bool always : {false, true}) {
     World w;
     w.keys.witness_always = always;
