@@ -17,7 +17,7 @@ Recorder::Recorder(const std::string& path) : path_(path) {
   fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd_ < 0)
     Fail(Exit::kResource, "cannot make the record file ", path, " (", SystemError(), "); name one that does not exist");
-  WriteAll(fd_, AsView("SUFREC1\n"), path_);
+  WriteAll(fd_, AsView("SUFREC2\n"), path_);
 }
 Recorder::~Recorder() { close(fd_); }
 

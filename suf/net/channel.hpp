@@ -66,7 +66,7 @@ struct Traffic {
   Traffic& operator+=(const Traffic& o);
 };
 
-// Recorder: the file of --record. After "SUFREC1\n", per frame: u8 1 = sent 0 = received, u8 role of the peer, u32
+// Recorder: the file of --record. After "SUFREC2\n", per frame: u8 1 = sent 0 = received, u8 role of the peer, u32
 // length, u16 kind, u16 sequence, then the payload; of frames from or to the dealer only the SHA-256 of the payload.
 class Recorder {
  public:
