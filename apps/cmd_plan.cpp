@@ -136,13 +136,13 @@ int RunEstimate(const EstimateArgs& a) {
   for (auto& m : engine.masked()) setup += m.bytes();
   int hard = 0, calibrated = 0;
   for (auto& [wire, c] : engine.plan().certificates) (c.hard ? hard : calibrated)++;
-  auto ahead = [&](int p) { return a.ahead * proto::BundleFileBytes(uint64_t(s.key_bytes(p))); };
+  auto ahead = [&](int p) { return a.ahead * store::BundleFileBytes(uint64_t(s.key_bytes(p))); };
   if (a.json) {
     ordered_json out{{"schema", "suf.estimate/1"},
                      {"n", a.tokens},
                      {"plan", Hex(engine.hash())},
                      {"trace", Hex(work->trace.digest())},
-                     {"rounds", s.rounds()}};
+                     {"flights", s.flights()}};
     out["frames"] = {s.frame_count(0, true), s.frame_count(1, true)};
     out["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)};
     out["payload"] = {
@@ -168,8 +168,9 @@ int RunEstimate(const EstimateArgs& a) {
   for (auto& r : cost.rows) add(r);
   add(cost.total);
   std::cout << Table(rows) << "\n"
-            << a.tokens << " tokens: " << s.rounds() << " rounds (one-way flights), once per model and data owner "
-            << Bytes10(setup) << " of masked weights\n"
+            << a.tokens << " tokens: " << s.flights()
+            << " flights (messages of one way), once per model and data owner " << Bytes10(setup)
+            << " of masked weights\n"
             << hard << " hard certificates, " << calibrated << " calibrated\n";
   if (a.ahead)
     std::cout << "--ahead " << a.ahead << ": " << Bytes10(int64_t(ahead(0))) << " on the disk of the model owner and "
