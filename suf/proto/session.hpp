@@ -76,8 +76,8 @@ class DataSession {
   // that fails is told by the call that needs it.
   void Infer(uint32_t n, const RunHook& run, uint32_t next = 0);
   // Audit: a bundle for n tokens, announced as for Infer, is opened to P0 instead of used: until then nobody can tell
-  // which of both it is for. Throws Exit::kRefused when P0 finds that it was dealt wrongly; then all bundles are burnt,
-  // the one under way for `next` among them.
+  // which of both it is for. Throws Cause::kRefused when P0 finds that it was dealt wrongly; then all bundles are
+  // burnt, the one under way for `next` among them.
   void Audit(uint32_t n, uint32_t next = 0);
   void End();
   // dealer_traffic: with the dealer, of this session.
