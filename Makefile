@@ -19,7 +19,6 @@ build: setup
 
 ## test     every test (ctest); fetches the real model first if it is not in the cache
 test: build model
-	@command -v clang++-19 > /dev/null || echo "test: there is no clang++-19: the fuzz targets run over their corpus (fuzz_corpus), not under libFuzzer" >&2
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2
 
 ## accept   200 sentences through three processes, every output word against the simulator
@@ -30,7 +29,7 @@ accept: build model
 run: build model
 	tools/run.sh "$(MODEL)"
 
-## bench    the tables of the README, as JSON lines and for reading
+## bench    the tables of docs/measurements.md, as JSON lines and for reading
 bench: build model
 	.venv/bin/python tools/bench.py $(if $(MODEL),--model "$(MODEL)")
 

@@ -98,7 +98,8 @@ int RunPlanShow(const PlanShowArgs& a) {
   Host host(a.plan);
   const nn::Plan& plan = host.engine().plan();
   if (a.trace) {
-    std::cout << pfss::Print(host.engine().At(a.tokens)->trace);
+    auto work = host.engine().At(a.tokens);
+    std::cout << pfss::Print(work->trace) << "\n" << pfss::Print(*work->schedule);
     return 0;
   }
   if (a.json) {

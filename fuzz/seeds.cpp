@@ -6,6 +6,7 @@
 
 #include "fuzz/peer.hpp"
 #include "fuzz/small_run.hpp"
+#include "suf/func/text.hpp"
 #include "suf/model/safetensors.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/nn/compile.hpp"
@@ -214,6 +215,23 @@ void Conversations() {
   Seed("dealer", "witness",
        Join({{1}, hello, AFrame(kWitness, Join({Number(uint64_t{1}), Bytes(kModel.key.begin(), kModel.key.end())}))}));
 }
+// Functions: their text, with every kind of item, with runs, and on octaves.
+void Functions() {
+  Seed("suf_text", "example",
+       std::string("suf example domain 4 ring 6 outputs 2 degree 2\n"
+                   "piece 0 : 1 2 -1 | 5 0 0\npiece 3 : -4 1 0 | 0 1 1\npiece 12 : 7 0 0 | -32 0 0\nend 13\n"
+                   "formula lt 7 ltlow 2 3 and msb 3 not or\nformula lt 16 lt 0 xor\n"
+                   "channel bit 1 0 near\nchannel signed 6 0 y\nchannel unsigned 4 1 low\n"));
+  std::vector<int64_t> a{3, -4, 5, -6, 7, 0, 9, 1}, b{1, -1, 2, -2, 0, 0, 3, 4};
+  Seed("suf_text", "lines", func::Print(func::Uniform("lines", 3, a, b, 20)));
+  Seed("suf_text", "table", func::Print(func::Uniform("table", 61, a, {}, 64)));
+  std::vector<func::Group> groups{{0, 0, 8, {90, 80, 70, 60, 50, 40, 30, 20}}, {2, 2, 4, {5, 4}}, {4, 1, 2, {-1}}};
+  Seed("suf_text", "octaves", func::Print(func::FromGroups("octaves", groups, 6, 8)));
+  Seed("suf_text", "two_runs",
+       std::string("suf r domain 64 ring 64 outputs 1 degree 0\nrun 0 2 : 1 , 2\nrun 8 63 : 3\n"
+                   "end 9223372036854775816\n"));
+}
+
 // Inferences: what each party receives in an honest run, with and without its bundle.
 void Inferences() {
   SmallRun run;
@@ -289,7 +307,7 @@ void Connections() {
 void WriteSeeds(const std::string& dir) {
   root = dir;
   std::filesystem::create_directories(root);
-  Models(), Plans(), Files(), Conversations(), Inferences(), Handshakes(), Connections();
+  Models(), Functions(), Plans(), Files(), Conversations(), Inferences(), Handshakes(), Connections();
 }
 
 }  // namespace suf::fuzz

@@ -1,5 +1,5 @@
-// SmallRun: a trace with a rescale, a product, a table read through DPFs, a maximum and an activation; its honest run
-// under fixed masks, from which seeds are made.
+// SmallRun: a trace with a rescale, a product, a table read through DPFs, a maximum, an extension and an activation;
+// its honest run under fixed masks, from which seeds are made.
 #pragma once
 #include "suf/backends/packed.hpp"
 #include "suf/func/suf.hpp"
@@ -19,6 +19,7 @@ class SmallRun {
   SmallRun() {
     Emit();
     schedule_.emplace(trace_);
+    SUF_CHECK(pfss::Unread(*schedule_).empty());  // what no result needs would never run
     inputs_[1].Set("x", std::vector<int64_t>{100, 2000, 31, 7});
     for (int p : {0, 1}) {
       pfss::Material own{{}, material_.rho};
@@ -46,15 +47,16 @@ class SmallRun {
     Owing square = Product(y, y, [](auto a, auto b) { return a * b; });
     std::vector<func::Group> groups{{0, 0, 16, Ints(16, 3)}, {1, 8, 16, Ints(8, 5)}};
     Sh root = compiler::Settle(t, RowFunction{groups, kBits}.Build(t, y));
-    SharedWire<kPub> small = OpenShared(t, gates::Slice{.begin = 4, .end = 7, .ring = 3}.Build(t, z), "digit");
+    SharedWire<kPub> small = OpenShared(t, gates::Slice{.begin = 4, .end = 7, .ring = 5}.Build(t, z), "digit");
     SharedWire<kPub> most = OpenShared(t, Maximum{0, 3}.Build(t, small), "maximum");
+    Sh wide = compiler::Settle(t, Extend{kBits}.Build(t, most));
     Ints rise(8, 1), offset(8, 2);
     compiler::WindowLut lut{func::Uniform("lines", 3, offset, rise, 64), 18, 12, 8, kBits};
     Sh lines = compiler::Settle(t, Activation{lut}.Build(t, z));
     Sh sum = compiler::Settle(t, square);
     sum = sum + root;
     sum = sum + lines;
-    (void)most;
+    sum = sum + wide;
     t.reveal<1>(sum);
     t.close();
   }

@@ -160,7 +160,7 @@ TEST(DealerAudit, EveryCheatIsCaughtAndP1SeesOneBit) {
     ThreeRoles w(3);
     w.generate = [&, honest = w.generate](DealJob job, Sink& a, Sink& b) {
       c.job(job);
-      Bodies bodies = Dealt(honest, std::move(job), *w.engine[0]->At(int(kN))->schedule);
+      Bodies bodies = Dealt(honest, std::move(job), *w.engine[2]->At(int(kN))->schedule);
       c.bodies(bodies);
       a.Write(bodies[0]), b.Write(bodies[1]);
     };

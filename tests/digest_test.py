@@ -21,6 +21,8 @@ NN = ('attention', 'build', 'check', 'layers', 'linear', 'norm', 'plan')
 
 
 def build(compiler, folder):
+    if not shutil.which(compiler):
+        sys.exit(f'digest: there is no {compiler}, the second compiler that must give the same digests; run tools/setup.sh, which installs it')
     sources = [f for room in ROOMS for f in sorted((ROOT / 'suf' / room).glob('*.cpp')) if not f.stem.endswith(('_test', '_bench'))]
     sources += [ROOT / 'suf/nn' / (name + '.cpp') for name in NN] + [ROOT / 'tests/trace_digest.cpp']
     flags = lambda kind: subprocess.check_output(['pkg-config', kind, 'spdlog', 'libcrypto'], text=True).split()

@@ -133,13 +133,16 @@ def private_files(base):
             assert not list(w.dir.glob('*.part'))
 
 
+TAG = 16  # bytes of a chunk's tag
+
+
 def keys_of(path):
-    """A bundle file's key bytes: without preamble, lengths and hashes."""
+    """A bundle file's key bytes: without preamble, lengths and tags."""
     raw = path.read_bytes()
     at, body = 4 + struct.unpack_from('<I', raw)[0] + 32, b''
     while at < len(raw):
         n, = struct.unpack_from('<I', raw, at)
-        body += raw[at + 4 + 32:at + 4 + n]
+        body += raw[at + 4 + TAG:at + 4 + n]
         at += 4 + n
     return body
 
@@ -155,6 +158,9 @@ def dealt_again(base):
             keys.append({(role, path.name): keys_of(path) for role in ('model', 'data') for path in w.bundles(f'{role}{k}')})
             w.server.kill(), w.dealer.kill()
         assert set(keys[0]) == set(keys[1]) and len(keys[0]) == 4
+        foretold = json.loads(base.suf('estimate', '--plan', base.plan, '--tokens', 5, '--json'))['key_bytes']
+        for (role, name), body in keys[0].items():
+            assert len(body) == foretold[role == 'data'], f'{name} of {role}: {len(body)} key bytes read, the estimate says {foretold}'
         words = [[windows(body, 8) for body in k.values()] for k in keys]
         for a in words[0]:
             for b in words[1]:

@@ -96,7 +96,7 @@ TEST(Lint, EachRoleRefusesATraceWithAWrongPadBeforeAnythingIsSpent) {
           emit[size_t(role)] = Spoiled(plant, send, reader);
           ThreeRoles w(2, emit);
           w.Session([&](proto::DataSession& s) { w.Embed(s); });
-          std::string sentence = w.Says(role ? w.error[role - 1] : w.dealer_error);
+          std::string sentence = w.Says(role < 2 ? w.error[role] : w.dealer_error);
           EXPECT_THAT(sentence, HasSubstr("refused: the trace of this plan does not pass the lint"));
           EXPECT_THAT(sentence, testing::ContainsRegex(plant.says));
           EXPECT_THAT(sentence, HasSubstr(send ? "message %" : "key section %"));

@@ -280,7 +280,7 @@ def write_safetensors(path, header, data):
 def read_record(path):
     """[(sent, peer, kind, sequence, payload)] of a --record file."""
     raw, at, frames = pathlib.Path(path).read_bytes(), 8, []
-    assert raw[:8] == b'SUFREC1\n'
+    assert raw[:8] == b'SUFREC2\n'
     while at < len(raw):
         sent, peer, length, kind, sequence = struct.unpack_from('<BBIHH', raw, at)
         frames.append((sent, peer, kind, sequence, raw[at + 10:at + 10 + length]))

@@ -43,19 +43,19 @@ inline pfss::Backend& TheBackend() {
 
 class ThreeRoles {
  public:
-  // emit: of dealer, P0, P1 in the order of Role; none = the real one. ahead: bundles of kText's length a fetch.
+  // emit: of P0, P1, dealer in the order of Role; none = the real one. ahead: bundles of kText's length a fetch.
   explicit ThreeRoles(uint32_t ahead = 1, std::array<Emit, kRoles> emit = {}) : keys_{ahead} {
     for (int r = 0; r < kRoles; ++r) {
       engine[r].emplace(TheTiny().plan, TheBackend(), emit[size_t(r)] ? emit[size_t(r)] : nn::Build);
       plan[r] = engine[r]->ForProto();
     }
-    generate = AuditOf(*engine[0]).generate;
+    generate = AuditOf(*engine[2]).generate;
     state_.emplace(dir / "dealer");
     Open();
     dealer_.emplace(
-        plan[0], *state_, proto::Dealer::Options{uint32_t(kText.size()), ahead, net::Millis{2000}, {}},
+        plan[2], *state_, proto::Dealer::Options{uint32_t(kText.size()), ahead, net::Millis{2000}, {}},
         [this](proto::DealJob j, store::Sink& a, store::Sink& b) { ++dealt, generate(std::move(j), a, b); });
-    masks_.emplace(*engine[1], seed_->view(), id_);
+    masks_.emplace(*engine[0], seed_->view(), id_);
     ModelInputs(TheTiny().weights, inputs_[0]);
   }
   ~ThreeRoles() { Join(); }
@@ -65,7 +65,7 @@ class ThreeRoles {
   }
   // Session: P0 in a thread and `p1` here; what either throws is in error[party].
   void Session(const std::function<void(proto::DataSession&)>& p1, net::Recorder* recorder = nullptr) {
-    auto [near, far] = net::InProcessPair(kId[2], kId[1]);
+    auto [near, far] = net::InProcessPair(kId[1], kId[0]);
     near->set_recorder(recorder);
     error[0] = error[1] = nullptr;
     proto::ModelHost host = Host();
@@ -75,9 +75,9 @@ class ThreeRoles {
     });
     Keep(1, [&] {
       proto::DataSession s(
-          *near, plan[2], *store[1], [this](std::stop_token stop) { return Link(Role::kData, std::move(stop)); },
+          *near, plan[1], *store[1], [this](std::stop_token stop) { return Link(Role::kData, std::move(stop)); },
           keys_);
-      ReadSetup(*engine[2], s.Setup(), inputs_[1]);
+      ReadSetup(*engine[1], s.Setup(), inputs_[1]);
       p1(s);
       s.End();
     });
@@ -89,10 +89,10 @@ class ThreeRoles {
   bool Embed(proto::DataSession& s) {
     inputs_[1].Set("tokens", kText);
     Outcome out;
-    s.Infer(uint32_t(kText.size()), [&](proto::Inference& i) { out = RunInference(*engine[2], i, inputs_[1]); });
+    s.Infer(uint32_t(kText.size()), [&](proto::Inference& i) { out = RunInference(*engine[1], i, inputs_[1]); });
     static const std::vector<int64_t> want = nn::Simulator(TheTiny().plan, TheTiny().weights).Run(kText).y;
     pfss::Ring ring = [&] {
-      auto work = engine[2]->At(int(kText.size()));
+      auto work = engine[1]->At(int(kText.size()));
       return work->trace.node(work->trace.result(1)).ring;
     }();
     std::vector<int64_t> y;
@@ -120,7 +120,7 @@ class ThreeRoles {
 
  private:
   proto::Keys keys_;
-  static constexpr net::Identity kId[] = {{Role::kDealer, {11}}, {Role::kModel, {12}}, {Role::kData, {13}}};
+  static constexpr net::Identity kId[] = {{Role::kModel, {12}}, {Role::kData, {13}}, {Role::kDealer, {11}}};
   void Keep(int p, const std::function<void()>& f) {
     try {
       f();
@@ -129,26 +129,26 @@ class ThreeRoles {
     }
   }
   proto::ModelHost Host() {
-    return {.plan = plan[1],
+    return {.plan = plan[0],
             .store = *store[0],
             .weights = id_,
-            .setup = SetupHash(*engine[1], TheTiny().weights, *masks_),
+            .setup = SetupHash(*engine[0], TheTiny().weights, *masks_),
             .b_seed = seed_,
             .w_hat =
                 [this](store::Sink& out) {
-                  WriteSetup(*engine[1], TheTiny().weights, *masks_, [&](View v) { out.Write(v); });
+                  WriteSetup(*engine[0], TheTiny().weights, *masks_, [&](View v) { out.Write(v); });
                 },
             .dealer = [this](std::stop_token stop) { return Link(Role::kModel, std::move(stop)); },
             .run =
                 [this](proto::Inference& i) {
                   LengthInputs(TheTiny().weights, TheTiny().plan, int(i.header().n), inputs_[0]);
-                  (void)RunInference(*engine[1], i, inputs_[0]);
+                  (void)RunInference(*engine[0], i, inputs_[0]);
                 },
-            .auditor = AuditOf(*engine[1]),
+            .auditor = AuditOf(*engine[0]),
             .keys = keys_};
   }
   std::unique_ptr<net::Channel> Link(Role r, std::stop_token stop) {
-    auto [near, far] = net::InProcessPair(kId[int(r)], kId[0], net::kTimeout, std::move(stop));
+    auto [near, far] = net::InProcessPair(kId[int(r)], kId[2], net::kTimeout, std::move(stop));
     std::lock_guard lock(m_);
     links_.emplace_back([this, ch = std::move(far)]() mutable {
       try {

@@ -1,10 +1,12 @@
-// Digests of the traces of a committed plan, a line a token count: what every compiler's build must print alike.
+// Digests of the traces of a committed plan, a line a token count: what every compiler's build must print alike. The
+// second one is that of the DAG: it stays when only the order of pure nodes or the names of inputs change.
 //   trace_digest PLAN N..
 #include <fstream>
 #include <iostream>
 #include <iterator>
 
 #include "suf/nn/build.hpp"
+#include "suf/pfss/dag.hpp"
 #include "suf/pfss/schedule.hpp"
 
 int main(int argc, char** argv) {
@@ -17,8 +19,8 @@ int main(int argc, char** argv) {
       pfss::Trace t;
       nn::Build(t, plan, std::stoi(argv[i]));
       pfss::Schedule s(t);
-      std::cout << argv[i] << " " << Hex(t.digest()) << " flights " << s.flights() << " key " << s.key_bytes(0) << " "
-                << s.key_bytes(1) << "\n";
+      std::cout << argv[i] << " " << Hex(t.digest()) << " dag " << Hex(pfss::DagDigest(t)) << " flights " << s.flights()
+                << " key " << s.key_bytes(0) << " " << s.key_bytes(1) << "\n";
     }
     return 0;
   } catch (const std::exception& e) {

@@ -49,44 +49,18 @@ class Planner {
   bool Mine(const Node& n) const { return n.op == Op::kTell ? role_ == Role::kDealer : n.attrs[0] == int64_t(role_); }
   // Lazy: drawn or unpacked where it is read.
   bool Lazy(int i) const { return Source(i) || (node(i).op == Op::kLow && Lazy(node(i).args[0])); }
-  bool Elementwise(const Node& n) const {
-    switch (n.op) {
-      case Op::kAdd:
-      case Op::kSub:
-      case Op::kMul:
-      case Op::kShl:
-      case Op::kShr:
-      case Op::kLow:
-      case Op::kLift:
-      case Op::kBits:
-      case Op::kBroadcast:
-        return true;
-      default:
-        return false;
-    }
-  }
+  static bool Elementwise(const Node& n) { return Info(n.op).cls == OpClass::kElementwise; }
   // Rowwise: may be a member of a group.
   bool Rowwise(int i) const {
     const Node& n = node(i);
-    switch (n.op) {
-      case Op::kBorrow:
-      case Op::kBorrowAt0:
-      case Op::kBorrowX:
-      case Op::kRand:
-      case Op::kTell:
-      case Op::kSend:
-      case Op::kUnit:
-      case Op::kHot:
-      case Op::kDigits:
-      case Op::kMono:
-      case Op::kMonoX:
-      case Op::kPoint:
-      case Op::kRotate:
-      case Op::kSelect:
-      case Op::kDot:
+    switch (Info(n.op).cls) {
+      case OpClass::kWords:
+      case OpClass::kMessage:
+      case OpClass::kElementwise:
+      case OpClass::kRows:
         return Size(n.shape) > 0;
       default:
-        return Elementwise(n) && Size(n.shape) > 0;
+        return false;
     }
   }
 

@@ -23,6 +23,16 @@ namespace {
   Fail(Cause::kResource, "cannot ", what, " ", path, " (", cause,
        "); see to the disk and its permissions, then start again");
 }
+
+bool WroteAll(int fd, View bytes) {
+  while (!bytes.empty()) {
+    ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes = bytes.subspan(size_t(n));
+  }
+  return true;
+}
 }  // namespace
 
 std::optional<FileId> Identify(int fd) {
@@ -45,12 +55,7 @@ void MakeDir(const std::string& path) {
 }
 
 void WriteAll(int fd, View bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) Cannot("write", path);
-    bytes = bytes.subspan(size_t(n));
-  }
+  if (!WroteAll(fd, bytes)) Cannot("write", path);
 }
 
 void Sync(int fd, const std::string& path) {
@@ -80,14 +85,37 @@ Bytes ReadSome(int fd, size_t bytes, const std::string& path) {
   return out;
 }
 
-void WriteFile(const std::string& dir, const std::string& name, View bytes) {
-  std::string path = dir + "/" + name, temp = path + ".part";
-  {
-    Fd fd = OpenFile(temp, O_WRONLY | O_CREAT | O_TRUNC);
-    WriteAll(fd.get(), bytes, temp);
-    Sync(fd.get(), temp);
+Part::Part(const std::string& file, int mode) : file_(file), part_(file + ".part") {
+  struct stat s {};
+  if (!stat(file_.c_str(), &s) && !S_ISREG(s.st_mode)) {
+    errno = S_ISDIR(s.st_mode) ? EISDIR : EEXIST;
+    Refuse();
   }
-  Rename(temp, path);
+  unlink(part_.c_str());  // of a process that was killed; what lies there is not written through
+  fd_ = Fd(open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (!fd_) Refuse();
+}
+
+Part::~Part() {
+  if (fd_ && !done_) unlink(part_.c_str());
+}
+
+void Part::Add(View bytes) {
+  if (!WroteAll(fd_.get(), bytes)) Refuse();
+}
+
+void Part::Done() {
+  if (rename(part_.c_str(), file_.c_str())) Refuse();
+  done_ = true;
+}
+
+void Part::Refuse() const { Cannot("write", file_); }
+
+void WriteFile(const std::string& dir, const std::string& name, View bytes) {
+  Part part(dir + "/" + name);
+  part.Add(bytes);
+  Sync(part.fd(), dir + "/" + name);
+  part.Done();
   SyncDir(dir);
 }
 

@@ -1,4 +1,4 @@
-// Files that survive a crash: whole writes, synced directories, temporary file and rename. POSIX; private to proto.
+// Files that survive a crash: whole writes, synced directories, temporary file and rename. POSIX.
 #pragma once
 #include <optional>
 #include <string>
@@ -49,7 +49,28 @@ void SyncDir(const std::string& path);
 void Rename(const std::string& from, const std::string& to);
 // ReadSome: up to `bytes` from the current position; short only at the end of the file.
 Bytes ReadSome(int fd, size_t bytes, const std::string& path);
-// WriteFile: temporary file, fdatasync, rename, directory sync.
+// Part: a file that is being written under a temporary name, FILE.part, made afresh; removed unless Done gave it its
+// own, so that a reader sees the old file or all of the new one. Throws Cause::kResource when the disk refuses, or when
+// the name is that of a folder or a device.
+class Part {
+ public:
+  explicit Part(const std::string& file, int mode = 0600);
+  ~Part();
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+  void Add(View bytes);
+  // Done: renamed. With a sync before it and of the directory after it, it survives a crash: WriteFile.
+  void Done();
+  int fd() const { return fd_.get(); }
+
+ private:
+  [[noreturn]] void Refuse() const;
+  std::string file_, part_;
+  Fd fd_;
+  bool done_ = false;
+};
+
+// WriteFile: a Part of mode 0600, synced, renamed, and the directory synced.
 void WriteFile(const std::string& dir, const std::string& name, View bytes);
 // LockDir: flock of dir/lock, held as long as the Fd lives; throws Cause::kResource when another process has it.
 Fd LockDir(const std::string& dir);

@@ -69,6 +69,33 @@ TEST(PlanDigits, KnownSplits) {
   EXPECT_THROW(PlanDigits({{64, 64}, {128, 1}}, Stages::kOne), Error);
 }
 
+// The most digits there may be are emitted, and one more is refused with a sentence, in one stage and in two.
+TEST(PlanDigits, AsManyAsTheTraceTakes) {
+  for (auto [stages, most] : {std::pair{Stages::kOne, 8}, {Stages::kTwo, 9}}) {
+    std::vector<Cut> cuts;
+    for (int at = 1; at <= most; ++at) cuts.push_back({at, 3});
+    std::vector<int> widths = PlanDigits(cuts, stages);
+    EXPECT_EQ(widths, std::vector<int>(size_t(most), 1));
+    Trace t;
+    Wire<kPub> z = Input(t, 24);
+    OpenedDigits d(t, z, t.constant(0), widths);
+    Borrow c(d, most, stages);
+    Cost cost = CostOf(t, c.Share(3));
+    EXPECT_EQ(cost.key, 3 * (DigitsKeyBits(widths, {{most, 3}}, stages) + (stages == Stages::kTwo ? 3 : 0)));
+    cuts.push_back({most + 1, 3});
+    try {
+      PlanDigits(cuts, stages);
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.cause(), Cause::kRefused);
+      EXPECT_NE(std::string(e.what()).find(Str("needs more than ", most, " digits of 8 bits; ")), std::string::npos);
+      EXPECT_EQ(std::string(e.what()).find("two stages") == std::string::npos, stages == Stages::kTwo) << e.what();
+    }
+  }
+  // a whole ring of 64 bits, where the lightest plan is the longest
+  EXPECT_EQ(PlanDigits({{64, 1}}, Stages::kTwo).size(), 9u);
+}
+
 TEST(Borrow, KeyBits) {
   for (Stages stages : {Stages::kOne, Stages::kTwo})
     for (int cut : {1, 3, 8, 13, 20})

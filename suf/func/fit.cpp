@@ -9,6 +9,33 @@ namespace {
 
 int64_t Round(double v) { return int64_t(std::floor(v + 0.5)); }
 
+// Extremes: f(extreme) for the least and the largest f at the integer points of [a, b], `b - a` below 2^62. Every point
+// of a narrow piece; of a wider one kSamples + 1 points, and then the integers around the extreme ones, by thirds.
+constexpr int kSamples = 64;
+std::pair<double, double> Extremes(const Real& f, int64_t a, int64_t b) {
+  auto at = [&](int64_t x) { return f(double(x)); };
+  const int64_t n = b - a, many = std::min<int64_t>(n, kSamples);
+  auto point = [&](int64_t i) { return a + int64_t(__int128{n} * i / std::max<int64_t>(1, many)); };
+  double best[2] = {INFINITY, INFINITY};  // of f, of -f
+  int64_t where[2] = {0, 0};
+  for (int64_t i = 0; i <= many; ++i) {
+    const double y = at(point(i));
+    for (int k : {0, 1})
+      if (double v = k ? -y : y; v < best[k]) best[k] = v, where[k] = i;
+  }
+  for (int k : {0, 1}) {
+    if (many == n) break;
+    int64_t lo = point(std::max<int64_t>(0, where[k] - 1)), hi = point(std::min(many, where[k] + 1));
+    auto v = [&](int64_t x) { return k ? -at(x) : at(x); };
+    while (hi - lo > 8) {
+      const int64_t third = (hi - lo) / 3;
+      (v(lo + third) <= v(hi - third) ? hi : lo) = v(lo + third) <= v(hi - third) ? hi - third : lo + third;
+    }
+    for (int64_t x = lo; x <= hi; ++x) best[k] = std::min(best[k], v(x));
+  }
+  return {best[0], -best[1]};
+}
+
 // An octave [2^j, 2^top) in pieces of 2^w, from `first`; `value` makes a piece's integer from its ends.
 template <class F>
 Fitted<std::vector<Group>> Octaves(const Real& f, int lo, int hi, int p, int span, F value) {
@@ -25,9 +52,11 @@ Fitted<std::vector<Group>> Octaves(const Real& f, int lo, int hi, int p, int spa
       double a = double(std::max(v, low)) * width;
       g.values.push_back(value(f(a), f(a + width)));
       if (v < low) continue;
-      for (double x : {a, a + width - 1}) {
-        out.error = std::max(out.error, std::abs(double(g.values.back()) - f(x)));
-        out.relative = std::max(out.relative, std::abs(double(g.values.back()) / f(x) - 1));
+      // a constant's error, absolute or relative, is largest where the function is
+      auto [least, most] = Extremes(f, v << g.w, ((v + 1) << g.w) - 1);
+      for (double y : {least, most}) {
+        out.error = std::max(out.error, std::abs(double(g.values.back()) - y));
+        out.relative = std::max(out.relative, std::abs(double(g.values.back()) / y - 1));
       }
     }
     out.f.push_back(std::move(g));

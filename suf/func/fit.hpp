@@ -33,8 +33,9 @@ inline Suf ToSuf(const Lines& l, std::string name, int ring) {
 }
 
 // FitOctaves: constant pieces of a positive function on [0, 2^hi): groups of `span` octaves share one width, at least
-// 2^p pieces an octave; below 2^lo the value at 2^lo. Values balance the relative error, which is reported on [2^lo,
-// 2^hi).
+// 2^p pieces an octave; below 2^lo the value at 2^lo. Values balance the relative error for a monotone function. Errors
+// are the largest on [2^lo, 2^hi), inside the pieces too: at every point of pieces up to 64 wide; in wider ones the
+// extreme of 65 points is followed to its top, so f must not turn more often than that.
 Fitted<std::vector<Group>> FitOctaves(const Real& f, int lo, int hi, int p, int span);
 // FitOctavesBelow: the same for coarse pieces that must not exceed a falling function: each has the value at its right
 // end, rounded down.

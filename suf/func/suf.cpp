@@ -9,6 +9,31 @@ namespace {
 
 U128 Power(int n) { return U128{1} << n; }
 
+// AWord: what the text form reads as one word.
+bool AWord(const std::string& s) {
+  return !s.empty() && s.size() <= size_t(kMostName) &&
+         std::all_of(s.begin(), s.end(), [](unsigned char c) { return c > ' ' && c != 0x7f; });
+}
+
+// VerifySize: the limits, before anything else walks over the parts.
+void VerifySize(const Suf& f) {
+  auto most = [&](size_t has, size_t limit, const char* what) {
+    if (has > limit)
+      Fail(Cause::kInput, "the function ", f.name, " has ", has, " ", what, "; at most ", limit,
+           " are read, so split it");
+  };
+  if (f.outputs < 0 || f.degree < 0)
+    Fail(Cause::kInput, "the shape of ", f.name, " is ", f.outputs, " outputs of degree ", f.degree,
+         "; neither may be negative");
+  most(size_t(f.outputs), kMostOutputs, "outputs");
+  most(size_t(f.degree), kMostDegree, "as degree");
+  most(f.pieces.size(), kMostPieces, "pieces");
+  most(f.pieces.size() * size_t(f.outputs) * size_t(f.degree + 1), kMostCoefficients, "coefficients");
+  most(f.formulas.size(), kMostFormulas, "formulas");
+  for (const Formula& g : f.formulas) most(g.size(), kMostTerms, "terms in one formula");
+  most(f.channels.size(), kMostChannels, "channels");
+}
+
 void VerifyFormula(const Suf& f, size_t i) {
   int depth = 0;
   for (const Term& t : f.formulas[i]) {
@@ -78,13 +103,12 @@ bool EvaluateFormula(const Formula& f, uint64_t x, int n) {
 }  // namespace
 
 void Verify(const Suf& f) {
-  if (f.name.empty() || f.name.find_first_of(" \t\n") != std::string::npos)
-    Fail(Cause::kInput, "a function needs a name without spaces; it is '", f.name, "'");
+  if (!AWord(f.name))
+    Fail(Cause::kInput, "a function needs a name without spaces and control characters, of 1 to ", kMostName,
+         " bytes; this one's has ", f.name.size());
   if (f.n < 1 || f.n > 64) Fail(Cause::kInput, "the domain of ", f.name, " has ", f.n, " bits; use 1 to 64");
   if (f.ring < 1 || f.ring > 64) Fail(Cause::kInput, "the ring of ", f.name, " has ", f.ring, " bits; use 1 to 64");
-  if (f.outputs < 0 || f.degree < 0)
-    Fail(Cause::kInput, "the shape of ", f.name, " is ", f.outputs, " outputs of degree ", f.degree,
-         "; neither may be negative");
+  VerifySize(f);
   if (f.outputs > 0 && (f.pieces.empty() || f.pieces[0].begin != 0))
     Fail(Cause::kInput, "the first piece of ", f.name, " must begin at 0");
   if (f.end > Power(f.n)) Fail(Cause::kInput, "the last piece of ", f.name, " ends after 2^", f.n, "; cut it there");
@@ -106,6 +130,10 @@ void Verify(const Suf& f) {
   }
   for (size_t i = 0; i < f.formulas.size(); ++i) VerifyFormula(f, i);
   for (const Channel& c : f.channels) {
+    if (!AWord(c.name))
+      Fail(Cause::kInput, "channel ", &c - f.channels.data(), " of ", f.name,
+           " needs a name without spaces and control characters, of 1 to ", kMostName, " bytes; its has ",
+           c.name.size());
     bool bit = c.kind == Channel::kBit;
     int sources = bit ? int(f.formulas.size()) : f.outputs, most = bit ? 1 : f.ring;
     if (c.source < 0 || c.source >= sources)
@@ -181,19 +209,85 @@ std::optional<int> UniformBits(const Suf& f) {
   return a;
 }
 
+Evaluator::Evaluator(const Suf& f)
+    : n_(f.n), ring_(f.ring), outputs_(f.outputs), width_(f.degree + 1), end_(f.end), uniform_(UniformBits(f)) {
+  begin_.reserve(f.pieces.size()), coefficients_.reserve(f.pieces.size() * size_t(outputs_ * width_));
+  for (const Piece& p : f.pieces) {
+    begin_.push_back(uint64_t(p.begin));
+    for (auto& c : p.poly) coefficients_.insert(coefficients_.end(), c.begin(), c.end());
+  }
+}
+
+Evaluator::Evaluator(std::span<const Group> groups, int n, int ring)
+    : n_(n), ring_(ring), outputs_(1), width_(1), end_(0) {
+  for (const Group& g : groups) {
+    SUF_CHECK(end_ == U128(g.lo) << g.w && int64_t(g.values.size()) == g.hi - g.lo);
+    for (int64_t v = g.lo; v < g.hi; ++v) begin_.push_back(uint64_t(v) << g.w);
+    coefficients_.insert(coefficients_.end(), g.values.begin(), g.values.end());
+    end_ = U128(g.hi) << g.w;
+  }
+}
+
+size_t Evaluator::Find(uint64_t x) const {
+  if (uniform_) return *uniform_ == 64 ? 0 : x >> *uniform_;
+  const uint64_t* at = begin_.data();  // *at <= x, and the answer is one of `many` from here on
+  for (size_t many = begin_.size(), half; many > 1; many -= half) {
+    half = many / 2;
+    at = at[half] <= x ? at + half : at;
+  }
+  return size_t(at - begin_.data());
+}
+
+uint64_t Evaluator::At(uint64_t x, int output) const {
+  SUF_CHECK(x <= Mask(n_) && output >= 0 && output < outputs_);
+  if (x >= end_) return 0;
+  const size_t piece = Find(x), width = size_t(width_);
+  const uint64_t* c = coefficients_.data() + (piece * size_t(outputs_) + size_t(output)) * width;
+  const uint64_t t = x - begin_[piece];
+  uint64_t y = c[width - 1];
+  for (size_t i = width - 1; i-- > 0;) y = y * t + c[i];
+  return y & Mask(ring_);
+}
+
 Suf FromGroups(std::string name, std::span<const Group> groups, int n, int ring) {
   Suf f{std::move(name), n, ring, 1, 0, {}, 0, {}, {}};
   for (const Group& g : groups) {
     if (f.end != U128(g.lo) << g.w || int64_t(g.values.size()) != g.hi - g.lo)
       Fail(Cause::kInput, "a group of ", f.name, " with pieces of 2^", g.w,
            " does not begin where the last one ends, or has ", g.values.size(), " values for ", g.hi - g.lo, " pieces");
-    for (int64_t v = g.lo; v < g.hi; ++v)
-      f.pieces.push_back({U128(v) << g.w, {{uint64_t(g.values[size_t(v - g.lo)]) & Mask(ring)}}});
+    for (int64_t v = g.lo; v < g.hi; ++v) {
+      Piece& p = f.pieces.emplace_back();
+      p.begin = U128(v) << g.w;
+      p.poly.emplace_back(1, uint64_t(g.values[size_t(v - g.lo)]) & Mask(ring));
+    }
     f.end = U128(g.hi) << g.w;
   }
   f.channels = {{Channel::kUnsigned, ring, 0, "y"}};
   Verify(f);
   return f;
+}
+
+std::vector<Group> ToGroups(const Suf& f) {
+  auto refuse = [&](const auto&... why) { Fail(Cause::kInput, f.name, " is no function on octaves: ", why...); };
+  if (f.outputs != 1 || f.degree != 0 || f.pieces.empty() || !f.formulas.empty())
+    refuse("it needs one output of constants and no formula, and has ", f.outputs, " of degree ", f.degree, " and ",
+           f.formulas.size());
+  const bool two = !f.channels.empty() && f.channels[0].kind == Channel::kSigned;
+  std::vector<Group> out;
+  for (size_t i = 0; i < f.pieces.size(); ++i) {
+    const U128 begin = f.pieces[i].begin, width = (i + 1 < f.pieces.size() ? f.pieces[i + 1].begin : f.end) - begin;
+    // bounds as signed 64-bit numbers of pieces, which is what a Group has
+    if (width == 0 || width > U128{1} << 62 || !std::has_single_bit(uint64_t(width)))
+      refuse("the width of piece ", i, " is no power of two up to 2^62");
+    const int w = std::countr_zero(uint64_t(width));
+    if ((begin & (width - 1)) != 0 || begin >> w >= U128{1} << 62)
+      refuse("piece ", i, " does not begin at a multiple of its width, 2^", w, ", below 2^62 of them");
+    if (!out.empty() && w < out.back().w) refuse("piece ", i, " is narrower than the one before it");
+    if (out.empty() || w > out.back().w) out.push_back({w, int64_t(begin >> w), int64_t(begin >> w), {}});
+    const uint64_t v = f.pieces[i].poly[0][0];
+    ++out.back().hi, out.back().values.push_back(two ? Signed(v, f.ring) : int64_t(v));
+  }
+  return out;
 }
 
 Suf Uniform(std::string name, int a, std::span<const int64_t> a0, std::span<const int64_t> b0, int ring) {

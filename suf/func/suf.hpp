@@ -55,7 +55,12 @@ struct Suf {
   std::vector<Channel> channels;
 };
 
-// Verify: throws Cause::kInput with a sentence when a Suf is not well formed.
+// Limits of a Suf, so that its text and what is made of it stay of reasonable size.
+inline constexpr int kMostOutputs = 64, kMostDegree = 15, kMostFormulas = 256, kMostTerms = 256, kMostChannels = 256,
+                     kMostName = 256;
+inline constexpr size_t kMostPieces = size_t{1} << 20, kMostCoefficients = size_t{1} << 22;
+
+// Verify: throws Cause::kInput with a sentence when a Suf is not well formed, or over a limit.
 void Verify(const Suf& f);
 
 // Value: polynomials and predicates at one point.
@@ -68,6 +73,32 @@ Value Evaluate(const Suf& f, uint64_t x);
 // Channels: the channels' values at x in order; kSigned ones in two's complement.
 std::vector<int64_t> Channels(const Suf& f, uint64_t x);
 
+// Group: pieces of one width of a function of x >= 0: [v 2^w, (v+1) 2^w) has values[v - lo], v in [lo, hi). A function
+// on octaves is a list of groups by increasing w that cover [0, hi_last 2^w_last) without holes, the first from 0.
+struct Group {
+  int w = 0;
+  int64_t lo = 0, hi = 0;
+  std::vector<int64_t> values;  // hi - lo
+};
+// Evaluator: the polynomials of a Suf or of a function on octaves, prepared once for many points: flat arrays, and a
+// shift where all pieces have one width.
+class Evaluator {
+ public:
+  explicit Evaluator(const Suf& f);
+  // Of groups modulo 2^ring, as FromGroups makes a function of them.
+  Evaluator(std::span<const Group> groups, int n, int ring);
+  // At: polynomial `output` at x < 2^n, as Evaluate has it.
+  uint64_t At(uint64_t x, int output = 0) const;
+
+ private:
+  size_t Find(uint64_t x) const;  // the last piece that begins at or before x
+
+  int n_, ring_, outputs_, width_;  // width: coefficients a polynomial
+  U128 end_;
+  std::optional<int> uniform_;
+  std::vector<uint64_t> begin_, coefficients_;  // (pieces), (pieces, outputs, width)
+};
+
 // Slot: where a channel lies in packed words of 64 bits: first fit in channel order, no field across a word.
 struct Slot {
   int word = 0, offset = 0;
@@ -78,15 +109,13 @@ std::vector<uint64_t> Pack(const Suf& f, uint64_t x);
 // UniformBits: a when all pieces are 2^a wide and cover the whole domain, as WindowLut needs.
 std::optional<int> UniformBits(const Suf& f);
 
-// Group: pieces of one width of a function of x >= 0: [v 2^w, (v+1) 2^w) has values[v - lo], v in [lo, hi). A function
-// on octaves is a list of groups by increasing w that cover [0, hi_last 2^w_last) without holes, the first from 0.
-struct Group {
-  int w = 0;
-  int64_t lo = 0, hi = 0;
-  std::vector<int64_t> values;  // hi - lo
-};
 // FromGroups: the same function as a piecewise constant Suf.
 Suf FromGroups(std::string name, std::span<const Group> groups, int n, int ring);
+// ToGroups: the inverse: consecutive pieces of one width are a group, values are those of the first channel's kind
+// (unsigned, or in two's complement), equal to what FromGroups was given modulo 2^ring. Throws Cause::kInput for what
+// is no function on octaves: other than one output of constants, widths that fall or are no powers of two, pieces that
+// do not begin at a multiple of their width.
+std::vector<Group> ToGroups(const Suf& f);
 // Uniform: 2^p pieces of width 2^a on Z_{2^(a+p)}: y = a0[i] + b0[i] (x mod 2^a); b0 may be empty (constants).
 Suf Uniform(std::string name, int a, std::span<const int64_t> a0, std::span<const int64_t> b0, int ring);
 

@@ -40,6 +40,7 @@ class Rig {
     pfss::LintReport lint = pfss::Lint(*schedule);
     EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
     EXPECT_EQ(lint.results, 1);
+    EXPECT_TRUE(pfss::Unread(*schedule).empty()) << "a message that no result needs";
     auto clear = backends::MakeClear();
     pfss::Material material{{Secret(Hash{1, 2, serial}), Secret(Hash{3, 4, serial})}, Hash{serial}};
     run::PairRun run = run::RunPair(

@@ -18,7 +18,7 @@ Recorder::Recorder(const std::string& path) : path_(path) {
   if (fd_ < 0)
     Fail(Cause::kResource, "cannot make the record file ", path, " (", SystemError(),
          "); name one that does not exist");
-  WriteAll(fd_, AsView("SUFREC1\n"), path_);
+  WriteAll(fd_, AsView("SUFREC2\n"), path_);
 }
 Recorder::~Recorder() { close(fd_); }
 

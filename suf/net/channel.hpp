@@ -66,7 +66,7 @@ struct Traffic {
   Traffic& operator+=(const Traffic& o);
 };
 
-// Recorder: a file of a channel's frames. After "SUFREC1\n", per frame: u8 1 = sent 0 = received, u8 role of the peer,
+// Recorder: a file of a channel's frames. After "SUFREC2\n", per frame: u8 1 = sent 0 = received, u8 role of the peer,
 // u32 length, u16 kind, u16 sequence, then the payload; of frames from or to the dealer only the SHA-256 of the
 // payload.
 class Recorder {
@@ -205,12 +205,12 @@ class Channel {
   Recorder* recorder_ = nullptr;
 };
 
-// EndSession(channel, code, parts..): tells the peer the code and throws the sentence made of parts, with this
-// cause.
+// EndSession(channel, code, parts..): tells the peer the code and throws the sentence made of parts, with this exit
+// code.
 template <class... T>
 [[noreturn]] void EndSession(Channel& ch, Refusal code, Cause cause, const T&... parts) {
   ch.Refuse(code);
-  Fail(cause, parts...);
+  Fail(exit, parts...);
 }
 
 // Guarded: runs f; when an exception leaves it, the peer is told (Refusal::kGaveUp unless a better code went before).

@@ -99,7 +99,7 @@ TEST(Recorder, HoldsPeerFramesWholeAndDealerFramesAsHashes) {
   std::ifstream f(dir / "rec", std::ios::binary);
   Bytes file((std::istreambuf_iterator<char>(f)), {});
   Writer w;
-  w.Raw(AsView("SUFREC1\n"));
+  w.Raw(AsView("SUFREC2\n"));
   w.Put(uint8_t{1}), w.Put(uint8_t(Role::kData)), w.Put(uint32_t{3}), w.Put(uint16_t(kHello)), w.Put(uint16_t{0}),
       w.Raw(AsView("abc"));
   w.Put(uint8_t{0}), w.Put(uint8_t(Role::kDealer)), w.Put(uint32_t{50}), w.Put(uint16_t(kChunk)), w.Put(uint16_t{0}),

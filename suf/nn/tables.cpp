@@ -2,10 +2,43 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 
 namespace suf::nn {
 
-double Gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
+namespace {
+
+std::map<std::string, func::Real, std::less<>>& Functions() {
+  static std::map<std::string, func::Real, std::less<>> all{
+      {"gelu", [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }},
+      // the approximation by tanh of Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016
+      {"gelu_new",
+       [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }},
+      {"silu", [](double x) { return x / (1 + std::exp(-x)); }},
+      {"tanh", [](double x) { return std::tanh(x); }},
+      {"relu", [](double x) { return std::max(x, 0.0); }}};
+  return all;
+}
+
+}  // namespace
+
+const func::Real& RealFunction(const std::string& name) {
+  auto it = Functions().find(name);
+  if (it == Functions().end())
+    Fail(Cause::kRefused, "there is no function ", name.substr(0, 40), "; this program knows other ones, update it");
+  return it->second;
+}
+
+void RegisterFunction(std::string_view name, func::Real f) {
+  SUF_CHECK(Functions().emplace(name, std::move(f)).second);
+}
+
+int64_t MostOf(const std::vector<int64_t>& t) {
+  int64_t most = 0;
+  for (int64_t x : t) most = std::max({most, x, -x});
+  return most;
+}
 
 std::vector<func::Group> Octaves(const func::Real& f, int floor, int top, int hard, int pieces, int span) {
   constexpr int kCoarsePieces = 1, kCoarseSpan = 8;

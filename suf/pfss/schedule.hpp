@@ -84,6 +84,9 @@ class Schedule {
   int flights_ = 0;
 };
 
+// Unread: messages and key sections of the trace that no result needs, and that therefore nobody makes or sends.
+std::vector<int> Unread(const Schedule& s);
+
 // Cost: key bits and sent bits by scope, exactly as the trace says.
 struct Cost {
   struct Row {
@@ -97,7 +100,11 @@ struct Cost {
 };
 Cost CostOf(const Schedule& s);
 
-// Print: the trace as text, one node a line.
+// Print: the trace as text, one node a line: operands, [attributes], {values} of a constant (the first 8), "name",
+// knowers, ring (Z integers, X bit strings) and shape.
 std::string Print(const Trace& t);
+// Print: the schedule as text: frames in order of their ticks with what they hold, each bundle's sections, and what
+// each party computes at each tick.
+std::string Print(const Schedule& s);
 
 }  // namespace suf::pfss

@@ -27,7 +27,7 @@ Both FetchBoth(World& w, FetchArgs model, FetchArgs data) {
   return r;
 }
 FetchArgs Args(int p, uint32_t n = 4) {
-  return {.n = n, .weights = Hash{77}, .partner = kId[p ? 1 : 2].key, .b_seed = Share(Secret(Hash{5}))};
+  return {.n = n, .weights = Hash{77}, .partner = kId[1 - p].key, .b_seed = Share(Secret(Hash{5}))};
 }
 
 // Ask: hello and the request, by hand.
@@ -166,7 +166,7 @@ TEST(Dealer, AnAlteredBundleOnTheWayIsRefusedByTheParty) {
   store::Store store(dir / "s");
   BundlePlan plan = TestPlan();
   for (bool in_header : {true, false}) {
-    auto [ch, far] = net::InProcessPair(kId[2], kId[0]);
+    auto [ch, far] = net::InProcessPair(kId[1], kId[2]);
     std::thread t([&, d = far.get()] {
       RecvHello(*d, plan);
       SendHello(*d, plan);
@@ -174,7 +174,7 @@ TEST(Dealer, AnAlteredBundleOnTheWayIsRefusedByTheParty) {
       store::BundleHeader h;
       h.prg = plan.prg, h.n = 4, h.party = 1, h.serial = 5, h.body_bytes = kBody1, h.plan = plan.hash,
       h.trace = plan.task(4).trace;
-      h.weights = Hash{77}, h.public_key[0] = kId[1].key, h.public_key[1] = kId[2].key;
+      h.weights = Hash{77}, h.public_key[0] = kId[0].key, h.public_key[1] = kId[1].key;
       h.seed_hash[1] = HashOf({View(q).subspan(8 + 96, 64)});
       Writer one;
       one.Put(uint32_t{1});

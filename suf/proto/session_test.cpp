@@ -81,7 +81,7 @@ TEST(Session, ABundleAlteredInOneStoreIsNamedToBothAndBurnt) {
 TEST(Session, ARolledBackSerialIsNotUsedAgainWhoeverChoosesIt) {
   World w(3);
   w.Whole({4});
-  const store::PairId pair = PairOf(kId[1].key, kId[2].key);
+  const store::PairId pair = PairOf(kId[0], kId[1].key);
   EXPECT_EQ(w.state->Raise(pair, 1, 0), 0u);  // the first one came and went in memory
   (void)w.state->Raise(pair, 1, 2);           // as before P1's store went back
   EXPECT_TRUE(Fails(Cause::kRefused, "it was rolled back; its 2 bundles are burnt", [&] { w.Whole({4}); }));
@@ -95,7 +95,7 @@ TEST(Session, ARolledBackSerialIsNotUsedAgainWhoeverChoosesIt) {
 }
 
 TEST(Session, TheDealerHearsOfBundlesInMemoryWhereThatIsAskedFor) {
-  const store::PairId pair = PairOf(kId[1].key, kId[2].key);
+  const store::PairId pair = PairOf(kId[0], kId[1].key);
   for (bool always : {false, true}) {
     World w;
     w.keys.witness_always = always;
@@ -201,7 +201,7 @@ TEST(Session, ABundleFetchedButNeverClaimedIsForgotten) {
                            DataSession s(ch, w.plan, *w.store[1],
                                          [&](std::stop_token) -> std::unique_ptr<net::Channel> {
                                            auto link = w.Link(Role::kData);
-                                           FetchArgs args{.n = 3, .weights = Hash{77}, .partner = kId[1].key};
+                                           FetchArgs args{.n = 3, .weights = Hash{77}, .partner = kId[0].key};
                                            Fetch(*link, w.plan, *w.store[1], args);
                                            Fail(Cause::kResource, "P1 dies before its claim");
                                          });
@@ -284,16 +284,16 @@ TEST(Session, ANewKeyOfTheModelOwnerOrDealerIsRefusedByThePin) {
   World w;
   w.Whole({3});
   w.store[1]->Bundles();
-  auto pair = net::InProcessPair({Role::kModel, Hash{66}}, kId[2]);
+  auto pair = net::InProcessPair({Role::kModel, Hash{66}}, kId[1]);
   EXPECT_TRUE(Fails(Cause::kRefused, "another key", [&] { DataSession(*pair.second, w.plan, *w.store[1], w.Dial()); }));
-  auto link = net::InProcessPair({Role::kDealer, Hash{66}}, kId[2]);
+  auto link = net::InProcessPair({Role::kDealer, Hash{66}}, kId[1]);
   EXPECT_TRUE(Fails(Cause::kRefused, "another key", [&] { Fetch(*link.second, w.plan, *w.store[1], {.n = 3}); }));
   EXPECT_TRUE(Fails(Cause::kRefused, "does not know our key", [&] { link.first->Recv(net::kHello, 100); }));
 }
 
 TEST(Session, TheSecondClientHearsThatWeAreBusy) {
   Turnstile t;
-  auto one = net::InProcessPair(kId[1], kId[2]), two = net::InProcessPair(kId[1], kId[2]);
+  auto one = net::InProcessPair(kId[0], kId[1]), two = net::InProcessPair(kId[0], kId[1]);
   std::promise<void> inside, leave;
   std::thread first([&] {
     t.Pass(*one.first, [&] {
@@ -307,7 +307,7 @@ TEST(Session, TheSecondClientHearsThatWeAreBusy) {
   leave.set_value();
   first.join();
   bool ran = false;
-  auto three = net::InProcessPair(kId[1], kId[2]);
+  auto three = net::InProcessPair(kId[0], kId[1]);
   t.Pass(*three.first, [&] { ran = true; });
   EXPECT_TRUE(ran);
 }

@@ -39,7 +39,7 @@ void FalseModel(net::Channel& ch, const BundlePlan& plan, Ends ends, uint64_t se
 
 // Robbed: a session with FalseModel, who chooses bundle 2; whether P1 says what it should.
 testing::AssertionResult Robbed(World& w, Ends ends) {
-  auto pair = net::InProcessPair(kId[1], kId[2], w.timeout);
+  auto pair = net::InProcessPair(kId[0], kId[1], w.timeout);
   std::thread stand_in([&, ch = std::move(pair.first)]() mutable {
     try {
       FalseModel(*ch, w.plan, ends, 2);
@@ -161,7 +161,7 @@ TEST(Setup, TheMacsCoverIt) {
   store::BundleHeader h;
   h.pair = Share(Secret(Hash{4}));
   for (uint8_t theirs : {1, 2}) {
-    auto pair = net::InProcessPair(kId[1], kId[2]);
+    auto pair = net::InProcessPair(kId[0], kId[1]);
     Bond p0(*pair.first, h, Hash{1}), p1(*pair.second, h, Hash{theirs});
     p1.Send(net::kClaim);
     if (theirs == 1)

@@ -24,8 +24,9 @@ Hash SeedHash(const Secret& seed, const Secret& b_seed) { return HashOf({seed.vi
 
 }  // namespace
 
-store::PairId PairOf(const Hash& model_key, const Hash& data_key) {
-  const Hash h = HashOf({AsView("suf pair"), model_key, data_key});
+store::PairId PairOf(const net::Identity& one, const Hash& partner) {
+  const bool model = one.role == Role::kModel;
+  const Hash h = HashOf({AsView("suf pair"), model ? one.key : partner, model ? partner : one.key});
   store::PairId id;
   std::copy_n(h.begin(), id.size(), id.begin());
   return id;
@@ -51,10 +52,10 @@ void Dealer::Handle(net::Channel& ch) {
 void Dealer::Witness(net::Channel& ch, int party, View told) {
   Reader r(told, "a witness");
   const uint64_t serial = r.Get<uint64_t>();
-  const Hash partner = r.GetHash(), &own = ch.peer().key;
+  const Hash partner = r.GetHash();
   uint64_t before = 0;
   try {
-    before = state_.Raise(party ? PairOf(partner, own) : PairOf(own, partner), party, serial);
+    before = state_.Raise(PairOf(ch.peer(), partner), party, serial);
   } catch (const Error& e) {
     if (e.cause() == Cause::kRefused) ch.Refuse(net::Refusal::kWitness);
     throw;
@@ -178,7 +179,7 @@ void Dealer::Deal(Seat& model, Seat& data) {
   const uint32_t offered = a.n == options_.ahead_tokens ? std::max(options_.ahead_count, 1u) : 1;
   const uint32_t count = std::min({offered, a.count, b.count});
   if (count < offered && options_.not_taken) options_.not_taken(a.count, b.count);
-  state_.Know(PairOf(model.channel->peer().key, data.channel->peer().key));
+  state_.Know(PairOf(model.channel->peer(), data.channel->peer().key));
   uint64_t first = state_.Reserve(count);
   Writer grant;
   grant.Put(count);
@@ -286,8 +287,7 @@ Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store,
 void Witness(net::Channel& dealer, const BundlePlan& plan, store::Store& store, uint64_t serial, const Hash& partner) {
   net::Guarded(dealer, [&] {
     Greet(dealer, plan, store);
-    const Hash& own = dealer.self().key;
-    store.Tell(serial, PartyOf(dealer.self().role) ? PairOf(partner, own) : PairOf(own, partner));
+    store.Tell(serial, PairOf(dealer.self(), partner));
     Writer w;
     w.Put(serial), w.Raw(partner);
     dealer.Send(net::kWitness, w.bytes());

@@ -22,8 +22,8 @@ struct DealJob {
   Secret key[2];        // K_0, K_1
   SharedSecret b_seed;  // of B, registered by the model owner
 };
-// PairOf: names two parties to a dealer's state and to their ledgers.
-store::PairId PairOf(const Hash& model_key, const Hash& data_key);
+// PairOf: names two parties, one and the key of its partner, to a dealer's state and to their ledgers.
+store::PairId PairOf(const net::Identity& one, const Hash& partner);
 
 // Generate: writes exactly Task::body_bytes[p] bytes into the sink of each party, in schedule order. The keys are its
 // own.

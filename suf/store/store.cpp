@@ -72,7 +72,6 @@ void ChunkFile::Add(View chunk) {
 }
 
 void ChunkFile::Commit(const std::string& dir, const std::string& name) {
-  Sync(fd_.get(), temp_);
   Rename(temp_, dir + "/" + name);
   SyncDir(dir);
 }
@@ -186,7 +185,7 @@ void Store::Incoming::Commit() {
   uint64_t serial = bundle_.header.serial;
   std::lock_guard l(store_.m_);
   if (file_) {  // there, then bound, then named: a start in between finds which bundle it is
-    Sync(file_->fd(), file_->path());
+    file_->Sync();
     SyncDir(store_.bundles_);
     store_.CheckAhead();
     store_.ledger_.Bind(serial, *Identify(file_->fd()));
@@ -351,7 +350,10 @@ void Store::Burn(uint64_t serial) noexcept {
 bool Store::HasSetup(const Hash& weights) const { return !access(SetupFile(weights).c_str(), R_OK); }
 ChunkFile Store::NewSetup() { return {dir_ + "/w_hat.part", AsView("SUFWHAT1")}; }
 void Store::DropSetup() noexcept { unlink((dir_ + "/w_hat.part").c_str()); }
-void Store::CommitSetup(ChunkFile file, const Hash& weights) { file.Commit(dir_, Hex(weights) + ".w_hat"); }
+void Store::CommitSetup(ChunkFile file, const Hash& weights) {
+  file.Sync();
+  file.Commit(dir_, Hex(weights) + ".w_hat");
+}
 
 std::optional<Bytes> Store::LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes) {
   std::string path = SetupFile(weights);

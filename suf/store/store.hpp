@@ -20,10 +20,10 @@ class ChunkFile {
  public:
   ChunkFile(const std::string& temp, View preamble);
   void Add(View chunk);
-  // Commit: synced, then renamed to dir/name and the directory synced.
+  // Sync: what was added is on the disk. Commit, after it: renamed to dir/name and the directory synced.
+  void Sync() { suf::Sync(fd_.get(), temp_); }
   void Commit(const std::string& dir, const std::string& name);
   int fd() const { return fd_.get(); }
-  const std::string& path() const { return temp_; }
 
  private:
   std::string temp_;

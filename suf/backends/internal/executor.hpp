@@ -50,6 +50,9 @@ class PackedExecutor : public pfss::Executor {
   template <class T>
   std::shared_ptr<const T> Words(int a, bool canonical);
 
+  // Raw: operand a's elements at `element` bytes each.
+  std::shared_ptr<const uint8_t> Raw(int a, int element);
+
   // OpenSections: all that the run draws from; a section costs a microsecond.
   void OpenSections(const pfss::Randomness& randomness);
 
@@ -102,6 +105,7 @@ class PackedExecutor : public pfss::Executor {
   void Take(int i);
   void RotSum(int i);
   void Reorder(int i);
+  void Triangle(int i);  // pack, unpack
   void Trees(int i, Host& host);
 
   const pfss::Schedule& s_;

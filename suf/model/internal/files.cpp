@@ -1,14 +1,10 @@
 #include "suf/model/internal/files.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
 #include <fstream>
-#include <utility>
 
+#include "suf/base/digest.hpp"
 #include "suf/base/error.hpp"
+#include "suf/base/file.hpp"
 
 namespace suf::model {
 
@@ -30,58 +26,13 @@ std::string ReadText(const std::filesystem::path& file, size_t limit) {
   return text;
 }
 
-namespace {
-
-// Part: the temporary name of a file that is being written, made afresh; removed unless it was given its own name.
-class Part {
- public:
-  Part(const std::filesystem::path& file, int mode) : file_(file), part_(file) {
-    part_ += ".part";
-    std::error_code ignored;
-    const auto target = std::filesystem::status(file_, ignored);
-    if (std::filesystem::exists(target) && !std::filesystem::is_regular_file(target)) Refuse();
-    unlink(part_.c_str());  // of a process that was killed; what lies there is not written through
-    fd_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (fd_ < 0) Refuse();
-  }
-  ~Part() {
-    if (fd_ >= 0) close(fd_);
-    if (!done_) unlink(part_.c_str());
-  }
-  Part(const Part&) = delete;
-  Part& operator=(const Part&) = delete;
-
-  void Add(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t n = write(fd_, bytes.data(), bytes.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) Refuse();
-      bytes.remove_prefix(size_t(n));
-    }
-  }
-  void Done() {
-    if (close(std::exchange(fd_, -1)) || rename(part_.c_str(), file_.c_str())) Refuse();
-    done_ = true;
-  }
-
- private:
-  [[noreturn]] void Refuse() const {
-    Fail(Cause::kResource, "cannot write ", file_.string(), "; check the folder, its permissions and the free space");
-  }
-  std::filesystem::path file_, part_;
-  int fd_ = -1;
-  bool done_ = false;
-};
-
-}  // namespace
-
 void WriteWhole(const std::filesystem::path& file, std::initializer_list<std::string_view> parts, int mode) {
-  Part part(file, mode);
-  for (std::string_view p : parts) part.Add(p);
+  Part part(file.string(), mode);
+  for (std::string_view p : parts) part.Add(AsView(p));
   part.Done();
 }
 
-void ProbeWhole(const std::filesystem::path& file) { Part part(file, 0600); }
+void ProbeWhole(const std::filesystem::path& file) { Part part(file.string()); }
 
 std::string Quoted(std::string_view name) {
   constexpr size_t kLongest = 100;

@@ -1,4 +1,4 @@
-// What proto reads from a certificate, and the loaded TLS context behind Credentials. OpenSSL; for .cpp files of proto
+// What net reads from a certificate, and the loaded TLS context behind Credentials. OpenSSL; for .cpp files of net
 // only.
 #pragma once
 #include <openssl/ssl.h>

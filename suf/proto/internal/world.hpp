@@ -11,7 +11,7 @@
 
 namespace suf::proto {
 
-inline const net::Identity kId[3] = {{Role::kDealer, Hash{11}}, {Role::kModel, Hash{12}}, {Role::kData, Hash{13}}};
+inline const net::Identity kId[3] = {{Role::kModel, Hash{12}}, {Role::kData, Hash{13}}, {Role::kDealer, Hash{11}}};
 inline constexpr size_t kBody0 = store::kChunkBytes + 33, kBody1 = 64;
 inline const Bytes kWHat(3 * store::kChunkBytes / 2, 0x5a);
 
@@ -92,7 +92,7 @@ struct World {
     store[p].emplace(dir / std::to_string(p));
   }
   std::unique_ptr<net::Channel> Link(Role r, std::stop_token stop = {}) {
-    auto pair = net::InProcessPair(kId[int(r)], kId[0], timeout, std::move(stop));
+    auto pair = net::InProcessPair(kId[int(r)], kId[2], timeout, std::move(stop));
     auto far = std::make_shared<std::unique_ptr<net::Channel>>(std::move(pair.second));
     std::lock_guard lock(m);
     links.emplace_back([this, far] {
@@ -124,7 +124,7 @@ struct World {
   std::exception_ptr model_error;
   // Session: P0 in a thread, `p1` here with the other end.
   void Session(const ModelHost& host, const std::function<void(net::Channel&)>& p1) {
-    auto pair = net::InProcessPair(kId[1], kId[2], timeout);
+    auto pair = net::InProcessPair(kId[0], kId[1], timeout);
     model_error = nullptr;
     std::thread t([&, ch = std::move(pair.first)]() mutable {
       try {
