@@ -38,7 +38,7 @@ int main() {
   t.close();
   std::printf("The trace:\n%s\n", pfss::Print(t).c_str());
 
-  // The schedule is a reading of the trace: who sends what and when, how large keys are. So is the audit, which proves
+  // The schedule is a reading of the trace: who sends what and when, how large keys are. So is the lint, which proves
   // that every message but the result has a pad of its own.
   const pfss::Schedule schedule(t);
   const pfss::LintReport lint = pfss::Lint(schedule);

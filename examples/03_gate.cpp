@@ -1,6 +1,6 @@
 // 03: a gate of one's own. A gate is a struct: its fields are public parameters, kName its name, Spec what it means on
 // whole numbers, Build how it is emitted. Nothing else in the library has to know it: dealer, parties, schedule, costs
-// and audit are readings of what Build emits.
+// and lint are readings of what Build emits.
 //
 // Ours looks up any table of at most 2^10 entries at a private place: popcounts, S-boxes, prices.
 #include <cstdio>

@@ -22,7 +22,7 @@ class TwoParties {
     pfss::Own<1> own = t.input<pfss::kP1>("z", {int64_t(z.size())}, 64, 0);
     return t.give<1>(own, k, "z");
   }
-  // Run: reveals y to P1, audits, runs; the result as signed numbers of y's ring. What a gate still owes (a word of the
+  // Run: reveals y to P1, lints, runs; the result as signed numbers of y's ring. What a gate still owes (a word of the
   // dealer) is settled first.
   std::vector<int64_t> Run(const compiler::Owing& y) {
     pfss::Sh shares = compiler::Settle(t, y);
