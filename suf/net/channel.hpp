@@ -210,7 +210,7 @@ class Channel {
 template <class... T>
 [[noreturn]] void EndSession(Channel& ch, Refusal code, Cause cause, const T&... parts) {
   ch.Refuse(code);
-  Fail(exit, parts...);
+  Fail(cause, parts...);
 }
 
 // Guarded: runs f; when an exception leaves it, the peer is told (Refusal::kGaveUp unless a better code went before).

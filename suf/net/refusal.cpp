@@ -49,7 +49,7 @@ constexpr Row kTable[] = {
 
 Error Refused(Role by, uint16_t code) {
   for (const Row& r : kTable)
-    if (uint16_t(r.code) == code) return {r.exit, Str(Title(by), " ", r.sentence)};
+    if (uint16_t(r.code) == code) return {r.cause, Str(Title(by), " ", r.sentence)};
   return Refused(by, uint16_t(Refusal::kGaveUp));
 }
 

@@ -127,7 +127,7 @@ void Map::Attributes(Visitor& v) {
         w.Text("kind", &kind, 8);
         w.Int("input", terms[i].input, 0, 7);
         w.Weight("weight", &terms[i].weight, false);
-        if (!w.reads()) return;
+        if (!w.fills()) return;
         for (int k = kFull; k <= kMean; ++k)
           if (kind == kKinds[k]) return void(terms[i].kind = Kind(k));
         Fail(Cause::kRefused, "the plan has a linear term of the kind ", kind,
@@ -136,7 +136,7 @@ void Map::Attributes(Visitor& v) {
   v.Weight("bias", &bias, true);
   v.Flag("by_length", &by_length), v.Text("key", &key, 40), v.Int("rotary", rotary, 0, 1 << 10),
       v.Real("base", &base, 0, 1e12);
-  if (!v.reads()) return;
+  if (!v.fills()) return;
   const auto where = [](const char* what) { return std::string("a map's ") + what; };
   Wanted(!terms.empty() || bias, where("terms"), "there is neither a term nor a bias");
   for (const Term& t : terms) {

@@ -34,7 +34,7 @@ RealArray WeightedSum::Float(const RealCall& c, std::span<const RealArray* const
 
 void WeightedSum::Attributes(Visitor& v) {
   v.Int("heads", heads, 1, 1 << 10), v.Int("serving", serving, 1, 1 << 10), v.Int("head_dim", head_dim, 1, 1 << 14);
-  if (v.reads()) Wanted(heads % serving == 0, "weighted_sum", "the heads of v do not divide those of the scores");
+  if (v.fills()) Wanted(heads % serving == 0, "weighted_sum", "the heads of v do not divide those of the scores");
 }
 
 void WeightedSum::Choose(const Facts& c, const Edges& in) {
