@@ -76,7 +76,8 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
   double least = 1e300;
   offset.clear();
   for (size_t h = 0; h < score.size(); ++h) {
-    const double first = std::floor((score[h].low - kBelow * (width - (score[h].high - score[h].low))) / one);
+    double first = std::floor((score[h].low - kBelow * (width - (score[h].high - score[h].low))) / one);
+    while (score[h].high >= first * one + width) ++first;  // the grid of levels may be coarser than the room above
     offset.push_back(-(int64_t(first) << (step + in[0].scale)));
     least = std::min(least, row_max[h].low / one - first);
   }
