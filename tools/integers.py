@@ -179,19 +179,6 @@ class Evaluator:
         x = shift(z, by) + I(f.end // 2) & I(f.end - 1)                                                       # its ring, from the least value on
         return self.wire(name, f(x))
 
-    def stream(self, at, x, z):
-        """the residual stream and what is added to it"""
-        up, other = self.number(at + 'stream', 'up', 'up_other')
-        return self.wire(at + 'stream', (x << I(up)) + (z << I(other)))
-
-    def clamped(self, at, x):
-        """a stream as a norm reads it: where a clamp has a window, rescaled and wrapped"""
-        by, window = self.number(at + 'clamp', 'shift', 'window')
-        x = shift(x, by)
-        if window:
-            x = (x + I(1 << window - 1) & I((1 << window) - 1)) - I(1 << window - 1)
-        return self.wire(at + 'clamp', x)
-
     def split(self, x, heads):
         return x.reshape(len(x), heads, -1)
 
@@ -253,12 +240,34 @@ class Decoder(Evaluator):
             v = self.wire(a + 'v', self.rescaled(a + 'v', self.map(a + 'z_v', n), a + 'z_v'))
             cols = m.heads * m.dim
             o = self.attention(a, self.split(qk[:, :cols], m.heads), self.split(qk[:, cols:], m.serving), self.split(v, m.serving), True)
-            x = self.stream(at + 'proj/', x, self.wire(at + 'proj/z_proj', self.map(at + 'proj/z_proj', o)))
+            x = self.stream(at + 'proj/', 'z_proj', x, self.map(at + 'proj/z_proj', o))
             n = self.norm(at + 'norm2/normalised', self.clamped(at + 'proj/', x))
-            x = self.stream(at + 'ffn2/', x, self.wire(at + 'ffn2/z_ffn2', self.map(at + 'ffn2/z_ffn2', self.ffn(at, n))))
+            x = self.stream(at + 'ffn2/', 'z_ffn2', x, self.map(at + 'ffn2/z_ffn2', self.ffn(at, n)))
         x = self.wire('head/pooled', self.clamped('%d/ffn2/' % (m.layers - 1), x)[-1:])
         z = self.map('head/z_head', self.norm('head/normalised', x))
         return self.wire('head/logits', self.rescaled('head/logits', z, 'head/z_head'))[0]
+
+    def wraps(self, at):
+        """whether a stream may wrap: everything that reads it, and reads what it becomes, is a window"""
+        places = ['%d/%s/' % (l, part) for l in range(self.m.layers) for part in ('proj', 'ffn2')]
+        return all(self.number(p + 'clamp', 'window') for p in places[places.index(at):])
+
+    def stream(self, at, label, x, z):
+        """the residual stream and what is added to it"""
+        up, other = self.number(at + 'stream', 'up', 'up_other')
+        y = (x << I(up)) + (z << I(other))
+        if not self.wraps(at):
+            self.wire(at + label, z)
+            self.wire(at + 'stream', y)
+        return y
+
+    def clamped(self, at, x):
+        """a stream as a norm reads it: where a clamp has a window, rescaled and wrapped"""
+        by, window = self.number(at + 'clamp', 'shift', 'window')
+        x = shift(x, by)
+        if window:
+            x = (x + I(1 << window - 1) & I((1 << window) - 1)) - I(1 << window - 1)
+        return self.wire(at + 'clamp', x)
 
     def turned(self, name, z):
         return z
