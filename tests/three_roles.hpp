@@ -4,15 +4,16 @@
 #include <optional>
 #include <thread>
 
-#include "apps/engine.hpp"
+#include "suf/backends/packed.hpp"
 #include "suf/base/scratch_test.hpp"
 #include "suf/nn/simulate.hpp"
 #include "suf/nn/tiny.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/ring/words.hpp"
+#include "suf/roles/internal/parts.hpp"
 #include "suf/store/told_test.hpp"
 
-namespace suf::apps {
+namespace suf::roles {
 
 // Tiny: a plan and its weights, made once.
 struct Tiny {
@@ -34,12 +35,18 @@ inline const Tiny& TheTiny() {
 
 inline const std::vector<int32_t> kText{1, 2, 3};
 
+// TheBackend: the one that the program runs.
+inline pfss::Backend& TheBackend() {
+  static const auto backend = backends::MakePacked(exec::Default());
+  return *backend;
+}
+
 class ThreeRoles {
  public:
   // emit: of P0, P1, dealer in the order of Role; none = the real one. ahead: bundles of kText's length a fetch.
   explicit ThreeRoles(uint32_t ahead = 1, std::array<Emit, kRoles> emit = {}) : keys_{ahead} {
     for (int r = 0; r < kRoles; ++r) {
-      engine[r].emplace(TheTiny().plan, emit[size_t(r)] ? emit[size_t(r)] : nn::Build);
+      engine[r].emplace(TheTiny().plan, TheBackend(), emit[size_t(r)] ? emit[size_t(r)] : nn::Build);
       plan[r] = engine[r]->ForProto();
     }
     generate = AuditOf(*engine[2]).generate;
@@ -92,12 +99,12 @@ class ThreeRoles {
     for (uint64_t w : out.words) y.push_back(ring::Signed(w, ring.bits));
     return y == want;
   }
-  // Says: an error's exit code and sentence; "" for none.
+  // Says: an error's cause and sentence; "" for none.
   static std::string Says(std::exception_ptr e) {
     try {
       if (e) std::rethrow_exception(e);
     } catch (const Error& x) {
-      return Str("exit ", int(x.code()), ": ", x.what());
+      return Str(Name(x.cause()), ": ", x.what());
     }
     return "";
   }
@@ -148,7 +155,7 @@ class ThreeRoles {
         dealer_->Handle(*ch);
       } catch (const Error& e) {
         std::lock_guard l(m_);
-        if (!dealer_error || e.code() == Exit::kRefused) dealer_error = std::current_exception();
+        if (!dealer_error || e.cause() == Cause::kRefused) dealer_error = std::current_exception();
       }
       ch.reset();
     });
@@ -169,4 +176,4 @@ class ThreeRoles {
   std::vector<std::thread> links_;
 };
 
-}  // namespace suf::apps
+}  // namespace suf::roles

@@ -35,7 +35,7 @@ void Visitor::Table(const char* name, Ints* entries) {
   if (!reads()) return;
   std::vector<func::Group> groups = func::ToGroups(f);
   if (groups.size() != 1 || groups[0].w != 0)
-    Fail(Exit::kRefused, "the plan's function ", name, " is no table of single places; compile the plan again");
+    Fail(Cause::kRefused, "the plan's function ", name, " is no table of single places; compile the plan again");
   *entries = std::move(groups[0].values);
 }
 
@@ -46,7 +46,7 @@ void Visitor::Lines(const char* name, func::Lines* lines) {
   if (reads()) {
     const std::optional<int> a = func::UniformBits(f);
     if (!a || f.outputs != 1 || f.degree > 1)
-      Fail(Exit::kRefused, "the plan's function ", name, " is not made of lines of one width; compile the plan again");
+      Fail(Cause::kRefused, "the plan's function ", name, " is not made of lines of one width; compile the plan again");
     *lines = {*a, 0, 0, {}, {}};
     for (const func::Piece& p : f.pieces) {
       lines->offset.push_back(func::Signed(p.poly[0][0], f.ring));

@@ -89,7 +89,8 @@ void Norm::Choose(const Facts& c, const Edges& in) {
   top = std::min(square, int(std::ceil(2 * (at + std::log2(high)) + extra + kVarianceAbove)));
   floor = std::max(1, int(std::floor(2 * (at + std::log2(low)) + extra)) - kVarianceBelow);
   if (floor >= top)
-    Fail(Exit::kRefused, "the calibrated sum of squares is below 2^", top, " and leaves no precision; raise `norm.", key, "`");
+    Fail(Cause::kRefused, "the calibrated sum of squares is below 2^", top, " and leaves no precision; raise `norm.",
+         key, "`");
   const int bits = (unit ? o.unit_bits : o.rsqrt_bits) + int(std::ceil((top - std::log2(of)) / 2));
   const int fine = std::max(out + 2, bits);
   rsqrt = Octaves([&](double v) { return std::ldexp(1.0, fine) * std::sqrt(of / v); }, floor, top, square,
@@ -113,7 +114,8 @@ Reach Norm::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
 }
 
 void Norm::Fields(Visitor& v) {
-  v.Int("kz", kz, 3, kRing), v.Int("cut", cut, 0, kRing), v.Int("square", square, 1, 61), v.Int("epsilon", epsilon, 0, kBig);
+  v.Int("kz", kz, 3, kRing), v.Int("cut", cut, 0, kRing), v.Int("square", square, 1, 61),
+      v.Int("epsilon", epsilon, 0, kBig);
   v.Int("floor", floor, 0, kRing), v.Int("top", top, 0, kRing), v.Octaves("rsqrt", &rsqrt, square);
   v.Int("product", product, 3, kRing), v.Int("shift", shift, 1, kRing), v.Int("stages", stages, 1, 2);
 }

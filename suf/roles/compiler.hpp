@@ -1,0 +1,38 @@
+// Compiler: from a model and texts like those to come to the plan, which holds everything public and no weight.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "suf/roles/model.hpp"
+
+namespace suf::roles {
+
+// Setting: a number that the compiler chooses unless it is told: a scale, a size of tables.
+struct Setting {
+  std::string name, meaning;
+  int value;           // the default
+  int least, largest;  // that it may be
+};
+
+class Compiler {
+ public:
+  // max_tokens: of the longest text that the plan covers. The model outlives the compiler.
+  explicit Compiler(const Model& model, int max_tokens = 256);
+  // Settings: all of them. Set: another value than the default; throws Cause::kInput for an unknown name
+  // or a value out of range.
+  static const std::vector<Setting>& Settings();
+  void Set(const std::string& name, int value);
+  // Compile: texts in UTF-8, longer ones are cut; they place the windows, and each is simulated at the end. used, if
+  // given: how many of them could be used. calibration: what the plan says of their origin (hex), by default the
+  // SHA-256 of the texts, one a line. Throws Cause::kInput when no text can be used, Cause::kRefused when a wire needs
+  // more bits than its ring may have, naming the wire, bits, limit and setting. Takes minutes for a real model.
+  nn::Plan Compile(const std::vector<std::string>& texts, std::string calibration = {}, const Progress& progress = {},
+                   size_t* used = nullptr) const;
+
+ private:
+  const Model& model_;
+  int max_tokens_;
+  std::vector<Setting> settings_;
+};
+
+}  // namespace suf::roles
