@@ -45,6 +45,9 @@ void Rescale::Choose(const Facts& c, const Edges& in) {
     if (c.seen)
       window = std::max(2, int(std::ceil(std::log2(kStreamRoom * c.seen->at("size").at(0).high))) + 1 + target);
     shift = z.scale - target, scale = target;
+    // what no stream can leave is no window: its norm reads the stream as it is
+    if (fits && window > BitLength(z.reach.Scaled(std::ldexp(1.0, -shift), 0.5).most()))
+      shift = window = 0, scale = z.scale;
     return;
   }
   const int target = c.options.Result(key);

@@ -49,7 +49,7 @@ Reach WeightedSum::Bound(const Facts&, const Edges& in, std::vector<Width>* widt
   const Reach &e = in[0].reach, &v = in[1].reach;
   const double one = One(scale - in[1].scale), f = one * (1 + Excess(recip, [&](double x) { return one / x; }));
   widths->push_back({"row_sum", BitLength(e.length), &row_sum});
-  widths->push_back({"product", RingOf(e.length * v.most()), &product});
+  widths->push_back({"product", RingOf(e.length * v.most()), &product, 64, false, 2});
   const int64_t d = heads * head_dim;
   Reach r{d, f * v.most() * std::sqrt(double(d)), Reals(size_t(d), f * v.most()), {}, {}};
   if (v.images.size() == 1) {  // of one map: each head has a y of its own, in the columns that serve it
