@@ -46,7 +46,7 @@ int RunModel(const ModelArgs& a) {
               << "\n";
     return 0;
   }
-  model::WriteRandomModel(a.out, model::ParsePreset(a.preset), a.seed);
+  model::WriteRandomModel(a.out, model::FindPreset(a.preset), a.seed);
   return 0;
 }
 
@@ -111,10 +111,9 @@ int RunPlanShow(const PlanShowArgs& a) {
             << roles::ResultScale(plan) << "\n"
             << VocabularyOf(plan.tokenizer) << "\n\n"
             << Table(roles::RingsOf(plan)) << "\n";
-  int hard = 0;
-  for (auto& [wire, c] : plan.certificates) hard += c.hard;
-  std::cout << plan.certificates.size() << " certificates: " << hard << " hard (every text), "
-            << plan.certificates.size() - size_t(hard) << " calibrated (suf simulate names texts that leave them)\n";
+  const roles::Certified certified = roles::CertifiedOf(plan);
+  std::cout << certified.hard + certified.calibrated << " certificates: " << certified.hard << " hard (every text), "
+            << certified.calibrated << " calibrated (suf simulate names texts that leave them)\n";
   return 0;
 }
 

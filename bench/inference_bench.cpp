@@ -39,8 +39,8 @@ int Main(int argc, char** argv) {
   Hash seed = RandomHash(), id = RandomHash();
   roles::Masks masks(engine, seed, id);
   run::Inputs inputs[3];
-  roles::ModelInputs(quantised, inputs[0]);
-  roles::LengthInputs(quantised, engine.plan(), n, inputs[0]);
+  roles::ModelInputs(engine.plan(), quantised, inputs[0]);
+  roles::LengthInputs(engine.plan(), quantised, n, inputs[0]);
   Bytes setup;
   roles::WriteSetup(engine, quantised, masks, [&](View v) { Append(&setup, v); });
   roles::ReadSetup(engine, setup, inputs[1]);

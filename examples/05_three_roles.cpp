@@ -51,7 +51,7 @@ int Main() {
 
   // Before anybody connects: the model owner compiles a plan, which is public and which all three roles get. The
   // certificates are made by whoever all three trust to hand them out; each role gets its own folder only.
-  model::WriteRandomModel(dir / "model", model::Preset::kTiny, 1);
+  model::WriteRandomModel(dir / "model", model::FindPreset("tiny"), 1);
   const roles::Model model(dir / "model");
   const nn::Plan plan = roles::Compiler(model, 16).Compile(kTexts);
   net::MakeCerts(dir / "certs");

@@ -6,8 +6,8 @@
 
 #include "suf/backends/packed.hpp"
 #include "suf/base/scratch_test.hpp"
+#include "suf/model/tiny_test.hpp"
 #include "suf/nn/simulate.hpp"
-#include "suf/nn/tiny.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/ring/words.hpp"
 #include "suf/roles/internal/parts.hpp"
@@ -22,12 +22,9 @@ struct Tiny {
 };
 inline const Tiny& TheTiny() {
   static const Tiny tiny = [] {
-    constexpr nn::Dims dims{.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8};
-    nn::CompileOptions o = nn::TinyOptions();
-    o.max_tokens = int(dims.positions);
-    nn::Weights w = nn::TinyWeights(1, dims);
-    nn::Plan plan = nn::Compile(w, nn::TinyTexts(2, 24, o.max_tokens, dims), o);
-    nn::Quantised q = nn::Quantise(w, plan.scales, plan.max_tokens);
+    const model::Model m = model::SmallModel(1, {.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8});
+    nn::Plan plan = model::SmallPlan(m, 8);
+    nn::Quantised q = nn::Quantise(m.weights, plan);
     return Tiny{std::move(plan), std::move(q)};
   }();
   return tiny;
@@ -56,7 +53,7 @@ class ThreeRoles {
         plan[2], *state_, proto::Dealer::Options{uint32_t(kText.size()), ahead, net::Millis{2000}, {}},
         [this](proto::DealJob j, store::Sink& a, store::Sink& b) { ++dealt, generate(std::move(j), a, b); });
     masks_.emplace(*engine[0], seed_->view(), id_);
-    ModelInputs(TheTiny().weights, inputs_[0]);
+    ModelInputs(TheTiny().plan, TheTiny().weights, inputs_[0]);
   }
   ~ThreeRoles() { Join(); }
   // Open: the stores, again if they are open.
@@ -141,7 +138,7 @@ class ThreeRoles {
             .dealer = [this](std::stop_token stop) { return Link(Role::kModel, std::move(stop)); },
             .run =
                 [this](proto::Inference& i) {
-                  LengthInputs(TheTiny().weights, TheTiny().plan, int(i.header().n), inputs_[0]);
+                  LengthInputs(TheTiny().plan, TheTiny().weights, int(i.header().n), inputs_[0]);
                   (void)RunInference(*engine[0], i, inputs_[0]);
                 },
             .auditor = AuditOf(*engine[0]),

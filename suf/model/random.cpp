@@ -121,8 +121,8 @@ void WriteRandomModel(const std::filesystem::path& dir, const Preset& preset, ui
     tensors.push_back({leaf.name, leaf.shape, std::span<const float>(v)});
   }
   const int64_t words = graph.leaves().at(0).shape[0];
-  const auto vocabulary = words == 128 ? TinyVocabulary() : LargeVocabulary(size_t(words));
-  SUF_CHECK(vocabulary.size() == size_t(words));
+  auto vocabulary = words <= 128 ? TinyVocabulary() : LargeVocabulary(size_t(words));
+  vocabulary.resize(size_t(words));
   std::string lines;
   for (const std::string& entry : vocabulary) lines += entry + "\n";
   WriteWhole(dir / "vocab.txt", {lines});

@@ -125,7 +125,7 @@ void Compiler::Choose(const Node& n, Walk* walk) {
       Fail(Cause::kRefused, "wire ", Where(n), ".", w.name, " needs a ring of ", w.bits, " bits, the limit is ",
            w.limit, "; lower the scales that it reads");
     if (w.field) *w.field = w.bits;
-    certificates_[size_t(n.index)].push_back({w.name, w.bits, !w.calibrated});
+    certificates_[size_t(n.index)].push_back({w.name, w.bits - w.gap, !w.calibrated});
   }
 }
 
@@ -252,7 +252,7 @@ void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool,
         auto at = std::find_if(list.begin(), list.end(), [&](const Certificate& x) { return x.width == w.name; });
         if (at == list.end() || !at->hard)
           Fail(Cause::kRefused, "the plan has no hard certificate of wire ", wire, "; compile a plan from this model");
-        Within(wire, w.bits, at->bits);
+        Within(wire, w.bits - w.gap, at->bits);
       }
       if (progress && &c == &plan.classes[0]) progress(double(n->index + 1) / double(plan.graph.size()));
     }

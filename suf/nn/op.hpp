@@ -74,13 +74,15 @@ struct Facts {
 };
 
 // Width: a number of bits that a node needs inside, for every text. `calibrated` ones hold on texts like those of the
-// calibration alone. field: where the plan keeps it; null: nowhere, it is certified only.
+// calibration alone. field: where the plan keeps it; null: nowhere, it is certified only. gap: bits of a ring that stay
+// free, 2 where a signed number is opened or cut in it: the certificate is about the others.
 struct Width {
   const char* name;
   int bits;
   int* field = nullptr;
   int limit = 64;
   bool calibrated = false;
+  int gap = 0;
 };
 // Bounded: what the result reaches, and the widths inside. bits of a certificate: |value| < 2^bits.
 struct Certificate {

@@ -1,10 +1,5 @@
 #include "suf/nn/options.hpp"
 
-#include <algorithm>
-#include <charconv>
-#include <functional>
-#include <vector>
-
 namespace suf::nn {
 
 namespace {
@@ -64,18 +59,23 @@ int Options::At(const std::map<std::string, int>& of, const char* what, const st
   return it->second;
 }
 
-void Options::Set(const std::string& assignment) {
-  const size_t equals = assignment.find('=');
-  const std::string name = assignment.substr(0, equals);
-  int value = 0;
-  const char *begin = assignment.data() + std::min(assignment.size(), equals + 1),
-             *end = assignment.data() + assignment.size();
-  const auto [at, error] = std::from_chars(begin, end, value);
-  if (equals == std::string::npos || error != std::errc{} || at != end)
-    Fail(Cause::kInput, "the option ", assignment, " is not written name=number; the names are: ", Help());
+const std::vector<Options::Setting>& Options::Settings() {
+  static const std::vector<Setting> all = [] {
+    const Options defaults;
+    std::vector<Setting> s;
+    for (const Entry& e : Entries()) s.push_back({e.name, e.what, defaults.*e.field, e.low, e.high});
+    for (const Group& g : kGroups)
+      for (auto& [key, value] : defaults.*g.field)
+        s.push_back({Str(g.name, ".", key), g.what, value, kLeastScale, kMostScale});
+    return s;
+  }();
+  return all;
+}
+
+void Options::Set(const std::string& name, int value) {
   auto within = [&](int low, int high) {
     if (value < low || value > high)
-      Fail(Cause::kInput, "the option ", name, " is ", value, ", outside ", low, " to ", high, "; choose one of these");
+      Fail(Cause::kInput, "the setting ", name, " is ", value, "; it may be ", low, " to ", high);
     return value;
   };
   for (const Entry& e : Entries())
@@ -83,19 +83,9 @@ void Options::Set(const std::string& assignment) {
   for (const Group& g : kGroups)
     if (name.rfind(std::string(g.name) + ".", 0) == 0 && name.size() <= 60)
       return void((this->*g.field)[name.substr(std::string(g.name).size() + 1)] = within(kLeastScale, kMostScale));
-  Fail(Cause::kInput, "there is no option ", name.substr(0, 60), "; the names are: ", Help());
-}
-
-std::string Options::Help() {
-  const Options defaults;
-  std::string s;
-  for (const Entry& e : Entries())
-    s += Str("\n  ", e.name, " (", e.low, " to ", e.high, ", default ", defaults.*e.field, "): ", e.what);
-  for (const Group& g : kGroups) {
-    s += Str("\n  ", g.name, ".KEY (", kLeastScale, " to ", kMostScale, "): ", g.what, ";");
-    for (auto& [key, value] : defaults.*g.field) s += Str(" ", key, " ", value);
-  }
-  return s;
+  std::string names;
+  for (const Setting& s : Settings()) names += (names.empty() ? "" : ", ") + s.name;
+  Fail(Cause::kInput, name.substr(0, 60), " is no setting of the compiler; take one of ", names);
 }
 
 }  // namespace suf::nn

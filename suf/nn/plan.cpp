@@ -37,7 +37,7 @@ class Put : public Visitor {
   Put(Json& j, Functions& functions) : j_(j), functions_(functions) {
     if (!j_.is_object()) j_ = Json::object();
   }
-  bool reads() const override { return false; }
+  bool fills() const override { return false; }
   void Whole(const char* name, int64_t* x, int64_t, int64_t) override { j_[name] = *x; }
   void Real(const char* name, double* x, double, double) override { j_[name] = *x; }
   void Flag(const char* name, bool* x) override { j_[name] = *x; }
@@ -67,7 +67,7 @@ class Get : public Visitor {
       Fail(Cause::kRefused, at_.empty() ? "the plan" : Str("the plan's field ", at_),
            " is not an object; compile the plan again");
   }
-  bool reads() const override { return true; }
+  bool fills() const override { return true; }
   const Json& Field(const char* name, bool (Json::*type)() const noexcept, const char* what) {
     auto it = j_.find(name);
     if (it == j_.end()) Fail(Cause::kRefused, "the plan lacks the field ", Path(name), "; compile the plan again");
@@ -151,9 +151,9 @@ class Get : public Visitor {
 };
 
 void Digest(Visitor& v, const char* name, Hash* x) {
-  std::string text = v.reads() ? "" : Hex(*x);
+  std::string text = v.fills() ? "" : Hex(*x);
   v.Text(name, &text, 2 * x->size());
-  if (!v.reads()) return;
+  if (!v.fills()) return;
   if (text.size() != 2 * x->size() || text.find_first_not_of("0123456789abcdef") != text.npos)
     Fail(Cause::kRefused, "the plan's field ", name, " is not a SHA-256 in lower-case hex");
   Bytes b = FromHex(text, x->size(), name);
@@ -167,14 +167,14 @@ void VisitGraph(Visitor& v, Graph& g) {
       [&](Visitor& w, size_t i) {
         std::string name, scope, label;
         Ints in;
-        if (!w.reads()) {
+        if (!w.fills()) {
           const Node& n = g.node(i);
           name = n.op->Name(), scope = n.scope, label = n.label;
           for (const Node* x : n.in) in.push_back(x->index);
         }
         w.Text("op", &name, 40), w.Many("in", &in, 8, 0, int64_t(i) - 1), w.Text("scope", &scope, 60),
             w.Text("label", &label, 40);
-        if (w.reads()) {
+        if (w.fills()) {
           std::vector<Node*> nodes;
           for (int64_t x : in) nodes.push_back(&g.node(size_t(x)));
           g.Scope(scope);
@@ -209,7 +209,7 @@ void VisitClass(Visitor& v, const Graph& g, Class& c) {
 
 void VisitPlan(Visitor& v, Plan& p) {
   VisitGraph(v, p.graph);
-  if (v.reads()) {
+  if (v.fills()) {
     Wanted(p.graph.size() > 0, "nodes", "there is none");
     p.graph.Number();
   }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "suf/nn/build.hpp"
-#include "suf/nn/masked.hpp"
 #include "suf/nn/plan.hpp"
+#include "suf/nn/weights.hpp"
 #include "suf/pfss/backend.hpp"
 #include "suf/proto/bundle_plan.hpp"
 

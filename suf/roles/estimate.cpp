@@ -1,5 +1,7 @@
 #include "suf/roles/estimate.hpp"
 
+#include "suf/roles/model.hpp"
+
 #include "suf/store/store.hpp"
 
 namespace suf::roles {
@@ -11,7 +13,8 @@ Estimate::Estimate(Engine& engine, int n) : tokens(n), plan(engine.hash()) {
   for (int p : {0, 1}) frames[p] = s.frame_count(p, true), key_bytes[p] = s.key_bytes(p), sent[p] = s.sent(p, true);
   offline = s.sent(1, false), setup = 0;
   for (auto& m : engine.masked()) setup += m.bytes();
-  for (auto& [wire, c] : engine.plan().certificates) (c.hard ? hard : calibrated)++;
+  const Certified certified = CertifiedOf(engine.plan());
+  hard = certified.hard, calibrated = certified.calibrated;
   cost = pfss::CostOf(s);
 }
 

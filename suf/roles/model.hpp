@@ -1,5 +1,4 @@
-// The model owner's model in memory, and what the roles read from a plan about it. All that this room knows of a model
-// family stands in model.cpp.
+// The model owner's model in memory, and what the roles read from a plan about it.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -9,7 +8,7 @@
 #include <vector>
 
 #include "suf/model/tokenizer.hpp"
-#include "suf/nn/quantise.hpp"
+#include "suf/nn/weights.hpp"
 #include "suf/roles/engine.hpp"
 
 namespace suf::roles {
@@ -34,9 +33,9 @@ class Model {
 
  private:
   friend class Compiler;
-  struct Weights;
+  struct State;
   std::filesystem::path folder_;
-  std::unique_ptr<Weights> weights_;
+  std::unique_ptr<State> state_;
 };
 
 // ResultWidth: values of one embedding. ResultScale: a value v of a result means v / 2^scale.
@@ -46,6 +45,12 @@ int ResultScale(const nn::Plan& plan);
 int64_t VocabularySize(const nn::Plan& plan);
 // ShapeOf: the model's public shape in words.
 std::string ShapeOf(const nn::Plan& plan);
+// Certified: wires of all length classes by kind of certificate: hard ones hold for every text, calibrated ones on texts
+// like those of the calibration.
+struct Certified {
+  int hard = 0, calibrated = 0;
+};
+Certified CertifiedOf(const nn::Plan& plan);
 // RingsOf: ring width, in bits, of the wires in each length class: rows of cells, the first row is the head.
 std::vector<std::vector<std::string>> RingsOf(const nn::Plan& plan);
 

@@ -25,14 +25,14 @@ struct ModelOwner::State {
              [this](proto::Inference& inference) { Run(inference); },
              AuditOf(engine)} {
     if (options.keys.ahead > 1) store.CheckAhead();
-    ModelInputs(weights, inputs);
+    ModelInputs(engine.plan(), weights, inputs);
     host.keys = options.keys;
     host.auditor.passed = options.audited;
   }
 
   void Run(proto::Inference& inference) {
     const uint32_t n = inference.header().n;
-    LengthInputs(weights, engine.plan(), int(n), inputs);
+    LengthInputs(engine.plan(), weights, int(n), inputs);
     const run::Times times = RunInference(engine, inference, inputs).times;
     if (options.ran) options.ran(n, inference.header().serial, times);
   }

@@ -3,7 +3,7 @@
 #pragma once
 #include <memory>
 
-#include "suf/nn/quantise.hpp"
+#include "suf/nn/weights.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/roles/engine.hpp"
 #include "suf/run/times.hpp"

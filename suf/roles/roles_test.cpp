@@ -39,7 +39,7 @@ std::vector<std::string> Lines(const char* file) {
 // Files: a tiny model on disk with its plan, made once.
 struct Files {
   Files() {
-    model::WriteRandomModel(dir / "model", model::Preset::kTiny, 1);
+    model::WriteRandomModel(dir / "model", model::FindPreset("tiny"), 1);
     model.emplace(dir / "model");
     plan = Compiler(*model, kLongest).Compile(Lines("tests/data/calibrate.txt"), {}, [&](double done, auto&) {
       EXPECT_TRUE(done >= 0 && done <= 1);

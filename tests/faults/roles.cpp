@@ -10,7 +10,7 @@
 #include "suf/net/certs.hpp"
 #include "suf/net/tls.hpp"
 #include "suf/nn/simulate.hpp"
-#include "suf/nn/tiny.hpp"
+#include "suf/model/tiny_test.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::faults {
@@ -97,7 +97,7 @@ void RunModel(const Scene& s) {
   Hash id = roles::WeightsId(key.view(), s.setting.weights, engine.hash(), seed->view());
   roles::Masks masks(engine, seed->view(), id);
   Inputs inputs;
-  roles::ModelInputs(s.setting.weights, inputs);
+  roles::ModelInputs(s.setting.plan, s.setting.weights, inputs);
   ModelHost host{s.setting.plan,
                  store,
                  id,
@@ -106,7 +106,7 @@ void RunModel(const Scene& s) {
                  [&](Sink& out) { roles::WriteSetup(engine, s.setting.weights, masks, [&](View v) { out.Write(v); }); },
                  [&](std::stop_token) { return DialTo(s, Role::kModel, Role::kDealer); },
                  [&](Inference& inference) {
-                   roles::LengthInputs(s.setting.weights, engine.plan(), int(inference.header().n), inputs);
+                   roles::LengthInputs(engine.plan(), s.setting.weights, int(inference.header().n), inputs);
                    (void)roles::RunInference(engine, inference, inputs);
                  }};
   Turnstile turnstile;
@@ -152,13 +152,10 @@ Setting::Setting(const std::string& folder) {
     if (CPU_ISSET(c, &all)) CPU_SET(c, &one);
   SUF_CHECK(!sched_setaffinity(0, sizeof one, &one) && exec::Default().threads() == 1);
   SUF_CHECK(!sched_setaffinity(0, sizeof all, &all));
-  nn::Dims dims{.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4};
-  nn::Weights real = nn::TinyWeights(1, dims);
-  nn::CompileOptions o;
-  o.max_tokens = 4;
+  const model::Model real = model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4});
   backend = backends::MakePacked(exec::Default());
-  engine = std::make_unique<roles::Engine>(nn::Compile(real, nn::TinyTexts(2, 24, 4, dims), o), *backend);
-  weights = nn::Quantise(real, engine->plan().scales, engine->plan().max_tokens);
+  engine = std::make_unique<roles::Engine>(model::SmallPlan(real, 4), *backend);
+  weights = nn::Quantise(real.weights, engine->plan());
   ids = {1, 5, 2, 7};
   y = nn::Simulator(engine->plan(), weights).Run(ids).y;
   plan = engine->ForProto();

@@ -51,26 +51,34 @@ void TurnReals(Reals& y, int64_t rows, int64_t heads, double base) {
       y, rows, heads, a.cos, a.sin, [](double p, double q) { return p * q; }, [](double p, double q) { return p + q; });
 }
 
-constexpr int kRows = 4, kColumns = 128;
+constexpr int kLanes = 8, kRows = 4;
 
-// Multiply: x W added to y, in blocks of rows and columns; sums over the inputs from left to right.
+// Dot4: four rows of x against one row of w; lane sums are added in a fixed order, so results do not depend on the
+// machine.
+void Dot4(const double* const x[kRows], const double* w, int64_t n, double out[kRows]) {
+  double acc[kRows][kLanes] = {};
+  int64_t k = 0;
+  for (; k + kLanes <= n; k += kLanes)
+    for (int r = 0; r < kRows; ++r)
+      for (int i = 0; i < kLanes; ++i) acc[r][i] += x[r][k + i] * w[k + i];
+  for (int r = 0; r < kRows; ++r) {
+    out[r] = 0;
+    for (int i = 0; i < kLanes; ++i) out[r] += acc[r][i];
+    for (int64_t j = k; j < n; ++j) out[r] += x[r][j] * w[j];
+  }
+}
+
+// Multiply: x W added to y; W as (out, in), whose rows lie together.
 void Multiply(const Reals& x, const Reals& w, int64_t in, int64_t out, Reals& y, exec::Pool& pool) {
   const int64_t n = int64_t(x.size()) / in;
-  pool.For(size_t((out + kColumns - 1) / kColumns), 1, [&](size_t begin, size_t end) {
-    for (int64_t c = int64_t(begin) * kColumns; c < std::min(out, int64_t(end) * kColumns); c += kColumns) {
-      const int64_t width = std::min<int64_t>(kColumns, out - c);
-      for (int64_t i = 0; i < n; i += kRows) {
-        const int64_t rows = std::min<int64_t>(kRows, n - i);
-        double sum[kRows][kColumns] = {};
-        for (int64_t k = 0; k < in; ++k) {
-          const double* row = &w[size_t(k * out + c)];
-          for (int64_t r = 0; r < rows; ++r) {
-            const double v = x[size_t((i + r) * in + k)];
-            for (int64_t j = 0; j < width; ++j) sum[r][j] += v * row[j];
-          }
-        }
-        for (int64_t r = 0; r < rows; ++r)
-          for (int64_t j = 0; j < width; ++j) y[size_t((i + r) * out + c + j)] += sum[r][j];
+  pool.For(size_t(out), 16, [&](size_t begin, size_t end) {
+    for (int64_t i = 0; i < n; i += kRows) {
+      const double* rows[kRows];
+      for (int r = 0; r < kRows; ++r) rows[r] = &x[size_t(std::min(i + r, n - 1) * in)];
+      for (int64_t o = int64_t(begin); o < int64_t(end); ++o) {
+        double z[kRows];
+        Dot4(rows, &w[size_t(o * in)], in, z);
+        for (int r = 0; r < kRows && i + r < n; ++r) y[size_t((i + r) * out + o)] += z[r];
       }
     }
   });
@@ -97,7 +105,7 @@ RealArray Map::Float(const RealCall& c, std::span<const RealArray* const> x) con
   for (const Term& t : terms) {
     const Reals& v = x[size_t(t.input)]->at;
     if (t.kind == kFull) {
-      Multiply(v, c.value(t.weight), t.weight.shape()[0], d, y.at, c.pool);
+      Multiply(v, c.value(t.weight.Transposed()), t.weight.shape()[0], d, y.at, c.pool);
       continue;
     }
     const Reals* g = t.weight ? &c.value(t.weight) : nullptr;
@@ -127,7 +135,7 @@ void Map::Attributes(Visitor& v) {
         w.Text("kind", &kind, 8);
         w.Int("input", terms[i].input, 0, 7);
         w.Weight("weight", &terms[i].weight, false);
-        if (!w.reads()) return;
+        if (!w.fills()) return;
         for (int k = kFull; k <= kMean; ++k)
           if (kind == kKinds[k]) return void(terms[i].kind = Kind(k));
         Fail(Cause::kRefused, "the plan has a linear term of the kind ", kind,
@@ -136,7 +144,7 @@ void Map::Attributes(Visitor& v) {
   v.Weight("bias", &bias, true);
   v.Flag("by_length", &by_length), v.Text("key", &key, 40), v.Int("rotary", rotary, 0, 1 << 10),
       v.Real("base", &base, 0, 1e12);
-  if (!v.reads()) return;
+  if (!v.fills()) return;
   const auto where = [](const char* what) { return std::string("a map's ") + what; };
   Wanted(!terms.empty() || bias, where("terms"), "there is neither a term nor a bias");
   for (const Term& t : terms) {

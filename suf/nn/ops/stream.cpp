@@ -132,7 +132,7 @@ RealArray Pool::Float(const RealCall&, std::span<const RealArray* const> x) cons
 void Pool::Attributes(Visitor& v) {
   std::string name = kPools[kind];
   v.Text("kind", &name, 8);
-  if (!v.reads()) return;
+  if (!v.fills()) return;
   const auto* at = std::find(std::begin(kPools), std::end(kPools), name);
   if (at == std::end(kPools))
     Fail(Cause::kRefused, "the plan pools by ", name, ", which this program does not know; update it");

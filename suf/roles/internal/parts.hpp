@@ -2,7 +2,7 @@
 // this room, and for tests that put them together otherwise.
 #pragma once
 #include "suf/fss/prg.hpp"
-#include "suf/nn/quantise.hpp"
+#include "suf/nn/weights.hpp"
 #include "suf/proto/audit.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/roles/engine.hpp"
@@ -31,9 +31,9 @@ class Masks {
 Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan, View b_seed);
 
 // ModelInputs: "W.<name>" of every tensor that does not depend on the length.
-void ModelInputs(const nn::Quantised& weights, run::Inputs& inputs);
-// LengthInputs: those that do: the first n positions, n times the pooled bias.
-void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, run::Inputs& inputs);
+void ModelInputs(const nn::Plan& plan, const nn::Quantised& weights, run::Inputs& inputs);
+// LengthInputs: those that do.
+void LengthInputs(const nn::Plan& plan, const nn::Quantised& weights, int n, run::Inputs& inputs);
 
 // WriteSetup: W_hat of every tensor, packed. ReadSetup: sets "Wh.<name>".
 void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks,
