@@ -36,7 +36,8 @@ foreach(room ${SUF_ALL_ROOMS})
   list(APPEND objects $<TARGET_OBJECTS:${room}>)
 endforeach()
 add_custom_command(OUTPUT suf.o COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o suf.o ${objects}
-                   COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbols=${CMAKE_SOURCE_DIR}/cmake/exports.txt suf.o
+                   COMMAND ${CMAKE_OBJCOPY} --wildcard --localize-hidden
+                           --keep-global-symbols=${CMAKE_SOURCE_DIR}/cmake/exports.txt suf.o
                    DEPENDS ${objects} ${CMAKE_SOURCE_DIR}/cmake/exports.txt COMMAND_EXPAND_LISTS VERBATIM)
 set_source_files_properties(suf.o PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
 add_library(suf_static STATIC suf.o)

@@ -26,7 +26,7 @@ namespace {
 using net::Identity;
 using testing::HasSubstr;
 
-constexpr Identity kId[] = {{Role::kDealer, {11}}, {Role::kModel, {12}}, {Role::kData, {13}}};
+constexpr Identity kId[] = {{Role::kModel, {12}}, {Role::kData, {13}}, {Role::kDealer, {11}}};
 constexpr int kLongest = 16;
 
 std::vector<std::string> Lines(const char* file) {
@@ -78,7 +78,7 @@ class World {
   ~World() { Join(); }
   // Session: P0 in a thread, and what `use` does with P1's session here.
   void Session(const std::function<void(DataOwner::Session&)>& use) {
-    auto [near, far] = net::InProcessPair(kId[2], kId[1]);
+    auto [near, far] = net::InProcessPair(kId[int(Role::kData)], kId[int(Role::kModel)]);
     std::thread serve([&, ch = std::move(far)]() mutable {
       try {
         owner->Serve(*ch);
@@ -109,7 +109,7 @@ class World {
  private:
   proto::DialDealer Dial(Role role) {
     return [this, role](std::stop_token stop) {
-      auto [near, far] = net::InProcessPair(kId[int(role)], kId[0], net::kTimeout, std::move(stop));
+      auto [near, far] = net::InProcessPair(kId[int(role)], kId[int(Role::kDealer)], net::kTimeout, std::move(stop));
       std::lock_guard l(m_);
       links_.emplace_back([this, ch = std::move(far)]() mutable {
         try {
@@ -244,9 +244,9 @@ TEST(Texts, AreEncodedForThePlan) {
 
 TEST(Model, OfAnotherShapeIsRefused) {
   EXPECT_TRUE(Fails(Cause::kInput, "config.json", [] { Model m("/nowhere"); }));
-  nn::Plan other = Made().plan;
-  ++other.dims.vocab;
-  EXPECT_TRUE(Fails(Cause::kRefused, "another shape of model", [&] { Made().model->Quantise(other); }));
+  model::WriteRandomModel(Made().dir / "other", model::FindPreset("tiny-gpt2"), 1);
+  const Model other(Made().dir / "other");
+  EXPECT_TRUE(Fails(Cause::kRefused, "another shape of model", [&] { (void)other.Quantise(Made().plan); }));
 }
 
 TEST(Compiler, TakesSettingsAndTexts) {
@@ -268,7 +268,8 @@ TEST(Compiler, TakesSettingsAndTexts) {
   compiler.Set("slice", 3);
   EXPECT_NE(nn::PlanHash(compiler.Compile({"the dog", "", "a cat"})), nn::PlanHash(plain));
   compiler.Set("embedding", 18);
-  EXPECT_TRUE(Fails(Cause::kRefused, "lower the scale of the embedding", [&] { (void)compiler.Compile({"a cat"}); }));
+  EXPECT_TRUE(
+      Fails(Cause::kRefused, "lower the scale of what it is made of", [&] { (void)compiler.Compile({"a cat"}); }));
 }
 
 }  // namespace

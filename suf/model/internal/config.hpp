@@ -14,8 +14,8 @@ using nlohmann::json;
 inline constexpr size_t kFileLimit = 1 << 20;
 inline constexpr int kDepthLimit = 16;
 
-// Fields: a JSON object from a file, its fields read one by one.
-class Fields {
+// Fields: a JSON object from a file, its fields read one by one. Hidden: libsuf exports nothing of another library.
+class [[gnu::visibility("hidden")]] Fields {
  public:
   explicit Fields(std::filesystem::path file) : file_(std::move(file)) {
     // copies of a text that nests to a million would run out of stack
