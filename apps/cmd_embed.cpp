@@ -53,17 +53,17 @@ class Due {
     auto place = places.begin();
     for (const Line& l : lines) {
       if (!l.error.empty()) continue;
-      tokens_.insert(tokens_.end(), size_t(1 + (*place)[0] + (*place)[1]), uint32_t(l.n));
+      jobs_.insert(jobs_.end(), size_t(1 + (*place)[0] + (*place)[1]), store::JobOf(uint32_t(l.n)));
       ++place;
     }
   }
-  // Take: the next bundle; returns the tokens of the one after it, which is asked for meanwhile; 0: none is.
-  uint32_t Take() { return ++taken_ < tokens_.size() && !one_by_one_ ? tokens_[taken_] : 0; }
+  // Take: the next bundle; returns the job of the one after it, which is asked for meanwhile; of 0 tokens: none is.
+  store::Job Take() { return ++taken_ < jobs_.size() && !one_by_one_ ? jobs_[taken_] : store::Job{}; }
   std::vector<std::array<int, 2>> places;  // audits before and after each text
 
  private:
   bool one_by_one_;
-  std::vector<uint32_t> tokens_;
+  std::vector<store::Job> jobs_;
   size_t taken_ = 0;
 };
 
@@ -112,7 +112,7 @@ class Embedding {
 
   void Audit(int count, int n) {
     for (int i = 0; i < count; ++i) {
-      session_.Audit(uint32_t(n), due_.Take());
+      session_.Audit(store::JobOf(uint32_t(n)), due_.Take());
       log::Info("embed: the model owner audited a bundle and found nothing wrong");
     }
   }
@@ -127,7 +127,7 @@ class Embedding {
     Bar bar(Str("text ", l->i + 1, " of ", lines_));
     bar.At(0, "keys from the dealer");
     session_.Infer(
-        uint32_t(l->n),
+        store::JobOf(uint32_t(l->n)),
         [&](proto::Inference& inference) {
           fetch = inference.fetch_ms(), done.deal_ms = inference.dealt_ms();
           done.serial = inference.header().serial;

@@ -138,8 +138,8 @@ int RunEstimate(const EstimateArgs& a) {
   for (auto& [wire, c] : engine.plan().certificates) (c.hard ? hard : calibrated)++;
   auto ahead = [&](int p) { return a.ahead * store::BundleFileBytes(uint64_t(s.key_bytes(p))); };
   if (a.json) {
-    ordered_json out{{"schema", "suf.estimate/1"},
-                     {"n", a.tokens},
+    ordered_json out{{"schema", "suf.estimate/2"},
+                     {"job", {{"entry", 0}, {"variant", 0}, {"tokens", a.tokens}, {"past", 0}}},
                      {"plan", Hex(engine.hash())},
                      {"trace", Hex(work->trace.digest())},
                      {"flights", s.flights()}};

@@ -75,10 +75,12 @@ int RunDeal(const DealArgs& a) {
   TimesFile times(a.times);
   generate.dealt = [&](const proto::DealJob& j, const run::Times& t) { times.Add(j.serial, t); };
   proto::Dealer::Options options;
-  options.ahead_tokens = uint32_t(a.tokens), options.ahead_count = uint32_t(std::max(a.count, 1));
+  options.ahead = store::JobOf(uint32_t(a.tokens)), options.ahead_count = uint32_t(std::max(a.count, 1));
   auto timeout = Timeout(a.timeout);
   options.partner_wait = timeout / 3;  // the parties, who wait as long as we do, are to hear of it
-  options.dealt = [](uint32_t n, uint64_t serial) { log::Info(Str("deal: serial ", serial, ", ", n, " tokens")); };
+  options.dealt = [](const store::Job& job, uint64_t serial) {
+    log::Info(Str("deal: serial ", serial, ", ", job.tokens, " tokens"));
+  };
   std::atomic<bool> said{false};
   options.not_taken = [&](uint32_t model, uint32_t data) {
     if (!said.exchange(true))
@@ -122,15 +124,15 @@ int RunServe(const ServeArgs& a) {
       [&](store::Sink& out) { WriteSetup(engine, weights, masks, [&](View v) { out.Write(v); }); },
       dial,
       [&](proto::Inference& inference) {
-        LengthInputs(weights, engine.plan(), int(inference.header().n), inputs);
+        LengthInputs(weights, engine.plan(), int(inference.header().job.tokens), inputs);
         times.Add(inference.header().serial, RunInference(engine, inference, inputs).times);
         // the same words whatever the result was
-        log::Info(Str("serve: serial ", inference.header().serial, ", ", inference.header().n, " tokens"));
+        log::Info(Str("serve: serial ", inference.header().serial, ", ", inference.header().job.tokens, " tokens"));
       },
       AuditOf(engine)};
   host.keys = KeysOf(a.keys, store);
-  host.auditor.passed = [](uint32_t n, uint64_t serial) {
-    log::Info(Str("serve: serial ", serial, ", ", n, " tokens, audited: both bundles are as they should be"));
+  host.auditor.passed = [](const store::Job& job, uint64_t serial) {
+    log::Info(Str("serve: serial ", serial, ", ", job.tokens, " tokens, audited: both bundles are as they should be"));
   };
   net::Listener listener(own, net::Address::Parse(a.listen), {Role::kData}, timeout);
   proto::Turnstile turnstile;

@@ -16,7 +16,7 @@ constexpr size_t kBody = kChunkBytes + 1000;
 
 BundleHeader HeaderOf(uint64_t serial) {
   BundleHeader h;
-  h.n = 4, h.serial = serial, h.body_bytes = kBody, h.rho = RandomHash(), h.pair = Share(Secret::Random());
+  h.job = JobOf(4), h.serial = serial, h.body_bytes = kBody, h.rho = RandomHash(), h.pair = Share(Secret::Random());
   return h;
 }
 
@@ -40,7 +40,7 @@ std::vector<uint64_t> Serials(const Store& s) {
 
 std::string FileOf(const std::string& dir, uint64_t serial) {
   std::string d = std::to_string(serial);
-  return dir + "/bundles/" + std::string(20 - d.size(), '0') + d + ".bundle";
+  return dir + "/bundles/" + std::string(20 - d.size(), '0') + d + "-0-0-4-0.bundle";
 }
 
 bool Says(const Store& s, const std::string& words) {
@@ -178,6 +178,56 @@ TEST(Store, ABundleWithASoundHashAndAnImpossiblePreambleIsRefused) {
   Store s(dir / "s");
   EXPECT_TRUE(Fails(Exit::kRefused, "is cut short", [&] { Told(s, 3).Claim(3); }));
   EXPECT_EQ(s.ledger().Fates().at(3), Fate::kBurnt);
+}
+
+TEST(Store, ABundleOfTheOlderVersionIsRefusedInOneSentence) {
+  Scratch dir;
+  { Put(*std::make_unique<Store>(dir / "s"), 3, true); }
+  BundleHeader h = HeaderOf(3);
+  h.version = kWireVersion - 1;
+  ChunkFile(dir / "old", Encode(h));
+  std::ifstream old(dir / "old", std::ios::binary);
+  std::ofstream(FileOf(dir / "s", 3), std::ios::binary | std::ios::trunc) << old.rdbuf();
+  fs::rename(FileOf(dir / "s", 3), dir / "s/bundles/00000000000000000003.bundle");  // its name of then
+  Store s(dir / "s");
+  EXPECT_EQ(s.notices(),
+            std::vector<std::string>{"a bundle of version 2 was found; this suf reads version 3; deal it again"});
+  EXPECT_TRUE(s.Bundles().empty());
+  EXPECT_TRUE(fs::is_empty(dir / "s/bundles"));
+}
+
+// A store keys its bundles by job: in its answers and in the names of the files.
+TEST(Store, ABundleIsFoundUnderItsJobAndNoOther) {
+  Scratch dir;
+  const Job jobs[] = {{0, 0, 4, 0}, {1, 0, 4, 0}, {0, 1, 4, 0}, {0, 0, 5, 0}, {0, 0, 4, 1}};
+  auto name = [&](const Job& j, uint64_t serial) {
+    return Str(dir / "s/bundles/0000000000000000000", serial, "-", j.entry, "-", j.variant, "-", j.tokens, "-", j.past,
+               ".bundle");
+  };
+  {
+    Store s(dir / "s");
+    uint64_t serial = 0;
+    for (const Job& j : jobs) {
+      BundleHeader h = HeaderOf(++serial);
+      h.job = j;
+      auto in = s.Receive(h, Secret::Random(), true);
+      Sink sink(ChunkKey(h), kBody, [&](View chunk) { in.Add(chunk); });
+      sink.Write(Bytes(kBody));
+      sink.Finish();
+      in.Commit();
+      EXPECT_TRUE(fs::exists(name(j, serial)));
+    }
+    for (uint64_t i = 0; i < 5; ++i) {
+      const auto found = s.Bundles(jobs[i]);
+      ASSERT_EQ(found.size(), 1u);
+      EXPECT_EQ(found[0].serial, i + 1);
+    }
+    EXPECT_TRUE(s.Bundles(JobOf(6)).empty());
+  }
+  fs::rename(name(jobs[0], 1), name(jobs[1], 1));  // to stand for another job
+  Store s(dir / "s");
+  EXPECT_TRUE(s.Bundles(jobs[0]).empty());
+  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2, 3, 4, 5}));
 }
 
 TEST(Store, ABrokenDeliveryLeavesNothing) {

@@ -104,7 +104,7 @@ void RunModel(const Scene& s) {
                  [&](Sink& out) { apps::WriteSetup(engine, s.setting.weights, masks, [&](View v) { out.Write(v); }); },
                  [&](std::stop_token) { return DialTo(s, Role::kModel, Role::kDealer); },
                  [&](Inference& inference) {
-                   apps::LengthInputs(s.setting.weights, engine.plan(), int(inference.header().n), inputs);
+                   apps::LengthInputs(s.setting.weights, engine.plan(), int(inference.header().job.tokens), inputs);
                    (void)apps::RunInference(engine, inference, inputs);
                  }};
   Turnstile turnstile;
@@ -124,7 +124,7 @@ void RunData(const Scene& s) {
     Inputs inputs;
     apps::ReadSetup(engine, session.Setup(), inputs);
     inputs.Set("tokens", s.setting.ids);
-    session.Infer(uint32_t(s.setting.ids.size()), [&](Inference& inference) {
+    session.Infer(JobOf(uint32_t(s.setting.ids.size())), [&](Inference& inference) {
       done.serial = inference.header().serial;
       auto out = apps::RunInference(engine, inference, inputs);
       auto work = engine.At(int(s.setting.ids.size()));
