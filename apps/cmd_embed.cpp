@@ -165,7 +165,7 @@ std::vector<Line> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   auto lines = ReadTexts(a.source);
   const std::string vocabulary = ReadFile(a.vocab, "the vocabulary ", "it is vocab.txt of the model");
   if (HashOf({AsView(vocabulary)}) != plan.tokenizer)
-    Fail(Exit::kRefused, a.vocab, " is not the vocabulary that the plan was made for; ask the model owner for it");
+    Fail(Cause::kRefused, a.vocab, " is not the vocabulary that the plan was made for; ask the model owner for it");
   // it decides how many tokens a text has, which the model owner sees
   const bool known = !model::KnownVocabulary(plan.tokenizer).empty();
   (known ? log::Info : log::Warn)("embed: " + VocabularyOf(plan.tokenizer));

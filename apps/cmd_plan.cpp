@@ -68,7 +68,7 @@ int RunCompile(const CompileArgs& a) {
   for (auto& l : lines)
     if (l.error.empty()) texts.emplace_back(l.ids.begin(), l.ids.end());
   if (texts.empty())
-    Fail(Exit::kInput, a.calibrate, " holds no usable text; write some lines that are like the texts to come");
+    Fail(Cause::kInput, a.calibrate, " holds no usable text; write some lines that are like the texts to come");
   nn::CompileOptions options;
   options.max_tokens = a.max_tokens;
   options.tokenizer = FileHash(a.model + "/vocab.txt");
@@ -81,7 +81,7 @@ int RunCompile(const CompileArgs& a) {
   out << nn::Serialize(plan) << "\n";
   out.close();
   if (!out || std::rename(temp.c_str(), a.out.c_str()))
-    Fail(Exit::kResource, "cannot write ", a.out, "; check the directory and free space");
+    Fail(Cause::kResource, "cannot write ", a.out, "; check the directory and free space");
   std::cerr << "plan " << Hex(nn::PlanHash(plan)).substr(0, 16) << ": " << plan.classes.size()
             << " length classes up to " << plan.max_tokens << " tokens, calibrated on " << texts.size() << " texts\n";
   return 0;

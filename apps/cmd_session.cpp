@@ -54,7 +54,7 @@ int RunCerts(const CertsArgs& a) {
   if (fs::exists(fs::path(a.dir) / "cert.pem")) folders = {a.dir};
   for (auto r : {Role::kDealer, Role::kModel, Role::kData})
     if (fs::path sub = fs::path(a.dir) / Name(r); fs::exists(sub / "cert.pem")) folders.push_back(sub);
-  if (folders.empty()) Fail(Exit::kInput, "there are no certificates in ", a.dir, "; make some with: suf certs DIR");
+  if (folders.empty()) Fail(Cause::kInput, "there are no certificates in ", a.dir, "; make some with: suf certs DIR");
   for (auto& f : folders) std::cout << net::Fingerprint(net::Credentials(f.string()).identity()) << "\n";
   if (!a.show)
     std::cerr << "certificates for dealer, model and data in " << a.dir
@@ -136,8 +136,7 @@ int RunServe(const ServeArgs& a) {
   };
   net::Listener listener(own, net::Address::Parse(a.listen), {Role::kData}, timeout);
   proto::Turnstile turnstile;
-  std::string failure;
-  Exit code = Exit::kOk;
+  std::optional<Error> failed;
   stopping.Run(listener, "serve", [&](net::Channel& ch) {
     ch.set_recorder(recorder.get());
     net::Guarded(ch, [&] { proto::RecvHello(ch, plan); });
@@ -145,13 +144,13 @@ int RunServe(const ServeArgs& a) {
       try {
         proto::ServeGreeted(ch, host);
       } catch (const Error& e) {
-        if (a.once) code = e.code(), failure = e.what(), listener.Stop();
+        if (a.once) failed = e, listener.Stop();
         throw;
       }
       if (a.once) listener.Stop();
     });
   });
-  if (code != Exit::kOk) throw Error(code, failure);
+  if (failed) throw *failed;
   return 0;
 }
 

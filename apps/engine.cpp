@@ -30,7 +30,7 @@ std::shared_ptr<const Work> Engine::At(int n) {
   // nothing leaves before the trace is proven to send only padded words and the result
   pfss::LintReport lint = pfss::Lint(*work->schedule);
   if (!lint.faults.empty() || lint.results != 1 || work->trace.result(1) < 0)
-    Fail(Exit::kRefused, "the trace of this plan does not pass the lint (",
+    Fail(Cause::kRefused, "the trace of this plan does not pass the lint (",
          lint.faults.empty() ? "it reveals more than the result" : lint.faults[0], "); make a new plan");
   if (works_.size() >= 8) works_.erase(works_.begin());
   works_[n] = work;
@@ -75,7 +75,7 @@ nn::Plan LoadPlan(const std::string& path) {
 nn::Quantised LoadWeights(const std::string& folder, const nn::Plan& plan, nn::Weights* floats) {
   nn::Weights real = model::LoadBert(folder);
   if (real.dims != plan.dims)
-    Fail(Exit::kRefused, "the plan is for another shape of model than ", folder, "; compile a plan for it");
+    Fail(Cause::kRefused, "the plan is for another shape of model than ", folder, "; compile a plan for it");
   nn::Quantised weights = nn::Quantise(real, plan.scales, plan.max_tokens);
   Bar bar("check the weights");
   nn::CheckWeights(plan, weights, exec::Default(), [&](double done) { bar.At(done, "certificates"); });

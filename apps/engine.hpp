@@ -38,7 +38,7 @@ class Engine {
   const Hash& hash() const { return hash_; }
   pfss::Backend& backend() { return *backend_; }
   // At: the one way to a trace, so that nobody deals, fetches or runs one that has not passed the lint (pfss::Lint),
-  // once. Throws Exit::kInput when the plan does not cover n tokens, Exit::kRefused when the lint finds a fault. Kept
+  // once. Throws Cause::kInput when the plan does not cover n tokens, Cause::kRefused when the lint finds a fault. Kept
   // for the next call.
   std::shared_ptr<const Work> At(int n);
   // Section: words for the section of party p's bundle that holds this byte.
@@ -61,10 +61,10 @@ class Engine {
 // fetched afresh each time. What loading left behind is given back first.
 void KeepPages();
 
-// LoadPlan: reads and checks a plan file. Throws Exit::kInput (no file) or Exit::kRefused.
+// LoadPlan: reads and checks a plan file. Throws Cause::kInput (no file) or Cause::kRefused.
 nn::Plan LoadPlan(const std::string& path);
 
-// LoadWeights: the model in `folder`, quantised for the plan. Throws Exit::kRefused when the plan was made for another
+// LoadWeights: the model in `folder`, quantised for the plan. Throws Cause::kRefused when the plan was made for another
 // shape, or for weights so much smaller that a hard certificate does not hold for these. floats: gets the model itself.
 nn::Quantised LoadWeights(const std::string& folder, const nn::Plan& plan, nn::Weights* floats = nullptr);
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "apps/commands.hpp"
+#include "apps/exit.hpp"
 #include "suf/base/error.hpp"
 #include "suf/nn/plan.hpp"
 #include "suf/store/bundle.hpp"
@@ -243,7 +244,7 @@ int Main(int argc, char** argv) {
     return app.exit(x);
   } catch (const CLI::ParseError& x) {
     std::cerr << "suf: " << Usage(app, x) << std::endl;
-    return int(suf::Exit::kInput);
+    return ExitCode(suf::Cause::kInput);
   }
   return status;
 }
@@ -256,17 +257,17 @@ int main(int argc, char** argv) {
   try {
     status = Main(argc, argv);
     if (!std::cout.flush())
-      suf::Fail(suf::Exit::kResource, "cannot write to stdout; see to the disk or the program behind it");
+      suf::Fail(suf::Cause::kResource, "cannot write to stdout; see to the disk or the program behind it");
   } catch (const suf::Error& x) {
     std::cout.flush();
     std::cerr << "suf: " << x.what() << std::endl;
-    status = int(x.code());
+    status = suf::apps::ExitCode(x.cause());
   } catch (const std::bad_alloc&) {
     std::cerr << "suf: out of memory; use a shorter text or a larger machine" << std::endl;
-    status = int(suf::Exit::kResource);
+    status = suf::apps::ExitCode(suf::Cause::kResource);
   } catch (const std::exception& x) {
     std::cerr << "suf: " << x.what() << std::endl;
-    status = int(suf::Exit::kResource);
+    status = suf::apps::ExitCode(suf::Cause::kResource);
   }
   return status;
 }

@@ -31,10 +31,10 @@ net::Credentials Own(const char* command, const std::string& certs, Role role, c
   fs::path sub = fs::path(certs) / Name(role);
   net::Credentials own(fs::exists(sub / "cert.pem") ? sub.string() : certs);
   if (own.identity().role != role)
-    Fail(Exit::kRefused, certs, " holds the certificate of another role; ", command, " needs ", Title(role), "'s");
+    Fail(Cause::kRefused, certs, " holds the certificate of another role; ", command, " needs ", Title(role), "'s");
   for (auto& text : pins) {
     net::Identity pin = net::FromFingerprint(text);
-    if (pin.role == role) Fail(Exit::kInput, "--pin ", text, " names our own role; pin the keys of the other two");
+    if (pin.role == role) Fail(Cause::kInput, "--pin ", text, " names our own role; pin the keys of the other two");
     own.Pin(pin);
   }
   log::Info(Str(command, ": our key is ", net::Fingerprint(own.identity())));
@@ -43,7 +43,7 @@ net::Credentials Own(const char* command, const std::string& certs, Role role, c
 
 net::Millis Timeout(double seconds) {
   if (!(seconds >= 0.1 && seconds <= 86400))
-    Fail(Exit::kInput, "--timeout must be between 0.1 and 86400 seconds; got ", seconds);
+    Fail(Cause::kInput, "--timeout must be between 0.1 and 86400 seconds; got ", seconds);
   return net::Millis(int64_t(seconds * 1000));
 }
 

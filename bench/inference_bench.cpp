@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "apps/engine.hpp"
+#include "apps/exit.hpp"
 #include "suf/model/bert.hpp"
 #include "suf/nn/simulate.hpp"
 #include "suf/ring/words.hpp"
@@ -28,7 +29,7 @@ double Median(std::vector<double> v) {
 }
 
 int Main(int argc, char** argv) {
-  if (argc < 4) Fail(Exit::kInput, "usage: inference_bench MODEL PLAN TOKENS [RUNS]");
+  if (argc < 4) Fail(Cause::kInput, "usage: inference_bench MODEL PLAN TOKENS [RUNS]");
   int n = std::stoi(argv[3]), runs = argc > 4 ? std::stoi(argv[4]) : 9;
   apps::Engine engine(apps::LoadPlan(argv[2]));
   nn::Quantised quantised = apps::LoadWeights(argv[1], engine.plan());
@@ -86,7 +87,7 @@ int Main(int argc, char** argv) {
     int bits = work->trace.node(work->trace.result(1)).ring.bits;
     std::vector<int64_t> y;
     for (uint64_t w : words) y.push_back(ring::Signed(w, bits));
-    if (y != simulator.Run(ids).y) Fail(Exit::kRefused, "the result differs from the simulator's");
+    if (y != simulator.Run(ids).y) Fail(Cause::kRefused, "the result differs from the simulator's");
   }
   nlohmann::ordered_json out{{"bench", "inference"},
                              {"tokens", n},
@@ -107,6 +108,6 @@ int main(int argc, char** argv) {
     return Main(argc, argv);
   } catch (const ::suf::Error& e) {
     std::cerr << "suf: " << e.what() << "\n";
-    return int(e.code());
+    return apps::ExitCode(e.cause());
   }
 }

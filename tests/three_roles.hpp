@@ -93,12 +93,12 @@ class ThreeRoles {
     for (uint64_t w : out.words) y.push_back(ring::Signed(w, ring.bits));
     return y == want;
   }
-  // Says: an error's exit code and sentence; "" for none.
+  // Says: an error's cause and sentence; "" for none.
   static std::string Says(std::exception_ptr e) {
     try {
       if (e) std::rethrow_exception(e);
     } catch (const Error& x) {
-      return Str("exit ", int(x.code()), ": ", x.what());
+      return Str(Name(x.cause()), ": ", x.what());
     }
     return "";
   }
@@ -149,7 +149,7 @@ class ThreeRoles {
         dealer_->Handle(*ch);
       } catch (const Error& e) {
         std::lock_guard l(m_);
-        if (!dealer_error || e.code() == Exit::kRefused) dealer_error = std::current_exception();
+        if (!dealer_error || e.cause() == Cause::kRefused) dealer_error = std::current_exception();
       }
       ch.reset();
     });

@@ -114,7 +114,7 @@ TEST(Suf, RefusesWithASentence) {
       Verify(f);
       ADD_FAILURE() << "accepted: " << part;
     } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Exit::kInput);
+      EXPECT_EQ(e.cause(), Cause::kInput);
       EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
     }
   };

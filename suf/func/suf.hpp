@@ -55,7 +55,7 @@ struct Suf {
   std::vector<Channel> channels;
 };
 
-// Verify: throws Exit::kInput with a sentence when a Suf is not well formed.
+// Verify: throws Cause::kInput with a sentence when a Suf is not well formed.
 void Verify(const Suf& f);
 
 // Value: polynomials and predicates at one point.

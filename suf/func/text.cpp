@@ -22,7 +22,7 @@ class Line {
  public:
   Line(const std::string& text, int number) : in_(text), number_(number) {}
   [[noreturn]] void Bad(const std::string& wanted) const {
-    Fail(Exit::kInput, "line ", number_, " of a function's text lacks ", wanted);
+    Fail(Cause::kInput, "line ", number_, " of a function's text lacks ", wanted);
   }
   bool More() { return bool(in_ >> std::ws) && !in_.eof(); }
   std::string Word(const char* wanted) {
@@ -153,7 +153,7 @@ Suf Parse(std::string_view text) {
     }
     if (line.More()) line.Bad("an end: words are left over");
   }
-  if (!head) Fail(Exit::kInput, "a function's text must begin with 'suf <name> domain ..'");
+  if (!head) Fail(Cause::kInput, "a function's text must begin with 'suf <name> domain ..'");
   Verify(f);
   return f;
 }

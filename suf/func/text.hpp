@@ -13,7 +13,7 @@
 namespace suf::func {
 
 std::string Print(const Suf& f);
-// Parse: throws Exit::kInput with the line number for text that is not a well formed Suf (Verify is run).
+// Parse: throws Cause::kInput with the line number for text that is not a well formed Suf (Verify is run).
 Suf Parse(std::string_view text);
 
 }  // namespace suf::func

@@ -21,18 +21,18 @@ TEST(Certs, AreThreeRolesWithPrivateKeysAndNoCaKey) {
   size_t files = 0;
   for (auto& e : std::filesystem::recursive_directory_iterator(dir / "a")) files += e.is_regular_file();
   EXPECT_EQ(files, 9u);
-  EXPECT_TRUE(Fails(Exit::kInput, "exists already", [&] { MakeCerts(dir / "a"); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "exists already", [&] { MakeCerts(dir / "a"); }));
 }
 
 TEST(Credentials, AMissingFolderOrAnOpenKeyIsRefused) {
-  EXPECT_TRUE(Fails(Exit::kInput, "suf certs", [] { Credentials("/nowhere"); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "suf certs", [] { Credentials("/nowhere"); }));
   Scratch dir;
   std::filesystem::copy(Certs::Get().dir / "a/data", dir / "data");
   std::filesystem::copy_file(Certs::Get().dir / "a/model/key.pem", dir / "data/key.pem",
                              std::filesystem::copy_options::overwrite_existing);
-  EXPECT_TRUE(Fails(Exit::kInput, "data/key.pem", [&] { Credentials(dir / "data"); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "data/key.pem", [&] { Credentials(dir / "data"); }));
   chmod((dir / "data/key.pem").c_str(), 0644);
-  EXPECT_TRUE(Fails(Exit::kInput, "can be read by others", [&] { Credentials(dir / "data"); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "can be read by others", [&] { Credentials(dir / "data"); }));
 }
 
 TEST(Credentials, FingerprintsGoThereAndBack) {
@@ -43,7 +43,7 @@ TEST(Credentials, FingerprintsGoThereAndBack) {
   EXPECT_EQ(FromFingerprint(text).key, who.key);
   for (const std::string& bad :
        std::vector<std::string>{"", "model", "model=", "M" + text.substr(1), text + "0", text + "\n", text.substr(5)})
-    EXPECT_TRUE(Fails(Exit::kInput, "pin", [&] { FromFingerprint(bad); })) << bad;
+    EXPECT_TRUE(Fails(Cause::kInput, "pin", [&] { FromFingerprint(bad); })) << bad;
 }
 
 TEST(Credentials, APinIsForItsRoleAloneAndOneOfSeveralIsEnough) {

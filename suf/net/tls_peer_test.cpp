@@ -18,14 +18,14 @@ TEST(Tls, NobodyThere) {
     Listener l(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, {Role::kData});
     port = l.port();
   }
-  EXPECT_TRUE(Fails(Exit::kPeer, "nobody answers as the dealer", [&] {
+  EXPECT_TRUE(Fails(Cause::kPeer, "nobody answers as the dealer", [&] {
     Dial(Certs::Of(Role::kData), {"127.0.0.1", port}, Role::kDealer, kAmple);
   }));
   Listener taken(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, {Role::kData});
-  EXPECT_TRUE(Fails(Exit::kPeer, "unknown", [&] {
+  EXPECT_TRUE(Fails(Cause::kPeer, "unknown", [&] {
     Dial(Certs::Of(Role::kData), {"no.such.invalid", 1}, Role::kDealer, kAmple);
   }));
-  EXPECT_TRUE(Fails(Exit::kResource, "cannot listen", [&] {
+  EXPECT_TRUE(Fails(Cause::kResource, "cannot listen", [&] {
     Listener second(Certs::Of(Role::kDealer), {"192.0.2.1", 1}, {Role::kData});
   }));
 }
@@ -39,7 +39,7 @@ TEST(Tls, APeerSilentInTheHandshakeIsNamedAndHoldsUpNobody) {
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
   ch->Send(kFirstRun, AsView("served"));
   EXPECT_EQ(ch->Recv(kFirstRun, 9).size(), 6u);
-  EXPECT_TRUE(server.Heard(Exit::kPeer, "silent for 0.4 s in the TLS handshake"));
+  EXPECT_TRUE(server.Heard(Cause::kPeer, "silent for 0.4 s in the TLS handshake"));
   close(fd);
 }
 
@@ -51,7 +51,7 @@ TEST(Tls, AListenerThatNeverAnswersIsNamed) {
   ASSERT_EQ(listen(fd, 1), 0);
   socklen_t n = sizeof a;
   getsockname(fd, reinterpret_cast<sockaddr*>(&a), &n);
-  EXPECT_TRUE(Fails(Exit::kPeer, "the dealer at 127.0.0.1", [&] {
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer at 127.0.0.1", [&] {
     Dial(Certs::Of(Role::kData), {"127.0.0.1", ntohs(a.sin_port)}, Role::kDealer, kQuick);
   }));
   close(fd);
@@ -60,31 +60,31 @@ TEST(Tls, AListenerThatNeverAnswersIsNamed) {
 TEST(Tls, ASilentPeerIsNamedAfterTheTimeOut) {
   Server server([](Channel& ch) { ch.Recv(kFirstRun, 9); }, kQuick);
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
-  EXPECT_TRUE(server.Heard(Exit::kPeer, "the data owner was silent for 0.4 s"));
+  EXPECT_TRUE(server.Heard(Cause::kPeer, "the data owner was silent for 0.4 s"));
 }
 
 TEST(Tls, APeerThatDoesNotReadAndOneThatLeavesMidFrameAreNamed) {
   std::promise<void> left;
   Server server([&](Channel& ch) { ch.Send(kFirstRun, Bytes(200 << 20)); }, kQuick);
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
-  EXPECT_TRUE(server.Heard(Exit::kPeer, "the data owner was silent for 0.4 s while we waited to send to it"));
-  EXPECT_TRUE(Fails(Exit::kPeer, "the dealer ended the connection", [&] { ch->Recv(kFirstRun, kMaxFrame); }));
+  EXPECT_TRUE(server.Heard(Cause::kPeer, "the data owner was silent for 0.4 s while we waited to send to it"));
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer ended the connection", [&] { ch->Recv(kFirstRun, kMaxFrame); }));
 }
 
 TEST(Tls, AFrameBeyondItsLimitIsRefusedBeforeItIsRead) {
   Server server([](Channel& ch) { ch.Recv(kFirstRun, 1000); });
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
-  EXPECT_TRUE(Fails(Exit::kPeer, "the dealer", [&] {
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer", [&] {
     ch->Send(kFirstRun, Bytes(100 << 20));
     ch->Recv(kFirstRun, 9);
   }));
-  EXPECT_TRUE(server.Heard(Exit::kPeer, "sent a frame of 104857600 bytes; the limit here is 1000"));
+  EXPECT_TRUE(server.Heard(Cause::kPeer, "sent a frame of 104857600 bytes; the limit here is 1000"));
 }
 
 TEST(Tls, ARefusalIsReadEvenWhileSendingALot) {
   Server server([](Channel& ch) { ch.Refuse(Refusal::kBusy); });
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
-  EXPECT_TRUE(Fails(Exit::kPeer, "the dealer is busy", [&] {
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer is busy", [&] {
     for (int i = 0; i < 100; ++i) ch->Send(kFirstRun, Bytes(1 << 20));
     ch->Recv(kFirstRun, 9);
   }));
@@ -151,7 +151,7 @@ TEST(Tls, AHeaderTakesNoMemoryForWhatItAnnounces) {
   std::promise<size_t> held;
   Server server([&](Channel& ch) {
     ch.set_timeout(kQuick);
-    EXPECT_TRUE(Fails(Exit::kPeer, "was silent", [&] { ch.RecvExact(kFirstRun, kMaxFrame); }));
+    EXPECT_TRUE(Fails(Cause::kPeer, "was silent", [&] { ch.RecvExact(kFirstRun, kMaxFrame); }));
     held.set_value(HeldBy(ch));
   });
   Raw raw(server);
@@ -170,7 +170,7 @@ TEST(Tls, FramesThatNobodyWaitsForAreNotReadBeyondAFewKilobytes) {
           << length;
       EXPECT_TRUE(Within(kAmple, [&] { return ch.PeerGone(0); })) << length;
       ch.set_timeout(kQuick);
-      EXPECT_TRUE(Fails(Exit::kPeer, "was silent", [&] { ch.Send(kFirstRun, Bytes(64 << 20)); })) << length;
+      EXPECT_TRUE(Fails(Cause::kPeer, "was silent", [&] { ch.Send(kFirstRun, Bytes(64 << 20)); })) << length;
       held.set_value(HeldBy(ch));
       over.get_future().wait();
     });
@@ -209,7 +209,7 @@ TEST(Tls, AListenerThatStopsDropsWhomItDoesNotServe) {
   idle->Send(kFirstRun, Bytes{0}), busy->Send(kFirstRun, Bytes{1});
   for (auto& t : there) t.get_future().wait();
   listener.Stop();
-  EXPECT_TRUE(Fails(Exit::kPeer, "the dealer ended the connection", [&] { idle->Recv(kFirstRun, 9); }));
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer ended the connection", [&] { idle->Recv(kFirstRun, 9); }));
   EXPECT_FALSE(ended);
   busy->Send(kFirstRun, Bytes{1});
   thread.join();

@@ -17,7 +17,7 @@ TEST(Address, ParsesHostAndPort) {
   EXPECT_EQ(a.host, "localhost");
   EXPECT_EQ(a.port, 7001);
   for (const char* bad : {"", "localhost", "localhost:", ":7", "h:65536", "h:1x", "h:999999"})
-    EXPECT_TRUE(Fails(Exit::kInput, "host:port", [&] { Address::Parse(bad); })) << bad;
+    EXPECT_TRUE(Fails(Cause::kInput, "host:port", [&] { Address::Parse(bad); })) << bad;
 }
 
 TEST(Tls, BothEndsKnowRoleKeyAndOneExporter) {
@@ -69,9 +69,9 @@ TEST(Tls, BothSidesMaySendLargeFramesAtOnce) {
 
 TEST(Tls, AnUntrustedCertificateIsRefusedByBothEnds) {
   Server server(Echo);
-  EXPECT_TRUE(Fails(Exit::kRefused, "the certificate of the dealer at 127.0.0.1",
+  EXPECT_TRUE(Fails(Cause::kRefused, "the certificate of the dealer at 127.0.0.1",
                     [&] { Dial(Certs::Of(Role::kData, "b"), server.address(), Role::kDealer, kAmple); }));
-  EXPECT_TRUE(server.Heard(Exit::kRefused, "refused our certificate"));
+  EXPECT_TRUE(server.Heard(Cause::kRefused, "refused our certificate"));
 }
 
 TEST(Tls, AClientThatTrustsUsButIsNotTrustedHearsSo) {
@@ -80,29 +80,29 @@ TEST(Tls, AClientThatTrustsUsButIsNotTrustedHearsSo) {
   std::filesystem::copy_file(Certs::Get().dir / "a/data/ca.pem", dir / "mixed/ca.pem",
                              std::filesystem::copy_options::overwrite_existing);
   Server server(Echo);
-  EXPECT_TRUE(Fails(Exit::kRefused, "the dealer refused our certificate", [&] {
+  EXPECT_TRUE(Fails(Cause::kRefused, "the dealer refused our certificate", [&] {
     auto ch = Dial(Credentials(dir / "mixed"), server.address(), Role::kDealer, kAmple);
     ch->Send(kFirstRun, {});
     ch->Recv(kFirstRun, 9);
   }));
-  EXPECT_TRUE(server.Heard(Exit::kRefused, "is not trusted"));
+  EXPECT_TRUE(server.Heard(Cause::kRefused, "is not trusted"));
 }
 
 TEST(Tls, TheWrongRoleIsRefusedByTheServer) {
   Server server(Echo, kAmple, {Role::kData});
-  EXPECT_TRUE(Fails(Exit::kRefused, "the dealer does not take our certificate", [&] {
+  EXPECT_TRUE(Fails(Cause::kRefused, "the dealer does not take our certificate", [&] {
     auto ch = Dial(Certs::Of(Role::kModel), server.address(), Role::kDealer, kAmple);
     ch->Send(kFirstRun, {});
     ch->Recv(kFirstRun, 9);
   }));
-  EXPECT_TRUE(server.Heard(Exit::kRefused, "is that of the model owner, not of the data owner"));
+  EXPECT_TRUE(server.Heard(Cause::kRefused, "is that of the model owner, not of the data owner"));
 }
 
 TEST(Tls, TheWrongRoleIsRefusedByTheClient) {
   Server server(Echo);
-  EXPECT_TRUE(Fails(Exit::kRefused, "is that of the dealer, not of the model owner",
+  EXPECT_TRUE(Fails(Cause::kRefused, "is that of the dealer, not of the model owner",
                     [&] { Dial(Certs::Of(Role::kData), server.address(), Role::kModel, kAmple); }));
-  EXPECT_TRUE(server.Heard(Exit::kRefused, "the data owner does not take our certificate"));
+  EXPECT_TRUE(server.Heard(Cause::kRefused, "the data owner does not take our certificate"));
 }
 
 TEST(Tls, AnUnpinnedKeyIsRefusedByEitherEnd) {
@@ -110,9 +110,9 @@ TEST(Tls, AnUnpinnedKeyIsRefusedByEitherEnd) {
   own.Pin({Role::kDealer, Hash{1}});
   {
     Server server(Echo);
-    EXPECT_TRUE(Fails(Exit::kRefused, "another one than --pin names",
+    EXPECT_TRUE(Fails(Cause::kRefused, "another one than --pin names",
                       [&] { Dial(own, server.address(), Role::kDealer, kAmple); }));
-    EXPECT_TRUE(server.Heard(Exit::kRefused, "the data owner does not know our key"));
+    EXPECT_TRUE(server.Heard(Cause::kRefused, "the data owner does not know our key"));
   }
   own.Pin(Certs::Of(Role::kDealer).identity());
   Server server(Echo);

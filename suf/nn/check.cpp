@@ -10,7 +10,7 @@ namespace {
 
 // Want: a sentence naming the place when `holds` is false.
 void Want(bool holds, const std::string& where, const char* what) {
-  if (!holds) Fail(Exit::kRefused, "the plan is inconsistent at ", where, ": ", what, "; compile the plan again");
+  if (!holds) Fail(Cause::kRefused, "the plan is inconsistent at ", where, ": ", what, "; compile the plan again");
 }
 
 bool Within(const std::vector<int64_t>& t, int bits) {

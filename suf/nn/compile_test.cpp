@@ -77,7 +77,7 @@ TEST(Compile, RingsOfOpenedTablesAreTheLeastThatCheckAccepts) {
           Check(narrow);
           ADD_FAILURE() << "accepted in classes[" << c << "].layers[" << l << "]" << sentence;
         } catch (const Error& e) {
-          EXPECT_EQ(int(e.code()), int(Exit::kRefused));
+          EXPECT_EQ(e.cause(), Cause::kRefused);
           EXPECT_THAT(e.what(), testing::HasSubstr(Str("classes[", c, "].layers[", l, "]", sentence)));
         }
       }

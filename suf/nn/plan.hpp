@@ -95,17 +95,17 @@ struct Plan {
   std::map<std::string, Certificate> certificates;  // "class/layer/wire"
   std::string calibration;                          // SHA-256 of the calibration text, hex
 
-  // For: the class for n tokens; throws Exit::kInput over max_tokens or under 3.
+  // For: the class for n tokens; throws Cause::kInput over max_tokens or under 3.
   const Class& For(int n) const;
 };
 
 // Serialize: canonical JSON text, on one line unless indent >= 0; equal tables are written once ("tables"), "hash" is
 // PlanHash.
 std::string Serialize(const Plan& plan, int indent = -1);
-// Parse: the inverse. Throws Exit::kRefused, naming the field, for another version, a field that is unknown, missing,
+// Parse: the inverse. Throws Cause::kRefused, naming the field, for another version, a field that is unknown, missing,
 // of another type or out of range, a hash that does not match, and any plan that Check does not accept.
 Plan Parse(const std::string& json);
-// Check: internal consistency (widths, table sizes, no overflow); throws Exit::kRefused with a sentence.
+// Check: internal consistency (widths, table sizes, no overflow); throws Cause::kRefused with a sentence.
 void Check(const Plan& plan);
 // PlanHash: SHA-256 of the canonical one-line text without its hash.
 Hash PlanHash(const Plan& plan);

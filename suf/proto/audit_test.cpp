@@ -29,11 +29,11 @@ void TestGenerate(const DealJob& j, store::Sink& to_p0, store::Sink& to_p1) {
 // Sides: both stores with bundles 5, 6 and 7, told of 5; the dealer used `dealt` as B's seed.
 struct Sides {
   explicit Sides(uint8_t dealt = 9) {
-    for (uint64_t serial : {5, 6, 7}) Put(serial, dealt);
+    for (uint64_t serial : {5, 6, 7}) store::Put(serial, dealt);
     for (auto& s : store) store::Told(*s, 5);
     std::tie(p0, p1) = net::InProcessPair(kModel, kData, net::Millis{5000});
   }
-  void Put(uint64_t serial, uint8_t dealt) {
+  void store::Put(uint64_t serial, uint8_t dealt) {
     store::BundleHeader h;
     h.job = store::JobOf(3), h.serial = serial, h.rho = {uint8_t(serial)}, h.pair = Share(Secret::Random()),
     h.body_bytes = kBody;
@@ -93,7 +93,7 @@ struct Sides {
   int passed = 0;
 };
 
-testing::AssertionResult Throws(std::exception_ptr e, Exit code, const std::string& words) {
+testing::AssertionResult Throws(std::exception_ptr e, Cause code, const std::string& words) {
   return Fails(code, words, [&] {
     if (e) std::rethrow_exception(e);
   });
@@ -125,7 +125,7 @@ TEST(Audit, P0HoldsItselfToTheMarkWhereverP1GoesAway) {
     auto error = s.Model([&] { PlayP1(s, steps, Secret(Hash{2})); });
     EXPECT_EQ(!error, steps == 7);
     if (error) {
-      EXPECT_TRUE(Throws(error, Exit::kPeer, "the data owner ended the connection"));
+      EXPECT_TRUE(Throws(error, Cause::kPeer, "the data owner ended the connection"));
     }
     EXPECT_EQ(s.passed, steps == 7);
     EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, steps ? store::Fate::kAudited : store::Fate::kTold}}));
@@ -139,7 +139,7 @@ TEST(Audit, P0HoldsItselfToTheMarkWhereverP1GoesAway) {
 TEST(Audit, P0SaysWhatItFoundEvenWhenP1DoesNotWaitForIt) {
   for (int steps = 4; steps <= 7; ++steps) {  // from the opened key on
     Sides s;
-    EXPECT_TRUE(Throws(s.Model([&] { PlayP1(s, steps, Secret(Hash{3})); }), Exit::kRefused,
+    EXPECT_TRUE(Throws(s.Model([&] { PlayP1(s, steps, Secret(Hash{3})); }), Cause::kRefused,
                        "the audit of bundle 5 failed: ours and the data owner's are not what the keys give, ours first "
                        "in byte 50; the 2 bundles left in this store are burnt"));
     EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, store::Fate::kAudited}, {7, store::Fate::kBurnt}}));
@@ -168,9 +168,9 @@ TEST(Audit, P1IsSpentWhereverP0GoesAwayAndOnlyAVerdictBurnsTheRest) {
       if (steps == 4 && good) {
         open();
       } else if (steps == 4) {
-        EXPECT_TRUE(Fails(Exit::kRefused, "the 2 bundles left in this store are burnt", open));
+        EXPECT_TRUE(Fails(Cause::kRefused, "the 2 bundles left in this store are burnt", open));
       } else {
-        EXPECT_TRUE(Fails(Exit::kPeer, "the model owner ended the connection", open));
+        EXPECT_TRUE(Fails(Cause::kPeer, "the model owner ended the connection", open));
       }
       s.p1.reset();
       p0.join();
@@ -188,7 +188,7 @@ TEST(Audit, AnotherBundleOfTheSerialOpensNothing) {
     Bond bond(*s.p1, s.store[1]->Header(6), kSetup);  // another pair secret
     bond.Send(net::kAudit);
   }),
-                     Exit::kRefused, "holds another bundle of serial 5"));
+                     Cause::kRefused, "holds another bundle of serial 5"));
   EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, store::Fate::kTold}}));
 }
 
@@ -205,8 +205,8 @@ TEST(Audit, ABundleAlteredInAStoreIsNamedAndBurnt) {
         error[1] = std::current_exception();
       }
     });
-    EXPECT_TRUE(Throws(error[p], Exit::kRefused, "is cut short or too long; it is burnt"));
-    EXPECT_TRUE(Throws(error[1 - p], Exit::kRefused, "found its bundle altered"));
+    EXPECT_TRUE(Throws(error[p], Cause::kRefused, "is cut short or too long; it is burnt"));
+    EXPECT_TRUE(Throws(error[1 - p], Cause::kRefused, "found its bundle altered"));
     EXPECT_EQ(s.store[p]->ledger().Fates(), (Fates{{5, store::Fate::kBurnt}}));
   }
 }
@@ -221,11 +221,11 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
   };
   auto error = s.Model(
       [&] {
-        EXPECT_TRUE(Fails(Exit::kRefused, "the 3 bundles left in this store are burnt",
+        EXPECT_TRUE(Fails(Cause::kRefused, "the 3 bundles left in this store are burnt",
                           [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup, ahead(1)); }));
       },
       TestGenerate, ahead(0));
-  EXPECT_TRUE(Throws(error, Exit::kRefused, "the 3 bundles left in this store are burnt"));
+  EXPECT_TRUE(Throws(error, Cause::kRefused, "the 3 bundles left in this store are burnt"));
   for (int p : {0, 1}) {
     EXPECT_EQ(steps[p], "announce 5 drop");
     EXPECT_EQ(s.store[p]->ledger().Fates(), (Fates{{5, store::Fate::kAudited}, {9, store::Fate::kBurnt}}));
@@ -236,14 +236,14 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
 
 TEST(Audit, WhatFailsAtP0IsNoVerdict) {
   Sides s;
-  auto none = [](const DealJob&, store::Sink&, store::Sink&) { Fail(Exit::kResource, "no memory"); };
+  auto none = [](const DealJob&, store::Sink&, store::Sink&) { Fail(Cause::kResource, "no memory"); };
   auto error = s.Model(
       [&] {
-        EXPECT_TRUE(Fails(Exit::kPeer, "the model owner ended the session for a reason of its own",
+        EXPECT_TRUE(Fails(Cause::kPeer, "the model owner ended the session for a reason of its own",
                           [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup); }));
       },
       none);
-  EXPECT_TRUE(Throws(error, Exit::kResource, "no memory"));
+  EXPECT_TRUE(Throws(error, Cause::kResource, "no memory"));
   for (auto& store : s.store) {
     EXPECT_EQ(store->ledger().Fates(), (Fates{{5, store::Fate::kAudited}}));
     EXPECT_EQ(store->Bundles().size(), 2u);

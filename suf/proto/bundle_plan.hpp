@@ -26,11 +26,11 @@ struct BundlePlan {
 };
 
 // SendHello, RecvHello: protocol version, plan version, plan hash, PRG. RecvHello ends the session at the first
-// difference (Exit::kRefused); no serial is spent. Whose hello is right is accepted (Channel::Reach).
+// difference (Cause::kRefused); no serial is spent. Whose hello is right is accepted (Channel::Reach).
 void SendHello(net::Channel& ch, const BundlePlan& plan);
 void RecvHello(net::Channel& ch, const BundlePlan& plan);
 
-// CheckJob: throws Exit::kInput when the plan does not cover the job.
+// CheckJob: throws Cause::kInput when the plan does not cover the job.
 void CheckJob(const BundlePlan& plan, const store::Job& job);
 // CheckPeersJob: ends the session when the plan does not cover what the peer `did`: "announced", "asked for".
 void CheckPeersJob(net::Channel& ch, const BundlePlan& plan, const store::Job& job, const char* did);

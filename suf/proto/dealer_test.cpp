@@ -37,7 +37,8 @@ void Ask(World& w, net::Channel& ch, const FetchArgs& a) {
   SendHello(ch, w.plan);
   RecvHello(ch, w.plan);
   Writer q;
-  Put(q, a.job), q.Put(a.count), q.Raw(Hash{1, 4}), q.Raw(a.weights), q.Raw(a.partner), q.Raw(Hash{}), q.Raw(Hash{});
+  store::Put(q, a.job), q.Put(a.count), q.Raw(Hash{1, 4}), q.Raw(a.weights), q.Raw(a.partner), q.Raw(Hash{}),
+      q.Raw(Hash{});
   ch.Send(net::kRequest, q.bytes());
 }
 
@@ -53,19 +54,19 @@ TEST(Dealer, AJobOfAnotherGraphVariantOrCacheIsRefused) {
         SendHello(*ch, w.plan);
         RecvHello(*ch, w.plan);
         Writer told;
-        told.Put(uint64_t{1}), Put(told, job), told.Raw(kId[0].key);
+        told.Put(uint64_t{1}), store::Put(told, job), told.Raw(kId[0].key);
         ch->Send(net::kWitness, told.bytes());
       } else {
         Ask(w, *ch, args);
       }
-      EXPECT_TRUE(Fails(Exit::kRefused, "the dealer does not know the graph, the variant or the cache of the job",
+      EXPECT_TRUE(Fails(Cause::kRefused, "the dealer does not know the graph, the variant or the cache of the job",
                         [&] { ch->RecvExact(witness ? net::kWitness : net::kGrant, witness ? 8 : 4); }));
       ch.reset();
       w.Join();
       ASSERT_EQ(w.dealer_errors.size(), 1u);
       EXPECT_THAT(w.dealer_errors[0].what(), testing::HasSubstr(Str("entry ", job.entry, ", variant ", job.variant,
                                                                     " with ", job.past, " tokens in a cache")));
-      EXPECT_TRUE(Fails(Exit::kInput, "the plan has entry 0, variant 0 and no cache",
+      EXPECT_TRUE(Fails(Cause::kInput, "the plan has entry 0, variant 0 and no cache",
                         [&] { Fetch(*w.Link(Role::kData), w.plan, *w.store[1], args); }));
     }
 }
@@ -86,7 +87,7 @@ TEST(Dealer, ARestartedDealerThatDealsASerialAgainDealsOtherKeys) {
   w.state.emplace(w.dir / "dealer");
   w.dealer.emplace(w.plan, *w.state, Dealer::Options{}, TestGenerate);
   auto again = FetchBoth(w, Args(0), Args(1));
-  EXPECT_TRUE(Fails(Exit::kRefused, "which this store has had", [&] { std::rethrow_exception(again.error[1]); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "which this store has had", [&] { std::rethrow_exception(again.error[1]); }));
 }
 
 TEST(Dealer, ARestartedDealerGoesOnWithTheNextSerial) {
@@ -105,7 +106,7 @@ TEST(Dealer, RequestsThatDoNotMatchAreRefusedOnBothSides) {
     Both r = FetchBoth(w, a, b);
     EXPECT_TRUE(w.dealt.empty());
     for (auto& e : r.error) {
-      EXPECT_TRUE(Fails(Exit::kRefused, "different bundles", [&] {
+      EXPECT_TRUE(Fails(Cause::kRefused, "different bundles", [&] {
         if (e) std::rethrow_exception(e);
       }));
     }
@@ -123,7 +124,7 @@ TEST(Dealer, OnePartyAloneIsToldAfterAWhile) {
   World w(1, net::Millis{200});
   auto ch = w.Link(Role::kData);
   EXPECT_TRUE(
-      Fails(Exit::kPeer, "waited in vain for the other party", [&] { Fetch(*ch, w.plan, *w.store[1], Args(1)); }));
+      Fails(Cause::kPeer, "waited in vain for the other party", [&] { Fetch(*ch, w.plan, *w.store[1], Args(1)); }));
   w.Join();
   ASSERT_EQ(w.dealer_errors.size(), 1u);
   EXPECT_NE(std::string(w.dealer_errors[0].what()).find("the model owner did not ask"), std::string::npos);
@@ -134,7 +135,7 @@ TEST(Dealer, ASecondClientOfARoleHearsBusy) {
   auto first = w.Link(Role::kData);
   Ask(w, *first, Args(1));
   auto second = w.Link(Role::kData);
-  EXPECT_TRUE(Fails(Exit::kPeer, "the dealer is busy", [&] { Fetch(*second, w.plan, *w.store[1], Args(1)); }));
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer is busy", [&] { Fetch(*second, w.plan, *w.store[1], Args(1)); }));
 }
 
 TEST(Dealer, AClientThatDiesOrRefusesWhileItWaitsFreesItsSeat) {
@@ -154,17 +155,17 @@ TEST(Dealer, AClientThatDiesOrRefusesWhileItWaitsFreesItsSeat) {
 TEST(Dealer, ABrokenDeliveryIsNeverRepeated) {
   std::atomic<int> calls{0};
   World w(1, net::Millis{2000}, [&](const DealJob& j, store::Sink& a, store::Sink& b) {
-    if (calls++ == 0) Fail(Exit::kResource, "no memory for keys");
+    if (calls++ == 0) Fail(Cause::kResource, "no memory for keys");
     TestGenerate(j, a, b);
   });
   Both r = FetchBoth(w, Args(0), Args(1));
   for (auto& e : r.error) {
-    EXPECT_TRUE(Fails(Exit::kPeer, "the dealer ended the session for a reason of its own", [&] {
+    EXPECT_TRUE(Fails(Cause::kPeer, "the dealer ended the session for a reason of its own", [&] {
       if (e) std::rethrow_exception(e);
     }));
   }
   ASSERT_EQ(w.dealer_errors.size(), 1u);
-  EXPECT_EQ(w.dealer_errors[0].code(), Exit::kResource);
+  EXPECT_EQ(w.dealer_errors[0].cause(), Cause::kResource);
   r = FetchBoth(w, Args(0), Args(1));
   EXPECT_EQ(r.serials[0], (std::vector<uint64_t>{2}));
   EXPECT_EQ(r.serials[1], (std::vector<uint64_t>{2}));
@@ -182,7 +183,7 @@ TEST(Dealer, AClientThatDiesDuringADeliveryEndsItForTheOther) {
   try {
     Fetch(*ch, w.plan, *w.store[0], Args(0));
   } catch (const Error& e) {
-    failed = e.code() == Exit::kPeer;
+    failed = e.cause() == Cause::kPeer;
   }
   dying.join();
   w.Join();
@@ -223,7 +224,7 @@ TEST(Dealer, AnAlteredBundleOnTheWayIsRefusedByTheParty) {
       } catch (const Error&) {
       }
     });
-    EXPECT_TRUE(Fails(Exit::kRefused, in_header ? "another plan, trace, size or party" : "bundle 5 was altered",
+    EXPECT_TRUE(Fails(Cause::kRefused, in_header ? "another plan, trace, size or party" : "bundle 5 was altered",
                       [&, c = ch.get()] { Fetch(*c, plan, store, Args(1)); }));
     t.join();
     EXPECT_EQ(store.Bundles().size(), 0u);

@@ -76,8 +76,8 @@ class DataSession {
   // fetch that fails is told by the call that needs it.
   void Infer(const store::Job& job, const RunHook& run, const store::Job& next = {});
   // Audit: a bundle for this job, announced as for Infer, is opened to P0 instead of used: until then nobody can tell
-  // which of both it is for. Throws Exit::kRefused when P0 finds that it was dealt wrongly; then all bundles are burnt,
-  // the one under way for `next` among them.
+  // which of both it is for. Throws Cause::kRefused when P0 finds that it was dealt wrongly; then all bundles are
+  // burnt, the one under way for `next` among them.
   void Audit(const store::Job& job, const store::Job& next = {});
   void End();
   // dealer_traffic: with the dealer, of this session.

@@ -12,7 +12,7 @@ constexpr size_t kRequestBytes = store::kJobBytes + 4 + 5 * 32, kWitnessBytes = 
 
 Bytes EncodeRequest(const FetchArgs& a, const Hash& trace, const Secret& seed) {
   Writer w;
-  Put(w, a.job), w.Put(a.count), w.Raw(trace), w.Raw(a.weights), w.Raw(a.partner);
+  store::Put(w, a.job), w.Put(a.count), w.Raw(trace), w.Raw(a.weights), w.Raw(a.partner);
   Bytes b = w.Take();
   b.reserve(kRequestBytes);  // the seeds are written once, into memory that the caller wipes
   for (const Secret* s : {&seed, a.b_seed.get()}) b.insert(b.end(), s->view().begin(), s->view().end());
@@ -58,7 +58,7 @@ void Dealer::Witness(net::Channel& ch, int party, View told) {
   try {
     before = state_.Raise(PairOf(ch.peer(), partner), party, serial);
   } catch (const Error& e) {
-    if (e.code() == Exit::kRefused) ch.Refuse(net::Refusal::kWitness);
+    if (e.cause() == Cause::kRefused) ch.Refuse(net::Refusal::kWitness);
     throw;
   }
   Writer w;
@@ -72,7 +72,7 @@ std::optional<uint64_t> Dealer::Supply(net::Channel& ch, int party, Request requ
     std::unique_lock lock(m_);
     if (!changed_.wait_for(lock, kPatience, [&] { return !taken_[party]; })) {
       lock.unlock();
-      net::EndSession(ch, net::Refusal::kBusy, Exit::kPeer, ch.peer_title(), " came while another ",
+      net::EndSession(ch, net::Refusal::kBusy, Cause::kPeer, ch.peer_title(), " came while another ",
                       Name(ch.peer().role), " session is running; it was told to try again");
     }
     taken_[party] = true;
@@ -100,7 +100,7 @@ Dealer::Request Dealer::ReadRequest(net::Channel& ch, Bytes b) {
   q.seed = Secret(r.Raw(32)), q.b_seed = Share(Secret(r.Raw(32)));
   CheckPeersJob(ch, plan_, q.job, "asked for bundles of");
   if (q.count < 1)
-    net::EndSession(ch, net::Refusal::kProtocol, Exit::kPeer, ch.peer_title(),
+    net::EndSession(ch, net::Refusal::kProtocol, Cause::kPeer, ch.peer_title(),
                     " asked for 0 bundles; at least 1 is dealt; install the same suf on all three sides");
   return q;
 }
@@ -125,8 +125,8 @@ bool Dealer::Await(int party, Seat& mine) {
       waiting_[party] = nullptr;
       lock.unlock();
       if (gone)
-        Fail(Exit::kPeer, mine.channel->peer_title(), " hung up before the other party asked; nothing was dealt");
-      net::EndSession(*mine.channel, net::Refusal::kNoPartner, Exit::kPeer, Title(party ? Role::kModel : Role::kData),
+        Fail(Cause::kPeer, mine.channel->peer_title(), " hung up before the other party asked; nothing was dealt");
+      net::EndSession(*mine.channel, net::Refusal::kNoPartner, Cause::kPeer, Title(party ? Role::kModel : Role::kData),
                       " did not ask for bundles within ", double(options_.partner_wait.count()) / 1000, " s of ",
                       mine.channel->peer_title(), "; start both again");
     }
@@ -156,7 +156,7 @@ bool Dealer::Meet(int party, Seat& mine) {
     Deal(party ? other : mine, party ? mine : other);
   } catch (const std::exception& e) {
     auto* error = dynamic_cast<const Error*>(&e);
-    net::Refusal code = error && error->code() == Exit::kPeer ? net::Refusal::kPartnerGone : net::Refusal::kGaveUp;
+    net::Refusal code = error && error->cause() == Cause::kPeer ? net::Refusal::kPartnerGone : net::Refusal::kGaveUp;
     mine.channel->Refuse(code);
     other.channel->Refuse(code);
     settle(Progress::kFailed);
@@ -170,7 +170,7 @@ void Dealer::Deal(Seat& model, Seat& data) {
   const Request &a = model.request, &b = data.request;
   auto refuse = [&](net::Refusal code, const char* what) {
     model.channel->Refuse(code), data.channel->Refuse(code);
-    Fail(Exit::kRefused, "the two parties ", what, "; nothing was dealt, start both from one plan and model");
+    Fail(Cause::kRefused, "the two parties ", what, "; nothing was dealt, start both from one plan and model");
   };
   if (a.job != b.job || a.weights != b.weights || a.partner != data.channel->peer().key ||
       b.partner != model.channel->peer().key)
@@ -234,7 +234,7 @@ store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, con
               h.seed_hash[party] == SeedHash(seed, *args.b_seed) && h.public_key[party] == dealer.self().key &&
               h.public_key[1 - party] == args.partner;
   if (!ours)
-    net::EndSession(dealer, net::Refusal::kBundle, Exit::kRefused,
+    net::EndSession(dealer, net::Refusal::kBundle, Cause::kRefused,
                     "the dealer sent a bundle of another plan, trace, size or party than we asked for; "
                     "it is burnt, install the same suf on all sides");
   return h;
@@ -247,7 +247,7 @@ void Greet(net::Channel& dealer, const BundlePlan& plan, store::Store& store) {
   dealer.set_transcript(false);
   dealer.set_phase(net::Phase::kOffline);
   if (!store.Pin(dealer.peer()))
-    net::EndSession(dealer, net::Refusal::kPin, Exit::kRefused,
+    net::EndSession(dealer, net::Refusal::kPin, Cause::kRefused,
                     "the dealer shows another key than the one this store knows; if it was "
                     "replaced on purpose, start with a new store");
   SendHello(dealer, plan);
@@ -265,8 +265,8 @@ Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store,
     Bytes grant = dealer.RecvExact(net::kGrant, sizeof(uint32_t));
     uint32_t count = Reader(grant, "a grant").Get<uint32_t>();
     if (count < 1 || count > args.count)
-      net::EndSession(dealer, net::Refusal::kProtocol, Exit::kPeer, "the dealer grants ", count, " bundles where 1 to ",
-                      args.count, " were asked for; install the same suf on all sides");
+      net::EndSession(dealer, net::Refusal::kProtocol, Cause::kPeer, "the dealer grants ", count,
+                      " bundles where 1 to ", args.count, " were asked for; install the same suf on all sides");
     Fetched got;
     for (uint32_t i = 0; i < count; ++i) {
       store::BundleHeader h = RecvHeader(dealer, plan, args, task, seed);
@@ -292,7 +292,7 @@ void Witness(net::Channel& dealer, const BundlePlan& plan, store::Store& store, 
     const store::Job job = store.Header(serial).job;
     store.Tell(serial, PairOf(dealer.self(), partner));
     Writer w;
-    w.Put(serial), Put(w, job), w.Raw(partner);
+    w.Put(serial), store::Put(w, job), w.Raw(partner);
     dealer.Send(net::kWitness, w.bytes());
     Bytes answer = dealer.RecvExact(net::kWitness, sizeof(uint64_t));
     store.Answer(serial, Reader(answer, "a witness").Get<uint64_t>());

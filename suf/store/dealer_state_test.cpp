@@ -9,8 +9,8 @@ TEST(DealerState, SerialsThatAreUsedUpAreRefused) {
   Scratch dir;
   DealerState d(dir / "d");
   EXPECT_EQ(d.Reserve(~uint64_t{0} - 2), 1u);
-  EXPECT_TRUE(Fails(Exit::kResource, "used up", [&] { d.Reserve(2); }));
-  EXPECT_TRUE(Fails(Exit::kResource, "used up", [&] { d.Reserve(~uint64_t{0}); }));
+  EXPECT_TRUE(Fails(Cause::kResource, "used up", [&] { d.Reserve(2); }));
+  EXPECT_TRUE(Fails(Cause::kResource, "used up", [&] { d.Reserve(~uint64_t{0}); }));
 }
 
 TEST(DealerState, NeverGivesASerialTwice) {
@@ -19,14 +19,14 @@ TEST(DealerState, NeverGivesASerialTwice) {
     DealerState d(dir / "d");
     EXPECT_EQ(d.Reserve(1), 1u);
     EXPECT_EQ(d.Reserve(5), 2u);
-    EXPECT_TRUE(Fails(Exit::kResource, "in use", [&] { DealerState e(dir / "d"); }));
+    EXPECT_TRUE(Fails(Cause::kResource, "in use", [&] { DealerState e(dir / "d"); }));
   }
   {
     DealerState d(dir / "d");
     EXPECT_EQ(d.Reserve(1), 7u);
   }
   Flip(dir / "d/serial", 2);
-  EXPECT_TRUE(Fails(Exit::kResource, "damaged", [&] { DealerState d(dir / "d"); }));
+  EXPECT_TRUE(Fails(Cause::kResource, "damaged", [&] { DealerState d(dir / "d"); }));
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ TEST(Store, ARolledBackStoreIsRefusedByTheDealersAnswerWithAllItsBundles) {
     Store s(dir / "s");
     EXPECT_TRUE(s.notices().empty());
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2, 3, 4}));
-    EXPECT_TRUE(Fails(Exit::kRefused,
+    EXPECT_TRUE(Fails(Cause::kRefused,
                       "bundles up to 2 were used, and this store would have used 2: it was rolled back; "
                       "its 3 bundles are burnt",
                       [&] { claim(s, 2); }));
@@ -120,7 +120,7 @@ TEST(Store, ADealerThatKnowsLessThanBeforeIsRefused) {
   EXPECT_EQ(s.ledger().answer(pair), 2u);
   EXPECT_EQ(s.ledger().answer(other), 3u);
   s.Tell(4, pair);
-  EXPECT_TRUE(Fails(Exit::kRefused, "knows of bundles up to 1, and this store told it of 2: its state was restored",
+  EXPECT_TRUE(Fails(Cause::kRefused, "knows of bundles up to 1, and this store told it of 2: its state was restored",
                     [&] { s.Answer(4, 1); }));
   s.Forget();
   EXPECT_EQ(s.ledger().Fates().at(4), Fate::kBurnt);
@@ -144,9 +144,9 @@ TEST(Store, ASerialFarAboveTheOthersDoesNotUseThemUp) {
   Scratch dir;
   Store s(dir / "s");
   for (uint64_t serial : {~uint64_t{0}, ~uint64_t{0} - 1, Store::kLeap + 1})
-    EXPECT_TRUE(Fails(Exit::kRefused, "takes serials up to 2^40 above that", [&] { Put(s, serial, false); }));
+    EXPECT_TRUE(Fails(Cause::kRefused, "takes serials up to 2^40 above that", [&] { Put(s, serial, false); }));
   Put(s, 7, false), Put(s, Store::kLeap + 7, true);
-  EXPECT_TRUE(Fails(Exit::kRefused, "above that", [&] { Put(s, 2 * Store::kLeap + 8, false); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "above that", [&] { Put(s, 2 * Store::kLeap + 8, false); }));
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{7, Store::kLeap + 7}));
 }
 

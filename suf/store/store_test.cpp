@@ -20,7 +20,7 @@ TEST(Store, BundlesSurviveARestartAndServeOnce) {
   EXPECT_EQ(b.body, body);
   EXPECT_TRUE(Equal(b.key.view(), Hash{5}));
   EXPECT_FALSE(fs::exists(FileOf(dir / "s", 3)));
-  EXPECT_TRUE(Fails(Exit::kRefused, "bundle 3 is used", [&] { Told(s, 3).Claim(3); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "bundle 3 is used", [&] { Told(s, 3).Claim(3); }));
   s.Finish(3);
   EXPECT_EQ(s.ledger().Fates().at(3), Fate::kDone);
   EXPECT_EQ(s.Bundles().size(), 0u);
@@ -34,10 +34,10 @@ TEST(Store, AClaimBurnsLowerSerialsInMemoryAndOnDisk) {
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{4}));
   EXPECT_FALSE(fs::exists(FileOf(dir / "s", 1)));
   for (uint64_t i = 1; i <= 3; ++i) {
-    EXPECT_TRUE(Fails(Exit::kRefused, "used, burnt", [&] { Told(s, i).Claim(i); })) << i;
-    EXPECT_TRUE(Fails(Exit::kRefused, "which this store has had", [&] { Put(s, i, true); })) << i;
+    EXPECT_TRUE(Fails(Cause::kRefused, "used, burnt", [&] { Told(s, i).Claim(i); })) << i;
+    EXPECT_TRUE(Fails(Cause::kRefused, "which this store has had", [&] { Put(s, i, true); })) << i;
   }
-  EXPECT_TRUE(Fails(Exit::kRefused, "which this store has had", [&] { Put(s, 4, true); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "which this store has had", [&] { Put(s, 4, true); }));
   Put(s, 9, true);
 }
 
@@ -66,7 +66,7 @@ TEST(Store, AnAlteredBundleIsRefusedAndBurntAloneWhereverItWasAltered) {
     Store s(dir / "s");
     bool seen = s.Bundles().size() == 1;  // in the header: found at the start
     if (!seen) {
-      EXPECT_TRUE(Fails(Exit::kRefused, "burnt", [&] { Told(s, 1).Claim(1); })) << at;
+      EXPECT_TRUE(Fails(Cause::kRefused, "burnt", [&] { Told(s, 1).Claim(1); })) << at;
     }
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2})) << at;
     Told(s, 2).Claim(2);
@@ -83,7 +83,7 @@ TEST(Store, ATruncatedBundleIsRefused) {
     fs::resize_file(FileOf(dir / "s", 1), keep);
     Store s(dir / "s");
     if (s.Bundles().size() == 2) {
-      EXPECT_TRUE(Fails(Exit::kRefused, "burnt", [&] { Told(s, 1).Claim(1); })) << keep;
+      EXPECT_TRUE(Fails(Cause::kRefused, "burnt", [&] { Told(s, 1).Claim(1); })) << keep;
     }
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2})) << keep;
   }
@@ -106,7 +106,7 @@ TEST(Store, ABundleWithASoundHashAndAnImpossiblePreambleIsRefused) {
   vast.resize(vast.size() + 32);
   write(vast);
   Store s(dir / "s");
-  EXPECT_TRUE(Fails(Exit::kRefused, "is cut short", [&] { Told(s, 3).Claim(3); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "is cut short", [&] { Told(s, 3).Claim(3); }));
   EXPECT_EQ(s.ledger().Fates().at(3), Fate::kBurnt);
 }
 
@@ -165,7 +165,7 @@ TEST(Store, ABrokenDeliveryLeavesNothing) {
   {
     Store s(dir / "s");
     auto in = s.Receive(HeaderOf(1), Secret(Hash{5}), true);
-    EXPECT_TRUE(Fails(Exit::kRefused, "bundle 1 is cut short", [&] { in.Add(Bytes(100)); }));
+    EXPECT_TRUE(Fails(Cause::kRefused, "bundle 1 is cut short", [&] { in.Add(Bytes(100)); }));
     EXPECT_EQ(s.Bundles().size(), 0u);
   }
   Store s(dir / "s");
@@ -175,7 +175,7 @@ TEST(Store, ABrokenDeliveryLeavesNothing) {
 TEST(Store, IsLockedByOneProcess) {
   Scratch dir;
   Store s(dir / "s");
-  EXPECT_TRUE(Fails(Exit::kResource, "in use by another", [&] { Store t(dir / "s"); }));
+  EXPECT_TRUE(Fails(Cause::kResource, "in use by another", [&] { Store t(dir / "s"); }));
 }
 
 TEST(Store, AnAuditedSerialIsSpent) {
@@ -185,7 +185,7 @@ TEST(Store, AnAuditedSerialIsSpent) {
   Bundle b = Told(s, 1).Audit(1);
   EXPECT_NE(b.hash(), Hash{});
   EXPECT_EQ(s.ledger().Fates().at(1), Fate::kAudited);
-  EXPECT_TRUE(Fails(Exit::kRefused, "used", [&] { Told(s, 1).Claim(1); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { Told(s, 1).Claim(1); }));
   Told(s, 2).Claim(2);
 }
 

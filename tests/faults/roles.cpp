@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "apps/exit.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/net/tls.hpp"
 #include "suf/nn/simulate.hpp"
@@ -68,7 +69,7 @@ void Serve(const Scene& s, Role self, std::vector<Role> peers, const std::functi
         s.pipe.Say({Event::kEnded, self, 0}, "");
       },
       [&](const Error& e) {
-        s.pipe.Say({Event::kEnded, self, int(e.code())}, e.what());
+        s.pipe.Say({Event::kEnded, self, apps::ExitCode(e.cause())}, e.what());
       });
 }
 
@@ -134,7 +135,7 @@ void RunData(const Scene& s) {
     });
     session.End();
   } catch (const Error& e) {
-    done.code = int(e.code()), text = e.what();
+    done.code = apps::ExitCode(e.cause()), text = e.what();
   }
   s.pipe.Say(done, text);
 }

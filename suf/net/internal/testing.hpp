@@ -47,7 +47,7 @@ struct Server {
   }
   Address address() const { return {"127.0.0.1", listener.port()}; }
   // Heard: after the end, exactly one error of this kind was reported.
-  testing::AssertionResult Heard(Exit code, const std::string& words) {
+  testing::AssertionResult Heard(Cause code, const std::string& words) {
     for (auto end = std::chrono::steady_clock::now() + kAmple; !count && std::chrono::steady_clock::now() < end;)
       std::this_thread::sleep_for(Millis{5});
     Join();
