@@ -223,7 +223,11 @@ int RunDemo(const DemoArgs& a) {
   }
   nn::Plan plan = LoadPlan(plan_path);
   nn::Weights weights;
-  nn::Quantised quantised = LoadWeights(a.model, plan, &weights);
+  nn::Quantised quantised = [&] {
+    Bar bar("load the model");
+    return LoadWeights(
+        a.model, plan, [&](double done, const std::string& what) { bar.At(done, what); }, &weights);
+  }();
   nn::Simulator simulator(plan, quantised);
   TokenizeAll(model::Tokenizer::Load(a.model + "/vocab.txt"), plan.max_tokens, a.truncate, &lines);
   std::string texts = dir / "texts.jsonl";

@@ -180,7 +180,10 @@ int RunEstimate(const EstimateArgs& a) {
 
 int RunSimulate(const SimulateArgs& a) {
   nn::Plan plan = LoadPlan(a.plan);
-  nn::Quantised weights = LoadWeights(a.model, plan);
+  nn::Quantised weights = [&] {
+    Bar bar("load the model");
+    return LoadWeights(a.model, plan, [&](double done, const std::string& what) { bar.At(done, what); });
+  }();
   auto tokenizer = model::Tokenizer::Load(a.model + "/vocab.txt");
   auto lines = ReadTexts(a.source);
   TokenizeAll(tokenizer, plan.max_tokens, a.truncate, &lines);

@@ -8,6 +8,7 @@
 #include "apps/commands.hpp"
 #include "apps/engine.hpp"
 #include "apps/role.hpp"
+#include "apps/show.hpp"
 #include "apps/times.hpp"
 #include "suf/base/log.hpp"
 #include "suf/proto/certs.hpp"
@@ -98,11 +99,15 @@ int RunServe(const ServeArgs& a) {
   Stopping stopping;
   auto own = Own("serve", a.certs, proto::Role::kModel, a.pins);
   Engine engine(LoadPlan(a.plan));
-  nn::Quantised weights = LoadWeights(a.model, engine.plan());
+  Stages stages("serve");
+  nn::Quantised weights =
+      LoadWeights(a.model, engine.plan(), [&](double done, const std::string& what) { stages.At(0.7 * done, what); });
+  stages.Clear();
   proto::Store store(a.store);
   for (auto& n : store.notices()) log::Warn(Str("serve: ", n));
   Secret key = store.LongLived("weights.key");
   SharedSecret seed = Share(store.LongLived("b.seed"));
+  stages.At(0.7, "masking the weights for a data owner's set-up");
   Hash id = WeightsId(key.view(), weights, engine.hash(), seed->view());
   Masks masks(engine, seed->view(), id);
   proto::Inputs inputs;
@@ -112,12 +117,14 @@ int RunServe(const ServeArgs& a) {
   if (!a.record.empty()) recorder = std::make_unique<proto::Recorder>(a.record);
   proto::Plan plan = engine.ForProto();
   auto timeout = Timeout(a.timeout);
+  const Hash setup = SetupHash(engine, weights, masks);
+  stages.Clear();
   auto dial = CallDealer(own, a.dealer, timeout);
   proto::ModelHost host{
       plan,
       store,
       id,
-      SetupHash(engine, weights, masks),
+      setup,
       seed,
       [&](proto::Sink& out) { WriteSetup(engine, weights, masks, [&](View v) { out.Write(v); }); },
       dial,

@@ -72,13 +72,17 @@ nn::Plan LoadPlan(const std::string& path) {
   return nn::Parse(ReadFile(path, "the plan ", "make one with suf compile"));
 }
 
-nn::Quantised LoadWeights(const std::string& folder, const nn::Plan& plan, nn::Weights* floats) {
+nn::Quantised LoadWeights(const std::string& folder, const nn::Plan& plan, const Progress& progress,
+                          nn::Weights* floats) {
+  progress(0, Str("reading the model in ", folder));
   nn::Weights real = model::LoadBert(folder);
   if (real.dims != plan.dims)
     Fail(Exit::kRefused, "the plan is for another shape of model than ", folder, "; compile a plan for it");
+  progress(0.1, "quantising the weights");
   nn::Quantised weights = nn::Quantise(real, plan.scales, plan.max_tokens);
-  Bar bar("check the weights");
-  nn::CheckWeights(plan, weights, exec::Default(), [&](double done) { bar.At(done, "certificates"); });
+  auto check = [&](double done) { progress(0.2 + 0.8 * done, "checking the certificates for these weights"); };
+  check(0);
+  nn::CheckWeights(plan, weights, exec::Default(), check);
   if (floats) *floats = std::move(real);
   return weights;
 }

@@ -66,7 +66,10 @@ nn::Plan LoadPlan(const std::string& path);
 
 // LoadWeights: the model in `folder`, quantised for the plan. Throws Exit::kRefused when the plan was made for another
 // shape, or for weights so much smaller that a hard certificate does not hold for these. floats: gets the model itself.
-nn::Quantised LoadWeights(const std::string& folder, const nn::Plan& plan, nn::Weights* floats = nullptr);
+// It takes seconds: `progress` hears how far it is, 0 to 1, and what it does.
+using Progress = std::function<void(double done, const std::string& what)>;
+nn::Quantised LoadWeights(const std::string& folder, const nn::Plan& plan, const Progress& progress,
+                          nn::Weights* floats = nullptr);
 
 // Masks: B, from its long-lived seed; one stream a tensor, bound to the weights id and the plan.
 class Masks {

@@ -130,7 +130,8 @@ int Main(int argc, char** argv) {
   auto* ps = p->add_subcommand("show", "print a plan: rings, certificates, tables");
   ps->add_option("plan", show.plan, "plan file")->required();
   ps->add_flag("--json", show.json, "the whole plan as JSON");
-  ps->add_option("--trace", show.tokens, "print instead the trace for so many tokens, one node a line, and its schedule");
+  ps->add_option("--trace", show.tokens,
+                 "print instead the trace for so many tokens, one node a line, and its schedule");
   ps->callback([&] { show.trace = show.tokens > 0, status = RunPlanShow(show); });
 
   EstimateArgs est;
