@@ -31,7 +31,7 @@ int Main(int argc, char** argv) {
   if (argc < 4) Fail(Exit::kInput, "usage: inference_bench MODEL PLAN TOKENS [RUNS]");
   int n = std::stoi(argv[3]), runs = argc > 4 ? std::stoi(argv[4]) : 9;
   apps::Engine engine(apps::LoadPlan(argv[2]));
-  nn::Quantised quantised = apps::LoadWeights(argv[1], engine.plan());
+  nn::Quantised quantised = apps::LoadWeights(argv[1], engine.plan(), [](double, const std::string&) {});
   Hash seed = RandomHash(), id = RandomHash();
   apps::Masks masks(engine, seed, id);
   proto::Inputs inputs[3];

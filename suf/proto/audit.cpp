@@ -71,8 +71,7 @@ void OpenBundle(Channel& p0, Store& store, uint64_t serial, const Hash& setup, c
   bond.Send(kAudit);
   bond.Recv(kAck);
   Bytes opened(bundle.key.view().begin(), bundle.key.view().end());
-  Hash hash = bundle.hash();
-  opened.insert(opened.end(), hash.begin(), hash.end());
+  Append(&opened, bundle.hash());
   p0.Send(kOpened, opened);
   bond.Send(kGo);
   ahead.announce();
