@@ -48,4 +48,7 @@ void BenchText() {
 
 }  // namespace suf::suf
 
-int main() { suf::suf::BenchText(); }
+int main() {
+  using namespace suf::suf;  // NOLINT: the room of functions
+  BenchText();
+}
