@@ -342,7 +342,7 @@ TEST(Backends, ZeroSharesCostNothing) {
     SCOPED_TRACE(k);
     auto run = Compare(f);
     Schedule s(f.t);
-    std::set<int> steps = Steps(s, pfss::Role::kP0);
+    std::set<int> steps = Steps(s, pfss::Role(0));
     int copies = 0;
     for (int i = 0; i < int(f.t.nodes().size()); ++i) {
       const Node& n = f.t.node(i);
@@ -377,17 +377,17 @@ TEST(Backends, RunsTheProgramsOfItsSchedule) {
   exec::Pool pool(1);
   auto packed = MakePacked(pool);
   auto randomness = packed->Expand({{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}});
-  const auto programs = Programs(s, pfss::Role::kP1);
+  const auto programs = Programs(s, pfss::Role(1));
   ASSERT_GE(programs.size(), 2u);
-  auto run = [&](Program p) { packed->Start(s, pfss::Role::kP1)->Run(p, *randomness, io); };
+  auto run = [&](Program p) { packed->Start(s, pfss::Role(1))->Run(p, *randomness, io); };
   EXPECT_THROW(run(programs[0]), Error);  // it begins
   EXPECT_THROW(run(programs[1]), Bug);
-  EXPECT_THROW(run(Programs(s, pfss::Role::kP0)[0]), Bug);
+  EXPECT_THROW(run(Programs(s, pfss::Role(0))[0]), Bug);
   Program shorter = programs[0];
   shorter.nodes.pop_back();
   EXPECT_THROW(run(shorter), Bug);
   Program other = programs[0];
-  other.role = pfss::Role::kP0;
+  other.role = pfss::Role(0);
   EXPECT_THROW(run(other), Bug);
 }
 
