@@ -17,8 +17,8 @@ namespace {
 // Booked: bytes a channel has counted so far, by phase and direction.
 struct Booked {
   uint64_t p0 = 0, p1 = 0, ahead = 0, setup = 0;
-  explicit Booked(const proto::Channel& ch) {
-    using proto::Phase;
+  explicit Booked(const net::Channel& ch) {
+    using net::Phase;
     p0 = ch.traffic(Phase::kOnline).bytes_received, p1 = ch.traffic(Phase::kOnline).bytes_sent;
     ahead = ch.traffic(Phase::kOffline).bytes_sent, setup = ch.traffic(Phase::kSetup).bytes_received;
   }
@@ -70,7 +70,7 @@ class Due {
 // Embedding: the texts of one call over one session, with their audits.
 class Embedding {
  public:
-  Embedding(const EmbedArgs& a, Engine& engine, const std::vector<Line>& lines, proto::Channel& ch,
+  Embedding(const EmbedArgs& a, Engine& engine, const std::vector<Line>& lines, net::Channel& ch,
             proto::DataSession& session, Results& results)
       : engine_(engine),
         lines_(lines.size()),
@@ -149,12 +149,12 @@ class Embedding {
 
   Engine& engine_;
   const size_t lines_;
-  proto::Channel& ch_;
+  net::Channel& ch_;
   proto::DataSession& session_;
   Results& results_;
   Due due_;
   std::vector<std::array<int, 2>>::const_iterator place_;
-  proto::Inputs inputs_;
+  run::Inputs inputs_;
   uint64_t setup_;  // bytes, told with the first text
   Clock::time_point begun_;
   size_t sentences_ = 0;
@@ -165,7 +165,7 @@ std::vector<Line> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   auto lines = ReadTexts(a.source);
   const std::string vocabulary = ReadFile(a.vocab, "the vocabulary ", "it is vocab.txt of the model");
   if (HashOf({AsView(vocabulary)}) != plan.tokenizer)
-    Fail(Exit::kRefused, a.vocab, " is not the vocabulary that the plan was made for; ask the model owner for it");
+    Fail(Cause::kRefused, a.vocab, " is not the vocabulary that the plan was made for; ask the model owner for it");
   // it decides how many tokens a text has, which the model owner sees
   const bool known = !model::KnownVocabulary(plan.tokenizer).empty();
   (known ? log::Info : log::Warn)("embed: " + VocabularyOf(plan.tokenizer));
@@ -178,7 +178,7 @@ std::vector<Line> Texts(const EmbedArgs& a, const nn::Plan& plan) {
 int RunEmbed(const EmbedArgs& a) {
   Harden();
   UseVariant("embed", a.variant);
-  auto own = Own("embed", a.certs, proto::Role::kData, a.pins);
+  auto own = Own("embed", a.certs, Role::kData, a.pins);
   Engine engine(LoadPlan(a.plan));
   auto lines = Texts(a, engine.plan());  // before anybody hears of them
   Results results(a, engine);
@@ -188,15 +188,15 @@ int RunEmbed(const EmbedArgs& a) {
     return Finish(lines);
   }
   if (!a.out.empty()) model::ProbeSafetensors(a.out);
-  proto::Store store(a.store);
+  store::Store store(a.store);
   for (auto& n : store.notices()) log::Warn(Str("embed: ", n));
-  std::unique_ptr<proto::Recorder> recorder;
-  if (!a.record.empty()) recorder = std::make_unique<proto::Recorder>(a.record);
-  proto::Plan plan = engine.ForProto();
+  std::unique_ptr<net::Recorder> recorder;
+  if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);
+  proto::BundlePlan plan = engine.ForProto();
   const auto timeout = Timeout(a.timeout);
   const auto keys = KeysOf(a.keys, store);
   {  // the model owner sees when the connection ends: not only when all is written
-    auto ch = proto::Dial(own, proto::Address::Parse(a.connect), proto::Role::kModel, timeout);
+    auto ch = net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout);
     ch->set_recorder(recorder.get());
     proto::DataSession session(*ch, plan, store, CallDealer(own, a.dealer, timeout), keys);
     Embedding embedding(a, engine, lines, *ch, session, results);

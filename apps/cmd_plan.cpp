@@ -68,7 +68,7 @@ int RunCompile(const CompileArgs& a) {
   for (auto& l : lines)
     if (l.error.empty()) texts.emplace_back(l.ids.begin(), l.ids.end());
   if (texts.empty())
-    Fail(Exit::kInput, a.calibrate, " holds no usable text; write some lines that are like the texts to come");
+    Fail(Cause::kInput, a.calibrate, " holds no usable text; write some lines that are like the texts to come");
   nn::CompileOptions options;
   options.max_tokens = a.max_tokens;
   options.tokenizer = FileHash(a.model + "/vocab.txt");
@@ -81,7 +81,7 @@ int RunCompile(const CompileArgs& a) {
   out << nn::Serialize(plan) << "\n";
   out.close();
   if (!out || std::rename(temp.c_str(), a.out.c_str()))
-    Fail(Exit::kResource, "cannot write ", a.out, "; check the directory and free space");
+    Fail(Cause::kResource, "cannot write ", a.out, "; check the directory and free space");
   std::cerr << "plan " << Hex(nn::PlanHash(plan)).substr(0, 16) << ": " << plan.classes.size()
             << " length classes up to " << plan.max_tokens << " tokens, calibrated on " << texts.size() << " texts\n";
   return 0;
@@ -137,13 +137,13 @@ int RunEstimate(const EstimateArgs& a) {
   for (auto& m : engine.masked()) setup += m.bytes();
   int hard = 0, calibrated = 0;
   for (auto& [wire, c] : engine.plan().certificates) (c.hard ? hard : calibrated)++;
-  auto ahead = [&](int p) { return a.ahead * proto::BundleFileBytes(uint64_t(s.key_bytes(p))); };
+  auto ahead = [&](int p) { return a.ahead * store::BundleFileBytes(uint64_t(s.key_bytes(p))); };
   if (a.json) {
     ordered_json out{{"schema", "suf.estimate/1"},
                      {"n", a.tokens},
                      {"plan", Hex(engine.hash())},
                      {"trace", Hex(work->trace.digest())},
-                     {"rounds", s.rounds()}};
+                     {"flights", s.flights()}};
     out["frames"] = {s.frame_count(0, true), s.frame_count(1, true)};
     out["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)};
     out["payload"] = {
@@ -169,8 +169,9 @@ int RunEstimate(const EstimateArgs& a) {
   for (auto& r : cost.rows) add(r);
   add(cost.total);
   std::cout << Table(rows) << "\n"
-            << a.tokens << " tokens: " << s.rounds() << " rounds (one-way flights), once per model and data owner "
-            << Bytes10(setup) << " of masked weights\n"
+            << a.tokens << " tokens: " << s.flights()
+            << " flights (messages of one way), once per model and data owner " << Bytes10(setup)
+            << " of masked weights\n"
             << hard << " hard certificates, " << calibrated << " calibrated\n";
   if (a.ahead)
     std::cout << "--ahead " << a.ahead << ": " << Bytes10(int64_t(ahead(0))) << " on the disk of the model owner and "

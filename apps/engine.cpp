@@ -7,9 +7,9 @@
 #include "suf/exec/pool.hpp"
 #include "suf/model/bert.hpp"
 #include "suf/nn/bounds.hpp"
-#include "suf/pfss/audit.hpp"
-#include "suf/proto/deal.hpp"
+#include "suf/pfss/lint.hpp"
 #include "suf/ring/pack.hpp"
+#include "suf/run/deal.hpp"
 
 namespace suf::apps {
 
@@ -17,7 +17,7 @@ Engine::Engine(nn::Plan plan, Emit emit)
     : plan_(std::move(plan)),
       emit_(std::move(emit)),
       hash_(nn::PlanHash(plan_)),
-      masked_(nn::MaskedTensors(plan_)),
+      masked_(nn::MaskedWeights(plan_)),
       backend_(backends::MakePacked(exec::Default())) {}
 
 std::shared_ptr<const Work> Engine::At(int n) {
@@ -28,10 +28,10 @@ std::shared_ptr<const Work> Engine::At(int n) {
   emit_(work->trace, plan_, n);
   work->schedule = std::make_unique<pfss::Schedule>(work->trace);
   // nothing leaves before the trace is proven to send only padded words and the result
-  pfss::AuditReport audit = pfss::Audit(*work->schedule);
-  if (!audit.faults.empty() || audit.results != 1 || work->trace.result(1) < 0)
-    Fail(Exit::kRefused, "the trace of this plan does not pass the audit (",
-         audit.faults.empty() ? "it reveals more than the result" : audit.faults[0], "); make a new plan");
+  pfss::LintReport lint = pfss::Lint(*work->schedule);
+  if (!lint.faults.empty() || lint.results != 1 || work->trace.result(1) < 0)
+    Fail(Cause::kRefused, "the trace of this plan does not pass the lint (",
+         lint.faults.empty() ? "it reveals more than the result" : lint.faults[0], "); make a new plan");
   if (works_.size() >= 8) works_.erase(works_.begin());
   works_[n] = work;
   return work;
@@ -47,8 +47,8 @@ std::string Engine::Section(int n, int p, uint64_t byte) {
   return Str("key section ", after - key.begin(), " of ", key.size(), ", of ", work->trace.name(node.scope));
 }
 
-proto::Plan Engine::ForProto() {
-  proto::Plan p;
+proto::BundlePlan Engine::ForProto() {
+  proto::BundlePlan p;
   p.version = nn::kPlanVersion;
   p.prg = backend_->prg();
   p.max_tokens = uint32_t(plan_.max_tokens);
@@ -77,7 +77,7 @@ nn::Quantised LoadWeights(const std::string& folder, const nn::Plan& plan, const
   progress(0, Str("reading the model in ", folder));
   nn::Weights real = model::LoadBert(folder);
   if (real.dims != plan.dims)
-    Fail(Exit::kRefused, "the plan is for another shape of model than ", folder, "; compile a plan for it");
+    Fail(Cause::kRefused, "the plan is for another shape of model than ", folder, "; compile a plan for it");
   progress(0.1, "quantising the weights");
   nn::Quantised weights = nn::Quantise(real, plan.scales, plan.max_tokens);
   auto check = [&](double done) { progress(0.2 + 0.8 * done, "checking the certificates for these weights"); };
@@ -119,7 +119,7 @@ void ByWidth(int bits, F f) {
 
 }  // namespace
 
-void Masks::Fill(proto::Inputs& inputs) const {
+void Masks::Fill(run::Inputs& inputs) const {
   for (size_t i = 0; i < engine_.masked().size(); ++i)
     ByWidth(engine_.masked()[i].bits,
             [&](auto zero) { inputs.Set("B." + engine_.masked()[i].name, Of<decltype(zero)>(i)); });
@@ -140,7 +140,7 @@ Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan, View b_
 
 namespace {
 
-void SetTensor(proto::Inputs& inputs, const std::string& name, const nn::Tensor& t) {
+void SetTensor(run::Inputs& inputs, const std::string& name, const nn::Tensor& t) {
   t.Visit([&](const auto* data) {
     using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
     inputs.Set(name, Wiped<T>(data, data + t.size()));
@@ -149,12 +149,12 @@ void SetTensor(proto::Inputs& inputs, const std::string& name, const nn::Tensor&
 
 }  // namespace
 
-void ModelInputs(const nn::Quantised& weights, proto::Inputs& inputs) {
+void ModelInputs(const nn::Quantised& weights, run::Inputs& inputs) {
   for (auto& [name, tensor] : weights)
     if (name != "pos" && name != "bp") SetTensor(inputs, "W." + name, tensor);
 }
 
-void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, proto::Inputs& inputs) {
+void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, run::Inputs& inputs) {
   Wiped<int64_t> rows, bias;
   for (int64_t r = 0; r < n; ++r) {
     auto row = weights.at("pos").Row(r);
@@ -168,7 +168,7 @@ void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, pro
 void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks,
                 const std::function<void(View)>& out) {
   for (size_t i = 0; i < engine.masked().size(); ++i) {
-    const nn::Masked& m = engine.masked()[i];
+    const nn::MaskedWeight& m = engine.masked()[i];
     const nn::Tensor& w = weights.at(m.name);
     SUF_CHECK(w.size() == m.size());
     ByWidth(m.bits, [&](auto zero) {
@@ -190,7 +190,7 @@ Hash SetupHash(const Engine& engine, const nn::Quantised& weights, const Masks& 
   return h.Done();
 }
 
-void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs) {
+void ReadSetup(const Engine& engine, View setup, run::Inputs& inputs) {
   size_t at = 0;
   for (auto& m : engine.masked()) {
     SUF_CHECK(at + size_t(m.bytes()) <= setup.size());
@@ -205,7 +205,7 @@ void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs) {
   SUF_CHECK(at == setup.size());
 }
 
-void Generator::operator()(proto::DealJob job, proto::Sink& to_p0, proto::Sink& to_p1) {
+void Generator::operator()(proto::DealJob job, store::Sink& to_p0, store::Sink& to_p1) {
   std::lock_guard l(m_);
   if (Hash of = HashOf({job.weights, job.b_seed->view()}); b_of_ != of) {
     Masks(engine_, job.b_seed->view(), job.weights).Fill(inputs_);
@@ -215,8 +215,8 @@ void Generator::operator()(proto::DealJob job, proto::Sink& to_p0, proto::Sink& 
   pfss::Material material{{}, job.rho};
   for (int p : {0, 1}) material.key[p] = std::move(job.key[p]);
   auto randomness = engine_.backend().Expand(std::move(material));
-  proto::Times times;
-  proto::Deal(
+  run::Times times;
+  run::Deal(
       *work->schedule, engine_.backend(), *randomness, inputs_, [&](View v) { to_p0.Write(v); },
       [&](View v) { to_p1.Write(v); }, &times);
   if (dealt) dealt(job, times);
@@ -225,7 +225,7 @@ void Generator::operator()(proto::DealJob job, proto::Sink& to_p0, proto::Sink& 
 proto::Auditor AuditOf(Engine& engine) {
   proto::Auditor a;
   // a generator of its own, so that B does not stay in memory
-  a.generate = [&engine](proto::DealJob job, proto::Sink& p0, proto::Sink& p1) {
+  a.generate = [&engine](proto::DealJob job, store::Sink& p0, store::Sink& p1) {
     Generator generate(engine);
     generate(std::move(job), p0, p1);
   };
@@ -233,29 +233,29 @@ proto::Auditor AuditOf(Engine& engine) {
   return a;
 }
 
-Outcome RunInference(Engine& engine, proto::Inference& inference, proto::Inputs& inputs,
+Outcome RunInference(Engine& engine, proto::Inference& inference, run::Inputs& inputs,
                      const std::function<void(int, int, const std::string&)>& progress) {
-  const proto::BundleHeader& h = inference.header();
+  const store::BundleHeader& h = inference.header();
   auto work = engine.At(int(h.n));
   pfss::Material material{{}, h.rho};
   material.key[h.party] = std::move(inference.key());
   auto randomness = engine.backend().Expand(std::move(material));
-  proto::ChannelLink link(inference.channel());
-  inference.channel().set_phase(proto::Phase::kOffline);
+  run::ChannelLink link(inference.channel());
+  inference.channel().set_phase(net::Phase::kOffline);
   Outcome out;
-  proto::PartyJob job{*work->schedule,
-                      engine.backend(),
-                      int(h.party),
-                      *randomness,
-                      inputs,
-                      inference.body(),
-                      link,
-                      progress,
-                      [&] { inference.OfflineEnd(); },
-                      {},
-                      &out.times};
+  run::PartyJob job{*work->schedule,
+                    engine.backend(),
+                    int(h.party),
+                    *randomness,
+                    inputs,
+                    inference.body(),
+                    link,
+                    progress,
+                    [&] { inference.OfflineEnd(); },
+                    {},
+                    &out.times};
   if (h.party == 1) job.received = [&] { inference.RevealArrived(); };
-  out.words = proto::RunParty(job);
+  out.words = run::RunParty(job);
   return out;
 }
 

@@ -11,8 +11,8 @@
 #include "suf/nn/masked.hpp"
 #include "suf/nn/plan.hpp"
 #include "suf/nn/quantise.hpp"
-#include "suf/proto/party.hpp"
 #include "suf/proto/session.hpp"
+#include "suf/run/party.hpp"
 
 namespace suf::apps {
 
@@ -37,21 +37,21 @@ class Engine {
   const nn::Plan& plan() const { return plan_; }
   const Hash& hash() const { return hash_; }
   pfss::Backend& backend() { return *backend_; }
-  // At: the one way to a trace, so that nobody deals, fetches or runs one that has not passed the audit (pfss::Audit),
-  // once. Throws Exit::kInput when the plan does not cover n tokens, Exit::kRefused when the audit finds a fault. Kept
+  // At: the one way to a trace, so that nobody deals, fetches or runs one that has not passed the lint (pfss::Lint),
+  // once. Throws Cause::kInput when the plan does not cover n tokens, Cause::kRefused when the lint finds a fault. Kept
   // for the next call.
   std::shared_ptr<const Work> At(int n);
   // Section: words for the section of party p's bundle that holds this byte.
   std::string Section(int n, int p, uint64_t byte);
   // ForProto: the plan as the sessions know it.
-  proto::Plan ForProto();
-  const std::vector<nn::Masked>& masked() const { return masked_; }
+  proto::BundlePlan ForProto();
+  const std::vector<nn::MaskedWeight>& masked() const { return masked_; }
 
  private:
   nn::Plan plan_;
   Emit emit_;
   Hash hash_;
-  std::vector<nn::Masked> masked_;
+  std::vector<nn::MaskedWeight> masked_;
   std::unique_ptr<pfss::Backend> backend_;
   std::mutex m_;
   std::map<int, std::shared_ptr<const Work>> works_;
@@ -61,10 +61,10 @@ class Engine {
 // fetched afresh each time. What loading left behind is given back first.
 void KeepPages();
 
-// LoadPlan: reads and checks a plan file. Throws Exit::kInput (no file) or Exit::kRefused.
+// LoadPlan: reads and checks a plan file. Throws Cause::kInput (no file) or Cause::kRefused.
 nn::Plan LoadPlan(const std::string& path);
 
-// LoadWeights: the model in `folder`, quantised for the plan. Throws Exit::kRefused when the plan was made for another
+// LoadWeights: the model in `folder`, quantised for the plan. Throws Cause::kRefused when the plan was made for another
 // shape, or for weights so much smaller that a hard certificate does not hold for these. floats: gets the model itself.
 // It takes seconds: `progress` hears how far it is, 0 to 1, and what it does.
 using Progress = std::function<void(double done, const std::string& what)>;
@@ -79,7 +79,7 @@ class Masks {
   template <class T>
   Wiped<T> Of(size_t tensor) const;
   // Fill: sets "B.<name>" of every tensor.
-  void Fill(proto::Inputs& inputs) const;
+  void Fill(run::Inputs& inputs) const;
 
  private:
   const Engine& engine_;
@@ -91,14 +91,14 @@ class Masks {
 Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan, View b_seed);
 
 // ModelInputs: "W.<name>" of every tensor that does not depend on the length.
-void ModelInputs(const nn::Quantised& weights, proto::Inputs& inputs);
+void ModelInputs(const nn::Quantised& weights, run::Inputs& inputs);
 // LengthInputs: those that do: the first n positions, n times the pooled bias.
-void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, proto::Inputs& inputs);
+void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, run::Inputs& inputs);
 
 // WriteSetup: W_hat of every tensor, packed. ReadSetup: sets "Wh.<name>".
 void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks,
                 const std::function<void(View)>& out);
-void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs);
+void ReadSetup(const Engine& engine, View setup, run::Inputs& inputs);
 // SetupHash: SHA-256 of what WriteSetup writes.
 Hash SetupHash(const Engine& engine, const nn::Quantised& weights, const Masks& masks);
 
@@ -106,14 +106,14 @@ Hash SetupHash(const Engine& engine, const nn::Quantised& weights, const Masks& 
 class Generator {
  public:
   explicit Generator(Engine& engine) : engine_(engine) {}
-  void operator()(proto::DealJob job, proto::Sink& to_p0, proto::Sink& to_p1);
-  std::function<void(const proto::DealJob&, const proto::Times&)> dealt = {};  // where the time went
+  void operator()(proto::DealJob job, store::Sink& to_p0, store::Sink& to_p1);
+  std::function<void(const proto::DealJob&, const run::Times&)> dealt = {};  // where the time went
 
  private:
   Engine& engine_;
   std::mutex m_;
   Hash b_of_{};  // hash of both
-  proto::Inputs inputs_;
+  run::Inputs inputs_;
 };
 
 // AuditOf: what the model owner audits bundles with.
@@ -122,9 +122,9 @@ proto::Auditor AuditOf(Engine& engine);
 // Run: one party's inference inside a session; the revealed words for P1.
 struct Outcome {
   std::vector<uint64_t> words;
-  proto::Times times;
+  run::Times times;
 };
-Outcome RunInference(Engine& engine, proto::Inference& inference, proto::Inputs& inputs,
+Outcome RunInference(Engine& engine, proto::Inference& inference, run::Inputs& inputs,
                      const std::function<void(int, int, const std::string&)>& progress = {});
 
 }  // namespace suf::apps

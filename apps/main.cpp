@@ -6,9 +6,10 @@
 #include <map>
 
 #include "apps/commands.hpp"
+#include "apps/exit.hpp"
 #include "suf/base/error.hpp"
 #include "suf/nn/plan.hpp"
-#include "suf/proto/bundle.hpp"
+#include "suf/store/bundle.hpp"
 
 namespace {
 
@@ -92,7 +93,7 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", [] {
     return suf::Str("suf " SUF_VERSION ", plan version ", suf::nn::kPlanVersion, ", wire version ",
-                    suf::proto::kWireVersion);
+                    suf::store::kWireVersion);
   });
   int status = 0;
 
@@ -135,7 +136,7 @@ int Main(int argc, char** argv) {
   ps->callback([&] { show.trace = show.tokens > 0, status = RunPlanShow(show); });
 
   EstimateArgs est;
-  auto* e = app.add_subcommand("estimate", "what an inference will cost: rounds, keys, bytes, by layer and operator");
+  auto* e = app.add_subcommand("estimate", "what an inference will cost: flights, keys, bytes, by layer and operator");
   e->add_option("--plan", est.plan, "plan file")->required();
   e->add_option("--tokens", est.tokens, "length of the text, [CLS] and [SEP] included")->required();
   e->add_option("--ahead", est.ahead, "also the bytes of so many keys made ahead")
@@ -244,7 +245,7 @@ int Main(int argc, char** argv) {
     return app.exit(x);
   } catch (const CLI::ParseError& x) {
     std::cerr << "suf: " << Usage(app, x) << std::endl;
-    return int(suf::Exit::kInput);
+    return ExitCode(suf::Cause::kInput);
   }
   return status;
 }
@@ -257,17 +258,17 @@ int main(int argc, char** argv) {
   try {
     status = Main(argc, argv);
     if (!std::cout.flush())
-      suf::Fail(suf::Exit::kResource, "cannot write to stdout; see to the disk or the program behind it");
+      suf::Fail(suf::Cause::kResource, "cannot write to stdout; see to the disk or the program behind it");
   } catch (const suf::Error& x) {
     std::cout.flush();
     std::cerr << "suf: " << x.what() << std::endl;
-    status = int(x.code());
+    status = suf::apps::ExitCode(x.cause());
   } catch (const std::bad_alloc&) {
     std::cerr << "suf: out of memory; use a shorter text or a larger machine" << std::endl;
-    status = int(suf::Exit::kResource);
+    status = suf::apps::ExitCode(suf::Cause::kResource);
   } catch (const std::exception& x) {
     std::cerr << "suf: " << x.what() << std::endl;
-    status = int(suf::Exit::kResource);
+    status = suf::apps::ExitCode(suf::Cause::kResource);
   }
   return status;
 }

@@ -13,7 +13,7 @@ std::string ReadFile(const std::string& path, const char* what, const char* reme
   std::string text, block(1 << 16, 0);
   while (in.read(block.data(), std::streamsize(block.size())) || in.gcount())
     text.append(block, 0, size_t(in.gcount()));
-  if (!in.eof()) Fail(Exit::kInput, "cannot read ", what, path, "; ", remedy);  // of a folder, too
+  if (!in.eof()) Fail(Cause::kInput, "cannot read ", what, path, "; ", remedy);  // of a folder, too
   return text;
 }
 
@@ -44,7 +44,7 @@ std::vector<Line> ReadTexts(const Source& s) {
     if (j.is_object() && j.contains("id")) l.id = j["id"].is_string() ? j["id"].get<std::string>() : j["id"].dump();
     add(std::move(l));
   }
-  if (lines.empty()) Fail(Exit::kInput, path, " holds no text; write one text a line");
+  if (lines.empty()) Fail(Cause::kInput, path, " holds no text; write one text a line");
   return lines;
 }
 
@@ -69,8 +69,8 @@ int Finish(const std::vector<Line>& lines) {
   for (const Line& l : lines)
     if (!l.error.empty()) ++bad, first = first ? first : &l;
   if (!bad) return 0;
-  if (lines.size() == 1) Fail(Exit::kInput, first->error);
-  Fail(Exit::kInput, bad, " of ", lines.size(), " texts could not be used; line ", first->i + 1, ": ", first->error);
+  if (lines.size() == 1) Fail(Cause::kInput, first->error);
+  Fail(Cause::kInput, bad, " of ", lines.size(), " texts could not be used; line ", first->i + 1, ": ", first->error);
 }
 
 }  // namespace suf::apps

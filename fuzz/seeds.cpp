@@ -6,11 +6,11 @@
 
 #include "fuzz/peer.hpp"
 #include "fuzz/small_run.hpp"
+#include "suf/func/text.hpp"
 #include "suf/model/safetensors.hpp"
+#include "suf/net/certs.hpp"
 #include "suf/nn/compile.hpp"
 #include "suf/nn/tiny.hpp"
-#include "suf/proto/certs.hpp"
-#include "suf/suf/text.hpp"
 
 namespace suf::fuzz {
 namespace {
@@ -223,10 +223,10 @@ void Functions() {
                    "formula lt 7 ltlow 2 3 and msb 3 not or\nformula lt 16 lt 0 xor\n"
                    "channel bit 1 0 near\nchannel signed 6 0 y\nchannel unsigned 4 1 low\n"));
   std::vector<int64_t> a{3, -4, 5, -6, 7, 0, 9, 1}, b{1, -1, 2, -2, 0, 0, 3, 4};
-  Seed("suf_text", "lines", suf::Print(suf::Uniform("lines", 3, a, b, 20)));
-  Seed("suf_text", "table", suf::Print(suf::Uniform("table", 61, a, {}, 64)));
-  std::vector<suf::Group> groups{{0, 0, 8, {90, 80, 70, 60, 50, 40, 30, 20}}, {2, 2, 4, {5, 4}}, {4, 1, 2, {-1}}};
-  Seed("suf_text", "octaves", suf::Print(suf::FromGroups("octaves", groups, 6, 8)));
+  Seed("suf_text", "lines", func::Print(func::Uniform("lines", 3, a, b, 20)));
+  Seed("suf_text", "table", func::Print(func::Uniform("table", 61, a, {}, 64)));
+  std::vector<func::Group> groups{{0, 0, 8, {90, 80, 70, 60, 50, 40, 30, 20}}, {2, 2, 4, {5, 4}}, {4, 1, 2, {-1}}};
+  Seed("suf_text", "octaves", func::Print(func::FromGroups("octaves", groups, 6, 8)));
   Seed("suf_text", "two_runs",
        std::string("suf r domain 64 ring 64 outputs 1 degree 0\nrun 0 2 : 1 , 2\nrun 8 63 : 3\n"
                    "end 9223372036854775816\n"));

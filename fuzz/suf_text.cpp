@@ -1,11 +1,11 @@
 // The text of a function: what Parse accepts prints as itself, is evaluated alike by both evaluators, and its groups,
 // if it has any, make it again.
 #include "fuzz/fuzz.hpp"
-#include "suf/suf/text.hpp"
+#include "suf/func/text.hpp"
 
 namespace {
 
-using namespace suf::suf;  // NOLINT: the whole file speaks of functions
+using namespace suf::func;  // NOLINT: the whole file speaks of functions
 
 void SameValues(const Suf& f, const Suf& g) {
   const Evaluator e(f);

@@ -15,7 +15,7 @@ class Patch {
   Patch(size_t which, int64_t value) : left_(which), value_(value) {}
   void Int(const char* name, auto& x, int64_t lo, int64_t hi) {
     if (!Mine()) return;
-    if (value_ < lo || value_ > hi) Fail(Exit::kRefused, name, " is out of range");  // as the reader says
+    if (value_ < lo || value_ > hi) Fail(Cause::kRefused, name, " is out of range");  // as the reader says
     x = std::remove_reference_t<decltype(x)>(value_);
   }
   void Real(const char*, double&, double, double) {}

@@ -9,6 +9,9 @@
 namespace suf::apps {
 namespace {
 
+using namespace net;
+using namespace store;
+using namespace run;
 using namespace proto;
 using Bodies = std::array<Bytes, 2>;
 const uint32_t kN = uint32_t(kText.size());
@@ -43,8 +46,8 @@ TEST(DealerAudit, HonestBundlesPassAndServeNoMore) {
   for (int p : {0, 1}) {
     EXPECT_EQ(w.store[p]->Bundles().size(), 1u);
     for (uint64_t serial : {1, 2, 3}) {
-      EXPECT_TRUE(Fails(Exit::kRefused, "used", [&] { w.store[p]->Claim(serial); }));
-      EXPECT_TRUE(Fails(Exit::kRefused, "used", [&] { w.store[p]->Audit(serial); }));
+      EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { w.store[p]->Claim(serial); }));
+      EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { w.store[p]->Audit(serial); }));
     }
     EXPECT_TRUE(w.Fates(p).empty());
   }
@@ -164,11 +167,12 @@ TEST(DealerAudit, EveryCheatIsCaughtAndP1SeesOneBit) {
     Recorder recorder(w.dir / "record");
     w.Session([&](DataSession& s) { s.Audit(kN); }, &recorder);
     EXPECT_EQ(Seen(w.dir / "record"), seen);
-    EXPECT_THAT(w.Says(w.error[0]), testing::StartsWith("exit 4: the audit of bundle 1 failed: "));
+    EXPECT_THAT(w.Says(w.error[0]), testing::StartsWith("refused: the audit of bundle 1 failed: "));
     EXPECT_THAT(w.Says(w.error[0]), testing::HasSubstr(c.found));
-    EXPECT_EQ(w.Says(w.error[1]),
-              "exit 4: the model owner's audit of bundle 1 finds that it was dealt wrongly; the 2 bundles left in this "
-              "store are burnt; take no more from this dealer before its operator has explained it");
+    EXPECT_EQ(
+        w.Says(w.error[1]),
+        "refused: the model owner's audit of bundle 1 finds that it was dealt wrongly; the 2 bundles left in this "
+        "store are burnt; take no more from this dealer before its operator has explained it");
     for (int p : {0, 1}) EXPECT_EQ(w.Fates(p), (std::map<uint64_t, Fate>{{1, Fate::kAudited}, {3, Fate::kBurnt}}));
     w.Open();
     for (int p : {0, 1}) {

@@ -9,10 +9,10 @@
 #include "suf/backends/clear.hpp"
 #include "suf/backends/internal/plan.hpp"
 #include "suf/backends/packed.hpp"
-#include "suf/pfss/audit.hpp"
+#include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
-#include "suf/proto/pair.hpp"
 #include "suf/ring/words.hpp"
+#include "suf/run/pair.hpp"
 
 namespace suf::backends {
 namespace {
@@ -21,7 +21,7 @@ using namespace pfss;  // NOLINT
 
 struct Fixture {
   Trace t;
-  proto::Inputs inputs[3];
+  run::Inputs inputs[3];
   std::map<std::string, std::vector<uint64_t>> given;  // P1's words, by name
   std::mt19937_64 rng{12345};
 
@@ -37,16 +37,16 @@ struct Fixture {
   }
 };
 
-proto::PairRun RunOn(Fixture& f, const Schedule& s, Backend& p0, Backend& p1, Backend& dealer) {
+run::PairRun RunOn(Fixture& f, const Schedule& s, Backend& p0, Backend& p1, Backend& dealer) {
   Material m{{Secret(Hash{1, 2, 3}), Secret(Hash{4, 5, 6})}, Hash{7}};
-  return proto::RunPair({s, {&p0, &p1, &dealer}, {&f.inputs[0], &f.inputs[1], &f.inputs[2]}, m});
+  return run::RunPair({s, {&p0, &p1, &dealer}, {&f.inputs[0], &f.inputs[1], &f.inputs[2]}, m});
 }
 
 // Compare: clear against each packed variant, and the parties mixed.
-proto::PairRun Compare(Fixture& f) {
+run::PairRun Compare(Fixture& f) {
   f.t.close();
   Schedule s(f.t);
-  EXPECT_TRUE(Audit(s).faults.empty()) << Audit(s).faults[0];
+  EXPECT_TRUE(Lint(s).faults.empty()) << Lint(s).faults[0];
   for (int i : Unread(s)) ADD_FAILURE() << "no result needs %" << i << ", so it never runs";
   auto clear = MakeClear();
   auto want = RunOn(f, s, *clear, *clear, *clear);
@@ -315,7 +315,7 @@ TEST(Backends, Trees) {
 }
 
 // Steps: nodes of a role for which the packed backend computes something; a copy of another value is no step.
-std::set<int> Steps(const Schedule& s, pfss::Role role) {
+std::set<int> Steps(const Schedule& s, Role role) {
   std::set<int> steps;
   for (auto& list : internal::PlanOf(s, role, Programs(s, role)).lists)
     for (auto& ins : list) {
@@ -342,7 +342,7 @@ TEST(Backends, ZeroSharesCostNothing) {
     SCOPED_TRACE(k);
     auto run = Compare(f);
     Schedule s(f.t);
-    std::set<int> steps = Steps(s, pfss::Role(0));
+    std::set<int> steps = Steps(s, Role(0));
     int copies = 0;
     for (int i = 0; i < int(f.t.nodes().size()); ++i) {
       const Node& n = f.t.node(i);
@@ -370,24 +370,24 @@ TEST(Backends, RunsTheProgramsOfItsSchedule) {
   f.t.close();
   Schedule s(f.t);
   struct Nothing : Io {
-    View In(int) override { throw Error(Exit::kInput, "asked"); }
-    std::span<uint8_t> Out(int) override { throw Error(Exit::kInput, "asked"); }
-    Data Input(int, int) override { throw Error(Exit::kInput, "asked"); }
+    View In(int) override { throw Error(Cause::kInput, "asked"); }
+    std::span<uint8_t> Out(int) override { throw Error(Cause::kInput, "asked"); }
+    Data Input(int, int) override { throw Error(Cause::kInput, "asked"); }
   } io;
   exec::Pool pool(1);
   auto packed = MakePacked(pool);
   auto randomness = packed->Expand({{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}});
-  const auto programs = Programs(s, pfss::Role(1));
+  const auto programs = Programs(s, Role(1));
   ASSERT_GE(programs.size(), 2u);
-  auto run = [&](Program p) { packed->Start(s, pfss::Role(1))->Run(p, *randomness, io); };
+  auto run = [&](Program p) { packed->Start(s, Role(1))->Run(p, *randomness, io); };
   EXPECT_THROW(run(programs[0]), Error);  // it begins
   EXPECT_THROW(run(programs[1]), Bug);
-  EXPECT_THROW(run(Programs(s, pfss::Role(0))[0]), Bug);
+  EXPECT_THROW(run(Programs(s, Role(0))[0]), Bug);
   Program shorter = programs[0];
   shorter.nodes.pop_back();
   EXPECT_THROW(run(shorter), Bug);
   Program other = programs[0];
-  other.role = pfss::Role(0);
+  other.role = Role(0);
   EXPECT_THROW(run(other), Bug);
 }
 
@@ -407,7 +407,7 @@ TEST(Backends, KeepsNoWeightOfAnOldInput) {
     auto fresh = f.Random(20, 64);
     if (i == 0) memory.resize(fresh.size());
     std::copy(fresh.begin(), fresh.end(), memory.begin());
-    f.inputs[1].Set("w", proto::Inputs::Any(std::shared_ptr<const Wiped<uint64_t>>(&memory, [](auto*) {})));
+    f.inputs[1].Set("w", run::Inputs::Any(std::shared_ptr<const Wiped<uint64_t>>(&memory, [](auto*) {})));
     EXPECT_EQ(RunOn(f, s, *packed, *packed, *packed).result[1], RunOn(f, s, *clear, *clear, *clear).result[1]);
   }
 }

@@ -34,7 +34,7 @@ std::shared_ptr<uint8_t> Arena::Take(size_t bytes) {
       room = it->first, p = it->second.p, idle_.erase(it);
   }
   if (!p) p = static_cast<uint8_t*>(std::aligned_alloc(4096, room));
-  if (!p) Fail(Exit::kResource, "no memory for a tensor of ", bytes, " bytes; shorten the text or free memory");
+  if (!p) Fail(Cause::kResource, "no memory for a tensor of ", bytes, " bytes; shorten the text or free memory");
   return {p, [this, room](uint8_t* q) {
             std::lock_guard l(m_);
             idle_.emplace(room, Block{q, true});
@@ -134,7 +134,7 @@ class Packed : public pfss::Backend {
   std::string name() const override { return std::string("packed/") + ring::Name(variant_); }
   uint32_t prg() const override { return fss::kPrgId; }
   std::unique_ptr<pfss::Randomness> Expand(pfss::Material m) override { return MakeRandomness(std::move(m), variant_); }
-  std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, pfss::Role role) override {
+  std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, Role role) override {
     std::shared_ptr<const internal::ExecutionPlan> plan;
     {
       std::lock_guard l(m_);

@@ -5,7 +5,7 @@
 
 namespace suf::gates {
 
-// Product: f(x, y) for a bilinear f, in the narrower ring of the two. One round.
+// Product: f(x, y) for a bilinear f, in the narrower ring of the two. One flight.
 template <class F>
 Owing Product(const SharedWire<kPub>& x, const SharedWire<kPub>& y, F f) {
   auto x0 = x.hat - x.s.a;
@@ -36,8 +36,8 @@ struct MatmulProduct {
 };
 
 // Multiply: y = x y elementwise in Z_{2^ring}, of numbers |x| < 2^(k-2) and |y| < 2^(m-2) in rings of k and m bits.
-// Each is a - r + 2^k g b with public a and g: nine terms, of which those past the ring vanish; r r' is owed. One round
-// to shares.
+// Each is a - r + 2^k g b with public a and g: nine terms, of which those past the ring vanish; r r' is owed. One
+// flight to shares.
 struct Multiply {
   static constexpr std::string_view kName = "multiply";
   int ring = 1;

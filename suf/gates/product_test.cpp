@@ -34,7 +34,7 @@ TEST(Multiply, Exhaustive) {
       EXPECT_EQ(got, gate.Spec(x, y)) << k << " " << m << " " << ring;
       for (size_t i = 0; i < got.size() && ring >= k + m - 2; ++i) EXPECT_EQ(got[i], x[i] * y[i]);
       EXPECT_EQ(g.key_bits(), int64_t(x.size()) * gate.KeyBits(k, m, true));
-      EXPECT_EQ(g.rounds(), 2);
+      EXPECT_EQ(g.flights(), 2);
     }
 }
 

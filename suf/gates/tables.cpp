@@ -9,7 +9,7 @@ static_assert(Gate<Activation> && Gate<ExpPair> && Gate<RowFunction>);
 
 Ints Activation::Spec(const Ints& z, int k) const {
   int s = lut.shift;
-  const suf::Evaluator f(lut.f);
+  const func::Evaluator f(lut.f);
   Ints out;
   out.reserve(z.size());
   for (int64_t v : z) {
@@ -58,7 +58,7 @@ int64_t ExpPair::KeyBits() const {
 }
 
 Ints RowFunction::Spec(const Ints& x, int k) const {
-  const suf::Evaluator f(groups, k, ring);
+  const func::Evaluator f(groups, k, ring);
   Ints out;
   out.reserve(x.size());
   for (int64_t v : x) out.push_back(Number(f.At(Word(v, k)), ring));

@@ -7,7 +7,7 @@ namespace suf::gates {
 
 // Trunc: y = floor((z + 2^(s-1)) / 2^s) in Z_{2^ring}. ring <= k - s: of the word z mod 2^k. Wider: of the number z,
 // which needs |z| + 2^(s-1) < 2^(k-2); the signed extension happens on shares, before the opening, as a matrix product
-// needs it. One round to shares (two in two stages).
+// needs it. One flight to shares (two in two stages).
 struct Trunc {
   static constexpr std::string_view kName = "trunc";
   int shift = 1, ring = 1;
@@ -20,7 +20,7 @@ struct Trunc {
 };
 
 // Extend: y = z in Z_{2^ring}, for a wire narrower than that with |z| < 2^(k-2): its opening and the two top bits say
-// how often it wraps, so nothing is cut. One word of ring - k bits is dealt. One round to shares.
+// how often it wraps, so nothing is cut. One word of ring - k bits is dealt. One flight to shares.
 struct Extend {
   static constexpr std::string_view kName = "extend";
   int ring = 1;

@@ -19,7 +19,7 @@ TEST(Extend, Exhaustive) {
         EXPECT_EQ(got, gate.Spec(z, k)) << k << " " << ring;
         EXPECT_EQ(got, z);
         EXPECT_EQ(g.key_bits(), int64_t(z.size()) * gate.KeyBits(k, true));
-        EXPECT_EQ(g.rounds(), 2);  // give, and P0's half of the result
+        EXPECT_EQ(g.flights(), 2);  // give, and P0's half of the result
       }
 }
 
@@ -34,7 +34,7 @@ TEST(Extend, WideRingsAndDefinedMask) {
     pfss::Dealt r = g.t.deal(y.r, 64);
     EXPECT_EQ(g.Run(-Sh(r) + y.hat), z) << k;
     EXPECT_EQ(g.key_bits(), int64_t(z.size()) * (gate.KeyBits(k, false) + 64));
-    EXPECT_EQ(g.rounds(), 2);
+    EXPECT_EQ(g.flights(), 2);
     EXPECT_EQ(g.sent("y"), 2 * int64_t(z.size()) * 64);
   }
 }
@@ -55,7 +55,7 @@ TEST(Trunc, ExhaustiveWithinTheRing) {
         Trunc gate{s, ring, stages};
         EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(z, 8))), gate.Spec(z, 8)) << s << " " << ring;
         EXPECT_EQ(g.key_bits(), int64_t(z.size()) * gate.KeyBits(8, true));
-        EXPECT_EQ(g.rounds(), stages == Stages::kOne ? 2 : 4);
+        EXPECT_EQ(g.flights(), stages == Stages::kOne ? 2 : 4);
         int digits = int(compiler::PlanDigits({{s, ring}}, stages).size());
         EXPECT_EQ(g.sent("bits"), 2 * int64_t(z.size()) * (2 * digits - 1));
         EXPECT_EQ(g.sent("carry"), stages == Stages::kOne ? 0 : 2 * int64_t(z.size()));

@@ -16,14 +16,14 @@ nn::Weights LoadBert(const std::filesystem::path& dir) {
   const Config config = ReadConfig(dir);
   const auto vocabulary = dir / "vocab.txt", file = dir / "model.safetensors";
   if (const size_t n = ReadVocabulary(vocabulary).size(); n != size_t(config.dims.vocab)) {
-    Fail(Exit::kInput, vocabulary.string(), " has ", n, " entries, config.json says vocab_size ", config.dims.vocab,
+    Fail(Cause::kInput, vocabulary.string(), " has ", n, " entries, config.json says vocab_size ", config.dims.vocab,
          "; use the files of one model");
   }
   Safetensors tensors(file);
   const std::string prefix = tensors.Has("bert.embeddings.word_embeddings.weight") ? "bert." : "";
   const std::string beyond = Str(prefix, "encoder.layer.", config.dims.layers, ".attention.self.query.weight");
   if (tensors.Has(beyond)) {
-    Fail(Exit::kInput, file.string(), " has a tensor ", Quoted(beyond), " beyond the ", config.dims.layers,
+    Fail(Cause::kInput, file.string(), " has a tensor ", Quoted(beyond), " beyond the ", config.dims.layers,
          " layers of config.json; use the files of one model");
   }
   nn::Weights w;
@@ -31,7 +31,7 @@ nn::Weights LoadBert(const std::filesystem::path& dir) {
   VisitTensors(w, config.types, [&](const std::string& name, const Shape& shape, std::vector<float>& values, Kind) {
     values = tensors.Floats(prefix + name, shape);
     if (!std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); })) {
-      Fail(Exit::kInput, file.string(), ": tensor ", Quoted(prefix + name),
+      Fail(Cause::kInput, file.string(), ": tensor ", Quoted(prefix + name),
            " holds a value that is not finite; export the model again");
     }
   });

@@ -20,17 +20,17 @@ class Fields {
     // copies of a text that nests to a million would run out of stack
     auto shallow = [this](int depth, json::parse_event_t, json&) {
       if (depth > kDepthLimit)
-        Fail(Exit::kInput, file_.string(), " nests deeper than ", kDepthLimit, " levels; fetch it again");
+        Fail(Cause::kInput, file_.string(), " nests deeper than ", kDepthLimit, " levels; fetch it again");
       return true;
     };
     all_ = json::parse(ReadText(file_, kFileLimit), shallow, /*allow_exceptions=*/false);
-    if (!all_.is_object()) Fail(Exit::kInput, file_.string(), " is not a JSON object; fetch it again");
+    if (!all_.is_object()) Fail(Cause::kInput, file_.string(), " is not a JSON object; fetch it again");
   }
 
   int64_t Count(const char* field, int64_t limit) const {
     const auto v = all_.find(field);
     if (v == all_.end() || !v->is_number_integer() || *v < 1 || *v > limit) {
-      Fail(Exit::kInput, file_.string(), ": ", field, " is ", Shown(field), ", it must be a whole number from 1 to ",
+      Fail(Cause::kInput, file_.string(), ": ", field, " is ", Shown(field), ", it must be a whole number from 1 to ",
            limit, "; use another model");
     }
     return v->get<int64_t>();
@@ -39,7 +39,7 @@ class Fields {
   // Must: the field, or `absent` where there is none, equals `supported`.
   void Must(const char* field, const json& absent, const json& supported) const {
     if (all_.value(field, absent) != supported) {
-      Fail(Exit::kInput, file_.string(), ": ", field, " is ", Shown(field), ", only ", supported.dump(),
+      Fail(Cause::kInput, file_.string(), ": ", field, " is ", Shown(field), ", only ", supported.dump(),
            " is supported; use another model");
     }
   }
@@ -47,7 +47,7 @@ class Fields {
   double Epsilon(const char* field, double absent) const {
     const json v = all_.value(field, json(absent));
     if (!v.is_number() || !(v.get<double>() > 0 && v.get<double>() <= 1e-3)) {
-      Fail(Exit::kInput, file_.string(), ": ", field, " is ", Shown(field),
+      Fail(Cause::kInput, file_.string(), ": ", field, " is ", Shown(field),
            ", it must be above 0 and at most 0.001; use another model");
     }
     return v.get<double>();
@@ -86,8 +86,8 @@ Config ReadConfig(const std::filesystem::path& dir) {
   c.dims.eps = f.Epsilon("layer_norm_eps", 1e-12);
   c.types = f.Has("type_vocab_size") ? f.Count("type_vocab_size", 16) : 2;
   if (c.dims.d % c.dims.heads != 0) {
-    Fail(Exit::kInput, (dir / "config.json").string(), ": hidden_size is ", c.dims.d, ", it must be a multiple of the ",
-         c.dims.heads, " attention heads; use another model");
+    Fail(Cause::kInput, (dir / "config.json").string(), ": hidden_size is ", c.dims.d,
+         ", it must be a multiple of the ", c.dims.heads, " attention heads; use another model");
   }
   std::error_code error;
   if (const auto file = dir / "tokenizer_config.json"; std::filesystem::exists(file, error)) {

@@ -15,7 +15,7 @@ struct Config {
 
 // ReadConfig: config.json, and where present tokenizer_config.json and 1_Pooling/config.json, of directory `dir`.
 // Accepted: an uncased BERT encoder, exact GELU, absolute positions, heads that divide d, mean pooling.
-// Throws Exit::kInput naming the file, the field, what it holds and what is supported.
+// Throws Cause::kInput naming the file, the field, what it holds and what is supported.
 Config ReadConfig(const std::filesystem::path& dir);
 
 }  // namespace suf::model

@@ -112,18 +112,18 @@ nlohmann::json ConfigOf(const nn::Dims& dims) {
 Preset ParsePreset(std::string_view name) {
   if (name == "tiny") return Preset::kTiny;
   if (name == "minilm") return Preset::kMiniLm;
-  Fail(Exit::kInput, "there is no preset ", Quoted(name), "; choose tiny or minilm");
+  Fail(Cause::kInput, "there is no preset ", Quoted(name), "; choose tiny or minilm");
 }
 
 void WriteRandomModel(const std::filesystem::path& dir, Preset preset, uint64_t seed) {
   std::error_code error;
   for (const char* file : {"config.json", "model.safetensors", "vocab.txt"}) {
     if (std::filesystem::exists(dir / file, error)) {
-      Fail(Exit::kInput, dir.string(), " already holds a model (", file, "); name an empty folder");
+      Fail(Cause::kInput, dir.string(), " already holds a model (", file, "); name an empty folder");
     }
   }
   std::filesystem::create_directories(dir, error);
-  if (error) Fail(Exit::kResource, "cannot make the folder ", dir.string(), "; check its parent and the permissions");
+  if (error) Fail(Cause::kResource, "cannot make the folder ", dir.string(), "; check its parent and the permissions");
 
   nn::Weights w;
   w.dims = DimsOf(preset);

@@ -145,11 +145,11 @@ void Checker::Fits(const std::string& wire, double bound, int shift, int most) c
   const std::string name = prefix_ + wire;
   const auto certificate = plan_.certificates.find(name);
   if (certificate == plan_.certificates.end() || !certificate->second.hard)
-    Fail(Exit::kRefused, "the plan has no hard certificate of wire ", name, "; compile a plan from this model");
+    Fail(Cause::kRefused, "the plan has no hard certificate of wire ", name, "; compile a plan from this model");
   const int rounded = RingOf(bound, shift) - 2;
   const bool certified = BitLength(bound) <= certificate->second.bits;
   if (certified && rounded <= most) return;
-  Fail(Exit::kRefused, "wire ", name, " can reach 2^", certified ? rounded : BitLength(bound),
+  Fail(Cause::kRefused, "wire ", name, " can reach 2^", certified ? rounded : BitLength(bound),
        " with these weights; the plan allows 2^", certified ? most : std::min(most, certificate->second.bits),
        "; compile a plan from this model");
 }

@@ -61,8 +61,8 @@ class Bounds {
 // RingOf: for |value| <= bound, rounded by `shift` bits, with the gap of one bit.
 int RingOf(double bound, int shift);
 
-// CheckWeights: throws Exit::kRefused, naming the wire, when these weights can take a hard wire of any class beyond its
-// ring or its certificate. A plan that Compile made from the same weights always passes. Seconds for a real model.
+// CheckWeights: throws Cause::kRefused, naming the wire, when these weights can take a hard wire of any class beyond
+// its ring or its certificate. A plan that Compile made from the same weights always passes. Seconds for a real model.
 void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool = exec::Default(),
                   const std::function<void(double)>& progress = {});
 

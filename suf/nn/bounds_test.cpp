@@ -25,7 +25,7 @@ std::string Refusal(const Plan& plan, const Weights& weights) {
   try {
     CheckWeights(plan, Quantise(weights, plan.scales, plan.max_tokens));
   } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::kRefused);
+    EXPECT_EQ(e.cause(), Cause::kRefused);
     return e.what();
   }
   return "";

@@ -73,7 +73,7 @@ class Compiler {
 int Compiler::Hold(const std::string& wire, double bound, int shift, const char* remedy) {
   const int bits = BitLength(bound), ring = RingOf(bound, shift);
   if (ring > 64)
-    Fail(Exit::kRefused, "wire ", prefix_, wire, " needs a ring of ", ring,
+    Fail(Cause::kRefused, "wire ", prefix_, wire, " needs a ring of ", ring,
          " bits, the limit is 64; lower the scale of ", remedy);
   Certify(wire, bits, true);
   return ring;
@@ -87,17 +87,17 @@ Norm Compiler::MakeNorm(const std::string& wire, const NormInput& in) {
   n.eps = unit ? 0 : std::llround(w_.dims.eps * d * std::ldexp(1.0, 2 * in.scale));
   n.square = BitLength(bounds_->Norm(n, in.longest, unit).square);
   if (n.square > 60)
-    Fail(Exit::kRefused, "wire ", prefix_, wire, ".square needs a ring of ", n.square,
+    Fail(Cause::kRefused, "wire ", prefix_, wire, ".square needs a ring of ", n.square,
          " bits, the limit is 60; lower the LayerNorms' scale");
   const double extra = unit ? 0 : std::log2(d);
   n.top = std::min(n.square, int(std::ceil(2 * (in.scale + std::log2(in.size.high)) + extra + kVarianceAbove)));
   n.floor = std::max(1, int(std::floor(2 * (in.scale + std::log2(in.size.low)) + extra)) - kVarianceBelow);
   if (n.floor >= n.top)
-    Fail(Exit::kRefused, "the calibrated sum of squares of ", wire, " is below 2^", n.top,
+    Fail(Cause::kRefused, "the calibrated sum of squares of ", wire, " is below 2^", n.top,
          " and leaves no precision; raise the LayerNorms' scale");
   const int bits = unit ? o_.pool_bits : o_.rsqrt_bits;
   const int scale = std::max(out + 2, bits + int(std::ceil((n.top - std::log2(of)) / 2)));
-  suf::Real f = [&](double v) { return std::ldexp(1.0, scale) * std::sqrt(of / v); };
+  func::Real f = [&](double v) { return std::ldexp(1.0, scale) * std::sqrt(of / v); };
   n.rsqrt = Octaves(f, n.floor, n.top, n.square, pieces, o_.span);
   n.shift = scale - out;
   const NormReach reach = bounds_->Norm(n, in.longest, unit);
@@ -120,7 +120,7 @@ void Compiler::Score(int64_t l, Layer& y) {
   y.score = 2 * s_.qk + window, y.shift_score = 2 * s_.qk - o_.slice;
   y.low = step + o_.slice, y.level = window - step;
   if (y.low > kLargestTable || y.low < 1)
-    Fail(Exit::kRefused, "the scores of layer ", l, " need a low table of 2^", y.low, " entries, the limit is 2^",
+    Fail(Cause::kRefused, "the scores of layer ", l, " need a low table of 2^", y.low, " entries, the limit is 2^",
          kLargestTable, "; lower `slice`");
   const double width = std::ldexp(1.0, window), level = std::ldexp(1.0, step);
   double floor = 1e300;
@@ -132,8 +132,8 @@ void Compiler::Score(int64_t l, Layer& y) {
   const int64_t levels = int64_t{1} << y.level;
   y.floor = std::clamp<int64_t>(int64_t(std::floor(floor)) - 1, 0, levels - 2);
   auto exp = [&](double units) { return [=](double i) { return std::exp(units * i / std::sqrt(dh)); }; };
-  y.ehi = suf::FitTable(exp(-level), y.level, o_.exp_high).f;
-  y.elo = suf::FitTable(exp(std::ldexp(1.0, -o_.slice)), y.low, o_.exp_low).f;
+  y.ehi = func::FitTable(exp(-level), y.level, o_.exp_high).f;
+  y.elo = func::FitTable(exp(std::ldexp(1.0, -o_.slice)), y.low, o_.exp_low).f;
   y.ehi_bits = Bits(Most(y.ehi)), y.elo_bits = Bits(Most(y.elo));
   Certify(Str(l, "/score"), y.score - 1, false);
 }
@@ -148,7 +148,7 @@ void Compiler::Attention(int64_t l, int n, double rows, Layer& y) {
   y.row_sum = BitLength(bounds_->RowSum(y, n));
   y.ev = Hold(at + "eV", bounds_->Mixed(l, y, n, rows), 0, "the exponential");
   const int scale = y.row_sum + o_.recip_bits;
-  suf::Real g = [&](double v) { return std::ldexp(1.0, scale) / v; };
+  func::Real g = [&](double v) { return std::ldexp(1.0, scale) / v; };
   y.recip = Octaves(g, o_.exp_high + o_.exp_low - 1, y.row_sum, y.row_sum, o_.recip_pieces, o_.span);
   y.count_bits = BitLength(double(n));
   Certify(at + "row_sum", y.row_sum, true);
@@ -183,11 +183,11 @@ void Compiler::FeedForward(int64_t l, double rows, Layer& y) {
   const int window = std::max(1, int(std::ceil(std::log2(kGeluRoom * std::max(-r.ffn1.low, r.ffn1.high)))));
   y.shift_ffn1 = s_.f + s_.w_1 - s_.x, y.piece_width = o_.gelu_piece, y.piece = window + 1 + s_.x - o_.gelu_piece;
   if (y.piece < 2 || y.piece > kLargestTable)
-    Fail(Exit::kRefused, "the GELU of layer ", l, " needs 2^", y.piece, " pieces, the limits are 2^2 and 2^",
+    Fail(Cause::kRefused, "the GELU of layer ", l, " needs 2^", y.piece, " pieces, the limits are 2^2 and 2^",
          kLargestTable, "; change `gelu_piece`");
   y.ffn1 = y.shift_ffn1 + y.piece_width + y.piece;
   Certify(at + "z_1", y.ffn1 - 1, false);
-  const suf::Lines lines = suf::FitLines(Gelu, y.piece_width, y.piece, s_.x, s_.gelu).f;
+  const func::Lines lines = func::FitLines(Gelu, y.piece_width, y.piece, s_.x, s_.gelu).f;
   y.gelu_u = Bits(Most(lines.offset) + (Most(lines.rise) << (y.piece_width + 1))), y.gelu_v = Bits(Most(lines.rise));
   y.gelu_a = lines.offset, y.gelu_b = lines.rise;
   y.diag_2 = Diag2(s_), y.mean_2 = Mean2(s_);
@@ -204,7 +204,7 @@ Class Compiler::MakeClass(int least, int n) {
   prefix_ = Str(n, "/");
   const Reach e = bounds_->Embedding(n);
   if (Hold("embedding", e.most, 0, "the embedding") > kEmbeddingRing)
-    Fail(Exit::kRefused, "wire ", prefix_, "embedding needs ", BitLength(e.most) + 2, " bits, the limit is ",
+    Fail(Cause::kRefused, "wire ", prefix_, "embedding needs ", BitLength(e.most) + 2, " bits, the limit is ",
          kEmbeddingRing, "; lower the scale of the embedding");
   c.embedding =
       MakeNorm("embedding",
@@ -233,9 +233,9 @@ Class Compiler::MakeClass(int least, int n) {
 }
 
 Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
-  if (texts.empty()) Fail(Exit::kInput, "there is no calibration text; give at least one line");
+  if (texts.empty()) Fail(Cause::kInput, "there is no calibration text; give at least one line");
   if (o_.max_tokens < 3 || o_.max_tokens > w_.dims.positions)
-    Fail(Exit::kInput, "a limit of ", o_.max_tokens, " tokens is outside the model's 3 to ", w_.dims.positions);
+    Fail(Cause::kInput, "a limit of ", o_.max_tokens, " tokens is outside the model's 3 to ", w_.dims.positions);
   plan_.dims = w_.dims, plan_.tokenizer = o_.tokenizer, plan_.max_tokens = o_.max_tokens, plan_.scales = s_,
   plan_.calibration = o_.calibration;
   std::vector<std::vector<int32_t>> cut(texts.begin(), texts.end());
@@ -255,7 +255,7 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
   Simulator simulator(plan_, q_, pool_);
   for (size_t i = 0; i < cut.size(); ++i) {
     for (const Outside& out : simulator.Run(cut[i]).outside)
-      Fail(Exit::kRefused, "the calibration text ", i + 1, " leaves its own plan: ", Sentence(out));
+      Fail(Cause::kRefused, "the calibration text ", i + 1, " leaves its own plan: ", Sentence(out));
     Tell("simulate", double(i + 1) / double(cut.size()));
   }
   return std::move(plan_);

@@ -47,7 +47,7 @@ struct CompileOptions {
 };
 
 // Compile: texts are token ids with [CLS] and [SEP]; longer ones than max_tokens are cut. Ends with a simulation of the
-// texts. Throws Exit::kInput without texts, Exit::kRefused when a wire needs more bits than its ring may have, naming
+// texts. Throws Cause::kInput without texts, Cause::kRefused when a wire needs more bits than its ring may have, naming
 // the wire, bits, limit and remedy.
 Plan Compile(const Weights& weights, std::span<const std::vector<int32_t>> texts, const CompileOptions& options,
              exec::Pool& pool = exec::Default());

@@ -68,14 +68,14 @@ class Get {
  public:
   Get(const Json& j, std::string at, Given& tables) : j_(j), at_(std::move(at)), tables_(tables) {
     if (!j.is_object())
-      Fail(Exit::kRefused, at_.empty() ? "the plan" : Str("the plan's field ", at_),
+      Fail(Cause::kRefused, at_.empty() ? "the plan" : Str("the plan's field ", at_),
            " is not an object; compile the plan again");
   }
   const Json& Field(const char* name, bool (Json::*type)() const noexcept, const char* what) {
     auto it = j_.find(name);
-    if (it == j_.end()) Fail(Exit::kRefused, "the plan lacks the field ", Path(name), "; compile the plan again");
+    if (it == j_.end()) Fail(Cause::kRefused, "the plan lacks the field ", Path(name), "; compile the plan again");
     if (!((*it).*type)())
-      Fail(Exit::kRefused, "the plan's field ", Path(name), " is not ", what, "; compile the plan again");
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " is not ", what, "; compile the plan again");
     seen_.insert(name);
     return *it;
   }
@@ -86,13 +86,13 @@ class Get {
   void Real(const char* name, double& x, double lo, double hi) {
     x = Field(name, &Json::is_number, "a number").get<double>();
     if (!(x >= lo && x <= hi))
-      Fail(Exit::kRefused, "the plan's field ", Path(name), " is ", x, ", outside ", lo, " to ", hi);
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " is ", x, ", outside ", lo, " to ", hi);
   }
   void Flag(const char* name, bool& x) { x = Field(name, &Json::is_boolean, "true or false").get<bool>(); }
   void Text(const char* name, std::string& x, size_t limit) {
     x = Field(name, &Json::is_string, "a text").get<std::string>();
     if (x.size() > limit)
-      Fail(Exit::kRefused, "the plan's field ", Path(name), " is longer than ", limit, " characters");
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " is longer than ", limit, " characters");
   }
   void Digest(const char* name, Hash& x) {
     std::string text = Field(name, &Json::is_string, "a text").get<std::string>();
@@ -100,7 +100,7 @@ class Get {
                   ? FromHex(text, x.size(), name)
                   : Bytes{};
     if (b.size() != x.size())
-      Fail(Exit::kRefused, "the plan's field ", Path(name), " is not a SHA-256 in lower-case hex");
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " is not a SHA-256 in lower-case hex");
     std::copy(b.begin(), b.end(), x.begin());
   }
   void Ints(const char* name, Words& x, int64_t lo, int64_t hi) {
@@ -111,7 +111,7 @@ class Get {
         Whole(Field(name, &Json::is_number_integer, "a whole number"), Path(name), 0, int64_t(tables_.list.size()) - 1);
     x = tables_.list[size_t(i)];
     if ((tables_.copied += x.size()) > kTableWords)
-      Fail(Exit::kRefused, "the plan's tables have more than ", kTableWords,
+      Fail(Cause::kRefused, "the plan's tables have more than ", kTableWords,
            " entries, each table counted as often as it is used; compile the plan for fewer lengths");
   }
   void One(const char* name, auto& x) {
@@ -122,7 +122,7 @@ class Get {
   void Many(const char* name, std::vector<T>& list, size_t least, size_t most) {
     const Json& a = Field(name, &Json::is_array, "a list");
     if (a.size() < least || a.size() > most)
-      Fail(Exit::kRefused, "the plan's field ", Path(name), " has ", a.size(), " entries, outside ", least, " to ",
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " has ", a.size(), " entries, outside ", least, " to ",
            most);
     for (size_t i = 0; i < a.size(); ++i) {
       Get inner(a[i], Str(Path(name), "[", i, "]"), tables_);
@@ -137,16 +137,16 @@ class Get {
   void Done() const {
     for (auto& [key, x] : j_.items())
       if (!seen_.count(key))
-        Fail(Exit::kRefused, "the plan's field ", Path(key), " is unknown; compile the plan again");
+        Fail(Cause::kRefused, "the plan's field ", Path(key), " is unknown; compile the plan again");
   }
 
  private:
   std::string Path(const std::string& name) const { return at_.empty() ? name : at_ + "." + name; }
   static int64_t Whole(const Json& e, const std::string& path, int64_t lo, int64_t hi) {
-    if (!e.is_number_integer()) Fail(Exit::kRefused, "the plan's field ", path, " is not a whole number");
+    if (!e.is_number_integer()) Fail(Cause::kRefused, "the plan's field ", path, " is not a whole number");
     bool fits = !e.is_number_unsigned() || e.get<uint64_t>() <= uint64_t(INT64_MAX);
     if (!fits || e.get<int64_t>() < lo || e.get<int64_t>() > hi)
-      Fail(Exit::kRefused, "the plan's field ", path, " is ", e.dump(), ", outside ", lo, " to ", hi);
+      Fail(Cause::kRefused, "the plan's field ", path, " is ", e.dump(), ", outside ", lo, " to ", hi);
     return e.get<int64_t>();
   }
   const Json& j_;
@@ -182,17 +182,17 @@ std::string Serialize(const Plan& plan, int indent) {
 Plan Parse(const std::string& text) {
   // a plan nests to 7; copies of a text that nests to a million would run out of stack
   auto shallow = [](int depth, Json::parse_event_t, Json&) {
-    if (depth > 16) Fail(Exit::kRefused, "the plan nests deeper than 16 levels; compile the plan again");
+    if (depth > 16) Fail(Cause::kRefused, "the plan nests deeper than 16 levels; compile the plan again");
     return true;
   };
   Json j = Json::parse(text, shallow, false);
-  if (j.is_discarded()) Fail(Exit::kRefused, "the plan is not JSON text; compile the plan again");
+  if (j.is_discarded()) Fail(Cause::kRefused, "the plan is not JSON text; compile the plan again");
   Given tables;
   Get get(j, "", tables);
   int version = 0;
   get.Int("version", version, INT64_MIN, INT64_MAX);
   if (version != kPlanVersion)
-    Fail(Exit::kRefused, "the plan has version ", version, ", this program reads version ", kPlanVersion,
+    Fail(Cause::kRefused, "the plan has version ", version, ", this program reads version ", kPlanVersion,
          "; compile the plan again");
   size_t i = 0;
   for (const Json& t : get.Field("tables", &Json::is_array, "a list")) {
@@ -209,15 +209,15 @@ Plan Parse(const std::string& text) {
   Check(plan);
   j.erase("hash");
   if (hash != HashOfContent(j) || hash != PlanHash(plan))
-    Fail(Exit::kRefused, "the plan's content does not match its hash; copy or compile the plan again");
+    Fail(Cause::kRefused, "the plan's content does not match its hash; copy or compile the plan again");
   return plan;
 }
 
 const Class& Plan::For(int n) const {
-  if (n < 3) Fail(Exit::kInput, "a text of ", n, " tokens is below the limit of 3; give it at least one word");
+  if (n < 3) Fail(Cause::kInput, "a text of ", n, " tokens is below the limit of 3; give it at least one word");
   for (const Class& c : classes)
     if (n <= c.max_n) return c;
-  Fail(Exit::kInput, "a text of ", n, " tokens is over the plan's limit of ", max_tokens,
+  Fail(Cause::kInput, "a text of ", n, " tokens is over the plan's limit of ", max_tokens,
        "; shorten it or compile a plan for longer texts");
 }
 

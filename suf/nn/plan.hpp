@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "suf/base/bytes.hpp"
+#include "suf/func/suf.hpp"
 #include "suf/nn/weights.hpp"
-#include "suf/suf/suf.hpp"
 
 namespace suf::nn {
 
 inline constexpr int kPlanVersion = 1;
 
 // Group: one piece width of a function on octaves; row_lut reads them.
-using Group = suf::Group;
+using Group = func::Group;
 
 // Norm: y = round(x rsqrt(sum x^2 + eps) / 2^shift), x = round(z / 2^cut) in Z_{2^(kz - cut)} with |z| + 2^(cut-1) <
 // 2^(kz-2).
@@ -95,17 +95,17 @@ struct Plan {
   std::map<std::string, Certificate> certificates;  // "class/layer/wire"
   std::string calibration;                          // SHA-256 of the calibration text, hex
 
-  // For: the class for n tokens; throws Exit::kInput over max_tokens or under 3.
+  // For: the class for n tokens; throws Cause::kInput over max_tokens or under 3.
   const Class& For(int n) const;
 };
 
 // Serialize: canonical JSON text, on one line unless indent >= 0; equal tables are written once ("tables"), "hash" is
 // PlanHash.
 std::string Serialize(const Plan& plan, int indent = -1);
-// Parse: the inverse. Throws Exit::kRefused, naming the field, for another version, a field that is unknown, missing,
+// Parse: the inverse. Throws Cause::kRefused, naming the field, for another version, a field that is unknown, missing,
 // of another type or out of range, a hash that does not match, and any plan that Check does not accept.
 Plan Parse(const std::string& json);
-// Check: internal consistency (widths, table sizes, no overflow); throws Exit::kRefused with a sentence.
+// Check: internal consistency (widths, table sizes, no overflow); throws Cause::kRefused with a sentence.
 void Check(const Plan& plan);
 // PlanHash: SHA-256 of the canonical one-line text without its hash.
 Hash PlanHash(const Plan& plan);

@@ -21,11 +21,11 @@ const Plan& Tiny() {
 }
 
 // Refusal: the sentence with which f ends.
-std::string Refusal(const std::function<void()>& f, Exit code = Exit::kRefused) {
+std::string Refusal(const std::function<void()>& f, Cause code = Cause::kRefused) {
   try {
     f();
   } catch (const Error& e) {
-    EXPECT_EQ(int(e.code()), int(code)) << e.what();
+    EXPECT_EQ(e.cause(), code) << e.what();
     return e.what();
   }
   return "(no refusal)";
@@ -122,9 +122,9 @@ TEST(Plan, PicksTheClassOfALength) {
   EXPECT_EQ(Tiny().For(3).max_n, 8);
   EXPECT_EQ(Tiny().For(8).max_n, 8);
   EXPECT_EQ(Tiny().For(9).max_n, 16);
-  EXPECT_EQ(Refusal([] { Tiny().For(17); }, Exit::kInput),
+  EXPECT_EQ(Refusal([] { Tiny().For(17); }, Cause::kInput),
             "a text of 17 tokens is over the plan's limit of 16; shorten it or compile a plan for longer texts");
-  EXPECT_THAT(Refusal([] { Tiny().For(2); }, Exit::kInput), testing::HasSubstr("below the limit of 3"));
+  EXPECT_THAT(Refusal([] { Tiny().For(2); }, Cause::kInput), testing::HasSubstr("below the limit of 3"));
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ Tensor Fixed(const std::string& name, std::vector<int64_t> shape, const Reals& a
   for (size_t i = 0; i < a.size(); ++i) {
     double x = std::floor(std::ldexp(a[i], scale) + 0.5);
     if (!(std::abs(x) < 0x1p50))
-      Fail(Exit::kRefused, "a weight of ", name, " exceeds 2^50 at scale 2^", scale,
+      Fail(Cause::kRefused, "a weight of ", name, " exceeds 2^50 at scale 2^", scale,
            "; check the model's weights or lower the scale");
     v[i] = int64_t(x);
   }
@@ -68,7 +68,7 @@ Tensor Fixed(const std::string& name, std::vector<int64_t> shape, const Reals& a
 int Room(int from, const Scales& s, const char* what) {
   int room = from - s.f - s.gamma;
   if (room < 0)
-    Fail(Exit::kRefused, "the scale 2^", from, " of ", what, " is below 2^", s.f + s.gamma,
+    Fail(Cause::kRefused, "the scale 2^", from, " of ", what, " is below 2^", s.f + s.gamma,
          ", that of gamma times an activation; raise it");
   return room;
 }

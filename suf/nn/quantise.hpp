@@ -45,13 +45,13 @@ class Tensor {
 using Quantised = std::map<std::string, Tensor>;
 
 // DiagO, Diag2: how far gamma o n is shifted left in the sum that a LayerNorm reads; MeanO, Mean2: of that, how far the
-// mean is not. Throw Exit::kRefused when the scales leave no room.
+// mean is not. Throw Cause::kRefused when the scales leave no room.
 int DiagO(const Scales& s);
 int Diag2(const Scales& s);
 inline int MeanO(const Scales& s) { return std::min(s.mean, DiagO(s)); }
 inline int Mean2(const Scales& s) { return std::min(s.mean, Diag2(s)); }
 
-// Quantise: throws Exit::kRefused when a value leaves 2^50, naming the tensor.
+// Quantise: throws Cause::kRefused when a value leaves 2^50, naming the tensor.
 Quantised Quantise(const Weights& weights, const Scales& scales, int64_t max_tokens);
 
 }  // namespace suf::nn

@@ -251,7 +251,7 @@ Simulation Simulator::Run(std::span<const int32_t> ids) const {
   Words z;
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || ids[i] >= plan.dims.vocab)
-      Fail(Exit::kInput, "a token id is outside the plan's vocabulary of ", plan.dims.vocab,
+      Fail(Cause::kInput, "a token id is outside the plan's vocabulary of ", plan.dims.vocab,
            "; use the tokenizer of the plan's model");
     Words word = s_->weights.at("E").Row(ids[i]), pos = s_->weights.at("pos").Row(int64_t(i));
     for (size_t j = 0; j < word.size(); ++j) z.push_back(word[j] + pos[j]);

@@ -44,7 +44,7 @@ class Simulator {
   ~Simulator();
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
-  // Run: ids with [CLS] and [SEP]. Throws Exit::kInput for a length that Plan::For refuses or an id outside the
+  // Run: ids with [CLS] and [SEP]. Throws Cause::kInput for a length that Plan::For refuses or an id outside the
   // vocabulary.
   Simulation Run(std::span<const int32_t> ids) const;
 

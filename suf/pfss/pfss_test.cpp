@@ -3,8 +3,8 @@
 #include <functional>
 #include <set>
 
-#include "suf/pfss/audit.hpp"
 #include "suf/pfss/backend.hpp"
+#include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
 #include "suf/pfss/poly.hpp"
 
@@ -110,7 +110,7 @@ TEST(Schedule, CountsFlightsAndBits) {
   Schedule s = w.Close(Low(Sh(w.t.deal(z.r, 12)), 12) + z.hat);
   // x and P1's y leave at 0, P1's half of z before: it waits for nothing. P0 knows y and z at 1 and sends its y, its z
   // and the result.
-  EXPECT_EQ(s.rounds(), 2);
+  EXPECT_EQ(s.flights(), 2);
   EXPECT_EQ(s.frames().size(), 3u);
   Cost c = CostOf(s);
   EXPECT_EQ(c.total.online[0], 4 * (12 + 12 + 12));
@@ -186,7 +186,7 @@ TEST(Print, TraceAndSchedule) {
 %29 = send %28 [0] "result" : pub Z5 (4)
 %30 = add %29 %27 : own1 Z5 (4)
 )");
-  EXPECT_EQ(Print(Schedule(t)), R"(rounds 2
+  EXPECT_EQ(Print(Schedule(t)), R"(flights 2
 frame P1 to P0, tick 0, 12 bytes
   %5 "x": 4 x 12 bits at 0
   %21 "y": 4 x 12 bits at 6
@@ -212,8 +212,8 @@ TEST(Print, ShowsTheFirstValuesOfAConstant) {
   EXPECT_NE(text.find(Str("%", many.id(), " = const {7 7 7 7 7 7 7 7 ..} : const Z64 (9)\n")), std::string::npos);
 }
 
-// The audit proves the good trace and names each planted fault.
-TEST(Audit, NamesPlantedFaults) {
+// The lint proves the good trace and names each planted fault.
+TEST(Lint, NamesPlantedFaults) {
   enum Plant { kGood, kTwice, kOld, kBare, kForeign, kNarrow, kUnpaddedKey };
   auto faults = [](Plant plant) {
     Little w;
@@ -238,7 +238,7 @@ TEST(Audit, NamesPlantedFaults) {
       out = {w.word.a, Own<1>(w.word.b) + Own<1>(bare)};
     }
     Schedule s = w.Close(Low(out, 11) + Low(m, 11) + Low(n, 11));
-    AuditReport r = Audit(s);
+    LintReport r = Lint(s);
     EXPECT_EQ(r.results, 1);
     return r.faults;
   };
@@ -257,7 +257,7 @@ TEST(Audit, NamesPlantedFaults) {
 
 // The roots of a tree have one seed of 128 bits for each element of alpha: those of fewer would be read past their end,
 // or one would serve twice.
-TEST(Audit, ComparesRootsWithAlpha) {
+TEST(Lint, ComparesRootsWithAlpha) {
   auto faults = [](int party, const std::function<void(Node&)>& spoil) {
     Little w;
     Trace::Tree tree = w.t.tree(w.x.r);
@@ -266,7 +266,7 @@ TEST(Audit, ComparesRootsWithAlpha) {
     Schedule s = w.Close(Low(ints, 12) + Low(Sh(w.word), 12));
     const int root = party == 0 ? tree.root0.id() : tree.root1.id();
     if (spoil) spoil(Trace::Raw{w.t}.node(root));
-    AuditReport r = Audit(s);
+    LintReport r = Lint(s);
     EXPECT_EQ(r.trees, spoil ? 0 : 2);  // the correction words go to both
     return r.faults;
   };

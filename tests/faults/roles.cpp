@@ -5,13 +5,18 @@
 
 #include <fstream>
 
+#include "apps/exit.hpp"
+#include "suf/net/certs.hpp"
+#include "suf/net/tls.hpp"
 #include "suf/nn/simulate.hpp"
 #include "suf/nn/tiny.hpp"
-#include "suf/proto/certs.hpp"
-#include "suf/proto/tls.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::faults {
+
+using namespace store;
+using namespace run;
+using namespace proto;
 namespace {
 
 constexpr Millis kAmple{60'000}, kDial{3'000};  // where a time-out is not the subject; of a role that may be stopped
@@ -64,7 +69,7 @@ void Serve(const Scene& s, Role self, std::vector<Role> peers, const std::functi
         s.pipe.Say({Event::kEnded, self, 0}, "");
       },
       [&](const Error& e) {
-        s.pipe.Say({Event::kEnded, self, int(e.code())}, e.what());
+        s.pipe.Say({Event::kEnded, self, apps::ExitCode(e.cause())}, e.what());
       });
 }
 
@@ -130,7 +135,7 @@ void RunData(const Scene& s) {
     });
     session.End();
   } catch (const Error& e) {
-    done.code = int(e.code()), text = e.what();
+    done.code = apps::ExitCode(e.cause()), text = e.what();
   }
   s.pipe.Say(done, text);
 }

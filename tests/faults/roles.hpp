@@ -2,7 +2,7 @@
 // its own, with a fault at one frame.
 #pragma once
 #include "apps/engine.hpp"
-#include "suf/proto/credentials.hpp"
+#include "suf/net/credentials.hpp"
 #include "tests/faults/faulty.hpp"
 
 namespace suf::faults {
@@ -14,7 +14,7 @@ struct Setting {
   nn::Quantised weights;
   std::vector<int32_t> ids;
   std::vector<int64_t> y;  // of ids, by the simulator
-  proto::Plan plan;
+  proto::BundlePlan plan;
   std::unique_ptr<Credentials> own[kRoles];
   std::vector<Sent> reference;
 };

@@ -38,6 +38,6 @@ struct ExecutionPlan {
   std::vector<pfss::Program> programs;
   std::vector<std::vector<Instruction>> lists;
 };
-ExecutionPlan PlanOf(const pfss::Schedule& s, pfss::Role role, const std::vector<pfss::Program>& programs);
+ExecutionPlan PlanOf(const pfss::Schedule& s, Role role, const std::vector<pfss::Program>& programs);
 
 }  // namespace suf::backends::internal
