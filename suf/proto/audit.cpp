@@ -74,8 +74,7 @@ void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Ha
   bond.Send(net::kAudit);
   bond.Recv(net::kAck);
   Bytes opened(bundle.key.view().begin(), bundle.key.view().end());
-  Hash hash = bundle.hash();
-  opened.insert(opened.end(), hash.begin(), hash.end());
+  Append(&opened, bundle.hash());
   p0.Send(net::kOpened, opened);
   bond.Send(net::kGo);
   ahead.announce();

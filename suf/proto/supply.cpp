@@ -15,7 +15,7 @@ Bytes EncodeRequest(const FetchArgs& a, const Hash& trace, const Secret& seed) {
   store::Put(w, a.job), w.Put(a.count), w.Raw(trace), w.Raw(a.weights), w.Raw(a.partner);
   Bytes b = w.Take();
   b.reserve(kRequestBytes);  // the seeds are written once, into memory that the caller wipes
-  for (const Secret* s : {&seed, a.b_seed.get()}) b.insert(b.end(), s->view().begin(), s->view().end());
+  for (const Secret* s : {&seed, a.b_seed.get()}) Append(&b, s->view());
   return b;
 }
 

@@ -167,7 +167,7 @@ Store::Incoming::Incoming(Store& s, const BundleHeader& h, Secret key, bool to_d
     return;
   }
   Bytes preamble = Encode(h);
-  preamble.insert(preamble.end(), key.view().begin(), key.view().end());
+  Append(&preamble, key.view());
   file_ = std::make_unique<ChunkFile>(s.bundles_ + "/incoming.part", preamble);
 }
 
