@@ -19,8 +19,8 @@
 #include "apps/exit.hpp"
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
+#include "suf/net/certs.hpp"
 #include "suf/nn/forward.hpp"
-#include "suf/proto/certs.hpp"
 #include "suf/ring/cpu.hpp"
 #include "suf/roles/simulator.hpp"
 
@@ -137,7 +137,7 @@ std::string Short(const std::string& s, size_t columns) {
 
 void ShowRows(const std::vector<Line>& lines, const std::vector<ordered_json>& rows) {
   std::vector<std::vector<std::string>> table{{"text", "tokens", "cosine to float", "= simulator", "deal ms",
-                                               "transport", "online ms", "sent P0", "sent P1", "P1 ahead", "rounds",
+                                               "transport", "online ms", "sent P0", "sent P1", "P1 ahead", "flights",
                                                "key each"}};
   for (auto& r : rows) {
     const Line& l = lines[r["i"].get<size_t>()];
@@ -145,7 +145,7 @@ void ShowRows(const std::vector<Line>& lines, const std::vector<ordered_json>& r
     table.push_back({Str(l.i + 1, " ", Short(l.text, 36)), r["n"].dump(), Fixed(r["cos"], 6),
                      r["sim_equal"].get<bool>() ? "every word" : "NO", Fixed(r["ms"]["deal"], 0),
                      Fixed(r["ms"]["transport"], 0), Fixed(r["ms"]["online"], 0), Bytes10(b["p0"]), Bytes10(b["p1"]),
-                     Bytes10(b["p1_offline"]), r["rounds"].dump(), Bytes10(r["key_bytes"][1])});
+                     Bytes10(b["p1_offline"]), r["flights"].dump(), Bytes10(r["key_bytes"][1])});
   }
   std::cout << "\n" << Table(table);
 }
@@ -243,7 +243,7 @@ int RunDemo(const DemoArgs& a) {
     }
   }
   std::string certs = dir / "certs", vocabulary = a.model + "/vocab.txt";
-  proto::MakeCerts(certs);
+  net::MakeCerts(certs);
   auto with_variant = [&](std::vector<std::string> args) {
     if (!a.variant.empty()) args.insert(args.end(), {"--variant", a.variant});
     return args;

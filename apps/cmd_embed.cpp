@@ -59,7 +59,7 @@ void Embed(roles::DataOwner::Session& session, std::vector<Line>& lines, Results
 int RunEmbed(const EmbedArgs& a) {
   Harden();
   UseVariant("embed", a.variant);
-  auto own = Own("embed", a.certs, proto::Role::kData, a.pins);
+  auto own = Own("embed", a.certs, Role::kData, a.pins);
   Host host(a.plan);
   auto lines = Texts(a, host.engine().plan());  // before anybody hears of them
   Results results(a, host.engine());
@@ -70,10 +70,10 @@ int RunEmbed(const EmbedArgs& a) {
     return Finish(lines);
   }
   if (!a.out.empty()) model::ProbeSafetensors(a.out);
-  proto::Store store(a.store);
+  store::Store store(a.store);
   for (auto& n : store.notices()) log::Warn(Str("embed: ", n));
-  std::unique_ptr<proto::Recorder> recorder;
-  if (!a.record.empty()) recorder = std::make_unique<proto::Recorder>(a.record);
+  std::unique_ptr<net::Recorder> recorder;
+  if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);
   const auto timeout = Timeout(a.timeout);
   std::optional<Bar> bar;
   roles::DataOwner::Options options{.keys = KeysOf(a.keys, store), .one_by_one = a.one_by_one, .audits = a.audit};
@@ -84,7 +84,7 @@ int RunEmbed(const EmbedArgs& a) {
   options.audited = [] { log::Info("embed: the model owner audited a bundle and found nothing wrong"); };
   roles::DataOwner owner(host.engine(), store, CallDealer(own, a.dealer, timeout), std::move(options));
   {  // the model owner sees when the connection ends: not only when all is written
-    auto ch = proto::Dial(own, proto::Address::Parse(a.connect), proto::Role::kModel, timeout);
+    auto ch = net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout);
     ch->set_recorder(recorder.get());
     roles::DataOwner::Session session(owner, *ch);
     for (auto& n : session.notices()) log::Warn(Str("embed: ", n));

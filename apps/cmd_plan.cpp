@@ -125,7 +125,7 @@ int RunEstimate(const EstimateArgs& a) {
                      {"n", a.tokens},
                      {"plan", Hex(e.plan)},
                      {"trace", Hex(e.trace)},
-                     {"rounds", e.rounds}};
+                     {"flights", e.flights}};
     out["frames"] = e.frames;
     out["key_bytes"] = e.key_bytes;
     out["payload"] = {{"p0", e.sent[0]}, {"p1", e.sent[1]}, {"p1_offline", e.offline}, {"setup", e.setup}};
@@ -150,7 +150,7 @@ int RunEstimate(const EstimateArgs& a) {
   for (auto& r : e.cost.rows) add(r);
   add(e.cost.total);
   std::cout << Table(rows) << "\n"
-            << a.tokens << " tokens: " << e.rounds << " rounds (one-way flights), once per model and data owner "
+            << a.tokens << " tokens: " << e.flights << " flights (messages of one way), once per model and data owner "
             << Bytes10(e.setup) << " of masked weights\n"
             << e.hard << " hard certificates, " << e.calibrated << " calibrated\n";
   if (a.ahead)

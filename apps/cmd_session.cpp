@@ -11,7 +11,7 @@
 #include "apps/role.hpp"
 #include "apps/show.hpp"
 #include "apps/times.hpp"
-#include "suf/proto/certs.hpp"
+#include "suf/net/certs.hpp"
 #include "suf/roles/dealer.hpp"
 #include "suf/roles/model.hpp"
 #include "suf/roles/model_owner.hpp"
@@ -32,7 +32,7 @@ class Stopping {
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
   }
   // Run: the listener, until a signal or Stop.
-  void Run(proto::Listener& listener, const char* role, const std::function<void(proto::Channel&)>& session) {
+  void Run(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session) {
     KeepPages();
     std::atomic<bool> over{false};
     std::thread waiter([&] {
@@ -53,13 +53,13 @@ class Stopping {
 }  // namespace
 
 int RunCerts(const CertsArgs& a) {
-  if (!a.show) proto::MakeCerts(a.dir);
+  if (!a.show) net::MakeCerts(a.dir);
   std::vector<fs::path> folders;
   if (fs::exists(fs::path(a.dir) / "cert.pem")) folders = {a.dir};
-  for (auto r : {proto::Role::kDealer, proto::Role::kModel, proto::Role::kData})
-    if (fs::path sub = fs::path(a.dir) / proto::Name(r); fs::exists(sub / "cert.pem")) folders.push_back(sub);
+  for (auto r : {Role::kDealer, Role::kModel, Role::kData})
+    if (fs::path sub = fs::path(a.dir) / Name(r); fs::exists(sub / "cert.pem")) folders.push_back(sub);
   if (folders.empty()) Fail(Cause::kInput, "there are no certificates in ", a.dir, "; make some with: suf certs DIR");
-  for (auto& f : folders) std::cout << proto::Fingerprint(proto::Credentials(f.string()).identity()) << "\n";
+  for (auto& f : folders) std::cout << net::Fingerprint(net::Credentials(f.string()).identity()) << "\n";
   if (!a.show)
     std::cerr << "certificates for dealer, model and data in " << a.dir
               << "; give each role its own folder and nothing else\n";
@@ -70,7 +70,7 @@ int RunDeal(const DealArgs& a) {
   Harden();
   UseVariant("deal", a.variant);
   Stopping stopping;
-  auto own = Own("deal", a.certs, proto::Role::kDealer, a.pins);
+  auto own = Own("deal", a.certs, Role::kDealer, a.pins);
   Host host(a.plan);
   if (a.tokens) (void)host.engine().At(a.tokens);
   fs::path state = a.state.empty() ? fs::path(a.certs) / "state" : fs::path(a.state);
@@ -78,7 +78,7 @@ int RunDeal(const DealArgs& a) {
   auto timeout = Timeout(a.timeout);
   std::atomic<bool> said{false};
   roles::Dealer::Options options;
-  options.timed = [&](uint64_t serial, const proto::Times& t) { times.Add(serial, t); };
+  options.timed = [&](uint64_t serial, const run::Times& t) { times.Add(serial, t); };
   options.service.ahead_tokens = uint32_t(a.tokens), options.service.ahead_count = uint32_t(std::max(a.count, 1));
   options.service.partner_wait = timeout / 3;  // the parties, who wait as long as we do, are to hear of it
   options.service.dealt = [](uint32_t n, uint64_t serial) {
@@ -90,8 +90,8 @@ int RunDeal(const DealArgs& a) {
                     model, ", the data owner for ", data, " (--ahead), and both got the least of these"));
   };
   roles::Dealer dealer(host.engine(), state.string(), std::move(options));
-  proto::Listener listener(own, proto::Address::Parse(a.listen), {proto::Role::kModel, proto::Role::kData}, timeout);
-  stopping.Run(listener, "deal", [&](proto::Channel& ch) { dealer.Handle(ch); });
+  net::Listener listener(own, net::Address::Parse(a.listen), {Role::kModel, Role::kData}, timeout);
+  stopping.Run(listener, "deal", [&](net::Channel& ch) { dealer.Handle(ch); });
   return 0;
 }
 
@@ -111,21 +111,21 @@ int RunServe(const ServeArgs& a) {
   Harden();
   UseVariant("serve", a.variant);
   Stopping stopping;
-  auto own = Own("serve", a.certs, proto::Role::kModel, a.pins);
+  auto own = Own("serve", a.certs, Role::kModel, a.pins);
   Host host(a.plan);
   nn::Quantised weights = Weights(a.model, host.engine().plan());
-  proto::Store store(a.store);
+  store::Store store(a.store);
   for (auto& n : store.notices()) log::Warn(Str("serve: ", n));
   TimesFile times(a.times);
-  std::unique_ptr<proto::Recorder> recorder;
-  if (!a.record.empty()) recorder = std::make_unique<proto::Recorder>(a.record);
+  std::unique_ptr<net::Recorder> recorder;
+  if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);
   auto timeout = Timeout(a.timeout);
   auto dial = CallDealer(own, a.dealer, timeout);
   std::optional<Error> failed;
-  std::optional<proto::Listener> listener;
+  std::optional<net::Listener> listener;
   roles::ModelOwner::Options options;
   options.keys = KeysOf(a.keys, store);
-  options.ran = [&](uint32_t n, uint64_t serial, const proto::Times& t) {
+  options.ran = [&](uint32_t n, uint64_t serial, const run::Times& t) {
     times.Add(serial, t);
     log::Info(Str("serve: serial ", serial, ", ", n, " tokens"));  // the same words whatever the result was
   };
@@ -138,8 +138,8 @@ int RunServe(const ServeArgs& a) {
       listener->Stop();
     };
   roles::ModelOwner owner(host.engine(), std::move(weights), store, dial, std::move(options));
-  listener.emplace(own, proto::Address::Parse(a.listen), std::vector{proto::Role::kData}, timeout);
-  stopping.Run(*listener, "serve", [&](proto::Channel& ch) {
+  listener.emplace(own, net::Address::Parse(a.listen), std::vector{Role::kData}, timeout);
+  stopping.Run(*listener, "serve", [&](net::Channel& ch) {
     ch.set_recorder(recorder.get());
     owner.Serve(ch);
   });

@@ -9,8 +9,8 @@
 #include "apps/exit.hpp"
 #include "suf/base/error.hpp"
 #include "suf/nn/plan.hpp"
-#include "suf/proto/bundle.hpp"
 #include "suf/roles/compiler.hpp"
+#include "suf/store/bundle.hpp"
 
 namespace {
 
@@ -102,7 +102,7 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", [] {
     return suf::Str("suf " SUF_VERSION ", plan version ", suf::nn::kPlanVersion, ", wire version ",
-                    suf::proto::kWireVersion);
+                    suf::store::kWireVersion);
   });
   int status = 0;
 
@@ -145,7 +145,7 @@ int Main(int argc, char** argv) {
   ps->callback([&] { show.trace = show.tokens > 0, status = RunPlanShow(show); });
 
   EstimateArgs est;
-  auto* e = app.add_subcommand("estimate", "what an inference will cost: rounds, keys, bytes, by layer and operator");
+  auto* e = app.add_subcommand("estimate", "what an inference will cost: flights, keys, bytes, by layer and operator");
   e->add_option("--plan", est.plan, "plan file")->required();
   e->add_option("--tokens", est.tokens, "length of the text, [CLS] and [SEP] included")->required();
   e->add_option("--ahead", est.ahead, "also the bytes of so many keys made ahead")

@@ -26,7 +26,7 @@ ordered_json Row(const roles::Engine& engine, const Line& l, const roles::Embedd
   row["y"] = y, row["f"] = d.scale;
   row["embedding"] = d.Values();
   const pfss::Schedule& s = *d.work->schedule;
-  row["rounds"] = s.rounds(), row["frames"] = {s.frame_count(0, true), s.frame_count(1, true)};
+  row["flights"] = s.flights(), row["frames"] = {s.frame_count(0, true), s.frame_count(1, true)};
   row["bytes"] = {{"p0", d.bytes.p0}, {"p1", d.bytes.p1}, {"p1_offline", d.bytes.p1_offline}, {"setup", d.bytes.setup}};
   row["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)};
   // ahead: claim, and the frame before the inference

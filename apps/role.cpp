@@ -31,39 +31,35 @@ void UseVariant(const char* command, const std::string& name) {
   log::Info(Str(command, ": the kernels are ", ring::Name(ring::Best())));
 }
 
-proto::Credentials Own(const char* command, const std::string& certs, proto::Role role,
-                       const std::vector<std::string>& pins) {
-  fs::path sub = fs::path(certs) / proto::Name(role);
-  proto::Credentials own = Hinted(Cause::kInput, "suf certs DIR makes all three", [&] {
-    return proto::Credentials(fs::exists(sub / "cert.pem") ? sub.string() : certs);
-  });
+net::Credentials Own(const char* command, const std::string& certs, Role role, const std::vector<std::string>& pins) {
+  fs::path sub = fs::path(certs) / Name(role);
+  net::Credentials own = Hinted(Cause::kInput, "suf certs DIR makes all three",
+                                [&] { return net::Credentials(fs::exists(sub / "cert.pem") ? sub.string() : certs); });
   if (own.identity().role != role)
-    Fail(Cause::kRefused, certs, " holds the certificate of another role; ", command, " needs ", proto::Title(role),
-         "'s");
+    Fail(Cause::kRefused, certs, " holds the certificate of another role; ", command, " needs ", Title(role), "'s");
   for (auto& text : pins) {
-    proto::Identity pin =
-        Hinted(Cause::kInput, "suf certs --show prints it", [&] { return proto::FromFingerprint(text); });
+    net::Identity pin = Hinted(Cause::kInput, "suf certs --show prints it", [&] { return net::FromFingerprint(text); });
     if (pin.role == role) Fail(Cause::kInput, "--pin ", text, " names our own role; pin the keys of the other two");
     own.Pin(pin);
   }
-  log::Info(Str(command, ": our key is ", proto::Fingerprint(own.identity())));
+  log::Info(Str(command, ": our key is ", net::Fingerprint(own.identity())));
   return own;
 }
 
-proto::Millis Timeout(double seconds) {
+net::Millis Timeout(double seconds) {
   if (!(seconds >= 0.1 && seconds <= 86400))
     Fail(Cause::kInput, "--timeout must be between 0.1 and 86400 seconds; got ", seconds);
-  return proto::Millis(int64_t(seconds * 1000));
+  return net::Millis(int64_t(seconds * 1000));
 }
 
-proto::Keys KeysOf(const KeysArgs& a, const proto::Store& store) {
+proto::Keys KeysOf(const KeysArgs& a, const store::Store& store) {
   // before the role does, for the sentence
   if (a.ahead > 1) Hinted(Cause::kResource, "leave out --ahead", [&] { store.CheckAhead(); });
   return {uint32_t(a.ahead), a.witness == "always"};
 }
 
-proto::DialDealer CallDealer(const proto::Credentials& own, const std::string& where, proto::Millis timeout) {
-  return roles::ToDealer(own, proto::Address::Parse(where), timeout);
+proto::DialDealer CallDealer(const net::Credentials& own, const std::string& where, net::Millis timeout) {
+  return roles::ToDealer(own, net::Address::Parse(where), timeout);
 }
 
 Host::Host(const std::string& plan)

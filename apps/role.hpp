@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "apps/commands.hpp"
+#include "suf/net/tls.hpp"
 #include "suf/proto/session.hpp"
-#include "suf/proto/tls.hpp"
 #include "suf/roles/engine.hpp"
 
 namespace suf::apps {
@@ -20,17 +20,16 @@ void UseVariant(const char* command, const std::string& name);
 
 // Own: the credentials in `certs` itself or its sub-folder of the role, with the pins of the command line. Throws
 // Cause::kRefused when they are another role's, Cause::kInput when a pin is no key of another role.
-proto::Credentials Own(const char* command, const std::string& certs, proto::Role role,
-                       const std::vector<std::string>& pins);
+net::Credentials Own(const char* command, const std::string& certs, Role role, const std::vector<std::string>& pins);
 
 // Timeout: of --timeout, in seconds; throws Cause::kInput when it is below 0.1 or over a day.
-proto::Millis Timeout(double seconds);
+net::Millis Timeout(double seconds);
 
 // KeysOf: what --ahead and --witness say. Throws Cause::kResource where the store's disk cannot keep keys.
-proto::Keys KeysOf(const KeysArgs& a, const proto::Store& store);
+proto::Keys KeysOf(const KeysArgs& a, const store::Store& store);
 
 // CallDealer: how the dealer at HOST:PORT is reached. Throws Cause::kInput when that is no address.
-proto::DialDealer CallDealer(const proto::Credentials& own, const std::string& where, proto::Millis timeout);
+proto::DialDealer CallDealer(const net::Credentials& own, const std::string& where, net::Millis timeout);
 
 // Host: the plan of a process on the backend that runs here.
 class Host {

@@ -8,7 +8,7 @@
 
 namespace suf::apps {
 
-nlohmann::ordered_json TimesJson(const proto::Times& t) {
+nlohmann::ordered_json TimesJson(const run::Times& t) {
   nlohmann::ordered_json by = nlohmann::ordered_json::object();
   for (auto& [scope, s] : t.by)
     by[scope] = {{"compute", s.compute * 1e3}, {"key", s.key * 1e3}, {"wire", s.wire * 1e3}, {"wait", s.wait * 1e3}};
@@ -28,7 +28,7 @@ TimesFile::TimesFile(const std::string& path) : out_(nullptr, std::fclose) {
   }
 }
 
-void TimesFile::Add(uint64_t serial, const proto::Times& t) {
+void TimesFile::Add(uint64_t serial, const run::Times& t) {
   if (!out_) return;
   nlohmann::ordered_json row = TimesJson(t);
   row["serial"] = serial;

@@ -14,10 +14,10 @@
 #include "apps/role.hpp"
 #include "suf/backends/packed.hpp"
 #include "suf/nn/simulate.hpp"
-#include "suf/proto/pair.hpp"
 #include "suf/ring/words.hpp"
 #include "suf/roles/internal/parts.hpp"
 #include "suf/roles/model.hpp"
+#include "suf/run/pair.hpp"
 
 namespace {
 
@@ -38,7 +38,7 @@ int Main(int argc, char** argv) {
   nn::Quantised quantised = roles::Model(argv[1]).Quantise(engine.plan());
   Hash seed = RandomHash(), id = RandomHash();
   roles::Masks masks(engine, seed, id);
-  proto::Inputs inputs[3];
+  run::Inputs inputs[3];
   roles::ModelInputs(quantised, inputs[0]);
   roles::LengthInputs(quantised, engine.plan(), n, inputs[0]);
   Bytes setup;
@@ -61,18 +61,18 @@ int Main(int argc, char** argv) {
     auto both = engine.backend().Expand({{Secret(m.key[0]->view()), Secret(m.key[1]->view())}, m.rho});
     for (int p : {0, 1}) key[p].clear();
     auto t = Clock::now();
-    proto::Deal(
+    run::Deal(
         s, engine.backend(), *both, inputs[2], [&](View v) { Append(&key[0], v); },
         [&](View v) { Append(&key[1], v); });
     double dealt = Ms(t);
-    auto links = proto::MakeLinks();
+    auto links = run::MakeLinks();
     std::vector<uint64_t> words;
-    proto::Times times[2];
+    run::Times times[2];
     auto party = [&](int p) {
       pfss::Material own{{}, m.rho};
       own.key[p].emplace(m.key[p]->view());
       auto mine = engine.backend().Expand(std::move(own));
-      auto out = proto::RunParty({s, engine.backend(), p, *mine, inputs[p], key[p], *links[p], {}, {}, {}, &times[p]});
+      auto out = run::RunParty({s, engine.backend(), p, *mine, inputs[p], key[p], *links[p], {}, {}, {}, &times[p]});
       if (p == 1) words = out;
     };
     t = Clock::now();
@@ -98,7 +98,7 @@ int Main(int argc, char** argv) {
                              {"threads", exec::Default().threads()},
                              {"runs", runs}};
   out["deal_ms"] = Median(deal), out["online_ms"] = Median(online), out["compute_ms"] = by;
-  out["rounds"] = s.rounds(), out["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)},
+  out["flights"] = s.flights(), out["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)},
   out["payload"] = {s.sent(0, true), s.sent(1, true)};
   std::cout << out.dump() << "\n";
   return 0;

@@ -6,9 +6,9 @@
 
 #include "suf/backends/packed.hpp"
 #include "suf/exec/pool.hpp"
-#include "suf/pfss/audit.hpp"
+#include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
-#include "suf/proto/pair.hpp"
+#include "suf/run/pair.hpp"
 
 using namespace suf;
 
@@ -41,17 +41,17 @@ int main() {
   // The schedule is a reading of the trace: who sends what and when, how large keys are. So is the audit, which proves
   // that every message but the result has a pad of its own.
   const pfss::Schedule schedule(t);
-  const pfss::AuditReport audit = pfss::Audit(schedule);
-  std::printf("%d messages are padded, %d result; one-way flights: %d; faults found: %zu\n", audit.padded,
-              audit.results, schedule.rounds(), audit.faults.size());
+  const pfss::LintReport lint = pfss::Lint(schedule);
+  std::printf("%d messages are padded, %d result; one-way flights: %d; faults found: %zu\n", lint.padded, lint.results,
+              schedule.flights(), lint.faults.size());
 
   // Now the data, and the randomness: one key K_p a party. Both are fresh for every inference and never used twice.
-  proto::Inputs inputs[3];  // of P0, P1 and the dealer
+  run::Inputs inputs[3];  // of P0, P1 and the dealer
   inputs[0].Set("x", std::vector<int64_t>{1, 20, -300});
   inputs[1].Set("y", std::vector<int64_t>{5, 5, 5});
   const pfss::Material material{{Secret::Random(), Secret::Random()}, RandomHash()};
   const auto backend = backends::MakePacked(exec::Default());
-  const proto::PairRun run = proto::RunPair(
+  const run::PairRun run = run::RunPair(
       {schedule, {backend.get(), backend.get(), backend.get()}, {&inputs[0], &inputs[1], &inputs[2]}, material});
 
   std::printf("P1 learns:");
@@ -60,7 +60,7 @@ int main() {
   std::printf("sent online: P0 %ld bytes, P1 %ld bytes; key bytes: %zu and %zu\n", long(run.online[0]),
               long(run.online[1]), run.key[0].size(), run.key[1].size());
 
-  const bool right = run.result[1] == std::vector<uint64_t>{6, 25, uint32_t(-295)} && audit.faults.empty();
+  const bool right = run.result[1] == std::vector<uint64_t>{6, 25, uint32_t(-295)} && lint.faults.empty();
   std::printf("%s\n", right ? "as it should be" : "WRONG");
   return right ? 0 : 1;
 }

@@ -6,9 +6,9 @@
 #include <cstdio>
 
 #include "examples/two_parties.hpp"
+#include "suf/func/fit.hpp"
+#include "suf/func/text.hpp"
 #include "suf/gates/tables.hpp"
-#include "suf/suf/fit.hpp"
-#include "suf/suf/text.hpp"
 
 namespace suf::examples {
 namespace {
@@ -24,14 +24,14 @@ bool Agree(const gates::Activation& gate) {
   const auto wire = two.Give(z, kBits);
   const std::vector<int64_t> y = two.Run(gate.Build(two.t, wire));
   std::printf("%s: %zu inputs, %d flights, %ld bits of key each (%ld by the closed form)\n", gate.lut.f.name.c_str(),
-              z.size(), two.schedule->rounds(), long(two.KeyBits() / int64_t(z.size())), long(gate.KeyBits(kBits)));
+              z.size(), two.schedule->flights(), long(two.KeyBits() / int64_t(z.size())), long(gate.KeyBits(kBits)));
   return y == gate.Spec(z, kBits) && two.KeyBits() == int64_t(z.size()) * gate.KeyBits(kBits);
 }
 
 bool Main() {
   // By hand: max(x, 0) for x in [-128, 128). The domain is unsigned, so x + 128 is the argument; each piece counts from
   // its own begin. Four pieces of one width: what the lowering below wants.
-  const auto relu = suf::Parse(R"(suf relu domain 8 ring 32 outputs 1 degree 1
+  const auto relu = func::Parse(R"(suf relu domain 8 ring 32 outputs 1 degree 1
 piece 0 : 0 0
 piece 64 : 0 0
 piece 128 : 0 1
@@ -39,9 +39,9 @@ piece 192 : 64 1
 end 256
 channel signed 32 0 y
 )");
-  std::printf("%s", suf::Print(relu).c_str());
-  std::printf("relu(5) = %ld, relu(-5) = %ld\n\n", long(suf::Channels(relu, 128 + 5)[0]),
-              long(suf::Channels(relu, 128 - 5)[0]));
+  std::printf("%s", func::Print(relu).c_str());
+  std::printf("relu(5) = %ld, relu(-5) = %ld\n\n", long(func::Channels(relu, 128 + 5)[0]),
+              long(func::Channels(relu, 128 - 5)[0]));
 
   // Lowered: the wire z holds x with kShift bits more. The parties open which piece x is in and where in the piece,
   // both under masks, and read offset and slope off tables that the dealer rotated by the masks. u and v are the rings
@@ -51,8 +51,8 @@ channel signed 32 0 y
 
   // Fitted: a real function, here tanh on [-4, 4) with 5 fractional bits in and 5 + 6 out. The error is measured over
   // the whole domain, not estimated.
-  const auto fit = suf::FitLines([](double x) { return std::tanh(x); }, 3, 5, 5, 6);
-  gate.lut.f = suf::ToSuf(fit.f, "tanh", 32);
+  const auto fit = func::FitLines([](double x) { return std::tanh(x); }, 3, 5, 5, 6);
+  gate.lut.f = func::ToSuf(fit.f, "tanh", 32);
   gate.lut.u = 14, gate.lut.v = 9;
   std::printf("tanh by 32 lines: largest error %.4f\n", fit.error);
   right = Agree(gate) && right && fit.error < 0.01;

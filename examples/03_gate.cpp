@@ -12,7 +12,7 @@ using namespace suf;
 
 namespace {
 
-// Lookup: y = table[x] in Z_{2^ring} for a wire x in Z_{2^k}, 2^k entries. Entries are in [0, 2^(bits - 2)). One round
+// Lookup: y = table[x] in Z_{2^ring} for a wire x in Z_{2^k}, 2^k entries. Entries are in [0, 2^(bits - 2)). One flight
 // to shares.
 struct Lookup {
   static constexpr std::string_view kName = "lookup";
@@ -66,7 +66,7 @@ int main() {
   const auto wire = two.Give(x, kRing);
   const std::vector<int64_t> y = two.Run(popcount.Build(two.t, wire));
   const int64_t want = int64_t(x.size()) * popcount.KeyBits();
-  std::printf("%zu lookups in %d flights, %ld bits of key (closed form %ld)\n", x.size(), two.schedule->rounds(),
+  std::printf("%zu lookups in %d flights, %ld bits of key (closed form %ld)\n", x.size(), two.schedule->flights(),
               long(two.KeyBits()), long(want));
   const bool right = y == popcount.Spec(x) && two.KeyBits() == want;
   std::printf("%s\n", right ? "as it should be" : "WRONG");

@@ -7,7 +7,7 @@
 #include "suf/backends/packed.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/model/random.hpp"
-#include "suf/proto/certs.hpp"
+#include "suf/net/certs.hpp"
 #include "suf/roles/compiler.hpp"
 #include "suf/roles/data_owner.hpp"
 #include "suf/roles/dealer.hpp"
@@ -34,15 +34,15 @@ struct Folder {
 // Serving: a listener in a thread, until the end of the block. What ends a session is said, and ends nothing else.
 class Serving {
  public:
-  Serving(const proto::Credentials& own, std::vector<proto::Role> peers, std::function<void(proto::Channel&)> session)
+  Serving(const net::Credentials& own, std::vector<Role> peers, std::function<void(net::Channel&)> session)
       : listener_(own, {"127.0.0.1", 0}, std::move(peers)), thread_([this, session] {
           listener_.Run(session, [](const Error& e) { std::printf("a session ended: %s\n", e.what()); });
         }) {}
   ~Serving() { listener_.Stop(), thread_.join(); }
-  proto::Address address() const { return {"127.0.0.1", listener_.port()}; }
+  net::Address address() const { return {"127.0.0.1", listener_.port()}; }
 
  private:
-  proto::Listener listener_;
+  net::Listener listener_;
   std::thread thread_;
 };
 
@@ -54,8 +54,8 @@ int Main() {
   model::WriteRandomModel(dir / "model", model::Preset::kTiny, 1);
   const roles::Model model(dir / "model");
   const nn::Plan plan = roles::Compiler(model, 16).Compile(kTexts);
-  proto::MakeCerts(dir / "certs");
-  auto credentials = [&](const char* role) { return proto::Credentials(dir / "certs/" + role); };
+  net::MakeCerts(dir / "certs");
+  auto credentials = [&](const char* role) { return net::Credentials(dir / "certs/" + role); };
 
   // A backend computes; all roles may share one in a process, as they may a thread pool. An Engine is a plan on it.
   const auto backend = backends::MakePacked(exec::Default());
@@ -63,18 +63,18 @@ int Main() {
 
   // The dealer sees no weight and no text. Its state says which serials are used: never restore it from a copy.
   roles::Dealer dealer(engine, dir / "dealer-state");
-  const proto::Credentials dealer_own = credentials("dealer");
-  Serving dealing(dealer_own, {proto::Role::kModel, proto::Role::kData}, [&](auto& ch) { dealer.Handle(ch); });
+  const net::Credentials dealer_own = credentials("dealer");
+  Serving dealing(dealer_own, {Role::kModel, Role::kData}, [&](auto& ch) { dealer.Handle(ch); });
 
   // The model owner keeps its weights; what leaves is under masks. Its store holds ledger and long-lived secrets.
-  const proto::Credentials model_own = credentials("model");
-  proto::Store model_store(dir / "model-store");
+  const net::Credentials model_own = credentials("model");
+  store::Store model_store(dir / "model-store");
   roles::ModelOwner owner(engine, model.Quantise(plan), model_store, roles::ToDealer(model_own, dealing.address()));
-  Serving serving(model_own, {proto::Role::kData}, [&](auto& ch) { owner.Serve(ch); });
+  Serving serving(model_own, {Role::kData}, [&](auto& ch) { owner.Serve(ch); });
 
   // The data owner: texts to token ids, one connection, one session, any number of texts.
-  const proto::Credentials data_own = credentials("data");
-  proto::Store data_store(dir / "data-store");
+  const net::Credentials data_own = credentials("data");
+  store::Store data_store(dir / "data-store");
   const auto tokenizer = roles::LoadTokenizer(dir / "model/vocab.txt", plan);
   std::vector<model::Ids> ids;
   for (const std::string& text : kTexts) ids.push_back(roles::Encode(tokenizer, plan, text));
@@ -83,7 +83,7 @@ int Main() {
   const roles::Simulator simulator(plan, model);
   size_t equal = 0;
   roles::DataOwner client(engine, data_store, roles::ToDealer(data_own, dealing.address()));
-  const auto channel = proto::Dial(data_own, serving.address(), proto::Role::kModel);
+  const auto channel = net::Dial(data_own, serving.address(), Role::kModel);
   roles::DataOwner::Session session(client, *channel);
   session.Run(ids, [&](size_t i, roles::Embedding e) {
     const std::vector<float> v = e.Values();

@@ -17,10 +17,10 @@ int main(int argc, char** argv) try {
   std::vector<model::Ids> texts;
   for (int i = 7; i < argc; ++i) texts.push_back(roles::Encode(tokenizer, engine.plan(), argv[i]));
 
-  const proto::Credentials own(argv[3]);
-  proto::Store store(argv[4]);
-  roles::DataOwner me(engine, store, roles::ToDealer(own, proto::Address::Parse(argv[5])));
-  const auto model_owner = proto::Dial(own, proto::Address::Parse(argv[6]), proto::Role::kModel);
+  const net::Credentials own(argv[3]);
+  store::Store store(argv[4]);
+  roles::DataOwner me(engine, store, roles::ToDealer(own, net::Address::Parse(argv[5])));
+  const auto model_owner = net::Dial(own, net::Address::Parse(argv[6]), Role::kModel);
   roles::DataOwner::Session session(me, *model_owner);
   session.Run(std::move(texts), [](size_t, roles::Embedding e) {
     for (float v : e.Values()) std::printf("%.6f ", v);

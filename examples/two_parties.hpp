@@ -7,8 +7,8 @@
 #include "suf/backends/packed.hpp"
 #include "suf/compiler/words.hpp"
 #include "suf/exec/pool.hpp"
-#include "suf/pfss/audit.hpp"
-#include "suf/proto/pair.hpp"
+#include "suf/pfss/lint.hpp"
+#include "suf/run/pair.hpp"
 
 namespace suf::examples {
 
@@ -30,11 +30,11 @@ class TwoParties {
     t.reveal<1>(shares);
     t.close();
     schedule.emplace(t);
-    const pfss::AuditReport audit = pfss::Audit(*schedule);
-    if (!audit.faults.empty()) throw std::runtime_error(audit.faults[0]);
+    const pfss::LintReport lint = pfss::Lint(*schedule);
+    if (!lint.faults.empty()) throw std::runtime_error(lint.faults[0]);
     const auto backend = backends::MakePacked(exec::Default());
     const pfss::Material material{{Secret::Random(), Secret::Random()}, RandomHash()};
-    const auto run = proto::RunPair(
+    const auto run = run::RunPair(
         {*schedule, {backend.get(), backend.get(), backend.get()}, {&inputs_[0], &inputs_[1], &inputs_[2]}, material});
     std::vector<int64_t> out;
     for (uint64_t v : run.result[1]) out.push_back(int64_t(v << (64 - bits)) >> (64 - bits));
@@ -46,7 +46,7 @@ class TwoParties {
   std::optional<pfss::Schedule> schedule;  // after Run
 
  private:
-  proto::Inputs inputs_[3];
+  run::Inputs inputs_[3];
 };
 
 }  // namespace suf::examples

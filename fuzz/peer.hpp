@@ -10,6 +10,8 @@
 
 namespace suf::fuzz {
 
+using namespace net;
+using namespace store;
 using namespace proto;
 
 inline const Identity kDealer{Role::kDealer, {11}}, kModel{Role::kModel, {12}}, kData{Role::kData, {13}};
@@ -18,9 +20,9 @@ inline constexpr uint64_t kBody = 64, kSetupBytes = 40;
 inline const Hash kSetup = HashOf({Bytes(kSetupBytes)});  // of a W_hat of zeros
 inline constexpr uint8_t kOtherSequence = 1, kMend = 2;
 
-inline const proto::Plan& TestPlan() {
-  static const proto::Plan plan = [] {
-    proto::Plan p;
+inline const proto::BundlePlan& TestPlan() {
+  static const proto::BundlePlan plan = [] {
+    proto::BundlePlan p;
     p.prg = 2, p.max_tokens = 4, p.setup_bytes = kSetupBytes, p.hash = {1};
     p.task = [](uint32_t n) { return Task{Hash{1, uint8_t(n)}, {kBody, kBody}}; };
     return p;

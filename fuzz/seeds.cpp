@@ -7,9 +7,9 @@
 #include "fuzz/peer.hpp"
 #include "fuzz/small_run.hpp"
 #include "suf/model/safetensors.hpp"
+#include "suf/net/certs.hpp"
 #include "suf/nn/compile.hpp"
 #include "suf/nn/tiny.hpp"
-#include "suf/proto/certs.hpp"
 
 namespace suf::fuzz {
 namespace {

@@ -9,6 +9,9 @@
 namespace suf::roles {
 namespace {
 
+using namespace net;
+using namespace store;
+using namespace run;
 using namespace proto;
 using Bodies = std::array<Bytes, 2>;
 const uint32_t kN = uint32_t(kText.size());

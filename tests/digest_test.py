@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The trace of a committed plan has the same digest, rounds and key bytes in every build: tests/data/digests.txt.
+"""The trace of a committed plan has the same digest, flights and key bytes in every build: tests/data/digests.txt.
 
   digest_test.py PROGRAM                  PROGRAM: a build of tests/trace_digest.cpp
   digest_test.py --build COMPILER DIR     compiles it with COMPILER first, without optimisation, into DIR
@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ROOMS = ('base', 'suf', 'pfss', 'compiler', 'gates')  # what emission needs, and of nn:
+ROOMS = ('base', 'func', 'pfss', 'compiler', 'gates')  # what emission needs, and of nn:
 NN = ('attention', 'build', 'check', 'layers', 'linear', 'norm', 'plan')
 
 

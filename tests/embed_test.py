@@ -53,7 +53,7 @@ def every_length(base):
 
 def check_row(row, i, n, estimate):
     assert (row['schema'], row['i'], row['id'], row['n'], row['serial'], row['f']) == ('suf.embed/1', i, f't{n}', n, i + 1, 16), row
-    for field in ('plan', 'trace', 'rounds', 'frames', 'key_bytes'):
+    for field in ('plan', 'trace', 'flights', 'frames', 'key_bytes'):
         assert row[field] == estimate[field], f'{n} tokens: {field} {row[field]}, the estimate says {estimate[field]}'
     assert row['embedding'] == [v / 65536 for v in row['y']]
     sent, said = row['bytes'], estimate['payload']
@@ -191,7 +191,7 @@ def variants(base):
                 assert any(line.endswith(f' info {name}: the kernels are {variant}') for line in role.err), role.err
             row, = e.rows()
             assert row['y'] == y, of
-            seen.append([row[field] for field in ('bytes', 'key_bytes', 'rounds', 'frames', 'trace')])
+            seen.append([row[field] for field in ('bytes', 'key_bytes', 'flights', 'frames', 'trace')])
     assert all(s == seen[0] for s in seen), seen
     with World(base, 'variants-default') as w:
         assert (e := w.embed(dealer=1, connect=1)).finish() == 3
@@ -210,7 +210,7 @@ def alone(base):
         plan = json.loads(base.suf('plan', 'show', base.plan, '--json'))
         assert plan == json.loads(base.plan.read_text())
         assert 'certificates' in base.suf('plan', 'show', base.plan) and len(base.suf('plan', 'show', base.plan, '--trace', 5).splitlines()) > 50
-        assert 'rounds' in base.suf('estimate', '--plan', base.plan, '--tokens', 5)
+        assert 'flights' in base.suf('estimate', '--plan', base.plan, '--tokens', 5)
         base.suf('model', 'random', '--preset', 'tiny', '--seed', 1, '--out', w.dir / 'again')
         for file in sorted(base.model.iterdir()):
             assert file.read_bytes() == (w.dir / 'again' / file.name).read_bytes(), f'{file.name} differs between two runs of one seed'

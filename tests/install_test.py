@@ -21,7 +21,7 @@ int main(int, char** argv) try {
   const auto backend = suf::backends::MakePacked(suf::exec::Default());
   suf::roles::Engine engine(suf::roles::LoadPlan(argv[1]), *backend);
   const suf::roles::Estimate cost(engine, 7);
-  std::printf("%d flights, %ld bytes of keys\\n", cost.rounds, long(cost.key_bytes[1]));
+  std::printf("%d flights, %ld bytes of keys\\n", cost.flights, long(cost.key_bytes[1]));
 } catch (const suf::Error& e) {
   return std::printf("%s: %s\\n", Name(e.cause()), e.what()), 1;
 }
@@ -104,10 +104,10 @@ def main():
         run('cmake', '--install', build, '--prefix', prefix)
         plan = ROOT / 'tests/data/tiny_plan.json'
         want = run(prefix / 'bin/suf', 'estimate', '--plan', plan, '--tokens', '7', '--json')
-        rounds, keys = re.search(r'"rounds":(\d+)', want).group(1), re.search(r'"key_bytes":\[\d+,(\d+)\]', want).group(1)
+        flights, keys = re.search(r'"flights":(\d+)', want).group(1), re.search(r'"key_bytes":\[\d+,(\d+)\]', want).group(1)
 
         def said(program, **options):
-            assert run(program, plan, **options) == f'{rounds} flights, {keys} bytes of keys\n'
+            assert run(program, plan, **options) == f'{flights} flights, {keys} bytes of keys\n'
             bad = subprocess.run([program, '/nowhere'], capture_output=True, text=True, **options)
             assert bad.returncode == 1 and bad.stdout.startswith('input: cannot read the plan /nowhere; '), bad.stdout
 

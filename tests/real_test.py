@@ -119,7 +119,7 @@ def embeddings(suf, model, rows, ids):
 def cost(suf, plan):
     e, = suf.rows('estimate', '--plan', plan, '--tokens', 32, '--json')
     key, payload = e['key_bytes'], e['payload']
-    check(e['rounds'] == 206, '32 tokens: %d rounds (206)' % e['rounds'])
+    check(e['flights'] == 206, '32 tokens: %d flights (206)' % e['flights'])
     check(max(key) <= 60e6 and max(key) <= 1.02 * min(key), '32 tokens: keys of %.2f and %.2f MB (limit 60 MB, 2 %% apart)' % (key[0] / 1e6, key[1] / 1e6))
     check(max(payload['p0'], payload['p1']) <= 12e6, '32 tokens: %.2f and %.2f MB sent online (limit 12 MB)' % (payload['p0'] / 1e6, payload['p1'] / 1e6))
 

@@ -14,7 +14,7 @@ import time
 
 LIMIT = 16  # tokens that the tiny plan covers
 FATES = {1: 'claimed', 2: 'done', 3: 'audited', 4: 'burnt', 6: 'told'}
-LEDGER_HEADER, LEDGER_RECORD, FLOOR = 128, 64, 7  # bytes of suf/proto/ledger.cpp, and the fate that says what is spent
+LEDGER_HEADER, LEDGER_RECORD, FLOOR = 128, 64, 7  # bytes of suf/store/ledger.cpp, and the fate that says what is spent
 
 
 class Role:

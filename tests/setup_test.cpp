@@ -7,6 +7,9 @@
 namespace suf::roles {
 namespace {
 
+using namespace net;
+using namespace store;
+using namespace run;
 using namespace proto;
 
 // Kept: the roles after a first session, and what P1 keeps of it.
@@ -45,7 +48,7 @@ struct Kept {
 TEST(MaskedWeights, ABitOfAnyTensorIsSeenAndTheNextResultIsRight) {
   Kept k;
   size_t at = 0;
-  for (const nn::Masked& m : k.w.engine[2]->masked()) {
+  for (const nn::MaskedWeight& m : k.w.engine[2]->masked()) {
     SCOPED_TRACE(m.name);
     const size_t byte = at + size_t(m.bytes()) / 2;
     Bytes bad = k.honest;

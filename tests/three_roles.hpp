@@ -5,12 +5,13 @@
 #include <thread>
 
 #include "suf/backends/packed.hpp"
+#include "suf/base/scratch_test.hpp"
 #include "suf/nn/simulate.hpp"
 #include "suf/nn/tiny.hpp"
-#include "suf/proto/internal/testing.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/ring/words.hpp"
 #include "suf/roles/internal/parts.hpp"
+#include "suf/store/told_test.hpp"
 
 namespace suf::roles {
 
@@ -42,9 +43,9 @@ inline pfss::Backend& TheBackend() {
 
 class ThreeRoles {
  public:
-  // emit: of dealer, P0, P1 in the order of proto::Role; none = the real one. ahead: bundles of kText's length a fetch.
-  explicit ThreeRoles(uint32_t ahead = 1, std::array<Emit, proto::kRoles> emit = {}) : keys_{ahead} {
-    for (int r = 0; r < proto::kRoles; ++r) {
+  // emit: of dealer, P0, P1 in the order of Role; none = the real one. ahead: bundles of kText's length a fetch.
+  explicit ThreeRoles(uint32_t ahead = 1, std::array<Emit, kRoles> emit = {}) : keys_{ahead} {
+    for (int r = 0; r < kRoles; ++r) {
       engine[r].emplace(TheTiny().plan, TheBackend(), emit[size_t(r)] ? emit[size_t(r)] : nn::Build);
       plan[r] = engine[r]->ForProto();
     }
@@ -52,8 +53,8 @@ class ThreeRoles {
     state_.emplace(dir / "dealer");
     Open();
     dealer_.emplace(
-        plan[0], *state_, proto::Dealer::Options{uint32_t(kText.size()), ahead, proto::Millis{2000}, {}},
-        [this](proto::DealJob j, proto::Sink& a, proto::Sink& b) { ++dealt, generate(std::move(j), a, b); });
+        plan[0], *state_, proto::Dealer::Options{uint32_t(kText.size()), ahead, net::Millis{2000}, {}},
+        [this](proto::DealJob j, store::Sink& a, store::Sink& b) { ++dealt, generate(std::move(j), a, b); });
     masks_.emplace(*engine[1], seed_->view(), id_);
     ModelInputs(TheTiny().weights, inputs_[0]);
   }
@@ -63,8 +64,8 @@ class ThreeRoles {
     for (int p : {0, 1}) store[p].reset(), store[p].emplace(dir / std::to_string(p));
   }
   // Session: P0 in a thread and `p1` here; what either throws is in error[party].
-  void Session(const std::function<void(proto::DataSession&)>& p1, proto::Recorder* recorder = nullptr) {
-    auto [near, far] = proto::InProcessPair(kId[2], kId[1]);
+  void Session(const std::function<void(proto::DataSession&)>& p1, net::Recorder* recorder = nullptr) {
+    auto [near, far] = net::InProcessPair(kId[2], kId[1]);
     near->set_recorder(recorder);
     error[0] = error[1] = nullptr;
     proto::ModelHost host = Host();
@@ -74,7 +75,7 @@ class ThreeRoles {
     });
     Keep(1, [&] {
       proto::DataSession s(
-          *near, plan[2], *store[1], [this](std::stop_token stop) { return Link(proto::Role::kData, std::move(stop)); },
+          *near, plan[2], *store[1], [this](std::stop_token stop) { return Link(Role::kData, std::move(stop)); },
           keys_);
       ReadSetup(*engine[2], s.Setup(), inputs_[1]);
       p1(s);
@@ -107,20 +108,19 @@ class ThreeRoles {
     }
     return "";
   }
-  std::map<uint64_t, proto::Fate> Fates(int p) const { return store[p]->ledger().Fates(); }
+  std::map<uint64_t, store::Fate> Fates(int p) const { return store[p]->ledger().Fates(); }
 
-  proto::Scratch dir;
-  std::optional<Engine> engine[proto::kRoles];
-  proto::Plan plan[proto::kRoles];
+  Scratch dir;
+  std::optional<Engine> engine[kRoles];
+  proto::BundlePlan plan[kRoles];
   proto::Generate generate;  // what the dealer does; tests may make it cheat
-  std::optional<proto::Store> store[2];
+  std::optional<store::Store> store[2];
   std::exception_ptr error[2], dealer_error;
   int dealt = 0;
 
  private:
   proto::Keys keys_;
-  static constexpr proto::Identity kId[] = {
-      {proto::Role::kDealer, {11}}, {proto::Role::kModel, {12}}, {proto::Role::kData, {13}}};
+  static constexpr net::Identity kId[] = {{Role::kDealer, {11}}, {Role::kModel, {12}}, {Role::kData, {13}}};
   void Keep(int p, const std::function<void()>& f) {
     try {
       f();
@@ -135,10 +135,10 @@ class ThreeRoles {
             .setup = SetupHash(*engine[1], TheTiny().weights, *masks_),
             .b_seed = seed_,
             .w_hat =
-                [this](proto::Sink& out) {
+                [this](store::Sink& out) {
                   WriteSetup(*engine[1], TheTiny().weights, *masks_, [&](View v) { out.Write(v); });
                 },
-            .dealer = [this](std::stop_token stop) { return Link(proto::Role::kModel, std::move(stop)); },
+            .dealer = [this](std::stop_token stop) { return Link(Role::kModel, std::move(stop)); },
             .run =
                 [this](proto::Inference& i) {
                   LengthInputs(TheTiny().weights, TheTiny().plan, int(i.header().n), inputs_[0]);
@@ -147,8 +147,8 @@ class ThreeRoles {
             .auditor = AuditOf(*engine[1]),
             .keys = keys_};
   }
-  std::unique_ptr<proto::Channel> Link(proto::Role r, std::stop_token stop) {
-    auto [near, far] = proto::InProcessPair(kId[int(r)], kId[0], proto::kTimeout, std::move(stop));
+  std::unique_ptr<net::Channel> Link(Role r, std::stop_token stop) {
+    auto [near, far] = net::InProcessPair(kId[int(r)], kId[0], net::kTimeout, std::move(stop));
     std::lock_guard lock(m_);
     links_.emplace_back([this, ch = std::move(far)]() mutable {
       try {
@@ -169,8 +169,8 @@ class ThreeRoles {
   const Hash id_{77};
   const SharedSecret seed_ = Share(Secret(Hash{5}));
   std::optional<Masks> masks_;
-  proto::Inputs inputs_[2];
-  std::optional<proto::DealerState> state_;
+  run::Inputs inputs_[2];
+  std::optional<store::DealerState> state_;
   std::optional<proto::Dealer> dealer_;
   std::mutex m_;
   std::vector<std::thread> links_;

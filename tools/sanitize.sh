@@ -7,7 +7,7 @@
 set -u
 cd "$(dirname "$0")/.."
 JOBS=${JOBS:-2}
-ROOMS="base exec ring fss suf pfss compiler backends proto gates nn model roles"
+ROOMS="base exec ring fss func pfss compiler backends net store proto gates nn model roles"
 failed=0
 
 # build DIR FLAGS TARGET..

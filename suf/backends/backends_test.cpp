@@ -6,10 +6,10 @@
 
 #include "suf/backends/clear.hpp"
 #include "suf/backends/packed.hpp"
-#include "suf/pfss/audit.hpp"
+#include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
-#include "suf/proto/pair.hpp"
 #include "suf/ring/words.hpp"
+#include "suf/run/pair.hpp"
 
 namespace suf::backends {
 namespace {
@@ -18,7 +18,7 @@ using namespace pfss;  // NOLINT
 
 struct Fixture {
   Trace t;
-  proto::Inputs inputs[3];
+  run::Inputs inputs[3];
   std::mt19937_64 rng{12345};
 
   std::vector<uint64_t> Random(int64_t n, int bits) {
@@ -33,16 +33,16 @@ struct Fixture {
   }
 };
 
-proto::PairRun RunOn(Fixture& f, const Schedule& s, Backend& p0, Backend& p1, Backend& dealer) {
+run::PairRun RunOn(Fixture& f, const Schedule& s, Backend& p0, Backend& p1, Backend& dealer) {
   Material m{{Secret(Hash{1, 2, 3}), Secret(Hash{4, 5, 6})}, Hash{7}};
-  return proto::RunPair({s, {&p0, &p1, &dealer}, {&f.inputs[0], &f.inputs[1], &f.inputs[2]}, m});
+  return run::RunPair({s, {&p0, &p1, &dealer}, {&f.inputs[0], &f.inputs[1], &f.inputs[2]}, m});
 }
 
 // Compare: clear against each packed variant, and the parties mixed.
-proto::PairRun Compare(Fixture& f) {
+run::PairRun Compare(Fixture& f) {
   f.t.close();
   Schedule s(f.t);
-  EXPECT_TRUE(Audit(s).faults.empty()) << Audit(s).faults[0];
+  EXPECT_TRUE(Lint(s).faults.empty()) << Lint(s).faults[0];
   auto clear = MakeClear();
   auto want = RunOn(f, s, *clear, *clear, *clear);
   exec::Pool pool(2);
@@ -210,7 +210,7 @@ TEST(Backends, KeepsNoWeightOfAnOldInput) {
     auto fresh = f.Random(20, 64);
     if (i == 0) memory.resize(fresh.size());
     std::copy(fresh.begin(), fresh.end(), memory.begin());
-    f.inputs[1].Set("w", proto::Inputs::Any(std::shared_ptr<const Wiped<uint64_t>>(&memory, [](auto*) {})));
+    f.inputs[1].Set("w", run::Inputs::Any(std::shared_ptr<const Wiped<uint64_t>>(&memory, [](auto*) {})));
     EXPECT_EQ(RunOn(f, s, *packed, *packed, *packed).result[1], RunOn(f, s, *clear, *clear, *clear).result[1]);
   }
 }

@@ -129,7 +129,7 @@ class Packed : public pfss::Backend {
   std::string name() const override { return std::string("packed/") + ring::Name(variant_); }
   uint32_t prg() const override { return fss::kPrgId; }
   std::unique_ptr<pfss::Randomness> Expand(pfss::Material m) override { return MakeRandomness(std::move(m), variant_); }
-  std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, pfss::Role role) override {
+  std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, Role role) override {
     std::shared_ptr<const internal::ExecutionPlan> plan;
     {
       std::lock_guard l(m_);

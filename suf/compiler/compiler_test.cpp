@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "suf/compiler/lut.hpp"
-#include "suf/pfss/audit.hpp"
-#include "suf/suf/fit.hpp"
+#include "suf/func/fit.hpp"
+#include "suf/pfss/lint.hpp"
 
 namespace suf::compiler {
 namespace {
@@ -18,15 +18,15 @@ Wire<kPub> Input(Trace& t, int k, int64_t n = 3) {
 }
 struct Cost {
   int64_t key;
-  int rounds;
+  int flights;
 };
 Cost CostOf(Trace& t, const Sh& y) {
   t.reveal<1>(y);
   t.close();
   pfss::Schedule s(t);
-  pfss::AuditReport audit = pfss::Audit(s);
-  EXPECT_TRUE(audit.faults.empty()) << audit.faults[0];
-  return {s.key_bits(0) + s.key_bits(1), s.rounds()};
+  pfss::LintReport lint = pfss::Lint(s);
+  EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
+  return {s.key_bits(0) + s.key_bits(1), s.flights()};
 }
 
 // Every composition of the cuts into digits, in every order.
@@ -81,7 +81,7 @@ TEST(Borrow, KeyBits) {
         int64_t want = DigitsKeyBits(PlanDigits({{cut, ring}}, stages), {{cut, ring}}, stages) +
                        (stages == Stages::kTwo ? ring : 0);
         EXPECT_EQ(cost.key, 3 * want) << cut << " " << ring;
-        EXPECT_EQ(cost.rounds, stages == Stages::kOne ? 2 : 4);
+        EXPECT_EQ(cost.flights, stages == Stages::kOne ? 2 : 4);
       }
 }
 
@@ -145,12 +145,12 @@ TEST(Words, DealsOnlyWhatAPublicValueScales) {
 }
 
 TEST(RowLut, WindowsAndTrees) {
-  auto fit = suf::FitOctaves([](double v) { return std::ldexp(1, 40) / v; }, 12, 29, 5, 4);
+  auto fit = func::FitOctaves([](double v) { return std::ldexp(1, 40) / v; }, 12, 29, 5, 4);
   Trace t;
   Wire<kPub> x = Input(t, 30);
   Cost cost = CostOf(t, RowLut(t, x, fit.f, 33).y);
   EXPECT_EQ(cost.key, 3 * RowLutKeyBits(30, fit.f, 33));
-  EXPECT_EQ(cost.rounds, 2);
+  EXPECT_EQ(cost.flights, 2);
 }
 
 }  // namespace

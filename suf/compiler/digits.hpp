@@ -20,7 +20,7 @@ struct Cut {
 // increase.
 std::vector<int> PlanDigits(const std::vector<Cut>& cuts, Stages stages);
 
-// OpenedDigits: z_hat + offset, and the lt/eq bits of its digits against r's, opened together. One round.
+// OpenedDigits: z_hat + offset, and the lt/eq bits of its digits against r's, opened together. One flight.
 class OpenedDigits {
  public:
   OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, std::vector<int> widths);
@@ -40,7 +40,7 @@ class OpenedDigits {
 };
 
 // Borrow: the borrow at one cut, ready to be multiplied by what only the dealer knows. Two stages: opens one more bit,
-// one more round.
+// one more flight.
 class Borrow {
  public:
   Borrow(const OpenedDigits& d, int cut, Stages stages);

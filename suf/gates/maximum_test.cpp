@@ -16,7 +16,7 @@ TEST(Maximum, Exhaustive) {
       Maximum gate{floor, count_bits};
       EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, 3, {512, 3}))), gate.Spec(x, 3, 3)) << floor;
       EXPECT_EQ(g.key_bits(), 512 * gate.KeyBits(3, 3));
-      EXPECT_EQ(g.rounds(), 2);
+      EXPECT_EQ(g.flights(), 2);
       EXPECT_EQ(g.sent("column counts"), 2 * 512 * (7 - floor) * count_bits);
     }
 }

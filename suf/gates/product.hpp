@@ -5,7 +5,7 @@
 
 namespace suf::gates {
 
-// Product: f(x, y) for a bilinear f, in the narrower ring of the two. One round.
+// Product: f(x, y) for a bilinear f, in the narrower ring of the two. One flight.
 template <class F>
 Owing Product(const SharedWire<kPub>& x, const SharedWire<kPub>& y, F f) {
   auto x0 = x.hat - x.s.a;

@@ -1,5 +1,5 @@
 // For tests of gates and layers: a trace between two parties in one process, fed by wires that P1 gives under random
-// masks, ending in a reveal to P1. Every run is audited, and the channel's counters are compared with the schedule.
+// masks, ending in a reveal to P1. Every run is linted, and the channel's counters are compared with the schedule.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -7,15 +7,15 @@
 
 #include "suf/backends/clear.hpp"
 #include "suf/gates/gate.hpp"
-#include "suf/pfss/audit.hpp"
-#include "suf/proto/pair.hpp"
+#include "suf/pfss/lint.hpp"
+#include "suf/run/pair.hpp"
 
 namespace suf::gates {
 
 class Rig {
  public:
   Trace t;
-  proto::Inputs inputs[3];  // P0, P1, dealer
+  run::Inputs inputs[3];  // P0, P1, dealer
 
   // Give: the values as a wire in Z_{2^k} under P1's mask.
   SharedWire<kPub> Give(const Ints& x, int k, pfss::Shape shape = {}) {
@@ -37,12 +37,12 @@ class Rig {
     t.reveal<1>(y);
     t.close();
     schedule.emplace(t);
-    pfss::AuditReport audit = pfss::Audit(*schedule);
-    EXPECT_TRUE(audit.faults.empty()) << audit.faults[0];
-    EXPECT_EQ(audit.results, 1);
+    pfss::LintReport lint = pfss::Lint(*schedule);
+    EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
+    EXPECT_EQ(lint.results, 1);
     auto clear = backends::MakeClear();
     pfss::Material material{{Secret(Hash{1, 2, serial}), Secret(Hash{3, 4, serial})}, Hash{serial}};
-    proto::PairRun run = proto::RunPair(
+    run::PairRun run = run::RunPair(
         {*schedule, {clear.get(), clear.get(), clear.get()}, {&inputs[0], &inputs[1], &inputs[2]}, material});
     for (int p : {0, 1}) {
       EXPECT_EQ(run.online[size_t(p)], schedule->sent(p, true));
@@ -57,7 +57,7 @@ class Rig {
   }
   Ints Run(const Owing& y, uint8_t serial = 1) { return Run(compiler::Settle(t, y), serial); }
 
-  int rounds() const { return schedule->rounds(); }
+  int flights() const { return schedule->flights(); }
   int64_t key_bits() const { return schedule->key_bits(0) + schedule->key_bits(1); }
   // sent: online bits of both parties under a label.
   int64_t sent(const std::string& label) const {

@@ -12,7 +12,7 @@ Ints Activation::Spec(const Ints& z, int k) const {
   Ints out;
   for (int64_t v : z) {
     uint64_t x = Word(int64_t(uint64_t(v) + (uint64_t{1} << (s - 1)) + (uint64_t{1} << (k - 1))), k) >> s;
-    out.push_back(Number(suf::Evaluate(lut.f, x).poly[0], std::min(lut.ring, lut.f.ring)));
+    out.push_back(Number(func::Evaluate(lut.f, x).poly[0], std::min(lut.ring, lut.f.ring)));
   }
   return out;
 }
@@ -56,9 +56,9 @@ int64_t ExpPair::KeyBits() const {
 }
 
 Ints RowFunction::Spec(const Ints& x, int k) const {
-  suf::Suf f = suf::FromGroups("row", groups, k, ring);
+  func::Suf f = func::FromGroups("row", groups, k, ring);
   Ints out;
-  for (int64_t v : x) out.push_back(Number(suf::Evaluate(f, Word(v, k)).poly[0], ring));
+  for (int64_t v : x) out.push_back(Number(func::Evaluate(f, Word(v, k)).poly[0], ring));
   return out;
 }
 

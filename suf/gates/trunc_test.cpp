@@ -17,7 +17,7 @@ TEST(Trunc, ExhaustiveWithinTheRing) {
         Trunc gate{s, ring, stages};
         EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(z, 8))), gate.Spec(z, 8)) << s << " " << ring;
         EXPECT_EQ(g.key_bits(), int64_t(z.size()) * gate.KeyBits(8, true));
-        EXPECT_EQ(g.rounds(), stages == Stages::kOne ? 2 : 4);
+        EXPECT_EQ(g.flights(), stages == Stages::kOne ? 2 : 4);
         int digits = int(compiler::PlanDigits({{s, ring}}, stages).size());
         EXPECT_EQ(g.sent("bits"), 2 * int64_t(z.size()) * (2 * digits - 1));
         EXPECT_EQ(g.sent("carry"), stages == Stages::kOne ? 0 : 2 * int64_t(z.size()));

@@ -35,7 +35,7 @@ void Build(Trace& t, const Plan& plan, int n) {
   for (size_t l = 0; l < c.layers.size(); ++l) x = BuildLayer(t, plan.dims, c.layers[l], int(l), x);
   t.scope("pool");
   z = Pool(t, x, c.pool);
-  // one row: a round is worth more than the words of the one-stage rescale
+  // one row: a flight is worth more than the words of the one-stage rescale
   Owing y = Normalise(t, z, c.result, Stages::kOne);
   t.reveal<1>(compiler::Settle(t, y));
   t.close();

@@ -1,4 +1,4 @@
-// The emitted inference against the simulator, bit for bit; its rounds and key bits against closed forms.
+// The emitted inference against the simulator, bit for bit; its flights and key bits against closed forms.
 #include "suf/nn/build.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ struct Model {
 
 // SetInputs: of both parties and the dealer, B fresh from `rng`.
 void SetInputs(const Plan& plan, const Quantised& q, const std::vector<int32_t>& ids, std::mt19937_64& rng,
-               proto::Inputs (&in)[3]) {
+               run::Inputs (&in)[3]) {
   int64_t n = int64_t(ids.size()), d = plan.dims.d;
   for (auto& [name, tensor] : q) {
     std::vector<uint64_t> words = tensor.Words();
@@ -40,7 +40,7 @@ void SetInputs(const Plan& plan, const Quantised& q, const std::vector<int32_t>&
       for (uint64_t& w : words) w *= uint64_t(n);
     in[0].Set("W." + name, words);
   }
-  for (const Masked& m : MaskedTensors(plan)) {
+  for (const MaskedWeight& m : MaskedWeights(plan)) {
     std::vector<uint64_t> b(size_t(m.size())), w = q.at(m.name).Words();
     for (size_t i = 0; i < b.size(); ++i) b[i] = rng(), w[i] -= b[i];
     in[2].Set("B." + m.name, b);
@@ -51,29 +51,29 @@ void SetInputs(const Plan& plan, const Quantised& q, const std::vector<int32_t>&
 
 struct Outcome {
   std::vector<int64_t> y;
-  int rounds;
+  int flights;
 };
 Outcome RunProtocol(const Plan& plan, const Quantised& q, const std::vector<int32_t>& ids, pfss::Backend& backend,
                     uint8_t serial) {
   pfss::Trace t;
   Build(t, plan, int(ids.size()));
   pfss::Schedule s(t);
-  pfss::AuditReport audit = pfss::Audit(s);
-  EXPECT_TRUE(audit.faults.empty()) << audit.faults[0];
-  EXPECT_EQ(audit.results, 1);
+  pfss::LintReport lint = pfss::Lint(s);
+  EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
+  EXPECT_EQ(lint.results, 1);
   std::mt19937_64 rng(serial);
-  proto::Inputs in[3];
+  run::Inputs in[3];
   SetInputs(plan, q, ids, rng, in);
   pfss::Material material{{Secret(Hash{1, serial}), Secret(Hash{2, serial})}, Hash{serial}};
-  proto::PairRun run = proto::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
+  run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
   EXPECT_TRUE(run.result[0].empty());
   for (int p : {0, 1}) {
     EXPECT_EQ(run.online[size_t(p)], s.sent(p, true));
     EXPECT_EQ(run.offline[size_t(p)], s.sent(p, false));
   }
   EXPECT_EQ(run.offline[0], 0);
-  Outcome out{{}, s.rounds()};
-  for (uint64_t v : run.result[1]) out.y.push_back(suf::Signed(v, plan.For(int(ids.size())).result.out));
+  Outcome out{{}, s.flights()};
+  for (uint64_t v : run.result[1]) out.y.push_back(func::Signed(v, plan.For(int(ids.size())).result.out));
   return out;
 }
 
@@ -97,7 +97,7 @@ TEST(Build, EqualsTheSimulator) {
         // to the first normalised rows 6, a layer 32 and two for a rescale of its own before W_o, pooling 8
         bool merged = m.plan.For(int(ids.size())).layers[0].shift_o == 0;
         EXPECT_EQ(merged, ids.size() <= size_t(merge));
-        EXPECT_EQ(got.rounds, 6 + (merged ? 32 : 34) * layers + 8);
+        EXPECT_EQ(got.flights, 6 + (merged ? 32 : 34) * layers + 8);
       }
     }
 }
@@ -139,7 +139,7 @@ TEST(Build, KeyBitsByScope) {
     want[Str(l, "/proj")] = want[Str(l, "/ffn2")] = 0;
     want[Str(l, "/norm1")] = NormaliseKeyBits(y.attention, compiler::Stages::kTwo, n, 16, true);
     want[Str(l, "/norm2")] = NormaliseKeyBits(y.output, compiler::Stages::kTwo, n, 16, true);
-    suf::Suf gelu = suf::Uniform("gelu", y.piece_width, y.gelu_a, y.gelu_b, 64);
+    func::Suf gelu = func::Uniform("gelu", y.piece_width, y.gelu_a, y.gelu_b, 64);
     want[Str(l, "/gelu")] =
         n * 32 * compiler::WindowLut{gelu, y.shift_ffn1, y.gelu_u, y.gelu_v, y.ffn2}.KeyBits(y.ffn1);
   }

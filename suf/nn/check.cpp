@@ -20,15 +20,15 @@ bool Within(const std::vector<int64_t>& t, int bits) {
 }
 
 // Most: the largest magnitude in a table, whose entries are within 2^62.
-suf::U128 Most(const std::vector<int64_t>& t) {
+func::U128 Most(const std::vector<int64_t>& t) {
   int64_t most = 0;
   for (int64_t x : t) most = std::max({most, x, -x});
-  return suf::U128(most);
+  return func::U128(most);
 }
 
 // HasGap: values of at most this magnitude can be opened in a ring: they are below 2^(ring - 2), as compiler::Signed
 // asks.
-bool HasGap(suf::U128 most, int ring) { return ring >= 3 && most >> (ring - 2) == 0; }
+bool HasGap(func::U128 most, int ring) { return ring >= 3 && most >> (ring - 2) == 0; }
 
 // Cover: groups are contiguous from 0 and end at 2^ring; values are below 2^value_bits.
 void Cover(const std::vector<Group>& groups, int ring, int value_bits, const std::string& where) {

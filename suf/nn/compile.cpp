@@ -97,7 +97,7 @@ Norm Compiler::MakeNorm(const std::string& wire, const NormInput& in) {
          " and leaves no precision; raise the LayerNorms' scale");
   const int bits = unit ? o_.pool_bits : o_.rsqrt_bits;
   const int scale = std::max(out + 2, bits + int(std::ceil((n.top - std::log2(of)) / 2)));
-  suf::Real f = [&](double v) { return std::ldexp(1.0, scale) * std::sqrt(of / v); };
+  func::Real f = [&](double v) { return std::ldexp(1.0, scale) * std::sqrt(of / v); };
   n.rsqrt = Octaves(f, n.floor, n.top, n.square, pieces, o_.span);
   n.shift = scale - out;
   const NormReach reach = bounds_->Norm(n, in.longest, unit);
@@ -132,8 +132,8 @@ void Compiler::Score(int64_t l, Layer& y) {
   const int64_t levels = int64_t{1} << y.level;
   y.floor = std::clamp<int64_t>(int64_t(std::floor(floor)) - 1, 0, levels - 2);
   auto exp = [&](double units) { return [=](double i) { return std::exp(units * i / std::sqrt(dh)); }; };
-  y.ehi = suf::FitTable(exp(-level), y.level, o_.exp_high).f;
-  y.elo = suf::FitTable(exp(std::ldexp(1.0, -o_.slice)), y.low, o_.exp_low).f;
+  y.ehi = func::FitTable(exp(-level), y.level, o_.exp_high).f;
+  y.elo = func::FitTable(exp(std::ldexp(1.0, -o_.slice)), y.low, o_.exp_low).f;
   y.ehi_bits = Bits(Most(y.ehi)), y.elo_bits = Bits(Most(y.elo));
   Certify(Str(l, "/score"), y.score - 1, false);
 }
@@ -148,7 +148,7 @@ void Compiler::Attention(int64_t l, int n, double rows, Layer& y) {
   y.row_sum = BitLength(bounds_->RowSum(y, n));
   y.ev = Hold(at + "eV", bounds_->Mixed(l, y, n, rows), 0, "the exponential");
   const int scale = y.row_sum + o_.recip_bits;
-  suf::Real g = [&](double v) { return std::ldexp(1.0, scale) / v; };
+  func::Real g = [&](double v) { return std::ldexp(1.0, scale) / v; };
   y.recip = Octaves(g, o_.exp_high + o_.exp_low - 1, y.row_sum, y.row_sum, o_.recip_pieces, o_.span);
   y.count_bits = BitLength(double(n));
   Certify(at + "row_sum", y.row_sum, true);
@@ -187,7 +187,7 @@ void Compiler::FeedForward(int64_t l, double rows, Layer& y) {
          kLargestTable, "; change `gelu_piece`");
   y.ffn1 = y.shift_ffn1 + y.piece_width + y.piece;
   Certify(at + "z_1", y.ffn1 - 1, false);
-  const suf::Lines lines = suf::FitLines(Gelu, y.piece_width, y.piece, s_.x, s_.gelu).f;
+  const func::Lines lines = func::FitLines(Gelu, y.piece_width, y.piece, s_.x, s_.gelu).f;
   y.gelu_u = Bits(Most(lines.offset) + (Most(lines.rise) << (y.piece_width + 1))), y.gelu_v = Bits(Most(lines.rise));
   y.gelu_a = lines.offset, y.gelu_b = lines.rise;
   y.diag_2 = Diag2(s_), y.mean_2 = Mean2(s_);

@@ -197,7 +197,7 @@ TEST(Certify, BitLength) {
 
 TEST(Tables, OctavesCoverTheirRangeWithinTheirError) {
   const double scale = 0x1p30;
-  const suf::Real f = [&](double v) { return scale / std::sqrt(v); };
+  const func::Real f = [&](double v) { return scale / std::sqrt(v); };
   const auto table = Octaves(f, 6, 13, 20, 5, 4);
   const double excess = Excess(table, f);
   int64_t end = 0;
@@ -218,7 +218,7 @@ TEST(Tables, OctavesCoverTheirRangeWithinTheirError) {
 
 TEST(Tables, ExcessOfLines) {
   const int x = 9, a = 5, p = 8, b = 7;
-  const suf::Lines t = suf::FitLines(Gelu, a, p, x, b).f;
+  const func::Lines t = func::FitLines(Gelu, a, p, x, b).f;
   const double excess = Excess(t);
   EXPECT_LT(excess, 64);
   for (int64_t i = -(1 << (a + p - 1)); i < 1 << (a + p - 1); ++i) {

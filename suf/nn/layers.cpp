@@ -27,7 +27,7 @@ Known0 FeedForward(Trace& t, const Dims& dims, const Layer& y, const std::string
   z.Add(Map(x, [&](auto v) { return Low(v, y.ffn1); }), w, kMatmul);
   z.Bias(prefix + "b1", {dims.ff});
   Wire<kPub> wire = z.Open("z_ffn1");
-  suf::Suf gelu = suf::Uniform("gelu", y.piece_width, y.gelu_a, y.gelu_b, 64);
+  func::Suf gelu = func::Uniform("gelu", y.piece_width, y.gelu_a, y.gelu_b, 64);
   gates::Activation gate{{gelu, y.shift_ffn1, y.gelu_u, y.gelu_v, y.ffn2, compiler::Stages::kOne}};
   return compiler::OpenShared<kP0>(t, gate.Build(t, wire), "gelu");
 }

@@ -10,8 +10,8 @@ namespace suf::nn {
 using Known0 = SharedWire<kP0>;
 
 // Normalise: y = round(x rsqrt(sum x^2 + eps) / 2^shift) in Z_{2^out} by rows, x = round(z / 2^cut) never opened. z
-// (rows, d) has mean 0. stages: of the rescale before; one stage costs more words and saves a round. Rounds to shares:
-// bits, [carry,] sum of squares, window sums, rsqrt, product, bits.
+// (rows, d) has mean 0. stages: of the rescale before; one stage costs more words and saves a flight. Flights to
+// shares: bits, [carry,] sum of squares, window sums, rsqrt, product, bits.
 Owing Normalise(Trace& t, const Wire<kPub>& z, const Norm& norm, compiler::Stages stages);
 // NormaliseKeyBits: both bundles, of `rows` rows of d; `shared`: the result's owed word is dealt.
 int64_t NormaliseKeyBits(const Norm& norm, compiler::Stages stages, int64_t rows, int64_t d, bool shared);

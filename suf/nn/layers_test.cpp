@@ -5,12 +5,12 @@
 
 #include <cmath>
 
+#include "suf/func/fit.hpp"
 #include "suf/gates/maximum.hpp"
 #include "suf/gates/product.hpp"
 #include "suf/gates/rig_test.hpp"
 #include "suf/gates/tables.hpp"
 #include "suf/gates/trunc.hpp"
-#include "suf/suf/fit.hpp"
 
 namespace suf::nn {
 namespace {
@@ -55,7 +55,7 @@ Ints Matmul(const Ints& x, const Ints& w, int64_t inner, int64_t out) {
 }
 Ints Words(const Ints& x, int k) {
   Ints out;
-  for (int64_t v : x) out.push_back(suf::Signed(uint64_t(v), k));
+  for (int64_t v : x) out.push_back(func::Signed(uint64_t(v), k));
   return out;
 }
 
@@ -64,14 +64,14 @@ Layer MakeLayer(bool merged) {
   y.qk = 30, y.v = 33, y.shift_qk = 6, y.shift_v = 5;
   y.score = 15, y.shift_score = 5, y.low = 5, y.level = 5, y.floor = 13;
   y.offset = {1 << 14, (1 << 14) - 777};
-  y.ehi = suf::FitTable([](double i) { return std::exp(-i * 0.6); }, 5, 9).f;
-  y.elo = suf::FitTable([](double i) { return std::exp(i * 0.6 / 32); }, 5, 5).f;
+  y.ehi = func::FitTable([](double i) { return std::exp(-i * 0.6); }, 5, 9).f;
+  y.elo = func::FitTable([](double i) { return std::exp(i * 0.6 / 32); }, 5, 5).f;
   y.elo_bits = 9, y.ehi_bits = 12;
   y.row_sum = 18, y.ev = 36, y.count_bits = 3;
-  y.recip = suf::FitOctaves([](double v) { return std::ldexp(1, 24) / v; }, 13, 18, 4, 3).f;
+  y.recip = func::FitOctaves([](double v) { return std::ldexp(1, 24) / v; }, 13, 18, 4, 3).f;
   y.o = 52, y.shift_o = merged ? 0 : 15, y.proj = merged ? 58 : 41;
   y.ffn1 = 14, y.shift_ffn1 = 5, y.piece_width = 4, y.piece = 5;
-  auto gelu = suf::FitLines([](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }, 4, 5, 6, 5);
+  auto gelu = func::FitLines([](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }, 4, 5, 6, 5);
   y.gelu_a = gelu.f.offset, y.gelu_b = gelu.f.rise, y.gelu_u = 17, y.gelu_v = 9, y.ffn2 = 37;
   y.diag_o = y.diag_2 = 6, y.mean_o = y.mean_2 = 4;
   return y;
@@ -127,7 +127,7 @@ TEST(FeedForward, EqualsItsGates) {
   Known0 h = FeedForward(g.t, kDims, y, "0.", g.Both(x, 45, {kN, kD}));
   Ints z = Matmul(x, w, kD, kFf);
   for (size_t i = 0; i < z.size(); ++i) z[i] += b[i % b.size()];
-  suf::Suf f = suf::Uniform("gelu", y.piece_width, y.gelu_a, y.gelu_b, 64);
+  func::Suf f = func::Uniform("gelu", y.piece_width, y.gelu_a, y.gelu_b, 64);
   Ints want = gates::Activation{{f, y.shift_ffn1, y.gelu_u, y.gelu_v, y.ffn2}}.Spec(z, y.ffn1);
   EXPECT_EQ(g.Read(h, y.ffn2), want);
 }

@@ -4,20 +4,20 @@
 
 namespace suf::nn {
 
-int64_t Masked::size() const {
+int64_t MaskedWeight::size() const {
   int64_t n = 1;
   for (int64_t s : shape) n *= s;
   return n;
 }
 
-std::vector<Masked> MaskedTensors(const Plan& plan) {
+std::vector<MaskedWeight> MaskedWeights(const Plan& plan) {
   const Dims& D = plan.dims;
   auto widest = [&](auto ring) {
     int bits = 0;
     for (const Class& c : plan.classes) bits = std::max(bits, ring(c));
     return bits;
   };
-  std::vector<Masked> out;
+  std::vector<MaskedWeight> out;
   out.push_back({"E", {D.vocab, D.d}, widest([](const Class& c) { return c.embedding.kz; })});
   for (int64_t l = 0; l < D.layers; ++l) {
     auto add = [&](const char* name, std::vector<int64_t> shape, int Layer::*ring) {

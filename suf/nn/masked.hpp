@@ -5,9 +5,9 @@
 
 namespace suf::nn {
 
-// Masked: a weight tensor that P0 gives P1 as W - B modulo 2^bits, bits the widest ring in which any length class reads
-// it.
-struct Masked {
+// MaskedWeight: a weight tensor that P0 gives P1 as W - B modulo 2^bits, bits the widest ring in which any length class
+// reads it.
+struct MaskedWeight {
   std::string name;  // as in Quantised
   std::vector<int64_t> shape;
   int bits = 0;
@@ -16,7 +16,7 @@ struct Masked {
   int64_t bytes() const { return (size() * bits + 7) / 8; }
 };
 
-// MaskedTensors: in a fixed order; all others (biases, positions) never leave P0.
-std::vector<Masked> MaskedTensors(const Plan& plan);
+// MaskedWeights: in a fixed order; all others (biases, positions) never leave P0.
+std::vector<MaskedWeight> MaskedWeights(const Plan& plan);
 
 }  // namespace suf::nn

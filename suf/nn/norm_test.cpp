@@ -2,9 +2,9 @@
 
 #include <cmath>
 
+#include "suf/func/fit.hpp"
 #include "suf/gates/rig_test.hpp"
 #include "suf/nn/layers.hpp"
-#include "suf/suf/fit.hpp"
 
 namespace suf::nn {
 namespace {
@@ -16,11 +16,11 @@ using gates::Ints;
 Ints Spec(const Norm& n, const Ints& z, int64_t d) {
   Ints x, out;
   for (int64_t v : z) x.push_back(n.cut ? (v + (int64_t{1} << (n.cut - 1))) >> n.cut : v);
-  suf::Suf f = suf::FromGroups("rsqrt", n.rsqrt, n.square, 64);
+  func::Suf f = func::FromGroups("rsqrt", n.rsqrt, n.square, 64);
   for (size_t row = 0; row < x.size(); row += size_t(d)) {
     int64_t v = n.eps;
     for (size_t j = row; j < row + size_t(d); ++j) v += x[j] * x[j];
-    int64_t root = int64_t(suf::Evaluate(f, uint64_t(v) & suf::Mask(n.square)).poly[0]);
+    int64_t root = int64_t(func::Evaluate(f, uint64_t(v) & func::Mask(n.square)).poly[0]);
     for (size_t j = row; j < row + size_t(d); ++j)
       out.push_back((x[j] * root + (int64_t{1} << (n.shift - 1))) >> n.shift);
   }
@@ -33,7 +33,7 @@ Norm MakeNorm(int kz, int cut, int d, int out) {
   n.square = 2 * x + log_d + 1;
   n.eps = 3, n.shift = 7, n.out = out;
   int scale = x + log_d + n.shift;
-  n.rsqrt = suf::FitOctaves([&](double v) { return std::ldexp(std::sqrt(d / v), scale); }, 1, n.square, 3, 3).f;
+  n.rsqrt = func::FitOctaves([&](double v) { return std::ldexp(std::sqrt(d / v), scale); }, 1, n.square, 3, 3).f;
   n.product = x + scale + log_d + 3;
   return n;
 }
@@ -52,11 +52,11 @@ TEST(Normalise, Exhaustive) {
           gates::Rig g;
           Wire<kPub> w = g.Give(z, n.kz, {int64_t(z.size()) / d, d});
           Ints want = Spec(n, z, d);
-          for (int64_t& v : want) v = suf::Signed(uint64_t(v), out);
+          for (int64_t& v : want) v = func::Signed(uint64_t(v), out);
           EXPECT_EQ(g.Run(Normalise(g.t, w, n, stages)), want) << cut << " " << d << " " << out;
           EXPECT_EQ(g.key_bits(), NormaliseKeyBits(n, stages, int64_t(z.size()) / d, d, true));
           // give, [bits, carry,] sum of squares, window sums, rsqrt, product, bits, P0's share
-          EXPECT_EQ(g.rounds(), cut == 0 ? 6 : stages == Stages::kOne ? 8 : 8);
+          EXPECT_EQ(g.flights(), cut == 0 ? 6 : stages == Stages::kOne ? 8 : 8);
         }
 }
 

@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "suf/base/bytes.hpp"
+#include "suf/func/suf.hpp"
 #include "suf/nn/weights.hpp"
-#include "suf/suf/suf.hpp"
 
 namespace suf::nn {
 
 inline constexpr int kPlanVersion = 1;
 
 // Group: one piece width of a function on octaves; row_lut reads them.
-using Group = suf::Group;
+using Group = func::Group;
 
 // Norm: y = round(x rsqrt(sum x^2 + eps) / 2^shift), x = round(z / 2^cut) in Z_{2^(kz - cut)} with |z| + 2^(cut-1) <
 // 2^(kz-2).

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "suf/nn/build.hpp"
-#include "suf/pfss/audit.hpp"
+#include "suf/pfss/lint.hpp"
 
 namespace suf::nn {
 namespace {
@@ -73,10 +73,10 @@ TEST(Schedule, MiniLmAt32Tokens) {
   pfss::Trace t;
   Build(t, MiniLm(), 32);
   pfss::Schedule s(t);
-  EXPECT_EQ(s.rounds(), 206);
-  pfss::AuditReport audit = pfss::Audit(s);
-  EXPECT_TRUE(audit.faults.empty());
-  EXPECT_EQ(audit.results, 1);
+  EXPECT_EQ(s.flights(), 206);
+  pfss::LintReport lint = pfss::Lint(s);
+  EXPECT_TRUE(lint.faults.empty());
+  EXPECT_EQ(lint.results, 1);
   struct Bits {
     int64_t key, online, offline;
   };

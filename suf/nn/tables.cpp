@@ -7,21 +7,21 @@ namespace suf::nn {
 
 double Gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
 
-std::vector<suf::Group> Octaves(const suf::Real& f, int floor, int top, int hard, int pieces, int span) {
+std::vector<func::Group> Octaves(const func::Real& f, int floor, int top, int hard, int pieces, int span) {
   constexpr int kCoarsePieces = 1, kCoarseSpan = 8;
-  std::vector<suf::Group> t = suf::FitOctaves(f, floor, top, pieces, span).f;
+  std::vector<func::Group> t = func::FitOctaves(f, floor, top, pieces, span).f;
   if (top == hard) return t;
-  std::vector<suf::Group> coarse = suf::FitOctavesBelow(f, top, hard, kCoarsePieces, kCoarseSpan).f;
-  suf::Group& first = coarse.front();  // starts at 0; what lies below 2^top is the fine part's
+  std::vector<func::Group> coarse = func::FitOctavesBelow(f, top, hard, kCoarsePieces, kCoarseSpan).f;
+  func::Group& first = coarse.front();  // starts at 0; what lies below 2^top is the fine part's
   first.lo = int64_t{1} << (top - first.w);
   first.values.erase(first.values.begin(), first.values.begin() + first.lo);
   t.insert(t.end(), coarse.begin(), coarse.end());
   return t;
 }
 
-double Excess(const std::vector<suf::Group>& table, const suf::Real& f) {
+double Excess(const std::vector<func::Group>& table, const func::Real& f) {
   double most = 0;
-  for (const suf::Group& g : table)
+  for (const func::Group& g : table)
     for (int64_t v = g.lo; v < g.hi; ++v) {
       double last = std::ldexp(double(v + 1), g.w) - 1;  // f falls: the table is highest above it at a piece's end
       most = std::max(most, double(g.values[size_t(v - g.lo)]) / f(last) - 1);
@@ -29,7 +29,7 @@ double Excess(const std::vector<suf::Group>& table, const suf::Real& f) {
   return most;
 }
 
-double Excess(const suf::Lines& lines) {
+double Excess(const func::Lines& lines) {
   double most = 0;
   const int64_t n = int64_t{1} << lines.a, half = int64_t(lines.offset.size()) * n / 2;
   for (int64_t u = 0; u < 2 * half; ++u) {

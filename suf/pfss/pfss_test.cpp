@@ -2,8 +2,8 @@
 
 #include <functional>
 
-#include "suf/pfss/audit.hpp"
 #include "suf/pfss/backend.hpp"
+#include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
 #include "suf/pfss/poly.hpp"
 
@@ -67,7 +67,7 @@ TEST(Schedule, CountsFlightsAndBits) {
   Schedule s = w.Close(Low(Sh(w.t.deal(z.r, 12)), 12) + z.hat);
   // x and P1's y leave at 0, P1's half of z before: it waits for nothing. P0 knows y and z at 1 and sends its y, its z
   // and the result.
-  EXPECT_EQ(s.rounds(), 2);
+  EXPECT_EQ(s.flights(), 2);
   EXPECT_EQ(s.frames().size(), 3u);
   Cost c = CostOf(s);
   EXPECT_EQ(c.total.online[0], 4 * (12 + 12 + 12));
@@ -94,8 +94,8 @@ TEST(Schedule, BundlesAreBalanced) {
   EXPECT_NEAR(double(s.key_bits(0)) / double(s.key_bits(1)), 1, 0.02);
 }
 
-// The audit proves the good trace and names each planted fault.
-TEST(Audit, NamesPlantedFaults) {
+// The lint proves the good trace and names each planted fault.
+TEST(Lint, NamesPlantedFaults) {
   enum Plant { kGood, kTwice, kOld, kBare, kForeign, kNarrow, kUnpaddedKey };
   auto faults = [](Plant plant) {
     Little w;
@@ -120,7 +120,7 @@ TEST(Audit, NamesPlantedFaults) {
       out = {w.word.a, Own<1>(w.word.b) + Own<1>(bare)};
     }
     Schedule s = w.Close(Low(out, 11) + Low(m, 11) + Low(n, 11));
-    AuditReport r = Audit(s);
+    LintReport r = Lint(s);
     EXPECT_EQ(r.results, 1);
     return r.faults;
   };
@@ -139,7 +139,7 @@ TEST(Audit, NamesPlantedFaults) {
 
 // The roots of a tree have one seed of 128 bits for each element of alpha: those of fewer would be read past their end,
 // or one would serve twice.
-TEST(Audit, ComparesRootsWithAlpha) {
+TEST(Lint, ComparesRootsWithAlpha) {
   auto faults = [](int party, const std::function<void(Node&)>& spoil) {
     Little w;
     Trace::Tree tree = w.t.tree(w.x.r);
@@ -148,7 +148,7 @@ TEST(Audit, ComparesRootsWithAlpha) {
     Schedule s = w.Close(Low(ints, 12) + Low(Sh(w.word), 12));
     const int root = party == 0 ? tree.root0.id() : tree.root1.id();
     if (spoil) spoil(Trace::Raw{w.t}.node(root));
-    AuditReport r = Audit(s);
+    LintReport r = Lint(s);
     EXPECT_EQ(r.trees, spoil ? 0 : 2);  // the correction words go to both
     return r.faults;
   };

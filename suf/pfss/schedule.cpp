@@ -157,8 +157,8 @@ void Schedule::Frames() {
       f.parts.push_back({i, f.bytes, PackedBytes(n)});
       f.bytes += PackedBytes(n), f.bits += Size(n.shape) * n.ring.bits;
     }
-  rounds_ = 0;
-  for (auto& f : frames_) rounds_ = std::max(rounds_, f.tick + 1);
+  flights_ = 0;
+  for (auto& f : frames_) flights_ = std::max(flights_, f.tick + 1);
   for (int p : {0, 1}) {
     std::map<int, Step> steps;
     auto step = [&](int tick) -> Step& { return steps.try_emplace(tick, Step{tick, -1, -1, {}}).first->second; };
@@ -171,7 +171,7 @@ void Schedule::Frames() {
     std::vector<int> place = Places(p);
     for (int i : live_[p]) step(place[size_t(i)]).nodes.push_back(i);
     for (auto& [tick, s] : steps) steps_[p].push_back(std::move(s));
-    if (t_->result(p) >= 0) rounds_ = std::max(rounds_, at_[t_->result(p)][p]);
+    if (t_->result(p) >= 0) flights_ = std::max(flights_, at_[t_->result(p)][p]);
   }
 }
 

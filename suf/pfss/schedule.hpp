@@ -5,12 +5,12 @@
 #include <array>
 #include <map>
 
+#include "suf/base/role.hpp"
 #include "suf/pfss/trace.hpp"
 
 namespace suf::pfss {
 
 // Role: a reader of the trace.
-enum class Role : int { kP0 = 0, kP1 = 1, kDealer = 2 };
 constexpr unsigned Know(Role r) { return r == Role::kDealer ? unsigned(kDealer) : Party(int(r)); }
 
 // PackedBytes of a tensor: exact bits, rounded up to a byte a tensor.
@@ -48,8 +48,8 @@ class Schedule {
   const Trace& trace() const { return *t_; }
   // at: first tick at which party p can know node i; -1 before the inference.
   int at(int node, int p) const { return at_[node][p]; }
-  // rounds: one-way messages on the longest dependent chain.
-  int rounds() const { return rounds_; }
+  // flights: one-way messages on the longest dependent chain.
+  int flights() const { return flights_; }
   const std::vector<Frame>& frames() const { return frames_; }
   // key: sections of party p's bundle in schedule order.
   const std::vector<Part>& key(int p) const { return key_[p]; }
@@ -81,7 +81,7 @@ class Schedule {
   std::array<std::vector<Step>, 2> steps_;
   std::vector<int> dealing_;
   std::array<int64_t, 2> key_bytes_{}, key_bits_{};
-  int rounds_ = 0;
+  int flights_ = 0;
 };
 
 // Cost: key bits and sent bits by scope, exactly as the trace says.

@@ -31,12 +31,12 @@ FetchArgs Args(int p, uint32_t n = 4) {
 }
 
 // Ask: hello and the request, by hand.
-void Ask(World& w, Channel& ch, const FetchArgs& a) {
+void Ask(World& w, net::Channel& ch, const FetchArgs& a) {
   SendHello(ch, w.plan);
   RecvHello(ch, w.plan);
   Writer q;
   q.Put(a.n), q.Put(a.count), q.Raw(Hash{1, 4}), q.Raw(a.weights), q.Raw(a.partner), q.Raw(Hash{}), q.Raw(Hash{});
-  ch.Send(kRequest, q.bytes());
+  ch.Send(net::kRequest, q.bytes());
 }
 
 TEST(Dealer, ARestartedDealerThatDealsASerialAgainDealsOtherKeys) {
@@ -89,7 +89,7 @@ TEST(Dealer, RequestsThatDoNotMatchAreRefusedOnBothSides) {
 }
 
 TEST(Dealer, OnePartyAloneIsToldAfterAWhile) {
-  World w(1, Millis{200});
+  World w(1, net::Millis{200});
   auto ch = w.Link(Role::kData);
   EXPECT_TRUE(
       Fails(Cause::kPeer, "waited in vain for the other party", [&] { Fetch(*ch, w.plan, *w.store[1], Args(1)); }));
@@ -99,7 +99,7 @@ TEST(Dealer, OnePartyAloneIsToldAfterAWhile) {
 }
 
 TEST(Dealer, ASecondClientOfARoleHearsBusy) {
-  World w(1, Millis{3000});
+  World w(1, net::Millis{3000});
   auto first = w.Link(Role::kData);
   Ask(w, *first, Args(1));
   auto second = w.Link(Role::kData);
@@ -108,11 +108,11 @@ TEST(Dealer, ASecondClientOfARoleHearsBusy) {
 
 TEST(Dealer, AClientThatDiesOrRefusesWhileItWaitsFreesItsSeat) {
   for (bool refuses : {false, true}) {
-    World w(1, Millis{20'000});
+    World w(1, net::Millis{20'000});
     {
       auto dead = w.Link(Role::kData);
       Ask(w, *dead, Args(1));
-      if (refuses) dead->Refuse(Refusal::kGaveUp);
+      if (refuses) dead->Refuse(net::Refusal::kGaveUp);
     }
     Both r = FetchBoth(w, Args(0), Args(1));
     EXPECT_FALSE(r.error[0] || r.error[1]);
@@ -122,7 +122,7 @@ TEST(Dealer, AClientThatDiesOrRefusesWhileItWaitsFreesItsSeat) {
 
 TEST(Dealer, ABrokenDeliveryIsNeverRepeated) {
   std::atomic<int> calls{0};
-  World w(1, Millis{2000}, [&](const DealJob& j, Sink& a, Sink& b) {
+  World w(1, net::Millis{2000}, [&](const DealJob& j, store::Sink& a, store::Sink& b) {
     if (calls++ == 0) Fail(Cause::kResource, "no memory for keys");
     TestGenerate(j, a, b);
   });
@@ -144,7 +144,7 @@ TEST(Dealer, AClientThatDiesDuringADeliveryEndsItForTheOther) {
   std::thread dying([&] {
     auto ch = w.Link(Role::kData);
     Ask(w, *ch, Args(1));
-    ch->RecvExact(kGrant, 4);
+    ch->RecvExact(net::kGrant, 4);
   });
   auto ch = w.Link(Role::kModel);
   bool failed = false;
@@ -163,28 +163,28 @@ TEST(Dealer, AClientThatDiesDuringADeliveryEndsItForTheOther) {
 
 TEST(Dealer, AnAlteredBundleOnTheWayIsRefusedByTheParty) {
   Scratch dir;
-  Store store(dir / "s");
-  Plan plan = TestPlan();
+  store::Store store(dir / "s");
+  BundlePlan plan = TestPlan();
   for (bool in_header : {true, false}) {
-    auto [ch, far] = InProcessPair(kId[2], kId[0]);
+    auto [ch, far] = net::InProcessPair(kId[2], kId[0]);
     std::thread t([&, d = far.get()] {
       RecvHello(*d, plan);
       SendHello(*d, plan);
-      Bytes q = d->RecvExact(kRequest, 8 + 5 * 32);
-      BundleHeader h;
+      Bytes q = d->RecvExact(net::kRequest, 8 + 5 * 32);
+      store::BundleHeader h;
       h.prg = plan.prg, h.n = 4, h.party = 1, h.serial = 5, h.body_bytes = kBody1, h.plan = plan.hash,
       h.trace = plan.task(4).trace;
       h.weights = Hash{77}, h.public_key[0] = kId[1].key, h.public_key[1] = kId[2].key;
       h.seed_hash[1] = HashOf({View(q).subspan(8 + 96, 64)});
       Writer one;
       one.Put(uint32_t{1});
-      d->Send(kGrant, one.bytes());
+      d->Send(net::kGrant, one.bytes());
       if (in_header) h.n = 5;
-      d->Send(kHeader, Encode(h));
-      Sink s(ChunkKey(h), kBody1, [&](View c) {
+      d->Send(net::kHeader, store::Encode(h));
+      store::Sink s(store::ChunkKey(h), kBody1, [&](View c) {
         Bytes bad(c.begin(), c.end());
         bad.back() ^= 1;
-        d->Send(kChunk, bad);
+        d->Send(net::kChunk, bad);
       });
       s.Write(Bytes(kBody1));
       try {

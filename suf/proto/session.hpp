@@ -19,8 +19,8 @@ class Bond;
 // does or throws afterwards changes nothing that P0 sees.
 class Inference {
  public:
-  Channel& channel() { return ch_; }
-  const BundleHeader& header() const { return bundle_.header; }
+  net::Channel& channel() { return ch_; }
+  const store::BundleHeader& header() const { return bundle_.header; }
   Secret& key() { return bundle_.key; }   // K_p; who expands it takes it
   Bytes& body() { return bundle_.body; }  // key bytes, in schedule order
   // fetch_ms: from asking the dealer to holding the bundle; 0 when it was in the store. dealt_ms: the dealer's own
@@ -33,9 +33,9 @@ class Inference {
  private:
   friend class DataSession;
   friend class ModelSession;
-  Inference(Channel& ch, Bundle bundle, Bond& bond) : ch_(ch), bundle_(std::move(bundle)), bond_(bond) {}
-  Channel& ch_;
-  Bundle bundle_;
+  Inference(net::Channel& ch, store::Bundle bundle, Bond& bond) : ch_(ch), bundle_(std::move(bundle)), bond_(bond) {}
+  net::Channel& ch_;
+  store::Bundle bundle_;
   Bond& bond_;
   double fetch_ms_ = 0, dealt_ms_ = 0;
   bool offline_ended_ = false, revealed_ = false;
@@ -61,7 +61,7 @@ class DataSession {
  public:
   // Says hello and learns the weights id and SHA-256 of W_hat; fetches W_hat when the store has none of both. What came
   // stays out of the store until P0's first MAC, which covers that hash, is verified.
-  DataSession(Channel& p0, const Plan& plan, Store& store, DialDealer dealer, Keys keys = {});
+  DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer, Keys keys = {});
   ~DataSession();
   const Hash& weights() const { return weights_; }
   // Setup: W_hat, plan.setup_bytes bytes; handed over once.
@@ -81,13 +81,13 @@ class DataSession {
   void Audit(uint32_t n, uint32_t next = 0);
   void End();
   // dealer_traffic: with the dealer, of this session.
-  const Traffic& dealer_traffic() const { return dealer_traffic_; }
+  const net::Traffic& dealer_traffic() const { return dealer_traffic_; }
 
  private:
   // Unverified: W_hat that came, until P0's first MAC.
   struct Unverified {
-    Store& store;
-    ChunkFile file;
+    store::Store& store;
+    store::ChunkFile file;
     ~Unverified() { store.DropSetup(); }
   };
   bool LoadSetup();
@@ -98,45 +98,45 @@ class DataSession {
   Agreed Due(uint32_t n, uint32_t next);
   void CheckChoice(const Agreed& what);
   void RunOne(Agreed what, const RunHook& run, uint32_t next);
-  Channel& ch_;
-  const Plan& plan_;
-  Store& store_;
+  net::Channel& ch_;
+  const BundlePlan& plan_;
+  store::Store& store_;
   DialDealer dealer_;
   Keys keys_;
   Hash weights_{}, setup_hash_{};
   Bytes setup_;  // W_hat, until it is handed over
   std::optional<Unverified> unverified_;
   std::vector<std::string> notices_;
-  Traffic dealer_traffic_;
+  net::Traffic dealer_traffic_;
   std::exception_ptr pending_;
   std::optional<Agreed> next_;
 };
 
 // ModelHost: what P0 brings to its sessions.
 struct ModelHost {
-  const Plan& plan;
-  Store& store;
-  Hash weights{};                    // weights id
-  Hash setup{};                      // SHA-256 of W_hat
-  SharedSecret b_seed;               // long-lived seed of B
-  std::function<void(Sink&)> w_hat;  // writes plan.setup_bytes bytes
+  const BundlePlan& plan;
+  store::Store& store;
+  Hash weights{};                           // weights id
+  Hash setup{};                             // SHA-256 of W_hat
+  SharedSecret b_seed;                      // long-lived seed of B
+  std::function<void(store::Sink&)> w_hat;  // writes plan.setup_bytes bytes
   DialDealer dealer;
   RunHook run;
   Auditor auditor;
-  Traffic* dealer_traffic = nullptr;  // if set, the traffic with the dealer is added to it
+  net::Traffic* dealer_traffic = nullptr;  // if set, the traffic with the dealer is added to it
   Keys keys = {};
 };
 
 // ServeSession: P0's side of one session, until P1 ends it. ServeGreeted: from when P1's hello was received; who is
 // silent before that holds up nobody.
-void ServeSession(Channel& p1, const ModelHost& host);
-void ServeGreeted(Channel& p1, const ModelHost& host);
+void ServeSession(net::Channel& p1, const ModelHost& host);
+void ServeGreeted(net::Channel& p1, const ModelHost& host);
 
 // Turnstile: one session at a time.
 class Turnstile {
  public:
   // Pass: runs `session`, or refuses the client (busy) when another one is still running after a moment.
-  void Pass(Channel& ch, const std::function<void()>& session);
+  void Pass(net::Channel& ch, const std::function<void()>& session);
 
  private:
   std::timed_mutex m_;

@@ -17,8 +17,8 @@ double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::
 // Booked: bytes a channel has counted so far, by phase and direction.
 struct Booked {
   uint64_t p0 = 0, p1 = 0, ahead = 0, setup = 0;
-  explicit Booked(const proto::Channel& ch) {
-    using proto::Phase;
+  explicit Booked(const net::Channel& ch) {
+    using net::Phase;
     p0 = ch.traffic(Phase::kOnline).bytes_received, p1 = ch.traffic(Phase::kOnline).bytes_sent;
     ahead = ch.traffic(Phase::kOffline).bytes_sent, setup = ch.traffic(Phase::kSetup).bytes_received;
   }
@@ -83,7 +83,7 @@ std::vector<float> Embedding::Values() const {
   return e;
 }
 
-DataOwner::DataOwner(Engine& engine, proto::Store& store, proto::DialDealer dealer, Options options)
+DataOwner::DataOwner(Engine& engine, store::Store& store, proto::DialDealer dealer, Options options)
     : engine_(engine),
       store_(store),
       dealer_(std::move(dealer)),
@@ -95,7 +95,7 @@ DataOwner::DataOwner(Engine& engine, proto::Store& store, proto::DialDealer deal
 }
 
 struct DataOwner::Session::State {
-  State(DataOwner& o, proto::Channel& model_owner)
+  State(DataOwner& o, net::Channel& model_owner)
       : owner(o), ch(model_owner), session(ch, owner.plan_, owner.store_, owner.dealer_, owner.options_.keys) {
     ReadSetup(owner.engine_, session.Setup(), inputs);
     setup = Booked(ch).setup;
@@ -141,14 +141,14 @@ struct DataOwner::Session::State {
   }
 
   DataOwner& owner;
-  proto::Channel& ch;
+  net::Channel& ch;
   proto::DataSession session;
-  proto::Inputs inputs;
+  run::Inputs inputs;
   uint64_t setup = 0;  // bytes, told with the first text
   Clock::time_point begun = Clock::now();
 };
 
-DataOwner::Session::Session(DataOwner& owner, proto::Channel& model_owner) : s_(new State(owner, model_owner)) {}
+DataOwner::Session::Session(DataOwner& owner, net::Channel& model_owner) : s_(new State(owner, model_owner)) {}
 DataOwner::Session::~Session() = default;
 const std::vector<std::string>& DataOwner::Session::notices() const { return s_->session.notices(); }
 

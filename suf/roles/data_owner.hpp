@@ -8,8 +8,8 @@
 
 #include "suf/model/tokenizer.hpp"
 #include "suf/proto/session.hpp"
-#include "suf/proto/times.hpp"
 #include "suf/roles/engine.hpp"
+#include "suf/run/times.hpp"
 
 namespace suf::roles {
 
@@ -24,7 +24,7 @@ struct Embedding {
   uint64_t serial = 0;          // of its bundle
   std::vector<uint64_t> words;  // as the protocol reveals them
   int scale = 0;
-  proto::Times times;  // of the online part
+  run::Times times;  // of the online part
   struct {
     uint64_t p0, p1, p1_offline, setup;
   } bytes = {};  // payload and frame headers: what came and went online, what went before, masked weights (once)
@@ -56,13 +56,13 @@ class DataOwner {
   // store: its bundles, ledger and masked weights; it outlives the data owner, as the engine does. dealer: how the
   // dealer is reached (ToDealer). Throws Cause::kResource where the store's disk cannot keep keys ahead, Cause::kInput
   // for audits with one_by_one.
-  DataOwner(Engine& engine, proto::Store& store, proto::DialDealer dealer, Options options = {});
+  DataOwner(Engine& engine, store::Store& store, proto::DialDealer dealer, Options options = {});
 
   // Session: with one model owner, over one connection. After an error it is over.
   class Session {
    public:
     // Greets the model owner and fetches its masked weights, once for a store and model (Estimate::setup bytes).
-    Session(DataOwner& owner, proto::Channel& model_owner);
+    Session(DataOwner& owner, net::Channel& model_owner);
     ~Session();
     // notices: what a person should know of the masked weights that were in the store.
     const std::vector<std::string>& notices() const;
@@ -81,10 +81,10 @@ class DataOwner {
  private:
   friend class Session;
   Engine& engine_;
-  proto::Store& store_;
+  store::Store& store_;
   proto::DialDealer dealer_;
   const Options options_;
-  const proto::Plan plan_;
+  const proto::BundlePlan plan_;
 };
 
 }  // namespace suf::roles

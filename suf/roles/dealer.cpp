@@ -9,10 +9,10 @@ struct Dealer::State {
       : serials(dir),
         generate(engine),
         service(engine.ForProto(), serials, std::move(options.service),
-                [this](proto::DealJob j, proto::Sink& p0, proto::Sink& p1) { generate(std::move(j), p0, p1); }) {
+                [this](proto::DealJob j, store::Sink& p0, store::Sink& p1) { generate(std::move(j), p0, p1); }) {
     generate.dealt = std::move(options.timed);
   }
-  proto::DealerState serials;
+  store::DealerState serials;
   Generator generate;
   proto::Dealer service;
 };
@@ -20,6 +20,6 @@ struct Dealer::State {
 Dealer::Dealer(Engine& engine, const std::string& state, Options options)
     : s_(new State(engine, state, std::move(options))) {}
 Dealer::~Dealer() = default;
-void Dealer::Handle(proto::Channel& party) { s_->service.Handle(party); }
+void Dealer::Handle(net::Channel& party) { s_->service.Handle(party); }
 
 }  // namespace suf::roles

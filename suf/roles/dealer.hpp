@@ -3,15 +3,15 @@
 #include <memory>
 
 #include "suf/proto/supply.hpp"
-#include "suf/proto/times.hpp"
 #include "suf/roles/engine.hpp"
+#include "suf/run/times.hpp"
 
 namespace suf::roles {
 
 struct DealerOptions {
   proto::Dealer::Options service = {};
   // timed: where the time of a bundle pair went, in the thread of the link that dealt it
-  std::function<void(uint64_t serial, const proto::Times&)> timed = {};
+  std::function<void(uint64_t serial, const run::Times&)> timed = {};
 };
 
 class Dealer {
@@ -23,7 +23,7 @@ class Dealer {
   ~Dealer();
   // Handle: one party's link from hello to end, in the thread of that link: give it to Listener::Run. What it throws
   // ends this link alone.
-  void Handle(proto::Channel& party);
+  void Handle(net::Channel& party);
 
  private:
   struct State;

@@ -1,15 +1,15 @@
 // How a party reaches the dealer over TLS.
 #pragma once
+#include "suf/net/tls.hpp"
 #include "suf/proto/supply.hpp"
-#include "suf/proto/tls.hpp"
 
 namespace suf::roles {
 
 // ToDealer: a new connection whenever keys are due; timeout: how long a silent dealer is waited for.
-inline proto::DialDealer ToDealer(const proto::Credentials& own, const proto::Address& address,
-                                  proto::Millis timeout = proto::kTimeout) {
+inline proto::DialDealer ToDealer(const net::Credentials& own, const net::Address& address,
+                                  net::Millis timeout = net::kTimeout) {
   return [own, address, timeout](std::stop_token stop) {
-    return proto::Dial(own, address, proto::Role::kDealer, timeout, std::move(stop));
+    return net::Dial(own, address, Role::kDealer, timeout, std::move(stop));
   };
 }
 

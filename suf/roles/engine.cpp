@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "suf/pfss/audit.hpp"
+#include "suf/pfss/lint.hpp"
 #include "suf/roles/files.hpp"
 
 namespace suf::roles {
@@ -15,7 +15,7 @@ Engine::Engine(nn::Plan plan, pfss::Backend& backend, Emit emit)
     : plan_(std::move(plan)),
       emit_(std::move(emit)),
       hash_(nn::PlanHash(plan_)),
-      masked_(nn::MaskedTensors(plan_)),
+      masked_(nn::MaskedWeights(plan_)),
       backend_(backend) {}
 
 std::shared_ptr<const Work> Engine::At(int n) {
@@ -26,10 +26,10 @@ std::shared_ptr<const Work> Engine::At(int n) {
   emit_(work->trace, plan_, n);
   work->schedule = std::make_unique<pfss::Schedule>(work->trace);
   // nothing leaves before the trace is proven to send only padded words and the result
-  pfss::AuditReport audit = pfss::Audit(*work->schedule);
-  if (!audit.faults.empty() || audit.results != 1 || work->trace.result(1) < 0)
-    Fail(Cause::kRefused, "the trace of this plan does not pass the audit (",
-         audit.faults.empty() ? "it reveals more than the result" : audit.faults[0], "); make a new plan");
+  pfss::LintReport lint = pfss::Lint(*work->schedule);
+  if (!lint.faults.empty() || lint.results != 1 || work->trace.result(1) < 0)
+    Fail(Cause::kRefused, "the trace of this plan does not pass the lint (",
+         lint.faults.empty() ? "it reveals more than the result" : lint.faults[0], "); make a new plan");
   if (works_.size() >= 8) works_.erase(works_.begin());
   works_[n] = work;
   return work;
@@ -45,8 +45,8 @@ std::string Engine::Section(int n, int p, uint64_t byte) {
   return Str("key section ", after - key.begin(), " of ", key.size(), ", of ", work->trace.name(node.scope));
 }
 
-proto::Plan Engine::ForProto() {
-  proto::Plan p;
+proto::BundlePlan Engine::ForProto() {
+  proto::BundlePlan p;
   p.version = nn::kPlanVersion;
   p.prg = backend_.prg();
   p.max_tokens = uint32_t(plan_.max_tokens);

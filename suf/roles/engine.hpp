@@ -12,7 +12,7 @@
 #include "suf/nn/masked.hpp"
 #include "suf/nn/plan.hpp"
 #include "suf/pfss/backend.hpp"
-#include "suf/proto/plan.hpp"
+#include "suf/proto/bundle_plan.hpp"
 
 namespace suf::roles {
 
@@ -43,21 +43,21 @@ class Engine {
   const nn::Plan& plan() const { return plan_; }
   const Hash& hash() const { return hash_; }
   pfss::Backend& backend() { return backend_; }
-  // At: the one way to a trace, so that nobody deals, fetches or runs one that has not passed the audit (pfss::Audit),
+  // At: the one way to a trace, so that nobody deals, fetches or runs one that has not passed the lint (pfss::Lint),
   // once. Throws Cause::kInput when the plan does not cover n tokens, Cause::kRefused when the audit finds a fault.
   // Kept for the next call.
   std::shared_ptr<const Work> At(int n);
   // Section: words for the section of party p's bundle that holds this byte.
   std::string Section(int n, int p, uint64_t byte);
   // ForProto: the plan as the sessions know it. The engine outlives it.
-  proto::Plan ForProto();
-  const std::vector<nn::Masked>& masked() const { return masked_; }
+  proto::BundlePlan ForProto();
+  const std::vector<nn::MaskedWeight>& masked() const { return masked_; }
 
  private:
   nn::Plan plan_;
   Emit emit_;
   Hash hash_;
-  std::vector<nn::Masked> masked_;
+  std::vector<nn::MaskedWeight> masked_;
   pfss::Backend& backend_;
   std::mutex m_;
   std::map<int, std::shared_ptr<const Work>> works_;

@@ -13,7 +13,7 @@ struct Estimate {
 
   int tokens;
   Hash plan, trace;              // digests
-  int rounds;                    // one-way flights, from P1's first online frame to P0's last
+  int flights;                   // one-way flights, from P1's first online frame to P0's last
   int frames[2];                 // online, of P0 and P1
   int64_t key_bytes[2];          // body of a bundle, of P0 and P1
   int64_t sent[2];               // online payload, bytes, by P0 and P1

@@ -73,7 +73,7 @@ model::Tokenizer LoadTokenizer(const std::string& vocabulary, const nn::Plan& pl
 
 namespace {
 
-void SetTensor(proto::Inputs& inputs, const std::string& name, const nn::Tensor& t) {
+void SetTensor(run::Inputs& inputs, const std::string& name, const nn::Tensor& t) {
   t.Visit([&](const auto* data) {
     using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
     inputs.Set(name, Wiped<T>(data, data + t.size()));
@@ -82,12 +82,12 @@ void SetTensor(proto::Inputs& inputs, const std::string& name, const nn::Tensor&
 
 }  // namespace
 
-void ModelInputs(const nn::Quantised& weights, proto::Inputs& inputs) {
+void ModelInputs(const nn::Quantised& weights, run::Inputs& inputs) {
   for (auto& [name, tensor] : weights)
     if (name != "pos" && name != "bp") SetTensor(inputs, "W." + name, tensor);
 }
 
-void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, proto::Inputs& inputs) {
+void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, run::Inputs& inputs) {
   Wiped<int64_t> rows, bias;
   for (int64_t r = 0; r < n; ++r) {
     auto row = weights.at("pos").Row(r);

@@ -1,12 +1,12 @@
 #include "suf/roles/model_owner.hpp"
 
-#include "suf/proto/refusal.hpp"
+#include "suf/net/refusal.hpp"
 #include "suf/roles/internal/parts.hpp"
 
 namespace suf::roles {
 
 struct ModelOwner::State {
-  State(Engine& e, nn::Quantised w, proto::Store& store, proto::DialDealer dealer, Options o)
+  State(Engine& e, nn::Quantised w, store::Store& store, proto::DialDealer dealer, Options o)
       : engine(e),
         weights(std::move(w)),
         options(std::move(o)),
@@ -20,7 +20,7 @@ struct ModelOwner::State {
              id,
              SetupHash(engine, weights, masks),
              seed,
-             [this](proto::Sink& out) { WriteSetup(engine, weights, masks, [&](View v) { out.Write(v); }); },
+             [this](store::Sink& out) { WriteSetup(engine, weights, masks, [&](View v) { out.Write(v); }); },
              std::move(dealer),
              [this](proto::Inference& inference) { Run(inference); },
              AuditOf(engine)} {
@@ -33,7 +33,7 @@ struct ModelOwner::State {
   void Run(proto::Inference& inference) {
     const uint32_t n = inference.header().n;
     LengthInputs(weights, engine.plan(), int(n), inputs);
-    const proto::Times times = RunInference(engine, inference, inputs).times;
+    const run::Times times = RunInference(engine, inference, inputs).times;
     if (options.ran) options.ran(n, inference.header().serial, times);
   }
 
@@ -44,19 +44,19 @@ struct ModelOwner::State {
   const SharedSecret seed;
   const Hash id;
   const Masks masks;
-  const proto::Plan plan;
-  proto::Inputs inputs;  // of one session at a time
+  const proto::BundlePlan plan;
+  run::Inputs inputs;  // of one session at a time
   proto::ModelHost host;
   proto::Turnstile turnstile;
 };
 
-ModelOwner::ModelOwner(Engine& engine, nn::Quantised weights, proto::Store& store, proto::DialDealer dealer,
+ModelOwner::ModelOwner(Engine& engine, nn::Quantised weights, store::Store& store, proto::DialDealer dealer,
                        Options options)
     : s_(new State(engine, std::move(weights), store, std::move(dealer), std::move(options))) {}
 ModelOwner::~ModelOwner() = default;
 
-void ModelOwner::Serve(proto::Channel& p1) {
-  proto::Guarded(p1, [&] { proto::RecvHello(p1, s_->plan); });
+void ModelOwner::Serve(net::Channel& p1) {
+  net::Guarded(p1, [&] { proto::RecvHello(p1, s_->plan); });
   s_->turnstile.Pass(p1, [&] {  // one session at a time, its failure included
     try {
       proto::ServeGreeted(p1, s_->host);

@@ -1,8 +1,8 @@
 #include "suf/roles/internal/parts.hpp"
 
-#include "suf/proto/deal.hpp"
-#include "suf/proto/party.hpp"
 #include "suf/ring/pack.hpp"
+#include "suf/run/deal.hpp"
+#include "suf/run/party.hpp"
 
 namespace suf::roles {
 
@@ -38,7 +38,7 @@ void ByWidth(int bits, F f) {
 
 }  // namespace
 
-void Masks::Fill(proto::Inputs& inputs) const {
+void Masks::Fill(run::Inputs& inputs) const {
   for (size_t i = 0; i < engine_.masked().size(); ++i)
     ByWidth(engine_.masked()[i].bits,
             [&](auto zero) { inputs.Set("B." + engine_.masked()[i].name, Of<decltype(zero)>(i)); });
@@ -60,7 +60,7 @@ Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan, View b_
 void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks,
                 const std::function<void(View)>& out) {
   for (size_t i = 0; i < engine.masked().size(); ++i) {
-    const nn::Masked& m = engine.masked()[i];
+    const nn::MaskedWeight& m = engine.masked()[i];
     const nn::Tensor& w = weights.at(m.name);
     SUF_CHECK(w.size() == m.size());
     ByWidth(m.bits, [&](auto zero) {
@@ -82,7 +82,7 @@ Hash SetupHash(const Engine& engine, const nn::Quantised& weights, const Masks& 
   return h.Done();
 }
 
-void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs) {
+void ReadSetup(const Engine& engine, View setup, run::Inputs& inputs) {
   size_t at = 0;
   for (auto& m : engine.masked()) {
     SUF_CHECK(at + size_t(m.bytes()) <= setup.size());
@@ -97,7 +97,7 @@ void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs) {
   SUF_CHECK(at == setup.size());
 }
 
-void Generator::operator()(proto::DealJob job, proto::Sink& to_p0, proto::Sink& to_p1) {
+void Generator::operator()(proto::DealJob job, store::Sink& to_p0, store::Sink& to_p1) {
   std::lock_guard l(m_);
   if (Hash of = HashOf({job.weights, job.b_seed->view()}); b_of_ != of) {
     Masks(engine_, job.b_seed->view(), job.weights).Fill(inputs_);
@@ -107,8 +107,8 @@ void Generator::operator()(proto::DealJob job, proto::Sink& to_p0, proto::Sink& 
   pfss::Material material{{}, job.rho};
   for (int p : {0, 1}) material.key[p] = std::move(job.key[p]);
   auto randomness = engine_.backend().Expand(std::move(material));
-  proto::Times times;
-  proto::Deal(
+  run::Times times;
+  run::Deal(
       *work->schedule, engine_.backend(), *randomness, inputs_, [&](View v) { to_p0.Write(v); },
       [&](View v) { to_p1.Write(v); }, &times);
   if (dealt) dealt(job.serial, times);
@@ -117,7 +117,7 @@ void Generator::operator()(proto::DealJob job, proto::Sink& to_p0, proto::Sink& 
 proto::Auditor AuditOf(Engine& engine) {
   proto::Auditor a;
   // a generator of its own, so that B does not stay in memory
-  a.generate = [&engine](proto::DealJob job, proto::Sink& p0, proto::Sink& p1) {
+  a.generate = [&engine](proto::DealJob job, store::Sink& p0, store::Sink& p1) {
     Generator generate(engine);
     generate(std::move(job), p0, p1);
   };
@@ -125,29 +125,29 @@ proto::Auditor AuditOf(Engine& engine) {
   return a;
 }
 
-Outcome RunInference(Engine& engine, proto::Inference& inference, proto::Inputs& inputs,
+Outcome RunInference(Engine& engine, proto::Inference& inference, run::Inputs& inputs,
                      const std::function<void(int, int, const std::string&)>& progress) {
-  const proto::BundleHeader& h = inference.header();
+  const store::BundleHeader& h = inference.header();
   auto work = engine.At(int(h.n));
   pfss::Material material{{}, h.rho};
   material.key[h.party] = std::move(inference.key());
   auto randomness = engine.backend().Expand(std::move(material));
-  proto::ChannelLink link(inference.channel());
-  inference.channel().set_phase(proto::Phase::kOffline);
+  run::ChannelLink link(inference.channel());
+  inference.channel().set_phase(net::Phase::kOffline);
   Outcome out;
-  proto::PartyJob job{*work->schedule,
-                      engine.backend(),
-                      int(h.party),
-                      *randomness,
-                      inputs,
-                      inference.body(),
-                      link,
-                      progress,
-                      [&] { inference.OfflineEnd(); },
-                      {},
-                      &out.times};
+  run::PartyJob job{*work->schedule,
+                    engine.backend(),
+                    int(h.party),
+                    *randomness,
+                    inputs,
+                    inference.body(),
+                    link,
+                    progress,
+                    [&] { inference.OfflineEnd(); },
+                    {},
+                    &out.times};
   if (h.party == 1) job.received = [&] { inference.RevealArrived(); };
-  out.words = proto::RunParty(job);
+  out.words = run::RunParty(job);
   return out;
 }
 

@@ -9,22 +9,21 @@
 
 #include "suf/backends/clear.hpp"
 #include "suf/backends/packed.hpp"
+#include "suf/base/scratch_test.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/model/random.hpp"
-#include "suf/proto/internal/testing.hpp"
 #include "suf/roles/compiler.hpp"
 #include "suf/roles/data_owner.hpp"
 #include "suf/roles/dealer.hpp"
 #include "suf/roles/estimate.hpp"
 #include "suf/roles/model_owner.hpp"
 #include "suf/roles/simulator.hpp"
+#include "suf/store/told_test.hpp"
 
 namespace suf::roles {
 namespace {
 
-using proto::Fails;
-using proto::Identity;
-using proto::Role;
+using net::Identity;
 using testing::HasSubstr;
 
 constexpr Identity kId[] = {{Role::kDealer, {11}}, {Role::kModel, {12}}, {Role::kData, {13}}};
@@ -50,7 +49,7 @@ struct Files {
     tokenizer.emplace(LoadTokenizer(vocabulary(), plan));
   }
   std::string vocabulary() const { return dir / "model/vocab.txt"; }
-  proto::Scratch dir;
+  Scratch dir;
   std::optional<Model> model;
   nn::Plan plan;
   std::optional<model::Tokenizer> tokenizer;
@@ -66,20 +65,20 @@ class World {
  public:
   explicit World(DataOwner::Options data = {}, ModelOwner::Options model = {}) {
     Dealer::Options options;
-    options.service.partner_wait = proto::Millis{2000};
+    options.service.partner_wait = net::Millis{2000};
     options.service.ahead_tokens = 5, options.service.ahead_count = 2;
-    options.timed = [this](uint64_t, const proto::Times& t) { dealt += t.total > 0; };
+    options.timed = [this](uint64_t, const run::Times& t) { dealt += t.total > 0; };
     dealer.emplace(engine[0], dir / "dealer", std::move(options));
     auto over = std::move(model.over);
     model.over = [this, over](const Error* e) { ++(e ? failed : ended); };
-    model.ran = [this](uint32_t n, uint64_t, const proto::Times&) { ran.push_back(n); };
+    model.ran = [this](uint32_t n, uint64_t, const run::Times&) { ran.push_back(n); };
     owner.emplace(engine[1], Made().model->Quantise(Made().plan), store[0], Dial(Role::kModel), std::move(model));
     client.emplace(engine[2], store[1], Dial(Role::kData), std::move(data));
   }
   ~World() { Join(); }
   // Session: P0 in a thread, and what `use` does with P1's session here.
   void Session(const std::function<void(DataOwner::Session&)>& use) {
-    auto [near, far] = proto::InProcessPair(kId[2], kId[1]);
+    auto [near, far] = net::InProcessPair(kId[2], kId[1]);
     std::thread serve([&, ch = std::move(far)]() mutable {
       try {
         owner->Serve(*ch);
@@ -97,10 +96,10 @@ class World {
     near.reset(), serve.join(), Join();
   }
 
-  proto::Scratch dir;
+  Scratch dir;
   std::unique_ptr<pfss::Backend> packed = backends::MakePacked(exec::Default()), clear = backends::MakeClear();
   Engine engine[3] = {{Made().plan, *clear}, {Made().plan, *packed}, {Made().plan, *packed}};
-  proto::Store store[2] = {proto::Store(dir / "p0"), proto::Store(dir / "p1")};
+  store::Store store[2] = {store::Store(dir / "p0"), store::Store(dir / "p1")};
   std::optional<Dealer> dealer;
   std::optional<ModelOwner> owner;
   std::optional<DataOwner> client;
@@ -110,7 +109,7 @@ class World {
  private:
   proto::DialDealer Dial(Role role) {
     return [this, role](std::stop_token stop) {
-      auto [near, far] = proto::InProcessPair(kId[int(role)], kId[0], proto::kTimeout, std::move(stop));
+      auto [near, far] = net::InProcessPair(kId[int(role)], kId[0], net::kTimeout, std::move(stop));
       std::lock_guard l(m_);
       links_.emplace_back([this, ch = std::move(far)]() mutable {
         try {
@@ -153,8 +152,8 @@ TEST(Roles, EmbedsAsTheSimulatorAndAtTheEstimatedCost) {
       EXPECT_NEAR(square, 1, 0.02);
       EXPECT_GT(dot / std::sqrt(square), 0.99);
       const Estimate cost(w.engine[0], int(ids.size()));
-      EXPECT_EQ(e.bytes.p0, cost.sent[0] + cost.frames[0] * proto::kFrameHeader);
-      EXPECT_EQ(e.bytes.p1, cost.sent[1] + cost.frames[1] * proto::kFrameHeader);
+      EXPECT_EQ(e.bytes.p0, cost.sent[0] + cost.frames[0] * net::kFrameHeader);
+      EXPECT_EQ(e.bytes.p1, cost.sent[1] + cost.frames[1] * net::kFrameHeader);
       EXPECT_EQ(e.bytes.setup > uint64_t(cost.setup), text == 0);
       EXPECT_EQ(e.work->trace.digest(), cost.trace);
       EXPECT_GT(cost.OnDisk(0, 3), 3 * cost.key_bytes[0]);

@@ -11,14 +11,15 @@
 #include <optional>
 
 #include "fuzz/fuzz.hpp"
-#include "suf/proto/dealer_state.hpp"
-#include "suf/proto/store.hpp"
+#include "suf/store/dealer_state.hpp"
+#include "suf/store/store.hpp"
 #include "tests/faults/disk.hpp"
 
 namespace suf::faults {
 namespace {
 
-using namespace proto;
+using namespace net;
+using namespace store;
 
 constexpr uint64_t kSerials = 8, kBody = 2000;
 

@@ -16,6 +16,9 @@
 #include "tests/faults/roles.hpp"
 
 namespace suf::faults {
+
+using namespace store;
+using namespace proto;
 namespace {
 
 constexpr double kLimit = 5, kPatience = 60;  // seconds: for the others to end; where time is not the subject

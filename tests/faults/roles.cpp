@@ -7,13 +7,17 @@
 
 #include "apps/exit.hpp"
 #include "suf/backends/packed.hpp"
+#include "suf/net/certs.hpp"
+#include "suf/net/tls.hpp"
 #include "suf/nn/simulate.hpp"
 #include "suf/nn/tiny.hpp"
-#include "suf/proto/certs.hpp"
-#include "suf/proto/tls.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::faults {
+
+using namespace store;
+using namespace run;
+using namespace proto;
 namespace {
 
 constexpr Millis kAmple{60'000}, kDial{3'000};  // where a time-out is not the subject; of a role that may be stopped

@@ -1,7 +1,7 @@
 // The three roles as the product runs them (suf/roles), over real TLS and real stores, each in a process of
 // its own, with a fault at one frame.
 #pragma once
-#include "suf/proto/credentials.hpp"
+#include "suf/net/credentials.hpp"
 #include "suf/roles/internal/parts.hpp"
 #include "tests/faults/faulty.hpp"
 
@@ -15,7 +15,7 @@ struct Setting {
   nn::Quantised weights;
   std::vector<int32_t> ids;
   std::vector<int64_t> y;  // of ids, by the simulator
-  proto::Plan plan;
+  proto::BundlePlan plan;
   std::unique_ptr<Credentials> own[kRoles];
   std::vector<Sent> reference;
 };

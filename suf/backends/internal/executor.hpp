@@ -24,7 +24,7 @@ struct Weights {
 
 class PackedExecutor : public pfss::Executor {
  public:
-  PackedExecutor(const pfss::Schedule& s, pfss::Role role, std::shared_ptr<const ExecutionPlan> plan, exec::Pool& pool,
+  PackedExecutor(const pfss::Schedule& s, Role role, std::shared_ptr<const ExecutionPlan> plan, exec::Pool& pool,
                  ring::Variant variant, Weights& weights, Arena& arena);
   ~PackedExecutor() override;
   void Run(const pfss::Program& program, const pfss::Randomness& randomness, pfss::Io& io) override;
@@ -106,7 +106,7 @@ class PackedExecutor : public pfss::Executor {
 
   const pfss::Schedule& s_;
   const pfss::Trace& t_;
-  pfss::Role role_;
+  Role role_;
   exec::Pool& pool_;
   ring::Variant variant_;
   const Strips& strips_;

@@ -33,6 +33,6 @@ struct Instruction {
 int Element(const pfss::Schedule& s, int i);
 // Instructions of each of a role's programs.
 using ExecutionPlan = std::vector<std::vector<Instruction>>;
-ExecutionPlan PlanOf(const pfss::Schedule& s, pfss::Role role, const std::vector<pfss::Program>& programs);
+ExecutionPlan PlanOf(const pfss::Schedule& s, Role role, const std::vector<pfss::Program>& programs);
 
 }  // namespace suf::backends::internal

@@ -4,10 +4,10 @@
 #include "suf/fss/prg.hpp"
 #include "suf/nn/quantise.hpp"
 #include "suf/proto/audit.hpp"
-#include "suf/proto/inputs.hpp"
 #include "suf/proto/session.hpp"
-#include "suf/proto/times.hpp"
 #include "suf/roles/engine.hpp"
+#include "suf/run/inputs.hpp"
+#include "suf/run/times.hpp"
 
 namespace suf::roles {
 
@@ -19,7 +19,7 @@ class Masks {
   template <class T>
   Wiped<T> Of(size_t tensor) const;
   // Fill: sets "B.<name>" of every tensor.
-  void Fill(proto::Inputs& inputs) const;
+  void Fill(run::Inputs& inputs) const;
 
  private:
   const Engine& engine_;
@@ -31,14 +31,14 @@ class Masks {
 Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan, View b_seed);
 
 // ModelInputs: "W.<name>" of every tensor that does not depend on the length.
-void ModelInputs(const nn::Quantised& weights, proto::Inputs& inputs);
+void ModelInputs(const nn::Quantised& weights, run::Inputs& inputs);
 // LengthInputs: those that do: the first n positions, n times the pooled bias.
-void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, proto::Inputs& inputs);
+void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, run::Inputs& inputs);
 
 // WriteSetup: W_hat of every tensor, packed. ReadSetup: sets "Wh.<name>".
 void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks,
                 const std::function<void(View)>& out);
-void ReadSetup(const Engine& engine, View setup, proto::Inputs& inputs);
+void ReadSetup(const Engine& engine, View setup, run::Inputs& inputs);
 // SetupHash: SHA-256 of what WriteSetup writes.
 Hash SetupHash(const Engine& engine, const nn::Quantised& weights, const Masks& masks);
 
@@ -46,14 +46,14 @@ Hash SetupHash(const Engine& engine, const nn::Quantised& weights, const Masks& 
 class Generator {
  public:
   explicit Generator(Engine& engine) : engine_(engine) {}
-  void operator()(proto::DealJob job, proto::Sink& to_p0, proto::Sink& to_p1);
-  std::function<void(uint64_t serial, const proto::Times&)> dealt = {};  // where the time went
+  void operator()(proto::DealJob job, store::Sink& to_p0, store::Sink& to_p1);
+  std::function<void(uint64_t serial, const run::Times&)> dealt = {};  // where the time went
 
  private:
   Engine& engine_;
   std::mutex m_;
   Hash b_of_{};  // hash of both
-  proto::Inputs inputs_;
+  run::Inputs inputs_;
 };
 
 // AuditOf: what the model owner audits bundles with.
@@ -62,9 +62,9 @@ proto::Auditor AuditOf(Engine& engine);
 // RunInference: one party's inference inside a session; the revealed words for P1.
 struct Outcome {
   std::vector<uint64_t> words;
-  proto::Times times;
+  run::Times times;
 };
-Outcome RunInference(Engine& engine, proto::Inference& inference, proto::Inputs& inputs,
+Outcome RunInference(Engine& engine, proto::Inference& inference, run::Inputs& inputs,
                      const std::function<void(int, int, const std::string&)>& progress = {});
 
 }  // namespace suf::roles
