@@ -39,6 +39,12 @@ run: program model
 bench: build model
 	.venv/bin/python tools/bench.py $(if $(MODEL),--model "$(MODEL)")
 
+## install  program, libsuf, headers, suf.pc and man page under PREFIX (/usr/local); cmake --install
+PREFIX ?= /usr/local
+.PHONY: install
+install: build
+	cmake --install $(BUILD) --prefix "$(PREFIX)"
+
 ## sanitize unit tests and a session under the sanitizers of clang++-19 (build-asan, build-tsan); not part of `test`
 sanitize: setup
 	JOBS=$(JOBS) tools/sanitize.sh

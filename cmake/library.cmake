@@ -24,14 +24,25 @@ foreach(header ${SUF_PUBLIC_HEADERS})
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
 endforeach()
 
+# What leaves the libraries is what is declared in namespace suf (exports.txt, as the compilers mangle it): functions,
+# variables, types and their tables. Nothing of a library that they are made with does, so a program's own json or asio
+# meets no other one. The archive is one object for that reason.
+file(STRINGS cmake/exports.txt exports)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/exports.txt)
+list(JOIN exports "; " exports)
+file(CONFIGURE OUTPUT suf.map CONTENT "{ global: @exports@; local: *; };\n" @ONLY)
 set(objects "")
 foreach(room ${SUF_ALL_ROOMS})
   list(APPEND objects $<TARGET_OBJECTS:${room}>)
 endforeach()
+add_custom_command(OUTPUT suf.o COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o suf.o ${objects}
+                   COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbols=${CMAKE_SOURCE_DIR}/cmake/exports.txt suf.o
+                   DEPENDS ${objects} ${CMAKE_SOURCE_DIR}/cmake/exports.txt COMMAND_EXPAND_LISTS VERBATIM)
+set_source_files_properties(suf.o PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+add_library(suf_static STATIC suf.o)
+add_library(suf_shared SHARED ${objects})
 set(outside OpenSSL::SSL OpenSSL::Crypto Threads::Threads PkgConfig::UTF8PROC)
 foreach(kind shared static)
-  string(TOUPPER ${kind} type)
-  add_library(suf_${kind} ${type} ${objects})
   target_link_libraries(suf_${kind} PRIVATE ${outside})
   target_compile_features(suf_${kind} INTERFACE cxx_std_20)
   target_include_directories(suf_${kind} INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
@@ -42,9 +53,8 @@ foreach(kind shared static)
 endforeach()
 set_target_properties(suf_static PROPERTIES EXPORT_NAME static)
 set_target_properties(suf_shared PROPERTIES EXPORT_NAME suf VERSION ${PROJECT_VERSION}
-    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/suf.map)
-# what is exported is suf::, and calls inside it need no table
-target_link_options(suf_shared PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/suf.map -Wl,-Bsymbolic -Wl,--no-undefined)
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} LINK_DEPENDS ${CMAKE_BINARY_DIR}/suf.map)
+target_link_options(suf_shared PRIVATE -Wl,--version-script=${CMAKE_BINARY_DIR}/suf.map -Wl,-Bsymbolic)
 
 configure_package_config_file(cmake/suf-config.cmake.in suf-config.cmake INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/suf)
 write_basic_package_version_file(suf-config-version.cmake COMPATIBILITY SameMinorVersion)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What cmake --install makes, used as a stranger would: a program of ten lines, by find_package and by pkg-config, shared and static,
-with g++ and clang++-19; headers without any outside library; and not one symbol of one in libsuf.so.
+with g++ and clang++-19; headers without any outside library; and not one symbol of one in the libraries.
 
   install_test.py BUILD [EXAMPLE..]   BUILD: where everything is built
 """
@@ -43,15 +43,18 @@ def run(*command, **options):
 
 
 def symbols(library):
-    names = run('nm', '-D', '--defined-only', '--format=just-symbols', library).split()
+    """Every symbol that a program could meet is declared in namespace suf, and none speaks of an outside library's types."""
+    lines = run('nm', '-D' if library.suffix == '.so' else '-g', '--defined-only', '--format=just-symbols', library).split()
+    names = [line for line in lines if not line.endswith(':')]
     assert len(names) > 300, f'only {len(names)} symbols'
     plain = subprocess.run(['c++filt'], input='\n'.join(names), capture_output=True, text=True, check=True).stdout.splitlines()
     strange = [p for n, p in zip(names, plain) if not SYMBOL.match(n) or OUTSIDE.search(p)]
-    assert not strange, 'libsuf.so exports ' + '; '.join(strange[:5])
+    assert not strange, f'{library.name} exports ' + '; '.join(strange[:5])
     for wanted in ('suf::roles::Engine::At(int)', 'typeinfo for suf::Error'):
-        assert wanted in plain, f'libsuf.so lacks {wanted}'
-    assert not re.search(r'spdlog|fmt|CLI', run('readelf', '-d', library))
-    return f'{len(names)} symbols, all of suf'
+        assert wanted in plain, f'{library.name} lacks {wanted}'
+    if library.suffix == '.so':
+        assert not re.search(r'spdlog|fmt|CLI', run('readelf', '-d', library))
+    return f'{library.name} exports {len(names)} symbols, all of suf'
 
 
 def headers(prefix):
@@ -108,7 +111,8 @@ def main():
             bad = subprocess.run([program, '/nowhere'], capture_output=True, text=True, **options)
             assert bad.returncode == 1 and bad.stdout.startswith('input: cannot read the plan /nowhere; '), bad.stdout
 
-        print('symbols:', symbols(next(prefix.rglob('libsuf.so'))))
+        for library in ('libsuf.so', 'libsuf.a'):
+            print(symbols(next(prefix.rglob(library))))
         print('headers:', headers(prefix))
         for compiler in COMPILERS:
             assert shutil.which(compiler), f'{compiler} is missing; tools/setup.sh installs it'
