@@ -19,7 +19,6 @@ namespace {
 
 // Windows leave room for texts unlike the calibration texts: kBelow of a score window's room lies under it.
 constexpr double kScoreRoom = 1.6, kBelow = 0.6;
-constexpr double kEdge = 0.125;                       // of a level: what rounding may add to the largest score
 constexpr int kLargestTable = 10, kLargestLevel = 7;  // log2 of entries
 
 int BitsOf(int64_t v) { return BitLength(double(std::abs(v))) + 2; }  // ring in which a table's values are opened
@@ -65,29 +64,20 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
   const std::vector<Range>&score = c.seen->at("score"), &row_max = c.seen->at("row_max");
   double widest = 1;
   for (const Range& r : score) widest = std::max(widest, r.high - r.low);
-  int bits = int(std::ceil(std::log2(kScoreRoom * widest))), step = 0;
+  int bits = int(std::ceil(std::log2(kScoreRoom * widest)));
   // a level is about sqrt(2 head_dim) wide; low bits under it, at most 2^kLargestLevel levels
-  auto divide = [&] {
-    step = std::max(int(std::floor(std::log2(std::sqrt(2.0 * double(head_dim))))), bits - kLargestLevel);
-    bits = std::max(bits, step + 2);
-  };
-  auto first_level = [&](const Range& r) {
-    return std::floor((r.low - kBelow * (std::ldexp(1.0, bits) - (r.high - r.low))) / std::ldexp(1.0, step));
-  };
-  // a window starts where a level does, up to a level lower than asked for: the largest score must still be inside
-  auto holds = [&](const Range& r) {
-    return std::ldexp(first_level(r) - kEdge, step) + std::ldexp(1.0, bits) > r.high;
-  };
-  for (divide(); !std::all_of(score.begin(), score.end(), holds); divide()) ++bits;
+  const int step = std::max(int(std::floor(std::log2(std::sqrt(2.0 * double(head_dim))))), bits - kLargestLevel);
+  bits = std::max(bits, step + 2);
   shift = in[0].scale - o.slice, low = step + o.slice, level = bits - step;
   if (low > kLargestTable || low < 1 || shift < 1)
     Fail(Cause::kRefused, "the scores need a low table of 2^", low, " entries, the limit is 2^", kLargestTable,
          "; lower `slice`");
-  const double one = std::ldexp(1.0, step);
+  const double width = std::ldexp(1.0, bits), one = std::ldexp(1.0, step);
   double least = 1e300;
   offset.clear();
   for (size_t h = 0; h < score.size(); ++h) {
-    const double first = first_level(score[h]);
+    double first = std::floor((score[h].low - kBelow * (width - (score[h].high - score[h].low))) / one);
+    while (score[h].high >= first * one + width) ++first;  // the grid of levels may be coarser than the room above
     offset.push_back(-(int64_t(first) << (step + in[0].scale)));
     least = std::min(least, row_max[h].low / one - first);
   }
