@@ -22,14 +22,14 @@ struct Scratch {
   std::string path;
 };
 
-// Fails: f throws Error with this code, and a sentence that contains `words`.
+// Fails: f throws Error with this cause, and a sentence that contains `words`.
 template <class F>
 testing::AssertionResult Fails(Cause code, const std::string& words, F&& f) {
   try {
     f();
   } catch (const Error& e) {
     if (e.cause() == code && std::string(e.what()).find(words) != std::string::npos) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << "exit " << int(e.cause()) << ": " << e.what();
+    return testing::AssertionFailure() << Name(e.cause()) << ": " << e.what();
   }
   return testing::AssertionFailure() << "nothing was thrown";
 }

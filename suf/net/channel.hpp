@@ -205,8 +205,8 @@ class Channel {
   Recorder* recorder_ = nullptr;
 };
 
-// EndSession(channel, code, parts..): tells the peer the code and throws the sentence made of parts, with this exit
-// code.
+// EndSession(channel, code, parts..): tells the peer the code and throws the sentence made of parts, with this
+// cause.
 template <class... T>
 [[noreturn]] void EndSession(Channel& ch, Refusal code, Cause cause, const T&... parts) {
   ch.Refuse(code);

@@ -7,10 +7,10 @@
 
 #include "apps/exit.hpp"
 #include "suf/backends/packed.hpp"
+#include "suf/model/tiny_test.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/net/tls.hpp"
 #include "suf/nn/simulate.hpp"
-#include "suf/model/tiny_test.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::faults {
@@ -152,7 +152,8 @@ Setting::Setting(const std::string& folder) {
     if (CPU_ISSET(c, &all)) CPU_SET(c, &one);
   SUF_CHECK(!sched_setaffinity(0, sizeof one, &one) && exec::Default().threads() == 1);
   SUF_CHECK(!sched_setaffinity(0, sizeof all, &all));
-  const model::Model real = model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4});
+  const model::Model real =
+      model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4});
   backend = backends::MakePacked(exec::Default());
   engine = std::make_unique<roles::Engine>(model::SmallPlan(real, 4), *backend);
   weights = nn::Quantise(real.weights, engine->plan());
