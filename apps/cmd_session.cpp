@@ -79,10 +79,10 @@ int RunDeal(const DealArgs& a) {
   std::atomic<bool> said{false};
   roles::Dealer::Options options;
   options.timed = [&](uint64_t serial, const run::Times& t) { times.Add(serial, t); };
-  options.service.ahead_tokens = uint32_t(a.tokens), options.service.ahead_count = uint32_t(std::max(a.count, 1));
+  options.service.ahead = store::JobOf(uint32_t(a.tokens)), options.service.ahead_count = uint32_t(std::max(a.count, 1));
   options.service.partner_wait = timeout / 3;  // the parties, who wait as long as we do, are to hear of it
-  options.service.dealt = [](uint32_t n, uint64_t serial) {
-    log::Info(Str("deal: serial ", serial, ", ", n, " tokens"));
+  options.service.dealt = [](const store::Job& job, uint64_t serial) {
+    log::Info(Str("deal: serial ", serial, ", ", job.tokens, " tokens"));
   };
   options.service.not_taken = [&](uint32_t model, uint32_t data) {
     if (!said.exchange(true))
@@ -98,11 +98,10 @@ int RunDeal(const DealArgs& a) {
 namespace {
 
 // Weights: the model, quantised for the plan; the floats are gone when it returns.
-nn::Quantised Weights(const std::string& folder, const nn::Plan& plan) {
-  log::Info("serve: reading the model and checking it against the plan");
+nn::Quantised Weights(const std::string& folder, const nn::Plan& plan, Stages* stages) {
+  stages->At(0, Str("reading the model in ", folder));
   const roles::Model model(folder);
-  Bar bar("check the weights");
-  return model.Quantise(plan, bar.Hook());
+  return model.Quantise(plan, [&](double done, const std::string& what) { stages->At(0.1 + 0.6 * done, what); });
 }
 
 }  // namespace
@@ -113,7 +112,9 @@ int RunServe(const ServeArgs& a) {
   Stopping stopping;
   auto own = Own("serve", a.certs, Role::kModel, a.pins);
   Host host(a.plan);
-  nn::Quantised weights = Weights(a.model, host.engine().plan());
+  Stages stages("serve");
+  nn::Quantised weights = Weights(a.model, host.engine().plan(), &stages);
+  stages.Clear();
   store::Store store(a.store);
   for (auto& n : store.notices()) log::Warn(Str("serve: ", n));
   TimesFile times(a.times);
@@ -137,7 +138,9 @@ int RunServe(const ServeArgs& a) {
       if (e) failed = *e;
       listener->Stop();
     };
+  stages.At(0.7, "masking the weights for a data owner's set-up");
   roles::ModelOwner owner(host.engine(), std::move(weights), store, dial, std::move(options));
+  stages.Clear();
   listener.emplace(own, net::Address::Parse(a.listen), std::vector{Role::kData}, timeout);
   stopping.Run(*listener, "serve", [&](net::Channel& ch) {
     ch.set_recorder(recorder.get());

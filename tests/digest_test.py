@@ -19,7 +19,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / 'tests/data'
 COUNTS = {'tiny_plan.json': (3, 8, 32, 33), 'tiny-gpt2_plan.json': (1, 8, 9), 'tiny-llama_plan.json': (1, 8, 9)}  # tokens
-ROOMS = ('base', 'func', 'pfss', 'compiler', 'gates', 'nn', 'nn/ops')  # what emission runs
+ROOMS = ('base', 'exec', 'ring', 'func', 'pfss', 'compiler', 'gates', 'nn', 'nn/ops')  # what emission links
+MARCH = {'avx2': ['-march=haswell'], 'avx512': ['-march=icelake-server']}  # of variants of one file
 
 
 def build(compiler, folder):
@@ -33,14 +34,13 @@ def build(compiler, folder):
 
     def compile_(source):
         target = folder / ('_'.join(source.relative_to(ROOT).parts) + '.o')
-        subprocess.run(cache + [compiler, '-std=c++20', '-O0', '-w', '-I', ROOT, *flags('--cflags'), '-c', source, '-o', target], check=True)
+        subprocess.run(cache + [compiler, '-std=c++20', '-O0', '-w', *MARCH.get(source.stem.rpartition('_')[2], []), '-I', ROOT, *flags('--cflags'), '-c', source, '-o', target], check=True)
         return target
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         objects = list(pool.map(compile_, sources))
     program = folder / 'trace_digest'
-    # an operator's other meanings call products of ring and exec, which no trace is made with
-    subprocess.run([compiler, *objects, *flags('--libs'), '-Wl,--unresolved-symbols=ignore-all', '-o', program], check=True)
+    subprocess.run([compiler, *objects, *flags('--libs'), '-o', program], check=True)
     return program
 
 

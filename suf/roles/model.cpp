@@ -28,10 +28,14 @@ Model& Model::operator=(Model&&) noexcept = default;
 nn::Quantised Model::Quantise(const nn::Plan& plan, const Progress& progress) const {
   if (nn::Fold(state_->of.graph).Text() != plan.graph.Text())
     Fail(Cause::kRefused, "the plan is for another shape of model than ", folder_.string(), "; compile a plan for it");
+  auto tell = [&](double done, const char* what) {
+    if (progress) progress(done, what);
+  };
+  tell(0, "quantising the weights");
   nn::Quantised weights = nn::Quantise(state_->of.weights, plan);
-  nn::CheckWeights(plan, weights, exec::Default(), [&](double done) {
-    if (progress) progress(done, "certificates");
-  });
+  auto check = [&](double done) { tell(0.1 + 0.9 * done, "checking the certificates for these weights"); };
+  check(0);
+  nn::CheckWeights(plan, weights, exec::Default(), check);
   return weights;
 }
 

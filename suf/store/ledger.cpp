@@ -101,12 +101,9 @@ void Ledger::Begin() {
   Fd fresh = OpenFile(temp, O_RDWR | O_CREAT | O_TRUNC);
   Bytes all = PlaceOf(dir_, fresh.get());
   const Hash check = HashOf({all});
-  all.insert(all.end(), check.begin(), check.end());
+  suf::Append(&all, check);
   uint64_t records = 0;
-  for (const Record& r : Live()) {
-    Bytes encoded = Encode(records++, r);
-    all.insert(all.end(), encoded.begin(), encoded.end());
-  }
+  for (const Record& r : Live()) suf::Append(&all, Encode(records++, r));
   WriteAll(fresh.get(), all, temp);
   Sync(fresh.get(), temp);
   Rename(temp, path_);

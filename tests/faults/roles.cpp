@@ -7,10 +7,10 @@
 
 #include "apps/exit.hpp"
 #include "suf/backends/packed.hpp"
+#include "suf/model/tiny_test.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/net/tls.hpp"
 #include "suf/nn/simulate.hpp"
-#include "suf/model/tiny_test.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::faults {
@@ -106,7 +106,7 @@ void RunModel(const Scene& s) {
                  [&](Sink& out) { roles::WriteSetup(engine, s.setting.weights, masks, [&](View v) { out.Write(v); }); },
                  [&](std::stop_token) { return DialTo(s, Role::kModel, Role::kDealer); },
                  [&](Inference& inference) {
-                   roles::LengthInputs(engine.plan(), s.setting.weights, int(inference.header().n), inputs);
+                   roles::LengthInputs(engine.plan(), s.setting.weights, int(inference.header().job.tokens), inputs);
                    (void)roles::RunInference(engine, inference, inputs);
                  }};
   Turnstile turnstile;
@@ -126,7 +126,7 @@ void RunData(const Scene& s) {
     Inputs inputs;
     roles::ReadSetup(engine, session.Setup(), inputs);
     inputs.Set("tokens", s.setting.ids);
-    session.Infer(uint32_t(s.setting.ids.size()), [&](Inference& inference) {
+    session.Infer(JobOf(uint32_t(s.setting.ids.size())), [&](Inference& inference) {
       done.serial = inference.header().serial;
       auto out = roles::RunInference(engine, inference, inputs);
       auto work = engine.At(int(s.setting.ids.size()));
@@ -152,7 +152,8 @@ Setting::Setting(const std::string& folder) {
     if (CPU_ISSET(c, &all)) CPU_SET(c, &one);
   SUF_CHECK(!sched_setaffinity(0, sizeof one, &one) && exec::Default().threads() == 1);
   SUF_CHECK(!sched_setaffinity(0, sizeof all, &all));
-  const model::Model real = model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4});
+  const model::Model real =
+      model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4});
   backend = backends::MakePacked(exec::Default());
   engine = std::make_unique<roles::Engine>(model::SmallPlan(real, 4), *backend);
   weights = nn::Quantise(real.weights, engine->plan());
