@@ -263,5 +263,30 @@ TEST(Compile, RefusesWeightsOfAnotherModel) {
               testing::HasSubstr("the model's tensor w1 has another shape"));
 }
 
+// Rings are looked at, whatever the certificates say.
+TEST(CheckWeights, LooksAtTheRingsOfEveryClass) {
+  const Small m(After());
+  for (size_t i = 0; i < m.plan.classes.size(); ++i) {
+    Plan plan = m.plan;
+    for (Class& c : plan.classes)
+      for (auto& node : c.certificates)
+        for (Certificate& x : node) x.bits = 64;
+    EXPECT_NO_THROW(CheckWeights(plan, m.q));
+    Of<Map>(plan, plan.classes[i].max_n, "z_v").ring -= 2;
+    EXPECT_THAT(Refusal([&] { CheckWeights(plan, m.q); }),
+                testing::StartsWith(Str("wire ", plan.classes[i].max_n, "/0/attention/z_v can")));
+  }
+}
+
+// Only the second class reads the later positions.
+TEST(CheckWeights, LooksAtTheRowsThatAClassReads) {
+  Small m(After());
+  Weights::Tensor t = m.weights.Get("positions");
+  for (size_t i = size_t(12 * kWidth); i < t.values.size(); ++i) t.values[i] *= 32;
+  m.weights.Set("positions", t);
+  EXPECT_THAT(Refusal([&] { CheckWeights(m.plan, Quantise(m.weights, m.plan)); }),
+              testing::StartsWith("wire 16/embed/z_embed can reach 2^"));
+}
+
 }  // namespace
 }  // namespace suf::nn
