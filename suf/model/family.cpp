@@ -20,7 +20,8 @@ const Family& FamilyOf(const std::filesystem::path& dir) {
     if (f.Text("model_type") == family->name) return *family;
     names += (names.empty() ? "" : ", ") + std::string(family->name);
   }
-  Fail(Exit::kInput, (dir / "config.json").string(), ": model_type is ", Quoted(f.Text("model_type")), ", only ", names,
+  Fail(Exit::kInput, (dir / "config.json").string(), ": model_type is ",
+       f.Has("model_type") ? Quoted(f.Text("model_type")) : "missing", ", only ", names,
        " are supported; use another model");
 }
 
@@ -35,7 +36,8 @@ std::string Beyond(const std::string& name, int64_t* layer) {
   return "";
 }
 
-void CheckLayers(const nn::Graph& graph, const Safetensors& tensors, const std::string& prefix, const std::string& file) {
+void CheckLayers(const nn::Graph& graph, const Safetensors& tensors, const std::string& prefix,
+                 const std::string& file) {
   int64_t last = -1;
   std::string beyond;
   for (const nn::Leaf& leaf : graph.leaves()) {
