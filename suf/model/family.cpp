@@ -20,8 +20,9 @@ const Family& FamilyOf(const std::filesystem::path& dir) {
     if (f.Text("model_type") == family->name) return *family;
     names += (names.empty() ? "" : ", ") + std::string(family->name);
   }
-  Fail(Cause::kInput, (dir / "config.json").string(), ": model_type is ", Quoted(f.Text("model_type")), ", only ",
-       names, " are supported; use another model");
+  Fail(Cause::kInput, (dir / "config.json").string(), ": model_type is ",
+       f.Has("model_type") ? Quoted(f.Text("model_type")) : "missing", ", only ", names,
+       " are supported; use another model");
 }
 
 // Beyond: a leaf's name with its number raised by one: a tensor of the next layer, or "".

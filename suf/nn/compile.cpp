@@ -95,17 +95,22 @@ int Compiler::RingAhead(const Node& n, const Edge& mine, Walk* walk) {
   Edges in = walk->In(reader);
   for (size_t k = 0; k < in.size(); ++k)
     if (reader.in[k] == &n) in[k] = mine;
-  Facts c = FactsOf(reader, walk);
-  op->Choose(c, in);
-  for (const Slot& s : op->Slots()) measures_.Set(reader, s, weights_);
-  c.weights = &measures_.Of(reader);
-  std::vector<Width> widths;
-  Edge e{op->scale, op->Nominal(o_.policy), 0, op->Dim(in), op->OneRow(in), op->Bound(c, in, &widths)};
-  Facts after = FactsOf(*behind[0], walk);
-  next->Choose(after, {e});
-  next->Bound(after, {e}, &widths);
-  for (const Width& w : widths)
-    if (w.field) *w.field = w.bits;
+  Edge e;
+  try {
+    Facts c = FactsOf(reader, walk);
+    op->Choose(c, in);
+    for (const Slot& s : op->Slots()) measures_.Set(reader, s, weights_);
+    c.weights = &measures_.Of(reader);
+    std::vector<Width> widths;
+    e = {op->scale, op->Nominal(o_.policy), 0, op->Dim(in), op->OneRow(in), op->Bound(c, in, &widths)};
+    Facts after = FactsOf(*behind[0], walk);
+    next->Choose(after, {e});
+    next->Bound(after, {e}, &widths);
+    for (const Width& w : widths)
+      if (w.field) *w.field = w.bits;
+  } catch (const Error&) {
+    return kWidest + 1;  // why, it says in its own turn, under its own name
+  }
   return next->Need(0, {e});
 }
 

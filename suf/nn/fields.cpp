@@ -16,13 +16,21 @@ int BitsFor(size_t n) {
   return bits;
 }
 
+std::vector<func::Group> GroupsOf(const char* name, const func::Suf& f) {
+  try {
+    return func::ToGroups(f);
+  } catch (const Error& e) {
+    Fail(Cause::kRefused, "the plan's function ", name, " has the wrong form: ", e.what(), "; compile the plan again");
+  }
+}
+
 }  // namespace
 
 void Visitor::Octaves(const char* name, std::vector<func::Group>* groups, int n) {
   func::Suf f;
   if (sees()) f = func::FromGroups("octaves", *groups, std::min(n, 62), kRingBits);
   Function(name, &f);
-  if (fills()) *groups = func::ToGroups(f);
+  if (fills()) *groups = GroupsOf(name, f);
 }
 
 void Visitor::Table(const char* name, Ints* entries) {
@@ -33,7 +41,7 @@ void Visitor::Table(const char* name, Ints* entries) {
   }
   Function(name, &f);
   if (!fills()) return;
-  std::vector<func::Group> groups = func::ToGroups(f);
+  std::vector<func::Group> groups = GroupsOf(name, f);
   if (groups.size() != 1 || groups[0].w != 0)
     Fail(Cause::kRefused, "the plan's function ", name, " is no table of single places; compile the plan again");
   *entries = std::move(groups[0].values);

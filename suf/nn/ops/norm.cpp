@@ -80,7 +80,7 @@ void Norm::Choose(const Facts& c, const Edges& in) {
     cut = z.scale - at, epsilon = unit ? 0 : std::llround(eps * d * One(2 * at));
     const double longest = z.reach.Scaled(One(-cut), cut > 0 ? 0.5 : 0).length;
     square = BitLength(longest * longest + double(epsilon));
-    if (square <= kLargestSquare || at <= 1) break;
+    if (square <= kLargestSquare) break;
   }
   if (!c.seen) return;
   const Range& seen = c.seen->at("size").at(0);
