@@ -52,6 +52,7 @@ class OpRig {
   gates::Rig g;
   Witness witness;
   int ring = 0;  // of the result's wire
+  bool late = false;  // the inputs are opened once more
 
   IntArray Spec(const Operator& op, const std::vector<Given>& in) {
     std::vector<const IntArray*> x;
@@ -103,11 +104,12 @@ class OpRig {
 
   AnyWire Give(const Given& i) {
     const IntArray& x = i.wire.at.empty() ? i.x : i.wire;
-    if (i.form == Form::kProduct) return g.Both(x.at, i.ring, x.shape);
-    if (i.form == Form::kOpen) return Wire<kPub>(g.Both(x.at, i.ring, x.shape));
-    SharedWire<kPub> w = g.Give(x.at, i.ring, x.shape);
+    SharedWire<kPub> w = late ? g.Both(x.at, i.ring, x.shape) : g.Give(x.at, i.ring, x.shape);
     pfss::Sh y = -pfss::Sh(w.s) + w.hat;
-    return g.t.open<kP0>(y, "again");
+    if (i.form == Form::kMap) return g.t.open<kP0>(y, "again");
+    SharedWire<kPub> again = g.t.open(y, "again");
+    if (i.form == Form::kProduct) return again;
+    return Wire<kPub>(again);
   }
 
   // Sized: what a trace of n tokens reads of a weight.
@@ -153,6 +155,22 @@ class OpRig {
 
   int read_ = 0;
 };
+
+// Flights: of a run from its inputs' openings to its result's, which P1 learns by P0's half: what P1 gives ends there, so
+// flights come in pairs.
+inline int Flights(int openings) { return (openings + 3) / 2 * 2; }
+// FlightsOf: from the inputs' openings to the result's, odd ones too: run(rig) once as it is and once a flight later.
+template <class F>
+int FlightsOf(int n, F run) {
+  int sum = 0;
+  for (bool late : {false, true}) {
+    OpRig rig(n);
+    rig.late = late;
+    run(&rig);
+    sum += rig.g.flights();
+  }
+  return sum / 2 - 3;
+}
 
 // Float: of an operator on a text of n tokens.
 inline RealArray FloatOf(const Operator& op, int n, const Weights& weights, const std::vector<RealArray>& in,
