@@ -29,7 +29,7 @@ accept: build model
 run: build model
 	tools/run.sh "$(MODEL)"
 
-## bench    the tables of the README, as JSON lines and for reading
+## bench    the tables of docs/measurements.md, as JSON lines and for reading
 bench: build model
 	.venv/bin/python tools/bench.py $(if $(MODEL),--model "$(MODEL)")
 

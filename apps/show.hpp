@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "suf/base/bytes.hpp"
+#include "suf/roles/engine.hpp"
 
 namespace suf::apps {
 
@@ -15,6 +16,10 @@ class Bar {
   explicit Bar(std::string title);
   ~Bar();
   void At(double done, const std::string& what);
+  // Hook: At, for who reports progress; of use as long as the bar lives.
+  roles::Progress Hook() {
+    return [this](double done, const std::string& what) { At(done, what); };
+  }
 
  private:
   std::string title_;

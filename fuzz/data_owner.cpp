@@ -29,5 +29,5 @@ SUF_FUZZ(data_owner) {
     session.End();
   });
   kept.Settle();
-  if (!fine) suf::Fail(suf::Exit::kPeer, "the session ended early; start again");
+  if (!fine) suf::Fail(suf::Cause::kPeer, "the session ended early; start again");
 }

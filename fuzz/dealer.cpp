@@ -172,5 +172,5 @@ SUF_FUZZ(dealer) {
   if (met) t.partner.Leave();
   SUF_CHECK(t.dealt == 0 || met);
   if (sits && met) t.partner.Sit();
-  if (!fine) suf::Fail(suf::Exit::kPeer, "the session ended early; start again");
+  if (!fine) suf::Fail(suf::Cause::kPeer, "the session ended early; start again");
 }

@@ -27,5 +27,5 @@ SUF_FUZZ(fetch) {
     store.Finish(serial);
   }
   kept.Settle();
-  if (!fine) suf::Fail(suf::Exit::kPeer, "the fetch ended early; start again");
+  if (!fine) suf::Fail(suf::Cause::kPeer, "the fetch ended early; start again");
 }

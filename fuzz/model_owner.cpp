@@ -33,5 +33,5 @@ SUF_FUZZ(model_owner) {
                              .section = [](uint32_t, uint64_t) { return "a section"; }}};
   bool fine = Quietly([&] { ServeSession(p1, host); });
   kept.Settle();
-  if (!fine) suf::Fail(suf::Exit::kPeer, "the session ended early; start again");
+  if (!fine) suf::Fail(suf::Cause::kPeer, "the session ended early; start again");
 }

@@ -6,7 +6,7 @@
 
 #include "tests/three_roles.hpp"
 
-namespace suf::apps {
+namespace suf::roles {
 namespace {
 
 using namespace net;
@@ -46,8 +46,8 @@ TEST(DealerAudit, HonestBundlesPassAndServeNoMore) {
   for (int p : {0, 1}) {
     EXPECT_EQ(w.store[p]->Bundles().size(), 1u);
     for (uint64_t serial : {1, 2, 3}) {
-      EXPECT_TRUE(Fails(Exit::kRefused, "used", [&] { w.store[p]->Claim(serial); }));
-      EXPECT_TRUE(Fails(Exit::kRefused, "used", [&] { w.store[p]->Audit(serial); }));
+      EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { w.store[p]->Claim(serial); }));
+      EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { w.store[p]->Audit(serial); }));
     }
     EXPECT_TRUE(w.Fates(p).empty());
   }
@@ -56,7 +56,7 @@ TEST(DealerAudit, HonestBundlesPassAndServeNoMore) {
 }
 
 TEST(DealerAudit, ABitOfAnySectionOfEitherBundleIsFound) {
-  Engine engine(TheTiny().plan);
+  Engine engine(TheTiny().plan, TheBackend());
   auto work = engine.At(int(kN));
   const pfss::Schedule& s = *work->schedule;
   Auditor auditor = AuditOf(engine);
@@ -167,11 +167,12 @@ TEST(DealerAudit, EveryCheatIsCaughtAndP1SeesOneBit) {
     Recorder recorder(w.dir / "record");
     w.Session([&](DataSession& s) { s.Audit(kN); }, &recorder);
     EXPECT_EQ(Seen(w.dir / "record"), seen);
-    EXPECT_THAT(w.Says(w.error[0]), testing::StartsWith("exit 4: the audit of bundle 1 failed: "));
+    EXPECT_THAT(w.Says(w.error[0]), testing::StartsWith("refused: the audit of bundle 1 failed: "));
     EXPECT_THAT(w.Says(w.error[0]), testing::HasSubstr(c.found));
-    EXPECT_EQ(w.Says(w.error[1]),
-              "exit 4: the model owner's audit of bundle 1 finds that it was dealt wrongly; the 2 bundles left in this "
-              "store are burnt; take no more from this dealer before its operator has explained it");
+    EXPECT_EQ(
+        w.Says(w.error[1]),
+        "refused: the model owner's audit of bundle 1 finds that it was dealt wrongly; the 2 bundles left in this "
+        "store are burnt; take no more from this dealer before its operator has explained it");
     for (int p : {0, 1}) EXPECT_EQ(w.Fates(p), (std::map<uint64_t, Fate>{{1, Fate::kAudited}, {3, Fate::kBurnt}}));
     w.Open();
     for (int p : {0, 1}) {
@@ -181,4 +182,4 @@ TEST(DealerAudit, EveryCheatIsCaughtAndP1SeesOneBit) {
 }
 
 }  // namespace
-}  // namespace suf::apps
+}  // namespace suf::roles

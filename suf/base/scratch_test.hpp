@@ -24,12 +24,12 @@ struct Scratch {
 
 // Fails: f throws Error with this code, and a sentence that contains `words`.
 template <class F>
-testing::AssertionResult Fails(Exit code, const std::string& words, F&& f) {
+testing::AssertionResult Fails(Cause code, const std::string& words, F&& f) {
   try {
     f();
   } catch (const Error& e) {
-    if (e.code() == code && std::string(e.what()).find(words) != std::string::npos) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << "exit " << int(e.code()) << ": " << e.what();
+    if (e.cause() == code && std::string(e.what()).find(words) != std::string::npos) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << "exit " << int(e.cause()) << ": " << e.what();
   }
   return testing::AssertionFailure() << "nothing was thrown";
 }

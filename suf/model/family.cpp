@@ -20,8 +20,8 @@ const Family& FamilyOf(const std::filesystem::path& dir) {
     if (f.Text("model_type") == family->name) return *family;
     names += (names.empty() ? "" : ", ") + std::string(family->name);
   }
-  Fail(Exit::kInput, (dir / "config.json").string(), ": model_type is ", Quoted(f.Text("model_type")), ", only ", names,
-       " are supported; use another model");
+  Fail(Cause::kInput, (dir / "config.json").string(), ": model_type is ", Quoted(f.Text("model_type")), ", only ",
+       names, " are supported; use another model");
 }
 
 // Beyond: a leaf's name with its number raised by one: a tensor of the next layer, or "".
@@ -35,7 +35,8 @@ std::string Beyond(const std::string& name, int64_t* layer) {
   return "";
 }
 
-void CheckLayers(const nn::Graph& graph, const Safetensors& tensors, const std::string& prefix, const std::string& file) {
+void CheckLayers(const nn::Graph& graph, const Safetensors& tensors, const std::string& prefix,
+                 const std::string& file) {
   int64_t last = -1;
   std::string beyond;
   for (const nn::Leaf& leaf : graph.leaves()) {
@@ -44,7 +45,7 @@ void CheckLayers(const nn::Graph& graph, const Safetensors& tensors, const std::
     if (!next.empty() && layer > last) last = layer, beyond = next;
   }
   if (!beyond.empty() && tensors.Has(prefix + beyond))
-    Fail(Exit::kInput, file, " has a tensor ", Quoted(prefix + beyond), " beyond the ", last + 1,
+    Fail(Cause::kInput, file, " has a tensor ", Quoted(prefix + beyond), " beyond the ", last + 1,
          " layers of config.json; use the files of one model");
 }
 
@@ -60,7 +61,7 @@ Model Load(const std::filesystem::path& dir) {
   std::error_code error;
   if (std::filesystem::exists(vocabulary, error) || family.min_tokens > 1) {
     if (const size_t n = ReadVocabulary(vocabulary).size(); n != size_t(words))
-      Fail(Exit::kInput, vocabulary.string(), " has ", n, " entries, config.json says vocab_size ", words,
+      Fail(Cause::kInput, vocabulary.string(), " has ", n, " entries, config.json says vocab_size ", words,
            "; use the files of one model");
   }
   Safetensors tensors(file);
@@ -69,7 +70,7 @@ Model Load(const std::filesystem::path& dir) {
   for (const nn::Leaf& leaf : m.graph.leaves()) {
     nn::Weights::Tensor t{leaf.shape, tensors.Floats(prefix + leaf.name, leaf.shape)};
     if (!std::all_of(t.values.begin(), t.values.end(), [](float v) { return std::isfinite(v); }))
-      Fail(Exit::kInput, file.string(), ": tensor ", Quoted(prefix + leaf.name),
+      Fail(Cause::kInput, file.string(), ": tensor ", Quoted(prefix + leaf.name),
            " holds a value that is not finite; export the model again");
     m.weights.Set(leaf.name, std::move(t));
   }

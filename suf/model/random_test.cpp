@@ -74,7 +74,7 @@ TEST(Random, AFolderWithAModelAndUnknownPresetsAreRefused) {
   ExpectSentence([&] { WriteRandomModel(folder.path(), Preset::kTiny, 1); }, "already holds a model");
   folder.Write("plain", "");
   ExpectSentence([&] { WriteRandomModel(folder.path() / "plain/x", Preset::kTiny, 1); }, "cannot make",
-                 Exit::kResource);
+                 Cause::kResource);
   EXPECT_EQ(ParsePreset("tiny"), Preset::kTiny);
   EXPECT_EQ(ParsePreset("minilm"), Preset::kMiniLm);
   ExpectSentence([] { (void)ParsePreset("huge"); }, "there is no preset \"huge\"; choose tiny or minilm");

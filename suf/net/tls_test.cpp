@@ -57,7 +57,7 @@ struct Server {
   }
   Address address() const { return {"127.0.0.1", listener.port()}; }
   // Heard: after the end, exactly one error of this kind was reported.
-  testing::AssertionResult Heard(Exit code, const std::string& words) {
+  testing::AssertionResult Heard(Cause code, const std::string& words) {
     for (auto end = std::chrono::steady_clock::now() + kAmple; !count && std::chrono::steady_clock::now() < end;)
       std::this_thread::sleep_for(Millis{5});
     Join();
@@ -84,18 +84,18 @@ TEST(Certs, AreThreeRolesWithPrivateKeysAndNoCaKey) {
   size_t files = 0;
   for (auto& e : std::filesystem::recursive_directory_iterator(dir / "a")) files += e.is_regular_file();
   EXPECT_EQ(files, 9u);
-  EXPECT_TRUE(Fails(Exit::kInput, "exists already", [&] { MakeCerts(dir / "a"); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "exists already", [&] { MakeCerts(dir / "a"); }));
 }
 
 TEST(Credentials, AMissingFolderOrAnOpenKeyIsRefused) {
-  EXPECT_TRUE(Fails(Exit::kInput, "suf certs", [] { Credentials("/nowhere"); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "make certificates", [] { Credentials("/nowhere"); }));
   Scratch dir;
   std::filesystem::copy(Certs::Get().dir / "a/data", dir / "data");
   std::filesystem::copy_file(Certs::Get().dir / "a/model/key.pem", dir / "data/key.pem",
                              std::filesystem::copy_options::overwrite_existing);
-  EXPECT_TRUE(Fails(Exit::kInput, "data/key.pem", [&] { Credentials(dir / "data"); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "data/key.pem", [&] { Credentials(dir / "data"); }));
   chmod((dir / "data/key.pem").c_str(), 0644);
-  EXPECT_TRUE(Fails(Exit::kInput, "can be read by others", [&] { Credentials(dir / "data"); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "can be read by others", [&] { Credentials(dir / "data"); }));
 }
 
 TEST(Address, ParsesHostAndPort) {
@@ -103,7 +103,7 @@ TEST(Address, ParsesHostAndPort) {
   EXPECT_EQ(a.host, "localhost");
   EXPECT_EQ(a.port, 7001);
   for (const char* bad : {"", "localhost", "localhost:", ":7", "h:65536", "h:1x", "h:999999"})
-    EXPECT_TRUE(Fails(Exit::kInput, "host:port", [&] { Address::Parse(bad); })) << bad;
+    EXPECT_TRUE(Fails(Cause::kInput, "host:port", [&] { Address::Parse(bad); })) << bad;
 }
 
 TEST(Tls, BothEndsKnowRoleKeyAndOneExporter) {
@@ -155,9 +155,9 @@ TEST(Tls, BothSidesMaySendLargeFramesAtOnce) {
 
 TEST(Tls, AnUntrustedCertificateIsRefusedByBothEnds) {
   Server server(Echo);
-  EXPECT_TRUE(Fails(Exit::kRefused, "the certificate of the dealer at 127.0.0.1",
+  EXPECT_TRUE(Fails(Cause::kRefused, "the certificate of the dealer at 127.0.0.1",
                     [&] { Dial(Certs::Of(Role::kData, "b"), server.address(), Role::kDealer, kAmple); }));
-  EXPECT_TRUE(server.Heard(Exit::kRefused, "refused our certificate"));
+  EXPECT_TRUE(server.Heard(Cause::kRefused, "refused our certificate"));
 }
 
 TEST(Tls, AClientThatTrustsUsButIsNotTrustedHearsSo) {
@@ -166,29 +166,29 @@ TEST(Tls, AClientThatTrustsUsButIsNotTrustedHearsSo) {
   std::filesystem::copy_file(Certs::Get().dir / "a/data/ca.pem", dir / "mixed/ca.pem",
                              std::filesystem::copy_options::overwrite_existing);
   Server server(Echo);
-  EXPECT_TRUE(Fails(Exit::kRefused, "the dealer refused our certificate", [&] {
+  EXPECT_TRUE(Fails(Cause::kRefused, "the dealer refused our certificate", [&] {
     auto ch = Dial(Credentials(dir / "mixed"), server.address(), Role::kDealer, kAmple);
     ch->Send(kFirstRun, {});
     ch->Recv(kFirstRun, 9);
   }));
-  EXPECT_TRUE(server.Heard(Exit::kRefused, "is not trusted"));
+  EXPECT_TRUE(server.Heard(Cause::kRefused, "is not trusted"));
 }
 
 TEST(Tls, TheWrongRoleIsRefusedByTheServer) {
   Server server(Echo, kAmple, {Role::kData});
-  EXPECT_TRUE(Fails(Exit::kRefused, "the dealer does not take our certificate", [&] {
+  EXPECT_TRUE(Fails(Cause::kRefused, "the dealer does not take our certificate", [&] {
     auto ch = Dial(Certs::Of(Role::kModel), server.address(), Role::kDealer, kAmple);
     ch->Send(kFirstRun, {});
     ch->Recv(kFirstRun, 9);
   }));
-  EXPECT_TRUE(server.Heard(Exit::kRefused, "is that of the model owner, not of the data owner"));
+  EXPECT_TRUE(server.Heard(Cause::kRefused, "is that of the model owner, not of the data owner"));
 }
 
 TEST(Tls, TheWrongRoleIsRefusedByTheClient) {
   Server server(Echo);
-  EXPECT_TRUE(Fails(Exit::kRefused, "is that of the dealer, not of the model owner",
+  EXPECT_TRUE(Fails(Cause::kRefused, "is that of the dealer, not of the model owner",
                     [&] { Dial(Certs::Of(Role::kData), server.address(), Role::kModel, kAmple); }));
-  EXPECT_TRUE(server.Heard(Exit::kRefused, "the data owner does not take our certificate"));
+  EXPECT_TRUE(server.Heard(Cause::kRefused, "the data owner does not take our certificate"));
 }
 
 TEST(Credentials, FingerprintsGoThereAndBack) {
@@ -199,7 +199,7 @@ TEST(Credentials, FingerprintsGoThereAndBack) {
   EXPECT_EQ(FromFingerprint(text).key, who.key);
   for (const std::string& bad :
        std::vector<std::string>{"", "model", "model=", "M" + text.substr(1), text + "0", text + "\n", text.substr(5)})
-    EXPECT_TRUE(Fails(Exit::kInput, "pin", [&] { FromFingerprint(bad); })) << bad;
+    EXPECT_TRUE(Fails(Cause::kInput, "pin", [&] { FromFingerprint(bad); })) << bad;
 }
 
 TEST(Credentials, APinIsForItsRoleAloneAndOneOfSeveralIsEnough) {
@@ -219,9 +219,9 @@ TEST(Tls, AnUnpinnedKeyIsRefusedByEitherEnd) {
   own.Pin({Role::kDealer, Hash{1}});
   {
     Server server(Echo);
-    EXPECT_TRUE(Fails(Exit::kRefused, "another one than --pin names",
+    EXPECT_TRUE(Fails(Cause::kRefused, "another one than our pin names",
                       [&] { Dial(own, server.address(), Role::kDealer, kAmple); }));
-    EXPECT_TRUE(server.Heard(Exit::kRefused, "the data owner does not know our key"));
+    EXPECT_TRUE(server.Heard(Cause::kRefused, "the data owner does not know our key"));
   }
   own.Pin(Certs::Of(Role::kDealer).identity());
   Server server(Echo);
@@ -236,14 +236,14 @@ TEST(Tls, NobodyThere) {
     Listener l(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, {Role::kData});
     port = l.port();
   }
-  EXPECT_TRUE(Fails(Exit::kPeer, "nobody answers as the dealer", [&] {
+  EXPECT_TRUE(Fails(Cause::kPeer, "nobody answers as the dealer", [&] {
     Dial(Certs::Of(Role::kData), {"127.0.0.1", port}, Role::kDealer, kAmple);
   }));
   Listener taken(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, {Role::kData});
-  EXPECT_TRUE(Fails(Exit::kPeer, "unknown", [&] {
+  EXPECT_TRUE(Fails(Cause::kPeer, "unknown", [&] {
     Dial(Certs::Of(Role::kData), {"no.such.invalid", 1}, Role::kDealer, kAmple);
   }));
-  EXPECT_TRUE(Fails(Exit::kResource, "cannot listen", [&] {
+  EXPECT_TRUE(Fails(Cause::kResource, "cannot listen", [&] {
     Listener second(Certs::Of(Role::kDealer), {"192.0.2.1", 1}, {Role::kData});
   }));
 }
@@ -257,7 +257,7 @@ TEST(Tls, APeerSilentInTheHandshakeIsNamedAndHoldsUpNobody) {
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
   ch->Send(kFirstRun, AsView("served"));
   EXPECT_EQ(ch->Recv(kFirstRun, 9).size(), 6u);
-  EXPECT_TRUE(server.Heard(Exit::kPeer, "silent for 0.4 s in the TLS handshake"));
+  EXPECT_TRUE(server.Heard(Cause::kPeer, "silent for 0.4 s in the TLS handshake"));
   close(fd);
 }
 
@@ -269,7 +269,7 @@ TEST(Tls, AListenerThatNeverAnswersIsNamed) {
   ASSERT_EQ(listen(fd, 1), 0);
   socklen_t n = sizeof a;
   getsockname(fd, reinterpret_cast<sockaddr*>(&a), &n);
-  EXPECT_TRUE(Fails(Exit::kPeer, "the dealer at 127.0.0.1", [&] {
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer at 127.0.0.1", [&] {
     Dial(Certs::Of(Role::kData), {"127.0.0.1", ntohs(a.sin_port)}, Role::kDealer, kQuick);
   }));
   close(fd);
@@ -278,31 +278,31 @@ TEST(Tls, AListenerThatNeverAnswersIsNamed) {
 TEST(Tls, ASilentPeerIsNamedAfterTheTimeOut) {
   Server server([](Channel& ch) { ch.Recv(kFirstRun, 9); }, kQuick);
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
-  EXPECT_TRUE(server.Heard(Exit::kPeer, "the data owner was silent for 0.4 s"));
+  EXPECT_TRUE(server.Heard(Cause::kPeer, "the data owner was silent for 0.4 s"));
 }
 
 TEST(Tls, APeerThatDoesNotReadAndOneThatLeavesMidFrameAreNamed) {
   std::promise<void> left;
   Server server([&](Channel& ch) { ch.Send(kFirstRun, Bytes(200 << 20)); }, kQuick);
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
-  EXPECT_TRUE(server.Heard(Exit::kPeer, "the data owner was silent for 0.4 s while we waited to send to it"));
-  EXPECT_TRUE(Fails(Exit::kPeer, "the dealer ended the connection", [&] { ch->Recv(kFirstRun, kMaxFrame); }));
+  EXPECT_TRUE(server.Heard(Cause::kPeer, "the data owner was silent for 0.4 s while we waited to send to it"));
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer ended the connection", [&] { ch->Recv(kFirstRun, kMaxFrame); }));
 }
 
 TEST(Tls, AFrameBeyondItsLimitIsRefusedBeforeItIsRead) {
   Server server([](Channel& ch) { ch.Recv(kFirstRun, 1000); });
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
-  EXPECT_TRUE(Fails(Exit::kPeer, "the dealer", [&] {
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer", [&] {
     ch->Send(kFirstRun, Bytes(100 << 20));
     ch->Recv(kFirstRun, 9);
   }));
-  EXPECT_TRUE(server.Heard(Exit::kPeer, "sent a frame of 104857600 bytes; the limit here is 1000"));
+  EXPECT_TRUE(server.Heard(Cause::kPeer, "sent a frame of 104857600 bytes; the limit here is 1000"));
 }
 
 TEST(Tls, ARefusalIsReadEvenWhileSendingALot) {
   Server server([](Channel& ch) { ch.Refuse(Refusal::kBusy); });
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
-  EXPECT_TRUE(Fails(Exit::kPeer, "the dealer is busy", [&] {
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer is busy", [&] {
     for (int i = 0; i < 100; ++i) ch->Send(kFirstRun, Bytes(1 << 20));
     ch->Recv(kFirstRun, 9);
   }));
@@ -400,7 +400,7 @@ TEST(Tls, AHeaderTakesNoMemoryForWhatItAnnounces) {
   std::promise<size_t> held;
   Server server([&](Channel& ch) {
     ch.set_timeout(kQuick);
-    EXPECT_TRUE(Fails(Exit::kPeer, "was silent", [&] { ch.RecvExact(kFirstRun, kMaxFrame); }));
+    EXPECT_TRUE(Fails(Cause::kPeer, "was silent", [&] { ch.RecvExact(kFirstRun, kMaxFrame); }));
     held.set_value(HeldBy(ch));
   });
   Raw raw(server);
@@ -419,7 +419,7 @@ TEST(Tls, FramesThatNobodyWaitsForAreNotReadBeyondAFewKilobytes) {
           << length;
       EXPECT_TRUE(Within(kAmple, [&] { return ch.PeerGone(0); })) << length;
       ch.set_timeout(kQuick);
-      EXPECT_TRUE(Fails(Exit::kPeer, "was silent", [&] { ch.Send(kFirstRun, Bytes(64 << 20)); })) << length;
+      EXPECT_TRUE(Fails(Cause::kPeer, "was silent", [&] { ch.Send(kFirstRun, Bytes(64 << 20)); })) << length;
       held.set_value(HeldBy(ch));
       over.get_future().wait();
     });
@@ -458,7 +458,7 @@ TEST(Tls, AListenerThatStopsDropsWhomItDoesNotServe) {
   idle->Send(kFirstRun, Bytes{0}), busy->Send(kFirstRun, Bytes{1});
   for (auto& t : there) t.get_future().wait();
   listener.Stop();
-  EXPECT_TRUE(Fails(Exit::kPeer, "the dealer ended the connection", [&] { idle->Recv(kFirstRun, 9); }));
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer ended the connection", [&] { idle->Recv(kFirstRun, 9); }));
   EXPECT_FALSE(ended);
   busy->Send(kFirstRun, Bytes{1});
   thread.join();

@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <vector>
 
 #include "suf/base/error.hpp"
 
@@ -10,11 +11,12 @@ namespace suf::nn {
 
 // Options: the defaults reach 1 - cosine 1.3e-5 in the mean, 4e-5 at worst, on all-MiniLM-L6-v2.
 struct Options {
-  // weight: scale of a map's weight. result: scale to which a map's result is rescaled for a product of wires. norm: the
-  // scale of x in a norm.
+  // weight: scale of a map's weight. result: scale to which a map's result is rescaled for a product of wires. norm:
+  // the scale of x in a norm.
   std::map<std::string, int> weight{{"query_key", 12}, {"attended", 12}};
   int weight_default = 14;
-  std::map<std::string, int> result{{"query_key", 8}, {"value", 10}, {"attended", 14}, {"linear", 8}, {"logits", 10}, {"unit", 16}};
+  std::map<std::string, int> result{{"query_key", 8}, {"value", 10},  {"attended", 14},
+                                    {"linear", 8},    {"logits", 10}, {"unit", 16}};
   std::map<std::string, int> norm{{"embedding", 12}, {"layer", 10}, {"unit", 8}};
   int activation = 10;                   // scale of a norm's result
   int embedding = 12;                    // of a lookup
@@ -37,11 +39,15 @@ struct Options {
   }
   int Result(const std::string& key) const { return At(result, "result", key); }
   int Norm(const std::string& key) const { return At(norm, "norm", key); }
-  // Set: one option by name, as `suf compile` takes it: "slice=3", "weight.value=13". Throws Exit::kInput naming the
-  // option, its range and the names there are.
-  void Set(const std::string& assignment);
-  // Help: "name (range): what", a line each.
-  static std::string Help();
+  // Settings: every option with its range, those by key with the keys that have a default. Set: another value; keys may
+  // be new, "weight.KEY". Throws Cause::kInput for an unknown name, listing them, or a value out of range.
+  struct Setting {
+    std::string name, meaning;
+    int value = 0;       // the default
+    int least, largest;  // that it may be
+  };
+  static const std::vector<Setting>& Settings();
+  void Set(const std::string& name, int value);
 
  private:
   static int At(const std::map<std::string, int>& of, const char* what, const std::string& key);

@@ -71,8 +71,8 @@ TEST(Ahead, AnAuditThatFailsLeavesNothingOfWhatWasAhead) {
         s.Audit(3, 4);
       });
     };
-    EXPECT_TRUE(Fails(Exit::kRefused, "audit of bundle 1 finds that it was dealt wrongly", session));
-    EXPECT_TRUE(w.ModelFails(Exit::kRefused, "the audit of bundle 1 failed: the data owner's is not"));
+    EXPECT_TRUE(Fails(Cause::kRefused, "audit of bundle 1 finds that it was dealt wrongly", session));
+    EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the audit of bundle 1 failed: the data owner's is not"));
     for (int p : {0, 1}) {
       EXPECT_EQ(w.FateOf(p, 1), store::Fate::kAudited);
       EXPECT_TRUE(w.store[p]->Bundles().empty());
@@ -117,12 +117,12 @@ TEST(Ahead, BundlesInBothStoresAreUsedFirst) {
 TEST(Ahead, ADeliveryThatBreaksIsToldByTheInferenceThatNeedsItAndNeverRepeated) {
   std::atomic<int> calls{0};
   World w(1, net::Millis{2000}, [&](const DealJob& j, store::Sink& a, store::Sink& b) {
-    if (++calls == 2) Fail(Exit::kResource, "no memory for keys");
+    if (++calls == 2) Fail(Cause::kResource, "no memory for keys");
     TestGenerate(j, a, b);
   });
   bool done = false;
   std::string sentence = "the dealer ended the session for a reason of its own";
-  EXPECT_TRUE(Fails(Exit::kPeer, sentence, [&] {
+  EXPECT_TRUE(Fails(Cause::kPeer, sentence, [&] {
     w.Session(w.Host(), [&](net::Channel& ch) {
       DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
       s.Infer(3, TestRun, 2);
@@ -149,7 +149,7 @@ TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
     w.timeout = net::Millis{600'000};
     auto twice = [&](DialDealer dial) {
       return [dial, calls = std::make_shared<int>(0)](std::stop_token stop) -> std::unique_ptr<net::Channel> {
-        if (++*calls == 2) Fail(Exit::kResource, "no descriptor left");
+        if (++*calls == 2) Fail(Cause::kResource, "no descriptor left");
         return dial(std::move(stop));
       };
     };
@@ -166,8 +166,8 @@ TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
       });
     };
     std::string ours = "no descriptor left", theirs = "ended the session for a reason of its own";
-    EXPECT_TRUE(who ? Fails(Exit::kResource, ours, session) : Fails(Exit::kPeer, theirs, session));
-    EXPECT_TRUE(who ? w.ModelFails(Exit::kPeer, theirs) : w.ModelFails(Exit::kResource, ours));
+    EXPECT_TRUE(who ? Fails(Cause::kResource, ours, session) : Fails(Cause::kPeer, theirs, session));
+    EXPECT_TRUE(who ? w.ModelFails(Cause::kPeer, theirs) : w.ModelFails(Cause::kResource, ours));
     EXPECT_TRUE(done);
     ASSERT_EQ(w.dealer_errors.size(), 1u);
     EXPECT_NE(std::string(w.dealer_errors[0].what()).find("hung up before the other party asked"), std::string::npos);
@@ -180,7 +180,7 @@ TEST(Ahead, ASessionThatBreaksLeavesNothingOfWhatWasAhead) {
     World w;
     RunHook fail = [&](Inference&) {
       EXPECT_TRUE(w.Dealt(2));
-      Fail(Exit::kResource, "no memory");
+      Fail(Cause::kResource, "no memory");
     };
     EXPECT_THROW(w.Session(w.Host(who == 0 ? fail : RunHook(TestRun)),
                            [&](net::Channel& ch) {
@@ -201,7 +201,7 @@ TEST(Ahead, ASessionThatBreaksLeavesNothingOfWhatWasAhead) {
 
 TEST(Ahead, ATooLongNextTextIsRefusedBeforeTheOneBeforeItIsSpent) {
   World w;
-  EXPECT_TRUE(Fails(Exit::kInput, "the text has 9 tokens", [&] { w.Whole({3, 9}, true); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "the text has 9 tokens", [&] { w.Whole({3, 9}, true); }));
   EXPECT_EQ(w.store[0]->ledger().floor() + w.store[1]->ledger().floor(), 0u);
 }
 

@@ -43,7 +43,7 @@ store::Bundle Take(net::Channel& ch, store::Store& store, uint64_t serial, store
   try {
     return fate == store::Fate::kAudited ? store.Audit(serial) : store.Claim(serial);
   } catch (const Error& e) {
-    ch.Refuse(e.code() == Exit::kRefused ? net::Refusal::kBundle : net::Refusal::kGaveUp);
+    ch.Refuse(e.cause() == Cause::kRefused ? net::Refusal::kBundle : net::Refusal::kGaveUp);
     throw;
   }
 }
@@ -84,7 +84,7 @@ void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Ha
   std::string burnt = good ? "" : BurnRest(store, ahead);
   bond.Send(net::kBye);
   if (!good)
-    Fail(Exit::kRefused, "the model owner's audit of bundle ", serial, " finds that it was dealt wrongly; ", burnt,
+    Fail(Cause::kRefused, "the model owner's audit of bundle ", serial, " finds that it was dealt wrongly; ", burnt,
          "; take no more from this dealer before its operator has explained it");
 }
 
@@ -116,7 +116,7 @@ void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& 
   } catch (const Error&) {
     if (!d.any()) throw;  // what was found matters more than how the session ended
   }
-  if (d.any()) throw Error(Exit::kRefused, fault);
+  if (d.any()) throw Error(Cause::kRefused, fault);
   if (auditor.passed) auditor.passed(own.header.n, serial);
 }
 

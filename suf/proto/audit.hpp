@@ -35,10 +35,11 @@ struct Ahead {
   std::function<void()> drop = [] {};      // nothing more comes: before all bundles are burnt
 };
 
-// OpenBundle: P1's side, when a serial is agreed on; setup as in Bond. Throws Exit::kRefused when P0 says that the
+// OpenBundle: P1's side, when a serial is agreed on; setup as in Bond. Throws Cause::kRefused when P0 says that the
 // bundles are wrong; then all bundles of the store are burnt.
 void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Hash& setup, const Ahead& ahead = {});
-// AuditBundle: P0's side, from P1's first MAC on. Throws Exit::kRefused when a bundle is wrong, all others being burnt.
+// AuditBundle: P0's side, from P1's first MAC on. Throws Cause::kRefused when a bundle is wrong, all others being
+// burnt.
 void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& task, const SharedSecret& b_seed,
                  const Auditor& auditor, const Ahead& ahead = {});
 

@@ -91,7 +91,7 @@ struct Sides {
   int passed = 0;
 };
 
-testing::AssertionResult Throws(std::exception_ptr e, Exit code, const std::string& words) {
+testing::AssertionResult Throws(std::exception_ptr e, Cause code, const std::string& words) {
   return Fails(code, words, [&] {
     if (e) std::rethrow_exception(e);
   });
@@ -123,7 +123,7 @@ TEST(Audit, P0HoldsItselfToTheMarkWhereverP1GoesAway) {
     auto error = s.Model([&] { PlayP1(s, steps, Secret(Hash{2})); });
     EXPECT_EQ(!error, steps == 7);
     if (error) {
-      EXPECT_TRUE(Throws(error, Exit::kPeer, "the data owner ended the connection"));
+      EXPECT_TRUE(Throws(error, Cause::kPeer, "the data owner ended the connection"));
     }
     EXPECT_EQ(s.passed, steps == 7);
     EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, steps ? store::Fate::kAudited : store::Fate::kTold}}));
@@ -137,7 +137,7 @@ TEST(Audit, P0HoldsItselfToTheMarkWhereverP1GoesAway) {
 TEST(Audit, P0SaysWhatItFoundEvenWhenP1DoesNotWaitForIt) {
   for (int steps = 4; steps <= 7; ++steps) {  // from the opened key on
     Sides s;
-    EXPECT_TRUE(Throws(s.Model([&] { PlayP1(s, steps, Secret(Hash{3})); }), Exit::kRefused,
+    EXPECT_TRUE(Throws(s.Model([&] { PlayP1(s, steps, Secret(Hash{3})); }), Cause::kRefused,
                        "the audit of bundle 5 failed: ours and the data owner's are not what the keys give, ours first "
                        "in byte 50; the 2 bundles left in this store are burnt"));
     EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, store::Fate::kAudited}, {7, store::Fate::kBurnt}}));
@@ -166,9 +166,9 @@ TEST(Audit, P1IsSpentWhereverP0GoesAwayAndOnlyAVerdictBurnsTheRest) {
       if (steps == 4 && good) {
         open();
       } else if (steps == 4) {
-        EXPECT_TRUE(Fails(Exit::kRefused, "the 2 bundles left in this store are burnt", open));
+        EXPECT_TRUE(Fails(Cause::kRefused, "the 2 bundles left in this store are burnt", open));
       } else {
-        EXPECT_TRUE(Fails(Exit::kPeer, "the model owner ended the connection", open));
+        EXPECT_TRUE(Fails(Cause::kPeer, "the model owner ended the connection", open));
       }
       s.p1.reset();
       p0.join();
@@ -186,7 +186,7 @@ TEST(Audit, AnotherBundleOfTheSerialOpensNothing) {
     Bond bond(*s.p1, s.store[1]->Header(6), kSetup);  // another pair secret
     bond.Send(net::kAudit);
   }),
-                     Exit::kRefused, "holds another bundle of serial 5"));
+                     Cause::kRefused, "holds another bundle of serial 5"));
   EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, store::Fate::kTold}}));
 }
 
@@ -202,8 +202,8 @@ TEST(Audit, ABundleAlteredInAStoreIsNamedAndBurnt) {
         error[1] = std::current_exception();
       }
     });
-    EXPECT_TRUE(Throws(error[p], Exit::kRefused, "is cut short or too long; it is burnt"));
-    EXPECT_TRUE(Throws(error[1 - p], Exit::kRefused, "found its bundle altered"));
+    EXPECT_TRUE(Throws(error[p], Cause::kRefused, "is cut short or too long; it is burnt"));
+    EXPECT_TRUE(Throws(error[1 - p], Cause::kRefused, "found its bundle altered"));
     EXPECT_EQ(s.store[p]->ledger().Fates(), (Fates{{5, store::Fate::kBurnt}}));
   }
 }
@@ -218,11 +218,11 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
   };
   auto error = s.Model(
       [&] {
-        EXPECT_TRUE(Fails(Exit::kRefused, "the 3 bundles left in this store are burnt",
+        EXPECT_TRUE(Fails(Cause::kRefused, "the 3 bundles left in this store are burnt",
                           [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup, ahead(1)); }));
       },
       TestGenerate, ahead(0));
-  EXPECT_TRUE(Throws(error, Exit::kRefused, "the 3 bundles left in this store are burnt"));
+  EXPECT_TRUE(Throws(error, Cause::kRefused, "the 3 bundles left in this store are burnt"));
   for (int p : {0, 1}) {
     EXPECT_EQ(steps[p], "announce 5 drop");
     EXPECT_EQ(s.store[p]->ledger().Fates(), (Fates{{5, store::Fate::kAudited}, {9, store::Fate::kBurnt}}));
@@ -233,14 +233,14 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
 
 TEST(Audit, WhatFailsAtP0IsNoVerdict) {
   Sides s;
-  auto none = [](const DealJob&, store::Sink&, store::Sink&) { Fail(Exit::kResource, "no memory"); };
+  auto none = [](const DealJob&, store::Sink&, store::Sink&) { Fail(Cause::kResource, "no memory"); };
   auto error = s.Model(
       [&] {
-        EXPECT_TRUE(Fails(Exit::kPeer, "the model owner ended the session for a reason of its own",
+        EXPECT_TRUE(Fails(Cause::kPeer, "the model owner ended the session for a reason of its own",
                           [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup); }));
       },
       none);
-  EXPECT_TRUE(Throws(error, Exit::kResource, "no memory"));
+  EXPECT_TRUE(Throws(error, Cause::kResource, "no memory"));
   for (auto& store : s.store) {
     EXPECT_EQ(store->ledger().Fates(), (Fates{{5, store::Fate::kAudited}}));
     EXPECT_EQ(store->Bundles().size(), 2u);

@@ -13,7 +13,7 @@ void RecvHello(net::Channel& ch, const BundlePlan& plan) {
   Reader r(b, "a hello");
   auto compare = [&](uint32_t theirs, uint32_t ours, net::Refusal code, const char* what) {
     if (theirs != ours)
-      net::EndSession(ch, code, Exit::kRefused, ch.peer_title(), " has ", what, " ", theirs, ", we have ", ours,
+      net::EndSession(ch, code, Cause::kRefused, ch.peer_title(), " has ", what, " ", theirs, ", we have ", ours,
                       "; install the same suf on all three sides");
   };
   // the version comes first: of another one, nothing behind it can be read
@@ -21,7 +21,7 @@ void RecvHello(net::Channel& ch, const BundlePlan& plan) {
   compare(r.Get<uint32_t>(), plan.version, net::Refusal::kPlanVersion, "plan version");
   compare(r.Get<uint32_t>(), plan.prg, net::Refusal::kPrg, "key generator");
   if (r.GetHash() != plan.hash)
-    net::EndSession(ch, net::Refusal::kPlan, Exit::kRefused, ch.peer_title(), " holds another plan than ours (",
+    net::EndSession(ch, net::Refusal::kPlan, Cause::kRefused, ch.peer_title(), " holds another plan than ours (",
                     Hex(View(plan.hash).first(4)), "..); give the same plan file to all three roles");
   r.Done();
   ch.Reach(net::Stage::kAccepted);
@@ -29,7 +29,7 @@ void RecvHello(net::Channel& ch, const BundlePlan& plan) {
 
 void CheckTokens(const BundlePlan& plan, uint32_t n) {
   if (n < 1 || n > plan.max_tokens)
-    Fail(Exit::kInput, "the text has ", n, " tokens; the plan covers 1 to ", plan.max_tokens,
+    Fail(Cause::kInput, "the text has ", n, " tokens; the plan covers 1 to ", plan.max_tokens,
          "; shorten it or compile a longer plan");
 }
 

@@ -23,11 +23,11 @@ struct BundlePlan {
 };
 
 // SendHello, RecvHello: protocol version, plan version, plan hash, PRG. RecvHello ends the session at the first
-// difference (Exit::kRefused); no serial is spent. Whose hello is right is accepted (Channel::Reach).
+// difference (Cause::kRefused); no serial is spent. Whose hello is right is accepted (Channel::Reach).
 void SendHello(net::Channel& ch, const BundlePlan& plan);
 void RecvHello(net::Channel& ch, const BundlePlan& plan);
 
-// CheckTokens: throws Exit::kInput when the plan does not cover n tokens.
+// CheckTokens: throws Cause::kInput when the plan does not cover n tokens.
 void CheckTokens(const BundlePlan& plan, uint32_t n);
 
 }  // namespace suf::proto

@@ -55,7 +55,7 @@ TEST(Dealer, ARestartedDealerThatDealsASerialAgainDealsOtherKeys) {
   w.state.emplace(w.dir / "dealer");
   w.dealer.emplace(w.plan, *w.state, Dealer::Options{}, TestGenerate);
   auto again = FetchBoth(w, Args(0), Args(1));
-  EXPECT_TRUE(Fails(Exit::kRefused, "which this store has had", [&] { std::rethrow_exception(again.error[1]); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "which this store has had", [&] { std::rethrow_exception(again.error[1]); }));
 }
 
 TEST(Dealer, ARestartedDealerGoesOnWithTheNextSerial) {
@@ -74,7 +74,7 @@ TEST(Dealer, RequestsThatDoNotMatchAreRefusedOnBothSides) {
     Both r = FetchBoth(w, a, b);
     EXPECT_TRUE(w.dealt.empty());
     for (auto& e : r.error) {
-      EXPECT_TRUE(Fails(Exit::kRefused, "different bundles", [&] {
+      EXPECT_TRUE(Fails(Cause::kRefused, "different bundles", [&] {
         if (e) std::rethrow_exception(e);
       }));
     }
@@ -92,7 +92,7 @@ TEST(Dealer, OnePartyAloneIsToldAfterAWhile) {
   World w(1, net::Millis{200});
   auto ch = w.Link(Role::kData);
   EXPECT_TRUE(
-      Fails(Exit::kPeer, "waited in vain for the other party", [&] { Fetch(*ch, w.plan, *w.store[1], Args(1)); }));
+      Fails(Cause::kPeer, "waited in vain for the other party", [&] { Fetch(*ch, w.plan, *w.store[1], Args(1)); }));
   w.Join();
   ASSERT_EQ(w.dealer_errors.size(), 1u);
   EXPECT_NE(std::string(w.dealer_errors[0].what()).find("the model owner did not ask"), std::string::npos);
@@ -103,7 +103,7 @@ TEST(Dealer, ASecondClientOfARoleHearsBusy) {
   auto first = w.Link(Role::kData);
   Ask(w, *first, Args(1));
   auto second = w.Link(Role::kData);
-  EXPECT_TRUE(Fails(Exit::kPeer, "the dealer is busy", [&] { Fetch(*second, w.plan, *w.store[1], Args(1)); }));
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer is busy", [&] { Fetch(*second, w.plan, *w.store[1], Args(1)); }));
 }
 
 TEST(Dealer, AClientThatDiesOrRefusesWhileItWaitsFreesItsSeat) {
@@ -123,17 +123,17 @@ TEST(Dealer, AClientThatDiesOrRefusesWhileItWaitsFreesItsSeat) {
 TEST(Dealer, ABrokenDeliveryIsNeverRepeated) {
   std::atomic<int> calls{0};
   World w(1, net::Millis{2000}, [&](const DealJob& j, store::Sink& a, store::Sink& b) {
-    if (calls++ == 0) Fail(Exit::kResource, "no memory for keys");
+    if (calls++ == 0) Fail(Cause::kResource, "no memory for keys");
     TestGenerate(j, a, b);
   });
   Both r = FetchBoth(w, Args(0), Args(1));
   for (auto& e : r.error) {
-    EXPECT_TRUE(Fails(Exit::kPeer, "the dealer ended the session for a reason of its own", [&] {
+    EXPECT_TRUE(Fails(Cause::kPeer, "the dealer ended the session for a reason of its own", [&] {
       if (e) std::rethrow_exception(e);
     }));
   }
   ASSERT_EQ(w.dealer_errors.size(), 1u);
-  EXPECT_EQ(w.dealer_errors[0].code(), Exit::kResource);
+  EXPECT_EQ(w.dealer_errors[0].cause(), Cause::kResource);
   r = FetchBoth(w, Args(0), Args(1));
   EXPECT_EQ(r.serials[0], (std::vector<uint64_t>{2}));
   EXPECT_EQ(r.serials[1], (std::vector<uint64_t>{2}));
@@ -151,7 +151,7 @@ TEST(Dealer, AClientThatDiesDuringADeliveryEndsItForTheOther) {
   try {
     Fetch(*ch, w.plan, *w.store[0], Args(0));
   } catch (const Error& e) {
-    failed = e.code() == Exit::kPeer;
+    failed = e.cause() == Cause::kPeer;
   }
   dying.join();
   w.Join();
@@ -192,7 +192,7 @@ TEST(Dealer, AnAlteredBundleOnTheWayIsRefusedByTheParty) {
       } catch (const Error&) {
       }
     });
-    EXPECT_TRUE(Fails(Exit::kRefused, in_header ? "another plan, trace, size or party" : "bundle 5 was altered",
+    EXPECT_TRUE(Fails(Cause::kRefused, in_header ? "another plan, trace, size or party" : "bundle 5 was altered",
                       [&, c = ch.get()] { Fetch(*c, plan, store, Args(1)); }));
     t.join();
     EXPECT_EQ(store.Bundles().size(), 0u);

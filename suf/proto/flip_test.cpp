@@ -74,7 +74,7 @@ TEST(Flip, EveryBitOfABundlesFile) {
       ASSERT_EQ(s.notices().size(), 1u) << bit;
       ++at_start;
     } else {
-      ASSERT_TRUE(Fails(Exit::kRefused, "it is burnt", [&] { store::Told(s, serial).Claim(serial); }))
+      ASSERT_TRUE(Fails(Cause::kRefused, "it is burnt", [&] { store::Told(s, serial).Claim(serial); }))
           << "byte " << bit / 8 << " of the file";
       ASSERT_EQ(s.ledger().Fates().at(serial), store::Fate::kBurnt);
       ++at_claim;
@@ -131,7 +131,7 @@ TEST(Flip, EveryBitOfADelivery) {
     leave();
   };
   for (size_t bit = 0; bit < 8 * (320 + net::ChunkTags::kBytes + kBody); ++bit) {
-    ASSERT_TRUE(Fails(Exit::kRefused, "", [&] { deliver(bit); })) << "byte " << bit / 8;
+    ASSERT_TRUE(Fails(Cause::kRefused, "", [&] { deliver(bit); })) << "byte " << bit / 8;
     ASSERT_TRUE(store.Bundles().empty()) << bit;
   }
   deliver(kNone);

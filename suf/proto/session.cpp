@@ -72,7 +72,7 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store&
     : ch_(p0), plan_(plan), store_(store), dealer_(std::move(dealer)), keys_(keys) {
   net::Guarded(ch_, [&] {
     if (!store_.Pin(ch_.peer()))
-      net::EndSession(ch_, net::Refusal::kPin, Exit::kRefused, ch_.peer_title(),
+      net::EndSession(ch_, net::Refusal::kPin, Cause::kRefused, ch_.peer_title(),
                       " shows another key than the one this store knows; if it was "
                       "replaced on purpose, start with a new store");
     SendHello(ch_, plan_);
@@ -120,9 +120,9 @@ void DataSession::FetchSetup() {
   }
   if (!Equal(HashOf({setup_}), setup_hash_))
     net::EndSession(
-        ch_, net::Refusal::kSetup, Exit::kRefused, ch_.peer_title(),
+        ch_, net::Refusal::kSetup, Cause::kRefused, ch_.peer_title(),
         " sent other masked weights than its welcome names; they are dropped, start again, and if this stays, have "
-        "suf serve started again");
+        "its process started again");
   ch_.set_phase(net::Phase::kControl);
 }
 
@@ -159,7 +159,7 @@ Agreed DataSession::Due(uint32_t n, uint32_t next) {
 
 void DataSession::CheckChoice(const Agreed& what) {
   if (!Fits(store_.Header(what.serial), what.n, what.task, plan_, weights_, ch_))
-    net::EndSession(ch_, net::Refusal::kSerial, Exit::kRefused, ch_.peer_title(), " chose bundle ", what.serial,
+    net::EndSession(ch_, net::Refusal::kSerial, Cause::kRefused, ch_.peer_title(), " chose bundle ", what.serial,
                     ", which is not for this inference");
 }
 
@@ -264,11 +264,11 @@ class ModelSession {
     Hash trace = r.GetHash();
     if (!n && announce == NothingFollows()) return std::nullopt;
     if (n == 0 || n > host_.plan.max_tokens)
-      net::EndSession(ch_, net::Refusal::kTokens, Exit::kInput, ch_.peer_title(), " announced ", n,
+      net::EndSession(ch_, net::Refusal::kTokens, Cause::kInput, ch_.peer_title(), " announced ", n,
                       " tokens; the plan covers 1 to ", host_.plan.max_tokens, "; it was refused");
     Agreed what{n, host_.plan.task(n), 0, nullptr};
     if (trace != what.task.trace)
-      net::EndSession(ch_, net::Refusal::kTrace, Exit::kRefused, ch_.peer_title(), " derives another trace for ", n,
+      net::EndSession(ch_, net::Refusal::kTrace, Cause::kRefused, ch_.peer_title(), " derives another trace for ", n,
                       " tokens from the plan; install the same suf on both sides");
     Choose(what, r);
     return what;
@@ -345,7 +345,7 @@ void ServeGreeted(net::Channel& p1, const ModelHost& host) {
 void Turnstile::Pass(net::Channel& ch, const std::function<void()>& session) {
   std::unique_lock lock(m_, net::Millis{500});
   if (!lock)
-    net::EndSession(ch, net::Refusal::kBusy, Exit::kPeer, ch.peer_title(),
+    net::EndSession(ch, net::Refusal::kBusy, Cause::kPeer, ch.peer_title(),
                     " came while another session is running; it was told to try again");
   session();
 }

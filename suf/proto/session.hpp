@@ -44,8 +44,8 @@ using RunHook = std::function<void(Inference&)>;
 
 // Keys: how a party takes its keys.
 struct Keys {
-  uint32_t ahead = 0;  // --ahead: so many bundles at once, which lie on disk but for the first; 0: one, in memory
-  bool witness_always = false;  // --witness always: the dealer hears of bundles in memory, too
+  uint32_t ahead = 0;           // so many bundles at once, which lie on disk but for the first; 0: one, in memory
+  bool witness_always = false;  // the dealer hears of bundles in memory, too
 };
 
 // Agreed: an inference or audit that was announced: its bundle is in both stores, or on its way to both.
@@ -76,8 +76,8 @@ class DataSession {
   // that fails is told by the call that needs it.
   void Infer(uint32_t n, const RunHook& run, uint32_t next = 0);
   // Audit: a bundle for n tokens, announced as for Infer, is opened to P0 instead of used: until then nobody can tell
-  // which of both it is for. Throws Exit::kRefused when P0 finds that it was dealt wrongly; then all bundles are burnt,
-  // the one under way for `next` among them.
+  // which of both it is for. Throws Cause::kRefused when P0 finds that it was dealt wrongly; then all bundles are
+  // burnt, the one under way for `next` among them.
   void Audit(uint32_t n, uint32_t next = 0);
   void End();
   // dealer_traffic: with the dealer, of this session.

@@ -57,7 +57,7 @@ void Dealer::Witness(net::Channel& ch, int party, View told) {
   try {
     before = state_.Raise(PairOf(ch.peer(), partner), party, serial);
   } catch (const Error& e) {
-    if (e.code() == Exit::kRefused) ch.Refuse(net::Refusal::kWitness);
+    if (e.cause() == Cause::kRefused) ch.Refuse(net::Refusal::kWitness);
     throw;
   }
   Writer w;
@@ -71,7 +71,7 @@ std::optional<uint64_t> Dealer::Supply(net::Channel& ch, int party, Request requ
     std::unique_lock lock(m_);
     if (!changed_.wait_for(lock, kPatience, [&] { return !taken_[party]; })) {
       lock.unlock();
-      net::EndSession(ch, net::Refusal::kBusy, Exit::kPeer, ch.peer_title(), " came while another ",
+      net::EndSession(ch, net::Refusal::kBusy, Cause::kPeer, ch.peer_title(), " came while another ",
                       Name(ch.peer().role), " session is running; it was told to try again");
     }
     taken_[party] = true;
@@ -98,7 +98,7 @@ Dealer::Request Dealer::ReadRequest(net::Channel& ch, Bytes b) {
   q.trace = r.GetHash(), q.weights = r.GetHash(), q.partner = r.GetHash();
   q.seed = Secret(r.Raw(32)), q.b_seed = Share(Secret(r.Raw(32)));
   if (q.n < 1 || q.n > plan_.max_tokens || q.count < 1)
-    net::EndSession(ch, net::Refusal::kTokens, Exit::kInput, ch.peer_title(), " asked for ", q.count, " bundles of ",
+    net::EndSession(ch, net::Refusal::kTokens, Cause::kInput, ch.peer_title(), " asked for ", q.count, " bundles of ",
                     q.n, " tokens; the plan covers 1 to ", plan_.max_tokens, "; it was refused");
   return q;
 }
@@ -123,8 +123,8 @@ bool Dealer::Await(int party, Seat& mine) {
       waiting_[party] = nullptr;
       lock.unlock();
       if (gone)
-        Fail(Exit::kPeer, mine.channel->peer_title(), " hung up before the other party asked; nothing was dealt");
-      net::EndSession(*mine.channel, net::Refusal::kNoPartner, Exit::kPeer, Title(party ? Role::kModel : Role::kData),
+        Fail(Cause::kPeer, mine.channel->peer_title(), " hung up before the other party asked; nothing was dealt");
+      net::EndSession(*mine.channel, net::Refusal::kNoPartner, Cause::kPeer, Title(party ? Role::kModel : Role::kData),
                       " did not ask for bundles within ", double(options_.partner_wait.count()) / 1000, " s of ",
                       mine.channel->peer_title(), "; start both again");
     }
@@ -154,7 +154,7 @@ bool Dealer::Meet(int party, Seat& mine) {
     Deal(party ? other : mine, party ? mine : other);
   } catch (const std::exception& e) {
     auto* error = dynamic_cast<const Error*>(&e);
-    net::Refusal code = error && error->code() == Exit::kPeer ? net::Refusal::kPartnerGone : net::Refusal::kGaveUp;
+    net::Refusal code = error && error->cause() == Cause::kPeer ? net::Refusal::kPartnerGone : net::Refusal::kGaveUp;
     mine.channel->Refuse(code);
     other.channel->Refuse(code);
     settle(Progress::kFailed);
@@ -168,7 +168,7 @@ void Dealer::Deal(Seat& model, Seat& data) {
   const Request &a = model.request, &b = data.request;
   auto refuse = [&](net::Refusal code, const char* what) {
     model.channel->Refuse(code), data.channel->Refuse(code);
-    Fail(Exit::kRefused, "the two parties ", what, "; nothing was dealt, start both from one plan and model");
+    Fail(Cause::kRefused, "the two parties ", what, "; nothing was dealt, start both from one plan and model");
   };
   if (a.n != b.n || a.weights != b.weights || a.partner != data.channel->peer().key ||
       b.partner != model.channel->peer().key)
@@ -232,7 +232,7 @@ store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, con
               h.seed_hash[party] == SeedHash(seed, *args.b_seed) && h.public_key[party] == dealer.self().key &&
               h.public_key[1 - party] == args.partner;
   if (!ours)
-    net::EndSession(dealer, net::Refusal::kBundle, Exit::kRefused,
+    net::EndSession(dealer, net::Refusal::kBundle, Cause::kRefused,
                     "the dealer sent a bundle of another plan, trace, size or party than we asked for; "
                     "it is burnt, install the same suf on all sides");
   return h;
@@ -245,7 +245,7 @@ void Greet(net::Channel& dealer, const BundlePlan& plan, store::Store& store) {
   dealer.set_transcript(false);
   dealer.set_phase(net::Phase::kOffline);
   if (!store.Pin(dealer.peer()))
-    net::EndSession(dealer, net::Refusal::kPin, Exit::kRefused,
+    net::EndSession(dealer, net::Refusal::kPin, Cause::kRefused,
                     "the dealer shows another key than the one this store knows; if it was "
                     "replaced on purpose, start with a new store");
   SendHello(dealer, plan);
@@ -263,8 +263,8 @@ Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store,
     Bytes grant = dealer.RecvExact(net::kGrant, sizeof(uint32_t));
     uint32_t count = Reader(grant, "a grant").Get<uint32_t>();
     if (count < 1 || count > args.count)
-      net::EndSession(dealer, net::Refusal::kProtocol, Exit::kPeer, "the dealer grants ", count, " bundles where 1 to ",
-                      args.count, " were asked for; install the same suf on all sides");
+      net::EndSession(dealer, net::Refusal::kProtocol, Cause::kPeer, "the dealer grants ", count,
+                      " bundles where 1 to ", args.count, " were asked for; install the same suf on all sides");
     Fetched got;
     for (uint32_t i = 0; i < count; ++i) {
       store::BundleHeader h = RecvHeader(dealer, plan, args, task, seed);

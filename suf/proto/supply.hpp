@@ -32,8 +32,8 @@ using Generate = std::function<void(DealJob, store::Sink& to_p0, store::Sink& to
 class Dealer {
  public:
   struct Options {
-    uint32_t ahead_tokens = 0;         // --tokens N: for N tokens both parties get as many bundles as they ask for,
-    uint32_t ahead_count = 1;          // --count M: up to so many
+    uint32_t ahead_tokens = 0;         // for so many tokens both parties get as many bundles as they ask for,
+    uint32_t ahead_count = 1;          // up to so many
     net::Millis partner_wait{20'000};  // how long one party waits for the other; below the parties' time-outs
     std::function<void(uint32_t n, uint64_t serial)> dealt;             // for a log line
     std::function<void(uint32_t model, uint32_t data)> not_taken = {};  // what they asked for, where we offered more

@@ -17,7 +17,7 @@ BundleHeader DecodeHeader(View in) {
   BundleHeader h;
   h.version = r.Get<uint32_t>();
   if (h.version != kWireVersion)
-    Fail(Exit::kRefused, "a bundle of version ", h.version, " was found; this suf reads version ", kWireVersion,
+    Fail(Cause::kRefused, "a bundle of version ", h.version, " was found; this suf reads version ", kWireVersion,
          "; deal it again");
   h.prg = r.Get<uint32_t>(), h.n = r.Get<uint32_t>(), h.party = r.Get<uint32_t>();
   h.serial = r.Get<uint64_t>(), h.body_bytes = r.Get<uint64_t>();
@@ -27,7 +27,7 @@ BundleHeader DecodeHeader(View in) {
   h.pair = Share(Secret(r.Raw(32)));
   r.Done();
   if (h.party > 1)
-    Fail(Exit::kRefused, "a bundle for party ", h.party, " was found; there are parties 0 and 1; deal it again");
+    Fail(Cause::kRefused, "a bundle for party ", h.party, " was found; there are parties 0 and 1; deal it again");
   return h;
 }
 
@@ -125,10 +125,10 @@ Sink::~Sink() {
 View Chain::Next(View chunk, const std::string& what) {
   bool fits = chunk.size() > net::ChunkTags::kBytes &&
               chunk.size() - net::ChunkTags::kBytes == std::min<uint64_t>(left_, kChunkBytes);
-  if (!fits) Fail(Exit::kRefused, what, " is cut short or too long; it is burnt, start again");
+  if (!fits) Fail(Cause::kRefused, what, " is cut short or too long; it is burnt, start again");
   View data = chunk.subspan(net::ChunkTags::kBytes);
   if (!Equal(tags_.Next(data), chunk.first(net::ChunkTags::kBytes)))
-    Fail(Exit::kRefused, what, " was altered; it is burnt, start again");
+    Fail(Cause::kRefused, what, " was altered; it is burnt, start again");
   left_ -= data.size();
   return data;
 }

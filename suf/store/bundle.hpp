@@ -31,7 +31,7 @@ struct BundleHeader {
   SharedSecret pair = Share(Secret());
 };
 Bytes Encode(const BundleHeader& h);
-// DecodeHeader: throws Exit::kRefused when it is cut short, too long, or of another version.
+// DecodeHeader: throws Cause::kRefused when it is cut short, too long, or of another version.
 BundleHeader DecodeHeader(View in);
 
 // DeriveKey: K_p = HKDF(salt = rho, ikm = seed_p, info = version | p | H(seed_0) | H(seed_1) | plan | trace | weights |
@@ -93,7 +93,7 @@ class Sink {
 class Chain {
  public:
   Chain(const Hash& key, uint64_t total) : tags_(key), left_(total) {}
-  // Next: the data of a chunk; throws Exit::kRefused with `what` in the sentence when it is not the next one.
+  // Next: the data of a chunk; throws Cause::kRefused with `what` in the sentence when it is not the next one.
   View Next(View chunk, const std::string& what);
   uint64_t left() const { return left_; }
 

@@ -23,11 +23,11 @@ TEST(BundleHeader, RoundTripsAndRefusesOtherVersionsAndLengths) {
   for (size_t n = 0; n < e.size(); ++n) EXPECT_THROW(DecodeHeader(View(e).first(n)), Error) << n;
   Bytes longer = e;
   longer.push_back(0);
-  EXPECT_TRUE(Fails(Exit::kRefused, "too many", [&] { DecodeHeader(longer); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "too many", [&] { DecodeHeader(longer); }));
   h.version = 9;
-  EXPECT_TRUE(Fails(Exit::kRefused, "a bundle of version 9", [&] { DecodeHeader(Encode(h)); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "a bundle of version 9", [&] { DecodeHeader(Encode(h)); }));
   h = Sample(), h.party = 2;
-  EXPECT_TRUE(Fails(Exit::kRefused, "party 2", [&] { DecodeHeader(Encode(h)); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "party 2", [&] { DecodeHeader(Encode(h)); }));
 }
 
 TEST(DeriveKey, FollowsTheFormulaAndEveryFieldMatters) {
@@ -93,16 +93,16 @@ TEST(Chunks, AlteredSwappedShortOrForeignChunksAreRefused) {
   for (size_t at : {size_t{0}, net::ChunkTags::kBytes - 1, net::ChunkTags::kBytes, kMaxChunk - 1}) {
     auto bad = c.chunks;
     bad[1][at] ^= 1;
-    EXPECT_TRUE(Fails(Exit::kRefused, "the stream was altered", [&] { read(bad); })) << at;
+    EXPECT_TRUE(Fails(Cause::kRefused, "the stream was altered", [&] { read(bad); })) << at;
   }
   auto bad = c.chunks;
   std::swap(bad[0], bad[1]);
-  EXPECT_TRUE(Fails(Exit::kRefused, "altered", [&] { read(bad); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "altered", [&] { read(bad); }));
   bad = c.chunks, bad[2].pop_back();
-  EXPECT_TRUE(Fails(Exit::kRefused, "cut short", [&] { read(bad); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "cut short", [&] { read(bad); }));
   bad = c.chunks, bad.push_back(bad[2]);
-  EXPECT_TRUE(Fails(Exit::kRefused, "too long", [&] { read(bad); }));
-  EXPECT_TRUE(Fails(Exit::kRefused, "altered", [&] { read(c.chunks, Hash{8}); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "too long", [&] { read(bad); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "altered", [&] { read(c.chunks, Hash{8}); }));
 }
 
 TEST(Sink, TakesExactlyWhatWasAnnounced) {

@@ -72,7 +72,7 @@ TEST(Store, BundlesSurviveARestartAndServeOnce) {
   EXPECT_EQ(b.body, body);
   EXPECT_TRUE(Equal(b.key.view(), Hash{5}));
   EXPECT_FALSE(fs::exists(FileOf(dir / "s", 3)));
-  EXPECT_TRUE(Fails(Exit::kRefused, "bundle 3 is used", [&] { Told(s, 3).Claim(3); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "bundle 3 is used", [&] { Told(s, 3).Claim(3); }));
   s.Finish(3);
   EXPECT_EQ(s.ledger().Fates().at(3), Fate::kDone);
   EXPECT_EQ(s.Bundles().size(), 0u);
@@ -86,10 +86,10 @@ TEST(Store, AClaimBurnsLowerSerialsInMemoryAndOnDisk) {
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{4}));
   EXPECT_FALSE(fs::exists(FileOf(dir / "s", 1)));
   for (uint64_t i = 1; i <= 3; ++i) {
-    EXPECT_TRUE(Fails(Exit::kRefused, "used, burnt", [&] { Told(s, i).Claim(i); })) << i;
-    EXPECT_TRUE(Fails(Exit::kRefused, "which this store has had", [&] { Put(s, i, true); })) << i;
+    EXPECT_TRUE(Fails(Cause::kRefused, "used, burnt", [&] { Told(s, i).Claim(i); })) << i;
+    EXPECT_TRUE(Fails(Cause::kRefused, "which this store has had", [&] { Put(s, i, true); })) << i;
   }
-  EXPECT_TRUE(Fails(Exit::kRefused, "which this store has had", [&] { Put(s, 4, true); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "which this store has had", [&] { Put(s, 4, true); }));
   Put(s, 9, true);
 }
 
@@ -136,7 +136,7 @@ TEST(Store, AnAlteredBundleIsRefusedAndBurntAloneWhereverItWasAltered) {
     Store s(dir / "s");
     bool seen = s.Bundles().size() == 1;  // in the header: found at the start
     if (!seen) {
-      EXPECT_TRUE(Fails(Exit::kRefused, "burnt", [&] { Told(s, 1).Claim(1); })) << at;
+      EXPECT_TRUE(Fails(Cause::kRefused, "burnt", [&] { Told(s, 1).Claim(1); })) << at;
     }
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2})) << at;
     Told(s, 2).Claim(2);
@@ -153,7 +153,7 @@ TEST(Store, ATruncatedBundleIsRefused) {
     fs::resize_file(FileOf(dir / "s", 1), keep);
     Store s(dir / "s");
     if (s.Bundles().size() == 2) {
-      EXPECT_TRUE(Fails(Exit::kRefused, "burnt", [&] { Told(s, 1).Claim(1); })) << keep;
+      EXPECT_TRUE(Fails(Cause::kRefused, "burnt", [&] { Told(s, 1).Claim(1); })) << keep;
     }
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2})) << keep;
   }
@@ -176,7 +176,7 @@ TEST(Store, ABundleWithASoundHashAndAnImpossiblePreambleIsRefused) {
   vast.resize(vast.size() + 32);
   write(vast);
   Store s(dir / "s");
-  EXPECT_TRUE(Fails(Exit::kRefused, "is cut short", [&] { Told(s, 3).Claim(3); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "is cut short", [&] { Told(s, 3).Claim(3); }));
   EXPECT_EQ(s.ledger().Fates().at(3), Fate::kBurnt);
 }
 
@@ -185,7 +185,7 @@ TEST(Store, ABrokenDeliveryLeavesNothing) {
   {
     Store s(dir / "s");
     auto in = s.Receive(HeaderOf(1), Secret(Hash{5}), true);
-    EXPECT_TRUE(Fails(Exit::kRefused, "bundle 1 is cut short", [&] { in.Add(Bytes(100)); }));
+    EXPECT_TRUE(Fails(Cause::kRefused, "bundle 1 is cut short", [&] { in.Add(Bytes(100)); }));
     EXPECT_EQ(s.Bundles().size(), 0u);
   }
   Store s(dir / "s");
@@ -264,7 +264,7 @@ TEST(Store, ARolledBackStoreIsRefusedByTheDealersAnswerWithAllItsBundles) {
     Store s(dir / "s");
     EXPECT_TRUE(s.notices().empty());
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2, 3, 4}));
-    EXPECT_TRUE(Fails(Exit::kRefused,
+    EXPECT_TRUE(Fails(Cause::kRefused,
                       "bundles up to 2 were used, and this store would have used 2: it was rolled back; "
                       "its 3 bundles are burnt",
                       [&] { claim(s, 2); }));
@@ -289,7 +289,7 @@ TEST(Store, ADealerThatKnowsLessThanBeforeIsRefused) {
   EXPECT_EQ(s.ledger().answer(pair), 2u);
   EXPECT_EQ(s.ledger().answer(other), 3u);
   s.Tell(4, pair);
-  EXPECT_TRUE(Fails(Exit::kRefused, "knows of bundles up to 1, and this store told it of 2: its state was restored",
+  EXPECT_TRUE(Fails(Cause::kRefused, "knows of bundles up to 1, and this store told it of 2: its state was restored",
                     [&] { s.Answer(4, 1); }));
   s.Forget();
   EXPECT_EQ(s.ledger().Fates().at(4), Fate::kBurnt);
@@ -313,9 +313,9 @@ TEST(Store, ASerialFarAboveTheOthersDoesNotUseThemUp) {
   Scratch dir;
   Store s(dir / "s");
   for (uint64_t serial : {~uint64_t{0}, ~uint64_t{0} - 1, Store::kLeap + 1})
-    EXPECT_TRUE(Fails(Exit::kRefused, "takes serials up to 2^40 above that", [&] { Put(s, serial, false); }));
+    EXPECT_TRUE(Fails(Cause::kRefused, "takes serials up to 2^40 above that", [&] { Put(s, serial, false); }));
   Put(s, 7, false), Put(s, Store::kLeap + 7, true);
-  EXPECT_TRUE(Fails(Exit::kRefused, "above that", [&] { Put(s, 2 * Store::kLeap + 8, false); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "above that", [&] { Put(s, 2 * Store::kLeap + 8, false); }));
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{7, Store::kLeap + 7}));
 }
 
@@ -380,7 +380,7 @@ TEST(Store, WithoutALedgerNoBundleIsTrusted) {
 TEST(Store, IsLockedByOneProcess) {
   Scratch dir;
   Store s(dir / "s");
-  EXPECT_TRUE(Fails(Exit::kResource, "in use by another", [&] { Store t(dir / "s"); }));
+  EXPECT_TRUE(Fails(Cause::kResource, "in use by another", [&] { Store t(dir / "s"); }));
 }
 
 TEST(Ledger, ATornLastRecordIsDroppedAndEarlierOnesStay) {
@@ -435,7 +435,7 @@ TEST(Store, AnAuditedSerialIsSpent) {
   Bundle b = Told(s, 1).Audit(1);
   EXPECT_NE(b.hash(), Hash{});
   EXPECT_EQ(s.ledger().Fates().at(1), Fate::kAudited);
-  EXPECT_TRUE(Fails(Exit::kRefused, "used", [&] { Told(s, 1).Claim(1); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { Told(s, 1).Claim(1); }));
   Told(s, 2).Claim(2);
 }
 
@@ -487,8 +487,8 @@ TEST(DealerState, SerialsThatAreUsedUpAreRefused) {
   Scratch dir;
   DealerState d(dir / "d");
   EXPECT_EQ(d.Reserve(~uint64_t{0} - 2), 1u);
-  EXPECT_TRUE(Fails(Exit::kResource, "used up", [&] { d.Reserve(2); }));
-  EXPECT_TRUE(Fails(Exit::kResource, "used up", [&] { d.Reserve(~uint64_t{0}); }));
+  EXPECT_TRUE(Fails(Cause::kResource, "used up", [&] { d.Reserve(2); }));
+  EXPECT_TRUE(Fails(Cause::kResource, "used up", [&] { d.Reserve(~uint64_t{0}); }));
 }
 
 TEST(DealerState, NeverGivesASerialTwice) {
@@ -497,14 +497,14 @@ TEST(DealerState, NeverGivesASerialTwice) {
     DealerState d(dir / "d");
     EXPECT_EQ(d.Reserve(1), 1u);
     EXPECT_EQ(d.Reserve(5), 2u);
-    EXPECT_TRUE(Fails(Exit::kResource, "in use", [&] { DealerState e(dir / "d"); }));
+    EXPECT_TRUE(Fails(Cause::kResource, "in use", [&] { DealerState e(dir / "d"); }));
   }
   {
     DealerState d(dir / "d");
     EXPECT_EQ(d.Reserve(1), 7u);
   }
   Flip(dir / "d/serial", 2);
-  EXPECT_TRUE(Fails(Exit::kResource, "damaged", [&] { DealerState d(dir / "d"); }));
+  EXPECT_TRUE(Fails(Cause::kResource, "damaged", [&] { DealerState d(dir / "d"); }));
 }
 
 }  // namespace

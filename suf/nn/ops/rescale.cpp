@@ -41,8 +41,10 @@ void Rescale::Choose(const Facts& c, const Edges& in) {
     const bool fits = RingOf(z.reach.most()) <= kWidestStream;
     if (fits && !c.options.clamp) return;
     const int target = std::min(z.scale - 1, c.options.Norm("layer"));
-    if (c.seen) window = std::max(2, int(std::ceil(std::log2(kStreamRoom * c.seen->at("size").at(0).high))) + 1 + target);
     shift = z.scale - target, scale = target;
+    if (c.seen) window = std::max(2, int(std::ceil(std::log2(kStreamRoom * c.seen->at("size").at(0).high))) + 1 + target);
+    // no wider than a hard bound, which gives the ring
+    window = std::min(window, BitLength(z.reach.Scaled(std::ldexp(1.0, -shift), 0.5).most()) + 1);
     return;
   }
   const int target = c.options.Result(key);
@@ -73,7 +75,7 @@ void Rescale::Fields(Visitor& v) { v.Int("shift", shift, 0, kRing), v.Int("windo
 
 void Rescale::Check(const Edges& in, int, const std::string& where) const {
   Wanted(scale == in[0].scale - shift, where, "its scale does not follow from its shift");
-  Wanted(!window || (kind == kClamp && shift > 0 && shift + window < in[0].ring && ring >= window + 2), where, "its window does not fit its rings");
+  Wanted(!window || (kind == kClamp && shift > 0 && shift + window < in[0].ring && ring > window), where, "its window does not fit its rings");
   if (kind == kExtend) Wanted(shift == 0 && in[0].ring >= 3 && ring > in[0].ring, where, "it does not extend");
   if (kind == kExact) Wanted(shift > 0, where, "it does not rescale");
   if (Transparent())

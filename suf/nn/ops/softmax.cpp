@@ -17,8 +17,9 @@ using pfss::Sec;
 
 namespace {
 
-// Windows leave room for texts unlike the calibration texts: kBelow of a score window's room lies under it.
-constexpr double kScoreRoom = 1.6, kBelow = 0.6;
+// Windows leave room for texts unlike the calibration texts: kBelow of a score window's room lies under it, and at least
+// kAbove of a level above it.
+constexpr double kScoreRoom = 1.6, kBelow = 0.6, kAbove = 0.25;
 constexpr int kLargestTable = 10, kLargestLevel = 7;  // log2 of entries
 
 int BitsOf(int64_t v) { return BitLength(double(std::abs(v))) + 2; }  // ring in which a table's values are opened
@@ -74,7 +75,8 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
   double least = 1e300;
   offset.clear();
   for (size_t h = 0; h < score.size(); ++h) {
-    const double first = std::floor((score[h].low - kBelow * (width - (score[h].high - score[h].low))) / one);
+    double first = std::floor((score[h].low - kBelow * (width - (score[h].high - score[h].low))) / one);
+    if (first * one + width < score[h].high + kAbove * one) ++first;  // few levels: rounding down took the room above
     offset.push_back(-(int64_t(first) << (step + in[0].scale)));
     least = std::min(least, row_max[h].low / one - first);
   }

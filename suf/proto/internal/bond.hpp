@@ -32,7 +32,7 @@ class Bond {
     bool first = peer_nonce_ == Hash{};
     if (first) peer_nonce_ = nonce;
     if (nonce == peer_nonce_ && Equal(tag, TagOf(kind, nonce, {before.second, before.first}))) return kind;
-    net::EndSession(ch_, net::Refusal::kMac, Exit::kRefused, ch_.peer_title(),
+    net::EndSession(ch_, net::Refusal::kMac, Cause::kRefused, ch_.peer_title(),
                     " saw other frames or holds another bundle of serial ", header_.serial,
                     " than we do; it is burnt, start again");
   }

@@ -159,7 +159,7 @@ struct World {
       s.End();
     });
   }
-  testing::AssertionResult ModelFails(Exit code, const std::string& words) {
+  testing::AssertionResult ModelFails(Cause code, const std::string& words) {
     return Fails(code, words, [&] {
       if (model_error) std::rethrow_exception(model_error);
     });
