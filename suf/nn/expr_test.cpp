@@ -163,9 +163,9 @@ TEST(Expr, Leaves) {
 
 TEST(Expr, ValueRefusals) {
   const Weights w = Some();
-  ExpectRefused([&] { w.Value(L("q", {2})); }, "the model has no tensor q; use the model that the plan was made from", Exit::kInput);
+  ExpectRefused([&] { w.Value(L("q", {2})); }, "the model has no tensor q; use the model that the plan was made from", Cause::kInput);
   ExpectRefused([&] { w.Value(L("w", {3, 2}).Centred()); },
-                "the model's tensor w has another shape than the plan's; use the model that the plan was made from", Exit::kInput);
+                "the model's tensor w has another shape than the plan's; use the model that the plan was made from", Cause::kInput);
   EXPECT_THROW((void)w.Value(Expr()), Bug);
   Weights bad;
   EXPECT_THROW(bad.Set("w", {{2, 2}, {1, 2, 3}}), Bug);

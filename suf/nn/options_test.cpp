@@ -1,5 +1,7 @@
 #include "suf/nn/options.hpp"
 
+#include <set>
+
 #include "suf/nn/ops/rig_test.hpp"
 
 namespace suf::nn {
@@ -7,7 +9,7 @@ namespace {
 
 TEST(Options, Set) {
   Options o;
-  o.Set("slice=3"), o.Set("merge=0"), o.Set("weight.value=13"), o.Set("weight=11"), o.Set("result.value=9"), o.Set("norm.layer=8");
+  o.Set("slice", 3), o.Set("merge", 0), o.Set("weight.value", 13), o.Set("weight", 11), o.Set("result.value", 9), o.Set("norm.layer", 8);
   EXPECT_EQ(o.slice, 3);
   EXPECT_EQ(o.merge, 0);
   EXPECT_EQ(o.Weight("value"), 13);
@@ -15,7 +17,7 @@ TEST(Options, Set) {
   EXPECT_EQ(o.Weight("query_key"), 12);
   EXPECT_EQ(o.Result("value"), 9);
   EXPECT_EQ(o.Norm("layer"), 8);
-  o.Set("result.mine=7");  // a key of a program's own operator
+  o.Set("result.mine", 7);  // a key of a program's own operator
   EXPECT_EQ(o.Result("mine"), 7);
   ExpectRefused([&] { o.Result("none"); }, "there is no scale `result.none`; set it");
   ExpectRefused([&] { o.Norm("none"); }, "there is no scale `norm.none`; set it");
@@ -23,44 +25,38 @@ TEST(Options, Set) {
 
 TEST(Options, SetRefusals) {
   Options o;
-  auto refuses = [&](const std::string& assignment, const std::string& words) {
-    SCOPED_TRACE(assignment);
-    ExpectRefused([&] { o.Set(assignment); }, words, Exit::kInput);
+  auto refuses = [&](const std::string& name, int value, const std::string& words) {
+    SCOPED_TRACE(name);
+    ExpectRefused([&] { o.Set(name, value); }, words, Cause::kInput);
   };
-  refuses("slice=0", "the option slice is 0, outside 1 to 8; choose one of these");
-  refuses("slice=9", "the option slice is 9, outside 1 to 8; choose one of these");
-  refuses("weight.value=25", "the option weight.value is 25, outside 2 to 24; choose one of these");
-  for (const char* bad : {"slice", "slice=", "slice=x", "slice=3x", "slice= 3", "slice=3.5", "slice=99999999999", "=", ""})
-    refuses(bad, Str("the option ", bad, " is not written name=number; the names are: "));
-  refuses("slices=3", "there is no option slices; the names are: ");
-  refuses("Slice=3", "there is no option Slice; ");
-  refuses("bound.value=3", "there is no option bound.value; ");
-  refuses("weight." + std::string(60, 'x') + "=3", "there is no option weight.xxx");
+  refuses("slice", 0, "the setting slice is 0; it may be 1 to 8");
+  refuses("slice", 9, "the setting slice is 9; it may be 1 to 8");
+  refuses("weight.value", 25, "the setting weight.value is 25; it may be 2 to 24");
+  refuses("slices", 3, "slices is no setting of the compiler; take one of activation, embedding, ");
+  for (const char* name : {"", "Slice", "bound.value", "slice ", "weights.value"})
+    refuses(name, 3, Str(name, " is no setting of the compiler; take one of "));
+  refuses("weight." + std::string(60, 'x'), 3, "weight." + std::string(53, 'x') + " is no setting");
   EXPECT_EQ(o.slice, Options().slice);
 }
 
-// Every name that Help lists is taken at both ends of its range and not beyond; the default is the real one.
-TEST(Options, HelpIsTrue) {
-  const std::string help = Options::Help();
-  int names = 0;
-  for (size_t at = help.find("\n  "); at != std::string::npos; at = help.find("\n  ", at + 1)) {
-    const size_t begin = at + 3, open = help.find(" (", begin);
-    std::string name = help.substr(begin, open - begin);
-    int low = 0, high = 0, value = 0;
-    const std::string range = help.substr(open);
-    const bool entry = std::sscanf(range.c_str(), " (%d to %d, default %d):", &low, &high, &value) == 3;
-    ASSERT_TRUE(entry || std::sscanf(range.c_str(), " (%d to %d):", &low, &high) == 2) << range.substr(0, 40);
-    if (const size_t key = name.find(".KEY"); key != std::string::npos) name = name.substr(0, key) + ".value";
+// Every setting is taken at both ends of its range and not beyond; the default is the real one.
+TEST(Options, SettingsAreTrue) {
+  std::vector<std::string> names;
+  for (const Options::Setting& s : Options::Settings()) {
+    names.push_back(s.name);
+    EXPECT_TRUE(s.least <= s.value && s.value <= s.largest && !s.meaning.empty()) << s.name;
     Options o;
-    EXPECT_NO_THROW(o.Set(name + "=" + std::to_string(low))) << name;
-    EXPECT_NO_THROW(o.Set(name + "=" + std::to_string(high))) << name;
-    for (int beyond : {low - 1, high + 1}) ExpectRefused([&] { o.Set(Str(name, "=", beyond)); }, "outside", Exit::kInput);
-    EXPECT_TRUE(!entry || (low <= value && value <= high)) << name;
-    ++names;
+    EXPECT_NO_THROW(o.Set(s.name, s.least)) << s.name;
+    EXPECT_NO_THROW(o.Set(s.name, s.largest)) << s.name;
+    for (int beyond : {s.least - 1, s.largest + 1})
+      ExpectRefused([&] { o.Set(s.name, beyond); }, Str("it may be ", s.least, " to ", s.largest), Cause::kInput);
   }
-  EXPECT_EQ(names, 24);
-  EXPECT_NE(help.find("\n  slice (1 to 8, default 4): fractional bits of a score"), std::string::npos);
-  EXPECT_NE(help.find("scale of a map's weight; attended 12 query_key 12"), std::string::npos);
+  const std::set<std::string> once(names.begin(), names.end());
+  EXPECT_EQ(once.size(), names.size());
+  for (const char* name : {"slice", "weight", "weight.query_key", "result.logits", "norm.unit", "clamp"})
+    EXPECT_TRUE(once.count(name)) << name;
+  const Options d;
+  EXPECT_EQ(names.size(), 21 + d.weight.size() + d.result.size() + d.norm.size());
 }
 
 }  // namespace

@@ -122,9 +122,9 @@ TEST(Activation, Choose) {
   EXPECT_EQ(a.offset_bits, other.offset_bits);
   EXPECT_EQ(a.rise_bits, other.rise_bits);
   Options o;
-  o.Set("piece=1");
+  o.Set("piece", 1);
   ExpectRefused([&] { Chosen("gelu", 20, -5, 6, o); }, "the gelu needs 2^12 pieces, the limits are 2^2 and 2^10; change `piece`");
-  o.Set("piece=14");
+  o.Set("piece", 14);
   ExpectRefused([&] { Chosen("gelu", 20, -5, 6, o); }, "pieces, the limits are 2^2 and 2^10; change `piece`");
   // relu is two lines a sign, exact in its whole window
   const Activation relu = Chosen("relu", 20, -5, 6);

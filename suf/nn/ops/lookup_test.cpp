@@ -56,8 +56,8 @@ TEST(Lookup, RefusesOtherIds) {
     Fill(&rig);
     rig.ids = {id};
     const char* words = "a token id is outside the plan's vocabulary of 5; use the tokenizer of the plan's model";
-    ExpectRefused([&] { rig.Spec(l, {}); }, words, Exit::kInput);
-    ExpectRefused([&] { FloatOf(l, 1, w, {}, {id}); }, words, Exit::kInput);
+    ExpectRefused([&] { rig.Spec(l, {}); }, words, Cause::kInput);
+    ExpectRefused([&] { FloatOf(l, 1, w, {}, {id}); }, words, Cause::kInput);
   }
 }
 

@@ -134,7 +134,7 @@ Map Residual() {
 
 TEST(MapChoose, Scales) {
   Options o;
-  o.Set("weight.attended=13"), o.Set("gamma=9"), o.Set("mean=5");
+  o.Set("weight.attended", 13), o.Set("gamma", 9), o.Set("mean", 5);
   const Facts f{o};
   Map m = Residual();
   Edge x = EdgeOf(20, 0, 2), z = EdgeOf(10, 0, 4);
@@ -162,7 +162,7 @@ TEST(MapChoose, Scales) {
   m.by_length = true;
   EXPECT_EQ(m.Slots()[3].length, Slot::kTimes);
 
-  o.Set("weight.attended=4"), o.Set("gamma=14");
+  o.Set("weight.attended", 4), o.Set("gamma", 14);
   ExpectRefused(
       [&] {
         m.Choose({o}, {x, z});

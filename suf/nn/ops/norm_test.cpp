@@ -179,7 +179,7 @@ TEST(Norm, BoundIsSound) {
     for (int scale : {4, 6})
       for (const Reach& reach : {BoxOf({9, 5, 7}), Reach{3, 9.5, {}, {}, {}}}) {
         Options o;
-        o.Set("activation=5"), o.Set("norm.layer=4"), o.Set("norm.unit=5"), o.Set("result.unit=6");
+        o.Set("activation", 5), o.Set("norm.layer", 4), o.Set("norm.unit", 5), o.Set("result.unit", 6);
         Norm n = Chosen(EdgeOf(scale, 0, 3, reach), SeenSize(0.05, 0.4), unit, o);
         OpRig rig(1);
         const Bounded b = BoundOf(n, 1, {EdgeOf(scale, 0, 3, reach)});

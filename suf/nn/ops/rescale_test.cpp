@@ -103,7 +103,7 @@ TEST(Rescale, ClampWraps) {
     for (Form form : kForms)
       for (int s : {1, 3})
         for (int window : {2, 5})
-          for (int ring : {window + 2, 20}) {
+          for (int ring : {window + 1, 20}) {
             Rescale r = Make(Rescale::kClamp, s, ring, stages, window);
             r.form = form;
             EXPECT_TRUE(r.Wraps());
@@ -194,9 +194,13 @@ TEST(Rescale, ChooseClamp) {
   EXPECT_EQ(r.scale, 10);  // norm.layer
   EXPECT_EQ(r.shift, 10);
   EXPECT_EQ(r.window, 6 + 1 + 10);  // four times 12 and a sign
-  o.Set("clamp=1");
+  o.Set("clamp", 1);
   r.Choose(f, {fits});
   EXPECT_EQ(r.window, 17);
+  r.Choose(f, {EdgeOf(20, 0, 4, BoxOf({102400}))});  // no wider than a hard bound of 100.5
+  EXPECT_TRUE(r.shift == 10 && r.window == 8);
+  f.seen = nullptr, r.Choose(f, {fits});
+  EXPECT_TRUE(r.shift == 10 && r.window == 0);
 }
 
 TEST(Rescale, BoundIsSound) {
@@ -246,7 +250,7 @@ TEST(Rescale, CheckFaults) {
                           F{[](Rescale&, Edges& e) { e[0].ring = 2; }, "it does not extend"}});
   r = Make(Rescale::kClamp, 4, 9, 1, 7), r.scale = 6;
   ExpectChecked<Rescale>(r, in, 8,
-                         {F{[](Rescale& x, Edges&) { x.ring = 8; }, "its window does not fit its rings"},
+                         {F{[](Rescale& x, Edges&) { x.ring = 7; }, "its window does not fit its rings"},
                           F{[](Rescale& x, Edges&) { x.shift = 0, x.scale = 10; }, "its window does not fit its rings"},
                           F{[](Rescale&, Edges& e) { e[0].ring = 11; }, "its window does not fit its rings"}});
 }

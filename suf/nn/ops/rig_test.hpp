@@ -244,7 +244,7 @@ class Recorder : public Visitor {
   bool reading = false;
   std::vector<std::pair<std::string, std::string>> items;
 
-  bool reads() const override { return reading; }
+  bool fills() const override { return reading; }
   void Real(const char* name, double* x, double lo, double hi) override {
     Item(name, Str(*x), [&](const std::string& s) { *x = std::stod(s); });
     EXPECT_TRUE(*x >= lo && *x <= hi) << name;
@@ -294,14 +294,14 @@ class Recorder : public Visitor {
 // ExpectFields: what an operator says of itself makes an equal one, in a recorder and in a plan's text.
 void ExpectFields(const Operator& op);
 
-// ExpectRefused: f throws Error of that code whose sentence has these words.
+// ExpectRefused: f throws Error of that cause whose sentence has these words.
 template <class F>
-void ExpectRefused(F f, const std::string& words, Exit code = Exit::kRefused) {
+void ExpectRefused(F f, const std::string& words, Cause cause = Cause::kRefused) {
   try {
     f();
     ADD_FAILURE() << "nothing was refused, expected: " << words;
   } catch (const Error& e) {
-    EXPECT_EQ(e.code(), code);
+    EXPECT_EQ(e.cause(), cause);
     EXPECT_NE(std::string(e.what()).find(words), std::string::npos) << e.what() << "\nexpected: " << words;
   }
 }

@@ -143,7 +143,7 @@ TEST(WeightedSum, Choose) {
 // Every row of weights whose sum is within reach, and every row of values: the result, and what is inside.
 TEST(WeightedSum, BoundIsSound) {
   Options o;
-  o.Set("recip_pieces=2"), o.Set("recip_bits=2");
+  o.Set("recip_pieces", 2), o.Set("recip_bits", 2);
   const Edges in{EdgeOf(3, 0, 1, {2, 12, {8}, {}, {}}), EdgeOf(2, 0, 2, BoxOf({3, 2}, 3.2))};
   WeightedSum s = Chosen(in, 1, 1, 2, o);
   const Bounded b = BoundOf(s, 2, in);
