@@ -121,8 +121,8 @@ int RunEstimate(const EstimateArgs& a) {
   Host host(a.plan);
   const roles::Estimate e(host.engine(), a.tokens);
   if (a.json) {
-    ordered_json out{{"schema", "suf.estimate/1"},
-                     {"n", a.tokens},
+    ordered_json out{{"schema", "suf.estimate/2"},
+                     {"job", {{"entry", 0}, {"variant", 0}, {"tokens", a.tokens}, {"past", 0}}},
                      {"plan", Hex(e.plan)},
                      {"trace", Hex(e.trace)},
                      {"flights", e.flights}};

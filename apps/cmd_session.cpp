@@ -79,10 +79,10 @@ int RunDeal(const DealArgs& a) {
   std::atomic<bool> said{false};
   roles::Dealer::Options options;
   options.timed = [&](uint64_t serial, const run::Times& t) { times.Add(serial, t); };
-  options.service.ahead_tokens = uint32_t(a.tokens), options.service.ahead_count = uint32_t(std::max(a.count, 1));
+  options.service.ahead = store::JobOf(uint32_t(a.tokens)), options.service.ahead_count = uint32_t(std::max(a.count, 1));
   options.service.partner_wait = timeout / 3;  // the parties, who wait as long as we do, are to hear of it
-  options.service.dealt = [](uint32_t n, uint64_t serial) {
-    log::Info(Str("deal: serial ", serial, ", ", n, " tokens"));
+  options.service.dealt = [](const store::Job& job, uint64_t serial) {
+    log::Info(Str("deal: serial ", serial, ", ", job.tokens, " tokens"));
   };
   options.service.not_taken = [&](uint32_t model, uint32_t data) {
     if (!said.exchange(true))

@@ -33,6 +33,11 @@ Bytes Join(const std::vector<Bytes>& parts) {
   for (const Bytes& p : parts) all.insert(all.end(), p.begin(), p.end());
   return all;
 }
+Bytes JobBytes(uint32_t tokens) {
+  Writer w;
+  Put(w, JobOf(tokens));
+  return w.Take();
+}
 Bytes Number(auto x) {
   Writer w;
   w.Put(x);
@@ -125,7 +130,7 @@ void Files() {
   Seed("store", "bundle", Join({{6}, signed_bundle}));
   Seed("store", "bundle_short", Join({{6}, Number(uint16_t{8}), Bytes(8)}));
   Bytes vast = signed_bundle;
-  std::fill_n(vast.begin() + 2 + 24, 8, 0x7f);  // body_bytes
+  std::fill_n(vast.begin() + 2 + 20 + kJobBytes, 8, 0x7f);  // body_bytes
   Seed("store", "bundle_vast", Join({{6}, vast}));
   chunk = Chunk(ChunkKey(Hash{2}, Hash{1}), Bytes(8));
   Seed("store", "setup", Join({{8}, Number(uint16_t{8}), Bytes(8), Number(uint32_t(chunk.size())), chunk}));
@@ -181,7 +186,7 @@ void Conversations() {
   Seed("data_owner", "audit_failed", Join(talk));
   auto ask = [&](uint32_t n, uint64_t serial) {
     Writer w;
-    w.Put(n), w.Raw(n ? TestPlan().task(n).trace : Hash{});
+    Put(w, JobOf(n)), w.Raw(n ? TestPlan().task(JobOf(n)).trace : Hash{});
     if (n) w.Put(serial), w.Raw(kRho);
     return AFrame(kAnnounce, w.bytes());
   };
@@ -203,7 +208,7 @@ void Conversations() {
        {hello, AFrame(kGrant, Number(uint32_t{2})), bundle(1), bundle(2), AFrame(kEnd, Number(uint64_t{5}))});
   for (const Identity& partner : {kModel, kData}) {
     Writer w;
-    w.Put(uint32_t{3}), w.Put(uint32_t{2}), w.Raw(TestPlan().task(3).trace), w.Raw(kWeights), w.Raw(partner.key);
+    Put(w, JobOf(3)), w.Put(uint32_t{2}), w.Raw(TestPlan().task(JobOf(3)).trace), w.Raw(kWeights), w.Raw(partner.key);
     w.Raw(Hash{23}), w.Raw(Hash{24});
     Bytes all = Join({{uint8_t(partner.role == Role::kModel)}, hello, AFrame(kRequest, w.bytes()), AFrame(kEnd, {})});
     Seed("dealer", Name(partner.role), all);
@@ -216,7 +221,9 @@ void Conversations() {
   }
   Seed("dealer", "hello", Join({{1}, hello}));
   Seed("dealer", "witness",
-       Join({{1}, hello, AFrame(kWitness, Join({Number(uint64_t{1}), Bytes(kModel.key.begin(), kModel.key.end())}))}));
+       Join({{1},
+             hello,
+             AFrame(kWitness, Join({Number(uint64_t{1}), JobBytes(3), Bytes(kModel.key.begin(), kModel.key.end())}))}));
 }
 // Functions: their text, with every kind of item, with runs, and on octaves.
 void Functions() {

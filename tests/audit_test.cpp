@@ -33,9 +33,9 @@ Bodies Dealt(const Generate& generate, DealJob job, const pfss::Schedule& s) {
 TEST(DealerAudit, HonestBundlesPassAndServeNoMore) {
   ThreeRoles w(4);
   w.Session([&](DataSession& s) {
-    s.Audit(kN);
+    s.Audit(JobOf(kN));
     EXPECT_TRUE(w.Embed(s));
-    s.Audit(kN);
+    s.Audit(JobOf(kN));
   });
   EXPECT_EQ(w.Says(w.error[0]) + w.Says(w.error[1]), "");
   EXPECT_EQ(w.dealt, 4);
@@ -61,11 +61,11 @@ TEST(DealerAudit, ABitOfAnySectionOfEitherBundleIsFound) {
   const pfss::Schedule& s = *work->schedule;
   Auditor auditor = AuditOf(engine);
   auto job = [] {
-    return DealJob{kN, 7, Hash{3}, Hash{77}, {Secret(Hash{1}), Secret(Hash{2})}, Share(Secret(Hash{5}))};
+    return DealJob{JobOf(kN), 7, Hash{3}, Hash{77}, {Secret(Hash{1}), Secret(Hash{2})}, Share(Secret(Hash{5}))};
   };
   Bodies honest = Dealt(auditor.generate, job(), s);
   Bundle own, other;
-  own.header.n = kN, own.header.serial = 7, own.header.rho = {3}, own.header.weights = {77};
+  own.header.job = JobOf(kN), own.header.serial = 7, own.header.rho = {3}, own.header.weights = {77};
   own.header.pair = Share(Secret(Hash{4}));
   other.header = own.header, other.header.party = 1;
   own.header.body_bytes = honest[0].size(), other.header.body_bytes = honest[1].size();
@@ -87,7 +87,7 @@ TEST(DealerAudit, ABitOfAnySectionOfEitherBundleIsFound) {
       EXPECT_EQ(d.other, p == 1) << k;
       if (p == 1) continue;
       EXPECT_EQ(d.at, at);
-      EXPECT_EQ(auditor.section(kN, at).find(Str("key section ", k + 1, " of ", s.key(0).size(), ", of ")), 0u);
+      EXPECT_EQ(auditor.section(JobOf(kN), at).find(Str("key section ", k + 1, " of ", s.key(0).size(), ", of ")), 0u);
     }
   EXPECT_GT(sections, 200);
   for (Hash BundleHeader::*f : {&BundleHeader::plan, &BundleHeader::rho}) {  // headers of P1 are compared too
@@ -149,7 +149,7 @@ TEST(DealerAudit, EveryCheatIsCaughtAndP1SeesOneBit) {
   {
     ThreeRoles w;
     Recorder recorder(w.dir / "record");
-    w.Session([&](DataSession& s) { s.Audit(kN); }, &recorder);
+    w.Session([&](DataSession& s) { s.Audit(JobOf(kN)); }, &recorder);
     seen = Seen(w.dir / "record");
     ASSERT_EQ(seen.size(), 4u);  // ack, verdict, MAC, end
     seen.pop_back();
@@ -165,7 +165,7 @@ TEST(DealerAudit, EveryCheatIsCaughtAndP1SeesOneBit) {
       a.Write(bodies[0]), b.Write(bodies[1]);
     };
     Recorder recorder(w.dir / "record");
-    w.Session([&](DataSession& s) { s.Audit(kN); }, &recorder);
+    w.Session([&](DataSession& s) { s.Audit(JobOf(kN)); }, &recorder);
     EXPECT_EQ(Seen(w.dir / "record"), seen);
     EXPECT_THAT(w.Says(w.error[0]), testing::StartsWith("refused: the audit of bundle 1 failed: "));
     EXPECT_THAT(w.Says(w.error[0]), testing::HasSubstr(c.found));

@@ -50,7 +50,7 @@ class ThreeRoles {
     state_.emplace(dir / "dealer");
     Open();
     dealer_.emplace(
-        plan[2], *state_, proto::Dealer::Options{uint32_t(kText.size()), ahead, net::Millis{2000}, {}},
+        plan[2], *state_, proto::Dealer::Options{store::JobOf(uint32_t(kText.size())), ahead, net::Millis{2000}, {}},
         [this](proto::DealJob j, store::Sink& a, store::Sink& b) { ++dealt, generate(std::move(j), a, b); });
     masks_.emplace(*engine[0], seed_->view(), id_);
     ModelInputs(TheTiny().plan, TheTiny().weights, inputs_[0]);
@@ -86,7 +86,8 @@ class ThreeRoles {
   bool Embed(proto::DataSession& s) {
     inputs_[1].Set("tokens", kText);
     Outcome out;
-    s.Infer(uint32_t(kText.size()), [&](proto::Inference& i) { out = RunInference(*engine[1], i, inputs_[1]); });
+    s.Infer(store::JobOf(uint32_t(kText.size())),
+            [&](proto::Inference& i) { out = RunInference(*engine[1], i, inputs_[1]); });
     static const std::vector<int64_t> want = nn::Simulator(TheTiny().plan, TheTiny().weights).Run(kText).y;
     pfss::Ring ring = [&] {
       auto work = engine[1]->At(int(kText.size()));
@@ -138,7 +139,7 @@ class ThreeRoles {
             .dealer = [this](std::stop_token stop) { return Link(Role::kModel, std::move(stop)); },
             .run =
                 [this](proto::Inference& i) {
-                  LengthInputs(TheTiny().plan, TheTiny().weights, int(i.header().n), inputs_[0]);
+                  LengthInputs(TheTiny().plan, TheTiny().weights, int(i.header().job.tokens), inputs_[0]);
                   (void)RunInference(*engine[0], i, inputs_[0]);
                 },
             .auditor = AuditOf(*engine[0]),

@@ -1,4 +1,4 @@
-// For tests: scratch folders, and "this ends with that code and says this".
+// For tests: scratch folders, and "this ends with that cause and says this".
 #pragma once
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -43,6 +43,9 @@ constexpr Row kTable[] = {
     {Refusal::kWitness, Cause::kRefused,
      "never dealt the bundle that we hold, so its state was restored or lost; give it its state back, or start new "
      "stores"},
+    {Refusal::kJob, Cause::kRefused,
+     "does not know the graph, the variant or the cache of the job that we named; install the same suf on all three "
+     "sides"},
 };
 
 }  // namespace

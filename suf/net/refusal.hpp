@@ -29,6 +29,7 @@ enum class Refusal : uint16_t {
   kPin = 17,
   kSetup = 18,
   kWitness = 19,
+  kJob = 20,
 };
 
 // Refused: the error that the refused side reads: exit code and sentence of the table; an unknown code reads as

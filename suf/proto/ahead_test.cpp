@@ -14,16 +14,16 @@ TEST(Ahead, TheNextBundleArrivesWhileThisOneRunsAndIsClaimedAfterwards) {
   };
   w.Session(w.Host(), [&](net::Channel& ch) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-    s.Infer(3, first, 8);
+    s.Infer(store::JobOf(3), first, store::JobOf(8));
     s.Infer(
-        8,
+        store::JobOf(8),
         [&](Inference& inf) {
           EXPECT_EQ(inf.header().serial, 2u);
           EXPECT_GT(inf.fetch_ms(), 0);
           TestRun(inf);
         },
-        3);
-    s.Infer(3, TestRun);
+        store::JobOf(3));
+    s.Infer(store::JobOf(3), TestRun);
     EXPECT_EQ(s.dealer_traffic().frames_received, 3 * 5u);
     s.End();
   });
@@ -45,7 +45,9 @@ TEST(Ahead, AnAuditAndAnInferenceFetchForEachOther) {
   };
   w.Session(host, [&](net::Channel& ch) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-    s.Audit(3, 8), s.Infer(8, TestRun, 3), s.Audit(3, 2), s.Audit(2, 3), s.Infer(3, TestRun);
+    s.Audit(store::JobOf(3), store::JobOf(8)), s.Infer(store::JobOf(8), TestRun, store::JobOf(3)),
+        s.Audit(store::JobOf(3), store::JobOf(2)), s.Audit(store::JobOf(2), store::JobOf(3)),
+        s.Infer(store::JobOf(3), TestRun);
     s.End();
   });
   EXPECT_FALSE(w.model_error);
@@ -68,7 +70,7 @@ TEST(Ahead, AnAuditThatFailsLeavesNothingOfWhatWasAhead) {
     auto session = [&] {
       w.Session(host, [&](net::Channel& ch) {
         DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-        s.Audit(3, 4);
+        s.Audit(store::JobOf(3), store::JobOf(4));
       });
     };
     EXPECT_TRUE(Fails(Cause::kRefused, "audit of bundle 1 finds that it was dealt wrongly", session));
@@ -98,7 +100,8 @@ TEST(Ahead, NeverMoreThanOneBundleIsAhead) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
     for (uint32_t i = 1; i <= 6; ++i)
       s.Infer(
-          1 + i % 3, [&](Inference& inf) { watch(inf), TestRun(inf); }, i < 6 ? 1 + (i + 1) % 3 : 0);
+          store::JobOf(1 + i % 3), [&](Inference& inf) { watch(inf), TestRun(inf); },
+          store::JobOf(i < 6 ? 1 + (i + 1) % 3 : 0));
     s.End();
   });
   EXPECT_EQ(w.dealt.size(), 6u);
@@ -125,9 +128,9 @@ TEST(Ahead, ADeliveryThatBreaksIsToldByTheInferenceThatNeedsItAndNeverRepeated) 
   EXPECT_TRUE(Fails(Cause::kPeer, sentence, [&] {
     w.Session(w.Host(), [&](net::Channel& ch) {
       DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-      s.Infer(3, TestRun, 2);
+      s.Infer(store::JobOf(3), TestRun, store::JobOf(2));
       done = true;
-      s.Infer(2, [](Inference&) { FAIL(); });
+      s.Infer(store::JobOf(2), [](Inference&) { FAIL(); });
     });
   }));
   EXPECT_TRUE(done);
@@ -160,9 +163,9 @@ TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
     auto session = [&] {
       w.Session(host, [&](net::Channel& ch) {
         DataSession s(ch, w.plan, *w.store[1], dial, w.keys);
-        s.Infer(3, TestRun, 2);
+        s.Infer(store::JobOf(3), TestRun, store::JobOf(2));
         done = true;
-        s.Infer(2, TestRun);
+        s.Infer(store::JobOf(2), TestRun);
       });
     };
     std::string ours = "no descriptor left", theirs = "ended the session for a reason of its own";
@@ -185,7 +188,7 @@ TEST(Ahead, ASessionThatBreaksLeavesNothingOfWhatWasAhead) {
     EXPECT_THROW(w.Session(w.Host(who == 0 ? fail : RunHook(TestRun)),
                            [&](net::Channel& ch) {
                              DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-                             s.Infer(3, who == 1 ? fail : RunHook(TestRun), 2);
+                             s.Infer(store::JobOf(3), who == 1 ? fail : RunHook(TestRun), store::JobOf(2));
                            }),
                  Error);
     for (int p = 0; p < 2; ++p) {

@@ -99,14 +99,14 @@ void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& 
   bond.Recv(net::kGo);
   ahead.announce();
   const store::BundleHeader& h = own.header;
-  DealJob job{h.n, h.serial, h.rho, h.weights, {std::move(own.key), std::move(key)}, b_seed};
+  DealJob job{h.job, h.serial, h.rho, h.weights, {std::move(own.key), std::move(key)}, b_seed};
   Difference d = DealAgain(own, std::move(job), task.body_bytes[1], hash, auditor.generate);
   std::string fault;
   if (d.any())  // before P1 hears of it
     fault =
         Str("the audit of bundle ", serial, " failed: ", d.own ? "ours" : "", d.own && d.other ? " and " : "",
             d.other ? "the data owner's" : "", d.own != d.other ? " is" : " are", " not what the keys give",
-            d.own ? Str(", ours first in ", auditor.section(own.header.n, d.at)) : std::string(), "; ",
+            d.own ? Str(", ours first in ", auditor.section(own.header.job, d.at)) : std::string(), "; ",
             BurnRest(store, ahead), "; find out whether the dealer dealt wrongly or the data owner opened another key");
   try {
     uint8_t verdict = !d.any();
@@ -117,7 +117,7 @@ void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& 
     if (!d.any()) throw;  // what was found matters more than how the session ended
   }
   if (d.any()) throw Error(Cause::kRefused, fault);
-  if (auditor.passed) auditor.passed(own.header.n, serial);
+  if (auditor.passed) auditor.passed(own.header.job, serial);
 }
 
 }  // namespace suf::proto

@@ -12,9 +12,9 @@ class Bond;
 // Auditor: what P0 brings to audits.
 struct Auditor {
   Generate generate;  // what the dealer runs
-  // section: words for the section of P0's bundle that holds this byte of the body, in the trace of n tokens
-  std::function<std::string(uint32_t n, uint64_t byte)> section;
-  std::function<void(uint32_t n, uint64_t serial)> passed;  // for a log line
+  // section: words for the section of P0's bundle that holds this byte of the body, in the trace of this job
+  std::function<std::string(const store::Job&, uint64_t byte)> section;
+  std::function<void(const store::Job&, uint64_t serial)> passed;  // for a log line
 };
 
 // Difference: what P0 finds and nobody else is told.

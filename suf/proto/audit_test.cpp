@@ -29,14 +29,15 @@ void TestGenerate(const DealJob& j, store::Sink& to_p0, store::Sink& to_p1) {
 // Sides: both stores with bundles 5, 6 and 7, told of 5; the dealer used `dealt` as B's seed.
 struct Sides {
   explicit Sides(uint8_t dealt = 9) {
-    for (uint64_t serial : {5, 6, 7}) Put(serial, dealt);
+    for (uint64_t serial : {5, 6, 7}) store::Put(serial, dealt);
     for (auto& s : store) store::Told(*s, 5);
     std::tie(p0, p1) = net::InProcessPair(kModel, kData, net::Millis{5000});
   }
-  void Put(uint64_t serial, uint8_t dealt) {
+  void store::Put(uint64_t serial, uint8_t dealt) {
     store::BundleHeader h;
-    h.n = 3, h.serial = serial, h.rho = {uint8_t(serial)}, h.pair = Share(Secret::Random()), h.body_bytes = kBody;
-    DealJob job{h.n, serial, h.rho, {}, {Secret(Hash{1}), Secret(Hash{2})}, Share(Secret(Hash{dealt}))};
+    h.job = store::JobOf(3), h.serial = serial, h.rho = {uint8_t(serial)}, h.pair = Share(Secret::Random()),
+    h.body_bytes = kBody;
+    DealJob job{h.job, serial, h.rho, {}, {Secret(Hash{1}), Secret(Hash{2})}, Share(Secret(Hash{dealt}))};
     std::vector<Bytes> chunks[2];
     store::BundleHeader headers[2] = {h, h};
     headers[1].party = 1;
@@ -55,7 +56,7 @@ struct Sides {
   // PutOne: a bundle of one store that nobody will get as far as reading.
   void PutOne(int p, uint64_t serial) {
     store::BundleHeader h;
-    h.n = 3, h.serial = serial, h.party = uint32_t(p), h.body_bytes = kBody;
+    h.job = store::JobOf(3), h.serial = serial, h.party = uint32_t(p), h.body_bytes = kBody;
     auto in = store[p]->Receive(h, Secret(), false);
     store::Sink sink(store::ChunkKey(h), kBody, [&](View c) { in.Add(c); });
     sink.Write(Bytes(kBody));
@@ -70,9 +71,10 @@ struct Sides {
         net::Guarded(*ch, [&] {
           Bond bond(*ch, store[0]->Header(5), kSetup);
           EXPECT_EQ(bond.RecvEither(net::kClaim, net::kAudit), net::kAudit);
-          AuditBundle(*ch, *store[0], bond, {Hash{}, {kBody, kBody}}, Share(Secret(Hash{9})),
-                      {generate, [](uint32_t, uint64_t at) { return Str("byte ", at); }, [&](auto...) { ++passed; }},
-                      ahead);
+          AuditBundle(
+              *ch, *store[0], bond, {Hash{}, {kBody, kBody}}, Share(Secret(Hash{9})),
+              {generate, [](const store::Job&, uint64_t at) { return Str("byte ", at); }, [&](auto...) { ++passed; }},
+              ahead);
         });
       } catch (const Error&) {
         error = std::current_exception();
@@ -193,7 +195,8 @@ TEST(Audit, AnotherBundleOfTheSerialOpensNothing) {
 TEST(Audit, ABundleAlteredInAStoreIsNamedAndBurnt) {
   for (int p : {0, 1}) {
     Sides s;
-    std::filesystem::resize_file(s.dir / Str(p, "/bundles/00000000000000000005.bundle"), 400);
+    std::filesystem::resize_file(s.dir / Str(p, "/bundles/00000000000000000005-0-0-3-0.bundle"),
+                                 4 + store::kHeaderBytes + 64 + 12);
     std::exception_ptr error[2];
     error[0] = s.Model([&] {
       try {

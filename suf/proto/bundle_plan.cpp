@@ -27,10 +27,24 @@ void RecvHello(net::Channel& ch, const BundlePlan& plan) {
   ch.Reach(net::Stage::kAccepted);
 }
 
-void CheckTokens(const BundlePlan& plan, uint32_t n) {
-  if (n < 1 || n > plan.max_tokens)
-    Fail(Cause::kInput, "the text has ", n, " tokens; the plan covers 1 to ", plan.max_tokens,
+void CheckJob(const BundlePlan& plan, const store::Job& job) {
+  if (!plan.Knows(job))
+    Fail(Cause::kInput, "the job is of entry ", job.entry, ", variant ", job.variant, " with ", job.past,
+         " tokens in a cache; the plan has entry 0, variant 0 and no cache; compile a plan that has them");
+  if (!plan.Covers(job))
+    Fail(Cause::kInput, "the text has ", job.tokens, " tokens; the plan covers 1 to ", plan.max_tokens,
          "; shorten it or compile a longer plan");
+}
+
+void CheckPeersJob(net::Channel& ch, const BundlePlan& plan, const store::Job& job, const char* did) {
+  if (!plan.Knows(job))
+    net::EndSession(ch, net::Refusal::kJob, Cause::kRefused, ch.peer_title(), " ", did, " entry ", job.entry,
+                    ", variant ", job.variant, " with ", job.past,
+                    " tokens in a cache; the plan has entry 0, variant 0 and no cache; install the same suf on all "
+                    "three sides");
+  if (!plan.Covers(job))
+    net::EndSession(ch, net::Refusal::kTokens, Cause::kInput, ch.peer_title(), " ", did, " ", job.tokens,
+                    " tokens; the plan covers 1 to ", plan.max_tokens, "; it was refused");
 }
 
 }  // namespace suf::proto

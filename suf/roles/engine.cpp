@@ -52,8 +52,8 @@ proto::BundlePlan Engine::ForProto() {
   p.max_tokens = uint32_t(plan_.max_tokens);
   p.hash = hash_;
   for (auto& m : masked_) p.setup_bytes += uint64_t(m.bytes());
-  p.task = [this](uint32_t n) {
-    auto work = At(int(n));
+  p.task = [this](const store::Job& job) {
+    auto work = At(int(job.tokens));
     return proto::Task{work->trace.digest(),
                        {uint64_t(work->schedule->key_bytes(0)), uint64_t(work->schedule->key_bytes(1))}};
   };

@@ -31,7 +31,7 @@ struct ModelOwner::State {
   }
 
   void Run(proto::Inference& inference) {
-    const uint32_t n = inference.header().n;
+    const uint32_t n = inference.header().job.tokens;
     LengthInputs(engine.plan(), weights, int(n), inputs);
     const run::Times times = RunInference(engine, inference, inputs).times;
     if (options.ran) options.ran(n, inference.header().serial, times);

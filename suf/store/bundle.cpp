@@ -4,11 +4,12 @@ namespace suf::store {
 
 Bytes Encode(const BundleHeader& h) {
   Writer w;
-  w.Put(h.version), w.Put(h.prg), w.Put(h.n), w.Put(h.party), w.Put(h.serial), w.Put(h.body_bytes);
+  w.Put(h.version), w.Put(h.prg), w.Put(h.party), Put(w, h.job), w.Put(h.serial), w.Put(h.body_bytes);
   for (const Hash* x :
        {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
     w.Raw(*x);
   w.Raw(h.pair->view());
+  SUF_CHECK(w.bytes().size() == kHeaderBytes);
   return w.Take();
 }
 
@@ -19,7 +20,7 @@ BundleHeader DecodeHeader(View in) {
   if (h.version != kWireVersion)
     Fail(Cause::kRefused, "a bundle of version ", h.version, " was found; this suf reads version ", kWireVersion,
          "; deal it again");
-  h.prg = r.Get<uint32_t>(), h.n = r.Get<uint32_t>(), h.party = r.Get<uint32_t>();
+  h.prg = r.Get<uint32_t>(), h.party = r.Get<uint32_t>(), h.job = GetJob(r);
   h.serial = r.Get<uint64_t>(), h.body_bytes = r.Get<uint64_t>();
   for (Hash* x :
        {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
@@ -35,7 +36,7 @@ Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed) {
   Writer info;
   info.Put(h.version), info.Put(uint32_t(party));
   for (const Hash* x : {&h.seed_hash[0], &h.seed_hash[1], &h.plan, &h.trace, &h.weights}) info.Raw(*x);
-  info.Put(h.n), info.Put(h.serial);
+  Put(info, h.job), info.Put(h.serial);
   return Hkdf(h.rho, seed.view(), info.bytes());
 }
 

@@ -71,15 +71,14 @@ void ChunkFile::Add(View chunk) {
   WriteAll(fd_.get(), chunk, temp_);
 }
 
-void ChunkFile::Commit(const std::string& dir, const std::string& name) {
-  Rename(temp_, dir + "/" + name);
-  SyncDir(dir);
+void ChunkFile::Commit(const std::string& path) {
+  Rename(temp_, path);
+  SyncDir(path.substr(0, path.rfind('/')));
 }
 
 uint64_t BundleFileBytes(uint64_t body_bytes) {
   const uint64_t chunks = (body_bytes + kChunkBytes - 1) / kChunkBytes;
-  return sizeof(uint32_t) + Encode(BundleHeader{}).size() + 32 + 32 +
-         chunks * (sizeof(uint32_t) + net::ChunkTags::kBytes) + body_bytes;
+  return sizeof(uint32_t) + kHeaderBytes + 32 + 32 + chunks * (sizeof(uint32_t) + net::ChunkTags::kBytes) + body_bytes;
 }
 
 Store::Store(const std::string& dir)
@@ -109,17 +108,15 @@ void Store::RecoverFile(const std::string& name, Found* found) {
   const auto& bound = ledger_.files();
   const auto it = std::find_if(bound.begin(), bound.end(), [&](const auto& f) { return id && f.second == *id; });
   const bool ours = it != bound.end() && !ledger_.keys_lost();
-  if (!name.ends_with(".bundle")) {
-    if (!ours) return Discard(path);  // the rest of a delivery that broke
-    const std::string named = bundles_ + "/" + BundleName(it->first);
-    Rename(path, named);  // of one that broke between Bind and Rename
-    path = named;
-  }
+  const bool named = name.ends_with(".bundle");
+  if (!named && !ours) return Discard(path);  // the rest of a delivery that broke
   found->known += ours;
   try {
     Bytes preamble = ReadPreamble(OpenFile(path, O_RDONLY).get(), path, 32);
     BundleHeader h = DecodeHeader(View(preamble).first(preamble.size() - 32));
-    if (ours && h.serial == it->first && path == bundles_ + "/" + BundleName(h.serial)) {
+    const bool whole = ours && h.serial == it->first;
+    if (whole && !named) Rename(std::exchange(path, PathOf(h)), PathOf(h));  // it broke between Bind and Rename
+    if (whole && path == PathOf(h)) {
       found->files.insert(*it);
       slots_[h.serial] = {h, {}, true};
       return;
@@ -146,9 +143,11 @@ void Store::Discard(const std::string& path) {
     Fail(Cause::kResource, "cannot remove ", path, " (", SystemError(), "); see to its permissions");
 }
 
-std::string Store::BundleName(uint64_t serial) const {
-  std::string digits = std::to_string(serial);
-  return std::string(20 - digits.size(), '0') + digits + ".bundle";
+std::string Store::PathOf(const BundleHeader& h) const {
+  const std::string digits = std::to_string(h.serial);
+  const Job& j = h.job;
+  return Str(bundles_, "/", std::string(20 - digits.size(), '0'), digits, "-", j.entry, "-", j.variant, "-", j.tokens,
+             "-", j.past, ".bundle");
 }
 
 Store::Incoming::Incoming(Store& s, const BundleHeader& h, Secret key, bool to_disk)
@@ -189,7 +188,7 @@ void Store::Incoming::Commit() {
     SyncDir(store_.bundles_);
     store_.CheckAhead();
     store_.ledger_.Bind(serial, *Identify(file_->fd()));
-    file_->Commit(store_.bundles_, store_.BundleName(serial));
+    file_->Commit(store_.PathOf(bundle_.header));
   }
   Slot slot{bundle_.header, {}, file_ != nullptr};
   if (!file_) slot.memory = std::move(bundle_);
@@ -208,6 +207,12 @@ std::vector<BundleHeader> Store::Bundles() const {
   std::vector<BundleHeader> all;
   for (const auto& [serial, slot] : slots_)
     if (!slot.told) all.push_back(slot.header);
+  return all;
+}
+
+std::vector<BundleHeader> Store::Bundles(const Job& job) const {
+  std::vector<BundleHeader> all = Bundles();
+  std::erase_if(all, [&](const BundleHeader& h) { return h.job != job; });
   return all;
 }
 
@@ -233,7 +238,7 @@ void Store::Forget() noexcept {
     }
     try {
       if (it->second.told) ledger_.Append(it->first, Fate::kBurnt);
-      if (it->second.on_disk) Discard(bundles_ + "/" + BundleName(it->first));
+      if (it->second.on_disk) Discard(PathOf(it->second.header));
     } catch (...) {  // at the next start
     }
     it = slots_.erase(it);
@@ -266,15 +271,16 @@ void Store::Answer(uint64_t serial, uint64_t known) {
   slot.witnessed = true;
 }
 
-Bundle Store::Load(uint64_t serial) {
-  std::string path = bundles_ + "/" + BundleName(serial);
+Bundle Store::Load(const BundleHeader& known) {
+  std::string path = PathOf(known);
   Fd fd = OpenFile(path, O_RDONLY);
   Bytes preamble = ReadPreamble(fd.get(), path, 32);
   Bundle b;
   View rest = View(preamble).first(preamble.size() - 32);
   b.header = DecodeHeader(rest);
   b.key = Secret(View(preamble).last(32));
-  if (b.header.serial != serial) Fail(Cause::kRefused, path, " was altered; it is burnt, start again");
+  if (b.header.serial != known.serial || b.header.job != known.job)
+    Fail(Cause::kRefused, path, " was altered; it is burnt, start again");
   Chain chain(ChunkKey(b.header), b.header.body_bytes);
   b.body = ReadChunks(fd.get(), chain, path);
   return b;
@@ -290,7 +296,7 @@ Bundle Store::Take(uint64_t serial, Fate fate) {
   Bundle b;
   try {
     ledger_.Append(serial, fate, slot.told.value_or(PairId{}));
-    b = slot.on_disk ? Load(serial) : std::move(slot.memory);
+    b = slot.on_disk ? Load(slot.header) : std::move(slot.memory);
   } catch (...) {
     failed = std::current_exception();
   }
@@ -308,7 +314,7 @@ void Store::BurnUpTo(uint64_t serial) {
   bool disk = false;
   while (!slots_.empty() && slots_.begin()->first <= serial) {
     auto it = slots_.begin();
-    if (it->second.on_disk) Discard(bundles_ + "/" + BundleName(it->first)), disk = true;
+    if (it->second.on_disk) Discard(PathOf(it->second.header)), disk = true;
     slots_.erase(it);
   }
   if (disk) SyncDir(bundles_);
@@ -352,7 +358,7 @@ ChunkFile Store::NewSetup() { return {dir_ + "/w_hat.part", AsView("SUFWHAT1")};
 void Store::DropSetup() noexcept { unlink((dir_ + "/w_hat.part").c_str()); }
 void Store::CommitSetup(ChunkFile file, const Hash& weights) {
   file.Sync();
-  file.Commit(dir_, Hex(weights) + ".w_hat");
+  file.Commit(SetupFile(weights));
 }
 
 std::optional<Bytes> Store::LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes) {

@@ -20,9 +20,9 @@ class ChunkFile {
  public:
   ChunkFile(const std::string& temp, View preamble);
   void Add(View chunk);
-  // Sync: what was added is on the disk. Commit, after it: renamed to dir/name and the directory synced.
+  // Sync: what was added is on the disk. Commit, after it: renamed to path and its directory synced.
   void Sync() { suf::Sync(fd_.get(), temp_); }
-  void Commit(const std::string& dir, const std::string& name);
+  void Commit(const std::string& path);
   int fd() const { return fd_.get(); }
 
  private:
@@ -61,8 +61,9 @@ class Store {
   // Receive: throws Cause::kRefused when the serial is spent, there already or too far above the others.
   Incoming Receive(const BundleHeader& h, Secret key, bool to_disk) { return {*this, h, std::move(key), to_disk}; }
 
-  // Bundles: the headers of all unused bundles, by serial.
+  // Bundles: the headers of all unused bundles, by serial; of one job.
   std::vector<BundleHeader> Bundles() const;
+  std::vector<BundleHeader> Bundles(const Job& job) const;
   // Header: of one unused bundle; throws Cause::kRefused when there is none of this serial.
   BundleHeader Header(uint64_t serial) const;
   // CheckAhead: throws Cause::kResource where bundles cannot lie on disk: a file system without times of birth.
@@ -117,7 +118,7 @@ class Store {
   const Slot& Find(uint64_t serial) const;
   Slot& Find(uint64_t serial) { return const_cast<Slot&>(std::as_const(*this).Find(serial)); }
   Bundle Take(uint64_t serial, Fate fate);
-  Bundle Load(uint64_t serial);
+  Bundle Load(const BundleHeader& known);
   void Recover();
   // Found: at a start: bundles to keep; how many files are known to the ledger, and how many others may be used ones.
   struct Found {
@@ -128,7 +129,8 @@ class Store {
   void Discard(const std::string& path);
   void BurnUpTo(uint64_t serial);
   size_t BurnHere();
-  std::string BundleName(uint64_t serial) const;
+  // PathOf: of a bundle's file: its serial, then its job.
+  std::string PathOf(const BundleHeader& h) const;
 
   std::string dir_, bundles_;
   Fd lock_;

@@ -106,7 +106,7 @@ void RunModel(const Scene& s) {
                  [&](Sink& out) { roles::WriteSetup(engine, s.setting.weights, masks, [&](View v) { out.Write(v); }); },
                  [&](std::stop_token) { return DialTo(s, Role::kModel, Role::kDealer); },
                  [&](Inference& inference) {
-                   roles::LengthInputs(engine.plan(), s.setting.weights, int(inference.header().n), inputs);
+                   roles::LengthInputs(engine.plan(), s.setting.weights, int(inference.header().job.tokens), inputs);
                    (void)roles::RunInference(engine, inference, inputs);
                  }};
   Turnstile turnstile;
@@ -126,7 +126,7 @@ void RunData(const Scene& s) {
     Inputs inputs;
     roles::ReadSetup(engine, session.Setup(), inputs);
     inputs.Set("tokens", s.setting.ids);
-    session.Infer(uint32_t(s.setting.ids.size()), [&](Inference& inference) {
+    session.Infer(JobOf(uint32_t(s.setting.ids.size())), [&](Inference& inference) {
       done.serial = inference.header().serial;
       auto out = roles::RunInference(engine, inference, inputs);
       auto work = engine.At(int(s.setting.ids.size()));

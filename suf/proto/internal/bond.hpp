@@ -4,7 +4,7 @@
 
 namespace suf::proto {
 
-// Bond: MACs under the pair secret over (label, fields, versions, digests, n, rho, serial, identities, SHA-256 of
+// Bond: MACs under the pair secret over (label, fields, versions, digests, job, rho, serial, identities, SHA-256 of
 // W_hat, nonces, TLS exporter, hashes of all frames so far in both directions).
 class Bond {
  public:
