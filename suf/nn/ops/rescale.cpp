@@ -27,9 +27,9 @@ void Rescale::See(const RealCall&, std::span<const RealArray* const> x, Seen* se
 void Rescale::Attributes(Visitor& v) {
   std::string name = kKinds[kind];
   v.Text("kind", &name, 10), v.Text("key", &key, 40), v.Int("stages", stages, 1, 2);
-  if (!v.reads()) return;
+  if (!v.fills()) return;
   const auto* at = std::find(std::begin(kKinds), std::end(kKinds), name);
-  if (at == std::end(kKinds)) Fail(Exit::kRefused, "the plan has a rescale of the kind ", name, ", which this program does not know; update it");
+  if (at == std::end(kKinds)) Fail(Cause::kRefused, "the plan has a rescale of the kind ", name, ", which this program does not know; update it");
   kind = Kind(at - kKinds);
 }
 
@@ -51,7 +51,7 @@ void Rescale::Choose(const Facts& c, const Edges& in) {
   if (kind == kOptional && (z.scale <= target || (c.n <= c.options.merge && c.ring_ahead({z.scale, target, 0, z.dim, z.one_row, z.reach}) <= 64)))
     return;
   if (z.scale <= target)
-    Fail(Exit::kRefused, "the scale 2^", z.scale, " is not above 2^", target, ", to which it is rescaled; lower `result.", key, "`");
+    Fail(Cause::kRefused, "the scale 2^", z.scale, " is not above 2^", target, ", to which it is rescaled; lower `result.", key, "`");
   shift = z.scale - target, scale = target;
 }
 
