@@ -1,5 +1,7 @@
 #include "apps/show.hpp"
 
+#include "apps/log.hpp"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include <utility>
 
 #include "suf/base/error.hpp"
-#include "suf/base/log.hpp"
 #include "suf/model/vocabulary.hpp"
 
 namespace suf::apps {

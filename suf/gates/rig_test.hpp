@@ -33,8 +33,13 @@ class Rig {
   }
   // Run: reveals y to P1 and returns it as numbers of y's ring. `serial` varies all masks.
   Ints Run(const Sh& y, uint8_t serial = 1) {
-    int k = y.bits();
+    const int k = y.bits();
     t.reveal<1>(y);
+    return Close(k, serial);
+  }
+  Ints Run(const Owing& y, uint8_t serial = 1) { return Run(compiler::Settle(t, y), serial); }
+  // Close: runs what was emitted, its result of k bits already revealed.
+  Ints Close(int k, uint8_t serial = 1) {
     t.close();
     schedule.emplace(t);
     pfss::LintReport lint = pfss::Lint(*schedule);
@@ -56,7 +61,6 @@ class Rig {
     for (uint64_t v : run.result[1]) out.push_back(Number(v, k));
     return out;
   }
-  Ints Run(const Owing& y, uint8_t serial = 1) { return Run(compiler::Settle(t, y), serial); }
 
   int flights() const { return schedule->flights(); }
   int64_t key_bits() const { return schedule->key_bits(0) + schedule->key_bits(1); }

@@ -61,9 +61,9 @@ TEST(Plan, GoldenText) {
       w.Set("w.bias", {{1}, {0.125f}});
   CompileOptions o;
   o.min_tokens = o.max_tokens = 1, o.calibration = "abc";
-  for (const char* option :
-       {"rsqrt_pieces=2", "rsqrt_bits=2", "norm.layer=2", "activation=4", "embedding=4", "span=12"})
-    o.policy.Set(option);
+  for (auto [name, value] : std::initializer_list<std::pair<const char*, int>>{
+           {"rsqrt_pieces", 2}, {"rsqrt_bits", 2}, {"norm.layer", 2}, {"activation", 4}, {"embedding", 4}, {"span", 12}})
+    o.policy.Set(name, value);
   EXPECT_EQ(
       Serialize(Compile(g, w, std::vector<std::vector<int32_t>>{{0}, {1}, {2}}, o)),
       R"({"version":2,"nodes":[{"op":"lookup","in":[],"scope":"embed","label":"z_embed","table":"table[3,2]","positions":""},)"

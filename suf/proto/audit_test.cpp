@@ -29,11 +29,11 @@ void TestGenerate(const DealJob& j, store::Sink& to_p0, store::Sink& to_p1) {
 // Sides: both stores with bundles 5, 6 and 7, told of 5; the dealer used `dealt` as B's seed.
 struct Sides {
   explicit Sides(uint8_t dealt = 9) {
-    for (uint64_t serial : {5, 6, 7}) store::Put(serial, dealt);
+    for (uint64_t serial : {5, 6, 7}) Put(serial, dealt);
     for (auto& s : store) store::Told(*s, 5);
     std::tie(p0, p1) = net::InProcessPair(kModel, kData, net::Millis{5000});
   }
-  void store::Put(uint64_t serial, uint8_t dealt) {
+  void Put(uint64_t serial, uint8_t dealt) {
     store::BundleHeader h;
     h.job = store::JobOf(3), h.serial = serial, h.rho = {uint8_t(serial)}, h.pair = Share(Secret::Random()),
     h.body_bytes = kBody;

@@ -50,15 +50,15 @@ class Due {
   Due(const std::vector<model::Ids>& texts, int audits, bool one_by_one)
       : places(PlaceAudits(texts.size(), size_t(audits))), one_by_one_(one_by_one) {
     for (size_t i = 0; i < texts.size(); ++i)
-      tokens_.insert(tokens_.end(), size_t(1 + places[i][0] + places[i][1]), uint32_t(texts[i].size()));
+      jobs_.insert(jobs_.end(), size_t(1 + places[i][0] + places[i][1]), store::JobOf(uint32_t(texts[i].size())));
   }
-  // Take: the next bundle; returns the tokens of the one after it, which is asked for meanwhile; 0: none is.
-  uint32_t Take() { return ++taken_ < tokens_.size() && !one_by_one_ ? tokens_[taken_] : 0; }
+  // Take: the next bundle; returns the job of the one after it, which is asked for meanwhile; of 0 tokens: none is.
+  store::Job Take() { return ++taken_ < jobs_.size() && !one_by_one_ ? jobs_[taken_] : store::Job{}; }
   const std::vector<std::array<int, 2>> places;  // audits before and after each text
 
  private:
   bool one_by_one_;
-  std::vector<uint32_t> tokens_;
+  std::vector<store::Job> jobs_;
   size_t taken_ = 0;
 };
 
@@ -103,7 +103,7 @@ struct DataOwner::Session::State {
 
   void Audit(int count, size_t n, Due& due) {
     for (int i = 0; i < count; ++i) {
-      session.Audit(uint32_t(n), due.Take());
+      session.Audit(store::JobOf(uint32_t(n)), due.Take());
       if (owner.options_.audited) owner.options_.audited();
     }
   }
@@ -120,7 +120,7 @@ struct DataOwner::Session::State {
     const auto start = Clock::now();
     progress(0, "keys from the dealer");
     session.Infer(
-        uint32_t(e.tokens),
+        store::JobOf(uint32_t(e.tokens)),
         [&](proto::Inference& inference) {
           fetch = inference.fetch_ms(), e.deal_ms = inference.dealt_ms();
           e.serial = inference.header().serial;

@@ -27,7 +27,8 @@ struct ModelOwner::State {
     if (options.keys.ahead > 1) store.CheckAhead();
     ModelInputs(engine.plan(), weights, inputs);
     host.keys = options.keys;
-    host.auditor.passed = options.audited;
+    if (options.audited)
+      host.auditor.passed = [this](const store::Job& job, uint64_t serial) { options.audited(job.tokens, serial); };
   }
 
   void Run(proto::Inference& inference) {

@@ -97,7 +97,7 @@ void RunModel(const Scene& s) {
   Hash id = roles::WeightsId(key.view(), s.setting.weights, engine.hash(), seed->view());
   roles::Masks masks(engine, seed->view(), id);
   Inputs inputs;
-  roles::ModelInputs(s.setting.plan, s.setting.weights, inputs);
+  roles::ModelInputs(engine.plan(), s.setting.weights, inputs);
   ModelHost host{s.setting.plan,
                  store,
                  id,
