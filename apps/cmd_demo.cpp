@@ -12,17 +12,17 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <regex>
 #include <thread>
 
-#include "apps/engine.hpp"
+#include "apps/exit.hpp"
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
-#include "suf/model/bert.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/nn/forward.hpp"
-#include "suf/nn/simulate.hpp"
 #include "suf/ring/cpu.hpp"
+#include "suf/roles/simulator.hpp"
 
 extern char** environ;
 
@@ -39,7 +39,7 @@ class Folder {
   Folder() {
     std::string t = (fs::temp_directory_path() / "suf-demo-XXXXXX").string();
     if (!mkdtemp(t.data()))
-      Fail(Exit::kResource, "cannot make a directory under ", fs::temp_directory_path().string(),
+      Fail(Cause::kResource, "cannot make a directory under ", fs::temp_directory_path().string(),
            "; check free space and rights");
     path_ = t;
   }
@@ -59,7 +59,7 @@ class Child {
   // stream: 1 or 2, which of its outputs is read; the other one stays ours.
   Child(std::string name, std::vector<std::string> args, int stream) : name_(std::move(name)) {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC)) Fail(Exit::kResource, "cannot make a pipe; close some files");
+    if (pipe2(ends, O_CLOEXEC)) Fail(Cause::kResource, "cannot make a pipe; close some files");
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], stream);
@@ -70,7 +70,7 @@ class Child {
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     in_ = fdopen(ends[0], "r");
-    if (error || !in_) Fail(Exit::kResource, "cannot start a process for ", name_, "; free memory or processes");
+    if (error || !in_) Fail(Cause::kResource, "cannot start a process for ", name_, "; free memory or processes");
   }
   ~Child() {
     if (pid_ > 0) {
@@ -98,7 +98,7 @@ class Child {
       last_ = line;
       if (std::regex_search(line, m, std::regex("listening on port ([0-9]+)"))) return std::stoi(m[1]);
     }
-    Fail(Exit::kResource, name_, " ended before it listened: ", last_);
+    Fail(Cause::kResource, name_, " ended before it listened: ", last_);
   }
   // Drain: reads on in the background, so that the process never waits for us.
   void Drain() {
@@ -221,10 +221,13 @@ int RunDemo(const DemoArgs& a) {
     RunCompile(c);
     plan_path = c.out;
   }
-  nn::Plan plan = LoadPlan(plan_path);
-  nn::Weights weights;
-  nn::Quantised quantised = LoadWeights(a.model, plan, &weights);
-  nn::Simulator simulator(plan, quantised);
+  const nn::Plan plan = roles::LoadPlan(plan_path);
+  const roles::Model model(a.model);
+  std::optional<roles::Simulator> simulator;
+  {
+    Bar bar("check the weights");
+    simulator.emplace(plan, model, bar.Hook());
+  }
   TokenizeAll(model::Tokenizer::Load(a.model + "/vocab.txt"), plan.max_tokens, a.truncate, &lines);
   std::string texts = dir / "texts.jsonl";
   {
@@ -281,10 +284,10 @@ int RunDemo(const DemoArgs& a) {
   }
   int code = embed.Wait();
   deal.Stop();
-  if (code != 0 && code != int(Exit::kInput))
-    throw Error(Exit(code), "the data owner's process failed; its sentence stands above");
+  if (code != 0 && code != ExitCode(Cause::kInput))
+    throw Error(CauseOf(code), "the data owner's process failed; its sentence stands above");
   if (int served = serve.Wait(); served != 0)
-    throw Error(Exit(served), "the model owner's process failed: " + serve.last());
+    throw Error(CauseOf(served), "the model owner's process failed: " + serve.last());
   AddTimes(dir / "p0.times", "p0", &all), AddTimes(dir / "dealer.times", "dealer", &all);
   int wrong = 0;
   Bar bar("compare");
@@ -296,11 +299,11 @@ int RunDemo(const DemoArgs& a) {
     } else {
       auto y = row["y"].get<std::vector<int64_t>>();
       const std::vector<int32_t> ids(lines[i].ids.begin(), lines[i].ids.end());
-      nn::Simulation sim = simulator.Run(ids);
+      nn::Simulation sim = simulator->Run(ids);
       auto differ = std::mismatch(y.begin(), y.end(), sim.y.begin(), sim.y.end());
       bool equal = y == sim.y;
       wrong += !equal;
-      std::vector<double> real = nn::FloatForward(weights, ids), got(y.begin(), y.end());
+      std::vector<double> real = model.Embed(ids), got(y.begin(), y.end());
       row["sim_equal"] = equal;
       row["first_diff"] = equal ? ordered_json(nullptr) : ordered_json(differ.first - y.begin());
       row["cos"] = nn::Cosine(got, real);
@@ -318,7 +321,7 @@ int RunDemo(const DemoArgs& a) {
               << " MB; masked weights, once: " << Bytes10(rows.front()["bytes"]["setup"]) << "\n";
   }
   if (wrong)
-    Fail(Exit::kRefused, wrong, " of ", rows.size(),
+    Fail(Cause::kRefused, wrong, " of ", rows.size(),
          " results differ from the simulator; please report this with the plan and the model's name");
   return Finish(lines);
 }

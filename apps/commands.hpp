@@ -28,6 +28,7 @@ int RunTokenize(const TokenizeArgs& a);
 
 struct CompileArgs {
   std::string model, calibrate, out;
+  std::vector<std::string> settings = {};  // NAME=VALUE
   int max_tokens = 256;
 };
 int RunCompile(const CompileArgs& a);

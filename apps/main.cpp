@@ -6,8 +6,10 @@
 #include <map>
 
 #include "apps/commands.hpp"
+#include "apps/exit.hpp"
 #include "suf/base/error.hpp"
 #include "suf/nn/plan.hpp"
+#include "suf/roles/compiler.hpp"
 #include "suf/store/bundle.hpp"
 
 namespace {
@@ -52,6 +54,14 @@ void AddKeys(CLI::App* c, KeysArgs* keys) {
 // AddVariant: all variants give the same bytes; the constant-time check covers portable and avx2 (SECURITY.md).
 void AddVariant(CLI::App* c, std::string* variant) {
   c->add_option("--variant", *variant, "kernels: portable, avx2 or avx512 (default: the fastest that runs here)");
+}
+
+// SettingsHelp: what --set takes.
+std::string SettingsHelp() {
+  std::string help = "another number than the compiler's own, where it asks for one; may be repeated:";
+  for (const suf::roles::Setting& s : suf::roles::Compiler::Settings())
+    help += suf::Str("\n", s.name, "=", s.value, "  ", s.meaning);
+  return help;
 }
 
 // NameValues: says in the help what an option takes, instead of TEXT and INT.
@@ -122,6 +132,7 @@ int Main(int argc, char** argv) {
       ->required();
   c->add_option("--max-tokens", comp.max_tokens, "longest text the plan covers")->default_val(256);
   c->add_option("--out", comp.out, "plan file to write")->required();
+  c->add_option("--set", comp.settings, SettingsHelp())->allow_extra_args(false)->option_text("NAME=VALUE");
   c->callback([&] { status = RunCompile(comp); });
 
   PlanShowArgs show;
@@ -244,7 +255,7 @@ int Main(int argc, char** argv) {
     return app.exit(x);
   } catch (const CLI::ParseError& x) {
     std::cerr << "suf: " << Usage(app, x) << std::endl;
-    return int(suf::Exit::kInput);
+    return ExitCode(suf::Cause::kInput);
   }
   return status;
 }
@@ -257,17 +268,17 @@ int main(int argc, char** argv) {
   try {
     status = Main(argc, argv);
     if (!std::cout.flush())
-      suf::Fail(suf::Exit::kResource, "cannot write to stdout; see to the disk or the program behind it");
+      suf::Fail(suf::Cause::kResource, "cannot write to stdout; see to the disk or the program behind it");
   } catch (const suf::Error& x) {
     std::cout.flush();
     std::cerr << "suf: " << x.what() << std::endl;
-    status = int(x.code());
+    status = suf::apps::ExitCode(x.cause());
   } catch (const std::bad_alloc&) {
     std::cerr << "suf: out of memory; use a shorter text or a larger machine" << std::endl;
-    status = int(suf::Exit::kResource);
+    status = suf::apps::ExitCode(suf::Cause::kResource);
   } catch (const std::exception& x) {
     std::cerr << "suf: " << x.what() << std::endl;
-    status = int(suf::Exit::kResource);
+    status = suf::apps::ExitCode(suf::Cause::kResource);
   }
   return status;
 }

@@ -1,21 +1,12 @@
 #include "apps/texts.hpp"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "suf/base/error.hpp"
+#include "apps/exit.hpp"
+#include "suf/roles/files.hpp"
 
 namespace suf::apps {
-
-std::string ReadFile(const std::string& path, const char* what, const char* remedy) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text, block(1 << 16, 0);
-  while (in.read(block.data(), std::streamsize(block.size())) || in.gcount())
-    text.append(block, 0, size_t(in.gcount()));
-  if (!in.eof()) Fail(Exit::kInput, "cannot read ", what, path, "; ", remedy);  // of a folder, too
-  return text;
-}
 
 std::vector<Line> ReadTexts(const Source& s) {
   std::vector<Line> lines;
@@ -28,7 +19,7 @@ std::vector<Line> ReadTexts(const Source& s) {
     return lines;
   }
   const std::string& path = s.file.empty() ? s.json_file : s.file;
-  std::istringstream in(ReadFile(path, "", "check the path"));
+  std::istringstream in(roles::ReadFile(path, "", "check the path"));
   for (std::string text; std::getline(in, text);) {
     if (!text.empty() && text.back() == '\r') text.pop_back();
     if (s.json_file.empty()) {
@@ -44,7 +35,7 @@ std::vector<Line> ReadTexts(const Source& s) {
     if (j.is_object() && j.contains("id")) l.id = j["id"].is_string() ? j["id"].get<std::string>() : j["id"].dump();
     add(std::move(l));
   }
-  if (lines.empty()) Fail(Exit::kInput, path, " holds no text; write one text a line");
+  if (lines.empty()) Fail(Cause::kInput, path, " holds no text; write one text a line");
   return lines;
 }
 
@@ -55,7 +46,8 @@ void TokenizeAll(const model::Tokenizer& tokenizer, int limit, bool truncate, st
       l.ids = tokenizer.Encode(l.text);
       l.n = l.ids.size();
       if (limit == 0) continue;
-      l.n = model::CheckLength(l.n, size_t(limit), truncate);
+      l.n =
+          Hinted(Cause::kInput, "--truncate cuts it", [&] { return model::CheckLength(l.n, size_t(limit), truncate); });
       l.ids = model::Shorten(std::move(l.ids), l.n);
     } catch (const Error& e) {
       l.error = e.what(), l.n = 0, l.ids.clear();
@@ -69,8 +61,8 @@ int Finish(const std::vector<Line>& lines) {
   for (const Line& l : lines)
     if (!l.error.empty()) ++bad, first = first ? first : &l;
   if (!bad) return 0;
-  if (lines.size() == 1) Fail(Exit::kInput, first->error);
-  Fail(Exit::kInput, bad, " of ", lines.size(), " texts could not be used; line ", first->i + 1, ": ", first->error);
+  if (lines.size() == 1) Fail(Cause::kInput, first->error);
+  Fail(Cause::kInput, bad, " of ", lines.size(), " texts could not be used; line ", first->i + 1, ": ", first->error);
 }
 
 }  // namespace suf::apps

@@ -16,9 +16,7 @@ struct Line {
   std::string error;  // non-empty: this line cannot be used
 };
 
-// ReadFile: the whole file; throws Exit::kInput "cannot read <what><path>; <remedy>".
-std::string ReadFile(const std::string& path, const char* what, const char* remedy);
-// ReadTexts: throws Exit::kInput when the file cannot be read or holds nothing.
+// ReadTexts: throws Cause::kInput when the file cannot be read or holds nothing.
 std::vector<Line> ReadTexts(const Source& s);
 // TokenizeAll: fills ids, or error: invalid UTF-8, empty, under 3 or over `limit` tokens (0: no limit).
 void TokenizeAll(const model::Tokenizer& tokenizer, int limit, bool truncate, std::vector<Line>* lines);

@@ -24,7 +24,7 @@ TimesFile::TimesFile(const std::string& path) : out_(nullptr, std::fclose) {
   if (owned) out_.reset(fdopen(fd, "w"));
   if (!out_) {
     if (fd >= 0) close(fd);
-    Fail(Exit::kResource, "cannot make the file of times ", path, "; name one in a folder that you may write");
+    Fail(Cause::kResource, "cannot make the file of times ", path, "; name one in a folder that you may write");
   }
 }
 

@@ -16,7 +16,7 @@ nlohmann::ordered_json TimesJson(const run::Times& t);
 // TimesFile: readable by its owner alone; does nothing when its path is empty.
 class TimesFile {
  public:
-  // Throws Exit::kResource when the file cannot be made.
+  // Throws Cause::kResource when the file cannot be made.
   explicit TimesFile(const std::string& path);
   void Add(uint64_t serial, const run::Times& t);
 

@@ -24,7 +24,7 @@ inline const proto::BundlePlan& TestPlan() {
   static const proto::BundlePlan plan = [] {
     proto::BundlePlan p;
     p.prg = 2, p.max_tokens = 4, p.setup_bytes = kSetupBytes, p.hash = {1};
-    p.task = [](uint32_t n) { return Task{Hash{1, uint8_t(n)}, {kBody, kBody}}; };
+    p.task = [](const Job& j) { return Task{Hash{1, uint8_t(j.tokens)}, {kBody, kBody}}; };
     return p;
   }();
   return plan;
@@ -39,7 +39,7 @@ inline Bytes Hello() {
 // Header: of the bundle that both parties hold before the session begins.
 inline BundleHeader Header(uint32_t party, uint64_t serial, uint32_t n) {
   BundleHeader h;
-  h.prg = 2, h.n = n, h.party = party, h.serial = serial, h.body_bytes = kBody;
+  h.prg = 2, h.job = JobOf(n), h.party = party, h.serial = serial, h.body_bytes = kBody;
   h.plan = {1}, h.trace = {1, uint8_t(n)}, h.weights = kWeights, h.rho = kRho;
   h.public_key[0] = kModel.key, h.public_key[1] = kData.key;
   h.pair = Share(Secret(Hash{17}));

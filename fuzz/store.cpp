@@ -66,7 +66,7 @@ void BundleFile(const std::string& dir, View file) {
     in.Add(chunk.bytes());
     in.Commit();
   }
-  WriteTo(dir + "/bundles/00000000000000000007.bundle", file);
+  WriteTo(dir + "/bundles/00000000000000000007-0-0-0-0.bundle", file);
   store::Store s(dir);
   for (const auto& h : s.Bundles()) {
     SUF_CHECK(h.serial == 7);

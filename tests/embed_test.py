@@ -7,8 +7,11 @@ import hashlib
 import json
 import os
 import pathlib
+import pty
 import re
+import select
 import struct
+import time
 
 from roles import LIMIT, World, read_record, read_safetensors
 from rows import each
@@ -204,6 +207,30 @@ def variants(base):
         assert any(line.endswith(f' info embed: the kernels are {names[-1]}') for line in e.err), e.err
 
 
+LOADING = ('reading the model in ', 'quantising the weights', 'checking the certificates for these weights', "masking the weights for a data owner's set-up")
+
+
+def says_what_it_loads(base):
+    """serve says what it does before it listens: a line of the log for each thing, and on a terminal a bar in its place."""
+    with World(base, 'loads') as w:
+        w.serve(dealer=1).port()
+        said = [next((i for i, line in enumerate(w.server.err) if f' info serve: {what}' in line), None) for what in (*LOADING, 'listening on port')]
+        assert None not in said and said == sorted(said), w.server.err
+        w.server.kill()
+        ours, theirs = pty.openpty()
+        w.serve({'stderr': theirs}, dealer=1, store=w.dir / 'terminal')
+        os.close(theirs)
+        shown, end = b'', time.monotonic() + 20
+        while b'listening on port' not in shown and time.monotonic() < end:
+            if select.select([ours], [], [], 1)[0]:
+                shown += os.read(ours, 4096)
+        assert b'listening on port' in shown, shown
+        for what in (LOADING[0], LOADING[3]):  # the others may be over before the bar is drawn again
+            assert re.search(rb'serve \[[= ]{30}\] \d+ %  ' + re.escape(what).encode(), shown), (what, shown)
+        assert not any(f'info serve: {what}'.encode() in shown for what in LOADING), shown
+        os.close(ours)
+
+
 def alone(base):
     """Commands of one party: JSON lines on stdout and nothing else."""
     with World(base, 'alone') as w:
@@ -223,4 +250,4 @@ def alone(base):
 
 
 if __name__ == '__main__':
-    each(every_length, recorded_frames, made_ahead, private_files, dealt_again, vocabulary, variants, alone)
+    each(every_length, recorded_frames, made_ahead, private_files, dealt_again, vocabulary, variants, says_what_it_loads, alone)

@@ -1,77 +1,82 @@
 #!/usr/bin/env python3
-"""Nothing below a builder knows a family: no line of suf/nn and suf/model names one.
+"""GPT-2 and Llama: the simulator's integers are those of tools/integers.py, written by hand from the papers, and follow the float model.
 
-  families_test.py        exit 0, or 1 with a sentence a line
-
-Builders (suf/model/families) and tests may. So may the files of OTHERS, which are of no family of models, each for the
-reason given; one that needs it no more is reported. First the search must find a line planted in a copy of each room.
+  families_test.py SUF      SUF: build/suf; needs numpy, no network
 """
+import copy
+import json
 import pathlib
-import re
-import shutil
+import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-NAMES = re.compile('bert|gpt|llama|mpnet|minilm', re.IGNORECASE)
-OTHERS = {
-    'suf/model/tokenizer.hpp': 'the tokenizer has the name of the paper that it is from',
-    'suf/model/tokenizer.cpp': 'likewise',
-    'suf/model/internal/words.hpp': 'likewise',
-    'suf/model/internal/unicode_tables.hpp': 'likewise',
-    'suf/model/vocabulary.hpp': 'published vocabularies by their names',
-    'suf/model/vocabulary.cpp': 'likewise',
-    'suf/model/fetch.hpp': 'the folder of the one model that is fetched',
-    'suf/model/fetch.cpp': 'likewise',
-    'suf/model/README.md': 'it lists the tokenizer',
-}
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / 'tools'))
+import integers
+import reference
+
+MOST, TIMES = 12, 3  # tokens of the longest text; texts of each length
+COSINE = 0.99        # of tiny random models, whose logits are small beside a step of the result
 
 
-def is_test(path):
-    return path.stem.endswith(('_test', '_bench')) or 'testdata' in path.parts
+def suf(*args):
+    run = subprocess.run([sys.argv[1], *map(str, args)], capture_output=True, text=True)
+    if run.returncode:
+        sys.exit('FAIL  suf %s: %s' % (args[0], run.stderr.strip().splitlines()[-1]))
+    return run.stdout
 
 
-def search(root):
-    """-> sentences on lines that name a family, names of the OTHERS that do"""
-    faults, others = [], set()
-    for room in ('suf/nn', 'suf/model'):
-        for path in sorted((root / room).rglob('*')):
-            name = path.relative_to(root).as_posix()
-            if not path.is_file() or is_test(path) or name.startswith('suf/model/families/'):
-                continue
-            for number, line in enumerate(path.read_text().splitlines(), 1):
-                if not NAMES.search(line):
-                    continue
-                others.add(name)
-                if name not in OTHERS:
-                    faults.append(f'{name}:{number} names a family of models; say what it computes instead: {line.strip()[:120]}')
-    return faults, others
+def write_ids(path, rows):
+    path.write_text(''.join(' '.join(map(str, row)) + '\n' for row in rows))
+    return path
 
 
-def self_test():
-    """A planted line is found in every kind of file, and none in a builder or a test."""
-    with tempfile.TemporaryDirectory() as folder:
-        root = pathlib.Path(folder)
-        for room in ('suf/nn', 'suf/model'):
-            shutil.copytree(ROOT / room, root / room, ignore=shutil.ignore_patterns('testdata'))
-        before = len(search(root)[0])
-        planted = ('suf/nn/graph.hpp', 'suf/nn/ops/map.cpp', 'suf/nn/README.md', 'suf/model/family.cpp', 'suf/model/internal/config.hpp', 'suf/model/testing.hpp')
-        for name in planted + ('suf/model/families/bert.cpp', 'suf/nn/graph_test.cpp'):
-            with open(root / name, 'a') as f:
-                f.write('// only for gPT-2\n')
-        found = [fault.split(':')[0] for fault in search(root)[0]]
-        missed = [name for name in planted if name not in found]
-        if missed or len(found) != before + len(planted):
-            sys.exit(f'families: lines planted in {", ".join(planted)} were not found as they should: {found}')
+def refused(work):
+    try:
+        work()
+    except AssertionError as x:
+        return str(x)
+    sys.exit('FAIL  an altered plan is evaluated')
+
+
+def altered_plans(model, plan, ids):
+    """what must not pass unseen: a node that the family does not have, a value over its certificate"""
+    more = copy.deepcopy(plan)
+    for nodes in (more['nodes'], *(c['nodes'] for c in more['classes'])):
+        nodes.append(dict(nodes[-1], label='again'))
+    assert 'head/again' in refused(lambda: integers.evaluator(model, more).run(ids))
+    low = copy.deepcopy(plan)
+    at = [n['label'] for n in plan['nodes']].index('eV*recip')
+    for c in low['classes']:
+        next(x for x in c['nodes'][at]['certificates'] if x['width'] == 'product')['bits'] = 4
+    assert 'leaves its certificate' in refused(lambda: integers.evaluator(model, low).run(ids))
+
+
+def family(preset, folder):
+    path, plan = folder / preset, folder / (preset + '.json')
+    suf('model', 'random', '--preset', preset, '--seed', 1, '--out', path)
+    model, rng = reference.load(path), np.random.default_rng(1)
+    texts = lambda: [[int(v) for v in rng.integers(0, len(model.w['word']), n)] for n in range(1, MOST + 1) for _ in range(TIMES)]
+    suf('compile', '--model', path, '--ids', write_ids(folder / 'calibrate', texts()), '--max-tokens', MOST, '--out', plan)
+    rows = texts()
+    simulated = [json.loads(line) for line in suf('simulate', '--model', path, '--plan', plan, '--ids', write_ids(folder / 'ids', rows), '--json').splitlines()]
+    assert [r['n'] for r in simulated] == [len(r) for r in rows]
+    plan = json.loads(plan.read_text())
+    evaluator, least = integers.evaluator(model, plan), 1.0
+    for ids, r in zip(rows, simulated):
+        assert r['y'] == [int(v) for v in evaluator.run(ids)], '%s: another result than integers.py for %s' % (preset, ids)
+        real, y = model.forward(ids), np.array(r['y'], np.float64)
+        least = min(least, float(real @ y / np.linalg.norm(real) / np.linalg.norm(y)))
+    assert least > COSINE, '%s: the cosine with the float model is %.4f, the limit is %s' % (preset, least, COSINE)
+    altered_plans(model, plan, rows[0])
+    print('ok    %s: %d texts of 1 to %d tokens: simulate == integers.py, cosine with the float model at least %.4f' % (preset, len(rows), MOST, least))
 
 
 def main():
-    self_test()
-    faults, others = search(ROOT)
-    faults += [f'{name} names no family any more; take it off the list of tests/families_test.py' for name in OTHERS if name not in others]
-    for fault in faults:
-        print(fault)
-    sys.exit(bool(faults))
+    with tempfile.TemporaryDirectory() as folder:
+        for preset in ('tiny-gpt2', 'tiny-llama'):
+            family(preset, pathlib.Path(folder))
 
 
 if __name__ == '__main__':

@@ -7,7 +7,7 @@
 
 #include "tests/three_roles.hpp"
 
-namespace suf::apps {
+namespace suf::roles {
 namespace {
 
 using pfss::Node, pfss::Op, pfss::Ring, pfss::Trace;
@@ -97,7 +97,7 @@ TEST(Lint, EachRoleRefusesATraceWithAWrongPadBeforeAnythingIsSpent) {
           ThreeRoles w(2, emit);
           w.Session([&](proto::DataSession& s) { w.Embed(s); });
           std::string sentence = w.Says(role < 2 ? w.error[role] : w.dealer_error);
-          EXPECT_THAT(sentence, HasSubstr("exit 4: the trace of this plan does not pass the lint"));
+          EXPECT_THAT(sentence, HasSubstr("refused: the trace of this plan does not pass the lint"));
           EXPECT_THAT(sentence, testing::ContainsRegex(plant.says));
           EXPECT_THAT(sentence, HasSubstr(send ? "message %" : "key section %"));
           for (int p : {0, 1}) {
@@ -111,14 +111,14 @@ TEST(Lint, EachRoleRefusesATraceWithAWrongPadBeforeAnythingIsSpent) {
 
 TEST(Lint, RootsOfTreesThatServeElsewhereOrBelongToTheWrongPartyAreRefused) {
   auto refused = [](const std::function<void(Trace::Raw&, Node & tree)>& spoil, const char* says) {
-    Engine engine(TheTiny().plan, [&](Trace& t, const nn::Plan& plan, int n) {
+    Engine engine(TheTiny().plan, TheBackend(), [&](Trace& t, const nn::Plan& plan, int n) {
       nn::Build(t, plan, n);
       Trace::Raw raw{t};
       for (int i = 0; i < int(t.nodes().size()); ++i)
         if (t.node(i).op == Op::kDpfGen) return spoil(raw, raw.node(i));
       FAIL() << "the plan has no tree";
     });
-    return Fails(Exit::kRefused, says, [&] { (void)engine.At(3); });
+    return Fails(Cause::kRefused, says, [&] { (void)engine.At(3); });
   };
   EXPECT_TRUE(refused([](Trace::Raw& raw, Node& tree) { raw.node(tree.args[2]).attrs = raw.node(tree.args[1]).attrs; },
                       "a root of its trees is not a PRG tensor of its party"));
@@ -134,7 +134,7 @@ TEST(Lint, RootsOfTreesThatServeElsewhereOrBelongToTheWrongPartyAreRefused) {
 }
 
 TEST(Lint, ASecondResultIsRefused) {
-  Engine engine(TheTiny().plan, [](Trace& t, const nn::Plan& plan, int n) {
+  Engine engine(TheTiny().plan, TheBackend(), [](Trace& t, const nn::Plan& plan, int n) {
     nn::Build(t, plan, n);
     Trace::Raw raw{t};
     // a bare message under the name of the result's
@@ -142,7 +142,7 @@ TEST(Lint, ASecondResultIsRefused) {
     raw.node(item.item).args[0] = item.value;
     raw.node(item.item).label = t.node(t.node(t.result(1)).args[0]).label;
   });
-  EXPECT_TRUE(Fails(Exit::kRefused, "message %", [&] { (void)engine.At(3); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "message %", [&] { (void)engine.At(3); }));
 }
 
 TEST(Lint, ATraceIsEmittedAndLintedOnceARole) {
@@ -159,4 +159,4 @@ TEST(Lint, ATraceIsEmittedAndLintedOnceARole) {
 }
 
 }  // namespace
-}  // namespace suf::apps
+}  // namespace suf::roles

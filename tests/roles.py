@@ -29,7 +29,7 @@ class Role:
             r.start()
 
     def read_err(self):
-        for line in self.process.stderr:
+        for line in self.process.stderr or ():
             self.err.append(line.decode(errors='replace').rstrip('\n'))
 
     def read_out(self):

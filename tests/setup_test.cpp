@@ -4,7 +4,7 @@
 
 #include "tests/three_roles.hpp"
 
-namespace suf::apps {
+namespace suf::roles {
 namespace {
 
 using namespace net;
@@ -86,4 +86,4 @@ TEST(MaskedWeights, TheirIdFollowsEachOfWhatTheyAreMadeOf) {
 }
 
 }  // namespace
-}  // namespace suf::apps
+}  // namespace suf::roles

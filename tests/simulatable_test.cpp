@@ -14,11 +14,10 @@
 #include "suf/backends/clear.hpp"
 #include "suf/backends/packed.hpp"
 #include "suf/fss/sizes.hpp"
+#include "suf/model/tiny_test.hpp"
 #include "suf/nn/build.hpp"
-#include "suf/nn/masked.hpp"
-#include "suf/nn/quantise.hpp"
 #include "suf/nn/simulate.hpp"
-#include "suf/nn/tiny.hpp"
+#include "suf/nn/ops.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
 #include "suf/run/pair.hpp"
@@ -295,17 +294,17 @@ EquivReport Equiv(const pfss::Schedule& s, int p, const Run& a, const Run& b, St
 
 // ---- the tiny encoder
 
-constexpr nn::Dims kDims{.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8};
+constexpr model::Small kSmall{.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8};
 
 // Coarse: the same function in two groups whose places fit one-hot tables.
-void Coarse(std::vector<nn::Group>& groups, int ring) {
+void Coarse(std::vector<func::Group>& groups, int ring) {
   auto at = [&](int64_t x) {
-    for (const nn::Group& g : groups)
+    for (const func::Group& g : groups)
       if (x >> g.w < g.hi) return g.values[size_t(std::max(x >> g.w, g.lo) - g.lo)];
     return int64_t{0};
   };
-  std::vector<nn::Group> coarse{{ring - 9, 0, 64, {}}, {ring - 6, 8, 64, {}}};
-  for (nn::Group& g : coarse)
+  std::vector<func::Group> coarse{{ring - 9, 0, 64, {}}, {ring - 6, 8, 64, {}}};
+  for (func::Group& g : coarse)
     for (int64_t v = g.lo; v < g.hi; ++v) g.values.push_back(at((2 * v + 1) << (g.w - 1)));
   groups = coarse;
 }
@@ -320,15 +319,15 @@ struct World {
   // coarse: without trees.
   explicit World(int merge, bool packed = true, bool coarse = true)
       : backend(packed ? backends::MakePacked(exec::Default()) : backends::MakeClear()) {
-    nn::CompileOptions o = nn::TinyOptions();
-    o.max_tokens = int(kDims.positions), o.merge = merge;
-    plan = nn::Compile(nn::TinyWeights(1, kDims), nn::TinyTexts(2, 24, o.max_tokens, kDims), o);
-    for (nn::Class& c : plan.classes) {
-      if (!coarse) break;
-      for (nn::Norm* n : {&c.embedding, &c.layers[0].attention, &c.layers[0].output, &c.result})
-        n->square = n->top + 2, Coarse(n->rsqrt, n->square);
-      Coarse(c.layers[0].recip, c.layers[0].row_sum);
-    }
+    nn::Options policy;
+    policy.merge = merge;
+    plan = model::SmallPlan(model::SmallModel(1, kSmall), int(kSmall.positions), policy);
+    for (nn::Class& c : plan.classes)
+      for (nn::OperatorPtr& op : c.ops) {
+        if (!coarse) break;
+        if (auto* n = dynamic_cast<nn::Norm*>(op.get())) n->square = n->top + 2, Coarse(n->rsqrt, n->square);
+        if (auto* w = dynamic_cast<nn::WeightedSum*>(op.get())) Coarse(w->recip, w->row_sum);
+      }
     nn::Build(trace, plan, 3);
     schedule.emplace(trace);
     pfss::LintReport lint = pfss::Lint(*schedule);
@@ -341,20 +340,10 @@ struct World {
   Run With(uint64_t weights, std::vector<int32_t> ids) const {
     auto in = std::make_shared<std::array<run::Inputs, 3>>();
     std::mt19937_64 rng(7);
-    nn::Quantised q = nn::Quantise(nn::TinyWeights(weights, kDims), plan.scales, plan.max_tokens);
-    for (auto& [name, tensor] : q) {
-      std::vector<uint64_t> words = tensor.Words();
-      if (name == "pos") words.resize(ids.size() * size_t(kDims.d));
-      if (name == "bp")
-        for (uint64_t& w : words) w *= uint64_t(ids.size());
-      (*in)[0].Set("W." + name, words);
-    }
-    for (const nn::MaskedWeight& m : nn::MaskedWeights(plan)) {
-      std::vector<uint64_t> hat(size_t(m.size())), b = q.at(m.name).Words();
-      for (size_t i = 0; i < b.size(); ++i) hat[i] = rng(), b[i] -= hat[i];
-      (*in)[1].Set("Wh." + m.name, hat), (*in)[2].Set("B." + m.name, b);
-    }
-    (*in)[1].Set("tokens", ids);
+    nn::Quantised q = nn::Quantise(model::SmallModel(weights, kSmall).weights, plan);
+    model::ForInputs(plan, q, ids, rng, [&](int party, const std::string& name, const std::vector<uint64_t>& words) {
+      (*in)[size_t(party)].Set(name, words);
+    });
     return [this, in](const Streams& streams) {
       pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
       auto wrap = [&](Role, std::unique_ptr<pfss::Randomness> real) {

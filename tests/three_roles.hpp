@@ -4,15 +4,16 @@
 #include <optional>
 #include <thread>
 
-#include "apps/engine.hpp"
+#include "suf/backends/packed.hpp"
 #include "suf/base/scratch_test.hpp"
+#include "suf/model/tiny_test.hpp"
 #include "suf/nn/simulate.hpp"
-#include "suf/nn/tiny.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/ring/words.hpp"
+#include "suf/roles/internal/parts.hpp"
 #include "suf/store/told_test.hpp"
 
-namespace suf::apps {
+namespace suf::roles {
 
 // Tiny: a plan and its weights, made once.
 struct Tiny {
@@ -21,12 +22,9 @@ struct Tiny {
 };
 inline const Tiny& TheTiny() {
   static const Tiny tiny = [] {
-    constexpr nn::Dims dims{.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8};
-    nn::CompileOptions o = nn::TinyOptions();
-    o.max_tokens = int(dims.positions);
-    nn::Weights w = nn::TinyWeights(1, dims);
-    nn::Plan plan = nn::Compile(w, nn::TinyTexts(2, 24, o.max_tokens, dims), o);
-    nn::Quantised q = nn::Quantise(w, plan.scales, plan.max_tokens);
+    const model::Model m = model::SmallModel(1, {.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8});
+    nn::Plan plan = model::SmallPlan(m, 8);
+    nn::Quantised q = nn::Quantise(m.weights, plan);
     return Tiny{std::move(plan), std::move(q)};
   }();
   return tiny;
@@ -34,22 +32,28 @@ inline const Tiny& TheTiny() {
 
 inline const std::vector<int32_t> kText{1, 2, 3};
 
+// TheBackend: the one that the program runs.
+inline pfss::Backend& TheBackend() {
+  static const auto backend = backends::MakePacked(exec::Default());
+  return *backend;
+}
+
 class ThreeRoles {
  public:
   // emit: of P0, P1, dealer in the order of Role; none = the real one. ahead: bundles of kText's length a fetch.
   explicit ThreeRoles(uint32_t ahead = 1, std::array<Emit, kRoles> emit = {}) : keys_{ahead} {
     for (int r = 0; r < kRoles; ++r) {
-      engine[r].emplace(TheTiny().plan, emit[size_t(r)] ? emit[size_t(r)] : nn::Build);
+      engine[r].emplace(TheTiny().plan, TheBackend(), emit[size_t(r)] ? emit[size_t(r)] : nn::Build);
       plan[r] = engine[r]->ForProto();
     }
     generate = AuditOf(*engine[2]).generate;
     state_.emplace(dir / "dealer");
     Open();
     dealer_.emplace(
-        plan[2], *state_, proto::Dealer::Options{uint32_t(kText.size()), ahead, net::Millis{2000}, {}},
+        plan[2], *state_, proto::Dealer::Options{store::JobOf(uint32_t(kText.size())), ahead, net::Millis{2000}, {}},
         [this](proto::DealJob j, store::Sink& a, store::Sink& b) { ++dealt, generate(std::move(j), a, b); });
     masks_.emplace(*engine[0], seed_->view(), id_);
-    ModelInputs(TheTiny().weights, inputs_[0]);
+    ModelInputs(TheTiny().plan, TheTiny().weights, inputs_[0]);
   }
   ~ThreeRoles() { Join(); }
   // Open: the stores, again if they are open.
@@ -82,7 +86,8 @@ class ThreeRoles {
   bool Embed(proto::DataSession& s) {
     inputs_[1].Set("tokens", kText);
     Outcome out;
-    s.Infer(uint32_t(kText.size()), [&](proto::Inference& i) { out = RunInference(*engine[1], i, inputs_[1]); });
+    s.Infer(store::JobOf(uint32_t(kText.size())),
+            [&](proto::Inference& i) { out = RunInference(*engine[1], i, inputs_[1]); });
     static const std::vector<int64_t> want = nn::Simulator(TheTiny().plan, TheTiny().weights).Run(kText).y;
     pfss::Ring ring = [&] {
       auto work = engine[1]->At(int(kText.size()));
@@ -92,12 +97,12 @@ class ThreeRoles {
     for (uint64_t w : out.words) y.push_back(ring::Signed(w, ring.bits));
     return y == want;
   }
-  // Says: an error's exit code and sentence; "" for none.
+  // Says: an error's cause and sentence; "" for none.
   static std::string Says(std::exception_ptr e) {
     try {
       if (e) std::rethrow_exception(e);
     } catch (const Error& x) {
-      return Str("exit ", int(x.code()), ": ", x.what());
+      return Str(Name(x.cause()), ": ", x.what());
     }
     return "";
   }
@@ -134,7 +139,7 @@ class ThreeRoles {
             .dealer = [this](std::stop_token stop) { return Link(Role::kModel, std::move(stop)); },
             .run =
                 [this](proto::Inference& i) {
-                  LengthInputs(TheTiny().weights, TheTiny().plan, int(i.header().n), inputs_[0]);
+                  LengthInputs(TheTiny().plan, TheTiny().weights, int(i.header().job.tokens), inputs_[0]);
                   (void)RunInference(*engine[0], i, inputs_[0]);
                 },
             .auditor = AuditOf(*engine[0]),
@@ -148,7 +153,7 @@ class ThreeRoles {
         dealer_->Handle(*ch);
       } catch (const Error& e) {
         std::lock_guard l(m_);
-        if (!dealer_error || e.code() == Exit::kRefused) dealer_error = std::current_exception();
+        if (!dealer_error || e.cause() == Cause::kRefused) dealer_error = std::current_exception();
       }
       ch.reset();
     });
@@ -169,4 +174,4 @@ class ThreeRoles {
   std::vector<std::thread> links_;
 };
 
-}  // namespace suf::apps
+}  // namespace suf::roles

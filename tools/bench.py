@@ -3,7 +3,7 @@
 
   bench.py [--model DIR] [--tokens 16 32 128 256] [--runs 9] [--out bench/results]
 
-Prints the README's tables and writes JSON lines with commit and machine: inference.jsonl (one line a length) and kernels.jsonl. Times are
+Prints the tables of docs/measurements.md and writes JSON lines with commit and machine: inference.jsonl (one line a length) and kernels.jsonl. Times are
 medians of fresh serials after one warm-up, text by text (--one-by-one); a line "throughput" tells sentences a second of many texts in one
 call, with the bundle of the next fetched meanwhile and without, in turns; the yardstick is the float32 forward of tools/reference.py on one thread, in the same run.
 """

@@ -4,8 +4,10 @@
 
 #include <map>
 #include <random>
+#include <set>
 
 #include "suf/backends/clear.hpp"
+#include "suf/backends/internal/plan.hpp"
 #include "suf/backends/packed.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
@@ -310,6 +312,83 @@ TEST(Backends, Trees) {
     SCOPED_TRACE(n);
     Compare(f);
   }
+}
+
+// Steps: nodes of a role for which the packed backend computes something; a copy of another value is no step.
+std::set<int> Steps(const Schedule& s, Role role) {
+  std::set<int> steps;
+  for (auto& list : internal::PlanOf(s, role, Programs(s, role)).lists)
+    for (auto& ins : list) {
+      if (!ins.group && ins.same < 0) steps.insert(ins.node);
+      for (auto& m : ins.members)
+        if (!m.alias) steps.insert(m.node);
+    }
+  return steps;
+}
+
+// The share that the one who did not draw a mask has of it is zero. Subtracting it is in the trace and is no step,
+// alone before a product as in a chain of additions; the zeros are never made.
+TEST(Backends, ZeroSharesCostNothing) {
+  for (int k : {16, 33, 64}) {
+    Fixture f;
+    auto x = f.Wire1("x", {6, 8}, k);
+    auto w = f.t.input<kP0>("w", {8, 5});
+    f.inputs[0].Set("w", f.Random(40, 64));
+    auto masked = x.hat - x.s.a;  // P0's half of x: it drew nothing
+    auto y = Matmul(Own<0>(masked), w);
+    auto more = (x.hat << 1) - x.s.a;
+    auto chain = Low((x.s.a + (more * 3)) - x.s.a, k) + Column(Sum(x.hat));
+    f.t.reveal<1>(Sh{Sum(y) + Sum(Low(chain, k)), Broadcast(f.t.constant(0), {6})});
+    SCOPED_TRACE(k);
+    auto run = Compare(f);
+    Schedule s(f.t);
+    std::set<int> steps = Steps(s, Role(0));
+    int copies = 0;
+    for (int i = 0; i < int(f.t.nodes().size()); ++i) {
+      const Node& n = f.t.node(i);
+      bool zero = n.op == Op::kConst && n.data->size() == 1 && n.data->at(0) == 0;
+      bool zeros = n.op == Op::kBroadcast && f.t.node(n.args[0]).op == Op::kConst;
+      bool copy = false;
+      if (n.op == Op::kAdd || n.op == Op::kSub)
+        for (int a : n.args) copy = copy || f.t.node(a).op == Op::kBroadcast;
+      if (copy && n.know & kP0) ++copies;
+      if (zero || zeros || (copy && n.know & kP0)) {
+        EXPECT_FALSE(steps.count(i)) << "%" << i << " " << Name(n.op);
+      }
+    }
+    EXPECT_EQ(copies, k == 64 ? 5 : 4);  // at 64 bits the revealed zero is not narrowed first
+    EXPECT_TRUE(steps.count(y.id()));
+  }
+}
+
+// What runs was planned: another program, another role's, or one out of turn is a Bug and not ignored.
+TEST(Backends, RunsTheProgramsOfItsSchedule) {
+  Fixture f;
+  auto x = f.Wire1("x", {4}, 20);
+  auto y = f.t.open(Sh(f.t.deal(Lift(x.r) * 3, 20)) * x.hat, "y");
+  f.t.reveal<1>(-Sh(y.s) + y.hat);
+  f.t.close();
+  Schedule s(f.t);
+  struct Nothing : Io {
+    View In(int) override { throw Error(Cause::kInput, "asked"); }
+    std::span<uint8_t> Out(int) override { throw Error(Cause::kInput, "asked"); }
+    Data Input(int, int) override { throw Error(Cause::kInput, "asked"); }
+  } io;
+  exec::Pool pool(1);
+  auto packed = MakePacked(pool);
+  auto randomness = packed->Expand({{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}});
+  const auto programs = Programs(s, Role(1));
+  ASSERT_GE(programs.size(), 2u);
+  auto run = [&](Program p) { packed->Start(s, Role(1))->Run(p, *randomness, io); };
+  EXPECT_THROW(run(programs[0]), Error);  // it begins
+  EXPECT_THROW(run(programs[1]), Bug);
+  EXPECT_THROW(run(Programs(s, Role(0))[0]), Bug);
+  Program shorter = programs[0];
+  shorter.nodes.pop_back();
+  EXPECT_THROW(run(shorter), Bug);
+  Program other = programs[0];
+  other.role = Role(0);
+  EXPECT_THROW(run(other), Bug);
 }
 
 // A weight that takes another's place in memory is another weight.

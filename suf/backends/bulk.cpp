@@ -34,7 +34,6 @@ void PackedExecutor::Bulk(int i, Host& host) {
       return Take(i);
     case Op::kRotSum:
       return RotSum(i);
-    case Op::kLow:
     case Op::kReshape:
       return Alias(i, n.args[0]);
     case Op::kPermute:

@@ -20,7 +20,7 @@ Fd::~Fd() {
 namespace {
 [[noreturn]] void Cannot(const char* what, const std::string& path) {
   std::string cause = SystemError();
-  Fail(Exit::kResource, "cannot ", what, " ", path, " (", cause,
+  Fail(Cause::kResource, "cannot ", what, " ", path, " (", cause,
        "); see to the disk and its permissions, then start again");
 }
 
@@ -122,7 +122,7 @@ void WriteFile(const std::string& dir, const std::string& name, View bytes) {
 Fd LockDir(const std::string& dir) {
   Fd fd = OpenFile(dir + "/lock", O_RDWR | O_CREAT);
   if (flock(fd.get(), LOCK_EX | LOCK_NB))
-    Fail(Exit::kResource, "the directory ", dir,
+    Fail(Cause::kResource, "the directory ", dir,
          " is in use by another suf process; end that one or name another directory");
   return fd;
 }

@@ -40,7 +40,7 @@ struct FileId {
 // Identify: nothing where the file system keeps no time of birth.
 std::optional<FileId> Identify(int fd);
 
-// Each throws Exit::kResource with path and cause in the sentence.
+// Each throws Cause::kResource with path and cause in the sentence.
 Fd OpenFile(const std::string& path, int flags);  // new files get mode 0600
 void MakeDir(const std::string& path);            // mode 0700; fine when it exists
 void WriteAll(int fd, View bytes, const std::string& path);
@@ -50,7 +50,7 @@ void Rename(const std::string& from, const std::string& to);
 // ReadSome: up to `bytes` from the current position; short only at the end of the file.
 Bytes ReadSome(int fd, size_t bytes, const std::string& path);
 // Part: a file that is being written under a temporary name, FILE.part, made afresh; removed unless Done gave it its
-// own, so that a reader sees the old file or all of the new one. Throws Exit::kResource when the disk refuses, or when
+// own, so that a reader sees the old file or all of the new one. Throws Cause::kResource when the disk refuses, or when
 // the name is that of a folder or a device.
 class Part {
  public:
@@ -72,7 +72,7 @@ class Part {
 
 // WriteFile: a Part of mode 0600, synced, renamed, and the directory synced.
 void WriteFile(const std::string& dir, const std::string& name, View bytes);
-// LockDir: flock of dir/lock, held as long as the Fd lives; throws Exit::kResource when another process has it.
+// LockDir: flock of dir/lock, held as long as the Fd lives; throws Cause::kResource when another process has it.
 Fd LockDir(const std::string& dir);
 
 }  // namespace suf

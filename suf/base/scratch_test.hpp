@@ -1,4 +1,4 @@
-// For tests: scratch folders, and "this ends with that code and says this".
+// For tests: scratch folders, and "this ends with that cause and says this".
 #pragma once
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -22,14 +22,14 @@ struct Scratch {
   std::string path;
 };
 
-// Fails: f throws Error with this code, and a sentence that contains `words`.
+// Fails: f throws Error with this cause, and a sentence that contains `words`.
 template <class F>
-testing::AssertionResult Fails(Exit code, const std::string& words, F&& f) {
+testing::AssertionResult Fails(Cause code, const std::string& words, F&& f) {
   try {
     f();
   } catch (const Error& e) {
-    if (e.code() == code && std::string(e.what()).find(words) != std::string::npos) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << "exit " << int(e.code()) << ": " << e.what();
+    if (e.cause() == code && std::string(e.what()).find(words) != std::string::npos) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << Name(e.cause()) << ": " << e.what();
   }
   return testing::AssertionFailure() << "nothing was thrown";
 }

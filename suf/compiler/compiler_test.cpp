@@ -87,7 +87,7 @@ TEST(PlanDigits, AsManyAsTheTraceTakes) {
       PlanDigits(cuts, stages);
       ADD_FAILURE() << "accepted";
     } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Exit::kRefused);
+      EXPECT_EQ(e.cause(), Cause::kRefused);
       EXPECT_NE(std::string(e.what()).find(Str("needs more than ", most, " digits of 8 bits; ")), std::string::npos);
       EXPECT_EQ(std::string(e.what()).find("two stages") == std::string::npos, stages == Stages::kTwo) << e.what();
     }

@@ -64,7 +64,7 @@ std::vector<int> PlanDigits(const std::vector<Cut>& cuts, Stages stages) {
   Search s{cuts, stages, {}, {}};
   s.Extend(0, 0, kWidest, 0);
   if (s.best.empty())
-    Fail(Exit::kRefused, "a cut at bit ", cuts.back().at, " needs more than ", MaxDigits(stages), " digits of ",
+    Fail(Cause::kRefused, "a cut at bit ", cuts.back().at, " needs more than ", MaxDigits(stages), " digits of ",
          kWidest, " bits; ", stages == Stages::kOne ? "cut in two stages, " : "", "lower the scale or make fewer cuts");
   return s.best;
 }

@@ -180,7 +180,7 @@ TEST(Suf, Limits) {
       Parse(Print(f));
       ADD_FAILURE() << "read: " << part;
     } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Exit::kInput);
+      EXPECT_EQ(e.cause(), Cause::kInput);
     }
   };
   Suf f{"f", 32, 64, kMostOutputs, kMostDegree, {}, 1, {}, {}};
@@ -246,7 +246,7 @@ TEST(Suf, RefusesWithASentence) {
       Verify(f);
       ADD_FAILURE() << "accepted: " << part;
     } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Exit::kInput);
+      EXPECT_EQ(e.cause(), Cause::kInput);
       EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
     }
   };
@@ -386,7 +386,7 @@ TEST(Suf, RefusesWhatIsNoFunctionOnOctaves) {
       ToGroups(f);
       ADD_FAILURE() << "accepted: " << part;
     } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Exit::kInput);
+      EXPECT_EQ(e.cause(), Cause::kInput);
       EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
     }
   };

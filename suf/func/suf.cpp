@@ -19,11 +19,11 @@ bool AWord(const std::string& s) {
 void VerifySize(const Suf& f) {
   auto most = [&](size_t has, size_t limit, const char* what) {
     if (has > limit)
-      Fail(Exit::kInput, "the function ", f.name, " has ", has, " ", what, "; at most ", limit,
+      Fail(Cause::kInput, "the function ", f.name, " has ", has, " ", what, "; at most ", limit,
            " are read, so split it");
   };
   if (f.outputs < 0 || f.degree < 0)
-    Fail(Exit::kInput, "the shape of ", f.name, " is ", f.outputs, " outputs of degree ", f.degree,
+    Fail(Cause::kInput, "the shape of ", f.name, " is ", f.outputs, " outputs of degree ", f.degree,
          "; neither may be negative");
   most(size_t(f.outputs), kMostOutputs, "outputs");
   most(size_t(f.degree), kMostDegree, "as degree");
@@ -40,34 +40,34 @@ void VerifyFormula(const Suf& f, size_t i) {
     switch (t.kind) {
       case Term::kLt:
         if (t.value > Power(f.n))
-          Fail(Exit::kInput, "formula ", i, " of ", f.name, " compares with a threshold over 2^", f.n,
+          Fail(Cause::kInput, "formula ", i, " of ", f.name, " compares with a threshold over 2^", f.n,
                "; use at most 2^", f.n);
         ++depth;
         break;
       case Term::kLtLow:
         if (t.f < 1 || t.f > f.n)
-          Fail(Exit::kInput, "formula ", i, " of ", f.name, " reads ", t.f, " low bits of ", f.n, "; use 1 to ", f.n);
+          Fail(Cause::kInput, "formula ", i, " of ", f.name, " reads ", t.f, " low bits of ", f.n, "; use 1 to ", f.n);
         if (t.value > Power(t.f))
-          Fail(Exit::kInput, "formula ", i, " of ", f.name, " compares ", t.f, " low bits with a threshold over 2^",
+          Fail(Cause::kInput, "formula ", i, " of ", f.name, " compares ", t.f, " low bits with a threshold over 2^",
                t.f, "; use at most 2^", t.f);
         ++depth;
         break;
       case Term::kMsb:
         if (t.value >= Power(f.n))
-          Fail(Exit::kInput, "formula ", i, " of ", f.name, " adds a constant of more than ", f.n,
+          Fail(Cause::kInput, "formula ", i, " of ", f.name, " adds a constant of more than ", f.n,
                " bits; reduce it modulo 2^", f.n);
         ++depth;
         break;
       default: {
         int takes = t.kind == Term::kNot ? 1 : 2;
         if (depth < takes)
-          Fail(Exit::kInput, "formula ", i, " of ", f.name, " has an operator without ", takes,
+          Fail(Cause::kInput, "formula ", i, " of ", f.name, " has an operator without ", takes,
                " operand(s); write it in postfix order");
         depth -= takes - 1;
       }
     }
   }
-  if (depth != 1) Fail(Exit::kInput, "formula ", i, " of ", f.name, " leaves ", depth, " values; it must leave one");
+  if (depth != 1) Fail(Cause::kInput, "formula ", i, " of ", f.name, " leaves ", depth, " values; it must leave one");
 }
 
 bool EvaluateFormula(const Formula& f, uint64_t x, int n) {
@@ -104,43 +104,43 @@ bool EvaluateFormula(const Formula& f, uint64_t x, int n) {
 
 void Verify(const Suf& f) {
   if (!AWord(f.name))
-    Fail(Exit::kInput, "a function needs a name without spaces and control characters, of 1 to ", kMostName,
+    Fail(Cause::kInput, "a function needs a name without spaces and control characters, of 1 to ", kMostName,
          " bytes; this one's has ", f.name.size());
-  if (f.n < 1 || f.n > 64) Fail(Exit::kInput, "the domain of ", f.name, " has ", f.n, " bits; use 1 to 64");
-  if (f.ring < 1 || f.ring > 64) Fail(Exit::kInput, "the ring of ", f.name, " has ", f.ring, " bits; use 1 to 64");
+  if (f.n < 1 || f.n > 64) Fail(Cause::kInput, "the domain of ", f.name, " has ", f.n, " bits; use 1 to 64");
+  if (f.ring < 1 || f.ring > 64) Fail(Cause::kInput, "the ring of ", f.name, " has ", f.ring, " bits; use 1 to 64");
   VerifySize(f);
   if (f.outputs > 0 && (f.pieces.empty() || f.pieces[0].begin != 0))
-    Fail(Exit::kInput, "the first piece of ", f.name, " must begin at 0");
-  if (f.end > Power(f.n)) Fail(Exit::kInput, "the last piece of ", f.name, " ends after 2^", f.n, "; cut it there");
+    Fail(Cause::kInput, "the first piece of ", f.name, " must begin at 0");
+  if (f.end > Power(f.n)) Fail(Cause::kInput, "the last piece of ", f.name, " ends after 2^", f.n, "; cut it there");
   for (size_t i = 0; i < f.pieces.size(); ++i) {
     const Piece& p = f.pieces[i];
     if (p.begin >= (i + 1 < f.pieces.size() ? f.pieces[i + 1].begin : f.end))
-      Fail(Exit::kInput, "piece ", i, " of ", f.name, " is empty; cutpoints must increase");
+      Fail(Cause::kInput, "piece ", i, " of ", f.name, " is empty; cutpoints must increase");
     if (int(p.poly.size()) != f.outputs)
-      Fail(Exit::kInput, "piece ", i, " of ", f.name, " has ", p.poly.size(), " polynomials; give ", f.outputs);
+      Fail(Cause::kInput, "piece ", i, " of ", f.name, " has ", p.poly.size(), " polynomials; give ", f.outputs);
     for (auto& c : p.poly) {
       if (int(c.size()) != f.degree + 1)
-        Fail(Exit::kInput, "a polynomial of piece ", i, " of ", f.name, " has ", c.size(), " coefficients; give ",
+        Fail(Cause::kInput, "a polynomial of piece ", i, " of ", f.name, " has ", c.size(), " coefficients; give ",
              f.degree + 1);
       for (uint64_t v : c)
         if (v > Mask(f.ring))
-          Fail(Exit::kInput, "a coefficient of piece ", i, " of ", f.name, " has more than ", f.ring,
+          Fail(Cause::kInput, "a coefficient of piece ", i, " of ", f.name, " has more than ", f.ring,
                " bits; reduce it modulo 2^", f.ring);
     }
   }
   for (size_t i = 0; i < f.formulas.size(); ++i) VerifyFormula(f, i);
   for (const Channel& c : f.channels) {
     if (!AWord(c.name))
-      Fail(Exit::kInput, "channel ", &c - f.channels.data(), " of ", f.name,
+      Fail(Cause::kInput, "channel ", &c - f.channels.data(), " of ", f.name,
            " needs a name without spaces and control characters, of 1 to ", kMostName, " bytes; its has ",
            c.name.size());
     bool bit = c.kind == Channel::kBit;
     int sources = bit ? int(f.formulas.size()) : f.outputs, most = bit ? 1 : f.ring;
     if (c.source < 0 || c.source >= sources)
-      Fail(Exit::kInput, "channel ", c.name, " of ", f.name, " reads source ", c.source, " of ", sources,
+      Fail(Cause::kInput, "channel ", c.name, " of ", f.name, " reads source ", c.source, " of ", sources,
            "; sources count from 0");
     if (c.bits < 1 || c.bits > most)
-      Fail(Exit::kInput, "channel ", c.name, " of ", f.name, " has ", c.bits, " bits; use 1 to ", most);
+      Fail(Cause::kInput, "channel ", c.name, " of ", f.name, " has ", c.bits, " bits; use 1 to ", most);
   }
 }
 
@@ -253,7 +253,7 @@ Suf FromGroups(std::string name, std::span<const Group> groups, int n, int ring)
   Suf f{std::move(name), n, ring, 1, 0, {}, 0, {}, {}};
   for (const Group& g : groups) {
     if (f.end != U128(g.lo) << g.w || int64_t(g.values.size()) != g.hi - g.lo)
-      Fail(Exit::kInput, "a group of ", f.name, " with pieces of 2^", g.w,
+      Fail(Cause::kInput, "a group of ", f.name, " with pieces of 2^", g.w,
            " does not begin where the last one ends, or has ", g.values.size(), " values for ", g.hi - g.lo, " pieces");
     for (int64_t v = g.lo; v < g.hi; ++v) {
       Piece& p = f.pieces.emplace_back();
@@ -268,7 +268,7 @@ Suf FromGroups(std::string name, std::span<const Group> groups, int n, int ring)
 }
 
 std::vector<Group> ToGroups(const Suf& f) {
-  auto refuse = [&](const auto&... why) { Fail(Exit::kInput, f.name, " is no function on octaves: ", why...); };
+  auto refuse = [&](const auto&... why) { Fail(Cause::kInput, f.name, " is no function on octaves: ", why...); };
   if (f.outputs != 1 || f.degree != 0 || f.pieces.empty() || !f.formulas.empty())
     refuse("it needs one output of constants and no formula, and has ", f.outputs, " of degree ", f.degree, " and ",
            f.formulas.size());

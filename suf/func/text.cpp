@@ -89,12 +89,12 @@ class Line {
   Line(std::string_view text, int number) : at_(text.data()), end_(at_ + text.size()), number_(number) {}
   template <class... T>
   [[noreturn]] void Bad(const T&... wanted) const {
-    Fail(Exit::kInput, "line ", number_, " of a function's text lacks ", wanted...);
+    Fail(Cause::kInput, "line ", number_, " of a function's text lacks ", wanted...);
   }
   // Most: `count` would be more than `most` of `what`.
   void Most(size_t count, size_t most, const char* what) const {
     if (count > most)
-      Fail(Exit::kInput, "line ", number_, " of a function's text holds more than ", most, " ", what,
+      Fail(Cause::kInput, "line ", number_, " of a function's text holds more than ", most, " ", what,
            "; split the function");
   }
   bool More() {
@@ -281,7 +281,7 @@ std::string Print(const Suf& f) {
 
 Suf Parse(std::string_view text) {
   if (text.size() > kMostText)
-    Fail(Exit::kInput, "a function's text has ", text.size(), " bytes; ", kMostText, " are the most that is read");
+    Fail(Cause::kInput, "a function's text has ", text.size(), " bytes; ", kMostText, " are the most that is read");
   Parser p;
   for (int number = 1; !text.empty(); ++number) {
     size_t end = std::min(text.find('\n'), text.size());
@@ -289,9 +289,9 @@ Suf Parse(std::string_view text) {
     if (line.More()) p.Item(line);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  if (!p.head) Fail(Exit::kInput, "a function's text must begin with 'suf <name> domain ..'");
+  if (!p.head) Fail(Cause::kInput, "a function's text must begin with 'suf <name> domain ..'");
   if (p.run && p.due != p.f.end)
-    Fail(Exit::kInput,
+    Fail(Cause::kInput,
          "the last run of a function's text does not end where the function does; write the end after it");
   Verify(p.f);
   return std::move(p.f);

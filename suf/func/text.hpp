@@ -20,7 +20,7 @@ inline constexpr size_t kLeastRun = 4;
 
 // Print: of a Suf that Verify accepts. Linear.
 std::string Print(const Suf& f);
-// Parse: throws Exit::kInput with the line number for text that is not a well formed Suf (Verify is run). Linear, and
+// Parse: throws Cause::kInput with the line number for text that is not a well formed Suf (Verify is run). Linear, and
 // its memory is in proportion to the text.
 Suf Parse(std::string_view text);
 

@@ -48,4 +48,7 @@ void BenchText() {
 
 }  // namespace suf::func
 
-int main() { suf::suf::BenchText(); }
+int main() {
+  using namespace suf::func;  // NOLINT: the room of functions
+  BenchText();
+}

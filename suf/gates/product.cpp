@@ -15,7 +15,8 @@ Ints Multiply::Spec(const Ints& x, const Ints& y) const {
 Owing Multiply::Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& y) const {
   SUF_CHECK(x.k() >= 2 && y.k() >= 2 && x.shape() == y.shape());
   compiler::Words z(t, ring);
-  z.Add(compiler::Signed(x), compiler::Signed(y));
+  compiler::Factors left = compiler::Signed(x), right = compiler::Signed(y);  // in this order with every compiler
+  z.Add(left, right);
   return z.Done();
 }
 

@@ -180,7 +180,7 @@ TEST(CheckWeights, RefusesAWeightTimes64AndNamesTheWire) {
           nn::CheckWeights(c.plan, q);
           ADD_FAILURE() << preset << ": accepted 64 times " << nn::Graph::Where(*n);
         } catch (const Error& e) {
-          EXPECT_EQ(int(e.code()), int(Exit::kRefused));
+          EXPECT_EQ(e.cause(), Cause::kRefused);
           EXPECT_THAT(e.what(), testing::HasSubstr("wire 8/" + nn::Graph::Where(*n))) << preset;
           EXPECT_THAT(e.what(), testing::HasSubstr("with these weights; the plan allows 2^"));
           EXPECT_THAT(e.what(), testing::EndsWith("; compile a plan from this model"));

@@ -20,7 +20,7 @@ const Family& FamilyOf(const std::filesystem::path& dir) {
     if (f.Text("model_type") == family->name) return *family;
     names += (names.empty() ? "" : ", ") + std::string(family->name);
   }
-  Fail(Exit::kInput, (dir / "config.json").string(), ": model_type is ",
+  Fail(Cause::kInput, (dir / "config.json").string(), ": model_type is ",
        f.Has("model_type") ? Quoted(f.Text("model_type")) : "missing", ", only ", names,
        " are supported; use another model");
 }
@@ -46,7 +46,7 @@ void CheckLayers(const nn::Graph& graph, const Safetensors& tensors, const std::
     if (!next.empty() && layer > last) last = layer, beyond = next;
   }
   if (!beyond.empty() && tensors.Has(prefix + beyond))
-    Fail(Exit::kInput, file, " has a tensor ", Quoted(prefix + beyond), " beyond the ", last + 1,
+    Fail(Cause::kInput, file, " has a tensor ", Quoted(prefix + beyond), " beyond the ", last + 1,
          " layers of config.json; use the files of one model");
 }
 
@@ -62,7 +62,7 @@ Model Load(const std::filesystem::path& dir) {
   std::error_code error;
   if (std::filesystem::exists(vocabulary, error) || family.min_tokens > 1) {
     if (const size_t n = ReadVocabulary(vocabulary).size(); n != size_t(words))
-      Fail(Exit::kInput, vocabulary.string(), " has ", n, " entries, config.json says vocab_size ", words,
+      Fail(Cause::kInput, vocabulary.string(), " has ", n, " entries, config.json says vocab_size ", words,
            "; use the files of one model");
   }
   Safetensors tensors(file);
@@ -71,7 +71,7 @@ Model Load(const std::filesystem::path& dir) {
   for (const nn::Leaf& leaf : m.graph.leaves()) {
     nn::Weights::Tensor t{leaf.shape, tensors.Floats(prefix + leaf.name, leaf.shape)};
     if (!std::all_of(t.values.begin(), t.values.end(), [](float v) { return std::isfinite(v); }))
-      Fail(Exit::kInput, file.string(), ": tensor ", Quoted(prefix + leaf.name),
+      Fail(Cause::kInput, file.string(), ": tensor ", Quoted(prefix + leaf.name),
            " holds a value that is not finite; export the model again");
     m.weights.Set(leaf.name, std::move(t));
   }

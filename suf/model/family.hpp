@@ -1,5 +1,5 @@
-// Model directories as Hugging Face lays them out: a configuration becomes a graph, safetensors its weights. A family is
-// a builder in families/ and nothing else.
+// Model directories as Hugging Face lays them out: a configuration becomes a graph, safetensors its weights. A family
+// is a builder in families/ and nothing else.
 #pragma once
 #include <filesystem>
 #include <span>
@@ -15,9 +15,9 @@ struct Preset {
   const char* config;
 };
 
-// Family: name: model_type in config.json. prefix: before tensor names in some exports. min_tokens: of the shortest text.
-// build: the graph, from config.json and what lies beside it; throws Exit::kInput naming the file, the field, what it
-// holds and what is supported.
+// Family: name: model_type in config.json. prefix: before tensor names in some exports. min_tokens: of the shortest
+// text. build: the graph, from config.json and what lies beside it; throws Cause::kInput naming the file, the field,
+// what it holds and what is supported.
 struct Family {
   const char* name;
   const char* prefix;
@@ -36,7 +36,7 @@ struct Model {
 };
 
 // ReadGraph: of the model in `dir`. Load: with every tensor that the graph names, all finite; other tensors are left
-// out. Throw Exit::kInput naming the file and the field or tensor that is missing, of another shape or type, or a
+// out. Throw Cause::kInput naming the file and the field or tensor that is missing, of another shape or type, or a
 // tensor of a layer beyond the configuration's, or the vocabulary whose size is not the configuration's.
 nn::Graph ReadGraph(const std::filesystem::path& dir);
 Model Load(const std::filesystem::path& dir);

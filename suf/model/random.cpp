@@ -93,18 +93,18 @@ const Preset& FindPreset(std::string_view name) {
       if (name == p.name) return p;
       names += (names.empty() ? "" : ", ") + std::string(p.name);
     }
-  Fail(Exit::kInput, "there is no preset ", Quoted(name), "; choose one of ", names);
+  Fail(Cause::kInput, "there is no preset ", Quoted(name), "; choose one of ", names);
 }
 
 void WriteRandomModel(const std::filesystem::path& dir, const Preset& preset, uint64_t seed) {
   std::error_code error;
   for (const char* file : {"config.json", "model.safetensors", "vocab.txt"}) {
     if (std::filesystem::exists(dir / file, error)) {
-      Fail(Exit::kInput, dir.string(), " already holds a model (", file, "); name an empty folder");
+      Fail(Cause::kInput, dir.string(), " already holds a model (", file, "); name an empty folder");
     }
   }
   std::filesystem::create_directories(dir, error);
-  if (error) Fail(Exit::kResource, "cannot make the folder ", dir.string(), "; check its parent and the permissions");
+  if (error) Fail(Cause::kResource, "cannot make the folder ", dir.string(), "; check its parent and the permissions");
 
   WriteWhole(dir / "config.json", {nlohmann::json::parse(preset.config).dump(2), "\n"});
   const nn::Graph graph = ReadGraph(dir);
@@ -121,8 +121,8 @@ void WriteRandomModel(const std::filesystem::path& dir, const Preset& preset, ui
     tensors.push_back({leaf.name, leaf.shape, std::span<const float>(v)});
   }
   const int64_t words = graph.leaves().at(0).shape[0];
-  const auto vocabulary = words == 128 ? TinyVocabulary() : LargeVocabulary(size_t(words));
-  SUF_CHECK(vocabulary.size() == size_t(words));
+  auto vocabulary = words <= 128 ? TinyVocabulary() : LargeVocabulary(size_t(words));
+  vocabulary.resize(size_t(words));
   std::string lines;
   for (const std::string& entry : vocabulary) lines += entry + "\n";
   WriteWhole(dir / "vocab.txt", {lines});

@@ -74,7 +74,7 @@ TEST(Random, AFolderWithAModelAndUnknownPresetsAreRefused) {
   ExpectSentence([&] { WriteRandomModel(folder.path(), FindPreset("tiny"), 1); }, "already holds a model");
   folder.Write("plain", "");
   ExpectSentence([&] { WriteRandomModel(folder.path() / "plain/x", FindPreset("tiny"), 1); }, "cannot make",
-                 Exit::kResource);
+                 Cause::kResource);
   for (const Family* family : Families())
     for (const Preset& p : family->presets) EXPECT_EQ(FindPreset(p.name).config, p.config);
   ExpectSentence([] { (void)FindPreset("huge"); },

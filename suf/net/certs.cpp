@@ -75,7 +75,7 @@ void MakeCerts(const std::string& dir) {
     struct stat s;
     std::string there = dir + "/" + Name(Role(r));
     if (!stat(there.c_str(), &s))
-      Fail(Exit::kInput, "the folder ", there, " exists already; name a new folder for new certificates");
+      Fail(Cause::kInput, "the folder ", there, " exists already; name a new folder for new certificates");
   }
   Key ca_key = NewKey();
   Cert ca = Blank(ca_key.get(), "suf demo CA", nullptr);

@@ -16,7 +16,8 @@ namespace suf::net {
 Recorder::Recorder(const std::string& path) : path_(path) {
   fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd_ < 0)
-    Fail(Exit::kResource, "cannot make the record file ", path, " (", SystemError(), "); name one that does not exist");
+    Fail(Cause::kResource, "cannot make the record file ", path, " (", SystemError(),
+         "); name one that does not exist");
   WriteAll(fd_, AsView("SUFREC2\n"), path_);
 }
 Recorder::~Recorder() { close(fd_); }
@@ -72,7 +73,7 @@ std::pair<uint16_t, Bytes> Channel::Next(uint16_t a, uint16_t b, size_t limit) {
   ThrowIfRefusal(f);
   if (f.payload.size() > limit) TooLarge(f.payload.size(), limit);
   if (f.sequence != next_received_ || (f.kind != a && f.kind != b))
-    EndSession(*this, Refusal::kProtocol, Exit::kPeer, peer_title(), " sent frame ", f.sequence, " of kind ", f.kind,
+    EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(), " sent frame ", f.sequence, " of kind ", f.kind,
                " where frame ", next_received_, " of kind ", a, " was due; install the same suf on all sides");
   ++next_received_;
   Book(false, f.kind, EncodeHeader(f.payload.size(), f.kind, f.sequence), f.payload);
@@ -82,7 +83,7 @@ std::pair<uint16_t, Bytes> Channel::Next(uint16_t a, uint16_t b, size_t limit) {
 std::pair<uint16_t, Bytes> Channel::RecvEither(Due a, Due b) {
   auto [kind, payload] = Next(a.kind, b.kind, std::max(a.bytes, b.bytes));
   if (const size_t bytes = kind == a.kind ? a.bytes : b.bytes; payload.size() != bytes)
-    EndSession(*this, Refusal::kProtocol, Exit::kPeer, peer_title(), " sent a frame of kind ", kind, " with ",
+    EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(), " sent a frame of kind ", kind, " with ",
                payload.size(), " bytes where ", bytes, " were due; install the same suf on all sides");
   return {kind, std::move(payload)};
 }
@@ -108,18 +109,18 @@ void Channel::ThrowIfRefusal(const Frame& f) {
 }
 
 void Channel::TooLarge(uint64_t bytes, size_t limit) {
-  EndSession(*this, Refusal::kProtocol, Exit::kPeer, peer_title(), " sent a frame of ", bytes,
+  EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(), " sent a frame of ", bytes,
              " bytes; the limit here is ", limit, "; install the same suf on all sides");
 }
 
 void Channel::Silent(const char* doing) {
-  Fail(Exit::kPeer, peer_title(), " was silent for ", double(timeout_.count()) / 1000, " s while we waited to ", doing,
+  Fail(Cause::kPeer, peer_title(), " was silent for ", double(timeout_.count()) / 1000, " s while we waited to ", doing,
        "; see whether it still runs, or allow it more time");
 }
 
 void Channel::Gone() {
   over_ = true;
-  Fail(Exit::kPeer, peer_title(),
+  Fail(Cause::kPeer, peer_title(),
        " ended the connection in the middle of the session; read its message and start again");
 }
 

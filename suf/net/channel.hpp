@@ -66,11 +66,12 @@ struct Traffic {
   Traffic& operator+=(const Traffic& o);
 };
 
-// Recorder: the file of --record. After "SUFREC2\n", per frame: u8 1 = sent 0 = received, u8 role of the peer, u32
-// length, u16 kind, u16 sequence, then the payload; of frames from or to the dealer only the SHA-256 of the payload.
+// Recorder: a file of a channel's frames. After "SUFREC2\n", per frame: u8 1 = sent 0 = received, u8 role of the peer,
+// u32 length, u16 kind, u16 sequence, then the payload; of frames from or to the dealer only the SHA-256 of the
+// payload.
 class Recorder {
  public:
-  // Throws Exit::kResource when the file exists or cannot be made.
+  // Throws Cause::kResource when the file exists or cannot be made.
   explicit Recorder(const std::string& path);
   ~Recorder();
   void Add(bool sent, Role peer, View header, View payload);
@@ -81,7 +82,7 @@ class Recorder {
 };
 
 // Channel: one thread at a time. Each wait ends after timeout() with a sentence that names the silent peer
-// (Exit::kPeer).
+// (Cause::kPeer).
 class Channel {
  public:
   Channel(Identity self, Identity peer, const Hash& exporter, Millis timeout)
@@ -204,12 +205,12 @@ class Channel {
   Recorder* recorder_ = nullptr;
 };
 
-// EndSession(channel, code, parts..): tells the peer the code and throws the sentence made of parts, with this exit
-// code.
+// EndSession(channel, code, parts..): tells the peer the code and throws the sentence made of parts, with this
+// cause.
 template <class... T>
-[[noreturn]] void EndSession(Channel& ch, Refusal code, Exit exit, const T&... parts) {
+[[noreturn]] void EndSession(Channel& ch, Refusal code, Cause cause, const T&... parts) {
   ch.Refuse(code);
-  Fail(exit, parts...);
+  Fail(cause, parts...);
 }
 
 // Guarded: runs f; when an exception leaves it, the peer is told (Refusal::kGaveUp unless a better code went before).

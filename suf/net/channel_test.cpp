@@ -34,8 +34,8 @@ TEST(Channel, AnotherKindOrTooMuchOrTooLittleEndsTheSessionOnBothSides) {
   for (int bad = 0; bad < 3; ++bad) {
     auto [a, b] = InProcessPair(kP0, kP1);
     a->Send(bad == 0 ? kBye : kHello, Bytes(bad == 1 ? 17 : 15));
-    EXPECT_TRUE(Fails(Exit::kPeer, "the model owner sent", [&] { b->RecvExact(kHello, 16); })) << bad;
-    EXPECT_TRUE(Fails(Exit::kPeer, "the data owner received a frame that it did not expect", [&] {
+    EXPECT_TRUE(Fails(Cause::kPeer, "the model owner sent", [&] { b->RecvExact(kHello, 16); })) << bad;
+    EXPECT_TRUE(Fails(Cause::kPeer, "the data owner received a frame that it did not expect", [&] {
       a->Recv(kHello, 9);
     })) << bad;
   }
@@ -43,7 +43,7 @@ TEST(Channel, AnotherKindOrTooMuchOrTooLittleEndsTheSessionOnBothSides) {
 
 TEST(Channel, ASilentPeerIsNamed) {
   auto [a, b] = InProcessPair(kP0, kD, kShort);
-  EXPECT_TRUE(Fails(Exit::kPeer, "the dealer was silent for 0.1 s", [&] { a->Recv(kHello, 9); }));
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer was silent for 0.1 s", [&] { a->Recv(kHello, 9); }));
 }
 
 TEST(Channel, AGonePeerIsNamedAfterItsLastFrames) {
@@ -54,23 +54,23 @@ TEST(Channel, AGonePeerIsNamedAfterItsLastFrames) {
   EXPECT_FALSE(a->PeerGone());
   a->Recv(kHello, 0);
   EXPECT_TRUE(a->PeerGone());
-  EXPECT_TRUE(Fails(Exit::kPeer, "the data owner ended the connection", [&] { a->Recv(kHello, 0); }));
-  EXPECT_TRUE(Fails(Exit::kPeer, "the data owner ended the connection", [&] { a->Send(kHello, {}); }));
+  EXPECT_TRUE(Fails(Cause::kPeer, "the data owner ended the connection", [&] { a->Recv(kHello, 0); }));
+  EXPECT_TRUE(Fails(Cause::kPeer, "the data owner ended the connection", [&] { a->Send(kHello, {}); }));
 }
 
 TEST(Channel, ARefusalReachesThePeerOnceAsItsSentence) {
   auto [a, b] = InProcessPair(kP0, kD);
   b->Refuse(Refusal::kBusy);
   b->Refuse(Refusal::kPlan);
-  EXPECT_TRUE(Fails(Exit::kPeer, "the dealer is busy", [&] { a->Send(kHello, {}); }));
-  EXPECT_TRUE(Fails(Exit::kPeer, "the dealer ended", [&] { a->Recv(kHello, 0); }));
-  EXPECT_TRUE(Fails(Exit::kPeer, "the model owner ended", [&] { b->Send(kHello, {}); }));
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer is busy", [&] { a->Send(kHello, {}); }));
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer ended", [&] { a->Recv(kHello, 0); }));
+  EXPECT_TRUE(Fails(Cause::kPeer, "the model owner ended", [&] { b->Send(kHello, {}); }));
 }
 
 TEST(Channel, GuardedTellsThePeer) {
   auto [a, b] = InProcessPair(kP0, kP1);
-  EXPECT_THROW(Guarded(*a, [] { Fail(Exit::kInput, "no"); }), Error);
-  EXPECT_TRUE(Fails(Exit::kPeer, "for a reason of its own", [&] { b->Recv(kHello, 0); }));
+  EXPECT_THROW(Guarded(*a, [] { Fail(Cause::kInput, "no"); }), Error);
+  EXPECT_TRUE(Fails(Cause::kPeer, "for a reason of its own", [&] { b->Recv(kHello, 0); }));
 }
 
 TEST(Refusal, EveryCodeHasItsOwnSentenceAndUnknownCodesReadAsGaveUp) {
@@ -81,7 +81,7 @@ TEST(Refusal, EveryCodeHasItsOwnSentenceAndUnknownCodesReadAsGaveUp) {
     known += s;
   }
   EXPECT_STREQ(Refused(Role::kData, 999).what(), Refused(Role::kData, 0).what());
-  EXPECT_EQ(Refused(Role::kData, uint16_t(Refusal::kPlan)).code(), Exit::kRefused);
+  EXPECT_EQ(Refused(Role::kData, uint16_t(Refusal::kPlan)).cause(), Cause::kRefused);
 }
 
 TEST(Recorder, HoldsPeerFramesWholeAndDealerFramesAsHashes) {
@@ -105,7 +105,7 @@ TEST(Recorder, HoldsPeerFramesWholeAndDealerFramesAsHashes) {
   w.Put(uint8_t{0}), w.Put(uint8_t(Role::kDealer)), w.Put(uint32_t{50}), w.Put(uint16_t(kChunk)), w.Put(uint16_t{0}),
       w.Raw(HashOf({secret}));
   EXPECT_EQ(file, w.bytes());
-  EXPECT_TRUE(Fails(Exit::kResource, "record file", [&] { Recorder again(dir / "rec"); }));
+  EXPECT_TRUE(Fails(Cause::kResource, "record file", [&] { Recorder again(dir / "rec"); }));
 }
 
 }  // namespace

@@ -45,8 +45,8 @@ Identity FromFingerprint(const std::string& text) {
     Bytes key = FromHex(std::string_view(text).substr(start.size()), sizeof(Hash), "the SHA-256 of a pinned key");
     return {Role(r), Reader(key, "a pin").GetHash()};
   }
-  Fail(Exit::kInput,
-       "a pin is dealer=, model= or data= and the SHA-256 of that role's key; suf certs --show prints it");
+  Fail(Cause::kInput,
+       "a pin is dealer=, model= or data= and the SHA-256 of that role's key in hex, as its fingerprint");
 }
 
 namespace {
@@ -69,7 +69,7 @@ Credentials::Credentials(const std::string& dir) {
   std::string ca = dir + "/ca.pem", cert = dir + "/cert.pem", key = dir + "/key.pem";
   struct stat s;
   if (!stat(key.c_str(), &s) && (s.st_mode & 077))
-    Fail(Exit::kInput, "the key ", key, " can be read by others; chmod 600 it, or make new certificates");
+    Fail(Cause::kInput, "the key ", key, " can be read by others; chmod 600 it, or make new certificates");
   const char* bad = SSL_CTX_load_verify_file(ctx, ca.c_str()) != 1                           ? "ca.pem"
                     : SSL_CTX_use_certificate_file(ctx, cert.c_str(), SSL_FILETYPE_PEM) != 1 ? "cert.pem"
                     : SSL_CTX_use_PrivateKey_file(ctx, key.c_str(), SSL_FILETYPE_PEM) != 1   ? "key.pem"
@@ -77,14 +77,14 @@ Credentials::Credentials(const std::string& dir) {
   if (!bad) ReadExtensions(ctx);
   ERR_clear_error();
   if (bad)
-    Fail(Exit::kInput, "cannot use ", dir, "/", bad,
-         " (missing, no PEM, or not of this set); make certificates with: suf certs DIR");
+    Fail(Cause::kInput, "cannot use ", dir, "/", bad,
+         " (missing, no PEM, or not of this set); make certificates for the three roles anew");
   auto role = RoleIn(SSL_CTX_get0_certificate(ctx));
-  if (!role) Fail(Exit::kInput, dir, "/cert.pem names no role of suf; make certificates with: suf certs DIR");
+  if (!role) Fail(Cause::kInput, dir, "/cert.pem names no role of suf; make certificates for the three roles anew");
   char curve[32] = "";
   EVP_PKEY_get_group_name(SSL_CTX_get0_privatekey(ctx), curve, sizeof curve, nullptr);
   if (std::strcmp(curve, SN_X9_62_prime256v1))
-    Fail(Exit::kInput, dir, "/cert.pem is not of the curve P-256; make certificates with: suf certs DIR");
+    Fail(Cause::kInput, dir, "/cert.pem is not of the curve P-256; make certificates for the three roles anew");
   loaded->identity = {*role, KeyHash(SSL_CTX_get0_certificate(ctx))};
   SUF_CHECK(SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) && SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION));
   SUF_CHECK(SSL_CTX_set1_sigalgs_list(ctx, "ecdsa_secp256r1_sha256"));  // no certificate of another curve

@@ -8,15 +8,15 @@
 
 namespace suf::net {
 
-// Fingerprint: ROLE=SHA256, the hash of the public key in hex, as --pin takes it and people compare it.
-// FromFingerprint: throws Exit::kInput.
+// Fingerprint: ROLE=SHA256, the hash of the public key in hex, as people compare it.
+// FromFingerprint: throws Cause::kInput.
 std::string Fingerprint(const Identity& who);
 Identity FromFingerprint(const std::string& text);
 
 // Credentials: a folder of MakeCerts, loaded, and the keys pinned for peers. Copies share the folder.
 class Credentials {
  public:
-  // Throws Exit::kInput: a file is missing, no PEM, the key is of another certificate, or key.pem is readable by
+  // Throws Cause::kInput: a file is missing, no PEM, the key is of another certificate, or key.pem is readable by
   // others.
   explicit Credentials(const std::string& dir);
   // identity: our own role and key.

@@ -4,6 +4,7 @@
 
 #include <list>
 #include <mutex>
+#include <sstream>
 #include <thread>
 
 #include "suf/net/internal/asio.hpp"
@@ -79,7 +80,8 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
       std::lock_guard l(m);
       link = w.link;  // null when it was dropped before it began
     }
-    if (!link) Fail(Exit::kPeer, "a client was dropped for newer ones before its TLS handshake; see who connects here");
+    if (!link)
+      Fail(Cause::kPeer, "a client was dropped for newer ones before its TLS handshake; see who connects here");
     SSL_set_max_cert_list(link->ssl(), kCertificateBytes);
     auto ch = Secured(std::move(link), true, peers, timeout, w.who);
     {
@@ -89,13 +91,13 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
       sessions += counted;
     }
     if (!counted)
-      EndSession(*ch, Refusal::kBusy, Exit::kPeer, ch->peer_title(), " came while ", kSessions,
+      EndSession(*ch, Refusal::kBusy, Cause::kPeer, ch->peer_title(), " came while ", kSessions,
                  " sessions are running; it was told to try again");
     session(*ch);
   } catch (const Error& e) {
     report(e);
   } catch (const std::exception& e) {
-    report(Error(Exit::kResource, Str("a session ended by an internal error: ", e.what())));
+    report(Error(Cause::kResource, Str("a session ended by an internal error: ", e.what())));
   }
   std::lock_guard l(m);
   w.link = nullptr, w.stranger = false, w.ended = true, sessions -= counted;
@@ -117,12 +119,13 @@ void Listener::State::Admit(tcp::socket client, const std::function<void(Worker&
   }
   if (strangers >= most_strangers) DropOldest();
   Ec ignored;
-  std::string who = Str("the client at ", client.remote_endpoint(ignored));
+  std::ostringstream who;  // not Str: libsuf.so would export it for a type of Asio
+  who << "the client at " << client.remote_endpoint(ignored);
   client.set_option(tcp::no_delay(true), ignored);
   auto link = std::make_shared<TlsLink>(own, Fd(client.release()));
   std::lock_guard l(m);
   Worker& w = workers.emplace_back();
-  w.who = std::move(who);
+  w.who = who.str();
   w.link = std::move(link);
   try {
     w.thread = std::thread([&w, &serve] { serve(w); });
@@ -153,7 +156,7 @@ Listener::Listener(const Credentials& own, const Address& where, std::vector<Rol
   if (!ec) s_->acceptor.set_option(tcp::acceptor::reuse_address(true), ec);
   if (!ec) s_->acceptor.bind(at, ec);
   if (!ec) s_->acceptor.listen(kWorkers, ec);
-  if (ec) Fail(Exit::kResource, "cannot listen on ", where.Text(), " (", ec.message(), "); choose another address");
+  if (ec) Fail(Cause::kResource, "cannot listen on ", where.Text(), " (", ec.message(), "); choose another address");
 }
 Listener::~Listener() = default;
 

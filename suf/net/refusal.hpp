@@ -29,9 +29,10 @@ enum class Refusal : uint16_t {
   kPin = 17,
   kSetup = 18,
   kWitness = 19,
+  kJob = 20,
 };
 
-// Refused: the error that the refused side reads: exit code and sentence of the table; an unknown code reads as
+// Refused: the error that the refused side reads: cause and sentence of the table; an unknown code reads as
 // kGaveUp.
 Error Refused(Role by, uint16_t code);
 

@@ -22,7 +22,7 @@ Address Address::Parse(const std::string& text) {
   bool ok = colon != std::string::npos && colon > 0 && colon + 1 < text.size() && text.size() - colon <= 6;
   for (size_t i = colon + 1; ok && i < text.size(); ++i)
     ok = text[i] >= '0' && text[i] <= '9', port = port * 10 + (unsigned long)(text[i] - '0');
-  if (!ok || port > 65535) Fail(Exit::kInput, "an address is host:port with a port up to 65535; got \"", text, "\"");
+  if (!ok || port > 65535) Fail(Cause::kInput, "an address is host:port with a port up to 65535; got \"", text, "\"");
   return {text.substr(0, colon), uint16_t(port)};
 }
 
@@ -32,9 +32,9 @@ std::unique_ptr<Channel> Secured(std::shared_ptr<TlsLink> link, bool server, con
   Millis limit = server ? std::min(timeout, kHandshake) : timeout;
   bool ended = link->Handshake(server, Clock::now() + limit, &ec);
   if (server && link->dropped())
-    Fail(Exit::kPeer, who, " was dropped in its TLS handshake to make room for newer clients; see who connects here");
+    Fail(Cause::kPeer, who, " was dropped in its TLS handshake to make room for newer clients; see who connects here");
   if (!ended)
-    Fail(Exit::kPeer, who, " was silent for ", double(limit.count()) / 1000,
+    Fail(Cause::kPeer, who, " was silent for ", double(limit.count()) / 1000,
          " s in the TLS handshake; see whether it is a suf process");
   SSL* ssl = link->ssl();
   if (ec) {
@@ -43,18 +43,18 @@ std::unique_ptr<Channel> Secured(std::shared_ptr<TlsLink> link, bool server, con
     std::string cause = theirs ? X509_verify_cert_error_string(SSL_get_verify_result(ssl)) : ec.message();
     link->Drain(Clock::now() + kLinger);
     if (theirs)
-      Fail(Exit::kRefused, "the certificate of ", who, " is not trusted (", cause,
-           "); use certificates of one suf certs run");
+      Fail(Cause::kRefused, "the certificate of ", who, " is not trusted (", cause,
+           "); use certificates that were made together");
     if (ours)
-      Fail(Exit::kRefused, who, " refused our certificate or TLS version (", cause,
-           "); use certificates of one suf certs run");
+      Fail(Cause::kRefused, who, " refused our certificate or TLS version (", cause,
+           "); use certificates that were made together");
     if (tls && server)
-      Fail(Exit::kRefused, who, " showed no certificate or spoke no TLS 1.3 (", cause,
+      Fail(Cause::kRefused, who, " showed no certificate or spoke no TLS 1.3 (", cause,
            "); only suf processes may connect");
     if (tls)
-      Fail(Exit::kPeer, who, " speaks no TLS 1.3, or its bytes were altered on the way (", cause,
+      Fail(Cause::kPeer, who, " speaks no TLS 1.3, or its bytes were altered on the way (", cause,
            "); check the address and the network");
-    Fail(Exit::kPeer, who, " ended the connection in the TLS handshake (", cause, "); see its message");
+    Fail(Cause::kPeer, who, " ended the connection in the TLS handshake (", cause, "); see its message");
   }
   std::unique_ptr<X509, decltype(&X509_free)> cert(SSL_get1_peer_certificate(ssl), X509_free);
   SUF_CHECK(cert && SSL_get_verify_result(ssl) == X509_V_OK);
@@ -69,13 +69,13 @@ std::unique_ptr<Channel> Secured(std::shared_ptr<TlsLink> link, bool server, con
   if (!role || std::find(peers.begin(), peers.end(), *role) == peers.end()) {
     std::string expected;
     for (Role p : peers) expected += Str(expected.empty() ? "" : " or ", Title(p));
-    EndSession(*ch, Refusal::kRole, Exit::kRefused, "the certificate of ", who, " is that of ",
+    EndSession(*ch, Refusal::kRole, Cause::kRefused, "the certificate of ", who, " is that of ",
                role ? Title(*role) : "no role of suf", ", not of ", expected,
                "; check the address and its certificate folder");
   }
   if (!own.Admits(peer))
-    EndSession(*ch, Refusal::kPin, Exit::kRefused, "the key of ", who, " is ", Fingerprint(peer),
-               ", another one than --pin names; compare it with that role's operator");
+    EndSession(*ch, Refusal::kPin, Cause::kRefused, "the key of ", who, " is ", Fingerprint(peer),
+               ", another one than our pin names; compare it with that role's operator");
   return ch;
 }
 
@@ -88,17 +88,17 @@ Fd Connect(const Address& where, const std::string& who, Millis timeout, const s
   tcp::resolver resolver(io);
   Ec ec;
   auto found = resolver.resolve(where.host, std::to_string(where.port), ec);
-  if (ec) Fail(Exit::kPeer, "the host name of ", who, " is unknown (", ec.message(), "); check the address");
+  if (ec) Fail(Cause::kPeer, "the host name of ", who, " is unknown (", ec.message(), "); check the address");
   std::stop_callback stopped(stop, [&] { io.stop(); });
   bool done = false;
   asio::async_connect(socket, found, [&](const Ec& e, const tcp::endpoint&) { ec = e, done = true; });
   io.run_until(Clock::now() + timeout);
   if (stop.stop_requested())
-    Fail(Exit::kPeer, "nobody answers as ", who, " (it was not waited for); see why the session ended");
+    Fail(Cause::kPeer, "nobody answers as ", who, " (it was not waited for); see why the session ended");
   if (!done)
-    Fail(Exit::kPeer, who, " did not answer in ", double(timeout.count()) / 1000,
+    Fail(Cause::kPeer, who, " did not answer in ", double(timeout.count()) / 1000,
          " s; check the address and that it runs");
-  if (ec) Fail(Exit::kPeer, "nobody answers as ", who, " (", ec.message(), "); start it first, or check the address");
+  if (ec) Fail(Cause::kPeer, "nobody answers as ", who, " (", ec.message(), "); start it first, or check the address");
   socket.set_option(tcp::no_delay(true), ec);
   return Fd(socket.release());
 }

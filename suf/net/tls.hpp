@@ -13,13 +13,14 @@ namespace suf::net {
 struct Address {
   std::string host;
   uint16_t port = 0;
-  // Parse: "host:port"; throws Exit::kInput.
+  // Parse: "host:port"; throws Cause::kInput.
   static Address Parse(const std::string& text);
   std::string Text() const { return Str(host, ":", port); }
 };
 
-// Dial: connects to the role `to`. Throws Exit::kPeer (nobody answers, silent) or Exit::kRefused (certificate or role,
-// of either side). When `stop` is requested, from any thread, dialing and the channel end as if the peer had hung up.
+// Dial: connects to the role `to`. Throws Cause::kPeer (nobody answers, silent) or Cause::kRefused (certificate or
+// role, of either side). When `stop` is requested, from any thread, dialing and the channel end as if the peer had hung
+// up.
 std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role to, Millis timeout = kTimeout,
                               std::stop_token stop = {});
 
@@ -28,7 +29,7 @@ std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role
 // the oldest, as it does when descriptors or threads run out.
 class Listener {
  public:
-  // Port 0 takes a free one. Throws Exit::kResource when the address cannot be had.
+  // Port 0 takes a free one. Throws Cause::kResource when the address cannot be had.
   Listener(const Credentials& own, const Address& where, std::vector<Role> peers, Millis timeout = kTimeout);
   ~Listener();
   uint16_t port() const;

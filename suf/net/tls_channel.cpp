@@ -132,9 +132,9 @@ void TlsChannel::Linger() noexcept {
 void TlsChannel::ThrowIfTls(const Ec& ec) {
   if (ec.category() != asio::error::get_ssl_category()) return;
   if (IsOfCertificate(AlertOf(ec)))
-    Fail(Exit::kRefused, peer_title(), " refused our certificate (", ec.message(),
-         "); use certificates of one suf certs run");
-  Fail(Exit::kPeer, "bytes between ", peer_title(), " and us were altered on the way (", ec.message(),
+    Fail(Cause::kRefused, peer_title(), " refused our certificate (", ec.message(),
+         "); use certificates that were made together");
+  Fail(Cause::kPeer, "bytes between ", peer_title(), " and us were altered on the way (", ec.message(),
        "); see to the network and start again");
 }
 

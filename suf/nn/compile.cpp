@@ -120,17 +120,17 @@ void Compiler::Choose(const Node& n, Walk* walk) {
   try {
     op.Choose(c, walk->In(n));
   } catch (const Error& e) {
-    throw Error(e.code(), Str("wire ", Where(n), ": ", e.what()));
+    throw Error(e.cause(), Str("wire ", Where(n), ": ", e.what()));
   }
   const std::vector<Slot> slots = op.Slots();
   for (const Slot& s : slots) measures_.Set(n, s, weights_);
   if (!slots.empty()) c.weights = &measures_.Of(n);
   for (const Width& w : walk->Bound(n, c)) {
     if (w.bits > w.limit)
-      Fail(Exit::kRefused, "wire ", Where(n), ".", w.name, " needs a ring of ", w.bits, " bits, the limit is ", w.limit,
-           "; lower the scales that it reads");
+      Fail(Cause::kRefused, "wire ", Where(n), ".", w.name, " needs a ring of ", w.bits, " bits, the limit is ",
+           w.limit, "; lower the scales that it reads");
     if (w.field) *w.field = w.bits;
-    certificates_[size_t(n.index)].push_back({w.name, w.bits, !w.calibrated});
+    certificates_[size_t(n.index)].push_back({w.name, w.bits - w.gap, !w.calibrated});
   }
 }
 
@@ -148,7 +148,7 @@ void Compiler::Rings(Walk* walk) {
     }
     const int limit = op.ring ? op.ring : kWidest;  // one that sets its own never grows
     if (ring > limit)
-      Fail(Exit::kRefused, "wire ", Where(n), " needs a ring of ", ring, " bits, the limit is ", limit,
+      Fail(Cause::kRefused, "wire ", Where(n), " needs a ring of ", ring, " bits, the limit is ", limit,
            "; lower the scale of what it is made of, or set clamp=1 for a residual stream");
     op.ring = walk->edge(n).ring = ring;
   }
@@ -182,7 +182,7 @@ Class Compiler::MakeClass(int least, int n) {
 }
 
 Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
-  if (texts.empty()) Fail(Exit::kInput, "there is no calibration text; give at least one line");
+  if (texts.empty()) Fail(Cause::kInput, "there is no calibration text; give at least one line");
   std::vector<std::vector<int32_t>> cut(texts.begin(), texts.end());
   {
     RealModel model(plan_.graph, weights_, pool_);
@@ -193,7 +193,8 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
       Tell("calibrate", double(i + 1) / double(cut.size()));
     }
   }
-  for (int n = std::min(8, o_.max_tokens), before = o_.min_tokens - 1;; before = n, n = std::min(2 * n, o_.max_tokens)) {
+  for (int n = std::min(8, o_.max_tokens), before = o_.min_tokens - 1;;
+       before = n, n = std::min(2 * n, o_.max_tokens)) {
     plan_.classes.push_back(MakeClass(before + 1, n));
     if (n == o_.max_tokens) break;
   }
@@ -202,7 +203,7 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
   Simulator simulator(plan_, q, pool_);
   for (size_t i = 0; i < cut.size(); ++i) {
     for (const Outside& out : simulator.Run(cut[i]).outside)
-      Fail(Exit::kRefused, "the calibration text ", i + 1, " leaves its own plan: ", Sentence(out));
+      Fail(Cause::kRefused, "the calibration text ", i + 1, " leaves its own plan: ", Sentence(out));
     Tell("simulate", double(i + 1) / double(cut.size()));
   }
   return std::move(plan_);
@@ -211,7 +212,7 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
 // Within: refuses unless what a wire can reach fits what the plan gives it.
 void Within(const std::string& wire, int bits, int most) {
   if (bits > most)
-    Fail(Exit::kRefused, "wire ", wire, " can reach 2^", bits, " with these weights; the plan allows 2^", most,
+    Fail(Cause::kRefused, "wire ", wire, " can reach 2^", bits, " with these weights; the plan allows 2^", most,
          "; compile a plan from this model");
 }
 
@@ -220,15 +221,18 @@ void Within(const std::string& wire, int bits, int most) {
 Plan Compile(const Graph& graph, const Weights& weights, std::span<const std::vector<int32_t>> texts,
              const CompileOptions& options, exec::Pool& pool) {
   if (options.min_tokens < 1 || options.max_tokens < options.min_tokens)
-    Fail(Exit::kInput, "a limit of ", options.max_tokens, " tokens is below the least length of ", options.min_tokens, "; raise it");
+    Fail(Cause::kInput, "a limit of ", options.max_tokens, " tokens is below the least length of ", options.min_tokens,
+         "; raise it");
   return Compiler(graph, weights, options, pool).Run(texts);
 }
 
-void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool, const std::function<void(double)>& progress) {
+void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool,
+                  const std::function<void(double)>& progress) {
   Measures measures(pool);
   const Options defaults;
   for (auto& n : plan.graph.nodes())
-    for (const Slot& s : plan.classes.at(0).ops[size_t(n->index)]->Slots()) measures.Set(*n, s, weights.at(SlotName(*n, s)));
+    for (const Slot& s : plan.classes.at(0).ops[size_t(n->index)]->Slots())
+      measures.Set(*n, s, weights.at(SlotName(*n, s)));
   for (const Class& c : plan.classes) {
     Class own = c;  // Bound may point into its operator
     Walk walk(plan.graph, own.ops);
@@ -252,8 +256,8 @@ void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool, 
         auto& list = c.certificates[size_t(n->index)];
         auto at = std::find_if(list.begin(), list.end(), [&](const Certificate& x) { return x.width == w.name; });
         if (at == list.end() || !at->hard)
-          Fail(Exit::kRefused, "the plan has no hard certificate of wire ", wire, "; compile a plan from this model");
-        Within(wire, w.bits, at->bits);
+          Fail(Cause::kRefused, "the plan has no hard certificate of wire ", wire, "; compile a plan from this model");
+        Within(wire, w.bits - w.gap, at->bits);
       }
       if (progress && &c == &plan.classes[0]) progress(double(n->index + 1) / double(plan.graph.size()));
     }

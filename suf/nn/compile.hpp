@@ -20,13 +20,13 @@ struct CompileOptions {
 };
 
 // Compile: graph: a family's, not folded. texts: token ids as the model reads them; longer ones than max_tokens lose
-// ids before the last. Ends with a simulation of the texts. Throws Exit::kInput without texts, Exit::kRefused when a
+// ids before the last. Ends with a simulation of the texts. Throws Cause::kInput without texts, Cause::kRefused when a
 // wire needs more bits than its ring may have, naming the wire, bits, limit and remedy.
 Plan Compile(const Graph& graph, const Weights& weights, std::span<const std::vector<int32_t>> texts,
              const CompileOptions& options, exec::Pool& pool = exec::Default());
 
-// CheckWeights: throws Exit::kRefused, naming the wire, when these weights can take a hard wire of any class beyond its
-// ring or its certificate. A plan that Compile made from the same weights always passes. Seconds for a real model.
+// CheckWeights: throws Cause::kRefused, naming the wire, when these weights can take a hard wire of any class beyond
+// its ring or its certificate. A plan that Compile made from the same weights always passes. Seconds for a real model.
 void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool = exec::Default(),
                   const std::function<void(double)>& progress = {});
 

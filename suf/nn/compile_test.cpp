@@ -195,20 +195,20 @@ struct Changed {
     weights.Set(name, t);
   }
 };
-std::string Refused(const std::function<void(Changed&)>& change, Exit code = Exit::kRefused) {
+std::string Refused(const std::function<void(Changed&)>& change, Cause code = Cause::kRefused) {
   Changed c;
   change(c);
   return Refusal([&] { Compile(c.graph, c.weights, c.texts, c.options); }, code);
 }
 
 TEST(Compile, RefusesWithASentence) {
-  EXPECT_EQ(Refused([](Changed& c) { c.texts.clear(); }, Exit::kInput),
+  EXPECT_EQ(Refused([](Changed& c) { c.texts.clear(); }, Cause::kInput),
             "there is no calibration text; give at least one line");
-  EXPECT_EQ(Refused([](Changed& c) { c.options.max_tokens = 2; }, Exit::kInput),
+  EXPECT_EQ(Refused([](Changed& c) { c.options.max_tokens = 2; }, Cause::kInput),
             "a limit of 2 tokens is below the least length of 3; raise it");
-  EXPECT_EQ(Refused([](Changed& c) { c.options.min_tokens = 0; }, Exit::kInput),
+  EXPECT_EQ(Refused([](Changed& c) { c.options.min_tokens = 0; }, Cause::kInput),
             "a limit of 16 tokens is below the least length of 0; raise it");
-  EXPECT_THAT(Refused([](Changed& c) { c.texts[3][1] = int32_t(kWords); }, Exit::kInput),
+  EXPECT_THAT(Refused([](Changed& c) { c.texts[3][1] = int32_t(kWords); }, Cause::kInput),
               testing::HasSubstr("a token id is outside the plan's vocabulary of 8"));
   EXPECT_THAT(Refused([](Changed& c) { c.options.policy.embedding = 20; }),
               testing::MatchesRegex("wire 8/embed/z_embed needs a ring of .. bits, the limit is 16; lower the scale of "
@@ -253,13 +253,13 @@ TEST(Compile, RefusesWeightsOfAnotherModel) {
                       if (name != "w1") other.Set(name, t);
                     c.weights = other;
                   },
-                  Exit::kInput),
+                  Cause::kInput),
               testing::HasSubstr("the model has no tensor w1"));
   EXPECT_THAT(Refused(
                   [](Changed& c) {
                     c.weights.Set("w1", {{kHidden, kWidth}, c.weights.Get("w1").values});
                   },
-                  Exit::kInput),
+                  Cause::kInput),
               testing::HasSubstr("the model's tensor w1 has another shape"));
 }
 

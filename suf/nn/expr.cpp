@@ -19,7 +19,7 @@ struct Expr::Node {
 namespace {
 
 // A shape or a number that does not fit throws this; Parse and the builders say where.
-[[noreturn]] void Unfit(const std::string& why) { Fail(Exit::kRefused, "a weight's expression ", why); }
+[[noreturn]] void Unfit(const std::string& why) { Fail(Cause::kRefused, "a weight's expression ", why); }
 
 void Want(bool holds, const char* why) {
   if (!holds) Unfit(why);
@@ -59,9 +59,9 @@ Shape ShapeOf(std::string_view op, const std::vector<Shape>& a, const std::vecto
   const Shape& b = a.size() > 1 ? a[1] : none;
   if (op == "transposed") return takes(1, 0), Want(s.size() == 2, "transposes what is no matrix"), Shape{s[1], s[0]};
   if (op == "rows") return takes(2, 0), Want(s.size() == 1 && b.size() == 2 && s[0] == b[0], "scales other rows"), b;
-  if (op == "fold") return takes(2, 0), Want(s.size() == 1 && b.size() == 2 && s[0] == b[0], "folds another matrix"), Shape{b[1]};
-  if (op == "plus")
-    return takes(2, 0), Want(s == b || (b.size() == 1 && s.back() == b[0]), "adds another shape"), s;
+  if (op == "fold")
+    return takes(2, 0), Want(s.size() == 1 && b.size() == 2 && s[0] == b[0], "folds another matrix"), Shape{b[1]};
+  if (op == "plus") return takes(2, 0), Want(s == b || (b.size() == 1 && s.back() == b[0]), "adds another shape"), s;
   if (op == "centre") return takes(1, 0), s;
   if (op == "over" || op == "times") return takes(1, 1), Want(std::isfinite(x[0]) && x[0] != 0, "scales by nothing"), s;
   if (op == "beside") {
@@ -78,7 +78,8 @@ Shape ShapeOf(std::string_view op, const std::vector<Shape>& a, const std::vecto
     r.back() = Whole(x[1]) - Whole(x[0]);
     return r;
   }
-  if (op == "row") return takes(1, 1), Want(s.size() == 2 && Whole(x[0]) < s[0], "takes a row that is not there"), Shape{s[1]};
+  if (op == "row")
+    return takes(1, 1), Want(s.size() == 2 && Whole(x[0]) < s[0], "takes a row that is not there"), Shape{s[1]};
   if (op == "relative") return takes(1, 1), Want(s.size() == 2, "has no table"), Shape{s[1], Whole(x[0]), Whole(x[0])};
   Unfit(Str("has an unknown operation ", std::string(op.substr(0, 30))));
 }
@@ -88,7 +89,9 @@ std::string Number(double v) {
   return {text, std::to_chars(text, text + sizeof text, v).ptr};
 }
 
-bool OfName(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-'; }
+bool OfName(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+}
 
 }  // namespace
 
@@ -174,7 +177,8 @@ Expr Expr::Parse(std::string_view text, const std::string& what) {
     while (OfName(in.Peek())) ++in.at;
     std::string name(in.s.substr(begin, in.at - begin));
     const char open = in.Peek();
-    Want(!name.empty() && name.size() <= 200 && (open == '[' || open == '('), "is cut short or not written as this program does");
+    Want(!name.empty() && name.size() <= 200 && (open == '[' || open == '('),
+         "is cut short or not written as this program does");
     ++in.at;
     std::vector<Expr> args;
     std::vector<double> numbers;
@@ -205,7 +209,7 @@ Expr Expr::Parse(std::string_view text, const std::string& what) {
     Want(in.at == text.size() && e.Text() == text, "is cut short or not written as this program does");
     return e;
   } catch (const Error& e) {
-    Fail(Exit::kRefused, what, ": ", e.what(), "; compile the plan again");
+    Fail(Cause::kRefused, what, ": ", e.what(), "; compile the plan again");
   }
 }
 
@@ -225,7 +229,8 @@ void Weights::Set(const std::string& name, Tensor t) {
 
 const Weights::Tensor& Weights::Get(const std::string& name) const {
   auto it = tensors_.find(name);
-  if (it == tensors_.end()) Fail(Exit::kInput, "the model has no tensor ", name, "; use the model that the plan was made from");
+  if (it == tensors_.end())
+    Fail(Cause::kInput, "the model has no tensor ", name, "; use the model that the plan was made from");
   return it->second;
 }
 
@@ -236,7 +241,8 @@ Reals Weights::Value(const Expr& e) const {
   if (n.op == "leaf") {
     const Tensor& t = Get(n.name);
     if (t.shape != n.shape)
-      Fail(Exit::kInput, "the model's tensor ", n.name, " has another shape than the plan's; use the model that the plan was made from");
+      Fail(Cause::kInput, "the model's tensor ", n.name,
+           " has another shape than the plan's; use the model that the plan was made from");
     return Reals(t.values.begin(), t.values.end());
   }
   if (n.op == "zeros") return Reals(size_t(Size(n.shape)), 0.0);
@@ -289,7 +295,8 @@ Reals Weights::Value(const Expr& e) const {
   if (n.op == "fold") {
     Reals y(size_t(cols), 0.0);
     for (size_t i = 0; i < a.size(); ++i)  // from left to right in every column
-      for (int64_t j = 0; j < cols; ++j) y[size_t(j)] = i ? y[size_t(j)] + a[i] * b[i * size_t(cols) + size_t(j)] : a[i] * b[size_t(j)];
+      for (int64_t j = 0; j < cols; ++j)
+        y[size_t(j)] = i ? y[size_t(j)] + a[i] * b[i * size_t(cols) + size_t(j)] : a[i] * b[size_t(j)];
     return y;
   }
   SUF_CHECK(n.op == "beside");

@@ -1,5 +1,6 @@
 // Weights as expressions of a checkpoint's tensors. Passes over a graph (fold.hpp) rewrite expressions, which are
-// public; P0 alone evaluates them. Every operation is one IEEE double operation an element, sums run from left to right.
+// public; P0 alone evaluates them. Every operation is one IEEE double operation an element, sums run from left to
+// right.
 #pragma once
 #include <map>
 #include <memory>
@@ -24,25 +25,25 @@ class Expr {
   // clamp(j - i, -buckets / 2, (buckets - 1) / 2) + buckets / 2, column h (Shaw et al. 2018).
   static Expr Relative(const Expr& table, int64_t positions);
 
-  Expr Transposed() const;                          // (a, b) -> (b, a)
-  Expr Rows(const Expr& g) const;                   // diag(g) W
-  Expr Centred() const;                             // less the mean of every row
-  Expr Folded(const Expr& v) const;                 // v W: (b) of v (a) and W (a, b)
-  Expr Plus(const Expr& b) const;                   // elementwise; b (cols) is added to every row; empty: unchanged
-  Expr Over(double by) const;                       // divided
-  Expr Times(double by) const;                      // multiplied
-  Expr Beside(const Expr& b) const;                 // columns of both
-  Expr Columns(int64_t begin, int64_t end) const;   // some columns
-  Expr Row(int64_t i) const;                        // one row: (cols)
+  Expr Transposed() const;                         // (a, b) -> (b, a)
+  Expr Rows(const Expr& g) const;                  // diag(g) W
+  Expr Centred() const;                            // less the mean of every row
+  Expr Folded(const Expr& v) const;                // v W: (b) of v (a) and W (a, b)
+  Expr Plus(const Expr& b) const;                  // elementwise; b (cols) is added to every row; empty: unchanged
+  Expr Over(double by) const;                      // divided
+  Expr Times(double by) const;                     // multiplied
+  Expr Beside(const Expr& b) const;                // columns of both
+  Expr Columns(int64_t begin, int64_t end) const;  // some columns
+  Expr Row(int64_t i) const;                       // one row: (cols)
 
   explicit operator bool() const { return node_ != nullptr; }
   const Shape& shape() const;
   int64_t cols() const { return shape().back(); }
-  // Text: "rows(0.gamma[16], transposed(0.query[16,16]))". Parse: the inverse; throws Exit::kRefused naming `what` for
+  // Text: "rows(0.gamma[16], transposed(0.query[16,16]))". Parse: the inverse; throws Cause::kRefused naming `what` for
   // other text, shapes that do not fit, or more than kMostTerms operations.
   std::string Text() const;
   static Expr Parse(std::string_view text, const std::string& what);
-  // Leaves: adds the names and shapes of the tensors it reads; throws Exit::kRefused when one name has two shapes.
+  // Leaves: adds the names and shapes of the tensors it reads; throws Cause::kRefused when one name has two shapes.
   void Leaves(std::map<std::string, Shape>* out) const;
   bool operator==(const Expr& o) const { return node_ == o.node_ || (node_ && o.node_ && Text() == o.Text()); }
 
@@ -66,7 +67,7 @@ class Weights {
   void Set(const std::string& name, Tensor t);
   const Tensor& Get(const std::string& name) const;
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
-  // Value: of an expression. Throws Exit::kInput when a tensor is missing or has another shape.
+  // Value: of an expression. Throws Cause::kInput when a tensor is missing or has another shape.
   Reals Value(const Expr& e) const;
 
  private:

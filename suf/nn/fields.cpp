@@ -20,7 +20,7 @@ std::vector<func::Group> GroupsOf(const char* name, const func::Suf& f) {
   try {
     return func::ToGroups(f);
   } catch (const Error& e) {
-    Fail(Exit::kRefused, "the plan's function ", name, " has the wrong form: ", e.what(), "; compile the plan again");
+    Fail(Cause::kRefused, "the plan's function ", name, " has the wrong form: ", e.what(), "; compile the plan again");
   }
 }
 
@@ -28,33 +28,33 @@ std::vector<func::Group> GroupsOf(const char* name, const func::Suf& f) {
 
 void Visitor::Octaves(const char* name, std::vector<func::Group>* groups, int n) {
   func::Suf f;
-  if (!reads()) f = func::FromGroups("octaves", *groups, std::min(n, 62), kRingBits);
+  if (sees()) f = func::FromGroups("octaves", *groups, std::min(n, 62), kRingBits);
   Function(name, &f);
-  if (reads()) *groups = GroupsOf(name, f);
+  if (fills()) *groups = GroupsOf(name, f);
 }
 
 void Visitor::Table(const char* name, Ints* entries) {
   func::Suf f;
-  if (!reads()) {
+  if (sees()) {
     const func::Group all{0, 0, int64_t(entries->size()), *entries};
     f = func::FromGroups("table", {&all, 1}, BitsFor(entries->size()), kRingBits);
   }
   Function(name, &f);
-  if (!reads()) return;
+  if (!fills()) return;
   std::vector<func::Group> groups = GroupsOf(name, f);
   if (groups.size() != 1 || groups[0].w != 0)
-    Fail(Exit::kRefused, "the plan's function ", name, " is no table of single places; compile the plan again");
+    Fail(Cause::kRefused, "the plan's function ", name, " is no table of single places; compile the plan again");
   *entries = std::move(groups[0].values);
 }
 
 void Visitor::Lines(const char* name, func::Lines* lines) {
   func::Suf f;
-  if (!reads()) f = func::ToSuf(*lines, "lines", kRingBits);
+  if (sees()) f = func::ToSuf(*lines, "lines", kRingBits);
   Function(name, &f);
-  if (reads()) {
+  if (fills()) {
     const std::optional<int> a = func::UniformBits(f);
     if (!a || f.outputs != 1 || f.degree > 1)
-      Fail(Exit::kRefused, "the plan's function ", name, " is not made of lines of one width; compile the plan again");
+      Fail(Cause::kRefused, "the plan's function ", name, " is not made of lines of one width; compile the plan again");
     *lines = {*a, 0, 0, {}, {}};
     for (const func::Piece& p : f.pieces) {
       lines->offset.push_back(func::Signed(p.poly[0][0], f.ring));

@@ -33,7 +33,10 @@ class Visitor {
   // List: `size` items, each visited in turn by item(visitor, i) after resize(count).
   virtual void List(const char* name, size_t size, size_t most, const std::function<void(size_t)>& resize,
                     const std::function<void(Visitor&, size_t)>& item) = 0;
-  virtual bool reads() const = 0;  // whether it fills the fields
+  // fills: whether it sets the fields; sees: whether it looks at what they hold. A reader fills, a writer sees, a
+  // fuzzer does both.
+  virtual bool fills() const = 0;
+  virtual bool sees() const { return !fills(); }
 
   // The function kinds of operators: constant pieces on octaves below 2^n; a table; lines.
   void Octaves(const char* name, std::vector<func::Group>* groups, int n);

@@ -22,7 +22,8 @@ void Unmean(const Graph& g, Node* n, std::set<Node*>* done) {
   if (!done->insert(n).second) return;
   if (Pool* pool = n->As<Pool>(); pool || n->As<Add>()) {
     for (size_t i = 0; i < n->in.size(); ++i) {
-      const bool as_it_is = n->in[i]->As<Norm>() != nullptr;  // others read this one: it is centred as it enters the sum
+      const bool as_it_is =
+          n->in[i]->As<Norm>() != nullptr;  // others read this one: it is centred as it enters the sum
       if (Add* add = n->As<Add>()) add->centred[i] = as_it_is;
       if (!as_it_is) Unmean(g, n->in[i], done);
     }
@@ -30,8 +31,8 @@ void Unmean(const Graph& g, Node* n, std::set<Node*>* done) {
   }
   for (Node* r : g.Readers(n))
     if (!r->As<Add>() && !r->As<Norm>() && !r->As<Pool>())
-      Fail(Exit::kRefused, "the operator ", Graph::Where(*r), " reads the mean that the norm behind ", Graph::Where(*n),
-           " removes; this graph cannot be folded");
+      Fail(Cause::kRefused, "the operator ", Graph::Where(*r), " reads the mean that the norm behind ",
+           Graph::Where(*n), " removes; this graph cannot be folded");
   if (Lookup* l = n->As<Lookup>()) {
     l->table = l->table.Centred();
     if (l->positions) l->positions = l->positions.Centred();
@@ -39,7 +40,8 @@ void Unmean(const Graph& g, Node* n, std::set<Node*>* done) {
     for (Map::Term& t : m->terms) t.weight = t.weight.Centred();
     if (m->bias) m->bias = m->bias.Centred();
   } else {
-    Fail(Exit::kRefused, "the operator ", Graph::Where(*n), " cannot be written without its mean; this graph cannot be folded");
+    Fail(Cause::kRefused, "the operator ", Graph::Where(*n),
+         " cannot be written without its mean; this graph cannot be folded");
   }
 }
 
@@ -134,7 +136,7 @@ void RotateInMap(Graph& g) {
   for (Node* n : Of<Rotary>(g)) {
     Map* m = n->in[0]->As<Map>();
     if (!m || g.Readers(n->in[0]).size() != 1)
-      Fail(Exit::kRefused, "the rotation ", Graph::Where(*n), " reads no map of its own; this graph cannot be folded");
+      Fail(Cause::kRefused, "the rotation ", Graph::Where(*n), " reads no map of its own; this graph cannot be folded");
     m->rotary = n->As<Rotary>()->heads, m->base = n->As<Rotary>()->base;
     g.Replace(n, n->in[0]), g.Remove(n);
   }
@@ -145,8 +147,8 @@ void MergeQueryKey(Graph& g) {
     if (n->in.size() != 2) continue;
     Node *qn = n->in[0], *kn = n->in[1];
     Map *q = qn->As<Map>(), *k = kn->As<Map>();
-    const bool same = q && k && qn->in == kn->in && q->terms.size() == 1 && k->terms.size() == 1 && q->base == k->base &&
-                      (q->rotary > 0) == (k->rotary > 0);
+    const bool same = q && k && qn->in == kn->in && q->terms.size() == 1 && k->terms.size() == 1 &&
+                      q->base == k->base && (q->rotary > 0) == (k->rotary > 0);
     if (!same) continue;
     if (q->bias || k->bias)
       q->bias = (q->bias ? q->bias : Expr::Zeros({q->dim()})).Beside(k->bias ? k->bias : Expr::Zeros({k->dim()}));
@@ -190,7 +192,8 @@ void InsertRescales(Graph& g) {
       bool norm_behind = true;
       for (Node* r : readers)
         for (Node* behind : g.Readers(r)) norm_behind = norm_behind && norms(behind);
-      insert(x, Make(norm_behind ? Rescale::kOptional : Rescale::kExact, "attended", 1), "o", [](Node*) { return true; });
+      insert(x, Make(norm_behind ? Rescale::kOptional : Rescale::kExact, "attended", 1), "o",
+             [](Node*) { return true; });
     } else if (x->As<Lookup>() && any(adds)) {
       insert(x, Make(Rescale::kExtend, "", 1), "stream", [](Node*) { return true; });
     }
@@ -198,7 +201,8 @@ void InsertRescales(Graph& g) {
   for (Node* x : Of<Add>(g))  // a stream may be read by a wrapping slice
     for (Node* r : g.Readers(x))
       if (r->As<Norm>() || r->As<Pool>()) {
-        insert(x, Make(Rescale::kClamp, "", 2), "clamp", [&](Node* reader) { return reader->As<Norm>() || reader->As<Pool>(); });
+        insert(x, Make(Rescale::kClamp, "", 2), "clamp",
+               [&](Node* reader) { return reader->As<Norm>() || reader->As<Pool>(); });
         break;
       }
 }

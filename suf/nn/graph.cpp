@@ -17,7 +17,8 @@ Graph::Graph(const Graph& g) : leaves_(g.leaves_), scope_(g.scope_) {
 }
 
 Node* Graph::AddNode(OperatorPtr op, std::vector<Node*> in, std::string label) {
-  return nodes_.emplace_back(new Node{std::move(op), std::move(in), scope_, std::move(label), int(nodes_.size())}).get();
+  return nodes_.emplace_back(new Node{std::move(op), std::move(in), scope_, std::move(label), int(nodes_.size())})
+      .get();
 }
 
 Expr Graph::Tensor(std::string name, Shape shape, Leaf::Kind kind) {
@@ -39,7 +40,9 @@ std::vector<Node*> Graph::Readers(const Node* n) const {
 Node* Graph::After(const Node* at, OperatorPtr op, std::vector<Node*> in, std::string label) {
   auto it = std::find_if(nodes_.begin(), nodes_.end(), [&](auto& n) { return n.get() == at; });
   SUF_CHECK(it != nodes_.end());
-  return nodes_.insert(it + 1, std::unique_ptr<Node>(new Node{std::move(op), std::move(in), at->scope, std::move(label), 0}))->get();
+  return nodes_
+      .insert(it + 1, std::unique_ptr<Node>(new Node{std::move(op), std::move(in), at->scope, std::move(label), 0}))
+      ->get();
 }
 
 void Graph::Replace(const Node* was, Node* with) {
@@ -62,9 +65,10 @@ void Graph::Number() {
   for (auto& n : nodes_) {
     const auto [least, most] = n->op->Inputs();
     if (n->in.size() < least || n->in.size() > most)
-      Fail(Exit::kRefused, "the operator ", Where(*n), " reads ", n->in.size(), " nodes, it takes ", least, " to ", most, "; mend the graph");
+      Fail(Cause::kRefused, "the operator ", Where(*n), " reads ", n->in.size(), " nodes, it takes ", least, " to ",
+           most, "; mend the graph");
     for (const Node* x : n->in)
-      if (x->index >= n->index) Fail(Exit::kRefused, "the operator ", Where(*n), " reads a later one; mend the graph");
+      if (x->index >= n->index) Fail(Cause::kRefused, "the operator ", Where(*n), " reads a later one; mend the graph");
   }
 }
 
@@ -76,7 +80,8 @@ std::string Graph::Where(const Node& n) {
 std::string Graph::Text() const {
   std::ostringstream s;
   for (auto& n : nodes_) {
-    s << std::setw(4) << n->index << "  " << std::left << std::setw(13) << n->op->Name() << std::setw(24) << Where(*n) << std::right;
+    s << std::setw(4) << n->index << "  " << std::left << std::setw(13) << n->op->Name() << std::setw(24) << Where(*n)
+      << std::right;
     const char* arrow = "<- ";
     for (const Node* x : n->in) s << arrow << x->index, arrow = ", ";
     s << "\n";

@@ -63,7 +63,8 @@ class Graph {
   Node& node(size_t i) const { return *nodes_[i]; }
   size_t size() const { return nodes_.size(); }
   const std::vector<Leaf>& leaves() const { return leaves_; }
-  // Number: gives nodes their index. Throws Exit::kRefused when a node reads a later one or takes other inputs, naming it.
+  // Number: gives nodes their index. Throws Cause::kRefused when a node reads a later one or takes other inputs, naming
+  // it.
   void Number();
   // Text: a line a node.
   std::string Text() const;
@@ -79,7 +80,8 @@ class Graph {
 // Ops: what takes the place of the graph's own operators: those of one length class, by node.
 using Ops = std::vector<OperatorPtr>;
 
-// Forward: f(node, values of its inputs) over the nodes in order; a value is freed after its last reader. The last one's.
+// Forward: f(node, values of its inputs) over the nodes in order; a value is freed after its last reader. The last
+// one's.
 template <class T, class F>
 T Forward(const Graph& g, F f) {
   std::vector<T> value(g.size());

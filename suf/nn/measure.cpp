@@ -30,7 +30,8 @@ class Measures::One : public NodeWeights {
     auto [at, fresh] = paths_.try_emplace({i.node, i.begin, i.count, i.column});
     if (fresh) {
       const Tensor& before = all_.nodes_.at(i.node)->At("full");
-      at->second = PathOf(Part(before.Numbers(), before.cols(), i.column, i.count), Rows(i.begin, i.count), i.count, all_.pool_);
+      at->second =
+          PathOf(Part(before.Numbers(), before.cols(), i.column, i.count), Rows(i.begin, i.count), i.count, all_.pool_);
     }
     return at->second;
   }
@@ -59,7 +60,8 @@ void Measures::Set(const Node& n, const Slot& s, const Weights& weights) {
   auto at = nodes_.find(n.index);
   if (at != nodes_.end() && at->second->slots_.count(s.name)) {
     if (at->second->slots_.at(s.name).scale != s.scale)
-      Fail(Exit::kRefused, "the weight ", s.name, " of ", Graph::Where(n), " would have two scales in two length classes; choose scales that do not depend on the length");
+      Fail(Cause::kRefused, "the weight ", s.name, " of ", Graph::Where(n),
+           " would have two scales in two length classes; choose scales that do not depend on the length");
     return;
   }
   Set(n, s, Fixed(Graph::Where(n) + " (" + s.name + ")", s.weight.shape(), weights.Value(s.weight), s.scale));

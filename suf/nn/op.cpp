@@ -48,12 +48,13 @@ void Register(std::string_view name, Make make) { SUF_CHECK(Known().emplace(name
 OperatorPtr MakeOperator(const std::string& name) {
   auto it = Known().find(name);
   if (it == Known().end())
-    Fail(Exit::kRefused, "the plan has an operator ", name.substr(0, 40), ", which this program does not know; use the program that made the plan");
+    Fail(Cause::kRefused, "the plan has an operator ", name.substr(0, 40),
+         ", which this program does not know; use the program that made the plan");
   return it->second();
 }
 
 void Wanted(bool holds, const std::string& where, const char* what) {
-  if (!holds) Fail(Exit::kRefused, "the plan is inconsistent at ", where, ": ", what, "; compile the plan again");
+  if (!holds) Fail(Cause::kRefused, "the plan is inconsistent at ", where, ": ", what, "; compile the plan again");
 }
 
 Wire<kPub> AsOpen(const AnyWire& w) {

@@ -74,13 +74,15 @@ struct Facts {
 };
 
 // Width: a number of bits that a node needs inside, for every text. `calibrated` ones hold on texts like those of the
-// calibration alone. field: where the plan keeps it; null: nowhere, it is certified only.
+// calibration alone. field: where the plan keeps it; null: nowhere, it is certified only. gap: bits of a ring that stay
+// free, 2 where a signed number is opened or cut in it: the certificate is about the others.
 struct Width {
   const char* name;
   int bits;
   int* field = nullptr;
   int limit = 64;
   bool calibrated = false;
+  int gap = 0;
 };
 // Bounded: what the result reaches, and the widths inside. bits of a certificate: |value| < 2^bits.
 struct Certificate {
@@ -124,10 +126,10 @@ struct Private {
 struct Emission {
   pfss::Trace& t;
   int n = 0;
-  bool result = false;     // the graph's last node: P1 learns it
+  bool result = false;  // the graph's last node: P1 learns it
   Form form = Form::kOpen;
-  std::string name;        // of the node's weights
-  std::string label;       // of the wire
+  std::string name;   // of the node's weights
+  std::string label;  // of the wire
   Private Masked(const Slot& s, const Shape& shape) const;
   pfss::Own<0> Plain(const Slot& s, const Shape& shape) const;
   // Open: the node's wire, as its readers want it; the result is revealed to P1.
@@ -149,7 +151,7 @@ class Operator {
   virtual void Attributes(Visitor&) {}
 
   // ---- the plan's
-  // Choose: policy: scale and parameters from the inputs' edges. Throws Exit::kRefused with the remedy.
+  // Choose: policy: scale and parameters from the inputs' edges. Throws Cause::kRefused with the remedy.
   virtual void Choose(const Facts&, const Edges& in) { scale = in.at(0).scale; }
   // Bound: what the result reaches and the widths needed inside. Compile takes the widths, CheckWeights compares them.
   virtual Reach Bound(const Facts&, const Edges& in, std::vector<Width>* widths) = 0;
@@ -169,7 +171,7 @@ class Operator {
   virtual int64_t Dim(const Edges& in) const { return in.at(0).dim; }
   virtual bool OneRow(const Edges& in) const { return !in.empty() && in[0].one_row; }
   // Fields: the parameters, with their ranges. Check: what Build and Spec take for granted of them; throws
-  // Exit::kRefused with a sentence that names `where`.
+  // Cause::kRefused with a sentence that names `where`.
   virtual void Fields(Visitor&) {}
   virtual void Check(const Edges&, int /*max_n*/, const std::string& /*where*/) const {}
   virtual std::vector<Slot> Slots() const { return {}; }
@@ -197,7 +199,7 @@ class Define : public Operator {
 };
 
 // Register: makes an operator known to plans by its name; a name twice is a Bug. MakeOperator: by name; throws
-// Exit::kRefused for a plan with an unknown one.
+// Cause::kRefused for a plan with an unknown one.
 void Register(std::string_view name, OperatorPtr (*make)());
 template <class T>
 void Register() {
@@ -206,7 +208,7 @@ void Register() {
 OperatorPtr MakeOperator(const std::string& name);
 
 // ---- for operators
-// Wanted: throws Exit::kRefused "the plan is inconsistent at <where>: <what>" unless it holds.
+// Wanted: throws Cause::kRefused "the plan is inconsistent at <where>: <what>" unless it holds.
 void Wanted(bool holds, const std::string& where, const char* what);
 // Opened, Shared: a wire in the form that the operator reads.
 Wire<kPub> AsOpen(const AnyWire& w);

@@ -1,10 +1,5 @@
 #include "suf/nn/options.hpp"
 
-#include <algorithm>
-#include <charconv>
-#include <functional>
-#include <vector>
-
 namespace suf::nn {
 
 namespace {
@@ -37,8 +32,10 @@ const std::vector<Entry>& Entries() {
       {"unit_pieces", 2, 10, "rsqrt_pieces, of x / |x|", &Options::unit_pieces},
       {"unit_bits", 2, 16, "rsqrt_bits, of x / |x|", &Options::unit_bits},
       {"span", 1, 12, "octaves that share one piece width", &Options::span},
-      {"merge", 0, 1 << 16, "lengths up to so many tokens skip an optional rescale where 64 bits allow it", &Options::merge},
-      {"clamp", 0, 1, "1: residual streams are read by wrapping slices even where a hard bound would fit", &Options::clamp},
+      {"merge", 0, 1 << 16, "lengths up to so many tokens skip an optional rescale where 64 bits allow it",
+       &Options::merge},
+      {"clamp", 0, 1, "1: residual streams are read by wrapping slices even where a hard bound would fit",
+       &Options::clamp},
       {"weight", 4, 24, "scale of the weights of maps without one of their own", &Options::weight_default}};
   return all;
 }
@@ -58,20 +55,27 @@ constexpr int kLeastScale = 2, kMostScale = 24;
 
 int Options::At(const std::map<std::string, int>& of, const char* what, const std::string& key) {
   auto it = of.find(key);
-  if (it == of.end()) Fail(Exit::kRefused, "there is no scale `", what, ".", key, "`; set it");
+  if (it == of.end()) Fail(Cause::kRefused, "there is no scale `", what, ".", key, "`; set it");
   return it->second;
 }
 
-void Options::Set(const std::string& assignment) {
-  const size_t equals = assignment.find('=');
-  const std::string name = assignment.substr(0, equals);
-  int value = 0;
-  const char *begin = assignment.data() + std::min(assignment.size(), equals + 1), *end = assignment.data() + assignment.size();
-  const auto [at, error] = std::from_chars(begin, end, value);
-  if (equals == std::string::npos || error != std::errc{} || at != end)
-    Fail(Exit::kInput, "the option ", assignment, " is not written name=number; the names are: ", Help());
+const std::vector<Options::Setting>& Options::Settings() {
+  static const std::vector<Setting> all = [] {
+    const Options defaults;
+    std::vector<Setting> s;
+    for (const Entry& e : Entries()) s.push_back({e.name, e.what, defaults.*e.field, e.low, e.high});
+    for (const Group& g : kGroups)
+      for (auto& [key, value] : defaults.*g.field)
+        s.push_back({Str(g.name, ".", key), g.what, value, kLeastScale, kMostScale});
+    return s;
+  }();
+  return all;
+}
+
+void Options::Set(const std::string& name, int value) {
   auto within = [&](int low, int high) {
-    if (value < low || value > high) Fail(Exit::kInput, "the option ", name, " is ", value, ", outside ", low, " to ", high, "; choose one of these");
+    if (value < low || value > high)
+      Fail(Cause::kInput, "the setting ", name, " is ", value, "; it may be ", low, " to ", high);
     return value;
   };
   for (const Entry& e : Entries())
@@ -79,18 +83,9 @@ void Options::Set(const std::string& assignment) {
   for (const Group& g : kGroups)
     if (name.rfind(std::string(g.name) + ".", 0) == 0 && name.size() <= 60)
       return void((this->*g.field)[name.substr(std::string(g.name).size() + 1)] = within(kLeastScale, kMostScale));
-  Fail(Exit::kInput, "there is no option ", name.substr(0, 60), "; the names are: ", Help());
-}
-
-std::string Options::Help() {
-  const Options defaults;
-  std::string s;
-  for (const Entry& e : Entries()) s += Str("\n  ", e.name, " (", e.low, " to ", e.high, ", default ", defaults.*e.field, "): ", e.what);
-  for (const Group& g : kGroups) {
-    s += Str("\n  ", g.name, ".KEY (", kLeastScale, " to ", kMostScale, "): ", g.what, ";");
-    for (auto& [key, value] : defaults.*g.field) s += Str(" ", key, " ", value);
-  }
-  return s;
+  std::string names;
+  for (const Setting& s : Settings()) names += (names.empty() ? "" : ", ") + s.name;
+  Fail(Cause::kInput, name.substr(0, 60), " is no setting of the compiler; take one of ", names);
 }
 
 }  // namespace suf::nn

@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <vector>
 
 #include "suf/base/error.hpp"
 
@@ -38,11 +39,15 @@ struct Options {
   }
   int Result(const std::string& key) const { return At(result, "result", key); }
   int Norm(const std::string& key) const { return At(norm, "norm", key); }
-  // Set: one option by name, as `suf compile` takes it: "slice=3", "weight.value=13". Throws Exit::kInput naming the
-  // option, its range and the names there are.
-  void Set(const std::string& assignment);
-  // Help: "name (range): what", a line each.
-  static std::string Help();
+  // Settings: every option with its range, those by key with the keys that have a default. Set: another value; keys may
+  // be new, "weight.KEY". Throws Cause::kInput for an unknown name, listing them, or a value out of range.
+  struct Setting {
+    std::string name, meaning;
+    int value = 0;       // the default
+    int least, largest;  // that it may be
+  };
+  static const std::vector<Setting>& Settings();
+  void Set(const std::string& name, int value);
 
  private:
   static int At(const std::map<std::string, int>& of, const char* what, const std::string& key);

@@ -37,7 +37,7 @@ class Put : public Visitor {
   Put(Json& j, Functions& functions) : j_(j), functions_(functions) {
     if (!j_.is_object()) j_ = Json::object();
   }
-  bool reads() const override { return false; }
+  bool fills() const override { return false; }
   void Whole(const char* name, int64_t* x, int64_t, int64_t) override { j_[name] = *x; }
   void Real(const char* name, double* x, double, double) override { j_[name] = *x; }
   void Flag(const char* name, bool* x) override { j_[name] = *x; }
@@ -64,15 +64,15 @@ class Get : public Visitor {
  public:
   Get(const Json& j, std::string at, Functions& functions) : j_(j), at_(std::move(at)), functions_(functions) {
     if (!j.is_object())
-      Fail(Exit::kRefused, at_.empty() ? "the plan" : Str("the plan's field ", at_),
+      Fail(Cause::kRefused, at_.empty() ? "the plan" : Str("the plan's field ", at_),
            " is not an object; compile the plan again");
   }
-  bool reads() const override { return true; }
+  bool fills() const override { return true; }
   const Json& Field(const char* name, bool (Json::*type)() const noexcept, const char* what) {
     auto it = j_.find(name);
-    if (it == j_.end()) Fail(Exit::kRefused, "the plan lacks the field ", Path(name), "; compile the plan again");
+    if (it == j_.end()) Fail(Cause::kRefused, "the plan lacks the field ", Path(name), "; compile the plan again");
     if (!((*it).*type)())
-      Fail(Exit::kRefused, "the plan's field ", Path(name), " is not ", what, "; compile the plan again");
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " is not ", what, "; compile the plan again");
     seen_.insert(name);
     return *it;
   }
@@ -82,13 +82,13 @@ class Get : public Visitor {
   void Real(const char* name, double* x, double lo, double hi) override {
     *x = Field(name, &Json::is_number, "a number").get<double>();
     if (!(*x >= lo && *x <= hi))
-      Fail(Exit::kRefused, "the plan's field ", Path(name), " is ", *x, ", outside ", lo, " to ", hi);
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " is ", *x, ", outside ", lo, " to ", hi);
   }
   void Flag(const char* name, bool* x) override { *x = Field(name, &Json::is_boolean, "true or false").get<bool>(); }
   void Text(const char* name, std::string* x, size_t limit) override {
     *x = Field(name, &Json::is_string, "a text").get<std::string>();
     if (x->size() > limit)
-      Fail(Exit::kRefused, "the plan's field ", Path(name), " is longer than ", limit, " characters");
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " is longer than ", limit, " characters");
   }
   void Many(const char* name, Ints* x, size_t most, int64_t lo, int64_t hi) override {
     x->clear();
@@ -98,7 +98,7 @@ class Get : public Visitor {
     std::string text;
     Text(name, &text, 1 << 16);
     if (text.empty() && !optional)
-      Fail(Exit::kRefused, "the plan's field ", Path(name), " is empty; compile the plan again");
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " is empty; compile the plan again");
     *x = text.empty() ? Expr() : Expr::Parse(text, "the plan's field " + Path(name));
   }
   void Function(const char* name, func::Suf* x) override {
@@ -107,10 +107,10 @@ class Get : public Visitor {
     try {
       *x = func::Parse(functions_.list[size_t(i)]);
     } catch (const Error& e) {
-      Fail(Exit::kRefused, "the plan's field functions[", i, "]: ", e.what());
+      Fail(Cause::kRefused, "the plan's field functions[", i, "]: ", e.what());
     }
     if ((functions_.used += x->pieces.size()) > kTableWords)
-      Fail(Exit::kRefused, "the plan's functions have more than ", kTableWords,
+      Fail(Cause::kRefused, "the plan's functions have more than ", kTableWords,
            " pieces, each function counted as often as it is used; compile the plan for fewer lengths");
   }
   void List(const char* name, size_t, size_t most, const std::function<void(size_t)>& resize,
@@ -125,12 +125,12 @@ class Get : public Visitor {
   void Done() const {
     for (auto& [key, x] : j_.items())
       if (!seen_.count(key))
-        Fail(Exit::kRefused, "the plan's field ", Path(key), " is unknown; compile the plan again");
+        Fail(Cause::kRefused, "the plan's field ", Path(key), " is unknown; compile the plan again");
   }
   const Json& Items(const char* name, size_t most) {
     const Json& a = Field(name, &Json::is_array, "a list");
     if (a.size() > most)
-      Fail(Exit::kRefused, "the plan's field ", Path(name), " has ", a.size(), " entries, the limit is ", most);
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " has ", a.size(), " entries, the limit is ", most);
     return a;
   }
   const std::string& at() const { return at_; }
@@ -138,10 +138,10 @@ class Get : public Visitor {
  private:
   std::string Path(const std::string& name) const { return at_.empty() ? name : at_ + "." + name; }
   static int64_t Number(const Json& e, const std::string& path, int64_t lo, int64_t hi) {
-    if (!e.is_number_integer()) Fail(Exit::kRefused, "the plan's field ", path, " is not a whole number");
+    if (!e.is_number_integer()) Fail(Cause::kRefused, "the plan's field ", path, " is not a whole number");
     bool fits = !e.is_number_unsigned() || e.get<uint64_t>() <= uint64_t(INT64_MAX);
     if (!fits || e.get<int64_t>() < lo || e.get<int64_t>() > hi)
-      Fail(Exit::kRefused, "the plan's field ", path, " is ", e.dump(), ", outside ", lo, " to ", hi);
+      Fail(Cause::kRefused, "the plan's field ", path, " is ", e.dump(), ", outside ", lo, " to ", hi);
     return e.get<int64_t>();
   }
   const Json& j_;
@@ -151,11 +151,11 @@ class Get : public Visitor {
 };
 
 void Digest(Visitor& v, const char* name, Hash* x) {
-  std::string text = v.reads() ? "" : Hex(*x);
+  std::string text = v.fills() ? "" : Hex(*x);
   v.Text(name, &text, 2 * x->size());
-  if (!v.reads()) return;
+  if (!v.fills()) return;
   if (text.size() != 2 * x->size() || text.find_first_not_of("0123456789abcdef") != text.npos)
-    Fail(Exit::kRefused, "the plan's field ", name, " is not a SHA-256 in lower-case hex");
+    Fail(Cause::kRefused, "the plan's field ", name, " is not a SHA-256 in lower-case hex");
   Bytes b = FromHex(text, x->size(), name);
   std::copy(b.begin(), b.end(), x->begin());
 }
@@ -167,14 +167,14 @@ void VisitGraph(Visitor& v, Graph& g) {
       [&](Visitor& w, size_t i) {
         std::string name, scope, label;
         Ints in;
-        if (!w.reads()) {
+        if (!w.fills()) {
           const Node& n = g.node(i);
           name = n.op->Name(), scope = n.scope, label = n.label;
           for (const Node* x : n.in) in.push_back(x->index);
         }
         w.Text("op", &name, 40), w.Many("in", &in, 8, 0, int64_t(i) - 1), w.Text("scope", &scope, 60),
             w.Text("label", &label, 40);
-        if (w.reads()) {
+        if (w.fills()) {
           std::vector<Node*> nodes;
           for (int64_t x : in) nodes.push_back(&g.node(size_t(x)));
           g.Scope(scope);
@@ -190,7 +190,7 @@ void VisitClass(Visitor& v, const Graph& g, Class& c) {
       "nodes", g.size(), g.size(),
       [&](size_t n) {
         if (n != g.size())
-          Fail(Exit::kRefused, "the plan has parameters of ", n, " nodes, its graph has ", g.size(),
+          Fail(Cause::kRefused, "the plan has parameters of ", n, " nodes, its graph has ", g.size(),
                "; compile the plan again");
         for (size_t i = 0; i < n; ++i) c.ops.push_back(g.node(i).op->Clone());
         c.certificates.resize(n);
@@ -209,7 +209,7 @@ void VisitClass(Visitor& v, const Graph& g, Class& c) {
 
 void VisitPlan(Visitor& v, Plan& p) {
   VisitGraph(v, p.graph);
-  if (v.reads()) {
+  if (v.fills()) {
     Wanted(p.graph.size() > 0, "nodes", "there is none");
     p.graph.Number();
   }
@@ -253,21 +253,21 @@ std::string Serialize(const Plan& plan, int indent) {
 Plan Parse(const std::string& text) {
   // a plan nests to 7; copies of a text that nests to a million would run out of stack
   auto shallow = [](int depth, Json::parse_event_t, Json&) {
-    if (depth > 16) Fail(Exit::kRefused, "the plan nests deeper than 16 levels; compile the plan again");
+    if (depth > 16) Fail(Cause::kRefused, "the plan nests deeper than 16 levels; compile the plan again");
     return true;
   };
   Json j = Json::parse(text, shallow, false);
-  if (j.is_discarded()) Fail(Exit::kRefused, "the plan is not JSON text; compile the plan again");
+  if (j.is_discarded()) Fail(Cause::kRefused, "the plan is not JSON text; compile the plan again");
   Functions functions;
   Get get(j, "", functions);
   int version = 0;
   get.Int("version", version, INT64_MIN, INT64_MAX);
   if (version != kPlanVersion)
-    Fail(Exit::kRefused, "the plan has version ", version, ", this program reads version ", kPlanVersion,
+    Fail(Cause::kRefused, "the plan has version ", version, ", this program reads version ", kPlanVersion,
          "; compile the plan again");
   for (const Json& t : get.Items("functions", 1 << 16)) {
     if (!t.is_string())
-      Fail(Exit::kRefused, "the plan's field functions[", functions.list.size(),
+      Fail(Cause::kRefused, "the plan's field functions[", functions.list.size(),
            "] is not a text; compile the plan again");
     functions.list.push_back(t.get<std::string>());
   }
@@ -280,16 +280,16 @@ Plan Parse(const std::string& text) {
   for (Class& c : plan.classes) Derive(plan.graph, c.ops);
   j.erase("hash");
   if (hash != HashOfContent(j) || hash != PlanHash(plan))
-    Fail(Exit::kRefused, "the plan's content does not match its hash; copy or compile the plan again");
+    Fail(Cause::kRefused, "the plan's content does not match its hash; copy or compile the plan again");
   return plan;
 }
 
 const Class& Plan::For(int n) const {
   if (n < min_tokens)
-    Fail(Exit::kInput, "a text of ", n, " tokens is below the limit of ", min_tokens, "; give it at least one word");
+    Fail(Cause::kInput, "a text of ", n, " tokens is below the limit of ", min_tokens, "; give it at least one word");
   for (const Class& c : classes)
     if (n <= c.max_n) return c;
-  Fail(Exit::kInput, "a text of ", n, " tokens is over the plan's limit of ", max_tokens,
+  Fail(Cause::kInput, "a text of ", n, " tokens is over the plan's limit of ", max_tokens,
        "; shorten it or compile a plan for longer texts");
 }
 

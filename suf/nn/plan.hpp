@@ -31,7 +31,7 @@ struct Plan {
   std::vector<Class> classes;  // by increasing max_n
   std::string calibration;     // SHA-256 of the calibration text, hex
 
-  // For: the class for n tokens; throws Exit::kInput over max_tokens or under min_tokens.
+  // For: the class for n tokens; throws Cause::kInput over max_tokens or under min_tokens.
   const Class& For(int n) const;
   // Of the result: its width and its scale.
   int64_t width() const { return classes.at(0).ops.back()->dim; }
@@ -42,18 +42,18 @@ struct Plan {
 
 // EdgesOf: a node's inputs, from their operators of one class; no reach.
 Edges EdgesOf(const Node& n, const Ops& ops);
-// Derive: sets what follows from the graph: widths and rows forward, forms and wrapping backward. A wire that is read in
-// two forms is opened as for a product, which serves all of them.
+// Derive: sets what follows from the graph: widths and rows forward, forms and wrapping backward. A wire that is read
+// in two forms is opened as for a product, which serves all of them.
 void Derive(const Graph& g, Ops& ops);
 
 // Serialize: canonical JSON text, on one line unless indent >= 0; equal functions are written once, in the text form of
 // a function; "hash" is PlanHash.
 std::string Serialize(const Plan& plan, int indent = -1);
-// Parse: the inverse. Throws Exit::kRefused, naming the field, for another version, a field or operator that is
+// Parse: the inverse. Throws Cause::kRefused, naming the field, for another version, a field or operator that is
 // unknown, missing, of another type or out of range, a hash that does not match, and any plan that Check does not
 // accept.
 Plan Parse(const std::string& json);
-// Check: internal consistency (widths, tables, forms, no overflow); throws Exit::kRefused with a sentence.
+// Check: internal consistency (widths, tables, forms, no overflow); throws Cause::kRefused with a sentence.
 void Check(const Plan& plan);
 // PlanHash: SHA-256 of the canonical one-line text without its hash.
 Hash PlanHash(const Plan& plan);

@@ -318,9 +318,9 @@ TEST(Plan, PicksTheClassOfALength) {
   EXPECT_EQ(AfterPlan().For(3).max_n, 8);
   EXPECT_EQ(AfterPlan().For(8).max_n, 8);
   EXPECT_EQ(AfterPlan().For(9).max_n, 16);
-  EXPECT_EQ(Refusal([] { AfterPlan().For(17); }, Exit::kInput),
+  EXPECT_EQ(Refusal([] { AfterPlan().For(17); }, Cause::kInput),
             "a text of 17 tokens is over the plan's limit of 16; shorten it or compile a plan for longer texts");
-  EXPECT_EQ(Refusal([] { AfterPlan().For(2); }, Exit::kInput),
+  EXPECT_EQ(Refusal([] { AfterPlan().For(2); }, Cause::kInput),
             "a text of 2 tokens is below the limit of 3; give it at least one word");
 }
 

@@ -41,7 +41,7 @@ class Simulator {
   ~Simulator();
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
-  // Run: throws Exit::kInput for a length that Plan::For refuses or an id outside the vocabulary. each: gets every
+  // Run: throws Cause::kInput for a length that Plan::For refuses or an id outside the vocabulary. each: gets every
   // node's value.
   using Each = std::function<void(const Node&, const IntArray&)>;
   Simulation Run(std::span<const int32_t> ids, const Each& each = {}) const;

@@ -343,9 +343,9 @@ TEST(Simulate, RefusesTokensOutsideTheVocabulary) {
   const std::vector<int32_t> above = {0, 8, 1}, below = {0, -1, 1}, two = {0, 1};
   const std::string sentence =
       "a token id is outside the plan's vocabulary of 8; use the tokenizer of the plan's model";
-  EXPECT_EQ(Refusal([&] { s.Run(above); }, Exit::kInput), sentence);
-  EXPECT_EQ(Refusal([&] { s.Run(below); }, Exit::kInput), sentence);
-  EXPECT_THAT(Refusal([&] { s.Run(two); }, Exit::kInput), testing::HasSubstr("below the limit of 3"));
+  EXPECT_EQ(Refusal([&] { s.Run(above); }, Cause::kInput), sentence);
+  EXPECT_EQ(Refusal([&] { s.Run(below); }, Cause::kInput), sentence);
+  EXPECT_THAT(Refusal([&] { s.Run(two); }, Cause::kInput), testing::HasSubstr("below the limit of 3"));
 }
 
 }  // namespace

@@ -184,11 +184,11 @@ struct Small {
 };
 
 // Refusal: the sentence with which f ends.
-inline std::string Refusal(const std::function<void()>& f, Exit code = Exit::kRefused) {
+inline std::string Refusal(const std::function<void()>& f, Cause code = Cause::kRefused) {
   try {
     f();
   } catch (const Error& e) {
-    EXPECT_EQ(int(e.code()), int(code)) << e.what();
+    EXPECT_EQ(e.cause(), code) << e.what();
     return e.what();
   }
   return "(no refusal)";

@@ -13,7 +13,8 @@ std::map<std::string, func::Real, std::less<>>& Functions() {
   static std::map<std::string, func::Real, std::less<>> all{
       {"gelu", [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }},
       // the approximation by tanh of Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016
-      {"gelu_new", [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }},
+      {"gelu_new",
+       [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }},
       {"silu", [](double x) { return x / (1 + std::exp(-x)); }},
       {"tanh", [](double x) { return std::tanh(x); }},
       {"relu", [](double x) { return std::max(x, 0.0); }}};
@@ -25,7 +26,7 @@ std::map<std::string, func::Real, std::less<>>& Functions() {
 const func::Real& RealFunction(const std::string& name) {
   auto it = Functions().find(name);
   if (it == Functions().end())
-    Fail(Exit::kRefused, "there is no function ", name.substr(0, 40), "; this program knows other ones, update it");
+    Fail(Cause::kRefused, "there is no function ", name.substr(0, 40), "; this program knows other ones, update it");
   return it->second;
 }
 

@@ -9,7 +9,7 @@
 
 namespace suf::nn {
 
-// RealFunction: gelu, gelu_new, silu, tanh, relu, or one that a program registered; throws Exit::kRefused for another.
+// RealFunction: gelu, gelu_new, silu, tanh, relu, or one that a program registered; throws Cause::kRefused for another.
 const func::Real& RealFunction(const std::string& name);
 void RegisterFunction(std::string_view name, func::Real f);
 

@@ -49,7 +49,7 @@ Tensor Fixed(const std::string& name, Shape shape, const Reals& a, int scale) {
   for (size_t i = 0; i < a.size(); ++i) {
     double x = std::floor(std::ldexp(a[i], scale) + 0.5);
     if (!(std::abs(x) < 0x1p50))
-      Fail(Exit::kRefused, "a weight of ", name, " exceeds 2^50 at scale 2^", scale,
+      Fail(Cause::kRefused, "a weight of ", name, " exceeds 2^50 at scale 2^", scale,
            "; check the model's weights or lower the scale");
     v[i] = int64_t(x);
   }

@@ -34,7 +34,7 @@ class Tensor {
   std::variant<std::vector<int16_t>, std::vector<int32_t>, std::vector<int64_t>> data_;
 };
 
-// Fixed: floor(a 2^scale + 1/2). Throws Exit::kRefused when a value leaves 2^50, naming the weight.
+// Fixed: floor(a 2^scale + 1/2). Throws Cause::kRefused when a value leaves 2^50, naming the weight.
 Tensor Fixed(const std::string& name, Shape shape, const Reals& a, int scale);
 
 }  // namespace suf::nn

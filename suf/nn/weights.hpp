@@ -10,8 +10,8 @@ namespace suf::nn {
 // Quantised: whole numbers by name, "<node>.<slot>" as in the trace's inputs.
 using Quantised = std::map<std::string, Tensor>;
 
-// Quantise: evaluates every weight's expression at its scale. Throws Exit::kInput when a tensor is missing or of
-// another shape, Exit::kRefused when a value leaves 2^50, naming the weight.
+// Quantise: evaluates every weight's expression at its scale. Throws Cause::kInput when a tensor is missing or of
+// another shape, Cause::kRefused when a value leaves 2^50, naming the weight.
 Quantised Quantise(const Weights& weights, const Plan& plan);
 // SlotName: of a node's weight.
 std::string SlotName(const Node& n, const Slot& s);

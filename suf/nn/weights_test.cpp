@@ -63,7 +63,7 @@ TEST(Quantise, RefusesWhatDoesNotFit) {
   Weights::Tensor t = w.Get("w1");
   t.values[3] = 1e12f, w.Set("w1", t);
   EXPECT_THAT(Refusal([&] { Quantise(w, m.plan); }), testing::HasSubstr("0/inner/z_1 (full)"));
-  EXPECT_THAT(Refusal([&] { Quantise(Weights(), m.plan); }, Exit::kInput),
+  EXPECT_THAT(Refusal([&] { Quantise(Weights(), m.plan); }, Cause::kInput),
               testing::HasSubstr("the model has no tensor table"));
 }
 

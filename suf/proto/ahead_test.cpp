@@ -14,16 +14,16 @@ TEST(Ahead, TheNextBundleArrivesWhileThisOneRunsAndIsClaimedAfterwards) {
   };
   w.Session(w.Host(), [&](net::Channel& ch) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-    s.Infer(3, first, 8);
+    s.Infer(store::JobOf(3), first, store::JobOf(8));
     s.Infer(
-        8,
+        store::JobOf(8),
         [&](Inference& inf) {
           EXPECT_EQ(inf.header().serial, 2u);
           EXPECT_GT(inf.fetch_ms(), 0);
           TestRun(inf);
         },
-        3);
-    s.Infer(3, TestRun);
+        store::JobOf(3));
+    s.Infer(store::JobOf(3), TestRun);
     EXPECT_EQ(s.dealer_traffic().frames_received, 3 * 5u);
     s.End();
   });
@@ -45,7 +45,9 @@ TEST(Ahead, AnAuditAndAnInferenceFetchForEachOther) {
   };
   w.Session(host, [&](net::Channel& ch) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-    s.Audit(3, 8), s.Infer(8, TestRun, 3), s.Audit(3, 2), s.Audit(2, 3), s.Infer(3, TestRun);
+    s.Audit(store::JobOf(3), store::JobOf(8)), s.Infer(store::JobOf(8), TestRun, store::JobOf(3)),
+        s.Audit(store::JobOf(3), store::JobOf(2)), s.Audit(store::JobOf(2), store::JobOf(3)),
+        s.Infer(store::JobOf(3), TestRun);
     s.End();
   });
   EXPECT_FALSE(w.model_error);
@@ -68,11 +70,11 @@ TEST(Ahead, AnAuditThatFailsLeavesNothingOfWhatWasAhead) {
     auto session = [&] {
       w.Session(host, [&](net::Channel& ch) {
         DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-        s.Audit(3, 4);
+        s.Audit(store::JobOf(3), store::JobOf(4));
       });
     };
-    EXPECT_TRUE(Fails(Exit::kRefused, "audit of bundle 1 finds that it was dealt wrongly", session));
-    EXPECT_TRUE(w.ModelFails(Exit::kRefused, "the audit of bundle 1 failed: the data owner's is not"));
+    EXPECT_TRUE(Fails(Cause::kRefused, "audit of bundle 1 finds that it was dealt wrongly", session));
+    EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the audit of bundle 1 failed: the data owner's is not"));
     for (int p : {0, 1}) {
       EXPECT_EQ(w.FateOf(p, 1), store::Fate::kAudited);
       EXPECT_TRUE(w.store[p]->Bundles().empty());
@@ -98,7 +100,8 @@ TEST(Ahead, NeverMoreThanOneBundleIsAhead) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
     for (uint32_t i = 1; i <= 6; ++i)
       s.Infer(
-          1 + i % 3, [&](Inference& inf) { watch(inf), TestRun(inf); }, i < 6 ? 1 + (i + 1) % 3 : 0);
+          store::JobOf(1 + i % 3), [&](Inference& inf) { watch(inf), TestRun(inf); },
+          store::JobOf(i < 6 ? 1 + (i + 1) % 3 : 0));
     s.End();
   });
   EXPECT_EQ(w.dealt.size(), 6u);
@@ -117,17 +120,17 @@ TEST(Ahead, BundlesInBothStoresAreUsedFirst) {
 TEST(Ahead, ADeliveryThatBreaksIsToldByTheInferenceThatNeedsItAndNeverRepeated) {
   std::atomic<int> calls{0};
   World w(1, net::Millis{2000}, [&](const DealJob& j, store::Sink& a, store::Sink& b) {
-    if (++calls == 2) Fail(Exit::kResource, "no memory for keys");
+    if (++calls == 2) Fail(Cause::kResource, "no memory for keys");
     TestGenerate(j, a, b);
   });
   bool done = false;
   std::string sentence = "the dealer ended the session for a reason of its own";
-  EXPECT_TRUE(Fails(Exit::kPeer, sentence, [&] {
+  EXPECT_TRUE(Fails(Cause::kPeer, sentence, [&] {
     w.Session(w.Host(), [&](net::Channel& ch) {
       DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-      s.Infer(3, TestRun, 2);
+      s.Infer(store::JobOf(3), TestRun, store::JobOf(2));
       done = true;
-      s.Infer(2, [](Inference&) { FAIL(); });
+      s.Infer(store::JobOf(2), [](Inference&) { FAIL(); });
     });
   }));
   EXPECT_TRUE(done);
@@ -149,7 +152,7 @@ TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
     w.timeout = net::Millis{600'000};
     auto twice = [&](DialDealer dial) {
       return [dial, calls = std::make_shared<int>(0)](std::stop_token stop) -> std::unique_ptr<net::Channel> {
-        if (++*calls == 2) Fail(Exit::kResource, "no descriptor left");
+        if (++*calls == 2) Fail(Cause::kResource, "no descriptor left");
         return dial(std::move(stop));
       };
     };
@@ -160,14 +163,14 @@ TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
     auto session = [&] {
       w.Session(host, [&](net::Channel& ch) {
         DataSession s(ch, w.plan, *w.store[1], dial, w.keys);
-        s.Infer(3, TestRun, 2);
+        s.Infer(store::JobOf(3), TestRun, store::JobOf(2));
         done = true;
-        s.Infer(2, TestRun);
+        s.Infer(store::JobOf(2), TestRun);
       });
     };
     std::string ours = "no descriptor left", theirs = "ended the session for a reason of its own";
-    EXPECT_TRUE(who ? Fails(Exit::kResource, ours, session) : Fails(Exit::kPeer, theirs, session));
-    EXPECT_TRUE(who ? w.ModelFails(Exit::kPeer, theirs) : w.ModelFails(Exit::kResource, ours));
+    EXPECT_TRUE(who ? Fails(Cause::kResource, ours, session) : Fails(Cause::kPeer, theirs, session));
+    EXPECT_TRUE(who ? w.ModelFails(Cause::kPeer, theirs) : w.ModelFails(Cause::kResource, ours));
     EXPECT_TRUE(done);
     ASSERT_EQ(w.dealer_errors.size(), 1u);
     EXPECT_NE(std::string(w.dealer_errors[0].what()).find("hung up before the other party asked"), std::string::npos);
@@ -180,12 +183,12 @@ TEST(Ahead, ASessionThatBreaksLeavesNothingOfWhatWasAhead) {
     World w;
     RunHook fail = [&](Inference&) {
       EXPECT_TRUE(w.Dealt(2));
-      Fail(Exit::kResource, "no memory");
+      Fail(Cause::kResource, "no memory");
     };
     EXPECT_THROW(w.Session(w.Host(who == 0 ? fail : RunHook(TestRun)),
                            [&](net::Channel& ch) {
                              DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-                             s.Infer(3, who == 1 ? fail : RunHook(TestRun), 2);
+                             s.Infer(store::JobOf(3), who == 1 ? fail : RunHook(TestRun), store::JobOf(2));
                            }),
                  Error);
     for (int p = 0; p < 2; ++p) {
@@ -201,7 +204,7 @@ TEST(Ahead, ASessionThatBreaksLeavesNothingOfWhatWasAhead) {
 
 TEST(Ahead, ATooLongNextTextIsRefusedBeforeTheOneBeforeItIsSpent) {
   World w;
-  EXPECT_TRUE(Fails(Exit::kInput, "the text has 9 tokens", [&] { w.Whole({3, 9}, true); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "the text has 9 tokens", [&] { w.Whole({3, 9}, true); }));
   EXPECT_EQ(w.store[0]->ledger().floor() + w.store[1]->ledger().floor(), 0u);
 }
 

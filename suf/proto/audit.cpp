@@ -43,7 +43,7 @@ store::Bundle Take(net::Channel& ch, store::Store& store, uint64_t serial, store
   try {
     return fate == store::Fate::kAudited ? store.Audit(serial) : store.Claim(serial);
   } catch (const Error& e) {
-    ch.Refuse(e.code() == Exit::kRefused ? net::Refusal::kBundle : net::Refusal::kGaveUp);
+    ch.Refuse(e.cause() == Cause::kRefused ? net::Refusal::kBundle : net::Refusal::kGaveUp);
     throw;
   }
 }
@@ -74,8 +74,7 @@ void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Ha
   bond.Send(net::kAudit);
   bond.Recv(net::kAck);
   Bytes opened(bundle.key.view().begin(), bundle.key.view().end());
-  Hash hash = bundle.hash();
-  opened.insert(opened.end(), hash.begin(), hash.end());
+  Append(&opened, bundle.hash());
   p0.Send(net::kOpened, opened);
   bond.Send(net::kGo);
   ahead.announce();
@@ -84,7 +83,7 @@ void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Ha
   std::string burnt = good ? "" : BurnRest(store, ahead);
   bond.Send(net::kBye);
   if (!good)
-    Fail(Exit::kRefused, "the model owner's audit of bundle ", serial, " finds that it was dealt wrongly; ", burnt,
+    Fail(Cause::kRefused, "the model owner's audit of bundle ", serial, " finds that it was dealt wrongly; ", burnt,
          "; take no more from this dealer before its operator has explained it");
 }
 
@@ -99,14 +98,14 @@ void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& 
   bond.Recv(net::kGo);
   ahead.announce();
   const store::BundleHeader& h = own.header;
-  DealJob job{h.n, h.serial, h.rho, h.weights, {std::move(own.key), std::move(key)}, b_seed};
+  DealJob job{h.job, h.serial, h.rho, h.weights, {std::move(own.key), std::move(key)}, b_seed};
   Difference d = DealAgain(own, std::move(job), task.body_bytes[1], hash, auditor.generate);
   std::string fault;
   if (d.any())  // before P1 hears of it
     fault =
         Str("the audit of bundle ", serial, " failed: ", d.own ? "ours" : "", d.own && d.other ? " and " : "",
             d.other ? "the data owner's" : "", d.own != d.other ? " is" : " are", " not what the keys give",
-            d.own ? Str(", ours first in ", auditor.section(own.header.n, d.at)) : std::string(), "; ",
+            d.own ? Str(", ours first in ", auditor.section(own.header.job, d.at)) : std::string(), "; ",
             BurnRest(store, ahead), "; find out whether the dealer dealt wrongly or the data owner opened another key");
   try {
     uint8_t verdict = !d.any();
@@ -116,8 +115,8 @@ void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& 
   } catch (const Error&) {
     if (!d.any()) throw;  // what was found matters more than how the session ended
   }
-  if (d.any()) throw Error(Exit::kRefused, fault);
-  if (auditor.passed) auditor.passed(own.header.n, serial);
+  if (d.any()) throw Error(Cause::kRefused, fault);
+  if (auditor.passed) auditor.passed(own.header.job, serial);
 }
 
 }  // namespace suf::proto

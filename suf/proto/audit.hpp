@@ -12,9 +12,9 @@ class Bond;
 // Auditor: what P0 brings to audits.
 struct Auditor {
   Generate generate;  // what the dealer runs
-  // section: words for the section of P0's bundle that holds this byte of the body, in the trace of n tokens
-  std::function<std::string(uint32_t n, uint64_t byte)> section;
-  std::function<void(uint32_t n, uint64_t serial)> passed;  // for a log line
+  // section: words for the section of P0's bundle that holds this byte of the body, in the trace of this job
+  std::function<std::string(const store::Job&, uint64_t byte)> section;
+  std::function<void(const store::Job&, uint64_t serial)> passed;  // for a log line
 };
 
 // Difference: what P0 finds and nobody else is told.
@@ -35,10 +35,11 @@ struct Ahead {
   std::function<void()> drop = [] {};      // nothing more comes: before all bundles are burnt
 };
 
-// OpenBundle: P1's side, when a serial is agreed on; setup as in Bond. Throws Exit::kRefused when P0 says that the
+// OpenBundle: P1's side, when a serial is agreed on; setup as in Bond. Throws Cause::kRefused when P0 says that the
 // bundles are wrong; then all bundles of the store are burnt.
 void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Hash& setup, const Ahead& ahead = {});
-// AuditBundle: P0's side, from P1's first MAC on. Throws Exit::kRefused when a bundle is wrong, all others being burnt.
+// AuditBundle: P0's side, from P1's first MAC on. Throws Cause::kRefused when a bundle is wrong, all others being
+// burnt.
 void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& task, const SharedSecret& b_seed,
                  const Auditor& auditor, const Ahead& ahead = {});
 

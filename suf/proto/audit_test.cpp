@@ -29,14 +29,15 @@ void TestGenerate(const DealJob& j, store::Sink& to_p0, store::Sink& to_p1) {
 // Sides: both stores with bundles 5, 6 and 7, told of 5; the dealer used `dealt` as B's seed.
 struct Sides {
   explicit Sides(uint8_t dealt = 9) {
-    for (uint64_t serial : {5, 6, 7}) Put(serial, dealt);
+    for (uint64_t serial : {5, 6, 7}) store::Put(serial, dealt);
     for (auto& s : store) store::Told(*s, 5);
     std::tie(p0, p1) = net::InProcessPair(kModel, kData, net::Millis{5000});
   }
-  void Put(uint64_t serial, uint8_t dealt) {
+  void store::Put(uint64_t serial, uint8_t dealt) {
     store::BundleHeader h;
-    h.n = 3, h.serial = serial, h.rho = {uint8_t(serial)}, h.pair = Share(Secret::Random()), h.body_bytes = kBody;
-    DealJob job{h.n, serial, h.rho, {}, {Secret(Hash{1}), Secret(Hash{2})}, Share(Secret(Hash{dealt}))};
+    h.job = store::JobOf(3), h.serial = serial, h.rho = {uint8_t(serial)}, h.pair = Share(Secret::Random()),
+    h.body_bytes = kBody;
+    DealJob job{h.job, serial, h.rho, {}, {Secret(Hash{1}), Secret(Hash{2})}, Share(Secret(Hash{dealt}))};
     std::vector<Bytes> chunks[2];
     store::BundleHeader headers[2] = {h, h};
     headers[1].party = 1;
@@ -55,7 +56,7 @@ struct Sides {
   // PutOne: a bundle of one store that nobody will get as far as reading.
   void PutOne(int p, uint64_t serial) {
     store::BundleHeader h;
-    h.n = 3, h.serial = serial, h.party = uint32_t(p), h.body_bytes = kBody;
+    h.job = store::JobOf(3), h.serial = serial, h.party = uint32_t(p), h.body_bytes = kBody;
     auto in = store[p]->Receive(h, Secret(), false);
     store::Sink sink(store::ChunkKey(h), kBody, [&](View c) { in.Add(c); });
     sink.Write(Bytes(kBody));
@@ -70,9 +71,10 @@ struct Sides {
         net::Guarded(*ch, [&] {
           Bond bond(*ch, store[0]->Header(5), kSetup);
           EXPECT_EQ(bond.RecvEither(net::kClaim, net::kAudit), net::kAudit);
-          AuditBundle(*ch, *store[0], bond, {Hash{}, {kBody, kBody}}, Share(Secret(Hash{9})),
-                      {generate, [](uint32_t, uint64_t at) { return Str("byte ", at); }, [&](auto...) { ++passed; }},
-                      ahead);
+          AuditBundle(
+              *ch, *store[0], bond, {Hash{}, {kBody, kBody}}, Share(Secret(Hash{9})),
+              {generate, [](const store::Job&, uint64_t at) { return Str("byte ", at); }, [&](auto...) { ++passed; }},
+              ahead);
         });
       } catch (const Error&) {
         error = std::current_exception();
@@ -91,7 +93,7 @@ struct Sides {
   int passed = 0;
 };
 
-testing::AssertionResult Throws(std::exception_ptr e, Exit code, const std::string& words) {
+testing::AssertionResult Throws(std::exception_ptr e, Cause code, const std::string& words) {
   return Fails(code, words, [&] {
     if (e) std::rethrow_exception(e);
   });
@@ -123,7 +125,7 @@ TEST(Audit, P0HoldsItselfToTheMarkWhereverP1GoesAway) {
     auto error = s.Model([&] { PlayP1(s, steps, Secret(Hash{2})); });
     EXPECT_EQ(!error, steps == 7);
     if (error) {
-      EXPECT_TRUE(Throws(error, Exit::kPeer, "the data owner ended the connection"));
+      EXPECT_TRUE(Throws(error, Cause::kPeer, "the data owner ended the connection"));
     }
     EXPECT_EQ(s.passed, steps == 7);
     EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, steps ? store::Fate::kAudited : store::Fate::kTold}}));
@@ -137,7 +139,7 @@ TEST(Audit, P0HoldsItselfToTheMarkWhereverP1GoesAway) {
 TEST(Audit, P0SaysWhatItFoundEvenWhenP1DoesNotWaitForIt) {
   for (int steps = 4; steps <= 7; ++steps) {  // from the opened key on
     Sides s;
-    EXPECT_TRUE(Throws(s.Model([&] { PlayP1(s, steps, Secret(Hash{3})); }), Exit::kRefused,
+    EXPECT_TRUE(Throws(s.Model([&] { PlayP1(s, steps, Secret(Hash{3})); }), Cause::kRefused,
                        "the audit of bundle 5 failed: ours and the data owner's are not what the keys give, ours first "
                        "in byte 50; the 2 bundles left in this store are burnt"));
     EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, store::Fate::kAudited}, {7, store::Fate::kBurnt}}));
@@ -166,9 +168,9 @@ TEST(Audit, P1IsSpentWhereverP0GoesAwayAndOnlyAVerdictBurnsTheRest) {
       if (steps == 4 && good) {
         open();
       } else if (steps == 4) {
-        EXPECT_TRUE(Fails(Exit::kRefused, "the 2 bundles left in this store are burnt", open));
+        EXPECT_TRUE(Fails(Cause::kRefused, "the 2 bundles left in this store are burnt", open));
       } else {
-        EXPECT_TRUE(Fails(Exit::kPeer, "the model owner ended the connection", open));
+        EXPECT_TRUE(Fails(Cause::kPeer, "the model owner ended the connection", open));
       }
       s.p1.reset();
       p0.join();
@@ -186,14 +188,15 @@ TEST(Audit, AnotherBundleOfTheSerialOpensNothing) {
     Bond bond(*s.p1, s.store[1]->Header(6), kSetup);  // another pair secret
     bond.Send(net::kAudit);
   }),
-                     Exit::kRefused, "holds another bundle of serial 5"));
+                     Cause::kRefused, "holds another bundle of serial 5"));
   EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, store::Fate::kTold}}));
 }
 
 TEST(Audit, ABundleAlteredInAStoreIsNamedAndBurnt) {
   for (int p : {0, 1}) {
     Sides s;
-    std::filesystem::resize_file(s.dir / Str(p, "/bundles/00000000000000000005.bundle"), 400);
+    std::filesystem::resize_file(s.dir / Str(p, "/bundles/00000000000000000005-0-0-3-0.bundle"),
+                                 4 + store::kHeaderBytes + 64 + 12);
     std::exception_ptr error[2];
     error[0] = s.Model([&] {
       try {
@@ -202,8 +205,8 @@ TEST(Audit, ABundleAlteredInAStoreIsNamedAndBurnt) {
         error[1] = std::current_exception();
       }
     });
-    EXPECT_TRUE(Throws(error[p], Exit::kRefused, "is cut short or too long; it is burnt"));
-    EXPECT_TRUE(Throws(error[1 - p], Exit::kRefused, "found its bundle altered"));
+    EXPECT_TRUE(Throws(error[p], Cause::kRefused, "is cut short or too long; it is burnt"));
+    EXPECT_TRUE(Throws(error[1 - p], Cause::kRefused, "found its bundle altered"));
     EXPECT_EQ(s.store[p]->ledger().Fates(), (Fates{{5, store::Fate::kBurnt}}));
   }
 }
@@ -218,11 +221,11 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
   };
   auto error = s.Model(
       [&] {
-        EXPECT_TRUE(Fails(Exit::kRefused, "the 3 bundles left in this store are burnt",
+        EXPECT_TRUE(Fails(Cause::kRefused, "the 3 bundles left in this store are burnt",
                           [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup, ahead(1)); }));
       },
       TestGenerate, ahead(0));
-  EXPECT_TRUE(Throws(error, Exit::kRefused, "the 3 bundles left in this store are burnt"));
+  EXPECT_TRUE(Throws(error, Cause::kRefused, "the 3 bundles left in this store are burnt"));
   for (int p : {0, 1}) {
     EXPECT_EQ(steps[p], "announce 5 drop");
     EXPECT_EQ(s.store[p]->ledger().Fates(), (Fates{{5, store::Fate::kAudited}, {9, store::Fate::kBurnt}}));
@@ -233,14 +236,14 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
 
 TEST(Audit, WhatFailsAtP0IsNoVerdict) {
   Sides s;
-  auto none = [](const DealJob&, store::Sink&, store::Sink&) { Fail(Exit::kResource, "no memory"); };
+  auto none = [](const DealJob&, store::Sink&, store::Sink&) { Fail(Cause::kResource, "no memory"); };
   auto error = s.Model(
       [&] {
-        EXPECT_TRUE(Fails(Exit::kPeer, "the model owner ended the session for a reason of its own",
+        EXPECT_TRUE(Fails(Cause::kPeer, "the model owner ended the session for a reason of its own",
                           [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup); }));
       },
       none);
-  EXPECT_TRUE(Throws(error, Exit::kResource, "no memory"));
+  EXPECT_TRUE(Throws(error, Cause::kResource, "no memory"));
   for (auto& store : s.store) {
     EXPECT_EQ(store->ledger().Fates(), (Fates{{5, store::Fate::kAudited}}));
     EXPECT_EQ(store->Bundles().size(), 2u);

@@ -7,7 +7,7 @@
 
 namespace suf::proto {
 
-// Task: the inference of exactly n tokens, from this role's own emission of the trace.
+// Task: the inference of one job, from this role's own emission of the trace.
 struct Task {
   Hash trace{};                 // digest
   uint64_t body_bytes[2] = {};  // key bytes in each party's bundle
@@ -19,15 +19,20 @@ struct BundlePlan {
   uint32_t max_tokens = 0;
   uint64_t setup_bytes = 0;  // of W_hat
   Hash hash{};
-  std::function<Task(uint32_t n)> task;  // called with 1 <= n <= max_tokens, from several threads
+  // Knows: whether the plan has this graph, variant and cache; the tokens are apart, as a person can mend them.
+  bool Knows(const store::Job& j) const { return !j.entry && !j.variant && !j.past; }
+  bool Covers(const store::Job& j) const { return Knows(j) && j.tokens >= 1 && j.tokens <= max_tokens; }
+  std::function<Task(const store::Job&)> task;  // called with jobs that the plan covers, from several threads
 };
 
 // SendHello, RecvHello: protocol version, plan version, plan hash, PRG. RecvHello ends the session at the first
-// difference (Exit::kRefused); no serial is spent. Whose hello is right is accepted (Channel::Reach).
+// difference (Cause::kRefused); no serial is spent. Whose hello is right is accepted (Channel::Reach).
 void SendHello(net::Channel& ch, const BundlePlan& plan);
 void RecvHello(net::Channel& ch, const BundlePlan& plan);
 
-// CheckTokens: throws Exit::kInput when the plan does not cover n tokens.
-void CheckTokens(const BundlePlan& plan, uint32_t n);
+// CheckJob: throws Cause::kInput when the plan does not cover the job.
+void CheckJob(const BundlePlan& plan, const store::Job& job);
+// CheckPeersJob: ends the session when the plan does not cover what the peer `did`: "announced", "asked for".
+void CheckPeersJob(net::Channel& ch, const BundlePlan& plan, const store::Job& job, const char* did);
 
 }  // namespace suf::proto

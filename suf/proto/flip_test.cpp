@@ -16,15 +16,15 @@ const net::Identity kDealer{Role::kDealer, Hash{11}}, kModel{Role::kModel, Hash{
 BundlePlan TestPlan() {
   BundlePlan p;
   p.prg = 2, p.max_tokens = 8, p.hash = {1};
-  p.task = [](uint32_t n) { return Task{Hash{1, uint8_t(n)}, {kBody, kBody}}; };
+  p.task = [](const store::Job& j) { return Task{Hash{1, uint8_t(j.tokens)}, {kBody, kBody}}; };
   return p;
 }
 
 // HeaderOf: of P1's bundle; every field is not zero.
 store::BundleHeader HeaderOf(const BundlePlan& plan, uint64_t serial = 5) {
   store::BundleHeader h;
-  h.prg = plan.prg, h.n = 4, h.party = 1, h.serial = serial, h.body_bytes = kBody, h.plan = plan.hash;
-  h.trace = plan.task(4).trace, h.weights = {77}, h.rho = {78}, h.pair = Share(Secret(Hash{79}));
+  h.prg = plan.prg, h.job = store::JobOf(4), h.party = 1, h.serial = serial, h.body_bytes = kBody, h.plan = plan.hash;
+  h.trace = plan.task(h.job).trace, h.weights = {77}, h.rho = {78}, h.pair = Share(Secret(Hash{79}));
   h.seed_hash[0] = {80}, h.seed_hash[1] = {81}, h.public_key[0] = kModel.key, h.public_key[1] = kData.key;
   return h;
 }
@@ -54,10 +54,10 @@ void Flip(const std::string& path, size_t bit) {
 TEST(Flip, EveryBitOfABundlesFile) {
   Scratch dir("/dev/shm");
   const BundlePlan plan = TestPlan();
-  constexpr size_t kPreamble = 4 + 320 + 32 + 32, kAll = kPreamble + 4 + net::ChunkTags::kBytes + kBody;
+  constexpr size_t kPreamble = 4 + store::kHeaderBytes + 32 + 32, kAll = kPreamble + 4 + net::ChunkTags::kBytes + kBody;
   auto name = [&](uint64_t serial) {
     std::string digits = std::to_string(serial);
-    return dir / ("s/bundles/" + std::string(20 - digits.size(), '0') + digits + ".bundle");
+    return dir / ("s/bundles/" + std::string(20 - digits.size(), '0') + digits + "-0-0-4-0.bundle");
   };
   size_t at_start = 0, at_claim = 0;
   for (size_t bit = 0; bit < 8 * kAll; ++bit) {
@@ -74,7 +74,7 @@ TEST(Flip, EveryBitOfABundlesFile) {
       ASSERT_EQ(s.notices().size(), 1u) << bit;
       ++at_start;
     } else {
-      ASSERT_TRUE(Fails(Exit::kRefused, "it is burnt", [&] { store::Told(s, serial).Claim(serial); }))
+      ASSERT_TRUE(Fails(Cause::kRefused, "it is burnt", [&] { store::Told(s, serial).Claim(serial); }))
           << "byte " << bit / 8 << " of the file";
       ASSERT_EQ(s.ledger().Fates().at(serial), store::Fate::kBurnt);
       ++at_claim;
@@ -101,9 +101,9 @@ TEST(Flip, EveryBitOfADelivery) {
       try {
         RecvHello(*ch, plan);
         SendHello(*ch, plan);
-        Bytes request = ch->RecvExact(net::kRequest, 8 + 5 * 32);
+        Bytes request = ch->RecvExact(net::kRequest, store::kJobBytes + 4 + 5 * 32);
         store::BundleHeader h = HeaderOf(plan);
-        h.seed_hash[1] = HashOf({View(request).subspan(8 + 96, 64)});
+        h.seed_hash[1] = HashOf({View(request).subspan(store::kJobBytes + 4 + 96, 64)});
         size_t left = bit;
         auto send = [&](uint16_t kind, View payload) {
           Bytes b(payload.begin(), payload.end());
@@ -123,15 +123,15 @@ TEST(Flip, EveryBitOfADelivery) {
     });
     auto leave = [&] { near.reset(), dealer.join(); };
     try {
-      Fetch(*near, plan, store, {.n = 4, .weights = {77}, .partner = kModel.key});
+      Fetch(*near, plan, store, {.job = store::JobOf(4), .weights = {77}, .partner = kModel.key});
     } catch (...) {
       leave();
       throw;
     }
     leave();
   };
-  for (size_t bit = 0; bit < 8 * (320 + net::ChunkTags::kBytes + kBody); ++bit) {
-    ASSERT_TRUE(Fails(Exit::kRefused, "", [&] { deliver(bit); })) << "byte " << bit / 8;
+  for (size_t bit = 0; bit < 8 * (store::kHeaderBytes + net::ChunkTags::kBytes + kBody); ++bit) {
+    ASSERT_TRUE(Fails(Cause::kRefused, "", [&] { deliver(bit); })) << "byte " << bit / 8;
     ASSERT_TRUE(store.Bundles().empty()) << bit;
   }
   deliver(kNone);

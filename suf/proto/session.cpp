@@ -25,12 +25,12 @@ void Inference::RevealArrived() {
 namespace {
 
 // Offer: a bundle that P1 could use, in its announcement.
-constexpr size_t kOfferBytes = 8 + 32, kMaxOffers = 4096;
+constexpr size_t kOfferBytes = 8 + 32, kMaxOffers = 4096, kAnnounceBytes = store::kJobBytes + 32;
 
-bool Fits(const store::BundleHeader& h, uint32_t n, const Task& task, const BundlePlan& plan, const Hash& weights,
-          const net::Channel& ch) {
+bool Fits(const store::BundleHeader& h, const store::Job& job, const Task& task, const BundlePlan& plan,
+          const Hash& weights, const net::Channel& ch) {
   uint32_t party = uint32_t(PartyOf(ch.self().role));
-  return h.n == n && h.party == party && h.prg == plan.prg && h.trace == task.trace && h.plan == plan.hash &&
+  return h.job == job && h.party == party && h.prg == plan.prg && h.trace == task.trace && h.plan == plan.hash &&
          h.weights == weights && h.body_bytes == task.body_bytes[party] && h.public_key[party] == ch.self().key &&
          h.public_key[1 - party] == ch.peer().key;
 }
@@ -51,9 +51,9 @@ uint64_t Arrive(net::Channel& ch, Agreed& what, net::Traffic* traffic) {
 
 uint32_t CountOf(const Keys& keys) { return std::max(keys.ahead, 1u); }
 
-// NothingFollows: the announcement of 0 tokens: within a run or an audit, that what follows is not known yet; after it,
-// the end.
-Bytes NothingFollows() { return Bytes(4 + 32); }
+// NothingFollows: the announcement of a job of 0 tokens: within a run or an audit, that what follows is not known yet;
+// after it, the end.
+Bytes NothingFollows() { return Bytes(kAnnounceBytes); }
 
 // Burning: a claimed serial that is not finished is burnt.
 template <class F>
@@ -72,7 +72,7 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store&
     : ch_(p0), plan_(plan), store_(store), dealer_(std::move(dealer)), keys_(keys) {
   net::Guarded(ch_, [&] {
     if (!store_.Pin(ch_.peer()))
-      net::EndSession(ch_, net::Refusal::kPin, Exit::kRefused, ch_.peer_title(),
+      net::EndSession(ch_, net::Refusal::kPin, Cause::kRefused, ch_.peer_title(),
                       " shows another key than the one this store knows; if it was "
                       "replaced on purpose, start with a new store");
     SendHello(ch_, plan_);
@@ -120,9 +120,9 @@ void DataSession::FetchSetup() {
   }
   if (!Equal(HashOf({setup_}), setup_hash_))
     net::EndSession(
-        ch_, net::Refusal::kSetup, Exit::kRefused, ch_.peer_title(),
+        ch_, net::Refusal::kSetup, Cause::kRefused, ch_.peer_title(),
         " sent other masked weights than its welcome names; they are dropped, start again, and if this stays, have "
-        "suf serve started again");
+        "its process started again");
   ch_.set_phase(net::Phase::kControl);
 }
 
@@ -133,24 +133,24 @@ void DataSession::KeepSetup() {
   unverified_.reset();
 }
 
-void DataSession::Infer(uint32_t n, const RunHook& run, uint32_t next) {
-  net::Guarded(ch_, [&] { RunOne(Due(n, next), run, next); });
+void DataSession::Infer(const store::Job& job, const RunHook& run, const store::Job& next) {
+  net::Guarded(ch_, [&] { RunOne(Due(job, next), run, next); });
 }
 
-void DataSession::Audit(uint32_t n, uint32_t next) {
+void DataSession::Audit(const store::Job& job, const store::Job& next) {
   net::Guarded(ch_, [&] {
-    Agreed what = Due(n, next);
+    Agreed what = Due(job, next);
     OpenBundle(ch_, store_, what.serial, setup_hash_,
                {[&] { KeepSetup(), AnnounceNext(next); }, [&] { next_.reset(); }});
   });
 }
 
 // Due: what is to be used now, announced before or here, with its bundle in the store.
-Agreed DataSession::Due(uint32_t n, uint32_t next) {
-  CheckTokens(plan_, n);
-  if (next) CheckTokens(plan_, next);
-  Agreed what = next_ ? *std::exchange(next_, std::nullopt) : Announce(n);
-  SUF_CHECK(what.n == n);
+Agreed DataSession::Due(const store::Job& job, const store::Job& next) {
+  CheckJob(plan_, job);
+  if (next.tokens) CheckJob(plan_, next);
+  Agreed what = next_ ? *std::exchange(next_, std::nullopt) : Announce(job);
+  SUF_CHECK(what.job == job);
   (void)Arrive(ch_, what, &dealer_traffic_);
   CheckChoice(what);
   ch_.set_phase(net::Phase::kControl);
@@ -158,37 +158,37 @@ Agreed DataSession::Due(uint32_t n, uint32_t next) {
 }
 
 void DataSession::CheckChoice(const Agreed& what) {
-  if (!Fits(store_.Header(what.serial), what.n, what.task, plan_, weights_, ch_))
-    net::EndSession(ch_, net::Refusal::kSerial, Exit::kRefused, ch_.peer_title(), " chose bundle ", what.serial,
+  if (!Fits(store_.Header(what.serial), what.job, what.task, plan_, weights_, ch_))
+    net::EndSession(ch_, net::Refusal::kSerial, Cause::kRefused, ch_.peer_title(), " chose bundle ", what.serial,
                     ", which is not for this inference");
 }
 
-void DataSession::AnnounceNext(uint32_t next) {
-  if (next)
+void DataSession::AnnounceNext(const store::Job& next) {
+  if (next.tokens)
     next_ = Announce(next);
   else
     ch_.Send(net::kAnnounce, NothingFollows());
 }
 
-// Announce: n and the bundles that would do; P0 chooses one of them, or both fetch one.
-Agreed DataSession::Announce(uint32_t n) {
+// Announce: the job and the bundles that would do; P0 chooses one of them, or both fetch one.
+Agreed DataSession::Announce(const store::Job& job) {
   ch_.set_phase(net::Phase::kControl);
-  Agreed what{n, plan_.task(n), 0, nullptr};
+  Agreed what{job, plan_.task(job), 0, nullptr};
   Writer w;
-  w.Put(n), w.Raw(what.task.trace);
+  store::Put(w, job), w.Raw(what.task.trace);
   size_t offers = 0;
-  for (const store::BundleHeader& h : store_.Bundles())
-    if (Fits(h, n, what.task, plan_, weights_, ch_) && offers++ < kMaxOffers) w.Put(h.serial), w.Raw(h.rho);
+  for (const store::BundleHeader& h : store_.Bundles(job))
+    if (Fits(h, job, what.task, plan_, weights_, ch_) && offers++ < kMaxOffers) w.Put(h.serial), w.Raw(h.rho);
   ch_.Send(net::kAnnounce, w.bytes());
   Bytes choice = ch_.RecvExact(net::kChoice, sizeof(uint64_t));
   what.serial = Reader(choice, "a choice").Get<uint64_t>();
   if (what.serial) CheckChoice(what);
-  FetchArgs args{.n = n, .count = CountOf(keys_), .weights = weights_, .partner = ch_.peer().key};
+  FetchArgs args{.job = job, .count = CountOf(keys_), .weights = weights_, .partner = ch_.peer().key};
   what.delivery = std::make_unique<Delivery>(dealer_, plan_, store_, args, what.serial, keys_.witness_always);
   return what;
 }
 
-void DataSession::RunOne(Agreed what, const RunHook& run, uint32_t next) {
+void DataSession::RunOne(Agreed what, const RunHook& run, const store::Job& next) {
   store::Bundle bundle = Take(ch_, store_, what.serial, store::Fate::kClaimed);
   Burning(store_, what.serial, [&] {
     Bond bond(ch_, bundle.header, setup_hash_);
@@ -258,37 +258,35 @@ class ModelSession {
   // Announced: what P1 announces, with our choice of a bundle; nothing when it announces 0 tokens.
   std::optional<Agreed> Announced() {
     ch_.set_phase(net::Phase::kControl);
-    Bytes announce = ch_.Recv(net::kAnnounce, 4 + 32 + kMaxOffers * kOfferBytes);
+    Bytes announce = ch_.Recv(net::kAnnounce, kAnnounceBytes + kMaxOffers * kOfferBytes);
     Reader r(announce, "an announcement");
-    uint32_t n = r.Get<uint32_t>();
+    const store::Job job = store::GetJob(r);
     Hash trace = r.GetHash();
-    if (!n && announce == NothingFollows()) return std::nullopt;
-    if (n == 0 || n > host_.plan.max_tokens)
-      net::EndSession(ch_, net::Refusal::kTokens, Exit::kInput, ch_.peer_title(), " announced ", n,
-                      " tokens; the plan covers 1 to ", host_.plan.max_tokens, "; it was refused");
-    Agreed what{n, host_.plan.task(n), 0, nullptr};
+    if (!job.tokens && announce == NothingFollows()) return std::nullopt;
+    CheckPeersJob(ch_, host_.plan, job, "announced");
+    Agreed what{job, host_.plan.task(job), 0, nullptr};
     if (trace != what.task.trace)
-      net::EndSession(ch_, net::Refusal::kTrace, Exit::kRefused, ch_.peer_title(), " derives another trace for ", n,
-                      " tokens from the plan; install the same suf on both sides");
+      net::EndSession(ch_, net::Refusal::kTrace, Cause::kRefused, ch_.peer_title(), " derives another trace for ",
+                      job.tokens, " tokens from the plan; install the same suf on both sides");
     Choose(what, r);
     return what;
   }
 
   // Choose: the lowest bundle that both stores hold, or one fresh from the dealer.
   void Choose(Agreed& what, Reader& offers) {
-    auto mine = host_.store.Bundles();
+    auto mine = host_.store.Bundles(what.job);
     while (offers.left()) {
       uint64_t s = offers.Get<uint64_t>();
       Hash rho = offers.GetHash();
       for (const store::BundleHeader& h : mine)
-        if (h.serial == s && h.rho == rho && Fits(h, what.n, what.task, host_.plan, host_.weights, ch_) &&
+        if (h.serial == s && h.rho == rho && Fits(h, what.job, what.task, host_.plan, host_.weights, ch_) &&
             (!what.serial || s < what.serial))
           what.serial = s;
     }
     Writer w;
     w.Put(what.serial);
     ch_.Send(net::kChoice, w.bytes());
-    FetchArgs args{.n = what.n,
+    FetchArgs args{.job = what.job,
                    .count = CountOf(host_.keys),
                    .weights = host_.weights,
                    .partner = ch_.peer().key,
@@ -300,7 +298,7 @@ class ModelSession {
   void RunOne(Agreed what) {
     uint64_t serial = Arrive(ch_, what, host_.dealer_traffic);
     store::BundleHeader header = host_.store.Header(serial);
-    SUF_CHECK(Fits(header, what.n, what.task, host_.plan, host_.weights, ch_));
+    SUF_CHECK(Fits(header, what.job, what.task, host_.plan, host_.weights, ch_));
     ch_.set_phase(net::Phase::kControl);
     Bond bond(ch_, header, host_.setup);
     // P1 has claimed it, or marked it for the audit, and holds this very bundle
@@ -345,7 +343,7 @@ void ServeGreeted(net::Channel& p1, const ModelHost& host) {
 void Turnstile::Pass(net::Channel& ch, const std::function<void()>& session) {
   std::unique_lock lock(m_, net::Millis{500});
   if (!lock)
-    net::EndSession(ch, net::Refusal::kBusy, Exit::kPeer, ch.peer_title(),
+    net::EndSession(ch, net::Refusal::kBusy, Cause::kPeer, ch.peer_title(),
                     " came while another session is running; it was told to try again");
   session();
 }

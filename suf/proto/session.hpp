@@ -1,5 +1,5 @@
-// The session between P1 (data owner) and P0 (model owner): hello, W_hat once, then per inference announce n, agree on
-// a bundle, claim it on both sides, announce what follows, run, BYE. The bundle of what follows is fetched while the
+// The session between P1 (data owner) and P0 (model owner): hello, W_hat once, then per inference announce a job, agree
+// on a bundle, claim it on both sides, announce what follows, run, BYE. The bundle of what follows is fetched while the
 // run goes on. An audit takes the place of an inference. Knows no gate and no TLS beyond the exporter value. DESIGN 11,
 // ADR 9.
 #pragma once
@@ -44,13 +44,13 @@ using RunHook = std::function<void(Inference&)>;
 
 // Keys: how a party takes its keys.
 struct Keys {
-  uint32_t ahead = 0;  // --ahead: so many bundles at once, which lie on disk but for the first; 0: one, in memory
-  bool witness_always = false;  // --witness always: the dealer hears of bundles in memory, too
+  uint32_t ahead = 0;           // so many bundles at once, which lie on disk but for the first; 0: one, in memory
+  bool witness_always = false;  // the dealer hears of bundles in memory, too
 };
 
 // Agreed: an inference or audit that was announced: its bundle is in both stores, or on its way to both.
 struct Agreed {
-  uint32_t n = 0;
+  store::Job job;
   Task task;
   uint64_t serial = 0;                 // 0: on its way
   std::unique_ptr<Delivery> delivery;  // the bundle's, or the dealer's witness of one in the stores
@@ -71,14 +71,14 @@ class DataSession {
   }
   // notices: what a person should know of the masked weights that were in the store.
   const std::vector<std::string>& notices() const { return notices_; }
-  // Infer: one inference of n tokens. A failure of `run` after RevealArrived is kept and thrown by End. next: tokens of
-  // the inference or audit that will follow, whose bundle is then fetched meanwhile; 0: none, or not known yet. A fetch
-  // that fails is told by the call that needs it.
-  void Infer(uint32_t n, const RunHook& run, uint32_t next = 0);
-  // Audit: a bundle for n tokens, announced as for Infer, is opened to P0 instead of used: until then nobody can tell
-  // which of both it is for. Throws Exit::kRefused when P0 finds that it was dealt wrongly; then all bundles are burnt,
-  // the one under way for `next` among them.
-  void Audit(uint32_t n, uint32_t next = 0);
+  // Infer: one inference. A failure of `run` after RevealArrived is kept and thrown by End. next: the job of the
+  // inference or audit that will follow, whose bundle is then fetched meanwhile; of 0 tokens: none, or not known yet. A
+  // fetch that fails is told by the call that needs it.
+  void Infer(const store::Job& job, const RunHook& run, const store::Job& next = {});
+  // Audit: a bundle for this job, announced as for Infer, is opened to P0 instead of used: until then nobody can tell
+  // which of both it is for. Throws Cause::kRefused when P0 finds that it was dealt wrongly; then all bundles are
+  // burnt, the one under way for `next` among them.
+  void Audit(const store::Job& job, const store::Job& next = {});
   void End();
   // dealer_traffic: with the dealer, of this session.
   const net::Traffic& dealer_traffic() const { return dealer_traffic_; }
@@ -93,11 +93,11 @@ class DataSession {
   bool LoadSetup();
   void FetchSetup();
   void KeepSetup();
-  Agreed Announce(uint32_t n);
-  void AnnounceNext(uint32_t next);
-  Agreed Due(uint32_t n, uint32_t next);
+  Agreed Announce(const store::Job& job);
+  void AnnounceNext(const store::Job& next);
+  Agreed Due(const store::Job& job, const store::Job& next);
   void CheckChoice(const Agreed& what);
-  void RunOne(Agreed what, const RunHook& run, uint32_t next);
+  void RunOne(Agreed what, const RunHook& run, const store::Job& next);
   net::Channel& ch_;
   const BundlePlan& plan_;
   store::Store& store_;

@@ -17,7 +17,7 @@ TEST(Session, RunsLinesOfSeveralLengthsAndSendsSetupOnce) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
     EXPECT_EQ(s.weights(), Hash{77});
     EXPECT_EQ(s.Setup(), kWHat);
-    for (uint32_t n : {3u, 8u, 3u}) s.Infer(n, TestRun);
+    for (uint32_t n : {3u, 8u, 3u}) s.Infer(store::JobOf(n), TestRun);
     EXPECT_EQ(ch.traffic(net::Phase::kSetup).bytes_received,
               3 * store::kChunkBytes / 2 + 2 * (net::ChunkTags::kBytes + net::kFrameHeader));
     EXPECT_EQ(ch.traffic(net::Phase::kOffline).bytes_sent, 3 * 40u);
@@ -47,7 +47,7 @@ TEST(Session, BundlesMadeAheadAreUsedFromTheStoresInOrder) {
   w.Session(w.Host(), [&](net::Channel& ch) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
     for (int i = 0; i < 2; ++i)
-      s.Infer(4, [](Inference& inf) {
+      s.Infer(store::JobOf(4), [](Inference& inf) {
         EXPECT_EQ(inf.fetch_ms(), 0);
         EXPECT_EQ(inf.dealt_ms(), 0);
         TestRun(inf);
@@ -64,13 +64,13 @@ TEST(Session, ABundleAlteredInOneStoreIsNamedToBothAndBurnt) {
   for (int altered : {0, 1}) {
     World w(3);
     w.Whole({4});
-    std::string path = w.dir / Str(altered, "/bundles/00000000000000000002.bundle");
+    std::string path = w.dir / Str(altered, "/bundles/00000000000000000002-0-0-4-0.bundle");
     std::fstream f(path, std::ios::in | std::ios::out | std::ios::binary);
     f.seekp(-1, std::ios::end).put('x');
     f.close();
     std::string ours = "was altered; it is burnt", theirs = "found its bundle altered";
-    EXPECT_TRUE(Fails(Exit::kRefused, altered ? ours : theirs, [&] { w.Whole({4}); }));
-    EXPECT_TRUE(w.ModelFails(Exit::kRefused, altered ? theirs : ours));
+    EXPECT_TRUE(Fails(Cause::kRefused, altered ? ours : theirs, [&] { w.Whole({4}); }));
+    EXPECT_TRUE(w.ModelFails(Cause::kRefused, altered ? theirs : ours));
     w.Whole({4});
     EXPECT_EQ(w.FateOf(altered, 2), store::Fate::kBurnt);
     EXPECT_EQ(w.FateOf(0, 3), store::Fate::kDone);
@@ -84,8 +84,8 @@ TEST(Session, ARolledBackSerialIsNotUsedAgainWhoeverChoosesIt) {
   const store::PairId pair = PairOf(kId[0], kId[1].key);
   EXPECT_EQ(w.state->Raise(pair, 1, 0), 0u);  // the first one came and went in memory
   (void)w.state->Raise(pair, 1, 2);           // as before P1's store went back
-  EXPECT_TRUE(Fails(Exit::kRefused, "it was rolled back; its 2 bundles are burnt", [&] { w.Whole({4}); }));
-  EXPECT_TRUE(w.ModelFails(Exit::kPeer, "the data owner ended the session"));
+  EXPECT_TRUE(Fails(Cause::kRefused, "it was rolled back; its 2 bundles are burnt", [&] { w.Whole({4}); }));
+  EXPECT_TRUE(w.ModelFails(Cause::kPeer, "the data owner ended the session"));
   EXPECT_TRUE(w.store[1]->Bundles().empty());
   for (const store::Store* s : {&*w.store[0], &*w.store[1]})
     for (auto [serial, fate] : s->ledger().Fates())
@@ -108,12 +108,12 @@ TEST(Session, WithoutTheDealerNoBundleFromDiskIsUsedAndNoneIsLost) {
   World w(3);
   w.Whole({4});
   ModelHost host = w.Host();
-  DialDealer none = [](std::stop_token) -> std::unique_ptr<net::Channel> { Fail(Exit::kPeer, "nobody answers"); };
+  DialDealer none = [](std::stop_token) -> std::unique_ptr<net::Channel> { Fail(Cause::kPeer, "nobody answers"); };
   host.dealer = none;
   EXPECT_THROW(w.Session(host,
                          [&](net::Channel& ch) {
                            DataSession s(ch, w.plan, *w.store[1], none, w.keys);
-                           s.Infer(4, [](Inference&) { FAIL(); });
+                           s.Infer(store::JobOf(4), [](Inference&) { FAIL(); });
                          }),
                Error);
   for (int p : {0, 1}) EXPECT_EQ(w.store[p]->Bundles().size(), 2u);
@@ -139,22 +139,22 @@ TEST(Session, AnotherPlanVersionGeneratorOrTraceIsRefusedAndNoSerialSpent) {
       {[](BundlePlan& p) { p.hash = {9}; }, "holds another plan", "holds another plan"},
       {[](BundlePlan& p) { p.version = 9; }, "another version of plans", "plan version 9"},
       {[](BundlePlan& p) { p.prg = 9; }, "another generator", "key generator 9"},
-      {[](BundlePlan& p) { p.task = [](uint32_t) {
+      {[](BundlePlan& p) { p.task = [](const store::Job&) {
                              return Task{Hash{99}, {kBody0, kBody1}};
-                           }; }, "another trace",
-       "another trace"},
+                           }; },
+       "another trace", "another trace"},
   };
   for (const Case& c : cases) {
     World w;
     BundlePlan other = w.plan;
     c.change(other);
-    EXPECT_TRUE(Fails(Exit::kRefused, c.p1_says, [&] {
+    EXPECT_TRUE(Fails(Cause::kRefused, c.p1_says, [&] {
       w.Session(w.Host(), [&](net::Channel& ch) {
         DataSession s(ch, other, *w.store[1], w.Dial());
-        s.Infer(3, TestRun);
+        s.Infer(store::JobOf(3), TestRun);
       });
     }));
-    EXPECT_TRUE(w.ModelFails(Exit::kRefused, c.p0_says));
+    EXPECT_TRUE(w.ModelFails(Cause::kRefused, c.p0_says));
     EXPECT_EQ(w.store[0]->ledger().floor() + w.store[1]->ledger().floor(), 0u);
     EXPECT_TRUE(w.dealt.empty());
   }
@@ -162,28 +162,30 @@ TEST(Session, AnotherPlanVersionGeneratorOrTraceIsRefusedAndNoSerialSpent) {
 
 TEST(Session, TooManyTokensAreTheUsersMistake) {
   World w;
-  EXPECT_TRUE(Fails(Exit::kInput, "the text has 9 tokens; the plan covers 1 to 8", [&] { w.Whole({9}); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "the text has 9 tokens; the plan covers 1 to 8", [&] { w.Whole({9}); }));
   BundlePlan longer = w.plan;
   longer.max_tokens = 20;
-  EXPECT_TRUE(Fails(Exit::kInput, "refused the number of tokens", [&] {
-    w.Session(w.Host(), [&](net::Channel& ch) { DataSession(ch, longer, *w.store[1], w.Dial()).Infer(9, TestRun); });
+  EXPECT_TRUE(Fails(Cause::kInput, "refused the number of tokens", [&] {
+    w.Session(w.Host(), [&](net::Channel& ch) {
+      DataSession(ch, longer, *w.store[1], w.Dial()).Infer(store::JobOf(9), TestRun);
+    });
   }));
 }
 
 TEST(Session, AFailureOfOnePartyBurnsTheSerialOnBothSidesAndNothingElse) {
   for (int who : {0, 1}) {
     World w(3);
-    RunHook fail = [](Inference&) { Fail(Exit::kResource, "no memory"); };
+    RunHook fail = [](Inference&) { Fail(Cause::kResource, "no memory"); };
     EXPECT_THROW(w.Session(w.Host(who == 0 ? fail : RunHook(TestRun)),
                            [&](net::Channel& ch) {
                              DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-                             s.Infer(4, who == 1 ? fail : RunHook(TestRun));
+                             s.Infer(store::JobOf(4), who == 1 ? fail : RunHook(TestRun));
                            }),
                  Error);
     if (who == 0) {
-      EXPECT_TRUE(w.ModelFails(Exit::kResource, "no memory"));
+      EXPECT_TRUE(w.ModelFails(Cause::kResource, "no memory"));
     } else {
-      EXPECT_TRUE(w.ModelFails(Exit::kPeer, "the data owner ended the session for a reason of its own"));
+      EXPECT_TRUE(w.ModelFails(Cause::kPeer, "the data owner ended the session for a reason of its own"));
     }
     for (int p = 0; p < 2; ++p) {
       EXPECT_EQ(w.FateOf(p, 1), store::Fate::kBurnt);
@@ -194,18 +196,36 @@ TEST(Session, AFailureOfOnePartyBurnsTheSerialOnBothSidesAndNothingElse) {
   }
 }
 
+TEST(Session, AnAnnouncedJobOfAnotherGraphIsRefused) {
+  World w;
+  w.Session(w.Host(), [&](net::Channel& ch) {
+    SendHello(ch, w.plan);
+    RecvHello(ch, w.plan);
+    ch.RecvExact(net::kWelcome, 64);
+    const uint8_t have = 1;
+    ch.Send(net::kSetupAsk, View(&have, 1));
+    Writer announce;
+    store::Put(announce, store::Job{.entry = 1, .tokens = 3}), announce.Raw(w.plan.task(store::JobOf(3)).trace);
+    ch.Send(net::kAnnounce, announce.bytes());
+    EXPECT_TRUE(
+        Fails(Cause::kRefused, "the model owner does not know the graph", [&] { ch.RecvExact(net::kChoice, 8); }));
+  });
+  EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the data owner announced entry 1, variant 0"));
+  EXPECT_TRUE(w.dealt.empty());
+}
+
 TEST(Session, ABundleFetchedButNeverClaimedIsForgotten) {
   World w;
   EXPECT_THROW(w.Session(w.Host(),
                          [&](net::Channel& ch) {
-                           DataSession s(ch, w.plan, *w.store[1],
-                                         [&](std::stop_token) -> std::unique_ptr<net::Channel> {
-                                           auto link = w.Link(Role::kData);
-                                           FetchArgs args{.n = 3, .weights = Hash{77}, .partner = kId[0].key};
-                                           Fetch(*link, w.plan, *w.store[1], args);
-                                           Fail(Exit::kResource, "P1 dies before its claim");
-                                         });
-                           s.Infer(3, TestRun);
+                           DataSession s(
+                               ch, w.plan, *w.store[1], [&](std::stop_token) -> std::unique_ptr<net::Channel> {
+                                 auto link = w.Link(Role::kData);
+                                 FetchArgs args{.job = store::JobOf(3), .weights = Hash{77}, .partner = kId[0].key};
+                                 Fetch(*link, w.plan, *w.store[1], args);
+                                 Fail(Cause::kResource, "P1 dies before its claim");
+                               });
+                           s.Infer(store::JobOf(3), TestRun);
                          }),
                Error);
   for (auto& store : w.store) {
@@ -222,13 +242,14 @@ TEST(Session, ASilentOrVanishedPeerInTheMiddleEndsTheSessionInTime) {
     World w;
     w.timeout = net::Millis{1000};
     RunHook run = [&](Inference& inf) {
-      if (vanish) Fail(Exit::kResource, "killed");
+      if (vanish) Fail(Cause::kResource, "killed");
       std::this_thread::sleep_for(net::Millis{1500});
       TestRun(inf);
     };
-    EXPECT_TRUE(Fails(Exit::kPeer, vanish ? "ended the session" : "the model owner was silent for 1 s", [&] {
-      w.Session(w.Host(run),
-                [&](net::Channel& ch) { DataSession(ch, w.plan, *w.store[1], w.Dial()).Infer(3, TestRun); });
+    EXPECT_TRUE(Fails(Cause::kPeer, vanish ? "ended the session" : "the model owner was silent for 1 s", [&] {
+      w.Session(w.Host(run), [&](net::Channel& ch) {
+        DataSession(ch, w.plan, *w.store[1], w.Dial()).Infer(store::JobOf(3), TestRun);
+      });
     }));
     EXPECT_EQ(w.FateOf(1, 1), store::Fate::kBurnt);
   }
@@ -241,13 +262,13 @@ TEST(Session, WhatP0SeesDoesNotDependOnWhatP1DoesWithTheResult) {
     inf.OfflineEnd();
     (void)inf.channel().RecvExact(net::kFirstRun + 1, 32);
     inf.RevealArrived();
-    Fail(Exit::kResource, "cannot write the result");
+    Fail(Cause::kResource, "cannot write the result");
   };
-  EXPECT_TRUE(Fails(Exit::kResource, "cannot write the result", [&] {
+  EXPECT_TRUE(Fails(Cause::kResource, "cannot write the result", [&] {
     w.Session(w.Host(), [&](net::Channel& ch) {
       DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-      s.Infer(3, fails_after);
-      s.Infer(3, TestRun);
+      s.Infer(store::JobOf(3), fails_after);
+      s.Infer(store::JobOf(3), TestRun);
       s.End();
     });
   }));
@@ -274,8 +295,8 @@ TEST(Session, AFrameThatDiffersBetweenTheSidesIsSeenAtThePhaseEnd) {
   h.pair = Share(Secret::Random());
   put(0, h);
   (void)w.state->Reserve(1);  // of bundle 3
-  EXPECT_TRUE(Fails(Exit::kRefused, "the model owner saw other frames or another bundle", [&] { w.Whole({4}); }));
-  EXPECT_TRUE(w.ModelFails(Exit::kRefused, "the data owner saw other frames or holds another bundle of serial 3"));
+  EXPECT_TRUE(Fails(Cause::kRefused, "the model owner saw other frames or another bundle", [&] { w.Whole({4}); }));
+  EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the data owner saw other frames or holds another bundle of serial 3"));
   EXPECT_EQ(w.FateOf(1, 3), store::Fate::kBurnt);
   EXPECT_EQ(w.FateOf(0, 3), store::Fate::kBurnt);
 }
@@ -285,10 +306,11 @@ TEST(Session, ANewKeyOfTheModelOwnerOrDealerIsRefusedByThePin) {
   w.Whole({3});
   w.store[1]->Bundles();
   auto pair = net::InProcessPair({Role::kModel, Hash{66}}, kId[1]);
-  EXPECT_TRUE(Fails(Exit::kRefused, "another key", [&] { DataSession(*pair.second, w.plan, *w.store[1], w.Dial()); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "another key", [&] { DataSession(*pair.second, w.plan, *w.store[1], w.Dial()); }));
   auto link = net::InProcessPair({Role::kDealer, Hash{66}}, kId[1]);
-  EXPECT_TRUE(Fails(Exit::kRefused, "another key", [&] { Fetch(*link.second, w.plan, *w.store[1], {.n = 3}); }));
-  EXPECT_TRUE(Fails(Exit::kRefused, "does not know our key", [&] { link.first->Recv(net::kHello, 100); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "another key",
+                    [&] { Fetch(*link.second, w.plan, *w.store[1], {.job = store::JobOf(3)}); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "does not know our key", [&] { link.first->Recv(net::kHello, 100); }));
 }
 
 TEST(Session, TheSecondClientHearsThatWeAreBusy) {
@@ -302,8 +324,8 @@ TEST(Session, TheSecondClientHearsThatWeAreBusy) {
     });
   });
   inside.get_future().wait();
-  EXPECT_TRUE(Fails(Exit::kPeer, "another session is running", [&] { t.Pass(*two.first, [] { FAIL(); }); }));
-  EXPECT_TRUE(Fails(Exit::kPeer, "the model owner is busy", [&] { two.second->Recv(net::kHello, 9); }));
+  EXPECT_TRUE(Fails(Cause::kPeer, "another session is running", [&] { t.Pass(*two.first, [] { FAIL(); }); }));
+  EXPECT_TRUE(Fails(Cause::kPeer, "the model owner is busy", [&] { two.second->Recv(net::kHello, 9); }));
   leave.set_value();
   first.join();
   bool ran = false;
@@ -337,7 +359,7 @@ TEST(Session, WholeOverTls) {
   for (int i = 0; i < 2; ++i) {
     auto ch = net::Dial(cred(Role::kData), {"127.0.0.1", serve.port()}, Role::kModel, t);
     DataSession s(*ch, w.plan, *w.store[1], dial(Role::kData), w.keys);
-    for (uint32_t n : {4u, 3u, 4u}) s.Infer(n, TestRun);
+    for (uint32_t n : {4u, 3u, 4u}) s.Infer(store::JobOf(n), TestRun);
     s.End();
   }
   serve.Stop(), serving.join();

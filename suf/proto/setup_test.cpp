@@ -51,12 +51,12 @@ testing::AssertionResult Robbed(World& w, Ends ends) {
     DataSession s(*pair.second, w.plan, *w.store[1], w.Dial());
     EXPECT_TRUE(Part(w));
     if (ends == Ends::kInTheAudit)
-      s.Audit(4);
+      s.Audit(store::JobOf(4));
     else
-      s.Infer(4, TestRun);
+      s.Infer(store::JobOf(4), TestRun);
   };
-  auto what = ends == Ends::kAfterChunks ? Fails(Exit::kPeer, "the model owner ended the connection", session)
-                                         : Fails(Exit::kRefused, "saw other frames or holds another bundle", session);
+  auto what = ends == Ends::kAfterChunks ? Fails(Cause::kPeer, "the model owner ended the connection", session)
+                                         : Fails(Cause::kRefused, "saw other frames or holds another bundle", session);
   pair.second.reset();
   stand_in.join();
   return what;
@@ -76,7 +76,7 @@ TEST(Setup, WhoHasOnlyTheKeyOfP0LeavesNothing) {
         DataSession s(ch, w.plan, *w.store[1], w.Dial());
         EXPECT_EQ(s.notices().size(), 0u);
         EXPECT_EQ(s.Setup(), kWHat);
-        s.Infer(4, TestRun);
+        s.Infer(store::JobOf(4), TestRun);
         s.End();
       });
       EXPECT_FALSE(w.model_error);
@@ -107,7 +107,7 @@ TEST(Setup, IsKeptWithTheFirstMacOfAnInferenceOrAnAuditAndNotBefore) {
     };
     session([](DataSession&) {});
     EXPECT_FALSE(Has(w));
-    session([&](DataSession& s) { audit ? s.Audit(4) : s.Infer(4, run); });
+    session([&](DataSession& s) { audit ? s.Audit(store::JobOf(4)) : s.Infer(store::JobOf(4), run); });
     EXPECT_EQ(FileOf(w), kWHat);
   }
 }
@@ -137,7 +137,7 @@ TEST(Setup, AFileThatIsAlteredOrAnotherIsFetchedAgainAndReplaced) {
         }
         EXPECT_EQ(ch.traffic(net::Phase::kSetup).frames_received, notices ? 2u : 0u);
         EXPECT_EQ(s.Setup(), kWHat);
-        s.Infer(4, TestRun);
+        s.Infer(store::JobOf(4), TestRun);
         s.End();
       });
     EXPECT_EQ(FileOf(w), kWHat);
@@ -148,10 +148,10 @@ TEST(Setup, WhatDiffersFromTheWelcomeEndsTheSession) {
   World w;
   ModelHost host = w.Host();
   host.setup[31] ^= 1;
-  EXPECT_TRUE(Fails(Exit::kRefused, "sent other masked weights than its welcome names; they are dropped", [&] {
+  EXPECT_TRUE(Fails(Cause::kRefused, "sent other masked weights than its welcome names; they are dropped", [&] {
     w.Session(host, [&](net::Channel& ch) { DataSession(ch, w.plan, *w.store[1], w.Dial()); });
   }));
-  EXPECT_TRUE(w.ModelFails(Exit::kRefused, "the data owner received other masked weights than our welcome names"));
+  EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the data owner received other masked weights than our welcome names"));
   EXPECT_FALSE(Has(w) || Part(w));
   w.Whole({4});
   EXPECT_EQ(FileOf(w), kWHat);
@@ -167,7 +167,7 @@ TEST(Setup, TheMacsCoverIt) {
     if (theirs == 1)
       p0.Recv(net::kClaim);
     else
-      EXPECT_TRUE(Fails(Exit::kRefused, "saw other frames", [&] { p0.Recv(net::kClaim); }));
+      EXPECT_TRUE(Fails(Cause::kRefused, "saw other frames", [&] { p0.Recv(net::kClaim); }));
   }
 }
 

@@ -8,14 +8,14 @@ namespace {
 constexpr net::Millis kPatience{500};  // for the session before to leave its seat
 constexpr net::Millis kLook{50};       // how often a waiting thread looks whether its client is still there
 
-constexpr size_t kRequestBytes = 8 + 5 * 32, kWitnessBytes = 8 + 32;
+constexpr size_t kRequestBytes = store::kJobBytes + 4 + 5 * 32, kWitnessBytes = 8 + store::kJobBytes + 32;
 
 Bytes EncodeRequest(const FetchArgs& a, const Hash& trace, const Secret& seed) {
   Writer w;
-  w.Put(a.n), w.Put(a.count), w.Raw(trace), w.Raw(a.weights), w.Raw(a.partner);
+  store::Put(w, a.job), w.Put(a.count), w.Raw(trace), w.Raw(a.weights), w.Raw(a.partner);
   Bytes b = w.Take();
   b.reserve(kRequestBytes);  // the seeds are written once, into memory that the caller wipes
-  for (const Secret* s : {&seed, a.b_seed.get()}) b.insert(b.end(), s->view().begin(), s->view().end());
+  for (const Secret* s : {&seed, a.b_seed.get()}) Append(&b, s->view());
   return b;
 }
 
@@ -52,12 +52,13 @@ void Dealer::Handle(net::Channel& ch) {
 void Dealer::Witness(net::Channel& ch, int party, View told) {
   Reader r(told, "a witness");
   const uint64_t serial = r.Get<uint64_t>();
+  CheckPeersJob(ch, plan_, store::GetJob(r), "is about to use a bundle for");
   const Hash partner = r.GetHash();
   uint64_t before = 0;
   try {
     before = state_.Raise(PairOf(ch.peer(), partner), party, serial);
   } catch (const Error& e) {
-    if (e.code() == Exit::kRefused) ch.Refuse(net::Refusal::kWitness);
+    if (e.cause() == Cause::kRefused) ch.Refuse(net::Refusal::kWitness);
     throw;
   }
   Writer w;
@@ -71,7 +72,7 @@ std::optional<uint64_t> Dealer::Supply(net::Channel& ch, int party, Request requ
     std::unique_lock lock(m_);
     if (!changed_.wait_for(lock, kPatience, [&] { return !taken_[party]; })) {
       lock.unlock();
-      net::EndSession(ch, net::Refusal::kBusy, Exit::kPeer, ch.peer_title(), " came while another ",
+      net::EndSession(ch, net::Refusal::kBusy, Cause::kPeer, ch.peer_title(), " came while another ",
                       Name(ch.peer().role), " session is running; it was told to try again");
     }
     taken_[party] = true;
@@ -94,12 +95,13 @@ std::optional<uint64_t> Dealer::Supply(net::Channel& ch, int party, Request requ
 Dealer::Request Dealer::ReadRequest(net::Channel& ch, Bytes b) {
   Reader r(b, "a request for bundles");
   Request q;
-  q.n = r.Get<uint32_t>(), q.count = r.Get<uint32_t>();
+  q.job = store::GetJob(r), q.count = r.Get<uint32_t>();
   q.trace = r.GetHash(), q.weights = r.GetHash(), q.partner = r.GetHash();
   q.seed = Secret(r.Raw(32)), q.b_seed = Share(Secret(r.Raw(32)));
-  if (q.n < 1 || q.n > plan_.max_tokens || q.count < 1)
-    net::EndSession(ch, net::Refusal::kTokens, Exit::kInput, ch.peer_title(), " asked for ", q.count, " bundles of ",
-                    q.n, " tokens; the plan covers 1 to ", plan_.max_tokens, "; it was refused");
+  CheckPeersJob(ch, plan_, q.job, "asked for bundles of");
+  if (q.count < 1)
+    net::EndSession(ch, net::Refusal::kProtocol, Cause::kPeer, ch.peer_title(),
+                    " asked for 0 bundles; at least 1 is dealt; install the same suf on all three sides");
   return q;
 }
 
@@ -123,8 +125,8 @@ bool Dealer::Await(int party, Seat& mine) {
       waiting_[party] = nullptr;
       lock.unlock();
       if (gone)
-        Fail(Exit::kPeer, mine.channel->peer_title(), " hung up before the other party asked; nothing was dealt");
-      net::EndSession(*mine.channel, net::Refusal::kNoPartner, Exit::kPeer, Title(party ? Role::kModel : Role::kData),
+        Fail(Cause::kPeer, mine.channel->peer_title(), " hung up before the other party asked; nothing was dealt");
+      net::EndSession(*mine.channel, net::Refusal::kNoPartner, Cause::kPeer, Title(party ? Role::kModel : Role::kData),
                       " did not ask for bundles within ", double(options_.partner_wait.count()) / 1000, " s of ",
                       mine.channel->peer_title(), "; start both again");
     }
@@ -154,7 +156,7 @@ bool Dealer::Meet(int party, Seat& mine) {
     Deal(party ? other : mine, party ? mine : other);
   } catch (const std::exception& e) {
     auto* error = dynamic_cast<const Error*>(&e);
-    net::Refusal code = error && error->code() == Exit::kPeer ? net::Refusal::kPartnerGone : net::Refusal::kGaveUp;
+    net::Refusal code = error && error->cause() == Cause::kPeer ? net::Refusal::kPartnerGone : net::Refusal::kGaveUp;
     mine.channel->Refuse(code);
     other.channel->Refuse(code);
     settle(Progress::kFailed);
@@ -168,15 +170,15 @@ void Dealer::Deal(Seat& model, Seat& data) {
   const Request &a = model.request, &b = data.request;
   auto refuse = [&](net::Refusal code, const char* what) {
     model.channel->Refuse(code), data.channel->Refuse(code);
-    Fail(Exit::kRefused, "the two parties ", what, "; nothing was dealt, start both from one plan and model");
+    Fail(Cause::kRefused, "the two parties ", what, "; nothing was dealt, start both from one plan and model");
   };
-  if (a.n != b.n || a.weights != b.weights || a.partner != data.channel->peer().key ||
+  if (a.job != b.job || a.weights != b.weights || a.partner != data.channel->peer().key ||
       b.partner != model.channel->peer().key)
-    refuse(net::Refusal::kMismatch, "asked for bundles of different sizes, weights or partners");
-  Task task = plan_.task(a.n);
+    refuse(net::Refusal::kMismatch, "asked for bundles of different jobs, weights or partners");
+  Task task = plan_.task(a.job);
   if (a.trace != task.trace || b.trace != task.trace)
     refuse(net::Refusal::kTrace, "derive another trace from the plan than the dealer");
-  const uint32_t offered = a.n == options_.ahead_tokens ? std::max(options_.ahead_count, 1u) : 1;
+  const uint32_t offered = a.job == options_.ahead ? std::max(options_.ahead_count, 1u) : 1;
   const uint32_t count = std::min({offered, a.count, b.count});
   if (count < offered && options_.not_taken) options_.not_taken(a.count, b.count);
   state_.Know(PairOf(model.channel->peer(), data.channel->peer().key));
@@ -190,7 +192,7 @@ void Dealer::Deal(Seat& model, Seat& data) {
 
 void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
   store::BundleHeader h;
-  h.prg = plan_.prg, h.n = seat[0]->request.n, h.serial = serial;
+  h.prg = plan_.prg, h.job = seat[0]->request.job, h.serial = serial;
   h.plan = plan_.hash, h.trace = task.trace, h.weights = seat[0]->request.weights;
   h.rho = RandomHash();  // fresh for every pair: a serial dealt twice by mishap still has other keys
   h.pair = Share(Secret::Random());
@@ -198,7 +200,7 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
     h.seed_hash[p] = SeedHash(seat[p]->request.seed, *seat[p]->request.b_seed);
     h.public_key[p] = seat[p]->channel->peer().key;
   }
-  DealJob job{h.n, serial, h.rho, h.weights, {}, seat[0]->request.b_seed};
+  DealJob job{h.job, serial, h.rho, h.weights, {}, seat[0]->request.b_seed};
   std::unique_ptr<store::Sink> sink[2];
   using Clock = std::chrono::steady_clock;
   for (int p = 0; p < 2; ++p) {
@@ -216,7 +218,7 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
   for (int p = 0; p < 2; ++p)
     seat[p]->work_us += uint64_t(std::chrono::duration_cast<std::chrono::microseconds>(work).count());
   for (auto& s : sink) s->Finish();
-  if (options_.dealt) options_.dealt(h.n, serial);
+  if (options_.dealt) options_.dealt(h.job, serial);
 }
 
 namespace {
@@ -227,12 +229,12 @@ store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, con
   Bytes b = dealer.Recv(net::kHeader, 1024);
   store::BundleHeader h = store::DecodeHeader(b);
   uint32_t party = uint32_t(PartyOf(dealer.self().role));
-  bool ours = h.party == party && h.prg == plan.prg && h.n == args.n && h.body_bytes == task.body_bytes[party] &&
+  bool ours = h.party == party && h.prg == plan.prg && h.job == args.job && h.body_bytes == task.body_bytes[party] &&
               h.plan == plan.hash && h.trace == task.trace && h.weights == args.weights &&
               h.seed_hash[party] == SeedHash(seed, *args.b_seed) && h.public_key[party] == dealer.self().key &&
               h.public_key[1 - party] == args.partner;
   if (!ours)
-    net::EndSession(dealer, net::Refusal::kBundle, Exit::kRefused,
+    net::EndSession(dealer, net::Refusal::kBundle, Cause::kRefused,
                     "the dealer sent a bundle of another plan, trace, size or party than we asked for; "
                     "it is burnt, install the same suf on all sides");
   return h;
@@ -245,7 +247,7 @@ void Greet(net::Channel& dealer, const BundlePlan& plan, store::Store& store) {
   dealer.set_transcript(false);
   dealer.set_phase(net::Phase::kOffline);
   if (!store.Pin(dealer.peer()))
-    net::EndSession(dealer, net::Refusal::kPin, Exit::kRefused,
+    net::EndSession(dealer, net::Refusal::kPin, Cause::kRefused,
                     "the dealer shows another key than the one this store knows; if it was "
                     "replaced on purpose, start with a new store");
   SendHello(dealer, plan);
@@ -254,8 +256,8 @@ void Greet(net::Channel& dealer, const BundlePlan& plan, store::Store& store) {
 
 Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args) {
   return net::Guarded(dealer, [&] {
-    CheckTokens(plan, args.n);
-    Task task = plan.task(args.n);
+    CheckJob(plan, args.job);
+    Task task = plan.task(args.job);
     Greet(dealer, plan, store);
     Secret seed = Secret::Random();
     Bytes request = EncodeRequest(args, task.trace, seed);
@@ -263,8 +265,8 @@ Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store,
     Bytes grant = dealer.RecvExact(net::kGrant, sizeof(uint32_t));
     uint32_t count = Reader(grant, "a grant").Get<uint32_t>();
     if (count < 1 || count > args.count)
-      net::EndSession(dealer, net::Refusal::kProtocol, Exit::kPeer, "the dealer grants ", count, " bundles where 1 to ",
-                      args.count, " were asked for; install the same suf on all sides");
+      net::EndSession(dealer, net::Refusal::kProtocol, Cause::kPeer, "the dealer grants ", count,
+                      " bundles where 1 to ", args.count, " were asked for; install the same suf on all sides");
     Fetched got;
     for (uint32_t i = 0; i < count; ++i) {
       store::BundleHeader h = RecvHeader(dealer, plan, args, task, seed);
@@ -287,9 +289,10 @@ Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store,
 void Witness(net::Channel& dealer, const BundlePlan& plan, store::Store& store, uint64_t serial, const Hash& partner) {
   net::Guarded(dealer, [&] {
     Greet(dealer, plan, store);
+    const store::Job job = store.Header(serial).job;
     store.Tell(serial, PairOf(dealer.self(), partner));
     Writer w;
-    w.Put(serial), w.Raw(partner);
+    w.Put(serial), store::Put(w, job), w.Raw(partner);
     dealer.Send(net::kWitness, w.bytes());
     Bytes answer = dealer.RecvExact(net::kWitness, sizeof(uint64_t));
     store.Answer(serial, Reader(answer, "a witness").Get<uint64_t>());

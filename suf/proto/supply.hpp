@@ -16,7 +16,7 @@ namespace suf::proto {
 
 // DealJob: what the generator of one bundle pair gets. It sees no weight, no input and no online message.
 struct DealJob {
-  uint32_t n = 0;
+  store::Job job;
   uint64_t serial = 0;
   Hash rho{}, weights{};
   Secret key[2];        // K_0, K_1
@@ -32,10 +32,10 @@ using Generate = std::function<void(DealJob, store::Sink& to_p0, store::Sink& to
 class Dealer {
  public:
   struct Options {
-    uint32_t ahead_tokens = 0;         // --tokens N: for N tokens both parties get as many bundles as they ask for,
-    uint32_t ahead_count = 1;          // --count M: up to so many
+    store::Job ahead;                  // of this job both parties get as many bundles as they ask for,
+    uint32_t ahead_count = 1;          // up to so many
     net::Millis partner_wait{20'000};  // how long one party waits for the other; below the parties' time-outs
-    std::function<void(uint32_t n, uint64_t serial)> dealt;             // for a log line
+    std::function<void(const store::Job&, uint64_t serial)> dealt;      // for a log line
     std::function<void(uint32_t model, uint32_t data)> not_taken = {};  // what they asked for, where we offered more
   };
   Dealer(BundlePlan plan, store::DealerState& state, Options options, Generate generate)
@@ -47,7 +47,8 @@ class Dealer {
 
  private:
   struct Request {
-    uint32_t n = 0, count = 0;
+    store::Job job;
+    uint32_t count = 0;
     Hash trace{}, weights{}, partner{};
     Secret seed;
     SharedSecret b_seed;
@@ -80,7 +81,7 @@ class Dealer {
 
 // FetchArgs: what a party asks for.
 struct FetchArgs {
-  uint32_t n = 0;
+  store::Job job;
   uint32_t count = 1;  // at most; the dealer and the other party may want fewer
   Hash weights{};
   Hash partner{};                         // fingerprint of the other party
@@ -96,7 +97,7 @@ struct Fetched {
 Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args);
 
 // Witness: tells the dealer that this bundle is about to be used, and hears up to which serial it knew that. Throws
-// what Store::Answer throws. One flight each way after the hello; 48 bytes there, 16 back.
+// what Store::Answer throws. One flight each way after the hello; 64 bytes there, 16 back.
 void Witness(net::Channel& dealer, const BundlePlan& plan, store::Store& store, uint64_t serial, const Hash& partner);
 
 // DialDealer: a new connection to the dealer, which hangs up when it is told to stop.

@@ -38,11 +38,11 @@ class QueueLink : public Link {
                                     [&] { return !in_->frames.empty() || in_->closed; });
     waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (!came || in_->frames.empty())
-      Fail(Exit::kPeer, "the peer was silent for ", seconds_, " s (frame ", index, "); start both sides again");
+      Fail(Cause::kPeer, "the peer was silent for ", seconds_, " s (frame ", index, "); start both sides again");
     auto [got, payload] = std::move(in_->frames.front());
     in_->frames.pop_front();
     if (got != index || payload.size() != bytes)
-      Fail(Exit::kPeer, "frame ", got, " of ", payload.size(), " bytes came where frame ", index, " of ", bytes,
+      Fail(Cause::kPeer, "frame ", got, " of ", payload.size(), " bytes came where frame ", index, " of ", bytes,
            " was due");
     return std::move(payload);
   }
@@ -117,7 +117,7 @@ PairRun RunPair(const PairJob& job) {
       try {
         std::rethrow_exception(error[size_t(p)]);
       } catch (const Error& e) {
-        if (e.code() == Exit::kPeer && error[size_t(1 - p)]) continue;
+        if (e.cause() == Cause::kPeer && error[size_t(1 - p)]) continue;
         throw;
       }
     }

@@ -8,7 +8,7 @@
 
 namespace suf::run {
 
-// MakeLinks: two ends; what one sends the other receives, in order. A wait of more than `seconds` throws Exit::kPeer.
+// MakeLinks: two ends; what one sends the other receives, in order. A wait of more than `seconds` throws Cause::kPeer.
 std::array<std::unique_ptr<Link>, 2> MakeLinks(double seconds = 60);
 
 // PairRun: what a whole run in one process showed.

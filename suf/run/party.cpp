@@ -70,7 +70,7 @@ std::vector<Sum> SentBefore(const pfss::Schedule& s, int party) {
 std::vector<uint64_t> RunParty(const PartyJob& job) {
   const pfss::Schedule& s = job.schedule;
   if (int64_t(job.key.size()) != s.key_bytes(job.party))
-    Fail(Exit::kRefused, "the key body is ", job.key.size(), " bytes long; this plan and token count take ",
+    Fail(Cause::kRefused, "the key body is ", job.key.size(), " bytes long; this plan and token count take ",
          s.key_bytes(job.party), "; deal a new bundle");
   PartyIo io(job);
   auto executor = job.backend.Start(s, Role(job.party));

@@ -11,7 +11,7 @@
 
 namespace suf::run {
 
-// Link: the frames of one inference. Receive waits and throws Exit::kPeer when the peer is silent or gone.
+// Link: the frames of one inference. Receive waits and throws Cause::kPeer when the peer is silent or gone.
 class Link {
  public:
   virtual ~Link() = default;

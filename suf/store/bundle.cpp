@@ -4,11 +4,12 @@ namespace suf::store {
 
 Bytes Encode(const BundleHeader& h) {
   Writer w;
-  w.Put(h.version), w.Put(h.prg), w.Put(h.n), w.Put(h.party), w.Put(h.serial), w.Put(h.body_bytes);
+  w.Put(h.version), w.Put(h.prg), w.Put(h.party), Put(w, h.job), w.Put(h.serial), w.Put(h.body_bytes);
   for (const Hash* x :
        {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
     w.Raw(*x);
   w.Raw(h.pair->view());
+  SUF_CHECK(w.bytes().size() == kHeaderBytes);
   return w.Take();
 }
 
@@ -17,9 +18,9 @@ BundleHeader DecodeHeader(View in) {
   BundleHeader h;
   h.version = r.Get<uint32_t>();
   if (h.version != kWireVersion)
-    Fail(Exit::kRefused, "a bundle of version ", h.version, " was found; this suf reads version ", kWireVersion,
+    Fail(Cause::kRefused, "a bundle of version ", h.version, " was found; this suf reads version ", kWireVersion,
          "; deal it again");
-  h.prg = r.Get<uint32_t>(), h.n = r.Get<uint32_t>(), h.party = r.Get<uint32_t>();
+  h.prg = r.Get<uint32_t>(), h.party = r.Get<uint32_t>(), h.job = GetJob(r);
   h.serial = r.Get<uint64_t>(), h.body_bytes = r.Get<uint64_t>();
   for (Hash* x :
        {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
@@ -27,7 +28,7 @@ BundleHeader DecodeHeader(View in) {
   h.pair = Share(Secret(r.Raw(32)));
   r.Done();
   if (h.party > 1)
-    Fail(Exit::kRefused, "a bundle for party ", h.party, " was found; there are parties 0 and 1; deal it again");
+    Fail(Cause::kRefused, "a bundle for party ", h.party, " was found; there are parties 0 and 1; deal it again");
   return h;
 }
 
@@ -35,7 +36,7 @@ Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed) {
   Writer info;
   info.Put(h.version), info.Put(uint32_t(party));
   for (const Hash* x : {&h.seed_hash[0], &h.seed_hash[1], &h.plan, &h.trace, &h.weights}) info.Raw(*x);
-  info.Put(h.n), info.Put(h.serial);
+  Put(info, h.job), info.Put(h.serial);
   return Hkdf(h.rho, seed.view(), info.bytes());
 }
 
@@ -125,10 +126,10 @@ Sink::~Sink() {
 View Chain::Next(View chunk, const std::string& what) {
   bool fits = chunk.size() > net::ChunkTags::kBytes &&
               chunk.size() - net::ChunkTags::kBytes == std::min<uint64_t>(left_, kChunkBytes);
-  if (!fits) Fail(Exit::kRefused, what, " is cut short or too long; it is burnt, start again");
+  if (!fits) Fail(Cause::kRefused, what, " is cut short or too long; it is burnt, start again");
   View data = chunk.subspan(net::ChunkTags::kBytes);
   if (!Equal(tags_.Next(data), chunk.first(net::ChunkTags::kBytes)))
-    Fail(Exit::kRefused, what, " was altered; it is burnt, start again");
+    Fail(Cause::kRefused, what, " was altered; it is burnt, start again");
   left_ -= data.size();
   return data;
 }

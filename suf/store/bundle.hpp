@@ -1,4 +1,4 @@
-// A bundle: one party's correlated randomness for one inference of exactly n tokens. Header, key K_p, and an opaque
+// A bundle: one party's correlated randomness for one inference of exactly one job. Header, key K_p, and an opaque
 // body that travels and rests in chunks, each with a running hash, so that keys are verified as they stream. DESIGN 4
 // and 11.
 #pragma once
@@ -14,15 +14,17 @@
 #include "suf/base/secret.hpp"
 #include "suf/net/channel.hpp"
 #include "suf/net/tags.hpp"
+#include "suf/store/job.hpp"
 
 namespace suf::store {
 
-inline constexpr uint32_t kWireVersion = 2;
+inline constexpr uint32_t kWireVersion = 3;
 inline constexpr size_t kChunkBytes = size_t{1} << 20;
 
 // BundleHeader: both headers of a pair are equal but for `party` and body_bytes.
 struct BundleHeader {
-  uint32_t version = kWireVersion, prg = 0, n = 0, party = 0;
+  uint32_t version = kWireVersion, prg = 0, party = 0;
+  Job job;
   uint64_t serial = 0, body_bytes = 0;
   Hash plan{}, trace{}, weights{}, rho{};
   Hash seed_hash[2]{};   // H(seed_0 | seed of B), H(seed_1 | zeros)
@@ -30,12 +32,14 @@ struct BundleHeader {
   // pair: known to both parties and the dealer: keys the MACs between P0 and P1
   SharedSecret pair = Share(Secret());
 };
+// Encode: kHeaderBytes bytes.
+inline constexpr size_t kHeaderBytes = 332;
 Bytes Encode(const BundleHeader& h);
-// DecodeHeader: throws Exit::kRefused when it is cut short, too long, or of another version.
+// DecodeHeader: throws Cause::kRefused when it is cut short, too long, or of another version.
 BundleHeader DecodeHeader(View in);
 
 // DeriveKey: K_p = HKDF(salt = rho, ikm = seed_p, info = version | p | H(seed_0) | H(seed_1) | plan | trace | weights |
-// n | serial).
+// job | serial).
 Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed);
 
 // Bundle: header, K_p and the whole body, in memory.
@@ -93,7 +97,7 @@ class Sink {
 class Chain {
  public:
   Chain(const Hash& key, uint64_t total) : tags_(key), left_(total) {}
-  // Next: the data of a chunk; throws Exit::kRefused with `what` in the sentence when it is not the next one.
+  // Next: the data of a chunk; throws Cause::kRefused with `what` in the sentence when it is not the next one.
   View Next(View chunk, const std::string& what);
   uint64_t left() const { return left_; }
 

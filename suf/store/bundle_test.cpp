@@ -7,7 +7,7 @@ namespace {
 
 BundleHeader Sample() {
   BundleHeader h;
-  h.prg = 3, h.n = 12, h.party = 1, h.serial = 77, h.body_bytes = 5'000'000;
+  h.prg = 3, h.job = {1, 2, 12, 3}, h.party = 1, h.serial = 77, h.body_bytes = 5'000'000;
   uint8_t i = 1;
   for (Hash* x :
        {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
@@ -23,19 +23,19 @@ TEST(BundleHeader, RoundTripsAndRefusesOtherVersionsAndLengths) {
   for (size_t n = 0; n < e.size(); ++n) EXPECT_THROW(DecodeHeader(View(e).first(n)), Error) << n;
   Bytes longer = e;
   longer.push_back(0);
-  EXPECT_TRUE(Fails(Exit::kRefused, "too many", [&] { DecodeHeader(longer); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "too many", [&] { DecodeHeader(longer); }));
   h.version = 9;
-  EXPECT_TRUE(Fails(Exit::kRefused, "a bundle of version 9", [&] { DecodeHeader(Encode(h)); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "a bundle of version 9", [&] { DecodeHeader(Encode(h)); }));
   h = Sample(), h.party = 2;
-  EXPECT_TRUE(Fails(Exit::kRefused, "party 2", [&] { DecodeHeader(Encode(h)); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "party 2", [&] { DecodeHeader(Encode(h)); }));
 }
 
 TEST(DeriveKey, FollowsTheFormulaAndEveryFieldMatters) {
   BundleHeader h = Sample();
   Secret seed{Hash{42}};
-  Writer info;  // DESIGN 4: version | p | H(seed_0) | H(seed_1) | plan | trace digest | weights id | n | serial
+  Writer info;  // DESIGN 4: version | p | H(seed_0) | H(seed_1) | plan | trace digest | weights id | job | serial
   info.Put(kWireVersion), info.Put(uint32_t{1}), info.Raw(h.seed_hash[0]), info.Raw(h.seed_hash[1]), info.Raw(h.plan),
-      info.Raw(h.trace), info.Raw(h.weights), info.Put(uint32_t{12}), info.Put(uint64_t{77});
+      info.Raw(h.trace), info.Raw(h.weights), Put(info, h.job), info.Put(uint64_t{77});
   Secret expected = Hkdf(h.rho, Hash{42}, info.bytes());
   auto key = [&](const BundleHeader& x, int p = 1) {
     Secret k = DeriveKey(x, p, seed);
@@ -52,8 +52,13 @@ TEST(DeriveKey, FollowsTheFormulaAndEveryFieldMatters) {
   for (int i = 0; i < 4; ++i) {
     BundleHeader other = h;
     (i == 0 ? other.seed_hash[0][5] : other.seed_hash[1][5]) ^= uint8_t(i < 2);
-    other.n += i == 2, other.serial += i == 3;
+    other.serial += i == 2, other.version += i == 3;
     EXPECT_NE(key(other), key(h)) << i;
+  }
+  for (uint32_t Job::*f : {&Job::entry, &Job::variant, &Job::tokens, &Job::past}) {
+    BundleHeader other = h;
+    other.job.*f += 1;
+    EXPECT_NE(key(other), key(h));
   }
 }
 
@@ -93,16 +98,16 @@ TEST(Chunks, AlteredSwappedShortOrForeignChunksAreRefused) {
   for (size_t at : {size_t{0}, net::ChunkTags::kBytes - 1, net::ChunkTags::kBytes, kMaxChunk - 1}) {
     auto bad = c.chunks;
     bad[1][at] ^= 1;
-    EXPECT_TRUE(Fails(Exit::kRefused, "the stream was altered", [&] { read(bad); })) << at;
+    EXPECT_TRUE(Fails(Cause::kRefused, "the stream was altered", [&] { read(bad); })) << at;
   }
   auto bad = c.chunks;
   std::swap(bad[0], bad[1]);
-  EXPECT_TRUE(Fails(Exit::kRefused, "altered", [&] { read(bad); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "altered", [&] { read(bad); }));
   bad = c.chunks, bad[2].pop_back();
-  EXPECT_TRUE(Fails(Exit::kRefused, "cut short", [&] { read(bad); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "cut short", [&] { read(bad); }));
   bad = c.chunks, bad.push_back(bad[2]);
-  EXPECT_TRUE(Fails(Exit::kRefused, "too long", [&] { read(bad); }));
-  EXPECT_TRUE(Fails(Exit::kRefused, "altered", [&] { read(c.chunks, Hash{8}); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "too long", [&] { read(bad); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "altered", [&] { read(c.chunks, Hash{8}); }));
 }
 
 TEST(Sink, TakesExactlyWhatWasAnnounced) {

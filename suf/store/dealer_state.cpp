@@ -16,11 +16,11 @@ Bytes Checked(std::initializer_list<uint64_t> words) {
   return w.Take();
 }
 
-// ReadChecked: throws Exit::kResource when the file of so many words was altered.
+// ReadChecked: throws Cause::kResource when the file of so many words was altered.
 std::vector<uint64_t> ReadChecked(const std::string& path, size_t words, const char* what) {
   Bytes b = ReadSome(OpenFile(path, O_RDONLY).get(), words * 8 + 33, path);
   if (b.size() != words * 8 + 32 || !Equal(HashOf({View(b).first(words * 8)}), View(b).subspan(words * 8)))
-    Fail(Exit::kResource, what, " in ", path,
+    Fail(Cause::kResource, what, " in ", path,
          " is damaged; name a new state directory, and new stores for both parties");
   Reader r(b, path);
   std::vector<uint64_t> all(words);
@@ -40,7 +40,7 @@ uint64_t DealerState::Reserve(uint64_t count) {
   std::lock_guard l(m_);
   uint64_t first = next_;
   if (count > ~uint64_t{0} - next_)
-    Fail(Exit::kResource, "the dealer's serials in ", dir_,
+    Fail(Cause::kResource, "the dealer's serials in ", dir_,
          " are used up; name a new state directory, and new stores for both parties");
   next_ += count;
   WriteFile(dir_, "serial", Checked({next_}));
@@ -64,7 +64,7 @@ void DealerState::Know(const PairId& pair) {
 uint64_t DealerState::Raise(const PairId& pair, int party, uint64_t serial) {
   std::lock_guard l(m_);
   if (serial >= next_ || access(PathOf(pair).c_str(), F_OK))
-    Fail(Exit::kRefused, "a party is about to use bundle ", serial, ", which this dealer never dealt to it (it is at ",
+    Fail(Cause::kRefused, "a party is about to use bundle ", serial, ", which this dealer never dealt to it (it is at ",
          next_, "): the state in ", dir_, " was restored or lost; give it back, or start new stores");
   auto used = Used(pair);
   const uint64_t before = used[size_t(party)];

@@ -17,7 +17,7 @@ class DealerState {
   // Know: from now on there is this pair.
   void Know(const PairId& pair);
   // Raise: the party is about to use this serial; the one it had used up to then. Durable when it returns. Throws
-  // Exit::kRefused for a pair or a serial that was never dealt: this state was restored, or lost.
+  // Cause::kRefused for a pair or a serial that was never dealt: this state was restored, or lost.
   uint64_t Raise(const PairId& pair, int party, uint64_t serial);
 
  private:

@@ -101,12 +101,9 @@ void Ledger::Begin() {
   Fd fresh = OpenFile(temp, O_RDWR | O_CREAT | O_TRUNC);
   Bytes all = PlaceOf(dir_, fresh.get());
   const Hash check = HashOf({all});
-  all.insert(all.end(), check.begin(), check.end());
+  suf::Append(&all, check);
   uint64_t records = 0;
-  for (const Record& r : Live()) {
-    Bytes encoded = Encode(records++, r);
-    all.insert(all.end(), encoded.begin(), encoded.end());
-  }
+  for (const Record& r : Live()) suf::Append(&all, Encode(records++, r));
   WriteAll(fresh.get(), all, temp);
   Sync(fresh.get(), temp);
   Rename(temp, path_);
@@ -155,7 +152,7 @@ void Ledger::Load(View file) {
   notices_.push_back(
       Str("the last record of ", path_, " was not written to its end; it is dropped, nothing was sent under it"));
   if (ftruncate(fd_.get(), off_t(end)))
-    Fail(Exit::kResource, "cannot repair ", path_, " (", SystemError(), "); see to the disk, then start again");
+    Fail(Cause::kResource, "cannot repair ", path_, " (", SystemError(), "); see to the disk, then start again");
   Sync(fd_.get(), path_);
 }
 
@@ -183,7 +180,7 @@ void Ledger::Write(const Record& r) {
   if (records_ >= kMostRecords && Live().size() < kMostRecords / 2) Begin();
   off_t at = off_t(kHeader + records_ * kRecord);
   if (lseek(fd_.get(), at, SEEK_SET) != at)
-    Fail(Exit::kResource, "cannot append to ", path_, " (", SystemError(), "); see to the disk");
+    Fail(Cause::kResource, "cannot append to ", path_, " (", SystemError(), "); see to the disk");
   WriteAll(fd_.get(), Encode(records_, r), path_);
   Sync(fd_.get(), path_);
   ++records_;

@@ -29,7 +29,7 @@ class Ledger {
   // without an end are burnt.
   void Settle(const std::map<uint64_t, FileId>& files);
 
-  // Append: durable when it returns; throws Exit::kResource, and then counts as not written but the serial as burnt.
+  // Append: durable when it returns; throws Cause::kResource, and then counts as not written but the serial as burnt.
   // pair: whose dealer was told the serial; zero when it was not.
   void Append(uint64_t serial, Fate fate, const PairId& pair = {});
   // Bind: this file is the bundle of this serial; durable when it returns.

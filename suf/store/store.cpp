@@ -18,22 +18,22 @@ std::vector<std::string> FilesIn(const std::string& dir) {
     void operator()(DIR* p) const { closedir(p); }
   };
   std::unique_ptr<DIR, Close> d(opendir(dir.c_str()));
-  if (!d) Fail(Exit::kResource, "cannot read the directory ", dir, " (", SystemError(), "); see to its permissions");
+  if (!d) Fail(Cause::kResource, "cannot read the directory ", dir, " (", SystemError(), "); see to its permissions");
   while (dirent* e = readdir(d.get()))
     if (e->d_name[0] != '.') names.push_back(e->d_name);
   std::sort(names.begin(), names.end());
   return names;
 }
 
-// ReadPreamble: throws Exit::kRefused when it was altered. Its hash has no key, so `least` is checked too.
+// ReadPreamble: throws Cause::kRefused when it was altered. Its hash has no key, so `least` is checked too.
 Bytes ReadPreamble(int fd, const std::string& path, size_t least = 0) {
   Bytes length = ReadSome(fd, sizeof(uint32_t), path);
   size_t n = Reader(length, path).Get<uint32_t>();
-  if (n > kMaxPreamble || n < least) Fail(Exit::kRefused, path, " was altered; it is burnt, start again");
+  if (n > kMaxPreamble || n < least) Fail(Cause::kRefused, path, " was altered; it is burnt, start again");
   Bytes all = ReadSome(fd, n + 32, path);
   Reader r(all, path);
   View preamble = r.Raw(n);
-  if (!Equal(HashOf({preamble}), r.Raw(32))) Fail(Exit::kRefused, path, " was altered; it is burnt, start again");
+  if (!Equal(HashOf({preamble}), r.Raw(32))) Fail(Cause::kRefused, path, " was altered; it is burnt, start again");
   all.resize(n);
   return all;
 }
@@ -41,14 +41,14 @@ Bytes ReadPreamble(int fd, const std::string& path, size_t least = 0) {
 Bytes ReadChunks(int fd, Chain& chain, const std::string& path) {
   struct stat s;
   if (fstat(fd, &s) || uint64_t(s.st_size) < chain.left())
-    Fail(Exit::kRefused, path, " is cut short; it is burnt, start again");
+    Fail(Cause::kRefused, path, " is cut short; it is burnt, start again");
   Bytes body;
   body.reserve(chain.left());
   while (chain.left()) {
     Bytes length = ReadSome(fd, sizeof(uint32_t), path);
     size_t n = Reader(length, path).Get<uint32_t>();
     Bytes chunk = ReadSome(fd, std::min(n, kMaxChunk), path);
-    if (chunk.size() != n) Fail(Exit::kRefused, path, " is cut short or too long; it is burnt, start again");
+    if (chunk.size() != n) Fail(Cause::kRefused, path, " is cut short or too long; it is burnt, start again");
     View data = chain.Next(chunk, path);
     Append(&body, data);
   }
@@ -71,15 +71,14 @@ void ChunkFile::Add(View chunk) {
   WriteAll(fd_.get(), chunk, temp_);
 }
 
-void ChunkFile::Commit(const std::string& dir, const std::string& name) {
-  Rename(temp_, dir + "/" + name);
-  SyncDir(dir);
+void ChunkFile::Commit(const std::string& path) {
+  Rename(temp_, path);
+  SyncDir(path.substr(0, path.rfind('/')));
 }
 
 uint64_t BundleFileBytes(uint64_t body_bytes) {
   const uint64_t chunks = (body_bytes + kChunkBytes - 1) / kChunkBytes;
-  return sizeof(uint32_t) + Encode(BundleHeader{}).size() + 32 + 32 +
-         chunks * (sizeof(uint32_t) + net::ChunkTags::kBytes) + body_bytes;
+  return sizeof(uint32_t) + kHeaderBytes + 32 + 32 + chunks * (sizeof(uint32_t) + net::ChunkTags::kBytes) + body_bytes;
 }
 
 Store::Store(const std::string& dir)
@@ -109,17 +108,15 @@ void Store::RecoverFile(const std::string& name, Found* found) {
   const auto& bound = ledger_.files();
   const auto it = std::find_if(bound.begin(), bound.end(), [&](const auto& f) { return id && f.second == *id; });
   const bool ours = it != bound.end() && !ledger_.keys_lost();
-  if (!name.ends_with(".bundle")) {
-    if (!ours) return Discard(path);  // the rest of a delivery that broke
-    const std::string named = bundles_ + "/" + BundleName(it->first);
-    Rename(path, named);  // of one that broke between Bind and Rename
-    path = named;
-  }
+  const bool named = name.ends_with(".bundle");
+  if (!named && !ours) return Discard(path);  // the rest of a delivery that broke
   found->known += ours;
   try {
     Bytes preamble = ReadPreamble(OpenFile(path, O_RDONLY).get(), path, 32);
     BundleHeader h = DecodeHeader(View(preamble).first(preamble.size() - 32));
-    if (ours && h.serial == it->first && path == bundles_ + "/" + BundleName(h.serial)) {
+    const bool whole = ours && h.serial == it->first;
+    if (whole && !named) Rename(std::exchange(path, PathOf(h)), PathOf(h));  // it broke between Bind and Rename
+    if (whole && path == PathOf(h)) {
       found->files.insert(*it);
       slots_[h.serial] = {h, {}, true};
       return;
@@ -129,7 +126,7 @@ void Store::RecoverFile(const std::string& name, Found* found) {
     else
       notices_.push_back(Str("the bundle ", path, " is of a serial that is spent; it is discarded"));
   } catch (const Error& e) {
-    if (e.code() == Exit::kResource) throw;
+    if (e.cause() == Cause::kResource) throw;
     notices_.push_back(e.what());
   }
   Discard(path);
@@ -143,23 +140,25 @@ void Store::Discard(const std::string& path) {
     Sync(fd.get(), path);
   }
   if (unlink(path.c_str()))
-    Fail(Exit::kResource, "cannot remove ", path, " (", SystemError(), "); see to its permissions");
+    Fail(Cause::kResource, "cannot remove ", path, " (", SystemError(), "); see to its permissions");
 }
 
-std::string Store::BundleName(uint64_t serial) const {
-  std::string digits = std::to_string(serial);
-  return std::string(20 - digits.size(), '0') + digits + ".bundle";
+std::string Store::PathOf(const BundleHeader& h) const {
+  const std::string digits = std::to_string(h.serial);
+  const Job& j = h.job;
+  return Str(bundles_, "/", std::string(20 - digits.size(), '0'), digits, "-", j.entry, "-", j.variant, "-", j.tokens,
+             "-", j.past, ".bundle");
 }
 
 Store::Incoming::Incoming(Store& s, const BundleHeader& h, Secret key, bool to_disk)
     : store_(s), chain_(ChunkKey(h), h.body_bytes) {
   std::lock_guard l(s.m_);
   if (h.serial <= s.ledger_.floor() || s.slots_.count(h.serial))
-    Fail(Exit::kRefused, "the dealer sent bundle ", h.serial, ", which this store has had (it is at ",
+    Fail(Cause::kRefused, "the dealer sent bundle ", h.serial, ", which this store has had (it is at ",
          s.ledger_.floor(), "); give the dealer its old state back, or start with a new store");
   if (uint64_t last = s.slots_.empty() ? s.ledger_.floor() : std::max(s.ledger_.floor(), s.slots_.rbegin()->first);
       h.serial > last && h.serial - last > kLeap)
-    Fail(Exit::kRefused, "the dealer sent bundle ", h.serial, "; this store is at ", last,
+    Fail(Cause::kRefused, "the dealer sent bundle ", h.serial, "; this store is at ", last,
          " and takes serials up to 2^40 ", "above that; ask the dealer's operator why it leaps");
   bundle_.header = h;
   if (!to_disk) {
@@ -168,7 +167,7 @@ Store::Incoming::Incoming(Store& s, const BundleHeader& h, Secret key, bool to_d
     return;
   }
   Bytes preamble = Encode(h);
-  preamble.insert(preamble.end(), key.view().begin(), key.view().end());
+  Append(&preamble, key.view());
   file_ = std::make_unique<ChunkFile>(s.bundles_ + "/incoming.part", preamble);
 }
 
@@ -189,7 +188,7 @@ void Store::Incoming::Commit() {
     SyncDir(store_.bundles_);
     store_.CheckAhead();
     store_.ledger_.Bind(serial, *Identify(file_->fd()));
-    file_->Commit(store_.bundles_, store_.BundleName(serial));
+    file_->Commit(store_.PathOf(bundle_.header));
   }
   Slot slot{bundle_.header, {}, file_ != nullptr};
   if (!file_) slot.memory = std::move(bundle_);
@@ -198,9 +197,9 @@ void Store::Incoming::Commit() {
 
 void Store::CheckAhead() const {
   if (!Identify(OpenFile(bundles_, O_RDONLY | O_DIRECTORY).get()))
-    Fail(Exit::kResource, "the file system of ", bundles_,
+    Fail(Cause::kResource, "the file system of ", bundles_,
          " keeps no times of birth of files, by which a restored store ",
-         "is noticed, so no keys may lie there; leave --ahead out, or name a store on ext4, xfs, btrfs or tmpfs");
+         "is noticed, so no keys may lie there; keep no keys ahead, or name a store on ext4, xfs, btrfs or tmpfs");
 }
 
 std::vector<BundleHeader> Store::Bundles() const {
@@ -211,10 +210,16 @@ std::vector<BundleHeader> Store::Bundles() const {
   return all;
 }
 
+std::vector<BundleHeader> Store::Bundles(const Job& job) const {
+  std::vector<BundleHeader> all = Bundles();
+  std::erase_if(all, [&](const BundleHeader& h) { return h.job != job; });
+  return all;
+}
+
 const Store::Slot& Store::Find(uint64_t serial) const {
   auto it = slots_.find(serial);
   if (it == slots_.end())
-    Fail(Exit::kRefused, "bundle ", serial, " is used, burnt or was never here (the store is at ", ledger_.floor(),
+    Fail(Cause::kRefused, "bundle ", serial, " is used, burnt or was never here (the store is at ", ledger_.floor(),
          "); start again");
   return it->second;
 }
@@ -233,7 +238,7 @@ void Store::Forget() noexcept {
     }
     try {
       if (it->second.told) ledger_.Append(it->first, Fate::kBurnt);
-      if (it->second.on_disk) Discard(bundles_ + "/" + BundleName(it->first));
+      if (it->second.on_disk) Discard(PathOf(it->second.header));
     } catch (...) {  // at the next start
     }
     it = slots_.erase(it);
@@ -255,26 +260,27 @@ void Store::Answer(uint64_t serial, uint64_t known) {
   const uint64_t before = ledger_.answer(*slot.told);
   if (known >= serial) {
     size_t count = BurnHere();
-    Fail(Exit::kRefused, "the dealer knows that bundles up to ", known, " were used, and this store would have used ",
+    Fail(Cause::kRefused, "the dealer knows that bundles up to ", known, " were used, and this store would have used ",
          serial, ": it was rolled back; its ", count, count == 1 ? " bundle is" : " bundles are",
          " burnt, start again with fresh ones and find out who restored it");
   }
   if (known < before)
-    Fail(Exit::kRefused, "the dealer knows of bundles up to ", known, ", and this store told it of ", before,
+    Fail(Cause::kRefused, "the dealer knows of bundles up to ", known, ", and this store told it of ", before,
          ": its state was restored; bundle ", serial,
          " is burnt, give the dealer its state back, or start with new stores");
   slot.witnessed = true;
 }
 
-Bundle Store::Load(uint64_t serial) {
-  std::string path = bundles_ + "/" + BundleName(serial);
+Bundle Store::Load(const BundleHeader& known) {
+  std::string path = PathOf(known);
   Fd fd = OpenFile(path, O_RDONLY);
   Bytes preamble = ReadPreamble(fd.get(), path, 32);
   Bundle b;
   View rest = View(preamble).first(preamble.size() - 32);
   b.header = DecodeHeader(rest);
   b.key = Secret(View(preamble).last(32));
-  if (b.header.serial != serial) Fail(Exit::kRefused, path, " was altered; it is burnt, start again");
+  if (b.header.serial != known.serial || b.header.job != known.job)
+    Fail(Cause::kRefused, path, " was altered; it is burnt, start again");
   Chain chain(ChunkKey(b.header), b.header.body_bytes);
   b.body = ReadChunks(fd.get(), chain, path);
   return b;
@@ -290,7 +296,7 @@ Bundle Store::Take(uint64_t serial, Fate fate) {
   Bundle b;
   try {
     ledger_.Append(serial, fate, slot.told.value_or(PairId{}));
-    b = slot.on_disk ? Load(serial) : std::move(slot.memory);
+    b = slot.on_disk ? Load(slot.header) : std::move(slot.memory);
   } catch (...) {
     failed = std::current_exception();
   }
@@ -308,7 +314,7 @@ void Store::BurnUpTo(uint64_t serial) {
   bool disk = false;
   while (!slots_.empty() && slots_.begin()->first <= serial) {
     auto it = slots_.begin();
-    if (it->second.on_disk) Discard(bundles_ + "/" + BundleName(it->first)), disk = true;
+    if (it->second.on_disk) Discard(PathOf(it->second.header)), disk = true;
     slots_.erase(it);
   }
   if (disk) SyncDir(bundles_);
@@ -352,7 +358,7 @@ ChunkFile Store::NewSetup() { return {dir_ + "/w_hat.part", AsView("SUFWHAT1")};
 void Store::DropSetup() noexcept { unlink((dir_ + "/w_hat.part").c_str()); }
 void Store::CommitSetup(ChunkFile file, const Hash& weights) {
   file.Sync();
-  file.Commit(dir_, Hex(weights) + ".w_hat");
+  file.Commit(SetupFile(weights));
 }
 
 std::optional<Bytes> Store::LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes) {
@@ -363,7 +369,7 @@ std::optional<Bytes> Store::LoadSetup(const Hash& plan, const Hash& weights, uin
     Chain chain(ChunkKey(plan, weights), bytes);
     return ReadChunks(fd.get(), chain, path);
   } catch (const Error& e) {
-    if (e.code() == Exit::kResource) throw;
+    if (e.cause() == Cause::kResource) throw;
     return std::nullopt;
   }
 }
@@ -373,7 +379,7 @@ Secret Store::LongLived(const std::string& name) {
   if (access(path.c_str(), F_OK)) WriteFile(dir_, name, Secret::Random().view());
   Bytes b = ReadSome(OpenFile(path, O_RDONLY).get(), 33, path);
   if (b.size() != 32)
-    Fail(Exit::kResource, path, " is not a secret of 32 bytes; restore it, or remove this store and start a new one");
+    Fail(Cause::kResource, path, " is not a secret of 32 bytes; restore it, or remove this store and start a new one");
   Secret s{View(b)};
   return s;
 }

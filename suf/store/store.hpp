@@ -20,9 +20,9 @@ class ChunkFile {
  public:
   ChunkFile(const std::string& temp, View preamble);
   void Add(View chunk);
-  // Sync: what was added is on the disk. Commit, after it: renamed to dir/name and the directory synced.
+  // Sync: what was added is on the disk. Commit, after it: renamed to path and its directory synced.
   void Sync() { suf::Sync(fd_.get(), temp_); }
-  void Commit(const std::string& dir, const std::string& name);
+  void Commit(const std::string& path);
   int fd() const { return fd_.get(); }
 
  private:
@@ -36,7 +36,7 @@ uint64_t BundleFileBytes(uint64_t body_bytes);
 class Store {
  public:
   // Makes dir when needed, locks it and recovers; what a person should know of that is in notices(). Throws
-  // Exit::kResource.
+  // Cause::kResource.
   explicit Store(const std::string& dir);
   const std::vector<std::string>& notices() const { return notices_; }
   const Ledger& ledger() const { return ledger_; }
@@ -44,7 +44,7 @@ class Store {
   // Incoming: a bundle on its way in. Dropped unless Commit is reached.
   class Incoming {
    public:
-    void Add(View chunk);  // a chunk of a Sink; throws Exit::kRefused when altered
+    void Add(View chunk);  // a chunk of a Sink; throws Cause::kRefused when altered
     uint64_t left() const { return chain_.left(); }
     void Commit();
 
@@ -58,14 +58,15 @@ class Store {
   };
   // kLeap: how far above all serials so far one may be, so that no dealer uses them up.
   static constexpr uint64_t kLeap = uint64_t{1} << 40;
-  // Receive: throws Exit::kRefused when the serial is spent, there already or too far above the others.
+  // Receive: throws Cause::kRefused when the serial is spent, there already or too far above the others.
   Incoming Receive(const BundleHeader& h, Secret key, bool to_disk) { return {*this, h, std::move(key), to_disk}; }
 
-  // Bundles: the headers of all unused bundles, by serial.
+  // Bundles: the headers of all unused bundles, by serial; of one job.
   std::vector<BundleHeader> Bundles() const;
-  // Header: of one unused bundle; throws Exit::kRefused when there is none of this serial.
+  std::vector<BundleHeader> Bundles(const Job& job) const;
+  // Header: of one unused bundle; throws Cause::kRefused when there is none of this serial.
   BundleHeader Header(uint64_t serial) const;
-  // CheckAhead: throws Exit::kResource where bundles cannot lie on disk: a file system without times of birth.
+  // CheckAhead: throws Cause::kResource where bundles cannot lie on disk: a file system without times of birth.
   void CheckAhead() const;
   // Forget: drops the bundles that are in memory only, and burns those of which the dealer was told: what a session
   // that broke before its claim leaves. Best effort: both are gone from this process, and burnt at the next start.
@@ -73,17 +74,17 @@ class Store {
   // Tell: durably marks the serial as one of which this pair's dealer is about to be told: used now, or never.
   void Tell(uint64_t serial, const PairId& pair);
   // Answer: what the dealer said, after Tell: the serial up to which it knew this party's bundles as used. Throws
-  // Exit::kRefused when that is not below the serial (this store was rolled back: all its bundles are burnt) or below
+  // Cause::kRefused when that is not below the serial (this store was rolled back: all its bundles are burnt) or below
   // an earlier answer (the dealer's state was: this bundle is burnt).
   void Answer(uint64_t serial, uint64_t known);
   // Claim: durably marks the serial, burns all lower ones, moves the bundle to memory and wipes it from disk. Of a
-  // bundle on disk, after Answer. Throws Exit::kRefused when it is spent, unknown or altered (and is burnt),
-  // Exit::kResource when the disk fails (burnt as well).
+  // bundle on disk, after Answer. Throws Cause::kRefused when it is spent, unknown or altered (and is burnt),
+  // Cause::kResource when the disk fails (burnt as well).
   Bundle Claim(uint64_t serial) { return Take(serial, Fate::kClaimed); }
   // Audit: like Claim, for a bundle that will be opened instead of used.
   Bundle Audit(uint64_t serial) { return Take(serial, Fate::kAudited); }
   // BurnAll: no bundle that is here now will be used; how many they were. Durable when it returns; when the disk fails
-  // (Exit::kResource) they are gone from this process all the same.
+  // (Cause::kResource) they are gone from this process all the same.
   size_t BurnAll();
   void Finish(uint64_t serial);
   // Burn: best effort; a claimed serial is burnt at the next start anyway.
@@ -99,8 +100,8 @@ class Store {
   // LoadSetup: nothing when the file was altered.
   std::optional<Bytes> LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes);
 
-  // LongLived: a 32-byte secret of this store, made at first use, durable before it is returned. Throws Exit::kResource
-  // when it is damaged.
+  // LongLived: a 32-byte secret of this store, made at first use, durable before it is returned. Throws
+  // Cause::kResource when it is damaged.
   Secret LongLived(const std::string& name);
 
   // Pin: remembers the peer's key at first sight; false when another key was pinned before.
@@ -117,7 +118,7 @@ class Store {
   const Slot& Find(uint64_t serial) const;
   Slot& Find(uint64_t serial) { return const_cast<Slot&>(std::as_const(*this).Find(serial)); }
   Bundle Take(uint64_t serial, Fate fate);
-  Bundle Load(uint64_t serial);
+  Bundle Load(const BundleHeader& known);
   void Recover();
   // Found: at a start: bundles to keep; how many files are known to the ledger, and how many others may be used ones.
   struct Found {
@@ -128,7 +129,8 @@ class Store {
   void Discard(const std::string& path);
   void BurnUpTo(uint64_t serial);
   size_t BurnHere();
-  std::string BundleName(uint64_t serial) const;
+  // PathOf: of a bundle's file: its serial, then its job.
+  std::string PathOf(const BundleHeader& h) const;
 
   std::string dir_, bundles_;
   Fd lock_;

@@ -129,7 +129,7 @@ Bytes ChunkOf(const Hash& key, View data) {
 
 void Receive(Store& s, uint64_t serial) {
   BundleHeader h;
-  h.n = 4, h.serial = serial, h.body_bytes = kBody;
+  h.job = JobOf(4), h.serial = serial, h.body_bytes = kBody;
   auto in = s.Receive(h, Secret(Hash{5}), true);
   in.Add(ChunkOf(ChunkKey(h), BodyOf(serial)));
   in.Commit();

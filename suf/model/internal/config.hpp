@@ -14,24 +14,24 @@ using nlohmann::json;
 inline constexpr size_t kFileLimit = 1 << 20;
 inline constexpr int kDepthLimit = 16;
 
-// Fields: a JSON object from a file, its fields read one by one.
-class Fields {
+// Fields: a JSON object from a file, its fields read one by one. Hidden: libsuf exports nothing of another library.
+class [[gnu::visibility("hidden")]] Fields {
  public:
   explicit Fields(std::filesystem::path file) : file_(std::move(file)) {
     // copies of a text that nests to a million would run out of stack
     auto shallow = [this](int depth, json::parse_event_t, json&) {
       if (depth > kDepthLimit)
-        Fail(Exit::kInput, file_.string(), " nests deeper than ", kDepthLimit, " levels; fetch it again");
+        Fail(Cause::kInput, file_.string(), " nests deeper than ", kDepthLimit, " levels; fetch it again");
       return true;
     };
     all_ = json::parse(ReadText(file_, kFileLimit), shallow, /*allow_exceptions=*/false);
-    if (!all_.is_object()) Fail(Exit::kInput, file_.string(), " is not a JSON object; fetch it again");
+    if (!all_.is_object()) Fail(Cause::kInput, file_.string(), " is not a JSON object; fetch it again");
   }
 
   int64_t Count(const char* field, int64_t limit) const {
     const auto v = all_.find(field);
     if (v == all_.end() || !v->is_number_integer() || *v < 1 || *v > limit) {
-      Fail(Exit::kInput, file_.string(), ": ", field, " is ", Shown(field), ", it must be a whole number from 1 to ",
+      Fail(Cause::kInput, file_.string(), ": ", field, " is ", Shown(field), ", it must be a whole number from 1 to ",
            limit, "; use another model");
     }
     return v->get<int64_t>();
@@ -40,7 +40,7 @@ class Fields {
   // Must: the field, or `absent` where there is none, equals `supported`.
   void Must(const char* field, const json& absent, const json& supported) const {
     if (all_.value(field, absent) != supported) {
-      Fail(Exit::kInput, file_.string(), ": ", field, " is ", Shown(field), ", only ", supported.dump(),
+      Fail(Cause::kInput, file_.string(), ": ", field, " is ", Shown(field), ", only ", supported.dump(),
            " is supported; use another model");
     }
   }
@@ -48,7 +48,7 @@ class Fields {
   double Epsilon(const char* field, double absent) const {
     const json v = all_.value(field, json(absent));
     if (!v.is_number() || !(v.get<double>() > 0 && v.get<double>() <= 1e-3)) {
-      Fail(Exit::kInput, file_.string(), ": ", field, " is ", Shown(field),
+      Fail(Cause::kInput, file_.string(), ": ", field, " is ", Shown(field),
            ", it must be above 0 and at most 0.001; use another model");
     }
     return v.get<double>();
@@ -57,7 +57,7 @@ class Fields {
   double Number(const char* field, double low, double high, double absent) const {
     const json v = all_.value(field, json(absent));
     if (!v.is_number() || !(v.get<double>() >= low && v.get<double>() <= high)) {
-      Fail(Exit::kInput, file_.string(), ": ", field, " is ", Shown(field), ", it must be from ", low, " to ", high,
+      Fail(Cause::kInput, file_.string(), ": ", field, " is ", Shown(field), ", it must be from ", low, " to ", high,
            "; use another model");
     }
     return v.get<double>();
@@ -66,7 +66,7 @@ class Fields {
   // Multiple: `count` must be one of `of`.
   void Multiple(const char* field, int64_t count, int64_t of, const char* what) const {
     if (count % of != 0) {
-      Fail(Exit::kInput, file_.string(), ": ", field, " is ", count, ", it must be a multiple of the ", of, " ", what,
+      Fail(Cause::kInput, file_.string(), ": ", field, " is ", count, ", it must be a multiple of the ", of, " ", what,
            "; use another model");
     }
   }

@@ -11,17 +11,17 @@ namespace suf::model {
 std::string ReadText(const std::filesystem::path& file, size_t limit) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) {
-    Fail(Exit::kInput, "there is no file ", file.string(), "; name a model directory that has it");
+    Fail(Cause::kInput, "there is no file ", file.string(), "; name a model directory that has it");
   }
   const uint64_t size = std::filesystem::file_size(file, error);
   if (error || size > limit) {
-    Fail(Exit::kInput, file.string(), " is ", size, " bytes long, the limit is ", limit,
+    Fail(Cause::kInput, file.string(), " is ", size, " bytes long, the limit is ", limit,
          "; it belongs to no model that this program reads");
   }
   std::string text(size, '\0');
   std::ifstream in(file, std::ios::binary);
   if (!in.read(text.data(), std::streamsize(size))) {
-    Fail(Exit::kInput, file.string(), " cannot be read; check its permissions and the disk");
+    Fail(Cause::kInput, file.string(), " cannot be read; check its permissions and the disk");
   }
   return text;
 }

@@ -40,10 +40,11 @@ void Activation::Choose(const Facts& c, const Edges& in) {
   if (!c.seen) return;
   const Range& seen = c.seen->at("input").at(0);
   const int window = std::max(1, int(std::ceil(std::log2(kRoom * std::max(-seen.low, seen.high)))));
-  const int width = function == "relu" ? window + o.input - 1 : o.piece, count = window + 1 + o.input - width;  // relu: exact lines
+  const int width = function == "relu" ? window + o.input - 1 : o.piece,
+            count = window + 1 + o.input - width;  // relu: exact lines
   if (count < kLeastPieces || count > kMostPieces)
-    Fail(Exit::kRefused, "the ", function, " needs 2^", count, " pieces, the limits are 2^", kLeastPieces, " and 2^", kMostPieces,
-         "; change `piece`");
+    Fail(Cause::kRefused, "the ", function, " needs 2^", count, " pieces, the limits are 2^", kLeastPieces, " and 2^",
+         kMostPieces, "; change `piece`");
   lines = func::FitLines(RealFunction(function), width, count, o.input, o.slope).f;
   offset_bits = BitLength(double(MostOf(lines.offset) + (MostOf(lines.rise) << (width + 1)))) + 2;
   rise_bits = BitLength(double(MostOf(lines.rise))) + 2;
@@ -66,8 +67,10 @@ void Activation::Fields(Visitor& v) {
 }
 
 void Activation::Check(const Edges& in, int, const std::string& where) const {
-  Wanted(lines.a >= 1 && lines.a <= 30 && pieces() >= 1 && pieces() <= kMostPieces, where, "its pieces are too many or too wide");
-  Wanted(lines.scale == in[0].scale - shift && scale == lines.scale + lines.slope, where, "its scale does not follow from its input's");
+  Wanted(lines.a >= 1 && lines.a <= 30 && pieces() >= 1 && pieces() <= kMostPieces, where,
+         "its pieces are too many or too wide");
+  Wanted(lines.scale == in[0].scale - shift && scale == lines.scale + lines.slope, where,
+         "its scale does not follow from its input's");
   Wanted(window() < 62 && in[0].ring == window(), where, "its input's ring is not its shift and pieces");
   // A + B t is opened: t, the public part of the place in a piece, has lines.a + 1 bits (compiler::WindowLut)
   WantGap(func::U128(MostOf(lines.offset)) + (func::U128(MostOf(lines.rise)) << (lines.a + 1)), offset_bits, where,
@@ -76,7 +79,12 @@ void Activation::Check(const Edges& in, int, const std::string& where) const {
 }
 
 compiler::WindowLut Activation::Lut() const {
-  return {func::ToSuf(lines, function, 64), shift, offset_bits, rise_bits, ring, stages == 2 ? compiler::Stages::kTwo : compiler::Stages::kOne};
+  return {func::ToSuf(lines, function, 64),
+          shift,
+          offset_bits,
+          rise_bits,
+          ring,
+          stages == 2 ? compiler::Stages::kTwo : compiler::Stages::kOne};
 }
 
 IntArray Activation::Spec(const IntCall& c, std::span<const IntArray* const> x) const {

@@ -12,7 +12,7 @@ namespace {
 void CheckIds(std::span<const int32_t> ids, int64_t vocabulary) {
   for (int32_t id : ids)
     if (id < 0 || id >= vocabulary)
-      Fail(Exit::kInput, "a token id is outside the plan's vocabulary of ", vocabulary,
+      Fail(Cause::kInput, "a token id is outside the plan's vocabulary of ", vocabulary,
            "; use the tokenizer of the plan's model");
 }
 

@@ -32,8 +32,8 @@ Ints Rounded(const Reals& v, int bits) {
 
 // TurnRows: in place; mul and add say how numbers combine.
 template <class T, class Mul, class Sum>
-void TurnRows(std::vector<T>& y, int64_t rows, int64_t heads, const std::vector<T>& cos, const std::vector<T>& sin, Mul mul,
-              Sum sum) {
+void TurnRows(std::vector<T>& y, int64_t rows, int64_t heads, const std::vector<T>& cos, const std::vector<T>& sin,
+              Mul mul, Sum sum) {
   const int64_t dim = int64_t(y.size()) / rows, half = dim / heads / 2;
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t h = 0; h < heads; ++h)
@@ -47,29 +47,38 @@ void TurnRows(std::vector<T>& y, int64_t rows, int64_t heads, const std::vector<
 
 void TurnReals(Reals& y, int64_t rows, int64_t heads, double base) {
   const Angles a = AnglesOf(rows, int64_t(y.size()) / rows / heads / 2, base);
-  TurnRows(y, rows, heads, a.cos, a.sin, [](double p, double q) { return p * q; }, [](double p, double q) { return p + q; });
+  TurnRows(
+      y, rows, heads, a.cos, a.sin, [](double p, double q) { return p * q; }, [](double p, double q) { return p + q; });
 }
 
-constexpr int kRows = 4, kColumns = 128;
+constexpr int kLanes = 8, kRows = 4;
 
-// Multiply: x W added to y, in blocks of rows and columns; sums over the inputs from left to right.
+// Dot4: four rows of x against one row of w; lane sums are added in a fixed order, so results do not depend on the
+// machine.
+void Dot4(const double* const x[kRows], const double* w, int64_t n, double out[kRows]) {
+  double acc[kRows][kLanes] = {};
+  int64_t k = 0;
+  for (; k + kLanes <= n; k += kLanes)
+    for (int r = 0; r < kRows; ++r)
+      for (int i = 0; i < kLanes; ++i) acc[r][i] += x[r][k + i] * w[k + i];
+  for (int r = 0; r < kRows; ++r) {
+    out[r] = 0;
+    for (int i = 0; i < kLanes; ++i) out[r] += acc[r][i];
+    for (int64_t j = k; j < n; ++j) out[r] += x[r][j] * w[j];
+  }
+}
+
+// Multiply: x W added to y; W as (out, in), whose rows lie together.
 void Multiply(const Reals& x, const Reals& w, int64_t in, int64_t out, Reals& y, exec::Pool& pool) {
   const int64_t n = int64_t(x.size()) / in;
-  pool.For(size_t((out + kColumns - 1) / kColumns), 1, [&](size_t begin, size_t end) {
-    for (int64_t c = int64_t(begin) * kColumns; c < std::min(out, int64_t(end) * kColumns); c += kColumns) {
-      const int64_t width = std::min<int64_t>(kColumns, out - c);
-      for (int64_t i = 0; i < n; i += kRows) {
-        const int64_t rows = std::min<int64_t>(kRows, n - i);
-        double sum[kRows][kColumns] = {};
-        for (int64_t k = 0; k < in; ++k) {
-          const double* row = &w[size_t(k * out + c)];
-          for (int64_t r = 0; r < rows; ++r) {
-            const double v = x[size_t((i + r) * in + k)];
-            for (int64_t j = 0; j < width; ++j) sum[r][j] += v * row[j];
-          }
-        }
-        for (int64_t r = 0; r < rows; ++r)
-          for (int64_t j = 0; j < width; ++j) y[size_t((i + r) * out + c + j)] += sum[r][j];
+  pool.For(size_t(out), 16, [&](size_t begin, size_t end) {
+    for (int64_t i = 0; i < n; i += kRows) {
+      const double* rows[kRows];
+      for (int r = 0; r < kRows; ++r) rows[r] = &x[size_t(std::min(i + r, n - 1) * in)];
+      for (int64_t o = int64_t(begin); o < int64_t(end); ++o) {
+        double z[kRows];
+        Dot4(rows, &w[size_t(o * in)], in, z);
+        for (int r = 0; r < kRows && i + r < n; ++r) y[size_t((i + r) * out + o)] += z[r];
       }
     }
   });
@@ -96,7 +105,7 @@ RealArray Map::Float(const RealCall& c, std::span<const RealArray* const> x) con
   for (const Term& t : terms) {
     const Reals& v = x[size_t(t.input)]->at;
     if (t.kind == kFull) {
-      Multiply(v, c.value(t.weight), t.weight.shape()[0], d, y.at, c.pool);
+      Multiply(v, c.value(t.weight.Transposed()), t.weight.shape()[0], d, y.at, c.pool);
       continue;
     }
     const Reals* g = t.weight ? &c.value(t.weight) : nullptr;
@@ -104,7 +113,10 @@ RealArray Map::Float(const RealCall& c, std::span<const RealArray* const> x) con
       double sum = 0;
       for (size_t j = 0; j < size_t(d); ++j) sum += t.kind == kMean ? v[r + j] * (*g)[j] : v[r + j];
       for (size_t j = 0; j < size_t(d); ++j)
-        y.at[r + j] += t.kind == kDiag ? v[r + j] * (*g)[j] : t.kind == kMean ? -sum : t.kind == kCentred ? v[r + j] - sum / double(d) : v[r + j];
+        y.at[r + j] += t.kind == kDiag      ? v[r + j] * (*g)[j]
+                       : t.kind == kMean    ? -sum
+                       : t.kind == kCentred ? v[r + j] - sum / double(d)
+                                            : v[r + j];
     }
   }
   if (bias) {
@@ -123,20 +135,24 @@ void Map::Attributes(Visitor& v) {
         w.Text("kind", &kind, 8);
         w.Int("input", terms[i].input, 0, 7);
         w.Weight("weight", &terms[i].weight, false);
-        if (!w.reads()) return;
+        if (!w.fills()) return;
         for (int k = kFull; k <= kMean; ++k)
           if (kind == kKinds[k]) return void(terms[i].kind = Kind(k));
-        Fail(Exit::kRefused, "the plan has a linear term of the kind ", kind, "; this program knows full, diag and mean");
+        Fail(Cause::kRefused, "the plan has a linear term of the kind ", kind,
+             "; this program knows full, diag and mean");
       });
   v.Weight("bias", &bias, true);
-  v.Flag("by_length", &by_length), v.Text("key", &key, 40), v.Int("rotary", rotary, 0, 1 << 10), v.Real("base", &base, 0, 1e12);
-  if (!v.reads()) return;
+  v.Flag("by_length", &by_length), v.Text("key", &key, 40), v.Int("rotary", rotary, 0, 1 << 10),
+      v.Real("base", &base, 0, 1e12);
+  if (!v.fills()) return;
   const auto where = [](const char* what) { return std::string("a map's ") + what; };
   Wanted(!terms.empty() || bias, where("terms"), "there is neither a term nor a bias");
   for (const Term& t : terms) {
-    Wanted(t.kind == kFull ? t.weight.shape().size() == 2 : t.weight.shape().size() == 1, where("weight"), "it has the wrong shape");
+    Wanted(t.kind == kFull ? t.weight.shape().size() == 2 : t.weight.shape().size() == 1, where("weight"),
+           "it has the wrong shape");
     Wanted(t.weight.cols() == dim(), where("weight"), "it has another width than the others");
-    Wanted(std::count_if(terms.begin(), terms.end(), [&](const Term& u) { return u.kind == t.kind; }) == 1, where("terms"), "a kind is there twice");
+    Wanted(std::count_if(terms.begin(), terms.end(), [&](const Term& u) { return u.kind == t.kind; }) == 1,
+           where("terms"), "a kind is there twice");
     Wanted(t.kind != kMean || Has(kDiag, t.input), where("terms"), "a mean term has no diagonal one beside it");
   }
   Wanted(!bias || bias.shape() == Shape{dim()}, where("bias"), "it has the wrong shape");
@@ -147,7 +163,8 @@ void Map::Choose(const Facts& c, const Edges& in) {
   const Options& o = c.options;
   const Term* first = nullptr;
   const Term* rest = nullptr;
-  for (const Term& t : terms) (t.kind == kFull ? first : rest) = (t.kind == kFull ? first : rest) ? (t.kind == kFull ? first : rest) : &t;
+  for (const Term& t : terms)
+    (t.kind == kFull ? first : rest) = (t.kind == kFull ? first : rest) ? (t.kind == kFull ? first : rest) : &t;
   full = gamma = diag = mean = up = turn = 0;
   if (rest) gamma = o.gamma;
   if (first) {
@@ -157,7 +174,7 @@ void Map::Choose(const Facts& c, const Edges& in) {
     if (rest) {
       const int room = x.nominal + full - in[size_t(rest->input)].scale - gamma;
       if (room < 0)
-        Fail(Exit::kRefused, "the scale 2^", x.nominal + full, " is below 2^", x.nominal + full - room,
+        Fail(Cause::kRefused, "the scale 2^", x.nominal + full, " is below 2^", x.nominal + full - room,
              ", that of gamma times an activation; raise `weight.", key, "`");
       diag = room + up, mean = std::min(o.mean, room);
     }
@@ -206,12 +223,14 @@ Reach Map::Bound(const Facts& c, const Edges& in, std::vector<Width>*) {
       }
       for (const Noise& e : x.noise) {
         for (size_t i = 0; i < w.Magnitudes().size(); ++i) r.each[i % size_t(d)] += e.each * w.Magnitudes()[i];
-        for (int64_t at = 0; at < x.dim; at += e.width) spectral += e.each * std::sqrt(double(e.width)) * w.Largest(at, e.width);
+        for (int64_t at = 0; at < x.dim; at += e.width)
+          spectral += e.each * std::sqrt(double(e.width)) * w.Largest(at, e.width);
       }
     } else if (t.kind == kFull) {
       Reals box(size_t(d), 0.0);
       if (!x.each.empty())
-        for (size_t i = 0; i < w.Magnitudes().size(); ++i) box[i % size_t(d)] += x.each[i / size_t(d)] * w.Magnitudes()[i];
+        for (size_t i = 0; i < w.Magnitudes().size(); ++i)
+          box[i % size_t(d)] += x.each[i / size_t(d)] * w.Magnitudes()[i];
       for (size_t j = 0; j < size_t(d); ++j) {
         const double ball = x.length * w.Columns()[j];
         r.each[j] += x.each.empty() ? ball : std::min(ball, box[j]);
@@ -253,7 +272,8 @@ void Map::Check(const Edges& in, int max_n, const std::string& where) const {
   for (const Term& t : terms) {
     const Edge& x = in[size_t(t.input)];
     if (t.kind == kFull) Wanted(scale == x.scale + full + turn, where, "its scale does not follow from its input's");
-    if (t.kind == kDiag) Wanted(scale == x.scale + gamma + diag + turn, where, "its scale does not follow from its input's");
+    if (t.kind == kDiag)
+      Wanted(scale == x.scale + gamma + diag + turn, where, "its scale does not follow from its input's");
     if (t.kind == kMean) Wanted(mean <= diag, where, "its mean term has more bits than its diagonal one");
   }
   Wanted(diag < ring && up < ring && scale - turn - up >= 0, where, "its shifts leave no bits of its ring");

@@ -89,7 +89,8 @@ void Norm::Choose(const Facts& c, const Edges& in) {
   top = std::min(square, int(std::ceil(2 * (at + std::log2(high)) + extra + kVarianceAbove)));
   floor = std::max(1, int(std::floor(2 * (at + std::log2(low)) + extra)) - kVarianceBelow);
   if (floor >= top)
-    Fail(Exit::kRefused, "the calibrated sum of squares is below 2^", top, " and leaves no precision; raise `norm.", key, "`");
+    Fail(Cause::kRefused, "the calibrated sum of squares is below 2^", top, " and leaves no precision; raise `norm.",
+         key, "`");
   const int bits = (unit ? o.unit_bits : o.rsqrt_bits) + int(std::ceil((top - std::log2(of)) / 2));
   const int fine = std::max(out + 2, bits);
   rsqrt = Octaves([&](double v) { return std::ldexp(1.0, fine) * std::sqrt(of / v); }, floor, top, square,
@@ -106,14 +107,15 @@ Reach Norm::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
   const double most = One(shift + scale) * std::sqrt(of) * above;
   const Reach x = z.reach.Scaled(One(-cut), cut > 0 ? 0.5 : 0);
   widths->push_back({"square", BitLength(x.length * x.length + double(epsilon)), &square, kLargestSquare});
-  widths->push_back({"product", std::max(RingOf(most, shift), RingOf(z.reach.most(), cut) - cut + 1), &product});
-  widths->push_back({"input", RingOf(z.reach.most(), cut), &kz});
+  widths->push_back({"product", std::max(RingOf(most, shift), RingOf(z.reach.most(), cut) - cut + 1), &product, 64, false, 2});
+  widths->push_back({"input", RingOf(z.reach.most(), cut), &kz, 64, false, 2});
   Reach r{dim, most, {}, {}, {}};
   return r.Scaled(One(-shift), 0.5);
 }
 
 void Norm::Fields(Visitor& v) {
-  v.Int("kz", kz, 3, kRing), v.Int("cut", cut, 0, kRing), v.Int("square", square, 1, 61), v.Int("epsilon", epsilon, 0, kBig);
+  v.Int("kz", kz, 3, kRing), v.Int("cut", cut, 0, kRing), v.Int("square", square, 1, 61),
+      v.Int("epsilon", epsilon, 0, kBig);
   v.Int("floor", floor, 0, kRing), v.Int("top", top, 0, kRing), v.Octaves("rsqrt", &rsqrt, square);
   v.Int("product", product, 3, kRing), v.Int("shift", shift, 1, kRing), v.Int("stages", stages, 1, 2);
 }

@@ -10,8 +10,8 @@ namespace suf::nn {
 
 namespace {
 
-constexpr double kStreamRoom = 4;   // a clamp's window over the largest value seen
-constexpr int kWidestStream = 58;   // bits of a stream that is read without a clamp: what its norm adds fits 64
+constexpr double kStreamRoom = 4;  // a clamp's window over the largest value seen
+constexpr int kWidestStream = 58;  // bits of a stream that is read without a clamp: what its norm adds fits 64
 
 const char* const kKinds[] = {"exact", "optional", "extend", "clamp"};
 
@@ -27,9 +27,10 @@ void Rescale::See(const RealCall&, std::span<const RealArray* const> x, Seen* se
 void Rescale::Attributes(Visitor& v) {
   std::string name = kKinds[kind];
   v.Text("kind", &name, 10), v.Text("key", &key, 40), v.Int("stages", stages, 1, 2);
-  if (!v.reads()) return;
+  if (!v.fills()) return;
   const auto* at = std::find(std::begin(kKinds), std::end(kKinds), name);
-  if (at == std::end(kKinds)) Fail(Exit::kRefused, "the plan has a rescale of the kind ", name, ", which this program does not know; update it");
+  if (at == std::end(kKinds))
+    Fail(Cause::kRefused, "the plan has a rescale of the kind ", name, ", which this program does not know; update it");
   kind = Kind(at - kKinds);
 }
 
@@ -42,16 +43,19 @@ void Rescale::Choose(const Facts& c, const Edges& in) {
     if (fits && !c.options.clamp) return;
     const int target = std::min(z.scale - 1, c.options.Norm("layer"));
     shift = z.scale - target, scale = target;
-    if (c.seen) window = std::max(2, int(std::ceil(std::log2(kStreamRoom * c.seen->at("size").at(0).high))) + 1 + target);
+    if (c.seen)
+      window = std::max(2, int(std::ceil(std::log2(kStreamRoom * c.seen->at("size").at(0).high))) + 1 + target);
     // no wider than a hard bound, which gives the ring
     window = std::min(window, BitLength(z.reach.Scaled(std::ldexp(1.0, -shift), 0.5).most()) + 1);
     return;
   }
   const int target = c.options.Result(key);
-  if (kind == kOptional && (z.scale <= target || (c.n <= c.options.merge && c.ring_ahead({z.scale, target, 0, z.dim, z.one_row, z.reach}) <= 64)))
+  if (kind == kOptional && (z.scale <= target || (c.n <= c.options.merge &&
+                                                  c.ring_ahead({z.scale, target, 0, z.dim, z.one_row, z.reach}) <= 64)))
     return;
   if (z.scale <= target)
-    Fail(Exit::kRefused, "the scale 2^", z.scale, " is not above 2^", target, ", to which it is rescaled; lower `result.", key, "`");
+    Fail(Cause::kRefused, "the scale 2^", z.scale, " is not above 2^", target,
+         ", to which it is rescaled; lower `result.", key, "`");
   shift = z.scale - target, scale = target;
 }
 
@@ -75,7 +79,8 @@ void Rescale::Fields(Visitor& v) { v.Int("shift", shift, 0, kRing), v.Int("windo
 
 void Rescale::Check(const Edges& in, int, const std::string& where) const {
   Wanted(scale == in[0].scale - shift, where, "its scale does not follow from its shift");
-  Wanted(!window || (kind == kClamp && shift > 0 && shift + window < in[0].ring && ring > window), where, "its window does not fit its rings");
+  Wanted(!window || (kind == kClamp && shift > 0 && shift + window < in[0].ring && ring > window), where,
+         "its window does not fit its rings");
   if (kind == kExtend) Wanted(shift == 0 && in[0].ring >= 3 && ring > in[0].ring, where, "it does not extend");
   if (kind == kExact) Wanted(shift > 0, where, "it does not rescale");
   if (Transparent())

@@ -47,7 +47,7 @@ RealArray Scores::Float(const RealCall& c, std::span<const RealArray* const> x) 
 void Scores::Attributes(Visitor& v) {
   v.Int("heads", heads, 1, 1 << 10), v.Int("serving", serving, 1, 1 << 10), v.Int("head_dim", head_dim, 1, 1 << 14);
   v.Flag("causal", &causal), v.Weight("relative", &relative, true);
-  if (!v.reads()) return;
+  if (!v.fills()) return;
   Wanted(heads % serving == 0, "scores", "the heads of k do not divide those of q");
   Wanted(!relative || (relative.shape().size() == 3 && relative.shape()[0] == heads), "scores", "the relative bias has the wrong shape");
 }

@@ -70,7 +70,8 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
   bits = std::max(bits, step + 2);
   shift = in[0].scale - o.slice, low = step + o.slice, level = bits - step;
   if (low > kLargestTable || low < 1 || shift < 1)
-    Fail(Exit::kRefused, "the scores need a low table of 2^", low, " entries, the limit is 2^", kLargestTable, "; lower `slice`");
+    Fail(Cause::kRefused, "the scores need a low table of 2^", low, " entries, the limit is 2^", kLargestTable,
+         "; lower `slice`");
   const double width = std::ldexp(1.0, bits), one = std::ldexp(1.0, step);
   double least = 1e300;
   offset.clear();

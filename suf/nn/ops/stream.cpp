@@ -132,9 +132,10 @@ RealArray Pool::Float(const RealCall&, std::span<const RealArray* const> x) cons
 void Pool::Attributes(Visitor& v) {
   std::string name = kPools[kind];
   v.Text("kind", &name, 8);
-  if (!v.reads()) return;
+  if (!v.fills()) return;
   const auto* at = std::find(std::begin(kPools), std::end(kPools), name);
-  if (at == std::end(kPools)) Fail(Exit::kRefused, "the plan pools by ", name, ", which this program does not know; update it");
+  if (at == std::end(kPools))
+    Fail(Cause::kRefused, "the plan pools by ", name, ", which this program does not know; update it");
   kind = Kind(at - kPools);
 }
 
@@ -160,11 +161,15 @@ AnyWire Pool::Build(const Emission& e, std::span<const AnyWire> x) const {
 void Result::Choose(const Facts& c, const Edges& in) {
   const int target = c.options.Result(key);
   shift = in[0].scale - target, scale = target;
-  if (shift < 1) Fail(Exit::kRefused, "the scale 2^", in[0].scale, " of the result is not above 2^", target, "; lower `result.", key, "`");
+  if (shift < 1)
+    Fail(Cause::kRefused, "the scale 2^", in[0].scale, " of the result is not above 2^", target, "; lower `result.",
+         key, "`");
   ring = RingOf(in[0].reach.most(), shift) - shift + 1;
 }
 
-Reach Result::Bound(const Facts&, const Edges& in, std::vector<Width>*) { return in[0].reach.Scaled(std::ldexp(1.0, -shift), 0.5); }
+Reach Result::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
+  return in[0].reach.Scaled(std::ldexp(1.0, -shift), 0.5);
+}
 
 void Result::Check(const Edges& in, int, const std::string& where) const {
   Wanted(shift < in[0].ring - 2 && scale == in[0].scale - shift, where, "its shift leaves no bits of its ring");

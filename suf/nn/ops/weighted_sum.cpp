@@ -34,7 +34,7 @@ RealArray WeightedSum::Float(const RealCall& c, std::span<const RealArray* const
 
 void WeightedSum::Attributes(Visitor& v) {
   v.Int("heads", heads, 1, 1 << 10), v.Int("serving", serving, 1, 1 << 10), v.Int("head_dim", head_dim, 1, 1 << 14);
-  if (v.reads()) Wanted(heads % serving == 0, "weighted_sum", "the heads of v do not divide those of the scores");
+  if (v.fills()) Wanted(heads % serving == 0, "weighted_sum", "the heads of v do not divide those of the scores");
 }
 
 void WeightedSum::Choose(const Facts& c, const Edges& in) {
@@ -49,7 +49,7 @@ Reach WeightedSum::Bound(const Facts&, const Edges& in, std::vector<Width>* widt
   const Reach &e = in[0].reach, &v = in[1].reach;
   const double one = One(scale - in[1].scale), f = one * (1 + Excess(recip, [&](double x) { return one / x; }));
   widths->push_back({"row_sum", BitLength(e.length), &row_sum});
-  widths->push_back({"product", RingOf(e.length * v.most()), &product});
+  widths->push_back({"product", RingOf(e.length * v.most()), &product, 64, false, 2});
   const int64_t d = heads * head_dim;
   Reach r{d, f * v.most() * std::sqrt(double(d)), Reals(size_t(d), f * v.most()), {}, {}};
   if (v.images.size() == 1) {  // of one map: each head has a y of its own, in the columns that serve it

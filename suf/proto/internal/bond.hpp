@@ -4,7 +4,7 @@
 
 namespace suf::proto {
 
-// Bond: MACs under the pair secret over (label, fields, versions, digests, n, rho, serial, identities, SHA-256 of
+// Bond: MACs under the pair secret over (label, fields, versions, digests, job, rho, serial, identities, SHA-256 of
 // W_hat, nonces, TLS exporter, hashes of all frames so far in both directions).
 class Bond {
  public:
@@ -32,7 +32,7 @@ class Bond {
     bool first = peer_nonce_ == Hash{};
     if (first) peer_nonce_ = nonce;
     if (nonce == peer_nonce_ && Equal(tag, TagOf(kind, nonce, {before.second, before.first}))) return kind;
-    net::EndSession(ch_, net::Refusal::kMac, Exit::kRefused, ch_.peer_title(),
+    net::EndSession(ch_, net::Refusal::kMac, Cause::kRefused, ch_.peer_title(),
                     " saw other frames or holds another bundle of serial ", header_.serial,
                     " than we do; it is burnt, start again");
   }

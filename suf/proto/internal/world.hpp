@@ -18,7 +18,7 @@ inline const Bytes kWHat(3 * store::kChunkBytes / 2, 0x5a);
 inline BundlePlan TestPlan(uint8_t salt = 1) {
   BundlePlan p;
   p.prg = 2, p.max_tokens = 8, p.setup_bytes = kWHat.size(), p.hash = {salt};
-  p.task = [salt](uint32_t n) { return Task{Hash{salt, uint8_t(n)}, {kBody0, kBody1}}; };
+  p.task = [salt](const store::Job& j) { return Task{Hash{salt, uint8_t(j.tokens)}, {kBody0, kBody1}}; };
   return p;
 }
 
@@ -72,8 +72,8 @@ struct World {
     state.emplace(dir / "dealer");
     for (int p = 0; p < 2; ++p) store[p].emplace(dir / std::to_string(p));
     dealer.emplace(plan, *state,
-                   Dealer::Options{4, ahead, partner_wait,
-                                   [this](uint32_t, uint64_t serial) {
+                   Dealer::Options{store::JobOf(4), ahead, partner_wait,
+                                   [this](const store::Job&, uint64_t serial) {
                                      std::lock_guard lock(m);
                                      dealt.push_back(serial), changed.notify_all();
                                    }},
@@ -115,7 +115,7 @@ struct World {
             .w_hat = [](store::Sink& s) { s.Write(kWHat); },
             .dealer = [this](std::stop_token stop) { return Link(Role::kModel, std::move(stop)); },
             .run = std::move(run),
-            .auditor = {TestGenerate, [](uint32_t, uint64_t) { return "a section"; }, {}},
+            .auditor = {TestGenerate, [](const store::Job&, uint64_t) { return "a section"; }, {}},
             .keys = keys};
   }
   DialDealer Dial() {
@@ -155,11 +155,11 @@ struct World {
     Session(Host(), [&](net::Channel& ch) {
       DataSession s(ch, plan, *store[1], Dial(), keys);
       for (size_t i = 0; i < lengths.size(); ++i)
-        s.Infer(lengths[i], TestRun, ahead && i + 1 < lengths.size() ? lengths[i + 1] : 0);
+        s.Infer(store::JobOf(lengths[i]), TestRun, store::JobOf(ahead && i + 1 < lengths.size() ? lengths[i + 1] : 0));
       s.End();
     });
   }
-  testing::AssertionResult ModelFails(Exit code, const std::string& words) {
+  testing::AssertionResult ModelFails(Cause code, const std::string& words) {
     return Fails(code, words, [&] {
       if (model_error) std::rethrow_exception(model_error);
     });

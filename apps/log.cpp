@@ -1,9 +1,9 @@
-#include "suf/base/log.hpp"
+#include "apps/log.hpp"
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
-namespace suf::log {
+namespace suf::apps::log {
 namespace {
 
 spdlog::logger& Logger() {
@@ -21,4 +21,4 @@ spdlog::logger& Logger() {
 void Info(const std::string& line) { Logger().info("{}", line); }
 void Warn(const std::string& line) { Logger().warn("{}", line); }
 
-}  // namespace suf::log
+}  // namespace suf::apps::log

@@ -2,9 +2,9 @@
 #pragma once
 #include <string>
 
-namespace suf::log {
+namespace suf::apps::log {
 
 void Info(const std::string& line);
 void Warn(const std::string& line);
 
-}  // namespace suf::log
+}  // namespace suf::apps::log

@@ -1,87 +1,10 @@
-#include "apps/engine.hpp"
+#include "suf/roles/internal/parts.hpp"
 
-#include <malloc.h>
-
-#include "apps/show.hpp"
-#include "apps/texts.hpp"
-#include "suf/exec/pool.hpp"
-#include "suf/model/bert.hpp"
-#include "suf/nn/bounds.hpp"
-#include "suf/pfss/lint.hpp"
 #include "suf/ring/pack.hpp"
 #include "suf/run/deal.hpp"
+#include "suf/run/party.hpp"
 
-namespace suf::apps {
-
-Engine::Engine(nn::Plan plan, Emit emit)
-    : plan_(std::move(plan)),
-      emit_(std::move(emit)),
-      hash_(nn::PlanHash(plan_)),
-      masked_(nn::MaskedWeights(plan_)),
-      backend_(backends::MakePacked(exec::Default())) {}
-
-std::shared_ptr<const Work> Engine::At(int n) {
-  std::lock_guard l(m_);
-  if (auto it = works_.find(n); it != works_.end()) return it->second;
-  (void)plan_.For(n);
-  std::shared_ptr<Work> work(new Work);
-  emit_(work->trace, plan_, n);
-  work->schedule = std::make_unique<pfss::Schedule>(work->trace);
-  // nothing leaves before the trace is proven to send only padded words and the result
-  pfss::LintReport lint = pfss::Lint(*work->schedule);
-  if (!lint.faults.empty() || lint.results != 1 || work->trace.result(1) < 0)
-    Fail(Exit::kRefused, "the trace of this plan does not pass the lint (",
-         lint.faults.empty() ? "it reveals more than the result" : lint.faults[0], "); make a new plan");
-  if (works_.size() >= 8) works_.erase(works_.begin());
-  works_[n] = work;
-  return work;
-}
-
-std::string Engine::Section(int n, int p, uint64_t byte) {
-  auto work = At(n);
-  const auto& key = work->schedule->key(p);
-  auto after = std::upper_bound(key.begin(), key.end(), byte,
-                                [](uint64_t b, const pfss::Part& part) { return b < uint64_t(part.at); });
-  SUF_CHECK(after != key.begin());
-  const pfss::Node& node = work->trace.node(std::prev(after)->node);
-  return Str("key section ", after - key.begin(), " of ", key.size(), ", of ", work->trace.name(node.scope));
-}
-
-proto::BundlePlan Engine::ForProto() {
-  proto::BundlePlan p;
-  p.version = nn::kPlanVersion;
-  p.prg = backend_->prg();
-  p.max_tokens = uint32_t(plan_.max_tokens);
-  p.hash = hash_;
-  for (auto& m : masked_) p.setup_bytes += uint64_t(m.bytes());
-  p.task = [this](uint32_t n) {
-    auto work = At(int(n));
-    return proto::Task{work->trace.digest(),
-                       {uint64_t(work->schedule->key_bytes(0)), uint64_t(work->schedule->key_bytes(1))}};
-  };
-  return p;
-}
-
-void KeepPages() {
-  malloc_trim(0);
-  mallopt(M_MMAP_MAX, 0);  // bodies of bundles are larger than any threshold that glibc takes
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-}
-
-nn::Plan LoadPlan(const std::string& path) {
-  return nn::Parse(ReadFile(path, "the plan ", "make one with suf compile"));
-}
-
-nn::Quantised LoadWeights(const std::string& folder, const nn::Plan& plan, nn::Weights* floats) {
-  nn::Weights real = model::LoadBert(folder);
-  if (real.dims != plan.dims)
-    Fail(Exit::kRefused, "the plan is for another shape of model than ", folder, "; compile a plan for it");
-  nn::Quantised weights = nn::Quantise(real, plan.scales, plan.max_tokens);
-  Bar bar("check the weights");
-  nn::CheckWeights(plan, weights, exec::Default(), [&](double done) { bar.At(done, "certificates"); });
-  if (floats) *floats = std::move(real);
-  return weights;
-}
+namespace suf::roles {
 
 Masks::Masks(const Engine& engine, View seed, const Hash& weights)
     : engine_(engine),
@@ -134,33 +57,6 @@ Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan, View b_
   return Hmac(key, {h.Done(), plan, HashOf({b_seed})});
 }
 
-namespace {
-
-void SetTensor(run::Inputs& inputs, const std::string& name, const nn::Tensor& t) {
-  t.Visit([&](const auto* data) {
-    using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
-    inputs.Set(name, Wiped<T>(data, data + t.size()));
-  });
-}
-
-}  // namespace
-
-void ModelInputs(const nn::Quantised& weights, run::Inputs& inputs) {
-  for (auto& [name, tensor] : weights)
-    if (name != "pos" && name != "bp") SetTensor(inputs, "W." + name, tensor);
-}
-
-void LengthInputs(const nn::Quantised& weights, const nn::Plan& plan, int n, run::Inputs& inputs) {
-  Wiped<int64_t> rows, bias;
-  for (int64_t r = 0; r < n; ++r) {
-    auto row = weights.at("pos").Row(r);
-    rows.insert(rows.end(), row.begin(), row.end());
-  }
-  for (int64_t j = 0; j < plan.dims.d; ++j) bias.push_back(weights.at("bp")[j] * n);
-  inputs.Set("W.pos", std::move(rows));
-  inputs.Set("W.bp", std::move(bias));
-}
-
 void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks,
                 const std::function<void(View)>& out) {
   for (size_t i = 0; i < engine.masked().size(); ++i) {
@@ -207,7 +103,7 @@ void Generator::operator()(proto::DealJob job, store::Sink& to_p0, store::Sink& 
     Masks(engine_, job.b_seed->view(), job.weights).Fill(inputs_);
     b_of_ = of;
   }
-  auto work = engine_.At(int(job.n));
+  auto work = engine_.At(int(job.job.tokens));
   pfss::Material material{{}, job.rho};
   for (int p : {0, 1}) material.key[p] = std::move(job.key[p]);
   auto randomness = engine_.backend().Expand(std::move(material));
@@ -215,7 +111,7 @@ void Generator::operator()(proto::DealJob job, store::Sink& to_p0, store::Sink& 
   run::Deal(
       *work->schedule, engine_.backend(), *randomness, inputs_, [&](View v) { to_p0.Write(v); },
       [&](View v) { to_p1.Write(v); }, &times);
-  if (dealt) dealt(job, times);
+  if (dealt) dealt(job.serial, times);
 }
 
 proto::Auditor AuditOf(Engine& engine) {
@@ -225,14 +121,14 @@ proto::Auditor AuditOf(Engine& engine) {
     Generator generate(engine);
     generate(std::move(job), p0, p1);
   };
-  a.section = [&engine](uint32_t n, uint64_t byte) { return engine.Section(int(n), 0, byte); };
+  a.section = [&engine](const store::Job& job, uint64_t byte) { return engine.Section(int(job.tokens), 0, byte); };
   return a;
 }
 
 Outcome RunInference(Engine& engine, proto::Inference& inference, run::Inputs& inputs,
                      const std::function<void(int, int, const std::string&)>& progress) {
   const store::BundleHeader& h = inference.header();
-  auto work = engine.At(int(h.n));
+  auto work = engine.At(int(h.job.tokens));
   pfss::Material material{{}, h.rho};
   material.key[h.party] = std::move(inference.key());
   auto randomness = engine.backend().Expand(std::move(material));
@@ -255,4 +151,4 @@ Outcome RunInference(Engine& engine, proto::Inference& inference, run::Inputs& i
   return out;
 }
 
-}  // namespace suf::apps
+}  // namespace suf::roles
