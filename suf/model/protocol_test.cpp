@@ -166,7 +166,7 @@ TEST(Protocol, OneLoudChannel) {
   for (const char* preset : {"tiny-gpt2", "tiny-llama"})
     for (int clamp : {0, 1}) {
       nn::Options policy;
-      policy.clamp = clamp, policy.Set("result.logits=16");
+      policy.clamp = clamp, policy.Set("result.logits", 16);
       const Compiled c = CompileFor(Loud(preset), 8, policy);
       const std::vector<Text> texts = Texts(9, 2, 4, 8);
       const int flights = DecoderFlights(2, preset == std::string("tiny-llama")) + clamp * kClamp * 4;

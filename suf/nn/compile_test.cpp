@@ -214,12 +214,12 @@ TEST(Compile, RefusesWithASentence) {
               testing::MatchesRegex("wire 8/embed/z_embed needs a ring of .. bits, the limit is 16; lower the scale of "
                                     "what it is made of, or set clamp=1 .*"));
   EXPECT_EQ(
-      Refused([](Changed& c) { c.options.policy.Set("weight.attended=4"); }),
+      Refused([](Changed& c) { c.options.policy.Set("weight.attended", 4); }),
       "wire 8/0/proj/z_proj: the scale 2^18 is below 2^20, that of gamma times an activation; raise `weight.attended`");
-  EXPECT_EQ(Refused([](Changed& c) { c.options.policy.Set("result.value=24"); }),
+  EXPECT_EQ(Refused([](Changed& c) { c.options.policy.Set("result.value", 24); }),
             "wire 8/0/attention/v: the scale 2^24 is not above 2^24, to which it is rescaled; lower `result.value`");
   EXPECT_EQ(Refused([](Changed& c) {
-              c.graph = Before(), c.weights = RandomWeights(c.graph, 1), c.options.policy.Set("result.logits=24");
+              c.graph = Before(), c.weights = RandomWeights(c.graph, 1), c.options.policy.Set("result.logits", 24);
             }),
             "wire 8/head/logits: the scale 2^24 of the result is not above 2^24; lower `result.logits`");
   EXPECT_THAT(Refused([](Changed& c) { c.options.policy.piece = 1; }),
@@ -239,7 +239,7 @@ TEST(Compile, RefusesWithASentence) {
               t.values[3] = 1e12f, c.weights.Set("w1.bias", t);
             }).find("(no refusal)"),
             std::string::npos);
-  EXPECT_THAT(Refused([](Changed& c) { c.Scale("w2", 2e9f), c.options.policy.Set("weight.linear=16"); }),
+  EXPECT_THAT(Refused([](Changed& c) { c.Scale("w2", 2e9f), c.options.policy.Set("weight.linear", 16); }),
               testing::HasSubstr("lower the"));
   EXPECT_THAT(Refused([](Changed& c) { c.graph.node(1).As<Norm>()->key = "colour"; }),
               testing::HasSubstr("there is no scale `norm.colour`; set it"));
