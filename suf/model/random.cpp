@@ -56,7 +56,7 @@ std::vector<std::string> TinyVocabulary() {
   return v;
 }
 
-// LargeVocabulary: laid out like BERT's (specials at 0 and 100 to 103), then printable ASCII and invented words of
+// LargeVocabulary: specials at 0 and 100 to 103, then printable ASCII and invented words of
 // consonant-vowel syllables, each also as a continuation.
 std::vector<std::string> LargeVocabulary(size_t size) {
   std::vector<std::string> v = {"[PAD]"};

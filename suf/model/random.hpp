@@ -9,7 +9,7 @@
 
 namespace suf::model {
 
-// FindPreset: "tiny", "minilm" (the shapes of all-MiniLM-L6-v2) and those of other families; throws Cause::kInput for
+// FindPreset: "tiny" and those of the families; throws Cause::kInput for
 // another name, listing them.
 const Preset& FindPreset(std::string_view name);
 

@@ -16,7 +16,7 @@ std::string ReadText(const std::filesystem::path& file, size_t limit) {
   const uint64_t size = std::filesystem::file_size(file, error);
   if (error || size > limit) {
     Fail(Cause::kInput, file.string(), " is ", size, " bytes long, the limit is ", limit,
-         "; it belongs to no BERT model");
+         "; it belongs to no model that this program reads");
   }
   std::string text(size, '\0');
   std::ifstream in(file, std::ios::binary);
