@@ -47,10 +47,16 @@ void Check(const Plan& p) {
     Wanted(c.max_n >= p.min_tokens && (i == 0 || c.max_n > p.classes[i - 1].max_n), at + ".max_n", "the classes do not increase");
     Wanted(c.ops.size() == p.graph.size(), at, "there is not one operator a node");
     Derive(p.graph, c.ops);
+    Wanted(!c.ops.back()->Transparent() && c.ops.back()->Gives() == Layout::kRows, at,
+           "its result is a view, or no rows");
     for (auto& n : p.graph.nodes()) {
       const Operator& op = *c.ops[size_t(n->index)];
       const Edges in = EdgesOf(*n, c.ops);
-      op.Check(in, c.max_n, Str(at, ".nodes[", n->index, "] (", Graph::Where(*n), ")"));
+      const std::string where = Str(at, ".nodes[", n->index, "] (", Graph::Where(*n), ")");
+      for (size_t k = 0; k < in.size(); ++k)
+        Wanted(c.ops[size_t(n->in[k]->index)]->Gives() == op.Wants(int(k)), where,
+               "it reads rows as scores, or scores otherwise than they lie");
+      op.Check(in, c.max_n, where);
       const std::vector<Slot> now = op.Slots(), first = p.classes[0].ops[size_t(n->index)]->Slots();
       for (size_t k = 0; k < now.size(); ++k)
         Wanted(now[k].scale == first.at(k).scale && now[k].scale >= 0, at, "a weight has another scale than in the first class");

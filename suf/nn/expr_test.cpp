@@ -44,7 +44,10 @@ TEST(Expr, Operations) {
       {kW.Columns(1, 3), "columns(w[2,3], 1, 3)", {2, 2}, {2, 3, 5, 9}},
       {kW.Row(1), "row(w[2,3], 1)", {3}, {4, 5, 9}},
       // two heads, buckets -1, 0, 1
-      {Expr::Relative(kT, 3), "relative(t[3,2], 3)", {2, 3, 3}, {3, 5, 5, 1, 3, 5, 1, 1, 3, 4, 6, 6, 2, 4, 6, 2, 2, 4}}};
+      {Expr::Relative(kT, 3),
+       "relative(t[3,2], 3)",
+       {2, 3, 3},
+       {3, 5, 5, 1, 3, 5, 1, 1, 3, 4, 6, 6, 2, 4, 6, 2, 2, 4}}};
   const Weights w = Some();
   for (const Case& c : cases) {
     EXPECT_EQ(c.e.Text(), c.text);
@@ -81,7 +84,8 @@ TEST(Expr, EqualAndEmpty) {
 }
 
 TEST(Expr, ParseRefusals) {
-  const char *cut = "is cut short or not written as this program does", *operands = "has another number of operands than its operation";
+  const char *cut = "is cut short or not written as this program does",
+             *operands = "has another number of operands than its operation";
   const std::pair<std::string, const char*> cases[] = {
       {"", cut},
       {"w", cut},
@@ -133,7 +137,8 @@ TEST(Expr, ParseRefusals) {
       {"relative(w[2,3], 0)", "is too large"}};
   for (auto& [text, words] : cases) {
     SCOPED_TRACE(text);
-    ExpectRefused([&] { Expr::Parse(text, "the field x"); }, std::string("the field x: a weight's expression ") + words);
+    ExpectRefused([&] { Expr::Parse(text, "the field x"); },
+                  std::string("the field x: a weight's expression ") + words);
     ExpectRefused([&] { Expr::Parse(text, "the field x"); }, "; compile the plan again");
   }
 }
@@ -163,9 +168,14 @@ TEST(Expr, Leaves) {
 
 TEST(Expr, ValueRefusals) {
   const Weights w = Some();
-  ExpectRefused([&] { w.Value(L("q", {2})); }, "the model has no tensor q; use the model that the plan was made from", Cause::kInput);
-  ExpectRefused([&] { w.Value(L("w", {3, 2}).Centred()); },
-                "the model's tensor w has another shape than the plan's; use the model that the plan was made from", Cause::kInput);
+  ExpectRefused([&] { w.Value(L("q", {2})); }, "the model has no tensor q; use the model that the plan was made from",
+                Cause::kInput);
+  ExpectRefused(
+      [&] {
+        w.Value(L("w", {3, 2}).Centred());
+      },
+      "the model's tensor w has another shape than the plan's; use the model that the plan was made from",
+      Cause::kInput);
   EXPECT_THROW((void)w.Value(Expr()), Bug);
   Weights bad;
   EXPECT_THROW(bad.Set("w", {{2, 2}, {1, 2, 3}}), Bug);

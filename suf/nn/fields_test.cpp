@@ -8,7 +8,8 @@ namespace {
 
 TEST(Fields, Octaves) {
   for (int n : {5, 61, 62}) {
-    std::vector<func::Group> groups{{0, 0, 4, {9, 8, 7, 6}}, {1, 2, 4, {5, 4}}, {3, 1, int64_t{1} << 2, {3, 2, 1}}}, back;
+    std::vector<func::Group> groups{{0, 0, 4, {9, 8, 7, 6}}, {1, 2, 4, {5, 4}}, {3, 1, int64_t{1} << 2, {3, 2, 1}}},
+        back;
     Recorder r;
     r.Octaves("f", &groups, n);
     r.reading = true;
@@ -35,7 +36,8 @@ TEST(Fields, Table) {
   r.Octaves("t", &wide, 3);
   r.reading = true;
   Ints back;
-  ExpectRefused([&] { r.Table("t", &back); }, "the plan's function t is no table of single places; compile the plan again");
+  ExpectRefused([&] { r.Table("t", &back); },
+                "the plan's function t is no table of single places; compile the plan again");
 }
 
 TEST(Fields, Lines) {
@@ -51,7 +53,8 @@ TEST(Fields, Lines) {
   Recorder other;
   other.Octaves("l", &octaves, 3);
   other.reading = true;
-  ExpectRefused([&] { other.Lines("l", &back); }, "the plan's function l is not made of lines of one width; compile the plan again");
+  ExpectRefused([&] { other.Lines("l", &back); },
+                "the plan's function l is not made of lines of one width; compile the plan again");
 }
 
 // Constants are lines without a slope.

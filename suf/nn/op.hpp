@@ -22,6 +22,8 @@ using pfss::Wire;
 // Form: how a reader takes a wire. kOpen: both parties see x_hat. kMap: P0 alone, the mask shared (a private linear
 // map). kProduct: both, the mask shared (a product of wires).
 enum class Form : uint8_t { kOpen, kMap, kProduct };
+// Layout: how a node's numbers lie: (rows, dim); scores of all pairs, (heads, n, n); of the pairs j <= i, packed.
+enum class Layout : uint8_t { kRows, kPairs, kPacked };
 // AnyWire: of that form; knowers stay static inside an operator. Nothing: the result, which P1 has.
 using AnyWire = std::variant<std::monostate, Wire<kPub>, SharedWire<kP0>, SharedWire<kPub>>;
 
@@ -170,6 +172,9 @@ class Operator {
   // Dim: columns of the result's rows, or heads of scores. OneRow: whether it has one row, whatever the length.
   virtual int64_t Dim(const Edges& in) const { return in.at(0).dim; }
   virtual bool OneRow(const Edges& in) const { return !in.empty() && in[0].one_row; }
+  // Gives: how the result lies; Wants: how input i must.
+  virtual Layout Gives() const { return Layout::kRows; }
+  virtual Layout Wants(int /*input*/) const { return Layout::kRows; }
   // Fields: the parameters, with their ranges. Check: what Build and Spec take for granted of them; throws
   // Cause::kRefused with a sentence that names `where`.
   virtual void Fields(Visitor&) {}

@@ -27,7 +27,8 @@ Ints Meant(const Activation& x, const Ints& z) {
     const uint64_t half = uint64_t{1} << (x.window() - 1), mask = 2 * half - 1;
     const uint64_t u = ((uint64_t(v) + half + (uint64_t{1} << (x.shift - 1))) & mask) >> x.shift;
     const uint64_t t = u & ((uint64_t{1} << x.lines.a) - 1);
-    y.push_back(gates::Number(uint64_t(x.lines.offset[u >> x.lines.a]) + uint64_t(x.lines.rise[u >> x.lines.a]) * t, x.ring));
+    y.push_back(
+        gates::Number(uint64_t(x.lines.offset[u >> x.lines.a]) + uint64_t(x.lines.rise[u >> x.lines.a]) * t, x.ring));
   }
   return y;
 }
@@ -45,9 +46,14 @@ TEST(Activation, Exhaustive) {
           const Ints z = gates::Range(-256, 256, 2);
           OpRig rig(1024);
           EXPECT_EQ(rig.Run(x, {{{{1024, 1}, z}, 9}}), Meant(x, z)) << function;
-          const compiler::WindowLut lut{func::ToSuf(x.lines, function, 64), 2, x.offset_bits, x.rise_bits, ring,
+          const compiler::WindowLut lut{func::ToSuf(x.lines, function, 64),
+                                        2,
+                                        x.offset_bits,
+                                        x.rise_bits,
+                                        ring,
                                         stages == 2 ? compiler::Stages::kTwo : compiler::Stages::kOne};
-          EXPECT_EQ(rig.key_bits(z.size()), 1024 * (gates::Activation{lut}.KeyBits(9) - (form == Form::kOpen ? ring : 0)));
+          EXPECT_EQ(rig.key_bits(z.size()),
+                    1024 * (gates::Activation{lut}.KeyBits(9) - (form == Form::kOpen ? ring : 0)));
         }
 }
 
@@ -109,9 +115,9 @@ Activation Chosen(const char* function, int scale, double low, double high, Opti
 
 TEST(Activation, Choose) {
   const Activation a = Chosen("gelu", 20, -5, 6);
-  EXPECT_EQ(a.shift, 11);              // 20 to input
-  EXPECT_EQ(a.scale, 15);              // and slope
-  EXPECT_EQ(a.lines.a, 6);             // piece
+  EXPECT_EQ(a.shift, 11);                // 20 to input
+  EXPECT_EQ(a.scale, 15);                // and slope
+  EXPECT_EQ(a.lines.a, 6);               // piece
   EXPECT_EQ(a.pieces(), 3 + 1 + 9 - 6);  // 1.25 times 6 is below 8
   EXPECT_EQ(a.window(), 11 + 13);
   EXPECT_EQ(a.Need(0, {}), 24);
@@ -123,7 +129,8 @@ TEST(Activation, Choose) {
   EXPECT_EQ(a.rise_bits, other.rise_bits);
   Options o;
   o.Set("piece", 1);
-  ExpectRefused([&] { Chosen("gelu", 20, -5, 6, o); }, "the gelu needs 2^12 pieces, the limits are 2^2 and 2^10; change `piece`");
+  ExpectRefused([&] { Chosen("gelu", 20, -5, 6, o); },
+                "the gelu needs 2^12 pieces, the limits are 2^2 and 2^10; change `piece`");
   o.Set("piece", 14);
   ExpectRefused([&] { Chosen("gelu", 20, -5, 6, o); }, "pieces, the limits are 2^2 and 2^10; change `piece`");
   // relu is two lines a sign, exact in its whole window
@@ -151,7 +158,8 @@ TEST(Activation, FieldsAndCheck) {
   Activation x = Make("gelu", 4, 3, 4, 4, 3, 40, 2);
   ExpectFields(x);
   using F = Fault<Activation>;
-  const char *scale = "its scale does not follow from its input's", *ring = "its input's ring is not its shift and pieces";
+  const char *scale = "its scale does not follow from its input's",
+             *ring = "its input's ring is not its shift and pieces";
   ExpectChecked<Activation>(
       x, {EdgeOf(8, 11, 4)}, 9,
       {F{[](Activation& y, Edges&) { y.lines.a = 0; }, "its pieces are too many or too wide"},

@@ -21,6 +21,7 @@ struct Scores : Define<Scores> {
   Reach Bound(const Facts&, const Edges&, std::vector<Width>*) override { return {}; }  // read by slices alone
   Form Reads(int) const override { return Form::kProduct; }
   bool Wraps() const override { return wrapped; }
+  Layout Gives() const override { return causal ? Layout::kPacked : Layout::kPairs; }
   int64_t Dim(const Edges&) const override { return heads; }
   std::pair<size_t, size_t> Inputs() const override { return {1, 2}; }
   void Check(const Edges& in, int max_n, const std::string& where) const override;
@@ -53,6 +54,8 @@ struct Softmax : Define<Softmax> {
   Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int, const Edges&) const override { return window(); }
   bool Wraps() const override { return true; }
+  Layout Gives() const override { return Layout::kPairs; }  // packed pairs are unpacked
+  Layout Wants(int) const override { return causal ? Layout::kPacked : Layout::kPairs; }
   void Fields(Visitor& v) override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
@@ -78,6 +81,7 @@ struct WeightedSum : Define<WeightedSum> {
   int Need(int, const Edges&) const override { return product; }
   Form Reads(int) const override { return Form::kProduct; }
   bool OneRow(const Edges&) const override { return false; }
+  Layout Wants(int input) const override { return input == 0 ? Layout::kPairs : Layout::kRows; }
   int64_t Dim(const Edges&) const override { return heads * head_dim; }
   std::pair<size_t, size_t> Inputs() const override { return {2, 2}; }
   void Fields(Visitor& v) override;

@@ -35,6 +35,14 @@ void Lookup::Attributes(Visitor& v) { v.Weight("table", &table, false), v.Weight
 
 void Lookup::Choose(const Facts& c, const Edges&) { scale = c.options.embedding, ring = kRingBits; }
 
+void Lookup::Check(const Edges&, int max_n, const std::string& where) const {
+  Wanted(table.shape().size() == 2, where, "its table is no matrix");
+  if (!positions) return;
+  Wanted(positions.shape().size() == 2 && positions.cols() == table.cols(), where,
+         "its positions are not as wide as its table");
+  Wanted(positions.shape()[0] >= max_n, where, "it has too few positions");
+}
+
 std::vector<Slot> Lookup::Slots() const {
   std::vector<Slot> s{{"table", table, scale}};
   if (positions) s.push_back({"positions", positions, scale, false, Slot::kRows});

@@ -113,5 +113,22 @@ TEST(Lookup, ChooseSlotsAndFields) {
   ExpectFields(l), ExpectFields(MakeLookup(false));
 }
 
+TEST(Lookup, CheckFaults) {
+  using F = Fault<Lookup>;
+  const char* wide = "its positions are not as wide as its table";
+  ExpectChecked<Lookup>(MakeLookup(true), {}, kPlaces,
+                        {F{[](Lookup& l, Edges&) { l.table = Expr::Leaf("words", {kDim}); }, "its table is no matrix"},
+                         F{[](Lookup& l, Edges&) { l.positions = Expr::Leaf("places", {kDim}); }, wide},
+                         F{[](Lookup& l, Edges&) {
+                             l.positions = Expr::Leaf("places", {kPlaces, kDim + 1});
+                           },
+                           wide},
+                         F{[](Lookup& l, Edges&) {
+                             l.positions = Expr::Leaf("places", {kPlaces - 1, kDim});
+                           },
+                           "it has too few positions"}});
+  ExpectChecked<Lookup>(MakeLookup(false), {}, 1000, {});
+}
+
 }  // namespace
 }  // namespace suf::nn

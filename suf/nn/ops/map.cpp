@@ -269,8 +269,13 @@ void Map::Fields(Visitor& v) {
 }
 
 void Map::Check(const Edges& in, int max_n, const std::string& where) const {
+  for (const Edge& x : in) Wanted(x.one_row == in[0].one_row, where, "its inputs have two shapes");
+  Wanted(!rotary || !in[0].one_row, where, "it turns a row that has no position");
   for (const Term& t : terms) {
+    Wanted(size_t(t.input) < in.size(), where, "a term reads an input that is not there");
     const Edge& x = in[size_t(t.input)];
+    Wanted(x.dim == t.weight.shape()[0], where, "a weight does not fit its input");
+    Wanted(x.ring >= Need(t.input, in), where, "an input's ring is narrower than it reads");
     if (t.kind == kFull) Wanted(scale == x.scale + full + turn, where, "its scale does not follow from its input's");
     if (t.kind == kDiag)
       Wanted(scale == x.scale + gamma + diag + turn, where, "its scale does not follow from its input's");

@@ -67,8 +67,12 @@ TEST(Norm, Flights) {
       for (Form form : kForms) {
         Norm n = MakeNorm(9 + cut, cut, 4, 40, stages);
         n.form = form;
-        EXPECT_EQ(FlightsOf(2, [&](OpRig* rig) { rig->Run(n, {{{{2, 4}, Numbers(8, 50)}, n.kz, Form::kOpen}}); }),
-                  6 + (cut ? stages : 0)) << cut << " " << stages << int(form);
+        EXPECT_EQ(FlightsOf(2,
+                            [&](OpRig* rig) {
+                              rig->Run(n, {{{{2, 4}, Numbers(8, 50)}, n.kz, Form::kOpen}});
+                            }),
+                  6 + (cut ? stages : 0))
+            << cut << " " << stages << int(form);
       }
 }
 

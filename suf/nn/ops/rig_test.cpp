@@ -89,5 +89,57 @@ TEST(Operators, OneOfAProgramsOwn) {
   }
 }
 
+// A wire for a product serves every reader; any other serves its own form alone, and a result none.
+TEST(Operators, ReadWiresInTheirForm) {
+  gates::Rig g;
+  const SharedWire<kPub> both = g.Both({1}, 8);
+  const AnyWire product = both, open = Wire<kPub>(both), map = g.t.open<kP0>(-pfss::Sh(both.s) + both.hat, "x"), none;
+  EXPECT_NO_THROW((void)AsOpen(product));
+  EXPECT_NO_THROW((void)AsMap(product));
+  EXPECT_NO_THROW((void)AsProduct(product));
+  EXPECT_NO_THROW((void)AsOpen(open));
+  EXPECT_NO_THROW((void)AsMap(map));
+  EXPECT_THROW((void)AsMap(open), Bug);
+  EXPECT_THROW((void)AsProduct(open), Bug);
+  EXPECT_THROW((void)AsOpen(map), Bug);
+  EXPECT_THROW((void)AsProduct(map), Bug);
+  EXPECT_THROW((void)RingBits(none), Bug);
+  EXPECT_THROW((void)ShapeOf(none), Bug);
+  EXPECT_THROW((void)AsOpen(none), Bug);
+  EXPECT_EQ(RingBits(map), 8);
+}
+
+// Scores are no rows, and packed pairs no square: a plan that says otherwise is refused before anybody reads it so.
+TEST(Operators, ReadWhatLiesAsTheyWant) {
+  auto refuses = [](Graph g, const char* words) {
+    Plan p;
+    p.graph = std::move(g), p.graph.Number();
+    p.min_tokens = 1, p.max_tokens = 4;
+    Class& c = p.classes.emplace_back();
+    c.max_n = 4;
+    for (auto& n : p.graph.nodes()) c.ops.push_back(n->op->Clone());
+    ExpectRefused([&] { Check(p); }, words);
+  };
+  const char* lies = "it reads rows as scores, or scores otherwise than they lie";
+  Lookup l;
+  l.table = Expr::Leaf("words", {5, 4});
+  Scores s;
+  s.head_dim = 2;
+  Softmax e;
+  e.causal = true;
+  Graph rows, square, scores, view, last;
+  rows.Add(Result(), {rows.Add(e, {rows.Add(l, {})})});
+  refuses(rows, lies);
+  square.Add(Result(), {square.Add(e, {square.Add(s, {square.Add(l, {})})})});
+  refuses(square, lies);
+  scores.Add(Result(), {scores.Add(s, {scores.Add(l, {})})});
+  refuses(scores, lies);
+  const char* result = "its result is a view, or no rows";
+  view.Add(Pool(), {view.Add(l, {})});
+  refuses(view, result);
+  last.Add(s, {last.Add(l, {})});
+  refuses(last, result);
+}
+
 }  // namespace
 }  // namespace suf::nn

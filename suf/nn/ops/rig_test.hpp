@@ -51,7 +51,7 @@ class OpRig {
   std::function<Ints(const IntArray&)> order = [](const IntArray& y) { return y.at; };  // of the result in its wire
   gates::Rig g;
   Witness witness;
-  int ring = 0;  // of the result's wire
+  int ring = 0;       // of the result's wire
   bool late = false;  // the inputs are opened once more
 
   IntArray Spec(const Operator& op, const std::vector<Given>& in) {
@@ -105,7 +105,11 @@ class OpRig {
   AnyWire Give(const Given& i) {
     const IntArray& x = i.wire.at.empty() ? i.x : i.wire;
     SharedWire<kPub> w = late ? g.Both(x.at, i.ring, x.shape) : g.Give(x.at, i.ring, x.shape);
-    pfss::Sh y = -pfss::Sh(w.s) + w.hat;
+    pfss::Sh y = -pfss::Sh(w.s);
+    if (late)
+      y.b = y.b + w.hat;  // P1's half waits for P0's
+    else
+      y.a = y.a + w.hat;
     if (i.form == Form::kMap) return g.t.open<kP0>(y, "again");
     SharedWire<kPub> again = g.t.open(y, "again");
     if (i.form == Form::kProduct) return again;
@@ -156,8 +160,8 @@ class OpRig {
   int read_ = 0;
 };
 
-// Flights: of a run from its inputs' openings to its result's, which P1 learns by P0's half: what P1 gives ends there, so
-// flights come in pairs.
+// Flights: of a run from its inputs' openings to its result's, which P1 learns by P0's half: what P1 gives ends there,
+// so flights come in pairs.
 inline int Flights(int openings) { return (openings + 3) / 2 * 2; }
 // FlightsOf: from the inputs' openings to the result's, odd ones too: run(rig) once as it is and once a flight later.
 template <class F>

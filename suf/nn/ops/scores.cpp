@@ -49,7 +49,9 @@ void Scores::Attributes(Visitor& v) {
   v.Flag("causal", &causal), v.Weight("relative", &relative, true);
   if (!v.fills()) return;
   Wanted(heads % serving == 0, "scores", "the heads of k do not divide those of q");
-  Wanted(!relative || (relative.shape().size() == 3 && relative.shape()[0] == heads), "scores", "the relative bias has the wrong shape");
+  if (!relative) return;
+  const Shape& of = relative.shape();
+  Wanted(of.size() == 3 && of[0] == heads && of[1] == of[2], "scores", "the relative bias has the wrong shape");
 }
 
 std::vector<Slot> Scores::Slots() const {
@@ -63,7 +65,10 @@ void Scores::Check(const Edges& in, int max_n, const std::string& where) const {
     Wanted(in[0].dim == q + k, where, "its input is not as wide as q and k");
   else
     Wanted(in[0].dim == q && in[1].dim == k && in[0].scale == in[1].scale, where, "its inputs are not q and k");
-  for (const Edge& x : in) Wanted(x.ring >= ring, where, "an input's ring is narrower than its own");
+  for (const Edge& x : in) {
+    Wanted(x.ring >= ring, where, "an input's ring is narrower than its own");
+    Wanted(!x.one_row, where, "an input has one row");
+  }
   Wanted(!relative || relative.shape()[1] >= max_n, where, "the relative bias has too few positions");
 }
 

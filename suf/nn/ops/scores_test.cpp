@@ -65,12 +65,16 @@ TEST(Scores, EveryShape) {
             Scores s = Make(4, serving, 3, causal, ring);
             OpRig rig(n);
             if (causal) rig.order = Packed;
-            if (relative) s.relative = Expr::Leaf("r", {4, 6, 6}), rig.weights["relative"] = Tensor({4, 6, 6}, Numbers(144, 1 << 20));
+            if (relative)
+              s.relative = Expr::Leaf("r", {4, 6, 6}),
+              rig.weights["relative"] = Tensor({4, 6, 6}, Numbers(144, 1 << 20));
             const Tensor* bias = relative ? &rig.weights["relative"] : nullptr;
             const Ints q = Numbers(size_t(n * 12), int64_t{1} << (ring - 3), 5),
                        k = Numbers(size_t(n * 3 * serving), int64_t{1} << (ring - 3), 6);
             const Ints want = Meant(s, n, q, k, bias);
-            EXPECT_EQ(rig.Run(s, {{{{n, 12}, q}, ring, Form::kProduct}, {{{n, 3 * serving}, k}, ring + 2, Form::kProduct}}), want);
+            EXPECT_EQ(
+                rig.Run(s, {{{{n, 12}, q}, ring, Form::kProduct}, {{{n, 3 * serving}, k}, ring + 2, Form::kProduct}}),
+                want);
             EXPECT_EQ(rig.key_bits(want.size()), 0);
 
             IntArray row{{n, 12 + 3 * serving}, {}};
@@ -88,11 +92,12 @@ TEST(Scores, OneFlight) {
   for (Form form : kForms) {
     Scores s = Make(1, 1, 1, true, 8);
     s.form = form;
-    EXPECT_EQ(FlightsOf(3, [&](OpRig* rig) {
-                rig->order = Packed;
-                const Given x{{{3, 1}, {1, -2, 3}}, 8, Form::kProduct};
-                rig->Run(s, {x, x});
-              }),
+    EXPECT_EQ(FlightsOf(3,
+                        [&](OpRig* rig) {
+                          rig->order = Packed;
+                          const Given x{{{3, 1}, {1, -2, 3}}, 8, Form::kProduct};
+                          rig->Run(s, {x, x});
+                        }),
               1);
   }
 }
@@ -105,7 +110,8 @@ TEST(Scores, Float) {
   const RealArray q{{2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}}, k{{2, 2}, {1, -1, 2, 0.5}};
   const double r = std::sqrt(2.0);
   const Reals want{-1 + r, 3 + 2 * r, -1 + 3 * r, 13 + 4 * r, -1 + 5 * r, 8 + 6 * r, -1 + 7 * r, 18 + 8 * r};
-  const RealArray y = FloatOf(s, 2, w, {q, k}), one = FloatOf(s, 2, w, {{{2, 6}, {1, 2, 3, 4, 1, -1, 5, 6, 7, 8, 2, 0.5}}});
+  const RealArray y = FloatOf(s, 2, w, {q, k}),
+                  one = FloatOf(s, 2, w, {{{2, 6}, {1, 2, 3, 4, 1, -1, 5, 6, 7, 8, 2, 0.5}}});
   EXPECT_EQ(y.shape, (Shape{2, 2, 2}));
   EXPECT_EQ(y.at, one.at);
   for (size_t i = 0; i < want.size(); ++i) EXPECT_DOUBLE_EQ(y.at[i], want[i]);
@@ -145,16 +151,24 @@ TEST(Scores, Refusals) {
   refuses(s, "the relative bias has the wrong shape");
   s.relative = Expr::Leaf("r", {4, 9});
   refuses(s, "the relative bias has the wrong shape");
+  s.relative = Expr::Leaf("r", {4, 9, 1});
+  refuses(s, "the relative bias has the wrong shape");
 
   s = Make(4, 2, 3, true, 20), s.relative = Expr::Leaf("r", {4, 9, 9});
   using F = Fault<Scores>;
   const char *inputs = "its inputs are not q and k", *ring = "an input's ring is narrower than its own";
-  ExpectChecked<Scores>(s, {EdgeOf(8, 20, 12), EdgeOf(8, 20, 6)}, 9,
-                        {F{[](Scores&, Edges& e) { e[0].dim = 11; }, inputs}, F{[](Scores&, Edges& e) { e[1].dim = 12; }, inputs},
-                         F{[](Scores&, Edges& e) { e[1].scale = 9; }, inputs}, F{[](Scores&, Edges& e) { e[1].ring = 19; }, ring},
-                         F{[](Scores& x, Edges&) { x.ring = 21; }, ring},
-                         F{[](Scores& x, Edges&) { x.relative = Expr::Leaf("r", {4, 8, 8}); }, "the relative bias has too few positions"}});
-  ExpectChecked<Scores>(s, {EdgeOf(8, 20, 18)}, 9, {F{[](Scores&, Edges& e) { e[0].dim = 24; }, "its input is not as wide as q and k"}});
+  ExpectChecked<Scores>(
+      s, {EdgeOf(8, 20, 12), EdgeOf(8, 20, 6)}, 9,
+      {F{[](Scores&, Edges& e) { e[0].dim = 11; }, inputs}, F{[](Scores&, Edges& e) { e[1].dim = 12; }, inputs},
+       F{[](Scores&, Edges& e) { e[1].scale = 9; }, inputs}, F{[](Scores&, Edges& e) { e[1].ring = 19; }, ring},
+       F{[](Scores& x, Edges&) { x.ring = 21; }, ring},
+       F{[](Scores&, Edges& e) { e[1].one_row = true; }, "an input has one row"},
+       F{[](Scores& x, Edges&) {
+           x.relative = Expr::Leaf("r", {4, 8, 8});
+         },
+         "the relative bias has too few positions"}});
+  ExpectChecked<Scores>(s, {EdgeOf(8, 20, 18)}, 9,
+                        {F{[](Scores&, Edges& e) { e[0].dim = 24; }, "its input is not as wide as q and k"}});
 }
 
 }  // namespace

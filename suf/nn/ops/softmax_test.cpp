@@ -26,12 +26,15 @@ Ints Meant(const Softmax& s, int64_t heads, int64_t n, const Ints& z) {
     for (int64_t i = 0; i < n; ++i) {
       const int64_t count = s.causal ? i + 1 : n;
       auto place = [&](int64_t j) {
-        return ((uint64_t(z[size_t((h * n + i) * n + j)] + s.offset[size_t(h)]) + (uint64_t{1} << (s.shift - 1))) & mask) >> s.shift;
+        return ((uint64_t(z[size_t((h * n + i) * n + j)] + s.offset[size_t(h)]) + (uint64_t{1} << (s.shift - 1))) &
+                mask) >>
+               s.shift;
       };
       uint64_t most = uint64_t(s.floor);
       for (int64_t j = 0; j < count; ++j) most = std::max(most, place(j) >> s.low);
       for (int64_t j = 0; j < n; ++j)
-        y.push_back(j < count ? s.high_table[most - (place(j) >> s.low)] * s.low_table[place(j) % (uint64_t{1} << s.low)] : 0);
+        y.push_back(
+            j < count ? s.high_table[most - (place(j) >> s.low)] * s.low_table[place(j) % (uint64_t{1} << s.low)] : 0);
     }
   return y;
 }
@@ -61,11 +64,13 @@ TEST(Softmax, Exhaustive) {
         EXPECT_EQ(rig.ring, 15);
         const int64_t pairs = causal ? n * (n + 1) / 2 : n * n;
         const std::vector<compiler::Cut> cuts{{2, 2}, {4, 3}};
-        const int64_t digits = compiler::DigitsKeyBits(compiler::PlanDigits(cuts, compiler::Stages::kOne), cuts, compiler::Stages::kOne);
+        const int64_t digits =
+            compiler::DigitsKeyBits(compiler::PlanDigits(cuts, compiler::Stages::kOne), cuts, compiler::Stages::kOne);
         const gates::Maximum maximum{s.floor, s.count_bits, causal};
         const gates::ExpPair exp{s.high_table, s.low_table, s.high_bits, s.low_bits, s.ring};
         const int64_t owed = form == Form::kOpen ? s.ring : 0;
-        EXPECT_EQ(rig.key_bits(z.size()), heads * (pairs * (digits + exp.KeyBits() - owed) + maximum.KeyBits(s.level, n) * (causal ? 1 : n)));
+        EXPECT_EQ(rig.key_bits(z.size()),
+                  heads * (pairs * (digits + exp.KeyBits() - owed) + maximum.KeyBits(s.level, n) * (causal ? 1 : n)));
       }
 }
 
@@ -135,14 +140,14 @@ Softmax Chosen(int scale, std::vector<Range> score, std::vector<Range> row_max, 
 // Two heads: a window of 32 places each head's scores, with 0.6 of the room under them.
 TEST(Softmax, Choose) {
   const Softmax s = Chosen(16, {{-4, 16}, {0, 10}}, {{2, 16}, {9, 10}});
-  EXPECT_EQ(s.scale, 18);     // exp_high and exp_low
-  EXPECT_EQ(s.shift, 12);     // 16 to slice
-  EXPECT_EQ(s.level, 4);      // 32 in steps of 2, about sqrt(2 head_dim)
-  EXPECT_EQ(s.low, 5);        // a step's bits and slice
+  EXPECT_EQ(s.scale, 18);  // exp_high and exp_low
+  EXPECT_EQ(s.shift, 12);  // 16 to slice
+  EXPECT_EQ(s.level, 4);   // 32 in steps of 2, about sqrt(2 head_dim)
+  EXPECT_EQ(s.low, 5);     // a step's bits and slice
   EXPECT_EQ(s.Need(0, {}), 21);
   EXPECT_EQ(s.count_bits, 4);
   EXPECT_EQ(s.offset, (Ints{6 << 17, 7 << 17}));  // -4 - 7.2 and 0 - 13.2 are in steps -6 and -7
-  EXPECT_EQ(s.floor, 6);      // a row maximum of 2 lies at level 7
+  EXPECT_EQ(s.floor, 6);                          // a row maximum of 2 lies at level 7
   ASSERT_EQ(s.high_table.size(), 16u);
   ASSERT_EQ(s.low_table.size(), 32u);
   for (size_t i = 0; i < 16; ++i) EXPECT_EQ(s.high_table[i], std::llround(4096 * std::exp(-double(i))));
@@ -191,9 +196,11 @@ TEST(Softmax, CheckFaults) {
   ExpectChecked<Softmax>(
       MakeSoftmax(2, false, 15), {EdgeOf(4, 7, 2)}, 7,
       {F{[](Softmax&, Edges& e) { e[0].ring = 8; }, "its input's ring is not its shift, low digit and level"},
-       F{[](Softmax& x, Edges& e) { x.shift = 57, e[0].ring = 62; }, "its input's ring is not its shift, low digit and level"},
+       F{[](Softmax& x, Edges& e) { x.shift = 57, e[0].ring = 62; },
+         "its input's ring is not its shift, low digit and level"},
        F{[](Softmax&, Edges& e) { e[0].dim = 3; }, "there is not one offset a head"},
-       F{[](Softmax& x, Edges&) { x.offset[1] = -(int64_t{1} << 15); }, "an offset is far outside the ring of the scores"},
+       F{[](Softmax& x, Edges&) { x.offset[1] = -(int64_t{1} << 15); },
+         "an offset is far outside the ring of the scores"},
        F{[](Softmax& x, Edges&) { x.low_table.push_back(0); }, table},
        F{[](Softmax& x, Edges&) { x.high_table.pop_back(); }, table},
        F{[](Softmax& x, Edges&) { x.low_table[1] = -1; }, negative},
@@ -201,7 +208,8 @@ TEST(Softmax, CheckFaults) {
        F{[](Softmax& x, Edges&) { x.low_bits = 7; }, "an entry of the low table leaves the gap of its ring"},
        F{[](Softmax& x, Edges&) { x.high_bits = 8; }, "an entry of the high table leaves the gap of its ring"},
        F{[](Softmax& x, Edges&) { x.floor = 7; }, "its floor leaves no level above it"},
-       F{[](Softmax& x, Edges&) { x.count_bits = 2; }, "the modulus of the counts does not exceed the number of tokens"}});
+       F{[](Softmax& x, Edges&) { x.count_bits = 2; },
+         "the modulus of the counts does not exceed the number of tokens"}});
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ Reach Product::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
 }
 
 void Product::Check(const Edges& in, int, const std::string& where) const {
-  Wanted(in[0].dim == in[1].dim, where, "its inputs have two widths");
+  Wanted(in[0].dim == in[1].dim && in[0].one_row == in[1].one_row, where, "its inputs have two shapes");
   Wanted(in[0].ring >= 3 && in[1].ring >= 3 && in[0].ring < 64 && in[1].ring < 64, where, "an input's ring has no gap");
   Wanted(scale == in[0].scale + in[1].scale, where, "its scale does not follow from its inputs'");
 }
@@ -145,6 +145,7 @@ Reach Pool::Bound(const Facts& c, const Edges& in, std::vector<Width>*) {
 
 void Pool::Check(const Edges& in, int, const std::string& where) const {
   Wanted(in[0].ring >= ring && scale == in[0].scale, where, "its input's ring or scale is not its own");
+  Wanted(!in[0].one_row, where, "its input has one row");
 }
 
 IntArray Pool::Spec(const IntCall&, std::span<const IntArray* const> x) const { return Pooled(*x[0], kind, WrapAdd); }

@@ -33,9 +33,10 @@ TEST(Product, Exhaustive) {
 
 TEST(Product, OneFlight) {
   for (Form form : kForms)
-    EXPECT_EQ(FlightsOf(1, [&](OpRig* rig) {
-                rig->Run(Made<Product>(12, form), {{{{2, 1}, {3, -4}}, 6}, {{{2, 1}, {7, 5}}, 6}});
-              }),
+    EXPECT_EQ(FlightsOf(1,
+                        [&](OpRig* rig) {
+                          rig->Run(Made<Product>(12, form), {{{{2, 1}, {3, -4}}, 6}, {{{2, 1}, {7, 5}}, 6}});
+                        }),
               1);
 }
 
@@ -60,7 +61,8 @@ TEST(Add, Exhaustive) {
         EXPECT_EQ(a.Need(0, {}), ring);
         EXPECT_EQ(a.Need(1, {}), ring - up);
         Ints x, y;
-        for (int64_t i : gates::Range(-128, 128, 4)) x.push_back(i), y.push_back((i * 37 + int64_t(x.size()) / 256) % 16);
+        for (int64_t i : gates::Range(-128, 128, 4))
+          x.push_back(i), y.push_back((i * 37 + int64_t(x.size()) / 256) % 16);
         OpRig rig(1024);
         const Ints got = rig.Run(a, {{{{1024, 1}, x}, 8, form}, {{{1024, 1}, y}, ring - up, form}});
         for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(got[i], gates::Number(uint64_t(x[i] + y[i] * (1 << up)), ring));
@@ -167,7 +169,8 @@ TEST(Stream, Choose) {
   r.Choose(f, {EdgeOf(24, 0, 2, BoxOf({0x1p30, 1}))});
   EXPECT_TRUE(r.scale == 10 && r.shift == 14);
   EXPECT_EQ(r.ring, RingOf(0x1p30, 14) - 13);
-  ExpectRefused([&] { r.Choose(f, {EdgeOf(10, 0, 2)}); }, "the scale 2^10 of the result is not above 2^10; lower `result.logits`");
+  ExpectRefused([&] { r.Choose(f, {EdgeOf(10, 0, 2)}); },
+                "the scale 2^10 of the result is not above 2^10; lower `result.logits`");
 }
 
 // Every row of both inputs.
@@ -226,7 +229,8 @@ TEST(Stream, CheckFaults) {
   p.scale = 17;
   using P = Fault<Product>;
   ExpectChecked<Product>(p, in, 8,
-                         {P{[](Product&, Edges& e) { e[1].dim = 3; }, "its inputs have two widths"},
+                         {P{[](Product&, Edges& e) { e[1].dim = 3; }, "its inputs have two shapes"},
+                          P{[](Product&, Edges& e) { e[1].one_row = true; }, "its inputs have two shapes"},
                           P{[](Product&, Edges& e) { e[0].ring = 2; }, "an input's ring has no gap"},
                           P{[](Product&, Edges& e) { e[1].ring = 64; }, "an input's ring has no gap"},
                           P{[](Product& x, Edges&) { ++x.scale; }, "its scale does not follow from its inputs'"}});
@@ -245,6 +249,7 @@ TEST(Stream, CheckFaults) {
   using Q = Fault<Pool>;
   ExpectChecked<Pool>(pool, {in[0]}, 8,
                       {Q{[](Pool& x, Edges&) { ++x.ring; }, "its input's ring or scale is not its own"},
+                       Q{[](Pool&, Edges& e) { e[0].one_row = true; }, "its input has one row"},
                        Q{[](Pool& x, Edges&) { ++x.scale; }, "its input's ring or scale is not its own"}});
   Result r = Made<Result>(20);
   r.scale = 6, r.shift = 4;

@@ -67,6 +67,7 @@ void WeightedSum::Fields(Visitor& v) {
 
 void WeightedSum::Check(const Edges& in, int, const std::string& where) const {
   Wanted(in[1].dim == serving * head_dim, where, "its values are not as wide as its heads");
+  Wanted(!in[1].one_row, where, "its values have one row");
   Wanted(in[0].dim == heads, where, "its weights have another number of heads");
   Wanted(in[0].ring >= product && in[1].ring >= product, where, "an input's ring is narrower than its product");
   Wanted(row_sum <= product && product <= ring, where, "row_sum <= product <= ring does not hold");

@@ -11,7 +11,9 @@ namespace {
 WeightedSum Make(int heads, int serving, int64_t head_dim, int row_sum, int product, int ring) {
   WeightedSum s;
   s.heads = heads, s.serving = serving, s.head_dim = head_dim, s.row_sum = row_sum, s.product = product, s.ring = ring;
-  s.recip = func::FitOctaves([&](double v) { return std::ldexp(1.0, row_sum + 3) / v; }, 0, row_sum, 3, row_sum < 6 ? 8 : 2).f;
+  s.recip =
+      func::FitOctaves([&](double v) { return std::ldexp(1.0, row_sum + 3) / v; }, 0, row_sum, 3, row_sum < 6 ? 8 : 2)
+          .f;
   return s;
 }
 
@@ -39,7 +41,8 @@ Ints Meant(const WeightedSum& s, int64_t n, const Ints& e, const Ints& v) {
       for (int64_t k = 0; k < s.head_dim; ++k) {
         uint64_t mixed = 0;
         for (int64_t j = 0; j < n; ++j)
-          mixed += uint64_t(e[size_t((h * n + i) * n + j)]) * uint64_t(v[size_t((j * s.serving + h * s.serving / s.heads) * s.head_dim + k)]);
+          mixed += uint64_t(e[size_t((h * n + i) * n + j)]) *
+                   uint64_t(v[size_t((j * s.serving + h * s.serving / s.heads) * s.head_dim + k)]);
         y.push_back(gates::Number(mixed * by, s.ring));
       }
     }
@@ -67,7 +70,8 @@ TEST(WeightedSum, Exhaustive) {
     }
     OpRig rig(n);
     rig.order = ByHeads(heads);
-    EXPECT_EQ(rig.Run(s, {{{{heads, n, n}, e}, 8, Form::kProduct}, {{{n, heads}, v}, 8, Form::kProduct}}), Meant(s, n, e, v));
+    EXPECT_EQ(rig.Run(s, {{{{heads, n, n}, e}, 8, Form::kProduct}, {{{n, heads}, v}, 8, Form::kProduct}}),
+              Meant(s, n, e, v));
     EXPECT_EQ(rig.key_bits(size_t(2 * heads)), KeyBits(s, 2 * heads, 2 * heads, form));
   }
 }
@@ -76,10 +80,13 @@ TEST(WeightedSum, Flights) {
   for (Form form : kForms) {
     WeightedSum s = Make(1, 1, 1, 4, 8, 16);
     s.form = form;
-    EXPECT_EQ(FlightsOf(2, [&](OpRig* rig) {
-                rig->Run(s, {{{{1, 2, 2}, {1, 2, 3, 4}}, 8, Form::kProduct}, {{{2, 1}, {-4, 3}}, 8, Form::kProduct}});
-              }),
-              3);
+    EXPECT_EQ(
+        FlightsOf(
+            2,
+            [&](OpRig* rig) {
+              rig->Run(s, {{{{1, 2, 2}, {1, 2, 3, 4}}, 8, Form::kProduct}, {{{2, 1}, {-4, 3}}, 8, Form::kProduct}});
+            }),
+        3);
   }
 }
 
@@ -97,7 +104,8 @@ TEST(WeightedSum, EveryShape) {
           const Ints v = Numbers(size_t(n * 3 * serving), top - 1, 7);
           OpRig rig(n);
           rig.order = ByHeads(4);
-          EXPECT_EQ(rig.Run(s, {{{{4, n, n}, e}, k + 1, Form::kProduct}, {{{n, 3 * serving}, v}, std::min(64, k + 2), Form::kProduct}}),
+          EXPECT_EQ(rig.Run(s, {{{{4, n, n}, e}, k + 1, Form::kProduct},
+                                {{{n, 3 * serving}, v}, std::min(64, k + 2), Form::kProduct}}),
                     Meant(s, n, e, v));
           EXPECT_EQ(rig.key_bits(size_t(12 * n)), KeyBits(s, 4 * n, 12 * n, form));
         }
@@ -163,7 +171,8 @@ TEST(WeightedSum, BoundIsSound) {
 
 // Images: every head of q has a y of its own, in the columns of the head that serves it.
 TEST(WeightedSum, BoundHandsOnImages) {
-  Edges in{EdgeOf(3, 0, 4, {2, 12, {8}, {}, {}}), EdgeOf(2, 0, 4, {4, 9, Reals(4, 5.0), {{3, 0, 4, 0, 7}}, {{0.5, 4}}})};
+  Edges in{EdgeOf(3, 0, 4, {2, 12, {8}, {}, {}}),
+           EdgeOf(2, 0, 4, {4, 9, Reals(4, 5.0), {{3, 0, 4, 0, 7}}, {{0.5, 4}}})};
   WeightedSum s = Chosen(in, 4, 2, 2);
   const Bounded b = BoundOf(s, 2, in);
   const double one = std::ldexp(1.0, s.scale - 2), f = one * (1 + Excess(s.recip, [&](double x) { return one / x; }));
@@ -184,15 +193,19 @@ TEST(WeightedSum, FieldsAndCheck) {
   s.scale = 12;
   ExpectFields(s);
   using F = Fault<WeightedSum>;
-  const char *narrow = "an input's ring is narrower than its product", *order = "row_sum <= product <= ring does not hold";
+  const char *narrow = "an input's ring is narrower than its product",
+             *order = "row_sum <= product <= ring does not hold";
   ExpectChecked<WeightedSum>(
       s, {EdgeOf(8, 20, 4), EdgeOf(8, 22, 6)}, 9,
       {F{[](WeightedSum&, Edges& e) { e[1].dim = 12; }, "its values are not as wide as its heads"},
+       F{[](WeightedSum&, Edges& e) { e[1].one_row = true; }, "its values have one row"},
        F{[](WeightedSum&, Edges& e) { e[0].dim = 2; }, "its weights have another number of heads"},
-       F{[](WeightedSum&, Edges& e) { e[0].ring = 19; }, narrow}, F{[](WeightedSum&, Edges& e) { e[1].ring = 19; }, narrow},
+       F{[](WeightedSum&, Edges& e) { e[0].ring = 19; }, narrow},
+       F{[](WeightedSum&, Edges& e) { e[1].ring = 19; }, narrow},
        F{[](WeightedSum& x, Edges&) { x.product = 8; }, order}, F{[](WeightedSum& x, Edges&) { x.ring = 19; }, order},
        F{[](WeightedSum& x, Edges&) { x.row_sum = 10; }, "the table does not cover its ring"},
-       F{[](WeightedSum& x, Edges&) { x.recip[0].values[0] = int64_t{1} << 30; }, "a table value is negative or exceeds its ring"}});
+       F{[](WeightedSum& x, Edges&) { x.recip[0].values[0] = int64_t{1} << 30; },
+         "a table value is negative or exceeds its ring"}});
   Recorder r;
   s.serving = 3;
   s.Attributes(r);
