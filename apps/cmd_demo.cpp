@@ -212,7 +212,8 @@ int RunDemo(const DemoArgs& a) {
   std::string plan_path = a.plan;
   if (plan_path.empty()) {
     CompileArgs c{a.model, a.calibrate, dir / "plan.json"};
-    if (c.calibrate.empty()) {
+    if (c.calibrate.empty()) c.ids = a.source.ids;
+    if (c.calibrate.empty() && c.ids.empty()) {
       c.calibrate = dir / "texts.txt";
       std::ofstream out(c.calibrate, std::ios::binary);
       for (auto& l : lines)
@@ -228,9 +229,13 @@ int RunDemo(const DemoArgs& a) {
     Bar bar("check the weights");
     simulator.emplace(plan, model, bar.Hook());
   }
-  TokenizeAll(model::Tokenizer::Load(a.model + "/vocab.txt"), plan.max_tokens, a.truncate, &lines);
+  std::optional<model::Tokenizer> tokenizer;
+  if (a.source.ids.empty()) tokenizer = model::Tokenizer::Load(a.model + "/vocab.txt");
+  TokenizeAll(tokenizer ? &*tokenizer : nullptr, plan.min_tokens, plan.max_tokens, a.truncate, &lines);
   std::string texts = dir / "texts.jsonl";
-  {
+  if (!a.source.ids.empty()) {
+    texts = a.source.ids;
+  } else {
     std::ofstream out(texts, std::ios::binary);
     for (auto& l : lines) {
       // a line that could not be read stays unreadable for embed too, so that indices agree
@@ -261,10 +266,11 @@ int RunDemo(const DemoArgs& a) {
               2);
   std::string server = Str("127.0.0.1:", serve.Port());
   serve.Drain();
-  std::vector<std::string> args{"suf",       "embed",   "--plan",        plan_path,          "--vocab",
-                                vocabulary,  "--certs", certs + "/data", "--dealer",         dealer,
-                                "--connect", server,    "--store",       dir / "data-store", "--json-file",
-                                texts,       "--json"};
+  std::vector<std::string> args{
+      "suf",       "embed",   "--plan",        plan_path,          "--vocab",
+      vocabulary,  "--certs", certs + "/data", "--dealer",         dealer,
+      "--connect", server,    "--store",       dir / "data-store", a.source.ids.empty() ? "--json-file" : "--ids",
+      texts,       "--json"};
   if (a.truncate) args.push_back("--truncate");
   if (a.one_by_one) args.push_back("--one-by-one");
   Child embed("the data owner", with_variant(args), 1);

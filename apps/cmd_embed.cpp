@@ -22,11 +22,16 @@ using Clock = std::chrono::steady_clock;
 // Texts: the call's texts as ids.
 std::vector<Line> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   auto lines = ReadTexts(a.source);
+  if (!a.source.ids.empty()) {
+    TokenizeAll(nullptr, plan.min_tokens, plan.max_tokens, a.truncate, &lines);
+    return lines;
+  }
+  if (a.vocab.empty()) Fail(Cause::kInput, "texts need the vocabulary of the plan's model; name it with --vocab");
   const auto tokenizer = roles::LoadTokenizer(a.vocab, plan);
   // it decides how many tokens a text has, which the model owner sees
   const bool known = !model::KnownVocabulary(plan.tokenizer).empty();
   (known ? log::Info : log::Warn)("embed: " + VocabularyOf(plan.tokenizer));
-  TokenizeAll(tokenizer, plan.max_tokens, a.truncate, &lines);
+  TokenizeAll(&tokenizer, plan.min_tokens, plan.max_tokens, a.truncate, &lines);
   return lines;
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "apps/draw.hpp"
 #include "apps/exit.hpp"
 #include "apps/role.hpp"
 #include "apps/show.hpp"
@@ -53,7 +54,7 @@ int RunModel(const ModelArgs& a) {
 int RunTokenize(const TokenizeArgs& a) {
   auto tokenizer = model::Tokenizer::Load(a.model + "/vocab.txt");
   auto lines = ReadTexts(a.source);
-  TokenizeAll(tokenizer, 0, false, &lines);
+  TokenizeAll(&tokenizer, 0, 0, false, &lines);
   for (const Line& l : lines) {
     if (a.json) {
       ordered_json row{{"i", l.i}};
@@ -77,12 +78,21 @@ int RunCompile(const CompileArgs& a) {
   const roles::Model model(a.model);
   roles::Compiler compiler(model, a.max_tokens);
   for (const std::string& s : a.settings) Apply(s, &compiler);
+  const std::string& file = a.ids.empty() ? a.calibrate : a.ids;
+  const auto lines = ReadTexts({"", a.calibrate, "", a.ids});
   std::vector<std::string> texts;
-  for (auto& l : ReadTexts({"", a.calibrate, ""})) texts.push_back(std::move(l.text));
-  size_t used = 0;
+  std::vector<std::vector<int32_t>> ids;
+  for (const Line& l : lines) {
+    if (!l.error.empty()) Fail(Cause::kInput, file, ", line ", l.i + 1, ": ", l.error);
+    texts.push_back(l.text), ids.emplace_back(l.ids.begin(), l.ids.end());
+  }
+  size_t used = ids.size();
   Bar bar("compile");
-  nn::Plan plan = Hinted(Cause::kRefused, "suf compile --set NAME=VALUE sets scales and sizes",
-                         [&] { return compiler.Compile(texts, Hex(FileHash(a.calibrate)), bar.Hook(), &used); });
+  nn::Plan plan = Hinted(Cause::kRefused, "suf compile --set NAME=VALUE sets scales and sizes", [&] {
+    const std::string hash = Hex(FileHash(file));
+    return a.ids.empty() ? compiler.Compile(texts, hash, bar.Hook(), &used)
+                         : compiler.CompileIds(ids, hash, bar.Hook());
+  });
   std::string temp = a.out + ".part";
   std::ofstream out(temp, std::ios::binary);
   out << nn::Serialize(plan) << "\n";
@@ -106,6 +116,14 @@ int RunPlanShow(const PlanShowArgs& a) {
     std::cout << nn::Serialize(plan) << "\n";
     return 0;
   }
+  if (!a.svg.empty()) {
+    std::ofstream out(a.svg, std::ios::binary);
+    out << Svg(plan);
+    out.close();
+    if (!out) Fail(Cause::kResource, "cannot write ", a.svg, "; check the directory and free space");
+  }
+  if (a.graph) std::cout << Table(GraphRows(plan));
+  if (a.graph || !a.svg.empty()) return 0;
   std::cout << "plan " << Hex(host.engine().hash()) << "\n"
             << roles::ShapeOf(plan) << "; up to " << plan.max_tokens << " tokens; result at 2^-"
             << roles::ResultScale(plan) << "\n"
@@ -167,9 +185,10 @@ int RunSimulate(const SimulateArgs& a) {
     Bar bar("check the weights");
     simulator.emplace(plan, roles::Model(a.model), bar.Hook());
   }
-  auto tokenizer = model::Tokenizer::Load(a.model + "/vocab.txt");
+  std::optional<model::Tokenizer> tokenizer;
+  if (a.source.ids.empty()) tokenizer = model::Tokenizer::Load(a.model + "/vocab.txt");
   auto lines = ReadTexts(a.source);
-  TokenizeAll(tokenizer, plan.max_tokens, a.truncate, &lines);
+  TokenizeAll(tokenizer ? &*tokenizer : nullptr, plan.min_tokens, plan.max_tokens, a.truncate, &lines);
   for (Line& l : lines) {
     ordered_json row{{"schema", "suf.simulate/1"}, {"i", l.i}};
     if (!l.id.empty()) row["id"] = l.id;

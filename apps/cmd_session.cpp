@@ -79,7 +79,8 @@ int RunDeal(const DealArgs& a) {
   std::atomic<bool> said{false};
   roles::Dealer::Options options;
   options.timed = [&](uint64_t serial, const run::Times& t) { times.Add(serial, t); };
-  options.service.ahead = store::JobOf(uint32_t(a.tokens)), options.service.ahead_count = uint32_t(std::max(a.count, 1));
+  options.service.ahead = store::JobOf(uint32_t(a.tokens)),
+  options.service.ahead_count = uint32_t(std::max(a.count, 1));
   options.service.partner_wait = timeout / 3;  // the parties, who wait as long as we do, are to hear of it
   options.service.dealt = [](const store::Job& job, uint64_t serial) {
     log::Info(Str("deal: serial ", serial, ", ", job.tokens, " tokens"));

@@ -17,17 +17,23 @@ namespace {
 using namespace suf::apps;  // NOLINT: this file is the list of commands
 
 // AddSource: exactly one of the ways to give texts. Not an option group: its positional would not be found after "--".
-void AddSource(CLI::App* c, Source* s, bool text) {
+void AddSource(CLI::App* c, Source* s, bool text, bool ids = true) {
   std::vector<CLI::Option*> ways;
   if (text) ways.push_back(c->add_option("text", s->text, "one text (after -- when it begins with a dash)"));
   ways.push_back(c->add_option("--file", s->file, "a file with one text a line (UTF-8)"));
   ways.push_back(c->add_option("--json-file", s->json_file, "a file with {\"id\": .., \"text\": ..} a line"));
+  if (ids) ways.push_back(c->add_option("--ids", s->ids, "a file with the token ids of one text a line"));
   c->parse_complete_callback([ways] {
     size_t given = 0;
-    for (auto* w : ways) given += w->count();
-    if (given != 1)
-      throw CLI::RequiredError(ways.size() == 3 ? "one of TEXT, --file and --json-file"
-                                                : "one of --file and --json-file");
+    std::string names;
+    for (auto* w : ways) {
+      given += w->count();
+      names += (names.empty()      ? ""
+                : w == ways.back() ? " and "
+                                   : ", ") +
+               (w->get_positional() ? "TEXT" : w->get_name());
+    }
+    if (given != 1) throw CLI::RequiredError("one of " + names);
   });
 }
 
@@ -66,16 +72,33 @@ std::string SettingsHelp() {
 
 // NameValues: says in the help what an option takes, instead of TEXT and INT.
 void NameValues(CLI::App* c) {
-  static const std::map<std::string, std::string> kNames = {
-      {"--calibrate", "FILE"},   {"--certs", "DIR"},       {"--connect", "HOST:PORT"},
-      {"--dealer", "HOST:PORT"}, {"--file", "FILE"},       {"--json-file", "FILE"},
-      {"--listen", "HOST:PORT"}, {"--max-tokens", "N"},    {"--model", "DIR"},
-      {"--out", "FILE"},         {"--pin", "ROLE=SHA256"}, {"--plan", "FILE"},
-      {"--preset", "NAME"},      {"--record", "FILE"},     {"--seed", "N"},
-      {"--state", "DIR"},        {"--store", "DIR"},       {"--timeout", "SECONDS"},
-      {"--times", "FILE"},       {"--tokens", "N"},        {"--trace", "TOKENS"},
-      {"--variant", "NAME"},     {"--vocab", "FILE"},      {"dir", "DIR"},
-      {"plan", "FILE"}};
+  static const std::map<std::string, std::string> kNames = {{"--calibrate", "FILE"},
+                                                            {"--ids", "FILE"},
+                                                            {"--svg", "FILE"},
+                                                            {"--certs", "DIR"},
+                                                            {"--connect", "HOST:PORT"},
+                                                            {"--dealer", "HOST:PORT"},
+                                                            {"--file", "FILE"},
+                                                            {"--json-file", "FILE"},
+                                                            {"--listen", "HOST:PORT"},
+                                                            {"--max-tokens", "N"},
+                                                            {"--model", "DIR"},
+                                                            {"--out", "FILE"},
+                                                            {"--pin", "ROLE=SHA256"},
+                                                            {"--plan", "FILE"},
+                                                            {"--preset", "NAME"},
+                                                            {"--record", "FILE"},
+                                                            {"--seed", "N"},
+                                                            {"--state", "DIR"},
+                                                            {"--store", "DIR"},
+                                                            {"--timeout", "SECONDS"},
+                                                            {"--times", "FILE"},
+                                                            {"--tokens", "N"},
+                                                            {"--trace", "TOKENS"},
+                                                            {"--variant", "NAME"},
+                                                            {"--vocab", "FILE"},
+                                                            {"dir", "DIR"},
+                                                            {"plan", "FILE"}};
   for (CLI::Option* o : c->get_options())
     if (auto it = kNames.find(o->get_name()); it != kNames.end() && o->get_type_name() != "DIR")
       o->type_name(it->second);
@@ -113,7 +136,7 @@ int Main(int argc, char** argv) {
     status = RunModel(model);
   });
   auto* mr = m->add_subcommand("random", "write a model with random weights");
-  mr->add_option("--preset", model.preset, "tiny or minilm")->required();
+  mr->add_option("--preset", model.preset, "tiny, minilm, tiny-gpt2 or tiny-llama")->required();
   mr->add_option("--seed", model.seed, "the same seed gives the same files")->required();
   mr->add_option("--out", model.out, "directory to write")->required()->type_name("DIR");
   mr->callback([&] { model.random = true, status = RunModel(model); });
@@ -122,17 +145,21 @@ int Main(int argc, char** argv) {
   auto* t = app.add_subcommand("tokenize", "texts to token ids, as the data owner does it");
   t->add_option("--model", tok.model, "model directory (its vocab.txt)")->required();
   t->add_flag("--json", tok.json, "JSON lines");
-  AddSource(t, &tok.source, false);
+  AddSource(t, &tok.source, false, false);
   t->callback([&] { status = RunTokenize(tok); });
 
   CompileArgs comp;
   auto* c = app.add_subcommand("compile", "make the plan: everything public, and no weight (model owner)");
   c->add_option("--model", comp.model, "model directory: config.json, model.safetensors, vocab.txt")->required();
-  c->add_option("--calibrate", comp.calibrate, "texts, one a line, that are like those to come; they place the windows")
-      ->required();
+  c->add_option("--calibrate", comp.calibrate,
+                "texts, one a line, that are like those to come; they place the windows");
+  c->add_option("--ids", comp.ids, "instead of --calibrate: a file with the token ids of one text a line");
   c->add_option("--max-tokens", comp.max_tokens, "longest text the plan covers")->default_val(256);
   c->add_option("--out", comp.out, "plan file to write")->required();
   c->add_option("--set", comp.settings, SettingsHelp())->allow_extra_args(false)->option_text("NAME=VALUE");
+  c->parse_complete_callback([&] {
+    if (comp.calibrate.empty() == comp.ids.empty()) throw CLI::RequiredError("one of --calibrate and --ids");
+  });
   c->callback([&] { status = RunCompile(comp); });
 
   PlanShowArgs show;
@@ -143,6 +170,8 @@ int Main(int argc, char** argv) {
   ps->add_flag("--json", show.json, "the whole plan as JSON");
   ps->add_option("--trace", show.tokens,
                  "print instead the trace for so many tokens, one node a line, and its schedule");
+  ps->add_flag("--graph", show.graph, "print instead the graph: operators, what they read, forms, rings, scales");
+  ps->add_option("--svg", show.svg, "draw the graph into this file");
   ps->callback([&] { show.trace = show.tokens > 0, status = RunPlanShow(show); });
 
   EstimateArgs est;
@@ -210,7 +239,7 @@ int Main(int argc, char** argv) {
   EmbedArgs embed;
   auto* em = app.add_subcommand("embed", "the data owner (P1): embeds texts with a model it never sees");
   em->add_option("--plan", embed.plan, "plan file")->required();
-  em->add_option("--vocab", embed.vocab, "vocab.txt of the model (public)")->required();
+  em->add_option("--vocab", embed.vocab, "vocab.txt of the model (public); not with --ids");
   em->add_option("--certs", embed.certs, "the data owner's folder of suf certs, or its parent")->required();
   em->add_option("--dealer", embed.dealer, "where the dealer listens")->required();
   em->add_option("--connect", embed.connect, "where the model owner listens")->required();

@@ -1,7 +1,5 @@
 #include "apps/show.hpp"
 
-#include "apps/log.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <iostream>
 #include <utility>
 
+#include "apps/log.hpp"
 #include "suf/base/error.hpp"
 #include "suf/model/vocabulary.hpp"
 

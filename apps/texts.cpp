@@ -1,5 +1,6 @@
 #include "apps/texts.hpp"
 
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -8,20 +9,42 @@
 
 namespace suf::apps {
 
+namespace {
+
+// GivenIds: a line of token ids.
+Line GivenIds(const std::string& text) {
+  Line l{.text = text, .given = true};
+  std::istringstream in(text);
+  for (std::string word; in >> word;) {
+    int32_t id = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (error != std::errc{} || end != word.data() + word.size() || id < 0)
+      l.error = "the line holds something else than token ids; write whole numbers with spaces between";
+    l.ids.push_back(id);
+  }
+  return l;
+}
+
+}  // namespace
+
 std::vector<Line> ReadTexts(const Source& s) {
   std::vector<Line> lines;
   auto add = [&](Line l) {
     l.i = int(lines.size());
     lines.push_back(std::move(l));
   };
-  if (s.file.empty() && s.json_file.empty()) {
+  if (s.file.empty() && s.json_file.empty() && s.ids.empty()) {
     add({.text = s.text});
     return lines;
   }
-  const std::string& path = s.file.empty() ? s.json_file : s.file;
+  const std::string& path = !s.ids.empty() ? s.ids : s.file.empty() ? s.json_file : s.file;
   std::istringstream in(roles::ReadFile(path, "", "check the path"));
   for (std::string text; std::getline(in, text);) {
     if (!text.empty() && text.back() == '\r') text.pop_back();
+    if (!s.ids.empty()) {
+      add(GivenIds(text));
+      continue;
+    }
     if (s.json_file.empty()) {
       add({.text = text});
       continue;
@@ -39,13 +62,15 @@ std::vector<Line> ReadTexts(const Source& s) {
   return lines;
 }
 
-void TokenizeAll(const model::Tokenizer& tokenizer, int limit, bool truncate, std::vector<Line>* lines) {
+void TokenizeAll(const model::Tokenizer* tokenizer, int least, int limit, bool truncate, std::vector<Line>* lines) {
   for (Line& l : *lines) {
     if (!l.error.empty()) continue;
     try {
-      l.ids = tokenizer.Encode(l.text);
+      if (!l.given) l.ids = tokenizer->Encode(l.text);
       l.n = l.ids.size();
       if (limit == 0) continue;
+      if (l.n < size_t(least))
+        Fail(Cause::kInput, "a text of ", l.n, " tokens is below the limit of ", least, "; make it longer");
       l.n =
           Hinted(Cause::kInput, "--truncate cuts it", [&] { return model::CheckLength(l.n, size_t(limit), truncate); });
       l.ids = model::Shorten(std::move(l.ids), l.n);

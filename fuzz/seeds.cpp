@@ -8,9 +8,9 @@
 #include "fuzz/small_run.hpp"
 #include "suf/func/text.hpp"
 #include "suf/model/safetensors.hpp"
+#include "suf/model/tiny_test.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/nn/compile.hpp"
-#include "suf/model/tiny_test.hpp"
 #include "suf/nn/ops.hpp"
 
 namespace suf::fuzz {
@@ -75,8 +75,8 @@ void Models() {
 
 // Small: a plan of few words that Check accepts: tables of two pieces or as few as their widths allow.
 nn::Plan Small() {
-  nn::Plan p = model::SmallPlan(
-      model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4}), 4);
+  nn::Plan p =
+      model::SmallPlan(model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4}), 4);
   auto halves = [](int ring) { return std::vector<func::Group>{{ring - 1, 0, 2, {1, 1}}}; };
   for (nn::Class& c : p.classes) {
     for (nn::OperatorPtr& op : c.ops) {

@@ -103,7 +103,7 @@ for what, sentence, change in (
         ('model: tensors overlap', 'two tensors overlap at byte', overlap),
         ('model: tensor beyond the data', 'lies at bytes .* of .* bytes of data', beyond),
         ('model: header of huge length', 'its header claims 4611686018427387904 bytes', huge),
-        ('model: another architecture', 'model_type is "gpt2", only "bert"', lambda m, h, config: config.update(model_type='gpt2')),
+        ('model: another architecture', 'model_type is "t5", only bert, ', lambda m, h, config: config.update(model_type='t5')),
         ('model: no folder', 'there is no file', lambda m, *_: shutil.rmtree(m) or m.mkdir()),
         ('model: vocabulary repeats a line', 'repeats line', lambda m, *_: (m / 'vocab.txt').write_text('[PAD]\n[PAD]\n'))):
     alone(what, 2, sentence, COMPILE, broken_model(change))

@@ -98,7 +98,7 @@ def tokens(suf, model, ids):
     check([(r['id'], r['ids']) for r in got] == [(r['id'], r['ids']) for r in ids], 'tokenize: %d rows as Hugging Face tokenizers' % len(ids))
 
 
-def integers(suf, model, plan, shown, ids):
+def simulated(suf, model, plan, shown, ids):
     rows = suf.rows('simulate', '--model', model, '--plan', plan, '--json-file', DATA / 'sentences.jsonl', '--json')
     lengths = [len(r['ids']) for r in ids]
     check([r['n'] for r in rows] == lengths and max(lengths) == 128, 'simulate: %d rows of %d to %d tokens' % (len(rows), min(lengths), max(lengths)))
@@ -143,7 +143,7 @@ def main():
         shown = plan_holds_no_weight(suf, model, plan)
         vocabulary(suf, model, plan)
         tokens(suf, model, ids)
-        rows = integers(suf, model, plan, shown, ids)
+        rows = simulated(suf, model, plan, shown, ids)
         embeddings(suf, model, rows, ids)
         cost(suf, plan)
     print('%.0f s' % (time.monotonic() - begin))

@@ -21,7 +21,8 @@ std::filesystem::path FetchedModel() {
   std::error_code error;
   for (const char* file : {"config.json", "model.safetensors", "vocab.txt"}) {
     if (!std::filesystem::is_regular_file(dir / file, error)) {
-      Fail(Cause::kInput, "the model is not in ", dir.string(), " (no ", file, "); put the files of all-MiniLM-L6-v2 there");
+      Fail(Cause::kInput, "the model is not in ", dir.string(), " (no ", file,
+           "); put the files of all-MiniLM-L6-v2 there");
     }
   }
   return dir;

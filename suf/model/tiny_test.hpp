@@ -18,9 +18,9 @@ struct Small {
 
 inline Model SmallModel(uint64_t seed, const Small& s = {}) {
   const std::string config =
-      Str(R"({"model_type": "bert", "hidden_act": "gelu", "hidden_size": )", s.d, R"(, "num_attention_heads": )", s.heads,
-          R"(, "intermediate_size": )", s.ff, R"(, "vocab_size": )", s.vocab, R"(, "num_hidden_layers": )", s.layers,
-          R"(, "max_position_embeddings": )", s.positions, "}");
+      Str(R"({"model_type": "bert", "hidden_act": "gelu", "hidden_size": )", s.d, R"(, "num_attention_heads": )",
+          s.heads, R"(, "intermediate_size": )", s.ff, R"(, "vocab_size": )", s.vocab, R"(, "num_hidden_layers": )",
+          s.layers, R"(, "max_position_embeddings": )", s.positions, "}");
   std::string dir = (std::filesystem::temp_directory_path() / "suf_small_XXXXXX").string();
   if (!mkdtemp(dir.data())) throw std::runtime_error("no temporary folder");
   WriteRandomModel(dir, Preset{"small", config.c_str()}, seed);
@@ -30,7 +30,8 @@ inline Model SmallModel(uint64_t seed, const Small& s = {}) {
 }
 
 // SmallTexts: `count` texts of 3 to `longest` tokens.
-inline std::vector<std::vector<int32_t>> SmallTexts(uint64_t seed, int count, int longest, int64_t vocab = Small{}.vocab) {
+inline std::vector<std::vector<int32_t>> SmallTexts(uint64_t seed, int count, int longest,
+                                                    int64_t vocab = Small{}.vocab) {
   std::mt19937_64 rng(seed);
   std::vector<std::vector<int32_t>> texts;
   for (int i = 0; i < count; ++i) {
@@ -50,7 +51,8 @@ inline nn::Plan SmallPlan(const Model& m, int max_tokens, const nn::Options& pol
 // ForInputs: set(party, name, words) of every input of a trace of these ids: P0's weights, W - B of P1 under a fresh B,
 // B of the dealer (party 2); "tokens" of P1.
 template <class F>
-void ForInputs(const nn::Plan& plan, const nn::Quantised& q, const std::vector<int32_t>& ids, std::mt19937_64& rng, F set) {
+void ForInputs(const nn::Plan& plan, const nn::Quantised& q, const std::vector<int32_t>& ids, std::mt19937_64& rng,
+               F set) {
   auto own = [&](const std::string& name, const nn::Tensor& t) { set(0, name, t.Words()); };
   nn::ModelInputs(plan, q, own);
   nn::LengthInputs(plan, q, int(ids.size()), own);

@@ -113,6 +113,7 @@ size_t CheckLength(size_t n, size_t limit, bool truncate) {
 }
 
 Ids Shorten(Ids ids, size_t n) {
+  if (n == ids.size()) return ids;
   SUF_CHECK(n >= 2 && n <= ids.size());
   ids[n - 1] = ids.back();
   ids.resize(n);

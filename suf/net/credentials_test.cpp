@@ -25,7 +25,7 @@ TEST(Certs, AreThreeRolesWithPrivateKeysAndNoCaKey) {
 }
 
 TEST(Credentials, AMissingFolderOrAnOpenKeyIsRefused) {
-  EXPECT_TRUE(Fails(Cause::kInput, "suf certs", [] { Credentials("/nowhere"); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "make certificates", [] { Credentials("/nowhere"); }));
   Scratch dir;
   std::filesystem::copy(Certs::Get().dir / "a/data", dir / "data");
   std::filesystem::copy_file(Certs::Get().dir / "a/model/key.pem", dir / "data/key.pem",

@@ -40,11 +40,13 @@ void Derive(const Graph& g, Ops& ops) {
 
 void Check(const Plan& p) {
   Wanted(p.min_tokens <= p.max_tokens, "max_tokens", "it is below min_tokens");
-  Wanted(!p.classes.empty() && p.classes.back().max_n == p.max_tokens, "classes", "the last class is not for max_tokens");
+  Wanted(!p.classes.empty() && p.classes.back().max_n == p.max_tokens, "classes",
+         "the last class is not for max_tokens");
   for (size_t i = 0; i < p.classes.size(); ++i) {
     Class c = p.classes[i];
     const std::string at = Str("classes[", i, "]");
-    Wanted(c.max_n >= p.min_tokens && (i == 0 || c.max_n > p.classes[i - 1].max_n), at + ".max_n", "the classes do not increase");
+    Wanted(c.max_n >= p.min_tokens && (i == 0 || c.max_n > p.classes[i - 1].max_n), at + ".max_n",
+           "the classes do not increase");
     Wanted(c.ops.size() == p.graph.size(), at, "there is not one operator a node");
     Derive(p.graph, c.ops);
     Wanted(!c.ops.back()->Transparent() && c.ops.back()->Gives() == Layout::kRows, at,
@@ -59,7 +61,8 @@ void Check(const Plan& p) {
       op.Check(in, c.max_n, where);
       const std::vector<Slot> now = op.Slots(), first = p.classes[0].ops[size_t(n->index)]->Slots();
       for (size_t k = 0; k < now.size(); ++k)
-        Wanted(now[k].scale == first.at(k).scale && now[k].scale >= 0, at, "a weight has another scale than in the first class");
+        Wanted(now[k].scale == first.at(k).scale && now[k].scale >= 0, at,
+               "a weight has another scale than in the first class");
     }
   }
 }

@@ -13,7 +13,8 @@ struct RealModel::State {
   std::map<std::string, Reals> values;  // by an expression's text
 };
 
-RealModel::RealModel(const Graph& graph, const Weights& weights, exec::Pool& pool) : s_(new State{graph, weights, pool, {}}) {}
+RealModel::RealModel(const Graph& graph, const Weights& weights, exec::Pool& pool)
+    : s_(new State{graph, weights, pool, {}}) {}
 RealModel::~RealModel() = default;
 
 RealArray RealModel::Run(std::span<const int32_t> ids, std::vector<Seen>* see) const {

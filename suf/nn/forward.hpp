@@ -15,7 +15,8 @@ class RealModel {
   ~RealModel();
   RealModel(const RealModel&) = delete;
   RealModel& operator=(const RealModel&) = delete;
-  // Run: the last node's rows. ids: each below the vocabulary. see: by node, gets what operators record of their inputs.
+  // Run: the last node's rows. ids: each below the vocabulary. see: by node, gets what operators record of their
+  // inputs.
   RealArray Run(std::span<const int32_t> ids, std::vector<Seen>* see = nullptr) const;
 
  private:

@@ -1,12 +1,13 @@
 // Abstract values: what the result of a node can reach for every sequence of token ids. A box, a ball, and images of
-// balls under weights, so that two maps in a row (W_v and W_o of a head) are bounded together. A map reads the tightest.
+// balls under weights, so that two maps in a row (W_v and W_o of a head) are bounded together. A map reads the
+// tightest.
 #pragma once
 #include "suf/nn/array.hpp"
 
 namespace suf::nn {
 
-// Image: coordinates [begin, begin + count) are y A and noise, with |y| <= radius; A is columns [column, column + count)
-// of the weight "full" of a node. Every image has a y of its own.
+// Image: coordinates [begin, begin + count) are y A and noise, with |y| <= radius; A is columns [column, column +
+// count) of the weight "full" of a node. Every image has a y of its own.
 struct Image {
   int node = 0;
   int64_t begin = 0, count = 0, column = 0;

@@ -36,7 +36,8 @@ Ints Times(const Ints& x, const Matrix& m, exec::Pool& pool) {
   Ints y;
   std::visit(
       [&](const auto& map) {
-        using T = std::conditional_t<std::is_same_v<std::decay_t<decltype(map)>, ring::Prepared<uint32_t>>, uint32_t, uint64_t>;
+        using T = std::conditional_t<std::is_same_v<std::decay_t<decltype(map)>, ring::Prepared<uint32_t>>, uint32_t,
+                                     uint64_t>;
         const size_t in = map.depth(), out = map.columns(), n = x.size() / in;
         std::vector<T> a(x.begin(), x.end()), c(n * out);
         ring::Multiply(a.data(), in, n, map, c.data(), out, false, pool);
@@ -57,7 +58,9 @@ class NodeWatch : public Watch {
     auto [at, fresh] = seen_.try_emplace(width, Spread{Name(width), *low, *high});
     if (!fresh) at->second.low = std::min(at->second.low, *low), at->second.high = std::max(at->second.high, *high);
   }
-  void Leave(const char* width, int64_t value, int64_t limit) override { outside_.push_back({Name(width), value, limit, false}); }
+  void Leave(const char* width, int64_t value, int64_t limit) override {
+    outside_.push_back({Name(width), value, limit, false});
+  }
   void Finish(const std::vector<Certificate>& certificates, Simulation* out) {
     for (auto& [width, s] : seen_) {
       out->seen.push_back(s);
@@ -100,7 +103,8 @@ struct Simulator::State {
   }
 };
 
-Simulator::Simulator(const Plan& plan, const Quantised& weights, exec::Pool& pool) : s_(new State{plan, weights, pool, {}}) {}
+Simulator::Simulator(const Plan& plan, const Quantised& weights, exec::Pool& pool)
+    : s_(new State{plan, weights, pool, {}}) {}
 Simulator::~Simulator() = default;
 
 Simulation Simulator::Run(std::span<const int32_t> ids, const Each& each) const {
@@ -110,9 +114,14 @@ Simulation Simulator::Run(std::span<const int32_t> ids, const Each& each) const 
   out.y = Forward<IntArray>(plan.graph, [&](const Node& n, std::span<const IntArray* const> x) {
             NodeWatch watch(Str(c.max_n, "/", Graph::Where(n)));
             const std::string name = Str(n.index, ".");
-            IntCall call{int(ids.size()), ids, s_->pool, watch,
+            IntCall call{int(ids.size()),
+                         ids,
+                         s_->pool,
+                         watch,
                          [&](const char* slot) -> const Tensor& { return s_->weights.at(name + slot); },
-                         [&](const Ints& v, const char* slot, int ring) { return Times(v, s_->Prepared(name + slot, ring), s_->pool); }};
+                         [&](const Ints& v, const char* slot, int ring) {
+                           return Times(v, s_->Prepared(name + slot, ring), s_->pool);
+                         }};
             IntArray y = c.ops[size_t(n.index)]->Spec(call, x);
             watch.See("", y.at);
             watch.Finish(c.certificates[size_t(n.index)], &out);

@@ -38,7 +38,8 @@ std::string SlotName(const Node& n, const Slot& s) { return Str(n.index, ".", s.
 Quantised Quantise(const Weights& weights, const Plan& plan) {
   Quantised q;
   ForSlots(plan, [&](const Node& n, const Slot& s) {
-    q[SlotName(n, s)] = Fixed(Graph::Where(n) + " (" + s.name + ")", s.weight.shape(), weights.Value(s.weight), s.scale);
+    q[SlotName(n, s)] =
+        Fixed(Graph::Where(n) + " (" + s.name + ")", s.weight.shape(), weights.Value(s.weight), s.scale);
   });
   return q;
 }

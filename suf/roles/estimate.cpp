@@ -1,7 +1,6 @@
 #include "suf/roles/estimate.hpp"
 
 #include "suf/roles/model.hpp"
-
 #include "suf/store/store.hpp"
 
 namespace suf::roles {

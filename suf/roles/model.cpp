@@ -48,8 +48,8 @@ int64_t VocabularySize(const nn::Plan& plan) { return plan.vocabulary(); }
 std::string ShapeOf(const nn::Plan& plan) {
   int64_t weights = 0;
   for (const nn::MaskedWeight& w : nn::MaskedWeights(plan)) weights += w.size();
-  return Str(plan.graph.size(), " operators, ", weights, " masked weights, vocabulary ", plan.vocabulary(), ", result of ",
-             plan.width(), " numbers");
+  return Str(plan.graph.size(), " operators, ", weights, " masked weights, vocabulary ", plan.vocabulary(),
+             ", result of ", plan.width(), " numbers");
 }
 
 Certified CertifiedOf(const nn::Plan& plan) {
@@ -126,8 +126,8 @@ nn::Plan Compiler::CompileIds(const std::vector<std::vector<int32_t>>& ids, std:
   nn::CompileOptions options;
   options.policy = options_;
   options.min_tokens = model_.state_->of.min_tokens, options.max_tokens = max_tokens_;
-  options.tokenizer =
-      HashOf({AsView(ReadFile((model_.folder() / "vocab.txt").string(), "the vocabulary ", "it is vocab.txt of the model"))});
+  options.tokenizer = HashOf(
+      {AsView(ReadFile((model_.folder() / "vocab.txt").string(), "the vocabulary ", "it is vocab.txt of the model"))});
   options.calibration = std::move(calibration);
   options.progress = [&](const std::string& stage, double done) {
     if (progress) progress(done, stage);

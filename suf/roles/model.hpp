@@ -45,8 +45,8 @@ int ResultScale(const nn::Plan& plan);
 int64_t VocabularySize(const nn::Plan& plan);
 // ShapeOf: the model's public shape in words.
 std::string ShapeOf(const nn::Plan& plan);
-// Certified: wires of all length classes by kind of certificate: hard ones hold for every text, calibrated ones on texts
-// like those of the calibration.
+// Certified: wires of all length classes by kind of certificate: hard ones hold for every text, calibrated ones on
+// texts like those of the calibration.
 struct Certified {
   int hard = 0, calibrated = 0;
 };

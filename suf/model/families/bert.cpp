@@ -1,4 +1,5 @@
-// BERT encoders (Devlin et al. 2019) as sentence-transformers uses them: post-LN, mean of the rows, divided by its norm.
+// BERT encoders (Devlin et al. 2019) as sentence-transformers uses them: post-LN, mean of the rows, divided by its
+// norm.
 #include "suf/model/families/blocks.hpp"
 #include "suf/model/families/list.hpp"
 #include "suf/model/internal/config.hpp"
@@ -36,8 +37,12 @@ Shape ReadShape(const std::filesystem::path& dir) {
   f.Must("position_embedding_type", "absolute", "absolute");
   f.Must("is_decoder", false, false);
   f.Must("add_cross_attention", false, false);
-  Shape s{f.Count("hidden_size", 8192),        f.Count("num_attention_heads", 256), f.Count("intermediate_size", 65536),
-          f.Count("vocab_size", 1 << 20),      f.Count("num_hidden_layers", 128),   f.Count("max_position_embeddings", 1 << 16),
+  Shape s{f.Count("hidden_size", 8192),
+          f.Count("num_attention_heads", 256),
+          f.Count("intermediate_size", 65536),
+          f.Count("vocab_size", 1 << 20),
+          f.Count("num_hidden_layers", 128),
+          f.Count("max_position_embeddings", 1 << 16),
           f.Has("type_vocab_size") ? f.Count("type_vocab_size", 16) : 2,
           f.Epsilon("layer_norm_eps", 1e-12)};
   f.Multiple("hidden_size", s.d, s.heads, "attention heads");
@@ -63,7 +68,8 @@ Graph Build(const std::filesystem::path& dir) {
   lookup.table = g.Tensor("embeddings.word_embeddings.weight", {s.vocab, s.d}, Leaf::kTable);
   Expr positions = g.Tensor("embeddings.position_embeddings.weight", {s.positions, s.d}, Leaf::kTable);
   // a single text: every token is of type 0
-  lookup.positions = positions.Plus(g.Tensor("embeddings.token_type_embeddings.weight", {s.types, s.d}, Leaf::kTable).Row(0));
+  lookup.positions =
+      positions.Plus(g.Tensor("embeddings.token_type_embeddings.weight", {s.types, s.d}, Leaf::kTable).Row(0));
   Node* x = norm(g.Add(std::move(lookup), {}, "z_embed"), "embeddings.LayerNorm", "embedding");
   for (int64_t l = 0; l < s.layers; ++l) {
     const std::string scope = Str(l, "/"), at = Str("encoder.layer.", l, ".");
@@ -94,10 +100,12 @@ Graph Build(const std::filesystem::path& dir) {
 }
 
 constexpr Preset kPresets[] = {
-    {"tiny", R"({"architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute",
+    {"tiny",
+     R"({"architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute",
   "hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64, "vocab_size": 128, "num_hidden_layers": 2,
   "max_position_embeddings": 64, "type_vocab_size": 2, "layer_norm_eps": 1e-12})"},
-    {"minilm", R"({"architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute",
+    {"minilm",
+     R"({"architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute",
   "hidden_size": 384, "num_attention_heads": 12, "intermediate_size": 1536, "vocab_size": 30522, "num_hidden_layers": 6,
   "max_position_embeddings": 512, "type_vocab_size": 2, "layer_norm_eps": 1e-12})"}};
 

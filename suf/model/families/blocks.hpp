@@ -21,7 +21,8 @@ inline Node* Linear(Graph& g, Node* x, Expr weight, Expr bias, const char* key, 
 
 inline Node* Normalised(Graph& g, Node* x, Expr gamma, Expr beta, double eps, const char* key = "layer") {
   nn::Norm n;
-  n.dim = gamma.cols(), n.centre = bool(beta), n.gamma = std::move(gamma), n.beta = std::move(beta), n.eps = eps, n.key = key;
+  n.dim = gamma.cols(), n.centre = bool(beta), n.gamma = std::move(gamma), n.beta = std::move(beta), n.eps = eps,
+  n.key = key;
   return g.Add(std::move(n), {x}, "normalised");
 }
 

@@ -21,9 +21,17 @@ Shape ReadShape(const std::filesystem::path& dir) {
   f.Must("attention_bias", false, false);
   f.Must("mlp_bias", false, false);
   if (f.Has("rope_scaling")) f.Must("rope_scaling", nullptr, nullptr);
-  Shape s{f.Count("hidden_size", 8192), f.Count("num_attention_heads", 256), 0, 0, f.Count("intermediate_size", 65536),
-          f.Count("vocab_size", 1 << 20), f.Count("num_hidden_layers", 128), f.Count("max_position_embeddings", 1 << 20),
-          f.Epsilon("rms_norm_eps", 1e-6), f.Number("rope_theta", 2, 1e9, 10000), f.True("tie_word_embeddings", false)};
+  Shape s{f.Count("hidden_size", 8192),
+          f.Count("num_attention_heads", 256),
+          0,
+          0,
+          f.Count("intermediate_size", 65536),
+          f.Count("vocab_size", 1 << 20),
+          f.Count("num_hidden_layers", 128),
+          f.Count("max_position_embeddings", 1 << 20),
+          f.Epsilon("rms_norm_eps", 1e-6),
+          f.Number("rope_theta", 2, 1e9, 10000),
+          f.True("tie_word_embeddings", false)};
   s.serving = f.Has("num_key_value_heads") ? f.Count("num_key_value_heads", 256) : s.heads;
   f.Multiple("num_attention_heads", s.heads, s.serving, "key and value heads");
   if (!f.Has("head_dim")) f.Multiple("hidden_size", s.d, s.heads, "attention heads");
@@ -35,7 +43,9 @@ Shape ReadShape(const std::filesystem::path& dir) {
 Graph Build(const std::filesystem::path& dir) {
   const Shape s = ReadShape(dir);
   Graph g;
-  auto norm = [&](Node* x, const std::string& at) { return Normalised(g, x, g.Tensor(at, {s.d}, Leaf::kGamma), {}, s.eps); };
+  auto norm = [&](Node* x, const std::string& at) {
+    return Normalised(g, x, g.Tensor(at, {s.d}, Leaf::kGamma), {}, s.eps);
+  };
   auto linear = [&](Node* x, const std::string& at, int64_t in, int64_t out, const char* key, const char* label) {
     return Linear(g, x, g.Tensor(at + ".weight", {out, in}, Leaf::kProjection).Transposed(), {}, key, label);
   };
@@ -78,7 +88,8 @@ Graph Build(const std::filesystem::path& dir) {
 }
 
 constexpr Preset kPresets[] = {
-    {"tiny-llama", R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 32,
+    {"tiny-llama",
+     R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 32,
   "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 48, "vocab_size": 128, "num_hidden_layers": 2,
   "max_position_embeddings": 64, "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "tie_word_embeddings": true})"}};
 

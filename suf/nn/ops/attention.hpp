@@ -1,13 +1,13 @@
-// Attention between the projections: scores, unnormalised softmax, weighted sum. Full or causal, grouped heads, relative
-// positions. (docs/mathematics.md#histogram-maximum, #causal-packing)
+// Attention between the projections: scores, unnormalised softmax, weighted sum. Full or causal, grouped heads,
+// relative positions. (docs/mathematics.md#histogram-maximum, #causal-packing)
 #pragma once
 #include "suf/nn/op.hpp"
 
 namespace suf::nn {
 
 // Scores: q k^T a head, plus P0's private bias. Inputs: q | k as one row, or q and k. (heads, n, n); causal: the pairs
-// j <= i, packed, (heads, n (n + 1) / 2): nothing is opened, cut, looked up or dealt for later positions. `serving` heads
-// of k, each for heads / serving heads of q. No key, one flight.
+// j <= i, packed, (heads, n (n + 1) / 2): nothing is opened, cut, looked up or dealt for later positions. `serving`
+// heads of k, each for heads / serving heads of q. No key, one flight.
 struct Scores : Define<Scores> {
   static constexpr const char* kName = "scores";
   int heads = 1, serving = 1;
@@ -30,21 +30,21 @@ struct Scores : Define<Scores> {
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
 };
 
-// Softmax: e = exp((score - about the row's maximum) / sqrt(head_dim)), not yet divided by its row sum. (heads, n, n). A
-// score is read by slices: outside its window it wraps, which costs accuracy and no certificate. 0 <= e <= max high max
-// low. Flights: bits, digits, counts, maximum, table, product: 6.
+// Softmax: e = exp((score - about the row's maximum) / sqrt(head_dim)), not yet divided by its row sum. (heads, n, n).
+// A score is read by slices: outside its window it wraps, which costs accuracy and no certificate. 0 <= e <= max high
+// max low. Flights: bits, digits, counts, maximum, table, product: 6.
 struct Softmax : Define<Softmax> {
   static constexpr const char* kName = "softmax";
   int64_t head_dim = 1;
   bool causal = false;
 
-  int shift = 0;               // of the slice
-  Ints offset;                 // (heads) added to a score before the slice: places each head's window in [0, 2^window)
-  int low = 0, level = 0;      // bits of the low digit and of the level
-  int64_t floor = 0;           // rows whose maximum level is lower use this one
+  int shift = 0;           // of the slice
+  Ints offset;             // (heads) added to a score before the slice: places each head's window in [0, 2^window)
+  int low = 0, level = 0;  // bits of the low digit and of the level
+  int64_t floor = 0;       // rows whose maximum level is lower use this one
   int low_bits = 0, high_bits = 0;  // rings in which the tables' entries are opened
-  Ints low_table, high_table;  // 2^low and 2^level entries
-  int count_bits = 0;          // modulus of the column counts, 2^count_bits > n
+  Ints low_table, high_table;       // 2^low and 2^level entries
+  int count_bits = 0;               // modulus of the column counts, 2^count_bits > n
 
   int window() const { return shift + low + level; }  // bits of a score that are read
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
@@ -62,9 +62,9 @@ struct Softmax : Define<Softmax> {
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
 };
 
-// WeightedSum: (e v) / row sum, a head: rows of (heads head_dim). A convex combination of rows of v times the reciprocal
-// table's excess, so the value path W_v W_o of each head is bounded together. Inputs e, v. Flights: 3. The wire is (heads, n, head_dim): the map
-// that reads it joins the heads.
+// WeightedSum: (e v) / row sum, a head: rows of (heads head_dim). A convex combination of rows of v times the
+// reciprocal table's excess, so the value path W_v W_o of each head is bounded together. Inputs e, v. Flights: 3. The
+// wire is (heads, n, head_dim): the map that reads it joins the heads.
 struct WeightedSum : Define<WeightedSum> {
   static constexpr const char* kName = "weighted_sum";
   int heads = 1, serving = 1;

@@ -17,13 +17,13 @@ struct Map : Define<Map> {
   };
   std::vector<Term> terms;
   Expr bias;
-  bool by_length = false;    // the bias is added once a token: the input is their sum
-  std::string key;           // of Options: weight scale
-  int rotary = 0;            // heads that are turned; 0: none
-  double base = 0;           // of the angles
+  bool by_length = false;  // the bias is added once a token: the input is their sum
+  std::string key;         // of Options: weight scale
+  int rotary = 0;          // heads that are turned; 0: none
+  double base = 0;         // of the angles
 
-  // scales of the full weight, of gamma; left shifts of the diagonal term, of the mean term less than that, of the bias;
-  // bits of the cosines
+  // scales of the full weight, of gamma; left shifts of the diagonal term, of the mean term less than that, of the
+  // bias; bits of the cosines
   int full = 0, gamma = 0, diag = 0, mean = 0, up = 0, turn = 0;
   Ints cosines, sines;  // (max_n, half a head) at scale `turn`
 

@@ -107,7 +107,8 @@ Reach Norm::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
   const double most = One(shift + scale) * std::sqrt(of) * above;
   const Reach x = z.reach.Scaled(One(-cut), cut > 0 ? 0.5 : 0);
   widths->push_back({"square", BitLength(x.length * x.length + double(epsilon)), &square, kLargestSquare});
-  widths->push_back({"product", std::max(RingOf(most, shift), RingOf(z.reach.most(), cut) - cut + 1), &product, 64, false, 2});
+  widths->push_back(
+      {"product", std::max(RingOf(most, shift), RingOf(z.reach.most(), cut) - cut + 1), &product, 64, false, 2});
   widths->push_back({"input", RingOf(z.reach.most(), cut), &kz, 64, false, 2});
   Reach r{dim, most, {}, {}, {}};
   return r.Scaled(One(-shift), 0.5);

@@ -6,7 +6,8 @@ namespace suf::nn {
 
 // Norm: y = round(x rsqrt(sum x^2 + eps) / 2^shift), x = round(z / 2^cut) never opened; z may live in a wider ring than
 // is read. |y| <= sqrt(d) (1 + the table's excess) for every row, whatever z is. Flights to its opening: 8 in two
-// stages, 7 in one (for more words: for one row), 6 where nothing is cut. unit: |y| = 1. (docs/mathematics.md#exact-norm)
+// stages, 7 in one (for more words: for one row), 6 where nothing is cut. unit: |y| = 1.
+// (docs/mathematics.md#exact-norm)
 struct Norm : Define<Norm> {
   static constexpr const char* kName = "norm";
   int64_t dim = 0;

@@ -114,7 +114,9 @@ TEST(Rescale, ClampWraps) {
             for (size_t i = 0; i < z.size(); ++i) {
               const int64_t x = Rounded(z[i], s), half = int64_t{1} << (window - 1);
               ASSERT_EQ(got[i], ((x + half) % (2 * half) + 2 * half) % (2 * half) - half) << z[i];
-              if (x >= -half && x < half) ASSERT_EQ(got[i], x);
+              if (x >= -half && x < half) {
+                ASSERT_EQ(got[i], x);
+              }
             }
             const gates::Slice gate{s, s + window, ring, 0, StagesOf(stages)};
             EXPECT_EQ(rig.key_bits(z.size()), 1024 * gate.KeyBits(10, form != Form::kOpen));
@@ -211,7 +213,9 @@ TEST(Rescale, BoundIsSound) {
       const Bounded b = BoundOf(r, 1, {EdgeOf(8, 0, 2, reach)});
       OpRig rig(1);
       for (const Ints& z : RowsOf(reach)) ExpectWithin(rig.Spec(r, {{{{1, 2}, z}}}), b.reach);
-      if (kind == Rescale::kClamp) EXPECT_EQ(b.reach.most(), 8);
+      if (kind == Rescale::kClamp) {
+        EXPECT_EQ(b.reach.most(), 8);
+      }
     }
 }
 

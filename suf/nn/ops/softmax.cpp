@@ -17,8 +17,8 @@ using pfss::Sec;
 
 namespace {
 
-// Windows leave room for texts unlike the calibration texts: kBelow of a score window's room lies under it, and at least
-// kAbove of a level above it.
+// Windows leave room for texts unlike the calibration texts: kBelow of a score window's room lies under it, and at
+// least kAbove of a level above it.
 constexpr double kScoreRoom = 1.6, kBelow = 0.6, kAbove = 0.25;
 constexpr int kLargestTable = 10, kLargestLevel = 7;  // log2 of entries
 
@@ -49,7 +49,8 @@ void Softmax::See(const RealCall& c, std::span<const RealArray* const> x, Seen* 
   for (int64_t i = 0; i < heads * n; ++i) {
     const double* row = &x[0]->at[size_t(i * n)];
     double most = -1e300;
-    for (int64_t j = 0; j < Counted(causal, i % n, n); ++j) score[size_t(i / n)].See(row[j]), most = std::max(most, row[j]);
+    for (int64_t j = 0; j < Counted(causal, i % n, n); ++j)
+      score[size_t(i / n)].See(row[j]), most = std::max(most, row[j]);
     row_max[size_t(i / n)].See(most);
   }
 }
@@ -129,7 +130,8 @@ IntArray Softmax::Spec(const IntCall& c, std::span<const IntArray* const> x) con
     Ints levels = gates::Slice{shift + low, int(k), 40, round}.Spec(z, int(k));
     for (int64_t i = 0; i < n * n; ++i)  // a later position is below every level
       if (i % n >= Counted(causal, i / n, n)) levels[size_t(i)] = 0;
-    const Ints all = gates::Maximum{0, count_bits}.Spec(levels, 62, n), top = gates::Maximum{floor, count_bits}.Spec(levels, 62, n);
+    const Ints all = gates::Maximum{0, count_bits}.Spec(levels, 62, n),
+               top = gates::Maximum{floor, count_bits}.Spec(levels, 62, n);
     for (int64_t i = 0; i < n; ++i)
       if (all[size_t(i)] < floor) c.watch.Leave("row_max", all[size_t(i)], floor);
     for (int64_t i = 0; i < n * n; ++i) levels[size_t(i)] = top[size_t(i / n)] - levels[size_t(i)];

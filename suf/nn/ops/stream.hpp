@@ -17,8 +17,8 @@ struct Product : Define<Product> {
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
 };
 
-// Add: x + y, the residual stream: a sum of opened wires. No key, no message, no flight: masks add. Every branch reads a
-// norm, so each is bounded by a constant and the stream by the sum.
+// Add: x + y, the residual stream: a sum of opened wires. No key, no message, no flight: masks add. Every branch reads
+// a norm, so each is bounded by a constant and the stream by the sum.
 struct Add : Define<Add> {
   static constexpr const char* kName = "add";
   bool centred[2] = {false, false};  // before folding only: an input loses its mean

@@ -26,7 +26,8 @@ RealArray WeightedSum::Float(const RealCall& c, std::span<const RealArray* const
       double sum = 0;
       for (int64_t j = 0; j < n; ++j) sum += e[j];
       for (int64_t j = 0; j < n; ++j)
-        for (int64_t k = 0; k < head_dim; ++k) y.at[size_t(i * d + to + k)] += e[j] / sum * x[1]->at[size_t(j * cols + from + k)];
+        for (int64_t k = 0; k < head_dim; ++k)
+          y.at[size_t(i * d + to + k)] += e[j] / sum * x[1]->at[size_t(j * cols + from + k)];
     }
   }
   return y;
@@ -41,8 +42,8 @@ void WeightedSum::Choose(const Facts& c, const Edges& in) {
   row_sum = BitLength(in[0].reach.length);
   const int fine = row_sum + c.options.recip_bits;
   scale = fine + in[1].scale;
-  recip = Octaves([&](double v) { return std::ldexp(1.0, fine) / v; }, in[0].scale - 1, row_sum, row_sum, c.options.recip_pieces,
-                  c.options.span);
+  recip = Octaves([&](double v) { return std::ldexp(1.0, fine) / v; }, in[0].scale - 1, row_sum, row_sum,
+                  c.options.recip_pieces, c.options.span);
 }
 
 Reach WeightedSum::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
@@ -55,7 +56,8 @@ Reach WeightedSum::Bound(const Facts&, const Edges& in, std::vector<Width>* widt
   if (v.images.size() == 1) {  // of one map: each head has a y of its own, in the columns that serve it
     const Image& all = v.images[0];
     for (int64_t h = 0; h < heads; ++h)
-      r.images.push_back({all.node, h * head_dim, head_dim, all.column + h / (heads / serving) * head_dim, all.radius * f});
+      r.images.push_back(
+          {all.node, h * head_dim, head_dim, all.column + h / (heads / serving) * head_dim, all.radius * f});
     for (const Noise& x : v.noise) r.noise.push_back({x.each * f, head_dim});
   }
   return r;
@@ -82,9 +84,10 @@ IntArray WeightedSum::Spec(const IntCall& c, std::span<const IntArray* const> x)
     for (int64_t j = 0; j < n; ++j) sums[size_t(i)] = WrapAdd(sums[size_t(i)], x[0]->at[size_t(i * n + j)]);
   for (int64_t h = 0; h < heads; ++h) {
     const int64_t from = h / (heads / serving) * head_dim;
-    ring::Gemm(size_t(n), size_t(head_dim), size_t(n), reinterpret_cast<const uint64_t*>(&x[0]->at[size_t(h * n * n)]), size_t(n),
-               reinterpret_cast<const uint64_t*>(&x[1]->at[size_t(from)]), size_t(cols), ring::Layout::kPlain,
-               reinterpret_cast<uint64_t*>(&mixed[size_t(h * n * head_dim)]), size_t(head_dim), false, c.pool);
+    ring::Gemm(size_t(n), size_t(head_dim), size_t(n), reinterpret_cast<const uint64_t*>(&x[0]->at[size_t(h * n * n)]),
+               size_t(n), reinterpret_cast<const uint64_t*>(&x[1]->at[size_t(from)]), size_t(cols),
+               ring::Layout::kPlain, reinterpret_cast<uint64_t*>(&mixed[size_t(h * n * head_dim)]), size_t(head_dim),
+               false, c.pool);
   }
   c.watch.See("row_sum", sums), c.watch.See("product", mixed);
   const Ints inverse = gates::RowFunction{recip, 64}.Spec(sums, row_sum);
