@@ -2,9 +2,9 @@
 // the other party's messages. Each item of it is a value under a pad, a PRG section of the honest party. Order: a pad
 // moves its own item by exactly its own step, other items only along an acyclic graph: so pads -> view is a bijection
 // for every secret. Equiv: pads are found under which other secrets give the same view, byte for byte. Both must report
-// planted faults. (DESIGN 6; the lint proves the same from the trace alone.) Trees are ideal: the tiny plan's row
-// tables have at most 2^10 places, which are dealt as one-hot tables, not as DPFs. With DPFs, whose correction words
-// are the tree's to hide, only the order is tested.
+// planted faults. (docs/mathematics.md#lint; the lint proves the same from the trace alone.) Trees are ideal: the tiny
+// plan's row tables have at most 2^10 places, which are dealt as one-hot tables, not as DPFs. With DPFs, whose
+// correction words are the tree's to hide, only the order is tested.
 #include <gtest/gtest.h>
 
 #include <cstring>

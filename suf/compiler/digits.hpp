@@ -1,7 +1,7 @@
 // Lowering `Digits`: the borrow c = 1[z_hat mod 2^cut < r mod 2^cut] of a masked wire at one or more cuts, from one-hot
 // tables on digits. Each digit's lt and eq bit is opened masked; the borrow is a polynomial in them. One stage: its
-// monomials are dealt as ring words. Two stages: they are dealt as bits, and the masked borrow is opened. (DESIGN 4, 7,
-// 9; closed-form key bits at the end.)
+// monomials are dealt as ring words. Two stages: they are dealt as bits, and the masked borrow is opened.
+// (docs/mathematics.md#borrow; closed-form key bits at the end.)
 #pragma once
 #include <vector>
 

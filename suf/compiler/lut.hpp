@@ -1,6 +1,6 @@
 // Table lowerings: reads of one-hot tables and DPF windows at masked places, `WindowLut` (uniform linear pieces in
-// local coordinates) and `row_lut` (octave groups; Grotto, ePrint 2023/108, for the window idea). A read gives e x
-// value, e = +-1 known to the dealer alone.
+// local coordinates) and `row_lut` (octave groups; Grotto, ePrint 2023/108, for the window idea):
+// docs/mathematics.md#window-lut, #octaves. A read gives e x value, e = +-1 known to the dealer alone.
 #pragma once
 #include <span>
 #include <vector>

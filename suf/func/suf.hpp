@@ -1,7 +1,7 @@
 // The function IR: a SUF (structured unary function) is a piecewise polynomial with integer coefficients plus Boolean
 // predicates of one fixed-point number. Every nonlinear function is written once as a SUF; lowerings (compiler room)
-// turn it into FSS reads. (DESIGN 5.) Here: the data, its verifier, its exact meaning, the layout of its outputs.
-// text.hpp prints and parses, fit.hpp makes SUFs.
+// turn it into FSS reads. (docs/mathematics.md#suf.) Here: the data, its verifier, its exact meaning, the layout of its
+// outputs. text.hpp prints and parses, fit.hpp makes SUFs.
 #pragma once
 #include <cstdint>
 #include <optional>

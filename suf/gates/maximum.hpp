@@ -1,5 +1,5 @@
 // The maximum of a row of small numbers by histogram: arithmetic unit vectors, column counts opened masked, arithmetic
-// zero tests; the maximum is then a local sum (DESIGN 9). One flight to shares.
+// zero tests; the maximum is then a local sum (docs/mathematics.md#histogram-maximum). One flight to shares.
 #pragma once
 #include "suf/gates/gate.hpp"
 

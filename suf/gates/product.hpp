@@ -1,5 +1,5 @@
 // Products of two masked wires. Of wires with shared masks in the result's ring: local, and without key: the dealer
-// defines the new mask (DESIGN 9: three local products). Of narrower wires: words for how often each wraps.
+// defines the new mask (docs/mathematics.md#products). Of narrower wires: words for how often each wraps.
 #pragma once
 #include "suf/gates/gate.hpp"
 

@@ -1,5 +1,5 @@
 // Gates that read tables: activations of uniform linear pieces (GELU), the pair of exponential tables, reciprocals and
-// inverse roots on octaves (DESIGN 9).
+// inverse roots on octaves (docs/mathematics.md#window-lut, #softmax, #octaves).
 #pragma once
 #include "suf/gates/gate.hpp"
 

@@ -1,4 +1,4 @@
-// Exact rescales, extensions and slices of a masked wire (DESIGN 9: TR, GapARS, Slice). Round half up, faithful to the
+// Exact rescales, extensions and slices of a masked wire (docs/mathematics.md#rescale). Round half up, faithful to the
 // last bit.
 #pragma once
 #include "suf/gates/gate.hpp"

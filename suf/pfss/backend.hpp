@@ -36,7 +36,8 @@ class Randomness {
   virtual std::array<uint8_t, 16> TreeKey() const = 0;
 };
 
-// Material: what Randomness expands, and takes over. key[p] is K_p of DESIGN 4; a party holds its own, the dealer both.
+// Material: what Randomness expands, and takes over. key[p] is K_p of docs/mathematics.md#prg; a party holds its own,
+// the dealer both.
 struct Material {
   std::array<std::optional<Secret>, 2> key;
   Hash rho;

@@ -317,7 +317,7 @@ TEST(Poly, Sizes) {
   for (int d = 1; d < 9; ++d) {
     int words = 0, bits = 0;
     for (int j = 0; j < d; ++j) words += GroupSize(j), bits += j ? GroupBits(j) : 0;
-    EXPECT_EQ(words, 3 * (1 << (d - 1)) - 2);  // DESIGN 9
+    EXPECT_EQ(words, 3 * (1 << (d - 1)) - 2);  // docs/mathematics.md#borrow
     EXPECT_EQ(bits, (1 << (d - 1)) + (1 << d) - 2 * d - 1);
   }
 }

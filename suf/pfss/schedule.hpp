@@ -1,6 +1,6 @@
 // Readings of a closed trace that need no data: who computes what (liveness), when (two clocks), in which frame, for
-// how many bits; and the widths that values really need. The channel's counters must equal these numbers. (DESIGN 6:
-// Schedule.)
+// how many bits; and the widths that values really need. The channel's counters must equal these numbers.
+// (docs/mathematics.md#flights.)
 #pragma once
 #include <array>
 #include <map>

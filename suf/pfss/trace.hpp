@@ -1,6 +1,6 @@
-// The trace: a protocol emitted once as straight-line SSA over tensors (DESIGN 6). Gates emit pure functions (ops.hpp)
-// and the four compositions that communicate: Deal, Open, Give, Reveal. Dealer, parties, schedule, cost and lint are
-// readings of this data. Not here: any gate, any key, any byte on a wire.
+// The trace: a protocol emitted once as straight-line SSA over tensors (docs/mathematics.md#masked-wires). Gates emit
+// pure functions (ops.hpp) and the four compositions that communicate: Deal, Open, Give, Reveal. Dealer, parties,
+// schedule, cost and lint are readings of this data. Not here: any gate, any key, any byte on a wire.
 #pragma once
 #include <array>
 #include <map>

@@ -1,7 +1,7 @@
 // The session between P1 (data owner) and P0 (model owner): hello, W_hat once, then per inference announce a job, agree
 // on a bundle, claim it on both sides, announce what follows, run, BYE. The bundle of what follows is fetched while the
-// run goes on. An audit takes the place of an inference. Knows no gate and no TLS beyond the exporter value. DESIGN 11,
-// ADR 9.
+// run goes on. An audit takes the place of an inference. Knows no gate and no TLS beyond the exporter value.
+// SECURITY.md, ADR 9.
 #pragma once
 #include <exception>
 #include <functional>

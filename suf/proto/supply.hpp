@@ -1,6 +1,7 @@
 // How bundles come into being: the dealer's service, and a party's side of it. One link per fetch; both parties must
 // ask for the same thing, naming each other's key. A delivery that breaks is never repeated: its serials are burnt. The
-// dealer also witnesses that a bundle from a party's disk was not used before. DESIGN 4 and 11, ADR 12.
+// dealer also witnesses that a bundle from a party's disk was not used before. docs/mathematics.md#prg, SECURITY.md,
+// ADR 12.
 #pragma once
 #include <condition_variable>
 #include <functional>

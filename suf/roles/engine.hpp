@@ -1,4 +1,4 @@
-// Engine: a plan on a backend: for each number of tokens the trace, audited, with its schedule. What all roles of a
+// Engine: a plan on a backend: for each number of tokens the trace, linted, with its schedule. What all roles of a
 // process share. Which backend runs, the program says: this room knows none.
 #pragma once
 #include <functional>
@@ -44,7 +44,7 @@ class Engine {
   const Hash& hash() const { return hash_; }
   pfss::Backend& backend() { return backend_; }
   // At: the one way to a trace, so that nobody deals, fetches or runs one that has not passed the lint (pfss::Lint),
-  // once. Throws Cause::kInput when the plan does not cover n tokens, Cause::kRefused when the audit finds a fault.
+  // once. Throws Cause::kInput when the plan does not cover n tokens, Cause::kRefused when the lint finds a fault.
   // Kept for the next call.
   std::shared_ptr<const Work> At(int n);
   // Section: words for the section of party p's bundle that holds this byte.

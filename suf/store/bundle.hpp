@@ -1,6 +1,6 @@
 // A bundle: one party's correlated randomness for one inference of exactly one job. Header, key K_p, and an opaque
-// body that travels and rests in chunks, each with a running hash, so that keys are verified as they stream. DESIGN 4
-// and 11.
+// body that travels and rests in chunks, each with a running hash, so that keys are verified as they stream.
+// docs/mathematics.md#prg, SECURITY.md.
 #pragma once
 #include <chrono>
 #include <condition_variable>

@@ -33,7 +33,8 @@ TEST(BundleHeader, RoundTripsAndRefusesOtherVersionsAndLengths) {
 TEST(DeriveKey, FollowsTheFormulaAndEveryFieldMatters) {
   BundleHeader h = Sample();
   Secret seed{Hash{42}};
-  Writer info;  // DESIGN 4: version | p | H(seed_0) | H(seed_1) | plan | trace digest | weights id | job | serial
+  // docs/mathematics.md#prg: version | p | H(seed_0) | H(seed_1) | plan | trace digest | weights id | job | serial
+  Writer info;
   info.Put(kWireVersion), info.Put(uint32_t{1}), info.Raw(h.seed_hash[0]), info.Raw(h.seed_hash[1]), info.Raw(h.plan),
       info.Raw(h.trace), info.Raw(h.weights), Put(info, h.job), info.Put(uint64_t{77});
   Secret expected = Hkdf(h.rho, Hash{42}, info.bytes());
