@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""GPT-2 and Llama: the simulator's integers are those of tools/integers.py, written by hand from the papers, and follow the float model.
+"""GPT-2 and Llama: the simulator's integers are those of tools/integers.py, written by hand from the papers, and follow the float model;
+three processes give the simulator's words.
 
   families_test.py SUF      SUF: build/suf; needs numpy, no network
 """
@@ -53,6 +54,16 @@ def altered_plans(model, plan, ids):
     assert 'leaves its certificate' in refused(lambda: integers.evaluator(model, low).run(ids))
 
 
+def three_processes(path, folder, rows):
+    """dealer, model owner and data owner over TLS: every word of every length is the simulator's"""
+    plan = folder / (path.name + '.json')
+    done = [json.loads(line) for line in suf('demo', '--model', path, '--plan', plan, '--ids', write_ids(folder / 'one', rows), '--json').splitlines()]
+    assert [r['n'] for r in done] == [len(r) for r in rows] and all(r['sim_equal'] for r in done), done
+    flights = {r['flights'] for r in done}
+    assert flights == {82 if 'gpt2' in path.name else 86}, flights
+    print('ok    %s: %d texts by three processes: every word, %s flights' % (path.name, len(done), flights))
+
+
 def family(preset, folder):
     path, plan = folder / preset, folder / (preset + '.json')
     suf('model', 'random', '--preset', preset, '--seed', 1, '--out', path)
@@ -70,6 +81,7 @@ def family(preset, folder):
         least = min(least, float(real @ y / np.linalg.norm(real) / np.linalg.norm(y)))
     assert least > COSINE, '%s: the cosine with the float model is %.4f, the limit is %s' % (preset, least, COSINE)
     altered_plans(model, plan, rows[0])
+    three_processes(path, folder, rows[::TIMES])
     print('ok    %s: %d texts of 1 to %d tokens: simulate == integers.py, cosine with the float model at least %.4f' % (preset, len(rows), MOST, least))
 
 
