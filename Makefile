@@ -17,9 +17,14 @@ build: setup
 	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release > $(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
 	ninja -C $(BUILD) -j $(JOBS)
 
+# the program alone, which is what `make run` needs
+.PHONY: program
+program: setup
+	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release > $(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
+	ninja -C $(BUILD) -j $(JOBS) suf
+
 ## test     every test (ctest); fetches the real model first if it is not in the cache
 test: build model
-	@command -v clang++-19 > /dev/null || echo "test: there is no clang++-19: the fuzz targets run over their corpus (fuzz_corpus), not under libFuzzer" >&2
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2
 
 ## accept   200 sentences through three processes, every output word against the simulator
@@ -27,12 +32,18 @@ accept: build model
 	.venv/bin/python tools/accept.py $(if $(MODEL),--model "$(MODEL)")
 
 ## run      three processes on this machine embed a handful of sentences; MODEL=DIR takes a local model and no network
-run: build model
+run: program model
 	tools/run.sh "$(MODEL)"
 
-## bench    the tables of the README, as JSON lines and for reading
+## bench    the tables of docs/measurements.md, as JSON lines and for reading
 bench: build model
 	.venv/bin/python tools/bench.py $(if $(MODEL),--model "$(MODEL)")
+
+## install  program, libsuf, headers, suf.pc and man page under PREFIX (/usr/local); cmake --install
+PREFIX ?= /usr/local
+.PHONY: install
+install: build
+	cmake --install $(BUILD) --prefix "$(PREFIX)"
 
 ## sanitize unit tests and a session under the sanitizers of clang++-19 (build-asan, build-tsan); not part of `test`
 sanitize: setup

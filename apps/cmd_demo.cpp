@@ -12,17 +12,17 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <regex>
 #include <thread>
 
-#include "apps/engine.hpp"
+#include "apps/exit.hpp"
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
-#include "suf/model/bert.hpp"
+#include "suf/net/certs.hpp"
 #include "suf/nn/forward.hpp"
-#include "suf/nn/simulate.hpp"
-#include "suf/proto/certs.hpp"
 #include "suf/ring/cpu.hpp"
+#include "suf/roles/simulator.hpp"
 
 extern char** environ;
 
@@ -39,7 +39,7 @@ class Folder {
   Folder() {
     std::string t = (fs::temp_directory_path() / "suf-demo-XXXXXX").string();
     if (!mkdtemp(t.data()))
-      Fail(Exit::kResource, "cannot make a directory under ", fs::temp_directory_path().string(),
+      Fail(Cause::kResource, "cannot make a directory under ", fs::temp_directory_path().string(),
            "; check free space and rights");
     path_ = t;
   }
@@ -59,7 +59,7 @@ class Child {
   // stream: 1 or 2, which of its outputs is read; the other one stays ours.
   Child(std::string name, std::vector<std::string> args, int stream) : name_(std::move(name)) {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC)) Fail(Exit::kResource, "cannot make a pipe; close some files");
+    if (pipe2(ends, O_CLOEXEC)) Fail(Cause::kResource, "cannot make a pipe; close some files");
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], stream);
@@ -70,7 +70,7 @@ class Child {
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     in_ = fdopen(ends[0], "r");
-    if (error || !in_) Fail(Exit::kResource, "cannot start a process for ", name_, "; free memory or processes");
+    if (error || !in_) Fail(Cause::kResource, "cannot start a process for ", name_, "; free memory or processes");
   }
   ~Child() {
     if (pid_ > 0) {
@@ -98,7 +98,7 @@ class Child {
       last_ = line;
       if (std::regex_search(line, m, std::regex("listening on port ([0-9]+)"))) return std::stoi(m[1]);
     }
-    Fail(Exit::kResource, name_, " ended before it listened: ", last_);
+    Fail(Cause::kResource, name_, " ended before it listened: ", last_);
   }
   // Drain: reads on in the background, so that the process never waits for us.
   void Drain() {
@@ -137,7 +137,7 @@ std::string Short(const std::string& s, size_t columns) {
 
 void ShowRows(const std::vector<Line>& lines, const std::vector<ordered_json>& rows) {
   std::vector<std::vector<std::string>> table{{"text", "tokens", "cosine to float", "= simulator", "deal ms",
-                                               "transport", "online ms", "sent P0", "sent P1", "P1 ahead", "rounds",
+                                               "transport", "online ms", "sent P0", "sent P1", "P1 ahead", "flights",
                                                "key each"}};
   for (auto& r : rows) {
     const Line& l = lines[r["i"].get<size_t>()];
@@ -145,7 +145,7 @@ void ShowRows(const std::vector<Line>& lines, const std::vector<ordered_json>& r
     table.push_back({Str(l.i + 1, " ", Short(l.text, 36)), r["n"].dump(), Fixed(r["cos"], 6),
                      r["sim_equal"].get<bool>() ? "every word" : "NO", Fixed(r["ms"]["deal"], 0),
                      Fixed(r["ms"]["transport"], 0), Fixed(r["ms"]["online"], 0), Bytes10(b["p0"]), Bytes10(b["p1"]),
-                     Bytes10(b["p1_offline"]), r["rounds"].dump(), Bytes10(r["key_bytes"][1])});
+                     Bytes10(b["p1_offline"]), r["flights"].dump(), Bytes10(r["key_bytes"][1])});
   }
   std::cout << "\n" << Table(table);
 }
@@ -212,7 +212,8 @@ int RunDemo(const DemoArgs& a) {
   std::string plan_path = a.plan;
   if (plan_path.empty()) {
     CompileArgs c{a.model, a.calibrate, dir / "plan.json"};
-    if (c.calibrate.empty()) {
+    if (c.calibrate.empty()) c.ids = a.source.ids;
+    if (c.calibrate.empty() && c.ids.empty()) {
       c.calibrate = dir / "texts.txt";
       std::ofstream out(c.calibrate, std::ios::binary);
       for (auto& l : lines)
@@ -221,13 +222,20 @@ int RunDemo(const DemoArgs& a) {
     RunCompile(c);
     plan_path = c.out;
   }
-  nn::Plan plan = LoadPlan(plan_path);
-  nn::Weights weights;
-  nn::Quantised quantised = LoadWeights(a.model, plan, &weights);
-  nn::Simulator simulator(plan, quantised);
-  TokenizeAll(model::Tokenizer::Load(a.model + "/vocab.txt"), plan.max_tokens, a.truncate, &lines);
-  std::string texts = dir / "texts.jsonl";
+  const nn::Plan plan = roles::LoadPlan(plan_path);
+  const roles::Model model(a.model);
+  std::optional<roles::Simulator> simulator;
   {
+    Bar bar("check the weights");
+    simulator.emplace(plan, model, bar.Hook());
+  }
+  std::optional<model::Tokenizer> tokenizer;
+  if (a.source.ids.empty()) tokenizer = model::Tokenizer::Load(a.model + "/vocab.txt");
+  TokenizeAll(tokenizer ? &*tokenizer : nullptr, plan.min_tokens, plan.max_tokens, a.truncate, &lines);
+  std::string texts = dir / "texts.jsonl";
+  if (!a.source.ids.empty()) {
+    texts = a.source.ids;
+  } else {
     std::ofstream out(texts, std::ios::binary);
     for (auto& l : lines) {
       // a line that could not be read stays unreadable for embed too, so that indices agree
@@ -240,7 +248,7 @@ int RunDemo(const DemoArgs& a) {
     }
   }
   std::string certs = dir / "certs", vocabulary = a.model + "/vocab.txt";
-  proto::MakeCerts(certs);
+  net::MakeCerts(certs);
   auto with_variant = [&](std::vector<std::string> args) {
     if (!a.variant.empty()) args.insert(args.end(), {"--variant", a.variant});
     return args;
@@ -258,10 +266,11 @@ int RunDemo(const DemoArgs& a) {
               2);
   std::string server = Str("127.0.0.1:", serve.Port());
   serve.Drain();
-  std::vector<std::string> args{"suf",       "embed",   "--plan",        plan_path,          "--vocab",
-                                vocabulary,  "--certs", certs + "/data", "--dealer",         dealer,
-                                "--connect", server,    "--store",       dir / "data-store", "--json-file",
-                                texts,       "--json"};
+  std::vector<std::string> args{
+      "suf",       "embed",   "--plan",        plan_path,          "--vocab",
+      vocabulary,  "--certs", certs + "/data", "--dealer",         dealer,
+      "--connect", server,    "--store",       dir / "data-store", a.source.ids.empty() ? "--json-file" : "--ids",
+      texts,       "--json"};
   if (a.truncate) args.push_back("--truncate");
   if (a.one_by_one) args.push_back("--one-by-one");
   Child embed("the data owner", with_variant(args), 1);
@@ -281,10 +290,10 @@ int RunDemo(const DemoArgs& a) {
   }
   int code = embed.Wait();
   deal.Stop();
-  if (code != 0 && code != int(Exit::kInput))
-    throw Error(Exit(code), "the data owner's process failed; its sentence stands above");
+  if (code != 0 && code != ExitCode(Cause::kInput))
+    throw Error(CauseOf(code), "the data owner's process failed; its sentence stands above");
   if (int served = serve.Wait(); served != 0)
-    throw Error(Exit(served), "the model owner's process failed: " + serve.last());
+    throw Error(CauseOf(served), "the model owner's process failed: " + serve.last());
   AddTimes(dir / "p0.times", "p0", &all), AddTimes(dir / "dealer.times", "dealer", &all);
   int wrong = 0;
   Bar bar("compare");
@@ -296,11 +305,11 @@ int RunDemo(const DemoArgs& a) {
     } else {
       auto y = row["y"].get<std::vector<int64_t>>();
       const std::vector<int32_t> ids(lines[i].ids.begin(), lines[i].ids.end());
-      nn::Simulation sim = simulator.Run(ids);
+      nn::Simulation sim = simulator->Run(ids);
       auto differ = std::mismatch(y.begin(), y.end(), sim.y.begin(), sim.y.end());
       bool equal = y == sim.y;
       wrong += !equal;
-      std::vector<double> real = nn::FloatForward(weights, ids), got(y.begin(), y.end());
+      std::vector<double> real = model.Embed(ids), got(y.begin(), y.end());
       row["sim_equal"] = equal;
       row["first_diff"] = equal ? ordered_json(nullptr) : ordered_json(differ.first - y.begin());
       row["cos"] = nn::Cosine(got, real);
@@ -318,7 +327,7 @@ int RunDemo(const DemoArgs& a) {
               << " MB; masked weights, once: " << Bytes10(rows.front()["bytes"]["setup"]) << "\n";
   }
   if (wrong)
-    Fail(Exit::kRefused, wrong, " of ", rows.size(),
+    Fail(Cause::kRefused, wrong, " of ", rows.size(),
          " results differ from the simulator; please report this with the plan and the model's name");
   return Finish(lines);
 }

@@ -3,14 +3,18 @@
 #include <csignal>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <thread>
 
 #include "apps/commands.hpp"
-#include "apps/engine.hpp"
+#include "apps/log.hpp"
 #include "apps/role.hpp"
+#include "apps/show.hpp"
 #include "apps/times.hpp"
-#include "suf/base/log.hpp"
-#include "suf/proto/certs.hpp"
+#include "suf/net/certs.hpp"
+#include "suf/roles/dealer.hpp"
+#include "suf/roles/model.hpp"
+#include "suf/roles/model_owner.hpp"
 
 namespace suf::apps {
 
@@ -28,7 +32,7 @@ class Stopping {
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
   }
   // Run: the listener, until a signal or Stop.
-  void Run(proto::Listener& listener, const char* role, const std::function<void(proto::Channel&)>& session) {
+  void Run(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session) {
     KeepPages();
     std::atomic<bool> over{false};
     std::thread waiter([&] {
@@ -49,13 +53,13 @@ class Stopping {
 }  // namespace
 
 int RunCerts(const CertsArgs& a) {
-  if (!a.show) proto::MakeCerts(a.dir);
+  if (!a.show) net::MakeCerts(a.dir);
   std::vector<fs::path> folders;
   if (fs::exists(fs::path(a.dir) / "cert.pem")) folders = {a.dir};
-  for (auto r : {proto::Role::kDealer, proto::Role::kModel, proto::Role::kData})
-    if (fs::path sub = fs::path(a.dir) / proto::Name(r); fs::exists(sub / "cert.pem")) folders.push_back(sub);
-  if (folders.empty()) Fail(Exit::kInput, "there are no certificates in ", a.dir, "; make some with: suf certs DIR");
-  for (auto& f : folders) std::cout << proto::Fingerprint(proto::Credentials(f.string()).identity()) << "\n";
+  for (auto r : {Role::kDealer, Role::kModel, Role::kData})
+    if (fs::path sub = fs::path(a.dir) / Name(r); fs::exists(sub / "cert.pem")) folders.push_back(sub);
+  if (folders.empty()) Fail(Cause::kInput, "there are no certificates in ", a.dir, "; make some with: suf certs DIR");
+  for (auto& f : folders) std::cout << net::Fingerprint(net::Credentials(f.string()).identity()) << "\n";
   if (!a.show)
     std::cerr << "certificates for dealer, model and data in " << a.dir
               << "; give each role its own folder and nothing else\n";
@@ -66,90 +70,84 @@ int RunDeal(const DealArgs& a) {
   Harden();
   UseVariant("deal", a.variant);
   Stopping stopping;
-  auto own = Own("deal", a.certs, proto::Role::kDealer, a.pins);
-  Engine engine(LoadPlan(a.plan));
-  if (a.tokens) (void)engine.At(a.tokens);
+  auto own = Own("deal", a.certs, Role::kDealer, a.pins);
+  Host host(a.plan);
+  if (a.tokens) (void)host.engine().At(a.tokens);
   fs::path state = a.state.empty() ? fs::path(a.certs) / "state" : fs::path(a.state);
-  proto::DealerState serials(state.string());
-  Generator generate(engine);
   TimesFile times(a.times);
-  generate.dealt = [&](const proto::DealJob& j, const proto::Times& t) { times.Add(j.serial, t); };
-  proto::Dealer::Options options;
-  options.ahead_tokens = uint32_t(a.tokens), options.ahead_count = uint32_t(std::max(a.count, 1));
   auto timeout = Timeout(a.timeout);
-  options.partner_wait = timeout / 3;  // the parties, who wait as long as we do, are to hear of it
-  options.dealt = [](uint32_t n, uint64_t serial) { log::Info(Str("deal: serial ", serial, ", ", n, " tokens")); };
   std::atomic<bool> said{false};
-  options.not_taken = [&](uint32_t model, uint32_t data) {
+  roles::Dealer::Options options;
+  options.timed = [&](uint64_t serial, const run::Times& t) { times.Add(serial, t); };
+  options.service.ahead = store::JobOf(uint32_t(a.tokens)),
+  options.service.ahead_count = uint32_t(std::max(a.count, 1));
+  options.service.partner_wait = timeout / 3;  // the parties, who wait as long as we do, are to hear of it
+  options.service.dealt = [](const store::Job& job, uint64_t serial) {
+    log::Info(Str("deal: serial ", serial, ", ", job.tokens, " tokens"));
+  };
+  options.service.not_taken = [&](uint32_t model, uint32_t data) {
     if (!said.exchange(true))
       log::Info(Str("deal: --count offers ", a.count, " bundles of ", a.tokens, " tokens; the model owner asked for ",
                     model, ", the data owner for ", data, " (--ahead), and both got the least of these"));
   };
-  proto::Dealer dealer(engine.ForProto(), serials, options,
-                       [&](proto::DealJob j, proto::Sink& p0, proto::Sink& p1) { generate(std::move(j), p0, p1); });
-  proto::Listener listener(own, proto::Address::Parse(a.listen), {proto::Role::kModel, proto::Role::kData}, timeout);
-  stopping.Run(listener, "deal", [&](proto::Channel& ch) { dealer.Handle(ch); });
+  roles::Dealer dealer(host.engine(), state.string(), std::move(options));
+  net::Listener listener(own, net::Address::Parse(a.listen), {Role::kModel, Role::kData}, timeout);
+  stopping.Run(listener, "deal", [&](net::Channel& ch) { dealer.Handle(ch); });
   return 0;
 }
+
+namespace {
+
+// Weights: the model, quantised for the plan; the floats are gone when it returns.
+nn::Quantised Weights(const std::string& folder, const nn::Plan& plan, Stages* stages) {
+  stages->At(0, Str("reading the model in ", folder));
+  const roles::Model model(folder);
+  return model.Quantise(plan, [&](double done, const std::string& what) { stages->At(0.1 + 0.6 * done, what); });
+}
+
+}  // namespace
 
 int RunServe(const ServeArgs& a) {
   Harden();
   UseVariant("serve", a.variant);
   Stopping stopping;
-  auto own = Own("serve", a.certs, proto::Role::kModel, a.pins);
-  Engine engine(LoadPlan(a.plan));
-  nn::Quantised weights = LoadWeights(a.model, engine.plan());
-  proto::Store store(a.store);
+  auto own = Own("serve", a.certs, Role::kModel, a.pins);
+  Host host(a.plan);
+  Stages stages("serve");
+  nn::Quantised weights = Weights(a.model, host.engine().plan(), &stages);
+  stages.Clear();
+  store::Store store(a.store);
   for (auto& n : store.notices()) log::Warn(Str("serve: ", n));
-  Secret key = store.LongLived("weights.key");
-  SharedSecret seed = Share(store.LongLived("b.seed"));
-  Hash id = WeightsId(key.view(), weights, engine.hash(), seed->view());
-  Masks masks(engine, seed->view(), id);
-  proto::Inputs inputs;
-  ModelInputs(weights, inputs);
   TimesFile times(a.times);
-  std::unique_ptr<proto::Recorder> recorder;
-  if (!a.record.empty()) recorder = std::make_unique<proto::Recorder>(a.record);
-  proto::Plan plan = engine.ForProto();
+  std::unique_ptr<net::Recorder> recorder;
+  if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);
   auto timeout = Timeout(a.timeout);
   auto dial = CallDealer(own, a.dealer, timeout);
-  proto::ModelHost host{
-      plan,
-      store,
-      id,
-      SetupHash(engine, weights, masks),
-      seed,
-      [&](proto::Sink& out) { WriteSetup(engine, weights, masks, [&](View v) { out.Write(v); }); },
-      dial,
-      [&](proto::Inference& inference) {
-        LengthInputs(weights, engine.plan(), int(inference.header().n), inputs);
-        times.Add(inference.header().serial, RunInference(engine, inference, inputs).times);
-        // the same words whatever the result was
-        log::Info(Str("serve: serial ", inference.header().serial, ", ", inference.header().n, " tokens"));
-      },
-      AuditOf(engine)};
-  host.keys = KeysOf(a.keys, store);
-  host.auditor.passed = [](uint32_t n, uint64_t serial) {
+  std::optional<Error> failed;
+  std::optional<net::Listener> listener;
+  roles::ModelOwner::Options options;
+  options.keys = KeysOf(a.keys, store);
+  options.ran = [&](uint32_t n, uint64_t serial, const run::Times& t) {
+    times.Add(serial, t);
+    log::Info(Str("serve: serial ", serial, ", ", n, " tokens"));  // the same words whatever the result was
+  };
+  options.audited = [](uint32_t n, uint64_t serial) {
     log::Info(Str("serve: serial ", serial, ", ", n, " tokens, audited: both bundles are as they should be"));
   };
-  proto::Listener listener(own, proto::Address::Parse(a.listen), {proto::Role::kData}, timeout);
-  proto::Turnstile turnstile;
-  std::string failure;
-  Exit code = Exit::kOk;
-  stopping.Run(listener, "serve", [&](proto::Channel& ch) {
+  if (a.once)
+    options.over = [&](const Error* e) {
+      if (e) failed = *e;
+      listener->Stop();
+    };
+  stages.At(0.7, "masking the weights for a data owner's set-up");
+  roles::ModelOwner owner(host.engine(), std::move(weights), store, dial, std::move(options));
+  stages.Clear();
+  listener.emplace(own, net::Address::Parse(a.listen), std::vector{Role::kData}, timeout);
+  stopping.Run(*listener, "serve", [&](net::Channel& ch) {
     ch.set_recorder(recorder.get());
-    proto::Guarded(ch, [&] { proto::RecvHello(ch, plan); });
-    turnstile.Pass(ch, [&] {  // one session at a time, its failure included
-      try {
-        proto::ServeGreeted(ch, host);
-      } catch (const Error& e) {
-        if (a.once) code = e.code(), failure = e.what(), listener.Stop();
-        throw;
-      }
-      if (a.once) listener.Stop();
-    });
+    owner.Serve(ch);
   });
-  if (code != Exit::kOk) throw Error(code, failure);
+  if (failed) throw *failed;
   return 0;
 }
 

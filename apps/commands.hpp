@@ -7,9 +7,9 @@
 
 namespace suf::apps {
 
-// Source: where texts come from; exactly one of the three.
+// Source: where texts come from; exactly one of the four.
 struct Source {
-  std::string text, file, json_file;
+  std::string text, file, json_file, ids = {};
 };
 
 struct ModelArgs {
@@ -27,14 +27,15 @@ struct TokenizeArgs {
 int RunTokenize(const TokenizeArgs& a);
 
 struct CompileArgs {
-  std::string model, calibrate, out;
+  std::string model, calibrate, out, ids = {};
+  std::vector<std::string> settings = {};  // NAME=VALUE
   int max_tokens = 256;
 };
 int RunCompile(const CompileArgs& a);
 
 struct PlanShowArgs {
-  std::string plan;
-  bool json = false, trace = false;
+  std::string plan, svg = {};
+  bool json = false, trace = false, graph = false;
   int tokens = 0;
 };
 int RunPlanShow(const PlanShowArgs& a);
@@ -69,7 +70,7 @@ int RunDeal(const DealArgs& a);
 
 // KeysArgs: how serve and embed take their keys.
 struct KeysArgs {
-  int ahead = 0;                // bundles asked for at once; 0: one, in memory only
+  int ahead = 0;                 // bundles asked for at once; 0: one, in memory only
   std::string witness = "disk";  // disk or always: of which bundles the dealer hears before they are used
 };
 

@@ -6,26 +6,34 @@
 #include <map>
 
 #include "apps/commands.hpp"
+#include "apps/exit.hpp"
 #include "suf/base/error.hpp"
 #include "suf/nn/plan.hpp"
-#include "suf/proto/bundle.hpp"
+#include "suf/roles/compiler.hpp"
+#include "suf/store/bundle.hpp"
 
 namespace {
 
 using namespace suf::apps;  // NOLINT: this file is the list of commands
 
 // AddSource: exactly one of the ways to give texts. Not an option group: its positional would not be found after "--".
-void AddSource(CLI::App* c, Source* s, bool text) {
+void AddSource(CLI::App* c, Source* s, bool text, bool ids = true) {
   std::vector<CLI::Option*> ways;
   if (text) ways.push_back(c->add_option("text", s->text, "one text (after -- when it begins with a dash)"));
   ways.push_back(c->add_option("--file", s->file, "a file with one text a line (UTF-8)"));
   ways.push_back(c->add_option("--json-file", s->json_file, "a file with {\"id\": .., \"text\": ..} a line"));
+  if (ids) ways.push_back(c->add_option("--ids", s->ids, "a file with the token ids of one text a line"));
   c->parse_complete_callback([ways] {
     size_t given = 0;
-    for (auto* w : ways) given += w->count();
-    if (given != 1)
-      throw CLI::RequiredError(ways.size() == 3 ? "one of TEXT, --file and --json-file"
-                                                : "one of --file and --json-file");
+    std::string names;
+    for (auto* w : ways) {
+      given += w->count();
+      names += (names.empty()      ? ""
+                : w == ways.back() ? " and "
+                                   : ", ") +
+               (w->get_positional() ? "TEXT" : w->get_name());
+    }
+    if (given != 1) throw CLI::RequiredError("one of " + names);
   });
 }
 
@@ -54,18 +62,43 @@ void AddVariant(CLI::App* c, std::string* variant) {
   c->add_option("--variant", *variant, "kernels: portable, avx2 or avx512 (default: the fastest that runs here)");
 }
 
+// SettingsHelp: what --set takes.
+std::string SettingsHelp() {
+  std::string help = "another number than the compiler's own, where it asks for one; may be repeated:";
+  for (const suf::roles::Setting& s : suf::roles::Compiler::Settings())
+    help += suf::Str("\n", s.name, "=", s.value, "  ", s.meaning);
+  return help;
+}
+
 // NameValues: says in the help what an option takes, instead of TEXT and INT.
 void NameValues(CLI::App* c) {
-  static const std::map<std::string, std::string> kNames = {
-      {"--calibrate", "FILE"},   {"--certs", "DIR"},       {"--connect", "HOST:PORT"},
-      {"--dealer", "HOST:PORT"}, {"--file", "FILE"},       {"--json-file", "FILE"},
-      {"--listen", "HOST:PORT"}, {"--max-tokens", "N"},    {"--model", "DIR"},
-      {"--out", "FILE"},         {"--pin", "ROLE=SHA256"}, {"--plan", "FILE"},
-      {"--preset", "NAME"},      {"--record", "FILE"},     {"--seed", "N"},
-      {"--state", "DIR"},        {"--store", "DIR"},       {"--timeout", "SECONDS"},
-      {"--times", "FILE"},       {"--tokens", "N"},        {"--trace", "TOKENS"},
-      {"--variant", "NAME"},     {"--vocab", "FILE"},      {"dir", "DIR"},
-      {"plan", "FILE"}};
+  static const std::map<std::string, std::string> kNames = {{"--calibrate", "FILE"},
+                                                            {"--ids", "FILE"},
+                                                            {"--svg", "FILE"},
+                                                            {"--certs", "DIR"},
+                                                            {"--connect", "HOST:PORT"},
+                                                            {"--dealer", "HOST:PORT"},
+                                                            {"--file", "FILE"},
+                                                            {"--json-file", "FILE"},
+                                                            {"--listen", "HOST:PORT"},
+                                                            {"--max-tokens", "N"},
+                                                            {"--model", "DIR"},
+                                                            {"--out", "FILE"},
+                                                            {"--pin", "ROLE=SHA256"},
+                                                            {"--plan", "FILE"},
+                                                            {"--preset", "NAME"},
+                                                            {"--record", "FILE"},
+                                                            {"--seed", "N"},
+                                                            {"--state", "DIR"},
+                                                            {"--store", "DIR"},
+                                                            {"--timeout", "SECONDS"},
+                                                            {"--times", "FILE"},
+                                                            {"--tokens", "N"},
+                                                            {"--trace", "TOKENS"},
+                                                            {"--variant", "NAME"},
+                                                            {"--vocab", "FILE"},
+                                                            {"dir", "DIR"},
+                                                            {"plan", "FILE"}};
   for (CLI::Option* o : c->get_options())
     if (auto it = kNames.find(o->get_name()); it != kNames.end() && o->get_type_name() != "DIR")
       o->type_name(it->second);
@@ -92,7 +125,7 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", [] {
     return suf::Str("suf " SUF_VERSION ", plan version ", suf::nn::kPlanVersion, ", wire version ",
-                    suf::proto::kWireVersion);
+                    suf::store::kWireVersion);
   });
   int status = 0;
 
@@ -103,7 +136,7 @@ int Main(int argc, char** argv) {
     status = RunModel(model);
   });
   auto* mr = m->add_subcommand("random", "write a model with random weights");
-  mr->add_option("--preset", model.preset, "tiny or minilm")->required();
+  mr->add_option("--preset", model.preset, "tiny, minilm, tiny-gpt2 or tiny-llama")->required();
   mr->add_option("--seed", model.seed, "the same seed gives the same files")->required();
   mr->add_option("--out", model.out, "directory to write")->required()->type_name("DIR");
   mr->callback([&] { model.random = true, status = RunModel(model); });
@@ -112,16 +145,21 @@ int Main(int argc, char** argv) {
   auto* t = app.add_subcommand("tokenize", "texts to token ids, as the data owner does it");
   t->add_option("--model", tok.model, "model directory (its vocab.txt)")->required();
   t->add_flag("--json", tok.json, "JSON lines");
-  AddSource(t, &tok.source, false);
+  AddSource(t, &tok.source, false, false);
   t->callback([&] { status = RunTokenize(tok); });
 
   CompileArgs comp;
   auto* c = app.add_subcommand("compile", "make the plan: everything public, and no weight (model owner)");
   c->add_option("--model", comp.model, "model directory: config.json, model.safetensors, vocab.txt")->required();
-  c->add_option("--calibrate", comp.calibrate, "texts, one a line, that are like those to come; they place the windows")
-      ->required();
+  c->add_option("--calibrate", comp.calibrate,
+                "texts, one a line, that are like those to come; they place the windows");
+  c->add_option("--ids", comp.ids, "instead of --calibrate: a file with the token ids of one text a line");
   c->add_option("--max-tokens", comp.max_tokens, "longest text the plan covers")->default_val(256);
   c->add_option("--out", comp.out, "plan file to write")->required();
+  c->add_option("--set", comp.settings, SettingsHelp())->allow_extra_args(false)->option_text("NAME=VALUE");
+  c->parse_complete_callback([&] {
+    if (comp.calibrate.empty() == comp.ids.empty()) throw CLI::RequiredError("one of --calibrate and --ids");
+  });
   c->callback([&] { status = RunCompile(comp); });
 
   PlanShowArgs show;
@@ -130,11 +168,14 @@ int Main(int argc, char** argv) {
   auto* ps = p->add_subcommand("show", "print a plan: rings, certificates, tables");
   ps->add_option("plan", show.plan, "plan file")->required();
   ps->add_flag("--json", show.json, "the whole plan as JSON");
-  ps->add_option("--trace", show.tokens, "print instead the trace for so many tokens, one node a line");
+  ps->add_option("--trace", show.tokens,
+                 "print instead the trace for so many tokens, one node a line, and its schedule");
+  ps->add_flag("--graph", show.graph, "print instead the graph: operators, what they read, forms, rings, scales");
+  ps->add_option("--svg", show.svg, "draw the graph into this file");
   ps->callback([&] { show.trace = show.tokens > 0, status = RunPlanShow(show); });
 
   EstimateArgs est;
-  auto* e = app.add_subcommand("estimate", "what an inference will cost: rounds, keys, bytes, by layer and operator");
+  auto* e = app.add_subcommand("estimate", "what an inference will cost: flights, keys, bytes, by layer and operator");
   e->add_option("--plan", est.plan, "plan file")->required();
   e->add_option("--tokens", est.tokens, "length of the text, [CLS] and [SEP] included")->required();
   e->add_option("--ahead", est.ahead, "also the bytes of so many keys made ahead")
@@ -198,7 +239,7 @@ int Main(int argc, char** argv) {
   EmbedArgs embed;
   auto* em = app.add_subcommand("embed", "the data owner (P1): embeds texts with a model it never sees");
   em->add_option("--plan", embed.plan, "plan file")->required();
-  em->add_option("--vocab", embed.vocab, "vocab.txt of the model (public)")->required();
+  em->add_option("--vocab", embed.vocab, "vocab.txt of the model (public); not with --ids");
   em->add_option("--certs", embed.certs, "the data owner's folder of suf certs, or its parent")->required();
   em->add_option("--dealer", embed.dealer, "where the dealer listens")->required();
   em->add_option("--connect", embed.connect, "where the model owner listens")->required();
@@ -243,7 +284,7 @@ int Main(int argc, char** argv) {
     return app.exit(x);
   } catch (const CLI::ParseError& x) {
     std::cerr << "suf: " << Usage(app, x) << std::endl;
-    return int(suf::Exit::kInput);
+    return ExitCode(suf::Cause::kInput);
   }
   return status;
 }
@@ -256,17 +297,17 @@ int main(int argc, char** argv) {
   try {
     status = Main(argc, argv);
     if (!std::cout.flush())
-      suf::Fail(suf::Exit::kResource, "cannot write to stdout; see to the disk or the program behind it");
+      suf::Fail(suf::Cause::kResource, "cannot write to stdout; see to the disk or the program behind it");
   } catch (const suf::Error& x) {
     std::cout.flush();
     std::cerr << "suf: " << x.what() << std::endl;
-    status = int(x.code());
+    status = suf::apps::ExitCode(x.cause());
   } catch (const std::bad_alloc&) {
     std::cerr << "suf: out of memory; use a shorter text or a larger machine" << std::endl;
-    status = int(suf::Exit::kResource);
+    status = suf::apps::ExitCode(suf::Cause::kResource);
   } catch (const std::exception& x) {
     std::cerr << "suf: " << x.what() << std::endl;
-    status = int(suf::Exit::kResource);
+    status = suf::apps::ExitCode(suf::Cause::kResource);
   }
   return status;
 }

@@ -9,7 +9,7 @@
 #include "apps/show.hpp"
 #include "apps/times.hpp"
 #include "suf/model/safetensors.hpp"
-#include "suf/ring/words.hpp"
+#include "suf/roles/model.hpp"
 
 namespace suf::apps {
 
@@ -18,26 +18,23 @@ using nlohmann::ordered_json;
 namespace {
 
 // Row: what `embed` says of one text, without the floats' rounding.
-ordered_json Row(const Engine& engine, const Done& d, const std::vector<int64_t>& y) {
-  const Line& l = *d.line;
+ordered_json Row(const roles::Engine& engine, const Line& l, const roles::Embedding& d, const std::vector<int64_t>& y) {
   ordered_json row{{"schema", "suf.embed/1"}, {"i", l.i}};
   row["id"] = l.id.empty() ? ordered_json(nullptr) : ordered_json(l.id);
   row["n"] = l.n, row["serial"] = d.serial, row["plan"] = Hex(engine.hash()),
   row["trace"] = Hex(d.work->trace.digest());
-  row["y"] = y, row["f"] = engine.plan().scales.result;
-  std::vector<float> e;
-  for (int64_t v : y) e.push_back(float(double(v) / double(int64_t{1} << engine.plan().scales.result)));
-  row["embedding"] = e;
+  row["y"] = y, row["f"] = d.scale;
+  row["embedding"] = d.Values();
   const pfss::Schedule& s = *d.work->schedule;
-  row["rounds"] = s.rounds(), row["frames"] = {s.frame_count(0, true), s.frame_count(1, true)};
+  row["flights"] = s.flights(), row["frames"] = {s.frame_count(0, true), s.frame_count(1, true)};
   row["bytes"] = {{"p0", d.bytes.p0}, {"p1", d.bytes.p1}, {"p1_offline", d.bytes.p1_offline}, {"setup", d.bytes.setup}};
   row["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)};
   // ahead: claim, and the frame before the inference
   row["ms"] = {
-      {"deal", d.deal_ms}, {"transport", d.transport_ms}, {"ahead", d.ahead_ms}, {"online", d.out.times.total * 1e3}};
+      {"deal", d.deal_ms}, {"transport", d.transport_ms}, {"ahead", d.ahead_ms}, {"online", d.times.total * 1e3}};
   row["rss_mb"] = {PeakRss()};
   row["at_s"] = d.at_s;
-  row["times"]["p1"] = TimesJson(d.out.times);
+  row["times"]["p1"] = TimesJson(d.times);
   return row;
 }
 
@@ -51,7 +48,8 @@ std::string Said(const Line& l, const ordered_json& row) {
 
 }  // namespace
 
-Results::Results(const EmbedArgs& a, const Engine& engine) : a_(a), engine_(engine), thread_([this] { Loop(); }) {}
+Results::Results(const EmbedArgs& a, const roles::Engine& engine)
+    : a_(a), engine_(engine), thread_([this] { Loop(); }) {}
 
 Results::~Results() {
   if (thread_.joinable()) Close();
@@ -80,7 +78,7 @@ void Results::End() {
   if (a_.out.empty()) return;
   const int64_t rows = int64_t(index_.size());
   std::vector<model::NewTensor> tensors{
-      {"embedding", {rows, engine_.plan().dims.d}, std::span<const float>(embeddings_)},
+      {"embedding", {rows, roles::ResultWidth(engine_.plan())}, std::span<const float>(embeddings_)},
       {"line", {rows}, std::span<const int64_t>(index_)}};
   model::WriteSafetensors(a_.out, tensors, model::Readers::kOwner);
 }
@@ -109,12 +107,11 @@ void Results::Write(const Done& d) {
   Line& l = *d.line;
   ordered_json row;
   std::string said;
-  if (d.work) {
-    const int bits = d.work->trace.node(d.work->trace.result(1)).ring.bits;
-    std::vector<int64_t> y;
+  if (d.embedding) {
+    const std::vector<int64_t> y = d.embedding->Integers();
     int64_t any = 0;
-    for (uint64_t w : d.out.words) y.push_back(ring::Signed(w, bits)), any |= y.back();
-    row = Row(engine_, d, y);
+    for (int64_t v : y) any |= v;
+    row = Row(engine_, l, *d.embedding, y);
     if (any)
       said = a_.json ? row.dump() : Said(l, row);
     else  // only P1 ever sees this

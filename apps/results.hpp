@@ -5,23 +5,18 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 
-#include "apps/engine.hpp"
 #include "apps/texts.hpp"
+#include "suf/roles/data_owner.hpp"
 
 namespace suf::apps {
 
 // Done: a text that the session is done with; the same whatever its result is.
 struct Done {
-  Line* line;                        // gets the error of a result that is zero
-  std::shared_ptr<const Work> work;  // null: it could not be used, and line->error says why
-  uint64_t serial = 0;
-  Outcome out;
-  struct {
-    uint64_t p0, p1, p1_offline, setup;
-  } bytes = {};
-  double deal_ms = 0, transport_ms = 0, ahead_ms = 0, at_s = 0;
+  Line* line;                                      // gets the error of a result that is zero
+  std::optional<roles::Embedding> embedding = {};  // none: it could not be used, and line->error says why
 };
 
 // Results: writes what was added, in order. A slow reader of stdout holds up End alone: until then the queue grows, by
@@ -29,7 +24,7 @@ struct Done {
 class Results {
  public:
   // Its references outlive it. lines of `done` are not to be read before End.
-  Results(const EmbedArgs& a, const Engine& engine);
+  Results(const EmbedArgs& a, const roles::Engine& engine);
   ~Results();  // writes what is left, without --out
   void Add(Done done);
   // End: all is on stdout, and in --out; throws what went wrong on the way. (main.cpp looks whether stdout took it.)
@@ -41,7 +36,7 @@ class Results {
   void Close();
 
   const EmbedArgs& a_;
-  const Engine& engine_;
+  const roles::Engine& engine_;
   std::mutex m_;
   std::condition_variable more_;
   std::vector<Done> queue_;

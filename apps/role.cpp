@@ -1,13 +1,17 @@
 #include "apps/role.hpp"
 
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include <filesystem>
 
-#include "suf/base/log.hpp"
+#include "apps/exit.hpp"
+#include "apps/log.hpp"
+#include "suf/backends/packed.hpp"
 #include "suf/ring/cpu.hpp"
+#include "suf/roles/dial.hpp"
 
 namespace suf::apps {
 
@@ -27,38 +31,44 @@ void UseVariant(const char* command, const std::string& name) {
   log::Info(Str(command, ": the kernels are ", ring::Name(ring::Best())));
 }
 
-proto::Credentials Own(const char* command, const std::string& certs, proto::Role role,
-                       const std::vector<std::string>& pins) {
-  fs::path sub = fs::path(certs) / proto::Name(role);
-  proto::Credentials own(fs::exists(sub / "cert.pem") ? sub.string() : certs);
+net::Credentials Own(const char* command, const std::string& certs, Role role, const std::vector<std::string>& pins) {
+  fs::path sub = fs::path(certs) / Name(role);
+  net::Credentials own = Hinted(Cause::kInput, "suf certs DIR makes all three",
+                                [&] { return net::Credentials(fs::exists(sub / "cert.pem") ? sub.string() : certs); });
   if (own.identity().role != role)
-    Fail(Exit::kRefused, certs, " holds the certificate of another role; ", command, " needs ", proto::Title(role),
-         "'s");
+    Fail(Cause::kRefused, certs, " holds the certificate of another role; ", command, " needs ", Title(role), "'s");
   for (auto& text : pins) {
-    proto::Identity pin = proto::FromFingerprint(text);
-    if (pin.role == role) Fail(Exit::kInput, "--pin ", text, " names our own role; pin the keys of the other two");
+    net::Identity pin = Hinted(Cause::kInput, "suf certs --show prints it", [&] { return net::FromFingerprint(text); });
+    if (pin.role == role) Fail(Cause::kInput, "--pin ", text, " names our own role; pin the keys of the other two");
     own.Pin(pin);
   }
-  log::Info(Str(command, ": our key is ", proto::Fingerprint(own.identity())));
+  log::Info(Str(command, ": our key is ", net::Fingerprint(own.identity())));
   return own;
 }
 
-proto::Millis Timeout(double seconds) {
+net::Millis Timeout(double seconds) {
   if (!(seconds >= 0.1 && seconds <= 86400))
-    Fail(Exit::kInput, "--timeout must be between 0.1 and 86400 seconds; got ", seconds);
-  return proto::Millis(int64_t(seconds * 1000));
+    Fail(Cause::kInput, "--timeout must be between 0.1 and 86400 seconds; got ", seconds);
+  return net::Millis(int64_t(seconds * 1000));
 }
 
-proto::Keys KeysOf(const KeysArgs& a, const proto::Store& store) {
-  if (a.ahead > 1) store.CheckAhead();
+proto::Keys KeysOf(const KeysArgs& a, const store::Store& store) {
+  // before the role does, for the sentence
+  if (a.ahead > 1) Hinted(Cause::kResource, "leave out --ahead", [&] { store.CheckAhead(); });
   return {uint32_t(a.ahead), a.witness == "always"};
 }
 
-proto::DialDealer CallDealer(const proto::Credentials& own, const std::string& where, proto::Millis timeout) {
-  proto::Address address = proto::Address::Parse(where);
-  return [own, address, timeout](std::stop_token stop) {
-    return proto::Dial(own, address, proto::Role::kDealer, timeout, std::move(stop));
-  };
+proto::DialDealer CallDealer(const net::Credentials& own, const std::string& where, net::Millis timeout) {
+  return roles::ToDealer(own, net::Address::Parse(where), timeout);
+}
+
+Host::Host(const std::string& plan)
+    : backend_(backends::MakePacked(exec::Default())), engine_(roles::LoadPlan(plan), *backend_) {}
+
+void KeepPages() {
+  malloc_trim(0);
+  mallopt(M_MMAP_MAX, 0);  // bodies of bundles are larger than any threshold that glibc takes
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
 }  // namespace suf::apps

@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <utility>
 
+#include "apps/log.hpp"
 #include "suf/base/error.hpp"
 #include "suf/model/vocabulary.hpp"
 
@@ -14,8 +16,17 @@ namespace suf::apps {
 
 Bar::Bar(std::string title) : title_(std::move(title)), terminal_(isatty(2)) {}
 
-Bar::~Bar() {
-  if (shown_) std::cerr << "\r\033[K" << std::flush;
+Bar::~Bar() { Clear(); }
+
+void Bar::Clear() {
+  if (std::exchange(shown_, false)) std::cerr << "\r\033[K" << std::flush;
+}
+
+void Stages::At(double done, const std::string& what) {
+  if (bar_.terminal())
+    bar_.At(done, what);
+  else if (std::exchange(last_, what) != what)
+    log::Info(Str(command_, ": ", what));
 }
 
 void Bar::At(double done, const std::string& what) {

@@ -1,21 +1,31 @@
 #include "apps/texts.hpp"
 
-#include <fstream>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "suf/base/error.hpp"
+#include "apps/exit.hpp"
+#include "suf/roles/files.hpp"
 
 namespace suf::apps {
 
-std::string ReadFile(const std::string& path, const char* what, const char* remedy) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text, block(1 << 16, 0);
-  while (in.read(block.data(), std::streamsize(block.size())) || in.gcount())
-    text.append(block, 0, size_t(in.gcount()));
-  if (!in.eof()) Fail(Exit::kInput, "cannot read ", what, path, "; ", remedy);  // of a folder, too
-  return text;
+namespace {
+
+// GivenIds: a line of token ids.
+Line GivenIds(const std::string& text) {
+  Line l{.text = text, .given = true};
+  std::istringstream in(text);
+  for (std::string word; in >> word;) {
+    int32_t id = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (error != std::errc{} || end != word.data() + word.size() || id < 0)
+      l.error = "the line holds something else than token ids; write whole numbers with spaces between";
+    l.ids.push_back(id);
+  }
+  return l;
 }
+
+}  // namespace
 
 std::vector<Line> ReadTexts(const Source& s) {
   std::vector<Line> lines;
@@ -23,14 +33,18 @@ std::vector<Line> ReadTexts(const Source& s) {
     l.i = int(lines.size());
     lines.push_back(std::move(l));
   };
-  if (s.file.empty() && s.json_file.empty()) {
+  if (s.file.empty() && s.json_file.empty() && s.ids.empty()) {
     add({.text = s.text});
     return lines;
   }
-  const std::string& path = s.file.empty() ? s.json_file : s.file;
-  std::istringstream in(ReadFile(path, "", "check the path"));
+  const std::string& path = !s.ids.empty() ? s.ids : s.file.empty() ? s.json_file : s.file;
+  std::istringstream in(roles::ReadFile(path, "", "check the path"));
   for (std::string text; std::getline(in, text);) {
     if (!text.empty() && text.back() == '\r') text.pop_back();
+    if (!s.ids.empty()) {
+      add(GivenIds(text));
+      continue;
+    }
     if (s.json_file.empty()) {
       add({.text = text});
       continue;
@@ -44,18 +58,21 @@ std::vector<Line> ReadTexts(const Source& s) {
     if (j.is_object() && j.contains("id")) l.id = j["id"].is_string() ? j["id"].get<std::string>() : j["id"].dump();
     add(std::move(l));
   }
-  if (lines.empty()) Fail(Exit::kInput, path, " holds no text; write one text a line");
+  if (lines.empty()) Fail(Cause::kInput, path, " holds no text; write one text a line");
   return lines;
 }
 
-void TokenizeAll(const model::Tokenizer& tokenizer, int limit, bool truncate, std::vector<Line>* lines) {
+void TokenizeAll(const model::Tokenizer* tokenizer, int least, int limit, bool truncate, std::vector<Line>* lines) {
   for (Line& l : *lines) {
     if (!l.error.empty()) continue;
     try {
-      l.ids = tokenizer.Encode(l.text);
+      if (!l.given) l.ids = tokenizer->Encode(l.text);
       l.n = l.ids.size();
       if (limit == 0) continue;
-      l.n = model::CheckLength(l.n, size_t(limit), truncate);
+      if (l.n < size_t(least))
+        Fail(Cause::kInput, "a text of ", l.n, " tokens is below the limit of ", least, "; make it longer");
+      l.n =
+          Hinted(Cause::kInput, "--truncate cuts it", [&] { return model::CheckLength(l.n, size_t(limit), truncate); });
       l.ids = model::Shorten(std::move(l.ids), l.n);
     } catch (const Error& e) {
       l.error = e.what(), l.n = 0, l.ids.clear();
@@ -69,8 +86,8 @@ int Finish(const std::vector<Line>& lines) {
   for (const Line& l : lines)
     if (!l.error.empty()) ++bad, first = first ? first : &l;
   if (!bad) return 0;
-  if (lines.size() == 1) Fail(Exit::kInput, first->error);
-  Fail(Exit::kInput, bad, " of ", lines.size(), " texts could not be used; line ", first->i + 1, ": ", first->error);
+  if (lines.size() == 1) Fail(Cause::kInput, first->error);
+  Fail(Cause::kInput, bad, " of ", lines.size(), " texts could not be used; line ", first->i + 1, ": ", first->error);
 }
 
 }  // namespace suf::apps

@@ -13,15 +13,15 @@ struct Line {
   std::string text;
   size_t n = 0;  // tokens
   model::Ids ids;
-  std::string error;  // non-empty: this line cannot be used
+  bool given = false;  // ids are what was given, not text
+  std::string error;   // non-empty: this line cannot be used
 };
 
-// ReadFile: the whole file; throws Exit::kInput "cannot read <what><path>; <remedy>".
-std::string ReadFile(const std::string& path, const char* what, const char* remedy);
-// ReadTexts: throws Exit::kInput when the file cannot be read or holds nothing.
+// ReadTexts: throws Cause::kInput when the file cannot be read or holds nothing.
 std::vector<Line> ReadTexts(const Source& s);
-// TokenizeAll: fills ids, or error: invalid UTF-8, empty, under 3 or over `limit` tokens (0: no limit).
-void TokenizeAll(const model::Tokenizer& tokenizer, int limit, bool truncate, std::vector<Line>* lines);
+// TokenizeAll: fills ids where they were not given, or error: invalid UTF-8, empty, under `least` or over `limit`
+// tokens (0: no limit). tokenizer: may be null where all are given.
+void TokenizeAll(const model::Tokenizer* tokenizer, int least, int limit, bool truncate, std::vector<Line>* lines);
 // Finish: 0, or 2 with the sentence when lines failed.
 int Finish(const std::vector<Line>& lines);
 

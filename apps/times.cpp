@@ -8,7 +8,7 @@
 
 namespace suf::apps {
 
-nlohmann::ordered_json TimesJson(const proto::Times& t) {
+nlohmann::ordered_json TimesJson(const run::Times& t) {
   nlohmann::ordered_json by = nlohmann::ordered_json::object();
   for (auto& [scope, s] : t.by)
     by[scope] = {{"compute", s.compute * 1e3}, {"key", s.key * 1e3}, {"wire", s.wire * 1e3}, {"wait", s.wait * 1e3}};
@@ -24,11 +24,11 @@ TimesFile::TimesFile(const std::string& path) : out_(nullptr, std::fclose) {
   if (owned) out_.reset(fdopen(fd, "w"));
   if (!out_) {
     if (fd >= 0) close(fd);
-    Fail(Exit::kResource, "cannot make the file of times ", path, "; name one in a folder that you may write");
+    Fail(Cause::kResource, "cannot make the file of times ", path, "; name one in a folder that you may write");
   }
 }
 
-void TimesFile::Add(uint64_t serial, const proto::Times& t) {
+void TimesFile::Add(uint64_t serial, const run::Times& t) {
   if (!out_) return;
   nlohmann::ordered_json row = TimesJson(t);
   row["serial"] = serial;

@@ -6,19 +6,19 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "suf/proto/times.hpp"
+#include "suf/run/times.hpp"
 
 namespace suf::apps {
 
 // TimesJson: {"total": ms, "by": {scope: {"compute", "key", "wire", "wait"}}}.
-nlohmann::ordered_json TimesJson(const proto::Times& t);
+nlohmann::ordered_json TimesJson(const run::Times& t);
 
 // TimesFile: readable by its owner alone; does nothing when its path is empty.
 class TimesFile {
  public:
-  // Throws Exit::kResource when the file cannot be made.
+  // Throws Cause::kResource when the file cannot be made.
   explicit TimesFile(const std::string& path);
-  void Add(uint64_t serial, const proto::Times& t);
+  void Add(uint64_t serial, const run::Times& t);
 
  private:
   std::mutex m_;

@@ -10,11 +10,14 @@
 #include <random>
 #include <thread>
 
-#include "apps/engine.hpp"
-#include "suf/model/bert.hpp"
+#include "apps/exit.hpp"
+#include "apps/role.hpp"
+#include "suf/backends/packed.hpp"
 #include "suf/nn/simulate.hpp"
-#include "suf/proto/pair.hpp"
 #include "suf/ring/words.hpp"
+#include "suf/roles/internal/parts.hpp"
+#include "suf/roles/model.hpp"
+#include "suf/run/pair.hpp"
 
 namespace {
 
@@ -28,18 +31,19 @@ double Median(std::vector<double> v) {
 }
 
 int Main(int argc, char** argv) {
-  if (argc < 4) Fail(Exit::kInput, "usage: inference_bench MODEL PLAN TOKENS [RUNS]");
+  if (argc < 4) Fail(Cause::kInput, "usage: inference_bench MODEL PLAN TOKENS [RUNS]");
   int n = std::stoi(argv[3]), runs = argc > 4 ? std::stoi(argv[4]) : 9;
-  apps::Engine engine(apps::LoadPlan(argv[2]));
-  nn::Quantised quantised = apps::LoadWeights(argv[1], engine.plan());
+  const auto backend = backends::MakePacked(exec::Default());
+  roles::Engine engine(roles::LoadPlan(argv[2]), *backend);
+  nn::Quantised quantised = roles::Model(argv[1]).Quantise(engine.plan());
   Hash seed = RandomHash(), id = RandomHash();
-  apps::Masks masks(engine, seed, id);
-  proto::Inputs inputs[3];
-  apps::ModelInputs(quantised, inputs[0]);
-  apps::LengthInputs(quantised, engine.plan(), n, inputs[0]);
+  roles::Masks masks(engine, seed, id);
+  run::Inputs inputs[3];
+  roles::ModelInputs(engine.plan(), quantised, inputs[0]);
+  roles::LengthInputs(engine.plan(), quantised, n, inputs[0]);
   Bytes setup;
-  apps::WriteSetup(engine, quantised, masks, [&](View v) { Append(&setup, v); });
-  apps::ReadSetup(engine, setup, inputs[1]);
+  roles::WriteSetup(engine, quantised, masks, [&](View v) { Append(&setup, v); });
+  roles::ReadSetup(engine, setup, inputs[1]);
   masks.Fill(inputs[2]);
   auto work = engine.At(n);
   const pfss::Schedule& s = *work->schedule;
@@ -51,24 +55,24 @@ int Main(int argc, char** argv) {
   Bytes key[2];  // its pages stay
   for (int run = -1; run < runs; ++run) {
     std::vector<int32_t> ids;
-    for (int i = 0; i < n; ++i) ids.push_back(int32_t(1 + rng() % uint64_t(engine.plan().dims.vocab - 1)));
+    for (int i = 0; i < n; ++i) ids.push_back(int32_t(1 + rng() % uint64_t(roles::VocabularySize(engine.plan()) - 1)));
     inputs[1].Set("tokens", ids);
     pfss::Material m{{Secret::Random(), Secret::Random()}, RandomHash()};
     auto both = engine.backend().Expand({{Secret(m.key[0]->view()), Secret(m.key[1]->view())}, m.rho});
     for (int p : {0, 1}) key[p].clear();
     auto t = Clock::now();
-    proto::Deal(
+    run::Deal(
         s, engine.backend(), *both, inputs[2], [&](View v) { Append(&key[0], v); },
         [&](View v) { Append(&key[1], v); });
     double dealt = Ms(t);
-    auto links = proto::MakeLinks();
+    auto links = run::MakeLinks();
     std::vector<uint64_t> words;
-    proto::Times times[2];
+    run::Times times[2];
     auto party = [&](int p) {
       pfss::Material own{{}, m.rho};
       own.key[p].emplace(m.key[p]->view());
       auto mine = engine.backend().Expand(std::move(own));
-      auto out = proto::RunParty({s, engine.backend(), p, *mine, inputs[p], key[p], *links[p], {}, {}, {}, &times[p]});
+      auto out = run::RunParty({s, engine.backend(), p, *mine, inputs[p], key[p], *links[p], {}, {}, {}, &times[p]});
       if (p == 1) words = out;
     };
     t = Clock::now();
@@ -86,7 +90,7 @@ int Main(int argc, char** argv) {
     int bits = work->trace.node(work->trace.result(1)).ring.bits;
     std::vector<int64_t> y;
     for (uint64_t w : words) y.push_back(ring::Signed(w, bits));
-    if (y != simulator.Run(ids).y) Fail(Exit::kRefused, "the result differs from the simulator's");
+    if (y != simulator.Run(ids).y) Fail(Cause::kRefused, "the result differs from the simulator's");
   }
   nlohmann::ordered_json out{{"bench", "inference"},
                              {"tokens", n},
@@ -94,7 +98,7 @@ int Main(int argc, char** argv) {
                              {"threads", exec::Default().threads()},
                              {"runs", runs}};
   out["deal_ms"] = Median(deal), out["online_ms"] = Median(online), out["compute_ms"] = by;
-  out["rounds"] = s.rounds(), out["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)},
+  out["flights"] = s.flights(), out["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)},
   out["payload"] = {s.sent(0, true), s.sent(1, true)};
   std::cout << out.dump() << "\n";
   return 0;
@@ -107,6 +111,6 @@ int main(int argc, char** argv) {
     return Main(argc, argv);
   } catch (const ::suf::Error& e) {
     std::cerr << "suf: " << e.what() << "\n";
-    return int(e.code());
+    return apps::ExitCode(e.cause());
   }
 }

@@ -1,3 +1,4 @@
+# suf_rooms(): every room of layers.toml but apps, lowest first. A room links base, the rooms that it is granted and SUF_LINK_<room>.
 # suf_room(<name> [ROOMS lower..] [LINK libs..]): one room = one folder = one static library = one test program.
 #   x.cpp            compiled plainly
 #   x_portable.cpp, x_avx2.cpp, x_avx512.cpp   one variant each, with the flags below; each keeps its code in a namespace of
@@ -25,7 +26,7 @@ endfunction()
 set(SUF_ALL_ROOMS "" CACHE INTERNAL "")
 function(suf_room name)
   cmake_parse_arguments(A "" "" "ROOMS;LINK" ${ARGN})
-  file(GLOB all CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/suf/${name}/*.cpp ${CMAKE_SOURCE_DIR}/suf/${name}/internal/*.cpp)
+  file(GLOB all CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/suf/${name}/*.cpp ${CMAKE_SOURCE_DIR}/suf/${name}/internal/*.cpp ${CMAKE_SOURCE_DIR}/suf/${name}/ops/*.cpp ${CMAKE_SOURCE_DIR}/suf/${name}/families/*.cpp)
   set(tests ${all})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   set(benches ${all})
@@ -56,6 +57,29 @@ function(suf_room name)
       set_property(GLOBAL APPEND PROPERTY SUF_TEST_TARGETS ${program})
     endforeach()
   endif()
+endfunction()
+
+# The two tables of layers.toml that say what a room is: its place in `order`, its grants under [rooms].
+function(suf_rooms)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/layers.toml)
+  file(READ ${CMAKE_SOURCE_DIR}/layers.toml text)
+  if(NOT text MATCHES "\norder = \\[([^]]*)\\]")
+    message(FATAL_ERROR "layers.toml names no order of rooms")
+  endif()
+  string(REGEX MATCHALL "[a-z]+" order "${CMAKE_MATCH_1}")
+  list(REMOVE_ITEM order apps)
+  string(REGEX REPLACE "^.*\n\\[rooms\\]" "" text "${text}")
+  string(REGEX REPLACE "\n\\[.*$" "" text "${text}")
+  foreach(room ${order})
+    if(NOT text MATCHES "\n${room} = \\[([^]]*)\\]")
+      message(FATAL_ERROR "layers.toml orders the room ${room} and grants it nothing under [rooms]; give it a row")
+    endif()
+    string(REGEX MATCHALL "[a-z]+" grants "${CMAKE_MATCH_1}")
+    if(NOT room STREQUAL base)
+      list(PREPEND grants base)
+    endif()
+    suf_room(${room} ROOMS ${grants} LINK ${SUF_LINK_${room}})
+  endforeach()
 endfunction()
 
 # Tests see every room (layers.toml says which they may include); called when all rooms are known.

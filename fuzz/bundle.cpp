@@ -1,27 +1,27 @@
 // A bundle's header, and the chain of its chunks: {u8 total} then chunks {u8 flag, u8 length, bytes}; a flag bit makes
 // the chain value right.
-#include "suf/proto/bundle.hpp"
+#include "suf/store/bundle.hpp"
 
 #include "fuzz/fuzz.hpp"
 
 SUF_FUZZ(bundle) {
   using namespace suf;
   fuzz::Quietly([&] {
-    proto::BundleHeader h = proto::DecodeHeader(input);
-    Bytes again = proto::Encode(h);
+    store::BundleHeader h = store::DecodeHeader(input);
+    Bytes again = store::Encode(h);
     SUF_CHECK(h.party <= 1 && std::equal(again.begin(), again.end(), input.begin(), input.end()));
-    (void)proto::DeriveKey(h, int(h.party), Secret(View(h.rho)));
+    (void)store::DeriveKey(h, int(h.party), Secret(View(h.rho)));
   });
   const uint64_t total = fuzz::Pull<uint8_t>(input);
-  proto::Chain chain(Hash{}, total);
-  proto::ChunkTags tags(Hash{});
+  store::Chain chain(Hash{}, total);
+  net::ChunkTags tags(Hash{});
   uint64_t got = 0;
   while (chain.left()) {
     bool right = fuzz::Pull<uint8_t>(input) & 1;
     View data = fuzz::PullBytes(input, fuzz::Pull<uint8_t>(input));
     Bytes chunk(data.begin(), data.end());
-    if (right && chunk.size() > proto::ChunkTags::kBytes) {
-      auto tag = tags.Next(View(chunk).subspan(proto::ChunkTags::kBytes));
+    if (right && chunk.size() > net::ChunkTags::kBytes) {
+      auto tag = tags.Next(View(chunk).subspan(net::ChunkTags::kBytes));
       std::copy(tag.begin(), tag.end(), chunk.begin());
     }
     got += chain.Next(chunk, "the fuzzed body").size();

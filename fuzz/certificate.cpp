@@ -3,7 +3,7 @@
 #include <openssl/pem.h>
 
 #include "fuzz/fuzz.hpp"
-#include "suf/proto/internal/x509.hpp"
+#include "suf/net/internal/x509.hpp"
 
 SUF_FUZZ(certificate) {
   using Cert = std::unique_ptr<X509, decltype(&X509_free)>;
@@ -13,9 +13,9 @@ SUF_FUZZ(certificate) {
        {d2i_X509(nullptr, &at, long(input.size())), PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
     Cert cert(x, X509_free);
     if (!cert) continue;
-    auto role = suf::proto::RoleIn(cert.get());
-    SUF_CHECK(!role || int(*role) < suf::proto::kRoles);
-    (void)suf::proto::KeyHash(cert.get());
+    auto role = suf::net::RoleIn(cert.get());
+    SUF_CHECK(!role || int(*role) < suf::kRoles);
+    (void)suf::net::KeyHash(cert.get());
   }
   ERR_clear_error();
 }

@@ -3,8 +3,8 @@
 // peer sends as records {u16: 2 (length - 1) + whether it is a run; bytes, or one byte to repeat eight times as often}.
 // After each order the memory held is compared with the bytes that came.
 #include "fuzz/peer.hpp"
-#include "suf/proto/internal/asio.hpp"
-#include "suf/proto/internal/tls_channel.hpp"
+#include "suf/net/internal/asio.hpp"
+#include "suf/net/internal/tls_channel.hpp"
 
 namespace {
 using namespace suf::fuzz;

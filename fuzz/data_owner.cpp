@@ -25,9 +25,10 @@ SUF_FUZZ(data_owner) {
   bool fine = Quietly([&] {
     DataSession session(p0, TestPlan(), store, dial);
     (void)session.Setup();
-    session.Infer(3, run, 2), session.Infer(2, run, 4), session.Audit(4, 4), session.Audit(4);
+    session.Infer(JobOf(3), run, JobOf(2)), session.Infer(JobOf(2), run, JobOf(4)), session.Audit(JobOf(4), JobOf(4)),
+        session.Audit(JobOf(4));
     session.End();
   });
   kept.Settle();
-  if (!fine) suf::Fail(suf::Exit::kPeer, "the session ended early; start again");
+  if (!fine) suf::Fail(suf::Cause::kPeer, "the session ended early; start again");
 }

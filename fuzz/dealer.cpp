@@ -12,7 +12,7 @@ using namespace suf::fuzz;
 
 suf::Bytes Request(const Identity& partner) {
   suf::Writer w;
-  w.Put(uint32_t{3}), w.Put(uint32_t{2}), w.Raw(TestPlan().task(3).trace), w.Raw(kWeights), w.Raw(partner.key);
+  Put(w, JobOf(3)), w.Put(uint32_t{2}), w.Raw(TestPlan().task(JobOf(3)).trace), w.Raw(kWeights), w.Raw(partner.key);
   w.Raw(suf::Hash{21}), w.Raw(suf::Hash{22});
   return w.Take();
 }
@@ -130,10 +130,10 @@ class Partner {
 struct Table {
   Table(DealerState& state, bool data)
       : dealer(TestPlan(), state,
-               {.ahead_tokens = 3,
+               {.ahead = JobOf(3),
                 .ahead_count = 2,
                 .partner_wait = Millis{1 << 30},
-                .dealt = [this](uint32_t, uint64_t serial) { Dealt(serial); }},
+                .dealt = [this](const Job&, uint64_t serial) { Dealt(serial); }},
                [](const DealJob&, Sink& a, Sink& b) { a.Write(suf::Bytes(kBody)), b.Write(suf::Bytes(kBody)); }),
         partner(dealer, data ? kModel : kData, data ? kData : kModel) {}
   void Dealt(uint64_t serial) {
@@ -172,5 +172,5 @@ SUF_FUZZ(dealer) {
   if (met) t.partner.Leave();
   SUF_CHECK(t.dealt == 0 || met);
   if (sits && met) t.partner.Sit();
-  if (!fine) suf::Fail(suf::Exit::kPeer, "the session ended early; start again");
+  if (!fine) suf::Fail(suf::Cause::kPeer, "the session ended early; start again");
 }

@@ -7,8 +7,8 @@ SUF_FUZZ(fetch) {
   Store& store = kept.Get();
   Peer dealer(kData, kDealer, input, [](Peer& p, uint16_t kind, suf::Bytes& payload) {
     const suf::Bytes& request = p.sent(kRequest);
-    constexpr size_t kSeedAt = 8 + 3 * 32,
-                     kSeedHashAt = 32 + 5 * 32;  // both seeds in the request; in the header, of party 1
+    constexpr size_t kSeedAt = kJobBytes + 4 + 3 * 32,
+                     kSeedHashAt = 28 + kJobBytes + 5 * 32;  // both seeds in the request; in the header, of party 1
     if (kind == kHeader && payload.size() >= kSeedHashAt + 32 && request.size() == kSeedAt + 64) {
       suf::Hash h = suf::HashOf({suf::View(request).subspan(kSeedAt, 64)});
       std::copy(h.begin(), h.end(), payload.begin() + kSeedHashAt);
@@ -19,7 +19,7 @@ SUF_FUZZ(fetch) {
   });
   Fetched got;
   bool fine = Quietly([&] {
-    got = Fetch(dealer, TestPlan(), store, {.n = 3, .count = 2, .weights = kWeights, .partner = kModel.key});
+    got = Fetch(dealer, TestPlan(), store, {.job = JobOf(3), .count = 2, .weights = kWeights, .partner = kModel.key});
   });
   for (uint64_t serial : got.serials) {
     store.Tell(serial, PairId{1}), store.Answer(serial, store.ledger().answer(PairId{1}));
@@ -27,5 +27,5 @@ SUF_FUZZ(fetch) {
     store.Finish(serial);
   }
   kept.Settle();
-  if (!fine) suf::Fail(suf::Exit::kPeer, "the fetch ended early; start again");
+  if (!fine) suf::Fail(suf::Cause::kPeer, "the fetch ended early; start again");
 }

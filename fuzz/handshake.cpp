@@ -3,12 +3,12 @@
 #include <sys/socket.h>
 
 #include "fuzz/fuzz.hpp"
-#include "suf/proto/certs.hpp"
-#include "suf/proto/internal/secured.hpp"
+#include "suf/net/certs.hpp"
+#include "suf/net/internal/secured.hpp"
 
 SUF_FUZZ(handshake) {
   using namespace suf;
-  using namespace suf::proto;
+  using namespace suf::net;
   static const fuzz::Folder folder;
   static const Credentials own = [] {
     MakeCerts(folder / "c");

@@ -1,12 +1,13 @@
-// A running inference: proto::RunParty with the frames of the other party, and its own bundle, fuzzed. The trace is a
+// A running inference: run::RunParty with the frames of the other party, and its own bundle, fuzzed. The trace is a
 // small one of our own in which every composition occurs; all masks are fixed, so that a seed holds an honest run. The
 // first byte says which party it is (1) and whether its bundle follows (2), as long as the schedule has it.
 #include "fuzz/peer.hpp"
 #include "fuzz/small_run.hpp"
-#include "suf/proto/party.hpp"
+#include "suf/run/party.hpp"
 
 SUF_FUZZ(inference) {
   using namespace suf::fuzz;
+  using namespace suf::run;
   static SmallRun run;
   const uint8_t first = Pull<uint8_t>(input);
   const int party = first & 1;

@@ -30,8 +30,8 @@ SUF_FUZZ(model_owner) {
                      },
                  .auditor = {.generate = [](const DealJob&, Sink& a,
                                             Sink& b) { a.Write(suf::Bytes(kBody)), b.Write(suf::Bytes(kBody)); },
-                             .section = [](uint32_t, uint64_t) { return "a section"; }}};
+                             .section = [](const Job&, uint64_t) { return "a section"; }}};
   bool fine = Quietly([&] { ServeSession(p1, host); });
   kept.Settle();
-  if (!fine) suf::Fail(suf::Exit::kPeer, "the session ended early; start again");
+  if (!fine) suf::Fail(suf::Cause::kPeer, "the session ended early; start again");
 }

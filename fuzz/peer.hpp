@@ -10,6 +10,8 @@
 
 namespace suf::fuzz {
 
+using namespace net;
+using namespace store;
 using namespace proto;
 
 inline const Identity kDealer{Role::kDealer, {11}}, kModel{Role::kModel, {12}}, kData{Role::kData, {13}};
@@ -18,11 +20,11 @@ inline constexpr uint64_t kBody = 64, kSetupBytes = 40;
 inline const Hash kSetup = HashOf({Bytes(kSetupBytes)});  // of a W_hat of zeros
 inline constexpr uint8_t kOtherSequence = 1, kMend = 2;
 
-inline const proto::Plan& TestPlan() {
-  static const proto::Plan plan = [] {
-    proto::Plan p;
+inline const proto::BundlePlan& TestPlan() {
+  static const proto::BundlePlan plan = [] {
+    proto::BundlePlan p;
     p.prg = 2, p.max_tokens = 4, p.setup_bytes = kSetupBytes, p.hash = {1};
-    p.task = [](uint32_t n) { return Task{Hash{1, uint8_t(n)}, {kBody, kBody}}; };
+    p.task = [](const Job& j) { return Task{Hash{1, uint8_t(j.tokens)}, {kBody, kBody}}; };
     return p;
   }();
   return plan;
@@ -37,7 +39,7 @@ inline Bytes Hello() {
 // Header: of the bundle that both parties hold before the session begins.
 inline BundleHeader Header(uint32_t party, uint64_t serial, uint32_t n) {
   BundleHeader h;
-  h.prg = 2, h.n = n, h.party = party, h.serial = serial, h.body_bytes = kBody;
+  h.prg = 2, h.job = JobOf(n), h.party = party, h.serial = serial, h.body_bytes = kBody;
   h.plan = {1}, h.trace = {1, uint8_t(n)}, h.weights = kWeights, h.rho = kRho;
   h.public_key[0] = kModel.key, h.public_key[1] = kData.key;
   h.pair = Share(Secret(Hash{17}));

@@ -7,6 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 build=$1 length=$2
 shift 2
+command -v clang++-19 > /dev/null || { echo "fuzz: there is no clang++-19, which has libFuzzer; run tools/setup.sh, which installs it" >&2; exit 1; }
 [ $# -gt 0 ] || set -- $(ls fuzz/corpus)
 cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DSUF_FUZZ=ON -DSUF_BENCH=OFF > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
 ninja -C "$build" fuzzers > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }

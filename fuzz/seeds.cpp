@@ -6,10 +6,12 @@
 
 #include "fuzz/peer.hpp"
 #include "fuzz/small_run.hpp"
+#include "suf/func/text.hpp"
 #include "suf/model/safetensors.hpp"
+#include "suf/model/tiny_test.hpp"
+#include "suf/net/certs.hpp"
 #include "suf/nn/compile.hpp"
-#include "suf/nn/tiny.hpp"
-#include "suf/proto/certs.hpp"
+#include "suf/nn/ops.hpp"
 
 namespace suf::fuzz {
 namespace {
@@ -30,6 +32,11 @@ Bytes Join(const std::vector<Bytes>& parts) {
   Bytes all;
   for (const Bytes& p : parts) all.insert(all.end(), p.begin(), p.end());
   return all;
+}
+Bytes JobBytes(uint32_t tokens) {
+  Writer w;
+  Put(w, JobOf(tokens));
+  return w.Take();
 }
 Bytes Number(auto x) {
   Writer w;
@@ -68,23 +75,25 @@ void Models() {
 
 // Small: a plan of few words that Check accepts: tables of two pieces or as few as their widths allow.
 nn::Plan Small() {
-  nn::Dims dims{.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4};
-  nn::CompileOptions o;
-  o.max_tokens = 4;
-  nn::Plan p = nn::Compile(nn::TinyWeights(1, dims), nn::TinyTexts(2, 24, 4, dims), o);
-  auto halves = [](int ring) { return std::vector<nn::Group>{{ring - 1, 0, 2, {1, 1}}}; };
+  nn::Plan p =
+      model::SmallPlan(model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4}), 4);
+  auto halves = [](int ring) { return std::vector<func::Group>{{ring - 1, 0, 2, {1, 1}}}; };
   for (nn::Class& c : p.classes) {
-    for (nn::Norm* n : {&c.embedding, &c.result}) n->rsqrt = halves(n->square);
-    for (nn::Layer& y : c.layers) {
-      for (nn::Norm* n : {&y.attention, &y.output}) n->rsqrt = halves(n->square);
-      y.recip = halves(y.row_sum);
-      y.low = 1, y.level = 2, y.floor = 0, y.shift_score = y.score - 3, y.elo = {1, 1}, y.ehi = {0, 1, 1, 1};
-      int width = y.ffn1 - y.shift_ffn1;
-      y.piece = std::max(1, width - 16), y.piece_width = width - y.piece;
-      y.gelu_a.assign(size_t{1} << y.piece, 0), y.gelu_b.assign(size_t{1} << y.piece, 1);
+    for (nn::OperatorPtr& op : c.ops) {
+      if (auto* n = dynamic_cast<nn::Norm*>(op.get())) n->rsqrt = halves(n->square);
+      if (auto* w = dynamic_cast<nn::WeightedSum*>(op.get())) w->recip = halves(w->row_sum);
+      if (auto* s = dynamic_cast<nn::Softmax*>(op.get())) {
+        s->shift = s->window() - 3, s->low = 1, s->level = 2, s->floor = 0;
+        s->low_table = {1, 1}, s->high_table = {0, 1, 1, 1};
+      }
+      if (auto* a = dynamic_cast<nn::Activation*>(op.get())) {
+        const int width = a->window() - a->shift, pieces = std::max(1, width - 16);
+        a->lines.a = width - pieces;
+        a->lines.offset.assign(size_t{1} << pieces, 0), a->lines.rise.assign(size_t{1} << pieces, 1);
+      }
     }
+    for (auto& certificates : c.certificates) certificates.clear();
   }
-  p.certificates = {*p.certificates.begin()};
   return p;
 }
 
@@ -121,7 +130,7 @@ void Files() {
   Seed("store", "bundle", Join({{6}, signed_bundle}));
   Seed("store", "bundle_short", Join({{6}, Number(uint16_t{8}), Bytes(8)}));
   Bytes vast = signed_bundle;
-  std::fill_n(vast.begin() + 2 + 24, 8, 0x7f);  // body_bytes
+  std::fill_n(vast.begin() + 2 + 20 + kJobBytes, 8, 0x7f);  // body_bytes
   Seed("store", "bundle_vast", Join({{6}, vast}));
   chunk = Chunk(ChunkKey(Hash{2}, Hash{1}), Bytes(8));
   Seed("store", "setup", Join({{8}, Number(uint16_t{8}), Bytes(8), Number(uint32_t(chunk.size())), chunk}));
@@ -177,7 +186,7 @@ void Conversations() {
   Seed("data_owner", "audit_failed", Join(talk));
   auto ask = [&](uint32_t n, uint64_t serial) {
     Writer w;
-    w.Put(n), w.Raw(n ? TestPlan().task(n).trace : Hash{});
+    Put(w, JobOf(n)), w.Raw(n ? TestPlan().task(JobOf(n)).trace : Hash{});
     if (n) w.Put(serial), w.Raw(kRho);
     return AFrame(kAnnounce, w.bytes());
   };
@@ -199,7 +208,7 @@ void Conversations() {
        {hello, AFrame(kGrant, Number(uint32_t{2})), bundle(1), bundle(2), AFrame(kEnd, Number(uint64_t{5}))});
   for (const Identity& partner : {kModel, kData}) {
     Writer w;
-    w.Put(uint32_t{3}), w.Put(uint32_t{2}), w.Raw(TestPlan().task(3).trace), w.Raw(kWeights), w.Raw(partner.key);
+    Put(w, JobOf(3)), w.Put(uint32_t{2}), w.Raw(TestPlan().task(JobOf(3)).trace), w.Raw(kWeights), w.Raw(partner.key);
     w.Raw(Hash{23}), w.Raw(Hash{24});
     Bytes all = Join({{uint8_t(partner.role == Role::kModel)}, hello, AFrame(kRequest, w.bytes()), AFrame(kEnd, {})});
     Seed("dealer", Name(partner.role), all);
@@ -212,8 +221,27 @@ void Conversations() {
   }
   Seed("dealer", "hello", Join({{1}, hello}));
   Seed("dealer", "witness",
-       Join({{1}, hello, AFrame(kWitness, Join({Number(uint64_t{1}), Bytes(kModel.key.begin(), kModel.key.end())}))}));
+       Join({{1},
+             hello,
+             AFrame(kWitness, Join({Number(uint64_t{1}), JobBytes(3), Bytes(kModel.key.begin(), kModel.key.end())}))}));
 }
+// Functions: their text, with every kind of item, with runs, and on octaves.
+void Functions() {
+  Seed("suf_text", "example",
+       std::string("suf example domain 4 ring 6 outputs 2 degree 2\n"
+                   "piece 0 : 1 2 -1 | 5 0 0\npiece 3 : -4 1 0 | 0 1 1\npiece 12 : 7 0 0 | -32 0 0\nend 13\n"
+                   "formula lt 7 ltlow 2 3 and msb 3 not or\nformula lt 16 lt 0 xor\n"
+                   "channel bit 1 0 near\nchannel signed 6 0 y\nchannel unsigned 4 1 low\n"));
+  std::vector<int64_t> a{3, -4, 5, -6, 7, 0, 9, 1}, b{1, -1, 2, -2, 0, 0, 3, 4};
+  Seed("suf_text", "lines", func::Print(func::Uniform("lines", 3, a, b, 20)));
+  Seed("suf_text", "table", func::Print(func::Uniform("table", 61, a, {}, 64)));
+  std::vector<func::Group> groups{{0, 0, 8, {90, 80, 70, 60, 50, 40, 30, 20}}, {2, 2, 4, {5, 4}}, {4, 1, 2, {-1}}};
+  Seed("suf_text", "octaves", func::Print(func::FromGroups("octaves", groups, 6, 8)));
+  Seed("suf_text", "two_runs",
+       std::string("suf r domain 64 ring 64 outputs 1 degree 0\nrun 0 2 : 1 , 2\nrun 8 63 : 3\n"
+                   "end 9223372036854775816\n"));
+}
+
 // Inferences: what each party receives in an honest run, with and without its bundle.
 void Inferences() {
   SmallRun run;
@@ -289,7 +317,7 @@ void Connections() {
 void WriteSeeds(const std::string& dir) {
   root = dir;
   std::filesystem::create_directories(root);
-  Models(), Plans(), Files(), Conversations(), Inferences(), Handshakes(), Connections();
+  Models(), Functions(), Plans(), Files(), Conversations(), Inferences(), Handshakes(), Connections();
 }
 
 }  // namespace suf::fuzz

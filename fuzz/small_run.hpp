@@ -1,13 +1,13 @@
-// SmallRun: a trace with a rescale, a product, a table read through DPFs, a maximum and an activation; its honest run
-// under fixed masks, from which seeds are made.
+// SmallRun: a trace with a rescale, a product, a table read through DPFs, a maximum, an extension and an activation;
+// its honest run under fixed masks, from which seeds are made.
 #pragma once
 #include "suf/backends/packed.hpp"
+#include "suf/func/suf.hpp"
 #include "suf/gates/maximum.hpp"
 #include "suf/gates/product.hpp"
 #include "suf/gates/tables.hpp"
 #include "suf/gates/trunc.hpp"
-#include "suf/proto/pair.hpp"
-#include "suf/suf/suf.hpp"
+#include "suf/run/pair.hpp"
 
 namespace suf::fuzz {
 
@@ -19,22 +19,23 @@ class SmallRun {
   SmallRun() {
     Emit();
     schedule_.emplace(trace_);
+    SUF_CHECK(pfss::Unread(*schedule_).empty());  // what no result needs would never run
     inputs_[1].Set("x", std::vector<int64_t>{100, 2000, 31, 7});
     for (int p : {0, 1}) {
       pfss::Material own{{}, material_.rho};
       own.key[size_t(p)].emplace(material_.key[size_t(p)]->view());
       randomness_[p] = backend_->Expand(std::move(own));
     }
-    honest_ = proto::RunPair({*schedule_,
-                              {backend_.get(), backend_.get(), backend_.get()},
-                              {&inputs_[0], &inputs_[1], &inputs_[2]},
-                              material_});
+    honest_ = run::RunPair({*schedule_,
+                            {backend_.get(), backend_.get(), backend_.get()},
+                            {&inputs_[0], &inputs_[1], &inputs_[2]},
+                            material_});
   }
   const pfss::Schedule& schedule() const { return *schedule_; }
   pfss::Backend& backend() { return *backend_; }
   const pfss::Randomness& randomness(int party) const { return *randomness_[party]; }
-  proto::Inputs& inputs(int party) { return inputs_[party]; }
-  const proto::PairRun& honest() const { return honest_; }
+  run::Inputs& inputs(int party) { return inputs_[party]; }
+  const run::PairRun& honest() const { return honest_; }
 
  private:
   void Emit() {
@@ -44,17 +45,18 @@ class SmallRun {
     SharedWire<kPub> z = t.give<1>(x, 24, "x");
     SharedWire<kPub> y = OpenShared(t, Trunc{.shift = 4, .ring = 20}.Build(t, z), "rescaled");
     Owing square = Product(y, y, [](auto a, auto b) { return a * b; });
-    std::vector<suf::Group> groups{{0, 0, 16, Ints(16, 3)}, {1, 8, 16, Ints(8, 5)}};
+    std::vector<func::Group> groups{{0, 0, 16, Ints(16, 3)}, {1, 8, 16, Ints(8, 5)}};
     Sh root = compiler::Settle(t, RowFunction{groups, kBits}.Build(t, y));
-    SharedWire<kPub> small = OpenShared(t, gates::Slice{.begin = 4, .end = 7, .ring = 3}.Build(t, z), "digit");
+    SharedWire<kPub> small = OpenShared(t, gates::Slice{.begin = 4, .end = 7, .ring = 5}.Build(t, z), "digit");
     SharedWire<kPub> most = OpenShared(t, Maximum{0, 3}.Build(t, small), "maximum");
+    Sh wide = compiler::Settle(t, Extend{kBits}.Build(t, most));
     Ints rise(8, 1), offset(8, 2);
-    compiler::WindowLut lut{suf::Uniform("lines", 3, offset, rise, 64), 18, 12, 8, kBits};
+    compiler::WindowLut lut{func::Uniform("lines", 3, offset, rise, 64), 18, 12, 8, kBits};
     Sh lines = compiler::Settle(t, Activation{lut}.Build(t, z));
     Sh sum = compiler::Settle(t, square);
     sum = sum + root;
     sum = sum + lines;
-    (void)most;
+    sum = sum + wide;
     t.reveal<1>(sum);
     t.close();
   }
@@ -63,10 +65,10 @@ class SmallRun {
   std::unique_ptr<pfss::Backend> backend_ = backends::MakePacked(pool_);
   pfss::Trace trace_;
   std::optional<pfss::Schedule> schedule_;
-  proto::Inputs inputs_[3];
+  run::Inputs inputs_[3];
   pfss::Material material_{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
   std::unique_ptr<pfss::Randomness> randomness_[2];
-  proto::PairRun honest_;
+  run::PairRun honest_;
 };
 
 }  // namespace suf::fuzz

@@ -1,9 +1,9 @@
 // The files of a store and of the dealer's state. The first byte says which file the rest is, and whether its check
 // sums are made right first: what an attacker of the disk can write.
-#include "suf/proto/store.hpp"
+#include "suf/store/store.hpp"
 
 #include "fuzz/fuzz.hpp"
-#include "suf/proto/dealer_state.hpp"
+#include "suf/store/dealer_state.hpp"
 
 namespace {
 using namespace suf;
@@ -21,17 +21,17 @@ Bytes Signed(View input) {
 void Opened(const std::string& dir) {
   uint64_t floor = 0;
   {
-    proto::Store s(dir);
+    store::Store s(dir);
     floor = s.ledger().floor();
     for (const auto& h : s.Bundles()) SUF_CHECK(h.serial > floor);
-    for (auto [serial, fate] : s.ledger().Fates()) SUF_CHECK(fate == proto::Fate::kBurnt && serial <= floor);
+    for (auto [serial, fate] : s.ledger().Fates()) SUF_CHECK(fate == store::Fate::kBurnt && serial <= floor);
   }
-  proto::Store s(dir);
+  store::Store s(dir);
   SUF_CHECK(s.ledger().floor() >= floor && !s.ledger().keys_lost());
 }
 
 void LedgerFile(const std::string& dir, View input, int mode) {
-  { proto::Store begun(dir); }
+  { store::Store begun(dir); }
   Bytes file = mode == 0 ? Bytes{} : ReadFrom(dir + "/ledger");
   for (uint64_t i = 0; !input.empty(); ++i) {
     View body = PullBytes(input, mode == 2 ? 40 : input.size());
@@ -49,7 +49,7 @@ void SerialFile(const std::string& dir, View input, bool sign) {
   Hash check = HashOf({View(file).first(std::min<size_t>(8, file.size()))});
   if (sign) file.resize(8), file.insert(file.end(), check.begin(), check.end());
   WriteTo(dir + "/serial", file);
-  proto::DealerState state(dir);
+  store::DealerState state(dir);
   uint64_t first = state.Reserve(2), second = state.Reserve(1);
   SUF_CHECK(second == first + 2 && second > first);
 }
@@ -57,17 +57,17 @@ void SerialFile(const std::string& dir, View input, bool sign) {
 // BundleFile: what stands in a file that the store wrote.
 void BundleFile(const std::string& dir, View file) {
   {
-    proto::Store begun(dir);
-    proto::BundleHeader h;
+    store::Store begun(dir);
+    store::BundleHeader h;
     h.serial = 7, h.body_bytes = 8;
     auto in = begun.Receive(h, Secret(Hash{1}), true);
     Writer chunk;
-    chunk.Raw(proto::ChunkTags(proto::ChunkKey(h)).Next(Bytes(8))), chunk.Raw(Bytes(8));
+    chunk.Raw(net::ChunkTags(store::ChunkKey(h)).Next(Bytes(8))), chunk.Raw(Bytes(8));
     in.Add(chunk.bytes());
     in.Commit();
   }
-  WriteTo(dir + "/bundles/00000000000000000007.bundle", file);
-  proto::Store s(dir);
+  WriteTo(dir + "/bundles/00000000000000000007-0-0-0-0.bundle", file);
+  store::Store s(dir);
   for (const auto& h : s.Bundles()) {
     SUF_CHECK(h.serial == 7);
     fuzz::Quietly([&] { s.Tell(7, {}), s.Answer(7, 0), (void)s.Claim(7); });
@@ -76,7 +76,7 @@ void BundleFile(const std::string& dir, View file) {
 }
 
 void SetupFile(const std::string& dir, View file) {
-  proto::Store s(dir);
+  store::Store s(dir);
   WriteTo(dir + "/" + Hex(Hash{1}) + ".w_hat", file);
   auto setup = s.LoadSetup(Hash{2}, Hash{1}, 8);
   SUF_CHECK(!setup || setup->size() == 8);
@@ -91,8 +91,8 @@ SUF_FUZZ(store) {
   if (mode < 5) return SerialFile(dir, input, mode == 4);
   if (mode < 7) return BundleFile(dir, mode == 6 ? Signed(input) : Bytes(input.begin(), input.end()));
   if (mode < 9) return SetupFile(dir, mode == 8 ? Signed(input) : Bytes(input.begin(), input.end()));
-  proto::Store s(dir);
+  store::Store s(dir);
   WriteTo(dir + "/model.pin", input), WriteTo(dir + "/secret", input);
-  (void)s.Pin({proto::Role::kModel, Hash{1}});
+  (void)s.Pin({Role::kModel, Hash{1}});
   (void)s.LongLived("secret");
 }

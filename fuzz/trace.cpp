@@ -1,50 +1,63 @@
-// A plan that no honest compiler writes: a list of {u16 which, i64 value}, each put in place of one field of
-// fuzz/plan.json or making one of its lists longer or shorter. What Check accepts is emitted as a trace and scheduled,
-// as each role does before it connects.
+// A plan that no honest compiler writes: a list of {u16 which, i64 value}, each put in place of one parameter of
+// fuzz/plan.json. What Check accepts is emitted as a trace and scheduled, as each role does before it connects.
 #include "fuzz/fuzz.hpp"
 #include "suf/nn/build.hpp"
-#include "suf/nn/internal/fields.hpp"
 #include "suf/pfss/schedule.hpp"
 
 namespace {
 using namespace suf;
 
-// Patch: sets field number `which`; `done` when it was found.
-class Patch {
+// Patch: sets field number `which`.
+class Patch : public nn::Visitor {
  public:
   Patch(size_t which, int64_t value) : left_(which), value_(value) {}
-  void Int(const char* name, auto& x, int64_t lo, int64_t hi) {
+  bool fills() const override { return true; }
+  bool sees() const override { return true; }
+  void Whole(const char* name, int64_t* x, int64_t lo, int64_t hi) override {
     if (!Mine()) return;
-    if (value_ < lo || value_ > hi) Fail(Exit::kRefused, name, " is out of range");  // as the reader says
-    x = std::remove_reference_t<decltype(x)>(value_);
+    if (value_ < lo || value_ > hi) Fail(Cause::kRefused, name, " is out of range");  // as the reader says
+    *x = value_;
   }
-  void Real(const char*, double&, double, double) {}
-  void Flag(const char*, bool&) {}
-  void Text(const char*, const std::string&, size_t) {}
-  void Digest(const char*, Hash&) {}
-  void Ints(const char* name, std::vector<int64_t>& x, int64_t lo, int64_t hi) {
-    if (Mine()) Table(name, x, std::clamp(value_ >> 12, lo, hi));
+  void Real(const char*, double*, double, double) override {}
+  void Flag(const char*, bool*) override {}
+  void Text(const char*, std::string*, size_t) override {}
+  void Many(const char*, nn::Ints* x, size_t most, int64_t lo, int64_t hi) override {
+    if (Mine()) x->resize(std::min(most, size_t(value_ & 0xfff)), std::clamp(value_ >> 12, lo, hi));
   }
-  void Table(const char* name, std::vector<int64_t>& x) {
-    if (Mine()) Table(name, x, std::clamp(value_ >> 12, -nn::kBig, nn::kBig));
+  void Weight(const char*, nn::Expr*, bool) override {}
+  // Function: the low 12 bits are the new number of pieces, each as wide as the first.
+  void Function(const char*, func::Suf* f) override {
+    if (!Mine()) return;
+    const size_t n = std::max(size_t(value_ & 0xfff), size_t{1});
+    const func::U128 width = (f->pieces.size() > 1 ? f->pieces[1].begin : f->end) - f->pieces[0].begin;
+    f->pieces.resize(n, f->pieces[0]);
+    for (size_t i = 0; i < n; ++i) {
+      f->pieces[i].begin = width * i;
+      if (i % 5 == 0) f->pieces[i].poly[0][0] = uint64_t(value_ >> 12) & func::Mask(f->ring);
+    }
+    f->end = width * n;
+    func::Verify(*f);
   }
-  void One(const char*, auto& x) { nn::Fields(*this, x); }
-  void Many(const char*, auto& list, size_t least, size_t) {
-    if (Mine()) list.resize(std::max(least, size_t(value_ & 3)), list.front());
-    for (auto& x : list) nn::Fields(*this, x);
+  void List(const char*, size_t size, size_t, const std::function<void(size_t)>&,
+            const std::function<void(nn::Visitor&, size_t)>& item) override {
+    for (size_t i = 0; i < size; ++i) item(*this, i);
   }
-  void Dict(const char*, auto&) {}
-  bool done() const { return done_; }
   size_t left() const { return left_; }
 
  private:
   bool Mine() { return !done_ && left_-- == 0 ? (left_ = 0, done_ = true) : false; }
-  // Table: the low 12 bits are the new length.
-  void Table(const char*, std::vector<int64_t>& x, int64_t entry) { x.resize(size_t(value_ & 0xfff), entry); }
   size_t left_;
   int64_t value_;
   bool done_ = false;
 };
+
+void Visit(Patch& patch, nn::Plan& plan) {
+  for (nn::Class& c : plan.classes)
+    for (nn::OperatorPtr& op : c.ops) {
+      patch.Int("ring", op->ring, 1, nn::kRing), patch.Int("scale", op->scale, 0, 126);
+      op->Fields(patch);
+    }
+}
 }  // namespace
 
 SUF_FUZZ(trace) {
@@ -52,17 +65,17 @@ SUF_FUZZ(trace) {
   static const size_t fields = [] {
     nn::Plan copy = base;
     Patch all(~size_t{0}, 0);
-    nn::Fields(all, copy);
+    Visit(all, copy);
     return ~size_t{0} - all.left();
   }();
   nn::Plan plan = base;
   while (!input.empty()) {
     size_t which = fuzz::Pull<uint16_t>(input) % fields;
     Patch one(which, fuzz::Pull<int64_t>(input));
-    nn::Fields(one, plan);
+    Visit(one, plan);
   }
   nn::Check(plan);
-  if (plan.dims.layers > 2) return;  // more of the same
+  for (nn::Class& c : plan.classes) nn::Derive(plan.graph, c.ops);
   pfss::Trace t;
   nn::Build(t, plan, 3);
   pfss::Schedule s(t);

@@ -6,9 +6,12 @@
 
 #include "tests/three_roles.hpp"
 
-namespace suf::apps {
+namespace suf::roles {
 namespace {
 
+using namespace net;
+using namespace store;
+using namespace run;
 using namespace proto;
 using Bodies = std::array<Bytes, 2>;
 const uint32_t kN = uint32_t(kText.size());
@@ -30,9 +33,9 @@ Bodies Dealt(const Generate& generate, DealJob job, const pfss::Schedule& s) {
 TEST(DealerAudit, HonestBundlesPassAndServeNoMore) {
   ThreeRoles w(4);
   w.Session([&](DataSession& s) {
-    s.Audit(kN);
+    s.Audit(JobOf(kN));
     EXPECT_TRUE(w.Embed(s));
-    s.Audit(kN);
+    s.Audit(JobOf(kN));
   });
   EXPECT_EQ(w.Says(w.error[0]) + w.Says(w.error[1]), "");
   EXPECT_EQ(w.dealt, 4);
@@ -43,8 +46,8 @@ TEST(DealerAudit, HonestBundlesPassAndServeNoMore) {
   for (int p : {0, 1}) {
     EXPECT_EQ(w.store[p]->Bundles().size(), 1u);
     for (uint64_t serial : {1, 2, 3}) {
-      EXPECT_TRUE(Fails(Exit::kRefused, "used", [&] { w.store[p]->Claim(serial); }));
-      EXPECT_TRUE(Fails(Exit::kRefused, "used", [&] { w.store[p]->Audit(serial); }));
+      EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { w.store[p]->Claim(serial); }));
+      EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { w.store[p]->Audit(serial); }));
     }
     EXPECT_TRUE(w.Fates(p).empty());
   }
@@ -53,16 +56,16 @@ TEST(DealerAudit, HonestBundlesPassAndServeNoMore) {
 }
 
 TEST(DealerAudit, ABitOfAnySectionOfEitherBundleIsFound) {
-  Engine engine(TheTiny().plan);
+  Engine engine(TheTiny().plan, TheBackend());
   auto work = engine.At(int(kN));
   const pfss::Schedule& s = *work->schedule;
   Auditor auditor = AuditOf(engine);
   auto job = [] {
-    return DealJob{kN, 7, Hash{3}, Hash{77}, {Secret(Hash{1}), Secret(Hash{2})}, Share(Secret(Hash{5}))};
+    return DealJob{JobOf(kN), 7, Hash{3}, Hash{77}, {Secret(Hash{1}), Secret(Hash{2})}, Share(Secret(Hash{5}))};
   };
   Bodies honest = Dealt(auditor.generate, job(), s);
   Bundle own, other;
-  own.header.n = kN, own.header.serial = 7, own.header.rho = {3}, own.header.weights = {77};
+  own.header.job = JobOf(kN), own.header.serial = 7, own.header.rho = {3}, own.header.weights = {77};
   own.header.pair = Share(Secret(Hash{4}));
   other.header = own.header, other.header.party = 1;
   own.header.body_bytes = honest[0].size(), other.header.body_bytes = honest[1].size();
@@ -84,7 +87,7 @@ TEST(DealerAudit, ABitOfAnySectionOfEitherBundleIsFound) {
       EXPECT_EQ(d.other, p == 1) << k;
       if (p == 1) continue;
       EXPECT_EQ(d.at, at);
-      EXPECT_EQ(auditor.section(kN, at).find(Str("key section ", k + 1, " of ", s.key(0).size(), ", of ")), 0u);
+      EXPECT_EQ(auditor.section(JobOf(kN), at).find(Str("key section ", k + 1, " of ", s.key(0).size(), ", of ")), 0u);
     }
   EXPECT_GT(sections, 200);
   for (Hash BundleHeader::*f : {&BundleHeader::plan, &BundleHeader::rho}) {  // headers of P1 are compared too
@@ -146,7 +149,7 @@ TEST(DealerAudit, EveryCheatIsCaughtAndP1SeesOneBit) {
   {
     ThreeRoles w;
     Recorder recorder(w.dir / "record");
-    w.Session([&](DataSession& s) { s.Audit(kN); }, &recorder);
+    w.Session([&](DataSession& s) { s.Audit(JobOf(kN)); }, &recorder);
     seen = Seen(w.dir / "record");
     ASSERT_EQ(seen.size(), 4u);  // ack, verdict, MAC, end
     seen.pop_back();
@@ -157,18 +160,19 @@ TEST(DealerAudit, EveryCheatIsCaughtAndP1SeesOneBit) {
     ThreeRoles w(3);
     w.generate = [&, honest = w.generate](DealJob job, Sink& a, Sink& b) {
       c.job(job);
-      Bodies bodies = Dealt(honest, std::move(job), *w.engine[0]->At(int(kN))->schedule);
+      Bodies bodies = Dealt(honest, std::move(job), *w.engine[2]->At(int(kN))->schedule);
       c.bodies(bodies);
       a.Write(bodies[0]), b.Write(bodies[1]);
     };
     Recorder recorder(w.dir / "record");
-    w.Session([&](DataSession& s) { s.Audit(kN); }, &recorder);
+    w.Session([&](DataSession& s) { s.Audit(JobOf(kN)); }, &recorder);
     EXPECT_EQ(Seen(w.dir / "record"), seen);
-    EXPECT_THAT(w.Says(w.error[0]), testing::StartsWith("exit 4: the audit of bundle 1 failed: "));
+    EXPECT_THAT(w.Says(w.error[0]), testing::StartsWith("refused: the audit of bundle 1 failed: "));
     EXPECT_THAT(w.Says(w.error[0]), testing::HasSubstr(c.found));
-    EXPECT_EQ(w.Says(w.error[1]),
-              "exit 4: the model owner's audit of bundle 1 finds that it was dealt wrongly; the 2 bundles left in this "
-              "store are burnt; take no more from this dealer before its operator has explained it");
+    EXPECT_EQ(
+        w.Says(w.error[1]),
+        "refused: the model owner's audit of bundle 1 finds that it was dealt wrongly; the 2 bundles left in this "
+        "store are burnt; take no more from this dealer before its operator has explained it");
     for (int p : {0, 1}) EXPECT_EQ(w.Fates(p), (std::map<uint64_t, Fate>{{1, Fate::kAudited}, {3, Fate::kBurnt}}));
     w.Open();
     for (int p : {0, 1}) {
@@ -178,4 +182,4 @@ TEST(DealerAudit, EveryCheatIsCaughtAndP1SeesOneBit) {
 }
 
 }  // namespace
-}  // namespace suf::apps
+}  // namespace suf::roles

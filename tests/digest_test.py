@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The trace of a committed plan has the same digest, rounds and key bytes in every build: tests/data/digests.txt.
+"""The traces of committed plans have the same digests, flights and key bytes in every build: tests/data/digests.txt.
 
   digest_test.py PROGRAM                  PROGRAM: a build of tests/trace_digest.cpp
   digest_test.py --build COMPILER DIR     compiles it with COMPILER first, without optimisation, into DIR
 
-After a change of the trace or of the plan's format, make both files anew with two compilers:
+  digest_test.py --write PROGRAM          writes tests/data/digests.txt
+
+After a change of the trace or of the plan's format, make all files anew with two compilers; tiny with 64 tokens at most, tiny-gpt2 and tiny-llama with 12:
   suf model random --preset tiny --seed 1 --out T; suf compile --model T --calibrate tests/data/calibrate.txt --max-tokens 64 --out tests/data/tiny_plan.json
-  trace_digest tests/data/tiny_plan.json 3 8 32 33 > tests/data/digests.txt
 """
 import concurrent.futures
 import os
@@ -16,20 +17,24 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ROOMS = ('base', 'suf', 'pfss', 'compiler', 'gates')  # what emission needs, and of nn:
-NN = ('attention', 'build', 'check', 'layers', 'linear', 'norm', 'plan')
+DATA = ROOT / 'tests/data'
+COUNTS = {'tiny_plan.json': (3, 8, 32, 33), 'tiny-gpt2_plan.json': (1, 8, 9), 'tiny-llama_plan.json': (1, 8, 9)}  # tokens
+ROOMS = ('base', 'exec', 'ring', 'func', 'pfss', 'compiler', 'gates', 'nn', 'nn/ops')  # what emission links
+MARCH = {'avx2': ['-march=haswell'], 'avx512': ['-march=icelake-server']}  # of variants of one file
 
 
 def build(compiler, folder):
+    if not shutil.which(compiler):
+        sys.exit(f'digest: there is no {compiler}, the second compiler that must give the same digests; run tools/setup.sh, which installs it')
     sources = [f for room in ROOMS for f in sorted((ROOT / 'suf' / room).glob('*.cpp')) if not f.stem.endswith(('_test', '_bench'))]
-    sources += [ROOT / 'suf/nn' / (name + '.cpp') for name in NN] + [ROOT / 'tests/trace_digest.cpp']
+    sources += [ROOT / 'tests/trace_digest.cpp']
     flags = lambda kind: subprocess.check_output(['pkg-config', kind, 'spdlog', 'libcrypto'], text=True).split()
     cache = ['ccache'] if shutil.which('ccache') else []
     folder.mkdir(parents=True, exist_ok=True)
 
     def compile_(source):
         target = folder / ('_'.join(source.relative_to(ROOT).parts) + '.o')
-        subprocess.run(cache + [compiler, '-std=c++20', '-O0', '-w', '-I', ROOT, *flags('--cflags'), '-c', source, '-o', target], check=True)
+        subprocess.run(cache + [compiler, '-std=c++20', '-O0', '-w', *MARCH.get(source.stem.rpartition('_')[2], []), '-I', ROOT, *flags('--cflags'), '-c', source, '-o', target], check=True)
         return target
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -40,11 +45,12 @@ def build(compiler, folder):
 
 
 def main():
-    program = build(sys.argv[2], pathlib.Path(sys.argv[3])) if sys.argv[1] == '--build' else sys.argv[1]
-    want = (ROOT / 'tests/data/digests.txt').read_text()
-    counts = [line.split()[0] for line in want.splitlines()[1:]]
-    got = subprocess.check_output([program, ROOT / 'tests/data/tiny_plan.json', *counts], text=True)
+    program = build(sys.argv[2], pathlib.Path(sys.argv[3])) if sys.argv[1] == '--build' else sys.argv[-1]
+    got = ''.join(subprocess.check_output([program, DATA / plan, *map(str, counts)], text=True) for plan, counts in COUNTS.items())
     print(got, end='')
+    if sys.argv[1] == '--write':
+        sys.exit((DATA / 'digests.txt').write_text(got) == 0)
+    want = (DATA / 'digests.txt').read_text()
     if got != want:
         sys.exit('tests/data/digests.txt has:\n' + want)
 

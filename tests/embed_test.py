@@ -7,8 +7,11 @@ import hashlib
 import json
 import os
 import pathlib
+import pty
 import re
+import select
 import struct
+import time
 
 from roles import LIMIT, World, read_record, read_safetensors
 from rows import each
@@ -53,7 +56,7 @@ def every_length(base):
 
 def check_row(row, i, n, estimate):
     assert (row['schema'], row['i'], row['id'], row['n'], row['serial'], row['f']) == ('suf.embed/1', i, f't{n}', n, i + 1, 16), row
-    for field in ('plan', 'trace', 'rounds', 'frames', 'key_bytes'):
+    for field in ('plan', 'trace', 'flights', 'frames', 'key_bytes'):
         assert row[field] == estimate[field], f'{n} tokens: {field} {row[field]}, the estimate says {estimate[field]}'
     assert row['embedding'] == [v / 65536 for v in row['y']]
     sent, said = row['bytes'], estimate['payload']
@@ -133,13 +136,16 @@ def private_files(base):
             assert not list(w.dir.glob('*.part'))
 
 
+TAG = 16  # bytes of a chunk's tag
+
+
 def keys_of(path):
-    """A bundle file's key bytes: without preamble, lengths and hashes."""
+    """A bundle file's key bytes: without preamble, lengths and tags."""
     raw = path.read_bytes()
     at, body = 4 + struct.unpack_from('<I', raw)[0] + 32, b''
     while at < len(raw):
         n, = struct.unpack_from('<I', raw, at)
-        body += raw[at + 4 + 32:at + 4 + n]
+        body += raw[at + 4 + TAG:at + 4 + n]
         at += 4 + n
     return body
 
@@ -155,6 +161,9 @@ def dealt_again(base):
             keys.append({(role, path.name): keys_of(path) for role in ('model', 'data') for path in w.bundles(f'{role}{k}')})
             w.server.kill(), w.dealer.kill()
         assert set(keys[0]) == set(keys[1]) and len(keys[0]) == 4
+        foretold = json.loads(base.suf('estimate', '--plan', base.plan, '--tokens', 5, '--json'))['key_bytes']
+        for (role, name), body in keys[0].items():
+            assert len(body) == foretold[role == 'data'], f'{name} of {role}: {len(body)} key bytes read, the estimate says {foretold}'
         words = [[windows(body, 8) for body in k.values()] for k in keys]
         for a in words[0]:
             for b in words[1]:
@@ -191,11 +200,35 @@ def variants(base):
                 assert any(line.endswith(f' info {name}: the kernels are {variant}') for line in role.err), role.err
             row, = e.rows()
             assert row['y'] == y, of
-            seen.append([row[field] for field in ('bytes', 'key_bytes', 'rounds', 'frames', 'trace')])
+            seen.append([row[field] for field in ('bytes', 'key_bytes', 'flights', 'frames', 'trace')])
     assert all(s == seen[0] for s in seen), seen
     with World(base, 'variants-default') as w:
         assert (e := w.embed(dealer=1, connect=1)).finish() == 3
         assert any(line.endswith(f' info embed: the kernels are {names[-1]}') for line in e.err), e.err
+
+
+LOADING = ('reading the model in ', 'quantising the weights', 'checking the certificates for these weights', "masking the weights for a data owner's set-up")
+
+
+def says_what_it_loads(base):
+    """serve says what it does before it listens: a line of the log for each thing, and on a terminal a bar in its place."""
+    with World(base, 'loads') as w:
+        w.serve(dealer=1).port()
+        said = [next((i for i, line in enumerate(w.server.err) if f' info serve: {what}' in line), None) for what in (*LOADING, 'listening on port')]
+        assert None not in said and said == sorted(said), w.server.err
+        w.server.kill()
+        ours, theirs = pty.openpty()
+        w.serve({'stderr': theirs}, dealer=1, store=w.dir / 'terminal')
+        os.close(theirs)
+        shown, end = b'', time.monotonic() + 20
+        while b'listening on port' not in shown and time.monotonic() < end:
+            if select.select([ours], [], [], 1)[0]:
+                shown += os.read(ours, 4096)
+        assert b'listening on port' in shown, shown
+        for what in (LOADING[0], LOADING[3]):  # the others may be over before the bar is drawn again
+            assert re.search(rb'serve \[[= ]{30}\] \d+ %  ' + re.escape(what).encode(), shown), (what, shown)
+        assert not any(f'info serve: {what}'.encode() in shown for what in LOADING), shown
+        os.close(ours)
 
 
 def alone(base):
@@ -210,11 +243,11 @@ def alone(base):
         plan = json.loads(base.suf('plan', 'show', base.plan, '--json'))
         assert plan == json.loads(base.plan.read_text())
         assert 'certificates' in base.suf('plan', 'show', base.plan) and len(base.suf('plan', 'show', base.plan, '--trace', 5).splitlines()) > 50
-        assert 'rounds' in base.suf('estimate', '--plan', base.plan, '--tokens', 5)
+        assert 'flights' in base.suf('estimate', '--plan', base.plan, '--tokens', 5)
         base.suf('model', 'random', '--preset', 'tiny', '--seed', 1, '--out', w.dir / 'again')
         for file in sorted(base.model.iterdir()):
             assert file.read_bytes() == (w.dir / 'again' / file.name).read_bytes(), f'{file.name} differs between two runs of one seed'
 
 
 if __name__ == '__main__':
-    each(every_length, recorded_frames, made_ahead, private_files, dealt_again, vocabulary, variants, alone)
+    each(every_length, recorded_frames, made_ahead, private_files, dealt_again, vocabulary, variants, says_what_it_loads, alone)

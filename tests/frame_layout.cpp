@@ -4,9 +4,9 @@
 #include <iostream>
 #include <iterator>
 
+#include "suf/net/channel.hpp"
 #include "suf/nn/build.hpp"
 #include "suf/pfss/schedule.hpp"
-#include "suf/proto/channel.hpp"
 
 int main(int argc, char** argv) {
   using namespace suf;
@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
     pfss::Schedule s(t);
     for (size_t i = 0; i < s.frames().size(); ++i) {
       const pfss::Frame& f = s.frames()[i];
-      std::cout << (i ? ",\n" : "[") << "{\"kind\": " << proto::kFirstRun + i << ", \"sender\": " << f.sender
+      std::cout << (i ? ",\n" : "[") << "{\"kind\": " << net::kFirstRun + i << ", \"sender\": " << f.sender
                 << ", \"bytes\": " << f.bytes << ", \"parts\": [";
       for (size_t k = 0; k < f.parts.size(); ++k) {
         const pfss::Node& n = t.node(f.parts[k].node);

@@ -103,7 +103,7 @@ for what, sentence, change in (
         ('model: tensors overlap', 'two tensors overlap at byte', overlap),
         ('model: tensor beyond the data', 'lies at bytes .* of .* bytes of data', beyond),
         ('model: header of huge length', 'its header claims 4611686018427387904 bytes', huge),
-        ('model: another architecture', 'model_type is "gpt2", only "bert"', lambda m, h, config: config.update(model_type='gpt2')),
+        ('model: another architecture', 'model_type is "t5", only bert, ', lambda m, h, config: config.update(model_type='t5')),
         ('model: no folder', 'there is no file', lambda m, *_: shutil.rmtree(m) or m.mkdir()),
         ('model: vocabulary repeats a line', 'repeats line', lambda m, *_: (m / 'vocab.txt').write_text('[PAD]\n[PAD]\n'))):
     alone(what, 2, sentence, COMPILE, broken_model(change))
@@ -120,7 +120,7 @@ SHOW = 'plan show {w}/p'.split()
 alone('plan: another version', 4, 'the plan has version 99, this program reads', SHOW, altered_plan(lambda p: p.update(version=99)))
 alone('plan: altered', 4, 'does not match its hash', SHOW, altered_plan(lambda p: p.update(calibration='0' * 64)))
 alone('plan: cut short', 4, 'is not JSON', SHOW, altered_plan(lambda p: json.dumps(p)[:-100]))
-alone('plan: a field is missing', 4, 'lacks the field', SHOW, altered_plan(lambda p: p.pop('scales') and None))
+alone('plan: a field is missing', 4, 'lacks the field', SHOW, altered_plan(lambda p: p.pop('tokenizer') and None))
 alone('plan: missing', 2, 'cannot read the plan', SHOW)
 alone('plan: a folder', 2, 'cannot read the plan', 'plan show {w}'.split())
 alone('plan: nested 100000 deep', 4, 'the plan', SHOW, lambda w: (w.dir / 'p').write_text('[' * 100_000 + ']' * 100_000))
@@ -144,7 +144,7 @@ def eightfold(w):
 
 
 # a shape that fits, weights that do not: hard certificates would be false
-MISFIT = r'wire 8/0/z_qk can reach 2\^\d+ with these weights; the plan allows 2\^\d+; compile a plan from this model'
+MISFIT = r'wire 8/0/attention/z_qk can reach 2\^\d+ with these weights; the plan allows 2\^\d+; compile a plan from this model'
 for name, command in (('serve', SERVE), ('simulate', 'simulate --plan {plan} --model {w}/m --json --file {w}/m/vocab.txt'.split())):
     alone(f'{name}: plan of a model with smaller weights', 4, MISFIT, command, eightfold)
 

@@ -1,12 +1,13 @@
 // The pads' lint in the three roles: a trace in which one pad is wrong is refused by each role whose trace it is,
-// before a bundle is dealt or a serial spent; and a trace is emitted and audited once.
+// before a bundle is dealt or a serial spent; and a trace is emitted and linted once.
+#include "suf/pfss/lint.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "suf/pfss/audit.hpp"
 #include "tests/three_roles.hpp"
 
-namespace suf::apps {
+namespace suf::roles {
 namespace {
 
 using pfss::Node, pfss::Op, pfss::Ring, pfss::Trace;
@@ -89,14 +90,14 @@ TEST(Lint, EachRoleRefusesATraceWithAWrongPadBeforeAnythingIsSpent) {
   for (const Plant& plant : kPlants)
     for (bool send : {true, false})
       for (int reader : {0, 1})
-        for (int role = 0; role < proto::kRoles; ++role) {
+        for (int role = 0; role < kRoles; ++role) {
           SCOPED_TRACE(Str(plant.name, send ? " of a message" : " of a key section", " to P", reader, ", role ", role));
-          std::array<Emit, proto::kRoles> emit;
+          std::array<Emit, kRoles> emit;
           emit[size_t(role)] = Spoiled(plant, send, reader);
           ThreeRoles w(2, emit);
           w.Session([&](proto::DataSession& s) { w.Embed(s); });
-          std::string sentence = w.Says(role ? w.error[role - 1] : w.dealer_error);
-          EXPECT_THAT(sentence, HasSubstr("exit 4: the trace of this plan does not pass the audit"));
+          std::string sentence = w.Says(role < 2 ? w.error[role] : w.dealer_error);
+          EXPECT_THAT(sentence, HasSubstr("refused: the trace of this plan does not pass the lint"));
           EXPECT_THAT(sentence, testing::ContainsRegex(plant.says));
           EXPECT_THAT(sentence, HasSubstr(send ? "message %" : "key section %"));
           for (int p : {0, 1}) {
@@ -110,14 +111,14 @@ TEST(Lint, EachRoleRefusesATraceWithAWrongPadBeforeAnythingIsSpent) {
 
 TEST(Lint, RootsOfTreesThatServeElsewhereOrBelongToTheWrongPartyAreRefused) {
   auto refused = [](const std::function<void(Trace::Raw&, Node & tree)>& spoil, const char* says) {
-    Engine engine(TheTiny().plan, [&](Trace& t, const nn::Plan& plan, int n) {
+    Engine engine(TheTiny().plan, TheBackend(), [&](Trace& t, const nn::Plan& plan, int n) {
       nn::Build(t, plan, n);
       Trace::Raw raw{t};
       for (int i = 0; i < int(t.nodes().size()); ++i)
         if (t.node(i).op == Op::kDpfGen) return spoil(raw, raw.node(i));
       FAIL() << "the plan has no tree";
     });
-    return proto::Fails(Exit::kRefused, says, [&] { (void)engine.At(3); });
+    return Fails(Cause::kRefused, says, [&] { (void)engine.At(3); });
   };
   EXPECT_TRUE(refused([](Trace::Raw& raw, Node& tree) { raw.node(tree.args[2]).attrs = raw.node(tree.args[1]).attrs; },
                       "a root of its trees is not a PRG tensor of its party"));
@@ -133,7 +134,7 @@ TEST(Lint, RootsOfTreesThatServeElsewhereOrBelongToTheWrongPartyAreRefused) {
 }
 
 TEST(Lint, ASecondResultIsRefused) {
-  Engine engine(TheTiny().plan, [](Trace& t, const nn::Plan& plan, int n) {
+  Engine engine(TheTiny().plan, TheBackend(), [](Trace& t, const nn::Plan& plan, int n) {
     nn::Build(t, plan, n);
     Trace::Raw raw{t};
     // a bare message under the name of the result's
@@ -141,13 +142,13 @@ TEST(Lint, ASecondResultIsRefused) {
     raw.node(item.item).args[0] = item.value;
     raw.node(item.item).label = t.node(t.node(t.result(1)).args[0]).label;
   });
-  EXPECT_TRUE(proto::Fails(Exit::kRefused, "message %", [&] { (void)engine.At(3); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "message %", [&] { (void)engine.At(3); }));
 }
 
-TEST(Lint, ATraceIsEmittedAndAuditedOnceARole) {
-  int emitted[proto::kRoles] = {};
-  std::array<Emit, proto::kRoles> emit;
-  for (int r = 0; r < proto::kRoles; ++r)
+TEST(Lint, ATraceIsEmittedAndLintedOnceARole) {
+  int emitted[kRoles] = {};
+  std::array<Emit, kRoles> emit;
+  for (int r = 0; r < kRoles; ++r)
     emit[size_t(r)] = [&emitted, r](Trace& t, const nn::Plan& plan, int n) { ++emitted[r], nn::Build(t, plan, n); };
   ThreeRoles w(1, emit);
   w.Session([&](proto::DataSession& s) {
@@ -158,4 +159,4 @@ TEST(Lint, ATraceIsEmittedAndAuditedOnceARole) {
 }
 
 }  // namespace
-}  // namespace suf::apps
+}  // namespace suf::roles

@@ -23,7 +23,7 @@ import numpy as np
 from roles import Tap, World
 from rows import each
 
-HEADER, TAG, AHEAD = 320, 16, 4  # bytes, bytes, bundles
+HEADER, TAG, AHEAD = 332, 16, 4  # bytes, bytes, bundles
 SLOW = 60  # seconds: no time-out is the subject here
 TOKENS, OTHER = 8, 12  # of texts for which bundles are made ahead, and of others
 
@@ -35,7 +35,7 @@ class Bundle:
         raw = path.read_bytes()
         assert struct.unpack_from('<I', raw)[0] == HEADER + 32
         header, self.key = raw[4:4 + HEADER], raw[4 + HEADER:36 + HEADER]
-        self.serial, = struct.unpack_from('<Q', header, 16)
+        self.serial, = struct.unpack_from('<Q', header, 28)
         self.seed_hash = header[HEADER - 160:HEADER - 128], header[HEADER - 128:HEADER - 96]
         self.pair, self.body, at = header[-32:], b'', 4 + HEADER + 64
         while at < len(raw):

@@ -16,6 +16,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / 'tests/data'
 sys.path.insert(0, str(ROOT / 'tools'))
+import integers
 import reference
 
 FAILED = []
@@ -64,12 +65,19 @@ def permute(model, to):
     return to
 
 
+def certificates(plan):
+    """(length class, node, width inside it or '') -> certificate"""
+    return {(c['max_n'], n['scope'] + '/' + n['label'], x['width']): x for c in plan['classes'] for n, p in zip(plan['nodes'], c['nodes']) for x in p['certificates']}
+
+
 def plan_holds_no_weight(suf, model, plan):
     other = permute(model, suf.folder / 'permuted')
     moved = (other / 'model.safetensors').read_bytes() != (model / 'model.safetensors').read_bytes()
     check(moved and suf.compile(other, 'permuted.json').read_bytes() == plan.read_bytes(), 'plan: byte-identical when hidden units and value dimensions are permuted')
     shown = json.loads(suf('plan', 'show', plan, '--json'))
-    check(len(shown['certificates']) > 100 and all(w['hard'] for k, w in shown['certificates'].items() if k.endswith(('z_qk', 'z_v', 'z_o', 'z_2', '/pool', '/embedding'))),
+    given = certificates(shown)
+    exact = ['embed/z_embed', 'pool/z_pool'] + [f'{l}/{wire}' for l in range(6) for wire in ('attention/z_qk', 'attention/z_v', 'attention/eV*recip', 'proj/z_proj', 'ffn2/z_ffn2')]
+    check(len(given) > 100 and all(given[c['max_n'], wire, '']['hard'] for c in shown['classes'] for wire in exact),
           'plan: inputs of every exact rescale and the pooled sum carry hard certificates')
     return shown
 
@@ -90,24 +98,25 @@ def tokens(suf, model, ids):
     check([(r['id'], r['ids']) for r in got] == [(r['id'], r['ids']) for r in ids], 'tokenize: %d rows as Hugging Face tokenizers' % len(ids))
 
 
-def integers(suf, model, plan, shown, ids):
+def simulated(suf, model, plan, shown, ids):
     rows = suf.rows('simulate', '--model', model, '--plan', plan, '--json-file', DATA / 'sentences.jsonl', '--json')
     lengths = [len(r['ids']) for r in ids]
     check([r['n'] for r in rows] == lengths and max(lengths) == 128, 'simulate: %d rows of %d to %d tokens' % (len(rows), min(lengths), max(lengths)))
     # five texts, by length: both forms of the attention's output (it is rescaled in classes over 32)
     five = sorted(range(len(ids)), key=lambda i: lengths[i])[::len(ids) // 4 - 1]
-    evaluator = reference.Evaluator(reference.Model(model), shown)
+    evaluator = integers.evaluator(reference.load(model), shown)
     same = [rows[i]['y'] == [int(v) for v in evaluator.run(ids[i]['ids'])] for i in five]
     check(len(five) == 5 and all(same), 'simulate == reference.py evaluate on texts of %s tokens' % ', '.join(str(lengths[i]) for i in five))
     outside = [o for r in rows for o in r['outside']]
-    broken = [o for o in outside if (c := shown['certificates'].get(o['wire'])) and c['hard'] and abs(o['limit']) == 1 << c['bits']]
-    check(not broken, 'simulate: no wire outside a hard certificate (%d outside a calibrated window)' % len(outside))
+    hard = {f'{n}/{node}' + ('.' + width if width else ''): c['bits'] for (n, node, width), c in certificates(shown).items() if c['hard']}
+    broken = [o for o in outside if o['wire'] in hard and abs(o['limit']) == 1 << hard[o['wire']]]
+    check(len(hard) > 100 and not broken, 'simulate: no wire outside a hard certificate (%d outside a calibrated window)' % len(outside))
     return rows
 
 
 def embeddings(suf, model, rows, ids):
     golden = reference.read_safetensors(DATA / 'golden.safetensors')['embedding']
-    exact = reference.forward(reference.Model(model), ids[0]['ids'])
+    exact = reference.load(model).forward(ids[0]['ids'])
     check(np.abs(golden[0] - exact).max() < 1e-6, 'golden: the first row is what reference.py float gives')
     y = suf.folder / 'y.jsonl'
     y.write_text(''.join(json.dumps({'id': r['id'], 'y': r['y']}) + '\n' for r in rows))
@@ -119,7 +128,7 @@ def embeddings(suf, model, rows, ids):
 def cost(suf, plan):
     e, = suf.rows('estimate', '--plan', plan, '--tokens', 32, '--json')
     key, payload = e['key_bytes'], e['payload']
-    check(e['rounds'] == 206, '32 tokens: %d rounds (206)' % e['rounds'])
+    check(e['flights'] == 206, '32 tokens: %d flights (206)' % e['flights'])
     check(max(key) <= 60e6 and max(key) <= 1.02 * min(key), '32 tokens: keys of %.2f and %.2f MB (limit 60 MB, 2 %% apart)' % (key[0] / 1e6, key[1] / 1e6))
     check(max(payload['p0'], payload['p1']) <= 12e6, '32 tokens: %.2f and %.2f MB sent online (limit 12 MB)' % (payload['p0'] / 1e6, payload['p1'] / 1e6))
 
@@ -134,7 +143,7 @@ def main():
         shown = plan_holds_no_weight(suf, model, plan)
         vocabulary(suf, model, plan)
         tokens(suf, model, ids)
-        rows = integers(suf, model, plan, shown, ids)
+        rows = simulated(suf, model, plan, shown, ids)
         embeddings(suf, model, rows, ids)
         cost(suf, plan)
     print('%.0f s' % (time.monotonic() - begin))

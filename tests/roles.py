@@ -14,7 +14,7 @@ import time
 
 LIMIT = 16  # tokens that the tiny plan covers
 FATES = {1: 'claimed', 2: 'done', 3: 'audited', 4: 'burnt', 6: 'told'}
-LEDGER_HEADER, LEDGER_RECORD, FLOOR = 128, 64, 7  # bytes of suf/proto/ledger.cpp, and the fate that says what is spent
+LEDGER_HEADER, LEDGER_RECORD, FLOOR = 128, 64, 7  # bytes of suf/store/ledger.cpp, and the fate that says what is spent
 
 
 class Role:
@@ -29,7 +29,7 @@ class Role:
             r.start()
 
     def read_err(self):
-        for line in self.process.stderr:
+        for line in self.process.stderr or ():
             self.err.append(line.decode(errors='replace').rstrip('\n'))
 
     def read_out(self):
@@ -280,7 +280,7 @@ def write_safetensors(path, header, data):
 def read_record(path):
     """[(sent, peer, kind, sequence, payload)] of a --record file."""
     raw, at, frames = pathlib.Path(path).read_bytes(), 8, []
-    assert raw[:8] == b'SUFREC1\n'
+    assert raw[:8] == b'SUFREC2\n'
     while at < len(raw):
         sent, peer, length, kind, sequence = struct.unpack_from('<BBIHH', raw, at)
         frames.append((sent, peer, kind, sequence, raw[at + 10:at + 10 + length]))

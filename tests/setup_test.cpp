@@ -4,9 +4,12 @@
 
 #include "tests/three_roles.hpp"
 
-namespace suf::apps {
+namespace suf::roles {
 namespace {
 
+using namespace net;
+using namespace store;
+using namespace run;
 using namespace proto;
 
 // Kept: the roles after a first session, and what P1 keeps of it.
@@ -18,11 +21,11 @@ struct Kept {
     });
     honest = File();
   }
-  Bytes File() { return w.store[1]->LoadSetup(w.plan[2].hash, id, w.plan[2].setup_bytes).value(); }
+  Bytes File() { return w.store[1]->LoadSetup(w.plan[1].hash, id, w.plan[1].setup_bytes).value(); }
   // Plant: another W_hat in P1's file, its chunks tagged as they should be: their key is no secret.
   void Plant(const Bytes& other) {
     ChunkFile file = w.store[1]->NewSetup();
-    Sink sink(ChunkKey(w.plan[2].hash, id), other.size(), [&](View chunk) { file.Add(chunk); });
+    Sink sink(ChunkKey(w.plan[1].hash, id), other.size(), [&](View chunk) { file.Add(chunk); });
     sink.Write(other);
     sink.Finish();
     w.store[1]->CommitSetup(std::move(file), id);
@@ -45,7 +48,7 @@ struct Kept {
 TEST(MaskedWeights, ABitOfAnyTensorIsSeenAndTheNextResultIsRight) {
   Kept k;
   size_t at = 0;
-  for (const nn::Masked& m : k.w.engine[2]->masked()) {
+  for (const nn::MaskedWeight& m : k.w.engine[1]->masked()) {
     SCOPED_TRACE(m.name);
     const size_t byte = at + size_t(m.bytes()) / 2;
     Bytes bad = k.honest;
@@ -60,7 +63,7 @@ TEST(MaskedWeights, ABitOfAnyTensorIsSeenAndTheNextResultIsRight) {
 
 TEST(MaskedWeights, ThoseOfAnotherBAreReplaced) {
   Kept k;
-  Engine& engine = *k.w.engine[1];
+  Engine& engine = *k.w.engine[0];
   Bytes other;
   WriteSetup(engine, TheTiny().weights, Masks(engine, Hash{6}, k.id),
              [&](View v) { other.insert(other.end(), v.begin(), v.end()); });
@@ -83,4 +86,4 @@ TEST(MaskedWeights, TheirIdFollowsEachOfWhatTheyAreMadeOf) {
 }
 
 }  // namespace
-}  // namespace suf::apps
+}  // namespace suf::roles

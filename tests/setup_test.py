@@ -73,7 +73,7 @@ def _(w):
 # ---- the data owner's file
 
 def tag(key, data, number=0):
-    """GMAC of a chunk (suf/proto/tags.hpp), from the openssl command."""
+    """GMAC of a chunk (suf/net/tags.hpp), from the openssl command."""
     nonce = struct.pack('<Q4x', number).hex()
     run = subprocess.run(['openssl', 'mac', '-cipher', 'AES-128-GCM', '-macopt', f'hexkey:{key.hex()}', '-macopt', f'hexiv:{nonce}', '-binary', 'GMAC'],
                          input=data, capture_output=True, check=True)

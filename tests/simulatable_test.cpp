@@ -2,9 +2,9 @@
 // the other party's messages. Each item of it is a value under a pad, a PRG section of the honest party. Order: a pad
 // moves its own item by exactly its own step, other items only along an acyclic graph: so pads -> view is a bijection
 // for every secret. Equiv: pads are found under which other secrets give the same view, byte for byte. Both must report
-// planted faults. (DESIGN 6; the audit proves the same from the trace alone.) Trees are ideal: the tiny plan's row
-// tables have at most 2^10 places, which are dealt as one-hot tables, not as DPFs. With DPFs, whose correction words
-// are the tree's to hide, only the order is tested.
+// planted faults. (docs/mathematics.md#lint; the lint proves the same from the trace alone.) Trees are ideal: the tiny
+// plan's row tables have at most 2^10 places, which are dealt as one-hot tables, not as DPFs. With DPFs, whose
+// correction words are the tree's to hide, only the order is tested.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -14,14 +14,13 @@
 #include "suf/backends/clear.hpp"
 #include "suf/backends/packed.hpp"
 #include "suf/fss/sizes.hpp"
+#include "suf/model/tiny_test.hpp"
 #include "suf/nn/build.hpp"
-#include "suf/nn/masked.hpp"
-#include "suf/nn/quantise.hpp"
+#include "suf/nn/ops.hpp"
 #include "suf/nn/simulate.hpp"
-#include "suf/nn/tiny.hpp"
-#include "suf/pfss/audit.hpp"
+#include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
-#include "suf/proto/pair.hpp"
+#include "suf/run/pair.hpp"
 
 namespace suf {
 namespace {
@@ -68,7 +67,7 @@ Words Reduced(Words w) {
     for (size_t i = 0; i < w.bytes.size(); i += w.element()) {
       uint64_t x = 0;
       std::memcpy(&x, &w.bytes[i], w.element());
-      x &= suf::Mask(w.ring.bits);
+      x &= func::Mask(w.ring.bits);
       std::memcpy(&w.bytes[i], &x, w.element());
     }
   return w;
@@ -180,7 +179,7 @@ Received ReceivedBy(const pfss::Schedule& s, int p) {
 }
 
 // Seen: an item's bytes in a run.
-View Seen(const proto::PairRun& run, int p, const Item& i) {
+View Seen(const run::PairRun& run, int p, const Item& i) {
   const Bytes& from = i.frame < 0 ? run.key[size_t(p)] : run.frame[size_t(i.frame)];
   return View(from).subspan(size_t(i.at), size_t(i.bytes));
 }
@@ -199,7 +198,7 @@ Words InPadStorage(View packed, const Item& i) {
 
 // ---- the two tests
 
-using Run = std::function<proto::PairRun(const Streams&)>;
+using Run = std::function<run::PairRun(const Streams&)>;
 
 struct OrderReport {
   int items = 0, stuck = 0, cycles = 0;  // stuck: items that did not move by exactly their pad's step
@@ -228,7 +227,7 @@ int Cycles(const std::vector<std::vector<size_t>>& to) {
 OrderReport Order(const pfss::Schedule& s, int p, const Run& run, Streams streams) {
   Received view = ReceivedBy(s, p);
   OrderReport report{int(view.items.size()), 0, 0, view.faults};
-  proto::PairRun before = run(streams);
+  run::PairRun before = run(streams);
   std::mt19937_64 rng(1);
   std::vector<std::vector<size_t>> moves(view.items.size());
   for (size_t k = 0; k < view.items.size(); ++k) {
@@ -236,7 +235,7 @@ OrderReport Order(const pfss::Schedule& s, int p, const Run& run, Streams stream
     Bytes random(size_t(item.bytes));
     for (uint8_t& b : random) b = uint8_t(rng());
     streams.moved[item.pad] = InPadStorage(random, item);
-    proto::PairRun after = run(streams);
+    run::PairRun after = run(streams);
     streams.moved.clear();
     Words want =
         Plus(Unpacked(Seen(before, p, item), item.size, item.ring), Unpacked(random, item.size, item.ring), item.sign);
@@ -260,7 +259,7 @@ EquivReport Equiv(const pfss::Schedule& s, int p, const Run& a, const Run& b, St
       200;  // a pad is settled once the pads before it are: at most one iteration a flight and dealt product
   Received view = ReceivedBy(s, p);
   EquivReport report{int(view.items.size())};
-  proto::PairRun want = a(streams), got;
+  run::PairRun want = a(streams), got;
   do {
     got = b(streams);
     report.left = 0;
@@ -277,7 +276,7 @@ EquivReport Equiv(const pfss::Schedule& s, int p, const Run& a, const Run& b, St
   report.differs = want.result[1] != got.result[1];
   report.explained = true;
   if (view.result < 0) return report;
-  auto message = [&](const proto::PairRun& r) {
+  auto message = [&](const run::PairRun& r) {
     const pfss::Node& m = s.trace().node(view.result_part.node);
     return Unpacked(
         View(r.frame[size_t(view.result)]).subspan(size_t(view.result_part.at), size_t(view.result_part.bytes)),
@@ -288,24 +287,24 @@ EquivReport Equiv(const pfss::Schedule& s, int p, const Run& a, const Run& b, St
     uint64_t x = 0, y = 0;
     std::memcpy(&x, &m_want.bytes[i * m_want.element()], m_want.element()),
         std::memcpy(&y, &m_got.bytes[i * m_got.element()], m_got.element());
-    report.explained &= ((want.result[1][i] - got.result[1][i] - (x - y)) & suf::Mask(m_want.ring.bits)) == 0;
+    report.explained &= ((want.result[1][i] - got.result[1][i] - (x - y)) & func::Mask(m_want.ring.bits)) == 0;
   }
   return report;
 }
 
 // ---- the tiny encoder
 
-constexpr nn::Dims kDims{.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8};
+constexpr model::Small kSmall{.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8};
 
 // Coarse: the same function in two groups whose places fit one-hot tables.
-void Coarse(std::vector<nn::Group>& groups, int ring) {
+void Coarse(std::vector<func::Group>& groups, int ring) {
   auto at = [&](int64_t x) {
-    for (const nn::Group& g : groups)
+    for (const func::Group& g : groups)
       if (x >> g.w < g.hi) return g.values[size_t(std::max(x >> g.w, g.lo) - g.lo)];
     return int64_t{0};
   };
-  std::vector<nn::Group> coarse{{ring - 9, 0, 64, {}}, {ring - 6, 8, 64, {}}};
-  for (nn::Group& g : coarse)
+  std::vector<func::Group> coarse{{ring - 9, 0, 64, {}}, {ring - 6, 8, 64, {}}};
+  for (func::Group& g : coarse)
     for (int64_t v = g.lo; v < g.hi; ++v) g.values.push_back(at((2 * v + 1) << (g.w - 1)));
   groups = coarse;
 }
@@ -320,51 +319,41 @@ struct World {
   // coarse: without trees.
   explicit World(int merge, bool packed = true, bool coarse = true)
       : backend(packed ? backends::MakePacked(exec::Default()) : backends::MakeClear()) {
-    nn::CompileOptions o = nn::TinyOptions();
-    o.max_tokens = int(kDims.positions), o.merge = merge;
-    plan = nn::Compile(nn::TinyWeights(1, kDims), nn::TinyTexts(2, 24, o.max_tokens, kDims), o);
-    for (nn::Class& c : plan.classes) {
-      if (!coarse) break;
-      for (nn::Norm* n : {&c.embedding, &c.layers[0].attention, &c.layers[0].output, &c.result})
-        n->square = n->top + 2, Coarse(n->rsqrt, n->square);
-      Coarse(c.layers[0].recip, c.layers[0].row_sum);
-    }
+    nn::Options policy;
+    policy.merge = merge;
+    plan = model::SmallPlan(model::SmallModel(1, kSmall), int(kSmall.positions), policy);
+    for (nn::Class& c : plan.classes)
+      for (nn::OperatorPtr& op : c.ops) {
+        if (!coarse) break;
+        if (auto* n = dynamic_cast<nn::Norm*>(op.get())) n->square = n->top + 2, Coarse(n->rsqrt, n->square);
+        if (auto* w = dynamic_cast<nn::WeightedSum*>(op.get())) Coarse(w->recip, w->row_sum);
+      }
     nn::Build(trace, plan, 3);
     schedule.emplace(trace);
-    pfss::AuditReport audit = pfss::Audit(*schedule);
-    EXPECT_TRUE(audit.faults.empty());
-    EXPECT_EQ(audit.trees == 0, coarse);
+    pfss::LintReport lint = pfss::Lint(*schedule);
+    EXPECT_TRUE(lint.faults.empty());
+    EXPECT_EQ(lint.trees == 0, coarse);
   }
 
   // With: a run with these secrets of P0 and P1. W_hat, W - B, is the same for all: P1 has it before it meets any
   // secret.
   Run With(uint64_t weights, std::vector<int32_t> ids) const {
-    auto in = std::make_shared<std::array<proto::Inputs, 3>>();
+    auto in = std::make_shared<std::array<run::Inputs, 3>>();
     std::mt19937_64 rng(7);
-    nn::Quantised q = nn::Quantise(nn::TinyWeights(weights, kDims), plan.scales, plan.max_tokens);
-    for (auto& [name, tensor] : q) {
-      std::vector<uint64_t> words = tensor.Words();
-      if (name == "pos") words.resize(ids.size() * size_t(kDims.d));
-      if (name == "bp")
-        for (uint64_t& w : words) w *= uint64_t(ids.size());
-      (*in)[0].Set("W." + name, words);
-    }
-    for (const nn::Masked& m : nn::MaskedTensors(plan)) {
-      std::vector<uint64_t> hat(size_t(m.size())), b = q.at(m.name).Words();
-      for (size_t i = 0; i < b.size(); ++i) hat[i] = rng(), b[i] -= hat[i];
-      (*in)[1].Set("Wh." + m.name, hat), (*in)[2].Set("B." + m.name, b);
-    }
-    (*in)[1].Set("tokens", ids);
+    nn::Quantised q = nn::Quantise(model::SmallModel(weights, kSmall).weights, plan);
+    model::ForInputs(plan, q, ids, rng, [&](int party, const std::string& name, const std::vector<uint64_t>& words) {
+      (*in)[size_t(party)].Set(name, words);
+    });
     return [this, in](const Streams& streams) {
       pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
-      auto wrap = [&](pfss::Role, std::unique_ptr<pfss::Randomness> real) {
+      auto wrap = [&](Role, std::unique_ptr<pfss::Randomness> real) {
         return std::make_unique<Moved>(std::move(real), streams);
       };
-      return proto::RunPair({*schedule,
-                             {backend.get(), backend.get(), backend.get()},
-                             {&(*in)[0], &(*in)[1], &(*in)[2]},
-                             material,
-                             wrap});
+      return run::RunPair({*schedule,
+                           {backend.get(), backend.get(), backend.get()},
+                           {&(*in)[0], &(*in)[1], &(*in)[2]},
+                           material,
+                           wrap});
     };
   }
   // Pads: sections of `party` that pad messages with this label, in order of the frames.
@@ -448,7 +437,7 @@ TEST(SimulatableTeeth, BrokenTracesAreReported) {
     t.close();
     pfss::Schedule s(t);
     EXPECT_EQ(ReceivedBy(s, 1).faults.size(), 1u);
-    EXPECT_EQ(pfss::Audit(s).faults.size(), 1u);
+    EXPECT_EQ(pfss::Lint(s).faults.size(), 1u);
   }
 }
 

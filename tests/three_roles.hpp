@@ -4,14 +4,16 @@
 #include <optional>
 #include <thread>
 
-#include "apps/engine.hpp"
+#include "suf/backends/packed.hpp"
+#include "suf/base/scratch_test.hpp"
+#include "suf/model/tiny_test.hpp"
 #include "suf/nn/simulate.hpp"
-#include "suf/nn/tiny.hpp"
-#include "suf/proto/internal/testing.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/ring/words.hpp"
+#include "suf/roles/internal/parts.hpp"
+#include "suf/store/told_test.hpp"
 
-namespace suf::apps {
+namespace suf::roles {
 
 // Tiny: a plan and its weights, made once.
 struct Tiny {
@@ -20,12 +22,9 @@ struct Tiny {
 };
 inline const Tiny& TheTiny() {
   static const Tiny tiny = [] {
-    constexpr nn::Dims dims{.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8};
-    nn::CompileOptions o = nn::TinyOptions();
-    o.max_tokens = int(dims.positions);
-    nn::Weights w = nn::TinyWeights(1, dims);
-    nn::Plan plan = nn::Compile(w, nn::TinyTexts(2, 24, o.max_tokens, dims), o);
-    nn::Quantised q = nn::Quantise(w, plan.scales, plan.max_tokens);
+    const model::Model m = model::SmallModel(1, {.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8});
+    nn::Plan plan = model::SmallPlan(m, 8);
+    nn::Quantised q = nn::Quantise(m.weights, plan);
     return Tiny{std::move(plan), std::move(q)};
   }();
   return tiny;
@@ -33,22 +32,28 @@ inline const Tiny& TheTiny() {
 
 inline const std::vector<int32_t> kText{1, 2, 3};
 
+// TheBackend: the one that the program runs.
+inline pfss::Backend& TheBackend() {
+  static const auto backend = backends::MakePacked(exec::Default());
+  return *backend;
+}
+
 class ThreeRoles {
  public:
-  // emit: of dealer, P0, P1 in the order of proto::Role; none = the real one. ahead: bundles of kText's length a fetch.
-  explicit ThreeRoles(uint32_t ahead = 1, std::array<Emit, proto::kRoles> emit = {}) : keys_{ahead} {
-    for (int r = 0; r < proto::kRoles; ++r) {
-      engine[r].emplace(TheTiny().plan, emit[size_t(r)] ? emit[size_t(r)] : nn::Build);
+  // emit: of P0, P1, dealer in the order of Role; none = the real one. ahead: bundles of kText's length a fetch.
+  explicit ThreeRoles(uint32_t ahead = 1, std::array<Emit, kRoles> emit = {}) : keys_{ahead} {
+    for (int r = 0; r < kRoles; ++r) {
+      engine[r].emplace(TheTiny().plan, TheBackend(), emit[size_t(r)] ? emit[size_t(r)] : nn::Build);
       plan[r] = engine[r]->ForProto();
     }
-    generate = AuditOf(*engine[0]).generate;
+    generate = AuditOf(*engine[2]).generate;
     state_.emplace(dir / "dealer");
     Open();
     dealer_.emplace(
-        plan[0], *state_, proto::Dealer::Options{uint32_t(kText.size()), ahead, proto::Millis{2000}, {}},
-        [this](proto::DealJob j, proto::Sink& a, proto::Sink& b) { ++dealt, generate(std::move(j), a, b); });
-    masks_.emplace(*engine[1], seed_->view(), id_);
-    ModelInputs(TheTiny().weights, inputs_[0]);
+        plan[2], *state_, proto::Dealer::Options{store::JobOf(uint32_t(kText.size())), ahead, net::Millis{2000}, {}},
+        [this](proto::DealJob j, store::Sink& a, store::Sink& b) { ++dealt, generate(std::move(j), a, b); });
+    masks_.emplace(*engine[0], seed_->view(), id_);
+    ModelInputs(TheTiny().plan, TheTiny().weights, inputs_[0]);
   }
   ~ThreeRoles() { Join(); }
   // Open: the stores, again if they are open.
@@ -56,8 +61,8 @@ class ThreeRoles {
     for (int p : {0, 1}) store[p].reset(), store[p].emplace(dir / std::to_string(p));
   }
   // Session: P0 in a thread and `p1` here; what either throws is in error[party].
-  void Session(const std::function<void(proto::DataSession&)>& p1, proto::Recorder* recorder = nullptr) {
-    auto [near, far] = proto::InProcessPair(kId[2], kId[1]);
+  void Session(const std::function<void(proto::DataSession&)>& p1, net::Recorder* recorder = nullptr) {
+    auto [near, far] = net::InProcessPair(kId[1], kId[0]);
     near->set_recorder(recorder);
     error[0] = error[1] = nullptr;
     proto::ModelHost host = Host();
@@ -67,9 +72,9 @@ class ThreeRoles {
     });
     Keep(1, [&] {
       proto::DataSession s(
-          *near, plan[2], *store[1], [this](std::stop_token stop) { return Link(proto::Role::kData, std::move(stop)); },
+          *near, plan[1], *store[1], [this](std::stop_token stop) { return Link(Role::kData, std::move(stop)); },
           keys_);
-      ReadSetup(*engine[2], s.Setup(), inputs_[1]);
+      ReadSetup(*engine[1], s.Setup(), inputs_[1]);
       p1(s);
       s.End();
     });
@@ -81,39 +86,39 @@ class ThreeRoles {
   bool Embed(proto::DataSession& s) {
     inputs_[1].Set("tokens", kText);
     Outcome out;
-    s.Infer(uint32_t(kText.size()), [&](proto::Inference& i) { out = RunInference(*engine[2], i, inputs_[1]); });
+    s.Infer(store::JobOf(uint32_t(kText.size())),
+            [&](proto::Inference& i) { out = RunInference(*engine[1], i, inputs_[1]); });
     static const std::vector<int64_t> want = nn::Simulator(TheTiny().plan, TheTiny().weights).Run(kText).y;
     pfss::Ring ring = [&] {
-      auto work = engine[2]->At(int(kText.size()));
+      auto work = engine[1]->At(int(kText.size()));
       return work->trace.node(work->trace.result(1)).ring;
     }();
     std::vector<int64_t> y;
     for (uint64_t w : out.words) y.push_back(ring::Signed(w, ring.bits));
     return y == want;
   }
-  // Says: an error's exit code and sentence; "" for none.
+  // Says: an error's cause and sentence; "" for none.
   static std::string Says(std::exception_ptr e) {
     try {
       if (e) std::rethrow_exception(e);
     } catch (const Error& x) {
-      return Str("exit ", int(x.code()), ": ", x.what());
+      return Str(Name(x.cause()), ": ", x.what());
     }
     return "";
   }
-  std::map<uint64_t, proto::Fate> Fates(int p) const { return store[p]->ledger().Fates(); }
+  std::map<uint64_t, store::Fate> Fates(int p) const { return store[p]->ledger().Fates(); }
 
-  proto::Scratch dir;
-  std::optional<Engine> engine[proto::kRoles];
-  proto::Plan plan[proto::kRoles];
+  Scratch dir;
+  std::optional<Engine> engine[kRoles];
+  proto::BundlePlan plan[kRoles];
   proto::Generate generate;  // what the dealer does; tests may make it cheat
-  std::optional<proto::Store> store[2];
+  std::optional<store::Store> store[2];
   std::exception_ptr error[2], dealer_error;
   int dealt = 0;
 
  private:
   proto::Keys keys_;
-  static constexpr proto::Identity kId[] = {
-      {proto::Role::kDealer, {11}}, {proto::Role::kModel, {12}}, {proto::Role::kData, {13}}};
+  static constexpr net::Identity kId[] = {{Role::kModel, {12}}, {Role::kData, {13}}, {Role::kDealer, {11}}};
   void Keep(int p, const std::function<void()>& f) {
     try {
       f();
@@ -122,33 +127,33 @@ class ThreeRoles {
     }
   }
   proto::ModelHost Host() {
-    return {.plan = plan[1],
+    return {.plan = plan[0],
             .store = *store[0],
             .weights = id_,
-            .setup = SetupHash(*engine[1], TheTiny().weights, *masks_),
+            .setup = SetupHash(*engine[0], TheTiny().weights, *masks_),
             .b_seed = seed_,
             .w_hat =
-                [this](proto::Sink& out) {
-                  WriteSetup(*engine[1], TheTiny().weights, *masks_, [&](View v) { out.Write(v); });
+                [this](store::Sink& out) {
+                  WriteSetup(*engine[0], TheTiny().weights, *masks_, [&](View v) { out.Write(v); });
                 },
-            .dealer = [this](std::stop_token stop) { return Link(proto::Role::kModel, std::move(stop)); },
+            .dealer = [this](std::stop_token stop) { return Link(Role::kModel, std::move(stop)); },
             .run =
                 [this](proto::Inference& i) {
-                  LengthInputs(TheTiny().weights, TheTiny().plan, int(i.header().n), inputs_[0]);
-                  (void)RunInference(*engine[1], i, inputs_[0]);
+                  LengthInputs(TheTiny().plan, TheTiny().weights, int(i.header().job.tokens), inputs_[0]);
+                  (void)RunInference(*engine[0], i, inputs_[0]);
                 },
-            .auditor = AuditOf(*engine[1]),
+            .auditor = AuditOf(*engine[0]),
             .keys = keys_};
   }
-  std::unique_ptr<proto::Channel> Link(proto::Role r, std::stop_token stop) {
-    auto [near, far] = proto::InProcessPair(kId[int(r)], kId[0], proto::kTimeout, std::move(stop));
+  std::unique_ptr<net::Channel> Link(Role r, std::stop_token stop) {
+    auto [near, far] = net::InProcessPair(kId[int(r)], kId[2], net::kTimeout, std::move(stop));
     std::lock_guard lock(m_);
     links_.emplace_back([this, ch = std::move(far)]() mutable {
       try {
         dealer_->Handle(*ch);
       } catch (const Error& e) {
         std::lock_guard l(m_);
-        if (!dealer_error || e.code() == Exit::kRefused) dealer_error = std::current_exception();
+        if (!dealer_error || e.cause() == Cause::kRefused) dealer_error = std::current_exception();
       }
       ch.reset();
     });
@@ -162,11 +167,11 @@ class ThreeRoles {
   const Hash id_{77};
   const SharedSecret seed_ = Share(Secret(Hash{5}));
   std::optional<Masks> masks_;
-  proto::Inputs inputs_[2];
-  std::optional<proto::DealerState> state_;
+  run::Inputs inputs_[2];
+  std::optional<store::DealerState> state_;
   std::optional<proto::Dealer> dealer_;
   std::mutex m_;
   std::vector<std::thread> links_;
 };
 
-}  // namespace suf::apps
+}  // namespace suf::roles

@@ -368,7 +368,7 @@ def misfit(what, sentence, *, deal=(), serve=(), embed=(), elsewhere=None):
 
 
 def another(role, who=None):
-    return f'the key of {who or TITLES[role]} at .* is {role}=[0-9a-f]{{64}}, another one than --pin names'
+    return f'the key of {who or TITLES[role]} at .* is {role}=[0-9a-f]{{64}}, another one than our pin names'
 
 
 misfit('embed pins another model owner', another('model'), embed=['model'], elsewhere=('serve', 'the data owner does not know our key'))

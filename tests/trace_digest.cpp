@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
       pfss::Trace t;
       nn::Build(t, plan, std::stoi(argv[i]));
       pfss::Schedule s(t);
-      std::cout << argv[i] << " " << Hex(t.digest()) << " dag " << Hex(pfss::DagDigest(t)) << " rounds " << s.rounds()
+      std::cout << argv[i] << " " << Hex(t.digest()) << " dag " << Hex(pfss::DagDigest(t)) << " flights " << s.flights()
                 << " key " << s.key_bytes(0) << " " << s.key_bytes(1) << "\n";
     }
     return 0;

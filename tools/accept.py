@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import machine
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-KEEP = ('i', 'id', 'n', 'serial', 'rounds', 'frames', 'bytes', 'key_bytes', 'ms', 'rss_mb', 'sim_equal', 'cos')
+KEEP = ('i', 'id', 'n', 'serial', 'flights', 'frames', 'bytes', 'key_bytes', 'ms', 'rss_mb', 'sim_equal', 'cos')
 
 
 def main():

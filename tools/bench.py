@@ -3,7 +3,7 @@
 
   bench.py [--model DIR] [--tokens 16 32 128 256] [--runs 9] [--out bench/results]
 
-Prints the README's tables and writes JSON lines with commit and machine: inference.jsonl (one line a length) and kernels.jsonl. Times are
+Prints the tables of docs/measurements.md and writes JSON lines with commit and machine: inference.jsonl (one line a length) and kernels.jsonl. Times are
 medians of fresh serials after one warm-up, text by text (--one-by-one); a line "throughput" tells sentences a second of many texts in one
 call, with the bundle of the next fetched meanwhile and without, in turns; the yardstick is the float32 forward of tools/reference.py on one thread, in the same run.
 """
@@ -69,7 +69,7 @@ def measure(model, plan, tokens, runs):
     ms['total'] = statistics.median(sum(r['ms'].values()) for r in rows)
     yard = yardstick['median_s'] * 1e3
     return {'schema': 'suf.bench/1', 'tokens': tokens, 'runs': runs, 'verified': True, 'float32_ms': yard, 'ms': ms, 'online_x': ms['online'] / yard, 'total_x': ms['total'] / yard,
-            'rounds': first['rounds'], 'frames': first['frames'], 'bytes': {**rows[0]['bytes'], 'setup': first['bytes']['setup']}, 'key_bytes': first['key_bytes'],
+            'flights': first['flights'], 'frames': first['frames'], 'bytes': {**rows[0]['bytes'], 'setup': first['bytes']['setup']}, 'key_bytes': first['key_bytes'],
             'rss_mb': rows[-1]['rss_mb'], 'cos_min': min(r['cos'] for r in rows),
             'times_ms': {role: operators([r['times'][role]['by'] for r in rows]) for role in ROLES}}
 
@@ -131,8 +131,8 @@ def main():
     many = {**facts, **throughput(model, plan, 32, a.sentences, 3)}
     (out / 'inference.jsonl').write_text(''.join(json.dumps(r) + '\n' for r in rows + [many]))
     print(f"{facts['cpu']}, {facts['cores']} cores for all three processes, commit {facts['commit']}\n")
-    table(['tokens', 'online ms', 'x float32', 'deal + transport + online ms', 'x float32', 'rounds', 'key a party MB', 'sent P0 MB', 'sent P1 MB', 'memory MB (dealer, P0, P1)', 'cosine >='],
-          [[r['tokens'], f"{r['ms']['online']:.0f}", f"{r['online_x']:.1f}", f"{r['ms']['total']:.0f}", f"{r['total_x']:.1f}", r['rounds'], f"{max(r['key_bytes']) / 1e6:.1f}",
+    table(['tokens', 'online ms', 'x float32', 'deal + transport + online ms', 'x float32', 'flights', 'key a party MB', 'sent P0 MB', 'sent P1 MB', 'memory MB (dealer, P0, P1)', 'cosine >='],
+          [[r['tokens'], f"{r['ms']['online']:.0f}", f"{r['online_x']:.1f}", f"{r['ms']['total']:.0f}", f"{r['total_x']:.1f}", r['flights'], f"{max(r['key_bytes']) / 1e6:.1f}",
             f"{r['bytes']['p0'] / 1e6:.2f}", f"{r['bytes']['p1'] / 1e6:.2f}", ' '.join(f'{m:.0f}' for m in r['rss_mb']), f"{r['cos_min']:.6f}"] for r in rows])
     print()
     for r in rows:

@@ -207,8 +207,8 @@ def measure(net, a, tokens, files):
     size = first['bytes']
     out = {'tokens': tokens, 'runs': len(rows), 'verified': True, 'online_ms': statistics.median(online), 'online_least_ms': online[0], 'online_most_ms': online[-1],
            'first_ms': statistics.median(e.lines[0][1]['ms']['online'] for e in embeds),
-           'p1_ms': bench.operators([row['times']['p1']['by'] for row in rows])['total'], 'rounds': first['rounds'],
-           'bytes': [size['p0'], size['p1']], 'floor_ms': first['rounds'] * a.delay_ms + (size['p0'] + size['p1']) * 8e-3 / a.mbit * (a.delay_ms > 0),
+           'p1_ms': bench.operators([row['times']['p1']['by'] for row in rows])['total'], 'flights': first['flights'],
+           'bytes': [size['p0'], size['p1']], 'floor_ms': first['flights'] * a.delay_ms + (size['p0'] + size['p1']) * 8e-3 / a.mbit * (a.delay_ms > 0),
            'retransmitted': net.retransmitted() - sent_again}
     if a.ahead:
         out['texts_per_s'] = inside / (end - begin)
@@ -250,11 +250,11 @@ def main():
                 row = {**facts, **measure(net, a, tokens, {'model': model, 'plan': plan, 'certs': certs}), 'link': net.end()}
             with open(a.out, 'a') as f:
                 f.write(json.dumps(row) + '\n')
-            table.append([tokens, f'{a.delay_ms:g}', f'{trip:.2f}', f'{rate:.0f}', a.sessions, a.pin, row['rounds'], f'{sum(row["bytes"]) / 1e6:.2f}', f'{row["floor_ms"]:.0f}',
+            table.append([tokens, f'{a.delay_ms:g}', f'{trip:.2f}', f'{rate:.0f}', a.sessions, a.pin, row['flights'], f'{sum(row["bytes"]) / 1e6:.2f}', f'{row["floor_ms"]:.0f}',
                           f'{row["online_ms"]:.0f}', f'{row["online_least_ms"]:.0f}', f'{row["online_most_ms"]:.0f}', f'{row["first_ms"]:.0f}', row['retransmitted'],
                           f'{row["texts_per_s"]:.2f}' if a.ahead else '', f'{row["link"]["cpu_s"] / row["link"]["wall_s"] * 100:.1f}' if row['link'] else '',
                           f'{row["link"]["a_to_b"]["late_us"][1]:.0f}' if row['link'] else ''])
-    bench.table(['tokens', 'ms one way', 'round trip ms', 'MB/s', 'sessions', 'cores by', 'rounds', 'MB', 'floor ms', 'online ms', 'least', 'most', 'first', 'sent again', 'texts/s',
+    bench.table(['tokens', 'ms one way', 'round trip ms', 'MB/s', 'sessions', 'cores by', 'flights', 'MB', 'floor ms', 'online ms', 'least', 'most', 'first', 'sent again', 'texts/s',
                  'link CPU %', 'late p99 us'], table)
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Reference for BERT sentence encoders: float forward, timing, comparison, and an independent integer evaluation of a plan.
+"""Reference for BERT sentence encoders, GPT-2 and Llama: float forward, timing, comparison, and an independent integer evaluation of a plan
+(integers.py).
 
-Needs numpy and nothing else; safetensors files are read and written by hand.  The integer evaluation shares no code with the C++ evaluator:
-products are taken modulo 2^64 on 64-bit words, every certificate of the plan is asserted, every rescale is round half up.
+Needs numpy and nothing else; safetensors files are read and written by hand.
 
 examples:
   reference.py float    --model DIR --ids ids.jsonl --out golden.safetensors
@@ -10,7 +10,7 @@ examples:
   reference.py compare  golden.safetensors ids-and-y.jsonl --scale 16
   reference.py evaluate --model DIR --plan plan.json --ids ids.jsonl > y.jsonl
 
-ids.jsonl holds one row {"id": .., "ids": [token ids, [CLS] and [SEP] included]} a line.
+ids.jsonl holds one row {"id": .., "ids": [token ids, BERT's [CLS] and [SEP] included]} a line.
 """
 import os
 for _name in ('OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'MKL_NUM_THREADS'):
@@ -24,7 +24,7 @@ import time
 
 import numpy as np
 
-I = np.int64
+import integers
 
 
 # ---------------------------------------------------------------------------------------------------------------- files
@@ -61,16 +61,29 @@ def read_rows(path):
         return [json.loads(line) for line in file if line.strip()]
 
 
-class Model:
-    """config and float weights of a BERT directory; weights are (inputs, outputs), x @ W"""
+class Checkpoint:
+    """config and float weights of a directory; weights are (inputs, outputs), x @ W"""
+
+    def __init__(self, folder, kind, prefix):
+        self.config, self.w = read_config(folder), {}
+        self.raw = {k.removeprefix(prefix): v.astype(kind) for k, v in read_safetensors(os.path.join(folder, 'model.safetensors')).items() if v.dtype.kind == 'f'}
+
+    def sizes(self, *names):
+        return (self.config[k] for k in names)
+
+    def turned(self, name):
+        return np.ascontiguousarray(self.raw[name + '.weight'].T)
+
+
+class Bert(Checkpoint):
+    """BERT sentence encoder: L2-normalised mean of the last layer"""
+    kind, result = 'bert', 'embedding'
 
     def __init__(self, folder, kind=np.float64):
-        with open(os.path.join(folder, 'config.json'), encoding='utf8') as file:
-            c = json.load(file)
-        self.d, self.heads, self.layers, self.ff = (c[k] for k in ('hidden_size', 'num_attention_heads', 'num_hidden_layers', 'intermediate_size'))
-        self.eps = c['layer_norm_eps']
-        raw = {k.removeprefix('bert.'): v.astype(kind) for k, v in read_safetensors(os.path.join(folder, 'model.safetensors')).items() if v.dtype.kind == 'f'}
-        e, w = 'embeddings.', {}
+        super().__init__(folder, kind, 'bert.')
+        self.d, self.heads, self.layers, self.ff = self.sizes('hidden_size', 'num_attention_heads', 'num_hidden_layers', 'intermediate_size')
+        self.eps = self.config['layer_norm_eps']
+        raw, w, e = self.raw, self.w, 'embeddings.'
         w['word'] = raw[e + 'word_embeddings.weight']
         w['pos'] = raw[e + 'position_embeddings.weight'] + raw[e + 'token_type_embeddings.weight'][0]
         w['g'], w['b'] = raw[e + 'LayerNorm.weight'], raw[e + 'LayerNorm.bias']
@@ -78,10 +91,110 @@ class Model:
         for l in range(self.layers):
             p = 'encoder.layer.%d.' % l
             for short, long in names.items():
-                w[l, 'W' + short], w[l, 'b' + short] = np.ascontiguousarray(raw[p + long + '.weight'].T), raw[p + long + '.bias']
+                w[l, 'W' + short], w[l, 'b' + short] = self.turned(p + long), raw[p + long + '.bias']
             for short, long in (('a', 'attention.output.LayerNorm'), ('f', 'output.LayerNorm')):
                 w[l, 'g' + short], w[l, 'b' + short] = raw[p + long + '.weight'], raw[p + long + '.bias']
-        self.w = w
+
+    def forward(self, ids):
+        """as HF BertModel in evaluation mode"""
+        w, split = self.w, lambda t: t.reshape(len(ids), self.heads, -1)
+        half = w['g'].dtype.type(0.5)
+        x = layer_norm(w['word'][ids] + w['pos'][:len(ids)], w['g'], w['b'], self.eps)                        # (n, d)
+        for l in range(self.layers):
+            o = attention(*(split(x @ w[l, 'W' + c] + w[l, 'b' + c]) for c in 'qkv'))
+            x = layer_norm(x + o @ w[l, 'Wo'] + w[l, 'bo'], w[l, 'ga'], w[l, 'ba'], self.eps)
+            h = x @ w[l, 'W1'] + w[l, 'b1']                                                                   # (n, ff)
+            h = half * h * (1 + erf(h / h.dtype.type(math.sqrt(2))))
+            x = layer_norm(x + h @ w[l, 'W2'] + w[l, 'b2'], w[l, 'gf'], w[l, 'bf'], self.eps)
+        y = x.mean(0)
+        return y / np.sqrt((y * y).sum())                                                                     # (d)
+
+
+class Gpt2(Checkpoint):
+    """GPT-2: logits of the last token"""
+    kind, result = 'gpt2', 'logits'
+
+    def __init__(self, folder, kind=np.float64):
+        super().__init__(folder, kind, 'transformer.')
+        self.d, self.heads, self.layers = self.sizes('n_embd', 'n_head', 'n_layer')
+        self.eps, self.serving, self.dim = self.config['layer_norm_epsilon'], self.heads, self.d // self.heads
+        raw, w = self.raw, self.w
+        w['word'], w['pos'], w['g'], w['b'] = raw['wte.weight'], raw['wpe.weight'], raw['ln_f.weight'], raw['ln_f.bias']
+        names = dict(qkv='attn.c_attn', o='attn.c_proj', f='mlp.c_fc', p='mlp.c_proj')
+        for l in range(self.layers):
+            p = 'h.%d.' % l
+            for short, long in names.items():                                                                 # stored as they are applied
+                w[l, 'W' + short], w[l, 'b' + short] = raw[p + long + '.weight'], raw[p + long + '.bias']
+            for short, long in (('1', 'ln_1'), ('2', 'ln_2')):
+                w[l, 'g' + short], w[l, 'b' + short] = raw[p + long + '.weight'], raw[p + long + '.bias']
+
+    def forward(self, ids):
+        """as HF GPT2LMHeadModel in evaluation mode"""
+        w, split = self.w, lambda t: t.reshape(len(ids), self.heads, self.dim)
+        x = w['word'][ids] + w['pos'][:len(ids)]                                                              # (n, d)
+        for l in range(self.layers):
+            n = layer_norm(x, w[l, 'g1'], w[l, 'b1'], self.eps)
+            o = attention(*map(split, np.split(n @ w[l, 'Wqkv'] + w[l, 'bqkv'], 3, 1)), causal=True)
+            x = x + o @ w[l, 'Wo'] + w[l, 'bo']
+            h = layer_norm(x, w[l, 'g2'], w[l, 'b2'], self.eps) @ w[l, 'Wf'] + w[l, 'bf']                     # (n, ff)
+            h = 0.5 * h * (1 + np.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h ** 3)))
+            x = x + h @ w[l, 'Wp'] + w[l, 'bp']
+        return layer_norm(x[-1], w['g'], w['b'], self.eps) @ w['word'].T                                      # (vocabulary)
+
+
+class Llama(Checkpoint):
+    """Llama: logits of the last token"""
+    kind, result = 'llama', 'logits'
+
+    def __init__(self, folder, kind=np.float64):
+        super().__init__(folder, kind, '')
+        self.d, self.heads, self.layers = self.sizes('hidden_size', 'num_attention_heads', 'num_hidden_layers')
+        self.eps, self.theta = self.config['rms_norm_eps'], self.config.get('rope_theta', 10000.0)
+        self.serving = self.config.get('num_key_value_heads') or self.heads
+        self.dim = self.config.get('head_dim') or self.d // self.heads
+        raw, w = self.raw, self.w
+        w['word'], w['g'] = raw['model.embed_tokens.weight'], raw['model.norm.weight']
+        w['head'] = w['word'].T if self.config.get('tie_word_embeddings') else self.turned('lm_head')
+        names = dict(q='self_attn.q_proj', k='self_attn.k_proj', v='self_attn.v_proj', o='self_attn.o_proj', g='mlp.gate_proj', u='mlp.up_proj', d='mlp.down_proj')
+        for l in range(self.layers):
+            p = 'model.layers.%d.' % l
+            for short, long in names.items():
+                w[l, 'W' + short] = self.turned(p + long)
+            w[l, 'g1'], w[l, 'g2'] = raw[p + 'input_layernorm.weight'], raw[p + 'post_attention_layernorm.weight']
+
+    def forward(self, ids):
+        """as HF LlamaForCausalLM in evaluation mode"""
+        w, n, half = self.w, len(ids), self.dim // 2
+        angle = (np.arange(n)[:, None] * self.theta ** (-np.arange(half) / half))[:, None]                    # (n, 1, half)
+        cos, sin = np.cos(angle).astype(w['g'].dtype), np.sin(angle).astype(w['g'].dtype)
+
+        def turned(t):
+            a, b = t[..., :half], t[..., half:]
+            return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
+
+        x = w['word'][ids]                                                                                    # (n, d)
+        for l in range(self.layers):
+            y = rms_norm(x, w[l, 'g1'], self.eps)
+            q, k, v = ((y @ w[l, 'W' + c]).reshape(n, -1, self.dim) for c in 'qkv')
+            x = x + attention(turned(q), turned(k), v, causal=True) @ w[l, 'Wo']
+            y = rms_norm(x, w[l, 'g2'], self.eps)
+            h = y @ w[l, 'Wg']                                                                                # (n, ff)
+            x = x + (h / (1 + np.exp(-h)) * (y @ w[l, 'Wu'])) @ w[l, 'Wd']
+        return rms_norm(x[-1], w['g'], self.eps) @ w['head']                                                  # (vocabulary)
+
+
+def read_config(folder):
+    with open(os.path.join(folder, 'config.json'), encoding='utf8') as file:
+        return json.load(file)
+
+
+def load(folder, kind=np.float64):
+    """the model in a directory, by its config's model_type"""
+    families = {c.kind: c for c in (Bert, Gpt2, Llama)}
+    name = read_config(folder)['model_type']
+    if name not in families:
+        sys.exit('reference.py: %s is a %s, it knows %s' % (folder, name, ', '.join(families)))
+    return families[name](folder, kind)
 
 
 # ---------------------------------------------------------------------------------------------------------------- float
@@ -102,39 +215,37 @@ def layer_norm(x, g, b, eps):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + x.dtype.type(eps)) * g + b
 
 
-def forward(model, ids):
-    """token ids -> L2-normalised mean of the last layer, as HF BertModel in evaluation mode"""
-    w, n, d, heads = model.w, len(ids), model.d, model.heads
-    split = lambda t: t.reshape(n, heads, d // heads).transpose(1, 0, 2)
-    half = w['g'].dtype.type(0.5)
-    x = layer_norm(w['word'][ids] + w['pos'][:n], w['g'], w['b'], model.eps)                                  # (n, d)
-    for l in range(model.layers):
-        q, k, v = (split(x @ w[l, 'W' + c] + w[l, 'b' + c]) for c in 'qkv')                                   # (heads, n, d / heads)
-        s = q @ k.transpose(0, 2, 1) / x.dtype.type(math.sqrt(d // heads))                                    # (heads, n, n)
-        s = np.exp(s - s.max(-1, keepdims=True))
-        o = ((s / s.sum(-1, keepdims=True)) @ v).transpose(1, 0, 2).reshape(n, d)
-        x = layer_norm(x + o @ w[l, 'Wo'] + w[l, 'bo'], w[l, 'ga'], w[l, 'ba'], model.eps)
-        h = x @ w[l, 'W1'] + w[l, 'b1']                                                                       # (n, ff)
-        h = half * h * (1 + erf(h / h.dtype.type(math.sqrt(2))))
-        x = layer_norm(x + h @ w[l, 'W2'] + w[l, 'b2'], w[l, 'gf'], w[l, 'bf'], model.eps)
-    y = x.mean(0)
-    return y / np.sqrt((y * y).sum())                                                                         # (d)
+def rms_norm(x, g, eps):
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + x.dtype.type(eps)) * g
+
+
+def attention(q, k, v, causal=False):
+    """q (n, heads, dim), k and v (n, serving, dim), each for heads / serving heads in a row; (n, heads dim)"""
+    n, heads, dim = q.shape
+    q, k, v = (t.transpose(1, 0, 2) for t in (q, k, v))
+    if len(k) != heads:
+        k, v = (np.repeat(t, heads // len(t), 0) for t in (k, v))
+    s = q @ k.transpose(0, 2, 1) / q.dtype.type(math.sqrt(dim))                                               # (heads, n, n)
+    if causal:
+        s = np.where(np.tri(n, dtype=bool), s, -np.inf)
+    s = np.exp(s - s.max(-1, keepdims=True))
+    return ((s / s.sum(-1, keepdims=True)) @ v).transpose(1, 0, 2).reshape(n, heads * dim)
 
 
 def run_float(a):
-    """float64 embeddings of every row"""
-    model, rows = Model(a.model), read_rows(a.ids)
-    y = np.stack([forward(model, r['ids']) for r in rows])
-    write_safetensors(a.out, dict(embedding=y.astype(np.float64 if a.f64 else np.float32), tokens=np.array([len(r['ids']) for r in rows], np.int32)))
+    """float64 result of every row, tensor "embedding" or "logits" """
+    model, rows = load(a.model), read_rows(a.ids)
+    y = np.stack([model.forward(r['ids']) for r in rows])
+    write_safetensors(a.out, {model.result: y.astype(np.float64 if a.f64 else np.float32), 'tokens': np.array([len(r['ids']) for r in rows], np.int32)})
 
 
 def run_time(a):
     """median of 9 float32 forward passes after two warm-up passes, one thread"""
-    model, took = Model(a.model, np.float32), []
+    model, took = load(a.model, np.float32), []
     ids = np.concatenate([[101], np.random.default_rng(a.tokens).integers(1996, 20000, max(0, a.tokens - 2)), [102]])[:a.tokens]
     for _ in range(11):
         begin = time.perf_counter()
-        forward(model, ids)
+        model.forward(ids)
         took.append(time.perf_counter() - begin)
     took = sorted(took[2:])
     print(json.dumps(dict(tokens=a.tokens, threads=1, kind='float32', median_s=took[4], min_s=took[0], max_s=took[8])))
@@ -142,9 +253,10 @@ def run_time(a):
 
 # -------------------------------------------------------------------------------------------------------------- compare
 def load_embeddings(path):
-    """safetensors with tensor "embedding", or JSON lines with "y" """
+    """safetensors with tensor "embedding" or "logits", or JSON lines with "y" """
     if path.endswith('.safetensors'):
-        return read_safetensors(path)['embedding'].astype(np.float64)
+        tensors = read_safetensors(path)
+        return tensors['embedding' if 'embedding' in tensors else 'logits'].astype(np.float64)
     return np.array([r['y'] for r in read_rows(path)], np.float64)
 
 
@@ -168,144 +280,11 @@ def run_compare(a):
                           near=a.near, inversion_max=worst, inversion_at=at, norm_min=float(norm.min()), norm_max=float(norm.max()))))
 
 
-# ------------------------------------------------------------------------------------------------------- integer evaluation
-def total(a, axis=-1):
-    """plain left-to-right sum: numpy's own sum adds pairwise and rounds differently"""
-    return np.take(np.add.accumulate(a, axis=axis), -1, axis=axis)
-
-
-def fold(v, w):
-    """v @ w, accumulated over the inputs in order"""
-    return total(v[:, None] * w, 0)
-
-
-def centre(a):
-    """a minus the mean of its last axis"""
-    return a - (total(a) / a.shape[-1])[..., None]
-
-
-def fixed(a, f):
-    return np.floor(np.asarray(a, np.float64) * 2.0 ** f + 0.5).astype(I)
-
-
-def shift(x, s):
-    """round half up by s bits"""
-    return (x + (I(1) << I(s - 1))) >> I(s) if s > 0 else x
-
-
-def product(x, w):
-    """integer product modulo 2^64, by limbs of 20 bits in float64: limb * weight * inputs stays below 2^53"""
-    assert np.abs(w).max(initial=0) < 1 << 18 and w.shape[0] <= 1 << 14
-    w, out = w.astype(np.float64), np.zeros(x.shape[:-1] + (w.shape[1],), np.uint64)
-    high = int(np.abs(x).max(initial=0)).bit_length()
-    at = 0
-    while True:
-        last = high - at <= 20
-        limb = x >> I(at) if last else (x >> I(at)) & I((1 << 20) - 1)
-        out += (limb.astype(np.float64) @ w).astype(I).astype(np.uint64) << np.uint64(at)
-        if last:
-            return out.astype(I)
-        at += 20
-
-
-def lookup(v, groups, tables):
-    """value of the group that holds v"""
-    out = np.zeros_like(v)
-    for g in reversed(groups):
-        values = np.array(tables[g['values']], I)
-        out = np.where(v < g['hi'] << g['w'], values[np.clip((v >> g['w']) - g['lo'], 0, len(values) - 1)], out)
-    return out
-
-
-class Evaluator:
-    """the cleartext meaning of a plan on the weights of a model (docs: suf/nn/plan.hpp names the fields)"""
-
-    def __init__(self, model, plan):
-        self.m, self.plan, self.s = model, plan, plan['scales']
-        w, s, q = model.w, self.s, {}
-        q['E'], q['pos'] = fixed(centre(w['word']), s['embedding']), fixed(centre(w['pos']), s['embedding'])
-        mean = lambda g, room: fixed(g / model.d, s['gamma'] + min(s['mean'], room - s['f'] - s['gamma']))
-        sum_o, sum_2 = s['o'] + s['w_o'], s['x'] + s['gelu'] + s['w_2']                                       # scales of the sums that a LayerNorm reads
-        g, b = w['g'], w['b']
-        for l in range(model.layers):
-            bo = fold(fold(b, w[l, 'Wv']) + w[l, 'bv'], w[l, 'Wo']) + w[l, 'bo'] + b
-            q[l, 'q'], q[l, 'k'] = fixed(g[:, None] * w[l, 'Wq'], s['w_qk']), fixed(g[:, None] * w[l, 'Wk'], s['w_qk'])
-            q[l, 'bq'] = fixed(fold(b, w[l, 'Wq']) + w[l, 'bq'], s['f'] + s['w_qk'])
-            q[l, 'v'], q[l, 'o'] = fixed(g[:, None] * w[l, 'Wv'], s['w_v']), fixed(centre(w[l, 'Wo']), s['w_o'])
-            q[l, 'go'], q[l, 'uo'], q[l, 'bo'] = fixed(g, s['gamma']), mean(g, sum_o), fixed(centre(bo), sum_o)
-            g, b = w[l, 'ga'], w[l, 'ba']
-            q[l, '1'], q[l, 'b1'] = fixed(g[:, None] * w[l, 'W1'], s['w_1']), fixed(fold(b, w[l, 'W1']) + w[l, 'b1'], s['f'] + s['w_1'])
-            q[l, '2'], q[l, 'b2'] = fixed(centre(w[l, 'W2']), s['w_2']), fixed(centre(w[l, 'b2'] + b), sum_2)
-            q[l, 'g2'], q[l, 'u2'] = fixed(g, s['gamma']), mean(g, sum_2)
-            g, b = w[l, 'gf'], w[l, 'bf']
-        q['g'], q['b'] = fixed(g, s['gamma']), fixed(b, s['f'] + s['gamma'])
-        self.q = q
-
-    def inside(self, x, ring, cut, wire):
-        """the certificate of a wire, |x| < 2^bits, and its ring: |x| + rounding < 2^(ring - 2)"""
-        most = int(np.abs(x).max())
-        assert most < 1 << self.plan['certificates'][self.at + wire]['bits'], 'wire %s leaves its certificate' % (self.at + wire)
-        assert most + ((1 << cut) >> 1) < 1 << ring - 2, 'wire %s leaves its ring of %d bits' % (self.at + wire, ring)
-        return x
-
-    def table(self, index):
-        return np.array(self.plan['tables'][index], I)
-
-    def norm(self, z, o, wire):
-        """x / sqrt(mean of squares), or x / |x| at the end, x = z rescaled"""
-        x = shift(z, o['cut'])
-        v = (x * x).sum(-1) + o['eps']
-        assert int(v.max()) < 1 << o['square']
-        return shift(self.inside(x * lookup(v, o['rsqrt'], self.plan['tables'])[..., None], o['product'], o['shift'], wire + '.product'), o['shift'])
-
-    @staticmethod
-    def residual(n, gamma, u, diag, mean):
-        """2^diag gamma n - 2^(diag - mean) (n . u)"""
-        return ((n * gamma) << I(diag)) - ((n * u).sum(-1) << I(diag - mean))[:, None]
-
-    def attention(self, l, y, n):
-        s, q, m, t = self.s, self.q, self.m, len(n)
-        split = lambda a: a.reshape(t, m.heads, m.d // m.heads).transpose(1, 0, 2)
-        qq = shift(self.inside(product(n, q[l, 'q']) + q[l, 'bq'], y['qk'], y['shift_qk'], '%d/z_qk' % l), y['shift_qk'])
-        kk = shift(self.inside(product(n, q[l, 'k']), y['qk'], y['shift_qk'], '%d/z_qk' % l), y['shift_qk'])
-        v = shift(self.inside(product(n, q[l, 'v']), y['v'], y['shift_v'], '%d/z_v' % l), y['shift_v'])
-        z = split(qq) @ split(kk).transpose(0, 2, 1) + np.array(y['offset'], I)[:, None, None]
-        x = shift(z, y['shift_score']) & I((1 << y['low'] + y['level']) - 1)                                  # (heads, t, t) in the window
-        level, low = x >> I(y['low']), x & I((1 << y['low']) - 1)
-        top = np.maximum(level.max(-1, keepdims=True), y['floor'])
-        e = self.table(y['ehi'])[top - level] * self.table(y['elo'])[low]
-        row = e.sum(-1)
-        assert int(row.max()) < 1 << y['row_sum']
-        o = self.inside(e @ split(v), y['ev'], 0, '%d/eV' % l) * lookup(row, y['recip'], self.plan['tables'])[..., None]
-        o = o.transpose(1, 0, 2).reshape(t, m.d)
-        return shift(self.inside(o, y['o'], y['shift_o'], '%d/o' % l), y['shift_o']) if y['shift_o'] else o
-
-    def gelu(self, l, y, n):
-        bits = y['piece_width'] + y['piece']
-        x = shift(product(n, self.q[l, '1']) + self.q[l, 'b1'], y['shift_ffn1']) + (I(1) << I(bits - 1))
-        x &= I((1 << bits) - 1)
-        piece = x >> I(y['piece_width'])
-        return self.table(y['gelu_a'])[piece] + self.table(y['gelu_b'])[piece] * (x & I((1 << y['piece_width']) - 1))
-
-    def run(self, ids):
-        q, t = self.q, len(ids)
-        c = next(c for c in self.plan['classes'] if t <= c['max_n'])
-        self.at = '%d/' % c['max_n']
-        n = self.norm(self.inside(q['E'][ids] + q['pos'][:t], c['embedding']['kz'], 0, 'embedding'), c['embedding'], 'embedding')
-        for l, y in enumerate(c['layers']):
-            z = product(self.attention(l, y, n), q[l, 'o']) + self.residual(n, q[l, 'go'], q[l, 'uo'], y['diag_o'], y['mean_o']) + (q[l, 'bo'] << I(y['bias_o']))
-            n = self.norm(self.inside(z, y['proj'], y['attention']['cut'], '%d/z_o' % l), y['attention'], '%d/attention' % l)
-            z = product(self.gelu(l, y, n), q[l, '2']) + self.residual(n, q[l, 'g2'], q[l, 'u2'], y['diag_2'], y['mean_2']) + q[l, 'b2']
-            n = self.norm(self.inside(z, y['ffn2'], y['output']['cut'], '%d/z_2' % l), y['output'], '%d/output' % l)
-        z = self.inside(n.sum(0) * q['g'] + t * q['b'], c['pool'], c['result']['cut'], 'pool')
-        return self.norm(z[None], c['result'], 'result')[0]
-
-
 def run_evaluate(a):
-    """integer embedding of every row, at the plan's result scale"""
+    """integer result of every row, at the plan's result scale"""
     with open(a.plan, encoding='utf8') as file:
         plan = json.load(file)
-    e = Evaluator(Model(a.model), plan)
+    e = integers.evaluator(load(a.model), plan)
     for r in read_rows(a.ids):
         print(json.dumps(dict(id=r['id'], y=[int(v) for v in e.run(r['ids'])])), flush=True)
 
@@ -319,7 +298,7 @@ def main():
     p = sub.add_parser('time', help=run_time.__doc__.split('\n')[0]); p.set_defaults(run=run_time)
     p.add_argument('--model', required=True); p.add_argument('--tokens', type=int, required=True)
     p = sub.add_parser('compare', help='cosine and order inversion of two embedding sets'); p.set_defaults(run=run_compare)
-    p.add_argument('reference', help='safetensors with tensor "embedding", or JSON lines with "y"'); p.add_argument('other')
+    p.add_argument('reference', help='safetensors with tensor "embedding" or "logits", or JSON lines with "y"'); p.add_argument('other')
     p.add_argument('--near', type=int, default=20); p.add_argument('--scale', type=int, default=0, help='binary scale of the second set (for the norm only)')
     p = sub.add_parser('evaluate', help=run_evaluate.__doc__); p.set_defaults(run=run_evaluate)
     p.add_argument('--model', required=True); p.add_argument('--plan', required=True); p.add_argument('--ids', required=True)

@@ -7,7 +7,7 @@
 set -u
 cd "$(dirname "$0")/.."
 JOBS=${JOBS:-2}
-ROOMS="base exec ring fss suf pfss compiler backends proto gates nn model"
+ROOMS=$(for test in suf/*/*_test.cpp; do basename "$(dirname "$test")"; done | sort -u)
 failed=0
 
 # build DIR FLAGS TARGET..

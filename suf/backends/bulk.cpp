@@ -34,13 +34,15 @@ void PackedExecutor::Bulk(int i, Host& host) {
       return Take(i);
     case Op::kRotSum:
       return RotSum(i);
-    case Op::kLow:
     case Op::kReshape:
       return Alias(i, n.args[0]);
     case Op::kPermute:
     case Op::kSlice:
     case Op::kStack:
       return Reorder(i);
+    case Op::kPack:
+    case Op::kUnpack:
+      return Triangle(i);
     case Op::kDpfGen:
     case Op::kDpfWindow:
       return Trees(i, host);
@@ -184,21 +186,38 @@ void PackedExecutor::Suffix(int i) {
   });
 }
 
+std::shared_ptr<const uint8_t> PackedExecutor::Raw(int a, int element) {
+  const Tensor& v = values_[size_t(a)];
+  if (v.element == element && !v.splat) return v.data;
+  std::shared_ptr<const uint8_t> out;
+  By(element, [&](auto zero) {
+    auto w = Words<decltype(zero)>(a, false);
+    out = {w, reinterpret_cast<const uint8_t*>(w.get())};
+  });
+  return out;
+}
+
+void PackedExecutor::Triangle(int i) {
+  const Node& n = node(i);
+  const bool pack = n.op == Op::kPack;
+  const size_t e = size_t(element(i)), m = size_t(pack ? arg(n, 0).shape.back() : n.attrs[0]), pairs = m * (m + 1) / 2;
+  auto p = Make(i);
+  auto x = Raw(n.args[0], int(e));
+  pool_.For(count(i) / (pack ? pairs : m * m), std::max<size_t>(1, kGrain / pairs), [&](size_t lo, size_t hi) {
+    for (size_t b = lo; b < hi; ++b)
+      for (size_t row = 0; row < m; ++row) {
+        size_t at = b * pairs + row * (row + 1) / 2, square = (b * m + row) * m;
+        std::memcpy(p.get() + (pack ? at : square) * e, x.get() + (pack ? square : at) * e, (row + 1) * e);
+        if (!pack) std::memset(p.get() + (square + row + 1) * e, 0, (m - row - 1) * e);
+      }
+  });
+}
+
 void PackedExecutor::Reorder(int i) {
   const Node& n = node(i);
   auto p = Make(i);
   size_t e = size_t(element(i));
-  // operand a's bytes at this node's element size
-  auto bytes = [&](int a) -> std::shared_ptr<const uint8_t> {
-    const Tensor& v = values_[size_t(a)];
-    if (v.element == int(e) && !v.splat) return v.data;
-    std::shared_ptr<const uint8_t> out;
-    By(int(e), [&](auto zero) {
-      auto w = Words<decltype(zero)>(a, false);
-      out = {w, reinterpret_cast<const uint8_t*>(w.get())};
-    });
-    return out;
-  };
+  auto bytes = [&](int a) { return Raw(a, int(e)); };
   if (n.op == Op::kStack) {
     for (size_t j = 0; j < n.args.size(); ++j) {
       size_t size = count(n.args[j]) * e;

@@ -166,7 +166,7 @@ class ClearExecutor : public Executor {
       case Op::kBorrowAt0:
         return Elementwise(n, [&](uint64_t h, uint64_t) { return Coefficients(int(n.attrs[0]) - 1, h)[0]; });
       default:
-        return n.op <= Op::kStack ? Structure(n) : Table(n);
+        return Info(n.op).cls == OpClass::kAxes || Info(n.op).cls == OpClass::kView ? Structure(n) : Table(n);
     }
   }
 
@@ -203,11 +203,6 @@ class ClearExecutor : public Executor {
           out[size_t(i)] = x[size_t(i)] + (i % len == len - 1 ? 0 : out[size_t(i) + 1]);
         return out;
       }
-      case Op::kUnit: {
-        int64_t m = n.attrs[0];
-        for (int64_t i = 0; i < size; ++i) out[size_t(i)] = x[size_t(i / m)] == uint64_t(i % m);
-        return out;
-      }
       case Op::kTake: {
         int64_t m = a.shape.back();
         for (int64_t i = 0; i < size; ++i) out[size_t(i)] = x.at(size_t(i * m + int64_t(In(n, 1)[size_t(i)])));
@@ -215,11 +210,12 @@ class ClearExecutor : public Executor {
       }
       case Op::kRotSum: {
         int64_t m = a.shape.back(), len = a.shape[a.shape.size() - 2];
-        for (int64_t r = 0; r < size / m; ++r)
-          for (int64_t j = 0; j < len; ++j)
+        const bool packed = !n.attrs.empty();
+        for (int64_t r = 0, at = 0; r < size / m; ++r)
+          for (int64_t many = packed ? r % n.attrs[0] + 1 : len; many > 0; --many, ++at)
             for (int64_t v = 0; v < m; ++v) {
-              int64_t from = (int64_t(In(n, 1)[size_t(r * len + j)]) - v) % m;
-              out[size_t(r * m + v)] += x[size_t((r * len + j) * m + (from + m) % m)];
+              int64_t from = (int64_t(In(n, 1)[size_t(at)]) - v) % m;
+              out[size_t(r * m + v)] += x[size_t(at * m + (from + m) % m)];
             }
         return out;
       }
@@ -241,6 +237,18 @@ class ClearExecutor : public Executor {
           std::copy_n(&x[size_t((o * len + n.attrs[1]) * inner)], inner * keep, &out[size_t(o * inner * keep)]);
         return out;
       }
+      case Op::kPack:
+      case Op::kUnpack: {
+        bool pack = n.op == Op::kPack;
+        int64_t m = pack ? a.shape.back() : n.attrs[0], pairs = m * (m + 1) / 2;
+        for (int64_t b = 0; b < (pack ? size : Size(a.shape)) / pairs; ++b)
+          for (int64_t i = 0, at = b * pairs; i < m; ++i)
+            for (int64_t j = 0; j <= i; ++j, ++at) {
+              int64_t square = (b * m + i) * m + j;
+              std::copy_n(&x[size_t((pack ? square : at) * w)], w, &out[size_t((pack ? at : square) * w)]);
+            }
+        return out;
+      }
       case Op::kStack:
         for (size_t j = 0; j < n.args.size(); ++j) {
           SUF_CHECK(WordsOf(Arg(n, j).ring) == w);
@@ -260,6 +268,11 @@ class ClearExecutor : public Executor {
     Words out(size_t(size * w));
     auto at = [&](size_t arg, int64_t i) { return In(n, arg)[size_t(i)]; };
     switch (n.op) {
+      case Op::kUnit: {
+        int64_t m = n.attrs[0];
+        for (int64_t i = 0; i < size; ++i) out[size_t(i)] = x[size_t(i / m)] == uint64_t(i % m);
+        return out;
+      }
       case Op::kHot:
         for (int64_t i = 0; i < size; ++i) Set(&out[size_t(i * w)], int64_t(x[size_t(i)]), 1);
         return out;

@@ -8,7 +8,7 @@
 #include "suf/base/bench.hpp"
 #include "suf/fss/prg.hpp"
 #include "suf/pfss/ops.hpp"
-#include "suf/proto/pair.hpp"
+#include "suf/run/pair.hpp"
 
 namespace {
 
@@ -19,9 +19,9 @@ constexpr int64_t kCount = 1 << 18;
 
 // Replay: P0's link in a run whose frames are known; `seconds` from the arrival of the wires to the message of the
 // bits, its frame `watched`.
-class Replay : public proto::Link {
+class Replay : public run::Link {
  public:
-  Replay(const proto::PairRun& run, int watched) : run_(run), watched_(watched) {}
+  Replay(const run::PairRun& run, int watched) : run_(run), watched_(watched) {}
   void Send(int index, View payload) override {
     if (index == watched_) seconds = bench::Now() - came_;
     bench::Verify(std::equal(payload.begin(), payload.end(), run_.frame[size_t(index)].begin()), "a frame");
@@ -35,7 +35,7 @@ class Replay : public proto::Link {
   double seconds = 0;
 
  private:
-  const proto::PairRun& run_;
+  const run::PairRun& run_;
   int watched_;
   double came_ = 0;
 };
@@ -43,7 +43,7 @@ class Replay : public proto::Link {
 // Cut: P0's seconds for the step that sends the comparisons.
 double Cut(bool drawn) {
   Trace t;
-  proto::Inputs inputs[3];
+  run::Inputs inputs[3];
   std::mt19937_64 rng(7);
   std::vector<uint32_t> values(kCount);
   for (uint32_t& v : values) v = uint32_t(rng());
@@ -51,7 +51,7 @@ double Cut(bool drawn) {
   inputs[0].Set("word", std::vector<uint32_t>{77});
   const auto x = t.give<1>(t.input<kP1>("x", {kCount}, 32, 0), 32, "x");
   // who has less to read gets the next correction. When P0 reads another table first, both of these come from its PRG;
-  // it is looked at a round later, where P0's one word has come back.
+  // it is looked at a flight later, where P0's one word has come back.
   std::optional<Dealt> other;
   if (drawn) other = t.deal(Hot(Low(Sec(x.r) >> 12, 7)));
   std::vector<Dealt> tables;
@@ -74,7 +74,7 @@ double Cut(bool drawn) {
   const auto portable = backends::MakePacked(pool, ring::Variant::kPortable), packed = backends::MakePacked(pool);
   const Material m{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
   const auto run =
-      proto::RunPair({s, {portable.get(), portable.get(), portable.get()}, {&inputs[0], &inputs[1], &inputs[2]}, m});
+      run::RunPair({s, {portable.get(), portable.get(), portable.get()}, {&inputs[0], &inputs[1], &inputs[2]}, m});
   const auto randomness = packed->Expand({{Secret(m.key[0]->view()), std::nullopt}, m.rho});
   int watched = -1;
   for (int i = 0; i < int(s.frames().size()); ++i)
@@ -83,7 +83,7 @@ double Cut(bool drawn) {
   double best = 1e300;
   for (int i = 0; i < 25; ++i) {
     Replay link(run, watched);
-    proto::RunParty({s, *packed, 0, *randomness, inputs[0], run.key[0], link});
+    run::RunParty({s, *packed, 0, *randomness, inputs[0], run.key[0], link});
     if (i) best = std::min(best, link.seconds);
   }
   return best;

@@ -98,6 +98,10 @@ void PackedExecutor::Arithmetical(const Lane& l) const {
   int e = element(m.node), code = Code(e);
   uint8_t* out = l.reg(m);
   auto operand = [&](size_t k, int want) { return Operand(l, k, want, int(k), m.planes); };
+  if (m.copies >= 0) {
+    if (!m.alias) std::memcpy(out, operand(size_t(m.copies), e), n * size_t(e));
+    return;
+  }
   switch (x.op) {
     case Op::kAdd:
     case Op::kSub:
@@ -125,8 +129,8 @@ void PackedExecutor::Arithmetical(const Lane& l) const {
       uint64_t mask = ring::Mask(std::min(arg(x, 0).ring.bits, x.ring.bits));
       return strips_.shift[code][1](operand(0, e), 0, mask, n, out);
     }
-    default:  // kLow, kBroadcast
-      if (!m.alias) std::memcpy(out, operand(0, e), n * size_t(e));
+    default:  // kBroadcast
+      std::memcpy(out, operand(0, e), n * size_t(e));
   }
 }
 

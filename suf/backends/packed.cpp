@@ -34,7 +34,7 @@ std::shared_ptr<uint8_t> Arena::Take(size_t bytes) {
       room = it->first, p = it->second.p, idle_.erase(it);
   }
   if (!p) p = static_cast<uint8_t*>(std::aligned_alloc(4096, room));
-  if (!p) Fail(Exit::kResource, "no memory for a tensor of ", bytes, " bytes; shorten the text or free memory");
+  if (!p) Fail(Cause::kResource, "no memory for a tensor of ", bytes, " bytes; shorten the text or free memory");
   return {p, [this, room](uint8_t* q) {
             std::lock_guard l(m_);
             idle_.emplace(room, Block{q, true});
@@ -80,7 +80,7 @@ PackedExecutor::~PackedExecutor() {
 void PackedExecutor::OpenSections(const Randomness& randomness) {
   std::vector<int> drawn;
   sections_.resize(t_.nodes().size());
-  for (auto& list : *plan_)
+  for (auto& list : plan_->lists)
     for (auto& ins : list)
       for (auto& m : ins.members)
         if (node(m.node).op == Op::kRand) drawn.push_back(m.node);
@@ -94,15 +94,20 @@ void PackedExecutor::OpenSections(const Randomness& randomness) {
   });
 }
 
-void PackedExecutor::Run(const Program&, const Randomness& randomness, Io& io) {
+void PackedExecutor::Run(const Program& program, const Randomness& randomness, Io& io) {
+  // what runs was planned from the schedule's own programs, one after another: another one would be ignored
+  SUF_CHECK(next_ < plan_->programs.size() && program.role == role_ && program.nodes == plan_->programs[next_].nodes);
   Host host{randomness, io};
   if (next_ == 0) OpenSections(randomness);
-  for (const Instruction& ins : plan_->at(next_++)) {
+  for (const Instruction& ins : plan_->lists[next_++]) {
     if (ins.group) {
       Group(ins, host);
       for (auto& m : ins.members) io.Done(m.node);
     } else {
-      Bulk(ins.node, host);
+      if (ins.same >= 0)
+        Alias(ins.node, ins.same);
+      else
+        Bulk(ins.node, host);
       io.Done(ins.node);
     }
     for (int i : ins.dead) values_[size_t(i)] = {};
@@ -129,7 +134,7 @@ class Packed : public pfss::Backend {
   std::string name() const override { return std::string("packed/") + ring::Name(variant_); }
   uint32_t prg() const override { return fss::kPrgId; }
   std::unique_ptr<pfss::Randomness> Expand(pfss::Material m) override { return MakeRandomness(std::move(m), variant_); }
-  std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, pfss::Role role) override {
+  std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, Role role) override {
     std::shared_ptr<const internal::ExecutionPlan> plan;
     {
       std::lock_guard l(m_);

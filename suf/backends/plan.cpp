@@ -25,20 +25,22 @@ class Planner {
  public:
   Planner(const Schedule& s, Role role, const std::vector<Program>& programs)
       : s_(s), t_(s.trace()), role_(role), programs_(programs), planar_(t_.nodes().size()) {
+    FindCopies();
     Planes();
+    Uses();
   }
 
   ExecutionPlan Run() {
-    ExecutionPlan out;
+    ExecutionPlan out{programs_, {}};
     for (auto& program : programs_) {
       list_.clear();
       for (int i : program.nodes)
-        if (!Lazy(i)) Place(i);
+        if (used_[size_t(i)] && !Lazy(i)) Place(i);
       CloseAll();
-      out.push_back(std::move(list_));
+      out.lists.push_back(std::move(list_));
     }
-    Lives(&out);
-    for (auto& list : out)
+    Lives(&out.lists);
+    for (auto& list : out.lists)
       for (auto& ins : list)
         if (ins.group) Allocate(&ins);
     return out;
@@ -48,45 +50,63 @@ class Planner {
   const Node& node(int i) const { return t_.node(i); }
   bool Mine(const Node& n) const { return n.op == Op::kTell ? role_ == Role::kDealer : n.attrs[0] == int64_t(role_); }
   // Lazy: drawn or unpacked where it is read.
-  bool Lazy(int i) const { return Source(i) || (node(i).op == Op::kLow && Lazy(node(i).args[0])); }
-  bool Elementwise(const Node& n) const {
-    switch (n.op) {
-      case Op::kAdd:
-      case Op::kSub:
-      case Op::kMul:
-      case Op::kShl:
-      case Op::kShr:
-      case Op::kLow:
-      case Op::kLift:
-      case Op::kBits:
-      case Op::kBroadcast:
-        return true;
-      default:
-        return false;
+  bool Lazy(int i) const {
+    if (Source(i)) return true;
+    const int k = Copies(i);
+    return k >= 0 && Lazy(node(i).args[size_t(k)]);
+  }
+  // Copies: the operand whose value the node is, or -1: Low, and x +- 0, where 0 is the share of a mask that the other
+  // party drew alone. Values are kept unreduced, so a narrower ring is the same memory.
+  int Copies(int i) const { return copies_[size_t(i)]; }
+  void FindCopies() {
+    const int count = int(t_.nodes().size());
+    std::vector<char> zero(static_cast<size_t>(count));
+    copies_.assign(size_t(count), -1);
+    auto whole = [&](const Node& n, size_t keep) {
+      return zero[size_t(n.args[1 - keep])] && node(n.args[keep]).shape == n.shape;
+    };
+    for (int i = 0; i < count; ++i) {
+      const Node& n = node(i);
+      if (n.op == Op::kConst)
+        zero[size_t(i)] = std::all_of(n.data->begin(), n.data->end(), [](uint64_t v) { return v == 0; });
+      else if (n.op == Op::kLow || n.op == Op::kBroadcast || Info(n.op).cls == OpClass::kView)
+        zero[size_t(i)] = std::all_of(n.args.begin(), n.args.end(), [&](int a) { return zero[size_t(a)]; });
+      if (n.op == Op::kLow)
+        copies_[size_t(i)] = 0;
+      else if ((n.op == Op::kAdd || n.op == Op::kSub) && n.ring.kind == Ring::kAdd)
+        copies_[size_t(i)] = whole(n, 0) ? 0 : n.op == Op::kAdd && whole(n, 1) ? 1 : -1;
     }
   }
+  // Reads: whether the node's value needs that operand's.
+  static bool Reads(int copies, size_t k) { return copies < 0 || size_t(copies) == k; }
+  // Uses: what the role must compute when copies do not read their other operand.
+  void Uses() {
+    used_.assign(t_.nodes().size(), 0);
+    for (int p : {0, 1})
+      if (t_.result(p) >= 0 && int(role_) == p) used_[size_t(t_.result(p))] = 1;
+    for (size_t at = programs_.size(); at-- > 0;)
+      for (size_t j = programs_[at].nodes.size(); j-- > 0;) {
+        const int i = programs_[at].nodes[j];
+        const Node& n = node(i);
+        const bool emits = Emits(i);
+        if (emits) used_[size_t(i)] = 1;
+        if (!used_[size_t(i)] || (!emits && Info(n.op).cls == OpClass::kMessage)) continue;
+        for (size_t k = 0; k < n.args.size(); ++k)
+          if (Reads(Copies(i), k)) used_[size_t(n.args[k])] = 1;
+      }
+  }
+  static bool Elementwise(const Node& n) { return Info(n.op).cls == OpClass::kElementwise; }
   // Rowwise: may be a member of a group.
   bool Rowwise(int i) const {
     const Node& n = node(i);
-    switch (n.op) {
-      case Op::kBorrow:
-      case Op::kBorrowAt0:
-      case Op::kBorrowX:
-      case Op::kRand:
-      case Op::kTell:
-      case Op::kSend:
-      case Op::kUnit:
-      case Op::kHot:
-      case Op::kDigits:
-      case Op::kMono:
-      case Op::kMonoX:
-      case Op::kPoint:
-      case Op::kRotate:
-      case Op::kSelect:
-      case Op::kDot:
+    switch (Info(n.op).cls) {
+      case OpClass::kWords:
+      case OpClass::kMessage:
+      case OpClass::kElementwise:
+      case OpClass::kRows:
         return Size(n.shape) > 0;
       default:
-        return Elementwise(n) && Size(n.shape) > 0;
+        return false;
     }
   }
 
@@ -161,9 +181,9 @@ class Planner {
   void Store(int i) {
     if (!Lazy(i) || !stored_.insert(i).second) return;
     Instruction ins;
-    if (node(i).op == Op::kLow) {
-      Store(node(i).args[0]);
-      ins.node = i;
+    if (const int k = Copies(i); k >= 0) {
+      ins.node = i, ins.same = node(i).args[size_t(k)];
+      Store(ins.same);
     } else {
       ins.group = true, ins.rows = size_t(Size(node(i).shape));
       ins.members.push_back({.node = i, .kept = true});
@@ -174,20 +194,23 @@ class Planner {
   void Place(int i) {
     const Node& n = node(i);
     bool member = Rowwise(i);
-    // values are kept unreduced, so a narrower ring is the same memory; only in a group it is worth a register
-    if (n.op == Op::kLow && !where_.count(n.args[0])) member = false;
+    // a copy is the same memory; only in a group it is worth a register
+    const int copies = Copies(i);
+    if (copies >= 0 && !where_.count(n.args[size_t(copies)])) member = false;
     Shape shape = member ? RowShape(i) : Shape{};
     for (size_t k = 0; k < n.args.size(); ++k)
       if (auto w = where_.find(n.args[k]); w != where_.end() && !(member && w->second == shape && Readable(i, k)))
         Close(w->second);
     if (!member) {
-      for (int a : n.args) Store(a);
+      for (size_t k = 0; k < n.args.size(); ++k)
+        if (Reads(copies, k)) Store(n.args[k]);
       Instruction ins;
       ins.node = i;
+      if (copies >= 0) ins.same = n.args[size_t(copies)];
       return list_.push_back(std::move(ins));
     }
     for (size_t k = 0; k < n.args.size(); ++k)
-      if (!Readable(i, k)) Store(n.args[k]);
+      if (Reads(copies, k) && !Readable(i, k)) Store(n.args[k]);
     Open& g = open_[shape];
     g.ins.group = true, g.ins.rows = size_t(Size(shape));
     Join(&g, i);
@@ -198,31 +221,40 @@ class Planner {
 
   void Join(Open* g, int i) {
     const Node& n = node(i);
-    Member m{.node = i, .planes = PlanesOf(i)};
+    Member m{.node = i, .planes = PlanesOf(i), .copies = Copies(i)};
     bool receives = (n.op == Op::kTell || n.op == Op::kSend) && !Mine(n);
     if (!receives) {
       for (size_t k = 0; k < n.args.size(); ++k) {
         int a = n.args[k];
+        if (!Reads(m.copies, k)) {
+          m.inside.push_back(-1);
+          continue;
+        }
         if (Lazy(a) && Readable(i, k) && !g->member.count(a)) Join(g, a);
         auto it = g->member.find(a);
         m.inside.push_back(it == g->member.end() || !Readable(i, k) ? -1 : it->second);
       }
     }
-    m.alias = (n.op == Op::kLow || Emits(i)) && m.inside[0] >= 0 && Element(s_, i) == Element(s_, n.args[0]);
+    if (m.copies >= 0 || Emits(i)) {
+      const size_t k = size_t(std::max(0, m.copies));
+      m.alias = m.inside[k] >= 0 && Element(s_, i) == Element(s_, n.args[k]);
+    }
     g->member[i] = int(g->ins.members.size());
     g->ins.members.push_back(std::move(m));
   }
 
   // Lives: what is kept, and when it dies.
-  void Lives(ExecutionPlan* plan) const {
+  void Lives(std::vector<std::vector<Instruction>>* plan) const {
     std::vector<int> last(t_.nodes().size(), -1);  // the instruction, numbered over all programs, that reads it last
     int number = 0;
     auto reads = [&](const Instruction& ins, auto f) {
-      if (!ins.group)
+      if (ins.same >= 0)
+        f(ins.same);
+      else if (!ins.group)
         for (int a : node(ins.node).args) f(a);
       for (auto& m : ins.members)
         for (size_t k = 0; k < m.inside.size(); ++k)
-          if (m.inside[k] < 0) f(node(m.node).args[k]);
+          if (m.inside[k] < 0 && Reads(m.copies, k)) f(node(m.node).args[k]);
     };
     for (auto& list : *plan)
       for (auto& ins : list) reads(ins, [&](int a) { last[size_t(a)] = number; }), ++number;
@@ -249,7 +281,8 @@ class Planner {
     size_t n = members.size();
     std::vector<size_t> root(n), last(n);
     for (size_t k = 0; k < n; ++k) {
-      root[k] = members[k].alias ? root[size_t(members[k].inside[0])] : k, last[root[k]] = k;
+      const Member& m = members[k];
+      root[k] = m.alias ? root[size_t(m.inside[size_t(std::max(0, m.copies))])] : k, last[root[k]] = k;
       for (int a : members[k].inside)
         if (a >= 0) last[root[size_t(a)]] = k;
     }
@@ -291,7 +324,8 @@ class Planner {
   const Trace& t_;
   Role role_;
   const std::vector<Program>& programs_;
-  std::vector<char> planar_;
+  std::vector<char> planar_, used_;
+  std::vector<int> copies_;
   std::vector<Instruction> list_;
   std::map<Shape, Open> open_;  // groups that may still grow
   std::map<int, Shape> where_;  // node -> its open group; sources may be in many

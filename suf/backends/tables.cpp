@@ -30,6 +30,7 @@ void PackedExecutor::RotSum(int i) {
   const Node& n = node(i);
   const Shape& sa = arg(n, 0).shape;
   size_t m = size_t(sa.back()), len = size_t(sa[sa.size() - 2]), rows = count(i) / m;
+  const size_t packed = n.attrs.empty() ? 0 : size_t(n.attrs[0]);  // rows of a triangle
   auto at = Words<uint32_t>(n.args[1], true);
   auto p = Make(i);
   By(element(i), [&](auto zero) {
@@ -40,10 +41,11 @@ void PackedExecutor::RotSum(int i) {
       std::vector<T> sum(m);
       for (size_t r = lo; r < hi; ++r) {
         std::fill(sum.begin(), sum.end(), T(0));
+        size_t row = packed ? r % packed : 0, begin = packed ? r / packed * len + row * (row + 1) / 2 : r * len;
         // sum[v] over u[(i + v) mod m]; mirrored at the end
-        for (size_t j = 0; j < len; ++j) {
-          const T* u = x.get() + (r * len + j) * m;
-          size_t first = at.get()[r * len + j] % m, rest = m - first;
+        for (size_t j = begin; j < begin + (packed ? row + 1 : len); ++j) {
+          const T* u = x.get() + j * m;
+          size_t first = at.get()[j] % m, rest = m - first;
           add(sum.data(), u + first, rest, sum.data());
           add(sum.data() + rest, u, first, sum.data() + rest);
         }

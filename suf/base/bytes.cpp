@@ -26,13 +26,14 @@ Bytes FromHex(std::string_view text, size_t bytes, const char* what) {
     ok = hi >= 0 && lo >= 0;
     out[i] = uint8_t(hi << 4 | (lo & 15));
   }
-  if (!ok) Fail(Exit::kInput, what, " must be ", 2 * bytes, " lower-case hex digits; got ", text.size(), " characters");
+  if (!ok)
+    Fail(Cause::kInput, what, " must be ", 2 * bytes, " lower-case hex digits; got ", text.size(), " characters");
   return out;
 }
 
 View Reader::Raw(size_t n) {
   if (n > left())
-    Fail(Exit::kRefused, what_, " is cut short: ", n, " more bytes expected at byte ", at_, ", ", left(),
+    Fail(Cause::kRefused, what_, " is cut short: ", n, " more bytes expected at byte ", at_, ", ", left(),
          " are left; make it again");
   View v = in_.subspan(at_, n);
   at_ += n;
@@ -49,7 +50,7 @@ Hash Reader::GetHash() {
 View Reader::Sized(size_t limit) {
   uint64_t n = Get<uint64_t>();
   if (n > limit)
-    Fail(Exit::kRefused, what_, " names a field of ", n, " bytes; the limit is ", limit, "; make it again");
+    Fail(Cause::kRefused, what_, " names a field of ", n, " bytes; the limit is ", limit, "; make it again");
   return Raw(n);
 }
 
@@ -59,7 +60,7 @@ std::string Reader::Text(size_t limit) {
 }
 
 void Reader::Done() const {
-  if (left()) Fail(Exit::kRefused, what_, " has ", left(), " bytes too many; make it again");
+  if (left()) Fail(Cause::kRefused, what_, " has ", left(), " bytes too many; make it again");
 }
 
 }  // namespace suf

@@ -46,7 +46,7 @@ using Bytes = Wiped<uint8_t>;
 void Append(Bytes* to, View v);
 
 std::string Hex(View bytes);
-// FromHex: throws Exit::kInput with `what` in the sentence when text is not hex of that many bytes.
+// FromHex: throws Cause::kInput with `what` in the sentence when text is not hex of that many bytes.
 Bytes FromHex(std::string_view text, size_t bytes, const char* what);
 
 // Writer: appends numbers and byte strings.
@@ -65,7 +65,7 @@ class Writer {
   Bytes out_;
 };
 
-// Reader: the inverse; a short buffer throws Exit::kRefused: "<what> is cut short ..".
+// Reader: the inverse; a short buffer throws Cause::kRefused: "<what> is cut short ..".
 class Reader {
  public:
   Reader(View in, std::string what) : in_(in), what_(std::move(what)) {}

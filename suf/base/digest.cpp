@@ -69,7 +69,7 @@ void RandomBytes(std::span<uint8_t> out) {
     ssize_t n = getrandom(out.data() + at, out.size() - at, 0);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0)
-      Fail(Exit::kResource, "the operating system gives no random bytes (getrandom failed); nothing was sent");
+      Fail(Cause::kResource, "the operating system gives no random bytes (getrandom failed); nothing was sent");
     at += size_t(n);
   }
 }

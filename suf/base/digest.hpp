@@ -34,7 +34,7 @@ Hash Hmac(View key, std::initializer_list<View> parts);
 Secret Hkdf(View salt, View ikm, View info);
 // Equal: constant time.
 bool Equal(View a, View b);
-// RandomBytes: from the operating system; throws Exit::kResource when it has none.
+// RandomBytes: from the operating system; throws Cause::kResource when it has none.
 void RandomBytes(std::span<uint8_t> out);
 Hash RandomHash();
 

@@ -2,6 +2,11 @@
 
 namespace suf {
 
+const char* Name(Cause cause) {
+  static constexpr const char* kNames[] = {"input", "peer", "refused", "resource"};
+  return kNames[int(cause)];
+}
+
 void Broken(const char* condition, const char* file, int line) {
   throw Bug(Str("internal error: ", condition, " does not hold (", file, ":", line, ")"));
 }

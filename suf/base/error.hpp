@@ -1,5 +1,5 @@
-// Errors that a person reads: one sentence that names the quantity, the limit and the remedy, and the exit code it ends
-// with. Not for internal mistakes: those are SUF_CHECK.
+// Errors that a person reads: one sentence that names the quantity, the limit and the remedy, and its cause, for
+// programs. Not for internal mistakes: those are SUF_CHECK.
 #pragma once
 #include <sstream>
 #include <stdexcept>
@@ -7,8 +7,15 @@
 
 namespace suf {
 
-// Exit codes of the command line, the same for every command.
-enum class Exit : int { kOk = 0, kInput = 2, kPeer = 3, kRefused = 4, kResource = 5 };
+// Cause: where the remedy of an error lies.
+enum class Cause {
+  kInput,     // in what the caller gave: a text, a file, an option
+  kPeer,      // with another role: nobody answers, it fell silent or broke the protocol
+  kRefused,   // nowhere yet: going on would be wrong or unsafe, and the sentence says what has to be other than it is
+  kResource,  // in this machine: disk, memory, descriptors, processor
+};
+// Name: "input", "peer", "refused", "resource".
+const char* Name(Cause cause);
 
 // Str(a, b, ..): the arguments streamed one after another.
 template <class... T>
@@ -21,17 +28,17 @@ std::string Str(const T&... parts) {
 // Error: what doors throw. `what()` is the sentence; it never holds a secret.
 class Error : public std::runtime_error {
  public:
-  Error(Exit code, const std::string& sentence) : std::runtime_error(sentence), code_(code) {}
-  Exit code() const { return code_; }
+  Error(Cause cause, const std::string& sentence) : std::runtime_error(sentence), cause_(cause) {}
+  Cause cause() const { return cause_; }
 
  private:
-  Exit code_;
+  Cause cause_;
 };
 
-// Fail(code, parts..): throws Error with the parts joined.
+// Fail(cause, parts..): throws Error with the parts joined.
 template <class... T>
-[[noreturn]] void Fail(Exit code, const T&... parts) {
-  throw Error(code, Str(parts...));
+[[noreturn]] void Fail(Cause cause, const T&... parts) {
+  throw Error(cause, Str(parts...));
 }
 
 // Bug: a broken promise between our own functions.

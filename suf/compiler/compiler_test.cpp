@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "suf/compiler/lut.hpp"
-#include "suf/pfss/audit.hpp"
-#include "suf/suf/fit.hpp"
+#include "suf/func/fit.hpp"
+#include "suf/pfss/lint.hpp"
 
 namespace suf::compiler {
 namespace {
@@ -18,15 +18,15 @@ Wire<kPub> Input(Trace& t, int k, int64_t n = 3) {
 }
 struct Cost {
   int64_t key;
-  int rounds;
+  int flights;
 };
 Cost CostOf(Trace& t, const Sh& y) {
   t.reveal<1>(y);
   t.close();
   pfss::Schedule s(t);
-  pfss::AuditReport audit = pfss::Audit(s);
-  EXPECT_TRUE(audit.faults.empty()) << audit.faults[0];
-  return {s.key_bits(0) + s.key_bits(1), s.rounds()};
+  pfss::LintReport lint = pfss::Lint(s);
+  EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
+  return {s.key_bits(0) + s.key_bits(1), s.flights()};
 }
 
 // Every composition of the cuts into digits, in every order.
@@ -69,6 +69,33 @@ TEST(PlanDigits, KnownSplits) {
   EXPECT_THROW(PlanDigits({{64, 64}, {128, 1}}, Stages::kOne), Error);
 }
 
+// The most digits there may be are emitted, and one more is refused with a sentence, in one stage and in two.
+TEST(PlanDigits, AsManyAsTheTraceTakes) {
+  for (auto [stages, most] : {std::pair{Stages::kOne, 8}, {Stages::kTwo, 9}}) {
+    std::vector<Cut> cuts;
+    for (int at = 1; at <= most; ++at) cuts.push_back({at, 3});
+    std::vector<int> widths = PlanDigits(cuts, stages);
+    EXPECT_EQ(widths, std::vector<int>(size_t(most), 1));
+    Trace t;
+    Wire<kPub> z = Input(t, 24);
+    OpenedDigits d(t, z, t.constant(0), widths);
+    Borrow c(d, most, stages);
+    Cost cost = CostOf(t, c.Share(3));
+    EXPECT_EQ(cost.key, 3 * (DigitsKeyBits(widths, {{most, 3}}, stages) + (stages == Stages::kTwo ? 3 : 0)));
+    cuts.push_back({most + 1, 3});
+    try {
+      PlanDigits(cuts, stages);
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.cause(), Cause::kRefused);
+      EXPECT_NE(std::string(e.what()).find(Str("needs more than ", most, " digits of 8 bits; ")), std::string::npos);
+      EXPECT_EQ(std::string(e.what()).find("two stages") == std::string::npos, stages == Stages::kTwo) << e.what();
+    }
+  }
+  // a whole ring of 64 bits, where the lightest plan is the longest
+  EXPECT_EQ(PlanDigits({{64, 1}}, Stages::kTwo).size(), 9u);
+}
+
 TEST(Borrow, KeyBits) {
   for (Stages stages : {Stages::kOne, Stages::kTwo})
     for (int cut : {1, 3, 8, 13, 20})
@@ -81,7 +108,7 @@ TEST(Borrow, KeyBits) {
         int64_t want = DigitsKeyBits(PlanDigits({{cut, ring}}, stages), {{cut, ring}}, stages) +
                        (stages == Stages::kTwo ? ring : 0);
         EXPECT_EQ(cost.key, 3 * want) << cut << " " << ring;
-        EXPECT_EQ(cost.rounds, stages == Stages::kOne ? 2 : 4);
+        EXPECT_EQ(cost.flights, stages == Stages::kOne ? 2 : 4);
       }
 }
 
@@ -145,12 +172,12 @@ TEST(Words, DealsOnlyWhatAPublicValueScales) {
 }
 
 TEST(RowLut, WindowsAndTrees) {
-  auto fit = suf::FitOctaves([](double v) { return std::ldexp(1, 40) / v; }, 12, 29, 5, 4);
+  auto fit = func::FitOctaves([](double v) { return std::ldexp(1, 40) / v; }, 12, 29, 5, 4);
   Trace t;
   Wire<kPub> x = Input(t, 30);
   Cost cost = CostOf(t, RowLut(t, x, fit.f, 33).y);
   EXPECT_EQ(cost.key, 3 * RowLutKeyBits(30, fit.f, 33));
-  EXPECT_EQ(cost.rounds, 2);
+  EXPECT_EQ(cost.flights, 2);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kWidest = 8;  // bits a digit: 256-bit tables
 
-int MaxDigits(Stages s) { return s == Stages::kOne ? 8 : 12; }
+int MaxDigits(Stages s) { return s == Stages::kOne ? 8 : pfss::kMostDigitsX; }
 
 // GroupKeyBits: what digit j, which begins at bit `at`, costs beside its table: its group is dealt once, at the widest
 // ring of the cuts above.
@@ -64,8 +64,8 @@ std::vector<int> PlanDigits(const std::vector<Cut>& cuts, Stages stages) {
   Search s{cuts, stages, {}, {}};
   s.Extend(0, 0, kWidest, 0);
   if (s.best.empty())
-    Fail(Exit::kRefused, "a cut at bit ", cuts.back().at, " needs more than ", MaxDigits(stages), " digits of ",
-         kWidest, " bits; cut in two stages or lower the scale");
+    Fail(Cause::kRefused, "a cut at bit ", cuts.back().at, " needs more than ", MaxDigits(stages), " digits of ",
+         kWidest, " bits; ", stages == Stages::kOne ? "cut in two stages, " : "", "lower the scale or make fewer cuts");
   return s.best;
 }
 

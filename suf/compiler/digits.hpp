@@ -1,7 +1,7 @@
 // Lowering `Digits`: the borrow c = 1[z_hat mod 2^cut < r mod 2^cut] of a masked wire at one or more cuts, from one-hot
 // tables on digits. Each digit's lt and eq bit is opened masked; the borrow is a polynomial in them. One stage: its
-// monomials are dealt as ring words. Two stages: they are dealt as bits, and the masked borrow is opened. (DESIGN 4, 7,
-// 9; closed-form key bits at the end.)
+// monomials are dealt as ring words. Two stages: they are dealt as bits, and the masked borrow is opened.
+// (docs/mathematics.md#borrow; closed-form key bits at the end.)
 #pragma once
 #include <vector>
 
@@ -20,7 +20,7 @@ struct Cut {
 // increase.
 std::vector<int> PlanDigits(const std::vector<Cut>& cuts, Stages stages);
 
-// OpenedDigits: z_hat + offset, and the lt/eq bits of its digits against r's, opened together. One round.
+// OpenedDigits: z_hat + offset, and the lt/eq bits of its digits against r's, opened together. One flight.
 class OpenedDigits {
  public:
   OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, std::vector<int> widths);
@@ -40,7 +40,7 @@ class OpenedDigits {
 };
 
 // Borrow: the borrow at one cut, ready to be multiplied by what only the dealer knows. Two stages: opens one more bit,
-// one more round.
+// one more flight.
 class Borrow {
  public:
   Borrow(const OpenedDigits& d, int cut, Stages stages);

@@ -43,9 +43,9 @@ class HotPlace {
 };
 
 // Cuts of a row function: the distinct piece widths.
-std::vector<Cut> RowCuts(std::span<const suf::Group> groups, int ring) {
+std::vector<Cut> RowCuts(std::span<const func::Group> groups, int ring) {
   std::vector<Cut> cuts;
-  for (const suf::Group& g : groups)
+  for (const func::Group& g : groups)
     if (g.w > (cuts.empty() ? 0 : cuts.back().at)) cuts.push_back({g.w, ring});
   return cuts;
 }
@@ -62,13 +62,13 @@ Reading ReadTables(Trace& t, const Wire<kPub>& i, Const tables) {
 
 Owing WindowLut::Build(Trace& t, const Wire<kPub>& z) const {
   int k = z.k(), s = shift, n = k - s;
-  std::optional<int> uniform = suf::UniformBits(f);
+  std::optional<int> uniform = func::UniformBits(f);
   SUF_CHECK(uniform && f.n == n && f.degree <= 1 && f.outputs == 1 && *uniform >= 1 && s >= 1 && ring <= f.ring);
   int a = *uniform, p = n - a;
   std::vector<uint64_t> tables;  // (2, 2^p): A, B
   for (int j : {0, 1})
     for (auto& piece : f.pieces)
-      tables.push_back(j <= f.degree ? uint64_t(suf::Signed(piece.poly[0][size_t(j)], f.ring)) : 0);
+      tables.push_back(j <= f.degree ? uint64_t(func::Signed(piece.poly[0][size_t(j)], f.ring)) : 0);
   std::vector<Cut> cuts{{s, a + 1}, {s + a, p}};
   Const offset = t.constant((int64_t{1} << (s - 1)) + (int64_t{1} << (k - 1)));
   OpenedDigits d(t, z, offset, PlanDigits(cuts, stages));
@@ -96,7 +96,7 @@ Owing WindowLut::Build(Trace& t, const Wire<kPub>& z) const {
 }
 
 int64_t WindowLut::KeyBits(int k) const {
-  int a = *suf::UniformBits(f), p = k - shift - a;
+  int a = *func::UniformBits(f), p = k - shift - a;
   std::vector<Cut> cuts{{shift, a + 1}, {shift + a, p}};
   int64_t bits = DigitsKeyBits(PlanDigits(cuts, stages), cuts, stages);
   if (stages == Stages::kTwo) bits += a + 1 + p;
@@ -106,12 +106,12 @@ int64_t WindowLut::KeyBits(int k) const {
   return bits + 3 * word(0) + word(u) + word(v) + 2 * word(a + 1) + word(a + 1 + v);
 }
 
-Owing RowLut(Trace& t, const Wire<kPub>& x, std::span<const suf::Group> groups, int ring) {
+Owing RowLut(Trace& t, const Wire<kPub>& x, std::span<const func::Group> groups, int ring) {
   std::vector<Cut> cuts = RowCuts(groups, ring);
   std::optional<OpenedDigits> digits;
   if (!cuts.empty()) digits.emplace(t, x, t.constant(0), PlanDigits(cuts, Stages::kOne));
   Words y(t, ring);
-  for (const suf::Group& g : groups) {
+  for (const func::Group& g : groups) {
     int64_t m = g.hi - g.lo;
     std::vector<uint64_t> reversed(g.values.rbegin(), g.values.rend());
     Const table = t.constant(reversed, {m});
@@ -139,13 +139,13 @@ Owing RowLut(Trace& t, const Wire<kPub>& x, std::span<const suf::Group> groups, 
   return y.Done();
 }
 
-int64_t RowLutKeyBits(int k, std::span<const suf::Group> groups, int ring) {
+int64_t RowLutKeyBits(int k, std::span<const func::Group> groups, int ring) {
   std::vector<Cut> cuts = RowCuts(groups, ring);
   std::vector<int> widths;
   int64_t bits = 0;
   if (!cuts.empty()) widths = PlanDigits(cuts, Stages::kOne);
   for (int w : widths) bits += int64_t{1} << w;
-  for (const suf::Group& g : groups) {
+  for (const func::Group& g : groups) {
     int n = k - g.w;
     bits += n <= kTableBits ? int64_t{1} << n : 2 * int64_t(fss::DpfKeyBits(n));
     bits += ring;  // e

@@ -1,6 +1,6 @@
 // How every lowering finishes: a sum of public coefficients times words of the dealer. A word that no public
 // coefficient scales is owed: it goes into the mask of the opening for free, or is dealt when a matrix product reads
-// the new mask. (DESIGN 9: defined masks.)
+// the new mask. (docs/mathematics.md#owed-words.)
 #pragma once
 #include <optional>
 #include <vector>

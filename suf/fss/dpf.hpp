@@ -16,7 +16,8 @@ namespace suf::fss {
 using ring::Variant;
 
 // DpfContext: public. Keys come in tiles of kDpfTile that share the AES key AES_{k_serial}(le32 program | 0^32 | le64
-// tile): sharing one over everything would cost bits of security in the multi-target setting (DESIGN 4).
+// tile): sharing one over everything would cost bits of security in the multi-target setting
+// (docs/mathematics.md#half-tree).
 struct DpfContext {
   std::array<uint8_t, 16> k_serial;
   uint32_t program;

@@ -1,6 +1,6 @@
-// The PRG of a bundle pair (DESIGN 4): every random value has an address, (section, byte offset), nothing is drawn in
-// sequence. AES-128 in counter mode; each section has its own key and nonce, so that no two keys meet at one counter
-// value.
+// The PRG of a bundle pair (docs/mathematics.md#prg): every random value has an address, (section, byte offset),
+// nothing is drawn in sequence. AES-128 in counter mode; each section has its own key and nonce, so that no two keys
+// meet at one counter value.
 #pragma once
 #include <array>
 #include <cstdint>

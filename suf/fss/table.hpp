@@ -1,7 +1,7 @@
-// One-hot tables (DESIGN 4). A table of width w, 1 <= w <= 10, is a string of 2^w bits in ElementBytes(2^w) bytes, bit
-// 0 of byte 0 first; of a byte with more bits only the low ones count. Party shares are XOR shares of 1[v = b]; every
-// read below is linear over XOR in the table. Tables are secret shares: no branch or index depends on them. Indices a,
-// lo, idx are public.
+// One-hot tables (docs/mathematics.md#one-hot). A table of width w, 1 <= w <= 10, is a string of 2^w bits in
+// ElementBytes(2^w) bytes, bit 0 of byte 0 first; of a byte with more bits only the low ones count. Party shares are
+// XOR shares of 1[v = b]; every read below is linear over XOR in the table. Tables are secret shares: no branch or
+// index depends on them. Indices a, lo, idx are public.
 #pragma once
 #include <cstddef>
 #include <cstdint>

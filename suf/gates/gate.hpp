@@ -30,7 +30,7 @@ concept Gate = requires {
 };
 
 // Word: the low k bits; Number: the same in two's complement.
-inline uint64_t Word(int64_t v, int k) { return uint64_t(v) & suf::Mask(k); }
-inline int64_t Number(uint64_t v, int k) { return suf::Signed(v, k); }
+inline uint64_t Word(int64_t v, int k) { return uint64_t(v) & func::Mask(k); }
+inline int64_t Number(uint64_t v, int k) { return func::Signed(v, k); }
 
 }  // namespace suf::gates

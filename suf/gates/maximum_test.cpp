@@ -16,9 +16,54 @@ TEST(Maximum, Exhaustive) {
       Maximum gate{floor, count_bits};
       EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, 3, {512, 3}))), gate.Spec(x, 3, 3)) << floor;
       EXPECT_EQ(g.key_bits(), 512 * gate.KeyBits(3, 3));
-      EXPECT_EQ(g.rounds(), 2);
+      EXPECT_EQ(g.flights(), 2);
       EXPECT_EQ(g.sent("column counts"), 2 * 512 * (7 - floor) * count_bits);
     }
+}
+
+// Every triangle of 2 rows of 3-bit numbers and of 3 rows of 2-bit numbers, every floor. Rows do not see what comes
+// after them, and nothing is dealt or sent for it.
+TEST(Maximum, ExhaustiveCausal) {
+  for (auto [n, k] : {std::pair{2, 3}, {3, 2}}) {
+    const int pairs = n * (n + 1) / 2, many = 1 << k * pairs, levels = 1 << k;
+    Ints x;
+    for (int v = 0; v < many; ++v)
+      for (int j = 0; j < pairs; ++j) x.push_back(v >> k * j & (levels - 1));
+    for (int floor = 0; floor < levels - 1; ++floor)
+      for (int count_bits : {2, 4}) {
+        Rig g;
+        Maximum gate{floor, count_bits, true};
+        Ints got = g.Run(gate.Build(g.t, g.Give(x, k, {many, pairs})));
+        EXPECT_EQ(got, gate.Spec(x, k, n)) << n << " " << floor;
+        // once more, without Spec's walk over the rows
+        for (int v = 0; v < many; ++v)
+          EXPECT_EQ(Word(got[size_t(v * n)], k), uint64_t(std::max<int64_t>(floor, x[size_t(v * pairs)])));
+        EXPECT_EQ(g.key_bits(), many * gate.KeyBits(k, n));
+        EXPECT_EQ(gate.KeyBits(k, n),
+                  int64_t(pairs) * count_bits * levels + int64_t(n) * (levels - 1 - floor) * k * (1 << count_bits));
+        EXPECT_EQ(g.flights(), 2);
+        EXPECT_EQ(g.sent("column counts"), 2 * many * n * (levels - 1 - floor) * count_bits);
+      }
+  }
+}
+
+TEST(Maximum, LongCausalRows) {
+  for (int n : {1, 7, 32, 63}) {
+    Rig g;
+    const int pairs = n * (n + 1) / 2;
+    Ints x = Some(0, 127, size_t(6 * pairs), uint64_t(n));
+    Maximum gate{40, 6, true};
+    EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, 7, {2, 3, pairs}))), gate.Spec(x, 7, n)) << n;
+    EXPECT_EQ(g.key_bits(), 6 * gate.KeyBits(7, n));
+  }
+}
+
+TEST(Maximum, RefusesWhatIsNoTriangle) {
+  Rig g;
+  Maximum gate{0, 3, true};
+  EXPECT_THROW((void)gate.Build(g.t, g.Give(Range(0, 4), 2, {1, 4})), Bug);
+  Maximum narrow{0, 2, true};  // counts to 3
+  EXPECT_THROW((void)narrow.Build(g.t, g.Give(Range(0, 10), 4, {1, 10})), Bug);
 }
 
 TEST(Maximum, LongRows) {

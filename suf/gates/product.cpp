@@ -1,8 +1,29 @@
 #include "suf/gates/product.hpp"
 
+#include <algorithm>
+
 namespace suf::gates {
 
-static_assert(Gate<MatmulProduct>);
+static_assert(Gate<MatmulProduct> && Gate<Multiply>);
+
+Ints Multiply::Spec(const Ints& x, const Ints& y) const {
+  Ints out;
+  for (size_t i = 0; i < x.size(); ++i) out.push_back(Number(uint64_t(x[i]) * uint64_t(y[i]), ring));
+  return out;
+}
+
+Owing Multiply::Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& y) const {
+  SUF_CHECK(x.k() >= 2 && y.k() >= 2 && x.shape() == y.shape());
+  compiler::Words z(t, ring);
+  compiler::Factors left = compiler::Signed(x), right = compiler::Signed(y);  // in this order with every compiler
+  z.Add(left, right);
+  return z.Done();
+}
+
+int64_t Multiply::KeyBits(int k, int m, bool shared) const {
+  auto word = [&](int past) { return int64_t(std::max(0, ring - past)); };  // 2^past x a word
+  return 2 * word(0) + 2 * word(k) + 2 * word(m) + word(k + m) + (shared ? ring : 0);
+}
 
 Ints MatmulProduct::SpecOf(const Ints& x, const Ints& y, int64_t m, int64_t inner, int64_t n, bool transpose, int k) {
   int64_t batch = int64_t(x.size()) / (m * inner);

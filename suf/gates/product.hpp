@@ -1,11 +1,11 @@
-// The product of two masked wires: local, and without key: the dealer defines the new mask (DESIGN 9: three local
-// products).
+// Products of two masked wires. Of wires with shared masks in the result's ring: local, and without key: the dealer
+// defines the new mask (docs/mathematics.md#products). Of narrower wires: words for how often each wraps.
 #pragma once
 #include "suf/gates/gate.hpp"
 
 namespace suf::gates {
 
-// Product: f(x, y) for a bilinear f, in the narrower ring of the two. One round.
+// Product: f(x, y) for a bilinear f, in the narrower ring of the two. One flight.
 template <class F>
 Owing Product(const SharedWire<kPub>& x, const SharedWire<kPub>& y, F f) {
   auto x0 = x.hat - x.s.a;
@@ -33,6 +33,19 @@ struct MatmulProduct {
   Owing Build(Trace&, const SharedWire<kPub>& x, const SharedWire<kPub>& y) const {
     return Product(x, y, [this](auto a, auto b) { return Matmul(a, b, transpose); });
   }
+};
+
+// Multiply: y = x y elementwise in Z_{2^ring}, of numbers |x| < 2^(k-2) and |y| < 2^(m-2) in rings of k and m bits.
+// Each is a - r + 2^k g b with public a and g: nine terms, of which those past the ring vanish; r r' is owed. One
+// flight to shares.
+struct Multiply {
+  static constexpr std::string_view kName = "multiply";
+  int ring = 1;
+
+  Ints Spec(const Ints& x, const Ints& y) const;
+  Owing Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& y) const;
+  // KeyBits: an element of both bundles, for two wires of less than 64 bits; `shared`: the result's mask is shared.
+  int64_t KeyBits(int k, int m, bool shared) const;
 };
 
 }  // namespace suf::gates

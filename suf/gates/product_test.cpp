@@ -18,6 +18,42 @@ TEST(Product, NoKeyAndOneRound) {
     }
 }
 
+// Every pair of numbers in the gaps of 5 and 6 bits, 8 masks each, into rings below, between and beyond.
+TEST(Multiply, Exhaustive) {
+  for (auto [k, m] : {std::pair{5, 6}, {6, 5}, {2, 4}, {4, 4}})
+    for (int ring : {1, 4, 5, 7, 9, 11, 12, 33, 64}) {
+      Ints x, y;
+      for (int copy = 0; copy < 8; ++copy)
+        for (int a = -(1 << (k - 2)); a < 1 << (k - 2); ++a)
+          for (int b = -(1 << (m - 2)); b < 1 << (m - 2); ++b) x.push_back(a), y.push_back(b);
+      Rig g;
+      Multiply gate{ring};
+      SharedWire<kPub> wx = g.Give(x, k);
+      SharedWire<kPub> wy = g.Give(y, m);
+      Ints got = g.Run(gate.Build(g.t, wx, wy));
+      EXPECT_EQ(got, gate.Spec(x, y)) << k << " " << m << " " << ring;
+      for (size_t i = 0; i < got.size() && ring >= k + m - 2; ++i) EXPECT_EQ(got[i], x[i] * y[i]);
+      EXPECT_EQ(g.key_bits(), int64_t(x.size()) * gate.KeyBits(k, m, true));
+      EXPECT_EQ(g.flights(), 2);
+    }
+}
+
+TEST(Multiply, WideRingsAndDefinedMask) {
+  for (auto [k, m] : {std::pair{31, 33}, {32, 32}, {33, 31}, {40, 20}, {63, 3}, {63, 63}}) {
+    Rig g;
+    int64_t a = int64_t{1} << (k - 2), b = int64_t{1} << (m - 2);
+    Ints x = Some(-a, a - 1, 300, 1), y = Some(-b, b - 1, 300, 2);
+    Multiply gate{64};
+    SharedWire<kPub> wx = g.Give(x, k);
+    SharedWire<kPub> wy = g.Both(y, m);
+    Wire<kPub> z = compiler::OpenDefined(g.t, gate.Build(g.t, wx, wy), "product");
+    pfss::Dealt r = g.t.deal(z.r, 64);
+    EXPECT_EQ(g.Run(-Sh(r) + z.hat), gate.Spec(x, y)) << k << " " << m;
+    EXPECT_EQ(g.key_bits(), int64_t(x.size()) * (gate.KeyBits(k, m, false) + 64));
+    EXPECT_EQ(g.sent("product"), 2 * int64_t(x.size()) * 64);
+  }
+}
+
 // Every pair of 4-bit words, elementwise.
 TEST(Product, Exhaustive) {
   Ints x, y, want;

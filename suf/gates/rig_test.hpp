@@ -1,5 +1,5 @@
 // For tests of gates and layers: a trace between two parties in one process, fed by wires that P1 gives under random
-// masks, ending in a reveal to P1. Every run is audited, and the channel's counters are compared with the schedule.
+// masks, ending in a reveal to P1. Every run is linted, and the channel's counters are compared with the schedule.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -7,15 +7,15 @@
 
 #include "suf/backends/clear.hpp"
 #include "suf/gates/gate.hpp"
-#include "suf/pfss/audit.hpp"
-#include "suf/proto/pair.hpp"
+#include "suf/pfss/lint.hpp"
+#include "suf/run/pair.hpp"
 
 namespace suf::gates {
 
 class Rig {
  public:
   Trace t;
-  proto::Inputs inputs[3];  // P0, P1, dealer
+  run::Inputs inputs[3];  // P0, P1, dealer
 
   // Give: the values as a wire in Z_{2^k} under P1's mask.
   SharedWire<kPub> Give(const Ints& x, int k, pfss::Shape shape = {}) {
@@ -33,16 +33,22 @@ class Rig {
   }
   // Run: reveals y to P1 and returns it as numbers of y's ring. `serial` varies all masks.
   Ints Run(const Sh& y, uint8_t serial = 1) {
-    int k = y.bits();
+    const int k = y.bits();
     t.reveal<1>(y);
+    return Close(k, serial);
+  }
+  Ints Run(const Owing& y, uint8_t serial = 1) { return Run(compiler::Settle(t, y), serial); }
+  // Close: runs what was emitted, its result of k bits already revealed.
+  Ints Close(int k, uint8_t serial = 1) {
     t.close();
     schedule.emplace(t);
-    pfss::AuditReport audit = pfss::Audit(*schedule);
-    EXPECT_TRUE(audit.faults.empty()) << audit.faults[0];
-    EXPECT_EQ(audit.results, 1);
+    pfss::LintReport lint = pfss::Lint(*schedule);
+    EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
+    EXPECT_EQ(lint.results, 1);
+    EXPECT_TRUE(pfss::Unread(*schedule).empty()) << "a message that no result needs";
     auto clear = backends::MakeClear();
     pfss::Material material{{Secret(Hash{1, 2, serial}), Secret(Hash{3, 4, serial})}, Hash{serial}};
-    proto::PairRun run = proto::RunPair(
+    run::PairRun run = run::RunPair(
         {*schedule, {clear.get(), clear.get(), clear.get()}, {&inputs[0], &inputs[1], &inputs[2]}, material});
     for (int p : {0, 1}) {
       EXPECT_EQ(run.online[size_t(p)], schedule->sent(p, true));
@@ -55,9 +61,8 @@ class Rig {
     for (uint64_t v : run.result[1]) out.push_back(Number(v, k));
     return out;
   }
-  Ints Run(const Owing& y, uint8_t serial = 1) { return Run(compiler::Settle(t, y), serial); }
 
-  int rounds() const { return schedule->rounds(); }
+  int flights() const { return schedule->flights(); }
   int64_t key_bits() const { return schedule->key_bits(0) + schedule->key_bits(1); }
   // sent: online bits of both parties under a label.
   int64_t sent(const std::string& label) const {

@@ -9,10 +9,12 @@ static_assert(Gate<Activation> && Gate<ExpPair> && Gate<RowFunction>);
 
 Ints Activation::Spec(const Ints& z, int k) const {
   int s = lut.shift;
+  const func::Evaluator f(lut.f);
   Ints out;
+  out.reserve(z.size());
   for (int64_t v : z) {
     uint64_t x = Word(int64_t(uint64_t(v) + (uint64_t{1} << (s - 1)) + (uint64_t{1} << (k - 1))), k) >> s;
-    out.push_back(Number(suf::Evaluate(lut.f, x).poly[0], std::min(lut.ring, lut.f.ring)));
+    out.push_back(Number(f.At(x), std::min(lut.ring, lut.f.ring)));
   }
   return out;
 }
@@ -56,9 +58,10 @@ int64_t ExpPair::KeyBits() const {
 }
 
 Ints RowFunction::Spec(const Ints& x, int k) const {
-  suf::Suf f = suf::FromGroups("row", groups, k, ring);
+  const func::Evaluator f(groups, k, ring);
   Ints out;
-  for (int64_t v : x) out.push_back(Number(suf::Evaluate(f, Word(v, k)).poly[0], ring));
+  out.reserve(x.size());
+  for (int64_t v : x) out.push_back(Number(f.At(Word(v, k)), ring));
   return out;
 }
 

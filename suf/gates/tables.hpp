@@ -1,5 +1,5 @@
 // Gates that read tables: activations of uniform linear pieces (GELU), the pair of exponential tables, reciprocals and
-// inverse roots on octaves (DESIGN 9).
+// inverse roots on octaves (docs/mathematics.md#window-lut, #softmax, #octaves).
 #pragma once
 #include "suf/gates/gate.hpp"
 
@@ -16,7 +16,7 @@ struct Activation {
 };
 
 // ExpPair: e = hi[i] lo[j] in Z_{2^ring} for two index wires of one shape; tables of 2^bits entries >= 0 below
-// 2^(opened ring - 2). One round to shares; the low table's may overlap with what makes i.
+// 2^(opened ring - 2). One flight to shares; the low table's may overlap with what makes i.
 struct ExpPair {
   static constexpr std::string_view kName = "exp";
   Ints hi, lo;
@@ -31,7 +31,7 @@ struct ExpPair {
 // RowFunction: y = F(x) in Z_{2^ring} for x in [0, 2^k): Recip, Rsqrt. 0 above the last group.
 struct RowFunction {
   static constexpr std::string_view kName = "row function";
-  std::vector<suf::Group> groups;
+  std::vector<func::Group> groups;
   int ring = 0;
 
   Ints Spec(const Ints& x, int k) const;

@@ -4,7 +4,7 @@
 
 namespace suf::gates {
 
-static_assert(Gate<Trunc> && Gate<Slice>);
+static_assert(Gate<Trunc> && Gate<Extend> && Gate<Slice>);
 
 Ints Trunc::Spec(const Ints& z, int k) const {
   Ints out;
@@ -37,6 +37,20 @@ int64_t Trunc::KeyBits(int k, bool shared) const {
   return bits + std::max(0, ring - (k - shift)) + (shared ? ring : 0);
 }
 
+Ints Extend::Spec(const Ints& z, int) const {
+  Ints out;
+  for (int64_t v : z) out.push_back(Number(uint64_t(v), ring));
+  return out;
+}
+
+// With h = z_hat + 2^(k-2): z = (h - 2^(k-2)) - r + 2^k (1 - MSB h) MSB r; -r is owed.
+Owing Extend::Build(Trace& t, const Wire<kPub>& z) const {
+  SUF_CHECK(z.k() >= 2 && ring > z.k());
+  compiler::Words y(t, ring);
+  y.Add(compiler::Signed(z));
+  return y.Done();
+}
+
 std::vector<compiler::Cut> Slice::Cuts() const {
   std::vector<compiler::Cut> cuts;
   if (begin > 0) cuts.push_back({begin, ring});
@@ -48,7 +62,7 @@ Ints Slice::Spec(const Ints& z, int k) const {
   Ints out;
   for (int64_t v : z) {
     uint64_t x = Word(int64_t(uint64_t(v) + uint64_t(offset)), k);
-    out.push_back(Number(x >> begin & suf::Mask(end - begin), ring));
+    out.push_back(Number(x >> begin & func::Mask(end - begin), ring));
   }
   return out;
 }

@@ -7,6 +7,44 @@ namespace {
 
 constexpr Stages kBoth[] = {Stages::kOne, Stages::kTwo};
 
+// Every number in the gap of rings of 2 to 8 bits, into every wider ring that matters, 16 masks each.
+TEST(Extend, Exhaustive) {
+  for (int k : {2, 3, 5, 8})
+    for (int ring : {k + 1, k + 7, 31, 32, 33, 64})
+      for (bool both : {false, true}) {
+        Rig g;
+        Ints z = Range(-(1 << (k - 2)), 1 << (k - 2), 16);
+        Extend gate{ring};
+        Ints got = g.Run(gate.Build(g.t, both ? g.Both(z, k) : g.Give(z, k)));
+        EXPECT_EQ(got, gate.Spec(z, k)) << k << " " << ring;
+        EXPECT_EQ(got, z);
+        EXPECT_EQ(g.key_bits(), int64_t(z.size()) * gate.KeyBits(k, true));
+        EXPECT_EQ(g.flights(), 2);  // give, and P0's half of the result
+      }
+}
+
+// The defined mask: the word is ours, for the result; what is opened is as wide as the ring.
+TEST(Extend, WideRingsAndDefinedMask) {
+  for (int k : {31, 32, 33, 47, 63}) {
+    Rig g;
+    int64_t top = int64_t{1} << (k - 2);
+    Ints z = Some(-top, top - 1, 300, uint64_t(k));
+    Extend gate{64};
+    Wire<kPub> y = compiler::OpenDefined(g.t, gate.Build(g.t, g.Give(z, k)), "y");
+    pfss::Dealt r = g.t.deal(y.r, 64);
+    EXPECT_EQ(g.Run(-Sh(r) + y.hat), z) << k;
+    EXPECT_EQ(g.key_bits(), int64_t(z.size()) * (gate.KeyBits(k, false) + 64));
+    EXPECT_EQ(g.flights(), 2);
+    EXPECT_EQ(g.sent("y"), 2 * int64_t(z.size()) * 64);
+  }
+}
+
+TEST(Extend, RefusesANarrowerRing) {
+  Rig g;
+  auto z = g.Give({0}, 8);
+  EXPECT_THROW((void)Extend{8}.Build(g.t, z), Bug);
+}
+
 // Every z of an 8-bit ring, every shift, every ring of the result, 16 masks each.
 TEST(Trunc, ExhaustiveWithinTheRing) {
   for (int s = 1; s < 8; ++s)
@@ -17,7 +55,7 @@ TEST(Trunc, ExhaustiveWithinTheRing) {
         Trunc gate{s, ring, stages};
         EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(z, 8))), gate.Spec(z, 8)) << s << " " << ring;
         EXPECT_EQ(g.key_bits(), int64_t(z.size()) * gate.KeyBits(8, true));
-        EXPECT_EQ(g.rounds(), stages == Stages::kOne ? 2 : 4);
+        EXPECT_EQ(g.flights(), stages == Stages::kOne ? 2 : 4);
         int digits = int(compiler::PlanDigits({{s, ring}}, stages).size());
         EXPECT_EQ(g.sent("bits"), 2 * int64_t(z.size()) * (2 * digits - 1));
         EXPECT_EQ(g.sent("carry"), stages == Stages::kOne ? 0 : 2 * int64_t(z.size()));

@@ -1,15 +1,14 @@
-#include "suf/model/bert.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "suf/model/config.hpp"
-#include "suf/model/internal/bert_tensors.hpp"
+#include "suf/model/family.hpp"
 #include "suf/model/internal/files.hpp"
 #include "suf/model/random.hpp"
+#include "suf/model/safetensors.hpp"
 #include "suf/model/testing.hpp"
+#include "suf/nn/ops.hpp"
 
 namespace suf::model {
 namespace {
@@ -18,9 +17,10 @@ using nlohmann::json;
 
 json ReadJson(const std::filesystem::path& file) { return json::parse(ReadText(file, 1 << 20)); }
 
-// Rewrite: the model's tensors through f(name, shape, values), which may change them and returns whether to keep them.
+// Rewrite: the model's tensors through f(name, shape, values), which may change them and returns whether to keep them;
+// `more`: the name of another one.
 template <class F>
-void Rewrite(const std::filesystem::path& file, F f) {
+void Rewrite(const std::filesystem::path& file, F f, const std::string& more = "") {
   std::vector<std::vector<float>> kept;
   std::vector<NewTensor> out;
   {
@@ -34,42 +34,47 @@ void Rewrite(const std::filesystem::path& file, F f) {
       out.push_back({new_name, shape, std::span<const float>(kept.back())});
     }
   }
+  const std::vector<float> zero(1, 0.0f);
+  if (!more.empty()) out.push_back({more, {1}, std::span<const float>(zero)});
   WriteSafetensors(file, out);
 }
 
-TEST(Bert, ARandomModelLoadsAndEveryTensorIsInItsPlace) {
+TEST(Bert, ARandomModelLoadsWithEveryTensorOfItsFile) {
   const Folder folder;
-  WriteRandomModel(folder.path(), Preset::kTiny, 1);
-  nn::Weights w = LoadBert(folder.path());
-  EXPECT_EQ(w.dims, (nn::Dims{32, 4, 64, 128, 2, 64, 1e-12}));
+  WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
+  const Model m = Load(folder.path());
+  EXPECT_EQ(m.min_tokens, 3);
   Safetensors s(folder.path() / "model.safetensors");
-  EXPECT_EQ(w.layers[1].w_out, s.Floats("encoder.layer.1.output.dense.weight", {32, 64}));
-  EXPECT_EQ(w.layers[0].wk, s.Floats("encoder.layer.0.attention.self.key.weight", {32, 32}));
-  EXPECT_EQ(w.layers[0].wo, s.Floats("encoder.layer.0.attention.output.dense.weight", {32, 32}));
-  EXPECT_EQ(w.layers[1].b1, s.Floats("encoder.layer.1.attention.output.LayerNorm.bias", {32}));
-  EXPECT_EQ(w.layers[1].g2, s.Floats("encoder.layer.1.output.LayerNorm.weight", {32}));
-  auto type = s.Floats("embeddings.token_type_embeddings.weight", {2, 32});
-  type.resize(32);
-  EXPECT_EQ(w.type, type);
-  size_t visited = 0;
-  VisitTensors(w, 1, [&](const std::string& name, const Shape& shape, std::vector<float>& values, Kind) {
-    EXPECT_EQ(values.size(), size_t(shape[0] * (shape.size() == 2 ? shape[1] : 1))) << name;
-    ++visited;
-  });
-  EXPECT_EQ(visited, s.tensors().size());
+  EXPECT_EQ(m.weights.tensors().size(), s.tensors().size());
+  EXPECT_EQ(m.graph.leaves().size(), s.tensors().size());
+  for (const nn::Leaf& leaf : m.graph.leaves()) {
+    EXPECT_EQ(m.weights.Get(leaf.name).shape, leaf.shape) << leaf.name;
+    EXPECT_EQ(m.weights.Get(leaf.name).values, s.Floats(leaf.name, leaf.shape)) << leaf.name;
+  }
 }
 
 TEST(Bert, ThePrefixMakesNoDifference) {
   const Folder folder;
-  WriteRandomModel(folder.path(), Preset::kTiny, 1);
-  const nn::Weights plain = LoadBert(folder.path());
+  WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
+  const Model plain = Load(folder.path());
   Rewrite(folder.path() / "model.safetensors", [](std::string& name, Shape&, std::vector<float>&) {
     name = "bert." + name;
     return true;
   });
-  const nn::Weights prefixed = LoadBert(folder.path());
-  EXPECT_EQ(plain.word, prefixed.word);
-  EXPECT_EQ(plain.layers[1].w_in, prefixed.layers[1].w_in);
+  const Model prefixed = Load(folder.path());
+  ASSERT_EQ(plain.weights.tensors().size(), prefixed.weights.tensors().size());
+  for (auto& [name, t] : plain.weights.tensors()) EXPECT_EQ(t.values, prefixed.weights.Get(name).values) << name;
+}
+
+TEST(Bert, TensorsThatTheGraphDoesNotNameAreLeftOut) {
+  const Folder folder;
+  WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
+  const size_t before = Load(folder.path()).weights.tensors().size();
+  Rewrite(
+      folder.path() / "model.safetensors", [&](std::string&, Shape&, std::vector<float>&) { return true; },
+      "pooler.dense.bias");
+  EXPECT_EQ(Load(folder.path()).weights.tensors().size(), before);
+  EXPECT_FALSE(Load(folder.path()).weights.tensors().count("pooler.dense.bias"));
 }
 
 TEST(Bert, ATensorThatIsMissingMisshapenOrNotFiniteIsNamed) {
@@ -79,7 +84,7 @@ TEST(Bert, ATensorThatIsMissingMisshapenOrNotFiniteIsNamed) {
                                                {2, target + "\" holds a value that is not"}};
   for (const auto& [what, sentence] : cases) {
     const Folder folder;
-    WriteRandomModel(folder.path(), Preset::kTiny, 1);
+    WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
     Rewrite(folder.path() / "model.safetensors",
             [&, how = what](std::string& name, Shape& shape, std::vector<float>& v) {
               if (name != target) return true;
@@ -87,13 +92,13 @@ TEST(Bert, ATensorThatIsMissingMisshapenOrNotFiniteIsNamed) {
               if (how == 2) v[5] = NAN;
               return how != 0;
             });
-    ExpectSentence([&] { (void)LoadBert(folder.path()); }, sentence);
+    ExpectSentence([&] { (void)Load(folder.path()); }, sentence);
   }
 }
 
 TEST(Bert, FilesOfDifferentModelsAreRefused) {
   const Folder folder;
-  WriteRandomModel(folder.path(), Preset::kTiny, 1);
+  WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
   const json config = ReadJson(folder.path() / "config.json");
   const auto with = [&](const char* field, int value) {
     json changed = config;
@@ -101,13 +106,20 @@ TEST(Bert, FilesOfDifferentModelsAreRefused) {
     folder.Write("config.json", changed.dump());
   };
   with("vocab_size", 127);
-  ExpectSentence([&] { (void)LoadBert(folder.path()); }, "has 128 entries, config.json says vocab_size 127");
+  ExpectSentence([&] { (void)Load(folder.path()); }, "has 128 entries, config.json says vocab_size 127");
   with("num_hidden_layers", 1);
-  ExpectSentence([&] { (void)LoadBert(folder.path()); }, "beyond the 1 layers");
+  ExpectSentence([&] { (void)Load(folder.path()); }, "beyond the 1 layers");
   with("num_hidden_layers", 3);
-  ExpectSentence([&] { (void)LoadBert(folder.path()); }, "no tensor \"encoder.layer.2.");
+  ExpectSentence([&] { (void)Load(folder.path()); }, "no tensor \"encoder.layer.2.");
   with("max_position_embeddings", 65);
-  ExpectSentence([&] { (void)LoadBert(folder.path()); }, "has shape (64, 32), not (65, 32)");
+  ExpectSentence([&] { (void)Load(folder.path()); }, "has shape (64, 32), not (65, 32)");
+}
+
+// Leaf: of a graph, by name; null: none.
+const nn::Leaf* Find(const nn::Graph& g, const std::string& name) {
+  for (const nn::Leaf& leaf : g.leaves())
+    if (leaf.name == name) return &leaf;
+  return nullptr;
 }
 
 TEST(Config, FieldsAreReadAndDefaulted) {
@@ -116,17 +128,30 @@ TEST(Config, FieldsAreReadAndDefaulted) {
             {"num_attention_heads", 2}, {"intermediate_size", 9},       {"vocab_size", 10},
             {"num_hidden_layers", 3},   {"max_position_embeddings", 11}};
   folder.Write("config.json", c.dump());
-  EXPECT_EQ(ReadConfig(folder.path()).dims, (nn::Dims{8, 2, 9, 10, 3, 11, 1e-12}));
-  EXPECT_EQ(ReadConfig(folder.path()).types, 2);
+  const auto types = [](const nn::Graph& g) { return Find(g, "embeddings.token_type_embeddings.weight")->shape; };
+  const auto eps = [](const nn::Graph& g) { return g.node(1).As<nn::Norm>()->eps; };
+  nn::Graph g = ReadGraph(folder.path());
+  EXPECT_EQ(Find(g, "embeddings.word_embeddings.weight")->shape, (Shape{10, 8}));
+  EXPECT_EQ(Find(g, "embeddings.position_embeddings.weight")->shape, (Shape{11, 8}));
+  EXPECT_EQ(Find(g, "encoder.layer.2.intermediate.dense.weight")->shape, (Shape{9, 8}));
+  EXPECT_EQ(Find(g, "encoder.layer.2.output.dense.weight")->shape, (Shape{8, 9}));
+  EXPECT_EQ(Find(g, "encoder.layer.3.output.dense.weight"), nullptr);
+  int layers = 0;
+  for (auto& n : g.nodes())
+    if (auto* s = n->As<nn::Scores>()) layers += s->heads == 2 && s->head_dim == 4;
+  EXPECT_EQ(layers, 3);
+  EXPECT_EQ(types(g), (Shape{2, 8}));
+  EXPECT_EQ(eps(g), 1e-12);
   c["layer_norm_eps"] = 1e-5, c["type_vocab_size"] = 1;
   folder.Write("config.json", c.dump());
-  EXPECT_EQ(ReadConfig(folder.path()).dims.eps, 1e-5);
-  EXPECT_EQ(ReadConfig(folder.path()).types, 1);
+  g = ReadGraph(folder.path());
+  EXPECT_EQ(types(g), (Shape{1, 8}));
+  EXPECT_EQ(eps(g), 1e-5);
 }
 
 TEST(Config, WhatWeWouldComputeWronglyIsRefused) {
   const Folder folder;
-  WriteRandomModel(folder.path(), Preset::kTiny, 1);
+  WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
   const json good = ReadJson(folder.path() / "config.json");
   struct Case {
     std::string field;
@@ -135,8 +160,8 @@ TEST(Config, WhatWeWouldComputeWronglyIsRefused) {
   };
   const json gone(json::value_t::discarded);
   const Case cases[] = {
-      {"model_type", "roberta", "model_type is \"roberta\", only \"bert\" is supported"},
-      {"model_type", gone, "model_type is missing"},
+      {"model_type", "roberta", "model_type is \"roberta\", only bert, gpt2, llama are supported"},
+      {"model_type", gone, "model_type is missing, only bert"},
       {"hidden_act", "gelu_new", "hidden_act is \"gelu_new\", only \"gelu\""},
       {"hidden_act", gone, "hidden_act is missing"},
       {"position_embedding_type", "relative_key", "position_embedding_type"},
@@ -164,38 +189,38 @@ TEST(Config, WhatWeWouldComputeWronglyIsRefused) {
     config[c.field] = c.value;
     if (c.value.is_discarded()) config.erase(c.field);
     folder.Write("config.json", config.dump());
-    ExpectSentence([&] { (void)ReadConfig(folder.path()); }, c.sentence);
+    ExpectSentence([&] { (void)ReadGraph(folder.path()); }, c.sentence);
   }
   for (const char* text : {"", "[]", "{\"model_type\":", "7"}) {
     folder.Write("config.json", text);
-    ExpectSentence([&] { (void)ReadConfig(folder.path()); }, "is not a JSON object");
+    ExpectSentence([&] { (void)ReadGraph(folder.path()); }, "is not a JSON object");
   }
   folder.Write("config.json", std::string((1 << 20) + 1, ' '));
-  ExpectSentence([&] { (void)ReadConfig(folder.path()); }, "the limit is 1048576");
+  ExpectSentence([&] { (void)ReadGraph(folder.path()); }, "the limit is 1048576");
   folder.Write("config.json", R"({"hidden_act":)" + std::string(1 << 19, '['));
-  ExpectSentence([&] { (void)ReadConfig(folder.path()); }, "nests deeper than 16 levels");
-  ExpectSentence([&] { (void)ReadConfig(folder.path() / "none"); }, "there is no file");
+  ExpectSentence([&] { (void)ReadGraph(folder.path()); }, "nests deeper than 16 levels");
+  ExpectSentence([&] { (void)ReadGraph(folder.path() / "none"); }, "there is no file");
 }
 
 TEST(Config, CasedTokenizersAndOtherPoolingsAreRefused) {
   const Folder folder;
-  WriteRandomModel(folder.path(), Preset::kTiny, 1);
+  WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
   for (const char* good : {"{}", "{\"do_lower_case\":true,\"strip_accents\":null}", "{\"strip_accents\":true}"}) {
     folder.Write("tokenizer_config.json", good);
-    EXPECT_NO_THROW((void)ReadConfig(folder.path())) << good;
+    EXPECT_NO_THROW((void)ReadGraph(folder.path())) << good;
   }
   for (const char* field : {"do_lower_case", "strip_accents", "tokenize_chinese_chars"}) {
     folder.Write("tokenizer_config.json", Str("{\"", field, "\":false}"));
-    ExpectSentence([&] { (void)ReadConfig(folder.path()); }, Str(field, " is \"false\", only true is supported"));
+    ExpectSentence([&] { (void)ReadGraph(folder.path()); }, Str(field, " is \"false\", only true is supported"));
   }
   folder.Write("tokenizer_config.json", "{}");
   std::filesystem::create_directory(folder.path() / "1_Pooling");
   folder.Write("1_Pooling/config.json", "{\"pooling_mode_mean_tokens\":true,\"pooling_mode_cls_token\":false}");
-  EXPECT_NO_THROW((void)ReadConfig(folder.path()));
+  EXPECT_NO_THROW((void)ReadGraph(folder.path()));
   folder.Write("1_Pooling/config.json", "{\"pooling_mode_mean_tokens\":true,\"pooling_mode_max_tokens\":true}");
-  ExpectSentence([&] { (void)ReadConfig(folder.path()); }, "pooling_mode_max_tokens");
+  ExpectSentence([&] { (void)ReadGraph(folder.path()); }, "pooling_mode_max_tokens");
   folder.Write("1_Pooling/config.json", "{}");
-  ExpectSentence([&] { (void)ReadConfig(folder.path()); }, "pooling_mode_mean_tokens is missing");
+  ExpectSentence([&] { (void)ReadGraph(folder.path()); }, "pooling_mode_mean_tokens is missing");
 }
 
 }  // namespace

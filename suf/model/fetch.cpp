@@ -12,7 +12,7 @@ std::filesystem::path ModelPath() {
   if (!base.is_absolute())
     base = home && *home ? std::filesystem::path(home) / ".cache" : "";  // XDG: a relative one is ignored
   if (base.empty())
-    Fail(Exit::kInput, "neither XDG_CACHE_HOME nor HOME names a folder; set one of them or name the model directory");
+    Fail(Cause::kInput, "neither XDG_CACHE_HOME nor HOME names a folder; set one of them or name the model directory");
   return base / "suf" / "all-MiniLM-L6-v2";
 }
 
@@ -21,7 +21,8 @@ std::filesystem::path FetchedModel() {
   std::error_code error;
   for (const char* file : {"config.json", "model.safetensors", "vocab.txt"}) {
     if (!std::filesystem::is_regular_file(dir / file, error)) {
-      Fail(Exit::kInput, "the model is not in ", dir.string(), " (no ", file, "); run tools/fetch_model.py");
+      Fail(Cause::kInput, "the model is not in ", dir.string(), " (no ", file,
+           "); put the files of all-MiniLM-L6-v2 there");
     }
   }
   return dir;

@@ -5,10 +5,10 @@
 namespace suf::model {
 
 // ModelPath: $XDG_CACHE_HOME/suf/all-MiniLM-L6-v2, or below ~/.cache; it need not exist.
-// Throws Exit::kInput when neither variable is set.
+// Throws Cause::kInput when neither variable is set.
 std::filesystem::path ModelPath();
 
-// FetchedModel: ModelPath(), checked to hold a model; throws Exit::kInput naming the tool that fetches it.
+// FetchedModel: ModelPath(), checked to hold a model; throws Cause::kInput naming the tool that fetches it.
 std::filesystem::path FetchedModel();
 
 }  // namespace suf::model

@@ -40,7 +40,7 @@ TEST(Fetch, ThePathFollowsTheCacheFolder) {
 TEST(Fetch, AnAbsentModelNamesTheTool) {
   const Folder folder;
   const Variable cache("XDG_CACHE_HOME", folder.path().c_str());
-  ExpectSentence([] { (void)FetchedModel(); }, "run tools/fetch_model.py");
+  ExpectSentence([] { (void)FetchedModel(); }, "put the files of");
   std::filesystem::create_directories(ModelPath());
   for (const char* file : {"config.json", "model.safetensors", "vocab.txt"}) {
     ExpectSentence([] { (void)FetchedModel(); }, file);

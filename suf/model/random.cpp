@@ -6,19 +6,11 @@
 #include <vector>
 
 #include "suf/base/error.hpp"
-#include "suf/model/internal/bert_tensors.hpp"
 #include "suf/model/internal/files.hpp"
 #include "suf/model/safetensors.hpp"
 
 namespace suf::model {
 namespace {
-
-constexpr int64_t kTypes = 2;
-
-nn::Dims DimsOf(Preset preset) {
-  if (preset == Preset::kTiny) return {.d = 32, .heads = 4, .ff = 64, .vocab = 128, .layers = 2, .positions = 64};
-  return {.d = 384, .heads = 12, .ff = 1536, .vocab = 30522, .layers = 6, .positions = 512};
-}
 
 // Normals: nearly normal numbers (the sum of twelve uniform ones), by integers and one rounding each.
 class Normals {
@@ -64,7 +56,7 @@ std::vector<std::string> TinyVocabulary() {
   return v;
 }
 
-// LargeVocabulary: laid out like BERT's (specials at 0 and 100 to 103), then printable ASCII and invented words of
+// LargeVocabulary: specials at 0 and 100 to 103, then printable ASCII and invented words of
 // consonant-vowel syllables, each also as a continuation.
 std::vector<std::string> LargeVocabulary(size_t size) {
   std::vector<std::string> v = {"[PAD]"};
@@ -92,57 +84,49 @@ std::vector<std::string> LargeVocabulary(size_t size) {
   return v;
 }
 
-nlohmann::json ConfigOf(const nn::Dims& dims) {
-  return {{"architectures", {"BertModel"}},
-          {"model_type", "bert"},
-          {"hidden_act", "gelu"},
-          {"position_embedding_type", "absolute"},
-          {"hidden_size", dims.d},
-          {"num_attention_heads", dims.heads},
-          {"intermediate_size", dims.ff},
-          {"vocab_size", dims.vocab},
-          {"num_hidden_layers", dims.layers},
-          {"max_position_embeddings", dims.positions},
-          {"type_vocab_size", kTypes},
-          {"layer_norm_eps", dims.eps}};
-}
-
 }  // namespace
 
-Preset ParsePreset(std::string_view name) {
-  if (name == "tiny") return Preset::kTiny;
-  if (name == "minilm") return Preset::kMiniLm;
-  Fail(Exit::kInput, "there is no preset ", Quoted(name), "; choose tiny or minilm");
+const Preset& FindPreset(std::string_view name) {
+  std::string names;
+  for (const Family* family : Families())
+    for (const Preset& p : family->presets) {
+      if (name == p.name) return p;
+      names += (names.empty() ? "" : ", ") + std::string(p.name);
+    }
+  Fail(Cause::kInput, "there is no preset ", Quoted(name), "; choose one of ", names);
 }
 
-void WriteRandomModel(const std::filesystem::path& dir, Preset preset, uint64_t seed) {
+void WriteRandomModel(const std::filesystem::path& dir, const Preset& preset, uint64_t seed) {
   std::error_code error;
   for (const char* file : {"config.json", "model.safetensors", "vocab.txt"}) {
     if (std::filesystem::exists(dir / file, error)) {
-      Fail(Exit::kInput, dir.string(), " already holds a model (", file, "); name an empty folder");
+      Fail(Cause::kInput, dir.string(), " already holds a model (", file, "); name an empty folder");
     }
   }
   std::filesystem::create_directories(dir, error);
-  if (error) Fail(Exit::kResource, "cannot make the folder ", dir.string(), "; check its parent and the permissions");
+  if (error) Fail(Cause::kResource, "cannot make the folder ", dir.string(), "; check its parent and the permissions");
 
-  nn::Weights w;
-  w.dims = DimsOf(preset);
+  WriteWhole(dir / "config.json", {nlohmann::json::parse(preset.config).dump(2), "\n"});
+  const nn::Graph graph = ReadGraph(dir);
   Normals normals(seed);
+  std::vector<std::vector<float>> values;
   std::vector<NewTensor> tensors;
-  VisitTensors(w, kTypes, [&](const std::string& name, const Shape& shape, std::vector<float>& values, Kind kind) {
-    const int64_t inputs = shape.back();
-    values.resize(size_t(shape.size() == 2 ? shape[0] * inputs : inputs));
-    const double sd = kind == Kind::kTable ? 0.05 : kind == Kind::kProjection ? 1 / std::sqrt(double(inputs)) : 0.1;
-    for (float& v : values) v = normals.Next(kind == Kind::kGamma ? 10 : 0, sd);
-    tensors.push_back({name, shape, std::span<const float>(values)});
-  });
-  const auto vocabulary = preset == Preset::kTiny ? TinyVocabulary() : LargeVocabulary(size_t(w.dims.vocab));
-  SUF_CHECK(vocabulary.size() == size_t(w.dims.vocab));
+  for (const nn::Leaf& leaf : graph.leaves()) {
+    // a projection's inputs are its columns, or its rows where it is stored as it is applied: both are of its size
+    const double sd = leaf.kind == nn::Leaf::kTable        ? 0.05
+                      : leaf.kind == nn::Leaf::kProjection ? 1 / std::sqrt(double(leaf.shape.back()))
+                                                           : 0.1;
+    std::vector<float>& v = values.emplace_back(size_t(nn::Size(leaf.shape)));
+    for (float& x : v) x = normals.Next(leaf.kind == nn::Leaf::kGamma ? 10 : 0, sd);
+    tensors.push_back({leaf.name, leaf.shape, std::span<const float>(v)});
+  }
+  const int64_t words = graph.leaves().at(0).shape[0];
+  auto vocabulary = words <= 128 ? TinyVocabulary() : LargeVocabulary(size_t(words));
+  vocabulary.resize(size_t(words));
   std::string lines;
   for (const std::string& entry : vocabulary) lines += entry + "\n";
   WriteWhole(dir / "vocab.txt", {lines});
   WriteSafetensors(dir / "model.safetensors", tensors);
-  WriteWhole(dir / "config.json", {ConfigOf(w.dims).dump(2), "\n"});
 }
 
 }  // namespace suf::model

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "suf/base/digest.hpp"
-#include "suf/model/bert.hpp"
 #include "suf/model/internal/files.hpp"
 #include "suf/model/testing.hpp"
 #include "suf/model/tokenizer.hpp"
@@ -27,7 +26,7 @@ std::string DigestOf(const std::filesystem::path& file) { return Hex(HashOf({AsV
 TEST(Random, TheSeedFixesTheBytes) {
   const Folder folder;
   for (const auto& [name, seed] : {std::pair{"a", 1}, {"b", 1}, {"c", 2}}) {
-    WriteRandomModel(folder.path() / name, Preset::kTiny, uint64_t(seed));
+    WriteRandomModel(folder.path() / name, FindPreset("tiny"), uint64_t(seed));
   }
   EXPECT_EQ(DigestOf(folder.path() / "a/model.safetensors"),
             "f2f0120a449ac3ba2bfd6543f5ef68f7e1c9826bbc088f65b536ba39d0d61d74");
@@ -39,22 +38,23 @@ TEST(Random, TheSeedFixesTheBytes) {
 
 TEST(Random, TheSpreadIsThatOfARealModel) {
   const Folder folder;
-  WriteRandomModel(folder.path(), Preset::kMiniLm, 7);
-  const nn::Weights w = LoadBert(folder.path());
-  EXPECT_EQ(w.dims, (nn::Dims{384, 12, 1536, 30522, 6, 512, 1e-12}));
+  WriteRandomModel(folder.path(), FindPreset("minilm"), 7);
+  const Model m = Load(folder.path());
+  EXPECT_EQ(m.graph.leaves().at(0).shape, (nn::Shape{30522, 384}));
+  const auto of = [&](const std::string& name) { return m.weights.Get(name).values; };
   const auto expect = [](const std::vector<float>& v, double mean, double sd) {
     const auto [got_mean, got_sd] = Spread(v);
     const double error = 6 * sd / std::sqrt(double(v.size()));
     EXPECT_NEAR(got_mean, mean, error);
     EXPECT_NEAR(got_sd, sd, error);
   };
-  expect(w.word, 0, 0.05);
-  expect(w.position, 0, 0.05);
-  expect(w.layers[0].wq, 0, 1 / std::sqrt(384.0));
-  expect(w.layers[5].w_out, 0, 1 / std::sqrt(1536.0));
-  expect(w.layers[3].b_in, 0, 0.1);
-  expect(w.gamma, 1, 0.1);
-  expect(w.layers[5].b2, 0, 0.1);
+  expect(of("embeddings.word_embeddings.weight"), 0, 0.05);
+  expect(of("embeddings.position_embeddings.weight"), 0, 0.05);
+  expect(of("encoder.layer.0.attention.self.query.weight"), 0, 1 / std::sqrt(384.0));
+  expect(of("encoder.layer.5.output.dense.weight"), 0, 1 / std::sqrt(1536.0));
+  expect(of("encoder.layer.3.intermediate.dense.bias"), 0, 0.1);
+  expect(of("embeddings.LayerNorm.weight"), 1, 0.1);
+  expect(of("encoder.layer.5.output.LayerNorm.bias"), 0, 0.1);
   const Tokenizer t = Tokenizer::Load(folder.path() / "vocab.txt");
   EXPECT_EQ(t.Encode("[MASK] banana.").front(), 101);
   EXPECT_EQ(t.Encode("[MASK] banana.")[1], 103);
@@ -62,7 +62,7 @@ TEST(Random, TheSpreadIsThatOfARealModel) {
 
 TEST(Random, TheTinyVocabularyCoversEnglish) {
   const Folder folder;
-  WriteRandomModel(folder.path(), Preset::kTiny, 1);
+  WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
   const Tokenizer t = Tokenizer::Load(folder.path() / "vocab.txt");
   for (int32_t id : t.Encode("The quick brown fox, it isn't jumping over 13 lazy dogs!")) EXPECT_NE(id, 1);
   EXPECT_EQ(t.Encode("dogs").size(), 4u);
@@ -70,14 +70,15 @@ TEST(Random, TheTinyVocabularyCoversEnglish) {
 
 TEST(Random, AFolderWithAModelAndUnknownPresetsAreRefused) {
   const Folder folder;
-  WriteRandomModel(folder.path(), Preset::kTiny, 1);
-  ExpectSentence([&] { WriteRandomModel(folder.path(), Preset::kTiny, 1); }, "already holds a model");
+  WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
+  ExpectSentence([&] { WriteRandomModel(folder.path(), FindPreset("tiny"), 1); }, "already holds a model");
   folder.Write("plain", "");
-  ExpectSentence([&] { WriteRandomModel(folder.path() / "plain/x", Preset::kTiny, 1); }, "cannot make",
-                 Exit::kResource);
-  EXPECT_EQ(ParsePreset("tiny"), Preset::kTiny);
-  EXPECT_EQ(ParsePreset("minilm"), Preset::kMiniLm);
-  ExpectSentence([] { (void)ParsePreset("huge"); }, "there is no preset \"huge\"; choose tiny or minilm");
+  ExpectSentence([&] { WriteRandomModel(folder.path() / "plain/x", FindPreset("tiny"), 1); }, "cannot make",
+                 Cause::kResource);
+  for (const Family* family : Families())
+    for (const Preset& p : family->presets) EXPECT_EQ(FindPreset(p.name).config, p.config);
+  ExpectSentence([] { (void)FindPreset("huge"); },
+                 "there is no preset \"huge\"; choose one of tiny, minilm, tiny-gpt2, tiny-llama");
 }
 
 }  // namespace

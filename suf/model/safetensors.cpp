@@ -26,7 +26,7 @@ const std::map<std::string, uint64_t>& DtypeBytes() {
 
 template <class... T>
 [[noreturn]] void Bad(const std::filesystem::path& file, const T&... parts) {
-  Fail(Exit::kInput, file.string(), " is not a sound safetensors file: ", parts..., "; fetch or export it again");
+  Fail(Cause::kInput, file.string(), " is not a sound safetensors file: ", parts..., "; fetch or export it again");
 }
 
 // Parse: the header's JSON object. A name that occurs twice in one object is refused: readers would differ in which
@@ -112,11 +112,11 @@ std::string Spelled(const Shape& shape) {
 Safetensors::Safetensors(std::filesystem::path file) : file_(std::move(file)) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file_, error)) {
-    Fail(Exit::kInput, "there is no file ", file_.string(), "; name a model directory that has it");
+    Fail(Cause::kInput, "there is no file ", file_.string(), "; name a model directory that has it");
   }
   const uint64_t size = std::filesystem::file_size(file_, error);
   in_.open(file_, std::ios::binary);
-  if (error || !in_) Fail(Exit::kInput, file_.string(), " cannot be read; check its permissions");
+  if (error || !in_) Fail(Cause::kInput, file_.string(), " cannot be read; check its permissions");
   uint64_t length = 0;
   if (size < sizeof length) Bad(file_, "it is ", size, " bytes long, the least is ", sizeof length);
   in_.read(reinterpret_cast<char*>(&length), sizeof length);
@@ -142,11 +142,11 @@ Safetensors::Safetensors(std::filesystem::path file) : file_(std::move(file)) {
 const Safetensors::Tensor& Safetensors::Find(const std::string& name, const Shape& shape) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) {
-    Fail(Exit::kInput, file_.string(), " has no tensor ", Quoted(name), "; export the model with all its weights");
+    Fail(Cause::kInput, file_.string(), " has no tensor ", Quoted(name), "; export the model with all its weights");
   }
   if (found->second.shape != shape) {
-    Fail(Exit::kInput, file_.string(), ": tensor ", Quoted(name), " has shape ", Spelled(found->second.shape), ", not ",
-         Spelled(shape), "; use the config.json that belongs to these weights");
+    Fail(Cause::kInput, file_.string(), ": tensor ", Quoted(name), " has shape ", Spelled(found->second.shape),
+         ", not ", Spelled(shape), "; use the config.json that belongs to these weights");
   }
   return found->second;
 }
@@ -168,7 +168,7 @@ std::vector<float> Safetensors::Floats(const std::string& name, const Shape& sha
     return out;
   }
   if (t.dtype != "F16" && t.dtype != "BF16") {
-    Fail(Exit::kInput, file_.string(), ": tensor ", Quoted(name), " is of type ", t.dtype,
+    Fail(Cause::kInput, file_.string(), ": tensor ", Quoted(name), " is of type ", t.dtype,
          ", weights must be F32, F16 or BF16; convert it to F32");
   }
   std::vector<uint16_t> half(bytes / sizeof(uint16_t));
@@ -181,7 +181,7 @@ std::vector<float> Safetensors::Floats(const std::string& name, const Shape& sha
 std::vector<int64_t> Safetensors::Integers(const std::string& name, const Shape& shape) {
   const Tensor& t = Find(name, shape);
   if (t.dtype != "I64") {
-    Fail(Exit::kInput, file_.string(), ": tensor ", Quoted(name), " is of type ", t.dtype,
+    Fail(Cause::kInput, file_.string(), ": tensor ", Quoted(name), " is of type ", t.dtype,
          ", integers must be I64; convert it to I64");
   }
   std::vector<int64_t> out((t.end - t.begin) / sizeof(int64_t));

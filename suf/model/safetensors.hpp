@@ -14,7 +14,7 @@ namespace suf::model {
 
 using Shape = std::vector<int64_t>;
 
-// Safetensors: one open file. Every member throws Exit::kInput with a sentence that names the file.
+// Safetensors: one open file. Every member throws Cause::kInput with a sentence that names the file.
 class Safetensors {
  public:
   // Tensor: dtype as the header spells it; bytes [begin, end) of the file's data.

@@ -114,7 +114,7 @@ TEST(Safetensors, WhatIsWrittenIsReadBack) {
   for (size_t n = 0; n < f.size(); ++n) EXPECT_EQ(std::bit_cast<uint32_t>(g[n]), std::bit_cast<uint32_t>(f[n]));
   EXPECT_EQ(s.Integers("i", {4}), i);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1) << "a temporary file stayed";
-  ExpectSentence([&] { WriteSafetensors(folder.path() / "no" / "x", {}); }, "cannot write", Exit::kResource);
+  ExpectSentence([&] { WriteSafetensors(folder.path() / "no" / "x", {}); }, "cannot write", Cause::kResource);
   EXPECT_THROW(WriteSafetensors(file, std::vector<NewTensor>{{"f", {7}, f}}), Bug);
 }
 

@@ -33,13 +33,13 @@ class Folder {
 
 // ExpectSentence: f throws Error{code} with one line that contains `part` and names a remedy after a semicolon.
 template <class F>
-void ExpectSentence(F f, const std::string& part, Exit code = Exit::kInput) {
+void ExpectSentence(F f, const std::string& part, Cause code = Cause::kInput) {
   try {
     f();
     ADD_FAILURE() << "no error; expected: " << part;
   } catch (const Error& e) {
     const std::string said = e.what();
-    EXPECT_EQ(e.code(), code) << said;
+    EXPECT_EQ(e.cause(), code) << said;
     EXPECT_NE(said.find(part), said.npos) << said << "\nlacks: " << part;
     EXPECT_NE(said.find("; "), said.npos) << said;
     EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 0) << said;

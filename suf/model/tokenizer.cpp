@@ -25,10 +25,10 @@ std::vector<std::string> ReadVocabulary(const std::filesystem::path& file) {
     at = end + 1;
     const size_t line = entries.size() + 1;
     if (line > kEntryLimit)
-      Fail(Exit::kInput, file.string(), " has more than ", kEntryLimit, " entries; use another model");
-    if (entry.empty()) Fail(Exit::kInput, file.string(), ": line ", line, " is empty; fetch the vocabulary again");
+      Fail(Cause::kInput, file.string(), " has more than ", kEntryLimit, " entries; use another model");
+    if (entry.empty()) Fail(Cause::kInput, file.string(), ": line ", line, " is empty; fetch the vocabulary again");
     if (const auto [first, fresh] = lines.try_emplace(entry, line); !fresh) {
-      Fail(Exit::kInput, file.string(), ": line ", line, " repeats line ", first->second,
+      Fail(Cause::kInput, file.string(), ": line ", line, " repeats line ", first->second,
            "; fetch the vocabulary again");
     }
     entries.push_back(std::move(entry));
@@ -50,7 +50,7 @@ Tokenizer Tokenizer::Load(const std::filesystem::path& vocabulary) {
   const auto special = [&](const char* name) {
     const auto found = ids.find(name);
     if (found == ids.end()) {
-      Fail(Exit::kInput, vocabulary.string(), " has no entry ", name, "; use the vocab.txt of an uncased BERT model");
+      Fail(Cause::kInput, vocabulary.string(), " has no entry ", name, "; use the vocab.txt of an uncased BERT model");
     }
     t.specials_.emplace_back(Decode(name, name), found->second);
     return found->second;
@@ -78,7 +78,7 @@ Ids Tokenizer::Encode(std::string_view text) const {
   }
   EncodePlain(all.substr(from), &ids);
   if (ids.size() == 1)
-    Fail(Exit::kInput, "the text has no token besides [CLS] and [SEP], the least is one; write a word");
+    Fail(Cause::kInput, "the text has no token besides [CLS] and [SEP], the least is one; write a word");
   ids.push_back(end_);
   return ids;
 }
@@ -107,12 +107,13 @@ void Tokenizer::EncodeWord(const std::u32string& word, Ids* ids) const {
 size_t CheckLength(size_t n, size_t limit, bool truncate) {
   SUF_CHECK(limit >= 2);
   if (n > limit && !truncate) {
-    Fail(Exit::kInput, "the text has ", n, " tokens; the limit is ", limit, "; shorten it or pass --truncate");
+    Fail(Cause::kInput, "the text has ", n, " tokens; the limit is ", limit, "; shorten it or let it be cut");
   }
   return std::min(n, limit);
 }
 
 Ids Shorten(Ids ids, size_t n) {
+  if (n == ids.size()) return ids;
   SUF_CHECK(n >= 2 && n <= ids.size());
   ids[n - 1] = ids.back();
   ids.resize(n);

@@ -16,18 +16,18 @@ namespace suf::model {
 // Ids: of a text's tokens, as secret as the text.
 using Ids = Wiped<int32_t>;
 
-// ReadVocabulary: the entries of a vocab.txt, one a line, the line number is the id. Throws Exit::kInput for an empty
+// ReadVocabulary: the entries of a vocab.txt, one a line, the line number is the id. Throws Cause::kInput for an empty
 // or repeated entry, text that is not UTF-8, or more than 2^20 entries.
 std::vector<std::string> ReadVocabulary(const std::filesystem::path& file);
 
 // Tokenizer: a vocabulary and its WordPiece rule. Immutable; Encode may run on many threads.
 class Tokenizer {
  public:
-  // Load: throws Exit::kInput as ReadVocabulary, and when one of [PAD] [UNK] [CLS] [SEP] [MASK] is not an entry.
+  // Load: throws Cause::kInput as ReadVocabulary, and when one of [PAD] [UNK] [CLS] [SEP] [MASK] is not an entry.
   static Tokenizer Load(const std::filesystem::path& vocabulary);
 
   // Encode: [CLS] ids.. [SEP]. Special tokens written in the text count as themselves, as in Hugging Face.
-  // Throws Exit::kInput naming the byte where the text is not UTF-8, and for a text without any token.
+  // Throws Cause::kInput naming the byte where the text is not UTF-8, and for a text without any token.
   Ids Encode(std::string_view text) const;
 
   size_t size() const { return size_; }
@@ -43,7 +43,7 @@ class Tokenizer {
   int32_t unknown_ = 0, begin_ = 0, end_ = 0;
 };
 
-// CheckLength: how many of a text's n tokens to keep, limit >= 2. Throws Exit::kInput when n > limit and not
+// CheckLength: how many of a text's n tokens to keep, limit >= 2. Throws Cause::kInput when n > limit and not
 // `truncate`.
 size_t CheckLength(size_t n, size_t limit, bool truncate);
 

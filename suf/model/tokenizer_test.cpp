@@ -79,7 +79,7 @@ TEST(Tokenizer, LengthIsCheckedOrCut) {
   EXPECT_EQ(CheckLength(7, 7, false), 7u);
   EXPECT_EQ(CheckLength(8, 7, true), 7u);
   ExpectSentence([] { (void)CheckLength(8, 7, false); },
-                 "the text has 8 tokens; the limit is 7; shorten it or pass --truncate");
+                 "the text has 8 tokens; the limit is 7; shorten it or let it be cut");
   EXPECT_EQ(Shorten({2, 10, 11, 12, 3}, 4), (Ids{2, 10, 11, 3}));
   EXPECT_EQ(Shorten({2, 10, 3}, 3), (Ids{2, 10, 3}));
   EXPECT_THROW((void)Shorten({2, 3}, 3), Bug);

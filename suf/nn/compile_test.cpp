@@ -3,33 +3,30 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
 #include <numeric>
 
-#include "suf/nn/certify.hpp"
-#include "suf/nn/forward.hpp"
-#include "suf/nn/quantise.hpp"
-#include "suf/nn/tables.hpp"
-#include "suf/nn/tiny.hpp"
+#include "suf/nn/small_test.hpp"
 
 namespace suf::nn {
 namespace {
 
-// PermuteRows: rows of a (rows, cols) matrix; PermuteColumns: its columns.
-std::vector<float> PermuteRows(const std::vector<float>& a, const std::vector<size_t>& order) {
-  const size_t cols = a.size() / order.size();
-  std::vector<float> b;
-  for (size_t i : order) b.insert(b.end(), a.begin() + int64_t(i * cols), a.begin() + int64_t((i + 1) * cols));
-  return b;
+template <class T>
+T& Of(const Plan& plan, int n, const std::string& label) {
+  for (auto& node : plan.graph.nodes())
+    if (node->label == label) return dynamic_cast<T&>(*plan.For(n).ops[size_t(node->index)]);
+  throw Bug("there is no node " + label);
 }
 
-std::vector<float> PermuteColumns(const std::vector<float>& a, const std::vector<size_t>& order) {
-  std::vector<float> b;
-  for (size_t row = 0; row < a.size(); row += order.size())
-    for (size_t j : order) b.push_back(a[row + j]);
-  return b;
+// Permuted: a tensor's rows (0) or columns (1) in another order.
+void Permute(Weights& w, const std::string& name, int axis, const std::vector<size_t>& order) {
+  const Weights::Tensor was = w.Get(name);
+  Weights::Tensor now = was;
+  const size_t cols = size_t(was.shape.back());
+  for (size_t i = 0; i < was.values.size(); ++i) {
+    const size_t row = i / cols, col = i % cols;
+    now.values[i] = axis == 0 ? was.values[order[row] * cols + col] : was.values[row * cols + order[col]];
+  }
+  w.Set(name, now);
 }
 
 // Shuffled: [0, count), permuted within blocks of `block`.
@@ -43,188 +40,252 @@ std::vector<size_t> Shuffled(size_t count, size_t block, uint64_t seed) {
 }
 
 TEST(Compile, HiddenUnitsMayBePermuted) {
-  const Weights w = TinyWeights(1);
-  const auto texts = TinyTexts(2, 40, 16);
+  const Graph g = After();
+  const Weights w = RandomWeights(g, 1);
   Weights v = w;
-  for (Weights::Layer& y : v.layers) {
-    const auto hidden = Shuffled(size_t(kTiny.ff), size_t(kTiny.ff), 3);
-    y.w_in = PermuteRows(y.w_in, hidden), y.b_in = PermuteRows(y.b_in, hidden),
-    y.w_out = PermuteColumns(y.w_out, hidden);
-    const size_t d = size_t(kTiny.d), dh = d / size_t(kTiny.heads);
-    const auto values = Shuffled(d, dh, 4), keys = Shuffled(d, dh, 5);
-    y.wv = PermuteRows(y.wv, values), y.bv = PermuteRows(y.bv, values), y.wo = PermuteColumns(y.wo, values);
-    y.wq = PermuteRows(y.wq, keys), y.bq = PermuteRows(y.bq, keys);
-    y.wk = PermuteRows(y.wk, keys), y.bk = PermuteRows(y.bk, keys);
-  }
-  EXPECT_EQ(Serialize(Compile(v, texts, TinyOptions())), Serialize(Compile(w, texts, TinyOptions())));
+  const auto hidden = Shuffled(size_t(kHidden), size_t(kHidden), 3);
+  Permute(v, "w1", 1, hidden), Permute(v, "w1.bias", 1, hidden), Permute(v, "w2", 0, hidden);
+  const size_t d = size_t(kWidth), of = d / kHeads;
+  const auto values = Shuffled(d, of, 4), keys = Shuffled(d, of, 5);
+  Permute(v, "v", 1, values), Permute(v, "v.bias", 1, values), Permute(v, "o", 0, values);
+  for (const char* name : {"q", "k", "q.bias", "k.bias"}) Permute(v, name, 1, keys);
+  const auto texts = SmallTexts(2, 40, 16);
+  EXPECT_EQ(Serialize(Compile(g, v, texts, SmallOptions())), Serialize(Compile(g, w, texts, SmallOptions())));
+}
+
+TEST(Compile, ThreadsMakeNoDifference) {
+  const Graph g = Before();
+  const Weights w = RandomWeights(g, 1);
+  exec::Pool one(1), three(3);
+  const auto texts = SmallTexts(2, 10, 16);
+  EXPECT_EQ(Serialize(Compile(g, w, texts, SmallOptions(), one)),
+            Serialize(Compile(g, w, texts, SmallOptions(), three)));
 }
 
 // Compile opens each table's values in the least ring that has room for them, and Check refuses the one below it.
 TEST(Compile, RingsOfOpenedTablesAreTheLeastThatCheckAccepts) {
-  const Plan plan = Compile(TinyWeights(1), TinyTexts(2, 40, 16), TinyOptions());
+  const Plan plan = Small(After()).plan;
   EXPECT_NO_THROW(Check(plan));
-  const std::pair<int Layer::*, const char*> rings[] = {
-      {&Layer::gelu_u, ".gelu_u: a line of GELU leaves the gap of its ring"},
-      {&Layer::gelu_v, ".gelu_v: an entry leaves the gap of its ring"},
-      {&Layer::elo_bits, ".elo_bits: an entry leaves the gap of its ring"},
-      {&Layer::ehi_bits, ".ehi_bits: an entry leaves the gap of its ring"}};
-  for (auto [ring, sentence] : rings)
-    for (size_t c = 0; c < plan.classes.size(); ++c)
-      for (size_t l = 0; l < plan.classes[c].layers.size(); ++l) {
-        Plan narrow = plan;
-        --(narrow.classes[c].layers[l].*ring);
-        try {
-          Check(narrow);
-          ADD_FAILURE() << "accepted in classes[" << c << "].layers[" << l << "]" << sentence;
-        } catch (const Error& e) {
-          EXPECT_EQ(int(e.code()), int(Exit::kRefused));
-          EXPECT_THAT(e.what(), testing::HasSubstr(Str("classes[", c, "].layers[", l, "]", sentence)));
-        }
-      }
-}
-
-TEST(Compile, ReportsProgressAndCutsLongTexts) {
-  CompileOptions o = TinyOptions();
-  o.max_tokens = 9;
-  std::vector<std::string> stages;
-  o.progress = [&](const std::string& stage, double done) {
-    if (done == 1) stages.push_back(stage);
+  const auto expect = [&](int n, auto& ring, const std::string& sentence) {
+    Plan narrow = plan;
+    --ring(narrow, n);
+    EXPECT_THAT(Refusal([&] { Check(narrow); }), testing::HasSubstr(Str("classes[", n > 8, "].nodes[")));
+    EXPECT_THAT(Refusal([&] { Check(narrow); }), testing::HasSubstr(sentence));
   };
-  Plan p = Compile(TinyWeights(1), TinyTexts(2, 40, 16), o);
-  EXPECT_THAT(stages, testing::ElementsAre("calibrate", "certify", "simulate"));
-  ASSERT_EQ(p.classes.size(), 2u);
-  EXPECT_EQ(p.classes[0].max_n, 8);
-  EXPECT_EQ(p.classes[1].max_n, 9);
+  for (int n : {8, 16}) {
+    auto offset = [](Plan& p, int of) -> int& { return Of<Activation>(p, of, "gelu").offset_bits; };
+    auto rise = [](Plan& p, int of) -> int& { return Of<Activation>(p, of, "gelu").rise_bits; };
+    auto low = [](Plan& p, int of) -> int& { return Of<Softmax>(p, of, "e").low_bits; };
+    auto high = [](Plan& p, int of) -> int& { return Of<Softmax>(p, of, "e").high_bits; };
+    expect(n, offset, "(0/inner/gelu): a line leaves the gap of its ring");
+    expect(n, rise, "(0/inner/gelu): a slope leaves the gap of its ring");
+    expect(n, low, "(0/attention/e): an entry of the low table leaves the gap of its ring");
+    expect(n, high, "(0/attention/e): an entry of the high table leaves the gap of its ring");
+  }
 }
 
-std::string Refusal(const std::function<void(Weights&, CompileOptions&)>& change, bool texts = true) {
-  Weights w = TinyWeights(1);
-  CompileOptions o = TinyOptions();
-  change(w, o);
-  try {
-    Compile(w, texts ? TinyTexts(2, 10, 16) : std::vector<std::vector<int32_t>>{}, o);
-  } catch (const Error& e) {
-    return e.what();
+TEST(Compile, ReportsProgress) {
+  CompileOptions o = SmallOptions();
+  std::vector<std::string> stages;
+  double last = 0;
+  o.progress = [&](const std::string& stage, double done) {
+    if (stages.empty() || stages.back() != stage) stages.push_back(stage), last = 0;
+    EXPECT_GT(done, last);
+    last = done;
+  };
+  Small s(After(), 1, o);
+  EXPECT_THAT(stages, testing::ElementsAre("calibrate", "certify", "simulate"));
+  EXPECT_EQ(last, 1);
+}
+
+// Longer texts lose ids before the last.
+TEST(Compile, CutsLongTexts) {
+  const Graph g = Before();
+  const Weights w = RandomWeights(g, 1);
+  CompileOptions o = SmallOptions();
+  o.max_tokens = 6;
+  const std::vector<std::vector<int32_t>> whole{{0, 1, 2, 3, 4, 5, 6, 7}, {3, 2, 1}},
+      cut{{0, 1, 2, 3, 4, 7}, {3, 2, 1}};
+  EXPECT_EQ(Serialize(Compile(g, w, whole, o)), Serialize(Compile(g, w, cut, o)));
+}
+
+TEST(Compile, ClassesDoubleUpToTheLimit) {
+  const Graph g = Before();
+  const Weights w = RandomWeights(g, 1);
+  const auto classes = [&](int least, int most) {
+    CompileOptions o;
+    o.min_tokens = least, o.max_tokens = most;
+    const std::vector<std::vector<int32_t>> texts(2, std::vector<int32_t>(size_t(least), 1));
+    const Plan p = Compile(g, w, texts, o);
+    EXPECT_EQ(p.min_tokens, least);
+    EXPECT_EQ(p.max_tokens, most);
+    std::vector<int> sizes;
+    for (const Class& c : p.classes) sizes.push_back(c.max_n);
+    return sizes;
+  };
+  EXPECT_THAT(classes(1, 1), testing::ElementsAre(1));
+  EXPECT_THAT(classes(1, 8), testing::ElementsAre(8));
+  EXPECT_THAT(classes(1, 9), testing::ElementsAre(8, 9));
+  EXPECT_THAT(classes(3, 40), testing::ElementsAre(8, 16, 32, 40));
+}
+
+// The sum of a text's rows is as short as its least length makes it: fine tables reach further down.
+TEST(Compile, LeastLengthsReachTheFloorOfASum) {
+  const Graph g = After();
+  const Weights w = RandomWeights(g, 1);
+  const auto floor = [&](int least, int n) {
+    CompileOptions o = SmallOptions();
+    o.min_tokens = least;
+    return Of<Norm>(Compile(g, w, SmallTexts(2, 40, 16), o), n, "unit").floor;
+  };
+  const int of_three = floor(3, 8), of_one = floor(1, 8);
+  EXPECT_GE(of_three - of_one, 3);  // 2 log2(3) bits
+  EXPECT_LE(of_three - of_one, 4);
+  EXPECT_GE(floor(3, 16) - of_three, 3);  // 2 log2(9 / 3)
+  EXPECT_EQ(floor(1, 16), floor(3, 16));
+}
+
+TEST(Compile, ShortTextsSkipAnOptionalRescale) {
+  for (int merge : {0, 8, 16}) {
+    CompileOptions o = SmallOptions();
+    o.policy.merge = merge;
+    const Plan p = Small(After(), 1, o).plan;
+    for (int n : {8, 16}) EXPECT_EQ(Of<Rescale>(p, n, "o").shift == 0, n <= merge);
+    EXPECT_GT(Of<Rescale>(Small(Before(), 1, o).plan, 8, "o").shift, 0);  // no norm behind it: never left out
   }
-  return "(no refusal)";
+}
+
+// Loud: the graph Before, the output maps of its branches times f.
+Weights Loud(const Graph& g, float f) {
+  Weights w = RandomWeights(g, 1);
+  for (const char* name : {"o", "w2"}) {
+    Weights::Tensor t = w.Get(name);
+    for (float& x : t.values) x *= f;
+    w.Set(name, t);
+  }
+  return w;
+}
+
+TEST(Compile, AStreamThatNoHardBoundHoldsIsClamped) {
+  const Graph g = Before();
+  const auto texts = SmallTexts(2, 20, 16);
+  const Plan quiet = Compile(g, Loud(g, 1), texts, SmallOptions()),
+             loud = Compile(g, Loud(g, 1e6f), texts, SmallOptions());
+  const auto widest = [](const Plan& p) {
+    int bits = 0;
+    for (auto& op : p.For(8).ops)
+      if (auto* r = dynamic_cast<Rescale*>(op.get())) bits = std::max(bits, r->window);
+    return bits;
+  };
+  EXPECT_EQ(widest(quiet), 0);
+  EXPECT_GT(widest(loud), 30);
+  CheckWeights(loud, Quantise(Loud(g, 1e6f), loud));
+  EXPECT_THAT(Refusal([&] { Compile(g, Loud(g, 2e10f), texts, SmallOptions()); }),
+              testing::MatchesRegex("wire 8/0/.* needs a ring of .. bits, the limit is 64; .*"));
+}
+
+struct Changed {
+  Graph graph = After();
+  Weights weights = RandomWeights(graph, 1);
+  CompileOptions options = SmallOptions();
+  std::vector<std::vector<int32_t>> texts = SmallTexts(2, 10, 16);
+  void Scale(const std::string& name, float f) {
+    Weights::Tensor t = weights.Get(name);
+    for (float& x : t.values) x *= f;
+    weights.Set(name, t);
+  }
+};
+std::string Refused(const std::function<void(Changed&)>& change, Cause code = Cause::kRefused) {
+  Changed c;
+  change(c);
+  return Refusal([&] { Compile(c.graph, c.weights, c.texts, c.options); }, code);
 }
 
 TEST(Compile, RefusesWithASentence) {
-  EXPECT_THAT(Refusal([](Weights&, CompileOptions&) {}, false), testing::HasSubstr("there is no calibration text"));
-  EXPECT_THAT(Refusal([](Weights&, CompileOptions& o) { o.max_tokens = 17; }),
-              "a limit of 17 tokens is outside the model's 3 to 16");
+  EXPECT_EQ(Refused([](Changed& c) { c.texts.clear(); }, Cause::kInput),
+            "there is no calibration text; give at least one line");
+  EXPECT_EQ(Refused([](Changed& c) { c.options.max_tokens = 2; }, Cause::kInput),
+            "a limit of 2 tokens is below the least length of 3; raise it");
+  EXPECT_EQ(Refused([](Changed& c) { c.options.min_tokens = 0; }, Cause::kInput),
+            "a limit of 16 tokens is below the least length of 0; raise it");
+  EXPECT_THAT(Refused([](Changed& c) { c.texts[3][1] = int32_t(kWords); }, Cause::kInput),
+              testing::HasSubstr("a token id is outside the plan's vocabulary of 8"));
+  EXPECT_THAT(Refused([](Changed& c) { c.options.policy.embedding = 20; }),
+              testing::MatchesRegex("wire 8/embed/z_embed needs a ring of .. bits, the limit is 16; lower the scale of "
+                                    "what it is made of, or set clamp=1 .*"));
+  EXPECT_EQ(
+      Refused([](Changed& c) { c.options.policy.Set("weight.attended", 4); }),
+      "wire 8/0/proj/z_proj: the scale 2^18 is below 2^20, that of gamma times an activation; raise `weight.attended`");
+  EXPECT_EQ(Refused([](Changed& c) { c.options.policy.Set("result.value", 24); }),
+            "wire 8/0/attention/v: the scale 2^24 is not above 2^24, to which it is rescaled; lower `result.value`");
+  EXPECT_EQ(Refused([](Changed& c) {
+              c.graph = Before(), c.weights = RandomWeights(c.graph, 1), c.options.policy.Set("result.logits", 24);
+            }),
+            "wire 8/head/logits: the scale 2^24 of the result is not above 2^24; lower `result.logits`");
+  EXPECT_THAT(Refused([](Changed& c) { c.options.policy.piece = 1; }),
+              testing::MatchesRegex(
+                  "wire 8/0/inner/gelu: the gelu needs 2.1. pieces, the limits are 2.2 and 2.10; change `piece`"));
   EXPECT_THAT(
-      Refusal([](Weights&, CompileOptions& o) { o.scales.embedding = 20; }),
-      testing::MatchesRegex("wire 8/embedding needs .. bits, the limit is 16; lower the scale of the embedding"));
-  EXPECT_THAT(Refusal([](Weights&, CompileOptions& o) { o.scales.w_o = 5, o.scales.o = 6; }),
-              testing::HasSubstr("the scale 2^11 of the attention's output map is below 2^20"));
-  EXPECT_THAT(Refusal([](Weights&, CompileOptions& o) { o.gelu_piece = 1; }), testing::HasSubstr("GELU of layer 0"));
-  EXPECT_THAT(Refusal([](Weights& w, CompileOptions&) { w.layers[1].b_in[3] = 1e12f; }),
-              testing::HasSubstr("a weight of 1.b1 exceeds 2^50"));
-  EXPECT_THAT(Refusal([](Weights& w, CompileOptions& o) {
-                for (float& x : w.layers[0].w_out) x *= 1e7f;
-                o.scales.w_2 = 16;
+      Refused([](Changed& c) { c.Scale("q", 100), c.options.policy.slice = 8; }),
+      testing::MatchesRegex(
+          "wire 8/0/attention/e: the scores need a low table of 2.1. entries, the limit is 2.10; lower `slice`"));
+  EXPECT_THAT(Refused([](Changed& c) {
+                c.options.policy.norm["layer"] = 2, c.Scale("table", 1e-6f), c.Scale("positions", 1e-6f),
+                c.options.policy.norm["embedding"] = 2;
               }),
+              testing::HasSubstr("leaves no precision; raise `norm."));
+  EXPECT_EQ(Refused([](Changed& c) {
+              Weights::Tensor t = c.weights.Get("w1.bias");
+              t.values[3] = 1e12f, c.weights.Set("w1.bias", t);
+            }).find("(no refusal)"),
+            std::string::npos);
+  EXPECT_THAT(Refused([](Changed& c) { c.Scale("w2", 2e9f), c.options.policy.Set("weight.linear", 16); }),
               testing::HasSubstr("lower the"));
+  EXPECT_THAT(Refused([](Changed& c) { c.graph.node(1).As<Norm>()->key = "colour"; }),
+              testing::HasSubstr("there is no scale `norm.colour`; set it"));
 }
 
-// The folded integer maps equal the float ones: gamma, beta, means and value biases are where they belong.
-TEST(Quantise, FoldsExactly) {
-  const Weights w = TinyWeights(3);
-  Scales s = CompileOptions().scales;
-  s.w_qk = s.w_1 = s.w_v = 24, s.gamma = 24, s.w_o = 30, s.w_2 = 30;
-  const Quantised q = Quantise(w, s, 4);
-  const size_t d = size_t(kTiny.d), ff = size_t(kTiny.ff);
-  EXPECT_THAT(q.at("0.Wqk").shape(), testing::ElementsAre(d, 2 * d));
-  EXPECT_THAT(q.at("1.W1").shape(), testing::ElementsAre(d, ff));
-  EXPECT_THAT(q.at("1.W2").shape(), testing::ElementsAre(ff, d));
-  EXPECT_THAT(q.at("pos").shape(), testing::ElementsAre(4, d));
-  EXPECT_THAT(q.at("bp").shape(), testing::ElementsAre(d));
-  Draws r(4);
-  const std::vector<float> n = r.Normals(int64_t(d), 0, 1);
-  auto read = [&](const char* map, const char* bias, size_t cols, size_t j, int scale) {
-    double z = double(q.at(bias)[int64_t(j)]) * std::ldexp(1.0, -scale - s.f);
-    for (size_t i = 0; i < d; ++i) z += n[i] * double(q.at(map)[int64_t(i * cols + j)]) * std::ldexp(1.0, -scale);
-    return z;
-  };
-  const Weights::Layer &y = w.layers[0], &y1 = w.layers[1];
-  for (size_t j = 0; j < d; ++j) {
-    double query = y.bq[j];
-    for (size_t i = 0; i < d; ++i) query += (n[i] * w.gamma[i] + w.beta[i]) * y.wq[j * d + i];
-    EXPECT_NEAR(read("0.Wqk", "0.bqk", 2 * d, j, s.w_qk), query, 1e-4);
-    EXPECT_EQ(q.at("0.bqk")[int64_t(d + j)], 0);
-  }
-  for (size_t j = 0; j < ff; ++j) {
-    double hidden = y1.b_in[j];
-    for (size_t i = 0; i < d; ++i) hidden += (n[i] * y1.g1[i] + y1.b1[i]) * y1.w_in[j * d + i];
-    EXPECT_NEAR(read("1.W1", "1.b1", ff, j, s.w_1), hidden, 1e-4);
-  }
-  for (const char* name : {"E", "0.Wo", "1.W2", "0.bo"}) {
-    const Tensor& t = q.at(name);
-    for (int64_t i = 0; i < t.rows(); ++i) {
-      const auto row = t.Row(i);
-      EXPECT_LE(std::abs(std::accumulate(row.begin(), row.end(), int64_t{0})), t.cols()) << name;
-    }
+TEST(Compile, RefusesWeightsOfAnotherModel) {
+  EXPECT_THAT(Refused(
+                  [](Changed& c) {
+                    Weights other;
+                    for (auto& [name, t] : c.weights.tensors())
+                      if (name != "w1") other.Set(name, t);
+                    c.weights = other;
+                  },
+                  Cause::kInput),
+              testing::HasSubstr("the model has no tensor w1"));
+  EXPECT_THAT(Refused(
+                  [](Changed& c) {
+                    c.weights.Set("w1", {{kHidden, kWidth}, c.weights.Get("w1").values});
+                  },
+                  Cause::kInput),
+              testing::HasSubstr("the model's tensor w1 has another shape"));
+}
+
+// Rings are looked at, whatever the certificates say.
+TEST(CheckWeights, LooksAtTheRingsOfEveryClass) {
+  const Small m(After());
+  for (size_t i = 0; i < m.plan.classes.size(); ++i) {
+    Plan plan = m.plan;
+    for (Class& c : plan.classes)
+      for (auto& node : c.certificates)
+        for (Certificate& x : node) x.bits = 64;
+    EXPECT_NO_THROW(CheckWeights(plan, m.q));
+    Of<Map>(plan, plan.classes[i].max_n, "z_v").ring -= 2;
+    EXPECT_THAT(Refusal([&] { CheckWeights(plan, m.q); }),
+                testing::StartsWith(Str("wire ", plan.classes[i].max_n, "/0/attention/z_v can")));
   }
 }
 
-TEST(Tensor, TakesTheNarrowestStorage) {
-  auto width = [](std::vector<int64_t> v) {
-    return Tensor({int64_t(v.size())}, v).Visit([](const auto* p) { return sizeof *p; });
-  };
-  EXPECT_EQ(width({-32768, 32767}), 2u);
-  EXPECT_EQ(width({32768}), 4u);
-  EXPECT_EQ(width({-2147483649}), 8u);
-  EXPECT_EQ(Tensor({2, 2}, {1, -2, 3, -4}).Row(1), (std::vector<int64_t>{3, -4}));
-  EXPECT_EQ(Tensor({1}, {-1}).Words()[0], ~uint64_t{0});
-}
-
-TEST(Certify, LargestEigenvalueIsATightUpperBound) {
-  const Reals a = {4, 1, 0, 1, 3, 1, 0, 1, 2};  // 3 + sqrt(3)
-  const double bound = LargestEigenvalue(a, 3, exec::Default());
-  EXPECT_GE(bound, 3 + std::sqrt(3.0));
-  EXPECT_LE(bound, (3 + std::sqrt(3.0)) * 1.001);
-  EXPECT_EQ(LargestEigenvalue(Reals(9, 0.0), 3, exec::Default()), 0);
-}
-
-TEST(Certify, BitLength) {
-  EXPECT_EQ(BitLength(0), 1);
-  EXPECT_EQ(BitLength(1.9), 1);
-  EXPECT_EQ(BitLength(2), 2);
-  EXPECT_EQ(BitLength(255.5), 8);
-  EXPECT_EQ(BitLength(256), 9);
-}
-
-TEST(Tables, OctavesCoverTheirRangeWithinTheirError) {
-  const double scale = 0x1p30;
-  const suf::Real f = [&](double v) { return scale / std::sqrt(v); };
-  const auto table = Octaves(f, 6, 13, 20, 5, 4);
-  const double excess = Excess(table, f);
-  int64_t end = 0;
-  double most = 0;
-  for (const Group& g : table) {
-    ASSERT_EQ(g.lo << g.w, end);
-    end = g.hi << g.w;
-    for (int64_t x = std::max<int64_t>(1, g.lo << g.w); x < end; ++x) {
-      const double t = double(g.values[size_t((x >> g.w) - g.lo)]) / f(double(x)) - 1;
-      most = std::max(most, t);
-      EXPECT_LT(x >= 64 && x < 1 << 13 ? std::abs(t) : 0, 1.0 / 64 / 2 * 1.02);
-      EXPECT_LE(x >= 1 << 13 ? t : 0, 0);
-    }
-  }
-  EXPECT_EQ(end, 1 << 20);
-  EXPECT_DOUBLE_EQ(excess, most);
-}
-
-TEST(Tables, ExcessOfLines) {
-  const int x = 9, a = 5, p = 8, b = 7;
-  const suf::Lines t = suf::FitLines(Gelu, a, p, x, b).f;
-  const double excess = Excess(t);
-  EXPECT_LT(excess, 64);
-  for (int64_t i = -(1 << (a + p - 1)); i < 1 << (a + p - 1); ++i) {
-    const int64_t u = i + (1 << (a + p - 1)), line = t.offset[size_t(u >> a)] + t.rise[size_t(u >> a)] * (u & 31);
-    EXPECT_LE(double(std::abs(line)), std::ldexp(double(std::abs(i)), b) + excess);
-  }
+// Only the second class reads the later positions.
+TEST(CheckWeights, LooksAtTheRowsThatAClassReads) {
+  Small m(After());
+  Weights::Tensor t = m.weights.Get("positions");
+  for (size_t i = size_t(12 * kWidth); i < t.values.size(); ++i) t.values[i] *= 32;
+  m.weights.Set("positions", t);
+  EXPECT_THAT(Refusal([&] { CheckWeights(m.plan, Quantise(m.weights, m.plan)); }),
+              testing::StartsWith("wire 16/embed/z_embed can reach 2^"));
 }
 
 }  // namespace

@@ -1,175 +1,246 @@
-// The plan as JSON text: a writer and a strict reader of the fields that internal/fields.hpp lists.
+// The plan as JSON text: a writer and a strict reader of what operators say of themselves (fields.hpp).
 #include "suf/nn/plan.hpp"
 
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "suf/base/digest.hpp"
-#include "suf/nn/internal/fields.hpp"
+#include "suf/func/text.hpp"
+#include "suf/nn/ops/lookup.hpp"
 
 namespace suf::nn {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Words = std::vector<int64_t>;
 
-// Tables: the distinct tables of a plan in order of first use.
-struct Tables {
-  std::vector<Words> list;
-  std::map<Words, size_t> index;
-  size_t Of(const Words& t) {
-    auto [at, fresh] = index.emplace(t, list.size());
-    if (fresh) list.push_back(t);
+constexpr size_t kMostNodes = 1 << 12, kMostClasses = 64;
+// kTableWords: the most pieces of a plan's functions, each function counted as often as it is used: a short text could
+// name a long function in every node of every class.
+constexpr size_t kTableWords = size_t{1} << 24;
+
+// Functions: the distinct functions of a plan in order of first use.
+struct Functions {
+  std::vector<std::string> list;
+  std::map<std::string, size_t> index;
+  size_t used = 0;  // pieces copied by a reader
+  size_t Of(const std::string& text) {
+    auto [at, fresh] = index.emplace(text, list.size());
+    if (fresh) list.push_back(text);
     return at->second;
   }
 };
 
 // Put: the writer.
-class Put {
+class Put : public Visitor {
  public:
-  Put(Json& j, Tables& tables) : j_(j), tables_(tables) { j_ = Json::object(); }
-  void Int(const char* name, auto x, int64_t, int64_t) { j_[name] = x; }
-  void Real(const char* name, double x, double, double) { j_[name] = x; }
-  void Flag(const char* name, bool x) { j_[name] = x; }
-  void Text(const char* name, const std::string& x, size_t) { j_[name] = x; }
-  void Digest(const char* name, const Hash& x) { j_[name] = Hex(x); }
-  void Ints(const char* name, const Words& x, int64_t, int64_t) { j_[name] = x; }
-  void Table(const char* name, const Words& x) { j_[name] = tables_.Of(x); }
-  void One(const char* name, auto& x) {
-    Put inner(j_[name], tables_);
-    Fields(inner, x);
+  Put(Json& j, Functions& functions) : j_(j), functions_(functions) {
+    if (!j_.is_object()) j_ = Json::object();
   }
-  void Many(const char* name, auto& list, size_t, size_t) {
+  bool fills() const override { return false; }
+  void Whole(const char* name, int64_t* x, int64_t, int64_t) override { j_[name] = *x; }
+  void Real(const char* name, double* x, double, double) override { j_[name] = *x; }
+  void Flag(const char* name, bool* x) override { j_[name] = *x; }
+  void Text(const char* name, std::string* x, size_t) override { j_[name] = *x; }
+  void Many(const char* name, Ints* x, size_t, int64_t, int64_t) override { j_[name] = *x; }
+  void Weight(const char* name, Expr* x, bool) override { j_[name] = x->Text(); }
+  void Function(const char* name, func::Suf* x) override { j_[name] = functions_.Of(func::Print(*x)); }
+  void List(const char* name, size_t size, size_t, const std::function<void(size_t)>&,
+            const std::function<void(Visitor&, size_t)>& item) override {
     Json& a = j_[name] = Json::array();
-    for (auto& x : list) {
-      Put inner(a.emplace_back(), tables_);
-      Fields(inner, x);
+    for (size_t i = 0; i < size; ++i) {
+      Put inner(a.emplace_back(), functions_);
+      item(inner, i);
     }
-  }
-  void Dict(const char* name, auto& map) {
-    Put inner(j_[name], tables_);
-    for (auto& [key, x] : map) inner.One(key.c_str(), x);
   }
 
  private:
   Json& j_;
-  Tables& tables_;
-};
-
-// Given: the tables of the text that is read, and how many entries their uses have copied so far.
-struct Given {
-  std::vector<Words> list;
-  size_t copied = 0;
+  Functions& functions_;
 };
 
 // Get: the strict reader; `at` is the path of the object in sentences.
-class Get {
+class Get : public Visitor {
  public:
-  Get(const Json& j, std::string at, Given& tables) : j_(j), at_(std::move(at)), tables_(tables) {
+  Get(const Json& j, std::string at, Functions& functions) : j_(j), at_(std::move(at)), functions_(functions) {
     if (!j.is_object())
-      Fail(Exit::kRefused, at_.empty() ? "the plan" : Str("the plan's field ", at_),
+      Fail(Cause::kRefused, at_.empty() ? "the plan" : Str("the plan's field ", at_),
            " is not an object; compile the plan again");
   }
+  bool fills() const override { return true; }
   const Json& Field(const char* name, bool (Json::*type)() const noexcept, const char* what) {
     auto it = j_.find(name);
-    if (it == j_.end()) Fail(Exit::kRefused, "the plan lacks the field ", Path(name), "; compile the plan again");
+    if (it == j_.end()) Fail(Cause::kRefused, "the plan lacks the field ", Path(name), "; compile the plan again");
     if (!((*it).*type)())
-      Fail(Exit::kRefused, "the plan's field ", Path(name), " is not ", what, "; compile the plan again");
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " is not ", what, "; compile the plan again");
     seen_.insert(name);
     return *it;
   }
-  template <class T>
-  void Int(const char* name, T& x, int64_t lo, int64_t hi) {
-    x = T(Whole(Field(name, &Json::is_number_integer, "a whole number"), Path(name), lo, hi));
+  void Whole(const char* name, int64_t* x, int64_t lo, int64_t hi) override {
+    *x = Number(Field(name, &Json::is_number_integer, "a whole number"), Path(name), lo, hi);
   }
-  void Real(const char* name, double& x, double lo, double hi) {
-    x = Field(name, &Json::is_number, "a number").get<double>();
-    if (!(x >= lo && x <= hi))
-      Fail(Exit::kRefused, "the plan's field ", Path(name), " is ", x, ", outside ", lo, " to ", hi);
+  void Real(const char* name, double* x, double lo, double hi) override {
+    *x = Field(name, &Json::is_number, "a number").get<double>();
+    if (!(*x >= lo && *x <= hi))
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " is ", *x, ", outside ", lo, " to ", hi);
   }
-  void Flag(const char* name, bool& x) { x = Field(name, &Json::is_boolean, "true or false").get<bool>(); }
-  void Text(const char* name, std::string& x, size_t limit) {
-    x = Field(name, &Json::is_string, "a text").get<std::string>();
-    if (x.size() > limit)
-      Fail(Exit::kRefused, "the plan's field ", Path(name), " is longer than ", limit, " characters");
+  void Flag(const char* name, bool* x) override { *x = Field(name, &Json::is_boolean, "true or false").get<bool>(); }
+  void Text(const char* name, std::string* x, size_t limit) override {
+    *x = Field(name, &Json::is_string, "a text").get<std::string>();
+    if (x->size() > limit)
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " is longer than ", limit, " characters");
   }
-  void Digest(const char* name, Hash& x) {
-    std::string text = Field(name, &Json::is_string, "a text").get<std::string>();
-    Bytes b = text.size() == 2 * x.size() && text.find_first_not_of("0123456789abcdef") == text.npos
-                  ? FromHex(text, x.size(), name)
-                  : Bytes{};
-    if (b.size() != x.size())
-      Fail(Exit::kRefused, "the plan's field ", Path(name), " is not a SHA-256 in lower-case hex");
-    std::copy(b.begin(), b.end(), x.begin());
+  void Many(const char* name, Ints* x, size_t most, int64_t lo, int64_t hi) override {
+    x->clear();
+    for (const Json& e : Items(name, most)) x->push_back(Number(e, Path(name), lo, hi));
   }
-  void Ints(const char* name, Words& x, int64_t lo, int64_t hi) {
-    for (const Json& e : Field(name, &Json::is_array, "a list")) x.push_back(Whole(e, Path(name), lo, hi));
+  void Weight(const char* name, Expr* x, bool optional) override {
+    std::string text;
+    Text(name, &text, 1 << 16);
+    if (text.empty() && !optional)
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " is empty; compile the plan again");
+    *x = text.empty() ? Expr() : Expr::Parse(text, "the plan's field " + Path(name));
   }
-  void Table(const char* name, Words& x) {
-    int64_t i =
-        Whole(Field(name, &Json::is_number_integer, "a whole number"), Path(name), 0, int64_t(tables_.list.size()) - 1);
-    x = tables_.list[size_t(i)];
-    if ((tables_.copied += x.size()) > kTableWords)
-      Fail(Exit::kRefused, "the plan's tables have more than ", kTableWords,
-           " entries, each table counted as often as it is used; compile the plan for fewer lengths");
-  }
-  void One(const char* name, auto& x) {
-    Get inner(Field(name, &Json::is_object, "an object"), Path(name), tables_);
-    Fields(inner, x), inner.Done();
-  }
-  template <class T>
-  void Many(const char* name, std::vector<T>& list, size_t least, size_t most) {
-    const Json& a = Field(name, &Json::is_array, "a list");
-    if (a.size() < least || a.size() > most)
-      Fail(Exit::kRefused, "the plan's field ", Path(name), " has ", a.size(), " entries, outside ", least, " to ",
-           most);
-    for (size_t i = 0; i < a.size(); ++i) {
-      Get inner(a[i], Str(Path(name), "[", i, "]"), tables_);
-      Fields(inner, list.emplace_back()), inner.Done();
+  void Function(const char* name, func::Suf* x) override {
+    int64_t i = 0;
+    Whole(name, &i, 0, int64_t(functions_.list.size()) - 1);
+    try {
+      *x = func::Parse(functions_.list[size_t(i)]);
+    } catch (const Error& e) {
+      Fail(Cause::kRefused, "the plan's field functions[", i, "]: ", e.what());
     }
+    if ((functions_.used += x->pieces.size()) > kTableWords)
+      Fail(Cause::kRefused, "the plan's functions have more than ", kTableWords,
+           " pieces, each function counted as often as it is used; compile the plan for fewer lengths");
   }
-  template <class T>
-  void Dict(const char* name, std::map<std::string, T>& map) {
-    Get inner(Field(name, &Json::is_object, "an object"), Path(name), tables_);
-    for (auto& [key, x] : inner.j_.items()) inner.One(key.c_str(), map[key]);
+  void List(const char* name, size_t, size_t most, const std::function<void(size_t)>& resize,
+            const std::function<void(Visitor&, size_t)>& item) override {
+    const Json& a = Items(name, most);
+    resize(a.size());
+    for (size_t i = 0; i < a.size(); ++i) {
+      Get inner(a[i], Str(Path(name), "[", i, "]"), functions_);
+      item(inner, i), inner.Done();
+    }
   }
   void Done() const {
     for (auto& [key, x] : j_.items())
       if (!seen_.count(key))
-        Fail(Exit::kRefused, "the plan's field ", Path(key), " is unknown; compile the plan again");
+        Fail(Cause::kRefused, "the plan's field ", Path(key), " is unknown; compile the plan again");
   }
+  const Json& Items(const char* name, size_t most) {
+    const Json& a = Field(name, &Json::is_array, "a list");
+    if (a.size() > most)
+      Fail(Cause::kRefused, "the plan's field ", Path(name), " has ", a.size(), " entries, the limit is ", most);
+    return a;
+  }
+  const std::string& at() const { return at_; }
 
  private:
   std::string Path(const std::string& name) const { return at_.empty() ? name : at_ + "." + name; }
-  static int64_t Whole(const Json& e, const std::string& path, int64_t lo, int64_t hi) {
-    if (!e.is_number_integer()) Fail(Exit::kRefused, "the plan's field ", path, " is not a whole number");
+  static int64_t Number(const Json& e, const std::string& path, int64_t lo, int64_t hi) {
+    if (!e.is_number_integer()) Fail(Cause::kRefused, "the plan's field ", path, " is not a whole number");
     bool fits = !e.is_number_unsigned() || e.get<uint64_t>() <= uint64_t(INT64_MAX);
     if (!fits || e.get<int64_t>() < lo || e.get<int64_t>() > hi)
-      Fail(Exit::kRefused, "the plan's field ", path, " is ", e.dump(), ", outside ", lo, " to ", hi);
+      Fail(Cause::kRefused, "the plan's field ", path, " is ", e.dump(), ", outside ", lo, " to ", hi);
     return e.get<int64_t>();
   }
   const Json& j_;
   std::string at_;
-  Given& tables_;
+  Functions& functions_;
   std::set<std::string> seen_;
 };
 
+void Digest(Visitor& v, const char* name, Hash* x) {
+  std::string text = v.fills() ? "" : Hex(*x);
+  v.Text(name, &text, 2 * x->size());
+  if (!v.fills()) return;
+  if (text.size() != 2 * x->size() || text.find_first_not_of("0123456789abcdef") != text.npos)
+    Fail(Cause::kRefused, "the plan's field ", name, " is not a SHA-256 in lower-case hex");
+  Bytes b = FromHex(text, x->size(), name);
+  std::copy(b.begin(), b.end(), x->begin());
+}
+
+// VisitGraph: nodes with operators, inputs, scopes, labels and attributes.
+void VisitGraph(Visitor& v, Graph& g) {
+  v.List(
+      "nodes", g.size(), kMostNodes, [](size_t) {},
+      [&](Visitor& w, size_t i) {
+        std::string name, scope, label;
+        Ints in;
+        if (!w.fills()) {
+          const Node& n = g.node(i);
+          name = n.op->Name(), scope = n.scope, label = n.label;
+          for (const Node* x : n.in) in.push_back(x->index);
+        }
+        w.Text("op", &name, 40), w.Many("in", &in, 8, 0, int64_t(i) - 1), w.Text("scope", &scope, 60),
+            w.Text("label", &label, 40);
+        if (w.fills()) {
+          std::vector<Node*> nodes;
+          for (int64_t x : in) nodes.push_back(&g.node(size_t(x)));
+          g.Scope(scope);
+          g.AddNode(MakeOperator(name), nodes, label);
+        }
+        g.node(i).op->Attributes(w);
+      });
+}
+
+void VisitClass(Visitor& v, const Graph& g, Class& c) {
+  v.Int("max_n", c.max_n, 1, kTokens);
+  v.List(
+      "nodes", g.size(), g.size(),
+      [&](size_t n) {
+        if (n != g.size())
+          Fail(Cause::kRefused, "the plan has parameters of ", n, " nodes, its graph has ", g.size(),
+               "; compile the plan again");
+        for (size_t i = 0; i < n; ++i) c.ops.push_back(g.node(i).op->Clone());
+        c.certificates.resize(n);
+      },
+      [&](Visitor& w, size_t i) {
+        w.Int("ring", c.ops[i]->ring, 1, kRing), w.Int("scale", c.ops[i]->scale, 0, 126);
+        c.ops[i]->Fields(w);
+        w.List(
+            "certificates", c.certificates[i].size(), 8, [&](size_t n) { c.certificates[i].resize(n); },
+            [&](Visitor& x, size_t k) {
+              Certificate& y = c.certificates[i][k];
+              x.Text("width", &y.width, 20), x.Int("bits", y.bits, 0, kRing), x.Flag("hard", &y.hard);
+            });
+      });
+}
+
+void VisitPlan(Visitor& v, Plan& p) {
+  VisitGraph(v, p.graph);
+  if (v.fills()) {
+    Wanted(p.graph.size() > 0, "nodes", "there is none");
+    p.graph.Number();
+  }
+  Digest(v, "tokenizer", &p.tokenizer);
+  v.Int("min_tokens", p.min_tokens, 1, kTokens), v.Int("max_tokens", p.max_tokens, 1, kTokens);
+  v.List(
+      "classes", p.classes.size(), kMostClasses, [&](size_t n) { p.classes.resize(n); },
+      [&](Visitor& w, size_t i) { VisitClass(w, p.graph, p.classes[i]); });
+  v.Text("calibration", &p.calibration, 64);
+}
+
 // Content: everything but the hash.
-Json Content(Plan plan) {
-  Tables tables;
+Json Content(const Plan& plan) {
+  Functions functions;
   Json body, j = Json::object();
-  Put put(body, tables);
-  Fields(put, plan);
+  Put put(body, functions);
+  Plan copy = plan;  // a visitor may write
+  VisitPlan(put, copy);
   j["version"] = kPlanVersion;
   for (auto& [key, x] : body.items()) j[key] = std::move(x);
-  j["tables"] = tables.list;
+  j["functions"] = functions.list;
   return j;
 }
 
 Hash HashOfContent(const Json& j) { return HashOf({AsView(j.dump())}); }
 
 }  // namespace
+
+Class::Class(const Class& c) : max_n(c.max_n), certificates(c.certificates) {
+  for (const OperatorPtr& op : c.ops) ops.push_back(op->Clone());
+}
 
 Hash PlanHash(const Plan& plan) { return HashOfContent(Content(plan)); }
 
@@ -182,43 +253,50 @@ std::string Serialize(const Plan& plan, int indent) {
 Plan Parse(const std::string& text) {
   // a plan nests to 7; copies of a text that nests to a million would run out of stack
   auto shallow = [](int depth, Json::parse_event_t, Json&) {
-    if (depth > 16) Fail(Exit::kRefused, "the plan nests deeper than 16 levels; compile the plan again");
+    if (depth > 16) Fail(Cause::kRefused, "the plan nests deeper than 16 levels; compile the plan again");
     return true;
   };
   Json j = Json::parse(text, shallow, false);
-  if (j.is_discarded()) Fail(Exit::kRefused, "the plan is not JSON text; compile the plan again");
-  Given tables;
-  Get get(j, "", tables);
+  if (j.is_discarded()) Fail(Cause::kRefused, "the plan is not JSON text; compile the plan again");
+  Functions functions;
+  Get get(j, "", functions);
   int version = 0;
   get.Int("version", version, INT64_MIN, INT64_MAX);
   if (version != kPlanVersion)
-    Fail(Exit::kRefused, "the plan has version ", version, ", this program reads version ", kPlanVersion,
+    Fail(Cause::kRefused, "the plan has version ", version, ", this program reads version ", kPlanVersion,
          "; compile the plan again");
-  size_t i = 0;
-  for (const Json& t : get.Field("tables", &Json::is_array, "a list")) {
-    Json wrapped = Json::object();
-    std::string name = Str("tables[", i++, "]");
-    wrapped[name] = t;
-    Get(wrapped, "", tables).Ints(name.c_str(), tables.list.emplace_back(), -kBig, kBig);
+  for (const Json& t : get.Items("functions", 1 << 16)) {
+    if (!t.is_string())
+      Fail(Cause::kRefused, "the plan's field functions[", functions.list.size(),
+           "] is not a text; compile the plan again");
+    functions.list.push_back(t.get<std::string>());
   }
   Plan plan;
   Hash hash;
-  Fields(get, plan);
-  get.Digest("hash", hash);
+  VisitPlan(get, plan);
+  Digest(get, "hash", &hash);
   get.Done();
   Check(plan);
+  for (Class& c : plan.classes) Derive(plan.graph, c.ops);
   j.erase("hash");
   if (hash != HashOfContent(j) || hash != PlanHash(plan))
-    Fail(Exit::kRefused, "the plan's content does not match its hash; copy or compile the plan again");
+    Fail(Cause::kRefused, "the plan's content does not match its hash; copy or compile the plan again");
   return plan;
 }
 
 const Class& Plan::For(int n) const {
-  if (n < 3) Fail(Exit::kInput, "a text of ", n, " tokens is below the limit of 3; give it at least one word");
+  if (n < min_tokens)
+    Fail(Cause::kInput, "a text of ", n, " tokens is below the limit of ", min_tokens, "; give it at least one word");
   for (const Class& c : classes)
     if (n <= c.max_n) return c;
-  Fail(Exit::kInput, "a text of ", n, " tokens is over the plan's limit of ", max_tokens,
+  Fail(Cause::kInput, "a text of ", n, " tokens is over the plan's limit of ", max_tokens,
        "; shorten it or compile a plan for longer texts");
+}
+
+int64_t Plan::vocabulary() const {
+  for (auto& n : graph.nodes())
+    if (const Lookup* l = n->As<Lookup>()) return l->table.shape()[0];
+  return int64_t{1} << 31;
 }
 
 }  // namespace suf::nn

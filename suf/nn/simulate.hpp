@@ -1,20 +1,17 @@
 // The specification: what an inference of a plan computes, in clear. The protocol's result equals it bit for bit,
 // inside the calibrated windows and outside (rings and slices wrap as the protocol's do). No gate's build, no protocol,
-// no backend. (DESIGN 3, 9, 10.)
+// no backend.
 #pragma once
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "suf/exec/pool.hpp"
-#include "suf/nn/plan.hpp"
-#include "suf/nn/quantise.hpp"
+#include "suf/nn/weights.hpp"
 
 namespace suf::nn {
 
-// Seen: the smallest and largest value of a wire ("class/layer/wire", as in Plan::certificates).
-struct Seen {
+// Spread: the smallest and largest value of a wire, "class/scope/label" or "class/scope/label.width".
+struct Spread {
   std::string wire;
   int64_t low = 0, high = 0;
 };
@@ -28,9 +25,9 @@ struct Outside {
 };
 
 struct Simulation {
-  std::vector<int64_t> y;  // (d) at the plan's result scale
+  Ints y;  // the last node's, at the plan's scale
   std::vector<Outside> outside;
-  std::vector<Seen> seen;
+  std::vector<Spread> seen;
 };
 
 // Sentence: "wire .. reached .., its .. limit is ..".
@@ -39,14 +36,15 @@ std::string Sentence(const Outside& o);
 // Simulator: prepares the weights once; Run may be called again and again, from one thread at a time.
 class Simulator {
  public:
-  // weights: Quantise(.., plan.scales, plan.max_tokens); both must outlive the simulator.
+  // weights: Quantise(.., plan); both must outlive the simulator.
   Simulator(const Plan& plan, const Quantised& weights, exec::Pool& pool = exec::Default());
   ~Simulator();
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
-  // Run: ids with [CLS] and [SEP]. Throws Exit::kInput for a length that Plan::For refuses or an id outside the
-  // vocabulary.
-  Simulation Run(std::span<const int32_t> ids) const;
+  // Run: throws Cause::kInput for a length that Plan::For refuses or an id outside the vocabulary. each: gets every
+  // node's value.
+  using Each = std::function<void(const Node&, const IntArray&)>;
+  Simulation Run(std::span<const int32_t> ids, const Each& each = {}) const;
 
  private:
   struct State;

@@ -2,26 +2,59 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 
 namespace suf::nn {
 
-double Gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
+namespace {
 
-std::vector<suf::Group> Octaves(const suf::Real& f, int floor, int top, int hard, int pieces, int span) {
+std::map<std::string, func::Real, std::less<>>& Functions() {
+  static std::map<std::string, func::Real, std::less<>> all{
+      {"gelu", [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }},
+      // the approximation by tanh of Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016
+      {"gelu_new",
+       [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }},
+      {"silu", [](double x) { return x / (1 + std::exp(-x)); }},
+      {"tanh", [](double x) { return std::tanh(x); }},
+      {"relu", [](double x) { return std::max(x, 0.0); }}};
+  return all;
+}
+
+}  // namespace
+
+const func::Real& RealFunction(const std::string& name) {
+  auto it = Functions().find(name);
+  if (it == Functions().end())
+    Fail(Cause::kRefused, "there is no function ", name.substr(0, 40), "; this program knows other ones, update it");
+  return it->second;
+}
+
+void RegisterFunction(std::string_view name, func::Real f) {
+  SUF_CHECK(Functions().emplace(name, std::move(f)).second);
+}
+
+int64_t MostOf(const std::vector<int64_t>& t) {
+  int64_t most = 0;
+  for (int64_t x : t) most = std::max({most, x, -x});
+  return most;
+}
+
+std::vector<func::Group> Octaves(const func::Real& f, int floor, int top, int hard, int pieces, int span) {
   constexpr int kCoarsePieces = 1, kCoarseSpan = 8;
-  std::vector<suf::Group> t = suf::FitOctaves(f, floor, top, pieces, span).f;
+  std::vector<func::Group> t = func::FitOctaves(f, floor, top, pieces, span).f;
   if (top == hard) return t;
-  std::vector<suf::Group> coarse = suf::FitOctavesBelow(f, top, hard, kCoarsePieces, kCoarseSpan).f;
-  suf::Group& first = coarse.front();  // starts at 0; what lies below 2^top is the fine part's
+  std::vector<func::Group> coarse = func::FitOctavesBelow(f, top, hard, kCoarsePieces, kCoarseSpan).f;
+  func::Group& first = coarse.front();  // starts at 0; what lies below 2^top is the fine part's
   first.lo = int64_t{1} << (top - first.w);
   first.values.erase(first.values.begin(), first.values.begin() + first.lo);
   t.insert(t.end(), coarse.begin(), coarse.end());
   return t;
 }
 
-double Excess(const std::vector<suf::Group>& table, const suf::Real& f) {
+double Excess(const std::vector<func::Group>& table, const func::Real& f) {
   double most = 0;
-  for (const suf::Group& g : table)
+  for (const func::Group& g : table)
     for (int64_t v = g.lo; v < g.hi; ++v) {
       double last = std::ldexp(double(v + 1), g.w) - 1;  // f falls: the table is highest above it at a piece's end
       most = std::max(most, double(g.values[size_t(v - g.lo)]) / f(last) - 1);
@@ -29,7 +62,7 @@ double Excess(const std::vector<suf::Group>& table, const suf::Real& f) {
   return most;
 }
 
-double Excess(const suf::Lines& lines) {
+double Excess(const func::Lines& lines) {
   double most = 0;
   const int64_t n = int64_t{1} << lines.a, half = int64_t(lines.offset.size()) * n / 2;
   for (int64_t u = 0; u < 2 * half; ++u) {

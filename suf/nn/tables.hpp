@@ -1,22 +1,29 @@
-// What certificates need to know of the plan's tables, and the two-part octave table; the fits themselves are
-// suf/fit.hpp's.
+// The real functions that operators name, the two-part octave table, and what bounds need to know of tables; the fits
+// themselves are suf/fit.hpp's.
 #pragma once
+#include <string>
+#include <string_view>
 #include <vector>
 
-#include "suf/suf/fit.hpp"
+#include "suf/func/fit.hpp"
 
 namespace suf::nn {
 
-double Gelu(double x);
+// RealFunction: gelu, gelu_new, silu, tanh, relu, or one that a program registered; throws Cause::kRefused for another.
+const func::Real& RealFunction(const std::string& name);
+void RegisterFunction(std::string_view name, func::Real f);
 
 // Octaves: a positive falling function on [0, 2^hard). [2^floor, 2^top): at least 2^pieces constant pieces an octave,
 // `span` octaves to a group, the first value below 2^floor; from 2^top on at least two pieces an octave, never above
 // the function.
-std::vector<suf::Group> Octaves(const suf::Real& f, int floor, int top, int hard, int pieces, int span);
+std::vector<func::Group> Octaves(const func::Real& f, int floor, int top, int hard, int pieces, int span);
 
 // Excess: the largest of table / f - 1 over whole x, f falling; 0 when the table is nowhere above.
-double Excess(const std::vector<suf::Group>& table, const suf::Real& f);
+double Excess(const std::vector<func::Group>& table, const func::Real& f);
 // Excess: the largest of |line| - |x| 2^slope over the ring, at scale `scale + slope`; at least 0.
-double Excess(const suf::Lines& lines);
+double Excess(const func::Lines& lines);
+
+// MostOf: the largest magnitude in a table.
+int64_t MostOf(const std::vector<int64_t>& t);
 
 }  // namespace suf::nn

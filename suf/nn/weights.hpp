@@ -1,29 +1,39 @@
-// A BERT encoder's float weights in memory, as Hugging Face stores them. Filled by the model room, quantised by nn.
+// P0's weights as a plan has them: quantised, and as the inputs of a trace.
 #pragma once
-#include <cstdint>
-#include <vector>
+#include <functional>
+
+#include "suf/exec/pool.hpp"
+#include "suf/nn/plan.hpp"
 
 namespace suf::nn {
 
-// Dims: public shape of the encoder.
-struct Dims {
-  int64_t d = 0, heads = 0, ff = 0, vocab = 0, layers = 0, positions = 0;
-  double eps = 1e-12;  // LayerNorm
-  bool operator==(const Dims&) const = default;
+// Quantised: whole numbers by name, "<node>.<slot>" as in the trace's inputs.
+using Quantised = std::map<std::string, Tensor>;
+
+// Quantise: evaluates every weight's expression at its scale. Throws Cause::kInput when a tensor is missing or of
+// another shape, Cause::kRefused when a value leaves 2^50, naming the weight.
+Quantised Quantise(const Weights& weights, const Plan& plan);
+// SlotName: of a node's weight.
+std::string SlotName(const Node& n, const Slot& s);
+
+// MaskedWeight: a weight that P0 gives P1 as W - B modulo 2^bits, bits the widest ring in which any length class reads
+// it.
+struct MaskedWeight {
+  std::string name;
+  Shape shape;
+  int bits = 0;
+  int64_t size() const { return Size(shape); }
+  // bytes: packed, as it travels.
+  int64_t bytes() const { return (size() * bits + 7) / 8; }
 };
 
-// Weights: row-major; a linear map is (out, in), y = x W^T + b.
-struct Weights {
-  struct Layer {
-    std::vector<float> wq, bq, wk, bk, wv, bv, wo, bo;  // (d, d), (d)
-    std::vector<float> g1, b1;                          // LayerNorm after attention (d)
-    std::vector<float> w_in, b_in, w_out, b_out;        // (ff, d), (ff), (d, ff), (d)
-    std::vector<float> g2, b2;                          // LayerNorm after the feed-forward (d)
-  };
-  Dims dims;
-  std::vector<float> word, position, type;  // (vocab, d), (positions, d), (d): token type 0
-  std::vector<float> gamma, beta;           // embedding LayerNorm (d)
-  std::vector<Layer> layers;
-};
+// MaskedWeights: in the order of the graph; all others never leave P0.
+std::vector<MaskedWeight> MaskedWeights(const Plan& plan);
+
+// ModelInputs: P0's inputs of a trace that do not depend on the length, set("W.<name>", tensor); LengthInputs: those
+// that do, for n tokens.
+using SetInput = std::function<void(const std::string& name, const Tensor& values)>;
+void ModelInputs(const Plan& plan, const Quantised& q, const SetInput& set);
+void LengthInputs(const Plan& plan, const Quantised& q, int n, const SetInput& set);
 
 }  // namespace suf::nn

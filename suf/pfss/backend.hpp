@@ -36,7 +36,8 @@ class Randomness {
   virtual std::array<uint8_t, 16> TreeKey() const = 0;
 };
 
-// Material: what Randomness expands, and takes over. key[p] is K_p of DESIGN 4; a party holds its own, the dealer both.
+// Material: what Randomness expands, and takes over. key[p] is K_p of docs/mathematics.md#prg; a party holds its own,
+// the dealer both.
 struct Material {
   std::array<std::optional<Secret>, 2> key;
   Hash rho;
@@ -73,6 +74,7 @@ class Io {
 class Executor {
  public:
   virtual ~Executor() = default;
+  // Run: the next of Programs(schedule, role); a backend may have planned ahead and throw Bug for any other.
   virtual void Run(const Program& program, const Randomness& randomness, Io& io) = 0;
   // Result: the revealed value, once its program has run; one word an element.
   virtual std::vector<uint64_t> Result(int node) = 0;

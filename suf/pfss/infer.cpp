@@ -40,191 +40,256 @@ Shape With(Shape s, int64_t m) {
   return s;
 }
 
-void InferArithmetic(const Node& a, const Node* b, Node& n) {
-  switch (n.op) {
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMul:
-      SUF_CHECK(a.ring.kind == b->ring.kind);
-      SUF_CHECK(a.ring.kind == Ring::kAdd || (n.op != Op::kMul && a.ring.bits == b->ring.bits));
-      n.shape = Elementwise(a.shape, b->shape);
-      n.ring = {a.ring.kind, std::min(a.ring.bits, b->ring.bits)};
-      return;
-    case Op::kMatmul: {
-      SUF_CHECK(a.shape.size() >= 2 && b->shape.size() >= 2 && a.ring.kind == Ring::kAdd && b->ring.kind == Ring::kAdd);
-      Shape l(a.shape.begin(), a.shape.end() - 2), r(b->shape.begin(), b->shape.end() - 2);
-      int64_t bk = b->shape[b->shape.size() - 2], bn = b->shape.back();
-      if (n.attrs[0]) std::swap(bk, bn);
-      SUF_CHECK(a.shape.back() == bk && (l == r || r.empty()));
-      n.shape = With(With(l, a.shape[a.shape.size() - 2]), bn);
-      n.ring = Add(std::min(a.ring.bits, b->ring.bits));
-      return;
-    }
-    case Op::kShl:
-      SUF_CHECK(a.ring.kind == Ring::kAdd && n.attrs[0] >= 0);
-      n.shape = a.shape, n.ring = Add(int(std::min<int64_t>(64, a.ring.bits + n.attrs[0])));
-      return;
-    case Op::kShr:
-      SUF_CHECK(a.ring.kind == Ring::kAdd && n.attrs[0] >= 0 && n.attrs[0] < a.ring.bits);
-      n.shape = a.shape, n.ring = Add(a.ring.bits - int(n.attrs[0]));
-      return;
-    case Op::kLow:
-      SUF_CHECK(a.ring.kind == Ring::kAdd && n.attrs[0] >= 1 && n.attrs[0] <= a.ring.bits);
-      n.shape = a.shape, n.ring = Add(int(n.attrs[0]));
-      return;
-    case Op::kLift:
-      SUF_CHECK(a.ring.bits <= 64);
-      n.shape = a.shape, n.ring = Add(64);
-      return;
-    case Op::kBits:
-      SUF_CHECK(a.ring.kind == Ring::kAdd && n.attrs[0] >= 1 && n.attrs[0] <= 64);
-      n.shape = a.shape, n.ring = Xor(int(n.attrs[0]));
-      return;
-    case Op::kSum:
-      n.shape = Without(a.shape, size_t(n.attrs[0])), n.ring = a.ring;
-      SUF_CHECK(a.ring.kind == Ring::kAdd);
-      return;
-    case Op::kSuffix:
-      SUF_CHECK(a.ring.kind == Ring::kAdd);
-      n.shape = a.shape, n.ring = a.ring;
-      return;
-    default:
-      SUF_CHECK(false);
-  }
+using Args = std::span<const Node* const>;
+
+bool Adds(const Node& a) { return a.ring.kind == Ring::kAdd; }
+bool Strings(const Node& a) { return a.ring.kind == Ring::kXor; }
+// Pairs: j <= i of m rows.
+int64_t Pairs(int64_t m) {
+  SUF_CHECK(m >= 1 && m < int64_t{1} << 31);
+  return m * (m + 1) / 2;
+}
+void Like(const Node& a, Ring ring, Node& n) { n.shape = a.shape, n.ring = ring; }
+// Index: an index into a one-hot table of every element.
+void CheckIndex(const Node& table, const Node& index) {
+  SUF_CHECK(TableBits(table) == index.ring.bits && table.shape == index.shape);
 }
 
-void InferView(const std::vector<Node>& nodes, const Node& a, Node& n) {
-  n.ring = a.ring;
-  switch (n.op) {
-    case Op::kReshape:
-      n.shape = n.attrs;
-      SUF_CHECK(Size(n.shape) == Size(a.shape));
-      return;
-    case Op::kPermute:
-      SUF_CHECK(n.attrs.size() == a.shape.size());
-      for (int64_t x : n.attrs) n.shape.push_back(a.shape.at(size_t(x)));
-      SUF_CHECK(Size(n.shape) == Size(a.shape));
-      return;
-    case Op::kSlice: {
-      n.shape = a.shape;
-      int64_t &len = n.shape.at(size_t(n.attrs[0])), b = n.attrs[1], e = n.attrs[2];
-      SUF_CHECK(0 <= b && b < e && e <= len);
-      len = e - b;
-      return;
-    }
-    case Op::kStack:
-      n.shape = a.shape;
-      for (int i : n.args)
-        SUF_CHECK(nodes[i].shape == a.shape && nodes[i].ring.kind == a.ring.kind),
-            n.ring.bits = std::min(n.ring.bits, nodes[i].ring.bits);
-      n.shape.insert(n.shape.begin(), int64_t(n.args.size()));
-      return;
-    case Op::kBroadcast:
-      n.shape = n.attrs;
-      SUF_CHECK(Elementwise(a.shape, n.shape) == n.shape);
-      return;
-    default:
-      SUF_CHECK(false);
-  }
+void Elements(Args a, Node& n) {  // add, sub, mul
+  SUF_CHECK(a[0]->ring.kind == a[1]->ring.kind);
+  SUF_CHECK(Adds(*a[0]) || (n.op != Op::kMul && a[0]->ring.bits == a[1]->ring.bits));
+  n.shape = Elementwise(a[0]->shape, a[1]->shape);
+  n.ring = {a[0]->ring.kind, std::min(a[0]->ring.bits, a[1]->ring.bits)};
 }
 
-void InferTable(const std::vector<Node>& nodes, const Node& a, const Node* b, Node& n) {
-  auto arg = [&](size_t i) -> const Node& { return nodes[n.args.at(i)]; };
-  switch (n.op) {
-    case Op::kUnit:
-      n.shape = With(a.shape, n.attrs[0]), n.ring = Add(64);
-      return;
-    case Op::kTake:
-      n.shape = Without(a.shape, a.shape.size() - 1), n.ring = a.ring;
-      SUF_CHECK(n.shape == b->shape && a.ring.kind == Ring::kAdd);
-      return;
-    case Op::kRotSum:
-      SUF_CHECK(a.shape.size() >= 2 && a.ring.kind == Ring::kAdd && Without(a.shape, a.shape.size() - 1) == b->shape);
-      n.shape = Without(a.shape, a.shape.size() - 2), n.ring = a.ring;
-      return;
-    case Op::kHot:
-      SUF_CHECK(a.ring.kind == Ring::kAdd && a.ring.bits <= 10);
-      n.shape = a.shape, n.ring = Xor(1 << a.ring.bits);
-      return;
-    case Op::kDigits: {
-      int64_t total = 0;
-      SUF_CHECK(n.args.size() == n.attrs.size() + 1 && !n.attrs.empty() && n.attrs.size() <= 16 &&
-                a.ring.kind == Ring::kAdd);
-      for (size_t j = 0; j < n.attrs.size(); ++j)
-        SUF_CHECK(TableBits(arg(j + 1)) == n.attrs[j] && arg(j + 1).shape == a.shape), total += n.attrs[j];
-      SUF_CHECK(total <= a.ring.bits);
-      n.shape = a.shape, n.ring = Xor(2 * int(n.attrs.size()) - 1);
-      return;
-    }
-    case Op::kMono:
-      n.shape = a.shape, n.shape.insert(n.shape.begin(), GroupSize(int(n.attrs[0]))), n.ring = Add(64);
-      SUF_CHECK(a.ring.kind == Ring::kXor && 2 * n.attrs[0] < a.ring.bits);
-      return;
-    case Op::kMonoX:
-      SUF_CHECK(a.ring.kind == Ring::kXor && n.attrs[0] >= 1 && n.attrs[0] <= 8 && 2 * n.attrs[0] < a.ring.bits);
-      n.shape = a.shape, n.ring = Xor(GroupBits(int(n.attrs[0])));
-      return;
-    case Op::kBorrow:
-      n.shape = a.shape, n.ring = Add(64);
-      SUF_CHECK(int64_t(n.args.size()) == n.attrs[0] + 1 && a.ring.kind == Ring::kXor &&
-                2 * n.attrs[0] - 1 <= a.ring.bits);
-      for (size_t j = 1; j < n.args.size(); ++j)
-        SUF_CHECK(arg(j).shape[0] == GroupSize(int(j) - 1) &&
-                  Size(arg(j).shape) == GroupSize(int(j) - 1) * Size(a.shape)),
-            n.ring.bits = std::min(n.ring.bits, arg(j).ring.bits);
-      return;
-    case Op::kBorrowAt0:
-      SUF_CHECK(a.ring.kind == Ring::kXor && 2 * n.attrs[0] - 1 <= a.ring.bits);
-      n.shape = a.shape, n.ring = Add(64);
-      return;
-    case Op::kBorrowX:
-      n.shape = a.shape, n.ring = Xor(1);
-      SUF_CHECK(int64_t(n.args.size()) == n.attrs[0] + 1 && b->ring == a.ring && 2 * n.attrs[0] - 1 <= a.ring.bits);
-      for (size_t j = 2; j < n.args.size(); ++j)
-        SUF_CHECK(arg(j).ring == Xor(GroupBits(int(j) - 1)) && arg(j).shape == a.shape);
-      return;
-    case Op::kPoint:
-      SUF_CHECK(TableBits(a) == b->ring.bits && a.shape == b->shape);
-      n.shape = a.shape, n.ring = Xor(1);
-      return;
-    case Op::kRotate:
-      SUF_CHECK(TableBits(a) == b->ring.bits && a.shape == b->shape && n.attrs[0] >= 1 && n.attrs[0] <= a.ring.bits);
-      n.shape = a.shape, n.ring = Xor(int(n.attrs[0]));
-      return;
-    case Op::kSelect: {
-      const Node& t = arg(2);
-      SUF_CHECK(TableBits(a) == b->ring.bits && a.shape == b->shape && t.op == Op::kConst && t.shape.size() == 2 &&
-                t.shape[1] == a.ring.bits);
-      n.shape = a.shape, n.shape.insert(n.shape.begin(), t.shape[0]), n.ring = Add(64);
-      return;
-    }
-    case Op::kDot:
-      SUF_CHECK(a.ring.kind == Ring::kXor && b->op == Op::kConst && b->shape.size() == 1 && n.attrs[0] >= 0 &&
-                n.attrs[0] + b->shape[0] <= a.ring.bits);
-      n.shape = a.shape, n.ring = Add(64);
-      return;
-    case Op::kDpfGen:
-      SUF_CHECK(a.ring.kind == Ring::kAdd && a.ring.bits >= 8 && b->ring == Xor(128) && arg(2).ring == Xor(128));
-      n.shape = a.shape, n.ring = Xor(int(fss::DpfKeyBits(a.ring.bits)));
-      return;
-    case Op::kDpfWindow:
-      SUF_CHECK(a.ring == Xor(128) && b->ring == Xor(int(fss::DpfKeyBits(int(n.attrs[1])))) &&
-                arg(2).ring.bits == n.attrs[1] && a.shape == arg(2).shape);
-      n.shape = a.shape, n.ring = Xor(int(n.attrs[2]));
-      return;
-    default:
-      SUF_CHECK(false);
+void Product(Args a, Node& n) {
+  const Shape &x = a[0]->shape, &y = a[1]->shape;
+  SUF_CHECK(x.size() >= 2 && y.size() >= 2 && Adds(*a[0]) && Adds(*a[1]));
+  Shape l(x.begin(), x.end() - 2), r(y.begin(), y.end() - 2);
+  int64_t rows = y[y.size() - 2], columns = y.back();
+  if (n.attrs[0]) std::swap(rows, columns);
+  SUF_CHECK(x.back() == rows && (l == r || r.empty()));
+  n.shape = With(With(l, x[x.size() - 2]), columns);
+  n.ring = Add(std::min(a[0]->ring.bits, a[1]->ring.bits));
+}
+
+void Left(Args a, Node& n) {
+  SUF_CHECK(Adds(*a[0]) && n.attrs[0] >= 0);
+  Like(*a[0], Add(int(std::min<int64_t>(64, a[0]->ring.bits + n.attrs[0]))), n);
+}
+void Right(Args a, Node& n) {
+  SUF_CHECK(Adds(*a[0]) && n.attrs[0] >= 0 && n.attrs[0] < a[0]->ring.bits);
+  Like(*a[0], Add(a[0]->ring.bits - int(n.attrs[0])), n);
+}
+void Narrow(Args a, Node& n) {
+  SUF_CHECK(Adds(*a[0]) && n.attrs[0] >= 1 && n.attrs[0] <= a[0]->ring.bits);
+  Like(*a[0], Add(int(n.attrs[0])), n);
+}
+void AsInt(Args a, Node& n) {
+  SUF_CHECK(a[0]->ring.bits <= 64);
+  Like(*a[0], Add(64), n);
+}
+void AsBits(Args a, Node& n) {
+  SUF_CHECK(Adds(*a[0]) && n.attrs[0] >= 1 && n.attrs[0] <= 64);
+  Like(*a[0], Xor(int(n.attrs[0])), n);
+}
+
+void Total(Args a, Node& n) {
+  SUF_CHECK(Adds(*a[0]));
+  n.shape = Without(a[0]->shape, size_t(n.attrs[0])), n.ring = a[0]->ring;
+}
+void Totals(Args a, Node& n) {
+  SUF_CHECK(Adds(*a[0]));
+  Like(*a[0], a[0]->ring, n);
+}
+void At(Args a, Node& n) {
+  n.shape = Without(a[0]->shape, a[0]->shape.size() - 1), n.ring = a[0]->ring;
+  SUF_CHECK(n.shape == a[1]->shape && Adds(*a[0]));
+}
+void Rotated(Args a, Node& n) {
+  const Shape& u = a[0]->shape;
+  SUF_CHECK(u.size() >= 2 && Adds(*a[0]) && Without(u, u.size() - 1) == a[1]->shape);
+  n.shape = Without(u, u.size() - 2), n.ring = a[0]->ring;
+  if (n.attrs.empty()) return;
+  SUF_CHECK(n.attrs.size() == 1 && u[u.size() - 2] == Pairs(n.attrs[0]));
+  n.shape.insert(n.shape.end() - 1, n.attrs[0]);
+}
+
+void Reshaped(Args a, Node& n) {
+  n.shape = n.attrs, n.ring = a[0]->ring;
+  SUF_CHECK(Size(n.shape) == Size(a[0]->shape));
+}
+void Permuted(Args a, Node& n) {
+  SUF_CHECK(n.attrs.size() == a[0]->shape.size());
+  for (int64_t x : n.attrs) n.shape.push_back(a[0]->shape.at(size_t(x)));
+  SUF_CHECK(Size(n.shape) == Size(a[0]->shape));
+  n.ring = a[0]->ring;
+}
+void Part(Args a, Node& n) {
+  Like(*a[0], a[0]->ring, n);
+  int64_t &len = n.shape.at(size_t(n.attrs[0])), b = n.attrs[1], e = n.attrs[2];
+  SUF_CHECK(0 <= b && b < e && e <= len);
+  len = e - b;
+}
+void Stacked(Args a, Node& n) {
+  Like(*a[0], a[0]->ring, n);
+  for (const Node* x : a) {
+    SUF_CHECK(x->shape == a[0]->shape && x->ring.kind == a[0]->ring.kind);
+    n.ring.bits = std::min(n.ring.bits, x->ring.bits);
+  }
+  n.shape.insert(n.shape.begin(), int64_t(a.size()));
+}
+void Spread(Args a, Node& n) {
+  n.shape = n.attrs, n.ring = a[0]->ring;
+  SUF_CHECK(Elementwise(a[0]->shape, n.shape) == n.shape);
+}
+void Packed(Args a, Node& n) {
+  const Shape& s = a[0]->shape;
+  SUF_CHECK(s.size() >= 2 && s.back() == s[s.size() - 2]);
+  int64_t m = s.back();
+  n.shape = With(Without(Without(s, s.size() - 1), s.size() - 2), Pairs(m)), n.ring = a[0]->ring;
+}
+void Unpacked(Args a, Node& n) {
+  const Shape& s = a[0]->shape;
+  int64_t m = n.attrs[0];
+  SUF_CHECK(!s.empty() && s.back() == Pairs(m));
+  n.shape = With(With(Without(s, s.size() - 1), m), m), n.ring = a[0]->ring;
+}
+
+void Units(Args a, Node& n) { n.shape = With(a[0]->shape, n.attrs[0]), n.ring = Add(64); }
+void OneHot(Args a, Node& n) {
+  SUF_CHECK(Adds(*a[0]) && a[0]->ring.bits <= 10);
+  Like(*a[0], Xor(1 << a[0]->ring.bits), n);
+}
+void Compared(Args a, Node& n) {
+  int64_t total = 0;
+  SUF_CHECK(a.size() == n.attrs.size() + 1 && !n.attrs.empty() && n.attrs.size() <= 16 && Adds(*a[0]));
+  for (size_t j = 0; j < n.attrs.size(); ++j)
+    SUF_CHECK(TableBits(*a[j + 1]) == n.attrs[j] && a[j + 1]->shape == a[0]->shape), total += n.attrs[j];
+  SUF_CHECK(total <= a[0]->ring.bits);
+  Like(*a[0], Xor(2 * int(n.attrs.size()) - 1), n);
+}
+void Monomials(Args a, Node& n) {
+  SUF_CHECK(Strings(*a[0]) && 2 * n.attrs[0] < a[0]->ring.bits);
+  n.shape = a[0]->shape, n.shape.insert(n.shape.begin(), GroupSize(int(n.attrs[0]))), n.ring = Add(64);
+}
+void MonomialBits(Args a, Node& n) {
+  SUF_CHECK(Strings(*a[0]) && n.attrs[0] >= 1 && n.attrs[0] < kMostDigitsX && 2 * n.attrs[0] < a[0]->ring.bits);
+  Like(*a[0], Xor(GroupBits(int(n.attrs[0]))), n);
+}
+void Borrowed(Args a, Node& n) {
+  Like(*a[0], Add(64), n);
+  SUF_CHECK(int64_t(a.size()) == n.attrs[0] + 1 && Strings(*a[0]) && 2 * n.attrs[0] - 1 <= a[0]->ring.bits);
+  for (size_t j = 1; j < a.size(); ++j) {
+    SUF_CHECK(a[j]->shape[0] == GroupSize(int(j) - 1) &&
+              Size(a[j]->shape) == GroupSize(int(j) - 1) * Size(a[0]->shape));
+    n.ring.bits = std::min(n.ring.bits, a[j]->ring.bits);
   }
 }
+void BorrowedAt0(Args a, Node& n) {
+  SUF_CHECK(Strings(*a[0]) && 2 * n.attrs[0] - 1 <= a[0]->ring.bits);
+  Like(*a[0], Add(64), n);
+}
+void BorrowedBit(Args a, Node& n) {
+  SUF_CHECK(int64_t(a.size()) == n.attrs[0] + 1 && a[1]->ring == a[0]->ring && 2 * n.attrs[0] - 1 <= a[0]->ring.bits);
+  for (size_t j = 2; j < a.size(); ++j)
+    SUF_CHECK(a[j]->ring == Xor(GroupBits(int(j) - 1)) && a[j]->shape == a[0]->shape);
+  Like(*a[0], Xor(1), n);
+}
+void Bit(Args a, Node& n) {
+  CheckIndex(*a[0], *a[1]);
+  Like(*a[0], Xor(1), n);
+}
+void Window(Args a, Node& n) {
+  CheckIndex(*a[0], *a[1]);
+  SUF_CHECK(n.attrs[0] >= 1 && n.attrs[0] <= a[0]->ring.bits);
+  Like(*a[0], Xor(int(n.attrs[0])), n);
+}
+void Selected(Args a, Node& n) {
+  const Node& t = *a[2];
+  CheckIndex(*a[0], *a[1]);
+  SUF_CHECK(t.op == Op::kConst && t.shape.size() == 2 && t.shape[1] == a[0]->ring.bits);
+  n.shape = a[0]->shape, n.shape.insert(n.shape.begin(), t.shape[0]), n.ring = Add(64);
+}
+void Inner(Args a, Node& n) {
+  SUF_CHECK(Strings(*a[0]) && a[1]->op == Op::kConst && a[1]->shape.size() == 1 && n.attrs[0] >= 0 &&
+            n.attrs[0] + a[1]->shape[0] <= a[0]->ring.bits);
+  Like(*a[0], Add(64), n);
+}
+void TreeKey(Args a, Node& n) {
+  SUF_CHECK(Adds(*a[0]) && a[0]->ring.bits >= 8 && a[1]->ring == Xor(128) && a[2]->ring == Xor(128));
+  Like(*a[0], Xor(int(fss::DpfKeyBits(a[0]->ring.bits))), n);
+}
+void TreeWindow(Args a, Node& n) {
+  SUF_CHECK(a[0]->ring == Xor(128) && a[1]->ring == Xor(int(fss::DpfKeyBits(int(n.attrs[1])))) &&
+            a[2]->ring.bits == n.attrs[1] && a[0]->shape == a[2]->shape);
+  Like(*a[0], Xor(int(n.attrs[2])), n);
+}
+
+using C = OpClass;
+using W = WidthRule;
+constexpr OpInfo kOps[] = {
+    {Op::kConst, "const", C::kGiven, 0, 0, nullptr, W::kWhole},
+    {Op::kInput, "input", C::kGiven, 0, 1, nullptr, W::kWhole},
+    {Op::kRand, "rand", C::kWords, 0, 2, nullptr, W::kWhole},
+    {Op::kTell, "tell", C::kMessage, 1, 2, nullptr, W::kSame},
+    {Op::kSend, "send", C::kMessage, 1, 1, nullptr, W::kSame},
+    {Op::kAdd, "add", C::kElementwise, 2, 0, Elements, W::kSame},
+    {Op::kSub, "sub", C::kElementwise, 2, 0, Elements, W::kSame},
+    {Op::kMul, "mul", C::kElementwise, 2, 0, Elements, W::kSame},
+    {Op::kMatmul, "matmul", C::kAxes, 2, 1, Product, W::kSame},
+    {Op::kShl, "shl", C::kElementwise, 1, 1, Left, W::kShl},
+    {Op::kShr, "shr", C::kElementwise, 1, 1, Right, W::kShr},
+    {Op::kLow, "low", C::kElementwise, 1, 1, Narrow, W::kSame},
+    {Op::kLift, "lift", C::kElementwise, 1, 0, AsInt, W::kWhole},
+    {Op::kBits, "bits", C::kElementwise, 1, 1, AsBits, W::kRing},
+    {Op::kSum, "sum", C::kAxes, 1, 1, Total, W::kSame},
+    {Op::kSuffix, "suffix", C::kAxes, 1, 0, Totals, W::kSame},
+    {Op::kUnit, "unit", C::kRows, 1, 1, Units, W::kWhole},
+    {Op::kTake, "take", C::kAxes, 2, 0, At, W::kFirst},
+    {Op::kRotSum, "rotsum", C::kAxes, 2, -1, Rotated, W::kFirst},
+    {Op::kReshape, "reshape", C::kView, 1, -1, Reshaped, W::kSame},
+    {Op::kPermute, "permute", C::kView, 1, -1, Permuted, W::kSame},
+    {Op::kSlice, "slice", C::kView, 1, 3, Part, W::kSame},
+    {Op::kStack, "stack", C::kView, -1, 0, Stacked, W::kSame},
+    {Op::kBroadcast, "broadcast", C::kElementwise, 1, -1, Spread, W::kSame},
+    {Op::kHot, "hot", C::kRows, 1, 0, OneHot, W::kWhole},
+    {Op::kDigits, "digits", C::kRows, -1, -1, Compared, W::kWhole},
+    {Op::kMono, "mono", C::kRows, 1, 1, Monomials, W::kWhole},
+    {Op::kBorrow, "borrow", C::kRows, -1, 1, Borrowed, W::kRest},
+    {Op::kBorrowAt0, "borrow0", C::kRows, 1, 1, BorrowedAt0, W::kWhole},
+    {Op::kMonoX, "monox", C::kRows, 1, 1, MonomialBits, W::kWhole},
+    {Op::kBorrowX, "borrowx", C::kRows, -1, 1, BorrowedBit, W::kWhole},
+    {Op::kPoint, "point", C::kRows, 2, 0, Bit, W::kWhole},
+    {Op::kRotate, "rotate", C::kRows, 2, 1, Window, W::kWhole},
+    {Op::kSelect, "select", C::kRows, 3, 0, Selected, W::kWhole},
+    {Op::kDot, "dot", C::kRows, 2, 1, Inner, W::kWhole},
+    {Op::kDpfGen, "dpfgen", C::kTree, 3, 1, TreeKey, W::kWhole},
+    {Op::kDpfWindow, "dpfwindow", C::kTree, 3, 4, TreeWindow, W::kWhole},
+    {Op::kPack, "pack", C::kView, 1, 0, Packed, W::kSame},
+    {Op::kUnpack, "unpack", C::kView, 1, 1, Unpacked, W::kSame},
+};
+// A row stands where its operation's number says; the last one is the enum's last.
+constexpr bool InOrder() {
+  for (size_t i = 0; i < std::size(kOps); ++i)
+    if (size_t(kOps[i].op) != i) return false;
+  return std::size(kOps) == size_t(Op::kUnpack) + 1;
+}
+static_assert(InOrder());
 
 }  // namespace
 
 void Infer(const std::vector<Node>& nodes, Node& n) {
-  const Node& a = nodes[n.args.at(0)];
-  const Node* b = n.args.size() > 1 ? &nodes[n.args[1]] : nullptr;
-  if (n.op <= Op::kSuffix) return InferArithmetic(a, b, n);
-  if (n.op >= Op::kReshape && n.op <= Op::kBroadcast) return InferView(nodes, a, n);
-  InferTable(nodes, a, b, n);
+  std::vector<const Node*> args;
+  for (int a : n.args) args.push_back(&nodes[size_t(a)]);
+  Info(n.op).shape(args, n);
 }
 
 }  // namespace suf::pfss::internal
+
+namespace suf::pfss {
+
+std::span<const OpInfo> Ops() { return internal::kOps; }
+const OpInfo& Info(Op op) { return internal::kOps[size_t(op)]; }
+
+}  // namespace suf::pfss

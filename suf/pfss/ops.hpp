@@ -112,6 +112,16 @@ Val<A> Stack(const std::vector<Val<A>>& v) {
   return internal::Emit<A>(v[0].trace(), Op::kStack, ids);
 }
 
+// Pack: the pairs j <= i of (.., n, n), row by row: (.., n(n+1)/2). Unpack: back, with zeros where j > i.
+template <unsigned A>
+Val<A> Pack(Val<A> a) {
+  return internal::Emit<A>(a.trace(), Op::kPack, {a.id()});
+}
+template <unsigned A>
+Val<A> Unpack(Val<A> a, int64_t n) {
+  return internal::Emit<A>(a.trace(), Op::kUnpack, {a.id()}, {n});
+}
+
 // ---- tables (see Op for the exact meaning); A is the table's knowers
 template <unsigned A>
 Val<A> Unit(Val<A> a, int64_t m) {
@@ -128,6 +138,11 @@ requires((A & B) != 0) Val<A & B> Take(Val<A> a, Val<B> i) {
 template <unsigned A, unsigned B>
 requires((A & B) != 0) Val<A & B> RotSum(Val<A> a, Val<B> i) {
   return internal::Emit<A & B>(a.trace(), Op::kRotSum, {a.id(), i.id()});
+}
+// RotSum: of `rows` rows of packed pairs.
+template <unsigned A, unsigned B>
+requires((A & B) != 0) Val<A & B> RotSum(Val<A> a, Val<B> i, int64_t rows) {
+  return internal::Emit<A & B>(a.trace(), Op::kRotSum, {a.id(), i.id()}, {rows});
 }
 template <unsigned A, unsigned B>
 requires((A & B) != 0) Val<A & B> Point(Val<A> table, Val<B> i) {
@@ -222,6 +237,12 @@ inline Sh Reshape(const Sh& x, const Shape& s) {
 }
 inline Sh Slice(const Sh& x, int axis, int64_t b, int64_t e) {
   return Map(x, [&](auto v) { return Slice(v, axis, b, e); });
+}
+inline Sh Pack(const Sh& x) {
+  return Map(x, [](auto v) { return Pack(v); });
+}
+inline Sh Unpack(const Sh& x, int64_t n) {
+  return Map(x, [&](auto v) { return Unpack(v, n); });
 }
 inline Sh At(const Sh& x, int64_t i) {
   return Map(x, [&](auto v) { return At(v, i); });

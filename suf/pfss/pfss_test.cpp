@@ -1,10 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <set>
 
-#include "suf/pfss/audit.hpp"
 #include "suf/pfss/backend.hpp"
 #include "suf/pfss/dag.hpp"
+#include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
 #include "suf/pfss/poly.hpp"
 
@@ -86,6 +87,48 @@ TEST(Trace, RejectsWhatTheTypesCannotSee) {
   EXPECT_THROW((void)Matmul(w.x.hat, w.x.hat), Bug);
 }
 
+// The table of operations: unique names, numbers that the digest has always seen.
+TEST(Ops, AreATable) {
+  std::set<std::string> names;
+  for (const OpInfo& o : Ops()) {
+    EXPECT_EQ(&Info(o.op), &o);
+    EXPECT_TRUE(names.insert(o.name).second) << o.name;
+    EXPECT_EQ(o.shape != nullptr, Pure(o.cls)) << o.name;
+    EXPECT_STREQ(Name(o.op), o.name);
+  }
+  EXPECT_EQ(names.size(), 39u);
+  const std::pair<Op, int> fixed[] = {{Op::kConst, 0},      {Op::kSend, 4},       {Op::kMatmul, 8}, {Op::kSuffix, 15},
+                                      {Op::kReshape, 19},   {Op::kBroadcast, 23}, {Op::kHot, 24},   {Op::kDpfGen, 35},
+                                      {Op::kDpfWindow, 36}, {Op::kPack, 37},      {Op::kUnpack, 38}};
+  for (auto [op, number] : fixed) EXPECT_EQ(int(op), number) << Name(op);
+}
+
+TEST(Ops, CheckOperandsAndAttributes) {
+  Little w;
+  int x = w.x.hat.id();
+  auto wide = Reshape(w.x.hat, {2, 2});
+  EXPECT_THROW(w.t.fn(Op::kAdd, {x}), Bug);
+  EXPECT_THROW(w.t.fn(Op::kAdd, {x, x, x}), Bug);
+  EXPECT_THROW(w.t.fn(Op::kAdd, {x, x}, {1}), Bug);
+  EXPECT_THROW(w.t.fn(Op::kLift, {}), Bug);
+  EXPECT_THROW(w.t.fn(Op::kRand, {}, {0, 0}), Bug);  // drawn, not emitted
+  EXPECT_EQ(Pack(wide).shape(), (Shape{3}));
+  EXPECT_EQ(Unpack(Pack(wide), 2).shape(), (Shape{2, 2}));
+  EXPECT_EQ(Pack(wide).bits(), 12);
+  EXPECT_THROW((void)Pack(w.x.hat), Bug);                        // no square
+  EXPECT_THROW((void)Pack(Reshape(w.x.hat, {1, 4})), Bug);       // nor this
+  EXPECT_THROW((void)Unpack(w.x.hat, 2), Bug);                   // 4 words are no triangle
+  EXPECT_THROW((void)Unpack(Slice(w.x.hat, 0, 0, 3), 3), Bug);   // that of 2 rows
+  EXPECT_THROW((void)Unpack(Slice(w.x.hat, 0, 0, 3), -3), Bug);  // (-3)(-2)/2 is 3, too
+  auto units = Unit(w.x.hat, 4096);
+  auto three = Slice(w.x.hat, 0, 0, 3);
+  EXPECT_EQ(RotSum(Slice(units, 0, 0, 3), three).shape(), (Shape{4096}));
+  EXPECT_EQ(RotSum(Slice(units, 0, 0, 3), three, 2).shape(), (Shape{2, 4096}));
+  EXPECT_THROW((void)RotSum(units, w.x.hat, 2), Bug);
+  EXPECT_THROW(w.t.fn(Op::kRotSum, {units.id(), x}, {2, 2}), Bug);
+  EXPECT_EQ(Unpack(Reshape(w.x.hat, {4, 1}), 1).shape(), (Shape{4, 1, 1}));
+}
+
 TEST(Schedule, CountsFlightsAndBits) {
   Little w;
   auto y = w.t.open(Sh(w.word) * w.x.hat, "y", Sec(Lift(w.x.r)));
@@ -93,7 +136,7 @@ TEST(Schedule, CountsFlightsAndBits) {
   Schedule s = w.Close(Low(Sh(w.t.deal(z.r, 12)), 12) + z.hat);
   // x and P1's y leave at 0, P1's half of z before: it waits for nothing. P0 knows y and z at 1 and sends its y, its z
   // and the result.
-  EXPECT_EQ(s.rounds(), 2);
+  EXPECT_EQ(s.flights(), 2);
   EXPECT_EQ(s.frames().size(), 3u);
   Cost c = CostOf(s);
   EXPECT_EQ(c.total.online[0], 4 * (12 + 12 + 12));
@@ -102,13 +145,14 @@ TEST(Schedule, CountsFlightsAndBits) {
   EXPECT_EQ(s.sent(0, true) + s.sent(1, true) + s.sent(1, false),
             (c.total.online[0] + c.total.online[1] + c.total.offline) / 8);
   EXPECT_EQ(c.total.key[0] + c.total.key[1], s.key_bits(0) + s.key_bits(1));
-  EXPECT_FALSE(Print(w.t).empty());
 }
 
 TEST(Schedule, DealsOnlyWhatAResultNeeds) {
   Little w;
   w.t.deal(Lift(w.x.r) * 5, 40);  // nobody reads it
   Schedule s = w.Close(Low(Sh(w.word), 12) + w.x.hat);
+  ASSERT_EQ(Unread(s).size(), 1u);
+  EXPECT_EQ(w.t.node(Unread(s)[0]).ring, Add(40));
   EXPECT_EQ(s.key_bits(0) + s.key_bits(1), 4 * 20);
 }
 
@@ -120,8 +164,82 @@ TEST(Schedule, BundlesAreBalanced) {
   EXPECT_NEAR(double(s.key_bits(0)) / double(s.key_bits(1)), 1, 0.02);
 }
 
-// The audit proves the good trace and names each planted fault.
-TEST(Audit, NamesPlantedFaults) {
+// The text of a small trace and of its schedule, read line by line when it was written down.
+TEST(Print, TraceAndSchedule) {
+  Trace t;
+  t.scope("input");
+  SharedWire<kPub> x = t.give<1>(t.input<kP1>("x", {4}, 12, 0), 12, "x");
+  t.scope("product");
+  Dealt word = t.deal(Lift(x.r) * 3, 20);
+  Wire<kPub> y = t.open(Sh(word) * x.hat, "y", Sec(Lift(x.r)));
+  t.scope("result");
+  Pub bits = Low(y.hat, 5);
+  Sh out = Low(Sh(word), 5) + bits;
+  t.reveal<1>(out);
+  t.close();
+  EXPECT_EQ(Print(t), R"(# input
+%0 = input [0] "x" : own1 Z12 (4)
+%1 = rand [1 0] : rnd1 Z12 (4)
+%2 = add %0 %1 : own1 Z12 (4)
+%3 = const {0} : const Z64 ()
+%4 = broadcast %3 [4] : const Z64 (4)
+%5 = send %2 [1] "x" : pub Z12 (4)
+# product
+%6 = lift %1 : rnd1 Z64 (4)
+%7 = const {3} : const Z64 ()
+%8 = mul %6 %7 : rnd1 Z64 (4)
+%9 = rand [1 1] : rnd1 Z20 (4)
+%10 = sub %8 %9 : sec Z20 (4)
+%11 = tell %10 [1 9] : rnd0 Z20 (4)
+%12 = low %11 [20] : rnd0 Z20 (4)
+%13 = low %9 [20] : rnd1 Z20 (4)
+%14 = mul %12 %5 : own0 Z12 (4)
+%15 = mul %13 %5 : own1 Z12 (4)
+%16 = rand [0 0] : rnd0 Z12 (4)
+%17 = rand [1 2] : rnd1 Z12 (4)
+%18 = add %14 %16 : own0 Z12 (4)
+%19 = add %15 %17 : own1 Z12 (4)
+%20 = send %18 [0] "y" : pub Z12 (4)
+%21 = send %19 [1] "y" : pub Z12 (4)
+%22 = add %20 %21 : pub Z12 (4)
+%23 = add %16 %17 : sec Z12 (4)
+%24 = sub %23 %6 : sec Z12 (4)
+# result
+%25 = low %22 [5] : pub Z5 (4)
+%26 = low %11 [5] : rnd0 Z5 (4)
+%27 = low %9 [5] : rnd1 Z5 (4)
+%28 = add %26 %25 : own0 Z5 (4)
+%29 = send %28 [0] "result" : pub Z5 (4)
+%30 = add %29 %27 : own1 Z5 (4)
+)");
+  EXPECT_EQ(Print(Schedule(t)), R"(flights 2
+frame P1 to P0, tick 0, 12 bytes
+  %5 "x": 4 x 12 bits at 0
+  %21 "y": 4 x 12 bits at 6
+frame P0 to P1, tick 1, 9 bytes
+  %20 "y": 4 x 12 bits at 0
+  %29 "result": 4 x 5 bits at 6
+key P0, 10 bytes
+  %11: 4 x 20 bits at 0
+key P1, 0 bytes
+step P0, tick 1, receives frame 0, sends frame 1: %5 %11 %12 %14 %16 %18 %20 %21 %22 %25 %26 %28 %29
+step P1, tick 0, sends frame 0: %0 %1 %2 %5 %9 %13 %15 %17 %19 %21
+step P1, tick 2, receives frame 1: %27 %29 %30
+)");
+}
+
+TEST(Print, ShowsTheFirstValuesOfAConstant) {
+  Little w;
+  auto few = w.t.constant({1, ~uint64_t{0}}, {2});
+  auto many = w.t.constant(std::vector<uint64_t>(9, 7), {9});
+  Schedule s = w.Close(Low(Sh(w.word), 12));
+  std::string text = Print(w.t);
+  EXPECT_NE(text.find(Str("%", few.id(), " = const {1 -1} : const Z64 (2)\n")), std::string::npos);
+  EXPECT_NE(text.find(Str("%", many.id(), " = const {7 7 7 7 7 7 7 7 ..} : const Z64 (9)\n")), std::string::npos);
+}
+
+// The lint proves the good trace and names each planted fault.
+TEST(Lint, NamesPlantedFaults) {
   enum Plant { kGood, kTwice, kOld, kBare, kForeign, kNarrow, kUnpaddedKey };
   auto faults = [](Plant plant) {
     Little w;
@@ -146,7 +264,7 @@ TEST(Audit, NamesPlantedFaults) {
       out = {w.word.a, Own<1>(w.word.b) + Own<1>(bare)};
     }
     Schedule s = w.Close(Low(out, 11) + Low(m, 11) + Low(n, 11));
-    AuditReport r = Audit(s);
+    LintReport r = Lint(s);
     EXPECT_EQ(r.results, 1);
     return r.faults;
   };
@@ -165,7 +283,7 @@ TEST(Audit, NamesPlantedFaults) {
 
 // The roots of a tree have one seed of 128 bits for each element of alpha: those of fewer would be read past their end,
 // or one would serve twice.
-TEST(Audit, ComparesRootsWithAlpha) {
+TEST(Lint, ComparesRootsWithAlpha) {
   auto faults = [](int party, const std::function<void(Node&)>& spoil) {
     Little w;
     Trace::Tree tree = w.t.tree(w.x.r);
@@ -174,7 +292,7 @@ TEST(Audit, ComparesRootsWithAlpha) {
     Schedule s = w.Close(Low(ints, 12) + Low(Sh(w.word), 12));
     const int root = party == 0 ? tree.root0.id() : tree.root1.id();
     if (spoil) spoil(Trace::Raw{w.t}.node(root));
-    AuditReport r = Audit(s);
+    LintReport r = Lint(s);
     EXPECT_EQ(r.trees, spoil ? 0 : 2);  // the correction words go to both
     return r.faults;
   };
@@ -199,7 +317,7 @@ TEST(Poly, Sizes) {
   for (int d = 1; d < 9; ++d) {
     int words = 0, bits = 0;
     for (int j = 0; j < d; ++j) words += GroupSize(j), bits += j ? GroupBits(j) : 0;
-    EXPECT_EQ(words, 3 * (1 << (d - 1)) - 2);  // DESIGN 9
+    EXPECT_EQ(words, 3 * (1 << (d - 1)) - 2);  // docs/mathematics.md#borrow
     EXPECT_EQ(bits, (1 << (d - 1)) + (1 << d) - 2 * d - 1);
   }
 }

@@ -1,7 +1,7 @@
-// Sizes of the borrow polynomial (DESIGN 9). Digits j of a cut open lt_j = hl_j + rl_j and eq_j = he_j + re_j (bits h
-// public, r the dealer's). Its monomials in r, by highest digit: V_0 = (1, rl_0); V_j = (V_{j-1} | re_j V_{j-1} |
-// rl_j), |V_j| = 2 |V_{j-1}| + 1. Group j = V_j without V_{j-1}; its nonlinear part, what the XOR world deals, leaves
-// out re_j and rl_j.
+// Sizes of the borrow polynomial (docs/mathematics.md#borrow). Digits j of a cut open lt_j = hl_j + rl_j and eq_j =
+// he_j + re_j (bits h public, r the dealer's). Its monomials in r, by highest digit: V_0 = (1, rl_0); V_j = (V_{j-1} |
+// re_j V_{j-1} | rl_j), |V_j| = 2 |V_{j-1}| + 1. Group j = V_j without V_{j-1}; its nonlinear part, what the XOR world
+// deals, leaves out re_j and rl_j.
 #pragma once
 
 namespace suf::pfss {
@@ -12,5 +12,8 @@ constexpr int PolySize(int j) { return j == 0 ? 2 : 2 * PolySize(j - 1) + 1; }
 constexpr int GroupSize(int j) { return j == 0 ? 1 : PolySize(j - 1) + 1; }
 // GroupBits: bits of group j in the XOR world, j >= 1.
 constexpr int GroupBits(int j) { return PolySize(j - 1) - 1; }
+
+// kMostDigitsX: of a borrow in the XOR world: the last group has 382 bits, for which the kernels have room.
+inline constexpr int kMostDigitsX = 9;
 
 }  // namespace suf::pfss

@@ -69,6 +69,29 @@ void Schedule::Clocks() {
   }
 }
 
+// Needed: low bits of operand j that are read for w low bits of the node's value.
+static int Needed(WidthRule rule, const Node& n, size_t j, int w, Ring operand) {
+  if (operand.kind == Ring::kXor) return operand.bits;
+  switch (rule) {
+    case WidthRule::kSame:
+      return w;
+    case WidthRule::kShl:
+      return std::max<int>(1, w - int(n.attrs[0]));
+    case WidthRule::kShr:
+      return w + int(n.attrs[0]);
+    case WidthRule::kFirst:
+      return j == 0 ? w : operand.bits;
+    case WidthRule::kRest:
+      return j > 0 ? w : operand.bits;
+    case WidthRule::kRing:
+      return n.ring.bits;
+    case WidthRule::kWhole:
+      return operand.bits;
+  }
+  SUF_CHECK(false);
+  return 0;
+}
+
 // How many low bits of each value anybody reads. Ring operations need of their operands only what is needed of them;
 // the others read the whole representative.
 void Schedule::Widths() {
@@ -83,43 +106,8 @@ void Schedule::Widths() {
     if (n.op == Op::kSend || n.op == Op::kTell || n.op == Op::kRand) width_[i] = n.ring.bits;
     int w = width_[i];
     if (w == 0) continue;  // dead
-    switch (n.op) {
-      case Op::kAdd:
-      case Op::kSub:
-      case Op::kMul:
-      case Op::kMatmul:
-      case Op::kLow:
-      case Op::kSum:
-      case Op::kSuffix:
-      case Op::kReshape:
-      case Op::kPermute:
-      case Op::kSlice:
-      case Op::kStack:
-      case Op::kBroadcast:
-      case Op::kSend:
-      case Op::kTell:
-        for (int a : n.args) need(a, nodes[a].ring.kind == Ring::kXor ? nodes[a].ring.bits : w);
-        break;
-      case Op::kShl:
-        need(n.args[0], std::max<int>(1, w - int(n.attrs[0])));
-        break;
-      case Op::kShr:
-        need(n.args[0], w + int(n.attrs[0]));
-        break;
-      case Op::kTake:
-      case Op::kRotSum:
-        need(n.args[0], w), need(n.args[1], 64);
-        break;
-      case Op::kBorrow:
-        need(n.args[0], nodes[n.args[0]].ring.bits);
-        for (size_t j = 1; j < n.args.size(); ++j) need(n.args[j], w);
-        break;
-      case Op::kBits:
-        need(n.args[0], n.ring.bits);
-        break;
-      default:  // kLift, kUnit, kHot, kDigits, tables: the representative itself
-        for (int a : n.args) need(a, nodes[a].ring.bits);
-    }
+    const WidthRule rule = Info(n.op).width;
+    for (size_t j = 0; j < n.args.size(); ++j) need(n.args[j], Needed(rule, n, j, w, nodes[size_t(n.args[j])].ring));
   }
 }
 
@@ -157,8 +145,8 @@ void Schedule::Frames() {
       f.parts.push_back({i, f.bytes, PackedBytes(n)});
       f.bytes += PackedBytes(n), f.bits += Size(n.shape) * n.ring.bits;
     }
-  rounds_ = 0;
-  for (auto& f : frames_) rounds_ = std::max(rounds_, f.tick + 1);
+  flights_ = 0;
+  for (auto& f : frames_) flights_ = std::max(flights_, f.tick + 1);
   for (int p : {0, 1}) {
     std::map<int, Step> steps;
     auto step = [&](int tick) -> Step& { return steps.try_emplace(tick, Step{tick, -1, -1, {}}).first->second; };
@@ -171,7 +159,7 @@ void Schedule::Frames() {
     std::vector<int> place = Places(p);
     for (int i : live_[p]) step(place[size_t(i)]).nodes.push_back(i);
     for (auto& [tick, s] : steps) steps_[p].push_back(std::move(s));
-    if (t_->result(p) >= 0) rounds_ = std::max(rounds_, at_[t_->result(p)][p]);
+    if (t_->result(p) >= 0) flights_ = std::max(flights_, at_[t_->result(p)][p]);
   }
 }
 
@@ -220,6 +208,19 @@ int Schedule::frame_count(int p, bool online) const {
       std::count_if(frames_.begin(), frames_.end(), [&](auto& f) { return f.sender == p && (f.tick >= 0) == online; }));
 }
 
+std::vector<int> Unread(const Schedule& s) {
+  const auto& nodes = s.trace().nodes();
+  std::vector<char> read(nodes.size());
+  for (auto& f : s.frames())
+    for (auto& part : f.parts) read[size_t(part.node)] = 1;
+  for (int p : {0, 1})
+    for (auto& part : s.key(p)) read[size_t(part.node)] = 1;
+  std::vector<int> out;
+  for (int i = 0; i < int(nodes.size()); ++i)
+    if (Info(nodes[size_t(i)].op).cls == OpClass::kMessage && !read[size_t(i)]) out.push_back(i);
+  return out;
+}
+
 Cost CostOf(const Schedule& s) {
   const Trace& t = s.trace();
   Cost c;
@@ -262,11 +263,49 @@ std::string Print(const Trace& t) {
       for (size_t k = 0; k < n.attrs.size(); ++k) out << (k ? " " : "") << n.attrs[k];
       out << "]";
     }
+    if (n.data) {
+      constexpr size_t kShown = 8;
+      out << " {";
+      for (size_t k = 0; k < std::min(kShown, n.data->size()); ++k) out << (k ? " " : "") << int64_t((*n.data)[k]);
+      out << (n.data->size() > kShown ? " ..}" : "}");
+    }
     if (n.label) out << " \"" << t.name(n.label) << "\"";
     out << " : " << kKnow[n.know] << " " << (n.ring.kind == Ring::kAdd ? "Z" : "X") << n.ring.bits << " (";
     for (size_t k = 0; k < n.shape.size(); ++k) out << (k ? "," : "") << n.shape[k];
     out << ")\n";
   }
+  return out.str();
+}
+
+std::string Print(const Schedule& s) {
+  const Trace& t = s.trace();
+  std::ostringstream out;
+  auto parts = [&](const std::vector<Part>& list) {
+    for (const Part& part : list) {
+      const Node& n = t.node(part.node);
+      out << "  %" << part.node;
+      if (n.label) out << " \"" << t.name(n.label) << "\"";
+      out << ": " << Size(n.shape) << " x " << n.ring.bits << " bits at " << part.at << "\n";
+    }
+  };
+  out << "flights " << s.flights() << "\n";
+  for (const Frame& f : s.frames()) {
+    out << "frame P" << f.sender << " to P" << 1 - f.sender << ", tick " << f.tick << ", " << f.bytes << " bytes\n";
+    parts(f.parts);
+  }
+  for (int p : {0, 1}) {
+    out << "key P" << p << ", " << s.key_bytes(p) << " bytes\n";
+    parts(s.key(p));
+  }
+  for (int p : {0, 1})
+    for (const Step& step : s.steps(p)) {
+      out << "step P" << p << ", tick " << step.tick;
+      if (step.receive >= 0) out << ", receives frame " << step.receive;
+      if (step.send >= 0) out << ", sends frame " << step.send;
+      out << ":";
+      for (int i : step.nodes) out << " %" << i;
+      out << "\n";
+    }
   return out.str();
 }
 

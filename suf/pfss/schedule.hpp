@@ -1,16 +1,16 @@
 // Readings of a closed trace that need no data: who computes what (liveness), when (two clocks), in which frame, for
-// how many bits; and the widths that values really need. The channel's counters must equal these numbers. (DESIGN 6:
-// Schedule.)
+// how many bits; and the widths that values really need. The channel's counters must equal these numbers.
+// (docs/mathematics.md#flights.)
 #pragma once
 #include <array>
 #include <map>
 
+#include "suf/base/role.hpp"
 #include "suf/pfss/trace.hpp"
 
 namespace suf::pfss {
 
 // Role: a reader of the trace.
-enum class Role : int { kP0 = 0, kP1 = 1, kDealer = 2 };
 constexpr unsigned Know(Role r) { return r == Role::kDealer ? unsigned(kDealer) : Party(int(r)); }
 
 // PackedBytes of a tensor: exact bits, rounded up to a byte a tensor.
@@ -48,8 +48,8 @@ class Schedule {
   const Trace& trace() const { return *t_; }
   // at: first tick at which party p can know node i; -1 before the inference.
   int at(int node, int p) const { return at_[node][p]; }
-  // rounds: one-way messages on the longest dependent chain.
-  int rounds() const { return rounds_; }
+  // flights: one-way messages on the longest dependent chain.
+  int flights() const { return flights_; }
   const std::vector<Frame>& frames() const { return frames_; }
   // key: sections of party p's bundle in schedule order.
   const std::vector<Part>& key(int p) const { return key_[p]; }
@@ -81,8 +81,11 @@ class Schedule {
   std::array<std::vector<Step>, 2> steps_;
   std::vector<int> dealing_;
   std::array<int64_t, 2> key_bytes_{}, key_bits_{};
-  int rounds_ = 0;
+  int flights_ = 0;
 };
+
+// Unread: messages and key sections of the trace that no result needs, and that therefore nobody makes or sends.
+std::vector<int> Unread(const Schedule& s);
 
 // Cost: key bits and sent bits by scope, exactly as the trace says.
 struct Cost {
@@ -97,7 +100,11 @@ struct Cost {
 };
 Cost CostOf(const Schedule& s);
 
-// Print: the trace as text, one node a line.
+// Print: the trace as text, one node a line: operands, [attributes], {values} of a constant (the first 8), "name",
+// knowers, ring (Z integers, X bit strings) and shape.
 std::string Print(const Trace& t);
+// Print: the schedule as text: frames in order of their ticks with what they hold, each bundle's sections, and what
+// each party computes at each tick.
+std::string Print(const Schedule& s);
 
 }  // namespace suf::pfss

@@ -29,16 +29,6 @@ size_t KeyOf(Op op, const std::vector<int>& args, const std::vector<int64_t>& at
 
 }  // namespace
 
-const char* Name(Op op) {
-  static const char* kNames[] = {"const",  "input",  "rand",   "tell",    "send",     "add",   "sub",     "mul",
-                                 "matmul", "shl",    "shr",    "low",     "lift",     "bits",  "sum",     "suffix",
-                                 "unit",   "take",   "rotsum", "reshape", "permute",  "slice", "stack",   "broadcast",
-                                 "hot",    "digits", "mono",   "borrow",  "borrow0",  "monox", "borrowx", "point",
-                                 "rotate", "select", "dot",    "dpfgen",  "dpfwindow"};
-  static_assert(std::size(kNames) == size_t(Op::kDpfWindow) + 1);
-  return kNames[int(op)];
-}
-
 int Trace::AddNode(Node n) {
   SUF_CHECK(!closed_);
   n.scope = scope_;
@@ -122,7 +112,7 @@ std::optional<int> Trace::Fold(Op op, const std::vector<int>& args, const std::v
 }
 
 int Trace::fn(Op op, std::vector<int> args, std::vector<int64_t> attrs) {
-  SUF_CHECK(op > Op::kSend);
+  SUF_CHECK(Pure(Info(op).cls) && Info(op).Takes(args.size(), attrs.size()));
   if (op == Op::kSum || op == Op::kSlice)
     attrs[0] = (attrs[0] + int64_t(nodes_[args[0]].shape.size())) % int64_t(nodes_[args[0]].shape.size());
   if (auto same = Fold(op, args, attrs)) return *same;

@@ -1,6 +1,6 @@
-// The trace: a protocol emitted once as straight-line SSA over tensors (DESIGN 6). Gates emit pure functions (ops.hpp)
-// and the four compositions that communicate: Deal, Open, Give, Reveal. Dealer, parties, schedule, cost and audit are
-// readings of this data. Not here: any gate, any key, any byte on a wire.
+// The trace: a protocol emitted once as straight-line SSA over tensors (docs/mathematics.md#masked-wires). Gates emit
+// pure functions (ops.hpp) and the four compositions that communicate: Deal, Open, Give, Reveal. Dealer, parties,
+// schedule, cost and lint are readings of this data. Not here: any gate, any key, any byte on a wire.
 #pragma once
 #include <array>
 #include <map>
@@ -9,51 +9,10 @@
 #include <unordered_map>
 
 #include "suf/base/digest.hpp"
+#include "suf/pfss/op.hpp"
 #include "suf/pfss/values.hpp"
 
 namespace suf::pfss {
-
-// Op: what a node computes. attrs are listed as [..]; shapes are numpy's; "ints" are values of Add(64).
-enum class Op : uint8_t {
-  kConst,   // plan data
-  kInput,   // a role's own data [name, tick]: known as declared
-  kRand,    // PRG words of party p [p, section]
-  kTell,    // the dealer's words for p, a key section [to, pad or -1]
-  kSend,    // p's words for its peer, part of a frame [p]
-  kAdd,     // x + y, broadcasting; exclusive or for kXor
-  kSub,     // x - y
-  kMul,     // x y, elementwise, broadcasting
-  kMatmul,  // (.., M, K) (.., K, N) -> (.., M, N) [transpose b]
-  kShl,     // x 2^s [s]: the ring grows by s up to 64
-  kShr,     // floor of the representative in [0, 2^k) by 2^s [s] -> ring k - s
-  kLow,     // the same value in a smaller ring [k]
-  kLift,    // the representative in [0, 2^k) (or the bit string) as an int
-  kBits,    // the int's low bits as a bit string [k]
-  kSum,     // sum over one axis [axis]
-  kSuffix,  // suffix sums along the last axis
-  kUnit,    // representative i -> (.., m): ints 1[v = i] [m]
-  kTake,    // (.., m), index (..) -> (..): a[.., i]
-  kRotSum,  // u (.., J, m), i (.., J) -> (.., m): sum over j of u[j, (i_j - v) mod m]
-  kReshape,
-  kPermute,
-  kSlice,
-  kStack,
-  kBroadcast,  // [shape], [axes], [axis, begin, end], axis 0, [shape]
-  kHot,        // Add(w) -> Xor(2^w): bit x set
-  kDigits,     // z Add(k), one-hot tables T_0.. -> Xor(2D-1): bit 2j = lt_j, 2j-1 = eq_j of digit j [widths]
-  kMono,       // rho Xor(2D-1) -> (G_j, ..) ints: group j of the monomials of the borrow polynomial [j]
-  kBorrow,     // h Xor(2D-1) public, w_0 .. w_{D-1} -> sum of coefficient x word [D]
-  kBorrowAt0,  // h -> int: the borrow polynomial's constant, the borrow that h itself shows [D]
-  kMonoX,      // rho -> Xor(G): nonlinear monomials of group j, j >= 1 [j]
-  kBorrowX,    // h, share of rho, share of groups 1 .. D-1 -> Xor(1): linear in the shares [D]
-  kPoint,      // T Xor(2^w), index -> Xor(1): bit at the index
-  kRotate,     // T Xor(2^w), lo -> Xor(m): bits lo .. lo+m-1, cyclic [m]
-  kSelect,     // T Xor(2^w), index, tables const (C, 2^w) -> (C, ..) ints: sum_j T_j table[(index - j) mod 2^w]
-  kDot,        // Xor(m), table const -> int: sum_j bit_{first+j} table_j [first]
-  kDpfGen,     // alpha Add(n), roots Xor(128) of P0, P1 -> Xor(DpfKeyBits(n)) [program]
-  kDpfWindow,  // root, key, lo -> Xor(m): party p's bits at lo .. lo+m-1 mod 2^n [p, n, m, program]
-};
-const char* Name(Op op);
 
 struct Node {
   Op op;

@@ -1,7 +1,7 @@
 // Kinds of value in a trace. A value's type is who may know it, a subset of {dealer, P0, P1}: a pure function is known
 // to the intersection of its operands' knowers, and an empty set does not compile. Sh is a pair of values, one a party;
-// Wire is a masked wire; SharedWire also has shares of its mask. (DESIGN 6.) Not here: what is secret, which
-// pfss/audit.hpp proves.
+// Wire is a masked wire; SharedWire also has shares of its mask. (docs/mathematics.md#who-knows.) Not here: what is
+// secret, which pfss/lint.hpp proves.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -12,75 +12,77 @@ TEST(Ahead, TheNextBundleArrivesWhileThisOneRunsAndIsClaimedAfterwards) {
     for (auto& store : w.store) EXPECT_EQ(store->ledger().floor(), 1u);
     TestRun(inf);
   };
-  w.Session(w.Host(), [&](Channel& ch) {
+  w.Session(w.Host(), [&](net::Channel& ch) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-    s.Infer(3, first, 8);
+    s.Infer(store::JobOf(3), first, store::JobOf(8));
     s.Infer(
-        8,
+        store::JobOf(8),
         [&](Inference& inf) {
           EXPECT_EQ(inf.header().serial, 2u);
           EXPECT_GT(inf.fetch_ms(), 0);
           TestRun(inf);
         },
-        3);
-    s.Infer(3, TestRun);
+        store::JobOf(3));
+    s.Infer(store::JobOf(3), TestRun);
     EXPECT_EQ(s.dealer_traffic().frames_received, 3 * 5u);
     s.End();
   });
   EXPECT_FALSE(w.model_error);
   EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2, 3}));
   for (int p = 0; p < 2; ++p)
-    for (uint64_t s = 1; s <= 3; ++s) EXPECT_EQ(w.FateOf(p, s), Fate::kDone);
+    for (uint64_t s = 1; s <= 3; ++s) EXPECT_EQ(w.FateOf(p, s), store::Fate::kDone);
 }
 
 TEST(Ahead, AnAuditAndAnInferenceFetchForEachOther) {
   World w;
   ModelHost host = w.Host();
   int audits = 0;
-  host.auditor.generate = [&](const DealJob& j, Sink& a, Sink& b) {
+  host.auditor.generate = [&](const DealJob& j, store::Sink& a, store::Sink& b) {
     EXPECT_TRUE(w.Dealt(j.serial + 1));  // nothing more would be dealt before this audit ends, if not for what follows
     EXPECT_EQ(w.store[0]->ledger().floor(), j.serial);
     ++audits;
     TestGenerate(j, a, b);
   };
-  w.Session(host, [&](Channel& ch) {
+  w.Session(host, [&](net::Channel& ch) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-    s.Audit(3, 8), s.Infer(8, TestRun, 3), s.Audit(3, 2), s.Audit(2, 3), s.Infer(3, TestRun);
+    s.Audit(store::JobOf(3), store::JobOf(8)), s.Infer(store::JobOf(8), TestRun, store::JobOf(3)),
+        s.Audit(store::JobOf(3), store::JobOf(2)), s.Audit(store::JobOf(2), store::JobOf(3)),
+        s.Infer(store::JobOf(3), TestRun);
     s.End();
   });
   EXPECT_FALSE(w.model_error);
   EXPECT_EQ(audits, 3);
-  using enum Fate;
+  using enum store::Fate;
   for (auto& store : w.store)
     EXPECT_EQ(store->ledger().Fates(),
-              (std::map<uint64_t, Fate>{{1, kAudited}, {2, kDone}, {3, kAudited}, {4, kAudited}, {5, kDone}}));
+              (std::map<uint64_t, store::Fate>{{1, kAudited}, {2, kDone}, {3, kAudited}, {4, kAudited}, {5, kDone}}));
 }
 
 TEST(Ahead, AnAuditThatFailsLeavesNothingOfWhatWasAhead) {
   for (uint32_t count : {1, 3}) {  // in memory; on disk
     World w(count);
     ModelHost host = w.Host();
-    host.auditor.generate = [&](DealJob j, Sink& a, Sink& b) {
+    host.auditor.generate = [&](DealJob j, store::Sink& a, store::Sink& b) {
       EXPECT_TRUE(w.Dealt(1 + count));
       j.key[0] = Secret();
       TestGenerate(j, a, b);
     };
     auto session = [&] {
-      w.Session(host, [&](Channel& ch) {
+      w.Session(host, [&](net::Channel& ch) {
         DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-        s.Audit(3, 4);
+        s.Audit(store::JobOf(3), store::JobOf(4));
       });
     };
-    EXPECT_TRUE(Fails(Exit::kRefused, "audit of bundle 1 finds that it was dealt wrongly", session));
-    EXPECT_TRUE(w.ModelFails(Exit::kRefused, "the audit of bundle 1 failed: the data owner's is not"));
+    EXPECT_TRUE(Fails(Cause::kRefused, "audit of bundle 1 finds that it was dealt wrongly", session));
+    EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the audit of bundle 1 failed: the data owner's is not"));
     for (int p : {0, 1}) {
-      EXPECT_EQ(w.FateOf(p, 1), Fate::kAudited);
+      EXPECT_EQ(w.FateOf(p, 1), store::Fate::kAudited);
       EXPECT_TRUE(w.store[p]->Bundles().empty());
       w.Reopen(p);
       EXPECT_TRUE(w.store[p]->Bundles().empty());
     }
     w.Whole({4});
-    EXPECT_EQ(w.FateOf(0, 2 + count), Fate::kDone);
+    EXPECT_EQ(w.FateOf(0, 2 + count), store::Fate::kDone);
   }
 }
 
@@ -94,11 +96,12 @@ TEST(Ahead, NeverMoreThanOneBundleIsAhead) {
     EXPECT_LE(w.dealt.size(), running + 1);
     for (auto& store : w.store) EXPECT_LE(store->Bundles().size(), 1u);
   };
-  w.Session(w.Host([&](Inference& inf) { TestRun(inf); }), [&](Channel& ch) {
+  w.Session(w.Host([&](Inference& inf) { TestRun(inf); }), [&](net::Channel& ch) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
     for (uint32_t i = 1; i <= 6; ++i)
       s.Infer(
-          1 + i % 3, [&](Inference& inf) { watch(inf), TestRun(inf); }, i < 6 ? 1 + (i + 1) % 3 : 0);
+          store::JobOf(1 + i % 3), [&](Inference& inf) { watch(inf), TestRun(inf); },
+          store::JobOf(i < 6 ? 1 + (i + 1) % 3 : 0));
     s.End();
   });
   EXPECT_EQ(w.dealt.size(), 6u);
@@ -109,47 +112,47 @@ TEST(Ahead, BundlesInBothStoresAreUsedFirst) {
   w.Whole({4, 4, 4, 2, 4}, true);
   EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2, 3, 4, 5, 6, 7}));  // 4 is of 2 tokens, 5 to 7 are made ahead again
   for (int p = 0; p < 2; ++p) {
-    EXPECT_EQ(w.FateOf(p, 5), Fate::kDone);
+    EXPECT_EQ(w.FateOf(p, 5), store::Fate::kDone);
     EXPECT_EQ(w.store[p]->Bundles().size(), 2u);
   }
 }
 
 TEST(Ahead, ADeliveryThatBreaksIsToldByTheInferenceThatNeedsItAndNeverRepeated) {
   std::atomic<int> calls{0};
-  World w(1, Millis{2000}, [&](const DealJob& j, Sink& a, Sink& b) {
-    if (++calls == 2) Fail(Exit::kResource, "no memory for keys");
+  World w(1, net::Millis{2000}, [&](const DealJob& j, store::Sink& a, store::Sink& b) {
+    if (++calls == 2) Fail(Cause::kResource, "no memory for keys");
     TestGenerate(j, a, b);
   });
   bool done = false;
   std::string sentence = "the dealer ended the session for a reason of its own";
-  EXPECT_TRUE(Fails(Exit::kPeer, sentence, [&] {
-    w.Session(w.Host(), [&](Channel& ch) {
+  EXPECT_TRUE(Fails(Cause::kPeer, sentence, [&] {
+    w.Session(w.Host(), [&](net::Channel& ch) {
       DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-      s.Infer(3, TestRun, 2);
+      s.Infer(store::JobOf(3), TestRun, store::JobOf(2));
       done = true;
-      s.Infer(2, [](Inference&) { FAIL(); });
+      s.Infer(store::JobOf(2), [](Inference&) { FAIL(); });
     });
   }));
   EXPECT_TRUE(done);
   ASSERT_TRUE(w.model_error);
   for (int p = 0; p < 2; ++p) {
-    EXPECT_EQ(w.FateOf(p, 1), Fate::kDone);
+    EXPECT_EQ(w.FateOf(p, 1), store::Fate::kDone);
     EXPECT_EQ(w.store[p]->ledger().floor(), 1u);
   }
   w.Whole({2});
   EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 3}));
-  EXPECT_EQ(w.FateOf(0, 3), Fate::kDone);
+  EXPECT_EQ(w.FateOf(0, 3), store::Fate::kDone);
 }
 
 // One party gets no link to the dealer; the other one's request is hung up on when the session ends, long before the
 // dealer would tell it.
 TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
   for (int who : {0, 1}) {
-    World w(1, Millis{600'000});
-    w.timeout = Millis{600'000};
+    World w(1, net::Millis{600'000});
+    w.timeout = net::Millis{600'000};
     auto twice = [&](DialDealer dial) {
-      return [dial, calls = std::make_shared<int>(0)](std::stop_token stop) -> std::unique_ptr<Channel> {
-        if (++*calls == 2) Fail(Exit::kResource, "no descriptor left");
+      return [dial, calls = std::make_shared<int>(0)](std::stop_token stop) -> std::unique_ptr<net::Channel> {
+        if (++*calls == 2) Fail(Cause::kResource, "no descriptor left");
         return dial(std::move(stop));
       };
     };
@@ -158,20 +161,20 @@ TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
     DialDealer dial = who == 1 ? DialDealer(twice(w.Dial())) : w.Dial();
     bool done = false;
     auto session = [&] {
-      w.Session(host, [&](Channel& ch) {
+      w.Session(host, [&](net::Channel& ch) {
         DataSession s(ch, w.plan, *w.store[1], dial, w.keys);
-        s.Infer(3, TestRun, 2);
+        s.Infer(store::JobOf(3), TestRun, store::JobOf(2));
         done = true;
-        s.Infer(2, TestRun);
+        s.Infer(store::JobOf(2), TestRun);
       });
     };
     std::string ours = "no descriptor left", theirs = "ended the session for a reason of its own";
-    EXPECT_TRUE(who ? Fails(Exit::kResource, ours, session) : Fails(Exit::kPeer, theirs, session));
-    EXPECT_TRUE(who ? w.ModelFails(Exit::kPeer, theirs) : w.ModelFails(Exit::kResource, ours));
+    EXPECT_TRUE(who ? Fails(Cause::kResource, ours, session) : Fails(Cause::kPeer, theirs, session));
+    EXPECT_TRUE(who ? w.ModelFails(Cause::kPeer, theirs) : w.ModelFails(Cause::kResource, ours));
     EXPECT_TRUE(done);
     ASSERT_EQ(w.dealer_errors.size(), 1u);
     EXPECT_NE(std::string(w.dealer_errors[0].what()).find("hung up before the other party asked"), std::string::npos);
-    for (auto& store : w.store) EXPECT_EQ(store->ledger().Fates().at(1), Fate::kDone);
+    for (auto& store : w.store) EXPECT_EQ(store->ledger().Fates().at(1), store::Fate::kDone);
   }
 }
 
@@ -180,28 +183,28 @@ TEST(Ahead, ASessionThatBreaksLeavesNothingOfWhatWasAhead) {
     World w;
     RunHook fail = [&](Inference&) {
       EXPECT_TRUE(w.Dealt(2));
-      Fail(Exit::kResource, "no memory");
+      Fail(Cause::kResource, "no memory");
     };
     EXPECT_THROW(w.Session(w.Host(who == 0 ? fail : RunHook(TestRun)),
-                           [&](Channel& ch) {
+                           [&](net::Channel& ch) {
                              DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-                             s.Infer(3, who == 1 ? fail : RunHook(TestRun), 2);
+                             s.Infer(store::JobOf(3), who == 1 ? fail : RunHook(TestRun), store::JobOf(2));
                            }),
                  Error);
     for (int p = 0; p < 2; ++p) {
-      EXPECT_EQ(w.FateOf(p, 1), Fate::kBurnt);
+      EXPECT_EQ(w.FateOf(p, 1), store::Fate::kBurnt);
       EXPECT_EQ(w.store[p]->ledger().floor(), 1u);
       EXPECT_EQ(w.store[p]->Bundles().size(), 0u);
     }
     w.Whole({2, 3}, true);
-    EXPECT_EQ(w.FateOf(0, 3), Fate::kDone);
-    EXPECT_EQ(w.FateOf(0, 4), Fate::kDone);
+    EXPECT_EQ(w.FateOf(0, 3), store::Fate::kDone);
+    EXPECT_EQ(w.FateOf(0, 4), store::Fate::kDone);
   }
 }
 
 TEST(Ahead, ATooLongNextTextIsRefusedBeforeTheOneBeforeItIsSpent) {
   World w;
-  EXPECT_TRUE(Fails(Exit::kInput, "the text has 9 tokens", [&] { w.Whole({3, 9}, true); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "the text has 9 tokens", [&] { w.Whole({3, 9}, true); }));
   EXPECT_EQ(w.store[0]->ledger().floor() + w.store[1]->ledger().floor(), 0u);
 }
 

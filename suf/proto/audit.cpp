@@ -28,7 +28,7 @@ class Ours {
 };
 
 // BurnRest: every bundle left in the store, or on its way there; says so.
-std::string BurnRest(Store& store, const Ahead& ahead) {
+std::string BurnRest(store::Store& store, const Ahead& ahead) {
   ahead.drop();
   try {
     return Str("the ", store.BurnAll(), " bundles left in this store are burnt");
@@ -39,82 +39,84 @@ std::string BurnRest(Store& store, const Ahead& ahead) {
 
 }  // namespace
 
-Bundle Take(Channel& ch, Store& store, uint64_t serial, Fate fate) {
+store::Bundle Take(net::Channel& ch, store::Store& store, uint64_t serial, store::Fate fate) {
   try {
-    return fate == Fate::kAudited ? store.Audit(serial) : store.Claim(serial);
+    return fate == store::Fate::kAudited ? store.Audit(serial) : store.Claim(serial);
   } catch (const Error& e) {
-    ch.Refuse(e.code() == Exit::kRefused ? Refusal::kBundle : Refusal::kGaveUp);
+    ch.Refuse(e.cause() == Cause::kRefused ? net::Refusal::kBundle : net::Refusal::kGaveUp);
     throw;
   }
 }
 
-Difference DealAgain(const Bundle& own, DealJob job, uint64_t other_body_bytes, const Hash& other_hash,
+Difference DealAgain(const store::Bundle& own, DealJob job, uint64_t other_body_bytes, const Hash& other_hash,
                      const Generate& generate) {
-  const BundleHeader& h0 = own.header;
-  BundleHeader h1 = h0;
+  const store::BundleHeader& h0 = own.header;
+  store::BundleHeader h1 = h0;
   h1.party = 1, h1.body_bytes = other_body_bytes;
   Difference d;
   Ours ours(own.body, &d);
   Sha256 theirs;
-  theirs.Add(Encode(h1));
-  Sink to_p0(ChunkKey(h0), h0.body_bytes, [&](View chunk) { ours(chunk.subspan(ChunkTags::kBytes)); });
-  Sink to_p1(ChunkKey(h1), h1.body_bytes, [&](View chunk) { theirs.Add(chunk.subspan(ChunkTags::kBytes)); });
+  theirs.Add(store::Encode(h1));
+  store::Sink to_p0(store::ChunkKey(h0), h0.body_bytes,
+                    [&](View chunk) { ours(chunk.subspan(net::ChunkTags::kBytes)); });
+  store::Sink to_p1(store::ChunkKey(h1), h1.body_bytes,
+                    [&](View chunk) { theirs.Add(chunk.subspan(net::ChunkTags::kBytes)); });
   generate(std::move(job), to_p0, to_p1);
   to_p0.Finish(), to_p1.Finish();
   d.other = !Equal(theirs.Done(), other_hash);
   return d;
 }
 
-void OpenBundle(Channel& p0, Store& store, uint64_t serial, const Hash& setup, const Ahead& ahead) {
+void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Hash& setup, const Ahead& ahead) {
   Bond bond(p0, store.Header(serial), setup);
-  Bundle bundle = Take(p0, store, serial, Fate::kAudited);  // durable: K_1 leaves only for a serial that is spent
-  bond.Send(kAudit);
-  bond.Recv(kAck);
+  store::Bundle bundle =
+      Take(p0, store, serial, store::Fate::kAudited);  // durable: K_1 leaves only for a serial that is spent
+  bond.Send(net::kAudit);
+  bond.Recv(net::kAck);
   Bytes opened(bundle.key.view().begin(), bundle.key.view().end());
-  Hash hash = bundle.hash();
-  opened.insert(opened.end(), hash.begin(), hash.end());
-  p0.Send(kOpened, opened);
-  bond.Send(kGo);
+  Append(&opened, bundle.hash());
+  p0.Send(net::kOpened, opened);
+  bond.Send(net::kGo);
   ahead.announce();
-  bool good = p0.RecvExact(kVerdict, 1)[0] == 1;
-  bond.Recv(kOnlineEnd);
+  bool good = p0.RecvExact(net::kVerdict, 1)[0] == 1;
+  bond.Recv(net::kOnlineEnd);
   std::string burnt = good ? "" : BurnRest(store, ahead);
-  bond.Send(kBye);
+  bond.Send(net::kBye);
   if (!good)
-    Fail(Exit::kRefused, "the model owner's audit of bundle ", serial, " finds that it was dealt wrongly; ", burnt,
+    Fail(Cause::kRefused, "the model owner's audit of bundle ", serial, " finds that it was dealt wrongly; ", burnt,
          "; take no more from this dealer before its operator has explained it");
 }
 
-void AuditBundle(Channel& p1, Store& store, Bond& bond, const Task& task, const SharedSecret& b_seed,
+void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& task, const SharedSecret& b_seed,
                  const Auditor& auditor, const Ahead& ahead) {
   uint64_t serial = bond.header().serial;
-  Bundle own = Take(p1, store, serial, Fate::kAudited);
-  bond.Send(kAck);
-  Bytes opened = p1.RecvExact(kOpened, kOpenedBytes);
+  store::Bundle own = Take(p1, store, serial, store::Fate::kAudited);
+  bond.Send(net::kAck);
+  Bytes opened = p1.RecvExact(net::kOpened, kOpenedBytes);
   Secret key(View(opened).first(32));
   Hash hash = Reader(View(opened).subspan(32), "an opened bundle").GetHash();
-  bond.Recv(kGo);
+  bond.Recv(net::kGo);
   ahead.announce();
-  const BundleHeader& h = own.header;
-  DealJob job{h.n, h.serial, h.rho, h.weights, {std::move(own.key), std::move(key)}, b_seed};
+  const store::BundleHeader& h = own.header;
+  DealJob job{h.job, h.serial, h.rho, h.weights, {std::move(own.key), std::move(key)}, b_seed};
   Difference d = DealAgain(own, std::move(job), task.body_bytes[1], hash, auditor.generate);
   std::string fault;
   if (d.any())  // before P1 hears of it
     fault =
         Str("the audit of bundle ", serial, " failed: ", d.own ? "ours" : "", d.own && d.other ? " and " : "",
             d.other ? "the data owner's" : "", d.own != d.other ? " is" : " are", " not what the keys give",
-            d.own ? Str(", ours first in ", auditor.section(own.header.n, d.at)) : std::string(), "; ",
+            d.own ? Str(", ours first in ", auditor.section(own.header.job, d.at)) : std::string(), "; ",
             BurnRest(store, ahead), "; find out whether the dealer dealt wrongly or the data owner opened another key");
   try {
     uint8_t verdict = !d.any();
-    p1.Send(kVerdict, View(&verdict, 1));
-    bond.Send(kOnlineEnd);
-    bond.Recv(kBye);
+    p1.Send(net::kVerdict, View(&verdict, 1));
+    bond.Send(net::kOnlineEnd);
+    bond.Recv(net::kBye);
   } catch (const Error&) {
     if (!d.any()) throw;  // what was found matters more than how the session ended
   }
-  if (d.any()) throw Error(Exit::kRefused, fault);
-  if (auditor.passed) auditor.passed(own.header.n, serial);
+  if (d.any()) throw Error(Cause::kRefused, fault);
+  if (auditor.passed) auditor.passed(own.header.job, serial);
 }
 
 }  // namespace suf::proto

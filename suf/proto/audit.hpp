@@ -1,7 +1,7 @@
 // The audit of a bundle pair, by P0 alone: both sides mark the serial AUDITED, P1 hands over K_1 and the hash of its
 // bundle, P0 deals both bundles again, as the dealer should have, and compares. P1 learns one bit: its own bundle from
 // P0's hands, or any word of it that it had not, would give r_1 B. P1's session seed stays with P1, as K_1 is all that
-// dealing needs and the seed would give K_1 of the other bundles that were fetched with this one. DESIGN 11.
+// dealing needs and the seed would give K_1 of the other bundles that were fetched with this one. SECURITY.md.
 #pragma once
 #include "suf/proto/supply.hpp"
 
@@ -12,9 +12,9 @@ class Bond;
 // Auditor: what P0 brings to audits.
 struct Auditor {
   Generate generate;  // what the dealer runs
-  // section: words for the section of P0's bundle that holds this byte of the body, in the trace of n tokens
-  std::function<std::string(uint32_t n, uint64_t byte)> section;
-  std::function<void(uint32_t n, uint64_t serial)> passed;  // for a log line
+  // section: words for the section of P0's bundle that holds this byte of the body, in the trace of this job
+  std::function<std::string(const store::Job&, uint64_t byte)> section;
+  std::function<void(const store::Job&, uint64_t serial)> passed;  // for a log line
 };
 
 // Difference: what P0 finds and nobody else is told.
@@ -26,7 +26,7 @@ struct Difference {
 
 // DealAgain: both bundles of a job, K_0 and K_1 and B's seed, compared with P0's own (all of its bytes) and with P1's
 // hash. Does the same work whatever it finds.
-Difference DealAgain(const Bundle& own, DealJob job, uint64_t other_body_bytes, const Hash& other_hash,
+Difference DealAgain(const store::Bundle& own, DealJob job, uint64_t other_body_bytes, const Hash& other_hash,
                      const Generate& generate);
 
 // Ahead: what the session fetches while an audit goes on.
@@ -35,14 +35,15 @@ struct Ahead {
   std::function<void()> drop = [] {};      // nothing more comes: before all bundles are burnt
 };
 
-// OpenBundle: P1's side, when a serial is agreed on; setup as in Bond. Throws Exit::kRefused when P0 says that the
+// OpenBundle: P1's side, when a serial is agreed on; setup as in Bond. Throws Cause::kRefused when P0 says that the
 // bundles are wrong; then all bundles of the store are burnt.
-void OpenBundle(Channel& p0, Store& store, uint64_t serial, const Hash& setup, const Ahead& ahead = {});
-// AuditBundle: P0's side, from P1's first MAC on. Throws Exit::kRefused when a bundle is wrong, all others being burnt.
-void AuditBundle(Channel& p1, Store& store, Bond& bond, const Task& task, const SharedSecret& b_seed,
+void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Hash& setup, const Ahead& ahead = {});
+// AuditBundle: P0's side, from P1's first MAC on. Throws Cause::kRefused when a bundle is wrong, all others being
+// burnt.
+void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& task, const SharedSecret& b_seed,
                  const Auditor& auditor, const Ahead& ahead = {});
 
 // Take: Store::Claim or Store::Audit; a bundle that turns out altered is named to the peer.
-Bundle Take(Channel& ch, Store& store, uint64_t serial, Fate fate);
+store::Bundle Take(net::Channel& ch, store::Store& store, uint64_t serial, store::Fate fate);
 
 }  // namespace suf::proto

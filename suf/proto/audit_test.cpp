@@ -5,18 +5,19 @@
 #include <optional>
 #include <thread>
 
+#include "suf/base/scratch_test.hpp"
 #include "suf/proto/internal/bond.hpp"
-#include "suf/proto/internal/testing.hpp"
+#include "suf/store/told_test.hpp"
 
 namespace suf::proto {
 namespace {
 
-const Identity kModel{Role::kModel, Hash{12}}, kData{Role::kData, Hash{13}};
+const net::Identity kModel{Role::kModel, Hash{12}}, kData{Role::kData, Hash{13}};
 constexpr size_t kBody = 100;
 const Hash kSetup{8};  // of W_hat
 
 // TestGenerate: bodies that both keys, rho and B's seed enter.
-void TestGenerate(const DealJob& j, Sink& to_p0, Sink& to_p1) {
+void TestGenerate(const DealJob& j, store::Sink& to_p0, store::Sink& to_p1) {
   for (int p : {0, 1}) {
     Hash h = HashOf({j.key[0].view(), j.key[1].view(), j.rho, j.b_seed->view(), Hash{uint8_t(p)}});
     Bytes body(kBody);
@@ -29,19 +30,20 @@ void TestGenerate(const DealJob& j, Sink& to_p0, Sink& to_p1) {
 struct Sides {
   explicit Sides(uint8_t dealt = 9) {
     for (uint64_t serial : {5, 6, 7}) Put(serial, dealt);
-    for (auto& s : store) Told(*s, 5);
-    std::tie(p0, p1) = InProcessPair(kModel, kData, Millis{5000});
+    for (auto& s : store) store::Told(*s, 5);
+    std::tie(p0, p1) = net::InProcessPair(kModel, kData, net::Millis{5000});
   }
   void Put(uint64_t serial, uint8_t dealt) {
-    BundleHeader h;
-    h.n = 3, h.serial = serial, h.rho = {uint8_t(serial)}, h.pair = Share(Secret::Random()), h.body_bytes = kBody;
-    DealJob job{h.n, serial, h.rho, {}, {Secret(Hash{1}), Secret(Hash{2})}, Share(Secret(Hash{dealt}))};
+    store::BundleHeader h;
+    h.job = store::JobOf(3), h.serial = serial, h.rho = {uint8_t(serial)}, h.pair = Share(Secret::Random()),
+    h.body_bytes = kBody;
+    DealJob job{h.job, serial, h.rho, {}, {Secret(Hash{1}), Secret(Hash{2})}, Share(Secret(Hash{dealt}))};
     std::vector<Bytes> chunks[2];
-    BundleHeader headers[2] = {h, h};
+    store::BundleHeader headers[2] = {h, h};
     headers[1].party = 1;
     {
-      Sink a(ChunkKey(headers[0]), kBody, [&](View c) { chunks[0].emplace_back(c.begin(), c.end()); });
-      Sink b(ChunkKey(headers[1]), kBody, [&](View c) { chunks[1].emplace_back(c.begin(), c.end()); });
+      store::Sink a(store::ChunkKey(headers[0]), kBody, [&](View c) { chunks[0].emplace_back(c.begin(), c.end()); });
+      store::Sink b(store::ChunkKey(headers[1]), kBody, [&](View c) { chunks[1].emplace_back(c.begin(), c.end()); });
       TestGenerate(job, a, b);
       a.Finish(), b.Finish();
     }
@@ -53,10 +55,10 @@ struct Sides {
   }
   // PutOne: a bundle of one store that nobody will get as far as reading.
   void PutOne(int p, uint64_t serial) {
-    BundleHeader h;
-    h.n = 3, h.serial = serial, h.party = uint32_t(p), h.body_bytes = kBody;
+    store::BundleHeader h;
+    h.job = store::JobOf(3), h.serial = serial, h.party = uint32_t(p), h.body_bytes = kBody;
     auto in = store[p]->Receive(h, Secret(), false);
-    Sink sink(ChunkKey(h), kBody, [&](View c) { in.Add(c); });
+    store::Sink sink(store::ChunkKey(h), kBody, [&](View c) { in.Add(c); });
     sink.Write(Bytes(kBody));
     sink.Finish();
     in.Commit();
@@ -66,12 +68,13 @@ struct Sides {
     std::exception_ptr error;
     std::thread t([&, ch = std::move(p0)]() mutable {
       try {
-        Guarded(*ch, [&] {
+        net::Guarded(*ch, [&] {
           Bond bond(*ch, store[0]->Header(5), kSetup);
-          EXPECT_EQ(bond.RecvEither(kClaim, kAudit), kAudit);
-          AuditBundle(*ch, *store[0], bond, {Hash{}, {kBody, kBody}}, Share(Secret(Hash{9})),
-                      {generate, [](uint32_t, uint64_t at) { return Str("byte ", at); }, [&](auto...) { ++passed; }},
-                      ahead);
+          EXPECT_EQ(bond.RecvEither(net::kClaim, net::kAudit), net::kAudit);
+          AuditBundle(
+              *ch, *store[0], bond, {Hash{}, {kBody, kBody}}, Share(Secret(Hash{9})),
+              {generate, [](const store::Job&, uint64_t at) { return Str("byte ", at); }, [&](auto...) { ++passed; }},
+              ahead);
         });
       } catch (const Error&) {
         error = std::current_exception();
@@ -84,35 +87,35 @@ struct Sides {
     return error;
   }
   Scratch dir;
-  std::optional<Store> store[2] = {std::optional<Store>(std::in_place, dir / "0"),
-                                   std::optional<Store>(std::in_place, dir / "1")};
-  std::unique_ptr<Channel> p0, p1;
+  std::optional<store::Store> store[2] = {std::optional<store::Store>(std::in_place, dir / "0"),
+                                          std::optional<store::Store>(std::in_place, dir / "1")};
+  std::unique_ptr<net::Channel> p0, p1;
   int passed = 0;
 };
 
-testing::AssertionResult Throws(std::exception_ptr e, Exit code, const std::string& words) {
+testing::AssertionResult Throws(std::exception_ptr e, Cause code, const std::string& words) {
   return Fails(code, words, [&] {
     if (e) std::rethrow_exception(e);
   });
 }
-using Fates = std::map<uint64_t, Fate>;
+using Fates = std::map<uint64_t, store::Fate>;
 
 // PlayP1: the data owner's steps up to `steps`; the bundle is P1's, its key may be another.
 void PlayP1(Sides& s, int steps, const Secret& key) {
-  Bundle b = s.store[1]->Audit(5);
+  store::Bundle b = s.store[1]->Audit(5);
   Bond bond(*s.p1, b.header, kSetup);
-  if (steps-- > 0) bond.Send(kAudit);
-  if (steps-- > 0) bond.Recv(kAck);
+  if (steps-- > 0) bond.Send(net::kAudit);
+  if (steps-- > 0) bond.Recv(net::kAck);
   Bytes opened(key.view().begin(), key.view().end());
   Hash hash = b.hash();
   opened.insert(opened.end(), hash.begin(), hash.end());
-  if (steps-- > 0) s.p1->Send(kOpened, opened);
-  if (steps-- > 0) bond.Send(kGo);
+  if (steps-- > 0) s.p1->Send(net::kOpened, opened);
+  if (steps-- > 0) bond.Send(net::kGo);
   if (steps-- > 0) {
-    EXPECT_EQ(s.p1->RecvExact(kVerdict, 1)[0], Equal(key.view(), b.key.view()));
+    EXPECT_EQ(s.p1->RecvExact(net::kVerdict, 1)[0], Equal(key.view(), b.key.view()));
   }
-  if (steps-- > 0) bond.Recv(kOnlineEnd);
-  if (steps-- > 0) bond.Send(kBye);
+  if (steps-- > 0) bond.Recv(net::kOnlineEnd);
+  if (steps-- > 0) bond.Send(net::kBye);
 }
 
 TEST(Audit, P0HoldsItselfToTheMarkWhereverP1GoesAway) {
@@ -122,24 +125,24 @@ TEST(Audit, P0HoldsItselfToTheMarkWhereverP1GoesAway) {
     auto error = s.Model([&] { PlayP1(s, steps, Secret(Hash{2})); });
     EXPECT_EQ(!error, steps == 7);
     if (error) {
-      EXPECT_TRUE(Throws(error, Exit::kPeer, "the data owner ended the connection"));
+      EXPECT_TRUE(Throws(error, Cause::kPeer, "the data owner ended the connection"));
     }
     EXPECT_EQ(s.passed, steps == 7);
-    EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, steps ? Fate::kAudited : Fate::kTold}}));
+    EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, steps ? store::Fate::kAudited : store::Fate::kTold}}));
     s.store[0].reset(), s.store[0].emplace(s.dir / "0");
-    EXPECT_EQ(s.store[0]->ledger().Fates(), (steps ? Fates{} : Fates{{5, Fate::kBurnt}}));
+    EXPECT_EQ(s.store[0]->ledger().Fates(), (steps ? Fates{} : Fates{{5, store::Fate::kBurnt}}));
     EXPECT_EQ(s.store[0]->Bundles().size(), 2u);
-    EXPECT_EQ(s.store[1]->ledger().Fates(), (Fates{{5, Fate::kAudited}}));
+    EXPECT_EQ(s.store[1]->ledger().Fates(), (Fates{{5, store::Fate::kAudited}}));
   }
 }
 
 TEST(Audit, P0SaysWhatItFoundEvenWhenP1DoesNotWaitForIt) {
   for (int steps = 4; steps <= 7; ++steps) {  // from the opened key on
     Sides s;
-    EXPECT_TRUE(Throws(s.Model([&] { PlayP1(s, steps, Secret(Hash{3})); }), Exit::kRefused,
+    EXPECT_TRUE(Throws(s.Model([&] { PlayP1(s, steps, Secret(Hash{3})); }), Cause::kRefused,
                        "the audit of bundle 5 failed: ours and the data owner's are not what the keys give, ours first "
                        "in byte 50; the 2 bundles left in this store are burnt"));
-    EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, Fate::kAudited}, {7, Fate::kBurnt}}));
+    EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, store::Fate::kAudited}, {7, store::Fate::kBurnt}}));
     EXPECT_EQ(s.passed, 0);
   }
 }
@@ -151,30 +154,30 @@ TEST(Audit, P1IsSpentWhereverP0GoesAwayAndOnlyAVerdictBurnsTheRest) {
       Sides s;
       std::thread p0([&, ch = std::move(s.p0), left = steps]() mutable {
         Bond bond(*ch, s.store[0]->Header(5), kSetup);
-        if (left-- > 0) bond.Recv(kAudit), bond.Send(kAck);
+        if (left-- > 0) bond.Recv(net::kAudit), bond.Send(net::kAck);
         if (left-- > 0) {
-          Bytes opened = ch->RecvExact(kOpened, 64);
+          Bytes opened = ch->RecvExact(net::kOpened, 64);
           EXPECT_TRUE(Equal(View(opened).first(32), Hash{2}));
-          bond.Recv(kGo);
+          bond.Recv(net::kGo);
         }
         uint8_t verdict = good;
-        if (left-- > 0) ch->Send(kVerdict, View(&verdict, 1));
-        if (left-- > 0) bond.Send(kOnlineEnd), bond.Recv(kBye);
+        if (left-- > 0) ch->Send(net::kVerdict, View(&verdict, 1));
+        if (left-- > 0) bond.Send(net::kOnlineEnd), bond.Recv(net::kBye);
       });
-      auto open = [&] { Guarded(*s.p1, [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup); }); };
+      auto open = [&] { net::Guarded(*s.p1, [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup); }); };
       if (steps == 4 && good) {
         open();
       } else if (steps == 4) {
-        EXPECT_TRUE(Fails(Exit::kRefused, "the 2 bundles left in this store are burnt", open));
+        EXPECT_TRUE(Fails(Cause::kRefused, "the 2 bundles left in this store are burnt", open));
       } else {
-        EXPECT_TRUE(Fails(Exit::kPeer, "the model owner ended the connection", open));
+        EXPECT_TRUE(Fails(Cause::kPeer, "the model owner ended the connection", open));
       }
       s.p1.reset();
       p0.join();
       bool told = steps == 4 && !good;  // a verdict without its MAC is none
       EXPECT_EQ(s.store[1]->Bundles().size(), told ? 0u : 2u);
-      Fates want{{5, Fate::kAudited}};
-      if (told) want[7] = Fate::kBurnt;
+      Fates want{{5, store::Fate::kAudited}};
+      if (told) want[7] = store::Fate::kBurnt;
       EXPECT_EQ(s.store[1]->ledger().Fates(), want);
     }
 }
@@ -183,27 +186,28 @@ TEST(Audit, AnotherBundleOfTheSerialOpensNothing) {
   Sides s;
   EXPECT_TRUE(Throws(s.Model([&] {
     Bond bond(*s.p1, s.store[1]->Header(6), kSetup);  // another pair secret
-    bond.Send(kAudit);
+    bond.Send(net::kAudit);
   }),
-                     Exit::kRefused, "holds another bundle of serial 5"));
-  EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, Fate::kTold}}));
+                     Cause::kRefused, "holds another bundle of serial 5"));
+  EXPECT_EQ(s.store[0]->ledger().Fates(), (Fates{{5, store::Fate::kTold}}));
 }
 
 TEST(Audit, ABundleAlteredInAStoreIsNamedAndBurnt) {
   for (int p : {0, 1}) {
     Sides s;
-    std::filesystem::resize_file(s.dir / Str(p, "/bundles/00000000000000000005.bundle"), 400);
+    std::filesystem::resize_file(s.dir / Str(p, "/bundles/00000000000000000005-0-0-3-0.bundle"),
+                                 4 + store::kHeaderBytes + 64 + 12);
     std::exception_ptr error[2];
     error[0] = s.Model([&] {
       try {
-        Guarded(*s.p1, [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup); });
+        net::Guarded(*s.p1, [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup); });
       } catch (const Error&) {
         error[1] = std::current_exception();
       }
     });
-    EXPECT_TRUE(Throws(error[p], Exit::kRefused, "is cut short or too long; it is burnt"));
-    EXPECT_TRUE(Throws(error[1 - p], Exit::kRefused, "found its bundle altered"));
-    EXPECT_EQ(s.store[p]->ledger().Fates(), (Fates{{5, Fate::kBurnt}}));
+    EXPECT_TRUE(Throws(error[p], Cause::kRefused, "is cut short or too long; it is burnt"));
+    EXPECT_TRUE(Throws(error[1 - p], Cause::kRefused, "found its bundle altered"));
+    EXPECT_EQ(s.store[p]->ledger().Fates(), (Fates{{5, store::Fate::kBurnt}}));
   }
 }
 
@@ -217,14 +221,14 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
   };
   auto error = s.Model(
       [&] {
-        EXPECT_TRUE(Fails(Exit::kRefused, "the 3 bundles left in this store are burnt",
+        EXPECT_TRUE(Fails(Cause::kRefused, "the 3 bundles left in this store are burnt",
                           [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup, ahead(1)); }));
       },
       TestGenerate, ahead(0));
-  EXPECT_TRUE(Throws(error, Exit::kRefused, "the 3 bundles left in this store are burnt"));
+  EXPECT_TRUE(Throws(error, Cause::kRefused, "the 3 bundles left in this store are burnt"));
   for (int p : {0, 1}) {
     EXPECT_EQ(steps[p], "announce 5 drop");
-    EXPECT_EQ(s.store[p]->ledger().Fates(), (Fates{{5, Fate::kAudited}, {9, Fate::kBurnt}}));
+    EXPECT_EQ(s.store[p]->ledger().Fates(), (Fates{{5, store::Fate::kAudited}, {9, store::Fate::kBurnt}}));
     s.store[p].reset(), s.store[p].emplace(s.dir / std::to_string(p));
     EXPECT_TRUE(s.store[p]->Bundles().empty());
   }
@@ -232,16 +236,16 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
 
 TEST(Audit, WhatFailsAtP0IsNoVerdict) {
   Sides s;
-  auto none = [](const DealJob&, Sink&, Sink&) { Fail(Exit::kResource, "no memory"); };
+  auto none = [](const DealJob&, store::Sink&, store::Sink&) { Fail(Cause::kResource, "no memory"); };
   auto error = s.Model(
       [&] {
-        EXPECT_TRUE(Fails(Exit::kPeer, "the model owner ended the session for a reason of its own",
+        EXPECT_TRUE(Fails(Cause::kPeer, "the model owner ended the session for a reason of its own",
                           [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup); }));
       },
       none);
-  EXPECT_TRUE(Throws(error, Exit::kResource, "no memory"));
+  EXPECT_TRUE(Throws(error, Cause::kResource, "no memory"));
   for (auto& store : s.store) {
-    EXPECT_EQ(store->ledger().Fates(), (Fates{{5, Fate::kAudited}}));
+    EXPECT_EQ(store->ledger().Fates(), (Fates{{5, store::Fate::kAudited}}));
     EXPECT_EQ(store->Bundles().size(), 2u);
   }
 }

@@ -1,4 +1,6 @@
 // The dealer's service over in-process pairs.
+#include <gmock/gmock.h>
+
 #include <future>
 
 #include "suf/proto/internal/world.hpp"
@@ -27,16 +29,46 @@ Both FetchBoth(World& w, FetchArgs model, FetchArgs data) {
   return r;
 }
 FetchArgs Args(int p, uint32_t n = 4) {
-  return {.n = n, .weights = Hash{77}, .partner = kId[p ? 1 : 2].key, .b_seed = Share(Secret(Hash{5}))};
+  return {.job = store::JobOf(n), .weights = Hash{77}, .partner = kId[1 - p].key, .b_seed = Share(Secret(Hash{5}))};
 }
 
 // Ask: hello and the request, by hand.
-void Ask(World& w, Channel& ch, const FetchArgs& a) {
+void Ask(World& w, net::Channel& ch, const FetchArgs& a) {
   SendHello(ch, w.plan);
   RecvHello(ch, w.plan);
   Writer q;
-  q.Put(a.n), q.Put(a.count), q.Raw(Hash{1, 4}), q.Raw(a.weights), q.Raw(a.partner), q.Raw(Hash{}), q.Raw(Hash{});
-  ch.Send(kRequest, q.bytes());
+  store::Put(q, a.job), q.Put(a.count), q.Raw(Hash{1, 4}), q.Raw(a.weights), q.Raw(a.partner), q.Raw(Hash{}),
+      q.Raw(Hash{});
+  ch.Send(net::kRequest, q.bytes());
+}
+
+// A plan has one graph with one trace for each number of tokens: a job of another is refused as such, by its field.
+TEST(Dealer, AJobOfAnotherGraphVariantOrCacheIsRefused) {
+  for (store::Job job : {store::Job{1, 0, 4, 0}, store::Job{0, 1, 4, 0}, store::Job{0, 0, 4, 1}})
+    for (bool witness : {false, true}) {
+      World w;
+      auto ch = w.Link(Role::kData);
+      FetchArgs args = Args(1);
+      args.job = job;
+      if (witness) {
+        SendHello(*ch, w.plan);
+        RecvHello(*ch, w.plan);
+        Writer told;
+        told.Put(uint64_t{1}), store::Put(told, job), told.Raw(kId[0].key);
+        ch->Send(net::kWitness, told.bytes());
+      } else {
+        Ask(w, *ch, args);
+      }
+      EXPECT_TRUE(Fails(Cause::kRefused, "the dealer does not know the graph, the variant or the cache of the job",
+                        [&] { ch->RecvExact(witness ? net::kWitness : net::kGrant, witness ? 8 : 4); }));
+      ch.reset();
+      w.Join();
+      ASSERT_EQ(w.dealer_errors.size(), 1u);
+      EXPECT_THAT(w.dealer_errors[0].what(), testing::HasSubstr(Str("entry ", job.entry, ", variant ", job.variant,
+                                                                    " with ", job.past, " tokens in a cache")));
+      EXPECT_TRUE(Fails(Cause::kInput, "the plan has entry 0, variant 0 and no cache",
+                        [&] { Fetch(*w.Link(Role::kData), w.plan, *w.store[1], args); }));
+    }
 }
 
 TEST(Dealer, ARestartedDealerThatDealsASerialAgainDealsOtherKeys) {
@@ -55,7 +87,7 @@ TEST(Dealer, ARestartedDealerThatDealsASerialAgainDealsOtherKeys) {
   w.state.emplace(w.dir / "dealer");
   w.dealer.emplace(w.plan, *w.state, Dealer::Options{}, TestGenerate);
   auto again = FetchBoth(w, Args(0), Args(1));
-  EXPECT_TRUE(Fails(Exit::kRefused, "which this store has had", [&] { std::rethrow_exception(again.error[1]); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "which this store has had", [&] { std::rethrow_exception(again.error[1]); }));
 }
 
 TEST(Dealer, ARestartedDealerGoesOnWithTheNextSerial) {
@@ -74,7 +106,7 @@ TEST(Dealer, RequestsThatDoNotMatchAreRefusedOnBothSides) {
     Both r = FetchBoth(w, a, b);
     EXPECT_TRUE(w.dealt.empty());
     for (auto& e : r.error) {
-      EXPECT_TRUE(Fails(Exit::kRefused, "different bundles", [&] {
+      EXPECT_TRUE(Fails(Cause::kRefused, "different bundles", [&] {
         if (e) std::rethrow_exception(e);
       }));
     }
@@ -89,30 +121,30 @@ TEST(Dealer, RequestsThatDoNotMatchAreRefusedOnBothSides) {
 }
 
 TEST(Dealer, OnePartyAloneIsToldAfterAWhile) {
-  World w(1, Millis{200});
+  World w(1, net::Millis{200});
   auto ch = w.Link(Role::kData);
   EXPECT_TRUE(
-      Fails(Exit::kPeer, "waited in vain for the other party", [&] { Fetch(*ch, w.plan, *w.store[1], Args(1)); }));
+      Fails(Cause::kPeer, "waited in vain for the other party", [&] { Fetch(*ch, w.plan, *w.store[1], Args(1)); }));
   w.Join();
   ASSERT_EQ(w.dealer_errors.size(), 1u);
   EXPECT_NE(std::string(w.dealer_errors[0].what()).find("the model owner did not ask"), std::string::npos);
 }
 
 TEST(Dealer, ASecondClientOfARoleHearsBusy) {
-  World w(1, Millis{3000});
+  World w(1, net::Millis{3000});
   auto first = w.Link(Role::kData);
   Ask(w, *first, Args(1));
   auto second = w.Link(Role::kData);
-  EXPECT_TRUE(Fails(Exit::kPeer, "the dealer is busy", [&] { Fetch(*second, w.plan, *w.store[1], Args(1)); }));
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer is busy", [&] { Fetch(*second, w.plan, *w.store[1], Args(1)); }));
 }
 
 TEST(Dealer, AClientThatDiesOrRefusesWhileItWaitsFreesItsSeat) {
   for (bool refuses : {false, true}) {
-    World w(1, Millis{20'000});
+    World w(1, net::Millis{20'000});
     {
       auto dead = w.Link(Role::kData);
       Ask(w, *dead, Args(1));
-      if (refuses) dead->Refuse(Refusal::kGaveUp);
+      if (refuses) dead->Refuse(net::Refusal::kGaveUp);
     }
     Both r = FetchBoth(w, Args(0), Args(1));
     EXPECT_FALSE(r.error[0] || r.error[1]);
@@ -122,18 +154,18 @@ TEST(Dealer, AClientThatDiesOrRefusesWhileItWaitsFreesItsSeat) {
 
 TEST(Dealer, ABrokenDeliveryIsNeverRepeated) {
   std::atomic<int> calls{0};
-  World w(1, Millis{2000}, [&](const DealJob& j, Sink& a, Sink& b) {
-    if (calls++ == 0) Fail(Exit::kResource, "no memory for keys");
+  World w(1, net::Millis{2000}, [&](const DealJob& j, store::Sink& a, store::Sink& b) {
+    if (calls++ == 0) Fail(Cause::kResource, "no memory for keys");
     TestGenerate(j, a, b);
   });
   Both r = FetchBoth(w, Args(0), Args(1));
   for (auto& e : r.error) {
-    EXPECT_TRUE(Fails(Exit::kPeer, "the dealer ended the session for a reason of its own", [&] {
+    EXPECT_TRUE(Fails(Cause::kPeer, "the dealer ended the session for a reason of its own", [&] {
       if (e) std::rethrow_exception(e);
     }));
   }
   ASSERT_EQ(w.dealer_errors.size(), 1u);
-  EXPECT_EQ(w.dealer_errors[0].code(), Exit::kResource);
+  EXPECT_EQ(w.dealer_errors[0].cause(), Cause::kResource);
   r = FetchBoth(w, Args(0), Args(1));
   EXPECT_EQ(r.serials[0], (std::vector<uint64_t>{2}));
   EXPECT_EQ(r.serials[1], (std::vector<uint64_t>{2}));
@@ -144,14 +176,14 @@ TEST(Dealer, AClientThatDiesDuringADeliveryEndsItForTheOther) {
   std::thread dying([&] {
     auto ch = w.Link(Role::kData);
     Ask(w, *ch, Args(1));
-    ch->RecvExact(kGrant, 4);
+    ch->RecvExact(net::kGrant, 4);
   });
   auto ch = w.Link(Role::kModel);
   bool failed = false;
   try {
     Fetch(*ch, w.plan, *w.store[0], Args(0));
   } catch (const Error& e) {
-    failed = e.code() == Exit::kPeer;
+    failed = e.cause() == Cause::kPeer;
   }
   dying.join();
   w.Join();
@@ -163,28 +195,28 @@ TEST(Dealer, AClientThatDiesDuringADeliveryEndsItForTheOther) {
 
 TEST(Dealer, AnAlteredBundleOnTheWayIsRefusedByTheParty) {
   Scratch dir;
-  Store store(dir / "s");
-  Plan plan = TestPlan();
+  store::Store store(dir / "s");
+  BundlePlan plan = TestPlan();
   for (bool in_header : {true, false}) {
-    auto [ch, far] = InProcessPair(kId[2], kId[0]);
+    auto [ch, far] = net::InProcessPair(kId[1], kId[2]);
     std::thread t([&, d = far.get()] {
       RecvHello(*d, plan);
       SendHello(*d, plan);
-      Bytes q = d->RecvExact(kRequest, 8 + 5 * 32);
-      BundleHeader h;
-      h.prg = plan.prg, h.n = 4, h.party = 1, h.serial = 5, h.body_bytes = kBody1, h.plan = plan.hash,
-      h.trace = plan.task(4).trace;
-      h.weights = Hash{77}, h.public_key[0] = kId[1].key, h.public_key[1] = kId[2].key;
-      h.seed_hash[1] = HashOf({View(q).subspan(8 + 96, 64)});
+      Bytes q = d->RecvExact(net::kRequest, store::kJobBytes + 4 + 5 * 32);
+      store::BundleHeader h;
+      h.prg = plan.prg, h.job = store::JobOf(4), h.party = 1, h.serial = 5, h.body_bytes = kBody1, h.plan = plan.hash,
+      h.trace = plan.task(h.job).trace;
+      h.weights = Hash{77}, h.public_key[0] = kId[0].key, h.public_key[1] = kId[1].key;
+      h.seed_hash[1] = HashOf({View(q).subspan(store::kJobBytes + 4 + 96, 64)});
       Writer one;
       one.Put(uint32_t{1});
-      d->Send(kGrant, one.bytes());
-      if (in_header) h.n = 5;
-      d->Send(kHeader, Encode(h));
-      Sink s(ChunkKey(h), kBody1, [&](View c) {
+      d->Send(net::kGrant, one.bytes());
+      if (in_header) h.job.tokens = 5;
+      d->Send(net::kHeader, store::Encode(h));
+      store::Sink s(store::ChunkKey(h), kBody1, [&](View c) {
         Bytes bad(c.begin(), c.end());
         bad.back() ^= 1;
-        d->Send(kChunk, bad);
+        d->Send(net::kChunk, bad);
       });
       s.Write(Bytes(kBody1));
       try {
@@ -192,7 +224,7 @@ TEST(Dealer, AnAlteredBundleOnTheWayIsRefusedByTheParty) {
       } catch (const Error&) {
       }
     });
-    EXPECT_TRUE(Fails(Exit::kRefused, in_header ? "another plan, trace, size or party" : "bundle 5 was altered",
+    EXPECT_TRUE(Fails(Cause::kRefused, in_header ? "another plan, trace, size or party" : "bundle 5 was altered",
                       [&, c = ch.get()] { Fetch(*c, plan, store, Args(1)); }));
     t.join();
     EXPECT_EQ(store.Bundles().size(), 0u);

@@ -3,39 +3,40 @@
 #include <fstream>
 #include <thread>
 
-#include "suf/proto/internal/testing.hpp"
+#include "suf/base/scratch_test.hpp"
 #include "suf/proto/supply.hpp"
+#include "suf/store/told_test.hpp"
 
 namespace suf::proto {
 namespace {
 
 constexpr size_t kBody = 40;
-const Identity kDealer{Role::kDealer, Hash{11}}, kModel{Role::kModel, Hash{12}}, kData{Role::kData, Hash{13}};
+const net::Identity kDealer{Role::kDealer, Hash{11}}, kModel{Role::kModel, Hash{12}}, kData{Role::kData, Hash{13}};
 
-Plan TestPlan() {
-  Plan p;
+BundlePlan TestPlan() {
+  BundlePlan p;
   p.prg = 2, p.max_tokens = 8, p.hash = {1};
-  p.task = [](uint32_t n) { return Task{Hash{1, uint8_t(n)}, {kBody, kBody}}; };
+  p.task = [](const store::Job& j) { return Task{Hash{1, uint8_t(j.tokens)}, {kBody, kBody}}; };
   return p;
 }
 
 // HeaderOf: of P1's bundle; every field is not zero.
-BundleHeader HeaderOf(const Plan& plan, uint64_t serial = 5) {
-  BundleHeader h;
-  h.prg = plan.prg, h.n = 4, h.party = 1, h.serial = serial, h.body_bytes = kBody, h.plan = plan.hash;
-  h.trace = plan.task(4).trace, h.weights = {77}, h.rho = {78}, h.pair = Share(Secret(Hash{79}));
+store::BundleHeader HeaderOf(const BundlePlan& plan, uint64_t serial = 5) {
+  store::BundleHeader h;
+  h.prg = plan.prg, h.job = store::JobOf(4), h.party = 1, h.serial = serial, h.body_bytes = kBody, h.plan = plan.hash;
+  h.trace = plan.task(h.job).trace, h.weights = {77}, h.rho = {78}, h.pair = Share(Secret(Hash{79}));
   h.seed_hash[0] = {80}, h.seed_hash[1] = {81}, h.public_key[0] = kModel.key, h.public_key[1] = kData.key;
   return h;
 }
 
 // Body: chunk by chunk, tagged.
-void Body(const BundleHeader& h, const Sink::Out& out) {
-  Sink s(ChunkKey(h), kBody, out);
+void Body(const store::BundleHeader& h, const store::Sink::Out& out) {
+  store::Sink s(store::ChunkKey(h), kBody, out);
   s.Write(Bytes(kBody, 0x5a));
   s.Finish();
 }
 
-void Put(Store& s, const BundleHeader& h) {
+void Put(store::Store& s, const store::BundleHeader& h) {
   auto in = s.Receive(h, Secret(Hash{5}), true);
   Body(h, [&](View c) { in.Add(c); });
   in.Commit();
@@ -52,57 +53,57 @@ void Flip(const std::string& path, size_t bit) {
 // Each bit is one of another bundle, as each serves once.
 TEST(Flip, EveryBitOfABundlesFile) {
   Scratch dir("/dev/shm");
-  const Plan plan = TestPlan();
-  constexpr size_t kPreamble = 4 + 320 + 32 + 32, kAll = kPreamble + 4 + ChunkTags::kBytes + kBody;
+  const BundlePlan plan = TestPlan();
+  constexpr size_t kPreamble = 4 + store::kHeaderBytes + 32 + 32, kAll = kPreamble + 4 + net::ChunkTags::kBytes + kBody;
   auto name = [&](uint64_t serial) {
     std::string digits = std::to_string(serial);
-    return dir / ("s/bundles/" + std::string(20 - digits.size(), '0') + digits + ".bundle");
+    return dir / ("s/bundles/" + std::string(20 - digits.size(), '0') + digits + "-0-0-4-0.bundle");
   };
   size_t at_start = 0, at_claim = 0;
   for (size_t bit = 0; bit < 8 * kAll; ++bit) {
     const uint64_t serial = bit + 1;
     {
-      Store s(dir / "s");
+      store::Store s(dir / "s");
       ASSERT_TRUE(s.notices().empty()) << s.notices()[0];
       Put(s, HeaderOf(plan, serial));
     }
     ASSERT_EQ(std::filesystem::file_size(name(serial)), kAll);
     Flip(name(serial), bit);
-    Store s(dir / "s");
+    store::Store s(dir / "s");
     if (s.Bundles().empty()) {
       ASSERT_EQ(s.notices().size(), 1u) << bit;
       ++at_start;
     } else {
-      ASSERT_TRUE(Fails(Exit::kRefused, "it is burnt", [&] { Told(s, serial).Claim(serial); }))
+      ASSERT_TRUE(Fails(Cause::kRefused, "it is burnt", [&] { store::Told(s, serial).Claim(serial); }))
           << "byte " << bit / 8 << " of the file";
-      ASSERT_EQ(s.ledger().Fates().at(serial), Fate::kBurnt);
+      ASSERT_EQ(s.ledger().Fates().at(serial), store::Fate::kBurnt);
       ++at_claim;
     }
     ASSERT_FALSE(std::filesystem::exists(name(serial))) << bit;
   }
   EXPECT_EQ(at_start, 8 * kPreamble);
-  EXPECT_EQ(at_claim, 8 * (4 + ChunkTags::kBytes + kBody));
-  Store s(dir / "s");
+  EXPECT_EQ(at_claim, 8 * (4 + net::ChunkTags::kBytes + kBody));
+  store::Store s(dir / "s");
   const uint64_t last = 8 * kAll + 1;
   Put(s, HeaderOf(plan, last));
-  EXPECT_EQ(Told(s, last).Claim(last).body, Bytes(kBody, 0x5a));
+  EXPECT_EQ(store::Told(s, last).Claim(last).body, Bytes(kBody, 0x5a));
 }
 
 TEST(Flip, EveryBitOfADelivery) {
   Scratch dir;
-  Plan plan = TestPlan();
-  Store store(dir / "s");
+  BundlePlan plan = TestPlan();
+  store::Store store(dir / "s");
   constexpr size_t kNone = ~size_t{0};
   // Deliver: the `bit`-th bit of header and chunk is flipped
   auto deliver = [&](size_t bit) {
-    auto [near, far] = InProcessPair(kData, kDealer);
+    auto [near, far] = net::InProcessPair(kData, kDealer);
     std::thread dealer([&, ch = std::move(far)] {
       try {
         RecvHello(*ch, plan);
         SendHello(*ch, plan);
-        Bytes request = ch->RecvExact(kRequest, 8 + 5 * 32);
-        BundleHeader h = HeaderOf(plan);
-        h.seed_hash[1] = HashOf({View(request).subspan(8 + 96, 64)});
+        Bytes request = ch->RecvExact(net::kRequest, store::kJobBytes + 4 + 5 * 32);
+        store::BundleHeader h = HeaderOf(plan);
+        h.seed_hash[1] = HashOf({View(request).subspan(store::kJobBytes + 4 + 96, 64)});
         size_t left = bit;
         auto send = [&](uint16_t kind, View payload) {
           Bytes b(payload.begin(), payload.end());
@@ -112,25 +113,25 @@ TEST(Flip, EveryBitOfADelivery) {
         };
         Writer one;
         one.Put(uint32_t{1});
-        ch->Send(kGrant, one.bytes());
-        send(kHeader, Encode(h));
-        Body(h, [&](View c) { send(kChunk, c); });
-        ch->RecvExact(kEnd, 0);
-        ch->Send(kEnd, Bytes(8));
+        ch->Send(net::kGrant, one.bytes());
+        send(net::kHeader, store::Encode(h));
+        Body(h, [&](View c) { send(net::kChunk, c); });
+        ch->RecvExact(net::kEnd, 0);
+        ch->Send(net::kEnd, Bytes(8));
       } catch (const Error&) {  // the party ended it
       }
     });
     auto leave = [&] { near.reset(), dealer.join(); };
     try {
-      Fetch(*near, plan, store, {.n = 4, .weights = {77}, .partner = kModel.key});
+      Fetch(*near, plan, store, {.job = store::JobOf(4), .weights = {77}, .partner = kModel.key});
     } catch (...) {
       leave();
       throw;
     }
     leave();
   };
-  for (size_t bit = 0; bit < 8 * (320 + ChunkTags::kBytes + kBody); ++bit) {
-    ASSERT_TRUE(Fails(Exit::kRefused, "", [&] { deliver(bit); })) << "byte " << bit / 8;
+  for (size_t bit = 0; bit < 8 * (store::kHeaderBytes + net::ChunkTags::kBytes + kBody); ++bit) {
+    ASSERT_TRUE(Fails(Cause::kRefused, "", [&] { deliver(bit); })) << "byte " << bit / 8;
     ASSERT_TRUE(store.Bundles().empty()) << bit;
   }
   deliver(kNone);

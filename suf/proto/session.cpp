@@ -6,43 +6,44 @@ namespace suf::proto {
 
 void Inference::OfflineEnd() {
   SUF_CHECK(!std::exchange(offline_ended_, true));
-  ch_.set_phase(Phase::kControl);
+  ch_.set_phase(net::Phase::kControl);
   bool p1 = ch_.self().role == Role::kData;
-  if (p1) bond_.Send(kOfflineEnd);
-  bond_.Recv(kOfflineEnd);
-  if (!p1) bond_.Send(kOfflineEnd);
-  ch_.set_phase(Phase::kOnline);
+  if (p1) bond_.Send(net::kOfflineEnd);
+  bond_.Recv(net::kOfflineEnd);
+  if (!p1) bond_.Send(net::kOfflineEnd);
+  ch_.set_phase(net::Phase::kOnline);
 }
 
 void Inference::RevealArrived() {
   SUF_CHECK(offline_ended_ && ch_.self().role == Role::kData && !revealed_);
-  ch_.set_phase(Phase::kControl);
-  bond_.Recv(kOnlineEnd);
-  bond_.Send(kBye);
+  ch_.set_phase(net::Phase::kControl);
+  bond_.Recv(net::kOnlineEnd);
+  bond_.Send(net::kBye);
   revealed_ = true;
 }
 
 namespace {
 
 // Offer: a bundle that P1 could use, in its announcement.
-constexpr size_t kOfferBytes = 8 + 32, kMaxOffers = 4096;
+constexpr size_t kOfferBytes = 8 + 32, kMaxOffers = 4096, kAnnounceBytes = store::kJobBytes + 32;
 
-bool Fits(const BundleHeader& h, uint32_t n, const Task& task, const Plan& plan, const Hash& weights,
-          const Channel& ch) {
+bool Fits(const store::BundleHeader& h, const store::Job& job, const Task& task, const BundlePlan& plan,
+          const Hash& weights, const net::Channel& ch) {
   uint32_t party = uint32_t(PartyOf(ch.self().role));
-  return h.n == n && h.party == party && h.prg == plan.prg && h.trace == task.trace && h.plan == plan.hash &&
+  return h.job == job && h.party == party && h.prg == plan.prg && h.trace == task.trace && h.plan == plan.hash &&
          h.weights == weights && h.body_bytes == task.body_bytes[party] && h.public_key[party] == ch.self().key &&
          h.public_key[1 - party] == ch.peer().key;
 }
 
-constexpr Millis kGrace{1000};
-constexpr Millis kLook{50};  // how often a party that waits for a delivery looks whether the other one is still there
+constexpr net::Millis kGrace{1000};
+constexpr net::Millis kLook{
+    50};  // how often a party that waits for a delivery looks whether the other one is still there
 
 // Arrive: the serial of what was agreed, waiting for its delivery if need be.
-uint64_t Arrive(Channel& ch, Agreed& what, Traffic* traffic) {
+uint64_t Arrive(net::Channel& ch, Agreed& what, net::Traffic* traffic) {
   while (!what.delivery->Over(kLook))
     // what took the other one may be about to end our delivery as well, and that says more
-    if (ch.PeerGone() && !what.delivery->Over(kGrace)) ch.Recv(kRefuse, 0);  // throws why, or that it is gone
+    if (ch.PeerGone() && !what.delivery->Over(kGrace)) ch.Recv(net::kRefuse, 0);  // throws why, or that it is gone
   what.serial = what.delivery->Serial();
   if (traffic) *traffic += what.delivery->traffic();
   return what.serial;
@@ -50,13 +51,13 @@ uint64_t Arrive(Channel& ch, Agreed& what, Traffic* traffic) {
 
 uint32_t CountOf(const Keys& keys) { return std::max(keys.ahead, 1u); }
 
-// NothingFollows: the announcement of 0 tokens: within a run or an audit, that what follows is not known yet; after it,
-// the end.
-Bytes NothingFollows() { return Bytes(4 + 32); }
+// NothingFollows: the announcement of a job of 0 tokens: within a run or an audit, that what follows is not known yet;
+// after it, the end.
+Bytes NothingFollows() { return Bytes(kAnnounceBytes); }
 
 // Burning: a claimed serial that is not finished is burnt.
 template <class F>
-void Burning(Store& store, uint64_t serial, F&& f) {
+void Burning(store::Store& store, uint64_t serial, F&& f) {
   try {
     f();
   } catch (...) {
@@ -67,20 +68,20 @@ void Burning(Store& store, uint64_t serial, F&& f) {
 
 }  // namespace
 
-DataSession::DataSession(Channel& p0, const Plan& plan, Store& store, DialDealer dealer, Keys keys)
+DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer, Keys keys)
     : ch_(p0), plan_(plan), store_(store), dealer_(std::move(dealer)), keys_(keys) {
-  Guarded(ch_, [&] {
+  net::Guarded(ch_, [&] {
     if (!store_.Pin(ch_.peer()))
-      EndSession(ch_, Refusal::kPin, Exit::kRefused, ch_.peer_title(),
-                 " shows another key than the one this store knows; if it was "
-                 "replaced on purpose, start with a new store");
+      net::EndSession(ch_, net::Refusal::kPin, Cause::kRefused, ch_.peer_title(),
+                      " shows another key than the one this store knows; if it was "
+                      "replaced on purpose, start with a new store");
     SendHello(ch_, plan_);
     RecvHello(ch_, plan_);
-    Bytes welcome = ch_.RecvExact(kWelcome, 2 * sizeof(Hash));
+    Bytes welcome = ch_.RecvExact(net::kWelcome, 2 * sizeof(Hash));
     Reader r(welcome, "a welcome");
     weights_ = r.GetHash(), setup_hash_ = r.GetHash();
     uint8_t have = LoadSetup();
-    ch_.Send(kSetupAsk, View(&have, 1));
+    ch_.Send(net::kSetupAsk, View(&have, 1));
     if (!have) FetchSetup();
   });
 }
@@ -107,22 +108,22 @@ bool DataSession::LoadSetup() {
 
 // FetchSetup: once a session; what differs from what P0 named ends it.
 void DataSession::FetchSetup() {
-  ch_.set_phase(Phase::kSetup);
-  Chain chain(ChunkKey(plan_.hash, weights_), plan_.setup_bytes);
+  ch_.set_phase(net::Phase::kSetup);
+  store::Chain chain(store::ChunkKey(plan_.hash, weights_), plan_.setup_bytes);
   unverified_.emplace(store_, store_.NewSetup());
   setup_.reserve(plan_.setup_bytes);
   while (chain.left()) {
-    Bytes chunk = ch_.Recv(kChunk, kMaxChunk);
+    Bytes chunk = ch_.Recv(net::kChunk, store::kMaxChunk);
     View data = chain.Next(chunk, "the stream of masked weights");
     unverified_->file.Add(chunk);
     Append(&setup_, data);
   }
   if (!Equal(HashOf({setup_}), setup_hash_))
-    EndSession(
-        ch_, Refusal::kSetup, Exit::kRefused, ch_.peer_title(),
+    net::EndSession(
+        ch_, net::Refusal::kSetup, Cause::kRefused, ch_.peer_title(),
         " sent other masked weights than its welcome names; they are dropped, start again, and if this stays, have "
-        "suf serve started again");
-  ch_.set_phase(Phase::kControl);
+        "its process started again");
+  ch_.set_phase(net::Phase::kControl);
 }
 
 // KeepSetup: P0's MAC was verified.
@@ -132,71 +133,71 @@ void DataSession::KeepSetup() {
   unverified_.reset();
 }
 
-void DataSession::Infer(uint32_t n, const RunHook& run, uint32_t next) {
-  Guarded(ch_, [&] { RunOne(Due(n, next), run, next); });
+void DataSession::Infer(const store::Job& job, const RunHook& run, const store::Job& next) {
+  net::Guarded(ch_, [&] { RunOne(Due(job, next), run, next); });
 }
 
-void DataSession::Audit(uint32_t n, uint32_t next) {
-  Guarded(ch_, [&] {
-    Agreed what = Due(n, next);
+void DataSession::Audit(const store::Job& job, const store::Job& next) {
+  net::Guarded(ch_, [&] {
+    Agreed what = Due(job, next);
     OpenBundle(ch_, store_, what.serial, setup_hash_,
                {[&] { KeepSetup(), AnnounceNext(next); }, [&] { next_.reset(); }});
   });
 }
 
 // Due: what is to be used now, announced before or here, with its bundle in the store.
-Agreed DataSession::Due(uint32_t n, uint32_t next) {
-  CheckTokens(plan_, n);
-  if (next) CheckTokens(plan_, next);
-  Agreed what = next_ ? *std::exchange(next_, std::nullopt) : Announce(n);
-  SUF_CHECK(what.n == n);
+Agreed DataSession::Due(const store::Job& job, const store::Job& next) {
+  CheckJob(plan_, job);
+  if (next.tokens) CheckJob(plan_, next);
+  Agreed what = next_ ? *std::exchange(next_, std::nullopt) : Announce(job);
+  SUF_CHECK(what.job == job);
   (void)Arrive(ch_, what, &dealer_traffic_);
   CheckChoice(what);
-  ch_.set_phase(Phase::kControl);
+  ch_.set_phase(net::Phase::kControl);
   return what;
 }
 
 void DataSession::CheckChoice(const Agreed& what) {
-  if (!Fits(store_.Header(what.serial), what.n, what.task, plan_, weights_, ch_))
-    EndSession(ch_, Refusal::kSerial, Exit::kRefused, ch_.peer_title(), " chose bundle ", what.serial,
-               ", which is not for this inference");
+  if (!Fits(store_.Header(what.serial), what.job, what.task, plan_, weights_, ch_))
+    net::EndSession(ch_, net::Refusal::kSerial, Cause::kRefused, ch_.peer_title(), " chose bundle ", what.serial,
+                    ", which is not for this inference");
 }
 
-void DataSession::AnnounceNext(uint32_t next) {
-  if (next)
+void DataSession::AnnounceNext(const store::Job& next) {
+  if (next.tokens)
     next_ = Announce(next);
   else
-    ch_.Send(kAnnounce, NothingFollows());
+    ch_.Send(net::kAnnounce, NothingFollows());
 }
 
-// Announce: n and the bundles that would do; P0 chooses one of them, or both fetch one.
-Agreed DataSession::Announce(uint32_t n) {
-  ch_.set_phase(Phase::kControl);
-  Agreed what{n, plan_.task(n), 0, nullptr};
+// Announce: the job and the bundles that would do; P0 chooses one of them, or both fetch one.
+Agreed DataSession::Announce(const store::Job& job) {
+  ch_.set_phase(net::Phase::kControl);
+  Agreed what{job, plan_.task(job), 0, nullptr};
   Writer w;
-  w.Put(n), w.Raw(what.task.trace);
+  store::Put(w, job), w.Raw(what.task.trace);
   size_t offers = 0;
-  for (const BundleHeader& h : store_.Bundles())
-    if (Fits(h, n, what.task, plan_, weights_, ch_) && offers++ < kMaxOffers) w.Put(h.serial), w.Raw(h.rho);
-  ch_.Send(kAnnounce, w.bytes());
-  Bytes choice = ch_.RecvExact(kChoice, sizeof(uint64_t));
+  for (const store::BundleHeader& h : store_.Bundles(job))
+    if (Fits(h, job, what.task, plan_, weights_, ch_) && offers++ < kMaxOffers) w.Put(h.serial), w.Raw(h.rho);
+  ch_.Send(net::kAnnounce, w.bytes());
+  Bytes choice = ch_.RecvExact(net::kChoice, sizeof(uint64_t));
   what.serial = Reader(choice, "a choice").Get<uint64_t>();
   if (what.serial) CheckChoice(what);
-  FetchArgs args{.n = n, .count = CountOf(keys_), .weights = weights_, .partner = ch_.peer().key};
+  FetchArgs args{.job = job, .count = CountOf(keys_), .weights = weights_, .partner = ch_.peer().key};
   what.delivery = std::make_unique<Delivery>(dealer_, plan_, store_, args, what.serial, keys_.witness_always);
   return what;
 }
 
-void DataSession::RunOne(Agreed what, const RunHook& run, uint32_t next) {
-  Bundle bundle = Take(ch_, store_, what.serial, Fate::kClaimed);
+void DataSession::RunOne(Agreed what, const RunHook& run, const store::Job& next) {
+  store::Bundle bundle = Take(ch_, store_, what.serial, store::Fate::kClaimed);
   Burning(store_, what.serial, [&] {
     Bond bond(ch_, bundle.header, setup_hash_);
-    bond.Send(kClaim);
-    bond.Recv(kAck);
+    bond.Send(net::kClaim);
+    bond.Recv(net::kAck);
     KeepSetup();
-    bond.Send(kGo);
+    bond.Send(net::kGo);
     AnnounceNext(next);
-    ch_.set_phase(Phase::kOffline);
+    ch_.set_phase(net::Phase::kOffline);
     Inference inference(ch_, std::move(bundle), bond);
     if (what.delivery) inference.fetch_ms_ = what.delivery->fetch_ms(), inference.dealt_ms_ = what.delivery->dealt_ms();
     try {
@@ -212,39 +213,39 @@ void DataSession::RunOne(Agreed what, const RunHook& run, uint32_t next) {
 }
 
 void DataSession::End() {
-  Guarded(ch_, [&] {
+  net::Guarded(ch_, [&] {
     SUF_CHECK(!next_);
-    ch_.set_phase(Phase::kControl);
-    ch_.Send(kAnnounce, NothingFollows());
-    ch_.RecvExact(kEnd, 0);
+    ch_.set_phase(net::Phase::kControl);
+    ch_.Send(net::kAnnounce, NothingFollows());
+    ch_.RecvExact(net::kEnd, 0);
   });
   if (pending_) std::rethrow_exception(std::exchange(pending_, nullptr));
 }
 
 class ModelSession {
  public:
-  ModelSession(Channel& ch, const ModelHost& host) : ch_(ch), host_(host) {}
+  ModelSession(net::Channel& ch, const ModelHost& host) : ch_(ch), host_(host) {}
 
   void Open() {
     host_.store.Forget();
     SendHello(ch_, host_.plan);
     Writer welcome;
     welcome.Raw(host_.weights), welcome.Raw(host_.setup);
-    ch_.Send(kWelcome, welcome.bytes());
-    if (ch_.RecvExact(kSetupAsk, 1)[0]) return;
-    ch_.set_phase(Phase::kSetup);
-    Sink sink(ChunkKey(host_.plan.hash, host_.weights), host_.plan.setup_bytes,
-              [&](View chunk) { ch_.Send(kChunk, chunk); });
+    ch_.Send(net::kWelcome, welcome.bytes());
+    if (ch_.RecvExact(net::kSetupAsk, 1)[0]) return;
+    ch_.set_phase(net::Phase::kSetup);
+    store::Sink sink(store::ChunkKey(host_.plan.hash, host_.weights), host_.plan.setup_bytes,
+                     [&](View chunk) { ch_.Send(net::kChunk, chunk); });
     host_.w_hat(sink);
     sink.Finish();
-    ch_.set_phase(Phase::kControl);
+    ch_.set_phase(net::Phase::kControl);
   }
 
   // Next: one inference or audit; false when P1 ended the session.
   bool Next() {
     auto what = next_ ? std::exchange(next_, std::nullopt) : Announced();
     if (what) RunOne(std::move(*what));
-    if (!what) ch_.Send(kEnd, {});
+    if (!what) ch_.Send(net::kEnd, {});
     return what.has_value();
   }
   // What nobody will claim goes: a delivery under way is hung up on, a bundle that came is wiped.
@@ -256,38 +257,36 @@ class ModelSession {
  private:
   // Announced: what P1 announces, with our choice of a bundle; nothing when it announces 0 tokens.
   std::optional<Agreed> Announced() {
-    ch_.set_phase(Phase::kControl);
-    Bytes announce = ch_.Recv(kAnnounce, 4 + 32 + kMaxOffers * kOfferBytes);
+    ch_.set_phase(net::Phase::kControl);
+    Bytes announce = ch_.Recv(net::kAnnounce, kAnnounceBytes + kMaxOffers * kOfferBytes);
     Reader r(announce, "an announcement");
-    uint32_t n = r.Get<uint32_t>();
+    const store::Job job = store::GetJob(r);
     Hash trace = r.GetHash();
-    if (!n && announce == NothingFollows()) return std::nullopt;
-    if (n == 0 || n > host_.plan.max_tokens)
-      EndSession(ch_, Refusal::kTokens, Exit::kInput, ch_.peer_title(), " announced ", n,
-                 " tokens; the plan covers 1 to ", host_.plan.max_tokens, "; it was refused");
-    Agreed what{n, host_.plan.task(n), 0, nullptr};
+    if (!job.tokens && announce == NothingFollows()) return std::nullopt;
+    CheckPeersJob(ch_, host_.plan, job, "announced");
+    Agreed what{job, host_.plan.task(job), 0, nullptr};
     if (trace != what.task.trace)
-      EndSession(ch_, Refusal::kTrace, Exit::kRefused, ch_.peer_title(), " derives another trace for ", n,
-                 " tokens from the plan; install the same suf on both sides");
+      net::EndSession(ch_, net::Refusal::kTrace, Cause::kRefused, ch_.peer_title(), " derives another trace for ",
+                      job.tokens, " tokens from the plan; install the same suf on both sides");
     Choose(what, r);
     return what;
   }
 
   // Choose: the lowest bundle that both stores hold, or one fresh from the dealer.
   void Choose(Agreed& what, Reader& offers) {
-    auto mine = host_.store.Bundles();
+    auto mine = host_.store.Bundles(what.job);
     while (offers.left()) {
       uint64_t s = offers.Get<uint64_t>();
       Hash rho = offers.GetHash();
-      for (const BundleHeader& h : mine)
-        if (h.serial == s && h.rho == rho && Fits(h, what.n, what.task, host_.plan, host_.weights, ch_) &&
+      for (const store::BundleHeader& h : mine)
+        if (h.serial == s && h.rho == rho && Fits(h, what.job, what.task, host_.plan, host_.weights, ch_) &&
             (!what.serial || s < what.serial))
           what.serial = s;
     }
     Writer w;
     w.Put(what.serial);
-    ch_.Send(kChoice, w.bytes());
-    FetchArgs args{.n = what.n,
+    ch_.Send(net::kChoice, w.bytes());
+    FetchArgs args{.job = what.job,
                    .count = CountOf(host_.keys),
                    .weights = host_.weights,
                    .partner = ch_.peer().key,
@@ -298,42 +297,42 @@ class ModelSession {
 
   void RunOne(Agreed what) {
     uint64_t serial = Arrive(ch_, what, host_.dealer_traffic);
-    BundleHeader header = host_.store.Header(serial);
-    SUF_CHECK(Fits(header, what.n, what.task, host_.plan, host_.weights, ch_));
-    ch_.set_phase(Phase::kControl);
+    store::BundleHeader header = host_.store.Header(serial);
+    SUF_CHECK(Fits(header, what.job, what.task, host_.plan, host_.weights, ch_));
+    ch_.set_phase(net::Phase::kControl);
     Bond bond(ch_, header, host_.setup);
     // P1 has claimed it, or marked it for the audit, and holds this very bundle
-    if (bond.RecvEither(kClaim, kAudit) == kAudit)
+    if (bond.RecvEither(net::kClaim, net::kAudit) == net::kAudit)
       return AuditBundle(ch_, host_.store, bond, what.task, host_.b_seed, host_.auditor,
                          {[&] { next_ = Announced(); }, [&] { next_.reset(); }});
-    Bundle bundle = Take(ch_, host_.store, serial, Fate::kClaimed);
+    store::Bundle bundle = Take(ch_, host_.store, serial, store::Fate::kClaimed);
     Burning(host_.store, serial, [&] {
-      bond.Send(kAck);
-      bond.Recv(kGo);
+      bond.Send(net::kAck);
+      bond.Recv(net::kGo);
       next_ = Announced();
-      ch_.set_phase(Phase::kOffline);
+      ch_.set_phase(net::Phase::kOffline);
       Inference inference(ch_, std::move(bundle), bond);
       host_.run(inference);
       SUF_CHECK(inference.offline_ended_);
-      ch_.set_phase(Phase::kControl);
-      bond.Send(kOnlineEnd);
-      bond.Recv(kBye);
+      ch_.set_phase(net::Phase::kControl);
+      bond.Send(net::kOnlineEnd);
+      bond.Recv(net::kBye);
       host_.store.Finish(serial);
     });
   }
 
-  Channel& ch_;
+  net::Channel& ch_;
   const ModelHost& host_;
   std::optional<Agreed> next_;
 };
 
-void ServeSession(Channel& p1, const ModelHost& host) {
-  Guarded(p1, [&] { RecvHello(p1, host.plan); });
+void ServeSession(net::Channel& p1, const ModelHost& host) {
+  net::Guarded(p1, [&] { RecvHello(p1, host.plan); });
   ServeGreeted(p1, host);
 }
 
-void ServeGreeted(Channel& p1, const ModelHost& host) {
-  Guarded(p1, [&] {
+void ServeGreeted(net::Channel& p1, const ModelHost& host) {
+  net::Guarded(p1, [&] {
     ModelSession session(p1, host);
     session.Open();
     while (session.Next()) {
@@ -341,11 +340,11 @@ void ServeGreeted(Channel& p1, const ModelHost& host) {
   });
 }
 
-void Turnstile::Pass(Channel& ch, const std::function<void()>& session) {
-  std::unique_lock lock(m_, Millis{500});
+void Turnstile::Pass(net::Channel& ch, const std::function<void()>& session) {
+  std::unique_lock lock(m_, net::Millis{500});
   if (!lock)
-    EndSession(ch, Refusal::kBusy, Exit::kPeer, ch.peer_title(),
-               " came while another session is running; it was told to try again");
+    net::EndSession(ch, net::Refusal::kBusy, Cause::kPeer, ch.peer_title(),
+                    " came while another session is running; it was told to try again");
   session();
 }
 

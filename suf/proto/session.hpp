@@ -1,7 +1,7 @@
-// The session between P1 (data owner) and P0 (model owner): hello, W_hat once, then per inference announce n, agree on
-// a bundle, claim it on both sides, announce what follows, run, BYE. The bundle of what follows is fetched while the
-// run goes on. An audit takes the place of an inference. Knows no gate and no TLS beyond the exporter value. DESIGN 11,
-// ADR 9.
+// The session between P1 (data owner) and P0 (model owner): hello, W_hat once, then per inference announce a job, agree
+// on a bundle, claim it on both sides, announce what follows, run, BYE. The bundle of what follows is fetched while the
+// run goes on. An audit takes the place of an inference. Knows no gate and no TLS beyond the exporter value.
+// SECURITY.md, ADR 9.
 #pragma once
 #include <exception>
 #include <functional>
@@ -19,8 +19,8 @@ class Bond;
 // does or throws afterwards changes nothing that P0 sees.
 class Inference {
  public:
-  Channel& channel() { return ch_; }
-  const BundleHeader& header() const { return bundle_.header; }
+  net::Channel& channel() { return ch_; }
+  const store::BundleHeader& header() const { return bundle_.header; }
   Secret& key() { return bundle_.key; }   // K_p; who expands it takes it
   Bytes& body() { return bundle_.body; }  // key bytes, in schedule order
   // fetch_ms: from asking the dealer to holding the bundle; 0 when it was in the store. dealt_ms: the dealer's own
@@ -33,9 +33,9 @@ class Inference {
  private:
   friend class DataSession;
   friend class ModelSession;
-  Inference(Channel& ch, Bundle bundle, Bond& bond) : ch_(ch), bundle_(std::move(bundle)), bond_(bond) {}
-  Channel& ch_;
-  Bundle bundle_;
+  Inference(net::Channel& ch, store::Bundle bundle, Bond& bond) : ch_(ch), bundle_(std::move(bundle)), bond_(bond) {}
+  net::Channel& ch_;
+  store::Bundle bundle_;
   Bond& bond_;
   double fetch_ms_ = 0, dealt_ms_ = 0;
   bool offline_ended_ = false, revealed_ = false;
@@ -44,13 +44,13 @@ using RunHook = std::function<void(Inference&)>;
 
 // Keys: how a party takes its keys.
 struct Keys {
-  uint32_t ahead = 0;  // --ahead: so many bundles at once, which lie on disk but for the first; 0: one, in memory
-  bool witness_always = false;  // --witness always: the dealer hears of bundles in memory, too
+  uint32_t ahead = 0;           // so many bundles at once, which lie on disk but for the first; 0: one, in memory
+  bool witness_always = false;  // the dealer hears of bundles in memory, too
 };
 
 // Agreed: an inference or audit that was announced: its bundle is in both stores, or on its way to both.
 struct Agreed {
-  uint32_t n = 0;
+  store::Job job;
   Task task;
   uint64_t serial = 0;                 // 0: on its way
   std::unique_ptr<Delivery> delivery;  // the bundle's, or the dealer's witness of one in the stores
@@ -61,7 +61,7 @@ class DataSession {
  public:
   // Says hello and learns the weights id and SHA-256 of W_hat; fetches W_hat when the store has none of both. What came
   // stays out of the store until P0's first MAC, which covers that hash, is verified.
-  DataSession(Channel& p0, const Plan& plan, Store& store, DialDealer dealer, Keys keys = {});
+  DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer, Keys keys = {});
   ~DataSession();
   const Hash& weights() const { return weights_; }
   // Setup: W_hat, plan.setup_bytes bytes; handed over once.
@@ -71,72 +71,72 @@ class DataSession {
   }
   // notices: what a person should know of the masked weights that were in the store.
   const std::vector<std::string>& notices() const { return notices_; }
-  // Infer: one inference of n tokens. A failure of `run` after RevealArrived is kept and thrown by End. next: tokens of
-  // the inference or audit that will follow, whose bundle is then fetched meanwhile; 0: none, or not known yet. A fetch
-  // that fails is told by the call that needs it.
-  void Infer(uint32_t n, const RunHook& run, uint32_t next = 0);
-  // Audit: a bundle for n tokens, announced as for Infer, is opened to P0 instead of used: until then nobody can tell
-  // which of both it is for. Throws Exit::kRefused when P0 finds that it was dealt wrongly; then all bundles are burnt,
-  // the one under way for `next` among them.
-  void Audit(uint32_t n, uint32_t next = 0);
+  // Infer: one inference. A failure of `run` after RevealArrived is kept and thrown by End. next: the job of the
+  // inference or audit that will follow, whose bundle is then fetched meanwhile; of 0 tokens: none, or not known yet. A
+  // fetch that fails is told by the call that needs it.
+  void Infer(const store::Job& job, const RunHook& run, const store::Job& next = {});
+  // Audit: a bundle for this job, announced as for Infer, is opened to P0 instead of used: until then nobody can tell
+  // which of both it is for. Throws Cause::kRefused when P0 finds that it was dealt wrongly; then all bundles are
+  // burnt, the one under way for `next` among them.
+  void Audit(const store::Job& job, const store::Job& next = {});
   void End();
   // dealer_traffic: with the dealer, of this session.
-  const Traffic& dealer_traffic() const { return dealer_traffic_; }
+  const net::Traffic& dealer_traffic() const { return dealer_traffic_; }
 
  private:
   // Unverified: W_hat that came, until P0's first MAC.
   struct Unverified {
-    Store& store;
-    ChunkFile file;
+    store::Store& store;
+    store::ChunkFile file;
     ~Unverified() { store.DropSetup(); }
   };
   bool LoadSetup();
   void FetchSetup();
   void KeepSetup();
-  Agreed Announce(uint32_t n);
-  void AnnounceNext(uint32_t next);
-  Agreed Due(uint32_t n, uint32_t next);
+  Agreed Announce(const store::Job& job);
+  void AnnounceNext(const store::Job& next);
+  Agreed Due(const store::Job& job, const store::Job& next);
   void CheckChoice(const Agreed& what);
-  void RunOne(Agreed what, const RunHook& run, uint32_t next);
-  Channel& ch_;
-  const Plan& plan_;
-  Store& store_;
+  void RunOne(Agreed what, const RunHook& run, const store::Job& next);
+  net::Channel& ch_;
+  const BundlePlan& plan_;
+  store::Store& store_;
   DialDealer dealer_;
   Keys keys_;
   Hash weights_{}, setup_hash_{};
   Bytes setup_;  // W_hat, until it is handed over
   std::optional<Unverified> unverified_;
   std::vector<std::string> notices_;
-  Traffic dealer_traffic_;
+  net::Traffic dealer_traffic_;
   std::exception_ptr pending_;
   std::optional<Agreed> next_;
 };
 
 // ModelHost: what P0 brings to its sessions.
 struct ModelHost {
-  const Plan& plan;
-  Store& store;
-  Hash weights{};                    // weights id
-  Hash setup{};                      // SHA-256 of W_hat
-  SharedSecret b_seed;               // long-lived seed of B
-  std::function<void(Sink&)> w_hat;  // writes plan.setup_bytes bytes
+  const BundlePlan& plan;
+  store::Store& store;
+  Hash weights{};                           // weights id
+  Hash setup{};                             // SHA-256 of W_hat
+  SharedSecret b_seed;                      // long-lived seed of B
+  std::function<void(store::Sink&)> w_hat;  // writes plan.setup_bytes bytes
   DialDealer dealer;
   RunHook run;
   Auditor auditor;
-  Traffic* dealer_traffic = nullptr;  // if set, the traffic with the dealer is added to it
+  net::Traffic* dealer_traffic = nullptr;  // if set, the traffic with the dealer is added to it
   Keys keys = {};
 };
 
 // ServeSession: P0's side of one session, until P1 ends it. ServeGreeted: from when P1's hello was received; who is
 // silent before that holds up nobody.
-void ServeSession(Channel& p1, const ModelHost& host);
-void ServeGreeted(Channel& p1, const ModelHost& host);
+void ServeSession(net::Channel& p1, const ModelHost& host);
+void ServeGreeted(net::Channel& p1, const ModelHost& host);
 
 // Turnstile: one session at a time.
 class Turnstile {
  public:
   // Pass: runs `session`, or refuses the client (busy) when another one is still running after a moment.
-  void Pass(Channel& ch, const std::function<void()>& session);
+  void Pass(net::Channel& ch, const std::function<void()>& session);
 
  private:
   std::timed_mutex m_;

@@ -4,35 +4,36 @@
 #include <fstream>
 #include <future>
 
-#include "suf/proto/certs.hpp"
+#include "suf/net/certs.hpp"
+#include "suf/net/tls.hpp"
 #include "suf/proto/internal/world.hpp"
-#include "suf/proto/tls.hpp"
 
 namespace suf::proto {
 namespace {
 
 TEST(Session, RunsLinesOfSeveralLengthsAndSendsSetupOnce) {
   World w;
-  w.Session(w.Host(), [&](Channel& ch) {
+  w.Session(w.Host(), [&](net::Channel& ch) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
     EXPECT_EQ(s.weights(), Hash{77});
     EXPECT_EQ(s.Setup(), kWHat);
-    for (uint32_t n : {3u, 8u, 3u}) s.Infer(n, TestRun);
-    EXPECT_EQ(ch.traffic(Phase::kSetup).bytes_received, 3 * kChunkBytes / 2 + 2 * (ChunkTags::kBytes + kFrameHeader));
-    EXPECT_EQ(ch.traffic(Phase::kOffline).bytes_sent, 3 * 40u);
-    EXPECT_EQ(ch.traffic(Phase::kOffline).bytes_received, 0u);
-    EXPECT_EQ(ch.traffic(Phase::kOnline).bytes_received, 3 * 40u);
-    EXPECT_EQ(ch.traffic(Phase::kOnline).frames_sent, 0u);
+    for (uint32_t n : {3u, 8u, 3u}) s.Infer(store::JobOf(n), TestRun);
+    EXPECT_EQ(ch.traffic(net::Phase::kSetup).bytes_received,
+              3 * store::kChunkBytes / 2 + 2 * (net::ChunkTags::kBytes + net::kFrameHeader));
+    EXPECT_EQ(ch.traffic(net::Phase::kOffline).bytes_sent, 3 * 40u);
+    EXPECT_EQ(ch.traffic(net::Phase::kOffline).bytes_received, 0u);
+    EXPECT_EQ(ch.traffic(net::Phase::kOnline).bytes_received, 3 * 40u);
+    EXPECT_EQ(ch.traffic(net::Phase::kOnline).frames_sent, 0u);
     EXPECT_EQ(s.dealer_traffic().frames_received, 3 * 5u);  // hello, grant, header, chunk, end
     s.End();
   });
   EXPECT_FALSE(w.model_error);
   EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2, 3}));
   for (int p = 0; p < 2; ++p)
-    for (uint64_t s = 1; s <= 3; ++s) EXPECT_EQ(w.FateOf(p, s), Fate::kDone);
-  w.Session(w.Host(), [&](Channel& ch) {
+    for (uint64_t s = 1; s <= 3; ++s) EXPECT_EQ(w.FateOf(p, s), store::Fate::kDone);
+  w.Session(w.Host(), [&](net::Channel& ch) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-    EXPECT_EQ(ch.traffic(Phase::kSetup).bytes_received, 0u);
+    EXPECT_EQ(ch.traffic(net::Phase::kSetup).bytes_received, 0u);
     s.End();
   });
   EXPECT_TRUE(w.dealer_errors.empty());
@@ -43,10 +44,10 @@ TEST(Session, BundlesMadeAheadAreUsedFromTheStoresInOrder) {
   w.Whole({4});
   EXPECT_EQ(w.dealt, (std::vector<uint64_t>{1, 2, 3}));
   for (int p = 0; p < 2; ++p) w.Reopen(p);
-  w.Session(w.Host(), [&](Channel& ch) {
+  w.Session(w.Host(), [&](net::Channel& ch) {
     DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
     for (int i = 0; i < 2; ++i)
-      s.Infer(4, [](Inference& inf) {
+      s.Infer(store::JobOf(4), [](Inference& inf) {
         EXPECT_EQ(inf.fetch_ms(), 0);
         EXPECT_EQ(inf.dealt_ms(), 0);
         TestRun(inf);
@@ -63,16 +64,16 @@ TEST(Session, ABundleAlteredInOneStoreIsNamedToBothAndBurnt) {
   for (int altered : {0, 1}) {
     World w(3);
     w.Whole({4});
-    std::string path = w.dir / Str(altered, "/bundles/00000000000000000002.bundle");
+    std::string path = w.dir / Str(altered, "/bundles/00000000000000000002-0-0-4-0.bundle");
     std::fstream f(path, std::ios::in | std::ios::out | std::ios::binary);
     f.seekp(-1, std::ios::end).put('x');
     f.close();
     std::string ours = "was altered; it is burnt", theirs = "found its bundle altered";
-    EXPECT_TRUE(Fails(Exit::kRefused, altered ? ours : theirs, [&] { w.Whole({4}); }));
-    EXPECT_TRUE(w.ModelFails(Exit::kRefused, altered ? theirs : ours));
+    EXPECT_TRUE(Fails(Cause::kRefused, altered ? ours : theirs, [&] { w.Whole({4}); }));
+    EXPECT_TRUE(w.ModelFails(Cause::kRefused, altered ? theirs : ours));
     w.Whole({4});
-    EXPECT_EQ(w.FateOf(altered, 2), Fate::kBurnt);
-    EXPECT_EQ(w.FateOf(0, 3), Fate::kDone);
+    EXPECT_EQ(w.FateOf(altered, 2), store::Fate::kBurnt);
+    EXPECT_EQ(w.FateOf(0, 3), store::Fate::kDone);
   }
 }
 
@@ -80,21 +81,21 @@ TEST(Session, ABundleAlteredInOneStoreIsNamedToBothAndBurnt) {
 TEST(Session, ARolledBackSerialIsNotUsedAgainWhoeverChoosesIt) {
   World w(3);
   w.Whole({4});
-  const PairId pair = PairOf(kId[1].key, kId[2].key);
+  const store::PairId pair = PairOf(kId[0], kId[1].key);
   EXPECT_EQ(w.state->Raise(pair, 1, 0), 0u);  // the first one came and went in memory
   (void)w.state->Raise(pair, 1, 2);           // as before P1's store went back
-  EXPECT_TRUE(Fails(Exit::kRefused, "it was rolled back; its 2 bundles are burnt", [&] { w.Whole({4}); }));
-  EXPECT_TRUE(w.ModelFails(Exit::kPeer, "the data owner ended the session"));
+  EXPECT_TRUE(Fails(Cause::kRefused, "it was rolled back; its 2 bundles are burnt", [&] { w.Whole({4}); }));
+  EXPECT_TRUE(w.ModelFails(Cause::kPeer, "the data owner ended the session"));
   EXPECT_TRUE(w.store[1]->Bundles().empty());
-  for (const Store* s : {&*w.store[0], &*w.store[1]})
+  for (const store::Store* s : {&*w.store[0], &*w.store[1]})
     for (auto [serial, fate] : s->ledger().Fates())
-      EXPECT_TRUE(serial == 1 || fate == Fate::kBurnt || fate == Fate::kTold) << serial;
+      EXPECT_TRUE(serial == 1 || fate == store::Fate::kBurnt || fate == store::Fate::kTold) << serial;
   w.Whole({4});
-  EXPECT_EQ(w.FateOf(1, 4), Fate::kDone);
+  EXPECT_EQ(w.FateOf(1, 4), store::Fate::kDone);
 }
 
 TEST(Session, TheDealerHearsOfBundlesInMemoryWhereThatIsAskedFor) {
-  const PairId pair = PairOf(kId[1].key, kId[2].key);
+  const store::PairId pair = PairOf(kId[0], kId[1].key);
   for (bool always : {false, true}) {
     World w;
     w.keys.witness_always = always;
@@ -107,17 +108,17 @@ TEST(Session, WithoutTheDealerNoBundleFromDiskIsUsedAndNoneIsLost) {
   World w(3);
   w.Whole({4});
   ModelHost host = w.Host();
-  DialDealer none = [](std::stop_token) -> std::unique_ptr<Channel> { Fail(Exit::kPeer, "nobody answers"); };
+  DialDealer none = [](std::stop_token) -> std::unique_ptr<net::Channel> { Fail(Cause::kPeer, "nobody answers"); };
   host.dealer = none;
   EXPECT_THROW(w.Session(host,
-                         [&](Channel& ch) {
+                         [&](net::Channel& ch) {
                            DataSession s(ch, w.plan, *w.store[1], none, w.keys);
-                           s.Infer(4, [](Inference&) { FAIL(); });
+                           s.Infer(store::JobOf(4), [](Inference&) { FAIL(); });
                          }),
                Error);
   for (int p : {0, 1}) EXPECT_EQ(w.store[p]->Bundles().size(), 2u);
   w.Whole({4, 4}, true);
-  EXPECT_EQ(w.FateOf(0, 3), Fate::kDone);
+  EXPECT_EQ(w.FateOf(0, 3), store::Fate::kDone);
 }
 
 TEST(Session, OneStoreWithoutItsBundlesMeansFreshOnes) {
@@ -126,34 +127,34 @@ TEST(Session, OneStoreWithoutItsBundlesMeansFreshOnes) {
   std::filesystem::remove_all(w.dir / "1/bundles");
   for (int p = 0; p < 2; ++p) w.Reopen(p);
   w.Whole({4});
-  EXPECT_EQ(w.FateOf(0, 4), Fate::kDone);
+  EXPECT_EQ(w.FateOf(0, 4), store::Fate::kDone);
   EXPECT_EQ(w.store[0]->Bundles().size(), 2u);  // 2 and 3 were burnt with the claim of 4; 5 and 6 wait
 }
 
 TEST(Session, AnotherPlanVersionGeneratorOrTraceIsRefusedAndNoSerialSpent) {
   struct Case {
-    std::function<void(Plan&)> change;
+    std::function<void(BundlePlan&)> change;
     const char *p1_says, *p0_says;
   } cases[] = {
-      {[](Plan& p) { p.hash = {9}; }, "holds another plan", "holds another plan"},
-      {[](Plan& p) { p.version = 9; }, "another version of plans", "plan version 9"},
-      {[](Plan& p) { p.prg = 9; }, "another generator", "key generator 9"},
-      {[](Plan& p) { p.task = [](uint32_t) {
-                       return Task{Hash{99}, {kBody0, kBody1}};
-                     }; }, "another trace",
-       "another trace"},
+      {[](BundlePlan& p) { p.hash = {9}; }, "holds another plan", "holds another plan"},
+      {[](BundlePlan& p) { p.version = 9; }, "another version of plans", "plan version 9"},
+      {[](BundlePlan& p) { p.prg = 9; }, "another generator", "key generator 9"},
+      {[](BundlePlan& p) { p.task = [](const store::Job&) {
+                             return Task{Hash{99}, {kBody0, kBody1}};
+                           }; },
+       "another trace", "another trace"},
   };
   for (const Case& c : cases) {
     World w;
-    Plan other = w.plan;
+    BundlePlan other = w.plan;
     c.change(other);
-    EXPECT_TRUE(Fails(Exit::kRefused, c.p1_says, [&] {
-      w.Session(w.Host(), [&](Channel& ch) {
+    EXPECT_TRUE(Fails(Cause::kRefused, c.p1_says, [&] {
+      w.Session(w.Host(), [&](net::Channel& ch) {
         DataSession s(ch, other, *w.store[1], w.Dial());
-        s.Infer(3, TestRun);
+        s.Infer(store::JobOf(3), TestRun);
       });
     }));
-    EXPECT_TRUE(w.ModelFails(Exit::kRefused, c.p0_says));
+    EXPECT_TRUE(w.ModelFails(Cause::kRefused, c.p0_says));
     EXPECT_EQ(w.store[0]->ledger().floor() + w.store[1]->ledger().floor(), 0u);
     EXPECT_TRUE(w.dealt.empty());
   }
@@ -161,49 +162,70 @@ TEST(Session, AnotherPlanVersionGeneratorOrTraceIsRefusedAndNoSerialSpent) {
 
 TEST(Session, TooManyTokensAreTheUsersMistake) {
   World w;
-  EXPECT_TRUE(Fails(Exit::kInput, "the text has 9 tokens; the plan covers 1 to 8", [&] { w.Whole({9}); }));
-  Plan longer = w.plan;
+  EXPECT_TRUE(Fails(Cause::kInput, "the text has 9 tokens; the plan covers 1 to 8", [&] { w.Whole({9}); }));
+  BundlePlan longer = w.plan;
   longer.max_tokens = 20;
-  EXPECT_TRUE(Fails(Exit::kInput, "refused the number of tokens", [&] {
-    w.Session(w.Host(), [&](Channel& ch) { DataSession(ch, longer, *w.store[1], w.Dial()).Infer(9, TestRun); });
+  EXPECT_TRUE(Fails(Cause::kInput, "refused the number of tokens", [&] {
+    w.Session(w.Host(), [&](net::Channel& ch) {
+      DataSession(ch, longer, *w.store[1], w.Dial()).Infer(store::JobOf(9), TestRun);
+    });
   }));
 }
 
 TEST(Session, AFailureOfOnePartyBurnsTheSerialOnBothSidesAndNothingElse) {
   for (int who : {0, 1}) {
     World w(3);
-    RunHook fail = [](Inference&) { Fail(Exit::kResource, "no memory"); };
+    RunHook fail = [](Inference&) { Fail(Cause::kResource, "no memory"); };
     EXPECT_THROW(w.Session(w.Host(who == 0 ? fail : RunHook(TestRun)),
-                           [&](Channel& ch) {
+                           [&](net::Channel& ch) {
                              DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-                             s.Infer(4, who == 1 ? fail : RunHook(TestRun));
+                             s.Infer(store::JobOf(4), who == 1 ? fail : RunHook(TestRun));
                            }),
                  Error);
     if (who == 0) {
-      EXPECT_TRUE(w.ModelFails(Exit::kResource, "no memory"));
+      EXPECT_TRUE(w.ModelFails(Cause::kResource, "no memory"));
     } else {
-      EXPECT_TRUE(w.ModelFails(Exit::kPeer, "the data owner ended the session for a reason of its own"));
+      EXPECT_TRUE(w.ModelFails(Cause::kPeer, "the data owner ended the session for a reason of its own"));
     }
     for (int p = 0; p < 2; ++p) {
-      EXPECT_EQ(w.FateOf(p, 1), Fate::kBurnt);
+      EXPECT_EQ(w.FateOf(p, 1), store::Fate::kBurnt);
       EXPECT_EQ(w.store[p]->Bundles().size(), 2u);
     }
     w.Whole({4});
-    EXPECT_EQ(w.FateOf(0, 2), Fate::kDone);
+    EXPECT_EQ(w.FateOf(0, 2), store::Fate::kDone);
   }
+}
+
+TEST(Session, AnAnnouncedJobOfAnotherGraphIsRefused) {
+  World w;
+  w.Session(w.Host(), [&](net::Channel& ch) {
+    SendHello(ch, w.plan);
+    RecvHello(ch, w.plan);
+    ch.RecvExact(net::kWelcome, 64);
+    const uint8_t have = 1;
+    ch.Send(net::kSetupAsk, View(&have, 1));
+    Writer announce;
+    store::Put(announce, store::Job{.entry = 1, .tokens = 3}), announce.Raw(w.plan.task(store::JobOf(3)).trace);
+    ch.Send(net::kAnnounce, announce.bytes());
+    EXPECT_TRUE(
+        Fails(Cause::kRefused, "the model owner does not know the graph", [&] { ch.RecvExact(net::kChoice, 8); }));
+  });
+  EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the data owner announced entry 1, variant 0"));
+  EXPECT_TRUE(w.dealt.empty());
 }
 
 TEST(Session, ABundleFetchedButNeverClaimedIsForgotten) {
   World w;
   EXPECT_THROW(w.Session(w.Host(),
-                         [&](Channel& ch) {
-                           DataSession s(ch, w.plan, *w.store[1], [&](std::stop_token) -> std::unique_ptr<Channel> {
-                             auto link = w.Link(Role::kData);
-                             FetchArgs args{.n = 3, .weights = Hash{77}, .partner = kId[1].key};
-                             Fetch(*link, w.plan, *w.store[1], args);
-                             Fail(Exit::kResource, "P1 dies before its claim");
-                           });
-                           s.Infer(3, TestRun);
+                         [&](net::Channel& ch) {
+                           DataSession s(
+                               ch, w.plan, *w.store[1], [&](std::stop_token) -> std::unique_ptr<net::Channel> {
+                                 auto link = w.Link(Role::kData);
+                                 FetchArgs args{.job = store::JobOf(3), .weights = Hash{77}, .partner = kId[0].key};
+                                 Fetch(*link, w.plan, *w.store[1], args);
+                                 Fail(Cause::kResource, "P1 dies before its claim");
+                               });
+                           s.Infer(store::JobOf(3), TestRun);
                          }),
                Error);
   for (auto& store : w.store) {
@@ -211,45 +233,47 @@ TEST(Session, ABundleFetchedButNeverClaimedIsForgotten) {
     EXPECT_EQ(store->ledger().floor(), 0u);
   }
   w.Whole({3});
-  EXPECT_EQ(w.FateOf(0, 2), Fate::kDone);
+  EXPECT_EQ(w.FateOf(0, 2), store::Fate::kDone);
   EXPECT_EQ(w.store[0]->Bundles().size(), 0u);
 }
 
 TEST(Session, ASilentOrVanishedPeerInTheMiddleEndsTheSessionInTime) {
   for (bool vanish : {false, true}) {
     World w;
-    w.timeout = Millis{1000};
+    w.timeout = net::Millis{1000};
     RunHook run = [&](Inference& inf) {
-      if (vanish) Fail(Exit::kResource, "killed");
-      std::this_thread::sleep_for(Millis{1500});
+      if (vanish) Fail(Cause::kResource, "killed");
+      std::this_thread::sleep_for(net::Millis{1500});
       TestRun(inf);
     };
-    EXPECT_TRUE(Fails(Exit::kPeer, vanish ? "ended the session" : "the model owner was silent for 1 s", [&] {
-      w.Session(w.Host(run), [&](Channel& ch) { DataSession(ch, w.plan, *w.store[1], w.Dial()).Infer(3, TestRun); });
+    EXPECT_TRUE(Fails(Cause::kPeer, vanish ? "ended the session" : "the model owner was silent for 1 s", [&] {
+      w.Session(w.Host(run), [&](net::Channel& ch) {
+        DataSession(ch, w.plan, *w.store[1], w.Dial()).Infer(store::JobOf(3), TestRun);
+      });
     }));
-    EXPECT_EQ(w.FateOf(1, 1), Fate::kBurnt);
+    EXPECT_EQ(w.FateOf(1, 1), store::Fate::kBurnt);
   }
 }
 
 TEST(Session, WhatP0SeesDoesNotDependOnWhatP1DoesWithTheResult) {
   World w;
   RunHook fails_after = [](Inference& inf) {
-    inf.channel().Send(kFirstRun, HashOf({inf.key().view()}));
+    inf.channel().Send(net::kFirstRun, HashOf({inf.key().view()}));
     inf.OfflineEnd();
-    (void)inf.channel().RecvExact(kFirstRun + 1, 32);
+    (void)inf.channel().RecvExact(net::kFirstRun + 1, 32);
     inf.RevealArrived();
-    Fail(Exit::kResource, "cannot write the result");
+    Fail(Cause::kResource, "cannot write the result");
   };
-  EXPECT_TRUE(Fails(Exit::kResource, "cannot write the result", [&] {
-    w.Session(w.Host(), [&](Channel& ch) {
+  EXPECT_TRUE(Fails(Cause::kResource, "cannot write the result", [&] {
+    w.Session(w.Host(), [&](net::Channel& ch) {
       DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
-      s.Infer(3, fails_after);
-      s.Infer(3, TestRun);
+      s.Infer(store::JobOf(3), fails_after);
+      s.Infer(store::JobOf(3), TestRun);
       s.End();
     });
   }));
   EXPECT_FALSE(w.model_error);
-  EXPECT_EQ(w.FateOf(0, 2), Fate::kDone);
+  EXPECT_EQ(w.FateOf(0, 2), store::Fate::kDone);
 }
 
 TEST(Session, AFrameThatDiffersBetweenTheSidesIsSeenAtThePhaseEnd) {
@@ -257,12 +281,12 @@ TEST(Session, AFrameThatDiffersBetweenTheSidesIsSeenAtThePhaseEnd) {
   World w(2);
   w.Whole({4});
   auto h = w.store[1]->Header(2);
-  Bundle b = Told(*w.store[1], 2).Claim(2);
+  store::Bundle b = store::Told(*w.store[1], 2).Claim(2);
   h.pair = Share(Secret::Random()), h.serial = 3;
-  auto put = [&](int p, BundleHeader x) {
+  auto put = [&](int p, store::BundleHeader x) {
     x.party = uint32_t(p), x.body_bytes = p ? kBody1 : kBody0;
     auto in = w.store[p]->Receive(x, Secret(b.key.view()), true);
-    Sink s(ChunkKey(x), x.body_bytes, [&](View c) { in.Add(c); });
+    store::Sink s(store::ChunkKey(x), x.body_bytes, [&](View c) { in.Add(c); });
     s.Write(Bytes(x.body_bytes));
     s.Finish();
     in.Commit();
@@ -271,26 +295,27 @@ TEST(Session, AFrameThatDiffersBetweenTheSidesIsSeenAtThePhaseEnd) {
   h.pair = Share(Secret::Random());
   put(0, h);
   (void)w.state->Reserve(1);  // of bundle 3
-  EXPECT_TRUE(Fails(Exit::kRefused, "the model owner saw other frames or another bundle", [&] { w.Whole({4}); }));
-  EXPECT_TRUE(w.ModelFails(Exit::kRefused, "the data owner saw other frames or holds another bundle of serial 3"));
-  EXPECT_EQ(w.FateOf(1, 3), Fate::kBurnt);
-  EXPECT_EQ(w.FateOf(0, 3), Fate::kBurnt);
+  EXPECT_TRUE(Fails(Cause::kRefused, "the model owner saw other frames or another bundle", [&] { w.Whole({4}); }));
+  EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the data owner saw other frames or holds another bundle of serial 3"));
+  EXPECT_EQ(w.FateOf(1, 3), store::Fate::kBurnt);
+  EXPECT_EQ(w.FateOf(0, 3), store::Fate::kBurnt);
 }
 
 TEST(Session, ANewKeyOfTheModelOwnerOrDealerIsRefusedByThePin) {
   World w;
   w.Whole({3});
   w.store[1]->Bundles();
-  auto pair = InProcessPair({Role::kModel, Hash{66}}, kId[2]);
-  EXPECT_TRUE(Fails(Exit::kRefused, "another key", [&] { DataSession(*pair.second, w.plan, *w.store[1], w.Dial()); }));
-  auto link = InProcessPair({Role::kDealer, Hash{66}}, kId[2]);
-  EXPECT_TRUE(Fails(Exit::kRefused, "another key", [&] { Fetch(*link.second, w.plan, *w.store[1], {.n = 3}); }));
-  EXPECT_TRUE(Fails(Exit::kRefused, "does not know our key", [&] { link.first->Recv(kHello, 100); }));
+  auto pair = net::InProcessPair({Role::kModel, Hash{66}}, kId[1]);
+  EXPECT_TRUE(Fails(Cause::kRefused, "another key", [&] { DataSession(*pair.second, w.plan, *w.store[1], w.Dial()); }));
+  auto link = net::InProcessPair({Role::kDealer, Hash{66}}, kId[1]);
+  EXPECT_TRUE(Fails(Cause::kRefused, "another key",
+                    [&] { Fetch(*link.second, w.plan, *w.store[1], {.job = store::JobOf(3)}); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "does not know our key", [&] { link.first->Recv(net::kHello, 100); }));
 }
 
 TEST(Session, TheSecondClientHearsThatWeAreBusy) {
   Turnstile t;
-  auto one = InProcessPair(kId[1], kId[2]), two = InProcessPair(kId[1], kId[2]);
+  auto one = net::InProcessPair(kId[0], kId[1]), two = net::InProcessPair(kId[0], kId[1]);
   std::promise<void> inside, leave;
   std::thread first([&] {
     t.Pass(*one.first, [&] {
@@ -299,12 +324,12 @@ TEST(Session, TheSecondClientHearsThatWeAreBusy) {
     });
   });
   inside.get_future().wait();
-  EXPECT_TRUE(Fails(Exit::kPeer, "another session is running", [&] { t.Pass(*two.first, [] { FAIL(); }); }));
-  EXPECT_TRUE(Fails(Exit::kPeer, "the model owner is busy", [&] { two.second->Recv(kHello, 9); }));
+  EXPECT_TRUE(Fails(Cause::kPeer, "another session is running", [&] { t.Pass(*two.first, [] { FAIL(); }); }));
+  EXPECT_TRUE(Fails(Cause::kPeer, "the model owner is busy", [&] { two.second->Recv(net::kHello, 9); }));
   leave.set_value();
   first.join();
   bool ran = false;
-  auto three = InProcessPair(kId[1], kId[2]);
+  auto three = net::InProcessPair(kId[0], kId[1]);
   t.Pass(*three.first, [&] { ran = true; });
   EXPECT_TRUE(ran);
 }
@@ -313,27 +338,28 @@ TEST(Session, TheSecondClientHearsThatWeAreBusy) {
 
 TEST(Session, WholeOverTls) {
   World w(2);
-  MakeCerts(w.dir / "certs");
-  auto cred = [&](Role r) { return Credentials(w.dir / (std::string("certs/") + Name(r))); };
-  Millis t{10'000};
+  net::MakeCerts(w.dir / "certs");
+  auto cred = [&](Role r) { return net::Credentials(w.dir / (std::string("certs/") + Name(r))); };
+  net::Millis t{10'000};
   std::vector<Error> errors;
   auto log = [&](const Error& e) { errors.push_back(e); };
-  Listener deal(cred(Role::kDealer), {"127.0.0.1", 0}, {Role::kModel, Role::kData}, t);
-  Listener serve(cred(Role::kModel), {"127.0.0.1", 0}, {Role::kData}, t);
-  std::thread dealing([&] { deal.Run([&](Channel& ch) { w.dealer->Handle(ch); }, log); });
+  net::Listener deal(cred(Role::kDealer), {"127.0.0.1", 0}, {Role::kModel, Role::kData}, t);
+  net::Listener serve(cred(Role::kModel), {"127.0.0.1", 0}, {Role::kData}, t);
+  std::thread dealing([&] { deal.Run([&](net::Channel& ch) { w.dealer->Handle(ch); }, log); });
   auto dial = [&](Role r) -> DialDealer {
     return [&, r](std::stop_token stop) {
-      return Dial(cred(r), {"127.0.0.1", deal.port()}, Role::kDealer, t, std::move(stop));
+      return net::Dial(cred(r), {"127.0.0.1", deal.port()}, Role::kDealer, t, std::move(stop));
     };
   };
   ModelHost host = w.Host();
   host.dealer = dial(Role::kModel);
   Turnstile one;
-  std::thread serving([&] { serve.Run([&](Channel& ch) { one.Pass(ch, [&] { ServeSession(ch, host); }); }, log); });
+  std::thread serving(
+      [&] { serve.Run([&](net::Channel& ch) { one.Pass(ch, [&] { ServeSession(ch, host); }); }, log); });
   for (int i = 0; i < 2; ++i) {
-    auto ch = Dial(cred(Role::kData), {"127.0.0.1", serve.port()}, Role::kModel, t);
+    auto ch = net::Dial(cred(Role::kData), {"127.0.0.1", serve.port()}, Role::kModel, t);
     DataSession s(*ch, w.plan, *w.store[1], dial(Role::kData), w.keys);
-    for (uint32_t n : {4u, 3u, 4u}) s.Infer(n, TestRun);
+    for (uint32_t n : {4u, 3u, 4u}) s.Infer(store::JobOf(n), TestRun);
     s.End();
   }
   serve.Stop(), serving.join();

@@ -16,29 +16,30 @@ enum class Ends { kAfterChunks, kInTheClaim, kInTheAudit };
 
 // FalseModel: who has P0's key and weights id and sends another W_hat, which its welcome names; without the dealer's
 // pair secret it has no MAC.
-void FalseModel(Channel& ch, const Plan& plan, Ends ends, uint64_t serial) {
+void FalseModel(net::Channel& ch, const BundlePlan& plan, Ends ends, uint64_t serial) {
   const Bytes spoiled(plan.setup_bytes, 0x66);
   RecvHello(ch, plan), SendHello(ch, plan);
   Writer welcome;
   welcome.Raw(Hash{77}), welcome.Raw(HashOf({spoiled}));
-  ch.Send(kWelcome, welcome.bytes());
-  EXPECT_EQ(ch.RecvExact(kSetupAsk, 1)[0], 0);
-  Sink sink(ChunkKey(plan.hash, Hash{77}), plan.setup_bytes, [&](View chunk) { ch.Send(kChunk, chunk); });
+  ch.Send(net::kWelcome, welcome.bytes());
+  EXPECT_EQ(ch.RecvExact(net::kSetupAsk, 1)[0], 0);
+  store::Sink sink(store::ChunkKey(plan.hash, Hash{77}), plan.setup_bytes,
+                   [&](View chunk) { ch.Send(net::kChunk, chunk); });
   sink.Write(spoiled);
   sink.Finish();
   if (ends == Ends::kAfterChunks) return;
-  (void)ch.Recv(kAnnounce, 4096);
+  (void)ch.Recv(net::kAnnounce, 4096);
   Writer choice;
   choice.Put(serial);
-  ch.Send(kChoice, choice.bytes());
-  (void)ch.RecvExact(ends == Ends::kInTheClaim ? kClaim : kAudit, 64);
-  ch.Send(kAck, Bytes(64, 1));
-  (void)ch.Recv(kGo, 64);  // throws: P1 leaves
+  ch.Send(net::kChoice, choice.bytes());
+  (void)ch.RecvExact(ends == Ends::kInTheClaim ? net::kClaim : net::kAudit, 64);
+  ch.Send(net::kAck, Bytes(64, 1));
+  (void)ch.Recv(net::kGo, 64);  // throws: P1 leaves
 }
 
 // Robbed: a session with FalseModel, who chooses bundle 2; whether P1 says what it should.
 testing::AssertionResult Robbed(World& w, Ends ends) {
-  auto pair = InProcessPair(kId[1], kId[2], w.timeout);
+  auto pair = net::InProcessPair(kId[0], kId[1], w.timeout);
   std::thread stand_in([&, ch = std::move(pair.first)]() mutable {
     try {
       FalseModel(*ch, w.plan, ends, 2);
@@ -50,12 +51,12 @@ testing::AssertionResult Robbed(World& w, Ends ends) {
     DataSession s(*pair.second, w.plan, *w.store[1], w.Dial());
     EXPECT_TRUE(Part(w));
     if (ends == Ends::kInTheAudit)
-      s.Audit(4);
+      s.Audit(store::JobOf(4));
     else
-      s.Infer(4, TestRun);
+      s.Infer(store::JobOf(4), TestRun);
   };
-  auto what = ends == Ends::kAfterChunks ? Fails(Exit::kPeer, "the model owner ended the connection", session)
-                                         : Fails(Exit::kRefused, "saw other frames or holds another bundle", session);
+  auto what = ends == Ends::kAfterChunks ? Fails(Cause::kPeer, "the model owner ended the connection", session)
+                                         : Fails(Cause::kRefused, "saw other frames or holds another bundle", session);
   pair.second.reset();
   stand_in.join();
   return what;
@@ -71,11 +72,11 @@ TEST(Setup, WhoHasOnlyTheKeyOfP0LeavesNothing) {
       EXPECT_TRUE(Robbed(w, ends));
       EXPECT_FALSE(Part(w));
       EXPECT_EQ(Has(w), had);
-      w.Session(w.Host(), [&](Channel& ch) {
+      w.Session(w.Host(), [&](net::Channel& ch) {
         DataSession s(ch, w.plan, *w.store[1], w.Dial());
         EXPECT_EQ(s.notices().size(), 0u);
         EXPECT_EQ(s.Setup(), kWHat);
-        s.Infer(4, TestRun);
+        s.Infer(store::JobOf(4), TestRun);
         s.End();
       });
       EXPECT_FALSE(w.model_error);
@@ -87,7 +88,7 @@ TEST(Setup, IsKeptWithTheFirstMacOfAnInferenceOrAnAuditAndNotBefore) {
   for (bool audit : {false, true}) {
     World w;
     ModelHost host = w.Host();
-    host.auditor.generate = [&](const DealJob& j, Sink& a, Sink& b) {
+    host.auditor.generate = [&](const DealJob& j, store::Sink& a, store::Sink& b) {
       EXPECT_EQ(FileOf(w), kWHat);
       TestGenerate(j, a, b);
     };
@@ -96,7 +97,7 @@ TEST(Setup, IsKeptWithTheFirstMacOfAnInferenceOrAnAuditAndNotBefore) {
       TestRun(inf);
     };
     auto session = [&](auto use) {
-      w.Session(host, [&](Channel& ch) {
+      w.Session(host, [&](net::Channel& ch) {
         DataSession s(ch, w.plan, *w.store[1], w.Dial());
         EXPECT_TRUE(Part(w) && !Has(w));
         use(s);
@@ -106,7 +107,7 @@ TEST(Setup, IsKeptWithTheFirstMacOfAnInferenceOrAnAuditAndNotBefore) {
     };
     session([](DataSession&) {});
     EXPECT_FALSE(Has(w));
-    session([&](DataSession& s) { audit ? s.Audit(4) : s.Infer(4, run); });
+    session([&](DataSession& s) { audit ? s.Audit(store::JobOf(4)) : s.Infer(store::JobOf(4), run); });
     EXPECT_EQ(FileOf(w), kWHat);
   }
 }
@@ -116,8 +117,8 @@ TEST(Setup, AFileThatIsAlteredOrAnotherIsFetchedAgainAndReplaced) {
     World w;
     w.Whole({4});
     if (tagged) {
-      ChunkFile other = w.store[1]->NewSetup();
-      Sink sink(ChunkKey(w.plan.hash, Hash{77}), kWHat.size(), [&](View c) { other.Add(c); });
+      store::ChunkFile other = w.store[1]->NewSetup();
+      store::Sink sink(store::ChunkKey(w.plan.hash, Hash{77}), kWHat.size(), [&](View c) { other.Add(c); });
       sink.Write(Bytes(kWHat.size(), 0x66));
       sink.Finish();
       w.store[1]->CommitSetup(std::move(other), Hash{77});
@@ -126,7 +127,7 @@ TEST(Setup, AFileThatIsAlteredOrAnotherIsFetchedAgainAndReplaced) {
       f.seekp(-1, std::ios::end).put('x');
     }
     for (size_t notices : {1, 0})
-      w.Session(w.Host(), [&](Channel& ch) {
+      w.Session(w.Host(), [&](net::Channel& ch) {
         DataSession s(ch, w.plan, *w.store[1], w.Dial());
         ASSERT_EQ(s.notices().size(), notices);
         if (notices) {
@@ -134,9 +135,9 @@ TEST(Setup, AFileThatIsAlteredOrAnotherIsFetchedAgainAndReplaced) {
                     Str("the masked weights in ", w.store[1]->SetupFile(Hash{77}),
                         tagged ? " are not those of this session" : " were altered", "; they are fetched again"));
         }
-        EXPECT_EQ(ch.traffic(Phase::kSetup).frames_received, notices ? 2u : 0u);
+        EXPECT_EQ(ch.traffic(net::Phase::kSetup).frames_received, notices ? 2u : 0u);
         EXPECT_EQ(s.Setup(), kWHat);
-        s.Infer(4, TestRun);
+        s.Infer(store::JobOf(4), TestRun);
         s.End();
       });
     EXPECT_EQ(FileOf(w), kWHat);
@@ -147,25 +148,26 @@ TEST(Setup, WhatDiffersFromTheWelcomeEndsTheSession) {
   World w;
   ModelHost host = w.Host();
   host.setup[31] ^= 1;
-  EXPECT_TRUE(Fails(Exit::kRefused, "sent other masked weights than its welcome names; they are dropped",
-                    [&] { w.Session(host, [&](Channel& ch) { DataSession(ch, w.plan, *w.store[1], w.Dial()); }); }));
-  EXPECT_TRUE(w.ModelFails(Exit::kRefused, "the data owner received other masked weights than our welcome names"));
+  EXPECT_TRUE(Fails(Cause::kRefused, "sent other masked weights than its welcome names; they are dropped", [&] {
+    w.Session(host, [&](net::Channel& ch) { DataSession(ch, w.plan, *w.store[1], w.Dial()); });
+  }));
+  EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the data owner received other masked weights than our welcome names"));
   EXPECT_FALSE(Has(w) || Part(w));
   w.Whole({4});
   EXPECT_EQ(FileOf(w), kWHat);
 }
 
 TEST(Setup, TheMacsCoverIt) {
-  BundleHeader h;
+  store::BundleHeader h;
   h.pair = Share(Secret(Hash{4}));
   for (uint8_t theirs : {1, 2}) {
-    auto pair = InProcessPair(kId[1], kId[2]);
+    auto pair = net::InProcessPair(kId[0], kId[1]);
     Bond p0(*pair.first, h, Hash{1}), p1(*pair.second, h, Hash{theirs});
-    p1.Send(kClaim);
+    p1.Send(net::kClaim);
     if (theirs == 1)
-      p0.Recv(kClaim);
+      p0.Recv(net::kClaim);
     else
-      EXPECT_TRUE(Fails(Exit::kRefused, "saw other frames", [&] { p0.Recv(kClaim); }));
+      EXPECT_TRUE(Fails(Cause::kRefused, "saw other frames", [&] { p0.Recv(net::kClaim); }));
   }
 }
 

@@ -5,17 +5,17 @@
 namespace suf::proto {
 namespace {
 
-constexpr Millis kPatience{500};  // for the session before to leave its seat
-constexpr Millis kLook{50};       // how often a waiting thread looks whether its client is still there
+constexpr net::Millis kPatience{500};  // for the session before to leave its seat
+constexpr net::Millis kLook{50};       // how often a waiting thread looks whether its client is still there
 
-constexpr size_t kRequestBytes = 8 + 5 * 32, kWitnessBytes = 8 + 32;
+constexpr size_t kRequestBytes = store::kJobBytes + 4 + 5 * 32, kWitnessBytes = 8 + store::kJobBytes + 32;
 
 Bytes EncodeRequest(const FetchArgs& a, const Hash& trace, const Secret& seed) {
   Writer w;
-  w.Put(a.n), w.Put(a.count), w.Raw(trace), w.Raw(a.weights), w.Raw(a.partner);
+  store::Put(w, a.job), w.Put(a.count), w.Raw(trace), w.Raw(a.weights), w.Raw(a.partner);
   Bytes b = w.Take();
   b.reserve(kRequestBytes);  // the seeds are written once, into memory that the caller wipes
-  for (const Secret* s : {&seed, a.b_seed.get()}) b.insert(b.end(), s->view().begin(), s->view().end());
+  for (const Secret* s : {&seed, a.b_seed.get()}) Append(&b, s->view());
   return b;
 }
 
@@ -24,54 +24,56 @@ Hash SeedHash(const Secret& seed, const Secret& b_seed) { return HashOf({seed.vi
 
 }  // namespace
 
-PairId PairOf(const Hash& model_key, const Hash& data_key) {
-  const Hash h = HashOf({AsView("suf pair"), model_key, data_key});
-  PairId id;
+store::PairId PairOf(const net::Identity& one, const Hash& partner) {
+  const bool model = one.role == Role::kModel;
+  const Hash h = HashOf({AsView("suf pair"), model ? one.key : partner, model ? partner : one.key});
+  store::PairId id;
   std::copy_n(h.begin(), id.size(), id.begin());
   return id;
 }
 
-void Dealer::Handle(Channel& ch) {
+void Dealer::Handle(net::Channel& ch) {
   ch.set_transcript(false);
   const int party = PartyOf(ch.peer().role);
-  Guarded(ch, [&] {
+  net::Guarded(ch, [&] {
     RecvHello(ch, plan_);
     SendHello(ch, plan_);
-    auto [kind, payload] = ch.RecvEither({kRequest, kRequestBytes}, {kWitness, kWitnessBytes});
-    if (kind == kWitness) return Witness(ch, party, payload);
+    auto [kind, payload] = ch.RecvEither({net::kRequest, kRequestBytes}, {net::kWitness, kWitnessBytes});
+    if (kind == net::kWitness) return Witness(ch, party, payload);
     const auto work_us = Supply(ch, party, ReadRequest(ch, std::move(payload)));
     if (!work_us) return;
     Writer end;
     end.Put(*work_us);
-    ch.Send(kEnd, end.bytes());
+    ch.Send(net::kEnd, end.bytes());
   });
 }
 
 // Witness: the serial that a party is about to use against the last one it used.
-void Dealer::Witness(Channel& ch, int party, View told) {
+void Dealer::Witness(net::Channel& ch, int party, View told) {
   Reader r(told, "a witness");
   const uint64_t serial = r.Get<uint64_t>();
-  const Hash partner = r.GetHash(), &own = ch.peer().key;
+  CheckPeersJob(ch, plan_, store::GetJob(r), "is about to use a bundle for");
+  const Hash partner = r.GetHash();
   uint64_t before = 0;
   try {
-    before = state_.Raise(party ? PairOf(partner, own) : PairOf(own, partner), party, serial);
+    before = state_.Raise(PairOf(ch.peer(), partner), party, serial);
   } catch (const Error& e) {
-    if (e.code() == Exit::kRefused) ch.Refuse(Refusal::kWitness);
+    if (e.cause() == Cause::kRefused) ch.Refuse(net::Refusal::kWitness);
     throw;
   }
   Writer w;
   w.Put(before);
-  ch.Send(kWitness, w.bytes());
+  ch.Send(net::kWitness, w.bytes());
 }
 
 // Supply: bundles for one party and its partner; the generator's time, or nothing when the other one's thread says why.
-std::optional<uint64_t> Dealer::Supply(Channel& ch, int party, Request request) {
+std::optional<uint64_t> Dealer::Supply(net::Channel& ch, int party, Request request) {
   {
     std::unique_lock lock(m_);
     if (!changed_.wait_for(lock, kPatience, [&] { return !taken_[party]; })) {
       lock.unlock();
-      EndSession(ch, Refusal::kBusy, Exit::kPeer, ch.peer_title(), " came while another ", Name(ch.peer().role),
-                 " session is running; it was told to try again");
+      net::EndSession(ch, net::Refusal::kBusy, Cause::kPeer, ch.peer_title(), " came while another ",
+                      Name(ch.peer().role), " session is running; it was told to try again");
     }
     taken_[party] = true;
   }
@@ -86,19 +88,20 @@ std::optional<uint64_t> Dealer::Supply(Channel& ch, int party, Request request) 
   } leave{this, party};
   Seat seat{&ch, std::move(request)};
   if (!Meet(party, seat)) return std::nullopt;
-  ch.RecvExact(kEnd, 0);
+  ch.RecvExact(net::kEnd, 0);
   return seat.work_us;
 }
 
-Dealer::Request Dealer::ReadRequest(Channel& ch, Bytes b) {
+Dealer::Request Dealer::ReadRequest(net::Channel& ch, Bytes b) {
   Reader r(b, "a request for bundles");
   Request q;
-  q.n = r.Get<uint32_t>(), q.count = r.Get<uint32_t>();
+  q.job = store::GetJob(r), q.count = r.Get<uint32_t>();
   q.trace = r.GetHash(), q.weights = r.GetHash(), q.partner = r.GetHash();
   q.seed = Secret(r.Raw(32)), q.b_seed = Share(Secret(r.Raw(32)));
-  if (q.n < 1 || q.n > plan_.max_tokens || q.count < 1)
-    EndSession(ch, Refusal::kTokens, Exit::kInput, ch.peer_title(), " asked for ", q.count, " bundles of ", q.n,
-               " tokens; the plan covers 1 to ", plan_.max_tokens, "; it was refused");
+  CheckPeersJob(ch, plan_, q.job, "asked for bundles of");
+  if (q.count < 1)
+    net::EndSession(ch, net::Refusal::kProtocol, Cause::kPeer, ch.peer_title(),
+                    " asked for 0 bundles; at least 1 is dealt; install the same suf on all three sides");
   return q;
 }
 
@@ -122,10 +125,10 @@ bool Dealer::Await(int party, Seat& mine) {
       waiting_[party] = nullptr;
       lock.unlock();
       if (gone)
-        Fail(Exit::kPeer, mine.channel->peer_title(), " hung up before the other party asked; nothing was dealt");
-      EndSession(*mine.channel, Refusal::kNoPartner, Exit::kPeer, Title(party ? Role::kModel : Role::kData),
-                 " did not ask for bundles within ", double(options_.partner_wait.count()) / 1000, " s of ",
-                 mine.channel->peer_title(), "; start both again");
+        Fail(Cause::kPeer, mine.channel->peer_title(), " hung up before the other party asked; nothing was dealt");
+      net::EndSession(*mine.channel, net::Refusal::kNoPartner, Cause::kPeer, Title(party ? Role::kModel : Role::kData),
+                      " did not ask for bundles within ", double(options_.partner_wait.count()) / 1000, " s of ",
+                      mine.channel->peer_title(), "; start both again");
     }
     if (std::exchange(mine.ready, seen) != seen) changed_.notify_all();
     if (other && mine.ready == other && other->ready == &mine) {
@@ -153,7 +156,7 @@ bool Dealer::Meet(int party, Seat& mine) {
     Deal(party ? other : mine, party ? mine : other);
   } catch (const std::exception& e) {
     auto* error = dynamic_cast<const Error*>(&e);
-    Refusal code = error && error->code() == Exit::kPeer ? Refusal::kPartnerGone : Refusal::kGaveUp;
+    net::Refusal code = error && error->cause() == Cause::kPeer ? net::Refusal::kPartnerGone : net::Refusal::kGaveUp;
     mine.channel->Refuse(code);
     other.channel->Refuse(code);
     settle(Progress::kFailed);
@@ -165,31 +168,31 @@ bool Dealer::Meet(int party, Seat& mine) {
 
 void Dealer::Deal(Seat& model, Seat& data) {
   const Request &a = model.request, &b = data.request;
-  auto refuse = [&](Refusal code, const char* what) {
+  auto refuse = [&](net::Refusal code, const char* what) {
     model.channel->Refuse(code), data.channel->Refuse(code);
-    Fail(Exit::kRefused, "the two parties ", what, "; nothing was dealt, start both from one plan and model");
+    Fail(Cause::kRefused, "the two parties ", what, "; nothing was dealt, start both from one plan and model");
   };
-  if (a.n != b.n || a.weights != b.weights || a.partner != data.channel->peer().key ||
+  if (a.job != b.job || a.weights != b.weights || a.partner != data.channel->peer().key ||
       b.partner != model.channel->peer().key)
-    refuse(Refusal::kMismatch, "asked for bundles of different sizes, weights or partners");
-  Task task = plan_.task(a.n);
+    refuse(net::Refusal::kMismatch, "asked for bundles of different jobs, weights or partners");
+  Task task = plan_.task(a.job);
   if (a.trace != task.trace || b.trace != task.trace)
-    refuse(Refusal::kTrace, "derive another trace from the plan than the dealer");
-  const uint32_t offered = a.n == options_.ahead_tokens ? std::max(options_.ahead_count, 1u) : 1;
+    refuse(net::Refusal::kTrace, "derive another trace from the plan than the dealer");
+  const uint32_t offered = a.job == options_.ahead ? std::max(options_.ahead_count, 1u) : 1;
   const uint32_t count = std::min({offered, a.count, b.count});
   if (count < offered && options_.not_taken) options_.not_taken(a.count, b.count);
-  state_.Know(PairOf(model.channel->peer().key, data.channel->peer().key));
+  state_.Know(PairOf(model.channel->peer(), data.channel->peer().key));
   uint64_t first = state_.Reserve(count);
   Writer grant;
   grant.Put(count);
   Seat* seats[2] = {&model, &data};
-  for (Seat* s : seats) s->channel->Send(kGrant, grant.bytes());
+  for (Seat* s : seats) s->channel->Send(net::kGrant, grant.bytes());
   for (uint32_t i = 0; i < count; ++i) Emit(seats, task, first + i);
 }
 
 void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
-  BundleHeader h;
-  h.prg = plan_.prg, h.n = seat[0]->request.n, h.serial = serial;
+  store::BundleHeader h;
+  h.prg = plan_.prg, h.job = seat[0]->request.job, h.serial = serial;
   h.plan = plan_.hash, h.trace = task.trace, h.weights = seat[0]->request.weights;
   h.rho = RandomHash();  // fresh for every pair: a serial dealt twice by mishap still has other keys
   h.pair = Share(Secret::Random());
@@ -197,16 +200,17 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
     h.seed_hash[p] = SeedHash(seat[p]->request.seed, *seat[p]->request.b_seed);
     h.public_key[p] = seat[p]->channel->peer().key;
   }
-  DealJob job{h.n, serial, h.rho, h.weights, {}, seat[0]->request.b_seed};
-  std::unique_ptr<Sink> sink[2];
+  DealJob job{h.job, serial, h.rho, h.weights, {}, seat[0]->request.b_seed};
+  std::unique_ptr<store::Sink> sink[2];
   using Clock = std::chrono::steady_clock;
   for (int p = 0; p < 2; ++p) {
     h.party = uint32_t(p), h.body_bytes = task.body_bytes[p];
-    job.key[p] = DeriveKey(h, p, seat[p]->request.seed);
-    Bytes encoded = Encode(h);
-    Channel* ch = seat[p]->channel;
-    ch->Send(kHeader, encoded);
-    sink[p] = std::make_unique<Sink>(ChunkKey(h), h.body_bytes, [ch](View chunk) { ch->Send(kChunk, chunk); });
+    job.key[p] = store::DeriveKey(h, p, seat[p]->request.seed);
+    Bytes encoded = store::Encode(h);
+    net::Channel* ch = seat[p]->channel;
+    ch->Send(net::kHeader, encoded);
+    sink[p] = std::make_unique<store::Sink>(store::ChunkKey(h), h.body_bytes,
+                                            [ch](View chunk) { ch->Send(net::kChunk, chunk); });
   }
   auto start = Clock::now();
   generate_(std::move(job), *sink[0], *sink[1]);
@@ -214,89 +218,89 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
   for (int p = 0; p < 2; ++p)
     seat[p]->work_us += uint64_t(std::chrono::duration_cast<std::chrono::microseconds>(work).count());
   for (auto& s : sink) s->Finish();
-  if (options_.dealt) options_.dealt(h.n, serial);
+  if (options_.dealt) options_.dealt(h.job, serial);
 }
 
 namespace {
 
 // RecvHeader: the header of a bundle that is exactly what was asked for.
-BundleHeader RecvHeader(Channel& dealer, const Plan& plan, const FetchArgs& args, const Task& task,
-                        const Secret& seed) {
-  Bytes b = dealer.Recv(kHeader, 1024);
-  BundleHeader h = DecodeHeader(b);
+store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, const FetchArgs& args, const Task& task,
+                               const Secret& seed) {
+  Bytes b = dealer.Recv(net::kHeader, 1024);
+  store::BundleHeader h = store::DecodeHeader(b);
   uint32_t party = uint32_t(PartyOf(dealer.self().role));
-  bool ours = h.party == party && h.prg == plan.prg && h.n == args.n && h.body_bytes == task.body_bytes[party] &&
+  bool ours = h.party == party && h.prg == plan.prg && h.job == args.job && h.body_bytes == task.body_bytes[party] &&
               h.plan == plan.hash && h.trace == task.trace && h.weights == args.weights &&
               h.seed_hash[party] == SeedHash(seed, *args.b_seed) && h.public_key[party] == dealer.self().key &&
               h.public_key[1 - party] == args.partner;
   if (!ours)
-    EndSession(dealer, Refusal::kBundle, Exit::kRefused,
-               "the dealer sent a bundle of another plan, trace, size or party than we asked for; "
-               "it is burnt, install the same suf on all sides");
+    net::EndSession(dealer, net::Refusal::kBundle, Cause::kRefused,
+                    "the dealer sent a bundle of another plan, trace, size or party than we asked for; "
+                    "it is burnt, install the same suf on all sides");
   return h;
 }
 
 }  // namespace
 
 // Greet: the beginning of a party's link to the dealer.
-void Greet(Channel& dealer, const Plan& plan, Store& store) {
+void Greet(net::Channel& dealer, const BundlePlan& plan, store::Store& store) {
   dealer.set_transcript(false);
-  dealer.set_phase(Phase::kOffline);
+  dealer.set_phase(net::Phase::kOffline);
   if (!store.Pin(dealer.peer()))
-    EndSession(dealer, Refusal::kPin, Exit::kRefused,
-               "the dealer shows another key than the one this store knows; if it was "
-               "replaced on purpose, start with a new store");
+    net::EndSession(dealer, net::Refusal::kPin, Cause::kRefused,
+                    "the dealer shows another key than the one this store knows; if it was "
+                    "replaced on purpose, start with a new store");
   SendHello(dealer, plan);
   RecvHello(dealer, plan);
 }
 
-Fetched Fetch(Channel& dealer, const Plan& plan, Store& store, const FetchArgs& args) {
-  return Guarded(dealer, [&] {
-    CheckTokens(plan, args.n);
-    Task task = plan.task(args.n);
+Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args) {
+  return net::Guarded(dealer, [&] {
+    CheckJob(plan, args.job);
+    Task task = plan.task(args.job);
     Greet(dealer, plan, store);
     Secret seed = Secret::Random();
     Bytes request = EncodeRequest(args, task.trace, seed);
-    dealer.Send(kRequest, request);
-    Bytes grant = dealer.RecvExact(kGrant, sizeof(uint32_t));
+    dealer.Send(net::kRequest, request);
+    Bytes grant = dealer.RecvExact(net::kGrant, sizeof(uint32_t));
     uint32_t count = Reader(grant, "a grant").Get<uint32_t>();
     if (count < 1 || count > args.count)
-      EndSession(dealer, Refusal::kProtocol, Exit::kPeer, "the dealer grants ", count, " bundles where 1 to ",
-                 args.count, " were asked for; install the same suf on all sides");
+      net::EndSession(dealer, net::Refusal::kProtocol, Cause::kPeer, "the dealer grants ", count,
+                      " bundles where 1 to ", args.count, " were asked for; install the same suf on all sides");
     Fetched got;
     for (uint32_t i = 0; i < count; ++i) {
-      BundleHeader h = RecvHeader(dealer, plan, args, task, seed);
-      auto in = store.Receive(h, DeriveKey(h, int(h.party), seed), i > 0);  // the first one is used at once
+      store::BundleHeader h = RecvHeader(dealer, plan, args, task, seed);
+      auto in = store.Receive(h, store::DeriveKey(h, int(h.party), seed), i > 0);  // the first one is used at once
       while (in.left()) {
-        Bytes chunk = dealer.Recv(kChunk, kMaxChunk);
+        Bytes chunk = dealer.Recv(net::kChunk, store::kMaxChunk);
         in.Add(chunk);
         dealer.Recycle(std::move(chunk));
       }
       in.Commit();
       got.serials.push_back(h.serial);
     }
-    dealer.Send(kEnd, {});
-    Bytes end = dealer.RecvExact(kEnd, sizeof(uint64_t));
+    dealer.Send(net::kEnd, {});
+    Bytes end = dealer.RecvExact(net::kEnd, sizeof(uint64_t));
     got.dealt_us = Reader(end, "an end").Get<uint64_t>();
     return got;
   });
 }
 
-void Witness(Channel& dealer, const Plan& plan, Store& store, uint64_t serial, const Hash& partner) {
-  Guarded(dealer, [&] {
+void Witness(net::Channel& dealer, const BundlePlan& plan, store::Store& store, uint64_t serial, const Hash& partner) {
+  net::Guarded(dealer, [&] {
     Greet(dealer, plan, store);
-    const Hash& own = dealer.self().key;
-    store.Tell(serial, PartyOf(dealer.self().role) ? PairOf(partner, own) : PairOf(own, partner));
+    const store::Job job = store.Header(serial).job;
+    store.Tell(serial, PairOf(dealer.self(), partner));
     Writer w;
-    w.Put(serial), w.Raw(partner);
-    dealer.Send(kWitness, w.bytes());
-    Bytes answer = dealer.RecvExact(kWitness, sizeof(uint64_t));
+    w.Put(serial), store::Put(w, job), w.Raw(partner);
+    dealer.Send(net::kWitness, w.bytes());
+    Bytes answer = dealer.RecvExact(net::kWitness, sizeof(uint64_t));
     store.Answer(serial, Reader(answer, "a witness").Get<uint64_t>());
   });
 }
 
-Delivery::Delivery(const DialDealer& dial, const Plan& plan, Store& store, const FetchArgs& args, uint64_t from_store,
-                   bool always)
+Delivery::Delivery(const DialDealer& dial, const BundlePlan& plan, store::Store& store, const FetchArgs& args,
+                   uint64_t from_store, bool always)
     : thread_([this, &dial, &plan, &store, args, from_store, always](std::stop_token stop) {
         try {
           uint64_t serial = from_store;
@@ -304,7 +308,7 @@ Delivery::Delivery(const DialDealer& dial, const Plan& plan, Store& store, const
             const auto begun = std::chrono::steady_clock::now();
             auto dealer = dial(stop);
             Fetched got = Fetch(*dealer, plan, store, args);
-            traffic_ = dealer->traffic(Phase::kOffline);
+            traffic_ = dealer->traffic(net::Phase::kOffline);
             dealt_ms_ = double(got.dealt_us) / 1e3;
             fetch_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun).count();
             serial = got.serials.front();
@@ -312,7 +316,7 @@ Delivery::Delivery(const DialDealer& dial, const Plan& plan, Store& store, const
           if (from_store || always) {
             auto dealer = dial(stop);
             Witness(*dealer, plan, store, serial, args.partner);
-            traffic_ += dealer->traffic(Phase::kOffline);
+            traffic_ += dealer->traffic(net::Phase::kOffline);
           }
           serial_.set_value(serial);
         } catch (...) {

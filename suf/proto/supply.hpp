@@ -1,6 +1,7 @@
 // How bundles come into being: the dealer's service, and a party's side of it. One link per fetch; both parties must
 // ask for the same thing, naming each other's key. A delivery that breaks is never repeated: its serials are burnt. The
-// dealer also witnesses that a bundle from a party's disk was not used before. DESIGN 4 and 11, ADR 12.
+// dealer also witnesses that a bundle from a party's disk was not used before. docs/mathematics.md#prg, SECURITY.md,
+// ADR 12.
 #pragma once
 #include <condition_variable>
 #include <functional>
@@ -8,68 +9,69 @@
 #include <mutex>
 #include <thread>
 
-#include "suf/proto/dealer_state.hpp"
-#include "suf/proto/plan.hpp"
-#include "suf/proto/store.hpp"
+#include "suf/proto/bundle_plan.hpp"
+#include "suf/store/dealer_state.hpp"
+#include "suf/store/store.hpp"
 
 namespace suf::proto {
 
 // DealJob: what the generator of one bundle pair gets. It sees no weight, no input and no online message.
 struct DealJob {
-  uint32_t n = 0;
+  store::Job job;
   uint64_t serial = 0;
   Hash rho{}, weights{};
   Secret key[2];        // K_0, K_1
   SharedSecret b_seed;  // of B, registered by the model owner
 };
-// PairOf: names two parties to a dealer's state and to their ledgers.
-PairId PairOf(const Hash& model_key, const Hash& data_key);
+// PairOf: names two parties, one and the key of its partner, to a dealer's state and to their ledgers.
+store::PairId PairOf(const net::Identity& one, const Hash& partner);
 
 // Generate: writes exactly Task::body_bytes[p] bytes into the sink of each party, in schedule order. The keys are its
 // own.
-using Generate = std::function<void(DealJob, Sink& to_p0, Sink& to_p1)>;
+using Generate = std::function<void(DealJob, store::Sink& to_p0, store::Sink& to_p1)>;
 
 class Dealer {
  public:
   struct Options {
-    uint32_t ahead_tokens = 0;    // --tokens N: for N tokens both parties get as many bundles as they ask for,
-    uint32_t ahead_count = 1;     // --count M: up to so many
-    Millis partner_wait{20'000};  // how long one party waits for the other; below the parties' time-outs
-    std::function<void(uint32_t n, uint64_t serial)> dealt;             // for a log line
+    store::Job ahead;                  // of this job both parties get as many bundles as they ask for,
+    uint32_t ahead_count = 1;          // up to so many
+    net::Millis partner_wait{20'000};  // how long one party waits for the other; below the parties' time-outs
+    std::function<void(const store::Job&, uint64_t serial)> dealt;      // for a log line
     std::function<void(uint32_t model, uint32_t data)> not_taken = {};  // what they asked for, where we offered more
   };
-  Dealer(Plan plan, DealerState& state, Options options, Generate generate)
+  Dealer(BundlePlan plan, store::DealerState& state, Options options, Generate generate)
       : plan_(std::move(plan)), state_(state), options_(std::move(options)), generate_(std::move(generate)) {}
 
   // Handle: one party's link from hello to end, in the thread of that link. While a link of a role waits for bundles or
   // gets them, another one of that role is refused (busy); witnessing goes on beside it.
-  void Handle(Channel& ch);
+  void Handle(net::Channel& ch);
 
  private:
   struct Request {
-    uint32_t n = 0, count = 0;
+    store::Job job;
+    uint32_t count = 0;
     Hash trace{}, weights{}, partner{};
     Secret seed;
     SharedSecret b_seed;
   };
   enum class Progress { kWaiting, kTaken, kDone, kFailed };
   struct Seat {
-    Channel* channel = nullptr;
+    net::Channel* channel = nullptr;
     Request request;
     Progress progress = Progress::kWaiting;
     const Seat* ready = nullptr;  // the other one, since whose coming our client was seen to be there
     uint64_t work_us = 0;         // the generator's time, without sending
   };
-  Request ReadRequest(Channel& ch, Bytes request);
-  void Witness(Channel& ch, int party, View told);
-  std::optional<uint64_t> Supply(Channel& ch, int party, Request request);
+  Request ReadRequest(net::Channel& ch, Bytes request);
+  void Witness(net::Channel& ch, int party, View told);
+  std::optional<uint64_t> Supply(net::Channel& ch, int party, Request request);
   bool Meet(int party, Seat& mine);
   bool Await(int party, Seat& mine);
   void Deal(Seat& model, Seat& data);
   void Emit(Seat* seat[2], const Task& task, uint64_t serial);
 
-  Plan plan_;
-  DealerState& state_;
+  BundlePlan plan_;
+  store::DealerState& state_;
   Options options_;
   Generate generate_;
   std::mutex m_;
@@ -80,7 +82,7 @@ class Dealer {
 
 // FetchArgs: what a party asks for.
 struct FetchArgs {
-  uint32_t n = 0;
+  store::Job job;
   uint32_t count = 1;  // at most; the dealer and the other party may want fewer
   Hash weights{};
   Hash partner{};                         // fingerprint of the other party
@@ -93,32 +95,33 @@ struct Fetched {
   std::vector<uint64_t> serials;  // in order
   uint64_t dealt_us = 0;          // the dealer's own work on them, without sending
 };
-Fetched Fetch(Channel& dealer, const Plan& plan, Store& store, const FetchArgs& args);
+Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args);
 
 // Witness: tells the dealer that this bundle is about to be used, and hears up to which serial it knew that. Throws
-// what Store::Answer throws. One flight each way after the hello; 48 bytes there, 16 back.
-void Witness(Channel& dealer, const Plan& plan, Store& store, uint64_t serial, const Hash& partner);
+// what Store::Answer throws. One flight each way after the hello; 64 bytes there, 16 back.
+void Witness(net::Channel& dealer, const BundlePlan& plan, store::Store& store, uint64_t serial, const Hash& partner);
 
 // DialDealer: a new connection to the dealer, which hangs up when it is told to stop.
-using DialDealer = std::function<std::unique_ptr<Channel>(std::stop_token)>;
+using DialDealer = std::function<std::unique_ptr<net::Channel>(std::stop_token)>;
 
 // Delivery: what a party needs of the dealer before it may claim a bundle, in a thread of its own, so that it may go on
 // while an inference runs: a Fetch, where `serial` is 0, and a Witness of what comes from disk, or of all (`always`).
 // What it refers to must outlive it; its end hangs up and waits for the thread.
 class Delivery {
  public:
-  Delivery(const DialDealer& dial, const Plan& plan, Store& store, const FetchArgs& args, uint64_t serial, bool always);
+  Delivery(const DialDealer& dial, const BundlePlan& plan, store::Store& store, const FetchArgs& args, uint64_t serial,
+           bool always);
   // Over: whether it came to its end, waited for that long.
-  bool Over(Millis wait) const { return end_.wait_for(wait) == std::future_status::ready; }
+  bool Over(net::Millis wait) const { return end_.wait_for(wait) == std::future_status::ready; }
   // Serial: the bundle to be claimed, once all are here; throws what the fetch or the witness threw. Once.
   uint64_t Serial() { return end_.get(); }
   // After Serial. fetch_ms: from asking to holding, 0 without a fetch; dealt_ms: the dealer's own work therein.
   double fetch_ms() const { return fetch_ms_; }
   double dealt_ms() const { return dealt_ms_; }
-  const Traffic& traffic() const { return traffic_; }
+  const net::Traffic& traffic() const { return traffic_; }
 
  private:
-  Traffic traffic_;
+  net::Traffic traffic_;
   double fetch_ms_ = 0, dealt_ms_ = 0;
   std::promise<uint64_t> serial_;
   std::future<uint64_t> end_ = serial_.get_future();

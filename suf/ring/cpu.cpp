@@ -68,10 +68,10 @@ Variant VariantNamed(std::string_view name) {
   for (Variant v : kAll) {
     if (name != kNames[int(v)] && name != kAesNames[int(v)]) continue;
     if (!Supports(v))
-      Fail(Exit::kResource, "this processor does not run the ", name, " kernels; use ", Name(Supported().back()));
+      Fail(Cause::kResource, "this processor does not run the ", name, " kernels; use ", Name(Supported().back()));
     return v;
   }
-  Fail(Exit::kInput, "no kernel variant is called '", name,
+  Fail(Cause::kInput, "no kernel variant is called '", name,
        "'; the names are portable, avx2 (aesni) and avx512 (vaes512)");
 }
 

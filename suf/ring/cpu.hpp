@@ -22,7 +22,7 @@ Variant Best();
 void Choose(Variant v);
 // Supported: every variant this processor runs, portable first.
 std::vector<Variant> Supported();
-// VariantNamed: by any name of the list above; throws Exit::kInput for another name, Exit::kResource where it cannot
+// VariantNamed: by any name of the list above; throws Cause::kInput for another name, Cause::kResource where it cannot
 // run.
 Variant VariantNamed(std::string_view name);
 

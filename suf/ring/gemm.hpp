@@ -41,7 +41,7 @@ class Prepared {
 
 // Prepare: packs B[K, N]. Results are reduced mod 2^bits, 1 <= bits <= 8 sizeof(T); bits <= 52 allows the 52-bit
 // multiplier. When every uint32_t entry is a signed 16-bit number, the kernel with half-width products is taken: the
-// choice, and so the time of a product, tells whether all of B is that small (a plan's property, DESIGN 1).
+// choice, and so the time of a product, tells whether all of B is that small (a plan's property, SECURITY.md).
 template <class T>
 Prepared<T> Prepare(const T* b, size_t K, size_t N, size_t ldb, int bits = 8 * sizeof(T), Variant v = Best());
 

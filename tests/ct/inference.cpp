@@ -1,20 +1,18 @@
 #include <random>
 
 #include "suf/backends/packed.hpp"
+#include "suf/model/tiny_test.hpp"
 #include "suf/nn/build.hpp"
-#include "suf/nn/masked.hpp"
-#include "suf/nn/quantise.hpp"
 #include "suf/nn/simulate.hpp"
-#include "suf/nn/tiny.hpp"
-#include "suf/proto/pair.hpp"
 #include "suf/ring/words.hpp"
+#include "suf/run/pair.hpp"
 #include "tests/ct/secrets.hpp"
 
 namespace suf::ct {
 namespace {
 
 // Host: another Io for which messages are public: each is padded by a PRG section that its reader does not know
-// (pfss::Audit proves it).
+// (pfss::Lint proves it).
 class Host : public pfss::Io {
  public:
   Host(pfss::Io& io, const pfss::Trace& t) : io_(io), t_(t) {}
@@ -41,7 +39,7 @@ class Watched : public pfss::Backend {
   std::string name() const override { return real_->name(); }
   uint32_t prg() const override { return real_->prg(); }
   std::unique_ptr<pfss::Randomness> Expand(pfss::Material m) override { return real_->Expand(std::move(m)); }
-  std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, pfss::Role role) override {
+  std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, Role role) override {
     return std::make_unique<Watcher>(real_->Start(s, role), s.trace(), blind_);
   }
 
@@ -65,10 +63,10 @@ class Watched : public pfss::Backend {
   bool blind_;
 };
 
-constexpr nn::Dims kDims{.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8};
+constexpr model::Small kSmall{.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8};
 
 template <class T>
-void SetSecret(proto::Inputs& in, const std::string& name, std::vector<T> words) {
+void SetSecret(run::Inputs& in, const std::string& name, std::vector<T> words) {
   Hide(words);
   in.Set(name, std::move(words));
 }
@@ -76,10 +74,9 @@ void SetSecret(proto::Inputs& in, const std::string& name, std::vector<T> words)
 }  // namespace
 
 void Inference(ring::Variant v, bool blind) {
-  nn::CompileOptions o = nn::TinyOptions();
-  o.max_tokens = int(kDims.positions);
-  const nn::Plan plan = nn::Compile(nn::TinyWeights(1, kDims), nn::TinyTexts(2, 24, o.max_tokens, kDims), o);
-  const nn::Quantised q = nn::Quantise(nn::TinyWeights(1, kDims), plan.scales, plan.max_tokens);
+  const model::Model model = model::SmallModel(1, kSmall);
+  const nn::Plan plan = model::SmallPlan(model, int(kSmall.positions));
+  const nn::Quantised q = nn::Quantise(model.weights, plan);
   const std::vector<int32_t> ids{1, 2, 3};
   pfss::Trace t;
   nn::Build(t, plan, int(ids.size()));
@@ -87,26 +84,19 @@ void Inference(ring::Variant v, bool blind) {
   exec::Pool pool(1);
   const nn::Simulation want = nn::Simulator(plan, q, pool).Run(ids);
 
-  std::array<proto::Inputs, 3> in;
-  for (auto& [name, tensor] : q) {
-    std::vector<uint64_t> words = tensor.Words();
-    if (name == "pos") words.resize(ids.size() * size_t(kDims.d));
-    if (name == "bp")
-      for (uint64_t& w : words) w *= uint64_t(ids.size());
-    SetSecret(in[0], "W." + name, words);
-  }
+  std::array<run::Inputs, 3> in;
   std::mt19937_64 rng(7);
-  for (const nn::Masked& m : nn::MaskedTensors(plan)) {
-    std::vector<uint64_t> hat(size_t(m.size())), b = q.at(m.name).Words();
-    for (size_t i = 0; i < b.size(); ++i) hat[i] = rng(), b[i] -= hat[i];
-    in[1].Set("Wh." + m.name, hat), SetSecret(in[2], "B." + m.name, b);  // W_hat was a message
-  }
-  SetSecret(in[1], "tokens", ids);
+  model::ForInputs(plan, q, ids, rng, [&](int party, const std::string& name, const std::vector<uint64_t>& words) {
+    if (name.rfind("Wh.", 0) == 0)
+      in[size_t(party)].Set(name, words);  // W_hat was a message
+    else
+      SetSecret(in[size_t(party)], name, words);
+  });
   pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
   Hide(material.key[0]->view()), Hide(material.key[1]->view());
 
   Watched backend(backends::MakePacked(pool, v), blind);
-  proto::PairRun run = proto::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
+  run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
   SUF_CHECK(Hidden(run.key[0]) > run.key[0].size() / 2 && Hidden(run.key[1]) > run.key[1].size() / 2);
   std::vector<uint64_t>& y = run.result[1];
   SUF_CHECK(run.result[0].empty() && y.size() == want.y.size() && Hidden(y) >= y.size());

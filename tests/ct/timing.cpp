@@ -168,6 +168,6 @@ int main(int argc, char** argv) {
     return suf::ct::Main(argc, argv);
   } catch (const suf::Error& e) {
     std::fprintf(stderr, "ct_timing: %s\n", e.what());
-    return int(e.code());
+    return 2;
   }
 }

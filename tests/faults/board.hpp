@@ -10,11 +10,9 @@
 #include <cstring>
 #include <string>
 
-#include "suf/proto/refusal.hpp"
+#include "suf/net/refusal.hpp"
 
 namespace suf::faults {
-
-using proto::Role;
 
 // What: a fault at one frame. Up to kReceiverDies it happens to a process, later ones to the frame's bytes.
 enum class What {
@@ -61,10 +59,10 @@ inline double Now() {
 }
 
 struct Board {
-  std::atomic<bool> armed, calm;                                // calm: time is not the subject
-  std::atomic<double> fired;                                    // when; 0: not yet
-  std::atomic<int> dialled[proto::kRoles], pid[proto::kRoles];  // connections to that role; its process
-  std::atomic<uint16_t> port[proto::kRoles];
+  std::atomic<bool> armed, calm;                  // calm: time is not the subject
+  std::atomic<double> fired;                      // when; 0: not yet
+  std::atomic<int> dialled[kRoles], pid[kRoles];  // connections to that role; its process
+  std::atomic<uint16_t> port[kRoles];
 };
 
 // Event: a line in the pipe; shorter than PIPE_BUF, so it is written whole.

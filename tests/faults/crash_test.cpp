@@ -11,14 +11,15 @@
 #include <optional>
 
 #include "fuzz/fuzz.hpp"
-#include "suf/proto/dealer_state.hpp"
-#include "suf/proto/store.hpp"
+#include "suf/store/dealer_state.hpp"
+#include "suf/store/store.hpp"
 #include "tests/faults/disk.hpp"
 
 namespace suf::faults {
 namespace {
 
-using namespace proto;
+using namespace net;
+using namespace store;
 
 constexpr uint64_t kSerials = 8, kBody = 2000;
 
@@ -128,7 +129,7 @@ Bytes ChunkOf(const Hash& key, View data) {
 
 void Receive(Store& s, uint64_t serial) {
   BundleHeader h;
-  h.n = 4, h.serial = serial, h.body_bytes = kBody;
+  h.job = JobOf(4), h.serial = serial, h.body_bytes = kBody;
   auto in = s.Receive(h, Secret(Hash{5}), true);
   in.Add(ChunkOf(ChunkKey(h), BodyOf(serial)));
   in.Commit();

@@ -7,12 +7,12 @@
 #include <optional>
 #include <vector>
 
-#include "suf/proto/channel.hpp"
+#include "suf/net/channel.hpp"
 #include "tests/faults/board.hpp"
 
 namespace suf::faults {
 
-using namespace proto;
+using namespace net;
 
 // Sent: a frame as its sender gave it to the channel.
 struct Sent {

@@ -16,6 +16,9 @@
 #include "tests/faults/roles.hpp"
 
 namespace suf::faults {
+
+using namespace store;
+using namespace proto;
 namespace {
 
 constexpr double kLimit = 5, kPatience = 60;  // seconds: for the others to end; where time is not the subject
@@ -30,10 +33,58 @@ struct Outcome {
 };
 
 std::string KindName(uint16_t kind) {
-  static const char* const names[] = {"?",        "refuse", "hello",   "welcome", "setup",  "chunk",
-                                      "announce", "choice", "request", "grant",   "header", "claim",
-                                      "ack",      "go",     "offline", "online",  "bye",    "end"};
-  return kind >= kFirstRun ? "run" : names[kind];
+  if (kind >= kFirstRun) return "run";
+    // without a default: a kind that has no name here does not compile
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+  switch (Kind(kind)) {
+    case kRefuse:
+      return "refuse";
+    case kHello:
+      return "hello";
+    case kWelcome:
+      return "welcome";
+    case kSetupAsk:
+      return "setup";
+    case kChunk:
+      return "chunk";
+    case kAnnounce:
+      return "announce";
+    case kChoice:
+      return "choice";
+    case kRequest:
+      return "request";
+    case kGrant:
+      return "grant";
+    case kHeader:
+      return "header";
+    case kClaim:
+      return "claim";
+    case kAck:
+      return "ack";
+    case kGo:
+      return "go";
+    case kOfflineEnd:
+      return "offline";
+    case kOnlineEnd:
+      return "online";
+    case kBye:
+      return "bye";
+    case kEnd:
+      return "end";
+    case kAudit:
+      return "audit";
+    case kOpened:
+      return "opened";
+    case kVerdict:
+      return "verdict";
+    case kWitness:
+      return "witness";
+    case kFirstRun:
+      break;
+  }
+#pragma GCC diagnostic pop
+  throw Bug(Str("a frame of kind ", kind, ", which no session has"));
 }
 
 // Codes: the exit codes that the fault may lead to; any other one is wrong.

@@ -5,13 +5,19 @@
 
 #include <fstream>
 
+#include "apps/exit.hpp"
+#include "suf/backends/packed.hpp"
+#include "suf/model/tiny_test.hpp"
+#include "suf/net/certs.hpp"
+#include "suf/net/tls.hpp"
 #include "suf/nn/simulate.hpp"
-#include "suf/nn/tiny.hpp"
-#include "suf/proto/certs.hpp"
-#include "suf/proto/tls.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::faults {
+
+using namespace store;
+using namespace run;
+using namespace proto;
 namespace {
 
 constexpr Millis kAmple{60'000}, kDial{3'000};  // where a time-out is not the subject; of a role that may be stopped
@@ -64,14 +70,14 @@ void Serve(const Scene& s, Role self, std::vector<Role> peers, const std::functi
         s.pipe.Say({Event::kEnded, self, 0}, "");
       },
       [&](const Error& e) {
-        s.pipe.Say({Event::kEnded, self, int(e.code())}, e.what());
+        s.pipe.Say({Event::kEnded, self, apps::ExitCode(e.cause())}, e.what());
       });
 }
 
 void RunDealer(const Scene& s) {
-  apps::Engine& engine = *s.setting.engine;
+  roles::Engine& engine = *s.setting.engine;
   DealerState serials(StoreOf(s, Role::kDealer));
-  apps::Generator generate(engine);
+  roles::Generator generate(engine);
   Dealer::Options options;
   options.partner_wait = Millis{5'000};
   Dealer dealer(s.setting.plan, serials, options, [&](DealJob j, Sink& a, Sink& b) { generate(std::move(j), a, b); });
@@ -83,32 +89,32 @@ void Tell(const Scene& s, Role self, const Store& store) {
 }
 
 void RunModel(const Scene& s) {
-  apps::Engine& engine = *s.setting.engine;
+  roles::Engine& engine = *s.setting.engine;
   Store store(StoreOf(s, Role::kModel));
   Tell(s, Role::kModel, store);
   Secret key = store.LongLived("weights.key");
   SharedSecret seed = Share(store.LongLived("b.seed"));
-  Hash id = apps::WeightsId(key.view(), s.setting.weights, engine.hash(), seed->view());
-  apps::Masks masks(engine, seed->view(), id);
+  Hash id = roles::WeightsId(key.view(), s.setting.weights, engine.hash(), seed->view());
+  roles::Masks masks(engine, seed->view(), id);
   Inputs inputs;
-  apps::ModelInputs(s.setting.weights, inputs);
+  roles::ModelInputs(engine.plan(), s.setting.weights, inputs);
   ModelHost host{s.setting.plan,
                  store,
                  id,
-                 apps::SetupHash(engine, s.setting.weights, masks),
+                 roles::SetupHash(engine, s.setting.weights, masks),
                  seed,
-                 [&](Sink& out) { apps::WriteSetup(engine, s.setting.weights, masks, [&](View v) { out.Write(v); }); },
+                 [&](Sink& out) { roles::WriteSetup(engine, s.setting.weights, masks, [&](View v) { out.Write(v); }); },
                  [&](std::stop_token) { return DialTo(s, Role::kModel, Role::kDealer); },
                  [&](Inference& inference) {
-                   apps::LengthInputs(s.setting.weights, engine.plan(), int(inference.header().n), inputs);
-                   (void)apps::RunInference(engine, inference, inputs);
+                   roles::LengthInputs(engine.plan(), s.setting.weights, int(inference.header().job.tokens), inputs);
+                   (void)roles::RunInference(engine, inference, inputs);
                  }};
   Turnstile turnstile;
   Serve(s, Role::kModel, {Role::kData}, [&](Channel& ch) { turnstile.Pass(ch, [&] { ServeSession(ch, host); }); });
 }
 
 void RunData(const Scene& s) {
-  apps::Engine& engine = *s.setting.engine;
+  roles::Engine& engine = *s.setting.engine;
   Event done{Event::kDone, Role::kData};
   std::string text;
   try {
@@ -118,11 +124,11 @@ void RunData(const Scene& s) {
     DataSession session(*ch, s.setting.plan, store,
                         [&](std::stop_token) { return DialTo(s, Role::kData, Role::kDealer); });
     Inputs inputs;
-    apps::ReadSetup(engine, session.Setup(), inputs);
+    roles::ReadSetup(engine, session.Setup(), inputs);
     inputs.Set("tokens", s.setting.ids);
-    session.Infer(uint32_t(s.setting.ids.size()), [&](Inference& inference) {
+    session.Infer(JobOf(uint32_t(s.setting.ids.size())), [&](Inference& inference) {
       done.serial = inference.header().serial;
-      auto out = apps::RunInference(engine, inference, inputs);
+      auto out = roles::RunInference(engine, inference, inputs);
       auto work = engine.At(int(s.setting.ids.size()));
       std::vector<int64_t> y;
       for (uint64_t w : out.words) y.push_back(ring::Signed(w, work->trace.node(work->trace.result(1)).ring.bits));
@@ -130,7 +136,7 @@ void RunData(const Scene& s) {
     });
     session.End();
   } catch (const Error& e) {
-    done.code = int(e.code()), text = e.what();
+    done.code = apps::ExitCode(e.cause()), text = e.what();
   }
   s.pipe.Say(done, text);
 }
@@ -146,12 +152,11 @@ Setting::Setting(const std::string& folder) {
     if (CPU_ISSET(c, &all)) CPU_SET(c, &one);
   SUF_CHECK(!sched_setaffinity(0, sizeof one, &one) && exec::Default().threads() == 1);
   SUF_CHECK(!sched_setaffinity(0, sizeof all, &all));
-  nn::Dims dims{.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4};
-  nn::Weights real = nn::TinyWeights(1, dims);
-  nn::CompileOptions o;
-  o.max_tokens = 4;
-  engine = std::make_unique<apps::Engine>(nn::Compile(real, nn::TinyTexts(2, 24, 4, dims), o));
-  weights = nn::Quantise(real, engine->plan().scales, engine->plan().max_tokens);
+  const model::Model real =
+      model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4});
+  backend = backends::MakePacked(exec::Default());
+  engine = std::make_unique<roles::Engine>(model::SmallPlan(real, 4), *backend);
+  weights = nn::Quantise(real.weights, engine->plan());
   ids = {1, 5, 2, 7};
   y = nn::Simulator(engine->plan(), weights).Run(ids).y;
   plan = engine->ForProto();

@@ -1,8 +1,8 @@
-// The three roles as the product runs them (apps/cmd_session.cpp), over real TLS and real stores, each in a process of
+// The three roles as the product runs them (suf/roles), over real TLS and real stores, each in a process of
 // its own, with a fault at one frame.
 #pragma once
-#include "apps/engine.hpp"
-#include "suf/proto/credentials.hpp"
+#include "suf/net/credentials.hpp"
+#include "suf/roles/internal/parts.hpp"
 #include "tests/faults/faulty.hpp"
 
 namespace suf::faults {
@@ -10,11 +10,12 @@ namespace suf::faults {
 // Setting: what all cases share; made once, before anybody forks.
 struct Setting {
   explicit Setting(const std::string& folder);
-  std::unique_ptr<apps::Engine> engine;
+  std::unique_ptr<pfss::Backend> backend;
+  std::unique_ptr<roles::Engine> engine;
   nn::Quantised weights;
   std::vector<int32_t> ids;
   std::vector<int64_t> y;  // of ids, by the simulator
-  proto::Plan plan;
+  proto::BundlePlan plan;
   std::unique_ptr<Credentials> own[kRoles];
   std::vector<Sent> reference;
 };

@@ -24,7 +24,7 @@ struct Weights {
 
 class PackedExecutor : public pfss::Executor {
  public:
-  PackedExecutor(const pfss::Schedule& s, pfss::Role role, std::shared_ptr<const ExecutionPlan> plan, exec::Pool& pool,
+  PackedExecutor(const pfss::Schedule& s, Role role, std::shared_ptr<const ExecutionPlan> plan, exec::Pool& pool,
                  ring::Variant variant, Weights& weights, Arena& arena);
   ~PackedExecutor() override;
   void Run(const pfss::Program& program, const pfss::Randomness& randomness, pfss::Io& io) override;
@@ -49,6 +49,9 @@ class PackedExecutor : public pfss::Executor {
   // words: operand a as words of type T in memory of its own if need be; canonical: reduced to its ring.
   template <class T>
   std::shared_ptr<const T> Words(int a, bool canonical);
+
+  // Raw: operand a's elements at `element` bytes each.
+  std::shared_ptr<const uint8_t> Raw(int a, int element);
 
   // OpenSections: all that the run draws from; a section costs a microsecond.
   void OpenSections(const pfss::Randomness& randomness);
@@ -102,11 +105,12 @@ class PackedExecutor : public pfss::Executor {
   void Take(int i);
   void RotSum(int i);
   void Reorder(int i);
+  void Triangle(int i);  // pack, unpack
   void Trees(int i, Host& host);
 
   const pfss::Schedule& s_;
   const pfss::Trace& t_;
-  pfss::Role role_;
+  Role role_;
   exec::Pool& pool_;
   ring::Variant variant_;
   const Strips& strips_;

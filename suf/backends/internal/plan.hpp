@@ -13,7 +13,8 @@ struct Member {
   bool kept = false;        // read outside the group and so goes to memory
   int at = 0;               // its register: bytes a row before it
   std::vector<int> inside;  // members that hold its operands; -1: in memory
-  bool alias = false;       // shares the register of inside[0]
+  int copies = -1;          // the operand whose value this is: Low, x + 0, x - 0; others are not read
+  bool alias = false;       // shares the register of the operand it copies, or emits
   bool last = false;        // nobody reads its operands' registers afterwards
 };
 
@@ -21,6 +22,7 @@ struct Member {
 struct Instruction {
   bool group = false;
   int node = -1;  // of a bulk operation
+  int same = -1;  // a bulk operation that is none: the node whose value it is
   std::vector<Member> members;
   size_t rows = 0;
   int room = 0;           // bytes a row of all registers together
@@ -31,8 +33,11 @@ struct Instruction {
 // Element: bytes of an element of node i in memory: what the PRG and the kernels of bit strings lay down is fixed by
 // the ring; the rest is stored as wide as it is read.
 int Element(const pfss::Schedule& s, int i);
-// Instructions of each of a role's programs.
-using ExecutionPlan = std::vector<std::vector<Instruction>>;
-ExecutionPlan PlanOf(const pfss::Schedule& s, pfss::Role role, const std::vector<pfss::Program>& programs);
+// ExecutionPlan: a role's programs, and the instructions of each.
+struct ExecutionPlan {
+  std::vector<pfss::Program> programs;
+  std::vector<std::vector<Instruction>> lists;
+};
+ExecutionPlan PlanOf(const pfss::Schedule& s, Role role, const std::vector<pfss::Program>& programs);
 
 }  // namespace suf::backends::internal

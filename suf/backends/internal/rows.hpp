@@ -18,7 +18,7 @@ struct PackedExecutor::Frame {
     Release();
     size = (bytes + 4095) / 4096 * 4096;
     p = static_cast<uint8_t*>(std::aligned_alloc(4096, size + 4096));  // kernels may read a little beyond
-    if (!p) Fail(Exit::kResource, "no memory for registers of ", size, " bytes; free memory");
+    if (!p) Fail(Cause::kResource, "no memory for registers of ", size, " bytes; free memory");
   }
   void Release() {
     if (p) Wipe(p, size), std::free(p);

@@ -61,7 +61,7 @@ std::u32string Decode(std::string_view utf8, std::string_view what) {
   for (size_t at = 0; at < utf8.size();) {
     int32_t point = 0;
     const auto n = utf8proc_iterate(bytes + at, utf8proc_ssize_t(utf8.size() - at), &point);
-    if (n <= 0) Fail(Exit::kInput, what, " is not UTF-8 at byte ", at, "; save it as UTF-8");
+    if (n <= 0) Fail(Cause::kInput, what, " is not UTF-8 at byte ", at, "; save it as UTF-8");
     out.push_back(char32_t(point));
     at += size_t(n);
   }

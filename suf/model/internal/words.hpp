@@ -9,7 +9,7 @@
 
 namespace suf::model {
 
-// Decode: the code points of UTF-8; throws Exit::kInput: "<what> is not UTF-8 at byte <offset>; ..".
+// Decode: the code points of UTF-8; throws Cause::kInput: "<what> is not UTF-8 at byte <offset>; ..".
 std::u32string Decode(std::string_view utf8, std::string_view what);
 
 // Words: normalised words and single punctuation marks, in order.

@@ -1,19 +1,19 @@
 // What ties two parties to one bundle, one connection and one history of frames.
 #pragma once
-#include "suf/proto/bundle.hpp"
+#include "suf/store/bundle.hpp"
 
 namespace suf::proto {
 
-// Bond: MACs under the pair secret over (label, fields, versions, digests, n, rho, serial, identities, SHA-256 of
+// Bond: MACs under the pair secret over (label, fields, versions, digests, job, rho, serial, identities, SHA-256 of
 // W_hat, nonces, TLS exporter, hashes of all frames so far in both directions).
 class Bond {
  public:
   // setup: SHA-256 of W_hat as this side holds it.
-  Bond(Channel& ch, const BundleHeader& h, const Hash& setup)
+  Bond(net::Channel& ch, const store::BundleHeader& h, const Hash& setup)
       : ch_(ch), header_(h), setup_(setup), own_nonce_(RandomHash()) {
     ch.TagFrames(FrameKey(ch.self().role), FrameKey(ch.peer().role));
   }
-  const BundleHeader& header() const { return header_; }
+  const store::BundleHeader& header() const { return header_; }
 
   // Send: a frame of our nonce and the MAC. Recv: the peer's; ends the session when the MAC differs.
   void Send(uint16_t kind) {
@@ -32,9 +32,9 @@ class Bond {
     bool first = peer_nonce_ == Hash{};
     if (first) peer_nonce_ = nonce;
     if (nonce == peer_nonce_ && Equal(tag, TagOf(kind, nonce, {before.second, before.first}))) return kind;
-    EndSession(ch_, Refusal::kMac, Exit::kRefused, ch_.peer_title(),
-               " saw other frames or holds another bundle of serial ", header_.serial,
-               " than we do; it is burnt, start again");
+    net::EndSession(ch_, net::Refusal::kMac, Cause::kRefused, ch_.peer_title(),
+                    " saw other frames or holds another bundle of serial ", header_.serial,
+                    " than we do; it is burnt, start again");
   }
 
  private:
@@ -50,14 +50,14 @@ class Bond {
   // TagOf: `frames` = hashes of {what the maker of the tag sent, what it received}. All nonces so far are in the
   // frames.
   Hash TagOf(uint16_t kind, const Hash& nonce, std::pair<Hash, Hash> frames) const {
-    BundleHeader h = header_;
+    store::BundleHeader h = header_;
     h.party = 0, h.body_bytes = 0;  // the rest is equal on both sides
     return Hmac(header_.pair->view(), {AsView("suf bond"), View(reinterpret_cast<uint8_t*>(&kind), sizeof kind), nonce,
-                                       Encode(h), setup_, ch_.exporter(), frames.first, frames.second});
+                                       store::Encode(h), setup_, ch_.exporter(), frames.first, frames.second});
   }
 
-  Channel& ch_;
-  BundleHeader header_;
+  net::Channel& ch_;
+  store::BundleHeader header_;
   Hash setup_, own_nonce_, peer_nonce_{};
 };
 

@@ -5,24 +5,25 @@
 #include <optional>
 #include <thread>
 
-#include "suf/proto/internal/testing.hpp"
+#include "suf/base/scratch_test.hpp"
 #include "suf/proto/session.hpp"
+#include "suf/store/told_test.hpp"
 
 namespace suf::proto {
 
-inline const Identity kId[3] = {{Role::kDealer, Hash{11}}, {Role::kModel, Hash{12}}, {Role::kData, Hash{13}}};
-inline constexpr size_t kBody0 = kChunkBytes + 33, kBody1 = 64;
-inline const Bytes kWHat(3 * kChunkBytes / 2, 0x5a);
+inline const net::Identity kId[3] = {{Role::kModel, Hash{12}}, {Role::kData, Hash{13}}, {Role::kDealer, Hash{11}}};
+inline constexpr size_t kBody0 = store::kChunkBytes + 33, kBody1 = 64;
+inline const Bytes kWHat(3 * store::kChunkBytes / 2, 0x5a);
 
-inline Plan TestPlan(uint8_t salt = 1) {
-  Plan p;
+inline BundlePlan TestPlan(uint8_t salt = 1) {
+  BundlePlan p;
   p.prg = 2, p.max_tokens = 8, p.setup_bytes = kWHat.size(), p.hash = {salt};
-  p.task = [salt](uint32_t n) { return Task{Hash{salt, uint8_t(n)}, {kBody0, kBody1}}; };
+  p.task = [salt](const store::Job& j) { return Task{Hash{salt, uint8_t(j.tokens)}, {kBody0, kBody1}}; };
   return p;
 }
 
 // TestGenerate: party p's body starts with H(K_{1-p}) and with B's seed.
-inline void TestGenerate(const DealJob& job, Sink& to_p0, Sink& to_p1) {
+inline void TestGenerate(const DealJob& job, store::Sink& to_p0, store::Sink& to_p1) {
   for (int p = 0; p < 2; ++p) {
     Bytes body(p ? kBody1 : kBody0);
     Hash h = HashOf({job.key[1 - p].view()});
@@ -33,28 +34,28 @@ inline void TestGenerate(const DealJob& job, Sink& to_p0, Sink& to_p1) {
 
 // Each party proves its K_p to the other, which compares with what the dealer put into its own body.
 inline void TestRun(Inference& inf) {
-  Channel& ch = inf.channel();
+  net::Channel& ch = inf.channel();
   bool p1 = ch.self().role == Role::kData;
   Hash mine = HashOf({inf.key().view()});
   if (p1) {
-    ch.Send(kFirstRun, mine);
+    ch.Send(net::kFirstRun, mine);
     inf.OfflineEnd();
-    Bytes theirs = ch.RecvExact(kFirstRun + 1, 32);
+    Bytes theirs = ch.RecvExact(net::kFirstRun + 1, 32);
     inf.RevealArrived();
     EXPECT_TRUE(Equal(theirs, View(inf.body()).first(32)));
   } else {
-    Bytes theirs = ch.RecvExact(kFirstRun, 32);
+    Bytes theirs = ch.RecvExact(net::kFirstRun, 32);
     EXPECT_TRUE(Equal(theirs, View(inf.body()).first(32)));
     inf.OfflineEnd();
-    ch.Send(kFirstRun + 1, mine);
+    ch.Send(net::kFirstRun + 1, mine);
   }
 }
 
 // World: a dealer service, and stores of both parties; links to the dealer are in-process pairs with a thread each.
 struct World {
   Scratch dir;
-  std::optional<DealerState> state;
-  std::optional<Store> store[2];
+  std::optional<store::DealerState> state;
+  std::optional<store::Store> store[2];
   std::optional<Dealer> dealer;
   std::vector<std::thread> links;
   std::mutex m;
@@ -62,21 +63,21 @@ struct World {
   std::vector<Error> dealer_errors;
   std::vector<uint64_t> dealt;
   std::vector<Hash> dealt_keys;
-  Plan plan = TestPlan();
-  Millis timeout{5000};
+  BundlePlan plan = TestPlan();
+  net::Millis timeout{5000};
   Keys keys;
 
-  explicit World(uint32_t ahead = 1, Millis partner_wait = Millis{2000}, Generate generate = TestGenerate) {
+  explicit World(uint32_t ahead = 1, net::Millis partner_wait = net::Millis{2000}, Generate generate = TestGenerate) {
     keys.ahead = ahead;
     state.emplace(dir / "dealer");
     for (int p = 0; p < 2; ++p) store[p].emplace(dir / std::to_string(p));
     dealer.emplace(plan, *state,
-                   Dealer::Options{4, ahead, partner_wait,
-                                   [this](uint32_t, uint64_t serial) {
+                   Dealer::Options{store::JobOf(4), ahead, partner_wait,
+                                   [this](const store::Job&, uint64_t serial) {
                                      std::lock_guard lock(m);
                                      dealt.push_back(serial), changed.notify_all();
                                    }},
-                   [this, generate](DealJob j, Sink& a, Sink& b) {
+                   [this, generate](DealJob j, store::Sink& a, store::Sink& b) {
                      dealt_keys.push_back(HashOf({j.key[0].view()}));
                      generate(std::move(j), a, b);
                    });
@@ -90,9 +91,9 @@ struct World {
     store[p].reset();
     store[p].emplace(dir / std::to_string(p));
   }
-  std::unique_ptr<Channel> Link(Role r, std::stop_token stop = {}) {
-    auto pair = InProcessPair(kId[int(r)], kId[0], timeout, std::move(stop));
-    auto far = std::make_shared<std::unique_ptr<Channel>>(std::move(pair.second));
+  std::unique_ptr<net::Channel> Link(Role r, std::stop_token stop = {}) {
+    auto pair = net::InProcessPair(kId[int(r)], kId[2], timeout, std::move(stop));
+    auto far = std::make_shared<std::unique_ptr<net::Channel>>(std::move(pair.second));
     std::lock_guard lock(m);
     links.emplace_back([this, far] {
       try {
@@ -111,10 +112,10 @@ struct World {
             .weights = Hash{77},
             .setup = HashOf({kWHat}),
             .b_seed = Share(Secret(Hash{5})),
-            .w_hat = [](Sink& s) { s.Write(kWHat); },
+            .w_hat = [](store::Sink& s) { s.Write(kWHat); },
             .dealer = [this](std::stop_token stop) { return Link(Role::kModel, std::move(stop)); },
             .run = std::move(run),
-            .auditor = {TestGenerate, [](uint32_t, uint64_t) { return "a section"; }, {}},
+            .auditor = {TestGenerate, [](const store::Job&, uint64_t) { return "a section"; }, {}},
             .keys = keys};
   }
   DialDealer Dial() {
@@ -122,8 +123,8 @@ struct World {
   }
   std::exception_ptr model_error;
   // Session: P0 in a thread, `p1` here with the other end.
-  void Session(const ModelHost& host, const std::function<void(Channel&)>& p1) {
-    auto pair = InProcessPair(kId[1], kId[2], timeout);
+  void Session(const ModelHost& host, const std::function<void(net::Channel&)>& p1) {
+    auto pair = net::InProcessPair(kId[0], kId[1], timeout);
     model_error = nullptr;
     std::thread t([&, ch = std::move(pair.first)]() mutable {
       try {
@@ -151,19 +152,19 @@ struct World {
   }
   // Whole: a session of these lengths; with `ahead` each is announced before the one before it runs.
   void Whole(std::vector<uint32_t> lengths, bool ahead = false) {
-    Session(Host(), [&](Channel& ch) {
+    Session(Host(), [&](net::Channel& ch) {
       DataSession s(ch, plan, *store[1], Dial(), keys);
       for (size_t i = 0; i < lengths.size(); ++i)
-        s.Infer(lengths[i], TestRun, ahead && i + 1 < lengths.size() ? lengths[i + 1] : 0);
+        s.Infer(store::JobOf(lengths[i]), TestRun, store::JobOf(ahead && i + 1 < lengths.size() ? lengths[i + 1] : 0));
       s.End();
     });
   }
-  testing::AssertionResult ModelFails(Exit code, const std::string& words) {
+  testing::AssertionResult ModelFails(Cause code, const std::string& words) {
     return Fails(code, words, [&] {
       if (model_error) std::rethrow_exception(model_error);
     });
   }
-  Fate FateOf(int p, uint64_t serial) const { return store[p]->ledger().Fates().at(serial); }
+  store::Fate FateOf(int p, uint64_t serial) const { return store[p]->ledger().Fates().at(serial); }
 };
 
 }  // namespace suf::proto

@@ -1,0 +1,24 @@
+#include "apps/log.hpp"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+namespace suf::apps::log {
+namespace {
+
+spdlog::logger& Logger() {
+  static auto logger = [] {
+    auto l = std::make_shared<spdlog::logger>("suf", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+    l->set_pattern("%H:%M:%S.%e %^%l%$ %v");
+    l->flush_on(spdlog::level::info);
+    return l;
+  }();
+  return *logger;
+}
+
+}  // namespace
+
+void Info(const std::string& line) { Logger().info("{}", line); }
+void Warn(const std::string& line) { Logger().warn("{}", line); }
+
+}  // namespace suf::apps::log

@@ -1,0 +1,10 @@
+// Logging to stderr: the door to spdlog. One line an event; never a key, a mask, a text or a weight.
+#pragma once
+#include <string>
+
+namespace suf::apps::log {
+
+void Info(const std::string& line);
+void Warn(const std::string& line);
+
+}  // namespace suf::apps::log

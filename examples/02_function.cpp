@@ -1,0 +1,70 @@
+// 02: a function as a SUF (structured unary function): written, evaluated, fitted, lowered, run.
+//
+// A nonlinear function is data: pieces of polynomials with integer coefficients over Z_{2^n}. What it means is exact
+// (Evaluate); a lowering turns it into reads of one-hot tables at masked places; a gate joins both.
+#include <cmath>
+#include <cstdio>
+
+#include "examples/two_parties.hpp"
+#include "suf/func/fit.hpp"
+#include "suf/func/text.hpp"
+#include "suf/gates/tables.hpp"
+
+namespace suf::examples {
+namespace {
+
+constexpr int kShift = 3;          // the wire has 3 bits more than the function's argument
+constexpr int kBits = 8 + kShift;  // ring of the wire
+
+// Agree: the gate of f over every number of the wire's ring, by two parties, against its meaning.
+bool Agree(const gates::Activation& gate) {
+  std::vector<int64_t> z;
+  for (int64_t v = -(1 << (kBits - 1)); v < 1 << (kBits - 1); ++v) z.push_back(v);
+  TwoParties two;
+  const auto wire = two.Give(z, kBits);
+  const std::vector<int64_t> y = two.Run(gate.Build(two.t, wire));
+  std::printf("%s: %zu inputs, %d flights, %ld bits of key each (%ld by the closed form)\n", gate.lut.f.name.c_str(),
+              z.size(), two.schedule->flights(), long(two.KeyBits() / int64_t(z.size())), long(gate.KeyBits(kBits)));
+  return y == gate.Spec(z, kBits) && two.KeyBits() == int64_t(z.size()) * gate.KeyBits(kBits);
+}
+
+bool Main() {
+  // By hand: max(x, 0) for x in [-128, 128). The domain is unsigned, so x + 128 is the argument; each piece counts from
+  // its own begin. Four pieces of one width: what the lowering below wants.
+  const auto relu = func::Parse(R"(suf relu domain 8 ring 32 outputs 1 degree 1
+piece 0 : 0 0
+piece 64 : 0 0
+piece 128 : 0 1
+piece 192 : 64 1
+end 256
+channel signed 32 0 y
+)");
+  std::printf("%s", func::Print(relu).c_str());
+  std::printf("relu(5) = %ld, relu(-5) = %ld\n\n", long(func::Channels(relu, 128 + 5)[0]),
+              long(func::Channels(relu, 128 - 5)[0]));
+
+  // Lowered: the wire z holds x with kShift bits more. The parties open which piece x is in and where in the piece,
+  // both under masks, and read offset and slope off tables that the dealer rotated by the masks. u and v are the rings
+  // in which these are opened: they have room for the offset at the piece's far end (here 64 + 127) and for the slope.
+  gates::Activation gate{{.f = relu, .shift = kShift, .u = 10, .v = 3, .ring = 20}};
+  bool right = Agree(gate);
+
+  // Fitted: a real function, here tanh on [-4, 4) with 5 fractional bits in and 5 + 6 out. The error is measured over
+  // the whole domain, not estimated.
+  const auto fit = func::FitLines([](double x) { return std::tanh(x); }, 3, 5, 5, 6);
+  gate.lut.f = func::ToSuf(fit.f, "tanh", 32);
+  gate.lut.u = 14, gate.lut.v = 9;
+  std::printf("tanh by 32 lines: largest error %.4f\n", fit.error);
+  right = Agree(gate) && right && fit.error < 0.01;
+
+  return right;
+}
+
+}  // namespace
+}  // namespace suf::examples
+
+int main() {
+  const bool right = suf::examples::Main();
+  std::printf("%s\n", right ? "as it should be" : "WRONG");
+  return right ? 0 : 1;
+}

@@ -1,0 +1,120 @@
+// 04: an operator of one's own, and a model of two nodes. A model is a graph of operators; an operator says once what
+// it is in reals, what its result can reach, what it is in whole numbers and how it is emitted. Float model,
+// calibration, plan, check, specification, trace and weights are loops over the graph and know no operator by name.
+// Ours is the energy of a token: the sum of the squares of its embedding.
+#include <cmath>
+#include <cstdio>
+
+#include "suf/backends/packed.hpp"
+#include "suf/gates/product.hpp"
+#include "suf/nn/build.hpp"
+#include "suf/nn/compile.hpp"
+#include "suf/nn/forward.hpp"
+#include "suf/nn/ops.hpp"
+#include "suf/nn/simulate.hpp"
+#include "suf/pfss/lint.hpp"
+#include "suf/run/pair.hpp"
+
+namespace suf::examples {
+namespace {
+
+// Energy: x (n, d) -> (n, 1). One flight.
+struct Energy : nn::Define<Energy> {
+  static constexpr const char* kName = "energy";  // in a plan; a program without it refuses the plan by name
+
+  // In reals: what calibration and the yardstick compute. In whole numbers: the specification, which never calls Build.
+  nn::RealArray Float(const nn::RealCall&, std::span<const nn::RealArray* const> x) const override { return Of(*x[0]); }
+  nn::IntArray Spec(const nn::IntCall&, std::span<const nn::IntArray* const> x) const override { return Of(*x[0]); }
+  template <class A>
+  static A Of(const A& x) {
+    A y{{x.rows(), 1}, decltype(x.at)(size_t(x.rows()))};
+    for (size_t i = 0; i < x.at.size(); ++i) y.at[i / size_t(x.cols())] += x.at[i] * x.at[i];
+    return y;
+  }
+  // The policy: a number v of the result means v / 2^scale, and its ring has room for whatever it can reach.
+  void Choose(const nn::Facts&, const nn::Edges& in) override {
+    scale = 2 * in[0].scale, ring = nn::RingOf(in[0].reach.length * in[0].reach.length);
+  }
+  // What the result reaches, for every sequence of token ids: the squared length of the longest row.
+  nn::Reach Bound(const nn::Facts&, const nn::Edges& in, std::vector<nn::Width>*) override {
+    const double most = in[0].reach.length * in[0].reach.length;
+    return {.dim = 1, .length = most, .each = {most}};
+  }
+  // The ring that the input has to have: its numbers stay inside the gap that a product needs.
+  int Need(int, const nn::Edges& in) const override { return nn::RingOf(in[0].reach.most()); }
+  int64_t Dim(const nn::Edges&) const override { return 1; }
+  // What a plan from a stranger must not break.
+  void Check(const nn::Edges& in, int, const std::string& where) const override {
+    nn::Wanted(in[0].ring >= 3 && in[0].ring < 64, where, "its input's ring has no gap");
+    nn::Wanted(scale == 2 * in[0].scale, where, "its scale does not follow from its input's");
+  }
+  // By a gate, as a protocol.
+  nn::AnyWire Build(const nn::Emission& e, std::span<const nn::AnyWire> x) const override {
+    const auto wire = nn::AsOpen(x[0]);
+    const compiler::Owing squares = gates::Multiply{ring}.Build(e.t, wire, wire);
+    return e.Open(compiler::Map(squares, [](auto v) { return Sum(v, -1); }));  // sums of shares cost nothing
+  }
+};
+
+constexpr int64_t kWords = 50, kWidth = 8;
+
+int Main() {
+  nn::Register<Energy>();
+
+  // The graph: which weights there are and who reads whom; no scale, no ring, no party.
+  nn::Graph graph;
+  graph.Scope("tokens");
+  nn::Lookup lookup;
+  lookup.table = graph.Tensor("words", {kWords, kWidth}, nn::Leaf::kTable);
+  nn::Node* x = graph.Add(std::move(lookup), {}, "embedding");
+  graph.Add(Energy{}, {x}, "energy");
+  graph.Number();
+
+  // The model owner's weights, and texts for calibration: token ids, as a tokenizer would give them.
+  nn::Weights weights;
+  nn::Weights::Tensor table{{kWords, kWidth}, {}};
+  for (int64_t i = 0; i < kWords * kWidth; ++i) table.values.push_back(float(std::sin(double(i * i))));
+  weights.Set("words", table);
+  const std::vector<std::vector<int32_t>> texts{{1, 2, 3}, {7, 49, 7, 0, 12}};
+  nn::CompileOptions options;
+  options.min_tokens = 1, options.max_tokens = 8;
+  const nn::Plan plan = nn::Parse(nn::Serialize(nn::Compile(graph, weights, texts, options)));
+  std::printf("%s", plan.graph.Text().c_str());
+
+  // The trace of five tokens, with its schedule, as for any model.
+  const std::vector<int32_t>& ids = texts[1];
+  pfss::Trace trace;
+  nn::Build(trace, plan, int(ids.size()));
+  const pfss::Schedule schedule(trace);
+  bool right = pfss::Lint(schedule).faults.empty();
+
+  // W is the model owner's, B the dealer's, W - B the data owner's; by hand here, where roles::ModelOwner does it.
+  const nn::Quantised quantised = nn::Quantise(weights, plan);
+  run::Inputs inputs[3];
+  inputs[1].Set("tokens", ids);
+  for (const auto& [name, tensor] : quantised) {
+    std::vector<uint64_t> w = tensor.Words(), b(w.size()), masked(w.size());
+    RandomBytes({reinterpret_cast<uint8_t*>(b.data()), b.size() * 8});
+    for (size_t i = 0; i < w.size(); ++i) masked[i] = w[i] - b[i];
+    inputs[0].Set("W." + name, w), inputs[1].Set("Wh." + name, masked), inputs[2].Set("B." + name, b);
+  }
+  const pfss::Material keys{{Secret::Random(), Secret::Random()}, RandomHash()};
+  const auto backend = backends::MakePacked(exec::Default());
+  pfss::Backend* const each = backend.get();
+  const auto got = run::RunPair({schedule, {each, each, each}, {&inputs[0], &inputs[1], &inputs[2]}, keys});
+  const nn::Ints want = nn::Simulator(plan, quantised).Run(ids).y;
+  const nn::RealArray real = nn::RealModel(plan.graph, weights).Run(ids);
+  right = right && got.result[1].size() == want.size();
+  for (size_t i = 0; right && i < want.size(); ++i) {
+    const double y = std::ldexp(double(want[i]), -plan.scale());
+    std::printf("token %2d: energy %.5f, in reals %.5f\n", ids[i], y, real.at[i]);
+    right = got.result[1][i] == uint64_t(want[i]) && std::abs(y - real.at[i]) < 1e-3;
+  }
+  std::printf("%s\n", right ? "as it should be" : "WRONG");
+  return right ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace suf::examples
+
+int main() { return suf::examples::Main(); }

@@ -1,0 +1,52 @@
+// What 01 did step by step: a trace between two parties in one process, for the examples that follow.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "suf/backends/packed.hpp"
+#include "suf/compiler/words.hpp"
+#include "suf/exec/pool.hpp"
+#include "suf/pfss/lint.hpp"
+#include "suf/run/pair.hpp"
+
+namespace suf::examples {
+
+class TwoParties {
+ public:
+  pfss::Trace t;
+
+  // Give: numbers of P1 as a wire in Z_{2^k}: both parties know z + r, the dealer knows r.
+  pfss::SharedWire<pfss::kPub> Give(const std::vector<int64_t>& z, int k) {
+    inputs_[1].Set("z", z);
+    pfss::Own<1> own = t.input<pfss::kP1>("z", {int64_t(z.size())}, 64, 0);
+    return t.give<1>(own, k, "z");
+  }
+  // Run: reveals y to P1, lints, runs; the result as signed numbers of y's ring. What a gate still owes (a word of the
+  // dealer) is settled first.
+  std::vector<int64_t> Run(const compiler::Owing& y) {
+    pfss::Sh shares = compiler::Settle(t, y);
+    const int bits = shares.bits();
+    t.reveal<1>(shares);
+    t.close();
+    schedule.emplace(t);
+    const pfss::LintReport lint = pfss::Lint(*schedule);
+    if (!lint.faults.empty()) throw std::runtime_error(lint.faults[0]);
+    const auto backend = backends::MakePacked(exec::Default());
+    const pfss::Material material{{Secret::Random(), Secret::Random()}, RandomHash()};
+    const auto run = run::RunPair(
+        {*schedule, {backend.get(), backend.get(), backend.get()}, {&inputs_[0], &inputs_[1], &inputs_[2]}, material});
+    std::vector<int64_t> out;
+    for (uint64_t v : run.result[1]) out.push_back(int64_t(v << (64 - bits)) >> (64 - bits));
+    return out;
+  }
+  // KeyBits: of both parties' bundles together.
+  int64_t KeyBits() const { return schedule->key_bits(0) + schedule->key_bits(1); }
+
+  std::optional<pfss::Schedule> schedule;  // after Run
+
+ private:
+  run::Inputs inputs_[3];
+};
+
+}  // namespace suf::examples

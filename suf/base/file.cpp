@@ -1,0 +1,130 @@
+#include "suf/base/file.hpp"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace suf {
+
+std::string SystemError() { return std::strerror(errno); }
+
+Fd::~Fd() {
+  if (fd_ >= 0) close(fd_);
+}
+
+namespace {
+[[noreturn]] void Cannot(const char* what, const std::string& path) {
+  std::string cause = SystemError();
+  Fail(Cause::kResource, "cannot ", what, " ", path, " (", cause,
+       "); see to the disk and its permissions, then start again");
+}
+
+bool WroteAll(int fd, View bytes) {
+  while (!bytes.empty()) {
+    ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes = bytes.subspan(size_t(n));
+  }
+  return true;
+}
+}  // namespace
+
+std::optional<FileId> Identify(int fd) {
+  struct statx s {};
+  if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &s) || !(s.stx_mask & STATX_BTIME)) return std::nullopt;
+  FileId id{s.stx_ino, s.stx_btime.tv_sec, s.stx_btime.tv_nsec, 0};
+  long generation = 0;  // the kernel writes an int, declared as a long
+  if (!ioctl(fd, FS_IOC_GETVERSION, &generation)) id.generation = uint32_t(generation);
+  return id;
+}
+
+Fd OpenFile(const std::string& path, int flags) {
+  Fd fd(open(path.c_str(), flags | O_CLOEXEC, 0600));
+  if (!fd) Cannot("open", path);
+  return fd;
+}
+
+void MakeDir(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) && errno != EEXIST) Cannot("make", path);
+}
+
+void WriteAll(int fd, View bytes, const std::string& path) {
+  if (!WroteAll(fd, bytes)) Cannot("write", path);
+}
+
+void Sync(int fd, const std::string& path) {
+  if (fdatasync(fd)) Cannot("sync", path);
+}
+
+void SyncDir(const std::string& path) {
+  Fd fd = OpenFile(path, O_RDONLY | O_DIRECTORY);
+  if (fsync(fd.get())) Cannot("sync", path);
+}
+
+void Rename(const std::string& from, const std::string& to) {
+  if (rename(from.c_str(), to.c_str())) Cannot("rename", from);
+}
+
+Bytes ReadSome(int fd, size_t bytes, const std::string& path) {
+  Bytes out(bytes);
+  size_t at = 0;
+  while (at < bytes) {
+    ssize_t n = read(fd, out.data() + at, bytes - at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) Cannot("read", path);
+    if (n == 0) break;
+    at += size_t(n);
+  }
+  out.resize(at);
+  return out;
+}
+
+Part::Part(const std::string& file, int mode) : file_(file), part_(file + ".part") {
+  struct stat s {};
+  if (!stat(file_.c_str(), &s) && !S_ISREG(s.st_mode)) {
+    errno = S_ISDIR(s.st_mode) ? EISDIR : EEXIST;
+    Refuse();
+  }
+  unlink(part_.c_str());  // of a process that was killed; what lies there is not written through
+  fd_ = Fd(open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (!fd_) Refuse();
+}
+
+Part::~Part() {
+  if (fd_ && !done_) unlink(part_.c_str());
+}
+
+void Part::Add(View bytes) {
+  if (!WroteAll(fd_.get(), bytes)) Refuse();
+}
+
+void Part::Done() {
+  if (rename(part_.c_str(), file_.c_str())) Refuse();
+  done_ = true;
+}
+
+void Part::Refuse() const { Cannot("write", file_); }
+
+void WriteFile(const std::string& dir, const std::string& name, View bytes) {
+  Part part(dir + "/" + name);
+  part.Add(bytes);
+  Sync(part.fd(), dir + "/" + name);
+  part.Done();
+  SyncDir(dir);
+}
+
+Fd LockDir(const std::string& dir) {
+  Fd fd = OpenFile(dir + "/lock", O_RDWR | O_CREAT);
+  if (flock(fd.get(), LOCK_EX | LOCK_NB))
+    Fail(Cause::kResource, "the directory ", dir,
+         " is in use by another suf process; end that one or name another directory");
+  return fd;
+}
+
+}  // namespace suf

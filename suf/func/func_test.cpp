@@ -1,0 +1,515 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <random>
+
+#include "suf/func/fit.hpp"
+#include "suf/func/suf.hpp"
+#include "suf/func/text.hpp"
+
+namespace suf::func {
+namespace {
+
+// A function with every feature, on 4 bits.
+Suf Example() {
+  Suf f{"example", 4, 6, 2, 2, {}, 13, {}, {}};
+  f.pieces = {{0, {{1, 2, 63}, {5, 0, 0}}}, {3, {{60, 1, 0}, {0, 1, 1}}}, {12, {{7, 0, 0}, {32, 0, 0}}}};
+  f.formulas = {{{Term::kLt, 0, 7}, {Term::kLtLow, 2, 3}, {Term::kAnd}, {Term::kMsb, 0, 3}, {Term::kNot}, {Term::kOr}},
+                {{Term::kLt, 0, 16}, {Term::kLt, 0, 0}, {Term::kXor}}};
+  f.channels = {{Channel::kBit, 1, 0, "near"},
+                {Channel::kSigned, 6, 0, "y"},
+                {Channel::kUnsigned, 4, 1, "low"},
+                {Channel::kBit, 1, 1, "always"}};
+  return f;
+}
+
+constexpr const char* kExample =
+    "suf example domain 4 ring 6 outputs 2 degree 2\n"
+    "piece 0 : 1 2 -1 | 5 0 0\n"
+    "piece 3 : -4 1 0 | 0 1 1\n"
+    "piece 12 : 7 0 0 | -32 0 0\n"
+    "end 13\n"
+    "formula lt 7 ltlow 2 3 and msb 3 not or\n"
+    "formula lt 16 lt 0 xor\n"
+    "channel bit 1 0 near\n"
+    "channel signed 6 0 y\n"
+    "channel unsigned 4 1 low\n"
+    "channel bit 1 1 always\n";
+
+TEST(Suf, EvaluatesEveryPoint) {
+  Suf f = Example();
+  Verify(f);
+  for (int x = 0; x < 16; ++x) {
+    int t = x < 3 ? x : x < 12 ? x - 3 : x - 12;
+    int y = x < 3 ? 1 + 2 * t - t * t : x < 12 ? t - 4 : x < 13 ? 7 : 0;
+    int low = x < 3 ? 5 : x < 12 ? t + t * t : x < 13 ? 32 : 0;
+    bool near = (x < 7 && x % 4 < 3) || !((x + 3) % 16 >= 8);
+    std::vector<int64_t> want{near, Signed(uint64_t(y), 6), low & 15, 1};
+    EXPECT_EQ(Channels(f, uint64_t(x)), want) << x;
+    // near, y and low and always share one word in channel order
+    uint64_t word = uint64_t(near) | (uint64_t(y) & 63) << 1 | (uint64_t(low) & 15) << 7 | uint64_t{1} << 11;
+    EXPECT_EQ(Pack(f, uint64_t(x)), std::vector<uint64_t>{word}) << x;
+  }
+}
+
+TEST(Suf, WideDomains) {
+  Suf f{"wide",
+        64,
+        64,
+        1,
+        1,
+        {{0, {{5, 1}}}, {U128{1} << 63, {{7, 3}}}},
+        U128{1} << 64,
+        {{{Term::kLt, 0, U128{1} << 64}}, {{Term::kLtLow, 64, U128{1} << 63}}},
+        {}};
+  Verify(f);
+  for (uint64_t x : {uint64_t{0}, uint64_t{1} << 63, ~uint64_t{0}}) {
+    Value v = Evaluate(f, x);
+    EXPECT_EQ(v.poly[0], x >> 63 ? 7 + 3 * (x - (uint64_t{1} << 63)) : 5 + x);
+    EXPECT_TRUE(v.bits[0]);
+    EXPECT_EQ(v.bits[1], !(x >> 63));
+  }
+}
+
+TEST(Suf, FirstFitLayout) {
+  std::vector<Channel> c{{Channel::kUnsigned, 40, 0, "a"},
+                         {Channel::kUnsigned, 30, 0, "b"},
+                         {Channel::kUnsigned, 24, 0, "c"},
+                         {Channel::kUnsigned, 34, 0, "d"},
+                         {Channel::kBit, 1, 0, "e"}};
+  std::vector<Slot> s = Layout(c);
+  int want[][2] = {{0, 0}, {1, 0}, {0, 40}, {1, 30}, {2, 0}};
+  for (size_t i = 0; i < c.size(); ++i) EXPECT_TRUE(s[i].word == want[i][0] && s[i].offset == want[i][1]) << i;
+}
+
+TEST(Suf, TextRoundTrip) {
+  EXPECT_EQ(Print(Example()), kExample);
+  EXPECT_EQ(Print(Parse(kExample)), kExample);
+  std::mt19937_64 rng(1);
+  for (int i = 0; i < 50; ++i) {
+    Suf f{"random", 64, int(1 + rng() % 64), int(1 + rng() % 3), int(rng() % 3), {}, U128{1} << 64, {}, {}};
+    for (U128 at = 0; f.pieces.size() < 5; at += 1 + rng() / 8) {
+      Piece p{at, {}};
+      for (int j = 0; j < f.outputs; ++j) {
+        p.poly.emplace_back();
+        for (int d = 0; d <= f.degree; ++d) p.poly.back().push_back(rng() & Mask(f.ring));
+      }
+      f.pieces.push_back(p);
+    }
+    Suf g = Parse(Print(f));
+    EXPECT_EQ(Print(g), Print(f));
+    for (int k = 0; k < 20; ++k) {
+      uint64_t x = rng();
+      EXPECT_EQ(Evaluate(g, x).poly, Evaluate(f, x).poly);
+    }
+  }
+}
+
+// From four consecutive pieces of one power-of-two width on there is a run; the last width ends at `end`.
+TEST(Suf, TextRuns) {
+  Suf f{"runs", 8, 16, 2, 1, {}, 200, {}, {}};
+  auto add = [&](U128 at) {
+    uint64_t v = f.pieces.size();
+    f.pieces.push_back({at, {{v, 1}, {0x10000 - v, 0}}});
+    if (v == 0) f.pieces.back().poly[1][0] = 0;
+  };
+  for (int at : {0, 4, 8, 12, 16, 32, 48, 64, 67, 70, 73, 76, 80, 96, 112, 128, 144, 160, 176, 192}) add(U128(at));
+  const char* const text =
+      "suf runs domain 8 ring 16 outputs 2 degree 1\n"
+      "run 0 2 : 0 1 | 0 0 , 1 1 | -1 0 , 2 1 | -2 0 , 3 1 | -3 0\n"
+      "piece 16 : 4 1 | -4 0\n"
+      "piece 32 : 5 1 | -5 0\n"
+      "piece 48 : 6 1 | -6 0\n"
+      "piece 64 : 7 1 | -7 0\n"
+      "piece 67 : 8 1 | -8 0\n"
+      "piece 70 : 9 1 | -9 0\n"
+      "piece 73 : 10 1 | -10 0\n"
+      "piece 76 : 11 1 | -11 0\n"
+      "run 80 4 : 12 1 | -12 0 , 13 1 | -13 0 , 14 1 | -14 0 , 15 1 | -15 0 , 16 1 | -16 0 , 17 1 | -17 0 , 18 1 | -18 "
+      "0\n"
+      "piece 192 : 19 1 | -19 0\n"
+      "end 200\n";
+  EXPECT_EQ(Print(f), text);
+  Suf g = Parse(text);
+  ASSERT_EQ(g.pieces.size(), f.pieces.size());
+  for (size_t i = 0; i < f.pieces.size(); ++i) {
+    EXPECT_TRUE(g.pieces[i].begin == f.pieces[i].begin);
+    EXPECT_EQ(g.pieces[i].poly, f.pieces[i].poly);
+  }
+  EXPECT_TRUE(g.end == 200);
+  // the widest: one line for a whole domain, and a width of 2^64
+  std::vector<int64_t> table(4096);
+  for (size_t i = 0; i < table.size(); ++i) table[i] = int64_t(i * i) - 1000;
+  Suf big = Uniform("table", 52, table, {}, 64);
+  std::string line = Print(big);
+  EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 4);  // head, run, end, channel
+  EXPECT_EQ(Print(Parse(line)), line);
+  const std::string one = "suf f domain 64 ring 8 outputs 1 degree 0\nrun 0 64 : 7\nend 18446744073709551616\n";
+  EXPECT_EQ(Evaluate(Parse(one), ~uint64_t{0}).poly[0], 7u);
+  EXPECT_EQ(Print(Parse(one)), "suf f domain 64 ring 8 outputs 1 degree 0\npiece 0 : 7\nend 18446744073709551616\n");
+}
+
+// Every text of few pieces on 4 bits: what Print writes, with runs or without, is read as what it was.
+TEST(Suf, TextRoundTripOfEveryPartition) {
+  for (uint32_t cuts = 0; cuts < 1 << 15; ++cuts)
+    for (int end : {16, 15}) {
+      Suf f{"f", 4, 8, 1, 0, {{0, {{0}}}}, U128(end), {}, {}};
+      for (int at = 1; at < end; ++at)
+        if (cuts >> (at - 1) & 1) f.pieces.push_back({U128(at), {{uint64_t(at)}}});
+      Suf g = Parse(Print(f));
+      ASSERT_EQ(g.pieces.size(), f.pieces.size()) << Print(f);
+      for (size_t i = 0; i < f.pieces.size(); ++i)
+        ASSERT_TRUE(g.pieces[i].begin == f.pieces[i].begin && g.pieces[i].poly == f.pieces[i].poly) << Print(f);
+      const Evaluator e(f);
+      for (uint64_t x = 0; x < 16; ++x) ASSERT_EQ(e.At(x), Evaluate(g, x).poly[0]) << Print(f) << x;
+    }
+}
+
+// What Verify lets pass, Parse reads; what is over a limit is refused by both.
+TEST(Suf, Limits) {
+  auto refused = [](const Suf& f, const std::string& part) {
+    try {
+      Verify(f);
+      ADD_FAILURE() << "accepted: " << part;
+    } catch (const Error& e) {
+      EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
+    }
+    try {
+      Parse(Print(f));
+      ADD_FAILURE() << "read: " << part;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.cause(), Cause::kInput);
+    }
+  };
+  Suf f{"f", 32, 64, kMostOutputs, kMostDegree, {}, 1, {}, {}};
+  f.pieces = {{0, std::vector(size_t(kMostOutputs), std::vector<uint64_t>(size_t(kMostDegree) + 1, ~uint64_t{0} / 3))}};
+  f.formulas.assign(size_t(kMostFormulas), Formula{{Term::kLt, 0, 1}});
+  f.formulas[0].insert(f.formulas[0].end(), size_t(kMostTerms) - 1, {Term::kNot});
+  f.channels.assign(size_t(kMostChannels), {Channel::kBit, 1, kMostFormulas - 1, std::string(size_t(kMostName), 'n')});
+  f.name = std::string(size_t(kMostName), 'f');
+  Verify(f);
+  EXPECT_EQ(Print(Parse(Print(f))), Print(f));
+  auto with = [&](auto change) {
+    Suf g = f;
+    change(g);
+    return g;
+  };
+  refused(with([](Suf& g) { g.name += 'f'; }), "of 1 to 256 bytes; this one's has 257");
+  refused(with([](Suf& g) { ++g.outputs; }), "has 65 outputs; at most 64");
+  refused(with([](Suf& g) { ++g.degree; }), "has 16 as degree; at most 15");
+  refused(with([](Suf& g) { g.formulas.push_back(g.formulas[1]); }), "has 257 formulas; at most 256");
+  refused(with([](Suf& g) { g.formulas[0].push_back({Term::kNot}); }), "has 257 terms in one formula; at most 256");
+  refused(with([](Suf& g) { g.channels.push_back(g.channels[0]); }), "has 257 channels; at most 256");
+  refused(with([](Suf& g) { g.channels[0].name += 'n'; }), "channel 0 of");
+  // pieces and coefficients
+  Suf many{"many", 32, 1, 0, 0, {}, U128{1} << 32, {}, {}};
+  for (size_t i = 0; i < kMostPieces; ++i) many.pieces.push_back({U128(i), {}});
+  EXPECT_EQ(Parse(Print(many)).pieces.size(), kMostPieces);
+  many.pieces.push_back({U128(kMostPieces), {}});
+  refused(many, "pieces; at most 1048576");
+  Suf wide{"wide", 32, 1, 63, 0, {}, U128{1} << 32, {}, {}};
+  for (size_t i = 0; i <= kMostCoefficients / 63; ++i)
+    wide.pieces.push_back({U128(i), std::vector(63, std::vector<uint64_t>{1})});
+  refused(wide, "coefficients; at most 4194304");
+  EXPECT_THROW(Parse(std::string(kMostText + 1, ' ')), Error);
+}
+
+// A name is one word of the text: nothing that Verify accepts is read back as something else.
+TEST(Suf, NamesAreWords) {
+  for (int c = 0; c < 256; ++c)
+    for (bool channel : {false, true}) {
+      Suf f = Example();
+      (channel ? f.channels[2].name : f.name) = std::string("a") + char(c);
+      bool word = c > ' ' && c != 0x7f;
+      if (word) {
+        Verify(f);
+        Suf g = Parse(Print(f));
+        EXPECT_EQ(g.name, f.name);
+        EXPECT_EQ(g.channels, f.channels);
+      } else {
+        EXPECT_THROW(Verify(f), Error) << c;
+      }
+    }
+  Suf f = Example();
+  f.channels[0].name.clear();
+  EXPECT_THROW(Verify(f), Error);
+}
+
+// One sentence for every mistake.
+TEST(Suf, RefusesWithASentence) {
+  auto refused = [](auto change, const std::string& part) {
+    Suf f = Example();
+    change(f);
+    try {
+      Verify(f);
+      ADD_FAILURE() << "accepted: " << part;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.cause(), Cause::kInput);
+      EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
+    }
+  };
+  refused([](Suf& f) { f.name = "two words"; }, "a name without spaces");
+  refused([](Suf& f) { f.n = 65; }, "the domain of example has 65 bits");
+  refused([](Suf& f) { f.ring = 0; }, "the ring of example has 0 bits");
+  refused([](Suf& f) { f.degree = -1; }, "neither may be negative");
+  refused([](Suf& f) { f.pieces[0].begin = 1; }, "must begin at 0");
+  refused([](Suf& f) { f.end = 17; }, "ends after 2^4");
+  refused([](Suf& f) { f.pieces[1].begin = 12; }, "piece 1 of example is empty");
+  refused([](Suf& f) { f.end = 12; }, "piece 2 of example is empty");
+  refused([](Suf& f) { f.pieces[1].poly.pop_back(); }, "has 1 polynomials; give 2");
+  refused([](Suf& f) { f.pieces[1].poly[0].pop_back(); }, "has 2 coefficients; give 3");
+  refused([](Suf& f) { f.pieces[1].poly[0][0] = 64; }, "more than 6 bits");
+  refused([](Suf& f) { f.formulas[0][0].value = 17; }, "a threshold over 2^4");
+  refused([](Suf& f) { f.formulas[0][1].f = 5; }, "reads 5 low bits of 4");
+  refused([](Suf& f) { f.formulas[0][1].value = 5; }, "compares 2 low bits with a threshold over 2^2");
+  refused([](Suf& f) { f.formulas[0][3].value = 16; }, "adds a constant of more than 4 bits");
+  refused([](Suf& f) { f.formulas[1].erase(f.formulas[1].begin()); }, "without 2 operand(s)");
+  refused([](Suf& f) { f.formulas[1].pop_back(); }, "leaves 2 values");
+  refused([](Suf& f) { f.channels[0].source = 2; }, "reads source 2 of 2");
+  refused([](Suf& f) { f.channels[1].bits = 7; }, "has 7 bits; use 1 to 6");
+
+  auto unparsed = [](const std::string& text, const std::string& part) {
+    try {
+      Parse(text);
+      ADD_FAILURE() << "accepted: " << text;
+    } catch (const Error& e) {
+      EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
+    }
+  };
+  unparsed("", "must begin with");
+  unparsed("piece 0 : 1", "line 1 of a function's text lacks the head");
+  unparsed("suf f domain x", "line 1 of a function's text lacks a number of bits");
+  unparsed("suf f domain 4 ring 65 outputs 1 degree 0\n", "lacks a number of bits, at most 64");
+  unparsed("suf f domain 4 ring 0 outputs 1 degree 0\n", "lacks a ring of 1 bit or more");
+  unparsed("suf f domain 4 ring 6 outputs 1 degree 0 more\n", "words are left over");
+  unparsed("suf f domain 4 ring 6 outputs 1 degree 0\npiece 0 1\n", "line 2 of a function's text lacks the word ':'");
+  unparsed("suf f domain 4 ring 6 outputs 1 degree 0\npiece 0 : 1-\n",
+           "line 2 of a function's text lacks a coefficient");
+  unparsed("suf f domain 4 ring 6 outputs 1 degree 0\nwhat\n",
+           "lacks one of piece, run, formula, channel, and end once");
+  unparsed("suf f domain 4 ring 6 outputs 1 degree 0\npiece 0 : 1\nend 5\nend 5\n", "and end once");
+  const std::string head = "suf f domain 4 ring 6 outputs 1 degree 0\n";
+  unparsed(head + "piece 0 : -\nend 1\n", "line 2 of a function's text lacks a coefficient");
+  unparsed(head + "piece 0 : --1\nend 1\n", "lacks a coefficient");
+  unparsed(head + "piece 0 : +1\nend 1\n", "lacks a coefficient");
+  unparsed(head + "piece 0 : 1x\nend 1\n", "lacks a coefficient");
+  unparsed(head + "piece 0 : 18446744073709551616\nend 1\n", "lacks a coefficient of at most 64 bits");
+  unparsed(head + "piece 0 : 1 | 2\nend 1\n", "words are left over");
+  unparsed(head + "piece 0 : 1 2\nend 1\n", "words are left over");
+  unparsed(head + "piece 0 :\nend 1\n", "lacks a coefficient");
+  unparsed(head + "piece 111111111111111111111 : 1\n", "lacks a cutpoint");
+  unparsed(head + "run 0 65 : 1\n", "lacks the logarithm of a width, at most 64");
+  unparsed(head + "run 0 1 :\n", "lacks a coefficient");
+  unparsed(head + "run 0 1 : 1 , 2 ,\n", "lacks a coefficient");
+  unparsed(head + "run 0 1 : 1 ,2\n", "words are left over");
+  unparsed(head + "run 0 1 : 1 2\n", "words are left over");
+  unparsed(head + "run 0 1 : 1 , 2\npiece 5 : 1\nend 6\n", "line 3 of a function's text lacks the place where the run");
+  unparsed(head + "run 0 1 : 1 , 2\nend 5\n", "line 3 of a function's text lacks the place where the run");
+  unparsed(head + "end 5\nrun 0 1 : 1 , 2\n", "does not end where the function does");
+  unparsed(head + "run 0 3 : 1 , 2 , 3\nend 24\n", "ends after 2^4");
+  unparsed("suf f domain 4 ring 6 outputs 2 degree 0\npiece 0 : 1\n", "lacks the sign '|' before another output");
+  unparsed("suf f domain 4 ring 6 outputs 1 degree 0\nformula less 3\n", "lacks one of lt");
+  unparsed("suf f domain 4 ring 6 outputs 1 degree 0\nchannel byte 8 0 y\n", "lacks one of bit");
+}
+
+TEST(Suf, Uniform) {
+  std::vector<int64_t> a{3, -4, 5, -6}, b{1, -1, 2, -2};
+  Suf f = Uniform("lines", 3, a, b, 20);
+  EXPECT_EQ(UniformBits(f), 3);
+  for (uint64_t x = 0; x < 32; ++x) EXPECT_EQ(Channels(f, x)[0], a[x >> 3] + b[x >> 3] * int64_t(x & 7));
+  f.pieces[1].begin = 7;
+  EXPECT_EQ(UniformBits(f), std::nullopt);
+}
+
+TEST(Suf, Groups) {
+  std::vector<Group> g{{1, 0, 4, {9, 8, 7, 6}}, {2, 2, 4, {5, 4}}};
+  Suf f = FromGroups("f", g, 5, 8);
+  int want[] = {9, 9, 8, 8, 7, 7, 6, 6, 5, 5, 5, 5, 4, 4, 4, 4};
+  for (uint64_t x = 0; x < 32; ++x) EXPECT_EQ(Evaluate(f, x).poly[0], x < 16 ? uint64_t(want[x]) : 0);
+  g[1].lo = 1;
+  EXPECT_THROW(FromGroups("f", g, 5, 8), Error);
+}
+
+// ToGroups is the inverse of FromGroups, whatever the widths, signs and ring.
+TEST(Suf, GroupsRoundTrip) {
+  std::mt19937_64 rng(3);
+  for (int i = 0; i < 200; ++i) {
+    const int ring = int(1 + rng() % 64), n = 40;
+    std::vector<Group> g;
+    int64_t at = 0;
+    for (int w = int(rng() % 3), next = 0; g.size() < 5; w = next) {
+      next = w + 1 + int(rng() % 4);
+      const int64_t whole = int64_t{1} << (next - w), lo = at >> w;  // the next group begins at a multiple of its width
+      Group x{w, lo, (lo + whole * (1 + int64_t(rng() % 5))) / whole * whole, {}};
+      for (int64_t v = x.lo; v < x.hi; ++v) x.values.push_back(int64_t(rng() & Mask(ring)));
+      at = x.hi << w;
+      g.push_back(x);
+    }
+    Suf f = FromGroups("f", g, n, ring);
+    for (const Suf& h : {f, Parse(Print(f))}) {
+      auto back = ToGroups(h);
+      ASSERT_EQ(back.size(), g.size());
+      for (size_t k = 0; k < g.size(); ++k) {
+        EXPECT_EQ(back[k].w, g[k].w);
+        EXPECT_EQ(back[k].lo, g[k].lo);
+        EXPECT_EQ(back[k].hi, g[k].hi);
+        EXPECT_EQ(back[k].values, g[k].values);
+      }
+    }
+    const Evaluator flat(f), direct(g, n, ring);
+    for (int k = 0; k < 50; ++k) {
+      uint64_t x = k < 25 ? rng() % uint64_t(at + 2) : rng() & Mask(n);
+      EXPECT_EQ(flat.At(x), Evaluate(f, x).poly[0]);
+      EXPECT_EQ(direct.At(x), Evaluate(f, x).poly[0]);
+    }
+  }
+  // negative values: in two's complement where the channel says so
+  std::vector<Group> g{{0, 0, 2, {-3, 4}}};
+  Suf f = FromGroups("f", g, 4, 8);
+  EXPECT_EQ(ToGroups(f)[0].values, (std::vector<int64_t>{253, 4}));
+  f.channels[0].kind = Channel::kSigned;
+  EXPECT_EQ(ToGroups(f)[0].values, g[0].values);
+  // groups of one width are one group
+  std::vector<Group> two{{1, 0, 4, {9, 8, 7, 6}}, {1, 4, 6, {5, 4}}};
+  EXPECT_EQ(ToGroups(FromGroups("f", two, 5, 8)).size(), 1u);
+}
+
+TEST(Suf, RefusesWhatIsNoFunctionOnOctaves) {
+  auto refused = [](auto change, const std::string& part) {
+    std::vector<Group> g{{1, 0, 4, {9, 8, 7, 6}}, {2, 2, 4, {5, 4}}};
+    Suf f = FromGroups("f", g, 5, 8);
+    change(f);
+    Verify(f);
+    try {
+      ToGroups(f);
+      ADD_FAILURE() << "accepted: " << part;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.cause(), Cause::kInput);
+      EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
+    }
+  };
+  auto raise = [](Suf& f, int outputs, int degree) {
+    f.outputs = outputs, f.degree = degree;
+    for (Piece& p : f.pieces) p.poly.assign(size_t(outputs), std::vector<uint64_t>(size_t(degree) + 1, 1));
+  };
+  refused([&](Suf& f) { raise(f, 2, 0); }, "one output of constants");
+  refused([&](Suf& f) { raise(f, 1, 1); }, "one output of constants");
+  refused([](Suf& f) { f.formulas = {{{Term::kLt, 0, 3}}}; }, "no formula");
+  refused([](Suf& f) { f.end = 15; }, "the width of piece 5 is no power of two");
+  refused([](Suf& f) { f.pieces[5].begin = 13; }, "the width of piece 4 is no power of two");
+  refused([](Suf& f) { f.end = 14; }, "piece 5 is narrower than the one before it");
+  refused([](Suf& f) { f.pieces.erase(f.pieces.begin() + 1); }, "piece 1 is narrower");
+  refused([](Suf& f) { f.pieces.resize(2), f.pieces[1].begin = 2, f.end = 6; }, "piece 1 does not begin at a multiple");
+  refused([](Suf& f) { f.pieces.clear(), f.outputs = 0, f.end = 0, f.channels.clear(); }, "one output");
+  refused([](Suf& f) { f.n = 64, f.pieces.resize(1), f.end = U128{1} << 64; }, "no power of two up to 2^62");
+}
+
+// The prepared evaluator is Evaluate, for outputs, degrees, ends and uniform pieces; points before, at and after cuts.
+TEST(Suf, EvaluatorIsEvaluate) {
+  std::mt19937_64 rng(7);
+  int uniform = 0;
+  for (int i = 0; i < 100; ++i) {
+    const int n = i % 4 ? 64 : 12;
+    Suf f{"f", n, int(1 + rng() % 64), int(1 + rng() % 3), int(rng() % 4), {}, U128{1} << n, {}, {}};
+    const int pieces = 1 << rng() % 6;
+    std::vector<uint64_t> points{0, Mask(n)};
+    for (int p = 0; p < pieces; ++p) {
+      U128 begin = i % 2              ? U128(p) << (n - std::countr_zero(unsigned(pieces)))
+                   : f.pieces.empty() ? 0
+                                      : f.pieces.back().begin + 1 + rng() % (Mask(n) / 64);
+      Piece x{begin, {}};
+      for (int j = 0; j < f.outputs; ++j) {
+        x.poly.emplace_back();
+        for (int d = 0; d <= f.degree; ++d) x.poly.back().push_back(rng() & Mask(f.ring));
+      }
+      f.pieces.push_back(x);
+      points.insert(points.end(), {uint64_t(begin), uint64_t(begin - (p > 0)), uint64_t(begin) + 1});
+    }
+    if (i % 3 == 0) f.end = f.pieces.back().begin + 1, points.push_back(uint64_t(f.end) & Mask(n));
+    Verify(f);
+    uniform += UniformBits(f).has_value();
+    for (int k = 0; k < 20; ++k) points.push_back(rng() & Mask(n));
+    const Evaluator e(f);
+    for (uint64_t x : points)
+      for (int j = 0; j < f.outputs; ++j) EXPECT_EQ(e.At(x, j), Evaluate(f, x).poly[size_t(j)]) << i << " " << x;
+  }
+  EXPECT_GT(uniform, 20);
+  EXPECT_LT(uniform, 80);
+  Suf f = Example();
+  EXPECT_THROW((void)Evaluator(f).At(16), Bug);
+  EXPECT_THROW((void)Evaluator(f).At(0, 2), Bug);
+}
+
+double Gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
+
+// The reported errors are the largest ones, found again through the evaluator.
+TEST(Fit, LinesReportTheirError) {
+  for (int a : {2, 4})
+    for (int slope : {3, 7}) {
+      auto fit = FitLines(Gelu, a, 6, 5, slope);
+      Suf f = ToSuf(fit.f, "gelu", 32);
+      double worst = 0;
+      for (uint64_t u = 0; u < uint64_t{1} << (a + 6); ++u) {
+        double x = std::ldexp(double(int64_t(u) - (int64_t{1} << (a + 5))), -5);
+        worst = std::max(worst, std::abs(std::ldexp(double(Channels(f, u)[0]), -5 - slope) - Gelu(x)));
+      }
+      EXPECT_DOUBLE_EQ(worst, fit.error);
+      EXPECT_LT(fit.error, a == 2 ? 0.03 : 0.06);
+    }
+}
+
+TEST(Fit, OctavesReportTheirError) {
+  Real recip = [](double v) { return std::ldexp(1, 20) / v; };
+  auto fit = FitOctaves(recip, 4, 12, 4, 3);
+  Suf f = FromGroups("recip", fit.f, 12, 32);
+  double worst = 0, relative = 0;
+  for (uint64_t x = 16; x < 4096; ++x) {
+    double got = double(Evaluate(f, x).poly[0]);
+    worst = std::max(worst, std::abs(got - recip(double(x)))),
+    relative = std::max(relative, std::abs(got / recip(double(x)) - 1));
+  }
+  EXPECT_DOUBLE_EQ(worst, fit.error);
+  EXPECT_DOUBLE_EQ(relative, fit.relative);
+  EXPECT_LT(fit.relative, 0.04);
+  for (uint64_t x = 0; x < 16; ++x) EXPECT_EQ(Evaluate(f, x).poly[0], Evaluate(f, 16).poly[0]);
+  auto below = FitOctavesBelow(recip, 4, 12, 1, 8);
+  Suf g = FromGroups("below", below.f, 12, 32);
+  for (uint64_t x = 16; x < 4096; ++x) EXPECT_LE(double(Evaluate(g, x).poly[0]), recip(double(x)));
+}
+
+// Inside the pieces too: functions that turn there, whose ends say nothing. Pieces of up to 512 points.
+TEST(Fit, OctavesReportTheErrorInside) {
+  const Real turning[] = {[](double v) { return 1000 + 400 * std::sin(v / 61); },
+                          [](double v) { return 5000 - std::abs(v - 2600.0); },
+                          [](double v) { return 40 + std::pow((v - 3000) / 256, 2); },
+                          [](double v) { return std::ldexp(1, 20) / v + 3 * std::cos(v / 3); }};
+  for (const Real& f : turning)
+    for (int p : {2, 3, 7}) {
+      auto fit = FitOctaves(f, 4, 12, p, 8);
+      double worst = 0, relative = 0;
+      const Evaluator e(fit.f, 12, 40);
+      for (uint64_t x = 16; x < 4096; ++x) {
+        double got = double(Signed(e.At(x), 40)), want = f(double(x));
+        worst = std::max(worst, std::abs(got - want)), relative = std::max(relative, std::abs(got / want - 1));
+      }
+      if (&f != &turning[3] || p == 7) {
+        EXPECT_DOUBLE_EQ(worst, fit.error) << p;
+        EXPECT_DOUBLE_EQ(relative, fit.relative) << p;
+      } else {  // turns every 10 points: more than the 65 that are looked at can show of 512
+        EXPECT_LE(fit.error, worst);
+        EXPECT_GT(fit.error, 0.99 * worst);
+      }
+    }
+}
+
+TEST(Fit, Tables) {
+  auto fit = FitTable([](double i) { return std::exp(-i / 8); }, 5, 10);
+  ASSERT_EQ(fit.f.size(), 32u);
+  for (int i = 0; i < 32; ++i) EXPECT_LE(std::abs(double(fit.f[size_t(i)]) / 1024 - std::exp(-i / 8.0)), fit.error);
+  EXPECT_LE(fit.error, 0.5 / 1024 + 1e-12);
+}
+
+}  // namespace
+}  // namespace suf::func

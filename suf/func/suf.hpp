@@ -1,0 +1,126 @@
+// The function IR: a SUF (structured unary function) is a piecewise polynomial with integer coefficients plus Boolean
+// predicates of one fixed-point number. Every nonlinear function is written once as a SUF; lowerings (compiler room)
+// turn it into FSS reads. (docs/mathematics.md#suf.) Here: the data, its verifier, its exact meaning, the layout of its
+// outputs. text.hpp prints and parses, fit.hpp makes SUFs.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "suf/base/error.hpp"
+
+namespace suf::func {
+
+using U128 = unsigned __int128;  // cutpoints and thresholds: 2^64 is legal
+
+// Piece: x in [begin, next piece's begin) -> polynomial j at t = x - begin: sum_i poly[j][i] t^i modulo 2^ring. Local
+// coordinates keep coefficients small, and lowerings that read tables need no other.
+struct Piece {
+  U128 begin = 0;
+  std::vector<std::vector<uint64_t>> poly;  // (outputs, degree + 1), each below 2^ring
+};
+
+// Formula: a Boolean expression in postfix order.
+//   kLt [beta]: x < beta;  kLtLow [f, gamma]: x mod 2^f < gamma;  kMsb [c]: top bit of x + c mod 2^n;  kNot, kAnd, kOr,
+//   kXor.
+struct Term {
+  enum Kind : uint8_t { kLt, kLtLow, kMsb, kNot, kAnd, kOr, kXor } kind = kLt;
+  int f = 0;
+  U128 value = 0;
+  bool operator==(const Term&) const = default;
+};
+using Formula = std::vector<Term>;
+
+// Channel: one named output. A bit comes from formula `source`, a number from polynomial `source`, of which it keeps
+// `bits` low bits.
+struct Channel {
+  enum Kind : uint8_t { kBit, kUnsigned, kSigned } kind = kUnsigned;
+  int bits = 1;
+  int source = 0;
+  std::string name;
+  bool operator==(const Channel&) const = default;
+};
+
+struct Suf {
+  std::string name;
+  int n = 0;                  // domain Z_{2^n}, 1 .. 64
+  int ring = 64;              // polynomials are evaluated modulo 2^ring
+  int outputs = 1;            // polynomials a piece
+  int degree = 0;             // coefficients a polynomial, less one
+  std::vector<Piece> pieces;  // by increasing begin, the first at 0
+  U128 end = 0;               // <= 2^n; polynomials are 0 at and after it
+  std::vector<Formula> formulas;
+  std::vector<Channel> channels;
+};
+
+// Limits of a Suf, so that its text and what is made of it stay of reasonable size.
+inline constexpr int kMostOutputs = 64, kMostDegree = 15, kMostFormulas = 256, kMostTerms = 256, kMostChannels = 256,
+                     kMostName = 256;
+inline constexpr size_t kMostPieces = size_t{1} << 20, kMostCoefficients = size_t{1} << 22;
+
+// Verify: throws Cause::kInput with a sentence when a Suf is not well formed, or over a limit.
+void Verify(const Suf& f);
+
+// Value: polynomials and predicates at one point.
+struct Value {
+  std::vector<uint64_t> poly;  // modulo 2^ring
+  std::vector<bool> bits;
+};
+// Evaluate: the exact meaning, for x < 2^n.
+Value Evaluate(const Suf& f, uint64_t x);
+// Channels: the channels' values at x in order; kSigned ones in two's complement.
+std::vector<int64_t> Channels(const Suf& f, uint64_t x);
+
+// Group: pieces of one width of a function of x >= 0: [v 2^w, (v+1) 2^w) has values[v - lo], v in [lo, hi). A function
+// on octaves is a list of groups by increasing w that cover [0, hi_last 2^w_last) without holes, the first from 0.
+struct Group {
+  int w = 0;
+  int64_t lo = 0, hi = 0;
+  std::vector<int64_t> values;  // hi - lo
+};
+// Evaluator: the polynomials of a Suf or of a function on octaves, prepared once for many points: flat arrays, and a
+// shift where all pieces have one width.
+class Evaluator {
+ public:
+  explicit Evaluator(const Suf& f);
+  // Of groups modulo 2^ring, as FromGroups makes a function of them.
+  Evaluator(std::span<const Group> groups, int n, int ring);
+  // At: polynomial `output` at x < 2^n, as Evaluate has it.
+  uint64_t At(uint64_t x, int output = 0) const;
+
+ private:
+  size_t Find(uint64_t x) const;  // the last piece that begins at or before x
+
+  int n_, ring_, outputs_, width_;  // width: coefficients a polynomial
+  U128 end_;
+  std::optional<int> uniform_;
+  std::vector<uint64_t> begin_, coefficients_;  // (pieces), (pieces, outputs, width)
+};
+
+// Slot: where a channel lies in packed words of 64 bits: first fit in channel order, no field across a word.
+struct Slot {
+  int word = 0, offset = 0;
+};
+std::vector<Slot> Layout(std::span<const Channel> channels);
+std::vector<uint64_t> Pack(const Suf& f, uint64_t x);
+
+// UniformBits: a when all pieces are 2^a wide and cover the whole domain, as WindowLut needs.
+std::optional<int> UniformBits(const Suf& f);
+
+// FromGroups: the same function as a piecewise constant Suf.
+Suf FromGroups(std::string name, std::span<const Group> groups, int n, int ring);
+// ToGroups: the inverse: consecutive pieces of one width are a group, values are those of the first channel's kind
+// (unsigned, or in two's complement), equal to what FromGroups was given modulo 2^ring. Throws Cause::kInput for what
+// is no function on octaves: other than one output of constants, widths that fall or are no powers of two, pieces that
+// do not begin at a multiple of their width.
+std::vector<Group> ToGroups(const Suf& f);
+// Uniform: 2^p pieces of width 2^a on Z_{2^(a+p)}: y = a0[i] + b0[i] (x mod 2^a); b0 may be empty (constants).
+Suf Uniform(std::string name, int a, std::span<const int64_t> a0, std::span<const int64_t> b0, int ring);
+
+inline uint64_t Mask(int k) { return k >= 64 ? ~uint64_t{0} : (uint64_t{1} << k) - 1; }
+// Signed: the two's complement value of a k-bit word.
+inline int64_t Signed(uint64_t v, int k) { return k >= 64 ? int64_t(v) : int64_t(v << (64 - k)) >> (64 - k); }
+
+}  // namespace suf::func

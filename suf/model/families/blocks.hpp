@@ -1,0 +1,63 @@
+// What builders of transformers share: a linear layer, a norm, attention between the projections.
+#pragma once
+#include <string>
+
+#include "suf/model/family.hpp"
+#include "suf/nn/ops.hpp"
+
+namespace suf::model {
+
+using nn::Expr;
+using nn::Graph;
+using nn::Leaf;
+using nn::Node;
+
+// Linear: x W + b; key: of a plan's options.
+inline Node* Linear(Graph& g, Node* x, Expr weight, Expr bias, const char* key, const char* label) {
+  nn::Map m;
+  m.terms = {{nn::Map::kFull, 0, std::move(weight)}}, m.bias = std::move(bias), m.key = key;
+  return g.Add(std::move(m), {x}, label);
+}
+
+inline Node* Normalised(Graph& g, Node* x, Expr gamma, Expr beta, double eps, const char* key = "layer") {
+  nn::Norm n;
+  n.dim = gamma.cols(), n.centre = bool(beta), n.gamma = std::move(gamma), n.beta = std::move(beta), n.eps = eps,
+  n.key = key;
+  return g.Add(std::move(n), {x}, "normalised");
+}
+
+inline Node* Activated(Graph& g, Node* x, const char* function, int stages = 1) {
+  nn::Activation a;
+  a.function = function, a.stages = stages;
+  return g.Add(std::move(a), {x}, function);
+}
+
+// Heads: of q, of k and v, and the width of one.
+struct Heads {
+  int own = 1, serving = 1;
+  int64_t dim = 1;
+  bool causal = false;
+};
+
+// Attended: softmax(q k^T) v over heads, before the output map.
+inline Node* Attended(Graph& g, const Heads& h, Node* q, Node* k, Node* v) {
+  nn::Scores s;
+  s.heads = h.own, s.serving = h.serving, s.head_dim = h.dim, s.causal = h.causal;
+  Node* scores = g.Add(std::move(s), {q, k}, "scores");
+  nn::Softmax e;
+  e.head_dim = h.dim, e.causal = h.causal;
+  Node* softmax = g.Add(std::move(e), {scores}, "e");
+  nn::WeightedSum w;
+  w.heads = h.own, w.serving = h.serving, w.head_dim = h.dim;
+  return g.Add(std::move(w), {softmax, v}, "eV*recip");
+}
+
+inline Node* Sum(Graph& g, Node* x, Node* y) { return g.Add(nn::Add{}, {x, y}, "stream"); }
+
+inline Node* Pooled(Graph& g, Node* x, nn::Pool::Kind kind) {
+  nn::Pool p;
+  p.kind = kind;
+  return g.Add(std::move(p), {x}, "pooled");
+}
+
+}  // namespace suf::model

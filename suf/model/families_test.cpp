@@ -1,0 +1,134 @@
+// Families against plain forwards, before folding and after every pass; what each pass leaves in the graph.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suf/model/plain_test.hpp"
+#include "suf/model/rig_test.hpp"
+#include "suf/nn/fold.hpp"
+#include "suf/nn/forward.hpp"
+
+namespace suf::model {
+namespace {
+
+using nn::Graph;
+using nn::Node;
+
+struct Statement {
+  const char* preset;
+  Row (*plain)(const nn::Weights&, std::span<const int32_t>);
+};
+constexpr Statement kStatements[] = {{"tiny", PlainBert}, {"tiny-gpt2", PlainGpt2}, {"tiny-llama", PlainLlama}};
+
+double Difference(const Row& a, const Row& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double most = 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) most = std::max(most, std::abs(a[i] - b[i]));
+  return most;
+}
+
+TEST(Families, EveryPassKeepsTheFunctionOfAPlainForward) {
+  for (const Statement& s : kStatements) {
+    const Model m = RandomModel(s.preset, 5);
+    const std::vector<Text> texts = Texts(6, 4, m.min_tokens, 12);
+    std::vector<Row> want;
+    for (const Text& ids : texts) want.push_back(s.plain(m.weights, ids));
+    const auto expect = [&](const Graph& g, const std::string& where) {
+      const nn::RealModel model(g, m.weights);
+      for (size_t i = 0; i < texts.size(); ++i)
+        EXPECT_LT(Difference(model.Run(texts[i]).at, want[i]), 1e-9)
+            << s.preset << " " << where << ", " << texts[i].size() << " tokens";
+    };
+    expect(m.graph, "before folding");
+    std::vector<std::string> passes;
+    nn::Fold(m.graph, [&](const nn::Pass& p, const Graph& g) { expect(g, p.name), passes.push_back(p.name); });
+    EXPECT_THAT(passes, testing::ElementsAre("centre", "residual", "gamma", "bias", "rotate", "merge", "rescale"));
+  }
+}
+
+template <class T>
+std::vector<const Node*> Of(const Graph& g) {
+  std::vector<const Node*> out;
+  for (auto& n : g.nodes())
+    if (n->As<T>()) out.push_back(n.get());
+  return out;
+}
+template <class T>
+bool None(const Graph& g, bool (*is)(const Node&, const T&)) {
+  for (const Node* n : Of<T>(g))
+    if (is(*n, *n->As<T>())) return false;
+  return true;
+}
+
+// Left: what a graph still holds, a word each.
+std::set<std::string> Left(const Graph& g) {
+  std::set<std::string> left;
+  auto add = [&](const char* what, bool none) {
+    if (!none) left.insert(what);
+  };
+  add("centre", None<nn::Norm>(g, [](const Node&, const nn::Norm& n) { return n.centre; }));
+  add("stream of a norm", None<nn::Add>(g, [](const Node& n, const nn::Add&) {
+        return n.in[0]->As<nn::Norm>() || n.in[1]->As<nn::Norm>();
+      }));
+  add("gamma", None<nn::Norm>(g, [](const Node&, const nn::Norm& n) { return n.gamma || n.beta; }));
+  add("plain term", None<nn::Map>(g, [](const Node&, const nn::Map& m) {
+        return std::any_of(m.terms.begin(), m.terms.end(),
+                           [](const nn::Map::Term& t) { return t.kind > nn::Map::kMean; });
+      }));
+  add("key bias", None<nn::Scores>(g, [](const Node& n, const nn::Scores&) {
+        return n.in.size() == 2 && n.in[1]->As<nn::Map>() && n.in[1]->As<nn::Map>()->bias;
+      }));
+  add("value bias", None<nn::WeightedSum>(g, [](const Node& n, const nn::WeightedSum&) {
+        return n.in[1]->As<nn::Map>() && n.in[1]->As<nn::Map>()->bias;
+      }));
+  add("rotary", Of<nn::Rotary>(g).empty());
+  add("two maps", None<nn::Scores>(g, [](const Node& n, const nn::Scores&) { return n.in.size() == 2; }));
+  add("wide factor",
+      None<nn::Scores>(g, [](const Node& n, const nn::Scores&) { return !n.in[0]->As<nn::Rescale>(); }) &&
+          None<nn::WeightedSum>(g, [](const Node& n, const nn::WeightedSum&) { return !n.in[1]->As<nn::Rescale>(); }) &&
+          None<nn::Product>(
+              g, [](const Node& n, const nn::Product&) { return n.in[0]->As<nn::Map>() || n.in[1]->As<nn::Map>(); }));
+  add("narrow stream", None<nn::Add>(g, [](const Node& n, const nn::Add&) {
+        return n.in[0]->As<nn::Lookup>() || n.in[1]->As<nn::Lookup>();
+      }));
+  return left;
+}
+
+std::set<std::string> Less(std::set<std::string> a, const std::set<std::string>& b) {
+  for (const std::string& x : b) a.erase(x);
+  return a;
+}
+
+TEST(Families, EachPassTakesWhatItSays) {
+  using Words = std::set<std::string>;
+  struct Case {
+    const char* preset;
+    std::vector<Words> gone;  // by pass
+    Words came;               // with the residual
+    size_t adds, norms, rescales;
+  };
+  const Words none, centre{"centre"}, gamma{"gamma"}, biases{"key bias", "value bias"}, rotary{"rotary"},
+      merged{"two maps"}, wide{"wide factor"}, both{"wide factor", "narrow stream"}, term{"plain term"};
+  const Case cases[] = {
+      {"tiny", {centre, {"stream of a norm"}, {"gamma", "plain term"}, biases, none, merged, wide}, term, 0, 6, 6},
+      {"tiny-gpt2", {centre, none, gamma, biases, none, merged, both}, none, 4, 5, 11},
+      {"tiny-llama", {none, none, gamma, none, rotary, merged, both}, none, 4, 5, 13}};
+  for (const Case& c : cases) {
+    const Graph whole = RandomModel(c.preset).graph;
+    Words before = Left(whole);
+    size_t pass = 0;
+    const Graph folded = nn::Fold(whole, [&](const nn::Pass& p, const Graph& g) {
+      const Words after = Left(g);
+      EXPECT_EQ(Less(before, after), c.gone.at(pass)) << c.preset << " " << p.name;
+      EXPECT_EQ(Less(after, before), pass == 1 ? c.came : none) << c.preset << " " << p.name;
+      before = after, ++pass;
+    });
+    EXPECT_EQ(before, none) << c.preset;
+    EXPECT_EQ(Of<nn::Add>(folded).size(), c.adds) << c.preset;
+    EXPECT_EQ(Of<nn::Norm>(folded).size(), c.norms) << c.preset;
+    EXPECT_EQ(Of<nn::Rescale>(folded).size(), c.rescales) << c.preset;
+    EXPECT_EQ(folded.nodes().back()->As<nn::Result>() != nullptr, c.adds > 0) << c.preset;
+  }
+}
+
+}  // namespace
+}  // namespace suf::model

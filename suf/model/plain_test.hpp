@@ -1,0 +1,189 @@
+// The families once more, by hand: plain forwards on a checkpoint's tensors. No graph, no operator, no expression; what
+// builders and passes are measured against.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "suf/nn/expr.hpp"
+
+namespace suf::model {
+
+using Row = std::vector<double>;
+using Rows = std::vector<Row>;
+
+// Plain: a tiny preset's shapes and tensors.
+struct Plain {
+  const nn::Weights& w;
+  int layers = 2, heads = 4, serving = 4;
+  double eps = 1e-5;
+
+  // Of a tensor: row i; number i.
+  Row RowOf(const std::string& name, size_t i) const {
+    const auto& t = w.Get(name);
+    const auto at = t.values.begin() + int64_t(i) * t.shape.back();
+    return {at, at + t.shape.back()};
+  }
+  double At(const std::string& name, size_t i) const { return double(w.Get(name).values[i]); }
+
+  // Linear: x W^T + b of (outputs, inputs), as most checkpoints store it; b "" : none.
+  Rows Linear(const Rows& x, const std::string& weight, const std::string& bias) const {
+    Rows y;
+    for (const Row& r : x) {
+      Row& out = y.emplace_back(size_t(w.Get(weight).shape[0]));
+      for (size_t o = 0; o < out.size(); ++o) {
+        out[o] = bias.empty() ? 0 : At(bias, o);
+        for (size_t i = 0; i < r.size(); ++i) out[o] += r[i] * At(weight, o * r.size() + i);
+      }
+    }
+    return y;
+  }
+  // Conv: x W + b of (inputs, outputs), columns [begin, end).
+  Rows Conv(const Rows& x, const std::string& at, size_t begin, size_t end) const {
+    const size_t cols = size_t(w.Get(at + ".weight").shape[1]);
+    Rows y;
+    for (const Row& r : x) {
+      Row& out = y.emplace_back();
+      for (size_t o = begin; o < end; ++o) {
+        out.push_back(At(at + ".bias", o));
+        for (size_t i = 0; i < r.size(); ++i) out.back() += r[i] * At(at + ".weight", i * cols + o);
+      }
+    }
+    return y;
+  }
+  // LayerNorm with a bias, RMSNorm without.
+  Rows Norm(Rows x, const std::string& gamma, const std::string& beta) const {
+    for (Row& r : x) {
+      double mean = 0, square = 0;
+      for (double v : r) mean += beta.empty() ? 0 : v / double(r.size());
+      for (double& v : r) v -= mean, square += v * v / double(r.size());
+      for (size_t i = 0; i < r.size(); ++i)
+        r[i] = r[i] / std::sqrt(square + eps) * At(gamma, i) + (beta.empty() ? 0 : At(beta, i));
+    }
+    return x;
+  }
+  Rows Attention(const Rows& q, const Rows& k, const Rows& v, bool causal) const {
+    const size_t n = q.size(), d = q[0].size(), of = d / size_t(heads);
+    Rows y(n, Row(d, 0.0));
+    for (size_t h = 0; h < size_t(heads); ++h) {
+      const size_t from = h / size_t(heads / serving) * of;
+      for (size_t i = 0; i < n; ++i) {
+        const size_t count = causal ? i + 1 : n;
+        Row p(count, 0.0);
+        for (size_t j = 0; j < count; ++j)
+          for (size_t c = 0; c < of; ++c) p[j] += q[i][h * of + c] * k[j][from + c] / std::sqrt(double(of));
+        double most = *std::max_element(p.begin(), p.end()), sum = 0;
+        for (double& s : p) s = std::exp(s - most), sum += s;
+        for (size_t j = 0; j < count; ++j)
+          for (size_t c = 0; c < of; ++c) y[i][h * of + c] += p[j] / sum * v[j][from + c];
+      }
+    }
+    return y;
+  }
+  // Turned: pairs (c, c + half) of every head by the angle i 10000^(-c / half).
+  static Rows Turned(Rows x, size_t of) {
+    for (size_t i = 0; i < x.size(); ++i)
+      for (size_t h = 0; h < x[i].size(); h += of)
+        for (size_t c = 0; c < of / 2; ++c) {
+          const double angle = double(i) / std::pow(10000.0, 2.0 * double(c) / double(of));
+          const double a = x[i][h + c], b = x[i][h + c + of / 2];
+          x[i][h + c] = a * std::cos(angle) - b * std::sin(angle);
+          x[i][h + c + of / 2] = b * std::cos(angle) + a * std::sin(angle);
+        }
+    return x;
+  }
+};
+
+inline Rows Plus(Rows a, const Rows& b) {
+  for (size_t i = 0; i < a.size(); ++i)
+    for (size_t j = 0; j < a[i].size(); ++j) a[i][j] += b[i][j];
+  return a;
+}
+template <class F>
+Rows Each(Rows x, F f) {
+  for (Row& r : x)
+    for (double& v : r) v = f(v);
+  return x;
+}
+
+// PlainBert: the mean of the last rows over its length. (d)
+inline Row PlainBert(const nn::Weights& w, std::span<const int32_t> ids) {
+  const Plain p{w, 2, 4, 4, 1e-12};
+  Rows x;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    Row& r = x.emplace_back(p.RowOf("embeddings.word_embeddings.weight", size_t(ids[i])));
+    const Row position = p.RowOf("embeddings.position_embeddings.weight", i);
+    for (size_t j = 0; j < r.size(); ++j) r[j] += position[j] + p.At("embeddings.token_type_embeddings.weight", j);
+  }
+  auto norm = [&](Rows v, const std::string& at) { return p.Norm(std::move(v), at + ".weight", at + ".bias"); };
+  auto linear = [&](const Rows& v, const std::string& at) { return p.Linear(v, at + ".weight", at + ".bias"); };
+  x = norm(x, "embeddings.LayerNorm");
+  for (int l = 0; l < p.layers; ++l) {
+    const std::string at = "encoder.layer." + std::to_string(l) + ".", self = at + "attention.self.";
+    const Rows o = p.Attention(linear(x, self + "query"), linear(x, self + "key"), linear(x, self + "value"), false);
+    x = norm(Plus(linear(o, at + "attention.output.dense"), x), at + "attention.output.LayerNorm");
+    const Rows h =
+        Each(linear(x, at + "intermediate.dense"), [](double v) { return v * std::erfc(-v / std::sqrt(2.0)) / 2; });
+    x = norm(Plus(linear(h, at + "output.dense"), x), at + "output.LayerNorm");
+  }
+  Row y(x[0].size(), 0.0);
+  double square = 0;
+  for (const Row& r : x)
+    for (size_t j = 0; j < y.size(); ++j) y[j] += r[j];
+  for (double v : y) square += v * v;
+  for (double& v : y) v /= std::sqrt(square);
+  return y;
+}
+
+// PlainGpt2: the logits of the last token. (vocabulary)
+inline Row PlainGpt2(const nn::Weights& w, std::span<const int32_t> ids) {
+  const Plain p{w};
+  Rows x;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    Row& r = x.emplace_back(p.RowOf("wte.weight", size_t(ids[i])));
+    const Row position = p.RowOf("wpe.weight", i);
+    for (size_t j = 0; j < r.size(); ++j) r[j] += position[j];
+  }
+  const size_t d = x[0].size();
+  const double root = std::sqrt(2 / std::acos(-1.0));
+  auto norm = [&](const Rows& v, const std::string& at) { return p.Norm(v, at + ".weight", at + ".bias"); };
+  for (int l = 0; l < p.layers; ++l) {
+    const std::string at = "h." + std::to_string(l) + ".", all = at + "attn.c_attn";
+    Rows n = norm(x, at + "ln_1");
+    const Rows o = p.Attention(p.Conv(n, all, 0, d), p.Conv(n, all, d, 2 * d), p.Conv(n, all, 2 * d, 3 * d), true);
+    x = Plus(x, p.Conv(o, at + "attn.c_proj", 0, d));
+    n = norm(x, at + "ln_2");
+    const Rows h = Each(p.Conv(n, at + "mlp.c_fc", 0, 4 * d),
+                        [&](double v) { return 0.5 * v * (1 + std::tanh(root * (v + 0.044715 * v * v * v))); });
+    x = Plus(x, p.Conv(h, at + "mlp.c_proj", 0, d));
+  }
+  return p.Linear(norm({x.back()}, "ln_f"), "wte.weight", "")[0];
+}
+
+// PlainLlama: likewise.
+inline Row PlainLlama(const nn::Weights& w, std::span<const int32_t> ids) {
+  const Plain p{w, 2, 4, 2, 1e-5};
+  Rows x;
+  for (int32_t id : ids) x.push_back(p.RowOf("model.embed_tokens.weight", size_t(id)));
+  const size_t of = x[0].size() / size_t(p.heads);
+  for (int l = 0; l < p.layers; ++l) {
+    const std::string at = "model.layers." + std::to_string(l) + ".", self = at + "self_attn.", mlp = at + "mlp.";
+    Rows n = p.Norm(x, at + "input_layernorm.weight", "");
+    const Rows q = p.Linear(n, self + "q_proj.weight", ""), k = p.Linear(n, self + "k_proj.weight", "");
+    const Rows o =
+        p.Attention(Plain::Turned(q, of), Plain::Turned(k, of), p.Linear(n, self + "v_proj.weight", ""), true);
+    x = Plus(x, p.Linear(o, self + "o_proj.weight", ""));
+    n = p.Norm(x, at + "post_attention_layernorm.weight", "");
+    Rows h = Each(p.Linear(n, mlp + "gate_proj.weight", ""), [](double v) { return v / (1 + std::exp(-v)); });
+    const Rows up = p.Linear(n, mlp + "up_proj.weight", "");
+    for (size_t i = 0; i < h.size(); ++i)
+      for (size_t j = 0; j < h[i].size(); ++j) h[i][j] *= up[i][j];
+    x = Plus(x, p.Linear(h, mlp + "down_proj.weight", ""));
+  }
+  return p.Linear(p.Norm({x.back()}, "model.norm.weight", ""), "model.embed_tokens.weight", "")[0];
+}
+
+}  // namespace suf::model

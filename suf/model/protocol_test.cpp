@@ -1,0 +1,192 @@
+// Both parties and the dealer against the specification, every word, for every family: lengths, plans of both attended
+// outputs, wrapping streams, windows that are far too narrow.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suf/model/rig_test.hpp"
+
+namespace suf::model {
+namespace {
+
+// Lengths: a text of every length from the least to 12 tokens.
+std::vector<Text> Lengths(int least) {
+  std::vector<Text> texts;
+  for (int n = least; n <= 12; ++n) texts.push_back(Texts(uint64_t(100 + n), 1, n, n)[0]);
+  return texts;
+}
+
+nn::Rescale* Optional(const nn::Plan& plan, int n) {
+  for (auto& op : plan.For(n).ops)
+    if (auto* r = dynamic_cast<nn::Rescale*>(op.get()); r && r->kind == nn::Rescale::kOptional) return r;
+  return nullptr;
+}
+
+// Flights of `layers` layers: to the first stream or the first normalised rows, a layer, and the end. A layer of the
+// encoder: query-key 1, rescale 2, scores 1, softmax 6, weighted sum 3, output 1, norm 8, linear 1, activation 4,
+// linear 1, norm 8; each of its four maps behind a nonlinear operator saves one flight, for P0 alone sees what a map
+// reads. A decoder's attended output always has its own rescale; a gate of two stages and a product are two flights
+// more.
+int EncoderFlights(int layers, bool merged) {
+  return 6 + (1 + 2 + 1 + 6 + 3 + 1 + 8 + 1 + 4 + 1 + 8 - 4) * layers + (merged ? 0 : 2 * layers) + 8;
+}
+int DecoderFlights(int layers, bool gated) {
+  return 14 + (1 + 2 + 1 + 6 + 3 + 2 + 1 + 8 + 1 + 4 + 1 + 8 - 4) * layers + (gated ? 2 * layers : 0);
+}
+
+TEST(Protocol, EncoderWithBothAttendedOutputs) {
+  for (int layers : {1, 2})
+    for (int merge : {0, 8}) {
+      nn::Options policy;
+      policy.merge = merge;
+      const std::string config = Replaced(FindPreset("tiny").config, "num_hidden_layers", "2", std::to_string(layers));
+      const Compiled c = CompileFor(RandomModel("tiny", uint64_t(layers), config), 16, policy);
+      for (int n : {3, 8, 9, 16}) EXPECT_EQ(Optional(c.plan, n)->shift == 0, n <= merge);
+      const std::vector<Text> texts = layers == 2 ? Lengths(3) : Texts(3, 3, 3, 12);
+      ExpectSameWords(c.plan, c.q, texts, [&](int n) { return EncoderFlights(layers, n <= merge); });
+    }
+}
+
+TEST(Protocol, Decoders) {
+  for (const char* preset : {"tiny-gpt2", "tiny-llama"}) {
+    const bool gated = std::string(preset) == "tiny-llama";
+    const Compiled c = CompileFor(RandomModel(preset, 3), 16);
+    EXPECT_EQ(DecoderFlights(2, gated), gated ? 86 : 82);
+    ExpectSameWords(c.plan, c.q, Lengths(1), [&](int) { return DecoderFlights(2, gated); });
+    for (int layers : {1, 3}) {
+      const std::string config =
+          Replaced(FindPreset(preset).config, gated ? "num_hidden_layers" : "n_layer", "2", std::to_string(layers));
+      const Compiled other = CompileFor(RandomModel(preset, 4, config), 8);
+      ExpectSameWords(other.plan, other.q, Texts(5, 2, 1, 8), [&](int) { return DecoderFlights(layers, gated); });
+    }
+  }
+}
+
+// A slice in two stages is four flights to its opening, and its norm, which cuts nothing more, takes two fewer.
+constexpr int kClamp = 2;
+
+// Clamped: how many streams a plan reads by wrapping slices.
+int Clamped(const nn::Class& c) {
+  int count = 0;
+  for (auto& op : c.ops)
+    if (auto* r = dynamic_cast<nn::Rescale*>(op.get())) count += r->window > 0;
+  return count;
+}
+
+TEST(Protocol, StreamsReadByWrappingSlices) {
+  for (const char* preset : {"tiny-gpt2", "tiny-llama"}) {
+    nn::Options policy;
+    policy.clamp = 1;
+    const Compiled c = CompileFor(RandomModel(preset, 3), 12, policy), plain = CompileFor(RandomModel(preset, 3), 12);
+    EXPECT_EQ(Clamped(c.plan.For(12)), 4) << preset;
+    EXPECT_EQ(Clamped(plain.plan.For(12)), 0) << preset;
+    const int flights = DecoderFlights(2, preset == std::string("tiny-llama")) + kClamp * 4;
+    ExpectSameWords(c.plan, c.q, Lengths(1), [&](int) { return flights; });
+  }
+}
+
+// Narrow: every calibrated window `bits` bits narrower: activations, scores, clamped streams. The rings of the wires
+// they read shrink with them, and the norms' tables are fine only where nothing lies.
+void Narrow(nn::Plan& plan, int bits) {
+  const auto middle = [&](nn::Ints& t) {
+    const size_t keep = t.size() >> bits, drop = (t.size() - keep) / 2;
+    t = {t.begin() + int64_t(drop), t.begin() + int64_t(drop + keep)};
+  };
+  for (nn::Class& c : plan.classes)
+    for (auto& n : plan.graph.nodes()) {
+      nn::Operator* op = c.ops[size_t(n->index)].get();
+      const auto window = [&](int was) {
+        nn::Operator& wire = *c.ops[size_t(n->in[0]->index)];
+        EXPECT_EQ(wire.ring, was);
+        wire.ring -= bits;
+        for (nn::Certificate& x : c.certificates[size_t(n->index)])
+          if (!x.hard) x.bits -= bits;
+      };
+      if (auto* a = dynamic_cast<nn::Activation*>(op)) {
+        window(a->window());
+        middle(a->lines.offset), middle(a->lines.rise);
+      } else if (auto* s = dynamic_cast<nn::Softmax*>(op)) {
+        window(s->window());
+        s->low -= bits, s->low_table.resize(size_t{1} << s->low), s->floor = (int64_t{1} << s->level) - 2;
+      } else if (auto* r = dynamic_cast<nn::Rescale*>(op); r && r->window) {
+        r->window -= bits;
+      } else if (auto* norm = dynamic_cast<nn::Norm*>(op)) {
+        norm->top = norm->floor + 1;
+      }
+    }
+}
+
+TEST(Protocol, WindowsEightTimesTooNarrow) {
+  for (const char* preset : {"tiny", "tiny-gpt2", "tiny-llama"})
+    for (int clamp : {0, 1}) {
+      nn::Options policy;
+      policy.clamp = clamp, policy.piece = 4;  // more pieces than there are by default, so that an eighth is left
+      const Compiled c = CompileFor(RandomModel(preset, 6), 12, policy);
+      nn::Plan plan = c.plan;
+      Narrow(plan, 3);
+      nn::Check(plan);
+      nn::CheckWeights(plan, c.q);
+      const nn::Plan back = nn::Parse(nn::Serialize(plan));
+      const bool encoder = preset == std::string("tiny");
+      const int flights = encoder ? EncoderFlights(2, true)
+                                  : DecoderFlights(2, preset == std::string("tiny-llama")) + clamp * kClamp * 4;
+      std::set<std::string> named;
+      for (const nn::Simulation& s : ExpectSameWords(back, c.q, Texts(7, 4, 3, 12), [&](int) { return flights; }))
+        for (const nn::Outside& o : s.outside) {
+          EXPECT_FALSE(o.hard) << preset << ": " << nn::Sentence(o);
+          named.insert(o.wire.substr(o.wire.rfind('.') + 1));
+        }
+      EXPECT_THAT(named, testing::IsSupersetOf({"input", "score", "row_max", "square"})) << preset;
+    }
+}
+
+// Loud: a decoder whose channel 3 of the stream is 60 times the others, as trained models have it; the norms' gains for
+// it are small.
+Model Loud(const char* preset) {
+  Model m = RandomModel(preset, 7);
+  const bool llama = preset == std::string("tiny-llama");
+  nn::Weights all;
+  for (auto& [name, tensor] : m.weights.tensors()) {
+    nn::Weights::Tensor t = tensor;
+    const auto ends = [&, of = name](const char* what) { return of.ends_with(what); };
+    const size_t d = 32, out = t.values.size() / d;
+    if (llama ? ends("o_proj.weight") || ends("down_proj.weight") : false)
+      for (size_t i = 0; i < out; ++i) t.values[3 * out + i] *= 60;  // row 3 of (outputs, inputs)
+    if (ends("c_proj.weight") || ends("c_proj.bias"))
+      for (size_t i = 0; i < out; ++i) t.values[i * d + 3] *= 60;  // column 3 of (inputs, outputs)
+    if (ends("norm.weight") || ends("layernorm.weight") || ends("ln_1.weight") || ends("ln_2.weight") ||
+        ends("ln_f.weight"))
+      t.values[3] = 0.02f;
+    all.Set(name, t);
+  }
+  m.weights = all;
+  return m;
+}
+
+TEST(Protocol, OneLoudChannel) {
+  for (const char* preset : {"tiny-gpt2", "tiny-llama"})
+    for (int clamp : {0, 1}) {
+      nn::Options policy;
+      policy.clamp = clamp, policy.Set("result.logits", 16);
+      const Compiled c = CompileFor(Loud(preset), 8, policy);
+      const std::vector<Text> texts = Texts(9, 2, 4, 8);
+      const int flights = DecoderFlights(2, preset == std::string("tiny-llama")) + clamp * kClamp * 4;
+      const std::vector<nn::Simulation> runs = ExpectSameWords(c.plan, c.q, texts, [&](int) { return flights; });
+      const nn::RealModel real(c.model.graph, c.model.weights);
+      for (size_t i = 0; i < texts.size(); ++i) {
+        for (const nn::Outside& o : runs[i].outside) EXPECT_FALSE(o.hard) << nn::Sentence(o);
+        const nn::Reals want = real.Run(texts[i]).at, got(runs[i].y.begin(), runs[i].y.end());
+        EXPECT_GT(nn::Cosine(got, want), 0.999) << preset << " clamp " << clamp;
+      }
+    }
+}
+
+TEST(Protocol, SameNodesEveryTime) {
+  const Compiled c = CompileFor(RandomModel("tiny"), 16);
+  pfss::Trace a, b, d;
+  nn::Build(a, c.plan, 7), nn::Build(b, c.plan, 7), nn::Build(d, c.plan, 8);
+  EXPECT_EQ(a.digest(), b.digest());
+  EXPECT_NE(a.digest(), d.digest());
+}
+
+}  // namespace
+}  // namespace suf::model

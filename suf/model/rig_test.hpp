@@ -1,0 +1,128 @@
+// For tests of families: random models of presets, compiled, and both parties with the dealer in one process.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "suf/backends/clear.hpp"
+#include "suf/backends/packed.hpp"
+#include "suf/model/random.hpp"
+#include "suf/model/testing.hpp"
+#include "suf/nn/build.hpp"
+#include "suf/nn/compile.hpp"
+#include "suf/nn/forward.hpp"
+#include "suf/nn/ops.hpp"
+#include "suf/nn/simulate.hpp"
+#include "suf/pfss/lint.hpp"
+#include "suf/ring/words.hpp"
+#include "suf/run/pair.hpp"
+
+namespace suf::model {
+
+using Text = std::vector<int32_t>;
+
+// Replaced: a configuration with one number changed: `name` "n_layer", `was` "2", `now` "1".
+inline std::string Replaced(std::string config, const std::string& name, const std::string& was,
+                            const std::string& now) {
+  const std::string field = "\"" + name + "\": " + was;
+  const size_t at = config.find(field);
+  if (at == config.npos) throw Bug("the configuration has no " + field);
+  return config.replace(at, field.size(), "\"" + name + "\": " + now);
+}
+
+// RandomModel: of a preset's configuration, or of one derived from it.
+inline Model RandomModel(const char* preset, uint64_t seed = 1, const std::string& config = "") {
+  const Folder folder;
+  Preset p = FindPreset(preset);
+  if (!config.empty()) p.config = config.c_str();
+  WriteRandomModel(folder.path(), p, seed);
+  return Load(folder.path());
+}
+
+// Texts: `count` ones of least to longest tokens below `vocabulary`.
+inline std::vector<Text> Texts(uint64_t seed, int count, int least, int longest, int vocabulary = 128) {
+  std::mt19937_64 rng(seed);
+  std::vector<Text> texts(size_t(count), Text{});
+  for (Text& t : texts)
+    for (int n = least + int(rng() % uint64_t(longest - least + 1)); n > 0; --n)
+      t.push_back(int32_t(rng() % uint64_t(vocabulary)));
+  return texts;
+}
+
+// Compiled: a model with its plan for `longest` tokens and its whole numbers.
+struct Compiled {
+  Model model;
+  nn::Plan plan;
+  nn::Quantised q;
+};
+inline Compiled CompileFor(Model m, int longest, const nn::Options& policy = {}, std::vector<Text> texts = {}) {
+  nn::CompileOptions o;
+  o.policy = policy, o.min_tokens = m.min_tokens, o.max_tokens = longest;
+  if (texts.empty()) texts = Texts(2, 24, m.min_tokens, longest, int(m.graph.leaves().at(0).shape[0]));
+  Compiled c{std::move(m), {}, {}};
+  c.plan = nn::Compile(c.model.graph, c.model.weights, texts, o);
+  c.q = nn::Quantise(c.model.weights, c.plan);
+  return c;
+}
+
+struct Outcome {
+  nn::Ints y;
+  int flights = 0;
+};
+
+// RunProtocol: under a B and masks of `serial`'s own; lint and the counters of the channel are checked.
+inline Outcome RunProtocol(const nn::Plan& plan, const nn::Quantised& q, const Text& ids, pfss::Backend& backend,
+                           uint8_t serial) {
+  const int n = int(ids.size());
+  pfss::Trace t;
+  nn::Build(t, plan, n);
+  const pfss::Schedule s(t);
+  const pfss::LintReport lint = pfss::Lint(s);
+  EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
+  EXPECT_EQ(lint.results, 1);
+  EXPECT_TRUE(pfss::Unread(s).empty()) << "a message that no result needs";
+  std::mt19937_64 rng(serial);
+  run::Inputs in[3];
+  const auto owner = [&](const std::string& name, const nn::Tensor& values) { in[0].Set(name, values.Words()); };
+  nn::ModelInputs(plan, q, owner), nn::LengthInputs(plan, q, n, owner);
+  for (const nn::MaskedWeight& m : nn::MaskedWeights(plan)) {
+    std::vector<uint64_t> b(size_t(m.size())), w = q.at(m.name).Words();
+    for (size_t i = 0; i < b.size(); ++i) b[i] = rng(), w[i] -= b[i];
+    in[2].Set("B." + m.name, b);
+    in[1].Set("Wh." + m.name, w);
+  }
+  in[1].Set("tokens", ids);
+  const pfss::Material material{{Secret(Hash{1, serial}), Secret(Hash{2, serial})}, Hash{serial}};
+  const run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
+  EXPECT_TRUE(run.result[0].empty());
+  for (int p : {0, 1}) {
+    EXPECT_EQ(run.online[size_t(p)], s.sent(p, true));
+    EXPECT_EQ(run.offline[size_t(p)], s.sent(p, false));
+    EXPECT_EQ(run.frames[size_t(p)], s.frame_count(p, true));
+    EXPECT_EQ(int64_t(run.key[size_t(p)].size()), s.key_bytes(p));
+  }
+  EXPECT_EQ(run.offline[0], 0);
+  Outcome out{{}, s.flights()};
+  for (uint64_t v : run.result[1]) out.y.push_back(ring::Signed(v, plan.For(n).ops.back()->ring));
+  return out;
+}
+
+// ExpectSameWords: protocol and specification, both backends in turn; the specification's report of every text.
+inline std::vector<nn::Simulation> ExpectSameWords(const nn::Plan& plan, const nn::Quantised& q,
+                                                   const std::vector<Text>& texts,
+                                                   const std::function<int(int n)>& flights) {
+  exec::Pool pool(2);
+  auto packed = backends::MakePacked(pool), clear = backends::MakeClear();
+  const nn::Simulator simulator(plan, q);
+  std::vector<nn::Simulation> out;
+  for (const Text& ids : texts) {
+    const uint8_t serial = uint8_t(out.size() + 1);
+    const Outcome got = RunProtocol(plan, q, ids, serial % 2 ? *packed : *clear, serial);
+    out.push_back(simulator.Run(ids));
+    EXPECT_EQ(got.y, out.back().y) << ids.size() << " tokens";
+    EXPECT_EQ(got.flights, flights(int(ids.size()))) << ids.size() << " tokens";
+  }
+  return out;
+}
+
+}  // namespace suf::model

@@ -1,0 +1,133 @@
+// The schedule of MiniLM's shapes at 32 tokens, against the numbers of the executable specification in Python (its
+// layer 1 for every layer): an independent statement of every gate's cost.
+#include "suf/pfss/schedule.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <map>
+
+#include "suf/model/random.hpp"
+#include "suf/model/testing.hpp"
+#include "suf/nn/build.hpp"
+#include "suf/nn/fold.hpp"
+#include "suf/nn/ops.hpp"
+#include "suf/pfss/lint.hpp"
+
+namespace suf::model {
+namespace {
+
+// Constant: {w, lo, hi}; the schedule looks at no values and at no cover.
+std::vector<func::Group> Constant(std::vector<std::array<int, 3>> groups) {
+  std::vector<func::Group> out;
+  for (auto [w, lo, hi] : groups) out.push_back({w, lo, hi, std::vector<int64_t>(size_t(hi - lo), 1)});
+  return out;
+}
+
+// Numbers: ring, scale and parameters of every node with such an end of its place.
+struct Numbers {
+  nn::Plan plan;
+  nn::Class* c = &plan.classes.emplace_back();
+
+  Numbers() {
+    const Folder folder;
+    folder.Write("config.json", FindPreset("minilm").config);
+    plan.graph = nn::Fold(ReadGraph(folder.path()));
+    plan.min_tokens = 3, plan.max_tokens = c->max_n = 32;
+    for (auto& n : plan.graph.nodes()) c->ops.push_back(n->op->Clone());
+    c->certificates.resize(plan.graph.size());
+  }
+  template <class T, class F>
+  void Set(const std::string& label, int ring, int scale, F f) {
+    int set = 0;
+    for (auto& n : plan.graph.nodes()) {
+      if (!("/" + nn::Graph::Where(*n)).ends_with("/" + label)) continue;
+      T& op = dynamic_cast<T&>(*c->ops[size_t(n->index)]);
+      op.ring = ring, op.scale = scale;
+      f(op);
+      ++set;
+    }
+    EXPECT_TRUE(set == 1 || set == 6) << label;
+  }
+  void Norm(const std::string& where, int ring, int kz, int cut, int square, const std::vector<func::Group>& rsqrt,
+            int product, int shift, int scale = 10) {
+    Set<nn::Norm>(where, ring, scale, [&](nn::Norm& n) {
+      n.kz = kz, n.cut = cut, n.square = square, n.floor = 1, n.top = square, n.rsqrt = rsqrt, n.product = product,
+      n.shift = shift;
+      n.stages = n.unit ? 1 : 2;
+    });
+  }
+};
+
+nn::Plan MiniLm() {
+  Numbers p;
+  p.Set<nn::Lookup>("z_embed", 16, 12, [](auto&) {});
+  p.Norm("embed/normalised", 33, 16, 0, 30, Constant({{13, 0, 2048}, {17, 128, 2048}, {21, 128, 256}}), 26, 9);
+  p.Set<nn::Map>("z_qk", 29, 22, [](nn::Map& m) { m.full = 12; });
+  p.Set<nn::Rescale>("q,k", 25, 8, [](nn::Rescale& r) { r.shift = 14; });
+  p.Set<nn::Map>("z_v", 28, 24, [](nn::Map& m) { m.full = 14; });
+  p.Set<nn::Rescale>("attention/v", 41, 10, [](nn::Rescale& r) { r.shift = 14; });
+  p.Set<nn::Scores>("scores", 25, 16, [](auto&) {});
+  p.Set<nn::Softmax>("attention/e", 41, 18, [](nn::Softmax& s) {
+    s.shift = 12, s.low = 7, s.level = 6, s.floor = 30, s.offset.assign(12, 1 << 24);
+    s.low_bits = 11, s.high_bits = 16, s.low_table.assign(128, 1), s.high_table.assign(64, 1), s.count_bits = 6;
+  });
+  p.Set<nn::WeightedSum>("eV*recip", 61, 42, [](nn::WeightedSum& w) {
+    w.row_sum = 27, w.product = 41, w.recip = Constant({{12, 0, 1024}, {16, 64, 1024}, {20, 64, 128}});
+  });
+  p.Set<nn::Rescale>("attention/o", 61, 42, [](auto&) {});
+  p.Set<nn::Map>("z_proj", 61, 54, [](nn::Map& m) { m.full = 12, m.gamma = 12, m.diag = 32, m.mean = 4, m.up = 28; });
+  p.Norm("norm1/normalised", 35, 61, 44, 32, Constant({{15, 0, 2048}, {19, 128, 2048}, {23, 128, 256}}), 27, 10);
+  p.Set<nn::Map>("z_ffn1", 28, 24, [](nn::Map& m) { m.full = 14; });
+  p.Set<nn::Activation>("gelu/gelu", 35, 16, [](nn::Activation& a) {
+    a.shift = 14, a.lines = {5, 10, 6, std::vector<int64_t>(512, 1), std::vector<int64_t>(512, 1)}, a.offset_bits = 20,
+    a.rise_bits = 7;
+  });
+  p.Set<nn::Map>("z_ffn2", 35, 30, [](nn::Map& m) { m.full = 14, m.gamma = 18, m.diag = m.mean = 2; });
+  p.Norm("norm2/normalised", 33, 35, 14, 40,
+         Constant({{15, 0, 2048}, {19, 128, 2048}, {23, 128, 2048}, {27, 128, 2048}, {31, 128, 256}}), 31, 14);
+  p.Set<nn::Pool>("pooled", 33, 10, [](auto&) {});
+  p.Set<nn::Map>("z_pool", 33, 20, [](nn::Map& m) { m.gamma = 10; });
+  p.Norm("pool/unit", 18, 33, 14, 39,
+         Constant({{13, 0, 2048}, {17, 128, 2048}, {21, 128, 2048}, {25, 128, 2048}, {29, 128, 512}}), 31, 14, 16);
+  for (const auto& op : p.c->ops) EXPECT_GT(op->ring, 0) << op->Name();
+  nn::Derive(p.plan.graph, p.c->ops);
+  return std::move(p.plan);
+}
+
+TEST(Schedule, MiniLmAt32Tokens) {
+  const nn::Plan plan = MiniLm();
+  pfss::Trace t;
+  nn::Build(t, plan, 32);
+  const pfss::Schedule s(t);
+  EXPECT_EQ(s.flights(), 206);
+  const pfss::LintReport lint = pfss::Lint(s);
+  EXPECT_TRUE(lint.faults.empty());
+  EXPECT_EQ(lint.results, 1);
+  struct Bits {
+    int64_t key, online, offline;
+  };
+  // A norm's word R is dealt one bit narrower than there when the variance's ring is the widest: 12288 bits.
+  const std::map<std::string, Bits> want = {{"attention", {39316608, 8636928, 1056768}},
+                                            {"proj", {0, 749568, 749568}},
+                                            {"norm1", {14769824 - 12288, 1575168, 0}},
+                                            {"gelu", {51609600, 7913472, 1376256}},
+                                            {"ffn2", {0, 430080, 430080}},
+                                            {"norm2", {9590432 - 12288, 1462784, 0}}};
+  int seen = 0;
+  for (auto& row : pfss::CostOf(s).rows) {
+    const size_t slash = row.scope.find('/');
+    if (slash == std::string::npos) continue;
+    const Bits& bits = want.at(row.scope.substr(slash + 1));
+    EXPECT_EQ(row.key[0] + row.key[1], bits.key) << row.scope;
+    EXPECT_EQ(row.online[0] + row.online[1], bits.online) << row.scope;
+    EXPECT_EQ(row.offline, bits.offline) << row.scope;
+    ++seen;
+  }
+  EXPECT_EQ(seen, 36);
+  // both bundles are equally heavy, within one percent
+  EXPECT_LT(std::abs(s.key_bits(0) - s.key_bits(1)), s.key_bits(0) / 100);
+}
+
+}  // namespace
+}  // namespace suf::model

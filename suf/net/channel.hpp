@@ -1,0 +1,233 @@
+// The typed pipe between two roles: frames {u32 length, u16 kind, u16 sequence}, counted, hashed and recorded in one
+// place. Transports add bytes only: an in-process pair (here) and TLS (tls.hpp). No TLS, no protocol knowledge.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+#include "suf/base/digest.hpp"
+#include "suf/net/refusal.hpp"
+#include "suf/net/tags.hpp"
+
+namespace suf::net {
+
+using Millis = std::chrono::milliseconds;
+inline constexpr Millis kTimeout{60'000};
+inline constexpr size_t kFrameHeader = 8;
+inline constexpr size_t kMaxFrame = size_t{256} << 20;
+inline constexpr size_t kControlFrame = 64;  // payload of a MAC
+
+// Kinds below kFirstRun belong to the sessions; an inference numbers its own from kFirstRun on.
+enum Kind : uint16_t {
+  kRefuse = 1,
+  kHello,
+  kWelcome,
+  kSetupAsk,
+  kChunk,
+  kAnnounce,
+  kChoice,
+  kRequest,
+  kGrant,
+  kHeader,
+  kClaim,
+  kAck,
+  kGo,
+  kOfflineEnd,
+  kOnlineEnd,
+  kBye,
+  kEnd,
+  kAudit,
+  kOpened,
+  kVerdict,
+  kWitness,
+  kFirstRun = 0x100
+};
+
+// Phase: where traffic is booked. kControl: hello, claim, MACs, bye; kSetup: W_hat; the other two as the schedule has
+// them.
+enum class Phase { kControl, kSetup, kOffline, kOnline };
+inline constexpr int kPhases = 4;
+
+// Stage: how far the peer has come. A stranger may make us hold 64 KiB; an accepted one, who said the right hello,
+// 1 MiB beyond what he sent; for an engaged one we deal or compute, and a Listener that stops lets that end.
+enum class Stage { kStranger, kAccepted, kEngaged, kOver };
+
+struct Identity {
+  Role role = Role::kDealer;
+  Hash key{};  // SHA-256 of the public key (SubjectPublicKeyInfo)
+};
+
+// Traffic: payload and frame headers, without TLS.
+struct Traffic {
+  uint64_t frames_sent = 0, bytes_sent = 0, frames_received = 0, bytes_received = 0;
+  Traffic& operator+=(const Traffic& o);
+};
+
+// Recorder: a file of a channel's frames. After "SUFREC2\n", per frame: u8 1 = sent 0 = received, u8 role of the peer,
+// u32 length, u16 kind, u16 sequence, then the payload; of frames from or to the dealer only the SHA-256 of the
+// payload.
+class Recorder {
+ public:
+  // Throws Cause::kResource when the file exists or cannot be made.
+  explicit Recorder(const std::string& path);
+  ~Recorder();
+  void Add(bool sent, Role peer, View header, View payload);
+
+ private:
+  std::string path_;
+  int fd_;
+};
+
+// Channel: one thread at a time. Each wait ends after timeout() with a sentence that names the silent peer
+// (Cause::kPeer).
+class Channel {
+ public:
+  Channel(Identity self, Identity peer, const Hash& exporter, Millis timeout)
+      : self_(self), peer_(peer), exporter_(exporter), timeout_(timeout) {}
+  virtual ~Channel() = default;
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  void Send(uint16_t kind, View payload);
+  // Recv: the payload of the next frame. Another kind, a sequence gap, or more than `limit` bytes end the session; a
+  // refusal of the peer throws its sentence.
+  Bytes Recv(uint16_t kind, size_t limit) { return Next(kind, kind, limit).second; }
+  // RecvExact: Recv of exactly that many bytes. RecvEither: where the peer chooses between two kinds; {kind, payload}.
+  Bytes RecvExact(uint16_t kind, size_t bytes) { return RecvEither(kind, kind, bytes).second; }
+  struct Due {
+    uint16_t kind;
+    size_t bytes;
+  };
+  std::pair<uint16_t, Bytes> RecvEither(Due a, Due b);
+  std::pair<uint16_t, Bytes> RecvEither(uint16_t a, uint16_t b, size_t bytes) {
+    return RecvEither(Due{a, bytes}, Due{b, bytes});
+  }
+  // Recycle: room for a later frame, from one that its reader is done with.
+  void Recycle(Bytes b) {
+    if (b.capacity() > spare_.capacity()) spare_.swap(b);
+  }
+  // waited: seconds that Recv was blocked, so far.
+  double waited() const { return waited_; }
+  // Refuse: tells the peer why the session ends; once, and never throws. Nothing can be sent afterwards.
+  void Refuse(Refusal code) noexcept;
+  // PeerGone: whether the peer hung up, refused, or sent anything else than one frame of at most `due` bytes, which is
+  // kept for Recv; 0: no frame at all is due. Looks, does not wait, and reads no further than that frame. Where nothing
+  // is named: P1 may claim before P0 waits for it, everybody else who waits for us is silent.
+  virtual bool PeerGone(size_t due) = 0;
+  bool PeerGone() {
+    return PeerGone(self_.role == Role::kModel && peer_.role == Role::kData ? kControlFrame : size_t{0});
+  }
+  // Reach: the peer came that far; it never goes back. Called by RecvHello, Send of what engages us, and Refuse.
+  virtual void Reach(Stage) noexcept {}
+  // Expect: while we write, the peer may send so many frames with so many bytes of payload in all, besides a few
+  // control frames. More than that is not read before Recv asks for it.
+  virtual void Expect(size_t /*frames*/, size_t /*bytes*/) {}
+
+  const Identity& self() const { return self_; }
+  const Identity& peer() const { return peer_; }
+  const char* peer_title() const { return Title(peer_.role); }
+  // exporter: TLS exporter value of this connection; equal at both ends, of no other connection.
+  const Hash& exporter() const { return exporter_; }
+  Millis timeout() const { return timeout_; }
+  void set_timeout(Millis t) { timeout_ = t; }
+
+  Phase phase() const { return phase_; }
+  void set_phase(Phase p) { phase_ = p; }
+  const Traffic& traffic(Phase p) const { return traffic_[int(p)]; }
+  // Transcript: running SHA-256 of the frames {sent, received}, headers included, refusals apart; of the frames of an
+  // inference their tags enter, once TagFrames gave both directions keys that only the two ends know.
+  std::pair<Hash, Hash> Transcript() const { return {sent_.frames.Peek(), received_.frames.Peek()}; }
+  void TagFrames(const Hash& own, const Hash& peer) { sent_.tags.emplace(own), received_.tags.emplace(peer); }
+  // set_transcript: off where nobody compares it (dealer links, whose chunks carry hashes of their own).
+  void set_transcript(bool on) { transcript_ = on; }
+  // set_recorder: not owned; null = off.
+  void set_recorder(Recorder* r) { recorder_ = r; }
+
+ protected:
+  // Blocked: runs f, which waits for the peer, and books how long.
+  template <class F>
+  auto Blocked(F&& f) {
+    struct Book {
+      double& sum;
+      std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+      ~Book() { sum += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); }
+    } book{waited_};
+    return f();
+  }
+  struct Frame {
+    uint16_t kind = 0, sequence = 0;
+    Bytes payload;
+  };
+  // Put: the whole frame is on its way when it returns. Take: the next frame, throwing as early as it can when it is
+  // larger than limit. Linger: from now on the end of the
+  // channel waits a little until the peer has read what was sent; what comes is thrown away.
+  virtual void Put(View header, View payload) = 0;
+  virtual Frame Take(size_t limit) = 0;
+  virtual void Linger() noexcept {}
+  // GoneBy: what PeerGone makes of the first frame that nobody took yet.
+  static bool GoneBy(const Frame& f, size_t due) { return f.kind == kRefuse || due == 0 || f.payload.size() > due; }
+  // Under: what lies under another channel, for one that wraps it.
+  struct Under {
+    Channel& ch;
+    void Put(View header, View payload) { ch.Put(header, payload); }
+    Frame Take(size_t limit) { return ch.Take(limit); }
+    void Linger() noexcept { ch.Linger(); }
+  };
+  [[noreturn]] void TooLarge(uint64_t bytes, size_t limit);
+  [[noreturn]] void Silent(const char* doing);
+  [[noreturn]] void Gone();
+  // Spare: what Recycle brought; its bytes are those of an older frame.
+  Bytes Spare() { return std::exchange(spare_, {}); }
+  // ThrowIfRefusal: of a frame found while an error was being handled.
+  void ThrowIfRefusal(const Frame& f);
+
+ private:
+  std::pair<uint16_t, Bytes> Next(uint16_t a, uint16_t b, size_t limit);
+  void Book(bool sent, uint16_t kind, View header, View payload);
+
+  Identity self_, peer_;
+  Hash exporter_;
+  Millis timeout_;
+  Phase phase_ = Phase::kControl;
+  Traffic traffic_[kPhases];
+  struct Direction {
+    Sha256 frames;
+    std::optional<ChunkTags> tags;
+  };
+  Direction sent_, received_;
+  bool transcript_ = true, over_ = false;
+  uint16_t next_sent_ = 0, next_received_ = 0;
+  double waited_ = 0;
+  Bytes spare_;
+  Recorder* recorder_ = nullptr;
+};
+
+// EndSession(channel, code, parts..): tells the peer the code and throws the sentence made of parts, with this
+// cause.
+template <class... T>
+[[noreturn]] void EndSession(Channel& ch, Refusal code, Cause cause, const T&... parts) {
+  ch.Refuse(code);
+  Fail(cause, parts...);
+}
+
+// Guarded: runs f; when an exception leaves it, the peer is told (Refusal::kGaveUp unless a better code went before).
+template <class F>
+auto Guarded(Channel& ch, F&& f) {
+  try {
+    return f();
+  } catch (...) {
+    ch.Refuse(Refusal::kGaveUp);
+    throw;
+  }
+}
+
+// InProcessPair: two ends joined by queues, for tests and for roles in one process; the ends may live in two threads.
+// When `stop` is requested, both hang up.
+std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>> InProcessPair(Identity a, Identity b,
+                                                                            Millis timeout = kTimeout,
+                                                                            std::stop_token stop = {});
+
+}  // namespace suf::net

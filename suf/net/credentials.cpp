@@ -1,0 +1,115 @@
+#include "suf/net/credentials.hpp"
+
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <sys/stat.h>
+
+#include <cstring>
+
+#include "suf/net/internal/x509.hpp"
+
+namespace suf::net {
+
+Hash KeyHash(X509* cert) {
+  uint8_t* der = nullptr;
+  int n = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(cert), &der);
+  SUF_CHECK(n > 0);
+  Hash h = HashOf({View(der, size_t(n))});
+  OPENSSL_free(der);
+  return h;
+}
+
+std::optional<Role> RoleIn(X509* cert) {
+  std::optional<Role> found;
+  int count = 0;
+  auto* names = static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(cert, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
+    const GENERAL_NAME* g = sk_GENERAL_NAME_value(names, i);
+    if (g->type != GEN_URI) continue;
+    std::string uri(reinterpret_cast<const char*>(ASN1_STRING_get0_data(g->d.uniformResourceIdentifier)),
+                    size_t(ASN1_STRING_length(g->d.uniformResourceIdentifier)));
+    ++count;
+    for (int r = 0; r < kRoles; ++r)
+      if (uri == Str("suf:", Name(Role(r)))) found = Role(r);
+  }
+  GENERAL_NAMES_free(names);
+  return count == 1 ? found : std::nullopt;
+}
+
+std::string Fingerprint(const Identity& who) { return Str(Name(who.role), "=", Hex(who.key)); }
+
+Identity FromFingerprint(const std::string& text) {
+  for (int r = 0; r < kRoles; ++r) {
+    std::string start = Str(Name(Role(r)), "=");
+    if (!text.starts_with(start)) continue;
+    Bytes key = FromHex(std::string_view(text).substr(start.size()), sizeof(Hash), "the SHA-256 of a pinned key");
+    return {Role(r), Reader(key, "a pin").GetHash()};
+  }
+  Fail(Cause::kInput,
+       "a pin is dealer=, model= or data= and the SHA-256 of that role's key in hex, as its fingerprint");
+}
+
+namespace {
+
+// ReadExtensions: of the certificates we trust, which OpenSSL otherwise does in the first handshakes, whose threads
+// share them. What is wrong with one, a handshake says.
+void ReadExtensions(SSL_CTX* ctx) {
+  STACK_OF(X509_OBJECT)* trusted = X509_STORE_get0_objects(SSL_CTX_get_cert_store(ctx));
+  for (int i = 0; i < sk_X509_OBJECT_num(trusted); ++i)
+    if (X509* cert = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(trusted, i))) X509_check_purpose(cert, -1, 0);
+}
+
+}  // namespace
+
+Credentials::Credentials(const std::string& dir) {
+  auto loaded = std::make_shared<Loaded>();
+  loaded->ctx.reset(SSL_CTX_new(TLS_method()));
+  SSL_CTX* ctx = loaded->ctx.get();
+  SUF_CHECK(ctx);
+  std::string ca = dir + "/ca.pem", cert = dir + "/cert.pem", key = dir + "/key.pem";
+  struct stat s;
+  if (!stat(key.c_str(), &s) && (s.st_mode & 077))
+    Fail(Cause::kInput, "the key ", key, " can be read by others; chmod 600 it, or make new certificates");
+  const char* bad = SSL_CTX_load_verify_file(ctx, ca.c_str()) != 1                           ? "ca.pem"
+                    : SSL_CTX_use_certificate_file(ctx, cert.c_str(), SSL_FILETYPE_PEM) != 1 ? "cert.pem"
+                    : SSL_CTX_use_PrivateKey_file(ctx, key.c_str(), SSL_FILETYPE_PEM) != 1   ? "key.pem"
+                                                                                             : nullptr;
+  if (!bad) ReadExtensions(ctx);
+  ERR_clear_error();
+  if (bad)
+    Fail(Cause::kInput, "cannot use ", dir, "/", bad,
+         " (missing, no PEM, or not of this set); make certificates for the three roles anew");
+  auto role = RoleIn(SSL_CTX_get0_certificate(ctx));
+  if (!role) Fail(Cause::kInput, dir, "/cert.pem names no role of suf; make certificates for the three roles anew");
+  char curve[32] = "";
+  EVP_PKEY_get_group_name(SSL_CTX_get0_privatekey(ctx), curve, sizeof curve, nullptr);
+  if (std::strcmp(curve, SN_X9_62_prime256v1))
+    Fail(Cause::kInput, dir, "/cert.pem is not of the curve P-256; make certificates for the three roles anew");
+  loaded->identity = {*role, KeyHash(SSL_CTX_get0_certificate(ctx))};
+  SUF_CHECK(SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) && SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION));
+  SUF_CHECK(SSL_CTX_set1_sigalgs_list(ctx, "ecdsa_secp256r1_sha256"));  // no certificate of another curve
+  // named, so that no openssl.cnf of the machine adds another
+  SUF_CHECK(
+      SSL_CTX_set_ciphersuites(ctx, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"));
+  SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+  // what was read does not stay in OpenSSL's buffers
+  SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_CLEANSE_PLAINTEXT);
+  SUF_CHECK(SSL_CTX_set_num_tickets(ctx, 0));
+  SUF_CHECK(SSL_CTX_set_max_early_data(ctx, 0) && SSL_CTX_set_recv_max_early_data(ctx, 0));
+  SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  loaded_ = std::move(loaded);
+}
+
+const Identity& Credentials::identity() const { return loaded_->identity; }
+
+bool Credentials::Admits(const Identity& peer) const {
+  bool pinned = false;
+  for (const Identity& p : pins_) {
+    if (p.role != peer.role) continue;
+    if (p.key == peer.key) return true;
+    pinned = true;
+  }
+  return !pinned;
+}
+
+}  // namespace suf::net

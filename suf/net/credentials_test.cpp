@@ -1,0 +1,62 @@
+#include "suf/net/credentials.hpp"
+
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "suf/net/internal/testing.hpp"
+
+namespace suf::net {
+namespace {
+
+TEST(Certs, AreThreeRolesWithPrivateKeysAndNoCaKey) {
+  const Scratch& dir = Certs::Get().dir;
+  for (Role r : {Role::kDealer, Role::kModel, Role::kData}) {
+    EXPECT_EQ(Certs::Of(r).identity().role, r);
+    struct stat s;
+    ASSERT_EQ(stat((dir / (std::string("a/") + Name(r) + "/key.pem")).c_str(), &s), 0);
+    EXPECT_EQ(s.st_mode & 0777, 0600u);
+  }
+  EXPECT_NE(Certs::Of(Role::kModel).identity().key, Certs::Of(Role::kData).identity().key);
+  size_t files = 0;
+  for (auto& e : std::filesystem::recursive_directory_iterator(dir / "a")) files += e.is_regular_file();
+  EXPECT_EQ(files, 9u);
+  EXPECT_TRUE(Fails(Cause::kInput, "exists already", [&] { MakeCerts(dir / "a"); }));
+}
+
+TEST(Credentials, AMissingFolderOrAnOpenKeyIsRefused) {
+  EXPECT_TRUE(Fails(Cause::kInput, "make certificates", [] { Credentials("/nowhere"); }));
+  Scratch dir;
+  std::filesystem::copy(Certs::Get().dir / "a/data", dir / "data");
+  std::filesystem::copy_file(Certs::Get().dir / "a/model/key.pem", dir / "data/key.pem",
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_TRUE(Fails(Cause::kInput, "data/key.pem", [&] { Credentials(dir / "data"); }));
+  chmod((dir / "data/key.pem").c_str(), 0644);
+  EXPECT_TRUE(Fails(Cause::kInput, "can be read by others", [&] { Credentials(dir / "data"); }));
+}
+
+TEST(Credentials, FingerprintsGoThereAndBack) {
+  Identity who = Certs::Of(Role::kModel).identity();
+  std::string text = Fingerprint(who);
+  EXPECT_EQ(text, "model=" + Hex(who.key));
+  EXPECT_EQ(FromFingerprint(text).role, Role::kModel);
+  EXPECT_EQ(FromFingerprint(text).key, who.key);
+  for (const std::string& bad :
+       std::vector<std::string>{"", "model", "model=", "M" + text.substr(1), text + "0", text + "\n", text.substr(5)})
+    EXPECT_TRUE(Fails(Cause::kInput, "pin", [&] { FromFingerprint(bad); })) << bad;
+}
+
+TEST(Credentials, APinIsForItsRoleAloneAndOneOfSeveralIsEnough) {
+  Identity model{Role::kModel, Hash{1}}, dealer{Role::kDealer, Hash{2}};
+  Credentials own = Certs::Of(Role::kData);
+  EXPECT_TRUE(own.Admits(model) && own.Admits(dealer));
+  own.Pin({Role::kModel, Hash{9}});
+  EXPECT_FALSE(own.Admits(model));
+  EXPECT_TRUE(own.Admits(dealer));
+  EXPECT_FALSE(own.Admits({Role::kModel, Hash{2}}));
+  own.Pin(model);
+  EXPECT_TRUE(own.Admits(model) && own.Admits({Role::kModel, Hash{9}}));
+}
+
+}  // namespace
+}  // namespace suf::net

@@ -1,0 +1,40 @@
+// What lies under a TlsChannel: bytes in order, both ways, none of it waiting beyond a deadline. TlsLink is the one of
+// the product; a fuzz target has its own.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <span>
+#include <system_error>
+
+#include "suf/base/bytes.hpp"
+
+namespace suf::net {
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+class Pipe {
+ public:
+  virtual ~Pipe() = default;
+  // Read: bytes that are here already; 0 when there are none, or when `error` is set: asio::error::eof when the peer
+  // hung up, OpenSSL's reason in asio's SSL category for an alert or something that is not TLS.
+  virtual size_t Read(std::span<uint8_t> out, std::error_code* error) = 0;
+  // Queue: it leaves with Flush.
+  virtual void Queue(View plain, std::error_code* error) = 0;
+  // Flush: sends what the socket takes now. True when all of it is on its way, or `error` is set.
+  virtual bool Flush(std::error_code* error) = 0;
+  virtual size_t queued() const = 0;
+  // Wait: until something comes, after a Read that found nothing, or can be written; false when the deadline passes
+  // first.
+  virtual bool Wait(bool read, bool write, Deadline deadline) = 0;
+  // Drain: hangs up, and throws away what arrives until the peer hangs up too or the deadline passes (a close with
+  // unread input would reset the connection before the peer has read our last words).
+  virtual void Drain(Deadline deadline) noexcept = 0;
+  // Drop: from any thread; the connection is over at both ends.
+  virtual void Drop() noexcept = 0;
+  // Widen: from now on large buffers, for fewer system calls.
+  virtual void Widen() {}
+  // engaged: whether a Listener that stops lets this one go on.
+  std::atomic<bool> engaged{false};
+};
+
+}  // namespace suf::net

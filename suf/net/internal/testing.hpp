@@ -1,0 +1,65 @@
+// For tests of net only: certificates of two CAs, and a listener that remembers what went wrong.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "suf/base/scratch_test.hpp"
+#include "suf/net/certs.hpp"
+#include "suf/net/tls.hpp"
+
+namespace suf::net {
+
+inline constexpr Millis kQuick{400}, kAmple{20'000};
+
+// Certs: two runs of suf certs, made once: two CAs that do not know each other.
+struct Certs {
+  Scratch dir;
+  Certs() { MakeCerts(dir / "a"), MakeCerts(dir / "b"); }
+  static const Certs& Get() {
+    static Certs c;
+    return c;
+  }
+  static Credentials Of(Role r, const char* ca = "a") {
+    return Credentials(Get().dir / (std::string(ca) + "/" + Name(r)));
+  }
+};
+
+// Server: a listener of the dealer in a thread of its own, which remembers what went wrong. Its sessions are let to
+// end.
+struct Server {
+  explicit Server(std::function<void(Channel&)> session, Millis timeout = kAmple,
+                  std::vector<Role> peers = {Role::kModel, Role::kData})
+      : listener(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, std::move(peers), timeout), thread([this, session] {
+          auto engaged = [&](Channel& ch) {
+            ch.Reach(Stage::kAccepted), ch.Reach(Stage::kEngaged);
+            session(ch);
+          };
+          listener.Run(engaged, [this](const Error& e) {
+            errors.push_back(e);
+            ++count;
+          });
+        }) {}
+  ~Server() { Join(); }
+  void Join() {
+    listener.Stop();
+    if (thread.joinable()) thread.join();
+  }
+  Address address() const { return {"127.0.0.1", listener.port()}; }
+  // Heard: after the end, exactly one error of this kind was reported.
+  testing::AssertionResult Heard(Cause code, const std::string& words) {
+    for (auto end = std::chrono::steady_clock::now() + kAmple; !count && std::chrono::steady_clock::now() < end;)
+      std::this_thread::sleep_for(Millis{5});
+    Join();
+    if (errors.size() != 1) return testing::AssertionFailure() << errors.size() << " errors";
+    return Fails(code, words, [&] { throw errors[0]; });
+  }
+  Listener listener;
+  std::vector<Error> errors;
+  std::atomic<int> count{0};
+  std::thread thread;
+};
+
+inline void Echo(Channel& ch) { ch.Send(kFirstRun, ch.Recv(kFirstRun, kMaxFrame)); }
+
+}  // namespace suf::net

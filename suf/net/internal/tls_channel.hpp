@@ -1,0 +1,77 @@
+// Frames over a Pipe. What it holds of them follows what came, never what a header announces: a frame grows in blocks
+// while it arrives, and one that nobody waits for is read only where it is small or the schedule has it (Expect).
+// Beyond that it stops reading, and TCP holds the peer up.
+#pragma once
+#include <array>
+#include <deque>
+#include <memory>
+
+#include "suf/net/channel.hpp"
+#include "suf/net/internal/pipe.hpp"
+
+namespace suf::net {
+
+inline constexpr size_t kRecord = 16384;                       // payload of one TLS record
+inline constexpr size_t kAheadFrames = 8, kAheadBytes = 4096;  // read before anybody waits, outside an inference
+inline constexpr size_t kFrameCost = 64;                       // memory of a frame beside its payload
+inline constexpr Millis kLinger{1000};                         // at most, for a peer's last words
+
+class TlsChannel final : public Channel {
+ public:
+  // The memory ahead of the bytes that came is a block, staging_ and what OpenSSL holds: below 64 KiB for a stranger,
+  // below 1 MiB after.
+  static constexpr size_t kStrangerBlock = 8 << 10, kBlock = 768 << 10;
+
+  TlsChannel(std::shared_ptr<Pipe> pipe, Identity self, Identity peer, const Hash& exporter, Millis timeout)
+      : Channel(self, peer, exporter, timeout), pipe_(std::move(pipe)) {}
+  ~TlsChannel() override;
+
+  bool PeerGone(size_t due) override;
+  void Reach(Stage stage) noexcept override;
+  void Expect(size_t frames, size_t bytes) override { ahead_ = {false, kAheadFrames + frames, kAheadBytes + bytes}; }
+  // held: memory of frames that nobody took yet, and of the one that is arriving.
+  size_t held() const;
+
+ private:
+  // Window: what may be read now: the one frame that is waited for, of at most `bytes`; or, ahead, so many frames that
+  // nobody took yet, with so many bytes in all.
+  struct Window {
+    bool one;
+    size_t frames, bytes;
+  };
+  static Window One(size_t limit) { return {true, 1, limit}; }
+  void Put(View header, View payload) override;
+  Frame Take(size_t limit) override;
+  void Linger() noexcept override;
+  std::error_code Flush();
+  void LastWord();
+  void ThrowIfTls(const std::error_code& ec);
+  bool Open(const Window& w) const;
+  bool MayWait(const Window& w) const { return !read_error_ && Open(w); }
+  bool Read(const Window& w);
+  void Parse(const Window& w);
+  size_t Rest() const { return length_ - before_ - filled_; }
+  void Grow();
+  void Finish();
+  void Forget();
+
+  std::shared_ptr<Pipe> pipe_;
+  std::array<uint8_t, kRecord + kFrameHeader> staging_;
+  View staged_;  // in staging_: came, and not parsed yet
+  std::array<uint8_t, kFrameHeader> header_;
+  size_t header_bytes_ = 0;
+  bool have_header_ =
+      false;  // frame_ is on its way: length_ bytes, of them before_ in blocks_ and filled_ in its payload
+  Frame frame_;
+  std::vector<Bytes> blocks_;
+  size_t length_ = 0, before_ = 0, filled_ = 0, skip_ = 0;
+  size_t block_ = kStrangerBlock;
+  Window ahead_{false, kAheadFrames, kAheadBytes};
+  uint64_t bytes_read_ = 0;
+  std::error_code read_error_;
+  bool lingers_ = false;
+  std::deque<Frame> inbox_;
+  size_t inbox_bytes_ = 0;  // payloads
+};
+
+}  // namespace suf::net

@@ -1,0 +1,66 @@
+// One TCP connection and the TLS on it, driven by poll in the calling thread: nothing waits beyond its deadline, what
+// is written leaves in few system calls, and another thread may end it.
+#pragma once
+#include <openssl/ssl.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+
+#include "suf/base/file.hpp"
+#include "suf/net/credentials.hpp"
+#include "suf/net/internal/pipe.hpp"
+
+namespace suf::net {
+
+// AlertOf: the TLS alert by which the peer ended the connection; -1 when it was none.
+int AlertOf(const std::error_code& ec);
+
+class TlsLink final : public Pipe {
+ public:
+  // Takes over a connected stream socket.
+  TlsLink(const Credentials& own, Fd socket);
+  ~TlsLink() override;
+  TlsLink(const TlsLink&) = delete;
+  TlsLink& operator=(const TlsLink&) = delete;
+
+  SSL* ssl() { return ssl_.get(); }
+  const Credentials& own() const { return own_; }
+
+  // Handshake: false when the deadline passes first; `error` is set when it failed.
+  bool Handshake(bool server, Deadline deadline, std::error_code* error);
+  size_t Read(std::span<uint8_t> out, std::error_code* error) override;
+  void Queue(View plain, std::error_code* error) override;
+  bool Flush(std::error_code* error) override;
+  size_t queued() const override { return out_.size() - sent_; }
+  bool Wait(bool read, bool write, Deadline deadline) override;
+  void Drain(Deadline deadline) noexcept override;
+  void Drop() noexcept override;
+  void Widen() override { widen_ = true; }
+  // DropOn: Drop, when it is requested.
+  bool dropped() const { return dropped_; }
+  void DropOn(std::stop_token stop) {
+    stopped_.emplace(std::move(stop), [this] { Drop(); });
+  }
+
+ private:
+  struct Free {
+    void operator()(SSL* s) const { SSL_free(s); }
+  };
+  static BIO_METHOD* Method();
+  std::error_code Failure(int result);
+
+  Credentials own_;
+  Fd fd_;
+  std::unique_ptr<SSL, Free> ssl_;
+  Bytes out_;  // records that did not leave yet
+  size_t sent_ = 0;
+  int strays_ = 0;
+  bool dry_ = false;    // the socket had nothing more
+  bool widen_ = false;  // as soon as OpenSSL's buffer is empty
+  std::atomic<bool> dropped_{false};
+  std::optional<std::stop_callback<std::function<void()>>> stopped_;  // last: its end waits for a Drop in progress
+};
+
+}  // namespace suf::net

@@ -1,0 +1,193 @@
+// Who may connect: accepts, hand-shakes and sessions, each in a thread of its own; strangers have less room than those
+// who showed a certificate.
+#include <sys/resource.h>
+
+#include <list>
+#include <mutex>
+#include <sstream>
+#include <thread>
+
+#include "suf/net/internal/asio.hpp"
+#include "suf/net/internal/secured.hpp"
+#include "suf/net/tls.hpp"
+
+namespace suf::net {
+namespace {
+
+using asio::ip::tcp;
+using Ec = std::error_code;
+
+constexpr size_t kSessions = 96;              // clients whose certificate was accepted
+constexpr size_t kStrangers = 64;             // clients in their handshake; the oldest goes when another one comes
+constexpr size_t kWorkers = 192;              // threads, those included that are about to end
+constexpr long kCertificateBytes = 16 << 10;  // of a client's certificate message
+
+// MostStrangers: kStrangers, or fewer where they would take more than an eighth of the descriptors we may open.
+size_t MostStrangers() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files)) return kStrangers;
+  return std::clamp<size_t>(files.rlim_cur / 8, 1, kStrangers);
+}
+
+// Worker: a client's thread; `link` is there until the thread ends or is told to. `stranger`: in its handshake;
+// `stopped`: dropped by Join.
+struct Worker {
+  std::thread thread;
+  std::string who;
+  std::shared_ptr<TlsLink> link;
+  bool stranger = true, stopped = false, ended = false;
+};
+
+}  // namespace
+
+struct Listener::State {
+  State(const Credentials& c, std::vector<Role> p, Millis t) : own(c), peers(std::move(p)), timeout(t) {}
+  Credentials own;
+  std::vector<Role> peers;
+  Millis timeout;
+  asio::io_context io{1};
+  tcp::acceptor acceptor{io};
+  std::mutex log;
+  const size_t most_strangers = MostStrangers();
+  std::mutex m;  // of what follows
+  std::list<Worker> workers;
+  size_t sessions = 0;
+
+  // Serve: a client from handshake to end, in its thread.
+  void Serve(Worker& w, const std::function<void(Channel&)>& session, const std::function<void(const Error&)>& failed);
+  // Admit: a thread for a new client, which runs `serve`, kept by the caller. Throws what the system says when it has
+  // no room for one.
+  void Admit(tcp::socket client, const std::function<void(Worker&)>& serve);
+  void DropOldest();
+  // Join: those we deal or compute for are let to end; the others are dropped.
+  void Join();
+};
+
+void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& session,
+                            const std::function<void(const Error&)>& failed) {
+  auto report = [&](const Error& e) {
+    {
+      std::lock_guard l(m);
+      if (w.stopped) return;  // it had no say in its end
+    }
+    std::lock_guard l(log);
+    failed(e);
+  };
+  bool counted = false;
+  try {
+    std::shared_ptr<TlsLink> link;
+    {
+      std::lock_guard l(m);
+      link = w.link;  // null when it was dropped before it began
+    }
+    if (!link)
+      Fail(Cause::kPeer, "a client was dropped for newer ones before its TLS handshake; see who connects here");
+    SSL_set_max_cert_list(link->ssl(), kCertificateBytes);
+    auto ch = Secured(std::move(link), true, peers, timeout, w.who);
+    {
+      std::lock_guard l(m);
+      w.stranger = false;
+      counted = sessions < kSessions;
+      sessions += counted;
+    }
+    if (!counted)
+      EndSession(*ch, Refusal::kBusy, Cause::kPeer, ch->peer_title(), " came while ", kSessions,
+                 " sessions are running; it was told to try again");
+    session(*ch);
+  } catch (const Error& e) {
+    report(e);
+  } catch (const std::exception& e) {
+    report(Error(Cause::kResource, Str("a session ended by an internal error: ", e.what())));
+  }
+  std::lock_guard l(m);
+  w.link = nullptr, w.stranger = false, w.ended = true, sessions -= counted;
+}
+
+void Listener::State::DropOldest() {
+  std::lock_guard l(m);
+  for (Worker& w : workers)
+    if (w.stranger) return w.link->Drop(), w.link.reset(), void(w.stranger = false);
+}
+
+void Listener::State::Admit(tcp::socket client, const std::function<void(Worker&)>& serve) {
+  size_t strangers = 0;
+  {
+    std::lock_guard l(m);
+    workers.remove_if([](Worker& w) { return w.ended && (w.thread.join(), true); });
+    for (const Worker& w : workers) strangers += w.stranger;
+    if (workers.size() >= kWorkers) return;
+  }
+  if (strangers >= most_strangers) DropOldest();
+  Ec ignored;
+  std::ostringstream who;  // not Str: libsuf.so would export it for a type of Asio
+  who << "the client at " << client.remote_endpoint(ignored);
+  client.set_option(tcp::no_delay(true), ignored);
+  auto link = std::make_shared<TlsLink>(own, Fd(client.release()));
+  std::lock_guard l(m);
+  Worker& w = workers.emplace_back();
+  w.who = who.str();
+  w.link = std::move(link);
+  try {
+    w.thread = std::thread([&w, &serve] { serve(w); });
+  } catch (...) {
+    workers.pop_back();
+    throw;
+  }
+}
+
+void Listener::State::Join() {
+  {
+    std::lock_guard l(m);
+    for (Worker& w : workers)
+      if (w.link && !w.link->engaged) w.link->Drop(), w.link.reset(), w.stopped = true;
+  }
+  for (Worker& w : workers) w.thread.join();
+  workers.clear();
+}
+
+Listener::Listener(const Credentials& own, const Address& where, std::vector<Role> peers, Millis timeout)
+    : s_(std::make_unique<State>(own, std::move(peers), timeout)) {
+  Ec ec;
+  tcp::resolver resolver(s_->io);
+  auto found = resolver.resolve(where.host, std::to_string(where.port), tcp::resolver::passive, ec);
+  tcp::endpoint at;
+  if (!ec) at = found.begin()->endpoint();
+  if (!ec) s_->acceptor.open(at.protocol(), ec);
+  if (!ec) s_->acceptor.set_option(tcp::acceptor::reuse_address(true), ec);
+  if (!ec) s_->acceptor.bind(at, ec);
+  if (!ec) s_->acceptor.listen(kWorkers, ec);
+  if (ec) Fail(Cause::kResource, "cannot listen on ", where.Text(), " (", ec.message(), "); choose another address");
+}
+Listener::~Listener() = default;
+
+uint16_t Listener::port() const { return s_->acceptor.local_endpoint().port(); }
+
+void Listener::Run(const std::function<void(Channel&)>& session, const std::function<void(const Error&)>& failed) {
+  State& s = *s_;
+  std::function<void(Worker&)> serve = [&](Worker& w) { s.Serve(w, session, failed); };
+  std::function<void()> accept = [&] {
+    s.acceptor.async_accept([&](Ec ec, tcp::socket client) {
+      if (!s.acceptor.is_open()) return;
+      try {
+        if (ec) throw std::system_error(ec);
+        s.Admit(std::move(client), serve);
+      } catch (const std::exception&) {  // no descriptors, memory or threads: make room, and do not spin
+        s.DropOldest();
+        std::this_thread::sleep_for(Millis{50});
+      }
+      accept();
+    });
+  };
+  accept();
+  s.io.run();
+  s.Join();
+}
+
+void Listener::Stop() {
+  asio::post(s_->io, [this] {
+    Ec ignored;
+    s_->acceptor.close(ignored);
+  });
+}
+
+}  // namespace suf::net

@@ -1,0 +1,39 @@
+// The refusals that go over the wire as a code: what a person reads comes from a fixed table, never from the
+// peer.
+#pragma once
+#include "suf/base/bytes.hpp"
+#include "suf/base/error.hpp"
+#include "suf/base/role.hpp"
+
+namespace suf::net {
+
+// Refusal: why a side ends a session; the numbers are on the wire.
+enum class Refusal : uint16_t {
+  kGaveUp = 0,
+  kBusy = 1,
+  kVersion = 2,
+  kPlanVersion = 3,
+  kPlan = 4,
+  kPrg = 5,
+  kTrace = 6,
+  kWeights = 7,
+  kRole = 8,
+  kTokens = 9,
+  kSerial = 10,
+  kBundle = 11,
+  kMac = 12,
+  kNoPartner = 13,
+  kPartnerGone = 14,
+  kMismatch = 15,
+  kProtocol = 16,
+  kPin = 17,
+  kSetup = 18,
+  kWitness = 19,
+  kJob = 20,
+};
+
+// Refused: the error that the refused side reads: cause and sentence of the table; an unknown code reads as
+// kGaveUp.
+Error Refused(Role by, uint16_t code);
+
+}  // namespace suf::net

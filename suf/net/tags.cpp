@@ -1,0 +1,31 @@
+#include "suf/net/tags.hpp"
+
+#include <openssl/evp.h>
+
+#include <cstring>
+
+namespace suf::net {
+
+ChunkTags::ChunkTags(const Hash& key) : ctx_(EVP_CIPHER_CTX_new()) {
+  SUF_CHECK(ctx_ &&
+            EVP_EncryptInit_ex(static_cast<EVP_CIPHER_CTX*>(ctx_), EVP_aes_128_gcm(), nullptr, key.data(), nullptr));
+}
+
+ChunkTags::~ChunkTags() { EVP_CIPHER_CTX_free(static_cast<EVP_CIPHER_CTX*>(ctx_)); }
+
+std::array<uint8_t, ChunkTags::kBytes> ChunkTags::Next(View head, View data) {
+  auto* ctx = static_cast<EVP_CIPHER_CTX*>(ctx_);
+  std::array<uint8_t, 12> nonce{};
+  std::memcpy(nonce.data(), &next_, sizeof next_);
+  ++next_;
+  std::array<uint8_t, kBytes> tag, none;
+  int n = 0;
+  SUF_CHECK(EVP_EncryptInit_ex(ctx, nullptr, nullptr, nullptr, nonce.data()) &&
+            EVP_EncryptUpdate(ctx, nullptr, &n, head.data(), int(head.size())) &&
+            (data.empty() || EVP_EncryptUpdate(ctx, nullptr, &n, data.data(), int(data.size()))) &&
+            EVP_EncryptFinal_ex(ctx, none.data(), &n) &&
+            EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_GCM_GET_TAG, int(kBytes), tag.data()));
+  return tag;
+}
+
+}  // namespace suf::net

@@ -1,0 +1,31 @@
+// Tags of a sequence of pieces, chunks of a bundle or frames of an inference: GMAC (NIST SP 800-38D, AES-128).
+#pragma once
+#include <array>
+#include <utility>
+
+#include "suf/base/bytes.hpp"
+
+namespace suf::net {
+
+// ChunkTags: of pieces 0, 1, 2, ..: the number is the nonce, so that none can be altered, left out or moved. A key
+// serves one sequence. 9 GB/s where SHA-256 does 1.9.
+class ChunkTags {
+ public:
+  static constexpr size_t kBytes = 16;
+  explicit ChunkTags(const Hash& key);
+  ~ChunkTags();
+  ChunkTags(ChunkTags&& o) noexcept : ctx_(std::exchange(o.ctx_, nullptr)), next_(o.next_) {}
+  ChunkTags& operator=(ChunkTags&& o) noexcept {
+    std::swap(ctx_, o.ctx_), next_ = o.next_;
+    return *this;
+  }
+  std::array<uint8_t, kBytes> Next(View data) { return Next(data, {}); }
+  // Next: of a piece in two parts.
+  std::array<uint8_t, kBytes> Next(View head, View data);
+
+ private:
+  void* ctx_;
+  uint64_t next_ = 0;
+};
+
+}  // namespace suf::net

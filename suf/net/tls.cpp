@@ -1,0 +1,116 @@
+#include "suf/net/tls.hpp"
+
+#include "suf/net/internal/asio.hpp"
+#include "suf/net/internal/secured.hpp"
+#include "suf/net/internal/tls_channel.hpp"
+#include "suf/net/internal/x509.hpp"
+
+namespace suf::net {
+namespace {
+
+using asio::ip::tcp;
+using Clock = std::chrono::steady_clock;
+using Ec = std::error_code;
+
+constexpr Millis kHandshake{10'000};  // at most, for a client's whole handshake
+
+}  // namespace
+
+Address Address::Parse(const std::string& text) {
+  size_t colon = text.rfind(':');
+  unsigned long port = 0;
+  bool ok = colon != std::string::npos && colon > 0 && colon + 1 < text.size() && text.size() - colon <= 6;
+  for (size_t i = colon + 1; ok && i < text.size(); ++i)
+    ok = text[i] >= '0' && text[i] <= '9', port = port * 10 + (unsigned long)(text[i] - '0');
+  if (!ok || port > 65535) Fail(Cause::kInput, "an address is host:port with a port up to 65535; got \"", text, "\"");
+  return {text.substr(0, colon), uint16_t(port)};
+}
+
+std::unique_ptr<Channel> Secured(std::shared_ptr<TlsLink> link, bool server, const std::vector<Role>& peers,
+                                 Millis timeout, const std::string& who) {
+  Ec ec;
+  Millis limit = server ? std::min(timeout, kHandshake) : timeout;
+  bool ended = link->Handshake(server, Clock::now() + limit, &ec);
+  if (server && link->dropped())
+    Fail(Cause::kPeer, who, " was dropped in its TLS handshake to make room for newer clients; see who connects here");
+  if (!ended)
+    Fail(Cause::kPeer, who, " was silent for ", double(limit.count()) / 1000,
+         " s in the TLS handshake; see whether it is a suf process");
+  SSL* ssl = link->ssl();
+  if (ec) {
+    bool theirs = SSL_get_verify_result(ssl) != X509_V_OK, ours = AlertOf(ec) >= 0,
+         tls = ec.category() == asio::error::get_ssl_category();
+    std::string cause = theirs ? X509_verify_cert_error_string(SSL_get_verify_result(ssl)) : ec.message();
+    link->Drain(Clock::now() + kLinger);
+    if (theirs)
+      Fail(Cause::kRefused, "the certificate of ", who, " is not trusted (", cause,
+           "); use certificates that were made together");
+    if (ours)
+      Fail(Cause::kRefused, who, " refused our certificate or TLS version (", cause,
+           "); use certificates that were made together");
+    if (tls && server)
+      Fail(Cause::kRefused, who, " showed no certificate or spoke no TLS 1.3 (", cause,
+           "); only suf processes may connect");
+    if (tls)
+      Fail(Cause::kPeer, who, " speaks no TLS 1.3, or its bytes were altered on the way (", cause,
+           "); check the address and the network");
+    Fail(Cause::kPeer, who, " ended the connection in the TLS handshake (", cause, "); see its message");
+  }
+  std::unique_ptr<X509, decltype(&X509_free)> cert(SSL_get1_peer_certificate(ssl), X509_free);
+  SUF_CHECK(cert && SSL_get_verify_result(ssl) == X509_V_OK);
+  Hash exporter;
+  static const char kLabel[] = "EXPORTER-suf-session";
+  SUF_CHECK(
+      SSL_export_keying_material(ssl, exporter.data(), exporter.size(), kLabel, sizeof kLabel - 1, nullptr, 0, 0) == 1);
+  auto role = RoleIn(cert.get());
+  Credentials own = link->own();
+  Identity self = own.identity(), peer{role.value_or(self.role), KeyHash(cert.get())};
+  auto ch = std::make_unique<TlsChannel>(std::move(link), self, peer, exporter, timeout);
+  if (!role || std::find(peers.begin(), peers.end(), *role) == peers.end()) {
+    std::string expected;
+    for (Role p : peers) expected += Str(expected.empty() ? "" : " or ", Title(p));
+    EndSession(*ch, Refusal::kRole, Cause::kRefused, "the certificate of ", who, " is that of ",
+               role ? Title(*role) : "no role of suf", ", not of ", expected,
+               "; check the address and its certificate folder");
+  }
+  if (!own.Admits(peer))
+    EndSession(*ch, Refusal::kPin, Cause::kRefused, "the key of ", who, " is ", Fingerprint(peer),
+               ", another one than our pin names; compare it with that role's operator");
+  return ch;
+}
+
+namespace {
+
+// Connect: a TCP connection; `stop` ends the attempt.
+Fd Connect(const Address& where, const std::string& who, Millis timeout, const std::stop_token& stop) {
+  asio::io_context io{1};
+  tcp::socket socket(io);
+  tcp::resolver resolver(io);
+  Ec ec;
+  auto found = resolver.resolve(where.host, std::to_string(where.port), ec);
+  if (ec) Fail(Cause::kPeer, "the host name of ", who, " is unknown (", ec.message(), "); check the address");
+  std::stop_callback stopped(stop, [&] { io.stop(); });
+  bool done = false;
+  asio::async_connect(socket, found, [&](const Ec& e, const tcp::endpoint&) { ec = e, done = true; });
+  io.run_until(Clock::now() + timeout);
+  if (stop.stop_requested())
+    Fail(Cause::kPeer, "nobody answers as ", who, " (it was not waited for); see why the session ended");
+  if (!done)
+    Fail(Cause::kPeer, who, " did not answer in ", double(timeout.count()) / 1000,
+         " s; check the address and that it runs");
+  if (ec) Fail(Cause::kPeer, "nobody answers as ", who, " (", ec.message(), "); start it first, or check the address");
+  socket.set_option(tcp::no_delay(true), ec);
+  return Fd(socket.release());
+}
+
+}  // namespace
+
+std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role to, Millis timeout,
+                              std::stop_token stop) {
+  std::string who = Str(Title(to), " at ", where.Text());
+  auto link = std::make_shared<TlsLink>(own, Connect(where, who, timeout, stop));
+  link->DropOn(std::move(stop));
+  return Secured(std::move(link), false, {to}, timeout, who);
+}
+
+}  // namespace suf::net

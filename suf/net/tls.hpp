@@ -1,0 +1,47 @@
+// Channels over TCP and TLS 1.3: both ends show a certificate of one CA and the role in it is checked at both ends; no
+// resumption, no tickets. Asio and OpenSSL stay in the .cpp.
+#pragma once
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "suf/net/credentials.hpp"
+
+namespace suf::net {
+
+struct Address {
+  std::string host;
+  uint16_t port = 0;
+  // Parse: "host:port"; throws Cause::kInput.
+  static Address Parse(const std::string& text);
+  std::string Text() const { return Str(host, ":", port); }
+};
+
+// Dial: connects to the role `to`. Throws Cause::kPeer (nobody answers, silent) or Cause::kRefused (certificate or
+// role, of either side). When `stop` is requested, from any thread, dialing and the channel end as if the peer had hung
+// up.
+std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role to, Millis timeout = kTimeout,
+                              std::stop_token stop = {});
+
+// Listener: accepts connections; each runs in a thread of its own, hand-shake included, so a silent stranger holds up
+// nobody. 96 sessions at most; apart from these 64 handshakes, of 10 s at most, where a new client takes the place of
+// the oldest, as it does when descriptors or threads run out.
+class Listener {
+ public:
+  // Port 0 takes a free one. Throws Cause::kResource when the address cannot be had.
+  Listener(const Credentials& own, const Address& where, std::vector<Role> peers, Millis timeout = kTimeout);
+  ~Listener();
+  uint16_t port() const;
+  // Run: until Stop; then drops all but the sessions we deal or compute for (Stage::kEngaged), and waits for these.
+  // `failed` hears what ended a session, one call at a time.
+  void Run(const std::function<void(Channel&)>& session, const std::function<void(const Error&)>& failed);
+  // Stop: from any thread.
+  void Stop();
+
+ private:
+  struct State;
+  std::unique_ptr<State> s_;
+};
+
+}  // namespace suf::net

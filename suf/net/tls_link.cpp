@@ -1,0 +1,189 @@
+#include "suf/net/internal/tls_link.hpp"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "suf/net/internal/asio.hpp"
+#include "suf/net/internal/x509.hpp"
+
+namespace suf::net {
+
+namespace {
+
+constexpr size_t kReadBuffer = 128 << 10;  // records of one system call, once the peer is accepted
+
+// Messages of TLS itself after the handshake, such as tickets: our side sends none, and a peer could go on for ever.
+constexpr int kStrays = 8;
+
+// The BIO under the TLS: reads the socket, and keeps what is written until Flush.
+struct Under {
+  int fd;
+  Bytes* out;
+  bool* dry;
+};
+
+int BioRead(BIO* b, char* to, int n) {
+  BIO_clear_retry_flags(b);
+  auto* under = static_cast<Under*>(BIO_get_data(b));
+  ssize_t got = recv(under->fd, to, size_t(n), MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(b), *under->dry = true;
+  return int(got);
+}
+
+int BioWrite(BIO* b, const char* from, int n) {
+  Bytes& out = *static_cast<Under*>(BIO_get_data(b))->out;
+  BIO_clear_retry_flags(b);
+  try {
+    Append(&out, View(reinterpret_cast<const uint8_t*>(from), size_t(n)));
+  } catch (const std::bad_alloc&) {  // not through OpenSSL
+    errno = ENOMEM;
+    return -1;
+  }
+  return n;
+}
+
+long BioCtrl(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH; }
+
+int BioFree(BIO* b) {
+  delete static_cast<Under*>(BIO_get_data(b));
+  return 1;
+}
+
+// Milliseconds until then, rounded up; 0 when it is over.
+int Left(Deadline deadline) {
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+  return int(std::clamp<int64_t>(left, 0, 1 << 30));
+}
+
+}  // namespace
+
+BIO_METHOD* TlsLink::Method() {
+  static BIO_METHOD* const method = [] {
+    BIO_METHOD* m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "suf socket");
+    SUF_CHECK(m && BIO_meth_set_read(m, BioRead) && BIO_meth_set_write(m, BioWrite) && BIO_meth_set_ctrl(m, BioCtrl) &&
+              BIO_meth_set_destroy(m, BioFree));
+    return m;
+  }();
+  return method;
+}
+
+TlsLink::TlsLink(const Credentials& own, Fd socket)
+    : own_(own), fd_(std::move(socket)), ssl_(SSL_new(own.loaded().ctx.get())) {
+  BIO* bio = ssl_ ? BIO_new(Method()) : nullptr;
+  SUF_CHECK(bio);
+  BIO_set_data(bio, new Under{fd_.get(), &out_, &dry_});
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl_.get(), bio, bio);
+  SSL_set_read_ahead(ssl_.get(), 1);
+  SSL_set_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);  // a stranger has one only while something comes
+  SSL_clear_mode(ssl_.get(), SSL_MODE_AUTO_RETRY);     // Read looks at every record
+}
+TlsLink::~TlsLink() = default;
+
+int AlertOf(const std::error_code& ec) {
+  int reason = ERR_GET_REASON(static_cast<unsigned long>(ec.value()));
+  return ec.category() == asio::error::get_ssl_category() ? std::max(reason - SSL_AD_REASON_OFFSET, -1) : -1;
+}
+
+std::error_code TlsLink::Failure(int result) {
+  int saved = errno;
+  switch (SSL_get_error(ssl_.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+      return {};
+    case SSL_ERROR_SSL: {
+      unsigned long code = ERR_get_error();
+      if (ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING) return asio::error::eof;
+      return {int(code), asio::error::get_ssl_category()};
+    }
+    case SSL_ERROR_SYSCALL:
+      if (saved) return {saved, std::system_category()};
+      [[fallthrough]];
+    default:
+      return asio::error::eof;
+  }
+}
+
+bool TlsLink::Handshake(bool server, Deadline deadline, std::error_code* error) {
+  for (;;) {
+    ERR_clear_error();
+    errno = 0;
+    int done = server ? SSL_accept(ssl_.get()) : SSL_connect(ssl_.get());
+    if (done != 1) *error = Failure(done);
+    std::error_code sending;
+    while (!Flush(&sending))  // an alert, too
+      if (!Wait(false, true, deadline)) return false;
+    if (!*error) *error = sending;
+    if (done == 1 || *error) return true;
+    if (!Wait(true, false, deadline)) return false;
+  }
+}
+
+size_t TlsLink::Read(std::span<uint8_t> out, std::error_code* error) {
+  size_t n = 0;
+  do {
+    ERR_clear_error();
+    errno = 0;
+    dry_ = false;
+    if (SSL_read_ex(ssl_.get(), out.data(), out.size(), &n)) return n;
+    *error = Failure(0);
+  } while (!*error && !dry_ && ++strays_ <= kStrays);
+  if (!*error && !dry_)
+    *error = {int(ERR_PACK(ERR_LIB_SSL, 0, SSL_R_UNEXPECTED_MESSAGE)), asio::error::get_ssl_category()};
+  if (widen_ && dry_ && !SSL_has_pending(ssl_.get())) {  // its buffer was released just now
+    widen_ = false;
+    SSL_set_default_read_buffer_len(ssl_.get(), kReadBuffer);
+    SSL_clear_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);
+  }
+  std::error_code ignored;
+  if (*error) Flush(&ignored);  // an alert of ours
+  return 0;
+}
+
+void TlsLink::Queue(View plain, std::error_code* error) {
+  size_t n = 0;
+  if (plain.empty()) return;
+  ERR_clear_error();
+  errno = 0;
+  if (!SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &n)) *error = Failure(0);
+}
+
+bool TlsLink::Flush(std::error_code* error) {
+  while (sent_ < out_.size()) {
+    ssize_t n = send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return false;
+    if (n < 0) return *error = {errno, std::system_category()}, true;
+    sent_ += size_t(n);
+  }
+  out_.clear(), sent_ = 0;
+  return true;
+}
+
+bool TlsLink::Wait(bool read, bool write, Deadline deadline) {
+  pollfd p{fd_.get(), short((read ? POLLIN : 0) | (write ? POLLOUT : 0)), 0};
+  while (int left = Left(deadline))
+    if (poll(&p, 1, left) > 0) return true;
+  return false;
+}
+
+void TlsLink::Drain(Deadline deadline) noexcept {
+  shutdown(fd_.get(), SHUT_WR);
+  std::array<uint8_t, 4096> scratch;
+  while (std::chrono::steady_clock::now() < deadline) {
+    ssize_t n = recv(fd_.get(), scratch.data(), scratch.size(), MSG_DONTWAIT);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return;
+    if (n < 0 && !Wait(true, false, deadline)) return;
+  }
+}
+
+void TlsLink::Drop() noexcept {
+  dropped_ = true;
+  shutdown(fd_.get(), SHUT_RDWR);
+}
+
+}  // namespace suf::net

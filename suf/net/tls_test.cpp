@@ -1,0 +1,178 @@
+#include "suf/net/tls.hpp"
+
+#include <openssl/bio.h>
+#include <openssl/ssl.h>
+#include <unistd.h>
+
+#include <future>
+
+#include "suf/net/internal/testing.hpp"
+#include "suf/net/internal/tls_link.hpp"
+
+namespace suf::net {
+namespace {
+
+TEST(Address, ParsesHostAndPort) {
+  Address a = Address::Parse("localhost:7001");
+  EXPECT_EQ(a.host, "localhost");
+  EXPECT_EQ(a.port, 7001);
+  for (const char* bad : {"", "localhost", "localhost:", ":7", "h:65536", "h:1x", "h:999999"})
+    EXPECT_TRUE(Fails(Cause::kInput, "host:port", [&] { Address::Parse(bad); })) << bad;
+}
+
+TEST(Tls, BothEndsKnowRoleKeyAndOneExporter) {
+  std::promise<Hash> exporter;
+  Server server([&](Channel& ch) {
+    EXPECT_EQ(ch.peer().role, Role::kData);
+    EXPECT_EQ(ch.peer().key, Certs::Of(Role::kData).identity().key);
+    exporter.set_value(ch.exporter());
+    Echo(ch);
+  });
+  auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
+  EXPECT_EQ(ch->peer().key, Certs::Of(Role::kDealer).identity().key);
+  ch->Send(kFirstRun, AsView("x"));
+  EXPECT_EQ(ch->RecvExact(kFirstRun, 1)[0], 'x');
+  EXPECT_EQ(exporter.get_future().get(), ch->exporter());
+  EXPECT_EQ(ch->traffic(Phase::kControl).bytes_sent, 9u);
+  server.Join();
+  EXPECT_TRUE(server.errors.empty());
+}
+
+TEST(Tls, EveryFrameSizeArrivesWholeAndInOrder) {
+  std::vector<size_t> sizes = {0, 1, 16375, 16376, 16377, 32768, 100'003, 5'000'000, 0, 3};
+  Server server([&](Channel& ch) {
+    for (size_t i = 0; i < sizes.size(); ++i) Echo(ch);
+  });
+  auto ch = Dial(Certs::Of(Role::kModel), server.address(), Role::kDealer, kAmple);
+  for (size_t n : sizes) {
+    Bytes b(n);
+    RandomBytes(b);
+    ch->Send(kFirstRun, b);
+    EXPECT_EQ(ch->RecvExact(kFirstRun, n), b) << n;
+  }
+}
+
+TEST(Tls, BothSidesMaySendLargeFramesAtOnce) {
+  const size_t n = 24 << 20;
+  auto both = [&](Channel& ch, uint8_t mine) {
+    ch.Expect(2, 2 * n);
+    ch.Send(kFirstRun, Bytes(n, mine));
+    ch.Send(kFirstRun, Bytes(n, mine));
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(ch.RecvExact(kFirstRun, n), Bytes(n, uint8_t(3 - mine)));
+  };
+  Server server([&](Channel& ch) { both(ch, 1); });
+  auto ch = Dial(Certs::Of(Role::kModel), server.address(), Role::kDealer, kAmple);
+  both(*ch, 2);
+  server.Join();
+  EXPECT_TRUE(server.errors.empty());
+}
+
+TEST(Tls, AnUntrustedCertificateIsRefusedByBothEnds) {
+  Server server(Echo);
+  EXPECT_TRUE(Fails(Cause::kRefused, "the certificate of the dealer at 127.0.0.1",
+                    [&] { Dial(Certs::Of(Role::kData, "b"), server.address(), Role::kDealer, kAmple); }));
+  EXPECT_TRUE(server.Heard(Cause::kRefused, "refused our certificate"));
+}
+
+TEST(Tls, AClientThatTrustsUsButIsNotTrustedHearsSo) {
+  Scratch dir;  // our CA's ca.pem with a leaf of the other CA
+  std::filesystem::copy(Certs::Get().dir / "b/data", dir / "mixed");
+  std::filesystem::copy_file(Certs::Get().dir / "a/data/ca.pem", dir / "mixed/ca.pem",
+                             std::filesystem::copy_options::overwrite_existing);
+  Server server(Echo);
+  EXPECT_TRUE(Fails(Cause::kRefused, "the dealer refused our certificate", [&] {
+    auto ch = Dial(Credentials(dir / "mixed"), server.address(), Role::kDealer, kAmple);
+    ch->Send(kFirstRun, {});
+    ch->Recv(kFirstRun, 9);
+  }));
+  EXPECT_TRUE(server.Heard(Cause::kRefused, "is not trusted"));
+}
+
+TEST(Tls, TheWrongRoleIsRefusedByTheServer) {
+  Server server(Echo, kAmple, {Role::kData});
+  EXPECT_TRUE(Fails(Cause::kRefused, "the dealer does not take our certificate", [&] {
+    auto ch = Dial(Certs::Of(Role::kModel), server.address(), Role::kDealer, kAmple);
+    ch->Send(kFirstRun, {});
+    ch->Recv(kFirstRun, 9);
+  }));
+  EXPECT_TRUE(server.Heard(Cause::kRefused, "is that of the model owner, not of the data owner"));
+}
+
+TEST(Tls, TheWrongRoleIsRefusedByTheClient) {
+  Server server(Echo);
+  EXPECT_TRUE(Fails(Cause::kRefused, "is that of the dealer, not of the model owner",
+                    [&] { Dial(Certs::Of(Role::kData), server.address(), Role::kModel, kAmple); }));
+  EXPECT_TRUE(server.Heard(Cause::kRefused, "the data owner does not take our certificate"));
+}
+
+TEST(Tls, AnUnpinnedKeyIsRefusedByEitherEnd) {
+  Credentials own = Certs::Of(Role::kData);
+  own.Pin({Role::kDealer, Hash{1}});
+  {
+    Server server(Echo);
+    EXPECT_TRUE(Fails(Cause::kRefused, "another one than our pin names",
+                      [&] { Dial(own, server.address(), Role::kDealer, kAmple); }));
+    EXPECT_TRUE(server.Heard(Cause::kRefused, "the data owner does not know our key"));
+  }
+  own.Pin(Certs::Of(Role::kDealer).identity());
+  Server server(Echo);
+  auto ch = Dial(own, server.address(), Role::kDealer, kAmple);
+  ch->Send(kFirstRun, AsView("x"));
+  EXPECT_EQ(ch->RecvExact(kFirstRun, 1)[0], 'x');
+}
+
+TEST(Tls, ANewSessionHasANewExporter) {
+  Server server(Echo);
+  Hash seen[2];
+  for (Hash& h : seen) {
+    auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
+    ch->Send(kFirstRun, {});
+    ch->Recv(kFirstRun, 0);
+    h = ch->exporter();
+  }
+  EXPECT_NE(seen[0], seen[1]);
+}
+
+// For the thread sanitizer: the first handshakes of fresh credentials share what OpenSSL makes of their CA.
+TEST(Tls, FirstHandshakesMayComeTogether) {
+  for (int i = 0; i < 4; ++i) {
+    Server server(Echo);
+    Credentials own = Certs::Of(Role::kData);
+    std::vector<std::future<Identity>> clients;
+    for (int k = 0; k < 6; ++k)
+      clients.push_back(std::async(std::launch::async, [&] {
+        auto ch = Dial(own, server.address(), Role::kDealer, kAmple);
+        ch->Send(kFirstRun, {});
+        ch->Recv(kFirstRun, 0);
+        return ch->peer();
+      }));
+    for (auto& c : clients) EXPECT_EQ(c.get().key, Certs::Of(Role::kDealer).identity().key);
+    server.Join();
+    EXPECT_TRUE(server.errors.empty());
+  }
+}
+
+TEST(Tls, OnlyVersion13AndNoTickets) {
+  Server server(Echo, kQuick);
+  for (int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> ctx(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+    std::string d = Certs::Get().dir / "a/data/";
+    SSL_CTX_use_certificate_file(ctx.get(), (d + "cert.pem").c_str(), SSL_FILETYPE_PEM);
+    SSL_CTX_use_PrivateKey_file(ctx.get(), (d + "key.pem").c_str(), SSL_FILETYPE_PEM);
+    SSL_CTX_set_max_proto_version(ctx.get(), version);
+    std::unique_ptr<BIO, decltype(&BIO_free_all)> bio(BIO_new_ssl_connect(ctx.get()), BIO_free_all);
+    BIO_set_conn_hostname(bio.get(), server.address().Text().c_str());
+    EXPECT_EQ(BIO_do_connect(bio.get()) == 1, version == TLS1_3_VERSION);
+    if (version == TLS1_3_VERSION) {
+      uint8_t frame[8] = {0, 0, 0, 0, 0, 1, 0, 0}, back[8];
+      ASSERT_EQ(BIO_write(bio.get(), frame, 8), 8);
+      ASSERT_EQ(BIO_read(bio.get(), back, 8), 8);  // a ticket would have been processed on the way
+      SSL* ssl = nullptr;
+      BIO_get_ssl(bio.get(), &ssl);
+      EXPECT_FALSE(SSL_SESSION_is_resumable(SSL_get_session(ssl)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace suf::net

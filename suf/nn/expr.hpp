@@ -1,0 +1,77 @@
+// Weights as expressions of a checkpoint's tensors. Passes over a graph (fold.hpp) rewrite expressions, which are
+// public; P0 alone evaluates them. Every operation is one IEEE double operation an element, sums run from left to
+// right.
+#pragma once
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "suf/nn/array.hpp"
+
+namespace suf::nn {
+
+class Weights;
+
+// Expr: a tree; copies share it. An empty one stands for "no such weight".
+class Expr {
+ public:
+  Expr() = default;
+  // Leaf: a tensor of the checkpoint by its name there.
+  static Expr Leaf(std::string name, Shape shape);
+  static Expr Zeros(Shape shape);
+  // Relative: a table of relative positions (buckets, heads) -> (heads, positions, positions): entry h, i, j is row
+  // clamp(j - i, -buckets / 2, (buckets - 1) / 2) + buckets / 2, column h (Shaw et al. 2018).
+  static Expr Relative(const Expr& table, int64_t positions);
+
+  Expr Transposed() const;                         // (a, b) -> (b, a)
+  Expr Rows(const Expr& g) const;                  // diag(g) W
+  Expr Centred() const;                            // less the mean of every row
+  Expr Folded(const Expr& v) const;                // v W: (b) of v (a) and W (a, b)
+  Expr Plus(const Expr& b) const;                  // elementwise; b (cols) is added to every row; empty: unchanged
+  Expr Over(double by) const;                      // divided
+  Expr Times(double by) const;                     // multiplied
+  Expr Beside(const Expr& b) const;                // columns of both
+  Expr Columns(int64_t begin, int64_t end) const;  // some columns
+  Expr Row(int64_t i) const;                       // one row: (cols)
+
+  explicit operator bool() const { return node_ != nullptr; }
+  const Shape& shape() const;
+  int64_t cols() const { return shape().back(); }
+  // Text: "rows(0.gamma[16], transposed(0.query[16,16]))". Parse: the inverse; throws Cause::kRefused naming `what` for
+  // other text, shapes that do not fit, or more than kMostTerms operations.
+  std::string Text() const;
+  static Expr Parse(std::string_view text, const std::string& what);
+  // Leaves: adds the names and shapes of the tensors it reads; throws Cause::kRefused when one name has two shapes.
+  void Leaves(std::map<std::string, Shape>* out) const;
+  bool operator==(const Expr& o) const { return node_ == o.node_ || (node_ && o.node_ && Text() == o.Text()); }
+
+  static constexpr int kMostTerms = 64;
+
+ private:
+  friend class Weights;
+  struct Node;
+  explicit Expr(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
+  static Expr Make(std::string_view op, std::vector<Expr> args, std::vector<double> numbers);
+  std::shared_ptr<const Node> node_;
+};
+
+// Weights: a checkpoint's tensors by name, row-major, and the values of expressions.
+class Weights {
+ public:
+  struct Tensor {
+    Shape shape;
+    std::vector<float> values;
+  };
+  void Set(const std::string& name, Tensor t);
+  const Tensor& Get(const std::string& name) const;
+  const std::map<std::string, Tensor>& tensors() const { return tensors_; }
+  // Value: of an expression. Throws Cause::kInput when a tensor is missing or has another shape.
+  Reals Value(const Expr& e) const;
+
+ private:
+  std::map<std::string, Tensor> tensors_;
+};
+
+}  // namespace suf::nn

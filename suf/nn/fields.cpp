@@ -1,0 +1,67 @@
+#include "suf/nn/fields.hpp"
+
+#include <algorithm>
+
+#include "suf/base/error.hpp"
+
+namespace suf::nn {
+
+namespace {
+
+constexpr int kRingBits = 64;  // of every function in a plan: its reader names the ring
+
+int BitsFor(size_t n) {
+  int bits = 1;
+  while (size_t{1} << bits < n) ++bits;
+  return bits;
+}
+
+std::vector<func::Group> GroupsOf(const char* name, const func::Suf& f) {
+  try {
+    return func::ToGroups(f);
+  } catch (const Error& e) {
+    Fail(Cause::kRefused, "the plan's function ", name, " has the wrong form: ", e.what(), "; compile the plan again");
+  }
+}
+
+}  // namespace
+
+void Visitor::Octaves(const char* name, std::vector<func::Group>* groups, int n) {
+  func::Suf f;
+  if (sees()) f = func::FromGroups("octaves", *groups, std::min(n, 62), kRingBits);
+  Function(name, &f);
+  if (fills()) *groups = GroupsOf(name, f);
+}
+
+void Visitor::Table(const char* name, Ints* entries) {
+  func::Suf f;
+  if (sees()) {
+    const func::Group all{0, 0, int64_t(entries->size()), *entries};
+    f = func::FromGroups("table", {&all, 1}, BitsFor(entries->size()), kRingBits);
+  }
+  Function(name, &f);
+  if (!fills()) return;
+  std::vector<func::Group> groups = GroupsOf(name, f);
+  if (groups.size() != 1 || groups[0].w != 0)
+    Fail(Cause::kRefused, "the plan's function ", name, " is no table of single places; compile the plan again");
+  *entries = std::move(groups[0].values);
+}
+
+void Visitor::Lines(const char* name, func::Lines* lines) {
+  func::Suf f;
+  if (sees()) f = func::ToSuf(*lines, "lines", kRingBits);
+  Function(name, &f);
+  if (fills()) {
+    const std::optional<int> a = func::UniformBits(f);
+    if (!a || f.outputs != 1 || f.degree > 1)
+      Fail(Cause::kRefused, "the plan's function ", name, " is not made of lines of one width; compile the plan again");
+    *lines = {*a, 0, 0, {}, {}};
+    for (const func::Piece& p : f.pieces) {
+      lines->offset.push_back(func::Signed(p.poly[0][0], f.ring));
+      lines->rise.push_back(f.degree ? func::Signed(p.poly[0][1], f.ring) : 0);
+    }
+  }
+  Int("input_scale", lines->scale, 0, 62), Int("slope", lines->slope, 0, 62);
+}
+
+}  // namespace suf::nn

@@ -1,0 +1,25 @@
+// The quantised weights of a graph while a plan is made or checked, and their norms, each measured once.
+#pragma once
+#include <memory>
+
+#include "suf/exec/pool.hpp"
+#include "suf/nn/weights.hpp"
+
+namespace suf::nn {
+
+// Measures: of all nodes. Thread: one.
+class Measures {
+ public:
+  explicit Measures(exec::Pool& pool) : pool_(pool) {}
+  // Set: a node's weight; throws Cause::kRefused when it was set at another scale.
+  void Set(const Node& n, const Slot& s, const Weights& weights);
+  void Set(const Node& n, const Slot& s, const Tensor& values);
+  const NodeWeights& Of(const Node& n) const;
+
+ private:
+  class One;
+  exec::Pool& pool_;
+  std::map<int, std::shared_ptr<One>> nodes_;
+};
+
+}  // namespace suf::nn

@@ -1,0 +1,96 @@
+#include "suf/nn/op.hpp"
+
+#include <map>
+
+#include "suf/nn/ops.hpp"
+
+namespace suf::nn {
+
+namespace {
+
+using Make = OperatorPtr (*)();
+
+std::map<std::string, Make, std::less<>>& Known() {
+  static std::map<std::string, Make, std::less<>> all = [] {
+    std::map<std::string, Make, std::less<>> m;
+    auto add = [&]<class T>(T*) { m[T::kName] = []() -> OperatorPtr { return std::make_unique<T>(); }; };
+    add((Lookup*)nullptr), add((nn::Map*)nullptr), add((Norm*)nullptr), add((Rescale*)nullptr), add((Scores*)nullptr);
+    add((Softmax*)nullptr), add((WeightedSum*)nullptr), add((Activation*)nullptr), add((Product*)nullptr);
+    add((Add*)nullptr), add((Pool*)nullptr), add((Result*)nullptr);
+    return m;
+  }();
+  return all;
+}
+
+template <class W>
+const W& Want(const AnyWire& w) {
+  const W* x = std::get_if<W>(&w);
+  if (!x) throw Bug("a wire is read in another form than it was opened in");
+  return *x;
+}
+
+template <class F>
+auto Look(const AnyWire& w, F f) {
+  return std::visit(
+      [&](const auto& x) -> std::invoke_result_t<F, const Wire<kPub>&> {
+        if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::monostate>)
+          throw Bug("a result has no reader");
+        else
+          return f(x);
+      },
+      w);
+}
+
+}  // namespace
+
+void Register(std::string_view name, Make make) { SUF_CHECK(Known().emplace(name, make).second); }
+
+OperatorPtr MakeOperator(const std::string& name) {
+  auto it = Known().find(name);
+  if (it == Known().end())
+    Fail(Cause::kRefused, "the plan has an operator ", name.substr(0, 40),
+         ", which this program does not know; use the program that made the plan");
+  return it->second();
+}
+
+void Wanted(bool holds, const std::string& where, const char* what) {
+  if (!holds) Fail(Cause::kRefused, "the plan is inconsistent at ", where, ": ", what, "; compile the plan again");
+}
+
+Wire<kPub> AsOpen(const AnyWire& w) {
+  if (auto* shared = std::get_if<SharedWire<kPub>>(&w)) return *shared;
+  return Want<Wire<kPub>>(w);
+}
+SharedWire<kP0> AsMap(const AnyWire& w) {
+  if (auto* shared = std::get_if<SharedWire<kPub>>(&w)) return *shared;
+  return Want<SharedWire<kP0>>(w);
+}
+SharedWire<kPub> AsProduct(const AnyWire& w) { return Want<SharedWire<kPub>>(w); }
+
+int RingBits(const AnyWire& w) {
+  return Look(w, [](const auto& x) { return x.k(); });
+}
+const Shape& ShapeOf(const AnyWire& w) {
+  return *Look(w, [](const auto& x) { return &x.shape(); });
+}
+
+Private Emission::Masked(const Slot& s, const Shape& shape) const {
+  const std::string of = name + "." + s.name;
+  pfss::Own<0> w = t.input<kP0>("W." + of, shape);
+  pfss::Own<1> masked = t.input<pfss::kP1>("Wh." + of, shape);
+  pfss::Sec b = t.input<pfss::kDealer>("B." + of, shape);
+  return {w, masked, b};
+}
+
+pfss::Own<0> Emission::Plain(const Slot& s, const Shape& shape) const {
+  return t.input<kP0>("W." + name + "." + s.name, shape);
+}
+
+AnyWire Emission::Open(const compiler::Owing& y) const {
+  if (result) return t.reveal<1>(compiler::Settle(t, y)), std::monostate{};
+  if (form == Form::kMap) return compiler::OpenShared<kP0>(t, y, label.c_str());
+  if (form == Form::kProduct) return compiler::OpenShared(t, y, label.c_str());
+  return compiler::OpenDefined(t, y, label.c_str());
+}
+
+}  // namespace suf::nn

@@ -1,0 +1,242 @@
+// An operator of a model: a struct that says, once, everything about it. A model is a graph of operators (graph.hpp);
+// float model, calibration, plan, check, specification, trace and weights are loops over it. A program adds an operator
+// of its own by Register; no file of the library changes. (docs/mathematics.md#graph)
+#pragma once
+#include <memory>
+#include <optional>
+#include <variant>
+
+#include "suf/gates/gate.hpp"
+#include "suf/nn/fields.hpp"
+#include "suf/nn/norms.hpp"
+#include "suf/nn/options.hpp"
+#include "suf/nn/reach.hpp"
+
+namespace suf::nn {
+
+using pfss::kP0;
+using pfss::kPub;
+using pfss::SharedWire;
+using pfss::Wire;
+
+// Form: how a reader takes a wire. kOpen: both parties see x_hat. kMap: P0 alone, the mask shared (a private linear
+// map). kProduct: both, the mask shared (a product of wires).
+enum class Form : uint8_t { kOpen, kMap, kProduct };
+// Layout: how a node's numbers lie: (rows, dim); scores of all pairs, (heads, n, n); of the pairs j <= i, packed.
+enum class Layout : uint8_t { kRows, kPairs, kPacked };
+// AnyWire: of that form; knowers stay static inside an operator. Nothing: the result, which P1 has.
+using AnyWire = std::variant<std::monostate, Wire<kPub>, SharedWire<kP0>, SharedWire<kPub>>;
+
+// Slot: a weight as the plan fixes it.
+struct Slot {
+  enum Length : uint8_t { kFixed, kRows, kCorner, kTimes };
+  std::string name;
+  Expr weight;
+  int scale = 0;
+  bool masked = true;      // P1 holds W - B in the node's ring; else P0 alone holds it
+  Length length = kFixed;  // by n tokens: all of it; the first n rows; the n x n corner of every block; n times it
+};
+
+// Range: least and greatest of what was seen. Seen: by name, entries as the operator likes.
+struct Range {
+  double low = 1e300, high = -1e300;
+  void See(double x) { low = x < low ? x : low, high = x > high ? x : high; }
+};
+using Seen = std::map<std::string, std::vector<Range>>;
+
+// RealCall: the float model at one node. value: of a weight, kept for the next text.
+struct RealCall {
+  int n = 0;
+  std::span<const int32_t> ids;
+  exec::Pool& pool;
+  std::function<const Reals&(const Expr&)> value;
+};
+
+// NodeWeights: the quantised weights of one node and their norms, measured once.
+class NodeWeights {
+ public:
+  virtual ~NodeWeights() = default;
+  virtual const Tensor& At(const std::string& slot) const = 0;
+  // Of the weight "full": Euclidean norms of columns; |W|; largest singular value of rows [begin, begin + count).
+  virtual const Reals& Columns() const = 0;
+  virtual const Reals& Magnitudes() const = 0;
+  virtual double Largest(int64_t begin, int64_t count) const = 0;
+  // Behind: of an image of another node's weight through this one's rows.
+  virtual const Path& Behind(const Image& image) const = 0;
+};
+
+// Facts: what a plan is made of at one node.
+struct Facts {
+  const Options& options;
+  int node = 0, least = 3, n = 0;  // texts of least to n tokens
+  const NodeWeights* weights = nullptr;
+  const Seen* seen = nullptr;  // only for Choose
+  // ring_ahead: the ring that the reader's result would need if this node gave that edge; over 64: none.
+  std::function<int(const Edge&)> ring_ahead;
+};
+
+// Width: a number of bits that a node needs inside, for every text. `calibrated` ones hold on texts like those of the
+// calibration alone. field: where the plan keeps it; null: nowhere, it is certified only. gap: bits of a ring that stay
+// free, 2 where a signed number is opened or cut in it: the certificate is about the others.
+struct Width {
+  const char* name;
+  int bits;
+  int* field = nullptr;
+  int limit = 64;
+  bool calibrated = false;
+  int gap = 0;
+};
+// Bounded: what the result reaches, and the widths inside. bits of a certificate: |value| < 2^bits.
+struct Certificate {
+  std::string width;  // "" is the result
+  int bits = 0;
+  bool hard = false;
+  bool operator==(const Certificate&) const = default;
+};
+
+// Watch: gets what the specification sees inside a node.
+class Watch {
+ public:
+  virtual ~Watch() = default;
+  virtual void See(const char* width, std::span<const int64_t> values) = 0;
+  // Leave: a value below or above what the tables are fine for.
+  virtual void Leave(const char* width, int64_t value, int64_t limit) = 0;
+};
+
+// Times: a matrix of whole numbers as a right operand, prepared once.
+class Operand;
+
+// IntCall: the specification at one node.
+struct IntCall {
+  int n = 0;
+  std::span<const int32_t> ids;
+  exec::Pool& pool;
+  Watch& watch;
+  std::function<const Tensor&(const char* slot)> weight;
+  // times: x W of slot "full", x (rows, in), modulo a power of two above 2^ring.
+  std::function<Ints(const Ints& x, const char* slot, int ring)> times;
+};
+
+// Private: a weight's three parts: inputs "W.<node>.<slot>" of P0, "Wh." = W - B of P1, "B." of the dealer.
+struct Private {
+  pfss::Own<0> w;
+  pfss::Own<1> masked;
+  pfss::Sec b;
+};
+
+// Emission: the trace at one node.
+struct Emission {
+  pfss::Trace& t;
+  int n = 0;
+  bool result = false;  // the graph's last node: P1 learns it
+  Form form = Form::kOpen;
+  std::string name;   // of the node's weights
+  std::string label;  // of the wire
+  Private Masked(const Slot& s, const Shape& shape) const;
+  pfss::Own<0> Plain(const Slot& s, const Shape& shape) const;
+  // Open: the node's wire, as its readers want it; the result is revealed to P1.
+  AnyWire Open(const compiler::Owing& y) const;
+};
+
+class Operator {
+ public:
+  virtual ~Operator() = default;
+  // Name: in a plan; Clone: a copy of its own.
+  virtual std::string_view Name() const = 0;
+  virtual std::unique_ptr<Operator> Clone() const = 0;
+
+  // ---- the model's
+  virtual RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const = 0;
+  // See: adds what calibration needs of the inputs.
+  virtual void See(const RealCall&, std::span<const RealArray* const>, Seen*) const {}
+  // Attributes: what the graph of a plan says.
+  virtual void Attributes(Visitor&) {}
+
+  // ---- the plan's
+  // Choose: policy: scale and parameters from the inputs' edges. Throws Cause::kRefused with the remedy.
+  virtual void Choose(const Facts&, const Edges& in) { scale = in.at(0).scale; }
+  // Bound: what the result reaches and the widths needed inside. Compile takes the widths, CheckWeights compares them.
+  virtual Reach Bound(const Facts&, const Edges& in, std::vector<Width>* widths) = 0;
+  // Nominal: see Edge.
+  virtual int Nominal(const Options&) const { return scale; }
+  // Need: the ring that input i must have, `ring` being chosen. Settle: called when all rings are.
+  virtual int Need(int /*input*/, const Edges& /*in*/) const { return ring; }
+  virtual void Settle(const Edges& /*in*/) {}
+  // Inputs: how many it takes.
+  virtual std::pair<size_t, size_t> Inputs() const { return {1, 1}; }
+  // Reads: in which form input i is read. Transparent: a view, which hands on the form that its own readers want.
+  virtual Form Reads(int /*input*/) const { return Form::kOpen; }
+  virtual bool Transparent() const { return false; }
+  // Wraps: input i is read modulo a window, so that no bound of it has to fit its ring; `wrapped`: so is the result.
+  virtual bool Wraps() const { return Transparent() && wrapped; }
+  // Dim: columns of the result's rows, or heads of scores. OneRow: whether it has one row, whatever the length.
+  virtual int64_t Dim(const Edges& in) const { return in.at(0).dim; }
+  virtual bool OneRow(const Edges& in) const { return !in.empty() && in[0].one_row; }
+  // Gives: how the result lies; Wants: how input i must.
+  virtual Layout Gives() const { return Layout::kRows; }
+  virtual Layout Wants(int /*input*/) const { return Layout::kRows; }
+  // Fields: the parameters, with their ranges. Check: what Build and Spec take for granted of them; throws
+  // Cause::kRefused with a sentence that names `where`.
+  virtual void Fields(Visitor&) {}
+  virtual void Check(const Edges&, int /*max_n*/, const std::string& /*where*/) const {}
+  virtual std::vector<Slot> Slots() const { return {}; }
+
+  // ---- the meaning, twice
+  virtual IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const = 0;
+  virtual AnyWire Build(const Emission& e, std::span<const AnyWire> x) const = 0;
+
+  // What every node of a plan has: the result's scale and the ring of its wire.
+  int scale = 0, ring = 0;
+  // What follows from the graph (Derive in plan.hpp): the form that its readers want, whether all of them wrap it, its
+  // width and rows.
+  Form form = Form::kOpen;
+  bool wrapped = false, one_row = false;
+  int64_t dim = 0;
+};
+using OperatorPtr = std::unique_ptr<Operator>;
+
+// Define<T>: Name and Clone from T::kName and T's copy constructor.
+template <class T>
+class Define : public Operator {
+ public:
+  std::string_view Name() const override { return T::kName; }
+  OperatorPtr Clone() const override { return std::make_unique<T>(static_cast<const T&>(*this)); }
+};
+
+// Register: makes an operator known to plans by its name; a name twice is a Bug. MakeOperator: by name; throws
+// Cause::kRefused for a plan with an unknown one.
+void Register(std::string_view name, OperatorPtr (*make)());
+template <class T>
+void Register() {
+  Register(T::kName, []() -> OperatorPtr { return std::make_unique<T>(); });
+}
+OperatorPtr MakeOperator(const std::string& name);
+
+// ---- for operators
+// Wanted: throws Cause::kRefused "the plan is inconsistent at <where>: <what>" unless it holds.
+void Wanted(bool holds, const std::string& where, const char* what);
+// Opened, Shared: a wire in the form that the operator reads.
+Wire<kPub> AsOpen(const AnyWire& w);
+SharedWire<kP0> AsMap(const AnyWire& w);
+SharedWire<kPub> AsProduct(const AnyWire& w);
+// On: f on whatever form the wire has.
+template <class F>
+AnyWire On(const AnyWire& w, F f) {
+  return std::visit(
+      [&](const auto& x) -> AnyWire {
+        if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::monostate>)
+          throw Bug("a result has no reader");
+        else
+          return Map(x, f);
+      },
+      w);
+}
+int RingBits(const AnyWire& w);
+const Shape& ShapeOf(const AnyWire& w);
+
+// Arithmetic that wraps, so that nothing is undefined for a plan whose certificates lie.
+inline int64_t WrapMul(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
+inline int64_t WrapAdd(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
+inline int64_t WrapShl(int64_t a, int s) { return s >= 64 ? 0 : int64_t(uint64_t(a) << s); }
+
+}  // namespace suf::nn

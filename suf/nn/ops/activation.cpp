@@ -1,0 +1,103 @@
+#include "suf/nn/ops/activation.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "suf/gates/tables.hpp"
+#include "suf/nn/ops/cover.hpp"
+#include "suf/nn/tables.hpp"
+
+namespace suf::nn {
+
+namespace {
+
+constexpr double kRoom = 1.25;  // windows leave room for texts unlike the calibration texts
+constexpr int kMostPieces = 10, kLeastPieces = 2;
+
+}  // namespace
+
+int Activation::pieces() const { return lines.offset.empty() ? 0 : std::countr_zero(lines.offset.size()); }
+
+RealArray Activation::Float(const RealCall&, std::span<const RealArray* const> x) const {
+  RealArray y = *x[0];
+  const func::Real& f = RealFunction(function);
+  for (double& v : y.at) v = f(v);
+  return y;
+}
+
+void Activation::See(const RealCall&, std::span<const RealArray* const> x, Seen* seen) const {
+  std::vector<Range>& range = (*seen)["input"];
+  range.resize(1);
+  for (double v : x[0]->at) range[0].See(v);
+}
+
+void Activation::Attributes(Visitor& v) { v.Text("function", &function, 40), v.Int("stages", stages, 1, 2); }
+
+void Activation::Choose(const Facts& c, const Edges& in) {
+  const Options& o = c.options;
+  shift = in[0].scale - o.input, scale = o.input + o.slope;
+  if (!c.seen) return;
+  const Range& seen = c.seen->at("input").at(0);
+  const int window = std::max(1, int(std::ceil(std::log2(kRoom * std::max(-seen.low, seen.high)))));
+  const int width = function == "relu" ? window + o.input - 1 : o.piece,
+            count = window + 1 + o.input - width;  // relu: exact lines
+  if (count < kLeastPieces || count > kMostPieces)
+    Fail(Cause::kRefused, "the ", function, " needs 2^", count, " pieces, the limits are 2^", kLeastPieces, " and 2^",
+         kMostPieces, "; change `piece`");
+  lines = func::FitLines(RealFunction(function), width, count, o.input, o.slope).f;
+  offset_bits = BitLength(double(MostOf(lines.offset) + (MostOf(lines.rise) << (width + 1)))) + 2;
+  rise_bits = BitLength(double(MostOf(lines.rise))) + 2;
+}
+
+Reach Activation::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
+  widths->push_back({"input", window() - 1, nullptr, 61, true});
+  const double over = Excess(lines), slope = std::ldexp(1.0, lines.slope), one = std::ldexp(1.0, shift);
+  const double most = std::ldexp(1.0, lines.a + pieces() - 1);
+  Reach r{in[0].reach.dim, 0, in[0].reach.Box(), {}, {}};
+  for (double& x : r.each) x = std::min(x / one + 0.5, most) * slope + over;
+  const double root = std::sqrt(double(r.dim));
+  r.length = std::min(Length(r.each), slope * (in[0].reach.length / one + 0.5 * root) + over * root);
+  return r;
+}
+
+void Activation::Fields(Visitor& v) {
+  v.Int("shift", shift, 1, kRing), v.Lines("lines", &lines);
+  v.Int("offset_bits", offset_bits, 1, kRing), v.Int("rise_bits", rise_bits, 1, kRing);
+}
+
+void Activation::Check(const Edges& in, int, const std::string& where) const {
+  Wanted(lines.a >= 1 && lines.a <= 30 && pieces() >= 1 && pieces() <= kMostPieces, where,
+         "its pieces are too many or too wide");
+  Wanted(lines.scale == in[0].scale - shift && scale == lines.scale + lines.slope, where,
+         "its scale does not follow from its input's");
+  Wanted(window() < 62 && in[0].ring == window(), where, "its input's ring is not its shift and pieces");
+  // A + B t is opened: t, the public part of the place in a piece, has lines.a + 1 bits (compiler::WindowLut)
+  WantGap(func::U128(MostOf(lines.offset)) + (func::U128(MostOf(lines.rise)) << (lines.a + 1)), offset_bits, where,
+          "a line leaves the gap of its ring");
+  WantGap(func::U128(MostOf(lines.rise)), rise_bits, where, "a slope leaves the gap of its ring");
+}
+
+compiler::WindowLut Activation::Lut() const {
+  return {func::ToSuf(lines, function, 64),
+          shift,
+          offset_bits,
+          rise_bits,
+          ring,
+          stages == 2 ? compiler::Stages::kTwo : compiler::Stages::kOne};
+}
+
+IntArray Activation::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
+  c.watch.See("input", x[0]->at);
+  compiler::WindowLut lut = Lut();
+  lut.ring = 64;
+  return {x[0]->shape, gates::Activation{lut}.Spec(x[0]->at, window())};
+}
+
+AnyWire Activation::Build(const Emission& e, std::span<const AnyWire> x) const {
+  Wire<kPub> z = AsOpen(x[0]);
+  if (z.k() > window()) z = Map(z, [&](auto v) { return Low(v, window()); });
+  return e.Open(gates::Activation{Lut()}.Build(e.t, z));
+}
+
+}  // namespace suf::nn

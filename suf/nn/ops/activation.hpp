@@ -1,0 +1,37 @@
+// Activation: a function of one number, elementwise, as linear pieces of one width.
+#pragma once
+#include "suf/nn/op.hpp"
+
+namespace suf::nn {
+
+// Activation: y = A_i + B_i t, i the piece and t the place in it of x = round(z / 2^shift) modulo its window. The
+// pieces cover the whole ring of the slice: z wraps, so |x| <= the window whatever the weights are. Flights to its
+// opening: 4, in two stages 5. (docs/mathematics.md#window-lut)
+struct Activation : Define<Activation> {
+  static constexpr const char* kName = "activation";
+  std::string function;  // RealFunction
+  int stages = 1;
+
+  int shift = 0;
+  func::Lines lines;                   // of x; lines.a: log2 of a piece's width
+  int offset_bits = 0, rise_bits = 0;  // rings in which A + B t and B are opened
+
+  int pieces() const;                                        // log2 of their number
+  int window() const { return shift + lines.a + pieces(); }  // bits of z that are read
+  RealArray Float(const RealCall&, std::span<const RealArray* const> x) const override;
+  void See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const override;
+  void Attributes(Visitor& v) override;
+  void Choose(const Facts& c, const Edges& in) override;
+  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  int Need(int, const Edges&) const override { return window(); }
+  bool Wraps() const override { return true; }
+  void Fields(Visitor& v) override;
+  void Check(const Edges& in, int max_n, const std::string& where) const override;
+  IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
+  AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
+
+ private:
+  compiler::WindowLut Lut() const;
+};
+
+}  // namespace suf::nn

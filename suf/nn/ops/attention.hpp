@@ -1,0 +1,93 @@
+// Attention between the projections: scores, unnormalised softmax, weighted sum. Full or causal, grouped heads,
+// relative positions. (docs/mathematics.md#histogram-maximum, #causal-packing)
+#pragma once
+#include "suf/nn/op.hpp"
+
+namespace suf::nn {
+
+// Scores: q k^T a head, plus P0's private bias. Inputs: q | k as one row, or q and k. (heads, n, n); causal: the pairs
+// j <= i, packed, (heads, n (n + 1) / 2): nothing is opened, cut, looked up or dealt for later positions. `serving`
+// heads of k, each for heads / serving heads of q. No key, one flight.
+struct Scores : Define<Scores> {
+  static constexpr const char* kName = "scores";
+  int heads = 1, serving = 1;
+  int64_t head_dim = 1;
+  bool causal = false;
+  Expr relative;  // (heads, positions, positions) or none; added to q k^T / sqrt(head_dim)
+
+  RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
+  void Attributes(Visitor& v) override;
+  void Choose(const Facts&, const Edges& in) override { scale = 2 * in[0].scale; }
+  Reach Bound(const Facts&, const Edges&, std::vector<Width>*) override { return {}; }  // read by slices alone
+  Form Reads(int) const override { return Form::kProduct; }
+  bool Wraps() const override { return wrapped; }
+  Layout Gives() const override { return causal ? Layout::kPacked : Layout::kPairs; }
+  int64_t Dim(const Edges&) const override { return heads; }
+  std::pair<size_t, size_t> Inputs() const override { return {1, 2}; }
+  void Check(const Edges& in, int max_n, const std::string& where) const override;
+  std::vector<Slot> Slots() const override;
+  IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
+  AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
+};
+
+// Softmax: e = exp((score - about the row's maximum) / sqrt(head_dim)), not yet divided by its row sum. (heads, n, n).
+// A score is read by slices: outside its window it wraps, which costs accuracy and no certificate. 0 <= e <= max high
+// max low. Flights: bits, digits, counts, maximum, table, product: 6.
+struct Softmax : Define<Softmax> {
+  static constexpr const char* kName = "softmax";
+  int64_t head_dim = 1;
+  bool causal = false;
+
+  int shift = 0;           // of the slice
+  Ints offset;             // (heads) added to a score before the slice: places each head's window in [0, 2^window)
+  int low = 0, level = 0;  // bits of the low digit and of the level
+  int64_t floor = 0;       // rows whose maximum level is lower use this one
+  int low_bits = 0, high_bits = 0;  // rings in which the tables' entries are opened
+  Ints low_table, high_table;       // 2^low and 2^level entries
+  int count_bits = 0;               // modulus of the column counts, 2^count_bits > n
+
+  int window() const { return shift + low + level; }  // bits of a score that are read
+  RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
+  void See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const override;
+  void Attributes(Visitor& v) override;
+  void Choose(const Facts& c, const Edges& in) override;
+  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  int Need(int, const Edges&) const override { return window(); }
+  bool Wraps() const override { return true; }
+  Layout Gives() const override { return Layout::kPairs; }  // packed pairs are unpacked
+  Layout Wants(int) const override { return causal ? Layout::kPacked : Layout::kPairs; }
+  void Fields(Visitor& v) override;
+  void Check(const Edges& in, int max_n, const std::string& where) const override;
+  IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
+  AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
+};
+
+// WeightedSum: (e v) / row sum, a head: rows of (heads head_dim). A convex combination of rows of v times the
+// reciprocal table's excess, so the value path W_v W_o of each head is bounded together. Inputs e, v. Flights: 3. The
+// wire is (heads, n, head_dim): the map that reads it joins the heads.
+struct WeightedSum : Define<WeightedSum> {
+  static constexpr const char* kName = "weighted_sum";
+  int heads = 1, serving = 1;
+  int64_t head_dim = 1;
+
+  int row_sum = 0, product = 0;    // rings of the row sum and of e v
+  std::vector<func::Group> recip;  // 2^.. / row sum
+
+  RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
+  void Attributes(Visitor& v) override;
+  void Choose(const Facts& c, const Edges& in) override;
+  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  int Nominal(const Options& o) const override { return o.Result("attended"); }
+  int Need(int, const Edges&) const override { return product; }
+  Form Reads(int) const override { return Form::kProduct; }
+  bool OneRow(const Edges&) const override { return false; }
+  Layout Wants(int input) const override { return input == 0 ? Layout::kPairs : Layout::kRows; }
+  int64_t Dim(const Edges&) const override { return heads * head_dim; }
+  std::pair<size_t, size_t> Inputs() const override { return {2, 2}; }
+  void Fields(Visitor& v) override;
+  void Check(const Edges& in, int max_n, const std::string& where) const override;
+  IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
+  AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
+};
+
+}  // namespace suf::nn

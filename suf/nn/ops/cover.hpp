@@ -1,0 +1,13 @@
+// What the trace takes for granted of the tables in a plan.
+#pragma once
+#include "suf/nn/op.hpp"
+
+namespace suf::nn {
+
+// WantCover: groups are contiguous from 0 and end at 2^ring; values are below 2^value_bits.
+void WantCover(const std::vector<func::Group>& groups, int ring, int value_bits, const std::string& where);
+// WantGap: numbers of at most this magnitude can be opened in a ring: they are below 2^(ring - 2), as
+// compiler::Signed asks.
+void WantGap(func::U128 most, int ring, const std::string& where, const char* what);
+
+}  // namespace suf::nn

@@ -1,0 +1,114 @@
+#include "suf/nn/ops/lookup.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "suf/nn/ops/linear.hpp"
+
+namespace suf::nn {
+
+namespace {
+
+void CheckIds(std::span<const int32_t> ids, int64_t vocabulary) {
+  for (int32_t id : ids)
+    if (id < 0 || id >= vocabulary)
+      Fail(Cause::kInput, "a token id is outside the plan's vocabulary of ", vocabulary,
+           "; use the tokenizer of the plan's model");
+}
+
+}  // namespace
+
+RealArray Lookup::Float(const RealCall& c, std::span<const RealArray* const>) const {
+  CheckIds(c.ids, table.shape()[0]);
+  const Reals& words = c.value(table);
+  const int64_t d = table.cols();
+  RealArray y{{c.n, d}, {}};
+  for (int32_t id : c.ids) y.at.insert(y.at.end(), words.begin() + id * d, words.begin() + (id + 1) * d);
+  if (positions) {
+    const Reals& p = c.value(positions);
+    for (size_t i = 0; i < y.at.size(); ++i) y.at[i] += p[i];
+  }
+  return y;
+}
+
+void Lookup::Attributes(Visitor& v) { v.Weight("table", &table, false), v.Weight("positions", &positions, true); }
+
+void Lookup::Choose(const Facts& c, const Edges&) { scale = c.options.embedding, ring = kRingBits; }
+
+void Lookup::Check(const Edges&, int max_n, const std::string& where) const {
+  Wanted(table.shape().size() == 2, where, "its table is no matrix");
+  if (!positions) return;
+  Wanted(positions.shape().size() == 2 && positions.cols() == table.cols(), where,
+         "its positions are not as wide as its table");
+  Wanted(positions.shape()[0] >= max_n, where, "it has too few positions");
+}
+
+std::vector<Slot> Lookup::Slots() const {
+  std::vector<Slot> s{{"table", table, scale}};
+  if (positions) s.push_back({"positions", positions, scale, false, Slot::kRows});
+  return s;
+}
+
+namespace {
+
+// Spread: the largest and least of every column, and the longest row.
+struct Spread {
+  Reals low, high;
+  double longest = 0;
+};
+Spread SpreadOf(const Tensor& t, int64_t rows) {
+  const int64_t d = t.cols();
+  Spread s{Reals(size_t(d), 1e300), Reals(size_t(d), -1e300), 0};
+  t.Visit([&](const auto* p) {
+    for (int64_t i = 0; i < rows; ++i) {
+      double square = 0;
+      for (int64_t j = 0; j < d; ++j) {
+        double x = double(p[i * d + j]);
+        s.low[size_t(j)] = std::min(s.low[size_t(j)], x), s.high[size_t(j)] = std::max(s.high[size_t(j)], x),
+        square += x * x;
+      }
+      s.longest = std::max(s.longest, std::sqrt(square));
+    }
+  });
+  return s;
+}
+
+}  // namespace
+
+Reach Lookup::Bound(const Facts& c, const Edges&, std::vector<Width>*) {
+  const size_t d = size_t(table.cols());
+  Spread a = SpreadOf(c.weights->At("table"), table.shape()[0]), b{Reals(d, 0.0), Reals(d, 0.0), 0};
+  if (positions) b = SpreadOf(c.weights->At("positions"), c.n);
+  Reach r{int64_t(d), 0, Reals(d), {}, {}};
+  for (size_t j = 0; j < d; ++j) r.each[j] = std::max(a.high[j] + b.high[j], -(a.low[j] + b.low[j]));
+  r.length = std::min(a.longest + b.longest, Length(r.each));
+  return r;
+}
+
+IntArray Lookup::Spec(const IntCall& c, std::span<const IntArray* const>) const {
+  CheckIds(c.ids, table.shape()[0]);
+  IntArray y{{c.n, table.cols()}, {}};
+  for (size_t i = 0; i < c.ids.size(); ++i) {
+    Ints row = c.weight("table").Row(c.ids[i]);
+    if (positions) {
+      Ints p = c.weight("positions").Row(int64_t(i));
+      for (size_t j = 0; j < row.size(); ++j) row[j] += p[j];
+    }
+    y.at.insert(y.at.end(), row.begin(), row.end());
+  }
+  return y;
+}
+
+AnyWire Lookup::Build(const Emission& e, std::span<const AnyWire>) const {
+  std::vector<Slot> slots = Slots();
+  pfss::Own<1> tokens = e.t.input<pfss::kP1>("tokens", {e.n}, 64, 0);
+  pfss::Own<1> rows = Unit(tokens, table.shape()[0]);
+  SharedWire<kPub> x = e.t.give<1>(rows, ring, "masked one-hot");  // (n, vocabulary)
+  Private w = e.Masked(slots[0], table.shape());
+  Linear z(ring);
+  z.Add(x, w, [](auto a, auto b) { return Matmul(a, b); });
+  if (positions) z.Bias(e.Plain(slots[1], {e.n, table.cols()}), 0);
+  return e.Open(z.Done());
+}
+
+}  // namespace suf::nn

@@ -1,0 +1,25 @@
+// The private lookup: rows of P0's table at P1's token ids, plus the row of the position.
+#pragma once
+#include "suf/nn/op.hpp"
+
+namespace suf::nn {
+
+// Lookup: ids (n) -> (n, d): the private linear map on P1's masked one-hot rows, in a ring that never grows. No key.
+struct Lookup : Define<Lookup> {
+  static constexpr const char* kName = "lookup";
+  static constexpr int kRingBits = 16;
+  Expr table, positions;  // (vocabulary, d); (positions, d) or none
+
+  RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
+  void Attributes(Visitor& v) override;
+  void Choose(const Facts& c, const Edges& in) override;
+  int64_t Dim(const Edges&) const override { return table.cols(); }
+  std::pair<size_t, size_t> Inputs() const override { return {0, 0}; }
+  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  void Check(const Edges&, int max_n, const std::string& where) const override;
+  std::vector<Slot> Slots() const override;
+  IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
+  AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
+};
+
+}  // namespace suf::nn

@@ -1,0 +1,48 @@
+// Norm: y = x rsqrt(mean x^2 + eps) by rows: RMSNorm, LayerNorm once its writers are centred (fold.hpp), and x / |x|.
+#pragma once
+#include "suf/nn/op.hpp"
+
+namespace suf::nn {
+
+// Norm: y = round(x rsqrt(sum x^2 + eps) / 2^shift), x = round(z / 2^cut) never opened; z may live in a wider ring than
+// is read. |y| <= sqrt(d) (1 + the table's excess) for every row, whatever z is. Flights to its opening: 8 in two
+// stages, 7 in one (for more words: for one row), 6 where nothing is cut. unit: |y| = 1.
+// (docs/mathematics.md#exact-norm)
+struct Norm : Define<Norm> {
+  static constexpr const char* kName = "norm";
+  int64_t dim = 0;
+  bool centre = false;  // before folding only
+  Expr gamma, beta;     // likewise
+  double eps = 0;
+  bool unit = false, by_length = false;  // by_length: z is the sum of a text's rows, calibrated by their mean
+  std::string key = "layer";             // of Options: scale of x
+
+  int kz = 0, cut = 0;  // ring in which z is read, rescale before (0: x = z)
+  int square = 0;       // ring of the sum of squares
+  int64_t epsilon = 0;  // at the scale of the squares
+  // Calibrated: 2^floor <= sum x^2 + eps < 2^top. Outside it y loses accuracy, never its certificate.
+  int floor = 0, top = 0;
+  std::vector<func::Group> rsqrt;  // values such that y has its scale after `shift`
+  int product = 0, shift = 0;      // ring of x rsqrt; |x rsqrt| + 2^(shift-1) < 2^(product-2)
+  int stages = 2;                  // of the rescale before
+
+  RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
+  void See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const override;
+  void Attributes(Visitor& v) override;
+  void Choose(const Facts& c, const Edges& in) override;
+  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  int Need(int, const Edges&) const override { return kz; }
+  // Settle: z is read no wider than the product needs.
+  void Settle(const Edges& in) override { kz = std::min(in[0].ring, product + cut - 1); }
+  void Fields(Visitor& v) override;
+  void Check(const Edges& in, int max_n, const std::string& where) const override;
+  IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
+  AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
+  // KeyBits: both bundles, of `rows` rows; shared: the result's owed word is dealt.
+  int64_t KeyBits(int64_t rows, bool shared) const;
+
+ private:
+  compiler::Stages Cutting() const { return stages == 1 ? compiler::Stages::kOne : compiler::Stages::kTwo; }
+};
+
+}  // namespace suf::nn

@@ -1,0 +1,117 @@
+#include "suf/nn/ops/rescale.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "suf/gates/trunc.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::nn {
+
+namespace {
+
+constexpr double kStreamRoom = 4;  // a clamp's window over the largest value seen
+constexpr int kWidestStream = 58;  // bits of a stream that is read without a clamp: what its norm adds fits 64
+
+const char* const kKinds[] = {"exact", "optional", "extend", "clamp"};
+
+}  // namespace
+
+void Rescale::See(const RealCall&, std::span<const RealArray* const> x, Seen* seen) const {
+  if (kind != kClamp) return;
+  std::vector<Range>& size = (*seen)["size"];
+  size.resize(1);
+  for (double v : x[0]->at) size[0].See(std::abs(v));
+}
+
+void Rescale::Attributes(Visitor& v) {
+  std::string name = kKinds[kind];
+  v.Text("kind", &name, 10), v.Text("key", &key, 40), v.Int("stages", stages, 1, 2);
+  if (!v.fills()) return;
+  const auto* at = std::find(std::begin(kKinds), std::end(kKinds), name);
+  if (at == std::end(kKinds))
+    Fail(Cause::kRefused, "the plan has a rescale of the kind ", name, ", which this program does not know; update it");
+  kind = Kind(at - kKinds);
+}
+
+void Rescale::Choose(const Facts& c, const Edges& in) {
+  const Edge& z = in[0];
+  shift = window = 0, scale = z.scale;
+  if (kind == kExtend) return;
+  if (kind == kClamp) {
+    const bool fits = RingOf(z.reach.most()) <= kWidestStream;
+    if (fits && !c.options.clamp) return;
+    const int target = std::min(z.scale - 1, c.options.Norm("layer"));
+    shift = z.scale - target, scale = target;
+    if (c.seen)
+      window = std::max(2, int(std::ceil(std::log2(kStreamRoom * c.seen->at("size").at(0).high))) + 1 + target);
+    // no wider than a hard bound, which gives the ring
+    window = std::min(window, BitLength(z.reach.Scaled(std::ldexp(1.0, -shift), 0.5).most()) + 1);
+    return;
+  }
+  const int target = c.options.Result(key);
+  if (kind == kOptional && (z.scale <= target || (c.n <= c.options.merge &&
+                                                  c.ring_ahead({z.scale, target, 0, z.dim, z.one_row, z.reach}) <= 64)))
+    return;
+  if (z.scale <= target)
+    Fail(Cause::kRefused, "the scale 2^", z.scale, " is not above 2^", target,
+         ", to which it is rescaled; lower `result.", key, "`");
+  shift = z.scale - target, scale = target;
+}
+
+Reach Rescale::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
+  Reach r = shift ? in[0].reach.Scaled(std::ldexp(1.0, -shift), 0.5) : in[0].reach;
+  if (!window) return r;
+  const double most = std::ldexp(1.0, window - 1);
+  r.each = r.Box();
+  for (double& x : r.each) x = std::min(x, most);
+  r.length = std::min(r.length, Length(r.each)), r.images.clear(), r.noise.clear();
+  return r;
+}
+
+int Rescale::Need(int, const Edges& in) const {
+  if (window) return shift + window + 1;
+  if (Transparent()) return ring;
+  return RingOf(in[0].reach.most(), shift);
+}
+
+void Rescale::Fields(Visitor& v) { v.Int("shift", shift, 0, kRing), v.Int("window", window, 0, kRing); }
+
+void Rescale::Check(const Edges& in, int, const std::string& where) const {
+  Wanted(scale == in[0].scale - shift, where, "its scale does not follow from its shift");
+  Wanted(!window || (kind == kClamp && shift > 0 && shift + window < in[0].ring && ring > window), where,
+         "its window does not fit its rings");
+  if (kind == kExtend) Wanted(shift == 0 && in[0].ring >= 3 && ring > in[0].ring, where, "it does not extend");
+  if (kind == kExact) Wanted(shift > 0, where, "it does not rescale");
+  if (Transparent())
+    Wanted(in[0].ring >= ring, where, "its input's ring is narrower than its own");
+  else if (!window)
+    Wanted(shift < in[0].ring - 2, where, "it leaves no bits of its ring");
+}
+
+IntArray Rescale::Spec(const IntCall&, std::span<const IntArray* const> x) const {
+  IntArray y = *x[0];
+  for (int64_t& v : y.at) {
+    v = ring::RoundShift(v, shift);
+    if (window) v = ring::Signed(uint64_t(v) & ring::Mask(window), window);
+  }
+  return y;
+}
+
+AnyWire Rescale::Build(const Emission& e, std::span<const AnyWire> x) const {
+  if (Transparent()) return x[0];
+  Wire<kPub> z = AsOpen(x[0]);
+  if (kind == kExtend) return e.Open(gates::Extend{ring}.Build(e.t, z));
+  if (window) {
+    const int64_t half = int64_t{1} << (window - 1);
+    gates::Slice slice{shift, shift + window, ring, (half << shift) + (int64_t{1} << (shift - 1)), Cutting()};
+    compiler::Owing y = slice.Build(e.t, z);
+    y.y = y.y - half;
+    return e.Open(y);
+  }
+  // who reads x_hat alone needs no wider ring than the shift leaves
+  const int to = form == Form::kOpen ? std::min(ring, z.k() - shift) : ring;
+  return e.Open(gates::Trunc{shift, to, Cutting()}.Build(e.t, z));
+}
+
+}  // namespace suf::nn

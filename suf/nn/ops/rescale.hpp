@@ -1,0 +1,39 @@
+// Rescale: from one scale and ring to another, opened as its reader reads it.
+#pragma once
+#include "suf/nn/op.hpp"
+
+namespace suf::nn {
+
+// Rescale: y = floor((z + 2^(shift-1)) / 2^shift), exact; one flight to its digits, one to its opening (two stages: one
+// more, for less key). Kinds: kExact, to the scale `key`; kOptional, left out (shift 0) where 64 bits hold the product
+// behind it; kExtend, no shift, a narrow wire into a wide ring; kClamp, a residual stream that is read modulo a window:
+// left out (shift 0) where a hard bound fits the stream's ring, else a deterministic clamp that needs no certificate.
+struct Rescale : Define<Rescale> {
+  static constexpr const char* kName = "rescale";
+  enum Kind : uint8_t { kExact, kOptional, kExtend, kClamp };
+  Kind kind = kExact;
+  std::string key;
+  int stages = 1;
+
+  int shift = 0;
+  int window = 0;  // kClamp: bits of y; 0: none
+
+  RealArray Float(const RealCall&, std::span<const RealArray* const> x) const override { return *x[0]; }
+  void See(const RealCall&, std::span<const RealArray* const> x, Seen* seen) const override;
+  void Attributes(Visitor& v) override;
+  void Choose(const Facts& c, const Edges& in) override;
+  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  int Nominal(const Options& o) const override { return kind == kOptional ? o.Result(key) : scale; }
+  int Need(int, const Edges& in) const override;
+  bool Transparent() const override { return shift == 0 && kind != kExtend; }
+  bool Wraps() const override { return window > 0 || Operator::Wraps(); }
+  void Fields(Visitor& v) override;
+  void Check(const Edges& in, int max_n, const std::string& where) const override;
+  IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
+  AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
+
+ private:
+  compiler::Stages Cutting() const { return stages == 2 ? compiler::Stages::kTwo : compiler::Stages::kOne; }
+};
+
+}  // namespace suf::nn

@@ -1,0 +1,174 @@
+#include <algorithm>
+#include <cmath>
+
+#include "suf/gates/maximum.hpp"
+#include "suf/gates/tables.hpp"
+#include "suf/gates/trunc.hpp"
+#include "suf/nn/ops/attention.hpp"
+#include "suf/nn/ops/cover.hpp"
+#include "suf/nn/tables.hpp"
+
+namespace suf::nn {
+
+using compiler::OpenDefined;
+using compiler::Stages;
+using pfss::Pub;
+using pfss::Sec;
+
+namespace {
+
+// Windows leave room for texts unlike the calibration texts: kBelow of a score window's room lies under it, and at
+// least kAbove of a level above it.
+constexpr double kScoreRoom = 1.6, kBelow = 0.6, kAbove = 0.25;
+constexpr int kLargestTable = 10, kLargestLevel = 7;  // log2 of entries
+
+int BitsOf(int64_t v) { return BitLength(double(std::abs(v))) + 2; }  // ring in which a table's values are opened
+
+// Rows: how many scores of row i are there.
+int64_t Counted(bool causal, int64_t i, int64_t n) { return causal ? i + 1 : n; }
+
+}  // namespace
+
+RealArray Softmax::Float(const RealCall& c, std::span<const RealArray* const> x) const {
+  RealArray y = *x[0];
+  const int64_t n = c.n, rows = y.rows();
+  for (int64_t i = 0; i < rows; ++i) {
+    double* row = &y.at[size_t(i * n)];
+    const int64_t count = Counted(causal, i % n, n);
+    const double most = *std::max_element(row, row + count);
+    for (int64_t j = 0; j < n; ++j) row[j] = j < count ? std::exp((row[j] - most) / std::sqrt(double(head_dim))) : 0;
+  }
+  return y;
+}
+
+// See: scores and row maxima of every head.
+void Softmax::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
+  const int64_t n = c.n, heads = x[0]->shape[0];
+  std::vector<Range>&score = (*seen)["score"], &row_max = (*seen)["row_max"];
+  score.resize(size_t(heads)), row_max.resize(size_t(heads));
+  for (int64_t i = 0; i < heads * n; ++i) {
+    const double* row = &x[0]->at[size_t(i * n)];
+    double most = -1e300;
+    for (int64_t j = 0; j < Counted(causal, i % n, n); ++j)
+      score[size_t(i / n)].See(row[j]), most = std::max(most, row[j]);
+    row_max[size_t(i / n)].See(most);
+  }
+}
+
+void Softmax::Attributes(Visitor& v) { v.Int("head_dim", head_dim, 1, 1 << 14), v.Flag("causal", &causal); }
+
+void Softmax::Choose(const Facts& c, const Edges& in) {
+  const Options& o = c.options;
+  const double unit = std::sqrt(double(head_dim));
+  scale = o.exp_high + o.exp_low, count_bits = BitLength(double(c.n));
+  if (!c.seen) return;
+  const std::vector<Range>&score = c.seen->at("score"), &row_max = c.seen->at("row_max");
+  double widest = 1;
+  for (const Range& r : score) widest = std::max(widest, r.high - r.low);
+  int bits = int(std::ceil(std::log2(kScoreRoom * widest)));
+  // a level is about sqrt(2 head_dim) wide; low bits under it, at most 2^kLargestLevel levels
+  const int step = std::max(int(std::floor(std::log2(std::sqrt(2.0 * double(head_dim))))), bits - kLargestLevel);
+  bits = std::max(bits, step + 2);
+  shift = in[0].scale - o.slice, low = step + o.slice, level = bits - step;
+  if (low > kLargestTable || low < 1 || shift < 1)
+    Fail(Cause::kRefused, "the scores need a low table of 2^", low, " entries, the limit is 2^", kLargestTable,
+         "; lower `slice`");
+  const double width = std::ldexp(1.0, bits), one = std::ldexp(1.0, step);
+  double least = 1e300;
+  offset.clear();
+  for (size_t h = 0; h < score.size(); ++h) {
+    double first = std::floor((score[h].low - kBelow * (width - (score[h].high - score[h].low))) / one);
+    if (first * one + width < score[h].high + kAbove * one) ++first;  // few levels: rounding down took the room above
+    offset.push_back(-(int64_t(first) << (step + in[0].scale)));
+    least = std::min(least, row_max[h].low / one - first);
+  }
+  floor = std::clamp<int64_t>(int64_t(std::floor(least)) - 1, 0, (int64_t{1} << level) - 2);
+  auto exp = [&](double units) { return [=](double i) { return std::exp(units * i / unit); }; };
+  high_table = func::FitTable(exp(-one), level, o.exp_high).f;
+  low_table = func::FitTable(exp(std::ldexp(1.0, -o.slice)), low, o.exp_low).f;
+  high_bits = BitsOf(MostOf(high_table)), low_bits = BitsOf(MostOf(low_table));
+}
+
+Reach Softmax::Bound(const Facts& c, const Edges&, std::vector<Width>* widths) {
+  widths->push_back({"score", window() - 1, nullptr, 61, true});
+  const double most = double(MostOf(high_table)) * double(MostOf(low_table));
+  return {c.n, most * c.n, {most}, {}, {}};  // length: of a row, the sum of its entries
+}
+
+void Softmax::Fields(Visitor& v) {
+  v.Int("shift", shift, 1, kRing), v.Many("offset", &offset, 1 << 10, -kBig, kBig);
+  v.Int("low", low, 1, kLargestTable), v.Int("level", level, 1, kLargestTable), v.Int("floor", floor, 0, 1 << 10);
+  v.Int("low_bits", low_bits, 1, kRing), v.Int("high_bits", high_bits, 1, kRing);
+  v.Table("low_table", &low_table), v.Table("high_table", &high_table), v.Int("count_bits", count_bits, 1, 17);
+}
+
+void Softmax::Check(const Edges& in, int max_n, const std::string& where) const {
+  Wanted(window() < 62 && in[0].ring == window(), where, "its input's ring is not its shift, low digit and level");
+  Wanted(int64_t(offset.size()) == in[0].dim, where, "there is not one offset a head");
+  Wanted(MostOf(offset) >> (window() + 8) == 0, where, "an offset is far outside the ring of the scores");
+  Wanted(low_table.size() == size_t{1} << low && high_table.size() == size_t{1} << level, where,
+         "a table of the exponential has another size than its digit");
+  for (auto* t : {&low_table, &high_table})
+    for (int64_t x : *t) Wanted(x >= 0, where, "an entry of the exponential is negative");
+  WantGap(func::U128(MostOf(low_table)), low_bits, where, "an entry of the low table leaves the gap of its ring");
+  WantGap(func::U128(MostOf(high_table)), high_bits, where, "an entry of the high table leaves the gap of its ring");
+  Wanted(floor + 2 <= int64_t(high_table.size()), where, "its floor leaves no level above it");
+  Wanted(max_n < 1 << count_bits, where, "the modulus of the counts does not exceed the number of tokens");
+}
+
+IntArray Softmax::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
+  const int64_t n = c.n, k = window(), middle = int64_t{1} << (k - 1);
+  IntArray y{x[0]->shape, Ints(x[0]->at.size(), 0)};
+  for (int64_t h = 0; h < x[0]->shape[0]; ++h) {
+    Ints z(x[0]->at.begin() + h * n * n, x[0]->at.begin() + (h + 1) * n * n), seen;
+    const int64_t add = offset[size_t(h)];
+    for (int64_t i = 0; i < n * n; ++i)
+      if (i % n < Counted(causal, i / n, n)) seen.push_back(WrapAdd(z[size_t(i)], add - middle));
+    c.watch.See("score", seen);
+    const int64_t round = add + (int64_t{1} << (shift - 1));
+    const Ints low_digit = gates::Slice{shift, shift + low, 40, round}.Spec(z, int(k));
+    Ints levels = gates::Slice{shift + low, int(k), 40, round}.Spec(z, int(k));
+    for (int64_t i = 0; i < n * n; ++i)  // a later position is below every level
+      if (i % n >= Counted(causal, i / n, n)) levels[size_t(i)] = 0;
+    const Ints all = gates::Maximum{0, count_bits}.Spec(levels, 62, n),
+               top = gates::Maximum{floor, count_bits}.Spec(levels, 62, n);
+    for (int64_t i = 0; i < n; ++i)
+      if (all[size_t(i)] < floor) c.watch.Leave("row_max", all[size_t(i)], floor);
+    for (int64_t i = 0; i < n * n; ++i) levels[size_t(i)] = top[size_t(i / n)] - levels[size_t(i)];
+    const Ints e = gates::ExpPair{high_table, low_table, 0, 0, 64}.Spec(levels, low_digit);
+    for (int64_t i = 0; i < n * n; ++i)
+      if (i % n < Counted(causal, i / n, n)) y.at[size_t(h * n * n + i)] = e[size_t(i)];
+  }
+  return y;
+}
+
+AnyWire Softmax::Build(const Emission& e, std::span<const AnyWire> x) const {
+  pfss::Trace& t = e.t;
+  Wire<kPub> z = AsOpen(x[0]);
+  if (z.k() > window()) z = Map(z, [&](auto v) { return Low(v, window()); });
+  const int64_t n = e.n, heads = z.shape()[0];
+  const int top = shift + low;
+  std::vector<compiler::Cut> cuts{{shift, low}, {top, level}};
+  std::vector<uint64_t> places;
+  for (int64_t v : offset) places.push_back(uint64_t(v) + (uint64_t{1} << (shift - 1)));
+  pfss::Const window_at = t.constant(places, causal ? Shape{heads, 1} : Shape{heads, 1, 1});
+  compiler::OpenedDigits d(t, z, window_at, compiler::PlanDigits(cuts, Stages::kOne));
+  compiler::Borrow below(d, shift, Stages::kOne), above(d, top, Stages::kOne);
+  Wire<kPub> digit = OpenDefined(t, compiler::Slice(d, shift, top, low, &below, nullptr), "low digit");
+  Wire<kPub> levels = OpenDefined(t, compiler::Slice(d, top, window(), level, &above, nullptr), "level");
+  gates::Maximum maximum{floor, count_bits, causal};
+  Wire<kPub> m = OpenDefined(t, maximum.Build(t, levels), "maximum");  // (heads, n)
+  m = Map(m, [&](auto v) {
+    auto column = Column(v);
+    if (!causal) return column;
+    return Pack(Broadcast(column, {heads, n, n}));
+  });
+  Pub hat = m.hat - levels.hat;
+  Sec r = m.r - levels.r;
+  gates::ExpPair exp{high_table, low_table, high_bits, low_bits, ring};
+  compiler::Owing y = exp.Build(t, {hat, r}, digit);
+  AnyWire w = e.Open(y);
+  return causal ? On(w, [&](auto v) { return Unpack(v, n); }) : w;
+}
+
+}  // namespace suf::nn

@@ -1,0 +1,189 @@
+#include "suf/nn/ops/stream.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "suf/gates/product.hpp"
+#include "suf/gates/trunc.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::nn {
+
+RealArray Product::Float(const RealCall&, std::span<const RealArray* const> x) const {
+  RealArray y = *x[0];
+  for (size_t i = 0; i < y.at.size(); ++i) y.at[i] *= x[1]->at[i];
+  return y;
+}
+
+Reach Product::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
+  const Reach &a = in[0].reach, &b = in[1].reach;
+  Reach r{a.dim, 0, a.Box(), {}, {}};
+  const Reals other = b.Box();
+  for (size_t j = 0; j < r.each.size(); ++j) r.each[j] *= other[j];
+  r.length = std::min({a.most() * b.length, a.length * b.most(), Length(r.each)});
+  return r;
+}
+
+void Product::Check(const Edges& in, int, const std::string& where) const {
+  Wanted(in[0].dim == in[1].dim && in[0].one_row == in[1].one_row, where, "its inputs have two shapes");
+  Wanted(in[0].ring >= 3 && in[1].ring >= 3 && in[0].ring < 64 && in[1].ring < 64, where, "an input's ring has no gap");
+  Wanted(scale == in[0].scale + in[1].scale, where, "its scale does not follow from its inputs'");
+}
+
+IntArray Product::Spec(const IntCall&, std::span<const IntArray* const> x) const {
+  IntArray y = *x[0];
+  for (size_t i = 0; i < y.at.size(); ++i) y.at[i] = WrapMul(y.at[i], x[1]->at[i]);
+  return y;
+}
+
+AnyWire Product::Build(const Emission& e, std::span<const AnyWire> x) const {
+  return e.Open(gates::Multiply{ring}.Build(e.t, AsOpen(x[0]), AsOpen(x[1])));
+}
+
+RealArray Add::Float(const RealCall&, std::span<const RealArray* const> x) const {
+  RealArray y = *x[0];
+  const size_t d = size_t(y.cols());
+  for (size_t i = 0; i < y.at.size(); ++i) y.at[i] = 0;
+  for (int k : {0, 1})
+    for (size_t r = 0; r < y.at.size(); r += d) {
+      double sum = 0;
+      for (size_t j = 0; j < d && centred[k]; ++j) sum += x[size_t(k)]->at[r + j];
+      for (size_t j = 0; j < d; ++j) y.at[r + j] += x[size_t(k)]->at[r + j] - sum / double(d);
+    }
+  return y;
+}
+
+void Add::Choose(const Facts&, const Edges& in) {
+  scale = std::max(in[0].scale, in[1].scale);
+  for (int k : {0, 1}) up[k] = scale - in[size_t(k)].scale;
+}
+
+Reach Add::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
+  const Reach a = in[0].reach.Scaled(std::ldexp(1.0, up[0])), b = in[1].reach.Scaled(std::ldexp(1.0, up[1]));
+  Reach r{a.dim, a.length + b.length, a.Box(), {}, {}};
+  const Reals other = b.Box();
+  for (size_t j = 0; j < r.each.size(); ++j) r.each[j] += other[j];
+  return r;
+}
+
+void Add::Fields(Visitor& v) { v.Int("up", up[0], 0, kRing), v.Int("up_other", up[1], 0, kRing); }
+
+void Add::Check(const Edges& in, int, const std::string& where) const {
+  Wanted(in[0].dim == in[1].dim && in[0].one_row == in[1].one_row, where, "its inputs have two shapes");
+  for (size_t k : {0, 1}) {
+    Wanted(in[k].scale + up[k] == scale, where, "its scale does not follow from its inputs'");
+    Wanted(up[k] < ring && in[k].ring >= ring - up[k], where, "an input's ring is narrower than its own");
+  }
+}
+
+IntArray Add::Spec(const IntCall&, std::span<const IntArray* const> x) const {
+  IntArray y = *x[0];
+  for (size_t i = 0; i < y.at.size(); ++i) y.at[i] = WrapAdd(WrapShl(y.at[i], up[0]), WrapShl(x[1]->at[i], up[1]));
+  return y;
+}
+
+AnyWire Add::Build(const Emission&, std::span<const AnyWire> x) const {
+  auto in = [&](auto w, size_t k) {
+    return Map(w, [&](auto v) {
+      auto u = v << up[k];
+      return Low(u, ring);
+    });
+  };
+  auto sum = [&](auto a, auto b) {
+    auto hat = a.hat + b.hat;
+    auto r = a.r + b.r;
+    if constexpr (requires { a.s; }) {
+      auto left = a.s.a + b.s.a;
+      auto right = a.s.b + b.s.b;
+      return decltype(a){{hat, r}, {left, right}};
+    } else {
+      return decltype(a){hat, r};
+    }
+  };
+  auto both = [&](auto as) -> AnyWire {
+    auto a = in(as(x[0]), 0), b = in(as(x[1]), 1);
+    return sum(a, b);
+  };
+  return form == Form::kOpen ? both(AsOpen) : form == Form::kMap ? both(AsMap) : both(AsProduct);
+}
+
+namespace {
+
+const char* const kPools[] = {"sum", "first", "last"};
+
+template <class T, class Sum>
+Array<T> Pooled(const Array<T>& x, Pool::Kind kind, Sum sum) {
+  const size_t d = size_t(x.cols());
+  if (kind != Pool::kSum) {
+    auto from = kind == Pool::kFirst ? x.at.begin() : x.at.end() - int64_t(d);
+    return {{1, int64_t(d)}, {from, from + int64_t(d)}};
+  }
+  Array<T> y{{1, int64_t(d)}, std::vector<T>(d, 0)};
+  for (size_t i = 0; i < x.at.size(); ++i) y.at[i % d] = sum(y.at[i % d], x.at[i]);
+  return y;
+}
+
+}  // namespace
+
+RealArray Pool::Float(const RealCall&, std::span<const RealArray* const> x) const {
+  return Pooled(*x[0], kind, [](double a, double b) { return a + b; });
+}
+
+void Pool::Attributes(Visitor& v) {
+  std::string name = kPools[kind];
+  v.Text("kind", &name, 8);
+  if (!v.fills()) return;
+  const auto* at = std::find(std::begin(kPools), std::end(kPools), name);
+  if (at == std::end(kPools))
+    Fail(Cause::kRefused, "the plan pools by ", name, ", which this program does not know; update it");
+  kind = Kind(at - kPools);
+}
+
+Reach Pool::Bound(const Facts& c, const Edges& in, std::vector<Width>*) {
+  return in[0].reach.Scaled(kind == kSum ? c.n : 1);
+}
+
+void Pool::Check(const Edges& in, int, const std::string& where) const {
+  Wanted(in[0].ring >= ring && scale == in[0].scale, where, "its input's ring or scale is not its own");
+  Wanted(!in[0].one_row, where, "its input has one row");
+}
+
+IntArray Pool::Spec(const IntCall&, std::span<const IntArray* const> x) const { return Pooled(*x[0], kind, WrapAdd); }
+
+AnyWire Pool::Build(const Emission& e, std::span<const AnyWire> x) const {
+  return On(x[0], [&](auto v) {
+    const int64_t d = v.shape()[1], at = kind == kFirst ? 0 : e.n - 1;
+    auto rows = kind == kSum ? Sum(v, 0) : Slice(v, 0, at, at + 1);
+    auto row = rows.bits() > ring ? Low(rows, ring) : rows;
+    return Reshape(row, {1, d});
+  });
+}
+
+void Result::Choose(const Facts& c, const Edges& in) {
+  const int target = c.options.Result(key);
+  shift = in[0].scale - target, scale = target;
+  if (shift < 1)
+    Fail(Cause::kRefused, "the scale 2^", in[0].scale, " of the result is not above 2^", target, "; lower `result.",
+         key, "`");
+  ring = RingOf(in[0].reach.most(), shift) - shift + 1;
+}
+
+Reach Result::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
+  return in[0].reach.Scaled(std::ldexp(1.0, -shift), 0.5);
+}
+
+void Result::Check(const Edges& in, int, const std::string& where) const {
+  Wanted(shift < in[0].ring - 2 && scale == in[0].scale - shift, where, "its shift leaves no bits of its ring");
+}
+
+IntArray Result::Spec(const IntCall&, std::span<const IntArray* const> x) const {
+  IntArray y = *x[0];
+  for (int64_t& v : y.at) v = ring::RoundShift(v, shift);
+  return y;
+}
+
+AnyWire Result::Build(const Emission& e, std::span<const AnyWire> x) const {
+  return e.Open(gates::Trunc{shift, ring, compiler::Stages::kOne}.Build(e.t, AsOpen(x[0])));
+}
+
+}  // namespace suf::nn

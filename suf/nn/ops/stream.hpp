@@ -1,0 +1,71 @@
+// What joins and ends branches: product, sum, pool, result. (docs/mathematics.md#residual-streams)
+#pragma once
+#include "suf/nn/op.hpp"
+
+namespace suf::nn {
+
+// Product: x y elementwise, of two wires inside their gaps. One flight; key: at most 7 words an element.
+struct Product : Define<Product> {
+  static constexpr const char* kName = "product";
+  RealArray Float(const RealCall&, std::span<const RealArray* const> x) const override;
+  void Choose(const Facts&, const Edges& in) override { scale = in[0].scale + in[1].scale; }
+  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  int Need(int input, const Edges& in) const override { return RingOf(in[size_t(input)].reach.most()); }
+  std::pair<size_t, size_t> Inputs() const override { return {2, 2}; }
+  void Check(const Edges& in, int max_n, const std::string& where) const override;
+  IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
+  AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
+};
+
+// Add: x + y, the residual stream: a sum of opened wires. No key, no message, no flight: masks add. Every branch reads
+// a norm, so each is bounded by a constant and the stream by the sum.
+struct Add : Define<Add> {
+  static constexpr const char* kName = "add";
+  bool centred[2] = {false, false};  // before folding only: an input loses its mean
+
+  int up[2] = {0, 0};  // left shifts to the common scale
+
+  RealArray Float(const RealCall&, std::span<const RealArray* const> x) const override;
+  void Choose(const Facts& c, const Edges& in) override;
+  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  int Need(int input, const Edges&) const override { return ring - up[input]; }
+  bool Transparent() const override { return true; }
+  std::pair<size_t, size_t> Inputs() const override { return {2, 2}; }
+  void Fields(Visitor& v) override;
+  void Check(const Edges& in, int max_n, const std::string& where) const override;
+  IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
+  AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
+};
+
+// Pool: the sum of a text's rows, or one of them: a linear view of the wire.
+struct Pool : Define<Pool> {
+  static constexpr const char* kName = "pool";
+  enum Kind : uint8_t { kSum, kFirst, kLast };
+  Kind kind = kSum;
+  RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
+  void Attributes(Visitor& v) override;
+  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  bool OneRow(const Edges&) const override { return true; }
+  bool Transparent() const override { return true; }
+  void Check(const Edges& in, int max_n, const std::string& where) const override;
+  IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
+  AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
+};
+
+// Result: an exact rescale, revealed to P1 alone (logits).
+struct Result : Define<Result> {
+  static constexpr const char* kName = "result";
+  std::string key = "logits";
+  int shift = 0;
+  RealArray Float(const RealCall&, std::span<const RealArray* const> x) const override { return *x[0]; }
+  void Attributes(Visitor& v) override { v.Text("key", &key, 40); }
+  void Choose(const Facts& c, const Edges& in) override;
+  Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
+  int Need(int, const Edges& in) const override { return RingOf(in[0].reach.most(), shift); }
+  void Fields(Visitor& v) override { v.Int("shift", shift, 1, kRing); }
+  void Check(const Edges& in, int max_n, const std::string& where) const override;
+  IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
+  AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
+};
+
+}  // namespace suf::nn

@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <cmath>
+
+#include "suf/gates/product.hpp"
+#include "suf/gates/tables.hpp"
+#include "suf/nn/ops/attention.hpp"
+#include "suf/nn/ops/cover.hpp"
+#include "suf/nn/tables.hpp"
+#include "suf/ring/gemm.hpp"
+
+namespace suf::nn {
+
+namespace {
+
+double One(int bits) { return std::ldexp(1.0, bits); }
+
+}  // namespace
+
+RealArray WeightedSum::Float(const RealCall& c, std::span<const RealArray* const> x) const {
+  const int64_t n = c.n, d = heads * head_dim, cols = x[1]->cols();
+  RealArray y{{n, d}, Reals(size_t(n * d), 0.0)};
+  for (int64_t h = 0; h < heads; ++h) {
+    const int64_t from = h / (heads / serving) * head_dim, to = h * head_dim;
+    for (int64_t i = 0; i < n; ++i) {
+      const double* e = &x[0]->at[size_t((h * n + i) * n)];
+      double sum = 0;
+      for (int64_t j = 0; j < n; ++j) sum += e[j];
+      for (int64_t j = 0; j < n; ++j)
+        for (int64_t k = 0; k < head_dim; ++k)
+          y.at[size_t(i * d + to + k)] += e[j] / sum * x[1]->at[size_t(j * cols + from + k)];
+    }
+  }
+  return y;
+}
+
+void WeightedSum::Attributes(Visitor& v) {
+  v.Int("heads", heads, 1, 1 << 10), v.Int("serving", serving, 1, 1 << 10), v.Int("head_dim", head_dim, 1, 1 << 14);
+  if (v.fills()) Wanted(heads % serving == 0, "weighted_sum", "the heads of v do not divide those of the scores");
+}
+
+void WeightedSum::Choose(const Facts& c, const Edges& in) {
+  row_sum = BitLength(in[0].reach.length);
+  const int fine = row_sum + c.options.recip_bits;
+  scale = fine + in[1].scale;
+  recip = Octaves([&](double v) { return std::ldexp(1.0, fine) / v; }, in[0].scale - 1, row_sum, row_sum,
+                  c.options.recip_pieces, c.options.span);
+}
+
+Reach WeightedSum::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
+  const Reach &e = in[0].reach, &v = in[1].reach;
+  const double one = One(scale - in[1].scale), f = one * (1 + Excess(recip, [&](double x) { return one / x; }));
+  widths->push_back({"row_sum", BitLength(e.length), &row_sum});
+  widths->push_back({"product", RingOf(e.length * v.most()), &product, 64, false, 2});
+  const int64_t d = heads * head_dim;
+  Reach r{d, f * v.most() * std::sqrt(double(d)), Reals(size_t(d), f * v.most()), {}, {}};
+  if (v.images.size() == 1) {  // of one map: each head has a y of its own, in the columns that serve it
+    const Image& all = v.images[0];
+    for (int64_t h = 0; h < heads; ++h)
+      r.images.push_back(
+          {all.node, h * head_dim, head_dim, all.column + h / (heads / serving) * head_dim, all.radius * f});
+    for (const Noise& x : v.noise) r.noise.push_back({x.each * f, head_dim});
+  }
+  return r;
+}
+
+void WeightedSum::Fields(Visitor& v) {
+  v.Int("row_sum", row_sum, 1, 61), v.Int("product", product, 3, kRing), v.Octaves("recip", &recip, row_sum);
+}
+
+void WeightedSum::Check(const Edges& in, int, const std::string& where) const {
+  Wanted(in[1].dim == serving * head_dim, where, "its values are not as wide as its heads");
+  Wanted(!in[1].one_row, where, "its values have one row");
+  Wanted(in[0].dim == heads, where, "its weights have another number of heads");
+  Wanted(in[0].ring >= product && in[1].ring >= product, where, "an input's ring is narrower than its product");
+  Wanted(row_sum <= product && product <= ring, where, "row_sum <= product <= ring does not hold");
+  WantCover(recip, row_sum, ring, where);
+}
+
+IntArray WeightedSum::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
+  const int64_t n = c.n, d = heads * head_dim, cols = x[1]->cols();
+  IntArray y{{n, d}, Ints(size_t(n * d))};
+  Ints sums(size_t(heads * n), 0), mixed(size_t(heads * n * head_dim));
+  for (int64_t i = 0; i < heads * n; ++i)
+    for (int64_t j = 0; j < n; ++j) sums[size_t(i)] = WrapAdd(sums[size_t(i)], x[0]->at[size_t(i * n + j)]);
+  for (int64_t h = 0; h < heads; ++h) {
+    const int64_t from = h / (heads / serving) * head_dim;
+    ring::Gemm(size_t(n), size_t(head_dim), size_t(n), reinterpret_cast<const uint64_t*>(&x[0]->at[size_t(h * n * n)]),
+               size_t(n), reinterpret_cast<const uint64_t*>(&x[1]->at[size_t(from)]), size_t(cols),
+               ring::Layout::kPlain, reinterpret_cast<uint64_t*>(&mixed[size_t(h * n * head_dim)]), size_t(head_dim),
+               false, c.pool);
+  }
+  c.watch.See("row_sum", sums), c.watch.See("product", mixed);
+  const Ints inverse = gates::RowFunction{recip, 64}.Spec(sums, row_sum);
+  for (int64_t i = 0; i < heads * n; ++i)
+    for (int64_t k = 0; k < head_dim; ++k)
+      y.at[size_t(i % n * d + i / n * head_dim + k)] = WrapMul(mixed[size_t(i * head_dim + k)], inverse[size_t(i)]);
+  return y;
+}
+
+AnyWire WeightedSum::Build(const Emission& emission, std::span<const AnyWire> x) const {
+  pfss::Trace& t = emission.t;
+  const int64_t n = emission.n;
+  SharedWire<kPub> e = AsProduct(x[0]), v = AsProduct(x[1]);
+  v = Map(v, [&](auto w) {
+    auto u = Reshape(w, {n, serving, head_dim});
+    return Permute(u, {1, 0, 2});
+  });
+  if (v.k() > product) v = Map(v, [&](auto w) { return Low(w, product); });
+  Wire<kPub> sums = Map(Wire<kPub>(e), [&](auto w) { return Low(Sum(w), row_sum); });  // (heads, n): never opened
+  if (e.k() > product) e = Map(e, [&](auto w) { return Low(w, product); });
+  gates::RowFunction inverse_of{recip, ring};
+  SharedWire<kPub> inverse = compiler::OpenShared(t, inverse_of.Build(t, sums), "recip");
+  inverse = Map(inverse, [](auto w) { return Column(w); });
+  // heads that read one v are rows of one product
+  if (serving != heads) e = Map(e, [&](auto w) { return Reshape(w, {serving, heads / serving * n, n}); });
+  compiler::Owing mixed = gates::MatmulProduct{false}.Build(t, e, v);
+  if (serving != heads) mixed = compiler::Map(mixed, [&](auto w) { return Reshape(w, {heads, n, head_dim}); });
+  Wire<kPub> ev = compiler::OpenDefined(t, mixed, "eV");  // (heads, n, head_dim)
+  compiler::Words y(t, ring);
+  compiler::Factors value = compiler::Signed(ev);
+  y.Add(value, compiler::Masked(inverse));
+  return emission.Open(y.Done());  // by heads: the map that reads it joins them
+}
+
+}  // namespace suf::nn

@@ -1,0 +1,24 @@
+#include "suf/nn/reach.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace suf::nn {
+
+double Reach::most() const {
+  return each.empty() ? length : std::min(length, *std::max_element(each.begin(), each.end()));
+}
+
+Reals Reach::Box() const { return each.empty() ? Reals(size_t(dim), length) : each; }
+
+Reach Reach::Scaled(double f, double eps) const {
+  Reach r = *this;
+  r.length = length * f + eps * std::sqrt(double(dim));
+  for (double& x : r.each) x = x * f + eps;
+  for (Image& x : r.images) x.radius *= f;
+  for (Noise& x : r.noise) x.each *= f;
+  if (eps > 0 && !images.empty()) r.noise.push_back({eps, dim});
+  return r;
+}
+
+}  // namespace suf::nn

@@ -1,0 +1,49 @@
+// Abstract values: what the result of a node can reach for every sequence of token ids. A box, a ball, and images of
+// balls under weights, so that two maps in a row (W_v and W_o of a head) are bounded together. A map reads the
+// tightest.
+#pragma once
+#include "suf/nn/array.hpp"
+
+namespace suf::nn {
+
+// Image: coordinates [begin, begin + count) are y A and noise, with |y| <= radius; A is columns [column, column +
+// count) of the weight "full" of a node. Every image has a y of its own.
+struct Image {
+  int node = 0;
+  int64_t begin = 0, count = 0, column = 0;
+  double radius = 0;
+};
+
+// Noise: |e_j| <= each, in blocks of `width` coordinates that a reader bounds one by one.
+struct Noise {
+  double each = 0;
+  int64_t width = 0;
+};
+
+// Reach: of one row, in integers at the wire's scale.
+struct Reach {
+  int64_t dim = 0;
+  double length = 0;  // Euclidean
+  Reals each;         // |x_j|; empty: `length` bounds every coordinate
+  std::vector<Image> images;
+  std::vector<Noise> noise;
+
+  double most() const;  // of any coordinate
+  // Scaled: every number times f, then rounded by at most `eps` a coordinate.
+  Reach Scaled(double f, double eps = 0) const;
+  // Box: |x_j| for every j, also where only the length is known.
+  Reals Box() const;
+};
+
+// Edge: what a reader knows of an input when a plan is made.
+struct Edge {
+  int scale = 0;    // binary
+  int nominal = 0;  // the scale that the reader's bias and mean term are quantised for
+  int ring = 0;     // of the wire; 0 while it is not chosen
+  int64_t dim = 0;  // columns of a row; heads of scores
+  bool one_row = false;
+  Reach reach;
+};
+using Edges = std::vector<Edge>;
+
+}  // namespace suf::nn

@@ -1,0 +1,115 @@
+// Norms of weights and what bounds know of tables.
+#include "suf/nn/tables.hpp"
+
+#include <gtest/gtest.h>
+
+#include "suf/nn/norms.hpp"
+#include "suf/nn/small_test.hpp"
+
+namespace suf::nn {
+namespace {
+
+TEST(Norms, LargestEigenvalueIsATightUpperBound) {
+  const Reals a = {4, 1, 0, 1, 3, 1, 0, 1, 2};  // 3 + sqrt(3)
+  const double bound = LargestEigenvalue(a, 3, exec::Default());
+  EXPECT_GE(bound, 3 + std::sqrt(3.0));
+  EXPECT_LE(bound, (3 + std::sqrt(3.0)) * 1.001);
+  EXPECT_EQ(LargestEigenvalue(Reals(9, 0.0), 3, exec::Default()), 0);
+}
+
+// Against many vectors: no x with |x| = 1 is stretched further, and one comes near.
+TEST(Norms, SingularValuesBoundEveryStretch) {
+  Draws r(3);
+  for (auto [rows, cols] : {std::pair<int64_t, int64_t>{5, 9}, {9, 5}, {1, 4}, {4, 1}}) {
+    Reals a(size_t(rows * cols));
+    for (double& x : a) x = r.Normal(0, 1);
+    const double bound = Singular(a, cols, exec::Default());
+    Reals x(size_t(rows), 1.0);
+    double most = 0;
+    for (int step = 0; step < 200; ++step) {  // the power method on A A^T
+      Reals y(size_t(cols), 0.0), z(size_t(rows), 0.0);
+      for (size_t i = 0; i < a.size(); ++i) y[i % size_t(cols)] += x[i / size_t(cols)] * a[i];
+      most = std::max(most, Length(y) / Length(x));
+      for (size_t i = 0; i < a.size(); ++i) z[i / size_t(cols)] += y[i % size_t(cols)] * a[i];
+      const double by = Length(z);
+      for (size_t i = 0; i < z.size(); ++i) x[i] = z[i] / by;
+    }
+    EXPECT_GE(bound * (1 + 1e-12), most);
+    EXPECT_LE(bound, most * 1.06);
+  }
+}
+
+TEST(Norms, PathsAreThoseOfTheProduct) {
+  Draws r(4);
+  const int64_t in = 7, m = 3, out = 5;
+  Reals a(size_t(in * m)), b(size_t(m * out)), ab(size_t(in * out), 0.0);
+  for (double& x : a) x = r.Normal(0, 1);
+  for (double& x : b) x = r.Normal(0, 1);
+  for (int64_t i = 0; i < in; ++i)
+    for (int64_t j = 0; j < out; ++j)
+      for (int64_t k = 0; k < m; ++k) ab[size_t(i * out + j)] += a[size_t(i * m + k)] * b[size_t(k * out + j)];
+  const Path p = PathOf(a, b, m, exec::Default());
+  const Reals want = ColumnNorms(ab, out);
+  for (size_t j = 0; j < want.size(); ++j) EXPECT_NEAR(p.column[j], want[j], 1e-9);
+  EXPECT_NEAR(p.largest / Singular(ab, out, exec::Default()), 1, 0.06);
+  EXPECT_EQ(Part({1, 2, 3, 4, 5, 6}, 3, 1, 2), (Reals{2, 3, 5, 6}));
+}
+
+TEST(Norms, BitLengthAndRing) {
+  EXPECT_EQ(BitLength(0), 1);
+  EXPECT_EQ(BitLength(1.9), 1);
+  EXPECT_EQ(BitLength(2), 2);
+  EXPECT_EQ(BitLength(255.5), 8);
+  EXPECT_EQ(BitLength(256), 9);
+  EXPECT_EQ(RingOf(255), 10);     // a sign and a gap
+  EXPECT_EQ(RingOf(255, 1), 11);  // 1 is added before the shift
+}
+
+TEST(Tables, OctavesCoverTheirRangeWithinTheirError) {
+  const double scale = 0x1p30;
+  const func::Real f = [&](double v) { return scale / std::sqrt(v); };
+  const auto table = Octaves(f, 6, 13, 20, 5, 4);
+  const double excess = Excess(table, f);
+  int64_t end = 0;
+  double most = 0;
+  for (const func::Group& g : table) {
+    ASSERT_EQ(g.lo << g.w, end);
+    end = g.hi << g.w;
+    for (int64_t x = std::max<int64_t>(1, g.lo << g.w); x < end; ++x) {
+      const double t = double(g.values[size_t((x >> g.w) - g.lo)]) / f(double(x)) - 1;
+      most = std::max(most, t);
+      EXPECT_LT(x >= 64 && x < 1 << 13 ? std::abs(t) : 0, 1.0 / 64 / 2 * 1.02);
+      EXPECT_LE(x >= 1 << 13 ? t : 0, 0);
+    }
+  }
+  EXPECT_EQ(end, 1 << 20);
+  EXPECT_DOUBLE_EQ(excess, most);
+}
+
+TEST(Tables, ExcessOfLines) {
+  for (const char* name : {"gelu", "gelu_new", "silu", "tanh", "relu"}) {
+    const int x = 9, a = 5, p = 8, b = 7;
+    const func::Lines t = func::FitLines(RealFunction(name), a, p, x, b).f;
+    const double excess = Excess(t);
+    EXPECT_LT(excess, 64) << name;
+    for (int64_t i = -(1 << (a + p - 1)); i < 1 << (a + p - 1); ++i) {
+      const int64_t u = i + (1 << (a + p - 1)), line = t.offset[size_t(u >> a)] + t.rise[size_t(u >> a)] * (u & 31);
+      EXPECT_LE(double(std::abs(line)), std::ldexp(double(std::abs(i)), b) + excess) << name;
+    }
+  }
+}
+
+TEST(Tables, FunctionsHaveNames) {
+  EXPECT_NEAR(RealFunction("gelu")(1), 0.8413447460685429, 1e-15);  // the normal distribution at 1
+  EXPECT_NEAR(RealFunction("gelu_new")(1), 0.8411919906082768, 1e-15);
+  EXPECT_NEAR(RealFunction("silu")(1), 0.7310585786300049, 1e-15);
+  EXPECT_EQ(RealFunction("relu")(-3), 0);
+  EXPECT_EQ(Refusal([] { RealFunction("sine"); }),
+            "there is no function sine; this program knows other ones, update it");
+  RegisterFunction("sine", [](double x) { return std::sin(x); });
+  EXPECT_EQ(RealFunction("sine")(0), 0);
+  EXPECT_THROW(RegisterFunction("sine", [](double x) { return x; }), Bug);
+}
+
+}  // namespace
+}  // namespace suf::nn

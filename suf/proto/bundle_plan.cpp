@@ -1,0 +1,50 @@
+#include "suf/proto/bundle_plan.hpp"
+
+namespace suf::proto {
+
+void SendHello(net::Channel& ch, const BundlePlan& plan) {
+  Writer w;
+  w.Put(store::kWireVersion), w.Put(plan.version), w.Put(plan.prg), w.Raw(plan.hash);
+  ch.Send(net::kHello, w.bytes());
+}
+
+void RecvHello(net::Channel& ch, const BundlePlan& plan) {
+  Bytes b = ch.Recv(net::kHello, 256);
+  Reader r(b, "a hello");
+  auto compare = [&](uint32_t theirs, uint32_t ours, net::Refusal code, const char* what) {
+    if (theirs != ours)
+      net::EndSession(ch, code, Cause::kRefused, ch.peer_title(), " has ", what, " ", theirs, ", we have ", ours,
+                      "; install the same suf on all three sides");
+  };
+  // the version comes first: of another one, nothing behind it can be read
+  compare(r.Get<uint32_t>(), store::kWireVersion, net::Refusal::kVersion, "protocol version");
+  compare(r.Get<uint32_t>(), plan.version, net::Refusal::kPlanVersion, "plan version");
+  compare(r.Get<uint32_t>(), plan.prg, net::Refusal::kPrg, "key generator");
+  if (r.GetHash() != plan.hash)
+    net::EndSession(ch, net::Refusal::kPlan, Cause::kRefused, ch.peer_title(), " holds another plan than ours (",
+                    Hex(View(plan.hash).first(4)), "..); give the same plan file to all three roles");
+  r.Done();
+  ch.Reach(net::Stage::kAccepted);
+}
+
+void CheckJob(const BundlePlan& plan, const store::Job& job) {
+  if (!plan.Knows(job))
+    Fail(Cause::kInput, "the job is of entry ", job.entry, ", variant ", job.variant, " with ", job.past,
+         " tokens in a cache; the plan has entry 0, variant 0 and no cache; compile a plan that has them");
+  if (!plan.Covers(job))
+    Fail(Cause::kInput, "the text has ", job.tokens, " tokens; the plan covers 1 to ", plan.max_tokens,
+         "; shorten it or compile a longer plan");
+}
+
+void CheckPeersJob(net::Channel& ch, const BundlePlan& plan, const store::Job& job, const char* did) {
+  if (!plan.Knows(job))
+    net::EndSession(ch, net::Refusal::kJob, Cause::kRefused, ch.peer_title(), " ", did, " entry ", job.entry,
+                    ", variant ", job.variant, " with ", job.past,
+                    " tokens in a cache; the plan has entry 0, variant 0 and no cache; install the same suf on all "
+                    "three sides");
+  if (!plan.Covers(job))
+    net::EndSession(ch, net::Refusal::kTokens, Cause::kInput, ch.peer_title(), " ", did, " ", job.tokens,
+                    " tokens; the plan covers 1 to ", plan.max_tokens, "; it was refused");
+}
+
+}  // namespace suf::proto

@@ -1,0 +1,37 @@
+// Compiler: from a model and texts like those to come to the plan, which holds everything public and no weight.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "suf/roles/model.hpp"
+
+namespace suf::roles {
+
+// Setting: a number that the compiler chooses unless it is told: a scale, a size of tables.
+using Setting = nn::Options::Setting;
+
+class Compiler {
+ public:
+  // max_tokens: of the longest text that the plan covers. The model outlives the compiler.
+  explicit Compiler(const Model& model, int max_tokens = 256);
+  // Settings: all of them. Set: another value than the default; throws Cause::kInput for an unknown name
+  // or a value out of range.
+  static const std::vector<Setting>& Settings() { return nn::Options::Settings(); }
+  void Set(const std::string& name, int value) { options_.Set(name, value); }
+  // Compile: texts in UTF-8, longer ones are cut; they place the windows, and each is simulated at the end. used, if
+  // given: how many of them could be used. calibration: what the plan says of their origin (hex), by default the
+  // SHA-256 of the texts, one a line. Throws Cause::kInput when no text can be used, Cause::kRefused when a wire needs
+  // more bits than its ring may have, naming the wire, bits, limit and setting. Takes minutes for a real model.
+  nn::Plan Compile(const std::vector<std::string>& texts, std::string calibration = {}, const Progress& progress = {},
+                   size_t* used = nullptr) const;
+  // CompileIds: the same from token ids as the model reads them.
+  nn::Plan CompileIds(const std::vector<std::vector<int32_t>>& ids, std::string calibration,
+                      const Progress& progress = {}) const;
+
+ private:
+  const Model& model_;
+  int max_tokens_;
+  nn::Options options_;
+};
+
+}  // namespace suf::roles

@@ -1,0 +1,16 @@
+// How a party reaches the dealer over TLS.
+#pragma once
+#include "suf/net/tls.hpp"
+#include "suf/proto/supply.hpp"
+
+namespace suf::roles {
+
+// ToDealer: a new connection whenever keys are due; timeout: how long a silent dealer is waited for.
+inline proto::DialDealer ToDealer(const net::Credentials& own, const net::Address& address,
+                                  net::Millis timeout = net::kTimeout) {
+  return [own, address, timeout](std::stop_token stop) {
+    return net::Dial(own, address, Role::kDealer, timeout, std::move(stop));
+  };
+}
+
+}  // namespace suf::roles

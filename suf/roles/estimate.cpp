@@ -1,0 +1,24 @@
+#include "suf/roles/estimate.hpp"
+
+#include "suf/roles/model.hpp"
+#include "suf/store/store.hpp"
+
+namespace suf::roles {
+
+Estimate::Estimate(Engine& engine, int n) : tokens(n), plan(engine.hash()) {
+  const auto work = engine.At(n);
+  const pfss::Schedule& s = *work->schedule;
+  trace = work->trace.digest(), flights = s.flights();
+  for (int p : {0, 1}) frames[p] = s.frame_count(p, true), key_bytes[p] = s.key_bytes(p), sent[p] = s.sent(p, true);
+  offline = s.sent(1, false), setup = 0;
+  for (auto& m : engine.masked()) setup += m.bytes();
+  const Certified certified = CertifiedOf(engine.plan());
+  hard = certified.hard, calibrated = certified.calibrated;
+  cost = pfss::CostOf(s);
+}
+
+int64_t Estimate::OnDisk(int party, int count) const {
+  return count * int64_t(store::BundleFileBytes(uint64_t(key_bytes[party])));
+}
+
+}  // namespace suf::roles

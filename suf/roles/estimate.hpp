@@ -1,0 +1,26 @@
+// Estimate: what an inference costs, read off its schedule without running it.
+#pragma once
+#include "suf/pfss/schedule.hpp"
+#include "suf/roles/engine.hpp"
+
+namespace suf::roles {
+
+struct Estimate {
+  // Throws what Engine::At throws.
+  Estimate(Engine& engine, int tokens);
+  // OnDisk: bytes of so many bundles made ahead, in the store of a party (0: model owner, 1: data owner).
+  int64_t OnDisk(int party, int count) const;
+
+  int tokens;
+  Hash plan, trace;              // digests
+  int flights;                   // one-way flights, from P1's first online frame to P0's last
+  int frames[2];                 // online, of P0 and P1
+  int64_t key_bytes[2];          // body of a bundle, of P0 and P1
+  int64_t sent[2];               // online payload, bytes, by P0 and P1
+  int64_t offline;               // payload, bytes, that P1 sends before it needs the text
+  int64_t setup;                 // masked weights, bytes, once for a model and a data owner
+  int hard = 0, calibrated = 0;  // certificates
+  pfss::Cost cost;               // by operator
+};
+
+}  // namespace suf::roles

@@ -1,0 +1,138 @@
+// What the roles ask of a plan, the weights as inputs of a trace, and the compiler.
+#include "suf/roles/model.hpp"
+
+#include <cmath>
+
+#include "suf/exec/pool.hpp"
+#include "suf/model/family.hpp"
+#include "suf/nn/compile.hpp"
+#include "suf/nn/fold.hpp"
+#include "suf/nn/forward.hpp"
+#include "suf/roles/compiler.hpp"
+#include "suf/roles/files.hpp"
+#include "suf/roles/internal/parts.hpp"
+
+namespace suf::roles {
+
+struct Model::State {
+  explicit State(model::Model m) : of(std::move(m)), floats(of.graph, of.weights) {}
+  model::Model of;
+  nn::RealModel floats;
+};
+
+Model::Model(const std::filesystem::path& folder) : folder_(folder), state_(new State(model::Load(folder))) {}
+Model::~Model() = default;
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+
+nn::Quantised Model::Quantise(const nn::Plan& plan, const Progress& progress) const {
+  if (nn::Fold(state_->of.graph).Text() != plan.graph.Text())
+    Fail(Cause::kRefused, "the plan is for another shape of model than ", folder_.string(), "; compile a plan for it");
+  auto tell = [&](double done, const char* what) {
+    if (progress) progress(done, what);
+  };
+  tell(0, "quantising the weights");
+  nn::Quantised weights = nn::Quantise(state_->of.weights, plan);
+  auto check = [&](double done) { tell(0.1 + 0.9 * done, "checking the certificates for these weights"); };
+  check(0);
+  nn::CheckWeights(plan, weights, exec::Default(), check);
+  return weights;
+}
+
+std::vector<double> Model::Embed(std::span<const int32_t> ids) const { return state_->floats.Run(ids).at; }
+
+int64_t ResultWidth(const nn::Plan& plan) { return plan.width(); }
+int ResultScale(const nn::Plan& plan) { return plan.scale(); }
+int64_t VocabularySize(const nn::Plan& plan) { return plan.vocabulary(); }
+
+std::string ShapeOf(const nn::Plan& plan) {
+  int64_t weights = 0;
+  for (const nn::MaskedWeight& w : nn::MaskedWeights(plan)) weights += w.size();
+  return Str(plan.graph.size(), " operators, ", weights, " masked weights, vocabulary ", plan.vocabulary(),
+             ", result of ", plan.width(), " numbers");
+}
+
+Certified CertifiedOf(const nn::Plan& plan) {
+  Certified out;
+  for (auto& c : plan.classes)
+    for (auto& node : c.certificates)
+      for (auto& x : node) (x.hard ? out.hard : out.calibrated)++;
+  return out;
+}
+
+std::vector<std::vector<std::string>> RingsOf(const nn::Plan& plan) {
+  std::vector<std::vector<std::string>> rows{{"ring (bits)"}};
+  for (auto& c : plan.classes) rows[0].push_back(Str("n <= ", c.max_n));
+  for (auto& n : plan.graph.nodes()) {
+    std::vector<std::string>& row = rows.emplace_back();
+    row.push_back(nn::Graph::Where(*n));
+    for (auto& c : plan.classes) row.push_back(Str(c.ops[size_t(n->index)]->ring));
+  }
+  return rows;
+}
+
+model::Tokenizer LoadTokenizer(const std::string& vocabulary, const nn::Plan& plan) {
+  const std::string text = ReadFile(vocabulary, "the vocabulary ", "it is vocab.txt of the model");
+  if (HashOf({AsView(text)}) != plan.tokenizer)
+    Fail(Cause::kRefused, vocabulary, " is not the vocabulary that the plan was made for; ask the model owner for it");
+  return model::Tokenizer::Load(vocabulary);
+}
+
+namespace {
+
+void SetTensor(run::Inputs& inputs, const std::string& name, const nn::Tensor& t) {
+  t.Visit([&](const auto* data) {
+    using T = std::remove_const_t<std::remove_pointer_t<decltype(data)>>;
+    inputs.Set(name, Wiped<T>(data, data + t.size()));
+  });
+}
+
+}  // namespace
+
+void ModelInputs(const nn::Plan& plan, const nn::Quantised& weights, run::Inputs& inputs) {
+  nn::ModelInputs(plan, weights, [&](const std::string& name, const nn::Tensor& t) { SetTensor(inputs, name, t); });
+}
+
+void LengthInputs(const nn::Plan& plan, const nn::Quantised& weights, int n, run::Inputs& inputs) {
+  nn::LengthInputs(plan, weights, n, [&](const std::string& name, const nn::Tensor& t) { SetTensor(inputs, name, t); });
+}
+
+Compiler::Compiler(const Model& model, int max_tokens) : model_(model), max_tokens_(max_tokens) {}
+
+nn::Plan Compiler::Compile(const std::vector<std::string>& texts, std::string calibration, const Progress& progress,
+                           size_t* used) const {
+  const auto tokenizer = model::Tokenizer::Load((model_.folder() / "vocab.txt").string());
+  std::vector<std::vector<int32_t>> ids;
+  Sha256 hash;
+  for (const std::string& text : texts) {
+    hash.Add(text).Add(std::string_view("\n"));
+    try {
+      model::Ids all = tokenizer.Encode(text);
+      const size_t n = model::CheckLength(all.size(), size_t(max_tokens_), true);
+      all = model::Shorten(std::move(all), n);
+      ids.emplace_back(all.begin(), all.end());
+    } catch (const Error&) {  // not UTF-8, or empty: one bad line is no reason to compile nothing
+    }
+  }
+  if (ids.empty())
+    Fail(Cause::kInput, "none of ", texts.size(),
+         " calibration texts can be used; write some lines that are like the texts to come");
+  if (used) *used = ids.size();
+  return CompileIds(ids, calibration.empty() ? Hex(hash.Done()) : std::move(calibration), progress);
+}
+
+nn::Plan Compiler::CompileIds(const std::vector<std::vector<int32_t>>& ids, std::string calibration,
+                              const Progress& progress) const {
+  nn::CompileOptions options;
+  options.policy = options_;
+  options.min_tokens = model_.state_->of.min_tokens, options.max_tokens = max_tokens_;
+  options.tokenizer = HashOf(
+      {AsView(ReadFile((model_.folder() / "vocab.txt").string(), "the vocabulary ", "it is vocab.txt of the model"))});
+  options.calibration = std::move(calibration);
+  options.progress = [&](const std::string& stage, double done) {
+    if (progress) progress(done, stage);
+  };
+  return nn::Compile(model_.state_->of.graph, model_.state_->of.weights, ids, options);
+}
+
+}  // namespace suf::roles

@@ -1,0 +1,61 @@
+// The model owner's model in memory, and what the roles read from a plan about it.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "suf/model/tokenizer.hpp"
+#include "suf/nn/weights.hpp"
+#include "suf/roles/engine.hpp"
+
+namespace suf::roles {
+
+// Model: a directory with config.json, model.safetensors and vocab.txt, read once. Private: the model owner alone has
+// one.
+class Model {
+ public:
+  // Throws Cause::kInput, naming the file and what is wrong in it.
+  explicit Model(const std::filesystem::path& folder);
+  ~Model();
+  Model(Model&&) noexcept;
+  Model& operator=(Model&&) noexcept;
+
+  // Quantise: the whole numbers that P0 computes with, checked against the plan's hard certificates. Throws
+  // Cause::kRefused when the plan was made for another shape, or for weights so much smaller that a certificate does
+  // not hold for these. Takes seconds.
+  nn::Quantised Quantise(const nn::Plan& plan, const Progress& progress = {}) const;
+  // Embed: what the float model makes of a text: the yardstick for an integer result. (ResultWidth), Euclidean norm 1
+  std::vector<double> Embed(std::span<const int32_t> ids) const;
+  const std::filesystem::path& folder() const { return folder_; }
+
+ private:
+  friend class Compiler;
+  struct State;
+  std::filesystem::path folder_;
+  std::unique_ptr<State> state_;
+};
+
+// ResultWidth: values of one embedding. ResultScale: a value v of a result means v / 2^scale.
+int64_t ResultWidth(const nn::Plan& plan);
+int ResultScale(const nn::Plan& plan);
+// VocabularySize: token ids are below it.
+int64_t VocabularySize(const nn::Plan& plan);
+// ShapeOf: the model's public shape in words.
+std::string ShapeOf(const nn::Plan& plan);
+// Certified: wires of all length classes by kind of certificate: hard ones hold for every text, calibrated ones on
+// texts like those of the calibration.
+struct Certified {
+  int hard = 0, calibrated = 0;
+};
+Certified CertifiedOf(const nn::Plan& plan);
+// RingsOf: ring width, in bits, of the wires in each length class: rows of cells, the first row is the head.
+std::vector<std::vector<std::string>> RingsOf(const nn::Plan& plan);
+
+// LoadTokenizer: of the plan's vocab.txt. Throws Cause::kRefused when the plan was made for another one: how many
+// tokens a text has, which the model owner sees, follows from it.
+model::Tokenizer LoadTokenizer(const std::string& vocabulary, const nn::Plan& plan);
+
+}  // namespace suf::roles

@@ -1,0 +1,154 @@
+#include "suf/roles/internal/parts.hpp"
+
+#include "suf/ring/pack.hpp"
+#include "suf/run/deal.hpp"
+#include "suf/run/party.hpp"
+
+namespace suf::roles {
+
+Masks::Masks(const Engine& engine, View seed, const Hash& weights)
+    : engine_(engine),
+      prg_(
+          [&] {
+            Writer info;
+            info.Raw(AsView("suf B")), info.Raw(engine.hash());
+            return Hkdf(weights, seed, info.bytes());
+          }(),
+          weights, 0) {}
+
+template <class T>
+Wiped<T> Masks::Of(size_t tensor) const {
+  Wiped<T> words(size_t(engine_.masked()[tensor].size()));
+  prg_.At(uint32_t(tensor)).Fill(0, {reinterpret_cast<uint8_t*>(words.data()), words.size() * sizeof(T)});
+  return words;
+}
+
+namespace {
+
+// ByWidth: f(T{}) for the word type of a tensor's ring.
+template <class F>
+void ByWidth(int bits, F f) {
+  if (bits <= 16)
+    f(uint16_t{});
+  else if (bits <= 32)
+    f(uint32_t{});
+  else
+    f(uint64_t{});
+}
+
+}  // namespace
+
+void Masks::Fill(run::Inputs& inputs) const {
+  for (size_t i = 0; i < engine_.masked().size(); ++i)
+    ByWidth(engine_.masked()[i].bits,
+            [&](auto zero) { inputs.Set("B." + engine_.masked()[i].name, Of<decltype(zero)>(i)); });
+}
+
+Hash WeightsId(View key, const nn::Quantised& weights, const Hash& plan, View b_seed) {
+  Sha256 h;
+  for (auto& [name, tensor] : weights) {
+    h.Number(uint64_t(name.size())).Add(name);
+    // by value, not by storage
+    for (int64_t r = 0; r < tensor.rows(); ++r) {
+      std::vector<int64_t> row = tensor.Row(r);
+      h.Number(uint64_t(row.size())).Add(View(reinterpret_cast<const uint8_t*>(row.data()), row.size() * 8));
+    }
+  }
+  return Hmac(key, {h.Done(), plan, HashOf({b_seed})});
+}
+
+void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks& masks,
+                const std::function<void(View)>& out) {
+  for (size_t i = 0; i < engine.masked().size(); ++i) {
+    const nn::MaskedWeight& m = engine.masked()[i];
+    const nn::Tensor& w = weights.at(m.name);
+    SUF_CHECK(w.size() == m.size());
+    ByWidth(m.bits, [&](auto zero) {
+      using T = decltype(zero);
+      Wiped<T> words = masks.Of<T>(i);
+      w.Visit([&](const auto* data) {
+        for (size_t k = 0; k < words.size(); ++k) words[k] = T(T(int64_t(data[k])) - words[k]);
+      });
+      Bytes packed(size_t(m.bytes()));
+      ring::Pack<T>(words.data(), words.size(), m.bits, packed.data());
+      out(packed);
+    });
+  }
+}
+
+Hash SetupHash(const Engine& engine, const nn::Quantised& weights, const Masks& masks) {
+  Sha256 h;
+  WriteSetup(engine, weights, masks, [&](View v) { h.Add(v); });
+  return h.Done();
+}
+
+void ReadSetup(const Engine& engine, View setup, run::Inputs& inputs) {
+  size_t at = 0;
+  for (auto& m : engine.masked()) {
+    SUF_CHECK(at + size_t(m.bytes()) <= setup.size());
+    ByWidth(m.bits, [&](auto zero) {
+      using T = decltype(zero);
+      Wiped<T> words(size_t(m.size()));
+      ring::Unpack<T>(setup.data() + at, words.size(), m.bits, words.data());
+      inputs.Set("Wh." + m.name, std::move(words));
+    });
+    at += size_t(m.bytes());
+  }
+  SUF_CHECK(at == setup.size());
+}
+
+void Generator::operator()(proto::DealJob job, store::Sink& to_p0, store::Sink& to_p1) {
+  std::lock_guard l(m_);
+  if (Hash of = HashOf({job.weights, job.b_seed->view()}); b_of_ != of) {
+    Masks(engine_, job.b_seed->view(), job.weights).Fill(inputs_);
+    b_of_ = of;
+  }
+  auto work = engine_.At(int(job.job.tokens));
+  pfss::Material material{{}, job.rho};
+  for (int p : {0, 1}) material.key[p] = std::move(job.key[p]);
+  auto randomness = engine_.backend().Expand(std::move(material));
+  run::Times times;
+  run::Deal(
+      *work->schedule, engine_.backend(), *randomness, inputs_, [&](View v) { to_p0.Write(v); },
+      [&](View v) { to_p1.Write(v); }, &times);
+  if (dealt) dealt(job.serial, times);
+}
+
+proto::Auditor AuditOf(Engine& engine) {
+  proto::Auditor a;
+  // a generator of its own, so that B does not stay in memory
+  a.generate = [&engine](proto::DealJob job, store::Sink& p0, store::Sink& p1) {
+    Generator generate(engine);
+    generate(std::move(job), p0, p1);
+  };
+  a.section = [&engine](const store::Job& job, uint64_t byte) { return engine.Section(int(job.tokens), 0, byte); };
+  return a;
+}
+
+Outcome RunInference(Engine& engine, proto::Inference& inference, run::Inputs& inputs,
+                     const std::function<void(int, int, const std::string&)>& progress) {
+  const store::BundleHeader& h = inference.header();
+  auto work = engine.At(int(h.job.tokens));
+  pfss::Material material{{}, h.rho};
+  material.key[h.party] = std::move(inference.key());
+  auto randomness = engine.backend().Expand(std::move(material));
+  run::ChannelLink link(inference.channel());
+  inference.channel().set_phase(net::Phase::kOffline);
+  Outcome out;
+  run::PartyJob job{*work->schedule,
+                    engine.backend(),
+                    int(h.party),
+                    *randomness,
+                    inputs,
+                    inference.body(),
+                    link,
+                    progress,
+                    [&] { inference.OfflineEnd(); },
+                    {},
+                    &out.times};
+  if (h.party == 1) job.received = [&] { inference.RevealArrived(); };
+  out.words = run::RunParty(job);
+  return out;
+}
+
+}  // namespace suf::roles

@@ -1,0 +1,276 @@
+// The roles through their doors, over channels in one process, on a random model from disk: results, costs, events, and
+// every error that this room can throw.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <thread>
+
+#include "suf/backends/clear.hpp"
+#include "suf/backends/packed.hpp"
+#include "suf/base/scratch_test.hpp"
+#include "suf/exec/pool.hpp"
+#include "suf/model/random.hpp"
+#include "suf/roles/compiler.hpp"
+#include "suf/roles/data_owner.hpp"
+#include "suf/roles/dealer.hpp"
+#include "suf/roles/estimate.hpp"
+#include "suf/roles/model_owner.hpp"
+#include "suf/roles/simulator.hpp"
+#include "suf/store/told_test.hpp"
+
+namespace suf::roles {
+namespace {
+
+using net::Identity;
+using testing::HasSubstr;
+
+constexpr Identity kId[] = {{Role::kModel, {12}}, {Role::kData, {13}}, {Role::kDealer, {11}}};
+constexpr int kLongest = 16;
+
+std::vector<std::string> Lines(const char* file) {
+  std::ifstream in(file);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+// Files: a tiny model on disk with its plan, made once.
+struct Files {
+  Files() {
+    model::WriteRandomModel(dir / "model", model::FindPreset("tiny"), 1);
+    model.emplace(dir / "model");
+    plan = Compiler(*model, kLongest).Compile(Lines("tests/data/calibrate.txt"), {}, [&](double done, auto&) {
+      EXPECT_TRUE(done >= 0 && done <= 1);
+      ++reports;
+    });
+    std::ofstream(dir / "plan.json") << nn::Serialize(plan);
+    tokenizer.emplace(LoadTokenizer(vocabulary(), plan));
+  }
+  std::string vocabulary() const { return dir / "model/vocab.txt"; }
+  Scratch dir;
+  std::optional<Model> model;
+  nn::Plan plan;
+  std::optional<model::Tokenizer> tokenizer;
+  int reports = 0;
+};
+const Files& Made() {
+  static const Files files;
+  return files;
+}
+
+// World: three roles; each conversation is a thread and a channel in memory. The dealer's backend is the reference.
+class World {
+ public:
+  explicit World(DataOwner::Options data = {}, ModelOwner::Options model = {}) {
+    Dealer::Options options;
+    options.service.partner_wait = net::Millis{2000};
+    options.service.ahead = store::JobOf(5), options.service.ahead_count = 2;
+    options.timed = [this](uint64_t, const run::Times& t) { dealt += t.total > 0; };
+    dealer.emplace(engine[0], dir / "dealer", std::move(options));
+    auto over = std::move(model.over);
+    model.over = [this, over](const Error* e) { ++(e ? failed : ended); };
+    model.ran = [this](uint32_t n, uint64_t, const run::Times&) { ran.push_back(n); };
+    owner.emplace(engine[1], Made().model->Quantise(Made().plan), store[0], Dial(Role::kModel), std::move(model));
+    client.emplace(engine[2], store[1], Dial(Role::kData), std::move(data));
+  }
+  ~World() { Join(); }
+  // Session: P0 in a thread, and what `use` does with P1's session here.
+  void Session(const std::function<void(DataOwner::Session&)>& use) {
+    auto [near, far] = net::InProcessPair(kId[int(Role::kData)], kId[int(Role::kModel)]);
+    std::thread serve([&, ch = std::move(far)]() mutable {
+      try {
+        owner->Serve(*ch);
+      } catch (const Error&) {
+      }
+      ch.reset();
+    });
+    try {
+      DataOwner::Session session(*client, *near);
+      use(session);
+    } catch (...) {
+      near.reset(), serve.join();
+      throw;
+    }
+    near.reset(), serve.join(), Join();
+  }
+
+  Scratch dir;
+  std::unique_ptr<pfss::Backend> packed = backends::MakePacked(exec::Default()), clear = backends::MakeClear();
+  Engine engine[3] = {{Made().plan, *clear}, {Made().plan, *packed}, {Made().plan, *packed}};
+  store::Store store[2] = {store::Store(dir / "p0"), store::Store(dir / "p1")};
+  std::optional<Dealer> dealer;
+  std::optional<ModelOwner> owner;
+  std::optional<DataOwner> client;
+  std::vector<uint32_t> ran;
+  std::atomic<int> dealt{0}, ended{0}, failed{0};
+
+ private:
+  proto::DialDealer Dial(Role role) {
+    return [this, role](std::stop_token stop) {
+      auto [near, far] = net::InProcessPair(kId[int(role)], kId[int(Role::kDealer)], net::kTimeout, std::move(stop));
+      std::lock_guard l(m_);
+      links_.emplace_back([this, ch = std::move(far)]() mutable {
+        try {
+          dealer->Handle(*ch);
+        } catch (const Error&) {
+        }
+        ch.reset();
+      });
+      return std::move(near);
+    };
+  }
+  void Join() {
+    for (auto& t : links_) t.join();
+    links_.clear();
+  }
+  std::mutex m_;
+  std::vector<std::thread> links_;
+};
+
+std::vector<model::Ids> Texts(std::vector<std::string> texts) {
+  std::vector<model::Ids> ids;
+  for (auto& t : texts) ids.push_back(Encode(*Made().tokenizer, Made().plan, t));
+  return ids;
+}
+
+TEST(Roles, EmbedsAsTheSimulatorAndAtTheEstimatedCost) {
+  World w({.keys = {2}}, {.keys = {2}});
+  const auto texts = Texts({"the dog", "a cat", "the dog is old"});
+  Simulator simulator(Made().plan, *Made().model);
+  size_t at = 0;
+  w.Session([&](DataOwner::Session& s) {
+    s.Run(texts, [&](size_t text, Embedding e) {
+      ASSERT_EQ(text, at++);
+      const std::vector<int32_t> ids(texts[text].begin(), texts[text].end());
+      EXPECT_EQ(e.Integers(), simulator.Run(ids).y);
+      EXPECT_EQ(int64_t(e.words.size()), ResultWidth(Made().plan));
+      double square = 0, dot = 0;
+      const std::vector<double> real = Made().model->Embed(ids);
+      for (size_t i = 0; i < real.size(); ++i) square += e.Values()[i] * e.Values()[i], dot += e.Values()[i] * real[i];
+      EXPECT_NEAR(square, 1, 0.02);
+      EXPECT_GT(dot / std::sqrt(square), 0.99);
+      const Estimate cost(w.engine[0], int(ids.size()));
+      EXPECT_EQ(e.bytes.p0, cost.sent[0] + cost.frames[0] * net::kFrameHeader);
+      EXPECT_EQ(e.bytes.p1, cost.sent[1] + cost.frames[1] * net::kFrameHeader);
+      EXPECT_EQ(e.bytes.setup > uint64_t(cost.setup), text == 0);
+      EXPECT_EQ(e.work->trace.digest(), cost.trace);
+      EXPECT_GT(cost.OnDisk(0, 3), 3 * cost.key_bytes[0]);
+      EXPECT_GT(cost.hard, 0);
+    });
+    s.End();
+  });
+  EXPECT_EQ(at, 3u);
+  EXPECT_EQ(w.ended, 1);
+  EXPECT_EQ(w.failed, 0);
+  EXPECT_THAT(w.ran, testing::ElementsAre(texts[0].size(), texts[1].size(), texts[2].size()));
+  EXPECT_GE(w.dealt, 3);
+}
+
+TEST(Roles, AuditsAndProgressAreHeardOf) {
+  int audited[2] = {0, 0};
+  std::vector<double> progress;
+  DataOwner::Options data{.audits = 3};
+  data.audited = [&] { ++audited[1]; };
+  data.progress = [&](size_t text, double done, const std::string& what) {
+    EXPECT_LT(text, 2u);
+    EXPECT_FALSE(what.empty());
+    progress.push_back(double(text) + done);
+  };
+  ModelOwner::Options model;
+  model.audited = [&](uint32_t, uint64_t) { ++audited[0]; };
+  World w(std::move(data), std::move(model));
+  w.Session([&](DataOwner::Session& s) {
+    EXPECT_THAT(s.notices(), testing::IsEmpty());
+    s.Run(Texts({"the dog", "a cat"}), [](size_t, Embedding) {});
+    s.End();
+  });
+  EXPECT_EQ(audited[0], 3);
+  EXPECT_EQ(audited[1], 3);
+  EXPECT_TRUE(std::is_sorted(progress.begin(), progress.end()));
+  EXPECT_GT(progress.size(), 20u);
+}
+
+TEST(Roles, SessionThatBreaksIsHeardOfAndTheNextOneWorks) {
+  World w;
+  EXPECT_THROW(w.Session([&](DataOwner::Session& s) {
+    s.Run(Texts({"a cat"}), [](size_t, Embedding) { throw std::runtime_error("of the caller"); });
+  }),
+               std::runtime_error);
+  EXPECT_EQ(w.failed, 1);
+  int done = 0;
+  w.Session([&](DataOwner::Session& s) {
+    s.Run({}, [&](size_t, Embedding) { ++done; });
+    s.Run(Texts({"a cat"}), [&](size_t, Embedding e) { done += e.bytes.setup == 0; });
+    s.End();
+  });
+  EXPECT_EQ(done, 1);
+  EXPECT_EQ(w.ended, 1);
+}
+
+TEST(Roles, DataOwnerRefusesAuditsOneByOne) {
+  EXPECT_TRUE(Fails(Cause::kInput, "audits and texts one by one", [] { World w({.one_by_one = true, .audits = 1}); }));
+}
+
+TEST(Engine, RefusesWhatThePlanDoesNotCover) {
+  auto clear = backends::MakeClear();
+  Engine engine(Made().plan, *clear);
+  EXPECT_TRUE(Fails(Cause::kInput, "over the plan's limit of 16", [&] { (void)engine.At(17); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "below the limit of 3", [&] { Estimate e(engine, 2); }));
+  EXPECT_EQ(engine.At(5), engine.At(5)) << "a trace is kept";
+  EXPECT_THAT(engine.Section(5, 0, 0), HasSubstr("key section 1 of "));
+}
+
+TEST(Engine, LoadPlanReadsWhatWasWritten) {
+  EXPECT_EQ(nn::PlanHash(LoadPlan(Made().dir / "plan.json")), nn::PlanHash(Made().plan));
+  EXPECT_TRUE(Fails(Cause::kInput, "cannot read the plan", [] { LoadPlan("/nowhere"); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "cannot read the plan", [] { LoadPlan("/tmp"); }));
+}
+
+TEST(Texts, AreEncodedForThePlan) {
+  const auto& f = Made();
+  const std::string longer(200, 'a');
+  std::string words;
+  for (int i = 0; i < 30; ++i) words += "the ";
+  EXPECT_TRUE(Fails(Cause::kInput, "tokens; the limit is 16", [&] { Encode(*f.tokenizer, f.plan, words); }));
+  EXPECT_EQ(Encode(*f.tokenizer, f.plan, words, true).size(), size_t(kLongest));
+  EXPECT_TRUE(Fails(Cause::kInput, "not UTF-8", [&] { Encode(*f.tokenizer, f.plan, "\xff"); }));
+  std::ofstream(f.dir / "other.txt") << "[PAD]\n";
+  EXPECT_TRUE(Fails(Cause::kRefused, "is not the vocabulary that the plan was made for",
+                    [&] { LoadTokenizer(f.dir / "other.txt", f.plan); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "cannot read the vocabulary", [&] { LoadTokenizer("/nowhere", f.plan); }));
+}
+
+TEST(Model, OfAnotherShapeIsRefused) {
+  EXPECT_TRUE(Fails(Cause::kInput, "config.json", [] { Model m("/nowhere"); }));
+  model::WriteRandomModel(Made().dir / "other", model::FindPreset("tiny-gpt2"), 1);
+  const Model other(Made().dir / "other");
+  EXPECT_TRUE(Fails(Cause::kRefused, "another shape of model", [&] { (void)other.Quantise(Made().plan); }));
+}
+
+TEST(Compiler, TakesSettingsAndTexts) {
+  EXPECT_GT(Made().reports, 0);
+  Compiler compiler(*Made().model, kLongest);
+  EXPECT_TRUE(Fails(Cause::kInput, "none of 2 calibration texts", [&] { (void)compiler.Compile({"", "\xff"}); }));
+  size_t used = 0;
+  const nn::Plan plain = compiler.Compile({"the dog", "", "a cat"}, {}, {}, &used);
+  EXPECT_EQ(used, 2u);
+  EXPECT_EQ(plain.calibration, Hex(HashOf({AsView("the dog\n\na cat\n")})));
+  EXPECT_EQ(compiler.Compile({"the dog"}, "00").calibration, "00");
+  EXPECT_TRUE(Fails(Cause::kInput, "is no setting of the compiler; take one of ", [&] { compiler.Set("nothing", 1); }));
+  for (const Setting& s : Compiler::Settings()) {
+    EXPECT_TRUE(Fails(Cause::kInput, Str(s.name, " is ", s.least - 1), [&] { compiler.Set(s.name, s.least - 1); }));
+    EXPECT_TRUE(Fails(Cause::kInput, Str("it may be ", s.least, " to "), [&] { compiler.Set(s.name, s.largest + 1); }));
+    compiler.Set(s.name, s.value);
+  }
+  EXPECT_EQ(nn::PlanHash(compiler.Compile({"the dog", "", "a cat"})), nn::PlanHash(plain)) << "the defaults, set";
+  compiler.Set("slice", 3);
+  EXPECT_NE(nn::PlanHash(compiler.Compile({"the dog", "", "a cat"})), nn::PlanHash(plain));
+  compiler.Set("embedding", 18);
+  EXPECT_TRUE(
+      Fails(Cause::kRefused, "lower the scale of what it is made of", [&] { (void)compiler.Compile({"a cat"}); }));
+}
+
+}  // namespace
+}  // namespace suf::roles

@@ -1,0 +1,35 @@
+// Both parties and the dealer in one process, for tests, the estimate and the benchmark: two threads that meet only in
+// two queues of bytes, and bundles that exist only as bytes.
+#pragma once
+#include <memory>
+
+#include "suf/run/deal.hpp"
+#include "suf/run/party.hpp"
+
+namespace suf::run {
+
+// MakeLinks: two ends; what one sends the other receives, in order. A wait of more than `seconds` throws Cause::kPeer.
+std::array<std::unique_ptr<Link>, 2> MakeLinks(double seconds = 60);
+
+// PairRun: what a whole run in one process showed.
+struct PairRun {
+  std::array<std::vector<uint64_t>, 2> result;
+  std::array<int64_t, 2> online{}, offline{};  // payload bytes sent
+  std::array<int, 2> frames{};                 // online
+  std::array<Bytes, 2> key;
+  std::vector<Bytes> frame;  // by index of Schedule::frames
+};
+
+struct PairJob {
+  const pfss::Schedule& schedule;
+  std::array<pfss::Backend*, 3> backend;  // P0, P1, dealer
+  std::array<Inputs*, 3> inputs;
+  const pfss::Material& material;  // both keys
+  // Tests may put their own randomness in: role -> streams.
+  std::function<std::unique_ptr<pfss::Randomness>(Role, std::unique_ptr<pfss::Randomness>)> wrap = {};
+};
+
+// RunPair: deals, then runs both parties. The first error is rethrown.
+PairRun RunPair(const PairJob& job);
+
+}  // namespace suf::run

@@ -1,0 +1,122 @@
+#include "suf/store/bundle.hpp"
+
+#include "suf/base/scratch_test.hpp"
+
+namespace suf::store {
+namespace {
+
+BundleHeader Sample() {
+  BundleHeader h;
+  h.prg = 3, h.job = {1, 2, 12, 3}, h.party = 1, h.serial = 77, h.body_bytes = 5'000'000;
+  uint8_t i = 1;
+  for (Hash* x :
+       {&h.plan, &h.trace, &h.weights, &h.rho, &h.seed_hash[0], &h.seed_hash[1], &h.public_key[0], &h.public_key[1]})
+    x->fill(i++);
+  h.pair = Share(Secret::Random());
+  return h;
+}
+
+TEST(BundleHeader, RoundTripsAndRefusesOtherVersionsAndLengths) {
+  BundleHeader h = Sample();
+  Bytes e = Encode(h);
+  EXPECT_EQ(Encode(DecodeHeader(e)), e);
+  for (size_t n = 0; n < e.size(); ++n) EXPECT_THROW(DecodeHeader(View(e).first(n)), Error) << n;
+  Bytes longer = e;
+  longer.push_back(0);
+  EXPECT_TRUE(Fails(Cause::kRefused, "too many", [&] { DecodeHeader(longer); }));
+  h.version = 9;
+  EXPECT_TRUE(Fails(Cause::kRefused, "a bundle of version 9", [&] { DecodeHeader(Encode(h)); }));
+  h = Sample(), h.party = 2;
+  EXPECT_TRUE(Fails(Cause::kRefused, "party 2", [&] { DecodeHeader(Encode(h)); }));
+}
+
+TEST(DeriveKey, FollowsTheFormulaAndEveryFieldMatters) {
+  BundleHeader h = Sample();
+  Secret seed{Hash{42}};
+  // docs/mathematics.md#prg: version | p | H(seed_0) | H(seed_1) | plan | trace digest | weights id | job | serial
+  Writer info;
+  info.Put(kWireVersion), info.Put(uint32_t{1}), info.Raw(h.seed_hash[0]), info.Raw(h.seed_hash[1]), info.Raw(h.plan),
+      info.Raw(h.trace), info.Raw(h.weights), Put(info, h.job), info.Put(uint64_t{77});
+  Secret expected = Hkdf(h.rho, Hash{42}, info.bytes());
+  auto key = [&](const BundleHeader& x, int p = 1) {
+    Secret k = DeriveKey(x, p, seed);
+    return Hex(k.view());
+  };
+  EXPECT_EQ(key(h), Hex(expected.view()));
+  EXPECT_NE(key(h, 0), key(h));
+  for (Hash BundleHeader::*f :
+       {&BundleHeader::plan, &BundleHeader::trace, &BundleHeader::weights, &BundleHeader::rho}) {
+    BundleHeader other = h;
+    (other.*f)[31] ^= 1;
+    EXPECT_NE(key(other), key(h));
+  }
+  for (int i = 0; i < 4; ++i) {
+    BundleHeader other = h;
+    (i == 0 ? other.seed_hash[0][5] : other.seed_hash[1][5]) ^= uint8_t(i < 2);
+    other.serial += i == 2, other.version += i == 3;
+    EXPECT_NE(key(other), key(h)) << i;
+  }
+  for (uint32_t Job::*f : {&Job::entry, &Job::variant, &Job::tokens, &Job::past}) {
+    BundleHeader other = h;
+    other.job.*f += 1;
+    EXPECT_NE(key(other), key(h));
+  }
+}
+
+struct Chunked {
+  explicit Chunked(size_t total, size_t step) : data(total) {
+    RandomBytes(data);
+    Sink s(Hash{9}, total, [&](View c) { chunks.emplace_back(c.begin(), c.end()); });
+    for (size_t at = 0; at < total; at += step) s.Write(View(data).subspan(at, std::min(step, total - at)));
+    s.Finish();
+  }
+  Bytes data;
+  std::vector<Bytes> chunks;
+};
+
+TEST(Chunks, ArriveWholeWhateverTheWriterDoes) {
+  for (size_t total : {size_t{0}, size_t{1}, kChunkBytes, kChunkBytes + 1, 3 * kChunkBytes - 5})
+    for (size_t step : {size_t{70'001}, kChunkBytes, 2 * kChunkBytes + 3}) {
+      Chunked c(total, step);
+      Chain chain(Hash{9}, total);
+      Bytes got;
+      for (const Bytes& chunk : c.chunks) {
+        View v = chain.Next(chunk, "the stream");
+        got.insert(got.end(), v.begin(), v.end());
+      }
+      EXPECT_EQ(chain.left(), 0u);
+      EXPECT_EQ(got, c.data);
+    }
+}
+
+TEST(Chunks, AlteredSwappedShortOrForeignChunksAreRefused) {
+  Chunked c(3 * kChunkBytes, 1 << 20);
+  auto read = [&](const std::vector<Bytes>& chunks, Hash start = {9}) {
+    Chain chain(start, 3 * kChunkBytes);
+    for (const Bytes& b : chunks) (void)chain.Next(b, "the stream");
+  };
+  read(c.chunks);
+  for (size_t at : {size_t{0}, net::ChunkTags::kBytes - 1, net::ChunkTags::kBytes, kMaxChunk - 1}) {
+    auto bad = c.chunks;
+    bad[1][at] ^= 1;
+    EXPECT_TRUE(Fails(Cause::kRefused, "the stream was altered", [&] { read(bad); })) << at;
+  }
+  auto bad = c.chunks;
+  std::swap(bad[0], bad[1]);
+  EXPECT_TRUE(Fails(Cause::kRefused, "altered", [&] { read(bad); }));
+  bad = c.chunks, bad[2].pop_back();
+  EXPECT_TRUE(Fails(Cause::kRefused, "cut short", [&] { read(bad); }));
+  bad = c.chunks, bad.push_back(bad[2]);
+  EXPECT_TRUE(Fails(Cause::kRefused, "too long", [&] { read(bad); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "altered", [&] { read(c.chunks, Hash{8}); }));
+}
+
+TEST(Sink, TakesExactlyWhatWasAnnounced) {
+  Sink s(Hash{}, 10, [](View) {});
+  s.Write(Bytes(9));
+  EXPECT_THROW(s.Finish(), Bug);
+  EXPECT_THROW(s.Write(Bytes(2)), Bug);
+}
+
+}  // namespace
+}  // namespace suf::store

@@ -1,0 +1,75 @@
+#include "suf/store/dealer_state.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "suf/base/digest.hpp"
+
+namespace suf::store {
+namespace {
+
+// Checked: words, then their SHA-256.
+Bytes Checked(std::initializer_list<uint64_t> words) {
+  Writer w;
+  for (uint64_t x : words) w.Put(x);
+  w.Raw(HashOf({View(w.bytes())}));
+  return w.Take();
+}
+
+// ReadChecked: throws Cause::kResource when the file of so many words was altered.
+std::vector<uint64_t> ReadChecked(const std::string& path, size_t words, const char* what) {
+  Bytes b = ReadSome(OpenFile(path, O_RDONLY).get(), words * 8 + 33, path);
+  if (b.size() != words * 8 + 32 || !Equal(HashOf({View(b).first(words * 8)}), View(b).subspan(words * 8)))
+    Fail(Cause::kResource, what, " in ", path,
+         " is damaged; name a new state directory, and new stores for both parties");
+  Reader r(b, path);
+  std::vector<uint64_t> all(words);
+  for (uint64_t& x : all) x = r.Get<uint64_t>();
+  return all;
+}
+
+}  // namespace
+
+DealerState::DealerState(const std::string& dir) : dir_((MakeDir(dir), dir)), lock_(LockDir(dir)) {
+  MakeDir(dir_ + "/pairs");
+  std::string path = dir_ + "/serial";
+  if (!access(path.c_str(), F_OK)) next_ = ReadChecked(path, 1, "the dealer's serial")[0];
+}
+
+uint64_t DealerState::Reserve(uint64_t count) {
+  std::lock_guard l(m_);
+  uint64_t first = next_;
+  if (count > ~uint64_t{0} - next_)
+    Fail(Cause::kResource, "the dealer's serials in ", dir_,
+         " are used up; name a new state directory, and new stores for both parties");
+  next_ += count;
+  WriteFile(dir_, "serial", Checked({next_}));
+  return first;
+}
+
+std::array<uint64_t, 2> DealerState::Used(const PairId& pair) const {
+  auto used = ReadChecked(PathOf(pair), 2, "what the dealer knows of a pair");
+  return {used[0], used[1]};
+}
+
+void DealerState::SetUsed(const PairId& pair, const std::array<uint64_t, 2>& used) {
+  WriteFile(dir_ + "/pairs", Hex(pair), Checked({used[0], used[1]}));
+}
+
+void DealerState::Know(const PairId& pair) {
+  std::lock_guard l(m_);
+  if (access(PathOf(pair).c_str(), F_OK)) SetUsed(pair, {0, 0});
+}
+
+uint64_t DealerState::Raise(const PairId& pair, int party, uint64_t serial) {
+  std::lock_guard l(m_);
+  if (serial >= next_ || access(PathOf(pair).c_str(), F_OK))
+    Fail(Cause::kRefused, "a party is about to use bundle ", serial, ", which this dealer never dealt to it (it is at ",
+         next_, "): the state in ", dir_, " was restored or lost; give it back, or start new stores");
+  auto used = Used(pair);
+  const uint64_t before = used[size_t(party)];
+  if (serial > before) used[size_t(party)] = serial, SetUsed(pair, used);
+  return before;
+}
+
+}  // namespace suf::store

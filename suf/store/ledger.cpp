@@ -1,0 +1,217 @@
+#include "suf/store/ledger.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "suf/base/digest.hpp"
+
+namespace suf::store {
+namespace {
+
+// Place: machine id, device, and which files the store's directory and the ledger are; then its SHA-256.
+constexpr size_t kPlace = 96, kHeader = kPlace + 32;
+// Record: u64 serial, u32 fate, u32 zero, 24 bytes of detail, then 24 bytes of SHA-256(number of the record | those).
+constexpr size_t kBody = 40, kRecord = 64;
+
+void Put(Writer& w, const FileId& id) { w.Put(id.inode), w.Put(id.birth_s), w.Put(id.birth_ns), w.Put(id.generation); }
+
+std::array<uint8_t, 24> DetailOf(const FileId& id) {
+  Writer w;
+  Put(w, id);
+  std::array<uint8_t, 24> detail;
+  SUF_CHECK(w.bytes().size() == detail.size());
+  std::copy(w.bytes().begin(), w.bytes().end(), detail.begin());
+  return detail;
+}
+
+FileId FileOf(View detail) {
+  Reader r(detail, "a ledger record");
+  FileId id;
+  id.inode = r.Get<uint64_t>(), id.birth_s = r.Get<int64_t>(), id.birth_ns = r.Get<uint32_t>();
+  id.generation = r.Get<uint32_t>();
+  return id;
+}
+
+Bytes PlaceOf(const std::string& dir, int ledger) {
+  struct stat d;
+  SUF_CHECK(!stat(dir.c_str(), &d));
+  Bytes machine;
+  if (!access("/etc/machine-id", R_OK))
+    machine = ReadSome(OpenFile("/etc/machine-id", O_RDONLY).get(), 64, "/etc/machine-id");
+  Writer w;
+  w.Raw(AsView("SUFLEDG2"));
+  w.Raw(HashOf({AsView("suf ledger"), machine}));
+  w.Put(uint64_t(d.st_dev));
+  // without times of birth there are no keys on disk, and nothing to be tied
+  Put(w, Identify(OpenFile(dir, O_RDONLY | O_DIRECTORY).get()).value_or(FileId{d.st_ino, 0, 0, 0}));
+  Put(w, Identify(ledger).value_or(FileId{}));
+  SUF_CHECK(w.bytes().size() == kPlace);
+  return w.Take();
+}
+
+Hash RecordCheck(uint64_t index, View body) { return HashOf({View(reinterpret_cast<uint8_t*>(&index), 8), body}); }
+
+}  // namespace
+
+Bytes Ledger::Encode(uint64_t index, const Record& r) {
+  Writer w;
+  w.Put(r.serial), w.Put(uint32_t(r.fate)), w.Put(uint32_t{0}), w.Raw(r.detail);
+  Hash check = RecordCheck(index, w.bytes());
+  w.Raw(View(check).first(kRecord - kBody));
+  return w.Take();
+}
+
+Ledger::Ledger(const std::string& dir) : dir_(dir), path_(dir + "/ledger") {
+  if (access(path_.c_str(), F_OK)) {
+    keys_lost_ = true;  // bundles without a ledger cannot be trusted to be unused
+    return;
+  }
+  fd_ = OpenFile(path_, O_RDWR);
+  struct stat s;
+  SUF_CHECK(!fstat(fd_.get(), &s));
+  Load(ReadSome(fd_.get(), size_t(s.st_size), path_));
+}
+
+void Ledger::Settle(const std::map<uint64_t, FileId>& files) {
+  files_ = files;
+  if (std::exchange(loaded_, {}) != Live() || keys_lost_) Begin();
+  for (const auto& [serial, record] : std::map<uint64_t, Record>(open_)) {
+    Append(serial, Fate::kBurnt);
+    notices_.push_back(
+        record.fate == Fate::kTold
+            ? Str("the dealer was told of bundle ", serial, " by a session that did not use it; it is burnt")
+            : Str("bundle ", serial, " was claimed by a session that did not end; it is burnt"));
+  }
+}
+
+// Live: what must be known of the past.
+std::vector<Ledger::Record> Ledger::Live() const {
+  std::vector<Record> live;
+  if (floor_) live.push_back({floor_, Fate::kFloor});
+  for (const auto& [pair, serial] : answers_) live.push_back({serial, Fate::kAnswer, pair});
+  for (const auto& [serial, record] : open_) live.push_back(record);
+  for (const auto& [serial, file] : files_) live.push_back({serial, Fate::kStored, DetailOf(file)});
+  return live;
+}
+
+void Ledger::Begin() {
+  // a new file beside the old one, then renamed: the header names its inode, which a rename keeps
+  std::string temp = path_ + ".part";
+  Fd fresh = OpenFile(temp, O_RDWR | O_CREAT | O_TRUNC);
+  Bytes all = PlaceOf(dir_, fresh.get());
+  const Hash check = HashOf({all});
+  suf::Append(&all, check);
+  uint64_t records = 0;
+  for (const Record& r : Live()) suf::Append(&all, Encode(records++, r));
+  WriteAll(fresh.get(), all, temp);
+  Sync(fresh.get(), temp);
+  Rename(temp, path_);
+  SyncDir(dir_);
+  fd_ = std::move(fresh), records_ = records;
+}
+
+// Parse: the sound records at the front, and how many bytes they take.
+size_t Ledger::Parse(View records, std::vector<Record>* out) const {
+  size_t at = 0;
+  for (; at + kRecord <= records.size(); at += kRecord) {
+    View body = records.subspan(at, kBody), check = records.subspan(at + kBody, kRecord - kBody);
+    if (!Equal(View(RecordCheck(out->size(), body)).first(check.size()), check)) break;
+    Reader r(body, "a ledger record");
+    Record record;
+    record.serial = r.Get<uint64_t>(), record.fate = Fate(r.Get<uint32_t>()), (void)r.Get<uint32_t>();
+    if (record.fate < Fate::kClaimed || record.fate > Fate::kAnswer) break;
+    View detail = r.Raw(record.detail.size());
+    std::copy(detail.begin(), detail.end(), record.detail.begin());
+    out->push_back(record);
+  }
+  return at;
+}
+
+void Ledger::Load(View file) {
+  if (file.size() < kHeader || !Equal(HashOf({file.first(kPlace)}), file.subspan(kPlace, 32))) {
+    keys_lost_ = true;
+    notices_.push_back(Str("the ledger ", path_, " is damaged at its start; the bundles of this store are discarded"));
+    return;
+  }
+  if (!Equal(file.first(kPlace), PlaceOf(dir_, fd_.get()))) {
+    keys_lost_ = true;
+    notices_.push_back(Str("the store ", dir_,
+                           " was copied or restored from elsewhere; its bundles are discarded, as they may be used"));
+  }
+  const size_t end = kHeader + Parse(file.subspan(kHeader), &loaded_);
+  for (const Record& r : loaded_) Apply(r);
+  records_ = loaded_.size();
+  if (end == file.size()) return;
+  if (file.size() - end > kRecord) {  // more than a torn end
+    keys_lost_ = true;
+    notices_.push_back(
+        Str("the ledger ", path_, " is damaged at byte ", end, "; the bundles of this store are discarded"));
+    return;
+  }
+  notices_.push_back(
+      Str("the last record of ", path_, " was not written to its end; it is dropped, nothing was sent under it"));
+  if (ftruncate(fd_.get(), off_t(end)))
+    Fail(Cause::kResource, "cannot repair ", path_, " (", SystemError(), "); see to the disk, then start again");
+  Sync(fd_.get(), path_);
+}
+
+void Ledger::Apply(const Record& r) {
+  if (r.fate == Fate::kStored) {
+    if (r.serial > floor_) files_[r.serial] = FileOf(r.detail);
+    return;
+  }
+  if (r.fate != Fate::kFloor && r.fate != Fate::kTold && r.detail != PairId{}) {
+    uint64_t& known = answers_[r.detail];
+    known = std::max(known, r.serial);
+  }
+  if (r.fate == Fate::kAnswer) return;
+  floor_ = std::max(floor_, r.serial);
+  files_.erase(files_.begin(), files_.upper_bound(floor_));
+  if (r.fate == Fate::kClaimed || r.fate == Fate::kTold)
+    open_[r.serial] = r;
+  else
+    open_.erase(r.serial);
+  if (r.fate == Fate::kBurnt)  // what is lower was not claimed yet, or is being used
+    std::erase_if(open_, [&](const auto& o) { return o.first < r.serial && o.second.fate == Fate::kTold; });
+}
+
+void Ledger::Write(const Record& r) {
+  if (records_ >= kMostRecords && Live().size() < kMostRecords / 2) Begin();
+  off_t at = off_t(kHeader + records_ * kRecord);
+  if (lseek(fd_.get(), at, SEEK_SET) != at)
+    Fail(Cause::kResource, "cannot append to ", path_, " (", SystemError(), "); see to the disk");
+  WriteAll(fd_.get(), Encode(records_, r), path_);
+  Sync(fd_.get(), path_);
+  ++records_;
+}
+
+void Ledger::Append(uint64_t serial, Fate fate, const PairId& pair) {
+  Record r{serial, fate, pair};
+  Apply(r);  // before the write: a failed sync leaves a burnt serial
+  Write(r);
+}
+
+void Ledger::Bind(uint64_t serial, const FileId& file) {
+  Record r{serial, Fate::kStored, DetailOf(file)};
+  Write(r);
+  Apply(r);
+}
+
+uint64_t Ledger::answer(const PairId& pair) const {
+  auto it = answers_.find(pair);
+  return it == answers_.end() ? 0 : it->second;
+}
+
+std::map<uint64_t, Fate> Ledger::Fates() const {
+  Fd fd = OpenFile(path_, O_RDONLY);
+  Bytes file = ReadSome(fd.get(), kHeader + size_t(records_) * kRecord, path_);
+  std::vector<Record> records;
+  (void)Parse(View(file).subspan(kHeader), &records);
+  std::map<uint64_t, Fate> fates;
+  for (const Record& r : records)
+    if (r.fate <= Fate::kBurnt || r.fate == Fate::kTold) fates[r.serial] = r.fate;
+  return fates;
+}
+
+}  // namespace suf::store

@@ -1,0 +1,189 @@
+// A store that was copied, restored or rolled back, and a dealer who was.
+#include "suf/store/dealer_state.hpp"
+#include "suf/store/internal/testing.hpp"
+
+namespace suf::store {
+namespace {
+
+TEST(Store, AUsedBundlePutBackIsDiscardedAtTheStart) {
+  Scratch dir;
+  {
+    Store s(dir / "s");
+    Put(s, 1, true);
+    Put(s, 2, true);
+    fs::copy_file(FileOf(dir / "s", 1), dir / "kept");
+    Told(s, 1).Claim(1);
+    s.Finish(1);
+  }
+  fs::copy_file(dir / "kept", FileOf(dir / "s", 1));
+  fs::copy_file(dir / "kept", FileOf(dir / "s", 8));  // under another name
+  Store s(dir / "s");
+  EXPECT_TRUE(Says(s, "spent"));
+  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2}));
+  EXPECT_FALSE(fs::exists(FileOf(dir / "s", 8)));
+}
+
+// Kept: the files of a store by further names, so that they go back with inode and time of birth, as a disk does.
+class Kept {
+ public:
+  Kept(const std::string& store, const std::string& outside) : store_(store) {
+    fs::create_directory(outside);
+    for (const auto& e : fs::recursive_directory_iterator(store)) {
+      if (!e.is_regular_file()) continue;
+      const std::string name = outside + "/" + std::to_string(files_.size());
+      fs::create_hard_link(e.path(), name);
+      std::ifstream in(e.path(), std::ios::binary);
+      files_.push_back({e.path(), name, {std::istreambuf_iterator<char>(in), {}}});
+    }
+  }
+  void PutBack() const {
+    for (const auto& e : fs::recursive_directory_iterator(store_))
+      if (e.is_regular_file()) fs::remove(e.path());
+    for (const File& f : files_) {
+      std::ofstream(f.outside, std::ios::binary | std::ios::trunc) << f.content;
+      fs::create_hard_link(f.outside, f.path);
+    }
+  }
+
+ private:
+  struct File {
+    fs::path path, outside;
+    std::string content;
+  };
+  std::string store_;
+  std::vector<File> files_;
+};
+
+TEST(Store, ARolledBackStoreIsRefusedByTheDealersAnswerWithAllItsBundles) {
+  Scratch dir;
+  DealerState dealer(dir / "dealer");
+  const PairId pair{7};
+  (void)dealer.Reserve(9);
+  dealer.Know(pair);
+  auto claim = [&](Store& s, uint64_t serial) {
+    s.Tell(serial, pair);
+    s.Answer(serial, dealer.Raise(pair, 1, serial));
+    return s.Claim(serial);
+  };
+  std::optional<Kept> before, told, inside;
+  {
+    Store s(dir / "s");
+    for (uint64_t i = 1; i <= 4; ++i) Put(s, i, true);
+    claim(s, 1), s.Finish(1);
+    before.emplace(dir / "s", dir / "before");
+    s.Tell(2, pair);
+    told.emplace(dir / "s", dir / "told");
+    s.Answer(2, dealer.Raise(pair, 1, 2));
+    (void)s.Claim(2);
+    inside.emplace(dir / "s", dir / "inside");
+    s.Finish(2);
+  }
+  inside->PutBack();
+  {
+    Store s(dir / "s");
+    EXPECT_TRUE(Says(s, "bundle 2 was claimed by a session that did not end"));
+    EXPECT_EQ(Serials(s), (std::vector<uint64_t>{3, 4}));
+  }
+  told->PutBack();
+  {
+    Store s(dir / "s");
+    EXPECT_TRUE(Says(s, "the dealer was told of bundle 2 by a session that did not use it"));
+    EXPECT_EQ(Serials(s), (std::vector<uint64_t>{3, 4}));
+  }
+  before->PutBack();
+  {
+    Store s(dir / "s");
+    EXPECT_TRUE(s.notices().empty());
+    EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2, 3, 4}));
+    EXPECT_TRUE(Fails(Cause::kRefused,
+                      "bundles up to 2 were used, and this store would have used 2: it was rolled back; "
+                      "its 3 bundles are burnt",
+                      [&] { claim(s, 2); }));
+    EXPECT_TRUE(s.Bundles().empty());
+  }
+  Store s(dir / "s");
+  EXPECT_TRUE(fs::is_empty(dir / "s/bundles"));
+  EXPECT_EQ(s.ledger().floor(), 4u);
+}
+
+TEST(Store, ADealerThatKnowsLessThanBeforeIsRefused) {
+  Scratch dir;
+  const PairId pair{7}, other{8};
+  {
+    Store s(dir / "s");
+    for (uint64_t i = 1; i <= 5; ++i) Put(s, i, true);
+    s.Tell(2, pair), s.Answer(2, 0), (void)s.Claim(2), s.Finish(2);
+    s.Tell(3, other), s.Answer(3, 0);  // of another pair it knows nothing
+    (void)s.Claim(3), s.Finish(3);
+  }
+  Store s(dir / "s");  // and after the history has gone
+  EXPECT_EQ(s.ledger().answer(pair), 2u);
+  EXPECT_EQ(s.ledger().answer(other), 3u);
+  s.Tell(4, pair);
+  EXPECT_TRUE(Fails(Cause::kRefused, "knows of bundles up to 1, and this store told it of 2: its state was restored",
+                    [&] { s.Answer(4, 1); }));
+  s.Forget();
+  EXPECT_EQ(s.ledger().Fates().at(4), Fate::kBurnt);
+  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{5}));
+  s.Tell(5, pair), s.Answer(5, 2), (void)s.Claim(5);
+}
+
+TEST(Store, ABundleOnDiskCannotBeClaimedWithoutTheDealersAnswer) {
+  Scratch dir;
+  Store s(dir / "s");
+  Put(s, 1, true), Put(s, 2, false);
+  EXPECT_THROW(s.Claim(1), Bug);
+  s.Tell(1, {});
+  EXPECT_THROW(s.Claim(1), Bug);
+  s.Answer(1, 0);
+  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2}));  // nobody else is offered what the dealer was told of
+  s.Claim(1), s.Claim(2);
+}
+
+TEST(Store, ASerialFarAboveTheOthersDoesNotUseThemUp) {
+  Scratch dir;
+  Store s(dir / "s");
+  for (uint64_t serial : {~uint64_t{0}, ~uint64_t{0} - 1, Store::kLeap + 1})
+    EXPECT_TRUE(Fails(Cause::kRefused, "takes serials up to 2^40 above that", [&] { Put(s, serial, false); }));
+  Put(s, 7, false), Put(s, Store::kLeap + 7, true);
+  EXPECT_TRUE(Fails(Cause::kRefused, "above that", [&] { Put(s, 2 * Store::kLeap + 8, false); }));
+  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{7, Store::kLeap + 7}));
+}
+
+TEST(Store, ACopiedStoreDiscardsItsKeysButKeepsItsHistory) {
+  Scratch dir;
+  {
+    Store s(dir / "s");
+    for (uint64_t i = 1; i <= 3; ++i) Put(s, i, true);
+    Told(s, 1).Claim(1);
+    s.Finish(1);
+  }
+  fs::copy(dir / "s", dir / "copy", fs::copy_options::recursive);
+  {
+    Store copy(dir / "copy");
+    EXPECT_TRUE(Says(copy, "was copied"));
+    EXPECT_EQ(copy.Bundles().size(), 0u);
+    EXPECT_TRUE(fs::is_empty(dir / "copy/bundles"));
+    EXPECT_EQ(copy.ledger().floor(), 1u);
+    Put(copy, 7, true);
+  }
+  Store again(dir / "copy");
+  EXPECT_TRUE(again.notices().empty());
+  EXPECT_EQ(Serials(again), (std::vector<uint64_t>{7}));
+  Store original(dir / "s");
+  EXPECT_EQ(Serials(original), (std::vector<uint64_t>{2, 3}));
+}
+
+TEST(Store, WithoutALedgerNoBundleIsTrusted) {
+  Scratch dir;
+  {
+    Store s(dir / "s");
+    Put(s, 1, true);
+  }
+  fs::remove(dir / "s/ledger");
+  Store s(dir / "s");
+  EXPECT_EQ(s.Bundles().size(), 0u);
+}
+
+}  // namespace
+}  // namespace suf::store

@@ -1,0 +1,396 @@
+#include "suf/store/store.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace suf::store {
+namespace {
+
+constexpr size_t kMaxPreamble = 4096;
+
+std::vector<std::string> FilesIn(const std::string& dir) {
+  std::vector<std::string> names;
+  struct Close {
+    void operator()(DIR* p) const { closedir(p); }
+  };
+  std::unique_ptr<DIR, Close> d(opendir(dir.c_str()));
+  if (!d) Fail(Cause::kResource, "cannot read the directory ", dir, " (", SystemError(), "); see to its permissions");
+  while (dirent* e = readdir(d.get()))
+    if (e->d_name[0] != '.') names.push_back(e->d_name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// ReadPreamble: throws Cause::kRefused when it was altered. Its hash has no key, so `least` is checked too.
+Bytes ReadPreamble(int fd, const std::string& path, size_t least = 0) {
+  Bytes length = ReadSome(fd, sizeof(uint32_t), path);
+  size_t n = Reader(length, path).Get<uint32_t>();
+  if (n > kMaxPreamble || n < least) Fail(Cause::kRefused, path, " was altered; it is burnt, start again");
+  Bytes all = ReadSome(fd, n + 32, path);
+  Reader r(all, path);
+  View preamble = r.Raw(n);
+  if (!Equal(HashOf({preamble}), r.Raw(32))) Fail(Cause::kRefused, path, " was altered; it is burnt, start again");
+  all.resize(n);
+  return all;
+}
+
+Bytes ReadChunks(int fd, Chain& chain, const std::string& path) {
+  struct stat s;
+  if (fstat(fd, &s) || uint64_t(s.st_size) < chain.left())
+    Fail(Cause::kRefused, path, " is cut short; it is burnt, start again");
+  Bytes body;
+  body.reserve(chain.left());
+  while (chain.left()) {
+    Bytes length = ReadSome(fd, sizeof(uint32_t), path);
+    size_t n = Reader(length, path).Get<uint32_t>();
+    Bytes chunk = ReadSome(fd, std::min(n, kMaxChunk), path);
+    if (chunk.size() != n) Fail(Cause::kRefused, path, " is cut short or too long; it is burnt, start again");
+    View data = chain.Next(chunk, path);
+    Append(&body, data);
+  }
+  return body;
+}
+
+}  // namespace
+
+ChunkFile::ChunkFile(const std::string& temp, View preamble)
+    : temp_(temp), fd_(OpenFile(temp, O_WRONLY | O_CREAT | O_TRUNC)) {
+  Writer w;
+  w.Put(uint32_t(preamble.size())), w.Raw(preamble), w.Raw(HashOf({preamble}));
+  Bytes b = w.Take();
+  WriteAll(fd_.get(), b, temp_);
+}
+
+void ChunkFile::Add(View chunk) {
+  uint32_t n = uint32_t(chunk.size());
+  WriteAll(fd_.get(), View(reinterpret_cast<uint8_t*>(&n), sizeof n), temp_);
+  WriteAll(fd_.get(), chunk, temp_);
+}
+
+void ChunkFile::Commit(const std::string& path) {
+  Rename(temp_, path);
+  SyncDir(path.substr(0, path.rfind('/')));
+}
+
+uint64_t BundleFileBytes(uint64_t body_bytes) {
+  const uint64_t chunks = (body_bytes + kChunkBytes - 1) / kChunkBytes;
+  return sizeof(uint32_t) + kHeaderBytes + 32 + 32 + chunks * (sizeof(uint32_t) + net::ChunkTags::kBytes) + body_bytes;
+}
+
+Store::Store(const std::string& dir)
+    : dir_((MakeDir(dir), dir)), bundles_(dir + "/bundles"), lock_(LockDir(dir)), ledger_(dir) {
+  MakeDir(bundles_);
+  Recover();
+  DropSetup();
+}
+
+// Recover: what the ledger knows is kept, the rest wiped and said.
+void Store::Recover() {
+  Found found;
+  for (const std::string& name : FilesIn(bundles_)) RecoverFile(name, &found);
+  SyncDir(bundles_);
+  if (found.strange)
+    notices_.push_back(Str("bundles of the store ", dir_, " that were copied or restored: ", found.strange,
+                           "; they may have been used before and are wiped"));
+  if (size_t known = found.known + found.strange; !ledger_.keys_lost() && ledger_.files().size() > known)
+    notices_.push_back(Str("bundles that are missing in the store ", dir_, ": ", ledger_.files().size() - known));
+  ledger_.Settle(found.files);
+  notices_.insert(notices_.begin(), ledger_.notices().begin(), ledger_.notices().end());
+}
+
+void Store::RecoverFile(const std::string& name, Found* found) {
+  std::string path = bundles_ + "/" + name;
+  const auto id = Identify(OpenFile(path, O_RDONLY).get());
+  const auto& bound = ledger_.files();
+  const auto it = std::find_if(bound.begin(), bound.end(), [&](const auto& f) { return id && f.second == *id; });
+  const bool ours = it != bound.end() && !ledger_.keys_lost();
+  const bool named = name.ends_with(".bundle");
+  if (!named && !ours) return Discard(path);  // the rest of a delivery that broke
+  found->known += ours;
+  try {
+    Bytes preamble = ReadPreamble(OpenFile(path, O_RDONLY).get(), path, 32);
+    BundleHeader h = DecodeHeader(View(preamble).first(preamble.size() - 32));
+    const bool whole = ours && h.serial == it->first;
+    if (whole && !named) Rename(std::exchange(path, PathOf(h)), PathOf(h));  // it broke between Bind and Rename
+    if (whole && path == PathOf(h)) {
+      found->files.insert(*it);
+      slots_[h.serial] = {h, {}, true};
+      return;
+    }
+    if (h.serial > ledger_.floor())
+      ++found->strange;
+    else
+      notices_.push_back(Str("the bundle ", path, " is of a serial that is spent; it is discarded"));
+  } catch (const Error& e) {
+    if (e.cause() == Cause::kResource) throw;
+    notices_.push_back(e.what());
+  }
+  Discard(path);
+}
+
+// Discard: key and pair secret are overwritten, then the file goes; the caller syncs the directory.
+void Store::Discard(const std::string& path) {
+  {
+    Fd fd = OpenFile(path, O_WRONLY);
+    WriteAll(fd.get(), Bytes(kMaxPreamble), path);
+    Sync(fd.get(), path);
+  }
+  if (unlink(path.c_str()))
+    Fail(Cause::kResource, "cannot remove ", path, " (", SystemError(), "); see to its permissions");
+}
+
+std::string Store::PathOf(const BundleHeader& h) const {
+  const std::string digits = std::to_string(h.serial);
+  const Job& j = h.job;
+  return Str(bundles_, "/", std::string(20 - digits.size(), '0'), digits, "-", j.entry, "-", j.variant, "-", j.tokens,
+             "-", j.past, ".bundle");
+}
+
+Store::Incoming::Incoming(Store& s, const BundleHeader& h, Secret key, bool to_disk)
+    : store_(s), chain_(ChunkKey(h), h.body_bytes) {
+  std::lock_guard l(s.m_);
+  if (h.serial <= s.ledger_.floor() || s.slots_.count(h.serial))
+    Fail(Cause::kRefused, "the dealer sent bundle ", h.serial, ", which this store has had (it is at ",
+         s.ledger_.floor(), "); give the dealer its old state back, or start with a new store");
+  if (uint64_t last = s.slots_.empty() ? s.ledger_.floor() : std::max(s.ledger_.floor(), s.slots_.rbegin()->first);
+      h.serial > last && h.serial - last > kLeap)
+    Fail(Cause::kRefused, "the dealer sent bundle ", h.serial, "; this store is at ", last,
+         " and takes serials up to 2^40 ", "above that; ask the dealer's operator why it leaps");
+  bundle_.header = h;
+  if (!to_disk) {
+    bundle_.key = std::move(key);
+    bundle_.body.reserve(h.body_bytes);
+    return;
+  }
+  Bytes preamble = Encode(h);
+  Append(&preamble, key.view());
+  file_ = std::make_unique<ChunkFile>(s.bundles_ + "/incoming.part", preamble);
+}
+
+void Store::Incoming::Add(View chunk) {
+  View data = chain_.Next(chunk, Str("bundle ", bundle_.header.serial));
+  if (file_)
+    file_->Add(chunk);
+  else
+    Append(&bundle_.body, data);
+}
+
+void Store::Incoming::Commit() {
+  SUF_CHECK(chain_.left() == 0);
+  uint64_t serial = bundle_.header.serial;
+  std::lock_guard l(store_.m_);
+  if (file_) {  // there, then bound, then named: a start in between finds which bundle it is
+    file_->Sync();
+    SyncDir(store_.bundles_);
+    store_.CheckAhead();
+    store_.ledger_.Bind(serial, *Identify(file_->fd()));
+    file_->Commit(store_.PathOf(bundle_.header));
+  }
+  Slot slot{bundle_.header, {}, file_ != nullptr};
+  if (!file_) slot.memory = std::move(bundle_);
+  store_.slots_[serial] = std::move(slot);
+}
+
+void Store::CheckAhead() const {
+  if (!Identify(OpenFile(bundles_, O_RDONLY | O_DIRECTORY).get()))
+    Fail(Cause::kResource, "the file system of ", bundles_,
+         " keeps no times of birth of files, by which a restored store ",
+         "is noticed, so no keys may lie there; keep no keys ahead, or name a store on ext4, xfs, btrfs or tmpfs");
+}
+
+std::vector<BundleHeader> Store::Bundles() const {
+  std::lock_guard l(m_);
+  std::vector<BundleHeader> all;
+  for (const auto& [serial, slot] : slots_)
+    if (!slot.told) all.push_back(slot.header);
+  return all;
+}
+
+std::vector<BundleHeader> Store::Bundles(const Job& job) const {
+  std::vector<BundleHeader> all = Bundles();
+  std::erase_if(all, [&](const BundleHeader& h) { return h.job != job; });
+  return all;
+}
+
+const Store::Slot& Store::Find(uint64_t serial) const {
+  auto it = slots_.find(serial);
+  if (it == slots_.end())
+    Fail(Cause::kRefused, "bundle ", serial, " is used, burnt or was never here (the store is at ", ledger_.floor(),
+         "); start again");
+  return it->second;
+}
+
+BundleHeader Store::Header(uint64_t serial) const {
+  std::lock_guard l(m_);
+  return Find(serial).header;
+}
+
+void Store::Forget() noexcept {
+  std::lock_guard l(m_);
+  for (auto it = slots_.begin(); it != slots_.end();) {
+    if (it->second.on_disk && !it->second.told) {
+      ++it;
+      continue;
+    }
+    try {
+      if (it->second.told) ledger_.Append(it->first, Fate::kBurnt);
+      if (it->second.on_disk) Discard(PathOf(it->second.header));
+    } catch (...) {  // at the next start
+    }
+    it = slots_.erase(it);
+  }
+}
+
+void Store::Tell(uint64_t serial, const PairId& pair) {
+  std::lock_guard l(m_);
+  Slot& slot = Find(serial);
+  SUF_CHECK(serial > ledger_.floor());
+  slot.told = pair;
+  ledger_.Append(serial, Fate::kTold);
+}
+
+void Store::Answer(uint64_t serial, uint64_t known) {
+  std::lock_guard l(m_);
+  Slot& slot = Find(serial);
+  SUF_CHECK(slot.told && !slot.witnessed);
+  const uint64_t before = ledger_.answer(*slot.told);
+  if (known >= serial) {
+    size_t count = BurnHere();
+    Fail(Cause::kRefused, "the dealer knows that bundles up to ", known, " were used, and this store would have used ",
+         serial, ": it was rolled back; its ", count, count == 1 ? " bundle is" : " bundles are",
+         " burnt, start again with fresh ones and find out who restored it");
+  }
+  if (known < before)
+    Fail(Cause::kRefused, "the dealer knows of bundles up to ", known, ", and this store told it of ", before,
+         ": its state was restored; bundle ", serial,
+         " is burnt, give the dealer its state back, or start with new stores");
+  slot.witnessed = true;
+}
+
+Bundle Store::Load(const BundleHeader& known) {
+  std::string path = PathOf(known);
+  Fd fd = OpenFile(path, O_RDONLY);
+  Bytes preamble = ReadPreamble(fd.get(), path, 32);
+  Bundle b;
+  View rest = View(preamble).first(preamble.size() - 32);
+  b.header = DecodeHeader(rest);
+  b.key = Secret(View(preamble).last(32));
+  if (b.header.serial != known.serial || b.header.job != known.job)
+    Fail(Cause::kRefused, path, " was altered; it is burnt, start again");
+  Chain chain(ChunkKey(b.header), b.header.body_bytes);
+  b.body = ReadChunks(fd.get(), chain, path);
+  return b;
+}
+
+Bundle Store::Take(uint64_t serial, Fate fate) {
+  std::lock_guard l(m_);
+  SUF_CHECK(Find(serial).witnessed || !Find(serial).on_disk);
+  SUF_CHECK(Find(serial).witnessed || serial > ledger_.floor());
+  // from here the serial is spent, whatever fails
+  Slot slot = std::move(slots_[serial]);
+  std::exception_ptr failed;
+  Bundle b;
+  try {
+    ledger_.Append(serial, fate, slot.told.value_or(PairId{}));
+    b = slot.on_disk ? Load(slot.header) : std::move(slot.memory);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  BurnUpTo(serial);
+  if (!failed) return b;
+  try {
+    ledger_.Append(serial, Fate::kBurnt);
+  } catch (const Error&) {  // burnt at the next start
+  }
+  std::rethrow_exception(failed);
+}
+
+// BurnUpTo: claims are monotone; what lies below can never be claimed, so its keys go too.
+void Store::BurnUpTo(uint64_t serial) {
+  bool disk = false;
+  while (!slots_.empty() && slots_.begin()->first <= serial) {
+    auto it = slots_.begin();
+    if (it->second.on_disk) Discard(PathOf(it->second.header)), disk = true;
+    slots_.erase(it);
+  }
+  if (disk) SyncDir(bundles_);
+}
+
+size_t Store::BurnAll() {
+  std::lock_guard l(m_);
+  return BurnHere();
+}
+
+size_t Store::BurnHere() {
+  if (slots_.empty()) return 0;
+  size_t count = slots_.size();
+  uint64_t last = slots_.rbegin()->first;
+  std::exception_ptr failed;
+  try {
+    ledger_.Append(last, Fate::kBurnt);  // burns what is lower too
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  BurnUpTo(last);
+  if (failed) std::rethrow_exception(failed);
+  return count;
+}
+
+void Store::Finish(uint64_t serial) {
+  std::lock_guard l(m_);
+  ledger_.Append(serial, Fate::kDone);
+}
+
+void Store::Burn(uint64_t serial) noexcept {
+  std::lock_guard l(m_);
+  try {
+    ledger_.Append(serial, Fate::kBurnt);
+  } catch (...) {
+  }
+}
+
+bool Store::HasSetup(const Hash& weights) const { return !access(SetupFile(weights).c_str(), R_OK); }
+ChunkFile Store::NewSetup() { return {dir_ + "/w_hat.part", AsView("SUFWHAT1")}; }
+void Store::DropSetup() noexcept { unlink((dir_ + "/w_hat.part").c_str()); }
+void Store::CommitSetup(ChunkFile file, const Hash& weights) {
+  file.Sync();
+  file.Commit(SetupFile(weights));
+}
+
+std::optional<Bytes> Store::LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes) {
+  std::string path = SetupFile(weights);
+  try {
+    Fd fd = OpenFile(path, O_RDONLY);
+    (void)ReadPreamble(fd.get(), path);
+    Chain chain(ChunkKey(plan, weights), bytes);
+    return ReadChunks(fd.get(), chain, path);
+  } catch (const Error& e) {
+    if (e.cause() == Cause::kResource) throw;
+    return std::nullopt;
+  }
+}
+
+Secret Store::LongLived(const std::string& name) {
+  std::string path = dir_ + "/" + name;
+  if (access(path.c_str(), F_OK)) WriteFile(dir_, name, Secret::Random().view());
+  Bytes b = ReadSome(OpenFile(path, O_RDONLY).get(), 33, path);
+  if (b.size() != 32)
+    Fail(Cause::kResource, path, " is not a secret of 32 bytes; restore it, or remove this store and start a new one");
+  Secret s{View(b)};
+  return s;
+}
+
+bool Store::Pin(const net::Identity& peer) {
+  std::string name = Str(Name(peer.role), ".pin"), path = dir_ + "/" + name;
+  if (access(path.c_str(), F_OK)) {
+    WriteFile(dir_, name, AsView(Hex(peer.key)));
+    return true;
+  }
+  return Equal(ReadSome(OpenFile(path, O_RDONLY).get(), 2 * peer.key.size(), path), AsView(Hex(peer.key)));
+}
+
+}  // namespace suf::store

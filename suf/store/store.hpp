@@ -1,0 +1,143 @@
+// A party's store directory: bundles made ahead, the ledger, W_hat per weights id, and the pinned keys of its peers.
+// Locked by one process. A claim is durable before it is used, and every bundle serves once; one from disk only after
+// the dealer has witnessed that its serial is new. Bundles may arrive in one thread while another one claims and
+// finishes. SECURITY.md, ADR 12.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "suf/store/bundle.hpp"
+#include "suf/store/ledger.hpp"
+
+namespace suf::store {
+
+// ChunkFile: a file {u32 length, preamble, its SHA-256, then per chunk u32 length, chunk}: bundles and W_hat on disk.
+class ChunkFile {
+ public:
+  ChunkFile(const std::string& temp, View preamble);
+  void Add(View chunk);
+  // Sync: what was added is on the disk. Commit, after it: renamed to path and its directory synced.
+  void Sync() { suf::Sync(fd_.get(), temp_); }
+  void Commit(const std::string& path);
+  int fd() const { return fd_.get(); }
+
+ private:
+  std::string temp_;
+  Fd fd_;
+};
+
+// BundleFileBytes: what the file of a bundle takes whose body has so many bytes.
+uint64_t BundleFileBytes(uint64_t body_bytes);
+
+class Store {
+ public:
+  // Makes dir when needed, locks it and recovers; what a person should know of that is in notices(). Throws
+  // Cause::kResource.
+  explicit Store(const std::string& dir);
+  const std::vector<std::string>& notices() const { return notices_; }
+  const Ledger& ledger() const { return ledger_; }
+
+  // Incoming: a bundle on its way in. Dropped unless Commit is reached.
+  class Incoming {
+   public:
+    void Add(View chunk);  // a chunk of a Sink; throws Cause::kRefused when altered
+    uint64_t left() const { return chain_.left(); }
+    void Commit();
+
+   private:
+    friend class Store;
+    Incoming(Store& s, const BundleHeader& h, Secret key, bool to_disk);
+    Store& store_;
+    Bundle bundle_;
+    Chain chain_;
+    std::unique_ptr<ChunkFile> file_;  // null: in memory
+  };
+  // kLeap: how far above all serials so far one may be, so that no dealer uses them up.
+  static constexpr uint64_t kLeap = uint64_t{1} << 40;
+  // Receive: throws Cause::kRefused when the serial is spent, there already or too far above the others.
+  Incoming Receive(const BundleHeader& h, Secret key, bool to_disk) { return {*this, h, std::move(key), to_disk}; }
+
+  // Bundles: the headers of all unused bundles, by serial; of one job.
+  std::vector<BundleHeader> Bundles() const;
+  std::vector<BundleHeader> Bundles(const Job& job) const;
+  // Header: of one unused bundle; throws Cause::kRefused when there is none of this serial.
+  BundleHeader Header(uint64_t serial) const;
+  // CheckAhead: throws Cause::kResource where bundles cannot lie on disk: a file system without times of birth.
+  void CheckAhead() const;
+  // Forget: drops the bundles that are in memory only, and burns those of which the dealer was told: what a session
+  // that broke before its claim leaves. Best effort: both are gone from this process, and burnt at the next start.
+  void Forget() noexcept;
+  // Tell: durably marks the serial as one of which this pair's dealer is about to be told: used now, or never.
+  void Tell(uint64_t serial, const PairId& pair);
+  // Answer: what the dealer said, after Tell: the serial up to which it knew this party's bundles as used. Throws
+  // Cause::kRefused when that is not below the serial (this store was rolled back: all its bundles are burnt) or below
+  // an earlier answer (the dealer's state was: this bundle is burnt).
+  void Answer(uint64_t serial, uint64_t known);
+  // Claim: durably marks the serial, burns all lower ones, moves the bundle to memory and wipes it from disk. Of a
+  // bundle on disk, after Answer. Throws Cause::kRefused when it is spent, unknown or altered (and is burnt),
+  // Cause::kResource when the disk fails (burnt as well).
+  Bundle Claim(uint64_t serial) { return Take(serial, Fate::kClaimed); }
+  // Audit: like Claim, for a bundle that will be opened instead of used.
+  Bundle Audit(uint64_t serial) { return Take(serial, Fate::kAudited); }
+  // BurnAll: no bundle that is here now will be used; how many they were. Durable when it returns; when the disk fails
+  // (Cause::kResource) they are gone from this process all the same.
+  size_t BurnAll();
+  void Finish(uint64_t serial);
+  // Burn: best effort; a claimed serial is burnt at the next start anyway.
+  void Burn(uint64_t serial) noexcept;
+
+  // Set-up data (W_hat), once per weights id. NewSetup: a file on its way in, which CommitSetup puts in the place of
+  // what was there; one that is not committed goes with DropSetup, or at the next start.
+  std::string SetupFile(const Hash& weights) const { return dir_ + "/" + Hex(weights) + ".w_hat"; }
+  bool HasSetup(const Hash& weights) const;
+  ChunkFile NewSetup();
+  void CommitSetup(ChunkFile file, const Hash& weights);
+  void DropSetup() noexcept;
+  // LoadSetup: nothing when the file was altered.
+  std::optional<Bytes> LoadSetup(const Hash& plan, const Hash& weights, uint64_t bytes);
+
+  // LongLived: a 32-byte secret of this store, made at first use, durable before it is returned. Throws
+  // Cause::kResource when it is damaged.
+  Secret LongLived(const std::string& name);
+
+  // Pin: remembers the peer's key at first sight; false when another key was pinned before.
+  bool Pin(const net::Identity& peer);
+
+ private:
+  struct Slot {
+    BundleHeader header;
+    Bundle memory;  // empty when on disk
+    bool on_disk = false;
+    std::optional<PairId> told = {};  // Tell; witnessed: Answer
+    bool witnessed = false;
+  };
+  const Slot& Find(uint64_t serial) const;
+  Slot& Find(uint64_t serial) { return const_cast<Slot&>(std::as_const(*this).Find(serial)); }
+  Bundle Take(uint64_t serial, Fate fate);
+  Bundle Load(const BundleHeader& known);
+  void Recover();
+  // Found: at a start: bundles to keep; how many files are known to the ledger, and how many others may be used ones.
+  struct Found {
+    std::map<uint64_t, FileId> files;
+    size_t known = 0, strange = 0;
+  };
+  void RecoverFile(const std::string& name, Found* found);
+  void Discard(const std::string& path);
+  void BurnUpTo(uint64_t serial);
+  size_t BurnHere();
+  // PathOf: of a bundle's file: its serial, then its job.
+  std::string PathOf(const BundleHeader& h) const;
+
+  std::string dir_, bundles_;
+  Fd lock_;
+  mutable std::mutex m_;  // of ledger_ and slots_
+  Ledger ledger_;
+  std::map<uint64_t, Slot> slots_;
+  std::vector<std::string> notices_;
+};
+
+}  // namespace suf::store

@@ -1,0 +1,237 @@
+#include "suf/store/store.hpp"
+
+#include "suf/store/internal/testing.hpp"
+
+namespace suf::store {
+namespace {
+
+TEST(Store, BundlesSurviveARestartAndServeOnce) {
+  Scratch dir;
+  Bytes body;
+  {
+    Store s(dir / "s");
+    body = Put(s, 3, true);
+    Bytes second = Put(s, 5, false);
+    EXPECT_EQ(Serials(s), (std::vector<uint64_t>{3, 5}));
+  }
+  Store s(dir / "s");
+  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{3}));  // 5 was in memory only
+  Bundle b = Told(s, 3).Claim(3);
+  EXPECT_EQ(b.body, body);
+  EXPECT_TRUE(Equal(b.key.view(), Hash{5}));
+  EXPECT_FALSE(fs::exists(FileOf(dir / "s", 3)));
+  EXPECT_TRUE(Fails(Cause::kRefused, "bundle 3 is used", [&] { Told(s, 3).Claim(3); }));
+  s.Finish(3);
+  EXPECT_EQ(s.ledger().Fates().at(3), Fate::kDone);
+  EXPECT_EQ(s.Bundles().size(), 0u);
+}
+
+TEST(Store, AClaimBurnsLowerSerialsInMemoryAndOnDisk) {
+  Scratch dir;
+  Store s(dir / "s");
+  for (uint64_t i = 1; i <= 4; ++i) Put(s, i, i % 2);
+  Told(s, 3).Claim(3);
+  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{4}));
+  EXPECT_FALSE(fs::exists(FileOf(dir / "s", 1)));
+  for (uint64_t i = 1; i <= 3; ++i) {
+    EXPECT_TRUE(Fails(Cause::kRefused, "used, burnt", [&] { Told(s, i).Claim(i); })) << i;
+    EXPECT_TRUE(Fails(Cause::kRefused, "which this store has had", [&] { Put(s, i, true); })) << i;
+  }
+  EXPECT_TRUE(Fails(Cause::kRefused, "which this store has had", [&] { Put(s, 4, true); }));
+  Put(s, 9, true);
+}
+
+TEST(Store, AClaimWithoutAnEndIsBurntAtTheStart) {
+  Scratch dir;
+  {
+    Store s(dir / "s");
+    Put(s, 1, true), Put(s, 2, true);
+    Told(s, 1).Claim(1);
+  }
+  Store s(dir / "s");
+  EXPECT_TRUE(Says(s, "bundle 1 was claimed"));
+  EXPECT_EQ(s.ledger().Fates().at(1), Fate::kBurnt);
+  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2}));
+  EXPECT_FALSE(Says(s, "discarded"));
+}
+
+TEST(Store, AnAlteredBundleIsRefusedAndBurntAloneWhereverItWasAltered) {
+  for (long at : {0L, 10L, 300L, 500L, 600'000L, -1L}) {
+    Scratch dir;
+    {
+      Store s(dir / "s");
+      Put(s, 1, true), Put(s, 2, true);
+    }
+    Flip(FileOf(dir / "s", 1), at);
+    Store s(dir / "s");
+    bool seen = s.Bundles().size() == 1;  // in the header: found at the start
+    if (!seen) {
+      EXPECT_TRUE(Fails(Cause::kRefused, "burnt", [&] { Told(s, 1).Claim(1); })) << at;
+    }
+    EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2})) << at;
+    Told(s, 2).Claim(2);
+  }
+}
+
+TEST(Store, ATruncatedBundleIsRefused) {
+  for (size_t keep : {size_t{2}, size_t{100}, size_t{700'000}, kBody}) {
+    Scratch dir;
+    {
+      Store s(dir / "s");
+      Put(s, 1, true), Put(s, 2, true);
+    }
+    fs::resize_file(FileOf(dir / "s", 1), keep);
+    Store s(dir / "s");
+    if (s.Bundles().size() == 2) {
+      EXPECT_TRUE(Fails(Cause::kRefused, "burnt", [&] { Told(s, 1).Claim(1); })) << keep;
+    }
+    EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2})) << keep;
+  }
+}
+
+// The preamble's hash has no key: whoever writes the disk can make it right, in the file that the store wrote.
+TEST(Store, ABundleWithASoundHashAndAnImpossiblePreambleIsRefused) {
+  Scratch dir;
+  auto write = [&](View preamble) {
+    { Put(*std::make_unique<Store>(dir / "s"), 3, true); }
+    ChunkFile(dir / "forged", preamble);
+    std::ifstream forged(dir / "forged", std::ios::binary);
+    std::ofstream(FileOf(dir / "s", 3), std::ios::binary | std::ios::trunc) << forged.rdbuf();
+  };
+  write(Bytes(8));
+  EXPECT_TRUE(Says(Store(dir / "s"), "was altered"));
+  BundleHeader h = HeaderOf(3);
+  h.body_bytes = ~uint64_t{0};
+  Bytes vast = Encode(h);
+  vast.resize(vast.size() + 32);
+  write(vast);
+  Store s(dir / "s");
+  EXPECT_TRUE(Fails(Cause::kRefused, "is cut short", [&] { Told(s, 3).Claim(3); }));
+  EXPECT_EQ(s.ledger().Fates().at(3), Fate::kBurnt);
+}
+
+TEST(Store, ABundleOfTheOlderVersionIsRefusedInOneSentence) {
+  Scratch dir;
+  { Put(*std::make_unique<Store>(dir / "s"), 3, true); }
+  BundleHeader h = HeaderOf(3);
+  h.version = kWireVersion - 1;
+  ChunkFile(dir / "old", Encode(h));
+  std::ifstream old(dir / "old", std::ios::binary);
+  std::ofstream(FileOf(dir / "s", 3), std::ios::binary | std::ios::trunc) << old.rdbuf();
+  fs::rename(FileOf(dir / "s", 3), dir / "s/bundles/00000000000000000003.bundle");  // its name of then
+  Store s(dir / "s");
+  EXPECT_EQ(s.notices(),
+            std::vector<std::string>{"a bundle of version 2 was found; this suf reads version 3; deal it again"});
+  EXPECT_TRUE(s.Bundles().empty());
+  EXPECT_TRUE(fs::is_empty(dir / "s/bundles"));
+}
+
+// A store keys its bundles by job: in its answers and in the names of the files.
+TEST(Store, ABundleIsFoundUnderItsJobAndNoOther) {
+  Scratch dir;
+  const Job jobs[] = {{0, 0, 4, 0}, {1, 0, 4, 0}, {0, 1, 4, 0}, {0, 0, 5, 0}, {0, 0, 4, 1}};
+  auto name = [&](const Job& j, uint64_t serial) {
+    return Str(dir / "s/bundles/0000000000000000000", serial, "-", j.entry, "-", j.variant, "-", j.tokens, "-", j.past,
+               ".bundle");
+  };
+  {
+    Store s(dir / "s");
+    uint64_t serial = 0;
+    for (const Job& j : jobs) {
+      BundleHeader h = HeaderOf(++serial);
+      h.job = j;
+      auto in = s.Receive(h, Secret::Random(), true);
+      Sink sink(ChunkKey(h), kBody, [&](View chunk) { in.Add(chunk); });
+      sink.Write(Bytes(kBody));
+      sink.Finish();
+      in.Commit();
+      EXPECT_TRUE(fs::exists(name(j, serial)));
+    }
+    for (uint64_t i = 0; i < 5; ++i) {
+      const auto found = s.Bundles(jobs[i]);
+      ASSERT_EQ(found.size(), 1u);
+      EXPECT_EQ(found[0].serial, i + 1);
+    }
+    EXPECT_TRUE(s.Bundles(JobOf(6)).empty());
+  }
+  fs::rename(name(jobs[0], 1), name(jobs[1], 1));  // to stand for another job
+  Store s(dir / "s");
+  EXPECT_TRUE(s.Bundles(jobs[0]).empty());
+  EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2, 3, 4, 5}));
+}
+
+TEST(Store, ABrokenDeliveryLeavesNothing) {
+  Scratch dir;
+  {
+    Store s(dir / "s");
+    auto in = s.Receive(HeaderOf(1), Secret(Hash{5}), true);
+    EXPECT_TRUE(Fails(Cause::kRefused, "bundle 1 is cut short", [&] { in.Add(Bytes(100)); }));
+    EXPECT_EQ(s.Bundles().size(), 0u);
+  }
+  Store s(dir / "s");
+  EXPECT_TRUE(fs::is_empty(dir / "s/bundles"));
+}
+
+TEST(Store, IsLockedByOneProcess) {
+  Scratch dir;
+  Store s(dir / "s");
+  EXPECT_TRUE(Fails(Cause::kResource, "in use by another", [&] { Store t(dir / "s"); }));
+}
+
+TEST(Store, AnAuditedSerialIsSpent) {
+  Scratch dir;
+  Store s(dir / "s");
+  Put(s, 1, true), Put(s, 2, true);
+  Bundle b = Told(s, 1).Audit(1);
+  EXPECT_NE(b.hash(), Hash{});
+  EXPECT_EQ(s.ledger().Fates().at(1), Fate::kAudited);
+  EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { Told(s, 1).Claim(1); }));
+  Told(s, 2).Claim(2);
+}
+
+TEST(Store, KeepsSetupOncePerWeightsAndChecksIt) {
+  Scratch dir;
+  Store s(dir / "s");
+  Hash plan{1}, weights{2};
+  Bytes data(kBody);
+  RandomBytes(data);
+  EXPECT_FALSE(s.HasSetup(weights));
+  ChunkFile f = s.NewSetup();
+  Sink sink(ChunkKey(plan, weights), kBody, [&](View c) { f.Add(c); });
+  sink.Write(data);
+  sink.Finish();
+  EXPECT_FALSE(s.HasSetup(weights));
+  s.CommitSetup(std::move(f), weights);
+  EXPECT_TRUE(s.HasSetup(weights));
+  EXPECT_FALSE(s.HasSetup(Hash{3}));
+  EXPECT_EQ(s.LoadSetup(plan, weights, kBody), data);
+  Flip(s.SetupFile(weights), 5000);
+  EXPECT_EQ(s.LoadSetup(plan, weights, kBody), std::nullopt);
+}
+
+TEST(Store, SetupThatWasNotCommittedIsDroppedAtTheNextStart) {
+  Scratch dir;
+  const std::string part = dir / "s/w_hat.part";
+  for (bool starts : {false, true}) {
+    std::optional<Store> s(std::in_place, dir / "s");
+    (void)s->NewSetup();
+    EXPECT_TRUE(std::filesystem::exists(part));
+    if (starts)
+      s.reset(), s.emplace(dir / "s");
+    else
+      s->DropSetup();
+    EXPECT_FALSE(std::filesystem::exists(part));
+  }
+}
+
+TEST(Store, PinsTheFirstKeyOfARole) {
+  Scratch dir;
+  Store s(dir / "s");
+  EXPECT_TRUE(s.Pin({Role::kDealer, Hash{1}}));
+  EXPECT_TRUE(s.Pin({Role::kDealer, Hash{1}}));
+  EXPECT_FALSE(s.Pin({Role::kDealer, Hash{2}}));
+  EXPECT_TRUE(s.Pin({Role::kModel, Hash{2}}));
+}
+
+}  // namespace
+}  // namespace suf::store

@@ -1,0 +1,327 @@
+"""What the plan of a BERT, GPT-2 or Llama model means, in integers: written by hand, family by family, beside the C++ evaluator.
+
+It shares no code with that one and reads no graph: what a node computes from which others stands here, and so do the weights.  The plan gives
+numbers alone, by the name of a node (scope/label): scales, rings, shifts, tables, certificates.  Products are taken modulo 2^64, every hard
+certificate is asserted, every rescale is round half up, and a plan with a node that is not read here is refused.
+"""
+import numpy as np
+
+I = np.int64
+
+
+def total(a, axis=-1):
+    """plain left-to-right sum: numpy's own sum adds pairwise and rounds differently"""
+    return np.take(np.add.accumulate(a, axis=axis), -1, axis=axis)
+
+
+def fold(v, w):
+    """v @ w, accumulated over the inputs in order"""
+    return total(v[:, None] * w, 0)
+
+
+def centre(a):
+    """a minus the mean of its last axis"""
+    return a - (total(a) / a.shape[-1])[..., None]
+
+
+def fixed(a, f):
+    return np.floor(np.asarray(a, np.float64) * 2.0 ** f + 0.5).astype(I)
+
+
+def shift(x, s):
+    """round half up by s bits"""
+    return (x + (I(1) << I(s - 1))) >> I(s) if s > 0 else x
+
+
+def product(x, w):
+    """integer product modulo 2^64, by limbs of 20 bits in float64: limb * weight * inputs stays below 2^53"""
+    assert np.abs(w).max(initial=0) < 1 << 18 and w.shape[0] <= 1 << 14
+    w, out = w.astype(np.float64), np.zeros(x.shape[:-1] + (w.shape[1],), np.uint64)
+    high = int(np.abs(x).max(initial=0)).bit_length()
+    at = 0
+    while True:
+        last = high - at <= 20
+        limb = x >> I(at) if last else (x >> I(at)) & I((1 << 20) - 1)
+        out += (limb.astype(np.float64) @ w).astype(I).astype(np.uint64) << np.uint64(at)
+        if last:
+            return out.astype(I)
+        at += 20
+
+
+class Function:
+    """a piecewise polynomial of a plan, from its text (grammar: suf/func/text.hpp)"""
+
+    def __init__(self, text):
+        begins, values = [], []
+        for line in text.splitlines():
+            head, _, body = line.partition(' :')
+            word, *numbers = head.split()
+            if word in ('piece', 'run'):
+                pieces = body.split(',')
+                step = 1 << int(numbers[1]) if word == 'run' else 0
+                begins += [int(numbers[0]) + i * step for i in range(len(pieces))]
+                values += [[int(c) for c in p.split()] for p in pieces]
+            elif word == 'end':
+                self.end = int(numbers[0])
+            else:
+                assert word in ('suf', 'channel'), 'a function of a plan has a line ' + line
+        self.begins, self.values = np.array(begins, I), np.array(values, I)
+        assert self.begins[0] == 0 and (np.diff(self.begins) > 0).all() and self.begins[-1] < self.end
+
+    def __call__(self, x):
+        assert x.size == 0 or (0 <= int(x.min()) and int(x.max()) < self.end), 'a function is asked outside its domain'
+        i = np.searchsorted(self.begins, x, 'right') - 1
+        y = self.values[i, -1]
+        for c in reversed(range(self.values.shape[1] - 1)):
+            y = y * (x - self.begins[i]) + self.values[i, c]
+        return y
+
+
+class Evaluator:
+    """the numbers of a plan, by name, and what families share; a family says which weights and which steps there are"""
+
+    def __init__(self, model, plan):
+        assert plan['version'] == 2, 'the plan has version %s, this program reads version 2' % plan['version']
+        self.m, self.plan, self.q, self.read = model, plan, {}, set()
+        self.names = [n['scope'] + '/' + n['label'] for n in plan['nodes']]
+        assert len(set(self.names)) == len(self.names), 'two nodes of the plan have one name'
+        self.functions = [Function(text) for text in plan['functions']]
+        self.classes = [dict(zip(self.names, c['nodes'])) for c in plan['classes']]
+        self.c, self.at = self.classes[0], ''
+        self.weights()
+
+    # -- numbers
+    def number(self, name, *fields):
+        self.read.add(name)
+        return tuple(self.c[name][f] for f in fields) if len(fields) > 1 else self.c[name][fields[0]]
+
+    def function(self, name, field):
+        return self.functions[self.number(name, field)]
+
+    def wire(self, name, x, cut=0, width=''):
+        """the hard certificate of a wire, |x| < 2^bits, and its ring: |x| + rounding < 2^(ring - 2)"""
+        what = self.at + name + ('.' if width else '') + width
+        hard, = (c for c in self.number(name, 'certificates') if c['width'] == width)
+        assert hard['hard'], 'wire %s has no hard certificate' % what
+        most, ring = int(np.abs(x).max()), self.number(name, width or 'ring')
+        assert most < 1 << hard['bits'], 'wire %s leaves its certificate' % what
+        gap = width not in ('square', 'row_sum')                                                              # these are never negative
+        assert most + ((1 << cut) >> 1) < 1 << (ring - 2 if gap else ring), 'wire %s leaves its ring of %d bits' % (what, ring)
+        return x
+
+    # -- weights
+    def embedding(self, table, positions=None):
+        s = self.number('embed/z_embed', 'scale')
+        self.q['table'] = fixed(table, s)
+        self.q['positions'] = fixed(positions, s) if positions is not None else np.zeros((1, 1), I)
+
+    def linear(self, name, full=None, bias=None, gamma=None, centred=True):
+        """weights of x full + 2^diag gamma n - 2^(diag - mean) (n . gamma / d) + bias; the mean goes where the sum is centred"""
+        self.q[name] = q = {}
+        bits, scale, up, turn, mean = self.number(name, 'full', 'scale', 'up', 'turn', 'mean')
+        if full is not None:
+            q['full'] = fixed(full, bits)
+        if bias is not None:
+            q['bias'] = fixed(bias, scale - turn - up)
+        if gamma is not None:
+            of = self.number(name, 'gamma')
+            q['gamma'], q['mean'] = fixed(gamma, of), fixed(gamma / len(gamma), of + mean) if centred else None
+
+    # -- steps
+    def embed(self, ids):
+        n = len(ids)
+        p = self.q['positions']
+        return self.wire('embed/z_embed', self.q['table'][ids] + (p[:n] if len(p) > 1 else 0))
+
+    def map(self, name, x, n=None, times=1):
+        q, (up, diag, mean) = self.q[name], self.number(name, 'up', 'diag', 'mean')
+        z = product(x, q['full']) if 'full' in q else 0
+        if n is not None:
+            z = z + ((n * q['gamma']) << I(diag))
+            if q['mean'] is not None:
+                z = z - ((n * q['mean']).sum(-1) << I(diag - mean))[:, None]
+        return z + (q['bias'] << I(up)) * times if 'bias' in q else z
+
+    def rescaled(self, name, z, of):
+        """an exact rescale of the wire `of`"""
+        s = self.number(name, 'shift')
+        return shift(self.wire(of, z, s), s)
+
+    def norm(self, name, z):
+        """x / sqrt(mean of squares), or x / |x| at the end, x = z rescaled"""
+        cut, by, kz, epsilon = self.number(name, 'cut', 'shift', 'kz', 'epsilon')
+        assert int(np.abs(z).max()) + ((1 << cut) >> 1) < 1 << kz - 2, 'wire %s%s.input leaves its ring of %d bits' % (self.at, name, kz)
+        x = shift(z, cut)
+        v = self.wire(name, (x * x).sum(-1) + epsilon, 0, 'square')
+        y = self.wire(name, x * self.function(name, 'rsqrt')(v)[..., None], by, 'product')
+        return self.wire(name, shift(y, by))
+
+    def attention(self, at, q, k, v, causal):
+        """q (n, heads, dim), k and v (n, serving, dim), each for heads / serving heads; (n, heads dim)"""
+        n, heads = q.shape[:2]
+        q, k, v = (np.repeat(a.transpose(1, 0, 2), heads // a.shape[1], 0) for a in (q, k, v))
+        by, low, level, floor, offset = self.number(at + 'e', 'shift', 'low', 'level', 'floor', 'offset')
+        self.number(at + 'scores', 'ring')
+        x = shift(q @ k.transpose(0, 2, 1) + np.array(offset, I)[:, None, None], by) & I((1 << low + level) - 1)   # (heads, n, n) in the window
+        there = np.tri(n, dtype=bool) if causal else np.ones((n, n), bool)
+        levels = np.where(there, x >> I(low), 0)
+        top = np.maximum(levels.max(-1, keepdims=True), floor)
+        e = self.function(at + 'e', 'high_table')(top - levels) * self.function(at + 'e', 'low_table')(x & I((1 << low) - 1))
+        e = self.wire(at + 'e', np.where(there, e, 0))
+        row = self.wire(at + 'eV*recip', e.sum(-1), 0, 'row_sum')
+        o = self.wire(at + 'eV*recip', e @ v, 0, 'product') * self.function(at + 'eV*recip', 'recip')(row)[..., None]
+        o = o.transpose(1, 0, 2).reshape(n, -1)
+        by = self.number(at + 'o', 'shift')
+        return self.wire(at + 'o', shift(self.wire(at + 'eV*recip', o, by), by))
+
+    def activation(self, name, z):
+        by, f = self.number(name, 'shift'), self.function(name, 'lines')
+        x = shift(z, by) + I(f.end // 2) & I(f.end - 1)                                                       # its ring, from the least value on
+        return self.wire(name, f(x))
+
+    def split(self, x, heads):
+        return x.reshape(len(x), heads, -1)
+
+    def run(self, ids):
+        n = len(ids)
+        assert n >= self.plan['min_tokens'], 'a text of %d tokens is below the limit' % n
+        i = next(i for i, c in enumerate(self.plan['classes']) if n <= c['max_n'])
+        self.c, self.at = self.classes[i], '%d/' % self.plan['classes'][i]['max_n']
+        y = self.forward(ids)
+        assert self.read == set(self.names), 'nodes of the plan that are not read: %s' % ', '.join(sorted(set(self.names) - self.read))
+        return y
+
+
+class Bert(Evaluator):
+    def weights(self):
+        m, w = self.m, self.m.w
+        self.embedding(centre(w['word']), centre(w['pos']))
+        g, b = w['g'], w['b']
+        for l in range(m.layers):
+            at, W = '%d/' % l, lambda c: w[l, 'W' + c]
+            key = np.zeros(m.d)                                                                               # a key bias adds the same to a row of scores
+            self.linear(at + 'attention/z_qk', np.hstack([g[:, None] * W('q'), g[:, None] * W('k')]), np.concatenate([fold(b, W('q')) + w[l, 'bq'], key]))
+            self.linear(at + 'attention/z_v', g[:, None] * W('v'))
+            o = centre(W('o'))
+            self.linear(at + 'proj/z_proj', o, fold(fold(b, W('v')) + w[l, 'bv'], o) + (centre(b) + centre(w[l, 'bo'])), g)
+            g, b = w[l, 'ga'], w[l, 'ba']
+            self.linear(at + 'gelu/z_ffn1', g[:, None] * W('1'), fold(b, W('1')) + w[l, 'b1'])
+            self.linear(at + 'ffn2/z_ffn2', centre(W('2')), centre(b) + centre(w[l, 'b2']), g)
+            g, b = w[l, 'gf'], w[l, 'bf']
+        self.linear('pool/z_pool', None, b, g, centred=False)
+
+    def forward(self, ids):
+        m = self.m
+        n = self.norm('embed/normalised', self.embed(ids))
+        for l in range(m.layers):
+            at = '%d/' % l
+            a = at + 'attention/'
+            qk = self.rescaled(a + 'q,k', self.map(a + 'z_qk', n), a + 'z_qk')
+            v = self.wire(a + 'v', self.rescaled(a + 'v', self.map(a + 'z_v', n), a + 'z_v'))
+            o = self.attention(a, self.split(qk[:, :m.d], m.heads), self.split(qk[:, m.d:], m.heads), self.split(v, m.heads), False)
+            n = self.norm(at + 'norm1/normalised', self.wire(at + 'proj/z_proj', self.map(at + 'proj/z_proj', o, n)))
+            h = self.activation(at + 'gelu/gelu', self.map(at + 'gelu/z_ffn1', n))
+            n = self.norm(at + 'norm2/normalised', self.wire(at + 'ffn2/z_ffn2', self.map(at + 'ffn2/z_ffn2', h, n)))
+        s = self.wire('pool/pooled', n.sum(0, keepdims=True))
+        return self.norm('pool/unit', self.wire('pool/z_pool', self.map('pool/z_pool', None, s, len(ids))))[0]
+
+
+class Decoder(Evaluator):
+    """pre-LN: what GPT-2 and Llama share; `ffn` is their own"""
+
+    def forward(self, ids):
+        m = self.m
+        x = self.wire('embed/stream', self.embed(ids))
+        for l in range(m.layers):
+            at = '%d/' % l
+            a = at + 'attention/'
+            n = self.norm(at + 'norm1/normalised', self.clamped('%d/ffn2/' % (l - 1), x) if l else x)
+            qk = self.rescaled(a + 'q,k', self.turned(a + 'z_qk', self.map(a + 'z_qk', n)), a + 'z_qk')
+            v = self.wire(a + 'v', self.rescaled(a + 'v', self.map(a + 'z_v', n), a + 'z_v'))
+            cols = m.heads * m.dim
+            o = self.attention(a, self.split(qk[:, :cols], m.heads), self.split(qk[:, cols:], m.serving), self.split(v, m.serving), True)
+            x = self.stream(at + 'proj/', 'z_proj', x, self.map(at + 'proj/z_proj', o))
+            n = self.norm(at + 'norm2/normalised', self.clamped(at + 'proj/', x))
+            x = self.stream(at + 'ffn2/', 'z_ffn2', x, self.map(at + 'ffn2/z_ffn2', self.ffn(at, n)))
+        x = self.wire('head/pooled', self.clamped('%d/ffn2/' % (m.layers - 1), x)[-1:])
+        z = self.map('head/z_head', self.norm('head/normalised', x))
+        return self.wire('head/logits', self.rescaled('head/logits', z, 'head/z_head'))[0]
+
+    def wraps(self, at):
+        """whether a stream may wrap: everything that reads it, and reads what it becomes, is a window"""
+        places = ['%d/%s/' % (l, part) for l in range(self.m.layers) for part in ('proj', 'ffn2')]
+        return all(self.number(p + 'clamp', 'window') for p in places[places.index(at):])
+
+    def stream(self, at, label, x, z):
+        """the residual stream and what is added to it"""
+        up, other = self.number(at + 'stream', 'up', 'up_other')
+        y = (x << I(up)) + (z << I(other))
+        if not self.wraps(at):
+            self.wire(at + label, z)
+            self.wire(at + 'stream', y)
+        return y
+
+    def clamped(self, at, x):
+        """a stream as a norm reads it: where a clamp has a window, rescaled and wrapped"""
+        by, window = self.number(at + 'clamp', 'shift', 'window')
+        x = shift(x, by)
+        if window:
+            x = (x + I(1 << window - 1) & I((1 << window) - 1)) - I(1 << window - 1)
+        return self.wire(at + 'clamp', x)
+
+    def turned(self, name, z):
+        return z
+
+
+class Gpt2(Decoder):
+    def weights(self):
+        m, w = self.m, self.m.w
+        self.embedding(centre(w['word']), centre(w['pos']))
+        for l in range(m.layers):
+            at, g, b = '%d/' % l, w[l, 'g1'], w[l, 'b1']
+            W, bias = np.split(w[l, 'Wqkv'], 3, 1), np.split(w[l, 'bqkv'], 3)
+            self.linear(at + 'attention/z_qk', np.hstack([g[:, None] * W[0], g[:, None] * W[1]]), np.concatenate([fold(b, W[0]) + bias[0], np.zeros(m.d)]))
+            self.linear(at + 'attention/z_v', g[:, None] * W[2])
+            o = centre(w[l, 'Wo'])
+            self.linear(at + 'proj/z_proj', o, fold(fold(b, W[2]) + bias[2], o) + centre(w[l, 'bo']))
+            g, b = w[l, 'g2'], w[l, 'b2']
+            self.linear(at + 'gelu/z_ffn1', g[:, None] * w[l, 'Wf'], fold(b, w[l, 'Wf']) + w[l, 'bf'])
+            self.linear(at + 'ffn2/z_ffn2', centre(w[l, 'Wp']), centre(w[l, 'bp']))
+        head = w['word'].T
+        self.linear('head/z_head', w['g'][:, None] * head, fold(w['b'], head))
+
+    def ffn(self, at, n):
+        return self.activation(at + 'gelu/gelu_new', self.map(at + 'gelu/z_ffn1', n))
+
+
+class Llama(Decoder):
+    def weights(self):
+        m, w = self.m, self.m.w
+        self.embedding(w['word'])
+        for l in range(m.layers):
+            at, g = '%d/' % l, w[l, 'g1'][:, None]
+            self.linear(at + 'attention/z_qk', np.hstack([g * w[l, 'Wq'], g * w[l, 'Wk']]))
+            self.linear(at + 'attention/z_v', g * w[l, 'Wv'])
+            self.linear(at + 'proj/z_proj', w[l, 'Wo'])
+            g = w[l, 'g2'][:, None]
+            self.linear(at + 'silu/z_gate', g * w[l, 'Wg'])
+            self.linear(at + 'silu/z_up', g * w[l, 'Wu'])
+            self.linear(at + 'ffn2/z_ffn2', w[l, 'Wd'])
+        self.linear('head/z_head', w['g'][:, None] * w['head'])
+
+    def turned(self, name, z):
+        """pairs (j, j + half) of every head, turned by their row's angles"""
+        n, half = len(z), self.m.dim // 2
+        c, s = (self.function(name, f).values[:n * half, 0].reshape(n, 1, half) for f in ('cosines', 'sines'))
+        z = self.split(z, self.m.heads + self.m.serving)
+        a, b = z[..., :half], z[..., half:]
+        return np.concatenate([a * c - b * s, b * c + a * s], -1).reshape(n, -1)
+
+    def ffn(self, at, n):
+        gate = self.activation(at + 'silu/silu', self.map(at + 'silu/z_gate', n))
+        up = self.wire(at + 'silu/linear', self.rescaled(at + 'silu/linear', self.map(at + 'silu/z_up', n), at + 'silu/z_up'))
+        return self.wire(at + 'silu/product', gate * up)
+
+
+def evaluator(model, plan):
+    return {'bert': Bert, 'gpt2': Gpt2, 'llama': Llama}[model.kind](model, plan)
