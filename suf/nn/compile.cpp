@@ -19,7 +19,13 @@ int BitsOf(const Reach& r) { return BitLength(r.most()); }
 // Walk: one class, forward: edges with reaches, by node.
 class Walk {
  public:
-  Walk(const Graph& g, Ops& ops) : graph_(g), ops_(ops), edges_(g.size()) {}
+  Walk(const Graph& g, Ops& ops) : graph_(g), ops_(ops), edges_(g.size()), rows_(g.size(), false) {
+    for (size_t i = g.size(); i-- > 0;)
+      for (const Node* r : g.Readers(&g.node(i)))
+        rows_[i] = rows_[i] || ops[size_t(r->index)]->ReadsRows(rows_[size_t(r->index)]);
+  }
+  // Rows: whether a reader of the node looks at the length of its rows.
+  bool Rows(const Node& n) const { return rows_[size_t(n.index)]; }
   Edges In(const Node& n) const {
     Edges in;
     for (const Node* x : n.in) in.push_back(edges_[size_t(x->index)]);
@@ -42,6 +48,7 @@ class Walk {
   const Graph& graph_;
   Ops& ops_;
   std::vector<Edge> edges_;
+  std::vector<bool> rows_;
 };
 
 class Compiler {
@@ -78,7 +85,7 @@ class Compiler {
 };
 
 Facts Compiler::FactsOf(const Node& n, Walk* walk) {
-  Facts c{o_.policy, n.index, least_, class_, nullptr, &seen_[size_t(n.index)], {}};
+  Facts c{o_.policy, n.index, least_, class_, nullptr, &seen_[size_t(n.index)], walk->Rows(n), {}};
   c.ring_ahead = [this, &n, walk](const Edge& mine) { return RingAhead(n, mine, walk); };
   return c;
 }
@@ -238,7 +245,7 @@ void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool,
     Walk walk(plan.graph, own.ops);
     for (auto& n : plan.graph.nodes()) {
       Operator& op = *own.ops[size_t(n->index)];
-      Facts facts{defaults, n->index, plan.min_tokens, c.max_n, nullptr, nullptr, {}};
+      Facts facts{defaults, n->index, plan.min_tokens, c.max_n, nullptr, nullptr, walk.Rows(*n), {}};
       if (!op.Slots().empty()) facts.weights = &measures.Of(*n);
       const Edges in = walk.In(*n);
       const std::string where = Str(c.max_n, "/", Graph::Where(*n));

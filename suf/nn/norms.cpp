@@ -7,24 +7,47 @@ namespace suf::nn {
 
 namespace {
 
-// Times: A B^T over rows; a (m, k), b (n, k). (m, n)
-Reals TimesTransposed(const Reals& a, const Reals& b, int64_t k, exec::Pool& pool) {
+constexpr int kLanes = 8, kRows = 4;
+
+// Dot4: four rows of x against one row of w; lane sums are added in a fixed order, so results do not depend on the
+// machine.
+void Dot4(const double* const x[kRows], const double* w, int64_t n, double out[kRows]) {
+  double acc[kRows][kLanes] = {};
+  int64_t k = 0;
+  for (; k + kLanes <= n; k += kLanes)
+    for (int r = 0; r < kRows; ++r)
+      for (int i = 0; i < kLanes; ++i) acc[r][i] += x[r][k + i] * w[k + i];
+  for (int r = 0; r < kRows; ++r) {
+    out[r] = 0;
+    for (int i = 0; i < kLanes; ++i) out[r] += acc[r][i];
+    for (int64_t j = k; j < n; ++j) out[r] += x[r][j] * w[j];
+  }
+}
+
+}  // namespace
+
+void AddTimesTransposed(const Reals& a, const Reals& b, int64_t k, Reals& c, exec::Pool& pool) {
   const int64_t m = int64_t(a.size()) / k, n = int64_t(b.size()) / k;
-  constexpr int kLanes = 8;
-  Reals c(size_t(m * n));
-  pool.For(size_t(m), 4, [&](size_t begin, size_t end) {
-    for (int64_t i = int64_t(begin); i < int64_t(end); ++i)
-      for (int64_t j = 0; j < n; ++j) {
-        const double *x = &a[size_t(i * k)], *y = &b[size_t(j * k)];
-        double lane[kLanes] = {}, sum = 0;
-        int64_t at = 0;
-        for (; at + kLanes <= k; at += kLanes)
-          for (int t = 0; t < kLanes; ++t) lane[t] += x[at + t] * y[at + t];
-        for (double part : lane) sum += part;
-        for (; at < k; ++at) sum += x[at] * y[at];
-        c[size_t(i * n + j)] = sum;
+  pool.For(size_t(n), 16, [&](size_t begin, size_t end) {
+    for (int64_t i = 0; i < m; i += kRows) {
+      const double* rows[kRows];
+      for (int r = 0; r < kRows; ++r) rows[r] = &a[size_t(std::min(i + r, m - 1) * k)];
+      for (int64_t j = int64_t(begin); j < int64_t(end); ++j) {
+        double z[kRows];
+        Dot4(rows, &b[size_t(j * k)], k, z);
+        for (int r = 0; r < kRows && i + r < m; ++r) c[size_t((i + r) * n + j)] += z[r];
       }
+    }
   });
+}
+
+namespace {
+
+// TimesTransposed: A B^T; a (m, k), b (n, k). (m, n)
+Reals TimesTransposed(const Reals& a, const Reals& b, int64_t k, exec::Pool& pool) {
+  const int64_t n = int64_t(b.size()) / k;
+  Reals c(a.size() / size_t(k) * size_t(n));
+  AddTimesTransposed(a, b, k, c, pool);
   return c;
 }
 

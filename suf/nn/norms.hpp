@@ -13,6 +13,8 @@ int BitLength(double v);
 // RingOf: for |value| <= bound, rounded by `shift` bits, with the gap of one bit.
 int RingOf(double bound, int shift = 0);
 
+// AddTimesTransposed: A B^T added to c; a (m, k), b (n, k), c (m, n). The same words on every machine.
+void AddTimesTransposed(const Reals& a, const Reals& b, int64_t k, Reals& c, exec::Pool& pool);
 // ColumnNorms: Euclidean norms of the columns of a (rows, cols). (cols)
 Reals ColumnNorms(const Reals& a, int64_t cols);
 // LargestEigenvalue: an upper bound for a matrix with nonnegative eigenvalues, (tr A^32)^(1/32). a (n, n)

@@ -71,6 +71,8 @@ struct Facts {
   int node = 0, least = 3, n = 0;  // texts of least to n tokens
   const NodeWeights* weights = nullptr;
   const Seen* seen = nullptr;  // only for Choose
+  // rows: whether a reader looks at the length of the result's rows; what no one asks is not measured.
+  bool rows = true;
   // ring_ahead: the ring that the reader's result would need if this node gave that edge; over 64: none.
   std::function<int(const Edge&)> ring_ahead;
 };
@@ -167,6 +169,9 @@ class Operator {
   // Reads: in which form input i is read. Transparent: a view, which hands on the form that its own readers want.
   virtual Form Reads(int /*input*/) const { return Form::kOpen; }
   virtual bool Transparent() const { return false; }
+  // ReadsRows: whether it looks at the length of an input's rows, not at coordinates alone; `own`: whether a reader
+  // looks at its own.
+  virtual bool ReadsRows(bool /*own*/) const { return true; }
   // Wraps: input i is read modulo a window, so that no bound of it has to fit its ring; `wrapped`: so is the result.
   virtual bool Wraps() const { return Transparent() && wrapped; }
   // Dim: columns of the result's rows, or heads of scores. OneRow: whether it has one row, whatever the length.

@@ -21,6 +21,7 @@ struct Scores : Define<Scores> {
   Reach Bound(const Facts&, const Edges&, std::vector<Width>*) override { return {}; }  // read by slices alone
   Form Reads(int) const override { return Form::kProduct; }
   bool Wraps() const override { return wrapped; }
+  bool ReadsRows(bool) const override { return false; }
   Layout Gives() const override { return causal ? Layout::kPacked : Layout::kPairs; }
   int64_t Dim(const Edges&) const override { return heads; }
   std::pair<size_t, size_t> Inputs() const override { return {1, 2}; }
@@ -80,6 +81,7 @@ struct WeightedSum : Define<WeightedSum> {
   int Nominal(const Options& o) const override { return o.Result("attended"); }
   int Need(int, const Edges&) const override { return product; }
   Form Reads(int) const override { return Form::kProduct; }
+  bool ReadsRows(bool) const override { return false; }
   bool OneRow(const Edges&) const override { return false; }
   Layout Wants(int input) const override { return input == 0 ? Layout::kPairs : Layout::kRows; }
   int64_t Dim(const Edges&) const override { return heads * head_dim; }

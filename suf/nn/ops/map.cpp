@@ -51,39 +51,6 @@ void TurnReals(Reals& y, int64_t rows, int64_t heads, double base) {
       y, rows, heads, a.cos, a.sin, [](double p, double q) { return p * q; }, [](double p, double q) { return p + q; });
 }
 
-constexpr int kLanes = 8, kRows = 4;
-
-// Dot4: four rows of x against one row of w; lane sums are added in a fixed order, so results do not depend on the
-// machine.
-void Dot4(const double* const x[kRows], const double* w, int64_t n, double out[kRows]) {
-  double acc[kRows][kLanes] = {};
-  int64_t k = 0;
-  for (; k + kLanes <= n; k += kLanes)
-    for (int r = 0; r < kRows; ++r)
-      for (int i = 0; i < kLanes; ++i) acc[r][i] += x[r][k + i] * w[k + i];
-  for (int r = 0; r < kRows; ++r) {
-    out[r] = 0;
-    for (int i = 0; i < kLanes; ++i) out[r] += acc[r][i];
-    for (int64_t j = k; j < n; ++j) out[r] += x[r][j] * w[j];
-  }
-}
-
-// Multiply: x W added to y; W as (out, in), whose rows lie together.
-void Multiply(const Reals& x, const Reals& w, int64_t in, int64_t out, Reals& y, exec::Pool& pool) {
-  const int64_t n = int64_t(x.size()) / in;
-  pool.For(size_t(out), 16, [&](size_t begin, size_t end) {
-    for (int64_t i = 0; i < n; i += kRows) {
-      const double* rows[kRows];
-      for (int r = 0; r < kRows; ++r) rows[r] = &x[size_t(std::min(i + r, n - 1) * in)];
-      for (int64_t o = int64_t(begin); o < int64_t(end); ++o) {
-        double z[kRows];
-        Dot4(rows, &w[size_t(o * in)], in, z);
-        for (int r = 0; r < kRows && i + r < n; ++r) y[size_t((i + r) * out + o)] += z[r];
-      }
-    }
-  });
-}
-
 const char* const kKinds[] = {"full", "diag", "mean", "one", "centred"};
 
 }  // namespace
@@ -105,7 +72,7 @@ RealArray Map::Float(const RealCall& c, std::span<const RealArray* const> x) con
   for (const Term& t : terms) {
     const Reals& v = x[size_t(t.input)]->at;
     if (t.kind == kFull) {
-      Multiply(v, c.value(t.weight.Transposed()), t.weight.shape()[0], d, y.at, c.pool);
+      AddTimesTransposed(v, c.value(t.weight.Transposed()), t.weight.shape()[0], y.at, c.pool);
       continue;
     }
     const Reals* g = t.weight ? &c.value(t.weight) : nullptr;
@@ -235,7 +202,7 @@ Reach Map::Bound(const Facts& c, const Edges& in, std::vector<Width>*) {
         const double ball = x.length * w.Columns()[j];
         r.each[j] += x.each.empty() ? ball : std::min(ball, box[j]);
       }
-      spectral += x.length * w.Largest(0, x.dim);
+      if (c.rows) spectral += x.length * w.Largest(0, x.dim);
     } else if (t.kind == kDiag) {  // and the mean term of the same row: their joint gain
       const bool joint = Has(kMean, t.input);
       const Reals g = w.At("diag").Numbers(), u = joint ? w.At("mean").Numbers() : Reals(size_t(d), 0.0);
@@ -253,7 +220,7 @@ Reach Map::Bound(const Facts& c, const Edges& in, std::vector<Width>*) {
   if (bias) b = w.At("bias").Numbers();
   for (double& v : b) v = std::ldexp(std::abs(v), up) * (by_length ? c.n : 1);
   for (size_t j = 0; j < b.size(); ++j) r.each[j] += b[j];
-  r.length = std::min(Length(r.each), spectral + Length(b));
+  r.length = c.rows ? std::min(Length(r.each), spectral + Length(b)) : Length(r.each);
   const bool pure = terms.size() == 1 && terms[0].kind == kFull && !bias && in[0].reach.each.empty();
   if (rotary) return Turned(std::move(r));
   if (pure) r.images = {{c.node, 0, d, 0, in[size_t(terms[0].input)].reach.length}};

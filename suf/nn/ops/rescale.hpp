@@ -26,6 +26,7 @@ struct Rescale : Define<Rescale> {
   int Nominal(const Options& o) const override { return kind == kOptional ? o.Result(key) : scale; }
   int Need(int, const Edges& in) const override;
   bool Transparent() const override { return shift == 0 && kind != kExtend; }
+  bool ReadsRows(bool own) const override { return own; }
   bool Wraps() const override { return window > 0 || Operator::Wraps(); }
   void Fields(Visitor& v) override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;

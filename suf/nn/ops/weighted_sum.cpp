@@ -19,17 +19,20 @@ double One(int bits) { return std::ldexp(1.0, bits); }
 RealArray WeightedSum::Float(const RealCall& c, std::span<const RealArray* const> x) const {
   const int64_t n = c.n, d = heads * head_dim, cols = x[1]->cols();
   RealArray y{{n, d}, Reals(size_t(n * d), 0.0)};
-  for (int64_t h = 0; h < heads; ++h) {
-    const int64_t from = h / (heads / serving) * head_dim, to = h * head_dim;
-    for (int64_t i = 0; i < n; ++i) {
-      const double* e = &x[0]->at[size_t((h * n + i) * n)];
+  c.pool.For(size_t(heads), 1, [&](size_t begin, size_t end) {
+    for (int64_t i = int64_t(begin) * n; i < int64_t(end) * n; ++i) {
+      const int64_t h = i / n, from = h / (heads / serving) * head_dim;
+      const double* e = &x[0]->at[size_t(i * n)];
+      double* row = &y.at[size_t(i % n * d + h * head_dim)];
       double sum = 0;
       for (int64_t j = 0; j < n; ++j) sum += e[j];
-      for (int64_t j = 0; j < n; ++j)
-        for (int64_t k = 0; k < head_dim; ++k)
-          y.at[size_t(i * d + to + k)] += e[j] / sum * x[1]->at[size_t(j * cols + from + k)];
+      for (int64_t j = 0; j < n; ++j) {
+        const double part = e[j] / sum;
+        const double* v = &x[1]->at[size_t(j * cols + from)];
+        for (int64_t k = 0; k < head_dim; ++k) row[k] += part * v[k];
+      }
     }
-  }
+  });
   return y;
 }
 
