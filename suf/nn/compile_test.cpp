@@ -204,6 +204,16 @@ std::string Refused(const std::function<void(Changed&)>& change, Cause code = Ca
 TEST(Compile, RefusesWithASentence) {
   EXPECT_EQ(Refused([](Changed& c) { c.texts.clear(); }, Cause::kInput),
             "there is no calibration text; give at least one line");
+  // more tokens than positions: whether a calibration text has so many or not
+  EXPECT_THAT(Refused([](Changed& c) { c.options.max_tokens = int(kPositions) + 1; }, Cause::kInput),
+              testing::HasSubstr("positions; lower the limit"));
+  EXPECT_THAT(Refused(
+                  [](Changed& c) {
+                    c.options.max_tokens = int(kPositions) + 2;
+                    c.texts.push_back(std::vector<int32_t>(size_t(kPositions) + 2, 1));
+                  },
+                  Cause::kInput),
+              testing::HasSubstr("positions; lower the limit"));
   EXPECT_EQ(Refused([](Changed& c) { c.options.max_tokens = 2; }, Cause::kInput),
             "a limit of 2 tokens is below the least length of 3; raise it");
   EXPECT_EQ(Refused([](Changed& c) { c.options.min_tokens = 0; }, Cause::kInput),

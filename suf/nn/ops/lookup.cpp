@@ -16,10 +16,16 @@ void CheckIds(std::span<const int32_t> ids, int64_t vocabulary) {
            "; use the tokenizer of the plan's model");
 }
 
+void CheckPositions(const Expr& positions, int n) {
+  if (positions && n > positions.shape()[0])
+    Fail(Cause::kInput, "texts of ", n, " tokens are over the model's ", positions.shape()[0],
+         " positions; lower the limit");
+}
+
 }  // namespace
 
 RealArray Lookup::Float(const RealCall& c, std::span<const RealArray* const>) const {
-  CheckIds(c.ids, table.shape()[0]);
+  CheckIds(c.ids, table.shape()[0]), CheckPositions(positions, c.n);
   const Reals& words = c.value(table);
   const int64_t d = table.cols();
   RealArray y{{c.n, d}, {}};
@@ -33,7 +39,10 @@ RealArray Lookup::Float(const RealCall& c, std::span<const RealArray* const>) co
 
 void Lookup::Attributes(Visitor& v) { v.Weight("table", &table, false), v.Weight("positions", &positions, true); }
 
-void Lookup::Choose(const Facts& c, const Edges&) { scale = c.options.embedding, ring = kRingBits; }
+void Lookup::Choose(const Facts& c, const Edges&) {
+  CheckPositions(positions, c.n);
+  scale = c.options.embedding, ring = kRingBits;
+}
 
 void Lookup::Check(const Edges&, int max_n, const std::string& where) const {
   Wanted(table.shape().size() == 2, where, "its table is no matrix");

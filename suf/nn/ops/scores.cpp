@@ -30,6 +30,9 @@ RealArray Scores::Float(const RealCall& c, std::span<const RealArray* const> x) 
   RealArray y{{heads, n, n}, Reals(size_t(heads * n * n), 0.0)};
   const Reals* bias = relative ? &c.value(relative) : nullptr;
   const int64_t positions = relative ? relative.shape()[1] : 0;
+  if (relative && n > positions)
+    Fail(Cause::kInput, "texts of ", n, " tokens are over the model's ", positions,
+         " relative positions; lower the limit");
   c.pool.For(size_t(heads), 1, [&](size_t begin, size_t end) {
     for (int64_t h = int64_t(begin); h < int64_t(end); ++h) {
       const Sides<double> s = SidesOf<double>(*this, x, h);
