@@ -229,9 +229,7 @@ int RunDemo(const DemoArgs& a) {
     Bar bar("check the weights");
     simulator.emplace(plan, model, bar.Hook());
   }
-  std::optional<model::Tokenizer> tokenizer;
-  if (a.source.ids.empty()) tokenizer = model::Tokenizer::Load(a.model + "/vocab.txt");
-  TokenizeAll(tokenizer ? &*tokenizer : nullptr, plan.min_tokens, plan.max_tokens, a.truncate, &lines);
+  TokenizeFor(plan, a.source, a.model + "/vocab.txt", a.truncate, &lines);
   std::string texts = dir / "texts.jsonl";
   if (!a.source.ids.empty()) {
     texts = a.source.ids;

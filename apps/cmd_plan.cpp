@@ -185,10 +185,8 @@ int RunSimulate(const SimulateArgs& a) {
     Bar bar("check the weights");
     simulator.emplace(plan, roles::Model(a.model), bar.Hook());
   }
-  std::optional<model::Tokenizer> tokenizer;
-  if (a.source.ids.empty()) tokenizer = model::Tokenizer::Load(a.model + "/vocab.txt");
   auto lines = ReadTexts(a.source);
-  TokenizeAll(tokenizer ? &*tokenizer : nullptr, plan.min_tokens, plan.max_tokens, a.truncate, &lines);
+  TokenizeFor(plan, a.source, a.model + "/vocab.txt", a.truncate, &lines);
   for (Line& l : lines) {
     ordered_json row{{"schema", "suf.simulate/1"}, {"i", l.i}};
     if (!l.id.empty()) row["id"] = l.id;

@@ -80,6 +80,13 @@ void TokenizeAll(const model::Tokenizer* tokenizer, int least, int limit, bool t
   }
 }
 
+void TokenizeFor(const nn::Plan& plan, const Source& s, const std::string& vocabulary, bool truncate,
+                 std::vector<Line>* lines) {
+  std::optional<model::Tokenizer> tokenizer;
+  if (s.ids.empty()) tokenizer = model::Tokenizer::Load(vocabulary);
+  TokenizeAll(tokenizer ? &*tokenizer : nullptr, plan.min_tokens, plan.max_tokens, truncate, lines);
+}
+
 int Finish(const std::vector<Line>& lines) {
   int bad = 0;
   const Line* first = nullptr;

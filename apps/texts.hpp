@@ -4,6 +4,7 @@
 
 #include "apps/commands.hpp"
 #include "suf/model/tokenizer.hpp"
+#include "suf/nn/plan.hpp"
 
 namespace suf::apps {
 
@@ -22,6 +23,9 @@ std::vector<Line> ReadTexts(const Source& s);
 // TokenizeAll: fills ids where they were not given, or error: invalid UTF-8, empty, under `least` or over `limit`
 // tokens (0: no limit). tokenizer: may be null where all are given.
 void TokenizeAll(const model::Tokenizer* tokenizer, int least, int limit, bool truncate, std::vector<Line>* lines);
+// TokenizeFor: the same for a plan; vocabulary: the file to load where ids were not given.
+void TokenizeFor(const nn::Plan& plan, const Source& s, const std::string& vocabulary, bool truncate,
+                 std::vector<Line>* lines);
 // Finish: 0, or 2 with the sentence when lines failed.
 int Finish(const std::vector<Line>& lines);
 

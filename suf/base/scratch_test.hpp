@@ -1,26 +1,13 @@
-// For tests: scratch folders, and "this ends with that cause and says this".
+// For tests: scratch folders (folder_test.hpp), and "this ends with that cause and says this".
 #pragma once
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <string>
 
 #include "suf/base/error.hpp"
+#include "suf/base/folder_test.hpp"
 
 namespace suf {
-
-struct Scratch {
-  // parent: /dev/shm where thousands of syncs would take minutes on a disk.
-  explicit Scratch(const std::string& parent = "/tmp") : path(parent + "/suf_XXXXXX") {
-    if (!mkdtemp(path.data())) throw std::runtime_error("cannot make a folder in " + parent);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() { std::filesystem::remove_all(path); }
-  std::string operator/(const std::string& name) const { return path + "/" + name; }
-  std::string path;
-};
 
 // Fails: f throws Error with this cause, and a sentence that contains `words`.
 template <class F>

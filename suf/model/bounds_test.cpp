@@ -16,7 +16,7 @@ std::vector<nn::Reach> Reaches(const nn::Plan& plan, const nn::Quantised& q, con
   std::vector<nn::Reach> reaches(plan.graph.size());
   for (auto& n : plan.graph.nodes()) {
     nn::Operator& op = *own.ops[size_t(n->index)];
-    nn::Facts facts{policy, n->index, plan.min_tokens, c.max_n, nullptr, nullptr, {}};
+    nn::Facts facts{policy, n->index, plan.min_tokens, c.max_n, nullptr, nullptr, true, {}};
     for (const nn::Slot& s : op.Slots()) measures.Set(*n, s, q.at(nn::SlotName(*n, s)));
     if (!op.Slots().empty()) facts.weights = &measures.Of(*n);
     nn::Edges in = nn::EdgesOf(*n, own.ops);

@@ -60,7 +60,7 @@ Model Load(const std::filesystem::path& dir) {
   const auto vocabulary = dir / "vocab.txt", file = dir / "model.safetensors";
   const int64_t words = m.graph.node(0).As<nn::Lookup>()->table.shape()[0];
   std::error_code error;
-  if (std::filesystem::exists(vocabulary, error) || family.min_tokens > 1) {
+  if (std::filesystem::exists(vocabulary, error) || family.word_pieces) {
     if (const size_t n = ReadVocabulary(vocabulary).size(); n != size_t(words))
       Fail(Cause::kInput, vocabulary.string(), " has ", n, " entries, config.json says vocab_size ", words,
            "; use the files of one model");

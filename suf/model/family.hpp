@@ -16,12 +16,13 @@ struct Preset {
 };
 
 // Family: name: model_type in config.json. prefix: before tensor names in some exports. min_tokens: of the shortest
-// text. build: the graph, from config.json and what lies beside it; throws Cause::kInput naming the file, the field,
-// what it holds and what is supported.
+// text. word_pieces: a vocab.txt must be there. build: the graph, from config.json and what lies beside it; throws
+// Cause::kInput naming the file, the field, what it holds and what is supported.
 struct Family {
   const char* name;
   const char* prefix;
   int min_tokens;
+  bool word_pieces;
   std::span<const Preset> presets;
   nn::Graph (*build)(const std::filesystem::path& dir);
 };

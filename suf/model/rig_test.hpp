@@ -8,6 +8,7 @@
 #include "suf/backends/packed.hpp"
 #include "suf/model/random.hpp"
 #include "suf/model/testing.hpp"
+#include "suf/model/tiny_test.hpp"
 #include "suf/nn/build.hpp"
 #include "suf/nn/compile.hpp"
 #include "suf/nn/forward.hpp"
@@ -18,8 +19,6 @@
 #include "suf/run/pair.hpp"
 
 namespace suf::model {
-
-using Text = std::vector<int32_t>;
 
 // Replaced: a configuration with one number changed: `name` "n_layer", `was` "2", `now` "1".
 inline std::string Replaced(std::string config, const std::string& name, const std::string& was,
@@ -32,21 +31,9 @@ inline std::string Replaced(std::string config, const std::string& name, const s
 
 // RandomModel: of a preset's configuration, or of one derived from it.
 inline Model RandomModel(const char* preset, uint64_t seed = 1, const std::string& config = "") {
-  const Folder folder;
   Preset p = FindPreset(preset);
   if (!config.empty()) p.config = config.c_str();
-  WriteRandomModel(folder.path(), p, seed);
-  return Load(folder.path());
-}
-
-// Texts: `count` ones of least to longest tokens below `vocabulary`.
-inline std::vector<Text> Texts(uint64_t seed, int count, int least, int longest, int vocabulary = 128) {
-  std::mt19937_64 rng(seed);
-  std::vector<Text> texts(size_t(count), Text{});
-  for (Text& t : texts)
-    for (int n = least + int(rng() % uint64_t(longest - least + 1)); n > 0; --n)
-      t.push_back(int32_t(rng() % uint64_t(vocabulary)));
-  return texts;
+  return Written(p, seed);
 }
 
 // Compiled: a model with its plan for `longest` tokens and its whole numbers.
@@ -56,11 +43,8 @@ struct Compiled {
   nn::Quantised q;
 };
 inline Compiled CompileFor(Model m, int longest, const nn::Options& policy = {}, std::vector<Text> texts = {}) {
-  nn::CompileOptions o;
-  o.policy = policy, o.min_tokens = m.min_tokens, o.max_tokens = longest;
-  if (texts.empty()) texts = Texts(2, 24, m.min_tokens, longest, int(m.graph.leaves().at(0).shape[0]));
   Compiled c{std::move(m), {}, {}};
-  c.plan = nn::Compile(c.model.graph, c.model.weights, texts, o);
+  c.plan = SmallPlan(c.model, longest, policy, std::move(texts));
   c.q = nn::Quantise(c.model.weights, c.plan);
   return c;
 }
@@ -83,15 +67,9 @@ inline Outcome RunProtocol(const nn::Plan& plan, const nn::Quantised& q, const T
   EXPECT_TRUE(pfss::Unread(s).empty()) << "a message that no result needs";
   std::mt19937_64 rng(serial);
   run::Inputs in[3];
-  const auto owner = [&](const std::string& name, const nn::Tensor& values) { in[0].Set(name, values.Words()); };
-  nn::ModelInputs(plan, q, owner), nn::LengthInputs(plan, q, n, owner);
-  for (const nn::MaskedWeight& m : nn::MaskedWeights(plan)) {
-    std::vector<uint64_t> b(size_t(m.size())), w = q.at(m.name).Words();
-    for (size_t i = 0; i < b.size(); ++i) b[i] = rng(), w[i] -= b[i];
-    in[2].Set("B." + m.name, b);
-    in[1].Set("Wh." + m.name, w);
-  }
-  in[1].Set("tokens", ids);
+  ForInputs(plan, q, ids, rng, [&](int party, const std::string& name, const std::vector<uint64_t>& words) {
+    in[party].Set(name, words);
+  });
   const pfss::Material material{{Secret(Hash{1, serial}), Secret(Hash{2, serial})}, Hash{serial}};
   const run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
   EXPECT_TRUE(run.result[0].empty());

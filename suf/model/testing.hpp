@@ -1,7 +1,6 @@
 // For this room's tests: a temporary folder, and the assertion that a call fails with one sentence.
 #pragma once
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -9,26 +8,21 @@
 #include <string>
 
 #include "suf/base/error.hpp"
+#include "suf/base/folder_test.hpp"
 
 namespace suf::model {
 
 // Folder: a fresh one, removed with what it holds.
 class Folder {
  public:
-  Folder() : path_((std::filesystem::temp_directory_path() / "suf_model_XXXXXX").string()) {
-    if (!mkdtemp(path_.data())) throw std::runtime_error("no temporary folder");
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::filesystem::path path() const { return path_; }
+  std::filesystem::path path() const { return scratch_.path; }
   std::filesystem::path Write(const std::string& name, const std::string& text) const {
     std::ofstream(path() / name, std::ios::binary) << text;
     return path() / name;
   }
 
  private:
-  std::string path_;
+  Scratch scratch_;
 };
 
 // ExpectSentence: f throws Error{code} with one line that contains `part` and names a remedy after a semicolon.

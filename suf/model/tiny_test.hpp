@@ -1,15 +1,22 @@
 // For tests of other rooms: a small random encoder of any shape, and texts of its vocabulary, the same from a seed.
 #pragma once
-#include <stdlib.h>
-
 #include <random>
 
-#include "suf/base/error.hpp"
+#include "suf/base/folder_test.hpp"
 #include "suf/model/family.hpp"
 #include "suf/model/random.hpp"
 #include "suf/nn/compile.hpp"
 
 namespace suf::model {
+
+using Text = std::vector<int32_t>;
+
+// Written: the random model of a preset, through its files.
+inline Model Written(const Preset& preset, uint64_t seed) {
+  const Scratch dir;
+  WriteRandomModel(dir.path, preset, seed);
+  return Load(dir.path);
+}
 
 // Small: an encoder's shape; the vocabulary has at most 128 entries.
 struct Small {
@@ -21,31 +28,26 @@ inline Model SmallModel(uint64_t seed, const Small& s = {}) {
       Str(R"({"model_type": "bert", "hidden_act": "gelu", "hidden_size": )", s.d, R"(, "num_attention_heads": )",
           s.heads, R"(, "intermediate_size": )", s.ff, R"(, "vocab_size": )", s.vocab, R"(, "num_hidden_layers": )",
           s.layers, R"(, "max_position_embeddings": )", s.positions, "}");
-  std::string dir = (std::filesystem::temp_directory_path() / "suf_small_XXXXXX").string();
-  if (!mkdtemp(dir.data())) throw std::runtime_error("no temporary folder");
-  WriteRandomModel(dir, Preset{"small", config.c_str()}, seed);
-  Model m = Load(dir);
-  std::filesystem::remove_all(dir);
-  return m;
+  return Written(Preset{"small", config.c_str()}, seed);
 }
 
-// SmallTexts: `count` texts of 3 to `longest` tokens.
-inline std::vector<std::vector<int32_t>> SmallTexts(uint64_t seed, int count, int longest,
-                                                    int64_t vocab = Small{}.vocab) {
+// Texts: `count` ones of least to longest tokens below `vocabulary`.
+inline std::vector<Text> Texts(uint64_t seed, int count, int least, int longest, int64_t vocabulary = 128) {
   std::mt19937_64 rng(seed);
-  std::vector<std::vector<int32_t>> texts;
-  for (int i = 0; i < count; ++i) {
-    std::vector<int32_t>& t = texts.emplace_back();
-    for (uint64_t n = 3 + rng() % uint64_t(longest - 2); n > 0; --n) t.push_back(int32_t(rng() % uint64_t(vocab)));
-  }
+  std::vector<Text> texts(size_t(count), Text{});
+  for (Text& t : texts)
+    for (int n = least + int(rng() % uint64_t(longest - least + 1)); n > 0; --n)
+      t.push_back(int32_t(rng() % uint64_t(vocabulary)));
   return texts;
 }
 
-// SmallPlan: for texts of up to max_tokens.
-inline nn::Plan SmallPlan(const Model& m, int max_tokens, const nn::Options& policy = {}) {
+// SmallPlan: for texts of up to max_tokens; calibrated on random ones where none are given.
+inline nn::Plan SmallPlan(const Model& m, int max_tokens, const nn::Options& policy = {},
+                          std::vector<Text> texts = {}) {
   nn::CompileOptions o;
   o.policy = policy, o.min_tokens = m.min_tokens, o.max_tokens = max_tokens;
-  return nn::Compile(m.graph, m.weights, SmallTexts(2, 24, max_tokens, m.graph.leaves().at(0).shape[0]), o);
+  if (texts.empty()) texts = Texts(2, 24, m.min_tokens, max_tokens, m.graph.leaves().at(0).shape[0]);
+  return nn::Compile(m.graph, m.weights, texts, o);
 }
 
 // ForInputs: set(party, name, words) of every input of a trace of these ids: P0's weights, W - B of P1 under a fresh B,

@@ -19,7 +19,7 @@ int BitsOf(const Reach& r) { return BitLength(r.most()); }
 // Walk: one class, forward: edges with reaches, by node.
 class Walk {
  public:
-  Walk(const Graph& g, Ops& ops) : graph_(g), ops_(ops), edges_(g.size()), rows_(g.size(), false) {
+  Walk(const Graph& g, Ops& ops) : ops_(ops), edges_(g.size()), rows_(g.size(), false) {
     for (size_t i = g.size(); i-- > 0;)
       for (const Node* r : g.Readers(&g.node(i)))
         rows_[i] = rows_[i] || ops[size_t(r->index)]->ReadsRows(rows_[size_t(r->index)]);
@@ -45,7 +45,6 @@ class Walk {
   Edge& edge(const Node& n) { return edges_[size_t(n.index)]; }
 
  private:
-  const Graph& graph_;
   Ops& ops_;
   std::vector<Edge> edges_;
   std::vector<bool> rows_;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "suf/base/error.hpp"
+#include "suf/nn/norms.hpp"
 
 namespace suf::nn {
 
@@ -261,19 +262,9 @@ Reals Weights::Value(const Expr& e) const {
     return a;
   }
   const Shape& from = n.args[0].shape();
-  if (n.op == "transposed") {
-    Reals t(a.size());
-    for (int64_t i = 0; i < from[0]; ++i)
-      for (int64_t j = 0; j < from[1]; ++j) t[size_t(j * from[0] + i)] = a[size_t(i * from[1] + j)];
-    return t;
-  }
+  if (n.op == "transposed") return Transposed(a, from[1]);
   if (n.op == "row") return {a.begin() + int64_t(n.numbers[0]) * cols, a.begin() + (int64_t(n.numbers[0]) + 1) * cols};
-  if (n.op == "columns") {
-    Reals t;
-    for (size_t r = 0; r < a.size(); r += size_t(from.back()))
-      t.insert(t.end(), a.begin() + int64_t(r) + int64_t(n.numbers[0]), a.begin() + int64_t(r) + int64_t(n.numbers[1]));
-    return t;
-  }
+  if (n.op == "columns") return Part(a, from.back(), int64_t(n.numbers[0]), cols);
   if (n.op == "relative") {
     const int64_t buckets = from[0], heads = from[1], p = n.shape[1];
     Reals t;

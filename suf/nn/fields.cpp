@@ -26,6 +26,16 @@ std::vector<func::Group> GroupsOf(const char* name, const func::Suf& f) {
 
 }  // namespace
 
+size_t Visitor::Place(const char* name, size_t at, std::span<const char* const> names, const char* said) {
+  std::string text = names[at];
+  Text(name, &text, 8);
+  if (!fills()) return at;
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end())
+    Fail(Cause::kRefused, "the plan ", said, text, ", which this program does not know; update it");
+  return size_t(found - names.begin());
+}
+
 void Visitor::Octaves(const char* name, std::vector<func::Group>* groups, int n) {
   func::Suf f;
   if (sees()) f = func::FromGroups("octaves", *groups, std::min(n, 62), kRingBits);

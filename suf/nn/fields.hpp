@@ -2,6 +2,7 @@
 // strict reader of the JSON text, the drawing, and the fuzz targets.
 #pragma once
 #include <functional>
+#include <span>
 #include <string>
 
 #include "suf/func/fit.hpp"
@@ -21,6 +22,11 @@ class Visitor {
     int64_t v = int64_t(x);
     Whole(name, &v, lo, hi);
     x = T(v);
+  }
+  // Choice: one of the names, by its place; said: the sentence up to another one.
+  template <class E>
+  void Choice(const char* name, E* x, std::span<const char* const> names, const char* said) {
+    *x = E(Place(name, size_t(*x), names, said));
   }
   virtual void Real(const char* name, double* x, double lo, double hi) = 0;
   virtual void Flag(const char* name, bool* x) = 0;
@@ -42,6 +48,9 @@ class Visitor {
   void Octaves(const char* name, std::vector<func::Group>* groups, int n);
   void Table(const char* name, Ints* entries);
   void Lines(const char* name, func::Lines* lines);
+
+ private:
+  size_t Place(const char* name, size_t at, std::span<const char* const> names, const char* said);
 
  protected:
   virtual void Whole(const char* name, int64_t* x, int64_t lo, int64_t hi) = 0;

@@ -26,6 +26,14 @@ void Dot4(const double* const x[kRows], const double* w, int64_t n, double out[k
 
 }  // namespace
 
+Reals Transposed(const Reals& a, int64_t cols) {
+  const int64_t rows = int64_t(a.size()) / cols;
+  Reals t(a.size());
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < cols; ++j) t[size_t(j * rows + i)] = a[size_t(i * cols + j)];
+  return t;
+}
+
 void AddTimesTransposed(const Reals& a, const Reals& b, int64_t k, Reals& c, exec::Pool& pool) {
   const int64_t m = int64_t(a.size()) / k, n = int64_t(b.size()) / k;
   pool.For(size_t(n), 16, [&](size_t begin, size_t end) {
@@ -49,15 +57,6 @@ Reals TimesTransposed(const Reals& a, const Reals& b, int64_t k, exec::Pool& poo
   Reals c(a.size() / size_t(k) * size_t(n));
   AddTimesTransposed(a, b, k, c, pool);
   return c;
-}
-
-// Transposed: of a (rows, cols). (cols, rows)
-Reals Transposed(const Reals& a, int64_t cols) {
-  const int64_t rows = int64_t(a.size()) / cols;
-  Reals t(a.size());
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < cols; ++j) t[size_t(j * rows + i)] = a[size_t(i * cols + j)];
-  return t;
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ Reals ColumnNorms(const Reals& a, int64_t cols);
 double LargestEigenvalue(Reals a, int64_t n, exec::Pool& pool);
 // Singular: an upper bound of the largest singular value of a (rows, cols).
 double Singular(const Reals& a, int64_t cols, exec::Pool& pool);
+// Transposed: of a (rows, cols). (cols, rows)
+Reals Transposed(const Reals& a, int64_t cols);
 // Part: columns [from, from + count) of a (rows, cols). (rows, count)
 Reals Part(const Reals& a, int64_t cols, int64_t from, int64_t count);
 

@@ -9,16 +9,16 @@ namespace suf::nn {
 namespace {
 
 using Make = OperatorPtr (*)();
+using Makers = std::map<std::string, Make, std::less<>>;
 
-std::map<std::string, Make, std::less<>>& Known() {
-  static std::map<std::string, Make, std::less<>> all = [] {
-    std::map<std::string, Make, std::less<>> m;
-    auto add = [&]<class T>(T*) { m[T::kName] = []() -> OperatorPtr { return std::make_unique<T>(); }; };
-    add((Lookup*)nullptr), add((nn::Map*)nullptr), add((Norm*)nullptr), add((Rescale*)nullptr), add((Scores*)nullptr);
-    add((Softmax*)nullptr), add((WeightedSum*)nullptr), add((Activation*)nullptr), add((Product*)nullptr);
-    add((Add*)nullptr), add((Pool*)nullptr), add((Result*)nullptr);
-    return m;
-  }();
+template <class... T>
+Makers MakersOf() {
+  return {{T::kName, NewOperator<T>}...};
+}
+
+Makers& Known() {
+  static Makers all =
+      MakersOf<Lookup, nn::Map, Norm, Rescale, Scores, Softmax, WeightedSum, Activation, Product, Add, Pool, Result>();
   return all;
 }
 

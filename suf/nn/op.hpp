@@ -88,7 +88,7 @@ struct Width {
   bool calibrated = false;
   int gap = 0;
 };
-// Bounded: what the result reaches, and the widths inside. bits of a certificate: |value| < 2^bits.
+// Certificate: of the result or of a width: |value| < 2^bits.
 struct Certificate {
   std::string width;  // "" is the result
   int bits = 0;
@@ -104,9 +104,6 @@ class Watch {
   // Leave: a value below or above what the tables are fine for.
   virtual void Leave(const char* width, int64_t value, int64_t limit) = 0;
 };
-
-// Times: a matrix of whole numbers as a right operand, prepared once.
-class Operand;
 
 // IntCall: the specification at one node.
 struct IntCall {
@@ -210,17 +207,21 @@ class Define : public Operator {
 
 // Register: makes an operator known to plans by its name; a name twice is a Bug. MakeOperator: by name; throws
 // Cause::kRefused for a plan with an unknown one.
+template <class T>
+OperatorPtr NewOperator() {
+  return std::make_unique<T>();
+}
 void Register(std::string_view name, OperatorPtr (*make)());
 template <class T>
 void Register() {
-  Register(T::kName, []() -> OperatorPtr { return std::make_unique<T>(); });
+  Register(T::kName, NewOperator<T>);
 }
 OperatorPtr MakeOperator(const std::string& name);
 
 // ---- for operators
 // Wanted: throws Cause::kRefused "the plan is inconsistent at <where>: <what>" unless it holds.
 void Wanted(bool holds, const std::string& where, const char* what);
-// Opened, Shared: a wire in the form that the operator reads.
+// AsOpen, AsMap, AsProduct: a wire in the form that the operator reads; a shared one serves every form.
 Wire<kPub> AsOpen(const AnyWire& w);
 SharedWire<kP0> AsMap(const AnyWire& w);
 SharedWire<kPub> AsProduct(const AnyWire& w);

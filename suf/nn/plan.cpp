@@ -133,7 +133,6 @@ class Get : public Visitor {
       Fail(Cause::kRefused, "the plan's field ", Path(name), " has ", a.size(), " entries, the limit is ", most);
     return a;
   }
-  const std::string& at() const { return at_; }
 
  private:
   std::string Path(const std::string& name) const { return at_.empty() ? name : at_ + "." + name; }

@@ -112,6 +112,6 @@ constexpr Preset kPresets[] = {
 }  // namespace
 
 // [CLS], a word, [SEP]
-const Family kBert{"bert", "bert.", 3, kPresets, Build};
+const Family kBert{"bert", "bert.", 3, true, kPresets, Build};
 
 }  // namespace suf::model

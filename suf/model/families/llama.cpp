@@ -95,6 +95,6 @@ constexpr Preset kPresets[] = {
 
 }  // namespace
 
-const Family kLlama{"llama", "", 1, kPresets, Build};
+const Family kLlama{"llama", "", 1, false, kPresets, Build};
 
 }  // namespace suf::model

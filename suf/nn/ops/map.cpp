@@ -98,15 +98,12 @@ void Map::Attributes(Visitor& v) {
   v.List(
       "terms", terms.size(), 8, [&](size_t n) { terms.assign(n, {}); },
       [&](Visitor& w, size_t i) {
-        std::string kind = kKinds[terms[i].kind];
-        w.Text("kind", &kind, 8);
+        w.Choice("kind", &terms[i].kind, kKinds, "has a linear term of the kind ");
         w.Int("input", terms[i].input, 0, 7);
         w.Weight("weight", &terms[i].weight, false);
-        if (!w.fills()) return;
-        for (int k = kFull; k <= kMean; ++k)
-          if (kind == kKinds[k]) return void(terms[i].kind = Kind(k));
-        Fail(Cause::kRefused, "the plan has a linear term of the kind ", kind,
-             "; this program knows full, diag and mean");
+        if (w.fills() && terms[i].kind > kMean)
+          Fail(Cause::kRefused, "the plan has a linear term of the kind ", kKinds[terms[i].kind],
+               "; this program knows full, diag and mean");
       });
   v.Weight("bias", &bias, true);
   v.Flag("by_length", &by_length), v.Text("key", &key, 40), v.Int("rotary", rotary, 0, 1 << 10),
@@ -128,10 +125,11 @@ void Map::Attributes(Visitor& v) {
 
 void Map::Choose(const Facts& c, const Edges& in) {
   const Options& o = c.options;
-  const Term* first = nullptr;
-  const Term* rest = nullptr;
-  for (const Term& t : terms)
-    (t.kind == kFull ? first : rest) = (t.kind == kFull ? first : rest) ? (t.kind == kFull ? first : rest) : &t;
+  const Term *first = nullptr, *rest = nullptr;  // the full term, and the first of the others
+  for (const Term& t : terms) {
+    const Term*& of = t.kind == kFull ? first : rest;
+    if (!of) of = &t;
+  }
   full = gamma = diag = mean = up = turn = 0;
   if (rest) gamma = o.gamma;
   if (first) {

@@ -25,13 +25,8 @@ void Rescale::See(const RealCall&, std::span<const RealArray* const> x, Seen* se
 }
 
 void Rescale::Attributes(Visitor& v) {
-  std::string name = kKinds[kind];
-  v.Text("kind", &name, 10), v.Text("key", &key, 40), v.Int("stages", stages, 1, 2);
-  if (!v.fills()) return;
-  const auto* at = std::find(std::begin(kKinds), std::end(kKinds), name);
-  if (at == std::end(kKinds))
-    Fail(Cause::kRefused, "the plan has a rescale of the kind ", name, ", which this program does not know; update it");
-  kind = Kind(at - kKinds);
+  v.Choice("kind", &kind, kKinds, "has a rescale of the kind ");
+  v.Text("key", &key, 40), v.Int("stages", stages, 1, 2);
 }
 
 void Rescale::Choose(const Facts& c, const Edges& in) {

@@ -200,7 +200,7 @@ inline Bounded BoundOf(Operator& op, int n, const Edges& in, const std::map<std:
   Node node;
   node.index = 7;
   for (const Slot& s : op.Slots()) measures.Set(node, s, weights.at(s.name));
-  const Facts facts{options, 7, 1, n, weights.empty() ? nullptr : &measures.Of(node), nullptr, {}};
+  const Facts facts{options, 7, 1, n, weights.empty() ? nullptr : &measures.Of(node), nullptr, true, {}};
   std::vector<Width> widths;
   Bounded b{op.Bound(facts, in, &widths), {}};
   for (const Width& w : widths) {

@@ -129,15 +129,7 @@ RealArray Pool::Float(const RealCall&, std::span<const RealArray* const> x) cons
   return Pooled(*x[0], kind, [](double a, double b) { return a + b; });
 }
 
-void Pool::Attributes(Visitor& v) {
-  std::string name = kPools[kind];
-  v.Text("kind", &name, 8);
-  if (!v.fills()) return;
-  const auto* at = std::find(std::begin(kPools), std::end(kPools), name);
-  if (at == std::end(kPools))
-    Fail(Cause::kRefused, "the plan pools by ", name, ", which this program does not know; update it");
-  kind = Kind(at - kPools);
-}
+void Pool::Attributes(Visitor& v) { v.Choice("kind", &kind, kPools, "pools by "); }
 
 Reach Pool::Bound(const Facts& c, const Edges& in, std::vector<Width>*) {
   return in[0].reach.Scaled(kind == kSum ? c.n : 1);
