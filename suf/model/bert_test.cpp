@@ -6,6 +6,7 @@
 #include "suf/model/family.hpp"
 #include "suf/model/internal/files.hpp"
 #include "suf/model/random.hpp"
+#include "suf/model/refused_test.hpp"
 #include "suf/model/safetensors.hpp"
 #include "suf/model/testing.hpp"
 #include "suf/nn/ops.hpp"
@@ -153,13 +154,8 @@ TEST(Config, WhatWeWouldComputeWronglyIsRefused) {
   const Folder folder;
   WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
   const json good = ReadJson(folder.path() / "config.json");
-  struct Case {
-    std::string field;
-    json value;  // discarded: the field is removed
-    std::string sentence;
-  };
   const json gone(json::value_t::discarded);
-  const Case cases[] = {
+  const std::vector<Case> cases = {
       {"model_type", "roberta", "model_type is \"roberta\", only bert, gpt2, llama are supported"},
       {"model_type", gone, "model_type is missing, only bert"},
       {"hidden_act", "gelu_new", "hidden_act is \"gelu_new\", only \"gelu\""},
@@ -184,13 +180,7 @@ TEST(Config, WhatWeWouldComputeWronglyIsRefused) {
       {"layer_norm_eps", 0.1, "layer_norm_eps"},
       {"layer_norm_eps", "x", "layer_norm_eps"},
   };
-  for (const Case& c : cases) {
-    json config = good;
-    config[c.field] = c.value;
-    if (c.value.is_discarded()) config.erase(c.field);
-    folder.Write("config.json", config.dump());
-    ExpectSentence([&] { (void)ReadGraph(folder.path()); }, c.sentence);
-  }
+  ExpectRefused(good, cases);
   for (const char* text : {"", "[]", "{\"model_type\":", "7"}) {
     folder.Write("config.json", text);
     ExpectSentence([&] { (void)ReadGraph(folder.path()); }, "is not a JSON object");

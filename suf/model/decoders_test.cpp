@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "suf/model/random.hpp"
+#include "suf/model/refused_test.hpp"
 #include "suf/model/safetensors.hpp"
-#include "suf/model/testing.hpp"
 #include "suf/nn/ops.hpp"
 
 namespace suf::model {
@@ -13,23 +13,10 @@ namespace {
 
 using nlohmann::json;
 
-struct Case {
-  std::string field;
-  json value;  // discarded: the field is removed
-  std::string sentence;
-};
 const json kGone(json::value_t::discarded);
 
 void ExpectRefused(const char* preset, const std::vector<Case>& cases) {
-  const Folder folder;
-  const json good = json::parse(FindPreset(preset).config);
-  for (const Case& c : cases) {
-    json config = good;
-    config[c.field] = c.value;
-    if (c.value.is_discarded()) config.erase(c.field);
-    folder.Write("config.json", config.dump());
-    ExpectSentence([&] { (void)ReadGraph(folder.path()); }, c.sentence);
-  }
+  ExpectRefused(json::parse(FindPreset(preset).config), cases);
 }
 
 nn::Graph With(const char* preset, const std::string& field, const json& value) {

@@ -1,0 +1,83 @@
+#include "suf/func/fit.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "suf/func/suf.hpp"
+
+namespace suf::func {
+namespace {
+
+double Gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
+
+// The reported errors are the largest ones, found again through the evaluator.
+TEST(Fit, LinesReportTheirError) {
+  for (int a : {2, 4})
+    for (int slope : {3, 7}) {
+      auto fit = FitLines(Gelu, a, 6, 5, slope);
+      Suf f = ToSuf(fit.f, "gelu", 32);
+      double worst = 0;
+      for (uint64_t u = 0; u < uint64_t{1} << (a + 6); ++u) {
+        double x = std::ldexp(double(int64_t(u) - (int64_t{1} << (a + 5))), -5);
+        worst = std::max(worst, std::abs(std::ldexp(double(Channels(f, u)[0]), -5 - slope) - Gelu(x)));
+      }
+      EXPECT_DOUBLE_EQ(worst, fit.error);
+      EXPECT_LT(fit.error, a == 2 ? 0.03 : 0.06);
+    }
+}
+
+TEST(Fit, OctavesReportTheirError) {
+  Real recip = [](double v) { return std::ldexp(1, 20) / v; };
+  auto fit = FitOctaves(recip, 4, 12, 4, 3);
+  Suf f = FromGroups("recip", fit.f, 12, 32);
+  double worst = 0, relative = 0;
+  for (uint64_t x = 16; x < 4096; ++x) {
+    double got = double(Evaluate(f, x).poly[0]);
+    worst = std::max(worst, std::abs(got - recip(double(x)))),
+    relative = std::max(relative, std::abs(got / recip(double(x)) - 1));
+  }
+  EXPECT_DOUBLE_EQ(worst, fit.error);
+  EXPECT_DOUBLE_EQ(relative, fit.relative);
+  EXPECT_LT(fit.relative, 0.04);
+  for (uint64_t x = 0; x < 16; ++x) EXPECT_EQ(Evaluate(f, x).poly[0], Evaluate(f, 16).poly[0]);
+  auto below = FitOctavesBelow(recip, 4, 12, 1, 8);
+  Suf g = FromGroups("below", below.f, 12, 32);
+  for (uint64_t x = 16; x < 4096; ++x) EXPECT_LE(double(Evaluate(g, x).poly[0]), recip(double(x)));
+}
+
+// Inside the pieces too: functions that turn there, whose ends say nothing. Pieces of up to 512 points.
+TEST(Fit, OctavesReportTheErrorInside) {
+  const Real turning[] = {[](double v) { return 1000 + 400 * std::sin(v / 61); },
+                          [](double v) { return 5000 - std::abs(v - 2600.0); },
+                          [](double v) { return 40 + std::pow((v - 3000) / 256, 2); },
+                          [](double v) { return std::ldexp(1, 20) / v + 3 * std::cos(v / 3); }};
+  for (const Real& f : turning)
+    for (int p : {2, 3, 7}) {
+      auto fit = FitOctaves(f, 4, 12, p, 8);
+      double worst = 0, relative = 0;
+      const Evaluator e(fit.f, 12, 40);
+      for (uint64_t x = 16; x < 4096; ++x) {
+        double got = double(Signed(e.At(x), 40)), want = f(double(x));
+        worst = std::max(worst, std::abs(got - want)), relative = std::max(relative, std::abs(got / want - 1));
+      }
+      if (&f != &turning[3] || p == 7) {
+        EXPECT_DOUBLE_EQ(worst, fit.error) << p;
+        EXPECT_DOUBLE_EQ(relative, fit.relative) << p;
+      } else {  // turns every 10 points: more than the 65 that are looked at can show of 512
+        EXPECT_LE(fit.error, worst);
+        EXPECT_GT(fit.error, 0.99 * worst);
+      }
+    }
+}
+
+TEST(Fit, Tables) {
+  auto fit = FitTable([](double i) { return std::exp(-i / 8); }, 5, 10);
+  ASSERT_EQ(fit.f.size(), 32u);
+  for (int i = 0; i < 32; ++i) EXPECT_LE(std::abs(double(fit.f[size_t(i)]) / 1024 - std::exp(-i / 8.0)), fit.error);
+  EXPECT_LE(fit.error, 0.5 / 1024 + 1e-12);
+}
+
+}  // namespace
+}  // namespace suf::func

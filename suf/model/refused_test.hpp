@@ -1,0 +1,29 @@
+// For tests of families: configurations that are refused, each for one field.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "suf/model/family.hpp"
+#include "suf/model/testing.hpp"
+
+namespace suf::model {
+
+struct Case {
+  std::string field;
+  nlohmann::json value;  // discarded: the field is removed
+  std::string sentence;
+};
+
+// ExpectRefused: `good` with each case's field changed.
+inline void ExpectRefused(const nlohmann::json& good, const std::vector<Case>& cases) {
+  const Folder folder;
+  for (const Case& c : cases) {
+    nlohmann::json config = good;
+    config[c.field] = c.value;
+    if (c.value.is_discarded()) config.erase(c.field);
+    folder.Write("config.json", config.dump());
+    ExpectSentence([&] { (void)ReadGraph(folder.path()); }, c.sentence);
+  }
+}
+
+}  // namespace suf::model
