@@ -24,6 +24,16 @@ TEST(Digest, PeekLeavesTheStreamOpen) {
   EXPECT_EQ(s.Add("c").Done(), HashOf({AsView("abc")}));
 }
 
+#if defined(__x86_64__)
+TEST(Bytes, WipeLeavesNothingInVectorRegisters) {
+  uint8_t secret[32] = {1}, low[16], high[16];
+  asm volatile("pcmpeqd %%xmm1, %%xmm1\n\tpcmpeqd %%xmm15, %%xmm15" ::: "xmm1", "xmm15");
+  Wipe(secret, sizeof secret);
+  asm volatile("movdqu %%xmm1, %0\n\tmovdqu %%xmm15, %1" : "=m"(low), "=m"(high));
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(low[i] | high[i], 0);
+}
+#endif
+
 TEST(Bytes, ReaderRefusesShortLongAndLeftOver) {
   Writer w;
   w.Put(uint32_t{7}), w.Sized(std::string_view("four"));

@@ -4,8 +4,50 @@
 
 namespace suf {
 
+namespace {
+
+// ClearRegisters: what a copy or a hash left in vector registers. Whoever saves registers (a resolver that the loader
+// runs for a library bound late, a switch of contexts) would write it to a stack that nobody wipes.
+#if defined(__x86_64__)
+__attribute__((target("avx512f"))) void ClearAvx512() {
+  asm volatile(
+      "vzeroall\n\t"
+      ".irp n,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n\t"
+      "vpxord %%zmm\\n, %%zmm\\n, %%zmm\\n\n\t"
+      ".endr" ::
+          : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+            "xmm13", "xmm14", "xmm15", "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24",
+            "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31");
+}
+__attribute__((target("avx"))) void ClearAvx() {
+  asm volatile("vzeroall" ::
+                   : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
+                     "xmm12", "xmm13", "xmm14", "xmm15");
+}
+void ClearSse() {
+  asm volatile(
+      ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n\t"
+      "pxor %%xmm\\n, %%xmm\\n\n\t"
+      ".endr" ::
+          : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+            "xmm13", "xmm14", "xmm15");
+}
+void ClearRegisters() {
+  static const auto clear = __builtin_cpu_supports("avx512f") ? ClearAvx512
+                            : __builtin_cpu_supports("avx")   ? ClearAvx
+                                                              : ClearSse;
+  clear();
+}
+#else
+void ClearRegisters() {}
+#endif
+
+}  // namespace
+
 void Wipe(void* p, size_t bytes) {
-  if (bytes) explicit_bzero(p, bytes);
+  if (!bytes) return;
+  explicit_bzero(p, bytes);
+  ClearRegisters();
 }
 
 void Append(Bytes* to, View v) { to->insert(to->end(), v.data(), v.data() + v.size()); }

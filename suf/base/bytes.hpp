@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "frames and files are 
 using View = std::span<const uint8_t>;
 using Hash = std::array<uint8_t, 32>;
 
-// Wipe: overwrites memory in a way that no optimiser removes.
+// Wipe: overwrites memory in a way that no optimiser removes, and the vector registers, which may hold it, too.
 void Wipe(void* p, size_t bytes);
 
 // Wiping: the allocator of arrays that may hold secrets: all they give back is wiped, also when they grow.
