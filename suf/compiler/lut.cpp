@@ -143,7 +143,7 @@ int64_t RowLutKeyBits(int k, std::span<const func::Group> groups, int ring) {
   std::vector<Cut> cuts = RowCuts(groups, ring);
   std::vector<int> widths;
   int64_t bits = 0;
-  if (!cuts.empty()) widths = PlanDigits(cuts, Stages::kOne);
+  if (!cuts.empty()) widths = PlanDigits(cuts, Stages::kOne).widths;
   for (int w : widths) bits += int64_t{1} << w;
   for (const func::Group& g : groups) {
     int n = k - g.w;

@@ -33,7 +33,7 @@ Owing Trunc::Build(Trace& t, const Wire<kPub>& z) const {
 int64_t Trunc::KeyBits(int k, bool shared) const {
   std::vector<compiler::Cut> cuts{{shift, ring}};
   int64_t bits = compiler::DigitsKeyBits(compiler::PlanDigits(cuts, stages), cuts, stages);
-  if (stages == Stages::kTwo) bits += ring;
+  if (stages != Stages::kOne) bits += ring;
   return bits + std::max(0, ring - (k - shift)) + (shared ? ring : 0);
 }
 
@@ -80,7 +80,7 @@ Owing Slice::Build(Trace& t, const Wire<kPub>& z) const {
 int64_t Slice::KeyBits(int, bool shared) const {
   std::vector<compiler::Cut> cuts = Cuts();
   int64_t bits = compiler::DigitsKeyBits(compiler::PlanDigits(cuts, stages), cuts, stages) + (shared ? ring : 0);
-  if (stages == Stages::kTwo)
+  if (stages != Stages::kOne)
     for (const compiler::Cut& c : cuts) bits += c.ring;
   return bits;
 }
