@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "suf/fss/sizes.hpp"
+#include "suf/ring/words.hpp"
 
 namespace suf::compiler {
 
@@ -68,7 +69,7 @@ Owing WindowLut::Build(Trace& t, const Wire<kPub>& z) const {
   std::vector<uint64_t> tables;  // (2, 2^p): A, B
   for (int j : {0, 1})
     for (auto& piece : f.pieces)
-      tables.push_back(j <= f.degree ? uint64_t(func::Signed(piece.poly[0][size_t(j)], f.ring)) : 0);
+      tables.push_back(j <= f.degree ? uint64_t(ring::Signed(piece.poly[0][size_t(j)], f.ring)) : 0);
   std::vector<Cut> cuts{{s, a + 1}, {s + a, p}};
   Const offset = t.constant((int64_t{1} << (s - 1)) + (int64_t{1} << (k - 1)));
   OpenedDigits d(t, z, offset, PlanDigits(cuts, stages));

@@ -62,7 +62,7 @@ Ints Slice::Spec(const Ints& z, int k) const {
   Ints out;
   for (int64_t v : z) {
     uint64_t x = Word(int64_t(uint64_t(v) + uint64_t(offset)), k);
-    out.push_back(Number(x >> begin & func::Mask(end - begin), ring));
+    out.push_back(Number(x >> begin & ring::Mask(end - begin), ring));
   }
   return out;
 }
