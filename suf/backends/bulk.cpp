@@ -34,6 +34,10 @@ void PackedExecutor::Bulk(int i, Host& host) {
       return Take(i);
     case Op::kRotSum:
       return RotSum(i);
+    case Op::kTurn:
+      return Turn(i);
+    case Op::kUnbits:
+      return Unbits(i);
     case Op::kReshape:
       return Alias(i, n.args[0]);
     case Op::kPermute:

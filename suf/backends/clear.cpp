@@ -219,6 +219,11 @@ class ClearExecutor : public Executor {
             }
         return out;
       }
+      case Op::kTurn: {
+        const int64_t m = n.shape.back();
+        for (int64_t i = 0; i < size; ++i) out[size_t(i)] = In(n, 1)[size_t((i - int64_t(x[size_t(i / m)])) & (m - 1))];
+        return out;
+      }
       case Op::kPermute: {
         Shape stride(a.shape.size(), 1);
         for (size_t d = a.shape.size() - 1; d-- > 0;) stride[d] = stride[d + 1] * a.shape[d + 1];
@@ -348,6 +353,46 @@ class ClearExecutor : public Executor {
         for (int64_t i = 0; i < size; ++i)
           for (int64_t j = 0; j < Arg(n, 1).shape[0]; ++j)
             out[size_t(i)] += Bit(&x[size_t(i * aw)], n.attrs[0] + j) * at(1, j);
+        return out;
+      case Op::kLess:
+        for (int64_t i = 0; i < size; ++i)
+          for (size_t j = 0; j < n.attrs.size(); ++j)
+            Set(&out[size_t(i * w)], int64_t(j), x[size_t(i)] < uint64_t(n.attrs[j]));
+        return out;
+      case Op::kUnbits:
+        for (int64_t j = 0; j < n.shape[0]; ++j)
+          for (int64_t i = 0; i < rows; ++i) out[size_t(j * rows + i)] = Bit(&x[size_t(i * aw)], j);
+        return out;
+      case Op::kMix:
+        for (int64_t i = 0; i < size; ++i)
+          for (int64_t l = 0; l < n.ring.bits; ++l) {
+            uint64_t bit = 0;
+            for (int64_t j = 0; j < a.ring.bits; ++j)
+              bit ^= Bit(&x[size_t(i * aw)], j) & Bit(&In(n, 1)[size_t(l * aw)], j);
+            Set(&out[size_t(i * w)], l, bit);
+          }
+        return out;
+      case Op::kAbove:
+        for (int64_t i = 0; i < size; ++i)
+          for (size_t j = 0; j < n.attrs.size(); ++j) {
+            uint64_t bit = 0;
+            int64_t from = int64_t((at(1, i) - uint64_t(n.attrs[j])) & uint64_t(a.ring.bits - 1));
+            for (int64_t v = from + 1; v < a.ring.bits; ++v) bit ^= Bit(&x[size_t(i * aw)], v);
+            Set(&out[size_t(i * w)], int64_t(j), bit);
+          }
+        return out;
+      case Op::kSelectX:
+        for (int64_t c = 0; c < n.shape[0]; ++c)
+          for (int64_t i = 0; i < rows; ++i)
+            for (int64_t j = 0; j < a.ring.bits; ++j)
+              out[size_t(c * rows + i)] +=
+                  Bit(&x[size_t(i * aw)], j) * at(2, c * a.ring.bits + (int64_t(at(1, i)) ^ j));
+        return out;
+      case Op::kDense:
+        for (int64_t i = 0; i < size; ++i)
+          for (int64_t j = 0; j < a.ring.bits; ++j)
+            out[size_t(i)] ^= Bit(&x[size_t(i * aw)], j) * at(2, (int64_t(at(1, i)) - j) & (a.ring.bits - 1)) &
+                              ring::Mask(n.ring.bits);
         return out;
       case Op::kDpfGen: {
         fss::DpfContext ctx{randomness_->TreeKey(), uint32_t(n.attrs[0]), a.ring.bits};

@@ -57,6 +57,33 @@ void PackedExecutor::RotSum(int i) {
   });
 }
 
+void PackedExecutor::Turn(int i) {
+  const Node& n = node(i);
+  const int width = arg(n, 0).ring.bits;
+  const size_t size = size_t{1} << width;
+  auto r = Words<uint64_t>(n.args[0], true);
+  auto p = Make(i);
+  By(element(i), [&](auto zero) {
+    using T = decltype(zero);
+    auto table = Words<T>(n.args[1], false);
+    pool_.For(count(i) / size, std::max<size_t>(1, kGrain / size), [&](size_t lo, size_t hi) {
+      Wiped<T> spare(size);
+      for (size_t k = lo; k < hi; ++k)
+        strips_.turn[Code(sizeof(T))](table.get(), r.get()[k], width, spare.data(), As<T>(p.get()) + k * size);
+    });
+  });
+}
+
+void PackedExecutor::Unbits(int i) {
+  const Node& n = node(i);
+  const size_t stride = size_t(element(n.args[0])), m = size_t(n.shape[0]), rows = count(n.args[0]);
+  auto p = Make(i);
+  const Tensor& x = in(n, 0);
+  SUF_CHECK(!x.splat && x.element == int(stride) && element(i) == 1);
+  pool_.For(rows, std::max<size_t>(64, kGrain * 64 / m / 64 * 64),
+            [&](size_t lo, size_t hi) { strips_.unbits(x.at(lo), stride, m, rows, hi - lo, p.get() + lo); });
+}
+
 void PackedExecutor::Trees(int i, Host& host) {
   const Node& n = node(i);
   size_t rows = count(i);

@@ -92,6 +92,10 @@ class PackedExecutor : public pfss::Executor {
   void BorrowX(const Lane& l) const;
   template <class T>
   void Select(const Lane& l, const std::vector<T>& table) const;
+  void Unbits(const Lane& l) const;
+  // Strings: f(out) fills the member's bit strings as whole words; they lie as wide as the ring wants.
+  template <class F>
+  void Strings(const Lane& l, F f) const;
   const uint16_t* Index(const Lane& l, size_t k, int spare) const;
 
   // ---- bulk.cpp
@@ -104,6 +108,8 @@ class PackedExecutor : public pfss::Executor {
   void Suffix(int i);
   void Take(int i);
   void RotSum(int i);
+  void Turn(int i);
+  void Unbits(int i);
   void Reorder(int i);
   void Triangle(int i);  // pack, unpack
   void Trees(int i, Host& host);
