@@ -17,15 +17,13 @@ using func::U128;
 
 namespace {
 
-// Exclusive: elements of one of two increasing lists.
-std::vector<int> Exclusive(const std::vector<int>& a, const std::vector<int>& b) {
+// Either: elements of one of two increasing lists.
+std::vector<int> Either(const std::vector<int>& a, const std::vector<int>& b) {
   std::vector<int> out;
   std::set_symmetric_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
   return out;
 }
-Bit operator^(const Bit& a, const Bit& b) {
-  return {a.constant != b.constant, Exclusive(a.compares, b.compares), Exclusive(a.products, b.products)};
-}
+Bit operator^(const Bit& a, const Bit& b) { return suf::compiler::Exclusive(a, b); }
 Bit operator!(Bit a) {
   a.constant = !a.constant;
   return a;
@@ -76,8 +74,7 @@ class Primitives {
       if (t.kind == Term::kLt) {
         stack.push_back(Less(n, t.value));
       } else if (t.kind == Term::kLtLow) {
-        stack.push_back(t.f == 0 ? Bit{.constant = t.value != 0, .compares = {}, .products = {}}
-                                 : Less(t.f, t.value));
+        stack.push_back(t.f == 0 ? Bit{.constant = t.value != 0, .compares = {}, .products = {}} : Less(t.f, t.value));
       } else if (t.kind == Term::kMsb) {
         stack.push_back(Top(n, uint64_t(t.value)));
       } else if (t.kind == Term::kIn) {
@@ -156,6 +153,10 @@ std::string Name(const Bit& b) {
 }
 
 }  // namespace
+
+Bit Exclusive(const Bit& a, const Bit& b) {
+  return {a.constant != b.constant, Either(a.compares, b.compares), Either(a.products, b.products)};
+}
 
 std::vector<uint64_t> Powers(const std::vector<uint64_t>& local, uint64_t begin, int ring) {
   // Horner in (x - begin): multiply what there is by it, add the next coefficient

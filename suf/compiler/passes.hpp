@@ -23,6 +23,7 @@ struct Bit {
   std::vector<int> compares, products;
   bool operator==(const Bit&) const = default;
 };
+Bit Exclusive(const Bit& a, const Bit& b);
 inline constexpr size_t kMostFactors = 4;  // of a product: it deals 2^g - g - 1 bits
 
 // Compiled: the function after its passes.
