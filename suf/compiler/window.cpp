@@ -116,7 +116,7 @@ std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, co
       Factors value = w.k() < ring ? Signed(w) : Factors{{1, 0, w.hat, {}, {}}, {-1, 0, {}, w.r, {}}};
       y.Add(rest[size_t(n)], value, sign);
     }
-    out.push_back(Ended(&y, t, z, ring));
+    out.push_back(y.Done(z.shape()));
   }
   return out;
 }

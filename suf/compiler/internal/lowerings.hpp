@@ -4,9 +4,6 @@
 
 namespace suf::compiler::internal {
 
-// ZeroOf: shares of nothing, in the wire's shape. Ended: a sum that may hold no share.
-Owing ZeroOf(Trace& t, const Wire<kPub>& x, int ring);
-Owing Ended(Words* y, Trace& t, const Wire<kPub>& x, int ring);
 std::span<const uint64_t> Coefficients(const Compiled& c, size_t piece, int output);
 // NeedsWrap: whether powers of x need 1[x_hat < r].
 bool NeedsWrap(const Compiled& c, int ring);
