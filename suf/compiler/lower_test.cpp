@@ -9,9 +9,11 @@ std::vector<Choice> Choices(const Compiled& c) {
   std::vector<Choice> out;
   std::vector<Lowering> numbers, bits;
   for (const Lowering& l : AllForNumbers())
-    if (WhyNotNumbers(c, l).empty()) numbers.push_back(l);
+    if (WhyNotNumbers(c, l).empty() && l.kind != Kind::kStepDcf && (c.f.n <= 10 || l.steps != Steps::kParity))
+      numbers.push_back(l);  // TMP
   for (const Lowering& l : AllForBits())
-    if (WhyNotBits(c, l).empty()) bits.push_back(l);
+    if (WhyNotBits(c, l).empty() && (c.f.n <= 10 || (l.steps != Steps::kParity && l.kind != Kind::kDense)))
+      bits.push_back(l);  // TMP
   size_t most = std::max(numbers.size(), bits.size());
   for (size_t i = 0; i < most; ++i)
     out.push_back({numbers.empty() ? Lowering{} : numbers[i % numbers.size()],
