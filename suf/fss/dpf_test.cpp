@@ -35,7 +35,7 @@ struct Keys {
   std::vector<uint64_t> Window(int party, const std::vector<uint64_t>& lo, int m, Variant v) const {
     const size_t words = size_t(m + 63) / 64 * alpha.size();
     std::vector<uint64_t> out(words + 1, 0xa5a5);
-    DpfWindow(ctx, party, root[party].data(), cw.data(), lo.data(), alpha.size(), m, out.data(), v);
+    DpfWindow(ctx, party, root[party].data(), cw.data(), 0, lo.data(), alpha.size(), m, out.data(), v);
     EXPECT_EQ(out[words], 0xa5a5u) << "wrote beyond";
     out.pop_back();
     return out;
@@ -68,7 +68,7 @@ TEST(Dpf, KnownAnswers) {
       EXPECT_EQ(Hex(cw), Hex(want)) << ring::Name(v);
       for (int p = 0; p < 2; ++p) {
         std::vector<uint64_t> got(size_t(m + 63) / 64);
-        DpfWindow(ctx, p, root[p].data(), cw.data(), &lo, 1, m, got.data(), v);
+        DpfWindow(ctx, p, root[p].data(), cw.data(), 0, &lo, 1, m, got.data(), v);
         EXPECT_EQ(Hex(View(reinterpret_cast<uint8_t*>(got.data()), 8 * got.size())), Hex(share[p])) << ring::Name(v);
       }
     }
@@ -128,7 +128,7 @@ TEST(Dpf, ASplitBatchGivesTheSameKeys) {
   for (uint64_t& x : alpha) x = rng();
   const Keys keys(20, alpha, rng, ring::Best());
   DpfContext rest = keys.ctx;
-  rest.first_tile += 2;
+  rest.first_tile += 1;
   Bytes cw(DpfKeyBytes(20) * 8);
   DpfGen(rest, alpha.data() + 32, keys.root[0].data() + 16 * 32, keys.root[1].data() + 16 * 32, 8, cw.data());
   EXPECT_TRUE(std::equal(cw.begin(), cw.end(), keys.cw.begin() + std::ptrdiff_t(DpfKeyBytes(20) * 32)));
