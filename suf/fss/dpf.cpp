@@ -5,6 +5,7 @@
 
 #include "suf/base/bytes.hpp"
 #include "suf/fss/internal/dpf_kernels.hpp"
+#include "suf/fss/internal/scratch.hpp"
 #include "suf/fss/internal/tile_keys.hpp"
 #include "suf/ring/words.hpp"
 
@@ -13,6 +14,8 @@ namespace {
 
 using internal::DpfKernels;
 using internal::DpfTile;
+using internal::Line;
+using internal::Scratch;
 
 const DpfKernels& Kernels(Variant v) {
   const DpfKernels* const kTable[] = {&portable::kDpf, &avx2::kDpf, &avx512::kDpf};
@@ -29,17 +32,6 @@ void ByTiles(const DpfContext& ctx, int party, const uint8_t* root, const uint8_
       DpfTile{ctx.n, party, root + 16 * i, cw + i * DpfKeyBytes(ctx.n), std::min(kDpfTile, count - i)}, i);
   }
 }
-
-// Scratch: working memory that is wiped.
-template <class T>
-struct Scratch {
-  explicit Scratch(size_t n) : words(n) {}
-  ~Scratch() { Wipe(words.data(), words.size() * sizeof(T)); }
-  std::vector<T> words;
-};
-struct alignas(64) Line {
-  uint8_t b[64];
-};
 
 // ByDomains: f(number of the first key, keys, their full domains), a few keys at a time.
 template <class F>
@@ -89,9 +81,8 @@ void DpfPoint(const DpfContext& ctx, int party, const uint8_t* root, const uint8
               size_t count, uint64_t* out, Variant v) {
   SUF_CHECK(level >= 0 && level <= ctx.n);
   const DpfKernels& kernels = Kernels(v);
-  ByTiles(ctx, party, root, cw, count, v, [&](const uint8_t* key, const DpfTile& t, size_t i) {
-    kernels.point(key, t, level, x + i, out + i);
-  });
+  ByTiles(ctx, party, root, cw, count, v,
+          [&](const uint8_t* key, const DpfTile& t, size_t i) { kernels.point(key, t, level, x + i, out + i); });
 }
 
 void DpfParity(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* x,

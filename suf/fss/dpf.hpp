@@ -31,7 +31,8 @@ struct DpfContext {
 void DpfGen(const DpfContext& ctx, const uint64_t* alpha, const uint8_t* root0, const uint8_t* root1, size_t count,
             uint8_t* cw, Variant v = ring::Best());
 
-// DpfWindow: this party's share bits of level `level` = w, 0 <= w <= n: bits of 1[v = alpha >> w] at the v = lo, lo + 1,
+// DpfWindow: this party's share bits of level `level` = w, 0 <= w <= n: bits of 1[v = alpha >> w] at the v = lo, lo +
+// 1,
 // .., lo + m - 1 mod 2^(n-w), 1 <= m <= 2^(n-w), m <= 2^20: packed low bit first into ceil(m / 64) words a key, the
 // unused high bits zero. One key serves every w: from w = 8 on these are the control bits of inner nodes, which differ
 // between the parties on alpha's path only, below parities of groups of leaf bits. lo is public; the subtree walked

@@ -9,9 +9,9 @@ namespace suf::fss::avx512 {
 // one after the other
 #include "suf/fss/internal/lanes_avx512.hpp"
 // one after the other
-#include "suf/fss/internal/lanes_core.hpp"
 #include "suf/fss/internal/dpf_core.hpp"
 #include "suf/fss/internal/dpf_window.hpp"
+#include "suf/fss/internal/lanes_core.hpp"
 
 const internal::DpfKernels kDpf = {DpfGenTile,  DpfWindowTile, DpfPointTile, DpfParityTile,
                                    DpfFullTile, kLanes,        MaskedXor};

@@ -52,8 +52,8 @@ inline void Walk(const RoundKeys& keys, const Group& group, int levels, int top,
   }
 }
 
-// Leaf: the leaf block on each path, the half that bit 7 of the point names. Tweak: w_0 = 0, w_1 = 2; the low bit, which
-// is the control bit, stays.
+// Leaf: the leaf block on each path, the half that bit 7 of the point names. Tweak: w_0 = 0, w_1 = 2; the low bit,
+// which is the control bit, stays.
 template <class Bits>
 inline void Leaf(const RoundKeys& keys, const Group& group, int depth, const Bits& path, const Vec (&s)[kWide],
                  Vec (&leaf)[kWide]) {
@@ -87,13 +87,6 @@ inline Vec Around(Vec x, int level) {
   const Vec here = (Vec{} + (~uint64_t{0} >> (64 - size))) << (x & (64 - size)), upper = Lanes(0, ~uint64_t{0});
   return here & ~(BitMask(x, 6) ^ upper);
 }
-
-// Points: x of each key of a group, zeros after the last.
-struct Points {
-  alignas(64) uint64_t x[kGroup] = {};
-  ~Points() { Wipe(x, sizeof x); }
-  Vec At(int w) const { return Spread(x + w * kLanes); }
-};
 
 // Put: bit 0 of each lane to out[0], out[step], .., shifted.
 inline void Put(const Vec (&y)[kWide], size_t count, int shift, size_t step, uint64_t* out) {
@@ -190,7 +183,8 @@ void DpfGenTile(const uint8_t* tile_key, int n, const uint64_t* alpha, const uin
 #pragma GCC unroll 4
       for (int w = 0; w < kHalf; ++w) {
         const Vec right = path.Mask(w, n - 1 - d), s0 = s[w], s1 = s[w + kHalf];
-        // CW = H(s_0) ^ H(s_1) ^ (1 - alpha_d) Delta; children H(s) and H(s) ^ s, corrected where the control bit is set
+        // CW = H(s_0) ^ H(s_1) ^ (1 - alpha_d) Delta; children H(s) and H(s) ^ s, corrected where the control bit is
+        // set
         const Vec c = h[w] ^ h[w + kHalf] ^ (~right & (s0 ^ s1));
         s[w] = h[w] ^ (right & s0) ^ (Control(s0) & c);
         s[w + kHalf] = h[w + kHalf] ^ (right & s1) ^ (Control(s1) & c);

@@ -129,7 +129,7 @@ void WindowOf(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, si
   for (size_t i = 0; i < count; ++i) {
     for (size_t b = 0; b < blocks; ++b) {
       const uint64_t block = range[i].block + b;
-      next[i * blocks + b] = node[first_node + size_t((block >> 1) - range[i].First(0))] ^ Seed{(block & 1) << 1, 0};
+      next[i * blocks + b] = node[first_node + size_t((block >> 1) - range[i].First(0))] ^ Seed { (block & 1) << 1, 0 };
     }
     first_node += range[i].Count(0);
   }

@@ -62,10 +62,10 @@ inline constexpr LaneMasks kLaneMasks = MakeLaneMasks();
 class PublicBits {
  public:
   explicit PublicBits(const uint64_t* x) {
-    alignas(64) static constexpr uint8_t kBytes[64] = {
-        56, 48, 40, 32, 24, 16, 8,  0, 57, 49, 41, 33, 25, 17, 9,  1, 58, 50, 42, 34, 26, 18, 10, 2,
-        59, 51, 43, 35, 27, 19, 11, 3, 60, 52, 44, 36, 28, 20, 12, 4, 61, 53, 45, 37, 29, 21, 13, 5,
-        62, 54, 46, 38, 30, 22, 14, 6, 63, 55, 47, 39, 31, 23, 15, 7};
+    alignas(64) static constexpr uint8_t kBytes[64] = {56, 48, 40, 32, 24, 16, 8,  0, 57, 49, 41, 33, 25, 17, 9,  1,
+                                                       58, 50, 42, 34, 26, 18, 10, 2, 59, 51, 43, 35, 27, 19, 11, 3,
+                                                       60, 52, 44, 36, 28, 20, 12, 4, 61, 53, 45, 37, 29, 21, 13, 5,
+                                                       62, 54, 46, 38, 30, 22, 14, 6, 63, 55, 47, 39, 31, 23, 15, 7};
     // the 8 x 8 bits of byte b of eight points are transposed: byte 8 b + i is bit i of byte b of each of them
     const __m512i turn = _mm512_set1_epi64(int64_t(0x8040201008040201)), order = _mm512_load_si512(kBytes);
     for (int g = 0; g < kWide / 2; ++g) {

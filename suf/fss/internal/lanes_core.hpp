@@ -26,7 +26,7 @@ inline Vec Lanes(uint64_t low, uint64_t high) {
 // Control: the mask of each seed's control bit, its lowest.
 inline Vec Control(Vec s) { return BitMask(Low(s), 0); }
 
-// Padded: `count` blocks of 16 bytes, then zeros up to kGroup of them.
+// Blocks: `count` blocks of 16 bytes, then zeros up to kGroup of them.
 struct Blocks {
   alignas(64) uint8_t b[16 * kGroup];
   Blocks(const uint8_t* p, size_t count) {
@@ -35,6 +35,13 @@ struct Blocks {
   }
   ~Blocks() { Wipe(b, sizeof b); }
   Vec At(int w) const { return Load(b + 16 * kLanes * w); }
+};
+
+// Points: x of each key of a group, zeros after the last.
+struct Points {
+  alignas(64) uint64_t x[kGroup] = {};
+  ~Points() { Wipe(x, sizeof x); }
+  Vec At(int w) const { return Spread(x + w * kLanes); }
 };
 
 // Roots: the roots of `count` keys, their low bit the party.
