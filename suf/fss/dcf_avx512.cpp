@@ -5,12 +5,9 @@
 #include "suf/fss/internal/dcf_kernels.hpp"
 
 namespace suf::fss::avx512 {
-#include "suf/fss/internal/aes_avx512.hpp"
-// one after the other
 #include "suf/fss/internal/lanes_avx512.hpp"
-// one after the other
+// on these vectors
 #include "suf/fss/internal/dcf_core.hpp"
-#include "suf/fss/internal/lanes_core.hpp"
 
 const internal::DcfKernels kDcf = {DcfGenTile, DcfEvalTile};
 

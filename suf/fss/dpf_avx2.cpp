@@ -5,14 +5,8 @@
 #include "suf/fss/internal/dpf_kernels.hpp"
 
 namespace suf::fss::avx2 {
-#include "suf/fss/internal/aes_avx2.hpp"
-// one after the other
 #include "suf/fss/internal/lanes_avx2.hpp"
-// one after the other
-#include "suf/fss/internal/lanes_core.hpp"
-namespace {
-using PublicBits = SecretBits;
-}  // namespace
+// on these vectors
 #include "suf/fss/internal/dpf_core.hpp"
 #include "suf/fss/internal/dpf_window.hpp"
 

@@ -5,13 +5,10 @@
 #include "suf/fss/internal/dpf_kernels.hpp"
 
 namespace suf::fss::avx512 {
-#include "suf/fss/internal/aes_avx512.hpp"
-// one after the other
 #include "suf/fss/internal/lanes_avx512.hpp"
-// one after the other
+// on these vectors
 #include "suf/fss/internal/dpf_core.hpp"
 #include "suf/fss/internal/dpf_window.hpp"
-#include "suf/fss/internal/lanes_core.hpp"
 
 const internal::DpfKernels kDpf = {DpfGenTile,  DpfWindowTile, DpfPointTile, DpfParityTile,
                                    DpfFullTile, kLanes,        MaskedXor};

@@ -1,7 +1,7 @@
 // The comparison tree with values, once for all variants, on the variant's vectors of seeds: Boyle et al., ePrint
 // 2020/1392, figure 1. The control bit is the lowest of a seed; what is hashed is the seed without it and a tweak:
 // 0 and 1 the children, 2 + q block q of a value (of the left child; of the right one from 2 + blocks on, or the high
-// half of block 0). Included inside a variant's namespace after lanes_core.hpp: no guard, no include of its own.
+// half of block 0). Included inside a variant's namespace after its lanes: no guard, no include of its own.
 namespace {
 
 using internal::DcfShape;

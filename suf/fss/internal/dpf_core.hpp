@@ -1,6 +1,6 @@
 // The half-tree, once for all variants, on the variant's vectors of seeds: key generation, and the evaluations that
 // follow one path a key. Words of a tile of r keys stand level by level: word d of key i at 16 (d r + i).
-// Included inside a variant's namespace after lanes_core.hpp: no guard, no include of its own.
+// Included inside a variant's namespace after its lanes: no guard, no include of its own.
 namespace {
 
 // Group: the correction words of kGroup keys in a row of a tile; a short group is copied, for the lanes that have no

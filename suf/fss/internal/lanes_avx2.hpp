@@ -1,5 +1,7 @@
-// Vectors of seeds by AES-NI: one seed each, 8 in flight. Included inside a variant's namespace after its AES: no
-// guard, no include of its own. lanes_portable.hpp says what each function is.
+// Vectors of seeds by AES-NI: one seed each, 8 in flight. Included inside a variant's namespace: no guard.
+// lanes_portable.hpp says what each function is.
+#include "suf/fss/internal/aes_avx2.hpp"
+
 namespace {
 
 typedef uint64_t Vec __attribute__((vector_size(16)));
@@ -47,4 +49,10 @@ inline uint64_t MaskedXor(const uint64_t* bits, const uint64_t* row, size_t m) {
   return sum[0] ^ sum[1] ^ sum[2] ^ sum[3];
 }
 
+}  // namespace
+
+#include "suf/fss/internal/lanes_core.hpp"
+
+namespace {
+using PublicBits = SecretBits;  // masks of one bit of all points, which are public
 }  // namespace

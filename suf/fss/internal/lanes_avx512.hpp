@@ -1,6 +1,8 @@
-// Vectors of seeds by VAES: four seeds each, 8 vectors in flight. Included inside a variant's namespace after its AES:
-// no guard, no include of its own. lanes_portable.hpp says what each function is. What writes a mask register takes an
+// Vectors of seeds by VAES: four seeds each, 8 vectors in flight. Included inside a variant's namespace:
+// no guard. lanes_portable.hpp says what each function is. What writes a mask register takes an
 // AES slot on Zen 5, so masks stay in vectors.
+#include "suf/fss/internal/aes_avx512.hpp"
+
 namespace {
 
 typedef uint64_t Vec __attribute__((vector_size(64)));
@@ -101,3 +103,5 @@ inline uint64_t MaskedXor(const uint64_t* bits, const uint64_t* row, size_t m) {
 }
 
 }  // namespace
+
+#include "suf/fss/internal/lanes_core.hpp"

@@ -1,5 +1,5 @@
-// Groups of keys that are walked together, for DPFs and DCFs: kGroup keys in kWide vectors. Included inside a variant's
-// namespace after its lanes: no guard, no include of its own.
+// Groups of keys that are walked together, for DPFs and DCFs: kGroup keys in kWide vectors. Included by each
+// variant's lanes: no guard, no include of its own.
 namespace {
 
 constexpr size_t kGroup = size_t(kLanes) * kWide;

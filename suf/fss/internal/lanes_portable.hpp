@@ -1,5 +1,7 @@
 // Vectors of seeds without AES instructions: one seed each, 8 in flight for the bit-sliced AES. Included inside a
-// variant's namespace after its AES: no guard, no include of its own.
+// variant's namespace: no guard.
+#include "suf/fss/internal/aes_portable.hpp"
+
 namespace {
 
 typedef uint64_t Vec __attribute__((vector_size(16)));
@@ -51,4 +53,10 @@ inline uint64_t MaskedXor(const uint64_t* bits, const uint64_t* row, size_t m) {
   return sum[0] ^ sum[1];
 }
 
+}  // namespace
+
+#include "suf/fss/internal/lanes_core.hpp"
+
+namespace {
+using PublicBits = SecretBits;  // masks of one bit of all points, which are public
 }  // namespace
