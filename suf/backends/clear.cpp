@@ -404,7 +404,7 @@ class ClearExecutor : public Executor {
       case Op::kDpfWindow: {
         fss::DpfContext ctx{randomness_->TreeKey(), uint32_t(n.attrs[3]), int(n.attrs[1])};
         fss::DpfWindow(ctx, int(n.attrs[0]), reinterpret_cast<const uint8_t*>(x.data()),
-                       reinterpret_cast<const uint8_t*>(In(n, 1).data()), In(n, 2).data(), size_t(rows),
+                       reinterpret_cast<const uint8_t*>(In(n, 1).data()), 0, In(n, 2).data(), size_t(rows),
                        int(n.attrs[2]), out.data());
         return out;
       }

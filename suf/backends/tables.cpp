@@ -100,7 +100,7 @@ void PackedExecutor::Trees(int i, Host& host) {
   size_t words = size_t(m + 63) / 64;
   auto lo = Words<uint64_t>(n.args[2], true);
   std::vector<uint64_t> out(rows * words);
-  fss::DpfWindow(ctx, int(n.attrs[0]), in(n, 0).data.get(), in(n, 1).data.get(), lo.get(), rows, m, out.data(),
+  fss::DpfWindow(ctx, int(n.attrs[0]), in(n, 0).data.get(), in(n, 1).data.get(), 0, lo.get(), rows, m, out.data(),
                  variant_);
   if (element(i) >= 8)
     std::memcpy(p.get(), out.data(), out.size() * 8);

@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
       const size_t words = size_t(m + 63) / 64;
       std::vector<uint64_t> out[2] = {std::vector<uint64_t>(words * kCount), std::vector<uint64_t>(words * kCount)};
       auto window = [&](int p) {
-        DpfWindow(ctx, p, root[p].data(), cw.data(), lo.data(), kCount, m, out[p].data(), v);
+        DpfWindow(ctx, p, root[p].data(), cw.data(), 0, lo.data(), kCount, m, out[p].data(), v);
       };
       window(0), window(1);
       for (size_t i = 0; i < kCount; ++i) {

@@ -15,13 +15,14 @@ constexpr size_t ElementBytes(int bits) {
 constexpr size_t DpfKeyBytes(int n) { return 16 * size_t(n - 8) + 32; }
 constexpr size_t DpfKeyBits(int n) { return 8 * DpfKeyBytes(n); }
 
-// DcfKeyBits: seeds, two control bits and `words` values of `bits` bits a level, and the last value, of a DCF on n
-// bits, 1 <= n <= 64.
-constexpr size_t DcfKeyBits(int n, int words, int bits) {
-  return size_t(n) * (130 + size_t(words) * size_t(bits)) + size_t(words) * size_t(bits);
-}
+// DPF keys, and DCF keys, that share one public AES key.
+inline constexpr size_t kDpfTile = 32;
 
-// DPF keys that share one public AES key.
-inline constexpr size_t kDpfTile = 16;
+// DcfKeyBits: a DCF on n bits, 1 <= n <= 64, with a payload of `words` words of `bits` bits: a seed, two control bits
+// and a value a level, and a last value. ElementBytes of it are stored.
+constexpr size_t DcfKeyBits(int n, int words, int bits) {
+  const size_t value = size_t(words) * size_t(bits);
+  return size_t(n) * (130 + value) + value;
+}
 
 }  // namespace suf::fss

@@ -63,7 +63,7 @@ void Maker::Trees() {
       Case c{Str("dpf point ", n)};
       auto root = c.Secret<uint8_t>(16 * kKeys), cw = c.Secret<uint8_t>(key_bytes);
       auto x = c.Secret<uint64_t>(kKeys), bit = c.Out<uint64_t>(kKeys);
-      Add(c, [=, v = v_] { fss::DpfPoint(ctx, 0, root->data(), cw->data(), x->data(), kKeys, bit->data(), v); });
+      Add(c, [=, v = v_] { fss::DpfPoint(ctx, 0, root->data(), cw->data(), 0, x->data(), kKeys, bit->data(), v); });
     }
     for (int m : {64, 200}) {
       Case c{Str("dpf window ", n, ", ", m)};
@@ -71,7 +71,7 @@ void Maker::Trees() {
       auto lo = Public<uint64_t>(kKeys);
       for (uint64_t& a : lo) a &= n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
       auto out = c.Out<uint64_t>(kKeys * size_t((m + 63) / 64));
-      Add(c, [=, v = v_] { fss::DpfWindow(ctx, 1, root->data(), cw->data(), lo.data(), kKeys, m, out->data(), v); });
+      Add(c, [=, v = v_] { fss::DpfWindow(ctx, 1, root->data(), cw->data(), 0, lo.data(), kKeys, m, out->data(), v); });
     }
   }
 }

@@ -1,0 +1,291 @@
+// The comparison tree with values, once for all variants, on the variant's vectors of seeds: Boyle et al., ePrint
+// 2020/1392, figure 1. The control bit is the lowest of a seed; what is hashed is the seed without it and a tweak:
+// 0 and 1 the children, 2 + q block q of a value (of the left child; of the right one from 2 + blocks on, or the high
+// half of block 0). Included inside a variant's namespace after its lanes: no guard, no include of its own.
+namespace {
+
+using internal::DcfShape;
+
+constexpr int kHalf = kWide / 2;  // vectors of keys: the other half of a hash call is a value, or a party
+constexpr size_t kKeys = kGroup / 2;
+
+inline uint64_t Word64(const uint8_t* p, size_t k) {
+  uint64_t x;
+  __builtin_memcpy(&x, p + 8 * k, 8);
+  return x;
+}
+inline uint64_t LowOnes(int n) { return n < 64 ? ~(~uint64_t{0} << n) : ~uint64_t{0}; }
+// BitsAt: `len` <= 64 bits from bit `at`; no word that holds none of them is read.
+inline uint64_t BitsAt(const uint8_t* p, size_t at, int len) {
+  const size_t s = at % 64;
+  uint64_t x = Word64(p, at / 64) >> s;
+  if (s + size_t(len) > 64) x |= Word64(p, at / 64 + 1) << (64 - s);
+  return x & LowOnes(len);
+}
+// BitWriter: appends words of bits to whole 8-byte words.
+class BitWriter {
+ public:
+  explicit BitWriter(uint8_t* to) : to_(to) {}
+  void Put(uint64_t x, int len) {
+    word_ |= x << fill_;
+    if (fill_ + len >= 64) {
+      Flush();
+      word_ = fill_ ? x >> (64 - fill_) : 0;
+      fill_ -= 64;
+    }
+    fill_ += len;
+  }
+  void End() {
+    if (fill_) Flush();
+  }
+
+ private:
+  void Flush() { __builtin_memcpy(to_, &word_, 8), to_ += 8; }
+  uint8_t* to_;
+  uint64_t word_ = 0;
+  int fill_ = 0;
+};
+
+// Every second bit, and back.
+inline uint64_t EvenBits(uint64_t x) {
+  x &= 0x5555555555555555;
+  x = (x | x >> 1) & 0x3333333333333333, x = (x | x >> 2) & 0x0f0f0f0f0f0f0f0f;
+  x = (x | x >> 4) & 0x00ff00ff00ff00ff, x = (x | x >> 8) & 0x0000ffff0000ffff;
+  return (x | x >> 16) & 0xffffffff;
+}
+inline uint64_t ToEven(uint64_t x) {
+  x &= 0xffffffff;
+  x = (x | x << 16) & 0x0000ffff0000ffff, x = (x | x << 8) & 0x00ff00ff00ff00ff;
+  x = (x | x << 4) & 0x0f0f0f0f0f0f0f0f, x = (x | x << 2) & 0x3333333333333333;
+  return (x | x << 1) & 0x5555555555555555;
+}
+
+// Sums in slots.
+template <bool kNarrow>
+inline Vec Plus(Vec a, Vec b) {
+  typedef uint32_t Slots __attribute__((vector_size(sizeof(Vec))));
+  if constexpr (kNarrow) return (Vec)((Slots)a + (Slots)b);
+  return a + b;
+}
+template <bool kNarrow>
+inline Vec Minus(Vec a, Vec b) {
+  typedef uint32_t Slots __attribute__((vector_size(sizeof(Vec))));
+  if constexpr (kNarrow) return (Vec)((Slots)a - (Slots)b);
+  return a - b;
+}
+// Turn: -x where `sign` is all ones, x where it is zero.
+template <bool kNarrow>
+inline Vec Turn(Vec x, Vec sign) {
+  return Minus<kNarrow>(x ^ sign, sign);
+}
+inline Vec Choose(Vec mask, Vec yes, Vec no) { return no ^ (mask & (yes ^ no)); }
+inline Vec WithoutControl(Vec s) { return s & Lanes(~uint64_t{1}, ~uint64_t{0}); }
+
+// Values: blocks of kKeys keys in working memory; row r is a level's block.
+struct Values {
+  uint8_t* p;
+  uint8_t* Row(size_t r) const { return p + r * 16 * kKeys; }
+  Vec At(size_t r, int w) const { return Load(Row(r) + 16 * kLanes * w); }
+  void Set(size_t r, int w, Vec x) const { Store(Row(r) + 16 * kLanes * w, x); }
+  // Slot: word k of key i in the rows from r on.
+  uint8_t* Slot(const DcfShape& s, size_t r, int k, size_t i) const {
+    return Row(r + size_t(k / s.slots())) + 16 * i + size_t(k % s.slots()) * (s.narrow() ? 4 : 8);
+  }
+  uint64_t Word(const DcfShape& s, size_t r, int k, size_t i) const {
+    uint64_t x = 0;
+    __builtin_memcpy(&x, Slot(s, r, k, i), s.narrow() ? 4 : 8);
+    return x & LowOnes(s.bits);
+  }
+  void SetWord(const DcfShape& s, size_t r, int k, size_t i, uint64_t x) const {
+    __builtin_memcpy(Slot(s, r, k, i), &x, s.narrow() ? 4 : 8);
+  }
+};
+
+// Start: the seeds of kHalf vectors of keys; their control bit is the party.
+inline void Start(const uint8_t* root, size_t count, int party, Vec* s) {
+  Vec all[kWide];
+  Roots(root, count, party, all);
+  for (int w = 0; w < kHalf; ++w) s[w] = all[w];
+  Wipe(all, sizeof all);
+}
+
+// GenGroup: `count` <= kKeys keys, both parties in step: party 1 in the upper half of s.
+template <bool kNarrow>
+void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alpha, const uint64_t* beta,
+              size_t beta_stride, const uint8_t* root0, const uint8_t* root1, size_t count, uint8_t* scratch,
+              uint8_t* key) {
+  const int n = shape.n, blocks = shape.blocks();
+  const size_t key_bytes = shape.key_bytes(), beta_row = size_t(n + 1) * size_t(blocks);
+  const size_t sum_row = beta_row + size_t(blocks);
+  const Values values{scratch};
+  const Vec none[kWide] = {}, one = Lanes(1, 0);
+  Points points;
+  for (size_t i = 0; i < count; ++i) points.x[i] = alpha[i];
+  const SecretBits path(points.x);
+  __builtin_memset(values.Row(beta_row), 0, size_t(blocks) * 32 * kKeys);
+  for (int k = 0; k < shape.words; ++k) {
+    for (size_t i = 0; i < count; ++i) values.SetWord(shape, beta_row, k, i, beta[size_t(k) * beta_stride + i]);
+  }
+  Vec s[kWide], in[kWide], left[kWide], right[kWide], lefts[kHalf] = {}, rights[kHalf] = {};
+  Start(root0, count, 0, s), Start(root1, count, 1, s + kHalf);
+  auto hash = [&](uint64_t tweak, Vec(&out)[kWide]) {
+    for (int w = 0; w < kWide; ++w) in[w] = WithoutControl(s[w]) ^ Lanes(tweak, 0);
+    Hash(keys, in, none, out);
+  };
+  for (int d = 0; d < n; ++d) {
+    for (int q = 0; q < blocks; ++q) {
+      hash(uint64_t(2 + q), left);
+      if (shape.shared()) {
+        for (int w = 0; w < kWide; ++w) right[w] = Swap(left[w]);
+      } else {
+        hash(uint64_t(2 + blocks + q), right);
+      }
+      for (int w = 0; w < kHalf; ++w) {
+        const Vec a = path.Mask(w, n - 1 - d), sign = Control(s[w + kHalf]);
+        const Vec lose0 = Choose(a, left[w], right[w]), lose1 = Choose(a, left[w + kHalf], right[w + kHalf]);
+        const Vec keep0 = lose0 ^ left[w] ^ right[w], keep1 = lose1 ^ left[w + kHalf] ^ right[w + kHalf];
+        // V_CW = (-1)^t1 (v1^Lose - v0^Lose - V_alpha + beta if Lose = L); V_alpha += v0^Keep - v1^Keep + (-1)^t1 V_CW
+        const Vec sum = values.At(sum_row + size_t(q), w);
+        const Vec more = Plus<kNarrow>(Minus<kNarrow>(lose1, lose0), a & values.At(beta_row + size_t(q), w));
+        values.Set(size_t(d * blocks + q), w, Turn<kNarrow>(Minus<kNarrow>(more, sum), sign));
+        values.Set(sum_row + size_t(q), w, Plus<kNarrow>(more, Minus<kNarrow>(keep0, keep1)));
+      }
+    }
+    hash(0, left), hash(1, right);
+    for (int w = 0; w < kHalf; ++w) {
+      const Vec a = path.Mask(w, n - 1 - d);
+      const Vec l = left[w] ^ left[w + kHalf], r = right[w] ^ right[w + kHalf];
+      // s_CW = s0^Lose ^ s1^Lose; tL_CW = tL0 ^ tL1 ^ alpha_d ^ 1, tR_CW = tR0 ^ tR1 ^ alpha_d
+      const Vec seed = WithoutControl(Choose(a, l, r)), tl = (l ^ a ^ one) & one, tr = (r ^ a) & one;
+      lefts[w] |= tl << d, rights[w] |= tr << d;
+      const Vec correct = seed | Choose(a, tr, tl);
+      for (int p = 0; p < 2; ++p) {
+        const int v = w + p * kHalf;
+        s[v] = Choose(a, right[v], left[v]) ^ (Control(s[v]) & correct);
+      }
+      alignas(64) uint8_t lanes[sizeof(Vec)];
+      Store(lanes, seed);
+      for (size_t i = size_t(w) * kLanes; i < count && i < size_t(w + 1) * kLanes; ++i) {
+        __builtin_memcpy(key + i * key_bytes + 16 * size_t(d), lanes + 16 * (i % kLanes), 16);
+      }
+    }
+  }
+  for (int q = 0; q < blocks; ++q) {  // CW^(n+1) = (-1)^t1 (s1 - s0 - V_alpha)
+    hash(uint64_t(2 + q), left);
+    for (int w = 0; w < kHalf; ++w) {
+      const Vec last = Minus<kNarrow>(Minus<kNarrow>(left[w + kHalf], left[w]), values.At(sum_row + size_t(q), w));
+      values.Set(size_t(n * blocks + q), w, Turn<kNarrow>(last, Control(s[w + kHalf])));
+    }
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t l = lefts[i / kLanes][i % kLanes * 2], r = rights[i / kLanes][i % kLanes * 2];
+    BitWriter to(key + i * key_bytes + 16 * size_t(n));
+    to.Put(ToEven(l) | ToEven(r) << 1, n <= 32 ? 2 * n : 64);
+    if (n > 32) to.Put(ToEven(l >> 32) | ToEven(r >> 32) << 1, 2 * n - 64);
+    for (int d = 0; d <= n; ++d) {
+      for (int k = 0; k < shape.words; ++k) to.Put(values.Word(shape, size_t(d * blocks), k, i), shape.bits);
+    }
+    to.End();
+  }
+  Wipe(s, sizeof s), Wipe(in, sizeof in), Wipe(left, sizeof left), Wipe(right, sizeof right);
+}
+
+// EvalGroup: `count` <= kKeys keys at m points each. A hash call takes the seeds of all in its lower half and a block
+// of their values in the upper one.
+template <bool kNarrow>
+void EvalGroup(const RoundKeys& keys, const DcfShape& shape, int party, const uint8_t* root, const uint8_t* key,
+               const uint64_t* x, size_t count, size_t m, uint8_t* scratch, size_t out_stride, uint64_t* out) {
+  const int n = shape.n, blocks = shape.blocks();
+  const size_t key_bytes = shape.key_bytes(), sum_row = size_t(n + 1) * size_t(blocks);
+  const Values values{scratch};
+  const Vec one = Lanes(1, 0), aside = Lanes(shape.shared() ? 0 : uint64_t(2 ^ (2 + blocks)), 0);
+  const uint8_t* at[kKeys];
+  Points lefts, differ;
+  for (size_t i = 0; i < kKeys; ++i) {  // a short group repeats its last key
+    at[i] = key + (i < count ? i : count - 1) * key_bytes;
+    const size_t control = 128 * size_t(n);
+    const uint64_t low = BitsAt(at[i], control, n <= 32 ? 2 * n : 64);
+    const uint64_t high = n > 32 ? BitsAt(at[i], control + 64, 2 * n - 64) : 0;
+    lefts.x[i] = EvenBits(low) | EvenBits(high) << 32;
+    differ.x[i] = lefts.x[i] ^ (EvenBits(low >> 1) | EvenBits(high >> 1) << 32);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    size_t bit = shape.values_at();
+    for (int d = 0; d <= n; ++d) {
+      for (int k = 0; k < shape.words; ++k, bit += size_t(shape.bits)) {
+        values.SetWord(shape, size_t(d * blocks), k, i, BitsAt(at[i], bit, shape.bits));
+      }
+    }
+  }
+  Vec start[kHalf], s[kHalf], in[kWide], add[kWide] = {}, h[kWide], more[kHalf], extra[kHalf];
+  const Vec none[kHalf] = {};
+  Start(root, count, party, start);
+  for (size_t j = 0; j < m; ++j) {
+    Points points;
+    for (size_t i = 0; i < count; ++i) points.x[i] = x[i * m + j];
+    const PublicBits path(points.x);
+    for (int w = 0; w < kHalf; ++w) s[w] = start[w];
+    __builtin_memset(values.Row(sum_row), 0, size_t(blocks) * 16 * kKeys);
+    // V += v^(x_d) + t V_CW
+    auto gather = [&](size_t q, int w, size_t row, Vec value, Vec control) {
+      const Vec sum = Plus<kNarrow>(values.At(sum_row + q, w), value);
+      values.Set(sum_row + q, w, Plus<kNarrow>(sum, control & values.At(row, w)));
+    };
+    for (int d = 0; d <= n; ++d) {
+      for (int w = 0; w < kHalf; ++w) {
+        const Vec a = d < n ? path.Mask(w, n - 1 - d) : Vec{}, base = WithoutControl(s[w]);
+        in[w] = base ^ (a & one);
+        in[w + kHalf] = base ^ (a & aside) ^ Lanes(2, 0);
+        if (d == n) continue;
+        const Vec bit = (lefts.At(w) >> d ^ (a & differ.At(w) >> d)) & one;
+        add[w] = Control(s[w]) & (Gather(at + w * kLanes, 16 * size_t(d)) ^ bit);
+      }
+      Hash(keys, in, add, h);
+      for (int w = 0; w < kHalf; ++w) {
+        const Vec a = d < n && shape.shared() ? path.Mask(w, n - 1 - d) : Vec{}, value = h[w + kHalf];
+        gather(0, w, size_t(d * blocks), Choose(a, Swap(value), value), Control(s[w]));
+      }
+      for (int q = 1; q < blocks; ++q) {
+        for (int w = 0; w < kHalf; ++w) {
+          const Vec a = d < n ? path.Mask(w, n - 1 - d) : Vec{};
+          more[w] = WithoutControl(s[w]) ^ Choose(a, Lanes(uint64_t(2 + blocks + q), 0), Lanes(uint64_t(2 + q), 0));
+        }
+        Hash(keys, more, none, extra);
+        for (int w = 0; w < kHalf; ++w) gather(size_t(q), w, size_t(d * blocks + q), extra[w], Control(s[w]));
+      }
+      for (int w = 0; w < kHalf; ++w) s[w] = h[w];
+    }
+    const uint64_t sign = uint64_t{0} - uint64_t(party);
+    for (int k = 0; k < shape.words; ++k) {
+      for (size_t i = 0; i < count; ++i) {
+        const uint64_t sum = values.Word(shape, sum_row, k, i);
+        out[(size_t(k) * m + j) * out_stride + i] = ((sum ^ sign) - sign) & LowOnes(shape.bits);
+      }
+    }
+  }
+  Wipe(start, sizeof start), Wipe(s, sizeof s), Wipe(in, sizeof in), Wipe(add, sizeof add), Wipe(h, sizeof h);
+  Wipe(more, sizeof more), Wipe(extra, sizeof extra);
+}
+
+void DcfGenTile(const uint8_t* tile_key, const DcfShape& s, const uint64_t* alpha, const uint64_t* beta,
+                size_t beta_stride, const uint8_t* root0, const uint8_t* root1, size_t count, uint8_t* scratch,
+                uint8_t* key) {
+  const RoundKeys keys(tile_key);
+  for (size_t i = 0; i < count; i += kKeys) {
+    const size_t now = count - i < kKeys ? count - i : kKeys;
+    (s.narrow() ? GenGroup<true> : GenGroup<false>)(keys, s, alpha + i, beta + i, beta_stride, root0 + 16 * i,
+                                                    root1 + 16 * i, now, scratch, key + i * s.key_bytes());
+  }
+}
+
+void DcfEvalTile(const uint8_t* tile_key, const DcfShape& s, int party, const uint8_t* root, const uint8_t* key,
+                 const uint64_t* x, size_t count, int m, uint8_t* scratch, size_t out_stride, uint64_t* out) {
+  const RoundKeys keys(tile_key);
+  for (size_t i = 0; i < count; i += kKeys) {
+    const size_t now = count - i < kKeys ? count - i : kKeys;
+    (s.narrow() ? EvalGroup<true> : EvalGroup<false>)(keys, s, party, root + 16 * i, key + i * s.key_bytes(),
+                                                      x + i * size_t(m), now, size_t(m), scratch, out_stride, out + i);
+  }
+}
+
+}  // namespace

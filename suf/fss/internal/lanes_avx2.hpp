@@ -1,0 +1,58 @@
+// Vectors of seeds by AES-NI: one seed each, 8 in flight. Included inside a variant's namespace: no guard.
+// lanes_portable.hpp says what each function is.
+#include "suf/fss/internal/aes_avx2.hpp"
+
+namespace {
+
+typedef uint64_t Vec __attribute__((vector_size(16)));
+constexpr int kLanes = 1, kWide = 8;
+
+inline Vec Load(const uint8_t* p) { return (Vec)LoadBlock(p); }
+inline void Store(uint8_t* p, Vec x) { StoreBlock(p, (__m128i)x); }
+inline Vec Gather(const uint8_t* const* p, size_t at) { return Load(p[0] + at); }
+inline Vec Spread(const uint64_t* x) { return Vec{x[0], x[0]}; }
+inline Vec Low(Vec x) { return (Vec)_mm_shuffle_epi32((__m128i)x, 0x44); }
+inline Vec Swap(Vec x) { return (Vec)_mm_shuffle_epi32((__m128i)x, 0x4e); }
+inline Vec BitMask(Vec x, int i) {
+  x = x >> i & 1;
+  asm("" : "+x"(x));
+  return -x;
+}
+
+template <int W>
+inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W], Vec (&out)[W]) {
+  __m128i x[W], last[W];
+#pragma GCC unroll 16
+  for (int i = 0; i < W; ++i) {
+    const __m128i s = Sigma((__m128i)in[i]);
+    x[i] = _mm_xor_si128(s, keys.k[0]);
+    last[i] = _mm_xor_si128(_mm_xor_si128(s, keys.k[10]), (__m128i)add[i]);
+  }
+#pragma GCC unroll 16
+  for (int r = 1; r < 10; ++r)
+#pragma GCC unroll 16
+    for (int i = 0; i < W; ++i) x[i] = _mm_aesenc_si128(x[i], keys.k[r]);
+#pragma GCC unroll 16
+  for (int i = 0; i < W; ++i) out[i] = (Vec)_mm_aesenclast_si128(x[i], last[i]);
+}
+
+inline uint64_t MaskedXor(const uint64_t* bits, const uint64_t* row, size_t m) {
+  typedef uint64_t Quad __attribute__((vector_size(32)));
+  Quad sum = {};
+  for (size_t j = 0; j < m; j += 4) {
+    const uint64_t four = bits[j / 64] >> (j % 64);
+    Quad x, on = Quad{four, four >> 1, four >> 2, four >> 3} & 1;
+    asm("" : "+x"(on));
+    __builtin_memcpy(&x, row + j, sizeof x);
+    sum ^= x & -on;
+  }
+  return sum[0] ^ sum[1] ^ sum[2] ^ sum[3];
+}
+
+}  // namespace
+
+#include "suf/fss/internal/lanes_core.hpp"
+
+namespace {
+using PublicBits = SecretBits;  // masks of one bit of all points, which are public
+}  // namespace
