@@ -1,6 +1,7 @@
 // Sizes of keys and of stored elements: all that rooms above may know of the cores.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 namespace suf::fss {
 
@@ -24,5 +25,27 @@ constexpr size_t DcfKeyBits(int n, int words, int bits) {
   const size_t value = size_t(words) * size_t(bits);
   return size_t(n) * (130 + value) + value;
 }
+
+// ---- AES blocks a key, without the keys of tiles
+
+// DpfGenBlocks: both parties' paths and leaves.
+constexpr int64_t DpfGenBlocks(int n) { return 2 * int64_t(n - 8) + 4; }
+// DpfPathBlocks: one point, or one threshold of a parity (level 0), at level w: a leaf, or from w = 8 on a node.
+constexpr int64_t DpfPathBlocks(int n, int w = 0) { return w < 8 ? n - 7 : n - w; }
+// DpfWindowBlocks: m points in a row at level w. The nodes above them depend on where they begin: their mean over all
+// places, rounded up.
+constexpr int64_t DpfWindowBlocks(int n, int64_t m, int w = 0) {
+  if (m == 1) return DpfPathBlocks(n, w);
+  const int depth = n - (w < 8 ? 8 : w);
+  if (w >= 8) return depth + (m - 1) - ((m - 1) >> depth);
+  const int64_t blocks = ((m << w) + 126) / 128 + 1, more = (blocks - 1) - ((blocks - 1) >> depth);
+  return depth + blocks + (more + 1) / 2;
+}
+// DpfDomainBlocks: all 2^n points.
+constexpr int64_t DpfDomainBlocks(int n) { return (int64_t{3} << (n - 8)) - 1; }
+// DcfEvalBlocks: one threshold of one party: a level expands the seed on the path and its value.
+constexpr int64_t DcfEvalBlocks(int n, int words, int bits) { return n * (1 + (int64_t(words) * bits + 127) / 128); }
+// DcfGenBlocks: both parties, both children.
+constexpr int64_t DcfGenBlocks(int n, int words, int bits) { return 2 * DcfEvalBlocks(n, words, bits); }
 
 }  // namespace suf::fss

@@ -4,8 +4,6 @@
 #include <tuple>
 #include <utility>
 
-#include "suf/fss/sizes.hpp"
-
 namespace suf::pfss {
 
 int64_t PackedBytes(const Node& n) { return (Size(n.shape) * n.ring.bits + 7) / 8; }
@@ -219,34 +217,6 @@ std::vector<int> Unread(const Schedule& s) {
   for (int i = 0; i < int(nodes.size()); ++i)
     if (Info(nodes[size_t(i)].op).cls == OpClass::kMessage && !read[size_t(i)]) out.push_back(i);
   return out;
-}
-
-Cost CostOf(const Schedule& s) {
-  const Trace& t = s.trace();
-  Cost c;
-  std::map<int, size_t> at;
-  auto row = [&](const Node& n) -> Cost::Row& {
-    auto [it, fresh] = at.try_emplace(n.scope, c.rows.size());
-    if (fresh) c.rows.push_back({t.name(n.scope)});
-    return c.rows[it->second];
-  };
-  c.total.scope = "total";
-  for (int p : {0, 1})
-    for (auto& part : s.key(p)) {
-      const Node& n = t.node(part.node);
-      int64_t bits = Size(n.shape) * n.ring.bits;
-      row(n).key[p] += bits, c.total.key[p] += bits;
-    }
-  for (auto& f : s.frames())
-    for (auto& part : f.parts) {
-      const Node& n = t.node(part.node);
-      int64_t bits = Size(n.shape) * n.ring.bits;
-      for (Cost::Row* r : {&row(n), &c.total}) {
-        (f.tick < 0 ? r->offline : r->online[f.sender]) += bits;
-        if (f.tick >= 0) r->ticks = {std::min(r->ticks[0], f.tick + 1), std::max(r->ticks[1], f.tick + 1)};
-      }
-    }
-  return c;
 }
 
 std::string Print(const Trace& t) {
