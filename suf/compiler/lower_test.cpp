@@ -62,6 +62,28 @@ TEST(Lower, EveryMaskOfSmallRings) {
       }
 }
 
+// Key bits of one part at a time.
+TEST(Lower, ClosedForms) {
+  std::mt19937_64 rng(4);
+  auto clear = backends::MakeClear();
+  for (int n : {3, 8, 12, 32, 40})
+    for (int ring : {n - 2, n, n + 9})
+      for (int round = 0; round < 8; ++round) {
+        Shape s{n, ring, round % 6 + 1, round % 4, round % 2 + 1, 0};
+        if (round % 2) s.outputs = round % 4 == 1, s.formulas = 1 - s.outputs + round / 4;
+        if (s.outputs > 0) s.formulas = 0;
+        func::Suf f = RandomSuf(s, rng);
+        Compiled c = Compile(f);
+        const std::vector<uint64_t> x{0, 1, 5};
+        for (const Choice& choice : Choices(c)) {
+          Ran got = RunOn(f, choice, x, {}, ring, *clear);
+          const int64_t want = s.outputs ? NumbersKeyBits(c, choice.numbers, {}, ring) : BitsKeyBits(c, choice.bits);
+          EXPECT_EQ(got.key_bits, 3 * want) << Name(c, choice) << " " << ring << "\n" << func::Print(f);
+          if (HasFailure()) return;
+        }
+      }
+}
+
 TEST(Lower, WideRingsAtRandom) {
   std::mt19937_64 rng(3);
   auto clear = backends::MakeClear();
