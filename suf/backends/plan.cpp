@@ -99,6 +99,7 @@ class Planner {
   // Rowwise: may be a member of a group.
   bool Rowwise(int i) const {
     const Node& n = node(i);
+    if (n.op == Op::kUnbits && !planar_[size_t(i)]) return false;
     switch (Info(n.op).cls) {
       case OpClass::kWords:
       case OpClass::kMessage:
@@ -110,8 +111,13 @@ class Planner {
     }
   }
 
-  // Planes: which nodes lie as planes of rows: monomials and what a borrow or a column of tables makes of them. What
-  // is packed plane by plane must end at whole bytes.
+  // Spreads: makes planes of an operand that is none.
+  static bool Spreads(const Node& n) {
+    return n.op == Op::kMono || n.op == Op::kSelect || n.op == Op::kSelectX ||
+           (n.op == Op::kUnbits && n.shape[0] <= kMostPlanes);
+  }
+  // Planes: which nodes lie as planes of rows: monomials, bits taken apart, and what a borrow or a column of tables
+  // makes of them. What is packed plane by plane must end at whole bytes.
   void Planes() {
     auto spread = [&](int from, int to) {
       if (planar_[size_t(from)] && !planar_[size_t(to)] && node(from).shape == node(to).shape &&
@@ -120,7 +126,7 @@ class Planner {
     };
     for (int i = 0; i < int(t_.nodes().size()); ++i) {
       const Node& n = node(i);
-      if (n.op == Op::kMono || n.op == Op::kSelect) planar_[size_t(i)] = 1;
+      if (Spreads(n)) planar_[size_t(i)] = 1;
       for (int a : n.args) spread(a, i);
     }
     for (int i = int(t_.nodes().size()); i-- > 0;) {
@@ -155,7 +161,7 @@ class Planner {
     int a = n.args[k];
     if (Size(node(a).shape) == 0 || RowShape(a) != RowShape(i)) return false;
     if (n.op == Op::kBorrow) return bool(planar_[size_t(a)]) == (k > 0);
-    if (n.op == Op::kMono || n.op == Op::kSelect) return !planar_[size_t(a)];
+    if (Spreads(n)) return !planar_[size_t(a)];
     return n.op != Op::kUnit && planar_[size_t(a)] == planar_[size_t(i)];
   }
 

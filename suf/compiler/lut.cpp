@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "suf/fss/sizes.hpp"
+#include "suf/ring/words.hpp"
 
 namespace suf::compiler {
 
@@ -68,7 +69,7 @@ Owing WindowLut::Build(Trace& t, const Wire<kPub>& z) const {
   std::vector<uint64_t> tables;  // (2, 2^p): A, B
   for (int j : {0, 1})
     for (auto& piece : f.pieces)
-      tables.push_back(j <= f.degree ? uint64_t(func::Signed(piece.poly[0][size_t(j)], f.ring)) : 0);
+      tables.push_back(j <= f.degree ? uint64_t(ring::Signed(piece.poly[0][size_t(j)], f.ring)) : 0);
   std::vector<Cut> cuts{{s, a + 1}, {s + a, p}};
   Const offset = t.constant((int64_t{1} << (s - 1)) + (int64_t{1} << (k - 1)));
   OpenedDigits d(t, z, offset, PlanDigits(cuts, stages));
@@ -143,7 +144,7 @@ int64_t RowLutKeyBits(int k, std::span<const func::Group> groups, int ring) {
   std::vector<Cut> cuts = RowCuts(groups, ring);
   std::vector<int> widths;
   int64_t bits = 0;
-  if (!cuts.empty()) widths = PlanDigits(cuts, Stages::kOne);
+  if (!cuts.empty()) widths = PlanDigits(cuts, Stages::kOne).widths;
   for (int w : widths) bits += int64_t{1} << w;
   for (const func::Group& g : groups) {
     int n = k - g.w;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "suf/func/suf.hpp"
+#include "suf/ring/words.hpp"
 
 namespace suf::func {
 namespace {
@@ -59,7 +60,7 @@ TEST(Fit, OctavesReportTheErrorInside) {
       double worst = 0, relative = 0;
       const Evaluator e(fit.f, 12, 40);
       for (uint64_t x = 16; x < 4096; ++x) {
-        double got = double(Signed(e.At(x), 40)), want = f(double(x));
+        double got = double(ring::Signed(e.At(x), 40)), want = f(double(x));
         worst = std::max(worst, std::abs(got - want)), relative = std::max(relative, std::abs(got / want - 1));
       }
       if (&f != &turning[3] || p == 7) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "suf/base/error.hpp"
+#include "suf/ring/words.hpp"
 
 namespace suf::nn {
 
@@ -67,8 +68,8 @@ void Visitor::Lines(const char* name, func::Lines* lines) {
       Fail(Cause::kRefused, "the plan's function ", name, " is not made of lines of one width; compile the plan again");
     *lines = {*a, 0, 0, {}, {}};
     for (const func::Piece& p : f.pieces) {
-      lines->offset.push_back(func::Signed(p.poly[0][0], f.ring));
-      lines->rise.push_back(f.degree ? func::Signed(p.poly[0][1], f.ring) : 0);
+      lines->offset.push_back(ring::Signed(p.poly[0][0], f.ring));
+      lines->rise.push_back(f.degree ? ring::Signed(p.poly[0][1], f.ring) : 0);
     }
   }
   Int("input_scale", lines->scale, 0, 62), Int("slope", lines->slope, 0, 62);

@@ -73,7 +73,8 @@ class Trace {
   Own<P> reveal(const Sh& y) {
     return {this, Reveal(y, P)};
   }
-  // tree: keys of 1-bit DPFs at alpha (Add(n), n > 8): both parties' roots and the correction words that both receive.
+  // tree: keys of 1-bit DPFs at alpha (Add(n), n >= 8): both parties' roots and the correction words that both receive.
+  // One a value: whoever asks again gets the same keys.
   struct Tree {
     Rnd<0> root0;
     Rnd<1> root1;
@@ -81,10 +82,24 @@ class Trace {
     int n, program;
   };
   Tree tree(Sec alpha);
-  // window: both parties' XOR shares of 1[v = alpha] at lo .. lo+m-1 (mod 2^n); and the dealer's copy of P0's bit at
-  // alpha.
-  Sh window(const Tree& t, Pub lo, int m);
-  Sec point_of_p0(const Tree& t, Sec alpha);
+  // window: both parties' XOR shares of 1[v = alpha >> w] at lo .. lo+m-1 (mod 2^(n-w)); and the dealer's copy of P0's
+  // bit at alpha >> w.
+  Sh window(const Tree& t, Pub lo, int m, int w = 0);
+  Sec point_of_p0(const Tree& t, Sec place, int w = 0);
+  // parity: XOR shares of 1[(x - b_j) mod 2^n < alpha], a string of a bit a threshold.
+  Sh parity(const Tree& t, Pub x, const std::vector<uint64_t>& thresholds);
+  // dense: XOR shares of the low `bits` bits of table[(x - alpha) mod 2^n], n <= 16.
+  Sh dense(const Tree& t, Pub x, Const table, int bits);
+  // comparison: keys of DCFs at alpha (Add(n)) with payload beta (c, ..) in Add(w). below: shares (c, m, ..) in Add(w)
+  // of beta 1[(x - b_j) mod 2^n < alpha].
+  struct Comparison {
+    Rnd<0> root0;
+    Rnd<1> root1;
+    Const key;
+    int n, words, bits, program;
+  };
+  Comparison comparison(Sec alpha, Sec beta, int w);
+  Sh below(const Comparison& c, Pub x, const std::vector<uint64_t>& thresholds);
 
   // ---- naming: where the emission is, for costs and printing
   void scope(const std::string& name) { scope_ = Intern(name); }
@@ -122,6 +137,11 @@ class Trace {
   Opened Open(const Sh& y, unsigned to, const char* label, const Sec* owed);
   Opened Give(const Any& v, int party, int k, const char* label);
   int Reveal(const Sh& y, int party);
+  // Key: a tree's key under fresh roots, told to both parties.
+  struct Rooted {
+    int root[2], told, program;
+  };
+  Rooted Key(Op gen, std::vector<int> args, std::vector<int64_t> attrs);
   uint16_t Intern(const std::string& s);
   std::optional<int> Fold(Op op, const std::vector<int>& args, const std::vector<int64_t>& attrs);
   void Infer(Node& n) const;  // ring and shape
@@ -132,6 +152,8 @@ class Trace {
   std::map<int, std::array<int, 2>> free_;  // fresh masks: their halves
   std::vector<std::string> names_{""};
   std::map<std::string, uint16_t> name_ids_{{"", 0}};
+  std::map<int, Tree> trees_;                             // by alpha
+  std::map<std::array<int, 3>, Comparison> comparisons_;  // by alpha, beta, ring
   std::array<int, 2> result_{-1, -1}, sections_{0, 0};
   std::array<int64_t, 2> load_{0, 0};
   int programs_ = 0;

@@ -90,6 +90,16 @@ void Maker::Lookups(int w, size_t tables, const std::vector<uint16_t>& at) {
       fss::Select<T>(w, t->data(), at.data(), columns, n, out, v);
     });
   }
+  {
+    Case c{Str("selectx ", w, ", u", 8 * sizeof(T))};
+    auto t = c.Secret<uint8_t>(tables);
+    auto x = c.Out<T>(n), y = c.Out<T>(n);
+    Add(c, [=, v = v_] {
+      const T* columns[] = {a.data(), b.data()};
+      T* out[] = {x->data(), y->data()};
+      fss::SelectX<T>(w, t->data(), at.data(), columns, n, out, v);
+    });
+  }
   Case c{Str("dot ", w, ", u", 8 * sizeof(T))};
   auto bits = c.Secret<uint64_t>(n * 16);
   auto x = c.Out<T>(n);
@@ -124,6 +134,19 @@ void Maker::Tables() {
       auto t = c.Secret<uint8_t>(bytes);
       auto words = c.Out<uint64_t>(kTables * size_t((m + 63) / 64));
       Add(c, [=, v = v_] { fss::Rotate(w, t->data(), at.data(), m, kTables, words->data(), v); });
+    }
+    {
+      Case c{Str("above ", w)};
+      auto t = c.Secret<uint8_t>(bytes);
+      auto words = c.Out<uint64_t>(2 * kTables);
+      Add(c, [=, v = v_] { fss::Above(w, t->data(), at.data(), at, kTables, words->data(), v); });
+    }
+    {
+      Case c{Str("dense ", w)};
+      auto t = c.Secret<uint8_t>(bytes);
+      auto words = c.Out<uint64_t>(kTables);
+      auto table = Public<uint64_t>(size_t{1} << w);
+      Add(c, [=, v = v_] { fss::Dense(w, t->data(), at.data(), table.data(), 5, kTables, words->data(), v); });
     }
     Lookups<uint32_t>(w, bytes, at), Lookups<uint64_t>(w, bytes, at);
   }

@@ -220,8 +220,8 @@ int64_t Norm::KeyBits(int64_t rows, bool shared) const {
                  + std::max(high, word(product - k))  // b
                  + high + word(product - k);          // R b; b r'
   if (cut > 0) {
-    std::vector<int> widths = compiler::PlanDigits(CutsOf(*this), Cutting());
-    int words = stages == 2 ? 1 : compiler::BorrowWords(int(widths.size()));
+    compiler::DigitPlan widths = compiler::PlanDigits(CutsOf(*this), Cutting());
+    int words = stages == 2 ? 1 : compiler::BorrowWords(int(widths.widths.size()));
     bits += compiler::DigitsKeyBits(widths, {{cut, 0}}, Cutting());
     // borrow alone, times R, b and r'
     bits += words * (std::max(square, product) + word(square - 1) + high + product);

@@ -4,6 +4,7 @@
 
 #include "suf/func/fit.hpp"
 #include "suf/nn/ops/rig_test.hpp"
+#include "suf/ring/words.hpp"
 
 namespace suf::nn {
 namespace {
@@ -29,7 +30,7 @@ Ints Meant(const Norm& n, const Ints& z) {
     uint64_t sum = uint64_t(n.epsilon);
     for (size_t j = row; j < row + size_t(n.dim); ++j)
       sum += uint64_t(rounded(z[j], n.cut)) * uint64_t(rounded(z[j], n.cut));
-    const int64_t f = int64_t(func::Evaluate(root, sum & func::Mask(n.square)).poly[0]);
+    const int64_t f = int64_t(func::Evaluate(root, sum & ring::Mask(n.square)).poly[0]);
     for (size_t j = row; j < row + size_t(n.dim); ++j) y.push_back(rounded(rounded(z[j], n.cut) * f, n.shift));
   }
   return y;
