@@ -33,7 +33,7 @@ Terms TermsOf(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring, Pub le
   Terms out;
   for (int k = 0; k <= degree; ++k) {
     Sh step = scaled(At(reads, k), k % 2 ? ~uint64_t{0} : 1);
-    Sh whole = k ? scaled(At(At(powers, k), 0), k % 2 ? ~uint64_t{0} : 1) : ZeroOf(t, x, ring).y + 1;
+    Sh whole = k ? scaled(At(At(powers, k), 0), k % 2 ? ~uint64_t{0} : 1) : Zeros(t, x.shape(), ring) + 1;
     for (int i = 0; wrap && i < k; ++i) {
       const uint64_t word = n * (k - i) < 64 ? (Binomial(k, i) << (n * (k - i))) * (i % 2 ? ~uint64_t{0} : 1) : 0;
       if (!(word & ring::Mask(ring))) continue;
@@ -66,7 +66,7 @@ std::vector<Owing> StepDcf(Trace& t, const Compiled& c, const Wire<kPub>& x, int
   std::vector<Owing> out;
   for (int o = 0; o < c.f.outputs; ++o) {
     // coefficients of d^k at every step, as polynomials in x_hat; row 0 is the first piece's
-    Sh y = ZeroOf(t, x, ring).y;
+    Sh y = Zeros(t, x.shape(), ring);
     for (int k = 0; k <= degree; ++k) {
       std::optional<Pub> at;  // (m + 1, ..)
       for (int q = degree; q >= k; --q) {

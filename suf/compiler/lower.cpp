@@ -11,16 +11,6 @@ namespace suf::compiler {
 
 namespace internal {
 
-Owing ZeroOf(Trace& t, const Wire<kPub>& x, int ring) {
-  Const zero = Broadcast(Low(t.constant(0), ring), x.shape());
-  return {Sh{zero, zero}, std::nullopt};
-}
-
-Owing Ended(Words* y, Trace& t, const Wire<kPub>& x, int ring) {
-  y->Add(ZeroOf(t, x, ring).y);
-  return y->Done();
-}
-
 std::span<const uint64_t> Coefficients(const Compiled& c, size_t piece, int output) {
   const size_t width = size_t(c.f.degree) + 1;
   return {c.coefficients.data() + (piece * size_t(c.f.outputs) + size_t(output)) * width, width};
@@ -57,7 +47,7 @@ std::vector<Owing> OpenSteps(Trace& t, const Compiled& c, Steps from, const Wire
       }
       if (whole) y.Add(taylor.d()[size_t(k)], {1, 0, *whole, {}, {}});
     }
-    out.push_back(Ended(&y, t, x, ring));
+    out.push_back(y.Done(x.shape()));
   }
   return out;
 }
@@ -118,7 +108,7 @@ Owing EndSelected(Trace& t, const Taylor& taylor, std::span<const Wire<kPub>> at
     }
   }
   for (const Factor& f : rest) y.Add(f);
-  return Ended(&y, t, x, ring);
+  return y.Done(x.shape());
 }
 
 std::vector<Owing> Index(Trace& t, const Compiled& c, Steps from, const Wire<kPub>& x, int ring) {
@@ -147,7 +137,7 @@ std::vector<Owing> Horner(Trace& t, const Compiled& c, Steps from, const Wire<kP
       Words y(t, ring);
       y.Add({1, 0, w.hat, s.sign, {}});
       y.Add({-1, 0, {}, w.r * s.sign, {}});
-      word.push_back(Ended(&y, t, x, ring));
+      word.push_back(y.Done(x.shape()));
     }
     Owing sum = word.back();
     for (size_t q = word.size() - 1; q-- > 0;) {
@@ -168,10 +158,8 @@ std::vector<Owing> Horner(Trace& t, const Compiled& c, Steps from, const Wire<kP
 std::vector<Owing> Constant(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring) {
   std::vector<Owing> out;
   for (int o = 0; o < c.f.outputs; ++o) {
-    Owing y = ZeroOf(t, x, ring);
     Pub value = t.constant(int64_t(c.coefficient(0, o, 0)));
-    y.y = y.y + value;
-    out.push_back(y);
+    out.push_back({Zeros(t, x.shape(), ring) + value, std::nullopt});
   }
   return out;
 }

@@ -52,7 +52,7 @@ class Primitives {
     std::vector<Bit> factors = FactorsOf(a);
     for (const Bit& f : FactorsOf(b))
       if (std::find(factors.begin(), factors.end(), f) == factors.end()) factors.push_back(f);
-    if (factors.size() > kMostFactors) factors = {a, b};
+    if (factors.size() > kMostInProduct) factors = {a, b};
     auto before = [](const Bit& x, const Bit& y) {
       return std::tie(x.products, x.compares, x.constant) < std::tie(y.products, y.compares, y.constant);
     };

@@ -24,13 +24,13 @@ struct Bit {
   bool operator==(const Bit&) const = default;
 };
 Bit Exclusive(const Bit& a, const Bit& b);
-inline constexpr size_t kMostFactors = 4;  // of a product: it deals 2^g - g - 1 bits
+inline constexpr size_t kMostInProduct = 4;  // of a product: it deals 2^g - g - 1 bits
 
 // Compiled: the function after its passes.
 struct Compiled {
   func::Suf f;  // pieces cover the domain, neighbours differ, the degree is used
   std::vector<Compare> compares;
-  std::vector<std::vector<Bit>> products;  // of 2 to kMostFactors factors, those they read before them
+  std::vector<std::vector<Bit>> products;  // of 2 to kMostInProduct factors, those they read before them
   std::vector<Bit> bits;                   // by formula
   std::vector<Bit> steps;                  // 1[x >= begin of piece j + 1]
   std::vector<uint64_t> coefficients;      // (pieces, outputs, degree + 1) in x itself, modulo 2^ring

@@ -18,7 +18,7 @@ Taylor::Taylor(Trace& t, const Wire<kPub>& x, int ring, int degree, const std::o
   if (degree == 0) return;
   SUF_CHECK(wrap.has_value() == (ring > n));
   Sec r = Lift(x.r);
-  Sec power = r, high = r;
+  Sec power = r;
   std::optional<Sec> other, other_power;
   if (wrap) {
     other = t.constant(int64_t(uint64_t{1} << n)) - r;  // 2^n - r

@@ -18,7 +18,7 @@ namespace internal {
 Grid GridOf(const Compiled& c, int ring) {
   Grid g;
   g.a = c.grid(), g.p = c.f.n - g.a;
-  const int width = c.f.degree + 1;
+  const int width = g.width = g.a > 0 ? c.f.degree + 1 : 1;
   std::vector<double> most(size_t(c.f.outputs * width));
   for (int o = 0; o < c.f.outputs; ++o)
     for (int k = 0; k < width; ++k) g.tables.emplace_back();
@@ -53,10 +53,11 @@ Grid GridOf(const Compiled& c, int ring) {
 }
 
 std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring) {
-  const int k = z.k(), s = entry.shift, width = c.f.degree + 1;
+  const int k = z.k(), s = entry.shift;
   const Grid g = GridOf(c, ring);
+  const int width = g.width;
   SUF_CHECK(k - s == c.f.n && g.p >= 1 && g.p <= kTableBits);
-  const bool placed = c.f.degree > 0;
+  const bool placed = width > 1;
   Const offset = t.constant(int64_t(entry.offset));
   Wire<kPub> i;
   std::optional<Wire<kPub>> place;
@@ -116,7 +117,7 @@ std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, co
       Factors value = w.k() < ring ? Signed(w) : Factors{{1, 0, w.hat, {}, {}}, {-1, 0, {}, w.r, {}}};
       y.Add(rest[size_t(n)], value, sign);
     }
-    out.push_back(Ended(&y, t, z, ring));
+    out.push_back(y.Done(z.shape()));
   }
   return out;
 }

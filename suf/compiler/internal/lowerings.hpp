@@ -4,9 +4,6 @@
 
 namespace suf::compiler::internal {
 
-// ZeroOf: shares of nothing, in the wire's shape. Ended: a sum that may hold no share.
-Owing ZeroOf(Trace& t, const Wire<kPub>& x, int ring);
-Owing Ended(Words* y, Trace& t, const Wire<kPub>& x, int ring);
 std::span<const uint64_t> Coefficients(const Compiled& c, size_t piece, int output);
 // NeedsWrap: whether powers of x need 1[x_hat < r].
 bool NeedsWrap(const Compiled& c, int ring);
@@ -19,9 +16,9 @@ Sh DenseBits(Trace& t, const Compiled& c, const Wire<kPub>& x);
 // ---- lut.cpp
 // Grid: tables of pieces of width 2^a, one an output and power, and rings in which the reads are opened.
 struct Grid {
-  int a = 0, p = 0;
-  std::vector<std::vector<uint64_t>> tables;  // (outputs x (degree + 1)), 2^p numbers in two's complement
-  std::vector<int> bits;                      // (outputs x (degree + 1)): |read| < 2^(bits - 2), or the ring
+  int a = 0, p = 0, width = 1;                // width: powers of the place in a piece, one where it has one place
+  std::vector<std::vector<uint64_t>> tables;  // (outputs x width), 2^p numbers in two's complement
+  std::vector<int> bits;                      // (outputs x width): |read| < 2^(bits - 2), or the ring
   // Cuts: of the place, unless functions are constant, and of the piece's number.
   std::vector<Cut> Cuts(int shift, bool placed) const {
     std::vector<Cut> cuts;
