@@ -5,6 +5,7 @@
 #include "suf/backends/internal/bulk.hpp"
 #include "suf/fss/dcf.hpp"
 #include "suf/fss/dpf.hpp"
+#include "suf/ring/words.hpp"
 
 namespace suf::backends::internal {
 
