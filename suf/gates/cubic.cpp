@@ -1,0 +1,40 @@
+#include "suf/gates/cubic.hpp"
+
+#include "suf/func/text.hpp"
+#include "suf/gates/text.hpp"
+
+namespace suf::gates {
+
+static_assert(Gate<Cubic>);
+
+static compiler::Compiled Function(const Cubic& g, int k) {
+  std::string text = Str("suf cubic domain ", k, " ring ", g.ring, " outputs 1 degree 3\n");
+  for (const Cubic::Piece& p : g.pieces) {
+    text += Str("piece ", p.begin, " :");
+    for (int64_t c : p.c) text += Str(" ", Number(uint64_t(c), g.ring));
+    text += "\n";
+  }
+  return compiler::Compile(func::Parse(text + "end " + PowerText(k) + "\n"));
+}
+
+Ints Cubic::Spec(const Ints& x, int k) const {
+  Ints out;
+  for (int64_t v : x) {
+    const uint64_t word = Word(v, k);
+    const Piece* piece = &pieces[0];
+    for (const Piece& p : pieces)
+      if (p.begin <= word) piece = &p;
+    uint64_t u = word - piece->begin, y = 0;
+    for (int i = 3; i >= 0; --i) y = y * u + uint64_t(piece->c[size_t(i)]);
+    out.push_back(Number(y, ring));
+  }
+  return out;
+}
+
+Owing Cubic::Build(Trace& t, const Wire<kPub>& x) const {
+  return compiler::Lower(t, Function(*this, x.k()), {lowering, {}}, x, ring).numbers[0];
+}
+
+int64_t Cubic::KeyBits(int k) const { return compiler::NumbersKeyBits(Function(*this, k), lowering, {}, ring); }
+
+}  // namespace suf::gates
