@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "suf/func/text.hpp"
+#include "suf/gates/function.hpp"
 #include "suf/gates/text.hpp"
 
 namespace suf::gates {
@@ -27,7 +28,7 @@ Owing Select::Build(Trace& t, const compiler::OpenedBit& b, const Wire<kPub>& v)
 
 // max(d, 0) and 1[d >= 0], from one step that is opened once for both.
 static compiler::Lowering Opened(const ArgmaxBit& g) { return {compiler::Kind::kOpenSteps, g.steps, Stages::kOne}; }
-static compiler::Compiled Function(const ArgmaxBit& g, int k) {
+static compiler::Compiled Of(const ArgmaxBit& g, int k) {
   SUF_CHECK(k >= 2 && g.ring >= 1 && g.ring <= k);
   return compiler::Compile(func::Parse(Str("suf argmax domain ", k, " ring ", g.ring, " outputs 2 degree 1\n",  //
                                            "piece 0 : 0 1 | 1 0\npiece ", PowerText(k - 1), " : 0 0 | 0 0\n",   //
@@ -48,7 +49,7 @@ ArgmaxBit::Shares ArgmaxBit::Build(Trace& t, const Wire<kPub>& x, const Wire<kPu
   SUF_CHECK(x.k() == y.k());
   Pub hat = x.hat - y.hat;
   pfss::Sec r = x.r - y.r;
-  compiler::Lowered both = compiler::Lower(t, Function(*this, x.k()), {Opened(*this), {}}, Wire<kPub>{hat, r}, ring);
+  compiler::Lowered both = compiler::Lower(t, Of(*this, x.k()), {Opened(*this), {}}, Wire<kPub>{hat, r}, ring);
   Owing max = both.numbers[0];
   Pub whole = Lift(y.hat);
   pfss::Sec mask = Lift(y.r);
@@ -59,12 +60,11 @@ ArgmaxBit::Shares ArgmaxBit::Build(Trace& t, const Wire<kPub>& x, const Wire<kPu
 }
 
 int64_t ArgmaxBit::KeyBits(int k) const {
-  return compiler::NumbersKeyBits(Function(*this, k), Opened(*this), {}, ring) + ring;  // y's mask is owed
+  return compiler::NumbersKeyBits(Of(*this, k), Opened(*this), {}, ring) + ring;  // y's mask is owed
 }
 
 // Clamp reads x + 2^(k-1), so that its bounds are its cutpoints.
-static compiler::Entry Raised(int k) { return {0, uint64_t{1} << (k - 1), Stages::kOne}; }
-static compiler::Compiled Function(const Clamp& g, int k) {
+static Function Of(const Clamp& g, int k) {
   const uint64_t half = uint64_t{1} << (k - 1), low = Word(g.low + int64_t(half), k),
                  high = Word(g.high + int64_t(half), k);
   SUF_CHECK(k >= 2 && g.low < g.high && Number(uint64_t(g.low), k) == g.low && Number(uint64_t(g.high), k) == g.high);
@@ -73,7 +73,7 @@ static compiler::Compiled Function(const Clamp& g, int k) {
   if (low > 0) text += Str("piece 0 : ", word(g.low), " 0\n");
   text += Str("piece ", low, " : ", word(g.low), " 1\n");
   text += Str("piece ", high, " : ", word(g.high), " 0\nend ", PowerText(k), "\n");
-  return compiler::Compile(func::Parse(text));
+  return {func::Parse(text), g.lowering, SignedEntry(k, 0), g.ring};
 }
 
 Ints Clamp::Spec(const Ints& x, int k) const {
@@ -82,11 +82,8 @@ Ints Clamp::Spec(const Ints& x, int k) const {
   return out;
 }
 
-Owing Clamp::Build(Trace& t, const Wire<kPub>& x) const {
-  const int k = x.k();
-  return compiler::Lower(t, Function(*this, k), {lowering, {}}, Raised(k), x, ring).numbers[0];
-}
+Owing Clamp::Build(Trace& t, const Wire<kPub>& x) const { return Of(*this, x.k()).Build(t, x); }
 
-int64_t Clamp::KeyBits(int k) const { return compiler::NumbersKeyBits(Function(*this, k), lowering, Raised(k), ring); }
+int64_t Clamp::KeyBits(int k) const { return Of(*this, k).KeyBits(true); }
 
 }  // namespace suf::gates

@@ -1,20 +1,21 @@
 #include "suf/gates/cubic.hpp"
 
 #include "suf/func/text.hpp"
+#include "suf/gates/function.hpp"
 #include "suf/gates/text.hpp"
 
 namespace suf::gates {
 
 static_assert(Gate<Cubic>);
 
-static compiler::Compiled Function(const Cubic& g, int k) {
+static Function Of(const Cubic& g, int k) {
   std::string text = Str("suf cubic domain ", k, " ring ", g.ring, " outputs 1 degree 3\n");
   for (const Cubic::Piece& p : g.pieces) {
     text += Str("piece ", p.begin, " :");
     for (int64_t c : p.c) text += Str(" ", Number(uint64_t(c), g.ring));
     text += "\n";
   }
-  return compiler::Compile(func::Parse(text + "end " + PowerText(k) + "\n"));
+  return {func::Parse(text + "end " + PowerText(k) + "\n"), g.lowering, {}, g.ring};
 }
 
 Ints Cubic::Spec(const Ints& x, int k) const {
@@ -31,10 +32,8 @@ Ints Cubic::Spec(const Ints& x, int k) const {
   return out;
 }
 
-Owing Cubic::Build(Trace& t, const Wire<kPub>& x) const {
-  return compiler::Lower(t, Function(*this, x.k()), {lowering, {}}, x, ring).numbers[0];
-}
+Owing Cubic::Build(Trace& t, const Wire<kPub>& x) const { return Of(*this, x.k()).Build(t, x); }
 
-int64_t Cubic::KeyBits(int k) const { return compiler::NumbersKeyBits(Function(*this, k), lowering, {}, ring); }
+int64_t Cubic::KeyBits(int k) const { return Of(*this, k).KeyBits(true); }
 
 }  // namespace suf::gates

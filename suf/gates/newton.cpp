@@ -47,6 +47,8 @@ Newton::Rings Newton::Plan(int k) const {
   return r;
 }
 
+Function Newton::Coarse(int k, int y) const { return {func::FromGroups("coarse", groups, k, y), table, {}, y}; }
+
 static int64_t Divided(Wide v, int s) { return int64_t((v + (Wide{1} << (s - 1))) >> s); }
 
 Ints Newton::Spec(const Ints& x, int) const {
@@ -77,8 +79,7 @@ Ints Newton::Spec(const Ints& x, int) const {
 Owing Newton::Build(Trace& t, const Wire<kPub>& x) const {
   const bool root = of == Of::kRsqrt;
   const Rings r = Plan(x.k());
-  const compiler::Compiled coarse = compiler::Compile(func::FromGroups("coarse", groups, x.k(), r.y));
-  Owing next = compiler::Lower(t, coarse, {table, {}}, x, r.y).numbers[0];
+  Owing next = Coarse(x.k(), r.y).Build(t, x);
   auto rescaled = [&](const Wire<kPub>& a, const Wire<kPub>& b, int product, int shift, int to) {
     Owing p = Multiply{product}.Build(t, a, b);
     Wire<kPub> w = compiler::OpenDefined(t, p, "product");
@@ -105,13 +106,12 @@ Owing Newton::Build(Trace& t, const Wire<kPub>& x) const {
 int64_t Newton::KeyBits(int k) const {
   const bool root = of == Of::kRsqrt;
   const Rings r = Plan(k);
-  const compiler::Compiled coarse = compiler::Compile(func::FromGroups("coarse", groups, k, r.y));
   auto words = [](int bits) { return int64_t(std::max(0, bits)); };
   // own: a wire's mask and its top bit, at the widest ring of its products; cross: products of two wires' words
   auto own = [&](int width, int widest) { return words(widest) + words(widest - width); };
   auto cross = [&](int a, int b, int in) { return words(in - a) + words(in - b) + words(in - a - b); };
   auto cutting = [&](int from, int shift, int to) { return Trunc{shift, to, stages}.KeyBits(from, false); };
-  int64_t bits = compiler::NumbersKeyBits(coarse, table, {}, r.y) - r.y;  // its owed word goes into a mask
+  int64_t bits = Coarse(k, r.y).KeyBits(false);
   bits += own(k, r.xy);
   for (int i = 0; i < steps; ++i) {
     bits += own(r.y, std::max({r.xy, r.dy, r.last})) + cross(k, r.y, r.xy);

@@ -2,8 +2,7 @@
 // Every product is rescaled exactly, so the specification is the same steps on integers (docs/mathematics.md#octaves,
 // #rescale).
 #pragma once
-#include "suf/compiler/lower.hpp"
-#include "suf/gates/gate.hpp"
+#include "suf/gates/function.hpp"
 
 namespace suf::gates {
 
@@ -36,6 +35,7 @@ struct Newton {
     int y, e, d, xy, dy, last;
   };
   Rings Plan(int k) const;
+  Function Coarse(int k, int y) const;
   int Shift() const { return of == Of::kRecip ? x_scale + scale - one : x_scale + 2 * scale - cut - one; }
 };
 

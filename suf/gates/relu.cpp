@@ -4,17 +4,19 @@
 
 #include "suf/compiler/bits.hpp"
 #include "suf/func/text.hpp"
+#include "suf/gates/function.hpp"
 #include "suf/gates/text.hpp"
 
 namespace suf::gates {
 
 static_assert(Gate<Relu> && Gate<ReluARS>);
 
-static compiler::Compiled Function(const Relu& g, int k) {
-  SUF_CHECK(k >= 2 && g.ring >= 1 && g.ring <= 64);
-  return compiler::Compile(func::Parse(Str("suf relu domain ", k, " ring ", g.ring, " outputs 1 degree 1\n",  //
-                                           "piece 0 : 0 1\npiece ", PowerText(k - 1), " : 0 0\n",             //
-                                           "end ", PowerText(k), "\n")));
+static Function Of(const Relu& g, int k) {
+  SUF_CHECK(k >= 2);
+  func::Suf f = func::Parse(Str("suf relu domain ", k, " ring ", g.ring, " outputs 1 degree 1\n",  //
+                                "piece 0 : 0 1\npiece ", PowerText(k - 1), " : 0 0\n",             //
+                                "end ", PowerText(k), "\n"));
+  return {std::move(f), g.lowering, {}, g.ring};
 }
 
 Ints Relu::Spec(const Ints& x, int k) const {
@@ -23,11 +25,9 @@ Ints Relu::Spec(const Ints& x, int k) const {
   return out;
 }
 
-Owing Relu::Build(Trace& t, const Wire<kPub>& x) const {
-  return compiler::Lower(t, Function(*this, x.k()), {lowering, {}}, x, ring).numbers[0];
-}
+Owing Relu::Build(Trace& t, const Wire<kPub>& x) const { return Of(*this, x.k()).Build(t, x); }
 
-int64_t Relu::KeyBits(int k) const { return compiler::NumbersKeyBits(Function(*this, k), lowering, {}, ring); }
+int64_t Relu::KeyBits(int k) const { return Of(*this, k).KeyBits(true); }
 
 std::vector<compiler::Cut> ReluARS::Cuts(int k) const {
   SUF_CHECK(shift >= 1 && shift <= k - 2 && stages != Stages::kOne);

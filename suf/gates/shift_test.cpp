@@ -18,8 +18,9 @@ void Check(const G& gate, const Ints& z, int k, const Ints& want) {
   EXPECT_EQ(g.flights(), gate.stages == Stages::kOne ? 2 : 4);  // give, and P0's last word; P1 is one stage ahead
   const bool wide = gate.ring > k - gate.shift;
   const int64_t one = 2 * int64_t(z.size());  // a bit of each party
-  if constexpr (std::is_same_v<G, LRS> || std::is_same_v<G, ARS>)
+  if constexpr (std::is_same_v<G, LRS> || std::is_same_v<G, ARS>) {
     EXPECT_EQ(g.sent("carry"), gate.stages == Stages::kOne ? 0 : one * (1 + wide));
+  }
   if constexpr (std::is_same_v<G, GapARS> || std::is_same_v<G, SlackARS>) {
     compiler::DigitPlan plan = compiler::PlanDigits({{gate.shift, gate.ring}}, gate.stages);
     const int blocks = int(plan.blocks.size());
