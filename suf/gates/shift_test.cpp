@@ -1,5 +1,7 @@
 #include "suf/gates/shift.hpp"
 
+#include <set>
+
 #include "suf/gates/rig_test.hpp"
 #include "suf/gates/trunc.hpp"
 
@@ -141,6 +143,24 @@ TEST(AutoTrunc, Exhaustive) {
           Ints z = Range(low, high + 1, 6);
           Check(gate, z, 8, gate.Spec(z, 8));
         }
+}
+
+// Random ranges of wide rings: every form turns up, and each is exact at both ends of its range.
+TEST(AutoTrunc, WideRings) {
+  std::mt19937_64 rng(11);
+  std::set<Form> seen;
+  for (int k : {31, 32, 33, 48, 63, 64})
+    for (int round = 0; round < 24; ++round) {
+      const int s = 1 + int(rng() % 16), ring = std::min(64, k - s + int(rng() % 9));
+      int64_t a = Number(rng(), k) >> rng() % 3, b = Number(rng(), k) >> rng() % 3;
+      if (round % 3 == 0) a = std::abs(a / 2), b = std::abs(b / 2);
+      const Certificate range{std::min(a, b), std::max(a, b), round % 2 ? Proof::kHard : Proof::kCalibrated};
+      AutoTrunc gate{s, ring, range, round % 4 ? Stages::kTwo : Stages::kThree};
+      seen.insert(gate.Pick(k));
+      Ints z = Some(range.low, range.high, 60, uint64_t(round));
+      Check(gate, z, k, gate.Spec(z, k));
+    }
+  EXPECT_EQ(seen.size(), 5u);
 }
 
 // Truncation of a 24-bit word by 12 into its 12 bits, opened under a mask that the parties share: tables, monomials,
