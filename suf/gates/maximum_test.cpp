@@ -124,7 +124,7 @@ TEST(Tournament, LongRowsAndWideNumbers) {
       Maximum gate = Tournament(floor, k > 10 ? compiler::Steps::kBlocks : compiler::Steps::kParity);
       EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, k, {2, 3, row}))), gate.Spec(x, k, row)) << row << " " << k;
       EXPECT_EQ(g.key_bits(), 6 * gate.KeyBits(k, row)) << row << " " << k << " " << floor;
-      if (row == 32) EXPECT_EQ(g.flights(), floor ? 14 : 12);
+      EXPECT_TRUE(row != 32 || g.flights() == (floor ? 14 : 12));
     }
   // 32 numbers of 7 bits: a ninth of the histogram's key, for ten flights more
   EXPECT_EQ(Tournament(0).KeyBits(7, 32), 8812);
