@@ -101,7 +101,7 @@ Owing Maximum::Tournament(Trace& t, const Wire<kPub>& x) const {
   Wire<kPub> w = compiler::OpenDefined(t, best, "wide");
   if (causal) w = pfss::Map(w, [&](auto v) { return Unpack(v, n); });
   while (length > 1) {
-    const int64_t half = (length + 1) / 2;  // of an odd row, the middle meets itself
+    const int64_t half = (length + 1) / 2;  // of an odd row, the middle plays twice
     const int ring = half == 1 && floor == 0 ? k : wide;
     Wire<kPub> left = pfss::Map(w, [&](auto v) { return Slice(v, -1, 0, half); });
     Wire<kPub> right = pfss::Map(w, [&](auto v) { return Slice(v, -1, length - half, length); });

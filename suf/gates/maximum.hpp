@@ -11,9 +11,9 @@ namespace suf::gates {
 // 2^count_bits. Causal: the last axis packs the pairs j <= i of n rows (pfss::Pack), result (.., n): row i's maximum
 // over j <= i; n < 2^count_bits. Later positions cost nothing: no unit vector is dealt for them.
 //
-// Tournament: two flights a halving of the row, and one a comparison with the floor; count_bits is not read. Its key
-// does not grow with 2^count_bits 2^k, its flights grow with log2 J. Causal rows are filled up to the last one's
-// length with zeros, whose comparisons are dealt as others.
+// Tournament: two flights a halving of the row, and one a comparison with the floor; count_bits is not read. Read from
+// tables (k <= 10) its key is about 2 J 2^k bits a row, the histogram's J count_bits 2^k and 2^k k 2^count_bits more.
+// Causal rows are filled up to the last one's length with zeros, whose comparisons are dealt as others.
 struct Maximum {
   static constexpr std::string_view kName = "maximum";
   enum class Form : uint8_t { kHistogram, kTournament };
