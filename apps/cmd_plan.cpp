@@ -78,6 +78,7 @@ int RunCompile(const CompileArgs& a) {
   const roles::Model model(a.model);
   roles::Compiler compiler(model, a.max_tokens);
   for (const std::string& s : a.settings) Apply(s, &compiler);
+  compiler.Prices(a.profile, a.keys == "now");
   const std::string& file = a.ids.empty() ? a.calibrate : a.ids;
   const auto lines = ReadTexts({"", a.calibrate, "", a.ids});
   std::vector<std::string> texts;
@@ -129,6 +130,8 @@ int RunPlanShow(const PlanShowArgs& a) {
             << roles::ResultScale(plan) << "\n"
             << VocabularyOf(plan.tokenizer) << "\n\n"
             << Table(roles::RingsOf(plan)) << "\n";
+  const auto choices = roles::ChoicesOf(plan);
+  if (choices.size() > 1) std::cout << "chosen for the profile " << plan.profile << ":\n" << Table(choices) << "\n";
   const roles::Certified certified = roles::CertifiedOf(plan);
   std::cout << certified.hard + certified.calibrated << " certificates: " << certified.hard << " hard (every text), "
             << certified.calibrated << " calibrated (suf simulate names texts that leave them)\n";

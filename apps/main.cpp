@@ -157,6 +157,13 @@ int Main(int argc, char** argv) {
   c->add_option("--max-tokens", comp.max_tokens, "longest text the plan covers")->default_val(256);
   c->add_option("--out", comp.out, "plan file to write")->required();
   c->add_option("--set", comp.settings, SettingsHelp())->allow_extra_args(false)->option_text("NAME=VALUE");
+  c->add_option(
+       "--profile", comp.profile,
+       "what a flight, a byte, a key byte and a block cost: cpu, gpu, lan, wan, or prices (suf fn cost --help)")
+      ->default_val("cpu");
+  c->add_option("--keys", comp.keys, "when keys come: ahead of a text, or now, while the parties wait")
+      ->check(CLI::IsMember({"ahead", "now"}))
+      ->default_val("ahead");
   c->parse_complete_callback([&] {
     if (comp.calibrate.empty() == comp.ids.empty()) throw CLI::RequiredError("one of --calibrate and --ids");
   });

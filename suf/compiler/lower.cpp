@@ -174,6 +174,16 @@ std::vector<Owing> Constant(Trace& t, const Compiled& c, const Wire<kPub>& x, in
 
 using namespace internal;  // NOLINT: the parts of this file's one function
 
+// Part: the scope of one part of a function; an operator's own, where it stands in one.
+struct Part {
+  Part(Trace& trace, const std::string& name) : t(trace), outer(trace.scope()) {
+    if (outer.empty()) t.scope(name);
+  }
+  ~Part() { t.scope(outer); }
+  Trace& t;
+  const std::string outer;
+};
+
 Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub>& x, int ring) {
   SUF_CHECK(x.k() == c.f.n && ring >= 1 && ring <= c.f.ring);
   Lowered out;
@@ -181,7 +191,7 @@ Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub
   if (c.f.outputs > 0) {
     std::string why = WhyNotNumbers(c, n);
     if (!why.empty()) Fail(Cause::kRefused, Name(c, n), " does not make the numbers of ", c.f.name, ": ", why);
-    t.scope(c.f.name + "/Coeff");
+    const Part part(t, c.f.name + "/Coeff");
     switch (n.kind) {
       case Kind::kConstant:
         out.numbers = Constant(t, c, x, ring);
@@ -214,7 +224,7 @@ Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub
   if (!c.f.formulas.empty()) {
     std::string why = WhyNotBits(c, b);
     if (!why.empty()) Fail(Cause::kRefused, Name(c, b), " does not make the bits of ", c.f.name, ": ", why);
-    t.scope(c.f.name + "/Pred");
+    const Part part(t, c.f.name + "/Pred");
     if (b.kind == Kind::kDense) {
       out.bits = Owing{DenseBits(t, c, x), std::nullopt};
     } else {
@@ -232,7 +242,7 @@ Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Entry& en
     std::string why = WhyNotNumbers(c, choice.numbers);
     if (!why.empty())
       Fail(Cause::kRefused, Name(c, choice.numbers), " does not make the numbers of ", c.f.name, ": ", why);
-    t.scope(c.f.name + "/Coeff");
+    const Part part(t, c.f.name + "/Coeff");
     return {WindowLut(t, c, {entry.shift, entry.offset, choice.numbers.stages}, z, ring), std::nullopt};
   }
   Const offset = t.constant(int64_t(entry.offset));

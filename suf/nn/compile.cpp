@@ -239,6 +239,7 @@ Plan Compile(const Graph& graph, const Weights& weights, std::span<const std::ve
   if (options.min_tokens < 1 || options.max_tokens < options.min_tokens)
     Fail(Cause::kInput, "a limit of ", options.max_tokens, " tokens is below the least length of ", options.min_tokens,
          "; raise it");
+  if (!options.profile.empty()) (void)compiler::ParseProfile(options.profile);  // before the long work
   return Compiler(graph, weights, options, pool).Run(texts);
 }
 

@@ -103,6 +103,7 @@ class Trace {
 
   // ---- naming: where the emission is, for costs and printing
   void scope(const std::string& name) { scope_ = Intern(name); }
+  const std::string& scope() const { return names_[scope_]; }
   const std::string& name(uint16_t i) const { return names_[i]; }
 
   // close: ends the emission. Fixes the rings of dealt words, checks every node and takes the digest.
