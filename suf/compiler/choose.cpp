@@ -67,8 +67,8 @@ double Seconds(const Bill& b, const Prices& p) {
   const size_t dealer = size_t(Role::kDealer);
   double blocks = double(std::max(b.blocks[0], b.blocks[1])), words = double(std::max(b.words[0], b.words[1]));
   if (p.now) blocks += double(b.blocks[dealer]), words += double(b.words[dealer]);
-  return b.flights * p.flight + double(b.sent[0] + b.sent[1]) * p.wire + double(std::max(b.key[0], b.key[1])) * p.key * (p.now ? 1 : kAhead) +
-         blocks * p.block + words * p.word;
+  return b.flights * p.flight + double(b.sent[0] + b.sent[1]) * p.wire +
+         double(std::max(b.key[0], b.key[1])) * p.key * (p.now ? 1 : kAhead) + blocks * p.block + words * p.word;
 }
 
 std::vector<Candidate> Price(const Compiled& c, const Prices& p,
