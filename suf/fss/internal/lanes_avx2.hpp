@@ -5,18 +5,17 @@
 namespace {
 
 typedef uint64_t Vec __attribute__((vector_size(16)));
-constexpr int kLanes = 1, kWide = 8;
+constexpr int kLanes = 1, kWide = 16, kStep = 8;
 
 inline Vec Load(const uint8_t* p) { return (Vec)LoadBlock(p); }
 inline void Store(uint8_t* p, Vec x) { StoreBlock(p, (__m128i)x); }
 inline Vec Gather(const uint8_t* const* p, size_t at) { return Load(p[0] + at); }
+inline void Scatter(Vec x, uint64_t* to, size_t) { Store(reinterpret_cast<uint8_t*>(to), x); }
 inline Vec Spread(const uint64_t* x) { return Vec{x[0], x[0]}; }
-inline Vec Low(Vec x) { return (Vec)_mm_shuffle_epi32((__m128i)x, 0x44); }
+inline Vec LowBit(Vec x) { return (Vec)_mm_shuffle_epi32((__m128i)x, 0x44) & 1; }
 inline Vec Swap(Vec x) { return (Vec)_mm_shuffle_epi32((__m128i)x, 0x4e); }
 inline Vec BitMask(Vec x, int i) {
-  x = x >> i & 1;
-  asm("" : "+x"(x));
-  return -x;
+  return (Vec)_mm_cmpgt_epi64(_mm_setzero_si128(), _mm_sll_epi64((__m128i)x, _mm_cvtsi32_si128(63 - i)));
 }
 
 template <int W>
