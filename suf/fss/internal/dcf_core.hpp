@@ -6,8 +6,9 @@ namespace {
 
 using internal::DcfShape;
 
-constexpr int kHalf = kWide / 2;  // vectors of keys: the other half of a hash call is a value, or a party
+constexpr int kHalf = kWide / 2;  // vectors of keys that are walked together
 constexpr size_t kKeys = kGroup / 2;
+constexpr int kPart = kStep / 2;  // of them in one hash call, whose other half is a value, or a party
 
 inline uint64_t Word64(const uint8_t* p, size_t k) {
   uint64_t x;
@@ -15,13 +16,22 @@ inline uint64_t Word64(const uint8_t* p, size_t k) {
   return x;
 }
 inline uint64_t LowOnes(int n) { return n < 64 ? ~(~uint64_t{0} << n) : ~uint64_t{0}; }
-// BitsAt: `len` <= 64 bits from bit `at`; no word that holds none of them is read.
-inline uint64_t BitsAt(const uint8_t* p, size_t at, int len) {
-  const size_t s = at % 64;
-  uint64_t x = Word64(p, at / 64) >> s;
-  if (s + size_t(len) > 64) x |= Word64(p, at / 64 + 1) << (64 - s);
-  return x & LowOnes(len);
-}
+// BitReader: takes words of bits from `words` 8-byte words, with whatever follows above them.
+class BitReader {
+ public:
+  BitReader(const uint8_t* from, size_t words, size_t at) : from_(from), last_(words - 1), at_(at) {}
+  uint64_t Take(int len) {
+    const size_t word = at_ / 64, shift = at_ % 64;
+    // where no bit of the next word is asked for, any word will do
+    const uint64_t low = Word64(from_, word), high = Word64(from_, word < last_ ? word + 1 : last_);
+    at_ += size_t(len);
+    return low >> shift | high << 1 << (63 - shift);
+  }
+
+ private:
+  const uint8_t* from_;
+  size_t last_, at_;
+};
 // BitWriter: appends words of bits to whole 8-byte words.
 class BitWriter {
  public:
@@ -60,6 +70,14 @@ inline uint64_t ToEven(uint64_t x) {
   return (x | x << 1) & 0x5555555555555555;
 }
 
+// Reverse: bit 63 - i at i.
+inline uint64_t Reverse(uint64_t x) {
+  x = __builtin_bswap64(x);
+  x = (x >> 4 & 0x0f0f0f0f0f0f0f0f) | (x & 0x0f0f0f0f0f0f0f0f) << 4;
+  x = (x >> 2 & 0x3333333333333333) | (x & 0x3333333333333333) << 2;
+  return (x >> 1 & 0x5555555555555555) | (x & 0x5555555555555555) << 1;
+}
+
 // Sums in slots.
 template <bool kNarrow>
 inline Vec Plus(Vec a, Vec b) {
@@ -87,19 +105,29 @@ struct Values {
   uint8_t* Row(size_t r) const { return p + r * 16 * kKeys; }
   Vec At(size_t r, int w) const { return Load(Row(r) + 16 * kLanes * w); }
   void Set(size_t r, int w, Vec x) const { Store(Row(r) + 16 * kLanes * w, x); }
-  // Slot: word k of key i in the rows from r on.
-  uint8_t* Slot(const DcfShape& s, size_t r, int k, size_t i) const {
-    return Row(r + size_t(k / s.slots())) + 16 * i + size_t(k % s.slots()) * (s.narrow() ? 4 : 8);
-  }
-  uint64_t Word(const DcfShape& s, size_t r, int k, size_t i) const {
-    uint64_t x = 0;
-    __builtin_memcpy(&x, Slot(s, r, k, i), s.narrow() ? 4 : 8);
-    return x & LowOnes(s.bits);
-  }
-  void SetWord(const DcfShape& s, size_t r, int k, size_t i, uint64_t x) const {
-    __builtin_memcpy(Slot(s, r, k, i), &x, s.narrow() ? 4 : 8);
-  }
 };
+// EachWord: f(number, place) of the words of key i in the payloads of `levels` levels, from row r on.
+template <bool kNarrow, class F>
+inline void EachWord(const Values& values, const DcfShape& shape, size_t r, size_t i, int levels, F f) {
+  constexpr int kSlots = kNarrow ? 4 : 2;
+  uint8_t* place = values.Row(r) + 16 * i;
+  for (int d = 0; d < levels; ++d) {
+    for (int k = 0; k < shape.words; k += kSlots, place += 16 * kKeys) {
+      const int now = shape.words - k < kSlots ? shape.words - k : kSlots;
+      for (int s = 0; s < now; ++s) f(k + s, place + s * (16 / kSlots));
+    }
+  }
+}
+template <bool kNarrow>
+inline uint64_t Slot(const uint8_t* place) {
+  uint64_t x = 0;
+  __builtin_memcpy(&x, place, kNarrow ? 4 : 8);
+  return x;
+}
+template <bool kNarrow>
+inline void SetSlot(uint8_t* place, uint64_t x) {
+  __builtin_memcpy(place, &x, kNarrow ? 4 : 8);
+}
 
 // Start: the seeds of kHalf vectors of keys; their control bit is the party.
 inline void Start(const uint8_t* root, size_t count, int party, Vec* s) {
@@ -123,8 +151,9 @@ void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alph
   for (size_t i = 0; i < count; ++i) points.x[i] = alpha[i];
   const SecretBits path(points.x);
   __builtin_memset(values.Row(beta_row), 0, size_t(blocks) * 32 * kKeys);
-  for (int k = 0; k < shape.words; ++k) {
-    for (size_t i = 0; i < count; ++i) values.SetWord(shape, beta_row, k, i, beta[size_t(k) * beta_stride + i]);
+  for (size_t i = 0; i < count; ++i) {
+    EachWord<kNarrow>(values, shape, beta_row, i, 1,
+                      [&](int k, uint8_t* place) { SetSlot<kNarrow>(place, beta[size_t(k) * beta_stride + i]); });
   }
   Vec s[kWide], in[kWide], left[kWide], right[kWide], lefts[kHalf] = {}, rights[kHalf] = {};
   Start(root0, count, 0, s), Start(root1, count, 1, s + kHalf);
@@ -182,89 +211,121 @@ void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alph
     BitWriter to(key + i * key_bytes + 16 * size_t(n));
     to.Put(ToEven(l) | ToEven(r) << 1, n <= 32 ? 2 * n : 64);
     if (n > 32) to.Put(ToEven(l >> 32) | ToEven(r >> 32) << 1, 2 * n - 64);
-    for (int d = 0; d <= n; ++d) {
-      for (int k = 0; k < shape.words; ++k) to.Put(values.Word(shape, size_t(d * blocks), k, i), shape.bits);
-    }
+    const uint64_t mask = LowOnes(shape.bits);
+    EachWord<kNarrow>(values, shape, 0, i, n + 1, [&, bits = shape.bits](int, const uint8_t* place) {
+      to.Put(Slot<kNarrow>(place) & mask, bits);
+    });
     to.End();
   }
   Wipe(s, sizeof s), Wipe(in, sizeof in), Wipe(left, sizeof left), Wipe(right, sizeof right);
 }
 
-// EvalGroup: `count` <= kKeys keys at m points each. A hash call takes the seeds of all in its lower half and a block
-// of their values in the upper one.
+// Unpack: the values of `count` keys to working memory; bit n - 1 - d of lefts and of differ: the left control bit of
+// level d, and whether the right one is another.
+template <bool kNarrow>
+void Unpack(const DcfShape& shape, const uint8_t* key, size_t count, const Values& values, Points& lefts,
+            Points& differ) {
+  const int n = shape.n;
+  const size_t key_bytes = shape.key_bytes();
+  for (size_t i = 0; i < count; ++i) {
+    BitReader from(key + i * key_bytes, key_bytes / 8, 128 * size_t(n));
+    const uint64_t low = from.Take(n <= 32 ? 2 * n : 64), high = n > 32 ? from.Take(2 * n - 64) : 0;
+    const uint64_t left = EvenBits(low) | EvenBits(high) << 32, right = EvenBits(low >> 1) | EvenBits(high >> 1) << 32;
+    lefts.x[i] = Reverse(left) >> (64 - n), differ.x[i] = Reverse(left ^ right) >> (64 - n);
+    EachWord<kNarrow>(values, shape, 0, i, n + 1, [from, bits = shape.bits](int, uint8_t* place) mutable {
+      SetSlot<kNarrow>(place, from.Take(bits));
+    });
+  }
+}
+
+// EvalGroup: `count` <= kKeys keys at m points each. A hash call takes the seeds of kPart vectors of keys and the first
+// blocks of their values.
 template <bool kNarrow>
 void EvalGroup(const RoundKeys& keys, const DcfShape& shape, int party, const uint8_t* root, const uint8_t* key,
                const uint64_t* x, size_t count, size_t m, uint8_t* scratch, size_t out_stride, uint64_t* out) {
   const int n = shape.n, blocks = shape.blocks();
-  const size_t key_bytes = shape.key_bytes(), sum_row = size_t(n + 1) * size_t(blocks);
+  const bool shared = shape.shared();
+  const size_t sum_row = size_t(n + 1) * size_t(blocks);
   const Values values{scratch};
-  const Vec one = Lanes(1, 0), aside = Lanes(shape.shared() ? 0 : uint64_t(2 ^ (2 + blocks)), 0);
+  const Vec one = Lanes(1, 0), first = Lanes(2, 0), aside = Lanes(shared ? 0 : uint64_t(2 ^ (2 + blocks)), 0);
   const uint8_t* at[kKeys];
+  for (size_t i = 0; i < kKeys; ++i) at[i] = key + (i < count ? i : count - 1) * shape.key_bytes();  // short: repeats
   Points lefts, differ;
-  for (size_t i = 0; i < kKeys; ++i) {  // a short group repeats its last key
-    at[i] = key + (i < count ? i : count - 1) * key_bytes;
-    const size_t control = 128 * size_t(n);
-    const uint64_t low = BitsAt(at[i], control, n <= 32 ? 2 * n : 64);
-    const uint64_t high = n > 32 ? BitsAt(at[i], control + 64, 2 * n - 64) : 0;
-    lefts.x[i] = EvenBits(low) | EvenBits(high) << 32;
-    differ.x[i] = lefts.x[i] ^ (EvenBits(low >> 1) | EvenBits(high >> 1) << 32);
-  }
-  for (size_t i = 0; i < count; ++i) {
-    size_t bit = shape.values_at();
-    for (int d = 0; d <= n; ++d) {
-      for (int k = 0; k < shape.words; ++k, bit += size_t(shape.bits)) {
-        values.SetWord(shape, size_t(d * blocks), k, i, BitsAt(at[i], bit, shape.bits));
-      }
-    }
-  }
-  Vec start[kHalf], s[kHalf], in[kWide], add[kWide] = {}, h[kWide], more[kHalf], extra[kHalf];
-  const Vec none[kHalf] = {};
+  Unpack<kNarrow>(shape, key, count, values, lefts, differ);
+  Vec start[kHalf], extra[kPart];
+  const Vec none[kPart] = {};
   Start(root, count, party, start);
   for (size_t j = 0; j < m; ++j) {
-    Points points;
-    for (size_t i = 0; i < count; ++i) points.x[i] = x[i * m + j];
+    Points points, controls;
+    for (size_t i = 0; i < count; ++i) {
+      points.x[i] = x[i * m + j], controls.x[i] = lefts.x[i] ^ (points.x[i] & differ.x[i]);
+    }
     const PublicBits path(points.x);
-    for (int w = 0; w < kHalf; ++w) s[w] = start[w];
-    __builtin_memset(values.Row(sum_row), 0, size_t(blocks) * 16 * kKeys);
-    // V += v^(x_d) + t V_CW
-    auto gather = [&](size_t q, int w, size_t row, Vec value, Vec control) {
-      const Vec sum = Plus<kNarrow>(values.At(sum_row + q, w), value);
-      values.Set(sum_row + q, w, Plus<kNarrow>(sum, control & values.At(row, w)));
+    Vec s[kHalf], sum[kHalf] = {}, way[kHalf];
+    for (int w = 0; w < kHalf; ++w) s[w] = start[w], way[w] = controls.At(w);
+    if (blocks > 1) __builtin_memset(values.Row(sum_row), 0, size_t(blocks) * 16 * kKeys);
+    // V += v^(x_d) + t V_CW in block q of vector w
+    auto more = [&](Vec before, Vec value, Vec control, size_t row, int w) {
+      return Plus<kNarrow>(Plus<kNarrow>(before, value), control & values.At(row, w));
     };
-    for (int d = 0; d <= n; ++d) {
-      for (int w = 0; w < kHalf; ++w) {
-        const Vec a = d < n ? path.Mask(w, n - 1 - d) : Vec{}, base = WithoutControl(s[w]);
-        in[w] = base ^ (a & one);
-        in[w + kHalf] = base ^ (a & aside) ^ Lanes(2, 0);
-        if (d == n) continue;
-        const Vec bit = (lefts.At(w) >> d ^ (a & differ.At(w) >> d)) & one;
-        add[w] = Control(s[w]) & (Gather(at + w * kLanes, 16 * size_t(d)) ^ bit);
-      }
-      Hash(keys, in, add, h);
-      for (int w = 0; w < kHalf; ++w) {
-        const Vec a = d < n && shape.shared() ? path.Mask(w, n - 1 - d) : Vec{}, value = h[w + kHalf];
-        gather(0, w, size_t(d * blocks), Choose(a, Swap(value), value), Control(s[w]));
-      }
+    // blocks after the first, whose tweaks for this level are `left` or `right` more than q
+    auto others = [&](int d, int part, const Vec(&base)[kPart], const Vec(&turn)[kPart], const Vec(&control)[kPart]) {
       for (int q = 1; q < blocks; ++q) {
-        for (int w = 0; w < kHalf; ++w) {
-          const Vec a = d < n ? path.Mask(w, n - 1 - d) : Vec{};
-          more[w] = WithoutControl(s[w]) ^ Choose(a, Lanes(uint64_t(2 + blocks + q), 0), Lanes(uint64_t(2 + q), 0));
+        Vec in[kPart];
+        const Vec left = Lanes(uint64_t(2 + q), 0), right = Lanes(uint64_t(2 + blocks + q), 0);
+        for (int i = 0; i < kPart; ++i) in[i] = base[i] ^ Choose(turn[i], right, left);
+        Hash(keys, in, none, extra);
+        for (int i = 0; i < kPart; ++i) {
+          const size_t row = sum_row + size_t(q);
+          values.Set(row, part + i,
+                     more(values.At(row, part + i), extra[i], control[i], size_t(d * blocks + q), part + i));
         }
-        Hash(keys, more, none, extra);
-        for (int w = 0; w < kHalf; ++w) gather(size_t(q), w, size_t(d * blocks + q), extra[w], Control(s[w]));
       }
-      for (int w = 0; w < kHalf; ++w) s[w] = h[w];
+    };
+    for (int d = 0; d < n; ++d) {
+#pragma GCC unroll 8
+      for (int part = 0; part < kHalf; part += kPart) {
+        Vec in[kStep], add[kStep], base[kPart], turn[kPart], control[kPart];
+#pragma GCC unroll 8
+        for (int i = 0; i < kPart; ++i) {
+          const int w = part + i;
+          turn[i] = path.Mask(w, n - 1 - d), control[i] = Control(s[w]), base[i] = WithoutControl(s[w]);
+          in[i] = base[i] ^ (turn[i] & one), in[i + kPart] = base[i] ^ first ^ (turn[i] & aside);
+          add[i] = control[i] & (Gather(at + w * kLanes, 16 * size_t(d)) ^ (way[w] >> (n - 1 - d) & one));
+          add[i + kPart] = Vec{};
+        }
+        Hash(keys, in, add, in);
+#pragma GCC unroll 8
+        for (int i = 0; i < kPart; ++i) {
+          const int w = part + i;
+          const Vec both = in[i + kPart], value = shared ? Choose(turn[i], Swap(both), both) : both;
+          sum[w] = more(sum[w], value, control[i], size_t(d * blocks), w);
+          s[w] = in[i];
+        }
+        others(d, part, base, turn, control);
+      }
+    }
+    for (int part = 0; part < kHalf; part += kPart) {  // the last seeds' values
+      Vec in[kPart], base[kPart], turn[kPart] = {}, control[kPart];
+      for (int i = 0; i < kPart; ++i) {
+        control[i] = Control(s[part + i]), base[i] = WithoutControl(s[part + i]), in[i] = base[i] ^ first;
+      }
+      Hash(keys, in, none, extra);
+      for (int i = 0; i < kPart; ++i) {
+        const int w = part + i;
+        values.Set(sum_row, w, more(sum[w], extra[i], control[i], size_t(n * blocks), w));
+      }
+      others(n, part, base, turn, control);
     }
     const uint64_t sign = uint64_t{0} - uint64_t(party);
-    for (int k = 0; k < shape.words; ++k) {
-      for (size_t i = 0; i < count; ++i) {
-        const uint64_t sum = values.Word(shape, sum_row, k, i);
-        out[(size_t(k) * m + j) * out_stride + i] = ((sum ^ sign) - sign) & LowOnes(shape.bits);
-      }
+    for (size_t i = 0; i < count; ++i) {
+      EachWord<kNarrow>(values, shape, sum_row, i, 1, [&](int k, const uint8_t* place) {
+        out[(size_t(k) * m + j) * out_stride + i] = ((Slot<kNarrow>(place) ^ sign) - sign) & LowOnes(shape.bits);
+      });
     }
+    Wipe(s, sizeof s), Wipe(sum, sizeof sum), Wipe(way, sizeof way);
   }
-  Wipe(start, sizeof start), Wipe(s, sizeof s), Wipe(in, sizeof in), Wipe(add, sizeof add), Wipe(h, sizeof h);
-  Wipe(more, sizeof more), Wipe(extra, sizeof extra);
+  Wipe(start, sizeof start), Wipe(extra, sizeof extra);
 }
 
 void DcfGenTile(const uint8_t* tile_key, const DcfShape& s, const uint64_t* alpha, const uint64_t* beta,

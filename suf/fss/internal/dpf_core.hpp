@@ -20,10 +20,10 @@ class Group {
     at_ = copy_, stride_ = 16 * kGroup;
   }
   Vec At(int level, int w) const { return Load(at_ + size_t(level) * stride_ + 16 * kLanes * size_t(w)); }
-  // Fetch: asks for the same words of the next tile.
+  // Fetch: asks for the same words of the next tile, into the second cache: two tiles are more than the first one.
   void Fetch(int level) const {
     const uint8_t* const p = at_ + next_tile_ + size_t(level) * stride_;
-    for (size_t b = 0; b < 16 * kGroup; b += 64) __builtin_prefetch(p + b);
+    for (size_t b = 0; b < 16 * kGroup; b += 64) __builtin_prefetch(p + b, 0, 2);
   }
 
  private:

@@ -20,6 +20,8 @@ inline Vec BitMask(Vec x, int i) {
 
 template <int W>
 inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W], Vec (&out)[W]) {
+  // sixteen registers hold no round keys beside the seeds: they are operands in memory
+  asm volatile("" : : "r"(keys.k) : "memory");
   __m128i x[W], last[W];
 #pragma GCC unroll 16
   for (int i = 0; i < W; ++i) {
