@@ -212,30 +212,53 @@ void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alph
     to.Put(ToEven(l) | ToEven(r) << 1, n <= 32 ? 2 * n : 64);
     if (n > 32) to.Put(ToEven(l >> 32) | ToEven(r >> 32) << 1, 2 * n - 64);
     const uint64_t mask = LowOnes(shape.bits);
-    EachWord<kNarrow>(values, shape, 0, i, n + 1, [&, bits = shape.bits](int, const uint8_t* place) {
-      to.Put(Slot<kNarrow>(place) & mask, bits);
-    });
+    EachWord<kNarrow>(values, shape, 0, i, n + 1,
+                      [&, bits = shape.bits](int, const uint8_t* place) { to.Put(Slot<kNarrow>(place) & mask, bits); });
     to.End();
   }
   Wipe(s, sizeof s), Wipe(in, sizeof in), Wipe(left, sizeof left), Wipe(right, sizeof right);
 }
 
-// Unpack: the values of `count` keys to working memory; bit n - 1 - d of lefts and of differ: the left control bit of
-// level d, and whether the right one is another.
-template <bool kNarrow>
-void Unpack(const DcfShape& shape, const uint8_t* key, size_t count, const Values& values, Points& lefts,
-            Points& differ) {
-  const int n = shape.n;
-  const size_t key_bytes = shape.key_bytes();
-  for (size_t i = 0; i < count; ++i) {
-    BitReader from(key + i * key_bytes, key_bytes / 8, 128 * size_t(n));
-    const uint64_t low = from.Take(n <= 32 ? 2 * n : 64), high = n > 32 ? from.Take(2 * n - 64) : 0;
-    const uint64_t left = EvenBits(low) | EvenBits(high) << 32, right = EvenBits(low >> 1) | EvenBits(high >> 1) << 32;
-    lefts.x[i] = Reverse(left) >> (64 - n), differ.x[i] = Reverse(left ^ right) >> (64 - n);
-    EachWord<kNarrow>(values, shape, 0, i, n + 1, [from, bits = shape.bits](int, uint8_t* place) mutable {
-      SetSlot<kNarrow>(place, from.Take(bits));
-    });
+// KeyBits: the bits of kHalf vectors of keys, which all stand at the same places; a short group repeats its last key.
+struct KeyBits {
+  const uint8_t* at[kKeys];
+  size_t words;  // of 8 bytes, of a key
+  KeyBits(const uint8_t* key, size_t key_bytes, size_t count) : words(key_bytes / 8) {
+    for (size_t i = 0; i < kKeys; ++i) at[i] = key + (i < count ? i : count - 1) * key_bytes;
   }
+  Vec Block(int w, int number) const { return Gather(at + w * kLanes, 16 * size_t(number)); }
+  // From: 64 bits from bit `from` of each key of vector w in the low half, or as many as the key has and then others.
+  Vec From(int w, size_t from) const {
+    const size_t word = from / 64, shift = from % 64;
+    const Vec x = word + 1 < words ? Gather(at + w * kLanes, 8 * word) : Swap(Gather(at + w * kLanes, 8 * word - 8));
+    return x >> shift | Swap(x) << 1 << (63 - shift);
+  }
+  // Payload: the words in block q of the payload that stands from bit `from` on, in their slots; above them others.
+  template <bool kNarrow>
+  Vec Payload(const DcfShape& shape, int w, size_t from, int q) const {
+    constexpr int kSlots = kNarrow ? 4 : 2;
+    const int now = shape.words - q * kSlots;
+    const size_t bits = size_t(shape.bits), first = from + size_t(q * kSlots) * bits;
+    Vec low = From(w, first), high = Vec{};
+    if constexpr (kNarrow) {
+      const Vec slot = Vec{} + 0xffffffff;
+      if (now > 1) low = (low & slot) | From(w, first + bits) << 32;
+      if (now > 2) high = From(w, first + 2 * bits);
+      if (now > 3) high = (high & slot) | From(w, first + 3 * bits) << 32;
+    } else {
+      if (now > 1) high = From(w, first + bits);
+    }
+    return now > kSlots / 2 ? Choose(Lanes(~uint64_t{0}, 0), low, Swap(high)) : low;
+  }
+};
+
+// ControlBits: bit n - 1 - d of left and of differ: a key's left control bit of level d, and whether the right one is
+// another.
+inline void ControlBits(const uint8_t* key, size_t words, int n, uint64_t& left, uint64_t& differ) {
+  BitReader from(key, words, 128 * size_t(n));
+  const uint64_t low = from.Take(n <= 32 ? 2 * n : 64), high = n > 32 ? from.Take(2 * n - 64) : 0;
+  const uint64_t l = EvenBits(low) | EvenBits(high) << 32, r = EvenBits(low >> 1) | EvenBits(high >> 1) << 32;
+  left = Reverse(l) >> (64 - n), differ = Reverse(l ^ r) >> (64 - n);
 }
 
 // EvalGroup: `count` <= kKeys keys at m points each. A hash call takes the seeds of kPart vectors of keys and the first
@@ -245,40 +268,39 @@ void EvalGroup(const RoundKeys& keys, const DcfShape& shape, int party, const ui
                const uint64_t* x, size_t count, size_t m, uint8_t* scratch, size_t out_stride, uint64_t* out) {
   const int n = shape.n, blocks = shape.blocks();
   const bool shared = shape.shared();
-  const size_t sum_row = size_t(n + 1) * size_t(blocks);
-  const Values values{scratch};
+  const Values sums{scratch};  // a row a block
+  const KeyBits bits(key, shape.key_bytes(), count);
   const Vec one = Lanes(1, 0), first = Lanes(2, 0), aside = Lanes(shared ? 0 : uint64_t(2 ^ (2 + blocks)), 0);
-  const uint8_t* at[kKeys];
-  for (size_t i = 0; i < kKeys; ++i) at[i] = key + (i < count ? i : count - 1) * shape.key_bytes();  // short: repeats
-  Points lefts, differ;
-  Unpack<kNarrow>(shape, key, count, values, lefts, differ);
+  const size_t payload = size_t(shape.words) * size_t(shape.bits);
+  Points left, differ;
+  for (size_t i = 0; i < count; ++i) ControlBits(bits.at[i], bits.words, n, left.x[i], differ.x[i]);
   Vec start[kHalf], extra[kPart];
   const Vec none[kPart] = {};
   Start(root, count, party, start);
   for (size_t j = 0; j < m; ++j) {
     Points points, controls;
     for (size_t i = 0; i < count; ++i) {
-      points.x[i] = x[i * m + j], controls.x[i] = lefts.x[i] ^ (points.x[i] & differ.x[i]);
+      points.x[i] = x[i * m + j], controls.x[i] = left.x[i] ^ (points.x[i] & differ.x[i]);
     }
     const PublicBits path(points.x);
     Vec s[kHalf], sum[kHalf] = {}, way[kHalf];
     for (int w = 0; w < kHalf; ++w) s[w] = start[w], way[w] = controls.At(w);
-    if (blocks > 1) __builtin_memset(values.Row(sum_row), 0, size_t(blocks) * 16 * kKeys);
+    if (blocks > 1) __builtin_memset(sums.Row(0), 0, size_t(blocks) * 16 * kKeys);
     // V += v^(x_d) + t V_CW in block q of vector w
-    auto more = [&](Vec before, Vec value, Vec control, size_t row, int w) {
-      return Plus<kNarrow>(Plus<kNarrow>(before, value), control & values.At(row, w));
+    auto more = [&](Vec before, Vec value, Vec control, int d, int w, int q) {
+      const Vec correct = bits.Payload<kNarrow>(shape, w, shape.values_at() + size_t(d) * payload, q);
+      return Plus<kNarrow>(Plus<kNarrow>(before, value), control & correct);
     };
-    // blocks after the first, whose tweaks for this level are `left` or `right` more than q
+    // the blocks after the first
     auto others = [&](int d, int part, const Vec(&base)[kPart], const Vec(&turn)[kPart], const Vec(&control)[kPart]) {
       for (int q = 1; q < blocks; ++q) {
         Vec in[kPart];
-        const Vec left = Lanes(uint64_t(2 + q), 0), right = Lanes(uint64_t(2 + blocks + q), 0);
-        for (int i = 0; i < kPart; ++i) in[i] = base[i] ^ Choose(turn[i], right, left);
+        const Vec to_left = Lanes(uint64_t(2 + q), 0), to_right = Lanes(uint64_t(2 + blocks + q), 0);
+        for (int i = 0; i < kPart; ++i) in[i] = base[i] ^ Choose(turn[i], to_right, to_left);
         Hash(keys, in, none, extra);
         for (int i = 0; i < kPart; ++i) {
-          const size_t row = sum_row + size_t(q);
-          values.Set(row, part + i,
-                     more(values.At(row, part + i), extra[i], control[i], size_t(d * blocks + q), part + i));
+          const int w = part + i;
+          sums.Set(size_t(q), w, more(sums.At(size_t(q), w), extra[i], control[i], d, w, q));
         }
       }
     };
@@ -291,7 +313,7 @@ void EvalGroup(const RoundKeys& keys, const DcfShape& shape, int party, const ui
           const int w = part + i;
           turn[i] = path.Mask(w, n - 1 - d), control[i] = Control(s[w]), base[i] = WithoutControl(s[w]);
           in[i] = base[i] ^ (turn[i] & one), in[i + kPart] = base[i] ^ first ^ (turn[i] & aside);
-          add[i] = control[i] & (Gather(at + w * kLanes, 16 * size_t(d)) ^ (way[w] >> (n - 1 - d) & one));
+          add[i] = control[i] & (bits.Block(w, d) ^ (way[w] >> (n - 1 - d) & one));
           add[i + kPart] = Vec{};
         }
         Hash(keys, in, add, in);
@@ -299,7 +321,7 @@ void EvalGroup(const RoundKeys& keys, const DcfShape& shape, int party, const ui
         for (int i = 0; i < kPart; ++i) {
           const int w = part + i;
           const Vec both = in[i + kPart], value = shared ? Choose(turn[i], Swap(both), both) : both;
-          sum[w] = more(sum[w], value, control[i], size_t(d * blocks), w);
+          sum[w] = more(sum[w], value, control[i], d, w, 0);
           s[w] = in[i];
         }
         others(d, part, base, turn, control);
@@ -313,14 +335,14 @@ void EvalGroup(const RoundKeys& keys, const DcfShape& shape, int party, const ui
       Hash(keys, in, none, extra);
       for (int i = 0; i < kPart; ++i) {
         const int w = part + i;
-        values.Set(sum_row, w, more(sum[w], extra[i], control[i], size_t(n * blocks), w));
+        sums.Set(0, w, more(sum[w], extra[i], control[i], n, w, 0));
       }
       others(n, part, base, turn, control);
     }
-    const uint64_t sign = uint64_t{0} - uint64_t(party);
+    const uint64_t sign = uint64_t{0} - uint64_t(party), mask = LowOnes(shape.bits);
     for (size_t i = 0; i < count; ++i) {
-      EachWord<kNarrow>(values, shape, sum_row, i, 1, [&](int k, const uint8_t* place) {
-        out[(size_t(k) * m + j) * out_stride + i] = ((Slot<kNarrow>(place) ^ sign) - sign) & LowOnes(shape.bits);
+      EachWord<kNarrow>(sums, shape, 0, i, 1, [&](int k, const uint8_t* place) {
+        out[(size_t(k) * m + j) * out_stride + i] = ((Slot<kNarrow>(place) ^ sign) - sign) & mask;
       });
     }
     Wipe(s, sizeof s), Wipe(sum, sizeof sum), Wipe(way, sizeof way);
