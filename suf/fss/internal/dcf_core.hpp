@@ -146,7 +146,7 @@ void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alph
   const size_t key_bytes = shape.key_bytes(), beta_row = size_t(n + 1) * size_t(blocks);
   const size_t sum_row = beta_row + size_t(blocks);
   const Values values{scratch};
-  const Vec none[kWide] = {}, one = Lanes(1, 0);
+  const Vec none[kStep] = {}, one = Lanes(1, 0);
   Points points;
   for (size_t i = 0; i < count; ++i) points.x[i] = alpha[i];
   const SecretBits path(points.x);
@@ -155,11 +155,16 @@ void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alph
     EachWord<kNarrow>(values, shape, beta_row, i, 1,
                       [&](int k, uint8_t* place) { SetSlot<kNarrow>(place, beta[size_t(k) * beta_stride + i]); });
   }
-  Vec s[kWide], in[kWide], left[kWide], right[kWide], lefts[kHalf] = {}, rights[kHalf] = {};
+  Vec s[kWide], left[kWide], right[kWide], lefts[kHalf] = {}, rights[kHalf] = {};
   Start(root0, count, 0, s), Start(root1, count, 1, s + kHalf);
   auto hash = [&](uint64_t tweak, Vec(&out)[kWide]) {
-    for (int w = 0; w < kWide; ++w) in[w] = WithoutControl(s[w]) ^ Lanes(tweak, 0);
-    Hash(keys, in, none, out);
+#pragma GCC unroll 8
+    for (int part = 0; part < kWide; part += kStep) {
+      Vec in[kStep];
+      for (int i = 0; i < kStep; ++i) in[i] = WithoutControl(s[part + i]) ^ Lanes(tweak, 0);
+      Hash(keys, in, none, in);
+      for (int i = 0; i < kStep; ++i) out[part + i] = in[i];
+    }
   };
   for (int d = 0; d < n; ++d) {
     for (int q = 0; q < blocks; ++q) {
@@ -216,7 +221,7 @@ void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alph
                       [&, bits = shape.bits](int, const uint8_t* place) { to.Put(Slot<kNarrow>(place) & mask, bits); });
     to.End();
   }
-  Wipe(s, sizeof s), Wipe(in, sizeof in), Wipe(left, sizeof left), Wipe(right, sizeof right);
+  Wipe(s, sizeof s), Wipe(left, sizeof left), Wipe(right, sizeof right);
 }
 
 // KeyBits: the bits of kHalf vectors of keys, which all stand at the same places; a short group repeats its last key.
@@ -227,28 +232,39 @@ struct KeyBits {
     for (size_t i = 0; i < kKeys; ++i) at[i] = key + (i < count ? i : count - 1) * key_bytes;
   }
   Vec Block(int w, int number) const { return Gather(at + w * kLanes, 16 * size_t(number)); }
-  // From: 64 bits from bit `from` of each key of vector w in the low half, or as many as the key has and then others.
-  Vec From(int w, size_t from) const {
-    const size_t word = from / 64, shift = from % 64;
-    const Vec x = word + 1 < words ? Gather(at + w * kLanes, 8 * word) : Swap(Gather(at + w * kLanes, 8 * word - 8));
-    return x >> shift | Swap(x) << 1 << (63 - shift);
+  // From: 64 bits from bit `from` of each key of kPart vectors in the low halves, or as many as the keys have and then
+  // others.
+  void From(int part, size_t from, Vec (&x)[kPart]) const {
+    const size_t shift = from % 64, word = from / 64;
+    const bool last = word + 1 == words;
+#pragma GCC unroll 8
+    for (int i = 0; i < kPart; ++i) x[i] = Gather(at + (part + i) * kLanes, 8 * (last ? word - 1 : word));
+    if (last) {
+      for (int i = 0; i < kPart; ++i) x[i] = Swap(x[i]);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < kPart; ++i) x[i] = x[i] >> shift | Swap(x[i]) << 1 << (63 - shift);
   }
-  // Payload: the words in block q of the payload that stands from bit `from` on, in their slots; above them others.
+  // Payload: the words in block q of the payloads that stand from bit `from` on, in their slots; above them others.
   template <bool kNarrow>
-  Vec Payload(const DcfShape& shape, int w, size_t from, int q) const {
+  void Payload(const DcfShape& shape, int part, size_t from, int q, Vec (&x)[kPart]) const {
     constexpr int kSlots = kNarrow ? 4 : 2;
     const int now = shape.words - q * kSlots;
     const size_t bits = size_t(shape.bits), first = from + size_t(q * kSlots) * bits;
-    Vec low = From(w, first), high = Vec{};
-    if constexpr (kNarrow) {
-      const Vec slot = Vec{} + 0xffffffff;
-      if (now > 1) low = (low & slot) | From(w, first + bits) << 32;
-      if (now > 2) high = From(w, first + 2 * bits);
-      if (now > 3) high = (high & slot) | From(w, first + 3 * bits) << 32;
-    } else {
-      if (now > 1) high = From(w, first + bits);
+    const Vec slot = Vec{} + 0xffffffff, low = Lanes(~uint64_t{0}, 0);
+    From(part, first, x);
+    Vec more[kPart], high[kPart];
+    if (kNarrow && now > 1) {
+      From(part, first + bits, more);
+      for (int i = 0; i < kPart; ++i) x[i] = (x[i] & slot) | more[i] << 32;
     }
-    return now > kSlots / 2 ? Choose(Lanes(~uint64_t{0}, 0), low, Swap(high)) : low;
+    if (now <= kSlots / 2) return;
+    From(part, first + size_t(kSlots / 2) * bits, high);
+    if (kNarrow && now > 3) {
+      From(part, first + 3 * bits, more);
+      for (int i = 0; i < kPart; ++i) high[i] = (high[i] & slot) | more[i] << 32;
+    }
+    for (int i = 0; i < kPart; ++i) x[i] = Choose(low, x[i], Swap(high[i]));
   }
 };
 
@@ -286,28 +302,31 @@ void EvalGroup(const RoundKeys& keys, const DcfShape& shape, int party, const ui
     Vec s[kHalf], sum[kHalf] = {}, way[kHalf];
     for (int w = 0; w < kHalf; ++w) s[w] = start[w], way[w] = controls.At(w);
     if (blocks > 1) __builtin_memset(sums.Row(0), 0, size_t(blocks) * 16 * kKeys);
-    // V += v^(x_d) + t V_CW in block q of vector w
-    auto more = [&](Vec before, Vec value, Vec control, int d, int w, int q) {
-      const Vec correct = bits.Payload<kNarrow>(shape, w, shape.values_at() + size_t(d) * payload, q);
-      return Plus<kNarrow>(Plus<kNarrow>(before, value), control & correct);
+    // the payloads' corrections of level d, and V += v^(x_d) + t V_CW
+    auto correct = [&](int d, int part, int q, Vec(&c)[kPart]) {
+      bits.Payload<kNarrow>(shape, part, shape.values_at() + size_t(d) * payload, q, c);
+    };
+    auto more = [](Vec before, Vec value, Vec control, Vec c) {
+      return Plus<kNarrow>(Plus<kNarrow>(before, value), control & c);
     };
     // the blocks after the first
     auto others = [&](int d, int part, const Vec(&base)[kPart], const Vec(&turn)[kPart], const Vec(&control)[kPart]) {
       for (int q = 1; q < blocks; ++q) {
-        Vec in[kPart];
+        Vec in[kPart], c[kPart];
         const Vec to_left = Lanes(uint64_t(2 + q), 0), to_right = Lanes(uint64_t(2 + blocks + q), 0);
         for (int i = 0; i < kPart; ++i) in[i] = base[i] ^ Choose(turn[i], to_right, to_left);
         Hash(keys, in, none, extra);
+        correct(d, part, q, c);
         for (int i = 0; i < kPart; ++i) {
           const int w = part + i;
-          sums.Set(size_t(q), w, more(sums.At(size_t(q), w), extra[i], control[i], d, w, q));
+          sums.Set(size_t(q), w, more(sums.At(size_t(q), w), extra[i], control[i], c[i]));
         }
       }
     };
     for (int d = 0; d < n; ++d) {
 #pragma GCC unroll 8
       for (int part = 0; part < kHalf; part += kPart) {
-        Vec in[kStep], add[kStep], base[kPart], turn[kPart], control[kPart];
+        Vec in[kStep], add[kStep], base[kPart], turn[kPart], control[kPart], c[kPart];
 #pragma GCC unroll 8
         for (int i = 0; i < kPart; ++i) {
           const int w = part + i;
@@ -317,26 +336,25 @@ void EvalGroup(const RoundKeys& keys, const DcfShape& shape, int party, const ui
           add[i + kPart] = Vec{};
         }
         Hash(keys, in, add, in);
+        correct(d, part, 0, c);
 #pragma GCC unroll 8
         for (int i = 0; i < kPart; ++i) {
           const int w = part + i;
           const Vec both = in[i + kPart], value = shared ? Choose(turn[i], Swap(both), both) : both;
-          sum[w] = more(sum[w], value, control[i], d, w, 0);
+          sum[w] = more(sum[w], value, control[i], c[i]);
           s[w] = in[i];
         }
         others(d, part, base, turn, control);
       }
     }
     for (int part = 0; part < kHalf; part += kPart) {  // the last seeds' values
-      Vec in[kPart], base[kPart], turn[kPart] = {}, control[kPart];
+      Vec in[kPart], base[kPart], turn[kPart] = {}, control[kPart], c[kPart];
       for (int i = 0; i < kPart; ++i) {
         control[i] = Control(s[part + i]), base[i] = WithoutControl(s[part + i]), in[i] = base[i] ^ first;
       }
       Hash(keys, in, none, extra);
-      for (int i = 0; i < kPart; ++i) {
-        const int w = part + i;
-        sums.Set(0, w, more(sum[w], extra[i], control[i], n, w, 0));
-      }
+      correct(n, part, 0, c);
+      for (int i = 0; i < kPart; ++i) sums.Set(0, part + i, more(sum[part + i], extra[i], control[i], c[i]));
       others(n, part, base, turn, control);
     }
     const uint64_t sign = uint64_t{0} - uint64_t(party), mask = LowOnes(shape.bits);

@@ -18,6 +18,12 @@ inline Vec BitMask(Vec x, int i) {
   return (Vec)_mm_cmpgt_epi64(_mm_setzero_si128(), _mm_sll_epi64((__m128i)x, _mm_cvtsi32_si128(63 - i)));
 }
 
+// Hold: all blocks are in registers here, whatever else then is not.
+inline void Hold(__m128i (&x)[8]) {
+  asm("" : "+x"(x[0]), "+x"(x[1]), "+x"(x[2]), "+x"(x[3]), "+x"(x[4]), "+x"(x[5]), "+x"(x[6]), "+x"(x[7]));
+}
+inline void Hold(__m128i (&x)[4]) { asm("" : "+x"(x[0]), "+x"(x[1]), "+x"(x[2]), "+x"(x[3])); }
+
 template <int W>
 inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W], Vec (&out)[W]) {
   // sixteen registers hold no round keys beside the seeds: they are operands in memory
@@ -30,9 +36,11 @@ inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W],
     last[i] = _mm_xor_si128(_mm_xor_si128(s, keys.k[10]), (__m128i)add[i]);
   }
 #pragma GCC unroll 16
-  for (int r = 1; r < 10; ++r)
+  for (int r = 1; r < 10; ++r) {
+    Hold(x);
 #pragma GCC unroll 16
     for (int i = 0; i < W; ++i) x[i] = _mm_aesenc_si128(x[i], keys.k[r]);
+  }
 #pragma GCC unroll 16
   for (int i = 0; i < W; ++i) out[i] = (Vec)_mm_aesenclast_si128(x[i], last[i]);
 }
