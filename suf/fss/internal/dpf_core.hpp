@@ -98,12 +98,17 @@ inline Vec UpTo(Vec x) {
   const Vec low = ~Vec{} >> (63 - (x & 63)), high = BitMask(x, 6), upper = Lanes(0, ~uint64_t{0});
   return (low & high) | (~upper & (low | high));
 }
-// Around: in each lane the 2^level bits of its 128 that the aligned group of x mod 128 has.
-inline Vec Around(Vec x, int level) {
-  if (level == 7) return ~Vec{};
+// GroupIn64: 2^level ones where the aligned group of x mod 128 has them in its half. By words: a vector's shift by a
+// secret common to its halves is one by a register's count, which valgrind takes for a leak.
+inline uint64_t GroupIn64(uint64_t x, int level) {
+  if (level >= 6) return ~uint64_t{0};
   const uint64_t size = uint64_t{1} << level;
-  const Vec here = (Vec{} + (~uint64_t{0} >> (64 - size))) << (x & (64 - size)), upper = Lanes(0, ~uint64_t{0});
-  return here & ~(BitMask(x, 6) ^ upper);
+  return ((uint64_t{1} << size) - 1) << (x & (64 - size));
+}
+// InHalf: `group` in the half that bit 6 of x names, of a group of 128 bits in both.
+inline Vec InHalf(Vec group, Vec x, int level) {
+  const Vec upper = Lanes(0, ~uint64_t{0});
+  return level == 7 ? group : group & ~(BitMask(x, 6) ^ upper);
 }
 
 // Put: bit 0 of each lane to out[0], out[step], .., shifted.
@@ -123,15 +128,17 @@ void DpfPointTile(const uint8_t* tile_key, const internal::DpfTile& t, int level
   for (size_t k0 = 0; k0 < t.keys; k0 += kGroup) {
     const size_t count = t.keys - k0 < kGroup ? t.keys - k0 : kGroup;
     const Group group(t.cw, t.keys, k0, count, t.n - 6);
-    Points points;
-    for (size_t i = 0; i < count; ++i) points.x[i] = x[k0 + i] << shift, out[k0 + i] = 0;
+    Points points, groups;
+    for (size_t i = 0; i < count; ++i) {
+      points.x[i] = x[k0 + i] << shift, groups.x[i] = GroupIn64(points.x[i], shift), out[k0 + i] = 0;
+    }
     const SecretBits path(points.x);
     Vec s[kWide], y[kWide];
     Roots(t.root + 16 * k0, count, t.party, s);
     Walk<false>(keys, group, depth, level < 8 ? t.n - 1 : depth - 1, path, s, y);
     if (level < 8) {
       Leaf(keys, group, depth, path, s, y);
-      for (int w = 0; w < kWide; ++w) s[w] = Parity(y[w] & Around(points.At(w), level));
+      for (int w = 0; w < kWide; ++w) s[w] = Parity(y[w] & InHalf(groups.At(w), points.At(w), level));
     }
     Put(s, count, 0, 1, out + k0);
     Wipe(s, sizeof s), Wipe(y, sizeof y);
@@ -195,8 +202,8 @@ void DpfGenTile(const uint8_t* tile_key, int n, const uint64_t* alpha, const uin
     const size_t count = keys_count - k0 < kKeys ? keys_count - k0 : kKeys;
     Vec root[2][kWide], s0[kVectors], s1[kVectors], words[kVectors], h[kStep];
     Roots(root0 + 16 * k0, count, 0, root[0]), Roots(root1 + 16 * k0, count, 1, root[1]);
-    Points points;
-    for (size_t i = 0; i < count; ++i) points.x[i] = alpha[k0 + i];
+    Points points, ones;
+    for (size_t i = 0; i < count; ++i) points.x[i] = alpha[k0 + i], ones.x[i] = GroupIn64(alpha[k0 + i], 0);
     const SecretBits path(points.x);
     for (int w = 0; w < kVectors; ++w) s0[w] = root[0][w], s1[w] = root[1][w];
     uint8_t* to = cw + 16 * k0;
@@ -227,9 +234,8 @@ void DpfGenTile(const uint8_t* tile_key, int n, const uint64_t* alpha, const uin
         Hash(keys, h, none, h);
         for (int i = 0; i < kPart; ++i) {
           const int w = part + i;
-          const Vec x = points.At(w), one = (Vec{} + 1) << (x & 63), upper = Lanes(0, ~uint64_t{0});
-          const Vec here = ~(BitMask(x, 6) ^ upper) & (half ? path.Mask(w, 7) : ~path.Mask(w, 7));
-          words[w] = h[i] ^ h[i + kPart] ^ (one & here);
+          const Vec here = half ? path.Mask(w, 7) : ~path.Mask(w, 7);
+          words[w] = h[i] ^ h[i + kPart] ^ (here & InHalf(ones.At(w), points.At(w), 0));
         }
       }
       PutRow(words, count, to);
