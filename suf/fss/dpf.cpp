@@ -49,6 +49,28 @@ void ByDomains(const DpfContext& ctx, int party, const uint8_t* root, const uint
   });
 }
 
+// Planes: of a public table of 64 `words` words, as many as its widest word has bits. Plane k holds bit k of table[-1 -
+// q] at q, twice over, so that j -> x - j is contiguous.
+struct Planes {
+  size_t stride;
+  int count = 0;
+  std::vector<uint64_t> bits;
+  Planes(const DpfKernels& kernels, const uint64_t* table, size_t words) : stride(2 * words + internal::kDenseSlack) {
+    uint64_t any = 0;
+    for (size_t q = 0; q < 64 * words; ++q) any |= table[q];
+    while (count < 64 && any >> count) ++count;
+    bits.resize(stride * size_t(count));
+    for (size_t w = 0; w < words; ++w) {
+      uint64_t block[64];
+      for (size_t i = 0; i < 64; ++i) block[i] = table[64 * words - 1 - (64 * w + i)];
+      kernels.transpose(block);
+      for (size_t k = 0; k < size_t(count); ++k) {
+        bits[k * stride + w] = bits[k * stride + words + w] = block[k];
+      }
+    }
+  }
+};
+
 }  // namespace
 
 void DpfGen(const DpfContext& ctx, const uint64_t* alpha, const uint8_t* root0, const uint8_t* root1, size_t count,
@@ -95,18 +117,18 @@ void DpfParity(const DpfContext& ctx, int party, const uint8_t* root, const uint
 
 void DpfDense(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* x,
               const uint64_t* table, size_t count, uint64_t* out, Variant v) {
-  SUF_CHECK(ctx.n <= internal::kFullBits);
+  SUF_CHECK(ctx.n >= 8 && ctx.n <= internal::kFullBits);
   const DpfKernels& kernels = Kernels(v);
   const size_t size = size_t{1} << ctx.n, words = size / 64;
-  std::vector<uint64_t> reversed(2 * size);  // entry q = table[-1 - q], so that j -> x - j is contiguous
-  for (size_t q = 0; q < 2 * size; ++q) reversed[q] = table[(size - 1 - q) & (size - 1)];
-  Scratch<uint64_t> bits(internal::kFullKeys * words);
+  const Planes planes(kernels, table, words);
+  Scratch<uint64_t> bits(internal::kFullKeys * words), spare(words + internal::kDenseSlack);
   ByDomains(
       ctx, party, root, cw, count, v, [&](size_t) { return bits.words.data(); },
       [&](size_t i, size_t now) {
         for (size_t k = 0; k < now; ++k) {
           const size_t skip = size - 1 - (x[i + k] & (size - 1));
-          out[i + k] = kernels.masked_xor(&bits.words[k * words], reversed.data() + skip, size);
+          out[i + k] = kernels.dense(&bits.words[k * words], words, skip, planes.bits.data(), planes.stride,
+                                     planes.count, spare.words.data());
         }
       });
 }

@@ -107,7 +107,7 @@ void FromMemory(Variant v, std::mt19937_64& rng) {
 void Domains(int n, Variant v, std::mt19937_64& rng) {
   Keys k(n, 64, v, rng);
   const size_t words = size_t{1} << (n - 6);
-  std::vector<uint64_t> lo(k.count), out[2], table(size_t{1} << n, 3);
+  std::vector<uint64_t> lo(k.count), out[2];
   for (int p : {0, 1}) out[p].resize(words * k.count), k.Window(p, lo.data(), 1 << n, out[p].data());
   for (size_t i = 0; i < words * k.count; ++i) {
     const uint64_t a = k.alpha[i / words];
@@ -116,10 +116,13 @@ void Domains(int n, Variant v, std::mt19937_64& rng) {
   const double blocks = double((1 << (n - 8)) - 1 + (1 << (n - 7)));
   const bench::Beside t(v, [&] { k.Window(0, lo.data(), 1 << n, out[0].data()); });
   Print("dpf_domain", k, 1 << n, t.kernel / double(k.count), blocks, t);
-  const bench::Beside dense(v, [&] {
-    DpfDense(k.ctx, 0, k.root[0].data(), k.cw.data(), k.x.data(), table.data(), k.count, out[0].data(), v);
-  });
-  Print("dpf_dense", k, 1 << n, dense.kernel / double(k.count), blocks, dense);
+  for (int bits : {1, 16, 64}) {
+    const std::vector<uint64_t> table(size_t{1} << n, ~uint64_t{0} >> (64 - bits));
+    const bench::Beside dense(v, [&] {
+      DpfDense(k.ctx, 0, k.root[0].data(), k.cw.data(), k.x.data(), table.data(), k.count, out[0].data(), v);
+    });
+    Print("dpf_dense", k, bits, dense.kernel / double(k.count), blocks, dense);
+  }
 }
 
 }  // namespace

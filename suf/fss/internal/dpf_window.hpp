@@ -153,6 +153,8 @@ void DpfWindowTile(const uint8_t* tile_key, const internal::DpfTile& t, int leve
   }
 }
 
+constexpr size_t kDenseStep = 4 * sizeof(Vec) / 8;  // words of four vectors
+
 // DpfFullTile: the whole domain of `count` <= kLanes keys from key k0 on, a key in each lane, level by level; vector j
 // of a level is node j. 2^(n-8) - 1 + 2^(n-7) AES calls a key.
 void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, size_t count, uint8_t* scratch,
@@ -207,6 +209,49 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
     }
   }
   Wipe(roots, sizeof roots), Wipe(in, sizeof in), Wipe(add, sizeof add), Wipe(h, sizeof h);
+}
+
+// SwapBlocks: of s x s bits beside the diagonal, of 64 x 64.
+template <int s>
+inline void SwapBlocks(uint64_t* x) {
+  constexpr uint64_t kMask = ~uint64_t{0} / ((uint64_t{1} << s) + 1);
+  for (int base = 0; base < 64; base += 2 * s) {
+    for (int i = base; i < base + s; ++i) {
+      const uint64_t t = (x[i] >> s ^ x[i + s]) & kMask;
+      x[i] ^= t << s, x[i + s] ^= t;
+    }
+  }
+}
+void Transpose(uint64_t* x) {
+  SwapBlocks<32>(x), SwapBlocks<16>(x), SwapBlocks<8>(x), SwapBlocks<4>(x), SwapBlocks<2>(x), SwapBlocks<1>(x);
+}
+
+uint64_t DenseWord(const uint64_t* bits, size_t words, size_t skip, const uint64_t* planes, size_t stride, int count,
+                   uint64_t* spare) {
+  // the domain is moved to the planes' words once; the planes stay
+  const size_t shift = skip % 64, end = (words + internal::kDenseSlack) / kDenseStep * kDenseStep;
+  spare[0] = bits[0] << shift;
+  for (size_t k = 1; k < words; ++k) spare[k] = bits[k] << shift | bits[k - 1] >> 1 >> (63 - shift);
+  spare[words] = bits[words - 1] >> 1 >> (63 - shift);
+  for (size_t k = words + 1; k < end; ++k) spare[k] = 0;
+  uint64_t all = 0;
+  for (int p = 0; p < count; ++p) {
+    const uint64_t* const plane = planes + size_t(p) * stride + skip / 64;
+    Vec sum[4] = {};
+    for (size_t k = 0; k < end; k += kDenseStep) {
+#pragma GCC unroll 4
+      for (size_t q = 0; q < 4; ++q) {
+        const size_t at = k + q * kDenseStep / 4;
+        sum[q] ^=
+            Load(reinterpret_cast<const uint8_t*>(spare + at)) & Load(reinterpret_cast<const uint8_t*>(plane + at));
+      }
+    }
+    const Vec parity = Parity(sum[0] ^ sum[1] ^ sum[2] ^ sum[3]);
+    uint64_t bit = 0;
+    for (int l = 0; l < kLanes; ++l) bit ^= parity[2 * l] & 1;
+    all |= bit << p;
+  }
+  return all;
 }
 
 }  // namespace

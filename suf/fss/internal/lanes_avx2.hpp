@@ -45,19 +45,6 @@ inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W],
   for (int i = 0; i < W; ++i) out[i] = (Vec)_mm_aesenclast_si128(x[i], last[i]);
 }
 
-inline uint64_t MaskedXor(const uint64_t* bits, const uint64_t* row, size_t m) {
-  typedef uint64_t Quad __attribute__((vector_size(32)));
-  Quad sum = {};
-  for (size_t j = 0; j < m; j += 4) {
-    const uint64_t four = bits[j / 64] >> (j % 64);
-    Quad x, on = Quad{four, four >> 1, four >> 2, four >> 3} & 1;
-    asm("" : "+x"(on));
-    __builtin_memcpy(&x, row + j, sizeof x);
-    sum ^= x & -on;
-  }
-  return sum[0] ^ sum[1] ^ sum[2] ^ sum[3];
-}
-
 }  // namespace
 
 #include "suf/fss/internal/lanes_core.hpp"

@@ -94,22 +94,6 @@ class PublicBits {
   alignas(64) uint8_t at_[kWide][64];
 };
 
-inline uint64_t MaskedXor(const uint64_t* bits, const uint64_t* row, size_t m) {
-  const uint8_t* const eight = reinterpret_cast<const uint8_t*>(bits);
-  __m512i sum[4] = {};
-  for (size_t j = 0; j < m; j += 32) {
-#pragma GCC unroll 4
-    for (int q = 0; q < 4; ++q) {
-      const __m512i x = _mm512_loadu_si512(row + j + 8 * size_t(q));
-      sum[q] = _mm512_mask_xor_epi64(sum[q], eight[j / 8 + size_t(q)], sum[q], x);
-    }
-  }
-  sum[0] = _mm512_xor_si512(_mm512_xor_si512(sum[0], sum[1]), _mm512_xor_si512(sum[2], sum[3]));
-  uint64_t all = 0;
-  for (int q = 0; q < 8; ++q) all ^= uint64_t(((Vec)sum[0])[q]);
-  return all;
-}
-
 }  // namespace
 
 #include "suf/fss/internal/lanes_core.hpp"

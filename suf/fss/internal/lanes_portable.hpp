@@ -43,18 +43,6 @@ inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W],
   for (int i = 0; i < W; ++i) out[i] = e[i] ^ s[i] ^ add[i];
 }
 
-// MaskedXor: the exclusive or of row[j] over the m set bits j, 64 | m; the bits are secret.
-inline uint64_t MaskedXor(const uint64_t* bits, const uint64_t* row, size_t m) {
-  Vec sum = {};
-  for (size_t j = 0; j < m; j += 2) {
-    const uint64_t two = bits[j / 64] >> (j % 64);
-    Vec x;
-    __builtin_memcpy(&x, row + j, sizeof x);
-    sum ^= x & BitMask(Vec{two, two >> 1}, 0);
-  }
-  return sum[0] ^ sum[1];
-}
-
 }  // namespace
 
 #include "suf/fss/internal/lanes_core.hpp"
