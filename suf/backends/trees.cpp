@@ -93,7 +93,7 @@ void PackedExecutor::DcfKeys(int i, Host& host) {
   auto alpha = Words<uint64_t>(n.args[0], true), beta = Words<uint64_t>(n.args[1], false);
   ByTiles(rows, 4, [&](size_t first, size_t keys) {
     fss::DcfContext part = ctx;
-    part.first_tile = first / fss::kDpfTile;
+    part.first_tile = first / fss::kDcfTile;
     Wiped<uint64_t> payload(words * keys);
     for (size_t k = 0; k < words; ++k) std::copy_n(beta.get() + k * rows + first, keys, payload.data() + k * keys);
     fss::DcfGen(part, alpha.get() + first, payload.data(), in(n, 2).at(first), in(n, 3).at(first), keys,
@@ -110,7 +110,7 @@ void PackedExecutor::DcfShares(int i, Host& host) {
   auto x = Words<uint64_t>(n.args[2], true);
   ByTiles(rows, 4, [&](size_t first, size_t keys) {
     fss::DcfContext part = ctx;
-    part.first_tile = first / fss::kDpfTile;
+    part.first_tile = first / fss::kDcfTile;
     Wiped<uint64_t> out(planes * keys);
     fss::DcfEval(part, int(n.attrs[0]), in(n, 0).at(first), in(n, 1).at(first),
                  Points(x.get() + first, keys, n, 5).data(), keys, int(m), out.data(), variant_);
