@@ -2,6 +2,8 @@
 // 2020/1392, figure 1. The control bit is the lowest of a seed; what is hashed is the seed without it and a tweak:
 // 0 and 1 the children, 2 + q block q of a value (of the left child; of the right one from 2 + blocks on, or the high
 // half of block 0). Included inside a variant's namespace after its lanes: no guard, no include of its own.
+#include "suf/fss/internal/dcf_bits.hpp"
+
 namespace {
 
 using internal::DcfShape;
@@ -9,74 +11,6 @@ using internal::DcfShape;
 constexpr int kHalf = kWide / 2;  // vectors of keys that are walked together
 constexpr size_t kKeys = kGroup / 2;
 constexpr int kPart = kStep / 2;  // of them in one hash call, whose other half is a value, or a party
-
-inline uint64_t Word64(const uint8_t* p, size_t k) {
-  uint64_t x;
-  __builtin_memcpy(&x, p + 8 * k, 8);
-  return x;
-}
-inline uint64_t LowOnes(int n) { return n < 64 ? ~(~uint64_t{0} << n) : ~uint64_t{0}; }
-// BitReader: takes words of bits from `words` 8-byte words, with whatever follows above them.
-class BitReader {
- public:
-  BitReader(const uint8_t* from, size_t words, size_t at) : from_(from), last_(words - 1), at_(at) {}
-  uint64_t Take(int len) {
-    const size_t word = at_ / 64, shift = at_ % 64;
-    // where no bit of the next word is asked for, any word will do
-    const uint64_t low = Word64(from_, word), high = Word64(from_, word < last_ ? word + 1 : last_);
-    at_ += size_t(len);
-    return low >> shift | high << 1 << (63 - shift);
-  }
-
- private:
-  const uint8_t* from_;
-  size_t last_, at_;
-};
-// BitWriter: appends words of bits to whole 8-byte words.
-class BitWriter {
- public:
-  explicit BitWriter(uint8_t* to) : to_(to) {}
-  void Put(uint64_t x, int len) {
-    word_ |= x << fill_;
-    if (fill_ + len >= 64) {
-      Flush();
-      word_ = fill_ ? x >> (64 - fill_) : 0;
-      fill_ -= 64;
-    }
-    fill_ += len;
-  }
-  void End() {
-    if (fill_) Flush();
-  }
-
- private:
-  void Flush() { __builtin_memcpy(to_, &word_, 8), to_ += 8; }
-  uint8_t* to_;
-  uint64_t word_ = 0;
-  int fill_ = 0;
-};
-
-// Every second bit, and back.
-inline uint64_t EvenBits(uint64_t x) {
-  x &= 0x5555555555555555;
-  x = (x | x >> 1) & 0x3333333333333333, x = (x | x >> 2) & 0x0f0f0f0f0f0f0f0f;
-  x = (x | x >> 4) & 0x00ff00ff00ff00ff, x = (x | x >> 8) & 0x0000ffff0000ffff;
-  return (x | x >> 16) & 0xffffffff;
-}
-inline uint64_t ToEven(uint64_t x) {
-  x &= 0xffffffff;
-  x = (x | x << 16) & 0x0000ffff0000ffff, x = (x | x << 8) & 0x00ff00ff00ff00ff;
-  x = (x | x << 4) & 0x0f0f0f0f0f0f0f0f, x = (x | x << 2) & 0x3333333333333333;
-  return (x | x << 1) & 0x5555555555555555;
-}
-
-// Reverse: bit 63 - i at i.
-inline uint64_t Reverse(uint64_t x) {
-  x = __builtin_bswap64(x);
-  x = (x >> 4 & 0x0f0f0f0f0f0f0f0f) | (x & 0x0f0f0f0f0f0f0f0f) << 4;
-  x = (x >> 2 & 0x3333333333333333) | (x & 0x3333333333333333) << 2;
-  return (x >> 1 & 0x5555555555555555) | (x & 0x5555555555555555) << 1;
-}
 
 // Sums in slots.
 template <bool kNarrow>
@@ -277,95 +211,116 @@ inline void ControlBits(const uint8_t* key, size_t words, int n, uint64_t& left,
   left = Reverse(l) >> (64 - n), differ = Reverse(l ^ r) >> (64 - n);
 }
 
-// EvalGroup: `count` <= kKeys keys at m points each. A hash call takes the seeds of kPart vectors of keys and the first
-// blocks of their values.
+// Payloads: what the values on the paths of a group add up to, V += v^(x_d) + t V_CW.
+template <bool kNarrow>
+struct Payloads {
+  const RoundKeys& keys;
+  const DcfShape& shape;
+  const KeyBits& bits;
+  Values sums;  // a row a block
+
+  // Correction: V_CW of level d, block q.
+  void Correction(int d, int part, int q, Vec (&c)[kPart]) const {
+    const size_t payload = size_t(shape.words) * size_t(shape.bits);
+    bits.template Payload<kNarrow>(shape, part, shape.values_at() + size_t(d) * payload, q, c);
+  }
+  static Vec More(Vec before, Vec value, Vec control, Vec c) {
+    return Plus<kNarrow>(Plus<kNarrow>(before, value), control & c);
+  }
+  // Others: the blocks after the first, of seeds without their control bits.
+  void Others(int d, int part, const Vec (&base)[kPart], const Vec (&turn)[kPart], const Vec (&control)[kPart]) const {
+    const int blocks = shape.blocks();
+    const Vec none[kPart] = {};
+    for (int q = 1; q < blocks; ++q) {
+      Vec in[kPart], c[kPart];
+      const Vec left = Lanes(uint64_t(2 + q), 0), right = Lanes(uint64_t(2 + blocks + q), 0);
+      for (int i = 0; i < kPart; ++i) in[i] = base[i] ^ Choose(turn[i], right, left);
+      Hash(keys, in, none, in);
+      Correction(d, part, q, c);
+      for (int i = 0; i < kPart; ++i) {
+        const Vec before = sums.At(size_t(q), part + i);
+        sums.Set(size_t(q), part + i, More(before, in[i], control[i], c[i]));
+      }
+    }
+  }
+};
+
+// EvalPoint: one point of each key, from seeds s. `controls` has the control bits' corrections along the paths. A hash
+// call takes the seeds of kPart vectors of keys and the first blocks of their values.
+template <bool kNarrow>
+inline void EvalPoint(const Payloads<kNarrow>& payloads, const Points& points, const Points& controls,
+                      Vec (&s)[kHalf]) {
+  const int n = payloads.shape.n, blocks = payloads.shape.blocks();
+  const bool shared = payloads.shape.shared();
+  const Vec one = Lanes(1, 0), first = Lanes(2, 0), aside = Lanes(shared ? 0 : uint64_t(2 ^ (2 + blocks)), 0);
+  const PublicBits path(points.x);
+  Vec sum[kHalf] = {}, way[kHalf];
+  for (int w = 0; w < kHalf; ++w) way[w] = controls.At(w);
+  if (blocks > 1) __builtin_memset(payloads.sums.Row(0), 0, size_t(blocks) * 16 * kKeys);
+  for (int d = 0; d < n; ++d) {
+#pragma GCC unroll 8
+    for (int part = 0; part < kHalf; part += kPart) {
+      Vec in[kStep], add[kStep], base[kPart], turn[kPart], control[kPart], c[kPart];
+#pragma GCC unroll 8
+      for (int i = 0; i < kPart; ++i) {
+        const int w = part + i;
+        turn[i] = path.Mask(w, n - 1 - d), control[i] = Control(s[w]), base[i] = WithoutControl(s[w]);
+        in[i] = base[i] ^ (turn[i] & one), in[i + kPart] = base[i] ^ first ^ (turn[i] & aside);
+        add[i] = control[i] & (payloads.bits.Block(w, d) ^ (way[w] >> (n - 1 - d) & one));
+        add[i + kPart] = Vec{};
+      }
+      Hash(payloads.keys, in, add, in);
+      payloads.Correction(d, part, 0, c);
+#pragma GCC unroll 8
+      for (int i = 0; i < kPart; ++i) {
+        const int w = part + i;
+        const Vec both = in[i + kPart], value = shared ? Choose(turn[i], Swap(both), both) : both;
+        sum[w] = payloads.More(sum[w], value, control[i], c[i]), s[w] = in[i];
+      }
+      payloads.Others(d, part, base, turn, control);
+    }
+  }
+  const Vec none[kPart] = {};
+  for (int part = 0; part < kHalf; part += kPart) {  // the last seeds' values
+    Vec in[kPart], base[kPart], turn[kPart] = {}, control[kPart], c[kPart];
+    for (int i = 0; i < kPart; ++i) {
+      control[i] = Control(s[part + i]), base[i] = WithoutControl(s[part + i]), in[i] = base[i] ^ first;
+    }
+    Hash(payloads.keys, in, none, in);
+    payloads.Correction(n, part, 0, c);
+    for (int i = 0; i < kPart; ++i) {
+      payloads.sums.Set(0, part + i, payloads.More(sum[part + i], in[i], control[i], c[i]));
+    }
+    payloads.Others(n, part, base, turn, control);
+  }
+  Wipe(sum, sizeof sum), Wipe(way, sizeof way);
+}
+
+// EvalGroup: `count` <= kKeys keys at m points each.
 template <bool kNarrow>
 void EvalGroup(const RoundKeys& keys, const DcfShape& shape, int party, const uint8_t* root, const uint8_t* key,
                const uint64_t* x, size_t count, size_t m, uint8_t* scratch, size_t out_stride, uint64_t* out) {
-  const int n = shape.n, blocks = shape.blocks();
-  const bool shared = shape.shared();
-  const Values sums{scratch};  // a row a block
   const KeyBits bits(key, shape.key_bytes(), count);
-  const Vec one = Lanes(1, 0), first = Lanes(2, 0), aside = Lanes(shared ? 0 : uint64_t(2 ^ (2 + blocks)), 0);
-  const size_t payload = size_t(shape.words) * size_t(shape.bits);
+  const Payloads<kNarrow> payloads{keys, shape, bits, {scratch}};
   Points left, differ;
-  for (size_t i = 0; i < count; ++i) ControlBits(bits.at[i], bits.words, n, left.x[i], differ.x[i]);
-  Vec start[kHalf], extra[kPart];
-  const Vec none[kPart] = {};
+  for (size_t i = 0; i < count; ++i) ControlBits(bits.at[i], bits.words, shape.n, left.x[i], differ.x[i]);
+  Vec start[kHalf], s[kHalf];
   Start(root, count, party, start);
+  const uint64_t sign = uint64_t{0} - uint64_t(party), mask = LowOnes(shape.bits);
   for (size_t j = 0; j < m; ++j) {
     Points points, controls;
     for (size_t i = 0; i < count; ++i) {
       points.x[i] = x[i * m + j], controls.x[i] = left.x[i] ^ (points.x[i] & differ.x[i]);
     }
-    const PublicBits path(points.x);
-    Vec s[kHalf], sum[kHalf] = {}, way[kHalf];
-    for (int w = 0; w < kHalf; ++w) s[w] = start[w], way[w] = controls.At(w);
-    if (blocks > 1) __builtin_memset(sums.Row(0), 0, size_t(blocks) * 16 * kKeys);
-    // the payloads' corrections of level d, and V += v^(x_d) + t V_CW
-    auto correct = [&](int d, int part, int q, Vec(&c)[kPart]) {
-      bits.Payload<kNarrow>(shape, part, shape.values_at() + size_t(d) * payload, q, c);
-    };
-    auto more = [](Vec before, Vec value, Vec control, Vec c) {
-      return Plus<kNarrow>(Plus<kNarrow>(before, value), control & c);
-    };
-    // the blocks after the first
-    auto others = [&](int d, int part, const Vec(&base)[kPart], const Vec(&turn)[kPart], const Vec(&control)[kPart]) {
-      for (int q = 1; q < blocks; ++q) {
-        Vec in[kPart], c[kPart];
-        const Vec to_left = Lanes(uint64_t(2 + q), 0), to_right = Lanes(uint64_t(2 + blocks + q), 0);
-        for (int i = 0; i < kPart; ++i) in[i] = base[i] ^ Choose(turn[i], to_right, to_left);
-        Hash(keys, in, none, extra);
-        correct(d, part, q, c);
-        for (int i = 0; i < kPart; ++i) {
-          const int w = part + i;
-          sums.Set(size_t(q), w, more(sums.At(size_t(q), w), extra[i], control[i], c[i]));
-        }
-      }
-    };
-    for (int d = 0; d < n; ++d) {
-#pragma GCC unroll 8
-      for (int part = 0; part < kHalf; part += kPart) {
-        Vec in[kStep], add[kStep], base[kPart], turn[kPart], control[kPart], c[kPart];
-#pragma GCC unroll 8
-        for (int i = 0; i < kPart; ++i) {
-          const int w = part + i;
-          turn[i] = path.Mask(w, n - 1 - d), control[i] = Control(s[w]), base[i] = WithoutControl(s[w]);
-          in[i] = base[i] ^ (turn[i] & one), in[i + kPart] = base[i] ^ first ^ (turn[i] & aside);
-          add[i] = control[i] & (bits.Block(w, d) ^ (way[w] >> (n - 1 - d) & one));
-          add[i + kPart] = Vec{};
-        }
-        Hash(keys, in, add, in);
-        correct(d, part, 0, c);
-#pragma GCC unroll 8
-        for (int i = 0; i < kPart; ++i) {
-          const int w = part + i;
-          const Vec both = in[i + kPart], value = shared ? Choose(turn[i], Swap(both), both) : both;
-          sum[w] = more(sum[w], value, control[i], c[i]);
-          s[w] = in[i];
-        }
-        others(d, part, base, turn, control);
-      }
-    }
-    for (int part = 0; part < kHalf; part += kPart) {  // the last seeds' values
-      Vec in[kPart], base[kPart], turn[kPart] = {}, control[kPart], c[kPart];
-      for (int i = 0; i < kPart; ++i) {
-        control[i] = Control(s[part + i]), base[i] = WithoutControl(s[part + i]), in[i] = base[i] ^ first;
-      }
-      Hash(keys, in, none, extra);
-      correct(n, part, 0, c);
-      for (int i = 0; i < kPart; ++i) sums.Set(0, part + i, more(sum[part + i], extra[i], control[i], c[i]));
-      others(n, part, base, turn, control);
-    }
-    const uint64_t sign = uint64_t{0} - uint64_t(party), mask = LowOnes(shape.bits);
+    for (int w = 0; w < kHalf; ++w) s[w] = start[w];
+    EvalPoint(payloads, points, controls, s);
     for (size_t i = 0; i < count; ++i) {
-      EachWord<kNarrow>(sums, shape, 0, i, 1, [&](int k, const uint8_t* place) {
+      EachWord<kNarrow>(payloads.sums, shape, 0, i, 1, [&](int k, const uint8_t* place) {
         out[(size_t(k) * m + j) * out_stride + i] = ((Slot<kNarrow>(place) ^ sign) - sign) & mask;
       });
     }
-    Wipe(s, sizeof s), Wipe(sum, sizeof sum), Wipe(way, sizeof way);
   }
-  Wipe(start, sizeof start), Wipe(extra, sizeof extra);
+  Wipe(start, sizeof start), Wipe(s, sizeof s);
 }
 
 void DcfGenTile(const uint8_t* tile_key, const DcfShape& s, const uint64_t* alpha, const uint64_t* beta,
