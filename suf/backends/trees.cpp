@@ -24,9 +24,9 @@ std::vector<uint64_t> Points(const uint64_t* x, size_t count, const Node& n, siz
 
 }  // namespace
 
-// ByTiles: f over parts of the keys that begin with a tile.
-void PackedExecutor::ByTiles(size_t keys, const std::function<void(size_t first, size_t count)>& f) {
-  pool_.For((keys + fss::kDpfTile - 1) / fss::kDpfTile, 4, [&](size_t lo, size_t hi) {
+// ByTiles: f over parts of the keys that begin with a tile, of `grain` tiles or a multiple.
+void PackedExecutor::ByTiles(size_t keys, size_t grain, const std::function<void(size_t first, size_t count)>& f) {
+  pool_.For((keys + fss::kDpfTile - 1) / fss::kDpfTile, grain, [&](size_t lo, size_t hi) {
     const size_t first = lo * fss::kDpfTile;
     f(first, std::min(keys, hi * fss::kDpfTile) - first);
   });
@@ -44,7 +44,7 @@ void PackedExecutor::DpfKeys(int i, Host& host) {
   fss::DpfContext ctx{host.randomness.TreeKey(), uint32_t(n.attrs[0]), arg(n, 0).ring.bits};
   auto p = Make(i);
   auto alpha = Words<uint64_t>(n.args[0], true);
-  ByTiles(count(i), [&](size_t first, size_t keys) {
+  ByTiles(count(i), 4, [&](size_t first, size_t keys) {
     fss::DpfContext part = ctx;
     part.first_tile = first / fss::kDpfTile;
     fss::DpfGen(part, alpha.get() + first, in(n, 1).at(first), in(n, 2).at(first), keys,
@@ -62,7 +62,8 @@ void PackedExecutor::DpfReads(int i, Host& host) {
   auto x = Words<uint64_t>(n.args[2], true);
   std::shared_ptr<const uint64_t> table;
   if (n.op == Op::kDpfDense) table = Words<uint64_t>(n.args[3], false);
-  ByTiles(count(i), [&](size_t first, size_t keys) {
+  const size_t grain = n.op == Op::kDpfDense ? 16 : 4;  // each part prepares the table
+  ByTiles(count(i), grain, [&](size_t first, size_t keys) {
     fss::DpfContext part = ctx;
     part.first_tile = first / fss::kDpfTile;
     const uint8_t *root = in(n, 0).at(first), *key = in(n, 1).at(first);
@@ -90,9 +91,9 @@ void PackedExecutor::DcfKeys(int i, Host& host) {
                             int(n.attrs[1])};
   auto p = Make(i);
   auto alpha = Words<uint64_t>(n.args[0], true), beta = Words<uint64_t>(n.args[1], false);
-  ByTiles(rows, [&](size_t first, size_t keys) {
+  ByTiles(rows, 4, [&](size_t first, size_t keys) {
     fss::DcfContext part = ctx;
-    part.first_tile = first / fss::kDpfTile;
+    part.first_tile = first / fss::kDcfTile;
     Wiped<uint64_t> payload(words * keys);
     for (size_t k = 0; k < words; ++k) std::copy_n(beta.get() + k * rows + first, keys, payload.data() + k * keys);
     fss::DcfGen(part, alpha.get() + first, payload.data(), in(n, 2).at(first), in(n, 3).at(first), keys,
@@ -107,9 +108,9 @@ void PackedExecutor::DcfShares(int i, Host& host) {
   const size_t m = n.attrs.size() - 5, rows = count(n.args[2]), planes = size_t(ctx.words) * m;
   auto p = Make(i);
   auto x = Words<uint64_t>(n.args[2], true);
-  ByTiles(rows, [&](size_t first, size_t keys) {
+  ByTiles(rows, 4, [&](size_t first, size_t keys) {
     fss::DcfContext part = ctx;
-    part.first_tile = first / fss::kDpfTile;
+    part.first_tile = first / fss::kDcfTile;
     Wiped<uint64_t> out(planes * keys);
     fss::DcfEval(part, int(n.attrs[0]), in(n, 0).at(first), in(n, 1).at(first),
                  Points(x.get() + first, keys, n, 5).data(), keys, int(m), out.data(), variant_);

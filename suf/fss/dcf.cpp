@@ -22,8 +22,8 @@ void ByTiles(const DcfContext& ctx, size_t count, Variant v, F f) {
   const DcfShape shape{ctx.n, ctx.words, ctx.bits};
   internal::TileKeys keys(ctx.k_serial.data(), ctx.program, internal::TreeKind::kDcf, v);
   internal::Scratch<internal::Line> scratch(internal::DcfScratch(shape) / sizeof(internal::Line));
-  for (size_t i = 0; i < count; i += kDpfTile) {
-    f(kernels, keys.Of(ctx.first_tile + i / kDpfTile), shape, scratch.words[0].b, i, std::min(kDpfTile, count - i));
+  for (size_t i = 0; i < count; i += kDcfTile) {
+    f(kernels, keys.Of(ctx.first_tile + i / kDcfTile), shape, scratch.words[0].b, i, std::min(kDcfTile, count - i));
   }
 }
 

@@ -14,8 +14,8 @@ namespace suf::fss {
 
 using ring::Variant;
 
-// DcfContext: public. Keys come in tiles of kDpfTile that share an AES key, as DPFs do. The payload has `words` >= 1
-// words of `bits` bits, 1 to 64.
+// DcfContext: public. Keys come in tiles of kDcfTile that share an AES key, as those of DPFs do. The payload has
+// `words` >= 1 words of `bits` bits, 1 to 64.
 struct DcfContext {
   std::array<uint8_t, 16> k_serial;
   uint32_t program;

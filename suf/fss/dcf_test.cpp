@@ -139,7 +139,7 @@ TEST(Dcf, ASplitBatchGivesTheSameKeys) {
   for (uint64_t& x : alpha) x = rng();
   const Keys keys(20, 1, 30, alpha, rng, ring::Best());
   DcfContext rest = keys.ctx;
-  rest.first_tile += 1;
+  rest.first_tile += 32 / kDcfTile;
   Bytes key(keys.key_bytes * 8);
   DcfGen(rest, alpha.data() + 32, keys.beta.data() + 32, keys.root[0].data() + 16 * 32, keys.root[1].data() + 16 * 32,
          8, key.data());

@@ -33,21 +33,43 @@ void ByTiles(const DpfContext& ctx, int party, const uint8_t* root, const uint8_
   }
 }
 
-// ByDomains: f(number of the first key, keys, their full domains), a few keys at a time.
-template <class F>
-void ByDomains(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, size_t count, Variant v, F f) {
+// ByDomains: the full domains of a few keys at a time to where(number of the first), then f(number, keys).
+template <class W, class F>
+void ByDomains(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, size_t count, Variant v,
+               W where, F f) {
   SUF_CHECK(ctx.n >= 8 && ctx.n <= internal::kFullBits);
   const DpfKernels& kernels = Kernels(v);
   Scratch<Line> scratch(internal::FullScratch(ctx.n) / 64);
-  Scratch<uint64_t> bits(internal::kFullKeys << (ctx.n - 6));
   ByTiles(ctx, party, root, cw, count, v, [&](const uint8_t* key, const DpfTile& t, size_t i) {
     for (size_t k = 0; k < t.keys; k += kernels.full_keys) {
       const size_t now = std::min(kernels.full_keys, t.keys - k);
-      kernels.full(key, t, k, now, scratch.words[0].b, bits.words.data());
-      f(i + k, now, bits.words.data());
+      kernels.full(key, t, k, now, scratch.words[0].b, where(i + k));
+      f(i + k, now);
     }
   });
 }
+
+// Planes: of a public table of 64 `words` words, as many as its widest word has bits. Plane k holds bit k of table[-1 -
+// q] at q, twice over, so that j -> x - j is contiguous.
+struct Planes {
+  size_t stride;
+  int count = 0;
+  std::vector<uint64_t> bits;
+  Planes(const DpfKernels& kernels, const uint64_t* table, size_t words) : stride(2 * words + internal::kDenseSlack) {
+    uint64_t any = 0;
+    for (size_t q = 0; q < 64 * words; ++q) any |= table[q];
+    while (count < 64 && any >> count) ++count;
+    bits.resize(stride * size_t(count));
+    for (size_t w = 0; w < words; ++w) {
+      uint64_t block[64];
+      for (size_t i = 0; i < 64; ++i) block[i] = table[64 * words - 1 - (64 * w + i)];
+      kernels.transpose(block);
+      for (size_t k = 0; k < size_t(count); ++k) {
+        bits[k * stride + w] = bits[k * stride + words + w] = block[k];
+      }
+    }
+  }
+};
 
 }  // namespace
 
@@ -66,9 +88,8 @@ void DpfWindow(const DpfContext& ctx, int party, const uint8_t* root, const uint
   const size_t words = size_t(m + 63) / 64;
   const auto at_zero = [&](uint64_t x) { return (x & ring::Mask(ctx.n)) == 0; };
   if (level == 0 && ctx.n <= internal::kFullBits && m == 1 << ctx.n && std::all_of(lo, lo + count, at_zero)) {
-    return ByDomains(ctx, party, root, cw, count, v, [&](size_t i, size_t now, const uint64_t* bits) {
-      std::copy_n(bits, now * words, out + i * words);
-    });
+    return ByDomains(
+        ctx, party, root, cw, count, v, [&](size_t i) { return out + i * words; }, [](size_t, size_t) {});
   }
   const DpfKernels& kernels = Kernels(v);
   Scratch<internal::Seed> scratch(internal::WindowScratch(size_t(m) << std::min(level, 7)));
@@ -96,17 +117,20 @@ void DpfParity(const DpfContext& ctx, int party, const uint8_t* root, const uint
 
 void DpfDense(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* x,
               const uint64_t* table, size_t count, uint64_t* out, Variant v) {
-  SUF_CHECK(ctx.n <= internal::kFullBits);
+  SUF_CHECK(ctx.n >= 8 && ctx.n <= internal::kFullBits);
   const DpfKernels& kernels = Kernels(v);
   const size_t size = size_t{1} << ctx.n, words = size / 64;
-  std::vector<uint64_t> reversed(2 * size);  // entry q = table[-1 - q], so that j -> x - j is contiguous
-  for (size_t q = 0; q < 2 * size; ++q) reversed[q] = table[(size - 1 - q) & (size - 1)];
-  ByDomains(ctx, party, root, cw, count, v, [&](size_t i, size_t now, const uint64_t* bits) {
-    for (size_t k = 0; k < now; ++k) {
-      const size_t skip = size - 1 - (x[i + k] & (size - 1));
-      out[i + k] = kernels.masked_xor(bits + k * words, reversed.data() + skip, size);
-    }
-  });
+  const Planes planes(kernels, table, words);
+  Scratch<uint64_t> bits(internal::kFullKeys * words), spare(words + internal::kDenseSlack);
+  ByDomains(
+      ctx, party, root, cw, count, v, [&](size_t) { return bits.words.data(); },
+      [&](size_t i, size_t now) {
+        for (size_t k = 0; k < now; ++k) {
+          const size_t skip = size - 1 - (x[i + k] & (size - 1));
+          out[i + k] = kernels.dense(&bits.words[k * words], words, skip, planes.bits.data(), planes.stride,
+                                     planes.count, spare.words.data());
+        }
+      });
 }
 
 }  // namespace suf::fss

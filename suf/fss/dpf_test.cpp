@@ -266,6 +266,9 @@ TEST(Dpf, WholeDomainsAndDenseTables) {
           }
         }
         keys.ExpectDense(x, table, v);
+        for (uint64_t& a : table) a &= 5;
+        keys.ExpectDense(x, table, v);
+        keys.ExpectDense(x, std::vector<uint64_t>(table.size()), v);
       }
     }
   }

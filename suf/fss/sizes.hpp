@@ -16,8 +16,12 @@ constexpr size_t ElementBytes(int bits) {
 constexpr size_t DpfKeyBytes(int n) { return 16 * size_t(n - 8) + 32; }
 constexpr size_t DpfKeyBits(int n) { return 8 * DpfKeyBytes(n); }
 
-// DPF keys, and DCF keys, that share one public AES key.
+// DPF keys that share one public AES key; DCF keys, which hash more often, so that 114 bits are left
+// (docs/mathematics.md#dcf).
 inline constexpr size_t kDpfTile = 32;
+inline constexpr size_t kDcfTile = 16;
+static_assert(kDpfTile % kDcfTile == 0,
+              "who splits a batch between tiles of the one splits it between those of the other");
 
 // DcfKeyBits: a DCF on n bits, 1 <= n <= 64, with a payload of `words` words of `bits` bits: a seed, two control bits
 // and a value a level, and a last value. ElementBytes of it are stored.

@@ -116,7 +116,7 @@ class PackedExecutor : public pfss::Executor {
   void DpfReads(int i, Host& host);
   void DcfKeys(int i, Host& host);
   void DcfShares(int i, Host& host);
-  void ByTiles(size_t keys, const std::function<void(size_t first, size_t count)>& f);
+  void ByTiles(size_t keys, size_t grain, const std::function<void(size_t first, size_t count)>& f);
   void PutWords(const uint64_t* words, size_t count, int i, size_t at, uint8_t* to) const;
 
   const pfss::Schedule& s_;

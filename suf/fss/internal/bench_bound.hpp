@@ -34,8 +34,8 @@ struct Beside {
           for (int r = 0; r < reps; ++r) f();
         });
         slice(block, double(blocks), [&] { sink = aes.bound(blocks); });
+        if (with) slice(other, 1, with);
       }
-      if (with) slice(other, 1, with);
     }
   }
 };

@@ -2,63 +2,15 @@
 // 2020/1392, figure 1. The control bit is the lowest of a seed; what is hashed is the seed without it and a tweak:
 // 0 and 1 the children, 2 + q block q of a value (of the left child; of the right one from 2 + blocks on, or the high
 // half of block 0). Included inside a variant's namespace after its lanes: no guard, no include of its own.
+#include "suf/fss/internal/dcf_bits.hpp"
+
 namespace {
 
 using internal::DcfShape;
 
-constexpr int kHalf = kWide / 2;  // vectors of keys: the other half of a hash call is a value, or a party
+constexpr int kHalf = kWide / 2;  // vectors of keys that are walked together
 constexpr size_t kKeys = kGroup / 2;
-
-inline uint64_t Word64(const uint8_t* p, size_t k) {
-  uint64_t x;
-  __builtin_memcpy(&x, p + 8 * k, 8);
-  return x;
-}
-inline uint64_t LowOnes(int n) { return n < 64 ? ~(~uint64_t{0} << n) : ~uint64_t{0}; }
-// BitsAt: `len` <= 64 bits from bit `at`; no word that holds none of them is read.
-inline uint64_t BitsAt(const uint8_t* p, size_t at, int len) {
-  const size_t s = at % 64;
-  uint64_t x = Word64(p, at / 64) >> s;
-  if (s + size_t(len) > 64) x |= Word64(p, at / 64 + 1) << (64 - s);
-  return x & LowOnes(len);
-}
-// BitWriter: appends words of bits to whole 8-byte words.
-class BitWriter {
- public:
-  explicit BitWriter(uint8_t* to) : to_(to) {}
-  void Put(uint64_t x, int len) {
-    word_ |= x << fill_;
-    if (fill_ + len >= 64) {
-      Flush();
-      word_ = fill_ ? x >> (64 - fill_) : 0;
-      fill_ -= 64;
-    }
-    fill_ += len;
-  }
-  void End() {
-    if (fill_) Flush();
-  }
-
- private:
-  void Flush() { __builtin_memcpy(to_, &word_, 8), to_ += 8; }
-  uint8_t* to_;
-  uint64_t word_ = 0;
-  int fill_ = 0;
-};
-
-// Every second bit, and back.
-inline uint64_t EvenBits(uint64_t x) {
-  x &= 0x5555555555555555;
-  x = (x | x >> 1) & 0x3333333333333333, x = (x | x >> 2) & 0x0f0f0f0f0f0f0f0f;
-  x = (x | x >> 4) & 0x00ff00ff00ff00ff, x = (x | x >> 8) & 0x0000ffff0000ffff;
-  return (x | x >> 16) & 0xffffffff;
-}
-inline uint64_t ToEven(uint64_t x) {
-  x &= 0xffffffff;
-  x = (x | x << 16) & 0x0000ffff0000ffff, x = (x | x << 8) & 0x00ff00ff00ff00ff;
-  x = (x | x << 4) & 0x0f0f0f0f0f0f0f0f, x = (x | x << 2) & 0x3333333333333333;
-  return (x | x << 1) & 0x5555555555555555;
-}
+constexpr int kPart = kStep / 2;  // of them in one hash call, whose other half is a value, or a party
 
 // Sums in slots.
 template <bool kNarrow>
@@ -87,19 +39,29 @@ struct Values {
   uint8_t* Row(size_t r) const { return p + r * 16 * kKeys; }
   Vec At(size_t r, int w) const { return Load(Row(r) + 16 * kLanes * w); }
   void Set(size_t r, int w, Vec x) const { Store(Row(r) + 16 * kLanes * w, x); }
-  // Slot: word k of key i in the rows from r on.
-  uint8_t* Slot(const DcfShape& s, size_t r, int k, size_t i) const {
-    return Row(r + size_t(k / s.slots())) + 16 * i + size_t(k % s.slots()) * (s.narrow() ? 4 : 8);
-  }
-  uint64_t Word(const DcfShape& s, size_t r, int k, size_t i) const {
-    uint64_t x = 0;
-    __builtin_memcpy(&x, Slot(s, r, k, i), s.narrow() ? 4 : 8);
-    return x & LowOnes(s.bits);
-  }
-  void SetWord(const DcfShape& s, size_t r, int k, size_t i, uint64_t x) const {
-    __builtin_memcpy(Slot(s, r, k, i), &x, s.narrow() ? 4 : 8);
-  }
 };
+// EachWord: f(number, place) of the words of key i in the payloads of `levels` levels, from row r on.
+template <bool kNarrow, class F>
+inline void EachWord(const Values& values, const DcfShape& shape, size_t r, size_t i, int levels, F f) {
+  constexpr int kSlots = kNarrow ? 4 : 2;
+  uint8_t* place = values.Row(r) + 16 * i;
+  for (int d = 0; d < levels; ++d) {
+    for (int k = 0; k < shape.words; k += kSlots, place += 16 * kKeys) {
+      const int now = shape.words - k < kSlots ? shape.words - k : kSlots;
+      for (int s = 0; s < now; ++s) f(k + s, place + s * (16 / kSlots));
+    }
+  }
+}
+template <bool kNarrow>
+inline uint64_t Slot(const uint8_t* place) {
+  uint64_t x = 0;
+  __builtin_memcpy(&x, place, kNarrow ? 4 : 8);
+  return x;
+}
+template <bool kNarrow>
+inline void SetSlot(uint8_t* place, uint64_t x) {
+  __builtin_memcpy(place, &x, kNarrow ? 4 : 8);
+}
 
 // Start: the seeds of kHalf vectors of keys; their control bit is the party.
 inline void Start(const uint8_t* root, size_t count, int party, Vec* s) {
@@ -118,19 +80,25 @@ void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alph
   const size_t key_bytes = shape.key_bytes(), beta_row = size_t(n + 1) * size_t(blocks);
   const size_t sum_row = beta_row + size_t(blocks);
   const Values values{scratch};
-  const Vec none[kWide] = {}, one = Lanes(1, 0);
+  const Vec none[kStep] = {}, one = Lanes(1, 0);
   Points points;
   for (size_t i = 0; i < count; ++i) points.x[i] = alpha[i];
   const SecretBits path(points.x);
   __builtin_memset(values.Row(beta_row), 0, size_t(blocks) * 32 * kKeys);
-  for (int k = 0; k < shape.words; ++k) {
-    for (size_t i = 0; i < count; ++i) values.SetWord(shape, beta_row, k, i, beta[size_t(k) * beta_stride + i]);
+  for (size_t i = 0; i < count; ++i) {
+    EachWord<kNarrow>(values, shape, beta_row, i, 1,
+                      [&](int k, uint8_t* place) { SetSlot<kNarrow>(place, beta[size_t(k) * beta_stride + i]); });
   }
-  Vec s[kWide], in[kWide], left[kWide], right[kWide], lefts[kHalf] = {}, rights[kHalf] = {};
+  Vec s[kWide], left[kWide], right[kWide], lefts[kHalf] = {}, rights[kHalf] = {};
   Start(root0, count, 0, s), Start(root1, count, 1, s + kHalf);
   auto hash = [&](uint64_t tweak, Vec(&out)[kWide]) {
-    for (int w = 0; w < kWide; ++w) in[w] = WithoutControl(s[w]) ^ Lanes(tweak, 0);
-    Hash(keys, in, none, out);
+#pragma GCC unroll 8
+    for (int part = 0; part < kWide; part += kStep) {
+      Vec in[kStep];
+      for (int i = 0; i < kStep; ++i) in[i] = WithoutControl(s[part + i]) ^ Lanes(tweak, 0);
+      Hash(keys, in, none, in);
+      for (int i = 0; i < kStep; ++i) out[part + i] = in[i];
+    }
   };
   for (int d = 0; d < n; ++d) {
     for (int q = 0; q < blocks; ++q) {
@@ -182,89 +150,177 @@ void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alph
     BitWriter to(key + i * key_bytes + 16 * size_t(n));
     to.Put(ToEven(l) | ToEven(r) << 1, n <= 32 ? 2 * n : 64);
     if (n > 32) to.Put(ToEven(l >> 32) | ToEven(r >> 32) << 1, 2 * n - 64);
-    for (int d = 0; d <= n; ++d) {
-      for (int k = 0; k < shape.words; ++k) to.Put(values.Word(shape, size_t(d * blocks), k, i), shape.bits);
-    }
+    const uint64_t mask = LowOnes(shape.bits);
+    EachWord<kNarrow>(values, shape, 0, i, n + 1,
+                      [&, bits = shape.bits](int, const uint8_t* place) { to.Put(Slot<kNarrow>(place) & mask, bits); });
     to.End();
   }
-  Wipe(s, sizeof s), Wipe(in, sizeof in), Wipe(left, sizeof left), Wipe(right, sizeof right);
+  Wipe(s, sizeof s), Wipe(left, sizeof left), Wipe(right, sizeof right);
 }
 
-// EvalGroup: `count` <= kKeys keys at m points each. A hash call takes the seeds of all in its lower half and a block
-// of their values in the upper one.
+// KeyBits: the bits of kHalf vectors of keys, which all stand at the same places; a short group repeats its last key.
+struct KeyBits {
+  const uint8_t* at[kKeys];
+  size_t words;  // of 8 bytes, of a key
+  KeyBits(const uint8_t* key, size_t key_bytes, size_t count) : words(key_bytes / 8) {
+    for (size_t i = 0; i < kKeys; ++i) at[i] = key + (i < count ? i : count - 1) * key_bytes;
+  }
+  Vec Block(int w, int number) const { return Gather(at + w * kLanes, 16 * size_t(number)); }
+  // From: 64 bits from bit `from` of each key of kPart vectors in the low halves, or as many as the keys have and then
+  // others.
+  void From(int part, size_t from, Vec (&x)[kPart]) const {
+    const size_t shift = from % 64, word = from / 64;
+    const bool last = word + 1 == words;
+#pragma GCC unroll 8
+    for (int i = 0; i < kPart; ++i) x[i] = Gather(at + (part + i) * kLanes, 8 * (last ? word - 1 : word));
+    if (last) {
+      for (int i = 0; i < kPart; ++i) x[i] = Swap(x[i]);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < kPart; ++i) x[i] = x[i] >> shift | Swap(x[i]) << 1 << (63 - shift);
+  }
+  // Payload: the words in block q of the payloads that stand from bit `from` on, in their slots; above them others.
+  template <bool kNarrow>
+  void Payload(const DcfShape& shape, int part, size_t from, int q, Vec (&x)[kPart]) const {
+    constexpr int kSlots = kNarrow ? 4 : 2;
+    const int now = shape.words - q * kSlots;
+    const size_t bits = size_t(shape.bits), first = from + size_t(q * kSlots) * bits;
+    const Vec slot = Vec{} + 0xffffffff, low = Lanes(~uint64_t{0}, 0);
+    From(part, first, x);
+    Vec more[kPart], high[kPart];
+    if (kNarrow && now > 1) {
+      From(part, first + bits, more);
+      for (int i = 0; i < kPart; ++i) x[i] = (x[i] & slot) | more[i] << 32;
+    }
+    if (now <= kSlots / 2) return;
+    From(part, first + size_t(kSlots / 2) * bits, high);
+    if (kNarrow && now > 3) {
+      From(part, first + 3 * bits, more);
+      for (int i = 0; i < kPart; ++i) high[i] = (high[i] & slot) | more[i] << 32;
+    }
+    for (int i = 0; i < kPart; ++i) x[i] = Choose(low, x[i], Swap(high[i]));
+  }
+};
+
+// ControlBits: bit n - 1 - d of left and of differ: a key's left control bit of level d, and whether the right one is
+// another.
+inline void ControlBits(const uint8_t* key, size_t words, int n, uint64_t& left, uint64_t& differ) {
+  BitReader from(key, words, 128 * size_t(n));
+  const uint64_t low = from.Take(n <= 32 ? 2 * n : 64), high = n > 32 ? from.Take(2 * n - 64) : 0;
+  const uint64_t l = EvenBits(low) | EvenBits(high) << 32, r = EvenBits(low >> 1) | EvenBits(high >> 1) << 32;
+  left = Reverse(l) >> (64 - n), differ = Reverse(l ^ r) >> (64 - n);
+}
+
+// Payloads: what the values on the paths of a group add up to, V += v^(x_d) + t V_CW.
+template <bool kNarrow>
+struct Payloads {
+  const RoundKeys& keys;
+  const DcfShape& shape;
+  const KeyBits& bits;
+  Values sums;  // a row a block
+
+  // Correction: V_CW of level d, block q.
+  void Correction(int d, int part, int q, Vec (&c)[kPart]) const {
+    const size_t payload = size_t(shape.words) * size_t(shape.bits);
+    bits.template Payload<kNarrow>(shape, part, shape.values_at() + size_t(d) * payload, q, c);
+  }
+  static Vec More(Vec before, Vec value, Vec control, Vec c) {
+    return Plus<kNarrow>(Plus<kNarrow>(before, value), control & c);
+  }
+  // Others: the blocks after the first, of seeds without their control bits.
+  void Others(int d, int part, const Vec (&base)[kPart], const Vec (&turn)[kPart], const Vec (&control)[kPart]) const {
+    const int blocks = shape.blocks();
+    const Vec none[kPart] = {};
+    for (int q = 1; q < blocks; ++q) {
+      Vec in[kPart], c[kPart];
+      const Vec left = Lanes(uint64_t(2 + q), 0), right = Lanes(uint64_t(2 + blocks + q), 0);
+      for (int i = 0; i < kPart; ++i) in[i] = base[i] ^ Choose(turn[i], right, left);
+      Hash(keys, in, none, in);
+      Correction(d, part, q, c);
+      for (int i = 0; i < kPart; ++i) {
+        const Vec before = sums.At(size_t(q), part + i);
+        sums.Set(size_t(q), part + i, More(before, in[i], control[i], c[i]));
+      }
+    }
+  }
+};
+
+// EvalPoint: one point of each key, from seeds s. `controls` has the control bits' corrections along the paths. A hash
+// call takes the seeds of kPart vectors of keys and the first blocks of their values.
+template <bool kNarrow>
+inline void EvalPoint(const Payloads<kNarrow>& payloads, const Points& points, const Points& controls,
+                      Vec (&s)[kHalf]) {
+  const int n = payloads.shape.n, blocks = payloads.shape.blocks();
+  const bool shared = payloads.shape.shared();
+  const Vec one = Lanes(1, 0), first = Lanes(2, 0), aside = Lanes(shared ? 0 : uint64_t(2 ^ (2 + blocks)), 0);
+  const PublicBits path(points.x);
+  Vec sum[kHalf] = {}, way[kHalf];
+  for (int w = 0; w < kHalf; ++w) way[w] = controls.At(w);
+  if (blocks > 1) __builtin_memset(payloads.sums.Row(0), 0, size_t(blocks) * 16 * kKeys);
+  for (int d = 0; d < n; ++d) {
+#pragma GCC unroll 8
+    for (int part = 0; part < kHalf; part += kPart) {
+      Vec in[kStep], add[kStep], base[kPart], turn[kPart], control[kPart], c[kPart];
+#pragma GCC unroll 8
+      for (int i = 0; i < kPart; ++i) {
+        const int w = part + i;
+        turn[i] = path.Mask(w, n - 1 - d), control[i] = Control(s[w]), base[i] = WithoutControl(s[w]);
+        in[i] = base[i] ^ (turn[i] & one), in[i + kPart] = base[i] ^ first ^ (turn[i] & aside);
+        add[i] = control[i] & (payloads.bits.Block(w, d) ^ (way[w] >> (n - 1 - d) & one));
+        add[i + kPart] = Vec{};
+      }
+      Hash(payloads.keys, in, add, in);
+      payloads.Correction(d, part, 0, c);
+#pragma GCC unroll 8
+      for (int i = 0; i < kPart; ++i) {
+        const int w = part + i;
+        const Vec both = in[i + kPart], value = shared ? Choose(turn[i], Swap(both), both) : both;
+        sum[w] = payloads.More(sum[w], value, control[i], c[i]), s[w] = in[i];
+      }
+      payloads.Others(d, part, base, turn, control);
+    }
+  }
+  const Vec none[kPart] = {};
+  for (int part = 0; part < kHalf; part += kPart) {  // the last seeds' values
+    Vec in[kPart], base[kPart], turn[kPart] = {}, control[kPart], c[kPart];
+    for (int i = 0; i < kPart; ++i) {
+      control[i] = Control(s[part + i]), base[i] = WithoutControl(s[part + i]), in[i] = base[i] ^ first;
+    }
+    Hash(payloads.keys, in, none, in);
+    payloads.Correction(n, part, 0, c);
+    for (int i = 0; i < kPart; ++i) {
+      payloads.sums.Set(0, part + i, payloads.More(sum[part + i], in[i], control[i], c[i]));
+    }
+    payloads.Others(n, part, base, turn, control);
+  }
+  Wipe(sum, sizeof sum), Wipe(way, sizeof way);
+}
+
+// EvalGroup: `count` <= kKeys keys at m points each.
 template <bool kNarrow>
 void EvalGroup(const RoundKeys& keys, const DcfShape& shape, int party, const uint8_t* root, const uint8_t* key,
                const uint64_t* x, size_t count, size_t m, uint8_t* scratch, size_t out_stride, uint64_t* out) {
-  const int n = shape.n, blocks = shape.blocks();
-  const size_t key_bytes = shape.key_bytes(), sum_row = size_t(n + 1) * size_t(blocks);
-  const Values values{scratch};
-  const Vec one = Lanes(1, 0), aside = Lanes(shape.shared() ? 0 : uint64_t(2 ^ (2 + blocks)), 0);
-  const uint8_t* at[kKeys];
-  Points lefts, differ;
-  for (size_t i = 0; i < kKeys; ++i) {  // a short group repeats its last key
-    at[i] = key + (i < count ? i : count - 1) * key_bytes;
-    const size_t control = 128 * size_t(n);
-    const uint64_t low = BitsAt(at[i], control, n <= 32 ? 2 * n : 64);
-    const uint64_t high = n > 32 ? BitsAt(at[i], control + 64, 2 * n - 64) : 0;
-    lefts.x[i] = EvenBits(low) | EvenBits(high) << 32;
-    differ.x[i] = lefts.x[i] ^ (EvenBits(low >> 1) | EvenBits(high >> 1) << 32);
-  }
-  for (size_t i = 0; i < count; ++i) {
-    size_t bit = shape.values_at();
-    for (int d = 0; d <= n; ++d) {
-      for (int k = 0; k < shape.words; ++k, bit += size_t(shape.bits)) {
-        values.SetWord(shape, size_t(d * blocks), k, i, BitsAt(at[i], bit, shape.bits));
-      }
-    }
-  }
-  Vec start[kHalf], s[kHalf], in[kWide], add[kWide] = {}, h[kWide], more[kHalf], extra[kHalf];
-  const Vec none[kHalf] = {};
+  const KeyBits bits(key, shape.key_bytes(), count);
+  const Payloads<kNarrow> payloads{keys, shape, bits, {scratch}};
+  Points left, differ;
+  for (size_t i = 0; i < count; ++i) ControlBits(bits.at[i], bits.words, shape.n, left.x[i], differ.x[i]);
+  Vec start[kHalf], s[kHalf];
   Start(root, count, party, start);
+  const uint64_t sign = uint64_t{0} - uint64_t(party), mask = LowOnes(shape.bits);
   for (size_t j = 0; j < m; ++j) {
-    Points points;
-    for (size_t i = 0; i < count; ++i) points.x[i] = x[i * m + j];
-    const PublicBits path(points.x);
-    for (int w = 0; w < kHalf; ++w) s[w] = start[w];
-    __builtin_memset(values.Row(sum_row), 0, size_t(blocks) * 16 * kKeys);
-    // V += v^(x_d) + t V_CW
-    auto gather = [&](size_t q, int w, size_t row, Vec value, Vec control) {
-      const Vec sum = Plus<kNarrow>(values.At(sum_row + q, w), value);
-      values.Set(sum_row + q, w, Plus<kNarrow>(sum, control & values.At(row, w)));
-    };
-    for (int d = 0; d <= n; ++d) {
-      for (int w = 0; w < kHalf; ++w) {
-        const Vec a = d < n ? path.Mask(w, n - 1 - d) : Vec{}, base = WithoutControl(s[w]);
-        in[w] = base ^ (a & one);
-        in[w + kHalf] = base ^ (a & aside) ^ Lanes(2, 0);
-        if (d == n) continue;
-        const Vec bit = (lefts.At(w) >> d ^ (a & differ.At(w) >> d)) & one;
-        add[w] = Control(s[w]) & (Gather(at + w * kLanes, 16 * size_t(d)) ^ bit);
-      }
-      Hash(keys, in, add, h);
-      for (int w = 0; w < kHalf; ++w) {
-        const Vec a = d < n && shape.shared() ? path.Mask(w, n - 1 - d) : Vec{}, value = h[w + kHalf];
-        gather(0, w, size_t(d * blocks), Choose(a, Swap(value), value), Control(s[w]));
-      }
-      for (int q = 1; q < blocks; ++q) {
-        for (int w = 0; w < kHalf; ++w) {
-          const Vec a = d < n ? path.Mask(w, n - 1 - d) : Vec{};
-          more[w] = WithoutControl(s[w]) ^ Choose(a, Lanes(uint64_t(2 + blocks + q), 0), Lanes(uint64_t(2 + q), 0));
-        }
-        Hash(keys, more, none, extra);
-        for (int w = 0; w < kHalf; ++w) gather(size_t(q), w, size_t(d * blocks + q), extra[w], Control(s[w]));
-      }
-      for (int w = 0; w < kHalf; ++w) s[w] = h[w];
+    Points points, controls;
+    for (size_t i = 0; i < count; ++i) {
+      points.x[i] = x[i * m + j], controls.x[i] = left.x[i] ^ (points.x[i] & differ.x[i]);
     }
-    const uint64_t sign = uint64_t{0} - uint64_t(party);
-    for (int k = 0; k < shape.words; ++k) {
-      for (size_t i = 0; i < count; ++i) {
-        const uint64_t sum = values.Word(shape, sum_row, k, i);
-        out[(size_t(k) * m + j) * out_stride + i] = ((sum ^ sign) - sign) & LowOnes(shape.bits);
-      }
+    for (int w = 0; w < kHalf; ++w) s[w] = start[w];
+    EvalPoint(payloads, points, controls, s);
+    for (size_t i = 0; i < count; ++i) {
+      EachWord<kNarrow>(payloads.sums, shape, 0, i, 1, [&](int k, const uint8_t* place) {
+        out[(size_t(k) * m + j) * out_stride + i] = ((Slot<kNarrow>(place) ^ sign) - sign) & mask;
+      });
     }
   }
-  Wipe(start, sizeof start), Wipe(s, sizeof s), Wipe(in, sizeof in), Wipe(add, sizeof add), Wipe(h, sizeof h);
-  Wipe(more, sizeof more), Wipe(extra, sizeof extra);
+  Wipe(start, sizeof start), Wipe(s, sizeof s);
 }
 
 void DcfGenTile(const uint8_t* tile_key, const DcfShape& s, const uint64_t* alpha, const uint64_t* beta,

@@ -1,4 +1,4 @@
-// One tile of at most kDpfTile DCF keys, for each variant. `tile_key` are the tile's AES round keys.
+// One tile of at most kDcfTile DCF keys, for each variant. `tile_key` are the tile's AES round keys.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +19,7 @@ struct DcfShape {
   size_t values_at() const { return size_t(n) * 130; }  // bits before the values
 };
 // Bytes of working memory, alignment 64: the values of the keys that are walked together, a block each.
-inline constexpr size_t kDcfKeys = 32;
-inline size_t DcfScratch(const DcfShape& s) { return size_t(s.n + 3) * size_t(s.blocks()) * 16 * kDcfKeys; }
+inline size_t DcfScratch(const DcfShape& s) { return size_t(s.n + 3) * size_t(s.blocks()) * 16 * kDcfTile; }
 
 struct DcfKernels {
   void (*gen)(const uint8_t* tile_key, const DcfShape& s, const uint64_t* alpha, const uint64_t* beta,

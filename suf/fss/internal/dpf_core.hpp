@@ -20,10 +20,10 @@ class Group {
     at_ = copy_, stride_ = 16 * kGroup;
   }
   Vec At(int level, int w) const { return Load(at_ + size_t(level) * stride_ + 16 * kLanes * size_t(w)); }
-  // Fetch: asks for the same words of the next tile.
+  // Fetch: asks for the same words of the next tile, into the second cache: two tiles are more than the first one.
   void Fetch(int level) const {
     const uint8_t* const p = at_ + next_tile_ + size_t(level) * stride_;
-    for (size_t b = 0; b < 16 * kGroup; b += 64) __builtin_prefetch(p + b);
+    for (size_t b = 0; b < 16 * kGroup; b += 64) __builtin_prefetch(p + b, 0, 2);
   }
 
  private:
@@ -32,23 +32,37 @@ class Group {
   alignas(64) uint8_t copy_[58 * 16 * kGroup];
 };
 
-// Walk: each seed `levels` levels down along its path, whose bit for level d is bit top - d of `path`. kParity: acc
-// collects the seeds, so their control bits, where the path changes direction (`turns`).
-template <bool kParity, class Bits>
-inline void Walk(const RoundKeys& keys, const Group& group, int levels, int top, const Bits& path, const Bits& turns,
-                 Vec (&s)[kWide], Vec (&acc)[kWide]) {
+// Walk: each seed `levels` levels down along its path, whose bit for level d is bit top - d of `path`. kBits: the
+// control bits on the way move into `bits` from below, all but those of the nodes it ends at.
+template <bool kBits, class Path>
+inline void Walk(const RoundKeys& keys, const Group& group, int levels, int top, const Path& path, Vec (&seeds)[kWide],
+                 Vec (&bits)[kWide]) {
+  Vec s[kWide], way[kWide];  // copies, which stay in registers
+#pragma GCC unroll 16
+  for (int w = 0; w < kWide; ++w) s[w] = seeds[w], way[w] = Vec{};
   for (int d = 0; d < levels; ++d) {
-    Vec add[kWide], next[kWide];
     group.Fetch(d);
-#pragma GCC unroll 8
-    for (int w = 0; w < kWide; ++w) {
-      if constexpr (kParity) acc[w] ^= s[w] & turns.Mask(w, top - d);
-      // children H(s) and H(s) ^ s, corrected where the control bit is set
-      add[w] = (Control(s[w]) & group.At(d, w)) ^ (path.Mask(w, top - d) & s[w]);
+#pragma GCC unroll 16
+    for (int part = 0; part < kWide;
+         part += kStep) {  // what stands before AES in one part fits beside AES of the other
+      Vec in[kStep], add[kStep];
+#pragma GCC unroll 16
+      for (int i = 0; i < kStep; ++i) {
+        const int w = part + i;
+        const Vec bit = LowBit(s[w]);
+        if constexpr (kBits) way[w] += way[w] + bit;
+        // children H(s) and H(s) ^ s, corrected where the control bit is set
+        in[i] = s[w], add[i] = (Mask(bit) & group.At(d, w)) ^ (path.Mask(w, top - d) & s[w]);
+      }
+      Hash(keys, in, add, in);
+#pragma GCC unroll 16
+      for (int i = 0; i < kStep; ++i) s[part + i] = in[i];
     }
-    Hash(keys, s, add, next);
-#pragma GCC unroll 8
-    for (int w = 0; w < kWide; ++w) s[w] = next[w];
+  }
+#pragma GCC unroll 16
+  for (int w = 0; w < kWide; ++w) {
+    seeds[w] = s[w];
+    if constexpr (kBits) bits[w] = way[w];
   }
 }
 
@@ -57,15 +71,19 @@ inline void Walk(const RoundKeys& keys, const Group& group, int levels, int top,
 template <class Bits>
 inline void Leaf(const RoundKeys& keys, const Group& group, int depth, const Bits& path, const Vec (&s)[kWide],
                  Vec (&leaf)[kWide]) {
-  Vec in[kWide], add[kWide];
   group.Fetch(depth), group.Fetch(depth + 1);
-#pragma GCC unroll 8
-  for (int w = 0; w < kWide; ++w) {
-    const Vec right = path.Mask(w, 7), left = group.At(depth, w);
-    in[w] = s[w] ^ (right & Lanes(2, 0));
-    add[w] = Control(s[w]) & (left ^ (right & (left ^ group.At(depth + 1, w))));
+  for (int part = 0; part < kWide; part += kStep) {
+    Vec in[kStep], add[kStep];
+#pragma GCC unroll 16
+    for (int i = 0; i < kStep; ++i) {
+      const int w = part + i;
+      const Vec right = path.Mask(w, 7), left = group.At(depth, w);
+      in[i] = s[w] ^ (right & Lanes(2, 0));
+      add[i] = Control(s[w]) & (left ^ (right & (left ^ group.At(depth + 1, w))));
+    }
+    Hash(keys, in, add, in);
+    for (int i = 0; i < kStep; ++i) leaf[part + i] = in[i];
   }
-  Hash(keys, in, add, leaf);
 }
 
 // Parity: bit 0 of each low half becomes the parity of its lane.
@@ -80,12 +98,17 @@ inline Vec UpTo(Vec x) {
   const Vec low = ~Vec{} >> (63 - (x & 63)), high = BitMask(x, 6), upper = Lanes(0, ~uint64_t{0});
   return (low & high) | (~upper & (low | high));
 }
-// Around: in each lane the 2^level bits of its 128 that the aligned group of x mod 128 has.
-inline Vec Around(Vec x, int level) {
-  if (level == 7) return ~Vec{};
+// GroupIn64: 2^level ones where the aligned group of x mod 128 has them in its half. By words: a vector's shift by a
+// secret common to its halves is one by a register's count, which valgrind takes for a leak.
+inline uint64_t GroupIn64(uint64_t x, int level) {
+  if (level >= 6) return ~uint64_t{0};
   const uint64_t size = uint64_t{1} << level;
-  const Vec here = (Vec{} + (~uint64_t{0} >> (64 - size))) << (x & (64 - size)), upper = Lanes(0, ~uint64_t{0});
-  return here & ~(BitMask(x, 6) ^ upper);
+  return ((uint64_t{1} << size) - 1) << (x & (64 - size));
+}
+// InHalf: `group` in the half that bit 6 of x names, of a group of 128 bits in both.
+inline Vec InHalf(Vec group, Vec x, int level) {
+  const Vec upper = Lanes(0, ~uint64_t{0});
+  return level == 7 ? group : group & ~(BitMask(x, 6) ^ upper);
 }
 
 // Put: bit 0 of each lane to out[0], out[step], .., shifted.
@@ -105,15 +128,17 @@ void DpfPointTile(const uint8_t* tile_key, const internal::DpfTile& t, int level
   for (size_t k0 = 0; k0 < t.keys; k0 += kGroup) {
     const size_t count = t.keys - k0 < kGroup ? t.keys - k0 : kGroup;
     const Group group(t.cw, t.keys, k0, count, t.n - 6);
-    Points points;
-    for (size_t i = 0; i < count; ++i) points.x[i] = x[k0 + i] << shift, out[k0 + i] = 0;
+    Points points, groups;
+    for (size_t i = 0; i < count; ++i) {
+      points.x[i] = x[k0 + i] << shift, groups.x[i] = GroupIn64(points.x[i], shift), out[k0 + i] = 0;
+    }
     const SecretBits path(points.x);
     Vec s[kWide], y[kWide];
     Roots(t.root + 16 * k0, count, t.party, s);
-    Walk<false>(keys, group, depth, level < 8 ? t.n - 1 : depth - 1, path, path, s, y);
+    Walk<false>(keys, group, depth, level < 8 ? t.n - 1 : depth - 1, path, s, y);
     if (level < 8) {
       Leaf(keys, group, depth, path, s, y);
-      for (int w = 0; w < kWide; ++w) s[w] = Parity(y[w] & Around(points.At(w), level));
+      for (int w = 0; w < kWide; ++w) s[w] = Parity(y[w] & InHalf(groups.At(w), points.At(w), level));
     }
     Put(s, count, 0, 1, out + k0);
     Wipe(s, sizeof s), Wipe(y, sizeof y);
@@ -131,78 +156,91 @@ void DpfParityTile(const uint8_t* tile_key, const internal::DpfTile& t, const ui
   for (size_t k0 = 0; k0 < t.keys; k0 += kGroup) {
     const size_t count = t.keys - k0 < kGroup ? t.keys - k0 : kGroup;
     const Group group(t.cw, t.keys, k0, count, t.n - 6);
-    Vec root[kWide], s[kWide], acc[kWide], leaf[kWide];
+    Vec root[kWide], s[kWide], bits[kWide], leaf[kWide];
     Roots(t.root + 16 * k0, count, t.party, root);
     for (size_t j = 0; j < size_t(m); ++j) {
-      Points points, turns;
-      for (size_t i = 0; i < count; ++i) {
-        points.x[i] = x[(k0 + i) * size_t(m) + j] & LowBits(t.n), turns.x[i] = points.x[i] ^ points.x[i] >> 1;
-      }
-      const PublicBits path(points.x), change(turns.x);
-      for (int w = 0; w < kWide; ++w) s[w] = root[w], acc[w] = Vec{} + uint64_t(t.party);
-      Walk<true>(keys, group, depth, t.n - 1, path, change, s, acc);
+      Points points;
+      for (size_t i = 0; i < count; ++i) points.x[i] = x[(k0 + i) * size_t(m) + j] & LowBits(t.n);
+      const PublicBits path(points.x);
+      for (int w = 0; w < kWide; ++w) s[w] = root[w];
+      Walk<true>(keys, group, depth, t.n - 1, path, s, bits);
       Leaf(keys, group, depth, path, s, leaf);
       for (int w = 0; w < kWide; ++w) {
-        const Vec below = UpTo(points.At(w)) ^ path.Mask(w, 7);
-        s[w] = Parity((leaf[w] & below)) ^ acc[w] ^ (s[w] & change.Mask(w, 7));
+        // bit d of x >> 7 ^ x >> 8 from above says whether the path turns at depth d; in the low half only
+        const Vec at = points.At(w), turns = (at >> 7 ^ at >> 8) & Lanes(~uint64_t{0}, 0);
+        const Vec below = UpTo(at) ^ path.Mask(w, 7);
+        s[w] = Parity((leaf[w] & below) ^ ((bits[w] + bits[w] + LowBit(s[w])) & turns)) ^ Lanes(uint64_t(t.party), 0);
       }
       Put(s, count, int(j % 64), words, out + k0 * words + j / 64);
     }
-    Wipe(root, sizeof root), Wipe(s, sizeof s), Wipe(acc, sizeof acc), Wipe(leaf, sizeof leaf);
+    Wipe(root, sizeof root), Wipe(s, sizeof s), Wipe(bits, sizeof bits), Wipe(leaf, sizeof leaf);
   }
 }
 
-// DpfGenTile: both parties in step, half of the vectors each.
+// Row: the words of a level of up to kWide / 2 vectors of keys, for which there may be fewer keys.
+inline void PutRow(const Vec* words, size_t count, uint8_t* to) {
+  if (count == kGroup / 2) {
+#pragma GCC unroll 16
+    for (int w = 0; w < kWide / 2; ++w) Store(to + 16 * kLanes * w, words[w]);
+    return;
+  }
+  alignas(64) uint8_t row[8 * kGroup];
+  for (int w = 0; w < kWide / 2; ++w) Store(row + 16 * kLanes * w, words[w]);
+  __builtin_memcpy(to, row, 16 * count);
+  Wipe(row, sizeof row);
+}
+
+// DpfGenTile: both parties in step.
 void DpfGenTile(const uint8_t* tile_key, int n, const uint64_t* alpha, const uint8_t* root0, const uint8_t* root1,
                 size_t keys_count, uint8_t* cw) {
-  constexpr int kHalf = kWide / 2;
+  constexpr int kVectors = kWide / 2, kPart = kStep / 2;
   constexpr size_t kKeys = kGroup / 2;
   const RoundKeys keys(tile_key);
   const int depth = n - 8;
-  const Vec none[kWide] = {};
+  const Vec none[kStep] = {};
   for (size_t k0 = 0; k0 < keys_count; k0 += kKeys) {
     const size_t count = keys_count - k0 < kKeys ? keys_count - k0 : kKeys;
-    Vec root[2][kWide], s[kWide], h[kWide];
+    Vec root[2][kWide], s0[kVectors], s1[kVectors], words[kVectors], h[kStep];
     Roots(root0 + 16 * k0, count, 0, root[0]), Roots(root1 + 16 * k0, count, 1, root[1]);
-    Points points;
-    for (size_t i = 0; i < count; ++i) points.x[i] = alpha[k0 + i];
+    Points points, ones;
+    for (size_t i = 0; i < count; ++i) points.x[i] = alpha[k0 + i], ones.x[i] = GroupIn64(alpha[k0 + i], 0);
     const SecretBits path(points.x);
-    for (int w = 0; w < kHalf; ++w) s[w] = root[0][w], s[w + kHalf] = root[1][w];
-    auto put = [&](int level, int w, Vec c) {
-      uint8_t* const to = cw + 16 * (size_t(level) * keys_count + k0 + size_t(w) * kLanes);
-      if (size_t(w + 1) * kLanes <= count) return Store(to, c);
-      alignas(64) uint8_t tail[sizeof(Vec)];
-      Store(tail, c);
-      for (size_t i = size_t(w) * kLanes; i < count; ++i) {
-        __builtin_memcpy(to + 16 * (i - size_t(w) * kLanes), tail + 16 * (i % kLanes), 16);
+    for (int w = 0; w < kVectors; ++w) s0[w] = root[0][w], s1[w] = root[1][w];
+    uint8_t* to = cw + 16 * k0;
+    for (int d = 0; d < depth; ++d, to += 16 * keys_count) {
+#pragma GCC unroll 8
+      for (int part = 0; part < kVectors; part += kPart) {
+#pragma GCC unroll 8
+        for (int i = 0; i < kPart; ++i) h[i] = s0[part + i], h[i + kPart] = s1[part + i];
+        Hash(keys, h, none, h);
+#pragma GCC unroll 8
+        for (int i = 0; i < kPart; ++i) {
+          const int w = part + i;
+          const Vec right = path.Mask(w, n - 1 - d), both = h[i] ^ h[i + kPart];
+          // CW = H(s_0) ^ H(s_1) ^ (1 - alpha_d) Delta; children H(s) and H(s) ^ s, corrected where the control bit is
+          // set
+          const Vec c = both ^ (~right & (s0[w] ^ s1[w]));
+          s0[w] = h[i] ^ (right & s0[w]) ^ (Control(s0[w]) & c);
+          s1[w] = h[i + kPart] ^ (right & s1[w]) ^ (Control(s1[w]) & c);
+          words[w] = c;
+        }
       }
-      Wipe(tail, sizeof tail);
-    };
-    for (int d = 0; d < depth; ++d) {
-      Hash(keys, s, none, h);
-#pragma GCC unroll 4
-      for (int w = 0; w < kHalf; ++w) {
-        const Vec right = path.Mask(w, n - 1 - d), s0 = s[w], s1 = s[w + kHalf];
-        // CW = H(s_0) ^ H(s_1) ^ (1 - alpha_d) Delta; children H(s) and H(s) ^ s, corrected where the control bit is
-        // set
-        const Vec c = h[w] ^ h[w + kHalf] ^ (~right & (s0 ^ s1));
-        s[w] = h[w] ^ (right & s0) ^ (Control(s0) & c);
-        s[w + kHalf] = h[w + kHalf] ^ (right & s1) ^ (Control(s1) & c);
-        put(d, w, c);
-      }
+      PutRow(words, count, to);
     }
-    for (int half = 0; half < 2; ++half) {
-      Vec in[kWide];
-      for (int w = 0; w < kWide; ++w) in[w] = s[w] ^ Lanes(half ? 2 : 0, 0);
-      Hash(keys, in, none, h);
-      for (int w = 0; w < kHalf; ++w) {
-        const Vec x = points.At(w), one = (Vec{} + 1) << (x & 63), upper = Lanes(0, ~uint64_t{0});
-        const Vec here = ~(BitMask(x, 6) ^ upper) & (half ? path.Mask(w, 7) : ~path.Mask(w, 7));
-        put(depth + half, w, h[w] ^ h[w + kHalf] ^ (one & here));
+    for (int half = 0; half < 2; ++half, to += 16 * keys_count) {
+      for (int part = 0; part < kVectors; part += kPart) {
+        const Vec tweak = Lanes(half ? 2 : 0, 0);
+        for (int i = 0; i < kPart; ++i) h[i] = s0[part + i] ^ tweak, h[i + kPart] = s1[part + i] ^ tweak;
+        Hash(keys, h, none, h);
+        for (int i = 0; i < kPart; ++i) {
+          const int w = part + i;
+          const Vec here = half ? path.Mask(w, 7) : ~path.Mask(w, 7);
+          words[w] = h[i] ^ h[i + kPart] ^ (here & InHalf(ones.At(w), points.At(w), 0));
+        }
       }
-      Wipe(in, sizeof in);
+      PutRow(words, count, to);
     }
-    Wipe(root, sizeof root), Wipe(s, sizeof s), Wipe(h, sizeof h);
+    Wipe(root, sizeof root), Wipe(s0, sizeof s0), Wipe(s1, sizeof s1), Wipe(h, sizeof h);
   }
 }
 

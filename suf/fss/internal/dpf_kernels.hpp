@@ -27,7 +27,9 @@ constexpr size_t WindowScratch(size_t m) { return 3 * WindowKeys(m) * (LeafBlock
 // FullScratch: bytes of working memory for the full domain of 2^n bits, n <= kFullBits; alignment 64.
 inline constexpr int kFullBits = 16;
 constexpr size_t FullScratch(int n) { return 64 * 3 * ((size_t{1} << (n - 8)) + 16); }
-// FullKeys: keys whose full domains are expanded together, at most.
+// kDenseSlack: words after a plane, so that whole vectors are read.
+inline constexpr size_t kDenseSlack = 32;
+// kFullKeys: keys whose full domains are expanded together, at most.
 inline constexpr size_t kFullKeys = 4;
 
 struct DpfKernels {
@@ -40,7 +42,11 @@ struct DpfKernels {
   // the whole domain of keys k0 .. k0 + count - 1 of the tile, count <= `full_keys`
   void (*full)(const uint8_t* tile_key, const DpfTile& t, size_t k0, size_t count, uint8_t* scratch, uint64_t* out);
   size_t full_keys;
-  uint64_t (*masked_xor)(const uint64_t* bits, const uint64_t* row, size_t m);
+  // bit k: the parity of the domain's bits and those of plane k from bit `skip` on; planes of `stride` words each,
+  // spare of words + kDenseSlack, which the planes have after 2 * words
+  uint64_t (*dense)(const uint64_t* bits, size_t words, size_t skip, const uint64_t* planes, size_t stride, int count,
+                    uint64_t* spare);
+  void (*transpose)(uint64_t* x);  // the 64 x 64 bits whose row i is word i
 };
 
 }  // namespace suf::fss::internal

@@ -49,7 +49,7 @@ inline void Straight(const uint8_t* tile_key, const internal::DpfTile& t, size_t
     Blocks seeds(reinterpret_cast<const uint8_t*>(node + i), now);
     Vec s[kWide];
     for (int w = 0; w < kWide; ++w) s[w] = seeds.At(w);
-    Walk<false>(keys, group, levels, levels - 1, bits, bits, s, s);
+    Walk<false>(keys, group, levels, levels - 1, bits, s, s);
     for (int w = 0; w < kWide; ++w) Store(seeds.b + 16 * kLanes * w, s[w]);
     __builtin_memcpy(node + i, seeds.b, 16 * now);
     Wipe(s, sizeof s);
@@ -153,6 +153,8 @@ void DpfWindowTile(const uint8_t* tile_key, const internal::DpfTile& t, int leve
   }
 }
 
+constexpr size_t kDenseStep = 4 * sizeof(Vec) / 8;  // words of four vectors
+
 // DpfFullTile: the whole domain of `count` <= kLanes keys from key k0 on, a key in each lane, level by level; vector j
 // of a level is node j. 2^(n-8) - 1 + 2^(n-7) AES calls a key.
 void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, size_t count, uint8_t* scratch,
@@ -160,7 +162,7 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
   const RoundKeys keys(tile_key);
   const int depth = t.n - 8;
   const size_t nodes = size_t{1} << depth, words = nodes * 4;
-  Vec *cur = reinterpret_cast<Vec*>(scratch), *next = cur + nodes + 2 * kWide;
+  Vec *cur = reinterpret_cast<Vec*>(scratch), *next = cur + nodes + 2 * kStep;
   auto words_at = [&](int level) {
     alignas(64) uint8_t b[sizeof(Vec)] = {};
     __builtin_memcpy(b, t.cw + 16 * (size_t(level) * t.keys + k0), 16 * count);
@@ -168,38 +170,88 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
   };
   alignas(64) uint8_t roots[sizeof(Vec)] = {};
   __builtin_memcpy(roots, t.root + 16 * k0, 16 * count);
-  for (int w = 0; w < kWide; ++w) cur[w] = Vec{};
+  for (int w = 0; w < kStep; ++w) cur[w] = Vec{};
   cur[0] = (Load(roots) & Lanes(~uint64_t{1}, ~uint64_t{0})) | Lanes(uint64_t(t.party), 0);
-  Vec in[kWide], add[kWide], h[kWide];
+  Vec in[kStep], add[kStep], h[kStep];
   for (int d = 0; d < depth; ++d) {
     const Vec c = words_at(d);
-    for (size_t j = 0; j < size_t{1} << d; j += kWide) {
+    for (size_t j = 0; j < size_t{1} << d; j += kStep) {
 #pragma GCC unroll 8
-      for (int w = 0; w < kWide; ++w) in[w] = cur[j + size_t(w)], add[w] = Control(in[w]) & c;
+      for (int w = 0; w < kStep; ++w) in[w] = cur[j + size_t(w)], add[w] = Control(in[w]) & c;
       Hash(keys, in, add, h);
 #pragma GCC unroll 8
-      for (int w = 0; w < kWide; ++w) {
-        next[2 * (j + size_t(w))] = h[w], next[2 * (j + size_t(w)) + 1] = h[w] ^ cur[j + size_t(w)];
+      for (int w = 0; w < kStep; ++w) {
+        next[2 * (j + size_t(w))] = h[w], next[2 * (j + size_t(w)) + 1] = h[w] ^ in[w];
       }
     }
     Vec* other = cur;
     cur = next, next = other;
   }
   const Vec left = words_at(depth), right = words_at(depth + 1), tweak = Lanes(2, 0);
-  for (size_t j = 0; j < nodes; j += kWide / 2) {
-#pragma GCC unroll 4
-    for (int w = 0; w < kWide / 2; ++w) {
-      const Vec s = cur[j + size_t(w)], control = Control(s);
+  constexpr size_t kPart = kStep / 2;
+  for (size_t j = 0; j < nodes; j += kPart) {
+#pragma GCC unroll 8
+    for (size_t w = 0; w < kPart; ++w) {
+      const Vec s = cur[j + w], control = Control(s);
       in[2 * w] = s, in[2 * w + 1] = s ^ tweak, add[2 * w] = control & left, add[2 * w + 1] = control & right;
     }
     Hash(keys, in, add, h);
-    for (int w = 0; w < kWide && j + size_t(w / 2) < nodes; ++w) {
+    const size_t last = nodes - j < kPart ? nodes - j : kPart;
+    if (count == kLanes && last == kPart) {
+#pragma GCC unroll 8
+      for (int w = 0; w < kStep; ++w) Scatter(h[w], out + 4 * j + 2 * size_t(w), words);
+      continue;
+    }
+    for (size_t w = 0; w < 2 * last; ++w) {
       alignas(64) uint8_t lanes[sizeof(Vec)];
       Store(lanes, h[w]);
-      for (size_t l = 0; l < count; ++l) __builtin_memcpy(out + l * words + 4 * j + 2 * size_t(w), lanes + 16 * l, 16);
+      for (size_t l = 0; l < count; ++l) __builtin_memcpy(out + l * words + 4 * j + 2 * w, lanes + 16 * l, 16);
     }
   }
   Wipe(roots, sizeof roots), Wipe(in, sizeof in), Wipe(add, sizeof add), Wipe(h, sizeof h);
+}
+
+// SwapBlocks: of s x s bits beside the diagonal, of 64 x 64.
+template <int s>
+inline void SwapBlocks(uint64_t* x) {
+  constexpr uint64_t kMask = ~uint64_t{0} / ((uint64_t{1} << s) + 1);
+  for (int base = 0; base < 64; base += 2 * s) {
+    for (int i = base; i < base + s; ++i) {
+      const uint64_t t = (x[i] >> s ^ x[i + s]) & kMask;
+      x[i] ^= t << s, x[i + s] ^= t;
+    }
+  }
+}
+void Transpose(uint64_t* x) {
+  SwapBlocks<32>(x), SwapBlocks<16>(x), SwapBlocks<8>(x), SwapBlocks<4>(x), SwapBlocks<2>(x), SwapBlocks<1>(x);
+}
+
+uint64_t DenseWord(const uint64_t* bits, size_t words, size_t skip, const uint64_t* planes, size_t stride, int count,
+                   uint64_t* spare) {
+  // the domain is moved to the planes' words once; the planes stay
+  const size_t shift = skip % 64, end = (words + internal::kDenseSlack) / kDenseStep * kDenseStep;
+  spare[0] = bits[0] << shift;
+  for (size_t k = 1; k < words; ++k) spare[k] = bits[k] << shift | bits[k - 1] >> 1 >> (63 - shift);
+  spare[words] = bits[words - 1] >> 1 >> (63 - shift);
+  for (size_t k = words + 1; k < end; ++k) spare[k] = 0;
+  uint64_t all = 0;
+  for (int p = 0; p < count; ++p) {
+    const uint64_t* const plane = planes + size_t(p) * stride + skip / 64;
+    Vec sum[4] = {};
+    for (size_t k = 0; k < end; k += kDenseStep) {
+#pragma GCC unroll 4
+      for (size_t q = 0; q < 4; ++q) {
+        const size_t at = k + q * kDenseStep / 4;
+        sum[q] ^=
+            Load(reinterpret_cast<const uint8_t*>(spare + at)) & Load(reinterpret_cast<const uint8_t*>(plane + at));
+      }
+    }
+    const Vec parity = Parity(sum[0] ^ sum[1] ^ sum[2] ^ sum[3]);
+    uint64_t bit = 0;
+    for (int l = 0; l < kLanes; ++l) bit ^= parity[2 * l] & 1;
+    all |= bit << p;
+  }
+  return all;
 }
 
 }  // namespace

@@ -5,22 +5,29 @@
 namespace {
 
 typedef uint64_t Vec __attribute__((vector_size(16)));
-constexpr int kLanes = 1, kWide = 8;
+constexpr int kLanes = 1, kWide = 16, kStep = 8;
 
 inline Vec Load(const uint8_t* p) { return (Vec)LoadBlock(p); }
 inline void Store(uint8_t* p, Vec x) { StoreBlock(p, (__m128i)x); }
 inline Vec Gather(const uint8_t* const* p, size_t at) { return Load(p[0] + at); }
+inline void Scatter(Vec x, uint64_t* to, size_t) { Store(reinterpret_cast<uint8_t*>(to), x); }
 inline Vec Spread(const uint64_t* x) { return Vec{x[0], x[0]}; }
-inline Vec Low(Vec x) { return (Vec)_mm_shuffle_epi32((__m128i)x, 0x44); }
+inline Vec LowBit(Vec x) { return (Vec)_mm_shuffle_epi32((__m128i)x, 0x44) & 1; }
 inline Vec Swap(Vec x) { return (Vec)_mm_shuffle_epi32((__m128i)x, 0x4e); }
 inline Vec BitMask(Vec x, int i) {
-  x = x >> i & 1;
-  asm("" : "+x"(x));
-  return -x;
+  return (Vec)_mm_cmpgt_epi64(_mm_setzero_si128(), _mm_sll_epi64((__m128i)x, _mm_cvtsi32_si128(63 - i)));
 }
+
+// Hold: all blocks are in registers here, whatever else then is not.
+inline void Hold(__m128i (&x)[8]) {
+  asm("" : "+x"(x[0]), "+x"(x[1]), "+x"(x[2]), "+x"(x[3]), "+x"(x[4]), "+x"(x[5]), "+x"(x[6]), "+x"(x[7]));
+}
+inline void Hold(__m128i (&x)[4]) { asm("" : "+x"(x[0]), "+x"(x[1]), "+x"(x[2]), "+x"(x[3])); }
 
 template <int W>
 inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W], Vec (&out)[W]) {
+  // sixteen registers hold no round keys beside the seeds: they are operands in memory
+  asm volatile("" : : "r"(keys.k) : "memory");
   __m128i x[W], last[W];
 #pragma GCC unroll 16
   for (int i = 0; i < W; ++i) {
@@ -29,24 +36,13 @@ inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W],
     last[i] = _mm_xor_si128(_mm_xor_si128(s, keys.k[10]), (__m128i)add[i]);
   }
 #pragma GCC unroll 16
-  for (int r = 1; r < 10; ++r)
+  for (int r = 1; r < 10; ++r) {
+    Hold(x);
 #pragma GCC unroll 16
     for (int i = 0; i < W; ++i) x[i] = _mm_aesenc_si128(x[i], keys.k[r]);
+  }
 #pragma GCC unroll 16
   for (int i = 0; i < W; ++i) out[i] = (Vec)_mm_aesenclast_si128(x[i], last[i]);
-}
-
-inline uint64_t MaskedXor(const uint64_t* bits, const uint64_t* row, size_t m) {
-  typedef uint64_t Quad __attribute__((vector_size(32)));
-  Quad sum = {};
-  for (size_t j = 0; j < m; j += 4) {
-    const uint64_t four = bits[j / 64] >> (j % 64);
-    Quad x, on = Quad{four, four >> 1, four >> 2, four >> 3} & 1;
-    asm("" : "+x"(on));
-    __builtin_memcpy(&x, row + j, sizeof x);
-    sum ^= x & -on;
-  }
-  return sum[0] ^ sum[1] ^ sum[2] ^ sum[3];
 }
 
 }  // namespace

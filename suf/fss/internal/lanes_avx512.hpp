@@ -6,7 +6,7 @@
 namespace {
 
 typedef uint64_t Vec __attribute__((vector_size(64)));
-constexpr int kLanes = 4, kWide = 8;
+constexpr int kLanes = 4, kWide = 8, kStep = 4;
 
 inline Vec Load(const uint8_t* p) { return (Vec)_mm512_loadu_si512(p); }
 inline void Store(uint8_t* p, Vec x) { _mm512_storeu_si512(p, (__m512i)x); }
@@ -15,12 +15,20 @@ inline Vec Gather(const uint8_t* const* p, size_t at) {
   const __m256i hi = _mm256_inserti128_si256(_mm256_castsi128_si256(LoadBlock(p[2] + at)), LoadBlock(p[3] + at), 1);
   return (Vec)_mm512_inserti64x4(_mm512_castsi256_si512(lo), hi, 1);
 }
+inline void Scatter(Vec x, uint64_t* to, size_t stride) {
+  StoreBlock(reinterpret_cast<uint8_t*>(to), _mm512_castsi512_si128((__m512i)x));
+  StoreBlock(reinterpret_cast<uint8_t*>(to + stride), _mm512_extracti32x4_epi32((__m512i)x, 1));
+  StoreBlock(reinterpret_cast<uint8_t*>(to + 2 * stride), _mm512_extracti32x4_epi32((__m512i)x, 2));
+  StoreBlock(reinterpret_cast<uint8_t*>(to + 3 * stride), _mm512_extracti32x4_epi32((__m512i)x, 3));
+}
 inline Vec Spread(const uint64_t* x) {
   const __m512i four = _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
   return (Vec)_mm512_permutexvar_epi64(_mm512_set_epi64(3, 3, 2, 2, 1, 1, 0, 0), four);
 }
-inline Vec Low(Vec x) { return (Vec)_mm512_shuffle_epi32((__m512i)x, _MM_PERM_BABA); }
 inline Vec Swap(Vec x) { return (Vec)_mm512_shuffle_epi32((__m512i)x, _MM_PERM_BADC); }
+inline Vec LowBit(Vec x) {
+  return (Vec)_mm512_and_si512(_mm512_shuffle_epi32((__m512i)x, _MM_PERM_BABA), _mm512_set1_epi64(1));
+}
 inline Vec BitMask(Vec x, int i) {
   __m512i m = _mm512_sll_epi64((__m512i)x, _mm_cvtsi32_si128(63 - i));
   asm("vpsraq $63, %0, %0" : "+v"(m));  // clang makes a mask register of the intrinsic
@@ -85,22 +93,6 @@ class PublicBits {
  private:
   alignas(64) uint8_t at_[kWide][64];
 };
-
-inline uint64_t MaskedXor(const uint64_t* bits, const uint64_t* row, size_t m) {
-  const uint8_t* const eight = reinterpret_cast<const uint8_t*>(bits);
-  __m512i sum[4] = {};
-  for (size_t j = 0; j < m; j += 32) {
-#pragma GCC unroll 4
-    for (int q = 0; q < 4; ++q) {
-      const __m512i x = _mm512_loadu_si512(row + j + 8 * size_t(q));
-      sum[q] = _mm512_mask_xor_epi64(sum[q], eight[j / 8 + size_t(q)], sum[q], x);
-    }
-  }
-  sum[0] = _mm512_xor_si512(_mm512_xor_si512(sum[0], sum[1]), _mm512_xor_si512(sum[2], sum[3]));
-  uint64_t all = 0;
-  for (int q = 0; q < 8; ++q) all ^= uint64_t(((Vec)sum[0])[q]);
-  return all;
-}
 
 }  // namespace
 

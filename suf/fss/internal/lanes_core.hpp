@@ -23,8 +23,13 @@ inline Vec Lanes(uint64_t low, uint64_t high) {
   for (int l = 0; l < kLanes; ++l) x[2 * l] = low, x[2 * l + 1] = high;
   return x;
 }
-// Control: the mask of each seed's control bit, its lowest.
-inline Vec Control(Vec s) { return BitMask(Low(s), 0); }
+// Mask: of each seed's control bit, its lowest, from LowBit; the barrier keeps compilers from a branch, or a mask
+// register.
+inline Vec Mask(Vec bit) {
+  asm("" : "+v"(bit));
+  return -bit;
+}
+inline Vec Control(Vec s) { return Mask(LowBit(s)); }
 
 // Blocks: `count` blocks of 16 bytes, then zeros up to kGroup of them.
 struct Blocks {

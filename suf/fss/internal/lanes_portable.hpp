@@ -5,7 +5,7 @@
 namespace {
 
 typedef uint64_t Vec __attribute__((vector_size(16)));
-constexpr int kLanes = 1, kWide = 8;
+constexpr int kLanes = 1, kWide = 8, kStep = 8;
 
 struct RoundKeys {
   explicit RoundKeys(const uint8_t* round_keys) : bytes(round_keys) {}
@@ -20,10 +20,12 @@ inline Vec Load(const uint8_t* p) {
 inline void Store(uint8_t* p, Vec x) { __builtin_memcpy(p, &x, sizeof x); }
 // Gather: the block at p[l] + at in lane l.
 inline Vec Gather(const uint8_t* const* p, size_t at) { return Load(p[0] + at); }
+// Scatter: lane l to to[l stride].
+inline void Scatter(Vec x, uint64_t* to, size_t) { Store(reinterpret_cast<uint8_t*>(to), x); }
 // Spread: word l in both halves of lane l.
 inline Vec Spread(const uint64_t* x) { return Vec{x[0], x[0]}; }
-// Low: the low half of each lane twice.
-inline Vec Low(Vec x) { return __builtin_shufflevector(x, x, 0, 0); }
+// LowBit: the lowest bit of each lane in both of its halves.
+inline Vec LowBit(Vec x) { return __builtin_shufflevector(x, x, 0, 0) & 1; }
 inline Vec Swap(Vec x) { return __builtin_shufflevector(x, x, 1, 0); }
 // BitMask: all ones in each half whose bit i is set; the barrier keeps compilers from turning it back into a branch.
 inline Vec BitMask(Vec x, int i) {
@@ -39,18 +41,6 @@ inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W],
   for (int i = 0; i < W; ++i) s[i] = Swap(in[i]) ^ (in[i] & Vec{0, ~uint64_t{0}});
   AesEncrypt(keys.bytes, reinterpret_cast<const uint8_t*>(s), reinterpret_cast<uint8_t*>(e), W);
   for (int i = 0; i < W; ++i) out[i] = e[i] ^ s[i] ^ add[i];
-}
-
-// MaskedXor: the exclusive or of row[j] over the m set bits j, 64 | m; the bits are secret.
-inline uint64_t MaskedXor(const uint64_t* bits, const uint64_t* row, size_t m) {
-  Vec sum = {};
-  for (size_t j = 0; j < m; j += 2) {
-    const uint64_t two = bits[j / 64] >> (j % 64);
-    Vec x;
-    __builtin_memcpy(&x, row + j, sizeof x);
-    sum ^= x & BitMask(Vec{two, two >> 1}, 0);
-  }
-  return sum[0] ^ sum[1];
 }
 
 }  // namespace
