@@ -25,6 +25,13 @@ std::vector<func::Group> GroupsOf(const char* name, const func::Suf& f) {
   }
 }
 
+// Across: entries a piece of a table; 1 unless it has more entries than a function has pieces.
+size_t Across(size_t entries) {
+  size_t across = 1;
+  while (across < size_t(func::kMostOutputs) && (entries > across * func::kMostPieces || entries % across)) ++across;
+  return across;
+}
+
 }  // namespace
 
 size_t Visitor::Place(const char* name, size_t at, std::span<const char* const> names, const char* said) {
@@ -47,11 +54,23 @@ void Visitor::Octaves(const char* name, std::vector<func::Group>* groups, int n)
 void Visitor::Table(const char* name, Ints* entries) {
   func::Suf f;
   if (sees()) {
-    const func::Group all{0, 0, int64_t(entries->size()), *entries};
-    f = func::FromGroups("table", {&all, 1}, BitsFor(entries->size()), kRingBits);
+    const size_t across = Across(entries->size());
+    Ints first;  // of each piece
+    for (size_t i = 0; i < entries->size(); i += across) first.push_back((*entries)[i]);
+    const func::Group all{0, 0, int64_t(first.size()), first};
+    f = func::FromGroups("table", {&all, 1}, BitsFor(first.size()), kRingBits);
+    f.outputs = int(across);
+    for (size_t i = 0; i < entries->size(); ++i)
+      if (i % across) f.pieces[i / across].poly.push_back({uint64_t((*entries)[i])});
   }
   Function(name, &f);
   if (!fills()) return;
+  if (f.outputs > 1 && f.degree == 0 && f.end == f.pieces.size()) {  // as many pieces as points: each is one
+    entries->clear();
+    for (const func::Piece& p : f.pieces)
+      for (const auto& c : p.poly) entries->push_back(int64_t(c[0]));
+    return;
+  }
   std::vector<func::Group> groups = GroupsOf(name, f);
   if (groups.size() != 1 || groups[0].w != 0)
     Fail(Cause::kRefused, "the plan's function ", name, " is no table of single places; compile the plan again");

@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMostNodes = 1 << 12, kMostClasses = 64;
-// kTableWords: the most pieces of a plan's functions, each function counted as often as it is used: a short text could
+// kTableWords: the most pieces and outputs of them in a plan's functions, each function counted as often as it is used: a short text could
 // name a long function in every node of every class.
 constexpr size_t kTableWords = size_t{1} << 24;
 
@@ -109,7 +109,7 @@ class Get : public Visitor {
     } catch (const Error& e) {
       Fail(Cause::kRefused, "the plan's field functions[", i, "]: ", e.what());
     }
-    if ((functions_.used += x->pieces.size()) > kTableWords)
+    if ((functions_.used += x->pieces.size() * size_t(x->outputs)) > kTableWords)
       Fail(Cause::kRefused, "the plan's functions have more than ", kTableWords,
            " pieces, each function counted as often as it is used; compile the plan for fewer lengths");
   }

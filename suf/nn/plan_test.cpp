@@ -101,13 +101,14 @@ TEST(Plan, DeepNestingIsRefused) {
 // A text of 1 MB that would take gigabytes.
 TEST(Plan, ManyUsesOfALongFunctionAreRefused) {
   Json j = Json::parse(Serialize(AfterPlan()));
-  std::string text = "suf f domain 20 ring 64 outputs 1 degree 0\nrun 0 0 : 1";
-  for (int i = 1; i < 1 << 20; ++i) text += " , 1";
-  j["functions"].push_back(text + "\nend 1048576\nchannel unsigned 64 0 y\n");
+  std::string text = "suf f domain 16 ring 64 outputs 1 degree 0\nrun 0 0 : 1";
+  for (int i = 1; i < 1 << 16; ++i) text += " , 1";
+  j["functions"].push_back(text + "\nend 65536\nchannel unsigned 64 0 y\n");
   Json one = j["classes"][0];
   for (Json& node : one["nodes"])
-    if (node.contains("rsqrt")) node["rsqrt"] = j["functions"].size() - 1;
-  j["classes"] = std::vector<Json>(8, one);
+    for (const char* function : {"rsqrt", "recip", "high_table", "low_table", "lines"})
+      if (node.contains(function)) node[function] = j["functions"].size() - 1;
+  j["classes"] = std::vector<Json>(64, one);
   EXPECT_THAT(Refusal([&] { Parse(j.dump()); }),
               testing::HasSubstr("the plan's functions have more than 16777216 pieces"));
 }

@@ -1,0 +1,443 @@
+#include "suf/func/search.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "suf/func/internal/measure.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::func {
+
+namespace {
+
+using internal::Extremes;
+using internal::ExtremesOf;
+using internal::Round;
+
+constexpr int kMostFitted = 3, kMostDomain = 62;
+
+// Target: the function at the integers x of the domain, lo <= x < hi; values are kept where every point is measured.
+class Target {
+ public:
+  explicit Target(const FitRequest& q) : q_(q), n_(q.in.bits), lo_(q.in.is_signed ? -(int64_t{1} << (n_ - 1)) : 0) {
+    hi_ = lo_ + (int64_t{1} << n_);
+    if (auto* text = std::get_if<std::string>(&q.what)) f_ = RealOf(*text);
+    if (auto* f = std::get_if<Real>(&q.what)) f_ = *f;
+    if (auto* table = std::get_if<std::vector<double>>(&q.what)) {
+      if (n_ > internal::kEveryPoint || table->size() != size_t{1} << n_)
+        Fail(Cause::kInput, "the table of ", q.name, " has ", table->size(), " values for a domain of ", n_,
+             " bits; give one a word, of at most 2^", internal::kEveryPoint);
+      f_ = [table, this](double v) { return (*table)[uint64_t(int64_t(std::ldexp(v, q_.in.scale))) & ring::Mask(n_)]; };
+    }
+    if (!f_) Fail(Cause::kInput, "the function ", q.name, " to fit is empty; give a callable, a formula or a table");
+    first_ = q.below ? Cut(q.below->from) : lo_, last_ = q.above ? Cut(q.above->from) : hi_;
+    if (first_ > last_)
+      Fail(Cause::kInput, "the lower tail of ", q.name, " ends at ", q.below->from, ", after the upper one's begin at ",
+           q.above->from);
+    if (!every()) return;
+    values_.reserve(size_t(last_ - first_));
+    for (int64_t x = first_; x < last_; ++x) values_.push_back(Asked(x));
+  }
+  int64_t lo() const { return lo_; }
+  int64_t hi() const { return hi_; }
+  // first, last: between the tails.
+  int64_t first() const { return first_; }
+  int64_t last() const { return last_; }
+  bool every() const { return n_ <= internal::kEveryPoint; }
+  double At(int64_t x) const { return values_.empty() ? Asked(x) : values_[size_t(x - first_)]; }
+  // Word: where x lies in the domain.
+  uint64_t Word(int64_t x) const { return uint64_t(x) & ring::Mask(n_); }
+
+ private:
+  int64_t Cut(double v) const {
+    return int64_t(std::clamp(std::ceil(std::ldexp(v, q_.in.scale)), double(lo_), double(hi_)));
+  }
+  double Asked(int64_t x) const {
+    const double v = std::ldexp(double(x), -q_.in.scale), y = f_(v);
+    if (!std::isfinite(y))
+      Fail(Cause::kInput, "the function ", q_.name, " is not finite at x = ", v,
+           "; give it a tail there, or another range");
+    return y;
+  }
+
+  const FitRequest& q_;
+  int n_;
+  int64_t lo_, hi_, first_ = 0, last_ = 0;
+  Real f_;
+  std::vector<double> values_;
+};
+
+// Shape: what is tried: degree, and how many bits each coefficient is finer than the result asked for.
+struct Shape {
+  Knots knots = Knots::kFree;
+  int degree = 1;
+  std::array<int, kMostFitted + 1> finer{};
+  int slope = 0;  // the largest
+};
+
+struct Local {
+  int64_t begin = 0, end = 0;
+  std::vector<uint64_t> c;
+  double error = INFINITY;
+  bool exact = true;
+};
+
+// Pieces: fits one shape.
+class Pieces {
+ public:
+  Pieces(const FitRequest& q, const Target& f, const Shape& s)
+      : q_(q), f_(f), s_(s), unit_(std::ldexp(1, q.result.scale + s.slope)), room_(std::ldexp(1, q.result.bits - 1)) {}
+
+  // Fit: the piece [a, b); its error is infinite where it is over `bound` or the ring.
+  Local Fit(int64_t a, int64_t b, double bound) const {
+    Local out{a, b, std::vector<uint64_t>(size_t(s_.degree) + 1), INFINITY, true};
+    const int64_t m = b - a;
+    std::array<double, kMostFitted + 1> c{};
+    auto rest = [&](int64_t t) {
+      const double x = double(t);
+      return f_.At(a + t) * unit_ - ((c[3] * x + c[2]) * x + c[1]) * x;
+    };
+    for (int d = int(std::min<int64_t>(s_.degree, m - 1)); d > 0; --d) {
+      const double q = Leading(rest, d, m), step = std::ldexp(1, s_.slope - s_.finer[size_t(d)]);
+      c[size_t(d)] = std::floor(q / step + 0.5) * step;
+      if (!(std::abs(c[size_t(d)]) < 0x1p62)) return out;
+      out.c[size_t(d)] = uint64_t(int64_t(c[size_t(d)])) & ring::Mask(q_.result.bits);
+    }
+    const double step = std::ldexp(1, s_.slope - s_.finer[0]), most = 2 * (bound * unit_ + step);
+    if (Extremes few = Few(rest, m); few.most - few.least > most) return out;
+    const Extremes all = ExtremesOf(rest, 0, m - 1, f_.every());
+    const double constant = std::floor(all.centre() / step + 0.5) * step;
+    if (!(std::abs(constant) < 0x1p62)) return out;
+    const double error = std::max(all.most - constant, constant - all.least) / unit_;
+    const Extremes value = ExtremesOf([&](int64_t t) { return f_.At(a + t) * unit_; }, 0, m - 1, false);
+    if (!(std::max(value.most, -value.least) + error * unit_ < room_) || !(error <= bound)) return out;
+    out.c[0] = uint64_t(int64_t(constant)) & ring::Mask(q_.result.bits);
+    out.error = error, out.exact = all.exact;
+    return out;
+  }
+
+  // Uniform: pieces of 2^w, of at most `most`.
+  std::optional<std::vector<Local>> Uniform(int w, double bound, size_t most) const {
+    return Along(bound, most, [&](int64_t x, int64_t) { return ((x >> w) + 1) << w; });
+  }
+  // Octaves: of 2^p pieces each on both sides of 0, single points below 2^p.
+  std::optional<std::vector<Local>> Octaves(int p, double bound, size_t most) const {
+    return Along(bound, most, [&](int64_t x, int64_t) {
+      const uint64_t size = x < 0 ? uint64_t(-x) - 1 : uint64_t(x);  // x < 0: the octaves of -x - 1
+      const int w = std::max(0, int(std::bit_width(size)) - 1 - p);
+      return ((x >> w) + 1) << w;
+    });
+  }
+  // Free: each piece as long as its bound lets it be.
+  std::optional<std::vector<Local>> Free(double bound, size_t most) const {
+    int64_t guess = 1;
+    return Along(bound, most, [&](int64_t x, int64_t last) {
+      auto fits = [&](int64_t width) { return std::isfinite(Fit(x, x + width, bound).error); };
+      int64_t good = 0, bad = last - x + 1;  // widths
+      for (int64_t w = std::min(guess, last - x); w > good && w < bad;) {
+        if (fits(w))
+          good = w, w = std::min(2 * w, last - x);
+        else
+          bad = w, w = good ? 0 : w / 2;
+      }
+      while (bad - good > 1) {
+        const int64_t w = good + (bad - good) / 2;
+        (fits(w) ? good : bad) = w;
+      }
+      guess = std::max<int64_t>(1, good);
+      return x + guess;
+    });
+  }
+
+ private:
+  template <class F>
+  static Extremes Few(const F& rest, int64_t m) {
+    Extremes few;
+    for (int i = 0; i <= 16; ++i) few.See(rest(int64_t(__int128{m - 1} * i / 16)));
+    return few;
+  }
+  // Leading: the divided difference at d + 1 of Chebyshev's points of [0, m).
+  template <class F>
+  static double Leading(const F& rest, int d, int64_t m) {
+    double t[kMostFitted + 1], y[kMostFitted + 1];
+    for (int i = 0; i <= d; ++i) {
+      const double at = m <= 4 * (d + 1) ? double(m - 1) * i / d
+                                         : double(m - 1) / 2 * (1 - std::cos((2 * i + 1) * M_PI / (2 * d + 2)));
+      t[i] = std::floor(at), y[i] = rest(int64_t(t[i]));
+    }
+    for (int k = 1; k <= d; ++k)
+      for (int i = 0; i + k <= d; ++i) y[i] = (y[i + 1] - y[i]) / (t[i + k] - t[i]);
+    return y[0];
+  }
+
+  // Along: pieces in the domain's order; next(x, last) is where the one that begins at x ends, at most.
+  template <class F>
+  std::optional<std::vector<Local>> Along(double bound, size_t most, const F& next) const {
+    std::vector<Local> out;
+    auto part = [&](int64_t from, int64_t to) {
+      from = std::max(from, f_.first()), to = std::min(to, f_.last());
+      for (int64_t x = from; x < to; x = out.back().end) {
+        if (out.size() == most) return false;
+        out.push_back(Fit(x, std::min(next(x, to), to), bound));
+        if (!std::isfinite(out.back().error)) return false;
+      }
+      return true;
+    };
+    if (!part(0, f_.hi()) || !part(f_.lo(), 0)) return std::nullopt;
+    return out;
+  }
+
+  const FitRequest& q_;
+  const Target& f_;
+  Shape s_;
+  double unit_, room_;
+};
+
+// Tails: the exact pieces.
+void AddTail(const FitRequest& q, const Shape& s, const Tail& tail, int64_t from, int64_t to, double* error,
+             std::vector<Local>* out) {
+  const int scale = q.result.scale + s.slope, up = scale - q.in.scale;
+  for (auto [a, b] : {std::pair{std::max<int64_t>(from, 0), to}, std::pair{from, std::min<int64_t>(to, 0)}}) {
+    if (a >= b) continue;
+    Local p{a, b, std::vector<uint64_t>(size_t(s.degree) + 1), 0, true};
+    const double value = std::ldexp(tail.value, scale);
+    const double most =
+        tail.kind == Tail::kConstant ? std::abs(value) : std::ldexp(double(std::max(std::abs(a), std::abs(b))), up);
+    if (!(most < std::ldexp(1, q.result.bits - 1)))
+      Fail(Cause::kRefused, "a tail of ", q.name, " leaves the ring of ", q.result.bits, " bits at scale ", scale,
+           "; use a wider ring");
+    if (tail.kind == Tail::kConstant) {
+      p.c[0] = uint64_t(Round(value));
+      *error = std::max(*error, std::abs(std::ldexp(double(Round(value)), -scale) - tail.value));
+    } else {
+      if (up < 0 || s.degree < 1)
+        Fail(Cause::kInput, "the identity as a tail of ", q.name, " needs degree 1 and a result of scale ", q.in.scale,
+             " at least; it has degree ", s.degree, " and scale ", scale);
+      p.c[0] = uint64_t(a) << up, p.c[1] = uint64_t{1} << up;
+    }
+    for (uint64_t& c : p.c) c &= ring::Mask(q.result.bits);
+    out->push_back(std::move(p));
+  }
+}
+
+// ToSuf: pieces and tails in the domain's order, equal neighbours of degree 0 as one.
+Fitted<Function> ToFunction(const FitRequest& q, const Target& f, const Shape& s, std::vector<Local> pieces) {
+  Fitted<Function> out;
+  out.scale = q.result.scale + s.slope;
+  if (q.below) AddTail(q, s, *q.below, f.lo(), f.first(), &out.error, &pieces);
+  if (q.above) AddTail(q, s, *q.above, f.last(), f.hi(), &out.error, &pieces);
+  std::sort(pieces.begin(), pieces.end(),
+            [&](const Local& x, const Local& y) { return f.Word(x.begin) < f.Word(y.begin); });
+  Suf g{q.name, q.in.bits, q.result.bits, 1, s.degree, {}, U128{1} << q.in.bits, {}, {}};
+  for (Local& p : pieces) {
+    out.error = std::max(out.error, p.error), out.exact = out.exact && p.exact;
+    g.pieces.push_back({f.Word(p.begin), {std::move(p.c)}});
+  }
+  g.channels = {{Channel::kSigned, q.result.bits, 0, "y"}};
+  if (g.pieces.size() > kMostPieces)
+    Fail(Cause::kRefused, g.name, " needs ", g.pieces.size(), " pieces with its tails; at most ", kMostPieces);
+  Verify(g);
+  out.f = std::move(g);
+  return out;
+}
+
+double CostOf(const FitRequest& q, const Suf& f) {
+  return q.cost ? q.cost(f) : double(f.pieces.size()) * (f.degree + 2);
+}
+
+// Best: the choice so far: within the bound, the cheapest; else the smallest error.
+struct Best {
+  std::optional<Fitted<Function>> fit;
+  double cost = INFINITY;
+  void Offer(const FitRequest& q, Fitted<Function> next) {
+    const double at = CostOf(q, std::get<Suf>(next.f));
+    bool better = !fit;
+    if (fit && !q.error && next.error != fit->error)
+      better = next.error < fit->error;
+    else if (fit)
+      better = at < cost || (at == cost && next.scale < fit->scale);
+    if (better) fit = std::move(next), cost = at;
+  }
+};
+
+// WithError: the fewest pieces of a shape within `bound`.
+std::optional<std::vector<Local>> WithError(const FitRequest& q, const Pieces& pieces, Knots knots, double bound,
+                                            size_t most) {
+  if (knots == Knots::kFree) return pieces.Free(bound, most);
+  const bool uniform = knots == Knots::kUniform;
+  for (int k = 0; k <= std::min(q.in.bits, 17); ++k)
+    if (auto found = uniform ? pieces.Uniform(q.in.bits - k, bound, most) : pieces.Octaves(k, bound, most))
+      return found;
+  return std::nullopt;
+}
+
+double ErrorOf(const std::vector<Local>& pieces) {
+  double error = 0;
+  for (const Local& p : pieces) error = std::max(error, p.error);
+  return error;
+}
+
+// WithPieces: the smallest error of at most `most` pieces of a shape; free knots by halving the bound's logarithm.
+std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& pieces, Knots knots, size_t most) {
+  std::optional<std::vector<Local>> best;
+  auto offer = [&](std::optional<std::vector<Local>> found) {
+    if (found && (!best || ErrorOf(*found) < ErrorOf(*best))) best = std::move(found);
+  };
+  if (knots == Knots::kFree) {
+    double low = -q.result.scale - 20, high = q.result.bits - q.result.scale;
+    for (int i = 0; i < 24; ++i) {
+      const double middle = (low + high) / 2;
+      auto found = pieces.Free(std::exp2(middle), most);
+      (found ? high : low) = middle;
+      offer(std::move(found));
+    }
+    return best;
+  }
+  for (int k = 0; k <= std::min(q.in.bits, 17); ++k)
+    offer(knots == Knots::kUniform ? pieces.Uniform(q.in.bits - k, HUGE_VAL, most) : pieces.Octaves(k, HUGE_VAL, most));
+  return best;
+}
+
+// Shapes: of one degree and kind of knots, the finest slope first: a coarser one is taken for as few pieces.
+std::vector<Shape> Shapes(const FitRequest& q) {
+  std::vector<Shape> out;
+  const int first = q.degree.value_or(0), last = q.degree.value_or(kMostFitted);
+  for (int d = first; d <= last; ++d)
+    for (Knots k : {Knots::kUniform, Knots::kOctaves, Knots::kFree})
+      for (int slope = d > 0 && q.finer.empty() ? q.slope : 0; slope >= 0; --slope) {
+        if (q.knots && *q.knots != k) continue;
+        Shape s{k, d, {}, slope};
+        s.finer.fill(slope);
+        for (size_t i = 0; i < q.finer.size(); ++i) s.finer[i] = q.finer[i];
+        if (!q.finer.empty()) s.slope = *std::max_element(q.finer.begin(), q.finer.end());
+        out.push_back(s);
+      }
+  return out;
+}
+
+void Check(const FitRequest& q) {
+  auto range = [&](const char* what, int v, int lo, int hi) {
+    if (v < lo || v > hi)
+      Fail(Cause::kInput, "the ", what, " of the fit of ", q.name, " is ", v, "; use ", lo, " to ", hi);
+  };
+  range("domain's bits", q.in.bits, 1, kMostDomain);
+  range("result's ring", q.result.bits, 1, 64);
+  range("input's scale", q.in.scale, -64, 64), range("result's scale", q.result.scale, -64, 64);
+  range("slope", q.slope, 0, 64);
+  if (q.degree) range("degree", *q.degree, 0, kMostFitted);
+  if (q.pieces) range("number of pieces", *q.pieces, 1, int(kMostPieces));
+  range("number of scales", int(q.finer.size()), 0, q.degree ? *q.degree + 1 : 0);
+  for (int x : q.finer) range("finer scale", x, 0, 64);
+  if (!q.finer.empty()) range("number of scales", int(q.finer.size()), *q.degree + 1, *q.degree + 1);
+  if (!q.error && !q.pieces)
+    Fail(Cause::kInput, "the fit of ", q.name, " has no bound; give an error or a number of pieces");
+  if (q.error && !(*q.error > 0))
+    Fail(Cause::kInput, "the error allowed for ", q.name, " is ", *q.error, "; use a number over 0");
+}
+
+[[noreturn]] void OutOfReach(const FitRequest& q, size_t most, const char* what, std::optional<double> reached) {
+  const std::string best =
+      reached ? Str("the best reached is ", *reached) : Str("no fit stays in its ring of ", q.result.bits, " bits");
+  Fail(Cause::kRefused, "an error of ", *q.error, " is out of reach for ", q.name, " with ", most, " ", what, "; ",
+       best, ", so allow that or use a finer scale");
+}
+
+Fitted<Function> FitPieces(const FitRequest& q) {
+  const Target f(q);
+  const size_t most = q.pieces ? size_t(*q.pieces) : kMostPieces;
+  Best best;
+  auto offer = [&](const Shape& s, std::optional<std::vector<Local>> found) {
+    if (found) best.Offer(q, ToFunction(q, f, s, std::move(*found)));
+  };
+  const std::vector<Shape> shapes = Shapes(q);
+  for (const Shape& s : shapes) {
+    if ((q.below && q.below->kind == Tail::kIdentity) || (q.above && q.above->kind == Tail::kIdentity))
+      if (s.degree == 0 && !q.degree) continue;
+    const Pieces pieces(q, f, s);
+    // with the default cost, more pieces than these are dearer than what is there
+    const size_t few = q.cost ? most : size_t(std::min(double(most), best.cost / (s.degree + 2)));
+    offer(s, q.error ? WithError(q, pieces, s.knots, *q.error, few) : WithPieces(q, pieces, s.knots, most));
+  }
+  if (best.fit) return std::move(*best.fit);
+  if (!q.error)
+    Fail(Cause::kRefused, "no fit of ", q.name, " with ", most, " pieces stays in its ring of ", q.result.bits,
+         " bits; use a wider ring or a coarser scale");
+  std::optional<double> reached;
+  for (const Shape& s : shapes)
+    if (s.knots != Knots::kFree || (q.knots && q.in.bits <= 16))
+      if (auto found = WithPieces(q, Pieces(q, f, s), s.knots, most))
+        reached = std::min(reached.value_or(INFINITY), ErrorOf(*found));
+  OutOfReach(q, most, "pieces", reached);
+}
+
+// Bipartite: high[i] + low[j, t] for x = i 2^a + t and j = i 2^a >> c; low is the centred difference to the blocks'
+// middles, high centres the rest.
+Fitted<Function> Bipartite(const FitRequest& q, const Target& f, int a, int c) {
+  const int n = q.in.bits, scale = q.result.scale;
+  const int64_t across = int64_t{1} << a, blocks = int64_t{1} << (c - a);
+  auto at = [&](uint64_t u) {
+    const int64_t x = q.in.is_signed ? ring::Signed(u, n) : int64_t(u);
+    return std::ldexp(f.At(x), scale);
+  };
+  Split g{Split::kSum, q.name, n, q.result.bits, a, c, {}, {}};
+  Fitted<Function> out;
+  std::vector<double> high(size_t{1} << (n - a));
+  for (size_t j = 0; j < size_t{1} << (n - c); ++j) {
+    const size_t first = j << (c - a);
+    auto middle = [&](size_t i) { return (at(i << a) + at((i << a) + uint64_t(across) - 1)) / 2; };
+    std::vector<double> low(static_cast<size_t>(across));
+    for (int64_t t = 0; t < across; ++t) {
+      Extremes e;
+      for (size_t i = first; i < first + size_t(blocks); ++i) e.See(at((i << a) + uint64_t(t)) - middle(i));
+      low[size_t(t)] = double(Round(e.centre()));
+      g.low.push_back(uint64_t(Round(e.centre())) & ring::Mask(g.ring));
+    }
+    for (size_t i = first; i < first + size_t(blocks); ++i) {
+      Extremes e;
+      for (int64_t t = 0; t < across; ++t) e.See(at((i << a) + uint64_t(t)) - low[size_t(t)]);
+      high[i] = double(Round(e.centre()));
+      const double error = std::max(e.most - high[i], high[i] - e.least);
+      out.error = std::max(out.error, std::ldexp(error, -scale));
+      for (double l : low)
+        if (!(std::abs(high[i] + l) < std::ldexp(1, g.ring - 1))) out.error = INFINITY;
+    }
+  }
+  for (double h : high) g.high.push_back(uint64_t(int64_t(h)) & ring::Mask(g.ring));
+  out.f = std::move(g), out.scale = scale;
+  return out;
+}
+
+Fitted<Function> FitBipartite(const FitRequest& q) {
+  if (q.in.bits > 20 || q.below || q.above || q.degree || q.knots || q.slope || !q.finer.empty() || q.cost || !q.error)
+    Fail(
+        Cause::kInput, "a bipartite fit of ", q.name,
+        " has a domain of at most 20 bits and a bound on the error, and neither tails, degree, knots, scales nor cost");
+  const Target f(q);
+  const int n = q.in.bits;
+  std::vector<std::array<int64_t, 3>> cuts;  // values, a, c
+  for (int a = std::max(0, n - 16); a <= n; ++a)
+    for (int c = std::max(a, n + a - 16); c <= n; ++c)
+      cuts.push_back({(int64_t{1} << (n - a)) + (int64_t{1} << (n - c + a)), a, c});
+  std::sort(cuts.begin(), cuts.end());
+  const size_t most = q.pieces ? size_t(*q.pieces) : 2 * kMostPieces;
+  std::optional<double> reached;
+  for (auto [values, a, c] : cuts) {
+    if (size_t(values) > most) break;
+    auto fit = Bipartite(q, f, int(a), int(c));
+    if (fit.error <= *q.error) return fit;
+    if (std::isfinite(fit.error)) reached = std::min(reached.value_or(INFINITY), fit.error);
+  }
+  OutOfReach(q, most, "values", reached);
+}
+
+}  // namespace
+
+Fitted<Function> Fit(const FitRequest& request) {
+  if (!IsWord(request.name)) Fail(Cause::kInput, "a function to fit needs a name that is one word");
+  Check(request);
+  return request.form == Form::kBipartite ? FitBipartite(request) : FitPieces(request);
+}
+
+}  // namespace suf::func
