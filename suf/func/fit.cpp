@@ -15,9 +15,10 @@ using internal::Round;
 
 // An octave [2^j, 2^top) in pieces of 2^w, from `first`; `value` makes a piece's integer from its ends.
 template <class F>
-Fitted<std::vector<Group>> Octaves(const Real& f, int lo, int hi, int p, int span, F value) {
+Fitted<std::vector<Group>> Octaves(const Real& f, int lo, int hi, int p, int span, Measure m, F value) {
   SUF_CHECK(0 <= lo && lo < hi && hi <= 62 && p >= 0 && span >= 1);
   Fitted<std::vector<Group>> out;
+  if (m == Measure::kNone) out.error = out.relative = NAN;
   for (int j = lo; j < hi; j += span) {
     Group g;
     g.w = std::max(0, j - p);
@@ -28,7 +29,7 @@ Fitted<std::vector<Group>> Octaves(const Real& f, int lo, int hi, int p, int spa
     for (int64_t v = g.lo; v < g.hi; ++v) {
       double a = double(std::max(v, low)) * width;
       g.values.push_back(value(f(a), f(a + width)));
-      if (v < low) continue;
+      if (v < low || m == Measure::kNone) continue;
       // a constant's error, absolute or relative, is largest where the function is
       const Extremes y = ExtremesOf([&](int64_t x) { return f(double(x)); }, v << g.w, ((v + 1) << g.w) - 1,
                                     hi <= internal::kEveryPoint);
@@ -62,12 +63,12 @@ Fitted<Lines> FitLines(const Real& f, int a, int p, int scale, int slope) {
   return out;
 }
 
-Fitted<std::vector<Group>> FitOctaves(const Real& f, int lo, int hi, int p, int span) {
-  return Octaves(f, lo, hi, p, span, [](double a, double b) { return Round(2 * a * b / (a + b)); });
+Fitted<std::vector<Group>> FitOctaves(const Real& f, int lo, int hi, int p, int span, Measure m) {
+  return Octaves(f, lo, hi, p, span, m, [](double a, double b) { return Round(2 * a * b / (a + b)); });
 }
 
-Fitted<std::vector<Group>> FitOctavesBelow(const Real& f, int lo, int hi, int p, int span) {
-  return Octaves(f, lo, hi, p, span, [](double a, double b) { return int64_t(std::floor(std::min(a, b))); });
+Fitted<std::vector<Group>> FitOctavesBelow(const Real& f, int lo, int hi, int p, int span, Measure m) {
+  return Octaves(f, lo, hi, p, span, m, [](double a, double b) { return int64_t(std::floor(std::min(a, b))); });
 }
 
 Fitted<std::vector<int64_t>> FitTable(const Real& f, int n, int scale) {

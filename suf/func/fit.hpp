@@ -38,10 +38,12 @@ inline Suf ToSuf(const Lines& l, std::string name, int ring) {
 // FitOctaves: constant pieces of a positive function on [0, 2^hi): groups of `span` octaves share one width, at least
 // 2^p pieces an octave; below 2^lo the value at 2^lo. Values balance the relative error for a monotone function. Errors
 // are the largest on [2^lo, 2^hi), inside the pieces too.
-Fitted<std::vector<Group>> FitOctaves(const Real& f, int lo, int hi, int p, int span);
+// Without a measure they are not a number, and no time goes by.
+enum class Measure { kNone, kError };
+Fitted<std::vector<Group>> FitOctaves(const Real& f, int lo, int hi, int p, int span, Measure m = Measure::kError);
 // FitOctavesBelow: the same for coarse pieces that must not exceed a falling function: each has the value at its right
 // end, rounded down.
-Fitted<std::vector<Group>> FitOctavesBelow(const Real& f, int lo, int hi, int p, int span);
+Fitted<std::vector<Group>> FitOctavesBelow(const Real& f, int lo, int hi, int p, int span, Measure m = Measure::kError);
 
 // FitTable: round(f(i) 2^scale) for i in [0, 2^n).
 Fitted<std::vector<int64_t>> FitTable(const Real& f, int n, int scale);

@@ -45,7 +45,8 @@ class Target {
   // first, last: between the tails.
   int64_t first() const { return first_; }
   int64_t last() const { return last_; }
-  bool every() const { return n_ <= internal::kEveryPoint; }
+  // every: whether every point between the tails is measured.
+  bool every() const { return last_ - first_ <= int64_t{1} << internal::kEveryPoint; }
   double At(int64_t x) const { return values_.empty() ? Asked(x) : values_[size_t(x - first_)]; }
   // Word: where x lies in the domain.
   uint64_t Word(int64_t x) const { return uint64_t(x) & ring::Mask(n_); }
@@ -203,12 +204,13 @@ void AddTail(const FitRequest& q, const Shape& s, const Tail& tail, int64_t from
     if (a >= b) continue;
     Local p{a, b, std::vector<uint64_t>(size_t(s.degree) + 1), 0, true};
     const double value = std::ldexp(tail.value, scale);
-    const double most =
-        tail.kind == Tail::kConstant ? std::abs(value) : std::ldexp(double(std::max(std::abs(a), std::abs(b))), up);
-    if (!(most < std::ldexp(1, q.result.bits - 1)))
+    const bool constant = tail.kind == Tail::kConstant;
+    const double least = constant ? value : std::ldexp(double(a), up),
+                 most = constant ? value : std::ldexp(double(b - 1), up), room = std::ldexp(1, q.result.bits - 1);
+    if (!(least >= -room && most < room))
       Fail(Cause::kRefused, "a tail of ", q.name, " leaves the ring of ", q.result.bits, " bits at scale ", scale,
            "; use a wider ring");
-    if (tail.kind == Tail::kConstant) {
+    if (constant) {
       p.c[0] = uint64_t(Round(value));
       *error = std::max(*error, std::abs(std::ldexp(double(Round(value)), -scale) - tail.value));
     } else {
