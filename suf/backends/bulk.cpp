@@ -48,8 +48,15 @@ void PackedExecutor::Bulk(int i, Host& host) {
     case Op::kUnpack:
       return Triangle(i);
     case Op::kDpfGen:
+      return DpfKeys(i, host);
     case Op::kDpfWindow:
-      return Trees(i, host);
+    case Op::kDpfParity:
+    case Op::kDpfDense:
+      return DpfReads(i, host);
+    case Op::kDcfGen:
+      return DcfKeys(i, host);
+    case Op::kDcfEval:
+      return DcfShares(i, host);
     default:
       SUF_CHECK(false);
   }

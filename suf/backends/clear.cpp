@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "suf/backends/randomness.hpp"
+#include "suf/fss/dcf.hpp"
 #include "suf/fss/dpf.hpp"
 #include "suf/fss/prg.hpp"
 #include "suf/fss/sizes.hpp"
@@ -166,6 +167,7 @@ class ClearExecutor : public Executor {
       case Op::kBorrowAt0:
         return Elementwise(n, [&](uint64_t h, uint64_t) { return Coefficients(int(n.attrs[0]) - 1, h)[0]; });
       default:
+        if (Info(n.op).cls == OpClass::kTree) return Tree(n);
         return Info(n.op).cls == OpClass::kAxes || Info(n.op).cls == OpClass::kView ? Structure(n) : Table(n);
     }
   }
@@ -394,23 +396,60 @@ class ClearExecutor : public Executor {
             out[size_t(i)] ^= Bit(&x[size_t(i * aw)], j) * at(2, (int64_t(at(1, i)) - j) & (a.ring.bits - 1)) &
                               ring::Mask(n.ring.bits);
         return out;
-      case Op::kDpfGen: {
-        fss::DpfContext ctx{randomness_->TreeKey(), uint32_t(n.attrs[0]), a.ring.bits};
-        fss::DpfGen(ctx, x.data(), reinterpret_cast<const uint8_t*>(In(n, 1).data()),
-                    reinterpret_cast<const uint8_t*>(In(n, 2).data()), size_t(rows),
-                    reinterpret_cast<uint8_t*>(out.data()));
-        return out;
-      }
-      case Op::kDpfWindow: {
-        fss::DpfContext ctx{randomness_->TreeKey(), uint32_t(n.attrs[3]), int(n.attrs[1])};
-        fss::DpfWindow(ctx, int(n.attrs[0]), reinterpret_cast<const uint8_t*>(x.data()),
-                       reinterpret_cast<const uint8_t*>(In(n, 1).data()), 0, In(n, 2).data(), size_t(rows),
-                       int(n.attrs[2]), out.data());
-        return out;
-      }
       default:
         SUF_CHECK(false);
         return {};
+    }
+  }
+
+  // Tree: keys of DPFs and DCFs and what is read from them, all keys in one call.
+  Words Tree(const Node& n) {
+    const Words& x = In(n, 0);
+    auto bytes = [&](size_t a) { return reinterpret_cast<const uint8_t*>(In(n, a).data()); };
+    const size_t rows = In(n, n.op == Op::kDpfGen || n.op == Op::kDcfGen ? 0 : 2).size();
+    Words out(size_t(Size(n.shape) * WordsOf(n.ring)));
+    auto key = reinterpret_cast<uint8_t*>(out.data());
+    auto dpf = [&](int64_t program, int64_t bits) {
+      return fss::DpfContext{randomness_->TreeKey(), uint32_t(program), int(bits)};
+    };
+    // points: x less each threshold, of every row
+    auto points = [&](size_t first) {
+      Words all;
+      for (uint64_t v : In(n, 2))
+        for (size_t j = first; j < n.attrs.size(); ++j) all.push_back(v - uint64_t(n.attrs[j]));
+      return all;
+    };
+    const int party = n.attrs[0] == 1;
+    switch (n.op) {
+      case Op::kDpfGen:
+        fss::DpfGen(dpf(n.attrs[0], Arg(n, 0).ring.bits), x.data(), bytes(1), bytes(2), rows, key);
+        return out;
+      case Op::kDpfWindow:
+        fss::DpfWindow(dpf(n.attrs[3], n.attrs[1]), party, bytes(0), bytes(1), int(n.attrs[4]), In(n, 2).data(), rows,
+                       int(n.attrs[2]), out.data());
+        return out;
+      case Op::kDpfParity:
+        fss::DpfParity(dpf(n.attrs[2], n.attrs[1]), party, bytes(0), bytes(1), points(3).data(), rows,
+                       int(n.attrs.size()) - 3, out.data());
+        return out;
+      case Op::kDpfDense:
+        fss::DpfDense(dpf(n.attrs[2], n.attrs[1]), party, bytes(0), bytes(1), In(n, 2).data(), In(n, 3).data(), rows,
+                      out.data());
+        for (uint64_t& v : out) v &= ring::Mask(n.ring.bits);
+        return out;
+      case Op::kDcfGen: {
+        const fss::DcfContext ctx{randomness_->TreeKey(), uint32_t(n.attrs[0]), Arg(n, 0).ring.bits,
+                                  int(Arg(n, 1).shape[0]), int(n.attrs[1])};
+        fss::DcfGen(ctx, x.data(), In(n, 1).data(), bytes(2), bytes(3), rows, key);
+        return out;
+      }
+      default: {
+        SUF_CHECK(n.op == Op::kDcfEval);
+        const fss::DcfContext ctx{randomness_->TreeKey(), uint32_t(n.attrs[4]), int(n.attrs[1]), int(n.attrs[2]),
+                                  int(n.attrs[3])};
+        fss::DcfEval(ctx, party, bytes(0), bytes(1), points(5).data(), rows, int(n.attrs.size()) - 5, out.data());
+        return out;
+      }
     }
   }
 

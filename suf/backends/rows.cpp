@@ -15,35 +15,52 @@ using namespace pfss;  // NOLINT: the whole file speaks of traces
 
 namespace {
 
-// Walk: n bit strings of k bits, each in whole words, beside the same packed one after another: f(word, from, byte, at,
-// bits) for each piece, `bits` bits from bit `from` of a word on and from bit `at` of a byte on.
-template <class F>
-void Walk(size_t n, int k, F f) {
-  const size_t words = size_t(k + 63) / 64;
-  size_t bit = 0;
-  for (size_t i = 0; i < n * words; ++i) {
-    const int take = std::min(64, k - 64 * int(i % words));
-    for (int from = 0, now; from < take; from += now, bit += size_t(now)) {
-      now = std::min(8 - int(bit % 8), take - from);
-      f(i, from, bit / 8, int(bit % 8), now);
-    }
-  }
-}
-
+// PackLong: n bit strings of k bits, each in whole words, one after another; UnpackLong: back. Words pass through one
+// that holds what is not written, or not read, yet.
 void PackLong(const uint64_t* x, size_t n, int k, uint8_t* out) {
   if (k % 64 == 0) return void(std::memcpy(out, x, n * size_t(k) / 8));
-  std::fill_n(out, (n * size_t(k) + 7) / 8, uint8_t{0});
-  Walk(n, k, [&](size_t word, int from, size_t byte, int at, int bits) {
-    out[byte] |= uint8_t((x[word] >> from & ring::Mask(bits)) << at);
-  });
+  const size_t words = size_t(k + 63) / 64;
+  uint64_t waiting = 0;
+  int many = 0;
+  for (size_t i = 0, w = 0; i < n * words; ++i) {
+    const int take = ++w == words ? (k - 1) % 64 + 1 : 64;
+    waiting |= x[i] << many;
+    if (many + take >= 64) {
+      std::memcpy(out, &waiting, 8);
+      out += 8;
+      waiting = many ? x[i] >> (64 - many) : 0;
+      many -= 64;
+    }
+    many += take;
+    if (w == words) w = 0;
+  }
+  std::memcpy(out, &waiting, size_t(many + 7) / 8);
 }
 
 void UnpackLong(const uint8_t* in, size_t n, int k, uint64_t* x) {
   if (k % 64 == 0) return void(std::memcpy(x, in, n * size_t(k) / 8));
-  std::fill_n(x, n * (size_t(k + 63) / 64), uint64_t{0});
-  Walk(n, k, [&](size_t word, int from, size_t byte, int at, int bits) {
-    x[word] |= (uint64_t(in[byte]) >> at & ring::Mask(bits)) << from;
-  });
+  const size_t words = size_t(k + 63) / 64;
+  size_t left = (n * size_t(k) + 7) / 8;
+  uint64_t waiting = 0;
+  int many = 0;
+  for (size_t i = 0, w = 0; i < n * words; ++i) {
+    const int take = ++w == words ? (k - 1) % 64 + 1 : 64;
+    if (w == words) w = 0;
+    x[i] = waiting;
+    if (many < take) {
+      const size_t now = std::min<size_t>(8, left);
+      uint64_t next = 0;
+      std::memcpy(&next, in, now);
+      in += now, left -= now;
+      x[i] |= next << many;
+      waiting = take - many < 64 ? next >> (take - many) : 0;
+      many += 64;
+    } else {
+      waiting >>= take;
+    }
+    many -= take;
+    x[i] &= ring::Mask(take);
+  }
 }
 
 // Values: of a constant.

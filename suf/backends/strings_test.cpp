@@ -37,19 +37,25 @@ std::vector<uint64_t> Thresholds(Fixture& f, int m, int k) {
   return b;
 }
 
-// Less of a public value and of a secret one, taken apart: their sum is the exclusive or.
+// Less of a public value and of a secret one, taken apart: their sum is the exclusive or, whether the string was dealt
+// or its bits, each a word of its own.
 TEST(Strings, LessAndUnbits) {
   for (int k : kRings)
     for (int m : kStrings) {
       SCOPED_TRACE(testing::Message() << k << " bits, " << m << " thresholds");
-      Masked f({37}, k);
+      const int64_t n = m % 2 ? 37 : 40;  // planes that end within a byte, or do not
+      Masked f({n}, k);
       auto b = Thresholds(f, m, k);
       Sh bits = Map(Sh(f.t.deal(Less(Sec(f.x.r), b))), [](auto v) { return Unbits(v); });
-      f.Run(bits + Unbits(Less(f.x.hat, b)));
-      ASSERT_EQ(f.got.size(), size_t(37 * m));
-      for (size_t j = 0; j < size_t(m); ++j)
-        for (size_t i = 0; i < 37; ++i)
-          ASSERT_EQ(f.got[j * 37 + i], uint64_t((f.r[i] < b[j]) ^ (f.hat[i] < b[j]))) << i << " " << j;
+      Sh words = f.t.deal(Unbits(Less(Sec(f.x.r), b)), 1);
+      Sh both = bits + Unbits(Less(f.x.hat, b)), same = words + Unbits(Less(f.x.hat, b));
+      f.Run({Stack<kP0>({both.a, same.a}), Stack<kP1>({both.b, same.b})});
+      ASSERT_EQ(f.got.size(), size_t(2 * n * m));
+      for (size_t j = 0; j < size_t(2 * m); ++j)
+        for (size_t i = 0; i < size_t(n); ++i) {
+          const uint64_t at = b[j % size_t(m)];
+          ASSERT_EQ(f.got[j * size_t(n) + i], uint64_t((f.r[i] < at) ^ (f.hat[i] < at))) << i << " " << j;
+        }
     }
 }
 

@@ -1,8 +1,7 @@
-// Bulk operations on tables: reads at public places, sums of rotated vectors, trees.
+// Bulk operations on tables: reads at public places, sums of rotated vectors.
 #include <algorithm>
 
 #include "suf/backends/internal/bulk.hpp"
-#include "suf/fss/dpf.hpp"
 #include "suf/fss/table.hpp"
 #include "suf/pfss/poly.hpp"
 #include "suf/ring/words.hpp"
@@ -82,31 +81,6 @@ void PackedExecutor::Unbits(int i) {
   SUF_CHECK(!x.splat && x.element == int(stride) && element(i) == 1);
   pool_.For(rows, std::max<size_t>(64, kGrain * 64 / m / 64 * 64),
             [&](size_t lo, size_t hi) { strips_.unbits(x.at(lo), stride, m, rows, hi - lo, p.get() + lo); });
-}
-
-void PackedExecutor::Trees(int i, Host& host) {
-  const Node& n = node(i);
-  size_t rows = count(i);
-  auto p = Make(i);
-  fss::DpfContext ctx{host.randomness.TreeKey(), 0, 0};
-  if (n.op == Op::kDpfGen) {
-    ctx.program = uint32_t(n.attrs[0]), ctx.n = arg(n, 0).ring.bits;
-    auto alpha = Words<uint64_t>(n.args[0], true);
-    fss::DpfGen(ctx, alpha.get(), in(n, 1).data.get(), in(n, 2).data.get(), rows, p.get(), variant_);
-    return;
-  }
-  ctx.program = uint32_t(n.attrs[3]), ctx.n = int(n.attrs[1]);
-  int m = int(n.attrs[2]);
-  size_t words = size_t(m + 63) / 64;
-  auto lo = Words<uint64_t>(n.args[2], true);
-  std::vector<uint64_t> out(rows * words);
-  fss::DpfWindow(ctx, int(n.attrs[0]), in(n, 0).data.get(), in(n, 1).data.get(), 0, lo.get(), rows, m, out.data(),
-                 variant_);
-  if (element(i) >= 8)
-    std::memcpy(p.get(), out.data(), out.size() * 8);
-  else
-    strips_.move[3][Code(element(i))](out.data(), rows, p.get());
-  Wipe(out.data(), out.size() * 8);
 }
 
 }  // namespace suf::backends::internal

@@ -36,17 +36,34 @@ void Xor(std::optional<V>* sum, const V& v) {
 
 }  // namespace
 
-BitReader::BitReader(Trace& t, const Wire<kPub>& x, const Compiled& c, Steps steps) : t_(t), x_(x), c_(c) {
-  for (const Compare& p : c.compares) {
-    if (!p.top) {
-      View& v = views_[p.f];
-      Find(&v.points, 0), Find(&v.points, p.beta), Find(&v.betas, p.beta);
-    } else if (p.f > 1) {
-      Find(&views_[p.f - 1].points, (0 - p.beta) & ring::Mask(p.f - 1));
+std::map<int, std::vector<uint64_t>> PointsOf(const Compiled& c, std::span<const Bit> bits, bool wrap) {
+  std::map<int, std::vector<uint64_t>> points;
+  auto read = [&](const Bit& b) {
+    std::map<std::pair<int, uint64_t>, bool> odd;  // two comparisons of one view read D(x_hat) twice, which is nothing
+    for (int i : b.compares) {
+      const Compare& p = c.compares[size_t(i)];
+      auto flip = [&](int f, uint64_t v) { odd[{f, v}] = !odd[{f, v}]; };
+      if (!p.top)
+        flip(p.f, 0), flip(p.f, p.beta);
+      else if (p.f > 1)
+        flip(p.f - 1, (0 - p.beta) & ring::Mask(p.f - 1));
     }
-  }
-  Find(&views_[c.f.n].points, 0);  // 1[x_hat < r]
-  steps_ = steps;
+    for (auto& [at, is] : odd)
+      if (is) Find(&points[at.first], at.second);
+  };
+  for (const Bit& b : bits) read(b);
+  for (int i : UsedBy(c, bits).products)
+    for (const Bit& b : c.products[size_t(i)]) read(b);
+  if (wrap) Find(&points[c.f.n], 0);
+  return points;
+}
+
+BitReader::BitReader(Trace& t, const Wire<kPub>& x, const Compiled& c, Steps steps, std::span<const Bit> bits,
+                     bool wrap)
+    : t_(t), x_(x), c_(c), steps_(steps) {
+  for (auto& [f, points] : PointsOf(c, bits, wrap)) views_[f].points = points;
+  for (int i : UsedBy(c, bits).compares)
+    if (const Compare& p = c.compares[size_t(i)]; !p.top) Find(&views_[p.f].betas, p.beta);
 }
 
 // Read: all points of a view, when the first of them is asked for.
@@ -81,17 +98,23 @@ Owing BitReader::String(std::span<const Bit> bits, bool wrap, bool settled) {
   auto rows = [&](size_t sources) { return Rows(l, std::vector<bool>(sources)); };
   auto flip = [](std::vector<bool>::reference b) { b = !b; };
   for (auto& [f, v] : views_) {
-    Rows points = rows(v.points.size()), less = rows(std::max<size_t>(1, v.betas.size()));
-    for (size_t i = 0; i < bits.size(); ++i)
+    Rows points = rows(std::max<size_t>(1, v.points.size())), less = rows(std::max<size_t>(1, v.betas.size()));
+    std::map<uint64_t, bool> odd;
+    auto toggle = [&](uint64_t p) { odd[p] = !odd[p]; };
+    for (size_t i = 0; i < bits.size(); ++i) {
+      odd.clear();
       for (int k : bits[i].compares) {
         const Compare& p = c_.compares[size_t(k)];
         if (!p.top && p.f == f) {
-          flip(points[i][Find(&v.points, 0)]), flip(points[i][Find(&v.points, p.beta)]);
+          toggle(0), toggle(p.beta);
           flip(less[i][Find(&v.betas, p.beta)]);
         } else if (p.top && p.f - 1 == f) {
-          flip(points[i][Find(&v.points, (0 - p.beta) & ring::Mask(f))]);
+          toggle((0 - p.beta) & ring::Mask(f));
         }
       }
+      for (auto& [p, is] : odd)
+        if (is) points[i][Find(&v.points, p)] = true;
+    }
     if (wrap && f == c_.f.n) points[l - 1][Find(&v.points, 0)] = true;
     std::optional<Const> masks = Masks(t_, points);
     if (masks) Read(f, &v);

@@ -9,9 +9,14 @@
 
 namespace suf::compiler {
 
+// PointsOf: where D is read in each view, by its f: points p of D(x_hat - p).
+std::map<int, std::vector<uint64_t>> PointsOf(const Compiled& c, std::span<const Bit> bits, bool wrap);
+
 class BitReader {
  public:
-  BitReader(Trace& t, const Wire<kPub>& x, const Compiled& c, Steps steps);
+  // For strings of these bits, and 1[x_hat < r] with `wrap`: what they need of a view is read together.
+  BitReader(Trace& t, const Wire<kPub>& x, const Compiled& c, Steps steps, std::span<const Bit> bits,
+            bool wrap = false);
   // String: shares of at most 64 bits, Xor(l), the first lowest; with `wrap` one more, 1[x_hat < r]. What is owed are
   // top bits of r; settled: they are dealt.
   Owing String(std::span<const Bit> bits, bool wrap = false, bool settled = false);

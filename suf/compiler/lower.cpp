@@ -22,7 +22,7 @@ std::vector<Owing> OpenSteps(Trace& t, const Compiled& c, Steps from, const Wire
   const bool wrap = NeedsWrap(c, ring);
   std::vector<OpenedBit> steps;
   if (wrap || !c.steps.empty()) {
-    BitReader reader(t, x, c, from);
+    BitReader reader(t, x, c, from, c.steps, wrap);
     Owing string = reader.String(c.steps, wrap);
     steps = Apart(OpenDefined(t, string, "steps"));
   }
@@ -52,6 +52,15 @@ std::vector<Owing> OpenSteps(Trace& t, const Compiled& c, Steps from, const Wire
   return out;
 }
 
+// PieceNumber: bit k of the piece's number is linear over XOR in the steps.
+std::vector<Bit> PieceNumber(const Compiled& c) {
+  std::vector<Bit> number(size_t(c.index_bits()));
+  for (size_t j = 0; j < c.steps.size(); ++j)
+    for (size_t i = 0; i < number.size(); ++i)
+      if (((j + 1) ^ j) >> i & 1) number[i] = Exclusive(number[i], c.steps[j]);
+  return number;
+}
+
 // Selected: of the piece at x, e x the coefficients (outputs, degree + 1), and 1[x_hat < r] where the ring needs it.
 struct Selected {
   std::vector<std::vector<Sh>> coefficients;
@@ -61,12 +70,9 @@ struct Selected {
 
 Selected SelectPiece(Trace& t, const Compiled& c, Steps from, const Wire<kPub>& x, int ring) {
   const int p = c.index_bits(), width = c.f.degree + 1;
-  std::vector<Bit> number(size_t(p), Bit{});
-  for (size_t j = 0; j < c.steps.size(); ++j)
-    for (int i = 0; i < p; ++i)
-      if (((j + 1) ^ j) >> i & 1) number[size_t(i)] = Exclusive(number[size_t(i)], c.steps[j]);
-  BitReader reader(t, x, c, from);
+  const std::vector<Bit> number = PieceNumber(c);
   const bool wrap = NeedsWrap(c, ring);
+  BitReader reader(t, x, c, from, number, wrap);
   Wire<kPub> i = OpenDefined(t, reader.String(number), "piece");
   Selected out;
   if (wrap) out.wrap = Apart(OpenDefined(t, reader.String({}, true), "wrap"))[0];
@@ -212,7 +218,7 @@ Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub
     if (b.kind == Kind::kDense) {
       out.bits = Owing{DenseBits(t, c, x), std::nullopt};
     } else {
-      BitReader reader(t, x, c, b.steps);
+      BitReader reader(t, x, c, b.steps, c.bits);
       out.bits = reader.String(c.bits);
     }
   }

@@ -68,4 +68,9 @@ struct Entry {
 };
 Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Entry& entry, const Wire<kPub>& z, int ring);
 
+// Closed forms: key bits an element of both bundles, every owed word dealt. (Where numbers and bits read one view by
+// parity, both together cost less than the sum.)
+int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& entry, int ring);
+int64_t BitsKeyBits(const Compiled& c, const Lowering& l);
+
 }  // namespace suf::compiler

@@ -9,11 +9,9 @@ std::vector<Choice> Choices(const Compiled& c) {
   std::vector<Choice> out;
   std::vector<Lowering> numbers, bits;
   for (const Lowering& l : AllForNumbers())
-    if (WhyNotNumbers(c, l).empty() && l.kind != Kind::kStepDcf && (c.f.n <= 10 || l.steps != Steps::kParity))
-      numbers.push_back(l);  // TMP
+    if (WhyNotNumbers(c, l).empty()) numbers.push_back(l);
   for (const Lowering& l : AllForBits())
-    if (WhyNotBits(c, l).empty() && (c.f.n <= 10 || (l.steps != Steps::kParity && l.kind != Kind::kDense)))
-      bits.push_back(l);  // TMP
+    if (WhyNotBits(c, l).empty()) bits.push_back(l);
   size_t most = std::max(numbers.size(), bits.size());
   for (size_t i = 0; i < most; ++i)
     out.push_back({numbers.empty() ? Lowering{} : numbers[i % numbers.size()],
@@ -60,6 +58,48 @@ TEST(Lower, EveryMaskOfSmallRings) {
           if (HasFatalFailure()) return;
         }
       }
+}
+
+// Key bits of one part at a time.
+TEST(Lower, ClosedForms) {
+  std::mt19937_64 rng(4);
+  auto clear = backends::MakeClear();
+  for (int n : {3, 8, 12, 32, 40})
+    for (int ring : {n - 2, n, n + 9})
+      for (int round = 0; round < 8; ++round) {
+        Shape s{n, ring, round % 6 + 1, round % 4, round % 2 + 1, 0};
+        if (round % 2) s.outputs = round % 4 == 1, s.formulas = 1 - s.outputs + round / 4;
+        if (s.outputs > 0) s.formulas = 0;
+        func::Suf f = RandomSuf(s, rng);
+        Compiled c = Compile(f);
+        const std::vector<uint64_t> x{0, 1, 5};
+        for (const Choice& choice : Choices(c)) {
+          Ran got = RunOn(f, choice, x, {}, ring, *clear);
+          const int64_t want = s.outputs ? NumbersKeyBits(c, choice.numbers, {}, ring) : BitsKeyBits(c, choice.bits);
+          EXPECT_EQ(got.key_bits, 3 * want) << Name(c, choice) << " " << ring << "\n" << func::Print(f);
+          if (HasFailure()) return;
+        }
+      }
+}
+
+// Bytes of key of both parties: ReLU to shares, and sixteen cubic pieces, at 32 bits.
+TEST(Lower, KnownCosts) {
+  func::Suf relu = func::Parse(
+      "suf relu domain 32 ring 32 outputs 1 degree 1\npiece 0 : 0 1\npiece 2147483648 : 0 0\nend 4294967296\n");
+  Compiled c = Compile(relu);
+  auto bytes = [&](Kind kind, Steps steps) { return double(NumbersKeyBits(c, {kind, steps}, {}, 32)) / 8; };
+  EXPECT_EQ(bytes(Kind::kOpenSteps, Steps::kParity), 812);
+  EXPECT_EQ(bytes(Kind::kOpenSteps, Steps::kDigits), 50.375);
+  EXPECT_EQ(bytes(Kind::kOpenSteps, Steps::kBlocks), 26.75);
+  std::mt19937_64 rng(5);
+  func::Suf cubic = RandomSuf({32, 32, 1, 3, 1, 0}, rng);
+  cubic.end = func::U128{1} << 32;
+  for (uint64_t i = 1; i < 16; ++i)
+    cubic.pieces.push_back({i * 250000001, {{rng() >> 32, rng() >> 32, rng() >> 32, rng() >> 32}}});
+  c = Compile(cubic);
+  EXPECT_EQ(bytes(Kind::kStepDcf, {}), 2096);
+  EXPECT_EQ(bytes(Kind::kIndex, Steps::kParity), 854);
+  EXPECT_EQ(bytes(Kind::kIndex, Steps::kBlocks), 72);
 }
 
 TEST(Lower, WideRingsAtRandom) {

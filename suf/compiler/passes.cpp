@@ -108,12 +108,8 @@ class Primitives {
 
 // Products that no bit reads, left over where factors were joined, go.
 void Prune(Compiled* c) {
-  std::set<int> read;
-  auto mark = [&](const Bit& b) { read.insert(b.products.begin(), b.products.end()); };
-  for (const Bit& b : c->bits) mark(b);
-  for (size_t i = c->products.size(); i-- > 0;)
-    if (read.count(int(i)))
-      for (const Bit& b : c->products[i]) mark(b);
+  const std::vector<int> kept_ones = UsedBy(*c, c->bits).products;
+  const std::set<int> read(kept_ones.begin(), kept_ones.end());
   std::vector<int> number(c->products.size());
   std::vector<std::vector<Bit>> kept;
   for (size_t i = 0; i < c->products.size(); ++i) {
@@ -158,6 +154,18 @@ Bit Exclusive(const Bit& a, const Bit& b) {
   return {a.constant != b.constant, Either(a.compares, b.compares), Either(a.products, b.products)};
 }
 
+Used UsedBy(const Compiled& c, std::span<const Bit> bits) {
+  std::set<int> compares, products;
+  auto mark = [&](const Bit& b) {
+    compares.insert(b.compares.begin(), b.compares.end()), products.insert(b.products.begin(), b.products.end());
+  };
+  for (const Bit& b : bits) mark(b);
+  for (size_t i = c.products.size(); i-- > 0;)  // factors stand before their product
+    if (products.count(int(i)))
+      for (const Bit& b : c.products[i]) mark(b);
+  return {{compares.begin(), compares.end()}, {products.begin(), products.end()}};
+}
+
 std::vector<uint64_t> Powers(const std::vector<uint64_t>& local, uint64_t begin, int ring) {
   // Horner in (x - begin): multiply what there is by it, add the next coefficient
   std::vector<uint64_t> out(local.size());
@@ -176,6 +184,7 @@ func::Suf Normalise(const Suf& given) {
     f.pieces.push_back({f.end, std::vector(size_t(f.outputs), std::vector<uint64_t>(size_t(f.degree) + 1))});
     f.end = U128{1} << f.n;
   }
+  if (f.outputs == 0) f.pieces.resize(1);
   int degree = 0;
   for (const func::Piece& p : f.pieces)
     for (auto& c : p.poly)

@@ -2,6 +2,7 @@
 // products of such bits. Pure data, public, without a wire (docs/mathematics.md#function-passes). Passes, in order:
 // normalise -> primitives -> views. Not here: which lowering reads it (choose.hpp), and how (lower.hpp).
 #pragma once
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,11 @@ struct Compiled {
 func::Suf Normalise(const func::Suf& f);
 // Compile: all passes. Throws Cause::kInput when f does not verify.
 Compiled Compile(const func::Suf& f);
+// Used: the comparisons, increasing, and the products, increasing, that bits are made of.
+struct Used {
+  std::vector<int> compares, products;
+};
+Used UsedBy(const Compiled& c, std::span<const Bit> bits);
 // Powers: coefficients in x itself of a polynomial in x - begin, modulo 2^ring.
 std::vector<uint64_t> Powers(const std::vector<uint64_t>& local, uint64_t begin, int ring);
 

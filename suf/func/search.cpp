@@ -48,6 +48,19 @@ class Target {
   // every: whether every point between the tails is measured.
   bool every() const { return last_ - first_ <= int64_t{1} << internal::kEveryPoint; }
   double At(int64_t x) const { return values_.empty() ? Asked(x) : values_[size_t(x - first_)]; }
+  // Size: the largest size of the function, as 1,025 points between the tails and the tails show it.
+  double Size() const {
+    double most = 0;
+    for (int64_t i = 0; i <= 1024 && first_ < last_; ++i)
+      most = std::max(most, std::abs(At(first_ + int64_t(__int128{last_ - 1 - first_} * i / 1024))));
+    auto see = [&](const std::optional<Tail>& tail, int64_t end) {
+      if (tail)
+        most = std::max(most,
+                        std::abs(tail->kind == Tail::kConstant ? tail->value : std::ldexp(double(end), -q_.in.scale)));
+    };
+    see(q_.below, lo_), see(q_.above, hi_);
+    return most;
+  }
   // Word: where x lies in the domain.
   uint64_t Word(int64_t x) const { return uint64_t(x) & ring::Mask(n_); }
 
@@ -78,6 +91,11 @@ struct Shape {
   int slope = 0;  // the largest
 };
 
+Shape WithSlope(Shape s, int slope) {
+  s.finer.fill(slope), s.slope = slope;
+  return s;
+}
+
 struct Local {
   int64_t begin = 0, end = 0;
   std::vector<uint64_t> c;
@@ -92,7 +110,8 @@ class Pieces {
       : q_(q), f_(f), s_(s), unit_(std::ldexp(1, q.result.scale + s.slope)), room_(std::ldexp(1, q.result.bits - 1)) {}
 
   // Fit: the piece [a, b); its error is infinite where it is over `bound` or the ring.
-  Local Fit(int64_t a, int64_t b, double bound) const {
+  // `quick`: by samples alone where that is not all points.
+  Local Fit(int64_t a, int64_t b, double bound, bool quick = false) const {
     Local out{a, b, std::vector<uint64_t>(size_t(s_.degree) + 1), INFINITY, true};
     const int64_t m = b - a;
     std::array<double, kMostFitted + 1> c{};
@@ -107,8 +126,9 @@ class Pieces {
       out.c[size_t(d)] = uint64_t(int64_t(c[size_t(d)])) & ring::Mask(q_.result.bits);
     }
     const double step = std::ldexp(1, s_.slope - s_.finer[0]), most = 2 * (bound * unit_ + step);
-    if (Extremes few = Few(rest, m); few.most - few.least > most) return out;
-    const Extremes all = ExtremesOf(rest, 0, m - 1, f_.every());
+    if (Extremes few = Few<16>(rest, m); few.most - few.least > most) return out;
+    const Extremes all =
+        quick && f_.every() && m > kQuick ? Few<kQuick>(rest, m) : ExtremesOf(rest, 0, m - 1, f_.every());
     const double constant = std::floor(all.centre() / step + 0.5) * step;
     if (!(std::abs(constant) < 0x1p62)) return out;
     const double error = std::max(all.most - constant, constant - all.least) / unit_;
@@ -131,33 +151,46 @@ class Pieces {
       return ((x >> w) + 1) << w;
     });
   }
-  // Free: each piece as long as its bound lets it be.
+  // Free: each piece as long as its bound lets it be: first by samples, then, where those missed something, by every
+  // point.
   std::optional<std::vector<Local>> Free(double bound, size_t most) const {
     int64_t guess = 1;
     return Along(bound, most, [&](int64_t x, int64_t last) {
       auto fits = [&](int64_t width) { return std::isfinite(Fit(x, x + width, bound).error); };
-      int64_t good = 0, bad = last - x + 1;  // widths
-      for (int64_t w = std::min(guess, last - x); w > good && w < bad;) {
-        if (fits(w))
-          good = w, w = std::min(2 * w, last - x);
-        else
-          bad = w, w = good ? 0 : w / 2;
-      }
-      while (bad - good > 1) {
-        const int64_t w = good + (bad - good) / 2;
-        (fits(w) ? good : bad) = w;
-      }
-      guess = std::max<int64_t>(1, good);
+      auto looks = [&](int64_t width) {
+        return std::isfinite(Fit(x, x + width, bound * (1 - 1.0 / 2048), true).error);
+      };
+      int64_t width = Longest(guess, last - x, looks);
+      if (f_.every() && width > 0 && !fits(width)) width = Longest(guess, width, fits);
+      guess = std::max<int64_t>(1, width);
       return x + guess;
     });
   }
 
  private:
-  template <class F>
+  static constexpr int kQuick = 256;
+  // Few: of Many + 1 points of [0, m).
+  template <int Many, class F>
   static Extremes Few(const F& rest, int64_t m) {
     Extremes few;
-    for (int i = 0; i <= 16; ++i) few.See(rest(int64_t(__int128{m - 1} * i / 16)));
+    for (int i = 0; i <= Many; ++i) few.See(rest(int64_t(__int128{m - 1} * i / Many)));
     return few;
+  }
+  // Longest: the largest width up to `most` that fits, by doubling from `guess` and halving what is between; 0: none.
+  template <class F>
+  static int64_t Longest(int64_t guess, int64_t most, const F& fits) {
+    int64_t good = 0, bad = most + 1;
+    for (int64_t w = std::min(guess, most); w > good && w < bad;) {
+      if (fits(w))
+        good = w, w = std::min(2 * w, most);
+      else
+        bad = w, w = good ? 0 : w / 2;
+    }
+    while (bad - good > 1) {
+      const int64_t w = good + (bad - good) / 2;
+      (fits(w) ? good : bad) = w;
+    }
+    return good;
   }
   // Leading: the divided difference at d + 1 of Chebyshev's points of [0, m).
   template <class F>
@@ -302,18 +335,20 @@ std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& 
   return best;
 }
 
-// Shapes: of one degree and kind of knots, the finest slope first: a coarser one is taken for as few pieces.
+// Shapes: every degree and kind of knots, with the finest slope.
 std::vector<Shape> Shapes(const FitRequest& q) {
+  const bool identity = (q.below && q.below->kind == Tail::kIdentity) || (q.above && q.above->kind == Tail::kIdentity);
   std::vector<Shape> out;
-  const int first = q.degree.value_or(0), last = q.degree.value_or(kMostFitted);
-  for (int d = first; d <= last; ++d)
+  for (int d = q.degree.value_or(identity); d <= q.degree.value_or(kMostFitted); ++d)
     for (Knots k : {Knots::kUniform, Knots::kOctaves, Knots::kFree})
-      for (int slope = d > 0 && q.finer.empty() ? q.slope : 0; slope >= 0; --slope) {
-        if (q.knots && *q.knots != k) continue;
-        Shape s{k, d, {}, slope};
-        s.finer.fill(slope);
-        for (size_t i = 0; i < q.finer.size(); ++i) s.finer[i] = q.finer[i];
-        if (!q.finer.empty()) s.slope = *std::max_element(q.finer.begin(), q.finer.end());
+      if (!q.knots || *q.knots == k) {
+        Shape s{k, d, {}, 0};
+        if (q.finer.empty()) {
+          s = WithSlope(s, d > 0 ? q.slope : 0);
+        } else {
+          std::copy(q.finer.begin(), q.finer.end(), s.finer.begin());
+          s.slope = *std::max_element(q.finer.begin(), q.finer.end());
+        }
         out.push_back(s);
       }
   return out;
@@ -350,17 +385,32 @@ Fitted<Function> FitPieces(const FitRequest& q) {
   const Target f(q);
   const size_t most = q.pieces ? size_t(*q.pieces) : kMostPieces;
   Best best;
-  auto offer = [&](const Shape& s, std::optional<std::vector<Local>> found) {
+  auto tried = [&](const Shape& s, size_t limit) {
+    const Pieces pieces(q, f, s);
+    auto found = q.error ? WithError(q, pieces, s.knots, *q.error, limit) : WithPieces(q, pieces, s.knots, limit);
+    const size_t many = found ? found->size() : 0;
     if (found) best.Offer(q, ToFunction(q, f, s, std::move(*found)));
+    return many;
   };
   const std::vector<Shape> shapes = Shapes(q);
-  for (const Shape& s : shapes) {
-    if ((q.below && q.below->kind == Tail::kIdentity) || (q.above && q.above->kind == Tail::kIdentity))
-      if (s.degree == 0 && !q.degree) continue;
-    const Pieces pieces(q, f, s);
-    // with the default cost, more pieces than these are dearer than what is there
-    const size_t few = q.cost ? most : size_t(std::min(double(most), best.cost / (s.degree + 2)));
-    offer(s, q.error ? WithError(q, pieces, s.knots, *q.error, few) : WithPieces(q, pieces, s.knots, most));
+  const double room = q.result.bits - 1 - q.result.scale - std::log2(std::max(f.Size(), 1e-300));  // bits for slopes
+  for (const Shape& shape : shapes) {
+    const int finest = q.finer.empty() ? std::clamp(int(std::floor(std::min(room, 64.0))), 0, shape.slope) : 0;
+    const Shape s = q.finer.empty() ? WithSlope(shape, finest) : shape;
+    if (q.cost || !q.error) {  // every slope: what is dear is the caller's to say, and errors need not fall with it
+      tried(s, most);
+      for (int slope = finest - 1; slope >= 0; --slope) tried(WithSlope(s, slope), most);
+      continue;
+    }
+    // the fewest pieces are those of the finest slope; more than this are dearer than what is there
+    const size_t limit = size_t(std::min(double(most), best.cost / (s.degree + 2)));
+    int fine = finest;
+    size_t many = tried(s, limit);
+    if (many == 0 && fine > 0) many = tried(WithSlope(s, --fine), limit);  // a value may be just over the room
+    for (int coarse = -1; many > 0 && fine - coarse > 1;) {                // the coarsest with as many
+      const int slope = (coarse + fine) / 2;
+      (tried(WithSlope(s, slope), many) > 0 ? fine : coarse) = slope;
+    }
   }
   if (best.fit) return std::move(*best.fit);
   if (!q.error)

@@ -409,6 +409,48 @@ TEST(Lint, ComparesRootsWithAlpha) {
     }
 }
 
+// A comparison's roots are its parties' own, younger than alpha and than the payload, and serve nothing else.
+TEST(Lint, HoldsComparisonsToTheirRoots) {
+  auto faults = [](const std::function<void(Trace::Raw&, Node & key, const Trace::Tree& tree)>& spoil) {
+    Little w;
+    Trace::Comparison c = w.t.comparison(w.x.r, Reshape(Sec(w.x.r) * 3, {1, 4}), 12);
+    Trace::Tree tree = w.t.tree(w.x.r);
+    Sec late = Reshape(Sec(w.x.r) * 5, {1, 4});
+    Sh less = w.t.below(c, w.x.hat, {0});
+    Sh bit = w.t.window(tree, w.x.hat, 1);
+    Sh ints = Map(bit, [](auto v) { return Lift(v); });
+    Dealt more = w.t.deal(late, 12);
+    Sh flat = Map(less, [](auto v) { return Reshape(v, {4}); }) + Map(Sh(more), [](auto v) { return Reshape(v, {4}); });
+    Schedule s = w.Close(Low(ints, 12) + Low(Sh(w.word), 12) + flat);
+    Trace::Raw raw{w.t};
+    if (spoil) spoil(raw, raw.node(w.t.node(c.key.id()).args[0]), tree);
+    LintReport r = Lint(s);
+    EXPECT_EQ(r.trees + int(r.faults.size()), 4);
+    return r.faults;
+  };
+  EXPECT_TRUE(faults(nullptr).empty());
+  struct Fault {
+    const char* says;
+    std::function<void(Trace::Raw&, Node& key, const Trace::Tree& tree)> spoil;
+  };
+  const Fault plants[] = {
+      {"one seed of 128 bits", [](Trace::Raw& raw, Node& key, const auto&) { raw.node(key.args[3]).shape = {3}; }},
+      {"PRG tensor of its party", [](Trace::Raw&, Node& key, const auto&) { key.args[3] = key.args[2]; }},
+      {"PRG tensor of its party", [](Trace::Raw& raw, Node& key, const auto&) { raw.node(key.args[2]).attrs[0] = 1; }},
+      {"after alpha and the payload",  // a payload made after the roots
+       [](Trace::Raw&, Node& key, const auto&) { key.args[1] = key.args[3] + 2; }},
+      {"after alpha and the payload", [](Trace::Raw&, Node& key, const auto&) { key.args[0] = key.args[3] + 2; }},
+      {"serves elsewhere", [](Trace::Raw&, Node& key, const Trace::Tree& t) { key.args[2] = t.root0.id(); }},
+      {"serves elsewhere", [](Trace::Raw& raw, Node& key,
+                              const Trace::Tree& t) { raw.node(key.args[3]).attrs = raw.node(t.root1.id()).attrs; }},
+  };
+  for (auto& [says, spoil] : plants) {
+    auto found = faults(spoil);
+    ASSERT_EQ(found.size(), 2u) << says;
+    for (auto& f : found) EXPECT_NE(f.find(says), std::string::npos) << f;
+  }
+}
+
 TEST(Poly, Sizes) {
   EXPECT_EQ(PolySize(0), 2);
   EXPECT_EQ(PolySize(1), 5);

@@ -102,7 +102,8 @@ struct Cost {
   Row total;
 };
 Cost CostOf(const Schedule& s);
-// AesBlocks: of a role that computes node i: PRG words, each section from a whole block on; keys and reads of trees.
+// AesBlocks: of a role that computes node i once: PRG words, each section from a whole block on; keys and reads of
+// trees. (A backend may draw words again where that costs less than keeping them.)
 int64_t AesBlocks(const Trace& t, int i);
 
 // Print: the trace as text, one node a line: operands, [attributes], {values} of a constant (the first 8), "name",

@@ -112,7 +112,12 @@ class PackedExecutor : public pfss::Executor {
   void Unbits(int i);
   void Reorder(int i);
   void Triangle(int i);  // pack, unpack
-  void Trees(int i, Host& host);
+  void DpfKeys(int i, Host& host);
+  void DpfReads(int i, Host& host);
+  void DcfKeys(int i, Host& host);
+  void DcfShares(int i, Host& host);
+  void ByTiles(size_t keys, const std::function<void(size_t first, size_t count)>& f);
+  void PutWords(const uint64_t* words, size_t count, int i, size_t at, uint8_t* to) const;
 
   const pfss::Schedule& s_;
   const pfss::Trace& t_;

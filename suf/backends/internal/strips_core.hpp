@@ -264,14 +264,20 @@ inline void Less(const uint64_t* x, const uint64_t* b, size_t m, size_t n, uint6
   }
 }
 
-// Strings of one row after another, 64 of them at a time: they stay in the cache while their planes are filled.
+// 64 rows at a time, a word of each: they stay in registers and the cache while their planes are filled.
 inline void BitPlanes(const uint8_t* x, size_t stride, size_t m, size_t plane, size_t n, uint8_t* out) {
-  for (size_t lo = 0; lo < n; lo += 64) {
-    const size_t end = n < lo + 64 ? n : lo + 64;
-    for (size_t j = 0; j < m; ++j) {
-      const uint8_t* from = x + j / 8;
-      uint8_t* to = out + j * plane;
-      for (size_t i = lo; i < end; ++i) to[i] = from[i * stride] >> (j % 8) & 1;
+  constexpr size_t kRows = 64;
+  const size_t bytes = stride < 8 ? stride : 8;
+  for (size_t lo = 0; lo < n; lo += kRows) {
+    const size_t some = n - lo < kRows ? n - lo : kRows;
+    for (size_t first = 0; first < m; first += 64) {
+      uint64_t v[kRows] = {};
+      for (size_t i = 0; i < some; ++i) __builtin_memcpy(&v[i], x + (lo + i) * stride + first / 8, bytes);
+      for (size_t j = first, end = m < j + 64 ? m : j + 64; j < end; ++j) {
+        uint8_t bit[kRows];
+        for (size_t i = 0; i < kRows; ++i) bit[i] = uint8_t(v[i] >> (j - first) & 1);
+        __builtin_memcpy(out + j * plane + lo, bit, some);
+      }
     }
   }
 }

@@ -8,6 +8,8 @@ std::span<const uint64_t> Coefficients(const Compiled& c, size_t piece, int outp
 // NeedsWrap: whether powers of x need 1[x_hat < r].
 bool NeedsWrap(const Compiled& c, int ring);
 
+std::vector<Bit> PieceNumber(const Compiled& c);
+
 // ---- dcf.cpp
 std::vector<Owing> StepDcf(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring);
 // ---- dense.cpp

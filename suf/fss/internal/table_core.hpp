@@ -216,9 +216,62 @@ void SelectX(int w, const uint8_t* t, const uint16_t* idx, const T* const* colum
   count == 1 ? SelectXAll<T, 1>(w, t, idx, columns, n, out) : SelectXAll<T, 2>(w, t, idx, columns, n, out);
 }
 
+// Rows: of tables of one word each, side by side, for loops that compilers make vectors of. After the last, zeros.
+constexpr size_t kRows = 64;
+struct Rows {
+  uint64_t t[kRows] = {}, x[kRows] = {};
+  Rows(int w, const uint8_t* tables, const uint16_t* at, size_t first, size_t some) {
+    for (size_t i = 0; i < some; ++i) x[i] = at[first + i] & LowBits(w);
+    WithWord(w, [&]<class E>(E) {
+      for (size_t i = 0; i < some; ++i) t[i] = Load<E>(tables, first + i) & UsedBits(w);
+    });
+  }
+  ~Rows() { Wipe(t, sizeof t); }
+};
+
+void AboveRows(int w, const uint8_t* t, const uint16_t* x, const uint16_t* b, size_t m, size_t n, uint64_t* out) {
+  const uint64_t low = LowBits(w);
+  const size_t count = (m + 63) / 64;
+  for (size_t lo = 0; lo < n; lo += kRows) {
+    const size_t some = n - lo < kRows ? n - lo : kRows;
+    Rows rows(w, t, x, lo, some);
+    for (uint64_t& y : rows.t) {  // bit v: parity of the bits beyond v
+      y ^= y >> 1, y ^= y >> 2, y ^= y >> 4, y ^= y >> 8, y ^= y >> 16, y ^= y >> 32;
+      y >>= 1;
+    }
+    for (size_t k = 0; k < count; ++k) {
+      uint64_t word[kRows] = {};
+      for (size_t j = 64 * k, to = m < j + 64 ? m : j + 64; j < to; ++j) {
+        const uint64_t place = b[j];
+        for (size_t i = 0; i < kRows; ++i) word[i] |= (rows.t[i] >> ((rows.x[i] - place) & low) & 1) << (j % 64);
+      }
+      for (size_t i = 0; i < some; ++i) out[(lo + i) * count + k] = word[i];
+    }
+  }
+}
+
+void DenseRows(int w, const uint8_t* t, const uint16_t* x, const uint64_t* columns, int bits, size_t n, uint64_t* out) {
+  for (size_t lo = 0; lo < n; lo += kRows) {
+    const size_t some = n - lo < kRows ? n - lo : kRows;
+    Rows rows(w, t, x, lo, some);
+    uint64_t all[kRows] = {};
+    for (int c = 0; c < bits; ++c) {
+      const uint64_t column = columns[c];
+      for (size_t i = 0; i < kRows; ++i) {
+        const uint64_t s = LowBits(w) - rows.x[i];
+        uint64_t y = rows.t[i] & (column >> s | column << 1 << (63 - s));
+        y ^= y >> 32, y ^= y >> 16, y ^= y >> 8, y ^= y >> 4, y ^= y >> 2, y ^= y >> 1;
+        all[i] |= (y & 1) << c;
+      }
+    }
+    __builtin_memcpy(out + lo, all, 8 * some);
+  }
+}
+
 // One pass turns a table into its parities, every threshold is then a read at a public place.
 void AboveAll(int w, const uint8_t* t, const uint16_t* x, const uint16_t* b, size_t m, size_t n, uint64_t* out) {
-  const size_t low = LowBits(w), words = ((size_t{1} << w) + 63) / 64, count = (m + 63) / 64;
+  if (w <= 6) return AboveRows(w, t, x, b, m, n, out);
+  const size_t low = LowBits(w), words = size_t{1} << (w - 6), count = (m + 63) / 64;
   uint64_t above[16];  // bit v: parity of the bits beyond v
   for (size_t i = 0; i < n; ++i) {
     uint64_t beyond = 0;  // all ones: an odd number of bits in the words beyond
@@ -241,7 +294,8 @@ void AboveAll(int w, const uint8_t* t, const uint16_t* x, const uint16_t* b, siz
 }
 
 void DenseAll(int w, const uint8_t* t, const uint16_t* x, const uint64_t* columns, int bits, size_t n, uint64_t* out) {
-  const size_t low = LowBits(w), words = (low + 64) / 64;
+  if (w <= 6) return DenseRows(w, t, x, columns, bits, n, out);
+  const size_t low = LowBits(w), words = size_t{1} << (w - 6);
   uint64_t table[16];
   for (size_t i = 0; i < n; ++i) {
     // bit j of a column turned by `skip` is that of table[(x - j) mod 2^w]
