@@ -1,0 +1,312 @@
+#include "suf/gates/function_plan.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "suf/compiler/lut.hpp"
+#include "suf/compiler/place.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::gates {
+
+using compiler::Candidate;
+using compiler::Choice;
+using compiler::Compiled;
+using compiler::Cut;
+using compiler::Factor;
+using compiler::Factors;
+using compiler::Lowering;
+using compiler::Owing;
+using compiler::Stages;
+using pfss::Const;
+using pfss::kPub;
+using pfss::Pub;
+using pfss::Sec;
+using pfss::Sh;
+using pfss::Trace;
+using pfss::Wire;
+
+namespace {
+
+// Block: channels of one ring; what two of them read is there once.
+struct Block {
+  int bits = 1;
+  bool formulas = false;
+  std::vector<int> sources;
+  size_t Row(int source) const { return size_t(std::find(sources.begin(), sources.end(), source) - sources.begin()); }
+};
+
+std::vector<Block> BlocksOf(const std::vector<func::Channel>& channels) {
+  std::vector<Block> out;
+  for (const func::Channel& c : channels) {
+    const bool bit = c.kind == func::Channel::kBit;
+    auto at =
+        std::find_if(out.begin(), out.end(), [&](const Block& b) { return b.formulas == bit && b.bits == c.bits; });
+    if (at == out.end()) at = out.insert(out.end(), {c.bits, bit, {}});
+    if (at->Row(c.source) == at->sources.size()) at->sources.push_back(c.source);
+  }
+  return out;
+}
+
+// Pruned: f without the polynomials and formulas that no channel reads.
+func::Suf Pruned(const func::Suf& f) {
+  func::Suf g = f;
+  g.outputs = 0, g.formulas.clear();
+  for (func::Piece& p : g.pieces) p.poly.clear();
+  std::vector<int> outputs, formulas;
+  for (func::Channel& c : g.channels) {
+    const bool bit = c.kind == func::Channel::kBit;
+    std::vector<int>& list = bit ? formulas : outputs;
+    auto at = std::find(list.begin(), list.end(), c.source);
+    if (at == list.end()) {
+      list.push_back(c.source), at = list.end() - 1;
+      if (bit) g.formulas.push_back(f.formulas[size_t(c.source)]);
+      if (!bit)
+        for (size_t i = 0; i < f.pieces.size(); ++i) g.pieces[i].poly.push_back(f.pieces[i].poly[size_t(c.source)]);
+    }
+    c.source = int(at - list.begin());
+  }
+  g.outputs = int(outputs.size());
+  return g;
+}
+
+// Program: a plan's function, ready to be emitted more than once.
+struct Program {
+  explicit Program(const func::Function& f) : split(std::get_if<func::Split>(&f)) {
+    func::Verify(f);
+    channels = func::ChannelsOf(f);
+    if (channels.empty())
+      Fail(Cause::kInput, func::Name(f), " has no channel, so nobody would learn a thing; add a line such as ",
+           "'channel signed 32 0 y'");
+    if (split) return;
+    const func::Suf used = Pruned(std::get<func::Suf>(f));
+    channels = used.channels;
+    compiled = compiler::Compile(used);
+    for (const func::Channel& c : channels)
+      if (c.kind != func::Channel::kBit) ring = std::max(ring, c.bits);
+  }
+  const func::Split* split;
+  Compiled compiled;
+  std::vector<func::Channel> channels;
+  int ring = 1;  // of all numbers
+};
+
+// ---- a Split: both tables are read at index wires of their own
+
+constexpr Stages kStages[] = {Stages::kOne, Stages::kTwo, Stages::kThree};
+
+std::string NameOf(const func::Split& f, Stages stages) {
+  return Str(f.kind == func::Split::kSum ? "Bipartite/" : "Product/", int(stages));
+}
+
+// Indices: wires of x >> a and of the low table's index, where they have bits at all.
+struct Indices {
+  std::optional<Wire<kPub>> high, low;
+};
+Indices IndicesOf(Trace& t, const func::Split& f, const Wire<kPub>& x, Stages stages) {
+  const int n = f.n, a = f.a, c = f.kind == func::Split::kSum ? f.c : n, top = n - c;
+  Indices out;
+  std::vector<Cut> cuts;
+  if (a > 0 && a < n) cuts.push_back({a, std::max(n - a, top + a)});
+  if (c > a && c < n) cuts.push_back({c, top});
+  std::optional<compiler::OpenedDigits> d;
+  std::optional<compiler::Borrow> at_a, at_c;
+  if (!cuts.empty()) d.emplace(t, x, t.constant(0), PlanDigits(cuts, stages));
+  if (a > 0 && a < n) at_a.emplace(*d, a, stages);
+  if (c > a && c < n) at_c.emplace(*d, c, stages);
+  const compiler::Borrow* const slope = at_c ? &*at_c : at_a ? &*at_a : nullptr;  // of the bits from c on
+  if (a == 0) out.high = x;
+  if (a > 0 && a < n) out.high = OpenDefined(t, Slice(*d, a, n, n - a, &*at_a, nullptr), "high index");
+  if (top == 0) {
+    if (a > 0) out.low = pfss::Map(x, [&](auto v) { return Low(v, a); });
+    return out;
+  }
+  if (c == 0) {
+    out.low = x;
+    return out;
+  }
+  Owing rest = Slice(*d, c, n, top, slope, nullptr);
+  if (a > 0) {
+    Owing place = Slice(*d, 0, a, top + a, nullptr, &*at_a);
+    Sh y = place.y + (rest.y << a);
+    std::optional<Sec> owed = place.owed;
+    if (rest.owed) {
+      Sec shifted = *rest.owed << a;
+      owed = owed ? *owed + shifted : shifted;
+    }
+    rest = {Low(y, top + a), owed};
+  }
+  out.low = OpenDefined(t, rest, "low index");
+  return out;
+}
+
+// ReadAt: the table's entry at a wire, as factors of an integer that is right in Z_{2^ring}. Up to 10 bits a one-hot
+// table reads it and the read is opened, else the whole table is dealt.
+Factors ReadAt(Trace& t, const std::optional<Wire<kPub>>& at, const std::vector<uint64_t>& table, int ring,
+               const char* label) {
+  if (!at) return {{1, 0, Pub(t.constant(int64_t(table[0]))), {}, {}}};
+  int bits = 2;
+  std::vector<uint64_t> numbers;
+  for (uint64_t v : table) {
+    const int64_t number = ring::Signed(v, ring);
+    numbers.push_back(uint64_t(number));
+    while (bits < ring && (number >= int64_t{1} << (bits - 2) || -number >= int64_t{1} << (bits - 2))) ++bits;
+  }
+  Wire<kPub> w;
+  std::optional<Sec> sign;
+  if (at->k() <= compiler::kTableBits) {
+    compiler::Reading r = compiler::ReadTables(t, *at, t.constant(numbers, {1, int64_t(numbers.size())}));
+    w = t.open(Low(At(r.values, 0), std::min(bits, ring)), label);
+    sign = r.sign;
+  } else {
+    pfss::Dealt turned =
+        t.deal(Turn(Low(at->r, at->k()), t.constant(numbers, {int64_t(numbers.size())})), std::min(bits, ring));
+    w = t.open(pfss::Map(Sh(turned), [&](auto half) { return Take(half, at->hat); }), label);
+  }
+  Factors value = w.k() < ring ? compiler::Signed(w) : Factors{{1, 0, w.hat, {}, {}}, {-1, 0, {}, w.r, {}}};
+  if (sign)
+    for (Factor& f : value) f = f * Factor{1, 0, {}, *sign, {}};
+  return value;
+}
+
+Owing LowerSplit(Trace& t, const func::Split& f, Stages stages, const Wire<kPub>& x) {
+  t.scope(f.name + "/index");
+  Indices at = IndicesOf(t, f, x, stages);
+  t.scope(f.name + "/tables");
+  Factors high = ReadAt(t, at.high, f.high, f.ring, "high");
+  Factors low = ReadAt(t, at.low, f.low, f.ring, "low");
+  compiler::Words y(t, f.ring);
+  if (f.kind == func::Split::kProduct) {
+    y.Add(high, low);
+  } else {
+    y.Add(high);
+    y.Add(low);
+  }
+  return y.Done(x.shape());
+}
+
+// ---- both ends
+
+Wire<kPub> Begin(Trace& t, From from, int n, int64_t count) {
+  t.scope("input");
+  const char* const name = InputOf(from);
+  switch (from) {
+    case From::kP0:
+      return t.give<0>(t.input<pfss::kP0>(name, {count}, n, 0), n, name);
+    case From::kP1:
+      return t.give<1>(t.input<pfss::kP1>(name, {count}, n, 0), n, name);
+    case From::kShared:
+      break;
+  }
+  pfss::Own<0> a = t.input<pfss::kP0>(name, {count}, n, 0);
+  pfss::Own<1> b = t.input<pfss::kP1>(name, {count}, n, 0);
+  return t.open(Sh{a, b}, name);
+}
+
+void End(Trace& t, To to, const Sh& y) {
+  if (to == To::kShared) return t.keep(y);
+  if (to != To::kP1) t.reveal<0>(y);
+  if (to != To::kP0) t.reveal<1>(y);
+}
+
+void EmitProgram(Trace& t, const Program& p, const Choice& choice, From from, To to, int64_t count) {
+  const int n = p.split ? p.split->n : p.compiled.f.n;
+  Wire<kPub> x = Begin(t, from, n, count);
+  compiler::Lowered y;
+  if (p.split)
+    y.numbers = {LowerSplit(t, *p.split, choice.numbers.stages, x)};
+  else
+    y = Lower(t, p.compiled, choice, x, p.ring);
+  t.scope("result");
+  std::vector<Sh> numbers;
+  for (const Owing& o : y.numbers) numbers.push_back(Settle(t, o));
+  for (const Block& b : BlocksOf(p.channels)) {
+    if (b.formulas) {
+      Sh string = y.bits->y;
+      if (y.bits->owed) string = string + Sh(t.deal(*y.bits->owed));
+      End(t, to, pfss::Map(string, [](auto half) { return Unbits(half); }));
+      continue;
+    }
+    std::vector<pfss::Own<0>> mine;
+    std::vector<pfss::Own<1>> theirs;
+    for (int source : b.sources) {
+      Sh v = Low(numbers[size_t(source)], b.bits);
+      mine.push_back(v.a), theirs.push_back(v.b);
+    }
+    pfss::Own<0> stacked = Stack(mine);
+    pfss::Own<1> other = Stack(theirs);
+    End(t, to, {stacked, other});
+  }
+  t.close();
+}
+
+}  // namespace
+
+void Emit(Trace& t, const FunctionPlan& plan, int64_t count) {
+  EmitProgram(t, Program(plan.f), plan.choice, plan.from, plan.to, count);
+}
+
+std::vector<std::vector<uint64_t>> ChannelWords(const FunctionPlan& plan, std::span<const uint64_t> results,
+                                                int64_t count) {
+  const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
+  std::vector<std::vector<uint64_t>> out(channels.size());
+  size_t at = 0;
+  for (const Block& b : BlocksOf(channels)) {
+    for (size_t c = 0; c < channels.size(); ++c)
+      if ((channels[c].kind == func::Channel::kBit) == b.formulas && channels[c].bits == b.bits) {
+        auto row = results.subspan(at + b.Row(channels[c].source) * size_t(count), size_t(count));
+        out[c].assign(row.begin(), row.end());
+      }
+    at += b.sources.size() * size_t(count);
+  }
+  SUF_CHECK(at == results.size());
+  return out;
+}
+
+std::string Name(const FunctionPlan& plan) {
+  if (auto* split = std::get_if<func::Split>(&plan.f)) return NameOf(*split, plan.choice.numbers.stages);
+  return compiler::Name(Program(plan.f).compiled, plan.choice);
+}
+
+std::vector<Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count) {
+  const Program p(plan.f);
+  auto emit = [&](Trace& t, const Choice& choice) { EmitProgram(t, p, choice, plan.from, plan.to, count); };
+  if (!p.split) return compiler::Price(p.compiled, prices, emit);
+  std::vector<Candidate> out;
+  for (Stages stages : kStages) {
+    Candidate c;
+    c.choice.numbers.stages = stages, c.name = NameOf(*p.split, stages);
+    Trace t;
+    emit(t, c.choice);
+    c.bill = compiler::BillOf(pfss::Schedule(t)), c.seconds = compiler::Seconds(c.bill, prices);
+    out.push_back(c);
+  }
+  return out;
+}
+
+Choice Named(const FunctionPlan& plan, const std::string& name, const compiler::Prices& prices, int64_t count) {
+  const std::vector<Candidate> all = Price(plan, prices, count);
+  const Candidate* best = nullptr;
+  std::string known, applies;
+  auto add = [](std::string* list, const std::string& what) {
+    if (list->find(what + "; ") == std::string::npos) *list += what + "; ";
+  };
+  for (const Candidate& c : all) {
+    const bool part = c.name == name || c.name.starts_with(name + ", ") || c.name.ends_with(", " + name);
+    if (part && !c.why_not.empty())
+      best = best ? best : &c;
+    else if (part && (!best || !best->why_not.empty() || c.seconds < best->seconds))
+      best = &c;
+    add(&known, c.name);
+    if (c.why_not.empty()) add(&applies, c.name);
+  }
+  auto list = [](std::string s) { return s.substr(0, s.size() - 2); };
+  if (!best)
+    Fail(Cause::kInput, "'", name, "' is no lowering; for ", func::Name(plan.f), " there are auto; ", list(known));
+  if (!best->why_not.empty())
+    Fail(Cause::kRefused, name, " does not apply to ", func::Name(plan.f), ": ", best->why_not,
+         "; these do: ", list(applies));
+  return best->choice;
+}
+
+}  // namespace suf::gates
