@@ -114,7 +114,7 @@ TEST(Cost, CountsReadsByTheirForms) {
     return std::pair{cost.total.aes[0] - drawn[0], cost.total.aes[2] - drawn[2]};
   };
   const std::pair<int64_t, int64_t> parity{3 * 2 * 5, 3 * (2 * 4 + 4)}, dense{3 * 47, 3 * 12}, level{3 * 3, 3 * 12},
-      comparison{3 * 2 * 12 * 2, 3 * 12 * 4};
+      comparison{3 * 2 * 25, 3 * 74};
   EXPECT_EQ(reads([](Trace& t, auto& x) {
               return Map(t.parity(t.tree(Sec(x.r)), x.hat, {5, 7}), [](auto v) { return Sum(Unbits(v), 0); });
             }),

@@ -25,13 +25,15 @@ std::string WhyNotSteps(const Compiled& c, Steps s) {
 
 }  // namespace
 
-std::string Name(const Compiled& c, const Lowering& l) {
+namespace {
+
+std::string NameOf(const Lowering& l, bool constants) {
   const std::string steps = Name(l.steps);
   switch (l.kind) {
     case Kind::kConstant:
       return "Constant";
     case Kind::kStepDcf:
-      return c.f.degree == 0 ? "IntervalLut" : "StepDcf";
+      return constants ? "IntervalLut" : "StepDcf";
     case Kind::kOpenSteps:
       return l.steps == Steps::kParity ? "Parity+Open" : l.steps == Steps::kDigits ? "Digits+Open" : "Blocks+Open";
     case Kind::kIndex:
@@ -49,6 +51,18 @@ std::string Name(const Compiled& c, const Lowering& l) {
   }
   return "";
 }
+
+std::optional<Lowering> Named(const std::vector<Lowering>& all, std::string_view name) {
+  for (const Lowering& l : all)
+    if (NameOf(l, false) == name || NameOf(l, true) == name) return l;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string Name(const Compiled& c, const Lowering& l) { return NameOf(l, c.f.degree == 0); }
+std::optional<Lowering> NumbersNamed(std::string_view name) { return Named(AllForNumbers(), name); }
+std::optional<Lowering> BitsNamed(std::string_view name) { return Named(AllForBits(), name); }
 
 std::string Name(const Compiled& c, const Choice& choice) {
   std::string s;

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "suf/compiler/lut.hpp"
+#include "suf/compiler/digits.hpp"
 #include "suf/func/fit.hpp"
 #include "suf/pfss/lint.hpp"
 
@@ -180,15 +180,6 @@ TEST(Words, DealsOnlyWhatAPublicValueScales) {
     ASSERT_TRUE(owing.owed);
     EXPECT_EQ(CostOf(t, Settle(t, owing)).key, 3 * (ring + ring + (ring - 20)));
   }
-}
-
-TEST(RowLut, WindowsAndTrees) {
-  auto fit = func::FitOctaves([](double v) { return std::ldexp(1, 40) / v; }, 12, 29, 5, 4);
-  Trace t;
-  Wire<kPub> x = Input(t, 30);
-  Cost cost = CostOf(t, RowLut(t, x, fit.f, 33).y);
-  EXPECT_EQ(cost.key, 3 * RowLutKeyBits(30, fit.f, 33));
-  EXPECT_EQ(cost.flights, 2);
 }
 
 }  // namespace

@@ -68,6 +68,18 @@ struct Entry {
 };
 Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Entry& entry, const Wire<kPub>& z, int ring);
 
+// Reading: e x the table's entries at a wire's value; sign = e, +-1, the dealer's.
+struct Reading {
+  Sh values;  // (C, ..)
+  Sec sign;   // (..)
+};
+// ReadTables: a one-hot table at the wire's mask (k <= 10 bits) selects from C tables (C, 2^k). No flight.
+Reading ReadTables(Trace& t, const Wire<kPub>& i, Const tables);
+
+// Named: the lowering of that name, in any function's words; nothing when there is none.
+std::optional<Lowering> NumbersNamed(std::string_view name);
+std::optional<Lowering> BitsNamed(std::string_view name);
+
 // Closed forms: key bits an element of both bundles, every owed word dealt. (Where numbers and bits read one view by
 // parity, both together cost less than the sum.)
 int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& entry, int ring);

@@ -6,12 +6,19 @@
 #include <cmath>
 
 #include "suf/compiler/internal/lowerings.hpp"
-#include "suf/compiler/lut.hpp"
 #include "suf/compiler/place.hpp"
 #include "suf/compiler/taylor.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::compiler {
+
+Reading ReadTables(Trace& t, const Wire<kPub>& i, Const tables) {
+  Sec hot = Hot(i.r);
+  Dealt table = t.deal(hot);
+  Sh values = Apart(table, [&](auto v) { return Select(v, i.hat, tables); });
+  Sec point = Point(table.a, i.r);
+  return {values, SignOf(point)};
+}
 
 namespace internal {
 

@@ -43,9 +43,18 @@ constexpr int64_t DpfWindowBlocks(int n, int64_t m, int w = 0) {
 }
 // DpfDomainBlocks: all 2^n points.
 constexpr int64_t DpfDomainBlocks(int n) { return (int64_t{3} << (n - 8)) - 1; }
-// DcfEvalBlocks: one threshold of one party: a level expands the seed on the path and its value.
-constexpr int64_t DcfEvalBlocks(int n, int words, int bits) { return n * (1 + (int64_t(words) * bits + 127) / 128); }
-// DcfGenBlocks: both parties, both children.
-constexpr int64_t DcfGenBlocks(int n, int words, int bits) { return 2 * DcfEvalBlocks(n, words, bits); }
+// DcfSlots: words of a payload in a block: those of up to 32 bits take 32. DcfValueBlocks: of a child's value.
+constexpr int DcfSlots(int bits) { return bits <= 32 ? 4 : 2; }
+constexpr int DcfValueBlocks(int words, int bits) { return (words + DcfSlots(bits) - 1) / DcfSlots(bits); }
+// DcfEvalBlocks: one threshold of one party: a level expands the seed on the path and its value; the leaf a value.
+constexpr int64_t DcfEvalBlocks(int n, int words, int bits) {
+  const int64_t value = DcfValueBlocks(words, bits);
+  return n * (1 + value) + value;
+}
+// DcfGenBlocks: both parties, both children, whose values share a block where they fit it.
+constexpr int64_t DcfGenBlocks(int n, int words, int bits) {
+  const int64_t value = DcfValueBlocks(words, bits), both = 2 * words <= DcfSlots(bits) ? value : 2 * value;
+  return 2 * (n * (2 + both) + value);
+}
 
 }  // namespace suf::fss

@@ -39,10 +39,14 @@ TEST(Sizes, KnownBlocks) {
   EXPECT_EQ(DpfGenBlocks(64), 116);
   EXPECT_EQ(DpfDomainBlocks(16), 767);
   EXPECT_EQ(DpfDomainBlocks(8), 2);
-  EXPECT_EQ(DcfEvalBlocks(64, 1, 64), 128);
-  EXPECT_EQ(DcfEvalBlocks(64, 2, 64), 128);
-  EXPECT_EQ(DcfEvalBlocks(64, 3, 64), 192);
-  EXPECT_EQ(DcfGenBlocks(64, 1, 64), 256);
+  EXPECT_EQ(DcfEvalBlocks(64, 1, 64), 129);
+  EXPECT_EQ(DcfEvalBlocks(64, 2, 64), 129);
+  EXPECT_EQ(DcfEvalBlocks(64, 3, 64), 2 * 64 + 64 + 2);
+  EXPECT_EQ(DcfEvalBlocks(32, 5, 32), 2 * 32 + 32 + 2);
+  EXPECT_EQ(DcfGenBlocks(64, 1, 64), 6 * 64 + 2);
+  EXPECT_EQ(DcfGenBlocks(64, 2, 64), 8 * 64 + 2);
+  EXPECT_EQ(DcfGenBlocks(12, 2, 20), 6 * 12 + 2);
+  EXPECT_EQ(DcfGenBlocks(12, 3, 33), 12 * 12 + 4);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "suf/compiler/lut.hpp"
+#include "suf/compiler/lower.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::gates {

@@ -12,9 +12,9 @@ namespace suf::fss::internal {
 struct DcfShape {
   int n, words, bits;
   bool narrow() const { return bits <= 32; }
-  int slots() const { return narrow() ? 4 : 2; }  // in a block
+  int slots() const { return DcfSlots(bits); }  // in a block
   bool shared() const { return 2 * words <= slots(); }
-  int blocks() const { return (words + slots() - 1) / slots(); }  // of a child's value
+  int blocks() const { return DcfValueBlocks(words, bits); }  // of a child's value
   size_t key_bytes() const { return ElementBytes(int(DcfKeyBits(n, words, bits))); }
   size_t values_at() const { return size_t(n) * 130; }  // bits before the values
 };
