@@ -207,6 +207,8 @@ TEST(Fit, RefusesWithASentence) {
   refused([](FitRequest& q) { q.what = "1 + y"; }, input, "the formula has a mistake at column 5");
   refused([](FitRequest& q) { q.what = "erf(x"; }, input, "the formula has a mistake at column");
   refused([](FitRequest& q) { q.what = ""; }, input, "the formula has a mistake at column 1");
+  refused([](FitRequest& q) { q.what = std::string(1025, '1'); }, input,
+          "the formula has 1025 bytes; 1024 are the most");
   refused([](FitRequest& q) { q.what = "1, 2"; }, input, "the formula has 2 results; write one");
   refused([](FitRequest& q) { q.what = "1/x"; }, input, "is not finite at x = 0; give it a tail");
   refused([](FitRequest& q) { q.what = "log(x)"; }, input, "is not finite at x = -8");
