@@ -9,6 +9,12 @@ namespace suf::func::internal {
 
 namespace {
 
+// Over: what no word holds has no error.
+Fitted<Function> Over(Fitted<Function> fit) {
+  fit.error = INFINITY;
+  return fit;
+}
+
 // Bipartite: high[i] + low[j, t] for x = i 2^a + t and j = i 2^a >> c; low is the centred difference to the blocks'
 // middles, high centres the rest.
 Fitted<Function> Bipartite(const FitRequest& q, const Target& f, int a, int c) {
@@ -28,12 +34,14 @@ Fitted<Function> Bipartite(const FitRequest& q, const Target& f, int a, int c) {
     for (int64_t t = 0; t < across; ++t) {
       Extremes e;
       for (size_t i = first; i < first + size_t(blocks); ++i) e.See(at((i << a) + uint64_t(t)) - middle(i));
+      if (!(std::abs(e.centre()) < 0x1p62)) return Over(std::move(out));
       low[size_t(t)] = double(Round(e.centre()));
       g.low.push_back(uint64_t(Round(e.centre())) & ring::Mask(g.ring));
     }
     for (size_t i = first; i < first + size_t(blocks); ++i) {
       Extremes e;
       for (int64_t t = 0; t < across; ++t) e.See(at((i << a) + uint64_t(t)) - low[size_t(t)]);
+      if (!(std::abs(e.centre()) < 0x1p62)) return Over(std::move(out));
       high[i] = double(Round(e.centre()));
       const double error = std::max(e.most - high[i], high[i] - e.least);
       out.error = std::max(out.error, std::ldexp(error, -scale));

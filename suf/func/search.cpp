@@ -78,11 +78,11 @@ class Pieces {
 
   // Uniform: pieces of 2^w, of at most `most`.
   std::optional<std::vector<Local>> Uniform(int w, double bound, size_t most) const {
-    return Along(bound, most, [&](int64_t x, int64_t) { return ((x >> w) + 1) << w; });
+    return Given(bound, most, [&](int64_t x, int64_t) { return ((x >> w) + 1) << w; });
   }
   // Octaves: of 2^p pieces each on both sides of 0, single points below 2^p.
   std::optional<std::vector<Local>> Octaves(int p, double bound, size_t most) const {
-    return Along(bound, most, [&](int64_t x, int64_t) {
+    return Given(bound, most, [&](int64_t x, int64_t) {
       const uint64_t size = x < 0 ? uint64_t(-x) - 1 : uint64_t(x);  // x < 0: the octaves of -x - 1
       const int w = std::max(0, int(std::bit_width(size)) - 1 - p);
       return ((x >> w) + 1) << w;
@@ -143,6 +143,15 @@ class Pieces {
     return y[0];
   }
 
+  // Given: Along for knots that do not depend on the function: too many of them are found out by counting.
+  template <class F>
+  std::optional<std::vector<Local>> Given(double bound, size_t most, const F& next) const {
+    size_t many = 0;
+    for (auto [from, to] : {std::pair{int64_t{0}, f_.hi()}, std::pair{f_.lo(), int64_t{0}}})
+      for (int64_t x = std::max(from, f_.first()); x < std::min(to, f_.last()); x = next(x, to))
+        if (++many > most) return std::nullopt;
+    return Along(bound, most, next);
+  }
   // Along: pieces in the domain's order; next(x, last) is where the one that begins at x ends, at most.
   template <class F>
   std::optional<std::vector<Local>> Along(double bound, size_t most, const F& next) const {
@@ -254,8 +263,11 @@ double ErrorOf(const std::vector<Local>& pieces) {
 // WithPieces: the smallest error of at most `most` pieces of a shape; free knots by halving the bound's logarithm.
 std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& pieces, Knots knots, size_t most) {
   std::optional<std::vector<Local>> best;
+  bool worse = false;  // much: wider pieces will not be better than what there is
   auto offer = [&](std::optional<std::vector<Local>> found) {
-    if (found && (!best || ErrorOf(*found) < ErrorOf(*best))) best = std::move(found);
+    if (!found) return;
+    worse = best && ErrorOf(*found) > 2 * ErrorOf(*best);
+    if (!best || ErrorOf(*found) < ErrorOf(*best)) best = std::move(found);
   };
   if (knots == Knots::kFree) {
     double low = -q.result.scale - 20, high = q.result.bits - q.result.scale;
@@ -267,7 +279,7 @@ std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& 
     }
     return best;
   }
-  for (int k = 0; k <= std::min(q.in.bits, 17); ++k)
+  for (int k = std::min(q.in.bits, 17); k >= 0 && !worse; --k)
     offer(knots == Knots::kUniform ? pieces.Uniform(q.in.bits - k, HUGE_VAL, most) : pieces.Octaves(k, HUGE_VAL, most));
   return best;
 }
@@ -305,6 +317,10 @@ void Check(const FitRequest& q) {
   range("number of scales", int(q.finer.size()), 0, q.degree ? *q.degree + 1 : 0);
   for (int x : q.finer) range("finer scale", x, 0, 64);
   if (!q.finer.empty()) range("number of scales", int(q.finer.size()), *q.degree + 1, *q.degree + 1);
+  for (const auto& tail : {q.below, q.above})
+    if (tail && (std::isnan(tail->from) || !std::isfinite(tail->value)))
+      Fail(Cause::kInput, "a tail of ", q.name, " is the constant ", tail->value, " from ", tail->from,
+           " on; use numbers");
   if (!q.error && !q.pieces)
     Fail(Cause::kInput, "the fit of ", q.name, " has no bound; give an error or a number of pieces");
   if (q.error && !(*q.error > 0))
@@ -347,10 +363,12 @@ Fitted<Function> FitPieces(const FitRequest& q) {
     Fail(Cause::kRefused, "no fit of ", q.name, " with ", most, " pieces stays in its ring of ", q.result.bits,
          " bits; use a wider ring or a coarser scale");
   std::optional<double> reached;
-  for (const Shape& s : shapes)
-    if (s.knots != Knots::kFree || (q.knots && q.in.bits <= 16))
-      if (auto found = WithPieces(q, Pieces(q, f, s), s.knots, most))
-        reached = std::min(reached.value_or(INFINITY), ErrorOf(*found));
+  const bool small = f.last() - f.first() <= int64_t{1} << 20;  // else free knots with so many pieces take minutes
+  for (const Shape& s : shapes) {
+    const Knots knots = s.knots == Knots::kFree && !small ? Knots::kUniform : s.knots;
+    if (auto found = WithPieces(q, Pieces(q, f, s), knots, most))
+      reached = std::min(reached.value_or(INFINITY), ErrorOf(*found));
+  }
   OutOfReach(q, most, "pieces", reached);
 }
 
