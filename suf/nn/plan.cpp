@@ -15,8 +15,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMostNodes = 1 << 12, kMostClasses = 64;
-// kTableWords: the most pieces and outputs of them in a plan's functions, each function counted as often as it is used: a short text could
-// name a long function in every node of every class.
+// kTableWords: the most pieces and outputs of them in a plan's functions, each function counted as often as it is used:
+// a short text could name a long function in every node of every class.
 constexpr size_t kTableWords = size_t{1} << 24;
 
 // Functions: the distinct functions of a plan in order of first use.
