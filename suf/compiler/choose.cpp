@@ -103,9 +103,16 @@ std::vector<Candidate> Price(const Compiled& c, const Prices& p,
       Candidate one;
       one.choice = {n, b}, one.name = Name(c, one.choice);
       Trace t;
-      emit(t, one.choice);
-      pfss::Schedule s(t);
-      one.bill = BillOf(s), one.seconds = Seconds(one.bill, p);
+      try {
+        emit(t, one.choice);
+      } catch (const Error& e) {  // a limit of a part, such as of digits below a cut
+        if (e.cause() != Cause::kRefused) throw;
+        one.why_not = e.what();
+      }
+      if (one.why_not.empty()) {
+        pfss::Schedule s(t);
+        one.bill = BillOf(s), one.seconds = Seconds(one.bill, p);
+      }
       found.push_back(one);
     }
   found.insert(found.end(), out.begin(), out.end());

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "suf/compiler/lut.hpp"
-#include "suf/compiler/place.hpp"
+#include "suf/gates/function.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::gates {
@@ -13,18 +12,8 @@ using compiler::Candidate;
 using compiler::Choice;
 using compiler::Compiled;
 using compiler::Cut;
-using compiler::Factor;
-using compiler::Factors;
 using compiler::Lowering;
-using compiler::Owing;
-using compiler::Stages;
-using pfss::Const;
-using pfss::kPub;
-using pfss::Pub;
 using pfss::Sec;
-using pfss::Sh;
-using pfss::Trace;
-using pfss::Wire;
 
 namespace {
 
@@ -70,22 +59,37 @@ func::Suf Pruned(const func::Suf& f) {
   return g;
 }
 
+// Table: all values of a Split whose x is one index: of 16 bits at most.
+func::Suf Table(const func::Split& f) {
+  std::vector<int64_t> values;
+  for (uint64_t x = 0; x < uint64_t{1} << f.n; ++x) values.push_back(ring::Signed(func::Evaluate(f, x), f.ring));
+  return func::Uniform(f.name, 0, values, {}, f.ring);
+}
+
 // Program: a plan's function, ready to be emitted more than once.
 struct Program {
-  explicit Program(const func::Function& f) : split(std::get_if<func::Split>(&f)) {
+  explicit Program(const func::Function& f) {
     func::Verify(f);
+    split = std::get_if<func::Split>(&f);
     channels = func::ChannelsOf(f);
     if (channels.empty())
       Fail(Cause::kInput, func::Name(f), " has no channel, so nobody would learn a thing; add a line such as ",
            "'channel signed 32 0 y'");
-    if (split) return;
-    const func::Suf used = Pruned(std::get<func::Suf>(f));
+    if (split &&
+        (split->a == split->n || (split->a == 0 && (split->kind == func::Split::kProduct || split->c == split->n))))
+      table = Table(*split), split = nullptr;
+    if (split) {
+      ring = split->ring;
+      return;
+    }
+    const func::Suf used = table ? *table : Pruned(std::get<func::Suf>(f));
     channels = used.channels;
     compiled = compiler::Compile(used);
     for (const func::Channel& c : channels)
       if (c.kind != func::Channel::kBit) ring = std::max(ring, c.bits);
   }
-  const func::Split* split;
+  const func::Split* split = nullptr;
+  std::optional<func::Suf> table;  // of a Split of which one index has no bit
   Compiled compiled;
   std::vector<func::Channel> channels;
   int ring = 1;  // of all numbers
@@ -99,90 +103,46 @@ std::string NameOf(const func::Split& f, Stages stages) {
   return Str(f.kind == func::Split::kSum ? "Bipartite/" : "Product/", int(stages));
 }
 
-// Indices: wires of x >> a and of the low table's index, where they have bits at all.
+// Indices: wires of x >> a and of the low table's index.
 struct Indices {
-  std::optional<Wire<kPub>> high, low;
+  Wire<kPub> high, low;
 };
 Indices IndicesOf(Trace& t, const func::Split& f, const Wire<kPub>& x, Stages stages) {
   const int n = f.n, a = f.a, c = f.kind == func::Split::kSum ? f.c : n, top = n - c;
-  Indices out;
-  std::vector<Cut> cuts;
-  if (a > 0 && a < n) cuts.push_back({a, std::max(n - a, top + a)});
+  if (a == 0) {  // a sum of which the low table reads x >> c
+    if (c == 0) return {x, x};
+    compiler::OpenedDigits d(t, x, t.constant(0), PlanDigits({{c, top}}, stages));
+    compiler::Borrow at_c(d, c, stages);
+    return {x, OpenDefined(t, Slice(d, c, n, top, &at_c, nullptr), "low index")};
+  }
+  std::vector<Cut> cuts{{a, std::max(n - a, top + a)}};
   if (c > a && c < n) cuts.push_back({c, top});
-  std::optional<compiler::OpenedDigits> d;
-  std::optional<compiler::Borrow> at_a, at_c;
-  if (!cuts.empty()) d.emplace(t, x, t.constant(0), PlanDigits(cuts, stages));
-  if (a > 0 && a < n) at_a.emplace(*d, a, stages);
-  if (c > a && c < n) at_c.emplace(*d, c, stages);
-  const compiler::Borrow* const slope = at_c ? &*at_c : at_a ? &*at_a : nullptr;  // of the bits from c on
-  if (a == 0) out.high = x;
-  if (a > 0 && a < n) out.high = OpenDefined(t, Slice(*d, a, n, n - a, &*at_a, nullptr), "high index");
+  compiler::OpenedDigits d(t, x, t.constant(0), PlanDigits(cuts, stages));
+  compiler::Borrow at_a(d, a, stages);
+  Indices out;
+  out.high = OpenDefined(t, Slice(d, a, n, n - a, &at_a, nullptr), "high index");
   if (top == 0) {
-    if (a > 0) out.low = pfss::Map(x, [&](auto v) { return Low(v, a); });
+    out.low = pfss::Map(x, [&](auto v) { return Low(v, a); });
     return out;
   }
-  if (c == 0) {
-    out.low = x;
-    return out;
+  std::optional<compiler::Borrow> at_c;
+  if (c > a) at_c.emplace(d, c, stages);
+  Owing slope = Slice(d, c, n, top, at_c ? &*at_c : &at_a, nullptr), place = Slice(d, 0, a, top + a, nullptr, &at_a);
+  Owing low = place;
+  low.y = Low(place.y + (slope.y << a), top + a);
+  if (slope.owed) {
+    Sec shifted = *slope.owed << a;
+    low.owed = low.owed ? *low.owed + shifted : shifted;
   }
-  Owing rest = Slice(*d, c, n, top, slope, nullptr);
-  if (a > 0) {
-    Owing place = Slice(*d, 0, a, top + a, nullptr, &*at_a);
-    Sh y = place.y + (rest.y << a);
-    std::optional<Sec> owed = place.owed;
-    if (rest.owed) {
-      Sec shifted = *rest.owed << a;
-      owed = owed ? *owed + shifted : shifted;
-    }
-    rest = {Low(y, top + a), owed};
-  }
-  out.low = OpenDefined(t, rest, "low index");
+  out.low = OpenDefined(t, low, "low index");
   return out;
-}
-
-// ReadAt: the table's entry at a wire, as factors of an integer that is right in Z_{2^ring}. Up to 10 bits a one-hot
-// table reads it and the read is opened, else the whole table is dealt.
-Factors ReadAt(Trace& t, const std::optional<Wire<kPub>>& at, const std::vector<uint64_t>& table, int ring,
-               const char* label) {
-  if (!at) return {{1, 0, Pub(t.constant(int64_t(table[0]))), {}, {}}};
-  int bits = 2;
-  std::vector<uint64_t> numbers;
-  for (uint64_t v : table) {
-    const int64_t number = ring::Signed(v, ring);
-    numbers.push_back(uint64_t(number));
-    while (bits < ring && (number >= int64_t{1} << (bits - 2) || -number >= int64_t{1} << (bits - 2))) ++bits;
-  }
-  Wire<kPub> w;
-  std::optional<Sec> sign;
-  if (at->k() <= compiler::kTableBits) {
-    compiler::Reading r = compiler::ReadTables(t, *at, t.constant(numbers, {1, int64_t(numbers.size())}));
-    w = t.open(Low(At(r.values, 0), std::min(bits, ring)), label);
-    sign = r.sign;
-  } else {
-    pfss::Dealt turned =
-        t.deal(Turn(Low(at->r, at->k()), t.constant(numbers, {int64_t(numbers.size())})), std::min(bits, ring));
-    w = t.open(pfss::Map(Sh(turned), [&](auto half) { return Take(half, at->hat); }), label);
-  }
-  Factors value = w.k() < ring ? compiler::Signed(w) : Factors{{1, 0, w.hat, {}, {}}, {-1, 0, {}, w.r, {}}};
-  if (sign)
-    for (Factor& f : value) f = f * Factor{1, 0, {}, *sign, {}};
-  return value;
 }
 
 Owing LowerSplit(Trace& t, const func::Split& f, Stages stages, const Wire<kPub>& x) {
   t.scope(f.name + "/index");
   Indices at = IndicesOf(t, f, x, stages);
   t.scope(f.name + "/tables");
-  Factors high = ReadAt(t, at.high, f.high, f.ring, "high");
-  Factors low = ReadAt(t, at.low, f.low, f.ring, "low");
-  compiler::Words y(t, f.ring);
-  if (f.kind == func::Split::kProduct) {
-    y.Add(high, low);
-  } else {
-    y.Add(high);
-    y.Add(low);
-  }
-  return y.Done(x.shape());
+  return Split{f, f.ring}.Build(t, at.high, at.low);
 }
 
 // ---- both ends
@@ -264,8 +224,8 @@ std::vector<std::vector<uint64_t>> ChannelWords(const FunctionPlan& plan, std::s
 }
 
 std::string Name(const FunctionPlan& plan) {
-  if (auto* split = std::get_if<func::Split>(&plan.f)) return NameOf(*split, plan.choice.numbers.stages);
-  return compiler::Name(Program(plan.f).compiled, plan.choice);
+  const Program p(plan.f);
+  return p.split ? NameOf(*p.split, plan.choice.numbers.stages) : compiler::Name(p.compiled, plan.choice);
 }
 
 std::vector<Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count) {
