@@ -19,7 +19,8 @@ constexpr size_t kShownPieces = 12, kShownLine = 116, kShownLines = 24;
 // Range: of words, as numbers: what is drawn.
 struct Range {
   int64_t low = 0;
-  uint64_t size = 0;  // words, less one
+  uint64_t size = 0;     // words, less one
+  bool octaves = false;  // cuts from small to large: equal steps of log x
 };
 // RangeOf: where something happens: from the first cut to the last and a quarter more on both sides; all where there is
 // one cut at most, or the domain is small.
@@ -44,9 +45,10 @@ Range RangeOf(const func::Function& f, const Numeric& numeric) {
   if (cuts.empty()) return all;
   auto [low, high] = std::minmax_element(cuts.begin(), cuts.end());
   if (*low == *high) return all;
+  if (!numeric.is_signed && *low > 0 && *high >> 10 > *low) return {1, all.size - 1, true};
   const int64_t margin = std::max<int64_t>(1, (*high - *low) / 4), end = all.low + int64_t(all.size);
   const int64_t from = std::max(all.low, *low - margin), to = std::min(end, *high + margin);
-  return {from, uint64_t(to - from)};
+  return {from, uint64_t(to - from), false};
 }
 
 Plot PlotOf(const Given& g, int samples) {
@@ -54,15 +56,17 @@ Plot PlotOf(const Given& g, int samples) {
   const int n = func::DomainBits(g.f);
   const Range range = RangeOf(g.f, numeric);
   const double one = std::ldexp(1, numeric.scale), result = std::ldexp(1, numeric.result_scale);
-  Plot p{double(range.low) / one, (double(range.low) + double(range.size) + 1) / one, {}, {}};
+  Plot p{double(range.low) / one, (double(range.low) + double(range.size) + 1) / one, range.octaves, {}, {}};
   const std::vector<func::Channel> channels = func::ChannelsOf(g.f);
   for (const func::Channel& c : channels)
     (c.kind == func::Channel::kBit ? p.strips : p.lines).push_back({c.name, std::vector<double>(size_t(samples))});
   std::optional<func::Evaluator> fast;
   if (auto* s = std::get_if<func::Suf>(&g.f)) fast.emplace(*s);
   for (int i = 0; i < samples; ++i) {
-    const auto step = static_cast<uint64_t>(static_cast<unsigned __int128>(range.size) * unsigned(i) /
-                                            unsigned(std::max(1, samples - 1)));
+    const double part = double(i) / (samples - 1);
+    const auto step = range.octaves
+                          ? uint64_t(std::exp2(part * std::log2(double(range.size)))) - 1
+                          : uint64_t(static_cast<func::U128>(range.size) * unsigned(i) / unsigned(samples - 1));
     const uint64_t x = (uint64_t(range.low) + step) & ring::Mask(n);
     const std::vector<int64_t> y = fast ? fast->Channels(x) : func::Channels(g.f, x);
     size_t line = 0, strip = 0;

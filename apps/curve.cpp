@@ -45,6 +45,8 @@ std::string Short(double v) {
   return b;
 }
 
+double MiddleOf(const Plot& p) { return p.octaves ? std::sqrt(p.low * p.high) : (p.low + p.high) / 2; }
+
 std::string Curve(const Plot& p) {
   constexpr int kHeight = kRows * kDotsY;
   const Range r = RangeOf(p.lines);
@@ -79,13 +81,13 @@ std::string Curve(const Plot& p) {
   }
   out += Padded("", width) + " └";
   for (int x = 0; x < kColumns; ++x) out += x == 0 || x == kColumns - 1 || x == kColumns / 2 ? "┬" : "─";
-  const std::string low = Short(p.low), middle = Short((p.low + p.high) / 2), high = Short(p.high);
+  const std::string low = Short(p.low), middle = Short(MiddleOf(p)), high = Short(p.high);
   std::string labels(width + 2, ' ');
   labels += low;
   const size_t centre = width + 2 + kColumns / 2, end = width + 2 + kColumns;
   labels += std::string(std::max<size_t>(labels.size() + 1, centre - middle.size() / 2) - labels.size(), ' ') + middle;
   labels += std::string(std::max<size_t>(labels.size() + 1, end - high.size()) - labels.size(), ' ') + high;
-  return out + "\n" + labels + "\n";
+  return out + "\n" + labels + (p.octaves ? "  (octaves of x)\n" : "\n");
 }
 
 std::string CurveSvg(const Plot& p) {
@@ -110,7 +112,7 @@ std::string CurveSvg(const Plot& p) {
   if (r.low < 0 && r.high > 0) rule(y(0), "#ccc"), text(kLeft - 8, y(0) + 4, "end", "0");
   text(kLeft - 8, kEdge + 4, "end", Short(r.high)), text(kLeft - 8, bottom, "end", Short(r.low));
   text(kLeft, kHeight - 8, "start", Short(p.low)), text(kWidth - kEdge, kHeight - 8, "end", Short(p.high));
-  text((kLeft + kWidth - kEdge) / 2, kHeight - 8, "middle", Short((p.low + p.high) / 2));
+  text((kLeft + kWidth - kEdge) / 2, kHeight - 8, "middle", Short(MiddleOf(p)));
   for (size_t k = 0; k < p.lines.size(); ++k) {
     const Series& l = p.lines[k];
     const char* const colour = kColours[k % std::size(kColours)];

@@ -13,6 +13,7 @@ struct Series {
 // Plot: lines of one scale, and strips below them of what is on or off.
 struct Plot {
   double low = 0, high = 1;  // of x
+  bool octaves = false;      // equal steps of log x; low > 0
   std::vector<Series> lines;
   std::vector<Series> strips;  // not 0: on
 };
@@ -24,6 +25,8 @@ inline constexpr int kColumns = 64, kSamples = 2 * kColumns;
 std::string Curve(const Plot& p);
 // CurveSvg: the same as a drawing of 800 x 480.
 std::string CurveSvg(const Plot& p);
+// MiddleOf: the x in the middle.
+double MiddleOf(const Plot& p);
 // Short: a number in few characters, at most 6 digits.
 std::string Short(double v);
 

@@ -247,25 +247,30 @@ std::vector<Candidate> Price(const FunctionPlan& plan, const compiler::Prices& p
 Choice Named(const FunctionPlan& plan, const std::string& name, const compiler::Prices& prices, int64_t count) {
   const std::vector<Candidate> all = Price(plan, prices, count);
   const Candidate* best = nullptr;
-  std::string known, applies;
-  auto add = [](std::string* list, const std::string& what) {
-    if (list->find(what + "; ") == std::string::npos) *list += what + "; ";
+  std::vector<std::string> known, apply;  // of numbers and of bits, each once
+  auto add = [](std::vector<std::string>* list, std::string names) {
+    for (size_t comma; !names.empty(); names.erase(0, comma == names.npos ? comma : comma + 2)) {
+      comma = names.find(", ");
+      const std::string one = names.substr(0, comma);
+      if (std::find(list->begin(), list->end(), one) == list->end()) list->push_back(one);
+    }
   };
   for (const Candidate& c : all) {
     const bool part = c.name == name || c.name.starts_with(name + ", ") || c.name.ends_with(", " + name);
-    if (part && !c.why_not.empty())
-      best = best ? best : &c;
-    else if (part && (!best || !best->why_not.empty() || c.seconds < best->seconds))
-      best = &c;
+    const bool applies = c.why_not.empty();
+    if (part && (!best || (applies && (!best->why_not.empty() || c.seconds < best->seconds)))) best = &c;
     add(&known, c.name);
-    if (c.why_not.empty()) add(&applies, c.name);
+    if (applies) add(&apply, c.name);
   }
-  auto list = [](std::string s) { return s.substr(0, s.size() - 2); };
-  if (!best)
-    Fail(Cause::kInput, "'", name, "' is no lowering; for ", func::Name(plan.f), " there are auto; ", list(known));
+  auto list = [](const std::vector<std::string>& names) {
+    std::string s;
+    for (const std::string& one : names) s += (s.empty() ? "" : ", ") + one;
+    return s;
+  };
+  if (!best) Fail(Cause::kInput, name, " is no lowering; for ", func::Name(plan.f), " there are auto, ", list(known));
   if (!best->why_not.empty())
     Fail(Cause::kRefused, name, " does not apply to ", func::Name(plan.f), ": ", best->why_not,
-         "; these do: ", list(applies));
+         "; these do: ", list(apply));
   return best->choice;
 }
 
