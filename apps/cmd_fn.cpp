@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 
 #include "apps/curve.hpp"
@@ -245,6 +246,7 @@ int RunFnFit(const FnFitArgs& a) {
   r.what = a.formula, r.in = NumbersOf(a.in, "--in"), r.result = NumbersOf(a.result, "--result");
   r.pieces = a.pieces, r.degree = a.degree;
   if (!a.error.empty()) r.error = BoundOf(a.error);
+  if (const std::string stem = std::filesystem::path(a.out).stem(); func::IsWord(stem)) r.name = stem;
   func::Fitted<func::Function> fitted = func::Fit(r);
   const std::string text = func::Print(fitted.f);
   if (a.out.empty())

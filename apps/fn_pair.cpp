@@ -58,7 +58,9 @@ void RefuseFor(const Schedule& s, int64_t count) {
 Secret Key() {
   Hash h;
   RandomBytes(h);
-  return Secret(h);
+  Secret key(h);
+  Wipe(h.data(), h.size());
+  return key;
 }
 
 }  // namespace
