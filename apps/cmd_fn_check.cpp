@@ -55,7 +55,9 @@ std::vector<Candidate> ChoicesOf(const gates::FunctionPlan& plan) {
     return false;
   };
   std::vector<Candidate> later;
-  for (const Candidate& c : gates::Price(plan, compiler::Profiles()[0].prices, 1)) {
+  const std::vector<Candidate> all = gates::Price(plan, compiler::Profiles()[0].prices, 1);
+  (void)compiler::Best(all);  // refuses a function that nothing makes
+  for (const Candidate& c : all) {
     if (!c.why_not.empty()) {
       later.push_back(c);
       continue;

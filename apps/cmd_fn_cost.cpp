@@ -21,13 +21,10 @@ std::string Time(double seconds) {
   return Fixed(seconds, 2) + " s";
 }
 
-// Cheapest: of the candidates that apply.
-const Candidate& Cheapest(const std::vector<Candidate>& all, const compiler::Prices& p) {
-  const Candidate* best = nullptr;
-  for (const Candidate& c : all)
-    if (c.why_not.empty() && (!best || compiler::Seconds(c.bill, p) < compiler::Seconds(best->bill, p))) best = &c;
-  SUF_CHECK(best);
-  return *best;
+// ChoiceOf: the name of what these prices choose.
+std::string ChoiceOf(std::vector<Candidate> all, const compiler::Prices& p) {
+  for (Candidate& c : all) c.seconds = compiler::Seconds(c.bill, p);
+  return compiler::Best(all).name;
 }
 
 }  // namespace
@@ -43,6 +40,8 @@ int RunFnCost(const FnCostArgs& a) {
     if (x.why_not.empty() != y.why_not.empty()) return x.why_not.empty();
     return x.why_not.empty() && x.seconds < y.seconds;
   });
+  std::vector<std::string> choice;  // by profile
+  for (const Profile& p : profiles) choice.push_back(ChoiceOf(all, p.prices));
   if (a.json) {
     ordered_json out{{"schema", "suf.fn.cost/1"},  {"name", func::Name(g.f)},
                      {"n", func::DomainBits(g.f)}, {"ring", func::RingBits(g.f)},
@@ -64,7 +63,7 @@ int RunFnCost(const FnCostArgs& a) {
       for (const Profile& p : profiles) row["seconds"][p.name] = compiler::Seconds(b, p.prices);
       out["lowerings"].push_back(row);
     }
-    for (const Profile& p : profiles) out["choice"][p.name] = Cheapest(all, p.prices).name;
+    for (size_t k = 0; k < profiles.size(); ++k) out["choice"][profiles[k].name] = choice[k];
     std::cout << out.dump() << "\n";
     return 0;
   }
@@ -76,16 +75,16 @@ int RunFnCost(const FnCostArgs& a) {
     const compiler::Bill& b = c.bill;
     rows.push_back({c.name, Str(b.flights), Bytes10(b.sent[0]), Bytes10(b.sent[1]), Bytes10(b.key[0]),
                     Bytes10(b.key[1]), Count10(b.blocks[2]), Count10(b.blocks[0]), Count10(b.blocks[1])});
-    for (const Profile& p : profiles)
-      rows.back().push_back(Str(Time(compiler::Seconds(b, p.prices)), &c == &Cheapest(all, p.prices) ? " *" : "  "));
+    for (size_t k = 0; k < profiles.size(); ++k)
+      rows.back().push_back(Time(compiler::Seconds(b, profiles[k].prices)) + (c.name == choice[k] ? " *" : "  "));
   }
   std::cout << func::Name(g.f) << ", " << a.count << " values from " << a.ends.from << " to " << a.ends.to
             << ", all of them together; keys are dealt " << (a.keys == "now" ? "while the parties wait" : "ahead")
             << "\n\n"
             << Table(rows) << "\nrounds: messages of one way, one after another; * the choice\n";
-  for (const Profile& p : profiles)
-    std::cout << p.name << (p.source == "given" ? "" : Str(" (", p.source, ")")) << ": " << Cheapest(all, p.prices).name
-              << "\n";
+  for (size_t k = 0; k < profiles.size(); ++k)
+    std::cout << profiles[k].name << (profiles[k].source == "given" ? "" : Str(" (", profiles[k].source, ")")) << ": "
+              << choice[k] << "\n";
   bool first = true;
   for (const Candidate& c : all)
     if (!c.why_not.empty()) {

@@ -31,7 +31,9 @@ piece 0 : 0 1
 end 18446744073709551616
 channel unsigned 64 0 y
 """
+PIECES = ''.join(f'piece {5 * i + i % 3} : {i} {i % 7} 1\n' for i in range(5000))
 FILES = {
+    'many.suf': f'suf many domain 32 ring 32 outputs 1 degree 2\n{PIECES}end 4294967296\nchannel signed 32 0 y\n',
     'mixed.suf': MIXED,
     'wide.suf': WIDE,
     'noend.suf': 'suf f domain 8 ring 8 outputs 1 degree 0\npiece 0 : 1\n',
@@ -97,6 +99,7 @@ BAD = [
     ('unknown lowering', 2, 'Nope is no lowering; for relu there are auto, StepDcf, ', 'run relu --x 1 --lowering Nope'),
     ('a lowering that does not apply', 4, 'RowLut does not apply to relu: .*octaves alone; these do: StepDcf, ',
      'run relu --x 1 --lowering RowLut'),
+    ('no lowering at all', 4, 'no lowering makes this function, so give it fewer pieces', 'run {w}/many.suf --x 1'),
     ('unknown backend', 2, 'there is no backend cuda; use one of clear, packed', 'run relu --x 1 --backend cuda'),
     ('unknown profile', 2, "'moon' is no profile and no price; profiles are cpu", 'run relu --x 1 --profile moon'),
     ('unknown price', 2, "'speed=1' is no profile and no price", 'cost relu --profile speed=1'),
@@ -122,7 +125,7 @@ def bad_input(what, code, sentence, command):
     done = run('fn', *(command.split() if isinstance(command, str) else command))
     last = done.stderr.splitlines()[-1] if done.stderr else ''
     assert done.returncode == code, f'exit code {done.returncode}, not {code}: {last}'
-    assert re.match('suf: [^ ]', last) and len(last) < 500 and len(done.stderr.splitlines()) == 1, f'no sentence: {done.stderr}'
+    assert re.match('suf: [^ ]', last) and len(last) < 700 and len(done.stderr.splitlines()) == 1, f'no sentence: {done.stderr}'
     assert re.search(sentence, last), f'says {last}'
     assert not done.stdout and not list(WORK.glob('out*')), 'something was written'
 

@@ -236,9 +236,7 @@ std::vector<Candidate> Price(const FunctionPlan& plan, const compiler::Prices& p
   for (Stages stages : kStages) {
     Candidate c;
     c.choice.numbers.stages = stages, c.name = NameOf(*p.split, stages);
-    Trace t;
-    emit(t, c.choice);
-    c.bill = compiler::BillOf(pfss::Schedule(t)), c.seconds = compiler::Seconds(c.bill, prices);
+    compiler::PriceOf(&c, prices, emit);
     out.push_back(c);
   }
   return out;
