@@ -61,6 +61,7 @@ std::optional<Lowering> Named(const std::vector<Lowering>& all, std::string_view
 }  // namespace
 
 std::string Name(const Compiled& c, const Lowering& l) { return NameOf(l, c.f.degree == 0); }
+std::string Name(const Lowering& l) { return NameOf(l, false); }
 std::optional<Lowering> NumbersNamed(std::string_view name) { return Named(AllForNumbers(), name); }
 std::optional<Lowering> BitsNamed(std::string_view name) { return Named(AllForBits(), name); }
 
@@ -72,6 +73,7 @@ std::string Name(const Compiled& c, const Choice& choice) {
 }
 
 std::string WhyNotNumbers(const Compiled& c, const Lowering& l) {
+  if (c.f.pieces.empty() && l.kind != Kind::kRowLut) return "it is prepared as a function on octaves alone";
   const bool constant = c.pieces() == 1 && c.f.degree == 0;
   if (constant != (l.kind == Kind::kConstant)) return constant ? "it is a constant" : "it is no constant";
   if (c.f.outputs == 0) return "it has no number";

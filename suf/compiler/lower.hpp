@@ -36,6 +36,7 @@ struct Lowering {
 };
 // Name: "StepDcf", "IntervalLut", "Parity+Open", "Index/digits", "WindowLut/2", ..
 std::string Name(const Compiled& c, const Lowering& l);
+std::string Name(const Lowering& l);
 
 // Choice: of a whole function; a part that the function does not have is not read.
 struct Choice {

@@ -227,6 +227,13 @@ Compiled Compile(const Suf& given) {
   return c;
 }
 
+Compiled OnOctaves(std::string name, std::vector<func::Group> groups, int n, int ring) {
+  Compiled c;
+  c.f.name = std::move(name), c.f.n = n, c.f.ring = ring;
+  c.groups = std::move(groups);
+  return c;
+}
+
 int Compiled::grid() const {
   int a = f.n;
   for (const func::Piece& p : f.pieces)

@@ -57,6 +57,9 @@ struct Used {
   std::vector<int> compares, products;
 };
 Used UsedBy(const Compiled& c, std::span<const Bit> bits);
+// OnOctaves: a function of constants on octaves as RowLut reads it, and nothing else prepared: for tables of thousands
+// of pieces, which a trace has by the dozen.
+Compiled OnOctaves(std::string name, std::vector<func::Group> groups, int n, int ring);
 // Powers: coefficients in x itself of a polynomial in x - begin, modulo 2^ring.
 std::vector<uint64_t> Powers(const std::vector<uint64_t>& local, uint64_t begin, int ring);
 

@@ -22,20 +22,20 @@ bool Whole(const std::vector<uint64_t>& table) { return table.size() > size_t{1}
 }  // namespace
 
 Ints Function::Spec(const Ints& z, int k) const {
-  const func::Evaluator at(f);
+  const func::Evaluator at = f.f.pieces.empty() ? func::Evaluator(f.groups, f.f.n, f.f.ring) : func::Evaluator(f.f);
+  const int to = std::min(ring, f.f.ring);
   Ints out;
   out.reserve(z.size());
-  for (int64_t v : z)
-    out.push_back(Number(at.At(Word(int64_t(uint64_t(v) + entry.offset), k) >> entry.shift), std::min(ring, f.ring)));
+  for (int64_t v : z) out.push_back(Number(at.At(Word(int64_t(uint64_t(v) + entry.offset), k) >> entry.shift), to));
   return out;
 }
 
 Owing Function::Build(Trace& t, const Wire<kPub>& z) const {
-  return compiler::Lower(t, compiler::Compile(f), {lowering, {}}, entry, z, ring).numbers.at(0);
+  return compiler::Lower(t, f, {lowering, {}}, entry, z, ring).numbers.at(0);
 }
 
 int64_t Function::KeyBits(bool shared) const {
-  return compiler::NumbersKeyBits(compiler::Compile(f), lowering, entry, ring) - (shared ? 0 : ring);
+  return compiler::NumbersKeyBits(f, lowering, entry, ring) - (shared ? 0 : ring);
 }
 
 Ints Split::Spec(const Ints& i, const Ints& j) const {

@@ -9,7 +9,7 @@ namespace suf::gates {
 // Function: y = f(x) in Z_{2^ring}, the first number of f, for x = floor((z + offset) / 2^shift) mod 2^(k - shift).
 struct Function {
   static constexpr std::string_view kName = "function";
-  func::Suf f;
+  compiler::Compiled f;
   compiler::Lowering lowering;
   compiler::Entry entry;
   int ring = 1;

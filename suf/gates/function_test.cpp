@@ -23,7 +23,7 @@ TEST(Function, ExhaustiveGelu) {
       for (int ring : {20, 32, 33, 64}) {
         auto fit = func::FitLines(Gelu, 2, 5, 4, 4);  // x of 7 bits at scale 4: [-4, 4)
         const int k = 7 + shift;
-        Function gate{func::ToSuf(fit.f, "gelu", 64), Window(stages), SignedEntry(k, shift), ring};
+        Function gate{compiler::Compile(func::ToSuf(fit.f, "gelu", 64)), Window(stages), SignedEntry(k, shift), ring};
         Rig g;
         Ints z = Range(-(1 << (k - 1)), 1 << (k - 1), 4);
         EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(z, k))), gate.Spec(z, k)) << shift << " " << ring;
@@ -42,7 +42,7 @@ TEST(Function, EveryLoweringBehindAShift) {
   for (const Lowering& l : compiler::AllForNumbers())
     for (Stages stages : kAll) {
       if (!compiler::WhyNotNumbers(c, l).empty()) continue;
-      Function gate{f, l, SignedEntry(9, 2), 33};
+      Function gate{c, l, SignedEntry(9, 2), 33};
       gate.entry.stages = stages;
       Rig g;
       Ints z = Range(-256, 256, 2);
@@ -55,7 +55,7 @@ TEST(Function, EveryLoweringBehindAShift) {
 
 TEST(Function, MeansTheFunction) {
   auto fit = func::FitLines(Gelu, 5, 7, 9, 7);
-  Function gate{func::ToSuf(fit.f, "gelu", 64), Window(Stages::kOne), SignedEntry(16, 4), 40};
+  Function gate{compiler::Compile(func::ToSuf(fit.f, "gelu", 64)), Window(Stages::kOne), SignedEntry(16, 4), 40};
   EXPECT_LT(fit.error, 1e-3);
   Ints z = Some(-(1 << 15), (1 << 15) - 9, 1000);
   Ints y = gate.Spec(z, 16);
@@ -65,7 +65,7 @@ TEST(Function, MeansTheFunction) {
 }
 
 Function OnOctaves(const std::vector<func::Group>& groups, int k, int ring) {
-  return {func::FromGroups("row", groups, k, ring), {Kind::kRowLut}, {}, ring};
+  return {compiler::OnOctaves("row", groups, k, ring), {Kind::kRowLut}, {}, ring};
 }
 
 TEST(Function, ExhaustiveOnOctaves) {

@@ -6,6 +6,7 @@
 #include "suf/nn/fold.hpp"
 #include "suf/nn/forward.hpp"
 #include "suf/nn/measure.hpp"
+#include "suf/nn/search.hpp"
 #include "suf/nn/simulate.hpp"
 
 namespace suf::nn {
@@ -203,6 +204,15 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
        before = n, n = std::min(2 * n, o_.max_tokens)) {
     plan_.classes.push_back(MakeClass(before + 1, n));
     if (n == o_.max_tokens) break;
+  }
+  if (!o_.profile.empty()) {
+    compiler::Prices prices = compiler::ParseProfile(o_.profile).prices;
+    prices.now = o_.keys_now;
+    plan_.profile = o_.profile + (o_.keys_now ? ", keys now" : "");
+    for (size_t i = 0; i < plan_.classes.size(); ++i) {
+      Search(&plan_, i, prices);
+      Tell("search", double(i + 1) / double(plan_.classes.size()));
+    }
   }
   Check(plan_);
   const Quantised q = Quantise(weights_, plan_);

@@ -44,6 +44,22 @@ size_t Visitor::Place(const char* name, size_t at, std::span<const char* const> 
   return size_t(found - names.begin());
 }
 
+void Visitor::Stages(const char* name, compiler::Stages* stages) {
+  int count = int(*stages);
+  Int(name, count, 1, 3);
+  *stages = compiler::Stages(count);
+}
+
+void Visitor::Lowering(const char* name, compiler::Lowering* lowering) {
+  std::string text = compiler::Name(*lowering);
+  Text(name, &text, 40);
+  if (!fills()) return;
+  const std::optional<compiler::Lowering> found = compiler::NumbersNamed(text);
+  if (!found)
+    Fail(Cause::kRefused, "the plan's field ", name, " is ", text, ", which names no lowering; compile the plan again");
+  *lowering = *found;
+}
+
 void Visitor::Octaves(const char* name, std::vector<func::Group>* groups, int n) {
   func::Suf f;
   if (sees()) f = func::FromGroups("octaves", *groups, std::min(n, 62), kRingBits);

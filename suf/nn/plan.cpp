@@ -206,6 +206,16 @@ void VisitClass(Visitor& v, const Graph& g, Class& c) {
       });
 }
 
+void VisitChoices(Visitor& v, Class& c) {
+  v.List(
+      "choices", c.choices.size(), 256, [&](size_t n) { c.choices.resize(n); },
+      [&](Visitor& w, size_t i) {
+        Chosen& x = c.choices[i];
+        w.Text("what", &x.what, 80), w.Text("choice", &x.choice, 40), w.Text("runner_up", &x.runner_up, 40);
+        w.Int("microseconds", x.microseconds, -kBig, kBig);
+      });
+}
+
 void VisitPlan(Visitor& v, Plan& p) {
   VisitGraph(v, p.graph);
   if (v.fills()) {
@@ -216,8 +226,8 @@ void VisitPlan(Visitor& v, Plan& p) {
   v.Int("min_tokens", p.min_tokens, 1, kTokens), v.Int("max_tokens", p.max_tokens, 1, kTokens);
   v.List(
       "classes", p.classes.size(), kMostClasses, [&](size_t n) { p.classes.resize(n); },
-      [&](Visitor& w, size_t i) { VisitClass(w, p.graph, p.classes[i]); });
-  v.Text("calibration", &p.calibration, 64);
+      [&](Visitor& w, size_t i) { VisitClass(w, p.graph, p.classes[i]), VisitChoices(w, p.classes[i]); });
+  v.Text("profile", &p.profile, 200), v.Text("calibration", &p.calibration, 64);
 }
 
 // Content: everything but the hash.
@@ -237,7 +247,7 @@ Hash HashOfContent(const Json& j) { return HashOf({AsView(j.dump())}); }
 
 }  // namespace
 
-Class::Class(const Class& c) : max_n(c.max_n), certificates(c.certificates) {
+Class::Class(const Class& c) : max_n(c.max_n), certificates(c.certificates), choices(c.choices) {
   for (const OperatorPtr& op : c.ops) ops.push_back(op->Clone());
 }
 

