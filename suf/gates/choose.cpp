@@ -73,7 +73,7 @@ static Function Of(const Clamp& g, int k) {
   if (low > 0) text += Str("piece 0 : ", word(g.low), " 0\n");
   text += Str("piece ", low, " : ", word(g.low), " 1\n");
   text += Str("piece ", high, " : ", word(g.high), " 0\nend ", PowerText(k), "\n");
-  return {func::Parse(text), g.lowering, SignedEntry(k, 0), g.ring};
+  return {compiler::Compile(func::Parse(text)), g.lowering, SignedEntry(k, 0), g.ring};
 }
 
 Ints Clamp::Spec(const Ints& x, int k) const {

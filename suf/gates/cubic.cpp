@@ -15,7 +15,7 @@ static Function Of(const Cubic& g, int k) {
     for (int64_t c : p.c) text += Str(" ", Number(uint64_t(c), g.ring));
     text += "\n";
   }
-  return {func::Parse(text + "end " + PowerText(k) + "\n"), g.lowering, {}, g.ring};
+  return {compiler::Compile(func::Parse(text + "end " + PowerText(k) + "\n")), g.lowering, {}, g.ring};
 }
 
 Ints Cubic::Spec(const Ints& x, int k) const {

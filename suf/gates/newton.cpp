@@ -47,7 +47,7 @@ Newton::Rings Newton::Plan(int k) const {
   return r;
 }
 
-Function Newton::Coarse(int k, int y) const { return {func::FromGroups("coarse", groups, k, y), table, {}, y}; }
+Function Newton::Coarse(int k, int y) const { return {compiler::Compile(func::FromGroups("coarse", groups, k, y)), table, {}, y}; }
 
 static int64_t Divided(Wide v, int s) { return int64_t((v + (Wide{1} << (s - 1))) >> s); }
 

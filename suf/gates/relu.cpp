@@ -16,7 +16,7 @@ static Function Of(const Relu& g, int k) {
   func::Suf f = func::Parse(Str("suf relu domain ", k, " ring ", g.ring, " outputs 1 degree 1\n",  //
                                 "piece 0 : 0 1\npiece ", PowerText(k - 1), " : 0 0\n",             //
                                 "end ", PowerText(k), "\n"));
-  return {std::move(f), g.lowering, {}, g.ring};
+  return {compiler::Compile(f), g.lowering, {}, g.ring};
 }
 
 Ints Relu::Spec(const Ints& x, int k) const {
