@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""suf fn and suf backends: what they compute, what they print, and what bad input gets: one sentence, an exit code, nothing written.
+"""suf fn and suf backends: what they compute and print; what bad input gets: one sentence, an exit code, nothing written.
 
   fn_test.py SUF [PATTERN]     from anywhere; some seconds. PATTERN picks cases
 """
@@ -155,7 +155,7 @@ def test_chain():
     assert first['y'] == [[max(0, signed(x, 32))] for x in first['x']]
     assert [(a + b) % 2**32 for a, b in zip(*shares)] == [y for y, in first['y']] == second['x']
     assert second['y'] == [[min(y, 1000 << 12)] for y, in first['y']] and second['equal']
-    # neither share shows the value: over 300 random ones they are not where the function is 0
+    # a share alone does not show where the function is 0
     assert all(len({s for s, (y,) in zip(half, first['y']) if y == 0}) > 50 for half in shares)
 
 
