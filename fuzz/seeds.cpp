@@ -250,6 +250,14 @@ void Functions() {
   Seed("suf_text", "product", std::string("split e domain 3 ring 64 product 1\nhigh 9 5 -2 1\nlow 4 3 # low\nend\n"));
 }
 
+// Formulas: of every function that is added to the parser's, and with mistakes.
+void Formulas() {
+  int i = 0;
+  for (const char* text : {"x*0.5*(1+erf(x/sqrt(2)))", "sigmoid(x) + min(x, 3, -x) * max(1, pi)", "x < 2 ? 1 : -x^2",
+                           "log2(x", "1 + y", "tanh(x),sinh(1e-3)"})
+    Seed("formula", Str("f", i++), std::string(text));
+}
+
 // Inferences: what each party receives in an honest run, with and without its bundle.
 void Inferences() {
   SmallRun run;
@@ -325,7 +333,7 @@ void Connections() {
 void WriteSeeds(const std::string& dir) {
   root = dir;
   std::filesystem::create_directories(root);
-  Models(), Functions(), Plans(), Files(), Conversations(), Inferences(), Handshakes(), Connections();
+  Models(), Functions(), Formulas(), Plans(), Files(), Conversations(), Inferences(), Handshakes(), Connections();
 }
 
 }  // namespace suf::fuzz

@@ -35,7 +35,10 @@ class Planner {
     for (auto& program : programs_) {
       list_.clear();
       for (int i : program.nodes)
-        if (used_[size_t(i)] && !Lazy(i)) Place(i);
+        if (used_[size_t(i)] && !Lazy(i))
+          Place(i);
+        else if (ends_[size_t(i)])
+          Store(i);  // a kept share that nothing of this trace reads
       CloseAll();
       out.lists.push_back(std::move(list_));
     }
@@ -81,9 +84,10 @@ class Planner {
   static bool Reads(int copies, size_t k) { return copies < 0 || size_t(copies) == k; }
   // Uses: what the role must compute when copies do not read their other operand.
   void Uses() {
-    used_.assign(t_.nodes().size(), 0);
+    used_.assign(t_.nodes().size(), 0), ends_.assign(t_.nodes().size(), 0);
     for (int p : {0, 1})
-      if (t_.result(p) >= 0 && int(role_) == p) used_[size_t(t_.result(p))] = 1;
+      if (int(role_) == p)
+        for (const pfss::Trace::Result& r : t_.results(p)) used_[size_t(r.node)] = ends_[size_t(r.node)] = 1;
     for (size_t at = programs_.size(); at-- > 0;)
       for (size_t j = programs_[at].nodes.size(); j-- > 0;) {
         const int i = programs_[at].nodes[j];
@@ -265,7 +269,8 @@ class Planner {
     for (auto& list : *plan)
       for (auto& ins : list) reads(ins, [&](int a) { last[size_t(a)] = number; }), ++number;
     for (int p : {0, 1})
-      if (t_.result(p) >= 0 && int(role_) == p) last[size_t(t_.result(p))] = number;
+      if (int(role_) == p)
+        for (const pfss::Trace::Result& r : t_.results(p)) last[size_t(r.node)] = number;
     number = 0;
     for (auto& list : *plan)
       for (auto& ins : list) {
@@ -330,7 +335,7 @@ class Planner {
   const Trace& t_;
   Role role_;
   const std::vector<Program>& programs_;
-  std::vector<char> planar_, used_;
+  std::vector<char> planar_, used_, ends_;
   std::vector<int> copies_;
   std::vector<Instruction> list_;
   std::map<Shape, Open> open_;  // groups that may still grow

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <set>
 
 namespace suf::compiler {
 
@@ -71,6 +72,18 @@ double Seconds(const Bill& b, const Prices& p) {
          double(std::max(b.key[0], b.key[1])) * p.key * (p.now ? 1 : kAhead) + blocks * p.block + words * p.word;
 }
 
+void PriceOf(Candidate* one, const Prices& p, const std::function<void(Trace&, const Choice&)>& emit) {
+  Trace t;
+  try {
+    emit(t, one->choice);
+  } catch (const Error& e) {  // a limit of a part, such as of digits below a cut
+    if (e.cause() != Cause::kRefused) throw;
+    one->why_not = e.what();
+    return;
+  }
+  one->bill = BillOf(pfss::Schedule(t)), one->seconds = Seconds(one->bill, p);
+}
+
 std::vector<Candidate> Price(const Compiled& c, const Prices& p,
                              const std::function<void(Trace&, const Choice&)>& emit) {
   std::vector<Candidate> out;
@@ -87,7 +100,6 @@ std::vector<Candidate> Price(const Compiled& c, const Prices& p,
       not_one.name = Name(c, l), not_one.why_not = no;
       out.push_back(not_one);
     }
-    if (applies->empty()) applies->push_back({});
   };
   if (c.f.outputs > 0)
     sort(AllForNumbers(), WhyNotNumbers, true, &numbers);
@@ -102,10 +114,7 @@ std::vector<Candidate> Price(const Compiled& c, const Prices& p,
     for (const Lowering& b : bits) {
       Candidate one;
       one.choice = {n, b}, one.name = Name(c, one.choice);
-      Trace t;
-      emit(t, one.choice);
-      pfss::Schedule s(t);
-      one.bill = BillOf(s), one.seconds = Seconds(one.bill, p);
+      PriceOf(&one, p, emit);
       found.push_back(one);
     }
   found.insert(found.end(), out.begin(), out.end());
@@ -116,7 +125,13 @@ const Candidate& Best(const std::vector<Candidate>& all) {
   const Candidate* best = nullptr;
   for (const Candidate& c : all)
     if (c.why_not.empty() && (!best || c.seconds < best->seconds)) best = &c;
-  SUF_CHECK(best);
+  if (!best) {
+    std::set<std::string> reasons;
+    std::string why;
+    for (const Candidate& c : all)
+      if (reasons.insert(c.why_not).second) why += (why.empty() ? "" : "; ") + c.name + ": " + c.why_not;
+    Fail(Cause::kRefused, "no lowering makes this function, so give it fewer pieces or a smaller domain (", why, ")");
+  }
   return *best;
 }
 

@@ -35,11 +35,12 @@ inline Suf ToSuf(const Lines& l, std::string name, int ring) {
   return Uniform(std::move(name), l.a, l.offset, l.rise, ring);
 }
 
+// Measure: whether FitOctaves looks for its errors; without, they are not a number, and no time goes by.
+enum class Measure { kNone, kError };
+
 // FitOctaves: constant pieces of a positive function on [0, 2^hi): groups of `span` octaves share one width, at least
 // 2^p pieces an octave; below 2^lo the value at 2^lo. Values balance the relative error for a monotone function. Errors
 // are the largest on [2^lo, 2^hi), inside the pieces too.
-// Without a measure they are not a number, and no time goes by.
-enum class Measure { kNone, kError };
 Fitted<std::vector<Group>> FitOctaves(const Real& f, int lo, int hi, int p, int span, Measure m = Measure::kError);
 // FitOctavesBelow: the same for coarse pieces that must not exceed a falling function: each has the value at its right
 // end, rounded down.

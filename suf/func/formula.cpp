@@ -20,6 +20,9 @@ struct Compiled {
 }  // namespace
 
 Real RealOf(const std::string& formula) {
+  constexpr size_t kMost = 1024;
+  if (formula.size() > kMost)
+    Fail(Cause::kInput, "the formula has ", formula.size(), " bytes; ", kMost, " are the most that is read");
   auto f = std::make_shared<Compiled>();
   try {
     f->parser.DefineFun("erf", Erf);

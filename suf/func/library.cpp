@@ -164,7 +164,7 @@ Made Smooth(const Call& q, Real f, Tail below, Tail above, int degree, int finer
 
 constexpr Tail Constant(double v) { return {Tail::kConstant, 0, v}; }
 constexpr Tail kIdentityTail{Tail::kIdentity, 0, 0};
-constexpr int kQuadratic = 8, kCubic = 12;  // bits that coefficients need beyond twice the scale
+constexpr int kQuadratic = 8, kCubic = 20;  // bits that coefficients need beyond twice the scale
 
 template <double (*F)(double)>
 Made Unit(Call& q) {  // like x for large x, 0 for small

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "suf/func/internal/measure.hpp"
+#include "suf/func/internal/target.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::func {
@@ -14,74 +14,11 @@ namespace {
 
 using internal::Extremes;
 using internal::ExtremesOf;
+using internal::OutOfReach;
 using internal::Round;
+using internal::Target;
 
 constexpr int kMostFitted = 3, kMostDomain = 62;
-
-// Target: the function at the integers x of the domain, lo <= x < hi; values are kept where every point is measured.
-class Target {
- public:
-  explicit Target(const FitRequest& q) : q_(q), n_(q.in.bits), lo_(q.in.is_signed ? -(int64_t{1} << (n_ - 1)) : 0) {
-    hi_ = lo_ + (int64_t{1} << n_);
-    if (auto* text = std::get_if<std::string>(&q.what)) f_ = RealOf(*text);
-    if (auto* f = std::get_if<Real>(&q.what)) f_ = *f;
-    if (auto* table = std::get_if<std::vector<double>>(&q.what)) {
-      if (n_ > internal::kEveryPoint || table->size() != size_t{1} << n_)
-        Fail(Cause::kInput, "the table of ", q.name, " has ", table->size(), " values for a domain of ", n_,
-             " bits; give one a word, of at most 2^", internal::kEveryPoint);
-      f_ = [table, this](double v) { return (*table)[uint64_t(int64_t(std::ldexp(v, q_.in.scale))) & ring::Mask(n_)]; };
-    }
-    if (!f_) Fail(Cause::kInput, "the function ", q.name, " to fit is empty; give a callable, a formula or a table");
-    first_ = q.below ? Cut(q.below->from) : lo_, last_ = q.above ? Cut(q.above->from) : hi_;
-    if (first_ > last_)
-      Fail(Cause::kInput, "the lower tail of ", q.name, " ends at ", q.below->from, ", after the upper one's begin at ",
-           q.above->from);
-    if (!every()) return;
-    values_.reserve(size_t(last_ - first_));
-    for (int64_t x = first_; x < last_; ++x) values_.push_back(Asked(x));
-  }
-  int64_t lo() const { return lo_; }
-  int64_t hi() const { return hi_; }
-  // first, last: between the tails.
-  int64_t first() const { return first_; }
-  int64_t last() const { return last_; }
-  // every: whether every point between the tails is measured.
-  bool every() const { return last_ - first_ <= int64_t{1} << internal::kEveryPoint; }
-  double At(int64_t x) const { return values_.empty() ? Asked(x) : values_[size_t(x - first_)]; }
-  // Size: the largest size of the function, as 1,025 points between the tails and the tails show it.
-  double Size() const {
-    double most = 0;
-    for (int64_t i = 0; i <= 1024 && first_ < last_; ++i)
-      most = std::max(most, std::abs(At(first_ + int64_t(__int128{last_ - 1 - first_} * i / 1024))));
-    auto see = [&](const std::optional<Tail>& tail, int64_t end) {
-      if (tail)
-        most = std::max(most,
-                        std::abs(tail->kind == Tail::kConstant ? tail->value : std::ldexp(double(end), -q_.in.scale)));
-    };
-    see(q_.below, lo_), see(q_.above, hi_);
-    return most;
-  }
-  // Word: where x lies in the domain.
-  uint64_t Word(int64_t x) const { return uint64_t(x) & ring::Mask(n_); }
-
- private:
-  int64_t Cut(double v) const {
-    return int64_t(std::clamp(std::ceil(std::ldexp(v, q_.in.scale)), double(lo_), double(hi_)));
-  }
-  double Asked(int64_t x) const {
-    const double v = std::ldexp(double(x), -q_.in.scale), y = f_(v);
-    if (!std::isfinite(y))
-      Fail(Cause::kInput, "the function ", q_.name, " is not finite at x = ", v,
-           "; give it a tail there, or another range");
-    return y;
-  }
-
-  const FitRequest& q_;
-  int n_;
-  int64_t lo_, hi_, first_ = 0, last_ = 0;
-  Real f_;
-  std::vector<double> values_;
-};
 
 // Shape: what is tried: degree, and how many bits each coefficient is finer than the result asked for.
 struct Shape {
@@ -141,11 +78,11 @@ class Pieces {
 
   // Uniform: pieces of 2^w, of at most `most`.
   std::optional<std::vector<Local>> Uniform(int w, double bound, size_t most) const {
-    return Along(bound, most, [&](int64_t x, int64_t) { return ((x >> w) + 1) << w; });
+    return Given(bound, most, [&](int64_t x, int64_t) { return ((x >> w) + 1) << w; });
   }
   // Octaves: of 2^p pieces each on both sides of 0, single points below 2^p.
   std::optional<std::vector<Local>> Octaves(int p, double bound, size_t most) const {
-    return Along(bound, most, [&](int64_t x, int64_t) {
+    return Given(bound, most, [&](int64_t x, int64_t) {
       const uint64_t size = x < 0 ? uint64_t(-x) - 1 : uint64_t(x);  // x < 0: the octaves of -x - 1
       const int w = std::max(0, int(std::bit_width(size)) - 1 - p);
       return ((x >> w) + 1) << w;
@@ -206,6 +143,15 @@ class Pieces {
     return y[0];
   }
 
+  // Given: Along for knots that do not depend on the function: too many of them are found out by counting.
+  template <class F>
+  std::optional<std::vector<Local>> Given(double bound, size_t most, const F& next) const {
+    size_t many = 0;
+    for (auto [from, to] : {std::pair{int64_t{0}, f_.hi()}, std::pair{f_.lo(), int64_t{0}}})
+      for (int64_t x = std::max(from, f_.first()); x < std::min(to, f_.last()); x = next(x, to))
+        if (++many > most) return std::nullopt;
+    return Along(bound, most, next);
+  }
   // Along: pieces in the domain's order; next(x, last) is where the one that begins at x ends, at most.
   template <class F>
   std::optional<std::vector<Local>> Along(double bound, size_t most, const F& next) const {
@@ -317,8 +263,11 @@ double ErrorOf(const std::vector<Local>& pieces) {
 // WithPieces: the smallest error of at most `most` pieces of a shape; free knots by halving the bound's logarithm.
 std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& pieces, Knots knots, size_t most) {
   std::optional<std::vector<Local>> best;
+  bool worse = false;  // much: wider pieces will not be better than what there is
   auto offer = [&](std::optional<std::vector<Local>> found) {
-    if (found && (!best || ErrorOf(*found) < ErrorOf(*best))) best = std::move(found);
+    if (!found) return;
+    worse = best && ErrorOf(*found) > 2 * ErrorOf(*best);
+    if (!best || ErrorOf(*found) < ErrorOf(*best)) best = std::move(found);
   };
   if (knots == Knots::kFree) {
     double low = -q.result.scale - 20, high = q.result.bits - q.result.scale;
@@ -330,7 +279,7 @@ std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& 
     }
     return best;
   }
-  for (int k = 0; k <= std::min(q.in.bits, 17); ++k)
+  for (int k = std::min(q.in.bits, 17); k >= 0 && !worse; --k)
     offer(knots == Knots::kUniform ? pieces.Uniform(q.in.bits - k, HUGE_VAL, most) : pieces.Octaves(k, HUGE_VAL, most));
   return best;
 }
@@ -368,17 +317,14 @@ void Check(const FitRequest& q) {
   range("number of scales", int(q.finer.size()), 0, q.degree ? *q.degree + 1 : 0);
   for (int x : q.finer) range("finer scale", x, 0, 64);
   if (!q.finer.empty()) range("number of scales", int(q.finer.size()), *q.degree + 1, *q.degree + 1);
+  for (const auto& tail : {q.below, q.above})
+    if (tail && (std::isnan(tail->from) || !std::isfinite(tail->value)))
+      Fail(Cause::kInput, "a tail of ", q.name, " is the constant ", tail->value, " from ", tail->from,
+           " on; use numbers");
   if (!q.error && !q.pieces)
     Fail(Cause::kInput, "the fit of ", q.name, " has no bound; give an error or a number of pieces");
   if (q.error && !(*q.error > 0))
     Fail(Cause::kInput, "the error allowed for ", q.name, " is ", *q.error, "; use a number over 0");
-}
-
-[[noreturn]] void OutOfReach(const FitRequest& q, size_t most, const char* what, std::optional<double> reached) {
-  const std::string best =
-      reached ? Str("the best reached is ", *reached) : Str("no fit stays in its ring of ", q.result.bits, " bits");
-  Fail(Cause::kRefused, "an error of ", *q.error, " is out of reach for ", q.name, " with ", most, " ", what, "; ",
-       best, ", so allow that or use a finer scale");
 }
 
 Fitted<Function> FitPieces(const FitRequest& q) {
@@ -417,71 +363,13 @@ Fitted<Function> FitPieces(const FitRequest& q) {
     Fail(Cause::kRefused, "no fit of ", q.name, " with ", most, " pieces stays in its ring of ", q.result.bits,
          " bits; use a wider ring or a coarser scale");
   std::optional<double> reached;
-  for (const Shape& s : shapes)
-    if (s.knots != Knots::kFree || (q.knots && q.in.bits <= 16))
-      if (auto found = WithPieces(q, Pieces(q, f, s), s.knots, most))
-        reached = std::min(reached.value_or(INFINITY), ErrorOf(*found));
+  const bool small = f.last() - f.first() <= int64_t{1} << 20;  // else free knots with so many pieces take minutes
+  for (const Shape& s : shapes) {
+    const Knots knots = s.knots == Knots::kFree && !small ? Knots::kUniform : s.knots;
+    if (auto found = WithPieces(q, Pieces(q, f, s), knots, most))
+      reached = std::min(reached.value_or(INFINITY), ErrorOf(*found));
+  }
   OutOfReach(q, most, "pieces", reached);
-}
-
-// Bipartite: high[i] + low[j, t] for x = i 2^a + t and j = i 2^a >> c; low is the centred difference to the blocks'
-// middles, high centres the rest.
-Fitted<Function> Bipartite(const FitRequest& q, const Target& f, int a, int c) {
-  const int n = q.in.bits, scale = q.result.scale;
-  const int64_t across = int64_t{1} << a, blocks = int64_t{1} << (c - a);
-  auto at = [&](uint64_t u) {
-    const int64_t x = q.in.is_signed ? ring::Signed(u, n) : int64_t(u);
-    return std::ldexp(f.At(x), scale);
-  };
-  Split g{Split::kSum, q.name, n, q.result.bits, a, c, {}, {}};
-  Fitted<Function> out;
-  std::vector<double> high(size_t{1} << (n - a));
-  for (size_t j = 0; j < size_t{1} << (n - c); ++j) {
-    const size_t first = j << (c - a);
-    auto middle = [&](size_t i) { return (at(i << a) + at((i << a) + uint64_t(across) - 1)) / 2; };
-    std::vector<double> low(static_cast<size_t>(across));
-    for (int64_t t = 0; t < across; ++t) {
-      Extremes e;
-      for (size_t i = first; i < first + size_t(blocks); ++i) e.See(at((i << a) + uint64_t(t)) - middle(i));
-      low[size_t(t)] = double(Round(e.centre()));
-      g.low.push_back(uint64_t(Round(e.centre())) & ring::Mask(g.ring));
-    }
-    for (size_t i = first; i < first + size_t(blocks); ++i) {
-      Extremes e;
-      for (int64_t t = 0; t < across; ++t) e.See(at((i << a) + uint64_t(t)) - low[size_t(t)]);
-      high[i] = double(Round(e.centre()));
-      const double error = std::max(e.most - high[i], high[i] - e.least);
-      out.error = std::max(out.error, std::ldexp(error, -scale));
-      for (double l : low)
-        if (!(std::abs(high[i] + l) < std::ldexp(1, g.ring - 1))) out.error = INFINITY;
-    }
-  }
-  for (double h : high) g.high.push_back(uint64_t(int64_t(h)) & ring::Mask(g.ring));
-  out.f = std::move(g), out.scale = scale;
-  return out;
-}
-
-Fitted<Function> FitBipartite(const FitRequest& q) {
-  if (q.in.bits > 20 || q.below || q.above || q.degree || q.knots || q.slope || !q.finer.empty() || q.cost || !q.error)
-    Fail(
-        Cause::kInput, "a bipartite fit of ", q.name,
-        " has a domain of at most 20 bits and a bound on the error, and neither tails, degree, knots, scales nor cost");
-  const Target f(q);
-  const int n = q.in.bits;
-  std::vector<std::array<int64_t, 3>> cuts;  // values, a, c
-  for (int a = std::max(0, n - 16); a <= n; ++a)
-    for (int c = std::max(a, n + a - 16); c <= n; ++c)
-      cuts.push_back({(int64_t{1} << (n - a)) + (int64_t{1} << (n - c + a)), a, c});
-  std::sort(cuts.begin(), cuts.end());
-  const size_t most = q.pieces ? size_t(*q.pieces) : 2 * kMostPieces;
-  std::optional<double> reached;
-  for (auto [values, a, c] : cuts) {
-    if (size_t(values) > most) break;
-    auto fit = Bipartite(q, f, int(a), int(c));
-    if (fit.error <= *q.error) return fit;
-    if (std::isfinite(fit.error)) reached = std::min(reached.value_or(INFINITY), fit.error);
-  }
-  OutOfReach(q, most, "values", reached);
 }
 
 }  // namespace
@@ -489,7 +377,7 @@ Fitted<Function> FitBipartite(const FitRequest& q) {
 Fitted<Function> Fit(const FitRequest& request) {
   if (!IsWord(request.name)) Fail(Cause::kInput, "a function to fit needs a name that is one word");
   Check(request);
-  return request.form == Form::kBipartite ? FitBipartite(request) : FitPieces(request);
+  return request.form == Form::kBipartite ? internal::FitBipartite(request) : FitPieces(request);
 }
 
 }  // namespace suf::func

@@ -207,6 +207,8 @@ TEST(Fit, RefusesWithASentence) {
   refused([](FitRequest& q) { q.what = "1 + y"; }, input, "the formula has a mistake at column 5");
   refused([](FitRequest& q) { q.what = "erf(x"; }, input, "the formula has a mistake at column");
   refused([](FitRequest& q) { q.what = ""; }, input, "the formula has a mistake at column 1");
+  refused([](FitRequest& q) { q.what = std::string(1025, '1'); }, input,
+          "the formula has 1025 bytes; 1024 are the most");
   refused([](FitRequest& q) { q.what = "1, 2"; }, input, "the formula has 2 results; write one");
   refused([](FitRequest& q) { q.what = "1/x"; }, input, "is not finite at x = 0; give it a tail");
   refused([](FitRequest& q) { q.what = "log(x)"; }, input, "is not finite at x = -8");
@@ -216,6 +218,10 @@ TEST(Fit, RefusesWithASentence) {
         q.below = Tail{Tail::kConstant, 2, 0}, q.above = Tail{Tail::kConstant, 1, 0};
       },
       input, "the lower tail of f ends at 2, after the upper one's begin at 1");
+  refused([](FitRequest& q) { q.above = Tail{Tail::kConstant, NAN, 1}; }, input, "from nan on; use numbers");
+  refused([](FitRequest& q) { q.below = Tail{Tail::kConstant, 1, INFINITY}; }, input, "the constant inf from 1 on");
+  refused([](FitRequest& q) { q.form = Form::kBipartite, q.what = "exp(x*80)"; }, no, "no fit stays in its ring of 24");
+  refused([](FitRequest& q) { q.what = "exp(x*80)"; }, no, "no fit stays in its ring of 24 bits");
   refused([](FitRequest& q) { q.above = Tail{Tail::kConstant, 1, 1e9}; }, no, "leaves the ring of 24 bits at scale 12");
   refused(
       [](FitRequest& q) {
@@ -224,6 +230,10 @@ TEST(Fit, RefusesWithASentence) {
       input, "needs degree 1 and a result of scale 6");
   refused([](FitRequest& q) { q.error = 0x1p-14; }, no,
           "is out of reach for f with 65536 pieces; the best reached is 0.0001215");
+  refused([](FitRequest& q) { q.error = 1e-9, q.in.bits = 16, q.knots = Knots::kFree; }, no,
+          "the best reached is 0.00012");
+  refused([](FitRequest& q) { q.error = 1e-9, q.in.bits = 30, q.pieces = 64, q.what = "sigmoid(x)"; }, no,
+          "the best reached is 0.");
   refused([](FitRequest& q) { q.pieces = 2; }, no, "is out of reach for f with 2 pieces; the best reached is");
   refused([](FitRequest& q) { q.result.bits = 12; }, no, "no fit stays in its ring of 12 bits");
   refused([](FitRequest& q) { q.result.bits = 12, q.error.reset(), q.pieces = 2; }, no, "use a wider ring");

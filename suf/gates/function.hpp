@@ -26,8 +26,9 @@ inline compiler::Entry SignedEntry(int k, int shift) {
   return {shift, (shift ? uint64_t{1} << (shift - 1) : 0) + (uint64_t{1} << (k - 1)), Stages::kOne};
 }
 
-// Split: y = T0[i] T1[j], or the sum, in Z_{2^ring}, for index wires i and j of one shape. Entries are numbers >= 0.
-// One flight to shares; one table's read may overlap with what makes the other index.
+// Split: y = T0[i] T1[j], or the sum, in Z_{2^ring}, for index wires i and j of one shape. Small entries >= 0 are
+// opened in a smaller ring, others in this one; a table over 10 bits is dealt whole. One flight to shares; one table's
+// read may overlap with what makes the other index.
 struct Split {
   static constexpr std::string_view kName = "split";
   func::Split f;

@@ -1,6 +1,7 @@
 #include "suf/gates/function.hpp"
 
 #include <cmath>
+#include <random>
 
 #include "suf/func/fit.hpp"
 #include "suf/gates/rig_test.hpp"
@@ -147,6 +148,28 @@ TEST(Split, Exhaustive) {
       EXPECT_EQ(g.key_bits(), int64_t(i.size()) * gate.KeyBits()) << int(kind) << " " << ring;
       EXPECT_EQ(g.flights(), 2);
     }
+}
+
+TEST(Split, TablesDealtWhole) {
+  std::mt19937_64 rng(4);
+  for (auto kind : {func::Split::kProduct, func::Split::kSum})
+    for (int low_bits : {3, 11})
+      for (int entry_bits : {9, 40}) {  // with and without a gap
+        Split gate;
+        gate.f = {kind, "f", 11 + low_bits, 40, low_bits, low_bits, {}, {}}, gate.ring = 40;
+        for (int v = 0; v < 1 << 11; ++v) gate.f.high.push_back(rng() & ring::Mask(entry_bits));
+        for (int v = 0; v < 1 << low_bits; ++v) gate.f.low.push_back(rng() & ring::Mask(entry_bits));
+        Rig g;
+        Ints i, j;
+        for (int c = 0; c < 16; ++c)
+          i.push_back(int64_t(rng() & ring::Mask(11))), j.push_back(int64_t(rng() & ring::Mask(low_bits)));
+        SharedWire<kPub> wi = g.Give(i, 11);
+        SharedWire<kPub> wj = g.Give(j, low_bits);
+        EXPECT_EQ(g.Run(gate.Build(g.t, wi, wj)), gate.Spec(i, j)) << low_bits;
+        EXPECT_EQ(g.key_bits(), int64_t(i.size()) * gate.KeyBits())
+            << int(kind) << " " << low_bits << " " << entry_bits;
+        EXPECT_EQ(g.flights(), 2);
+      }
 }
 
 }  // namespace

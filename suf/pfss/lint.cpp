@@ -39,8 +39,9 @@ LintReport Lint(const Schedule& s) {
       }
       return void(++report.trees);
     }
-    if (int y = t.result(reader); send && y >= 0) {
-      const std::vector<int>& shares = t.node(y).args;
+    for (const Trace::Result& r : t.results(reader)) {
+      if (!send || r.kept) continue;  // a kept share excuses no message
+      const std::vector<int>& shares = t.node(r.node).args;
       if (std::find(shares.begin(), shares.end(), message) != shares.end()) return void(++report.results);
     }
     if (sum.op != (send ? Op::kAdd : Op::kSub) && !(sum.op == Op::kAdd && m.ring.kind == Ring::kXor))

@@ -4,6 +4,7 @@
 
 #include "suf/fss/sizes.hpp"
 #include "suf/pfss/internal/infer.hpp"
+#include "suf/pfss/ops.hpp"
 
 namespace suf::pfss {
 
@@ -228,8 +229,16 @@ int Trace::Reveal(const Sh& y, int party) {
   int k = y.bits();
   int part[2] = {fn(Op::kLow, {y.a.id()}, {k}), fn(Op::kLow, {y.b.id()}, {k})};
   part[1 - party] = Send(part[1 - party], 1 - party, "result");
-  SUF_CHECK(result_[party] < 0);
-  return result_[party] = fn(Op::kAdd, {part[0], part[1]});
+  int sum = fn(Op::kAdd, {part[0], part[1]});
+  results_[size_t(party)].push_back({sum, false});
+  return sum;
+}
+
+void Trace::keep(const Sh& y) {
+  SUF_CHECK(y.ring().kind == Ring::kAdd && y.a.shape() == y.b.shape());
+  Sh share = Low(y, y.bits());
+  results_[0].push_back({share.a.id(), true});
+  results_[1].push_back({share.b.id(), true});
 }
 
 Trace::Rooted Trace::Key(Op gen, std::vector<int> args, std::vector<int64_t> attrs) {
@@ -297,7 +306,7 @@ Sh Trace::below(const Comparison& c, Pub x, const std::vector<uint64_t>& thresho
 }
 
 void Trace::close() {
-  SUF_CHECK(!closed_ && (result_[0] >= 0 || result_[1] >= 0));
+  SUF_CHECK(!closed_ && !(results_[0].empty() && results_[1].empty()));
   closed_ = true;
   Sha256 h;
   h.Add("suf trace 1").Number(uint64_t(nodes_.size()));
@@ -311,7 +320,14 @@ void Trace::close() {
     if (n.data) list(*n.data);
     if (n.op == Op::kInput) h.Add(names_[n.label]);
   }
-  for (int r : result_) h.Number(r);
+  for (int p : {0, 1}) {
+    if (results(p).empty() || result(p) >= 0) {
+      h.Number(result(p));
+      continue;
+    }
+    h.Number(-1 - int(results(p).size()));  // of a list; no node and not the -1 of none
+    for (const Result& r : results(p)) h.Number(r.node).Number(r.kept);
+  }
   digest_ = h.Done();
 }
 

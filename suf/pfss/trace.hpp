@@ -68,11 +68,13 @@ class Trace {
     auto o = Give(v, P, k, label);
     return {{{this, o.hat}, {this, o.r}}, {{this, o.s[0]}, {this, o.s[1]}}};
   }
-  // reveal: the only unpadded message: party P learns y, the trace's result.
+  // reveal: the only unpadded message: party P learns y, one of its results.
   template <int P>
   Own<P> reveal(const Sh& y) {
     return {this, Reveal(y, P)};
   }
+  // keep: nobody learns y in Add(k), and nothing is sent: each party's share is one of its results.
+  void keep(const Sh& y);
   // tree: keys of 1-bit DPFs at alpha (Add(n), n >= 8): both parties' roots and the correction words that both receive.
   // One a value: whoever asks again gets the same keys.
   struct Tree {
@@ -113,8 +115,18 @@ class Trace {
 
   const std::vector<Node>& nodes() const { return nodes_; }
   const Node& node(int id) const { return nodes_[id]; }
-  // result: node of the value that `party` learns by reveal, or -1.
-  int result(int party) const { return result_[party]; }
+  // Result: what a party ends with: a value that it learns, or, kept, a share of what nobody learns.
+  struct Result {
+    int node;
+    bool kept;
+  };
+  // results: of a party, in order of emission.
+  const std::vector<Result>& results(int party) const { return results_[size_t(party)]; }
+  // result: node of the only value that `party` ends with, when it learns it; else -1.
+  int result(int party) const {
+    const std::vector<Result>& all = results(party);
+    return all.size() == 1 && !all[0].kept ? all[0].node : -1;
+  }
 
   // fn: emission of a pure function, folded and hash-consed; typed wrappers are in ops.hpp. Throws Bug when nobody may
   // know the result.
@@ -155,7 +167,8 @@ class Trace {
   std::map<std::string, uint16_t> name_ids_{{"", 0}};
   std::map<int, Tree> trees_;                             // by alpha
   std::map<std::array<int, 3>, Comparison> comparisons_;  // by alpha, beta, ring
-  std::array<int, 2> result_{-1, -1}, sections_{0, 0};
+  std::array<std::vector<Result>, 2> results_;
+  std::array<int, 2> sections_{0, 0};
   std::array<int64_t, 2> load_{0, 0};
   int programs_ = 0;
   uint16_t scope_ = 0;
