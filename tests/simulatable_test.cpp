@@ -157,7 +157,7 @@ Received ReceivedBy(const pfss::Schedule& s, int p) {
     const pfss::Node& sum = t.node(payload);
     std::string label =
         Str(frame < 0 ? "key section " : "message ", part.node, " ", t.name(m.label), " of ", t.name(m.scope));
-    if (sum.op == Op::kDpfGen) return void(++v.trees);
+    if (sum.op == Op::kDpfGen || sum.op == Op::kDcfGen) return void(++v.trees);
     if ((sum.op != Op::kAdd && sum.op != Op::kSub) || t.node(sum.args[1]).op != Op::kRand)
       return v.faults.push_back(label + " has no pad");
     const pfss::Node& pad = t.node(sum.args[1]);
