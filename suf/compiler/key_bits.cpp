@@ -3,6 +3,7 @@
 #include <bit>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "suf/compiler/bits.hpp"
 #include "suf/compiler/internal/lowerings.hpp"
@@ -104,14 +105,16 @@ int64_t RowBits(const Compiled& c, int ring) {
   for (int w : widths) bits += int64_t{1} << w;
   const int finest = c.f.n - c.groups.front().w;
   if (finest > kTableBits) bits += OneHotBits(finest);
-  std::set<int> groups;  // whose monomials are dealt
+  int before = -1;  // groups of one width read one place: its sign, and that times the borrow, are dealt once
   for (const func::Group& g : c.groups) {
-    if (finest <= kTableBits) bits += int64_t{1} << (c.f.n - g.w);
-    bits += ring;  // e
+    const bool fresh = std::exchange(before, g.w) != g.w;
+    if (fresh && finest <= kTableBits) bits += int64_t{1} << (c.f.n - g.w);
+    if (fresh) bits += ring;  // e
     if (g.w == 0) continue;
     int digits = 0;
     for (int at = 0; at < g.w; ++digits) at += widths[size_t(digits)];
-    bits += int64_t(ring) * (1 + 2 * BorrowWords(digits));  // e m1, and both times every monomial
+    // e m1, and that and e times every monomial
+    bits += int64_t(ring) * (1 + (fresh ? 2 : 1) * BorrowWords(digits));
   }
   return bits + ring;
 }

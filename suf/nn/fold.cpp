@@ -160,9 +160,9 @@ void MergeQueryKey(Graph& g) {
   g.Prune();
 }
 
-Rescale Make(Rescale::Kind kind, std::string key) {
+Rescale Make(Rescale::Kind kind, std::string key, compiler::Stages stages = compiler::Stages::kOne) {
   Rescale r;
-  r.kind = kind, r.key = std::move(key);
+  r.kind = kind, r.key = std::move(key), r.stages = stages;
   return r;
 }
 
@@ -183,8 +183,11 @@ void InsertRescales(Graph& g) {
     auto adds = [](Node* r) { return r->As<Add>() != nullptr; };
     auto norms = [](Node* r) { return r->As<Norm>() != nullptr; };
     if (Map* m = x->As<Map>(); m && any(multiplies)) {
+      // a product of gates waits for its activation: a rescale in two stages costs no flight
+      const bool waits = any([](Node* r) { return r->As<Product>() != nullptr; });
+      const auto stages = waits ? compiler::Stages::kTwo : compiler::Stages::kOne;
       const std::string label = m->key == "query_key" ? "q,k" : m->key == "value" ? "v" : m->key;
-      insert(x, Make(Rescale::kExact, m->key), label, multiplies);
+      insert(x, Make(Rescale::kExact, m->key, stages), label, multiplies);
     } else if (x->As<WeightedSum>()) {
       // may go un-truncated into the output map where a norm reads that one
       bool norm_behind = true;
@@ -198,7 +201,7 @@ void InsertRescales(Graph& g) {
   for (Node* x : Of<Add>(g))  // a stream may be read by a wrapping slice
     for (Node* r : g.Readers(x))
       if (r->As<Norm>() || r->As<Pool>()) {
-        insert(x, Make(Rescale::kClamp, ""), "clamp",
+        insert(x, Make(Rescale::kClamp, "", compiler::Stages::kTwo), "clamp",
                [&](Node* reader) { return reader->As<Norm>() || reader->As<Pool>(); });
         break;
       }

@@ -96,6 +96,8 @@ void Norm::Choose(const Facts& c, const Edges& in) {
                   unit ? o.unit_pieces : o.rsqrt_pieces, o.span);
   shift = fine - out, scale = out;
   ring = unit ? out + 4 : 0;
+  // one row: a flight is worth more than the words of the one-stage rescale
+  stages = z.one_row ? compiler::Stages::kOne : compiler::Stages::kTwo;
 }
 
 Reach Norm::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
