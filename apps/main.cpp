@@ -315,7 +315,7 @@ int Main(int argc, char** argv) {
   c->add_option(
        "--profile", comp.profile,
        "what a flight, a byte, a key byte and a block cost: cpu, gpu, lan, wan, or prices (suf fn cost --help)")
-      ->default_val("lan");
+      ->default_val("wan");
   c->add_option("--keys", comp.keys, "when keys come: ahead of a text, or now, while the parties wait")
       ->check(CLI::IsMember({"ahead", "now"}))
       ->default_val("ahead");

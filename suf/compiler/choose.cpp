@@ -7,7 +7,7 @@
 namespace suf::compiler {
 
 const std::vector<Profile>& Profiles() {
-  // a word: as `suf fn bench` measures it on this code's packed backend, one core
+  // a word: what an element of a strip takes on one core, its share of the PRG left out
   static const std::vector<Profile> all{
       {"cpu", {36e-6, 1.2e-9, 1.1e-9, 1 / 3.0e9, 0.6e-9}, "loopback of one machine, TLS of one stream, VAES, one core"},
       {"gpu", {10.7e-6, 0.115e-9, 0.012e-9, 1 / 51e9, 0.01e-9}, "two GPUs of one host, pinned flags and three sockets"},
@@ -69,7 +69,7 @@ double Seconds(const Bill& b, const Prices& p) {
   double blocks = double(std::max(b.blocks[0], b.blocks[1])), words = double(std::max(b.words[0], b.words[1]));
   if (p.now) blocks += double(b.blocks[dealer]), words += double(b.words[dealer]);
   return b.flights * p.flight + double(b.sent[0] + b.sent[1]) * p.wire +
-         double(std::max(b.key[0], b.key[1])) * p.key * (p.now ? 1 : kAhead) + blocks * p.block + words * p.word;
+         double(std::max(b.key[0], b.key[1])) * (p.now ? p.key + p.wire : p.key) + blocks * p.block + words * p.word;
 }
 
 void PriceOf(Candidate* one, const Prices& p, const std::function<void(Trace&, const Choice&)>& emit) {

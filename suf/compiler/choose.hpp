@@ -14,10 +14,8 @@ namespace suf::compiler {
 // when keys are dealt now.
 struct Prices {
   double flight = 0, wire = 0, key = 0, block = 0, word = 0;
-  bool now = false;  // keys are dealt and brought while the parties wait; else a key byte costs kAhead of its price
+  bool now = false;  // keys are dealt while the parties wait, and come over the same wire
 };
-// kAhead: a bundle that was made ahead is only read.
-inline constexpr double kAhead = 1.0 / 32;
 // Profile: prices with a name and where they come from.
 struct Profile {
   std::string name;
