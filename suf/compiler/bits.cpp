@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "suf/compiler/place.hpp"
 #include "suf/compiler/poly.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::compiler {
 
 namespace {
-
-constexpr int kTableBits = 10;  // a one-hot table is lighter than a DPF up to here
 
 size_t Find(std::vector<uint64_t>* list, uint64_t v) {
   auto it = std::find(list->begin(), list->end(), v);

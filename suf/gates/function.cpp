@@ -11,7 +11,7 @@ static_assert(Gate<Function> && Gate<Split>);
 
 namespace {
 
-// OpenedBits: the ring in which a table's entries are opened: a gap of two bits about them.
+// RingOf: the ring in which a table's entries are opened: a gap of two bits about them.
 int RingOf(const std::vector<uint64_t>& table) {
   return std::bit_width(*std::max_element(table.begin(), table.end())) + 2;
 }

@@ -20,8 +20,8 @@ struct Function {
   int64_t KeyBits(bool shared) const;
 };
 
-// Signed: the reading of a signed wire behind a rounding shift: x + 2^(k - shift - 1), as functions of signed numbers
-// have it.
+// SignedEntry: the reading of a signed wire behind a rounding shift: x + 2^(k - shift - 1), as functions of signed
+// numbers have it.
 inline compiler::Entry SignedEntry(int k, int shift) {
   return {shift, (shift ? uint64_t{1} << (shift - 1) : 0) + (uint64_t{1} << (k - 1)), Stages::kOne};
 }

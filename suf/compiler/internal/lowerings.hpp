@@ -15,7 +15,7 @@ std::vector<Owing> StepDcf(Trace& t, const Compiled& c, const Wire<kPub>& x, int
 // ---- dense.cpp
 std::vector<Owing> DenseNumbers(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring);
 Sh DenseBits(Trace& t, const Compiled& c, const Wire<kPub>& x);
-// ---- lut.cpp
+// ---- window.cpp
 // Grid: tables of pieces of width 2^a, one an output and power, and rings in which the reads are opened.
 struct Grid {
   int a = 0, p = 0, width = 1;                // width: powers of the place in a piece, one where it has one place
