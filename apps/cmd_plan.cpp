@@ -78,6 +78,7 @@ int RunCompile(const CompileArgs& a) {
   const roles::Model model(a.model);
   roles::Compiler compiler(model, a.max_tokens);
   for (const std::string& s : a.settings) Apply(s, &compiler);
+  compiler.Prices(a.profile, a.keys == "now");
   const std::string& file = a.ids.empty() ? a.calibrate : a.ids;
   const auto lines = ReadTexts({"", a.calibrate, "", a.ids});
   std::vector<std::string> texts;
@@ -129,6 +130,8 @@ int RunPlanShow(const PlanShowArgs& a) {
             << roles::ResultScale(plan) << "\n"
             << VocabularyOf(plan.tokenizer) << "\n\n"
             << Table(roles::RingsOf(plan)) << "\n";
+  const auto choices = roles::ChoicesOf(plan);
+  if (choices.size() > 1) std::cout << "chosen for the profile " << plan.profile << ":\n" << Table(choices) << "\n";
   const roles::Certified certified = roles::CertifiedOf(plan);
   std::cout << certified.hard + certified.calibrated << " certificates: " << certified.hard << " hard (every text), "
             << certified.calibrated << " calibrated (suf simulate names texts that leave them)\n";
@@ -148,6 +151,8 @@ int RunEstimate(const EstimateArgs& a) {
     out["key_bytes"] = e.key_bytes;
     out["payload"] = {{"p0", e.sent[0]}, {"p1", e.sent[1]}, {"p1_offline", e.offline}, {"setup", e.setup}};
     if (a.ahead) out["ahead"] = {{"count", a.ahead}, {"bytes", {e.OnDisk(0, a.ahead), e.OnDisk(1, a.ahead)}}};
+    auto by_role = [](const std::array<int64_t, 3>& n) { return json{n[2], n[0], n[1]}; };  // dealer, P0, P1
+    out["aes_blocks"] = by_role(e.cost.total.aes), out["words"] = by_role(e.cost.total.words);
     out["certificates"] = {{"hard", e.hard}, {"calibrated", e.calibrated}};
     out["operators"] = json::array();
     for (auto& r : e.cost.rows)
@@ -155,15 +160,18 @@ int RunEstimate(const EstimateArgs& a) {
                                   {"key_bits", {r.key[0], r.key[1]}},
                                   {"online_bits", {r.online[0], r.online[1]}},
                                   {"offline_bits", r.offline},
-                                  {"flights", {r.ticks[0], r.ticks[1]}}});
+                                  {"flights", {r.ticks[0], r.ticks[1]}},
+                                  {"aes_blocks", by_role(r.aes)},
+                                  {"words", by_role(r.words)}});
     std::cout << out.dump() << "\n";
     return 0;
   }
   std::vector<std::vector<std::string>> rows{
-      {"operator", "flights", "key P0", "key P1", "sent P0", "sent P1", "P1 ahead"}};
+      {"operator", "flights", "key P0", "key P1", "sent P0", "sent P1", "P1 ahead", "AES dealer", "AES P0", "AES P1"}};
   auto add = [&](const pfss::Cost::Row& r) {
     rows.push_back({r.scope, r.ticks[1] < 0 ? "" : Str(r.ticks[0], "..", r.ticks[1]), Bytes10(r.key[0] / 8),
-                    Bytes10(r.key[1] / 8), Bytes10(r.online[0] / 8), Bytes10(r.online[1] / 8), Bytes10(r.offline / 8)});
+                    Bytes10(r.key[1] / 8), Bytes10(r.online[0] / 8), Bytes10(r.online[1] / 8), Bytes10(r.offline / 8),
+                    Count10(r.aes[2]), Count10(r.aes[0]), Count10(r.aes[1])});
   };
   for (auto& r : e.cost.rows) add(r);
   add(e.cost.total);

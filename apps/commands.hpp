@@ -29,6 +29,7 @@ int RunTokenize(const TokenizeArgs& a);
 struct CompileArgs {
   std::string model, calibrate, out, ids = {};
   std::vector<std::string> settings = {};  // NAME=VALUE
+  std::string profile = "wan", keys = "ahead";
   int max_tokens = 256;
 };
 int RunCompile(const CompileArgs& a);

@@ -23,13 +23,6 @@ std::string Inputs(const nn::Node& n) {
   return s;
 }
 
-std::string Escaped(const std::string& text) {
-  std::string s;
-  for (char c : text)
-    s += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : c == '"' ? "&quot;" : std::string(1, c);
-  return s;
-}
-
 // Place: the layer of a node (one below its lowest input) and its column in it.
 struct Place {
   int layer = 0, column = 0;
@@ -55,6 +48,13 @@ std::string ColourOf(std::string_view name) {
 }
 
 }  // namespace
+
+std::string Escaped(const std::string& text) {
+  std::string s;
+  for (char c : text)
+    s += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : c == '"' ? "&quot;" : std::string(1, c);
+  return s;
+}
 
 std::vector<std::vector<std::string>> GraphRows(const nn::Plan& plan) {
   const nn::Class &first = plan.classes.front(), &last = plan.classes.back();

@@ -14,4 +14,7 @@ std::vector<std::vector<std::string>> GraphRows(const nn::Plan& plan);
 // Svg: nodes in layers from top to bottom, coloured by operator; numbers of the last length class.
 std::string Svg(const nn::Plan& plan);
 
+// Escaped: text as SVG takes it.
+std::string Escaped(const std::string& text);
+
 }  // namespace suf::apps

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <map>
 
+#include "apps/cmd_fn.hpp"
 #include "apps/commands.hpp"
 #include "apps/exit.hpp"
 #include "suf/base/error.hpp"
@@ -70,6 +71,158 @@ std::string SettingsHelp() {
   return help;
 }
 
+// AddFunction: F and, of a library name, its ring and scale.
+void AddFunction(CLI::App* c, FunctionArgs* f, bool required = true) {
+  auto* name =
+      c->add_option("function", f->name, "a file F.suf, or a name of suf fn list, with arguments: 'clamp(-1,1)'");
+  if (required) name->required();
+  c->add_option("--n", f->n, suf::Str("of a library name: bits of x (default: ", f->n, ")"))
+      ->default_val(f->n)
+      ->option_text("BITS");
+  c->add_option("--scale", f->scale, suf::Str("of a library name: x = word / 2^BITS (default: ", f->scale, ")"))
+      ->default_val(f->scale)
+      ->option_text("BITS");
+}
+
+// AddEnds: who brings x and who learns F(x).
+void AddEnds(CLI::App* c, EndsArgs* ends) {
+  c->add_option("--from", ends->from, "who brings x: p1 (default), p0, or shared: each party an additive share")
+      ->option_text("PARTY");
+  c->add_option("--to", ends->to,
+                "who learns F(x): p1 (default), p0, both, or shared: nobody, each party keeps a share")
+      ->option_text("PARTY");
+}
+
+constexpr const char* kProfileHelp =
+    "prices of a network: cpu, gpu, lan, wan, or flight=..,wire=..,key=..,aes=..,word=.. (seconds, aes: blocks a "
+    "second)";
+
+// FunctionCommands: what suf fn and suf backends are given.
+struct FunctionCommands {
+  FnShowArgs show;
+  FnFitArgs fit;
+  FnCostArgs cost;
+  FnCheckArgs check;
+  FnRunArgs run;
+  BackendsArgs backends;
+};
+
+// AddFnLook: fn list, show, fit.
+void AddFnLook(CLI::App* fn, FunctionCommands* all, int* status) {
+  fn->add_subcommand("list", "the library: functions by name, their ranges and errors\nExample:  suf fn list")
+      ->callback([=] { *status = RunFnList(); });
+
+  auto* s = fn->add_subcommand("show",
+                               "a function as text, pieces and a curve\n"
+                               "Example:  suf fn show 'clamp(-1,1)' --n 16 --scale 8");
+  AddFunction(s, &all->show.f);
+  s->add_option(
+       "--pass", all->show.pass,
+       "print instead, whole: its text, a pass of the compiler, or the trace of 1024 values by the lowering that "
+       "is best on cpu")
+      ->check(CLI::IsMember({"text", "normalised", "primitives", "views", "trace"}))
+      ->option_text("text|normalised|primitives|views|trace");
+  s->add_option("--svg", all->show.svg, "draw the curve into this file instead");
+  s->callback([=] { *status = RunFnShow(all->show); });
+
+  auto* f = fn->add_subcommand(
+      "fit",
+      "the cheapest function that follows a formula of x\n"
+      "Example:  suf fn fit 'x*0.5*(1+erf(x/sqrt(2)))' --in 16:9 --result 32:16 --error 2^-11 --out gelu.suf");
+  f->add_option("formula", all->fit.formula,
+                "of x: + - * / ^ ( ) ? :, exp, log, sqrt, abs, min, max, erf, sigmoid, tanh ..")
+      ->required();
+  f->add_option("--in", all->fit.in, "x: bits:scale, signed; bits:scale:u is unsigned")
+      ->required()
+      ->option_text("BITS:SCALE");
+  f->add_option("--result", all->fit.result, "the result's ring: bits:scale")->required()->option_text("BITS:SCALE");
+  auto* error = f->add_option("--error", all->fit.error, "the largest error, as 0.0005 or 2^-11")->option_text("E");
+  auto* pieces =
+      f->add_option("--pieces", all->fit.pieces, "at most so many pieces, as close as they come")->option_text("N");
+  error->excludes(pieces);
+  f->add_option("--degree", all->fit.degree, "of the polynomials (default: the cheapest)")
+      ->check(CLI::Range(0, 3))
+      ->option_text("0..3");
+  f->add_option("--out", all->fit.out, "write the function to this file (default: to stdout)");
+  f->parse_complete_callback([=] {
+    if (all->fit.error.empty() && !all->fit.pieces) throw CLI::RequiredError("one of --error and --pieces");
+  });
+  f->callback([=] { *status = RunFnFit(all->fit); });
+}
+
+// AddFnPrices: fn cost, check.
+void AddFnPrices(CLI::App* fn, FunctionCommands* all, int* status) {
+  auto* c = fn->add_subcommand("cost",
+                               "every way to compute a function in private, what each needs, and the choice\n"
+                               "Example:  suf fn cost relu --profile wan --count 4096");
+  AddFunction(c, &all->cost.f);
+  AddEnds(c, &all->cost.ends);
+  c->add_option("--profile", all->cost.profile, suf::Str(kProfileHelp, " (default: those four)"))->option_text("P");
+  c->add_option("--keys", all->cost.keys, "keys are dealt ahead (default), or now, while the parties wait")
+      ->check(CLI::IsMember({"now", "ahead"}))
+      ->option_text("now|ahead");
+  c->add_option("--count", all->cost.count, suf::Str("values together (default: ", all->cost.count, ")"))
+      ->default_val(all->cost.count)
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31))
+      ->option_text("N");
+  c->add_flag("--json", all->cost.json, "JSON");
+  c->callback([=] { *status = RunFnCost(all->cost); });
+
+  auto* k =
+      fn->add_subcommand("check",
+                         "every lowering on every backend against the function's own meaning, under random masks\n"
+                         "Example:  suf fn check tanh --n 16 --scale 8");
+  AddFunction(k, &all->check.f, false);
+  k->add_flag("--all", all->check.all, "the whole library");
+  k->add_flag("--json", all->check.json, "JSON");
+  k->callback([=] { *status = RunFnCheck(all->check); });
+}
+
+// AddFnRun: fn run.
+void AddFnRun(CLI::App* fn, FunctionCommands* all, int* status) {
+  auto* r = fn->add_subcommand("run",
+                               "a function between two parties in this process, compared with its own meaning\n"
+                               "Examples:  suf fn run relu --x 5,-7\n"
+                               "           suf fn run relu --random 1000 --to shared --out r\n"
+                               "           suf fn run abs --from shared --values r.p0,r.p1");
+  AddFunction(r, &all->run.f);
+  AddEnds(r, &all->run.ends);
+  r->add_option("--x", all->run.x, "whole numbers, with commas between; below 2^n, or negative in two's complement")
+      ->option_text("X,..");
+  r->add_option("--values", all->run.values,
+                "a file with one number a line; with --from shared also two files, FILE,FILE: each party's shares")
+      ->option_text("FILE");
+  r->add_flag("--all", all->run.all, "every x of a domain up to 2^20");
+  r->add_option("--random", all->run.random, "so many random x")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31))
+      ->option_text("N");
+  r->add_option("--lowering", all->run.lowering,
+                "a lowering as suf fn cost names it (default: auto, the best by --profile)")
+      ->option_text("L");
+  r->add_option("--backend", all->run.backend, "as suf backends lists them (default: packed)")->option_text("B");
+  r->add_option("--profile", all->run.profile, suf::Str(kProfileHelp, " (default: cpu)"))->option_text("P");
+  r->add_option("--out", all->run.out, "of --to shared: write each party's shares to OUT.p0 and OUT.p1")
+      ->option_text("OUT");
+  r->add_flag("--json", all->run.json, "JSON");
+  r->callback([=] { *status = RunFnRun(all->run); });
+}
+
+// AddFunctions: suf fn and suf backends.
+void AddFunctions(CLI::App* app, FunctionCommands* all, int* status) {
+  auto* fn = app->add_subcommand("fn",
+                                 "functions of one private number: look at them, price them, run them\n"
+                                 "Start with:  suf fn show gelu,  suf fn cost gelu,  suf fn run gelu --x 4096,-4096");
+  fn->require_subcommand(1);
+  AddFnLook(fn, all, status);
+  AddFnPrices(fn, all, status);
+  AddFnRun(fn, all, status);
+
+  auto* b =
+      app->add_subcommand("backends", "what can run keys and reads in this build, and what of it on this processor");
+  b->add_flag("--json", all->backends.json, "JSON");
+  b->callback([=] { *status = RunBackends(all->backends); });
+}
+
 // NameValues: says in the help what an option takes, instead of TEXT and INT.
 void NameValues(CLI::App* c) {
   static const std::map<std::string, std::string> kNames = {{"--calibrate", "FILE"},
@@ -98,7 +251,9 @@ void NameValues(CLI::App* c) {
                                                             {"--variant", "NAME"},
                                                             {"--vocab", "FILE"},
                                                             {"dir", "DIR"},
-                                                            {"plan", "FILE"}};
+                                                            {"plan", "FILE"},
+                                                            {"function", "F"},
+                                                            {"formula", "FORMULA"}};
   for (CLI::Option* o : c->get_options())
     if (auto it = kNames.find(o->get_name()); it != kNames.end() && o->get_type_name() != "DIR")
       o->type_name(it->second);
@@ -157,6 +312,13 @@ int Main(int argc, char** argv) {
   c->add_option("--max-tokens", comp.max_tokens, "longest text the plan covers")->default_val(256);
   c->add_option("--out", comp.out, "plan file to write")->required();
   c->add_option("--set", comp.settings, SettingsHelp())->allow_extra_args(false)->option_text("NAME=VALUE");
+  c->add_option(
+       "--profile", comp.profile,
+       "what a flight, a byte, a key byte and a block cost: cpu, gpu, lan, wan, or prices (suf fn cost --help)")
+      ->default_val("wan");
+  c->add_option("--keys", comp.keys, "when keys come: ahead of a text, or now, while the parties wait")
+      ->check(CLI::IsMember({"ahead", "now"}))
+      ->default_val("ahead");
   c->parse_complete_callback([&] {
     if (comp.calibrate.empty() == comp.ids.empty()) throw CLI::RequiredError("one of --calibrate and --ids");
   });
@@ -275,6 +437,8 @@ int Main(int argc, char** argv) {
   AddSource(de, &demo.source, false);
   de->callback([&] { status = RunDemo(demo); });
 
+  FunctionCommands functions;
+  AddFunctions(&app, &functions, &status);
   // after the commands, so that only `suf` has it
   app.set_help_all_flag("--help-all", "help of every command");
   NameValues(&app);

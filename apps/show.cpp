@@ -79,6 +79,13 @@ std::string Bytes10(int64_t bytes) {
   return Fixed(double(bytes) / 1e9, 2) + " GB";
 }
 
+std::string Count10(int64_t n) {
+  if (n < 1000) return Str(n);
+  if (n < 1000 * 1000) return Fixed(double(n) / 1e3, 1) + " k";
+  if (n < 1000ll * 1000 * 1000) return Fixed(double(n) / 1e6, 2) + " M";
+  return Fixed(double(n) / 1e9, 2) + " G";
+}
+
 std::string Fixed(double v, int digits) {
   char b[64];
   std::snprintf(b, sizeof b, "%.*f", digits, v);

@@ -42,7 +42,7 @@ add_custom_command(OUTPUT suf.o COMMAND ${CMAKE_LINKER} -r --force-group-allocat
 set_source_files_properties(suf.o PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
 add_library(suf_static STATIC suf.o)
 add_library(suf_shared SHARED ${objects})
-set(outside OpenSSL::SSL OpenSSL::Crypto Threads::Threads PkgConfig::UTF8PROC)
+set(outside OpenSSL::SSL OpenSSL::Crypto Threads::Threads PkgConfig::UTF8PROC PkgConfig::MUPARSER)
 foreach(kind shared static)
   target_link_libraries(suf_${kind} PRIVATE ${outside})
   target_compile_features(suf_${kind} INTERFACE cxx_std_20)

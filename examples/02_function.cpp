@@ -8,7 +8,7 @@
 #include "examples/two_parties.hpp"
 #include "suf/func/fit.hpp"
 #include "suf/func/text.hpp"
-#include "suf/gates/tables.hpp"
+#include "suf/gates/function.hpp"
 
 namespace suf::examples {
 namespace {
@@ -17,15 +17,15 @@ constexpr int kShift = 3;          // the wire has 3 bits more than the function
 constexpr int kBits = 8 + kShift;  // ring of the wire
 
 // Agree: the gate of f over every number of the wire's ring, by two parties, against its meaning.
-bool Agree(const gates::Activation& gate) {
+bool Agree(const gates::Function& gate) {
   std::vector<int64_t> z;
   for (int64_t v = -(1 << (kBits - 1)); v < 1 << (kBits - 1); ++v) z.push_back(v);
   TwoParties two;
   const auto wire = two.Give(z, kBits);
   const std::vector<int64_t> y = two.Run(gate.Build(two.t, wire));
-  std::printf("%s: %zu inputs, %d flights, %ld bits of key each (%ld by the closed form)\n", gate.lut.f.name.c_str(),
-              z.size(), two.schedule->flights(), long(two.KeyBits() / int64_t(z.size())), long(gate.KeyBits(kBits)));
-  return y == gate.Spec(z, kBits) && two.KeyBits() == int64_t(z.size()) * gate.KeyBits(kBits);
+  std::printf("%s: %zu inputs, %d flights, %ld bits of key each (%ld by the closed form)\n", gate.f.f.name.c_str(),
+              z.size(), two.schedule->flights(), long(two.KeyBits() / int64_t(z.size())), long(gate.KeyBits(true)));
+  return y == gate.Spec(z, kBits) && two.KeyBits() == int64_t(z.size()) * gate.KeyBits(true);
 }
 
 bool Main() {
@@ -43,17 +43,23 @@ channel signed 32 0 y
   std::printf("relu(5) = %ld, relu(-5) = %ld\n\n", long(func::Channels(relu, 128 + 5)[0]),
               long(func::Channels(relu, 128 - 5)[0]));
 
-  // Lowered: the wire z holds x with kShift bits more. The parties open which piece x is in and where in the piece,
-  // both under masks, and read offset and slope off tables that the dealer rotated by the masks. u and v are the rings
-  // in which these are opened: they have room for the offset at the piece's far end (here 64 + 127) and for the slope.
-  gates::Activation gate{{.f = relu, .shift = kShift, .u = 10, .v = 3, .ring = 20}};
+  // Lowered: the wire z holds x with kShift bits more. The compiler lists what can compute f; each way is the same
+  // function at another price. Here: the parties open which piece x is in and where in the piece, both under masks, and
+  // read offset and slope off a table at the piece's mask.
+  const compiler::Compiled compiled = compiler::Compile(relu);
+  for (const auto& way : compiler::AllForNumbers()) {
+    const std::string why = compiler::WhyNotNumbers(compiled, way);
+    if (why.empty())
+      std::printf("  %-14s %6ld bits of key\n", compiler::Name(compiled, way).c_str(),
+                  long(compiler::NumbersKeyBits(compiled, way, {}, 20)));
+  }
+  gates::Function gate{compiled, {compiler::Kind::kWindowLut}, gates::SignedEntry(kBits, kShift), 20};
   bool right = Agree(gate);
 
   // Fitted: a real function, here tanh on [-4, 4) with 5 fractional bits in and 5 + 6 out. The error is measured over
   // the whole domain, not estimated.
   const auto fit = func::FitLines([](double x) { return std::tanh(x); }, 3, 5, 5, 6);
-  gate.lut.f = func::ToSuf(fit.f, "tanh", 32);
-  gate.lut.u = 14, gate.lut.v = 9;
+  gate.f = compiler::Compile(func::ToSuf(fit.f, "tanh", 32));
   std::printf("tanh by 32 lines: largest error %.4f\n", fit.error);
   right = Agree(gate) && right && fit.error < 0.01;
 

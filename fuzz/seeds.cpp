@@ -240,6 +240,22 @@ void Functions() {
   Seed("suf_text", "two_runs",
        std::string("suf r domain 64 ring 64 outputs 1 degree 0\nrun 0 2 : 1 , 2\nrun 8 63 : 3\n"
                    "end 9223372036854775816\n"));
+  Seed("suf_text", "poly",
+       std::string("# a comment\nsuf p domain 5 ring 16 outputs 1 degree 3\npoly 0 : 1 2 3 -4\n  # and one\n"
+                   "poly 7 : 0 -1 0 2 # and one\nend 30\nformula in 3 9 true and not\nformula false in 0 32 xor\n"
+                   "channel bit 1 0 w # a bit\n"));
+  Seed("suf_text", "table_of_points",
+       std::string("suf t domain 2 ring 8 outputs 1 degree 0\ntable 1 -2 3 4\nend 4\nchannel signed 8 0 y\n"));
+  Seed("suf_text", "sum", std::string("split b domain 4 ring 9 sum 1 3\nhigh 1 2 3 4 5 6 7 -8\nlow 0 1 2 3\nend\n"));
+  Seed("suf_text", "product", std::string("split e domain 3 ring 64 product 1\nhigh 9 5 -2 1\nlow 4 3 # low\nend\n"));
+}
+
+// Formulas: of every function that is added to the parser's, and with mistakes.
+void Formulas() {
+  int i = 0;
+  for (const char* text : {"x*0.5*(1+erf(x/sqrt(2)))", "sigmoid(x) + min(x, 3, -x) * max(1, pi)", "x < 2 ? 1 : -x^2",
+                           "log2(x", "1 + y", "tanh(x),sinh(1e-3)"})
+    Seed("formula", Str("f", i++), std::string(text));
 }
 
 // Inferences: what each party receives in an honest run, with and without its bundle.
@@ -317,7 +333,7 @@ void Connections() {
 void WriteSeeds(const std::string& dir) {
   root = dir;
   std::filesystem::create_directories(root);
-  Models(), Functions(), Plans(), Files(), Conversations(), Inferences(), Handshakes(), Connections();
+  Models(), Functions(), Formulas(), Plans(), Files(), Conversations(), Inferences(), Handshakes(), Connections();
 }
 
 }  // namespace suf::fuzz

@@ -3,9 +3,9 @@
 #pragma once
 #include "suf/backends/packed.hpp"
 #include "suf/func/suf.hpp"
+#include "suf/gates/function.hpp"
 #include "suf/gates/maximum.hpp"
 #include "suf/gates/product.hpp"
-#include "suf/gates/tables.hpp"
 #include "suf/gates/trunc.hpp"
 #include "suf/run/pair.hpp"
 
@@ -46,13 +46,15 @@ class SmallRun {
     SharedWire<kPub> y = OpenShared(t, Trunc{.shift = 4, .ring = 20}.Build(t, z), "rescaled");
     Owing square = Product(y, y, [](auto a, auto b) { return a * b; });
     std::vector<func::Group> groups{{0, 0, 16, Ints(16, 3)}, {1, 8, 16, Ints(8, 5)}};
-    Sh root = compiler::Settle(t, RowFunction{groups, kBits}.Build(t, y));
+    using compiler::Kind;
+    Function row{compiler::OnOctaves("row", groups, kBits, kBits), {Kind::kRowLut}, {}, kBits};
+    Sh root = compiler::Settle(t, row.Build(t, y));
     SharedWire<kPub> small = OpenShared(t, gates::Slice{.begin = 4, .end = 7, .ring = 5}.Build(t, z), "digit");
     SharedWire<kPub> most = OpenShared(t, Maximum{0, 3}.Build(t, small), "maximum");
     Sh wide = compiler::Settle(t, Extend{kBits}.Build(t, most));
     Ints rise(8, 1), offset(8, 2);
-    compiler::WindowLut lut{func::Uniform("lines", 3, offset, rise, 64), 18, 12, 8, kBits};
-    Sh lines = compiler::Settle(t, Activation{lut}.Build(t, z));
+    const compiler::Compiled pieces = compiler::Compile(func::Uniform("lines", 3, offset, rise, 64));
+    Sh lines = compiler::Settle(t, Function{pieces, {Kind::kWindowLut}, SignedEntry(24, 18), kBits}.Build(t, z));
     Sh sum = compiler::Settle(t, square);
     sum = sum + root;
     sum = sum + lines;

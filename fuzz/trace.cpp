@@ -3,6 +3,7 @@
 #include "fuzz/fuzz.hpp"
 #include "suf/nn/build.hpp"
 #include "suf/pfss/schedule.hpp"
+#include "suf/ring/words.hpp"
 
 namespace {
 using namespace suf;
@@ -33,7 +34,7 @@ class Patch : public nn::Visitor {
     f->pieces.resize(n, f->pieces[0]);
     for (size_t i = 0; i < n; ++i) {
       f->pieces[i].begin = width * i;
-      if (i % 5 == 0) f->pieces[i].poly[0][0] = uint64_t(value_ >> 12) & func::Mask(f->ring);
+      if (i % 5 == 0) f->pieces[i].poly[0][0] = uint64_t(value_ >> 12) & ring::Mask(f->ring);
     }
     f->end = width * n;
     func::Verify(*f);

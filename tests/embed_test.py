@@ -243,7 +243,11 @@ def alone(base):
         plan = json.loads(base.suf('plan', 'show', base.plan, '--json'))
         assert plan == json.loads(base.plan.read_text())
         assert 'certificates' in base.suf('plan', 'show', base.plan) and len(base.suf('plan', 'show', base.plan, '--trace', 5).splitlines()) > 50
-        assert 'flights' in base.suf('estimate', '--plan', base.plan, '--tokens', 5)
+        assert 'AES dealer' in base.suf('estimate', '--plan', base.plan, '--tokens', 5)
+        cost = json.loads(base.suf('estimate', '--plan', base.plan, '--tokens', 5, '--json'))
+        for field in ('aes_blocks', 'words'):
+            parts = [sum(part) for part in zip(*(operator[field] for operator in cost['operators']))]
+            assert parts == cost[field] and all(n > 0 for n in parts), (field, parts, cost[field])
         base.suf('model', 'random', '--preset', 'tiny', '--seed', 1, '--out', w.dir / 'again')
         for file in sorted(base.model.iterdir()):
             assert file.read_bytes() == (w.dir / 'again' / file.name).read_bytes(), f'{file.name} differs between two runs of one seed'

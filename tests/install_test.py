@@ -33,7 +33,7 @@ add_executable(ten ten.cpp)
 target_link_libraries(ten PRIVATE {target})
 '''
 SYMBOL = re.compile(r'_Z(?:G?V?Z?N[VKRO]*|T[ISVT]N|G?V?ZN[VKRO]*|Thn\d+_N[VKRO]*|Tv0_n\d+_N[VKRO]*)3suf')
-OUTSIDE = re.compile(r'nlohmann|spdlog|fmt::|CLI::|asio|openssl|utf8proc', re.I)
+OUTSIDE = re.compile(r'nlohmann|spdlog|fmt::|CLI::|asio|openssl|utf8proc|muparser', re.I)
 
 
 def run(*command, **options):

@@ -45,12 +45,11 @@ struct Plant {
   std::function<void(Trace::Raw&, const std::vector<Padded>&)> spoil;
 };
 
-// Twins: two items of one ring and shape, the second's value older than the first's pad.
+// Twins: two items of one ring and shape, one after the other; so the first's value is older than the second's pad.
 std::pair<Padded, Padded> Twins(const Trace& t, const std::vector<Padded>& items) {
   for (const Padded& a : items)
     for (const Padded& b : items)
-      if (a.pad < b.pad && b.value < a.pad && t.node(a.item).ring == t.node(b.item).ring &&
-          t.node(a.item).shape == t.node(b.item).shape)
+      if (a.pad < b.pad && t.node(a.item).ring == t.node(b.item).ring && t.node(a.item).shape == t.node(b.item).shape)
         return {a, b};
   SUF_CHECK(false);
   return {};
@@ -60,7 +59,7 @@ const Plant kPlants[] = {
     {"ReusedPad", "its pad also covers another message",
      [](Trace::Raw& raw, const std::vector<Padded>& items) {
        auto [a, b] = Twins(raw.t, items);
-       raw.node(b.sum).args[1] = a.pad;
+       raw.node(a.sum).args[1] = b.pad;
      }},
     {"ReusedSection", "its pad also covers another message",
      [](Trace::Raw& raw, const std::vector<Padded>& items) {

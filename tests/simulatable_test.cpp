@@ -20,6 +20,7 @@
 #include "suf/nn/simulate.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
+#include "suf/ring/words.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf {
@@ -67,7 +68,7 @@ Words Reduced(Words w) {
     for (size_t i = 0; i < w.bytes.size(); i += w.element()) {
       uint64_t x = 0;
       std::memcpy(&x, &w.bytes[i], w.element());
-      x &= func::Mask(w.ring.bits);
+      x &= ring::Mask(w.ring.bits);
       std::memcpy(&w.bytes[i], &x, w.element());
     }
   return w;
@@ -156,7 +157,7 @@ Received ReceivedBy(const pfss::Schedule& s, int p) {
     const pfss::Node& sum = t.node(payload);
     std::string label =
         Str(frame < 0 ? "key section " : "message ", part.node, " ", t.name(m.label), " of ", t.name(m.scope));
-    if (sum.op == Op::kDpfGen) return void(++v.trees);
+    if (sum.op == Op::kDpfGen || sum.op == Op::kDcfGen) return void(++v.trees);
     if ((sum.op != Op::kAdd && sum.op != Op::kSub) || t.node(sum.args[1]).op != Op::kRand)
       return v.faults.push_back(label + " has no pad");
     const pfss::Node& pad = t.node(sum.args[1]);
@@ -287,7 +288,7 @@ EquivReport Equiv(const pfss::Schedule& s, int p, const Run& a, const Run& b, St
     uint64_t x = 0, y = 0;
     std::memcpy(&x, &m_want.bytes[i * m_want.element()], m_want.element()),
         std::memcpy(&y, &m_got.bytes[i * m_got.element()], m_got.element());
-    report.explained &= ((want.result[1][i] - got.result[1][i] - (x - y)) & func::Mask(m_want.ring.bits)) == 0;
+    report.explained &= ((want.result[1][i] - got.result[1][i] - (x - y)) & ring::Mask(m_want.ring.bits)) == 0;
   }
   return report;
 }

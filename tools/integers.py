@@ -81,7 +81,7 @@ class Evaluator:
     """the numbers of a plan, by name, and what families share; a family says which weights and which steps there are"""
 
     def __init__(self, model, plan):
-        assert plan['version'] == 2, 'the plan has version %s, this program reads version 2' % plan['version']
+        assert plan['version'] == 3, 'the plan has version %s, this program reads version 3' % plan['version']
         self.m, self.plan, self.q, self.read = model, plan, {}, set()
         self.names = [n['scope'] + '/' + n['label'] for n in plan['nodes']]
         assert len(set(self.names)) == len(self.names), 'two nodes of the plan have one name'

@@ -34,6 +34,10 @@ void PackedExecutor::Bulk(int i, Host& host) {
       return Take(i);
     case Op::kRotSum:
       return RotSum(i);
+    case Op::kTurn:
+      return Turn(i);
+    case Op::kUnbits:
+      return Unbits(i);
     case Op::kReshape:
       return Alias(i, n.args[0]);
     case Op::kPermute:
@@ -44,8 +48,15 @@ void PackedExecutor::Bulk(int i, Host& host) {
     case Op::kUnpack:
       return Triangle(i);
     case Op::kDpfGen:
+      return DpfKeys(i, host);
     case Op::kDpfWindow:
-      return Trees(i, host);
+    case Op::kDpfParity:
+    case Op::kDpfDense:
+      return DpfReads(i, host);
+    case Op::kDcfGen:
+      return DcfKeys(i, host);
+    case Op::kDcfEval:
+      return DcfShares(i, host);
     default:
       SUF_CHECK(false);
   }

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "suf/backends/randomness.hpp"
+#include "suf/fss/dcf.hpp"
 #include "suf/fss/dpf.hpp"
 #include "suf/fss/prg.hpp"
 #include "suf/fss/sizes.hpp"
@@ -166,6 +167,7 @@ class ClearExecutor : public Executor {
       case Op::kBorrowAt0:
         return Elementwise(n, [&](uint64_t h, uint64_t) { return Coefficients(int(n.attrs[0]) - 1, h)[0]; });
       default:
+        if (Info(n.op).cls == OpClass::kTree) return Tree(n);
         return Info(n.op).cls == OpClass::kAxes || Info(n.op).cls == OpClass::kView ? Structure(n) : Table(n);
     }
   }
@@ -217,6 +219,11 @@ class ClearExecutor : public Executor {
               int64_t from = (int64_t(In(n, 1)[size_t(at)]) - v) % m;
               out[size_t(r * m + v)] += x[size_t(at * m + (from + m) % m)];
             }
+        return out;
+      }
+      case Op::kTurn: {
+        const int64_t m = n.shape.back();
+        for (int64_t i = 0; i < size; ++i) out[size_t(i)] = In(n, 1)[size_t((i - int64_t(x[size_t(i / m)])) & (m - 1))];
         return out;
       }
       case Op::kPermute: {
@@ -349,23 +356,100 @@ class ClearExecutor : public Executor {
           for (int64_t j = 0; j < Arg(n, 1).shape[0]; ++j)
             out[size_t(i)] += Bit(&x[size_t(i * aw)], n.attrs[0] + j) * at(1, j);
         return out;
-      case Op::kDpfGen: {
-        fss::DpfContext ctx{randomness_->TreeKey(), uint32_t(n.attrs[0]), a.ring.bits};
-        fss::DpfGen(ctx, x.data(), reinterpret_cast<const uint8_t*>(In(n, 1).data()),
-                    reinterpret_cast<const uint8_t*>(In(n, 2).data()), size_t(rows),
-                    reinterpret_cast<uint8_t*>(out.data()));
+      case Op::kLess:
+        for (int64_t i = 0; i < size; ++i)
+          for (size_t j = 0; j < n.attrs.size(); ++j)
+            Set(&out[size_t(i * w)], int64_t(j), x[size_t(i)] < uint64_t(n.attrs[j]));
         return out;
-      }
-      case Op::kDpfWindow: {
-        fss::DpfContext ctx{randomness_->TreeKey(), uint32_t(n.attrs[3]), int(n.attrs[1])};
-        fss::DpfWindow(ctx, int(n.attrs[0]), reinterpret_cast<const uint8_t*>(x.data()),
-                       reinterpret_cast<const uint8_t*>(In(n, 1).data()), In(n, 2).data(), size_t(rows),
-                       int(n.attrs[2]), out.data());
+      case Op::kUnbits:
+        for (int64_t j = 0; j < n.shape[0]; ++j)
+          for (int64_t i = 0; i < rows; ++i) out[size_t(j * rows + i)] = Bit(&x[size_t(i * aw)], j);
         return out;
-      }
+      case Op::kMix:
+        for (int64_t i = 0; i < size; ++i)
+          for (int64_t l = 0; l < n.ring.bits; ++l) {
+            uint64_t bit = 0;
+            for (int64_t j = 0; j < a.ring.bits; ++j)
+              bit ^= Bit(&x[size_t(i * aw)], j) & Bit(&In(n, 1)[size_t(l * aw)], j);
+            Set(&out[size_t(i * w)], l, bit);
+          }
+        return out;
+      case Op::kAbove:
+        for (int64_t i = 0; i < size; ++i)
+          for (size_t j = 0; j < n.attrs.size(); ++j) {
+            uint64_t bit = 0;
+            int64_t from = int64_t((at(1, i) - uint64_t(n.attrs[j])) & uint64_t(a.ring.bits - 1));
+            for (int64_t v = from + 1; v < a.ring.bits; ++v) bit ^= Bit(&x[size_t(i * aw)], v);
+            Set(&out[size_t(i * w)], int64_t(j), bit);
+          }
+        return out;
+      case Op::kSelectX:
+        for (int64_t c = 0; c < n.shape[0]; ++c)
+          for (int64_t i = 0; i < rows; ++i)
+            for (int64_t j = 0; j < a.ring.bits; ++j)
+              out[size_t(c * rows + i)] +=
+                  Bit(&x[size_t(i * aw)], j) * at(2, c * a.ring.bits + (int64_t(at(1, i)) ^ j));
+        return out;
+      case Op::kDense:
+        for (int64_t i = 0; i < size; ++i)
+          for (int64_t j = 0; j < a.ring.bits; ++j)
+            out[size_t(i)] ^= Bit(&x[size_t(i * aw)], j) * at(2, (int64_t(at(1, i)) - j) & (a.ring.bits - 1)) &
+                              ring::Mask(n.ring.bits);
+        return out;
       default:
         SUF_CHECK(false);
         return {};
+    }
+  }
+
+  // Tree: keys of DPFs and DCFs and what is read from them, all keys in one call.
+  Words Tree(const Node& n) {
+    const Words& x = In(n, 0);
+    auto bytes = [&](size_t a) { return reinterpret_cast<const uint8_t*>(In(n, a).data()); };
+    const size_t rows = In(n, n.op == Op::kDpfGen || n.op == Op::kDcfGen ? 0 : 2).size();
+    Words out(size_t(Size(n.shape) * WordsOf(n.ring)));
+    auto key = reinterpret_cast<uint8_t*>(out.data());
+    auto dpf = [&](int64_t program, int64_t bits) {
+      return fss::DpfContext{randomness_->TreeKey(), uint32_t(program), int(bits)};
+    };
+    // points: x less each threshold, of every row
+    auto points = [&](size_t first) {
+      Words all;
+      for (uint64_t v : In(n, 2))
+        for (size_t j = first; j < n.attrs.size(); ++j) all.push_back(v - uint64_t(n.attrs[j]));
+      return all;
+    };
+    const int party = n.attrs[0] == 1;
+    switch (n.op) {
+      case Op::kDpfGen:
+        fss::DpfGen(dpf(n.attrs[0], Arg(n, 0).ring.bits), x.data(), bytes(1), bytes(2), rows, key);
+        return out;
+      case Op::kDpfWindow:
+        fss::DpfWindow(dpf(n.attrs[3], n.attrs[1]), party, bytes(0), bytes(1), int(n.attrs[4]), In(n, 2).data(), rows,
+                       int(n.attrs[2]), out.data());
+        return out;
+      case Op::kDpfParity:
+        fss::DpfParity(dpf(n.attrs[2], n.attrs[1]), party, bytes(0), bytes(1), points(3).data(), rows,
+                       int(n.attrs.size()) - 3, out.data());
+        return out;
+      case Op::kDpfDense:
+        fss::DpfDense(dpf(n.attrs[2], n.attrs[1]), party, bytes(0), bytes(1), In(n, 2).data(), In(n, 3).data(), rows,
+                      out.data());
+        for (uint64_t& v : out) v &= ring::Mask(n.ring.bits);
+        return out;
+      case Op::kDcfGen: {
+        const fss::DcfContext ctx{randomness_->TreeKey(), uint32_t(n.attrs[0]), Arg(n, 0).ring.bits,
+                                  int(Arg(n, 1).shape[0]), int(n.attrs[1])};
+        fss::DcfGen(ctx, x.data(), In(n, 1).data(), bytes(2), bytes(3), rows, key);
+        return out;
+      }
+      default: {
+        SUF_CHECK(n.op == Op::kDcfEval);
+        const fss::DcfContext ctx{randomness_->TreeKey(), uint32_t(n.attrs[4]), int(n.attrs[1]), int(n.attrs[2]),
+                                  int(n.attrs[3])};
+        fss::DcfEval(ctx, party, bytes(0), bytes(1), points(5).data(), rows, int(n.attrs.size()) - 5, out.data());
+        return out;
+      }
     }
   }
 

@@ -147,7 +147,8 @@ void PackedExecutor::Group(const Instruction& ins, Host& host) {
   for (size_t k = 0; k < ins.members.size(); ++k) Open(ins.members[k], host, &handles[k]);
   size_t row = size_t(ins.room + kSpares * ins.spare), strip = kStrip;
   while (strip > kLeastStrip && (strip * row > kFrame || strip / 2 >= ins.rows)) strip /= 2;
-  std::atomic<uint64_t> all{0}, keys{0};  // time stamp counters
+  while (strip > kShortStrip && strip * row > kFrame) strip /= 2;  // long strings
+  std::atomic<uint64_t> all{0}, keys{0};                           // time stamp counters
   pool_.For(ins.rows, strip, [&](size_t a, size_t b) {
     uint64_t begin = __builtin_ia32_rdtsc(), spent = 0;
     std::unique_ptr<Frame> f = frames_.Take();

@@ -35,7 +35,10 @@ class Planner {
     for (auto& program : programs_) {
       list_.clear();
       for (int i : program.nodes)
-        if (used_[size_t(i)] && !Lazy(i)) Place(i);
+        if (used_[size_t(i)] && !Lazy(i))
+          Place(i);
+        else if (ends_[size_t(i)])
+          Store(i);  // a kept share that nothing of this trace reads
       CloseAll();
       out.lists.push_back(std::move(list_));
     }
@@ -81,9 +84,10 @@ class Planner {
   static bool Reads(int copies, size_t k) { return copies < 0 || size_t(copies) == k; }
   // Uses: what the role must compute when copies do not read their other operand.
   void Uses() {
-    used_.assign(t_.nodes().size(), 0);
+    used_.assign(t_.nodes().size(), 0), ends_.assign(t_.nodes().size(), 0);
     for (int p : {0, 1})
-      if (t_.result(p) >= 0 && int(role_) == p) used_[size_t(t_.result(p))] = 1;
+      if (int(role_) == p)
+        for (const pfss::Trace::Result& r : t_.results(p)) used_[size_t(r.node)] = ends_[size_t(r.node)] = 1;
     for (size_t at = programs_.size(); at-- > 0;)
       for (size_t j = programs_[at].nodes.size(); j-- > 0;) {
         const int i = programs_[at].nodes[j];
@@ -99,6 +103,7 @@ class Planner {
   // Rowwise: may be a member of a group.
   bool Rowwise(int i) const {
     const Node& n = node(i);
+    if (n.op == Op::kUnbits && !planar_[size_t(i)]) return false;
     switch (Info(n.op).cls) {
       case OpClass::kWords:
       case OpClass::kMessage:
@@ -110,8 +115,13 @@ class Planner {
     }
   }
 
-  // Planes: which nodes lie as planes of rows: monomials and what a borrow or a column of tables makes of them. What
-  // is packed plane by plane must end at whole bytes.
+  // Spreads: makes planes of an operand that is none.
+  static bool Spreads(const Node& n) {
+    return n.op == Op::kMono || n.op == Op::kSelect || n.op == Op::kSelectX ||
+           (n.op == Op::kUnbits && n.shape[0] <= kMostPlanes);
+  }
+  // Planes: which nodes lie as planes of rows: monomials, bits taken apart, and what a borrow or a column of tables
+  // makes of them. What is packed plane by plane must end at whole bytes.
   void Planes() {
     auto spread = [&](int from, int to) {
       if (planar_[size_t(from)] && !planar_[size_t(to)] && node(from).shape == node(to).shape &&
@@ -120,7 +130,7 @@ class Planner {
     };
     for (int i = 0; i < int(t_.nodes().size()); ++i) {
       const Node& n = node(i);
-      if (n.op == Op::kMono || n.op == Op::kSelect) planar_[size_t(i)] = 1;
+      if (Spreads(n)) planar_[size_t(i)] = 1;
       for (int a : n.args) spread(a, i);
     }
     for (int i = int(t_.nodes().size()); i-- > 0;) {
@@ -155,7 +165,7 @@ class Planner {
     int a = n.args[k];
     if (Size(node(a).shape) == 0 || RowShape(a) != RowShape(i)) return false;
     if (n.op == Op::kBorrow) return bool(planar_[size_t(a)]) == (k > 0);
-    if (n.op == Op::kMono || n.op == Op::kSelect) return !planar_[size_t(a)];
+    if (Spreads(n)) return !planar_[size_t(a)];
     return n.op != Op::kUnit && planar_[size_t(a)] == planar_[size_t(i)];
   }
 
@@ -259,7 +269,8 @@ class Planner {
     for (auto& list : *plan)
       for (auto& ins : list) reads(ins, [&](int a) { last[size_t(a)] = number; }), ++number;
     for (int p : {0, 1})
-      if (t_.result(p) >= 0 && int(role_) == p) last[size_t(t_.result(p))] = number;
+      if (int(role_) == p)
+        for (const pfss::Trace::Result& r : t_.results(p)) last[size_t(r.node)] = number;
     number = 0;
     for (auto& list : *plan)
       for (auto& ins : list) {
@@ -324,7 +335,7 @@ class Planner {
   const Trace& t_;
   Role role_;
   const std::vector<Program>& programs_;
-  std::vector<char> planar_, used_;
+  std::vector<char> planar_, used_, ends_;
   std::vector<int> copies_;
   std::vector<Instruction> list_;
   std::map<Shape, Open> open_;  // groups that may still grow

@@ -15,35 +15,73 @@ using namespace pfss;  // NOLINT: the whole file speaks of traces
 
 namespace {
 
-// Walk: n bit strings of k bits, each in whole words, beside the same packed one after another: f(word, from, byte, at,
-// bits) for each piece, `bits` bits from bit `from` of a word on and from bit `at` of a byte on.
-template <class F>
-void Walk(size_t n, int k, F f) {
-  const size_t words = size_t(k + 63) / 64;
-  size_t bit = 0;
-  for (size_t i = 0; i < n * words; ++i) {
-    const int take = std::min(64, k - 64 * int(i % words));
-    for (int from = 0, now; from < take; from += now, bit += size_t(now)) {
-      now = std::min(8 - int(bit % 8), take - from);
-      f(i, from, bit / 8, int(bit % 8), now);
-    }
-  }
-}
-
+// PackLong: n bit strings of k bits, each in whole words, one after another; UnpackLong: back. Words pass through one
+// that holds what is not written, or not read, yet.
 void PackLong(const uint64_t* x, size_t n, int k, uint8_t* out) {
   if (k % 64 == 0) return void(std::memcpy(out, x, n * size_t(k) / 8));
-  std::fill_n(out, (n * size_t(k) + 7) / 8, uint8_t{0});
-  Walk(n, k, [&](size_t word, int from, size_t byte, int at, int bits) {
-    out[byte] |= uint8_t((x[word] >> from & ring::Mask(bits)) << at);
-  });
+  const size_t words = size_t(k + 63) / 64;
+  uint64_t waiting = 0;
+  int many = 0;
+  for (size_t i = 0, w = 0; i < n * words; ++i) {
+    const int take = ++w == words ? (k - 1) % 64 + 1 : 64;
+    waiting |= x[i] << many;
+    if (many + take >= 64) {
+      std::memcpy(out, &waiting, 8);
+      out += 8;
+      waiting = many ? x[i] >> (64 - many) : 0;
+      many -= 64;
+    }
+    many += take;
+    if (w == words) w = 0;
+  }
+  std::memcpy(out, &waiting, size_t(many + 7) / 8);
 }
 
 void UnpackLong(const uint8_t* in, size_t n, int k, uint64_t* x) {
   if (k % 64 == 0) return void(std::memcpy(x, in, n * size_t(k) / 8));
-  std::fill_n(x, n * (size_t(k + 63) / 64), uint64_t{0});
-  Walk(n, k, [&](size_t word, int from, size_t byte, int at, int bits) {
-    x[word] |= (uint64_t(in[byte]) >> at & ring::Mask(bits)) << from;
-  });
+  const size_t words = size_t(k + 63) / 64;
+  size_t left = (n * size_t(k) + 7) / 8;
+  uint64_t waiting = 0;
+  int many = 0;
+  for (size_t i = 0, w = 0; i < n * words; ++i) {
+    const int take = ++w == words ? (k - 1) % 64 + 1 : 64;
+    if (w == words) w = 0;
+    x[i] = waiting;
+    if (many < take) {
+      const size_t now = std::min<size_t>(8, left);
+      uint64_t next = 0;
+      std::memcpy(&next, in, now);
+      in += now, left -= now;
+      x[i] |= next << many;
+      waiting = take - many < 64 ? next >> (take - many) : 0;
+      many += 64;
+    } else {
+      waiting >>= take;
+    }
+    many -= take;
+    x[i] &= ring::Mask(take);
+  }
+}
+
+// Values: of a constant.
+template <class T>
+std::vector<T> Values(const Node& n) {
+  if (n.data->size() == 1) return std::vector<T>(size_t(Size(n.shape)), T((*n.data)[0]));
+  return {n.data->begin(), n.data->end()};
+}
+
+// Terms: of Strips::mix: mask words that are not zero in table64; in table32 where each row begins, l + 1 numbers, then
+// the words' places.
+void Terms(const Node& masks, std::vector<uint32_t>* places, std::vector<uint64_t>* terms) {
+  const std::vector<uint64_t> all = Values<uint64_t>(masks);
+  const size_t words = size_t(masks.shape[1]);
+  std::vector<uint32_t> at;
+  for (size_t k = 0; k < all.size(); ++k) {
+    if (k % words == 0) places->push_back(uint32_t(at.size()));
+    if (all[k]) at.push_back(uint32_t(k % words)), terms->push_back(all[k]);
+  }
+  places->push_back(uint32_t(at.size()));
+  places->insert(places->end(), at.begin(), at.end());
 }
 
 }  // namespace
@@ -67,14 +105,25 @@ void PackedExecutor::Open(const Member& m, Host& host, Handle* h) {
         SUF_CHECK(int64_t(h->in.size()) == PackedBytes(n));
       }
       break;
-    case Op::kSelect: {
-      const auto& data = *arg(n, 2).data;
+    case Op::kSelect:
+    case Op::kSelectX:
       if (element(i) <= 4)
-        h->table32.assign(data.begin(), data.end());
+        h->table32 = Values<uint32_t>(arg(n, 2));
       else
-        h->table64.assign(data.begin(), data.end());
+        h->table64 = Values<uint64_t>(arg(n, 2));
       break;
-    }
+    case Op::kDense:
+      h->table64 = Values<uint64_t>(arg(n, 2));
+      break;
+    case Op::kLess:
+      h->table64.assign(n.attrs.begin(), n.attrs.end());
+      break;
+    case Op::kAbove:
+      h->table16.assign(n.attrs.begin(), n.attrs.end());
+      break;
+    case Op::kMix:
+      Terms(arg(n, 1), &h->table32, &h->table64);
+      break;
     case Op::kUnit:
       h->words = Words<uint32_t>(n.args[0], true);
       break;
@@ -246,14 +295,39 @@ void PackedExecutor::Row(const Lane& l) const {
       const uint16_t* at = Index(l, 1, 1);
       return fss::Point(Log2(arg(x, 0).ring.bits), Operand(l, 0, element(x.args[0]), 0, 1), at, l.n, out, variant_);
     }
-    case Op::kRotate: {
-      auto* to = As<uint64_t>(e >= 8 ? out : l.spare(2));
-      const uint16_t* at = Index(l, 1, 1);
-      fss::Rotate(Log2(arg(x, 0).ring.bits), Operand(l, 0, element(x.args[0]), 0, 1), at, int(x.attrs[0]), l.n, to,
-                  variant_);
-      if (e < 8) strips_.move[3][Code(e)](to, l.n, out);
-      return;
-    }
+    case Op::kRotate:
+      return Strings(l, [&](uint64_t* to) {
+        const uint16_t* at = Index(l, 1, 1);
+        fss::Rotate(Log2(arg(x, 0).ring.bits), Operand(l, 0, element(x.args[0]), 0, 1), at, int(x.attrs[0]), l.n, to,
+                    variant_);
+      });
+    case Op::kAbove:
+      return Strings(l, [&](uint64_t* to) {
+        const uint16_t* at = Index(l, 1, 1);
+        fss::Above(Log2(arg(x, 0).ring.bits), Operand(l, 0, element(x.args[0]), 0, 1), at, l.handle().table16, l.n, to,
+                   variant_);
+      });
+    case Op::kDense:
+      return Strings(l, [&](uint64_t* to) {
+        const uint16_t* at = Index(l, 1, 1);
+        fss::Dense(Log2(arg(x, 0).ring.bits), Operand(l, 0, element(x.args[0]), 0, 1), at, l.handle().table64.data(),
+                   x.ring.bits, l.n, to, variant_);
+      });
+    case Op::kLess:
+      return Strings(l, [&](uint64_t* to) {
+        uint8_t* words = l.spare(1);
+        strips_.shift[3][1](Operand(l, 0, 8, 0, 1), 0, ring::Mask(arg(x, 0).ring.bits), l.n, words);
+        strips_.less(As<uint64_t>(words), l.handle().table64.data(), x.attrs.size(), l.n, to);
+      });
+    case Op::kMix:
+      return Strings(l, [&](uint64_t* to) {
+        const int bytes = std::max(8, element(x.args[0]));
+        const uint32_t* first = l.handle().table32.data();
+        strips_.mix(As<uint64_t>(Operand(l, 0, bytes, 0, 1)), size_t(bytes) / 8, first, first + x.ring.bits + 1,
+                    l.handle().table64.data(), size_t(x.ring.bits), l.n, to);
+      });
+    case Op::kUnbits:
+      return Unbits(l);
     case Op::kDot: {
       int bits = std::max(8, element(x.args[0]));
       const std::vector<uint64_t>& table = *arg(x, 1).data;
@@ -264,10 +338,27 @@ void PackedExecutor::Row(const Lane& l) const {
       return;
     }
     case Op::kSelect:
+    case Op::kSelectX:
       return e <= 4 ? Select<uint32_t>(l, l.handle().table32) : Select<uint64_t>(l, l.handle().table64);
     default:
       return Arithmetical(l);
   }
+}
+
+template <class F>
+void PackedExecutor::Strings(const Lane& l, F f) const {
+  const int e = element(l.member().node);
+  uint8_t* out = l.reg(l.member());
+  if (e >= 8) return f(As<uint64_t>(out));
+  f(As<uint64_t>(l.spare(2)));
+  strips_.move[3][Code(e)](l.spare(2), l.n, out);
+}
+
+void PackedExecutor::Unbits(const Lane& l) const {
+  const Member& m = l.member();
+  const int stride = element(node(m.node).args[0]);
+  SUF_CHECK(element(m.node) == 1);
+  strips_.unbits(Operand(l, 0, stride, 0, 1), size_t(stride), size_t(m.planes), l.n, l.n, l.reg(m));
 }
 
 template <class T>
@@ -285,7 +376,11 @@ void PackedExecutor::Select(const Lane& l, const std::vector<T>& table) const {
     T* out[2];
     for (size_t j = 0; j < now; ++j)
       column[j] = table.data() + (size_t(c) + j) * size, out[j] = As<T>(room) + (size_t(c) + j) * l.n;
-    fss::Select<T>(Log2(arg(x, 0).ring.bits), t, at, std::span<const T* const>(column, now), l.n, out, variant_);
+    const std::span<const T* const> columns(column, now);
+    if (x.op == Op::kSelect)
+      fss::Select<T>(Log2(arg(x, 0).ring.bits), t, at, columns, l.n, out, variant_);
+    else
+      fss::SelectX<T>(Log2(arg(x, 0).ring.bits), t, at, columns, l.n, out, variant_);
   }
   if (cut) strips_.move[Code(sizeof(T))][Code(element(m.node))](room, size_t(m.planes) * l.n, l.reg(m));
 }

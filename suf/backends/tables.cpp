@@ -1,8 +1,7 @@
-// Bulk operations on tables: reads at public places, sums of rotated vectors, trees.
+// Bulk operations on tables: reads at public places, sums of rotated vectors.
 #include <algorithm>
 
 #include "suf/backends/internal/bulk.hpp"
-#include "suf/fss/dpf.hpp"
 #include "suf/fss/table.hpp"
 #include "suf/pfss/poly.hpp"
 #include "suf/ring/words.hpp"
@@ -57,29 +56,31 @@ void PackedExecutor::RotSum(int i) {
   });
 }
 
-void PackedExecutor::Trees(int i, Host& host) {
+void PackedExecutor::Turn(int i) {
   const Node& n = node(i);
-  size_t rows = count(i);
+  const int width = arg(n, 0).ring.bits;
+  const size_t size = size_t{1} << width;
+  auto r = Words<uint64_t>(n.args[0], true);
   auto p = Make(i);
-  fss::DpfContext ctx{host.randomness.TreeKey(), 0, 0};
-  if (n.op == Op::kDpfGen) {
-    ctx.program = uint32_t(n.attrs[0]), ctx.n = arg(n, 0).ring.bits;
-    auto alpha = Words<uint64_t>(n.args[0], true);
-    fss::DpfGen(ctx, alpha.get(), in(n, 1).data.get(), in(n, 2).data.get(), rows, p.get(), variant_);
-    return;
-  }
-  ctx.program = uint32_t(n.attrs[3]), ctx.n = int(n.attrs[1]);
-  int m = int(n.attrs[2]);
-  size_t words = size_t(m + 63) / 64;
-  auto lo = Words<uint64_t>(n.args[2], true);
-  std::vector<uint64_t> out(rows * words);
-  fss::DpfWindow(ctx, int(n.attrs[0]), in(n, 0).data.get(), in(n, 1).data.get(), lo.get(), rows, m, out.data(),
-                 variant_);
-  if (element(i) >= 8)
-    std::memcpy(p.get(), out.data(), out.size() * 8);
-  else
-    strips_.move[3][Code(element(i))](out.data(), rows, p.get());
-  Wipe(out.data(), out.size() * 8);
+  By(element(i), [&](auto zero) {
+    using T = decltype(zero);
+    auto table = Words<T>(n.args[1], false);
+    pool_.For(count(i) / size, std::max<size_t>(1, kGrain / size), [&](size_t lo, size_t hi) {
+      Wiped<T> spare(size);
+      for (size_t k = lo; k < hi; ++k)
+        strips_.turn[Code(sizeof(T))](table.get(), r.get()[k], width, spare.data(), As<T>(p.get()) + k * size);
+    });
+  });
+}
+
+void PackedExecutor::Unbits(int i) {
+  const Node& n = node(i);
+  const size_t stride = size_t(element(n.args[0])), m = size_t(n.shape[0]), rows = count(n.args[0]);
+  auto p = Make(i);
+  const Tensor& x = in(n, 0);
+  SUF_CHECK(!x.splat && x.element == int(stride) && element(i) == 1);
+  pool_.For(rows, std::max<size_t>(64, kGrain * 64 / m / 64 * 64),
+            [&](size_t lo, size_t hi) { strips_.unbits(x.at(lo), stride, m, rows, hi - lo, p.get() + lo); });
 }
 
 }  // namespace suf::backends::internal

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "suf/compiler/lut.hpp"
+#include "suf/compiler/digits.hpp"
 #include "suf/func/fit.hpp"
 #include "suf/pfss/lint.hpp"
 
@@ -35,7 +35,7 @@ int64_t Lightest(const std::vector<Cut>& cuts, Stages stages) {
   std::vector<int> now;
   std::function<void(int)> extend = [&](int at) {
     if (at == cuts.back().at) {
-      least = std::min(least, DigitsKeyBits(now, cuts, stages));
+      least = std::min(least, DigitsKeyBits({now, {}}, cuts, stages));
       return;
     }
     int next = 0;
@@ -63,9 +63,9 @@ TEST(PlanDigits, NoOtherSplitIsLighter) {
 
 // The splits of the executable specification's layer: 12 bits at scale 8, a 44-bit cut in two stages.
 TEST(PlanDigits, KnownSplits) {
-  EXPECT_EQ(PlanDigits({{12, 16}}, Stages::kOne), (std::vector<int>{6, 6}));
-  EXPECT_EQ(PlanDigits({{12, 16}}, Stages::kTwo), (std::vector<int>{3, 3, 3, 3}));
-  EXPECT_EQ(PlanDigits({{44, 1}}, Stages::kTwo).size(), 8u);
+  EXPECT_EQ(PlanDigits({{12, 16}}, Stages::kOne).widths, (std::vector<int>{6, 6}));
+  EXPECT_EQ(PlanDigits({{12, 16}}, Stages::kTwo).widths, (std::vector<int>{3, 3, 3, 3}));
+  EXPECT_EQ(PlanDigits({{44, 1}}, Stages::kTwo).widths.size(), 8u);
   EXPECT_THROW(PlanDigits({{64, 64}, {128, 1}}, Stages::kOne), Error);
 }
 
@@ -74,8 +74,8 @@ TEST(PlanDigits, AsManyAsTheTraceTakes) {
   for (auto [stages, most] : {std::pair{Stages::kOne, 8}, {Stages::kTwo, 9}}) {
     std::vector<Cut> cuts;
     for (int at = 1; at <= most; ++at) cuts.push_back({at, 3});
-    std::vector<int> widths = PlanDigits(cuts, stages);
-    EXPECT_EQ(widths, std::vector<int>(size_t(most), 1));
+    DigitPlan widths = PlanDigits(cuts, stages);
+    EXPECT_EQ(widths.widths, std::vector<int>(size_t(most), 1));
     Trace t;
     Wire<kPub> z = Input(t, 24);
     OpenedDigits d(t, z, t.constant(0), widths);
@@ -89,15 +89,16 @@ TEST(PlanDigits, AsManyAsTheTraceTakes) {
     } catch (const Error& e) {
       EXPECT_EQ(e.cause(), Cause::kRefused);
       EXPECT_NE(std::string(e.what()).find(Str("needs more than ", most, " digits of 8 bits; ")), std::string::npos);
-      EXPECT_EQ(std::string(e.what()).find("two stages") == std::string::npos, stages == Stages::kTwo) << e.what();
+      const char* const remedy = stages == Stages::kOne ? "cut in two stages" : "cut in three stages";
+      EXPECT_NE(std::string(e.what()).find(remedy), std::string::npos) << e.what();
     }
   }
   // a whole ring of 64 bits, where the lightest plan is the longest
-  EXPECT_EQ(PlanDigits({{64, 1}}, Stages::kTwo).size(), 9u);
+  EXPECT_EQ(PlanDigits({{64, 1}}, Stages::kTwo).widths.size(), 9u);
 }
 
 TEST(Borrow, KeyBits) {
-  for (Stages stages : {Stages::kOne, Stages::kTwo})
+  for (Stages stages : {Stages::kOne, Stages::kTwo, Stages::kThree})
     for (int cut : {1, 3, 8, 13, 20})
       for (int ring : {1, 9, 64}) {
         Trace t;
@@ -106,10 +107,20 @@ TEST(Borrow, KeyBits) {
         Borrow c(d, cut, stages);
         Cost cost = CostOf(t, c.Share(ring));
         int64_t want = DigitsKeyBits(PlanDigits({{cut, ring}}, stages), {{cut, ring}}, stages) +
-                       (stages == Stages::kTwo ? ring : 0);
+                       (stages != Stages::kOne ? ring : 0);
         EXPECT_EQ(cost.key, 3 * want) << cut << " " << ring;
         EXPECT_EQ(cost.flights, stages == Stages::kOne ? 2 : 4);
       }
+}
+
+// Three stages against two, both parties: a borrow at a cut as a bit.
+TEST(PlanDigits, ThreeStagesAreLighter) {
+  const int want[][3] = {{12, 47, 34}, {31, 307, 118}, {44, 751, 190}, {63, 1901, 324}};
+  for (auto [cut, two, three] : want) {
+    std::vector<Cut> cuts{{cut, 1}};
+    EXPECT_EQ(DigitsKeyBits(PlanDigits(cuts, Stages::kTwo), cuts, Stages::kTwo), two) << cut;
+    EXPECT_EQ(DigitsKeyBits(PlanDigits(cuts, Stages::kThree), cuts, Stages::kThree), three) << cut;
+  }
 }
 
 // Nested cuts share their words at the widest ring, whatever order they are asked in.
@@ -117,7 +128,7 @@ TEST(Borrow, NestedCutsShareWords) {
   for (bool swapped : {false, true})
     for (int narrow : {5, 40}) {
       std::vector<Cut> cuts{{6, narrow}, {11, 20}, {17, 9}};
-      std::vector<int> widths = PlanDigits(cuts, Stages::kOne);
+      DigitPlan widths = PlanDigits(cuts, Stages::kOne);
       Trace t;
       Wire<kPub> z = Input(t, 24);
       OpenedDigits d(t, z, t.constant(0), widths);
@@ -134,7 +145,7 @@ TEST(Borrow, NestedCutsShareWords) {
 }
 
 TEST(Borrow, TimesDealsEveryMonomialOnce) {
-  std::vector<int> widths = PlanDigits({{13, 30}}, Stages::kOne);
+  DigitPlan widths = PlanDigits({{13, 30}}, Stages::kOne);
   Trace t;
   Wire<kPub> z = Input(t, 24);
   OpenedDigits d(t, z, t.constant(0), widths);
@@ -146,8 +157,8 @@ TEST(Borrow, TimesDealsEveryMonomialOnce) {
   Sh sum = Low(a, 12) + b;
   Cost cost = CostOf(t, sum + share);
   int64_t tables = 0;
-  for (int w : widths) tables += int64_t{1} << w;
-  int words = BorrowWords(int(widths.size()));
+  for (int w : widths.widths) tables += int64_t{1} << w;
+  int words = BorrowWords(int(widths.widths.size()));
   EXPECT_EQ(cost.key, 3 * (tables + 30 * (words + 1) + 21 * words));
 }
 
@@ -169,15 +180,6 @@ TEST(Words, DealsOnlyWhatAPublicValueScales) {
     ASSERT_TRUE(owing.owed);
     EXPECT_EQ(CostOf(t, Settle(t, owing)).key, 3 * (ring + ring + (ring - 20)));
   }
-}
-
-TEST(RowLut, WindowsAndTrees) {
-  auto fit = func::FitOctaves([](double v) { return std::ldexp(1, 40) / v; }, 12, 29, 5, 4);
-  Trace t;
-  Wire<kPub> x = Input(t, 30);
-  Cost cost = CostOf(t, RowLut(t, x, fit.f, 33).y);
-  EXPECT_EQ(cost.key, 3 * RowLutKeyBits(30, fit.f, 33));
-  EXPECT_EQ(cost.flights, 2);
 }
 
 }  // namespace

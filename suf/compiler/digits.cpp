@@ -2,14 +2,20 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "suf/pfss/poly.hpp"
 
 namespace suf::compiler {
 
+using pfss::Val;
+
 namespace {
 
 constexpr int kWidest = 8;  // bits a digit: 256-bit tables
+// Digits of a block: the strings of monomials below stay within 64 bits.
+constexpr int kMostInBlock = 5;
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max() / 4;
 
 int MaxDigits(Stages s) { return s == Stages::kOne ? 8 : pfss::kMostDigitsX; }
 
@@ -27,8 +33,9 @@ int64_t GroupKeyBits(int j, int at, const std::vector<Cut>& cuts, Stages stages)
 struct Search {
   const std::vector<Cut>& cuts;
   Stages stages;
+  int readings;
   std::vector<int> now, best;
-  int64_t least = std::numeric_limits<int64_t>::max();
+  int64_t least = kNever;
 
   void Extend(size_t cut, int at, int widest, int64_t cost) {
     if (cost >= least) return;
@@ -39,7 +46,7 @@ struct Search {
       return;
     }
     if (int(now.size()) == MaxDigits(stages)) return;
-    cost += GroupKeyBits(int(now.size()), at, cuts, stages);
+    cost += readings * GroupKeyBits(int(now.size()), at, cuts, stages);
     for (int w = std::min(widest, left); w >= 1; --w) {
       now.push_back(w);
       Extend(cut, at + w, w, cost + (int64_t{1} << w));
@@ -48,74 +55,281 @@ struct Search {
   }
 };
 
-int DigitsBelow(const std::vector<int>& widths, int cut) {
-  int at = 0;
-  size_t n = 0;
-  while (at < cut && n < widths.size()) at += widths[n++];
-  SUF_CHECK(at == cut);
-  return int(n);
+// Evenly: `bits` bits in `digits` digits, wider ones first.
+std::vector<int> Evenly(int bits, int digits) {
+  std::vector<int> w(size_t(digits), bits / digits);
+  for (int i = 0; i < bits % digits; ++i) ++w[size_t(i)];
+  return w;
+}
+
+// BlockMonomials: dealt bits of a block's lt, and of its eq: products of re_0 with others; those without it are lt's.
+int64_t BlockMonomials(int digits, bool lowest) {
+  int64_t bits = lowest ? 0 : (int64_t{1} << (digits - 1)) - 1;
+  for (int j = 1; j < digits; ++j) bits += pfss::GroupBits(j);
+  return bits;
+}
+
+// BlockSearch: the lightest blocks from a bit on, when so many lie below; a cut ends a block.
+struct BlockSearch {
+  const std::vector<Cut>& cuts;
+  int readings;
+  struct Best {
+    int64_t cost = kNever;
+    int bits = 0, digits = 0;  // of the first block
+  };
+  std::map<std::pair<int, int>, Best> found = {};
+
+  const Best& From(int at, int block) {
+    auto [it, fresh] = found.try_emplace({at, block});
+    if (!fresh) return it->second;
+    Best best;
+    if (at == cuts.back().at) {
+      best.cost = 0;
+    } else if (block < pfss::kMostDigitsX) {
+      int end = cuts.back().at;
+      for (const Cut& c : cuts)
+        if (c.at > at) end = std::min(end, c.at);
+      for (int bits = 1; at + bits <= end; ++bits)
+        for (int digits = 1; digits <= std::min(kMostInBlock, bits); ++digits) {
+          std::vector<int> widths = Evenly(bits, digits);
+          if (widths[0] > kWidest) continue;
+          int64_t cost = readings * (BlockMonomials(digits, block == 0) + (block ? pfss::GroupBits(block) : 0));
+          for (int w : widths) cost += int64_t{1} << w;
+          if (cost >= best.cost) continue;
+          cost += From(at + bits, block + 1).cost;
+          if (cost < best.cost) best = {cost, bits, digits};
+        }
+    }
+    return found[{at, block}] = best;
+  }
+};
+
+DigitPlan PlanBlocks(const std::vector<Cut>& cuts, int readings) {
+  BlockSearch s{cuts, readings};
+  DigitPlan plan;
+  for (int at = 0, block = 0; at < cuts.back().at; ++block) {
+    BlockSearch::Best best = s.From(at, block);
+    if (best.cost >= kNever)
+      Fail(Cause::kRefused, "cuts up to bit ", cuts.back().at, " need more than ", pfss::kMostDigitsX,
+           " blocks of digits; make fewer cuts");
+    for (int w : Evenly(best.bits, best.digits)) plan.widths.push_back(w);
+    plan.blocks.push_back(best.digits);
+    at += best.bits;
+  }
+  return plan;
+}
+
+// BitOf: bit i of a string of at most 64 bits, in Z_2.
+template <unsigned A>
+Val<A> BitOf(Val<A> string, int i) {
+  Val<A> v = Lift(string);
+  v = v >> i;
+  return Low(v, 1);
+}
+
+// StringOf: bits in Z_2 as a string, the first lowest.
+template <unsigned A>
+Val<A> StringOf(const std::vector<Val<A>>& bits) {
+  Val<A> sum = Lift(bits[0]);
+  for (size_t i = 1; i < bits.size(); ++i) {
+    Val<A> v = Lift(bits[i]);
+    v = v << int(i);
+    sum = sum + v;
+  }
+  return Bits(sum, int(bits.size()));
+}
+
+// BorrowX: shares of the borrow of the lowest `digits` digits, from their opened bits; monomials are dealt as bits.
+struct Shared {
+  Sh borrow;                  // Xor(1)
+  std::vector<Dealt> groups;  // 1 .. digits - 1
+};
+Shared BorrowShares(Trace& t, const SharedWire<kPub>& bits, int digits) {
+  Shared out;
+  std::vector<pfss::Own<0>> a;
+  std::vector<pfss::Own<1>> b;
+  for (int j = 1; j < digits; ++j) {
+    Sec mono = MonoX(bits.r, j);
+    Dealt group = t.deal(mono);
+    a.push_back(group.a), b.push_back(group.b);
+    out.groups.push_back(group);
+  }
+  pfss::Own<0> a0 = BorrowX(bits.hat, pfss::Own<0>(bits.s.a), a);
+  pfss::Own<1> b0 = BorrowX(bits.hat, pfss::Own<1>(bits.s.b), b);
+  Pub constant = Bits(BorrowAt0(bits.hat, digits), 1);
+  out.borrow = Sh{a0, b0} + constant;
+  return out;
+}
+
+// Equal: shares in Z_2 of the product of a block's eq bits: t_0 is the lowest digit's, opened alone, the others are
+// bits 2j - 1 of `bits`; `groups` are lt's monomials, among which the products without re_0 are found (poly.hpp's
+// order).
+Sh Equal(Trace& t, const SharedWire<kPub>& bits, const SharedWire<kPub>& first, const std::vector<Dealt>& groups) {
+  const int digits = int(groups.size()) + 1;
+  std::vector<Pub> h;
+  std::vector<Sec> rho;
+  for (int j = 1; j < digits; ++j) {
+    Pub hj = BitOf(bits.hat, 2 * j - 1);
+    Sec rj = BitOf(bits.r, 2 * j - 1);
+    h.push_back(hj), rho.push_back(rj);
+  }
+  Pub h0 = BitOf(first.hat, 0);
+  Sec r0 = BitOf(first.r, 0);
+  auto half = [&](auto share, auto group, auto first_share) {
+    using V = decltype(BitOf(share, 0));
+    std::optional<V> sum;
+    auto add = [&](V v) { sum = sum ? *sum + v : v; };
+    for (int set = 0; set < 1 << (digits - 1); ++set) {
+      // coefficient: the other digits' opened eq bits
+      std::optional<Pub> others;
+      size_t place = 0;  // of the product in V_{digits-1}
+      for (int j = 1; j < digits; ++j) {
+        if (set >> (j - 1) & 1)
+          place += size_t(pfss::PolySize(j - 1));
+        else
+          others = others ? *others * h[size_t(j) - 1] : h[size_t(j) - 1];
+      }
+      auto scaled = [&](V v) { add(others ? v * *others : v); };
+      if (set == 0) {
+        scaled(first_share);
+        continue;
+      }
+      int top = 31 - __builtin_clz(unsigned(set)) + 1;
+      V word = place == size_t(pfss::PolySize(top - 1))
+                   ? BitOf(share, 2 * top - 1)
+                   : BitOf(group(top - 1), int(place) - pfss::PolySize(top - 1) - 1);
+      V both = word * h0;
+      scaled(both);
+    }
+    return *sum;
+  };
+  auto a = half(
+      pfss::Own<0>(bits.s.a), [&](int j) { return pfss::Own<0>(groups[size_t(j)].a); },
+      BitOf(pfss::Own<0>(first.s.a), 0));
+  auto b = half(
+      pfss::Own<1>(bits.s.b), [&](int j) { return pfss::Own<1>(groups[size_t(j)].b); },
+      BitOf(pfss::Own<1>(first.s.b), 0));
+  Sh out{a, b};
+  Pub constant = h0;
+  for (const Pub& v : h) constant = constant * v;
+  out = out + constant;
+  // re_0 times the others' products: dealt here
+  for (int set = 1; set < 1 << (digits - 1); ++set) {
+    Sec product = r0;
+    std::optional<Pub> others;
+    for (int j = 1; j < digits; ++j) {
+      if (set >> (j - 1) & 1)
+        product = product * rho[size_t(j) - 1];
+      else
+        others = others ? *others * h[size_t(j) - 1] : h[size_t(j) - 1];
+    }
+    Sh word = t.deal(product, 1);
+    out = out + (others ? word * *others : word);
+  }
+  return out;
 }
 
 }  // namespace
 
-std::vector<int> PlanDigits(const std::vector<Cut>& cuts, Stages stages) {
-  SUF_CHECK(!cuts.empty() && cuts[0].at >= 1);
+DigitPlan PlanDigits(const std::vector<Cut>& cuts, Stages stages, int readings) {
+  SUF_CHECK(!cuts.empty() && cuts[0].at >= 1 && readings >= 1);
   for (size_t i = 1; i < cuts.size(); ++i) SUF_CHECK(cuts[i].at > cuts[i - 1].at);
-  Search s{cuts, stages, {}, {}};
+  if (stages == Stages::kThree) return PlanBlocks(cuts, readings);
+  Search s{cuts, stages, readings, {}, {}};
   s.Extend(0, 0, kWidest, 0);
   if (s.best.empty())
     Fail(Cause::kRefused, "a cut at bit ", cuts.back().at, " needs more than ", MaxDigits(stages), " digits of ",
-         kWidest, " bits; ", stages == Stages::kOne ? "cut in two stages, " : "", "lower the scale or make fewer cuts");
-  return s.best;
+         kWidest, " bits; cut in ", stages == Stages::kOne ? "two" : "three",
+         " stages, lower the scale or make fewer cuts");
+  return {s.best, {}};
 }
 
-int64_t DigitsKeyBits(const std::vector<int>& widths, const std::vector<Cut>& cuts, Stages stages) {
+int64_t DigitsKeyBits(const DigitPlan& plan, const std::vector<Cut>& cuts, Stages stages, int readings) {
   int64_t bits = 0;
   int at = 0;
-  for (int j = 0; j < int(widths.size()); at += widths[size_t(j++)])
-    bits += (int64_t{1} << widths[size_t(j)]) + GroupKeyBits(j, at, cuts, stages);
+  for (int w : plan.widths) bits += int64_t{1} << w;
+  for (int b = 0; b < int(plan.blocks.size()); ++b)
+    bits += readings * (BlockMonomials(plan.blocks[size_t(b)], b == 0) + (b ? pfss::GroupBits(b) : 0));
+  if (plan.blocks.empty())
+    for (int j = 0; j < int(plan.widths.size()); at += plan.widths[size_t(j++)])
+      bits += readings * GroupKeyBits(j, at, cuts, stages);
   return bits;
 }
 
 int BorrowWords(int digits) { return pfss::PolySize(digits - 1) - 1; }
 
-OpenedDigits::OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, std::vector<int> widths)
-    : t_(t), r_(z.r), widths_(std::move(widths)) {
+OpenedDigits::OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, DigitPlan plan) : t_(t), r_(z.r) {
   hat_ = z.hat + offset;
-  std::vector<pfss::Rnd<0>> a;
-  std::vector<pfss::Rnd<1>> b;
   int at = 0;
-  for (int w : widths_) {
-    Sec digit = r_ >> at;
-    digit = Low(digit, w);
-    Sec hot = Hot(digit);
-    Dealt table = t.deal(hot);
-    a.push_back(table.a), b.push_back(table.b);
-    at += w;
+  std::span<const int> widths(plan.widths);
+  if (plan.blocks.empty()) {
+    bits_ = t_.open(Block(0, widths, true), "bits");
+    for (int w : widths) ends_.push_back(at += w);
+    return;
   }
-  pfss::Shape shape(widths_.begin(), widths_.end());
-  pfss::Own<0> bits0 = Digits(hat_, a, shape);
-  pfss::Own<1> bits1 = Digits(hat_, b, shape);
-  bits_ = t.open({bits0, bits1}, "bits");
+  std::vector<pfss::Own<0>> a;
+  std::vector<pfss::Own<1>> b;
+  auto push = [&](const Sh& bit) { a.push_back(bit.a), b.push_back(bit.b); };
+  for (int digits : plan.blocks) {
+    std::span<const int> own = widths.first(size_t(digits));
+    SharedWire<kPub> bits = t_.open(Block(at, own, at == 0), "bits");
+    Shared lt = BorrowShares(t_, bits, digits);
+    if (at > 0) {
+      Pub place = hat_ >> at;
+      place = Low(place, own[0]);
+      Sh eq = pfss::Map(Sh(Table(at, own[0])), [&](auto v) { return Point(v, place); });
+      SharedWire<kPub> first = t_.open(eq, "bits");
+      push(Equal(t_, bits, first, lt.groups));
+    }
+    push(pfss::Map(lt.borrow, [](auto v) { return BitOf(v, 0); }));
+    for (int w : own) at += w;
+    ends_.push_back(at);
+    widths = widths.subspan(size_t(digits));
+  }
+  pfss::Own<0> string0 = StringOf(a);
+  pfss::Own<1> string1 = StringOf(b);
+  bits_ = t_.open({string0, string1}, "blocks");
 }
 
-int OpenedDigits::Count(int cut) const { return DigitsBelow(widths_, cut); }
+// Table: the one-hot table of r's digit.
+Dealt OpenedDigits::Table(int at, int width) {
+  Sec digit = r_ >> at;
+  digit = Low(digit, width);
+  Sec hot = Hot(digit);
+  return t_.deal(hot);
+}
+
+// Block: the lt and eq bits of digits from bit `at` on, but for the lowest one's eq.
+Sh OpenedDigits::Block(int at, std::span<const int> widths, bool lowest) {
+  std::vector<pfss::Rnd<0>> a;
+  std::vector<pfss::Rnd<1>> b;
+  int end = at;
+  for (int w : widths) {
+    Dealt table = Table(end, w);
+    a.push_back(table.a), b.push_back(table.b);
+    end += w;
+  }
+  Pub place = hat_;
+  if (!lowest) place = hat_ >> at;
+  pfss::Shape shape(widths.begin(), widths.end());
+  pfss::Own<0> bits0 = Digits(place, a, shape);
+  pfss::Own<1> bits1 = Digits(place, b, shape);
+  return {bits0, bits1};
+}
+
+int OpenedDigits::Count(int cut) const {
+  auto it = std::find(ends_.begin(), ends_.end(), cut);
+  SUF_CHECK(it != ends_.end());
+  return int(it - ends_.begin()) + 1;
+}
+
+Sh BorrowBit(const OpenedDigits& d, int cut) { return BorrowShares(d.trace(), d.bits(), d.Count(cut)).borrow; }
 
 Borrow::Borrow(const OpenedDigits& d, int cut, Stages stages)
     : t_(d.trace()), h_(d.bits().hat), rho_(d.bits().r), digits_(d.Count(cut)), stages_(stages) {
   at0_ = BorrowAt0(h_, digits_);
   if (stages == Stages::kOne) return;
-  std::vector<pfss::Own<0>> a;
-  std::vector<pfss::Own<1>> b;
-  for (int j = 1; j < digits_; ++j) {
-    Sec mono = MonoX(rho_, j);
-    Dealt group = t_.deal(mono);
-    a.push_back(group.a), b.push_back(group.b);
-  }
-  pfss::Own<0> a0 = BorrowX(h_, pfss::Own<0>(d.bits().s.a), a);
-  pfss::Own<1> b0 = BorrowX(h_, pfss::Own<1>(d.bits().s.b), b);
-  Pub constant = Bits(at0_, 1);
-  Sh c = Sh{a0, b0} + constant;
+  Sh c = BorrowBit(d, cut);
   SharedWire<kPub> wire = t_.open(c, "carry");
   carry_ = Lift(wire.hat);
   sign_ = carry_ * 2;
@@ -124,7 +338,7 @@ Borrow::Borrow(const OpenedDigits& d, int cut, Stages stages)
 }
 
 Sh Borrow::Share(int k) const {
-  if (stages_ == Stages::kTwo) {
+  if (stages_ != Stages::kOne) {
     Sh sigma = t_.deal(sigma_, k);
     return sigma * sign_ + carry_;
   }
@@ -141,7 +355,7 @@ Sh Borrow::Share(int k) const {
 
 Sh Borrow::Times(Sec q, int k, const std::optional<Sh>& held) const {
   Sh word = held ? Low(*held, k) : Sh(t_.deal(q, k));
-  if (stages_ == Stages::kTwo) {
+  if (stages_ != Stages::kOne) {
     Sh both = t_.deal(sigma_ * q, k);
     Sh x = word * carry_;
     Sh y = both * sign_;

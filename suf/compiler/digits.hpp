@@ -1,46 +1,58 @@
 // Lowering `Digits`: the borrow c = 1[z_hat mod 2^cut < r mod 2^cut] of a masked wire at one or more cuts, from one-hot
 // tables on digits. Each digit's lt and eq bit is opened masked; the borrow is a polynomial in them. One stage: its
-// monomials are dealt as ring words. Two stages: they are dealt as bits, and the masked borrow is opened.
-// (docs/mathematics.md#borrow; closed-form key bits at the end.)
+// monomials are dealt as ring words. Two stages: they are dealt as bits, and the masked borrow is opened. Three stages:
+// digits are gathered in blocks, whose lt and eq bits are opened in between. (docs/mathematics.md#borrow, #blocks;
+// closed-form key bits at the end.)
 #pragma once
+#include <span>
 #include <vector>
 
 #include "suf/compiler/words.hpp"
 
 namespace suf::compiler {
 
-enum class Stages { kOne, kTwo };
+enum class Stages { kOne = 1, kTwo, kThree };
 
 // Cut: a bit position and the ring in which its borrow is wanted.
 struct Cut {
   int at = 0, ring = 0;
 };
 
-// PlanDigits: digit widths, low digit first, with the fewest key bits such that every cut lies between two digits. Cuts
-// increase.
-std::vector<int> PlanDigits(const std::vector<Cut>& cuts, Stages stages);
+// DigitPlan: digit widths, low digit first. Three stages: digits a block, low block first; else none.
+struct DigitPlan {
+  std::vector<int> widths, blocks;
+};
+// PlanDigits: the plan with the fewest key bits such that every cut lies between two digits, in three stages between
+// two blocks. Cuts increase. readings: how many offsets of one wire are compared: they share the tables.
+DigitPlan PlanDigits(const std::vector<Cut>& cuts, Stages stages, int readings = 1);
 
-// OpenedDigits: z_hat + offset, and the lt/eq bits of its digits against r's, opened together. One flight.
+// OpenedDigits: z_hat + offset, and the lt/eq bits of its digits against r's, opened together: one flight. Three
+// stages: those of its blocks, one flight more.
 class OpenedDigits {
  public:
-  OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, std::vector<int> widths);
+  OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, DigitPlan plan);
   Trace& trace() const { return t_; }
   Pub hat() const { return hat_; }  // z_hat + offset in z's ring
   Sec r() const { return r_; }
-  const SharedWire<kPub>& bits() const { return bits_; }  // Xor(2D - 1)
-  // Count: digits below a cut, which must lie between two digits.
+  const SharedWire<kPub>& bits() const { return bits_; }  // Xor(2D - 1) of D digits or blocks
+  // Count: digits, in three stages blocks, below a cut, which must lie between two of them.
   int Count(int cut) const;
 
  private:
+  Dealt Table(int at, int width);
+  Sh Block(int at, std::span<const int> widths, bool lowest);
   Trace& t_;
   Pub hat_;
   Sec r_;
-  std::vector<int> widths_;
+  std::vector<int> ends_;  // of digits or blocks
   SharedWire<kPub> bits_;
 };
 
-// Borrow: the borrow at one cut, ready to be multiplied by what only the dealer knows. Two stages: opens one more bit,
-// one more flight.
+// BorrowBit: shares of the borrow at a cut as a string of one bit, its monomials dealt as bits (two or three stages).
+Sh BorrowBit(const OpenedDigits& d, int cut);
+
+// Borrow: the borrow at one cut, ready to be multiplied by what only the dealer knows. Two or three stages: opens one
+// more bit, one more flight.
 class Borrow {
  public:
   Borrow(const OpenedDigits& d, int cut, Stages stages);
@@ -63,9 +75,9 @@ class Borrow {
 // high: at end, for a ring wider than the slice (end < k).
 Owing Slice(const OpenedDigits& d, int begin, int end, int ring, const Borrow* low, const Borrow* high);
 
-// DigitsKeyBits: key bits an element of OpenedDigits with one-stage borrows shared at the cuts' rings, or two-stage
-// carries (without what is dealt of sigma).
-int64_t DigitsKeyBits(const std::vector<int>& widths, const std::vector<Cut>& cuts, Stages stages);
+// DigitsKeyBits: key bits an element of OpenedDigits with one-stage borrows shared at the cuts' rings, or borrow bits
+// (without what is dealt of sigma) in two or three.
+int64_t DigitsKeyBits(const DigitPlan& plan, const std::vector<Cut>& cuts, Stages stages, int readings = 1);
 // BorrowWords: dealt words of one-stage Times or Share at a cut below which there are D digits.
 int BorrowWords(int digits);
 

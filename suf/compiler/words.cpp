@@ -20,6 +20,13 @@ Sh Settle(Trace& t, const Owing& x) {
   return x.y + word;
 }
 
+Sh Zeros(Trace& t, const pfss::Shape& shape, int k) {
+  // a node that is no constant itself: a constant 0 would be folded into the mask of an opening
+  Const zero = shape.empty() ? Reshape(t.constant({0}, {1}), {}) : Broadcast(t.constant(0), shape);
+  zero = Low(zero, k);
+  return {zero, zero};
+}
+
 Factor operator*(const Factor& x, const Factor& y) {
   Factor f{x.sign * y.sign, x.shift + y.shift, x.p, x.u, x.held};
   if (y.p) f.p = f.p ? *f.p * *y.p : *y.p;
@@ -52,8 +59,8 @@ Factors Masked(const SharedWire<kPub>& x) { return {{1, 0, x.hat, {}, {}}, {-1, 
 void Words::Add(const Factor& f) {
   if (f.shift >= k_) return;
   if (!f.u) {
-    SUF_CHECK(f.p);
-    Accumulate(public_, *f.p << f.shift, f.sign);
+    Pub one = f.p ? *f.p : Pub(t_.constant(1));
+    Accumulate(public_, one << f.shift, f.sign);
   } else if (!f.p) {
     Accumulate(owed_, *f.u << f.shift, f.sign);
   } else {
@@ -80,8 +87,14 @@ void Words::Add(const Sh& s, std::optional<Pub> p, int sign, int shift) {
   Accumulate(y_, v << shift, sign);
 }
 
-Owing Words::Done() {
-  SUF_CHECK(y_);
+Owing Words::Done(const pfss::Shape& shape) {
+  if (!y_) {
+    // constants of the summands' shapes broadcast as these do
+    Const all = t_.constant({0}, shape);
+    if (public_) all = all + t_.constant({0}, public_->shape());
+    if (owed_) all = all + t_.constant({0}, owed_->shape());
+    y_ = Zeros(t_, all.shape(), k_);
+  }
   if (public_) y_ = *y_ + *public_;
   return {Low(*y_, k_), owed_};
 }

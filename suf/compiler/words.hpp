@@ -30,6 +30,8 @@ Owing Map(const Owing& x, F f) {
   if (x.owed) out.owed = f(*x.owed);
   return out;
 }
+// Zeros: shares of 0 in Z_{2^k} without key or mask, for sums that have no share.
+Sh Zeros(Trace& t, const pfss::Shape& shape, int k);
 // Settle: shares of x; deals the owed word.
 Sh Settle(Trace& t, const Owing& x);
 // OpenDefined: no key; nobody holds shares of the new mask.
@@ -46,7 +48,8 @@ SharedWire<H> OpenShared(Trace& t, const Owing& x, const char* label) {
 }
 
 // Factor: sign 2^shift p u, p public and u the dealer's; an absent one is 1. `held`: shares of u that the parties hold
-// anyway. Operands are integers (Add(64)) or live in a ring that the result's ring divides.
+// anyway. Without p and u it is a constant. Operands are integers (Add(64)) or live in a ring that the result's ring
+// divides.
 struct Factor {
   int sign = 1, shift = 0;
   std::optional<Pub> p;
@@ -77,7 +80,9 @@ class Words {
   void Add(const Factors& x, const Factors& y, const Factor& scale = {});
   // Add: shares, times a public value.
   void Add(const Sh& s, std::optional<Pub> p = std::nullopt, int sign = 1, int shift = 0);
-  Owing Done();
+  // Done: the sum, of public summands and constants alone if there are no others. `shape`: of a sum whose summands have
+  // none, or a smaller one.
+  Owing Done(const pfss::Shape& shape = {});
 
  private:
   Trace& t_;

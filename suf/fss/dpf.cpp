@@ -4,80 +4,133 @@
 #include <vector>
 
 #include "suf/base/bytes.hpp"
-#include "suf/fss/internal/aes_kernels.hpp"
 #include "suf/fss/internal/dpf_kernels.hpp"
+#include "suf/fss/internal/scratch.hpp"
+#include "suf/fss/internal/tile_keys.hpp"
+#include "suf/ring/words.hpp"
 
 namespace suf::fss {
 namespace {
 
-using internal::AesKernels;
 using internal::DpfKernels;
-
-// TileKeys: the round keys of one tile after another.
-class TileKeys {
- public:
-  TileKeys(const DpfContext& ctx, Variant v) : program_(ctx.program) {
-    const AesKernels* const kTable[] = {&portable::kAes, &avx2::kAes, &avx512::kAes};
-    aes_ = ring::Pick(kTable, v);
-    aes_->expand(ctx.k_serial.data(), serial_);
-  }
-  const uint8_t* Of(uint64_t tile) {
-    const uint64_t block[2] = {program_, tile};
-    uint8_t key[16];
-    aes_->encrypt(serial_, reinterpret_cast<const uint8_t*>(block), key, 1);
-    aes_->expand(key, round_keys_);
-    return round_keys_;
-  }
-
- private:
-  const AesKernels* aes_;
-  uint32_t program_;
-  uint8_t serial_[176], round_keys_[176];
-};
+using internal::DpfTile;
+using internal::Line;
+using internal::Scratch;
 
 const DpfKernels& Kernels(Variant v) {
   const DpfKernels* const kTable[] = {&portable::kDpf, &avx2::kDpf, &avx512::kDpf};
   return *ring::Pick(kTable, v);
 }
 
+// ByTiles: f(round keys, tile, number of its first key).
+template <class F>
+void ByTiles(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, size_t count, Variant v, F f) {
+  SUF_CHECK(ctx.n >= 8 && ctx.n <= 64 && (party == 0 || party == 1));
+  internal::TileKeys keys(ctx.k_serial.data(), ctx.program, internal::TreeKind::kDpf, v);
+  for (size_t i = 0; i < count; i += kDpfTile) {
+    f(keys.Of(ctx.first_tile + i / kDpfTile),
+      DpfTile{ctx.n, party, root + 16 * i, cw + i * DpfKeyBytes(ctx.n), std::min(kDpfTile, count - i)}, i);
+  }
+}
+
+// ByDomains: the full domains of a few keys at a time to where(number of the first), then f(number, keys).
+template <class W, class F>
+void ByDomains(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, size_t count, Variant v,
+               W where, F f) {
+  SUF_CHECK(ctx.n >= 8 && ctx.n <= internal::kFullBits);
+  const DpfKernels& kernels = Kernels(v);
+  Scratch<Line> scratch(internal::FullScratch(ctx.n) / 64);
+  ByTiles(ctx, party, root, cw, count, v, [&](const uint8_t* key, const DpfTile& t, size_t i) {
+    for (size_t k = 0; k < t.keys; k += kernels.full_keys) {
+      const size_t now = std::min(kernels.full_keys, t.keys - k);
+      kernels.full(key, t, k, now, scratch.words[0].b, where(i + k));
+      f(i + k, now);
+    }
+  });
+}
+
+// Planes: of a public table of 64 `words` words, as many as its widest word has bits. Plane k holds bit k of table[-1 -
+// q] at q, twice over, so that j -> x - j is contiguous.
+struct Planes {
+  size_t stride;
+  int count = 0;
+  std::vector<uint64_t> bits;
+  Planes(const DpfKernels& kernels, const uint64_t* table, size_t words) : stride(2 * words + internal::kDenseSlack) {
+    uint64_t any = 0;
+    for (size_t q = 0; q < 64 * words; ++q) any |= table[q];
+    while (count < 64 && any >> count) ++count;
+    bits.resize(stride * size_t(count));
+    for (size_t w = 0; w < words; ++w) {
+      uint64_t block[64];
+      for (size_t i = 0; i < 64; ++i) block[i] = table[64 * words - 1 - (64 * w + i)];
+      kernels.transpose(block);
+      for (size_t k = 0; k < size_t(count); ++k) {
+        bits[k * stride + w] = bits[k * stride + words + w] = block[k];
+      }
+    }
+  }
+};
+
 }  // namespace
 
 void DpfGen(const DpfContext& ctx, const uint64_t* alpha, const uint8_t* root0, const uint8_t* root1, size_t count,
             uint8_t* cw, Variant v) {
-  SUF_CHECK(ctx.n >= 8 && ctx.n <= 64);
   const DpfKernels& kernels = Kernels(v);
-  TileKeys keys(ctx, v);
-  for (size_t i = 0; i < count; i += kDpfTile) {
-    kernels.gen(keys.Of(ctx.first_tile + i / kDpfTile), ctx.n, alpha + i, root0 + 16 * i, root1 + 16 * i,
-                std::min(kDpfTile, count - i), cw + i * DpfKeyBytes(ctx.n));
-  }
+  ByTiles(ctx, 0, root0, cw, count, v, [&](const uint8_t* key, const DpfTile& t, size_t i) {
+    kernels.gen(key, ctx.n, alpha + i, root0 + 16 * i, root1 + 16 * i, t.keys, cw + i * DpfKeyBytes(ctx.n));
+  });
 }
 
-void DpfWindow(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* lo,
+void DpfWindow(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, int level, const uint64_t* lo,
                size_t count, int m, uint64_t* out, Variant v) {
-  SUF_CHECK(ctx.n >= 8 && ctx.n <= 64 && (party == 0 || party == 1));
-  SUF_CHECK(m >= 1 && m <= 1 << std::min(ctx.n, 20));
-  if (m == 1) return DpfPoint(ctx, party, root, cw, lo, count, out, v);
-  const DpfKernels& kernels = Kernels(v);
-  TileKeys keys(ctx, v);
+  SUF_CHECK(level >= 0 && level <= ctx.n && m >= 1 && m <= 1 << std::min(ctx.n - level, 20));
+  if (m == 1) return DpfPoint(ctx, party, root, cw, level, lo, count, out, v);
   const size_t words = size_t(m + 63) / 64;
-  std::vector<internal::Seed> scratch(internal::WindowScratch(m));
-  for (size_t i = 0; i < count; i += kDpfTile) {
-    kernels.window(keys.Of(ctx.first_tile + i / kDpfTile), ctx.n, party, root + 16 * i, cw + i * DpfKeyBytes(ctx.n),
-                   lo + i, std::min(kDpfTile, count - i), m, scratch.data(), out + i * words);
+  const auto at_zero = [&](uint64_t x) { return (x & ring::Mask(ctx.n)) == 0; };
+  if (level == 0 && ctx.n <= internal::kFullBits && m == 1 << ctx.n && std::all_of(lo, lo + count, at_zero)) {
+    return ByDomains(
+        ctx, party, root, cw, count, v, [&](size_t i) { return out + i * words; }, [](size_t, size_t) {});
   }
-  Wipe(scratch.data(), scratch.size() * sizeof scratch[0]);
+  const DpfKernels& kernels = Kernels(v);
+  Scratch<internal::Seed> scratch(internal::WindowScratch(size_t(m) << std::min(level, 7)));
+  ByTiles(ctx, party, root, cw, count, v, [&](const uint8_t* key, const DpfTile& t, size_t i) {
+    kernels.window(key, t, level, lo + i, size_t(m), scratch.words.data(), out + i * words);
+  });
 }
 
-void DpfPoint(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* x, size_t count,
-              uint64_t* out, Variant v) {
-  SUF_CHECK(ctx.n >= 8 && ctx.n <= 64 && (party == 0 || party == 1));
+void DpfPoint(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, int level, const uint64_t* x,
+              size_t count, uint64_t* out, Variant v) {
+  SUF_CHECK(level >= 0 && level <= ctx.n);
   const DpfKernels& kernels = Kernels(v);
-  TileKeys keys(ctx, v);
-  for (size_t i = 0; i < count; i += kDpfTile) {
-    kernels.point(keys.Of(ctx.first_tile + i / kDpfTile), ctx.n, party, root + 16 * i, cw + i * DpfKeyBytes(ctx.n),
-                  x + i, std::min(kDpfTile, count - i), out + i);
-  }
+  ByTiles(ctx, party, root, cw, count, v,
+          [&](const uint8_t* key, const DpfTile& t, size_t i) { kernels.point(key, t, level, x + i, out + i); });
+}
+
+void DpfParity(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* x,
+               size_t count, int m, uint64_t* out, Variant v) {
+  SUF_CHECK(m >= 1);
+  const DpfKernels& kernels = Kernels(v);
+  ByTiles(ctx, party, root, cw, count, v, [&](const uint8_t* key, const DpfTile& t, size_t i) {
+    kernels.parity(key, t, x + i * size_t(m), m, out + i * (size_t(m + 63) / 64));
+  });
+}
+
+void DpfDense(const DpfContext& ctx, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* x,
+              const uint64_t* table, size_t count, uint64_t* out, Variant v) {
+  SUF_CHECK(ctx.n >= 8 && ctx.n <= internal::kFullBits);
+  const DpfKernels& kernels = Kernels(v);
+  const size_t size = size_t{1} << ctx.n, words = size / 64;
+  const Planes planes(kernels, table, words);
+  Scratch<uint64_t> bits(internal::kFullKeys * words), spare(words + internal::kDenseSlack);
+  ByDomains(
+      ctx, party, root, cw, count, v, [&](size_t) { return bits.words.data(); },
+      [&](size_t i, size_t now) {
+        for (size_t k = 0; k < now; ++k) {
+          const size_t skip = size - 1 - (x[i + k] & (size - 1));
+          out[i + k] = kernels.dense(&bits.words[k * words], words, skip, planes.bits.data(), planes.stride,
+                                     planes.count, spare.words.data());
+        }
+      });
 }
 
 }  // namespace suf::fss

@@ -5,15 +5,12 @@
 #include "suf/fss/internal/dpf_kernels.hpp"
 
 namespace suf::fss::avx2 {
-#include "suf/fss/internal/aes_avx2.hpp"
-namespace {
-using Vec = __m128i;
-inline Vec Dup(Vec s) { return _mm_shuffle_epi32(s, 0x44); }
-inline Vec Gather(const uint8_t* const* p, size_t at) { return LoadBlock(p[0] + at); }
-}  // namespace
+#include "suf/fss/internal/lanes_avx2.hpp"
+// on these vectors
 #include "suf/fss/internal/dpf_core.hpp"
-#include "suf/fss/internal/dpf_walk.hpp"
+#include "suf/fss/internal/dpf_window.hpp"
 
-const internal::DpfKernels kDpf = {DpfGenTile, DpfWindowTile, DpfPointTile};
+const internal::DpfKernels kDpf = {DpfGenTile,  DpfWindowTile, DpfPointTile, DpfParityTile,
+                                   DpfFullTile, kLanes,        DenseWord,    Transpose};
 
 }  // namespace suf::fss::avx2

@@ -35,10 +35,59 @@ struct Keys {
   std::vector<uint64_t> Window(int party, const std::vector<uint64_t>& lo, int m, Variant v) const {
     const size_t words = size_t(m + 63) / 64 * alpha.size();
     std::vector<uint64_t> out(words + 1, 0xa5a5);
-    DpfWindow(ctx, party, root[party].data(), cw.data(), lo.data(), alpha.size(), m, out.data(), v);
+    DpfWindow(ctx, party, root[party].data(), cw.data(), 0, lo.data(), alpha.size(), m, out.data(), v);
     EXPECT_EQ(out[words], 0xa5a5u) << "wrote beyond";
     out.pop_back();
     return out;
+  }
+  // Both parties' shares of a level, added up: bits of 1[v = alpha >> level].
+  void ExpectLevel(int level, const std::vector<uint64_t>& lo, int m, Variant v) const {
+    const size_t words = size_t(m + 63) / 64;
+    std::vector<uint64_t> got[2], want(words * alpha.size() + 1), point[2];
+    for (int p = 0; p < 2; ++p) {
+      got[p].assign(want.size(), 0), point[p].assign(alpha.size() + 1, 0);
+      got[p].back() = point[p].back() = p ? 0xa5 : 0;
+      DpfWindow(ctx, p, root[p].data(), cw.data(), level, lo.data(), alpha.size(), m, got[p].data(), v);
+      DpfPoint(ctx, p, root[p].data(), cw.data(), level, lo.data(), alpha.size(), point[p].data(), v);
+      for (size_t i = 0; i < alpha.size(); ++i) ASSERT_EQ(point[p][i], got[p][i * words] & 1) << "a point differs";
+    }
+    want.back() = 0xa5;
+    for (size_t i = 0; i < alpha.size(); ++i) {
+      const uint64_t at = ((alpha[i] & Mask(ctx.n)) >> (level < 64 ? level : 63) >> (level < 64 ? 0 : 1)) - lo[i];
+      const uint64_t j = at & Mask(ctx.n - level);
+      if (j < uint64_t(m)) want[i * words + j / 64] |= uint64_t{1} << (j % 64);
+    }
+    for (size_t w = 0; w < want.size(); ++w) got[0][w] ^= got[1][w];
+    ASSERT_EQ(got[0], want) << ring::Name(v) << " n " << ctx.n << " level " << level << " m " << m;
+    EXPECT_EQ(point[1].back(), 0xa5u) << "wrote beyond";
+  }
+  // Both parties' parities add up to 1[x < alpha].
+  void ExpectParity(const std::vector<uint64_t>& x, int m, Variant v) const {
+    const size_t words = size_t(m + 63) / 64;
+    std::vector<uint64_t> got[2], want(words * alpha.size() + 1);
+    for (int p = 0; p < 2; ++p) {
+      got[p].assign(want.size(), p ? 0xa5a5 : 0);
+      DpfParity(ctx, p, root[p].data(), cw.data(), x.data(), alpha.size(), m, got[p].data(), v);
+    }
+    for (size_t w = 0; w + 1 < want.size(); ++w) got[0][w] ^= got[1][w];
+    for (size_t i = 0; i < x.size(); ++i) {
+      const size_t j = i % size_t(m);
+      want[i / size_t(m) * words + j / 64] |= uint64_t((x[i] & Mask(ctx.n)) < (alpha[i / size_t(m)] & Mask(ctx.n)))
+                                              << (j % 64);
+    }
+    ASSERT_EQ(got[0], want) << ring::Name(v) << " n " << ctx.n << " m " << m;
+    EXPECT_EQ(got[1].back(), 0xa5a5u) << "wrote beyond";
+  }
+  // Both parties' dense reads add up to table[x - alpha].
+  void ExpectDense(const std::vector<uint64_t>& x, const std::vector<uint64_t>& table, Variant v) const {
+    std::vector<uint64_t> got[2];
+    for (int p = 0; p < 2; ++p) {
+      got[p].assign(alpha.size(), 0xa5);
+      DpfDense(ctx, p, root[p].data(), cw.data(), x.data(), table.data(), alpha.size(), got[p].data(), v);
+    }
+    for (size_t i = 0; i < x.size(); ++i) {
+      ASSERT_EQ(got[0][i] ^ got[1][i], table[(x[i] - alpha[i]) & Mask(ctx.n)]) << ring::Name(v) << " n " << ctx.n;
+    }
   }
   // Both parties' windows add up to the one-hot vector at alpha - lo, if that is below m.
   void Expect(const std::vector<uint64_t>& lo, int m, Variant v) const {
@@ -68,8 +117,37 @@ TEST(Dpf, KnownAnswers) {
       EXPECT_EQ(Hex(cw), Hex(want)) << ring::Name(v);
       for (int p = 0; p < 2; ++p) {
         std::vector<uint64_t> got(size_t(m + 63) / 64);
-        DpfWindow(ctx, p, root[p].data(), cw.data(), &lo, 1, m, got.data(), v);
+        DpfWindow(ctx, p, root[p].data(), cw.data(), 0, &lo, 1, m, got.data(), v);
         EXPECT_EQ(Hex(View(reinterpret_cast<uint8_t*>(got.data()), 8 * got.size())), Hex(share[p])) << ring::Name(v);
+      }
+    }
+  }
+}
+
+TEST(Dpf, KnownReads) {
+  for (KnownAnswer& r : KnownAnswers("suf/fss/testdata/reads.txt")) {
+    DpfContext ctx{r.Array<16>("serial"), uint32_t(r.Number("program")), int(r.Number("n")), r.Number("tile")};
+    const int level = int(r.Number("level"));
+    const Bytes root[2] = {r.Hex("root0"), r.Hex("root1")}, cw = r.Hex("cw"), at[2] = {r.Hex("at0"), r.Hex("at1")},
+                less[2] = {r.Hex("less0"), r.Hex("less1")}, vs = r.Hex("v"), xs = r.Hex("x");
+    r.ExpectAllRead();
+    std::vector<uint64_t> x(xs.size() / 8);
+    std::memcpy(x.data(), xs.data(), xs.size());
+    for (Variant v : ring::Supported()) {
+      for (int p = 0; p < 2; ++p) {
+        uint64_t lt = 0, want = 0;
+        DpfParity(ctx, p, root[p].data(), cw.data(), x.data(), 1, int(x.size()), &lt, v);
+        for (size_t j = 0; j < x.size(); ++j) want |= uint64_t{less[p][j]} << j;
+        EXPECT_EQ(lt, want) << ring::Name(v) << " n " << ctx.n;
+        for (size_t j = 0; j < at[p].size(); ++j) {
+          uint64_t lo, bit = 7, two = 7;
+          std::memcpy(&lo, vs.data() + 8 * j, 8);
+          DpfPoint(ctx, p, root[p].data(), cw.data(), level, &lo, 1, &bit, v);
+          EXPECT_EQ(bit, at[p][j]) << ring::Name(v) << " n " << ctx.n << " level " << level;
+          if (level == ctx.n) continue;
+          DpfWindow(ctx, p, root[p].data(), cw.data(), level, &lo, 1, 2, &two, v);
+          EXPECT_EQ(two & 1, at[p][j]) << ring::Name(v) << " n " << ctx.n << " level " << level;
+        }
       }
     }
   }
@@ -112,6 +190,90 @@ TEST(Dpf, RandomToSixtyFourBits) {
   }
 }
 
+// Every level at every place, as a point and in windows, and every comparison: n = 8, 9, 10.
+TEST(Dpf, LevelsAndParitiesExhaustive) {
+  std::mt19937_64 rng(14);
+  for (Variant v : ring::Supported()) {
+    for (int n : {8, 9, 10}) {
+      if (n == 10 && v == Variant::kPortable) continue;
+      std::vector<uint64_t> all(size_t{1} << n), x;
+      for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+      const Keys keys(n, all, rng, v);
+      for (size_t i = 0; i < all.size(); ++i) x.insert(x.end(), all.begin(), all.end());
+      keys.ExpectParity(x, 1 << n, v);
+      for (int level = 0; level <= n; ++level) {
+        const uint64_t places = uint64_t{1} << (n - level), step = level ? 1 : 19;
+        for (uint64_t lo = 0; lo < places; lo += step) {
+          for (uint64_t m : {uint64_t{1}, uint64_t{2}, uint64_t{67}, places}) {
+            if (m <= places) keys.ExpectLevel(level, std::vector<uint64_t>(all.size(), lo), int(m), v);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Dpf, LevelsAndParitiesToSixtyFourBits) {
+  std::mt19937_64 rng(15);
+  for (Variant v : ring::Supported()) {
+    for (int n : {12, 16, 31, 32, 33, 63, 64}) {
+      for (size_t count : {1, 7, 32, 33, 71}) {
+        std::vector<uint64_t> alpha(count), lo(count), x;
+        for (size_t i = 0; i < count; ++i) alpha[i] = i == 0 ? 0 : i == 1 ? ~uint64_t{0} : rng();
+        const Keys keys(n, alpha, rng, v);
+        for (uint64_t a : alpha) {
+          for (uint64_t p : {a - 1, a, a + 1, uint64_t{0}, Mask(n), a ^ uint64_t{1} << (rng() % uint64_t(n)), rng()})
+            x.push_back(p);
+        }
+        keys.ExpectParity(x, 7, v);
+        for (int level : {0, 1, 3, 6, 7, 8, 9, n / 2, n - 1, n}) {
+          for (int m : {1, 2, 64, 100, 513}) {
+            if (n - level < 20 && m > 1 << (n - level)) continue;
+            for (size_t i = 0; i < count; ++i) {
+              const uint64_t at = level < 64 ? (alpha[i] & Mask(n)) >> level : 0;
+              lo[i] = i % 4 == 3 ? rng() : at + 3 - rng() % uint64_t(m + 6);
+            }
+            keys.ExpectLevel(level, lo, m, v);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Dpf, WholeDomainsAndDenseTables) {
+  std::mt19937_64 rng(16);
+  for (Variant v : ring::Supported()) {
+    for (int n = 8; n <= 16; ++n) {
+      if (v == Variant::kPortable && n > 12 && n < 16) continue;
+      for (size_t count : {1, 3, 4, 33}) {
+        if (v == Variant::kPortable && n > 12 && count > 3) continue;
+        std::vector<uint64_t> alpha(count), x(count), table(size_t{1} << n);
+        for (uint64_t& a : alpha) a = rng() & Mask(n);
+        for (uint64_t& a : x) a = rng();
+        for (uint64_t& a : table) a = rng();
+        alpha[0] = Mask(n);
+        const Keys keys(n, alpha, rng, v);
+        const std::vector<uint64_t> zero(count), one(count, 1);
+        keys.Expect(zero, 1 << n, v);
+        // bit j of the domain is the bit that a window has
+        const auto all = keys.Window(1, zero, 1 << n, v), turned = keys.Window(1, one, 1 << n, v);
+        const size_t words = all.size() / count;
+        for (size_t i = 0; i < count; ++i) {
+          for (size_t j : {size_t{1}, size_t{64}, size_t{129}, (size_t{1} << n) - 1}) {
+            const uint64_t other = turned[i * words + (j - 1) / 64] >> ((j - 1) % 64);
+            ASSERT_EQ((all[i * words + j / 64] >> (j % 64) ^ other) & 1, 0u) << ring::Name(v) << " n " << n;
+          }
+        }
+        keys.ExpectDense(x, table, v);
+        for (uint64_t& a : table) a &= 5;
+        keys.ExpectDense(x, table, v);
+        keys.ExpectDense(x, std::vector<uint64_t>(table.size()), v);
+      }
+    }
+  }
+}
+
 TEST(Dpf, EveryVariantMakesTheSameKeysAndShares) {
   for (Variant v : ring::Supported()) {
     std::mt19937_64 a(6), b(6);
@@ -128,7 +290,7 @@ TEST(Dpf, ASplitBatchGivesTheSameKeys) {
   for (uint64_t& x : alpha) x = rng();
   const Keys keys(20, alpha, rng, ring::Best());
   DpfContext rest = keys.ctx;
-  rest.first_tile += 2;
+  rest.first_tile += 1;
   Bytes cw(DpfKeyBytes(20) * 8);
   DpfGen(rest, alpha.data() + 32, keys.root[0].data() + 16 * 32, keys.root[1].data() + 16 * 32, 8, cw.data());
   EXPECT_TRUE(std::equal(cw.begin(), cw.end(), keys.cw.begin() + std::ptrdiff_t(DpfKeyBytes(20) * 32)));

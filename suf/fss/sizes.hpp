@@ -1,6 +1,7 @@
 // Sizes of keys and of stored elements: all that rooms above may know of the cores.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 namespace suf::fss {
 
@@ -15,7 +16,49 @@ constexpr size_t ElementBytes(int bits) {
 constexpr size_t DpfKeyBytes(int n) { return 16 * size_t(n - 8) + 32; }
 constexpr size_t DpfKeyBits(int n) { return 8 * DpfKeyBytes(n); }
 
-// DPF keys that share one public AES key.
-inline constexpr size_t kDpfTile = 16;
+// DPF keys that share one public AES key; DCF keys, which hash more often, so that 114 bits are left
+// (docs/mathematics.md#dcf).
+inline constexpr size_t kDpfTile = 32;
+inline constexpr size_t kDcfTile = 16;
+static_assert(kDpfTile % kDcfTile == 0,
+              "who splits a batch between tiles of the one splits it between those of the other");
+
+// DcfKeyBits: a DCF on n bits, 1 <= n <= 64, with a payload of `words` words of `bits` bits: a seed, two control bits
+// and a value a level, and a last value. ElementBytes of it are stored.
+constexpr size_t DcfKeyBits(int n, int words, int bits) {
+  const size_t value = size_t(words) * size_t(bits);
+  return size_t(n) * (130 + value) + value;
+}
+
+// ---- AES blocks a key, without the keys of tiles
+
+// DpfGenBlocks: both parties' paths and leaves.
+constexpr int64_t DpfGenBlocks(int n) { return 2 * int64_t(n - 8) + 4; }
+// DpfPathBlocks: one point, or one threshold of a parity (level 0), at level w: a leaf, or from w = 8 on a node.
+constexpr int64_t DpfPathBlocks(int n, int w = 0) { return w < 8 ? n - 7 : n - w; }
+// DpfWindowBlocks: m points in a row at level w. The nodes above them depend on where they begin: their mean over all
+// places, rounded up.
+constexpr int64_t DpfWindowBlocks(int n, int64_t m, int w = 0) {
+  if (m == 1) return DpfPathBlocks(n, w);
+  const int depth = n - (w < 8 ? 8 : w);
+  if (w >= 8) return depth + (m - 1) - ((m - 1) >> depth);
+  const int64_t blocks = ((m << w) + 126) / 128 + 1, more = (blocks - 1) - ((blocks - 1) >> depth);
+  return depth + blocks + (more + 1) / 2;
+}
+// DpfDomainBlocks: all 2^n points.
+constexpr int64_t DpfDomainBlocks(int n) { return (int64_t{3} << (n - 8)) - 1; }
+// DcfSlots: words of a payload in a block: those of up to 32 bits take 32. DcfValueBlocks: of a child's value.
+constexpr int DcfSlots(int bits) { return bits <= 32 ? 4 : 2; }
+constexpr int DcfValueBlocks(int words, int bits) { return (words + DcfSlots(bits) - 1) / DcfSlots(bits); }
+// DcfEvalBlocks: one threshold of one party: a level expands the seed on the path and its value; the leaf a value.
+constexpr int64_t DcfEvalBlocks(int n, int words, int bits) {
+  const int64_t value = DcfValueBlocks(words, bits);
+  return n * (1 + value) + value;
+}
+// DcfGenBlocks: both parties, both children, whose values share a block where they fit it.
+constexpr int64_t DcfGenBlocks(int n, int words, int bits) {
+  const int64_t value = DcfValueBlocks(words, bits), both = 2 * words <= DcfSlots(bits) ? value : 2 * value;
+  return 2 * (n * (2 + both) + value);
+}
 
 }  // namespace suf::fss

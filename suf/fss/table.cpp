@@ -62,6 +62,38 @@ void Select(int w, const void* t, const uint16_t* idx, std::span<const T* const>
 }
 
 template <class T>
+void SelectX(int w, const void* t, const uint16_t* idx, std::span<const T* const> tables, size_t n, T* const* out,
+             Variant v) {
+  CheckWidth(w);
+  SUF_CHECK(tables.size() == 1 || tables.size() == 2);
+  const internal::TableKernels& k = Kernels(v);
+  if constexpr (sizeof(T) == 4) {
+    k.selectx32(w, BytesOf(t), idx, tables.data(), int(tables.size()), n, out);
+  } else {
+    k.selectx64(w, BytesOf(t), idx, tables.data(), int(tables.size()), n, out);
+  }
+}
+
+void Above(int w, const void* t, const uint16_t* x, std::span<const uint16_t> b, size_t n, uint64_t* out, Variant v) {
+  CheckWidth(w);
+  SUF_CHECK(!b.empty());
+  Kernels(v).above(w, BytesOf(t), x, b.data(), b.size(), n, out);
+}
+
+void Dense(int w, const void* t, const uint16_t* x, const uint64_t* table, int bits, size_t n, uint64_t* out,
+           Variant v) {
+  CheckWidth(w);
+  SUF_CHECK(bits >= 1 && bits <= 64);
+  const size_t size = size_t{1} << w, words = (size + 63) / 64;
+  std::vector<uint64_t> columns(words * size_t(bits));
+  for (size_t q = 0; q < 64 * words; ++q) {
+    const uint64_t entry = table[(size - 1 - q) & (size - 1)];
+    for (size_t c = 0; c < size_t(bits); ++c) columns[c * words + q / 64] |= (entry >> c & 1) << (q % 64);
+  }
+  Kernels(v).dense(w, BytesOf(t), x, columns.data(), bits, n, out);
+}
+
+template <class T>
 void Dot(const uint64_t* bits, size_t stride_words, int first, int m, const T* table, size_t n, T* out, Variant v) {
   SUF_CHECK(first >= 0 && m >= 0);
   const internal::TableKernels& k = Kernels(v);
@@ -76,6 +108,10 @@ template void Select<uint32_t>(int, const void*, const uint16_t*, std::span<cons
                                uint32_t* const*, Variant);
 template void Select<uint64_t>(int, const void*, const uint16_t*, std::span<const uint64_t* const>, size_t,
                                uint64_t* const*, Variant);
+template void SelectX<uint32_t>(int, const void*, const uint16_t*, std::span<const uint32_t* const>, size_t,
+                                uint32_t* const*, Variant);
+template void SelectX<uint64_t>(int, const void*, const uint16_t*, std::span<const uint64_t* const>, size_t,
+                                uint64_t* const*, Variant);
 template void Dot<uint32_t>(const uint64_t*, size_t, int, int, const uint32_t*, size_t, uint32_t*, Variant);
 template void Dot<uint64_t>(const uint64_t*, size_t, int, int, const uint64_t*, size_t, uint64_t*, Variant);
 

@@ -40,6 +40,20 @@ template <class T>
 void Select(int w, const void* t, const uint16_t* idx, std::span<const T* const> tables, size_t n, T* const* out,
             Variant v = ring::Best());
 
+// SelectX: out[c][i] = sum_j t_i[j] tables[c][idx[i] xor j], otherwise as Select.
+template <class T>
+void SelectX(int w, const void* t, const uint16_t* idx, std::span<const T* const> tables, size_t n, T* const* out,
+             Variant v = ring::Best());
+
+// Above: bit j of out[i] = parity of the bits at positions > (x[i] - b[j]) mod 2^w, as Cmp's bit 0; ceil(m / 64) words
+// an element for m thresholds b, unused high bits zero.
+void Above(int w, const void* t, const uint16_t* x, std::span<const uint16_t> b, size_t n, uint64_t* out,
+           Variant v = ring::Best());
+
+// Dense: out[i] = exclusive or over the set bits j of t_i of the low `bits` bits of table[(x[i] - j) mod 2^w].
+void Dense(int w, const void* t, const uint16_t* x, const uint64_t* table, int bits, size_t n, uint64_t* out,
+           Variant v = ring::Best());
+
 // Dot: out[i] = sum_{j < m} bit[first + j] table[j], the bits of element i in the words from bits + i stride_words.
 template <class T>
 void Dot(const uint64_t* bits, size_t stride_words, int first, int m, const T* table, size_t n, T* out,

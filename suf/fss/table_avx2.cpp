@@ -1,4 +1,5 @@
 // One-hot tables, AVX2.
+#include "suf/base/bytes.hpp"
 #include "suf/fss/internal/table_kernels.hpp"
 
 namespace suf::fss::avx2 {

@@ -1,6 +1,7 @@
 // One-hot tables with AVX-512: comparisons by byte shuffles and popcounts, sums by masked adds.
 #include <immintrin.h>
 
+#include "suf/base/bytes.hpp"
 #include "suf/fss/internal/table_kernels.hpp"
 
 namespace suf::fss::avx512 {

@@ -1,4 +1,5 @@
 // table_bench [variant]: reads of one-hot tables, millions of elements a second on one core. JSON lines.
+#include <functional>
 #include <random>
 #include <vector>
 
@@ -43,6 +44,29 @@ void ReportSelect(const Tables& t, Variant v) {
   Report(sizeof(T) == 4 ? "select, 2 columns u32" : "select, 2 columns u64", t, v, select);
 }
 
+// ReportLists: many thresholds, a dense function of a few bits, a column at an exclusive or.
+void ReportLists(const Tables& t, Variant v) {
+  constexpr size_t n = Tables::kCount;
+  const std::vector<uint16_t> places(t.a.begin(), t.a.begin() + 16);
+  std::vector<uint64_t> above(n), dense(n), selected(n), want[3], column(size_t{1} << t.w);
+  for (size_t i = 0; i < column.size(); ++i) column[i] = i * i + 3;
+  const uint64_t* const columns[] = {column.data()};
+  uint64_t* const out[] = {selected.data()};
+  const std::function<void(Variant)> reads[] = {
+      [&](Variant u) { Above(t.w, t.t.data(), t.a.data(), places, n, above.data(), u); },
+      [&](Variant u) { Dense(t.w, t.t.data(), t.a.data(), column.data(), 4, n, dense.data(), u); },
+      [&](Variant u) { SelectX<uint64_t>(t.w, t.t.data(), t.a.data(), columns, n, out, u); }};
+  const char* const names[] = {"above, 16 places", "dense, 4 bits", "selectx, u64"};
+  const std::vector<uint64_t>* const results[] = {&above, &dense, &selected};
+  for (int k = 0; k < 3; ++k) {
+    reads[k](Variant::kPortable);
+    want[k] = *results[k];
+    reads[k](v);
+    bench::Verify(*results[k] == want[k], names[k]);
+    Report(names[k], t, v, reads[k]);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -64,5 +88,6 @@ int main(int argc, char** argv) {
     const Tables t(w);
     ReportSelect<uint32_t>(t, v);
     ReportSelect<uint64_t>(t, v);
+    ReportLists(t, v);
   }
 }

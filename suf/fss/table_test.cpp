@@ -78,6 +78,56 @@ void ExpectSelect(const Tables& t, Variant v, std::mt19937_64& rng) {
   ASSERT_EQ(got[1], want[1]) << ring::Name(v) << " w " << t.w;
 }
 
+template <class T>
+void ExpectSelectX(const Tables& t, Variant v, std::mt19937_64& rng) {
+  std::vector<T> column[2];
+  std::vector<T> want[2], got[2];
+  for (int c = 0; c < 2; ++c) {
+    column[c].resize(t.size), want[c] = got[c] = Poisoned<T>(t.n);
+    for (T& x : column[c]) x = T(rng());
+    for (size_t i = 0; i < t.n; ++i) {
+      want[c][i] = 0;
+      for (size_t j = 0; j < t.size; ++j) want[c][i] += T(t.Bit(i, j)) * column[c][t.a[i] ^ j];
+    }
+  }
+  const T* const columns[] = {column[0].data(), column[1].data()};
+  T* const out[] = {got[0].data(), got[1].data()};
+  SelectX<T>(t.w, t.t.data(), t.a.data(), std::span(columns).first(1), t.n, out, v);
+  ASSERT_EQ(got[0], want[0]) << ring::Name(v) << " w " << t.w;
+  std::fill(got[0].begin(), got[0].end() - 1, T(7));
+  SelectX<T>(t.w, t.t.data(), t.a.data(), columns, t.n, out, v);
+  ASSERT_EQ(got[0], want[0]) << ring::Name(v) << " w " << t.w;
+  ASSERT_EQ(got[1], want[1]) << ring::Name(v) << " w " << t.w;
+}
+
+void ExpectLists(const Tables& t, Variant v, std::mt19937_64& rng) {
+  for (size_t m : {1, 7, 63, 64, 65, 200}) {
+    std::vector<uint16_t> b(m);
+    for (uint16_t& x : b) x = uint16_t(rng() % t.size);
+    const size_t words = (m + 63) / 64;
+    auto got = Poisoned<uint64_t>(t.n * words), want = got;
+    for (size_t i = 0; i < t.n * words; ++i) want[i] = 0;
+    for (size_t i = 0; i < t.n; ++i)
+      for (size_t j = 0; j < m; ++j)
+        for (size_t u = ((t.a[i] - b[j]) & (t.size - 1)) + 1; u < t.size; ++u)
+          want[i * words + j / 64] ^= uint64_t(t.Bit(i, u)) << (j % 64);
+    Above(t.w, t.t.data(), t.a.data(), b, t.n, got.data(), v);
+    ASSERT_EQ(got, want) << ring::Name(v) << " w " << t.w << " m " << m;
+  }
+  std::vector<uint64_t> table(t.size);
+  for (uint64_t& x : table) x = rng();
+  for (int bits : {1, 7, 33, 64}) {
+    auto got = Poisoned<uint64_t>(t.n), want = got;
+    for (size_t i = 0; i < t.n; ++i) {
+      want[i] = 0;
+      for (size_t j = 0; j < t.size; ++j)
+        if (t.Bit(i, j)) want[i] ^= table[(t.a[i] - j) & (t.size - 1)] & ring::Mask(bits);
+    }
+    Dense(t.w, t.t.data(), t.a.data(), table.data(), bits, t.n, got.data(), v);
+    ASSERT_EQ(got, want) << ring::Name(v) << " w " << t.w << " bits " << bits;
+  }
+}
+
 TEST(Table, EveryVariantEqualsTheDefinition) {
   std::mt19937_64 rng(10);
   for (Variant v : ring::Supported()) {
@@ -87,6 +137,9 @@ TEST(Table, EveryVariantEqualsTheDefinition) {
         ExpectReads(t, v);
         ExpectSelect<uint32_t>(t, v, rng);
         ExpectSelect<uint64_t>(t, v, rng);
+        ExpectSelectX<uint32_t>(t, v, rng);
+        ExpectSelectX<uint64_t>(t, v, rng);
+        if (n <= 65) ExpectLists(t, v, rng);
       }
     }
   }
@@ -103,6 +156,9 @@ TEST(Table, Exhaustive) {
       ExpectReads(t, v);
       ExpectSelect<uint32_t>(t, v, rng);
       ExpectSelect<uint64_t>(t, v, rng);
+      ExpectSelectX<uint32_t>(t, v, rng);
+      ExpectSelectX<uint64_t>(t, v, rng);
+      ExpectLists(t, v, rng);
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "suf/func/suf.hpp"
+#include "suf/ring/words.hpp"
 
 namespace suf::func {
 namespace {
@@ -59,17 +60,34 @@ TEST(Fit, OctavesReportTheErrorInside) {
       double worst = 0, relative = 0;
       const Evaluator e(fit.f, 12, 40);
       for (uint64_t x = 16; x < 4096; ++x) {
-        double got = double(Signed(e.At(x), 40)), want = f(double(x));
+        double got = double(ring::Signed(e.At(x), 40)), want = f(double(x));
         worst = std::max(worst, std::abs(got - want)), relative = std::max(relative, std::abs(got / want - 1));
       }
-      if (&f != &turning[3] || p == 7) {
-        EXPECT_DOUBLE_EQ(worst, fit.error) << p;
-        EXPECT_DOUBLE_EQ(relative, fit.relative) << p;
-      } else {  // turns every 10 points: more than the 65 that are looked at can show of 512
-        EXPECT_LE(fit.error, worst);
-        EXPECT_GT(fit.error, 0.99 * worst);
-      }
+      EXPECT_TRUE(fit.exact);
+      EXPECT_DOUBLE_EQ(worst, fit.error) << p;
+      EXPECT_DOUBLE_EQ(relative, fit.relative) << p;
     }
+}
+
+// Domains of more than 2^24 points: a bound, not below the error of any point looked at here, and not far above.
+TEST(Fit, OctavesBoundTheErrorOfWideDomains) {
+  const Real turning[] = {[](double v) { return std::ldexp(1, 40) / v; },
+                          [](double v) { return 1e7 + 1e6 * std::sin(std::log2(v) * 3); },
+                          [](double v) { return 3e7 + std::abs(v - 54321012); }};
+  for (const Real& f : turning) {
+    auto fit = FitOctaves(f, 10, 28, 4, 3);
+    EXPECT_FALSE(fit.exact);
+    double worst = 0, relative = 0;
+    const Evaluator e(fit.f, 28, 40);
+    for (uint64_t x = 1024; x < uint64_t{1} << 28; x += 1 + x / 50000) {
+      double got = double(ring::Signed(e.At(x), 40)), want = f(double(x));
+      worst = std::max(worst, std::abs(got - want)), relative = std::max(relative, std::abs(got / want - 1));
+    }
+    EXPECT_LE(worst, fit.error);
+    EXPECT_LE(relative, fit.relative);
+    EXPECT_LT(fit.error, 1.02 * worst);
+    EXPECT_LT(fit.relative, 1.02 * relative);
+  }
 }
 
 TEST(Fit, Tables) {

@@ -8,6 +8,7 @@
 #include "suf/func/fit.hpp"
 #include "suf/func/suf.hpp"
 #include "suf/func/text.hpp"
+#include "suf/ring/words.hpp"
 
 namespace suf::func {
 namespace {
@@ -46,7 +47,7 @@ TEST(Suf, EvaluatesEveryPoint) {
     int y = x < 3 ? 1 + 2 * t - t * t : x < 12 ? t - 4 : x < 13 ? 7 : 0;
     int low = x < 3 ? 5 : x < 12 ? t + t * t : x < 13 ? 32 : 0;
     bool near = (x < 7 && x % 4 < 3) || !((x + 3) % 16 >= 8);
-    std::vector<int64_t> want{near, Signed(uint64_t(y), 6), low & 15, 1};
+    std::vector<int64_t> want{near, ring::Signed(uint64_t(y), 6), low & 15, 1};
     EXPECT_EQ(Channels(f, uint64_t(x)), want) << x;
     // near, y and low and always share one word in channel order
     uint64_t word = uint64_t(near) | (uint64_t(y) & 63) << 1 | (uint64_t(low) & 15) << 7 | uint64_t{1} << 11;
@@ -94,7 +95,7 @@ TEST(Suf, TextRoundTrip) {
       Piece p{at, {}};
       for (int j = 0; j < f.outputs; ++j) {
         p.poly.emplace_back();
-        for (int d = 0; d <= f.degree; ++d) p.poly.back().push_back(rng() & Mask(f.ring));
+        for (int d = 0; d <= f.degree; ++d) p.poly.back().push_back(rng() & ring::Mask(f.ring));
       }
       f.pieces.push_back(p);
     }
@@ -187,7 +188,9 @@ TEST(Suf, Limits) {
   f.pieces = {{0, std::vector(size_t(kMostOutputs), std::vector<uint64_t>(size_t(kMostDegree) + 1, ~uint64_t{0} / 3))}};
   f.formulas.assign(size_t(kMostFormulas), Formula{{Term::kLt, 0, 1}});
   f.formulas[0].insert(f.formulas[0].end(), size_t(kMostTerms) - 1, {Term::kNot});
-  f.channels.assign(size_t(kMostChannels), {Channel::kBit, 1, kMostFormulas - 1, std::string(size_t(kMostName), 'n')});
+  for (int i = 0; i < kMostChannels; ++i)
+    f.channels.push_back(
+        {Channel::kBit, 1, kMostFormulas - 1, Str(i, std::string(size_t(kMostName), 'n')).substr(0, 256)});
   f.name = std::string(size_t(kMostName), 'f');
   Verify(f);
   EXPECT_EQ(Print(Parse(Print(f))), Print(f));
@@ -198,8 +201,8 @@ TEST(Suf, Limits) {
   };
   refused(with([](Suf& g) { g.name += 'f'; }), "of 1 to 256 bytes; this one's has 257");
   refused(with([](Suf& g) { ++g.outputs; }), "has 65 outputs; at most 64");
-  refused(with([](Suf& g) { ++g.degree; }), "has 16 as degree; at most 15");
-  refused(with([](Suf& g) { g.formulas.push_back(g.formulas[1]); }), "has 257 formulas; at most 256");
+  refused(with([](Suf& g) { ++g.degree; }), "has 8 as degree; at most 7");
+  refused(with([](Suf& g) { g.formulas.push_back(g.formulas[1]); }), "has 65 formulas; at most 64");
   refused(with([](Suf& g) { g.formulas[0].push_back({Term::kNot}); }), "has 257 terms in one formula; at most 256");
   refused(with([](Suf& g) { g.channels.push_back(g.channels[0]); }), "has 257 channels; at most 256");
   refused(with([](Suf& g) { g.channels[0].name += 'n'; }), "channel 0 of");
@@ -208,10 +211,10 @@ TEST(Suf, Limits) {
   for (size_t i = 0; i < kMostPieces; ++i) many.pieces.push_back({U128(i), {}});
   EXPECT_EQ(Parse(Print(many)).pieces.size(), kMostPieces);
   many.pieces.push_back({U128(kMostPieces), {}});
-  refused(many, "pieces; at most 1048576");
-  Suf wide{"wide", 32, 1, 63, 0, {}, U128{1} << 32, {}, {}};
-  for (size_t i = 0; i <= kMostCoefficients / 63; ++i)
-    wide.pieces.push_back({U128(i), std::vector(63, std::vector<uint64_t>{1})});
+  refused(many, "pieces; at most 65536");
+  Suf wide{"wide", 32, 1, 63, 1, {}, U128{1} << 32, {}, {}};
+  for (size_t i = 0; i <= kMostCoefficients / 126; ++i)
+    wide.pieces.push_back({U128(i), std::vector(63, std::vector<uint64_t>{1, 0})});
   refused(wide, "coefficients; at most 4194304");
   EXPECT_THROW(Parse(std::string(kMostText + 1, ' ')), Error);
 }
@@ -267,6 +270,11 @@ TEST(Suf, RefusesWithASentence) {
   refused([](Suf& f) { f.formulas[0][3].value = 16; }, "adds a constant of more than 4 bits");
   refused([](Suf& f) { f.formulas[1].erase(f.formulas[1].begin()); }, "without 2 operand(s)");
   refused([](Suf& f) { f.formulas[1].pop_back(); }, "leaves 2 values");
+  refused([](Suf& f) { f.formulas[0][0] = {Term::kIn, 0, 3, 2}; }, "has an interval that falls or ends after 2^4");
+  refused([](Suf& f) { f.formulas[0][0] = {Term::kIn, 0, 3, 17}; }, "has an interval that falls or ends after 2^4");
+  refused([](Suf& f) { f.channels[2].name = "y"; }, "two channels of example have the name y; give each its own");
+  refused([](Suf& f) { f.channels[2].name = ""; }, "channel 2 of example needs a name");
+  refused([](Suf& f) { f.channels[2].name = "#y"; }, "a # in front");
   refused([](Suf& f) { f.channels[0].source = 2; }, "reads source 2 of 2");
   refused([](Suf& f) { f.channels[1].bits = 7; }, "has 7 bits; use 1 to 6");
 
@@ -288,7 +296,7 @@ TEST(Suf, RefusesWithASentence) {
   unparsed("suf f domain 4 ring 6 outputs 1 degree 0\npiece 0 : 1-\n",
            "line 2 of a function's text lacks a coefficient");
   unparsed("suf f domain 4 ring 6 outputs 1 degree 0\nwhat\n",
-           "lacks one of piece, run, formula, channel, and end once");
+           "lacks one of piece, poly, run, table, formula, channel, and end once");
   unparsed("suf f domain 4 ring 6 outputs 1 degree 0\npiece 0 : 1\nend 5\nend 5\n", "and end once");
   const std::string head = "suf f domain 4 ring 6 outputs 1 degree 0\n";
   unparsed(head + "piece 0 : -\nend 1\n", "line 2 of a function's text lacks a coefficient");
@@ -311,6 +319,15 @@ TEST(Suf, RefusesWithASentence) {
   unparsed(head + "run 0 3 : 1 , 2 , 3\nend 24\n", "ends after 2^4");
   unparsed("suf f domain 4 ring 6 outputs 2 degree 0\npiece 0 : 1\n", "lacks the sign '|' before another output");
   unparsed("suf f domain 4 ring 6 outputs 1 degree 0\nformula less 3\n", "lacks one of lt");
+  unparsed(head + "formula in 3\n", "line 2 of a function's text lacks the upper end of an interval");
+  unparsed(head + "formula in\n", "lacks a threshold");
+  unparsed(head + "piece 0 : 1\n\n# no more\n", "lacks its end: write 'end <where the last piece ends>' after line 4");
+  unparsed(head + "poly 0 : # 1\n", "line 2 of a function's text lacks a coefficient");
+  unparsed(head + "table 1 2 3\nend 16\n", "line 2 of a function's text lacks a constant for each of the domain's");
+  unparsed(head + "table 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\nend 16\n", "words are left over");
+  unparsed(head + "piece 0 : 1\ntable 1\n", "line 3 of a function's text lacks a place for a table");
+  unparsed("suf f domain 17 ring 6 outputs 1 degree 0\ntable 1\n", "of a function of at most 16 bits");
+  unparsed("suf f domain 2 ring 6 outputs 1 degree 1\ntable 1\n", "with 1 output of degree 0");
   unparsed("suf f domain 4 ring 6 outputs 1 degree 0\nchannel byte 8 0 y\n", "lacks one of bit");
 }
 
@@ -343,7 +360,7 @@ TEST(Suf, GroupsRoundTrip) {
       next = w + 1 + int(rng() % 4);
       const int64_t whole = int64_t{1} << (next - w), lo = at >> w;  // the next group begins at a multiple of its width
       Group x{w, lo, (lo + whole * (1 + int64_t(rng() % 5))) / whole * whole, {}};
-      for (int64_t v = x.lo; v < x.hi; ++v) x.values.push_back(int64_t(rng() & Mask(ring)));
+      for (int64_t v = x.lo; v < x.hi; ++v) x.values.push_back(int64_t(rng() & ring::Mask(ring)));
       at = x.hi << w;
       g.push_back(x);
     }
@@ -360,7 +377,7 @@ TEST(Suf, GroupsRoundTrip) {
     }
     const Evaluator flat(f), direct(g, n, ring);
     for (int k = 0; k < 50; ++k) {
-      uint64_t x = k < 25 ? rng() % uint64_t(at + 2) : rng() & Mask(n);
+      uint64_t x = k < 25 ? rng() % uint64_t(at + 2) : rng() & ring::Mask(n);
       EXPECT_EQ(flat.At(x), Evaluate(f, x).poly[0]);
       EXPECT_EQ(direct.At(x), Evaluate(f, x).poly[0]);
     }
@@ -414,23 +431,23 @@ TEST(Suf, EvaluatorIsEvaluate) {
     const int n = i % 4 ? 64 : 12;
     Suf f{"f", n, int(1 + rng() % 64), int(1 + rng() % 3), int(rng() % 4), {}, U128{1} << n, {}, {}};
     const int pieces = 1 << rng() % 6;
-    std::vector<uint64_t> points{0, Mask(n)};
+    std::vector<uint64_t> points{0, ring::Mask(n)};
     for (int p = 0; p < pieces; ++p) {
       U128 begin = i % 2              ? U128(p) << (n - std::countr_zero(unsigned(pieces)))
                    : f.pieces.empty() ? 0
-                                      : f.pieces.back().begin + 1 + rng() % (Mask(n) / 64);
+                                      : f.pieces.back().begin + 1 + rng() % (ring::Mask(n) / 64);
       Piece x{begin, {}};
       for (int j = 0; j < f.outputs; ++j) {
         x.poly.emplace_back();
-        for (int d = 0; d <= f.degree; ++d) x.poly.back().push_back(rng() & Mask(f.ring));
+        for (int d = 0; d <= f.degree; ++d) x.poly.back().push_back(rng() & ring::Mask(f.ring));
       }
       f.pieces.push_back(x);
       points.insert(points.end(), {uint64_t(begin), uint64_t(begin - (p > 0)), uint64_t(begin) + 1});
     }
-    if (i % 3 == 0) f.end = f.pieces.back().begin + 1, points.push_back(uint64_t(f.end) & Mask(n));
+    if (i % 3 == 0) f.end = f.pieces.back().begin + 1, points.push_back(uint64_t(f.end) & ring::Mask(n));
     Verify(f);
     uniform += UniformBits(f).has_value();
-    for (int k = 0; k < 20; ++k) points.push_back(rng() & Mask(n));
+    for (int k = 0; k < 20; ++k) points.push_back(rng() & ring::Mask(n));
     const Evaluator e(f);
     for (uint64_t x : points)
       for (int j = 0; j < f.outputs; ++j) EXPECT_EQ(e.At(x, j), Evaluate(f, x).poly[size_t(j)]) << i << " " << x;

@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "suf/ring/words.hpp"
+
 namespace suf::func {
 
 namespace {
 
 U128 Power(int n) { return U128{1} << n; }
-
-// AWord: what the text form reads as one word.
-bool AWord(const std::string& s) {
-  return !s.empty() && s.size() <= size_t(kMostName) &&
-         std::all_of(s.begin(), s.end(), [](unsigned char c) { return c > ' ' && c != 0x7f; });
-}
 
 // VerifySize: the limits, before anything else walks over the parts.
 void VerifySize(const Suf& f) {
@@ -58,6 +54,16 @@ void VerifyFormula(const Suf& f, size_t i) {
                " bits; reduce it modulo 2^", f.n);
         ++depth;
         break;
+      case Term::kIn:
+        if (t.value > t.upper || t.upper > Power(f.n))
+          Fail(Cause::kInput, "formula ", i, " of ", f.name, " has an interval that falls or ends after 2^", f.n,
+               "; use 0 <= a <= b <= 2^", f.n);
+        ++depth;
+        break;
+      case Term::kTrue:
+      case Term::kFalse:
+        ++depth;
+        break;
       default: {
         int takes = t.kind == Term::kNot ? 1 : 2;
         if (depth < takes)
@@ -83,10 +89,17 @@ bool EvaluateFormula(const Formula& f, uint64_t x, int n) {
         stack.push_back(x < t.value);
         break;
       case Term::kLtLow:
-        stack.push_back((x & Mask(t.f)) < t.value);
+        stack.push_back((x & ring::Mask(t.f)) < t.value);
         break;
       case Term::kMsb:
         stack.push_back((x + uint64_t(t.value)) >> (n - 1) & 1);
+        break;
+      case Term::kIn:
+        stack.push_back(t.value <= x && x < t.upper);
+        break;
+      case Term::kTrue:
+      case Term::kFalse:
+        stack.push_back(t.kind == Term::kTrue);
         break;
       case Term::kNot:
         stack.push_back(!pop());
@@ -100,12 +113,39 @@ bool EvaluateFormula(const Formula& f, uint64_t x, int n) {
   return stack.back();
 }
 
+// VerifyChannels: names are words, each for one channel, and sources and widths are there.
+void VerifyChannels(const Suf& f) {
+  std::vector<std::string_view> names;
+  for (const Channel& c : f.channels) {
+    if (!IsWord(c.name))
+      Fail(Cause::kInput, "channel ", &c - f.channels.data(), " of ", f.name,
+           " needs a name without spaces, control characters and a # in front, of 1 to ", kMostName, " bytes; its has ",
+           c.name.size());
+    names.push_back(c.name);
+    bool bit = c.kind == Channel::kBit;
+    int sources = bit ? int(f.formulas.size()) : f.outputs, most = bit ? 1 : f.ring;
+    if (c.source < 0 || c.source >= sources)
+      Fail(Cause::kInput, "channel ", c.name, " of ", f.name, " reads source ", c.source, " of ", sources,
+           "; sources count from 0");
+    if (c.bits < 1 || c.bits > most)
+      Fail(Cause::kInput, "channel ", c.name, " of ", f.name, " has ", c.bits, " bits; use 1 to ", most);
+  }
+  std::sort(names.begin(), names.end());
+  if (auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
+    Fail(Cause::kInput, "two channels of ", f.name, " have the name ", *twice, "; give each its own");
+}
+
 }  // namespace
 
+bool IsWord(std::string_view s) {
+  return !s.empty() && s.size() <= size_t(kMostName) && s[0] != '#' &&
+         std::all_of(s.begin(), s.end(), [](unsigned char c) { return c > ' ' && c != 0x7f; });
+}
+
 void Verify(const Suf& f) {
-  if (!AWord(f.name))
-    Fail(Cause::kInput, "a function needs a name without spaces and control characters, of 1 to ", kMostName,
-         " bytes; this one's has ", f.name.size());
+  if (!IsWord(f.name))
+    Fail(Cause::kInput, "a function needs a name without spaces, control characters and a # in front, of 1 to ",
+         kMostName, " bytes; this one's has ", f.name.size());
   if (f.n < 1 || f.n > 64) Fail(Cause::kInput, "the domain of ", f.name, " has ", f.n, " bits; use 1 to 64");
   if (f.ring < 1 || f.ring > 64) Fail(Cause::kInput, "the ring of ", f.name, " has ", f.ring, " bits; use 1 to 64");
   VerifySize(f);
@@ -123,29 +163,17 @@ void Verify(const Suf& f) {
         Fail(Cause::kInput, "a polynomial of piece ", i, " of ", f.name, " has ", c.size(), " coefficients; give ",
              f.degree + 1);
       for (uint64_t v : c)
-        if (v > Mask(f.ring))
+        if (v > ring::Mask(f.ring))
           Fail(Cause::kInput, "a coefficient of piece ", i, " of ", f.name, " has more than ", f.ring,
                " bits; reduce it modulo 2^", f.ring);
     }
   }
   for (size_t i = 0; i < f.formulas.size(); ++i) VerifyFormula(f, i);
-  for (const Channel& c : f.channels) {
-    if (!AWord(c.name))
-      Fail(Cause::kInput, "channel ", &c - f.channels.data(), " of ", f.name,
-           " needs a name without spaces and control characters, of 1 to ", kMostName, " bytes; its has ",
-           c.name.size());
-    bool bit = c.kind == Channel::kBit;
-    int sources = bit ? int(f.formulas.size()) : f.outputs, most = bit ? 1 : f.ring;
-    if (c.source < 0 || c.source >= sources)
-      Fail(Cause::kInput, "channel ", c.name, " of ", f.name, " reads source ", c.source, " of ", sources,
-           "; sources count from 0");
-    if (c.bits < 1 || c.bits > most)
-      Fail(Cause::kInput, "channel ", c.name, " of ", f.name, " has ", c.bits, " bits; use 1 to ", most);
-  }
+  VerifyChannels(f);
 }
 
 Value Evaluate(const Suf& f, uint64_t x) {
-  SUF_CHECK(x <= Mask(f.n));
+  SUF_CHECK(x <= ring::Mask(f.n));
   Value v;
   v.poly.assign(size_t(f.outputs), 0);
   if (f.outputs > 0 && x < f.end) {
@@ -156,7 +184,7 @@ Value Evaluate(const Suf& f, uint64_t x) {
     for (int j = 0; j < f.outputs; ++j) {
       uint64_t y = 0;
       for (size_t i = p.poly[size_t(j)].size(); i-- > 0;) y = y * t + p.poly[size_t(j)][i];
-      v.poly[size_t(j)] = y & Mask(f.ring);
+      v.poly[size_t(j)] = y & ring::Mask(f.ring);
     }
   }
   for (auto& g : f.formulas) v.bits.push_back(EvaluateFormula(g, x, f.n));
@@ -171,8 +199,8 @@ std::vector<int64_t> Channels(const Suf& f, uint64_t x) {
       out.push_back(v.bits[size_t(c.source)]);
       continue;
     }
-    uint64_t w = v.poly[size_t(c.source)] & Mask(c.bits);
-    out.push_back(c.kind == Channel::kSigned ? Signed(w, c.bits) : int64_t(w));
+    uint64_t w = v.poly[size_t(c.source)] & ring::Mask(c.bits);
+    out.push_back(c.kind == Channel::kSigned ? ring::Signed(w, c.bits) : int64_t(w));
   }
   return out;
 }
@@ -196,9 +224,21 @@ std::vector<uint64_t> Pack(const Suf& f, uint64_t x) {
   std::vector<uint64_t> words;
   for (size_t i = 0; i < slots.size(); ++i) {
     words.resize(std::max(words.size(), size_t(slots[i].word) + 1));
-    words[size_t(slots[i].word)] |= (uint64_t(values[i]) & Mask(f.channels[i].bits)) << slots[i].offset;
+    words[size_t(slots[i].word)] |= (uint64_t(values[i]) & ring::Mask(f.channels[i].bits)) << slots[i].offset;
   }
   return words;
+}
+
+std::vector<int64_t> Unpack(std::span<const Channel> channels, std::span<const uint64_t> words) {
+  std::vector<Slot> slots = Layout(channels);
+  std::vector<int64_t> out;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    SUF_CHECK(size_t(slots[i].word) < words.size());
+    const Channel& c = channels[i];
+    const uint64_t w = words[size_t(slots[i].word)] >> slots[i].offset & ring::Mask(c.bits);
+    out.push_back(c.kind == Channel::kSigned ? ring::Signed(w, c.bits) : int64_t(w));
+  }
+  return out;
 }
 
 std::optional<int> UniformBits(const Suf& f) {
@@ -207,46 +247,6 @@ std::optional<int> UniformBits(const Suf& f) {
   for (size_t i = 0; i < f.pieces.size(); ++i)
     if (a < 0 || f.pieces[i].begin != U128{i} << a) return std::nullopt;
   return a;
-}
-
-Evaluator::Evaluator(const Suf& f)
-    : n_(f.n), ring_(f.ring), outputs_(f.outputs), width_(f.degree + 1), end_(f.end), uniform_(UniformBits(f)) {
-  begin_.reserve(f.pieces.size()), coefficients_.reserve(f.pieces.size() * size_t(outputs_ * width_));
-  for (const Piece& p : f.pieces) {
-    begin_.push_back(uint64_t(p.begin));
-    for (auto& c : p.poly) coefficients_.insert(coefficients_.end(), c.begin(), c.end());
-  }
-}
-
-Evaluator::Evaluator(std::span<const Group> groups, int n, int ring)
-    : n_(n), ring_(ring), outputs_(1), width_(1), end_(0) {
-  for (const Group& g : groups) {
-    SUF_CHECK(end_ == U128(g.lo) << g.w && int64_t(g.values.size()) == g.hi - g.lo);
-    for (int64_t v = g.lo; v < g.hi; ++v) begin_.push_back(uint64_t(v) << g.w);
-    coefficients_.insert(coefficients_.end(), g.values.begin(), g.values.end());
-    end_ = U128(g.hi) << g.w;
-  }
-}
-
-size_t Evaluator::Find(uint64_t x) const {
-  if (uniform_) return *uniform_ == 64 ? 0 : x >> *uniform_;
-  const uint64_t* at = begin_.data();  // *at <= x, and the answer is one of `many` from here on
-  for (size_t many = begin_.size(), half; many > 1; many -= half) {
-    half = many / 2;
-    at = at[half] <= x ? at + half : at;
-  }
-  return size_t(at - begin_.data());
-}
-
-uint64_t Evaluator::At(uint64_t x, int output) const {
-  SUF_CHECK(x <= Mask(n_) && output >= 0 && output < outputs_);
-  if (x >= end_) return 0;
-  const size_t piece = Find(x), width = size_t(width_);
-  const uint64_t* c = coefficients_.data() + (piece * size_t(outputs_) + size_t(output)) * width;
-  const uint64_t t = x - begin_[piece];
-  uint64_t y = c[width - 1];
-  for (size_t i = width - 1; i-- > 0;) y = y * t + c[i];
-  return y & Mask(ring_);
 }
 
 Suf FromGroups(std::string name, std::span<const Group> groups, int n, int ring) {
@@ -258,7 +258,7 @@ Suf FromGroups(std::string name, std::span<const Group> groups, int n, int ring)
     for (int64_t v = g.lo; v < g.hi; ++v) {
       Piece& p = f.pieces.emplace_back();
       p.begin = U128(v) << g.w;
-      p.poly.emplace_back(1, uint64_t(g.values[size_t(v - g.lo)]) & Mask(ring));
+      p.poly.emplace_back(1, uint64_t(g.values[size_t(v - g.lo)]) & ring::Mask(ring));
     }
     f.end = U128(g.hi) << g.w;
   }
@@ -285,7 +285,7 @@ std::vector<Group> ToGroups(const Suf& f) {
     if (!out.empty() && w < out.back().w) refuse("piece ", i, " is narrower than the one before it");
     if (out.empty() || w > out.back().w) out.push_back({w, int64_t(begin >> w), int64_t(begin >> w), {}});
     const uint64_t v = f.pieces[i].poly[0][0];
-    ++out.back().hi, out.back().values.push_back(two ? Signed(v, f.ring) : int64_t(v));
+    ++out.back().hi, out.back().values.push_back(two ? ring::Signed(v, f.ring) : int64_t(v));
   }
   return out;
 }
@@ -295,8 +295,8 @@ Suf Uniform(std::string name, int a, std::span<const int64_t> a0, std::span<cons
   Suf f{std::move(name), a + std::countr_zero(a0.size()), ring, 1, b0.empty() ? 0 : 1, {}, 0, {}, {}};
   f.end = Power(f.n);
   for (size_t i = 0; i < a0.size(); ++i) {
-    std::vector<uint64_t> c{uint64_t(a0[i]) & Mask(ring)};
-    if (!b0.empty()) c.push_back(uint64_t(b0[i]) & Mask(ring));
+    std::vector<uint64_t> c{uint64_t(a0[i]) & ring::Mask(ring)};
+    if (!b0.empty()) c.push_back(uint64_t(b0[i]) & ring::Mask(ring));
     f.pieces.push_back({U128{i} << a, {c}});
   }
   f.channels = {{Channel::kSigned, ring, 0, "y"}};

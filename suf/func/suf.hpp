@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "suf/base/error.hpp"
@@ -20,15 +21,16 @@ using U128 = unsigned __int128;  // cutpoints and thresholds: 2^64 is legal
 struct Piece {
   U128 begin = 0;
   std::vector<std::vector<uint64_t>> poly;  // (outputs, degree + 1), each below 2^ring
+  bool operator==(const Piece&) const = default;
 };
 
 // Formula: a Boolean expression in postfix order.
 //   kLt [beta]: x < beta;  kLtLow [f, gamma]: x mod 2^f < gamma;  kMsb [c]: top bit of x + c mod 2^n;  kNot, kAnd, kOr,
-//   kXor.
+//   kXor;  kIn [a, b]: a <= x < b;  kTrue, kFalse.
 struct Term {
-  enum Kind : uint8_t { kLt, kLtLow, kMsb, kNot, kAnd, kOr, kXor } kind = kLt;
+  enum Kind : uint8_t { kLt, kLtLow, kMsb, kNot, kAnd, kOr, kXor, kIn, kTrue, kFalse } kind = kLt;
   int f = 0;
-  U128 value = 0;
+  U128 value = 0, upper = 0;  // upper: the b of kIn
   bool operator==(const Term&) const = default;
 };
 using Formula = std::vector<Term>;
@@ -53,13 +55,17 @@ struct Suf {
   U128 end = 0;               // <= 2^n; polynomials are 0 at and after it
   std::vector<Formula> formulas;
   std::vector<Channel> channels;
+  bool operator==(const Suf&) const = default;
 };
 
 // Limits of a Suf, so that its text and what is made of it stay of reasonable size.
-inline constexpr int kMostOutputs = 64, kMostDegree = 15, kMostFormulas = 256, kMostTerms = 256, kMostChannels = 256,
+inline constexpr int kMostOutputs = 64, kMostDegree = 7, kMostFormulas = 64, kMostTerms = 256, kMostChannels = 256,
                      kMostName = 256;
-inline constexpr size_t kMostPieces = size_t{1} << 20, kMostCoefficients = size_t{1} << 22;
+inline constexpr size_t kMostPieces = size_t{1} << 16, kMostCoefficients = size_t{1} << 22;
 
+// IsWord: whether the text form reads `s` as one word: 1 to kMostName bytes, no space and no control character, and no
+// # in front, which begins a comment.
+bool IsWord(std::string_view s);
 // Verify: throws Cause::kInput with a sentence when a Suf is not well formed, or over a limit.
 void Verify(const Suf& f);
 
@@ -80,23 +86,46 @@ struct Group {
   int64_t lo = 0, hi = 0;
   std::vector<int64_t> values;  // hi - lo
 };
-// Evaluator: the polynomials of a Suf or of a function on octaves, prepared once for many points: flat arrays, and a
-// shift where all pieces have one width.
+// Evaluator: a Suf or a function on octaves, prepared once for many points: flat arrays, a shift where all pieces have
+// one width, and formulas whose comparisons are all of one kind.
 class Evaluator {
  public:
   explicit Evaluator(const Suf& f);
-  // Of groups modulo 2^ring, as FromGroups makes a function of them.
+  // Of groups modulo 2^ring, as FromGroups makes a function of them; it has no formulas and no channels.
   Evaluator(std::span<const Group> groups, int n, int ring);
   // At: polynomial `output` at x < 2^n, as Evaluate has it.
   uint64_t At(uint64_t x, int output = 0) const;
+  // Bit: formula `formula` at x < 2^n. Bits: all of them, formula i as bit i.
+  bool Bit(uint64_t x, int formula) const;
+  uint64_t Bits(uint64_t x) const;
+  // Channels: as Channels(f, x) has them; into `out` without an allocation, one number a channel.
+  std::vector<int64_t> Channels(uint64_t x) const;
+  void Channels(uint64_t x, std::span<int64_t> out) const;
+  size_t channels() const { return channels_.size(); }
 
  private:
+  // Step: of a formula. kLeaf: (x + add) & mask <= last.
+  struct Step {
+    enum Kind : uint8_t { kLeaf, kConstant, kNot, kAnd, kOr, kXor } kind = kConstant;
+    bool value = false;
+    uint64_t add = 0, mask = 0, last = 0;
+  };
+  struct Output {
+    Channel::Kind kind = Channel::kBit;
+    int bits = 1, source = 0;
+  };
+  static Step Compiled(const Term& t, int n);
   size_t Find(uint64_t x) const;  // the last piece that begins at or before x
+  uint64_t In(size_t piece, uint64_t x, int output) const;
+  bool Run(uint64_t x, size_t formula) const;
 
   int n_, ring_, outputs_, width_;  // width: coefficients a polynomial
   U128 end_;
   std::optional<int> uniform_;
   std::vector<uint64_t> begin_, coefficients_;  // (pieces), (pieces, outputs, width)
+  std::vector<Step> steps_;                     // of all formulas
+  std::vector<uint32_t> formula_{0};            // (formulas + 1): where each begins in steps_
+  std::vector<Output> channels_;
 };
 
 // Slot: where a channel lies in packed words of 64 bits: first fit in channel order, no field across a word.
@@ -105,6 +134,9 @@ struct Slot {
 };
 std::vector<Slot> Layout(std::span<const Channel> channels);
 std::vector<uint64_t> Pack(const Suf& f, uint64_t x);
+// Unpack: the inverse of Pack, with the channels' types: bits are 0 or 1, kSigned in two's complement. A kUnsigned
+// channel of 64 bits is the uint64_t of its number. `words` must hold the layout.
+std::vector<int64_t> Unpack(std::span<const Channel> channels, std::span<const uint64_t> words);
 
 // UniformBits: a when all pieces are 2^a wide and cover the whole domain, as WindowLut needs.
 std::optional<int> UniformBits(const Suf& f);
@@ -118,9 +150,5 @@ Suf FromGroups(std::string name, std::span<const Group> groups, int n, int ring)
 std::vector<Group> ToGroups(const Suf& f);
 // Uniform: 2^p pieces of width 2^a on Z_{2^(a+p)}: y = a0[i] + b0[i] (x mod 2^a); b0 may be empty (constants).
 Suf Uniform(std::string name, int a, std::span<const int64_t> a0, std::span<const int64_t> b0, int ring);
-
-inline uint64_t Mask(int k) { return k >= 64 ? ~uint64_t{0} : (uint64_t{1} << k) - 1; }
-// Signed: the two's complement value of a k-bit word.
-inline int64_t Signed(uint64_t v, int k) { return k >= 64 ? int64_t(v) : int64_t(v << (64 - k)) >> (64 - k); }
 
 }  // namespace suf::func

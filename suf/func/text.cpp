@@ -2,52 +2,28 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
+
+#include "suf/func/internal/lines.hpp"
 
 namespace suf::func {
 
 namespace {
 
-constexpr const char* kTerms[] = {"lt", "ltlow", "msb", "not", "and", "or", "xor"};
+using internal::Line;
+using internal::Text;
+
+constexpr const char* kTerms[] = {"lt", "ltlow", "msb", "not", "and", "or", "xor", "in", "true", "false"};
+constexpr const char* kSplits[] = {"sum", "product"};
 constexpr const char* kChannels[] = {"bit", "unsigned", "signed"};
 
+bool Valued(const Term& t) { return t.kind <= Term::kMsb || t.kind == Term::kIn; }
+
 // ---- printing
-
-// Text: a string that grows by words and numbers.
-class Text {
- public:
-  Text& operator<<(std::string_view s) {
-    out_ += s;
-    return *this;
-  }
-  Text& operator<<(int64_t v) { return Number(v); }
-  Text& operator<<(int v) { return Number(v); }
-  Text& operator<<(U128 v) {
-    constexpr uint64_t kPart = 1'000'000'000'000'000'000;
-    if (v < kPart) return Number(uint64_t(v));
-    Number(uint64_t(v / kPart));
-    char low[19];
-    uint64_t rest = uint64_t(v % kPart);
-    for (int i = 18; i-- > 0; rest /= 10) low[i] = char('0' + rest % 10);
-    out_.append(low, 18);
-    return *this;
-  }
-  std::string Take() { return std::move(out_); }
-
- private:
-  template <class T>
-  Text& Number(T v) {
-    char room[24];
-    out_.append(room, std::to_chars(room, room + sizeof room, v).ptr);
-    return *this;
-  }
-  std::string out_;
-};
 
 void PrintPolynomials(const Piece& p, int ring, Text* out) {
   for (size_t j = 0; j < p.poly.size(); ++j) {
     if (j) *out << " |";
-    for (uint64_t c : p.poly[j]) *out << " " << Signed(c, ring);
+    for (uint64_t c : p.poly[j]) *out << " " << ring::Signed(c, ring);
   }
 }
 
@@ -80,80 +56,6 @@ void PrintPieces(const Suf& f, Text* out) {
 }
 
 // ---- parsing
-
-bool Blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
-// Line: the words of one line, read in turn.
-class Line {
- public:
-  Line(std::string_view text, int number) : at_(text.data()), end_(at_ + text.size()), number_(number) {}
-  template <class... T>
-  [[noreturn]] void Bad(const T&... wanted) const {
-    Fail(Cause::kInput, "line ", number_, " of a function's text lacks ", wanted...);
-  }
-  // Most: `count` would be more than `most` of `what`.
-  void Most(size_t count, size_t most, const char* what) const {
-    if (count > most)
-      Fail(Cause::kInput, "line ", number_, " of a function's text holds more than ", most, " ", what,
-           "; split the function");
-  }
-  bool More() {
-    while (at_ != end_ && Blank(*at_)) ++at_;
-    return at_ != end_;
-  }
-  std::string_view Word(const char* wanted) {
-    if (!More()) Bad(wanted);
-    const char* begin = at_;
-    while (at_ != end_ && !Blank(*at_)) ++at_;
-    return {begin, size_t(at_ - begin)};
-  }
-  void Keyword(std::string_view word) {
-    if (Word("a word") != word) Bad("the word '", word, "'");
-  }
-  // Sign: whether the next word is that character; it is read then.
-  bool Sign(char c) {
-    if (!More() || *at_ != c || (at_ + 1 != end_ && !Blank(at_[1]))) return false;
-    ++at_;
-    return true;
-  }
-  U128 Unsigned(const char* wanted) {
-    std::string_view w = Word(wanted);
-    U128 v = 0;
-    if (w.size() > 20) Bad(wanted);
-    for (char c : w) {
-      if (c < '0' || c > '9') Bad(wanted);
-      v = v * 10 + U128(c - '0');
-    }
-    return v;
-  }
-  int Small(const char* wanted, int most) {
-    U128 v = Unsigned(wanted);
-    if (v > U128(most)) Bad(wanted, ", at most ", most);
-    return int(v);
-  }
-  uint64_t Coefficient(int ring) {
-    const char* const wanted = "a coefficient";
-    if (!More()) Bad(wanted);
-    const bool minus = *at_ == '-';
-    uint64_t v = 0;
-    auto [end, code] = std::from_chars(at_ + minus, end_, v);
-    if (code == std::errc::result_out_of_range) Bad("a coefficient of at most 64 bits");
-    if (code != std::errc{} || (end != end_ && !Blank(*end))) Bad(wanted);
-    at_ = end;
-    return (minus ? 0 - v : v) & Mask(ring);
-  }
-  template <size_t N>
-  int OneOf(const char* const (&names)[N], const char* wanted) {
-    std::string_view w = Word(wanted);
-    for (size_t i = 0; i < N; ++i)
-      if (w == names[i]) return int(i);
-    Bad(wanted);
-  }
-
- private:
-  const char *at_, *end_;
-  int number_;
-};
 
 // Parser: what a text has said so far.
 struct Parser {
@@ -202,6 +104,26 @@ struct Parser {
     Polynomials(line, begin);
   }
 
+  // APoly: a piece with coefficients in x itself; Taylor's shift by its begin, by Horner's steps.
+  void APoly(Line& line) {
+    APiece(line);
+    const uint64_t begin = uint64_t(f.pieces.back().begin);
+    for (auto& c : f.pieces.back().poly) {
+      for (size_t i = 0; i + 1 < c.size(); ++i)
+        for (size_t j = c.size() - 1; j-- > i;) c[j] += begin * c[j + 1];
+      for (uint64_t& v : c) v &= ring::Mask(f.ring);
+    }
+  }
+
+  // ATable: the value at every point.
+  void ATable(Line& line) {
+    if (f.outputs != 1 || f.degree != 0 || !f.pieces.empty() || f.n > kMostTableBits)
+      line.Bad("a place for a table: it is the only item with pieces of a function of at most ", kMostTableBits,
+               " bits with 1 output of degree 0");
+    for (U128 x = 0; x < U128{1} << f.n; ++x)
+      f.pieces.push_back({x, {{line.Coefficient(f.ring, "a constant for each of the domain's points")}}});
+  }
+
   void ARun(Line& line) {
     U128 begin = line.Unsigned("a cutpoint");
     Met(line, begin);
@@ -220,9 +142,10 @@ struct Parser {
     Formula& g = f.formulas.emplace_back();
     while (line.More()) {
       line.Most(g.size() + 1, kMostTerms, "terms of a formula");
-      Term t{Term::Kind(line.OneOf(kTerms, "one of lt, ltlow, msb, not, and, or, xor")), 0, 0};
+      Term t{Term::Kind(line.OneOf(kTerms, "one of lt, ltlow, msb, not, and, or, xor, in, true, false")), 0, 0, 0};
       if (t.kind == Term::kLtLow) t.f = line.Small("a number of low bits", 64);
-      if (t.kind <= Term::kMsb) t.value = line.Unsigned("a threshold");
+      if (Valued(t)) t.value = line.Unsigned("a threshold");
+      if (t.kind == Term::kIn) t.upper = line.Unsigned("the upper end of an interval");
       g.push_back(t);
     }
   }
@@ -242,6 +165,10 @@ struct Parser {
       Head(line);
     else if (word == "piece" && head)
       APiece(line);
+    else if (word == "poly" && head)
+      APoly(line);
+    else if (word == "table" && head)
+      ATable(line);
     else if (word == "run" && head)
       ARun(line);
     else if (word == "end" && head && !ended) {
@@ -252,10 +179,59 @@ struct Parser {
     else if (word == "channel" && head)
       AChannel(line);
     else
-      line.Bad(head ? "one of piece, run, formula, channel, and end once" : "the head 'suf <name> ..'");
-    if (line.More()) line.Bad("an end: words are left over");
+      line.Bad(head ? "one of piece, poly, run, table, formula, channel, and end once" : "the head 'suf <name> ..'");
   }
 };
+
+void WantReadable(std::string_view text) {
+  if (text.size() > kMostText)
+    Fail(Cause::kInput, "a function's text has ", text.size(), " bytes; ", kMostText, " are the most that is read");
+}
+
+// SplitParser: what the text of a Split has said so far.
+struct SplitParser {
+  Split f;
+  bool head = false, high = false, low = false, ended = false;
+
+  void Head(Line& line) {
+    head = true;
+    f.name = line.Word("a name");
+    line.Keyword("domain"), f.n = line.Small("a number of bits", 64);
+    line.Keyword("ring"), f.ring = line.Small("a number of bits", 64);
+    if (f.ring < 1) line.Bad("a ring of 1 bit or more");
+    f.kind = Split::Kind(line.OneOf(kSplits, "one of sum, product"));
+    f.a = line.Small("a number of low bits", 64);
+    if (f.kind == Split::kSum) f.c = line.Small("where the slope's bits begin", 64);
+  }
+
+  void Item(Line& line) {
+    std::string_view word = line.Word("a word");
+    auto values = [&](std::vector<uint64_t>& v) {
+      while (line.More()) {
+        line.Most(v.size() + 1, kMostPieces, "values of a table");
+        v.push_back(line.Coefficient(f.ring, "a value of a table"));
+      }
+    };
+    if (word == "split" && !head)
+      Head(line);
+    else if (word == "high" && head && !high)
+      high = true, values(f.high);
+    else if (word == "low" && head && !low)
+      low = true, values(f.low);
+    else if (word == "end" && head && !ended)
+      ended = true;
+    else
+      line.Bad(head ? "one of high, low and end, each once" : "the head 'split <name> ..'");
+  }
+};
+
+Split ParseSplit(std::string_view text) {
+  SplitParser p;
+  const int lines = internal::ReadLines(text, [&](Line& line) { p.Item(line); });
+  if (!p.ended) Fail(Cause::kInput, "the text of ", p.f.name, " lacks its end: write 'end' after line ", lines);
+  Verify(p.f);
+  return std::move(p.f);
+}
 
 }  // namespace
 
@@ -270,7 +246,8 @@ std::string Print(const Suf& f) {
     for (const Term& t : g) {
       s << " " << kTerms[t.kind];
       if (t.kind == Term::kLtLow) s << " " << t.f;
-      if (t.kind <= Term::kMsb) s << " " << t.value;
+      if (Valued(t)) s << " " << t.value;
+      if (t.kind == Term::kIn) s << " " << t.upper;
     }
     s << "\n";
   }
@@ -279,17 +256,42 @@ std::string Print(const Suf& f) {
   return s.Take();
 }
 
-Suf Parse(std::string_view text) {
-  if (text.size() > kMostText)
-    Fail(Cause::kInput, "a function's text has ", text.size(), " bytes; ", kMostText, " are the most that is read");
-  Parser p;
-  for (int number = 1; !text.empty(); ++number) {
-    size_t end = std::min(text.find('\n'), text.size());
-    Line line(text.substr(0, end), number);
-    if (line.More()) p.Item(line);
-    text.remove_prefix(std::min(end + 1, text.size()));
+std::string Print(const Split& f) {
+  Text s;
+  s << "split " << f.name << " domain " << f.n << " ring " << f.ring << " " << kSplits[f.kind] << " " << f.a;
+  if (f.kind == Split::kSum) s << " " << f.c;
+  for (const auto* table : {&f.high, &f.low}) {
+    s << (table == &f.high ? "\nhigh" : "\nlow");
+    for (uint64_t v : *table) s << " " << ring::Signed(v, f.ring);
   }
+  s << "\nend\n";
+  return s.Take();
+}
+
+std::string Print(const Function& f) {
+  return std::visit([](const auto& g) { return Print(g); }, f);
+}
+
+Function ParseFunction(std::string_view text) {
+  WantReadable(text);
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    if (Line line(rest.substr(0, end), 0); line.More()) {
+      if (line.Word("a word") == "split") return ParseSplit(text);
+      break;
+    }
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return Parse(text);
+}
+
+Suf Parse(std::string_view text) {
+  WantReadable(text);
+  Parser p;
+  const int lines = internal::ReadLines(text, [&](Line& line) { p.Item(line); });
   if (!p.head) Fail(Cause::kInput, "a function's text must begin with 'suf <name> domain ..'");
+  if (!p.ended)
+    Fail(Cause::kInput, "a function's text lacks its end: write 'end <where the last piece ends>' after line ", lines);
   if (p.run && p.due != p.f.end)
     Fail(Cause::kInput,
          "the last run of a function's text does not end where the function does; write the end after it");

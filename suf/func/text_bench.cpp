@@ -6,6 +6,7 @@
 #include "suf/base/bench.hpp"
 #include "suf/func/fit.hpp"
 #include "suf/func/text.hpp"
+#include "suf/ring/words.hpp"
 
 namespace suf::func {
 
@@ -17,7 +18,7 @@ static void Report(const char* what, const Suf& f) {
   const double parse = bench::BestSeconds([&] { bytes += Parse(text).pieces.size(); });
   std::mt19937_64 rng(1);
   std::vector<uint64_t> x(100'000), y(x.size());
-  for (uint64_t& v : x) v = rng() & Mask(f.n);
+  for (uint64_t& v : x) v = rng() & ring::Mask(f.n);
   const Evaluator e(f);
   for (size_t i = 0; i < x.size(); i += 97) bench::Verify(e.At(x[i]) == Evaluate(f, x[i]).poly[0], "a value");
   const double at = bench::BestSeconds([&] {
@@ -41,7 +42,7 @@ void BenchText() {
   auto fit = FitOctaves([](double v) { return std::ldexp(1, 50) / v; }, 10, 40, 5, 3);
   Report("octaves", FromGroups("octaves", fit.f, 40, 64));
   Suf f{"pieces", 40, 64, 1, 1, {}, U128{1} << 40, {}, {}};
-  for (U128 at = 0; f.pieces.size() < 100'000; at += 3 + rng() % 5000)
+  for (U128 at = 0; f.pieces.size() < 50'000; at += 3 + rng() % 5000)
     f.pieces.push_back({at, {{rng() >> 30, rng() >> 40}}});
   Report("pieces", f);
 }

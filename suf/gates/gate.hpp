@@ -7,7 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "suf/compiler/lut.hpp"
+#include "suf/compiler/lower.hpp"
+#include "suf/ring/words.hpp"
 
 namespace suf::gates {
 
@@ -30,7 +31,7 @@ concept Gate = requires {
 };
 
 // Word: the low k bits; Number: the same in two's complement.
-inline uint64_t Word(int64_t v, int k) { return uint64_t(v) & func::Mask(k); }
-inline int64_t Number(uint64_t v, int k) { return func::Signed(v, k); }
+inline uint64_t Word(int64_t v, int k) { return uint64_t(v) & ring::Mask(k); }
+inline int64_t Number(uint64_t v, int k) { return ring::Signed(v, k); }
 
 }  // namespace suf::gates

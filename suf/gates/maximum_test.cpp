@@ -76,5 +76,60 @@ TEST(Maximum, LongRows) {
   }
 }
 
+Maximum Tournament(int64_t floor, compiler::Steps steps = compiler::Steps::kParity, bool causal = false) {
+  return {floor, 1, causal, Maximum::Form::kTournament, steps};
+}
+constexpr compiler::Steps kSteps[] = {compiler::Steps::kParity, compiler::Steps::kDigits, compiler::Steps::kBlocks};
+
+// Every row of 3 numbers of 3 bits, every floor; Spec is the histogram's.
+TEST(Tournament, Exhaustive) {
+  Ints x;
+  for (int v = 0; v < 512; ++v)
+    for (int j = 0; j < 3; ++j) x.push_back(v >> 3 * j & 7);
+  for (int floor = 0; floor < 7; ++floor)
+    for (compiler::Steps steps : kSteps) {
+      Rig g;
+      Maximum gate = Tournament(floor, steps);
+      EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, 3, {512, 3}))), (Maximum{floor, 2}.Spec(x, 3, 3))) << floor;
+      EXPECT_EQ(g.key_bits(), 512 * gate.KeyBits(3, 3)) << floor << " " << int(steps);
+      EXPECT_EQ(g.sent("wide"), 2 * 512 * 3 * 4);
+      EXPECT_EQ(g.sent("steps"), 2 * 512 * (floor ? 4 : 3));
+      EXPECT_EQ(g.sent("larger"), 2 * 512 * (floor ? 3 : 2) * 4);
+    }
+}
+
+TEST(Tournament, ExhaustiveCausal) {
+  for (auto [n, k] : {std::pair{2, 3}, {3, 2}}) {
+    const int pairs = n * (n + 1) / 2, many = 1 << k * pairs, levels = 1 << k;
+    Ints x;
+    for (int v = 0; v < many; ++v)
+      for (int j = 0; j < pairs; ++j) x.push_back(v >> k * j & (levels - 1));
+    for (int floor = 0; floor < levels - 1; ++floor) {
+      Rig g;
+      Maximum gate = Tournament(floor, compiler::Steps::kParity, true);
+      EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, k, {many, pairs}))), gate.Spec(x, k, n)) << n << " " << floor;
+      EXPECT_EQ(g.key_bits(), many * gate.KeyBits(k, n)) << n << " " << floor;
+    }
+  }
+}
+
+// Rows of all lengths, of numbers of 1 to 61 bits: two flights a halving.
+TEST(Tournament, LongRowsAndWideNumbers) {
+  for (auto [row, k] : {std::pair{1, 7}, {2, 30}, {7, 31}, {9, 32}, {32, 7}, {33, 12}, {5, 61}})
+    for (int floor : {0, 40}) {
+      Rig g;
+      const int64_t top = (int64_t{1} << k) - 1;
+      Ints x = Some(0, top, size_t(6 * row + (row == 1)), 5);
+      x.resize(size_t(6 * row));
+      Maximum gate = Tournament(floor, k > 10 ? compiler::Steps::kBlocks : compiler::Steps::kParity);
+      EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, k, {2, 3, row}))), gate.Spec(x, k, row)) << row << " " << k;
+      EXPECT_EQ(g.key_bits(), 6 * gate.KeyBits(k, row)) << row << " " << k << " " << floor;
+      EXPECT_TRUE(row != 32 || g.flights() == (floor ? 14 : 12));
+    }
+  // 32 numbers of 7 bits: a ninth of the histogram's key, for ten flights more
+  EXPECT_EQ(Tournament(0).KeyBits(7, 32), 8812);
+  EXPECT_EQ((Maximum{0, 6}.KeyBits(7, 32)), 81472);
+}
+
 }  // namespace
 }  // namespace suf::gates

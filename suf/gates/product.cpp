@@ -4,7 +4,7 @@
 
 namespace suf::gates {
 
-static_assert(Gate<MatmulProduct> && Gate<Multiply>);
+static_assert(Gate<MatmulProduct> && Gate<Multiply> && Gate<RowProduct>);
 
 Ints Multiply::Spec(const Ints& x, const Ints& y) const {
   Ints out;
@@ -23,6 +23,33 @@ Owing Multiply::Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& y) const 
 int64_t Multiply::KeyBits(int k, int m, bool shared) const {
   auto word = [&](int past) { return int64_t(std::max(0, ring - past)); };  // 2^past x a word
   return 2 * word(0) + 2 * word(k) + 2 * word(m) + word(k + m) + (shared ? ring : 0);
+}
+
+Ints RowProduct::Spec(const Ints& x, const Ints& s) const {
+  const size_t row = x.size() / s.size();
+  Ints out;
+  for (size_t i = 0; i < x.size(); ++i) out.push_back(Number(uint64_t(x[i]) * uint64_t(s[i / row]), ring));
+  return out;
+}
+
+Owing RowProduct::Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& s) const {
+  SUF_CHECK(x.k() >= 2 && s.k() >= 2 && x.shape().size() == s.shape().size() + 1);
+  compiler::Words y(t, ring);
+  compiler::Factors left = compiler::Signed(x);
+  compiler::Factors right;
+  for (compiler::Factor f : compiler::Signed(s)) {
+    if (f.p) f.p = Column(*f.p);
+    if (f.u) f.u = Column(*f.u);
+    right.push_back(f);
+  }
+  y.Add(left, right);
+  return y.Done();
+}
+
+int64_t RowProduct::KeyBits(int k, int m, int64_t row, bool shared) const {
+  auto word = [&](int past) { return int64_t(std::max(0, ring - past)); };
+  const int64_t once = word(0) + word(m), each = word(0) + 2 * word(k) + word(m) + word(k + m);
+  return once + row * (each + (shared ? ring : 0));
 }
 
 Ints MatmulProduct::SpecOf(const Ints& x, const Ints& y, int64_t m, int64_t inner, int64_t n, bool transpose, int k) {

@@ -48,4 +48,16 @@ struct Multiply {
   int64_t KeyBits(int k, int m, bool shared) const;
 };
 
+// RowProduct: y_ij = x_ij s_i in Z_{2^ring}: a row's one factor, |s_i| < 2^(m-2), times its numbers, |x_ij| < 2^(k-2);
+// x (.., J), s (..). Words of s are dealt once a row. One flight to shares.
+struct RowProduct {
+  static constexpr std::string_view kName = "row product";
+  int ring = 1;
+
+  Ints Spec(const Ints& x, const Ints& s) const;
+  Owing Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& s) const;
+  // KeyBits: of a row of J numbers, of both bundles, for two wires of less than 64 bits.
+  int64_t KeyBits(int k, int m, int64_t row, bool shared) const;
+};
+
 }  // namespace suf::gates

@@ -54,6 +54,43 @@ TEST(Multiply, WideRingsAndDefinedMask) {
   }
 }
 
+// Every pair of numbers in the gaps of 5 and 6 bits, as rows of eight numbers and their one factor.
+TEST(RowProduct, Exhaustive) {
+  for (auto [k, m] : {std::pair{5, 6}, {6, 5}, {5, 5}})
+    for (int ring : {1, 5, 7, 11, 12, 33, 64}) {
+      Ints x, s;
+      for (int copy = 0; copy < 8; ++copy)
+        for (int b = -(1 << (m - 2)); b < 1 << (m - 2); ++b)
+          for (int a = -(1 << (k - 2)); a < 1 << (k - 2); ++a) {
+            if ((a + (1 << (k - 2))) % 8 == 0) s.push_back(b);
+            x.push_back(a);
+          }
+      Rig g;
+      RowProduct gate{ring};
+      const int64_t rows = int64_t(s.size());
+      SharedWire<kPub> wx = g.Give(x, k, {rows, 8});
+      SharedWire<kPub> ws = g.Give(s, m);
+      Ints got = g.Run(gate.Build(g.t, wx, ws));
+      EXPECT_EQ(got, gate.Spec(x, s)) << k << " " << m << " " << ring;
+      for (size_t i = 0; i < got.size() && ring >= k + m - 2; ++i) EXPECT_EQ(got[i], x[i] * s[i / 8]);
+      EXPECT_EQ(g.key_bits(), rows * gate.KeyBits(k, m, 8, true));
+      EXPECT_EQ(g.flights(), 2);
+    }
+}
+
+TEST(RowProduct, WideRings) {
+  for (auto [k, m] : {std::pair{31, 33}, {32, 32}, {33, 31}, {63, 63}}) {
+    Rig g;
+    const int64_t a = int64_t{1} << (k - 2), b = int64_t{1} << (m - 2);
+    Ints x = Some(-a, a - 1, 60 * 5, 1), s = Some(-b, b - 1, 60, 2);
+    SharedWire<kPub> wx = g.Both(x, k, {6, 10, 5});
+    SharedWire<kPub> ws = g.Both(s, m, {6, 10});
+    RowProduct gate{64};
+    EXPECT_EQ(g.Run(gate.Build(g.t, wx, ws)), gate.Spec(x, s)) << k << " " << m;
+    EXPECT_EQ(g.key_bits(), 60 * gate.KeyBits(k, m, 5, true));
+  }
+}
+
 // Every pair of 4-bit words, elementwise.
 TEST(Product, Exhaustive) {
   Ints x, y, want;

@@ -33,7 +33,7 @@ Owing Trunc::Build(Trace& t, const Wire<kPub>& z) const {
 int64_t Trunc::KeyBits(int k, bool shared) const {
   std::vector<compiler::Cut> cuts{{shift, ring}};
   int64_t bits = compiler::DigitsKeyBits(compiler::PlanDigits(cuts, stages), cuts, stages);
-  if (stages == Stages::kTwo) bits += ring;
+  if (stages != Stages::kOne) bits += ring;
   return bits + std::max(0, ring - (k - shift)) + (shared ? ring : 0);
 }
 
@@ -62,7 +62,7 @@ Ints Slice::Spec(const Ints& z, int k) const {
   Ints out;
   for (int64_t v : z) {
     uint64_t x = Word(int64_t(uint64_t(v) + uint64_t(offset)), k);
-    out.push_back(Number(x >> begin & func::Mask(end - begin), ring));
+    out.push_back(Number(x >> begin & ring::Mask(end - begin), ring));
   }
   return out;
 }
@@ -80,7 +80,7 @@ Owing Slice::Build(Trace& t, const Wire<kPub>& z) const {
 int64_t Slice::KeyBits(int, bool shared) const {
   std::vector<compiler::Cut> cuts = Cuts();
   int64_t bits = compiler::DigitsKeyBits(compiler::PlanDigits(cuts, stages), cuts, stages) + (shared ? ring : 0);
-  if (stages == Stages::kTwo)
+  if (stages != Stages::kOne)
     for (const compiler::Cut& c : cuts) bits += c.ring;
   return bits;
 }

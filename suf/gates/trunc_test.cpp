@@ -5,7 +5,7 @@
 namespace suf::gates {
 namespace {
 
-constexpr Stages kBoth[] = {Stages::kOne, Stages::kTwo};
+constexpr Stages kAll[] = {Stages::kOne, Stages::kTwo, Stages::kThree};
 
 // Every number in the gap of rings of 2 to 8 bits, into every wider ring that matters, 16 masks each.
 TEST(Extend, Exhaustive) {
@@ -48,7 +48,7 @@ TEST(Extend, RefusesANarrowerRing) {
 // Every z of an 8-bit ring, every shift, every ring of the result, 16 masks each.
 TEST(Trunc, ExhaustiveWithinTheRing) {
   for (int s = 1; s < 8; ++s)
-    for (Stages stages : kBoth)
+    for (Stages stages : kAll)
       for (int ring : {8 - s, 1}) {
         Rig g;
         Ints z = Range(0, 256, 16);
@@ -56,15 +56,17 @@ TEST(Trunc, ExhaustiveWithinTheRing) {
         EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(z, 8))), gate.Spec(z, 8)) << s << " " << ring;
         EXPECT_EQ(g.key_bits(), int64_t(z.size()) * gate.KeyBits(8, true));
         EXPECT_EQ(g.flights(), stages == Stages::kOne ? 2 : 4);
-        int digits = int(compiler::PlanDigits({{s, ring}}, stages).size());
+        compiler::DigitPlan plan = compiler::PlanDigits({{s, ring}}, stages);
+        int digits = int(plan.widths.size()), blocks = int(plan.blocks.size());
         EXPECT_EQ(g.sent("bits"), 2 * int64_t(z.size()) * (2 * digits - 1));
+        EXPECT_EQ(g.sent("blocks"), blocks ? 2 * int64_t(z.size()) * (2 * blocks - 1) : 0);
         EXPECT_EQ(g.sent("carry"), stages == Stages::kOne ? 0 : 2 * int64_t(z.size()));
       }
 }
 
 TEST(Trunc, ExhaustiveExtension) {
   for (int s = 1; s <= 5; ++s)
-    for (Stages stages : kBoth)
+    for (Stages stages : kAll)
       for (int ring : {9 - s, 8, 11, 33, 64}) {
         Rig g;
         Ints z = Range(-64, 64 - (1 << (s - 1)), 16);
@@ -90,7 +92,7 @@ TEST(Trunc, DefinedMask) {
 TEST(Trunc, WideRings) {
   for (int k : {31, 32, 33, 63, 64})
     for (int s : {1, 13, k / 2, k - 2})
-      for (Stages stages : kBoth)
+      for (Stages stages : kAll)
         for (int ring : {k - s, 64}) {
           if (stages == Stages::kOne && s > 30) continue;
           if (ring == k - s && s == k - 2) continue;
@@ -105,7 +107,7 @@ TEST(Trunc, WideRings) {
 TEST(Slice, Exhaustive) {
   for (int begin = 0; begin < 8; ++begin)
     for (int end = begin + 1; end <= 8; ++end)
-      for (Stages stages : kBoth)
+      for (Stages stages : kAll)
         for (int ring : {1, end - begin, end - begin + 1, 12}) {
           bool wider = ring > end - begin;
           if ((wider && end == 8) || (begin == 0 && !wider)) continue;

@@ -6,6 +6,7 @@
 #include "suf/nn/fold.hpp"
 #include "suf/nn/forward.hpp"
 #include "suf/nn/measure.hpp"
+#include "suf/nn/search.hpp"
 #include "suf/nn/simulate.hpp"
 
 namespace suf::nn {
@@ -204,6 +205,15 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
     plan_.classes.push_back(MakeClass(before + 1, n));
     if (n == o_.max_tokens) break;
   }
+  if (!o_.profile.empty()) {
+    compiler::Prices prices = compiler::ParseProfile(o_.profile).prices;
+    prices.now = o_.keys_now;
+    plan_.profile = o_.profile + (o_.keys_now ? ", keys now" : "");
+    for (size_t i = 0; i < plan_.classes.size(); ++i) {
+      Search(&plan_, i, prices);
+      Tell("search", double(i + 1) / double(plan_.classes.size()));
+    }
+  }
   Check(plan_);
   const Quantised q = Quantise(weights_, plan_);
   Simulator simulator(plan_, q, pool_);
@@ -229,6 +239,7 @@ Plan Compile(const Graph& graph, const Weights& weights, std::span<const std::ve
   if (options.min_tokens < 1 || options.max_tokens < options.min_tokens)
     Fail(Cause::kInput, "a limit of ", options.max_tokens, " tokens is below the least length of ", options.min_tokens,
          "; raise it");
+  if (!options.profile.empty()) (void)compiler::ParseProfile(options.profile);  // before the long work
   return Compiler(graph, weights, options, pool).Run(texts);
 }
 

@@ -13,9 +13,11 @@ namespace suf::nn {
 
 struct CompileOptions {
   Options policy;
-  int min_tokens = 3, max_tokens = 256;                                 // classes 8, 16, 32, .. up to it
-  Hash tokenizer{};                                                     // copied into the plan
-  std::string calibration;                                              // likewise
+  int min_tokens = 3, max_tokens = 256;  // classes 8, 16, 32, .. up to it
+  std::string profile;      // prices for the search (compiler::ParseProfile); empty: one stage everywhere, no search
+  bool keys_now = false;    // keys are dealt while the parties wait
+  Hash tokenizer{};         // copied into the plan
+  std::string calibration;  // likewise
   std::function<void(const std::string& stage, double done)> progress;  // done in [0, 1]
 };
 

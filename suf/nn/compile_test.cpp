@@ -5,6 +5,8 @@
 
 #include <numeric>
 
+#include "suf/compiler/choose.hpp"
+#include "suf/nn/build.hpp"
 #include "suf/nn/small_test.hpp"
 
 namespace suf::nn {
@@ -62,26 +64,34 @@ TEST(Compile, ThreadsMakeNoDifference) {
             Serialize(Compile(g, w, texts, SmallOptions(), three)));
 }
 
-// Compile opens each table's values in the least ring that has room for them, and Check refuses the one below it.
-TEST(Compile, RingsOfOpenedTablesAreTheLeastThatCheckAccepts) {
-  const Plan plan = Small(After()).plan;
-  EXPECT_NO_THROW(Check(plan));
-  const auto expect = [&](int n, auto& ring, const std::string& sentence) {
-    Plan narrow = plan;
-    --ring(narrow, n);
-    EXPECT_THAT(Refusal([&] { Check(narrow); }), testing::HasSubstr(Str("classes[", n > 8, "].nodes[")));
-    EXPECT_THAT(Refusal([&] { Check(narrow); }), testing::HasSubstr(sentence));
+// The search keeps the flights of the fastest plan where they are dear, and takes the smaller key where it is.
+TEST(Compile, SearchesByPrices) {
+  const Graph g = Before();
+  const Weights w = RandomWeights(g, 1);
+  const auto texts = SmallTexts(2, 10, 16);
+  auto bill = [&](const std::string& profile, bool now) {
+    CompileOptions o = SmallOptions();
+    o.profile = profile, o.keys_now = now;
+    const Plan plan = Compile(g, w, texts, o);
+    EXPECT_EQ(plan.profile, profile + (now ? ", keys now" : ""));
+    EXPECT_FALSE(plan.classes[0].choices.empty());
+    for (const Chosen& c : plan.classes[0].choices) EXPECT_GE(c.microseconds, 0) << c.what;
+    pfss::Trace t;
+    Build(t, plan, 8);
+    return compiler::BillOf(pfss::Schedule(t));
   };
-  for (int n : {8, 16}) {
-    auto offset = [](Plan& p, int of) -> int& { return Of<Activation>(p, of, "gelu").offset_bits; };
-    auto rise = [](Plan& p, int of) -> int& { return Of<Activation>(p, of, "gelu").rise_bits; };
-    auto low = [](Plan& p, int of) -> int& { return Of<Softmax>(p, of, "e").low_bits; };
-    auto high = [](Plan& p, int of) -> int& { return Of<Softmax>(p, of, "e").high_bits; };
-    expect(n, offset, "(0/inner/gelu): a line leaves the gap of its ring");
-    expect(n, rise, "(0/inner/gelu): a slope leaves the gap of its ring");
-    expect(n, low, "(0/attention/e): an entry of the low table leaves the gap of its ring");
-    expect(n, high, "(0/attention/e): an entry of the high table leaves the gap of its ring");
-  }
+  const compiler::Bill far = bill("wan", false), dear = bill("flight=1e-9,key=1e-3", true);
+  EXPECT_LT(far.flights, dear.flights);
+  EXPECT_LT(dear.key[0], far.key[0]);
+  // one stage everywhere is what the search begins with: no flight more, and less key
+  Plan plain = Compile(g, w, texts, SmallOptions());
+  for (auto& op : plain.classes[0].ops)
+    for (Knob& k : op->Knobs()) k.set(0);
+  pfss::Trace t;
+  Build(t, plain, 8);
+  const compiler::Bill one = compiler::BillOf(pfss::Schedule(t));
+  EXPECT_LE(far.flights, one.flights);
+  EXPECT_LT(far.key[0], one.key[0]);
 }
 
 TEST(Compile, ReportsProgress) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "suf/base/error.hpp"
+#include "suf/ring/words.hpp"
 
 namespace suf::nn {
 
@@ -24,6 +25,13 @@ std::vector<func::Group> GroupsOf(const char* name, const func::Suf& f) {
   }
 }
 
+// Across: entries a piece of a table; 1 unless it has more entries than a function has pieces.
+size_t Across(size_t entries) {
+  size_t across = 1;
+  while (across < size_t(func::kMostOutputs) && (entries > across * func::kMostPieces || entries % across)) ++across;
+  return across;
+}
+
 }  // namespace
 
 size_t Visitor::Place(const char* name, size_t at, std::span<const char* const> names, const char* said) {
@@ -36,6 +44,22 @@ size_t Visitor::Place(const char* name, size_t at, std::span<const char* const> 
   return size_t(found - names.begin());
 }
 
+void Visitor::Stages(const char* name, compiler::Stages* stages) {
+  int count = int(*stages);
+  Int(name, count, 1, 3);
+  *stages = compiler::Stages(count);
+}
+
+void Visitor::Lowering(const char* name, compiler::Lowering* lowering) {
+  std::string text = compiler::Name(*lowering);
+  Text(name, &text, 40);
+  if (!fills()) return;
+  const std::optional<compiler::Lowering> found = compiler::NumbersNamed(text);
+  if (!found)
+    Fail(Cause::kRefused, "the plan's field ", name, " is ", text, ", which names no lowering; compile the plan again");
+  *lowering = *found;
+}
+
 void Visitor::Octaves(const char* name, std::vector<func::Group>* groups, int n) {
   func::Suf f;
   if (sees()) f = func::FromGroups("octaves", *groups, std::min(n, 62), kRingBits);
@@ -46,11 +70,23 @@ void Visitor::Octaves(const char* name, std::vector<func::Group>* groups, int n)
 void Visitor::Table(const char* name, Ints* entries) {
   func::Suf f;
   if (sees()) {
-    const func::Group all{0, 0, int64_t(entries->size()), *entries};
-    f = func::FromGroups("table", {&all, 1}, BitsFor(entries->size()), kRingBits);
+    const size_t across = Across(entries->size());
+    Ints first;  // of each piece
+    for (size_t i = 0; i < entries->size(); i += across) first.push_back((*entries)[i]);
+    const func::Group all{0, 0, int64_t(first.size()), first};
+    f = func::FromGroups("table", {&all, 1}, BitsFor(first.size()), kRingBits);
+    f.outputs = int(across);
+    for (size_t i = 0; i < entries->size(); ++i)
+      if (i % across) f.pieces[i / across].poly.push_back({uint64_t((*entries)[i])});
   }
   Function(name, &f);
   if (!fills()) return;
+  if (f.outputs > 1 && f.degree == 0 && f.end == f.pieces.size()) {  // as many pieces as points: each is one
+    entries->clear();
+    for (const func::Piece& p : f.pieces)
+      for (const auto& c : p.poly) entries->push_back(int64_t(c[0]));
+    return;
+  }
   std::vector<func::Group> groups = GroupsOf(name, f);
   if (groups.size() != 1 || groups[0].w != 0)
     Fail(Cause::kRefused, "the plan's function ", name, " is no table of single places; compile the plan again");
@@ -67,8 +103,8 @@ void Visitor::Lines(const char* name, func::Lines* lines) {
       Fail(Cause::kRefused, "the plan's function ", name, " is not made of lines of one width; compile the plan again");
     *lines = {*a, 0, 0, {}, {}};
     for (const func::Piece& p : f.pieces) {
-      lines->offset.push_back(func::Signed(p.poly[0][0], f.ring));
-      lines->rise.push_back(f.degree ? func::Signed(p.poly[0][1], f.ring) : 0);
+      lines->offset.push_back(ring::Signed(p.poly[0][0], f.ring));
+      lines->rise.push_back(f.degree ? ring::Signed(p.poly[0][1], f.ring) : 0);
     }
   }
   Int("input_scale", lines->scale, 0, 62), Int("slope", lines->slope, 0, 62);

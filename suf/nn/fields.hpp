@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "suf/compiler/lower.hpp"
 #include "suf/func/fit.hpp"
 #include "suf/nn/expr.hpp"
 
@@ -44,6 +45,9 @@ class Visitor {
   virtual bool fills() const = 0;
   virtual bool sees() const { return !fills(); }
 
+  // What is chosen by cost: in how many stages a value is cut; how a function's numbers are made, by name.
+  void Stages(const char* name, compiler::Stages* stages);
+  void Lowering(const char* name, compiler::Lowering* lowering);
   // The function kinds of operators: constant pieces on octaves below 2^n; a table; lines.
   void Octaves(const char* name, std::vector<func::Group>* groups, int n);
   void Table(const char* name, Ints* entries);

@@ -160,7 +160,7 @@ void MergeQueryKey(Graph& g) {
   g.Prune();
 }
 
-Rescale Make(Rescale::Kind kind, std::string key, int stages) {
+Rescale Make(Rescale::Kind kind, std::string key, compiler::Stages stages = compiler::Stages::kOne) {
   Rescale r;
   r.kind = kind, r.key = std::move(key), r.stages = stages;
   return r;
@@ -185,23 +185,23 @@ void InsertRescales(Graph& g) {
     if (Map* m = x->As<Map>(); m && any(multiplies)) {
       // a product of gates waits for its activation: a rescale in two stages costs no flight
       const bool waits = any([](Node* r) { return r->As<Product>() != nullptr; });
+      const auto stages = waits ? compiler::Stages::kTwo : compiler::Stages::kOne;
       const std::string label = m->key == "query_key" ? "q,k" : m->key == "value" ? "v" : m->key;
-      insert(x, Make(Rescale::kExact, m->key, waits ? 2 : 1), label, multiplies);
+      insert(x, Make(Rescale::kExact, m->key, stages), label, multiplies);
     } else if (x->As<WeightedSum>()) {
       // may go un-truncated into the output map where a norm reads that one
       bool norm_behind = true;
       for (Node* r : readers)
         for (Node* behind : g.Readers(r)) norm_behind = norm_behind && norms(behind);
-      insert(x, Make(norm_behind ? Rescale::kOptional : Rescale::kExact, "attended", 1), "o",
-             [](Node*) { return true; });
+      insert(x, Make(norm_behind ? Rescale::kOptional : Rescale::kExact, "attended"), "o", [](Node*) { return true; });
     } else if (x->As<Lookup>() && any(adds)) {
-      insert(x, Make(Rescale::kExtend, "", 1), "stream", [](Node*) { return true; });
+      insert(x, Make(Rescale::kExtend, ""), "stream", [](Node*) { return true; });
     }
   }
   for (Node* x : Of<Add>(g))  // a stream may be read by a wrapping slice
     for (Node* r : g.Readers(x))
       if (r->As<Norm>() || r->As<Pool>()) {
-        insert(x, Make(Rescale::kClamp, "", 2), "clamp",
+        insert(x, Make(Rescale::kClamp, "", compiler::Stages::kTwo), "clamp",
                [&](Node* reader) { return reader->As<Norm>() || reader->As<Pool>(); });
         break;
       }

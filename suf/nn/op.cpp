@@ -57,6 +57,11 @@ void Wanted(bool holds, const std::string& where, const char* what) {
   if (!holds) Fail(Cause::kRefused, "the plan is inconsistent at ", where, ": ", what, "; compile the plan again");
 }
 
+Knob StagesKnob(std::string name, compiler::Stages* stages) {
+  return {
+      std::move(name), {"1", "2", "3"}, size_t(*stages) - 1, [stages](size_t i) { *stages = compiler::Stages(i + 1); }};
+}
+
 Wire<kPub> AsOpen(const AnyWire& w) {
   if (auto* shared = std::get_if<SharedWire<kPub>>(&w)) return *shared;
   return Want<Wire<kPub>>(w);

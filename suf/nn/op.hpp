@@ -27,6 +27,15 @@ enum class Layout : uint8_t { kRows, kPairs, kPacked };
 // AnyWire: of that form; knowers stay static inside an operator. Nothing: the result, which P1 has.
 using AnyWire = std::variant<std::monostate, Wire<kPub>, SharedWire<kP0>, SharedWire<kPub>>;
 
+// Knob: what the search for a cheaper plan may set of a node: `at` is one of `options`, whose meaning is the same.
+struct Knob {
+  std::string name;
+  std::vector<std::string> options;
+  size_t at = 0;
+  std::function<void(size_t)> set;
+};
+Knob StagesKnob(std::string name, compiler::Stages* stages);
+
 // Slot: a weight as the plan fixes it.
 struct Slot {
   enum Length : uint8_t { kFixed, kRows, kCorner, kTimes };
@@ -182,6 +191,8 @@ class Operator {
   virtual void Fields(Visitor&) {}
   virtual void Check(const Edges&, int /*max_n*/, const std::string& /*where*/) const {}
   virtual std::vector<Slot> Slots() const { return {}; }
+  // Knobs: what may be chosen by cost, once shifts and tables stand; none for what is left out.
+  virtual std::vector<Knob> Knobs() { return {}; }
 
   // ---- the meaning, twice
   virtual IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const = 0;

@@ -15,8 +15,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMostNodes = 1 << 12, kMostClasses = 64;
-// kTableWords: the most pieces of a plan's functions, each function counted as often as it is used: a short text could
-// name a long function in every node of every class.
+// kTableWords: the most pieces and outputs of them in a plan's functions, each function counted as often as it is used:
+// a short text could name a long function in every node of every class.
 constexpr size_t kTableWords = size_t{1} << 24;
 
 // Functions: the distinct functions of a plan in order of first use.
@@ -109,7 +109,7 @@ class Get : public Visitor {
     } catch (const Error& e) {
       Fail(Cause::kRefused, "the plan's field functions[", i, "]: ", e.what());
     }
-    if ((functions_.used += x->pieces.size()) > kTableWords)
+    if ((functions_.used += x->pieces.size() * size_t(x->outputs)) > kTableWords)
       Fail(Cause::kRefused, "the plan's functions have more than ", kTableWords,
            " pieces, each function counted as often as it is used; compile the plan for fewer lengths");
   }
@@ -206,6 +206,16 @@ void VisitClass(Visitor& v, const Graph& g, Class& c) {
       });
 }
 
+void VisitChoices(Visitor& v, Class& c) {
+  v.List(
+      "choices", c.choices.size(), 256, [&](size_t n) { c.choices.resize(n); },
+      [&](Visitor& w, size_t i) {
+        Chosen& x = c.choices[i];
+        w.Text("what", &x.what, 80), w.Text("choice", &x.choice, 40), w.Text("runner_up", &x.runner_up, 40);
+        w.Int("microseconds", x.microseconds, -kBig, kBig);
+      });
+}
+
 void VisitPlan(Visitor& v, Plan& p) {
   VisitGraph(v, p.graph);
   if (v.fills()) {
@@ -216,8 +226,8 @@ void VisitPlan(Visitor& v, Plan& p) {
   v.Int("min_tokens", p.min_tokens, 1, kTokens), v.Int("max_tokens", p.max_tokens, 1, kTokens);
   v.List(
       "classes", p.classes.size(), kMostClasses, [&](size_t n) { p.classes.resize(n); },
-      [&](Visitor& w, size_t i) { VisitClass(w, p.graph, p.classes[i]); });
-  v.Text("calibration", &p.calibration, 64);
+      [&](Visitor& w, size_t i) { VisitClass(w, p.graph, p.classes[i]), VisitChoices(w, p.classes[i]); });
+  v.Text("profile", &p.profile, 200), v.Text("calibration", &p.calibration, 64);
 }
 
 // Content: everything but the hash.
@@ -237,7 +247,7 @@ Hash HashOfContent(const Json& j) { return HashOf({AsView(j.dump())}); }
 
 }  // namespace
 
-Class::Class(const Class& c) : max_n(c.max_n), certificates(c.certificates) {
+Class::Class(const Class& c) : max_n(c.max_n), certificates(c.certificates), choices(c.choices) {
   for (const OperatorPtr& op : c.ops) ops.push_back(op->Clone());
 }
 

@@ -10,7 +10,13 @@
 
 namespace suf::nn {
 
-inline constexpr int kPlanVersion = 2;
+inline constexpr int kPlanVersion = 3;
+
+// Chosen: what the search set a class of operators to, the next best option and how much slower that is.
+struct Chosen {
+  std::string what, choice, runner_up;
+  int64_t microseconds = 0;
+};
 
 // Class: of texts of at most max_n tokens. ops: the graph's operators with their parameters, by node; certificates:
 // likewise, why a wire stays inside its ring.
@@ -22,6 +28,7 @@ struct Class {
   int max_n = 0;
   Ops ops;
   std::vector<std::vector<Certificate>> certificates;
+  std::vector<Chosen> choices;
 };
 
 struct Plan {
@@ -29,6 +36,7 @@ struct Plan {
   Hash tokenizer{};  // SHA-256 of the vocabulary's file
   int min_tokens = 3, max_tokens = 0;
   std::vector<Class> classes;  // by increasing max_n
+  std::string profile;         // whose prices chose between lowerings; see compiler::ParseProfile
   std::string calibration;     // SHA-256 of the calibration text, hex
 
   // For: the class for n tokens; throws Cause::kInput over max_tokens or under min_tokens.

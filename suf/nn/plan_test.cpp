@@ -66,22 +66,22 @@ TEST(Plan, GoldenText) {
   for (auto [name, value] : options) o.policy.Set(name, value);
   EXPECT_EQ(
       Serialize(Compile(g, w, std::vector<std::vector<int32_t>>{{0}, {1}, {2}}, o)),
-      R"({"version":2,"nodes":[{"op":"lookup","in":[],"scope":"embed","label":"z_embed","table":"table[3,2]","positions":""},)"
+      R"({"version":3,"nodes":[{"op":"lookup","in":[],"scope":"embed","label":"z_embed","table":"table[3,2]","positions":""},)"
       R"({"op":"norm","in":[0],"scope":"head","label":"normalised","dim":2,"eps":0.5,"unit":false,"by_length":false,"key":"layer"},)"
       R"({"op":"map","in":[1],"scope":"head","label":"z_head","terms":[{"kind":"full","input":0,"weight":"w[2,1]"}],"bias":"w.bias[1]",)"
       R"("by_length":false,"key":"head","rotary":0,"base":0.0},{"op":"result","in":[2],"scope":"head","label":"logits","key":"logits"}],)"
       R"("tokenizer":"0000000000000000000000000000000000000000000000000000000000000000","min_tokens":1,"max_tokens":1,)"
       R"("classes":[{"max_n":1,"nodes":[{"ring":16,"scale":4,"certificates":[{"width":"","bits":5,"hard":true}]},)"
-      R"({"ring":21,"scale":4,"kz":10,"cut":2,"square":6,"epsilon":16,"floor":2,"top":6,"rsqrt":0,"product":9,"shift":2,"stages":2,)"
+      R"({"ring":21,"scale":4,"kz":10,"cut":2,"square":6,"epsilon":16,"floor":2,"top":6,"rsqrt":0,"product":9,"shift":2,"stages":2,"last":1,)"
       R"("certificates":[{"width":"square","bits":6,"hard":true},{"width":"product","bits":7,"hard":true},)"
       R"({"width":"input","bits":5,"hard":true},{"width":"","bits":5,"hard":true}]},)"
       R"({"ring":21,"scale":18,"full":14,"gamma":0,"diag":0,"mean":0,"up":0,"turn":0,"certificates":[{"width":"","bits":19,"hard":true}]},)"
-      R"({"ring":14,"scale":10,"shift":8,"certificates":[{"width":"","bits":11,"hard":true}]}]}],"calibration":"abc",)"
+      R"({"ring":14,"scale":10,"shift":8,"stages":1,"certificates":[{"width":"","bits":11,"hard":true}]}],"choices":[]}],"profile":"","calibration":"abc",)"
       R"("functions":["suf octaves domain 6 ring 64 outputs 1 degree 0\nrun 0 0 : 43 , 43 , 43 , 43 , 43 , 39 , 36 , 33 , 31 , 29 , )"
       R"(28 , 27 , 26 , 25 , 24 , 23 , 22 , 22 , 21 , 20 , 20 , 20 , 19 , 19 , 18 , 18 , 18 , 17 , 17 , 17 , 16 , 16 , 16 , 16 , 15 , )"
       R"(15 , 15 , 15 , 15 , 14 , 14 , 14 , 14 , 14 , 14 , 13 , 13 , 13 , 13 , 13 , 13 , 13 , 12 , 12 , 12 , 12 , 12 , 12 , 12 , 12 , )"
       R"(12 , 12 , 11 , 11\nend 64\nchannel unsigned 64 0 y\n"],)"
-      R"("hash":"50aa4c1e8d28794428b3eb6ea9eb23b125976c97b4eb2082d1b26f1e2842ebf2"})"
+      R"("hash":"39e6c8ad1dd6f1e20b462f1ea26d4e1e077463287ef5fa9d55e2abb58b68e6b5"})"
       "\n");
 }
 
@@ -94,20 +94,21 @@ TEST(Plan, EqualFunctionsAreWrittenOnce) {
 }
 
 TEST(Plan, DeepNestingIsRefused) {
-  EXPECT_THAT(Refusal([] { Parse(R"({"version":2,"functions":)" + std::string(1 << 20, '[')); }),
+  EXPECT_THAT(Refusal([] { Parse(R"({"version":3,"functions":)" + std::string(1 << 20, '[')); }),
               testing::HasSubstr("nests deeper than 16 levels"));
 }
 
 // A text of 1 MB that would take gigabytes.
 TEST(Plan, ManyUsesOfALongFunctionAreRefused) {
   Json j = Json::parse(Serialize(AfterPlan()));
-  std::string text = "suf f domain 20 ring 64 outputs 1 degree 0\nrun 0 0 : 1";
-  for (int i = 1; i < 1 << 20; ++i) text += " , 1";
-  j["functions"].push_back(text + "\nend 1048576\nchannel unsigned 64 0 y\n");
+  std::string text = "suf f domain 16 ring 64 outputs 1 degree 0\nrun 0 0 : 1";
+  for (int i = 1; i < 1 << 16; ++i) text += " , 1";
+  j["functions"].push_back(text + "\nend 65536\nchannel unsigned 64 0 y\n");
   Json one = j["classes"][0];
   for (Json& node : one["nodes"])
-    if (node.contains("rsqrt")) node["rsqrt"] = j["functions"].size() - 1;
-  j["classes"] = std::vector<Json>(8, one);
+    for (const char* function : {"rsqrt", "recip", "high_table", "low_table", "lines"})
+      if (node.contains(function)) node[function] = j["functions"].size() - 1;
+  j["classes"] = std::vector<Json>(64, one);
   EXPECT_THAT(Refusal([&] { Parse(j.dump()); }),
               testing::HasSubstr("the plan's functions have more than 16777216 pieces"));
 }
@@ -160,7 +161,7 @@ TEST(Plan, BrokenTextIsRefusedWithASentence) {
   const std::vector<std::pair<Change, std::string>> table = {
       // the frame
       {[](Json& j) { j["version"] = 1; },
-       "the plan has version 1, this program reads version 2; compile the plan again"},
+       "the plan has version 1, this program reads version 3; compile the plan again"},
       {[](Json& j) { j["version"] = "2"; }, "the plan's field version is not a whole number"},
       {[](Json& j) { j.erase("version"); }, "the plan lacks the field version"},
       {[](Json& j) { j["colour"] = 1; }, "the plan's field colour is unknown"},

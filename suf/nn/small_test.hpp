@@ -122,7 +122,7 @@ inline Graph Before() {
   g.Scope("0/inner");
   n = NormOf(g, x, "n2", false);
   Activation a;
-  a.function = "silu", a.stages = 2;
+  a.function = "silu", a.lowering.stages = compiler::Stages::kTwo;
   Node* gate = g.Add(std::move(a), {FullMap(g, n, "w1", kWidth, kHidden, false, "linear", "z_gate")}, "silu");
   Node* h = g.Add(Product{}, {gate, FullMap(g, n, "w3", kWidth, kHidden, false, "linear", "z_up")}, "product");
   g.Scope("0/outer");

@@ -42,9 +42,10 @@ int64_t MostOf(const std::vector<int64_t>& t) {
 
 std::vector<func::Group> Octaves(const func::Real& f, int floor, int top, int hard, int pieces, int span) {
   constexpr int kCoarsePieces = 1, kCoarseSpan = 8;
-  std::vector<func::Group> t = func::FitOctaves(f, floor, top, pieces, span).f;
+  std::vector<func::Group> t = func::FitOctaves(f, floor, top, pieces, span, func::Measure::kNone).f;
   if (top == hard) return t;
-  std::vector<func::Group> coarse = func::FitOctavesBelow(f, top, hard, kCoarsePieces, kCoarseSpan).f;
+  std::vector<func::Group> coarse =
+      func::FitOctavesBelow(f, top, hard, kCoarsePieces, kCoarseSpan, func::Measure::kNone).f;
   func::Group& first = coarse.front();  // starts at 0; what lies below 2^top is the fine part's
   first.lo = int64_t{1} << (top - first.w);
   first.values.erase(first.values.begin(), first.values.begin() + first.lo);

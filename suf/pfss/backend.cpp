@@ -19,7 +19,7 @@ std::vector<int> LastUse(const Schedule& s, const std::vector<Program>& programs
       ++at;
     }
   for (int p : {0, 1})
-    if (t.result(p) >= 0) last[t.result(p)] = at;
+    for (const Trace::Result& r : t.results(p)) last[r.node] = at;
   return last;
 }
 

@@ -76,7 +76,7 @@ class Executor {
   virtual ~Executor() = default;
   // Run: the next of Programs(schedule, role); a backend may have planned ahead and throw Bug for any other.
   virtual void Run(const Program& program, const Randomness& randomness, Io& io) = 0;
-  // Result: the revealed value, once its program has run; one word an element.
+  // Result: a result of the role, once its program has run; one word an element.
   virtual std::vector<uint64_t> Result(int node) = 0;
 };
 

@@ -29,8 +29,15 @@ Hash DagDigest(const Trace& t) {
     if (n.op == Op::kRand || n.op == Op::kTell || n.op == Op::kSend) ordered.Add(of.back());
   }
   std::array<Hash, 2> result{};
-  for (int p : {0, 1})
-    if (t.result(p) >= 0) result[size_t(p)] = of[size_t(t.result(p))];
+  for (int p : {0, 1}) {
+    if (t.result(p) >= 0) {
+      result[size_t(p)] = of[size_t(t.result(p))];
+    } else if (!t.results(p).empty()) {
+      Sha256 h;
+      for (const Trace::Result& r : t.results(p)) h.Add(of[size_t(r.node)]).Number(r.kept);
+      result[size_t(p)] = h.Done();
+    }
+  }
   std::sort(of.begin(), of.end());
   Sha256 all;
   all.Add("suf dag 1").Number(uint64_t(of.size()));

@@ -21,6 +21,9 @@ Shape Elementwise(const Shape& a, const Shape& b) {
 
 namespace {
 
+// kMostBits: of a string that one read makes, for as many thresholds or places.
+constexpr int64_t kMostBits = 65536;
+
 // Tables: one-hot reads over Xor(2^w) tables.
 int TableBits(const Node& t) {
   SUF_CHECK(t.ring.kind == Ring::kXor);
@@ -220,10 +223,77 @@ void TreeKey(Args a, Node& n) {
   SUF_CHECK(Adds(*a[0]) && a[0]->ring.bits >= 8 && a[1]->ring == Xor(128) && a[2]->ring == Xor(128));
   Like(*a[0], Xor(int(fss::DpfKeyBits(a[0]->ring.bits))), n);
 }
+void CheckTree(Args a, int64_t bits) {
+  SUF_CHECK(a[0]->ring == Xor(128) && bits >= 8 && bits <= 64 && a[1]->ring == Xor(int(fss::DpfKeyBits(int(bits)))) &&
+            Adds(*a[2]) && a[0]->shape == a[2]->shape && a[1]->shape == a[2]->shape);
+}
 void TreeWindow(Args a, Node& n) {
-  SUF_CHECK(a[0]->ring == Xor(128) && a[1]->ring == Xor(int(fss::DpfKeyBits(int(n.attrs[1])))) &&
-            a[2]->ring.bits == n.attrs[1] && a[0]->shape == a[2]->shape);
-  Like(*a[0], Xor(int(n.attrs[2])), n);
+  CheckTree(a, n.attrs[1]);
+  const int64_t bits = n.attrs[1], m = n.attrs[2], w = n.attrs[4];
+  SUF_CHECK(w >= 0 && w < bits && a[2]->ring.bits == bits - w && m >= 1 && m <= kMostBits &&
+            (bits - w > 30 || m <= int64_t{1} << (bits - w)));
+  Like(*a[0], Xor(int(m)), n);
+}
+void TreeParity(Args a, Node& n) {
+  SUF_CHECK(n.attrs.size() > 3 && n.attrs.size() <= 3 + kMostBits);
+  CheckTree(a, n.attrs[1]);
+  SUF_CHECK(a[2]->ring.bits == n.attrs[1]);
+  Like(*a[0], Xor(int(n.attrs.size()) - 3), n);
+}
+void TreeDense(Args a, Node& n) {
+  CheckTree(a, n.attrs[1]);
+  SUF_CHECK(n.attrs[1] <= 16 && a[2]->ring.bits == n.attrs[1] && a[3]->op == Op::kConst && a[3]->shape.size() == 1 &&
+            a[3]->shape[0] == int64_t{1} << n.attrs[1] && n.attrs[3] >= 1 && n.attrs[3] <= 64);
+  Like(*a[0], Xor(int(n.attrs[3])), n);
+}
+void ComparisonKey(Args a, Node& n) {
+  SUF_CHECK(Adds(*a[0]) && Adds(*a[1]) && a[2]->ring == Xor(128) && a[3]->ring == Xor(128) &&
+            a[2]->shape == a[0]->shape && a[3]->shape == a[0]->shape && a[1]->shape.size() == a[0]->shape.size() + 1 &&
+            Without(a[1]->shape, 0) == a[0]->shape && n.attrs[1] >= 1 && n.attrs[1] <= a[1]->ring.bits);
+  Like(*a[0], Xor(int(fss::DcfKeyBits(a[0]->ring.bits, int(a[1]->shape[0]), int(n.attrs[1])))), n);
+}
+void PayloadShares(Args a, Node& n) {
+  SUF_CHECK(n.attrs.size() > 5 && n.attrs.size() <= 5 + kMostBits);
+  const int64_t bits = n.attrs[1], c = n.attrs[2], w = n.attrs[3], m = int64_t(n.attrs.size()) - 5;
+  SUF_CHECK(c >= 1 && w >= 1 && w <= 64 && a[0]->ring == Xor(128) && a[2]->ring == Add(int(bits)) &&
+            a[1]->ring == Xor(int(fss::DcfKeyBits(int(bits), int(c), int(w)))) && a[0]->shape == a[2]->shape &&
+            a[1]->shape == a[2]->shape);
+  n.shape = a[2]->shape, n.ring = Add(int(w));
+  n.shape.insert(n.shape.begin(), m), n.shape.insert(n.shape.begin(), c);
+}
+
+void Below(Args a, Node& n) {
+  SUF_CHECK(Adds(*a[0]) && !n.attrs.empty() && n.attrs.size() <= kMostBits);
+  Like(*a[0], Xor(int(n.attrs.size())), n);
+}
+void Apart(Args a, Node& n) {
+  SUF_CHECK(Strings(*a[0]));
+  n.shape = a[0]->shape, n.shape.insert(n.shape.begin(), a[0]->ring.bits), n.ring = Add(1);
+}
+void Mixed(Args a, Node& n) {
+  SUF_CHECK(Strings(*a[0]) && a[1]->op == Op::kConst && a[1]->shape.size() == 2 &&
+            a[1]->shape[1] == (a[0]->ring.bits + 63) / 64 && a[1]->shape[0] >= 1 && a[1]->shape[0] <= kMostBits);
+  Like(*a[0], Xor(int(a[1]->shape[0])), n);
+}
+void Above(Args a, Node& n) {
+  CheckIndex(*a[0], *a[1]);
+  SUF_CHECK(Adds(*a[1]) && !n.attrs.empty() && n.attrs.size() <= kMostBits);
+  Like(*a[0], Xor(int(n.attrs.size())), n);
+}
+void SelectedX(Args a, Node& n) {
+  SUF_CHECK(Strings(*a[1]));
+  Selected(a, n);
+}
+void Turned(Args a, Node& n) {
+  SUF_CHECK(Adds(*a[0]) && a[0]->ring.bits <= 16 && a[1]->op == Op::kConst && a[1]->shape.size() == 1 &&
+            a[1]->shape[0] == int64_t{1} << a[0]->ring.bits);
+  n.shape = With(a[0]->shape, a[1]->shape[0]), n.ring = Add(64);
+}
+void DenseBits(Args a, Node& n) {
+  CheckIndex(*a[0], *a[1]);
+  SUF_CHECK(a[2]->op == Op::kConst && a[2]->shape.size() == 1 && a[2]->shape[0] == a[0]->ring.bits && n.attrs[0] >= 1 &&
+            n.attrs[0] <= 64);
+  Like(*a[0], Xor(int(n.attrs[0])), n);
 }
 
 using C = OpClass;
@@ -265,15 +335,26 @@ constexpr OpInfo kOps[] = {
     {Op::kSelect, "select", C::kRows, 3, 0, Selected, W::kWhole},
     {Op::kDot, "dot", C::kRows, 2, 1, Inner, W::kWhole},
     {Op::kDpfGen, "dpfgen", C::kTree, 3, 1, TreeKey, W::kWhole},
-    {Op::kDpfWindow, "dpfwindow", C::kTree, 3, 4, TreeWindow, W::kWhole},
+    {Op::kDpfWindow, "dpfwindow", C::kTree, 3, 5, TreeWindow, W::kWhole},
     {Op::kPack, "pack", C::kView, 1, 0, Packed, W::kSame},
     {Op::kUnpack, "unpack", C::kView, 1, 1, Unpacked, W::kSame},
+    {Op::kLess, "less", C::kRows, 1, -1, Below, W::kWhole},
+    {Op::kUnbits, "unbits", C::kRows, 1, 0, Apart, W::kWhole},
+    {Op::kMix, "mix", C::kRows, 2, 0, Mixed, W::kWhole},
+    {Op::kAbove, "above", C::kRows, 2, -1, Above, W::kWhole},
+    {Op::kSelectX, "selectx", C::kRows, 3, 0, SelectedX, W::kWhole},
+    {Op::kTurn, "turn", C::kAxes, 2, 0, Turned, W::kWhole},
+    {Op::kDense, "dense", C::kRows, 3, 1, DenseBits, W::kWhole},
+    {Op::kDpfParity, "dpfparity", C::kTree, 3, -1, TreeParity, W::kWhole},
+    {Op::kDpfDense, "dpfdense", C::kTree, 4, 4, TreeDense, W::kWhole},
+    {Op::kDcfGen, "dcfgen", C::kTree, 4, 2, ComparisonKey, W::kWhole},
+    {Op::kDcfEval, "dcfeval", C::kTree, 3, -1, PayloadShares, W::kWhole},
 };
 // A row stands where its operation's number says; the last one is the enum's last.
 constexpr bool InOrder() {
   for (size_t i = 0; i < std::size(kOps); ++i)
     if (size_t(kOps[i].op) != i) return false;
-  return std::size(kOps) == size_t(Op::kUnpack) + 1;
+  return std::size(kOps) == size_t(Op::kDcfEval) + 1;
 }
 static_assert(InOrder());
 

@@ -23,21 +23,25 @@ LintReport Lint(const Schedule& s) {
     int payload = m.args[0];
     while (t.node(payload).op == Op::kLow) payload = t.node(payload).args[0];
     const Node& sum = t.node(payload);
-    if (!send && sum.op == Op::kDpfGen) {
+    if (!send && (sum.op == Op::kDpfGen || sum.op == Op::kDcfGen)) {
       const Node& alpha = t.node(sum.args[0]);
+      const size_t secrets = sum.args.size() - 2;  // alpha, and the payload of a DCF; then the roots
+      const int youngest = *std::max_element(sum.args.begin(), sum.args.end() - 2);
       for (int p : {0, 1}) {
-        const Node& root = t.node(sum.args[size_t(p) + 1]);
-        if (root.op != Op::kRand || root.attrs[0] != p || sum.args[size_t(p) + 1] < sum.args[0])
-          return fault("a root of its trees is not a PRG tensor of its party, drawn after alpha");
-        // kDpfGen reads one root of 128 bits for each element of alpha
+        const int at = sum.args[secrets + size_t(p)];
+        const Node& root = t.node(at);
+        if (root.op != Op::kRand || root.attrs[0] != p || at < youngest)
+          return fault("a root of its trees is not a PRG tensor of its party, drawn after alpha and the payload");
+        // a root of 128 bits is read for each element of alpha
         if (root.ring != Xor(128) || root.shape != alpha.shape)
           return fault("a root of its trees does not have one seed of 128 bits for each tree");
         if (!once(root)) return fault("a root of its trees serves elsewhere");
       }
       return void(++report.trees);
     }
-    if (int y = t.result(reader); send && y >= 0) {
-      const std::vector<int>& shares = t.node(y).args;
+    for (const Trace::Result& r : t.results(reader)) {
+      if (!send || r.kept) continue;  // a kept share excuses no message
+      const std::vector<int>& shares = t.node(r.node).args;
       if (std::find(shares.begin(), shares.end(), message) != shares.end()) return void(++report.results);
     }
     if (sum.op != (send ? Op::kAdd : Op::kSub) && !(sum.op == Op::kAdd && m.ring.kind == Ring::kXor))

@@ -1,8 +1,8 @@
 // Lint: a proof, on the trace itself, that what a party receives is uniform whatever the values are. Every payload of
 // a message or a key section is v + pad or sec - pad, with pad a whole PRG tensor of the right party and ring, emitted
 // after v, padding nothing else. In the order of the pads the map pads -> messages is then triangular with units on the
-// diagonal. (docs/mathematics.md#lint.) What is left over must be the result and the correction words of DPFs, whose
-// security is the tree's, under two roots that serve nothing else.
+// diagonal. (docs/mathematics.md#lint.) What is left over must be the result and the correction words of DPFs and
+// DCFs, whose security is the tree's, under two roots that are younger than all secrets in it and serve nothing else.
 #pragma once
 #include <string>
 #include <vector>

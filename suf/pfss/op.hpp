@@ -50,9 +50,24 @@ enum class Op : uint8_t {
   kSelect,     // T Xor(2^w), index, tables const (C, 2^w) -> (C, ..) ints: sum_j T_j table[(index - j) mod 2^w]
   kDot,        // Xor(m), table const -> int: sum_j bit_{first+j} table_j [first]
   kDpfGen,     // alpha Add(n), roots Xor(128) of P0, P1 -> Xor(DpfKeyBits(n)) [program]
-  kDpfWindow,  // root, key, lo -> Xor(m): party p's bits at lo .. lo+m-1 mod 2^n [p, n, m, program]
+  kDpfWindow,  // root, key, lo Add(n - w) -> Xor(m): party p's bits of 1[v = alpha >> w] at v = lo .. lo+m-1, cyclic
+               // [p, n, m, program, w]
   kPack,       // (.., n, n) -> (.., n(n+1)/2): the pairs j <= i, row by row
   kUnpack,     // (.., n(n+1)/2) -> (.., n, n), zero where j > i [n]
+  kLess,       // x Add(n) -> Xor(m): bit j = 1[x < b_j] [b_0 .. b_{m-1}, words; 0 stands for itself]
+  kUnbits,     // Xor(m) -> (m, ..) in Add(1): bit j at j
+  kMix,        // Xor(m), masks const (l, ceil(m / 64)) -> Xor(l): bit i = parity of bits and mask i
+  kAbove,      // T Xor(2^w), x Add(w) -> Xor(m): bit j = parity of T's bits above (x - b_j) mod 2^w [b_0 .. b_{m-1}]
+  kSelectX,    // T Xor(2^w), i Xor(w), tables const (C, 2^w) -> (C, ..) ints: sum_j T_j table[i xor j]
+  kTurn,       // r Add(n), table const (2^n) -> (.., 2^n) ints: table[(u - r) mod 2^n] at u
+  kDense,      // T Xor(2^w), x Add(w), table const (2^w) -> Xor(l): xor over T's set bits j of table[(x - j) mod 2^w]
+               // [l]
+  kDpfParity,  // root, key, x Add(n) -> Xor(m): bit j = party p's share of 1[(x - b_j) mod 2^n < alpha]
+               // [p, n, program, b_0 .. b_{m-1}]
+  kDpfDense,   // root, key, x Add(n), table const (2^n) -> Xor(l): kDense of the whole domain [p, n, program, l]
+  kDcfGen,     // alpha Add(n), beta (c, ..), roots Xor(128) of P0, P1 -> Xor(DcfKeyBits(n, c, w)) [program, w]
+  kDcfEval,    // root, key, x Add(n) -> (c, m, ..) in Add(w): party p's share of beta 1[(x - b_j) mod 2^n < alpha]
+               // [p, n, c, w, program, b_0 .. b_{m-1}]
 };
 
 // OpClass: how an operation moves over its operands.
@@ -64,7 +79,7 @@ enum class OpClass : uint8_t {
   kRows,         // element by element, of more than one word or with a table
   kAxes,         // along axes: sums, products, reads by index
   kView,         // the same words (and zeros) at other places; linear
-  kTree,         // keys of DPFs and their evaluation
+  kTree,         // keys of DPFs and DCFs and their evaluation
 };
 // Emitted by gates as a pure function (Trace::fn): neither drawn, nor given, nor sent.
 constexpr bool Pure(OpClass c) { return c != OpClass::kGiven && c != OpClass::kWords && c != OpClass::kMessage; }

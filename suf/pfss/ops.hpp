@@ -161,6 +161,37 @@ Val<A> Dot(Val<A> bits, Const table, int first) {
   return internal::Emit<A>(bits.trace(), Op::kDot, {bits.id(), table.id()}, {first});
 }
 
+// Less: bit j = 1[x < b_j]. Unbits: the bits of a string apart, in Z_2. Mix: row i of `masks` says which bits make bit
+// i. The latter two are linear over XOR.
+template <unsigned A>
+Val<A> Less(Val<A> x, const std::vector<uint64_t>& thresholds) {
+  return internal::Emit<A>(x.trace(), Op::kLess, {x.id()}, {thresholds.begin(), thresholds.end()});
+}
+template <unsigned A>
+Val<A> Unbits(Val<A> bits) {
+  return internal::Emit<A>(bits.trace(), Op::kUnbits, {bits.id()});
+}
+template <unsigned A>
+Val<A> Mix(Val<A> bits, Const masks) {
+  return internal::Emit<A>(bits.trace(), Op::kMix, {bits.id(), masks.id()});
+}
+template <unsigned A, unsigned B>
+requires((A & B) != 0) Val<A & B> Above(Val<A> table, Val<B> x, const std::vector<uint64_t>& thresholds) {
+  return internal::Emit<A & B>(table.trace(), Op::kAbove, {table.id(), x.id()}, {thresholds.begin(), thresholds.end()});
+}
+template <unsigned A, unsigned B>
+requires((A & B) != 0) Val<A & B> SelectX(Val<A> table, Val<B> i, Const tables) {
+  return internal::Emit<A & B>(table.trace(), Op::kSelectX, {table.id(), i.id(), tables.id()});
+}
+template <unsigned A>
+Val<A> Turn(Val<A> r, Const table) {
+  return internal::Emit<A>(r.trace(), Op::kTurn, {r.id(), table.id()});
+}
+template <unsigned A, unsigned B>
+requires((A & B) != 0) Val<A & B> Dense(Val<A> hot, Val<B> x, Const table, int bits) {
+  return internal::Emit<A & B>(hot.trace(), Op::kDense, {hot.id(), x.id(), table.id()}, {bits});
+}
+
 // ---- the borrow polynomial: c = sum_j lt_j prod_{i>j} eq_i in bits t = h xor rho (see Op)
 template <unsigned A, unsigned B>
 requires((A & B) != 0) Val<A & B> Digits(Val<A> z, const std::vector<Val<B>>& tables, const Shape& widths) {

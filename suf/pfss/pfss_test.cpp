@@ -96,10 +96,11 @@ TEST(Ops, AreATable) {
     EXPECT_EQ(o.shape != nullptr, Pure(o.cls)) << o.name;
     EXPECT_STREQ(Name(o.op), o.name);
   }
-  EXPECT_EQ(names.size(), 39u);
-  const std::pair<Op, int> fixed[] = {{Op::kConst, 0},      {Op::kSend, 4},       {Op::kMatmul, 8}, {Op::kSuffix, 15},
-                                      {Op::kReshape, 19},   {Op::kBroadcast, 23}, {Op::kHot, 24},   {Op::kDpfGen, 35},
-                                      {Op::kDpfWindow, 36}, {Op::kPack, 37},      {Op::kUnpack, 38}};
+  EXPECT_EQ(names.size(), 50u);
+  const std::pair<Op, int> fixed[] = {{Op::kConst, 0},      {Op::kSend, 4},       {Op::kMatmul, 8},  {Op::kSuffix, 15},
+                                      {Op::kReshape, 19},   {Op::kBroadcast, 23}, {Op::kHot, 24},    {Op::kDpfGen, 35},
+                                      {Op::kDpfWindow, 36}, {Op::kPack, 37},      {Op::kUnpack, 38}, {Op::kLess, 39},
+                                      {Op::kDense, 45},     {Op::kDpfParity, 46}, {Op::kDcfEval, 49}};
   for (auto [op, number] : fixed) EXPECT_EQ(int(op), number) << Name(op);
 }
 
@@ -127,6 +128,104 @@ TEST(Ops, CheckOperandsAndAttributes) {
   EXPECT_THROW((void)RotSum(units, w.x.hat, 2), Bug);
   EXPECT_THROW(w.t.fn(Op::kRotSum, {units.id(), x}, {2, 2}), Bug);
   EXPECT_EQ(Unpack(Reshape(w.x.hat, {4, 1}), 1).shape(), (Shape{4, 1, 1}));
+}
+
+// What infer.cpp refuses of the operations on strings and tables; each beside one that it takes.
+TEST(Ops, CheckStringsAndTables) {
+  Little w;
+  const std::vector<uint64_t> many(65537, 1), most(65536, 1);
+  Pub x = w.x.hat, five = Low(x, 5);  // Add(12), Add(5)
+  Pub bits = Less(x, {1, 2, 3});
+  EXPECT_EQ(bits.ring(), Xor(3));
+  EXPECT_EQ(Less(x, most).bits(), 65536);
+  EXPECT_THROW((void)Less(x, many), Bug);
+  EXPECT_THROW((void)Less(x, {}), Bug);
+  EXPECT_THROW((void)Less(bits, {1}), Bug);
+  EXPECT_EQ(Unbits(bits).shape(), (Shape{3, 4}));
+  EXPECT_EQ(Unbits(bits).ring(), Add(1));
+  EXPECT_THROW((void)Unbits(x), Bug);
+  auto constant = [&](Shape s) { return w.t.constant(std::vector<uint64_t>(size_t(Size(s)), 5), s); };
+  EXPECT_EQ(Mix(bits, constant({7, 1})).ring(), Xor(7));
+  EXPECT_THROW((void)Mix(bits, constant({7, 2})), Bug);  // three bits are one word
+  EXPECT_THROW((void)Mix(bits, constant({7})), Bug);
+  EXPECT_THROW((void)Mix(bits, constant({65537, 1})), Bug);
+  EXPECT_THROW((void)Mix(x, constant({7, 1})), Bug);
+  EXPECT_THROW(w.t.fn(Op::kMix, {bits.id(), bits.id()}), Bug);  // masks are constants
+  Pub hot = Hot(five);
+  EXPECT_EQ(Above(hot, five, {1, 2}).ring(), Xor(2));
+  EXPECT_THROW((void)Above(hot, five, {}), Bug);
+  EXPECT_THROW((void)Above(hot, five, many), Bug);
+  EXPECT_THROW((void)Above(hot, x, {1}), Bug);              // the index is as wide as the table
+  EXPECT_THROW((void)Above(hot, Bits(five, 5), {1}), Bug);  // and a number
+  EXPECT_THROW((void)Above(hot, Slice(five, 0, 0, 2), {1}), Bug);
+  EXPECT_THROW((void)Above(Bits(x, 12), five, {1}), Bug);  // 12 bits are no table
+  EXPECT_EQ(SelectX(hot, Bits(five, 5), constant({2, 32})).shape(), (Shape{2, 4}));
+  EXPECT_THROW((void)SelectX(hot, five, constant({2, 32})), Bug);
+  EXPECT_THROW((void)SelectX(hot, Bits(five, 4), constant({2, 32})), Bug);
+  EXPECT_THROW((void)SelectX(hot, Bits(five, 5), constant({2, 31})), Bug);
+  EXPECT_THROW((void)SelectX(hot, Bits(five, 5), constant({32})), Bug);
+  EXPECT_EQ(Turn(five, constant({32})).shape(), (Shape{4, 32}));
+  EXPECT_EQ(Turn(five, constant({32})).ring(), Add(64));
+  EXPECT_THROW((void)Turn(five, constant({31})), Bug);
+  EXPECT_THROW((void)Turn(five, constant({1, 32})), Bug);
+  EXPECT_THROW((void)Turn(Bits(five, 5), constant({32})), Bug);
+  EXPECT_THROW((void)Turn(Lift(five), constant({32})), Bug);
+  EXPECT_EQ(Dense(hot, five, constant({32}), 64).ring(), Xor(64));
+  EXPECT_THROW((void)Dense(hot, five, constant({32}), 65), Bug);
+  EXPECT_THROW((void)Dense(hot, five, constant({32}), 0), Bug);
+  EXPECT_THROW((void)Dense(hot, five, constant({33}), 3), Bug);
+  EXPECT_THROW((void)Dense(hot, x, constant({32}), 3), Bug);
+}
+
+// What infer.cpp refuses of trees and comparisons.
+TEST(Ops, CheckTreesAndComparisons) {
+  Little w;
+  Pub x = w.x.hat;
+  Trace::Tree tree = w.t.tree(w.x.r);
+  const std::vector<uint64_t> many(65537, 1);
+  EXPECT_EQ(w.t.window(tree, x >> 9, 8, 9).ring(), Xor(8));
+  EXPECT_THROW((void)w.t.window(tree, x >> 9, 9, 9), Bug);  // eight nodes at level 9
+  EXPECT_THROW((void)w.t.window(tree, x >> 9, 2, 8), Bug);  // a place of another level
+  EXPECT_THROW((void)w.t.window(tree, x, 0), Bug);
+  EXPECT_THROW((void)w.t.tree(Low(w.x.r, 7)), Bug);
+  EXPECT_EQ(w.t.parity(tree, x, {0, 1, 2}).ring(), Xor(3));
+  EXPECT_THROW((void)w.t.parity(tree, x, {}), Bug);
+  EXPECT_THROW((void)w.t.parity(tree, x, many), Bug);
+  EXPECT_THROW((void)w.t.parity(tree, Low(x, 11), {0}), Bug);
+  auto table = [&](int64_t n) { return w.t.constant(std::vector<uint64_t>(size_t(n), 5), {n}); };
+  EXPECT_EQ(w.t.dense(tree, x, table(4096), 3).ring(), Xor(3));
+  EXPECT_THROW((void)w.t.dense(tree, x, table(4095), 3), Bug);
+  EXPECT_THROW((void)w.t.dense(tree, x, table(4096), 65), Bug);
+  Sec beta = Stack<kDealer>({Lift(Sec(w.x.r)), Lift(Sec(w.x.r)) * 2});
+  auto keys = w.t.comparison(w.x.r, beta, 20);
+  EXPECT_EQ(w.t.below(keys, x, {0, 1, 2}).shape(), (Shape{2, 3, 4}));
+  EXPECT_EQ(w.t.below(keys, x, {0, 1, 2}).ring(), Add(20));
+  EXPECT_THROW((void)w.t.below(keys, x, {}), Bug);
+  EXPECT_THROW((void)w.t.below(keys, Low(x, 11), {0}), Bug);
+  EXPECT_THROW((void)w.t.comparison(w.x.r, Lift(Sec(w.x.r)), 20), Bug);  // a payload has an axis of words
+  EXPECT_THROW((void)w.t.comparison(w.x.r, Low(beta, 19), 20), Bug);
+}
+
+// A tree and a comparison asked for twice are one key: whoever reads again pays nothing.
+TEST(Trace, AKeyIsOneAValue) {
+  auto bits = [](bool first, bool second) {
+    Little w;
+    Sh y = Low(Sh(w.word), 1);
+    auto read = [&](int m) {
+      y = y + Map(w.t.window(w.t.tree(w.x.r), w.x.hat, m), [](auto v) { return Sum(Unbits(v), 0); });
+    };
+    if (first) read(3);
+    if (second) read(5);
+    Schedule s = w.Close(y);
+    return s.key_bits(0) + s.key_bits(1);
+  };
+  EXPECT_GT(bits(true, false), bits(false, false));
+  EXPECT_EQ(bits(true, true), bits(true, false));
+  EXPECT_EQ(bits(true, true), bits(false, true));
+  Little w;
+  Sec beta = Stack<kDealer>({Lift(Sec(w.x.r))});
+  EXPECT_EQ(w.t.comparison(w.x.r, beta, 9).key.id(), w.t.comparison(w.x.r, beta, 9).key.id());
+  EXPECT_NE(w.t.comparison(w.x.r, beta, 9).key.id(), w.t.comparison(w.x.r, beta, 10).key.id());
 }
 
 TEST(Schedule, CountsFlightsAndBits) {
@@ -308,6 +407,48 @@ TEST(Lint, ComparesRootsWithAlpha) {
       ASSERT_EQ(found.size(), 2u) << name << " of P" << party;
       for (auto& f : found) EXPECT_NE(f.find("one seed of 128 bits for each tree"), std::string::npos) << f;
     }
+}
+
+// A comparison's roots are its parties' own, younger than alpha and than the payload, and serve nothing else.
+TEST(Lint, HoldsComparisonsToTheirRoots) {
+  auto faults = [](const std::function<void(Trace::Raw&, Node & key, const Trace::Tree& tree)>& spoil) {
+    Little w;
+    Trace::Comparison c = w.t.comparison(w.x.r, Reshape(Sec(w.x.r) * 3, {1, 4}), 12);
+    Trace::Tree tree = w.t.tree(w.x.r);
+    Sec late = Reshape(Sec(w.x.r) * 5, {1, 4});
+    Sh less = w.t.below(c, w.x.hat, {0});
+    Sh bit = w.t.window(tree, w.x.hat, 1);
+    Sh ints = Map(bit, [](auto v) { return Lift(v); });
+    Dealt more = w.t.deal(late, 12);
+    Sh flat = Map(less, [](auto v) { return Reshape(v, {4}); }) + Map(Sh(more), [](auto v) { return Reshape(v, {4}); });
+    Schedule s = w.Close(Low(ints, 12) + Low(Sh(w.word), 12) + flat);
+    Trace::Raw raw{w.t};
+    if (spoil) spoil(raw, raw.node(w.t.node(c.key.id()).args[0]), tree);
+    LintReport r = Lint(s);
+    EXPECT_EQ(r.trees + int(r.faults.size()), 4);
+    return r.faults;
+  };
+  EXPECT_TRUE(faults(nullptr).empty());
+  struct Fault {
+    const char* says;
+    std::function<void(Trace::Raw&, Node& key, const Trace::Tree& tree)> spoil;
+  };
+  const Fault plants[] = {
+      {"one seed of 128 bits", [](Trace::Raw& raw, Node& key, const auto&) { raw.node(key.args[3]).shape = {3}; }},
+      {"PRG tensor of its party", [](Trace::Raw&, Node& key, const auto&) { key.args[3] = key.args[2]; }},
+      {"PRG tensor of its party", [](Trace::Raw& raw, Node& key, const auto&) { raw.node(key.args[2]).attrs[0] = 1; }},
+      {"after alpha and the payload",  // a payload made after the roots
+       [](Trace::Raw&, Node& key, const auto&) { key.args[1] = key.args[3] + 2; }},
+      {"after alpha and the payload", [](Trace::Raw&, Node& key, const auto&) { key.args[0] = key.args[3] + 2; }},
+      {"serves elsewhere", [](Trace::Raw&, Node& key, const Trace::Tree& t) { key.args[2] = t.root0.id(); }},
+      {"serves elsewhere", [](Trace::Raw& raw, Node& key,
+                              const Trace::Tree& t) { raw.node(key.args[3]).attrs = raw.node(t.root1.id()).attrs; }},
+  };
+  for (auto& [says, spoil] : plants) {
+    auto found = faults(spoil);
+    ASSERT_EQ(found.size(), 2u) << says;
+    for (auto& f : found) EXPECT_NE(f.find(says), std::string::npos) << f;
+  }
 }
 
 TEST(Poly, Sizes) {

@@ -4,8 +4,6 @@
 #include <tuple>
 #include <utility>
 
-#include "suf/fss/sizes.hpp"
-
 namespace suf::pfss {
 
 int64_t PackedBytes(const Node& n) { return (Size(n.shape) * n.ring.bits + 7) / 8; }
@@ -26,12 +24,13 @@ std::vector<int> Live(const Trace& t, Role role) {
   auto mine = [&](int i) { return nodes[i].op == Op::kSend ? nodes[i].attrs[0] == int(role) : role == Role::kDealer; };
   std::vector<int> results;
   for (int p : {0, 1})
-    if (t.result(p) >= 0) results.push_back(t.result(p));
+    for (const Trace::Result& r : t.results(p)) results.push_back(r.node);
   std::vector<char> all = back(results, [](int) { return false; });
   std::vector<int> start;
   for (int i = 0; i < int(nodes.size()); ++i)
     if (all[i] && message(i) && mine(i)) start.push_back(i);
-  if (role != Role::kDealer && t.result(int(role)) >= 0) start.push_back(t.result(int(role)));
+  if (role != Role::kDealer)
+    for (const Trace::Result& r : t.results(int(role))) start.push_back(r.node);
   std::vector<char> seen = back(start, [&](int i) { return message(i) && !mine(i); });
   std::vector<int> live;
   for (int i = 0; i < int(nodes.size()); ++i)
@@ -99,7 +98,7 @@ void Schedule::Widths() {
   width_.assign(nodes.size(), 0);
   auto need = [&](int i, int bits) { width_[i] = std::max(width_[i], std::min(bits, nodes[i].ring.bits)); };
   for (int p : {0, 1})
-    if (t_->result(p) >= 0) need(t_->result(p), 64);
+    for (const Trace::Result& r : t_->results(p)) need(r.node, 64);
   for (int i = int(nodes.size()) - 1; i >= 0; --i) {
     const Node& n = nodes[i];
     if (n.ring.kind == Ring::kXor) width_[i] = n.ring.bits;
@@ -117,11 +116,13 @@ std::vector<int> Schedule::Places(int p) const {
   constexpr int kNever = 1 << 30;
   const auto& nodes = t_->nodes();
   std::vector<int> place(nodes.size(), kNever);
+  std::vector<char> ends(nodes.size());
+  for (const Trace::Result& r : t_->results(p)) ends[size_t(r.node)] = 1;
   for (size_t k = live_[p].size(); k-- > 0;) {
     int i = live_[p][k];
     const Node& n = nodes[size_t(i)];
     bool heavy = n.op == Op::kMatmul || n.op == Op::kSum || n.op == Op::kSuffix;
-    bool own = i == t_->result(p) || (n.op == Op::kSend && n.attrs[0] == p);
+    bool own = ends[size_t(i)] || (n.op == Op::kSend && n.attrs[0] == p);
     if (at_[i][p] >= 0 || heavy || own || place[size_t(i)] == kNever) place[size_t(i)] = at_[i][p];
     if (n.op == Op::kTell || (n.op == Op::kSend && n.attrs[0] != p)) continue;  // its operands are another role's
     for (int a : n.args) place[size_t(a)] = std::min(place[size_t(a)], place[size_t(i)]);
@@ -159,7 +160,7 @@ void Schedule::Frames() {
     std::vector<int> place = Places(p);
     for (int i : live_[p]) step(place[size_t(i)]).nodes.push_back(i);
     for (auto& [tick, s] : steps) steps_[p].push_back(std::move(s));
-    if (t_->result(p) >= 0) flights_ = std::max(flights_, at_[t_->result(p)][p]);
+    for (const Trace::Result& r : t_->results(p)) flights_ = std::max(flights_, at_[r.node][p]);
   }
 }
 
@@ -219,34 +220,6 @@ std::vector<int> Unread(const Schedule& s) {
   for (int i = 0; i < int(nodes.size()); ++i)
     if (Info(nodes[size_t(i)].op).cls == OpClass::kMessage && !read[size_t(i)]) out.push_back(i);
   return out;
-}
-
-Cost CostOf(const Schedule& s) {
-  const Trace& t = s.trace();
-  Cost c;
-  std::map<int, size_t> at;
-  auto row = [&](const Node& n) -> Cost::Row& {
-    auto [it, fresh] = at.try_emplace(n.scope, c.rows.size());
-    if (fresh) c.rows.push_back({t.name(n.scope)});
-    return c.rows[it->second];
-  };
-  c.total.scope = "total";
-  for (int p : {0, 1})
-    for (auto& part : s.key(p)) {
-      const Node& n = t.node(part.node);
-      int64_t bits = Size(n.shape) * n.ring.bits;
-      row(n).key[p] += bits, c.total.key[p] += bits;
-    }
-  for (auto& f : s.frames())
-    for (auto& part : f.parts) {
-      const Node& n = t.node(part.node);
-      int64_t bits = Size(n.shape) * n.ring.bits;
-      for (Cost::Row* r : {&row(n), &c.total}) {
-        (f.tick < 0 ? r->offline : r->online[f.sender]) += bits;
-        if (f.tick >= 0) r->ticks = {std::min(r->ticks[0], f.tick + 1), std::max(r->ticks[1], f.tick + 1)};
-      }
-    }
-  return c;
 }
 
 std::string Print(const Trace& t) {

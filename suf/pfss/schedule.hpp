@@ -55,6 +55,8 @@ class Schedule {
   const std::vector<Part>& key(int p) const { return key_[p]; }
   int64_t key_bytes(int p) const { return key_bytes_[p]; }
   int64_t key_bits(int p) const { return key_bits_[p]; }
+  // live: what a role computes, in emission order.
+  const std::vector<int>& live(Role r) const { return live_[size_t(r)]; }
   // steps: of a party, by tick.
   const std::vector<Step>& steps(int p) const { return steps_[p]; }
   // dealing: the dealer's nodes, ordered so that key sections come out in schedule order.
@@ -87,18 +89,22 @@ class Schedule {
 // Unread: messages and key sections of the trace that no result needs, and that therefore nobody makes or sends.
 std::vector<int> Unread(const Schedule& s);
 
-// Cost: key bits and sent bits by scope, exactly as the trace says.
+// Cost: key bits, sent bits and work by scope, exactly as the trace says. (cost.cpp)
 struct Cost {
   struct Row {
     std::string scope;
     std::array<int64_t, 2> key{}, online{};  // bits, by party
     int64_t offline = 0;                     // P1's
     std::array<int, 2> ticks{1 << 30, -1};   // first and last online message
+    std::array<int64_t, 3> aes{}, words{};   // blocks; elements computed; by Role: P0, P1, dealer
   };
-  std::vector<Row> rows;  // in emission order
+  std::vector<Row> rows;  // with messages first, then those that only compute
   Row total;
 };
 Cost CostOf(const Schedule& s);
+// AesBlocks: of a role that computes node i once: PRG words, each section from a whole block on; keys and reads of
+// trees. (A backend may draw words again where that costs less than keeping them.)
+int64_t AesBlocks(const Trace& t, int i);
 
 // Print: the trace as text, one node a line: operands, [attributes], {values} of a constant (the first 8), "name",
 // knowers, ring (Z integers, X bit strings) and shape.

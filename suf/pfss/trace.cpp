@@ -4,6 +4,7 @@
 
 #include "suf/fss/sizes.hpp"
 #include "suf/pfss/internal/infer.hpp"
+#include "suf/pfss/ops.hpp"
 
 namespace suf::pfss {
 
@@ -228,35 +229,84 @@ int Trace::Reveal(const Sh& y, int party) {
   int k = y.bits();
   int part[2] = {fn(Op::kLow, {y.a.id()}, {k}), fn(Op::kLow, {y.b.id()}, {k})};
   part[1 - party] = Send(part[1 - party], 1 - party, "result");
-  SUF_CHECK(result_[party] < 0);
-  return result_[party] = fn(Op::kAdd, {part[0], part[1]});
+  int sum = fn(Op::kAdd, {part[0], part[1]});
+  results_[size_t(party)].push_back({sum, false});
+  return sum;
+}
+
+void Trace::keep(const Sh& y) {
+  SUF_CHECK(y.ring().kind == Ring::kAdd && y.a.shape() == y.b.shape());
+  Sh share = Low(y, y.bits());
+  results_[0].push_back({share.a.id(), true});
+  results_[1].push_back({share.b.id(), true});
+}
+
+Trace::Rooted Trace::Key(Op gen, std::vector<int> args, std::vector<int64_t> attrs) {
+  const Shape shape = nodes_[args[0]].shape;
+  Rooted out{{Rand(0, Xor(128), shape), 0}, 0, programs_++};
+  out.root[1] = Rand(1, Xor(128), shape);
+  args.push_back(out.root[0]), args.push_back(out.root[1]);
+  attrs.insert(attrs.begin(), out.program);
+  int key = fn(gen, std::move(args), std::move(attrs));
+  out.told = Tell(key, kPub, -1);
+  int64_t bits = Size(shape) * nodes_[key].ring.bits;
+  load_[0] += bits, load_[1] += bits;
+  return out;
 }
 
 Trace::Tree Trace::tree(Sec alpha) {
-  int n = alpha.bits(), program = programs_++;
-  int root0 = Rand(0, Xor(128), alpha.shape());
-  int root1 = Rand(1, Xor(128), alpha.shape());
-  int key = fn(Op::kDpfGen, {alpha.id(), root0, root1}, {program});
-  int told = Tell(key, kPub, -1);
-  int64_t bits = Size(alpha.shape()) * int64_t(fss::DpfKeyBits(n));
-  load_[0] += bits, load_[1] += bits;
-  return {{this, root0}, {this, root1}, {this, told}, n, program};
+  if (auto it = trees_.find(alpha.id()); it != trees_.end()) return it->second;
+  Rooted k = Key(Op::kDpfGen, {alpha.id()}, {});
+  Tree t{{this, k.root[0]}, {this, k.root[1]}, {this, k.told}, alpha.bits(), k.program};
+  return trees_.emplace(alpha.id(), t).first->second;
 }
 
-Sh Trace::window(const Tree& t, Pub lo, int m) {
-  int a = fn(Op::kDpfWindow, {t.root0.id(), t.key.id(), lo.id()}, {0, t.n, m, t.program});
-  int b = fn(Op::kDpfWindow, {t.root1.id(), t.key.id(), lo.id()}, {1, t.n, m, t.program});
+Sh Trace::window(const Tree& t, Pub lo, int m, int w) {
+  int a = fn(Op::kDpfWindow, {t.root0.id(), t.key.id(), lo.id()}, {0, t.n, m, t.program, w});
+  int b = fn(Op::kDpfWindow, {t.root1.id(), t.key.id(), lo.id()}, {1, t.n, m, t.program, w});
   return {{this, a}, {this, b}};
 }
 
-Sec Trace::point_of_p0(const Tree& t, Sec alpha) {
+Sec Trace::point_of_p0(const Tree& t, Sec place, int w) {
   // the dealer reads its own copy: the told key is for the parties
   int key = nodes_[t.key.id()].args[0];
-  return {this, fn(Op::kDpfWindow, {t.root0.id(), key, alpha.id()}, {0, t.n, 1, t.program})};
+  return {this, fn(Op::kDpfWindow, {t.root0.id(), key, place.id()}, {0, t.n, 1, t.program, w})};
+}
+
+Sh Trace::parity(const Tree& t, Pub x, const std::vector<uint64_t>& thresholds) {
+  std::vector<int64_t> attrs{0, t.n, t.program};
+  attrs.insert(attrs.end(), thresholds.begin(), thresholds.end());
+  int a = fn(Op::kDpfParity, {t.root0.id(), t.key.id(), x.id()}, attrs);
+  attrs[0] = 1;
+  int b = fn(Op::kDpfParity, {t.root1.id(), t.key.id(), x.id()}, attrs);
+  return {{this, a}, {this, b}};
+}
+
+Sh Trace::dense(const Tree& t, Pub x, Const table, int bits) {
+  int a = fn(Op::kDpfDense, {t.root0.id(), t.key.id(), x.id(), table.id()}, {0, t.n, t.program, bits});
+  int b = fn(Op::kDpfDense, {t.root1.id(), t.key.id(), x.id(), table.id()}, {1, t.n, t.program, bits});
+  return {{this, a}, {this, b}};
+}
+
+Trace::Comparison Trace::comparison(Sec alpha, Sec beta, int w) {
+  auto [it, fresh] = comparisons_.try_emplace({alpha.id(), beta.id(), w});
+  if (!fresh) return it->second;
+  Rooted k = Key(Op::kDcfGen, {alpha.id(), beta.id()}, {w});
+  return it->second = {{this, k.root[0]}, {this, k.root[1]}, {this, k.told}, alpha.bits(), int(beta.shape()[0]), w,
+                       k.program};
+}
+
+Sh Trace::below(const Comparison& c, Pub x, const std::vector<uint64_t>& thresholds) {
+  std::vector<int64_t> attrs{0, c.n, c.words, c.bits, c.program};
+  attrs.insert(attrs.end(), thresholds.begin(), thresholds.end());
+  int a = fn(Op::kDcfEval, {c.root0.id(), c.key.id(), x.id()}, attrs);
+  attrs[0] = 1;
+  int b = fn(Op::kDcfEval, {c.root1.id(), c.key.id(), x.id()}, attrs);
+  return {{this, a}, {this, b}};
 }
 
 void Trace::close() {
-  SUF_CHECK(!closed_ && (result_[0] >= 0 || result_[1] >= 0));
+  SUF_CHECK(!closed_ && !(results_[0].empty() && results_[1].empty()));
   closed_ = true;
   Sha256 h;
   h.Add("suf trace 1").Number(uint64_t(nodes_.size()));
@@ -270,7 +320,14 @@ void Trace::close() {
     if (n.data) list(*n.data);
     if (n.op == Op::kInput) h.Add(names_[n.label]);
   }
-  for (int r : result_) h.Number(r);
+  for (int p : {0, 1}) {
+    if (results(p).empty() || result(p) >= 0) {
+      h.Number(result(p));
+      continue;
+    }
+    h.Number(-1 - int(results(p).size()));  // of a list; no node and not the -1 of none
+    for (const Result& r : results(p)) h.Number(r.node).Number(r.kept);
+  }
   digest_ = h.Done();
 }
 

@@ -68,12 +68,15 @@ class Trace {
     auto o = Give(v, P, k, label);
     return {{{this, o.hat}, {this, o.r}}, {{this, o.s[0]}, {this, o.s[1]}}};
   }
-  // reveal: the only unpadded message: party P learns y, the trace's result.
+  // reveal: the only unpadded message: party P learns y, one of its results.
   template <int P>
   Own<P> reveal(const Sh& y) {
     return {this, Reveal(y, P)};
   }
-  // tree: keys of 1-bit DPFs at alpha (Add(n), n > 8): both parties' roots and the correction words that both receive.
+  // keep: nobody learns y in Add(k), and nothing is sent: each party's share is one of its results.
+  void keep(const Sh& y);
+  // tree: keys of 1-bit DPFs at alpha (Add(n), n >= 8): both parties' roots and the correction words that both receive.
+  // One a value: whoever asks again gets the same keys.
   struct Tree {
     Rnd<0> root0;
     Rnd<1> root1;
@@ -81,13 +84,28 @@ class Trace {
     int n, program;
   };
   Tree tree(Sec alpha);
-  // window: both parties' XOR shares of 1[v = alpha] at lo .. lo+m-1 (mod 2^n); and the dealer's copy of P0's bit at
-  // alpha.
-  Sh window(const Tree& t, Pub lo, int m);
-  Sec point_of_p0(const Tree& t, Sec alpha);
+  // window: both parties' XOR shares of 1[v = alpha >> w] at lo .. lo+m-1 (mod 2^(n-w)); and the dealer's copy of P0's
+  // bit at alpha >> w.
+  Sh window(const Tree& t, Pub lo, int m, int w = 0);
+  Sec point_of_p0(const Tree& t, Sec place, int w = 0);
+  // parity: XOR shares of 1[(x - b_j) mod 2^n < alpha], a string of a bit a threshold.
+  Sh parity(const Tree& t, Pub x, const std::vector<uint64_t>& thresholds);
+  // dense: XOR shares of the low `bits` bits of table[(x - alpha) mod 2^n], n <= 16.
+  Sh dense(const Tree& t, Pub x, Const table, int bits);
+  // comparison: keys of DCFs at alpha (Add(n)) with payload beta (c, ..) in Add(w). below: shares (c, m, ..) in Add(w)
+  // of beta 1[(x - b_j) mod 2^n < alpha].
+  struct Comparison {
+    Rnd<0> root0;
+    Rnd<1> root1;
+    Const key;
+    int n, words, bits, program;
+  };
+  Comparison comparison(Sec alpha, Sec beta, int w);
+  Sh below(const Comparison& c, Pub x, const std::vector<uint64_t>& thresholds);
 
   // ---- naming: where the emission is, for costs and printing
   void scope(const std::string& name) { scope_ = Intern(name); }
+  const std::string& scope() const { return names_[scope_]; }
   const std::string& name(uint16_t i) const { return names_[i]; }
 
   // close: ends the emission. Fixes the rings of dealt words, checks every node and takes the digest.
@@ -97,8 +115,18 @@ class Trace {
 
   const std::vector<Node>& nodes() const { return nodes_; }
   const Node& node(int id) const { return nodes_[id]; }
-  // result: node of the value that `party` learns by reveal, or -1.
-  int result(int party) const { return result_[party]; }
+  // Result: what a party ends with: a value that it learns, or, kept, a share of what nobody learns.
+  struct Result {
+    int node;
+    bool kept;
+  };
+  // results: of a party, in order of emission.
+  const std::vector<Result>& results(int party) const { return results_[size_t(party)]; }
+  // result: node of the only value that `party` ends with, when it learns it; else -1.
+  int result(int party) const {
+    const std::vector<Result>& all = results(party);
+    return all.size() == 1 && !all[0].kept ? all[0].node : -1;
+  }
 
   // fn: emission of a pure function, folded and hash-consed; typed wrappers are in ops.hpp. Throws Bug when nobody may
   // know the result.
@@ -122,6 +150,11 @@ class Trace {
   Opened Open(const Sh& y, unsigned to, const char* label, const Sec* owed);
   Opened Give(const Any& v, int party, int k, const char* label);
   int Reveal(const Sh& y, int party);
+  // Key: a tree's key under fresh roots, told to both parties.
+  struct Rooted {
+    int root[2], told, program;
+  };
+  Rooted Key(Op gen, std::vector<int> args, std::vector<int64_t> attrs);
   uint16_t Intern(const std::string& s);
   std::optional<int> Fold(Op op, const std::vector<int>& args, const std::vector<int64_t>& attrs);
   void Infer(Node& n) const;  // ring and shape
@@ -132,7 +165,10 @@ class Trace {
   std::map<int, std::array<int, 2>> free_;  // fresh masks: their halves
   std::vector<std::string> names_{""};
   std::map<std::string, uint16_t> name_ids_{{"", 0}};
-  std::array<int, 2> result_{-1, -1}, sections_{0, 0};
+  std::map<int, Tree> trees_;                             // by alpha
+  std::map<std::array<int, 3>, Comparison> comparisons_;  // by alpha, beta, ring
+  std::array<std::vector<Result>, 2> results_;
+  std::array<int, 2> sections_{0, 0};
   std::array<int64_t, 2> load_{0, 0};
   int programs_ = 0;
   uint16_t scope_ = 0;

@@ -67,8 +67,8 @@ class DataOwner {
     // notices: what a person should know of the masked weights that were in the store.
     const std::vector<std::string>& notices() const;
     // Run: the texts one after another; `done` gets each as soon as it is there, and must not make the next one wait
-    // for what it finds in it. Flights and bytes: Estimate. Throws Cause::kRefused when an audit finds a bundle that was
-    // dealt wrongly, and the errors of proto::DataSession.
+    // for what it finds in it. Flights and bytes: Estimate. Throws Cause::kRefused when an audit finds a bundle that
+    // was dealt wrongly, and the errors of proto::DataSession.
     void Run(std::vector<model::Ids> texts, const std::function<void(size_t text, Embedding)>& done);
     // End: tells the model owner that no text follows.
     void End();

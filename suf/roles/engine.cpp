@@ -27,7 +27,7 @@ std::shared_ptr<const Work> Engine::At(int n) {
   work->schedule = std::make_unique<pfss::Schedule>(work->trace);
   // nothing leaves before the trace is proven to send only padded words and the result
   pfss::LintReport lint = pfss::Lint(*work->schedule);
-  if (!lint.faults.empty() || lint.results != 1 || work->trace.result(1) < 0)
+  if (!lint.faults.empty() || lint.results != 1 || work->trace.result(1) < 0 || !work->trace.results(0).empty())
     Fail(Cause::kRefused, "the trace of this plan does not pass the lint (",
          lint.faults.empty() ? "it reveals more than the result" : lint.faults[0], "); make a new plan");
   if (works_.size() >= 8) works_.erase(works_.begin());

@@ -60,6 +60,15 @@ Certified CertifiedOf(const nn::Plan& plan) {
   return out;
 }
 
+std::vector<std::vector<std::string>> ChoicesOf(const nn::Plan& plan) {
+  std::vector<std::vector<std::string>> rows{{"tokens", "what", "chosen", "runner-up", "slower by us"}};
+  for (const nn::Class& c : plan.classes)
+    for (const nn::Chosen& x : c.choices)
+      rows.push_back({std::to_string(c.max_n), x.what, x.choice, x.runner_up,
+                      x.runner_up.empty() ? "" : std::to_string(x.microseconds)});
+  return rows;
+}
+
 std::vector<std::vector<std::string>> RingsOf(const nn::Plan& plan) {
   std::vector<std::vector<std::string>> rows{{"ring (bits)"}};
   for (auto& c : plan.classes) rows[0].push_back(Str("n <= ", c.max_n));
@@ -125,6 +134,7 @@ nn::Plan Compiler::CompileIds(const std::vector<std::vector<int32_t>>& ids, std:
                               const Progress& progress) const {
   nn::CompileOptions options;
   options.policy = options_;
+  options.profile = profile_, options.keys_now = keys_now_;
   options.min_tokens = model_.state_->of.min_tokens, options.max_tokens = max_tokens_;
   options.tokenizer = HashOf(
       {AsView(ReadFile((model_.folder() / "vocab.txt").string(), "the vocabulary ", "it is vocab.txt of the model"))});

@@ -54,6 +54,10 @@ Certified CertifiedOf(const nn::Plan& plan);
 // RingsOf: ring width, in bits, of the wires in each length class: rows of cells, the first row is the head.
 std::vector<std::vector<std::string>> RingsOf(const nn::Plan& plan);
 
+// ChoicesOf: what the search for a cheap plan chose in each length class, the next best and how much slower that is:
+// rows of cells, the first row is the head; the head alone where nothing was searched.
+std::vector<std::vector<std::string>> ChoicesOf(const nn::Plan& plan);
+
 // LoadTokenizer: of the plan's vocab.txt. Throws Cause::kRefused when the plan was made for another one: how many
 // tokens a text has, which the model owner sees, follows from it.
 model::Tokenizer LoadTokenizer(const std::string& vocabulary, const nn::Plan& plan);

@@ -158,6 +158,9 @@ TEST(Roles, EmbedsAsTheSimulatorAndAtTheEstimatedCost) {
       EXPECT_EQ(e.work->trace.digest(), cost.trace);
       EXPECT_GT(cost.OnDisk(0, 3), 3 * cost.key_bytes[0]);
       EXPECT_GT(cost.hard, 0);
+      // the dealer expands what both parties do, and makes the keys
+      EXPECT_GT(cost.cost.total.aes[2], std::max(cost.cost.total.aes[0], cost.cost.total.aes[1]));
+      EXPECT_GT(cost.cost.total.words[1], int64_t(ids.size()));
     });
     s.End();
   });

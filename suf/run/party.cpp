@@ -121,8 +121,12 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
     if (job.progress) job.progress(int(i) + 1, int(steps.size()), io.meter.scope());
   }
   if (job.times) io.meter.Report(Meter::Since(begin), job.times);
-  int result = s.trace().result(job.party);
-  return result < 0 ? std::vector<uint64_t>{} : executor->Result(result);
+  std::vector<uint64_t> out;
+  for (const pfss::Trace::Result& r : s.trace().results(job.party)) {
+    std::vector<uint64_t> words = executor->Result(r.node);
+    out.insert(out.end(), words.begin(), words.end());
+  }
+  return out;
 }
 
 }  // namespace suf::run

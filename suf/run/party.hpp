@@ -55,7 +55,8 @@ struct PartyJob {
   Times* times = nullptr;
 };
 
-// RunParty: the words that the party learns, reduced to their ring; none for a party without a result.
+// RunParty: the words that the party learns or keeps, reduced to their rings, result after result; none for a party
+// without a result.
 std::vector<uint64_t> RunParty(const PartyJob& job);
 
 }  // namespace suf::run

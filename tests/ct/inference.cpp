@@ -105,4 +105,42 @@ void Inference(ring::Variant v, bool blind) {
   for (size_t i = 0; i < y.size(); ++i) SUF_CHECK(y[i] == (uint64_t(want.y[i]) & ring::Mask(bits)));
 }
 
+void Strings(ring::Variant v) {
+  using namespace pfss;  // NOLINT
+  constexpr int64_t kRows = 45, kBits = 70;
+  Trace t;
+  auto x = t.give<1>(t.input<kP1>("x", {kRows}, 10, 0), 10, "x");
+  const Sec r = x.r;
+  std::mt19937_64 rng(9);
+  std::vector<uint64_t> places(kBits), list(2048);
+  for (uint64_t& b : places) b = rng() % 1024;
+  for (uint64_t& w : list) w = rng();
+  auto table = t.constant({list.begin(), list.begin() + 1024}, {1024});
+  Sh bits = t.deal(Less(r, places));
+  Sh hot = t.deal(Hot(r));
+  auto index = t.open(Sh(t.deal(Bits(Lift(r), 10))), "index");
+  Sh at = t.deal(Hot(Low(Lift(index.r), 10)));
+  Sh turned = t.deal(Turn(Low(r, 5), t.constant({list.begin(), list.begin() + 32}, {32})), 20);
+  auto parity = [](auto string) { return Sum(Unbits(string), 0); };
+  Sh y = Low(Sum(turned), 1) + Map(bits, parity);
+  y = y + Map(Map(bits, [&](auto s) { return Mix(s, t.constant({list.begin(), list.begin() + 6}, {3, 2})); }), parity);
+  y = y + Map(Map(hot, [&](auto h) { return Above(h, x.hat, places); }), parity);
+  y = y + Map(Map(hot, [&](auto h) { return Dense(h, x.hat, table, 7); }), parity);
+  y = y + Map(at, [&](auto h) { return Low(Sum(SelectX(h, index.hat, t.constant(list, {2, 1024})), 0), 1); });
+  t.reveal<1>(y);
+  t.close();
+  const Schedule s(t);
+  std::array<run::Inputs, 3> in;
+  std::vector<uint64_t> given(kRows);
+  for (uint64_t& w : given) w = rng() % 1024;
+  SetSecret(in[1], "x", given);
+  Material material{{Secret(Hash{4}), Secret(Hash{5})}, Hash{6}};
+  Hide(material.key[0]->view()), Hide(material.key[1]->view());
+  exec::Pool pool(1);
+  Watched backend(backends::MakePacked(pool, v), false);
+  run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
+  SUF_CHECK(Hidden(run.key[0]) > run.key[0].size() / 2 && Hidden(run.key[1]) > run.key[1].size() / 2);
+  SUF_CHECK(run.result[1].size() == kRows && Hidden(run.result[1]) >= kRows);
+}
+
 }  // namespace suf::ct

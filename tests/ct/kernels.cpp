@@ -2,6 +2,7 @@
 #include <random>
 
 #include "suf/base/bytes.hpp"
+#include "suf/fss/dcf.hpp"
 #include "suf/fss/dpf.hpp"
 #include "suf/fss/prg.hpp"
 #include "suf/fss/table.hpp"
@@ -17,6 +18,7 @@ class Maker {
   explicit Maker(ring::Variant v) : v_(v) {}
   void Streams();
   void Trees();
+  void Comparisons();
   void Tables();
   template <class T>
   void Words();
@@ -59,19 +61,74 @@ void Maker::Trees() {
       auto root0 = c.Secret<uint8_t>(16 * kKeys), root1 = c.Secret<uint8_t>(16 * kKeys), cw = c.Out<uint8_t>(key_bytes);
       Add(c, [=, v = v_] { fss::DpfGen(ctx, alpha->data(), root0->data(), root1->data(), kKeys, cw->data(), v); });
     }
-    {
-      Case c{Str("dpf point ", n)};
+    for (int level : {0, 3, 7, 8}) {
+      if (level == n) continue;  // the party itself
+      Case c{Str("dpf point ", n, ", level ", level)};
       auto root = c.Secret<uint8_t>(16 * kKeys), cw = c.Secret<uint8_t>(key_bytes);
       auto x = c.Secret<uint64_t>(kKeys), bit = c.Out<uint64_t>(kKeys);
-      Add(c, [=, v = v_] { fss::DpfPoint(ctx, 0, root->data(), cw->data(), x->data(), kKeys, bit->data(), v); });
+      Add(c, [=, v = v_] { fss::DpfPoint(ctx, 0, root->data(), cw->data(), level, x->data(), kKeys, bit->data(), v); });
     }
+    const uint64_t low = n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
     for (int m : {64, 200}) {
-      Case c{Str("dpf window ", n, ", ", m)};
+      for (int level : {0, 5, 9}) {
+        if (n < 33 && level) continue;
+        Case c{Str("dpf window ", n, ", ", m, ", level ", level)};
+        auto root = c.Secret<uint8_t>(16 * kKeys), cw = c.Secret<uint8_t>(key_bytes);
+        auto lo = Public<uint64_t>(kKeys);
+        for (uint64_t& a : lo) a &= low;
+        auto out = c.Out<uint64_t>(kKeys * size_t((m + 63) / 64));
+        Add(c, [=, v = v_] {
+          fss::DpfWindow(ctx, 1, root->data(), cw->data(), level, lo.data(), kKeys, m, out->data(), v);
+        });
+      }
+    }
+    {
+      Case c{Str("dpf parity ", n)};
       auto root = c.Secret<uint8_t>(16 * kKeys), cw = c.Secret<uint8_t>(key_bytes);
-      auto lo = Public<uint64_t>(kKeys);
-      for (uint64_t& a : lo) a &= n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
-      auto out = c.Out<uint64_t>(kKeys * size_t((m + 63) / 64));
-      Add(c, [=, v = v_] { fss::DpfWindow(ctx, 1, root->data(), cw->data(), lo.data(), kKeys, m, out->data(), v); });
+      auto x = Public<uint64_t>(3 * kKeys);
+      auto out = c.Out<uint64_t>(kKeys);
+      Add(c, [=, v = v_] { fss::DpfParity(ctx, 1, root->data(), cw->data(), x.data(), kKeys, 3, out->data(), v); });
+    }
+    if (n > 9) continue;
+    {
+      Case c{Str("dpf domain ", n)};
+      auto root = c.Secret<uint8_t>(16 * kKeys), cw = c.Secret<uint8_t>(key_bytes);
+      const std::vector<uint64_t> lo(kKeys);
+      auto out = c.Out<uint64_t>(kKeys << (n - 6));
+      Add(c, [=, v = v_] {
+        fss::DpfWindow(ctx, 0, root->data(), cw->data(), 0, lo.data(), kKeys, 1 << n, out->data(), v);
+      });
+    }
+    Case c{Str("dpf dense ", n)};
+    auto root = c.Secret<uint8_t>(16 * kKeys), cw = c.Secret<uint8_t>(key_bytes);
+    auto x = Public<uint64_t>(kKeys), table = Public<uint64_t>(size_t{1} << n);
+    auto out = c.Out<uint64_t>(kKeys);
+    Add(c, [=, v = v_] {
+      fss::DpfDense(ctx, 0, root->data(), cw->data(), x.data(), table.data(), kKeys, out->data(), v);
+    });
+  }
+}
+
+void Maker::Comparisons() {
+  constexpr size_t kKeys = fss::kDpfTile + 7;
+  for (int n : {1, 33, 64}) {
+    for (auto [words, bits] : {std::pair{1, 64}, {1, 20}, {3, 64}, {5, 31}}) {
+      const fss::DcfContext ctx{{1, 2, 3}, 7, n, words, bits};
+      const size_t key_bytes = kKeys * fss::ElementBytes(int(fss::DcfKeyBits(n, words, bits)));
+      {
+        Case c{Str("dcf gen ", n, ", ", words, " words of ", bits)};
+        auto alpha = c.Secret<uint64_t>(kKeys), beta = c.Secret<uint64_t>(kKeys * size_t(words));
+        auto root0 = c.Secret<uint8_t>(16 * kKeys), root1 = c.Secret<uint8_t>(16 * kKeys);
+        auto key = c.Out<uint8_t>(key_bytes);
+        Add(c, [=, v = v_] {
+          fss::DcfGen(ctx, alpha->data(), beta->data(), root0->data(), root1->data(), kKeys, key->data(), v);
+        });
+      }
+      Case c{Str("dcf eval ", n, ", ", words, " words of ", bits)};
+      auto root = c.Secret<uint8_t>(16 * kKeys), key = c.Secret<uint8_t>(key_bytes);
+      auto x = Public<uint64_t>(2 * kKeys);
+      auto out = c.Out<uint64_t>(2 * kKeys * size_t(words));
+      Add(c, [=, v = v_] { fss::DcfEval(ctx, 1, root->data(), key->data(), x.data(), kKeys, 2, out->data(), v); });
     }
   }
 }
@@ -88,6 +145,16 @@ void Maker::Lookups(int w, size_t tables, const std::vector<uint16_t>& at) {
       const T* columns[] = {a.data(), b.data()};
       T* out[] = {x->data(), y->data()};
       fss::Select<T>(w, t->data(), at.data(), columns, n, out, v);
+    });
+  }
+  {
+    Case c{Str("selectx ", w, ", u", 8 * sizeof(T))};
+    auto t = c.Secret<uint8_t>(tables);
+    auto x = c.Out<T>(n), y = c.Out<T>(n);
+    Add(c, [=, v = v_] {
+      const T* columns[] = {a.data(), b.data()};
+      T* out[] = {x->data(), y->data()};
+      fss::SelectX<T>(w, t->data(), at.data(), columns, n, out, v);
     });
   }
   Case c{Str("dot ", w, ", u", 8 * sizeof(T))};
@@ -124,6 +191,19 @@ void Maker::Tables() {
       auto t = c.Secret<uint8_t>(bytes);
       auto words = c.Out<uint64_t>(kTables * size_t((m + 63) / 64));
       Add(c, [=, v = v_] { fss::Rotate(w, t->data(), at.data(), m, kTables, words->data(), v); });
+    }
+    {
+      Case c{Str("above ", w)};
+      auto t = c.Secret<uint8_t>(bytes);
+      auto words = c.Out<uint64_t>(2 * kTables);
+      Add(c, [=, v = v_] { fss::Above(w, t->data(), at.data(), at, kTables, words->data(), v); });
+    }
+    {
+      Case c{Str("dense ", w)};
+      auto t = c.Secret<uint8_t>(bytes);
+      auto words = c.Out<uint64_t>(kTables);
+      auto table = Public<uint64_t>(size_t{1} << w);
+      Add(c, [=, v = v_] { fss::Dense(w, t->data(), at.data(), table.data(), 5, kTables, words->data(), v); });
     }
     Lookups<uint32_t>(w, bytes, at), Lookups<uint64_t>(w, bytes, at);
   }
@@ -176,7 +256,7 @@ void Maker::Products(std::initializer_list<int> rings) {
 
 std::vector<Case> Cases(ring::Variant v) {
   Maker m(v);
-  m.Streams(), m.Trees(), m.Tables();
+  m.Streams(), m.Trees(), m.Comparisons(), m.Tables();
   m.Words<uint8_t>(), m.Words<uint16_t>(), m.Words<uint32_t>(), m.Words<uint64_t>();
   m.Products<uint16_t>({16}), m.Products<uint32_t>({32}), m.Products<uint64_t>({52, 64});
   return m.Take();

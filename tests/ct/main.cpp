@@ -61,6 +61,7 @@ int Main(int argc, char** argv) {
     };
     check("kernels", [&] { Kernels(v); });
     check("dealer and parties", [&] { Inference(v, false); });
+    check("strings and lists", [&] { Strings(v); });
   }
   return found != 0;
 }

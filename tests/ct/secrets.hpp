@@ -36,5 +36,7 @@ size_t Hidden(const C& c) {
 // Inference: the dealer and both parties of a tiny encoder; blind: forgets that messages are public, which must be
 // reported. (inference.cpp)
 void Inference(ring::Variant v, bool blind);
+// Strings: the dealer and both parties of a trace of the operations on bit strings and of tables' reads by lists.
+void Strings(ring::Variant v);
 
 }  // namespace suf::ct

@@ -1,4 +1,4 @@
-// What bulk.cpp and tables.cpp share.
+// What bulk.cpp, tables.cpp and trees.cpp share.
 #pragma once
 #include "suf/backends/internal/executor.hpp"
 #include "suf/backends/internal/variants.hpp"

@@ -92,6 +92,10 @@ class PackedExecutor : public pfss::Executor {
   void BorrowX(const Lane& l) const;
   template <class T>
   void Select(const Lane& l, const std::vector<T>& table) const;
+  void Unbits(const Lane& l) const;
+  // Strings: f(out) fills the member's bit strings as whole words; they lie as wide as the ring wants.
+  template <class F>
+  void Strings(const Lane& l, F f) const;
   const uint16_t* Index(const Lane& l, size_t k, int spare) const;
 
   // ---- bulk.cpp
@@ -104,9 +108,16 @@ class PackedExecutor : public pfss::Executor {
   void Suffix(int i);
   void Take(int i);
   void RotSum(int i);
+  void Turn(int i);
+  void Unbits(int i);
   void Reorder(int i);
   void Triangle(int i);  // pack, unpack
-  void Trees(int i, Host& host);
+  void DpfKeys(int i, Host& host);
+  void DpfReads(int i, Host& host);
+  void DcfKeys(int i, Host& host);
+  void DcfShares(int i, Host& host);
+  void ByTiles(size_t keys, size_t grain, const std::function<void(size_t first, size_t count)>& f);
+  void PutWords(const uint64_t* words, size_t count, int i, size_t at, uint8_t* to) const;
 
   const pfss::Schedule& s_;
   const pfss::Trace& t_;

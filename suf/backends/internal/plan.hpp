@@ -30,6 +30,9 @@ struct Instruction {
   std::vector<int> dead;  // values that nobody reads afterwards
 };
 
+// kMostPlanes: of a string taken apart in strips; a longer one is a bulk operation, and its bits are rows.
+inline constexpr int64_t kMostPlanes = 64;
+
 // Element: bytes of an element of node i in memory: what the PRG and the kernels of bit strings lay down is fixed by
 // the ring; the rest is stored as wide as it is read.
 int Element(const pfss::Schedule& s, int i);

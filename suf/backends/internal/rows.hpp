@@ -6,8 +6,8 @@
 namespace suf::backends::internal {
 
 inline constexpr int kSpares = 3;
-inline constexpr size_t kLeastStrip = 64;
-inline constexpr size_t kFrame = size_t{512} << 10;  // bytes of registers that stay in L2
+inline constexpr size_t kLeastStrip = 64, kShortStrip = 8;  // packed bits end at whole bytes
+inline constexpr size_t kFrame = size_t{512} << 10;         // bytes of registers that stay in L2
 
 // Frame: memory for the registers of one strip. One thread at a time has it; it goes from strip to strip and group to
 // group, and is wiped at the end of the run.
@@ -34,6 +34,7 @@ struct PackedExecutor::Handle {
   bool key = false;  // PRG words, or a key section, read or written
   View in;
   std::span<uint8_t> out;
+  std::vector<uint16_t> table16;
   std::vector<uint32_t> table32;
   std::vector<uint64_t> table64;
   std::shared_ptr<const uint32_t> words;

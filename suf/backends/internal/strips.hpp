@@ -38,6 +38,17 @@ struct Strips {
   void (*digit[4])(const void* z, int shift, int width, size_t n, uint16_t* out);
   // unit[code]: out[i] = 1[first + i = x], every place compared: x may be a secret.
   void (*unit[4])(uint32_t first, uint32_t x, size_t n, void* out);
+  // less: bit j of x's string = 1[x < b[j]], ceil(m / 64) words an element.
+  void (*less)(const uint64_t* x, const uint64_t* b, size_t m, size_t n, uint64_t* out);
+  // unbits: bit j of strings of `stride` bytes as bytes at out + j plane, j < m.
+  void (*unbits)(const uint8_t* x, size_t stride, size_t m, size_t plane, size_t n, uint8_t* out);
+  // mix: bit i of an element's ceil(m / 64) words = parity of its string and mask i, whose words that are not zero are
+  // the terms first[i] .. first[i + 1] - 1: mask[t] of word[t] of `stride`.
+  void (*mix)(const uint64_t* x, size_t stride, const uint32_t* first, const uint32_t* word, const uint64_t* mask,
+              size_t m, size_t n, uint64_t* out);
+  // turn[code]: out[u] = table[(u - r) mod 2^width]; r is a secret: a stage for each of its bits, by masks. spare: as
+  // long as out.
+  void (*turn[4])(const void* table, uint64_t r, int width, void* spare, void* out);
   // file[code]: h |= lt << 2j | eq << 2j-1, from Cmp's bytes (bit 0 lt, bit 1 eq), at most 32 bits
   void (*file[3])(const uint8_t* cmp, int j, size_t n, void* h);
 };

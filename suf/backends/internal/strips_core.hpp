@@ -246,6 +246,84 @@ void File(const uint8_t* cmp, int j, size_t n, void* ph) {
   for (size_t i = 0; i < n; ++i) h[i] = T(h[i] | (T(0u - (cmp[i] & 1u)) & lt) | (T(0u - (cmp[i] & 2u)) & eq));
 }
 
+// The borrow of x - b, without a comparison: x may be a secret.
+inline void Less(const uint64_t* x, const uint64_t* b, size_t m, size_t n, uint64_t* out) {
+  const size_t count = (m + 63) / 64;
+  for (size_t lo = 0; lo < n; lo += kLanes) {
+    const size_t some = n - lo < kLanes ? n - lo : kLanes;
+    uint64_t v[kLanes] = {};
+    for (size_t i = 0; i < some; ++i) v[i] = x[lo + i];
+    for (size_t w = 0; w < count; ++w) {
+      uint64_t acc[kLanes] = {};
+      for (size_t j = 64 * w, end = m < j + 64 ? m : j + 64; j < end; ++j) {
+        const uint64_t at = b[j];
+        for (size_t i = 0; i < kLanes; ++i) acc[i] |= ((~v[i] & at) | ((~v[i] | at) & (v[i] - at))) >> 63 << (j % 64);
+      }
+      for (size_t i = 0; i < some; ++i) out[(lo + i) * count + w] = acc[i];
+    }
+  }
+}
+
+// 64 rows at a time, a word of each: they stay in registers and the cache while their planes are filled.
+inline void BitPlanes(const uint8_t* x, size_t stride, size_t m, size_t plane, size_t n, uint8_t* out) {
+  constexpr size_t kRows = 64;
+  const size_t bytes = stride < 8 ? stride : 8;
+  for (size_t lo = 0; lo < n; lo += kRows) {
+    const size_t some = n - lo < kRows ? n - lo : kRows;
+    for (size_t first = 0; first < m; first += 64) {
+      uint64_t v[kRows] = {};
+      for (size_t i = 0; i < some; ++i) __builtin_memcpy(&v[i], x + (lo + i) * stride + first / 8, bytes);
+      for (size_t j = first, end = m < j + 64 ? m : j + 64; j < end; ++j) {
+        uint8_t bit[kRows];
+        for (size_t i = 0; i < kRows; ++i) bit[i] = uint8_t(v[i] >> (j - first) & 1);
+        __builtin_memcpy(out + j * plane + lo, bit, some);
+      }
+    }
+  }
+}
+
+inline void Parities(const uint64_t* x, size_t stride, const uint32_t* first, const uint32_t* word,
+                     const uint64_t* mask, size_t m, size_t n, uint64_t* out) {
+  const size_t count = (m + 63) / 64;
+  for (size_t lo = 0; lo < n; lo += kLanes) {
+    const size_t some = n - lo < kLanes ? n - lo : kLanes;
+    for (size_t w = 0; w < count; ++w) {
+      uint64_t acc[kLanes] = {};
+      for (size_t j = 64 * w, end = m < j + 64 ? m : j + 64; j < end; ++j) {
+        uint64_t sum[kLanes] = {};
+        for (uint32_t t = first[j]; t < first[j + 1]; ++t)
+          for (size_t i = 0; i < some; ++i) sum[i] ^= x[(lo + i) * stride + word[t]] & mask[t];
+        for (size_t i = 0; i < kLanes; ++i) {
+          uint64_t s = sum[i];
+          s ^= s >> 32, s ^= s >> 16, s ^= s >> 8, s ^= s >> 4, s ^= s >> 2, s ^= s >> 1;
+          acc[i] |= (s & 1) << (j % 64);
+        }
+      }
+      for (size_t i = 0; i < some; ++i) out[(lo + i) * count + w] = acc[i];
+    }
+  }
+}
+
+template <class T>
+void Turn(const void* table, uint64_t r, int width, void* spare, void* out) {
+  const size_t size = size_t{1} << width;
+  // the last stage writes `out`
+  T *to = static_cast<T*>(width % 2 ? out : spare), *other = static_cast<T*>(width % 2 ? spare : out);
+  const T* from = static_cast<const T*>(table);
+  for (int s = 0; s < width; ++s) {
+    const size_t by = size_t{1} << s;
+    uint64_t bit = uint64_t{0} - (r >> s & 1);
+    asm("" : "+r"(bit));  // a mask, never a branch
+    const T on = T(bit);
+    for (size_t u = 0; u < by; ++u) to[u] = T(from[u] ^ ((from[u] ^ from[u + size - by]) & on));
+#pragma GCC ivdep
+    for (size_t u = by; u < size; ++u) to[u] = T(from[u] ^ ((from[u] ^ from[u - by]) & on));
+    from = to;
+    T* last = to;
+    to = other, other = last;
+  }
+}
+
 const Strips kStrips = {
     {{Move<uint8_t, uint8_t>, Move<uint8_t, uint16_t>, Move<uint8_t, uint32_t>, Move<uint8_t, uint64_t>},
      {Move<uint16_t, uint8_t>, Move<uint16_t, uint16_t>, Move<uint16_t, uint32_t>, Move<uint16_t, uint64_t>},
@@ -268,5 +346,9 @@ const Strips kStrips = {
     Monomials,
     {Digit<uint8_t>, Digit<uint16_t>, Digit<uint32_t>, Digit<uint64_t>},
     {UnitAt<uint8_t>, UnitAt<uint16_t>, UnitAt<uint32_t>, UnitAt<uint64_t>},
+    Less,
+    BitPlanes,
+    Parities,
+    {Turn<uint8_t>, Turn<uint16_t>, Turn<uint32_t>, Turn<uint64_t>},
     {File<uint8_t>, File<uint16_t>, File<uint32_t>},
 };

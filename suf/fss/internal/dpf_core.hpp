@@ -1,173 +1,246 @@
-// The half-tree, once for all variants: AesHash is the variant's, the rest is arithmetic on pairs of quadwords.
-// Included inside a variant's namespace: no guard, no include of its own.
+// The half-tree, once for all variants, on the variant's vectors of seeds: key generation, and the evaluations that
+// follow one path a key. Words of a tile of r keys stand level by level: word d of key i at 16 (d r + i).
+// Included inside a variant's namespace after its lanes: no guard, no include of its own.
 namespace {
 
-using internal::Seed;
-
-// Walk: the variant's; takes the seed node[i] of `count` keys straight down at most `levels` levels along path[i] (bit
-// 0 is the last level's) and returns the levels walked.
-inline int Walk(const uint8_t* tile_key, const uint8_t* cw, size_t key_bytes, const uint64_t* path, int levels,
-                size_t count, Seed* node);
-
-// CtMask: all ones where the low bit of x is set; the barrier keeps compilers from turning it back into a branch.
-inline Seed CtMask(uint64_t x) {
-  Seed m = -(Seed{x, x} & 1);
-  asm("" : "+x"(m));
-  return m;
-}
-// Control: the mask of a seed's control bit, its lowest.
-inline Seed Control(Seed s) {
-  Seed m = -(__builtin_shufflevector(s, s, 0, 0) & 1);
-  asm("" : "+x"(m));
-  return m;
-}
-
-inline Seed LoadSeed(const uint8_t* p) {
-  Seed s;
-  __builtin_memcpy(&s, p, 16);
-  return s;
-}
-inline Seed Root(const uint8_t* p, int party) {
-  Seed s = LoadSeed(p);
-  return (s & Seed{~uint64_t{1}, ~uint64_t{0}}) | Seed{uint64_t(party), 0};
-}
-inline void HashSeeds(const uint8_t* tile_key, const Seed* in, Seed* out, size_t n) {
-  AesHash(tile_key, reinterpret_cast<const uint8_t*>(in), reinterpret_cast<uint8_t*>(out), n);
-}
-// Tweak: w_0 = 0, w_1 = 2; the low bit, which is the control bit, stays.
-inline Seed Tweak(Seed s, uint64_t leaf) {
-  return s ^ Seed { leaf << 1, 0 };
-}
-
-void DpfGenTile(const uint8_t* tile_key, int n, const uint64_t* alpha, const uint8_t* root0, const uint8_t* root1,
-                size_t count, uint8_t* cw) {
-  const int depth = n - 8;
-  const size_t key_bytes = DpfKeyBytes(n);
-  Seed seeds[2 * kDpfTile], x[2 * kDpfTile], h[2 * kDpfTile];
-  Seed *s0 = seeds, *s1 = seeds + count, *h0 = h, *h1 = h + count;
-  for (size_t i = 0; i < count; ++i) s0[i] = Root(root0 + 16 * i, 0), s1[i] = Root(root1 + 16 * i, 1);
-  for (int d = 0; d < depth; ++d) {
-    HashSeeds(tile_key, seeds, h, 2 * count);
-    for (size_t i = 0; i < count; ++i) {
-      const Seed right = CtMask(alpha[i] >> (n - 1 - d)), t0 = Control(s0[i]), t1 = Control(s1[i]);
-      // CW = H(s_0) ^ H(s_1) ^ (1 - alpha_d) Delta; children H(s) and H(s) ^ s, corrected where the control bit is set
-      const Seed c = h0[i] ^ h1[i] ^ (~right & (s0[i] ^ s1[i]));
-      s0[i] = h0[i] ^ (right & s0[i]) ^ (t0 & c);
-      s1[i] = h1[i] ^ (right & s1[i]) ^ (t1 & c);
-      __builtin_memcpy(cw + i * key_bytes + 16 * size_t(d), &c, 16);
+// Group: the correction words of kGroup keys in a row of a tile; a short group is copied, for the lanes that have no
+// key read, too.
+class Group {
+ public:
+  // Words of `count` <= kGroup keys from key k0 of a tile of `keys` keys, `levels` each.
+  Group(const uint8_t* cw, size_t keys, size_t k0, size_t count, int levels) {
+    if (count == kGroup) {
+      at_ = cw + 16 * k0, stride_ = 16 * keys, next_tile_ = stride_ * size_t(levels);
+      return;
     }
-  }
-  for (uint64_t leaf = 0; leaf < 2; ++leaf) {
-    for (size_t i = 0; i < 2 * count; ++i) x[i] = Tweak(seeds[i], leaf);
-    HashSeeds(tile_key, x, h, 2 * count);
-    for (size_t i = 0; i < count; ++i) {
-      const uint64_t one = uint64_t{1} << (alpha[i] & 63);
-      const Seed high = CtMask(alpha[i] >> 6) ^ Seed { ~uint64_t{0}, 0 }, here = CtMask((alpha[i] >> 7) ^ leaf ^ 1);
-      const Seed c = h0[i] ^ h1[i] ^ (here & high & Seed{one, one});
-      __builtin_memcpy(cw + i * key_bytes + 16 * (size_t(depth) + leaf), &c, 16);
+    __builtin_memset(copy_, 0, size_t(levels) * 16 * kGroup);
+    for (size_t d = 0; d < size_t(levels); ++d) {
+      __builtin_memcpy(copy_ + d * 16 * kGroup, cw + 16 * (d * keys + k0), 16 * count);
     }
+    at_ = copy_, stride_ = 16 * kGroup;
   }
-  Wipe(seeds, sizeof seeds), Wipe(x, sizeof x), Wipe(h, sizeof h);
-}
+  Vec At(int level, int w) const { return Load(at_ + size_t(level) * stride_ + 16 * kLanes * size_t(w)); }
+  // Fetch: asks for the same words of the next tile, into the second cache: two tiles are more than the first one.
+  void Fetch(int level) const {
+    const uint8_t* const p = at_ + next_tile_ + size_t(level) * stride_;
+    for (size_t b = 0; b < 16 * kGroup; b += 64) __builtin_prefetch(p + b, 0, 2);
+  }
 
-// Word: quadword k of blocks in a row.
-inline uint64_t Word(const Seed* s, size_t k) { return s[k / 2][k % 2]; }
-
-// Nodes of a tile at one level, key after key. Positions are taken without the reduction mod 2^n, so that a window is
-// one range of nodes at every level; where it wraps around, level 0 holds the root twice.
-struct Range {
-  uint64_t first, last;  // leaf blocks of 128 bits
-  uint64_t First(int above) const { return first >> 1 >> above; }
-  size_t Count(int above) const { return size_t((last >> 1 >> above) - First(above)) + 1; }
+ private:
+  const uint8_t* at_;
+  size_t stride_, next_tile_ = 0;
+  alignas(64) uint8_t copy_[58 * 16 * kGroup];
 };
 
-// DpfPointTile: the window of length 1, where the position may be a secret: one path a key, selections by masks.
-void DpfPointTile(const uint8_t* tile_key, int n, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* x,
-                  size_t count, uint64_t* out) {
-  const int depth = n - 8;
-  const size_t key_bytes = DpfKeyBytes(n);
-  Seed node[kDpfTile], h[kDpfTile];
-  uint64_t path[kDpfTile];
-  for (size_t i = 0; i < count; ++i) {
-    node[i] = Root(root + 16 * i, party), path[i] = (x[i] & (~uint64_t{0} >> (64 - n))) >> 8;
-  }
-  for (int d = depth ? Walk(tile_key, cw, key_bytes, path, depth, count, node) : 0; d < depth; ++d) {
-    HashSeeds(tile_key, node, h, count);
-    for (size_t i = 0; i < count; ++i) {
-      const Seed c = LoadSeed(cw + i * key_bytes + 16 * size_t(d)), right = CtMask(path[i] >> (depth - 1 - d));
-      node[i] = h[i] ^ (right & node[i]) ^ (Control(node[i]) & c);
+// Walk: each seed `levels` levels down along its path, whose bit for level d is bit top - d of `path`. kBits: the
+// control bits on the way move into `bits` from below, all but those of the nodes it ends at.
+template <bool kBits, class Path>
+inline void Walk(const RoundKeys& keys, const Group& group, int levels, int top, const Path& path, Vec (&seeds)[kWide],
+                 Vec (&bits)[kWide]) {
+  Vec s[kWide], way[kWide];  // copies, which stay in registers
+#pragma GCC unroll 16
+  for (int w = 0; w < kWide; ++w) s[w] = seeds[w], way[w] = Vec{};
+  for (int d = 0; d < levels; ++d) {
+    group.Fetch(d);
+#pragma GCC unroll 16
+    for (int part = 0; part < kWide;
+         part += kStep) {  // what stands before AES in one part fits beside AES of the other
+      Vec in[kStep], add[kStep];
+#pragma GCC unroll 16
+      for (int i = 0; i < kStep; ++i) {
+        const int w = part + i;
+        const Vec bit = LowBit(s[w]);
+        if constexpr (kBits) way[w] += way[w] + bit;
+        // children H(s) and H(s) ^ s, corrected where the control bit is set
+        in[i] = s[w], add[i] = (Mask(bit) & group.At(d, w)) ^ (path.Mask(w, top - d) & s[w]);
+      }
+      Hash(keys, in, add, in);
+#pragma GCC unroll 16
+      for (int i = 0; i < kStep; ++i) s[part + i] = in[i];
     }
   }
-  for (size_t i = 0; i < count; ++i) node[i] = Tweak(node[i], x[i] >> 7 & 1);
-  HashSeeds(tile_key, node, h, count);
-  for (size_t i = 0; i < count; ++i) {
-    const uint8_t* leaves = cw + i * key_bytes + 16 * size_t(depth);
-    const Seed left = LoadSeed(leaves), second = CtMask(x[i] >> 7), high = CtMask(x[i] >> 6);
-    const Seed share = h[i] ^ (Control(node[i]) & (left ^ (second & (left ^ LoadSeed(leaves + 16)))));
-    uint64_t word = (share[0] ^ (high[0] & (share[0] ^ share[1]))) >> (x[i] & 63);
-    asm("" : "+r"(word));  // a shift, where compilers like a bit test, which valgrind takes for a load
-    out[i] = word & 1;
+#pragma GCC unroll 16
+  for (int w = 0; w < kWide; ++w) {
+    seeds[w] = s[w];
+    if constexpr (kBits) bits[w] = way[w];
   }
-  Wipe(node, sizeof node), Wipe(h, sizeof h), Wipe(path, sizeof path);
 }
 
-void DpfWindowTile(const uint8_t* tile_key, int n, int party, const uint8_t* root, const uint8_t* cw,
-                   const uint64_t* lo, size_t count, int m, Seed* scratch, uint64_t* out) {
-  const int depth = n - 8;
-  const size_t key_bytes = DpfKeyBytes(n), blocks = internal::LeafBlocks(m), room = kDpfTile * (blocks + 2);
-  Seed *node = scratch, *next = scratch + room, *h = scratch + 2 * room;
-  Range range[kDpfTile];
-  uint64_t path[kDpfTile];
-  size_t nodes = 0;
-  int straight = depth;  // levels where each key has one node
-  for (size_t i = 0; i < count; ++i) {
-    const uint64_t at = lo[i] & (~uint64_t{0} >> (64 - n));
-    range[i] = {at >> 7, (at >> 7) + blocks - 1};
-    while (straight > 0 && range[i].Count(depth - straight) > 1) --straight;
-    for (size_t j = range[i].Count(depth); j; --j) node[nodes++] = Root(root + 16 * i, party);
+// Leaf: the leaf block on each path, the half that bit 7 of the point names. Tweak: w_0 = 0, w_1 = 2; the low bit,
+// which is the control bit, stays.
+template <class Bits>
+inline void Leaf(const RoundKeys& keys, const Group& group, int depth, const Bits& path, const Vec (&s)[kWide],
+                 Vec (&leaf)[kWide]) {
+  group.Fetch(depth), group.Fetch(depth + 1);
+  for (int part = 0; part < kWide; part += kStep) {
+    Vec in[kStep], add[kStep];
+#pragma GCC unroll 16
+    for (int i = 0; i < kStep; ++i) {
+      const int w = part + i;
+      const Vec right = path.Mask(w, 7), left = group.At(depth, w);
+      in[i] = s[w] ^ (right & Lanes(2, 0));
+      add[i] = Control(s[w]) & (left ^ (right & (left ^ group.At(depth + 1, w))));
+    }
+    Hash(keys, in, add, in);
+    for (int i = 0; i < kStep; ++i) leaf[part + i] = in[i];
   }
-  for (size_t i = 0; i < count; ++i) path[i] = range[i].First(depth - straight);
-  for (int d = straight ? Walk(tile_key, cw, key_bytes, path, straight, count, node) : 0; d < depth; ++d) {
-    HashSeeds(tile_key, node, h, nodes);
-    const int above = depth - d - 1;  // levels below the children
-    size_t child = 0, parent = 0;
+}
+
+// Parity: bit 0 of each low half becomes the parity of its lane.
+inline Vec Parity(Vec x) {
+  x ^= Swap(x);
+  for (int s = 32; s; s /= 2) x ^= x >> s;
+  return x;
+}
+
+// UpTo: in each lane the bits 0 .. x mod 128 of its 128.
+inline Vec UpTo(Vec x) {
+  const Vec low = ~Vec{} >> (63 - (x & 63)), high = BitMask(x, 6), upper = Lanes(0, ~uint64_t{0});
+  return (low & high) | (~upper & (low | high));
+}
+// GroupIn64: 2^level ones where the aligned group of x mod 128 has them in its half. By words: a vector's shift by a
+// secret common to its halves is one by a register's count, which valgrind takes for a leak.
+inline uint64_t GroupIn64(uint64_t x, int level) {
+  if (level >= 6) return ~uint64_t{0};
+  const uint64_t size = uint64_t{1} << level;
+  return ((uint64_t{1} << size) - 1) << (x & (64 - size));
+}
+// InHalf: `group` in the half that bit 6 of x names, of a group of 128 bits in both.
+inline Vec InHalf(Vec group, Vec x, int level) {
+  const Vec upper = Lanes(0, ~uint64_t{0});
+  return level == 7 ? group : group & ~(BitMask(x, 6) ^ upper);
+}
+
+// Put: bit 0 of each lane to out[0], out[step], .., shifted.
+inline void Put(const Vec (&y)[kWide], size_t count, int shift, size_t step, uint64_t* out) {
+  alignas(64) uint64_t bits[2 * kGroup];
+  for (int w = 0; w < kWide; ++w) Store(reinterpret_cast<uint8_t*>(bits + 2 * kLanes * w), y[w] & 1);
+  for (size_t i = 0; i < count; ++i) out[i * step] |= bits[2 * i] << shift;
+  Wipe(bits, sizeof bits);
+}
+
+inline uint64_t LowBits(int n) { return n < 64 ? ~(~uint64_t{0} << n) : ~uint64_t{0}; }
+
+// DpfPointTile: the share bit at position x of level `level`, where x may be a secret: selections by masks.
+void DpfPointTile(const uint8_t* tile_key, const internal::DpfTile& t, int level, const uint64_t* x, uint64_t* out) {
+  const RoundKeys keys(tile_key);
+  const int depth = t.n - (level < 8 ? 8 : level), shift = level < 8 ? level : 0;
+  for (size_t k0 = 0; k0 < t.keys; k0 += kGroup) {
+    const size_t count = t.keys - k0 < kGroup ? t.keys - k0 : kGroup;
+    const Group group(t.cw, t.keys, k0, count, t.n - 6);
+    Points points, groups;
     for (size_t i = 0; i < count; ++i) {
-      const Seed c = LoadSeed(cw + i * key_bytes + 16 * size_t(d));
-      const uint64_t base = range[i].First(above + 1), first = range[i].First(above);
-      for (size_t j = 0, kids = range[i].Count(above); j < kids; ++j) {
-        const size_t p = parent + size_t(((first + j) >> 1) - base);
-        next[child++] = h[p] ^ (CtMask(first + j) & node[p]) ^ (Control(node[p]) & c);
-      }
-      parent += range[i].Count(above + 1);
+      points.x[i] = x[k0 + i] << shift, groups.x[i] = GroupIn64(points.x[i], shift), out[k0 + i] = 0;
     }
-    Seed* t = node;
-    node = next, next = t, nodes = child;
-  }
-  size_t first_node = 0;
-  for (size_t i = 0; i < count; ++i) {
-    for (size_t b = 0; b < blocks; ++b) {
-      const uint64_t block = range[i].first + b;
-      next[i * blocks + b] = Tweak(node[first_node + size_t((block >> 1) - range[i].First(0))], block & 1);
+    const SecretBits path(points.x);
+    Vec s[kWide], y[kWide];
+    Roots(t.root + 16 * k0, count, t.party, s);
+    Walk<false>(keys, group, depth, level < 8 ? t.n - 1 : depth - 1, path, s, y);
+    if (level < 8) {
+      Leaf(keys, group, depth, path, s, y);
+      for (int w = 0; w < kWide; ++w) s[w] = Parity(y[w] & InHalf(groups.At(w), points.At(w), level));
     }
-    first_node += range[i].Count(0);
+    Put(s, count, 0, 1, out + k0);
+    Wipe(s, sizeof s), Wipe(y, sizeof y);
   }
-  HashSeeds(tile_key, next, h, count * blocks);
+}
+
+// DpfParityTile: shares of 1[x < alpha] at m public points a key. With t_d the control bit at depth d of x's path, a
+// share of "alpha is in the sibling on the right" is t_d ^ t_(d+1); over all levels where x turns left the sum
+// telescopes to the t_d where x turns, and the leaf block has the rest. Here 1[alpha <= x], which one party turns.
+void DpfParityTile(const uint8_t* tile_key, const internal::DpfTile& t, const uint64_t* x, int m, uint64_t* out) {
+  const RoundKeys keys(tile_key);
+  const int depth = t.n - 8;
   const size_t words = size_t(m + 63) / 64;
-  for (size_t i = 0; i < count; ++i) {
-    const uint8_t* leaves = cw + i * key_bytes + 16 * size_t(depth);
-    Seed* share = h + i * blocks;
-    for (size_t b = 0; b < blocks; ++b) {
-      const Seed c = LoadSeed(leaves + 16 * ((range[i].first + b) & 1));
-      share[b] ^= Control(next[i * blocks + b]) & c;
+  for (size_t i = 0; i < t.keys * words; ++i) out[i] = 0;
+  for (size_t k0 = 0; k0 < t.keys; k0 += kGroup) {
+    const size_t count = t.keys - k0 < kGroup ? t.keys - k0 : kGroup;
+    const Group group(t.cw, t.keys, k0, count, t.n - 6);
+    Vec root[kWide], s[kWide], bits[kWide], leaf[kWide];
+    Roots(t.root + 16 * k0, count, t.party, root);
+    for (size_t j = 0; j < size_t(m); ++j) {
+      Points points;
+      for (size_t i = 0; i < count; ++i) points.x[i] = x[(k0 + i) * size_t(m) + j] & LowBits(t.n);
+      const PublicBits path(points.x);
+      for (int w = 0; w < kWide; ++w) s[w] = root[w];
+      Walk<true>(keys, group, depth, t.n - 1, path, s, bits);
+      Leaf(keys, group, depth, path, s, leaf);
+      for (int w = 0; w < kWide; ++w) {
+        // bit d of x >> 7 ^ x >> 8 from above says whether the path turns at depth d; in the low half only
+        const Vec at = points.At(w), turns = (at >> 7 ^ at >> 8) & Lanes(~uint64_t{0}, 0);
+        const Vec below = UpTo(at) ^ path.Mask(w, 7);
+        s[w] = Parity((leaf[w] & below) ^ ((bits[w] + bits[w] + LowBit(s[w])) & turns)) ^ Lanes(uint64_t(t.party), 0);
+      }
+      Put(s, count, int(j % 64), words, out + k0 * words + j / 64);
     }
-    auto word = [&](size_t k) { return k < 2 * blocks ? Word(share, k) : 0; };
-    const size_t skip = size_t(lo[i] & 127) / 64, shift = size_t(lo[i]) & 63;
-    for (size_t q = 0; q < words; ++q) {
-      const size_t w = skip + q;
-      uint64_t x = word(w) >> shift | word(w + 1) << 1 << (63 - shift);
-      if (q + 1 == words && m % 64) x &= ~uint64_t{0} >> (64 - m % 64);
-      out[i * words + q] = x;
+    Wipe(root, sizeof root), Wipe(s, sizeof s), Wipe(bits, sizeof bits), Wipe(leaf, sizeof leaf);
+  }
+}
+
+// Row: the words of a level of up to kWide / 2 vectors of keys, for which there may be fewer keys.
+inline void PutRow(const Vec* words, size_t count, uint8_t* to) {
+  if (count == kGroup / 2) {
+#pragma GCC unroll 16
+    for (int w = 0; w < kWide / 2; ++w) Store(to + 16 * kLanes * w, words[w]);
+    return;
+  }
+  alignas(64) uint8_t row[8 * kGroup];
+  for (int w = 0; w < kWide / 2; ++w) Store(row + 16 * kLanes * w, words[w]);
+  __builtin_memcpy(to, row, 16 * count);
+  Wipe(row, sizeof row);
+}
+
+// DpfGenTile: both parties in step.
+void DpfGenTile(const uint8_t* tile_key, int n, const uint64_t* alpha, const uint8_t* root0, const uint8_t* root1,
+                size_t keys_count, uint8_t* cw) {
+  constexpr int kVectors = kWide / 2, kPart = kStep / 2;
+  constexpr size_t kKeys = kGroup / 2;
+  const RoundKeys keys(tile_key);
+  const int depth = n - 8;
+  const Vec none[kStep] = {};
+  for (size_t k0 = 0; k0 < keys_count; k0 += kKeys) {
+    const size_t count = keys_count - k0 < kKeys ? keys_count - k0 : kKeys;
+    Vec root[2][kWide], s0[kVectors], s1[kVectors], words[kVectors], h[kStep];
+    Roots(root0 + 16 * k0, count, 0, root[0]), Roots(root1 + 16 * k0, count, 1, root[1]);
+    Points points, ones;
+    for (size_t i = 0; i < count; ++i) points.x[i] = alpha[k0 + i], ones.x[i] = GroupIn64(alpha[k0 + i], 0);
+    const SecretBits path(points.x);
+    for (int w = 0; w < kVectors; ++w) s0[w] = root[0][w], s1[w] = root[1][w];
+    uint8_t* to = cw + 16 * k0;
+    for (int d = 0; d < depth; ++d, to += 16 * keys_count) {
+#pragma GCC unroll 8
+      for (int part = 0; part < kVectors; part += kPart) {
+#pragma GCC unroll 8
+        for (int i = 0; i < kPart; ++i) h[i] = s0[part + i], h[i + kPart] = s1[part + i];
+        Hash(keys, h, none, h);
+#pragma GCC unroll 8
+        for (int i = 0; i < kPart; ++i) {
+          const int w = part + i;
+          const Vec right = path.Mask(w, n - 1 - d), both = h[i] ^ h[i + kPart];
+          // CW = H(s_0) ^ H(s_1) ^ (1 - alpha_d) Delta; children H(s) and H(s) ^ s, corrected where the control bit is
+          // set
+          const Vec c = both ^ (~right & (s0[w] ^ s1[w]));
+          s0[w] = h[i] ^ (right & s0[w]) ^ (Control(s0[w]) & c);
+          s1[w] = h[i + kPart] ^ (right & s1[w]) ^ (Control(s1[w]) & c);
+          words[w] = c;
+        }
+      }
+      PutRow(words, count, to);
     }
+    for (int half = 0; half < 2; ++half, to += 16 * keys_count) {
+      for (int part = 0; part < kVectors; part += kPart) {
+        const Vec tweak = Lanes(half ? 2 : 0, 0);
+        for (int i = 0; i < kPart; ++i) h[i] = s0[part + i] ^ tweak, h[i + kPart] = s1[part + i] ^ tweak;
+        Hash(keys, h, none, h);
+        for (int i = 0; i < kPart; ++i) {
+          const int w = part + i;
+          const Vec here = half ? path.Mask(w, 7) : ~path.Mask(w, 7);
+          words[w] = h[i] ^ h[i + kPart] ^ (here & InHalf(ones.At(w), points.At(w), 0));
+        }
+      }
+      PutRow(words, count, to);
+    }
+    Wipe(root, sizeof root), Wipe(s0, sizeof s0), Wipe(s1, sizeof s1), Wipe(h, sizeof h);
   }
 }
 

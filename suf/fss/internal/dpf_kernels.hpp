@@ -9,17 +9,44 @@ namespace suf::fss::internal {
 
 typedef uint64_t Seed __attribute__((vector_size(16)));  // a block; element 0 is its low quadword
 
-// Leaf blocks of 128 bits that cover any window of m bits, and the seeds of working memory that a tile needs for it.
-constexpr size_t LeafBlocks(int m) { return size_t(m + 126) / 128 + 1; }
-constexpr size_t WindowScratch(int m) { return 3 * kDpfTile * (LeafBlocks(m) + 2); }
+// DpfTile: the keys of a tile, as one party has them.
+struct DpfTile {
+  int n, party;
+  const uint8_t *root, *cw;
+  size_t keys;
+};
+
+// Leaf blocks of 128 bits that cover any window of m bits, and the keys of a tile that are expanded together.
+constexpr size_t LeafBlocks(size_t m) { return (m + 126) / 128 + 1; }
+constexpr size_t WindowKeys(size_t m) {
+  const size_t blocks = LeafBlocks(m), most = 4096;
+  return blocks * kDpfTile <= most ? kDpfTile : blocks >= most ? 1 : most / blocks;
+}
+// Seeds of working memory.
+constexpr size_t WindowScratch(size_t m) { return 3 * WindowKeys(m) * (LeafBlocks(m) + 2); }
+// FullScratch: bytes of working memory for the full domain of 2^n bits, n <= kFullBits; alignment 64.
+inline constexpr int kFullBits = 16;
+constexpr size_t FullScratch(int n) { return 64 * 3 * ((size_t{1} << (n - 8)) + 16); }
+// kDenseSlack: words after a plane, so that whole vectors are read.
+inline constexpr size_t kDenseSlack = 32;
+// kFullKeys: keys whose full domains are expanded together, at most.
+inline constexpr size_t kFullKeys = 4;
 
 struct DpfKernels {
   void (*gen)(const uint8_t* tile_key, int n, const uint64_t* alpha, const uint8_t* root0, const uint8_t* root1,
               size_t count, uint8_t* cw);
-  void (*window)(const uint8_t* tile_key, int n, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* lo,
-                 size_t count, int m, Seed* scratch, uint64_t* out);
-  void (*point)(const uint8_t* tile_key, int n, int party, const uint8_t* root, const uint8_t* cw, const uint64_t* x,
-                size_t count, uint64_t* out);
+  void (*window)(const uint8_t* tile_key, const DpfTile& t, int level, const uint64_t* lo, size_t m, Seed* scratch,
+                 uint64_t* out);
+  void (*point)(const uint8_t* tile_key, const DpfTile& t, int level, const uint64_t* x, uint64_t* out);
+  void (*parity)(const uint8_t* tile_key, const DpfTile& t, const uint64_t* x, int m, uint64_t* out);
+  // the whole domain of keys k0 .. k0 + count - 1 of the tile, count <= `full_keys`
+  void (*full)(const uint8_t* tile_key, const DpfTile& t, size_t k0, size_t count, uint8_t* scratch, uint64_t* out);
+  size_t full_keys;
+  // bit k: the parity of the domain's bits and those of plane k from bit `skip` on; planes of `stride` words each,
+  // spare of words + kDenseSlack, which the planes have after 2 * words
+  uint64_t (*dense)(const uint64_t* bits, size_t words, size_t skip, const uint64_t* planes, size_t stride, int count,
+                    uint64_t* spare);
+  void (*transpose)(uint64_t* x);  // the 64 x 64 bits whose row i is word i
 };
 
 }  // namespace suf::fss::internal

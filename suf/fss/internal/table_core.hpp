@@ -174,6 +174,148 @@ void Select(int w, const uint8_t* t, const uint16_t* idx, const T* const* column
   count == 1 ? SelectAll<T, 1>(w, t, idx, columns, n, out) : SelectAll<T, 2>(w, t, idx, columns, n, out);
 }
 
+// TableWord: word q of a table of width w, without what does not count.
+inline uint64_t TableWord(int w, const uint8_t* t, size_t i, size_t q) {
+  if (w > 6) return Load<uint64_t>(t, (i << (w - 6)) + q);
+  uint64_t x = 0;
+  WithWord(w, [&]<class E>(E) { x = Load<E>(t, i); });
+  return x & UsedBits(w);
+}
+
+// Exchanged: bit v is bit v ^ at of x, at < 64.
+inline uint64_t Exchanged(uint64_t x, unsigned at) {
+  constexpr uint64_t kLow[6] = {0x5555555555555555, 0x3333333333333333, 0x0f0f0f0f0f0f0f0f,
+                                0x00ff00ff00ff00ff, 0x0000ffff0000ffff, 0x00000000ffffffff};
+  for (unsigned b = 0; b < 6; ++b) {
+    const uint64_t y = (x >> (1 << b) & kLow[b]) | (x & kLow[b]) << (1 << b);
+    x ^= (x ^ y) & (uint64_t{0} - (at >> b & 1));
+  }
+  return x;
+}
+
+// The bits are exchanged, not the columns: sum_j t[j] c[idx ^ j] = sum_v t[v ^ idx] c[v].
+template <class T, int C>
+void SelectXAll(int w, const uint8_t* t, const uint16_t* idx, const T* const* columns, size_t n, T* const* out) {
+  const size_t size = size_t{1} << w, words = (size + 63) / 64;
+  uint64_t bits[16];
+  T sum[C];
+  const T* row[C];
+  for (int c = 0; c < C; ++c) row[c] = columns[c];
+  for (size_t i = 0; i < n; ++i) {
+    const unsigned at = idx[i] & LowBits(w);
+    for (size_t q = 0; q < words; ++q) bits[q] = Exchanged(TableWord(w, t, i, q ^ (at >> 6)), at & 63);
+    MaskedSum<T, C>(reinterpret_cast<const uint8_t*>(bits), 0, size, row, sum);
+    for (int c = 0; c < C; ++c) out[c][i] = sum[c];
+  }
+  Wipe(bits, sizeof bits);
+}
+
+template <class T>
+void SelectX(int w, const uint8_t* t, const uint16_t* idx, const T* const* columns, int count, size_t n,
+             T* const* out) {
+  count == 1 ? SelectXAll<T, 1>(w, t, idx, columns, n, out) : SelectXAll<T, 2>(w, t, idx, columns, n, out);
+}
+
+// Rows: of tables of one word each, side by side, for loops that compilers make vectors of. After the last, zeros.
+constexpr size_t kRows = 64;
+struct Rows {
+  uint64_t t[kRows] = {}, x[kRows] = {};
+  Rows(int w, const uint8_t* tables, const uint16_t* at, size_t first, size_t some) {
+    for (size_t i = 0; i < some; ++i) x[i] = at[first + i] & LowBits(w);
+    WithWord(w, [&]<class E>(E) {
+      for (size_t i = 0; i < some; ++i) t[i] = Load<E>(tables, first + i) & UsedBits(w);
+    });
+  }
+  ~Rows() { Wipe(t, sizeof t); }
+};
+
+void AboveRows(int w, const uint8_t* t, const uint16_t* x, const uint16_t* b, size_t m, size_t n, uint64_t* out) {
+  const uint64_t low = LowBits(w);
+  const size_t count = (m + 63) / 64;
+  for (size_t lo = 0; lo < n; lo += kRows) {
+    const size_t some = n - lo < kRows ? n - lo : kRows;
+    Rows rows(w, t, x, lo, some);
+    for (uint64_t& y : rows.t) {  // bit v: parity of the bits beyond v
+      y ^= y >> 1, y ^= y >> 2, y ^= y >> 4, y ^= y >> 8, y ^= y >> 16, y ^= y >> 32;
+      y >>= 1;
+    }
+    for (size_t k = 0; k < count; ++k) {
+      uint64_t word[kRows] = {};
+      for (size_t j = 64 * k, to = m < j + 64 ? m : j + 64; j < to; ++j) {
+        const uint64_t place = b[j];
+        for (size_t i = 0; i < kRows; ++i) word[i] |= (rows.t[i] >> ((rows.x[i] - place) & low) & 1) << (j % 64);
+      }
+      for (size_t i = 0; i < some; ++i) out[(lo + i) * count + k] = word[i];
+    }
+  }
+}
+
+void DenseRows(int w, const uint8_t* t, const uint16_t* x, const uint64_t* columns, int bits, size_t n, uint64_t* out) {
+  for (size_t lo = 0; lo < n; lo += kRows) {
+    const size_t some = n - lo < kRows ? n - lo : kRows;
+    Rows rows(w, t, x, lo, some);
+    uint64_t all[kRows] = {};
+    for (int c = 0; c < bits; ++c) {
+      const uint64_t column = columns[c];
+      for (size_t i = 0; i < kRows; ++i) {
+        const uint64_t s = LowBits(w) - rows.x[i];
+        uint64_t y = rows.t[i] & (column >> s | column << 1 << (63 - s));
+        y ^= y >> 32, y ^= y >> 16, y ^= y >> 8, y ^= y >> 4, y ^= y >> 2, y ^= y >> 1;
+        all[i] |= (y & 1) << c;
+      }
+    }
+    __builtin_memcpy(out + lo, all, 8 * some);
+  }
+}
+
+// One pass turns a table into its parities, every threshold is then a read at a public place.
+void AboveAll(int w, const uint8_t* t, const uint16_t* x, const uint16_t* b, size_t m, size_t n, uint64_t* out) {
+  if (w <= 6) return AboveRows(w, t, x, b, m, n, out);
+  const size_t low = LowBits(w), words = size_t{1} << (w - 6), count = (m + 63) / 64;
+  uint64_t above[16];  // bit v: parity of the bits beyond v
+  for (size_t i = 0; i < n; ++i) {
+    uint64_t beyond = 0;  // all ones: an odd number of bits in the words beyond
+    for (size_t q = words; q-- > 0;) {
+      uint64_t y = TableWord(w, t, i, q);
+      for (int s = 1; s < 64; s *= 2) y ^= y >> s;
+      above[q] = y >> 1 ^ beyond;
+      beyond ^= uint64_t{0} - (y & 1);
+    }
+    for (size_t k = 0; k < count; ++k) {
+      uint64_t word = 0;
+      for (size_t j = 64 * k, to = m < j + 64 ? m : j + 64; j < to; ++j) {
+        const size_t at = (size_t(x[i]) - b[j]) & low;
+        word |= (above[at / 64] >> (at % 64) & 1) << (j % 64);
+      }
+      out[i * count + k] = word;
+    }
+  }
+  Wipe(above, sizeof above);
+}
+
+void DenseAll(int w, const uint8_t* t, const uint16_t* x, const uint64_t* columns, int bits, size_t n, uint64_t* out) {
+  if (w <= 6) return DenseRows(w, t, x, columns, bits, n, out);
+  const size_t low = LowBits(w), words = size_t{1} << (w - 6);
+  uint64_t table[16];
+  for (size_t i = 0; i < n; ++i) {
+    // bit j of a column turned by `skip` is that of table[(x - j) mod 2^w]
+    const size_t skip = low - (x[i] & low), first = skip / 64, s = skip % 64;
+    for (size_t q = 0; q < words; ++q) table[q] = TableWord(w, t, i, q);
+    uint64_t all = 0;
+    for (int c = 0; c < bits; ++c) {
+      const uint64_t* column = columns + size_t(c) * words;
+      uint64_t sum = 0;
+      for (size_t q = 0; q < words; ++q) {
+        const uint64_t here = column[(first + q) & (words - 1)], next = column[(first + q + 1) & (words - 1)];
+        sum ^= table[q] & (here >> s | next << 1 << (63 - s));
+      }
+      all |= uint64_t(__builtin_parityll(sum)) << c;
+    }
+    out[i] = all;
+  }
+  Wipe(table, sizeof table);
+}
+
 template <class T>
 void DotAll(const uint64_t* bits, size_t stride, int first, int m, const T* table, size_t n, T* out) {
   const T* const row[1] = {table};
@@ -185,7 +327,9 @@ void DotAll(const uint64_t* bits, size_t stride, int first, int m, const T* tabl
 }
 
 constexpr internal::TableKernels Kernels() {
-  return {HotAll, CmpAll, PointAll, RotateAll, Select<uint32_t>, Select<uint64_t>, DotAll<uint32_t>, DotAll<uint64_t>};
+  return {HotAll,           CmpAll,           PointAll,          RotateAll,
+          Select<uint32_t>, Select<uint64_t>, SelectX<uint32_t>, SelectX<uint64_t>,
+          AboveAll,         DenseAll,         DotAll<uint32_t>,  DotAll<uint64_t>};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes aes.txt, prg.txt and dpf.txt beside this file: known answers from an implementation that shares nothing with ours (hashlib,
-hmac and the cryptography package's AES; the half-tree written out bit by bit from the conventions in dpf.hpp).
+"""Writes aes.txt, prg.txt, dpf.txt, reads.txt and dcf.txt beside this file: known answers from an implementation that shares nothing with ours (hashlib,
+hmac and the cryptography package's AES; trees written out bit by bit from the conventions in
+dpf.hpp, docs/mathematics.md#half-tree and #dcf).
 aes.txt: FIPS 197 appendix B and C.1, SP 800-38A F.1.1 (ECB-AES128), typed in from the standards and checked here."""
 import hashlib
 import hmac
@@ -63,6 +64,85 @@ def bit(key, n, party, root, cw, x):
     return (h(key, s ^ 2 * j) ^ (cw[n - 8 + j] if s & 1 else 0)) >> (x % 128) & 1
 
 
+def control(key, n, party, root, cw, w, v):
+    """The share of 1[v = alpha >> w]: a control bit, or the parity of a group of leaf bits."""
+    if w < 8:
+        return sum(bit(key, n, party, root, cw, (v << w) + j) for j in range(1 << w)) & 1
+    s = root & ~1 | party
+    for d in range(n - w):
+        s = h(key, s) ^ (s if v >> (n - w - 1 - d) & 1 else 0) ^ (cw[d] if s & 1 else 0)
+    return s & 1
+
+
+def less(key, n, party, root, cw, x):
+    """The share of 1[x < alpha]: the nodes that cover what lies above x."""
+    share = 0
+    for w in range(n):
+        if not x >> w & 1:
+            v = x >> w | 1
+            if w >= 8 or w < 7:
+                share ^= control(key, n, party, root, cw, w, v)
+            else:  # the upper half of 256 leaf bits: the node's control bit less the lower half
+                share ^= control(key, n, party, root, cw, 8, v >> 1) ^ control(key, n, party, root, cw, 7, v ^ 1)
+    return share
+
+
+def dcf_value(key, s, words, bits, right):
+    """The words of a child's value."""
+    slot = 32 if bits <= 32 else 64
+    slots = 128 // slot
+    blocks = -(-words // slots)
+    if 2 * words <= slots:
+        string = h(key, s ^ 2) >> (64 if right else 0)
+    else:
+        string = sum(h(key, s ^ (2 + q + (blocks if right else 0))) << (128 * q) for q in range(blocks))
+    return [string >> (slot * k) & (1 << bits) - 1 for k in range(words)]
+
+
+def dcf_gen(key, n, words, bits, alpha, beta, r0, r1):
+    m = 1 << bits
+    s, t, va = [r0 & ~1, r1 & ~1], [0, 1], [0] * words
+    seeds, controls, values = [], [], []
+    for d in range(n):
+        a = alpha >> (n - 1 - d) & 1
+        raw = [[h(key, s[p] ^ c) for c in (0, 1)] for p in (0, 1)]
+        child = [[x & ~1 for x in r] for r in raw]
+        tee = [[x & 1 for x in r] for r in raw]
+        v = [[dcf_value(key, s[p], words, bits, c) for c in (0, 1)] for p in (0, 1)]
+        keep, lose = a, 1 - a
+        scw = child[0][lose] ^ child[1][lose]
+        tcw = [tee[0][0] ^ tee[1][0] ^ a ^ 1, tee[0][1] ^ tee[1][1] ^ a]
+        sign = -1 if t[1] else 1
+        vcw = [sign * (v[1][lose][k] - v[0][lose][k] - va[k] + (beta[k] if lose == 0 else 0)) % m for k in range(words)]
+        va = [(va[k] - v[1][keep][k] + v[0][keep][k] + sign * vcw[k]) % m for k in range(words)]
+        seeds.append(scw), controls.extend(tcw), values.extend(vcw)
+        s, t = [child[p][keep] ^ (scw if t[p] else 0) for p in (0, 1)], [tee[p][keep] ^ (t[p] & tcw[keep]) for p in (0, 1)]
+    last = [dcf_value(key, s[p], words, bits, 0) for p in (0, 1)]
+    sign = -1 if t[1] else 1
+    values.extend(sign * (last[1][k] - last[0][k] - va[k]) % m for k in range(words))
+    return seeds, controls, values
+
+
+def dcf_bytes(seeds, controls, values, bits):
+    string, at = 0, 0
+    for x, width in [(x, 128) for x in seeds] + [(x, 1) for x in controls] + [(x, bits) for x in values]:
+        string, at = string | x << at, at + width
+    return le(string, (at + 63) // 64 * 8)
+
+
+def dcf_eval(key, n, words, bits, party, root, cw, x):
+    seeds, controls, values = cw
+    s, t, v = root & ~1, party, [0] * words
+    for d in range(n):
+        a = x >> (n - 1 - d) & 1
+        own = dcf_value(key, s, words, bits, a)
+        v = [v[k] + own[k] + (values[d * words + k] if t else 0) for k in range(words)]
+        raw = h(key, s ^ a)
+        s, t = raw & ~1 ^ (seeds[d] if t else 0), raw & 1 ^ (t & controls[2 * d + a])
+    own = dcf_value(key, s, words, bits, 0)
+    return [(-1) ** party * (v[k] + own[k] + (values[n * words + k] if t else 0)) % (1 << bits) for k in range(words)]
+
+
 def main():
     rng = random.Random(2021)
     for _, k, p, c in AES:
@@ -88,6 +168,38 @@ def main():
         out.append(f'n {n}\nm {m}\nserial {serial.hex()}\nprogram {program}\ntile {tile}\nalpha {alpha}\nroot0 {r[0].hex()}\n'
                    f'root1 {r[1].hex()}\nlo {lo}\ncw {b"".join(le(c, 16) for c in cw).hex()}\nshare0 {words[0]}\nshare1 {words[1]}\n\n')
     (HERE / 'dpf.txt').write_text(''.join(out))
+    out = ['# Reads of a DPF of dpf.hpp: shares of 1[v = alpha >> level] and of 1[x < alpha], of both parties; made by known_answers.py\n']
+    for n, level in [(8, 0), (8, 7), (8, 8), (9, 3), (16, 8), (16, 7), (16, 16), (33, 11), (64, 5), (64, 7), (64, 8), (64, 40)]:
+        serial, r = rng.randbytes(16), [rng.randbytes(16), rng.randbytes(16)]
+        program, tile, alpha = rng.getrandbits(32), rng.getrandbits(40), rng.getrandbits(n)
+        key = aes(serial, le(program, 4) + bytes(4) + le(tile, 8))
+        cw = gen(key, n, alpha, num(r[0]), num(r[1]))
+        v = [(alpha >> level) + k & (1 << n - level) - 1 for k in (-1, 0, 1)]
+        x = [(alpha + k) % 2**n for k in (-1, 0, 1)] + [rng.getrandbits(n)]
+        at = [[control(key, n, p, num(r[p]), cw, level, y) for y in v] for p in (0, 1)]
+        lt = [[less(key, n, p, num(r[p]), cw, y) for y in x] for p in (0, 1)]
+        assert [a ^ b for a, b in zip(*at)] == [int(y == alpha >> level) for y in v]
+        assert [a ^ b for a, b in zip(*lt)] == [int(y < alpha) for y in x]
+        out.append(f'n {n}\nlevel {level}\nserial {serial.hex()}\nprogram {program}\ntile {tile}\nroot0 {r[0].hex()}\nroot1 {r[1].hex()}\n'
+                   f'cw {b"".join(le(c, 16) for c in cw).hex()}\nv {b"".join(le(y, 8) for y in v).hex()}\n'
+                   f'x {b"".join(le(y, 8) for y in x).hex()}\n')
+        out.extend(f'at{p} {bytes(at[p]).hex()}\nless{p} {bytes(lt[p]).hex()}\n' for p in (0, 1))
+        out.append('\n')
+    (HERE / 'reads.txt').write_text(''.join(out))
+    out = ['# DCF of dcf.hpp: one key of a tile and both parties\' shares at x, words of 8 bytes; made by known_answers.py\n']
+    for n, words, bits, off in [(1, 1, 1, 0), (5, 2, 32, -1), (8, 1, 64, -1), (8, 3, 31, 0), (31, 5, 20, 1), (33, 2, 64, -1), (64, 1, 64, -1),
+                                (64, 3, 40, 0), (64, 4, 32, -1)]:
+        serial, r = rng.randbytes(16), [rng.randbytes(16), rng.randbytes(16)]
+        program, tile, alpha = rng.getrandbits(32), rng.getrandbits(40), rng.getrandbits(n)
+        beta, x = [rng.getrandbits(bits) for _ in range(words)], (alpha + off) % 2**n
+        key = aes(serial, le(program, 4) + le(1, 4) + le(tile, 8))
+        cw = dcf_gen(key, n, words, bits, alpha, beta, num(r[0]), num(r[1]))
+        share = [dcf_eval(key, n, words, bits, p, num(r[p]), cw, x) for p in (0, 1)]
+        assert [(a + b) % (1 << bits) for a, b in zip(*share)] == (beta if x < alpha else [0] * words)
+        eights = [b''.join(le(y, 8) for y in v).hex() for v in (beta, *share)]
+        out.append(f'n {n}\nwords {words}\nbits {bits}\nserial {serial.hex()}\nprogram {program}\ntile {tile}\nalpha {alpha}\nbeta {eights[0]}\n'
+                   f'root0 {r[0].hex()}\nroot1 {r[1].hex()}\nkey {dcf_bytes(*cw, bits).hex()}\nx {x}\nshare0 {eights[1]}\nshare1 {eights[2]}\n\n')
+    (HERE / 'dcf.txt').write_text(''.join(out))
 
 
 if __name__ == '__main__':

@@ -26,9 +26,9 @@ inline Node* Normalised(Graph& g, Node* x, Expr gamma, Expr beta, double eps, co
   return g.Add(std::move(n), {x}, "normalised");
 }
 
-inline Node* Activated(Graph& g, Node* x, const char* function, int stages = 1) {
+inline Node* Activated(Graph& g, Node* x, const char* function, compiler::Stages stages = compiler::Stages::kOne) {
   nn::Activation a;
-  a.function = function, a.stages = stages;
+  a.function = function, a.lowering.stages = stages;
   return g.Add(std::move(a), {x}, function);
 }
 

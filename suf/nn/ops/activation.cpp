@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 
-#include "suf/gates/tables.hpp"
 #include "suf/nn/ops/cover.hpp"
 #include "suf/nn/tables.hpp"
 
@@ -32,7 +31,7 @@ void Activation::See(const RealCall&, std::span<const RealArray* const> x, Seen*
   for (double v : x[0]->at) range[0].See(v);
 }
 
-void Activation::Attributes(Visitor& v) { v.Text("function", &function, 40), v.Int("stages", stages, 1, 2); }
+void Activation::Attributes(Visitor& v) { v.Text("function", &function, 40); }
 
 void Activation::Choose(const Facts& c, const Edges& in) {
   const Options& o = c.options;
@@ -46,8 +45,6 @@ void Activation::Choose(const Facts& c, const Edges& in) {
     Fail(Cause::kRefused, "the ", function, " needs 2^", count, " pieces, the limits are 2^", kLeastPieces, " and 2^",
          kMostPieces, "; change `piece`");
   lines = func::FitLines(RealFunction(function), width, count, o.input, o.slope).f;
-  offset_bits = BitLength(double(MostOf(lines.offset) + (MostOf(lines.rise) << (width + 1)))) + 2;
-  rise_bits = BitLength(double(MostOf(lines.rise))) + 2;
 }
 
 Reach Activation::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
@@ -63,7 +60,7 @@ Reach Activation::Bound(const Facts&, const Edges& in, std::vector<Width>* width
 
 void Activation::Fields(Visitor& v) {
   v.Int("shift", shift, 1, kRing), v.Lines("lines", &lines);
-  v.Int("offset_bits", offset_bits, 1, kRing), v.Int("rise_bits", rise_bits, 1, kRing);
+  v.Lowering("lowering", &lowering);
 }
 
 void Activation::Check(const Edges& in, int, const std::string& where) const {
@@ -72,32 +69,39 @@ void Activation::Check(const Edges& in, int, const std::string& where) const {
   Wanted(lines.scale == in[0].scale - shift && scale == lines.scale + lines.slope, where,
          "its scale does not follow from its input's");
   Wanted(window() < 62 && in[0].ring == window(), where, "its input's ring is not its shift and pieces");
-  // A + B t is opened: t, the public part of the place in a piece, has lines.a + 1 bits (compiler::WindowLut)
-  WantGap(func::U128(MostOf(lines.offset)) + (func::U128(MostOf(lines.rise)) << (lines.a + 1)), offset_bits, where,
-          "a line leaves the gap of its ring");
-  WantGap(func::U128(MostOf(lines.rise)), rise_bits, where, "a slope leaves the gap of its ring");
+  const std::string why = compiler::WhyNotNumbers(Gate(64).f, lowering);
+  Wanted(why.empty(), where, "its lowering does not apply");
 }
 
-compiler::WindowLut Activation::Lut() const {
-  return {func::ToSuf(lines, function, 64),
-          shift,
-          offset_bits,
-          rise_bits,
-          ring,
-          stages == 2 ? compiler::Stages::kTwo : compiler::Stages::kOne};
+gates::Function Activation::Gate(int to) const {
+  gates::Function f{compiler::Compile(func::ToSuf(lines, function, 64)), lowering, gates::SignedEntry(window(), shift),
+                    to};
+  f.entry.stages = lowering.stages;  // where the lowering wants x as a wire of its own
+  return f;
+}
+
+std::vector<Knob> Activation::Knobs() {
+  Knob k{"lowering", {}, 0, {}};
+  const compiler::Compiled c = Gate(64).f;
+  auto all = std::make_shared<std::vector<compiler::Lowering>>();
+  for (const compiler::Lowering& l : compiler::AllForNumbers()) {
+    if (l.kind != compiler::Kind::kWindowLut || !compiler::WhyNotNumbers(c, l).empty()) continue;
+    if (l == lowering) k.at = all->size();
+    all->push_back(l), k.options.push_back(compiler::Name(l));
+  }
+  k.set = [this, all](size_t i) { lowering = all->at(i); };
+  return {k};
 }
 
 IntArray Activation::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
   c.watch.See("input", x[0]->at);
-  compiler::WindowLut lut = Lut();
-  lut.ring = 64;
-  return {x[0]->shape, gates::Activation{lut}.Spec(x[0]->at, window())};
+  return {x[0]->shape, Gate(64).Spec(x[0]->at, window())};
 }
 
 AnyWire Activation::Build(const Emission& e, std::span<const AnyWire> x) const {
   Wire<kPub> z = AsOpen(x[0]);
   if (z.k() > window()) z = Map(z, [&](auto v) { return Low(v, window()); });
-  return e.Open(gates::Activation{Lut()}.Build(e.t, z));
+  return e.Open(Gate(ring).Build(e.t, z));
 }
 
 }  // namespace suf::nn

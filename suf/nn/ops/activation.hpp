@@ -1,20 +1,19 @@
 // Activation: a function of one number, elementwise, as linear pieces of one width.
 #pragma once
+#include "suf/gates/function.hpp"
 #include "suf/nn/op.hpp"
 
 namespace suf::nn {
 
 // Activation: y = A_i + B_i t, i the piece and t the place in it of x = round(z / 2^shift) modulo its window. The
 // pieces cover the whole ring of the slice: z wraps, so |x| <= the window whatever the weights are. Flights to its
-// opening: 4, in two stages 5. (docs/mathematics.md#window-lut)
+// opening: 4, in two stages 5, or as another lowering has it. (docs/mathematics.md#window-lut)
 struct Activation : Define<Activation> {
   static constexpr const char* kName = "activation";
   std::string function;  // RealFunction
-  int stages = 1;
-
   int shift = 0;
-  func::Lines lines;                   // of x; lines.a: log2 of a piece's width
-  int offset_bits = 0, rise_bits = 0;  // rings in which A + B t and B are opened
+  func::Lines lines;  // of x; lines.a: log2 of a piece's width
+  compiler::Lowering lowering{compiler::Kind::kWindowLut};
 
   int pieces() const;                                        // log2 of their number
   int window() const { return shift + lines.a + pieces(); }  // bits of z that are read
@@ -29,9 +28,9 @@ struct Activation : Define<Activation> {
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
-
- private:
-  compiler::WindowLut Lut() const;
+  std::vector<Knob> Knobs() override;
+  // Gate: the function in Z_{2^ring}.
+  gates::Function Gate(int ring) const;
 };
 
 }  // namespace suf::nn

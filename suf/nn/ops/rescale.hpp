@@ -13,9 +13,9 @@ struct Rescale : Define<Rescale> {
   enum Kind : uint8_t { kExact, kOptional, kExtend, kClamp };
   Kind kind = kExact;
   std::string key;
-  int stages = 1;
 
   int shift = 0;
+  compiler::Stages stages = compiler::Stages::kOne;
   int window = 0;  // kClamp: bits of y; 0: none
 
   RealArray Float(const RealCall&, std::span<const RealArray* const> x) const override { return *x[0]; }
@@ -29,12 +29,10 @@ struct Rescale : Define<Rescale> {
   bool ReadsRows(bool own) const override { return own; }
   bool Wraps() const override { return window > 0 || Operator::Wraps(); }
   void Fields(Visitor& v) override;
+  std::vector<Knob> Knobs() override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
-
- private:
-  compiler::Stages Cutting() const { return stages == 2 ? compiler::Stages::kTwo : compiler::Stages::kOne; }
 };
 
 }  // namespace suf::nn

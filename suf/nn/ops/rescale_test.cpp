@@ -8,7 +8,7 @@ namespace {
 
 Rescale Make(Rescale::Kind kind, int shift, int ring, int stages = 1, int window = 0) {
   Rescale r;
-  r.kind = kind, r.shift = shift, r.ring = ring, r.stages = stages, r.window = window;
+  r.kind = kind, r.shift = shift, r.ring = ring, r.stages = compiler::Stages(stages), r.window = window;
   return r;
 }
 compiler::Stages StagesOf(int s) { return s == 2 ? compiler::Stages::kTwo : compiler::Stages::kOne; }

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "suf/gates/function.hpp"
 #include "suf/gates/maximum.hpp"
-#include "suf/gates/tables.hpp"
 #include "suf/gates/trunc.hpp"
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/cover.hpp"
@@ -11,7 +11,6 @@
 namespace suf::nn {
 
 using compiler::OpenDefined;
-using compiler::Stages;
 using pfss::Pub;
 using pfss::Sec;
 
@@ -21,8 +20,6 @@ namespace {
 // least kAbove of a level above it.
 constexpr double kScoreRoom = 1.6, kBelow = 0.6, kAbove = 0.25;
 constexpr int kLargestTable = 10, kLargestLevel = 7;  // log2 of entries
-
-int BitsOf(int64_t v) { return BitLength(double(std::abs(v))) + 2; }  // ring in which a table's values are opened
 
 // Rows: how many scores of row i are there.
 int64_t Counted(bool causal, int64_t i, int64_t n) { return causal ? i + 1 : n; }
@@ -86,7 +83,6 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
   auto exp = [&](double units) { return [=](double i) { return std::exp(units * i / unit); }; };
   high_table = func::FitTable(exp(-one), level, o.exp_high).f;
   low_table = func::FitTable(exp(std::ldexp(1.0, -o.slice)), low, o.exp_low).f;
-  high_bits = BitsOf(MostOf(high_table)), low_bits = BitsOf(MostOf(low_table));
 }
 
 Reach Softmax::Bound(const Facts& c, const Edges&, std::vector<Width>* widths) {
@@ -98,7 +94,7 @@ Reach Softmax::Bound(const Facts& c, const Edges&, std::vector<Width>* widths) {
 void Softmax::Fields(Visitor& v) {
   v.Int("shift", shift, 1, kRing), v.Many("offset", &offset, 1 << 10, -kBig, kBig);
   v.Int("low", low, 1, kLargestTable), v.Int("level", level, 1, kLargestTable), v.Int("floor", floor, 0, 1 << 10);
-  v.Int("low_bits", low_bits, 1, kRing), v.Int("high_bits", high_bits, 1, kRing);
+  v.Stages("stages", &stages);
   v.Table("low_table", &low_table), v.Table("high_table", &high_table), v.Int("count_bits", count_bits, 1, 17);
 }
 
@@ -110,10 +106,14 @@ void Softmax::Check(const Edges& in, int max_n, const std::string& where) const 
          "a table of the exponential has another size than its digit");
   for (auto* t : {&low_table, &high_table})
     for (int64_t x : *t) Wanted(x >= 0, where, "an entry of the exponential is negative");
-  WantGap(func::U128(MostOf(low_table)), low_bits, where, "an entry of the low table leaves the gap of its ring");
-  WantGap(func::U128(MostOf(high_table)), high_bits, where, "an entry of the high table leaves the gap of its ring");
   Wanted(floor + 2 <= int64_t(high_table.size()), where, "its floor leaves no level above it");
   Wanted(max_n < 1 << count_bits, where, "the modulus of the counts does not exceed the number of tokens");
+}
+
+gates::Split Softmax::Pair(int to) const {
+  func::Split f{func::Split::kProduct, "exp", level + low, to, low, 0, {}, {}};
+  f.high.assign(high_table.begin(), high_table.end()), f.low.assign(low_table.begin(), low_table.end());
+  return {std::move(f), to};
 }
 
 IntArray Softmax::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
@@ -135,7 +135,7 @@ IntArray Softmax::Spec(const IntCall& c, std::span<const IntArray* const> x) con
     for (int64_t i = 0; i < n; ++i)
       if (all[size_t(i)] < floor) c.watch.Leave("row_max", all[size_t(i)], floor);
     for (int64_t i = 0; i < n * n; ++i) levels[size_t(i)] = top[size_t(i / n)] - levels[size_t(i)];
-    const Ints e = gates::ExpPair{high_table, low_table, 0, 0, 64}.Spec(levels, low_digit);
+    const Ints e = Pair(64).Spec(levels, low_digit);
     for (int64_t i = 0; i < n * n; ++i)
       if (i % n < Counted(causal, i / n, n)) y.at[size_t(h * n * n + i)] = e[size_t(i)];
   }
@@ -152,8 +152,8 @@ AnyWire Softmax::Build(const Emission& e, std::span<const AnyWire> x) const {
   std::vector<uint64_t> places;
   for (int64_t v : offset) places.push_back(uint64_t(v) + (uint64_t{1} << (shift - 1)));
   pfss::Const window_at = t.constant(places, causal ? Shape{heads, 1} : Shape{heads, 1, 1});
-  compiler::OpenedDigits d(t, z, window_at, compiler::PlanDigits(cuts, Stages::kOne));
-  compiler::Borrow below(d, shift, Stages::kOne), above(d, top, Stages::kOne);
+  compiler::OpenedDigits d(t, z, window_at, compiler::PlanDigits(cuts, stages));
+  compiler::Borrow below(d, shift, stages), above(d, top, stages);
   Wire<kPub> digit = OpenDefined(t, compiler::Slice(d, shift, top, low, &below, nullptr), "low digit");
   Wire<kPub> levels = OpenDefined(t, compiler::Slice(d, top, window(), level, &above, nullptr), "level");
   gates::Maximum maximum{floor, count_bits, causal};
@@ -165,8 +165,7 @@ AnyWire Softmax::Build(const Emission& e, std::span<const AnyWire> x) const {
   });
   Pub hat = m.hat - levels.hat;
   Sec r = m.r - levels.r;
-  gates::ExpPair exp{high_table, low_table, high_bits, low_bits, ring};
-  compiler::Owing y = exp.Build(t, {hat, r}, digit);
+  compiler::Owing y = Pair(ring).Build(t, {hat, r}, digit);
   AnyWire w = e.Open(y);
   return causal ? On(w, [&](auto v) { return Unpack(v, n); }) : w;
 }

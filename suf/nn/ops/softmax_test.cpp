@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "suf/gates/function.hpp"
 #include "suf/gates/maximum.hpp"
-#include "suf/gates/tables.hpp"
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/rig_test.hpp"
 
@@ -13,7 +13,6 @@ Softmax MakeSoftmax(int64_t heads, bool causal, int ring, int shift = 2) {
   Softmax s;
   s.causal = causal, s.ring = ring, s.shift = shift, s.low = 2, s.level = 3, s.floor = 2, s.count_bits = 3;
   s.low_table = {40, 31, 24, 19}, s.high_table = {64, 24, 9, 3, 1, 1, 0, 0};
-  s.low_bits = 8, s.high_bits = 9;
   for (int64_t h = 0; h < heads; ++h) s.offset.push_back((h * 29) << (shift - 2));
   return s;
 }
@@ -67,7 +66,7 @@ TEST(Softmax, Exhaustive) {
         const int64_t digits =
             compiler::DigitsKeyBits(compiler::PlanDigits(cuts, compiler::Stages::kOne), cuts, compiler::Stages::kOne);
         const gates::Maximum maximum{s.floor, s.count_bits, causal};
-        const gates::ExpPair exp{s.high_table, s.low_table, s.high_bits, s.low_bits, s.ring};
+        const gates::Split exp = s.Pair(s.ring);
         const int64_t owed = form == Form::kOpen ? s.ring : 0;
         EXPECT_EQ(rig.key_bits(z.size()),
                   heads * (pairs * (digits + exp.KeyBits() - owed) + maximum.KeyBits(s.level, n) * (causal ? 1 : n)));
@@ -152,8 +151,6 @@ TEST(Softmax, Choose) {
   ASSERT_EQ(s.low_table.size(), 32u);
   for (size_t i = 0; i < 16; ++i) EXPECT_EQ(s.high_table[i], std::llround(4096 * std::exp(-double(i))));
   for (size_t i = 0; i < 32; ++i) EXPECT_EQ(s.low_table[i], std::llround(64 * std::exp(double(i) / 32)));
-  EXPECT_EQ(s.high_bits, BitLength(4096) + 2);
-  EXPECT_EQ(s.low_bits, BitLength(double(s.low_table.back())) + 2);
   const char* words = "the scores need a low table of 2^";
   ExpectRefused([] { Chosen(4, {{0, 10}}, {{0, 10}}); }, words);
   ExpectRefused([] { Chosen(16, {{0, 0x1p14}}, {{0, 10}}); }, "the limit is 2^10; lower `slice`");
@@ -205,8 +202,6 @@ TEST(Softmax, CheckFaults) {
        F{[](Softmax& x, Edges&) { x.high_table.pop_back(); }, table},
        F{[](Softmax& x, Edges&) { x.low_table[1] = -1; }, negative},
        F{[](Softmax& x, Edges&) { x.high_table[1] = -1; }, negative},
-       F{[](Softmax& x, Edges&) { x.low_bits = 7; }, "an entry of the low table leaves the gap of its ring"},
-       F{[](Softmax& x, Edges&) { x.high_bits = 8; }, "an entry of the high table leaves the gap of its ring"},
        F{[](Softmax& x, Edges&) { x.floor = 7; }, "its floor leaves no level above it"},
        F{[](Softmax& x, Edges&) { x.count_bits = 2; },
          "the modulus of the counts does not exceed the number of tokens"}});

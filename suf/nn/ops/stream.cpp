@@ -175,7 +175,7 @@ IntArray Result::Spec(const IntCall&, std::span<const IntArray* const> x) const 
 }
 
 AnyWire Result::Build(const Emission& e, std::span<const AnyWire> x) const {
-  return e.Open(gates::Trunc{shift, ring, compiler::Stages::kOne}.Build(e.t, AsOpen(x[0])));
+  return e.Open(gates::Trunc{shift, ring, stages}.Build(e.t, AsOpen(x[0])));
 }
 
 }  // namespace suf::nn

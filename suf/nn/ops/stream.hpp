@@ -57,12 +57,14 @@ struct Result : Define<Result> {
   static constexpr const char* kName = "result";
   std::string key = "logits";
   int shift = 0;
+  compiler::Stages stages = compiler::Stages::kOne;
   RealArray Float(const RealCall&, std::span<const RealArray* const> x) const override { return *x[0]; }
   void Attributes(Visitor& v) override { v.Text("key", &key, 40); }
   void Choose(const Facts& c, const Edges& in) override;
   Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int, const Edges& in) const override { return RingOf(in[0].reach.most(), shift); }
-  void Fields(Visitor& v) override { v.Int("shift", shift, 1, kRing); }
+  void Fields(Visitor& v) override { v.Int("shift", shift, 1, kRing), v.Stages("stages", &stages); }
+  std::vector<Knob> Knobs() override { return {StagesKnob("stages", &stages)}; }
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;

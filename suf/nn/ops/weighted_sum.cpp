@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "suf/gates/function.hpp"
 #include "suf/gates/product.hpp"
-#include "suf/gates/tables.hpp"
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/cover.hpp"
 #include "suf/nn/tables.hpp"
@@ -93,7 +93,7 @@ IntArray WeightedSum::Spec(const IntCall& c, std::span<const IntArray* const> x)
                false, c.pool);
   }
   c.watch.See("row_sum", sums), c.watch.See("product", mixed);
-  const Ints inverse = gates::RowFunction{recip, 64}.Spec(sums, row_sum);
+  const Ints inverse = RowOf(recip, row_sum, 64).Spec(sums, row_sum);
   for (int64_t i = 0; i < heads * n; ++i)
     for (int64_t k = 0; k < head_dim; ++k)
       y.at[size_t(i % n * d + i / n * head_dim + k)] = WrapMul(mixed[size_t(i * head_dim + k)], inverse[size_t(i)]);
@@ -111,7 +111,7 @@ AnyWire WeightedSum::Build(const Emission& emission, std::span<const AnyWire> x)
   if (v.k() > product) v = Map(v, [&](auto w) { return Low(w, product); });
   Wire<kPub> sums = Map(Wire<kPub>(e), [&](auto w) { return Low(Sum(w), row_sum); });  // (heads, n): never opened
   if (e.k() > product) e = Map(e, [&](auto w) { return Low(w, product); });
-  gates::RowFunction inverse_of{recip, ring};
+  gates::Function inverse_of = RowOf(recip, row_sum, ring);
   SharedWire<kPub> inverse = compiler::OpenShared(t, inverse_of.Build(t, sums), "recip");
   inverse = Map(inverse, [](auto w) { return Column(w); });
   // heads that read one v are rows of one product

@@ -1,9 +1,10 @@
 #include <cmath>
 
 #include "suf/func/fit.hpp"
-#include "suf/gates/tables.hpp"
 #include "suf/nn/ops/attention.hpp"
+#include "suf/nn/ops/cover.hpp"
 #include "suf/nn/ops/rig_test.hpp"
+#include "suf/ring/words.hpp"
 
 namespace suf::nn {
 namespace {
@@ -37,7 +38,7 @@ Ints Meant(const WeightedSum& s, int64_t n, const Ints& e, const Ints& v) {
     for (int64_t i = 0; i < n; ++i) {
       uint64_t sum = 0;
       for (int64_t j = 0; j < n; ++j) sum += uint64_t(e[size_t((h * n + i) * n + j)]);
-      const uint64_t by = func::Evaluate(recip, sum & func::Mask(s.row_sum)).poly[0];
+      const uint64_t by = func::Evaluate(recip, sum & ring::Mask(s.row_sum)).poly[0];
       for (int64_t k = 0; k < s.head_dim; ++k) {
         uint64_t mixed = 0;
         for (int64_t j = 0; j < n; ++j)
@@ -52,7 +53,7 @@ Ints Meant(const WeightedSum& s, int64_t n, const Ints& e, const Ints& v) {
 int64_t KeyBits(const WeightedSum& s, int64_t rows, int64_t values, Form form) {
   const int past = std::max(0, s.ring - s.product);
   // a row: the reciprocal and its word; a value: r, and b twice; the owed word for who reads the new mask's shares
-  return rows * (gates::RowFunction{s.recip, s.ring}.KeyBits(s.row_sum) + s.ring) +
+  return rows * (RowOf(s.recip, s.row_sum, s.ring).KeyBits(true)) +
          values * (s.ring + 2 * past + (form == Form::kOpen ? 0 : s.ring));
 }
 

@@ -1,0 +1,267 @@
+// suf fn list, show, fit: functions as data.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+
+#include "apps/curve.hpp"
+#include "apps/fn_source.hpp"
+#include "apps/show.hpp"
+#include "suf/func/text.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::apps {
+
+namespace {
+
+constexpr size_t kShownPieces = 12, kShownLine = 116, kShownLines = 24;
+
+// Range: of words, as numbers: what is drawn.
+struct Range {
+  int64_t low = 0;
+  uint64_t size = 0;     // words, less one
+  bool octaves = false;  // cuts from small to large: equal steps of log x
+};
+// RangeOf: where something happens: from the first cut to the last and a quarter more on both sides; all where there is
+// one cut at most, or the domain is small.
+Range RangeOf(const func::Function& f, const Numeric& numeric) {
+  const int n = func::DomainBits(f);
+  const Range all{numeric.is_signed ? -int64_t(uint64_t{1} << (n - 1)) : 0, ring::Mask(n)};
+  const func::Suf* s = std::get_if<func::Suf>(&f);
+  if (!s || n <= 8 || n > 62) return all;
+  std::vector<int64_t> cuts;
+  auto add = [&](func::U128 at) {
+    if (at == 0 ? !numeric.is_signed : at >= func::U128{1} << n) return;
+    const int64_t v = numeric.is_signed ? ring::Signed(uint64_t(at), n) : int64_t(at);
+    if (v != all.low) cuts.push_back(v);
+  };
+  for (const func::Piece& p : s->pieces)
+    if (!(p.begin == 0 && numeric.is_signed)) add(p.begin);
+  for (const func::Formula& g : s->formulas)
+    for (const func::Term& t : g) {
+      if (t.kind == func::Term::kLt || t.kind == func::Term::kIn) add(t.value);
+      if (t.kind == func::Term::kIn) add(t.upper);
+    }
+  if (cuts.empty()) return all;
+  auto [low, high] = std::minmax_element(cuts.begin(), cuts.end());
+  if (*low == *high) return all;
+  if (!numeric.is_signed && *low > 0 && *high >> 10 > *low) return {1, all.size - 1, true};
+  const int64_t margin = std::max<int64_t>(1, (*high - *low) / 4), end = all.low + int64_t(all.size);
+  const int64_t from = std::max(all.low, *low - margin), to = std::min(end, *high + margin);
+  return {from, uint64_t(to - from), false};
+}
+
+Plot PlotOf(const Given& g, int samples) {
+  const Numeric numeric = NumericOf(g);
+  const int n = func::DomainBits(g.f);
+  const Range range = RangeOf(g.f, numeric);
+  const double one = std::ldexp(1, numeric.scale), result = std::ldexp(1, numeric.result_scale);
+  Plot p{double(range.low) / one, (double(range.low) + double(range.size) + 1) / one, range.octaves, {}, {}};
+  const std::vector<func::Channel> channels = func::ChannelsOf(g.f);
+  for (const func::Channel& c : channels)
+    (c.kind == func::Channel::kBit ? p.strips : p.lines).push_back({c.name, std::vector<double>(size_t(samples))});
+  std::optional<func::Evaluator> fast;
+  if (auto* s = std::get_if<func::Suf>(&g.f)) fast.emplace(*s);
+  for (int i = 0; i < samples; ++i) {
+    const double part = double(i) / (samples - 1);
+    const auto step = range.octaves
+                          ? uint64_t(std::exp2(part * std::log2(double(range.size)))) - 1
+                          : uint64_t(static_cast<func::U128>(range.size) * unsigned(i) / unsigned(samples - 1));
+    const uint64_t x = (uint64_t(range.low) + step) & ring::Mask(n);
+    const std::vector<int64_t> y = fast ? fast->Channels(x) : func::Channels(g.f, x);
+    size_t line = 0, strip = 0;
+    for (size_t c = 0; c < channels.size(); ++c) {
+      const double v = channels[c].kind == func::Channel::kUnsigned ? double(uint64_t(y[c])) : double(y[c]);
+      if (channels[c].kind == func::Channel::kBit)
+        p.strips[strip++].y[size_t(i)] = v;
+      else
+        p.lines[line++].y[size_t(i)] = v / result;
+    }
+  }
+  return p;
+}
+
+std::string Decimal(func::U128 v) {
+  if (v >> 64) return "2^64";
+  return std::to_string(uint64_t(v));
+}
+
+// PiecesOf: a table of the first pieces; places as words, local coordinates t = x - begin.
+std::string PiecesOf(const func::Suf& f) {
+  std::vector<std::vector<std::string>> rows{{"piece", "from", "before"}};
+  for (int o = 0; o < f.outputs; ++o) rows[0].push_back(Str("polynomial ", o, " in t = x - from"));
+  for (size_t i = 0; i < std::min(kShownPieces, f.pieces.size()); ++i) {
+    const func::Piece& p = f.pieces[i];
+    rows.push_back({Str(i), Decimal(p.begin), Decimal(i + 1 < f.pieces.size() ? f.pieces[i + 1].begin : f.end)});
+    for (auto& poly : p.poly) {
+      std::string s;
+      for (size_t k = 0; k < poly.size(); ++k) {
+        const int64_t c = ring::Signed(poly[k], f.ring);
+        if (c == 0 && poly.size() > 1) continue;
+        s += (s.empty() ? (c < 0 ? "-" : "")
+              : c < 0   ? " - "
+                        : " + ") +
+             std::to_string(c < 0 ? 0 - uint64_t(c) : uint64_t(c));
+        s += k == 0 ? "" : k == 1 ? " t" : Str(" t^", k);
+      }
+      rows.back().push_back(s.empty() ? "0" : s);
+    }
+  }
+  std::string out = Table(rows);
+  if (f.pieces.size() > kShownPieces) out += Str("and ", f.pieces.size() - kShownPieces, " pieces more\n");
+  return out;
+}
+
+std::string ChannelsText(const func::Function& f) {
+  std::string out;
+  for (const func::Channel& c : func::ChannelsOf(f))
+    out += Str(out.empty() ? "" : ", ", c.name, c.kind == func::Channel::kBit ? " (bit)" : "",
+               c.kind == func::Channel::kBit
+                   ? ""
+                   : Str(c.kind == func::Channel::kSigned ? " (signed, " : " (unsigned, ", c.bits, " bits)"));
+  return out.empty() ? "none" : out;
+}
+
+// Cut: the text's first lines, none of them long.
+std::string Cut(const std::string& text) {
+  std::string out;
+  size_t begin = 0, lines = 0;
+  bool whole = true;
+  while (begin < text.size() && lines++ < kShownLines) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, end - begin);
+    if (line.size() > kShownLine) line = line.substr(0, kShownLine) + " ..", whole = false;
+    out += line + "\n", begin = end + 1;
+  }
+  if (begin < text.size()) out += "..\n", whole = false;
+  if (!whole) out += "(--pass text prints all of it)\n";
+  return out;
+}
+
+// PrintPass: one form of the function, whole.
+void PrintPass(const Given& g, const std::string& pass) {
+  const func::Suf* s = std::get_if<func::Suf>(&g.f);
+  if (pass == "text") {
+    std::cout << func::Print(g.f);
+    return;
+  }
+  for (const char* name : compiler::kPasses)
+    if (pass == name) {
+      if (!s) Fail(Cause::kInput, func::Name(g.f), " is a split and has no pass ", pass, "; use text or trace");
+      std::cout << compiler::Text(compiler::Compile(*s), pass);
+      return;
+    }
+  gates::FunctionPlan plan{g.f, {}, gates::From::kP1, gates::To::kP1};
+  plan.choice = compiler::Best(gates::Price(plan, compiler::Profiles()[0].prices, 1024)).choice;
+  pfss::Trace t;
+  gates::Emit(t, plan, 1024);
+  std::cout << "# " << gates::Name(plan) << ", 1024 values from P1 to P1\n"
+            << pfss::Print(t) << "\n"
+            << pfss::Print(pfss::Schedule(t));
+}
+
+// NumbersOf: bits:scale, bits:scale:u.
+func::Numbers NumbersOf(const std::string& text, const char* option) {
+  func::Numbers out;
+  const char *at = text.data(), *end = at + text.size();
+  auto [colon, code] = std::from_chars(at, end, out.bits);
+  bool good = code == std::errc{} && colon != end && *colon == ':';
+  if (good) {
+    auto [rest, second] = std::from_chars(colon + 1, end, out.scale);
+    good = second == std::errc{} && (rest == end || std::string(rest, end) == ":u");
+    out.is_signed = rest == end;
+  }
+  if (!good)
+    Fail(Cause::kInput, option, " takes bits:scale, as in 16:9, with :u behind it for unsigned numbers; got ", text);
+  return out;
+}
+
+// BoundOf: a number, also as 2^-11.
+double BoundOf(const std::string& text) {
+  const bool power = text.starts_with("2^");
+  double v = 0;
+  const char *at = text.data() + (power ? 2 : 0), *end = text.data() + text.size();
+  auto [rest, code] = std::from_chars(at, end, v);
+  if (power) v = std::exp2(v);
+  if (code != std::errc{} || rest != end || !std::isfinite(v) || v <= 0)
+    Fail(Cause::kInput, "--error takes a number above 0 such as 0.0005 or 2^-11; got ", text);
+  return v;
+}
+
+}  // namespace
+
+int RunFnList() {
+  std::vector<std::vector<std::string>> rows{{"function", "x", "error", "what it is"}};
+  for (const func::Entry& e : func::Library())
+    rows.push_back({std::string(e.name), std::string(e.range), std::string(e.error), std::string(e.sentence)});
+  size_t width[3]{};
+  for (auto& r : rows)
+    for (size_t c = 0; c < 3; ++c) width[c] = std::max(width[c], r[c].size());
+  for (auto& r : rows) {  // all of it is text: to the left
+    for (size_t c = 0; c < 3; ++c) std::cout << r[c] << std::string(width[c] + 2 - r[c].size(), ' ');
+    std::cout << r[3] << "\n";
+  }
+  std::cout << "\n--n and --scale say of which ring and scale a function is made; suf fn show NAME draws it\n";
+  return 0;
+}
+
+int RunFnShow(const FnShowArgs& a) {
+  const Given g = FunctionOf(a.f);
+  if (!a.pass.empty()) {
+    PrintPass(g, a.pass);
+    return 0;
+  }
+  if (!a.svg.empty()) {
+    WriteText(a.svg, CurveSvg(PlotOf(g, 1200)));
+    return 0;
+  }
+  const func::Suf* s = std::get_if<func::Suf>(&g.f);
+  std::cout << func::Name(g.f) << ": x of " << func::DomainBits(g.f) << " bits, ";
+  if (s)
+    std::cout << s->pieces.size() << (s->pieces.size() == 1 ? " piece" : " pieces") << " of degree " << s->degree
+              << ", " << s->formulas.size() << (s->formulas.size() == 1 ? " formula" : " formulas");
+  else
+    std::cout << "tables of " << std::get<func::Split>(g.f).high.size() << " and "
+              << std::get<func::Split>(g.f).low.size() << " values";
+  std::cout << "; channels: " << ChannelsText(g.f) << "\n";
+  if (g.made) {
+    std::cout << "x = word / 2^" << g.made->in.scale << ", y = channel / 2^" << g.made->scale << "; for "
+              << Short(g.made->low) << " <= x < " << Short(g.made->high) << " y is ";
+    if (g.made->error == 0 && g.made->relative == 0)
+      std::cout << "exact\n";
+    else
+      std::cout << (g.made->error > 0 ? Str("off by ", Short(g.made->error))
+                                      : Str("off by ", Short(g.made->relative), " of its size"))
+                << " at most\n";
+  }
+  std::cout << "\n" << Cut(func::Print(g.f)) << "\n";
+  if (s && s->outputs > 0) std::cout << PiecesOf(*s) << "\n";
+  std::cout << Curve(PlotOf(g, kSamples));
+  return 0;
+}
+
+int RunFnFit(const FnFitArgs& a) {
+  func::FitRequest r;
+  r.what = a.formula, r.in = NumbersOf(a.in, "--in"), r.result = NumbersOf(a.result, "--result");
+  r.pieces = a.pieces, r.degree = a.degree;
+  if (!a.error.empty()) r.error = BoundOf(a.error);
+  if (const std::string stem = std::filesystem::path(a.out).stem(); func::IsWord(stem)) r.name = stem;
+  func::Fitted<func::Function> fitted = func::Fit(r);
+  const std::string text = func::Print(fitted.f);
+  if (a.out.empty())
+    std::cout << text;
+  else
+    WriteText(a.out, text);
+  std::cerr << "fit: ";
+  if (auto* s = std::get_if<func::Suf>(&fitted.f))
+    std::cerr << s->pieces.size() << (s->pieces.size() == 1 ? " piece" : " pieces") << " of degree " << s->degree;
+  else
+    std::cerr << "two tables";
+  std::cerr << ", y = channel / 2^" << fitted.scale << ", error at most " << Short(fitted.error) << " = 2^"
+            << Fixed(std::log2(fitted.error), 2) << (fitted.exact ? ", measured at every x" : ", bounded from samples")
+            << "\n";
+  return 0;
+}
+
+}  // namespace suf::apps

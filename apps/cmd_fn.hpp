@@ -1,0 +1,63 @@
+// suf fn and suf backends: functions of one number, from a text to a private computation in this process.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace suf::apps {
+
+// FunctionArgs: F: a .suf file or a library name.
+struct FunctionArgs {
+  std::string name;
+  int n = 32, scale = 12;  // of a library name
+};
+// EndsArgs: who brings x and who learns F(x).
+struct EndsArgs {
+  std::string from = "p1", to = "p1";
+};
+
+struct FnShowArgs {
+  FunctionArgs f;
+  std::string pass, svg;
+};
+int RunFnList();
+int RunFnShow(const FnShowArgs& a);
+
+struct FnFitArgs {
+  std::string formula, in, result, error, out;
+  std::optional<int> pieces, degree;
+};
+int RunFnFit(const FnFitArgs& a);
+
+struct FnCostArgs {
+  FunctionArgs f;
+  EndsArgs ends;
+  std::string profile;  // none: the four there are
+  std::string keys = "ahead";
+  int64_t count = 1024;
+  bool json = false;
+};
+int RunFnCost(const FnCostArgs& a);
+
+struct FnCheckArgs {
+  FunctionArgs f;
+  bool all = false, json = false;
+};
+int RunFnCheck(const FnCheckArgs& a);
+
+struct FnRunArgs {
+  FunctionArgs f;
+  EndsArgs ends;
+  std::string x, values, out;  // x: numbers, comma-separated
+  std::string lowering = "auto", backend = "packed", profile = "cpu";
+  std::optional<int64_t> random;
+  bool all = false, json = false;
+};
+int RunFnRun(const FnRunArgs& a);
+
+struct BackendsArgs {
+  bool json = false;
+};
+int RunBackends(const BackendsArgs& a);
+
+}  // namespace suf::apps

@@ -1,0 +1,98 @@
+// suf fn cost: every lowering of a function, what it needs, and what each network would choose.
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "apps/fn_source.hpp"
+#include "apps/show.hpp"
+
+namespace suf::apps {
+
+using compiler::Candidate;
+using compiler::Profile;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace {
+
+std::string Time(double seconds) {
+  if (seconds < 1e-3) return Fixed(seconds * 1e6, 1) + " us";
+  if (seconds < 1) return Fixed(seconds * 1e3, 2) + " ms";
+  return Fixed(seconds, 2) + " s";
+}
+
+// ChoiceOf: the name of what these prices choose.
+std::string ChoiceOf(std::vector<Candidate> all, const compiler::Prices& p) {
+  for (Candidate& c : all) c.seconds = compiler::Seconds(c.bill, p);
+  return compiler::Best(all).name;
+}
+
+}  // namespace
+
+int RunFnCost(const FnCostArgs& a) {
+  const Given g = FunctionOf(a.f);
+  const gates::FunctionPlan plan = PlanOf(g.f, a.ends);
+  std::vector<Profile> profiles = compiler::Profiles();
+  if (!a.profile.empty()) profiles = {compiler::ParseProfile(a.profile)};
+  for (Profile& p : profiles) p.prices.now = a.keys == "now";
+  std::vector<Candidate> all = gates::Price(plan, profiles[0].prices, a.count);
+  std::stable_sort(all.begin(), all.end(), [](const Candidate& x, const Candidate& y) {
+    if (x.why_not.empty() != y.why_not.empty()) return x.why_not.empty();
+    return x.why_not.empty() && x.seconds < y.seconds;
+  });
+  std::vector<std::string> choice;  // by profile
+  for (const Profile& p : profiles) choice.push_back(ChoiceOf(all, p.prices));
+  if (a.json) {
+    ordered_json out{{"schema", "suf.fn.cost/1"},  {"name", func::Name(g.f)},
+                     {"n", func::DomainBits(g.f)}, {"ring", func::RingBits(g.f)},
+                     {"from", a.ends.from},        {"to", a.ends.to},
+                     {"count", a.count},           {"keys", a.keys}};
+    out["lowerings"] = json::array(), out["refused"] = json::array();
+    for (const Candidate& c : all) {
+      if (!c.why_not.empty()) {
+        out["refused"].push_back({{"lowering", c.name}, {"why", c.why_not}});
+        continue;
+      }
+      const compiler::Bill& b = c.bill;
+      ordered_json row{{"lowering", c.name},
+                       {"rounds", b.flights},
+                       {"sent_bytes", b.sent},
+                       {"key_bytes", b.key},
+                       {"aes_blocks", {b.blocks[2], b.blocks[0], b.blocks[1]}},
+                       {"words", {b.words[2], b.words[0], b.words[1]}}};
+      for (const Profile& p : profiles) row["seconds"][p.name] = compiler::Seconds(b, p.prices);
+      out["lowerings"].push_back(row);
+    }
+    for (size_t k = 0; k < profiles.size(); ++k) out["choice"][profiles[k].name] = choice[k];
+    std::cout << out.dump() << "\n";
+    return 0;
+  }
+  std::vector<std::vector<std::string>> rows{
+      {"lowering", "rounds", "P0 sends", "P1 sends", "key P0", "key P1", "AES dealer", "AES P0", "AES P1"}};
+  for (const Profile& p : profiles) rows[0].push_back(p.name);
+  for (const Candidate& c : all) {
+    if (!c.why_not.empty()) continue;
+    const compiler::Bill& b = c.bill;
+    rows.push_back({c.name, Str(b.flights), Bytes10(b.sent[0]), Bytes10(b.sent[1]), Bytes10(b.key[0]),
+                    Bytes10(b.key[1]), Count10(b.blocks[2]), Count10(b.blocks[0]), Count10(b.blocks[1])});
+    for (size_t k = 0; k < profiles.size(); ++k)
+      rows.back().push_back(Time(compiler::Seconds(b, profiles[k].prices)) + (c.name == choice[k] ? " *" : "  "));
+  }
+  std::cout << func::Name(g.f) << ", " << a.count << " values from " << a.ends.from << " to " << a.ends.to
+            << ", all of them together; keys are dealt " << (a.keys == "now" ? "while the parties wait" : "ahead")
+            << "\n\n"
+            << Table(rows) << "\nrounds: messages of one way, one after another; * the choice\n";
+  for (size_t k = 0; k < profiles.size(); ++k)
+    std::cout << profiles[k].name << (profiles[k].source == "given" ? "" : Str(" (", profiles[k].source, ")")) << ": "
+              << choice[k] << "\n";
+  bool first = true;
+  for (const Candidate& c : all)
+    if (!c.why_not.empty()) {
+      if (first) std::cout << "\nnot here:\n";
+      first = false;
+      std::cout << "  " << c.name << std::string(c.name.size() < 16 ? 16 - c.name.size() : 1, ' ') << c.why_not << "\n";
+    }
+  return 0;
+}
+
+}  // namespace suf::apps

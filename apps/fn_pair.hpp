@@ -1,0 +1,41 @@
+// A function between two parties in this process, compared with its meaning.
+#pragma once
+#include <array>
+#include <string>
+#include <vector>
+
+#include "suf/compiler/choose.hpp"
+#include "suf/gates/function_plan.hpp"
+#include "suf/pfss/backend.hpp"
+
+namespace suf::apps {
+
+// PairResult: values by channel; of --to shared the sums of both shares.
+struct PairResult {
+  std::vector<std::vector<uint64_t>> words;                  // (channels)(values), modulo 2^bits
+  std::array<std::vector<std::vector<uint64_t>>, 2> shares;  // the same by party, of --to shared
+  compiler::Bill bill;
+  Hash trace{};
+  double seconds = 0;  // online and dealing
+};
+// PairInput: words of one party, or both parties' shares.
+struct PairInput {
+  std::vector<uint64_t> x;                      // what they mean
+  std::array<std::vector<uint64_t>, 2> shares;  // of From::kShared
+};
+// Shared: random shares of x modulo 2^n.
+PairInput Shared(std::vector<uint64_t> x, int n);
+
+// RunFunction: throws Cause::kResource, with the batch that fits, where memory is short.
+PairResult RunFunction(const gates::FunctionPlan& plan, const PairInput& input, pfss::Backend& backend);
+// Refuse: throws Cause::kResource where so many values do not fit into memory, before any of them is made.
+void Refuse(const gates::FunctionPlan& plan, int64_t count);
+
+// Wrong: how many values differ from the function's meaning, and the first of them.
+struct Wrong {
+  int64_t count = 0;
+  size_t first = 0;
+};
+Wrong Compare(const func::Function& f, const std::vector<uint64_t>& x, const std::vector<std::vector<uint64_t>>& words);
+
+}  // namespace suf::apps

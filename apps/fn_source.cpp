@@ -1,0 +1,142 @@
+#include "apps/fn_source.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <map>
+
+#include "suf/backends/clear.hpp"
+#include "suf/backends/packed.hpp"
+#include "suf/func/text.hpp"
+#include "suf/ring/words.hpp"
+#include "suf/roles/files.hpp"
+
+namespace suf::apps {
+
+Given FunctionOf(const FunctionArgs& a) {
+  const bool path = a.name.ends_with(".suf") || a.name.find('/') != std::string::npos;
+  if (!path) {
+    func::Made made = func::Make(a.name, a.n, a.scale);
+    func::Function f = made.f;
+    return {std::move(f), std::move(made)};
+  }
+  const std::string text = roles::ReadFile(a.name, "the function ", "check the path; suf fn list names the library");
+  try {
+    func::Function f = func::ParseFunction(text);
+    func::Verify(f);
+    return {std::move(f), std::nullopt};
+  } catch (const Error& e) {
+    throw Error(e.cause(), Str(a.name, ": ", e.what()));
+  }
+}
+
+namespace {
+
+template <class T>
+T Find(const std::map<std::string, T>& all, const std::string& name, const char* option) {
+  if (auto it = all.find(name); it != all.end()) return it->second;
+  std::string names;
+  for (auto& [known, value] : all) names += (names.empty() ? "" : ", ") + known;
+  Fail(Cause::kInput, option, " does not know ", name, "; use one of ", names);
+}
+
+}  // namespace
+
+gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends) {
+  static const std::map<std::string, gates::From> kFrom{
+      {"p0", gates::From::kP0}, {"p1", gates::From::kP1}, {"shared", gates::From::kShared}};
+  static const std::map<std::string, gates::To> kTo{
+      {"p0", gates::To::kP0}, {"p1", gates::To::kP1}, {"both", gates::To::kBoth}, {"shared", gates::To::kShared}};
+  return {f, {}, Find(kFrom, ends.from, "--from"), Find(kTo, ends.to, "--to")};
+}
+
+Numeric NumericOf(const Given& g) {
+  if (g.made) return {g.made->in.is_signed, g.made->in.scale, g.made->scale};
+  Numeric out;
+  if (auto* f = std::get_if<func::Suf>(&g.f)) {
+    const func::U128 half = func::U128{1} << (f->n - 1);
+    for (const func::Piece& p : f->pieces) out.is_signed |= p.begin == half;
+  }
+  return out;
+}
+
+std::vector<BackendInfo> Backends() {
+  std::vector<BackendInfo> out{
+      {"clear", "the reference: one word-by-word loop an operation"},
+      {"packed", Str("the fast one, with the kernels that suit this processor: packed/", ring::Name(ring::Best()))}};
+  for (ring::Variant v : {ring::Variant::kPortable, ring::Variant::kAvx2, ring::Variant::kAvx512})
+    out.push_back({Str("packed/", ring::Name(v)), Str("with the kernels ", ring::Name(v)), ring::Supports(v)});
+  return out;
+}
+
+std::unique_ptr<pfss::Backend> MakeBackend(const std::string& name) {
+  if (name == "clear") return backends::MakeClear();
+  if (name == "packed") return backends::MakePacked(exec::Default());
+  std::string names;
+  for (const BackendInfo& b : Backends()) {
+    names += (names.empty() ? "" : ", ") + b.name;
+    if (b.name == name) return backends::MakePacked(exec::Default(), ring::VariantNamed(name.substr(7)));
+  }
+  Fail(Cause::kInput, "there is no backend ", name, "; use one of ", names);
+}
+
+uint64_t WordOf(const std::string& text, int n, const std::string& where) {
+  const char *begin = text.data(), *end = begin + text.size();
+  const bool minus = begin != end && *begin == '-';
+  uint64_t v = 0;
+  auto [at, code] = std::from_chars(begin + minus, end, v);
+  if (at == begin + minus || at != end) Fail(Cause::kInput, where, " is no whole number: '", text, "'");
+  const uint64_t most = minus ? uint64_t{1} << (n - 1) : ring::Mask(n);
+  if (code != std::errc{} || v > most)
+    Fail(Cause::kInput, where, " is ", text, "; the function takes words of ", n, " bits: 0 to 2^", n,
+         " - 1, or from -2^", n - 1, " in two's complement");
+  return (minus ? 0 - v : v) & ring::Mask(n);
+}
+
+std::vector<uint64_t> ReadWords(const std::string& path, int n) {
+  const std::string text = roles::ReadFile(path, "the values ", "give a file with one number a line");
+  std::vector<uint64_t> out;
+  size_t begin = 0;
+  for (int number = 1; begin < text.size(); ++number) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, std::min(end, text.find('#', begin)) - begin);
+    begin = end + 1;
+    while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back()))) line.pop_back();
+    line.erase(0, line.find_first_not_of(" \t"));
+    if (line.empty()) continue;
+    if (out.empty() && line.starts_with("mod ")) {
+      if (line != Str("mod 2^", n))
+        Fail(Cause::kInput, path, " holds numbers ", line, ", the function takes them mod 2^", n,
+             "; use a function with a domain of that size");
+      continue;
+    }
+    out.push_back(WordOf(line, n, Str(path, ", line ", number, ",")));
+  }
+  if (out.empty()) Fail(Cause::kInput, path, " holds no number; give one a line");
+  return out;
+}
+
+void WriteText(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) Fail(Cause::kResource, "cannot write ", path, "; check the directory and free space");
+}
+
+void WriteWords(const std::string& path, const std::vector<uint64_t>& words, int n) {
+  std::string text = Str("mod 2^", n, "\n");
+  for (uint64_t w : words) text += std::to_string(w) + "\n";
+  WriteText(path, text);
+}
+
+std::vector<std::string> AtCommas(const std::string& text) {
+  std::vector<std::string> out{""};
+  for (char c : text)
+    if (c == ',')
+      out.emplace_back();
+    else
+      out.back() += c;
+  return out;
+}
+
+}  // namespace suf::apps

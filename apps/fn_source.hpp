@@ -1,0 +1,52 @@
+// What the commands of suf fn are given: a function, its ends, a backend, numbers.
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "apps/cmd_fn.hpp"
+#include "suf/func/library.hpp"
+#include "suf/gates/function_plan.hpp"
+#include "suf/pfss/backend.hpp"
+
+namespace suf::apps {
+
+// Given: a function, and what the library says of it.
+struct Given {
+  func::Function f;
+  std::optional<func::Made> made;
+};
+// FunctionOf: a path (one that ends in .suf, or holds a slash) is read, a name is the library's. Throws Cause::kInput.
+Given FunctionOf(const FunctionArgs& a);
+// PlanOf: with its ends; the choice is left open.
+gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends);
+
+// Numeric: a function's words as numbers: of a library function as it says; else two's complement where a piece begins
+// at 2^(n-1), and without a scale.
+struct Numeric {
+  bool is_signed = false;
+  int scale = 0, result_scale = 0;
+};
+Numeric NumericOf(const Given& g);
+
+// BackendInfo: what can run programs in this build.
+struct BackendInfo {
+  std::string name, sentence;
+  bool runs = true;  // on this processor
+};
+std::vector<BackendInfo> Backends();
+std::unique_ptr<pfss::Backend> MakeBackend(const std::string& name);
+
+// WordOf: a whole number, also a negative one in two's complement, as a word of Z_{2^n}. Throws Cause::kInput.
+uint64_t WordOf(const std::string& text, int n, const std::string& where);
+// ReadWords: a file of one number a line; # begins a comment; a first line `mod 2^K` says of which ring, which must be
+// n's.
+std::vector<uint64_t> ReadWords(const std::string& path, int n);
+// WriteWords: what ReadWords reads, with the ring.
+void WriteWords(const std::string& path, const std::vector<uint64_t>& words, int n);
+// WriteText: a whole file. Throws Cause::kResource.
+void WriteText(const std::string& path, const std::string& text);
+// AtCommas: the parts of a text between commas.
+std::vector<std::string> AtCommas(const std::string& text);
+
+}  // namespace suf::apps

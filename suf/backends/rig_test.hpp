@@ -1,0 +1,72 @@
+// For tests of backends: a trace between two parties in one process whose words P1 gives, run on clear and on every
+// variant of packed.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "suf/backends/clear.hpp"
+#include "suf/backends/packed.hpp"
+#include "suf/pfss/lint.hpp"
+#include "suf/pfss/ops.hpp"
+#include "suf/ring/words.hpp"
+#include "suf/run/pair.hpp"
+
+namespace suf::backends {
+
+using namespace pfss;  // NOLINT
+
+struct Fixture {
+  Trace t;
+  run::Inputs inputs[3];
+  std::map<std::string, std::vector<uint64_t>> given;  // P1's words, by name
+  std::mt19937_64 rng{12345};
+
+  std::vector<uint64_t> Random(int64_t n, int bits) {
+    std::vector<uint64_t> v(static_cast<size_t>(n));
+    for (auto& x : v) x = rng() & ring::Mask(bits);
+    return v;
+  }
+  SharedWire<kPub> Wire1(const std::string& name, Shape shape, int k) {
+    auto x = t.input<kP1>(name, shape, k, 0);
+    inputs[1].Set(name, given[name] = Random(Size(shape), k));
+    return t.give<1>(Own<1>(x), k, name.c_str());
+  }
+};
+
+inline run::PairRun RunOn(Fixture& f, const Schedule& s, Backend& p0, Backend& p1, Backend& dealer) {
+  Material m{{Secret(Hash{1, 2, 3}), Secret(Hash{4, 5, 6})}, Hash{7}};
+  return run::RunPair({s, {&p0, &p1, &dealer}, {&f.inputs[0], &f.inputs[1], &f.inputs[2]}, m});
+}
+
+// Compare: clear against each packed variant, and the parties mixed.
+inline run::PairRun Compare(Fixture& f) {
+  f.t.close();
+  Schedule s(f.t);
+  EXPECT_TRUE(Lint(s).faults.empty()) << Lint(s).faults[0];
+  for (int i : Unread(s)) ADD_FAILURE() << "no result needs %" << i << ", so it never runs";
+  auto clear = MakeClear();
+  auto want = RunOn(f, s, *clear, *clear, *clear);
+  exec::Pool pool(2);
+  for (ring::Variant v : ring::Supported()) {
+    auto packed = MakePacked(pool, v);
+    auto got = RunOn(f, s, *packed, *clear, *packed);
+    EXPECT_EQ(got.result, want.result) << ring::Name(v);
+    for (int p : {0, 1}) EXPECT_EQ(got.key[size_t(p)], want.key[size_t(p)]) << ring::Name(v) << " bundle " << p;
+    for (size_t i = 0; i < want.frame.size(); ++i)
+      EXPECT_EQ(got.frame[i], want.frame[i]) << ring::Name(v) << " frame " << i;
+    auto other = RunOn(f, s, *clear, *packed, *clear);
+    EXPECT_EQ(other.result, want.result) << ring::Name(v);
+    for (size_t i = 0; i < want.frame.size(); ++i)
+      EXPECT_EQ(other.frame[i], want.frame[i]) << ring::Name(v) << " frame " << i;
+  }
+  for (int p : {0, 1}) {
+    EXPECT_EQ(want.online[size_t(p)], s.sent(p, true));
+    EXPECT_EQ(want.offline[size_t(p)], s.sent(p, false));
+    EXPECT_EQ(want.frames[size_t(p)], s.frame_count(p, true));
+  }
+  return want;
+}
+
+}  // namespace suf::backends

@@ -1,0 +1,142 @@
+// What a lowering is called, and what it applies to.
+#include <bit>
+
+#include "suf/compiler/internal/lowerings.hpp"
+#include "suf/compiler/place.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::compiler {
+
+namespace {
+
+constexpr size_t kMostOpened = 63;  // step bits in one string, beside 1[x_hat < r]
+constexpr int kMostDense = 16;
+constexpr size_t kMostReads = 4096;  // places at which one key is read
+
+const char* Name(Steps s) { return s == Steps::kParity ? "parity" : s == Steps::kDigits ? "digits" : "blocks"; }
+
+// WhyNotSteps: what reading comparisons so needs.
+std::string WhyNotSteps(const Compiled& c, Steps s) {
+  const size_t most = s == Steps::kParity ? kMostReads : 64;
+  if (c.compares.size() > most)
+    return Str("it has ", c.compares.size(), " comparisons, and ", most, " are the most that ", Name(s), " read");
+  return "";
+}
+
+}  // namespace
+
+namespace {
+
+std::string NameOf(const Lowering& l, bool constants) {
+  const std::string steps = Name(l.steps);
+  switch (l.kind) {
+    case Kind::kConstant:
+      return "Constant";
+    case Kind::kStepDcf:
+      return constants ? "IntervalLut" : "StepDcf";
+    case Kind::kOpenSteps:
+      return l.steps == Steps::kParity ? "Parity+Open" : l.steps == Steps::kDigits ? "Digits+Open" : "Blocks+Open";
+    case Kind::kIndex:
+      return "Index/" + steps;
+    case Kind::kWindowLut:
+      return "WindowLut/" + std::to_string(int(l.stages));
+    case Kind::kRowLut:
+      return "RowLut";
+    case Kind::kHorner:
+      return "Horner/" + steps;
+    case Kind::kDense:
+      return "DenseTable";
+    case Kind::kPacked:
+      return l.steps == Steps::kParity ? "PackedCompare" : l.steps == Steps::kDigits ? "Digits" : "Blocks";
+  }
+  return "";
+}
+
+std::optional<Lowering> Named(const std::vector<Lowering>& all, std::string_view name) {
+  for (const Lowering& l : all)
+    if (NameOf(l, false) == name || NameOf(l, true) == name) return l;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string Name(const Compiled& c, const Lowering& l) { return NameOf(l, c.f.degree == 0); }
+std::string Name(const Lowering& l) { return NameOf(l, false); }
+std::optional<Lowering> NumbersNamed(std::string_view name) { return Named(AllForNumbers(), name); }
+std::optional<Lowering> BitsNamed(std::string_view name) { return Named(AllForBits(), name); }
+
+std::string Name(const Compiled& c, const Choice& choice) {
+  std::string s;
+  if (c.f.outputs > 0) s = Name(c, choice.numbers);
+  if (!c.f.formulas.empty()) s += (s.empty() ? "" : ", ") + Name(c, choice.bits);
+  return s;
+}
+
+std::string WhyNotNumbers(const Compiled& c, const Lowering& l) {
+  if (c.f.pieces.empty() && l.kind != Kind::kRowLut) return "it is prepared as a function on octaves alone";
+  const bool constant = c.pieces() == 1 && c.f.degree == 0;
+  if (constant != (l.kind == Kind::kConstant)) return constant ? "it is a constant" : "it is no constant";
+  if (c.f.outputs == 0) return "it has no number";
+  auto more = [](auto has, const char* what, auto most) {
+    return Str("it has ", has, " ", what, ", and ", most, " are the most");
+  };
+  switch (l.kind) {
+    case Kind::kStepDcf:
+      if (c.pieces() > kMostReads) return more(c.pieces(), "pieces", kMostReads);
+      return "";
+    case Kind::kOpenSteps:
+      if (c.steps.size() > kMostOpened) return more(c.steps.size(), "cutpoints", kMostOpened);
+      return WhyNotSteps(c, l.steps);
+    case Kind::kIndex:
+    case Kind::kHorner:
+      if (c.pieces() == 1) return "it has one piece";
+      if (c.index_bits() > kTableBits) return more(c.pieces(), "pieces", 1 << kTableBits);
+      if (l.kind == Kind::kHorner && c.f.degree < 1) return "its pieces are constants";
+      return WhyNotSteps(c, l.steps);
+    case Kind::kWindowLut: {
+      const int p = c.f.n - c.grid();
+      if (p == 0) return "it has one piece";
+      if (p > kTableBits) return Str("its grid has 2^", p, " pieces, and 2^", kTableBits, " are the most");
+      return "";
+    }
+    case Kind::kRowLut:
+      if (c.groups.empty()) return "it is no function of constants on octaves alone";
+      if (c.groups.back().w > 56) return Str("its pieces are 2^", c.groups.back().w, " wide, and 2^56 are the most");
+      for (const func::Group& g : c.groups)
+        if (g.hi - g.lo > 65535) return more(g.hi - g.lo, "pieces of one width", 65535);
+      return "";
+    case Kind::kDense:
+      if (c.f.n > kMostDense) return Str("its domain has ", c.f.n, " bits, and ", kMostDense, " are the most");
+      return "";
+    case Kind::kConstant:
+      return "";
+    case Kind::kPacked:
+      break;
+  }
+  return "it makes bits";
+}
+
+std::string WhyNotBits(const Compiled& c, const Lowering& l) {
+  if (c.f.formulas.empty()) return "it has no bit";
+  if (l.kind == Kind::kDense)
+    return c.f.n > kMostDense ? Str("its domain has ", c.f.n, " bits, and ", kMostDense, " are the most") : "";
+  return l.kind == Kind::kPacked ? WhyNotSteps(c, l.steps) : "it makes numbers";
+}
+
+std::vector<Lowering> AllForNumbers() {
+  std::vector<Lowering> out{{Kind::kConstant}, {Kind::kStepDcf}, {Kind::kDense}};
+  for (Kind k : {Kind::kOpenSteps, Kind::kIndex, Kind::kHorner})
+    for (Steps s : {Steps::kParity, Steps::kDigits, Steps::kBlocks}) out.push_back({k, s, Stages::kOne});
+  for (Stages s : {Stages::kOne, Stages::kTwo, Stages::kThree}) out.push_back({Kind::kWindowLut, Steps::kDigits, s});
+  out.push_back({Kind::kRowLut});
+  return out;
+}
+
+std::vector<Lowering> AllForBits() {
+  return {{Kind::kPacked, Steps::kParity},
+          {Kind::kPacked, Steps::kDigits},
+          {Kind::kPacked, Steps::kBlocks},
+          {Kind::kDense}};
+}
+
+}  // namespace suf::compiler

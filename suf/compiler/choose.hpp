@@ -1,0 +1,56 @@
+// What a lowering costs, read from its closed trace, and which one a network is best served by: T = flights x flight +
+// bytes x wire + key bytes x key + AES blocks x block + words x word. Only the five prices come from outside
+// (docs/mathematics.md#cost-model). Deterministic: equal costs are settled by the order of the lowerings.
+#pragma once
+#include <functional>
+
+#include "suf/compiler/lower.hpp"
+#include "suf/pfss/schedule.hpp"
+
+namespace suf::compiler {
+
+// Prices: seconds for a flight, a byte on the wire, a byte of a key, an AES block, a word that a role computes. Wire:
+// the bytes of both directions add up, as flights alternate. Key and AES: of the party that has more, and of the dealer
+// when keys are dealt now.
+struct Prices {
+  double flight = 0, wire = 0, key = 0, block = 0, word = 0;
+  bool now = false;  // keys are dealt while the parties wait, and come over the same wire
+};
+// Profile: prices with a name and where they come from.
+struct Profile {
+  std::string name;
+  Prices prices;
+  std::string source;
+};
+const std::vector<Profile>& Profiles();  // cpu, gpu, lan, wan
+// ParseProfile: a name, or prices "flight=..,wire=..,key=..,aes=..,word=.." (seconds, seconds a byte, blocks a second
+// for aes) over those of cpu. Throws Cause::kInput with the names there are.
+Profile ParseProfile(const std::string& text);
+
+// Bill: what a trace costs.
+struct Bill {
+  int flights = 0;
+  std::array<int64_t, 2> sent{}, key{};  // bytes, by party
+  std::array<int64_t, 2> key_bits{};
+  std::array<int64_t, 3> blocks{}, words{};  // by role: P0, P1, dealer
+};
+Bill BillOf(const pfss::Schedule& s);
+double Seconds(const Bill& b, const Prices& p);
+
+// Candidate: a way to make a function, its bill, or why it does not apply.
+struct Candidate {
+  Choice choice;
+  std::string name, why_not;
+  Bill bill;
+  double seconds = 0;
+};
+// PriceOf: bill and seconds of what `emit` makes of the candidate's choice, or why it refuses.
+void PriceOf(Candidate* one, const Prices& p, const std::function<void(Trace&, const Choice&)>& emit);
+// Price: candidates for numbers and bits of c, each emitted alone by `emit` into a trace that it closes. In the order
+// of the lowerings; those that do not apply come with why.
+std::vector<Candidate> Price(const Compiled& c, const Prices& p,
+                             const std::function<void(Trace&, const Choice&)>& emit);
+// Best: the cheapest that applies. Throws Cause::kRefused, with why each does not, where none does.
+const Candidate& Best(const std::vector<Candidate>& all);
+
+}  // namespace suf::compiler

@@ -1,0 +1,99 @@
+// A DCF at alpha = r with payload (1, r, .., r^d) makes the whole piecewise polynomial a local public-linear
+// combination: shares of r^k 1[u < r] at every u = x_hat - cutpoint (docs/mathematics.md#step-dcf).
+#include "suf/compiler/internal/lowerings.hpp"
+#include "suf/compiler/taylor.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::compiler::internal {
+
+namespace {
+
+// Steps: shares (m + 1, ..) of d^k 1[u_j < r], j = 0 is u = x_hat; and shares (..) of d^k.
+struct Terms {
+  std::vector<Sh> step;
+  std::vector<Sh> whole;
+};
+
+// In a ring wider than the domain d = -r + 2^n b, and b 1[u < r] = 1[max(u, x_hat) < r].
+Terms TermsOf(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring, Pub less) {
+  const int n = c.f.n, degree = c.f.degree;
+  const bool wrap = NeedsWrap(c, ring);
+  std::vector<Sec> payload;
+  Sec r = Lift(x.r), power = Broadcast(t.constant(1), x.shape());
+  for (int k = 0; k <= degree; ++k) {
+    payload.push_back(power);
+    power = power * r;
+  }
+  Trace::Comparison key = t.comparison(x.r, Stack(payload), ring);
+  std::vector<uint64_t> points{0};
+  for (size_t j = 1; j < c.pieces(); ++j) points.push_back(uint64_t(c.f.pieces[j].begin));
+  Sh reads = t.below(key, x.hat, points);                                      // (d + 1, m + 1, ..)
+  Sh powers = t.below(key, Low(Broadcast(t.constant(0), x.shape()), n), {0});  // r^k 1[0 < r]
+  auto scaled = [&](const Sh& v, uint64_t word) { return v * int64_t(word & ring::Mask(ring)); };
+  Terms out;
+  for (int k = 0; k <= degree; ++k) {
+    Sh step = scaled(At(reads, k), k % 2 ? ~uint64_t{0} : 1);
+    Sh whole = k ? scaled(At(At(powers, k), 0), k % 2 ? ~uint64_t{0} : 1) : Zeros(t, x.shape(), ring) + 1;
+    for (int i = 0; wrap && i < k; ++i) {
+      const uint64_t word = n * (k - i) < 64 ? (Binomial(k, i) << (n * (k - i))) * (i % 2 ? ~uint64_t{0} : 1) : 0;
+      if (!(word & ring::Mask(ring))) continue;
+      Sh d = At(reads, i), here = At(d, 0);
+      // max(u, x_hat) is u where x_hat < cutpoint, else x_hat
+      Sh larger = d * less;
+      Pub other = 1 - less;
+      larger = larger + here * other;
+      step = step + scaled(larger, word);
+      whole = whole + scaled(here, word);
+    }
+    out.step.push_back(step), out.whole.push_back(whole);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Owing> StepDcf(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring) {
+  const int degree = c.f.degree;
+  const size_t m = c.steps.size();
+  pfss::Shape column(x.shape().size() + 1, 1);
+  column[0] = int64_t(m) + 1;
+  // 1[x_hat < cutpoint], (m + 1, ..); the first stands for u = x_hat, where it is 0
+  std::vector<uint64_t> cutpoints{0};
+  for (size_t j = 1; j < c.pieces(); ++j) cutpoints.push_back(uint64_t(c.f.pieces[j].begin));
+  Pub less = Lift(Unbits(Less(x.hat, cutpoints)));
+  Terms terms = TermsOf(t, c, x, ring, less);
+  Pub hat = Lift(x.hat);
+  std::vector<Owing> out;
+  for (int o = 0; o < c.f.outputs; ++o) {
+    // coefficients of d^k at every step, as polynomials in x_hat; row 0 is the first piece's
+    Sh y = Zeros(t, x.shape(), ring);
+    for (int k = 0; k <= degree; ++k) {
+      std::optional<Pub> at;  // (m + 1, ..)
+      for (int q = degree; q >= k; --q) {
+        std::vector<uint64_t> words{0};
+        for (size_t j = 1; j <= m; ++j)
+          words.push_back((c.coefficient(j, o, q) - c.coefficient(j - 1, o, q)) * Binomial(q, k) & ring::Mask(ring));
+        Const step = t.constant(std::move(words), column);
+        Pub term = Broadcast(step, terms.step[0].shape());
+        at = at ? *at * hat + term : term;
+      }
+      // 1[x >= cutpoint] = 1 - 1[x_hat < cutpoint] - 1[u < r] + 1[x_hat < r]
+      Pub all = Sum(*at, 0);
+      Pub beyond = Sum(*at * (1 - less), 0);
+      std::optional<Pub> base;
+      for (int q = degree; q >= k; --q) {
+        Pub word = t.constant(int64_t(c.coefficient(0, o, q) * Binomial(q, k) & ring::Mask(ring)));
+        base = base ? *base * hat + word : word;
+      }
+      beyond = beyond + *base;
+      Sh steps = Sum(terms.step[size_t(k)] * *at, 0);
+      y = y + terms.whole[size_t(k)] * beyond;
+      y = y - steps;
+      y = y + At(terms.step[size_t(k)], 0) * all;
+    }
+    out.push_back({Low(y, ring), std::nullopt});
+  }
+  return out;
+}
+
+}  // namespace suf::compiler::internal

@@ -1,0 +1,32 @@
+// Dense forms: the whole truth table of a small domain. Numbers: the table turned by r, dealt. Bits: every channel from
+// one one-hot vector at r, whose parts are exclusive or'ed (docs/mathematics.md#dense).
+#include "suf/compiler/internal/lowerings.hpp"
+#include "suf/compiler/place.hpp"
+
+namespace suf::compiler::internal {
+
+std::vector<Owing> DenseNumbers(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring) {
+  const func::Evaluator f(c.f);
+  std::vector<Owing> out;
+  for (int o = 0; o < c.f.outputs; ++o) {
+    std::vector<uint64_t> values;
+    for (uint64_t v = 0; v < uint64_t{1} << c.f.n; ++v) values.push_back(f.At(v, o));
+    Const table = t.constant(std::move(values), {int64_t{1} << c.f.n});
+    Dealt turned = t.deal(Turn(x.r, table), ring);
+    out.push_back({pfss::Map(Sh(turned), [&](auto half) { return Take(half, x.hat); }), std::nullopt});
+  }
+  return out;
+}
+
+Sh DenseBits(Trace& t, const Compiled& c, const Wire<kPub>& x) {
+  const func::Evaluator f(c.f);
+  std::vector<uint64_t> values;
+  for (uint64_t v = 0; v < uint64_t{1} << c.f.n; ++v) values.push_back(f.Bits(v));
+  Const table = t.constant(std::move(values), {int64_t{1} << c.f.n});
+  const int bits = int(c.f.formulas.size());
+  if (c.f.n > kTableBits) return t.dense(t.tree(x.r), x.hat, table, bits);
+  Dealt hot = t.deal(Hot(x.r));
+  return pfss::Map(Sh(hot), [&](auto half) { return Dense(half, x.hat, table, bits); });
+}
+
+}  // namespace suf::compiler::internal

@@ -1,0 +1,37 @@
+// The parts of lower.cpp that have files of their own.
+#pragma once
+#include "suf/compiler/lower.hpp"
+
+namespace suf::compiler::internal {
+
+std::span<const uint64_t> Coefficients(const Compiled& c, size_t piece, int output);
+// NeedsWrap: whether powers of x need 1[x_hat < r].
+bool NeedsWrap(const Compiled& c, int ring);
+
+std::vector<Bit> PieceNumber(const Compiled& c);
+
+// ---- dcf.cpp
+std::vector<Owing> StepDcf(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring);
+// ---- dense.cpp
+std::vector<Owing> DenseNumbers(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring);
+Sh DenseBits(Trace& t, const Compiled& c, const Wire<kPub>& x);
+// ---- window.cpp
+// Grid: tables of pieces of width 2^a, one an output and power, and rings in which the reads are opened.
+struct Grid {
+  int a = 0, p = 0, width = 1;                // width: powers of the place in a piece, one where it has one place
+  std::vector<std::vector<uint64_t>> tables;  // (outputs x width), 2^p numbers in two's complement
+  std::vector<int> bits;                      // (outputs x width): |read| < 2^(bits - 2), or the ring
+  // Cuts: of the place, unless functions are constant, and of the piece's number.
+  std::vector<Cut> Cuts(int shift, bool placed) const {
+    std::vector<Cut> cuts;
+    if (shift > 0 && placed) cuts.push_back({shift, a + 1});
+    if (shift + a > 0) cuts.push_back({shift + a, p});
+    return cuts;
+  }
+};
+Grid GridOf(const Compiled& c, int ring);
+std::vector<Cut> RowCuts(std::span<const func::Group> groups, int ring);
+std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring);
+Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x, int ring);
+
+}  // namespace suf::compiler::internal

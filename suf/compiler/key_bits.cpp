@@ -1,0 +1,186 @@
+// Closed forms of every lowering's key, an element of both bundles, the owed word dealt
+// (docs/mathematics.md#lowerings).
+#include <bit>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "suf/compiler/bits.hpp"
+#include "suf/compiler/internal/lowerings.hpp"
+#include "suf/compiler/place.hpp"
+#include "suf/compiler/taylor.hpp"
+#include "suf/fss/sizes.hpp"
+
+namespace suf::compiler {
+
+namespace {
+
+int64_t OneHotBits(int n) { return n <= kTableBits ? int64_t{1} << n : 2 * int64_t(fss::DpfKeyBits(n)); }
+
+// ViewBits: of the comparisons that these bits read, and of 1[x_hat < r].
+int64_t ViewBits(const Compiled& c, const std::vector<Bit>& bits, bool wrap, Steps steps) {
+  int64_t sum = 0;
+  std::set<std::pair<int, int>> tables;  // place and width of a digit: views share those that are equal
+  for (auto& [f, points] : PointsOf(c, bits, wrap)) {
+    if (steps == Steps::kParity) {
+      sum += OneHotBits(f);
+      continue;
+    }
+    const Stages stages = steps == Steps::kDigits ? Stages::kTwo : Stages::kThree;
+    const std::vector<Cut> cuts{{f, 1}};
+    const int readings = int(points.size());
+    const DigitPlan plan = PlanDigits(cuts, stages, readings);
+    sum += DigitsKeyBits(plan, cuts, stages, readings);
+    int at = 0;
+    for (int w : plan.widths) {
+      if (!tables.insert({at, w}).second) sum -= int64_t{1} << w;
+      at += w;
+    }
+  }
+  return sum;
+}
+
+// Changes: whether step j changes the coefficient of d^k in any output.
+bool Changes(const Compiled& c, size_t j, int k, int ring) {
+  for (int o = 0; o < c.f.outputs; ++o)
+    for (int q = k; q <= c.f.degree; ++q) {
+      uint64_t v = (c.coefficient(j + 1, o, q) - c.coefficient(j, o, q)) * Binomial(q, k);
+      if (ring < 64 ? v & ((uint64_t{1} << ring) - 1) : v) return true;
+    }
+  return false;
+}
+bool Begins(const Compiled& c, int k, int ring) {
+  for (int o = 0; o < c.f.outputs; ++o)
+    for (int q = k; q <= c.f.degree; ++q) {
+      uint64_t v = c.coefficient(0, o, q) * Binomial(q, k);
+      if (ring < 64 ? v & ((uint64_t{1} << ring) - 1) : v) return true;
+    }
+  return false;
+}
+
+int64_t WindowBits(const Compiled& c, const Entry& e, int ring, Stages stages) {
+  const internal::Grid g = internal::GridOf(c, ring);
+  const std::vector<Cut> cuts = g.Cuts(e.shift, g.width > 1);
+  int64_t bits = int64_t{1} << g.p;
+  if (!cuts.empty()) {
+    bits += DigitsKeyBits(PlanDigits(cuts, stages), cuts, stages);
+    if (stages != Stages::kOne)  // the borrow at the place's end is read in both rings
+      bits += g.width > 1 ? (e.shift > 0 ? g.a + 1 : 0) + std::max(g.p, 1) : g.p;
+  }
+  auto word = [&](int lost) { return std::max(0, ring - lost); };
+  // words by what they hold: (power of r, b of the place), at the widest ring asked for
+  std::map<std::pair<int, bool>, int> shared;
+  auto ask = [](auto* map, auto key, int w) {
+    if (w > 0) (*map)[key] = std::max((*map)[key], w);
+  };
+  for (int o = 0; o < c.f.outputs; ++o) {
+    bool owes = false;
+    for (int n = 0; n < g.width; ++n) {
+      const int narrow = g.bits[size_t(o * g.width + n)];
+      std::map<std::pair<int, bool>, int> with_mask, with_top;
+      for (int m = 0; m <= n; ++m) {
+        const int lost = m ? (g.a + 1) * m : 0;
+        const std::pair<int, bool> what{n - m, m > 0};
+        ask(&shared, what, word(lost));
+        if (m)
+          ask(&with_mask, what, word(lost));
+        else
+          owes = true;
+        if (narrow < ring) ask(&with_top, what, word(lost + narrow));
+      }
+      for (auto& [k, w] : with_mask) bits += w;
+      for (auto& [k, w] : with_top) bits += w;
+    }
+    if (owes) bits += ring;
+  }
+  for (auto& [k, w] : shared) bits += w;
+  return bits;
+}
+
+int64_t RowBits(const Compiled& c, int ring) {
+  const std::vector<Cut> cuts = internal::RowCuts(c.groups, ring);
+  std::vector<int> widths;
+  if (!cuts.empty()) widths = PlanDigits(cuts, Stages::kOne).widths;
+  int64_t bits = 0;
+  for (int w : widths) bits += int64_t{1} << w;
+  const int finest = c.f.n - c.groups.front().w;
+  if (finest > kTableBits) bits += OneHotBits(finest);
+  int before = -1;  // groups of one width read one place: its sign, and that times the borrow, are dealt once
+  for (const func::Group& g : c.groups) {
+    const bool fresh = std::exchange(before, g.w) != g.w;
+    if (fresh && finest <= kTableBits) bits += int64_t{1} << (c.f.n - g.w);
+    if (fresh) bits += ring;  // e
+    if (g.w == 0) continue;
+    int digits = 0;
+    for (int at = 0; at < g.w; ++digits) at += widths[size_t(digits)];
+    // e m1, and that and e times every monomial
+    bits += int64_t(ring) * (1 + (fresh ? 2 : 1) * BorrowWords(digits));
+  }
+  return bits + ring;
+}
+
+}  // namespace
+
+int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& e, int ring) {
+  const int n = c.f.n, degree = c.f.degree;
+  const bool wrap = internal::NeedsWrap(c, ring);
+  const int64_t high = wrap ? ring - n : 0;
+  int64_t bits = 0;
+  if (e.shift > 0 && l.kind != Kind::kWindowLut) {
+    const std::vector<Cut> cuts{{e.shift, n}};
+    bits += DigitsKeyBits(PlanDigits(cuts, e.stages), cuts, e.stages) + (e.stages == Stages::kOne ? 0 : n);
+  }
+  switch (l.kind) {
+    case Kind::kConstant:
+      return 0;
+    case Kind::kStepDcf:
+      return bits + 2 * int64_t(fss::DcfKeyBits(n, degree + 1, ring));
+    case Kind::kOpenSteps:
+      bits += ViewBits(c, c.steps, wrap, l.steps);
+      for (int k = 0; k <= degree; ++k) {
+        const int64_t power = k ? ring + 2 * high : ring;
+        bool any = Begins(c, k, ring);
+        for (size_t j = 0; j < c.steps.size(); ++j)
+          if (Changes(c, j, k, ring)) bits += power, any = true;
+        if (k && any) bits += power;
+      }
+      return bits;
+    case Kind::kIndex:
+      bits += ViewBits(c, internal::PieceNumber(c), wrap, l.steps) + (int64_t{1} << c.index_bits());
+      return bits + ring * (degree + 1) + 2 * high * degree + c.f.outputs * (ring + 2 * high);
+    case Kind::kHorner:
+      // e; by output: masks of all coefficients but the highest, r_w and its products with the wrap, the last owed
+      bits += ViewBits(c, internal::PieceNumber(c), wrap, l.steps) + (int64_t{1} << c.index_bits());
+      bits += ring + ring + 2 * high;
+      return bits + c.f.outputs * (int64_t(degree) * (ring + ring + 2 * high) + ring);
+    case Kind::kWindowLut:
+      return WindowBits(c, e, ring, l.stages);
+    case Kind::kRowLut:
+      return bits + RowBits(c, ring);
+    case Kind::kDense:
+      return bits + (int64_t(c.f.outputs) * ring << n);
+    case Kind::kPacked:
+      break;
+  }
+  SUF_CHECK(false);
+  return 0;
+}
+
+int64_t BitsKeyBits(const Compiled& c, const Lowering& l) {
+  if (l.kind == Kind::kDense) return OneHotBits(c.f.n);
+  SUF_CHECK(l.kind == Kind::kPacked);
+  int64_t bits = ViewBits(c, c.bits, false, l.steps);
+  std::set<int> dealt;  // top bits of r
+  for (auto& product : c.products) {
+    bits += (int64_t{1} << product.size()) - int64_t(product.size()) - 1;
+    for (const Bit& f : product)
+      for (int i : f.compares)
+        if (c.compares[size_t(i)].top) dealt.insert(c.compares[size_t(i)].f);
+  }
+  bool owes = false;
+  for (const Bit& b : c.bits)
+    for (int i : b.compares) owes = owes || c.compares[size_t(i)].top;
+  return bits + int64_t(dealt.size()) + (owes ? int64_t(c.bits.size()) : 0);
+}
+
+}  // namespace suf::compiler

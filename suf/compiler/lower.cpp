@@ -1,0 +1,261 @@
+#include "suf/compiler/lower.hpp"
+
+#include <algorithm>
+
+#include "suf/compiler/internal/lowerings.hpp"
+#include "suf/compiler/place.hpp"
+#include "suf/compiler/taylor.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::compiler {
+
+namespace internal {
+
+std::span<const uint64_t> Coefficients(const Compiled& c, size_t piece, int output) {
+  const size_t width = size_t(c.f.degree) + 1;
+  return {c.coefficients.data() + (piece * size_t(c.f.outputs) + size_t(output)) * width, width};
+}
+
+bool NeedsWrap(const Compiled& c, int ring) { return c.f.degree > 0 && ring > c.f.n; }
+
+std::vector<Owing> OpenSteps(Trace& t, const Compiled& c, Steps from, const Wire<kPub>& x, int ring) {
+  const bool wrap = NeedsWrap(c, ring);
+  std::vector<OpenedBit> steps;
+  if (wrap || !c.steps.empty()) {
+    BitReader reader(t, x, c, from, c.steps, wrap);
+    Owing string = reader.String(c.steps, wrap);
+    steps = Apart(OpenDefined(t, string, "steps"));
+  }
+  std::optional<OpenedBit> borrow;
+  if (wrap) borrow = steps.back(), steps.pop_back();
+  Taylor taylor(t, x, ring, c.f.degree, borrow);
+  std::vector<Owing> out;
+  for (int o = 0; o < c.f.outputs; ++o) {
+    Words y(t, ring);
+    for (int k = 0; k <= c.f.degree; ++k) {
+      // the coefficient of d^k: the first piece's, and every step's change where the step is opened as 1
+      std::optional<Pub> whole = taylor.At(k, Coefficients(c, 0, o));
+      for (size_t j = 0; j < steps.size(); ++j) {
+        std::vector<uint64_t> change;
+        for (int i = 0; i <= c.f.degree; ++i) change.push_back(c.coefficient(j + 1, o, i) - c.coefficient(j, o, i));
+        std::optional<Pub> at = taylor.At(k, change);
+        if (!at) continue;
+        Pub here = *at * steps[j].hat;
+        whole = whole ? *whole + here : here;
+        Pub scaled = *at * steps[j].sign;
+        y.Add(taylor.d()[size_t(k)], {1, 0, scaled, steps[j].rho, {}});
+      }
+      if (whole) y.Add(taylor.d()[size_t(k)], {1, 0, *whole, {}, {}});
+    }
+    out.push_back(y.Done(x.shape()));
+  }
+  return out;
+}
+
+// PieceNumber: bit k of the piece's number is linear over XOR in the steps.
+std::vector<Bit> PieceNumber(const Compiled& c) {
+  std::vector<Bit> number(size_t(c.index_bits()));
+  for (size_t j = 0; j < c.steps.size(); ++j)
+    for (size_t i = 0; i < number.size(); ++i)
+      if (((j + 1) ^ j) >> i & 1) number[i] = Exclusive(number[i], c.steps[j]);
+  return number;
+}
+
+// Selected: of the piece at x, e x the coefficients (outputs, degree + 1), and 1[x_hat < r] where the ring needs it.
+struct Selected {
+  std::vector<std::vector<Sh>> coefficients;
+  Sec sign;
+  std::optional<OpenedBit> wrap;
+};
+
+Selected SelectPiece(Trace& t, const Compiled& c, Steps from, const Wire<kPub>& x, int ring) {
+  const int p = c.index_bits(), width = c.f.degree + 1;
+  const std::vector<Bit> number = PieceNumber(c);
+  const bool wrap = NeedsWrap(c, ring);
+  BitReader reader(t, x, c, from, number, wrap);
+  Wire<kPub> i = OpenDefined(t, reader.String(number), "piece");
+  Selected out;
+  if (wrap) out.wrap = Apart(OpenDefined(t, reader.String({}, true), "wrap"))[0];
+  std::vector<uint64_t> tables;  // (outputs x width, 2^p)
+  for (int o = 0; o < c.f.outputs; ++o)
+    for (int q = 0; q < width; ++q)
+      for (size_t v = 0; v < size_t{1} << p; ++v)
+        tables.push_back(v < c.pieces() ? c.coefficient(v, o, q) & ring::Mask(ring) : 0);
+  Const columns = t.constant(std::move(tables), {int64_t(c.f.outputs) * width, int64_t{1} << p});
+  Sec rho = Low(Lift(i.r), p);
+  Dealt table = t.deal(Hot(rho));
+  Sh values = pfss::Apart(table, [&](auto half) { return SelectX(half, i.hat, columns); });
+  out.sign = SignOf(Point(table.a, rho));
+  for (int o = 0; o < c.f.outputs; ++o) {
+    out.coefficients.emplace_back();
+    for (int q = 0; q < width; ++q) out.coefficients.back().push_back(Low(At(values, int64_t(o) * width + q), ring));
+  }
+  return out;
+}
+
+// EndSelected: y = sum_k e (T_k^ - mu_k) d^k; what no public value but a wrap's scales is one word.
+Owing EndSelected(Trace& t, const Taylor& taylor, std::span<const Wire<kPub>> at, Sec e, const Wire<kPub>& x,
+                  int ring) {
+  Words y(t, ring);
+  std::vector<Factor> rest;  // by factor of d^k: sum_k e mu_k times it
+  for (size_t k = 0; k < at.size(); ++k) {
+    Factor sign{1, 0, {}, e, {}};
+    Factor open{1, 0, at[k].hat, {}, {}};
+    y.Add(taylor.d()[k], sign * open);
+    Sec word = e * at[k].r;
+    for (size_t j = 0; j < taylor.d()[k].size(); ++j) {
+      Factor f = taylor.d()[k][j] * Factor{-1, 0, {}, word, {}};
+      Sec u = f.sign < 0 ? -*f.u : *f.u;
+      f.sign = 1;
+      if (j == rest.size())
+        f.u = u, rest.push_back(f);
+      else
+        rest[j].u = *rest[j].u + u;
+    }
+  }
+  for (const Factor& f : rest) y.Add(f);
+  return y.Done(x.shape());
+}
+
+std::vector<Owing> Index(Trace& t, const Compiled& c, Steps from, const Wire<kPub>& x, int ring) {
+  Selected s = SelectPiece(t, c, from, x, ring);
+  Taylor taylor(t, x, ring, c.f.degree, s.wrap);
+  std::vector<Owing> out;
+  for (auto& coefficients : s.coefficients) {
+    std::vector<Wire<kPub>> at;
+    for (int k = 0; k <= c.f.degree; ++k) {
+      Sh v = taylor.At(k, std::span<const Sh>(coefficients));
+      at.push_back(t.open(v, "T"));
+    }
+    out.push_back(EndSelected(t, taylor, at, s.sign, x, ring));
+  }
+  return out;
+}
+
+std::vector<Owing> Horner(Trace& t, const Compiled& c, Steps from, const Wire<kPub>& x, int ring) {
+  Selected s = SelectPiece(t, c, from, x, ring);
+  Taylor taylor(t, x, ring, std::min(1, c.f.degree), s.wrap);
+  std::vector<Owing> out;
+  for (auto& coefficients : s.coefficients) {
+    std::vector<Owing> word;
+    for (const Sh& v : coefficients) {
+      Wire<kPub> w = t.open(v, "coefficient");
+      Words y(t, ring);
+      y.Add({1, 0, w.hat, s.sign, {}});
+      y.Add({-1, 0, {}, w.r * s.sign, {}});
+      word.push_back(y.Done(x.shape()));
+    }
+    Owing sum = word.back();
+    for (size_t q = word.size() - 1; q-- > 0;) {
+      Wire<kPub> w = OpenDefined(t, sum, "Horner");
+      Words y(t, ring);
+      Factors value{{1, 0, w.hat, {}, {}}, {-1, 0, {}, w.r, {}}};
+      Factors place = taylor.d()[1];
+      place.push_back({1, 0, Lift(x.hat), {}, {}});
+      y.Add(value, place);
+      y.Add(Settle(t, word[q]));
+      sum = y.Done();
+    }
+    out.push_back(sum);
+  }
+  return out;
+}
+
+std::vector<Owing> Constant(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring) {
+  std::vector<Owing> out;
+  for (int o = 0; o < c.f.outputs; ++o) {
+    Pub value = t.constant(int64_t(c.coefficient(0, o, 0)));
+    out.push_back({Zeros(t, x.shape(), ring) + value, std::nullopt});
+  }
+  return out;
+}
+
+}  // namespace internal
+
+using namespace internal;  // NOLINT: the parts of this file's one function
+
+// Part: the scope of one part of a function; an operator's own, where it stands in one.
+struct Part {
+  Part(Trace& trace, const std::string& name) : t(trace), outer(trace.scope()) {
+    if (outer.empty()) t.scope(name);
+  }
+  ~Part() { t.scope(outer); }
+  Trace& t;
+  const std::string outer;
+};
+
+Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub>& x, int ring) {
+  SUF_CHECK(x.k() == c.f.n && ring >= 1 && ring <= c.f.ring);
+  Lowered out;
+  const Lowering &n = choice.numbers, &b = choice.bits;
+  if (c.f.outputs > 0) {
+    std::string why = WhyNotNumbers(c, n);
+    if (!why.empty()) Fail(Cause::kRefused, Name(c, n), " does not make the numbers of ", c.f.name, ": ", why);
+    const Part part(t, c.f.name + "/Coeff");
+    switch (n.kind) {
+      case Kind::kConstant:
+        out.numbers = Constant(t, c, x, ring);
+        break;
+      case Kind::kStepDcf:
+        out.numbers = StepDcf(t, c, x, ring);
+        break;
+      case Kind::kOpenSteps:
+        out.numbers = OpenSteps(t, c, n.steps, x, ring);
+        break;
+      case Kind::kIndex:
+        out.numbers = Index(t, c, n.steps, x, ring);
+        break;
+      case Kind::kWindowLut:
+        out.numbers = WindowLut(t, c, {0, 0, n.stages}, x, ring);
+        break;
+      case Kind::kRowLut:
+        out.numbers = {RowLut(t, c.groups, x, ring)};
+        break;
+      case Kind::kHorner:
+        out.numbers = Horner(t, c, n.steps, x, ring);
+        break;
+      case Kind::kDense:
+        out.numbers = DenseNumbers(t, c, x, ring);
+        break;
+      case Kind::kPacked:
+        SUF_CHECK(false);
+    }
+  }
+  if (!c.f.formulas.empty()) {
+    std::string why = WhyNotBits(c, b);
+    if (!why.empty()) Fail(Cause::kRefused, Name(c, b), " does not make the bits of ", c.f.name, ": ", why);
+    const Part part(t, c.f.name + "/Pred");
+    if (b.kind == Kind::kDense) {
+      out.bits = Owing{DenseBits(t, c, x), std::nullopt};
+    } else {
+      BitReader reader(t, x, c, b.steps, c.bits);
+      out.bits = reader.String(c.bits);
+    }
+  }
+  return out;
+}
+
+Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Entry& entry, const Wire<kPub>& z, int ring) {
+  const int k = z.k();
+  SUF_CHECK(k - entry.shift == c.f.n && entry.shift >= 0);
+  if (choice.numbers.kind == Kind::kWindowLut && c.f.formulas.empty() && entry.shift > 0) {
+    std::string why = WhyNotNumbers(c, choice.numbers);
+    if (!why.empty())
+      Fail(Cause::kRefused, Name(c, choice.numbers), " does not make the numbers of ", c.f.name, ": ", why);
+    const Part part(t, c.f.name + "/Coeff");
+    return {WindowLut(t, c, {entry.shift, entry.offset, choice.numbers.stages}, z, ring), std::nullopt};
+  }
+  Const offset = t.constant(int64_t(entry.offset));
+  Wire<kPub> x;
+  if (entry.shift == 0) {
+    x = {z.hat + offset, z.r};
+  } else {
+    std::vector<Cut> cuts{{entry.shift, c.f.n}};
+    OpenedDigits d(t, z, offset, PlanDigits(cuts, entry.stages));
+    Borrow low(d, entry.shift, entry.stages);
+    x = OpenDefined(t, Slice(d, entry.shift, k, c.f.n, &low, nullptr), "x");
+  }
+  return Lower(t, c, choice, x, ring);
+}
+
+}  // namespace suf::compiler

@@ -1,0 +1,167 @@
+#include "suf/compiler/poly.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+namespace suf::compiler {
+
+namespace {
+
+Product Reduced(Product p) {
+  std::sort(p.begin(), p.end());
+  p.erase(std::unique(p.begin(), p.end()), p.end());
+  SUF_CHECK(p.size() <= kMostFactors && (p.empty() || p[0] >= 0));
+  return p;
+}
+
+// Terms: by monomial of rho, its public coefficient: constants times products of opened bits.
+using Terms = std::map<Product, Weighted>;
+
+// Expand: t_i = hat_i + (sign of) rho_i in every product.
+Terms Expand(const std::map<Product, int64_t>& sum) {
+  Terms terms;
+  for (auto& [product, c] : sum)
+    for (size_t set = 0; set < size_t{1} << product.size(); ++set) {
+      Product secret, open;
+      for (size_t i = 0; i < product.size(); ++i) (set >> i & 1 ? secret : open).push_back(product[i]);
+      terms[secret].push_back({c, open});
+    }
+  return terms;
+}
+
+// OfX: what is left when equal products cancel.
+Terms OfX(const std::vector<Product>& products) {
+  std::map<Product, int64_t> sum;
+  for (const Product& p : products)
+    if (Product r = Reduced(p); !sum.erase(r)) sum[r] = 1;
+  return Expand(sum);
+}
+
+// OfA: coefficients are representatives in [-2^(k-1), 2^(k-1)).
+Terms OfA(const Weighted& products, int k) {
+  SUF_CHECK(k >= 1 && k <= 64);
+  std::map<Product, int64_t> sum;
+  for (auto& [c, p] : products) {
+    int64_t& all = sum[Reduced(p)];
+    all = int64_t((uint64_t(all) + uint64_t(c)) << (64 - k)) >> (64 - k);
+  }
+  std::erase_if(sum, [](auto& term) { return term.second == 0; });
+  return Expand(sum);
+}
+
+// Shift: the power of two that all coefficients have.
+int Shift(const Weighted& coefficient) {
+  int shift = 63;
+  for (auto& [c, open] : coefficient) shift = std::min(shift, std::countr_zero(uint64_t(c)));
+  return shift;
+}
+bool Constant(const Weighted& coefficient) { return coefficient.size() == 1 && coefficient[0].second.empty(); }
+
+// Times: from the left, so that products with equal beginnings share nodes.
+template <class V>
+V Times(const std::vector<V>& bits, const Product& p) {
+  V v = bits.at(size_t(p[0]));
+  for (size_t i = 1; i < p.size(); ++i) v = v * bits.at(size_t(p[i]));
+  return v;
+}
+
+// Value: of a public coefficient, divided by 2^shift.
+Pub Value(Trace& t, const std::vector<Pub>& hat, const Weighted& coefficient, int shift) {
+  std::optional<Pub> sum;
+  int64_t constant = 0;
+  for (auto& [c, open] : coefficient) {
+    if (open.empty()) {
+      constant = c >> shift;
+      continue;
+    }
+    Pub term = Times(hat, open);
+    term = term * (c >> shift);
+    sum = sum ? *sum + term : term;
+  }
+  if (!sum) return t.constant(constant);
+  return *sum + constant;
+}
+
+const pfss::Shape& ShapeOf(const OpenedBits& bits) {
+  SUF_CHECK(!bits.hat.empty());
+  return bits.hat[0].shape();
+}
+
+}  // namespace
+
+OpenedBits OpenBits(Trace& t, const Sh& string, const char* label) {
+  SharedWire<kPub> w = t.open(string, label);
+  Pub hat = Unbits(w.hat);
+  Sec rho = Unbits(w.r);
+  pfss::Own<0> a = Unbits(pfss::Own<0>(w.s.a));
+  pfss::Own<1> b = Unbits(pfss::Own<1>(w.s.b));
+  OpenedBits bits;
+  for (int64_t i = 0; i < hat.shape()[0]; ++i) {
+    bits.hat.push_back(At(hat, i)), bits.rho.push_back(At(rho, i));
+    pfss::Own<0> mine = At(a, i);
+    pfss::Own<1> theirs = At(b, i);
+    bits.held.push_back({mine, theirs});
+  }
+  return bits;
+}
+
+Sh PolynomialX(Trace& t, const OpenedBits& bits, const std::vector<Product>& products, bool constant) {
+  std::optional<Sh> y;
+  std::optional<Pub> open;
+  for (auto& [secret, coefficient] : OfX(products)) {
+    Pub c = Value(t, bits.hat, coefficient, 0);
+    if (secret.empty()) {
+      open = c;
+      continue;
+    }
+    Sh word = secret.size() == 1 ? bits.held.at(size_t(secret[0])) : Sh(t.deal(Times(bits.rho, secret), 1));
+    if (!Constant(coefficient)) word = word * c;
+    y = y ? *y + word : word;
+  }
+  if (!y) y = Zeros(t, ShapeOf(bits), 1);
+  if (open) y = *y + *open;
+  return constant ? *y + 1 : *y;
+}
+
+Owing PolynomialA(Trace& t, const OpenedBits& bits, const Weighted& products, int k, const std::optional<Sec>& times) {
+  std::vector<Pub> hat, sign;
+  std::vector<Sec> rho;
+  for (size_t i = 0; i < bits.hat.size(); ++i) {
+    hat.push_back(Lift(bits.hat[i])), rho.push_back(Lift(bits.rho[i]));
+    Pub twice = hat[i] * 2;
+    sign.push_back(1 - twice);
+  }
+  Words y(t, k);
+  for (auto& [secret, coefficient] : OfA(products, k)) {
+    const int shift = Shift(coefficient);
+    Factor f{1, shift, {}, times, {}};
+    if (secret.empty() && times && Constant(coefficient)) {  // owed, and no word
+      f.u = *times * (coefficient[0].first >> shift);
+    } else {
+      f.p = Value(t, hat, coefficient, shift);
+    }
+    if (!secret.empty()) {
+      f.p = *f.p * Times(sign, secret);
+      Sec word = Times(rho, secret);
+      f.u = times ? word * *times : word;
+    }
+    y.Add(f);
+  }
+  return y.Done(ShapeOf(bits));
+}
+
+int64_t MonomialsX(const std::vector<Product>& products) {
+  int64_t bits = 0;
+  for (auto& [secret, coefficient] : OfX(products)) bits += secret.size() > 1;
+  return bits;
+}
+
+int64_t WordsA(const Weighted& products, int k, bool times) {
+  int64_t bits = 0;
+  for (auto& [secret, coefficient] : OfA(products, k))
+    if (!secret.empty() || (times && !Constant(coefficient))) bits += k - Shift(coefficient);
+  return bits;
+}
+
+}  // namespace suf::compiler

@@ -1,0 +1,257 @@
+// For tests of lowerings: a function on a wire between two parties, under masks that the test chooses, with every
+// backend; random functions; and an evaluator of its own, which shares nothing with func's or the compiler's.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+#include <set>
+
+#include "suf/backends/clear.hpp"
+#include "suf/backends/packed.hpp"
+#include "suf/compiler/lower.hpp"
+#include "suf/func/text.hpp"
+#include "suf/pfss/lint.hpp"
+#include "suf/ring/words.hpp"
+#include "suf/run/pair.hpp"
+
+namespace suf::compiler {
+
+// Meaning: outputs, then bits, of a function at x, by its definition.
+struct Meaning {
+  std::vector<uint64_t> numbers;
+  std::vector<bool> bits;
+};
+inline Meaning MeaningOf(const func::Suf& f, uint64_t x, int ring) {
+  using func::Term;
+  using Wide = unsigned __int128;
+  const Wide whole = Wide{1} << f.n, cut = Wide{1} << ring;
+  Meaning m;
+  size_t piece = f.pieces.size();
+  for (size_t i = 0; i < f.pieces.size(); ++i)
+    if (f.pieces[i].begin <= x && x < f.end) piece = i;
+  for (int o = 0; o < f.outputs; ++o) {
+    uint64_t y = 0, power = 1;
+    if (piece < f.pieces.size())
+      for (uint64_t c : f.pieces[piece].poly[size_t(o)]) {
+        y += c * power;
+        power *= x - uint64_t(f.pieces[piece].begin);
+      }
+    m.numbers.push_back(uint64_t(Wide{y} % cut));
+  }
+  for (const func::Formula& g : f.formulas) {
+    std::vector<bool> stack;
+    for (const Term& t : g) {
+      auto pop = [&] {
+        bool b = stack.back();
+        stack.pop_back();
+        return b;
+      };
+      switch (t.kind) {
+        case Term::kLt:
+          stack.push_back(x < t.value);
+          break;
+        case Term::kLtLow:
+          stack.push_back(Wide{x} % (Wide{1} << t.f) < t.value);
+          break;
+        case Term::kMsb:
+          stack.push_back((Wide{x} + t.value) % whole >= whole / 2);
+          break;
+        case Term::kIn:
+          stack.push_back(t.value <= x && x < t.upper);
+          break;
+        case Term::kTrue:
+          stack.push_back(true);
+          break;
+        case Term::kFalse:
+          stack.push_back(false);
+          break;
+        case Term::kNot:
+          stack.back() = !stack.back();
+          break;
+        default: {
+          bool b = pop(), a = pop();
+          stack.push_back(t.kind == Term::kAnd ? a && b : t.kind == Term::kOr ? a || b : a != b);
+        }
+      }
+    }
+    m.bits.push_back(stack.back());
+  }
+  return m;
+}
+
+// ChosenMasks: P1's first PRG section, the mask of its wire, holds chosen words.
+class ChosenMasks : public pfss::Randomness {
+ public:
+  ChosenMasks(std::unique_ptr<pfss::Randomness> rest, std::vector<uint64_t> words, int bits)
+      : rest_(std::move(rest)),
+        bytes_(bits <= 8    ? 1
+               : bits <= 16 ? 2
+               : bits <= 32 ? 4
+                            : 8) {
+    for (uint64_t w : words)
+      for (size_t i = 0; i < bytes_; ++i) data_.push_back(uint8_t(w >> (8 * i)));
+    data_.resize(data_.size() + 64);
+  }
+  std::unique_ptr<Section> Open(int party, int section) const override {
+    if (party == 1 && section == 0) return std::make_unique<Chosen>(data_);
+    return rest_->Open(party, section);
+  }
+  std::array<uint8_t, 16> TreeKey() const override { return rest_->TreeKey(); }
+
+ private:
+  struct Chosen : Section {
+    explicit Chosen(const std::vector<uint8_t>& d) : data(d) {}
+    void Fill(uint64_t offset, std::span<uint8_t> out) const override {
+      std::copy_n(data.begin() + int64_t(offset), out.size(), out.begin());
+    }
+    const std::vector<uint8_t>& data;
+  };
+  std::unique_ptr<pfss::Randomness> rest_;
+  size_t bytes_;
+  std::vector<uint8_t> data_;
+};
+
+struct Ran {
+  std::vector<Meaning> at;  // by element
+  int64_t key_bits = 0;     // both bundles, all elements
+  int flights = 0;
+  Hash digest{};
+};
+
+// RunOn: the function on x_i under masks r_i; `shared`: the wire is opened again first, under masks of both parties.
+inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uint64_t>& x,
+                 const std::vector<uint64_t>& r, int ring, pfss::Backend& backend, bool shared = false,
+                 const Entry& entry = {}, int k = 0) {
+  if (!k) k = f.n;
+  Trace t;
+  run::Inputs inputs[3];
+  inputs[1].Set("x", x);
+  const int64_t n = int64_t(x.size());
+  pfss::Own<1> v = t.input<pfss::kP1>("x", {n}, 64, 0);
+  SharedWire<kPub> w = t.give<1>(v, k, "x");
+  if (shared) {
+    Sh again = -Sh(w.s) + w.hat;
+    w = t.open(again, "again");
+  }
+  const Compiled c = Compile(f);
+  Lowered y = Lower(t, c, choice, entry, w, ring);
+  if (!y.numbers.empty()) {
+    std::vector<pfss::Own<0>> a;
+    std::vector<pfss::Own<1>> b;
+    for (const Owing& o : y.numbers) {
+      Sh s = Settle(t, o);
+      a.push_back(s.a), b.push_back(s.b);
+    }
+    pfss::Own<0> a0 = Stack(a);
+    pfss::Own<1> b0 = Stack(b);
+    t.reveal<1>({a0, b0});
+  }
+  if (y.bits) {
+    Sh s = y.bits->y;
+    if (y.bits->owed) s = s + Sh(t.deal(*y.bits->owed));
+    t.reveal<0>(pfss::Map(s, [](auto half) { return Unbits(half); }));
+  }
+  t.close();
+  pfss::Schedule s(t);
+  pfss::LintReport lint = pfss::Lint(s);
+  EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
+  pfss::Material material{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
+  run::PairJob job{s, {&backend, &backend, &backend}, {&inputs[0], &inputs[1], &inputs[2]}, material};
+  if (!r.empty())
+    job.wrap = [&](Role, std::unique_ptr<pfss::Randomness> p) -> std::unique_ptr<pfss::Randomness> {
+      return std::make_unique<ChosenMasks>(std::move(p), r, k);
+    };
+  run::PairRun run = run::RunPair(job);
+  for (int p : {0, 1}) {
+    EXPECT_EQ(run.online[size_t(p)], s.sent(p, true));
+    EXPECT_EQ(int64_t(run.key[size_t(p)].size()), s.key_bytes(p));
+  }
+  Ran out{std::vector<Meaning>(x.size()), s.key_bits(0) + s.key_bits(1), s.flights(), t.digest()};
+  for (size_t i = 0; i < x.size(); ++i) {
+    for (int o = 0; o < f.outputs; ++o) out.at[i].numbers.push_back(run.result[1][size_t(o) * x.size() + i]);
+    for (size_t j = 0; j < f.formulas.size(); ++j) out.at[i].bits.push_back(run.result[0][j * x.size() + i] != 0);
+  }
+  return out;
+}
+
+// ExpectMeaning: of every element.
+inline void ExpectMeaning(const func::Suf& f, const Ran& got, const std::vector<uint64_t>& x, int ring,
+                          const std::string& what) {
+  for (size_t i = 0; i < x.size(); ++i) {
+    Meaning want = MeaningOf(f, x[i], ring);
+    ASSERT_EQ(got.at[i].numbers, want.numbers) << what << " at " << x[i];
+    ASSERT_EQ(got.at[i].bits, want.bits) << what << " at " << x[i];
+  }
+}
+
+// RandomSuf: cutpoints and thresholds favour the ends and the middle.
+struct Shape {
+  int n = 8, ring = 8, pieces = 3, degree = 1, outputs = 1, formulas = 1, depth = 3;
+};
+inline func::Suf RandomSuf(const Shape& s, std::mt19937_64& rng) {
+  using func::Term;
+  using func::U128;
+  const U128 whole = U128{1} << s.n;
+  auto below = [&](U128 m) { return U128(rng()) % m; };
+  auto threshold = [&]() -> U128 {
+    const U128 special[] = {0, 1, whole / 2, whole, whole - 1, whole / 2 + 1};
+    return rng() % 3 ? below(whole + 1) : special[rng() % 6];
+  };
+  func::Suf f;
+  f.name = "random", f.n = s.n, f.ring = s.ring, f.outputs = s.outputs, f.degree = s.degree;
+  std::set<U128> begins{0};
+  for (int i = 1; i < s.pieces; ++i) {
+    U128 b = threshold();
+    if (b < whole) begins.insert(b);
+    if (rng() % 4 == 0 && b + 1 < whole) begins.insert(b + 1);  // a piece of one element
+  }
+  for (U128 b : begins) {
+    func::Piece p{b, {}};
+    for (int o = 0; o < s.outputs; ++o) {
+      p.poly.emplace_back();
+      for (int i = 0; i <= s.degree; ++i)
+        p.poly.back().push_back(s.ring == 64 ? rng() : rng() & ((uint64_t{1} << s.ring) - 1));
+    }
+    f.pieces.push_back(std::move(p));
+  }
+  f.end = rng() % 3 ? whole : std::max<U128>(f.pieces.back().begin + 1, threshold());
+  std::function<void(func::Formula*, int)> grow = [&](func::Formula* g, int depth) {
+    if (depth == 0 || rng() % 4 == 0) {
+      switch (rng() % 6) {
+        case 0:
+        case 1:
+          g->push_back({Term::kLt, 0, threshold()});
+          return;
+        case 2: {
+          int low = int(rng() % uint64_t(s.n)) + 1;
+          g->push_back({Term::kLtLow, low, below((U128{1} << low) + 1)});
+          return;
+        }
+        case 3:
+          g->push_back({Term::kMsb, 0, below(whole)});
+          return;
+        case 4: {
+          U128 a = threshold(), b = threshold();
+          g->push_back({Term::kIn, 0, std::min(a, b), std::max(a, b)});
+          return;
+        }
+        default:
+          g->push_back({rng() % 2 ? Term::kTrue : Term::kFalse});
+          return;
+      }
+    }
+    grow(g, depth - 1);
+    if (rng() % 4 == 0) return g->push_back({Term::kNot});
+    grow(g, depth - 1);
+    const Term::Kind kinds[] = {Term::kAnd, Term::kOr, Term::kXor};
+    g->push_back({kinds[rng() % 3]});
+  };
+  for (int i = 0; i < s.formulas; ++i) {
+    f.formulas.emplace_back();
+    grow(&f.formulas.back(), s.depth);
+  }
+  return f;
+}
+
+}  // namespace suf::compiler

@@ -1,0 +1,178 @@
+// Table reads: pieces on a grid, whose number and whose place are opened (WindowLut), and constants on octaves, where
+// both neighbours are read and the borrow selects (RowLut; Grotto, ePrint 2023/108, for the window idea).
+// docs/mathematics.md#window-lut, #octaves.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "suf/compiler/internal/lowerings.hpp"
+#include "suf/compiler/place.hpp"
+#include "suf/compiler/taylor.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::compiler {
+
+Reading ReadTables(Trace& t, const Wire<kPub>& i, Const tables) {
+  Sec hot = Hot(i.r);
+  Dealt table = t.deal(hot);
+  Sh values = Apart(table, [&](auto v) { return Select(v, i.hat, tables); });
+  Sec point = Point(table.a, i.r);
+  return {values, SignOf(point)};
+}
+
+namespace internal {
+
+Grid GridOf(const Compiled& c, int ring) {
+  Grid g;
+  g.a = c.grid(), g.p = c.f.n - g.a;
+  const int width = g.width = g.a > 0 ? c.f.degree + 1 : 1;
+  std::vector<double> most(size_t(c.f.outputs * width));
+  for (int o = 0; o < c.f.outputs; ++o)
+    for (int k = 0; k < width; ++k) g.tables.emplace_back();
+  size_t piece = 0;
+  for (uint64_t i = 0; i < uint64_t{1} << g.p; ++i) {
+    const uint64_t begin = g.a == 64 ? 0 : i << g.a;
+    while (piece + 1 < c.pieces() && c.f.pieces[piece + 1].begin <= begin) ++piece;
+    for (int o = 0; o < c.f.outputs; ++o) {
+      auto global = Coefficients(c, piece, o);
+      std::vector<uint64_t> local = Powers({global.begin(), global.end()}, 0 - begin, c.f.ring);
+      std::vector<double> number;
+      for (uint64_t v : local) number.push_back(double(ring::Signed(v, c.f.ring)));
+      for (int k = 0; k < width; ++k) {
+        g.tables[size_t(o * width + k)].push_back(uint64_t(ring::Signed(local[size_t(k)], c.f.ring)));
+        // the k-th Taylor coefficient at places below 2^(a+1): at both ends of a line, else the sum of its terms
+        double bound = std::abs(number[size_t(k)]), sum = number[size_t(k)];
+        for (int q = k + 1; q < width; ++q) {
+          double term = double(Binomial(q, k)) * number[size_t(q)] * std::ldexp(1, (g.a + 1) * (q - k));
+          sum += term;
+          bound = q == k + 1 && q + 1 == width ? std::max(bound, std::abs(sum)) : bound + std::abs(term);
+        }
+        most[size_t(o * width + k)] = std::max(most[size_t(o * width + k)], bound);
+      }
+    }
+  }
+  for (double m : most) {
+    int bits = 2;
+    while (bits < ring && std::ldexp(1, bits - 2) <= m) ++bits;
+    g.bits.push_back(bits);
+  }
+  return g;
+}
+
+std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring) {
+  const int k = z.k(), s = entry.shift;
+  const Grid g = GridOf(c, ring);
+  const int width = g.width;
+  SUF_CHECK(k - s == c.f.n && g.p >= 1 && g.p <= kTableBits);
+  const bool placed = width > 1;
+  Const offset = t.constant(int64_t(entry.offset));
+  Wire<kPub> i;
+  std::optional<Wire<kPub>> place;
+  std::vector<Cut> cuts = g.Cuts(s, placed);
+  if (cuts.empty()) {
+    i = {z.hat + offset, z.r};
+  } else {
+    OpenedDigits d(t, z, offset, PlanDigits(cuts, entry.stages));
+    std::optional<Borrow> below, above;
+    if (s > 0 && placed) below.emplace(d, s, entry.stages);
+    above.emplace(d, s + g.a, entry.stages);
+    if (placed) {
+      Owing low = Slice(d, s, s + g.a, g.a + 1, below ? &*below : nullptr, &*above);
+      place = OpenDefined(t, low, "low digit");
+    }
+    Owing top = Slice(d, s + g.a, k, g.p, &*above, nullptr);
+    i = OpenDefined(t, top, "piece");
+  }
+  std::vector<uint64_t> tables;
+  for (auto& column : g.tables) tables.insert(tables.end(), column.begin(), column.end());
+  Const columns = t.constant(std::move(tables), {int64_t(g.tables.size()), int64_t{1} << g.p});
+  Reading read = ReadTables(t, i, columns);
+  // the place in the piece is a public part and a rest: -r + 2^(a+1) g b
+  Factors lifted;
+  std::vector<Factors> rest{{Factor{}}};
+  if (placed) {
+    lifted = Lifted(place->hat, place->r, 0);
+    std::vector<Sec> power{*lifted[1].u};
+    for (int q = 1; q < width; ++q) {
+      Factors f{{q % 2 ? -1 : 1, 0, {}, power.back(), {}}};
+      for (int n = 1; n <= q; ++n) {  // g and b are bits: their powers are themselves
+        Pub wraps = *lifted[2].p * int64_t(Binomial(q, n));
+        Sec u = n == q ? *lifted[2].u : power[size_t(q - n) - 1] * *lifted[2].u;
+        f.push_back({(q - n) % 2 ? -1 : 1, (g.a + 1) * n, wraps, u, {}});
+      }
+      rest.push_back(std::move(f));
+      power.push_back(power.back() * *lifted[1].u);
+    }
+  }
+  std::vector<Owing> out;
+  for (int o = 0; o < c.f.outputs; ++o) {
+    std::vector<Wire<kPub>> at;
+    for (int n = 0; n < width; ++n) {
+      Sh sum = At(read.values, int64_t(o) * width + n);
+      Pub power = n + 1 < width ? *lifted[0].p : Pub();
+      for (int q = n + 1; q < width; ++q) {
+        Sh term = At(read.values, int64_t(o) * width + q) * power;
+        sum = sum + term * int64_t(Binomial(q, n));
+        if (q + 1 < width) power = power * *lifted[0].p;
+      }
+      at.push_back(t.open(Low(sum, g.bits[size_t(o * width + n)]), n ? "V" : "U"));
+    }
+    Words y(t, ring);
+    Factor sign{1, 0, {}, read.sign, {}};
+    for (int n = 0; n < width; ++n) {
+      const Wire<kPub>& w = at[size_t(n)];
+      Factors value = w.k() < ring ? Signed(w) : Factors{{1, 0, w.hat, {}, {}}, {-1, 0, {}, w.r, {}}};
+      y.Add(rest[size_t(n)], value, sign);
+    }
+    out.push_back(y.Done(z.shape()));
+  }
+  return out;
+}
+
+// Cuts of a row function: the distinct piece widths.
+std::vector<Cut> RowCuts(std::span<const func::Group> groups, int ring) {
+  std::vector<Cut> cuts;
+  for (const func::Group& g : groups)
+    if (g.w > (cuts.empty() ? 0 : cuts.back().at)) cuts.push_back({g.w, ring});
+  return cuts;
+}
+
+Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x, int ring) {
+  std::vector<Cut> cuts = RowCuts(groups, ring);
+  std::optional<OpenedDigits> digits;
+  if (!cuts.empty()) digits.emplace(t, x, t.constant(0), PlanDigits(cuts, Stages::kOne));
+  // one tree, at the finest place, serves all widths
+  const int finest = groups.front().w;
+  std::optional<Trace::Tree> tree;
+  if (x.k() - finest > kTableBits) tree = t.tree(x.r >> finest);
+  Words y(t, ring);
+  for (const func::Group& g : groups) {
+    int64_t m = g.hi - g.lo;
+    std::vector<uint64_t> reversed(g.values.rbegin(), g.values.rend());
+    const Const table = t.constant(reversed, {m});
+    Sec alpha = x.r >> g.w;
+    Pub lo = x.hat >> g.w;
+    lo = lo - g.hi;
+    Place place = tree ? Place(t, *tree, alpha, g.w - finest) : Place(t, alpha);
+    // one window serves both neighbours, unless it would be longer than the table
+    bool whole = m == int64_t{1} << alpha.bits();
+    Sh bits = place.Read(whole ? lo + 1 : lo, int(whole ? m : m + 1));
+    // r0: the value at the piece that x_hat - r shows; r1: at the one below, which a borrow selects
+    Sh r0 = Apart(bits, [&](auto v) { return Dot(v, table, whole ? 0 : 1); });
+    SharedWire<kPub> here = t.open(Low(r0, ring), "window sums");
+    Factors e{{1, 0, {}, place.sign(), {}}};
+    y.Add(Masked(here), e);
+    if (g.w == 0) continue;
+    if (whole) bits = place.Read(lo, int(m));
+    Sh r1 = Apart(bits, [&](auto v) { return Dot(v, table, 0); });
+    Sh step = r1 - r0;
+    SharedWire<kPub> below = t.open(Low(step, ring), "window sums");
+    Borrow c(*digits, g.w, Stages::kOne);
+    y.Add(c.Times(place.sign(), ring), below.hat);
+    y.Add(c.Times(place.sign() * below.r, ring), std::nullopt, -1);
+  }
+  return y.Done();
+}
+
+}  // namespace internal
+}  // namespace suf::compiler

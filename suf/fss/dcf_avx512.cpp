@@ -1,0 +1,14 @@
+// DCF by VAES on 512 bits.
+#include <immintrin.h>
+
+#include "suf/base/bytes.hpp"
+#include "suf/fss/internal/dcf_kernels.hpp"
+
+namespace suf::fss::avx512 {
+#include "suf/fss/internal/lanes_avx512.hpp"
+// on these vectors
+#include "suf/fss/internal/dcf_core.hpp"
+
+const internal::DcfKernels kDcf = {DcfGenTile, DcfEvalTile};
+
+}  // namespace suf::fss::avx512

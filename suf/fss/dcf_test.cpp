@@ -1,0 +1,222 @@
+#include "suf/fss/dcf.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "suf/fss/internal/known_answers.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::fss {
+namespace {
+
+using ring::Mask;
+
+Bytes Random(size_t n, std::mt19937_64& rng) {
+  Bytes b(n);
+  for (uint8_t& x : b) x = uint8_t(rng());
+  return b;
+}
+
+struct Keys {
+  DcfContext ctx{};
+  std::vector<uint64_t> alpha, beta;
+  Bytes root[2], key;
+  size_t key_bytes;
+  Keys(int n, int words, int bits, std::vector<uint64_t> a, std::mt19937_64& rng, Variant v) : alpha(std::move(a)) {
+    ctx.n = n, ctx.words = words, ctx.bits = bits, ctx.program = uint32_t(rng()), ctx.first_tile = rng() % 1000;
+    for (uint8_t& b : ctx.k_serial) b = uint8_t(rng());
+    beta.resize(size_t(words) * alpha.size());
+    for (uint64_t& b : beta) b = rng();  // high bits are ignored
+    for (Bytes& r : root) r = Random(16 * alpha.size(), rng);
+    key_bytes = ElementBytes(int(DcfKeyBits(n, words, bits)));
+    key.assign(key_bytes * alpha.size() + 8, 0xa5);
+    DcfGen(ctx, alpha.data(), beta.data(), root[0].data(), root[1].data(), alpha.size(), key.data(), v);
+    EXPECT_EQ(View(key).last(8)[0], 0xa5) << "wrote beyond";
+  }
+  std::vector<uint64_t> Eval(int party, const std::vector<uint64_t>& x, int m, Variant v) const {
+    const size_t size = size_t(ctx.words) * size_t(m) * alpha.size();
+    std::vector<uint64_t> out(size + 1, 0xa5a5);
+    DcfEval(ctx, party, root[party].data(), key.data(), x.data(), alpha.size(), m, out.data(), v);
+    EXPECT_EQ(out[size], 0xa5a5u) << "wrote beyond";
+    out.pop_back();
+    return out;
+  }
+  // Both parties' shares add up to beta where x < alpha, else to zero.
+  void Expect(const std::vector<uint64_t>& x, int m, Variant v) const {
+    const size_t count = alpha.size();
+    auto sum = Eval(0, x, m, v);
+    const auto b = Eval(1, x, m, v);
+    std::vector<uint64_t> want(sum.size());
+    for (size_t w = 0; w < sum.size(); ++w) {
+      ASSERT_EQ((sum[w] | b[w]) & ~Mask(ctx.bits), 0u) << "not reduced";
+      sum[w] = (sum[w] + b[w]) & Mask(ctx.bits);
+      const size_t i = w % count, j = w / count % size_t(m), k = w / count / size_t(m);
+      const bool less = (x[i * size_t(m) + j] & Mask(ctx.n)) < (alpha[i] & Mask(ctx.n));
+      want[w] = less ? beta[k * count + i] & Mask(ctx.bits) : 0;
+    }
+    ASSERT_EQ(sum, want) << ring::Name(v) << " n " << ctx.n << " words " << ctx.words << " bits " << ctx.bits;
+  }
+};
+
+TEST(Dcf, KnownAnswers) {
+  for (KnownAnswer& r : KnownAnswers("suf/fss/testdata/dcf.txt")) {
+    const DcfContext ctx{r.Array<16>("serial"),  uint32_t(r.Number("program")), int(r.Number("n")),
+                         int(r.Number("words")), int(r.Number("bits")),         r.Number("tile")};
+    const uint64_t alpha = r.Number("alpha"), x = r.Number("x");
+    const Bytes root[2] = {r.Hex("root0"), r.Hex("root1")}, want = r.Hex("key"), beta = r.Hex("beta"),
+                share[2] = {r.Hex("share0"), r.Hex("share1")};
+    r.ExpectAllRead();
+    for (Variant v : ring::Supported()) {
+      Bytes key(ElementBytes(int(DcfKeyBits(ctx.n, ctx.words, ctx.bits))));
+      DcfGen(ctx, &alpha, reinterpret_cast<const uint64_t*>(beta.data()), root[0].data(), root[1].data(), 1, key.data(),
+             v);
+      EXPECT_EQ(Hex(key), Hex(want)) << ring::Name(v) << " n " << ctx.n;
+      for (int p = 0; p < 2; ++p) {
+        std::vector<uint64_t> got(size_t(ctx.words));
+        DcfEval(ctx, p, root[p].data(), key.data(), &x, 1, 1, got.data(), v);
+        EXPECT_EQ(Hex(View(reinterpret_cast<uint8_t*>(got.data()), 8 * got.size())), Hex(share[p])) << ring::Name(v);
+      }
+    }
+  }
+}
+
+// Every alpha at every x: all widths of words for n <= 4, then fewer for the variant without AES instructions.
+TEST(Dcf, Exhaustive) {
+  std::mt19937_64 rng(14);
+  for (Variant v : ring::Supported()) {
+    for (int n = 1; n <= 8; ++n) {
+      std::vector<uint64_t> all(size_t{1} << n), x;
+      for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+      for (size_t i = 0; i < all.size(); ++i) x.insert(x.end(), all.begin(), all.end());
+      for (int words : {1, 2, 3, 4}) {
+        for (int bits : {1, 8, 31, 32, 64}) {
+          if (v == Variant::kPortable && n > 4 && words * 32 != bits && words + bits != 67) continue;
+          Keys(n, words, bits, all, rng, v).Expect(x, int(all.size()), v);
+        }
+      }
+    }
+  }
+}
+
+TEST(Dcf, RandomToSixtyFourBits) {
+  std::mt19937_64 rng(15);
+  for (Variant v : ring::Supported()) {
+    for (int n : {16, 31, 32, 33, 63, 64}) {
+      for (size_t count : {1, 15, 16, 17, 33, 70}) {
+        const int words = 1 + int(rng() % 9), bits = 1 + int(rng() % 64);
+        std::vector<uint64_t> alpha(count), x;
+        for (size_t i = 0; i < count; ++i) alpha[i] = i == 0 ? 0 : i == 1 ? ~uint64_t{0} : rng();
+        for (uint64_t a : alpha) {
+          for (uint64_t p : {a - 1, a, a + 1, uint64_t{0}, Mask(n), a ^ uint64_t{1} << (rng() % uint64_t(n)), rng()})
+            x.push_back(p);
+        }
+        Keys(n, words, bits, alpha, rng, v).Expect(x, 7, v);
+      }
+    }
+  }
+}
+
+TEST(Dcf, EveryVariantMakesTheSameKeysAndShares) {
+  for (Variant v : ring::Supported()) {
+    for (int words : {1, 3}) {
+      for (int bits : {13, 64}) {
+        std::mt19937_64 a(6), b(6);
+        std::vector<uint64_t> alpha, x;
+        for (uint64_t i = 0; i < 40; ++i) alpha.push_back(i * 0x9e3779b97f4a7c15), x.push_back(alpha[i] + i % 3);
+        const Keys one(40, words, bits, alpha, a, v), two(40, words, bits, alpha, b, Variant::kPortable);
+        ASSERT_EQ(one.key, two.key);
+        for (int p = 0; p < 2; ++p) ASSERT_EQ(one.Eval(p, x, 1, v), two.Eval(p, x, 1, Variant::kPortable));
+      }
+    }
+  }
+}
+
+TEST(Dcf, ASplitBatchGivesTheSameKeys) {
+  std::mt19937_64 rng(7);
+  std::vector<uint64_t> alpha(40);
+  for (uint64_t& x : alpha) x = rng();
+  const Keys keys(20, 1, 30, alpha, rng, ring::Best());
+  DcfContext rest = keys.ctx;
+  rest.first_tile += 32 / kDcfTile;
+  Bytes key(keys.key_bytes * 8);
+  DcfGen(rest, alpha.data() + 32, keys.beta.data() + 32, keys.root[0].data() + 16 * 32, keys.root[1].data() + 16 * 32,
+         8, key.data());
+  EXPECT_TRUE(std::equal(key.begin(), key.end(), keys.key.begin() + std::ptrdiff_t(keys.key_bytes * 32)));
+}
+
+// Toy: the same tree with 64-bit seeds and another hash, with the payload where `everywhere` says: in a value a level,
+// or in the final word alone.
+class Toy {
+ public:
+  Toy(int n, uint64_t alpha, uint64_t beta, bool everywhere) : n_(n), everywhere_(everywhere) {
+    uint64_t s[2] = {1234, 987654}, sum = everywhere ? 0 : 0 - beta;
+    bool t[2] = {false, true};
+    for (int d = 0; d < n; ++d) {
+      const bool a = alpha >> (n - 1 - d) & 1;
+      const uint64_t lose0 = H(s[0], 2 + !a), lose1 = H(s[1], 2 + !a), keep0 = H(s[0], 2 + a), keep1 = H(s[1], 2 + a);
+      const uint64_t value = lose1 - lose0 - sum + (a ? beta : 0);
+      value_.push_back(everywhere ? (t[1] ? 0 - value : value) : 0);
+      if (everywhere) sum += keep0 - keep1 + value;
+      seed_.push_back(H(s[0], !a) ^ H(s[1], !a));
+      for (int c = 0; c < 2; ++c) control_[c].push_back(((H(s[0], c) ^ H(s[1], c)) >> 63) ^ (a == (c == 1)));
+      for (int p = 0; p < 2; ++p) Step(d, a, s[p], t[p]);
+    }
+    const uint64_t last = H(s[1], 2) - H(s[0], 2) - sum;
+    value_.push_back(t[1] ? 0 - last : last);
+  }
+  uint64_t Sum(uint64_t x) const {
+    uint64_t all = 0;
+    for (int p = 0; p < 2; ++p) {
+      uint64_t s = p ? 987654 : 1234, v = 0;
+      bool t = p;
+      for (int d = 0; d <= n_; ++d) {
+        const bool a = d < n_ && x >> (n_ - 1 - d) & 1;
+        if (everywhere_ || d == n_) v += H(s, 2 + a) + (t ? value_[size_t(d)] : 0);
+        if (d < n_) Step(d, a, s, t);
+      }
+      all += p ? 0 - v : v;
+    }
+    return all;
+  }
+
+ private:
+  static uint64_t H(uint64_t s, int tweak) { return std::mt19937_64(s * 4 + uint64_t(tweak))(); }
+  void Step(int d, bool a, uint64_t& s, bool& t) const {
+    const uint64_t raw = H(s, a);
+    s = raw ^ (t ? seed_[size_t(d)] : 0), t = bool(raw >> 63) ^ (t && control_[a][size_t(d)]);
+  }
+  int n_;
+  bool everywhere_;
+  std::vector<uint64_t> seed_, value_;
+  std::vector<bool> control_[2];
+};
+
+TEST(Dcf, APayloadInTheFinalWordAloneIsAPointFunction) {
+  constexpr uint64_t kBeta = 0xfedcba9876543210;
+  for (uint64_t alpha = 0; alpha < 64; ++alpha) {
+    const Toy right(6, alpha, kBeta, true), wrong(6, alpha, kBeta, false);
+    for (uint64_t x = 0; x < 64; ++x) {
+      ASSERT_EQ(right.Sum(x), x < alpha ? kBeta : 0) << alpha << ' ' << x;
+      ASSERT_EQ(wrong.Sum(x), x == alpha ? kBeta : 0) << alpha << ' ' << x;
+    }
+  }
+}
+
+// A share alone looks uniform at x < alpha and beyond.
+TEST(Dcf, OneShareIsBalanced) {
+  std::mt19937_64 rng(8);
+  const std::vector<uint64_t> alpha(4000, 1234567);
+  const Keys keys(32, 1, 1, alpha, rng, ring::Best());
+  for (uint64_t x : {1234566u, 1234567u, 5u}) {
+    for (int p = 0; p < 2; ++p) {
+      uint64_t ones = 0;
+      for (uint64_t bit : keys.Eval(p, std::vector<uint64_t>(alpha.size(), x), 1, ring::Best())) ones += bit;
+      EXPECT_NEAR(double(ones), 2000, 200);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace suf::fss

@@ -1,0 +1,257 @@
+// Windows of the half-tree: many nodes a key. Included inside a variant's namespace after dpf_core.hpp: no guard, no
+// include of its own.
+namespace {
+
+using internal::Seed;
+
+// CtMask: all ones where the low bit of x is set; the barrier keeps compilers from turning it back into a branch.
+inline Seed CtMask(uint64_t x) {
+  Seed m = -(Seed{x, x} & 1);
+  asm("" : "+x"(m));
+  return m;
+}
+inline Seed ControlOf(Seed s) {
+  Seed m = -(__builtin_shufflevector(s, s, 0, 0) & 1);
+  asm("" : "+x"(m));
+  return m;
+}
+inline Seed LoadSeed(const uint8_t* p) {
+  Seed s;
+  __builtin_memcpy(&s, p, 16);
+  return s;
+}
+inline Seed Root(const uint8_t* p, int party) {
+  return (LoadSeed(p) & Seed{~uint64_t{1}, ~uint64_t{0}}) | Seed{uint64_t(party), 0};
+}
+inline void HashSeeds(const uint8_t* tile_key, const Seed* in, Seed* out, size_t n) {
+  AesHash(tile_key, reinterpret_cast<const uint8_t*>(in), reinterpret_cast<uint8_t*>(out), n);
+}
+
+// Nodes of a tile at one level, key after key. Positions are taken without the reduction mod 2^n, so that a window is
+// one range of nodes at every level; where it wraps around, level 0 holds the root twice.
+struct Range {
+  uint64_t first, last;  // of the lowest level of nodes
+  uint64_t block;        // the first leaf block of 128 bits
+  uint64_t First(int above) const { return first >> above; }
+  size_t Count(int above) const { return size_t((last >> above) - First(above)) + 1; }
+};
+
+// Straight: Walk for `count` seeds, each along its own path.
+inline void Straight(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, size_t count, int levels,
+                     const uint64_t* path, Seed* node) {
+  const RoundKeys keys(tile_key);
+  for (size_t i = 0; i < count; i += kGroup) {
+    const size_t now = count - i < kGroup ? count - i : kGroup;
+    const Group group(t.cw, t.keys, k0 + i, now, t.n - 6);
+    Points points;
+    for (size_t j = 0; j < now; ++j) points.x[j] = path[i + j];
+    const PublicBits bits(points.x);
+    Blocks seeds(reinterpret_cast<const uint8_t*>(node + i), now);
+    Vec s[kWide];
+    for (int w = 0; w < kWide; ++w) s[w] = seeds.At(w);
+    Walk<false>(keys, group, levels, levels - 1, bits, s, s);
+    for (int w = 0; w < kWide; ++w) Store(seeds.b + 16 * kLanes * w, s[w]);
+    __builtin_memcpy(node + i, seeds.b, 16 * now);
+    Wipe(s, sizeof s);
+  }
+}
+
+// Bits64: 64 bits from bit `at` of quadwords in a row, `end` of them.
+inline uint64_t Bits64(const uint64_t* x, size_t at, size_t end) {
+  const size_t k = at / 64, shift = at % 64;
+  return x[k] >> shift | (k + 1 < end ? x[k + 1] : 0) << 1 << (63 - shift);
+}
+
+// Groups: bits first + (j << level), j < m, of the parities of the groups of 2^level bits in the quadwords x[0 .. end).
+inline void Groups(uint64_t* x, size_t end, size_t first, int level, size_t m, uint64_t* out) {
+  const size_t words = (m + 63) / 64;
+  for (size_t q = 0; q < words; ++q) out[q] = 0;
+  for (size_t k = 0; k < end && level; ++k) {
+    for (int s = 0; s < level && s < 6; ++s) x[k] ^= x[k] >> (1 << s);
+  }
+  for (size_t k = 0; k + 1 < end && level == 7; k += 2) x[k] ^= x[k + 1];
+  if (level == 0) {
+    for (size_t q = 0; q < words; ++q) out[q] = Bits64(x, first + 64 * q, end);
+    if (m % 64) out[words - 1] &= ~uint64_t{0} >> (64 - m % 64);
+    return;
+  }
+  for (size_t j = 0; j < m; ++j) {
+    const size_t at = first + (j << level);
+    out[j / 64] |= (x[at / 64] >> (at % 64) & 1) << (j % 64);
+  }
+}
+
+// WindowOf: the windows of `count` keys from key k0 on.
+void WindowOf(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, size_t count, int level,
+              const uint64_t* lo, size_t m, Seed* scratch, uint64_t* out) {
+  const bool inner = level >= 8;  // control bits of nodes, not leaf bits
+  const int depth = t.n - (inner ? level : 8);
+  const size_t blocks = inner ? 0 : internal::LeafBlocks(m << level);
+  const size_t room = count * ((inner ? m : blocks) + 2);
+  Seed *node = scratch, *next = scratch + room, *h = scratch + 2 * room;
+  Range range[kDpfTile];
+  uint64_t path[kDpfTile];
+  size_t nodes = 0;
+  int straight = depth;  // levels where each key has one node
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t at = lo[i] & LowBits(t.n - level), block = inner ? 0 : at << level >> 7;
+    range[i] = inner ? Range{at, at + m - 1, 0} : Range{block >> 1, (block + blocks - 1) >> 1, block};
+    while (straight > 0 && range[i].Count(depth - straight) > 1) --straight;
+    for (size_t j = range[i].Count(depth); j; --j) node[nodes++] = Root(t.root + 16 * (k0 + i), t.party);
+  }
+  for (size_t i = 0; i < count; ++i) path[i] = range[i].First(depth - straight);
+  if (straight) Straight(tile_key, t, k0, count, straight, path, node);
+  for (int d = straight; d < depth; ++d) {
+    HashSeeds(tile_key, node, h, nodes);
+    const int above = depth - d - 1;  // levels below the children
+    size_t child = 0, parent = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const Seed c = LoadSeed(t.cw + 16 * (size_t(d) * t.keys + k0 + i));
+      const uint64_t base = range[i].First(above + 1), first = range[i].First(above);
+      for (size_t j = 0, kids = range[i].Count(above); j < kids; ++j) {
+        const size_t p = parent + size_t(((first + j) >> 1) - base);
+        next[child++] = h[p] ^ (CtMask(first + j) & node[p]) ^ (ControlOf(node[p]) & c);
+      }
+      parent += range[i].Count(above + 1);
+    }
+    Seed* other = node;
+    node = next, next = other, nodes = child;
+  }
+  const size_t words = (m + 63) / 64;
+  if (inner) {
+    for (size_t i = 0; i < count * words; ++i) out[i] = 0;
+    for (size_t i = 0; i < count; ++i) {
+      for (size_t j = 0; j < m; ++j) out[i * words + j / 64] |= (node[i * m + j][0] & 1) << (j % 64);
+    }
+    return;
+  }
+  size_t first_node = 0;
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t b = 0; b < blocks; ++b) {
+      const uint64_t block = range[i].block + b;
+      next[i * blocks + b] = node[first_node + size_t((block >> 1) - range[i].First(0))] ^ Seed { (block & 1) << 1, 0 };
+    }
+    first_node += range[i].Count(0);
+  }
+  HashSeeds(tile_key, next, h, count * blocks);
+  for (size_t i = 0; i < count; ++i) {
+    Seed* const share = h + i * blocks;
+    for (size_t b = 0; b < blocks; ++b) {
+      const size_t leaf = size_t(depth) + ((range[i].block + b) & 1);
+      share[b] ^= ControlOf(next[i * blocks + b]) & LoadSeed(t.cw + 16 * (leaf * t.keys + k0 + i));
+    }
+    Groups(reinterpret_cast<uint64_t*>(share), 2 * blocks, size_t(lo[i] << level) & 127, level, m, out + i * words);
+  }
+}
+
+void DpfWindowTile(const uint8_t* tile_key, const internal::DpfTile& t, int level, const uint64_t* lo, size_t m,
+                   Seed* scratch, uint64_t* out) {
+  const size_t step = internal::WindowKeys(level < 8 ? m << level : m << 7), words = (m + 63) / 64;
+  for (size_t k0 = 0; k0 < t.keys; k0 += step) {
+    const size_t count = t.keys - k0 < step ? t.keys - k0 : step;
+    WindowOf(tile_key, t, k0, count, level, lo + k0, m, scratch, out + k0 * words);
+  }
+}
+
+constexpr size_t kDenseStep = 4 * sizeof(Vec) / 8;  // words of four vectors
+
+// DpfFullTile: the whole domain of `count` <= kLanes keys from key k0 on, a key in each lane, level by level; vector j
+// of a level is node j. 2^(n-8) - 1 + 2^(n-7) AES calls a key.
+void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, size_t count, uint8_t* scratch,
+                 uint64_t* out) {
+  const RoundKeys keys(tile_key);
+  const int depth = t.n - 8;
+  const size_t nodes = size_t{1} << depth, words = nodes * 4;
+  Vec *cur = reinterpret_cast<Vec*>(scratch), *next = cur + nodes + 2 * kStep;
+  auto words_at = [&](int level) {
+    alignas(64) uint8_t b[sizeof(Vec)] = {};
+    __builtin_memcpy(b, t.cw + 16 * (size_t(level) * t.keys + k0), 16 * count);
+    return Load(b);
+  };
+  alignas(64) uint8_t roots[sizeof(Vec)] = {};
+  __builtin_memcpy(roots, t.root + 16 * k0, 16 * count);
+  for (int w = 0; w < kStep; ++w) cur[w] = Vec{};
+  cur[0] = (Load(roots) & Lanes(~uint64_t{1}, ~uint64_t{0})) | Lanes(uint64_t(t.party), 0);
+  Vec in[kStep], add[kStep], h[kStep];
+  for (int d = 0; d < depth; ++d) {
+    const Vec c = words_at(d);
+    for (size_t j = 0; j < size_t{1} << d; j += kStep) {
+#pragma GCC unroll 8
+      for (int w = 0; w < kStep; ++w) in[w] = cur[j + size_t(w)], add[w] = Control(in[w]) & c;
+      Hash(keys, in, add, h);
+#pragma GCC unroll 8
+      for (int w = 0; w < kStep; ++w) {
+        next[2 * (j + size_t(w))] = h[w], next[2 * (j + size_t(w)) + 1] = h[w] ^ in[w];
+      }
+    }
+    Vec* other = cur;
+    cur = next, next = other;
+  }
+  const Vec left = words_at(depth), right = words_at(depth + 1), tweak = Lanes(2, 0);
+  constexpr size_t kPart = kStep / 2;
+  for (size_t j = 0; j < nodes; j += kPart) {
+#pragma GCC unroll 8
+    for (size_t w = 0; w < kPart; ++w) {
+      const Vec s = cur[j + w], control = Control(s);
+      in[2 * w] = s, in[2 * w + 1] = s ^ tweak, add[2 * w] = control & left, add[2 * w + 1] = control & right;
+    }
+    Hash(keys, in, add, h);
+    const size_t last = nodes - j < kPart ? nodes - j : kPart;
+    if (count == kLanes && last == kPart) {
+#pragma GCC unroll 8
+      for (int w = 0; w < kStep; ++w) Scatter(h[w], out + 4 * j + 2 * size_t(w), words);
+      continue;
+    }
+    for (size_t w = 0; w < 2 * last; ++w) {
+      alignas(64) uint8_t lanes[sizeof(Vec)];
+      Store(lanes, h[w]);
+      for (size_t l = 0; l < count; ++l) __builtin_memcpy(out + l * words + 4 * j + 2 * w, lanes + 16 * l, 16);
+    }
+  }
+  Wipe(roots, sizeof roots), Wipe(in, sizeof in), Wipe(add, sizeof add), Wipe(h, sizeof h);
+}
+
+// SwapBlocks: of s x s bits beside the diagonal, of 64 x 64.
+template <int s>
+inline void SwapBlocks(uint64_t* x) {
+  constexpr uint64_t kMask = ~uint64_t{0} / ((uint64_t{1} << s) + 1);
+  for (int base = 0; base < 64; base += 2 * s) {
+    for (int i = base; i < base + s; ++i) {
+      const uint64_t t = (x[i] >> s ^ x[i + s]) & kMask;
+      x[i] ^= t << s, x[i + s] ^= t;
+    }
+  }
+}
+void Transpose(uint64_t* x) {
+  SwapBlocks<32>(x), SwapBlocks<16>(x), SwapBlocks<8>(x), SwapBlocks<4>(x), SwapBlocks<2>(x), SwapBlocks<1>(x);
+}
+
+uint64_t DenseWord(const uint64_t* bits, size_t words, size_t skip, const uint64_t* planes, size_t stride, int count,
+                   uint64_t* spare) {
+  // the domain is moved to the planes' words once; the planes stay
+  const size_t shift = skip % 64, end = (words + internal::kDenseSlack) / kDenseStep * kDenseStep;
+  spare[0] = bits[0] << shift;
+  for (size_t k = 1; k < words; ++k) spare[k] = bits[k] << shift | bits[k - 1] >> 1 >> (63 - shift);
+  spare[words] = bits[words - 1] >> 1 >> (63 - shift);
+  for (size_t k = words + 1; k < end; ++k) spare[k] = 0;
+  uint64_t all = 0;
+  for (int p = 0; p < count; ++p) {
+    const uint64_t* const plane = planes + size_t(p) * stride + skip / 64;
+    Vec sum[4] = {};
+    for (size_t k = 0; k < end; k += kDenseStep) {
+#pragma GCC unroll 4
+      for (size_t q = 0; q < 4; ++q) {
+        const size_t at = k + q * kDenseStep / 4;
+        sum[q] ^=
+            Load(reinterpret_cast<const uint8_t*>(spare + at)) & Load(reinterpret_cast<const uint8_t*>(plane + at));
+      }
+    }
+    const Vec parity = Parity(sum[0] ^ sum[1] ^ sum[2] ^ sum[3]);
+    uint64_t bit = 0;
+    for (int l = 0; l < kLanes; ++l) bit ^= parity[2 * l] & 1;
+    all |= bit << p;
+  }
+  return all;
+}
+
+}  // namespace

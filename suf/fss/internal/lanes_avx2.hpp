@@ -1,0 +1,54 @@
+// Vectors of seeds by AES-NI: one seed each, 8 in flight. Included inside a variant's namespace: no guard.
+// lanes_portable.hpp says what each function is.
+#include "suf/fss/internal/aes_avx2.hpp"
+
+namespace {
+
+typedef uint64_t Vec __attribute__((vector_size(16)));
+constexpr int kLanes = 1, kWide = 16, kStep = 8;
+
+inline Vec Load(const uint8_t* p) { return (Vec)LoadBlock(p); }
+inline void Store(uint8_t* p, Vec x) { StoreBlock(p, (__m128i)x); }
+inline Vec Gather(const uint8_t* const* p, size_t at) { return Load(p[0] + at); }
+inline void Scatter(Vec x, uint64_t* to, size_t) { Store(reinterpret_cast<uint8_t*>(to), x); }
+inline Vec Spread(const uint64_t* x) { return Vec{x[0], x[0]}; }
+inline Vec LowBit(Vec x) { return (Vec)_mm_shuffle_epi32((__m128i)x, 0x44) & 1; }
+inline Vec Swap(Vec x) { return (Vec)_mm_shuffle_epi32((__m128i)x, 0x4e); }
+inline Vec BitMask(Vec x, int i) {
+  return (Vec)_mm_cmpgt_epi64(_mm_setzero_si128(), _mm_sll_epi64((__m128i)x, _mm_cvtsi32_si128(63 - i)));
+}
+
+// Hold: all blocks are in registers here, whatever else then is not.
+inline void Hold(__m128i (&x)[8]) {
+  asm("" : "+x"(x[0]), "+x"(x[1]), "+x"(x[2]), "+x"(x[3]), "+x"(x[4]), "+x"(x[5]), "+x"(x[6]), "+x"(x[7]));
+}
+inline void Hold(__m128i (&x)[4]) { asm("" : "+x"(x[0]), "+x"(x[1]), "+x"(x[2]), "+x"(x[3])); }
+
+template <int W>
+inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W], Vec (&out)[W]) {
+  // sixteen registers hold no round keys beside the seeds: they are operands in memory
+  asm volatile("" : : "r"(keys.k) : "memory");
+  __m128i x[W], last[W];
+#pragma GCC unroll 16
+  for (int i = 0; i < W; ++i) {
+    const __m128i s = Sigma((__m128i)in[i]);
+    x[i] = _mm_xor_si128(s, keys.k[0]);
+    last[i] = _mm_xor_si128(_mm_xor_si128(s, keys.k[10]), (__m128i)add[i]);
+  }
+#pragma GCC unroll 16
+  for (int r = 1; r < 10; ++r) {
+    Hold(x);
+#pragma GCC unroll 16
+    for (int i = 0; i < W; ++i) x[i] = _mm_aesenc_si128(x[i], keys.k[r]);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < W; ++i) out[i] = (Vec)_mm_aesenclast_si128(x[i], last[i]);
+}
+
+}  // namespace
+
+#include "suf/fss/internal/lanes_core.hpp"
+
+namespace {
+using PublicBits = SecretBits;  // masks of one bit of all points, which are public
+}  // namespace

@@ -1,0 +1,52 @@
+// Vectors of seeds without AES instructions: one seed each, 8 in flight for the bit-sliced AES. Included inside a
+// variant's namespace: no guard.
+#include "suf/fss/internal/aes_portable.hpp"
+
+namespace {
+
+typedef uint64_t Vec __attribute__((vector_size(16)));
+constexpr int kLanes = 1, kWide = 8, kStep = 8;
+
+struct RoundKeys {
+  explicit RoundKeys(const uint8_t* round_keys) : bytes(round_keys) {}
+  const uint8_t* bytes;
+};
+
+inline Vec Load(const uint8_t* p) {
+  Vec x;
+  __builtin_memcpy(&x, p, sizeof x);
+  return x;
+}
+inline void Store(uint8_t* p, Vec x) { __builtin_memcpy(p, &x, sizeof x); }
+// Gather: the block at p[l] + at in lane l.
+inline Vec Gather(const uint8_t* const* p, size_t at) { return Load(p[0] + at); }
+// Scatter: lane l to to[l stride].
+inline void Scatter(Vec x, uint64_t* to, size_t) { Store(reinterpret_cast<uint8_t*>(to), x); }
+// Spread: word l in both halves of lane l.
+inline Vec Spread(const uint64_t* x) { return Vec{x[0], x[0]}; }
+// LowBit: the lowest bit of each lane in both of its halves.
+inline Vec LowBit(Vec x) { return __builtin_shufflevector(x, x, 0, 0) & 1; }
+inline Vec Swap(Vec x) { return __builtin_shufflevector(x, x, 1, 0); }
+// BitMask: all ones in each half whose bit i is set; the barrier keeps compilers from turning it back into a branch.
+inline Vec BitMask(Vec x, int i) {
+  x = x >> i & 1;
+  asm("" : "+x"(x));
+  return -x;
+}
+
+// Hash: H(in) ^ add with H(x) = AES(sigma(x)) ^ sigma(x), sigma(xL || xR) = (xL ^ xR) || xL, xL the high half.
+template <int W>
+inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W], Vec (&out)[W]) {
+  Vec s[W], e[W];
+  for (int i = 0; i < W; ++i) s[i] = Swap(in[i]) ^ (in[i] & Vec{0, ~uint64_t{0}});
+  AesEncrypt(keys.bytes, reinterpret_cast<const uint8_t*>(s), reinterpret_cast<uint8_t*>(e), W);
+  for (int i = 0; i < W; ++i) out[i] = e[i] ^ s[i] ^ add[i];
+}
+
+}  // namespace
+
+#include "suf/fss/internal/lanes_core.hpp"
+
+namespace {
+using PublicBits = SecretBits;  // masks of one bit of all points, which are public
+}  // namespace

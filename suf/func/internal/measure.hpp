@@ -1,0 +1,50 @@
+// What the fitters share: rounding, and the extremes of a real function at integer points.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "suf/base/error.hpp"
+
+namespace suf::func::internal {
+
+inline int64_t Round(double v) { return int64_t(std::floor(v + 0.5)); }
+
+// kEveryPoint: domains of up to 2^kEveryPoint points are measured at every point.
+inline constexpr int kEveryPoint = 24;
+
+// Extremes: of f at the integers of an interval; `exact` when every one was looked at.
+struct Extremes {
+  double least = INFINITY, most = -INFINITY;
+  bool exact = true;
+  void See(double y) { least = std::min(least, y), most = std::max(most, y); }
+  double centre() const { return (most + least) / 2; }
+};
+
+// ExtremesOf: of f(x), x in [a, b], b - a below 2^62. Every point where `every` says so and in narrow intervals. Else
+// kSamples + 1 points, both ends among them, and the two values are moved apart by half the largest second difference
+// of the neighbours: a bound for functions whose curvature, between two samples, is at most four times what the
+// samples show, and for a kink between two samples.
+template <class F>
+Extremes ExtremesOf(const F& f, int64_t a, int64_t b, bool every) {
+  constexpr int64_t kSamples = 256, kNarrow = 1024;
+  Extremes out;
+  if (every || b - a <= kNarrow) {
+    for (int64_t x = a; x <= b; ++x) out.See(f(x));
+    return out;
+  }
+  out.exact = false;
+  double y[kSamples + 1];
+  for (int64_t i = 0; i <= kSamples; ++i) y[i] = f(a + int64_t(__int128{b - a} * i / kSamples));
+  double bend[kSamples + 1];
+  for (int64_t i = 1; i < kSamples; ++i) bend[i] = std::abs(y[i - 1] - 2 * y[i] + y[i + 1]) / 2;
+  bend[0] = bend[1], bend[kSamples] = bend[kSamples - 1];
+  for (int64_t i = 0; i < kSamples; ++i) {
+    const double apart = std::max(bend[i], bend[i + 1]);
+    out.See(std::max(y[i], y[i + 1]) + apart), out.See(std::min(y[i], y[i + 1]) - apart);
+  }
+  return out;
+}
+
+}  // namespace suf::func::internal

@@ -1,0 +1,182 @@
+// Every library function keeps its stated error, at rings 28, 32, 40 and scales 9 to 12: at random points, around every
+// cut, and in all of the range where it bends; references are stated again here.
+#include "suf/func/library.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "suf/func/text.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::func {
+namespace {
+
+// Truth: a second statement of each function without arguments.
+const std::map<std::string, Real, std::less<>>& Truth() {
+  auto gelu = [](double x) { return x * std::erfc(-x / M_SQRT2) / 2; };
+  auto sigmoid = [](double x) { return (1 + std::tanh(x / 2)) / 2; };
+  static const std::map<std::string, Real, std::less<>> all{
+      {"relu", [](double x) { return x > 0 ? x : 0; }},
+      {"reluars", [](double x) { return x > 0 ? x : 0; }},
+      {"abs", [](double x) { return x > 0 ? x : -x; }},
+      {"sign", [](double x) { return x > 0   ? 1
+                                     : x < 0 ? -1
+                                             : 0; }},
+      {"clamp", [](double x) { return x > 1    ? 1
+                                      : x < -1 ? -1
+                                               : x; }},
+      {"min", [](double x) { return x > 1 ? 1 : x; }},
+      {"max", [](double x) { return x < 1 ? 1 : x; }},
+      {"gelu", gelu},
+      {"gelu_spline", gelu},
+      {"gelu_new", [=](double x) { return x * sigmoid(2 * 0.7978845608028654 * (x + 0.044715 * x * x * x)); }},
+      {"silu", [=](double x) { return x * sigmoid(x); }},
+      {"sigmoid", sigmoid},
+      {"tanh", [](double x) { return 1 - 2 / (std::exp(2 * x) + 1); }},
+      {"erf", [](double x) { return 1 - std::erfc(x); }},
+      {"softplus", [](double x) { return x > 30 ? x : std::log(1 + std::exp(x)); }},
+      {"exp", [](double x) { return std::pow(M_E, -x); }},
+      {"recip", [](double x) { return 1 / std::max(x, 0.0625); }},
+      {"rsqrt", [](double x) { return std::pow(std::max(x, 0.0625), -0.5); }},
+      {"sqrt", [](double x) { return std::sqrt(x); }},
+      {"log2", [](double x) { return std::log(x) / M_LN2; }},
+      {"step", [](double x) { return x >= 1 ? 1 : 0; }},
+      {"tariff", [](double x) { return x < 1   ? 0
+                                       : x < 2 ? (x - 1) / 8
+                                               : 0.125 + (x - 2) / 4; }}};
+  return all;
+}
+
+// Points: words of the domain: random, around cuts, and every one near 0.
+std::vector<uint64_t> Points(const Made& m, std::mt19937_64& rng) {
+  std::vector<uint64_t> out;
+  const uint64_t mask = ring::Mask(m.in.bits);
+  for (int i = 0; i < 2000; ++i) out.push_back(rng() & mask), out.push_back(rng() >> rng() % 64 & mask);
+  for (int64_t i = -(int64_t{1} << 16); i < int64_t{1} << 16; i += 3) out.push_back(uint64_t(i) & mask);
+  if (const Suf* f = std::get_if<Suf>(&m.f))
+    for (const Piece& p : f->pieces)
+      for (int64_t d : {-1, 0, 1}) out.push_back((uint64_t(p.begin) + uint64_t(d)) & mask);
+  return out;
+}
+
+void KeepsItsError(std::string_view name, int n, int scale) {
+  const Made m = Make(name, n, scale);
+  const Real& truth = Truth().at(std::string(name));
+  std::mt19937_64 rng(uint64_t(n * 100 + scale));
+  const Evaluator e = std::holds_alternative<Suf>(m.f) ? Evaluator(std::get<Suf>(m.f)) : Evaluator(Suf{"f", 1});
+  EXPECT_EQ(m.scale, m.shift + (name == "reluars" ? m.scale - m.shift : scale));
+  const std::vector<Channel> channels = ChannelsOf(m.f);
+  for (uint64_t u : Points(m, rng)) {
+    const double x = std::ldexp(m.in.is_signed ? double(ring::Signed(u, m.in.bits)) : double(u), -m.in.scale);
+    if (x < m.low || x >= m.high || (name == "log2" && u == 0)) continue;
+    const std::vector<int64_t> y = std::holds_alternative<Suf>(m.f) ? e.Channels(u) : Channels(m.f, u);
+    int64_t sum = 0;
+    for (size_t i = 0; i < y.size(); ++i)
+      if (channels[i].kind != Channel::kBit) sum += y[i];
+    const double got = std::ldexp(double(sum), -m.scale), want = truth(x);
+    ASSERT_LE(std::abs(got - want), m.error + m.relative * std::abs(want) + 1e-12 * std::abs(want))
+        << name << " " << n << " " << scale << " at " << x;
+    ASSERT_NEAR(m.exact(x), want, 1e-9 * std::max(1.0, std::abs(want))) << name << " at " << x;
+  }
+}
+
+TEST(Library, KeepsItsErrors) {
+  for (const Entry& f : Library())
+    for (int n : {28, 32, 40})
+      for (int scale : {9, 10, 11, 12}) ASSERT_NO_FATAL_FAILURE(KeepsItsError(f.name, n, scale));
+}
+
+TEST(Library, ListsWhatItMakes) {
+  EXPECT_EQ(Library().size(), Truth().size());
+  for (const Entry& f : Library()) {
+    EXPECT_TRUE(Truth().contains(f.name));
+    EXPECT_FALSE(f.sentence.empty() || f.range.empty() || f.error.empty());
+    const Made m = Make(f.name, 32, 12);
+    EXPECT_EQ(Name(m.f), f.name);
+    EXPECT_EQ(ParseFunction(Print(m.f)), m.f);
+    EXPECT_EQ(f.error == "0", m.error == 0 && m.relative == 0);
+  }
+}
+
+TEST(Library, GeluSplineHasItsBits) {
+  const Made m = Make("gelu_spline", 32, 12);
+  const Suf& f = std::get<Suf>(m.f);
+  EXPECT_EQ(f.degree, 3);
+  const Evaluator e(f);
+  EXPECT_EQ(f.channels[0].name + f.channels[1].name + f.channels[2].name + f.channels[3].name, "x+deltawc");
+  EXPECT_LE(f.channels.size(), 24u);
+  for (int64_t x = -30000; x < 30000; x += 7) {
+    const std::vector<int64_t> y = e.Channels(uint64_t(x) & ring::Mask(32));
+    EXPECT_EQ(y[0], std::max<int64_t>(x, 0) << m.shift);
+    EXPECT_EQ(y[2], x >= 0);
+    int64_t pieces = 0;
+    for (size_t i = 4; i < y.size(); ++i) pieces += y[i];
+    EXPECT_EQ(y[3], pieces);  // one piece, or none
+    EXPECT_TRUE(y[3] || y[1] == 0);
+    EXPECT_TRUE(y[3] || std::abs(x) >= 4 << 12);
+  }
+}
+
+TEST(Library, ReluarsRounds) {
+  const Made m = Make("reluars", 16, 5);
+  for (uint64_t u = 0; u < 1 << 16; ++u) {
+    const std::vector<int64_t> y = Channels(m.f, u);
+    const int64_t x = std::max<int64_t>(ring::Signed(u, 16), 0);
+    EXPECT_EQ(y[0], x);
+    EXPECT_EQ(y[1], u < 1 << 15);
+    EXPECT_EQ(ring::RoundShift(x, m.shift), (x >> m.shift) + (y[1] & y[2]));
+  }
+}
+
+TEST(Library, Arguments) {
+  auto at = [](const char* name, double x) {
+    const Made m = Make(name, 32, 8);
+    const double y = std::ldexp(double(Channels(m.f, uint64_t(int64_t(x * 256)) & ring::Mask(32))[0]), -m.scale);
+    EXPECT_EQ(y, m.exact(x));
+    return y;
+  };
+  EXPECT_EQ(at("clamp(-2.5,1e1)", 11), 10);
+  EXPECT_EQ(at("clamp(-2.5,1e1)", -11), -2.5);
+  EXPECT_EQ(at("min(-3)", 2), -3);
+  EXPECT_EQ(at("max(-3)", -7), -3);
+  EXPECT_EQ(at("step(5)", 1), 5);
+  EXPECT_EQ(at("step(0,-1,2,3.5,-4)", -1), 2);
+  EXPECT_EQ(at("step(0,-1,2,3.5,-4)", 3.5), -4);
+  const char* seven = "tariff(0,1000,0.125,2000,0.25,4000,0.375,10000,0.5,20000,0.625,40000,0.75)";
+  EXPECT_EQ(at(seven, 999), 0);
+  EXPECT_EQ(at(seven, 5000), 125 + 500 + 375);
+  EXPECT_EQ(at(seven, 50000), 125 + 500 + 2250 + 5000 + 12500 + 7500);
+}
+
+TEST(Library, RefusesWithASentence) {
+  auto refused = [](const char* name, int n, int scale, const std::string& part) {
+    try {
+      Make(name, n, scale);
+      ADD_FAILURE() << "accepted: " << part;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.cause(), Cause::kInput);
+      EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
+    }
+  };
+  refused("cube", 32, 12, "there is no library function cube; there are relu, reluars, abs");
+  refused("relu", 7, 1, "the ring of relu has 7 bits; use 8 to 48");
+  refused("relu", 49, 1, "the ring of relu has 49 bits; use 8 to 48");
+  refused("relu", 16, 11, "the scale of relu is 11 in a ring of 16 bits; use 2 to 10");
+  refused("relu(1)", 32, 12, "relu has 1 constants; give it 0");
+  refused("clamp(1)", 32, 12, "clamp has 1 constants; give it 2");
+  refused("step(1,2)", 32, 12, "step has 2 constants; give it an odd number");
+  refused("clamp(2,1)", 32, 12, "clamp has the bounds 2 and 1; order them");
+  refused("step(1,3,2,3,4)", 32, 12, "the thresholds of step do not increase at 3; order them");
+  refused("min(1e9)", 32, 12, "the constant 1e+09 of min does not fit 32 bits at scale 12");
+  refused("min(nan)", 32, 12, "does not fit 32 bits");
+  refused("min(", 32, 12, "the arguments of min( have a mistake at column 5");
+  refused("min()", 32, 12, "the arguments of min() have a mistake at column 5");
+  refused("clamp(1;2)", 32, 12, "have a mistake at column 7");
+  refused("min(1)2", 32, 12, "have a mistake at column");
+}
+
+}  // namespace
+}  // namespace suf::func

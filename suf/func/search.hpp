@@ -1,0 +1,61 @@
+// Fit: the cheapest function within an error bound, or the best of so many pieces, from a callable, a formula's text or
+// a table. Knots, widths, degree and scales are searched where the request leaves them open. The polynomials are near
+// minimax: interpolation at Chebyshev's points, rounded from the highest coefficient down, each time fitting what is
+// left, the constant centred between the extremes of the rest.
+#pragma once
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "suf/func/fit.hpp"
+#include "suf/func/split.hpp"
+
+namespace suf::func {
+
+// RealOf: the function of x that a formula says (muParser's syntax: + - * / ^ ( ) ? : < <= > >= == != && ||, exp, log,
+// ln, log2, log10, sqrt, abs, min, max, sign, rint, sin .. atanh; here also erf, sigmoid and the constant pi). Throws
+// Cause::kInput with the column for a text that does not parse. One copy must not be called by two threads at a time.
+Real RealOf(const std::string& formula);
+
+// Numbers: fixed point: the integer round(v 2^scale), of `bits` bits.
+struct Numbers {
+  int bits = 32, scale = 0;
+  bool is_signed = true;  // of the domain: two's complement in Z_{2^bits}; results are signed
+};
+
+// Tail: what the function is, exactly, from a real number on; for where a formula has no value, or is not needed.
+struct Tail {
+  enum Kind { kConstant, kIdentity } kind = kConstant;
+  double from = 0;
+  double value = 0;  // of kConstant
+};
+
+enum class Knots { kUniform, kOctaves, kFree };
+enum class Form { kPieces, kBipartite };
+
+struct FitRequest {
+  std::string name = "f";
+  std::variant<Real, std::string, std::vector<double>> what;  // callable, formula, values of the words 0 .. 2^bits - 1
+  Numbers in;                                                 // 1 to 62 bits
+  Numbers result;                                             // the polynomials' ring
+  Form form = Form::kPieces;
+  std::optional<double> error;  // absolute, in real units
+  std::optional<int> pieces;    // at most so many
+  std::optional<int> degree;    // 0 .. 3
+  std::optional<Knots> knots;
+  // Slopes finer than the result: a SUF has one ring, so its result then carries result.scale + slope, as FitLines has
+  // it. Searched from 0 to `slope`. With `finer`, coefficient i is a multiple of 2^(largest - finer[i]), and the result
+  // carries result.scale + the largest: nothing is searched.
+  int slope = 0;
+  std::vector<int> finer;
+  std::optional<Tail> below, above;             // x < below.from; x >= above.from
+  std::function<double(const Suf&)> cost = {};  // default: pieces (degree + 2); of a Split: its values
+};
+
+// Fit: a Suf of one signed channel y, or a Split. Throws Cause::kRefused with the best error reached where the bound is
+// out of reach with kMostPieces pieces, Cause::kInput for a request without a sense and for a function that is not
+// finite on its range (says where).
+Fitted<Function> Fit(const FitRequest& request);
+
+}  // namespace suf::func

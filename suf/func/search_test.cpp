@@ -1,0 +1,246 @@
+// Fit: reported errors found again at every point, through Channels and a second statement of each function; the search
+// keeps its bounds; every refusal.
+#include "suf/func/search.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "suf/func/text.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::func {
+namespace {
+
+double Gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
+
+FitRequest Request(Real f, Numbers in, Numbers result, double error) {
+  FitRequest q;
+  q.what = std::move(f), q.in = in, q.result = result, q.error = error;
+  return q;
+}
+
+// Worst: the largest error at every point of the domain.
+double Worst(const Fitted<Function>& fit, const Numbers& in, const Real& f) {
+  double worst = 0;
+  for (uint64_t u = 0; u < uint64_t{1} << in.bits; ++u) {
+    const double x = std::ldexp(in.is_signed ? double(ring::Signed(u, in.bits)) : double(u), -in.scale);
+    worst = std::max(worst, std::abs(std::ldexp(double(Channels(fit.f, u)[0]), -fit.scale) - f(x)));
+  }
+  return worst;
+}
+
+size_t PiecesOf(const Fitted<Function>& fit) { return std::get<Suf>(fit.f).pieces.size(); }
+
+TEST(Fit, EveryShapeReportsItsError) {
+  const Numbers in{12, 8, true}, result{32, 12, true};
+  for (Knots knots : {Knots::kUniform, Knots::kOctaves, Knots::kFree})
+    for (int degree = 0; degree <= 3; ++degree) {
+      FitRequest q = Request(Gelu, in, result, 0x1p-7);
+      q.knots = knots, q.degree = degree, q.slope = 8;
+      const Fitted<Function> fit = Fit(q);
+      EXPECT_TRUE(fit.exact);
+      EXPECT_LE(fit.error, 0x1p-7);
+      EXPECT_NEAR(Worst(fit, in, Gelu), fit.error, 1e-12) << int(knots) << degree;
+      EXPECT_GE(fit.scale, 12);
+      EXPECT_LE(fit.scale, 20);
+      EXPECT_EQ(ParseFunction(Print(fit.f)), fit.f);
+    }
+}
+
+TEST(Fit, FreeKnotsAreFewest) {
+  FitRequest q = Request(Gelu, {14, 10, true}, {40, 24, true}, 0x1p-11);
+  q.degree = 2;
+  std::array<size_t, 3> pieces{};
+  for (Knots k : {Knots::kUniform, Knots::kOctaves, Knots::kFree}) q.knots = k, pieces[size_t(k)] = PiecesOf(Fit(q));
+  EXPECT_LT(pieces[2], pieces[0]);
+  EXPECT_LT(pieces[2], pieces[1]);
+  q.knots.reset(), q.degree.reset();
+  const Fitted<Function> best = Fit(q);  // all shapes, by cost
+  EXPECT_LE(double(PiecesOf(best)) * (std::get<Suf>(best.f).degree + 2), double(pieces[2]) * 4);
+}
+
+// A relu is two pieces without an error; a table is what it says; steps are found where they are.
+TEST(Fit, ExactFunctions) {
+  const Fitted<Function> relu =
+      Fit(Request([](double x) { return std::max(x, 0.0); }, {20, 8, true}, {32, 8, true}, 1e-9));
+  EXPECT_EQ(PiecesOf(relu), 2u);
+  EXPECT_EQ(relu.error, 0);
+  std::vector<double> values;
+  for (int i = 0; i < 256; ++i) values.push_back((i * 37 % 101) / 8.0);
+  FitRequest q = Request({}, {8, 0, false}, {16, 3, true}, 1e-9);
+  q.what = values;
+  const Fitted<Function> table = Fit(q);
+  EXPECT_EQ(table.error, 0);
+  for (uint64_t u = 0; u < 256; ++u) EXPECT_EQ(double(Channels(table.f, u)[0]) / 8, values[u]);
+  const Real steps = [](double x) { return x < 3.25 ? 1 : x < 1000.5 ? 5 : 2; };
+  const Fitted<Function> few = Fit(Request(steps, {30, 12, false}, {8, 0, true}, 0.25));
+  ASSERT_EQ(PiecesOf(few), 3u);
+  EXPECT_TRUE(std::get<Suf>(few.f).pieces[1].begin == 3 * 4096 + 1024);
+  EXPECT_TRUE(std::get<Suf>(few.f).pieces[2].begin == 1000 * 4096 + 2048);
+}
+
+// Domains of more than 2^24 points: a bound, said so.
+TEST(Fit, WideDomainsAreBounded) {
+  for (Knots knots : {Knots::kOctaves, Knots::kFree}) {
+    FitRequest q = Request([](double x) { return std::log2(1 + x); }, {36, 12, false}, {48, 24, true}, 0x1p-10);
+    q.knots = knots, q.degree = 1, q.slope = 20;
+    const Fitted<Function> fit = Fit(q);
+    EXPECT_FALSE(fit.exact);
+    EXPECT_LE(fit.error, 0x1p-10);
+    const Evaluator e(std::get<Suf>(fit.f));
+    double worst = 0;
+    for (uint64_t u = 0; u < uint64_t{1} << 36; u += 1 + u / 100000) {
+      const double want = std::log2(1 + std::ldexp(double(u), -12));
+      worst = std::max(worst, std::abs(std::ldexp(double(e.Channels(u)[0]), -fit.scale) - want));
+    }
+    EXPECT_LE(worst, fit.error);
+  }
+}
+
+TEST(Fit, PiecesBoundInsteadOfAnError) {
+  FitRequest q;
+  q.what = "exp(-x)", q.in = {12, 8, false}, q.result = {24, 16, true};
+  double last = 1;
+  for (int pieces : {2, 4, 16, 64}) {
+    q.pieces = pieces;
+    const Fitted<Function> fit = Fit(q);
+    EXPECT_LE(PiecesOf(fit), size_t(pieces));
+    EXPECT_LT(fit.error, last);
+    EXPECT_NEAR(Worst(fit, q.in, [](double x) { return std::exp(-x); }), fit.error, 1e-12);
+    last = fit.error;
+  }
+}
+
+// Each coefficient is a multiple of what its scale says, and the result carries the finest.
+TEST(Fit, ScalesOfEachDegree) {
+  FitRequest q = Request(Gelu, {13, 9, true}, {40, 12, true}, 0x1p-8);
+  q.degree = 2, q.finer = {0, 9, 16};
+  const Fitted<Function> fit = Fit(q);
+  EXPECT_EQ(fit.scale, 28);
+  EXPECT_NEAR(Worst(fit, q.in, Gelu), fit.error, 1e-12);
+  for (const Piece& p : std::get<Suf>(fit.f).pieces) {
+    EXPECT_EQ(p.poly[0][0] % (1 << 16), 0u);
+    EXPECT_EQ(p.poly[0][1] % (1 << 7), 0u);
+  }
+}
+
+TEST(Fit, Tails) {
+  FitRequest q = Request(Gelu, {20, 10, true}, {40, 12, true}, 0x1p-8);
+  q.below = Tail{Tail::kConstant, -4, 0}, q.above = Tail{Tail::kIdentity, 4.5, 0}, q.slope = 10;
+  const Fitted<Function> fit = Fit(q);
+  EXPECT_NEAR(Worst(fit, q.in, [](double x) { return x < -4 ? 0 : x >= 4.5 ? x : Gelu(x); }), fit.error, 1e-12);
+  EXPECT_LE(fit.error, 0x1p-8);
+  for (double x : {-511.0, -100.25, -4.5, 4.5, 77.75, 511.0}) {
+    const uint64_t u = uint64_t(int64_t(x * 1024)) & ring::Mask(20);
+    EXPECT_EQ(std::ldexp(double(Channels(fit.f, u)[0]), -fit.scale), x < 0 ? 0 : x);
+  }
+  FitRequest log = Request({}, {10, 4, false}, {24, 12, true}, 0x1p-9);
+  log.what = "log2(x)", log.below = Tail{Tail::kConstant, 0.25, -2};
+  EXPECT_LE(Worst(Fit(log), log.in, [](double x) { return std::log2(std::max(x, 0.25)); }), 0x1p-9);
+}
+
+TEST(Fit, CostChooses) {
+  FitRequest q = Request(Gelu, {12, 8, true}, {32, 12, true}, 0x1p-6);
+  q.slope = 8;
+  q.cost = [](const Suf& f) { return f.degree == 0 ? 1.0 : 2.0; };
+  EXPECT_EQ(std::get<Suf>(Fit(q).f).degree, 0);
+  q.cost = [](const Suf& f) { return double(f.pieces.size()); };
+  const size_t fewest = PiecesOf(Fit(q));
+  q.cost = nullptr;
+  EXPECT_LE(fewest, PiecesOf(Fit(q)));
+}
+
+TEST(Fit, Bipartite) {
+  FitRequest q = Request([](double x) { return 1 / (1 + x); }, {14, 14, false}, {16, 14, true}, 0x1p-13);
+  q.form = Form::kBipartite;
+  const Fitted<Function> fit = Fit(q);
+  const Split& f = std::get<Split>(fit.f);
+  EXPECT_LE(fit.error, 0x1p-13);
+  EXPECT_NEAR(Worst(fit, q.in, [](double x) { return 1 / (1 + x); }), fit.error, 1e-12);
+  EXPECT_LT(f.high.size() + f.low.size(), size_t{1} << 11);  // 2^14 values in one table
+  q.in.is_signed = true, q.what = "sigmoid(8*x)";
+  EXPECT_NEAR(Worst(Fit(q), q.in, [](double x) { return 1 / (1 + std::exp(-8 * x)); }), 0x1p-14, 0x1p-14);
+}
+
+TEST(Fit, Formulas) {
+  EXPECT_DOUBLE_EQ(RealOf("x*0.5*(1+erf(x/sqrt(2)))")(1.5), Gelu(1.5));
+  EXPECT_DOUBLE_EQ(RealOf("sigmoid(x) + tanh(x) + exp(x) + log2(x) + sqrt(x) + abs(-x)")(2),
+                   1 / (1 + std::exp(-2.0)) + std::tanh(2.0) + std::exp(2.0) + 1 + std::sqrt(2.0) + 2);
+  EXPECT_DOUBLE_EQ(RealOf("min(x, 3) + max(x, 4) + sinh(x) + cosh(x) + log(x) + sin(pi)")(5),
+                   8 + std::sinh(5.0) + std::cosh(5.0) + std::log(5.0));
+  EXPECT_EQ(RealOf("x < 2 ? 1 : -x^2")(3), -9);
+}
+
+// One sentence for every mistake.
+TEST(Fit, RefusesWithASentence) {
+  const FitRequest good = Request(Gelu, {10, 6, true}, {24, 12, true}, 0x1p-6);
+  auto refused = [&](auto change, Cause cause, const std::string& part) {
+    FitRequest q = good;
+    change(q);
+    try {
+      Fit(q);
+      ADD_FAILURE() << "accepted: " << part;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.cause(), cause) << e.what();
+      EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
+    }
+  };
+  const Cause input = Cause::kInput, no = Cause::kRefused;
+  refused([](FitRequest& q) { q.name = "a b"; }, input, "a name that is one word");
+  refused([](FitRequest& q) { q.in.bits = 63; }, input, "the domain's bits of the fit of f is 63; use 1 to 62");
+  refused([](FitRequest& q) { q.result.bits = 0; }, input, "the result's ring of the fit of f is 0; use 1 to 64");
+  refused([](FitRequest& q) { q.in.scale = 65; }, input, "the input's scale");
+  refused([](FitRequest& q) { q.result.scale = 65; }, input, "the result's scale");
+  refused([](FitRequest& q) { q.slope = -1; }, input, "the slope of the fit of f is -1");
+  refused([](FitRequest& q) { q.degree = 4; }, input, "the degree of the fit of f is 4; use 0 to 3");
+  refused([](FitRequest& q) { q.pieces = 65537; }, input, "the number of pieces of the fit of f is 65537");
+  refused([](FitRequest& q) { q.finer = {1}; }, input, "the number of scales of the fit of f is 1; use 0 to 0");
+  refused([](FitRequest& q) { q.degree = 1, q.finer = {1}; }, input, "is 1; use 2 to 2");
+  refused([](FitRequest& q) { q.degree = 0, q.finer = {-1}; }, input, "the finer scale");
+  refused([](FitRequest& q) { q.error.reset(); }, input, "has no bound; give an error or a number of pieces");
+  refused([](FitRequest& q) { q.error = 0; }, input, "use a number over 0");
+  refused([](FitRequest& q) { q.error = NAN; }, input, "use a number over 0");
+  refused([](FitRequest& q) { q.what = Real(); }, input, "is empty; give a callable");
+  refused([](FitRequest& q) { q.what = std::vector<double>(3); }, input, "has 3 values for a domain of 10 bits");
+  refused([](FitRequest& q) { q.what = "1 + "; }, input, "the formula has a mistake at column");
+  refused([](FitRequest& q) { q.what = "1 + y"; }, input, "the formula has a mistake at column 5");
+  refused([](FitRequest& q) { q.what = "erf(x"; }, input, "the formula has a mistake at column");
+  refused([](FitRequest& q) { q.what = ""; }, input, "the formula has a mistake at column 1");
+  refused([](FitRequest& q) { q.what = std::string(1025, '1'); }, input,
+          "the formula has 1025 bytes; 1024 are the most");
+  refused([](FitRequest& q) { q.what = "1, 2"; }, input, "the formula has 2 results; write one");
+  refused([](FitRequest& q) { q.what = "1/x"; }, input, "is not finite at x = 0; give it a tail");
+  refused([](FitRequest& q) { q.what = "log(x)"; }, input, "is not finite at x = -8");
+  refused([](FitRequest& q) { q.what = "log(x)", q.in.bits = 40; }, input, "is not finite at x = ");
+  refused(
+      [](FitRequest& q) {
+        q.below = Tail{Tail::kConstant, 2, 0}, q.above = Tail{Tail::kConstant, 1, 0};
+      },
+      input, "the lower tail of f ends at 2, after the upper one's begin at 1");
+  refused([](FitRequest& q) { q.above = Tail{Tail::kConstant, NAN, 1}; }, input, "from nan on; use numbers");
+  refused([](FitRequest& q) { q.below = Tail{Tail::kConstant, 1, INFINITY}; }, input, "the constant inf from 1 on");
+  refused([](FitRequest& q) { q.form = Form::kBipartite, q.what = "exp(x*80)"; }, no, "no fit stays in its ring of 24");
+  refused([](FitRequest& q) { q.what = "exp(x*80)"; }, no, "no fit stays in its ring of 24 bits");
+  refused([](FitRequest& q) { q.above = Tail{Tail::kConstant, 1, 1e9}; }, no, "leaves the ring of 24 bits at scale 12");
+  refused(
+      [](FitRequest& q) {
+        q.above = Tail{Tail::kIdentity, 1, 0}, q.result.scale = 5, q.error = 1;
+      },
+      input, "needs degree 1 and a result of scale 6");
+  refused([](FitRequest& q) { q.error = 0x1p-14; }, no,
+          "is out of reach for f with 65536 pieces; the best reached is 0.0001215");
+  refused([](FitRequest& q) { q.error = 1e-9, q.in.bits = 16, q.knots = Knots::kFree; }, no,
+          "the best reached is 0.00012");
+  refused([](FitRequest& q) { q.error = 1e-9, q.in.bits = 30, q.pieces = 64, q.what = "sigmoid(x)"; }, no,
+          "the best reached is 0.");
+  refused([](FitRequest& q) { q.pieces = 2; }, no, "is out of reach for f with 2 pieces; the best reached is");
+  refused([](FitRequest& q) { q.result.bits = 12; }, no, "no fit stays in its ring of 12 bits");
+  refused([](FitRequest& q) { q.result.bits = 12, q.error.reset(), q.pieces = 2; }, no, "use a wider ring");
+  refused([](FitRequest& q) { q.form = Form::kBipartite, q.degree = 1; }, input, "a bipartite fit of f has a domain");
+  refused([](FitRequest& q) { q.form = Form::kBipartite, q.in.bits = 21; }, input, "of at most 20 bits");
+  refused([](FitRequest& q) { q.form = Form::kBipartite, q.error = 0x1p-20; }, no, "with 131072 values");
+}
+
+}  // namespace
+}  // namespace suf::func

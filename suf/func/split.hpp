@@ -1,0 +1,38 @@
+// Split: a function of one number by two tables that are read at parts of its bits: the bipartite table (Das Sarma and
+// Matula, "Faithful Bipartite ROM Reciprocal Tables", 1995) and the product that an exponential is. Function: either
+// node of the IR.
+#pragma once
+#include <variant>
+
+#include "suf/func/suf.hpp"
+
+namespace suf::func {
+
+// kSum:     high[x >> a] + low[(x >> c) 2^a + x mod 2^a]   modulo 2^ring, a <= c <= n
+// kProduct: high[x >> a] * low[x mod 2^a]                  modulo 2^ring
+// Its one channel is the signed number y of `ring` bits.
+struct Split {
+  enum Kind : uint8_t { kSum, kProduct } kind = kSum;
+  std::string name;
+  int n = 0;                        // domain Z_{2^n}, 1 .. 64
+  int ring = 64;                    // 1 .. 64
+  int a = 0, c = 0;                 // c: of kSum
+  std::vector<uint64_t> high, low;  // 2^(n-a); 2^(n-c+a) or 2^a; at most kMostPieces values each, below 2^ring
+  bool operator==(const Split&) const = default;
+};
+
+// Verify: throws Cause::kInput with a sentence when a Split is not well formed, or over a limit.
+void Verify(const Split& f);
+// Evaluate: the exact meaning, for x < 2^n.
+uint64_t Evaluate(const Split& f, uint64_t x);
+
+using Function = std::variant<Suf, Split>;
+const std::string& Name(const Function& f);
+int DomainBits(const Function& f);
+int RingBits(const Function& f);
+void Verify(const Function& f);
+std::vector<Channel> ChannelsOf(const Function& f);
+// Channels: the channels' values at x in order; kSigned ones in two's complement.
+std::vector<int64_t> Channels(const Function& f, uint64_t x);
+
+}  // namespace suf::func

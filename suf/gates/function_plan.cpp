@@ -1,0 +1,275 @@
+#include "suf/gates/function_plan.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "suf/gates/function.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::gates {
+
+using compiler::Candidate;
+using compiler::Choice;
+using compiler::Compiled;
+using compiler::Cut;
+using compiler::Lowering;
+using pfss::Sec;
+
+namespace {
+
+// Block: channels of one ring; what two of them read is there once.
+struct Block {
+  int bits = 1;
+  bool formulas = false;
+  std::vector<int> sources;
+  size_t Row(int source) const { return size_t(std::find(sources.begin(), sources.end(), source) - sources.begin()); }
+};
+
+std::vector<Block> BlocksOf(const std::vector<func::Channel>& channels) {
+  std::vector<Block> out;
+  for (const func::Channel& c : channels) {
+    const bool bit = c.kind == func::Channel::kBit;
+    auto at =
+        std::find_if(out.begin(), out.end(), [&](const Block& b) { return b.formulas == bit && b.bits == c.bits; });
+    if (at == out.end()) at = out.insert(out.end(), {c.bits, bit, {}});
+    if (at->Row(c.source) == at->sources.size()) at->sources.push_back(c.source);
+  }
+  return out;
+}
+
+// Pruned: f without the polynomials and formulas that no channel reads.
+func::Suf Pruned(const func::Suf& f) {
+  func::Suf g = f;
+  g.outputs = 0, g.formulas.clear();
+  for (func::Piece& p : g.pieces) p.poly.clear();
+  std::vector<int> outputs, formulas;
+  for (func::Channel& c : g.channels) {
+    const bool bit = c.kind == func::Channel::kBit;
+    std::vector<int>& list = bit ? formulas : outputs;
+    auto at = std::find(list.begin(), list.end(), c.source);
+    if (at == list.end()) {
+      list.push_back(c.source), at = list.end() - 1;
+      if (bit) g.formulas.push_back(f.formulas[size_t(c.source)]);
+      if (!bit)
+        for (size_t i = 0; i < f.pieces.size(); ++i) g.pieces[i].poly.push_back(f.pieces[i].poly[size_t(c.source)]);
+    }
+    c.source = int(at - list.begin());
+  }
+  g.outputs = int(outputs.size());
+  return g;
+}
+
+// Table: all values of a Split whose x is one index: of 16 bits at most.
+func::Suf Table(const func::Split& f) {
+  std::vector<int64_t> values;
+  for (uint64_t x = 0; x < uint64_t{1} << f.n; ++x) values.push_back(ring::Signed(func::Evaluate(f, x), f.ring));
+  return func::Uniform(f.name, 0, values, {}, f.ring);
+}
+
+// Program: a plan's function, ready to be emitted more than once.
+struct Program {
+  explicit Program(const func::Function& f) {
+    func::Verify(f);
+    split = std::get_if<func::Split>(&f);
+    channels = func::ChannelsOf(f);
+    if (channels.empty())
+      Fail(Cause::kInput, func::Name(f), " has no channel, so nobody would learn a thing; add a line such as ",
+           "'channel signed 32 0 y'");
+    if (split &&
+        (split->a == split->n || (split->a == 0 && (split->kind == func::Split::kProduct || split->c == split->n))))
+      table = Table(*split), split = nullptr;
+    if (split) {
+      ring = split->ring;
+      return;
+    }
+    const func::Suf used = table ? *table : Pruned(std::get<func::Suf>(f));
+    channels = used.channels;
+    compiled = compiler::Compile(used);
+    for (const func::Channel& c : channels)
+      if (c.kind != func::Channel::kBit) ring = std::max(ring, c.bits);
+  }
+  const func::Split* split = nullptr;
+  std::optional<func::Suf> table;  // of a Split of which one index has no bit
+  Compiled compiled;
+  std::vector<func::Channel> channels;
+  int ring = 1;  // of all numbers
+};
+
+// ---- a Split: both tables are read at index wires of their own
+
+constexpr Stages kStages[] = {Stages::kOne, Stages::kTwo, Stages::kThree};
+
+std::string NameOf(const func::Split& f, Stages stages) {
+  return Str(f.kind == func::Split::kSum ? "Bipartite/" : "Product/", int(stages));
+}
+
+// Indices: wires of x >> a and of the low table's index.
+struct Indices {
+  Wire<kPub> high, low;
+};
+Indices IndicesOf(Trace& t, const func::Split& f, const Wire<kPub>& x, Stages stages) {
+  const int n = f.n, a = f.a, c = f.kind == func::Split::kSum ? f.c : n, top = n - c;
+  if (a == 0) {  // a sum of which the low table reads x >> c
+    if (c == 0) return {x, x};
+    compiler::OpenedDigits d(t, x, t.constant(0), PlanDigits({{c, top}}, stages));
+    compiler::Borrow at_c(d, c, stages);
+    return {x, OpenDefined(t, Slice(d, c, n, top, &at_c, nullptr), "low index")};
+  }
+  std::vector<Cut> cuts{{a, std::max(n - a, top + a)}};
+  if (c > a && c < n) cuts.push_back({c, top});
+  compiler::OpenedDigits d(t, x, t.constant(0), PlanDigits(cuts, stages));
+  compiler::Borrow at_a(d, a, stages);
+  Indices out;
+  out.high = OpenDefined(t, Slice(d, a, n, n - a, &at_a, nullptr), "high index");
+  if (top == 0) {
+    out.low = pfss::Map(x, [&](auto v) { return Low(v, a); });
+    return out;
+  }
+  std::optional<compiler::Borrow> at_c;
+  if (c > a) at_c.emplace(d, c, stages);
+  Owing slope = Slice(d, c, n, top, at_c ? &*at_c : &at_a, nullptr), place = Slice(d, 0, a, top + a, nullptr, &at_a);
+  Owing low = place;
+  low.y = Low(place.y + (slope.y << a), top + a);
+  if (slope.owed) {
+    Sec shifted = *slope.owed << a;
+    low.owed = low.owed ? *low.owed + shifted : shifted;
+  }
+  out.low = OpenDefined(t, low, "low index");
+  return out;
+}
+
+Owing LowerSplit(Trace& t, const func::Split& f, Stages stages, const Wire<kPub>& x) {
+  t.scope(f.name + "/index");
+  Indices at = IndicesOf(t, f, x, stages);
+  t.scope(f.name + "/tables");
+  return Split{f, f.ring}.Build(t, at.high, at.low);
+}
+
+// ---- both ends
+
+Wire<kPub> Begin(Trace& t, From from, int n, int64_t count) {
+  t.scope("input");
+  const char* const name = InputOf(from);
+  switch (from) {
+    case From::kP0:
+      return t.give<0>(t.input<pfss::kP0>(name, {count}, n, 0), n, name);
+    case From::kP1:
+      return t.give<1>(t.input<pfss::kP1>(name, {count}, n, 0), n, name);
+    case From::kShared:
+      break;
+  }
+  pfss::Own<0> a = t.input<pfss::kP0>(name, {count}, n, 0);
+  pfss::Own<1> b = t.input<pfss::kP1>(name, {count}, n, 0);
+  return t.open(Sh{a, b}, name);
+}
+
+void End(Trace& t, To to, const Sh& y) {
+  if (to == To::kShared) return t.keep(y);
+  if (to != To::kP1) t.reveal<0>(y);
+  if (to != To::kP0) t.reveal<1>(y);
+}
+
+void EmitProgram(Trace& t, const Program& p, const Choice& choice, From from, To to, int64_t count) {
+  const int n = p.split ? p.split->n : p.compiled.f.n;
+  Wire<kPub> x = Begin(t, from, n, count);
+  compiler::Lowered y;
+  if (p.split)
+    y.numbers = {LowerSplit(t, *p.split, choice.numbers.stages, x)};
+  else
+    y = Lower(t, p.compiled, choice, x, p.ring);
+  t.scope("result");
+  std::vector<Sh> numbers;
+  for (const Owing& o : y.numbers) numbers.push_back(Settle(t, o));
+  for (const Block& b : BlocksOf(p.channels)) {
+    if (b.formulas) {
+      Sh string = y.bits->y;
+      if (y.bits->owed) string = string + Sh(t.deal(*y.bits->owed));
+      End(t, to, pfss::Map(string, [](auto half) { return Unbits(half); }));
+      continue;
+    }
+    std::vector<pfss::Own<0>> mine;
+    std::vector<pfss::Own<1>> theirs;
+    for (int source : b.sources) {
+      Sh v = Low(numbers[size_t(source)], b.bits);
+      mine.push_back(v.a), theirs.push_back(v.b);
+    }
+    pfss::Own<0> stacked = Stack(mine);
+    pfss::Own<1> other = Stack(theirs);
+    End(t, to, {stacked, other});
+  }
+  t.close();
+}
+
+}  // namespace
+
+void Emit(Trace& t, const FunctionPlan& plan, int64_t count) {
+  EmitProgram(t, Program(plan.f), plan.choice, plan.from, plan.to, count);
+}
+
+std::vector<std::vector<uint64_t>> ChannelWords(const FunctionPlan& plan, std::span<const uint64_t> results,
+                                                int64_t count) {
+  const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
+  std::vector<std::vector<uint64_t>> out(channels.size());
+  size_t at = 0;
+  for (const Block& b : BlocksOf(channels)) {
+    for (size_t c = 0; c < channels.size(); ++c)
+      if ((channels[c].kind == func::Channel::kBit) == b.formulas && channels[c].bits == b.bits) {
+        auto row = results.subspan(at + b.Row(channels[c].source) * size_t(count), size_t(count));
+        out[c].assign(row.begin(), row.end());
+      }
+    at += b.sources.size() * size_t(count);
+  }
+  SUF_CHECK(at == results.size());
+  return out;
+}
+
+std::string Name(const FunctionPlan& plan) {
+  const Program p(plan.f);
+  return p.split ? NameOf(*p.split, plan.choice.numbers.stages) : compiler::Name(p.compiled, plan.choice);
+}
+
+std::vector<Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count) {
+  const Program p(plan.f);
+  auto emit = [&](Trace& t, const Choice& choice) { EmitProgram(t, p, choice, plan.from, plan.to, count); };
+  if (!p.split) return compiler::Price(p.compiled, prices, emit);
+  std::vector<Candidate> out;
+  for (Stages stages : kStages) {
+    Candidate c;
+    c.choice.numbers.stages = stages, c.name = NameOf(*p.split, stages);
+    compiler::PriceOf(&c, prices, emit);
+    out.push_back(c);
+  }
+  return out;
+}
+
+Choice Named(const FunctionPlan& plan, const std::string& name, const compiler::Prices& prices, int64_t count) {
+  const std::vector<Candidate> all = Price(plan, prices, count);
+  const Candidate* best = nullptr;
+  std::vector<std::string> known, apply;  // of numbers and of bits, each once
+  auto add = [](std::vector<std::string>* list, std::string names) {
+    for (size_t comma; !names.empty(); names.erase(0, comma == names.npos ? comma : comma + 2)) {
+      comma = names.find(", ");
+      const std::string one = names.substr(0, comma);
+      if (std::find(list->begin(), list->end(), one) == list->end()) list->push_back(one);
+    }
+  };
+  for (const Candidate& c : all) {
+    const bool part = c.name == name || c.name.starts_with(name + ", ") || c.name.ends_with(", " + name);
+    const bool applies = c.why_not.empty();
+    if (part && (!best || (applies && (!best->why_not.empty() || c.seconds < best->seconds)))) best = &c;
+    add(&known, c.name);
+    if (applies) add(&apply, c.name);
+  }
+  auto list = [](const std::vector<std::string>& names) {
+    std::string s;
+    for (const std::string& one : names) s += (s.empty() ? "" : ", ") + one;
+    return s;
+  };
+  if (!best) Fail(Cause::kInput, name, " is no lowering; for ", func::Name(plan.f), " there are auto, ", list(known));
+  if (!best->why_not.empty())
+    Fail(Cause::kRefused, name, " does not apply to ", func::Name(plan.f), ": ", best->why_not,
+         "; these do: ", list(apply));
+  return best->choice;
+}
+
+}  // namespace suf::gates

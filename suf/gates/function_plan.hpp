@@ -1,0 +1,47 @@
+// What is public of a private function between two parties: the function, how it is lowered, where its number comes
+// from and who learns what. Emit makes the trace that dealer and parties run. Not here: keys, sessions, files.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "suf/compiler/choose.hpp"
+#include "suf/func/split.hpp"
+
+namespace suf::gates {
+
+// From: who brings x. kShared: each party brings an additive share modulo 2^n; one flight more.
+enum class From : uint8_t { kP0, kP1, kShared };
+// To: who learns F(x). kShared: nobody; each party keeps its share of every channel.
+enum class To : uint8_t { kP0, kP1, kBoth, kShared };
+
+struct FunctionPlan {
+  func::Function f;
+  compiler::Choice choice;  // of a Split only the stages of its cut are read: numbers.stages
+  From from = From::kP1;
+  To to = To::kP1;
+};
+
+// InputOf: the name of what a party that brings something brings: "values", or its "share"; words below 2^n.
+inline const char* InputOf(From from) { return from == From::kShared ? "share" : "values"; }
+// Emit: F of `count` numbers, and closes the trace. Throws Cause::kInput for a function without a channel,
+// Cause::kRefused for a lowering that does not apply.
+void Emit(pfss::Trace& t, const FunctionPlan& plan, int64_t count);
+// ChannelWords: what RunParty returns to a party that learns or keeps something, by channel: `count` words modulo
+// 2^bits each, numbers or shares of numbers.
+std::vector<std::vector<uint64_t>> ChannelWords(const FunctionPlan& plan, std::span<const uint64_t> results,
+                                                int64_t count);
+
+// Name: of the plan's lowering: "Index/digits, Digits", of a Split "Bipartite/2" or "Product/2" by the stages of its
+// cut.
+std::string Name(const FunctionPlan& plan);
+// Price: every lowering of the plan's function between its two ends, for `count` numbers; the plan's choice is not
+// read.
+std::vector<compiler::Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count);
+// Named: the plan's choice by name, one for numbers and one for bits, "NUMBERS, BITS" where F has both; a part alone
+// leaves the other to `prices`. Throws Cause::kInput for a name that no lowering has, Cause::kRefused for one that does
+// not apply, with why and those that do.
+compiler::Choice Named(const FunctionPlan& plan, const std::string& name, const compiler::Prices& prices,
+                       int64_t count);
+
+}  // namespace suf::gates

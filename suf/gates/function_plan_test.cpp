@@ -1,0 +1,193 @@
+// Functions between two parties: every origin, every ending, numbers of several rings and bits, Splits; the parties'
+// words are the function's meaning, and estimate and channel agree.
+#include "suf/gates/function_plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "suf/backends/clear.hpp"
+#include "suf/backends/packed.hpp"
+#include "suf/func/text.hpp"
+#include "suf/pfss/lint.hpp"
+#include "suf/ring/words.hpp"
+#include "suf/run/pair.hpp"
+
+namespace suf::gates {
+namespace {
+
+using pfss::Trace;
+using Channels = std::vector<std::vector<uint64_t>>;
+
+struct Ran {
+  std::array<Channels, 2> got;  // by party, then channel
+  int flights = 0, results = 0;
+};
+
+Ran RunPlan(const FunctionPlan& plan, const std::vector<uint64_t>& x, std::mt19937_64& rng) {
+  const int64_t count = int64_t(x.size());
+  const int n = func::DomainBits(plan.f);
+  Trace t;
+  Emit(t, plan, count);
+  pfss::Schedule s(t);
+  pfss::LintReport lint = pfss::Lint(s);
+  EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
+  run::Inputs inputs[3];
+  std::vector<uint64_t> other(x.size()), mine(x.size());
+  for (size_t i = 0; i < x.size(); ++i) other[i] = rng() & ring::Mask(n), mine[i] = (x[i] - other[i]) & ring::Mask(n);
+  if (plan.from == From::kShared)
+    inputs[0].Set("share", mine), inputs[1].Set("share", other);
+  else
+    inputs[plan.from == From::kP1].Set("values", x);
+  pfss::Material material{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
+  exec::Pool pool(1);
+  auto clear = backends::MakeClear(), packed = backends::MakePacked(pool);
+  run::PairRun run =
+      run::RunPair({s, {clear.get(), packed.get(), packed.get()}, {&inputs[0], &inputs[1], &inputs[2]}, material});
+  for (int p : {0, 1}) {
+    EXPECT_EQ(run.online[size_t(p)] + run.offline[size_t(p)], s.sent(p, true) + s.sent(p, false));
+    EXPECT_EQ(int64_t(run.key[size_t(p)].size()), s.key_bytes(p));
+  }
+  Ran out{{}, s.flights(), lint.results};
+  for (int p : {0, 1})
+    if (!run.result[size_t(p)].empty()) out.got[size_t(p)] = ChannelWords(plan, run.result[size_t(p)], count);
+  return out;
+}
+
+// ExpectMeaning: who learns is told the function's values; kept shares add up to them; nobody else has a word.
+void ExpectMeaning(const FunctionPlan& plan, const std::vector<uint64_t>& x, const Ran& ran) {
+  const auto channels = func::ChannelsOf(plan.f);
+  const bool learns[2] = {plan.to == To::kP0 || plan.to == To::kBoth, plan.to == To::kP1 || plan.to == To::kBoth};
+  for (size_t i = 0; i < x.size(); ++i) {
+    const std::vector<int64_t> want = func::Channels(plan.f, x[i]);
+    for (size_t c = 0; c < channels.size(); ++c) {
+      const uint64_t word = uint64_t(want[c]) & ring::Mask(channels[c].bits);
+      if (plan.to == To::kShared) {
+        const uint64_t sum = ran.got[0].at(c).at(i) + ran.got[1].at(c).at(i);
+        ASSERT_EQ(sum & ring::Mask(channels[c].bits), word) << Name(plan) << " at " << x[i];
+      } else {
+        for (int p : {0, 1}) {
+          ASSERT_EQ(ran.got[size_t(p)].empty(), !learns[p]);
+          ASSERT_TRUE(!learns[p] || ran.got[size_t(p)].at(c).at(i) == word) << Name(plan) << " at " << x[i];
+        }
+      }
+    }
+  }
+}
+
+// Two rings, one polynomial by two channels, one that no channel reads, bits of which one is not read.
+const char* const kMixed = R"(suf mixed domain 8 ring 20 outputs 3 degree 1
+piece 0 : 5 3 | 7 0 | 1 1
+piece 100 : -2 -9 | 0 1 | 2 0
+end 256
+formula lt 17
+formula msb 0
+formula in 3 90
+channel bit 1 2 inside
+channel signed 20 0 y
+channel unsigned 12 2 z
+channel bit 1 0 small
+channel signed 12 0 low
+)";
+
+TEST(FunctionPlan, EveryOriginAndEnding) {
+  std::mt19937_64 rng(1);
+  FunctionPlan plan{func::ParseFunction(kMixed), {}, {}, {}};
+  std::vector<uint64_t> x;
+  for (uint64_t v = 0; v < 256; ++v) x.push_back(v);
+  std::vector<compiler::Candidate> all = Price(plan, compiler::Profiles()[0].prices, 256);
+  plan.choice = compiler::Best(all).choice;
+  std::array<int, 2> flights{};
+  for (From from : {From::kP0, From::kP1, From::kShared})
+    for (To to : {To::kP0, To::kP1, To::kBoth, To::kShared}) {
+      plan.from = from, plan.to = to;
+      Ran ran = RunPlan(plan, x, rng);
+      ExpectMeaning(plan, x, ran);
+      // blocks: the bits, numbers of 20 bits, numbers of 12 bits
+      EXPECT_EQ(ran.results, to == To::kShared ? 0 : to == To::kBoth ? 6 : 3);
+      if (to == To::kBoth) flights[from == From::kShared] = ran.flights;
+    }
+  EXPECT_GE(flights[1], flights[0]);
+}
+
+TEST(FunctionPlan, EveryLoweringIsThePlansFunction) {
+  std::mt19937_64 rng(2);
+  FunctionPlan plan{func::ParseFunction(kMixed), {}, From::kShared, To::kShared};
+  std::vector<uint64_t> x;
+  for (uint64_t v = 0; v < 256; ++v) x.push_back(v);
+  std::set<std::string> names;
+  for (const compiler::Candidate& c : Price(plan, compiler::Profiles()[0].prices, 256)) {
+    if (!c.why_not.empty()) continue;
+    plan.choice = c.choice;
+    EXPECT_EQ(Name(plan), c.name);
+    Ran ran = RunPlan(plan, x, rng);
+    EXPECT_EQ(ran.flights, c.bill.flights);
+    ExpectMeaning(plan, x, ran);
+    if (HasFatalFailure()) return;
+    names.insert(c.name);
+  }
+  EXPECT_GT(names.size(), 20u);
+}
+
+func::Split RandomSplit(func::Split::Kind kind, int n, int a, int c, int ring, std::mt19937_64& rng) {
+  func::Split f{kind, "split", n, ring, a, c, {}, {}};
+  const int low = kind == func::Split::kSum ? n - c + a : a;
+  for (int i = 0; i < 1 << (n - a); ++i) f.high.push_back(rng() & ring::Mask(ring));
+  for (int i = 0; i < 1 << low; ++i) f.low.push_back(rng() & ring::Mask(std::min(ring, 1 + int(rng() % 64))));
+  return f;
+}
+
+TEST(FunctionPlan, Splits) {
+  std::mt19937_64 rng(3);
+  std::vector<func::Split> all;
+  for (int a : {0, 1, 3, 6})
+    for (int ring : {1, 5, 6, 17, 64}) {
+      all.push_back(RandomSplit(func::Split::kProduct, 6, a, 0, ring, rng));
+      for (int c = a; c <= 6; ++c) all.push_back(RandomSplit(func::Split::kSum, 6, a, c, ring, rng));
+    }
+  all.push_back(RandomSplit(func::Split::kProduct, 14, 3, 0, 30, rng));  // a table of 11 bits is dealt whole
+  all.push_back(RandomSplit(func::Split::kSum, 15, 5, 9, 64, rng));
+  for (const func::Split& f : all)
+    for (From from : {From::kP0, From::kShared}) {
+      FunctionPlan plan{f, {}, from, from == From::kP0 ? To::kBoth : To::kShared};
+      std::vector<uint64_t> x;
+      for (uint64_t v = 0; v < 64; ++v) x.push_back(f.n == 6 ? v : rng() & ring::Mask(f.n));
+      for (const compiler::Candidate& c : Price(plan, compiler::Profiles()[0].prices, 64)) {
+        if (!c.why_not.empty()) continue;
+        plan.choice = c.choice;
+        EXPECT_EQ(Name(plan), c.name);
+        Ran ran = RunPlan(plan, x, rng);
+        EXPECT_EQ(ran.flights, c.bill.flights);
+        ExpectMeaning(plan, x, ran);
+        if (HasFatalFailure()) return;
+      }
+    }
+}
+
+TEST(FunctionPlan, NamesLowerings) {
+  const compiler::Prices& prices = compiler::Profiles()[0].prices;
+  FunctionPlan plan{func::ParseFunction(kMixed), {}, {}, {}};
+  plan.choice = Named(plan, "Index/digits, Digits", prices, 1);
+  EXPECT_EQ(Name(plan), "Index/digits, Digits");
+  plan.choice = Named(plan, "Index/parity", prices, 1);
+  EXPECT_TRUE(Name(plan).starts_with("Index/parity, ")) << Name(plan);
+  auto cause = [&](const char* name, const char* what) {
+    try {
+      Named(plan, name, prices, 1);
+    } catch (const Error& e) {
+      EXPECT_NE(std::string(e.what()).find(what), std::string::npos) << e.what();
+      return e.cause();
+    }
+    return Cause::kResource;
+  };
+  EXPECT_EQ(cause("Nothing", "is no lowering"), Cause::kInput);
+  EXPECT_EQ(cause("RowLut", "does not apply"), Cause::kRefused);
+  func::Suf mute = std::get<func::Suf>(plan.f);
+  mute.channels.clear();
+  Trace t;
+  EXPECT_THROW(Emit(t, {mute, {}, {}, {}}, 1), Error);
+}
+
+}  // namespace
+}  // namespace suf::gates

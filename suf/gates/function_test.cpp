@@ -1,0 +1,176 @@
+#include "suf/gates/function.hpp"
+
+#include <cmath>
+#include <random>
+
+#include "suf/func/fit.hpp"
+#include "suf/gates/rig_test.hpp"
+
+namespace suf::gates {
+namespace {
+
+using compiler::Kind;
+using compiler::Lowering;
+using compiler::Steps;
+
+double Gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
+Lowering Window(Stages s) { return {Kind::kWindowLut, Steps::kDigits, s}; }
+constexpr Stages kAll[] = {Stages::kOne, Stages::kTwo, Stages::kThree};
+
+TEST(Function, ExhaustiveGelu) {
+  for (Stages stages : kAll)
+    for (int shift : {1, 3})
+      for (int ring : {20, 32, 33, 64}) {
+        auto fit = func::FitLines(Gelu, 2, 5, 4, 4);  // x of 7 bits at scale 4: [-4, 4)
+        const int k = 7 + shift;
+        Function gate{compiler::Compile(func::ToSuf(fit.f, "gelu", 64)), Window(stages), SignedEntry(k, shift), ring};
+        Rig g;
+        Ints z = Range(-(1 << (k - 1)), 1 << (k - 1), 4);
+        EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(z, k))), gate.Spec(z, k)) << shift << " " << ring;
+        EXPECT_EQ(g.key_bits(), int64_t(z.size()) * gate.KeyBits(true));
+        // give, bits, [carry,] pieces, U and V, and P0's share of the result
+        EXPECT_EQ(g.flights(), stages == Stages::kOne ? 4 : 6);
+      }
+}
+
+// Every other lowering, behind a cut of its own in every number of stages.
+TEST(Function, EveryLoweringBehindAShift) {
+  auto fit = func::FitLines(Gelu, 4, 3, 5, 4);
+  const func::Suf f = func::ToSuf(fit.f, "gelu", 40);
+  const compiler::Compiled c = compiler::Compile(f);
+  int ran = 0;
+  for (const Lowering& l : compiler::AllForNumbers())
+    for (Stages stages : kAll) {
+      if (!compiler::WhyNotNumbers(c, l).empty()) continue;
+      Function gate{c, l, SignedEntry(9, 2), 33};
+      gate.entry.stages = stages;
+      Rig g;
+      Ints z = Range(-256, 256, 2);
+      EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(z, 9))), gate.Spec(z, 9)) << compiler::Name(c, l);
+      EXPECT_EQ(g.key_bits(), int64_t(z.size()) * gate.KeyBits(true)) << compiler::Name(c, l);
+      ++ran;
+    }
+  EXPECT_GE(ran, 3 * 13);
+}
+
+TEST(Function, MeansTheFunction) {
+  auto fit = func::FitLines(Gelu, 5, 7, 9, 7);
+  Function gate{compiler::Compile(func::ToSuf(fit.f, "gelu", 64)), Window(Stages::kOne), SignedEntry(16, 4), 40};
+  EXPECT_LT(fit.error, 1e-3);
+  Ints z = Some(-(1 << 15), (1 << 15) - 9, 1000);
+  Ints y = gate.Spec(z, 16);
+  for (size_t i = 0; i < z.size(); ++i)
+    EXPECT_NEAR(std::ldexp(double(y[i]), -16), Gelu(std::ldexp(std::floor((double(z[i]) + 8) / 16), -9)),
+                fit.error + 1e-12);
+}
+
+Function OnOctaves(const std::vector<func::Group>& groups, int k, int ring) {
+  return {compiler::OnOctaves("row", groups, k, ring), {Kind::kRowLut}, {}, ring};
+}
+
+TEST(Function, ExhaustiveOnOctaves) {
+  for (int hi : {6, 7, 8})
+    for (int span : {1, 3, 8})
+      for (int ring : {20, 32, 33, 64}) {
+        auto fit = func::FitOctaves([](double v) { return 4096 / v; }, 2, hi, 2, span);
+        Function gate = OnOctaves(fit.f, 8, ring);
+        Rig g;
+        Ints x = Range(0, 256, 8);
+        EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, 8))), gate.Spec(x, 8)) << hi << " " << span << " " << ring;
+        EXPECT_EQ(g.key_bits(), int64_t(x.size()) * gate.KeyBits(true));
+        EXPECT_EQ(g.flights(), 2);
+      }
+}
+
+// Pieces of width one only: no borrow is read.
+TEST(Function, OctavesOfOnePlaceEach) {
+  auto fit = func::FitOctaves([](double v) { return 1000 / std::sqrt(v); }, 5, 8, 8, 3);
+  ASSERT_EQ(fit.f.size(), 1u);
+  Function gate = OnOctaves(fit.f, 8, 16);
+  Rig g;
+  Ints x = Range(0, 256, 8);
+  EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, 8))), gate.Spec(x, 8));
+  EXPECT_EQ(g.key_bits(), int64_t(x.size()) * gate.KeyBits(true));
+}
+
+TEST(Function, TreesAndCoarsePieces) {
+  for (int k : {11, 12, 31, 32, 33, 45, 60}) {
+    int hi = k - 1, lo = std::max(1, k - 13);
+    auto fine = func::FitOctaves([&](double v) { return std::ldexp(1, k + 4) / v; }, lo, hi, 4, 4);
+    Function gate = OnOctaves(fine.f, k, std::min(64, k + 6));
+    Rig g;
+    Ints x = Some(0, (int64_t{1} << hi) - 1, 100, uint64_t(k));
+    for (auto& group : fine.f)
+      for (int64_t at : {group.lo << group.w, group.hi << group.w})
+        for (int64_t d = -2; d <= 2; ++d) x.push_back(std::max<int64_t>(0, at + d));
+    EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, k))), gate.Spec(x, k)) << k;
+    EXPECT_EQ(g.key_bits(), int64_t(x.size()) * gate.KeyBits(true));
+  }
+}
+
+// One tree serves five widths: 608 bytes of both parties instead of 1728.
+TEST(Function, OneTreeForAllWidths) {
+  std::vector<func::Group> groups;
+  for (int w = 15; w <= 31; w += 4) {
+    func::Group g{w, w == 15 ? 0 : 16, 256, {}};
+    for (int64_t v = g.lo; v < g.hi; ++v) g.values.push_back(v * 7 + w);
+    groups.push_back(g);
+  }
+  Rig g;
+  Function gate = OnOctaves(groups, 40, 32);
+  Ints x = Some(0, (int64_t{1} << 39) - 1, 50);
+  EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, 40))), gate.Spec(x, 40));
+  int64_t trees = 0;
+  for (int p : {0, 1})
+    for (auto& part : g.schedule->key(p))
+      if (const auto& n = g.t.node(part.node); n.ring.kind == pfss::Ring::kXor && n.ring.bits > 1024)
+        trees += n.ring.bits;
+  EXPECT_EQ(trees, 8 * 608);
+}
+
+TEST(Split, Exhaustive) {
+  for (auto kind : {func::Split::kProduct, func::Split::kSum})
+    for (int ring : {9, 14, 31, 32, 33, 64}) {
+      Split gate;
+      gate.f = {kind, "exp", 7, ring, 3, 3, {}, {}}, gate.ring = ring;
+      for (int64_t v : func::FitTable([](double i) { return std::exp(-i * 0.7); }, 4, 7).f)
+        gate.f.high.push_back(uint64_t(v));
+      for (int64_t v : func::FitTable([](double i) { return std::exp(i * 0.08); }, 3, 5).f)
+        gate.f.low.push_back(uint64_t(v));
+      Rig g;
+      Ints i, j;
+      for (int c = 0; c < 8; ++c)
+        for (int a = 0; a < 16; ++a)
+          for (int b = 0; b < 8; ++b) i.push_back(a), j.push_back(b);
+      SharedWire<kPub> wi = g.Give(i, 4);
+      SharedWire<kPub> wj = g.Give(j, 3);
+      EXPECT_EQ(g.Run(gate.Build(g.t, wi, wj)), gate.Spec(i, j)) << ring;
+      EXPECT_EQ(g.key_bits(), int64_t(i.size()) * gate.KeyBits()) << int(kind) << " " << ring;
+      EXPECT_EQ(g.flights(), 2);
+    }
+}
+
+TEST(Split, TablesDealtWhole) {
+  std::mt19937_64 rng(4);
+  for (auto kind : {func::Split::kProduct, func::Split::kSum})
+    for (int low_bits : {3, 11})
+      for (int entry_bits : {9, 40}) {  // with and without a gap
+        Split gate;
+        gate.f = {kind, "f", 11 + low_bits, 40, low_bits, low_bits, {}, {}}, gate.ring = 40;
+        for (int v = 0; v < 1 << 11; ++v) gate.f.high.push_back(rng() & ring::Mask(entry_bits));
+        for (int v = 0; v < 1 << low_bits; ++v) gate.f.low.push_back(rng() & ring::Mask(entry_bits));
+        Rig g;
+        Ints i, j;
+        for (int c = 0; c < 16; ++c)
+          i.push_back(int64_t(rng() & ring::Mask(11))), j.push_back(int64_t(rng() & ring::Mask(low_bits)));
+        SharedWire<kPub> wi = g.Give(i, 11);
+        SharedWire<kPub> wj = g.Give(j, low_bits);
+        EXPECT_EQ(g.Run(gate.Build(g.t, wi, wj)), gate.Spec(i, j)) << low_bits;
+        EXPECT_EQ(g.key_bits(), int64_t(i.size()) * gate.KeyBits())
+            << int(kind) << " " << low_bits << " " << entry_bits;
+        EXPECT_EQ(g.flights(), 2);
+      }
+}
+
+}  // namespace
+}  // namespace suf::gates

@@ -1,0 +1,148 @@
+#include "suf/nn/search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "suf/nn/build.hpp"
+
+namespace suf::nn {
+
+namespace {
+
+// Group: a knob of all operators of one kind and role.
+struct Group {
+  std::string name;
+  std::vector<std::string> options;
+  size_t at = 0;
+  std::vector<Knob> knobs;
+  void Set(size_t option) {
+    at = option;
+    for (Knob& k : knobs) k.set(option);
+  }
+};
+
+std::vector<Group> GroupsOf(Plan* plan, Class* c) {
+  std::vector<Group> out;
+  std::map<std::string, size_t> found;
+  for (auto& n : plan->graph.nodes()) {
+    Operator& op = *c->ops[size_t(n->index)];
+    for (Knob& k : op.Knobs()) {
+      const std::string name = Str(n->label.empty() ? std::string(op.Name()) : n->label, ", ", k.name);
+      auto [at, fresh] = found.try_emplace(name, out.size());
+      if (fresh) out.push_back({name, k.options, k.at, {}});
+      Group& g = out[at->second];
+      if (g.options != k.options) continue;  // a layer's own: it stays as it is
+      k.set(g.at);
+      g.knobs.push_back(std::move(k));
+    }
+  }
+  return out;
+}
+
+class Descent {
+ public:
+  Descent(Plan* plan, size_t which, const compiler::Prices& prices, const std::function<void(double)>& progress)
+      : plan_(*plan),
+        class_(plan->classes[which]),
+        prices_(prices),
+        progress_(progress),
+        groups_(GroupsOf(plan, &class_)) {}
+
+  void Run() {
+    best_ = Cost();
+    for (bool better = true; better;) {
+      better = Singles();
+      if (!better) better = Pairs();
+    }
+    Note();
+  }
+
+ private:
+  std::vector<size_t> State() const {
+    std::vector<size_t> s;
+    for (const Group& g : groups_) s.push_back(g.at);
+    return s;
+  }
+
+  // Cost: of the plan as it is set; infinite where a cut has no such plan, or when enough was tried.
+  double Cost() {
+    auto [it, fresh] = known_.try_emplace(State(), INFINITY);
+    if (!fresh || known_.size() > size_t(kMostTraces)) return it->second;
+    pfss::Trace t;
+    try {
+      Build(t, plan_, class_.max_n);
+    } catch (const Error&) {  // more digits than there may be
+      return it->second;
+    }
+    const pfss::Schedule s(t);
+    it->second = compiler::Seconds(compiler::BillOf(s), prices_);
+    if (progress_) progress_(double(known_.size()));
+    return it->second;
+  }
+
+  // Try: other options of some groups; kept when cheaper.
+  bool Try(std::initializer_list<std::pair<size_t, size_t>> change) {
+    const std::vector<size_t> before = State();
+    for (auto [g, option] : change) groups_[g].Set(option);
+    const double cost = Cost();
+    if (cost < best_) return best_ = cost, true;
+    for (auto [g, option] : change) groups_[g].Set(before[g]);
+    return false;
+  }
+
+  bool Singles() {
+    bool better = false;
+    for (size_t g = 0; g < groups_.size(); ++g)
+      for (size_t o = 0; o < groups_[g].options.size(); ++o)
+        if (o != groups_[g].at) better = Try({{g, o}}) || better;
+    return better;
+  }
+
+  // Pairs: one more stage, or one fewer, in two groups at once.
+  bool Pairs() {
+    for (size_t a = 0; a < groups_.size(); ++a)
+      for (size_t b = a + 1; b < groups_.size(); ++b)
+        for (int da : {-1, 1})
+          for (int db : {-1, 1}) {
+            const int64_t x = int64_t(groups_[a].at) + da, y = int64_t(groups_[b].at) + db;
+            if (x < 0 || y < 0 || x >= int64_t(groups_[a].options.size()) || y >= int64_t(groups_[b].options.size()))
+              continue;
+            if (Try({{a, size_t(x)}, {b, size_t(y)}})) return true;
+          }
+    return false;
+  }
+
+  // Note: by group what was chosen, and the next best option of it alone.
+  void Note() {
+    class_.choices.clear();
+    for (Group& g : groups_) {
+      Chosen c{g.name, g.options[g.at], "", 0};
+      double next = INFINITY;
+      for (size_t o = 0, own = g.at; o < g.options.size(); ++o) {
+        if (o == own) continue;
+        g.Set(o);
+        if (const double cost = Cost(); cost < next) next = cost, c.runner_up = g.options[o];
+        g.Set(own);
+      }
+      if (std::isfinite(next)) c.microseconds = int64_t(std::lround((next - best_) * 1e6));
+      class_.choices.push_back(std::move(c));
+    }
+  }
+
+  Plan& plan_;
+  Class& class_;
+  const compiler::Prices& prices_;
+  const std::function<void(double)>& progress_;
+  std::vector<Group> groups_;
+  std::map<std::vector<size_t>, double> known_;
+  double best_ = 0;
+};
+
+}  // namespace
+
+void Search(Plan* plan, size_t which, const compiler::Prices& prices, const std::function<void(double)>& progress) {
+  Descent(plan, which, prices, progress).Run();
+}
+
+}  // namespace suf::nn

@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+"""suf fn and suf backends: what they compute and print; what bad input gets: one sentence, an exit code, nothing written.
+
+  fn_test.py SUF [PATTERN]     from anywhere; some seconds. PATTERN picks cases
+"""
+import json
+import math
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+SUF = ''
+WORK = pathlib.Path()
+MIXED = """# two rings, two bits
+suf mixed domain 8 ring 20 outputs 2 degree 1
+poly 0 : 5 3 | 7 0
+poly 100 : -2 -9 | 0 1
+end 256
+formula lt 17
+formula in 3 90
+channel bit 1 1 inside
+channel signed 20 0 y
+channel unsigned 12 1 z
+channel bit 1 0 small
+"""
+WIDE = """suf wide domain 64 ring 64 outputs 1 degree 1
+piece 0 : 0 1
+end 18446744073709551616
+channel unsigned 64 0 y
+"""
+PIECES = ''.join(f'piece {5 * i + i % 3} : {i} {i % 7} 1\n' for i in range(5000))
+FILES = {
+    'many.suf': f'suf many domain 32 ring 32 outputs 1 degree 2\n{PIECES}end 4294967296\nchannel signed 32 0 y\n',
+    'mixed.suf': MIXED,
+    'wide.suf': WIDE,
+    'noend.suf': 'suf f domain 8 ring 8 outputs 1 degree 0\npiece 0 : 1\n',
+    'mute.suf': 'suf f domain 8 ring 8 outputs 1 degree 0\npiece 0 : 1\nend 256\n',
+    'word.suf': 'suf f domain 8 ring 8 outputs 1 degree 0\npiece zero : 1\nend 256\n',
+    'degree.suf': 'suf f domain 8 ring 8 outputs 1 degree 9\npiece 0 : 1\nend 256\n',
+    'four.txt': '1\n\nfour\n',
+    'none.txt': '# nothing\n',
+    'ring.txt': 'mod 2^16\n4\n',
+    'large.txt': '1\n4294967296\n',
+    'one.txt': '1\n',
+    'two.txt': '1\n2\n',
+}
+
+
+def run(*words):
+    return subprocess.run([SUF, *(str(w).format(w=WORK) for w in words)], capture_output=True, text=True, timeout=120)
+
+
+def rows(*words):
+    """What a command that holds prints as JSON."""
+    done = run(*words, '--json')
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def signed(v, bits):
+    return v - (1 << bits) if v >> (bits - 1) else v
+
+
+def mixed(x):
+    y, z = (5 + 3 * x, 7) if x < 100 else (-2 - 9 * x, x)
+    return [int(3 <= x < 90), signed(y % 2**20, 20), z % 2**12, int(x < 17)]
+
+
+# ---- bad input: what, exit code, sentence, command
+
+FIT = ['--in', '8:4', '--result', '16:8']
+BAD = [
+    ('no value source', 2, 'takes its values from one of --x, --values, --all and --random', 'run relu'),
+    ('two value sources', 2, 'takes its values from one of', 'run relu --x 1 --all'),
+    ('x over the domain', 2, r'--x is 4294967296; the function takes words of 32 bits', 'run relu --x 4294967296'),
+    ('x under the domain', 2, r'--x is -129; the function takes words of 8 bits', 'run {w}/mixed.suf --x=-129'),
+    ('x is no number', 2, "--x is no whole number: 'a'", 'run relu --x 1,a'),
+    ('--all of a large domain', 2, r'at most 2\^20 values, the domain of relu has 2\^32; use --random', 'run relu --all'),
+    ('a value is no number', 2, "four.txt, line 3, is no whole number: 'four'", 'run relu --values {w}/four.txt'),
+    ('a value is too large', 2, 'large.txt, line 2, is 4294967296', 'run relu --values {w}/large.txt'),
+    ('no value in the file', 2, 'none.txt holds no number; give one a line', 'run relu --values {w}/none.txt'),
+    ('no file of values', 2, 'cannot read the values .*/nothing', 'run relu --values {w}/nothing'),
+    ('shares of another ring', 2, r'holds numbers mod 2\^16, the function takes them mod 2\^32', 'run relu --values {w}/ring.txt'),
+    ('shares of other lengths', 2, 'one.txt holds 1 shares and .*two.txt 2', 'run relu --from shared --values {w}/one.txt,{w}/two.txt'),
+    ('two files, not shared', 2, 'with --from shared two', 'run relu --values {w}/one.txt,{w}/two.txt'),
+    ('more values than memory', 5, 'values need about .* of memory and .* are free; run at most [1-9][0-9]* at a time',
+     'run relu --random 2147483648 --lowering StepDcf'),
+    ('unknown function', 2, 'there is no library function nosuch; there are relu', 'show nosuch'),
+    ('no such file', 2, 'cannot read the function .*none.suf', 'show {w}/none.suf'),
+    ('a constant outside the ring', 2, 'does not fit 32 bits at scale 12', 'show min(1e9)'),
+    ('another ring', 2, 'the ring of gelu has 99 bits; use 8 to 48', 'show gelu --n 99'),
+    ('a text without end', 2, "noend.suf: .*lacks its end: .* after line 2", 'show {w}/noend.suf'),
+    ('a text with a mistake', 2, 'word.suf: .*line 2', 'run {w}/word.suf --x 1'),
+    ('a text over a limit', 2, 'degree.suf: .*degree', 'show {w}/degree.suf'),
+    ('a function without channels', 2, 'has no channel, so nobody would learn', 'run {w}/mute.suf --x 1'),
+    ('unknown lowering', 2, 'Nope is no lowering; for relu there are auto, StepDcf, ', 'run relu --x 1 --lowering Nope'),
+    ('a lowering that does not apply', 4, 'RowLut does not apply to relu: .*octaves alone; these do: StepDcf, ',
+     'run relu --x 1 --lowering RowLut'),
+    ('no lowering at all', 4, 'no lowering makes this function, so give it fewer pieces', 'run {w}/many.suf --x 1'),
+    ('unknown backend', 2, 'there is no backend cuda; use one of clear, packed', 'run relu --x 1 --backend cuda'),
+    ('unknown profile', 2, "'moon' is no profile and no price; profiles are cpu", 'run relu --x 1 --profile moon'),
+    ('unknown price', 2, "'speed=1' is no profile and no price", 'cost relu --profile speed=1'),
+    ('a price below 0', 2, "the price 'flight=-1' is no number of at least 0", 'cost relu --profile flight=-1'),
+    ('unknown origin', 2, '--from does not know p3; use one of p0, p1, shared', 'run relu --x 1 --from p3'),
+    ('unknown ending', 2, '--to does not know all; use one of both, p0, p1, shared', 'cost relu --to all'),
+    ('--out without shares', 2, '--out holds the shares of --to shared', 'run relu --x 1 --out {w}/out'),
+    ('a pass of a split', 2, 'exp is a split and has no pass views', 'show exp --pass views'),
+    ('unknown pass', 2, '--pass: ', 'show relu --pass magic'),
+    ('check of nothing', 2, 'takes a function or --all', 'check'),
+    ('a formula that does not parse', 2, 'mistake at column 7', ['fit', 'x*(1+', *FIT, '--error', '0.1', '--out', '{w}/out']),
+    ('a formula that is not finite', 2, 'not finite at x = 0', ['fit', '1/x', *FIT, '--error', '0.1', '--out', '{w}/out']),
+    ('a range without a scale', 2, '--in takes bits:scale', 'fit x --in 8 --result 16:8 --error 0.1'),
+    ('an error below 0', 2, '--error takes a number above 0', ['fit', 'x', *FIT, '--error=-1']),
+    ('neither error nor pieces', 2, 'one of --error and --pieces is required', ['fit', 'x', *FIT]),
+    ('error and pieces', 2, 'excludes', ['fit', 'x', *FIT, '--error', '1', '--pieces', '2']),
+    ('an error out of reach', 4, 'out of reach', ['fit', 'exp(x)', '--in', '16:8', '--result', '40:8', '--error', '2^-20', '--out', '{w}/out']),
+    ('another command', 2, 'frobnicate is not a command of suf fn', 'frobnicate'),
+]
+
+
+def bad_input(what, code, sentence, command):
+    done = run('fn', *(command.split() if isinstance(command, str) else command))
+    last = done.stderr.splitlines()[-1] if done.stderr else ''
+    assert done.returncode == code, f'exit code {done.returncode}, not {code}: {last}'
+    assert re.match('suf: [^ ]', last) and len(last) < 700 and len(done.stderr.splitlines()) == 1, f'no sentence: {done.stderr}'
+    assert re.search(sentence, last), f'says {last}'
+    assert not done.stdout and not list(WORK.glob('out*')), 'something was written'
+
+
+# ---- what is computed
+
+def test_ends():
+    """who brings x and who learns F(x), on both backends, by several lowerings; the row's fields"""
+    for number, (start, to) in enumerate((a, b) for a in ('p0', 'p1', 'shared') for b in ('p0', 'p1', 'both', 'shared')):
+        lowering = ('auto', 'Index/digits, Digits', 'StepDcf', 'Blocks')[number % 4]
+        r = rows('fn', 'run', '{w}/mixed.suf', '--all', '--from', start, '--to', to, '--backend', ('clear', 'packed')[number % 2],
+                 '--lowering', lowering)
+        assert r['x'] == list(range(256)) and r['y'] == [mixed(x) for x in r['x']] and r['equal'] is True
+        assert [r[k] for k in ('schema', 'name', 'n', 'ring', 'from', 'to')] == ['suf.fn/1', 'mixed', 8, 20, start, to]
+        assert r['channels'] == [{'name': n, 'kind': k, 'bits': b} for n, k, b in
+                                 (('inside', 'bit', 1), ('y', 'signed', 20), ('z', 'unsigned', 12), ('small', 'bit', 1))]
+        assert lowering == 'auto' or lowering in r['lowering']
+        assert r['rounds'] >= 1 and len(r['sent_bytes']) == len(r['key_bytes']) == 2 and len(r['aes_blocks']) == 3 and len(r['trace']) == 64
+
+
+def test_chain():
+    """two functions on shares: nobody learns what is between them"""
+    first = rows('fn', 'run', 'relu', '--random', '300', '--to', 'shared', '--out', '{w}/between')
+    second = rows('fn', 'run', 'clamp(-1,1000)', '--from', 'shared', '--values', '{w}/between.p0,{w}/between.p1')
+    shares = [[int(v) for v in (WORK / f'between.p{p}').read_text().split('\n')[1:] if v] for p in (0, 1)]
+    assert (WORK / 'between.p0').read_text().startswith('mod 2^32\n')
+    assert first['y'] == [[max(0, signed(x, 32))] for x in first['x']]
+    assert [(a + b) % 2**32 for a, b in zip(*shares)] == [y for y, in first['y']] == second['x']
+    assert second['y'] == [[min(y, 1000 << 12)] for y, in first['y']] and second['equal']
+    # a share alone does not show where the function is 0
+    assert all(len({s for s, (y,) in zip(half, first['y']) if y == 0}) > 50 for half in shares)
+
+
+def test_several_channels():
+    """a file of shares a channel and party"""
+    r = rows('fn', 'run', '{w}/mixed.suf', '--x', '0,3,100,255', '--to', 'shared', '--out', '{w}/many')
+    for channel, (name, bits) in enumerate((('inside', 1), ('y', 20), ('z', 12), ('small', 1))):
+        halves = [(WORK / f'many.{name}.p{p}').read_text().split() for p in (0, 1)]
+        assert halves[0][:2] == ['mod', f'2^{bits}']
+        assert [(int(a) + int(b)) % 2**bits for a, b in zip(halves[0][2:], halves[1][2:])] == [y[channel] % 2**bits for y in r['y']]
+
+
+def test_compare_two_parties():
+    """each party has a number: the sign of their difference, and nothing else"""
+    pairs = [(5, 7), (7, 5), (9, 9), (0, 2**30)]
+    (WORK / 'mine').write_text(''.join(f'{a}\n' for a, b in pairs))
+    (WORK / 'theirs').write_text(''.join(f'-{b}\n' for a, b in pairs))
+    r = rows('fn', 'run', 'sign', '--from', 'shared', '--to', 'both', '--values', '{w}/mine,{w}/theirs')
+    assert r['y'] == [[((a > b) - (a < b)) << 12] for a, b in pairs]
+
+
+def test_exact_to_64_bits():
+    """numbers are exact to 2^64, in and out"""
+    x = [0, 1, 2**53 + 1, 2**63, 2**64 - 1]
+    r = rows('fn', 'run', '{w}/wide.suf', '--x', ','.join(map(str, x)))
+    assert r['x'] == x and r['y'] == [[v] for v in x]
+    assert rows('fn', 'run', '{w}/wide.suf', '--x=-1')['x'] == [2**64 - 1]
+
+
+def test_split():
+    """the library's exponential is a product of two tables"""
+    r = rows('fn', 'run', 'exp', '--n', '24', '--scale', '8', '--all', '--lowering', 'Product/2')
+    assert r['lowering'] == 'Product/2' and r['n'] == 12 and len(r['y']) == 4096
+    scale = round(math.log2(r['y'][0][0]))
+    assert all(abs(y / 2**scale - math.exp(-x / 256)) < 2**-8 for x, (y,) in zip(r['x'], r['y']))
+
+
+def test_cost():
+    """every lowering has a row or a reason, and a run sends and deals what its row says"""
+    c = rows('fn', 'cost', 'relu', '--count', '100', '--from', 'shared', '--to', 'both')
+    assert [c[k] for k in ('schema', 'n', 'count', 'keys')] == ['suf.fn.cost/1', 32, 100, 'ahead']
+    assert set(c['choice']) == {'cpu', 'gpu', 'lan', 'wan'} and all(r['why'] for r in c['refused'])
+    by_name = {r['lowering']: r for r in c['lowerings']}
+    assert len(by_name) + len(c['refused']) == 16 and len(by_name) >= 12
+    for profile, name in c['choice'].items():
+        assert by_name[name]['seconds'][profile] == min(r['seconds'][profile] for r in c['lowerings'])
+    for name, cost in by_name.items():
+        r = rows('fn', 'run', 'relu', '--random', '100', '--from', 'shared', '--to', 'both', '--lowering', name)
+        assert r['lowering'] == name
+        assert all(r[k] == cost[k] for k in ('rounds', 'sent_bytes', 'key_bytes', 'aes_blocks')), name
+    far = rows('fn', 'cost', 'relu', '--profile', 'flight=10,wire=0,key=0,word=0,aes=1e30', '--keys', 'now')
+    least = min(r['rounds'] for r in far['lowerings'])
+    (profile, name), = far['choice'].items()
+    assert next(r for r in far['lowerings'] if r['lowering'] == name)['rounds'] == least
+    near = rows('fn', 'cost', 'relu', '--profile', 'flight=0,wire=0,key=1,word=0,aes=1e30')
+    (profile, other), = near['choice'].items()
+    assert other != name and max(by_name[other]['key_bytes']) == min(max(r['key_bytes']) for r in by_name.values())
+
+
+def test_check():
+    """the matrix holds, with a reason for each hole"""
+    r = rows('fn', 'check', '{w}/mixed.suf')
+    assert r['wrong'] == 0 and r['covered'] + r['holes'] == len(r['cells']) and r['covered'] >= 20
+    assert all(c.get('values') == 256 or c['why'] for c in r['cells'])
+    assert {c['backend'] for c in r['cells']} == {'clear', 'packed'}
+    assert run('fn', 'check', 'exp').returncode == 0
+
+
+def test_show():
+    """text, pieces and a curve; passes; a drawing that parses"""
+    out = run('fn', 'show', 'relu', '--n', '16', '--scale', '8').stdout
+    assert 'suf relu domain 16 ring 16' in out and 'piece' in out and '┤' in out and '128' in out
+    for name in ('text', 'normalised', 'primitives', 'views', 'trace'):
+        assert run('fn', 'show', 'reluars', '--pass', name).stdout, name
+    text = run('fn', 'show', 'gelu_spline', '--pass', 'text').stdout
+    (WORK / 'again.suf').write_text(text)
+    assert run('fn', 'show', '{w}/again.suf', '--pass', 'text').stdout == text
+    assert 'w │' in run('fn', 'show', 'gelu_spline').stdout
+    for function in ('gelu_spline', 'recip', 'exp', '{w}/mixed.suf'):
+        assert run('fn', 'show', function, '--svg', '{w}/curve.svg').returncode == 0
+        xml.etree.ElementTree.parse(WORK / 'curve.svg')
+        assert run('fn', 'show', function).returncode == 0
+    assert 'gelu_spline' in run('fn', 'list').stdout
+
+
+def test_fit():
+    """a formula becomes a file whose run is within the bound at every x"""
+    done = run('fn', 'fit', 'x*0.5*(1+erf(x/sqrt(2)))', '--in', '12:8', '--result', '24:12', '--error', '2^-9', '--out', '{w}/gelu.suf')
+    assert done.returncode == 0 and 'measured at every x' in done.stderr, done.stderr
+    scale = int(re.search(r'channel / 2\^(\d+)', done.stderr)[1])
+    r = rows('fn', 'run', '{w}/gelu.suf', '--all')
+    real = [signed(x, 12) / 256 for x in r['x']]
+    assert max(abs(y / 2**scale - v * 0.5 * (1 + math.erf(v / math.sqrt(2)))) for v, (y,) in zip(real, r['y'])) <= 2**-9
+    few = run('fn', 'fit', 'x*x', '--in', '8:4', '--result', '24:12', '--pieces', '3', '--degree', '1')
+    assert few.stdout.startswith('suf ') and few.stdout.count('\npiece ') <= 3
+
+
+def test_backends():
+    """what can run is listed, and each of it runs"""
+    names = [b['name'] for b in rows('backends')['backends'] if b['runs']]
+    assert {'clear', 'packed', 'packed/portable'} <= set(names) and 'clear' in run('backends').stdout
+    traces = {rows('fn', 'run', 'gelu', '--x', '1,2,3', '--lowering', 'StepDcf', '--backend', b)['trace'] for b in names}
+    assert len(traces) == 1
+
+
+def test_help():
+    """each command teaches with an example"""
+    for words in (['fn'], *(['fn', c] for c in ('list', 'show', 'fit', 'cost', 'check', 'run'))):
+        out = run(*words, '--help').stdout
+        assert 'suf fn ' in out and re.search('Example|Start with', out), words
+
+
+def main():
+    global SUF, WORK
+    SUF = sys.argv[1]
+    pattern = sys.argv[2] if len(sys.argv) > 2 else ''
+    cases = [(what, lambda row=row: bad_input(*row)) for row in BAD for what in [f'bad input: {row[0]}']]
+    cases += [(name[5:], case) for name, case in globals().items() if name.startswith('test_')]
+    cases = [(what, case) for what, case in cases if re.search(pattern, what)]
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        WORK = pathlib.Path(folder)
+        for name, text in FILES.items():
+            (WORK / name).write_text(text)
+        for what, case in cases:
+            why = ''
+            try:
+                case()
+            except Exception as x:  # the next ones still run
+                why, failed = f'  {type(x).__name__}: {x}', failed + 1
+            print(f'{"FAIL" if why else "ok  "} {what}{why}', flush=True)
+    print(f'{len(cases) - failed} of {len(cases)} cases hold')
+    sys.exit(failed > 0)
+
+
+if __name__ == '__main__':
+    main()
