@@ -14,6 +14,8 @@
 #include "suf/backends/clear.hpp"
 #include "suf/backends/packed.hpp"
 #include "suf/fss/sizes.hpp"
+#include "suf/func/text.hpp"
+#include "suf/gates/function_plan.hpp"
 #include "suf/model/tiny_test.hpp"
 #include "suf/nn/build.hpp"
 #include "suf/nn/ops.hpp"
@@ -402,6 +404,69 @@ TEST(SimulatableWithTrees, PadsMoveTheirOwnItemsInOrder) {
     EXPECT_GT(ReceivedBy(*w.schedule, p).trees, 0);
     EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.stuck << " of " << r.items << " stuck, " << r.cycles
                         << " cycles";
+  }
+}
+
+// ---- functions: every lowering on shares of both parties, which keep theirs of the result
+
+// OneFunction: three numbers of 8 bits, with a bit that is a product.
+struct OneFunction {
+  pfss::Trace trace;
+  std::optional<pfss::Schedule> schedule;
+  std::unique_ptr<pfss::Backend> backend = backends::MakeClear();
+
+  explicit OneFunction(const gates::FunctionPlan& plan) {
+    gates::Emit(trace, plan, 3);
+    schedule.emplace(trace);
+    EXPECT_TRUE(pfss::Lint(*schedule).faults.empty());
+  }
+  Run With(std::vector<uint64_t> p0, std::vector<uint64_t> p1) const {
+    auto in = std::make_shared<std::array<run::Inputs, 3>>();
+    (*in)[0].Set("share", p0), (*in)[1].Set("share", p1);
+    return [this, in](const Streams& streams) {
+      pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
+      auto wrap = [&](Role, std::unique_ptr<pfss::Randomness> real) {
+        return std::make_unique<Moved>(std::move(real), streams);
+      };
+      return run::RunPair({*schedule,
+                           {backend.get(), backend.get(), backend.get()},
+                           {&(*in)[0], &(*in)[1], &(*in)[2]},
+                           material,
+                           wrap});
+    };
+  }
+};
+
+TEST(SimulatableFunctions, EveryLoweringOfAFunction) {
+  const func::Suf pieces = func::Parse(
+      "suf pieces domain 8 ring 11 outputs 1 degree 2\npiece 0 : 3 1 0\npiece 64 : 5 2 1\npiece 160 : 9 0 7\n"
+      "end 256\nformula lt 40 msb 3 and\nchannel unsigned 11 0 y\nchannel bit 1 0 b\n");
+  const func::Suf octaves = func::Parse(
+      "suf octaves domain 8 ring 9 outputs 1 degree 0\nrun 0 2 : 1 , 2 , 3 , 4\nrun 16 4 : 5 , 6 , 7\nend 64\n"
+      "channel unsigned 9 0 y\n");
+  std::vector<gates::FunctionPlan> plans;
+  for (const func::Suf& f : {pieces, octaves}) {
+    const compiler::Compiled c = compiler::Compile(f);
+    std::vector<compiler::Lowering> bits = compiler::AllForBits();
+    size_t next = 0;
+    for (const compiler::Lowering& l : compiler::AllForNumbers())
+      if (compiler::WhyNotNumbers(c, l).empty())
+        plans.push_back({f, {l, bits[next++ % bits.size()]}, gates::From::kShared, gates::To::kShared});
+  }
+  EXPECT_GE(plans.size(), 20u);
+  for (const gates::FunctionPlan& plan : plans) {
+    SCOPED_TRACE(gates::Name(plan));
+    const OneFunction f(plan);
+    for (int p : {0, 1}) {
+      const auto one = f.With({10, 200, 77}, {5, 90, 3});
+      const auto other = p == 1 ? f.With({11, 0, 255}, {5, 90, 3}) : f.With({10, 200, 77}, {250, 1, 0});
+      OrderReport order = Order(*f.schedule, p, one, {});
+      EXPECT_TRUE(order.ok()) << "corrupt P" << p << ": " << order.stuck << " stuck, " << order.cycles << " cycles";
+      if (ReceivedBy(*f.schedule, p).trees) continue;  // a comparison's keys are ideal
+      EquivReport equiv = Equiv(*f.schedule, p, one, other, {});
+      EXPECT_TRUE(equiv.ok()) << "corrupt P" << p << ": " << equiv.left << " of " << equiv.items << " items differ";
+      EXPECT_FALSE(equiv.differs);  // with the view, what the party keeps is the same
+    }
   }
 }
 
