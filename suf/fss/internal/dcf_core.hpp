@@ -136,6 +136,7 @@ void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alph
       for (size_t i = size_t(w) * kLanes; i < count && i < size_t(w + 1) * kLanes; ++i) {
         __builtin_memcpy(key + i * key_bytes + 16 * size_t(d), lanes + 16 * (i % kLanes), 16);
       }
+      Wipe(lanes, sizeof lanes);
     }
   }
   for (int q = 0; q < blocks; ++q) {  // CW^(n+1) = (-1)^t1 (s1 - s0 - V_alpha)

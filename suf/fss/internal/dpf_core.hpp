@@ -13,12 +13,15 @@ class Group {
       at_ = cw + 16 * k0, stride_ = 16 * keys, next_tile_ = stride_ * size_t(levels);
       return;
     }
-    __builtin_memset(copy_, 0, size_t(levels) * 16 * kGroup);
+    copied_ = size_t(levels) * 16 * kGroup;
+    __builtin_memset(copy_, 0, copied_);
     for (size_t d = 0; d < size_t(levels); ++d) {
       __builtin_memcpy(copy_ + d * 16 * kGroup, cw + 16 * (d * keys + k0), 16 * count);
     }
     at_ = copy_, stride_ = 16 * kGroup;
   }
+  Group(const Group&) = delete;
+  ~Group() { Wipe(copy_, copied_); }
   Vec At(int level, int w) const { return Load(at_ + size_t(level) * stride_ + 16 * kLanes * size_t(w)); }
   // Fetch: asks for the same words of the next tile, into the second cache: two tiles are more than the first one.
   void Fetch(int level) const {
@@ -28,7 +31,7 @@ class Group {
 
  private:
   const uint8_t* at_;
-  size_t stride_, next_tile_ = 0;
+  size_t stride_, next_tile_ = 0, copied_ = 0;
   alignas(64) uint8_t copy_[58 * 16 * kGroup];
 };
 

@@ -166,7 +166,9 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
   auto words_at = [&](int level) {
     alignas(64) uint8_t b[sizeof(Vec)] = {};
     __builtin_memcpy(b, t.cw + 16 * (size_t(level) * t.keys + k0), 16 * count);
-    return Load(b);
+    const Vec words = Load(b);
+    Wipe(b, sizeof b);
+    return words;
   };
   alignas(64) uint8_t roots[sizeof(Vec)] = {};
   __builtin_memcpy(roots, t.root + 16 * k0, 16 * count);
@@ -188,6 +190,7 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
     cur = next, next = other;
   }
   const Vec left = words_at(depth), right = words_at(depth + 1), tweak = Lanes(2, 0);
+  alignas(64) uint8_t lanes[sizeof(Vec)] = {};
   constexpr size_t kPart = kStep / 2;
   for (size_t j = 0; j < nodes; j += kPart) {
 #pragma GCC unroll 8
@@ -203,12 +206,11 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
       continue;
     }
     for (size_t w = 0; w < 2 * last; ++w) {
-      alignas(64) uint8_t lanes[sizeof(Vec)];
       Store(lanes, h[w]);
       for (size_t l = 0; l < count; ++l) __builtin_memcpy(out + l * words + 4 * j + 2 * w, lanes + 16 * l, 16);
     }
   }
-  Wipe(roots, sizeof roots), Wipe(in, sizeof in), Wipe(add, sizeof add), Wipe(h, sizeof h);
+  Wipe(roots, sizeof roots), Wipe(in, sizeof in), Wipe(add, sizeof add), Wipe(h, sizeof h), Wipe(lanes, sizeof lanes);
 }
 
 // SwapBlocks: of s x s bits beside the diagonal, of 64 x 64.
