@@ -68,6 +68,18 @@ class Checkpoint:
         self.config, self.w = read_config(folder), {}
         self.raw = {k.removeprefix(prefix): v.astype(kind) for k, v in read_safetensors(os.path.join(folder, 'model.safetensors')).items() if v.dtype.kind == 'f'}
 
+    def activation(self, h):
+        """the function that the configuration names, GPT-2's and Llama's by default"""
+        name = self.config.get('activation_function' if self.kind == 'gpt2' else 'hidden_act', {'gpt2': 'gelu_new', 'llama': 'silu'}.get(self.kind))
+        one, root = h.dtype.type(1), h.dtype.type(math.sqrt(2))
+        return {
+            'gelu': lambda: h / 2 * (one + erf(h / root)),
+            'gelu_new': lambda: h / 2 * (one + np.tanh(h.dtype.type(math.sqrt(2 / math.pi)) * (h + h.dtype.type(0.044715) * h ** 3))),
+            'relu': lambda: np.maximum(h, 0),
+            'silu': lambda: h / (one + np.exp(-h)),
+            'tanh': lambda: np.tanh(h),
+        }[name]()
+
     def sizes(self, *names):
         return (self.config[k] for k in names)
 
@@ -98,13 +110,12 @@ class Bert(Checkpoint):
     def forward(self, ids):
         """as HF BertModel in evaluation mode"""
         w, split = self.w, lambda t: t.reshape(len(ids), self.heads, -1)
-        half = w['g'].dtype.type(0.5)
         x = layer_norm(w['word'][ids] + w['pos'][:len(ids)], w['g'], w['b'], self.eps)                        # (n, d)
         for l in range(self.layers):
             o = attention(*(split(x @ w[l, 'W' + c] + w[l, 'b' + c]) for c in 'qkv'))
             x = layer_norm(x + o @ w[l, 'Wo'] + w[l, 'bo'], w[l, 'ga'], w[l, 'ba'], self.eps)
             h = x @ w[l, 'W1'] + w[l, 'b1']                                                                   # (n, ff)
-            h = half * h * (1 + erf(h / h.dtype.type(math.sqrt(2))))
+            h = self.activation(h)
             x = layer_norm(x + h @ w[l, 'W2'] + w[l, 'b2'], w[l, 'gf'], w[l, 'bf'], self.eps)
         y = x.mean(0)
         return y / np.sqrt((y * y).sum())                                                                     # (d)
@@ -137,8 +148,7 @@ class Gpt2(Checkpoint):
             o = attention(*map(split, np.split(n @ w[l, 'Wqkv'] + w[l, 'bqkv'], 3, 1)), causal=True)
             x = x + o @ w[l, 'Wo'] + w[l, 'bo']
             h = layer_norm(x, w[l, 'g2'], w[l, 'b2'], self.eps) @ w[l, 'Wf'] + w[l, 'bf']                     # (n, ff)
-            h = 0.5 * h * (1 + np.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h ** 3)))
-            x = x + h @ w[l, 'Wp'] + w[l, 'bp']
+            x = x + self.activation(h) @ w[l, 'Wp'] + w[l, 'bp']
         return layer_norm(x[-1], w['g'], w['b'], self.eps) @ w['word'].T                                      # (vocabulary)
 
 
@@ -178,8 +188,8 @@ class Llama(Checkpoint):
             q, k, v = ((y @ w[l, 'W' + c]).reshape(n, -1, self.dim) for c in 'qkv')
             x = x + attention(turned(q), turned(k), v, causal=True) @ w[l, 'Wo']
             y = rms_norm(x, w[l, 'g2'], self.eps)
-            h = y @ w[l, 'Wg']                                                                                # (n, ff)
-            x = x + (h / (1 + np.exp(-h)) * (y @ w[l, 'Wu'])) @ w[l, 'Wd']
+            h = self.activation(y @ w[l, 'Wg'])                                                               # (n, ff)
+            x = x + (h * (y @ w[l, 'Wu'])) @ w[l, 'Wd']
         return rms_norm(x[-1], w['g'], self.eps) @ w['head']                                                  # (vocabulary)
 
 

@@ -158,7 +158,7 @@ TEST(Config, WhatWeWouldComputeWronglyIsRefused) {
   const std::vector<Case> cases = {
       {"model_type", "roberta", "model_type is \"roberta\", only bert, gpt2, llama are supported"},
       {"model_type", gone, "model_type is missing, only bert"},
-      {"hidden_act", "gelu_new", "hidden_act is \"gelu_new\", only \"gelu\""},
+      {"hidden_act", "swish", "hidden_act is \"swish\", only \"gelu\", \"gelu_new\", \"relu\", \"silu\", \"tanh\" are"},
       {"hidden_act", gone, "hidden_act is missing"},
       {"position_embedding_type", "relative_key", "position_embedding_type"},
       {"is_decoder", true, "is_decoder is \"true\", only false"},

@@ -35,7 +35,8 @@ const nn::Leaf* Find(const nn::Graph& g, const std::string& name) {
 
 TEST(Gpt2, WhatWeWouldComputeWronglyIsRefused) {
   ExpectRefused("tiny-gpt2",
-                {{"activation_function", "relu", "activation_function is \"relu\", only \"gelu_new\" is supported"},
+                {{"activation_function", "elu",
+                  "activation_function is \"elu\", only \"gelu\", \"gelu_new\", \"relu\", \"silu\", \"tanh\" are"},
                  {"scale_attn_weights", false, "scale_attn_weights is \"false\", only true"},
                  {"scale_attn_by_inverse_layer_idx", true, "scale_attn_by_inverse_layer_idx is \"true\", only false"},
                  {"add_cross_attention", true, "add_cross_attention"},
@@ -58,7 +59,7 @@ TEST(Gpt2, FieldsAreReadAndDefaulted) {
 TEST(Llama, WhatWeWouldComputeWronglyIsRefused) {
   ExpectRefused(
       "tiny-llama",
-      {{"hidden_act", "gelu", "hidden_act is \"gelu\", only \"silu\" is supported"},
+      {{"hidden_act", "elu", "hidden_act is \"elu\", only \"gelu\", \"gelu_new\", \"relu\", \"silu\", \"tanh\" are"},
        {"attention_bias", true, "attention_bias is \"true\", only false"},
        {"mlp_bias", true, "mlp_bias is \"true\", only false"},
        {"rope_scaling", {{"rope_type", "llama3"}}, "rope_scaling is "},

@@ -61,6 +61,24 @@ TEST(Protocol, Decoders) {
   }
 }
 
+// The activation is data: every function that a configuration may name, in every family.
+TEST(Protocol, EveryActivation) {
+  for (const auto& [preset, field, own] : {std::tuple{"tiny", "hidden_act", "gelu"},
+                                           {"tiny-gpt2", "activation_function", "gelu_new"},
+                                           {"tiny-llama", "hidden_act", "silu"}})
+    for (const char* name : {"gelu", "gelu_new", "relu", "silu", "tanh"}) {
+      const std::string config = Replaced(FindPreset(preset).config, field, Str('"', own, '"'), Str('"', name, '"'));
+      const Compiled c = CompileFor(RandomModel(preset, 6, config), 8);
+      int named = 0;
+      for (auto& op : c.plan.For(4).ops)
+        if (auto* a = dynamic_cast<nn::Activation*>(op.get())) named += a->function == name;
+      EXPECT_EQ(named, 2) << preset << " " << name;
+      const int flights = std::string(preset) == "tiny" ? EncoderFlights(2, true)
+                                                        : DecoderFlights(2, std::string(preset) == "tiny-llama");
+      ExpectSameWords(c.plan, c.q, Texts(7, 1, 4, 5), [&](int) { return flights; });
+    }
+}
+
 // A slice in two stages is four flights to its opening, and its norm, which cuts nothing more, takes two fewer.
 constexpr int kClamp = 2;
 

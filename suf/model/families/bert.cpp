@@ -11,6 +11,7 @@ namespace {
 struct Shape {
   int64_t d, heads, ff, vocab, layers, positions, types;
   double eps;
+  std::string activation;
 };
 
 void CheckFilesBeside(const std::filesystem::path& dir) {
@@ -33,7 +34,6 @@ void CheckFilesBeside(const std::filesystem::path& dir) {
 Shape ReadShape(const std::filesystem::path& dir) {
   const Fields f(dir / "config.json");
   f.Must("model_type", nullptr, "bert");
-  f.Must("hidden_act", nullptr, "gelu");
   f.Must("position_embedding_type", "absolute", "absolute");
   f.Must("is_decoder", false, false);
   f.Must("add_cross_attention", false, false);
@@ -44,7 +44,8 @@ Shape ReadShape(const std::filesystem::path& dir) {
           f.Count("num_hidden_layers", 128),
           f.Count("max_position_embeddings", 1 << 16),
           f.Has("type_vocab_size") ? f.Count("type_vocab_size", 16) : 2,
-          f.Epsilon("layer_norm_eps", 1e-12)};
+          f.Epsilon("layer_norm_eps", 1e-12),
+          f.Activation("hidden_act", nullptr)};
   f.Multiple("hidden_size", s.d, s.heads, "attention heads");
   CheckFilesBeside(dir);
   return s;
@@ -84,7 +85,7 @@ Graph Build(const std::filesystem::path& dir) {
     g.Scope(scope + "norm1");
     x = norm(o, at + "attention.output.LayerNorm", "layer");
     g.Scope(scope + "gelu");
-    Node* h = Activated(g, linear(x, at + "intermediate.dense", s.d, s.ff, "linear", "z_ffn1"), "gelu");
+    Node* h = Activated(g, linear(x, at + "intermediate.dense", s.d, s.ff, "linear", "z_ffn1"), s.activation);
     g.Scope(scope + "ffn2");
     h = linear(h, at + "output.dense", s.ff, s.d, "linear", "z_ffn2");
     h = Sum(g, h, x);

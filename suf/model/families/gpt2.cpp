@@ -10,12 +10,12 @@ namespace {
 struct Shape {
   int64_t d, heads, ff, vocab, layers, positions;
   double eps;
+  std::string activation;
 };
 
 Shape ReadShape(const std::filesystem::path& dir) {
   const Fields f(dir / "config.json");
   f.Must("model_type", nullptr, "gpt2");
-  f.Must("activation_function", "gelu_new", "gelu_new");
   f.Must("scale_attn_weights", true, true);
   f.Must("scale_attn_by_inverse_layer_idx", false, false);
   f.Must("add_cross_attention", false, false);
@@ -26,7 +26,8 @@ Shape ReadShape(const std::filesystem::path& dir) {
           f.Count("vocab_size", 1 << 20),
           f.Count("n_layer", 128),
           f.Count("n_positions", 1 << 16),
-          f.Epsilon("layer_norm_epsilon", 1e-5)};
+          f.Epsilon("layer_norm_epsilon", 1e-5),
+          f.Activation("activation_function", "gelu_new")};
   s.ff = f.Has("n_inner") ? f.Count("n_inner", 65536) : 4 * s.d;
   f.Multiple("n_embd", s.d, s.heads, "attention heads");
   return s;
@@ -67,7 +68,7 @@ Graph Build(const std::filesystem::path& dir) {
     g.Scope(scope + "gelu");
     Expr w1 = g.Tensor(at + "mlp.c_fc.weight", {s.d, s.ff}, Leaf::kProjection),
          b1 = g.Tensor(at + "mlp.c_fc.bias", {s.ff}, Leaf::kBias);
-    Node* h = Activated(g, Linear(g, n, w1, b1, "linear", "z_ffn1"), "gelu_new");
+    Node* h = Activated(g, Linear(g, n, w1, b1, "linear", "z_ffn1"), s.activation);
     g.Scope(scope + "ffn2");
     Expr w2 = g.Tensor(at + "mlp.c_proj.weight", {s.ff, s.d}, Leaf::kProjection),
          b2 = g.Tensor(at + "mlp.c_proj.bias", {s.d}, Leaf::kBias);

@@ -12,12 +12,12 @@ struct Shape {
   int64_t d, heads, serving, head_dim, ff, vocab, layers, positions;
   double eps, theta;
   bool tied;
+  std::string activation;
 };
 
 Shape ReadShape(const std::filesystem::path& dir) {
   const Fields f(dir / "config.json");
   f.Must("model_type", nullptr, "llama");
-  f.Must("hidden_act", "silu", "silu");
   f.Must("attention_bias", false, false);
   f.Must("mlp_bias", false, false);
   if (f.Has("rope_scaling")) f.Must("rope_scaling", nullptr, nullptr);
@@ -31,7 +31,8 @@ Shape ReadShape(const std::filesystem::path& dir) {
           f.Count("max_position_embeddings", 1 << 20),
           f.Epsilon("rms_norm_eps", 1e-6),
           f.Number("rope_theta", 2, 1e9, 10000),
-          f.True("tie_word_embeddings", false)};
+          f.True("tie_word_embeddings", false),
+          f.Activation("hidden_act", "silu")};
   s.serving = f.Has("num_key_value_heads") ? f.Count("num_key_value_heads", 256) : s.heads;
   f.Multiple("num_attention_heads", s.heads, s.serving, "key and value heads");
   if (!f.Has("head_dim")) f.Multiple("hidden_size", s.d, s.heads, "attention heads");
@@ -73,8 +74,8 @@ Graph Build(const std::filesystem::path& dir) {
     g.Scope(scope + "norm2");
     n = norm(x, at + "post_attention_layernorm.weight");
     g.Scope(scope + "silu");
-    Node* gate =
-        Activated(g, linear(n, at + "mlp.gate_proj", s.d, s.ff, "linear", "z_gate"), "silu", compiler::Stages::kTwo);
+    Node* gate = Activated(g, linear(n, at + "mlp.gate_proj", s.d, s.ff, "linear", "z_gate"), s.activation,
+                           compiler::Stages::kTwo);
     Node* up = linear(n, at + "mlp.up_proj", s.d, s.ff, "linear", "z_up");
     Node* h = g.Add(nn::Product{}, {gate, up}, "product");
     g.Scope(scope + "ffn2");

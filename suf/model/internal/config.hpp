@@ -45,6 +45,22 @@ class [[gnu::visibility("hidden")]] Fields {
     }
   }
 
+  // OneOf: the field's text, or `absent` where there is none (nullptr: it must be there), is one of the supported ones.
+  std::string OneOf(const char* field, const char* absent, std::initializer_list<const char*> supported) const {
+    const json v = all_.value(field, absent ? json(absent) : json());
+    std::string names;
+    for (const char* s : supported) {
+      if (v == s) return s;
+      names += (names.empty() ? "" : ", ") + json(s).dump();
+    }
+    Fail(Cause::kInput, file_.string(), ": ", field, " is ", Shown(field), ", only ", names,
+         " are supported; use another model");
+  }
+  // Activation: a function of nn::RealFunction by the name that configurations have.
+  std::string Activation(const char* field, const char* absent) const {
+    return OneOf(field, absent, {"gelu", "gelu_new", "relu", "silu", "tanh"});
+  }
+
   double Epsilon(const char* field, double absent) const {
     const json v = all_.value(field, json(absent));
     if (!v.is_number() || !(v.get<double>() > 0 && v.get<double>() <= 1e-3)) {
