@@ -149,6 +149,7 @@ def test_ends():
 def test_chain():
     """two functions on shares: nobody learns what is between them"""
     first = rows('fn', 'run', 'relu', '--random', '300', '--to', 'shared', '--out', '{w}/between')
+    assert all((WORK / f'between.p{p}').stat().st_mode & 0o777 == 0o600 for p in (0, 1))
     second = rows('fn', 'run', 'clamp(-1,1000)', '--from', 'shared', '--values', '{w}/between.p0,{w}/between.p1')
     shares = [[int(v) for v in (WORK / f'between.p{p}').read_text().split('\n')[1:] if v] for p in (0, 1)]
     assert (WORK / 'between.p0').read_text().startswith('mod 2^32\n')
