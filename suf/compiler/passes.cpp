@@ -276,8 +276,10 @@ std::string Text(const Compiled& c, std::string_view pass) {
   }
   SUF_CHECK(pass == "views");
   for (const Compare& p : c.compares) ++views[p.top ? p.f - 1 : p.f];
-  for (auto [f, count] : views) s += Str("r mod 2^", f, ": ", count, " comparisons\n");
-  return s + Str("grid 2^", c.grid(), ", ", c.pieces(), " pieces, ", c.index_bits(), " bits of a piece's number\n");
+  auto many = [](auto count, const char* what) { return Str(count, " ", what, count == 1 ? "" : "s"); };
+  for (auto [f, count] : views) s += Str("r mod 2^", f, ": ", many(count, "comparison"), "\n");
+  return s +
+         Str("grid 2^", c.grid(), ", ", many(c.pieces(), "piece"), ", a number of ", many(c.index_bits(), "bit"), "\n");
 }
 
 }  // namespace suf::compiler
