@@ -79,6 +79,42 @@ TEST(Protocol, EveryActivation) {
     }
 }
 
+// Every choice that the search has, one at a time: the same words, whatever it costs.
+TEST(Protocol, EveryChoiceOfEveryOperator) {
+  for (const char* preset : {"tiny", "tiny-llama"}) {
+    const Compiled c = CompileFor(RandomModel(preset, 8), 8);
+    int tried = 0;
+    for (size_t node = 0; node < c.plan.graph.size(); ++node) {
+      nn::Plan plan = c.plan;
+      auto op = [&]() -> nn::Operator& { return *plan.classes[0].ops[node]; };
+      const size_t knobs = op().Knobs().size();
+      for (size_t k = 0; k < knobs; ++k)
+        for (size_t option = 0; option < op().Knobs()[k].options.size(); ++option) {
+          const size_t own = op().Knobs()[k].at;
+          if (option == own) continue;
+          op().Knobs()[k].set(option);
+          auto flights = [&](int n) {
+            pfss::Trace t;
+            nn::Build(t, plan, n);
+            return pfss::Schedule(t).flights();
+          };
+          SCOPED_TRACE(Str(preset, ", ", nn::Graph::Where(plan.graph.node(node)), ", ", option));
+          try {
+            (void)flights(5);
+          } catch (const Error& e) {  // more digits than one stage has
+            EXPECT_NE(std::string(e.what()).find("digits"), std::string::npos) << e.what();
+            op().Knobs()[k].set(own);
+            continue;
+          }
+          ExpectSameWords(plan, c.q, Texts(9, 1, 5, 5), flights);
+          op().Knobs()[k].set(own);
+          ++tried;
+        }
+    }
+    EXPECT_GT(tried, 30) << preset;
+  }
+}
+
 // A slice in two stages is four flights to its opening, and its norm, which cuts nothing more, takes two fewer.
 constexpr int kClamp = 2;
 
