@@ -41,7 +41,7 @@ std::string NameOf(const Lowering& l, bool constants) {
     case Kind::kWindowLut:
       return "WindowLut/" + std::to_string(int(l.stages));
     case Kind::kRowLut:
-      return "RowLut";
+      return l.steps == Steps::kParity ? "RowLut/tree" : "RowLut";
     case Kind::kHorner:
       return "Horner/" + steps;
     case Kind::kDense:
@@ -128,7 +128,8 @@ std::vector<Lowering> AllForNumbers() {
   for (Kind k : {Kind::kOpenSteps, Kind::kIndex, Kind::kHorner})
     for (Steps s : {Steps::kParity, Steps::kDigits, Steps::kBlocks}) out.push_back({k, s, Stages::kOne});
   for (Stages s : {Stages::kOne, Stages::kTwo, Stages::kThree}) out.push_back({Kind::kWindowLut, Steps::kDigits, s});
-  out.push_back({Kind::kRowLut});
+  out.push_back({Kind::kRowLut, Steps::kDigits, Stages::kOne});
+  out.push_back({Kind::kRowLut, Steps::kParity, Stages::kOne});
   return out;
 }
 

@@ -97,18 +97,19 @@ int64_t WindowBits(const Compiled& c, const Entry& e, int ring, Stages stages) {
   return bits;
 }
 
-int64_t RowBits(const Compiled& c, int ring) {
+int64_t RowBits(const Compiled& c, int ring, bool one_tree) {
   const std::vector<Cut> cuts = internal::RowCuts(c.groups, ring);
   std::vector<int> widths;
   if (!cuts.empty()) widths = PlanDigits(cuts, Stages::kOne).widths;
   int64_t bits = 0;
   for (int w : widths) bits += int64_t{1} << w;
   const int finest = c.f.n - c.groups.front().w;
-  if (finest > kTableBits) bits += OneHotBits(finest);
+  one_tree = one_tree && finest > kTableBits;
+  if (one_tree) bits += OneHotBits(finest);
   int before = -1;  // groups of one width read one place: its sign, and that times the borrow, are dealt once
   for (const func::Group& g : c.groups) {
     const bool fresh = std::exchange(before, g.w) != g.w;
-    if (fresh && finest <= kTableBits) bits += int64_t{1} << (c.f.n - g.w);
+    if (fresh && !one_tree) bits += OneHotBits(c.f.n - g.w);
     if (fresh) bits += ring;  // e
     if (g.w == 0) continue;
     int digits = 0;
@@ -156,7 +157,7 @@ int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& e, int
     case Kind::kWindowLut:
       return WindowBits(c, e, ring, l.stages);
     case Kind::kRowLut:
-      return bits + RowBits(c, ring);
+      return bits + RowBits(c, ring, l.steps == Steps::kParity);
     case Kind::kDense:
       return bits + (int64_t(c.f.outputs) * ring << n);
     case Kind::kPacked:

@@ -209,7 +209,7 @@ Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub
         out.numbers = WindowLut(t, c, {0, 0, n.stages}, x, ring);
         break;
       case Kind::kRowLut:
-        out.numbers = {RowLut(t, c.groups, x, ring)};
+        out.numbers = {RowLut(t, c.groups, x, ring, n.steps == Steps::kParity)};
         break;
       case Kind::kHorner:
         out.numbers = Horner(t, c, n.steps, x, ring);

@@ -137,14 +137,13 @@ std::vector<Cut> RowCuts(std::span<const func::Group> groups, int ring) {
   return cuts;
 }
 
-Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x, int ring) {
+Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x, int ring, bool one_tree) {
   std::vector<Cut> cuts = RowCuts(groups, ring);
   std::optional<OpenedDigits> digits;
   if (!cuts.empty()) digits.emplace(t, x, t.constant(0), PlanDigits(cuts, Stages::kOne));
-  // one tree, at the finest place, serves all widths
   const int finest = groups.front().w;
   std::optional<Trace::Tree> tree;
-  if (x.k() - finest > kTableBits) tree = t.tree(x.r >> finest);
+  if (one_tree && x.k() - finest > kTableBits) tree = t.tree(x.r >> finest);
   Words y(t, ring);
   for (const func::Group& g : groups) {
     int64_t m = g.hi - g.lo;

@@ -32,6 +32,7 @@ struct Grid {
 Grid GridOf(const Compiled& c, int ring);
 std::vector<Cut> RowCuts(std::span<const func::Group> groups, int ring);
 std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring);
-Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x, int ring);
+// one_tree: a tree at the finest place serves all widths, for less key and more AES blocks; else each has its own.
+Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x, int ring, bool one_tree);
 
 }  // namespace suf::compiler::internal
