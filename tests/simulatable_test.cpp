@@ -295,6 +295,17 @@ EquivReport Equiv(const pfss::Schedule& s, int p, const Run& a, const Run& b, St
   return report;
 }
 
+// RunOf: of a schedule with these inputs, all roles by one backend; both outlive it.
+Run RunOf(const pfss::Schedule& schedule, pfss::Backend& backend, std::shared_ptr<std::array<run::Inputs, 3>> in) {
+  return [&schedule, &backend, in](const Streams& streams) {
+    pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
+    auto wrap = [&](Role, std::unique_ptr<pfss::Randomness> real) {
+      return std::make_unique<Moved>(std::move(real), streams);
+    };
+    return run::RunPair({schedule, {&backend, &backend, &backend}, {&(*in)[0], &(*in)[1], &(*in)[2]}, material, wrap});
+  };
+}
+
 // ---- the tiny encoder
 
 constexpr model::Small kSmall{.d = 8, .heads = 2, .ff = 8, .vocab = 6, .layers = 1, .positions = 8};
@@ -347,17 +358,7 @@ struct World {
     model::ForInputs(plan, q, ids, rng, [&](int party, const std::string& name, const std::vector<uint64_t>& words) {
       (*in)[size_t(party)].Set(name, words);
     });
-    return [this, in](const Streams& streams) {
-      pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
-      auto wrap = [&](Role, std::unique_ptr<pfss::Randomness> real) {
-        return std::make_unique<Moved>(std::move(real), streams);
-      };
-      return run::RunPair({*schedule,
-                           {backend.get(), backend.get(), backend.get()},
-                           {&(*in)[0], &(*in)[1], &(*in)[2]},
-                           material,
-                           wrap});
-    };
+    return RunOf(*schedule, *backend, in);
   }
   // Pads: sections of `party` that pad messages with this label, in order of the frames.
   std::vector<int> Pads(int party, const std::string& label) const {
@@ -423,17 +424,7 @@ struct OneFunction {
   Run With(std::vector<uint64_t> p0, std::vector<uint64_t> p1) const {
     auto in = std::make_shared<std::array<run::Inputs, 3>>();
     (*in)[0].Set("share", p0), (*in)[1].Set("share", p1);
-    return [this, in](const Streams& streams) {
-      pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
-      auto wrap = [&](Role, std::unique_ptr<pfss::Randomness> real) {
-        return std::make_unique<Moved>(std::move(real), streams);
-      };
-      return run::RunPair({*schedule,
-                           {backend.get(), backend.get(), backend.get()},
-                           {&(*in)[0], &(*in)[1], &(*in)[2]},
-                           material,
-                           wrap});
-    };
+    return RunOf(*schedule, *backend, in);
   }
 };
 

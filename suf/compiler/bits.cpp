@@ -1,6 +1,7 @@
 #include "suf/compiler/bits.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "suf/compiler/place.hpp"
 #include "suf/compiler/poly.hpp"
@@ -35,20 +36,31 @@ void Xor(std::optional<V>* sum, const V& v) {
 
 }  // namespace
 
+namespace {
+
+// PointsOf: of one bit, views and points, increasing. Two comparisons of one view read D(x_hat) twice, which is
+// nothing.
+std::set<std::pair<int, uint64_t>> PointsOf(const Compiled& c, const Bit& b) {
+  std::set<std::pair<int, uint64_t>> odd;
+  auto flip = [&](int f, uint64_t v) {
+    if (!odd.erase({f, v})) odd.insert({f, v});
+  };
+  for (int i : b.compares) {
+    const Compare& p = c.compares[size_t(i)];
+    if (!p.top)
+      flip(p.f, 0), flip(p.f, p.beta);
+    else if (p.f > 1)
+      flip(p.f - 1, (0 - p.beta) & ring::Mask(p.f - 1));
+  }
+  return odd;
+}
+
+}  // namespace
+
 std::map<int, std::vector<uint64_t>> PointsOf(const Compiled& c, std::span<const Bit> bits, bool wrap) {
   std::map<int, std::vector<uint64_t>> points;
   auto read = [&](const Bit& b) {
-    std::map<std::pair<int, uint64_t>, bool> odd;  // two comparisons of one view read D(x_hat) twice, which is nothing
-    for (int i : b.compares) {
-      const Compare& p = c.compares[size_t(i)];
-      auto flip = [&](int f, uint64_t v) { odd[{f, v}] = !odd[{f, v}]; };
-      if (!p.top)
-        flip(p.f, 0), flip(p.f, p.beta);
-      else if (p.f > 1)
-        flip(p.f - 1, (0 - p.beta) & ring::Mask(p.f - 1));
-    }
-    for (auto& [at, is] : odd)
-      if (is) Find(&points[at.first], at.second);
+    for (auto [f, point] : PointsOf(c, b)) Find(&points[f], point);
   };
   for (const Bit& b : bits) read(b);
   for (int i : UsedBy(c, bits).products)
@@ -95,24 +107,13 @@ Owing BitReader::String(std::span<const Bit> bits, bool wrap, bool settled) {
   std::optional<Sec> owed;
   using Rows = std::vector<std::vector<bool>>;
   auto rows = [&](size_t sources) { return Rows(l, std::vector<bool>(sources)); };
-  auto flip = [](std::vector<bool>::reference b) { b = !b; };
   for (auto& [f, v] : views_) {
     Rows points = rows(std::max<size_t>(1, v.points.size())), less = rows(std::max<size_t>(1, v.betas.size()));
-    std::map<uint64_t, bool> odd;
-    auto toggle = [&](uint64_t p) { odd[p] = !odd[p]; };
     for (size_t i = 0; i < bits.size(); ++i) {
-      odd.clear();
-      for (int k : bits[i].compares) {
-        const Compare& p = c_.compares[size_t(k)];
-        if (!p.top && p.f == f) {
-          toggle(0), toggle(p.beta);
-          flip(less[i][Find(&v.betas, p.beta)]);
-        } else if (p.top && p.f - 1 == f) {
-          toggle((0 - p.beta) & ring::Mask(f));
-        }
-      }
-      for (auto& [p, is] : odd)
-        if (is) points[i][Find(&v.points, p)] = true;
+      for (auto [view, point] : PointsOf(c_, bits[i]))
+        if (view == f) points[i][Find(&v.points, point)] = true;
+      for (int k : bits[i].compares)
+        if (const Compare& p = c_.compares[size_t(k)]; !p.top && p.f == f) less[i][Find(&v.betas, p.beta)] = true;
     }
     if (wrap && f == c_.f.n) points[l - 1][Find(&v.points, 0)] = true;
     std::optional<Const> masks = Masks(t_, points);
@@ -187,14 +188,10 @@ Sh BitReader::Product(int i) {
 std::vector<OpenedBit> Apart(const Wire<kPub>& string) {
   std::vector<OpenedBit> out;
   for (int i = 0; i < string.hat.bits(); ++i) {
-    Pub hat = Lift(string.hat);
-    hat = hat >> i;
-    hat = Lift(Low(hat, 1));
+    Pub hat = Lift(BitOf(string.hat, i));
     Pub sign = hat * 2;
     sign = 1 - sign;
-    Sec rho = Lift(string.r);
-    rho = rho >> i;
-    rho = Lift(Low(rho, 1));
+    Sec rho = Lift(BitOf(string.r, i));
     out.push_back({hat, sign, rho});
   }
   return out;

@@ -23,9 +23,12 @@ std::string WhyNotSteps(const Compiled& c, Steps s) {
   return "";
 }
 
-}  // namespace
-
-namespace {
+std::string More(size_t has, const char* what, size_t most) {
+  return Str("it has ", has, " ", what, ", and ", most, " are the most");
+}
+std::string WhyNotDense(const Compiled& c) {
+  return c.f.n > kMostDense ? Str("its domain has ", c.f.n, " bits, and ", kMostDense, " are the most") : "";
+}
 
 std::string NameOf(const Lowering& l, bool constants) {
   const std::string steps = Name(l.steps);
@@ -77,20 +80,17 @@ std::string WhyNotNumbers(const Compiled& c, const Lowering& l) {
   const bool constant = c.pieces() == 1 && c.f.degree == 0;
   if (constant != (l.kind == Kind::kConstant)) return constant ? "it is a constant" : "it is no constant";
   if (c.f.outputs == 0) return "it has no number";
-  auto more = [](auto has, const char* what, auto most) {
-    return Str("it has ", has, " ", what, ", and ", most, " are the most");
-  };
   switch (l.kind) {
     case Kind::kStepDcf:
-      if (c.pieces() > kMostReads) return more(c.pieces(), "pieces", kMostReads);
+      if (c.pieces() > kMostReads) return More(c.pieces(), "pieces", kMostReads);
       return "";
     case Kind::kOpenSteps:
-      if (c.steps.size() > kMostOpened) return more(c.steps.size(), "cutpoints", kMostOpened);
+      if (c.steps.size() > kMostOpened) return More(c.steps.size(), "cutpoints", kMostOpened);
       return WhyNotSteps(c, l.steps);
     case Kind::kIndex:
     case Kind::kHorner:
       if (c.pieces() == 1) return "it has one piece";
-      if (c.index_bits() > kTableBits) return more(c.pieces(), "pieces", 1 << kTableBits);
+      if (c.index_bits() > kTableBits) return More(c.pieces(), "pieces", size_t{1} << kTableBits);
       if (l.kind == Kind::kHorner && c.f.degree < 1) return "its pieces are constants";
       return WhyNotSteps(c, l.steps);
     case Kind::kWindowLut: {
@@ -103,11 +103,10 @@ std::string WhyNotNumbers(const Compiled& c, const Lowering& l) {
       if (c.groups.empty()) return "it is no function of constants on octaves alone";
       if (c.groups.back().w > 56) return Str("its pieces are 2^", c.groups.back().w, " wide, and 2^56 are the most");
       for (const func::Group& g : c.groups)
-        if (g.hi - g.lo > 65535) return more(g.hi - g.lo, "pieces of one width", 65535);
+        if (g.hi - g.lo > 65535) return More(size_t(g.hi - g.lo), "pieces of one width", 65535);
       return "";
     case Kind::kDense:
-      if (c.f.n > kMostDense) return Str("its domain has ", c.f.n, " bits, and ", kMostDense, " are the most");
-      return "";
+      return WhyNotDense(c);
     case Kind::kConstant:
       return "";
     case Kind::kPacked:
@@ -118,8 +117,7 @@ std::string WhyNotNumbers(const Compiled& c, const Lowering& l) {
 
 std::string WhyNotBits(const Compiled& c, const Lowering& l) {
   if (c.f.formulas.empty()) return "it has no bit";
-  if (l.kind == Kind::kDense)
-    return c.f.n > kMostDense ? Str("its domain has ", c.f.n, " bits, and ", kMostDense, " are the most") : "";
+  if (l.kind == Kind::kDense) return WhyNotDense(c);
   return l.kind == Kind::kPacked ? WhyNotSteps(c, l.steps) : "it makes numbers";
 }
 

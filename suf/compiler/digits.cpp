@@ -119,14 +119,6 @@ DigitPlan PlanBlocks(const std::vector<Cut>& cuts, int readings) {
   return plan;
 }
 
-// BitOf: bit i of a string of at most 64 bits, in Z_2.
-template <unsigned A>
-Val<A> BitOf(Val<A> string, int i) {
-  Val<A> v = Lift(string);
-  v = v >> i;
-  return Low(v, 1);
-}
-
 // StringOf: bits in Z_2 as a string, the first lowest.
 template <unsigned A>
 Val<A> StringOf(const std::vector<Val<A>>& bits) {

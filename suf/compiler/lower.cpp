@@ -149,7 +149,7 @@ std::vector<Owing> Horner(Trace& t, const Compiled& c, Steps from, const Wire<kP
     for (size_t q = word.size() - 1; q-- > 0;) {
       Wire<kPub> w = OpenDefined(t, sum, "Horner");
       Words y(t, ring);
-      Factors value{{1, 0, w.hat, {}, {}}, {-1, 0, {}, w.r, {}}};
+      Factors value = Masked(w);
       Factors place = taylor.d()[1];
       place.push_back({1, 0, Lift(x.hat), {}, {}});
       y.Add(value, place);
@@ -184,13 +184,17 @@ struct Part {
   const std::string outer;
 };
 
+// Refuse: a lowering that does not apply; `why` is empty where it does.
+void Refuse(const Compiled& c, const Lowering& l, const char* part, const std::string& why) {
+  if (!why.empty()) Fail(Cause::kRefused, Name(c, l), " does not make the ", part, " of ", c.f.name, ": ", why);
+}
+
 Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub>& x, int ring) {
   SUF_CHECK(x.k() == c.f.n && ring >= 1 && ring <= c.f.ring);
   Lowered out;
   const Lowering &n = choice.numbers, &b = choice.bits;
   if (c.f.outputs > 0) {
-    std::string why = WhyNotNumbers(c, n);
-    if (!why.empty()) Fail(Cause::kRefused, Name(c, n), " does not make the numbers of ", c.f.name, ": ", why);
+    Refuse(c, n, "numbers", WhyNotNumbers(c, n));
     const Part part(t, c.f.name + "/Coeff");
     switch (n.kind) {
       case Kind::kConstant:
@@ -222,8 +226,7 @@ Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub
     }
   }
   if (!c.f.formulas.empty()) {
-    std::string why = WhyNotBits(c, b);
-    if (!why.empty()) Fail(Cause::kRefused, Name(c, b), " does not make the bits of ", c.f.name, ": ", why);
+    Refuse(c, b, "bits", WhyNotBits(c, b));
     const Part part(t, c.f.name + "/Pred");
     if (b.kind == Kind::kDense) {
       out.bits = Owing{DenseBits(t, c, x), std::nullopt};
@@ -239,9 +242,7 @@ Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Entry& en
   const int k = z.k();
   SUF_CHECK(k - entry.shift == c.f.n && entry.shift >= 0);
   if (choice.numbers.kind == Kind::kWindowLut && c.f.formulas.empty() && entry.shift > 0) {
-    std::string why = WhyNotNumbers(c, choice.numbers);
-    if (!why.empty())
-      Fail(Cause::kRefused, Name(c, choice.numbers), " does not make the numbers of ", c.f.name, ": ", why);
+    Refuse(c, choice.numbers, "numbers", WhyNotNumbers(c, choice.numbers));
     const Part part(t, c.f.name + "/Coeff");
     return {WindowLut(t, c, {entry.shift, entry.offset, choice.numbers.stages}, z, ring), std::nullopt};
   }

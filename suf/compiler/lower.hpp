@@ -30,7 +30,7 @@ enum class Kind : uint8_t {
 
 struct Lowering {
   Kind kind = Kind::kIndex;
-  Steps steps = Steps::kDigits;  // of OpenSteps, Index, Horner, Packed
+  Steps steps = Steps::kDigits;  // of OpenSteps, Index, Horner, Packed; RowLut: parity is one tree
   Stages stages = Stages::kOne;  // of WindowLut's cuts
   bool operator==(const Lowering&) const = default;
 };

@@ -148,8 +148,7 @@ inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uin
     t.reveal<1>({a0, b0});
   }
   if (y.bits) {
-    Sh s = y.bits->y;
-    if (y.bits->owed) s = s + Sh(t.deal(*y.bits->owed));
+    Sh s = Settle(t, *y.bits);
     t.reveal<0>(pfss::Map(s, [](auto half) { return Unbits(half); }));
   }
   t.close();

@@ -121,8 +121,7 @@ std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, co
     Factor sign{1, 0, {}, read.sign, {}};
     for (int n = 0; n < width; ++n) {
       const Wire<kPub>& w = at[size_t(n)];
-      Factors value = w.k() < ring ? Signed(w) : Factors{{1, 0, w.hat, {}, {}}, {-1, 0, {}, w.r, {}}};
-      y.Add(rest[size_t(n)], value, sign);
+      y.Add(rest[size_t(n)], Opened(w, ring), sign);
     }
     out.push_back(y.Done(z.shape()));
   }

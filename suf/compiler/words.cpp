@@ -54,6 +54,8 @@ Factors Signed(const Wire<kPub>& x) {
   return Lifted(h, x.r, bias);
 }
 
+Factors Masked(const Wire<kPub>& x) { return {{1, 0, x.hat, {}, {}}, {-1, 0, {}, x.r, {}}}; }
+
 Factors Masked(const SharedWire<kPub>& x) { return {{1, 0, x.hat, {}, {}}, {-1, 0, {}, x.r, Sh(x.s)}}; }
 
 void Words::Add(const Factor& f) {

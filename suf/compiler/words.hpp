@@ -67,7 +67,19 @@ Factors Lifted(Pub h, Sec r, int64_t bias, int s = 0);
 // Signed: x of a wire with |x| < 2^(k-2), exactly.
 Factors Signed(const Wire<kPub>& x);
 // Masked: x of a wire in its own ring: hat - r.
+Factors Masked(const Wire<kPub>& x);
 Factors Masked(const SharedWire<kPub>& x);
+// Opened: x of a wire opened for a sum in Z_{2^ring}: Signed where the wire is narrower, as its gap allows, else
+// Masked.
+inline Factors Opened(const Wire<kPub>& x, int ring) { return x.k() < ring ? Signed(x) : Masked(x); }
+
+// BitOf: bit i of a string of at most 64 bits, in Z_2.
+template <unsigned A>
+pfss::Val<A> BitOf(pfss::Val<A> string, int i) {
+  pfss::Val<A> v = Lift(string);
+  v = v >> i;
+  return Low(v, 1);
+}
 
 // Words: collects such a sum in Z_{2^k}. Words of no bit (shift >= k) are left out; dealt words are as narrow as they
 // can be.

@@ -56,8 +56,9 @@ void ExpectReads(const Tables& t, Variant v) {
   }
 }
 
-template <class T>
-void ExpectSelect(const Tables& t, Variant v, std::mt19937_64& rng) {
+// ExpectColumns: `select` of one column and of two, which reads column[place(i, j)] where bit j of table i is set.
+template <class T, class Select, class Place>
+void ExpectColumns(const Tables& t, Variant v, std::mt19937_64& rng, Select select, Place place) {
   std::vector<T> column[2];
   std::vector<T> want[2], got[2];
   for (int c = 0; c < 2; ++c) {
@@ -65,39 +66,35 @@ void ExpectSelect(const Tables& t, Variant v, std::mt19937_64& rng) {
     for (T& x : column[c]) x = T(rng());
     for (size_t i = 0; i < t.n; ++i) {
       want[c][i] = 0;
-      for (size_t j = 0; j < t.size; ++j) want[c][i] += T(t.Bit(i, j)) * column[c][(t.a[i] - j) & (t.size - 1)];
+      for (size_t j = 0; j < t.size; ++j) want[c][i] += T(t.Bit(i, j)) * column[c][place(i, j)];
     }
   }
   const T* const columns[] = {column[0].data(), column[1].data()};
   T* const out[] = {got[0].data(), got[1].data()};
-  Select<T>(t.w, t.t.data(), t.a.data(), std::span(columns).first(1), t.n, out, v);
+  select(std::span(columns).first(1), out);
   ASSERT_EQ(got[0], want[0]) << ring::Name(v) << " w " << t.w;
   std::fill(got[0].begin(), got[0].end() - 1, T(7));
-  Select<T>(t.w, t.t.data(), t.a.data(), columns, t.n, out, v);
+  select(std::span(columns), out);
   ASSERT_EQ(got[0], want[0]) << ring::Name(v) << " w " << t.w;
   ASSERT_EQ(got[1], want[1]) << ring::Name(v) << " w " << t.w;
 }
-
+template <class T>
+void ExpectSelect(const Tables& t, Variant v, std::mt19937_64& rng) {
+  ExpectColumns<T>(
+      t, v, rng,
+      [&](std::span<const T* const> columns, T* const* out) {
+        Select<T>(t.w, t.t.data(), t.a.data(), columns, t.n, out, v);
+      },
+      [&](size_t i, size_t j) { return (t.a[i] - j) & (t.size - 1); });
+}
 template <class T>
 void ExpectSelectX(const Tables& t, Variant v, std::mt19937_64& rng) {
-  std::vector<T> column[2];
-  std::vector<T> want[2], got[2];
-  for (int c = 0; c < 2; ++c) {
-    column[c].resize(t.size), want[c] = got[c] = Poisoned<T>(t.n);
-    for (T& x : column[c]) x = T(rng());
-    for (size_t i = 0; i < t.n; ++i) {
-      want[c][i] = 0;
-      for (size_t j = 0; j < t.size; ++j) want[c][i] += T(t.Bit(i, j)) * column[c][t.a[i] ^ j];
-    }
-  }
-  const T* const columns[] = {column[0].data(), column[1].data()};
-  T* const out[] = {got[0].data(), got[1].data()};
-  SelectX<T>(t.w, t.t.data(), t.a.data(), std::span(columns).first(1), t.n, out, v);
-  ASSERT_EQ(got[0], want[0]) << ring::Name(v) << " w " << t.w;
-  std::fill(got[0].begin(), got[0].end() - 1, T(7));
-  SelectX<T>(t.w, t.t.data(), t.a.data(), columns, t.n, out, v);
-  ASSERT_EQ(got[0], want[0]) << ring::Name(v) << " w " << t.w;
-  ASSERT_EQ(got[1], want[1]) << ring::Name(v) << " w " << t.w;
+  ExpectColumns<T>(
+      t, v, rng,
+      [&](std::span<const T* const> columns, T* const* out) {
+        SelectX<T>(t.w, t.t.data(), t.a.data(), columns, t.n, out, v);
+      },
+      [&](size_t i, size_t j) { return t.a[i] ^ j; });
 }
 
 void ExpectLists(const Tables& t, Variant v, std::mt19937_64& rng) {

@@ -51,18 +51,16 @@ Ints Split::Spec(const Ints& i, const Ints& j) const {
 Owing Split::Build(Trace& t, const Wire<kPub>& i, const Wire<kPub>& j) const {
   auto read = [&](const Wire<kPub>& at, const std::vector<uint64_t>& table, const char* label) -> compiler::Factors {
     const int bits = std::min(RingOf(table), ring);
-    auto value = [&](const Wire<kPub>& w) {
-      return bits < ring ? compiler::Signed(w) : compiler::Factors{{1, 0, w.hat, {}, {}}, {-1, 0, {}, w.r, {}}};
-    };
     if (Whole(table)) {
       pfss::Const c = t.constant(table, {int64_t(table.size())});
       pfss::Dealt turned = t.deal(Turn(Low(at.r, at.k()), c), bits);
-      return value(t.open(pfss::Map(Sh(turned), [&](auto half) { return Take(half, at.hat); }), label));
+      return compiler::Opened(t.open(pfss::Map(Sh(turned), [&](auto half) { return Take(half, at.hat); }), label),
+                              ring);
     }
     pfss::Const c = t.constant(table, {1, int64_t(table.size())});
     compiler::Reading r = compiler::ReadTables(t, at, c);
     Sh one = At(r.values, 0);
-    compiler::Factors out = value(t.open(Low(one, bits), label));
+    compiler::Factors out = compiler::Opened(t.open(Low(one, bits), label), ring);
     for (compiler::Factor& w : out) w = w * compiler::Factor{1, 0, {}, r.sign, {}};
     return out;
   };

@@ -182,8 +182,7 @@ void EmitProgram(Trace& t, const Program& p, const Choice& choice, From from, To
   for (const Owing& o : y.numbers) numbers.push_back(Settle(t, o));
   for (const Block& b : BlocksOf(p.channels)) {
     if (b.formulas) {
-      Sh string = y.bits->y;
-      if (y.bits->owed) string = string + Sh(t.deal(*y.bits->owed));
+      Sh string = Settle(t, *y.bits);
       End(t, to, pfss::Map(string, [](auto half) { return Unbits(half); }));
       continue;
     }

@@ -261,10 +261,19 @@ Trace::Tree Trace::tree(Sec alpha) {
   return trees_.emplace(alpha.id(), t).first->second;
 }
 
-Sh Trace::window(const Tree& t, Pub lo, int m, int w) {
-  int a = fn(Op::kDpfWindow, {t.root0.id(), t.key.id(), lo.id()}, {0, t.n, m, t.program, w});
-  int b = fn(Op::kDpfWindow, {t.root1.id(), t.key.id(), lo.id()}, {1, t.n, m, t.program, w});
+// ReadBy: the read of each party, attribute 0, from its root, the key and `rest`.
+template <class Keys>
+Sh Trace::ReadBy(Op op, const Keys& k, std::vector<int> rest, std::vector<int64_t> attrs) {
+  rest.insert(rest.begin(), {k.root0.id(), k.key.id()});
+  attrs.insert(attrs.begin(), 0);
+  int a = fn(op, rest, attrs);
+  rest[0] = k.root1.id(), attrs[0] = 1;
+  int b = fn(op, rest, attrs);
   return {{this, a}, {this, b}};
+}
+
+Sh Trace::window(const Tree& t, Pub lo, int m, int w) {
+  return ReadBy(Op::kDpfWindow, t, {lo.id()}, {t.n, m, t.program, w});
 }
 
 Sec Trace::point_of_p0(const Tree& t, Sec place, int w) {
@@ -274,18 +283,13 @@ Sec Trace::point_of_p0(const Tree& t, Sec place, int w) {
 }
 
 Sh Trace::parity(const Tree& t, Pub x, const std::vector<uint64_t>& thresholds) {
-  std::vector<int64_t> attrs{0, t.n, t.program};
+  std::vector<int64_t> attrs{t.n, t.program};
   attrs.insert(attrs.end(), thresholds.begin(), thresholds.end());
-  int a = fn(Op::kDpfParity, {t.root0.id(), t.key.id(), x.id()}, attrs);
-  attrs[0] = 1;
-  int b = fn(Op::kDpfParity, {t.root1.id(), t.key.id(), x.id()}, attrs);
-  return {{this, a}, {this, b}};
+  return ReadBy(Op::kDpfParity, t, {x.id()}, std::move(attrs));
 }
 
 Sh Trace::dense(const Tree& t, Pub x, Const table, int bits) {
-  int a = fn(Op::kDpfDense, {t.root0.id(), t.key.id(), x.id(), table.id()}, {0, t.n, t.program, bits});
-  int b = fn(Op::kDpfDense, {t.root1.id(), t.key.id(), x.id(), table.id()}, {1, t.n, t.program, bits});
-  return {{this, a}, {this, b}};
+  return ReadBy(Op::kDpfDense, t, {x.id(), table.id()}, {t.n, t.program, bits});
 }
 
 Trace::Comparison Trace::comparison(Sec alpha, Sec beta, int w) {
@@ -297,12 +301,9 @@ Trace::Comparison Trace::comparison(Sec alpha, Sec beta, int w) {
 }
 
 Sh Trace::below(const Comparison& c, Pub x, const std::vector<uint64_t>& thresholds) {
-  std::vector<int64_t> attrs{0, c.n, c.words, c.bits, c.program};
+  std::vector<int64_t> attrs{c.n, c.words, c.bits, c.program};
   attrs.insert(attrs.end(), thresholds.begin(), thresholds.end());
-  int a = fn(Op::kDcfEval, {c.root0.id(), c.key.id(), x.id()}, attrs);
-  attrs[0] = 1;
-  int b = fn(Op::kDcfEval, {c.root1.id(), c.key.id(), x.id()}, attrs);
-  return {{this, a}, {this, b}};
+  return ReadBy(Op::kDcfEval, c, {x.id()}, std::move(attrs));
 }
 
 void Trace::close() {

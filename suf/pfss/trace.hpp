@@ -155,6 +155,8 @@ class Trace {
     int root[2], told, program;
   };
   Rooted Key(Op gen, std::vector<int> args, std::vector<int64_t> attrs);
+  template <class Keys>
+  Sh ReadBy(Op op, const Keys& k, std::vector<int> rest, std::vector<int64_t> attrs);
   uint16_t Intern(const std::string& s);
   std::optional<int> Fold(Op op, const std::vector<int>& args, const std::vector<int64_t>& attrs);
   void Infer(Node& n) const;  // ring and shape
