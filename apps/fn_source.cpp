@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
-#include <map>
 
 #include "suf/backends/clear.hpp"
 #include "suf/backends/packed.hpp"
 #include "suf/base/file.hpp"
 #include "suf/func/text.hpp"
+#include "suf/gates/plan_text.hpp"
 #include "suf/ring/words.hpp"
 #include "suf/roles/files.hpp"
 
@@ -31,24 +31,8 @@ Given FunctionOf(const FunctionArgs& a) {
   }
 }
 
-namespace {
-
-template <class T>
-T Find(const std::map<std::string, T>& all, const std::string& name, const char* option) {
-  if (auto it = all.find(name); it != all.end()) return it->second;
-  std::string names;
-  for (auto& [known, value] : all) names += (names.empty() ? "" : ", ") + known;
-  Fail(Cause::kInput, option, " does not know ", name, "; use one of ", names);
-}
-
-}  // namespace
-
 gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends) {
-  static const std::map<std::string, gates::From> kFrom{
-      {"p0", gates::From::kP0}, {"p1", gates::From::kP1}, {"shared", gates::From::kShared}};
-  static const std::map<std::string, gates::To> kTo{
-      {"p0", gates::To::kP0}, {"p1", gates::To::kP1}, {"both", gates::To::kBoth}, {"shared", gates::To::kShared}};
-  return {f, {}, Find(kFrom, ends.from, "--from"), Find(kTo, ends.to, "--to")};
+  return {f, {}, gates::FromNamed(ends.from, "--from"), gates::ToNamed(ends.to, "--to")};
 }
 
 Numeric NumericOf(const Given& g) {

@@ -105,7 +105,7 @@ BAD = [
     ('unknown price', 2, "'speed=1' is no profile and no price", 'cost relu --profile speed=1'),
     ('a price below 0', 2, "the price 'flight=-1' is no number of at least 0", 'cost relu --profile flight=-1'),
     ('unknown origin', 2, '--from does not know p3; use one of p0, p1, shared', 'run relu --x 1 --from p3'),
-    ('unknown ending', 2, '--to does not know all; use one of both, p0, p1, shared', 'cost relu --to all'),
+    ('unknown ending', 2, '--to does not know all; use one of p0, p1, both, shared', 'cost relu --to all'),
     ('--out without shares', 2, '--out holds the shares of --to shared', 'run relu --x 1 --out {w}/out'),
     ('a pass of a split', 2, 'exp is a split and has no pass views', 'show exp --pass views'),
     ('unknown pass', 2, '--pass: ', 'show relu --pass magic'),

@@ -227,6 +227,37 @@ std::string Name(const FunctionPlan& plan) {
   return p.split ? NameOf(*p.split, plan.choice.numbers.stages) : compiler::Name(p.compiled, plan.choice);
 }
 
+pfss::Ending EndingOf(const FunctionPlan& plan) {
+  const auto results = int(BlocksOf(func::ChannelsOf(plan.f)).size());
+  pfss::Ending e;
+  if (plan.to == To::kShared) e.kept = {results, results};
+  if (plan.to == To::kP0 || plan.to == To::kBoth) e.learned[0] = results;
+  if (plan.to == To::kP1 || plan.to == To::kBoth) e.learned[1] = results;
+  return e;
+}
+
+Choice ChoiceOf(const func::Function& f, const std::string& name) {
+  const Program p(f);
+  Choice choice;
+  std::string why;
+  if (p.split) {
+    for (Stages stages : kStages)
+      if (NameOf(*p.split, stages) == name) choice.numbers.stages = stages;
+    if (NameOf(*p.split, choice.numbers.stages) == name) return choice;
+  } else {
+    const bool numbers = p.compiled.f.outputs > 0, bits = !p.compiled.f.formulas.empty();
+    const size_t comma = numbers && bits ? name.find(", ") : std::string::npos;
+    if (numbers) choice.numbers = compiler::NumbersNamed(name.substr(0, comma)).value_or(compiler::Lowering{});
+    if (bits)
+      choice.bits = compiler::BitsNamed(comma == name.npos ? name : name.substr(comma + 2)).value_or(compiler::Lowering{});
+    if (numbers) why = compiler::WhyNotNumbers(p.compiled, choice.numbers);
+    if (bits && why.empty()) why = compiler::WhyNotBits(p.compiled, choice.bits);
+    if (compiler::Name(p.compiled, choice) == name && why.empty()) return choice;
+  }
+  Fail(Cause::kRefused, "'", name, "' is no lowering of ", func::Name(f), why.empty() ? "" : ": " + why,
+       "; suf names them when it prices the function");
+}
+
 std::vector<Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count) {
   const Program p(plan.f);
   auto emit = [&](Trace& t, const Choice& choice) { EmitProgram(t, p, choice, plan.from, plan.to, count); };

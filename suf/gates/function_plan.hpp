@@ -7,6 +7,7 @@
 
 #include "suf/compiler/choose.hpp"
 #include "suf/func/split.hpp"
+#include "suf/pfss/lint.hpp"
 
 namespace suf::gates {
 
@@ -32,9 +33,14 @@ void Emit(pfss::Trace& t, const FunctionPlan& plan, int64_t count);
 std::vector<std::vector<uint64_t>> ChannelWords(const FunctionPlan& plan, std::span<const uint64_t> results,
                                                 int64_t count);
 
+// EndingOf: what Emit's trace gives to whom.
+pfss::Ending EndingOf(const FunctionPlan& plan);
+
 // Name: of the plan's lowering: "Index/digits, Digits", of a Split "Bipartite/2" or "Product/2" by the stages of its
 // cut.
 std::string Name(const FunctionPlan& plan);
+// ChoiceOf: the choice that Name gives this name. Throws Cause::kRefused for another one, or one that does not apply.
+compiler::Choice ChoiceOf(const func::Function& f, const std::string& name);
 // Price: every lowering of the plan's function between its two ends, for `count` numbers; the plan's choice is not
 // read.
 std::vector<compiler::Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count);

@@ -65,4 +65,11 @@ LintReport Lint(const Schedule& s) {
   return report;
 }
 
+Ending EndingOf(const Trace& t) {
+  Ending e;
+  for (size_t p : {0, 1})
+    for (const Trace::Result& r : t.results(int(p))) ++(r.kept ? e.kept : e.learned)[p];
+  return e;
+}
+
 }  // namespace suf::pfss

@@ -98,7 +98,7 @@ class World {
 
   Scratch dir;
   std::unique_ptr<pfss::Backend> packed = backends::MakePacked(exec::Default()), clear = backends::MakeClear();
-  Engine engine[3] = {{Made().plan, *clear}, {Made().plan, *packed}, {Made().plan, *packed}};
+  ModelEngine engine[3] = {{Made().plan, *clear}, {Made().plan, *packed}, {Made().plan, *packed}};
   store::Store store[2] = {store::Store(dir / "p0"), store::Store(dir / "p1")};
   std::optional<Dealer> dealer;
   std::optional<ModelOwner> owner;
@@ -218,7 +218,7 @@ TEST(Roles, DataOwnerRefusesAuditsOneByOne) {
 
 TEST(Engine, RefusesWhatThePlanDoesNotCover) {
   auto clear = backends::MakeClear();
-  Engine engine(Made().plan, *clear);
+  ModelEngine engine(Made().plan, *clear);
   EXPECT_TRUE(Fails(Cause::kInput, "over the plan's limit of 16", [&] { (void)engine.At(17); }));
   EXPECT_TRUE(Fails(Cause::kInput, "below the limit of 3", [&] { Estimate e(engine, 2); }));
   EXPECT_EQ(engine.At(5), engine.At(5)) << "a trace is kept";
