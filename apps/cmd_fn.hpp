@@ -1,8 +1,10 @@
-// suf fn and suf backends: functions of one number, from a text to a private computation in this process.
+// suf fn and suf backends: functions of one number, from a text to a private computation between two parties.
 #pragma once
 #include <cstdint>
 #include <optional>
 #include <string>
+
+#include "apps/commands.hpp"
 
 namespace suf::apps {
 
@@ -51,9 +53,28 @@ struct FnRunArgs {
   std::string x, values, out;  // x: numbers, comma-separated
   std::string lowering = "auto", backend = "packed", profile = "cpu";
   std::optional<int64_t> random;
-  bool all = false, json = false;
+  bool all = false, json = false, processes = false;
 };
 int RunFnRun(const FnRunArgs& a);
+
+struct FnPlanArgs {
+  FunctionArgs f;
+  EndsArgs ends;
+  std::string lowering = "auto", profile = "wan", out;
+  int64_t max_values = int64_t{1} << 20;
+};
+int RunFnPlan(const FnPlanArgs& a);
+
+struct FnServeArgs : AnswerArgs {
+  std::string values, out;
+};
+int RunFnServe(const FnServeArgs& a);
+
+struct FnAskArgs : PartyArgs {
+  std::string connect, values, out, times;
+  bool json = false;
+};
+int RunFnAsk(const FnAskArgs& a);
 
 struct BackendsArgs {
   bool json = false;

@@ -35,6 +35,12 @@ gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends) {
   return {f, {}, gates::FromNamed(ends.from, "--from"), gates::ToNamed(ends.to, "--to")};
 }
 
+compiler::Choice ChoiceFor(const gates::FunctionPlan& plan, const std::string& lowering,
+                           const compiler::Profile& profile, int64_t count) {
+  if (lowering != "auto") return gates::Named(plan, lowering, profile.prices, count);
+  return compiler::Best(gates::Price(plan, profile.prices, count)).choice;
+}
+
 Numeric NumericOf(const Given& g) {
   if (g.made) return {g.made->in.is_signed, g.made->in.scale, g.made->scale};
   Numeric out;
@@ -84,7 +90,8 @@ std::vector<uint64_t> ReadWords(const std::string& path, int n) {
   size_t begin = 0;
   for (int number = 1; begin < text.size(); ++number) {
     const size_t end = std::min(text.find('\n', begin), text.size());
-    std::string line = text.substr(begin, std::min(end, text.find('#', begin)) - begin);
+    std::string line = text.substr(begin, end - begin);
+    line.resize(std::min(line.find('#'), line.size()));
     begin = end + 1;
     while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back()))) line.pop_back();
     line.erase(0, line.find_first_not_of(" \t"));
@@ -108,10 +115,10 @@ void WriteText(const std::string& path, const std::string& text) {
   if (!out) Fail(Cause::kResource, "cannot write ", path, "; check the directory and free space");
 }
 
-void WriteWords(const std::string& path, const std::vector<uint64_t>& words, int n) {
+void WriteWords(const std::string& path, const std::vector<uint64_t>& words, int n, bool is_signed) {
   std::string text = Str("mod 2^", n, "\n");
-  for (uint64_t w : words) text += std::to_string(w) + "\n";
-  Part file(path);  // a share: for its owner's eyes
+  for (uint64_t w : words) text += (is_signed ? std::to_string(ring::Signed(w, n)) : std::to_string(w)) + "\n";
+  Part file(path);
   file.Add(AsView(text));
   file.Done();
 }

@@ -21,6 +21,10 @@ Given FunctionOf(const FunctionArgs& a);
 // PlanOf: with its ends; the choice is left open.
 gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends);
 
+// ChoiceFor: the lowering of that name, or `auto`: the best by the profile for so many values.
+compiler::Choice ChoiceFor(const gates::FunctionPlan& plan, const std::string& lowering,
+                           const compiler::Profile& profile, int64_t count);
+
 // Numeric: a function's words as numbers: of a library function as it says; else two's complement where a piece begins
 // at 2^(n-1), and without a scale.
 struct Numeric {
@@ -42,8 +46,8 @@ uint64_t WordOf(const std::string& text, int n, const std::string& where);
 // ReadWords: a file of one number a line; # begins a comment; a first line `mod 2^K` says of which ring, which must be
 // n's.
 std::vector<uint64_t> ReadWords(const std::string& path, int n);
-// WriteWords: what ReadWords reads, with the ring.
-void WriteWords(const std::string& path, const std::vector<uint64_t>& words, int n);
+// WriteWords: what ReadWords reads, with the ring; for its owner's eyes.
+void WriteWords(const std::string& path, const std::vector<uint64_t>& words, int n, bool is_signed = false);
 // WriteText: a whole file. Throws Cause::kResource.
 void WriteText(const std::string& path, const std::string& text);
 // AtCommas: the parts of a text between commas.
