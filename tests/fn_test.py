@@ -164,7 +164,7 @@ def test_several_channels():
     """a file of shares a channel and party"""
     r = rows('fn', 'run', '{w}/mixed.suf', '--x', '0,3,100,255', '--to', 'shared', '--out', '{w}/many')
     for channel, (name, bits) in enumerate((('inside', 1), ('y', 20), ('z', 12), ('small', 1))):
-        halves = [(WORK / f'many.{name}.p{p}').read_text().split() for p in (0, 1)]
+        halves = [(WORK / f'many.p{p}.{name}').read_text().split() for p in (0, 1)]
         assert halves[0][:2] == ['mod', f'2^{bits}']
         assert [(int(a) + int(b)) % 2**bits for a, b in zip(halves[0][2:], halves[1][2:])] == [y[channel] % 2**bits for y in r['y']]
 
@@ -264,7 +264,7 @@ def test_backends():
 
 def test_help():
     """each command teaches with an example"""
-    for words in (['fn'], *(['fn', c] for c in ('list', 'show', 'fit', 'cost', 'check', 'run'))):
+    for words in (['fn'], *(['fn', c] for c in ('list', 'show', 'fit', 'cost', 'check', 'run', 'plan', 'serve', 'ask'))):
         out = run(*words, '--help').stdout
         assert 'suf fn ' in out and re.search('Example|Start with', out), words
 

@@ -34,7 +34,9 @@ std::shared_ptr<uint8_t> Arena::Take(size_t bytes) {
       room = it->first, p = it->second.p, idle_.erase(it);
   }
   if (!p) p = static_cast<uint8_t*>(std::aligned_alloc(4096, room));
-  if (!p) Fail(Cause::kResource, "no memory for a tensor of ", bytes, " bytes; bring fewer tokens or values at once, or free memory");
+  if (!p)
+    Fail(Cause::kResource, "no memory for a tensor of ", bytes,
+         " bytes; bring fewer tokens or values at once, or free memory");
   return {p, [this, room](uint8_t* q) {
             std::lock_guard l(m_);
             idle_.emplace(room, Block{q, true});

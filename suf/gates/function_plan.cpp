@@ -249,7 +249,8 @@ Choice ChoiceOf(const func::Function& f, const std::string& name) {
     const size_t comma = numbers && bits ? name.find(", ") : std::string::npos;
     if (numbers) choice.numbers = compiler::NumbersNamed(name.substr(0, comma)).value_or(compiler::Lowering{});
     if (bits)
-      choice.bits = compiler::BitsNamed(comma == name.npos ? name : name.substr(comma + 2)).value_or(compiler::Lowering{});
+      choice.bits =
+          compiler::BitsNamed(comma == name.npos ? name : name.substr(comma + 2)).value_or(compiler::Lowering{});
     if (numbers) why = compiler::WhyNotNumbers(p.compiled, choice.numbers);
     if (bits && why.empty()) why = compiler::WhyNotBits(p.compiled, choice.bits);
     if (compiler::Name(p.compiled, choice) == name && why.empty()) return choice;

@@ -27,12 +27,8 @@ T Find(const char* const (&names)[N], const std::string& name, const char* what)
 }
 
 Json Content(const FunctionFile& f) {
-  return {{"kind", "function"},
-          {"version", kFunctionPlanVersion},
-          {"function", func::Print(f.plan.f)},
-          {"lowering", Name(f.plan)},
-          {"from", Name(f.plan.from)},
-          {"to", Name(f.plan.to)},
+  return {{"kind", "function"},        {"version", kFunctionPlanVersion}, {"function", func::Print(f.plan.f)},
+          {"lowering", Name(f.plan)},  {"from", Name(f.plan.from)},       {"to", Name(f.plan.to)},
           {"max_values", f.max_values}};
 }
 

@@ -20,8 +20,8 @@ struct FunctionFile {
 
 // Print: {"kind": "function", "version", "function", "lowering", "from", "to", "max_values", "hash"}.
 std::string Print(const FunctionFile& file);
-// ParseFile: the inverse. Throws Cause::kRefused, naming the field, for a model's plan, another version, a field that is
-// unknown, missing or out of range, a function that does not parse, a lowering that does not apply, and a hash that
+// ParseFile: the inverse. Throws Cause::kRefused, naming the field, for a model's plan, another version, a field that
+// is unknown, missing or out of range, a function that does not parse, a lowering that does not apply, and a hash that
 // does not match.
 FunctionFile ParseFile(const std::string& text);
 // IsFunctionPlan: whether a text is a function's plan rather than a model's; throws as ParseFile when it is no plan.

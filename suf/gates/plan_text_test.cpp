@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "suf/base/digest.hpp"
+#include "suf/base/scratch_test.hpp"
 #include "suf/func/library.hpp"
 #include "suf/func/text.hpp"
-#include "suf/base/scratch_test.hpp"
 
 namespace suf::gates {
 namespace {
@@ -96,7 +96,8 @@ TEST(PlanText, WhatWasAlteredIsRefused) {
   for (auto& [field, value] : good.items()) {
     Json j = good;
     j.erase(field);
-    EXPECT_TRUE(Fails(Cause::kRefused, Str("the plan's field ", field, " is missing"), [&] { (void)ParseFile(j.dump()); }));
+    EXPECT_TRUE(
+        Fails(Cause::kRefused, Str("the plan's field ", field, " is missing"), [&] { (void)ParseFile(j.dump()); }));
   }
   EXPECT_TRUE(Fails(Cause::kRefused, "no JSON object", [] { (void)ParseFile("[1]"); }));
   EXPECT_TRUE(Fails(Cause::kRefused, "no JSON object", [] { (void)ParseFile("{"); }));

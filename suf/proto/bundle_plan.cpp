@@ -43,8 +43,8 @@ void CheckPeersJob(net::Channel& ch, const BundlePlan& plan, const store::Job& j
                     " tokens in a cache; the plan has entry 0, variant 0 and no cache; install the same suf on all "
                     "three sides");
   if (!plan.Covers(job))
-    net::EndSession(ch, net::Refusal::kTokens, Cause::kInput, ch.peer_title(), " ", did, " ", job.tokens,
-                    " ", plan.unit.name, "; the plan covers 1 to ", plan.max_tokens, "; it was refused");
+    net::EndSession(ch, net::Refusal::kTokens, Cause::kInput, ch.peer_title(), " ", did, " ", job.tokens, " ",
+                    plan.unit.name, "; the plan covers 1 to ", plan.max_tokens, "; it was refused");
 }
 
 }  // namespace suf::proto

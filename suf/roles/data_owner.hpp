@@ -30,8 +30,7 @@ class DataOwner {
   // Session: with one model owner, over one connection. After an error it is over.
   class Session {
    public:
-    Session(DataOwner& owner, net::Channel& model_owner)
-        : session_(owner.client_, model_owner), scale_(owner.scale_) {}
+    Session(DataOwner& owner, net::Channel& model_owner) : session_(owner.client_, model_owner), scale_(owner.scale_) {}
     const std::vector<std::string>& notices() const { return session_.notices(); }
     // Run: the texts one after another, as Client::Session::Run.
     void Run(std::vector<model::Ids> texts, const std::function<void(size_t text, Embedding)>& done);

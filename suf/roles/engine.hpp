@@ -36,9 +36,10 @@ struct Subject {
   Hash hash{};
   uint32_t most = 0;  // tokens or values
   proto::Unit unit;
-  pfss::Ending ending;                          // who is to learn what
-  std::function<void(pfss::Trace&, int)> emit;  // writes the trace of n and closes it; refuses an n that it does not cover
-  std::vector<nn::MaskedWeight> masked;         // none of a function
+  pfss::Ending ending;  // who is to learn what
+  std::function<void(pfss::Trace&, int)>
+      emit;                              // writes the trace of n and closes it; refuses an n that it does not cover
+  std::vector<nn::MaskedWeight> masked;  // none of a function
 };
 
 // Engine: thread-safe.

@@ -1,5 +1,5 @@
-// The two roles of a private function: a server (P0) and a client (P1) whose plan is a function's (gates). Which of them
-// brings values and which learns the results, the plan says.
+// The two roles of a private function: a server (P0) and a client (P1) whose plan is a function's (gates). Which of
+// them brings values and which learns the results, the plan says.
 #pragma once
 #include <span>
 

@@ -50,11 +50,10 @@ struct World {
     Server::Options options;
     options.keys.ahead = ahead;
     options.audited = [this](uint32_t, uint64_t) { ++audited; };
-    server.emplace(
-        *engine[1],
-        PartOf(engine[1]->plan(), Wiped<uint64_t>(values.begin(), values.end()),
-               [this](uint32_t, Words words) { learned.push_back(std::move(words)); }),
-        store[0], links.Dial(Role::kModel), std::move(options));
+    server.emplace(*engine[1],
+                   PartOf(engine[1]->plan(), Wiped<uint64_t>(values.begin(), values.end()),
+                          [this](uint32_t, Words words) { learned.push_back(std::move(words)); }),
+                   store[0], links.Dial(Role::kModel), std::move(options));
   }
   // Run: calls of P1 with these values in one session.
   std::vector<Ran> Run(const std::vector<Words>& values) {
@@ -151,8 +150,8 @@ TEST(Function, RunsInARowTakeKeysFromTheStoreAndAuditsOpenOthers) {
 
 TEST(Function, AConstantNeedsNoFrameBetweenItsEnds) {
   for (To to : {To::kP1, To::kShared}) {
-    World w(FileOf("suf c domain 8 ring 8 outputs 1 degree 0\npiece 0 : -3\nend 256\nchannel signed 8 0 y\n", "Constant",
-                   From::kP1, to));
+    World w(FileOf("suf c domain 8 ring 8 outputs 1 degree 0\npiece 0 : -3\nend 256\nchannel signed 8 0 y\n",
+                   "Constant", From::kP1, to));
     w.Serve({});
     const std::vector<Ran> ran = w.Run({{1, 2}});
     ASSERT_EQ(ran.size(), 1u);
@@ -166,8 +165,10 @@ TEST(Function, AConstantNeedsNoFrameBetweenItsEnds) {
 TEST(Function, PartiesWithAnotherNumberOfValuesAreRefused) {
   World w(FileOf(kMixed, "StepDcf, Digits", From::kShared, To::kP1));
   w.Serve({1, 2, 3});
-  EXPECT_TRUE(Fails(Cause::kInput, "the model owner brings another number of values than we do; give both parties as many",
-                    [&] { w.Run({{1, 2}}); }));
+  EXPECT_TRUE(Fails(Cause::kInput,
+                    "the model owner brings another number of values than we do; give both parties as many", [&] {
+                      w.Run({{1, 2}});
+                    }));
   ASSERT_TRUE(w.links.served);
   EXPECT_THAT(w.links.served->what(), testing::HasSubstr("announced 2 values, we bring 3; give both parties as many"));
   EXPECT_EQ(w.store[1].ledger().floor(), 0u) << "nothing is spent";
@@ -181,14 +182,18 @@ TEST(Function, AnotherEndingThanThePlansIsRefusedByEachRole) {
     auto plan = file.plan;
     plan.to = to;
     auto clear = backends::MakeClear();
-    Engine engine({.hash = {}, .most = 8, .unit = {}, .ending = gates::EndingOf(file.plan),
-                   .emit = [&](pfss::Trace& t, int n) { gates::Emit(t, plan, n); }, .masked = {}},
+    Engine engine({.hash = {},
+                   .most = 8,
+                   .unit = {},
+                   .ending = gates::EndingOf(file.plan),
+                   .emit = [&](pfss::Trace& t, int n) { gates::Emit(t, plan, n); },
+                   .masked = {}},
                   *clear);
     if (to == To::kShared)
       EXPECT_EQ(engine.At(2)->trace.results(0).size(), 3u);
     else
-      EXPECT_TRUE(Fails(Cause::kRefused, "it reveals or keeps other results than the plan names",
-                        [&] { (void)engine.At(2); }));
+      EXPECT_TRUE(
+          Fails(Cause::kRefused, "it reveals or keeps other results than the plan names", [&] { (void)engine.At(2); }));
   }
 }
 
@@ -197,9 +202,8 @@ TEST(Function, RolesWithOtherPlansPartBeforeAnythingIsSpent) {
       other(FileOf(kMixed, "StepDcf, Digits", From::kP1, To::kBoth));
   w.Serve({});
   other.Serve({});
-  EXPECT_TRUE(Fails(Cause::kRefused, "holds another plan", [&] {
-    w.links.Talk(*other.server, [&](net::Channel& ch) { Client::Session s(*w.client, ch); });
-  }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "holds another plan",
+                    [&] { w.links.Talk(*other.server, [&](net::Channel& ch) { Client::Session s(*w.client, ch); }); }));
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ struct Server::State {
   const Hash id;
   const Masks masks;
   const proto::BundlePlan plan;
-  run::Inputs inputs;  // of one session at a time
+  run::Inputs inputs;                              // of one session at a time
   std::pair<uint32_t, std::vector<uint64_t>> ran;  // the last job's count, and what P0 learned
   proto::ModelHost host;
   proto::Turnstile turnstile;
