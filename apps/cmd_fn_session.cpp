@@ -74,8 +74,8 @@ int RunFnPlan(const FnPlanArgs& a) {
   const FnRun run{file.plan, "packed", a.profile, compiler::BillOf(pfss::Schedule(t)), t.digest(), std::nullopt};
   std::cout << "plan " << Hex(gates::HashOfFile(file)).substr(0, 16) << ", up to " << a.max_values << " values\n"
             << FnSentences(run, many,
-                           Str("about ", Fixed(compiler::Seconds(run.bill, profile.prices) * 1e3, 1), " ms by the profile ",
-                               profile.name));
+                           Str("about ", Fixed(compiler::Seconds(run.bill, profile.prices) * 1e3, 1),
+                               " ms by the profile ", profile.name));
   return 0;
 }
 

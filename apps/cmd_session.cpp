@@ -55,8 +55,9 @@ int RunDeal(const DealArgs& a) {
   };
   options.service.not_taken = [&](uint32_t model, uint32_t data) {
     if (!said.exchange(true))
-      log::Info(Str("deal: --count offers ", a.count, " bundles of ", a.tokens, " ", unit, "; the model owner asked for ",
-                    model, ", the data owner for ", data, " (--ahead), and both got the least of these"));
+      log::Info(Str("deal: --count offers ", a.count, " bundles of ", a.tokens, " ", unit,
+                    "; the model owner asked for ", model, ", the data owner for ", data,
+                    " (--ahead), and both got the least of these"));
   };
   roles::Dealer dealer(*engine, state.string(), std::move(options));
   net::Listener listener(own, net::Address::Parse(a.listen), {Role::kModel, Role::kData}, timeout);

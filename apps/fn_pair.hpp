@@ -16,8 +16,8 @@ struct PairResult {
   std::array<std::vector<std::vector<uint64_t>>, 2> shares;  // the same by party, of --to shared
   compiler::Bill bill;
   Hash trace{};
-  double seconds = 0;       // online and dealing
-  double online = 0;        // of separate processes: seconds of P1's online part; else 0
+  double seconds = 0;  // online and dealing
+  double online = 0;   // of separate processes: seconds of P1's online part; else 0
 };
 // PairInput: words of one party, or both parties' shares.
 struct PairInput {

@@ -50,15 +50,9 @@ ordered_json FnRow(const FnRun& run, const std::vector<uint64_t>& x, const Value
   const gates::FunctionPlan& plan = run.plan;
   const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
   const compiler::Bill& b = run.bill;
-  ordered_json out{{"schema", "suf.fn/1"},
-                   {"name", func::Name(plan.f)},
-                   {"n", func::DomainBits(plan.f)},
-                   {"ring", func::RingBits(plan.f)},
-                   {"lowering", gates::Name(plan)},
-                   {"backend", run.backend},
-                   {"profile", run.profile},
-                   {"from", gates::Name(plan.from)},
-                   {"to", gates::Name(plan.to)}};
+  ordered_json out{{"schema", "suf.fn/1"},           {"name", func::Name(plan.f)},     {"n", func::DomainBits(plan.f)},
+                   {"ring", func::RingBits(plan.f)}, {"lowering", gates::Name(plan)},  {"backend", run.backend},
+                   {"profile", run.profile},         {"from", gates::Name(plan.from)}, {"to", gates::Name(plan.to)}};
   out["channels"] = json::array(), out["x"] = x, out["y"] = json::array();
   for (const func::Channel& c : channels)
     out["channels"].push_back({{"name", c.name}, {"kind", KindName(c)}, {"bits", c.bits}});
@@ -115,9 +109,8 @@ std::string FnSentences(const FnRun& run, int64_t count, const std::string& time
   return Str(func::Name(run.plan.f), " by ", gates::Name(run.plan), " on ", run.backend, ": x from ",
              Whose(run.plan.from), "; the result to ", Whom(run.plan.to), "\n", count,
              count == 1 ? " value, " : " values, ", b.flights, b.flights == 1 ? " round; " : " rounds; ", "P0 sends ",
-             Bytes10(b.sent[0]), ", P1 ", Bytes10(b.sent[1]), "; keys ", Bytes10(b.key[0]), " and ",
-             Bytes10(b.key[1]), "; ", time, "\n",
-             run.equal.value_or(false) ? "equal to the function's own meaning at every value\n" : "");
+             Bytes10(b.sent[0]), ", P1 ", Bytes10(b.sent[1]), "; keys ", Bytes10(b.key[0]), " and ", Bytes10(b.key[1]),
+             "; ", time, "\n", run.equal.value_or(false) ? "equal to the function's own meaning at every value\n" : "");
 }
 
 void WriteValues(const std::string& out, const gates::FunctionPlan& plan, const ValueRows& y) {

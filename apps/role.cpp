@@ -117,8 +117,8 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
     log::Info(Str(command, ": serial ", serial, ", ", n, " ", unit.name));
   };
   options.audited = [&](uint32_t n, uint64_t serial) {
-    log::Info(Str(command, ": serial ", serial, ", ", n, " ", unit.name,
-                  ", audited: both bundles are as they should be"));
+    log::Info(
+        Str(command, ": serial ", serial, ", ", n, " ", unit.name, ", audited: both bundles are as they should be"));
   };
   if (a.once)
     options.over = [&](const Error* e) {

@@ -57,7 +57,8 @@ void Warn(const char* command, const std::vector<std::string>& notices);
 
 // Answer: P0's process: listens and serves until it is told to stop, or with --once to the end of
 // one session, whose error it throws. `make` makes the server, with the store and the way to the dealer.
-using MakeServer = std::function<std::unique_ptr<roles::Server>(store::Store&, proto::DialDealer, roles::Server::Options)>;
+using MakeServer =
+    std::function<std::unique_ptr<roles::Server>(store::Store&, proto::DialDealer, roles::Server::Options)>;
 void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, Stopping& stopping,
             const proto::Unit& unit, const MakeServer& make);
 

@@ -263,8 +263,10 @@ void FunctionPlans() {
     file.plan.choice = gates::ChoiceOf(file.plan.f, name);
     Seed("function_plan", Str("mixed_", file.max_values--), gates::Print(file));
   }
-  file.plan = {func::ParseFunction("split e domain 3 ring 64 product 1\nhigh 9 5 -2 1\nlow 4 3\nend\n"), {},
-               gates::From::kP0, gates::To::kShared};
+  file.plan = {func::ParseFunction("split e domain 3 ring 64 product 1\nhigh 9 5 -2 1\nlow 4 3\nend\n"),
+               {},
+               gates::From::kP0,
+               gates::To::kShared};
   file.plan.choice = gates::ChoiceOf(file.plan.f, "Product/2");
   Seed("function_plan", "product", gates::Print(file));
 }
@@ -352,7 +354,8 @@ void Connections() {
 void WriteSeeds(const std::string& dir) {
   root = dir;
   std::filesystem::create_directories(root);
-  Models(), Functions(), Formulas(), FunctionPlans(), Plans(), Files(), Conversations(), Inferences(), Handshakes(), Connections();
+  Models(), Functions(), Formulas(), FunctionPlans(), Plans(), Files(), Conversations(), Inferences(), Handshakes(),
+      Connections();
 }
 
 }  // namespace suf::fuzz
