@@ -73,6 +73,7 @@ int RunFnServe(const FnServeArgs& a);
 struct FnAskArgs : PartyArgs {
   std::string connect, values, out, times;
   bool json = false;
+  int audit = 0;  // bundles to be audited
 };
 int RunFnAsk(const FnAskArgs& a);
 

@@ -105,6 +105,42 @@ int RunFnServe(const FnServeArgs& a) {
   return 0;
 }
 
+namespace {
+
+// Call: one job with P0, from greeting to end.
+roles::Ran Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngine& engine,
+                Wiped<uint64_t> values) {
+  store::Store store(a.store);
+  Warn("fn ask", store.notices());
+  std::unique_ptr<net::Recorder> recorder;
+  if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);
+  const auto timeout = Timeout(a.timeout);
+  Bar bar("fn ask");
+  roles::Client::Options options{.keys = KeysOf(a.keys, store), .audits = a.audit};
+  options.audited = [] { log::Info("fn ask: P0 audited a bundle and found nothing wrong"); };
+  options.progress = [&](size_t, double done, const std::string& what) { bar.At(done, what); };
+  roles::Client client(engine, store, CallDealer(own, a.dealer, timeout), std::move(options));
+  auto ch = net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout);
+  ch->set_recorder(recorder.get());
+  roles::Client::Session session(client, *ch);
+  Warn("fn ask", session.notices());
+  const uint32_t brought = session.brought();
+  if (!values.empty() && brought && brought != values.size())
+    Fail(Cause::kInput, "we bring ", values.size(), " values, P0 brings ", brought, "; give both parties as many");
+  if (values.empty() && !brought)
+    Fail(Cause::kPeer, "P0 does not say how many values it brings; install the same suf on both sides");
+  if (values.empty()) Refuse(engine.plan(), brought);
+  KeepPages();
+  std::vector<roles::Ask> jobs;
+  jobs.push_back(roles::Values(engine.plan(), std::move(values), brought));
+  roles::Ran ran;
+  session.Run(std::move(jobs), [&](size_t, roles::Ran r) { ran = std::move(r); });
+  session.End();
+  return ran;
+}
+
+}  // namespace
+
 int RunFnAsk(const FnAskArgs& a) {
   Harden();
   UseVariant("fn ask", a.variant);
@@ -117,38 +153,8 @@ int RunFnAsk(const FnAskArgs& a) {
   if (!values.empty()) CheckCount(engine, values.size());
   std::vector<uint64_t> x;
   if (plan.from == gates::From::kP1) x.assign(values.begin(), values.end());
-  store::Store store(a.store);
-  Warn("fn ask", store.notices());
   TimesFile times(a.times);
-  std::unique_ptr<net::Recorder> recorder;
-  if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);
-  const auto timeout = Timeout(a.timeout);
-  std::optional<Bar> bar;
-  roles::Client::Options options{.keys = KeysOf(a.keys, store)};
-  options.progress = [&](size_t, double done, const std::string& what) {
-    if (!bar) bar.emplace("fn ask");
-    bar->At(done, what);
-  };
-  roles::Client client(engine, store, CallDealer(own, a.dealer, timeout), std::move(options));
-  roles::Ran ran;
-  {
-    auto ch = net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout);
-    ch->set_recorder(recorder.get());
-    roles::Client::Session session(client, *ch);
-    Warn("fn ask", session.notices());
-    const uint32_t brought = session.brought();
-    if (!values.empty() && brought && brought != values.size())
-      Fail(Cause::kInput, "we bring ", values.size(), " values, P0 brings ", brought, "; give both parties as many");
-    if (values.empty() && !brought)
-      Fail(Cause::kPeer, "P0 does not say how many values it brings; install the same suf on both sides");
-    if (values.empty()) Refuse(plan, brought);
-    KeepPages();
-    std::vector<roles::Ask> jobs;
-    jobs.push_back(roles::Values(plan, std::move(values), brought));
-    session.Run(std::move(jobs), [&](size_t, roles::Ran r) { ran = std::move(r); });
-    session.End();
-  }
-  bar.reset();
+  const roles::Ran ran = Call(a, own, engine, std::move(values));
   times.Add(ran.serial, ran.times);
   FnRun run = RunOf(engine, ran.count);
   ValueRows y;

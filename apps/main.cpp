@@ -78,6 +78,13 @@ void AddParty(CLI::App* c, PartyArgs* a, const char* other, const char* own) {
   AddPins(c, &a->pins);
 }
 
+// AddAudit: of P1.
+CLI::Option* AddAudit(CLI::App* c, int* count) {
+  return c->add_option("--audit", *count, "let P0 open and check so many bundles more than are needed")
+      ->check(CLI::Range(0, 1 << 16))
+      ->option_text("N");
+}
+
 // AddAnswer: of P0.
 void AddAnswer(CLI::App* c, AnswerArgs* a) {
   AddParty(c, a, kDataOwner, kModelOwner);
@@ -276,6 +283,7 @@ void AddFnSession(CLI::App* fn, FunctionCommands* all, int* status) {
   a->add_option("--values", all->ask.values, values)->option_text("FILE");
   a->add_option("--out", all->ask.out, out);
   a->add_option("--times", all->ask.times, "write to this file where the time went, a JSON line");
+  AddAudit(a, &all->ask.audit);
   a->add_flag("--json", all->ask.json, "JSON");
   a->callback([=] { *status = RunFnAsk(all->ask); });
 }
@@ -472,10 +480,8 @@ int Main(int argc, char** argv) {
       "--one-by-one", embed.one_by_one,
       "ask for the keys of a text when it is due, not while the one before runs: a text is done sooner, all later");
   em->add_option("--out", embed.out, "also write the embeddings to this safetensors file");
-  em->add_option("--audit", embed.audit, "let the model owner open and check so many bundles more than texts need")
-      ->check(CLI::Range(0, 1 << 16))
-      ->option_text("N")
-      ->excludes(one_by_one);  // its pauses would tell the dealer what was audited before it deals the next
+  // its pauses would tell the dealer what was audited before it deals the next
+  AddAudit(em, &embed.audit)->excludes(one_by_one);
   AddSource(em, &embed.source, true);
   em->callback([&] { status = RunEmbed(embed); });
 

@@ -176,6 +176,16 @@ def test_p0_alone():
         assert numbers('y') == ('mod 2^32', [5, 0, 3])
 
 
+def test_audit():
+    """P0 opens two bundles of three and finds them as they should be"""
+    relu = plan('audited', 'relu', '--to', 'both')
+    with Three('audited', relu, relu, '--out', WORK / 'learned') as t:
+        done = t.ask(relu, '--values', WORK / 'two.txt', '--audit', '2', '--json')
+        assert done.returncode == 0 and done.stderr.count('found nothing wrong') == 2, done.stderr
+        assert sum('audited: both bundles are as they should be' in line for line in t.server.err) == 2
+        assert json.loads(done.stdout)['y'] == [[1], [2]] and numbers('learned')[1] == [1, 2]
+
+
 def test_counts_differ():
     """both bring, of another number: both say so, and nothing is spent"""
     sign = plan('sign2', 'sign', '--from', 'shared', '--to', 'p1')
