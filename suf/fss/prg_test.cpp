@@ -7,7 +7,7 @@
 
 #include "suf/base/digest.hpp"
 #include "suf/fss/internal/aes_kernels.hpp"
-#include "suf/fss/internal/known_answers.hpp"
+#include "suf/base/known_answers_test.hpp"
 
 namespace suf::fss {
 namespace {
