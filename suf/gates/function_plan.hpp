@@ -35,13 +35,14 @@ std::vector<std::vector<uint64_t>> ChannelWords(const FunctionPlan& plan, std::s
 // Name: of the plan's lowering: "Index/digits, Digits", of a Split "Bipartite/2" or "Product/2" by the stages of its
 // cut.
 std::string Name(const FunctionPlan& plan);
-// Price: every lowering of the plan's function between its two ends, for `count` numbers; the plan's choice is not
-// read.
-std::vector<compiler::Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count);
+// Price: every lowering of the plan's function between its two ends, for `count` numbers on a backend that can do this;
+// the plan's choice is not read.
+std::vector<compiler::Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count,
+                                       const pfss::Capabilities& can = {});
 // Named: the plan's choice by name, one for numbers and one for bits, "NUMBERS, BITS" where F has both; a part alone
 // leaves the other to `prices`. Throws Cause::kInput for a name that no lowering has, Cause::kRefused for one that does
 // not apply, with why and those that do.
-compiler::Choice Named(const FunctionPlan& plan, const std::string& name, const compiler::Prices& prices,
-                       int64_t count);
+compiler::Choice Named(const FunctionPlan& plan, const std::string& name, const compiler::Prices& prices, int64_t count,
+                       const pfss::Capabilities& can = {});
 
 }  // namespace suf::gates
