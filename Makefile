@@ -9,7 +9,7 @@ help:
 
 ## setup    install packages (Debian) and the Python environment that tests and tools use
 setup: .venv/ready
-.venv/ready: tools/setup.sh tools/requirements.txt
+.venv/ready: tools/setup.sh tools/requirements.txt tools/myl7.txt
 	tools/setup.sh
 
 ## build    build/suf and the tests
