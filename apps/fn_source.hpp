@@ -29,12 +29,14 @@ struct Numeric {
 };
 Numeric NumericOf(const Given& g);
 
-// BackendInfo: what can run programs in this build.
+// BackendInfo: what can run programs, in this build and on this processor.
 struct BackendInfo {
-  std::string name, sentence;
-  bool runs = true;  // on this processor
+  std::string name;
+  pfss::Capabilities can;
+  bool built = true, runs = true;
 };
 std::vector<BackendInfo> Backends();
+// MakeBackend: throws Cause::kInput for a name that none has, Cause::kResource for one that was not built here.
 std::unique_ptr<pfss::Backend> MakeBackend(const std::string& name);
 
 // WordOf: a whole number, also a negative one in two's complement, as a word of Z_{2^n}. Throws Cause::kInput.
