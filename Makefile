@@ -25,7 +25,8 @@ program: setup
 
 ## test     every test (ctest); fetches the real model first if it is not in the cache
 test: build model
-	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2
+	@rm -f $(BUILD)/matrix.txt
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2; status=$$?; cat $(BUILD)/matrix.txt; exit $$status
 
 ## accept   200 sentences through three processes, every output word against the simulator
 accept: build model
