@@ -11,7 +11,7 @@ import tempfile
 from matrix_test import summary
 
 SUF, WITHOUT, CMAKE, SOURCE = sys.argv[1:5]
-SENTENCE = 'suf: the backend myl7 was not built here; run tools/setup.sh and configure without -DSUF_MYL7=OFF, or use clear or packed\n'
+SENTENCE = 'suf: the backend myl7 was not built here (SUF_MYL7=OFF); build it with the headers that the set-up fetches, or use clear or packed\n'
 
 
 def run(*words):

@@ -17,14 +17,14 @@ pfss::Capabilities Myl7Capabilities() {
 }
 
 std::unique_ptr<pfss::Backend> MakeMyl7() {
-  if (!Myl7Built())
-    Fail(Cause::kResource,
-         "the backend myl7 was not built here; run tools/setup.sh and configure without -DSUF_MYL7=OFF, or use clear "
-         "or packed");
-  if (!Myl7Supported())
-    Fail(Cause::kResource, "the backend myl7 needs a processor with AES instructions; use clear or packed");
 #if SUF_MYL7
-  return MakeClear(Myl7Capabilities(), kMyl7PrgId, std::make_shared<const internal::Myl7Kernels>());
+  if (Myl7Supported())
+    return MakeClear(Myl7Capabilities(), kMyl7PrgId, std::make_shared<const internal::Myl7Kernels>());
+  Fail(Cause::kResource, "the backend myl7 needs a processor with AES instructions; use clear or packed");
+#else
+  Fail(Cause::kResource,
+       "the backend myl7 was not built here (SUF_MYL7=OFF); build it with the headers that the set-up fetches, or use "
+       "clear or packed");
 #endif
 }
 
