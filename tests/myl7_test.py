@@ -4,6 +4,7 @@
   myl7_test.py SUF SUF_WITHOUT CMAKE SOURCE     SUF_WITHOUT: the program as -DSUF_MYL7=OFF builds it; needs some seconds
 """
 import json
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,8 @@ def main():
     for command in ('fn run relu --x 1 --backend myl7', 'fn run relu --x 1 --lowering StepDcf --backend myl7', 'fn cost relu --backend myl7'):
         done = run(WITHOUT, *command.split())
         assert (done.returncode, done.stdout, done.stderr) == (5, '', SENTENCE), (command, done)
+    files = [f.name for f in pathlib.Path(SOURCE).glob('suf/**/*.?pp') if 'half_tree_dpf' in f.read_text()]
+    assert files == ['myl7_test.cpp'], f'the half-tree of myl7/fss is for its attack alone: {files}'
     has, lacks = backend(SUF), backend(WITHOUT)
     assert not lacks['built'] and not lacks['runs'] and 'not built here' in run(WITHOUT, 'backends').stdout
     assert has['dcf_schemes'] == ['myl7'] and has['largest_n'] == 64 and {'dpfgen', 'dpfparity'} <= set(has['lacks'])
