@@ -145,8 +145,8 @@ TEST(Lower, WithoutTrees) {
   if (!lacking) {
     using pfss::Op;
     auto clear = backends::MakeClear()->capabilities();
-    lacking =
-        backends::MakeClear(clear.Without({Op::kDpfGen, Op::kDpfWindow, Op::kDpfParity, Op::kDpfDense}), 0, nullptr);
+    lacking = backends::MakeClear(clear.Without({Op::kDpfGen, Op::kDpfWindow, Op::kDpfParity, Op::kDpfDense}), 0,
+                                  std::make_shared<const pfss::Kernels>());
   }
   int ran = 0, refused = 0;
   for (int n : {8, 12, 33, 64})
