@@ -88,9 +88,10 @@ TEST(Lower, ClosedForms) {
           Ran got = RunOn(f, choice, x, {}, ring, *clear);
           const int64_t want = s.outputs ? NumbersKeyBits(c, choice.numbers, {}, ring) : BitsKeyBits(c, choice.bits);
           EXPECT_EQ(got.key_bits, 3 * want) << Name(c, choice) << " " << ring << "\n" << func::Print(f);
-          if (myl7 && s.outputs && choice.numbers.kind == Kind::kStepDcf)
+          if (myl7 && s.outputs && choice.numbers.kind == Kind::kStepDcf) {
             EXPECT_EQ(RunOn(f, choice, x, {}, ring, *myl7).key_bits,
                       3 * NumbersKeyBits(c, choice.numbers, {}, ring, fss::DcfScheme::kMyl7));
+          }
           if (HasFailure()) return;
         }
       }
