@@ -35,7 +35,7 @@ struct FnCostArgs {
   FunctionArgs f;
   EndsArgs ends;
   std::string profile;  // none: the four there are
-  std::string keys = "ahead";
+  std::string keys = "ahead", backend = "packed";
   int64_t count = 1024;
   bool json = false;
 };

@@ -83,7 +83,7 @@ int RunFnRun(const FnRunArgs& a) {
                        : a.all       ? int64_t{1} << std::min(kMostAll, func::DomainBits(g.f))
                        : a.x.empty() ? 1024
                                      : int64_t(AtCommas(a.x).size());
-  plan.choice = ChoiceFor(plan, a.lowering, profile, many);
+  plan.choice = ChoiceFor(plan, a.lowering, profile, many, backend->capabilities());
   const PairInput in = Values(a, plan);
   const PairResult r = a.processes ? RunProcesses(plan, in) : RunFunction(plan, in, *backend);
   const Wrong wrong = Compare(plan.f, in.x, r.words);
@@ -106,16 +106,29 @@ int RunFnRun(const FnRunArgs& a) {
 }
 
 int RunBackends(const BackendsArgs& a) {
-  if (a.json) {
-    ordered_json out{{"schema", "suf.backends/1"}, {"backends", json::array()}};
-    for (const BackendInfo& b : Backends())
-      out["backends"].push_back({{"name", b.name}, {"runs", b.runs}, {"what", b.sentence}});
-    std::cout << out.dump() << "\n";
-    return 0;
+  ordered_json all = json::array();
+  std::string text;
+  for (const BackendInfo& b : Backends()) {
+    ordered_json lacks = json::array(), schemes = json::array();
+    std::string names, dcfs;
+    for (const pfss::OpInfo& op : pfss::Ops())
+      if (!b.can.Has(op.op)) lacks.push_back(op.name), names += (names.empty() ? " but " : ", ") + Str(op.name);
+    for (fss::DcfScheme s : b.can.schemes)
+      schemes.push_back(fss::Name(s)), dcfs += (dcfs.empty() ? "" : ", ") + Str(fss::Name(s));
+    all.push_back({{"name", b.name},
+                   {"built", b.built},
+                   {"runs", b.runs},
+                   {"what", b.can.what},
+                   {"dcf_schemes", schemes},
+                   {"lacks", lacks},
+                   {"largest_n", b.can.largest}});
+    const char* const here = !b.built ? "not built here         "
+                             : b.runs ? "runs here      "
+                                      : "not on this processor  ";
+    text += Str(b.name, std::string(18 - b.name.size(), ' '), here, b.can.what, "\n", std::string(18, ' '),
+                "every operation", names, "; DCFs of ", dcfs, "; keys on up to ", b.can.largest, " bits\n");
   }
-  for (const BackendInfo& b : Backends())
-    std::cout << b.name << std::string(18 - b.name.size(), ' ')
-              << (b.runs ? "runs here      " : "not on this processor  ") << b.sentence << "\n";
+  std::cout << (a.json ? ordered_json{{"schema", "suf.backends/1"}, {"backends", all}}.dump() + "\n" : text);
   return 0;
 }
 

@@ -85,7 +85,7 @@ void Refuse(const gates::FunctionPlan& plan, int64_t count) {
 
 PairResult RunFunction(const gates::FunctionPlan& plan, const PairInput& input, pfss::Backend& backend) {
   const auto count = int64_t(input.x.size());
-  Trace t;
+  Trace t(backend.capabilities());
   gates::Emit(t, plan, count);
   Schedule s(t);
   RefuseFor(s, count);

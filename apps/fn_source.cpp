@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "suf/backends/clear.hpp"
+#include "suf/backends/myl7.hpp"
 #include "suf/backends/packed.hpp"
 #include "suf/base/file.hpp"
 #include "suf/func/text.hpp"
@@ -36,9 +37,9 @@ gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends) {
 }
 
 compiler::Choice ChoiceFor(const gates::FunctionPlan& plan, const std::string& lowering,
-                           const compiler::Profile& profile, int64_t count) {
-  if (lowering != "auto") return gates::Named(plan, lowering, profile.prices, count);
-  return compiler::Best(gates::Price(plan, profile.prices, count)).choice;
+                           const compiler::Profile& profile, int64_t count, const pfss::Capabilities& can) {
+  if (lowering != "auto") return gates::Named(plan, lowering, profile.prices, count, can);
+  return compiler::Best(gates::Price(plan, profile.prices, count, can)).choice;
 }
 
 Numeric NumericOf(const Given& g) {
@@ -52,17 +53,21 @@ Numeric NumericOf(const Given& g) {
 }
 
 std::vector<BackendInfo> Backends() {
-  std::vector<BackendInfo> out{
-      {"clear", "the reference: one word-by-word loop an operation"},
-      {"packed", Str("the fast one, with the kernels that suit this processor: packed/", ring::Name(ring::Best()))}};
-  for (ring::Variant v : {ring::Variant::kPortable, ring::Variant::kAvx2, ring::Variant::kAvx512})
-    out.push_back({Str("packed/", ring::Name(v)), Str("with the kernels ", ring::Name(v)), ring::Supports(v)});
+  const auto packed = backends::MakePacked(exec::Default());
+  std::vector<BackendInfo> out{{"clear", backends::MakeClear()->capabilities()}, {"packed", packed->capabilities()}};
+  out[1].can.what = Str("the fast one, with the kernels that suit this processor: ", packed->name());
+  for (ring::Variant v : {ring::Variant::kPortable, ring::Variant::kAvx2, ring::Variant::kAvx512}) {
+    out.push_back({Str("packed/", ring::Name(v)), packed->capabilities(), true, ring::Supports(v)});
+    out.back().can.what = Str("with the kernels ", ring::Name(v));
+  }
+  out.push_back({"myl7", backends::Myl7Capabilities(), backends::Myl7Built(), backends::Myl7Supported()});
   return out;
 }
 
 std::unique_ptr<pfss::Backend> MakeBackend(const std::string& name) {
   if (name == "clear") return backends::MakeClear();
   if (name == "packed") return backends::MakePacked(exec::Default());
+  if (name == "myl7") return backends::MakeMyl7();
   std::string names;
   for (const BackendInfo& b : Backends()) {
     names += (names.empty() ? "" : ", ") + b.name;

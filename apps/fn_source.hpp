@@ -21,9 +21,9 @@ Given FunctionOf(const FunctionArgs& a);
 // PlanOf: with its ends; the choice is left open.
 gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends);
 
-// ChoiceFor: the lowering of that name, or `auto`: the best by the profile for so many values.
+// ChoiceFor: the lowering of that name, or `auto`: the best by the profile for so many values, on a backend that can do this.
 compiler::Choice ChoiceFor(const gates::FunctionPlan& plan, const std::string& lowering,
-                           const compiler::Profile& profile, int64_t count);
+                           const compiler::Profile& profile, int64_t count, const pfss::Capabilities& can = {});
 
 // Numeric: a function's words as numbers: of a library function as it says; else two's complement where a piece begins
 // at 2^(n-1), and without a scale.
@@ -33,12 +33,14 @@ struct Numeric {
 };
 Numeric NumericOf(const Given& g);
 
-// BackendInfo: what can run programs in this build.
+// BackendInfo: what can run programs, in this build and on this processor.
 struct BackendInfo {
-  std::string name, sentence;
-  bool runs = true;  // on this processor
+  std::string name;
+  pfss::Capabilities can;
+  bool built = true, runs = true;
 };
 std::vector<BackendInfo> Backends();
+// MakeBackend: throws Cause::kInput for a name that none has, Cause::kResource for one that was not built here.
 std::unique_ptr<pfss::Backend> MakeBackend(const std::string& name);
 
 // WordOf: a whole number, also a negative one in two's complement, as a word of Z_{2^n}. Throws Cause::kInput.

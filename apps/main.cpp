@@ -198,6 +198,7 @@ void AddFnPrices(CLI::App* fn, FunctionCommands* all, int* status) {
       ->default_val(all->cost.count)
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 31))
       ->option_text("N");
+  c->add_option("--backend", all->cost.backend, "as suf backends lists them (default: packed)")->option_text("B");
   c->add_flag("--json", all->cost.json, "JSON");
   c->callback([=] { *status = RunFnCost(all->cost); });
 

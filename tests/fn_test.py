@@ -60,6 +60,11 @@ def rows(*words):
     return json.loads(done.stdout)
 
 
+def other():
+    """The backend of another library, where this build has it and the processor runs it."""
+    return [b['name'] for b in rows('backends')['backends'] if b['name'] == 'myl7' and b['runs']]
+
+
 def signed(v, bits):
     return v - (1 << bits) if v >> (bits - 1) else v
 
@@ -221,7 +226,7 @@ def test_check():
     r = rows('fn', 'check', '{w}/mixed.suf')
     assert r['wrong'] == 0 and r['covered'] + r['holes'] == len(r['cells']) and r['covered'] >= 20
     assert all(c.get('values') == 256 or c['why'] for c in r['cells'])
-    assert {c['backend'] for c in r['cells']} == {'clear', 'packed'}
+    assert {c['backend'] for c in r['cells']} == {'clear', 'packed', *other()}
     assert run('fn', 'check', 'exp').returncode == 0
 
 
@@ -258,8 +263,26 @@ def test_backends():
     """what can run is listed, and each of it runs"""
     names = [b['name'] for b in rows('backends')['backends'] if b['runs']]
     assert {'clear', 'packed', 'packed/portable'} <= set(names) and 'clear' in run('backends').stdout
-    traces = {rows('fn', 'run', 'gelu', '--x', '1,2,3', '--lowering', 'StepDcf', '--backend', b)['trace'] for b in names}
-    assert len(traces) == 1
+    traces = {b: rows('fn', 'run', 'gelu', '--x', '1,2,3', '--lowering', 'StepDcf', '--backend', b)['trace'] for b in names}
+    ours = {trace for b, trace in traces.items() if b != 'myl7'}
+    assert len(ours) == 1 and not any(traces[b] in ours for b in other()), 'the scheme of DCFs is part of the trace'
+
+
+def test_other_backend():
+    """what the other library cannot do is no candidate, and says why; what it can is chosen, costs what cost says and is right"""
+    for b in other():
+        c = rows('fn', 'cost', 'relu', '--count', '100', '--backend', b)
+        why = {r['lowering']: r['why'] for r in c['refused']}
+        assert why['Parity+Open'] == why['Index/parity'] == 'myl7 has no DPF tree (dpfgen)'
+        by_name = {r['lowering']: r for r in c['lowerings']}
+        assert {'StepDcf', 'Digits+Open', 'Index/blocks', 'WindowLut/2'} <= set(by_name) and set(c['choice'].values()) <= set(by_name)
+        for name in ('StepDcf', 'Digits+Open'):
+            r = rows('fn', 'run', 'relu', '--random', '100', '--lowering', name, '--backend', b)
+            assert r['equal'] and all(r[k] == by_name[name][k] for k in ('rounds', 'sent_bytes', 'key_bytes', 'aes_blocks')), name
+        assert rows('fn', 'run', 'gelu', '--random', '20', '--backend', b)['equal']
+        done = run('fn', 'run', 'relu', '--x', '1', '--backend', b, '--lowering', 'Parity+Open')
+        assert done.returncode == 4 and not done.stdout
+        assert done.stderr.startswith('suf: Parity+Open does not apply to relu: myl7 has no DPF tree (dpfgen); these do: StepDcf, '), done.stderr
 
 
 def test_help():

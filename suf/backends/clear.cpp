@@ -3,9 +3,8 @@
 #include <bit>
 #include <functional>
 
+#include "suf/backends/internal/fss_kernels.hpp"
 #include "suf/backends/randomness.hpp"
-#include "suf/fss/dcf.hpp"
-#include "suf/fss/dpf.hpp"
 #include "suf/fss/prg.hpp"
 #include "suf/fss/sizes.hpp"
 #include "suf/pfss/poly.hpp"
@@ -49,8 +48,12 @@ std::vector<uint64_t> Coefficients(int j, uint64_t h) {
 
 class ClearExecutor : public Executor {
  public:
-  ClearExecutor(const Schedule& s, Role role)
-      : t_(s.trace()), role_(role), values_(t_.nodes().size()), last_(LastUse(s, Programs(s, role))) {}
+  ClearExecutor(const Schedule& s, Role role, const Kernels& kernels)
+      : t_(s.trace()),
+        kernels_(kernels),
+        role_(role),
+        values_(t_.nodes().size()),
+        last_(LastUse(s, Programs(s, role))) {}
 
   void Run(const Program& program, const Randomness& randomness, Io& io) override {
     randomness_ = &randomness;
@@ -406,54 +409,57 @@ class ClearExecutor : public Executor {
   Words Tree(const Node& n) {
     const Words& x = In(n, 0);
     auto bytes = [&](size_t a) { return reinterpret_cast<const uint8_t*>(In(n, a).data()); };
-    const size_t rows = In(n, n.op == Op::kDpfGen || n.op == Op::kDcfGen ? 0 : 2).size();
+    const bool gen = n.op == Op::kDpfGen || n.op == Op::kDcfGen;
     Words out(size_t(Size(n.shape) * WordsOf(n.ring)));
     auto key = reinterpret_cast<uint8_t*>(out.data());
-    auto dpf = [&](int64_t program, int64_t bits) {
-      return fss::DpfContext{randomness_->TreeKey(), uint32_t(program), int(bits)};
+    auto batch = [&](int64_t program) {
+      return Batch{randomness_->TreeKey(), uint32_t(program), gen ? Arg(n, 0).ring.bits : int(n.attrs[1]),
+                   In(n, gen ? 0 : 2).size()};
+    };
+    auto dcf = [&](int64_t program, int64_t words, int64_t form) {
+      Batch b = batch(program);
+      b.words = int(words), b.bits = FormOf(form).bits;
+      return b;
     };
     // points: x less each threshold, of every row
     auto points = [&](size_t first) {
       Words all;
       for (uint64_t v : In(n, 2))
-        for (size_t j = first; j < n.attrs.size(); ++j) all.push_back(v - uint64_t(n.attrs[j]));
+        for (size_t j = first; j < n.attrs.size(); ++j)
+          all.push_back((v - uint64_t(n.attrs[j])) & ring::Mask(int(n.attrs[1])));
       return all;
     };
     const int party = n.attrs[0] == 1;
     switch (n.op) {
       case Op::kDpfGen:
-        fss::DpfGen(dpf(n.attrs[0], Arg(n, 0).ring.bits), x.data(), bytes(1), bytes(2), rows, key);
+        kernels_.DpfGen(batch(n.attrs[0]), x.data(), {bytes(1), bytes(2)}, key);
         return out;
       case Op::kDpfWindow:
-        fss::DpfWindow(dpf(n.attrs[3], n.attrs[1]), party, bytes(0), bytes(1), int(n.attrs[4]), In(n, 2).data(), rows,
-                       int(n.attrs[2]), out.data());
+        kernels_.DpfWindow(batch(n.attrs[3]), party, bytes(0), bytes(1), int(n.attrs[4]), In(n, 2).data(),
+                           int(n.attrs[2]), out.data());
         return out;
       case Op::kDpfParity:
-        fss::DpfParity(dpf(n.attrs[2], n.attrs[1]), party, bytes(0), bytes(1), points(3).data(), rows,
-                       int(n.attrs.size()) - 3, out.data());
+        kernels_.DpfParity(batch(n.attrs[2]), party, bytes(0), bytes(1), points(3).data(), int(n.attrs.size()) - 3,
+                           out.data());
         return out;
       case Op::kDpfDense:
-        fss::DpfDense(dpf(n.attrs[2], n.attrs[1]), party, bytes(0), bytes(1), In(n, 2).data(), In(n, 3).data(), rows,
-                      out.data());
+        kernels_.DpfDense(batch(n.attrs[2]), party, bytes(0), bytes(1), In(n, 2).data(), In(n, 3).data(), out.data());
         for (uint64_t& v : out) v &= ring::Mask(n.ring.bits);
         return out;
-      case Op::kDcfGen: {
-        const fss::DcfContext ctx{randomness_->TreeKey(), uint32_t(n.attrs[0]), Arg(n, 0).ring.bits,
-                                  int(Arg(n, 1).shape[0]), int(n.attrs[1])};
-        fss::DcfGen(ctx, x.data(), In(n, 1).data(), bytes(2), bytes(3), rows, key);
+      case Op::kDcfGen:
+        kernels_.DcfGen(dcf(n.attrs[0], Arg(n, 1).shape[0], n.attrs[1]), x.data(), In(n, 1).data(),
+                        {bytes(2), bytes(3)}, key);
         return out;
-      }
-      default: {
+      default:
         SUF_CHECK(n.op == Op::kDcfEval);
-        const fss::DcfContext ctx{randomness_->TreeKey(), uint32_t(n.attrs[4]), int(n.attrs[1]), int(n.attrs[2]),
-                                  int(n.attrs[3])};
-        fss::DcfEval(ctx, party, bytes(0), bytes(1), points(5).data(), rows, int(n.attrs.size()) - 5, out.data());
+        kernels_.DcfEval(dcf(n.attrs[4], n.attrs[2], n.attrs[3]), party, bytes(0), bytes(1), points(5).data(),
+                         int(n.attrs.size()) - 5, out.data());
         return out;
-      }
     }
   }
 
   const Trace& t_;
+  const Kernels& kernels_;
   Role role_;
   std::vector<Words> values_;
   std::vector<int> last_;
@@ -463,16 +469,32 @@ class ClearExecutor : public Executor {
 
 class Clear : public Backend {
  public:
-  std::string name() const override { return "clear"; }
-  uint32_t prg() const override { return fss::kPrgId; }
+  Clear(Capabilities can, uint32_t prg, std::shared_ptr<const Kernels> kernels)
+      : can_(std::move(can)), prg_(prg), kernels_(std::move(kernels)) {}
+  std::string name() const override { return can_.name; }
+  const Capabilities& capabilities() const override { return can_; }
+  uint32_t prg() const override { return prg_; }
   std::unique_ptr<Randomness> Expand(Material m) override { return MakeRandomness(std::move(m)); }
   std::unique_ptr<Executor> Start(const Schedule& s, Role role) override {
-    return std::make_unique<ClearExecutor>(s, role);
+    RefuseLacking(can_, s.trace());
+    return std::make_unique<ClearExecutor>(s, role, *kernels_);
   }
+
+ private:
+  const Capabilities can_;
+  const uint32_t prg_;
+  const std::shared_ptr<const Kernels> kernels_;
 };
 
 }  // namespace
 
-std::unique_ptr<pfss::Backend> MakeClear() { return std::make_unique<Clear>(); }
+std::unique_ptr<Backend> MakeClear(Capabilities can, uint32_t prg, std::shared_ptr<const Kernels> kernels) {
+  return std::make_unique<Clear>(std::move(can), prg, std::move(kernels));
+}
+
+std::unique_ptr<Backend> MakeClear() {
+  return MakeClear({"clear", "the reference: a loop an operation, always reduced"}, fss::kPrgId,
+                   std::make_shared<const internal::FssKernels>());
+}
 
 }  // namespace suf::backends

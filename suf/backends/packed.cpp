@@ -132,11 +132,15 @@ namespace {
 
 class Packed : public pfss::Backend {
  public:
-  Packed(exec::Pool& pool, ring::Variant variant) : pool_(pool), variant_(variant) {}
-  std::string name() const override { return std::string("packed/") + ring::Name(variant_); }
+  Packed(exec::Pool& pool, ring::Variant variant) : pool_(pool), variant_(variant) {
+    can_.name = std::string("packed/") + ring::Name(variant), can_.what = "the CPU engine";
+  }
+  std::string name() const override { return can_.name; }
+  const pfss::Capabilities& capabilities() const override { return can_; }
   uint32_t prg() const override { return fss::kPrgId; }
   std::unique_ptr<pfss::Randomness> Expand(pfss::Material m) override { return MakeRandomness(std::move(m), variant_); }
   std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, Role role) override {
+    RefuseLacking(can_, s.trace());
     std::shared_ptr<const internal::ExecutionPlan> plan;
     {
       std::lock_guard l(m_);
@@ -152,6 +156,7 @@ class Packed : public pfss::Backend {
  private:
   exec::Pool& pool_;
   ring::Variant variant_;
+  pfss::Capabilities can_;
   internal::Weights weights_;
   std::mutex m_;
   std::map<std::pair<Hash, int>, std::shared_ptr<const internal::ExecutionPlan>> plans_;  // by trace and role

@@ -72,8 +72,9 @@ double Seconds(const Bill& b, const Prices& p) {
          double(std::max(b.key[0], b.key[1])) * (p.now ? p.key + p.wire : p.key) + blocks * p.block + words * p.word;
 }
 
-void PriceOf(Candidate* one, const Prices& p, const std::function<void(Trace&, const Choice&)>& emit) {
-  Trace t;
+void PriceOf(Candidate* one, const Prices& p, const pfss::Capabilities& can,
+             const std::function<void(Trace&, const Choice&)>& emit) {
+  Trace t(can);
   try {
     emit(t, one->choice);
   } catch (const Error& e) {  // a limit of a part, such as of digits below a cut
@@ -84,7 +85,7 @@ void PriceOf(Candidate* one, const Prices& p, const std::function<void(Trace&, c
   one->bill = BillOf(pfss::Schedule(t)), one->seconds = Seconds(one->bill, p);
 }
 
-std::vector<Candidate> Price(const Compiled& c, const Prices& p,
+std::vector<Candidate> Price(const Compiled& c, const Prices& p, const pfss::Capabilities& can,
                              const std::function<void(Trace&, const Choice&)>& emit) {
   std::vector<Candidate> out;
   std::vector<Lowering> numbers, bits;
@@ -114,7 +115,7 @@ std::vector<Candidate> Price(const Compiled& c, const Prices& p,
     for (const Lowering& b : bits) {
       Candidate one;
       one.choice = {n, b}, one.name = Name(c, one.choice);
-      PriceOf(&one, p, emit);
+      PriceOf(&one, p, can, emit);
       found.push_back(one);
     }
   found.insert(found.end(), out.begin(), out.end());

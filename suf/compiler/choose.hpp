@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "suf/compiler/lower.hpp"
-#include "suf/pfss/schedule.hpp"
+#include "suf/pfss/backend.hpp"
 
 namespace suf::compiler {
 
@@ -44,11 +44,13 @@ struct Candidate {
   Bill bill;
   double seconds = 0;
 };
-// PriceOf: bill and seconds of what `emit` makes of the candidate's choice, or why it refuses.
-void PriceOf(Candidate* one, const Prices& p, const std::function<void(Trace&, const Choice&)>& emit);
+// PriceOf: bill and seconds of what `emit` makes of the candidate's choice for a backend of these capabilities, or why
+// it refuses, or why the backend cannot run it.
+void PriceOf(Candidate* one, const Prices& p, const pfss::Capabilities& can,
+             const std::function<void(Trace&, const Choice&)>& emit);
 // Price: candidates for numbers and bits of c, each emitted alone by `emit` into a trace that it closes. In the order
 // of the lowerings; those that do not apply come with why.
-std::vector<Candidate> Price(const Compiled& c, const Prices& p,
+std::vector<Candidate> Price(const Compiled& c, const Prices& p, const pfss::Capabilities& can,
                              const std::function<void(Trace&, const Choice&)>& emit);
 // Best: the cheapest that applies. Throws Cause::kRefused, with why each does not, where none does.
 const Candidate& Best(const std::vector<Candidate>& all);

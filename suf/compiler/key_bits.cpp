@@ -122,7 +122,7 @@ int64_t RowBits(const Compiled& c, int ring, bool one_tree) {
 
 }  // namespace
 
-int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& e, int ring) {
+int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& e, int ring, fss::DcfScheme scheme) {
   const int n = c.f.n, degree = c.f.degree;
   const bool wrap = internal::NeedsWrap(c, ring);
   const int64_t high = wrap ? ring - n : 0;
@@ -135,7 +135,7 @@ int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& e, int
     case Kind::kConstant:
       return 0;
     case Kind::kStepDcf:
-      return bits + 2 * int64_t(fss::DcfKeyBits(n, degree + 1, ring));
+      return bits + 2 * int64_t(fss::DcfKeyBits(n, degree + 1, ring, scheme));
     case Kind::kOpenSteps:
       bits += ViewBits(c, c.steps, wrap, l.steps);
       for (int k = 0; k <= degree; ++k) {

@@ -83,7 +83,8 @@ std::optional<Lowering> BitsNamed(std::string_view name);
 
 // Closed forms: key bits an element of both bundles, every owed word dealt. (Where numbers and bits read one view by
 // parity, both together cost less than the sum.)
-int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& entry, int ring);
+int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& entry, int ring,
+                       fss::DcfScheme scheme = fss::DcfScheme::kSuf);
 int64_t BitsKeyBits(const Compiled& c, const Lowering& l);
 
 }  // namespace suf::compiler

@@ -1,4 +1,7 @@
 // Every lowering computes every function: under every mask of small rings, and at random up to 64 bits.
+#include <algorithm>
+
+#include "suf/compiler/choose.hpp"
 #include "suf/compiler/rig_test.hpp"
 
 namespace suf::compiler {
@@ -18,6 +21,9 @@ std::vector<Choice> Choices(const Compiled& c) {
                    bits.empty() ? Lowering{} : bits[i % bits.size()]});
   return out;
 }
+
+// Myl7: the other library's backend, where it was built and runs; else none, and what has no DCF is clear's.
+std::unique_ptr<pfss::Backend> Myl7() { return backends::Myl7Supported() ? backends::MakeMyl7() : nullptr; }
 
 // Pairs: every x under every mask.
 void Pairs(int n, std::vector<uint64_t>* x, std::vector<uint64_t>* r) {
@@ -43,7 +49,7 @@ TEST(Passes, TheCompiledFunctionIsTheFunction) {
 
 TEST(Lower, EveryMaskOfSmallRings) {
   std::mt19937_64 rng(2);
-  auto clear = backends::MakeClear();
+  auto clear = backends::MakeClear(), myl7 = Myl7();
   for (int n : {1, 2, 3, 4, 5})
     for (int ring : {1, n, n + 3, 31})
       for (int round = 0; round < 6; ++round) {
@@ -56,6 +62,11 @@ TEST(Lower, EveryMaskOfSmallRings) {
           Ran got = RunOn(f, choice, x, r, ring, *clear);
           ExpectMeaning(f, got, x, ring, Name(c, choice) + "\n" + func::Print(f));
           if (HasFatalFailure()) return;
+          if (!myl7 || choice.numbers.kind != Kind::kStepDcf) continue;  // without a DCF it runs what clear runs
+          Ran theirs = RunOn(f, choice, x, r, ring, *myl7);
+          ExpectMeaning(f, theirs, x, ring, "myl7 " + Name(c, choice) + "\n" + func::Print(f));
+          EXPECT_NE(theirs.digest, got.digest);
+          if (HasFatalFailure()) return;
         }
       }
 }
@@ -63,7 +74,7 @@ TEST(Lower, EveryMaskOfSmallRings) {
 // Key bits of one part at a time.
 TEST(Lower, ClosedForms) {
   std::mt19937_64 rng(4);
-  auto clear = backends::MakeClear();
+  auto clear = backends::MakeClear(), myl7 = Myl7();
   for (int n : {3, 8, 12, 32, 40})
     for (int ring : {n - 2, n, n + 9})
       for (int round = 0; round < 8; ++round) {
@@ -77,6 +88,10 @@ TEST(Lower, ClosedForms) {
           Ran got = RunOn(f, choice, x, {}, ring, *clear);
           const int64_t want = s.outputs ? NumbersKeyBits(c, choice.numbers, {}, ring) : BitsKeyBits(c, choice.bits);
           EXPECT_EQ(got.key_bits, 3 * want) << Name(c, choice) << " " << ring << "\n" << func::Print(f);
+          if (myl7 && s.outputs && choice.numbers.kind == Kind::kStepDcf) {
+            EXPECT_EQ(RunOn(f, choice, x, {}, ring, *myl7).key_bits,
+                      3 * NumbersKeyBits(c, choice.numbers, {}, ring, fss::DcfScheme::kMyl7));
+          }
           if (HasFailure()) return;
         }
       }
@@ -122,6 +137,87 @@ TEST(Lower, WideRingsAtRandom) {
           if (HasFatalFailure()) return;
         }
       }
+}
+
+// Every lowering on a backend without DPF trees: it computes the function, or the trace would have a tree.
+TEST(Lower, WithoutTrees) {
+  std::mt19937_64 rng(6);
+  std::unique_ptr<pfss::Backend> lacking = Myl7();
+  if (!lacking) {
+    using pfss::Op;
+    auto clear = backends::MakeClear()->capabilities();
+    lacking = backends::MakeClear(clear.Without({Op::kDpfGen, Op::kDpfWindow, Op::kDpfParity, Op::kDpfDense}), 0,
+                                  std::make_shared<const pfss::Kernels>());
+  }
+  int ran = 0, refused = 0;
+  for (int n : {8, 12, 33, 64})
+    for (int ring : {n - 7, n, 64}) {
+      Shape s{n, ring, 5, int(rng() % 4), 2, int(rng() % 3)};
+      func::Suf f = RandomSuf(s, rng);
+      Compiled c = Compile(f);
+      std::vector<uint64_t> x{0, 1, ring::Mask(n)};
+      while (x.size() < 40) x.push_back(rng() & ring::Mask(n));
+      for (const Choice& choice : Choices(c)) {
+        const bool dcf = choice.numbers.kind == Kind::kStepDcf;
+        if (dcf && lacking->name() == "clear") continue;  // no kernels
+        const std::string what = Name(c, choice) + " on " + lacking->name() + "\n" + func::Print(f);
+        try {
+          ExpectMeaning(f, RunOn(f, choice, x, {}, ring, *lacking), x, ring, what), ++ran;
+        } catch (const Error& e) {
+          EXPECT_EQ(e.cause(), Cause::kRefused) << what;
+          EXPECT_EQ(e.what(), lacking->name() + " has no DPF tree (dpfgen)") << what;
+          Trace any;
+          Wire<kPub> w = any.give<1>(pfss::Own<1>(any.input<pfss::kP1>("x", {1}, n, 0)), n, "x");
+          (void)Lower(any, c, choice, w, ring);
+          EXPECT_TRUE(std::any_of(any.nodes().begin(), any.nodes().end(), [](const pfss::Node& node) {
+            return node.op == pfss::Op::kDpfGen;
+          })) << what;
+          ++refused;
+        }
+        if (HasFatalFailure()) return;
+      }
+    }
+  EXPECT_GT(ran, 50);
+  EXPECT_GT(refused, 10);
+}
+
+// What a backend cannot do is no candidate, and says why.
+TEST(Choose, CandidatesFitTheBackend) {
+  const Compiled c = Compile(func::Parse(
+      "suf relu domain 32 ring 32 outputs 1 degree 1\npiece 0 : 0 1\npiece 2147483648 : 0 0\nend 4294967296\n"));
+  auto emit = [&](Trace& t, const Choice& choice) {
+    Wire<kPub> x = t.give<1>(pfss::Own<1>(t.input<pfss::kP1>("x", {4}, 32, 0)), 32, "x");
+    t.reveal<1>(Settle(t, Lower(t, c, choice, x, 32).numbers[0]));
+    t.close();
+  };
+  using pfss::Op;
+  pfss::Capabilities all{"toy"}, small = all, none = all;
+  small.largest = 30, none.schemes.clear();
+  struct Case {
+    pfss::Capabilities can;
+    std::string lowering, why;
+  };
+  const Case cases[] = {
+      {all, "StepDcf", ""},
+      {all, "Parity+Open", ""},
+      {all.Without({Op::kDcfGen}), "StepDcf", "toy has no DCF (dcfgen)"},
+      {all.Without({Op::kDcfEval}), "StepDcf", "toy has no DCF (dcfeval)"},
+      {all.Without({Op::kDcfGen}), "Parity+Open", ""},
+      {all.Without({Op::kDpfParity}), "Parity+Open", "toy has no DPF tree (dpfparity)"},
+      {all.Without({Op::kDigits}), "Digits+Open", "toy has no operation digits"},
+      {small, "StepDcf", "it needs a DCF on 32 bits, and 30 are the most that toy has"},
+      {small, "Index/parity", "it needs a DPF on 31 bits, and 30 are the most that toy has"},
+      {small, "Index/digits", ""},
+      {none, "StepDcf", "toy has no DCF of the scheme suf"},
+  };
+  for (const Case& k : cases) {
+    const std::vector<Candidate> found = Price(c, Profiles()[0].prices, k.can, emit);
+    const auto one = std::find_if(found.begin(), found.end(), [&](auto& x) { return x.name == k.lowering; });
+    ASSERT_NE(one, found.end());
+    EXPECT_EQ(one->why_not, k.why) << k.lowering;
+    EXPECT_EQ(one->seconds > 0, k.why.empty());
+    EXPECT_TRUE(Best(found).why_not.empty());
+  }
 }
 
 }  // namespace

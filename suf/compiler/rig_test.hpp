@@ -8,6 +8,7 @@
 #include <set>
 
 #include "suf/backends/clear.hpp"
+#include "suf/backends/myl7.hpp"
 #include "suf/backends/packed.hpp"
 #include "suf/compiler/lower.hpp"
 #include "suf/func/text.hpp"
@@ -124,7 +125,7 @@ inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uin
                  const std::vector<uint64_t>& r, int ring, pfss::Backend& backend, bool shared = false,
                  const Entry& entry = {}, int k = 0) {
   if (!k) k = f.n;
-  Trace t;
+  Trace t(backend.capabilities());
   run::Inputs inputs[3];
   inputs[1].Set("x", x);
   const int64_t n = int64_t(x.size());

@@ -259,22 +259,24 @@ Choice ChoiceOf(const func::Function& f, const std::string& name) {
        "; suf names them when it prices the function");
 }
 
-std::vector<Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count) {
+std::vector<Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count,
+                             const pfss::Capabilities& can) {
   const Program p(plan.f);
   auto emit = [&](Trace& t, const Choice& choice) { EmitProgram(t, p, choice, plan.from, plan.to, count); };
-  if (!p.split) return compiler::Price(p.compiled, prices, emit);
+  if (!p.split) return compiler::Price(p.compiled, prices, can, emit);
   std::vector<Candidate> out;
   for (Stages stages : kStages) {
     Candidate c;
     c.choice.numbers.stages = stages, c.name = NameOf(*p.split, stages);
-    compiler::PriceOf(&c, prices, emit);
+    compiler::PriceOf(&c, prices, can, emit);
     out.push_back(c);
   }
   return out;
 }
 
-Choice Named(const FunctionPlan& plan, const std::string& name, const compiler::Prices& prices, int64_t count) {
-  const std::vector<Candidate> all = Price(plan, prices, count);
+Choice Named(const FunctionPlan& plan, const std::string& name, const compiler::Prices& prices, int64_t count,
+             const pfss::Capabilities& can) {
+  const std::vector<Candidate> all = Price(plan, prices, count, can);
   const Candidate* best = nullptr;
   std::vector<std::string> known, apply;  // of numbers and of bits, each once
   auto add = [](std::vector<std::string>* list, std::string names) {

@@ -41,13 +41,14 @@ pfss::Ending EndingOf(const FunctionPlan& plan);
 std::string Name(const FunctionPlan& plan);
 // ChoiceOf: the choice that Name gives this name. Throws Cause::kRefused for another one, or one that does not apply.
 compiler::Choice ChoiceOf(const func::Function& f, const std::string& name);
-// Price: every lowering of the plan's function between its two ends, for `count` numbers; the plan's choice is not
-// read.
-std::vector<compiler::Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count);
+// Price: every lowering of the plan's function between its two ends, for `count` numbers on a backend that can do this;
+// the plan's choice is not read.
+std::vector<compiler::Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count,
+                                       const pfss::Capabilities& can = {});
 // Named: the plan's choice by name, one for numbers and one for bits, "NUMBERS, BITS" where F has both; a part alone
 // leaves the other to `prices`. Throws Cause::kInput for a name that no lowering has, Cause::kRefused for one that does
 // not apply, with why and those that do.
-compiler::Choice Named(const FunctionPlan& plan, const std::string& name, const compiler::Prices& prices,
-                       int64_t count);
+compiler::Choice Named(const FunctionPlan& plan, const std::string& name, const compiler::Prices& prices, int64_t count,
+                       const pfss::Capabilities& can = {});
 
 }  // namespace suf::gates

@@ -21,10 +21,14 @@ int64_t AesBlocks(const Trace& t, int i) {
       return size * n.ring.bits * fss::DpfPathBlocks(int(a[1]));
     case Op::kDpfDense:
       return size * fss::DpfDomainBlocks(int(a[1]));
-    case Op::kDcfGen:
-      return size * fss::DcfGenBlocks(t.node(n.args[0]).ring.bits, int(t.node(n.args[1]).shape[0]), int(a[1]));
-    case Op::kDcfEval:  // its words come from one path an element and threshold
-      return size / a[2] * fss::DcfEvalBlocks(int(a[1]), int(a[2]), int(a[3]));
+    case Op::kDcfGen: {
+      const Form f = FormOf(a[1]);
+      return size * fss::DcfGenBlocks(t.node(n.args[0]).ring.bits, int(t.node(n.args[1]).shape[0]), f.bits, f.scheme);
+    }
+    case Op::kDcfEval: {  // the words of an element and threshold come together
+      const Form f = FormOf(a[3]);
+      return size / a[2] * fss::DcfEvalBlocks(int(a[1]), int(a[2]), f.bits, f.scheme);
+    }
     default:
       return 0;
   }

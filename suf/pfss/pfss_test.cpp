@@ -451,6 +451,43 @@ TEST(Lint, HoldsComparisonsToTheirRoots) {
   }
 }
 
+// myl7's DCFs: a seed of 128 bits a word of the payload.
+TEST(Lint, AForeignSchemeHasASeedAWord) {
+  Capabilities can{"other"};
+  can.schemes = {fss::DcfScheme::kMyl7};
+  for (int spoilt : {-1, 2, 3}) {
+    Trace t(can);
+    auto x = t.give<1>(t.input<kP1>("x", {4}, 12, 0), 12, "x");
+    Sec beta = Stack<kDealer>({Sec(x.r), Low(Sec(x.r) * 3, 12)});
+    Trace::Comparison c = t.comparison(x.r, beta, 12);
+    Sh less = t.below(c, x.hat, {0});
+    t.reveal<1>(less);
+    t.close();
+    Schedule s(t);
+    Trace::Raw raw{t};
+    const Node& key = t.node(t.node(c.key.id()).args[0]);
+    EXPECT_EQ(t.node(key.args[2]).ring, Xor(256));
+    EXPECT_EQ(key.ring, Xor(int(fss::DcfKeyBits(12, 2, 12, fss::DcfScheme::kMyl7))));
+    if (spoilt >= 0) raw.node(key.args[size_t(spoilt)]).ring = Xor(128);
+    const LintReport r = Lint(s);
+    EXPECT_EQ(r.faults.size(), spoilt < 0 ? 0u : 2u);
+    for (auto& f : r.faults) EXPECT_NE(f.find("one seed of 128 bits for each tree"), std::string::npos) << f;
+  }
+}
+
+// A kernel outside the capabilities is a Bug, as Start has refused its trace.
+TEST(Kernels, ThoseThatAreNotThereAreNeverAsked) {
+  const struct : Kernels {
+  } none;
+  const Batch b{{}, 0, 8, 0};
+  EXPECT_THROW(none.DpfGen(b, nullptr, {}, nullptr), Bug);
+  EXPECT_THROW(none.DpfWindow(b, 0, nullptr, nullptr, 0, nullptr, 1, nullptr), Bug);
+  EXPECT_THROW(none.DpfParity(b, 0, nullptr, nullptr, nullptr, 1, nullptr), Bug);
+  EXPECT_THROW(none.DpfDense(b, 0, nullptr, nullptr, nullptr, nullptr, nullptr), Bug);
+  EXPECT_THROW(none.DcfGen(b, nullptr, nullptr, {}, nullptr), Bug);
+  EXPECT_THROW(none.DcfEval(b, 0, nullptr, nullptr, nullptr, 1, nullptr), Bug);
+}
+
 TEST(Poly, Sizes) {
   EXPECT_EQ(PolySize(0), 2);
   EXPECT_EQ(PolySize(1), 5);
