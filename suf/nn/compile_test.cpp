@@ -94,6 +94,26 @@ TEST(Compile, SearchesByPrices) {
   EXPECT_LT(far.key[0], one.key[0]);
 }
 
+// A plan for one machine with keys dealt now and one for a wide network: each is slower on the other's link.
+TEST(Compile, EachPlanIsSlowerOnTheOthersLink) {
+  const Graph g = Before();
+  const Weights w = RandomWeights(g, 1);
+  const auto texts = SmallTexts(2, 10, 16);
+  auto bill = [&](const std::string& profile, bool now) {
+    CompileOptions o = SmallOptions();
+    o.profile = profile, o.keys_now = now;
+    const Plan plan = Compile(g, w, texts, o);
+    pfss::Trace t;
+    Build(t, plan, plan.classes[0].max_n);
+    return compiler::BillOf(pfss::Schedule(t));
+  };
+  compiler::Prices near = compiler::ParseProfile("cpu").prices, far = compiler::ParseProfile("wan").prices;
+  near.now = true;
+  const compiler::Bill one = bill("cpu", true), other = bill("wan", false);
+  EXPECT_LT(compiler::Seconds(one, near), compiler::Seconds(other, near));
+  EXPECT_LT(compiler::Seconds(other, far), compiler::Seconds(one, far));
+}
+
 TEST(Compile, ReportsProgress) {
   CompileOptions o = SmallOptions();
   std::vector<std::string> stages;
