@@ -45,7 +45,8 @@ std::vector<uint64_t> ValuesOf(const func::Function& f) {
   return x;
 }
 
-// ChoicesOf: each lowering of numbers and each of bits at least once, and why the others do not apply.
+}  // namespace
+
 std::vector<Candidate> ChoicesOf(const gates::FunctionPlan& plan) {
   std::vector<Candidate> out;
   std::vector<compiler::Lowering> numbers, bits;
@@ -69,6 +70,8 @@ std::vector<Candidate> ChoicesOf(const gates::FunctionPlan& plan) {
   out.insert(out.end(), later.begin(), later.end());
   return out;
 }
+
+namespace {
 
 // Cell: one lowering of one function on one backend.
 struct Cell {

@@ -21,6 +21,10 @@ Given FunctionOf(const FunctionArgs& a);
 // PlanOf: with its ends; the choice is left open.
 gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends);
 
+// ChoicesOf: each lowering of numbers and each of bits at least once, and why the others do not apply; bills are of one
+// value. Throws Cause::kRefused for a function that nothing makes. (cmd_fn_check.cpp)
+std::vector<compiler::Candidate> ChoicesOf(const gates::FunctionPlan& plan);
+
 // Numeric: a function's words as numbers: of a library function as it says; else two's complement where a piece begins
 // at 2^(n-1), and without a scale.
 struct Numeric {
