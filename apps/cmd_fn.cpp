@@ -189,6 +189,52 @@ double BoundOf(const std::string& text) {
   return v;
 }
 
+// Reals: numbers with commas between.
+std::vector<double> Reals(const std::string& text, const char* option) {
+  std::vector<double> out;
+  for (const std::string& part : AtCommas(text)) {
+    double v = 0;
+    const char *at = part.data(), *end = at + part.size();
+    auto [rest, code] = std::from_chars(at, end, v);
+    if (code != std::errc{} || rest != end || !std::isfinite(v))
+      Fail(Cause::kInput, option, " has '", part, "' where a number belongs; write it as in -2.5");
+    out.push_back(v);
+  }
+  return out;
+}
+
+// TailOf: C:V, C:x, C:V,S.
+std::optional<func::Tail> TailOf(const std::string& text, const char* option) {
+  if (text.empty()) return std::nullopt;
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos)
+    Fail(Cause::kInput, option, " takes C:V, C:x or C:V,S, as in 4:1 or -4:0,0.5; got ", text);
+  func::Tail out;
+  const std::vector<double> from = Reals(text.substr(0, colon), option);
+  const std::string what = text.substr(colon + 1);
+  const std::vector<double> v = what == "x" ? std::vector<double>{} : Reals(what, option);
+  if (from.size() != 1 || v.size() > 2)
+    Fail(Cause::kInput, option, " has ", from.size(), " and ", v.size(), " numbers; write C:V, C:x or C:V,S");
+  out.from = from[0];
+  out.kind = v.empty() ? func::Tail::kIdentity : v.size() == 1 ? func::Tail::kConstant : func::Tail::kLine;
+  if (!v.empty()) out.value = v[0];
+  if (v.size() == 2) out.slope = v[1];
+  return out;
+}
+
+// SetKnots: a kind by name, or where they are.
+void SetKnots(const std::string& text, func::FitRequest* r) {
+  constexpr std::pair<const char*, func::Knots> kKinds[] = {
+      {"uniform", func::Knots::kUniform}, {"octaves", func::Knots::kOctaves}, {"free", func::Knots::kFree}};
+  if (text.empty()) return;
+  for (auto [name, kind] : kKinds)
+    if (text == name) {
+      r->knots = kind;
+      return;
+    }
+  r->knots = func::Knots::kGiven, r->cuts = Reals(text, "--knots");
+}
+
 }  // namespace
 
 int RunFnList() {
@@ -244,7 +290,16 @@ int RunFnShow(const FnShowArgs& a) {
 int RunFnFit(const FnFitArgs& a) {
   func::FitRequest r;
   r.what = a.formula, r.in = NumbersOf(a.in, "--in"), r.result = NumbersOf(a.result, "--result");
-  r.pieces = a.pieces, r.degree = a.degree;
+  r.pieces = a.pieces, r.degree = a.degree, r.slope = a.slope;
+  r.below = TailOf(a.below, "--below"), r.above = TailOf(a.above, "--above");
+  if (a.bipartite) r.form = func::Form::kBipartite;
+  SetKnots(a.knots, &r);
+  if (!a.scales.empty())
+    for (double v : Reals(a.scales, "--scales")) {
+      if (v != std::floor(v) || std::abs(v) > 64)
+        Fail(Cause::kInput, "--scales has ", v, "; write whole numbers of bits, 0 to 64");
+      r.finer.push_back(int(v));
+    }
   if (!a.error.empty()) r.error = BoundOf(a.error);
   if (const std::string stem = std::filesystem::path(a.out).stem(); func::IsWord(stem)) r.name = stem;
   func::Fitted<func::Function> fitted = func::Fit(r);
@@ -257,7 +312,8 @@ int RunFnFit(const FnFitArgs& a) {
   if (auto* s = std::get_if<func::Suf>(&fitted.f))
     std::cerr << s->pieces.size() << (s->pieces.size() == 1 ? " piece" : " pieces") << " of degree " << s->degree;
   else
-    std::cerr << "two tables";
+    std::cerr << "two tables of " << std::get<func::Split>(fitted.f).high.size() << " and "
+              << std::get<func::Split>(fitted.f).low.size() << " values";
   std::cerr << ", y = channel / 2^" << fitted.scale << ", error at most " << Short(fitted.error) << " = 2^"
             << Fixed(std::log2(fitted.error), 2) << (fitted.exact ? ", measured at every x" : ", bounded from samples")
             << "\n";

@@ -27,7 +27,10 @@ int RunFnShow(const FnShowArgs& a);
 
 struct FnFitArgs {
   std::string formula, in, result, error, out;
+  std::string knots, scales, below, above;
   std::optional<int> pieces, degree;
+  int slope = 0;
+  bool bipartite = false;
 };
 int RunFnFit(const FnFitArgs& a);
 
@@ -46,6 +49,14 @@ struct FnCheckArgs {
   bool all = false, json = false;
 };
 int RunFnCheck(const FnCheckArgs& a);
+
+struct FnBenchArgs {
+  std::string variant;
+  int64_t count = 4096;          // values together
+  std::optional<int> functions;  // only the first so many
+  bool json = false;
+};
+int RunFnBench(const FnBenchArgs& a);
 
 struct FnRunArgs {
   FunctionArgs f;

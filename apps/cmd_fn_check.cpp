@@ -46,9 +46,11 @@ std::vector<uint64_t> ValuesOf(const func::Function& f) {
   return x;
 }
 
-// Choices: each lowering of numbers and each of bits at least once, and why the others do not apply.
-std::vector<Candidate> Choices(const std::vector<Candidate>& all) {
+}  // namespace
+
+std::vector<Candidate> ChoicesOf(const gates::FunctionPlan& plan, const pfss::Capabilities& can) {
   std::vector<Candidate> out, later;
+  const std::vector<Candidate> all = gates::Price(plan, compiler::Profiles()[0].prices, 1, can);
   std::vector<compiler::Lowering> numbers, bits;
   auto seen = [](auto& list, const compiler::Lowering& l) {
     if (std::find(list.begin(), list.end(), l) != list.end()) return true;
@@ -69,6 +71,8 @@ std::vector<Candidate> Choices(const std::vector<Candidate>& all) {
   out.insert(out.end(), later.begin(), later.end());
   return out;
 }
+
+namespace {
 
 // Cell: one lowering of one function on one backend.
 struct Cell {
@@ -91,10 +95,10 @@ std::vector<Cell> CellsOf(const std::string& name, const func::Function& f, Bar*
   const PairInput input = Shared(x, func::DomainBits(f));
   for (const std::string& column : Columns()) {
     const auto backend = MakeBackend(column);
-    const std::vector<Candidate> all = gates::Price(plan, compiler::Profiles()[0].prices, 1, backend->capabilities());
+    const std::vector<Candidate> all = ChoicesOf(plan, backend->capabilities());
     if (column == "clear") (void)compiler::Best(all);  // refuses a function that nothing makes
     size_t turn = 0;
-    for (const Candidate& c : Choices(all)) {
+    for (const Candidate& c : all) {
       Cell cell{name, c.name, column, 0, 0, c.why_not};
       if (c.why_not.empty()) {
         bar->At(0, Str(name, " ", c.name, " ", column));

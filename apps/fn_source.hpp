@@ -25,6 +25,10 @@ gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends);
 compiler::Choice ChoiceFor(const gates::FunctionPlan& plan, const std::string& lowering,
                            const compiler::Profile& profile, int64_t count, const pfss::Capabilities& can = {});
 
+// ChoicesOf: each lowering of numbers and each of bits at least once, and why the others do not apply; bills are of one
+// value. (cmd_fn_check.cpp)
+std::vector<compiler::Candidate> ChoicesOf(const gates::FunctionPlan& plan, const pfss::Capabilities& can = {});
+
 // Numeric: a function's words as numbers: of a library function as it says; else two's complement where a piece begins
 // at 2^(n-1), and without a scale.
 struct Numeric {

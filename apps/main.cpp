@@ -133,6 +133,7 @@ struct FunctionCommands {
   FnFitArgs fit;
   FnCostArgs cost;
   FnCheckArgs check;
+  FnBenchArgs bench;
   FnRunArgs run;
   FnPlanArgs plan;
   FnServeArgs serve;
@@ -176,6 +177,21 @@ void AddFnLook(CLI::App* fn, FunctionCommands* all, int* status) {
   f->add_option("--degree", all->fit.degree, "of the polynomials (default: the cheapest)")
       ->check(CLI::Range(0, 3))
       ->option_text("0..3");
+  f->add_option("--knots", all->fit.knots,
+                "where pieces begin: uniform, octaves, free (default: the cheapest), or real numbers, increasing, with "
+                "commas between")
+      ->option_text("uniform|octaves|free|C,..");
+  f->add_option("--slope", all->fit.slope, "the result may carry so many bits more, for finer slopes (default: 0)")
+      ->check(CLI::Range(0, 64))
+      ->option_text("BITS");
+  f->add_option("--scales", all->fit.scales,
+                "with --degree: bits of each coefficient, from the constant up, beyond the result's scale")
+      ->option_text("B,..");
+  f->add_option("--below", all->fit.below,
+                "below C the function is V, or x, or the line V + S (x - C): C:V, C:x or C:V,S")
+      ->option_text("C:TAIL");
+  f->add_option("--above", all->fit.above, "the same from C on")->option_text("C:TAIL");
+  f->add_flag("--bipartite", all->fit.bipartite, "two tables whose sum it is, instead of pieces");
   f->add_option("--out", all->fit.out, "write the function to this file (default: to stdout)");
   f->parse_complete_callback([=] {
     if (all->fit.error.empty() && !all->fit.pieces) throw CLI::RequiredError("one of --error and --pieces");
@@ -210,6 +226,23 @@ void AddFnPrices(CLI::App* fn, FunctionCommands* all, int* status) {
   k->add_flag("--all", all->check.all, "the whole library");
   k->add_flag("--json", all->check.json, "JSON");
   k->callback([=] { *status = RunFnCheck(all->check); });
+}
+
+// AddFnBench: fn bench.
+void AddFnBench(CLI::App* fn, FunctionCommands* all, int* status) {
+  auto* b = fn->add_subcommand("bench",
+                               "what every lowering of a dozen functions takes on this machine, beside what the "
+                               "profile cpu says; verified, then timed, some two minutes\nExample:  suf fn bench");
+  AddVariant(b, &all->bench.variant);
+  b->add_option("--count", all->bench.count, suf::Str("values together (default: ", all->bench.count, ")"))
+      ->default_val(all->bench.count)
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->option_text("N");
+  b->add_option("--functions", all->bench.functions, "the first so many functions alone (default: all)")
+      ->check(CLI::Range(1, 64))
+      ->option_text("K");
+  b->add_flag("--json", all->bench.json, "JSON");
+  b->callback([=] { *status = RunFnBench(all->bench); });
 }
 
 // AddFnRun: fn run.
@@ -297,6 +330,7 @@ void AddFunctions(CLI::App* app, FunctionCommands* all, int* status) {
   fn->require_subcommand(1);
   AddFnLook(fn, all, status);
   AddFnPrices(fn, all, status);
+  AddFnBench(fn, all, status);
   AddFnRun(fn, all, status);
   AddFnSession(fn, all, status);
 

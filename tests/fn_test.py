@@ -78,6 +78,12 @@ def mixed(x):
 
 FIT = ['--in', '8:4', '--result', '16:8']
 BAD = [
+    ('a tail without a place', 2, '--above takes C:V, C:x or C:V,S', 'fit x --in 8:4 --result 16:8 --error 1 --above 4'),
+    ('a tail of three numbers', 2, '--below has 1 and 3 numbers', 'fit x --in 8:4 --result 16:8 --error 1 --below=-4:1,2,3'),
+    ('a knot that is no number', 2, "--knots has 'b' where a number belongs", 'fit x --in 8:4 --result 16:8 --error 1 --knots 1,b'),
+    ('a knot outside', 2, 'cut 1 of the fit of f is 8; use increasing numbers between -8 and 8', 'fit x --in 8:4 --result 16:8 --error 1 --knots 8'),
+    ('a scale that is no whole number', 2, '--scales has 1.5', 'fit x --in 8:4 --result 16:8 --error 1 --degree 1 --scales 0,1.5'),
+    ('scales without a degree', 2, 'the number of scales of the fit of f is 2; use 0 to 0', 'fit x --in 8:4 --result 16:8 --error 1 --scales 0,1'),
     ('no value source', 2, 'takes its values from one of --x, --values, --all and --random', 'run relu'),
     ('two value sources', 2, 'takes its values from one of', 'run relu --x 1 --all'),
     ('x over the domain', 2, r'--x is 4294967296; the function takes words of 32 bits', 'run relu --x 4294967296'),
@@ -230,6 +236,33 @@ def test_check():
     assert run('fn', 'check', 'exp').returncode == 0
 
 
+def test_bench():
+    """what is measured is verified and stands beside what the model says; its shape, not its times"""
+    b = rows('fn', 'bench', '--count', '64', '--functions', '2', '--variant', 'portable')
+    assert [b[k] for k in ('schema', 'variant', 'count', 'verified')] == ['suf.fn.bench/1', 'portable', 64, True]
+    assert all(b[who][price] > 0 for who in ('profile', 'machine') for price in ('flight_us', 'wire_ns', 'key_ns', 'aes_per_s', 'word_ns'))
+    assert [(c['function'], c['n']) for c in b['choices']] == [('relu', 32), ('gelu', 32)]
+    cost = rows('fn', 'cost', 'relu', '--count', '64')
+    for profile, name in cost['choice'].items():
+        chosen, row = b['choices'][0][profile], next(r for r in cost['lowerings'] if r['lowering'] == name)
+        assert (chosen['lowering'], chosen['flights'], chosen['key_bytes'] * 64) == (name, row['rounds'], max(row['key_bytes']))
+        assert math.isclose(chosen['us'] * 64, row['seconds'][profile] * 1e6)
+    relu = {r['lowering']: r for r in b['rows'] if r['function'] == 'relu'}
+    assert set(relu) == {r['lowering'] for r in cost['lowerings']} and len(b['rows']) >= 20
+    for r in cost['lowerings']:
+        row = relu[r['lowering']]
+        assert all(row[k] == r[k] for k in ('rounds', 'sent_bytes', 'key_bytes', 'aes_blocks', 'words'))
+        assert math.isclose(row['predicted']['ahead'], r['seconds']['cpu'])
+        assert row['seconds']['now'] > row['seconds']['ahead'] > 0 and row['predicted']['now'] > row['predicted']['ahead']
+    for keys in ('ahead', 'now'):
+        for prices in ('cpu', 'machine'):
+            v = b['verdict'][keys][prices]
+            assert v['lowerings'] == len(b['rows']) and 0 <= v['within_2x'] <= v['lowerings'] and 0 <= v['in_order'] <= v['pairs']
+            assert 0 < v['least'] <= v['most']
+    text = run('fn', 'bench', '--count', '16', '--functions', '1').stdout
+    assert 'this machine: flight' in text and 'pairs that differ by more than 20 % in order' in text
+
+
 def test_show():
     """text, pieces and a curve; passes; a drawing that parses"""
     out = run('fn', 'show', 'relu', '--n', '16', '--scale', '8').stdout
@@ -257,6 +290,27 @@ def test_fit():
     assert max(abs(y / 2**scale - v * 0.5 * (1 + math.erf(v / math.sqrt(2)))) for v, (y,) in zip(real, r['y'])) <= 2**-9
     few = run('fn', 'fit', 'x*x', '--in', '8:4', '--result', '24:12', '--pieces', '3', '--degree', '1')
     assert few.stdout.startswith('suf ') and few.stdout.count('\npiece ') <= 3
+
+
+def test_fit_options():
+    """tails, given knots, a scale a degree and two tables: each run keeps the error that is reported"""
+    def worst(real, *words):
+        done = run('fn', 'fit', *words, '--out', '{w}/fitted.suf')
+        assert done.returncode == 0, done.stderr
+        scale, error = int(re.search(r'channel / 2\^(\d+)', done.stderr)[1]), float(re.search(r'error at most (\S+)', done.stderr)[1])
+        r = rows('fn', 'run', '{w}/fitted.suf', '--all')
+        most = max(abs(y / 2**scale - real(signed(x, 12) / 128)) for x, (y,) in zip(r['x'], r['y']))
+        assert most <= error * 1.0001, (words, most, error)
+        return (WORK / 'fitted.suf').read_text(), scale
+    ends = ['--in', '12:7', '--result', '32:14']
+    worst(lambda x: 0 if x < -4 else x if x >= 4 else math.tanh(x), 'tanh(x)', *ends, '--error', '2^-7', '--below=-4:0', '--above', '4:x', '--slope', '7')
+    worst(lambda x: 1 + 0.25 * (x - 3) if x >= 3 else math.cos(x), 'cos(x)', *ends, '--error', '2^-6', '--above', '3:1,0.25', '--slope', '6')
+    text, _ = worst(lambda x: x * x / 4, 'x*x/4', *ends, '--pieces', '9', '--degree', '1', '--knots=-8,-4,4,8')
+    assert [int(line.split()[1]) for line in text.splitlines() if line.startswith('piece ')] == [0, 512, 1024, 2048, 3072, 3584]
+    _, scale = worst(lambda x: math.sin(x / 4), 'sin(x/4)', *ends, '--error', '2^-8', '--degree', '2', '--scales', '0,7,10')
+    assert scale == 24
+    text, _ = worst(lambda x: 1 / (1 + math.exp(-x)), 'sigmoid(x)', *ends, '--error', '2^-9', '--bipartite')
+    assert text.startswith('split ')
 
 
 def test_backends():
@@ -287,7 +341,7 @@ def test_other_backend():
 
 def test_help():
     """each command teaches with an example"""
-    for words in (['fn'], *(['fn', c] for c in ('list', 'show', 'fit', 'cost', 'check', 'run', 'plan', 'serve', 'ask'))):
+    for words in (['fn'], *(['fn', c] for c in ('list', 'show', 'fit', 'cost', 'check', 'bench', 'run', 'plan', 'serve', 'ask'))):
         out = run(*words, '--help').stdout
         assert 'suf fn ' in out and re.search('Example|Start with', out), words
 

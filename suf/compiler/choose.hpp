@@ -9,9 +9,9 @@
 
 namespace suf::compiler {
 
-// Prices: seconds for a flight, a byte on the wire, a byte of a key, an AES block, a word that a role computes. Wire:
-// the bytes of both directions add up, as flights alternate. Key and AES: of the party that has more, and of the dealer
-// when keys are dealt now.
+// Prices: seconds for a flight, a byte on the wire, a byte of a key, an AES block, a word that a role computes. Wire,
+// AES, words: those of both parties add up, as they take turns; the dealer's too when keys are dealt now. Key: of the
+// party that has more.
 struct Prices {
   double flight = 0, wire = 0, key = 0, block = 0, word = 0;
   bool now = false;  // keys are dealt while the parties wait, and come over the same wire

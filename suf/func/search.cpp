@@ -88,6 +88,15 @@ class Pieces {
       return ((x >> w) + 1) << w;
     });
   }
+  // Cuts: at the request's.
+  std::optional<std::vector<Local>> Cuts(double bound, size_t most) const {
+    std::vector<int64_t> cuts;
+    for (double v : q_.cuts) cuts.push_back(f_.Cut(v));
+    return Given(bound, most, [&](int64_t x, int64_t last) {
+      const auto next = std::upper_bound(cuts.begin(), cuts.end(), x);
+      return next == cuts.end() ? last : *next;
+    });
+  }
   // Free: each piece as long as its bound lets it be: first by samples, then, where those missed something, by every
   // point.
   std::optional<std::vector<Local>> Free(double bound, size_t most) const {
@@ -182,21 +191,29 @@ void AddTail(const FitRequest& q, const Shape& s, const Tail& tail, int64_t from
   for (auto [a, b] : {std::pair{std::max<int64_t>(from, 0), to}, std::pair{from, std::min<int64_t>(to, 0)}}) {
     if (a >= b) continue;
     Local p{a, b, std::vector<uint64_t>(size_t(s.degree) + 1), 0, true};
-    const double value = std::ldexp(tail.value, scale);
-    const bool constant = tail.kind == Tail::kConstant;
-    const double least = constant ? value : std::ldexp(double(a), up),
-                 most = constant ? value : std::ldexp(double(b - 1), up), room = std::ldexp(1, q.result.bits - 1);
+    auto real = [&](int64_t x) { return std::ldexp(tail.At(std::ldexp(double(x), -q.in.scale)), scale); };
+    const double least = std::min(real(a), real(b - 1)), most = std::max(real(a), real(b - 1)),
+                 room = std::ldexp(1, q.result.bits - 1);
     if (!(least >= -room && most < room))
       Fail(Cause::kRefused, "a tail of ", q.name, " leaves the ring of ", q.result.bits, " bits at scale ", scale,
            "; use a wider ring");
-    if (constant) {
-      p.c[0] = uint64_t(Round(value));
-      *error = std::max(*error, std::abs(std::ldexp(double(Round(value)), -scale) - tail.value));
-    } else {
-      if (up < 0 || s.degree < 1)
-        Fail(Cause::kInput, "the identity as a tail of ", q.name, " needs degree 1 and a result of scale ", q.in.scale,
-             " at least; it has degree ", s.degree, " and scale ", scale);
+    if (tail.kind != Tail::kConstant && s.degree < 1)
+      Fail(Cause::kInput, "a tail of ", q.name, " that is no constant needs degree 1; it has degree ", s.degree);
+    if (tail.kind == Tail::kIdentity) {
+      if (up < 0)
+        Fail(Cause::kInput, "the identity as a tail of ", q.name, " needs a result of scale ", q.in.scale,
+             " at least; it has scale ", scale);
       p.c[0] = uint64_t(a) << up, p.c[1] = uint64_t{1} << up;
+    } else {
+      const int64_t rise = tail.kind == Tail::kLine ? Round(std::ldexp(tail.slope, up)) : 0,
+                    // what the slope's rounding adds from end to end is shared by both ends
+          begin = Round((real(a) + real(b - 1) - double(rise) * double(b - 1 - a)) / 2);
+      p.c[0] = uint64_t(begin);
+      if (rise != 0) p.c[1] = uint64_t(rise);
+      for (int64_t x : {a, b - 1}) {
+        const double got = double(begin) + double(rise) * double(x - a);
+        *error = std::max(*error, std::ldexp(std::abs(got - real(x)), -scale));
+      }
     }
     for (uint64_t& c : p.c) c &= ring::Mask(q.result.bits);
     out->push_back(std::move(p));
@@ -247,6 +264,7 @@ struct Best {
 std::optional<std::vector<Local>> WithError(const FitRequest& q, const Pieces& pieces, Knots knots, double bound,
                                             size_t most) {
   if (knots == Knots::kFree) return pieces.Free(bound, most);
+  if (knots == Knots::kGiven) return pieces.Cuts(bound, most);
   const bool uniform = knots == Knots::kUniform;
   for (int k = 0; k <= std::min(q.in.bits, 17); ++k)
     if (auto found = uniform ? pieces.Uniform(q.in.bits - k, bound, most) : pieces.Octaves(k, bound, most))
@@ -279,6 +297,7 @@ std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& 
     }
     return best;
   }
+  if (knots == Knots::kGiven) return pieces.Cuts(HUGE_VAL, most);
   for (int k = std::min(q.in.bits, 17); k >= 0 && !worse; --k)
     offer(knots == Knots::kUniform ? pieces.Uniform(q.in.bits - k, HUGE_VAL, most) : pieces.Octaves(k, HUGE_VAL, most));
   return best;
@@ -286,11 +305,11 @@ std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& 
 
 // Shapes: every degree and kind of knots, with the finest slope.
 std::vector<Shape> Shapes(const FitRequest& q) {
-  const bool identity = (q.below && q.below->kind == Tail::kIdentity) || (q.above && q.above->kind == Tail::kIdentity);
+  auto lines = [](const std::optional<Tail>& tail) { return tail && tail->kind != Tail::kConstant; };
   std::vector<Shape> out;
-  for (int d = q.degree.value_or(identity); d <= q.degree.value_or(kMostFitted); ++d)
-    for (Knots k : {Knots::kUniform, Knots::kOctaves, Knots::kFree})
-      if (!q.knots || *q.knots == k) {
+  for (int d = q.degree.value_or(lines(q.below) || lines(q.above)); d <= q.degree.value_or(kMostFitted); ++d)
+    for (Knots k : {Knots::kUniform, Knots::kOctaves, Knots::kFree, Knots::kGiven})
+      if (q.knots ? *q.knots == k : k != Knots::kGiven) {
         Shape s{k, d, {}, 0};
         if (q.finer.empty()) {
           s = WithSlope(s, d > 0 ? q.slope : 0);
@@ -318,9 +337,18 @@ void Check(const FitRequest& q) {
   for (int x : q.finer) range("finer scale", x, 0, 64);
   if (!q.finer.empty()) range("number of scales", int(q.finer.size()), *q.degree + 1, *q.degree + 1);
   for (const auto& tail : {q.below, q.above})
-    if (tail && (std::isnan(tail->from) || !std::isfinite(tail->value)))
-      Fail(Cause::kInput, "a tail of ", q.name, " is the constant ", tail->value, " from ", tail->from,
+    if (tail && (std::isnan(tail->from) || !std::isfinite(tail->value) || !std::isfinite(tail->slope)))
+      Fail(Cause::kInput, "a tail of ", q.name, " is ", tail->value, " with slope ", tail->slope, " from ", tail->from,
            " on; use numbers");
+  if ((q.knots == Knots::kGiven) != !q.cuts.empty())
+    Fail(Cause::kInput, "the fit of ", q.name, " has ", q.cuts.size(),
+         " cuts; give some with given knots, and none else");
+  const double one = std::ldexp(1, -q.in.scale), low = q.in.is_signed ? -std::ldexp(one, q.in.bits - 1) : 0,
+               high = std::ldexp(one, q.in.bits - q.in.is_signed);
+  for (size_t i = 0; i < q.cuts.size(); ++i)
+    if (!(q.cuts[i] > low && q.cuts[i] < high) || (i && q.cuts[i] <= q.cuts[i - 1]))
+      Fail(Cause::kInput, "cut ", i + 1, " of the fit of ", q.name, " is ", q.cuts[i],
+           "; use increasing numbers between ", low, " and ", high);
   if (!q.error && !q.pieces)
     Fail(Cause::kInput, "the fit of ", q.name, " has no bound; give an error or a number of pieces");
   if (q.error && !(*q.error > 0))
