@@ -21,7 +21,8 @@ Given FunctionOf(const FunctionArgs& a);
 // PlanOf: with its ends; the choice is left open.
 gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends);
 
-// ChoiceFor: the lowering of that name, or `auto`: the best by the profile for so many values, on a backend that can do this.
+// ChoiceFor: the lowering of that name, or `auto`: the best by the profile for so many values, on a backend that can do
+// this.
 compiler::Choice ChoiceFor(const gates::FunctionPlan& plan, const std::string& lowering,
                            const compiler::Profile& profile, int64_t count, const pfss::Capabilities& can = {});
 
