@@ -4,6 +4,7 @@
 
 #include "suf/backends/internal/plan.hpp"
 #include "suf/backends/rig_test.hpp"
+#include "suf/pfss/poly.hpp"
 
 namespace suf::backends {
 namespace {
@@ -181,11 +182,11 @@ TEST(Backends, TablesAndPolynomials) {
   }
 }
 
-// The longest borrows: eight digits in one stage, nine in two. z mod 2^D is hat - r + 2^D borrow of their low bits, and
+// The longest borrows: eight digits in one stage, ten in two. z mod 2^D is hat - r + 2^D borrow of their low bits, and
 // what P1 learns is what it gave.
 TEST(Backends, LongestBorrows) {
   for (bool two : {false, true}) {
-    const int digits = two ? 9 : 8;
+    const int digits = two ? kMostDigitsX : 8;
     Fixture f;
     auto x = f.Wire1("x", {150}, 13);
     Shape widths(size_t(digits), 1);
