@@ -23,8 +23,10 @@ struct DigitPlan {
   std::vector<int> widths, blocks;
 };
 // PlanDigits: the plan with the fewest key bits such that every cut lies between two digits, in three stages between
-// two blocks. Cuts increase. readings: how many offsets of one wire are compared: they share the tables.
+// two blocks. Cuts increase. readings: how many offsets of one wire are compared: they share the tables. Throws
+// Cause::kRefused where there is none; FindDigits returns nothing there.
 DigitPlan PlanDigits(const std::vector<Cut>& cuts, Stages stages, int readings = 1);
+std::optional<DigitPlan> FindDigits(const std::vector<Cut>& cuts, Stages stages, int readings = 1);
 
 // OpenedDigits: z_hat + offset, and the lt/eq bits of its digits against r's, opened together: one flight. Three
 // stages: those of its blocks, one flight more.
