@@ -4,21 +4,6 @@
 namespace suf::compiler {
 namespace {
 
-// Choices: every lowering that applies, beside a fixed one of the other part.
-std::vector<Choice> Choices(const Compiled& c) {
-  std::vector<Choice> out;
-  std::vector<Lowering> numbers, bits;
-  for (const Lowering& l : AllForNumbers())
-    if (WhyNotNumbers(c, l).empty()) numbers.push_back(l);
-  for (const Lowering& l : AllForBits())
-    if (WhyNotBits(c, l).empty()) bits.push_back(l);
-  size_t most = std::max(numbers.size(), bits.size());
-  for (size_t i = 0; i < most; ++i)
-    out.push_back({numbers.empty() ? Lowering{} : numbers[i % numbers.size()],
-                   bits.empty() ? Lowering{} : bits[i % bits.size()]});
-  return out;
-}
-
 // Pairs: every x under every mask.
 void Pairs(int n, std::vector<uint64_t>* x, std::vector<uint64_t>* r) {
   for (uint64_t a = 0; a < uint64_t{1} << n; ++a)
