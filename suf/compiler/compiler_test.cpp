@@ -171,7 +171,7 @@ TEST(Words, DealsOnlyWhatAPublicValueScales) {
     Sh y = -Sh(t.deal(x.r, 20)) + x.hat;  // the given mask's own halves: free
     SharedWire<kPub> w = t.open(y, "w");
     Words sum(t, ring);
-    Factors number = Signed(w);
+    Factors number = Centred(w);
     Sec u = Lift(x.r);
     sum.Add(number, {1, 0, {}, u, {}});          // hat u, owed, and g b u 2^20
     if (ring == 20) sum.Add(Masked(w));          // public, and the held halves

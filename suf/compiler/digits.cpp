@@ -344,8 +344,8 @@ Sh Borrow::Share(int k) const {
     Dealt group = t_.deal(Mono(rho_, j), k);
     a.push_back(group.a), b.push_back(group.b);
   }
-  pfss::Own<0> y0 = pfss::Borrow(h_, a);
-  pfss::Own<1> y1 = pfss::Borrow(h_, b);
+  pfss::Own<0> y0 = pfss::BorrowA(h_, a);
+  pfss::Own<1> y1 = pfss::BorrowA(h_, b);
   return Sh{y0, y1} + at0_;
 }
 
@@ -364,8 +364,8 @@ Sh Borrow::Times(Sec q, int k, const std::optional<Sh>& held) const {
     Dealt group = t_.deal(mono * q, k);
     a.push_back(group.a), b.push_back(group.b);
   }
-  pfss::Own<0> y0 = pfss::Borrow(h_, a);
-  pfss::Own<1> y1 = pfss::Borrow(h_, b);
+  pfss::Own<0> y0 = pfss::BorrowA(h_, a);
+  pfss::Own<1> y1 = pfss::BorrowA(h_, b);
   Sh x = word * at0_;
   return x + Sh{y0, y1};
 }
