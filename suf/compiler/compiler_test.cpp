@@ -158,7 +158,7 @@ TEST(Borrow, TimesDealsEveryMonomialOnce) {
   Cost cost = CostOf(t, sum + share);
   int64_t tables = 0;
   for (int w : widths.widths) tables += int64_t{1} << w;
-  int words = BorrowWords(int(widths.widths.size()));
+  int words = BorrowWords(int(widths.widths.size()), Stages::kOne);
   EXPECT_EQ(cost.key, 3 * (tables + 30 * (words + 1) + 21 * words));
 }
 

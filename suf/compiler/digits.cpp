@@ -252,7 +252,7 @@ int64_t DigitsKeyBits(const DigitPlan& plan, const std::vector<Cut>& cuts, Stage
   return bits;
 }
 
-int BorrowWords(int digits) { return pfss::PolySize(digits - 1) - 1; }
+int BorrowWords(int digits, Stages stages) { return stages == Stages::kOne ? pfss::PolySize(digits - 1) - 1 : 1; }
 
 OpenedDigits::OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, DigitPlan plan) : t_(t), r_(z.r) {
   hat_ = z.hat + offset;

@@ -119,7 +119,7 @@ int64_t RowBits(const Compiled& c, const Lowering& l, int ring) {
       if (l.stages != Stages::kOne) bits -= int64_t{1} << w;
       at += w, ++digits;
       for (const Cut& cut : run.cuts)
-        if (cut.at == at) words[at] = l.stages == Stages::kOne ? BorrowWords(digits) : 1;
+        if (cut.at == at) words[at] = BorrowWords(digits, l.stages);
     }
   }
   const int finest = c.f.n - c.groups.front().w;
