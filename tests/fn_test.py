@@ -211,7 +211,7 @@ def test_cost():
     assert [c[k] for k in ('schema', 'n', 'count', 'keys')] == ['suf.fn.cost/1', 32, 100, 'ahead']
     assert set(c['choice']) == {'cpu', 'gpu', 'lan', 'wan'} and all(r['why'] for r in c['refused'])
     by_name = {r['lowering']: r for r in c['lowerings']}
-    assert len(by_name) + len(c['refused']) == 17 and len(by_name) >= 12
+    assert len(by_name) + len(c['refused']) == 24 and len(by_name) >= 12
     for profile, name in c['choice'].items():
         assert by_name[name]['seconds'][profile] == min(r['seconds'][profile] for r in c['lowerings'])
     for name, cost in by_name.items():

@@ -240,7 +240,7 @@ class ClearExecutor : public Executor {
         }
         return out;
       }
-      case Op::kSlice: {
+      case Op::kBetween: {
         int64_t inner = w, len = a.shape[size_t(n.attrs[0])], keep = n.attrs[2] - n.attrs[1];
         for (size_t d = size_t(n.attrs[0]) + 1; d < a.shape.size(); ++d) inner *= a.shape[d];
         for (int64_t o = 0; o < size * w / (inner * keep); ++o)
@@ -317,7 +317,7 @@ class ClearExecutor : public Executor {
           }
         return out;
       }
-      case Op::kBorrow:
+      case Op::kBorrowA:
         for (int64_t i = 0; i < size; ++i) {
           std::vector<uint64_t> c = Coefficients(int(n.attrs[0]) - 1, x[size_t(i)]);
           size_t term = 1;

@@ -7,21 +7,6 @@
 namespace suf::compiler {
 namespace {
 
-// Choices: every lowering that applies, beside a fixed one of the other part.
-std::vector<Choice> Choices(const Compiled& c) {
-  std::vector<Choice> out;
-  std::vector<Lowering> numbers, bits;
-  for (const Lowering& l : AllForNumbers())
-    if (WhyNotNumbers(c, l).empty()) numbers.push_back(l);
-  for (const Lowering& l : AllForBits())
-    if (WhyNotBits(c, l).empty()) bits.push_back(l);
-  size_t most = std::max(numbers.size(), bits.size());
-  for (size_t i = 0; i < most; ++i)
-    out.push_back({numbers.empty() ? Lowering{} : numbers[i % numbers.size()],
-                   bits.empty() ? Lowering{} : bits[i % bits.size()]});
-  return out;
-}
-
 // Myl7: the other library's backend, where it was built and runs; else none, and what has no DCF is clear's.
 std::unique_ptr<pfss::Backend> Myl7() { return backends::Myl7Supported() ? backends::MakeMyl7() : nullptr; }
 
@@ -97,6 +82,82 @@ TEST(Lower, ClosedForms) {
       }
 }
 
+// OnGrid: pieces 2^a wide on a domain of a + p bits.
+func::Suf OnGrid(int a, int p, int ring, int degree, int outputs, std::mt19937_64& rng) {
+  func::Suf f;
+  do {  // until neighbours differ at the grid's finest cutpoints
+    f = RandomSuf({a + p, ring, 1, degree, outputs, 0}, rng);
+    f.pieces.resize(size_t{1} << p, f.pieces[0]);
+    f.end = func::U128{1} << (a + p);
+    for (size_t i = 0; i < f.pieces.size(); ++i) {
+      f.pieces[i].begin = func::U128{i} << a;
+      for (auto& poly : f.pieces[i].poly)
+        for (uint64_t& v : poly) v = rng() & ring::Mask(ring);
+    }
+  } while (Compile(f).grid() != a);
+  return f;
+}
+
+// OnGridIsRight: both ways to read a grid, in one, two and three stages: the numbers, the key and the flights.
+void OnGridIsRight(const func::Suf& f, const Entry& entry, const std::vector<uint64_t>& z,
+                   const std::vector<uint64_t>& r, int ring, pfss::Backend& backend) {
+  const Compiled c = Compile(f);
+  const int k = f.n + entry.shift;
+  std::vector<uint64_t> x;
+  for (uint64_t v : z) x.push_back(((v + entry.offset) & ring::Mask(k)) >> entry.shift);
+  for (Kind kind : {Kind::kWindowLut, Kind::kWindowBoth})
+    for (Stages stages : {Stages::kOne, Stages::kTwo, Stages::kThree}) {
+      const Choice choice{{kind, Steps::kDigits, stages}, {}};
+      ASSERT_EQ(WhyNotNumbers(c, choice.numbers), "");
+      Ran got = RunOn(f, choice, z, r, ring, backend, false, entry, k);
+      ExpectMeaning(f, got, x, ring, Name(c, choice) + "\n" + func::Print(f));
+      EXPECT_EQ(got.key_bits, int64_t(z.size()) * NumbersKeyBits(c, choice.numbers, entry, ring)) << Name(c, choice);
+      // stages to shares, and a flight to give x; P0's share of the result goes with the last stage or after it
+      const int more = (kind == Kind::kWindowLut ? 3 : 1) + int(stages) - 1;
+      EXPECT_TRUE(got.flights == more + 1 || got.flights == more + 2) << Name(c, choice) << " " << got.flights;
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+}
+
+TEST(Lower, GridsUnderEveryMask) {
+  std::mt19937_64 rng(6);
+  auto clear = backends::MakeClear();
+  for (auto [a, p] : {std::pair{1, 1}, {1, 3}, {2, 2}, {3, 1}, {4, 2}})
+    for (int degree : {0, 1, 2, 3})
+      for (int ring : {a + p - 1, a + p, a + p + 9, 64}) {
+        std::vector<uint64_t> x, r;
+        Pairs(a + p, &x, &r);
+        OnGridIsRight(OnGrid(a, p, ring, degree, 1 + degree % 2, rng), {}, x, r, ring, *clear);
+        if (HasFatalFailure()) return;
+      }
+  // constants behind a shift are read from the wire's own digits
+  for (int shift : {1, 2})
+    for (uint64_t offset : {0, 5}) {
+      std::vector<uint64_t> z, r;
+      Pairs(4 + shift, &z, &r);
+      OnGridIsRight(OnGrid(2, 2, 13, 0, 2, rng), {shift, offset, Stages::kOne}, z, r, 13, *clear);
+      if (HasFatalFailure()) return;
+    }
+}
+
+TEST(Lower, WideGrids) {
+  std::mt19937_64 rng(7);
+  exec::Pool pool(1);
+  std::unique_ptr<pfss::Backend> backends[] = {backends::MakeClear(), backends::MakePacked(pool)};
+  for (int n : {16, 31, 33, 64})
+    for (int p : {1, 6, 10}) {
+      const int degree = int(rng() % 4), ring = std::min(64, n - 7 + int(rng() % 15));
+      const func::Suf f = OnGrid(n - p, p, ring, degree, 2, rng);
+      std::vector<uint64_t> x;
+      for (int i = 0; i < 40; ++i)
+        x.push_back(((uint64_t(f.pieces[rng() % f.pieces.size()].begin) + rng() % 3 - 1)) & ring::Mask(n));
+      for (auto& b : backends) {
+        OnGridIsRight(f, {}, x, {}, ring, *b);
+        if (HasFatalFailure()) return;
+      }
+    }
+}
+
 // Bytes of key of both parties: ReLU to shares, and sixteen cubic pieces, at 32 bits.
 TEST(Lower, KnownCosts) {
   func::Suf relu = func::Parse(
@@ -114,7 +175,17 @@ TEST(Lower, KnownCosts) {
   c = Compile(cubic);
   EXPECT_EQ(bytes(Kind::kStepDcf, {}), 2096);
   EXPECT_EQ(bytes(Kind::kIndex, Steps::kParity), 854);
+  // Four flights take 72 bytes: 50 for the borrows at x_hat and behind 15 cutpoints, 2 for the piece's table, 20 for
+  // words. The borrows are of one view of r, so its digits' tables are dealt once and the monomials 16 times. Digits
+  // planned for one borrow have small tables and many monomials and take 108.5; those planned for 16 have larger
+  // tables.
   EXPECT_EQ(bytes(Kind::kIndex, Steps::kBlocks), 72);
+  const std::vector<Cut> cuts{{32, 1}};
+  const int borrows = 16;
+  auto of = [&](const DigitPlan& plan) { return double(DigitsKeyBits(plan, cuts, Stages::kThree, borrows)) / 8; };
+  const double words = (16 + 5 * 32) / 8.0;
+  EXPECT_EQ(of(PlanDigits(cuts, Stages::kThree, borrows)) + words, 72);
+  EXPECT_EQ(of(PlanDigits(cuts, Stages::kThree)) + words, 108.5);
 }
 
 TEST(Lower, WideRingsAtRandom) {

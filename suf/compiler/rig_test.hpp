@@ -113,6 +113,21 @@ class ChosenMasks : public pfss::Randomness {
   std::vector<uint8_t> data_;
 };
 
+// Choices: every lowering that applies, beside a fixed one of the other part.
+inline std::vector<Choice> Choices(const Compiled& c) {
+  std::vector<Choice> out;
+  std::vector<Lowering> numbers, bits;
+  for (const Lowering& l : AllForNumbers())
+    if (WhyNotNumbers(c, l).empty()) numbers.push_back(l);
+  for (const Lowering& l : AllForBits())
+    if (WhyNotBits(c, l).empty()) bits.push_back(l);
+  size_t most = std::max(numbers.size(), bits.size());
+  for (size_t i = 0; i < most; ++i)
+    out.push_back({numbers.empty() ? Lowering{} : numbers[i % numbers.size()],
+                   bits.empty() ? Lowering{} : bits[i % bits.size()]});
+  return out;
+}
+
 struct Ran {
   std::vector<Meaning> at;  // by element
   int64_t key_bits = 0;     // both bundles, all elements

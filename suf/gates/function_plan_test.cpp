@@ -131,10 +131,11 @@ std::set<std::string> ExpectEveryLowering(FunctionPlan plan, const std::vector<u
 
 TEST(FunctionPlan, EveryLoweringIsThePlansFunction) {
   std::mt19937_64 rng(2);
-  FunctionPlan plan{func::ParseFunction(kMixed), {}, From::kShared, To::kShared};
   std::vector<uint64_t> x;
   for (uint64_t v = 0; v < 256; ++v) x.push_back(v);
-  EXPECT_GT(ExpectEveryLowering(plan, x, rng).size(), 20u);
+  for (From from : {From::kP1, From::kShared})
+    for (To to : {To::kP0, To::kP1, To::kBoth, To::kShared})
+      EXPECT_GT(ExpectEveryLowering({func::ParseFunction(kMixed), {}, from, to}, x, rng).size(), 20u);
 }
 
 func::Split RandomSplit(func::Split::Kind kind, int n, int a, int c, int ring, std::mt19937_64& rng) {

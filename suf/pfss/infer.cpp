@@ -307,6 +307,7 @@ void DenseBits(Args a, Node& n) {
 
 using C = OpClass;
 using W = WidthRule;
+// Names enter the DAG's digest, so an operation that has another enumerator by now keeps its name.
 constexpr OpInfo kOps[] = {
     {Op::kConst, "const", C::kGiven, 0, 0, nullptr, W::kWhole},
     {Op::kInput, "input", C::kGiven, 0, 1, nullptr, W::kWhole},
@@ -329,13 +330,13 @@ constexpr OpInfo kOps[] = {
     {Op::kRotSum, "rotsum", C::kAxes, 2, -1, Rotated, W::kFirst},
     {Op::kReshape, "reshape", C::kView, 1, -1, Reshaped, W::kSame},
     {Op::kPermute, "permute", C::kView, 1, -1, Permuted, W::kSame},
-    {Op::kSlice, "slice", C::kView, 1, 3, Part, W::kSame},
+    {Op::kBetween, "slice", C::kView, 1, 3, Part, W::kSame},
     {Op::kStack, "stack", C::kView, -1, 0, Stacked, W::kSame},
     {Op::kBroadcast, "broadcast", C::kElementwise, 1, -1, Spread, W::kSame},
     {Op::kHot, "hot", C::kRows, 1, 0, OneHot, W::kWhole},
     {Op::kDigits, "digits", C::kRows, -1, -1, Compared, W::kWhole},
     {Op::kMono, "mono", C::kRows, 1, 1, Monomials, W::kWhole},
-    {Op::kBorrow, "borrow", C::kRows, -1, 1, Borrowed, W::kRest},
+    {Op::kBorrowA, "borrow", C::kRows, -1, 1, Borrowed, W::kRest},
     {Op::kBorrowAt0, "borrow0", C::kRows, 1, 1, BorrowedAt0, W::kWhole},
     {Op::kMonoX, "monox", C::kRows, 1, 1, MonomialBits, W::kWhole},
     {Op::kBorrowX, "borrowx", C::kRows, -1, 1, BorrowedBit, W::kWhole},

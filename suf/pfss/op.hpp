@@ -37,13 +37,13 @@ enum class Op : uint8_t {
             // rows, a sum each: (.., n, m)
   kReshape,
   kPermute,
-  kSlice,
+  kBetween,
   kStack,
   kBroadcast,  // [shape], [axes], [axis, begin, end], axis 0, [shape]
   kHot,        // Add(w) -> Xor(2^w): bit x set
   kDigits,     // z Add(k), one-hot tables T_0.. -> Xor(2D-1): bit 2j = lt_j, 2j-1 = eq_j of digit j [widths]
   kMono,       // rho Xor(2D-1) -> (G_j, ..) ints: group j of the monomials of the borrow polynomial [j]
-  kBorrow,     // h Xor(2D-1) public, w_0 .. w_{D-1} -> sum of coefficient x word [D]
+  kBorrowA,    // h Xor(2D-1) public, w_0 .. w_{D-1} -> sum of coefficient x word [D]
   kBorrowAt0,  // h -> int: the borrow polynomial's constant, the borrow that h itself shows [D]
   kMonoX,      // rho -> Xor(G): nonlinear monomials of group j, j >= 1 [j]
   kBorrowX,    // h, share of rho, share of groups 1 .. D-1 -> Xor(1): linear in the shares [D]

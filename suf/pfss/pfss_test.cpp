@@ -116,15 +116,15 @@ TEST(Ops, CheckOperandsAndAttributes) {
   EXPECT_EQ(Pack(wide).shape(), (Shape{3}));
   EXPECT_EQ(Unpack(Pack(wide), 2).shape(), (Shape{2, 2}));
   EXPECT_EQ(Pack(wide).bits(), 12);
-  EXPECT_THROW((void)Pack(w.x.hat), Bug);                        // no square
-  EXPECT_THROW((void)Pack(Reshape(w.x.hat, {1, 4})), Bug);       // nor this
-  EXPECT_THROW((void)Unpack(w.x.hat, 2), Bug);                   // 4 words are no triangle
-  EXPECT_THROW((void)Unpack(Slice(w.x.hat, 0, 0, 3), 3), Bug);   // that of 2 rows
-  EXPECT_THROW((void)Unpack(Slice(w.x.hat, 0, 0, 3), -3), Bug);  // (-3)(-2)/2 is 3, too
+  EXPECT_THROW((void)Pack(w.x.hat), Bug);                          // no square
+  EXPECT_THROW((void)Pack(Reshape(w.x.hat, {1, 4})), Bug);         // nor this
+  EXPECT_THROW((void)Unpack(w.x.hat, 2), Bug);                     // 4 words are no triangle
+  EXPECT_THROW((void)Unpack(Between(w.x.hat, 0, 0, 3), 3), Bug);   // that of 2 rows
+  EXPECT_THROW((void)Unpack(Between(w.x.hat, 0, 0, 3), -3), Bug);  // (-3)(-2)/2 is 3, too
   auto units = Unit(w.x.hat, 4096);
-  auto three = Slice(w.x.hat, 0, 0, 3);
-  EXPECT_EQ(RotSum(Slice(units, 0, 0, 3), three).shape(), (Shape{4096}));
-  EXPECT_EQ(RotSum(Slice(units, 0, 0, 3), three, 2).shape(), (Shape{2, 4096}));
+  auto three = Between(w.x.hat, 0, 0, 3);
+  EXPECT_EQ(RotSum(Between(units, 0, 0, 3), three).shape(), (Shape{4096}));
+  EXPECT_EQ(RotSum(Between(units, 0, 0, 3), three, 2).shape(), (Shape{2, 4096}));
   EXPECT_THROW((void)RotSum(units, w.x.hat, 2), Bug);
   EXPECT_THROW(w.t.fn(Op::kRotSum, {units.id(), x}, {2, 2}), Bug);
   EXPECT_EQ(Unpack(Reshape(w.x.hat, {4, 1}), 1).shape(), (Shape{4, 1, 1}));
@@ -157,7 +157,7 @@ TEST(Ops, CheckStringsAndTables) {
   EXPECT_THROW((void)Above(hot, five, many), Bug);
   EXPECT_THROW((void)Above(hot, x, {1}), Bug);              // the index is as wide as the table
   EXPECT_THROW((void)Above(hot, Bits(five, 5), {1}), Bug);  // and a number
-  EXPECT_THROW((void)Above(hot, Slice(five, 0, 0, 2), {1}), Bug);
+  EXPECT_THROW((void)Above(hot, Between(five, 0, 0, 2), {1}), Bug);
   EXPECT_THROW((void)Above(Bits(x, 12), five, {1}), Bug);  // 12 bits are no table
   EXPECT_EQ(SelectX(hot, Bits(five, 5), constant({2, 32})).shape(), (Shape{2, 4}));
   EXPECT_THROW((void)SelectX(hot, five, constant({2, 32})), Bug);

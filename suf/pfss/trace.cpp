@@ -120,7 +120,7 @@ std::optional<int> Trace::Fold(Op op, const std::vector<int>& args, const std::v
 
 int Trace::fn(Op op, std::vector<int> args, std::vector<int64_t> attrs) {
   SUF_CHECK(Pure(Info(op).cls) && Info(op).Takes(args.size(), attrs.size()));
-  if (op == Op::kSum || op == Op::kSlice)
+  if (op == Op::kSum || op == Op::kBetween)
     attrs[0] = (attrs[0] + int64_t(nodes_[args[0]].shape.size())) % int64_t(nodes_[args[0]].shape.size());
   if (auto same = Fold(op, args, attrs)) return *same;
   size_t key = KeyOf(op, args, attrs);

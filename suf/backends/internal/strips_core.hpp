@@ -92,9 +92,9 @@ inline void BorrowConstant(const uint32_t* h, int digits, size_t n, uint32_t* o)
 #pragma GCC ivdep
     for (size_t i = 0; i < n; ++i) o[i] = (h[i] >> (2 * j) & 1) + ((0 - (h[i] >> (2 * j - 1) & 1)) & o[i]);
 }
-// Bit strings of up to 512 bits for kLanes elements side by side: word w of element i at s[w][i]. Lengths are public
+// Bit strings of up to 768 bits for kLanes elements side by side: word w of element i at s[w][i]. Lengths are public
 // constants, so every shift is one for all lanes.
-inline constexpr size_t kLanes = 32, kWords = 8;
+inline constexpr size_t kLanes = 32, kWords = 12;
 using Lanes = uint64_t[kWords][kLanes];
 
 // Append: `len` bits of x, each element's and-ed with its mask, at bit `at` of s; s is zero from `at` on.
