@@ -6,10 +6,12 @@
 #include <cstdlib>
 #include <utility>
 
+#include "suf/backends/internal/bulk.hpp"
 #include "suf/backends/internal/executor.hpp"
 #include "suf/backends/randomness.hpp"
 #include "suf/fss/prg.hpp"
 #include "suf/fss/sizes.hpp"
+#include "suf/ring/words.hpp"
 
 namespace suf::backends {
 namespace internal {
@@ -120,9 +122,18 @@ std::vector<uint64_t> PackedExecutor::Result(int i) {
   std::vector<uint64_t> out(count(i));
   const Tensor& v = values_[size_t(i)];
   SUF_CHECK(v.data && v.element <= 8);
-  for (size_t k = 0; k < out.size(); ++k) std::memcpy(&out[k], v.at(k), size_t(v.element));
-  int bits = node(i).ring.bits;
-  for (uint64_t& x : out) x &= bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+  const uint64_t mask = ring::Mask(node(i).ring.bits);
+  pool_.For(out.size(), kGrain, [&](size_t lo, size_t hi) {
+    uint64_t* const part = &out[lo];
+    if (v.splat) {
+      uint64_t x = 0;
+      std::memcpy(&x, v.data.get(), size_t(v.element));
+      strips_.splat[3](x, hi - lo, part);
+    } else {
+      strips_.move[Code(v.element)][3](v.at(lo), hi - lo, part);
+    }
+    strips_.shift[3][1](part, 0, mask, hi - lo, part);
+  });
   return out;
 }
 
