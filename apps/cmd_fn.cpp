@@ -8,6 +8,7 @@
 #include "apps/curve.hpp"
 #include "apps/fn_source.hpp"
 #include "apps/show.hpp"
+#include "suf/compiler/dump.hpp"
 #include "suf/func/text.hpp"
 #include "suf/ring/words.hpp"
 
@@ -148,17 +149,23 @@ void PrintPass(const Given& g, const std::string& pass) {
   }
   for (const char* name : compiler::kPasses)
     if (pass == name) {
-      if (!s) Fail(Cause::kInput, func::Name(g.f), " is a split and has no pass ", pass, "; use text or trace");
+      if (!s)
+        Fail(Cause::kInput, func::Name(g.f), " is a split and has no pass ", pass,
+             "; use text, candidates, choice, emit or trace");
       std::cout << compiler::Text(compiler::Compile(*s), pass);
       return;
     }
   gates::FunctionPlan plan{g.f, {}, gates::From::kP1, gates::To::kP1};
-  plan.choice = compiler::Best(gates::Price(plan, compiler::Profiles()[0].prices, 1024)).choice;
+  const std::vector<compiler::Candidate> all = gates::Price(plan, compiler::Profiles()[0].prices, 1024);
+  plan.choice = compiler::Best(all).choice;
   pfss::Trace t;
   gates::Emit(t, plan, 1024);
-  std::cout << "# " << gates::Name(plan) << ", 1024 values from P1 to P1\n"
-            << pfss::Print(t) << "\n"
-            << pfss::Print(pfss::Schedule(t));
+  const bool emit = pass == "emit" || pass == "trace";
+  std::cout << "# " << (emit ? gates::Name(plan) + ", " : "") << "1024 values from P1 to P1\n";
+  if (pass == "candidates") std::cout << compiler::CandidatesText(all);
+  if (pass == "choice") std::cout << compiler::ChoiceText(all);
+  if (pass == "emit") std::cout << compiler::EmitText(pfss::Schedule(t));
+  if (pass == "trace") std::cout << pfss::Print(t) << "\n" << pfss::Print(pfss::Schedule(t));
 }
 
 // NumbersOf: bits:scale, bits:scale:u.

@@ -152,10 +152,10 @@ void AddFnLook(CLI::App* fn, FunctionCommands* all, int* status) {
   AddFunction(s, &all->show.f);
   s->add_option(
        "--pass", all->show.pass,
-       "print instead, whole: its text, a pass of the compiler, or the trace of 1024 values by the lowering that "
-       "is best on cpu")
-      ->check(CLI::IsMember({"text", "normalised", "primitives", "views", "trace"}))
-      ->option_text("text|normalised|primitives|views|trace");
+       "print instead, whole: its text, a pass of the compiler, or the trace; from candidates on of 1024 values from "
+       "p1 to p1, emit and trace by the lowering that is best on cpu")
+      ->check(CLI::IsMember({"text", "normalised", "primitives", "views", "candidates", "choice", "emit", "trace"}))
+      ->option_text("text|normalised|primitives|views|candidates|choice|emit|trace");
   s->add_option("--svg", all->show.svg, "draw the curve into this file instead");
   s->callback([=] { *status = RunFnShow(all->show); });
 

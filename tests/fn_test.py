@@ -267,8 +267,12 @@ def test_show():
     """text, pieces and a curve; passes; a drawing that parses"""
     out = run('fn', 'show', 'relu', '--n', '16', '--scale', '8').stdout
     assert 'suf relu domain 16 ring 16' in out and 'piece' in out and '┤' in out and '128' in out
-    for name in ('text', 'normalised', 'primitives', 'views', 'trace'):
+    for name in ('text', 'normalised', 'primitives', 'views', 'candidates', 'choice', 'emit', 'trace'):
         assert run('fn', 'show', 'reluars', '--pass', name).stdout, name
+    out = run('fn', 'show', 'reluars', '--pass', 'emit').stdout
+    assert '/Coeff: ' in out and '/Pred: ' in out and 'result: ' in out, out
+    for name in ('candidates', 'choice', 'emit'):  # of a split too
+        assert 'Product/1' in run('fn', 'show', 'exp', '--pass', name).stdout, name
     text = run('fn', 'show', 'gelu_spline', '--pass', 'text').stdout
     (WORK / 'again.suf').write_text(text)
     assert run('fn', 'show', '{w}/again.suf', '--pass', 'text').stdout == text

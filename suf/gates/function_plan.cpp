@@ -172,6 +172,7 @@ void End(Trace& t, To to, const Sh& y) {
 void EmitProgram(Trace& t, const Program& p, const Choice& choice, From from, To to, int64_t count) {
   const int n = p.split ? p.split->n : p.compiled.f.n;
   Wire<kPub> x = Begin(t, from, n, count);
+  t.scope("");  // the function names its parts
   compiler::Lowered y;
   if (p.split)
     y.numbers = {LowerSplit(t, *p.split, choice.numbers.stages, x)};
