@@ -139,8 +139,9 @@ TEST(Matrix, TwoFunctionsOnOneWireShareTablesAndTrees) {
   // one function twice is one function, but for what it opens
   const std::vector<func::Suf> twice{pair[0], pair[0]};
   for (const Lowering& l : AllForNumbers())
-    if (WhyNotNumbers(Compile(pair[0]), l).empty() && l.kind != Kind::kDense)
+    if (WhyNotNumbers(Compile(pair[0]), l).empty() && l.kind != Kind::kDense) {
       EXPECT_LT(KeyOf(twice, {l, {}}), 2 * KeyOf({pair[0]}, {l, {}})) << Name(l);
+    }
 }
 
 }  // namespace

@@ -80,7 +80,10 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store&
     Bytes welcome = ch_.RecvExact(net::kWelcome, 2 * sizeof(Hash) + sizeof(uint32_t));
     Reader r(welcome, "a welcome");
     weights_ = r.GetHash(), setup_hash_ = r.GetHash(), brought_ = r.Get<uint32_t>();
-    if (brought_) CheckPeersJob(ch_, plan_, store::JobOf(brought_), "brings");
+    if (brought_ > plan_.max_tokens)  // P0 looked at its own values before it listened
+      net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " brings ", brought_, " ",
+                      plan_.unit.name, ", the plan covers at most ", plan_.max_tokens,
+                      "; install the same suf on both sides");
     uint8_t have = LoadSetup();
     ch_.Send(net::kSetupAsk, View(&have, 1));
     if (!have) FetchSetup();
