@@ -11,7 +11,7 @@ namespace suf::nn {
 namespace {
 
 // kStepWords: a flight also ends a program at either party and begins another, which takes as long as about so many
-// words: 50 flights more made MiniLM's online part 8 to 14 ms longer on loopback, of which 2 ms were frames.
+// words: 50 flights more made an encoder's online part 8 to 14 ms longer on loopback, of which 2 ms were frames.
 constexpr double kStepWords = 250'000;
 compiler::Prices WithSteps(compiler::Prices p) {
   p.flight += kStepWords * p.word;
