@@ -72,17 +72,16 @@ double Seconds(const Bill& b, const Prices& p) {
          double(std::max(b.key[0], b.key[1])) * (p.now ? p.key + p.wire : p.key) + blocks * p.block + words * p.word;
 }
 
-void PriceOf(Candidate* one, const Prices& p, const pfss::Capabilities& can,
-             const std::function<void(Trace&, const Choice&)>& emit) {
+Priced PriceOf(const Prices& p, const pfss::Capabilities& can, const std::function<void(Trace&)>& emit) {
   Trace t(can);
   try {
-    emit(t, one->choice);
-  } catch (const Error& e) {  // a limit of a part, such as of digits below a cut
+    emit(t);
+  } catch (const Error& e) {
     if (e.cause() != Cause::kRefused) throw;
-    one->why_not = e.what();
-    return;
+    return {{}, 0, e.what()};
   }
-  one->bill = BillOf(pfss::Schedule(t)), one->seconds = Seconds(one->bill, p);
+  const Bill bill = BillOf(pfss::Schedule(t));
+  return {bill, Seconds(bill, p), {}};
 }
 
 std::vector<Candidate> Price(const Compiled& c, const Prices& p, const pfss::Capabilities& can,
@@ -113,10 +112,8 @@ std::vector<Candidate> Price(const Compiled& c, const Prices& p, const pfss::Cap
   std::vector<Candidate> found;
   for (const Lowering& n : numbers)
     for (const Lowering& b : bits) {
-      Candidate one;
-      one.choice = {n, b}, one.name = Name(c, one.choice);
-      PriceOf(&one, p, can, emit);
-      found.push_back(one);
+      const Choice choice{n, b};
+      found.push_back({PriceOf(p, can, [&](Trace& t) { emit(t, choice); }), choice, Name(c, choice)});
     }
   found.insert(found.end(), out.begin(), out.end());
   return found;

@@ -37,17 +37,20 @@ struct Bill {
 Bill BillOf(const pfss::Schedule& s);
 double Seconds(const Bill& b, const Prices& p);
 
-// Candidate: a way to make a function, its bill, or why it does not apply.
-struct Candidate {
-  Choice choice;
-  std::string name, why_not;
+// Priced: a trace's bill, or why there is no such trace.
+struct Priced {
   Bill bill;
   double seconds = 0;
+  std::string why_not;
 };
-// PriceOf: bill and seconds of what `emit` makes of the candidate's choice for a backend of these capabilities, or why
-// it refuses, or why the backend cannot run it.
-void PriceOf(Candidate* one, const Prices& p, const pfss::Capabilities& can,
-             const std::function<void(Trace&, const Choice&)>& emit);
+// Candidate: a way to make a function, its bill, or why it does not apply.
+struct Candidate : Priced {
+  Choice choice;
+  std::string name;
+};
+// PriceOf: of the trace that `emit` makes and closes for a backend of these capabilities. A refusal is why there is
+// none: a limit of a part, or what the backend cannot run. Every other error is thrown on.
+Priced PriceOf(const Prices& p, const pfss::Capabilities& can, const std::function<void(Trace&)>& emit);
 // Price: candidates for numbers and bits of c, each emitted alone by `emit` into a trace that it closes. In the order
 // of the lowerings; those that do not apply come with why.
 std::vector<Candidate> Price(const Compiled& c, const Prices& p, const pfss::Capabilities& can,

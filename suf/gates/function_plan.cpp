@@ -267,10 +267,10 @@ std::vector<Candidate> Price(const FunctionPlan& plan, const compiler::Prices& p
   if (!p.split) return compiler::Price(p.compiled, prices, can, emit);
   std::vector<Candidate> out;
   for (Stages stages : kStages) {
-    Candidate c;
-    c.choice.numbers.stages = stages, c.name = NameOf(*p.split, stages);
-    compiler::PriceOf(&c, prices, can, emit);
-    out.push_back(c);
+    Choice choice;
+    choice.numbers.stages = stages;
+    out.push_back(
+        {compiler::PriceOf(prices, can, [&](Trace& t) { emit(t, choice); }), choice, NameOf(*p.split, stages)});
   }
   return out;
 }

@@ -96,7 +96,7 @@ TEST(Compile, SearchesByPrices) {
 
 // Wide: a block of maps and GELU whose work outweighs its flights.
 Graph Wide() {
-  constexpr int64_t kDim = 256, kInner = 1024;
+  constexpr int64_t kDim = 256, kInner = 4096;
   Graph g;
   g.Scope("embed");
   Lookup l;
