@@ -9,7 +9,7 @@ help:
 
 ## setup    install packages (Debian) and the Python environment that tests and tools use
 setup: .venv/ready
-.venv/ready: tools/setup.sh tools/requirements.txt
+.venv/ready: tools/setup.sh tools/requirements.txt tools/myl7.txt
 	tools/setup.sh
 
 ## build    build/suf and the tests
@@ -25,7 +25,8 @@ program: setup
 
 ## test     every test (ctest); fetches the real model first if it is not in the cache
 test: build model
-	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2
+	@rm -f $(BUILD)/matrix.txt
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2; status=$$?; cat $(BUILD)/matrix.txt; exit $$status
 
 ## accept   200 sentences through three processes, every output word against the simulator
 accept: build model

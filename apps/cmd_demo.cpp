@@ -1,21 +1,12 @@
 // The demo: dealer, model owner and data owner as three processes on this machine. It alone holds text and weights, and
 // so compares each result with the simulator (every word) and with the float model (cosine).
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <csignal>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <regex>
-#include <thread>
 
+#include "apps/child.hpp"
 #include "apps/exit.hpp"
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
@@ -24,108 +15,11 @@
 #include "suf/ring/cpu.hpp"
 #include "suf/roles/simulator.hpp"
 
-extern char** environ;
-
 namespace suf::apps {
 
-namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 namespace {
-
-// Folder: a private temporary directory, removed at the end.
-class Folder {
- public:
-  Folder() {
-    std::string t = (fs::temp_directory_path() / "suf-demo-XXXXXX").string();
-    if (!mkdtemp(t.data()))
-      Fail(Cause::kResource, "cannot make a directory under ", fs::temp_directory_path().string(),
-           "; check free space and rights");
-    path_ = t;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  std::string operator/(const char* name) const { return (path_ / name).string(); }
-
- private:
-  fs::path path_;
-};
-
-// Child: one role's process; its stdout or stderr comes through a pipe, line by line.
-class Child {
- public:
-  // stream: 1 or 2, which of its outputs is read; the other one stays ours.
-  Child(std::string name, std::vector<std::string> args, int stream) : name_(std::move(name)) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC)) Fail(Cause::kResource, "cannot make a pipe; close some files");
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], stream);
-    std::vector<char*> argv;
-    for (auto& a : args) argv.push_back(a.data());
-    argv.push_back(nullptr);
-    int error = posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    in_ = fdopen(ends[0], "r");
-    if (error || !in_) Fail(Cause::kResource, "cannot start a process for ", name_, "; free memory or processes");
-  }
-  ~Child() {
-    if (pid_ > 0) {
-      kill(pid_, SIGKILL);
-      waitpid(pid_, nullptr, 0);
-    }
-    if (reader_.joinable()) reader_.join();
-    if (in_) fclose(in_);
-  }
-  int pid() const { return pid_; }
-  // Line: the next line, or false at the end.
-  bool Line(std::string* out) {
-    char* line = nullptr;
-    size_t room = 0;
-    ssize_t n = getline(&line, &room, in_);
-    if (n > 0) *out = std::string(line, size_t(n - (line[n - 1] == '\n')));
-    std::free(line);
-    return n > 0;
-  }
-  // Port: reads its log until it says where it listens.
-  int Port() {
-    std::string line;
-    std::smatch m;
-    while (Line(&line)) {
-      last_ = line;
-      if (std::regex_search(line, m, std::regex("listening on port ([0-9]+)"))) return std::stoi(m[1]);
-    }
-    Fail(Cause::kResource, name_, " ended before it listened: ", last_);
-  }
-  // Drain: reads on in the background, so that the process never waits for us.
-  void Drain() {
-    reader_ = std::thread([this] {
-      for (std::string l; Line(&l);) last_ = l;
-    });
-  }
-  // Wait: its exit code.
-  int Wait() {
-    int status = 0;
-    waitpid(pid_, &status, 0);
-    pid_ = -1;
-    if (reader_.joinable()) reader_.join();
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-  }
-  void Stop() {
-    kill(pid_, SIGTERM);
-    (void)Wait();
-  }
-  const std::string& last() const { return last_; }
-
- private:
-  std::string name_, last_;
-  pid_t pid_ = -1;
-  FILE* in_ = nullptr;
-  std::thread reader_;
-};
 
 // Short: the first `columns` code points of a text.
 std::string Short(const std::string& s, size_t columns) {

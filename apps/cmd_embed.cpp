@@ -65,9 +65,10 @@ int RunEmbed(const EmbedArgs& a) {
   Harden();
   UseVariant("embed", a.variant);
   auto own = Own("embed", a.certs, Role::kData, a.pins);
-  Host host(a.plan);
-  auto lines = Texts(a, host.engine().plan());  // before anybody hears of them
-  Results results(a, host.engine());
+  const auto backend = HostBackend();
+  roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
+  auto lines = Texts(a, engine.plan());  // before anybody hears of them
+  Results results(a, engine);
   const auto usable = std::count_if(lines.begin(), lines.end(), [](auto& l) { return l.error.empty(); });
   if (!usable) {
     for (auto& l : lines) results.Add({.line = &l});
@@ -76,7 +77,7 @@ int RunEmbed(const EmbedArgs& a) {
   }
   if (!a.out.empty()) model::ProbeSafetensors(a.out);
   store::Store store(a.store);
-  for (auto& n : store.notices()) log::Warn(Str("embed: ", n));
+  Warn("embed", store.notices());
   std::unique_ptr<net::Recorder> recorder;
   if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);
   const auto timeout = Timeout(a.timeout);
@@ -87,12 +88,12 @@ int RunEmbed(const EmbedArgs& a) {
     bar->At(done, what);
   };
   options.audited = [] { log::Info("embed: the model owner audited a bundle and found nothing wrong"); };
-  roles::DataOwner owner(host.engine(), store, CallDealer(own, a.dealer, timeout), std::move(options));
+  roles::DataOwner owner(engine, store, CallDealer(own, a.dealer, timeout), std::move(options));
   {  // the model owner sees when the connection ends: not only when all is written
     auto ch = net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout);
     ch->set_recorder(recorder.get());
     roles::DataOwner::Session session(owner, *ch);
-    for (auto& n : session.notices()) log::Warn(Str("embed: ", n));
+    Warn("embed", session.notices());
     KeepPages();
     Embed(session, lines, results, bar);
   }

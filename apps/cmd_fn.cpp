@@ -8,6 +8,7 @@
 #include "apps/curve.hpp"
 #include "apps/fn_source.hpp"
 #include "apps/show.hpp"
+#include "suf/compiler/dump.hpp"
 #include "suf/func/text.hpp"
 #include "suf/ring/words.hpp"
 
@@ -148,17 +149,23 @@ void PrintPass(const Given& g, const std::string& pass) {
   }
   for (const char* name : compiler::kPasses)
     if (pass == name) {
-      if (!s) Fail(Cause::kInput, func::Name(g.f), " is a split and has no pass ", pass, "; use text or trace");
+      if (!s)
+        Fail(Cause::kInput, func::Name(g.f), " is a split and has no pass ", pass,
+             "; use text, candidates, choice, emit or trace");
       std::cout << compiler::Text(compiler::Compile(*s), pass);
       return;
     }
   gates::FunctionPlan plan{g.f, {}, gates::From::kP1, gates::To::kP1};
-  plan.choice = compiler::Best(gates::Price(plan, compiler::Profiles()[0].prices, 1024)).choice;
+  const std::vector<compiler::Candidate> all = gates::Price(plan, compiler::Profiles()[0].prices, 1024);
+  plan.choice = compiler::Best(all).choice;
   pfss::Trace t;
   gates::Emit(t, plan, 1024);
-  std::cout << "# " << gates::Name(plan) << ", 1024 values from P1 to P1\n"
-            << pfss::Print(t) << "\n"
-            << pfss::Print(pfss::Schedule(t));
+  const bool emit = pass == "emit" || pass == "trace";
+  std::cout << "# " << (emit ? gates::Name(plan) + ", " : "") << "1024 values from P1 to P1\n";
+  if (pass == "candidates") std::cout << compiler::CandidatesText(all);
+  if (pass == "choice") std::cout << compiler::ChoiceText(all);
+  if (pass == "emit") std::cout << compiler::EmitText(pfss::Schedule(t));
+  if (pass == "trace") std::cout << pfss::Print(t) << "\n" << pfss::Print(pfss::Schedule(t));
 }
 
 // NumbersOf: bits:scale, bits:scale:u.
@@ -187,6 +194,52 @@ double BoundOf(const std::string& text) {
   if (code != std::errc{} || rest != end || !std::isfinite(v) || v <= 0)
     Fail(Cause::kInput, "--error takes a number above 0 such as 0.0005 or 2^-11; got ", text);
   return v;
+}
+
+// Reals: numbers with commas between.
+std::vector<double> Reals(const std::string& text, const char* option) {
+  std::vector<double> out;
+  for (const std::string& part : AtCommas(text)) {
+    double v = 0;
+    const char *at = part.data(), *end = at + part.size();
+    auto [rest, code] = std::from_chars(at, end, v);
+    if (code != std::errc{} || rest != end || !std::isfinite(v))
+      Fail(Cause::kInput, option, " has '", part, "' where a number belongs; write it as in -2.5");
+    out.push_back(v);
+  }
+  return out;
+}
+
+// TailOf: C:V, C:x, C:V,S.
+std::optional<func::Tail> TailOf(const std::string& text, const char* option) {
+  if (text.empty()) return std::nullopt;
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos)
+    Fail(Cause::kInput, option, " takes C:V, C:x or C:V,S, as in 4:1 or -4:0,0.5; got ", text);
+  func::Tail out;
+  const std::vector<double> from = Reals(text.substr(0, colon), option);
+  const std::string what = text.substr(colon + 1);
+  const std::vector<double> v = what == "x" ? std::vector<double>{} : Reals(what, option);
+  if (from.size() != 1 || v.size() > 2)
+    Fail(Cause::kInput, option, " has ", from.size(), " and ", v.size(), " numbers; write C:V, C:x or C:V,S");
+  out.from = from[0];
+  out.kind = v.empty() ? func::Tail::kIdentity : v.size() == 1 ? func::Tail::kConstant : func::Tail::kLine;
+  if (!v.empty()) out.value = v[0];
+  if (v.size() == 2) out.slope = v[1];
+  return out;
+}
+
+// SetKnots: a kind by name, or where they are.
+void SetKnots(const std::string& text, func::FitRequest* r) {
+  constexpr std::pair<const char*, func::Knots> kKinds[] = {
+      {"uniform", func::Knots::kUniform}, {"octaves", func::Knots::kOctaves}, {"free", func::Knots::kFree}};
+  if (text.empty()) return;
+  for (auto [name, kind] : kKinds)
+    if (text == name) {
+      r->knots = kind;
+      return;
+    }
+  r->knots = func::Knots::kGiven, r->cuts = Reals(text, "--knots");
 }
 
 }  // namespace
@@ -244,7 +297,16 @@ int RunFnShow(const FnShowArgs& a) {
 int RunFnFit(const FnFitArgs& a) {
   func::FitRequest r;
   r.what = a.formula, r.in = NumbersOf(a.in, "--in"), r.result = NumbersOf(a.result, "--result");
-  r.pieces = a.pieces, r.degree = a.degree;
+  r.pieces = a.pieces, r.degree = a.degree, r.slope = a.slope;
+  r.below = TailOf(a.below, "--below"), r.above = TailOf(a.above, "--above");
+  if (a.bipartite) r.form = func::Form::kBipartite;
+  SetKnots(a.knots, &r);
+  if (!a.scales.empty())
+    for (double v : Reals(a.scales, "--scales")) {
+      if (v != std::floor(v) || std::abs(v) > 64)
+        Fail(Cause::kInput, "--scales has ", v, "; write whole numbers of bits, 0 to 64");
+      r.finer.push_back(int(v));
+    }
   if (!a.error.empty()) r.error = BoundOf(a.error);
   if (const std::string stem = std::filesystem::path(a.out).stem(); func::IsWord(stem)) r.name = stem;
   func::Fitted<func::Function> fitted = func::Fit(r);
@@ -257,7 +319,8 @@ int RunFnFit(const FnFitArgs& a) {
   if (auto* s = std::get_if<func::Suf>(&fitted.f))
     std::cerr << s->pieces.size() << (s->pieces.size() == 1 ? " piece" : " pieces") << " of degree " << s->degree;
   else
-    std::cerr << "two tables";
+    std::cerr << "two tables of " << std::get<func::Split>(fitted.f).high.size() << " and "
+              << std::get<func::Split>(fitted.f).low.size() << " values";
   std::cerr << ", y = channel / 2^" << fitted.scale << ", error at most " << Short(fitted.error) << " = 2^"
             << Fixed(std::log2(fitted.error), 2) << (fitted.exact ? ", measured at every x" : ", bounded from samples")
             << "\n";

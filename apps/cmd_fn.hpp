@@ -1,8 +1,10 @@
-// suf fn and suf backends: functions of one number, from a text to a private computation in this process.
+// suf fn and suf backends: functions of one number, from a text to a private computation between two parties.
 #pragma once
 #include <cstdint>
 #include <optional>
 #include <string>
+
+#include "apps/commands.hpp"
 
 namespace suf::apps {
 
@@ -25,7 +27,10 @@ int RunFnShow(const FnShowArgs& a);
 
 struct FnFitArgs {
   std::string formula, in, result, error, out;
+  std::string knots, scales, below, above;
   std::optional<int> pieces, degree;
+  int slope = 0;
+  bool bipartite = false;
 };
 int RunFnFit(const FnFitArgs& a);
 
@@ -33,7 +38,7 @@ struct FnCostArgs {
   FunctionArgs f;
   EndsArgs ends;
   std::string profile;  // none: the four there are
-  std::string keys = "ahead";
+  std::string keys = "ahead", backend = "packed";
   int64_t count = 1024;
   bool json = false;
 };
@@ -45,15 +50,43 @@ struct FnCheckArgs {
 };
 int RunFnCheck(const FnCheckArgs& a);
 
+struct FnBenchArgs {
+  std::string variant;
+  int64_t count = 4096;          // values together
+  std::optional<int> functions;  // only the first so many
+  bool json = false;
+};
+int RunFnBench(const FnBenchArgs& a);
+
 struct FnRunArgs {
   FunctionArgs f;
   EndsArgs ends;
   std::string x, values, out;  // x: numbers, comma-separated
   std::string lowering = "auto", backend = "packed", profile = "cpu";
   std::optional<int64_t> random;
-  bool all = false, json = false;
+  bool all = false, json = false, processes = false;
 };
 int RunFnRun(const FnRunArgs& a);
+
+struct FnPlanArgs {
+  FunctionArgs f;
+  EndsArgs ends;
+  std::string lowering = "auto", profile = "wan", out;
+  int64_t max_values = int64_t{1} << 20;
+};
+int RunFnPlan(const FnPlanArgs& a);
+
+struct FnServeArgs : AnswerArgs {
+  std::string values, out;
+};
+int RunFnServe(const FnServeArgs& a);
+
+struct FnAskArgs : PartyArgs {
+  std::string connect, values, out, times;
+  bool json = false;
+  int audit = 0;  // bundles to be audited
+};
+int RunFnAsk(const FnAskArgs& a);
 
 struct BackendsArgs {
   bool json = false;

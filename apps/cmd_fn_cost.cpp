@@ -35,7 +35,7 @@ int RunFnCost(const FnCostArgs& a) {
   std::vector<Profile> profiles = compiler::Profiles();
   if (!a.profile.empty()) profiles = {compiler::ParseProfile(a.profile)};
   for (Profile& p : profiles) p.prices.now = a.keys == "now";
-  std::vector<Candidate> all = gates::Price(plan, profiles[0].prices, a.count);
+  std::vector<Candidate> all = gates::Price(plan, profiles[0].prices, a.count, MakeBackend(a.backend)->capabilities());
   std::stable_sort(all.begin(), all.end(), [](const Candidate& x, const Candidate& y) {
     if (x.why_not.empty() != y.why_not.empty()) return x.why_not.empty();
     return x.why_not.empty() && x.seconds < y.seconds;
@@ -46,7 +46,8 @@ int RunFnCost(const FnCostArgs& a) {
     ordered_json out{{"schema", "suf.fn.cost/1"},  {"name", func::Name(g.f)},
                      {"n", func::DomainBits(g.f)}, {"ring", func::RingBits(g.f)},
                      {"from", a.ends.from},        {"to", a.ends.to},
-                     {"count", a.count},           {"keys", a.keys}};
+                     {"count", a.count},           {"keys", a.keys},
+                     {"backend", a.backend}};
     out["lowerings"] = json::array(), out["refused"] = json::array();
     for (const Candidate& c : all) {
       if (!c.why_not.empty()) {

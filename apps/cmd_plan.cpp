@@ -106,10 +106,11 @@ int RunCompile(const CompileArgs& a) {
 }
 
 int RunPlanShow(const PlanShowArgs& a) {
-  Host host(a.plan);
-  const nn::Plan& plan = host.engine().plan();
+  const auto backend = HostBackend();
+  roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
+  const nn::Plan& plan = engine.plan();
   if (a.trace) {
-    auto work = host.engine().At(a.tokens);
+    auto work = engine.At(a.tokens);
     std::cout << pfss::Print(work->trace) << "\n" << pfss::Print(*work->schedule);
     return 0;
   }
@@ -125,7 +126,7 @@ int RunPlanShow(const PlanShowArgs& a) {
   }
   if (a.graph) std::cout << Table(GraphRows(plan));
   if (a.graph || !a.svg.empty()) return 0;
-  std::cout << "plan " << Hex(host.engine().hash()) << "\n"
+  std::cout << "plan " << Hex(engine.hash()) << "\n"
             << roles::ShapeOf(plan) << "; up to " << plan.max_tokens << " tokens; result at 2^-"
             << roles::ResultScale(plan) << "\n"
             << VocabularyOf(plan.tokenizer) << "\n\n"
@@ -139,8 +140,9 @@ int RunPlanShow(const PlanShowArgs& a) {
 }
 
 int RunEstimate(const EstimateArgs& a) {
-  Host host(a.plan);
-  const roles::Estimate e(host.engine(), a.tokens);
+  const auto backend = HostBackend();
+  roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
+  const roles::Estimate e(engine, a.tokens);
   if (a.json) {
     ordered_json out{{"schema", "suf.estimate/2"},
                      {"job", {{"entry", 0}, {"variant", 0}, {"tokens", a.tokens}, {"past", 0}}},

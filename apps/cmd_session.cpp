@@ -1,10 +1,7 @@
 // Commands: certs, deal, serve.
 #include <atomic>
-#include <csignal>
 #include <filesystem>
 #include <iostream>
-#include <optional>
-#include <thread>
 
 #include "apps/commands.hpp"
 #include "apps/log.hpp"
@@ -13,44 +10,13 @@
 #include "apps/times.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/roles/dealer.hpp"
+#include "suf/roles/function.hpp"
 #include "suf/roles/model.hpp"
 #include "suf/roles/model_owner.hpp"
 
 namespace suf::apps {
 
 namespace fs = std::filesystem;
-
-namespace {
-
-// Stopping: SIGINT and SIGTERM end the listener after the running sessions. They are blocked in every thread (made
-// before there is another one) and awaited in one, so that no handler runs in the middle of anything.
-class Stopping {
- public:
-  Stopping() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGINT), sigaddset(&set_, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-  }
-  // Run: the listener, until a signal or Stop.
-  void Run(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session) {
-    KeepPages();
-    std::atomic<bool> over{false};
-    std::thread waiter([&] {
-      timespec look{0, 200'000'000};
-      while (!over.load())
-        if (sigtimedwait(&set_, nullptr, &look) > 0) return listener.Stop();
-    });
-    log::Info(Str(role, ": listening on port ", listener.port(), ", pid ", getpid()));
-    listener.Run(session, [&](const Error& e) { log::Warn(Str(role, ": a session ended: ", e.what())); });
-    over = true;
-    waiter.join();
-  }
-
- private:
-  sigset_t set_;
-};
-
-}  // namespace
 
 int RunCerts(const CertsArgs& a) {
   if (!a.show) net::MakeCerts(a.dir);
@@ -71,8 +37,10 @@ int RunDeal(const DealArgs& a) {
   UseVariant("deal", a.variant);
   Stopping stopping;
   auto own = Own("deal", a.certs, Role::kDealer, a.pins);
-  Host host(a.plan);
-  if (a.tokens) (void)host.engine().At(a.tokens);
+  const auto backend = HostBackend();
+  const auto engine = roles::LoadEngine(a.plan, *backend);
+  const char* const unit = engine->unit().name;
+  if (a.tokens) (void)engine->At(a.tokens);
   fs::path state = a.state.empty() ? fs::path(a.certs) / "state" : fs::path(a.state);
   TimesFile times(a.times);
   auto timeout = Timeout(a.timeout);
@@ -82,15 +50,16 @@ int RunDeal(const DealArgs& a) {
   options.service.ahead = store::JobOf(uint32_t(a.tokens)),
   options.service.ahead_count = uint32_t(std::max(a.count, 1));
   options.service.partner_wait = timeout / 3;  // the parties, who wait as long as we do, are to hear of it
-  options.service.dealt = [](const store::Job& job, uint64_t serial) {
-    log::Info(Str("deal: serial ", serial, ", ", job.tokens, " tokens"));
+  options.service.dealt = [unit](const store::Job& job, uint64_t serial) {
+    log::Info(Str("deal: serial ", serial, ", ", job.tokens, " ", unit));
   };
   options.service.not_taken = [&](uint32_t model, uint32_t data) {
     if (!said.exchange(true))
-      log::Info(Str("deal: --count offers ", a.count, " bundles of ", a.tokens, " tokens; the model owner asked for ",
-                    model, ", the data owner for ", data, " (--ahead), and both got the least of these"));
+      log::Info(Str("deal: --count offers ", a.count, " bundles of ", a.tokens, " ", unit,
+                    "; the model owner asked for ", model, ", the data owner for ", data,
+                    " (--ahead), and both got the least of these"));
   };
-  roles::Dealer dealer(host.engine(), state.string(), std::move(options));
+  roles::Dealer dealer(*engine, state.string(), std::move(options));
   net::Listener listener(own, net::Address::Parse(a.listen), {Role::kModel, Role::kData}, timeout);
   stopping.Run(listener, "deal", [&](net::Channel& ch) { dealer.Handle(ch); });
   return 0;
@@ -112,42 +81,19 @@ int RunServe(const ServeArgs& a) {
   UseVariant("serve", a.variant);
   Stopping stopping;
   auto own = Own("serve", a.certs, Role::kModel, a.pins);
-  Host host(a.plan);
+  const auto backend = HostBackend();
+  roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
   Stages stages("serve");
-  nn::Quantised weights = Weights(a.model, host.engine().plan(), &stages);
+  nn::Quantised weights = Weights(a.model, engine.plan(), &stages);
   stages.Clear();
-  store::Store store(a.store);
-  for (auto& n : store.notices()) log::Warn(Str("serve: ", n));
-  TimesFile times(a.times);
-  std::unique_ptr<net::Recorder> recorder;
-  if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);
-  auto timeout = Timeout(a.timeout);
-  auto dial = CallDealer(own, a.dealer, timeout);
-  std::optional<Error> failed;
-  std::optional<net::Listener> listener;
-  roles::ModelOwner::Options options;
-  options.keys = KeysOf(a.keys, store);
-  options.ran = [&](uint32_t n, uint64_t serial, const run::Times& t) {
-    times.Add(serial, t);
-    log::Info(Str("serve: serial ", serial, ", ", n, " tokens"));  // the same words whatever the result was
-  };
-  options.audited = [](uint32_t n, uint64_t serial) {
-    log::Info(Str("serve: serial ", serial, ", ", n, " tokens, audited: both bundles are as they should be"));
-  };
-  if (a.once)
-    options.over = [&](const Error* e) {
-      if (e) failed = *e;
-      listener->Stop();
-    };
-  stages.At(0.7, "masking the weights for a data owner's set-up");
-  roles::ModelOwner owner(host.engine(), std::move(weights), store, dial, std::move(options));
-  stages.Clear();
-  listener.emplace(own, net::Address::Parse(a.listen), std::vector{Role::kData}, timeout);
-  stopping.Run(*listener, "serve", [&](net::Channel& ch) {
-    ch.set_recorder(recorder.get());
-    owner.Serve(ch);
-  });
-  if (failed) throw *failed;
+  Answer("serve", a, own, stopping, engine.unit(),
+         [&](store::Store& store, proto::DialDealer dial, roles::Server::Options options) {
+           stages.At(0.7, "masking the weights for a data owner's set-up");
+           auto owner = std::make_unique<roles::ModelOwner>(engine, std::move(weights), store, std::move(dial),
+                                                            std::move(options));
+           stages.Clear();
+           return owner;
+         });
   return 0;
 }
 

@@ -75,24 +75,30 @@ struct KeysArgs {
   std::string witness = "disk";  // disk or always: of which bundles the dealer hears before they are used
 };
 
-struct ServeArgs {
-  std::string plan, model, certs, dealer, listen, store, record, times, variant;
+// PartyArgs: of the processes of both parties.
+struct PartyArgs {
+  std::string plan, certs, dealer, store, record, variant;
   std::vector<std::string> pins;
   KeysArgs keys;
-  bool once = false;
   double timeout = 60;
+};
+// AnswerArgs: of P0, which listens.
+struct AnswerArgs : PartyArgs {
+  std::string listen, times;
+  bool once = false;
+};
+
+struct ServeArgs : AnswerArgs {
+  std::string model;
 };
 int RunServe(const ServeArgs& a);
 
-struct EmbedArgs {
-  std::string plan, vocab, certs, dealer, connect, store, out, record, variant;
-  std::vector<std::string> pins;
+struct EmbedArgs : PartyArgs {
+  std::string vocab, connect, out;
   Source source;
-  KeysArgs keys;
   bool json = false, truncate = false;
   bool one_by_one = false;  // a bundle is asked for when it is due, not while the one before is used
   int audit = 0;            // bundles to be audited
-  double timeout = 60;
 };
 int RunEmbed(const EmbedArgs& a);
 

@@ -85,7 +85,7 @@ void Refuse(const gates::FunctionPlan& plan, int64_t count) {
 
 PairResult RunFunction(const gates::FunctionPlan& plan, const PairInput& input, pfss::Backend& backend) {
   const auto count = int64_t(input.x.size());
-  Trace t;
+  Trace t(backend.capabilities());
   gates::Emit(t, plan, count);
   Schedule s(t);
   RefuseFor(s, count);
@@ -111,19 +111,26 @@ PairResult RunFunction(const gates::FunctionPlan& plan, const PairInput& input, 
     out.bill.sent[p] = run.online[p] + run.offline[p];
     out.bill.key[p] = int64_t(run.key[p].size());
   }
-  const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
-  if (plan.to != gates::To::kShared) {
-    out.words = gates::ChannelWords(plan, run.result[plan.to == gates::To::kP0 ? 0 : 1], count);
-    if (plan.to == gates::To::kBoth && run.result[0] != run.result[1])
-      Fail(Cause::kRefused, "the parties learned different values; report it");
-    return out;
-  }
-  for (size_t p : {0, 1}) out.shares[p] = gates::ChannelWords(plan, run.result[p], count);
-  out.words = out.shares[0];
-  for (size_t c = 0; c < channels.size(); ++c)
-    for (size_t i = 0; i < size_t(count); ++i)
-      out.words[c][i] = (out.words[c][i] + out.shares[1][c][i]) & ring::Mask(channels[c].bits);
+  std::array<std::vector<std::vector<uint64_t>>, 2> y;
+  for (size_t p : {0, 1})
+    if (!run.result[p].empty()) y[p] = gates::ChannelWords(plan, run.result[p], count);
+  Join(plan, std::move(y), &out);
   return out;
+}
+
+void Join(const gates::FunctionPlan& plan, std::array<std::vector<std::vector<uint64_t>>, 2> y, PairResult* out) {
+  if (plan.to != gates::To::kShared) {
+    if (plan.to == gates::To::kBoth && y[0] != y[1])
+      Fail(Cause::kRefused, "the parties learned different values; report it");
+    out->words = std::move(y[plan.to == gates::To::kP0 ? 0 : 1]);
+    return;
+  }
+  const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
+  out->words = y[0];
+  for (size_t c = 0; c < channels.size(); ++c)
+    for (size_t i = 0; i < y[1][c].size(); ++i)
+      out->words[c][i] = (y[0][c][i] + y[1][c][i]) & ring::Mask(channels[c].bits);
+  out->shares = std::move(y);
 }
 
 Wrong Compare(const func::Function& f, const std::vector<uint64_t>& x,

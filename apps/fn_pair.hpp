@@ -17,6 +17,7 @@ struct PairResult {
   compiler::Bill bill;
   Hash trace{};
   double seconds = 0;  // online and dealing
+  double online = 0;   // of separate processes: seconds of P1's online part; else 0
 };
 // PairInput: words of one party, or both parties' shares.
 struct PairInput {
@@ -28,6 +29,11 @@ PairInput Shared(std::vector<uint64_t> x, int n);
 
 // RunFunction: throws Cause::kResource, with the batch that fits, where memory is short.
 PairResult RunFunction(const gates::FunctionPlan& plan, const PairInput& input, pfss::Backend& backend);
+// Join: what both parties ended with, by party and channel, into the result. Throws Cause::kRefused where both learned
+// and it differs.
+void Join(const gates::FunctionPlan& plan, std::array<std::vector<std::vector<uint64_t>>, 2> y, PairResult* out);
+// RunProcesses: the same by dealer, P0 and P1 as processes of this machine, over TLS.
+PairResult RunProcesses(const gates::FunctionPlan& plan, const PairInput& input);
 // Refuse: throws Cause::kResource where so many values do not fit into memory, before any of them is made.
 void Refuse(const gates::FunctionPlan& plan, int64_t count);
 

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
-#include <map>
 
 #include "suf/backends/clear.hpp"
+#include "suf/backends/myl7.hpp"
 #include "suf/backends/packed.hpp"
 #include "suf/base/file.hpp"
 #include "suf/func/text.hpp"
+#include "suf/gates/plan_text.hpp"
 #include "suf/ring/words.hpp"
 #include "suf/roles/files.hpp"
 
@@ -31,24 +32,14 @@ Given FunctionOf(const FunctionArgs& a) {
   }
 }
 
-namespace {
-
-template <class T>
-T Find(const std::map<std::string, T>& all, const std::string& name, const char* option) {
-  if (auto it = all.find(name); it != all.end()) return it->second;
-  std::string names;
-  for (auto& [known, value] : all) names += (names.empty() ? "" : ", ") + known;
-  Fail(Cause::kInput, option, " does not know ", name, "; use one of ", names);
+gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends) {
+  return {f, {}, gates::FromNamed(ends.from, "--from"), gates::ToNamed(ends.to, "--to")};
 }
 
-}  // namespace
-
-gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends) {
-  static const std::map<std::string, gates::From> kFrom{
-      {"p0", gates::From::kP0}, {"p1", gates::From::kP1}, {"shared", gates::From::kShared}};
-  static const std::map<std::string, gates::To> kTo{
-      {"p0", gates::To::kP0}, {"p1", gates::To::kP1}, {"both", gates::To::kBoth}, {"shared", gates::To::kShared}};
-  return {f, {}, Find(kFrom, ends.from, "--from"), Find(kTo, ends.to, "--to")};
+compiler::Choice ChoiceFor(const gates::FunctionPlan& plan, const std::string& lowering,
+                           const compiler::Profile& profile, int64_t count, const pfss::Capabilities& can) {
+  if (lowering != "auto") return gates::Named(plan, lowering, profile.prices, count, can);
+  return compiler::Best(gates::Price(plan, profile.prices, count, can)).choice;
 }
 
 Numeric NumericOf(const Given& g) {
@@ -62,17 +53,21 @@ Numeric NumericOf(const Given& g) {
 }
 
 std::vector<BackendInfo> Backends() {
-  std::vector<BackendInfo> out{
-      {"clear", "the reference: one word-by-word loop an operation"},
-      {"packed", Str("the fast one, with the kernels that suit this processor: packed/", ring::Name(ring::Best()))}};
-  for (ring::Variant v : {ring::Variant::kPortable, ring::Variant::kAvx2, ring::Variant::kAvx512})
-    out.push_back({Str("packed/", ring::Name(v)), Str("with the kernels ", ring::Name(v)), ring::Supports(v)});
+  const auto packed = backends::MakePacked(exec::Default());
+  std::vector<BackendInfo> out{{"clear", backends::MakeClear()->capabilities()}, {"packed", packed->capabilities()}};
+  out[1].can.what = Str("the fast one, with the kernels that suit this processor: ", packed->name());
+  for (ring::Variant v : {ring::Variant::kPortable, ring::Variant::kAvx2, ring::Variant::kAvx512}) {
+    out.push_back({Str("packed/", ring::Name(v)), packed->capabilities(), true, ring::Supports(v)});
+    out.back().can.what = Str("with the kernels ", ring::Name(v));
+  }
+  out.push_back({"myl7", backends::Myl7Capabilities(), backends::Myl7Built(), backends::Myl7Supported()});
   return out;
 }
 
 std::unique_ptr<pfss::Backend> MakeBackend(const std::string& name) {
   if (name == "clear") return backends::MakeClear();
   if (name == "packed") return backends::MakePacked(exec::Default());
+  if (name == "myl7") return backends::MakeMyl7();
   std::string names;
   for (const BackendInfo& b : Backends()) {
     names += (names.empty() ? "" : ", ") + b.name;
@@ -100,7 +95,8 @@ std::vector<uint64_t> ReadWords(const std::string& path, int n) {
   size_t begin = 0;
   for (int number = 1; begin < text.size(); ++number) {
     const size_t end = std::min(text.find('\n', begin), text.size());
-    std::string line = text.substr(begin, std::min(end, text.find('#', begin)) - begin);
+    std::string line = text.substr(begin, end - begin);
+    line.resize(std::min(line.find('#'), line.size()));
     begin = end + 1;
     while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back()))) line.pop_back();
     line.erase(0, line.find_first_not_of(" \t"));
@@ -124,10 +120,10 @@ void WriteText(const std::string& path, const std::string& text) {
   if (!out) Fail(Cause::kResource, "cannot write ", path, "; check the directory and free space");
 }
 
-void WriteWords(const std::string& path, const std::vector<uint64_t>& words, int n) {
+void WriteWords(const std::string& path, const std::vector<uint64_t>& words, int n, bool is_signed) {
   std::string text = Str("mod 2^", n, "\n");
-  for (uint64_t w : words) text += std::to_string(w) + "\n";
-  Part file(path);  // a share: for its owner's eyes
+  for (uint64_t w : words) text += (is_signed ? std::to_string(ring::Signed(w, n)) : std::to_string(w)) + "\n";
+  Part file(path);
   file.Add(AsView(text));
   file.Done();
 }

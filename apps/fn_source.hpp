@@ -21,6 +21,15 @@ Given FunctionOf(const FunctionArgs& a);
 // PlanOf: with its ends; the choice is left open.
 gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends);
 
+// ChoiceFor: the lowering of that name, or `auto`: the best by the profile for so many values, on a backend that can do
+// this.
+compiler::Choice ChoiceFor(const gates::FunctionPlan& plan, const std::string& lowering,
+                           const compiler::Profile& profile, int64_t count, const pfss::Capabilities& can = {});
+
+// ChoicesOf: each lowering of numbers and each of bits at least once, and why the others do not apply; bills are of one
+// value. (cmd_fn_check.cpp)
+std::vector<compiler::Candidate> ChoicesOf(const gates::FunctionPlan& plan, const pfss::Capabilities& can = {});
+
 // Numeric: a function's words as numbers: of a library function as it says; else two's complement where a piece begins
 // at 2^(n-1), and without a scale.
 struct Numeric {
@@ -29,12 +38,14 @@ struct Numeric {
 };
 Numeric NumericOf(const Given& g);
 
-// BackendInfo: what can run programs in this build.
+// BackendInfo: what can run programs, in this build and on this processor.
 struct BackendInfo {
-  std::string name, sentence;
-  bool runs = true;  // on this processor
+  std::string name;
+  pfss::Capabilities can;
+  bool built = true, runs = true;
 };
 std::vector<BackendInfo> Backends();
+// MakeBackend: throws Cause::kInput for a name that none has, Cause::kResource for one that was not built here.
 std::unique_ptr<pfss::Backend> MakeBackend(const std::string& name);
 
 // WordOf: a whole number, also a negative one in two's complement, as a word of Z_{2^n}. Throws Cause::kInput.
@@ -42,8 +53,8 @@ uint64_t WordOf(const std::string& text, int n, const std::string& where);
 // ReadWords: a file of one number a line; # begins a comment; a first line `mod 2^K` says of which ring, which must be
 // n's.
 std::vector<uint64_t> ReadWords(const std::string& path, int n);
-// WriteWords: what ReadWords reads, with the ring.
-void WriteWords(const std::string& path, const std::vector<uint64_t>& words, int n);
+// WriteWords: what ReadWords reads, with the ring; for its owner's eyes.
+void WriteWords(const std::string& path, const std::vector<uint64_t>& words, int n, bool is_signed = false);
 // WriteText: a whole file. Throws Cause::kResource.
 void WriteText(const std::string& path, const std::string& text);
 // AtCommas: the parts of a text between commas.

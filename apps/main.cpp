@@ -9,6 +9,7 @@
 #include "apps/commands.hpp"
 #include "apps/exit.hpp"
 #include "suf/base/error.hpp"
+#include "suf/gates/plan_text.hpp"
 #include "suf/nn/plan.hpp"
 #include "suf/roles/compiler.hpp"
 #include "suf/store/bundle.hpp"
@@ -63,6 +64,35 @@ void AddVariant(CLI::App* c, std::string* variant) {
   c->add_option("--variant", *variant, "kernels: portable, avx2 or avx512 (default: the fastest that runs here)");
 }
 
+// AddParty: what the processes of both parties take. own, other: whose they are, and whose the peer is.
+constexpr const char *kModelOwner = "model owner", *kDataOwner = "data owner";
+void AddParty(CLI::App* c, PartyArgs* a, const char* other, const char* own) {
+  c->add_option("--plan", a->plan, "plan file")->required();
+  c->add_option("--certs", a->certs, suf::Str("the ", own, "'s folder of suf certs, or its parent"))->required();
+  c->add_option("--dealer", a->dealer, "where the dealer listens")->required();
+  c->add_option("--store", a->store, "directory of bundles, ledger and long-lived secrets")->required();
+  c->add_option("--record", a->record, suf::Str("write the frames with the ", other, " to this new file"));
+  c->add_option("--timeout", a->timeout, "seconds to wait for a silent peer")->default_val(60);
+  AddKeys(c, &a->keys);
+  AddVariant(c, &a->variant);
+  AddPins(c, &a->pins);
+}
+
+// AddAudit: of P1.
+CLI::Option* AddAudit(CLI::App* c, int* count) {
+  return c->add_option("--audit", *count, "let P0 open and check so many bundles more than are needed")
+      ->check(CLI::Range(0, 1 << 16))
+      ->option_text("N");
+}
+
+// AddAnswer: of P0.
+void AddAnswer(CLI::App* c, AnswerArgs* a) {
+  AddParty(c, a, kDataOwner, kModelOwner);
+  c->add_option("--listen", a->listen, "where to listen; port 0 takes a free one")->required();
+  c->add_flag("--once", a->once, "end after one session");
+  c->add_option("--times", a->times, "write to this file where the time went, a JSON line an inference");
+}
+
 // SettingsHelp: what --set takes.
 std::string SettingsHelp() {
   std::string help = "another number than the compiler's own, where it asks for one; may be repeated:";
@@ -103,7 +133,11 @@ struct FunctionCommands {
   FnFitArgs fit;
   FnCostArgs cost;
   FnCheckArgs check;
+  FnBenchArgs bench;
   FnRunArgs run;
+  FnPlanArgs plan;
+  FnServeArgs serve;
+  FnAskArgs ask;
   BackendsArgs backends;
 };
 
@@ -118,10 +152,10 @@ void AddFnLook(CLI::App* fn, FunctionCommands* all, int* status) {
   AddFunction(s, &all->show.f);
   s->add_option(
        "--pass", all->show.pass,
-       "print instead, whole: its text, a pass of the compiler, or the trace of 1024 values by the lowering that "
-       "is best on cpu")
-      ->check(CLI::IsMember({"text", "normalised", "primitives", "views", "trace"}))
-      ->option_text("text|normalised|primitives|views|trace");
+       "print instead, whole: its text, a pass of the compiler, or the trace; from candidates on of 1024 values from "
+       "p1 to p1, emit and trace by the lowering that is best on cpu")
+      ->check(CLI::IsMember({"text", "normalised", "primitives", "views", "candidates", "choice", "emit", "trace"}))
+      ->option_text("text|normalised|primitives|views|candidates|choice|emit|trace");
   s->add_option("--svg", all->show.svg, "draw the curve into this file instead");
   s->callback([=] { *status = RunFnShow(all->show); });
 
@@ -143,6 +177,21 @@ void AddFnLook(CLI::App* fn, FunctionCommands* all, int* status) {
   f->add_option("--degree", all->fit.degree, "of the polynomials (default: the cheapest)")
       ->check(CLI::Range(0, 3))
       ->option_text("0..3");
+  f->add_option("--knots", all->fit.knots,
+                "where pieces begin: uniform, octaves, free (default: the cheapest), or real numbers, increasing, with "
+                "commas between")
+      ->option_text("uniform|octaves|free|C,..");
+  f->add_option("--slope", all->fit.slope, "the result may carry so many bits more, for finer slopes (default: 0)")
+      ->check(CLI::Range(0, 64))
+      ->option_text("BITS");
+  f->add_option("--scales", all->fit.scales,
+                "with --degree: bits of each coefficient, from the constant up, beyond the result's scale")
+      ->option_text("B,..");
+  f->add_option("--below", all->fit.below,
+                "below C the function is V, or x, or the line V + S (x - C): C:V, C:x or C:V,S")
+      ->option_text("C:TAIL");
+  f->add_option("--above", all->fit.above, "the same from C on")->option_text("C:TAIL");
+  f->add_flag("--bipartite", all->fit.bipartite, "two tables whose sum it is, instead of pieces");
   f->add_option("--out", all->fit.out, "write the function to this file (default: to stdout)");
   f->parse_complete_callback([=] {
     if (all->fit.error.empty() && !all->fit.pieces) throw CLI::RequiredError("one of --error and --pieces");
@@ -165,6 +214,7 @@ void AddFnPrices(CLI::App* fn, FunctionCommands* all, int* status) {
       ->default_val(all->cost.count)
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 31))
       ->option_text("N");
+  c->add_option("--backend", all->cost.backend, "as suf backends lists them (default: packed)")->option_text("B");
   c->add_flag("--json", all->cost.json, "JSON");
   c->callback([=] { *status = RunFnCost(all->cost); });
 
@@ -178,11 +228,29 @@ void AddFnPrices(CLI::App* fn, FunctionCommands* all, int* status) {
   k->callback([=] { *status = RunFnCheck(all->check); });
 }
 
+// AddFnBench: fn bench.
+void AddFnBench(CLI::App* fn, FunctionCommands* all, int* status) {
+  auto* b = fn->add_subcommand("bench",
+                               "what every lowering of a dozen functions takes on this machine, beside what the "
+                               "profile cpu says; verified, then timed, some two minutes\nExample:  suf fn bench");
+  AddVariant(b, &all->bench.variant);
+  b->add_option("--count", all->bench.count, suf::Str("values together (default: ", all->bench.count, ")"))
+      ->default_val(all->bench.count)
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->option_text("N");
+  b->add_option("--functions", all->bench.functions, "the first so many functions alone (default: all)")
+      ->check(CLI::Range(1, 64))
+      ->option_text("K");
+  b->add_flag("--json", all->bench.json, "JSON");
+  b->callback([=] { *status = RunFnBench(all->bench); });
+}
+
 // AddFnRun: fn run.
 void AddFnRun(CLI::App* fn, FunctionCommands* all, int* status) {
   auto* r = fn->add_subcommand("run",
-                               "a function between two parties in this process, compared with its own meaning\n"
+                               "a function between two parties of this machine, compared with its own meaning\n"
                                "Examples:  suf fn run relu --x 5,-7\n"
+                               "           suf fn run relu --random 1000000 --processes\n"
                                "           suf fn run relu --random 1000 --to shared --out r\n"
                                "           suf fn run abs --from shared --values r.p0,r.p1");
   AddFunction(r, &all->run.f);
@@ -203,19 +271,68 @@ void AddFnRun(CLI::App* fn, FunctionCommands* all, int* status) {
   r->add_option("--profile", all->run.profile, suf::Str(kProfileHelp, " (default: cpu)"))->option_text("P");
   r->add_option("--out", all->run.out, "of --to shared: write each party's shares to OUT.p0 and OUT.p1")
       ->option_text("OUT");
+  r->add_flag("--processes", all->run.processes,
+              "dealer and parties as three processes over TLS, instead of threads of this one");
   r->add_flag("--json", all->run.json, "JSON");
   r->callback([=] { *status = RunFnRun(all->run); });
+}
+
+// AddFnSession: fn plan, serve, ask.
+void AddFnSession(CLI::App* fn, FunctionCommands* all, int* status) {
+  auto* p = fn->add_subcommand("plan",
+                               "make the plan of a function: what dealer and both parties hold, and no secret\n"
+                               "Example:  suf fn plan relu --from p0 --to both --out relu.plan");
+  AddFunction(p, &all->plan.f);
+  AddEnds(p, &all->plan.ends);
+  auto* lowering = p->add_option("--lowering", all->plan.lowering,
+                                 "a lowering as suf fn cost names it (default: auto, the best by --profile)")
+                       ->option_text("L");
+  p->add_option("--profile", all->plan.profile, suf::Str(kProfileHelp, " (default: wan)"))
+      ->option_text("P")
+      ->excludes(lowering);
+  p->add_option("--max-values", all->plan.max_values,
+                suf::Str("most values of one call (default: ", all->plan.max_values, ")"))
+      ->check(CLI::Range(int64_t{1}, suf::gates::kMostValues))
+      ->option_text("N");
+  p->add_option("--out", all->plan.out, "plan file to write")->required();
+  p->callback([=] { *status = RunFnPlan(all->plan); });
+
+  const char* const values = "what this party brings, if the plan asks for it: a file with one number a line";
+  const char* const out = "write what this party learns, or its share of it, to this file (default: to stdout)";
+  auto* s = fn->add_subcommand("serve",
+                               "P0 of a function: answers callers; certificate: model\n"
+                               "Example:  suf fn serve --plan relu.plan --values x.txt --certs certs --dealer "
+                               "127.0.0.1:7001 --listen 127.0.0.1:7002 --store p0");
+  AddAnswer(s, &all->serve);
+  s->add_option("--values", all->serve.values, values)->option_text("FILE");
+  s->add_option("--out", all->serve.out, out);
+  s->callback([=] { *status = RunFnServe(all->serve); });
+
+  auto* a = fn->add_subcommand("ask",
+                               "P1 of a function: one call of a server; certificate: data\n"
+                               "Example:  suf fn ask --plan relu.plan --certs certs --dealer 127.0.0.1:7001 --connect "
+                               "127.0.0.1:7002 --store p1");
+  AddParty(a, &all->ask, kModelOwner, kDataOwner);
+  a->add_option("--connect", all->ask.connect, "where P0 listens")->required();
+  a->add_option("--values", all->ask.values, values)->option_text("FILE");
+  a->add_option("--out", all->ask.out, out);
+  a->add_option("--times", all->ask.times, "write to this file where the time went, a JSON line");
+  AddAudit(a, &all->ask.audit);
+  a->add_flag("--json", all->ask.json, "JSON");
+  a->callback([=] { *status = RunFnAsk(all->ask); });
 }
 
 // AddFunctions: suf fn and suf backends.
 void AddFunctions(CLI::App* app, FunctionCommands* all, int* status) {
   auto* fn = app->add_subcommand("fn",
-                                 "functions of one private number: look at them, price them, run them\n"
+                                 "functions of one private number: look at them, price them, run them, serve them\n"
                                  "Start with:  suf fn show gelu,  suf fn cost gelu,  suf fn run gelu --x 4096,-4096");
   fn->require_subcommand(1);
   AddFnLook(fn, all, status);
   AddFnPrices(fn, all, status);
+  AddFnBench(fn, all, status);
   AddFnRun(fn, all, status);
+  AddFnSession(fn, all, status);
 
   auto* b =
       app->add_subcommand("backends", "what can run keys and reads in this build, and what of it on this processor");
@@ -383,44 +500,23 @@ int Main(int argc, char** argv) {
 
   ServeArgs serve;
   auto* sv = app.add_subcommand("serve", "the model owner (P0): serves embeddings of texts it never sees");
-  sv->add_option("--plan", serve.plan, "plan file")->required();
   sv->add_option("--model", serve.model, "model directory")->required();
-  sv->add_option("--certs", serve.certs, "the model owner's folder of suf certs, or its parent")->required();
-  sv->add_option("--dealer", serve.dealer, "where the dealer listens")->required();
-  sv->add_option("--listen", serve.listen, "where to listen; port 0 takes a free one")->required();
-  sv->add_option("--store", serve.store, "directory of bundles, ledger and long-lived secrets")->required();
-  sv->add_flag("--once", serve.once, "end after one session");
-  sv->add_option("--record", serve.record, "write the frames with the data owner to this new file");
-  sv->add_option("--timeout", serve.timeout, "seconds to wait for a silent peer")->default_val(60);
-  sv->add_option("--times", serve.times, "write to this file where the time went, a JSON line an inference");
-  AddKeys(sv, &serve.keys);
-  AddVariant(sv, &serve.variant);
-  AddPins(sv, &serve.pins);
+  AddAnswer(sv, &serve);
   sv->callback([&] { status = RunServe(serve); });
 
   EmbedArgs embed;
   auto* em = app.add_subcommand("embed", "the data owner (P1): embeds texts with a model it never sees");
-  em->add_option("--plan", embed.plan, "plan file")->required();
+  AddParty(em, &embed, kModelOwner, kDataOwner);
   em->add_option("--vocab", embed.vocab, "vocab.txt of the model (public); not with --ids");
-  em->add_option("--certs", embed.certs, "the data owner's folder of suf certs, or its parent")->required();
-  em->add_option("--dealer", embed.dealer, "where the dealer listens")->required();
   em->add_option("--connect", embed.connect, "where the model owner listens")->required();
-  em->add_option("--store", embed.store, "directory of bundles, ledger and masked weights")->required();
   em->add_flag("--json", embed.json, "JSON lines");
   em->add_flag("--truncate", embed.truncate, "cut texts over the limit instead of refusing them");
   auto one_by_one = em->add_flag(
       "--one-by-one", embed.one_by_one,
       "ask for the keys of a text when it is due, not while the one before runs: a text is done sooner, all later");
   em->add_option("--out", embed.out, "also write the embeddings to this safetensors file");
-  em->add_option("--audit", embed.audit, "let the model owner open and check so many bundles more than texts need")
-      ->check(CLI::Range(0, 1 << 16))
-      ->option_text("N")
-      ->excludes(one_by_one);  // its pauses would tell the dealer what was audited before it deals the next
-  em->add_option("--record", embed.record, "write the frames with the model owner to this new file");
-  em->add_option("--timeout", embed.timeout, "seconds to wait for a silent peer")->default_val(60);
-  AddKeys(em, &embed.keys);
-  AddVariant(em, &embed.variant);
-  AddPins(em, &embed.pins);
+  // its pauses would tell the dealer what was audited before it deals the next
+  AddAudit(em, &embed.audit)->excludes(one_by_one);
   AddSource(em, &embed.source, true);
   em->callback([&] { status = RunEmbed(embed); });
 

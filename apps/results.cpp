@@ -18,7 +18,8 @@ using nlohmann::ordered_json;
 namespace {
 
 // Row: what `embed` says of one text, without the floats' rounding.
-ordered_json Row(const roles::Engine& engine, const Line& l, const roles::Embedding& d, const std::vector<int64_t>& y) {
+ordered_json Row(const roles::ModelEngine& engine, const Line& l, const roles::Embedding& d,
+                 const std::vector<int64_t>& y) {
   ordered_json row{{"schema", "suf.embed/1"}, {"i", l.i}};
   row["id"] = l.id.empty() ? ordered_json(nullptr) : ordered_json(l.id);
   row["n"] = l.n, row["serial"] = d.serial, row["plan"] = Hex(engine.hash()),
@@ -48,7 +49,7 @@ std::string Said(const Line& l, const ordered_json& row) {
 
 }  // namespace
 
-Results::Results(const EmbedArgs& a, const roles::Engine& engine)
+Results::Results(const EmbedArgs& a, const roles::ModelEngine& engine)
     : a_(a), engine_(engine), thread_([this] { Loop(); }) {}
 
 Results::~Results() {

@@ -24,7 +24,7 @@ struct Done {
 class Results {
  public:
   // Its references outlive it. lines of `done` are not to be read before End.
-  Results(const EmbedArgs& a, const roles::Engine& engine);
+  Results(const EmbedArgs& a, const roles::ModelEngine& engine);
   ~Results();  // writes what is left, without --out
   void Add(Done done);
   // End: all is on stdout, and in --out; throws what went wrong on the way. (main.cpp looks whether stdout took it.)
@@ -36,7 +36,7 @@ class Results {
   void Close();
 
   const EmbedArgs& a_;
-  const roles::Engine& engine_;
+  const roles::ModelEngine& engine_;
   std::mutex m_;
   std::condition_variable more_;
   std::vector<Done> queue_;

@@ -5,10 +5,14 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include <atomic>
 #include <filesystem>
+#include <optional>
+#include <thread>
 
 #include "apps/exit.hpp"
 #include "apps/log.hpp"
+#include "apps/times.hpp"
 #include "suf/backends/packed.hpp"
 #include "suf/ring/cpu.hpp"
 #include "suf/roles/dial.hpp"
@@ -62,13 +66,72 @@ proto::DialDealer CallDealer(const net::Credentials& own, const std::string& whe
   return roles::ToDealer(own, net::Address::Parse(where), timeout);
 }
 
-Host::Host(const std::string& plan)
-    : backend_(backends::MakePacked(exec::Default())), engine_(roles::LoadPlan(plan), *backend_) {}
+std::unique_ptr<pfss::Backend> HostBackend() { return backends::MakePacked(exec::Default()); }
 
 void KeepPages() {
   malloc_trim(0);
   mallopt(M_MMAP_MAX, 0);  // bodies of bundles are larger than any threshold that glibc takes
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
+
+Stopping::Stopping() {
+  sigemptyset(&set_);
+  sigaddset(&set_, SIGINT), sigaddset(&set_, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+}
+
+void Stopping::Run(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session) {
+  KeepPages();
+  std::atomic<bool> over{false};
+  std::thread waiter([&] {
+    timespec look{0, 200'000'000};
+    while (!over.load())
+      if (sigtimedwait(&set_, nullptr, &look) > 0) return listener.Stop();
+  });
+  log::Info(Str(role, ": listening on port ", listener.port(), ", pid ", getpid()));
+  listener.Run(session, [&](const Error& e) { log::Warn(Str(role, ": a session ended: ", e.what())); });
+  over = true;
+  waiter.join();
+}
+
+void Warn(const char* command, const std::vector<std::string>& notices) {
+  for (auto& n : notices) log::Warn(Str(command, ": ", n));
+}
+
+void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, Stopping& stopping,
+            const proto::Unit& unit, const MakeServer& make) {
+  store::Store store(a.store);
+  Warn(command, store.notices());
+  TimesFile times(a.times);
+  std::unique_ptr<net::Recorder> recorder;
+  if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);
+  const auto timeout = Timeout(a.timeout);
+  auto dial = CallDealer(own, a.dealer, timeout);
+  std::optional<Error> failed;
+  std::optional<net::Listener> listener;
+  roles::Server::Options options;
+  options.keys = KeysOf(a.keys, store);
+  options.ran = [&](uint32_t n, uint64_t serial, const run::Times& t) {
+    times.Add(serial, t);
+    // the same words whatever the result was
+    log::Info(Str(command, ": serial ", serial, ", ", n, " ", unit.name));
+  };
+  options.audited = [&](uint32_t n, uint64_t serial) {
+    log::Info(
+        Str(command, ": serial ", serial, ", ", n, " ", unit.name, ", audited: both bundles are as they should be"));
+  };
+  if (a.once)
+    options.over = [&](const Error* e) {
+      if (e) failed = *e;
+      listener->Stop();
+    };
+  auto server = make(store, dial, std::move(options));
+  listener.emplace(own, net::Address::Parse(a.listen), std::vector{Role::kData}, timeout);
+  stopping.Run(*listener, command, [&](net::Channel& ch) {
+    ch.set_recorder(recorder.get());
+    server->Serve(ch);
+  });
+  if (failed) throw *failed;
 }
 
 }  // namespace suf::apps

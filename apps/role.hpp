@@ -1,12 +1,14 @@
 // What the processes of all three roles do first.
 #pragma once
+#include <csignal>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "apps/commands.hpp"
 #include "suf/net/tls.hpp"
 #include "suf/proto/session.hpp"
-#include "suf/roles/engine.hpp"
+#include "suf/roles/server.hpp"
 
 namespace suf::apps {
 
@@ -31,20 +33,33 @@ proto::Keys KeysOf(const KeysArgs& a, const store::Store& store);
 // CallDealer: how the dealer at HOST:PORT is reached. Throws Cause::kInput when that is no address.
 proto::DialDealer CallDealer(const net::Credentials& own, const std::string& where, net::Millis timeout);
 
-// Host: the plan of a process on the backend that runs here.
-class Host {
- public:
-  // Throws what roles::LoadPlan throws. After UseVariant.
-  explicit Host(const std::string& plan);
-  roles::Engine& engine() { return engine_; }
-
- private:
-  std::unique_ptr<pfss::Backend> backend_;
-  roles::Engine engine_;
-};
+// HostBackend: the backend that roles run on. After UseVariant.
+std::unique_ptr<pfss::Backend> HostBackend();
 
 // KeepPages: from here on frames, chunks and bundles come and go by the megabyte: their pages are kept instead of
 // fetched afresh each time. What loading left behind is given back first.
 void KeepPages();
+
+// Stopping: SIGINT and SIGTERM end the listener after the running sessions. They are blocked in every thread (made
+// before there is another one) and awaited in one, so that no handler runs in the middle of anything.
+class Stopping {
+ public:
+  Stopping();
+  // Run: the listener, until a signal or Stop.
+  void Run(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session);
+
+ private:
+  sigset_t set_;
+};
+
+// Warn: into the log, what a person should know of a store or a session.
+void Warn(const char* command, const std::vector<std::string>& notices);
+
+// Answer: P0's process: listens and serves until it is told to stop, or with --once to the end of
+// one session, whose error it throws. `make` makes the server, with the store and the way to the dealer.
+using MakeServer =
+    std::function<std::unique_ptr<roles::Server>(store::Store&, proto::DialDealer, roles::Server::Options)>;
+void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, Stopping& stopping,
+            const proto::Unit& unit, const MakeServer& make);
 
 }  // namespace suf::apps

@@ -34,7 +34,7 @@ int Main(int argc, char** argv) {
   if (argc < 4) Fail(Cause::kInput, "usage: inference_bench MODEL PLAN TOKENS [RUNS]");
   int n = std::stoi(argv[3]), runs = argc > 4 ? std::stoi(argv[4]) : 9;
   const auto backend = backends::MakePacked(exec::Default());
-  roles::Engine engine(roles::LoadPlan(argv[2]), *backend);
+  roles::ModelEngine engine(roles::LoadPlan(argv[2]), *backend);
   nn::Quantised quantised = roles::Model(argv[1]).Quantise(engine.plan());
   Hash seed = RandomHash(), id = RandomHash();
   roles::Masks masks(engine, seed, id);

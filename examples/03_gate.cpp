@@ -42,7 +42,7 @@ struct Lookup {
     // Words collects public coefficients times dealer's words, each dealt as narrow as it can be.
     const compiler::Factor sign{.u = read.sign};
     compiler::Words y(t, ring);
-    y.Add(compiler::Signed(opened), sign);
+    y.Add(compiler::Centred(opened), sign);
     return y.Done();  // shares, and a word that the dealer still owes: the caller decides how it is paid
   }
 

@@ -59,7 +59,7 @@ int Main() {
 
   // A backend computes; all roles may share one in a process, as they may a thread pool. An Engine is a plan on it.
   const auto backend = backends::MakePacked(exec::Default());
-  roles::Engine engine(plan, *backend);
+  roles::ModelEngine engine(plan, *backend);
 
   // The dealer sees no weight and no text. Its state says which serials are used: never restore it from a copy.
   roles::Dealer dealer(engine, dir / "dealer-state");
@@ -87,7 +87,7 @@ int Main() {
   roles::DataOwner::Session session(client, *channel);
   session.Run(ids, [&](size_t i, roles::Embedding e) {
     const std::vector<float> v = e.Values();
-    std::printf("%-16s %zu tokens, %.0f ms online: %.3f %.3f %.3f ..\n", kTexts[i].c_str(), e.tokens,
+    std::printf("%-16s %zu tokens, %.0f ms online: %.3f %.3f %.3f ..\n", kTexts[i].c_str(), size_t(e.count),
                 e.times.total * 1e3, v[0], v[1], v[2]);
     equal += e.Integers() == simulator.Run({ids[i].data(), ids[i].size()}).y;
   });

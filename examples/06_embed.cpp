@@ -12,7 +12,7 @@ int main(int argc, char** argv) try {
   using namespace suf;
   if (argc < 8) Fail(Cause::kInput, "give plan, vocabulary, certificates, store, dealer, model owner and texts");
   const auto backend = backends::MakePacked(exec::Default());
-  roles::Engine engine(roles::LoadPlan(argv[1]), *backend);
+  roles::ModelEngine engine(roles::LoadPlan(argv[1]), *backend);
   const auto tokenizer = roles::LoadTokenizer(argv[2], engine.plan());
   std::vector<model::Ids> texts;
   for (int i = 7; i < argc; ++i) texts.push_back(roles::Encode(tokenizer, engine.plan(), argv[i]));

@@ -14,6 +14,8 @@ namespace suf::examples {
 
 class TwoParties {
  public:
+  explicit TwoParties(std::unique_ptr<pfss::Backend> backend = backends::MakePacked(exec::Default()))
+      : t(backend->capabilities()), backend_(std::move(backend)) {}
   pfss::Trace t;
 
   // Give: numbers of P1 as a wire in Z_{2^k}: both parties know z + r, the dealer knows r.
@@ -32,10 +34,11 @@ class TwoParties {
     schedule.emplace(t);
     const pfss::LintReport lint = pfss::Lint(*schedule);
     if (!lint.faults.empty()) throw std::runtime_error(lint.faults[0]);
-    const auto backend = backends::MakePacked(exec::Default());
     const pfss::Material material{{Secret::Random(), Secret::Random()}, RandomHash()};
-    const auto run = run::RunPair(
-        {*schedule, {backend.get(), backend.get(), backend.get()}, {&inputs_[0], &inputs_[1], &inputs_[2]}, material});
+    const auto run = run::RunPair({*schedule,
+                                   {backend_.get(), backend_.get(), backend_.get()},
+                                   {&inputs_[0], &inputs_[1], &inputs_[2]},
+                                   material});
     std::vector<int64_t> out;
     for (uint64_t v : run.result[1]) out.push_back(int64_t(v << (64 - bits)) >> (64 - bits));
     return out;
@@ -46,6 +49,7 @@ class TwoParties {
   std::optional<pfss::Schedule> schedule;  // after Run
 
  private:
+  std::unique_ptr<pfss::Backend> backend_;
   run::Inputs inputs_[3];
 };
 

@@ -18,7 +18,7 @@ SUF_FUZZ(data_owner) {
     i.channel().Send(kFirstRun, suf::Bytes(8));
     i.OfflineEnd();
     (void)i.channel().RecvExact(kFirstRun + 1, 8);
-    i.RevealArrived();
+    i.OnlineEnd();
   };
   uint64_t known = 0;
   auto dial = [&](std::stop_token) { return std::make_unique<Honest>(kData, &known); };

@@ -32,7 +32,7 @@ SUF_FUZZ(inference) {
                          .inputs = run.inputs(party),
                          .key = key,
                          .link = link,
-                         .received = [&] { received = true; }});
+                         .through = [&] { received = true; }});
   SUF_CHECK(received && words.size() == (party ? SmallRun::kWords : 0));
   for (uint64_t w : words) SUF_CHECK(w >> SmallRun::kBits == 0);
 }

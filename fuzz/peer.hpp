@@ -182,7 +182,7 @@ inline Bytes AFrame(uint16_t kind, View payload, uint8_t flags = kMend) {
 }
 inline Bytes Welcome() {
   Writer w;
-  w.Raw(kWeights), w.Raw(kSetup);
+  w.Raw(kWeights), w.Raw(kSetup), w.Put(uint32_t{0});
   return w.Take();
 }
 

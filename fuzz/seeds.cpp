@@ -7,6 +7,7 @@
 #include "fuzz/peer.hpp"
 #include "fuzz/small_run.hpp"
 #include "suf/func/text.hpp"
+#include "suf/gates/plan_text.hpp"
 #include "suf/model/safetensors.hpp"
 #include "suf/model/tiny_test.hpp"
 #include "suf/net/certs.hpp"
@@ -250,6 +251,26 @@ void Functions() {
   Seed("suf_text", "product", std::string("split e domain 3 ring 64 product 1\nhigh 9 5 -2 1\nlow 4 3 # low\nend\n"));
 }
 
+// FunctionPlans: of a function with several rings, and of a split.
+void FunctionPlans() {
+  gates::FunctionFile file{{func::ParseFunction("suf m domain 8 ring 12 outputs 1 degree 2\npiece 0 : 1 2 -1\n"
+                                                "piece 100 : -4 1 0\nend 256\nformula lt 7 msb 3 xor\n"
+                                                "channel bit 1 0 near\nchannel signed 12 0 y\n"),
+                            {},
+                            gates::From::kShared,
+                            gates::To::kBoth}};
+  for (const char* name : {"StepDcf, Digits", "Index/blocks, PackedCompare", "Parity+Open, DenseTable"}) {
+    file.plan.choice = gates::ChoiceOf(file.plan.f, name);
+    Seed("function_plan", Str("mixed_", file.max_values--), gates::Print(file));
+  }
+  file.plan = {func::ParseFunction("split e domain 3 ring 64 product 1\nhigh 9 5 -2 1\nlow 4 3\nend\n"),
+               {},
+               gates::From::kP0,
+               gates::To::kShared};
+  file.plan.choice = gates::ChoiceOf(file.plan.f, "Product/2");
+  Seed("function_plan", "product", gates::Print(file));
+}
+
 // Formulas: of every function that is added to the parser's, and with mistakes.
 void Formulas() {
   int i = 0;
@@ -333,7 +354,8 @@ void Connections() {
 void WriteSeeds(const std::string& dir) {
   root = dir;
   std::filesystem::create_directories(root);
-  Models(), Functions(), Formulas(), Plans(), Files(), Conversations(), Inferences(), Handshakes(), Connections();
+  Models(), Functions(), Formulas(), FunctionPlans(), Plans(), Files(), Conversations(), Inferences(), Handshakes(),
+      Connections();
 }
 
 }  // namespace suf::fuzz

@@ -56,7 +56,7 @@ TEST(DealerAudit, HonestBundlesPassAndServeNoMore) {
 }
 
 TEST(DealerAudit, ABitOfAnySectionOfEitherBundleIsFound) {
-  Engine engine(TheTiny().plan, TheBackend());
+  ModelEngine engine(TheTiny().plan, TheBackend());
   auto work = engine.At(int(kN));
   const pfss::Schedule& s = *work->schedule;
   Auditor auditor = AuditOf(engine);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The traces of committed plans have the same digests, flights and key bytes in every build: tests/data/digests.txt.
+"""The traces of committed plans, and of functions by every lowering, have the same digests, flights and key bytes in every build:
+tests/data/digests.txt.
 
   digest_test.py PROGRAM                  PROGRAM: a build of tests/trace_digest.cpp
   digest_test.py --build COMPILER DIR     compiles it with COMPILER first, without optimisation, into DIR
@@ -19,6 +20,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / 'tests/data'
 COUNTS = {'tiny_plan.json': (3, 8, 32, 33), 'tiny-gpt2_plan.json': (1, 8, 9), 'tiny-llama_plan.json': (1, 8, 9)}  # tokens
+FUNCTIONS = ('relu', 'gelu', 'reluars', 'recip')
 ROOMS = ('base', 'exec', 'ring', 'func', 'pfss', 'compiler', 'gates', 'nn', 'nn/ops')  # what emission links
 MARCH = {'avx2': ['-march=haswell'], 'avx512': ['-march=icelake-server']}  # of variants of one file
 
@@ -46,7 +48,8 @@ def build(compiler, folder):
 
 def main():
     program = build(sys.argv[2], pathlib.Path(sys.argv[3])) if sys.argv[1] == '--build' else sys.argv[-1]
-    got = ''.join(subprocess.check_output([program, DATA / plan, *map(str, counts)], text=True) for plan, counts in COUNTS.items())
+    runs = [[DATA / plan, *map(str, counts)] for plan, counts in COUNTS.items()] + [['--functions', *FUNCTIONS]]
+    got = ''.join(subprocess.check_output([program, *run], text=True) for run in runs)
     print(got, end='')
     if sys.argv[1] == '--write':
         sys.exit((DATA / 'digests.txt').write_text(got) == 0)

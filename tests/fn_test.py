@@ -60,6 +60,11 @@ def rows(*words):
     return json.loads(done.stdout)
 
 
+def other():
+    """The backend of another library, where this build has it and the processor runs it."""
+    return [b['name'] for b in rows('backends')['backends'] if b['name'] == 'myl7' and b['runs']]
+
+
 def signed(v, bits):
     return v - (1 << bits) if v >> (bits - 1) else v
 
@@ -73,6 +78,12 @@ def mixed(x):
 
 FIT = ['--in', '8:4', '--result', '16:8']
 BAD = [
+    ('a tail without a place', 2, '--above takes C:V, C:x or C:V,S', 'fit x --in 8:4 --result 16:8 --error 1 --above 4'),
+    ('a tail of three numbers', 2, '--below has 1 and 3 numbers', 'fit x --in 8:4 --result 16:8 --error 1 --below=-4:1,2,3'),
+    ('a knot that is no number', 2, "--knots has 'b' where a number belongs", 'fit x --in 8:4 --result 16:8 --error 1 --knots 1,b'),
+    ('a knot outside', 2, 'cut 1 of the fit of f is 8; use increasing numbers between -8 and 8', 'fit x --in 8:4 --result 16:8 --error 1 --knots 8'),
+    ('a scale that is no whole number', 2, '--scales has 1.5', 'fit x --in 8:4 --result 16:8 --error 1 --degree 1 --scales 0,1.5'),
+    ('scales without a degree', 2, 'the number of scales of the fit of f is 2; use 0 to 0', 'fit x --in 8:4 --result 16:8 --error 1 --scales 0,1'),
     ('no value source', 2, 'takes its values from one of --x, --values, --all and --random', 'run relu'),
     ('two value sources', 2, 'takes its values from one of', 'run relu --x 1 --all'),
     ('x over the domain', 2, r'--x is 4294967296; the function takes words of 32 bits', 'run relu --x 4294967296'),
@@ -105,7 +116,7 @@ BAD = [
     ('unknown price', 2, "'speed=1' is no profile and no price", 'cost relu --profile speed=1'),
     ('a price below 0', 2, "the price 'flight=-1' is no number of at least 0", 'cost relu --profile flight=-1'),
     ('unknown origin', 2, '--from does not know p3; use one of p0, p1, shared', 'run relu --x 1 --from p3'),
-    ('unknown ending', 2, '--to does not know all; use one of both, p0, p1, shared', 'cost relu --to all'),
+    ('unknown ending', 2, '--to does not know all; use one of p0, p1, both, shared', 'cost relu --to all'),
     ('--out without shares', 2, '--out holds the shares of --to shared', 'run relu --x 1 --out {w}/out'),
     ('a pass of a split', 2, 'exp is a split and has no pass views', 'show exp --pass views'),
     ('unknown pass', 2, '--pass: ', 'show relu --pass magic'),
@@ -164,7 +175,7 @@ def test_several_channels():
     """a file of shares a channel and party"""
     r = rows('fn', 'run', '{w}/mixed.suf', '--x', '0,3,100,255', '--to', 'shared', '--out', '{w}/many')
     for channel, (name, bits) in enumerate((('inside', 1), ('y', 20), ('z', 12), ('small', 1))):
-        halves = [(WORK / f'many.{name}.p{p}').read_text().split() for p in (0, 1)]
+        halves = [(WORK / f'many.p{p}.{name}').read_text().split() for p in (0, 1)]
         assert halves[0][:2] == ['mod', f'2^{bits}']
         assert [(int(a) + int(b)) % 2**bits for a, b in zip(halves[0][2:], halves[1][2:])] == [y[channel] % 2**bits for y in r['y']]
 
@@ -200,7 +211,7 @@ def test_cost():
     assert [c[k] for k in ('schema', 'n', 'count', 'keys')] == ['suf.fn.cost/1', 32, 100, 'ahead']
     assert set(c['choice']) == {'cpu', 'gpu', 'lan', 'wan'} and all(r['why'] for r in c['refused'])
     by_name = {r['lowering']: r for r in c['lowerings']}
-    assert len(by_name) + len(c['refused']) == 17 and len(by_name) >= 12
+    assert len(by_name) + len(c['refused']) == 24 and len(by_name) >= 12
     for profile, name in c['choice'].items():
         assert by_name[name]['seconds'][profile] == min(r['seconds'][profile] for r in c['lowerings'])
     for name, cost in by_name.items():
@@ -221,16 +232,47 @@ def test_check():
     r = rows('fn', 'check', '{w}/mixed.suf')
     assert r['wrong'] == 0 and r['covered'] + r['holes'] == len(r['cells']) and r['covered'] >= 20
     assert all(c.get('values') == 256 or c['why'] for c in r['cells'])
-    assert {c['backend'] for c in r['cells']} == {'clear', 'packed'}
+    assert {c['backend'] for c in r['cells']} == {'clear', 'packed', *other()}
     assert run('fn', 'check', 'exp').returncode == 0
+
+
+def test_bench():
+    """what is measured is verified and stands beside what the model says; its shape, not its times"""
+    b = rows('fn', 'bench', '--count', '64', '--functions', '2', '--variant', 'portable')
+    assert [b[k] for k in ('schema', 'variant', 'count', 'verified')] == ['suf.fn.bench/1', 'portable', 64, True]
+    assert all(b[who][price] > 0 for who in ('profile', 'machine') for price in ('flight_us', 'wire_ns', 'key_ns', 'aes_per_s', 'word_ns'))
+    assert [(c['function'], c['n']) for c in b['choices']] == [('relu', 32), ('gelu', 32)]
+    cost = rows('fn', 'cost', 'relu', '--count', '64')
+    for profile, name in cost['choice'].items():
+        chosen, row = b['choices'][0][profile], next(r for r in cost['lowerings'] if r['lowering'] == name)
+        assert (chosen['lowering'], chosen['flights'], chosen['key_bytes'] * 64) == (name, row['rounds'], max(row['key_bytes']))
+        assert math.isclose(chosen['us'] * 64, row['seconds'][profile] * 1e6)
+    relu = {r['lowering']: r for r in b['rows'] if r['function'] == 'relu'}
+    assert set(relu) == {r['lowering'] for r in cost['lowerings']} and len(b['rows']) >= 20
+    for r in cost['lowerings']:
+        row = relu[r['lowering']]
+        assert all(row[k] == r[k] for k in ('rounds', 'sent_bytes', 'key_bytes', 'aes_blocks', 'words'))
+        assert math.isclose(row['predicted']['ahead'], r['seconds']['cpu'])
+        assert row['seconds']['now'] > row['seconds']['ahead'] > 0 and row['predicted']['now'] > row['predicted']['ahead']
+    for keys in ('ahead', 'now'):
+        for prices in ('cpu', 'machine'):
+            v = b['verdict'][keys][prices]
+            assert v['lowerings'] == len(b['rows']) and 0 <= v['within_2x'] <= v['lowerings'] and 0 <= v['in_order'] <= v['pairs']
+            assert 0 < v['least'] <= v['most']
+    text = run('fn', 'bench', '--count', '16', '--functions', '1').stdout
+    assert 'this machine: flight' in text and 'pairs that differ by more than 20 % in order' in text
 
 
 def test_show():
     """text, pieces and a curve; passes; a drawing that parses"""
     out = run('fn', 'show', 'relu', '--n', '16', '--scale', '8').stdout
     assert 'suf relu domain 16 ring 16' in out and 'piece' in out and '┤' in out and '128' in out
-    for name in ('text', 'normalised', 'primitives', 'views', 'trace'):
+    for name in ('text', 'normalised', 'primitives', 'views', 'candidates', 'choice', 'emit', 'trace'):
         assert run('fn', 'show', 'reluars', '--pass', name).stdout, name
+    out = run('fn', 'show', 'reluars', '--pass', 'emit').stdout
+    assert '/Coeff: ' in out and '/Pred: ' in out and 'result: ' in out, out
+    for name in ('candidates', 'choice', 'emit'):  # of a split too
+        assert 'Product/1' in run('fn', 'show', 'exp', '--pass', name).stdout, name
     text = run('fn', 'show', 'gelu_spline', '--pass', 'text').stdout
     (WORK / 'again.suf').write_text(text)
     assert run('fn', 'show', '{w}/again.suf', '--pass', 'text').stdout == text
@@ -254,17 +296,56 @@ def test_fit():
     assert few.stdout.startswith('suf ') and few.stdout.count('\npiece ') <= 3
 
 
+def test_fit_options():
+    """tails, given knots, a scale a degree and two tables: each run keeps the error that is reported"""
+    def worst(real, *words):
+        done = run('fn', 'fit', *words, '--out', '{w}/fitted.suf')
+        assert done.returncode == 0, done.stderr
+        scale, error = int(re.search(r'channel / 2\^(\d+)', done.stderr)[1]), float(re.search(r'error at most (\S+)', done.stderr)[1])
+        r = rows('fn', 'run', '{w}/fitted.suf', '--all')
+        most = max(abs(y / 2**scale - real(signed(x, 12) / 128)) for x, (y,) in zip(r['x'], r['y']))
+        assert most <= error * 1.0001, (words, most, error)
+        return (WORK / 'fitted.suf').read_text(), scale
+    ends = ['--in', '12:7', '--result', '32:14']
+    worst(lambda x: 0 if x < -4 else x if x >= 4 else math.tanh(x), 'tanh(x)', *ends, '--error', '2^-7', '--below=-4:0', '--above', '4:x', '--slope', '7')
+    worst(lambda x: 1 + 0.25 * (x - 3) if x >= 3 else math.cos(x), 'cos(x)', *ends, '--error', '2^-6', '--above', '3:1,0.25', '--slope', '6')
+    text, _ = worst(lambda x: x * x / 4, 'x*x/4', *ends, '--pieces', '9', '--degree', '1', '--knots=-8,-4,4,8')
+    assert [int(line.split()[1]) for line in text.splitlines() if line.startswith('piece ')] == [0, 512, 1024, 2048, 3072, 3584]
+    _, scale = worst(lambda x: math.sin(x / 4), 'sin(x/4)', *ends, '--error', '2^-8', '--degree', '2', '--scales', '0,7,10')
+    assert scale == 24
+    text, _ = worst(lambda x: 1 / (1 + math.exp(-x)), 'sigmoid(x)', *ends, '--error', '2^-9', '--bipartite')
+    assert text.startswith('split ')
+
+
 def test_backends():
     """what can run is listed, and each of it runs"""
     names = [b['name'] for b in rows('backends')['backends'] if b['runs']]
     assert {'clear', 'packed', 'packed/portable'} <= set(names) and 'clear' in run('backends').stdout
-    traces = {rows('fn', 'run', 'gelu', '--x', '1,2,3', '--lowering', 'StepDcf', '--backend', b)['trace'] for b in names}
-    assert len(traces) == 1
+    traces = {b: rows('fn', 'run', 'gelu', '--x', '1,2,3', '--lowering', 'StepDcf', '--backend', b)['trace'] for b in names}
+    ours = {trace for b, trace in traces.items() if b != 'myl7'}
+    assert len(ours) == 1 and not any(traces[b] in ours for b in other()), 'the scheme of DCFs is part of the trace'
+
+
+def test_other_backend():
+    """what the other library cannot do is no candidate, and says why; what it can is chosen, costs what cost says and is right"""
+    for b in other():
+        c = rows('fn', 'cost', 'relu', '--count', '100', '--backend', b)
+        why = {r['lowering']: r['why'] for r in c['refused']}
+        assert why['Parity+Open'] == why['Index/parity'] == 'myl7 has no DPF tree (dpfgen)'
+        by_name = {r['lowering']: r for r in c['lowerings']}
+        assert {'StepDcf', 'Digits+Open', 'Index/blocks', 'WindowLut/2'} <= set(by_name) and set(c['choice'].values()) <= set(by_name)
+        for name in ('StepDcf', 'Digits+Open'):
+            r = rows('fn', 'run', 'relu', '--random', '100', '--lowering', name, '--backend', b)
+            assert r['equal'] and all(r[k] == by_name[name][k] for k in ('rounds', 'sent_bytes', 'key_bytes', 'aes_blocks')), name
+        assert rows('fn', 'run', 'gelu', '--random', '20', '--backend', b)['equal']
+        done = run('fn', 'run', 'relu', '--x', '1', '--backend', b, '--lowering', 'Parity+Open')
+        assert done.returncode == 4 and not done.stdout
+        assert done.stderr.startswith('suf: Parity+Open does not apply to relu: myl7 has no DPF tree (dpfgen); these do: StepDcf, '), done.stderr
 
 
 def test_help():
     """each command teaches with an example"""
-    for words in (['fn'], *(['fn', c] for c in ('list', 'show', 'fit', 'cost', 'check', 'run'))):
+    for words in (['fn'], *(['fn', c] for c in ('list', 'show', 'fit', 'cost', 'check', 'bench', 'run', 'plan', 'serve', 'ask'))):
         out = run(*words, '--help').stdout
         assert 'suf fn ' in out and re.search('Example|Start with', out), words
 

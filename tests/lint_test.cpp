@@ -110,7 +110,7 @@ TEST(Lint, EachRoleRefusesATraceWithAWrongPadBeforeAnythingIsSpent) {
 
 TEST(Lint, RootsOfTreesThatServeElsewhereOrBelongToTheWrongPartyAreRefused) {
   auto refused = [](const std::function<void(Trace::Raw&, Node & tree)>& spoil, const char* says) {
-    Engine engine(TheTiny().plan, TheBackend(), [&](Trace& t, const nn::Plan& plan, int n) {
+    ModelEngine engine(TheTiny().plan, TheBackend(), [&](Trace& t, const nn::Plan& plan, int n) {
       nn::Build(t, plan, n);
       Trace::Raw raw{t};
       for (int i = 0; i < int(t.nodes().size()); ++i)
@@ -133,7 +133,7 @@ TEST(Lint, RootsOfTreesThatServeElsewhereOrBelongToTheWrongPartyAreRefused) {
 }
 
 TEST(Lint, ASecondResultIsRefused) {
-  Engine engine(TheTiny().plan, TheBackend(), [](Trace& t, const nn::Plan& plan, int n) {
+  ModelEngine engine(TheTiny().plan, TheBackend(), [](Trace& t, const nn::Plan& plan, int n) {
     nn::Build(t, plan, n);
     Trace::Raw raw{t};
     // a bare message under the name of the result's

@@ -63,7 +63,7 @@ TEST(MaskedWeights, ABitOfAnyTensorIsSeenAndTheNextResultIsRight) {
 
 TEST(MaskedWeights, ThoseOfAnotherBAreReplaced) {
   Kept k;
-  Engine& engine = *k.w.engine[0];
+  ModelEngine& engine = *k.w.engine[0];
   Bytes other;
   WriteSetup(engine, TheTiny().weights, Masks(engine, Hash{6}, k.id),
              [&](View v) { other.insert(other.end(), v.begin(), v.end()); });

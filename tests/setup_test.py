@@ -117,7 +117,7 @@ class StandIn:
         weights = welcome[:32]
         data[-1000] ^= 1
         self.chunk = tag(chunk_key(hello[12:44], weights), data) + data
-        self.hello, self.welcome = hello, weights + (hashlib.sha256(data).digest() if len(welcome) == 64 else b'')
+        self.hello, self.welcome = hello, weights + hashlib.sha256(data).digest() + welcome[64:]
         c = self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         c.minimum_version, c.verify_mode, c.num_tickets = ssl.TLSVersion.TLSv1_3, ssl.CERT_REQUIRED, 0
         own = w.base.certs / 'model'

@@ -109,7 +109,7 @@ class ThreeRoles {
   std::map<uint64_t, store::Fate> Fates(int p) const { return store[p]->ledger().Fates(); }
 
   Scratch dir;
-  std::optional<Engine> engine[kRoles];
+  std::optional<ModelEngine> engine[kRoles];
   proto::BundlePlan plan[kRoles];
   proto::Generate generate;  // what the dealer does; tests may make it cheat
   std::optional<store::Store> store[2];

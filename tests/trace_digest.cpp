@@ -1,27 +1,61 @@
-// Digests of the traces of a committed plan, a line a token count: what every compiler's build must print alike. The
-// second one is that of the DAG: it stays when only the order of pure nodes or the names of inputs change.
+// Digests of traces: what every compiler's build must print alike. Of a committed plan a line a token count; of library
+// functions of 16 bits at scale 8, for 3 values of P1 who learns the results, a line a lowering. The second digest is
+// that of the DAG: it stays when only the order of pure nodes or the names of inputs change.
 //   trace_digest PLAN N..
+//   trace_digest --functions NAME..
 #include <fstream>
 #include <iostream>
 #include <iterator>
 
+#include "suf/func/library.hpp"
+#include "suf/gates/function_plan.hpp"
 #include "suf/nn/build.hpp"
 #include "suf/pfss/dag.hpp"
 #include "suf/pfss/schedule.hpp"
 
+namespace {
+
+using namespace suf;
+
+void Line(const std::string& name, const pfss::Trace& t) {
+  const pfss::Schedule s(t);
+  std::cout << name << " " << Hex(t.digest()) << " dag " << Hex(pfss::DagDigest(t)) << " flights " << s.flights()
+            << " key " << s.key_bytes(0) << " " << s.key_bytes(1) << "\n";
+}
+
+void OfPlan(const char* file, const std::vector<std::string>& counts) {
+  std::ifstream in(file, std::ios::binary);
+  const nn::Plan plan = nn::Parse({std::istreambuf_iterator<char>(in), {}});
+  std::cout << "plan " << Hex(nn::PlanHash(plan)) << "\n";
+  for (const std::string& n : counts) {
+    pfss::Trace t;
+    nn::Build(t, plan, std::stoi(n));
+    Line(n, t);
+  }
+}
+
+void OfFunction(const std::string& name) {
+  constexpr int kBits = 16, kScale = 8, kCount = 3;
+  gates::FunctionPlan plan{func::Make(name, kBits, kScale).f, {}, gates::From::kP1, gates::To::kP1};
+  std::cout << "function " << name << "\n";
+  for (const compiler::Candidate& c : gates::Price(plan, compiler::Profiles()[0].prices, kCount)) {
+    if (!c.why_not.empty()) continue;
+    plan.choice = c.choice;
+    pfss::Trace t;
+    gates::Emit(t, plan, kCount);
+    Line(c.name, t);
+  }
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  using namespace suf;
   try {
-    std::ifstream in(argc > 1 ? argv[1] : "", std::ios::binary);
-    nn::Plan plan = nn::Parse({std::istreambuf_iterator<char>(in), {}});
-    std::cout << "plan " << Hex(nn::PlanHash(plan)) << "\n";
-    for (int i = 2; i < argc; ++i) {
-      pfss::Trace t;
-      nn::Build(t, plan, std::stoi(argv[i]));
-      pfss::Schedule s(t);
-      std::cout << argv[i] << " " << Hex(t.digest()) << " dag " << Hex(pfss::DagDigest(t)) << " flights " << s.flights()
-                << " key " << s.key_bytes(0) << " " << s.key_bytes(1) << "\n";
-    }
+    const std::vector<std::string> rest(argv + std::min(argc, 2), argv + argc);
+    if (argc > 1 && std::string(argv[1]) == "--functions")
+      for (const std::string& name : rest) OfFunction(name);
+    else
+      OfPlan(argc > 1 ? argv[1] : "", rest);
     return 0;
   } catch (const std::exception& e) {
     std::cerr << "trace_digest: " << e.what() << "\n";

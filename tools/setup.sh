@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs what the project builds and tests with: Debian packages (as root), then a Python environment in .venv.
+# Installs what the project builds and tests with: Debian packages (as root), then a Python environment in .venv, then
+# the headers of the backend myl7 in .myl7, whose hashes tools/myl7.txt states.
 set -eu
 cd "$(dirname "$0")/.."
 packages="build-essential cmake ninja-build ccache pkg-config git libssl-dev openssl libasio-dev libcli11-dev nlohmann-json3-dev \
@@ -21,4 +22,9 @@ python=python3
 $python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || python=/usr/bin/python3
 [ -x .venv/bin/python ] || $python -m venv .venv
 .venv/bin/python -m pip install -q --disable-pip-version-check -r tools/requirements.txt
+if ! cmp -s tools/myl7.txt .myl7/ready; then
+  rm -rf .myl7
+  .venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes --target .myl7 -r tools/myl7.txt
+  cp tools/myl7.txt .myl7/ready
+fi
 touch .venv/ready

@@ -4,6 +4,7 @@
 
 #include "suf/backends/internal/plan.hpp"
 #include "suf/backends/rig_test.hpp"
+#include "suf/pfss/poly.hpp"
 
 namespace suf::backends {
 namespace {
@@ -21,7 +22,7 @@ TEST(Backends, ArithmeticAndViews) {
     auto masks = f.t.deal(Sec(x.r) * 5, k);
     auto prod = Sh(masks) * Column(Sum(y.hat)) + d;
     auto p = Map(prod, [](auto v) { return Permute(v, {2, 0, 1}); });
-    auto q = Slice(p, 1, 1, 3);
+    auto q = Between(p, 1, 1, 3);
     auto w = f.t.open(q, "q");
     auto u = Reshape(w.hat, {2 * 4, 7});
     auto sq = Matmul(u, u, true);
@@ -31,10 +32,10 @@ TEST(Backends, ArithmeticAndViews) {
     auto total = Sum(Sum(Sum(st, 0)), 0);
     auto flat = Reshape(rs, {64}) + Sum(total);
     auto parity = f.t.open(Sh(f.t.deal(Low(Sec(w.r), 1), 1)) + Low(w.hat, 1), "parity");
-    auto more = Slice(flat, 0, 0, 8) + Sum(Reshape(back.hat, {8, 7})) + Reshape(Sum(Lift(parity.hat), 0), {8});
+    auto more = Between(flat, 0, 0, 8) + Sum(Reshape(back.hat, {8, 7})) + Reshape(Sum(Lift(parity.hat), 0), {8});
     auto word = Broadcast(more, {5, 8});
     f.t.reveal<1>(Sh(f.t.deal(Sum(Reshape(Sec(x.r), {84}), 0) * Sum(Reshape(Sec(y.r), {28}), 0), k)) +
-                  Reshape(Slice(word, 0, 2, 3), {8}));
+                  Reshape(Between(word, 0, 2, 3), {8}));
     SCOPED_TRACE(k);
     Compare(f);
   }
@@ -76,8 +77,8 @@ TEST(Backends, ViewsTurnPairs) {
     auto cos = f.t.constant(c, {n, 1, half}), sin = f.t.constant(s, {n, 1, half});
     auto turn = [&]<unsigned A>(Val<A> v) {
       auto pairs = Reshape(v, {n, heads, 2, half});
-      auto first = Reshape(Slice(pairs, 2, 0, 1), {n, heads, half});
-      auto second = Reshape(Slice(pairs, 2, 1, 2), {n, heads, half});
+      auto first = Reshape(Between(pairs, 2, 0, 1), {n, heads, half});
+      auto second = Reshape(Between(pairs, 2, 1, 2), {n, heads, half});
       auto fc = first * cos;
       auto ss = second * sin;
       auto fs = first * sin;
@@ -128,8 +129,8 @@ TEST(Backends, TablesAndPolynomials) {
       auto m = f.t.deal(Mono(b.r, j), j % 2 ? k : k + 3);
       wa.push_back(m.a), wb.push_back(m.b);
     }
-    auto ca = Borrow(b.hat, wa);
-    auto cb = Borrow(b.hat, wb);
+    auto ca = BorrowA(b.hat, wa);
+    auto cb = BorrowA(b.hat, wb);
     auto c = Sh{ca, cb} + BorrowAt0(b.hat, 4);
     auto opened = f.t.open(c, "borrow");
     // two stages
@@ -163,7 +164,7 @@ TEST(Backends, TablesAndPolynomials) {
     auto rb = RotSum(unit.b, Low(x.hat, 4));
     auto count = f.t.open(Suffix(Sh{ra, rb}), "count");
     int64_t rows = k == 24 ? 10 : 5;  // the first 15 or 55 elements of a row of x, as packed pairs
-    auto first = [&](auto v) { return Slice(v, 1, 0, rows * (rows + 1) / 2); };
+    auto first = [&](auto v) { return Between(v, 1, 0, rows * (rows + 1) / 2); };
     auto pa = RotSum(first(unit.a), Low(first(x.hat), 4), rows);
     auto pb = RotSum(first(unit.b), Low(first(x.hat), 4), rows);
     auto by_row = f.t.open(Suffix(Sh{pa, pb}), "by row");
@@ -181,11 +182,11 @@ TEST(Backends, TablesAndPolynomials) {
   }
 }
 
-// The longest borrows: eight digits in one stage, nine in two. z mod 2^D is hat - r + 2^D borrow of their low bits, and
+// The longest borrows: eight digits in one stage, ten in two. z mod 2^D is hat - r + 2^D borrow of their low bits, and
 // what P1 learns is what it gave.
 TEST(Backends, LongestBorrows) {
   for (bool two : {false, true}) {
-    const int digits = two ? 9 : 8;
+    const int digits = two ? kMostDigitsX : 8;
     Fixture f;
     auto x = f.Wire1("x", {150}, 13);
     Shape widths(size_t(digits), 1);
@@ -216,8 +217,8 @@ TEST(Backends, LongestBorrows) {
         auto m = f.t.deal(Mono(b.r, j), 20);
         wa.push_back(m.a), wb.push_back(m.b);
       }
-      auto ca = Borrow(b.hat, wa);
-      auto cb = Borrow(b.hat, wb);
+      auto ca = BorrowA(b.hat, wa);
+      auto cb = BorrowA(b.hat, wb);
       y = y + ((Sh{ca, cb} + BorrowAt0(b.hat, digits)) << digits);
     }
     f.t.reveal<1>(Low(y, 20));

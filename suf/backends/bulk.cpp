@@ -41,7 +41,7 @@ void PackedExecutor::Bulk(int i, Host& host) {
     case Op::kReshape:
       return Alias(i, n.args[0]);
     case Op::kPermute:
-    case Op::kSlice:
+    case Op::kBetween:
     case Op::kStack:
       return Reorder(i);
     case Op::kPack:
@@ -238,7 +238,7 @@ void PackedExecutor::Reorder(int i) {
   }
   auto x = bytes(n.args[0]);
   const Shape& sa = arg(n, 0).shape;
-  if (n.op == Op::kSlice) {
+  if (n.op == Op::kBetween) {
     size_t inner = e, len = size_t(sa[size_t(n.attrs[0])]), first = size_t(n.attrs[1]),
            keep = size_t(n.attrs[2]) - first;
     for (size_t d = size_t(n.attrs[0]) + 1; d < sa.size(); ++d) inner *= size_t(sa[d]);

@@ -1,478 +1,319 @@
 #include "suf/backends/clear.hpp"
 
-#include <bit>
-#include <functional>
-
+#include "suf/backends/internal/clear.hpp"
+#include "suf/backends/internal/fss_kernels.hpp"
 #include "suf/backends/randomness.hpp"
-#include "suf/fss/dcf.hpp"
-#include "suf/fss/dpf.hpp"
 #include "suf/fss/prg.hpp"
 #include "suf/fss/sizes.hpp"
-#include "suf/pfss/poly.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::backends {
-namespace {
 
 using namespace pfss;  // NOLINT: the whole file speaks of traces
-using Words = std::vector<uint64_t>;
 
-// Field: bit i of an element of `w` words.
-uint64_t Bit(const uint64_t* e, int64_t i) { return e[i / 64] >> (i % 64) & 1; }
-void Set(uint64_t* e, int64_t i, uint64_t bit) { e[i / 64] |= bit << (i % 64); }
+namespace internal {
 
-int WordsOf(Ring r) { return r.kind == Ring::kAdd ? 1 : (r.bits + 63) / 64; }
+namespace {
 
-// Terms: the borrow polynomial's monomials as sets of bits of rho (bit 2j = lt_j, 2j-1 = eq_j), in the order of V_j
-// (poly.hpp).
-std::vector<uint64_t> Terms(int j) {
-  if (j == 0) return {0, 1};
-  std::vector<uint64_t> v = Terms(j - 1), out = v;
-  for (uint64_t m : v) out.push_back(m | uint64_t{1} << (2 * j - 1));
-  out.push_back(uint64_t{1} << (2 * j));
-  return out;
+// Over every output index of shape `n.shape`: index into an operand by broadcasting.
+int64_t Broadcasted(const Shape& out, const Shape& in, int64_t flat) {
+  int64_t at = 0, stride = 1;
+  for (size_t d = out.size(); d-- > 0;) {
+    int64_t i = flat % out[d];
+    flat /= out[d];
+    size_t back = out.size() - d;
+    if (back > in.size()) continue;
+    int64_t len = in[in.size() - back];
+    at += (len == 1 ? 0 : i) * stride, stride *= len;
+  }
+  return at;
 }
 
-// Coefficients of Terms(j) for opened bits h: in {-1, 0, 1} as words modulo 2^64; their low bits are those of the XOR
-// world.
-std::vector<uint64_t> Coefficients(int j, uint64_t h) {
-  uint64_t l = h >> (2 * j) & 1;
-  if (j == 0) return {l, 1 - 2 * l};
-  uint64_t e = h >> (2 * j - 1) & 1;
-  std::vector<uint64_t> v = Coefficients(j - 1, h), out;
-  for (uint64_t c : v) out.push_back(e * c);
-  out[0] += l;
-  for (uint64_t c : v) out.push_back((1 - 2 * e) * c);
-  out.push_back(1 - 2 * l);
-  return out;
-}
+}  // namespace
 
-class ClearExecutor : public Executor {
- public:
-  ClearExecutor(const Schedule& s, Role role)
-      : t_(s.trace()), role_(role), values_(t_.nodes().size()), last_(LastUse(s, Programs(s, role))) {}
+ClearExecutor::ClearExecutor(const Schedule& s, Role role, const Kernels& kernels)
+    : t_(s.trace()), kernels_(kernels), role_(role), values_(t_.nodes().size()), last_(LastUse(s, Programs(s, role))) {}
 
-  void Run(const Program& program, const Randomness& randomness, Io& io) override {
-    randomness_ = &randomness;
-    for (int i : program.nodes) {
-      values_[i] = Compute(i, io);
-      const Node& n = t_.node(i);
-      if (n.ring.kind == Ring::kAdd)
-        for (uint64_t& v : values_[i]) v &= ring::Mask(n.ring.bits);
-      io.Done(i);
-      for (int a : n.args)
-        if (last_[a] <= at_) values_[a] = {};
-      ++at_;
-    }
-  }
-  std::vector<uint64_t> Result(int node) override { return values_[node]; }
-
- private:
-  const Node& Arg(const Node& n, size_t i) const { return t_.node(n.args[i]); }
-  const Words& In(const Node& n, size_t i) const { return values_[n.args[i]]; }
-
-  Words Unpack(const Node& n, View packed) const {
-    int64_t size = Size(n.shape), w = WordsOf(n.ring), k = n.ring.bits;
-    Words out(size_t(size * w));
-    for (int64_t i = 0; i < size; ++i)
-      for (int64_t b = 0; b < k; ++b)
-        Set(&out[size_t(i * w)], b, packed[size_t((i * k + b) / 8)] >> ((i * k + b) % 8) & 1);
-    return out;
-  }
-  void Pack(const Node& n, const Words& v, std::span<uint8_t> out) const {
-    int64_t size = Size(n.shape), w = WordsOf(Arg(n, 0).ring), k = n.ring.bits;
-    std::fill(out.begin(), out.end(), uint8_t{0});
-    for (int64_t i = 0; i < size; ++i)
-      for (int64_t b = 0; b < k; ++b)
-        out[size_t((i * k + b) / 8)] |= uint8_t(Bit(&v[size_t(i * w)], b) << ((i * k + b) % 8));
-  }
-
-  // Over every output index of shape `n.shape`: index into an operand by broadcasting.
-  static int64_t Broadcasted(const Shape& out, const Shape& in, int64_t flat) {
-    int64_t at = 0, stride = 1;
-    for (size_t d = out.size(); d-- > 0;) {
-      int64_t i = flat % out[d];
-      flat /= out[d];
-      size_t back = out.size() - d;
-      if (back > in.size()) continue;
-      int64_t len = in[in.size() - back];
-      at += (len == 1 ? 0 : i) * stride, stride *= len;
-    }
-    return at;
-  }
-
-  Words Elementwise(const Node& n, const std::function<uint64_t(uint64_t, uint64_t)>& f) const {
-    int64_t size = Size(n.shape), w = WordsOf(n.ring);
-    Words out(size_t(size * w));
-    for (int64_t i = 0; i < size; ++i)
-      for (int64_t k = 0; k < w; ++k) {
-        int64_t a = Broadcasted(n.shape, Arg(n, 0).shape, i),
-                b = n.args.size() > 1 ? Broadcasted(n.shape, Arg(n, 1).shape, i) : 0;
-        out[size_t(i * w + k)] = f(In(n, 0)[size_t(a * w + k)], n.args.size() > 1 ? In(n, 1)[size_t(b * w + k)] : 0);
-      }
-    return out;
-  }
-
-  Words Compute(int i, Io& io) {
+void ClearExecutor::Run(const Program& program, const Randomness& randomness, Io& io) {
+  randomness_ = &randomness;
+  for (int i : program.nodes) {
+    values_[i] = Compute(i, io);
     const Node& n = t_.node(i);
-    switch (n.op) {
-      case Op::kConst: {
-        Words v = *n.data;
-        if (v.size() == 1) v.assign(size_t(Size(n.shape)), v[0]);
-        return v;
-      }
-      case Op::kInput: {
-        auto* p = static_cast<const uint64_t*>(io.Input(i, 8).words);
-        return {p, p + Size(n.shape)};
-      }
-      case Op::kRand: {
-        size_t bytes = fss::ElementBytes(n.ring.bits), size = size_t(Size(n.shape)), w = size_t(WordsOf(n.ring));
-        Bytes raw(bytes * size);
-        randomness_->Open(int(n.attrs[0]), int(n.attrs[1]))->Fill(0, raw);
-        Words out(size * w);
-        for (size_t e = 0; e < size; ++e) {
-          std::memcpy(&out[e * w], &raw[e * bytes], bytes);
-          if (n.ring.kind == Ring::kXor) out[e * w + w - 1] &= ring::Mask((n.ring.bits - 1) % 64 + 1);
-        }
-        return out;
-      }
-      case Op::kTell:
-        if (role_ != Role::kDealer) return Unpack(n, io.In(i));
-        Pack(n, In(n, 0), io.Out(i));
-        return In(n, 0);
-      case Op::kSend:
-        if (int(role_) != n.attrs[0]) return Unpack(n, io.In(i));
-        Pack(n, In(n, 0), io.Out(i));
-        return In(n, 0);
-      case Op::kAdd:
-        if (n.ring.kind == Ring::kXor) return Elementwise(n, std::bit_xor<uint64_t>());
-        return Elementwise(n, std::plus<uint64_t>());
-      case Op::kSub:
-        if (n.ring.kind == Ring::kXor) return Elementwise(n, std::bit_xor<uint64_t>());
-        return Elementwise(n, std::minus<uint64_t>());
-      case Op::kMul:
-        return Elementwise(n, std::multiplies<uint64_t>());
-      case Op::kShl:
-        return Elementwise(n, [&](uint64_t a, uint64_t) { return n.attrs[0] < 64 ? a << n.attrs[0] : 0; });
-      case Op::kShr:
-        return Elementwise(n, [&](uint64_t a, uint64_t) { return a >> n.attrs[0]; });
-      case Op::kLow:
-      case Op::kLift:
-      case Op::kBroadcast:
-        return Elementwise(n, [](uint64_t a, uint64_t) { return a; });
-      case Op::kBits:
-        return Elementwise(n, [&](uint64_t a, uint64_t) { return a & ring::Mask(n.ring.bits); });
-      case Op::kReshape:
-        return In(n, 0);
-      case Op::kBorrowAt0:
-        return Elementwise(n, [&](uint64_t h, uint64_t) { return Coefficients(int(n.attrs[0]) - 1, h)[0]; });
-      default:
-        if (Info(n.op).cls == OpClass::kTree) return Tree(n);
-        return Info(n.op).cls == OpClass::kAxes || Info(n.op).cls == OpClass::kView ? Structure(n) : Table(n);
-    }
+    if (n.ring.kind == Ring::kAdd)
+      for (uint64_t& v : values_[i]) v &= ring::Mask(n.ring.bits);
+    io.Done(i);
+    for (int a : n.args)
+      if (last_[a] <= at_) values_[a] = {};
+    ++at_;
   }
+}
 
-  Words Structure(const Node& n) const {
-    const Node& a = Arg(n, 0);
-    const Words& x = In(n, 0);
-    int64_t size = Size(n.shape), w = WordsOf(n.ring);
-    Words out(size_t(size * w));
-    switch (n.op) {
-      case Op::kMatmul: {
-        int64_t m = n.shape[n.shape.size() - 2], cols = n.shape.back(), k = a.shape.back(), batch = size / (m * cols);
-        bool one = Arg(n, 1).shape.size() == 2;
-        for (int64_t b = 0; b < batch; ++b)
-          for (int64_t r = 0; r < m; ++r)
-            for (int64_t c = 0; c < cols; ++c) {
-              uint64_t sum = 0;
-              for (int64_t j = 0; j < k; ++j) {
-                int64_t at = (one ? 0 : b * k * cols) + (n.attrs[0] ? c * k + j : j * cols + c);
-                sum += x[size_t((b * m + r) * k + j)] * In(n, 1)[size_t(at)];
-              }
-              out[size_t((b * m + r) * cols + c)] = sum;
+Words ClearExecutor::Unpack(const Node& n, View packed) const {
+  int64_t size = Size(n.shape), w = WordsOf(n.ring), k = n.ring.bits;
+  Words out(size_t(size * w));
+  for (int64_t i = 0; i < size; ++i)
+    for (int64_t b = 0; b < k; ++b)
+      Set(&out[size_t(i * w)], b, packed[size_t((i * k + b) / 8)] >> ((i * k + b) % 8) & 1);
+  return out;
+}
+
+void ClearExecutor::Pack(const Node& n, const Words& v, std::span<uint8_t> out) const {
+  int64_t size = Size(n.shape), w = WordsOf(Arg(n, 0).ring), k = n.ring.bits;
+  std::fill(out.begin(), out.end(), uint8_t{0});
+  for (int64_t i = 0; i < size; ++i)
+    for (int64_t b = 0; b < k; ++b)
+      out[size_t((i * k + b) / 8)] |= uint8_t(Bit(&v[size_t(i * w)], b) << ((i * k + b) % 8));
+}
+
+Words ClearExecutor::Elementwise(const Node& n, const std::function<uint64_t(uint64_t, uint64_t)>& f) const {
+  int64_t size = Size(n.shape), w = WordsOf(n.ring);
+  Words out(size_t(size * w));
+  for (int64_t i = 0; i < size; ++i)
+    for (int64_t k = 0; k < w; ++k) {
+      int64_t a = Broadcasted(n.shape, Arg(n, 0).shape, i),
+              b = n.args.size() > 1 ? Broadcasted(n.shape, Arg(n, 1).shape, i) : 0;
+      out[size_t(i * w + k)] = f(In(n, 0)[size_t(a * w + k)], n.args.size() > 1 ? In(n, 1)[size_t(b * w + k)] : 0);
+    }
+  return out;
+}
+
+Words ClearExecutor::Compute(int i, Io& io) {
+  const Node& n = t_.node(i);
+  switch (n.op) {
+    case Op::kConst: {
+      Words v = *n.data;
+      if (v.size() == 1) v.assign(size_t(Size(n.shape)), v[0]);
+      return v;
+    }
+    case Op::kInput: {
+      auto* p = static_cast<const uint64_t*>(io.Input(i, 8).words);
+      return {p, p + Size(n.shape)};
+    }
+    case Op::kRand: {
+      size_t bytes = fss::ElementBytes(n.ring.bits), size = size_t(Size(n.shape)), w = size_t(WordsOf(n.ring));
+      Bytes raw(bytes * size);
+      randomness_->Open(int(n.attrs[0]), int(n.attrs[1]))->Fill(0, raw);
+      Words out(size * w);
+      for (size_t e = 0; e < size; ++e) {
+        std::memcpy(&out[e * w], &raw[e * bytes], bytes);
+        if (n.ring.kind == Ring::kXor) out[e * w + w - 1] &= ring::Mask((n.ring.bits - 1) % 64 + 1);
+      }
+      return out;
+    }
+    case Op::kTell:
+      if (role_ != Role::kDealer) return Unpack(n, io.In(i));
+      Pack(n, In(n, 0), io.Out(i));
+      return In(n, 0);
+    case Op::kSend:
+      if (int(role_) != n.attrs[0]) return Unpack(n, io.In(i));
+      Pack(n, In(n, 0), io.Out(i));
+      return In(n, 0);
+    case Op::kAdd:
+      if (n.ring.kind == Ring::kXor) return Elementwise(n, std::bit_xor<uint64_t>());
+      return Elementwise(n, std::plus<uint64_t>());
+    case Op::kSub:
+      if (n.ring.kind == Ring::kXor) return Elementwise(n, std::bit_xor<uint64_t>());
+      return Elementwise(n, std::minus<uint64_t>());
+    case Op::kMul:
+      return Elementwise(n, std::multiplies<uint64_t>());
+    case Op::kShl:
+      return Elementwise(n, [&](uint64_t a, uint64_t) { return n.attrs[0] < 64 ? a << n.attrs[0] : 0; });
+    case Op::kShr:
+      return Elementwise(n, [&](uint64_t a, uint64_t) { return a >> n.attrs[0]; });
+    case Op::kLow:
+    case Op::kLift:
+    case Op::kBroadcast:
+      return Elementwise(n, [](uint64_t a, uint64_t) { return a; });
+    case Op::kBits:
+      return Elementwise(n, [&](uint64_t a, uint64_t) { return a & ring::Mask(n.ring.bits); });
+    case Op::kReshape:
+      return In(n, 0);
+    default:
+      if (Info(n.op).cls == OpClass::kTree) return Tree(n);
+      return Info(n.op).cls == OpClass::kAxes || Info(n.op).cls == OpClass::kView ? Structure(n) : Table(n);
+  }
+}
+
+Words ClearExecutor::Structure(const Node& n) const {
+  const Node& a = Arg(n, 0);
+  const Words& x = In(n, 0);
+  int64_t size = Size(n.shape), w = WordsOf(n.ring);
+  Words out(size_t(size * w));
+  switch (n.op) {
+    case Op::kMatmul: {
+      int64_t m = n.shape[n.shape.size() - 2], cols = n.shape.back(), k = a.shape.back(), batch = size / (m * cols);
+      bool one = Arg(n, 1).shape.size() == 2;
+      for (int64_t b = 0; b < batch; ++b)
+        for (int64_t r = 0; r < m; ++r)
+          for (int64_t c = 0; c < cols; ++c) {
+            uint64_t sum = 0;
+            for (int64_t j = 0; j < k; ++j) {
+              int64_t at = (one ? 0 : b * k * cols) + (n.attrs[0] ? c * k + j : j * cols + c);
+              sum += x[size_t((b * m + r) * k + j)] * In(n, 1)[size_t(at)];
             }
-        return out;
-      }
-      case Op::kSum: {
-        int64_t inner = 1, len = a.shape[size_t(n.attrs[0])];
-        for (size_t d = size_t(n.attrs[0]) + 1; d < a.shape.size(); ++d) inner *= a.shape[d];
-        for (int64_t i = 0; i < Size(a.shape); ++i) out[size_t(i / (inner * len) * inner + i % inner)] += x[size_t(i)];
-        return out;
-      }
-      case Op::kSuffix: {
-        int64_t len = a.shape.back();
-        for (int64_t i = size - 1; i >= 0; --i)
-          out[size_t(i)] = x[size_t(i)] + (i % len == len - 1 ? 0 : out[size_t(i) + 1]);
-        return out;
-      }
-      case Op::kTake: {
-        int64_t m = a.shape.back();
-        for (int64_t i = 0; i < size; ++i) out[size_t(i)] = x.at(size_t(i * m + int64_t(In(n, 1)[size_t(i)])));
-        return out;
-      }
-      case Op::kRotSum: {
-        int64_t m = a.shape.back(), len = a.shape[a.shape.size() - 2];
-        const bool packed = !n.attrs.empty();
-        for (int64_t r = 0, at = 0; r < size / m; ++r)
-          for (int64_t many = packed ? r % n.attrs[0] + 1 : len; many > 0; --many, ++at)
-            for (int64_t v = 0; v < m; ++v) {
-              int64_t from = (int64_t(In(n, 1)[size_t(at)]) - v) % m;
-              out[size_t(r * m + v)] += x[size_t(at * m + (from + m) % m)];
-            }
-        return out;
-      }
-      case Op::kTurn: {
-        const int64_t m = n.shape.back();
-        for (int64_t i = 0; i < size; ++i) out[size_t(i)] = In(n, 1)[size_t((i - int64_t(x[size_t(i / m)])) & (m - 1))];
-        return out;
-      }
-      case Op::kPermute: {
-        Shape stride(a.shape.size(), 1);
-        for (size_t d = a.shape.size() - 1; d-- > 0;) stride[d] = stride[d + 1] * a.shape[d + 1];
-        for (int64_t i = 0; i < size; ++i) {
-          int64_t at = 0, rest = i;
-          for (size_t d = n.shape.size(); d-- > 0; rest /= n.shape[d])
-            at += rest % n.shape[d] * stride[size_t(n.attrs[d])];
-          std::copy_n(&x[size_t(at * w)], w, &out[size_t(i * w)]);
-        }
-        return out;
-      }
-      case Op::kSlice: {
-        int64_t inner = w, len = a.shape[size_t(n.attrs[0])], keep = n.attrs[2] - n.attrs[1];
-        for (size_t d = size_t(n.attrs[0]) + 1; d < a.shape.size(); ++d) inner *= a.shape[d];
-        for (int64_t o = 0; o < size * w / (inner * keep); ++o)
-          std::copy_n(&x[size_t((o * len + n.attrs[1]) * inner)], inner * keep, &out[size_t(o * inner * keep)]);
-        return out;
-      }
-      case Op::kPack:
-      case Op::kUnpack: {
-        bool pack = n.op == Op::kPack;
-        int64_t m = pack ? a.shape.back() : n.attrs[0], pairs = m * (m + 1) / 2;
-        for (int64_t b = 0; b < (pack ? size : Size(a.shape)) / pairs; ++b)
-          for (int64_t i = 0, at = b * pairs; i < m; ++i)
-            for (int64_t j = 0; j <= i; ++j, ++at) {
-              int64_t square = (b * m + i) * m + j;
-              std::copy_n(&x[size_t((pack ? square : at) * w)], w, &out[size_t((pack ? at : square) * w)]);
-            }
-        return out;
-      }
-      case Op::kStack:
-        for (size_t j = 0; j < n.args.size(); ++j) {
-          SUF_CHECK(WordsOf(Arg(n, j).ring) == w);
-          std::copy(In(n, j).begin(), In(n, j).end(), out.begin() + int64_t(j) * int64_t(In(n, j).size()));
-        }
-        return out;
-      default:
-        SUF_CHECK(false);
-        return {};
+            out[size_t((b * m + r) * cols + c)] = sum;
+          }
+      return out;
     }
-  }
-
-  Words Table(const Node& n) const {
-    const Node& a = Arg(n, 0);
-    const Words& x = In(n, 0);
-    int64_t size = Size(n.shape), w = WordsOf(n.ring), aw = WordsOf(a.ring), rows = Size(a.shape);
-    Words out(size_t(size * w));
-    auto at = [&](size_t arg, int64_t i) { return In(n, arg)[size_t(i)]; };
-    switch (n.op) {
-      case Op::kUnit: {
-        int64_t m = n.attrs[0];
-        for (int64_t i = 0; i < size; ++i) out[size_t(i)] = x[size_t(i / m)] == uint64_t(i % m);
-        return out;
-      }
-      case Op::kHot:
-        for (int64_t i = 0; i < size; ++i) Set(&out[size_t(i * w)], int64_t(x[size_t(i)]), 1);
-        return out;
-      case Op::kDigits:
-        for (int64_t i = 0; i < size; ++i) {
-          uint64_t z = x[size_t(i)], bits = 0;
-          for (size_t j = 0; j < n.attrs.size(); ++j) {
-            int d = int(n.attrs[j]), tw = WordsOf(Arg(n, j + 1).ring);
-            const uint64_t* t = &In(n, j + 1)[size_t(i * tw)];
-            int64_t v = int64_t(z & ring::Mask(d));
-            uint64_t lt = 0;
-            for (int64_t b = v + 1; b < 1 << d; ++b) lt ^= Bit(t, b);
-            bits |= lt << (2 * j);
-            if (j) bits |= Bit(t, v) << (2 * j - 1);
-            z >>= d;
-          }
-          out[size_t(i)] = bits;
-        }
-        return out;
-      case Op::kMono:
-      case Op::kMonoX: {
-        int j = int(n.attrs[0]);
-        std::vector<uint64_t> terms = Terms(j);
-        int64_t first = j ? PolySize(j - 1) : 1, count = PolySize(j) - first;
-        for (int64_t i = 0; i < rows; ++i)
-          for (int64_t g = 0; g < count; ++g) {
-            uint64_t m = terms[size_t(first + g)], bit = (x[size_t(i)] & m) == m;
-            if (n.op == Op::kMono)
-              out[size_t(g * rows + i)] = bit;
-            else if (g > 0 && g < count - 1)
-              Set(&out[size_t(i * w)], g - 1, bit);
-          }
-        return out;
-      }
-      case Op::kBorrow:
-        for (int64_t i = 0; i < size; ++i) {
-          std::vector<uint64_t> c = Coefficients(int(n.attrs[0]) - 1, x[size_t(i)]);
-          size_t term = 1;
-          for (size_t j = 1; j < n.args.size(); ++j)
-            for (int64_t g = 0; g < GroupSize(int(j) - 1); ++g) out[size_t(i)] += c[term++] * at(j, g * size + i);
-        }
-        return out;
-      case Op::kBorrowX:
-        for (int64_t i = 0; i < size; ++i) {
-          int top = int(n.attrs[0]) - 1;
-          std::vector<uint64_t> c = Coefficients(top, x[size_t(i)]);
-          uint64_t rho = at(1, i), sum = c[1] & rho;
-          for (int j = 1; j <= top; ++j) {
-            int64_t first = PolySize(j - 1), count = PolySize(j) - first;
-            const uint64_t* group = &In(n, size_t(j) + 1)[size_t(i * WordsOf(Xor(GroupBits(j))))];
-            sum ^= (c[size_t(first)] & rho >> (2 * j - 1)) ^ (c[size_t(first + count - 1)] & rho >> (2 * j));
-            for (int64_t g = 1; g < count - 1; ++g) sum ^= c[size_t(first + g)] & Bit(group, g - 1);
-          }
-          out[size_t(i)] = sum & 1;
-        }
-        return out;
-      case Op::kPoint:
-        for (int64_t i = 0; i < size; ++i) out[size_t(i)] = Bit(&x[size_t(i * aw)], int64_t(at(1, i)));
-        return out;
-      case Op::kRotate:
-        for (int64_t i = 0; i < size; ++i)
-          for (int64_t b = 0; b < n.attrs[0]; ++b)
-            Set(&out[size_t(i * w)], b, Bit(&x[size_t(i * aw)], (int64_t(at(1, i)) + b) % a.ring.bits));
-        return out;
-      case Op::kSelect:
-        for (int64_t c = 0; c < n.shape[0]; ++c)
-          for (int64_t i = 0; i < rows; ++i)
-            for (int64_t j = 0; j < a.ring.bits; ++j)
-              out[size_t(c * rows + i)] +=
-                  Bit(&x[size_t(i * aw)], j) * at(2, c * a.ring.bits + ((int64_t(at(1, i)) - j) & (a.ring.bits - 1)));
-        return out;
-      case Op::kDot:
-        for (int64_t i = 0; i < size; ++i)
-          for (int64_t j = 0; j < Arg(n, 1).shape[0]; ++j)
-            out[size_t(i)] += Bit(&x[size_t(i * aw)], n.attrs[0] + j) * at(1, j);
-        return out;
-      case Op::kLess:
-        for (int64_t i = 0; i < size; ++i)
-          for (size_t j = 0; j < n.attrs.size(); ++j)
-            Set(&out[size_t(i * w)], int64_t(j), x[size_t(i)] < uint64_t(n.attrs[j]));
-        return out;
-      case Op::kUnbits:
-        for (int64_t j = 0; j < n.shape[0]; ++j)
-          for (int64_t i = 0; i < rows; ++i) out[size_t(j * rows + i)] = Bit(&x[size_t(i * aw)], j);
-        return out;
-      case Op::kMix:
-        for (int64_t i = 0; i < size; ++i)
-          for (int64_t l = 0; l < n.ring.bits; ++l) {
-            uint64_t bit = 0;
-            for (int64_t j = 0; j < a.ring.bits; ++j)
-              bit ^= Bit(&x[size_t(i * aw)], j) & Bit(&In(n, 1)[size_t(l * aw)], j);
-            Set(&out[size_t(i * w)], l, bit);
-          }
-        return out;
-      case Op::kAbove:
-        for (int64_t i = 0; i < size; ++i)
-          for (size_t j = 0; j < n.attrs.size(); ++j) {
-            uint64_t bit = 0;
-            int64_t from = int64_t((at(1, i) - uint64_t(n.attrs[j])) & uint64_t(a.ring.bits - 1));
-            for (int64_t v = from + 1; v < a.ring.bits; ++v) bit ^= Bit(&x[size_t(i * aw)], v);
-            Set(&out[size_t(i * w)], int64_t(j), bit);
-          }
-        return out;
-      case Op::kSelectX:
-        for (int64_t c = 0; c < n.shape[0]; ++c)
-          for (int64_t i = 0; i < rows; ++i)
-            for (int64_t j = 0; j < a.ring.bits; ++j)
-              out[size_t(c * rows + i)] +=
-                  Bit(&x[size_t(i * aw)], j) * at(2, c * a.ring.bits + (int64_t(at(1, i)) ^ j));
-        return out;
-      case Op::kDense:
-        for (int64_t i = 0; i < size; ++i)
-          for (int64_t j = 0; j < a.ring.bits; ++j)
-            out[size_t(i)] ^= Bit(&x[size_t(i * aw)], j) * at(2, (int64_t(at(1, i)) - j) & (a.ring.bits - 1)) &
-                              ring::Mask(n.ring.bits);
-        return out;
-      default:
-        SUF_CHECK(false);
-        return {};
+    case Op::kSum: {
+      int64_t inner = 1, len = a.shape[size_t(n.attrs[0])];
+      for (size_t d = size_t(n.attrs[0]) + 1; d < a.shape.size(); ++d) inner *= a.shape[d];
+      for (int64_t i = 0; i < Size(a.shape); ++i) out[size_t(i / (inner * len) * inner + i % inner)] += x[size_t(i)];
+      return out;
     }
-  }
-
-  // Tree: keys of DPFs and DCFs and what is read from them, all keys in one call.
-  Words Tree(const Node& n) {
-    const Words& x = In(n, 0);
-    auto bytes = [&](size_t a) { return reinterpret_cast<const uint8_t*>(In(n, a).data()); };
-    const size_t rows = In(n, n.op == Op::kDpfGen || n.op == Op::kDcfGen ? 0 : 2).size();
-    Words out(size_t(Size(n.shape) * WordsOf(n.ring)));
-    auto key = reinterpret_cast<uint8_t*>(out.data());
-    auto dpf = [&](int64_t program, int64_t bits) {
-      return fss::DpfContext{randomness_->TreeKey(), uint32_t(program), int(bits)};
-    };
-    // points: x less each threshold, of every row
-    auto points = [&](size_t first) {
-      Words all;
-      for (uint64_t v : In(n, 2))
-        for (size_t j = first; j < n.attrs.size(); ++j) all.push_back(v - uint64_t(n.attrs[j]));
-      return all;
-    };
-    const int party = n.attrs[0] == 1;
-    switch (n.op) {
-      case Op::kDpfGen:
-        fss::DpfGen(dpf(n.attrs[0], Arg(n, 0).ring.bits), x.data(), bytes(1), bytes(2), rows, key);
-        return out;
-      case Op::kDpfWindow:
-        fss::DpfWindow(dpf(n.attrs[3], n.attrs[1]), party, bytes(0), bytes(1), int(n.attrs[4]), In(n, 2).data(), rows,
-                       int(n.attrs[2]), out.data());
-        return out;
-      case Op::kDpfParity:
-        fss::DpfParity(dpf(n.attrs[2], n.attrs[1]), party, bytes(0), bytes(1), points(3).data(), rows,
-                       int(n.attrs.size()) - 3, out.data());
-        return out;
-      case Op::kDpfDense:
-        fss::DpfDense(dpf(n.attrs[2], n.attrs[1]), party, bytes(0), bytes(1), In(n, 2).data(), In(n, 3).data(), rows,
-                      out.data());
-        for (uint64_t& v : out) v &= ring::Mask(n.ring.bits);
-        return out;
-      case Op::kDcfGen: {
-        const fss::DcfContext ctx{randomness_->TreeKey(), uint32_t(n.attrs[0]), Arg(n, 0).ring.bits,
-                                  int(Arg(n, 1).shape[0]), int(n.attrs[1])};
-        fss::DcfGen(ctx, x.data(), In(n, 1).data(), bytes(2), bytes(3), rows, key);
-        return out;
-      }
-      default: {
-        SUF_CHECK(n.op == Op::kDcfEval);
-        const fss::DcfContext ctx{randomness_->TreeKey(), uint32_t(n.attrs[4]), int(n.attrs[1]), int(n.attrs[2]),
-                                  int(n.attrs[3])};
-        fss::DcfEval(ctx, party, bytes(0), bytes(1), points(5).data(), rows, int(n.attrs.size()) - 5, out.data());
-        return out;
-      }
+    case Op::kSuffix: {
+      int64_t len = a.shape.back();
+      for (int64_t i = size - 1; i >= 0; --i)
+        out[size_t(i)] = x[size_t(i)] + (i % len == len - 1 ? 0 : out[size_t(i) + 1]);
+      return out;
     }
+    case Op::kTake: {
+      int64_t m = a.shape.back();
+      for (int64_t i = 0; i < size; ++i) out[size_t(i)] = x.at(size_t(i * m + int64_t(In(n, 1)[size_t(i)])));
+      return out;
+    }
+    case Op::kRotSum: {
+      int64_t m = a.shape.back(), len = a.shape[a.shape.size() - 2];
+      const bool packed = !n.attrs.empty();
+      for (int64_t r = 0, at = 0; r < size / m; ++r)
+        for (int64_t many = packed ? r % n.attrs[0] + 1 : len; many > 0; --many, ++at)
+          for (int64_t v = 0; v < m; ++v) {
+            int64_t from = (int64_t(In(n, 1)[size_t(at)]) - v) % m;
+            out[size_t(r * m + v)] += x[size_t(at * m + (from + m) % m)];
+          }
+      return out;
+    }
+    case Op::kTurn: {
+      const int64_t m = n.shape.back();
+      for (int64_t i = 0; i < size; ++i) out[size_t(i)] = In(n, 1)[size_t((i - int64_t(x[size_t(i / m)])) & (m - 1))];
+      return out;
+    }
+    case Op::kPermute: {
+      Shape stride(a.shape.size(), 1);
+      for (size_t d = a.shape.size() - 1; d-- > 0;) stride[d] = stride[d + 1] * a.shape[d + 1];
+      for (int64_t i = 0; i < size; ++i) {
+        int64_t at = 0, rest = i;
+        for (size_t d = n.shape.size(); d-- > 0; rest /= n.shape[d])
+          at += rest % n.shape[d] * stride[size_t(n.attrs[d])];
+        std::copy_n(&x[size_t(at * w)], w, &out[size_t(i * w)]);
+      }
+      return out;
+    }
+    case Op::kBetween: {
+      int64_t inner = w, len = a.shape[size_t(n.attrs[0])], keep = n.attrs[2] - n.attrs[1];
+      for (size_t d = size_t(n.attrs[0]) + 1; d < a.shape.size(); ++d) inner *= a.shape[d];
+      for (int64_t o = 0; o < size * w / (inner * keep); ++o)
+        std::copy_n(&x[size_t((o * len + n.attrs[1]) * inner)], inner * keep, &out[size_t(o * inner * keep)]);
+      return out;
+    }
+    case Op::kPack:
+    case Op::kUnpack: {
+      bool pack = n.op == Op::kPack;
+      int64_t m = pack ? a.shape.back() : n.attrs[0], pairs = m * (m + 1) / 2;
+      for (int64_t b = 0; b < (pack ? size : Size(a.shape)) / pairs; ++b)
+        for (int64_t i = 0, at = b * pairs; i < m; ++i)
+          for (int64_t j = 0; j <= i; ++j, ++at) {
+            int64_t square = (b * m + i) * m + j;
+            std::copy_n(&x[size_t((pack ? square : at) * w)], w, &out[size_t((pack ? at : square) * w)]);
+          }
+      return out;
+    }
+    case Op::kStack:
+      for (size_t j = 0; j < n.args.size(); ++j) {
+        SUF_CHECK(WordsOf(Arg(n, j).ring) == w);
+        std::copy(In(n, j).begin(), In(n, j).end(), out.begin() + int64_t(j) * int64_t(In(n, j).size()));
+      }
+      return out;
+    default:
+      SUF_CHECK(false);
+      return {};
   }
+}
 
-  const Trace& t_;
-  Role role_;
-  std::vector<Words> values_;
-  std::vector<int> last_;
-  const Randomness* randomness_ = nullptr;
-  int at_ = 0;
-};
+Words ClearExecutor::Tree(const Node& n) {
+  const Words& x = In(n, 0);
+  auto bytes = [&](size_t a) { return reinterpret_cast<const uint8_t*>(In(n, a).data()); };
+  const bool gen = n.op == Op::kDpfGen || n.op == Op::kDcfGen;
+  Words out(size_t(Size(n.shape) * WordsOf(n.ring)));
+  auto key = reinterpret_cast<uint8_t*>(out.data());
+  auto batch = [&](int64_t program) {
+    return Batch{randomness_->TreeKey(), uint32_t(program), gen ? Arg(n, 0).ring.bits : int(n.attrs[1]),
+                 In(n, gen ? 0 : 2).size()};
+  };
+  auto dcf = [&](int64_t program, int64_t words, int64_t form) {
+    Batch b = batch(program);
+    b.words = int(words), b.bits = FormOf(form).bits;
+    return b;
+  };
+  // points: x less each threshold, of every row
+  auto points = [&](size_t first) {
+    Words all;
+    for (uint64_t v : In(n, 2))
+      for (size_t j = first; j < n.attrs.size(); ++j)
+        all.push_back((v - uint64_t(n.attrs[j])) & ring::Mask(int(n.attrs[1])));
+    return all;
+  };
+  const int party = n.attrs[0] == 1;
+  switch (n.op) {
+    case Op::kDpfGen:
+      kernels_.DpfGen(batch(n.attrs[0]), x.data(), {bytes(1), bytes(2)}, key);
+      return out;
+    case Op::kDpfWindow:
+      kernels_.DpfWindow(batch(n.attrs[3]), party, bytes(0), bytes(1), int(n.attrs[4]), In(n, 2).data(),
+                         int(n.attrs[2]), out.data());
+      return out;
+    case Op::kDpfParity:
+      kernels_.DpfParity(batch(n.attrs[2]), party, bytes(0), bytes(1), points(3).data(), int(n.attrs.size()) - 3,
+                         out.data());
+      return out;
+    case Op::kDpfDense:
+      kernels_.DpfDense(batch(n.attrs[2]), party, bytes(0), bytes(1), In(n, 2).data(), In(n, 3).data(), out.data());
+      for (uint64_t& v : out) v &= ring::Mask(n.ring.bits);
+      return out;
+    case Op::kDcfGen:
+      kernels_.DcfGen(dcf(n.attrs[0], Arg(n, 1).shape[0], n.attrs[1]), x.data(), In(n, 1).data(), {bytes(2), bytes(3)},
+                      key);
+      return out;
+    default:
+      SUF_CHECK(n.op == Op::kDcfEval);
+      kernels_.DcfEval(dcf(n.attrs[4], n.attrs[2], n.attrs[3]), party, bytes(0), bytes(1), points(5).data(),
+                       int(n.attrs.size()) - 5, out.data());
+      return out;
+  }
+}
+
+}  // namespace internal
+
+namespace {
 
 class Clear : public Backend {
  public:
-  std::string name() const override { return "clear"; }
-  uint32_t prg() const override { return fss::kPrgId; }
+  Clear(Capabilities can, uint32_t prg, std::shared_ptr<const Kernels> kernels)
+      : can_(std::move(can)), prg_(prg), kernels_(std::move(kernels)) {}
+  std::string name() const override { return can_.name; }
+  const Capabilities& capabilities() const override { return can_; }
+  uint32_t prg() const override { return prg_; }
   std::unique_ptr<Randomness> Expand(Material m) override { return MakeRandomness(std::move(m)); }
   std::unique_ptr<Executor> Start(const Schedule& s, Role role) override {
-    return std::make_unique<ClearExecutor>(s, role);
+    RefuseLacking(can_, s.trace());
+    return std::make_unique<internal::ClearExecutor>(s, role, *kernels_);
   }
+
+ private:
+  const Capabilities can_;
+  const uint32_t prg_;
+  const std::shared_ptr<const Kernels> kernels_;
 };
 
 }  // namespace
 
-std::unique_ptr<pfss::Backend> MakeClear() { return std::make_unique<Clear>(); }
+std::unique_ptr<Backend> MakeClear(Capabilities can, uint32_t prg, std::shared_ptr<const Kernels> kernels) {
+  return std::make_unique<Clear>(std::move(can), prg, std::move(kernels));
+}
+
+std::unique_ptr<Backend> MakeClear() {
+  return MakeClear({"clear", "the reference: a loop an operation, always reduced"}, fss::kPrgId,
+                   std::make_shared<const internal::FssKernels>());
+}
 
 }  // namespace suf::backends

@@ -91,10 +91,28 @@ TEST(Cost, CountsTheBlocksThatAreDrawn) {
       for (Role role : {Role::kModel, Role::kData, Role::kDealer}) {
         int64_t words = 0;
         for (int i : Live(f.t, role))
-          if (auto op = f.t.node(i).op; op != Op::kConst && op != Op::kInput) words += Size(f.t.node(i).shape);
+          if (auto op = f.t.node(i).op; op != Op::kConst && op != Op::kInput) words += Words(f.t, i);
         EXPECT_EQ(cost.total.words[size_t(role)], words);
       }
     }
+}
+
+// Words: what a node takes whatever its size, and its elements; wide tables, strings of monomials and paths of trees
+// count more than once.
+TEST(Cost, CountsWhatAnElementTouches) {
+  Trace t;
+  auto x = t.give<1>(t.input<kP1>("x", {100}, 32, 0), 32, "x");
+  Sec r(x.r);
+  const Trace& trace = t;
+  auto words = [&](const auto& v) { return Words(trace, v.id()); };
+  const int64_t start = words(Low(r, 8)) - 100;
+  EXPECT_GT(start, 0);
+  EXPECT_EQ(words(Lift(r)) - start, 100);
+  EXPECT_EQ(words(Hot(Low(r, 5))) - start, 100);  // a word of 32 bits
+  EXPECT_EQ(words(Hot(Low(r, 9))) - start, 100 * 32);
+  EXPECT_EQ(words(Less(r, {1, 2, 3})) - start, 300);
+  auto table = t.constant(std::vector<uint64_t>(512, 1), {1, 512});
+  EXPECT_EQ(words(Select(Hot(Low(r, 9)), Low(r, 9), table)) - start, 100 * (1 + 512 / 8));
 }
 
 // Reads of one key: parity, dense and level reads, and comparisons, as the closed forms say.

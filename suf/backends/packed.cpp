@@ -6,10 +6,12 @@
 #include <cstdlib>
 #include <utility>
 
+#include "suf/backends/internal/bulk.hpp"
 #include "suf/backends/internal/executor.hpp"
 #include "suf/backends/randomness.hpp"
 #include "suf/fss/prg.hpp"
 #include "suf/fss/sizes.hpp"
+#include "suf/ring/words.hpp"
 
 namespace suf::backends {
 namespace internal {
@@ -34,7 +36,9 @@ std::shared_ptr<uint8_t> Arena::Take(size_t bytes) {
       room = it->first, p = it->second.p, idle_.erase(it);
   }
   if (!p) p = static_cast<uint8_t*>(std::aligned_alloc(4096, room));
-  if (!p) Fail(Cause::kResource, "no memory for a tensor of ", bytes, " bytes; shorten the text or free memory");
+  if (!p)
+    Fail(Cause::kResource, "no memory for a tensor of ", bytes,
+         " bytes; bring fewer tokens or values at once, or free memory");
   return {p, [this, room](uint8_t* q) {
             std::lock_guard l(m_);
             idle_.emplace(room, Block{q, true});
@@ -118,9 +122,18 @@ std::vector<uint64_t> PackedExecutor::Result(int i) {
   std::vector<uint64_t> out(count(i));
   const Tensor& v = values_[size_t(i)];
   SUF_CHECK(v.data && v.element <= 8);
-  for (size_t k = 0; k < out.size(); ++k) std::memcpy(&out[k], v.at(k), size_t(v.element));
-  int bits = node(i).ring.bits;
-  for (uint64_t& x : out) x &= bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+  const uint64_t mask = ring::Mask(node(i).ring.bits);
+  pool_.For(out.size(), kGrain, [&](size_t lo, size_t hi) {
+    uint64_t* const part = &out[lo];
+    if (v.splat) {
+      uint64_t x = 0;
+      std::memcpy(&x, v.data.get(), size_t(v.element));
+      strips_.splat[3](x, hi - lo, part);
+    } else {
+      strips_.move[Code(v.element)][3](v.at(lo), hi - lo, part);
+    }
+    strips_.shift[3][1](part, 0, mask, hi - lo, part);
+  });
   return out;
 }
 
@@ -130,11 +143,15 @@ namespace {
 
 class Packed : public pfss::Backend {
  public:
-  Packed(exec::Pool& pool, ring::Variant variant) : pool_(pool), variant_(variant) {}
-  std::string name() const override { return std::string("packed/") + ring::Name(variant_); }
+  Packed(exec::Pool& pool, ring::Variant variant) : pool_(pool), variant_(variant) {
+    can_.name = std::string("packed/") + ring::Name(variant), can_.what = "the CPU engine";
+  }
+  std::string name() const override { return can_.name; }
+  const pfss::Capabilities& capabilities() const override { return can_; }
   uint32_t prg() const override { return fss::kPrgId; }
   std::unique_ptr<pfss::Randomness> Expand(pfss::Material m) override { return MakeRandomness(std::move(m), variant_); }
   std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, Role role) override {
+    RefuseLacking(can_, s.trace());
     std::shared_ptr<const internal::ExecutionPlan> plan;
     {
       std::lock_guard l(m_);
@@ -150,6 +167,7 @@ class Packed : public pfss::Backend {
  private:
   exec::Pool& pool_;
   ring::Variant variant_;
+  pfss::Capabilities can_;
   internal::Weights weights_;
   std::mutex m_;
   std::map<std::pair<Hash, int>, std::shared_ptr<const internal::ExecutionPlan>> plans_;  // by trace and role

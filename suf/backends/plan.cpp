@@ -135,7 +135,7 @@ class Planner {
     }
     for (int i = int(t_.nodes().size()); i-- > 0;) {
       const Node& n = node(i);
-      if (n.op == Op::kBorrow)
+      if (n.op == Op::kBorrowA)
         for (size_t j = 1; j < n.args.size(); ++j)
           if (const Node& a = node(n.args[j]); Elementwise(a) || Source(n.args[j])) planar_[size_t(n.args[j])] = 1;
       if (Elementwise(n))
@@ -164,7 +164,7 @@ class Planner {
     const Node& n = node(i);
     int a = n.args[k];
     if (Size(node(a).shape) == 0 || RowShape(a) != RowShape(i)) return false;
-    if (n.op == Op::kBorrow) return bool(planar_[size_t(a)]) == (k > 0);
+    if (n.op == Op::kBorrowA) return bool(planar_[size_t(a)]) == (k > 0);
     if (Spreads(n)) return !planar_[size_t(a)];
     return n.op != Op::kUnit && planar_[size_t(a)] == planar_[size_t(i)];
   }
@@ -319,7 +319,7 @@ class Planner {
         }
       }
       int operands = 8 * m.planes;
-      if (node(m.node).op == Op::kBorrow) {
+      if (node(m.node).op == Op::kBorrowA) {
         m.last = true;
         for (size_t j = 1; j < m.inside.size(); ++j) {
           operands += 8 * int(node(node(m.node).args[j]).shape[0]);

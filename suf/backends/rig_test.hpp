@@ -3,10 +3,12 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 
 #include "suf/backends/clear.hpp"
+#include "suf/backends/myl7.hpp"
 #include "suf/backends/packed.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
@@ -40,7 +42,13 @@ inline run::PairRun RunOn(Fixture& f, const Schedule& s, Backend& p0, Backend& p
   return run::RunPair({s, {&p0, &p1, &dealer}, {&f.inputs[0], &f.inputs[1], &f.inputs[2]}, m});
 }
 
-// Compare: clear against each packed variant, and the parties mixed.
+// Without: whether a trace has neither tree nor DCF, so that a backend of other keys computes what ours compute.
+inline bool Without(const Trace& t) {
+  return std::none_of(t.nodes().begin(), t.nodes().end(),
+                      [](const Node& n) { return Info(n.op).cls == OpClass::kTree; });
+}
+
+// Compare: clear against each packed variant, and where there are no trees against myl7; and the parties mixed.
 inline run::PairRun Compare(Fixture& f) {
   f.t.close();
   Schedule s(f.t);
@@ -49,17 +57,19 @@ inline run::PairRun Compare(Fixture& f) {
   auto clear = MakeClear();
   auto want = RunOn(f, s, *clear, *clear, *clear);
   exec::Pool pool(2);
-  for (ring::Variant v : ring::Supported()) {
-    auto packed = MakePacked(pool, v);
-    auto got = RunOn(f, s, *packed, *clear, *packed);
-    EXPECT_EQ(got.result, want.result) << ring::Name(v);
-    for (int p : {0, 1}) EXPECT_EQ(got.key[size_t(p)], want.key[size_t(p)]) << ring::Name(v) << " bundle " << p;
+  std::vector<std::unique_ptr<Backend>> others;
+  for (ring::Variant v : ring::Supported()) others.push_back(MakePacked(pool, v));
+  if (Without(f.t) && Myl7Supported()) others.push_back(MakeMyl7());
+  for (const auto& b : others) {
+    auto got = RunOn(f, s, *b, *clear, *b);
+    EXPECT_EQ(got.result, want.result) << b->name();
+    for (int p : {0, 1}) EXPECT_EQ(got.key[size_t(p)], want.key[size_t(p)]) << b->name() << " bundle " << p;
     for (size_t i = 0; i < want.frame.size(); ++i)
-      EXPECT_EQ(got.frame[i], want.frame[i]) << ring::Name(v) << " frame " << i;
-    auto other = RunOn(f, s, *clear, *packed, *clear);
-    EXPECT_EQ(other.result, want.result) << ring::Name(v);
+      EXPECT_EQ(got.frame[i], want.frame[i]) << b->name() << " frame " << i;
+    auto other = RunOn(f, s, *clear, *b, *clear);
+    EXPECT_EQ(other.result, want.result) << b->name();
     for (size_t i = 0; i < want.frame.size(); ++i)
-      EXPECT_EQ(other.frame[i], want.frame[i]) << ring::Name(v) << " frame " << i;
+      EXPECT_EQ(other.frame[i], want.frame[i]) << b->name() << " frame " << i;
   }
   for (int p : {0, 1}) {
     EXPECT_EQ(want.online[size_t(p)], s.sent(p, true));

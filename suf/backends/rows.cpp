@@ -224,7 +224,7 @@ void PackedExecutor::Digits(const Lane& l) const {
   }
 }
 
-void PackedExecutor::Borrow(const Lane& l) const {
+void PackedExecutor::BorrowA(const Lane& l) const {
   const Member& m = l.member();
   const Node& x = node(m.node);
   int e = element(m.node);
@@ -279,10 +279,10 @@ void PackedExecutor::Row(const Lane& l) const {
     case Op::kMono:
       return strips_.mono(As<uint32_t>(Operand(l, 0, 4, 0, 1)), int(x.attrs[0]), e, l.n, l.n, out);
     case Op::kMonoX:
-      SUF_CHECK(e <= 64);
+      SUF_CHECK(size_t(e) <= fss::ElementBytes(GroupBits(kMostDigitsX - 1)));  // as kernels have room
       return strips_.monox(As<uint32_t>(Operand(l, 0, 4, 0, 1)), int(x.attrs[0]), size_t(e), l.n, out);
-    case Op::kBorrow:
-      return Borrow(l);
+    case Op::kBorrowA:
+      return BorrowA(l);
     case Op::kBorrowX:
       return BorrowX(l);
     case Op::kBorrowAt0: {

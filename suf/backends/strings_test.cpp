@@ -99,7 +99,7 @@ TEST(Strings, AboveAndDense) {
       Sh hot = f.t.deal(Hot(Sec(f.x.r)));
       Sh above = Map(hot, [&](auto v) { return Unbits(Above(v, f.x.hat, b)); });
       Sh dense = Map(hot, [&](auto v) { return Unbits(Dense(v, f.x.hat, table, l)); });
-      f.Run({Stack<kP0>({Slice(above.a, 0, 0, l), dense.a}), Stack<kP1>({Slice(above.b, 0, 0, l), dense.b})});
+      f.Run({Stack<kP0>({Between(above.a, 0, 0, l), dense.a}), Stack<kP1>({Between(above.b, 0, 0, l), dense.b})});
       for (size_t j = 0; j < size_t(l); ++j)
         for (size_t i = 0; i < 70; ++i) {
           ASSERT_EQ(f.got[j * 70 + i], uint64_t(f.r[i] > ((f.hat[i] - b[j]) & ring::Mask(w)))) << i << " " << j;

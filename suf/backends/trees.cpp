@@ -88,7 +88,7 @@ void PackedExecutor::DcfKeys(int i, Host& host) {
   const Node& n = node(i);
   const size_t rows = count(i), words = size_t(arg(n, 1).shape[0]);
   const fss::DcfContext ctx{host.randomness.TreeKey(), uint32_t(n.attrs[0]), arg(n, 0).ring.bits, int(words),
-                            int(n.attrs[1])};
+                            FormOf(n.attrs[1]).bits};
   auto p = Make(i);
   auto alpha = Words<uint64_t>(n.args[0], true), beta = Words<uint64_t>(n.args[1], false);
   ByTiles(rows, 4, [&](size_t first, size_t keys) {
@@ -104,7 +104,7 @@ void PackedExecutor::DcfKeys(int i, Host& host) {
 void PackedExecutor::DcfShares(int i, Host& host) {
   const Node& n = node(i);
   const fss::DcfContext ctx{host.randomness.TreeKey(), uint32_t(n.attrs[4]), int(n.attrs[1]), int(n.attrs[2]),
-                            int(n.attrs[3])};
+                            FormOf(n.attrs[3]).bits};
   const size_t m = n.attrs.size() - 5, rows = count(n.args[2]), planes = size_t(ctx.words) * m;
   auto p = Make(i);
   auto x = Words<uint64_t>(n.args[2], true);

@@ -113,8 +113,8 @@ TEST(Trees, ComparisonsCarryPayloads) {
       auto one = Sec(Low(Broadcast(f.t.constant(1), {rows}), n));
       auto key = f.t.comparison(Sec(x.r), Stack<kDealer>({one, Sec(x.r)}), n);
       auto both = f.t.below(key, x.hat, cuts);  // (2, m, rows)
-      auto part = [&](auto v, int64_t k) { return Reshape(Slice(v, 0, k, k + 1), {m, rows}); };
-      auto step = [&](auto v) { return Slice(v, 0, 1, m) - Slice(v, 0, 0, 1); };
+      auto part = [&](auto v, int64_t k) { return Reshape(Between(v, 0, k, k + 1), {m, rows}); };
+      auto step = [&](auto v) { return Between(v, 0, 1, m) - Between(v, 0, 0, 1); };
       auto p0 = step(part(both.a, 0));
       auto p1 = step(part(both.b, 0));
       auto q0 = step(part(both.a, 1));

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "suf/compiler/place.hpp"
-#include "suf/compiler/poly.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::compiler {
@@ -177,24 +176,12 @@ Sh BitReader::Product(int i) {
   if (auto it = products_.find(i); it != products_.end()) return it->second;
   const std::vector<Bit>& factors = c_.products[size_t(i)];
   Owing string = String(factors, false, true);
-  OpenedBits opened = OpenBits(t_, string.y, "factors");
+  OpenedBits opened = ApartX(t_.open(string.y, "factors"));
   std::vector<int> all;
   for (size_t k = 0; k < factors.size(); ++k) all.push_back(int(k));
   Sh y = PolynomialX(t_, opened, {all}, false);
   y = pfss::Map(y, [](auto half) { return Bits(Lift(half), 1); });
   return products_.emplace(i, y).first->second;
-}
-
-std::vector<OpenedBit> Apart(const Wire<kPub>& string) {
-  std::vector<OpenedBit> out;
-  for (int i = 0; i < string.hat.bits(); ++i) {
-    Pub hat = Lift(BitOf(string.hat, i));
-    Pub sign = hat * 2;
-    sign = 1 - sign;
-    Sec rho = Lift(BitOf(string.r, i));
-    out.push_back({hat, sign, rho});
-  }
-  return out;
 }
 
 }  // namespace suf::compiler

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "suf/compiler/lower.hpp"
+#include "suf/compiler/poly.hpp"
 
 namespace suf::compiler {
 
@@ -39,14 +40,5 @@ class BitReader {
   std::map<int, View> views_;
   std::map<int, Sh> products_;  // Xor(1)
 };
-
-// OpenedBit: a bit as an int, b = hat xor rho.
-struct OpenedBit {
-  Pub hat;   // 0 or 1
-  Pub sign;  // 1 - 2 hat
-  Sec rho;
-};
-// Apart: the bits of an opened string.
-std::vector<OpenedBit> Apart(const Wire<kPub>& string);
 
 }  // namespace suf::compiler

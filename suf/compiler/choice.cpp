@@ -43,8 +43,12 @@ std::string NameOf(const Lowering& l, bool constants) {
       return "Index/" + steps;
     case Kind::kWindowLut:
       return "WindowLut/" + std::to_string(int(l.stages));
+    case Kind::kWindowBoth:
+      return "WindowBoth/" + std::to_string(int(l.stages));
     case Kind::kRowLut:
-      return l.steps == Steps::kParity ? "RowLut/tree" : "RowLut";
+      return Str(l.steps == Steps::kParity ? "RowLut/tree" : "RowLut", l.stages == Stages::kOne   ? ""
+                                                                       : l.stages == Stages::kTwo ? "/2"
+                                                                                                  : "/3");
     case Kind::kHorner:
       return "Horner/" + steps;
     case Kind::kDense:
@@ -93,7 +97,9 @@ std::string WhyNotNumbers(const Compiled& c, const Lowering& l) {
       if (c.index_bits() > kTableBits) return More(c.pieces(), "pieces", size_t{1} << kTableBits);
       if (l.kind == Kind::kHorner && c.f.degree < 1) return "its pieces are constants";
       return WhyNotSteps(c, l.steps);
-    case Kind::kWindowLut: {
+    case Kind::kWindowLut:
+    case Kind::kWindowBoth: {
+      if (l.kind == Kind::kWindowBoth && c.grid() == 0) return "its pieces have one place each, which WindowLut reads";
       const int p = c.f.n - c.grid();
       if (p == 0) return "it has one piece";
       if (p > kTableBits) return Str("its grid has 2^", p, " pieces, and 2^", kTableBits, " are the most");
@@ -125,9 +131,11 @@ std::vector<Lowering> AllForNumbers() {
   std::vector<Lowering> out{{Kind::kConstant}, {Kind::kStepDcf}, {Kind::kDense}};
   for (Kind k : {Kind::kOpenSteps, Kind::kIndex, Kind::kHorner})
     for (Steps s : {Steps::kParity, Steps::kDigits, Steps::kBlocks}) out.push_back({k, s, Stages::kOne});
-  for (Stages s : {Stages::kOne, Stages::kTwo, Stages::kThree}) out.push_back({Kind::kWindowLut, Steps::kDigits, s});
-  out.push_back({Kind::kRowLut, Steps::kDigits, Stages::kOne});
-  out.push_back({Kind::kRowLut, Steps::kParity, Stages::kOne});
+  constexpr Stages kAll[] = {Stages::kOne, Stages::kTwo, Stages::kThree};
+  for (Kind k : {Kind::kWindowLut, Kind::kWindowBoth})
+    for (Stages s : kAll) out.push_back({k, Steps::kDigits, s});
+  for (Steps trees : {Steps::kDigits, Steps::kParity})
+    for (Stages s : kAll) out.push_back({Kind::kRowLut, trees, s});
   return out;
 }
 

@@ -5,13 +5,13 @@
 #include <functional>
 
 #include "suf/compiler/lower.hpp"
-#include "suf/pfss/schedule.hpp"
+#include "suf/pfss/backend.hpp"
 
 namespace suf::compiler {
 
-// Prices: seconds for a flight, a byte on the wire, a byte of a key, an AES block, a word that a role computes. Wire:
-// the bytes of both directions add up, as flights alternate. Key and AES: of the party that has more, and of the dealer
-// when keys are dealt now.
+// Prices: seconds for a flight, a byte on the wire, a byte of a key, an AES block, a word that a role computes. Wire,
+// AES, words: those of both parties add up, as they take turns; the dealer's too when keys are dealt now. Key: of the
+// party that has more.
 struct Prices {
   double flight = 0, wire = 0, key = 0, block = 0, word = 0;
   bool now = false;  // keys are dealt while the parties wait, and come over the same wire
@@ -37,18 +37,23 @@ struct Bill {
 Bill BillOf(const pfss::Schedule& s);
 double Seconds(const Bill& b, const Prices& p);
 
-// Candidate: a way to make a function, its bill, or why it does not apply.
-struct Candidate {
-  Choice choice;
-  std::string name, why_not;
+// Priced: a trace's bill, or why there is no such trace.
+struct Priced {
   Bill bill;
   double seconds = 0;
+  std::string why_not;
 };
-// PriceOf: bill and seconds of what `emit` makes of the candidate's choice, or why it refuses.
-void PriceOf(Candidate* one, const Prices& p, const std::function<void(Trace&, const Choice&)>& emit);
+// Candidate: a way to make a function, its bill, or why it does not apply.
+struct Candidate : Priced {
+  Choice choice;
+  std::string name;
+};
+// PriceOf: of the trace that `emit` makes and closes for a backend of these capabilities. A refusal is why there is
+// none: a limit of a part, or what the backend cannot run. Every other error is thrown on.
+Priced PriceOf(const Prices& p, const pfss::Capabilities& can, const std::function<void(Trace&)>& emit);
 // Price: candidates for numbers and bits of c, each emitted alone by `emit` into a trace that it closes. In the order
 // of the lowerings; those that do not apply come with why.
-std::vector<Candidate> Price(const Compiled& c, const Prices& p,
+std::vector<Candidate> Price(const Compiled& c, const Prices& p, const pfss::Capabilities& can,
                              const std::function<void(Trace&, const Choice&)>& emit);
 // Best: the cheapest that applies. Throws Cause::kRefused, with why each does not, where none does.
 const Candidate& Best(const std::vector<Candidate>& all);

@@ -71,7 +71,7 @@ TEST(PlanDigits, KnownSplits) {
 
 // The most digits there may be are emitted, and one more is refused with a sentence, in one stage and in two.
 TEST(PlanDigits, AsManyAsTheTraceTakes) {
-  for (auto [stages, most] : {std::pair{Stages::kOne, 8}, {Stages::kTwo, 9}}) {
+  for (auto [stages, most] : {std::pair{Stages::kOne, 8}, {Stages::kTwo, 10}}) {
     std::vector<Cut> cuts;
     for (int at = 1; at <= most; ++at) cuts.push_back({at, 3});
     DigitPlan widths = PlanDigits(cuts, stages);
@@ -93,7 +93,7 @@ TEST(PlanDigits, AsManyAsTheTraceTakes) {
       EXPECT_NE(std::string(e.what()).find(remedy), std::string::npos) << e.what();
     }
   }
-  // a whole ring of 64 bits, where the lightest plan is the longest
+  // a whole ring of 64 bits: a tenth digit's monomials would cost more than its tables save
   EXPECT_EQ(PlanDigits({{64, 1}}, Stages::kTwo).widths.size(), 9u);
 }
 
@@ -158,7 +158,7 @@ TEST(Borrow, TimesDealsEveryMonomialOnce) {
   Cost cost = CostOf(t, sum + share);
   int64_t tables = 0;
   for (int w : widths.widths) tables += int64_t{1} << w;
-  int words = BorrowWords(int(widths.widths.size()));
+  int words = BorrowWords(int(widths.widths.size()), Stages::kOne);
   EXPECT_EQ(cost.key, 3 * (tables + 30 * (words + 1) + 21 * words));
 }
 
@@ -171,7 +171,7 @@ TEST(Words, DealsOnlyWhatAPublicValueScales) {
     Sh y = -Sh(t.deal(x.r, 20)) + x.hat;  // the given mask's own halves: free
     SharedWire<kPub> w = t.open(y, "w");
     Words sum(t, ring);
-    Factors number = Signed(w);
+    Factors number = Centred(w);
     Sec u = Lift(x.r);
     sum.Add(number, {1, 0, {}, u, {}});          // hat u, owed, and g b u 2^20
     if (ring == 20) sum.Add(Masked(w));          // public, and the held halves

@@ -104,14 +104,12 @@ struct BlockSearch {
   }
 };
 
-DigitPlan PlanBlocks(const std::vector<Cut>& cuts, int readings) {
+std::optional<DigitPlan> FindBlocks(const std::vector<Cut>& cuts, int readings) {
   BlockSearch s{cuts, readings};
   DigitPlan plan;
   for (int at = 0, block = 0; at < cuts.back().at; ++block) {
     BlockSearch::Best best = s.From(at, block);
-    if (best.cost >= kNever)
-      Fail(Cause::kRefused, "cuts up to bit ", cuts.back().at, " need more than ", pfss::kMostDigitsX,
-           " blocks of digits; make fewer cuts");
+    if (best.cost >= kNever) return std::nullopt;
     for (int w : Evenly(best.bits, best.digits)) plan.widths.push_back(w);
     plan.blocks.push_back(best.digits);
     at += best.bits;
@@ -223,17 +221,23 @@ Sh Equal(Trace& t, const SharedWire<kPub>& bits, const SharedWire<kPub>& first, 
 
 }  // namespace
 
-DigitPlan PlanDigits(const std::vector<Cut>& cuts, Stages stages, int readings) {
+std::optional<DigitPlan> FindDigits(const std::vector<Cut>& cuts, Stages stages, int readings) {
   SUF_CHECK(!cuts.empty() && cuts[0].at >= 1 && readings >= 1);
   for (size_t i = 1; i < cuts.size(); ++i) SUF_CHECK(cuts[i].at > cuts[i - 1].at);
-  if (stages == Stages::kThree) return PlanBlocks(cuts, readings);
+  if (stages == Stages::kThree) return FindBlocks(cuts, readings);
   Search s{cuts, stages, readings, {}, {}};
   s.Extend(0, 0, kWidest, 0);
-  if (s.best.empty())
-    Fail(Cause::kRefused, "a cut at bit ", cuts.back().at, " needs more than ", MaxDigits(stages), " digits of ",
-         kWidest, " bits; cut in ", stages == Stages::kOne ? "two" : "three",
-         " stages, lower the scale or make fewer cuts");
-  return {s.best, {}};
+  if (s.best.empty()) return std::nullopt;
+  return DigitPlan{s.best, {}};
+}
+
+DigitPlan PlanDigits(const std::vector<Cut>& cuts, Stages stages, int readings) {
+  if (std::optional<DigitPlan> plan = FindDigits(cuts, stages, readings)) return *plan;
+  if (stages == Stages::kThree)
+    Fail(Cause::kRefused, "cuts up to bit ", cuts.back().at, " need more than ", pfss::kMostDigitsX,
+         " blocks of digits; make fewer cuts");
+  Fail(Cause::kRefused, "a cut at bit ", cuts.back().at, " needs more than ", MaxDigits(stages), " digits of ", kWidest,
+       " bits; cut in ", stages == Stages::kOne ? "two" : "three", " stages, lower the scale or make fewer cuts");
 }
 
 int64_t DigitsKeyBits(const DigitPlan& plan, const std::vector<Cut>& cuts, Stages stages, int readings) {
@@ -248,7 +252,7 @@ int64_t DigitsKeyBits(const DigitPlan& plan, const std::vector<Cut>& cuts, Stage
   return bits;
 }
 
-int BorrowWords(int digits) { return pfss::PolySize(digits - 1) - 1; }
+int BorrowWords(int digits, Stages stages) { return stages == Stages::kOne ? pfss::PolySize(digits - 1) - 1 : 1; }
 
 OpenedDigits::OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, DigitPlan plan) : t_(t), r_(z.r) {
   hat_ = z.hat + offset;
@@ -340,8 +344,8 @@ Sh Borrow::Share(int k) const {
     Dealt group = t_.deal(Mono(rho_, j), k);
     a.push_back(group.a), b.push_back(group.b);
   }
-  pfss::Own<0> y0 = pfss::Borrow(h_, a);
-  pfss::Own<1> y1 = pfss::Borrow(h_, b);
+  pfss::Own<0> y0 = pfss::BorrowA(h_, a);
+  pfss::Own<1> y1 = pfss::BorrowA(h_, b);
   return Sh{y0, y1} + at0_;
 }
 
@@ -360,8 +364,8 @@ Sh Borrow::Times(Sec q, int k, const std::optional<Sh>& held) const {
     Dealt group = t_.deal(mono * q, k);
     a.push_back(group.a), b.push_back(group.b);
   }
-  pfss::Own<0> y0 = pfss::Borrow(h_, a);
-  pfss::Own<1> y1 = pfss::Borrow(h_, b);
+  pfss::Own<0> y0 = pfss::BorrowA(h_, a);
+  pfss::Own<1> y1 = pfss::BorrowA(h_, b);
   Sh x = word * at0_;
   return x + Sh{y0, y1};
 }

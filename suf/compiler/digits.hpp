@@ -12,6 +12,9 @@
 namespace suf::compiler {
 
 enum class Stages { kOne = 1, kTwo, kThree };
+// Where a choice of stages begins before costs are known: the fewest flights on a path that others wait for; beside a
+// longer one two, which need less key and there no flight.
+inline constexpr Stages kOnPath = Stages::kOne, kBeside = Stages::kTwo;
 
 // Cut: a bit position and the ring in which its borrow is wanted.
 struct Cut {
@@ -23,8 +26,10 @@ struct DigitPlan {
   std::vector<int> widths, blocks;
 };
 // PlanDigits: the plan with the fewest key bits such that every cut lies between two digits, in three stages between
-// two blocks. Cuts increase. readings: how many offsets of one wire are compared: they share the tables.
+// two blocks. Cuts increase. readings: how many offsets of one wire are compared: they share the tables. Throws
+// Cause::kRefused where there is none; FindDigits returns nothing there.
 DigitPlan PlanDigits(const std::vector<Cut>& cuts, Stages stages, int readings = 1);
+std::optional<DigitPlan> FindDigits(const std::vector<Cut>& cuts, Stages stages, int readings = 1);
 
 // OpenedDigits: z_hat + offset, and the lt/eq bits of its digits against r's, opened together: one flight. Three
 // stages: those of its blocks, one flight more.
@@ -78,7 +83,7 @@ Owing Slice(const OpenedDigits& d, int begin, int end, int ring, const Borrow* l
 // DigitsKeyBits: key bits an element of OpenedDigits with one-stage borrows shared at the cuts' rings, or borrow bits
 // (without what is dealt of sigma) in two or three.
 int64_t DigitsKeyBits(const DigitPlan& plan, const std::vector<Cut>& cuts, Stages stages, int readings = 1);
-// BorrowWords: dealt words of one-stage Times or Share at a cut below which there are D digits.
-int BorrowWords(int digits);
+// BorrowWords: what Times or Share deals, beside the word itself, at a cut below which there are D digits.
+int BorrowWords(int digits, Stages stages);
 
 }  // namespace suf::compiler

@@ -97,37 +97,53 @@ int64_t WindowBits(const Compiled& c, const Entry& e, int ring, Stages stages) {
   return bits;
 }
 
-int64_t RowBits(const Compiled& c, int ring, bool one_tree) {
-  const std::vector<Cut> cuts = internal::RowCuts(c.groups, ring);
-  std::vector<int> widths;
-  if (!cuts.empty()) widths = PlanDigits(cuts, Stages::kOne).widths;
+int64_t BothBits(const Compiled& c, const Entry& e, int ring, Stages stages) {
+  const internal::Grid g = internal::GridOf(c, ring);
+  const std::vector<Cut> cuts{{e.shift + g.a, ring}};
+  const int words = internal::BothReadings(c, g), readings = stages == Stages::kOne ? words : 1;
+  // e times powers of r's place, by output the steps' masks; each with the borrow's monomials; by output what is owed
+  const int64_t bits = DigitsKeyBits(PlanDigits(cuts, stages, readings), cuts, stages, readings);
+  return bits + (int64_t{1} << g.p) + int64_t(ring) * (words * (stages == Stages::kOne ? 1 : 2) + c.f.outputs);
+}
+
+int64_t RowBits(const Compiled& c, const Lowering& l, int ring) {
   int64_t bits = 0;
-  for (int w : widths) bits += int64_t{1} << w;
+  std::set<std::pair<int, int>> tables;  // place and width of a digit: runs share those that are equal
+  std::map<int, int> words;              // by width: what the borrow deals times a word
+  for (const internal::RowRun& run : internal::RowRuns(c.groups, ring, l.stages)) {
+    if (l.stages != Stages::kOne) bits += DigitsKeyBits(run.plan, run.cuts, l.stages);
+    int at = 0, digits = 0;
+    for (int w : run.plan.widths) {
+      const bool fresh = tables.insert({at, w}).second;
+      bits += int64_t(fresh) << w;
+      if (l.stages != Stages::kOne) bits -= int64_t{1} << w;
+      at += w, ++digits;
+      for (const Cut& cut : run.cuts)
+        if (cut.at == at) words[at] = BorrowWords(digits, l.stages);
+    }
+  }
   const int finest = c.f.n - c.groups.front().w;
-  one_tree = one_tree && finest > kTableBits;
+  const bool one_tree = l.steps == Steps::kParity && finest > kTableBits;
   if (one_tree) bits += OneHotBits(finest);
   int before = -1;  // groups of one width read one place: its sign, and that times the borrow, are dealt once
   for (const func::Group& g : c.groups) {
     const bool fresh = std::exchange(before, g.w) != g.w;
     if (fresh && !one_tree) bits += OneHotBits(c.f.n - g.w);
     if (fresh) bits += ring;  // e
-    if (g.w == 0) continue;
-    int digits = 0;
-    for (int at = 0; at < g.w; ++digits) at += widths[size_t(digits)];
     // e m1, and that and e times every monomial
-    bits += int64_t(ring) * (1 + (fresh ? 2 : 1) * BorrowWords(digits));
+    if (g.w > 0) bits += int64_t(ring) * (1 + (fresh ? 2 : 1) * words.at(g.w));
   }
   return bits + ring;
 }
 
 }  // namespace
 
-int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& e, int ring) {
+int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& e, int ring, fss::DcfScheme scheme) {
   const int n = c.f.n, degree = c.f.degree;
   const bool wrap = internal::NeedsWrap(c, ring);
   const int64_t high = wrap ? ring - n : 0;
   int64_t bits = 0;
-  if (e.shift > 0 && l.kind != Kind::kWindowLut) {
+  if (e.shift > 0 && !internal::CutsItself(c, l)) {
     const std::vector<Cut> cuts{{e.shift, n}};
     bits += DigitsKeyBits(PlanDigits(cuts, e.stages), cuts, e.stages) + (e.stages == Stages::kOne ? 0 : n);
   }
@@ -135,7 +151,7 @@ int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& e, int
     case Kind::kConstant:
       return 0;
     case Kind::kStepDcf:
-      return bits + 2 * int64_t(fss::DcfKeyBits(n, degree + 1, ring));
+      return bits + 2 * int64_t(fss::DcfKeyBits(n, degree + 1, ring, scheme));
     case Kind::kOpenSteps:
       bits += ViewBits(c, c.steps, wrap, l.steps);
       for (int k = 0; k <= degree; ++k) {
@@ -156,8 +172,10 @@ int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& e, int
       return bits + c.f.outputs * (int64_t(degree) * (ring + ring + 2 * high) + ring);
     case Kind::kWindowLut:
       return WindowBits(c, e, ring, l.stages);
+    case Kind::kWindowBoth:
+      return bits + BothBits(c, internal::CutsItself(c, l) ? e : Entry{}, ring, l.stages);
     case Kind::kRowLut:
-      return bits + RowBits(c, ring, l.steps == Steps::kParity);
+      return bits + RowBits(c, l, ring);
     case Kind::kDense:
       return bits + (int64_t(c.f.outputs) * ring << n);
     case Kind::kPacked:

@@ -212,8 +212,11 @@ Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub
       case Kind::kWindowLut:
         out.numbers = WindowLut(t, c, {0, 0, n.stages}, x, ring);
         break;
+      case Kind::kWindowBoth:
+        out.numbers = WindowBoth(t, c, {0, 0, n.stages}, x, ring);
+        break;
       case Kind::kRowLut:
-        out.numbers = {RowLut(t, c.groups, x, ring, n.steps == Steps::kParity)};
+        out.numbers = {RowLut(t, c.groups, x, ring, n)};
         break;
       case Kind::kHorner:
         out.numbers = Horner(t, c, n.steps, x, ring);
@@ -241,10 +244,12 @@ Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub
 Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Entry& entry, const Wire<kPub>& z, int ring) {
   const int k = z.k();
   SUF_CHECK(k - entry.shift == c.f.n && entry.shift >= 0);
-  if (choice.numbers.kind == Kind::kWindowLut && c.f.formulas.empty() && entry.shift > 0) {
-    Refuse(c, choice.numbers, "numbers", WhyNotNumbers(c, choice.numbers));
+  if (CutsItself(c, choice.numbers) && c.f.formulas.empty() && entry.shift > 0) {
+    const Lowering& l = choice.numbers;
+    Refuse(c, l, "numbers", WhyNotNumbers(c, l));
     const Part part(t, c.f.name + "/Coeff");
-    return {WindowLut(t, c, {entry.shift, entry.offset, choice.numbers.stages}, z, ring), std::nullopt};
+    const Entry own{entry.shift, entry.offset, l.stages};
+    return {l.kind == Kind::kWindowLut ? WindowLut(t, c, own, z, ring) : WindowBoth(t, c, own, z, ring), std::nullopt};
   }
   Const offset = t.constant(int64_t(entry.offset));
   Wire<kPub> x;

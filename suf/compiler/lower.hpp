@@ -17,21 +17,22 @@ enum class Steps : uint8_t { kParity, kDigits, kBlocks };
 
 // Kind: how the numbers of a function, or its bits, are made.
 enum class Kind : uint8_t {
-  kConstant,   // one constant piece: no flight, no key
-  kStepDcf,    // a DCF with payload (1, r, .., r^d), read at every cutpoint: no flight (IntervalLut for constants)
-  kOpenSteps,  // each step's bit is opened, monomials finish: one flight more than its steps
-  kIndex,      // the piece's number is opened bit by bit, a one-hot table at its mask is read: two more
-  kWindowLut,  // pieces on a grid: piece and place are opened, a one-hot table is read: three, or four, or five
-  kRowLut,     // constants on octaves: both neighbours are read, the borrow selects: one
-  kHorner,     // as Index, then a product a degree
-  kDense,      // the whole truth table: no flight, n <= 16
-  kPacked,     // of bits: an exclusive or of comparisons; products are opened, a flight a level
+  kConstant,    // one constant piece: no flight, no key
+  kStepDcf,     // a DCF with payload (1, r, .., r^d), read at every cutpoint: no flight (IntervalLut for constants)
+  kOpenSteps,   // each step's bit is opened, monomials finish: one flight more than its steps
+  kIndex,       // the piece's number is opened bit by bit, a one-hot table at its mask is read: two more
+  kWindowLut,   // pieces on a grid: piece and place are opened, a one-hot table is read: three, or four, or five
+  kWindowBoth,  // pieces on a grid: a piece and the one below are read, the borrow selects: one, two or three
+  kRowLut,      // constants on octaves: likewise
+  kHorner,      // as Index, then a product a degree
+  kDense,       // the whole truth table: no flight, n <= 16
+  kPacked,      // of bits: an exclusive or of comparisons; products are opened, a flight a level
 };
 
 struct Lowering {
   Kind kind = Kind::kIndex;
   Steps steps = Steps::kDigits;  // of OpenSteps, Index, Horner, Packed; RowLut: parity is one tree
-  Stages stages = Stages::kOne;  // of WindowLut's cuts
+  Stages stages = Stages::kOne;  // of the cuts of WindowLut, WindowBoth and RowLut
   bool operator==(const Lowering&) const = default;
 };
 // Name: "StepDcf", "IntervalLut", "Parity+Open", "Index/digits", "WindowLut/2", ..
@@ -83,7 +84,8 @@ std::optional<Lowering> BitsNamed(std::string_view name);
 
 // Closed forms: key bits an element of both bundles, every owed word dealt. (Where numbers and bits read one view by
 // parity, both together cost less than the sum.)
-int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& entry, int ring);
+int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& entry, int ring,
+                       fss::DcfScheme scheme = fss::DcfScheme::kSuf);
 int64_t BitsKeyBits(const Compiled& c, const Lowering& l);
 
 }  // namespace suf::compiler

@@ -1,23 +1,14 @@
 // Every lowering computes every function: under every mask of small rings, and at random up to 64 bits.
+#include <algorithm>
+
+#include "suf/compiler/choose.hpp"
 #include "suf/compiler/rig_test.hpp"
 
 namespace suf::compiler {
 namespace {
 
-// Choices: every lowering that applies, beside a fixed one of the other part.
-std::vector<Choice> Choices(const Compiled& c) {
-  std::vector<Choice> out;
-  std::vector<Lowering> numbers, bits;
-  for (const Lowering& l : AllForNumbers())
-    if (WhyNotNumbers(c, l).empty()) numbers.push_back(l);
-  for (const Lowering& l : AllForBits())
-    if (WhyNotBits(c, l).empty()) bits.push_back(l);
-  size_t most = std::max(numbers.size(), bits.size());
-  for (size_t i = 0; i < most; ++i)
-    out.push_back({numbers.empty() ? Lowering{} : numbers[i % numbers.size()],
-                   bits.empty() ? Lowering{} : bits[i % bits.size()]});
-  return out;
-}
+// Myl7: the other library's backend, where it was built and runs; else none, and what has no DCF is clear's.
+std::unique_ptr<pfss::Backend> Myl7() { return backends::Myl7Supported() ? backends::MakeMyl7() : nullptr; }
 
 // Pairs: every x under every mask.
 void Pairs(int n, std::vector<uint64_t>* x, std::vector<uint64_t>* r) {
@@ -43,7 +34,7 @@ TEST(Passes, TheCompiledFunctionIsTheFunction) {
 
 TEST(Lower, EveryMaskOfSmallRings) {
   std::mt19937_64 rng(2);
-  auto clear = backends::MakeClear();
+  auto clear = backends::MakeClear(), myl7 = Myl7();
   for (int n : {1, 2, 3, 4, 5})
     for (int ring : {1, n, n + 3, 31})
       for (int round = 0; round < 6; ++round) {
@@ -56,6 +47,11 @@ TEST(Lower, EveryMaskOfSmallRings) {
           Ran got = RunOn(f, choice, x, r, ring, *clear);
           ExpectMeaning(f, got, x, ring, Name(c, choice) + "\n" + func::Print(f));
           if (HasFatalFailure()) return;
+          if (!myl7 || choice.numbers.kind != Kind::kStepDcf) continue;  // without a DCF it runs what clear runs
+          Ran theirs = RunOn(f, choice, x, r, ring, *myl7);
+          ExpectMeaning(f, theirs, x, ring, "myl7 " + Name(c, choice) + "\n" + func::Print(f));
+          EXPECT_NE(theirs.digest, got.digest);
+          if (HasFatalFailure()) return;
         }
       }
 }
@@ -63,7 +59,7 @@ TEST(Lower, EveryMaskOfSmallRings) {
 // Key bits of one part at a time.
 TEST(Lower, ClosedForms) {
   std::mt19937_64 rng(4);
-  auto clear = backends::MakeClear();
+  auto clear = backends::MakeClear(), myl7 = Myl7();
   for (int n : {3, 8, 12, 32, 40})
     for (int ring : {n - 2, n, n + 9})
       for (int round = 0; round < 8; ++round) {
@@ -77,9 +73,89 @@ TEST(Lower, ClosedForms) {
           Ran got = RunOn(f, choice, x, {}, ring, *clear);
           const int64_t want = s.outputs ? NumbersKeyBits(c, choice.numbers, {}, ring) : BitsKeyBits(c, choice.bits);
           EXPECT_EQ(got.key_bits, 3 * want) << Name(c, choice) << " " << ring << "\n" << func::Print(f);
+          if (myl7 && s.outputs && choice.numbers.kind == Kind::kStepDcf) {
+            EXPECT_EQ(RunOn(f, choice, x, {}, ring, *myl7).key_bits,
+                      3 * NumbersKeyBits(c, choice.numbers, {}, ring, fss::DcfScheme::kMyl7));
+          }
           if (HasFailure()) return;
         }
       }
+}
+
+// OnGrid: pieces 2^a wide on a domain of a + p bits.
+func::Suf OnGrid(int a, int p, int ring, int degree, int outputs, std::mt19937_64& rng) {
+  func::Suf f;
+  do {  // until neighbours differ at the grid's finest cutpoints
+    f = RandomSuf({a + p, ring, 1, degree, outputs, 0}, rng);
+    f.pieces.resize(size_t{1} << p, f.pieces[0]);
+    f.end = func::U128{1} << (a + p);
+    for (size_t i = 0; i < f.pieces.size(); ++i) {
+      f.pieces[i].begin = func::U128{i} << a;
+      for (auto& poly : f.pieces[i].poly)
+        for (uint64_t& v : poly) v = rng() & ring::Mask(ring);
+    }
+  } while (Compile(f).grid() != a);
+  return f;
+}
+
+// OnGridIsRight: both ways to read a grid, in one, two and three stages: the numbers, the key and the flights.
+void OnGridIsRight(const func::Suf& f, const Entry& entry, const std::vector<uint64_t>& z,
+                   const std::vector<uint64_t>& r, int ring, pfss::Backend& backend) {
+  const Compiled c = Compile(f);
+  const int k = f.n + entry.shift;
+  std::vector<uint64_t> x;
+  for (uint64_t v : z) x.push_back(((v + entry.offset) & ring::Mask(k)) >> entry.shift);
+  for (Kind kind : {Kind::kWindowLut, Kind::kWindowBoth})
+    for (Stages stages : {Stages::kOne, Stages::kTwo, Stages::kThree}) {
+      const Choice choice{{kind, Steps::kDigits, stages}, {}};
+      ASSERT_EQ(WhyNotNumbers(c, choice.numbers), "");
+      Ran got = RunOn(f, choice, z, r, ring, backend, false, entry, k);
+      ExpectMeaning(f, got, x, ring, Name(c, choice) + "\n" + func::Print(f));
+      EXPECT_EQ(got.key_bits, int64_t(z.size()) * NumbersKeyBits(c, choice.numbers, entry, ring)) << Name(c, choice);
+      // stages to shares, and a flight to give x; P0's share of the result goes with the last stage or after it
+      const int more = (kind == Kind::kWindowLut ? 3 : 1) + int(stages) - 1;
+      EXPECT_TRUE(got.flights == more + 1 || got.flights == more + 2) << Name(c, choice) << " " << got.flights;
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+}
+
+TEST(Lower, GridsUnderEveryMask) {
+  std::mt19937_64 rng(6);
+  auto clear = backends::MakeClear();
+  for (auto [a, p] : {std::pair{1, 1}, {1, 3}, {2, 2}, {3, 1}, {4, 2}})
+    for (int degree : {0, 1, 2, 3})
+      for (int ring : {a + p - 1, a + p, a + p + 9, 64}) {
+        std::vector<uint64_t> x, r;
+        Pairs(a + p, &x, &r);
+        OnGridIsRight(OnGrid(a, p, ring, degree, 1 + degree % 2, rng), {}, x, r, ring, *clear);
+        if (HasFatalFailure()) return;
+      }
+  // constants behind a shift are read from the wire's own digits
+  for (int shift : {1, 2})
+    for (uint64_t offset : {0, 5}) {
+      std::vector<uint64_t> z, r;
+      Pairs(4 + shift, &z, &r);
+      OnGridIsRight(OnGrid(2, 2, 13, 0, 2, rng), {shift, offset, Stages::kOne}, z, r, 13, *clear);
+      if (HasFatalFailure()) return;
+    }
+}
+
+TEST(Lower, WideGrids) {
+  std::mt19937_64 rng(7);
+  exec::Pool pool(1);
+  std::unique_ptr<pfss::Backend> backends[] = {backends::MakeClear(), backends::MakePacked(pool)};
+  for (int n : {16, 31, 33, 64})
+    for (int p : {1, 6, 10}) {
+      const int degree = int(rng() % 4), ring = std::min(64, n - 7 + int(rng() % 15));
+      const func::Suf f = OnGrid(n - p, p, ring, degree, 2, rng);
+      std::vector<uint64_t> x;
+      for (int i = 0; i < 40; ++i)
+        x.push_back(((uint64_t(f.pieces[rng() % f.pieces.size()].begin) + rng() % 3 - 1)) & ring::Mask(n));
+      for (auto& b : backends) {
+        OnGridIsRight(f, {}, x, {}, ring, *b);
+        if (HasFatalFailure()) return;
+      }
+    }
 }
 
 // Bytes of key of both parties: ReLU to shares, and sixteen cubic pieces, at 32 bits.
@@ -99,7 +175,17 @@ TEST(Lower, KnownCosts) {
   c = Compile(cubic);
   EXPECT_EQ(bytes(Kind::kStepDcf, {}), 2096);
   EXPECT_EQ(bytes(Kind::kIndex, Steps::kParity), 854);
+  // Four flights take 72 bytes: 50 for the borrows at x_hat and behind 15 cutpoints, 2 for the piece's table, 20 for
+  // words. The borrows are of one view of r, so its digits' tables are dealt once and the monomials 16 times. Digits
+  // planned for one borrow have small tables and many monomials and take 108.5; those planned for 16 have larger
+  // tables.
   EXPECT_EQ(bytes(Kind::kIndex, Steps::kBlocks), 72);
+  const std::vector<Cut> cuts{{32, 1}};
+  const int borrows = 16;
+  auto of = [&](const DigitPlan& plan) { return double(DigitsKeyBits(plan, cuts, Stages::kThree, borrows)) / 8; };
+  const double words = (16 + 5 * 32) / 8.0;
+  EXPECT_EQ(of(PlanDigits(cuts, Stages::kThree, borrows)) + words, 72);
+  EXPECT_EQ(of(PlanDigits(cuts, Stages::kThree)) + words, 108.5);
 }
 
 TEST(Lower, WideRingsAtRandom) {
@@ -122,6 +208,87 @@ TEST(Lower, WideRingsAtRandom) {
           if (HasFatalFailure()) return;
         }
       }
+}
+
+// Every lowering on a backend without DPF trees: it computes the function, or the trace would have a tree.
+TEST(Lower, WithoutTrees) {
+  std::mt19937_64 rng(6);
+  std::unique_ptr<pfss::Backend> lacking = Myl7();
+  if (!lacking) {
+    using pfss::Op;
+    auto clear = backends::MakeClear()->capabilities();
+    lacking = backends::MakeClear(clear.Without({Op::kDpfGen, Op::kDpfWindow, Op::kDpfParity, Op::kDpfDense}), 0,
+                                  std::make_shared<const pfss::Kernels>());
+  }
+  int ran = 0, refused = 0;
+  for (int n : {8, 12, 33, 64})
+    for (int ring : {n - 7, n, 64}) {
+      Shape s{n, ring, 5, int(rng() % 4), 2, int(rng() % 3)};
+      func::Suf f = RandomSuf(s, rng);
+      Compiled c = Compile(f);
+      std::vector<uint64_t> x{0, 1, ring::Mask(n)};
+      while (x.size() < 40) x.push_back(rng() & ring::Mask(n));
+      for (const Choice& choice : Choices(c)) {
+        const bool dcf = choice.numbers.kind == Kind::kStepDcf;
+        if (dcf && lacking->name() == "clear") continue;  // no kernels
+        const std::string what = Name(c, choice) + " on " + lacking->name() + "\n" + func::Print(f);
+        try {
+          ExpectMeaning(f, RunOn(f, choice, x, {}, ring, *lacking), x, ring, what), ++ran;
+        } catch (const Error& e) {
+          EXPECT_EQ(e.cause(), Cause::kRefused) << what;
+          EXPECT_EQ(e.what(), lacking->name() + " has no DPF tree (dpfgen)") << what;
+          Trace any;
+          Wire<kPub> w = any.give<1>(pfss::Own<1>(any.input<pfss::kP1>("x", {1}, n, 0)), n, "x");
+          (void)Lower(any, c, choice, w, ring);
+          EXPECT_TRUE(std::any_of(any.nodes().begin(), any.nodes().end(), [](const pfss::Node& node) {
+            return node.op == pfss::Op::kDpfGen;
+          })) << what;
+          ++refused;
+        }
+        if (HasFatalFailure()) return;
+      }
+    }
+  EXPECT_GT(ran, 50);
+  EXPECT_GT(refused, 10);
+}
+
+// What a backend cannot do is no candidate, and says why.
+TEST(Choose, CandidatesFitTheBackend) {
+  const Compiled c = Compile(func::Parse(
+      "suf relu domain 32 ring 32 outputs 1 degree 1\npiece 0 : 0 1\npiece 2147483648 : 0 0\nend 4294967296\n"));
+  auto emit = [&](Trace& t, const Choice& choice) {
+    Wire<kPub> x = t.give<1>(pfss::Own<1>(t.input<pfss::kP1>("x", {4}, 32, 0)), 32, "x");
+    t.reveal<1>(Settle(t, Lower(t, c, choice, x, 32).numbers[0]));
+    t.close();
+  };
+  using pfss::Op;
+  pfss::Capabilities all{"toy"}, small = all, none = all;
+  small.largest = 30, none.schemes.clear();
+  struct Case {
+    pfss::Capabilities can;
+    std::string lowering, why;
+  };
+  const Case cases[] = {
+      {all, "StepDcf", ""},
+      {all, "Parity+Open", ""},
+      {all.Without({Op::kDcfGen}), "StepDcf", "toy has no DCF (dcfgen)"},
+      {all.Without({Op::kDcfEval}), "StepDcf", "toy has no DCF (dcfeval)"},
+      {all.Without({Op::kDcfGen}), "Parity+Open", ""},
+      {all.Without({Op::kDpfParity}), "Parity+Open", "toy has no DPF tree (dpfparity)"},
+      {all.Without({Op::kDigits}), "Digits+Open", "toy has no operation digits"},
+      {small, "StepDcf", "it needs a DCF on 32 bits, and 30 are the most that toy has"},
+      {small, "Index/parity", "it needs a DPF on 31 bits, and 30 are the most that toy has"},
+      {small, "Index/digits", ""},
+      {none, "StepDcf", "toy has no DCF of the scheme suf"},
+  };
+  for (const Case& k : cases) {
+    const std::vector<Candidate> found = Price(c, Profiles()[0].prices, k.can, emit);
+    const auto one = std::find_if(found.begin(), found.end(), [&](auto& x) { return x.name == k.lowering; });
+    ASSERT_NE(one, found.end());
+    EXPECT_EQ(one->why_not, k.why) << k.lowering;
+    EXPECT_EQ(one->seconds > 0, k.why.empty());
+    EXPECT_TRUE(Best(found).why_not.empty());
+  }
 }
 
 }  // namespace

@@ -3,15 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include "suf/compiler/dump.hpp"
 #include "suf/func/text.hpp"
 
 namespace suf::compiler {
 namespace {
 
 struct Golden {
-  const char *text, *passes[std::size(kPasses)];
+  const char *text, *passes[std::size(kPasses)], *later[std::size(kLaterPasses)];
 };
-const Golden kGolden[] = {{R"(suf mixed domain 8 ring 12 outputs 1 degree 1
+const Golden kGolden[] = {
+    {R"(suf mixed domain 8 ring 12 outputs 1 degree 1
 piece 0 : 3 1
 piece 64 : 67 1
 piece 130 : 5 0
@@ -22,7 +24,7 @@ channel unsigned 12 0 y
 channel bit 1 0 a
 channel bit 1 1 b
 )",
-                           {R"(suf mixed domain 8 ring 12 outputs 1 degree 1
+     {R"(suf mixed domain 8 ring 12 outputs 1 degree 1
 piece 0 : 3 1
 piece 130 : 5 0
 piece 200 : 0 0
@@ -33,7 +35,7 @@ channel unsigned 12 0 y
 channel bit 1 0 a
 channel bit 1 1 b
 )",
-                            R"(c0 = x mod 2^8 < 130
+      R"(c0 = x mod 2^8 < 130
 c1 = x mod 2^8 < 200
 c2 = x mod 2^8 < 40
 c3 = top bit of x mod 2^8 + 3
@@ -47,50 +49,244 @@ step 2 = 1 ^ c1
 bit 0 = 1 ^ p1
 bit 1 = 1 ^ c5 ^ c6
 )",
-                            R"(r mod 2^4: 1 comparison
+      R"(r mod 2^4: 1 comparison
 r mod 2^7: 2 comparisons
 r mod 2^8: 4 comparisons
 grid 2^1, 3 pieces, a number of 2 bits
+)"},
+     {R"(StepDcf, PackedCompare: 4 flights, key bits 22480 + 24192
+StepDcf, Digits: 4 flights, key bits 20592 + 20560
+StepDcf, Blocks: 6 flights, key bits 20512 + 20528
+StepDcf, DenseTable: 2 flights, key bits 24192 + 20096
+DenseTable, PackedCompare: 4 flights, key bits 49152 + 6480
+DenseTable, Digits: 4 flights, key bits 49152 + 960
+DenseTable, Blocks: 6 flights, key bits 49152 + 848
+DenseTable, DenseTable: 2 flights, key bits 49152 + 4096
+Parity+Open, PackedCompare: 4 flights, key bits 4096 + 3408
+Parity+Open, Digits: 4 flights, key bits 4096 + 1984
+Parity+Open, Blocks: 6 flights, key bits 4096 + 1872
+Parity+Open, DenseTable: 2 flights, key bits 4096 + 1024
+Digits+Open, PackedCompare: 4 flights, key bits 4896 + 2912
+Digits+Open, Digits: 4 flights, key bits 1008 + 1024
+Digits+Open, Blocks: 6 flights, key bits 1232 + 1200
+Digits+Open, DenseTable: 4 flights, key bits 800 + 4880
+Blocks+Open, PackedCompare: 4 flights, key bits 3104 + 4816
+Blocks+Open, Digits: 4 flights, key bits 1216 + 1184
+Blocks+Open, Blocks: 6 flights, key bits 976 + 992
+Blocks+Open, DenseTable: 4 flights, key bits 4816 + 720
+Index/parity, PackedCompare: 4 flights, key bits 4096 + 3280
+Index/parity, Digits: 4 flights, key bits 4096 + 1856
+Index/parity, Blocks: 6 flights, key bits 4096 + 1744
+Index/parity, DenseTable: 4 flights, key bits 4096 + 896
+Index/digits, PackedCompare: 4 flights, key bits 2928 + 4752
+Index/digits, Digits: 4 flights, key bits 880 + 1024
+Index/digits, Blocks: 6 flights, key bits 1232 + 1072
+Index/digits, DenseTable: 4 flights, key bits 4704 + 848
+Index/blocks, PackedCompare: 6 flights, key bits 4688 + 3104
+Index/blocks, Digits: 6 flights, key bits 1216 + 1056
+Index/blocks, Blocks: 6 flights, key bits 848 + 992
+Index/blocks, DenseTable: 6 flights, key bits 784 + 4624
+Horner/parity, PackedCompare: 4 flights, key bits 4096 + 3664
+Horner/parity, Digits: 4 flights, key bits 4096 + 2240
+Horner/parity, Blocks: 6 flights, key bits 4096 + 2128
+Horner/parity, DenseTable: 4 flights, key bits 4096 + 1280
+Horner/digits, PackedCompare: 6 flights, key bits 3120 + 4944
+Horner/digits, Digits: 6 flights, key bits 1072 + 1216
+Horner/digits, Blocks: 6 flights, key bits 1424 + 1264
+Horner/digits, DenseTable: 6 flights, key bits 4896 + 1040
+Horner/blocks, PackedCompare: 6 flights, key bits 4880 + 3296
+Horner/blocks, Digits: 6 flights, key bits 1408 + 1248
+Horner/blocks, Blocks: 6 flights, key bits 1040 + 1184
+Horner/blocks, DenseTable: 6 flights, key bits 976 + 4816
+WindowLut/1, PackedCompare: 4 flights, key bits 6176 + 3680
+WindowLut/1, Digits: 4 flights, key bits 2112 + 2224
+WindowLut/1, Blocks: 6 flights, key bits 2112 + 2112
+WindowLut/1, DenseTable: 4 flights, key bits 2272 + 5200
+WindowLut/2, PackedCompare: 6 flights, key bits 6176 + 3680
+WindowLut/2, Digits: 6 flights, key bits 2112 + 2224
+WindowLut/2, Blocks: 6 flights, key bits 2112 + 2112
+WindowLut/2, DenseTable: 6 flights, key bits 2272 + 5200
+WindowLut/3, PackedCompare: 6 flights, key bits 6176 + 3680
+WindowLut/3, Digits: 6 flights, key bits 2112 + 2224
+WindowLut/3, Blocks: 6 flights, key bits 2112 + 2112
+WindowLut/3, DenseTable: 6 flights, key bits 2272 + 5200
+WindowBoth/1, PackedCompare: 4 flights, key bits 3760 + 6144
+WindowBoth/1, Digits: 4 flights, key bits 2272 + 2112
+WindowBoth/1, Blocks: 6 flights, key bits 2192 + 2080
+WindowBoth/1, DenseTable: 2 flights, key bits 5280 + 2240
+WindowBoth/2, PackedCompare: 4 flights, key bits 3760 + 6144
+WindowBoth/2, Digits: 4 flights, key bits 2272 + 2112
+WindowBoth/2, Blocks: 6 flights, key bits 2192 + 2080
+WindowBoth/2, DenseTable: 4 flights, key bits 5280 + 2240
+WindowBoth/3, PackedCompare: 4 flights, key bits 3760 + 6144
+WindowBoth/3, Digits: 4 flights, key bits 2272 + 2112
+WindowBoth/3, Blocks: 6 flights, key bits 2192 + 2080
+WindowBoth/3, DenseTable: 4 flights, key bits 5280 + 2240
+Constant: no: it is no constant
+RowLut: no: it is no function of constants on octaves alone
+RowLut/2: no: it is no function of constants on octaves alone
+RowLut/3: no: it is no function of constants on octaves alone
+RowLut/tree: no: it is no function of constants on octaves alone
+RowLut/tree/2: no: it is no function of constants on octaves alone
+RowLut/tree/3: no: it is no function of constants on octaves alone
+)",
+      R"(cpu: DenseTable, DenseTable, 91540 ns = flights 72000 + wire 53 + key 6758 + AES 182 + words 12547
+  next Parity+Open, DenseTable, 113115 ns = flights 72000 + wire 67 + key 563 + AES 16 + words 40469
+gpu: DenseTable, DenseTable, 21908 ns = flights 21400 + wire 5 + key 74 + AES 11 + words 418
+  next StepDcf, DenseTable, 22748 ns = flights 21400 + wire 5 + key 36 + AES 44 + words 1262
+lan: DenseTable, DenseTable, 1019839 ns = flights 1000000 + wire 352 + key 6758 + AES 182 + words 12547
+  next Parity+Open, DenseTable, 1041496 ns = flights 1000000 + wire 448 + key 563 + AES 16 + words 40469
+wan: DenseTable, DenseTable, 60019839 ns = flights 60000000 + wire 352 + key 6758 + AES 182 + words 12547
+  next Parity+Open, DenseTable, 60041496 ns = flights 60000000 + wire 448 + key 563 + AES 16 + words 40469
+)",
+      R"(trace d9bf0825989613440526beb464944a5d5ea72d954c657a422e917b5af60bb5fe, 2 flights, key bits 49152 + 4096
+input: 6 operations, key bits 0 + 0, sent bits 0 + 128: 1 add, 1 broadcast, 1 const, 1 input, 1 rand, 1 send
+mixed/Coeff: 9 operations, key bits 49152 + 0, sent bits 0 + 0: 1 const, 2 low, 1 rand, 1 sub, 2 take, 1 tell, 1 turn
+mixed/Pred: 7 operations, key bits 0 + 4096, sent bits 0 + 0: 1 const, 2 dense, 1 hot, 1 rand, 1 sub, 1 tell
+result: 4 operations, key bits 0 + 0, sent bits 224 + 0: 2 add, 2 send
 )"}},
-                          {R"(suf relu domain 8 ring 8 outputs 1 degree 1
+    {R"(suf relu domain 8 ring 8 outputs 1 degree 1
 piece 0 : 0 1
 piece 128 : 0 0
 end 256
 channel signed 8 0 y
 )",
-                           {R"(suf relu domain 8 ring 8 outputs 1 degree 1
+     {R"(suf relu domain 8 ring 8 outputs 1 degree 1
 piece 0 : 0 1
 piece 128 : 0 0
 end 256
 channel signed 8 0 y
 )",
-                            R"(c0 = top bit of x mod 2^8 + 0
+      R"(c0 = top bit of x mod 2^8 + 0
 step 1 = c0
 )",
-                            R"(r mod 2^7: 1 comparison
+      R"(r mod 2^7: 1 comparison
 grid 2^7, 2 pieces, a number of 1 bit
+)"},
+     {R"(StepDcf: 2 flights, key bits 18944 + 18944
+DenseTable: 2 flights, key bits 32768 + 0
+Parity+Open: 2 flights, key bits 2048 + 384
+Digits+Open: 4 flights, key bits 400 + 320
+Blocks+Open: 4 flights, key bits 400 + 272
+Index/parity: 4 flights, key bits 2048 + 416
+Index/digits: 4 flights, key bits 432 + 320
+Index/blocks: 6 flights, key bits 304 + 400
+Horner/parity: 4 flights, key bits 2048 + 672
+Horner/digits: 6 flights, key bits 560 + 448
+Horner/blocks: 6 flights, key bits 432 + 528
+WindowLut/1: 4 flights, key bits 496 + 416
+WindowLut/2: 6 flights, key bits 400 + 448
+WindowLut/3: 6 flights, key bits 368 + 432
+WindowBoth/1: 2 flights, key bits 1152 + 1312
+WindowBoth/2: 4 flights, key bits 672 + 592
+WindowBoth/3: 4 flights, key bits 672 + 544
+Constant: no: it is no constant
+RowLut: no: it is no function of constants on octaves alone
+RowLut/2: no: it is no function of constants on octaves alone
+RowLut/3: no: it is no function of constants on octaves alone
+RowLut/tree: no: it is no function of constants on octaves alone
+RowLut/tree/2: no: it is no function of constants on octaves alone
+RowLut/tree/3: no: it is no function of constants on octaves alone
+)",
+      R"(cpu: DenseTable, 87156 ns = flights 72000 + wire 38 + key 4506 + AES 86 + words 10526
+  next Parity+Open, 91278 ns = flights 72000 + wire 43 + key 282 + AES 7 + words 18946
+gpu: DenseTable, 21809 ns = flights 21400 + wire 4 + key 49 + AES 5 + words 351
+  next Parity+Open, 22039 ns = flights 21400 + wire 4 + key 3 + AES 0 + words 632
+lan: DenseTable, 1015374 ns = flights 1000000 + wire 256 + key 4506 + AES 86 + words 10526
+  next Parity+Open, 1019523 ns = flights 1000000 + wire 288 + key 282 + AES 7 + words 18946
+wan: DenseTable, 60015374 ns = flights 60000000 + wire 256 + key 4506 + AES 86 + words 10526
+  next Parity+Open, 60019523 ns = flights 60000000 + wire 288 + key 282 + AES 7 + words 18946
+)",
+      R"(trace 96127178da8b065b9bdc96fe24c3f16c6d76f2d6e8a7aa8c3ef81fd21b6c37e3, 2 flights, key bits 32768 + 0
+input: 6 operations, key bits 0 + 0, sent bits 0 + 128: 1 add, 1 broadcast, 1 const, 1 input, 1 rand, 1 send
+relu/Coeff: 9 operations, key bits 32768 + 0, sent bits 0 + 0: 1 const, 2 low, 1 rand, 1 sub, 2 take, 1 tell, 1 turn
+result: 2 operations, key bits 0 + 0, sent bits 128 + 0: 1 add, 1 send
 )"}},
-                          {R"(suf steps domain 6 ring 4 outputs 1 degree 0
+    {R"(suf steps domain 6 ring 4 outputs 1 degree 0
 run 0 4 : 1 , 1 , 2 , 5
 end 64
 channel unsigned 4 0 y
 )",
-                           {R"(suf steps domain 6 ring 4 outputs 1 degree 0
+     {R"(suf steps domain 6 ring 4 outputs 1 degree 0
 piece 0 : 1
 piece 32 : 2
 piece 48 : 5
 end 64
 channel unsigned 4 0 y
 )",
-                            R"(c0 = top bit of x mod 2^6 + 0
+      R"(c0 = top bit of x mod 2^6 + 0
 c1 = x mod 2^6 < 48
 step 1 = c0
 step 2 = 1 ^ c1
 )",
-                            R"(r mod 2^5: 1 comparison
+      R"(r mod 2^5: 1 comparison
 r mod 2^6: 1 comparison
 grid 2^4, 3 pieces, a number of 2 bits
+)"},
+     {R"(IntervalLut: 2 flights, key bits 12928 + 12928
+DenseTable: 2 flights, key bits 4096 + 0
+Parity+Open: 2 flights, key bits 640 + 1024
+Digits+Open: 4 flights, key bits 224 + 272
+Blocks+Open: 4 flights, key bits 256 + 256
+Index/parity: 4 flights, key bits 704 + 1024
+Index/digits: 4 flights, key bits 288 + 272
+Index/blocks: 6 flights, key bits 320 + 256
+WindowLut/1: 4 flights, key bits 224 + 224
+WindowLut/2: 6 flights, key bits 208 + 160
+WindowLut/3: 6 flights, key bits 208 + 160
+WindowBoth/1: 2 flights, key bits 320 + 320
+WindowBoth/2: 4 flights, key bits 256 + 272
+WindowBoth/3: 4 flights, key bits 256 + 272
+RowLut: 2 flights, key bits 320 + 320
+RowLut/2: 4 flights, key bits 272 + 256
+RowLut/3: 4 flights, key bits 272 + 256
+RowLut/tree: 2 flights, key bits 320 + 320
+RowLut/tree/2: 4 flights, key bits 272 + 256
+RowLut/tree/3: 4 flights, key bits 272 + 256
+Constant: no: it is no constant
+Horner/parity: no: its pieces are constants
+Horner/digits: no: its pieces are constants
+Horner/blocks: no: its pieces are constants
+)",
+      R"(cpu: DenseTable, 77606 ns = flights 72000 + wire 24 + key 563 + AES 22 + words 4997
+  next IntervalLut, 90923 ns = flights 72000 + wire 24 + key 1778 + AES 427 + words 16694
+gpu: DenseTable, 21576 ns = flights 21400 + wire 2 + key 6 + AES 1 + words 167
+  next IntervalLut, 22003 ns = flights 21400 + wire 2 + key 19 + AES 25 + words 556
+lan: DenseTable, 1005742 ns = flights 1000000 + wire 160 + key 563 + AES 22 + words 4997
+  next IntervalLut, 1019059 ns = flights 1000000 + wire 160 + key 1778 + AES 427 + words 16694
+wan: DenseTable, 60005742 ns = flights 60000000 + wire 160 + key 563 + AES 22 + words 4997
+  next IntervalLut, 60019059 ns = flights 60000000 + wire 160 + key 1778 + AES 427 + words 16694
+)",
+      R"(trace c8f86943c30a2e849941492c08522d32bd75aee6298e103c50a4a1518e0bd3ce, 2 flights, key bits 4096 + 0
+input: 6 operations, key bits 0 + 0, sent bits 0 + 96: 1 add, 1 broadcast, 1 const, 1 input, 1 rand, 1 send
+steps/Coeff: 9 operations, key bits 4096 + 0, sent bits 0 + 0: 1 const, 2 low, 1 rand, 1 sub, 2 take, 1 tell, 1 turn
+result: 2 operations, key bits 0 + 0, sent bits 64 + 0: 1 add, 1 send
 )"}}};
+
+// EmitGolden: of 16 values of P1, who learns all.
+void EmitGolden(Trace& t, const Compiled& c, const Choice& choice) {
+  const int n = c.f.n;
+  t.scope("input");
+  Wire<kPub> x = t.give<1>(t.input<pfss::kP1>("x", {16}, n, 0), n, "x");
+  t.scope("");
+  Lowered y = Lower(t, c, choice, x, c.f.ring);
+  t.scope("result");
+  for (const Owing& o : y.numbers) t.reveal<1>(Settle(t, o));
+  if (y.bits) t.reveal<1>(Settle(t, *y.bits));
+  t.close();
+}
+
+TEST(Passes, GoldenOfTheLaterOnes) {
+  for (const Golden& g : kGolden) {
+    const Compiled c = Compile(func::Parse(g.text));
+    const std::vector<Candidate> all =
+        Price(c, Profiles()[0].prices, {}, [&](Trace& t, const Choice& choice) { EmitGolden(t, c, choice); });
+    Trace t;
+    EmitGolden(t, c, Best(all).choice);
+    const std::string texts[] = {CandidatesText(all), ChoiceText(all), EmitText(pfss::Schedule(t))};
+    for (size_t i = 0; i < std::size(kLaterPasses); ++i) EXPECT_EQ(texts[i], g.later[i]) << kLaterPasses[i];
+  }
+}
 
 TEST(Passes, Golden) {
   for (const Golden& g : kGolden) {

@@ -83,19 +83,25 @@ Pub Value(Trace& t, const std::vector<Pub>& hat, const Weighted& coefficient, in
   return *sum + constant;
 }
 
-const pfss::Shape& ShapeOf(const OpenedBits& bits) {
-  SUF_CHECK(!bits.hat.empty());
-  return bits.hat[0].shape();
-}
-
 }  // namespace
 
-OpenedBits OpenBits(Trace& t, const Sh& string, const char* label) {
-  SharedWire<kPub> w = t.open(string, label);
-  Pub hat = Unbits(w.hat);
-  Sec rho = Unbits(w.r);
-  pfss::Own<0> a = Unbits(pfss::Own<0>(w.s.a));
-  pfss::Own<1> b = Unbits(pfss::Own<1>(w.s.b));
+std::vector<OpenedBit> Apart(const Wire<kPub>& string) {
+  std::vector<OpenedBit> out;
+  for (int i = 0; i < string.hat.bits(); ++i) {
+    Pub hat = Lift(BitOf(string.hat, i));
+    Pub sign = hat * 2;
+    sign = 1 - sign;
+    Sec rho = Lift(BitOf(string.r, i));
+    out.push_back({hat, sign, rho});
+  }
+  return out;
+}
+
+OpenedBits ApartX(const SharedWire<kPub>& string) {
+  Pub hat = Unbits(string.hat);
+  Sec rho = Unbits(string.r);
+  pfss::Own<0> a = Unbits(pfss::Own<0>(string.s.a));
+  pfss::Own<1> b = Unbits(pfss::Own<1>(string.s.b));
   OpenedBits bits;
   for (int64_t i = 0; i < hat.shape()[0]; ++i) {
     bits.hat.push_back(At(hat, i)), bits.rho.push_back(At(rho, i));
@@ -107,6 +113,7 @@ OpenedBits OpenBits(Trace& t, const Sh& string, const char* label) {
 }
 
 Sh PolynomialX(Trace& t, const OpenedBits& bits, const std::vector<Product>& products, bool constant) {
+  SUF_CHECK(!bits.hat.empty());
   std::optional<Sh> y;
   std::optional<Pub> open;
   for (auto& [secret, coefficient] : OfX(products)) {
@@ -119,19 +126,17 @@ Sh PolynomialX(Trace& t, const OpenedBits& bits, const std::vector<Product>& pro
     if (!Constant(coefficient)) word = word * c;
     y = y ? *y + word : word;
   }
-  if (!y) y = Zeros(t, ShapeOf(bits), 1);
+  if (!y) y = Zeros(t, bits.hat[0].shape(), 1);
   if (open) y = *y + *open;
   return constant ? *y + 1 : *y;
 }
 
-Owing PolynomialA(Trace& t, const OpenedBits& bits, const Weighted& products, int k, const std::optional<Sec>& times) {
+Owing PolynomialA(Trace& t, std::span<const OpenedBit> bits, const Weighted& products, int k,
+                  const std::optional<Sec>& times) {
+  SUF_CHECK(!bits.empty());
   std::vector<Pub> hat, sign;
   std::vector<Sec> rho;
-  for (size_t i = 0; i < bits.hat.size(); ++i) {
-    hat.push_back(Lift(bits.hat[i])), rho.push_back(Lift(bits.rho[i]));
-    Pub twice = hat[i] * 2;
-    sign.push_back(1 - twice);
-  }
+  for (const OpenedBit& b : bits) hat.push_back(b.hat), sign.push_back(b.sign), rho.push_back(b.rho);
   Words y(t, k);
   for (auto& [secret, coefficient] : OfA(products, k)) {
     const int shift = Shift(coefficient);
@@ -148,7 +153,7 @@ Owing PolynomialA(Trace& t, const OpenedBits& bits, const Weighted& products, in
     }
     y.Add(f);
   }
-  return y.Done(ShapeOf(bits));
+  return y.Done(bits[0].hat.shape());
 }
 
 int64_t MonomialsX(const std::vector<Product>& products) {

@@ -3,6 +3,7 @@
 // costs one bit and a bit alone nothing; in the arithmetic world each is a ring word.
 // (docs/mathematics.md#borrow.) The borrow polynomial of digits has operations of its own: digits.hpp.
 #pragma once
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -10,14 +11,24 @@
 
 namespace suf::compiler {
 
-// OpenedBits: bit i is hat[i] xor rho[i], all in Add(1); held: shares of rho[i], which are free.
+// An opened string is taken apart for one world or the other: a form is nodes of the trace, and neither world reads
+// the other's.
+// OpenedBit: of the arithmetic world, a bit as an int, b = hat xor rho = hat + sign rho.
+struct OpenedBit {
+  Pub hat;   // 0 or 1
+  Pub sign;  // 1 - 2 hat
+  Sec rho;
+};
+// Apart: of a string of at most 64 bits.
+std::vector<OpenedBit> Apart(const Wire<kPub>& string);
+// OpenedBits: of the exclusive-or world: bit i is hat[i] + rho[i] in Add(1), where each sign is 1; held: shares of
+// rho[i], which are free.
 struct OpenedBits {
   std::vector<Pub> hat;
   std::vector<Sec> rho;
   std::vector<Sh> held;
 };
-// OpenBits: a shared string in Xor(m), opened as one message of m bits each way and then taken apart. One flight.
-OpenedBits OpenBits(Trace& t, const Sh& string, const char* label);
+OpenedBits ApartX(const SharedWire<kPub>& string);
 
 // Product: of bits, by index; of no bit it is 1. A bit that stands in it twice is one. At most kMostFactors bits.
 using Product = std::vector<int>;
@@ -29,7 +40,7 @@ using Weighted = std::vector<std::pair<int64_t, Product>>;
 Sh PolynomialX(Trace& t, const OpenedBits& bits, const std::vector<Product>& products, bool constant);
 // PolynomialA: the sum of coefficients times products in Z_{2^k}, times a dealer's factor if there is one. Words are as
 // narrow as the coefficients' common powers of two let them be.
-Owing PolynomialA(Trace& t, const OpenedBits& bits, const Weighted& products, int k,
+Owing PolynomialA(Trace& t, std::span<const OpenedBit> bits, const Weighted& products, int k,
                   const std::optional<Sec>& times = std::nullopt);
 
 // MonomialsX: bits of key an element of PolynomialX alone.

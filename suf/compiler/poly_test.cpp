@@ -21,7 +21,7 @@ namespace {
 struct Rig {
   Trace t;
   run::Inputs inputs[3];
-  OpenedBits bits;
+  SharedWire<kPub> bits;
   Wire<kPub> z;
   int64_t n;
   static constexpr int kFactor = 64;
@@ -34,7 +34,7 @@ struct Rig {
     z = t.give<1>(other, kFactor, "z");
     pfss::Own<1> mine = Bits(t.input<pfss::kP1>("x", {n}, 32, 0), m);
     pfss::Own<0> none = Bits(Broadcast(t.constant(0), {n}), m);
-    bits = OpenBits(t, {none, mine}, "bits");
+    bits = t.open(Sh{none, mine}, "bits");
   }
   // Run: what P1 learns; `factor` is z's mask.
   std::vector<uint64_t> Run(const Sh& y) {
@@ -77,7 +77,7 @@ uint64_t MeaningA(const Weighted& products, uint64_t x) {
 void ExpectX(int m, const std::vector<Product>& products, bool constant) {
   SCOPED_TRACE(testing::Message() << m << " bits, " << products.size() << " products");
   Rig rig(m);
-  auto y = rig.Run(PolynomialX(rig.t, rig.bits, products, constant));
+  auto y = rig.Run(PolynomialX(rig.t, ApartX(rig.bits), products, constant));
   ASSERT_EQ(y.size(), size_t(rig.n));
   for (size_t x = 0; x < y.size(); ++x) ASSERT_EQ(y[x], MeaningX(products, constant, x)) << x;
   EXPECT_EQ(rig.key, rig.n * MonomialsX(products));
@@ -86,7 +86,8 @@ void ExpectX(int m, const std::vector<Product>& products, bool constant) {
 void ExpectA(int m, const Weighted& products, int k, bool times) {
   SCOPED_TRACE(testing::Message() << m << " bits, " << products.size() << " products, ring " << k);
   Rig rig(m);
-  Owing sum = PolynomialA(rig.t, rig.bits, products, k, times ? std::optional<Sec>(Lift(rig.z.r) * 3) : std::nullopt);
+  const std::vector<OpenedBit> bits = Apart(rig.bits);
+  Owing sum = PolynomialA(rig.t, bits, products, k, times ? std::optional<Sec>(Lift(rig.z.r) * 3) : std::nullopt);
   EXPECT_EQ(sum.y.bits(), k);
   const int64_t owed = sum.owed ? k : 0;
   auto y = rig.Run(Settle(rig.t, sum));
@@ -155,8 +156,9 @@ TEST(Poly, Random) {
 TEST(Poly, MonomialsAreSharedOnce) {
   const std::vector<Product> f{{0, 1, 2}, {3}}, g{{2, 1, 0}, {2, 3}};
   Rig x(4);
-  Sh a = PolynomialX(x.t, x.bits, f, false);
-  Sh b = PolynomialX(x.t, x.bits, g, true);
+  const OpenedBits opened = ApartX(x.bits);
+  Sh a = PolynomialX(x.t, opened, f, false);
+  Sh b = PolynomialX(x.t, opened, g, true);
   auto y = x.Run(a + b);
   for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], MeaningX(f, false, i) ^ MeaningX(g, true, i));
   std::vector<Product> both{{0, 1, 2}, {2, 3}};
@@ -164,8 +166,9 @@ TEST(Poly, MonomialsAreSharedOnce) {
   EXPECT_LT(MonomialsX(both), MonomialsX(f) + MonomialsX(g));
   Weighted u{{1, {0, 1}}}, v{{3, {1, 0}}, {1, {0, 2}}};
   Rig z(3);
-  Sh wide = Settle(z.t, PolynomialA(z.t, z.bits, u, 40));
-  Sh narrow = Settle(z.t, PolynomialA(z.t, z.bits, v, 9));
+  const std::vector<OpenedBit> bits = Apart(z.bits);
+  Sh wide = Settle(z.t, PolynomialA(z.t, bits, u, 40));
+  Sh narrow = Settle(z.t, PolynomialA(z.t, bits, v, 9));
   auto sum = z.Run(Low(wide, 9) + narrow);
   for (size_t i = 0; i < sum.size(); ++i) EXPECT_EQ(sum[i], (MeaningA(u, i) + MeaningA(v, i)) & 511);
   // 0, 1 and 0 1 at 40 bits; 2 and 0 2 at 9
@@ -176,7 +179,7 @@ TEST(Poly, MonomialsAreSharedOnce) {
 // A string is one message each way; nothing is opened twice.
 TEST(Poly, OneFlightAndOneMessage) {
   Rig rig(5);
-  rig.Run(PolynomialX(rig.t, rig.bits, {{0, 1}, {2, 3, 4}}, false));
+  rig.Run(PolynomialX(rig.t, ApartX(rig.bits), {{0, 1}, {2, 3, 4}}, false));
   pfss::Schedule s(rig.t);
   int64_t sent = 0;
   for (auto& f : s.frames())

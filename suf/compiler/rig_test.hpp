@@ -8,6 +8,7 @@
 #include <set>
 
 #include "suf/backends/clear.hpp"
+#include "suf/backends/myl7.hpp"
 #include "suf/backends/packed.hpp"
 #include "suf/compiler/lower.hpp"
 #include "suf/func/text.hpp"
@@ -112,6 +113,21 @@ class ChosenMasks : public pfss::Randomness {
   std::vector<uint8_t> data_;
 };
 
+// Choices: every lowering that applies, beside a fixed one of the other part.
+inline std::vector<Choice> Choices(const Compiled& c) {
+  std::vector<Choice> out;
+  std::vector<Lowering> numbers, bits;
+  for (const Lowering& l : AllForNumbers())
+    if (WhyNotNumbers(c, l).empty()) numbers.push_back(l);
+  for (const Lowering& l : AllForBits())
+    if (WhyNotBits(c, l).empty()) bits.push_back(l);
+  size_t most = std::max(numbers.size(), bits.size());
+  for (size_t i = 0; i < most; ++i)
+    out.push_back({numbers.empty() ? Lowering{} : numbers[i % numbers.size()],
+                   bits.empty() ? Lowering{} : bits[i % bits.size()]});
+  return out;
+}
+
 struct Ran {
   std::vector<Meaning> at;  // by element
   int64_t key_bits = 0;     // both bundles, all elements
@@ -124,7 +140,7 @@ inline Ran RunOn(const func::Suf& f, const Choice& choice, const std::vector<uin
                  const std::vector<uint64_t>& r, int ring, pfss::Backend& backend, bool shared = false,
                  const Entry& entry = {}, int k = 0) {
   if (!k) k = f.n;
-  Trace t;
+  Trace t(backend.capabilities());
   run::Inputs inputs[3];
   inputs[1].Set("x", x);
   const int64_t n = int64_t(x.size());

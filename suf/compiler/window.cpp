@@ -1,9 +1,12 @@
-// Table reads: pieces on a grid, whose number and whose place are opened (WindowLut), and constants on octaves, where
-// both neighbours are read and the borrow selects (RowLut; Grotto, ePrint 2023/108, for the window idea).
-// docs/mathematics.md#window-lut, #octaves.
+// Table reads: pieces on a grid, whose number and whose place are opened (WindowLut); the same, and constants on
+// octaves, where both neighbours are read and the borrow selects (WindowBoth, RowLut; Grotto, ePrint 2023/108, for the
+// window). docs/mathematics.md#window-lut, #octaves.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
+#include <map>
 
 #include "suf/compiler/internal/lowerings.hpp"
 #include "suf/compiler/place.hpp"
@@ -128,18 +131,122 @@ std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, co
   return out;
 }
 
-// Cuts of a row function: the distinct piece widths.
-std::vector<Cut> RowCuts(std::span<const func::Group> groups, int ring) {
-  std::vector<Cut> cuts;
-  for (const func::Group& g : groups)
-    if (g.w > (cuts.empty() ? 0 : cuts.back().at)) cuts.push_back({g.w, ring});
-  return cuts;
+std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring) {
+  const int s = entry.shift;
+  const Grid g = GridOf(c, ring);
+  const int width = g.width, cut = s + g.a;
+  SUF_CHECK(z.k() - s == c.f.n && g.a >= 1 && g.p >= 1 && g.p <= kTableBits && (s == 0 || width == 1));
+  const std::vector<Cut> cuts{{cut, ring}};
+  const int readings = entry.stages == Stages::kOne ? BothReadings(c, g) : 1;
+  OpenedDigits d(t, z, t.constant(int64_t(entry.offset)), PlanDigits(cuts, entry.stages, readings));
+  // without a borrow the piece is `top`'s, and with one the piece below it
+  Wire<kPub> top{d.hat() >> cut, d.r() >> cut};
+  std::vector<uint64_t> tables;
+  for (size_t below : {0, 1})
+    for (auto& column : g.tables)
+      for (size_t v = 0; v < column.size(); ++v) tables.push_back(column[(v - below) & (column.size() - 1)]);
+  const int64_t columns = int64_t(g.tables.size());
+  Reading read = ReadTables(t, top, t.constant(std::move(tables), {2 * columns, int64_t{1} << g.p}));
+  // the place is x_hat's - r's, and 2^a more with the borrow: an integer, so no ring wraps
+  std::array<Pub, 2> place;
+  std::vector<Sec> power{read.sign};  // e times those of r's place
+  if (width > 1) {
+    place[0] = Lift(Low(d.hat(), g.a));
+    place[1] = place[0] + (int64_t{1} << g.a);
+    Sec low = Lift(Low(d.r(), g.a));
+    for (int n = 1; n < width; ++n) power.push_back(power.back() * low);
+  }
+  // e times the n-th Taylor coefficient at the public place; opened in the whole ring, as a gap costs words by the
+  // borrow
+  auto taylor = [&](int o, int n, int64_t below) {
+    Sh sum = At(read.values, below * columns + o * width + n);
+    Pub x = place[size_t(below)];
+    for (int q = n + 1; q < width; ++q) {
+      Sh term = At(read.values, below * columns + o * width + q) * x;
+      sum = sum + term * int64_t(Binomial(q, n));
+      if (q + 1 < width) x = x * place[size_t(below)];
+    }
+    return Low(sum, ring);
+  };
+  struct Read {
+    Wire<kPub> here, step;
+  };
+  std::vector<Read> reads;
+  for (int o = 0; o < c.f.outputs; ++o)
+    for (int n = 0; n < width; ++n) {
+      Sh here = taylor(o, n, 0), below = taylor(o, n, 1);
+      Wire<kPub> u = t.open(here, "U");
+      reads.push_back({u, t.open(below - here, "step")});
+    }
+  Borrow borrow(d, cut, entry.stages);
+  std::vector<Owing> out;
+  for (int o = 0; o < c.f.outputs; ++o) {
+    Words y(t, ring);
+    std::optional<Sec> masks;
+    for (int n = 0; n < width; ++n) {
+      const Read& w = reads[size_t(o * width + n)];
+      const int sign = n % 2 ? -1 : 1;
+      y.Add(Masked(w.here), Factor{sign, 0, {}, power[size_t(n)], {}});
+      y.Add(borrow.Times(power[size_t(n)], ring), w.step.hat, sign);
+      Sec mask = power[size_t(n)] * w.step.r;
+      masks = !masks ? mask : sign < 0 ? *masks - mask : *masks + mask;
+    }
+    y.Add(borrow.Times(*masks, ring), std::nullopt, -1);
+    out.push_back(y.Done(z.shape()));
+  }
+  return out;
 }
 
-Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x, int ring, bool one_tree) {
-  std::vector<Cut> cuts = RowCuts(groups, ring);
-  std::optional<OpenedDigits> digits;
-  if (!cuts.empty()) digits.emplace(t, x, t.constant(0), PlanDigits(cuts, Stages::kOne));
+bool CutsItself(const Compiled& c, const Lowering& l) {
+  // a line's place behind a shift has a borrow of its own, which WindowBoth's would have to multiply
+  return l.kind == Kind::kWindowLut || (l.kind == Kind::kWindowBoth && c.f.degree == 0);
+}
+
+std::vector<RowRun> RowRuns(std::span<const func::Group> groups, int ring, Stages stages) {
+  std::vector<Cut> cuts;  // the distinct piece widths
+  for (const func::Group& g : groups)
+    if (g.w > (cuts.empty() ? 0 : cuts.back().at)) cuts.push_back({g.w, ring});
+  if (cuts.empty()) return {};
+  if (std::optional<DigitPlan> all = FindDigits(cuts, stages)) return {{cuts, *all}};
+  // best[i]: of the first i cuts, by where the last run begins
+  struct Best {
+    int64_t bits = std::numeric_limits<int64_t>::max();
+    size_t begin = 0;
+    RowRun last;
+  };
+  std::vector<Best> best(cuts.size() + 1);
+  best[0].bits = 0;
+  for (size_t end = 1; end <= cuts.size(); ++end)
+    for (size_t begin = end; begin-- > 0;) {
+      RowRun run{{cuts.begin() + int64_t(begin), cuts.begin() + int64_t(end)}, {}};
+      // in one stage e, its product with the place's mask and the owed part each take all monomials of a cut
+      const int readings = stages == Stages::kOne ? 3 : 1;
+      std::optional<DigitPlan> plan = FindDigits(run.cuts, stages, readings);
+      if (!plan) break;  // and more cuts have none either
+      run.plan = *plan;
+      const int64_t bits = best[begin].bits + DigitsKeyBits(*plan, run.cuts, stages, readings);
+      if (bits < best[end].bits) best[end] = {bits, begin, std::move(run)};
+    }
+  std::vector<RowRun> out;
+  for (size_t end = cuts.size(); end > 0; end = best[end].begin) {
+    if (best[end].last.cuts.empty()) (void)PlanDigits({cuts[end - 1]}, stages);  // says why there is none
+    out.push_back(best[end].last);
+  }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x, int ring, const Lowering& l) {
+  const std::vector<RowRun> runs = RowRuns(groups, ring, l.stages);
+  std::vector<OpenedDigits> digits;
+  for (const RowRun& run : runs) digits.emplace_back(t, x, t.constant(0), run.plan);
+  std::map<int, Borrow> borrows;  // by cut
+  auto borrow = [&](int cut) -> const Borrow& {
+    size_t run = 0;
+    while (runs[run].cuts.back().at < cut) ++run;
+    return borrows.try_emplace(cut, digits[run], cut, l.stages).first->second;
+  };
+  const bool one_tree = l.steps == Steps::kParity;
   const int finest = groups.front().w;
   std::optional<Trace::Tree> tree;
   if (one_tree && x.k() - finest > kTableBits) tree = t.tree(x.r >> finest);
@@ -165,7 +272,7 @@ Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x,
     Sh r1 = Apart(bits, [&](auto v) { return Dot(v, table, 0); });
     Sh step = r1 - r0;
     SharedWire<kPub> below = t.open(Low(step, ring), "window sums");
-    Borrow c(*digits, g.w, Stages::kOne);
+    const Borrow& c = borrow(g.w);
     y.Add(c.Times(place.sign(), ring), below.hat);
     y.Add(c.Times(place.sign() * below.r, ring), std::nullopt, -1);
   }

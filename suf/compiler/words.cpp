@@ -48,7 +48,7 @@ Factors Lifted(Pub h, Sec r, int64_t bias, int s) {
   return {{1, 0, a, {}, {}}, {-1, 0, {}, low, {}}, {1, k - s, g, b, {}}};
 }
 
-Factors Signed(const Wire<kPub>& x) {
+Factors Centred(const Wire<kPub>& x) {
   int64_t bias = int64_t{1} << (x.k() - 2);
   Pub h = x.hat + bias;
   return Lifted(h, x.r, bias);

@@ -64,14 +64,14 @@ using Factors = std::vector<Factor>;
 // with public a and g, R = r >> s and b = MSB(r); c is the borrow at bit s (0 when s = 0). h is x_hat + bias in
 // Z_{2^k}; 0 <= x + bias < 2^(k-1).
 Factors Lifted(Pub h, Sec r, int64_t bias, int s = 0);
-// Signed: x of a wire with |x| < 2^(k-2), exactly.
-Factors Signed(const Wire<kPub>& x);
+// Centred: x of a wire with |x| < 2^(k-2), exactly.
+Factors Centred(const Wire<kPub>& x);
 // Masked: x of a wire in its own ring: hat - r.
 Factors Masked(const Wire<kPub>& x);
 Factors Masked(const SharedWire<kPub>& x);
-// Opened: x of a wire opened for a sum in Z_{2^ring}: Signed where the wire is narrower, as its gap allows, else
+// Opened: x of a wire opened for a sum in Z_{2^ring}: Centred where the wire is narrower, as its gap allows, else
 // Masked.
-inline Factors Opened(const Wire<kPub>& x, int ring) { return x.k() < ring ? Signed(x) : Masked(x); }
+inline Factors Opened(const Wire<kPub>& x, int ring) { return x.k() < ring ? Centred(x) : Masked(x); }
 
 // BitOf: bit i of a string of at most 64 bits, in Z_2.
 template <unsigned A>

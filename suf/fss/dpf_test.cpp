@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "suf/fss/internal/known_answers.hpp"
+#include "suf/base/known_answers_test.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::fss {

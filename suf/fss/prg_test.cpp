@@ -6,8 +6,8 @@
 #include <set>
 
 #include "suf/base/digest.hpp"
+#include "suf/base/known_answers_test.hpp"
 #include "suf/fss/internal/aes_kernels.hpp"
-#include "suf/fss/internal/known_answers.hpp"
 
 namespace suf::fss {
 namespace {

@@ -23,11 +23,21 @@ inline constexpr size_t kDcfTile = 16;
 static_assert(kDpfTile % kDcfTile == 0,
               "who splits a batch between tiles of the one splits it between those of the other");
 
+// DcfScheme: whose DCFs: dcf.hpp's, or those of the library myl7/fss, of which each word of a payload is a DCF of its
+// own over Z_{2^64}. Numbers enter digests: new ones go to the end.
+enum class DcfScheme : uint8_t { kSuf, kMyl7 };
+constexpr const char* Name(DcfScheme s) { return s == DcfScheme::kSuf ? "suf" : "myl7"; }
+
 // DcfKeyBits: a DCF on n bits, 1 <= n <= 64, with a payload of `words` words of `bits` bits: a seed, two control bits
-// and a value a level, and a last value. ElementBytes of it are stored.
-constexpr size_t DcfKeyBits(int n, int words, int bits) {
+// and a value a level, and a last value. ElementBytes of it are stored. The left control bit of myl7 is a seed's last.
+constexpr size_t DcfKeyBits(int n, int words, int bits, DcfScheme scheme = DcfScheme::kSuf) {
+  if (scheme == DcfScheme::kMyl7) return size_t(words) * (size_t(n) * (128 + 1 + 64) + 64);
   const size_t value = size_t(words) * size_t(bits);
   return size_t(n) * (130 + value) + value;
+}
+// DcfRootBits: a party's seeds; a DCF has one.
+constexpr int DcfRootBits(int words, DcfScheme scheme = DcfScheme::kSuf) {
+  return scheme == DcfScheme::kMyl7 ? 128 * words : 128;
 }
 
 // ---- AES blocks a key, without the keys of tiles
@@ -51,12 +61,15 @@ constexpr int64_t DpfDomainBlocks(int n) { return (int64_t{3} << (n - 8)) - 1; }
 constexpr int DcfSlots(int bits) { return bits <= 32 ? 4 : 2; }
 constexpr int DcfValueBlocks(int words, int bits) { return (words + DcfSlots(bits) - 1) / DcfSlots(bits); }
 // DcfEvalBlocks: one threshold of one party: a level expands the seed on the path and its value; the leaf a value.
-constexpr int64_t DcfEvalBlocks(int n, int words, int bits) {
+// myl7 expands both children of a node, and both values.
+constexpr int64_t DcfEvalBlocks(int n, int words, int bits, DcfScheme scheme = DcfScheme::kSuf) {
+  if (scheme == DcfScheme::kMyl7) return int64_t{4} * n * words;
   const int64_t value = DcfValueBlocks(words, bits);
   return n * (1 + value) + value;
 }
 // DcfGenBlocks: both parties, both children, whose values share a block where they fit it.
-constexpr int64_t DcfGenBlocks(int n, int words, int bits) {
+constexpr int64_t DcfGenBlocks(int n, int words, int bits, DcfScheme scheme = DcfScheme::kSuf) {
+  if (scheme == DcfScheme::kMyl7) return int64_t{8} * n * words;
   const int64_t value = DcfValueBlocks(words, bits), both = 2 * words <= DcfSlots(bits) ? value : 2 * value;
   return 2 * (n * (2 + both) + value);
 }

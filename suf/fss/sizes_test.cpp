@@ -47,6 +47,12 @@ TEST(Sizes, KnownBlocks) {
   EXPECT_EQ(DcfGenBlocks(64, 2, 64), 8 * 64 + 2);
   EXPECT_EQ(DcfGenBlocks(12, 2, 20), 6 * 12 + 2);
   EXPECT_EQ(DcfGenBlocks(12, 3, 33), 12 * 12 + 4);
+  EXPECT_EQ(DcfEvalBlocks(64, 1, 64, DcfScheme::kMyl7), 4 * 64);
+  EXPECT_EQ(DcfGenBlocks(64, 3, 20, DcfScheme::kMyl7), 3 * 8 * 64);
+  EXPECT_EQ(DcfKeyBits(64, 1, 64, DcfScheme::kMyl7), 64u * 193 + 64);
+  EXPECT_EQ(DcfKeyBits(10, 3, 7, DcfScheme::kMyl7), 3u * (10 * 193 + 64));  // whatever the ring
+  EXPECT_EQ(DcfRootBits(3), 128);
+  EXPECT_EQ(DcfRootBits(3, DcfScheme::kMyl7), 3 * 128);
 }
 
 }  // namespace

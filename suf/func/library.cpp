@@ -28,8 +28,8 @@ struct Line {
   int64_t from = 0, value = 0, slope = 0;
 };
 
-// Signed: lines by increasing `from`, the first at -2^(n-1), as a Suf of two's complement words.
-Suf Signed(const Call& q, const std::vector<Line>& lines, int ring) {
+// OfLines: lines by increasing `from`, the first at -2^(n-1), as a Suf of two's complement words.
+Suf OfLines(const Call& q, const std::vector<Line>& lines, int ring) {
   const bool slopes = std::any_of(lines.begin(), lines.end(), [](const Line& l) { return l.slope != 0; });
   Suf f{q.name, q.n, ring, 1, slopes ? 1 : 0, {}, U128{1} << q.n, {}, {}};
   for (const bool negative : {false, true})
@@ -48,7 +48,7 @@ Suf Signed(const Call& q, const std::vector<Line>& lines, int ring) {
 
 Made Exact(const Call& q, const std::vector<Line>& lines, Real exact, int shift = 0) {
   Made m;
-  m.f = Signed(q, lines, std::min(64, q.n + shift)), m.in = {q.n, q.scale, true};
+  m.f = OfLines(q, lines, std::min(64, q.n + shift)), m.in = {q.n, q.scale, true};
   m.scale = q.scale + shift, m.shift = shift, m.exact = std::move(exact);
   m.low = q.least(), m.high = -m.low;
   return m;

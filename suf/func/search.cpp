@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 
+#include "suf/func/internal/pieces.hpp"
 #include "suf/func/internal/target.hpp"
 #include "suf/ring/words.hpp"
 
@@ -12,168 +12,16 @@ namespace suf::func {
 
 namespace {
 
-using internal::Extremes;
-using internal::ExtremesOf;
+using internal::kMostFitted;
+using internal::Local;
 using internal::OutOfReach;
+using internal::Pieces;
 using internal::Round;
+using internal::Shape;
 using internal::Target;
+using internal::WithSlope;
 
-constexpr int kMostFitted = 3, kMostDomain = 62;
-
-// Shape: what is tried: degree, and how many bits each coefficient is finer than the result asked for.
-struct Shape {
-  Knots knots = Knots::kFree;
-  int degree = 1;
-  std::array<int, kMostFitted + 1> finer{};
-  int slope = 0;  // the largest
-};
-
-Shape WithSlope(Shape s, int slope) {
-  s.finer.fill(slope), s.slope = slope;
-  return s;
-}
-
-struct Local {
-  int64_t begin = 0, end = 0;
-  std::vector<uint64_t> c;
-  double error = INFINITY;
-  bool exact = true;
-};
-
-// Pieces: fits one shape.
-class Pieces {
- public:
-  Pieces(const FitRequest& q, const Target& f, const Shape& s)
-      : q_(q), f_(f), s_(s), unit_(std::ldexp(1, q.result.scale + s.slope)), room_(std::ldexp(1, q.result.bits - 1)) {}
-
-  // Fit: the piece [a, b); its error is infinite where it is over `bound` or the ring.
-  // `quick`: by samples alone where that is not all points.
-  Local Fit(int64_t a, int64_t b, double bound, bool quick = false) const {
-    Local out{a, b, std::vector<uint64_t>(size_t(s_.degree) + 1), INFINITY, true};
-    const int64_t m = b - a;
-    std::array<double, kMostFitted + 1> c{};
-    auto rest = [&](int64_t t) {
-      const double x = double(t);
-      return f_.At(a + t) * unit_ - ((c[3] * x + c[2]) * x + c[1]) * x;
-    };
-    for (int d = int(std::min<int64_t>(s_.degree, m - 1)); d > 0; --d) {
-      const double q = Leading(rest, d, m), step = std::ldexp(1, s_.slope - s_.finer[size_t(d)]);
-      c[size_t(d)] = std::floor(q / step + 0.5) * step;
-      if (!(std::abs(c[size_t(d)]) < 0x1p62)) return out;
-      out.c[size_t(d)] = uint64_t(int64_t(c[size_t(d)])) & ring::Mask(q_.result.bits);
-    }
-    const double step = std::ldexp(1, s_.slope - s_.finer[0]), most = 2 * (bound * unit_ + step);
-    if (Extremes few = Few<16>(rest, m); few.most - few.least > most) return out;
-    const Extremes all =
-        quick && f_.every() && m > kQuick ? Few<kQuick>(rest, m) : ExtremesOf(rest, 0, m - 1, f_.every());
-    const double constant = std::floor(all.centre() / step + 0.5) * step;
-    if (!(std::abs(constant) < 0x1p62)) return out;
-    const double error = std::max(all.most - constant, constant - all.least) / unit_;
-    const Extremes value = ExtremesOf([&](int64_t t) { return f_.At(a + t) * unit_; }, 0, m - 1, false);
-    if (!(std::max(value.most, -value.least) + error * unit_ < room_) || !(error <= bound)) return out;
-    out.c[0] = uint64_t(int64_t(constant)) & ring::Mask(q_.result.bits);
-    out.error = error, out.exact = all.exact;
-    return out;
-  }
-
-  // Uniform: pieces of 2^w, of at most `most`.
-  std::optional<std::vector<Local>> Uniform(int w, double bound, size_t most) const {
-    return Given(bound, most, [&](int64_t x, int64_t) { return ((x >> w) + 1) << w; });
-  }
-  // Octaves: of 2^p pieces each on both sides of 0, single points below 2^p.
-  std::optional<std::vector<Local>> Octaves(int p, double bound, size_t most) const {
-    return Given(bound, most, [&](int64_t x, int64_t) {
-      const uint64_t size = x < 0 ? uint64_t(-x) - 1 : uint64_t(x);  // x < 0: the octaves of -x - 1
-      const int w = std::max(0, int(std::bit_width(size)) - 1 - p);
-      return ((x >> w) + 1) << w;
-    });
-  }
-  // Free: each piece as long as its bound lets it be: first by samples, then, where those missed something, by every
-  // point.
-  std::optional<std::vector<Local>> Free(double bound, size_t most) const {
-    int64_t guess = 1;
-    return Along(bound, most, [&](int64_t x, int64_t last) {
-      auto fits = [&](int64_t width) { return std::isfinite(Fit(x, x + width, bound).error); };
-      auto looks = [&](int64_t width) {
-        return std::isfinite(Fit(x, x + width, bound * (1 - 1.0 / 2048), true).error);
-      };
-      int64_t width = Longest(guess, last - x, looks);
-      if (f_.every() && width > 0 && !fits(width)) width = Longest(guess, width, fits);
-      guess = std::max<int64_t>(1, width);
-      return x + guess;
-    });
-  }
-
- private:
-  static constexpr int kQuick = 256;
-  // Few: of Many + 1 points of [0, m).
-  template <int Many, class F>
-  static Extremes Few(const F& rest, int64_t m) {
-    Extremes few;
-    for (int i = 0; i <= Many; ++i) few.See(rest(int64_t(__int128{m - 1} * i / Many)));
-    return few;
-  }
-  // Longest: the largest width up to `most` that fits, by doubling from `guess` and halving what is between; 0: none.
-  template <class F>
-  static int64_t Longest(int64_t guess, int64_t most, const F& fits) {
-    int64_t good = 0, bad = most + 1;
-    for (int64_t w = std::min(guess, most); w > good && w < bad;) {
-      if (fits(w))
-        good = w, w = std::min(2 * w, most);
-      else
-        bad = w, w = good ? 0 : w / 2;
-    }
-    while (bad - good > 1) {
-      const int64_t w = good + (bad - good) / 2;
-      (fits(w) ? good : bad) = w;
-    }
-    return good;
-  }
-  // Leading: the divided difference at d + 1 of Chebyshev's points of [0, m).
-  template <class F>
-  static double Leading(const F& rest, int d, int64_t m) {
-    double t[kMostFitted + 1], y[kMostFitted + 1];
-    for (int i = 0; i <= d; ++i) {
-      const double at = m <= 4 * (d + 1) ? double(m - 1) * i / d
-                                         : double(m - 1) / 2 * (1 - std::cos((2 * i + 1) * M_PI / (2 * d + 2)));
-      t[i] = std::floor(at), y[i] = rest(int64_t(t[i]));
-    }
-    for (int k = 1; k <= d; ++k)
-      for (int i = 0; i + k <= d; ++i) y[i] = (y[i + 1] - y[i]) / (t[i + k] - t[i]);
-    return y[0];
-  }
-
-  // Given: Along for knots that do not depend on the function: too many of them are found out by counting.
-  template <class F>
-  std::optional<std::vector<Local>> Given(double bound, size_t most, const F& next) const {
-    size_t many = 0;
-    for (auto [from, to] : {std::pair{int64_t{0}, f_.hi()}, std::pair{f_.lo(), int64_t{0}}})
-      for (int64_t x = std::max(from, f_.first()); x < std::min(to, f_.last()); x = next(x, to))
-        if (++many > most) return std::nullopt;
-    return Along(bound, most, next);
-  }
-  // Along: pieces in the domain's order; next(x, last) is where the one that begins at x ends, at most.
-  template <class F>
-  std::optional<std::vector<Local>> Along(double bound, size_t most, const F& next) const {
-    std::vector<Local> out;
-    auto part = [&](int64_t from, int64_t to) {
-      from = std::max(from, f_.first()), to = std::min(to, f_.last());
-      for (int64_t x = from; x < to; x = out.back().end) {
-        if (out.size() == most) return false;
-        out.push_back(Fit(x, std::min(next(x, to), to), bound));
-        if (!std::isfinite(out.back().error)) return false;
-      }
-      return true;
-    };
-    if (!part(0, f_.hi()) || !part(f_.lo(), 0)) return std::nullopt;
-    return out;
-  }
-
-  const FitRequest& q_;
-  const Target& f_;
-  Shape s_;
-  double unit_, room_;
-};
+constexpr int kMostDomain = 62;
 
 // Tails: the exact pieces.
 void AddTail(const FitRequest& q, const Shape& s, const Tail& tail, int64_t from, int64_t to, double* error,
@@ -182,21 +30,29 @@ void AddTail(const FitRequest& q, const Shape& s, const Tail& tail, int64_t from
   for (auto [a, b] : {std::pair{std::max<int64_t>(from, 0), to}, std::pair{from, std::min<int64_t>(to, 0)}}) {
     if (a >= b) continue;
     Local p{a, b, std::vector<uint64_t>(size_t(s.degree) + 1), 0, true};
-    const double value = std::ldexp(tail.value, scale);
-    const bool constant = tail.kind == Tail::kConstant;
-    const double least = constant ? value : std::ldexp(double(a), up),
-                 most = constant ? value : std::ldexp(double(b - 1), up), room = std::ldexp(1, q.result.bits - 1);
+    auto real = [&](int64_t x) { return std::ldexp(tail.At(std::ldexp(double(x), -q.in.scale)), scale); };
+    const double least = std::min(real(a), real(b - 1)), most = std::max(real(a), real(b - 1)),
+                 room = std::ldexp(1, q.result.bits - 1);
     if (!(least >= -room && most < room))
       Fail(Cause::kRefused, "a tail of ", q.name, " leaves the ring of ", q.result.bits, " bits at scale ", scale,
            "; use a wider ring");
-    if (constant) {
-      p.c[0] = uint64_t(Round(value));
-      *error = std::max(*error, std::abs(std::ldexp(double(Round(value)), -scale) - tail.value));
-    } else {
-      if (up < 0 || s.degree < 1)
-        Fail(Cause::kInput, "the identity as a tail of ", q.name, " needs degree 1 and a result of scale ", q.in.scale,
-             " at least; it has degree ", s.degree, " and scale ", scale);
+    if (tail.kind != Tail::kConstant && s.degree < 1)
+      Fail(Cause::kInput, "a tail of ", q.name, " that is no constant needs degree 1; it has degree ", s.degree);
+    if (tail.kind == Tail::kIdentity) {
+      if (up < 0)
+        Fail(Cause::kInput, "the identity as a tail of ", q.name, " needs a result of scale ", q.in.scale,
+             " at least; it has scale ", scale);
       p.c[0] = uint64_t(a) << up, p.c[1] = uint64_t{1} << up;
+    } else {
+      const int64_t rise = tail.kind == Tail::kLine ? Round(std::ldexp(tail.slope, up)) : 0,
+                    // what the slope's rounding adds from end to end is shared by both ends
+          begin = Round((real(a) + real(b - 1) - double(rise) * double(b - 1 - a)) / 2);
+      p.c[0] = uint64_t(begin);
+      if (rise != 0) p.c[1] = uint64_t(rise);
+      for (int64_t x : {a, b - 1}) {
+        const double got = double(begin) + double(rise) * double(x - a);
+        *error = std::max(*error, std::ldexp(std::abs(got - real(x)), -scale));
+      }
     }
     for (uint64_t& c : p.c) c &= ring::Mask(q.result.bits);
     out->push_back(std::move(p));
@@ -247,6 +103,7 @@ struct Best {
 std::optional<std::vector<Local>> WithError(const FitRequest& q, const Pieces& pieces, Knots knots, double bound,
                                             size_t most) {
   if (knots == Knots::kFree) return pieces.Free(bound, most);
+  if (knots == Knots::kGiven) return pieces.Cuts(bound, most);
   const bool uniform = knots == Knots::kUniform;
   for (int k = 0; k <= std::min(q.in.bits, 17); ++k)
     if (auto found = uniform ? pieces.Uniform(q.in.bits - k, bound, most) : pieces.Octaves(k, bound, most))
@@ -279,6 +136,7 @@ std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& 
     }
     return best;
   }
+  if (knots == Knots::kGiven) return pieces.Cuts(HUGE_VAL, most);
   for (int k = std::min(q.in.bits, 17); k >= 0 && !worse; --k)
     offer(knots == Knots::kUniform ? pieces.Uniform(q.in.bits - k, HUGE_VAL, most) : pieces.Octaves(k, HUGE_VAL, most));
   return best;
@@ -286,11 +144,11 @@ std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& 
 
 // Shapes: every degree and kind of knots, with the finest slope.
 std::vector<Shape> Shapes(const FitRequest& q) {
-  const bool identity = (q.below && q.below->kind == Tail::kIdentity) || (q.above && q.above->kind == Tail::kIdentity);
+  auto lines = [](const std::optional<Tail>& tail) { return tail && tail->kind != Tail::kConstant; };
   std::vector<Shape> out;
-  for (int d = q.degree.value_or(identity); d <= q.degree.value_or(kMostFitted); ++d)
-    for (Knots k : {Knots::kUniform, Knots::kOctaves, Knots::kFree})
-      if (!q.knots || *q.knots == k) {
+  for (int d = q.degree.value_or(lines(q.below) || lines(q.above)); d <= q.degree.value_or(kMostFitted); ++d)
+    for (Knots k : {Knots::kUniform, Knots::kOctaves, Knots::kFree, Knots::kGiven})
+      if (q.knots ? *q.knots == k : k != Knots::kGiven) {
         Shape s{k, d, {}, 0};
         if (q.finer.empty()) {
           s = WithSlope(s, d > 0 ? q.slope : 0);
@@ -318,9 +176,18 @@ void Check(const FitRequest& q) {
   for (int x : q.finer) range("finer scale", x, 0, 64);
   if (!q.finer.empty()) range("number of scales", int(q.finer.size()), *q.degree + 1, *q.degree + 1);
   for (const auto& tail : {q.below, q.above})
-    if (tail && (std::isnan(tail->from) || !std::isfinite(tail->value)))
-      Fail(Cause::kInput, "a tail of ", q.name, " is the constant ", tail->value, " from ", tail->from,
+    if (tail && (std::isnan(tail->from) || !std::isfinite(tail->value) || !std::isfinite(tail->slope)))
+      Fail(Cause::kInput, "a tail of ", q.name, " is ", tail->value, " with slope ", tail->slope, " from ", tail->from,
            " on; use numbers");
+  if ((q.knots == Knots::kGiven) != !q.cuts.empty())
+    Fail(Cause::kInput, "the fit of ", q.name, " has ", q.cuts.size(),
+         " cuts; give some with given knots, and none else");
+  const double one = std::ldexp(1, -q.in.scale), low = q.in.is_signed ? -std::ldexp(one, q.in.bits - 1) : 0,
+               high = std::ldexp(one, q.in.bits - q.in.is_signed);
+  for (size_t i = 0; i < q.cuts.size(); ++i)
+    if (!(q.cuts[i] > low && q.cuts[i] < high) || (i && q.cuts[i] <= q.cuts[i - 1]))
+      Fail(Cause::kInput, "cut ", i + 1, " of the fit of ", q.name, " is ", q.cuts[i],
+           "; use increasing numbers between ", low, " and ", high);
   if (!q.error && !q.pieces)
     Fail(Cause::kInput, "the fit of ", q.name, " has no bound; give an error or a number of pieces");
   if (q.error && !(*q.error > 0))

@@ -24,14 +24,18 @@ struct Numbers {
   bool is_signed = true;  // of the domain: two's complement in Z_{2^bits}; results are signed
 };
 
-// Tail: what the function is, exactly, from a real number on; for where a formula has no value, or is not needed.
+// Tail: what the function is from a real number on; for where a formula has no value, or is not needed. kIdentity is
+// exact; a constant and a line are rounded to the result's scale, which counts as error.
 struct Tail {
-  enum Kind { kConstant, kIdentity } kind = kConstant;
+  enum Kind { kConstant, kIdentity, kLine } kind = kConstant;
   double from = 0;
-  double value = 0;  // of kConstant
+  double value = 0;  // of kConstant; of kLine at `from`
+  double slope = 0;  // of kLine: value + slope (x - from)
+  double At(double x) const { return kind == kIdentity ? x : kind == kLine ? value + slope * (x - from) : value; }
 };
 
-enum class Knots { kUniform, kOctaves, kFree };
+// Knots: where pieces may begin. kGiven: at FitRequest::cuts, and at 0 of a signed domain.
+enum class Knots { kUniform, kOctaves, kFree, kGiven };
 enum class Form { kPieces, kBipartite };
 
 struct FitRequest {
@@ -43,7 +47,8 @@ struct FitRequest {
   std::optional<double> error;  // absolute, in real units
   std::optional<int> pieces;    // at most so many
   std::optional<int> degree;    // 0 .. 3
-  std::optional<Knots> knots;
+  std::optional<Knots> knots;   // default: each but kGiven
+  std::vector<double> cuts;     // of kGiven: real numbers, increasing, inside the domain
   // Slopes finer than the result: a SUF has one ring, so its result then carries result.scale + slope, as FitLines has
   // it. Searched from 0 to `slope`. With `finer`, coefficient i is a multiple of 2^(largest - finer[i]), and the result
   // carries result.scale + the largest: nothing is searched.

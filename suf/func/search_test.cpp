@@ -140,6 +140,32 @@ TEST(Fit, Tails) {
   EXPECT_LE(Worst(Fit(log), log.in, [](double x) { return std::log2(std::max(x, 0.25)); }), 0x1p-9);
 }
 
+// A line outside the range, of any slope: what its rounding costs is counted.
+TEST(Fit, TailsOfASlope) {
+  const Real f = [](double x) { return x < -3 ? 0.25 * x : x >= 5 ? 1.75 - 0.3 * (x - 5) : std::sin(x); };
+  FitRequest q = Request({}, {14, 8, true}, {32, 14, true}, 0x1p-6);
+  q.what = "sin(x)", q.slope = 6;
+  q.below = Tail{Tail::kLine, -3, -0.75, 0.25}, q.above = Tail{Tail::kLine, 5, 1.75, -0.3};
+  const Fitted<Function> fit = Fit(q);
+  EXPECT_NEAR(Worst(fit, q.in, f), fit.error, 1e-12);
+  EXPECT_GE(std::get<Suf>(fit.f).degree, 1);
+  EXPECT_EQ(std::ldexp(double(Channels(fit.f, uint64_t(-20 * 256) & ring::Mask(14))[0]), -fit.scale), -5);
+}
+
+// Pieces begin where the request says, and at 0.
+TEST(Fit, GivenKnots) {
+  FitRequest q;
+  q.what = "abs(x) + exp(x/4)", q.in = {12, 7, true}, q.result = {32, 16, true}, q.pieces = 16;
+  q.knots = Knots::kGiven, q.cuts = {-7.5, -2, 3.25, 9}, q.degree = 2, q.slope = 8;
+  const Fitted<Function> fit = Fit(q);
+  std::vector<uint64_t> begins, want{0, 416, 1152, 2048, 4096 - 960, 4096 - 256};
+  for (const Piece& p : std::get<Suf>(fit.f).pieces) begins.push_back(uint64_t(p.begin));
+  EXPECT_EQ(begins, want);
+  EXPECT_NEAR(Worst(fit, q.in, [](double x) { return std::abs(x) + std::exp(x / 4); }), fit.error, 1e-12);
+  q.pieces.reset(), q.error = 2 * fit.error;
+  EXPECT_LE(Fit(q).error, *q.error);
+}
+
 TEST(Fit, CostChooses) {
   FitRequest q = Request(Gelu, {12, 8, true}, {32, 12, true}, 0x1p-6);
   q.slope = 8;
@@ -219,7 +245,18 @@ TEST(Fit, RefusesWithASentence) {
       },
       input, "the lower tail of f ends at 2, after the upper one's begin at 1");
   refused([](FitRequest& q) { q.above = Tail{Tail::kConstant, NAN, 1}; }, input, "from nan on; use numbers");
-  refused([](FitRequest& q) { q.below = Tail{Tail::kConstant, 1, INFINITY}; }, input, "the constant inf from 1 on");
+  refused([](FitRequest& q) { q.below = Tail{Tail::kConstant, 1, INFINITY}; }, input, "is inf with slope 0 from 1 on");
+  refused([](FitRequest& q) { q.above = Tail{Tail::kLine, 1, 1, NAN}; }, input, "with slope nan from 1 on");
+  refused(
+      [](FitRequest& q) {
+        q.above = Tail{Tail::kLine, 1, 1, 1}, q.degree = 0;
+      },
+      input, "a tail of f that is no constant needs degree 1; it has degree 0");
+  refused([](FitRequest& q) { q.cuts = {1}; }, input, "the fit of f has 1 cuts; give some with given knots");
+  refused([](FitRequest& q) { q.knots = Knots::kGiven; }, input, "the fit of f has 0 cuts");
+  refused([](FitRequest& q) { q.knots = Knots::kGiven, q.cuts = {1, 1}; }, input, "cut 2 of the fit of f is 1");
+  refused([](FitRequest& q) { q.knots = Knots::kGiven, q.cuts = {8}; }, input, "between -8 and 8");
+  refused([](FitRequest& q) { q.knots = Knots::kGiven, q.cuts = {1}; }, no, "the best reached is");
   refused([](FitRequest& q) { q.form = Form::kBipartite, q.what = "exp(x*80)"; }, no, "no fit stays in its ring of 24");
   refused([](FitRequest& q) { q.what = "exp(x*80)"; }, no, "no fit stays in its ring of 24 bits");
   refused([](FitRequest& q) { q.above = Tail{Tail::kConstant, 1, 1e9}; }, no, "leaves the ring of 24 bits at scale 12");
@@ -227,7 +264,7 @@ TEST(Fit, RefusesWithASentence) {
       [](FitRequest& q) {
         q.above = Tail{Tail::kIdentity, 1, 0}, q.result.scale = 5, q.error = 1;
       },
-      input, "needs degree 1 and a result of scale 6");
+      input, "needs a result of scale 6");
   refused([](FitRequest& q) { q.error = 0x1p-14; }, no,
           "is out of reach for f with 65536 pieces; the best reached is 0.0001215");
   refused([](FitRequest& q) { q.error = 1e-9, q.in.bits = 16, q.knots = Knots::kFree; }, no,

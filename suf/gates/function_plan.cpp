@@ -172,6 +172,7 @@ void End(Trace& t, To to, const Sh& y) {
 void EmitProgram(Trace& t, const Program& p, const Choice& choice, From from, To to, int64_t count) {
   const int n = p.split ? p.split->n : p.compiled.f.n;
   Wire<kPub> x = Begin(t, from, n, count);
+  t.scope("");  // the function names its parts
   compiler::Lowered y;
   if (p.split)
     y.numbers = {LowerSplit(t, *p.split, choice.numbers.stages, x)};
@@ -227,22 +228,56 @@ std::string Name(const FunctionPlan& plan) {
   return p.split ? NameOf(*p.split, plan.choice.numbers.stages) : compiler::Name(p.compiled, plan.choice);
 }
 
-std::vector<Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count) {
+pfss::Ending EndingOf(const FunctionPlan& plan) {
+  const auto results = int(BlocksOf(func::ChannelsOf(plan.f)).size());
+  pfss::Ending e;
+  if (plan.to == To::kShared) e.kept = {results, results};
+  if (plan.to == To::kP0 || plan.to == To::kBoth) e.learned[0] = results;
+  if (plan.to == To::kP1 || plan.to == To::kBoth) e.learned[1] = results;
+  return e;
+}
+
+Choice ChoiceOf(const func::Function& f, const std::string& name) {
+  const Program p(f);
+  Choice choice;
+  std::string why;
+  if (p.split) {
+    for (Stages stages : kStages)
+      if (NameOf(*p.split, stages) == name) choice.numbers.stages = stages;
+    if (NameOf(*p.split, choice.numbers.stages) == name) return choice;
+  } else {
+    const bool numbers = p.compiled.f.outputs > 0, bits = !p.compiled.f.formulas.empty();
+    const size_t comma = numbers && bits ? name.find(", ") : std::string::npos;
+    if (numbers) choice.numbers = compiler::NumbersNamed(name.substr(0, comma)).value_or(compiler::Lowering{});
+    if (bits)
+      choice.bits =
+          compiler::BitsNamed(comma == name.npos ? name : name.substr(comma + 2)).value_or(compiler::Lowering{});
+    if (numbers) why = compiler::WhyNotNumbers(p.compiled, choice.numbers);
+    if (bits && why.empty()) why = compiler::WhyNotBits(p.compiled, choice.bits);
+    if (compiler::Name(p.compiled, choice) == name && why.empty()) return choice;
+  }
+  Fail(Cause::kRefused, "'", name, "' is no lowering of ", func::Name(f), why.empty() ? "" : ": " + why,
+       "; suf names them when it prices the function");
+}
+
+std::vector<Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count,
+                             const pfss::Capabilities& can) {
   const Program p(plan.f);
   auto emit = [&](Trace& t, const Choice& choice) { EmitProgram(t, p, choice, plan.from, plan.to, count); };
-  if (!p.split) return compiler::Price(p.compiled, prices, emit);
+  if (!p.split) return compiler::Price(p.compiled, prices, can, emit);
   std::vector<Candidate> out;
   for (Stages stages : kStages) {
-    Candidate c;
-    c.choice.numbers.stages = stages, c.name = NameOf(*p.split, stages);
-    compiler::PriceOf(&c, prices, emit);
-    out.push_back(c);
+    Choice choice;
+    choice.numbers.stages = stages;
+    out.push_back(
+        {compiler::PriceOf(prices, can, [&](Trace& t) { emit(t, choice); }), choice, NameOf(*p.split, stages)});
   }
   return out;
 }
 
-Choice Named(const FunctionPlan& plan, const std::string& name, const compiler::Prices& prices, int64_t count) {
-  const std::vector<Candidate> all = Price(plan, prices, count);
+Choice Named(const FunctionPlan& plan, const std::string& name, const compiler::Prices& prices, int64_t count,
+             const pfss::Capabilities& can) {
+  const std::vector<Candidate> all = Price(plan, prices, count, can);
   const Candidate* best = nullptr;
   std::vector<std::string> known, apply;  // of numbers and of bits, each once
   auto add = [](std::vector<std::string>* list, std::string names) {

@@ -7,6 +7,7 @@
 
 #include "suf/compiler/choose.hpp"
 #include "suf/func/split.hpp"
+#include "suf/pfss/lint.hpp"
 
 namespace suf::gates {
 
@@ -32,16 +33,22 @@ void Emit(pfss::Trace& t, const FunctionPlan& plan, int64_t count);
 std::vector<std::vector<uint64_t>> ChannelWords(const FunctionPlan& plan, std::span<const uint64_t> results,
                                                 int64_t count);
 
+// EndingOf: what Emit's trace gives to whom.
+pfss::Ending EndingOf(const FunctionPlan& plan);
+
 // Name: of the plan's lowering: "Index/digits, Digits", of a Split "Bipartite/2" or "Product/2" by the stages of its
 // cut.
 std::string Name(const FunctionPlan& plan);
-// Price: every lowering of the plan's function between its two ends, for `count` numbers; the plan's choice is not
-// read.
-std::vector<compiler::Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count);
+// ChoiceOf: the choice that Name gives this name. Throws Cause::kRefused for another one, or one that does not apply.
+compiler::Choice ChoiceOf(const func::Function& f, const std::string& name);
+// Price: every lowering of the plan's function between its two ends, for `count` numbers on a backend that can do this;
+// the plan's choice is not read.
+std::vector<compiler::Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count,
+                                       const pfss::Capabilities& can = {});
 // Named: the plan's choice by name, one for numbers and one for bits, "NUMBERS, BITS" where F has both; a part alone
 // leaves the other to `prices`. Throws Cause::kInput for a name that no lowering has, Cause::kRefused for one that does
 // not apply, with why and those that do.
-compiler::Choice Named(const FunctionPlan& plan, const std::string& name, const compiler::Prices& prices,
-                       int64_t count);
+compiler::Choice Named(const FunctionPlan& plan, const std::string& name, const compiler::Prices& prices, int64_t count,
+                       const pfss::Capabilities& can = {});
 
 }  // namespace suf::gates

@@ -9,6 +9,7 @@
 
 #include "suf/backends/clear.hpp"
 #include "suf/backends/packed.hpp"
+#include "suf/func/library.hpp"
 #include "suf/func/text.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/ring/words.hpp"
@@ -130,10 +131,11 @@ std::set<std::string> ExpectEveryLowering(FunctionPlan plan, const std::vector<u
 
 TEST(FunctionPlan, EveryLoweringIsThePlansFunction) {
   std::mt19937_64 rng(2);
-  FunctionPlan plan{func::ParseFunction(kMixed), {}, From::kShared, To::kShared};
   std::vector<uint64_t> x;
   for (uint64_t v = 0; v < 256; ++v) x.push_back(v);
-  EXPECT_GT(ExpectEveryLowering(plan, x, rng).size(), 20u);
+  for (From from : {From::kP1, From::kShared})
+    for (To to : {To::kP0, To::kP1, To::kBoth, To::kShared})
+      EXPECT_GT(ExpectEveryLowering({func::ParseFunction(kMixed), {}, from, to}, x, rng).size(), 20u);
 }
 
 func::Split RandomSplit(func::Split::Kind kind, int n, int a, int c, int ring, std::mt19937_64& rng) {
@@ -186,6 +188,31 @@ TEST(FunctionPlan, NamesLowerings) {
   mute.channels.clear();
   Trace t;
   EXPECT_THROW(Emit(t, {mute, {}, {}, {}}, 1), Error);
+}
+
+// For each two of the profiles, keys ahead or now, and for each profile's two ways with keys, there is a function that
+// they lower differently.
+TEST(FunctionPlan, EachTwoProfilesDiffer) {
+  std::vector<compiler::Profile> all;
+  for (bool now : {false, true})
+    for (compiler::Profile p : compiler::Profiles()) p.prices.now = now, all.push_back(p);
+  std::set<std::pair<size_t, size_t>> equal;
+  for (size_t i = 0; i < all.size(); ++i)
+    for (size_t j = 0; j < i; ++j) equal.insert({j, i});
+  for (const char* name : {"relu", "gelu", "reluars", "sigmoid"})
+    for (int64_t count : {16, 64, 128, 1024, 4096, 16384, 262144}) {
+      const FunctionPlan plan{func::Make(name, 32, 12).f, {}, From::kP1, To::kP1};
+      std::vector<compiler::Candidate> candidates = Price(plan, all[0].prices, count);
+      std::vector<std::string> choice;
+      for (const compiler::Profile& p : all) {
+        for (compiler::Candidate& c : candidates) c.seconds = compiler::Seconds(c.bill, p.prices);
+        choice.push_back(compiler::Best(candidates).name);
+      }
+      std::erase_if(equal, [&](auto& pair) { return choice[pair.first] != choice[pair.second]; });
+    }
+  for (auto [i, j] : equal)
+    ADD_FAILURE() << all[i].name << (all[i].prices.now ? " now" : " ahead") << " and " << all[j].name
+                  << (all[j].prices.now ? " now" : " ahead") << " choose alike";
 }
 
 }  // namespace

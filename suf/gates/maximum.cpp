@@ -44,7 +44,7 @@ Owing Maximum::Histogram(Trace& t, const Wire<kPub>& x) const {
   // (.., levels), or (.., n, levels): how many x_j = level
   Sh histogram = pfss::Map(units, [&](auto v) { return causal ? RotSum(v, x.hat, row) : RotSum(v, x.hat); });
   Sh at_least = Suffix(histogram);
-  Sh counts = Slice(at_least, -1, floor + 1, levels);
+  Sh counts = Between(at_least, -1, floor + 1, levels);
   Wire<kPub> count = t.open(counts, "column counts");
   pfss::Sec zero = Unit(count.r, int64_t{1} << count_bits);
   Sh zeros = t.deal(zero, k);
@@ -103,8 +103,8 @@ Owing Maximum::Tournament(Trace& t, const Wire<kPub>& x) const {
   while (length > 1) {
     const int64_t half = (length + 1) / 2;  // of an odd row, the middle plays twice
     const int ring = half == 1 && floor == 0 ? k : wide;
-    Wire<kPub> left = pfss::Map(w, [&](auto v) { return Slice(v, -1, 0, half); });
-    Wire<kPub> right = pfss::Map(w, [&](auto v) { return Slice(v, -1, length - half, length); });
+    Wire<kPub> left = pfss::Map(w, [&](auto v) { return Between(v, -1, 0, half); });
+    Wire<kPub> right = pfss::Map(w, [&](auto v) { return Between(v, -1, length - half, length); });
     best = Larger(t, left, right, 0, ring, Relu{ring, open});
     length = half;
     if (length > 1 || floor > 0) w = compiler::OpenDefined(t, best, "larger");

@@ -15,7 +15,7 @@ Ints Multiply::Spec(const Ints& x, const Ints& y) const {
 Owing Multiply::Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& y) const {
   SUF_CHECK(x.k() >= 2 && y.k() >= 2 && x.shape() == y.shape());
   compiler::Words z(t, ring);
-  compiler::Factors left = compiler::Signed(x), right = compiler::Signed(y);  // in this order with every compiler
+  compiler::Factors left = compiler::Centred(x), right = compiler::Centred(y);  // in this order with every compiler
   z.Add(left, right);
   return z.Done();
 }
@@ -35,9 +35,9 @@ Ints RowProduct::Spec(const Ints& x, const Ints& s) const {
 Owing RowProduct::Build(Trace& t, const Wire<kPub>& x, const Wire<kPub>& s) const {
   SUF_CHECK(x.k() >= 2 && s.k() >= 2 && x.shape().size() == s.shape().size() + 1);
   compiler::Words y(t, ring);
-  compiler::Factors left = compiler::Signed(x);
+  compiler::Factors left = compiler::Centred(x);
   compiler::Factors right;
-  for (compiler::Factor f : compiler::Signed(s)) {
+  for (compiler::Factor f : compiler::Centred(s)) {
     if (f.p) f.p = Column(*f.p);
     if (f.u) f.u = Column(*f.u);
     right.push_back(f);

@@ -47,7 +47,7 @@ Ints Extend::Spec(const Ints& z, int) const {
 Owing Extend::Build(Trace& t, const Wire<kPub>& z) const {
   SUF_CHECK(z.k() >= 2 && ring > z.k());
   compiler::Words y(t, ring);
-  y.Add(compiler::Signed(z));
+  y.Add(compiler::Centred(z));
   return y.Done();
 }
 

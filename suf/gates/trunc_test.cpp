@@ -104,6 +104,26 @@ TEST(Trunc, WideRings) {
         }
 }
 
+// Ten nested cuts of one wire in two stages: one set of ten digits, whose bits every borrow reads.
+TEST(Slice, TenNestedCuts) {
+  const int k = 24;
+  for (int step : {1, 2}) {
+    std::vector<compiler::Cut> cuts;
+    for (int i = 1; i <= 10; ++i) cuts.push_back({i * step, 1});
+    const compiler::DigitPlan plan = compiler::PlanDigits(cuts, Stages::kTwo);
+    EXPECT_EQ(plan.widths, std::vector<int>(10, step));
+    for (const compiler::Cut& cut : cuts) {
+      Rig g;
+      Ints z = Some(0, (int64_t{1} << k) - 1, 200, uint64_t(cut.at)), want;
+      for (int64_t v : z) want.push_back(Number(uint64_t(v) >> cut.at, k - cut.at));
+      SharedWire<kPub> wire = g.Give(z, k);
+      compiler::OpenedDigits d(g.t, wire, g.t.constant(0), plan);
+      compiler::Borrow borrow(d, cut.at, Stages::kTwo);
+      EXPECT_EQ(g.Run(compiler::Slice(d, cut.at, k, k - cut.at, &borrow, nullptr)), want) << cut.at;
+    }
+  }
+}
+
 TEST(Slice, Exhaustive) {
   for (int begin = 0; begin < 8; ++begin)
     for (int end = begin + 1; end <= 8; ++end)

@@ -23,7 +23,8 @@ constexpr Row kTable[] = {
     {Refusal::kWeights, Cause::kRefused, "holds other weights than this session names; start the session again"},
     {Refusal::kRole, Cause::kRefused,
      "does not take our certificate for this; use the certificate that was made for our role"},
-    {Refusal::kTokens, Cause::kInput, "refused the number of tokens, which the plan does not cover; shorten the text"},
+    {Refusal::kTokens, Cause::kInput,
+     "refused the number of tokens or values, which the plan does not cover; bring fewer"},
     {Refusal::kSerial, Cause::kRefused, "has used or never had the bundle of this serial; start again, it is burnt"},
     {Refusal::kBundle, Cause::kRefused,
      "found its bundle altered, cut short or of another kind; start again, it is burnt"},
@@ -46,6 +47,7 @@ constexpr Row kTable[] = {
     {Refusal::kJob, Cause::kRefused,
      "does not know the graph, the variant or the cache of the job that we named; install the same suf on all three "
      "sides"},
+    {Refusal::kCount, Cause::kInput, "brings another number of values than we do; give both parties as many"},
 };
 
 }  // namespace

@@ -30,6 +30,7 @@ enum class Refusal : uint16_t {
   kSetup = 18,
   kWitness = 19,
   kJob = 20,
+  kCount = 21,
 };
 
 // Refused: the error that the refused side reads: cause and sentence of the table; an unknown code reads as

@@ -94,6 +94,55 @@ TEST(Compile, SearchesByPrices) {
   EXPECT_LT(far.key[0], one.key[0]);
 }
 
+// Wide: a block of maps and GELU whose work outweighs its flights.
+Graph Wide() {
+  constexpr int64_t kDim = 256, kInner = 4096;
+  Graph g;
+  g.Scope("embed");
+  Lookup l;
+  l.table = g.Tensor("table", {kWords, kDim}, Leaf::kTable);
+  Node* x = g.Add(std::move(l), {}, "z_embed");
+  auto norm = [&](Node* in, const std::string& name) {
+    Norm n;
+    n.dim = kDim, n.centre = true, n.eps = 1e-5, n.gamma = g.Tensor(name + ".gamma", {kDim}, Leaf::kGamma);
+    n.beta = g.Tensor(name + ".beta", {kDim}, Leaf::kBias);
+    return g.Add(std::move(n), {in}, "normalised");
+  };
+  x = norm(x, "n0");
+  g.Scope("0/inner");
+  Activation a;
+  a.function = "gelu";
+  Node* h = g.Add(std::move(a), {FullMap(g, x, "w1", kDim, kInner, true, "linear", "z_1")}, "gelu");
+  g.Scope("0/outer");
+  x = norm(g.Add(Add{}, {FullMap(g, h, "w2", kInner, kDim, true, "linear", "z_2"), x}, "stream"), "n1");
+  g.Scope("pool");
+  Norm unit;
+  unit.dim = kDim, unit.unit = unit.by_length = true, unit.key = "unit";
+  g.Add(std::move(unit), {g.Add(Pool{}, {x}, "pooled")}, "unit");
+  g.Number();
+  return g;
+}
+
+// A plan for one machine with keys dealt now and one for a wide network: each is slower on the other's link.
+TEST(Compile, EachPlanIsSlowerOnTheOthersLink) {
+  const Graph g = Wide();
+  const Weights w = RandomWeights(g, 1);
+  const auto texts = SmallTexts(2, 10, 16);
+  auto bill = [&](const std::string& profile, bool now) {
+    CompileOptions o = SmallOptions();
+    o.profile = profile, o.keys_now = now;
+    const Plan plan = Compile(g, w, texts, o);
+    pfss::Trace t;
+    Build(t, plan, plan.classes.back().max_n);
+    return compiler::BillOf(pfss::Schedule(t));
+  };
+  compiler::Prices near = compiler::ParseProfile("cpu").prices, far = compiler::ParseProfile("wan").prices;
+  near.now = true;
+  const compiler::Bill one = bill("cpu", true), other = bill("wan", false);
+  EXPECT_LT(compiler::Seconds(one, near), compiler::Seconds(other, near));
+  EXPECT_LT(compiler::Seconds(other, far), compiler::Seconds(one, far));
+}
+
 TEST(Compile, ReportsProgress) {
   CompileOptions o = SmallOptions();
   std::vector<std::string> stages;

@@ -160,7 +160,7 @@ void MergeQueryKey(Graph& g) {
   g.Prune();
 }
 
-Rescale Make(Rescale::Kind kind, std::string key, compiler::Stages stages = compiler::Stages::kOne) {
+Rescale Make(Rescale::Kind kind, std::string key, compiler::Stages stages = compiler::kOnPath) {
   Rescale r;
   r.kind = kind, r.key = std::move(key), r.stages = stages;
   return r;
@@ -185,7 +185,7 @@ void InsertRescales(Graph& g) {
     if (Map* m = x->As<Map>(); m && any(multiplies)) {
       // a product of gates waits for its activation: a rescale in two stages costs no flight
       const bool waits = any([](Node* r) { return r->As<Product>() != nullptr; });
-      const auto stages = waits ? compiler::Stages::kTwo : compiler::Stages::kOne;
+      const auto stages = waits ? compiler::kBeside : compiler::kOnPath;
       const std::string label = m->key == "query_key" ? "q,k" : m->key == "value" ? "v" : m->key;
       insert(x, Make(Rescale::kExact, m->key, stages), label, multiplies);
     } else if (x->As<WeightedSum>()) {
@@ -201,7 +201,7 @@ void InsertRescales(Graph& g) {
   for (Node* x : Of<Add>(g))  // a stream may be read by a wrapping slice
     for (Node* r : g.Readers(x))
       if (r->As<Norm>() || r->As<Pool>()) {
-        insert(x, Make(Rescale::kClamp, "", compiler::Stages::kTwo), "clamp",
+        insert(x, Make(Rescale::kClamp, "", compiler::kBeside), "clamp",
                [&](Node* reader) { return reader->As<Norm>() || reader->As<Pool>(); });
         break;
       }

@@ -267,6 +267,8 @@ Plan Parse(const std::string& text) {
   };
   Json j = Json::parse(text, shallow, false);
   if (j.is_discarded()) Fail(Cause::kRefused, "the plan is not JSON text; compile the plan again");
+  if (j.is_object() && j.contains("kind"))
+    Fail(Cause::kRefused, "this is the plan of a function, not of a model; compile one of the model");
   Functions functions;
   Get get(j, "", functions);
   int version = 0;

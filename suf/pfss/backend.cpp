@@ -1,6 +1,57 @@
 #include "suf/pfss/backend.hpp"
 
+#include <algorithm>
+
 namespace suf::pfss {
+
+Capabilities Capabilities::Without(std::initializer_list<Op> ops) const {
+  Capabilities less = *this;
+  for (Op op : ops) less.operations[size_t(op)] = false;
+  return less;
+}
+
+void RefuseLacking(const Capabilities& can, const Trace& t, const Node& n) {
+  const bool dcf = n.op == Op::kDcfGen || n.op == Op::kDcfEval, tree = Info(n.op).cls == OpClass::kTree;
+  if (!can.Has(n.op)) {
+    if (tree) Fail(Cause::kRefused, can.name, " has no ", dcf ? "DCF" : "DPF tree", " (", Name(n.op), ")");
+    Fail(Cause::kRefused, can.name, " has no operation ", Name(n.op));
+  }
+  if (!tree) return;
+  const bool gen = n.op == Op::kDpfGen || n.op == Op::kDcfGen;
+  if (const int64_t bits = gen ? t.node(n.args[0]).ring.bits : n.attrs[1]; bits > can.largest)
+    Fail(Cause::kRefused, "it needs a ", dcf ? "DCF" : "DPF", " on ", bits, " bits, and ", can.largest,
+         " are the most that ", can.name, " has");
+  if (!dcf) return;
+  const fss::DcfScheme scheme = FormOf(n.attrs[gen ? 1 : 3]).scheme;
+  if (std::find(can.schemes.begin(), can.schemes.end(), scheme) == can.schemes.end())
+    Fail(Cause::kRefused, can.name, " has no DCF of the scheme ", fss::Name(scheme));
+}
+
+void RefuseLacking(const Capabilities& can, const Trace& t) {
+  for (const Node& n : t.nodes()) RefuseLacking(can, t, n);
+}
+
+// ---- kernels that a backend does not have
+
+namespace {
+[[noreturn]] void Lacking() { throw Bug("a kernel that its backend's capabilities exclude"); }
+}  // namespace
+
+void Kernels::DpfGen(const Batch&, const uint64_t*, const Roots&, uint8_t*) const { Lacking(); }
+void Kernels::DpfWindow(const Batch&, int, const uint8_t*, const uint8_t*, int, const uint64_t*, int, uint64_t*) const {
+  Lacking();
+}
+void Kernels::DpfParity(const Batch&, int, const uint8_t*, const uint8_t*, const uint64_t*, int, uint64_t*) const {
+  Lacking();
+}
+void Kernels::DpfDense(const Batch&, int, const uint8_t*, const uint8_t*, const uint64_t*, const uint64_t*,
+                       uint64_t*) const {
+  Lacking();
+}
+void Kernels::DcfGen(const Batch&, const uint64_t*, const uint64_t*, const Roots&, uint8_t*) const { Lacking(); }
+void Kernels::DcfEval(const Batch&, int, const uint8_t*, const uint8_t*, const uint64_t*, int, uint64_t*) const {
+  Lacking();
+}
 
 std::vector<Program> Programs(const Schedule& s, Role role) {
   if (role == Role::kDealer) return {{role, s.dealing()}};

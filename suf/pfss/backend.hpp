@@ -1,7 +1,9 @@
-// The narrow waist: a Program is a maximal piece of trace without openings (key generation at the dealer, reads and
-// finishing polynomials at a party); a Backend runs programs. Backends agree on every bit they emit, so any two parties
-// may use different ones.
+// The narrow waist, and all that one who writes a backend reads (examples/07_backend.cpp is one). A Program is a
+// maximal piece of trace without openings (key generation at the dealer, reads and finishing polynomials at a party); a
+// Backend runs programs, and its Capabilities say which. Backends of one PRG agree on every bit that they emit, so any
+// two parties may use different ones. Who brings kernels of keys alone implements Kernels, the batch entry points.
 #pragma once
+#include <bitset>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +12,22 @@
 #include "suf/pfss/schedule.hpp"
 
 namespace suf::pfss {
+
+// Capabilities: what a backend can run. The compiler takes it: a lowering whose trace asks for more does not apply.
+struct Capabilities {
+  std::string name;  // as in "NAME has no DPF"
+  std::string what;  // one sentence on what it is
+  // of DCFs; a trace for this backend has the first
+  std::vector<fss::DcfScheme> schemes{fss::DcfScheme::kSuf};
+  std::bitset<64> operations = ~std::bitset<64>{};  // by number of the operation
+  int largest = 64;                                 // bits of alpha of a DPF or DCF
+  bool Has(Op op) const { return operations[size_t(op)]; }
+  Capabilities Without(std::initializer_list<Op> ops) const;
+};
+// RefuseLacking: throws Cause::kRefused, with what is lacking, where a backend cannot run a node of t, or any of its
+// nodes. Start of each backend asks for the second.
+void RefuseLacking(const Capabilities& can, const Trace& t, const Node& n);
+void RefuseLacking(const Capabilities& can, const Trace& t);
 
 // Program: nodes of one role in dependency order, all of whose inputs are computed, told or received before it starts.
 struct Program {
@@ -80,11 +98,50 @@ class Executor {
   virtual std::vector<uint64_t> Result(int node) = 0;
 };
 
-// Backend: what can run programs. Start: the schedule must outlive the executor.
+// Batch: keys of one node: `count` keys on n bits under the trace's public key and the node's program number. A DCF's
+// payload has `words` words of `bits` bits.
+struct Batch {
+  std::array<uint8_t, 16> tree_key;
+  uint32_t program;
+  int n;
+  size_t count;
+  int words = 1, bits = 64;
+};
+
+// Kernels: batch entry points, for backends that differ in their keys alone (backends::MakeClear takes them). Elements
+// stand one after another: roots and keys fss::ElementBytes of their ring apart, alpha and x words below 2^n; bit
+// strings whole words. Thread-safe. Each is branch-free in what is secret: alpha, beta, roots. One that is not
+// overridden throws Bug: the operation is not among the Capabilities.
+class Kernels {
+ public:
+  virtual ~Kernels() = default;
+  using Roots = std::array<const uint8_t*, 2>;  // of P0 and P1
+  virtual void DpfGen(const Batch& b, const uint64_t* alpha, const Roots& roots, uint8_t* key) const;
+  // DpfWindow: bits of 1[v = alpha >> level] at v = lo .. lo + m - 1 of each key.
+  virtual void DpfWindow(const Batch& b, int party, const uint8_t* root, const uint8_t* key, int level,
+                         const uint64_t* lo, int m, uint64_t* out) const;
+  // DpfParity: bits of 1[x < alpha] at m places x of each key.
+  virtual void DpfParity(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x, int m,
+                         uint64_t* out) const;
+  // DpfDense: table[(x - alpha) mod 2^n], a word a key.
+  virtual void DpfDense(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
+                        const uint64_t* table, uint64_t* out) const;
+  // DcfGen: word k of key i's payload is beta[k count + i].
+  virtual void DcfGen(const Batch& b, const uint64_t* alpha, const uint64_t* beta, const Roots& roots,
+                      uint8_t* key) const;
+  // DcfEval: shares of beta 1[x < alpha] modulo 2^bits at m places of each key, x[i m + j]: word k at
+  // out[(k m + j) count + i].
+  virtual void DcfEval(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x, int m,
+                       uint64_t* out) const;
+};
+
+// Backend: what can run programs. Start: the schedule must outlive the executor; throws Cause::kRefused for a trace
+// that asks for more than the capabilities.
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string name() const = 0;
+  virtual const Capabilities& capabilities() const = 0;
   // prg: identity of the PRG that Expand uses; a field of the key header, and another one is refused.
   virtual uint32_t prg() const = 0;
   virtual std::unique_ptr<Randomness> Expand(Material material) = 0;

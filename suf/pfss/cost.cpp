@@ -1,5 +1,6 @@
 // What a schedule costs: keys, messages, AES blocks and elements, by scope and role.
 #include <algorithm>
+#include <bit>
 
 #include "suf/fss/sizes.hpp"
 #include "suf/pfss/schedule.hpp"
@@ -21,13 +22,81 @@ int64_t AesBlocks(const Trace& t, int i) {
       return size * n.ring.bits * fss::DpfPathBlocks(int(a[1]));
     case Op::kDpfDense:
       return size * fss::DpfDomainBlocks(int(a[1]));
-    case Op::kDcfGen:
-      return size * fss::DcfGenBlocks(t.node(n.args[0]).ring.bits, int(t.node(n.args[1]).shape[0]), int(a[1]));
-    case Op::kDcfEval:  // its words come from one path an element and threshold
-      return size / a[2] * fss::DcfEvalBlocks(int(a[1]), int(a[2]), int(a[3]));
+    case Op::kDcfGen: {
+      const Form f = FormOf(a[1]);
+      return size * fss::DcfGenBlocks(t.node(n.args[0]).ring.bits, int(t.node(n.args[1]).shape[0]), f.bits, f.scheme);
+    }
+    case Op::kDcfEval: {  // the words of an element and threshold come together
+      const Form f = FormOf(a[3]);
+      return size / a[2] * fss::DcfEvalBlocks(int(a[1]), int(a[2]), f.bits, f.scheme);
+    }
     default:
       return 0;
   }
+}
+
+namespace {
+
+// TableWords: to read or to make a one-hot table: those of up to 64 bits are one word of a strip.
+int64_t TableWords(int bits) { return bits <= 64 ? 1 : bits / 16; }
+
+}  // namespace
+
+// Weights are multiples of what an element of a strip takes, as suf fn bench shows them
+// (docs/adr/0019-lowerings-by-cost.md).
+int64_t Words(const Trace& t, int i) {
+  constexpr int64_t kNode = 800;  // to start a node, whatever its size
+  constexpr int64_t kBlock = 4,
+                    kDcfBlock = 6;  // beside the cipher: corrections, sides, levels that wait for each other
+  constexpr int64_t kMixed = 2, kEntries = 8;
+  const Node& n = t.node(i);
+  const int64_t size = Size(n.shape), blocks = AesBlocks(t, i);
+  auto arg = [&](size_t k) -> const Node& { return t.node(n.args[k]); };
+  int64_t each = 1;  // of an element
+  switch (n.op) {
+    case Op::kDpfGen:
+    case Op::kDpfWindow:
+    case Op::kDpfParity:
+    case Op::kDpfDense:
+      return kNode + size + kBlock * blocks;
+    case Op::kDcfGen:
+    case Op::kDcfEval:
+      return kNode + size + kDcfBlock * blocks;
+    case Op::kHot:
+      each = TableWords(n.ring.bits);
+      break;
+    case Op::kPoint:
+    case Op::kRotate:
+    case Op::kAbove:
+      each = TableWords(arg(0).ring.bits);
+      break;
+    case Op::kDigits:
+      for (int64_t width : n.attrs) each += TableWords(1 << width);
+      break;
+    case Op::kMonoX:
+      each = n.ring.bits;
+      break;
+    case Op::kBorrowX:
+      for (size_t k = 1; k < n.args.size(); ++k) each += arg(k).ring.bits;
+      break;
+    case Op::kLess:
+      each = int64_t(n.attrs.size());
+      break;
+    case Op::kMix:
+      for (uint64_t mask : *arg(1).data) each += kMixed * std::popcount(mask);
+      break;
+    case Op::kSelect:  // several entries at a time
+    case Op::kSelectX:
+    case Op::kDense:
+      each += arg(0).ring.bits / kEntries;
+      break;
+    case Op::kSum:
+    case Op::kTake:
+      return kNode + std::max(size, Size(arg(0).shape));
+    default:
+      break;
+  }
+  return kNode + size * each;
 }
 
 Cost CostOf(const Schedule& s) {
@@ -59,7 +128,7 @@ Cost CostOf(const Schedule& s) {
     for (int i : s.live(role)) {
       const Node& n = t.node(i);
       if (Info(n.op).cls == OpClass::kGiven) continue;
-      const int64_t aes = AesBlocks(t, i), words = Size(n.shape);
+      const int64_t aes = AesBlocks(t, i), words = Words(t, i);
       for (Cost::Row* r : {&row(n), &c.total}) r->aes[size_t(role)] += aes, r->words[size_t(role)] += words;
     }
   return c;

@@ -246,19 +246,28 @@ void TreeDense(Args a, Node& n) {
             a[3]->shape[0] == int64_t{1} << n.attrs[1] && n.attrs[3] >= 1 && n.attrs[3] <= 64);
   Like(*a[0], Xor(int(n.attrs[3])), n);
 }
+void CheckForm(Form f) {
+  SUF_CHECK(f.bits >= 1 && f.bits <= 64 && (f.scheme == fss::DcfScheme::kSuf || f.scheme == fss::DcfScheme::kMyl7));
+}
 void ComparisonKey(Args a, Node& n) {
-  SUF_CHECK(Adds(*a[0]) && Adds(*a[1]) && a[2]->ring == Xor(128) && a[3]->ring == Xor(128) &&
-            a[2]->shape == a[0]->shape && a[3]->shape == a[0]->shape && a[1]->shape.size() == a[0]->shape.size() + 1 &&
-            Without(a[1]->shape, 0) == a[0]->shape && n.attrs[1] >= 1 && n.attrs[1] <= a[1]->ring.bits);
-  Like(*a[0], Xor(int(fss::DcfKeyBits(a[0]->ring.bits, int(a[1]->shape[0]), int(n.attrs[1])))), n);
+  SUF_CHECK(Adds(*a[0]) && Adds(*a[1]) && a[1]->shape.size() == a[0]->shape.size() + 1 &&
+            Without(a[1]->shape, 0) == a[0]->shape);
+  const int words = int(a[1]->shape[0]);
+  const Form f = FormOf(n.attrs[1]);
+  CheckForm(f);
+  SUF_CHECK(f.bits <= a[1]->ring.bits);
+  for (size_t p : {2, 3}) SUF_CHECK(a[p]->ring == Xor(fss::DcfRootBits(words, f.scheme)) && a[p]->shape == a[0]->shape);
+  Like(*a[0], Xor(int(fss::DcfKeyBits(a[0]->ring.bits, words, f.bits, f.scheme))), n);
 }
 void PayloadShares(Args a, Node& n) {
   SUF_CHECK(n.attrs.size() > 5 && n.attrs.size() <= 5 + kMostBits);
-  const int64_t bits = n.attrs[1], c = n.attrs[2], w = n.attrs[3], m = int64_t(n.attrs.size()) - 5;
-  SUF_CHECK(c >= 1 && w >= 1 && w <= 64 && a[0]->ring == Xor(128) && a[2]->ring == Add(int(bits)) &&
-            a[1]->ring == Xor(int(fss::DcfKeyBits(int(bits), int(c), int(w)))) && a[0]->shape == a[2]->shape &&
-            a[1]->shape == a[2]->shape);
-  n.shape = a[2]->shape, n.ring = Add(int(w));
+  const int64_t bits = n.attrs[1], c = n.attrs[2], m = int64_t(n.attrs.size()) - 5;
+  const Form f = FormOf(n.attrs[3]);
+  CheckForm(f);
+  SUF_CHECK(c >= 1 && a[0]->ring == Xor(fss::DcfRootBits(int(c), f.scheme)) && a[2]->ring == Add(int(bits)) &&
+            a[1]->ring == Xor(int(fss::DcfKeyBits(int(bits), int(c), f.bits, f.scheme))) &&
+            a[0]->shape == a[2]->shape && a[1]->shape == a[2]->shape);
+  n.shape = a[2]->shape, n.ring = Add(f.bits);
   n.shape.insert(n.shape.begin(), m), n.shape.insert(n.shape.begin(), c);
 }
 
@@ -298,6 +307,7 @@ void DenseBits(Args a, Node& n) {
 
 using C = OpClass;
 using W = WidthRule;
+// Names enter the DAG's digest, so an operation that has another enumerator by now keeps its name.
 constexpr OpInfo kOps[] = {
     {Op::kConst, "const", C::kGiven, 0, 0, nullptr, W::kWhole},
     {Op::kInput, "input", C::kGiven, 0, 1, nullptr, W::kWhole},
@@ -320,13 +330,13 @@ constexpr OpInfo kOps[] = {
     {Op::kRotSum, "rotsum", C::kAxes, 2, -1, Rotated, W::kFirst},
     {Op::kReshape, "reshape", C::kView, 1, -1, Reshaped, W::kSame},
     {Op::kPermute, "permute", C::kView, 1, -1, Permuted, W::kSame},
-    {Op::kSlice, "slice", C::kView, 1, 3, Part, W::kSame},
+    {Op::kBetween, "slice", C::kView, 1, 3, Part, W::kSame},
     {Op::kStack, "stack", C::kView, -1, 0, Stacked, W::kSame},
     {Op::kBroadcast, "broadcast", C::kElementwise, 1, -1, Spread, W::kSame},
     {Op::kHot, "hot", C::kRows, 1, 0, OneHot, W::kWhole},
     {Op::kDigits, "digits", C::kRows, -1, -1, Compared, W::kWhole},
     {Op::kMono, "mono", C::kRows, 1, 1, Monomials, W::kWhole},
-    {Op::kBorrow, "borrow", C::kRows, -1, 1, Borrowed, W::kRest},
+    {Op::kBorrowA, "borrow", C::kRows, -1, 1, Borrowed, W::kRest},
     {Op::kBorrowAt0, "borrow0", C::kRows, 1, 1, BorrowedAt0, W::kWhole},
     {Op::kMonoX, "monox", C::kRows, 1, 1, MonomialBits, W::kWhole},
     {Op::kBorrowX, "borrowx", C::kRows, -1, 1, BorrowedBit, W::kWhole},

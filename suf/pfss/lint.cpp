@@ -26,14 +26,17 @@ LintReport Lint(const Schedule& s) {
     if (!send && (sum.op == Op::kDpfGen || sum.op == Op::kDcfGen)) {
       const Node& alpha = t.node(sum.args[0]);
       const size_t secrets = sum.args.size() - 2;  // alpha, and the payload of a DCF; then the roots
+      const int seeds = sum.op == Op::kDpfGen
+                            ? 128
+                            : fss::DcfRootBits(int(t.node(sum.args[1]).shape[0]), FormOf(sum.attrs[1]).scheme);
       const int youngest = *std::max_element(sum.args.begin(), sum.args.end() - 2);
       for (int p : {0, 1}) {
         const int at = sum.args[secrets + size_t(p)];
         const Node& root = t.node(at);
         if (root.op != Op::kRand || root.attrs[0] != p || at < youngest)
           return fault("a root of its trees is not a PRG tensor of its party, drawn after alpha and the payload");
-        // a root of 128 bits is read for each element of alpha
-        if (root.ring != Xor(128) || root.shape != alpha.shape)
+        // a root is read for each element of alpha
+        if (root.ring != Xor(seeds) || root.shape != alpha.shape)
           return fault("a root of its trees does not have one seed of 128 bits for each tree");
         if (!once(root)) return fault("a root of its trees serves elsewhere");
       }
@@ -63,6 +66,13 @@ LintReport Lint(const Schedule& s) {
   for (int p : {0, 1})
     for (auto& part : s.key(p)) check(part.node, p);
   return report;
+}
+
+Ending EndingOf(const Trace& t) {
+  Ending e;
+  for (size_t p : {0, 1})
+    for (const Trace::Result& r : t.results(int(p))) ++(r.kept ? e.kept : e.learned)[p];
+  return e;
 }
 
 }  // namespace suf::pfss

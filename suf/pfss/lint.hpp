@@ -19,6 +19,13 @@ struct LintReport {
 
 LintReport Lint(const Schedule& s);
 
+// Ending: who learns what, by party: values learned, and shares kept of what nobody learns.
+struct Ending {
+  std::array<int, 2> learned{}, kept{};
+  bool operator==(const Ending&) const = default;
+};
+Ending EndingOf(const Trace& t);
+
 // Raw: emissions that gates do not have, for tests that plant faults.
 struct Trace::Raw {
   Trace& t;

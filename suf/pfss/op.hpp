@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "suf/fss/sizes.hpp"
+
 namespace suf::pfss {
 
 struct Node;
@@ -35,13 +37,13 @@ enum class Op : uint8_t {
             // rows, a sum each: (.., n, m)
   kReshape,
   kPermute,
-  kSlice,
+  kBetween,
   kStack,
   kBroadcast,  // [shape], [axes], [axis, begin, end], axis 0, [shape]
   kHot,        // Add(w) -> Xor(2^w): bit x set
   kDigits,     // z Add(k), one-hot tables T_0.. -> Xor(2D-1): bit 2j = lt_j, 2j-1 = eq_j of digit j [widths]
   kMono,       // rho Xor(2D-1) -> (G_j, ..) ints: group j of the monomials of the borrow polynomial [j]
-  kBorrow,     // h Xor(2D-1) public, w_0 .. w_{D-1} -> sum of coefficient x word [D]
+  kBorrowA,    // h Xor(2D-1) public, w_0 .. w_{D-1} -> sum of coefficient x word [D]
   kBorrowAt0,  // h -> int: the borrow polynomial's constant, the borrow that h itself shows [D]
   kMonoX,      // rho -> Xor(G): nonlinear monomials of group j, j >= 1 [j]
   kBorrowX,    // h, share of rho, share of groups 1 .. D-1 -> Xor(1): linear in the shares [D]
@@ -65,10 +67,20 @@ enum class Op : uint8_t {
   kDpfParity,  // root, key, x Add(n) -> Xor(m): bit j = party p's share of 1[(x - b_j) mod 2^n < alpha]
                // [p, n, program, b_0 .. b_{m-1}]
   kDpfDense,   // root, key, x Add(n), table const (2^n) -> Xor(l): kDense of the whole domain [p, n, program, l]
-  kDcfGen,     // alpha Add(n), beta (c, ..), roots Xor(128) of P0, P1 -> Xor(DcfKeyBits(n, c, w)) [program, w]
+  kDcfGen,     // alpha Add(n), beta (c, ..), roots Xor(DcfRootBits(c)) of P0, P1 -> Xor(DcfKeyBits(n, c, w))
+               // [program, form]; form: w and the scheme (Form)
   kDcfEval,    // root, key, x Add(n) -> (c, m, ..) in Add(w): party p's share of beta 1[(x - b_j) mod 2^n < alpha]
-               // [p, n, c, w, program, b_0 .. b_{m-1}]
+               // [p, n, c, form, program, b_0 .. b_{m-1}]
 };
+
+// Form: of a DCF, as one attribute: the ring of the payload's words and, above its 8 bits, the scheme. Ours is 0, so
+// that a trace of our DCFs has the digest that it had before there were others.
+struct Form {
+  int bits;
+  fss::DcfScheme scheme;
+};
+constexpr int64_t AttributeOf(Form f) { return f.bits | int64_t(f.scheme) << 8; }
+constexpr Form FormOf(int64_t attribute) { return {int(attribute & 255), fss::DcfScheme(attribute >> 8)}; }
 
 // OpClass: how an operation moves over its operands.
 enum class OpClass : uint8_t {

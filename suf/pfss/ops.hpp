@@ -83,10 +83,10 @@ template <unsigned A>
 Val<A> Permute(Val<A> a, Shape axes) {
   return internal::Emit<A>(a.trace(), Op::kPermute, {a.id()}, std::move(axes));
 }
-// Slice: indices begin .. end-1 of one axis (negative axes count from the end).
+// Between: indices begin .. end-1 of one axis (negative axes count from the end).
 template <unsigned A>
-Val<A> Slice(Val<A> a, int axis, int64_t begin, int64_t end) {
-  return internal::Emit<A>(a.trace(), Op::kSlice, {a.id()}, {axis, begin, end});
+Val<A> Between(Val<A> a, int axis, int64_t begin, int64_t end) {
+  return internal::Emit<A>(a.trace(), Op::kBetween, {a.id()}, {axis, begin, end});
 }
 template <unsigned A>
 Val<A> Broadcast(Val<A> a, Shape s) {
@@ -96,7 +96,7 @@ Val<A> Broadcast(Val<A> a, Shape s) {
 template <unsigned A>
 Val<A> At(Val<A> a, int64_t i) {
   Shape s(a.shape().begin() + 1, a.shape().end());
-  return Reshape(Slice(a, 0, i, i + 1), s);
+  return Reshape(Between(a, 0, i, i + 1), s);
 }
 // Column: a last axis of length one is added.
 template <unsigned A>
@@ -201,12 +201,12 @@ requires((A & B) != 0) Val<A & B> Digits(Val<A> z, const std::vector<Val<B>>& ta
 }
 inline Sec Mono(Sec rho, int group) { return internal::Emit<kDealer>(rho.trace(), Op::kMono, {rho.id()}, {group}); }
 inline Sec MonoX(Sec rho, int group) { return internal::Emit<kDealer>(rho.trace(), Op::kMonoX, {rho.id()}, {group}); }
-// Borrow: words[j] is group j, shape (G_j, ..); the first D = words.size() digits.
+// BorrowA: words[j] is group j, shape (G_j, ..); the first D = words.size() digits.
 template <unsigned A>
-requires((A & kPub) != 0) Val<A & kPub> Borrow(Pub h, const std::vector<Val<A>>& words) {
+requires((A & kPub) != 0) Val<A & kPub> BorrowA(Pub h, const std::vector<Val<A>>& words) {
   std::vector<int> args{h.id()};
   for (auto& w : words) args.push_back(w.id());
-  return internal::Emit<A & kPub>(h.trace(), Op::kBorrow, args, {int64_t(words.size())});
+  return internal::Emit<A & kPub>(h.trace(), Op::kBorrowA, args, {int64_t(words.size())});
 }
 inline Pub BorrowAt0(Pub h, int digits) { return internal::Emit<kPub>(h.trace(), Op::kBorrowAt0, {h.id()}, {digits}); }
 // BorrowX: groups[j - 1] is group j; digits = groups.size() + 1.
@@ -266,8 +266,8 @@ inline Sh Suffix(const Sh& x) {
 inline Sh Reshape(const Sh& x, const Shape& s) {
   return Map(x, [&](auto v) { return Reshape(v, s); });
 }
-inline Sh Slice(const Sh& x, int axis, int64_t b, int64_t e) {
-  return Map(x, [&](auto v) { return Slice(v, axis, b, e); });
+inline Sh Between(const Sh& x, int axis, int64_t b, int64_t e) {
+  return Map(x, [&](auto v) { return Between(v, axis, b, e); });
 }
 inline Sh Pack(const Sh& x) {
   return Map(x, [](auto v) { return Pack(v); });

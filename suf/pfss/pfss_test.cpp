@@ -116,15 +116,15 @@ TEST(Ops, CheckOperandsAndAttributes) {
   EXPECT_EQ(Pack(wide).shape(), (Shape{3}));
   EXPECT_EQ(Unpack(Pack(wide), 2).shape(), (Shape{2, 2}));
   EXPECT_EQ(Pack(wide).bits(), 12);
-  EXPECT_THROW((void)Pack(w.x.hat), Bug);                        // no square
-  EXPECT_THROW((void)Pack(Reshape(w.x.hat, {1, 4})), Bug);       // nor this
-  EXPECT_THROW((void)Unpack(w.x.hat, 2), Bug);                   // 4 words are no triangle
-  EXPECT_THROW((void)Unpack(Slice(w.x.hat, 0, 0, 3), 3), Bug);   // that of 2 rows
-  EXPECT_THROW((void)Unpack(Slice(w.x.hat, 0, 0, 3), -3), Bug);  // (-3)(-2)/2 is 3, too
+  EXPECT_THROW((void)Pack(w.x.hat), Bug);                          // no square
+  EXPECT_THROW((void)Pack(Reshape(w.x.hat, {1, 4})), Bug);         // nor this
+  EXPECT_THROW((void)Unpack(w.x.hat, 2), Bug);                     // 4 words are no triangle
+  EXPECT_THROW((void)Unpack(Between(w.x.hat, 0, 0, 3), 3), Bug);   // that of 2 rows
+  EXPECT_THROW((void)Unpack(Between(w.x.hat, 0, 0, 3), -3), Bug);  // (-3)(-2)/2 is 3, too
   auto units = Unit(w.x.hat, 4096);
-  auto three = Slice(w.x.hat, 0, 0, 3);
-  EXPECT_EQ(RotSum(Slice(units, 0, 0, 3), three).shape(), (Shape{4096}));
-  EXPECT_EQ(RotSum(Slice(units, 0, 0, 3), three, 2).shape(), (Shape{2, 4096}));
+  auto three = Between(w.x.hat, 0, 0, 3);
+  EXPECT_EQ(RotSum(Between(units, 0, 0, 3), three).shape(), (Shape{4096}));
+  EXPECT_EQ(RotSum(Between(units, 0, 0, 3), three, 2).shape(), (Shape{2, 4096}));
   EXPECT_THROW((void)RotSum(units, w.x.hat, 2), Bug);
   EXPECT_THROW(w.t.fn(Op::kRotSum, {units.id(), x}, {2, 2}), Bug);
   EXPECT_EQ(Unpack(Reshape(w.x.hat, {4, 1}), 1).shape(), (Shape{4, 1, 1}));
@@ -157,7 +157,7 @@ TEST(Ops, CheckStringsAndTables) {
   EXPECT_THROW((void)Above(hot, five, many), Bug);
   EXPECT_THROW((void)Above(hot, x, {1}), Bug);              // the index is as wide as the table
   EXPECT_THROW((void)Above(hot, Bits(five, 5), {1}), Bug);  // and a number
-  EXPECT_THROW((void)Above(hot, Slice(five, 0, 0, 2), {1}), Bug);
+  EXPECT_THROW((void)Above(hot, Between(five, 0, 0, 2), {1}), Bug);
   EXPECT_THROW((void)Above(Bits(x, 12), five, {1}), Bug);  // 12 bits are no table
   EXPECT_EQ(SelectX(hot, Bits(five, 5), constant({2, 32})).shape(), (Shape{2, 4}));
   EXPECT_THROW((void)SelectX(hot, five, constant({2, 32})), Bug);
@@ -449,6 +449,43 @@ TEST(Lint, HoldsComparisonsToTheirRoots) {
     ASSERT_EQ(found.size(), 2u) << says;
     for (auto& f : found) EXPECT_NE(f.find(says), std::string::npos) << f;
   }
+}
+
+// myl7's DCFs: a seed of 128 bits a word of the payload.
+TEST(Lint, AForeignSchemeHasASeedAWord) {
+  Capabilities can{"other"};
+  can.schemes = {fss::DcfScheme::kMyl7};
+  for (int spoilt : {-1, 2, 3}) {
+    Trace t(can);
+    auto x = t.give<1>(t.input<kP1>("x", {4}, 12, 0), 12, "x");
+    Sec beta = Stack<kDealer>({Sec(x.r), Low(Sec(x.r) * 3, 12)});
+    Trace::Comparison c = t.comparison(x.r, beta, 12);
+    Sh less = t.below(c, x.hat, {0});
+    t.reveal<1>(less);
+    t.close();
+    Schedule s(t);
+    Trace::Raw raw{t};
+    const Node& key = t.node(t.node(c.key.id()).args[0]);
+    EXPECT_EQ(t.node(key.args[2]).ring, Xor(256));
+    EXPECT_EQ(key.ring, Xor(int(fss::DcfKeyBits(12, 2, 12, fss::DcfScheme::kMyl7))));
+    if (spoilt >= 0) raw.node(key.args[size_t(spoilt)]).ring = Xor(128);
+    const LintReport r = Lint(s);
+    EXPECT_EQ(r.faults.size(), spoilt < 0 ? 0u : 2u);
+    for (auto& f : r.faults) EXPECT_NE(f.find("one seed of 128 bits for each tree"), std::string::npos) << f;
+  }
+}
+
+// A kernel outside the capabilities is a Bug, as Start has refused its trace.
+TEST(Kernels, ThoseThatAreNotThereAreNeverAsked) {
+  const struct : Kernels {
+  } none;
+  const Batch b{{}, 0, 8, 0};
+  EXPECT_THROW(none.DpfGen(b, nullptr, {}, nullptr), Bug);
+  EXPECT_THROW(none.DpfWindow(b, 0, nullptr, nullptr, 0, nullptr, 1, nullptr), Bug);
+  EXPECT_THROW(none.DpfParity(b, 0, nullptr, nullptr, nullptr, 1, nullptr), Bug);
+  EXPECT_THROW(none.DpfDense(b, 0, nullptr, nullptr, nullptr, nullptr, nullptr), Bug);
+  EXPECT_THROW(none.DcfGen(b, nullptr, nullptr, {}, nullptr), Bug);
+  EXPECT_THROW(none.DcfEval(b, 0, nullptr, nullptr, nullptr, 1, nullptr), Bug);
 }
 
 TEST(Poly, Sizes) {

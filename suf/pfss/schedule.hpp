@@ -96,7 +96,7 @@ struct Cost {
     std::array<int64_t, 2> key{}, online{};  // bits, by party
     int64_t offline = 0;                     // P1's
     std::array<int, 2> ticks{1 << 30, -1};   // first and last online message
-    std::array<int64_t, 3> aes{}, words{};   // blocks; elements computed; by Role: P0, P1, dealer
+    std::array<int64_t, 3> aes{}, words{};   // blocks; Words; by Role: P0, P1, dealer
   };
   std::vector<Row> rows;  // with messages first, then those that only compute
   Row total;
@@ -105,6 +105,9 @@ Cost CostOf(const Schedule& s);
 // AesBlocks: of a role that computes node i once: PRG words, each section from a whole block on; keys and reads of
 // trees. (A backend may draw words again where that costs less than keeping them.)
 int64_t AesBlocks(const Trace& t, int i);
+// Words: the work of a role that computes node i once, beside its AES blocks, in elements of a strip: what a node takes
+// whatever its size, and its elements, some of which count more than once (reads of tables, digits, paths of trees).
+int64_t Words(const Trace& t, int i);
 
 // Print: the trace as text, one node a line: operands, [attributes], {values} of a constant (the first 8), "name",
 // knowers, ring (Z integers, X bit strings) and shape.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "suf/fss/sizes.hpp"
+#include "suf/pfss/backend.hpp"
 #include "suf/pfss/internal/infer.hpp"
 #include "suf/pfss/ops.hpp"
 
@@ -29,6 +29,12 @@ size_t KeyOf(Op op, const std::vector<int>& args, const std::vector<int64_t>& at
 }
 
 }  // namespace
+
+Trace::Trace(const Capabilities& target) : target_(std::make_shared<const Capabilities>(target)) {}
+
+fss::DcfScheme Trace::scheme() const {
+  return target_ && !target_->schemes.empty() ? target_->schemes[0] : fss::DcfScheme::kSuf;
+}
 
 int Trace::AddNode(Node n) {
   SUF_CHECK(!closed_);
@@ -114,7 +120,7 @@ std::optional<int> Trace::Fold(Op op, const std::vector<int>& args, const std::v
 
 int Trace::fn(Op op, std::vector<int> args, std::vector<int64_t> attrs) {
   SUF_CHECK(Pure(Info(op).cls) && Info(op).Takes(args.size(), attrs.size()));
-  if (op == Op::kSum || op == Op::kSlice)
+  if (op == Op::kSum || op == Op::kBetween)
     attrs[0] = (attrs[0] + int64_t(nodes_[args[0]].shape.size())) % int64_t(nodes_[args[0]].shape.size());
   if (auto same = Fold(op, args, attrs)) return *same;
   size_t key = KeyOf(op, args, attrs);
@@ -128,6 +134,7 @@ int Trace::fn(Op op, std::vector<int> args, std::vector<int64_t> attrs) {
   SUF_CHECK(know != 0);
   Node n{op, uint8_t(know), 0, 0, {}, {}, std::move(args), std::move(attrs), nullptr};
   internal::Infer(nodes_, n);
+  if (target_) RefuseLacking(*target_, *this, n);
   int id = AddNode(std::move(n));
   seen_.emplace(key, id);
   return id;
@@ -241,10 +248,10 @@ void Trace::keep(const Sh& y) {
   results_[1].push_back({share.b.id(), true});
 }
 
-Trace::Rooted Trace::Key(Op gen, std::vector<int> args, std::vector<int64_t> attrs) {
+Trace::Rooted Trace::Key(Op gen, std::vector<int> args, std::vector<int64_t> attrs, int root_bits) {
   const Shape shape = nodes_[args[0]].shape;
-  Rooted out{{Rand(0, Xor(128), shape), 0}, 0, programs_++};
-  out.root[1] = Rand(1, Xor(128), shape);
+  Rooted out{{Rand(0, Xor(root_bits), shape), 0}, 0, programs_++};
+  out.root[1] = Rand(1, Xor(root_bits), shape);
   args.push_back(out.root[0]), args.push_back(out.root[1]);
   attrs.insert(attrs.begin(), out.program);
   int key = fn(gen, std::move(args), std::move(attrs));
@@ -256,7 +263,7 @@ Trace::Rooted Trace::Key(Op gen, std::vector<int> args, std::vector<int64_t> att
 
 Trace::Tree Trace::tree(Sec alpha) {
   if (auto it = trees_.find(alpha.id()); it != trees_.end()) return it->second;
-  Rooted k = Key(Op::kDpfGen, {alpha.id()}, {});
+  Rooted k = Key(Op::kDpfGen, {alpha.id()}, {}, 128);
   Tree t{{this, k.root[0]}, {this, k.root[1]}, {this, k.told}, alpha.bits(), k.program};
   return trees_.emplace(alpha.id(), t).first->second;
 }
@@ -295,13 +302,14 @@ Sh Trace::dense(const Tree& t, Pub x, Const table, int bits) {
 Trace::Comparison Trace::comparison(Sec alpha, Sec beta, int w) {
   auto [it, fresh] = comparisons_.try_emplace({alpha.id(), beta.id(), w});
   if (!fresh) return it->second;
-  Rooted k = Key(Op::kDcfGen, {alpha.id(), beta.id()}, {w});
-  return it->second = {{this, k.root[0]}, {this, k.root[1]}, {this, k.told}, alpha.bits(), int(beta.shape()[0]), w,
-                       k.program};
+  const int words = int(beta.shape()[0]);
+  const Form form{w, scheme()};
+  Rooted k = Key(Op::kDcfGen, {alpha.id(), beta.id()}, {AttributeOf(form)}, fss::DcfRootBits(words, form.scheme));
+  return it->second = {{this, k.root[0]}, {this, k.root[1]}, {this, k.told}, alpha.bits(), words, form, k.program};
 }
 
 Sh Trace::below(const Comparison& c, Pub x, const std::vector<uint64_t>& thresholds) {
-  std::vector<int64_t> attrs{c.n, c.words, c.bits, c.program};
+  std::vector<int64_t> attrs{c.n, c.words, AttributeOf(c.form), c.program};
   attrs.insert(attrs.end(), thresholds.begin(), thresholds.end());
   return ReadBy(Op::kDcfEval, c, {x.id()}, std::move(attrs));
 }

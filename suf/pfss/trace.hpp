@@ -29,9 +29,14 @@ struct Node {
 // To: who learns an opening.
 enum class To { kP0, kP1, kBoth };
 
+struct Capabilities;  // backend.hpp
+
 class Trace {
  public:
+  // A trace for any backend, with our DCFs; or for one that can do this: its scheme of DCFs, and an operation that it
+  // lacks is refused (Cause::kRefused) where it is emitted.
   Trace() = default;
+  explicit Trace(const Capabilities& target);
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
@@ -98,7 +103,9 @@ class Trace {
     Rnd<0> root0;
     Rnd<1> root1;
     Const key;
-    int n, words, bits, program;
+    int n, words;
+    Form form;
+    int program;
   };
   Comparison comparison(Sec alpha, Sec beta, int w);
   Sh below(const Comparison& c, Pub x, const std::vector<uint64_t>& thresholds);
@@ -142,6 +149,7 @@ class Trace {
   struct Paid {
     int party, rand, diff, tell;  // party: who receives the correction
   };
+  fss::DcfScheme scheme() const;
   int AddNode(Node n);
   int Input(const std::string& name, Shape shape, int bits, unsigned know, int tick);
   int Rand(int party, Ring ring, const Shape& shape);
@@ -154,13 +162,14 @@ class Trace {
   struct Rooted {
     int root[2], told, program;
   };
-  Rooted Key(Op gen, std::vector<int> args, std::vector<int64_t> attrs);
+  Rooted Key(Op gen, std::vector<int> args, std::vector<int64_t> attrs, int root_bits);
   template <class Keys>
   Sh ReadBy(Op op, const Keys& k, std::vector<int> rest, std::vector<int64_t> attrs);
   uint16_t Intern(const std::string& s);
   std::optional<int> Fold(Op op, const std::vector<int>& args, const std::vector<int64_t>& attrs);
   void Infer(Node& n) const;  // ring and shape
 
+  std::shared_ptr<const Capabilities> target_;  // null: any backend
   std::vector<Node> nodes_;
   std::unordered_multimap<size_t, int> seen_;
   std::map<int, Paid> paid_;                // dealt values

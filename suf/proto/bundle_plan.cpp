@@ -32,8 +32,8 @@ void CheckJob(const BundlePlan& plan, const store::Job& job) {
     Fail(Cause::kInput, "the job is of entry ", job.entry, ", variant ", job.variant, " with ", job.past,
          " tokens in a cache; the plan has entry 0, variant 0 and no cache; compile a plan that has them");
   if (!plan.Covers(job))
-    Fail(Cause::kInput, "the text has ", job.tokens, " tokens; the plan covers 1 to ", plan.max_tokens,
-         "; shorten it or compile a longer plan");
+    Fail(Cause::kInput, plan.unit.what, " ", job.tokens, " ", plan.unit.name, "; the plan covers 1 to ",
+         plan.max_tokens, "; ", plan.unit.remedy);
 }
 
 void CheckPeersJob(net::Channel& ch, const BundlePlan& plan, const store::Job& job, const char* did) {
@@ -43,8 +43,8 @@ void CheckPeersJob(net::Channel& ch, const BundlePlan& plan, const store::Job& j
                     " tokens in a cache; the plan has entry 0, variant 0 and no cache; install the same suf on all "
                     "three sides");
   if (!plan.Covers(job))
-    net::EndSession(ch, net::Refusal::kTokens, Cause::kInput, ch.peer_title(), " ", did, " ", job.tokens,
-                    " tokens; the plan covers 1 to ", plan.max_tokens, "; it was refused");
+    net::EndSession(ch, net::Refusal::kTokens, Cause::kInput, ch.peer_title(), " ", did, " ", job.tokens, " ",
+                    plan.unit.name, "; the plan covers 1 to ", plan.max_tokens, "; it was refused");
 }
 
 }  // namespace suf::proto

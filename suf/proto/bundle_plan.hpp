@@ -13,10 +13,16 @@ struct Task {
   uint64_t body_bytes[2] = {};  // key bytes in each party's bundle
 };
 
+// Unit: what a job's number of tokens counts, for sentences that a person reads.
+struct Unit {
+  const char *what = "the text has", *name = "tokens", *remedy = "shorten it or compile a longer plan";
+};
+
 struct BundlePlan {
   uint32_t version = 1;  // of the plan format
   uint32_t prg = 0;      // identity of the generator that expands keys
   uint32_t max_tokens = 0;
+  Unit unit = {};
   uint64_t setup_bytes = 0;  // of W_hat
   Hash hash{};
   // Knows: whether the plan has this graph, variant and cache; the tokens are apart, as a person can mend them.

@@ -14,12 +14,12 @@ void Inference::OfflineEnd() {
   ch_.set_phase(net::Phase::kOnline);
 }
 
-void Inference::RevealArrived() {
-  SUF_CHECK(offline_ended_ && ch_.self().role == Role::kData && !revealed_);
+void Inference::OnlineEnd() {
+  SUF_CHECK(offline_ended_ && ch_.self().role == Role::kData && !online_ended_);
   ch_.set_phase(net::Phase::kControl);
   bond_.Recv(net::kOnlineEnd);
   bond_.Send(net::kBye);
-  revealed_ = true;
+  online_ended_ = true;
 }
 
 namespace {
@@ -77,9 +77,13 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store&
                       "replaced on purpose, start with a new store");
     SendHello(ch_, plan_);
     RecvHello(ch_, plan_);
-    Bytes welcome = ch_.RecvExact(net::kWelcome, 2 * sizeof(Hash));
+    Bytes welcome = ch_.RecvExact(net::kWelcome, 2 * sizeof(Hash) + sizeof(uint32_t));
     Reader r(welcome, "a welcome");
-    weights_ = r.GetHash(), setup_hash_ = r.GetHash();
+    weights_ = r.GetHash(), setup_hash_ = r.GetHash(), brought_ = r.Get<uint32_t>();
+    if (brought_ > plan_.max_tokens)  // P0 looked at its own values before it listened
+      net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " brings ", brought_, " ",
+                      plan_.unit.name, ", the plan covers at most ", plan_.max_tokens,
+                      "; install the same suf on both sides");
     uint8_t have = LoadSetup();
     ch_.Send(net::kSetupAsk, View(&have, 1));
     if (!have) FetchSetup();
@@ -204,10 +208,10 @@ void DataSession::RunOne(Agreed what, const RunHook& run, const store::Job& next
       run(inference);
     } catch (...) {
       // the result may be what failed, so P0 must not notice: the session goes on, the error waits for End
-      if (!inference.revealed_) throw;
+      if (!inference.online_ended_) throw;
       if (!pending_) pending_ = std::current_exception();
     }
-    SUF_CHECK(inference.revealed_);
+    SUF_CHECK(inference.online_ended_);
     store_.Finish(what.serial);
   });
 }
@@ -230,7 +234,7 @@ class ModelSession {
     host_.store.Forget();
     SendHello(ch_, host_.plan);
     Writer welcome;
-    welcome.Raw(host_.weights), welcome.Raw(host_.setup);
+    welcome.Raw(host_.weights), welcome.Raw(host_.setup), welcome.Put(host_.brings);
     ch_.Send(net::kWelcome, welcome.bytes());
     if (ch_.RecvExact(net::kSetupAsk, 1)[0]) return;
     ch_.set_phase(net::Phase::kSetup);
@@ -267,7 +271,10 @@ class ModelSession {
     Agreed what{job, host_.plan.task(job), 0, nullptr};
     if (trace != what.task.trace)
       net::EndSession(ch_, net::Refusal::kTrace, Cause::kRefused, ch_.peer_title(), " derives another trace for ",
-                      job.tokens, " tokens from the plan; install the same suf on both sides");
+                      job.tokens, " ", host_.plan.unit.name, " from the plan; install the same suf on both sides");
+    if (host_.brings && job.tokens != host_.brings)
+      net::EndSession(ch_, net::Refusal::kCount, Cause::kInput, ch_.peer_title(), " announced ", job.tokens, " ",
+                      host_.plan.unit.name, ", we bring ", host_.brings, "; give both parties as many");
     Choose(what, r);
     return what;
   }
@@ -319,6 +326,7 @@ class ModelSession {
       bond.Recv(net::kBye);
       host_.store.Finish(serial);
     });
+    if (host_.finished) host_.finished();
   }
 
   net::Channel& ch_;

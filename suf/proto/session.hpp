@@ -15,7 +15,7 @@ namespace suf::proto {
 class Bond;
 
 // Inference: what the hook that runs one gets. Order of events: offline frames, OfflineEnd, online frames; P1 then
-// calls RevealArrived when the last frame (its result's) is here and *before* it computes anything from it. What P1
+// calls OnlineEnd when the last frame has come or gone and *before* it computes anything from one that came. What P1
 // does or throws afterwards changes nothing that P0 sees.
 class Inference {
  public:
@@ -28,7 +28,7 @@ class Inference {
   double fetch_ms() const { return fetch_ms_; }
   double dealt_ms() const { return dealt_ms_; }
   void OfflineEnd();
-  void RevealArrived();
+  void OnlineEnd();
 
  private:
   friend class DataSession;
@@ -38,7 +38,7 @@ class Inference {
   store::Bundle bundle_;
   Bond& bond_;
   double fetch_ms_ = 0, dealt_ms_ = 0;
-  bool offline_ended_ = false, revealed_ = false;
+  bool offline_ended_ = false, online_ended_ = false;
 };
 using RunHook = std::function<void(Inference&)>;
 
@@ -64,6 +64,8 @@ class DataSession {
   DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer, Keys keys = {});
   ~DataSession();
   const Hash& weights() const { return weights_; }
+  // brought: of how many tokens (Unit) P0 brings data of its own, so that every job has as many; 0: P1 decides.
+  uint32_t brought() const { return brought_; }
   // Setup: W_hat, plan.setup_bytes bytes; handed over once.
   Bytes Setup() {
     SUF_CHECK(setup_.size() == plan_.setup_bytes);
@@ -71,7 +73,7 @@ class DataSession {
   }
   // notices: what a person should know of the masked weights that were in the store.
   const std::vector<std::string>& notices() const { return notices_; }
-  // Infer: one inference. A failure of `run` after RevealArrived is kept and thrown by End. next: the job of the
+  // Infer: one inference. A failure of `run` after OnlineEnd is kept and thrown by End. next: the job of the
   // inference or audit that will follow, whose bundle is then fetched meanwhile; of 0 tokens: none, or not known yet. A
   // fetch that fails is told by the call that needs it.
   void Infer(const store::Job& job, const RunHook& run, const store::Job& next = {});
@@ -104,6 +106,7 @@ class DataSession {
   DialDealer dealer_;
   Keys keys_;
   Hash weights_{}, setup_hash_{};
+  uint32_t brought_ = 0;
   Bytes setup_;  // W_hat, until it is handed over
   std::optional<Unverified> unverified_;
   std::vector<std::string> notices_;
@@ -123,6 +126,10 @@ struct ModelHost {
   DialDealer dealer;
   RunHook run;
   Auditor auditor;
+  uint32_t brings = 0;  // DataSession::brought; a job of another number is refused
+  // finished: after a run whose serial is done with and of which P1 hears nothing more: what P0 does with its result
+  // must not show
+  std::function<void()> finished = {};
   net::Traffic* dealer_traffic = nullptr;  // if set, the traffic with the dealer is added to it
   Keys keys = {};
 };

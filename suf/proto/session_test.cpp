@@ -201,7 +201,7 @@ TEST(Session, AnAnnouncedJobOfAnotherGraphIsRefused) {
   w.Session(w.Host(), [&](net::Channel& ch) {
     SendHello(ch, w.plan);
     RecvHello(ch, w.plan);
-    ch.RecvExact(net::kWelcome, 64);
+    ch.RecvExact(net::kWelcome, 68);
     const uint8_t have = 1;
     ch.Send(net::kSetupAsk, View(&have, 1));
     Writer announce;
@@ -261,7 +261,7 @@ TEST(Session, WhatP0SeesDoesNotDependOnWhatP1DoesWithTheResult) {
     inf.channel().Send(net::kFirstRun, HashOf({inf.key().view()}));
     inf.OfflineEnd();
     (void)inf.channel().RecvExact(net::kFirstRun + 1, 32);
-    inf.RevealArrived();
+    inf.OnlineEnd();
     Fail(Cause::kResource, "cannot write the result");
   };
   EXPECT_TRUE(Fails(Cause::kResource, "cannot write the result", [&] {

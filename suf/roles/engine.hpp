@@ -1,5 +1,6 @@
-// Engine: a plan on a backend: for each number of tokens the trace, linted, with its schedule. What all roles of a
-// process share. Which backend runs, the program says: this room knows none.
+// Engine: a plan on a backend: for each number of tokens or values the trace, linted, with its schedule. What all roles
+// of a process share, whatever the plan is for: ModelEngine is a model's, FunctionEngine (function.hpp) a function's.
+// Which backend runs, the program says: this room knows none.
 #pragma once
 #include <functional>
 #include <map>
@@ -12,6 +13,7 @@
 #include "suf/nn/plan.hpp"
 #include "suf/nn/weights.hpp"
 #include "suf/pfss/backend.hpp"
+#include "suf/pfss/lint.hpp"
 #include "suf/proto/bundle_plan.hpp"
 
 namespace suf::roles {
@@ -19,7 +21,7 @@ namespace suf::roles {
 // Progress: hears how much is done, 0 to 1, and what is being done; in the thread of the call that it was given to.
 using Progress = std::function<void(double done, const std::string& what)>;
 
-// Work: the inference of exactly n tokens; comes from Engine::At alone.
+// Work: the trace of exactly n tokens or values; comes from Engine::At alone.
 struct Work {
   pfss::Trace trace;
   std::unique_ptr<pfss::Schedule> schedule;
@@ -29,38 +31,60 @@ struct Work {
   Work() = default;
 };
 
-// Emit: writes the trace of n tokens and closes it.
-using Emit = std::function<void(pfss::Trace&, const nn::Plan&, int n)>;
-
-// LoadPlan: reads and checks a plan file. Throws Cause::kInput (no file) or what nn::Parse throws.
-nn::Plan LoadPlan(const std::string& path);
+// Subject: what an engine takes from a plan.
+struct Subject {
+  Hash hash{};
+  uint32_t most = 0;  // tokens or values
+  proto::Unit unit;
+  pfss::Ending ending;  // who is to learn what
+  std::function<void(pfss::Trace&, int)>
+      emit;                              // writes the trace of n and closes it; refuses an n that it does not cover
+  std::vector<nn::MaskedWeight> masked;  // none of a function
+};
 
 // Engine: thread-safe.
 class Engine {
  public:
-  // The backend outlives the engine. Tests may put in an emission with a fault.
-  Engine(nn::Plan plan, pfss::Backend& backend, Emit emit = nn::Build);
-  const nn::Plan& plan() const { return plan_; }
-  const Hash& hash() const { return hash_; }
+  // The backend outlives the engine.
+  Engine(Subject subject, pfss::Backend& backend);
+  virtual ~Engine() = default;
+  const Hash& hash() const { return subject_.hash; }
+  const proto::Unit& unit() const { return subject_.unit; }
   pfss::Backend& backend() { return backend_; }
-  // At: the one way to a trace, so that nobody deals, fetches or runs one that has not passed the lint (pfss::Lint),
-  // once. Throws Cause::kInput when the plan does not cover n tokens, Cause::kRefused when the lint finds a fault.
-  // Kept for the next call.
+  // At: the one way to a trace, so that nobody deals, fetches or runs one that has not passed the lint (pfss::Lint) or
+  // whose results go to others than the plan says, once. Throws Cause::kInput when the plan does not cover n,
+  // Cause::kRefused when a fault is found. Kept for the next call.
   std::shared_ptr<const Work> At(int n);
   // Section: words for the section of party p's bundle that holds this byte.
   std::string Section(int n, int p, uint64_t byte);
   // ForProto: the plan as the sessions know it. The engine outlives it.
   proto::BundlePlan ForProto();
-  const std::vector<nn::MaskedWeight>& masked() const { return masked_; }
+  const std::vector<nn::MaskedWeight>& masked() const { return subject_.masked; }
 
  private:
-  nn::Plan plan_;
-  Emit emit_;
-  Hash hash_;
-  std::vector<nn::MaskedWeight> masked_;
+  const Subject subject_;
   pfss::Backend& backend_;
   std::mutex m_;
   std::map<int, std::shared_ptr<const Work>> works_;
+};
+
+// Emit: writes the trace of n tokens and closes it.
+using Emit = std::function<void(pfss::Trace&, const nn::Plan&, int n)>;
+
+// LoadPlan: reads and checks a model's plan file. Throws Cause::kInput (no file) or what nn::Parse throws.
+nn::Plan LoadPlan(const std::string& path);
+
+// ModelEngine: of a model's plan: P1 alone learns one result.
+class ModelEngine : public Engine {
+ public:
+  // Tests may put in an emission with a fault.
+  ModelEngine(nn::Plan plan, pfss::Backend& backend, Emit emit = nn::Build)
+      : ModelEngine(std::make_shared<const nn::Plan>(std::move(plan)), backend, std::move(emit)) {}
+  const nn::Plan& plan() const { return *plan_; }
+
+ private:
+  ModelEngine(std::shared_ptr<const nn::Plan> plan, pfss::Backend& backend, Emit emit);
+  std::shared_ptr<const nn::Plan> plan_;
 };
 
 }  // namespace suf::roles

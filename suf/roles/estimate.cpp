@@ -5,7 +5,7 @@
 
 namespace suf::roles {
 
-Estimate::Estimate(Engine& engine, int n) : tokens(n), plan(engine.hash()) {
+Estimate::Estimate(ModelEngine& engine, int n) : tokens(n), plan(engine.hash()) {
   const auto work = engine.At(n);
   const pfss::Schedule& s = *work->schedule;
   trace = work->trace.digest(), flights = s.flights();

@@ -146,7 +146,7 @@ Outcome RunInference(Engine& engine, proto::Inference& inference, run::Inputs& i
                     [&] { inference.OfflineEnd(); },
                     {},
                     &out.times};
-  if (h.party == 1) job.received = [&] { inference.RevealArrived(); };
+  if (h.party == 1) job.through = [&] { inference.OnlineEnd(); };
   out.words = run::RunParty(job);
   return out;
 }

@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <fstream>
-#include <thread>
 
 #include "suf/backends/clear.hpp"
 #include "suf/backends/packed.hpp"
@@ -14,8 +13,8 @@
 #include "suf/model/random.hpp"
 #include "suf/roles/compiler.hpp"
 #include "suf/roles/data_owner.hpp"
-#include "suf/roles/dealer.hpp"
 #include "suf/roles/estimate.hpp"
+#include "suf/roles/links_test.hpp"
 #include "suf/roles/model_owner.hpp"
 #include "suf/roles/simulator.hpp"
 #include "suf/store/told_test.hpp"
@@ -23,10 +22,8 @@
 namespace suf::roles {
 namespace {
 
-using net::Identity;
 using testing::HasSubstr;
 
-constexpr Identity kId[] = {{Role::kModel, {12}}, {Role::kData, {13}}, {Role::kDealer, {11}}};
 constexpr int kLongest = 16;
 
 std::vector<std::string> Lines(const char* file) {
@@ -72,61 +69,27 @@ class World {
     auto over = std::move(model.over);
     model.over = [this, over](const Error* e) { ++(e ? failed : ended); };
     model.ran = [this](uint32_t n, uint64_t, const run::Times&) { ran.push_back(n); };
-    owner.emplace(engine[1], Made().model->Quantise(Made().plan), store[0], Dial(Role::kModel), std::move(model));
-    client.emplace(engine[2], store[1], Dial(Role::kData), std::move(data));
+    owner.emplace(engine[1], Made().model->Quantise(Made().plan), store[0], links.Dial(Role::kModel), std::move(model));
+    client.emplace(engine[2], store[1], links.Dial(Role::kData), std::move(data));
   }
-  ~World() { Join(); }
   // Session: P0 in a thread, and what `use` does with P1's session here.
   void Session(const std::function<void(DataOwner::Session&)>& use) {
-    auto [near, far] = net::InProcessPair(kId[int(Role::kData)], kId[int(Role::kModel)]);
-    std::thread serve([&, ch = std::move(far)]() mutable {
-      try {
-        owner->Serve(*ch);
-      } catch (const Error&) {
-      }
-      ch.reset();
-    });
-    try {
-      DataOwner::Session session(*client, *near);
+    links.Talk(*owner, [&](net::Channel& ch) {
+      DataOwner::Session session(*client, ch);
       use(session);
-    } catch (...) {
-      near.reset(), serve.join();
-      throw;
-    }
-    near.reset(), serve.join(), Join();
+    });
   }
 
   Scratch dir;
   std::unique_ptr<pfss::Backend> packed = backends::MakePacked(exec::Default()), clear = backends::MakeClear();
-  Engine engine[3] = {{Made().plan, *clear}, {Made().plan, *packed}, {Made().plan, *packed}};
+  ModelEngine engine[3] = {{Made().plan, *clear}, {Made().plan, *packed}, {Made().plan, *packed}};
   store::Store store[2] = {store::Store(dir / "p0"), store::Store(dir / "p1")};
   std::optional<Dealer> dealer;
+  Links links{dealer};
   std::optional<ModelOwner> owner;
   std::optional<DataOwner> client;
   std::vector<uint32_t> ran;
   std::atomic<int> dealt{0}, ended{0}, failed{0};
-
- private:
-  proto::DialDealer Dial(Role role) {
-    return [this, role](std::stop_token stop) {
-      auto [near, far] = net::InProcessPair(kId[int(role)], kId[int(Role::kDealer)], net::kTimeout, std::move(stop));
-      std::lock_guard l(m_);
-      links_.emplace_back([this, ch = std::move(far)]() mutable {
-        try {
-          dealer->Handle(*ch);
-        } catch (const Error&) {
-        }
-        ch.reset();
-      });
-      return std::move(near);
-    };
-  }
-  void Join() {
-    for (auto& t : links_) t.join();
-    links_.clear();
-  }
-  std::mutex m_;
-  std::vector<std::thread> links_;
 };
 
 std::vector<model::Ids> Texts(std::vector<std::string> texts) {
@@ -213,12 +176,12 @@ TEST(Roles, SessionThatBreaksIsHeardOfAndTheNextOneWorks) {
 }
 
 TEST(Roles, DataOwnerRefusesAuditsOneByOne) {
-  EXPECT_TRUE(Fails(Cause::kInput, "audits and texts one by one", [] { World w({.one_by_one = true, .audits = 1}); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "audits and jobs one by one", [] { World w({.one_by_one = true, .audits = 1}); }));
 }
 
 TEST(Engine, RefusesWhatThePlanDoesNotCover) {
   auto clear = backends::MakeClear();
-  Engine engine(Made().plan, *clear);
+  ModelEngine engine(Made().plan, *clear);
   EXPECT_TRUE(Fails(Cause::kInput, "over the plan's limit of 16", [&] { (void)engine.At(17); }));
   EXPECT_TRUE(Fails(Cause::kInput, "below the limit of 3", [&] { Estimate e(engine, 2); }));
   EXPECT_EQ(engine.At(5), engine.At(5)) << "a trace is kept";

@@ -78,34 +78,38 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
   const auto& steps = s.steps(job.party);
   const std::vector<Sum> sent_before = SentBefore(s, job.party);
   Sum arrived;
-  int last_frame = -1;
-  for (auto& step : steps)
-    if (step.receive >= 0) last_frame = step.receive;
+  size_t last = 0;  // the last step with a frame
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (steps[i].receive >= 0 || steps[i].send >= 0) last = i;
   auto begin = Clock::now();
-  bool online = false;
+  bool online = false, through = false;
+  // the online part begins when the frames sent before the inference are here
+  auto start = [&] {
+    if (std::exchange(online, true)) return;
+    begin = Clock::now();
+    io.meter.Reset();
+    if (job.online) job.online();
+  };
+  auto finish = [&] {
+    start();
+    if (!std::exchange(through, true) && job.through) job.through();
+  };
   for (size_t i = 0; i < steps.size(); ++i) {
     const pfss::Step& step = steps[i];
-    // the online part begins when the frames sent before the inference are here
     const pfss::Frame* due = step.receive >= 0 ? &s.frames()[size_t(step.receive)] : nullptr;
-    auto start = [&] {
-      if (step.tick < 0 || std::exchange(online, true)) return;
-      begin = Clock::now();
-      io.meter.Reset();
-      if (job.online) job.online();
-    };
-    if (!due || due->tick >= 0) start();
+    if (step.tick >= 0 && (!due || due->tick >= 0)) start();
     if (due) {
       auto t = Clock::now();
       double waited = job.link.waited();
       Bytes payload = job.link.Receive(step.receive, size_t(due->bytes));
       SUF_CHECK(int64_t(payload.size()) == due->bytes);
-      if (step.receive == last_frame && job.received) job.received();
+      if (i == last && step.send < 0) finish();
       io.Arrive(*due, std::move(payload));
       arrived.Add(*due);
       waited = job.link.waited() - waited;
       if (due->tick >= 0) io.meter.Wire(Meter::Since(t) - waited, waited);
     }
-    start();
+    if (step.tick >= 0) start();
     io.Leave(step.send >= 0 ? &s.frames()[size_t(step.send)] : nullptr);
     io.meter.Mark();
     executor->Run(programs[i], job.randomness, io);
@@ -117,9 +121,11 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
       job.link.Send(step.send, io.outgoing());
       job.link.Expect(0, 0);
       io.meter.Wire(Meter::Since(t), 0);
+      if (i == last) finish();
     }
     if (job.progress) job.progress(int(i) + 1, int(steps.size()), io.meter.scope());
   }
+  finish();  // of a trace without frames
   if (job.times) io.meter.Report(Meter::Since(begin), job.times);
   std::vector<uint64_t> out;
   for (const pfss::Trace::Result& r : s.trace().results(job.party)) {

@@ -50,8 +50,9 @@ struct PartyJob {
   View key;  // the body of the party's bundle, Schedule::key_bytes(party) long
   Link& link;
   std::function<void(int step, int steps, const std::string& scope)> progress = {};
-  std::function<void()> online = {};    // called once every frame sent before the inference has arrived or gone out
-  std::function<void()> received = {};  // called when the last frame has arrived, before anything of it is read
+  std::function<void()> online = {};  // called once every frame sent before the inference has arrived or gone out
+  // through: called when the last frame has come or gone, before anything is read of one that came
+  std::function<void()> through = {};
   Times* times = nullptr;
 };
 

@@ -37,6 +37,7 @@ class Watched : public pfss::Backend {
  public:
   Watched(std::unique_ptr<pfss::Backend> real, bool blind) : real_(std::move(real)), blind_(blind) {}
   std::string name() const override { return real_->name(); }
+  const pfss::Capabilities& capabilities() const override { return real_->capabilities(); }
   uint32_t prg() const override { return real_->prg(); }
   std::unique_ptr<pfss::Randomness> Expand(pfss::Material m) override { return real_->Expand(std::move(m)); }
   std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, Role role) override {

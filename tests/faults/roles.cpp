@@ -75,7 +75,7 @@ void Serve(const Scene& s, Role self, std::vector<Role> peers, const std::functi
 }
 
 void RunDealer(const Scene& s) {
-  roles::Engine& engine = *s.setting.engine;
+  roles::ModelEngine& engine = *s.setting.engine;
   DealerState serials(StoreOf(s, Role::kDealer));
   roles::Generator generate(engine);
   Dealer::Options options;
@@ -89,7 +89,7 @@ void Tell(const Scene& s, Role self, const Store& store) {
 }
 
 void RunModel(const Scene& s) {
-  roles::Engine& engine = *s.setting.engine;
+  roles::ModelEngine& engine = *s.setting.engine;
   Store store(StoreOf(s, Role::kModel));
   Tell(s, Role::kModel, store);
   Secret key = store.LongLived("weights.key");
@@ -114,7 +114,7 @@ void RunModel(const Scene& s) {
 }
 
 void RunData(const Scene& s) {
-  roles::Engine& engine = *s.setting.engine;
+  roles::ModelEngine& engine = *s.setting.engine;
   Event done{Event::kDone, Role::kData};
   std::string text;
   try {
@@ -155,7 +155,7 @@ Setting::Setting(const std::string& folder) {
   const model::Model real =
       model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4});
   backend = backends::MakePacked(exec::Default());
-  engine = std::make_unique<roles::Engine>(model::SmallPlan(real, 4), *backend);
+  engine = std::make_unique<roles::ModelEngine>(model::SmallPlan(real, 4), *backend);
   weights = nn::Quantise(real.weights, engine->plan());
   ids = {1, 5, 2, 7};
   y = nn::Simulator(engine->plan(), weights).Run(ids).y;

@@ -11,7 +11,7 @@ namespace suf::faults {
 struct Setting {
   explicit Setting(const std::string& folder);
   std::unique_ptr<pfss::Backend> backend;
-  std::unique_ptr<roles::Engine> engine;
+  std::unique_ptr<roles::ModelEngine> engine;
   nn::Quantised weights;
   std::vector<int32_t> ids;
   std::vector<int64_t> y;  // of ids, by the simulator

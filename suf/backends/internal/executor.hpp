@@ -88,7 +88,7 @@ class PackedExecutor : public pfss::Executor {
   void Emit(const Lane& l) const;
   void Unit(const Lane& l) const;
   void Digits(const Lane& l) const;
-  void Borrow(const Lane& l) const;
+  void BorrowA(const Lane& l) const;
   void BorrowX(const Lane& l) const;
   template <class T>
   void Select(const Lane& l, const std::vector<T>& table) const;

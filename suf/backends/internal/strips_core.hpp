@@ -92,9 +92,9 @@ inline void BorrowConstant(const uint32_t* h, int digits, size_t n, uint32_t* o)
 #pragma GCC ivdep
     for (size_t i = 0; i < n; ++i) o[i] = (h[i] >> (2 * j) & 1) + ((0 - (h[i] >> (2 * j - 1) & 1)) & o[i]);
 }
-// Bit strings of up to 512 bits for kLanes elements side by side: word w of element i at s[w][i]. Lengths are public
+// Bit strings of up to 768 bits for kLanes elements side by side: word w of element i at s[w][i]. Lengths are public
 // constants, so every shift is one for all lanes.
-inline constexpr size_t kLanes = 32, kWords = 8;
+inline constexpr size_t kLanes = 32, kWords = 12;
 using Lanes = uint64_t[kWords][kLanes];
 
 // Append: `len` bits of x, each element's and-ed with its mask, at bit `at` of s; s is zero from `at` on.
@@ -106,6 +106,36 @@ inline void Append(Lanes& s, int at, const Lanes& x, int len, const uint64_t* ma
       for (size_t i = 0; i < kLanes; ++i) s[first + w + 1][i] |= (x[w][i] & mask[i]) >> (64 - shift);
   }
 }
+// Rows: the word, or what there is of it, at each of m rows of a string of `stride` bytes: 1, 2, 4, or whole words. A
+// length that compilers do not know is a call a row.
+template <class T>
+inline void RowsOf(const uint8_t* p, size_t stride, size_t m, uint64_t* to) {
+  for (size_t i = 0; i < m; ++i) {
+    T x;
+    __builtin_memcpy(&x, p + i * stride, sizeof x);
+    to[i] = x;
+  }
+}
+inline void Rows(const uint8_t* p, size_t stride, size_t m, uint64_t* to) {
+  if (stride == 1) return RowsOf<uint8_t>(p, 1, m, to);
+  if (stride == 2) return RowsOf<uint16_t>(p, 2, m, to);
+  if (stride == 4) return RowsOf<uint32_t>(p, 4, m, to);
+  RowsOf<uint64_t>(p, stride, m, to);
+}
+// PutRows: word w of m elements to their rows of `stride` bytes, the inverse of Rows.
+template <class T>
+inline void PutRowsOf(const uint64_t* from, size_t stride, size_t m, uint8_t* p) {
+  for (size_t i = 0; i < m; ++i) {
+    const T x = T(from[i]);
+    __builtin_memcpy(p + i * stride, &x, sizeof x);
+  }
+}
+inline void PutRows(const uint64_t* from, size_t stride, size_t m, uint8_t* p) {
+  if (stride == 1) return PutRowsOf<uint8_t>(from, 1, m, p);
+  if (stride == 2) return PutRowsOf<uint16_t>(from, 2, m, p);
+  if (stride == 4) return PutRowsOf<uint32_t>(from, 4, m, p);
+  PutRowsOf<uint64_t>(from, stride, m, p);
+}
 inline void AppendBit(Lanes& s, int at, const uint64_t* bit) {
   for (size_t i = 0; i < kLanes; ++i) s[at / 64][i] |= bit[i] << (at % 64);
 }
@@ -115,7 +145,8 @@ inline void ZeroFrom(Lanes& s, int at, int end) {
 }
 
 // Coefficients without the constant, C_j = (he_j C_{j-1} | c_{j-1}, C_{j-1} | 1), c_j = he_j c_{j-1} + hl_j; and with
-// them acc_j = he_j acc_{j-1} + <C_{j-1}, group_j> + c_{j-1} re_j + rl_j.
+// them acc_j = he_j acc_{j-1} + <C_{j-1}, group_j> + c_{j-1} re_j + rl_j. acc is the parity of a word, taken at the
+// end.
 inline void BorrowShare(const uint32_t* h, const uint32_t* rho, const uint8_t* const* groups, const size_t* stride,
                         int digits, size_t n, uint8_t* out) {
   for (size_t lo = 0; lo < n; lo += kLanes) {
@@ -132,16 +163,11 @@ inline void BorrowShare(const uint32_t* h, const uint32_t* rho, const uint8_t* c
       int words = (size + 63) / 64;
       for (int w = 0; w < words; ++w) {
         uint64_t g[kLanes] = {};
-        size_t bytes = stride[j - 1] < 8 ? stride[j - 1] : 8;
-        for (size_t i = 0; i < m; ++i)
-          __builtin_memcpy(&g[i], groups[j - 1] + (lo + i) * stride[j - 1] + 8 * size_t(w), bytes);
+        Rows(groups[j - 1] + lo * stride[j - 1] + 8 * size_t(w), stride[j - 1], m, g);
         for (size_t i = 0; i < kLanes; ++i) sum[i] ^= g[i] & c[w][i];
       }
-      for (size_t i = 0; i < kLanes; ++i) {
-        uint64_t s = sum[i];
-        s ^= s >> 32, s ^= s >> 16, s ^= s >> 8, s ^= s >> 4, s ^= s >> 2, s ^= s >> 1;
-        acc[i] = (acc[i] & e[i]) ^ s ^ (c0[i] & r[i] >> (2 * j - 1)) ^ (r[i] >> (2 * j));
-      }
+      for (size_t i = 0; i < kLanes; ++i)
+        acc[i] = (acc[i] & e[i]) ^ sum[i] ^ (c0[i] & r[i] >> (2 * j - 1)) ^ (r[i] >> (2 * j) & 1);
       if (j + 1 < digits) {
         for (int w = 0; w < words; ++w)
           for (size_t i = 0; i < kLanes; ++i) low[w][i] = c[w][i], c[w][i] &= e[i];
@@ -153,7 +179,12 @@ inline void BorrowShare(const uint32_t* h, const uint32_t* rho, const uint8_t* c
       }
       for (size_t i = 0; i < kLanes; ++i) c0[i] = (c0[i] & e[i] & 1) ^ (x[i] >> (2 * j) & 1);
     }
-    for (size_t i = 0; i < m; ++i) out[lo + i] = uint8_t(acc[i] & 1);
+    for (size_t i = 0; i < kLanes; ++i) {
+      uint64_t s = acc[i];
+      s ^= s >> 32, s ^= s >> 16, s ^= s >> 8, s ^= s >> 4, s ^= s >> 2, s ^= s >> 1;
+      acc[i] = s & 1;
+    }
+    for (size_t i = 0; i < m; ++i) out[lo + i] = uint8_t(acc[i]);
   }
 }
 
@@ -184,11 +215,8 @@ inline void MonomialStrings(const uint32_t* rho, int j, size_t stride, size_t n,
       AppendBit(v, 2 * size + 1, bit);
       size = 2 * size + 2;
     }
-    for (size_t i = 0; i < m; ++i) {
-      uint64_t words[kWords];
-      for (size_t w = 0; w < kWords; ++w) words[w] = w * 64 < size_t(size) ? v[w][i] : 0;
-      __builtin_memcpy(out + (lo + i) * stride, words, stride);
-    }
+    // a row is as wide as its string, so that every word of it is made
+    for (size_t w = 0; 8 * w < stride; ++w) PutRows(v[w], stride, m, out + lo * stride + 8 * w);
   }
 }
 
@@ -267,12 +295,11 @@ inline void Less(const uint64_t* x, const uint64_t* b, size_t m, size_t n, uint6
 // 64 rows at a time, a word of each: they stay in registers and the cache while their planes are filled.
 inline void BitPlanes(const uint8_t* x, size_t stride, size_t m, size_t plane, size_t n, uint8_t* out) {
   constexpr size_t kRows = 64;
-  const size_t bytes = stride < 8 ? stride : 8;
   for (size_t lo = 0; lo < n; lo += kRows) {
     const size_t some = n - lo < kRows ? n - lo : kRows;
     for (size_t first = 0; first < m; first += 64) {
       uint64_t v[kRows] = {};
-      for (size_t i = 0; i < some; ++i) __builtin_memcpy(&v[i], x + (lo + i) * stride + first / 8, bytes);
+      Rows(x + lo * stride + first / 8, stride, some, v);
       for (size_t j = first, end = m < j + 64 ? m : j + 64; j < end; ++j) {
         uint8_t bit[kRows];
         for (size_t i = 0; i < kRows; ++i) bit[i] = uint8_t(v[i] >> (j - first) & 1);

@@ -30,9 +30,21 @@ struct Grid {
   }
 };
 Grid GridOf(const Compiled& c, int ring);
-std::vector<Cut> RowCuts(std::span<const func::Group> groups, int ring);
+// CutsItself: whether a lowering reads a function behind a shift from z's own digits, and needs no wire for x.
+bool CutsItself(const Compiled& c, const Lowering& l);
 std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring);
-// one_tree: a tree at the finest place serves all widths, for less key and more AES blocks; else each has its own.
-Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x, int ring, bool one_tree);
+std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring);
+// BothReadings: how many words of the dealer WindowBoth's borrow multiplies: by power, and by output.
+inline int BothReadings(const Compiled& c, const Grid& g) { return g.width + c.f.outputs; }
+// RowRun: some of a row function's cuts, which have digits of their own. RowRuns: all cuts in one where they fit one
+// plan, else the lightest runs.
+struct RowRun {
+  std::vector<Cut> cuts;
+  DigitPlan plan;
+};
+std::vector<RowRun> RowRuns(std::span<const func::Group> groups, int ring, Stages stages);
+// l.steps: by parity a tree at the finest place serves all widths, for less key and more AES blocks; else each has its
+// own.
+Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x, int ring, const Lowering& l);
 
 }  // namespace suf::compiler::internal

@@ -180,71 +180,99 @@ void DpfParityTile(const uint8_t* tile_key, const internal::DpfTile& t, const ui
   }
 }
 
-// Row: the words of a level of up to kWide / 2 vectors of keys, for which there may be fewer keys.
-inline void PutRow(const Vec* words, size_t count, uint8_t* to) {
-  if (count == kGroup / 2) {
-#pragma GCC unroll 16
-    for (int w = 0; w < kWide / 2; ++w) Store(to + 16 * kLanes * w, words[w]);
-    return;
+// Twins: key generation of kStep vectors of keys, both parties in step. On alpha's path their seeds and control bits
+// differ by Delta at every level: party 1's seed is party 0's and Delta. Two halves take turns: while one is hashed,
+// what follows the other's hash is done between the rounds of AES. Two blocks are stored a hash and no more: a seed's
+// first whitening serves as its last one, too, and kRest is what is missing then.
+class Twins {
+ public:
+  Twins(const RoundKeys& keys, const Vec* root0, const Vec* root1) : keys_(keys), rest_(Rest(keys)) {
+    for (int w = 0; w < kStep; ++w) {
+      s_[w] = root0[w], delta_[w] = root0[w] ^ root1[w], turned_[w] = Sigma(delta_[w]);
+      Ready(w, Vec{});
+    }
   }
-  alignas(64) uint8_t row[8 * kGroup];
-  for (int w = 0; w < kWide / 2; ++w) Store(row + 16 * kLanes * w, words[w]);
-  __builtin_memcpy(to, row, 16 * count);
-  Wipe(row, sizeof row);
-}
+  Twins(const Twins&) = delete;
+  ~Twins() {
+    Wipe(s_, sizeof s_), Wipe(delta_, sizeof delta_), Wipe(turned_, sizeof turned_);
+    Wipe(x_, sizeof x_), Wipe(h_, sizeof h_);
+  }
+
+  // Ready: vector w's next hash, of its seeds with a tweak.
+  void Ready(int w, Vec tweak) {
+    const Vec x = First(keys_, Sigma(s_[w] ^ tweak));
+    Zero(x_, w) = x, One(x_, w) = x ^ turned_[w];
+  }
+  // HashHalf: between(w) is called for each vector of the other half.
+  template <class F>
+  void HashHalf(int half, F between) {
+    Rounds(keys_, x_[half], x_[half], h_[half], [&](int r) {
+      if (r % 2 && r / 2 < kHalfStep) between((1 - half) * kHalfStep + r / 2);
+    });
+  }
+  // Both: H(s_0) ^ H(s_1).
+  Vec Both(int w) { return Zero(h_, w) ^ One(h_, w); }
+  // Down: vector w goes down a level; returns its word.
+  Vec Down(int w, Vec right) {
+    // CW = H(s_0) ^ H(s_1) ^ (1 - alpha_d) Delta; children H(s) and H(s) ^ s, corrected where the control bit is set
+    const Vec c = Both(w) ^ (~right & delta_[w]);
+    s_[w] = Zero(h_, w) ^ rest_ ^ (right & s_[w]) ^ (Control(s_[w]) & c);
+    Ready(w, Vec{});
+    return c;
+  }
+
+ private:
+  static constexpr int kHalfStep = kStep / 2;
+  using Halves = Vec[2][kStep];
+  static Vec& Zero(Halves& x, int w) { return x[w / kHalfStep][w % kHalfStep]; }
+  static Vec& One(Halves& x, int w) { return x[w / kHalfStep][w % kHalfStep + kHalfStep]; }
+  const RoundKeys& keys_;
+  const Vec rest_;
+  Vec s_[kStep], delta_[kStep], turned_[kStep];
+  Halves x_, h_;
+};
 
 // DpfGenTile: both parties in step.
 void DpfGenTile(const uint8_t* tile_key, int n, const uint64_t* alpha, const uint8_t* root0, const uint8_t* root1,
                 size_t keys_count, uint8_t* cw) {
-  constexpr int kVectors = kWide / 2, kPart = kStep / 2;
-  constexpr size_t kKeys = kGroup / 2;
+  constexpr size_t kKeys = size_t(kLanes) * kStep;
+  const auto nothing = [](int) {};
   const RoundKeys keys(tile_key);
   const int depth = n - 8;
-  const Vec none[kStep] = {};
+  alignas(64) uint8_t spare[16 * kKeys];
   for (size_t k0 = 0; k0 < keys_count; k0 += kKeys) {
     const size_t count = keys_count - k0 < kKeys ? keys_count - k0 : kKeys;
-    Vec root[2][kWide], s0[kVectors], s1[kVectors], words[kVectors], h[kStep];
+    Vec root[2][kWide];
     Roots(root0 + 16 * k0, count, 0, root[0]), Roots(root1 + 16 * k0, count, 1, root[1]);
     Points points, ones;
     for (size_t i = 0; i < count; ++i) points.x[i] = alpha[k0 + i], ones.x[i] = GroupIn64(alpha[k0 + i], 0);
     const SecretBits path(points.x);
-    for (int w = 0; w < kVectors; ++w) s0[w] = root[0][w], s1[w] = root[1][w];
+    Twins twins(keys, root[0], root[1]);
+    // a row of fewer keys than the vectors hold is made beside
     uint8_t* to = cw + 16 * k0;
-    for (int d = 0; d < depth; ++d, to += 16 * keys_count) {
-#pragma GCC unroll 8
-      for (int part = 0; part < kVectors; part += kPart) {
-#pragma GCC unroll 8
-        for (int i = 0; i < kPart; ++i) h[i] = s0[part + i], h[i + kPart] = s1[part + i];
-        Hash(keys, h, none, h);
-#pragma GCC unroll 8
-        for (int i = 0; i < kPart; ++i) {
-          const int w = part + i;
-          const Vec right = path.Mask(w, n - 1 - d), both = h[i] ^ h[i + kPart];
-          // CW = H(s_0) ^ H(s_1) ^ (1 - alpha_d) Delta; children H(s) and H(s) ^ s, corrected where the control bit is
-          // set
-          const Vec c = both ^ (~right & (s0[w] ^ s1[w]));
-          s0[w] = h[i] ^ (right & s0[w]) ^ (Control(s0[w]) & c);
-          s1[w] = h[i + kPart] ^ (right & s1[w]) ^ (Control(s1[w]) & c);
-          words[w] = c;
-        }
-      }
-      PutRow(words, count, to);
+    const auto row = [&] { return count == kKeys ? to : spare; };
+    const auto next = [&] {
+      if (count < kKeys) __builtin_memcpy(to, spare, 16 * count);
+      to += 16 * keys_count;
+    };
+    twins.HashHalf(0, nothing);
+    for (int d = 0; d < depth; ++d, next()) {
+      const auto down = [&, at = row()](int w) { Store(at + 16 * kLanes * w, twins.Down(w, path.Mask(w, n - 1 - d))); };
+      twins.HashHalf(1, down);
+      twins.HashHalf(0, down);
     }
-    for (int half = 0; half < 2; ++half, to += 16 * keys_count) {
-      for (int part = 0; part < kVectors; part += kPart) {
-        const Vec tweak = Lanes(half ? 2 : 0, 0);
-        for (int i = 0; i < kPart; ++i) h[i] = s0[part + i] ^ tweak, h[i + kPart] = s1[part + i] ^ tweak;
-        Hash(keys, h, none, h);
-        for (int i = 0; i < kPart; ++i) {
-          const int w = part + i;
-          const Vec here = half ? path.Mask(w, 7) : ~path.Mask(w, 7);
-          words[w] = h[i] ^ h[i + kPart] ^ (here & InHalf(ones.At(w), points.At(w), 0));
-        }
+    twins.HashHalf(1, nothing);
+    for (int half = 0; half < 2; ++half, next()) {
+      for (int w = 0; w < kStep; ++w) {
+        const Vec here = half ? path.Mask(w, 7) : ~path.Mask(w, 7);
+        Store(row() + 16 * kLanes * w, twins.Both(w) ^ (here & InHalf(ones.At(w), points.At(w), 0)));
+        twins.Ready(w, Lanes(2, 0));
       }
-      PutRow(words, count, to);
+      if (!half) twins.HashHalf(0, nothing), twins.HashHalf(1, nothing);
     }
-    Wipe(root, sizeof root), Wipe(s0, sizeof s0), Wipe(s1, sizeof s1), Wipe(h, sizeof h);
+    Wipe(root, sizeof root);
   }
+  Wipe(spare, sizeof spare);
 }
 
 }  // namespace

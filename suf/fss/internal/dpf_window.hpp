@@ -166,9 +166,9 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
   auto words_at = [&](int level) {
     alignas(64) uint8_t b[sizeof(Vec)] = {};
     __builtin_memcpy(b, t.cw + 16 * (size_t(level) * t.keys + k0), 16 * count);
-    const Vec words = Load(b);
+    const Vec cw = Load(b);
     Wipe(b, sizeof b);
-    return words;
+    return cw;
   };
   alignas(64) uint8_t roots[sizeof(Vec)] = {};
   __builtin_memcpy(roots, t.root + 16 * k0, 16 * count);

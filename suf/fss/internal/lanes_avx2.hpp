@@ -24,25 +24,38 @@ inline void Hold(__m128i (&x)[8]) {
 }
 inline void Hold(__m128i (&x)[4]) { asm("" : "+x"(x[0]), "+x"(x[1]), "+x"(x[2]), "+x"(x[3])); }
 
-template <int W>
-inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W], Vec (&out)[W]) {
+inline Vec Sigma(Vec x) { return (Vec)Sigma((__m128i)x); }
+inline Vec First(const RoundKeys& keys, Vec s) { return s ^ (Vec)keys.k[0]; }
+inline Vec Last(const RoundKeys& keys, Vec s) { return s ^ (Vec)keys.k[10]; }
+inline Vec Rest(const RoundKeys& keys) { return (Vec)keys.k[0] ^ (Vec)keys.k[10]; }
+template <int W, class F>
+inline void Rounds(const RoundKeys& keys, const Vec (&first)[W], const Vec (&last)[W], Vec (&out)[W], F between) {
   // sixteen registers hold no round keys beside the seeds: they are operands in memory
   asm volatile("" : : "r"(keys.k) : "memory");
-  __m128i x[W], last[W];
+  __m128i x[W];
 #pragma GCC unroll 16
-  for (int i = 0; i < W; ++i) {
-    const __m128i s = Sigma((__m128i)in[i]);
-    x[i] = _mm_xor_si128(s, keys.k[0]);
-    last[i] = _mm_xor_si128(_mm_xor_si128(s, keys.k[10]), (__m128i)add[i]);
-  }
+  for (int i = 0; i < W; ++i) x[i] = (__m128i)first[i];
 #pragma GCC unroll 16
   for (int r = 1; r < 10; ++r) {
     Hold(x);
 #pragma GCC unroll 16
     for (int i = 0; i < W; ++i) x[i] = _mm_aesenc_si128(x[i], keys.k[r]);
+    between(r);
   }
 #pragma GCC unroll 16
-  for (int i = 0; i < W; ++i) out[i] = (Vec)_mm_aesenclast_si128(x[i], last[i]);
+  for (int i = 0; i < W; ++i) out[i] = (Vec)_mm_aesenclast_si128(x[i], (__m128i)last[i]);
+}
+template <int W>
+inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W], Vec (&out)[W]) {
+  // sixteen registers hold no round keys beside the seeds: they are operands in memory
+  asm volatile("" : : "r"(keys.k) : "memory");
+  Vec x[W], last[W];
+#pragma GCC unroll 16
+  for (int i = 0; i < W; ++i) {
+    const Vec s = Sigma(in[i]);
+    x[i] = First(keys, s), last[i] = Last(keys, s) ^ add[i];
+  }
+  Rounds(keys, x, last, out, [](int) {});
 }
 
 }  // namespace

@@ -37,22 +37,37 @@ inline Vec BitMask(Vec x, int i) {
 // AndXor: f ^ (m & v).
 inline __m512i AndXor(__m512i f, __m512i m, __m512i v) { return _mm512_ternarylogic_epi64(f, m, v, 0x78); }
 
-template <int W>
-inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W], Vec (&out)[W]) {
-  __m512i x[W], last[W];
+inline Vec Sigma(Vec x) {
+  const __m512i v = (__m512i)x;
+  return (Vec)AndXor(_mm512_shuffle_epi32(v, _MM_PERM_BADC), v, _mm512_set_epi64(-1, 0, -1, 0, -1, 0, -1, 0));
+}
+inline Vec First(const RoundKeys& keys, Vec s) { return s ^ (Vec)keys.k[0]; }
+inline Vec Last(const RoundKeys& keys, Vec s) { return s ^ (Vec)keys.k[10]; }
+inline Vec Rest(const RoundKeys& keys) { return (Vec)keys.k[0] ^ (Vec)keys.k[10]; }
+template <int W, class F>
+inline void Rounds(const RoundKeys& keys, const Vec (&first)[W], const Vec (&last)[W], Vec (&out)[W], F between) {
+  __m512i x[W];
 #pragma GCC unroll 16
-  for (int i = 0; i < W; ++i) {
-    const __m512i v = (__m512i)in[i];
-    const __m512i s = AndXor(_mm512_shuffle_epi32(v, _MM_PERM_BADC), v, _mm512_set_epi64(-1, 0, -1, 0, -1, 0, -1, 0));
-    x[i] = _mm512_xor_si512(s, keys.k[0]);
-    last[i] = _mm512_ternarylogic_epi64(s, keys.k[10], (__m512i)add[i], 0x96);
-  }
+  for (int i = 0; i < W; ++i) x[i] = (__m512i)first[i];
 #pragma GCC unroll 16
-  for (int r = 1; r < 10; ++r)
+  for (int r = 1; r < 10; ++r) {
 #pragma GCC unroll 16
     for (int i = 0; i < W; ++i) x[i] = _mm512_aesenc_epi128(x[i], keys.k[r]);
+    between(r);
+  }
 #pragma GCC unroll 16
-  for (int i = 0; i < W; ++i) out[i] = (Vec)_mm512_aesenclast_epi128(x[i], last[i]);
+  for (int i = 0; i < W; ++i) out[i] = (Vec)_mm512_aesenclast_epi128(x[i], (__m512i)last[i]);
+}
+template <int W>
+inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W], Vec (&out)[W]) {
+  Vec x[W], last[W];
+#pragma GCC unroll 16
+  for (int i = 0; i < W; ++i) {
+    const Vec s = Sigma(in[i]);
+    x[i] = First(keys, s);
+    last[i] = (Vec)_mm512_ternarylogic_epi64((__m512i)s, keys.k[10], (__m512i)add[i], 0x96);
+  }
+  Rounds(keys, x, last, out, [](int) {});
 }
 
 // LaneMasks: entry b has all ones in lane l where bit l of b is set.

@@ -34,13 +34,31 @@ inline Vec BitMask(Vec x, int i) {
   return -x;
 }
 
-// Hash: H(in) ^ add with H(x) = AES(sigma(x)) ^ sigma(x), sigma(xL || xR) = (xL ^ xR) || xL, xL the high half.
+// Sigma: sigma(xL || xR) = (xL ^ xR) || xL, xL the high half.
+inline Vec Sigma(Vec x) { return Swap(x) ^ (x & Vec{0, ~uint64_t{0}}); }
+// First, Last: what Rounds starts with and what it adds at its end, for a hash of sigma(x) = s.
+inline Vec First(const RoundKeys&, Vec s) { return s; }
+inline Vec Last(const RoundKeys&, Vec s) { return s; }
+// Rest: First(s) ^ Last(s).
+inline Vec Rest(const RoundKeys&) { return Vec{}; }
+// Rounds: AES of `first` ^ `last`; between(r) is called after round r of 1 .. 9, or after them, for work that is done
+// meanwhile.
+template <int W, class F>
+inline void Rounds(const RoundKeys& keys, const Vec (&first)[W], const Vec (&last)[W], Vec (&out)[W], F between) {
+  Vec e[W];
+  AesEncrypt(keys.bytes, reinterpret_cast<const uint8_t*>(first), reinterpret_cast<uint8_t*>(e), W);
+  for (int i = 0; i < W; ++i) out[i] = e[i] ^ last[i];
+  for (int r = 1; r < 10; ++r) between(r);
+}
+// Hash: H(in) ^ add with H(x) = AES(sigma(x)) ^ sigma(x).
 template <int W>
 inline void Hash(const RoundKeys& keys, const Vec (&in)[W], const Vec (&add)[W], Vec (&out)[W]) {
-  Vec s[W], e[W];
-  for (int i = 0; i < W; ++i) s[i] = Swap(in[i]) ^ (in[i] & Vec{0, ~uint64_t{0}});
-  AesEncrypt(keys.bytes, reinterpret_cast<const uint8_t*>(s), reinterpret_cast<uint8_t*>(e), W);
-  for (int i = 0; i < W; ++i) out[i] = e[i] ^ s[i] ^ add[i];
+  Vec first[W], last[W];
+  for (int i = 0; i < W; ++i) {
+    const Vec s = Sigma(in[i]);
+    first[i] = First(keys, s), last[i] = Last(keys, s) ^ add[i];
+  }
+  Rounds(keys, first, last, out, [](int) {});
 }
 
 }  // namespace

@@ -47,20 +47,19 @@ class Target {
     for (int64_t i = 0; i <= 1024 && first_ < last_; ++i)
       most = std::max(most, std::abs(At(first_ + int64_t(__int128{last_ - 1 - first_} * i / 1024))));
     auto see = [&](const std::optional<Tail>& tail, int64_t end) {
-      if (tail)
-        most = std::max(most,
-                        std::abs(tail->kind == Tail::kConstant ? tail->value : std::ldexp(double(end), -q_.in.scale)));
+      if (tail) most = std::max(most, std::abs(tail->At(std::ldexp(double(end), -q_.in.scale))));
     };
     see(q_.below, lo_), see(q_.above, hi_);
     return most;
+  }
+  // Cut: the first x of at least v.
+  int64_t Cut(double v) const {
+    return int64_t(std::clamp(std::ceil(std::ldexp(v, q_.in.scale)), double(lo_), double(hi_)));
   }
   // Word: where x lies in the domain.
   uint64_t Word(int64_t x) const { return uint64_t(x) & ring::Mask(n_); }
 
  private:
-  int64_t Cut(double v) const {
-    return int64_t(std::clamp(std::ceil(std::ldexp(v, q_.in.scale)), double(lo_), double(hi_)));
-  }
   double Asked(int64_t x) const {
     const double v = std::ldexp(double(x), -q_.in.scale), y = f_(v);
     if (!std::isfinite(y))

@@ -26,8 +26,7 @@ inline Node* Normalised(Graph& g, Node* x, Expr gamma, Expr beta, double eps, co
   return g.Add(std::move(n), {x}, "normalised");
 }
 
-inline Node* Activated(Graph& g, Node* x, const std::string& function,
-                       compiler::Stages stages = compiler::Stages::kOne) {
+inline Node* Activated(Graph& g, Node* x, const std::string& function, compiler::Stages stages = compiler::kOnPath) {
   nn::Activation a;
   a.function = function, a.lowering.stages = stages;
   return g.Add(std::move(a), {x}, function);

@@ -74,8 +74,8 @@ Graph Build(const std::filesystem::path& dir) {
     g.Scope(scope + "norm2");
     n = norm(x, at + "post_attention_layernorm.weight");
     g.Scope(scope + "silu");
-    Node* gate = Activated(g, linear(n, at + "mlp.gate_proj", s.d, s.ff, "linear", "z_gate"), s.activation,
-                           compiler::Stages::kTwo);
+    Node* gate =
+        Activated(g, linear(n, at + "mlp.gate_proj", s.d, s.ff, "linear", "z_gate"), s.activation, compiler::kBeside);
     Node* up = linear(n, at + "mlp.up_proj", s.d, s.ff, "linear", "z_up");
     Node* h = g.Add(nn::Product{}, {gate, up}, "product");
     g.Scope(scope + "ffn2");

@@ -40,8 +40,8 @@ struct Softmax : Define<Softmax> {
   int64_t head_dim = 1;
   bool causal = false;
 
-  int shift = 0;                                     // of the slice
-  compiler::Stages stages = compiler::Stages::kOne;  // likewise
+  int shift = 0;                                // of the slice
+  compiler::Stages stages = compiler::kOnPath;  // likewise
   Ints offset;                 // (heads) added to a score before the slice: places each head's window in [0, 2^window)
   int low = 0, level = 0;      // bits of the low digit and of the level
   int64_t floor = 0;           // rows whose maximum level is lower use this one

@@ -10,7 +10,7 @@ gates::Function RowOf(const std::vector<func::Group>& groups, int domain, int ri
 // WantCover: groups are contiguous from 0 and end at 2^ring; values are below 2^value_bits.
 void WantCover(const std::vector<func::Group>& groups, int ring, int value_bits, const std::string& where);
 // WantGap: numbers of at most this magnitude can be opened in a ring: they are below 2^(ring - 2), as
-// compiler::Signed asks.
+// compiler::Centred asks.
 void WantGap(func::U128 most, int ring, const std::string& where, const char* what);
 
 }  // namespace suf::nn

@@ -332,7 +332,7 @@ AnyWire Map::Build(const Emission& e, std::span<const AnyWire> x) const {
     pfss::Const sin = rows(sines);
     z.Turn([&](auto v) {
       auto pairs = Reshape(v, {n, rotary, 2, half});
-      auto first = Slice(pairs, 2, 0, 1), second = Slice(pairs, 2, 1, 2);
+      auto first = Between(pairs, 2, 0, 1), second = Between(pairs, 2, 1, 2);
       first = Reshape(first, {n, rotary, half});
       second = Reshape(second, {n, rotary, half});
       auto p = first * cos, q = second * sin;

@@ -97,7 +97,7 @@ void Norm::Choose(const Facts& c, const Edges& in) {
   shift = fine - out, scale = out;
   ring = unit ? out + 4 : 0;
   // one row: a flight is worth more than the words of the one-stage rescale
-  stages = z.one_row ? compiler::Stages::kOne : compiler::Stages::kTwo;
+  stages = z.one_row ? compiler::kOnPath : compiler::kBeside;
 }
 
 Reach Norm::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
@@ -229,7 +229,7 @@ int64_t Norm::KeyBits(int64_t rows, bool shared) const {
                  + high + word(product - k);          // R b; b r'
   if (cut > 0) {
     compiler::DigitPlan widths = compiler::PlanDigits(CutsOf(*this), stages);
-    int words = stages != compiler::Stages::kOne ? 1 : compiler::BorrowWords(int(widths.widths.size()));
+    int words = compiler::BorrowWords(int(widths.widths.size()), stages);
     bits += compiler::DigitsKeyBits(widths, {{cut, 0}}, stages);
     // borrow alone, times R, b and r'
     bits += words * (std::max(square, product) + word(square - 1) + high + product);

@@ -25,7 +25,7 @@ struct Norm : Define<Norm> {
   std::vector<func::Group> rsqrt;  // values such that y has its scale after `shift`
   int product = 0, shift = 0;      // ring of x rsqrt; |x rsqrt| + 2^(shift-1) < 2^(product-2)
   // of the rescale before, and of the last one
-  compiler::Stages stages = compiler::Stages::kTwo, last = compiler::Stages::kOne;
+  compiler::Stages stages = compiler::kBeside, last = compiler::kOnPath;
 
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
   void See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const override;

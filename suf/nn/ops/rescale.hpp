@@ -15,7 +15,7 @@ struct Rescale : Define<Rescale> {
   std::string key;
 
   int shift = 0;
-  compiler::Stages stages = compiler::Stages::kOne;
+  compiler::Stages stages = compiler::kOnPath;
   int window = 0;  // kClamp: bits of y; 0: none
 
   RealArray Float(const RealCall&, std::span<const RealArray* const> x) const override { return *x[0]; }

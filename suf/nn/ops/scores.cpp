@@ -107,8 +107,8 @@ AnyWire Scores::Build(const Emission& e, std::span<const AnyWire> x) const {
   };
   SharedWire<kPub> in[2] = {AsProduct(x[0]), AsProduct(x.back())};
   if (x.size() == 1) {
-    in[0] = Map(in[0], [&](auto v) { return Slice(v, 1, 0, q_cols); });
-    in[1] = Map(in[1], [&](auto v) { return Slice(v, 1, q_cols, q_cols + k_cols); });
+    in[0] = Map(in[0], [&](auto v) { return Between(v, 1, 0, q_cols); });
+    in[1] = Map(in[1], [&](auto v) { return Between(v, 1, q_cols, q_cols + k_cols); });
   }
   SharedWire<kPub> q = Map(in[0], [&](auto v) { return split(v, heads); });
   SharedWire<kPub> k = Map(in[1], [&](auto v) { return split(v, serving); });

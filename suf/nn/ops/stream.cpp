@@ -145,7 +145,7 @@ IntArray Pool::Spec(const IntCall&, std::span<const IntArray* const> x) const { 
 AnyWire Pool::Build(const Emission& e, std::span<const AnyWire> x) const {
   return On(x[0], [&](auto v) {
     const int64_t d = v.shape()[1], at = kind == kFirst ? 0 : e.n - 1;
-    auto rows = kind == kSum ? Sum(v, 0) : Slice(v, 0, at, at + 1);
+    auto rows = kind == kSum ? Sum(v, 0) : Between(v, 0, at, at + 1);
     auto row = rows.bits() > ring ? Low(rows, ring) : rows;
     return Reshape(row, {1, d});
   });

@@ -57,7 +57,7 @@ struct Result : Define<Result> {
   static constexpr const char* kName = "result";
   std::string key = "logits";
   int shift = 0;
-  compiler::Stages stages = compiler::Stages::kOne;
+  compiler::Stages stages = compiler::kOnPath;
   RealArray Float(const RealCall&, std::span<const RealArray* const> x) const override { return *x[0]; }
   void Attributes(Visitor& v) override { v.Text("key", &key, 40); }
   void Choose(const Facts& c, const Edges& in) override;

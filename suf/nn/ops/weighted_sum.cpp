@@ -120,7 +120,7 @@ AnyWire WeightedSum::Build(const Emission& emission, std::span<const AnyWire> x)
   if (serving != heads) mixed = compiler::Map(mixed, [&](auto w) { return Reshape(w, {heads, n, head_dim}); });
   Wire<kPub> ev = compiler::OpenDefined(t, mixed, "eV");  // (heads, n, head_dim)
   compiler::Words y(t, ring);
-  compiler::Factors value = compiler::Signed(ev);
+  compiler::Factors value = compiler::Centred(ev);
   y.Add(value, compiler::Masked(inverse));
   return emission.Open(y.Done());  // by heads: the map that reads it joins them
 }

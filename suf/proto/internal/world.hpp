@@ -41,7 +41,7 @@ inline void TestRun(Inference& inf) {
     ch.Send(net::kFirstRun, mine);
     inf.OfflineEnd();
     Bytes theirs = ch.RecvExact(net::kFirstRun + 1, 32);
-    inf.RevealArrived();
+    inf.OnlineEnd();
     EXPECT_TRUE(Equal(theirs, View(inf.body()).first(32)));
   } else {
     Bytes theirs = ch.RecvExact(net::kFirstRun, 32);

@@ -10,7 +10,7 @@
 
 #include "suf/base/bytes.hpp"
 
-namespace suf::fss {
+namespace suf {
 
 class KnownAnswer {
  public:
@@ -56,4 +56,4 @@ inline std::vector<KnownAnswer> KnownAnswers(const std::string& path) {
   return records;
 }
 
-}  // namespace suf::fss
+}  // namespace suf

@@ -1,0 +1,184 @@
+// suf fn plan, serve and ask: a function's plan, and its two parties as processes. The dealer is suf deal.
+#include <iostream>
+#include <optional>
+
+#include "apps/fn_pair.hpp"
+#include "apps/fn_show.hpp"
+#include "apps/log.hpp"
+#include "apps/role.hpp"
+#include "apps/show.hpp"
+#include "apps/times.hpp"
+#include "suf/roles/function.hpp"
+
+namespace suf::apps {
+
+namespace {
+
+// Own values of party p: from --values where the plan asks for them, none where it does not.
+Wiped<uint64_t> OwnValues(const roles::FunctionEngine& engine, int p, const std::string& path) {
+  const gates::FunctionPlan& plan = engine.plan();
+  if (!roles::Brings(plan, p)) {
+    if (!path.empty())
+      Fail(Cause::kInput, "the plan takes x from P", 1 - p, " alone; leave out --values, or make a plan with --from p",
+           p);
+    return {};
+  }
+  if (path.empty())
+    Fail(Cause::kInput, "the plan takes ", plan.from == gates::From::kShared ? "a share of x" : "x", " from P", p,
+         "; name a file of numbers with --values");
+  std::vector<uint64_t> words = ReadWords(path, func::DomainBits(plan.f));
+  Wiped<uint64_t> out(words.begin(), words.end());
+  Wipe(words.data(), words.size() * sizeof(uint64_t));
+  return out;
+}
+
+// CheckOut: whether --out fits what party p ends with; before anybody hears of the values.
+void CheckOut(const gates::FunctionPlan& plan, int p, const std::string& out) {
+  if (!out.empty() && !roles::Learns(plan, p))
+    Fail(Cause::kInput, "the plan gives P", p, " no result; leave out --out, or make a plan with --to both");
+  if (out.empty() && plan.to == gates::To::kShared)
+    Fail(Cause::kInput, "the plan leaves each party a share of the result; name a file for P", p, "'s with --out");
+}
+
+// CheckCount: values that the plan and this machine's memory take.
+void CheckCount(roles::FunctionEngine& engine, size_t count) {
+  proto::CheckJob(engine.ForProto(), store::JobOf(uint32_t(std::min<size_t>(count, UINT32_MAX))));
+  Refuse(engine.plan(), int64_t(count));
+}
+
+// Show: what a party ended with, on stdout or in --out.
+void Show(const FnRun& run, const std::string& out, const std::vector<uint64_t>& x, const ValueRows& y) {
+  if (!out.empty())
+    WriteValues(out, run.plan, y);
+  else if (!y.empty())
+    std::cout << FnTable(run.plan, {run.plan.f, std::nullopt}, x, y) << "\n" << std::flush;
+}
+
+// RunOf: the bill of so many values.
+FnRun RunOf(roles::FunctionEngine& engine, uint32_t count) {
+  const auto work = engine.At(int(count));
+  return {engine.plan(), "packed", "", compiler::BillOf(*work->schedule), work->trace.digest(), std::nullopt};
+}
+
+}  // namespace
+
+int RunFnPlan(const FnPlanArgs& a) {
+  const Given g = FunctionOf(a.f);
+  gates::FunctionFile file{PlanOf(g.f, a.ends), a.max_values};
+  const compiler::Profile profile = compiler::ParseProfile(a.profile);
+  const int64_t many = std::min<int64_t>(a.max_values, 1024);
+  file.plan.choice = ChoiceFor(file.plan, a.lowering, profile, many);
+  WriteText(a.out, gates::Print(file));
+  pfss::Trace t;
+  gates::Emit(t, file.plan, many);
+  const FnRun run{file.plan, "packed", a.profile, compiler::BillOf(pfss::Schedule(t)), t.digest(), std::nullopt};
+  std::cout << "plan " << Hex(gates::HashOfFile(file)).substr(0, 16) << ", up to " << a.max_values << " values\n"
+            << FnSentences(run, many,
+                           Str("about ", Fixed(compiler::Seconds(run.bill, profile.prices) * 1e3, 1),
+                               " ms by the profile ", profile.name));
+  return 0;
+}
+
+int RunFnServe(const FnServeArgs& a) {
+  Harden();
+  UseVariant("fn serve", a.variant);
+  Stopping stopping;
+  auto own = Own("fn serve", a.certs, Role::kModel, a.pins);
+  const auto backend = HostBackend();
+  roles::FunctionEngine engine(roles::LoadFunctionPlan(a.plan), *backend);
+  Wiped<uint64_t> values = OwnValues(engine, 0, a.values);
+  CheckOut(engine.plan(), 0, a.out);
+  if (!values.empty()) CheckCount(engine, values.size());
+  // x: to be shown beside what P0 learns of it
+  const std::vector<uint64_t> x = engine.plan().from == gates::From::kP0 && a.out.empty()
+                                      ? std::vector<uint64_t>(values.begin(), values.end())
+                                      : std::vector<uint64_t>();
+  auto learned = [&](uint32_t count, std::vector<uint64_t> words) {
+    Show(RunOf(engine, count), a.out, x, gates::ChannelWords(engine.plan(), words, count));
+    Wipe(words.data(), words.size() * sizeof(uint64_t));
+  };
+  Answer("fn serve", a, own, stopping, engine.unit(),
+         [&](store::Store& store, proto::DialDealer dial, roles::Server::Options options) {
+           return std::make_unique<roles::Server>(engine, roles::PartOf(engine.plan(), std::move(values), learned),
+                                                  store, std::move(dial), std::move(options));
+         });
+  return 0;
+}
+
+namespace {
+
+// Call: one job with P0, from greeting to end.
+roles::Ran Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngine& engine,
+                Wiped<uint64_t> values) {
+  store::Store store(a.store);
+  Warn("fn ask", store.notices());
+  std::unique_ptr<net::Recorder> recorder;
+  if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);
+  const auto timeout = Timeout(a.timeout);
+  Bar bar("fn ask");
+  roles::Client::Options options{.keys = KeysOf(a.keys, store), .audits = a.audit};
+  options.audited = [] { log::Info("fn ask: P0 audited a bundle and found nothing wrong"); };
+  options.progress = [&](size_t, double done, const std::string& what) { bar.At(done, what); };
+  roles::Client client(engine, store, CallDealer(own, a.dealer, timeout), std::move(options));
+  auto ch = net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout);
+  ch->set_recorder(recorder.get());
+  roles::Client::Session session(client, *ch);
+  Warn("fn ask", session.notices());
+  const uint32_t brought = session.brought();
+  if (!values.empty() && brought && brought != values.size())
+    Fail(Cause::kInput, "we bring ", values.size(), " values, P0 brings ", brought, "; give both parties as many");
+  if (values.empty() && !brought)
+    Fail(Cause::kPeer, "P0 does not say how many values it brings; install the same suf on both sides");
+  if (values.empty()) Refuse(engine.plan(), brought);
+  KeepPages();
+  std::vector<roles::Ask> jobs;
+  jobs.push_back(roles::Values(engine.plan(), std::move(values), brought));
+  roles::Ran ran;
+  session.Run(std::move(jobs), [&](size_t, roles::Ran r) { ran = std::move(r); });
+  session.End();
+  return ran;
+}
+
+}  // namespace
+
+int RunFnAsk(const FnAskArgs& a) {
+  Harden();
+  UseVariant("fn ask", a.variant);
+  auto own = Own("fn ask", a.certs, Role::kData, a.pins);
+  const auto backend = HostBackend();
+  roles::FunctionEngine engine(roles::LoadFunctionPlan(a.plan), *backend);
+  const gates::FunctionPlan& plan = engine.plan();
+  Wiped<uint64_t> values = OwnValues(engine, 1, a.values);
+  CheckOut(plan, 1, a.out);
+  if (!values.empty()) CheckCount(engine, values.size());
+  std::vector<uint64_t> x;
+  if (plan.from == gates::From::kP1) x.assign(values.begin(), values.end());
+  TimesFile times(a.times);
+  const roles::Ran ran = Call(a, own, engine, std::move(values));
+  times.Add(ran.serial, ran.times);
+  FnRun run = RunOf(engine, ran.count);
+  ValueRows y;
+  if (roles::Learns(plan, 1)) y = gates::ChannelWords(plan, ran.words, ran.count);
+  const bool knows = !x.empty() && !y.empty() && plan.to != gates::To::kShared;
+  Wrong wrong;
+  if (knows) wrong = Compare(plan.f, x, y), run.equal = wrong.count == 0;
+  if (a.json) {
+    auto row = FnRow(run, x, plan.to == gates::To::kShared ? ValueRows() : y);
+    row["serial"] = ran.serial, row["plan"] = Hex(engine.hash());
+    row["wire_bytes"] = {ran.bytes.p0, ran.bytes.p1};
+    row["ms"] = {{"deal", ran.deal_ms}, {"transport", ran.transport_ms}, {"online", ran.times.total * 1e3}};
+    std::cout << row.dump() << "\n";
+    if (!a.out.empty()) WriteValues(a.out, plan, y);
+  } else {
+    Show(run, a.out, x, y);
+    std::cerr << FnSentences(run, ran.count,
+                             Str(Fixed(ran.times.total * 1e3, 1), " ms online, ", Fixed(ran.deal_ms, 1),
+                                 " ms dealing, ", Fixed(ran.transport_ms, 1), " ms fetching keys"));
+  }
+  if (wrong.count)
+    Fail(Cause::kRefused, wrong.count, " of ", ran.count, " values differ from ", func::Name(plan.f),
+         "'s own meaning, the first at x = ", x[wrong.first], "; report it, and take another lowering");
+  return 0;
+}
+
+}  // namespace suf::apps

@@ -1,0 +1,131 @@
+#include "apps/fn_show.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/curve.hpp"
+#include "apps/show.hpp"
+#include "suf/gates/plan_text.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::apps {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr size_t kShownRows = 20;  // of the table
+
+ordered_json Number(uint64_t word, const func::Channel& c) {
+  if (c.kind == func::Channel::kSigned) return ring::Signed(word, c.bits);
+  return word;
+}
+
+const char* KindName(const func::Channel& c) {
+  return c.kind == func::Channel::kBit ? "bit" : c.kind == func::Channel::kSigned ? "signed" : "unsigned";
+}
+
+const char* Whose(gates::From from) {
+  return from == gates::From::kShared ? "shares of both parties"
+         : from == gates::From::kP0   ? "P0, in private"
+                                      : "P1, in private";
+}
+
+const char* Whom(gates::To to) {
+  return to == gates::To::kShared ? "nobody: each party keeps a share"
+         : to == gates::To::kBoth ? "both parties"
+         : to == gates::To::kP0   ? "P0 alone"
+                                  : "P1 alone";
+}
+
+// FileOf: of a channel's values.
+std::string FileOf(const std::string& out, const std::vector<func::Channel>& all, const func::Channel& c) {
+  return all.size() > 1 ? out + "." + c.name : out;
+}
+
+}  // namespace
+
+ordered_json FnRow(const FnRun& run, const std::vector<uint64_t>& x, const ValueRows& y) {
+  const gates::FunctionPlan& plan = run.plan;
+  const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
+  const compiler::Bill& b = run.bill;
+  ordered_json out{{"schema", "suf.fn/1"},           {"name", func::Name(plan.f)},     {"n", func::DomainBits(plan.f)},
+                   {"ring", func::RingBits(plan.f)}, {"lowering", gates::Name(plan)},  {"backend", run.backend},
+                   {"profile", run.profile},         {"from", gates::Name(plan.from)}, {"to", gates::Name(plan.to)}};
+  out["channels"] = json::array(), out["x"] = x, out["y"] = json::array();
+  for (const func::Channel& c : channels)
+    out["channels"].push_back({{"name", c.name}, {"kind", KindName(c)}, {"bits", c.bits}});
+  for (size_t i = 0; !y.empty() && i < y[0].size(); ++i) {
+    ordered_json row = json::array();
+    for (size_t c = 0; c < channels.size(); ++c) row.push_back(Number(y[c][i], channels[c]));
+    out["y"].push_back(std::move(row));
+  }
+  out["equal"] = run.equal ? ordered_json(*run.equal) : ordered_json(nullptr);
+  out["rounds"] = b.flights, out["sent_bytes"] = b.sent, out["key_bytes"] = b.key;
+  out["aes_blocks"] = {b.blocks[2], b.blocks[0], b.blocks[1]}, out["trace"] = Hex(run.trace);
+  return out;
+}
+
+std::string FnTable(const gates::FunctionPlan& plan, const Given& g, const std::vector<uint64_t>& x,
+                    const ValueRows& y) {
+  const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
+  const Numeric numeric = NumericOf(g);
+  const int n = func::DomainBits(g.f);
+  const size_t count = y.empty() ? x.size() : y[0].size();
+  auto real = [](double v, int scale) { return Short(std::ldexp(v, -scale)); };
+  std::vector<std::vector<std::string>> rows{{x.empty() ? "value" : "x"}};
+  if (g.made && !x.empty()) rows[0].push_back("in units");
+  for (const func::Channel& c : channels) {
+    if (y.empty()) break;
+    rows[0].push_back(c.name);
+    if (g.made && c.kind != func::Channel::kBit) rows[0].push_back("in units");
+  }
+  for (size_t i = 0; i < std::min(kShownRows, count); ++i) {
+    rows.emplace_back();
+    if (x.empty()) {
+      rows.back().push_back(Str(i + 1));
+    } else {
+      const int64_t v = numeric.is_signed ? ring::Signed(x[i], n) : int64_t(x[i]);
+      rows.back().push_back(numeric.is_signed ? Str(v) : Str(x[i]));
+      if (g.made) rows.back().push_back(real(double(v), numeric.scale));
+    }
+    for (size_t c = 0; c < y.size(); ++c) {
+      const uint64_t w = y[c][i];
+      const bool negative = channels[c].kind == func::Channel::kSigned;
+      rows.back().push_back(negative ? Str(ring::Signed(w, channels[c].bits)) : Str(w));
+      if (g.made && channels[c].kind != func::Channel::kBit)
+        rows.back().push_back(
+            real(negative ? double(ring::Signed(w, channels[c].bits)) : double(w), numeric.result_scale));
+    }
+  }
+  std::string out = Table(rows);
+  if (count > kShownRows) out += Str("and ", count - kShownRows, " values more (--json has them all)\n");
+  return out;
+}
+
+std::string FnSentences(const FnRun& run, int64_t count, const std::string& time) {
+  const compiler::Bill& b = run.bill;
+  return Str(func::Name(run.plan.f), " by ", gates::Name(run.plan), " on ", run.backend, ": x from ",
+             Whose(run.plan.from), "; the result to ", Whom(run.plan.to), "\n", count,
+             count == 1 ? " value, " : " values, ", b.flights, b.flights == 1 ? " round; " : " rounds; ", "P0 sends ",
+             Bytes10(b.sent[0]), ", P1 ", Bytes10(b.sent[1]), "; keys ", Bytes10(b.key[0]), " and ", Bytes10(b.key[1]),
+             "; ", time, "\n", run.equal.value_or(false) ? "equal to the function's own meaning at every value\n" : "");
+}
+
+void WriteValues(const std::string& out, const gates::FunctionPlan& plan, const ValueRows& y) {
+  const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
+  for (size_t c = 0; c < channels.size(); ++c) {
+    const bool negative = plan.to != gates::To::kShared && channels[c].kind == func::Channel::kSigned;
+    WriteWords(FileOf(out, channels, channels[c]), y[c], channels[c].bits, negative);
+  }
+}
+
+ValueRows ReadValues(const std::string& out, const gates::FunctionPlan& plan) {
+  const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
+  ValueRows y;
+  for (const func::Channel& c : channels) y.push_back(ReadWords(FileOf(out, channels, c), c.bits));
+  return y;
+}
+
+}  // namespace suf::apps

@@ -1,0 +1,31 @@
+#include "suf/backends/myl7.hpp"
+
+#include "suf/backends/clear.hpp"
+#include "suf/backends/internal/myl7_kernels.hpp"
+
+namespace suf::backends {
+
+using pfss::Op;
+
+bool Myl7Built() { return SUF_MYL7; }
+bool Myl7Supported() { return Myl7Built() && __builtin_cpu_supports("aes"); }
+
+pfss::Capabilities Myl7Capabilities() {
+  const pfss::Capabilities all{
+      "myl7", "DCFs of the library myl7/fss 0.2.0 under clear's executor; a yardstick", {fss::DcfScheme::kMyl7}};
+  return all.Without({Op::kDpfGen, Op::kDpfWindow, Op::kDpfParity, Op::kDpfDense});
+}
+
+std::unique_ptr<pfss::Backend> MakeMyl7() {
+#if SUF_MYL7
+  if (Myl7Supported())
+    return MakeClear(Myl7Capabilities(), kMyl7PrgId, std::make_shared<const internal::Myl7Kernels>());
+  Fail(Cause::kResource, "the backend myl7 needs a processor with AES instructions; use clear or packed");
+#else
+  Fail(Cause::kResource,
+       "the backend myl7 was not built here (SUF_MYL7=OFF); build it with the headers that the set-up fetches, or use "
+       "clear or packed");
+#endif
+}
+
+}  // namespace suf::backends

@@ -1,0 +1,117 @@
+#include "suf/gates/plan_text.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "suf/base/digest.hpp"
+#include "suf/func/text.hpp"
+
+namespace suf::gates {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFrom[] = {"p0", "p1", "shared"};
+constexpr const char* kTo[] = {"p0", "p1", "both", "shared"};
+constexpr const char* kFields[] = {"kind", "version", "function", "lowering", "from", "to", "max_values", "hash"};
+
+template <class T, size_t N>
+T Find(const char* const (&names)[N], const std::string& name, const char* what) {
+  std::string all;
+  for (size_t i = 0; i < N; ++i) {
+    if (names[i] == name) return T(i);
+    all += (i ? ", " : "") + std::string(names[i]);
+  }
+  Fail(Cause::kInput, what, " does not know ", name, "; use one of ", all);
+}
+
+Json Content(const FunctionFile& f) {
+  return {{"kind", "function"},        {"version", kFunctionPlanVersion}, {"function", func::Print(f.plan.f)},
+          {"lowering", Name(f.plan)},  {"from", Name(f.plan.from)},       {"to", Name(f.plan.to)},
+          {"max_values", f.max_values}};
+}
+
+// Text, Number: a field of the plan.
+std::string Text(const Json& j, const char* name) {
+  auto it = j.find(name);
+  if (it == j.end() || !it->is_string())
+    Fail(Cause::kRefused, "the plan's field ", name, " is missing or no text; make the plan again");
+  return it->get<std::string>();
+}
+int64_t Number(const Json& j, const char* name, int64_t lo, int64_t hi) {
+  auto it = j.find(name);
+  if (it == j.end() || !it->is_number_integer())
+    Fail(Cause::kRefused, "the plan's field ", name, " is missing or no whole number; make the plan again");
+  const bool fits = !it->is_number_unsigned() || it->get<uint64_t>() <= uint64_t(INT64_MAX);
+  if (!fits || it->get<int64_t>() < lo || it->get<int64_t>() > hi)
+    Fail(Cause::kRefused, "the plan's field ", name, " is ", it->dump(), ", outside ", lo, " to ", hi,
+         "; make the plan again");
+  return it->get<int64_t>();
+}
+
+// Field: errors of what a field holds are the plan's.
+template <class F>
+auto Field(const char* name, F&& f) {
+  try {
+    return f();
+  } catch (const Error& e) {
+    Fail(Cause::kRefused, "the plan's field ", name, ": ", e.what());
+  }
+}
+
+// Object: what is read of a hostile text nests no deeper than the stack allows.
+Json Object(const std::string& text) {
+  auto flat = [](int depth, Json::parse_event_t, Json&) {
+    if (depth > 16) Fail(Cause::kRefused, "the plan nests deeper than 16 levels; make the plan again");
+    return true;
+  };
+  Json j = Json::parse(text, flat, false);
+  if (j.is_discarded() || !j.is_object()) Fail(Cause::kRefused, "the plan is no JSON object; make the plan again");
+  return j;
+}
+
+}  // namespace
+
+const char* Name(From from) { return kFrom[size_t(from)]; }
+const char* Name(To to) { return kTo[size_t(to)]; }
+From FromNamed(const std::string& name, const char* what) { return Find<From>(kFrom, name, what); }
+To ToNamed(const std::string& name, const char* what) { return Find<To>(kTo, name, what); }
+
+Hash HashOfFile(const FunctionFile& file) { return HashOf({AsView(Content(file).dump())}); }
+
+std::string Print(const FunctionFile& file) {
+  Json j = Content(file);
+  j["hash"] = Hex(HashOfFile(file));
+  return j.dump(1) + "\n";
+}
+
+bool IsFunctionPlan(const std::string& text) { return Object(text).contains("kind"); }
+
+FunctionFile ParseFile(const std::string& text) {
+  Json j = Object(text);
+  if (j.contains("nodes"))
+    Fail(Cause::kRefused, "this is the plan of a model, not of a function; make one with the function");
+  for (auto& [key, x] : j.items())
+    if (std::find(std::begin(kFields), std::end(kFields), key) == std::end(kFields))
+      Fail(Cause::kRefused, "the plan's field ", key, " is unknown; make the plan again");
+  if (Text(j, "kind") != "function")
+    Fail(Cause::kRefused, "the plan's field kind is '", Text(j, "kind"), "', not 'function'; make the plan again");
+  if (const int64_t version = Number(j, "version", INT64_MIN, INT64_MAX); version != kFunctionPlanVersion)
+    Fail(Cause::kRefused, "the plan has version ", version, ", this program reads version ", kFunctionPlanVersion,
+         " of a function's; make the plan again");
+  FunctionFile file;
+  FunctionPlan& plan = file.plan;
+  file.max_values = Number(j, "max_values", 1, kMostValues);
+  plan.f = Field("function", [&] { return func::ParseFunction(Text(j, "function")); });
+  plan.from = Field("from", [&] { return FromNamed(Text(j, "from"), "it"); });
+  plan.to = Field("to", [&] { return ToNamed(Text(j, "to"), "it"); });
+  plan.choice = Field("lowering", [&] { return ChoiceOf(plan.f, Text(j, "lowering")); });
+  const std::string hash = Text(j, "hash");
+  j.erase("hash");
+  if (hash != Hex(HashOfFile(file)) || j != Content(file))
+    Fail(Cause::kRefused, "the plan's content does not match its hash; copy or make the plan again");
+  return file;
+}
+
+}  // namespace suf::gates

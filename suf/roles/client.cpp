@@ -1,0 +1,153 @@
+#include "suf/roles/client.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "suf/roles/internal/parts.hpp"
+
+namespace suf::roles {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
+
+// Booked: bytes a channel has counted so far, by phase and direction.
+struct Booked {
+  uint64_t p0 = 0, p1 = 0, ahead = 0, setup = 0;
+  explicit Booked(const net::Channel& ch) {
+    using net::Phase;
+    p0 = ch.traffic(Phase::kOnline).bytes_received, p1 = ch.traffic(Phase::kOnline).bytes_sent;
+    ahead = ch.traffic(Phase::kOffline).bytes_sent, setup = ch.traffic(Phase::kSetup).bytes_received;
+  }
+};
+
+// PlaceAudits: how many audits come before and after each job. All jobs have as many, but for a rest that random ones
+// have; a job's own bundle is at a random place among those of its length, so that the dealer cannot know which is
+// used.
+std::vector<std::array<int, 2>> PlaceAudits(size_t jobs, size_t audits) {
+  auto below = [](uint64_t n) {
+    uint64_t r;
+    RandomBytes({reinterpret_cast<uint8_t*>(&r), sizeof r});
+    return r % n;
+  };
+  std::vector<int> count(jobs, int(audits / jobs));
+  for (size_t i = 0, rest = audits % jobs; i < jobs; ++i)
+    if (below(jobs - i) < rest) ++count[i], --rest;
+  std::vector<std::array<int, 2>> places;
+  for (int c : count) {
+    int before = int(below(uint64_t(c) + 1));
+    places.push_back({before, c - before});
+  }
+  return places;
+}
+
+// Due: the bundles that jobs and audits take, one after the other.
+class Due {
+ public:
+  Due(const std::vector<Ask>& asks, int audits, bool one_by_one)
+      : places(PlaceAudits(asks.size(), size_t(audits))), one_by_one_(one_by_one) {
+    for (size_t i = 0; i < asks.size(); ++i)
+      jobs_.insert(jobs_.end(), size_t(1 + places[i][0] + places[i][1]), store::JobOf(asks[i].count));
+  }
+  // Take: the next bundle; returns the job of the one after it, which is asked for meanwhile; of 0 tokens: none is.
+  store::Job Take() { return ++taken_ < jobs_.size() && !one_by_one_ ? jobs_[taken_] : store::Job{}; }
+  const std::vector<std::array<int, 2>> places;  // audits before and after each job
+
+ private:
+  bool one_by_one_;
+  std::vector<store::Job> jobs_;
+  size_t taken_ = 0;
+};
+
+}  // namespace
+
+Client::Client(Engine& engine, store::Store& store, proto::DialDealer dealer, Options options)
+    : engine_(engine),
+      store_(store),
+      dealer_(std::move(dealer)),
+      options_(std::move(options)),
+      plan_(engine.ForProto()) {
+  if (options_.keys.ahead > 1) store.CheckAhead();
+  if (options_.audits && options_.one_by_one)
+    Fail(Cause::kInput, "audits and jobs one by one do not go together; leave out one of both");
+}
+
+struct Client::Session::State {
+  State(Client& c, net::Channel& server)
+      : client(c), ch(server), session(ch, client.plan_, client.store_, client.dealer_, client.options_.keys) {
+    ReadSetup(client.engine_, session.Setup(), inputs);
+    setup = Booked(ch).setup;
+  }
+
+  void Audit(int count, uint32_t n, Due& due) {
+    for (int i = 0; i < count; ++i) {
+      session.Audit(store::JobOf(n), due.Take());
+      if (client.options_.audited) client.options_.audited();
+    }
+  }
+
+  // One: nothing in it looks at the result; what happens until the next frame takes as long for any.
+  Ran One(size_t index, Ask ask, std::shared_ptr<const Work> work, Due& due) {
+    auto progress = [&](double done, const std::string& what) {
+      if (client.options_.progress) client.options_.progress(index, done, what);
+    };
+    Ran e{.work = std::move(work), .count = ask.count};
+    if (!ask.name.empty()) inputs.Set(ask.name, std::move(ask.data));
+    const Booked before(ch);
+    double fetch = 0, wall = 0;
+    const auto start = Clock::now();
+    progress(0, "keys from the dealer");
+    session.Infer(
+        store::JobOf(e.count),
+        [&](proto::Inference& inference) {
+          fetch = inference.fetch_ms(), e.deal_ms = inference.dealt_ms();
+          e.serial = inference.header().serial;
+          Outcome out = RunInference(
+              client.engine_, inference, inputs,
+              [&](int step, int steps, const std::string& scope) { progress(double(step) / steps, scope); });
+          e.words = std::move(out.words), e.times = std::move(out.times);
+          wall = Since(start) * 1e3;
+        },
+        due.Take());
+    if (!ask.name.empty()) inputs.Drop(ask.name);
+    const Booked after(ch);
+    e.bytes = {after.p0 - before.p0, after.p1 - before.p1, after.ahead - before.ahead, std::exchange(setup, 0)};
+    e.transport_ms = std::max(0.0, fetch - e.deal_ms);
+    e.ahead_ms = std::max(0.0, wall - fetch - e.times.total * 1e3);
+    e.at_s = Since(begun);
+    return e;
+  }
+
+  Client& client;
+  net::Channel& ch;
+  proto::DataSession session;
+  run::Inputs inputs;
+  uint64_t setup = 0;  // bytes, told with the first job
+  Clock::time_point begun = Clock::now();
+};
+
+Client::Session::Session(Client& client, net::Channel& server) : s_(new State(client, server)) {}
+Client::Session::~Session() = default;
+const std::vector<std::string>& Client::Session::notices() const { return s_->session.notices(); }
+
+uint32_t Client::Session::brought() const { return s_->session.brought(); }
+
+void Client::Session::Run(std::vector<Ask> jobs, const std::function<void(size_t, Ran)>& done) {
+  if (jobs.empty()) return;
+  State& s = *s_;
+  Due due(jobs, s.client.options_.audits, s.client.options_.one_by_one);
+  s.begun = Clock::now();
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const uint32_t n = jobs[i].count;
+    auto work = s.client.engine_.At(int(n));  // a fault of the trace is to end the call before an audit
+    s.Audit(due.places[i][0], n, due);
+    Ran ran = s.One(i, std::move(jobs[i]), std::move(work), due);
+    s.Audit(due.places[i][1], n, due);
+    done(i, std::move(ran));
+  }
+}
+
+void Client::Session::End() { s_->session.End(); }
+
+}  // namespace suf::roles

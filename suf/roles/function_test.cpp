@@ -1,0 +1,210 @@
+// A function between a server and a client, with the dealer, over channels in one process: every origin and ending, one
+// channel and several, runs in a row and audits, and what each role refuses.
+#include "suf/roles/function.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "suf/backends/clear.hpp"
+#include "suf/backends/packed.hpp"
+#include "suf/base/scratch_test.hpp"
+#include "suf/exec/pool.hpp"
+#include "suf/func/library.hpp"
+#include "suf/func/text.hpp"
+#include "suf/ring/words.hpp"
+#include "suf/roles/links_test.hpp"
+#include "suf/store/told_test.hpp"
+
+namespace suf::roles {
+namespace {
+
+using gates::From;
+using gates::To;
+using Words = std::vector<uint64_t>;
+
+const char* const kMixed =
+    "suf mixed domain 12 ring 20 outputs 2 degree 1\npoly 0 : 5 3 | 7 0\npoly 1000 : -2 -9 | 0 1\nend 4096\n"
+    "formula lt 17\nchannel signed 20 0 y\nchannel bit 1 0 small\nchannel unsigned 12 1 z\n";
+
+gates::FunctionFile FileOf(const std::string& text, const std::string& lowering, From from, To to) {
+  gates::FunctionFile file{{func::ParseFunction(text), {}, from, to}, 64};
+  file.plan.choice = gates::ChoiceOf(file.plan.f, lowering);
+  return gates::ParseFile(gates::Print(file));  // as each role reads it
+}
+
+// World: the dealer on the reference, the parties on packed.
+struct World {
+  explicit World(const gates::FunctionFile& file, Client::Options options = {}, uint32_t ahead = 1) {
+    Dealer::Options deal;
+    deal.service.partner_wait = net::Millis{2000};
+    deal.service.ahead = store::JobOf(5), deal.service.ahead_count = ahead;
+    for (int r = 0; r < 3; ++r) engine[r].emplace(file, r ? *packed : *clear);
+    dealer.emplace(*engine[0], dir / "dealer", std::move(deal));
+    options.keys.ahead = ahead;
+    client.emplace(*engine[2], store[1], links.Dial(Role::kData), std::move(options));
+  }
+  // Serve: P0 with these values.
+  void Serve(const Words& values, uint32_t ahead = 1) {
+    Server::Options options;
+    options.keys.ahead = ahead;
+    options.audited = [this](uint32_t, uint64_t) { ++audited; };
+    server.emplace(*engine[1],
+                   PartOf(engine[1]->plan(), Wiped<uint64_t>(values.begin(), values.end()),
+                          [this](uint32_t, Words words) { learned.push_back(std::move(words)); }),
+                   store[0], links.Dial(Role::kModel), std::move(options));
+  }
+  // Run: calls of P1 with these values in one session.
+  std::vector<Ran> Run(const std::vector<Words>& values) {
+    std::vector<Ran> out;
+    links.Talk(*server, [&](net::Channel& ch) {
+      Client::Session session(*client, ch);
+      std::vector<Ask> jobs;
+      for (const Words& v : values)
+        jobs.push_back(Values(engine[2]->plan(), Wiped<uint64_t>(v.begin(), v.end()), session.brought()));
+      session.Run(std::move(jobs), [&](size_t, Ran r) { out.push_back(std::move(r)); });
+      session.End();
+    });
+    return out;
+  }
+  Scratch dir;
+  std::unique_ptr<pfss::Backend> packed = backends::MakePacked(exec::Default()), clear = backends::MakeClear();
+  std::optional<FunctionEngine> engine[3];
+  store::Store store[2] = {store::Store(dir / "p0"), store::Store(dir / "p1")};
+  std::optional<Dealer> dealer;
+  Links links{dealer};
+  std::optional<Server> server;
+  std::optional<Client> client;
+  std::vector<Words> learned;
+  int audited = 0;
+};
+
+// Meaning: what the function's evaluator says, by channel, modulo 2^bits.
+std::vector<Words> Meaning(const gates::FunctionPlan& plan, const Words& x) {
+  const auto channels = func::ChannelsOf(plan.f);
+  std::vector<Words> y(channels.size());
+  for (uint64_t v : x)
+    for (size_t c = 0; c < channels.size(); ++c)
+      y[c].push_back(uint64_t(func::Channels(plan.f, v)[c]) & ring::Mask(channels[c].bits));
+  return y;
+}
+
+TEST(Function, EveryOriginAndEndingGivesItsMeaningToWhomThePlanSays) {
+  std::mt19937_64 rng(7);
+  const Words x{0, 16, 17, 999, 1000, 4095, 2048};
+  for (From from : {From::kP0, From::kP1, From::kShared})
+    for (To to : {To::kP0, To::kP1, To::kBoth, To::kShared})
+      for (const char* lowering : {"StepDcf, PackedCompare", "Index/digits, Digits"}) {
+        SCOPED_TRACE(Str(gates::Name(from), " to ", gates::Name(to), " by ", lowering));
+        World w(FileOf(kMixed, lowering, from, to));
+        const gates::FunctionPlan& plan = w.engine[0]->plan();
+        Words own[2] = {x, x};
+        if (from == From::kShared)
+          for (size_t i = 0; i < x.size(); ++i) own[0][i] = rng() & 4095, own[1][i] = (x[i] - own[0][i]) & 4095;
+        w.Serve(from == From::kP1 ? Words{} : own[0]);
+        const std::vector<Ran> ran = w.Run({own[1]});
+        ASSERT_FALSE(w.links.served) << w.links.served->what();
+        ASSERT_EQ(ran.size(), 1u);
+        EXPECT_EQ(w.learned.size(), Learns(plan, 0));
+        std::vector<Words> y[2];
+        for (int p : {0, 1}) {
+          const Words words = p ? ran[0].words : w.learned.empty() ? Words{} : w.learned[0];
+          EXPECT_EQ(words.empty(), !Learns(plan, p));
+          if (Learns(plan, p)) y[p] = gates::ChannelWords(plan, words, int64_t(x.size()));
+        }
+        const std::vector<Words> want = Meaning(plan, x);
+        if (to == To::kShared) {
+          for (size_t c = 0; c < want.size(); ++c)
+            for (size_t i = 0; i < x.size(); ++i)
+              EXPECT_EQ((y[0][c][i] + y[1][c][i]) & ring::Mask(func::ChannelsOf(plan.f)[c].bits), want[c][i]);
+        } else {
+          for (int p : {0, 1})
+            if (Learns(plan, p)) {
+              EXPECT_EQ(y[p], want);
+            }
+        }
+        const pfss::Schedule& s = *ran[0].work->schedule;
+        EXPECT_EQ(ran[0].bytes.p0, uint64_t(s.sent(0, true) + s.frame_count(0, true) * int(net::kFrameHeader)));
+        EXPECT_EQ(ran[0].bytes.p1, uint64_t(s.sent(1, true) + s.frame_count(1, true) * int(net::kFrameHeader)));
+      }
+}
+
+TEST(Function, RunsInARowTakeKeysFromTheStoreAndAuditsOpenOthers) {
+  int audited = 0;
+  Client::Options options{.audits = 2};
+  options.audited = [&] { ++audited; };
+  World w(FileOf(kMixed, "Index/blocks, Blocks", From::kP1, To::kBoth), std::move(options), 3);
+  w.Serve({}, 3);
+  const std::vector<Words> x{{1, 2, 3, 4, 5}, {4000, 17, 16, 0, 9}};
+  const std::vector<Ran> ran = w.Run(x);
+  ASSERT_EQ(ran.size(), 2u);
+  for (size_t i : {0, 1}) {
+    EXPECT_EQ(gates::ChannelWords(w.engine[0]->plan(), ran[i].words, 5), Meaning(w.engine[0]->plan(), x[i]));
+    EXPECT_EQ(w.learned[i], ran[i].words);
+  }
+  EXPECT_EQ(audited, 2);
+  EXPECT_EQ(w.audited, 2);
+  EXPECT_TRUE(w.links.served == std::nullopt);
+}
+
+TEST(Function, AConstantNeedsNoFrameBetweenItsEnds) {
+  for (To to : {To::kP1, To::kShared}) {
+    World w(FileOf("suf c domain 8 ring 8 outputs 1 degree 0\npiece 0 : -3\nend 256\nchannel signed 8 0 y\n",
+                   "Constant", From::kP1, to));
+    w.Serve({});
+    const std::vector<Ran> ran = w.Run({{1, 2}});
+    ASSERT_EQ(ran.size(), 1u);
+    Words y = ran[0].words;
+    if (to == To::kShared)
+      for (size_t i = 0; i < 2; ++i) y[i] = (y[i] + w.learned.at(0)[i]) & 255;
+    EXPECT_EQ(y, (Words{253, 253}));
+  }
+}
+
+TEST(Function, PartiesWithAnotherNumberOfValuesAreRefused) {
+  World w(FileOf(kMixed, "StepDcf, Digits", From::kShared, To::kP1));
+  w.Serve({1, 2, 3});
+  EXPECT_TRUE(Fails(Cause::kInput,
+                    "the model owner brings another number of values than we do; give both parties as many", [&] {
+                      w.Run({{1, 2}});
+                    }));
+  ASSERT_TRUE(w.links.served);
+  EXPECT_THAT(w.links.served->what(), testing::HasSubstr("announced 2 values, we bring 3; give both parties as many"));
+  EXPECT_EQ(w.store[1].ledger().floor(), 0u) << "nothing is spent";
+  EXPECT_TRUE(Fails(Cause::kInput, "the call has 65 values; the plan covers 1 to 64; bring fewer",
+                    [&] { w.Run({Words(65)}); }));
+}
+
+TEST(Function, AnotherEndingThanThePlansIsRefusedByEachRole) {
+  const auto file = FileOf(kMixed, "StepDcf, Digits", From::kP1, To::kShared);
+  for (To to : {To::kP0, To::kP1, To::kBoth, To::kShared}) {
+    auto plan = file.plan;
+    plan.to = to;
+    auto clear = backends::MakeClear();
+    Engine engine({.hash = {},
+                   .most = 8,
+                   .unit = {},
+                   .ending = gates::EndingOf(file.plan),
+                   .emit = [&](pfss::Trace& t, int n) { gates::Emit(t, plan, n); },
+                   .masked = {}},
+                  *clear);
+    if (to == To::kShared)
+      EXPECT_EQ(engine.At(2)->trace.results(0).size(), 3u);
+    else
+      EXPECT_TRUE(
+          Fails(Cause::kRefused, "it reveals or keeps other results than the plan names", [&] { (void)engine.At(2); }));
+  }
+}
+
+TEST(Function, RolesWithOtherPlansPartBeforeAnythingIsSpent) {
+  World w(FileOf(kMixed, "StepDcf, Digits", From::kP1, To::kP1)),
+      other(FileOf(kMixed, "StepDcf, Digits", From::kP1, To::kBoth));
+  w.Serve({});
+  other.Serve({});
+  EXPECT_TRUE(Fails(Cause::kRefused, "holds another plan",
+                    [&] { w.links.Talk(*other.server, [&](net::Channel& ch) { Client::Session s(*w.client, ch); }); }));
+}
+
+}  // namespace
+}  // namespace suf::roles

@@ -1,0 +1,76 @@
+#include "suf/roles/server.hpp"
+
+#include <utility>
+
+#include "suf/net/refusal.hpp"
+#include "suf/roles/internal/parts.hpp"
+
+namespace suf::roles {
+
+struct Server::State {
+  State(Engine& e, ServerPart p, store::Store& store, proto::DialDealer dealer, Options o)
+      : engine(e),
+        part(std::move(p)),
+        options(std::move(o)),
+        key(store.LongLived("weights.key")),
+        seed(Share(store.LongLived("b.seed"))),
+        id(WeightsId(key.view(), part.weights, engine.hash(), seed->view())),
+        masks(engine, seed->view(), id),
+        plan(engine.ForProto()),
+        host{plan,
+             store,
+             id,
+             SetupHash(engine, part.weights, masks),
+             seed,
+             [this](store::Sink& out) { WriteSetup(engine, part.weights, masks, [&](View v) { out.Write(v); }); },
+             std::move(dealer),
+             [this](proto::Inference& inference) { Run(inference); },
+             AuditOf(engine)} {
+    if (options.keys.ahead > 1) store.CheckAhead();
+    if (part.inputs) part.inputs(part.weights, inputs);
+    host.keys = options.keys, host.brings = part.brings;
+    if (options.audited)
+      host.auditor.passed = [this](const store::Job& job, uint64_t serial) { options.audited(job.tokens, serial); };
+    if (part.learned) host.finished = [this] { part.learned(ran.first, std::move(ran.second)); };
+  }
+
+  void Run(proto::Inference& inference) {
+    const uint32_t n = inference.header().job.tokens;
+    if (part.inputs_of) part.inputs_of(part.weights, n, inputs);
+    Outcome out = RunInference(engine, inference, inputs);
+    if (options.ran) options.ran(n, inference.header().serial, out.times);
+    ran = {n, std::move(out.words)};
+  }
+
+  Engine& engine;
+  const ServerPart part;
+  const Options options;
+  const Secret key;
+  const SharedSecret seed;
+  const Hash id;
+  const Masks masks;
+  const proto::BundlePlan plan;
+  run::Inputs inputs;                              // of one session at a time
+  std::pair<uint32_t, std::vector<uint64_t>> ran;  // the last job's count, and what P0 learned
+  proto::ModelHost host;
+  proto::Turnstile turnstile;
+};
+
+Server::Server(Engine& engine, ServerPart part, store::Store& store, proto::DialDealer dealer, Options options)
+    : s_(new State(engine, std::move(part), store, std::move(dealer), std::move(options))) {}
+Server::~Server() = default;
+
+void Server::Serve(net::Channel& p1) {
+  net::Guarded(p1, [&] { proto::RecvHello(p1, s_->plan); });
+  s_->turnstile.Pass(p1, [&] {  // one session at a time, its failure included
+    try {
+      proto::ServeGreeted(p1, s_->host);
+    } catch (const Error& e) {
+      if (s_->options.over) s_->options.over(&e);
+      throw;
+    }
+    if (s_->options.over) s_->options.over(nullptr);
+  });
+}
+
+}  // namespace suf::roles

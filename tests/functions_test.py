@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""A function between three processes: suf deal, suf fn serve and suf fn ask, over TLS; what each learns and keeps, and what each refuses.
+
+  functions_test.py SUF [PATTERN]     from anywhere; some seconds. PATTERN picks cases
+"""
+import json
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+from roles import Role
+
+SUF = ''
+WORK = pathlib.Path()
+DATA = pathlib.Path(__file__).parent / 'data'
+TARIFF = """suf tariff domain 20 ring 28 outputs 1 degree 1
+poly 0 : 0 0
+poly 20000 : -400000 20
+poly 60000 : -1600000 40
+end 1048576
+channel unsigned 28 0 tax
+"""
+
+
+def suf(*words):
+    return subprocess.run([SUF, *map(str, words)], capture_output=True, text=True, timeout=60)
+
+
+def plan(name, function, *words):
+    out = WORK / f'{name}.plan'
+    done = suf('fn', 'plan', function, *words, '--out', out)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def values(name, numbers):
+    (WORK / name).write_text(''.join(f'{v}\n' for v in numbers))
+    return WORK / name
+
+
+def numbers(name):
+    """The ring's line and the numbers of a file that a party wrote."""
+    first, *rest = (WORK / name).read_text().split('\n')
+    assert (WORK / name).stat().st_mode & 0o777 == 0o600
+    return first, [int(v) for v in rest if v]
+
+
+class Three:
+    """Dealer and P0, listening; ask calls P0."""
+
+    def __init__(self, where, deal_plan, serve_plan, *serve):
+        self.where = WORK / where
+        self.where.mkdir()
+        common = lambda role: ['--certs', WORK / 'certs' / role, '--timeout', '5']
+        self.dealer = Role([SUF, 'deal', '--plan', deal_plan, *common('dealer'), '--listen', '127.0.0.1:0', '--state', self.where / 'state'])
+        self.address = f'127.0.0.1:{self.dealer.port()}'
+        self.server = Role([SUF, 'fn', 'serve', '--plan', serve_plan, *common('model'), '--dealer', self.address, '--listen', '127.0.0.1:0',
+                            '--store', self.where / 'p0', *serve])
+
+    def ask(self, ask_plan, *words):
+        return suf('fn', 'ask', '--plan', ask_plan, '--certs', WORK / 'certs' / 'data', '--timeout', '5', '--dealer', self.address,
+                   '--connect', f'127.0.0.1:{self.server.port()}', '--store', self.where / 'p1', *words)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        for role in (self.server, self.dealer):
+            role.end()
+
+
+# ---- bad input: what, exit code, sentence, command
+
+BAD = [
+    ('a model\'s plan for ask', 4, 'this is the plan of a model, not of a function', 'fn ask --plan {data}/tiny_plan.json {ask}'),
+    ('a model\'s plan for serve', 4, 'this is the plan of a model, not of a function', 'fn serve --plan {data}/tiny_plan.json {serve}'),
+    ('a function\'s plan for embed', 4, 'this is the plan of a function, not of a model',
+     'embed --plan {w}/relu.plan {ask} --ids {w}/two.txt'),
+    ('a function\'s plan for estimate', 4, 'this is the plan of a function, not of a model', 'estimate --plan {w}/relu.plan --tokens 4'),
+    ('no plan', 2, 'cannot read the plan .*nothing.plan', 'fn ask --plan {w}/nothing.plan {ask}'),
+    ('a plan that was altered', 4, 'does not match its hash; copy or make the plan again', 'fn ask --plan {w}/altered.plan {ask}'),
+    ('a plan that is no JSON', 4, 'the plan is no JSON object', 'fn ask --plan {w}/two.txt {ask}'),
+    ('an altered plan for the dealer', 4, 'does not match its hash', 'deal --plan {w}/altered.plan --certs {w}/certs/dealer --listen 127.0.0.1:0'),
+    ('P1 without values', 2, 'the plan takes x from P1; name a file of numbers with --values', 'fn ask --plan {w}/relu.plan {ask}'),
+    ('P0 with values that nobody asks for', 2, 'the plan takes x from P1 alone; leave out --values',
+     'fn serve --plan {w}/relu.plan {serve} --values {w}/two.txt'),
+    ('P0 with a result that it does not get', 2, 'the plan gives P0 no result; leave out --out', 'fn serve --plan {w}/relu.plan {serve} --out {w}/out'),
+    ('shares without a place', 2, "leaves each party a share of the result; name a file for P1's with --out",
+     'fn ask --plan {w}/shared.plan {ask} --values {w}/two.txt'),
+    ('a value that is no number', 2, "bad.txt, line 2, is no whole number: 'four'", 'fn ask --plan {w}/relu.plan {ask} --values {w}/bad.txt'),
+    ('more values than the plan covers', 2, 'the call has 2 values; the plan covers 1 to 1; bring fewer at a time, or make a plan for more',
+     'fn ask --plan {w}/one.plan {ask} --values {w}/two.txt'),
+    ('a lowering that does not apply', 4, 'RowLut does not apply to relu', 'fn plan relu --lowering RowLut --out {w}/out.plan'),
+    ('an unknown ending', 2, '--to does not know me; use one of', 'fn plan relu --to me --out {w}/out.plan'),
+    ('no values at all', 2, '--max-values', 'fn plan relu --max-values 0 --out {w}/out.plan'),
+    ('lowering and profile', 2, 'excludes', 'fn plan relu --lowering StepDcf --profile lan --out {w}/out.plan'),
+    ('another backend by processes', 2, '--processes runs the three roles, which compute on packed; leave out --backend clear',
+     'fn run relu --x 1 --processes --backend clear'),
+]
+
+
+def bad_input(what, code, sentence, command):
+    flags = {'ask': '--certs {w}/certs/data --dealer 127.0.0.1:9 --connect 127.0.0.1:9 --store {w}/p1',
+             'serve': '--certs {w}/certs/model --dealer 127.0.0.1:9 --listen 127.0.0.1:0 --store {w}/p0'}
+    words = command.format(w='{w}', data=DATA, **flags).format(w=WORK).split()
+    done = suf(*words)
+    last = done.stderr.splitlines()[-1] if done.stderr else ''
+    assert done.returncode == code, f'exit code {done.returncode}, not {code}: {last}'
+    assert re.match('suf: [^ ]', last) and len(last) < 400, f'no sentence: {done.stderr}'
+    assert re.search(sentence, last), f'says {last}'
+    assert not done.stdout and not list(WORK.glob('out*')) and not (WORK / 'p0').exists() and not (WORK / 'p1').exists(), 'something was written'
+
+
+# ---- what is computed
+
+def test_every_origin_and_ending():
+    """who brings and who learns, by processes; each run is compared with the function's meaning"""
+    r = random.Random(1)
+    for start in ('p0', 'p1', 'shared'):
+        for to in ('p0', 'p1', 'both', 'shared'):
+            x = [r.randrange(1 << 20) for _ in range(5)]
+            done = suf('fn', 'run', WORK / 'tariff.suf', '--x', ','.join(map(str, x)), '--from', start, '--to', to, '--processes', '--json')
+            assert done.returncode == 0, done.stderr
+            row = json.loads(done.stdout)
+            assert row['y'] == [[max(0, 20 * v - 400000 if v < 60000 else 40 * v - 1600000)] for v in x] and row['equal'] is True
+            assert row['ms']['online'] > 0 and row['rounds'] >= 1
+
+
+def test_compare():
+    """two parties compare two private numbers: each brings its own, both learn the sign of the difference"""
+    sign = plan('sign', 'sign', '--from', 'shared', '--to', 'both')
+    mine, theirs = [7, 5, 9, 2**30], [5, 7, 9, 0]
+    with Three('compare', sign, sign, '--values', values('theirs', [-v for v in theirs]), '--out', WORK / 'sign.p0') as t:
+        for call in range(2):  # the second call takes fresh keys
+            done = t.ask(sign, '--values', values('mine', mine), '--json')
+            assert done.returncode == 0, done.stderr
+            row = json.loads(done.stdout)
+            assert row['y'] == [[((a > b) - (a < b)) << 12] for a, b in zip(mine, theirs)]
+            assert row['equal'] is None and row['x'] == [] and row['serial'] == call + 1
+        assert t.server.said('serial 2, 4 values', 5)
+        assert numbers('sign.p0') == ('mod 2^32', [y for y, in row['y']])
+
+
+def test_shares_go_from_call_to_call():
+    """two servers on secret-shared incomes: tax, and what is left of it in the next function, in shares only"""
+    r = random.Random(2)
+    incomes = [12000, 20000, 59999, 60000, 900000]
+    shares = [[r.randrange(1 << 20) for _ in incomes]]
+    shares.append([(v - s) % (1 << 20) for v, s in zip(incomes, shares[0])])
+    files = [values(f'inc.p{p}', shares[p]) for p in (0, 1)]
+    tariff = plan('tariff', WORK / 'tariff.suf', '--from', 'shared', '--to', 'shared')
+    with Three('tariff', tariff, tariff, '--values', files[0], '--out', WORK / 'tax.p0') as t:
+        assert t.ask(tariff, '--values', files[1], '--out', WORK / 'tax.p1').returncode == 0
+        assert t.server.said('5 values', 5)
+    halves = [numbers(f'tax.p{p}') for p in (0, 1)]
+    tax = [max(0, 20 * v - 400000 if v < 60000 else 40 * v - 1600000) for v in incomes]
+    assert halves[0][0] == halves[1][0] == 'mod 2^28'
+    assert [(a + b) % 2**28 for a, b in zip(halves[0][1], halves[1][1])] == tax
+    cap = plan('cap', 'min(1000)', '--n', '28', '--scale', '10', '--from', 'shared', '--to', 'p1')
+    with Three('cap', cap, cap, '--values', WORK / 'tax.p0') as t:
+        done = t.ask(cap, '--values', WORK / 'tax.p1', '--json')
+        assert done.returncode == 0, done.stderr
+        assert [y for y, in json.loads(done.stdout)['y']] == [min(v, 1000 << 10) for v in tax]
+
+
+def test_p0_alone():
+    """P0 brings, P0 learns; P1 helps and learns their number only"""
+    relu = plan('own', 'relu', '--from', 'p0', '--to', 'p0')
+    with Three('own', relu, relu, '--values', values('x', [5, -7, 3]), '--out', WORK / 'y', '--once') as t:
+        done = t.ask(relu)
+        assert done.returncode == 0 and not done.stdout and '3 values' in done.stderr, done.stderr
+        assert t.server.finish() == 0
+        assert numbers('y') == ('mod 2^32', [5, 0, 3])
+
+
+def test_audit():
+    """P0 opens two bundles of three and finds them as they should be"""
+    relu = plan('audited', 'relu', '--to', 'both')
+    with Three('audited', relu, relu, '--out', WORK / 'learned') as t:
+        done = t.ask(relu, '--values', WORK / 'two.txt', '--audit', '2', '--json')
+        assert done.returncode == 0 and done.stderr.count('found nothing wrong') == 2, done.stderr
+        assert sum('audited: both bundles are as they should be' in line for line in t.server.err) == 2
+        assert json.loads(done.stdout)['y'] == [[1], [2]] and numbers('learned')[1] == [1, 2]
+
+
+def test_counts_differ():
+    """both bring, of another number: both say so, and nothing is spent"""
+    sign = plan('sign2', 'sign', '--from', 'shared', '--to', 'p1')
+    with Three('counts', sign, sign, '--values', values('three', [1, 2, 3])) as t:
+        done = t.ask(sign, '--values', values('two', [1, 2]))
+        assert done.returncode == 2 and 'we bring 2 values, P0 brings 3; give both parties as many' in done.stderr, done.stderr
+        assert t.ask(sign, '--values', WORK / 'three').returncode == 0
+
+
+def test_other_plans():
+    """roles with other plans part before anything is spent: another function, choice or ending"""
+    one = plan('a', 'relu', '--lowering', 'StepDcf')
+    for name, words in (('b', ['relu', '--lowering', 'Index/digits']), ('c', ['abs']), ('d', ['relu', '--to', 'both', '--lowering', 'StepDcf']),
+                        ('e', ['relu', '--lowering', 'StepDcf', '--max-values', '7'])):
+        other = plan(name, *words)
+        with Three(f'other-{name}', one, other) as t:
+            done = t.ask(one, '--values', WORK / 'two.txt')
+            assert done.returncode == 4 and 'holds another plan' in done.stderr, (name, done.stderr)
+        with Three(f'dealer-{name}', other, one) as t:
+            done = t.ask(one, '--values', WORK / 'two.txt')
+            assert done.returncode == 4 and 'holds another plan' in done.stderr, (name, done.stderr)
+
+
+def test_keys_ahead():
+    """bundles made ahead lie in the stores, and the dealer says values where it says tokens of a text"""
+    relu = plan('ahead', 'relu')
+    with Three('ahead', relu, relu, '--ahead', '3') as t:
+        t.dealer.end()
+        t.dealer = Role([SUF, 'deal', '--plan', relu, '--certs', WORK / 'certs' / 'dealer', '--listen', t.address, '--state', t.where / 'state',
+                         '--tokens', '2', '--count', '3'])
+        t.dealer.port()
+        for _ in range(2):
+            done = t.ask(relu, '--values', WORK / 'two.txt', '--ahead', '3', '--json')
+            assert done.returncode == 0, done.stderr
+        assert t.dealer.said('serial 3, 2 values', 5) and not t.dealer.said('serial 4', 0.3)
+        assert json.loads(done.stdout)['y'] == [[1], [2]]
+
+
+def main():
+    global SUF, WORK
+    SUF = str(pathlib.Path(sys.argv[1]).resolve())
+    pattern = sys.argv[2] if len(sys.argv) > 2 else ''
+    cases = [(what, lambda row=row: bad_input(*row)) for row in BAD for what in [f'bad input: {row[0]}']]
+    cases += [(name[5:], case) for name, case in globals().items() if name.startswith('test_')]
+    cases = [(what, case) for what, case in cases if re.search(pattern, what)]
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        WORK = pathlib.Path(folder)
+        assert suf('certs', WORK / 'certs').returncode == 0
+        (WORK / 'tariff.suf').write_text(TARIFF)
+        values('two.txt', [1, 2]), values('bad.txt', [1, 'four'])
+        for name, words in (('relu', ()), ('shared', ('--to', 'shared')), ('one', ('--max-values', 1))):
+            plan(name, 'relu', *words)
+        (WORK / 'altered.plan').write_text((WORK / 'relu.plan').read_text().replace('"to": "p1"', '"to": "p0"'))
+        for what, case in cases:
+            why = ''
+            try:
+                case()
+            except Exception as x:  # the next ones still run
+                why, failed = f'  {type(x).__name__}: {x}', failed + 1
+            print(f'{"FAIL" if why else "ok  "} {what}{why}', flush=True)
+    print(f'{len(cases) - failed} of {len(cases)} cases hold')
+    sys.exit(failed > 0)
+
+
+if __name__ == '__main__':
+    main()

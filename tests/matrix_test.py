@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""The matrix lowering x backend x function of `suf fn check --all` has three backends, clear, packed and myl7, and nothing in it is wrong; two where the build
+leaves myl7 out (-DSUF_MYL7=OFF). Writes its counts, one line, which `make test` prints at the end.
+
+  matrix_test.py SUF OUT BUILT      BUILT: 1 where the build has myl7, else 0
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+
+def summary(cells, built):
+    """One line, or an assertion that says what is missing."""
+    count = {b: sum('values' in c for c in cells if c['backend'] == b) for b in ('clear', 'packed', 'myl7')}
+    there = [b for b in count if count[b]]
+    want = ['clear', 'packed', 'myl7'] if built else ['clear', 'packed']
+    assert there == want, f'the matrix has the backends {there}, not {want}; myl7 needs a processor with AES instructions, and -DSUF_MYL7=OFF leaves it out'
+    holes, values = sum('why' in c for c in cells), sum(c.get('values', 0) for c in cells)
+    wrong = [(c['function'], c['lowering'], c['backend']) for c in cells if c.get('wrong')]
+    assert not wrong, f'wrong: {wrong}'
+    assert all(c['why'] for c in cells if 'why' in c), 'a hole has no reason'
+    out = f'matrix: {sum(count.values())} of {len(cells)} cells ({", ".join(f"{b} {count[b]}" for b in there)}), {holes} holes with reasons, {values} values, 0 wrong'
+    return out + ('' if built else '; myl7 was not built (SUF_MYL7=OFF)')
+
+
+def main():
+    suf, out, built = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3] == '1'
+    out.unlink(missing_ok=True)
+    done = subprocess.run([suf, 'fn', 'check', '--all', '--json'], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    line = summary(json.loads(done.stdout)['cells'], built)
+    out.write_text(line + '\n')
+    print(line)
+
+
+if __name__ == '__main__':
+    main()

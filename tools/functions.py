@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""`suf fn bench` on this machine, and the README's table of functions from what it wrote.
+
+  functions.py                  measures, some two minutes; writes bench/results/functions-MACHINE.json and prints its verdicts
+  functions.py --readme FILE    writes the table of that JSON between the markers of README.md
+"""
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import machine
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROFILES = ('cpu', 'gpu', 'lan', 'wan')
+BEGIN, END = '<!-- functions: tools/functions.py --readme -->\n', '<!-- functions end -->\n'
+
+
+def table(bench):
+    """A line a function, a cell a profile: lowering, flights, key bytes a value, microseconds a value."""
+    lines = [f"| function, bits | {' | '.join(PROFILES)} |", '|---' * (len(PROFILES) + 1) + '|']
+    for row in bench['choices']:
+        cells = [f"`{c['lowering']}`, {c['flights']} fl, {c['key_bytes']:.0f} B, {c['us']:.2f} us" for c in (row[p] for p in PROFILES)]
+        lines.append(f"| `{row['function']}`, {row['n']} | {' | '.join(cells)} |")
+    return '\n'.join(lines) + '\n'
+
+
+def measure():
+    facts = machine.facts()
+    bench = {**facts, **json.loads(subprocess.check_output([ROOT / 'build/suf', 'fn', 'bench', '--json'], text=True))}
+    name = re.sub('[^a-z0-9]+', '-', facts['cpu'].lower()).strip('-')
+    path = ROOT / f'bench/results/functions-{name}.json'
+    rows, choices = bench.pop('rows'), bench.pop('choices')
+
+    def listed(name, items):
+        return f' "{name}": [\n' + ',\n'.join('  ' + json.dumps(i) for i in items) + '\n ]'
+
+    head = json.dumps(bench, indent=1)[:-2]
+    path.write_text(f"{head},\n{listed('choices', choices)},\n{listed('rows', rows)}\n}}\n")
+    print(path.relative_to(ROOT))
+    for keys, verdicts in bench['verdict'].items():
+        for prices, v in verdicts.items():
+            print(f"keys {keys}, prices of {prices}: {v['within_2x']} of {v['lowerings']} within 2x, {v['in_order']} of {v['pairs']} pairs in order")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument('--readme', metavar='FILE', type=pathlib.Path)
+    a = p.parse_args()
+    if not a.readme:
+        return measure()
+    page = ROOT / 'README.md'
+    before, rest = page.read_text().split(BEGIN)
+    page.write_text(before + BEGIN + '\n' + table(json.loads(a.readme.read_text())) + '\n' + END + rest.split(END)[1])
+
+
+if __name__ == '__main__':
+    main()
