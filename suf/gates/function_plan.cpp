@@ -257,7 +257,7 @@ Choice ChoiceOf(const func::Function& f, const std::string& name) {
     if (compiler::Name(p.compiled, choice) == name && why.empty()) return choice;
   }
   Fail(Cause::kRefused, "'", name, "' is no lowering of ", func::Name(f), why.empty() ? "" : ": " + why,
-       "; suf names them when it prices the function");
+       "; price the function to see them");
 }
 
 std::vector<Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count,

@@ -1,0 +1,61 @@
+#include "apps/options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "suf/base/error.hpp"
+
+namespace suf::apps {
+
+namespace {
+
+// AddKeys: of both parties.
+void AddKeys(CLI::App* c, KeysArgs* keys) {
+  c->add_option("--ahead", keys->ahead,
+                "keep the keys of up to so many texts of one length in the store, where the dealer and the other party "
+                "do so, too; they lie on disk in clear (default: none, keys are in memory only)")
+      ->check(CLI::Range(0, 1 << 16))
+      ->option_text("N");
+  c->add_option("--witness", keys->witness,
+                "tell the dealer which keys are about to be used, so that a store or machine that was rolled back is "
+                "noticed: disk, those from the store; or always, those in memory, too (default: disk)")
+      ->check(CLI::IsMember({"disk", "always"}))
+      ->option_text("disk|always");
+}
+
+}  // namespace
+
+void AddPins(CLI::App* c, std::vector<std::string>* pins) {
+  c->add_option("--pin", *pins, "take no other key of that role (as suf certs --show prints it); may be repeated")
+      ->allow_extra_args(false);
+}
+
+void AddVariant(CLI::App* c, std::string* variant) {
+  c->add_option("--variant", *variant, "kernels: portable, avx2 or avx512 (default: the fastest that runs here)");
+}
+
+void AddParty(CLI::App* c, PartyArgs* a, const char* other, const char* own) {
+  c->add_option("--plan", a->plan, "plan file")->required();
+  c->add_option("--certs", a->certs, Str("the ", own, "'s folder of suf certs, or its parent"))->required();
+  c->add_option("--dealer", a->dealer, "where the dealer listens")->required();
+  c->add_option("--store", a->store, "directory of bundles, ledger and long-lived secrets")->required();
+  c->add_option("--record", a->record, Str("write the frames with the ", other, " to this new file"));
+  c->add_option("--timeout", a->timeout, "seconds to wait for a silent peer")->default_val(60);
+  AddKeys(c, &a->keys);
+  AddVariant(c, &a->variant);
+  AddPins(c, &a->pins);
+}
+
+CLI::Option* AddAudit(CLI::App* c, int* count) {
+  return c->add_option("--audit", *count, "let P0 open and check so many bundles more than are needed")
+      ->check(CLI::Range(0, 1 << 16))
+      ->option_text("N");
+}
+
+void AddAnswer(CLI::App* c, AnswerArgs* a) {
+  AddParty(c, a, kDataOwner, kModelOwner);
+  c->add_option("--listen", a->listen, "where to listen; port 0 takes a free one")->required();
+  c->add_flag("--once", a->once, "end after one session");
+  c->add_option("--times", a->times, "write to this file where the time went, a JSON line an inference");
+}
+
+}  // namespace suf::apps

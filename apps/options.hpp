@@ -1,0 +1,44 @@
+// Options that several commands share, and the commands of suf fn. Known by the command line alone.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "apps/cmd_fn.hpp"
+#include "apps/commands.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace suf::apps {
+
+// AddPins: one key each time it is given.
+void AddPins(CLI::App* c, std::vector<std::string>* pins);
+// AddVariant: all variants give the same bytes; the constant-time check covers portable and avx2 (SECURITY.md).
+void AddVariant(CLI::App* c, std::string* variant);
+// AddParty: what the processes of both parties take. own, other: whose they are, and whose the peer is.
+inline constexpr const char *kModelOwner = "model owner", *kDataOwner = "data owner";
+void AddParty(CLI::App* c, PartyArgs* a, const char* other, const char* own);
+// AddAnswer: of P0. AddAudit: of P1.
+void AddAnswer(CLI::App* c, AnswerArgs* a);
+CLI::Option* AddAudit(CLI::App* c, int* count);
+
+// FunctionCommands: what suf fn and suf backends are given.
+struct FunctionCommands {
+  FnShowArgs show;
+  FnFitArgs fit;
+  FnCostArgs cost;
+  FnCheckArgs check;
+  FnBenchArgs bench;
+  FnRunArgs run;
+  FnPlanArgs plan;
+  FnServeArgs serve;
+  FnAskArgs ask;
+  BackendsArgs backends;
+};
+
+// AddFunctions: suf fn and suf backends; `status` gets what a command ends with. Both outlive the parse.
+void AddFunctions(CLI::App* app, FunctionCommands* all, int* status);
+
+}  // namespace suf::apps
