@@ -19,7 +19,7 @@ PROGRAM = '''#include <suf/backends/packed.hpp>
 #include <cstdio>
 int main(int, char** argv) try {
   const auto backend = suf::backends::MakePacked(suf::exec::Default());
-  suf::roles::Engine engine(suf::roles::LoadPlan(argv[1]), *backend);
+  suf::roles::ModelEngine engine(suf::roles::LoadPlan(argv[1]), *backend);
   const suf::roles::Estimate cost(engine, 7);
   std::printf("%d flights, %ld bytes of keys\\n", cost.flights, long(cost.key_bytes[1]));
 } catch (const suf::Error& e) {
