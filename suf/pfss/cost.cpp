@@ -48,14 +48,16 @@ int64_t Words(const Trace& t, int i) {
   constexpr int64_t kNode = 800;  // to start a node, whatever its size
   constexpr int64_t kBlock = 4,
                     kDcfBlock = 6;  // beside the cipher: corrections, sides, levels that wait for each other
+  constexpr int64_t kLevelBlock = 16;  // of a window of coarse places, each of which is a walk of its own
   constexpr int64_t kMixed = 2, kEntries = 8;
   const Node& n = t.node(i);
   const int64_t size = Size(n.shape), blocks = AesBlocks(t, i);
   auto arg = [&](size_t k) -> const Node& { return t.node(n.args[k]); };
   int64_t each = 1;  // of an element
   switch (n.op) {
+    case Op::kDpfWindow:  // attributes: where, n, places, program, level
+      return kNode + size + (n.attrs[2] > 1 && n.attrs[4] > 0 ? kLevelBlock : kBlock) * blocks;
     case Op::kDpfGen:
-    case Op::kDpfWindow:
     case Op::kDpfParity:
     case Op::kDpfDense:
       return kNode + size + kBlock * blocks;
