@@ -9,8 +9,9 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import xml.etree.ElementTree
+
+import cases
 
 SUF = ''
 WORK = pathlib.Path()
@@ -134,10 +135,8 @@ BAD = [
 
 def bad_input(what, code, sentence, command):
     done = run('fn', *(command.split() if isinstance(command, str) else command))
-    last = done.stderr.splitlines()[-1] if done.stderr else ''
-    assert done.returncode == code, f'exit code {done.returncode}, not {code}: {last}'
-    assert re.match('suf: [^ ]', last) and len(last) < 700 and len(done.stderr.splitlines()) == 1, f'no sentence: {done.stderr}'
-    assert re.search(sentence, last), f'says {last}'
+    cases.refused(done, code, sentence, 700)
+    assert len(done.stderr.splitlines()) == 1, f'more than a sentence: {done.stderr}'
     assert not done.stdout and not list(WORK.glob('out*')), 'something was written'
 
 
@@ -350,28 +349,12 @@ def test_help():
         assert 'suf fn ' in out and re.search('Example|Start with', out), words
 
 
-def main():
+def prepare(folder):
     global SUF, WORK
-    SUF = sys.argv[1]
-    pattern = sys.argv[2] if len(sys.argv) > 2 else ''
-    cases = [(what, lambda row=row: bad_input(*row)) for row in BAD for what in [f'bad input: {row[0]}']]
-    cases += [(name[5:], case) for name, case in globals().items() if name.startswith('test_')]
-    cases = [(what, case) for what, case in cases if re.search(pattern, what)]
-    failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        WORK = pathlib.Path(folder)
-        for name, text in FILES.items():
-            (WORK / name).write_text(text)
-        for what, case in cases:
-            why = ''
-            try:
-                case()
-            except Exception as x:  # the next ones still run
-                why, failed = f'  {type(x).__name__}: {x}', failed + 1
-            print(f'{"FAIL" if why else "ok  "} {what}{why}', flush=True)
-    print(f'{len(cases) - failed} of {len(cases)} cases hold')
-    sys.exit(failed > 0)
+    SUF, WORK = sys.argv[1], folder
+    for name, text in FILES.items():
+        (WORK / name).write_text(text)
 
 
 if __name__ == '__main__':
-    main()
+    cases.main(globals(), prepare)

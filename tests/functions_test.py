@@ -6,11 +6,10 @@
 import json
 import pathlib
 import random
-import re
 import subprocess
 import sys
-import tempfile
 
+import cases
 from roles import Role
 
 SUF = ''
@@ -107,10 +106,7 @@ def bad_input(what, code, sentence, command):
              'serve': '--certs {w}/certs/model --dealer 127.0.0.1:9 --listen 127.0.0.1:0 --store {w}/p0'}
     words = command.format(w='{w}', data=DATA, **flags).format(w=WORK).split()
     done = suf(*words)
-    last = done.stderr.splitlines()[-1] if done.stderr else ''
-    assert done.returncode == code, f'exit code {done.returncode}, not {code}: {last}'
-    assert re.match('suf: [^ ]', last) and len(last) < 400, f'no sentence: {done.stderr}'
-    assert re.search(sentence, last), f'says {last}'
+    cases.refused(done, code, sentence, 400)
     assert not done.stdout and not list(WORK.glob('out*')) and not (WORK / 'p0').exists() and not (WORK / 'p1').exists(), 'something was written'
 
 
@@ -224,32 +220,16 @@ def test_keys_ahead():
         assert json.loads(done.stdout)['y'] == [[1], [2]]
 
 
-def main():
+def prepare(folder):
     global SUF, WORK
-    SUF = str(pathlib.Path(sys.argv[1]).resolve())
-    pattern = sys.argv[2] if len(sys.argv) > 2 else ''
-    cases = [(what, lambda row=row: bad_input(*row)) for row in BAD for what in [f'bad input: {row[0]}']]
-    cases += [(name[5:], case) for name, case in globals().items() if name.startswith('test_')]
-    cases = [(what, case) for what, case in cases if re.search(pattern, what)]
-    failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        WORK = pathlib.Path(folder)
-        assert suf('certs', WORK / 'certs').returncode == 0
-        (WORK / 'tariff.suf').write_text(TARIFF)
-        values('two.txt', [1, 2]), values('bad.txt', [1, 'four'])
-        for name, words in (('relu', ()), ('shared', ('--to', 'shared')), ('one', ('--max-values', 1))):
-            plan(name, 'relu', *words)
-        (WORK / 'altered.plan').write_text((WORK / 'relu.plan').read_text().replace('"to": "p1"', '"to": "p0"'))
-        for what, case in cases:
-            why = ''
-            try:
-                case()
-            except Exception as x:  # the next ones still run
-                why, failed = f'  {type(x).__name__}: {x}', failed + 1
-            print(f'{"FAIL" if why else "ok  "} {what}{why}', flush=True)
-    print(f'{len(cases) - failed} of {len(cases)} cases hold')
-    sys.exit(failed > 0)
+    SUF, WORK = str(pathlib.Path(sys.argv[1]).resolve()), folder
+    assert suf('certs', WORK / 'certs').returncode == 0
+    (WORK / 'tariff.suf').write_text(TARIFF)
+    values('two.txt', [1, 2]), values('bad.txt', [1, 'four'])
+    for name, words in (('relu', ()), ('shared', ('--to', 'shared')), ('one', ('--max-values', 1))):
+        plan(name, 'relu', *words)
+    (WORK / 'altered.plan').write_text((WORK / 'relu.plan').read_text().replace('"to": "p1"', '"to": "p0"'))
 
 
 if __name__ == '__main__':
-    main()
+    cases.main(globals(), prepare)
