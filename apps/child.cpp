@@ -18,7 +18,7 @@ namespace suf::apps {
 namespace fs = std::filesystem;
 
 Folder::Folder() {
-  std::string t = (fs::temp_directory_path() / "suf-demo-XXXXXX").string();
+  std::string t = (fs::temp_directory_path() / "suf-XXXXXX").string();
   if (!mkdtemp(t.data()))
     Fail(Cause::kResource, "cannot make a directory under ", fs::temp_directory_path().string(),
          "; check free space and rights");

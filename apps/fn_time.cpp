@@ -9,10 +9,10 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
-#include <filesystem>
 #include <future>
 #include <thread>
 
+#include "apps/child.hpp"
 #include "apps/fn_pair.hpp"
 #include "suf/backends/packed.hpp"
 #include "suf/fss/prg.hpp"
@@ -42,19 +42,6 @@ struct Watch {
 Took Least(const Took& a, const Took& b) { return {std::min(a.cpu, b.cpu), std::min(a.wall, b.wall)}; }
 
 constexpr uint16_t kKind = net::kFirstRun;
-
-// Folder: of certificates and of a key, gone at the end.
-struct Folder {
-  Folder() {
-    path = (std::filesystem::temp_directory_path() / "suf-bench-XXXXXX").string();
-    if (!mkdtemp(path.data())) Fail(Cause::kResource, "cannot make a folder like ", path, "; free some space there");
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  std::string path;
-};
 
 // Session: the two ends of one TLS connection.
 class Session {
@@ -140,8 +127,8 @@ FnTimes Least(const FnTimes& a, const FnTimes& b) {
 
 struct FnBench::State {
   explicit State(ring::Variant v) : variant(v) {
-    net::MakeCerts(folder.path + "/certs");
-    session.emplace(folder.path + "/certs");
+    net::MakeCerts(folder / "certs");
+    session.emplace(folder / "certs");
     for (auto& p : pool) p = std::make_unique<exec::Pool>(1);
     for (size_t r : {0, 1, 2}) backend[r] = backends::MakePacked(*pool[r], v);
   }
@@ -163,7 +150,7 @@ struct FnBench::State {
   }
   // Keep: bytes to a file in tagged chunks, as a store keeps them, and back.
   Took Keep(View bytes) {
-    const std::string path = folder.path + "/key";
+    const std::string path = folder / "key";
     const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0) Fail(Cause::kResource, "cannot make ", path, "; free some space there");
     const Hash secret{1};
@@ -190,7 +177,7 @@ struct FnBench::State {
     return took;
   }
   ring::Variant variant;
-  Folder folder;
+  Folder folder;  // of certificates and of a key
   std::optional<Session> session;
   std::array<std::unique_ptr<exec::Pool>, 3> pool;
   std::array<std::unique_ptr<pfss::Backend>, 3> backend;
