@@ -42,8 +42,7 @@ void CheckOut(const gates::FunctionPlan& plan, int p, const std::string& out) {
 
 // CheckCount: values that the plan and this machine's memory take.
 void CheckCount(roles::FunctionEngine& engine, size_t count) {
-  proto::CheckJob(engine.ForProto(), store::JobOf(uint32_t(std::min<size_t>(count, UINT32_MAX))));
-  Refuse(engine.plan(), int64_t(count));
+  Refuse(*engine.At(int(std::min<size_t>(count, INT32_MAX)))->schedule, int64_t(count));
 }
 
 // Show: what a party ended with, on stdout or in --out.
@@ -129,7 +128,7 @@ roles::Ran Call(const FnAskArgs& a, const net::Credentials& own, roles::Function
     Fail(Cause::kInput, "we bring ", values.size(), " values, P0 brings ", brought, "; give both parties as many");
   if (values.empty() && !brought)
     Fail(Cause::kPeer, "P0 does not say how many values it brings; install the same suf on both sides");
-  if (values.empty()) Refuse(engine.plan(), brought);
+  if (values.empty()) CheckCount(engine, brought);
   KeepPages();
   std::vector<roles::Ask> jobs;
   jobs.push_back(roles::Values(engine.plan(), std::move(values), brought));

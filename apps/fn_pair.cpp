@@ -45,16 +45,6 @@ int64_t Free() {
   return int64_t{1} << 40;  // unknown: the allocation decides
 }
 
-void RefuseFor(const Schedule& s, int64_t count) {
-  const int64_t keys = s.key_bytes(0) + s.key_bytes(1),
-                values = std::max(Peak(s, Role::kDealer), Peak(s, Role(0)) + Peak(s, Role(1))), need = keys + values,
-                have = Free();
-  if (need <= have) return;
-  const auto fits = int64_t(double(count) * 0.9 * double(have) / double(need));
-  Fail(Cause::kResource, count, " values need about ", Bytes10(need), " of memory and ", Bytes10(have),
-       " are free; run at most ", fits, " at a time");
-}
-
 Secret Key() {
   Hash h;
   RandomBytes(h);
@@ -77,10 +67,20 @@ PairInput Shared(std::vector<uint64_t> x, int n) {
   return out;
 }
 
+void Refuse(const Schedule& s, int64_t count) {
+  const int64_t keys = s.key_bytes(0) + s.key_bytes(1),
+                values = std::max(Peak(s, Role::kDealer), Peak(s, Role(0)) + Peak(s, Role(1))), need = keys + values,
+                have = Free();
+  if (need <= have) return;
+  const auto fits = int64_t(double(count) * 0.9 * double(have) / double(need));
+  Fail(Cause::kResource, count, " values need about ", Bytes10(need), " of memory and ", Bytes10(have),
+       " are free; run at most ", fits, " at a time");
+}
+
 void Refuse(const gates::FunctionPlan& plan, int64_t count) {
   Trace t;
   gates::Emit(t, plan, count);
-  RefuseFor(Schedule(t), count);
+  Refuse(Schedule(t), count);
 }
 
 PairResult RunFunction(const gates::FunctionPlan& plan, const PairInput& input, pfss::Backend& backend) {
@@ -88,7 +88,7 @@ PairResult RunFunction(const gates::FunctionPlan& plan, const PairInput& input, 
   Trace t(backend.capabilities());
   gates::Emit(t, plan, count);
   Schedule s(t);
-  RefuseFor(s, count);
+  Refuse(s, count);
   pfss::LintReport lint = pfss::Lint(s);
   if (!lint.faults.empty())
     Fail(Cause::kRefused, "the trace of ", gates::Name(plan), " does not pass the lint (", lint.faults[0],

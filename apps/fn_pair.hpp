@@ -36,6 +36,7 @@ void Join(const gates::FunctionPlan& plan, std::array<std::vector<std::vector<ui
 PairResult RunProcesses(const gates::FunctionPlan& plan, const PairInput& input);
 // Refuse: throws Cause::kResource where so many values do not fit into memory, before any of them is made.
 void Refuse(const gates::FunctionPlan& plan, int64_t count);
+void Refuse(const pfss::Schedule& s, int64_t count);
 
 // Wrong: how many values differ from the function's meaning, and the first of them.
 struct Wrong {

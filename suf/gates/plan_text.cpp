@@ -32,6 +32,8 @@ Json Content(const FunctionFile& f) {
           {"max_values", f.max_values}};
 }
 
+Hash HashOfContent(const Json& j) { return HashOf({AsView(j.dump())}); }
+
 // Text, Number: a field of the plan.
 std::string Text(const Json& j, const char* name) {
   auto it = j.find(name);
@@ -78,11 +80,11 @@ const char* Name(To to) { return kTo[size_t(to)]; }
 From FromNamed(const std::string& name, const char* what) { return Find<From>(kFrom, name, what); }
 To ToNamed(const std::string& name, const char* what) { return Find<To>(kTo, name, what); }
 
-Hash HashOfFile(const FunctionFile& file) { return HashOf({AsView(Content(file).dump())}); }
+Hash HashOfFile(const FunctionFile& file) { return HashOfContent(Content(file)); }
 
 std::string Print(const FunctionFile& file) {
   Json j = Content(file);
-  j["hash"] = Hex(HashOfFile(file));
+  j["hash"] = Hex(HashOfContent(j));
   return j.dump(1) + "\n";
 }
 
@@ -109,7 +111,8 @@ FunctionFile ParseFile(const std::string& text) {
   plan.choice = Field("lowering", [&] { return ChoiceOf(plan.f, Text(j, "lowering")); });
   const std::string hash = Text(j, "hash");
   j.erase("hash");
-  if (hash != Hex(HashOfFile(file)) || j != Content(file))
+  const Json content = Content(file);
+  if (hash != Hex(HashOfContent(content)) || j != content)
     Fail(Cause::kRefused, "the plan's content does not match its hash; copy or make the plan again");
   return file;
 }
