@@ -64,15 +64,18 @@ TEST(Compile, ThreadsMakeNoDifference) {
             Serialize(Compile(g, w, texts, SmallOptions(), three)));
 }
 
+// PlanFor: of random weights, for these prices.
+Plan PlanFor(const Graph& g, const std::string& profile, bool now) {
+  CompileOptions o = SmallOptions();
+  o.profile = profile, o.keys_now = now;
+  return Compile(g, RandomWeights(g, 1), SmallTexts(2, 10, 16), o);
+}
+
 // The search keeps the flights of the fastest plan where they are dear, and takes the smaller key where it is.
 TEST(Compile, SearchesByPrices) {
   const Graph g = Before();
-  const Weights w = RandomWeights(g, 1);
-  const auto texts = SmallTexts(2, 10, 16);
   auto bill = [&](const std::string& profile, bool now) {
-    CompileOptions o = SmallOptions();
-    o.profile = profile, o.keys_now = now;
-    const Plan plan = Compile(g, w, texts, o);
+    const Plan plan = PlanFor(g, profile, now);
     EXPECT_EQ(plan.profile, profile + (now ? ", keys now" : ""));
     EXPECT_FALSE(plan.classes[0].choices.empty());
     for (const Chosen& c : plan.classes[0].choices) EXPECT_GE(c.microseconds, 0) << c.what;
@@ -84,7 +87,7 @@ TEST(Compile, SearchesByPrices) {
   EXPECT_LT(far.flights, dear.flights);
   EXPECT_LT(dear.key[0], far.key[0]);
   // one stage everywhere is what the search begins with: no flight more, and less key
-  Plan plain = Compile(g, w, texts, SmallOptions());
+  Plan plain = PlanFor(g, SmallOptions().profile, SmallOptions().keys_now);
   for (auto& op : plain.classes[0].ops)
     for (Knob& k : op->Knobs()) k.set(0);
   pfss::Trace t;
@@ -126,12 +129,8 @@ Graph Wide() {
 // A plan for one machine with keys dealt now and one for a wide network: each is slower on the other's link.
 TEST(Compile, EachPlanIsSlowerOnTheOthersLink) {
   const Graph g = Wide();
-  const Weights w = RandomWeights(g, 1);
-  const auto texts = SmallTexts(2, 10, 16);
   auto bill = [&](const std::string& profile, bool now) {
-    CompileOptions o = SmallOptions();
-    o.profile = profile, o.keys_now = now;
-    const Plan plan = Compile(g, w, texts, o);
+    const Plan plan = PlanFor(g, profile, now);
     pfss::Trace t;
     Build(t, plan, plan.classes.back().max_n);
     return compiler::BillOf(pfss::Schedule(t));
