@@ -8,6 +8,7 @@
 
 #include "apps/child.hpp"
 #include "apps/exit.hpp"
+#include "apps/role.hpp"
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
 #include "suf/net/certs.hpp"
@@ -117,7 +118,7 @@ int RunDemo(const DemoArgs& a) {
     plan_path = c.out;
   }
   const nn::Plan plan = roles::LoadPlan(plan_path);
-  const roles::Model model(a.model);
+  const roles::Model model = ReadModel(a.model, plan_path, "", plan);
   std::optional<roles::Simulator> simulator;
   {
     Bar bar("check the weights");

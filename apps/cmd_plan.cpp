@@ -94,12 +94,20 @@ int RunCompile(const CompileArgs& a) {
     return a.ids.empty() ? compiler.Compile(texts, hash, bar.Hook(), &used)
                          : compiler.CompileIds(ids, hash, bar.Hook());
   });
+  const std::filesystem::path shifts = roles::ShiftsFile(a.out);
+  roles::WriteShifts(shifts, compiler.shifts(), plan);
   std::string temp = a.out + ".part";
   std::ofstream out(temp, std::ios::binary);
   out << nn::Serialize(plan) << "\n";
   out.close();
   if (!out || std::rename(temp.c_str(), a.out.c_str()))
     Fail(Cause::kResource, "cannot write ", a.out, "; check the directory and free space");
+  if (!compiler.shifts().weights.tensors().empty())
+    std::cerr << "shifts " << shifts.string() << ": weights of the model owner, who keeps them beside the model\n";
+  for (const nn::ShiftFit& f : compiler.shifts().fits)
+    if (!f.fits)
+      std::cerr << "softmax " << f.where << " keeps its maximum: rows of head " << f.worst << " are predicted to within "
+                << Fixed(f.low, 1) << " and " << Fixed(f.high, 1) << " nats\n";
   std::cerr << "plan " << Hex(nn::PlanHash(plan)).substr(0, 16) << ": " << plan.classes.size()
             << " length classes up to " << plan.max_tokens << " tokens, calibrated on " << used << " texts\n";
   return 0;
@@ -193,7 +201,7 @@ int RunSimulate(const SimulateArgs& a) {
   std::optional<roles::Simulator> simulator;
   {
     Bar bar("check the weights");
-    simulator.emplace(plan, roles::Model(a.model), bar.Hook());
+    simulator.emplace(plan, ReadModel(a.model, a.plan, a.shifts, plan), bar.Hook());
   }
   auto lines = ReadTexts(a.source);
   TokenizeFor(plan, a.source, a.model + "/vocab.txt", a.truncate, &lines);

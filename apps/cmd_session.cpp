@@ -68,9 +68,9 @@ int RunDeal(const DealArgs& a) {
 namespace {
 
 // Weights: the model, quantised for the plan; the floats are gone when it returns.
-nn::Quantised Weights(const std::string& folder, const nn::Plan& plan, Stages* stages) {
-  stages->At(0, Str("reading the model in ", folder));
-  const roles::Model model(folder);
+nn::Quantised Weights(const ServeArgs& a, const nn::Plan& plan, Stages* stages) {
+  stages->At(0, Str("reading the model in ", a.model));
+  const roles::Model model = ReadModel(a.model, a.plan, a.shifts, plan);
   return model.Quantise(plan, [&](double done, const std::string& what) { stages->At(0.1 + 0.6 * done, what); });
 }
 
@@ -84,7 +84,7 @@ int RunServe(const ServeArgs& a) {
   const auto backend = HostBackend();
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
   Stages stages("serve");
-  nn::Quantised weights = Weights(a.model, engine.plan(), &stages);
+  nn::Quantised weights = Weights(a, engine.plan(), &stages);
   stages.Clear();
   Answer("serve", a, own, stopping, engine.unit(),
          [&](store::Store& store, proto::DialDealer dial, roles::Server::Options options) {

@@ -49,7 +49,7 @@ struct EstimateArgs {
 int RunEstimate(const EstimateArgs& a);
 
 struct SimulateArgs {
-  std::string model, plan;
+  std::string model, plan, shifts;
   Source source;
   bool json = false, truncate = false;
 };
@@ -89,7 +89,7 @@ struct AnswerArgs : PartyArgs {
 };
 
 struct ServeArgs : AnswerArgs {
-  std::string model;
+  std::string model, shifts;
 };
 int RunServe(const ServeArgs& a);
 

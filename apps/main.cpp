@@ -174,6 +174,7 @@ int Main(int argc, char** argv) {
       "simulate", "the specification: the plan's whole numbers in clear, and every wire that leaves its window");
   s->add_option("--model", sim.model, "model directory")->required();
   s->add_option("--plan", sim.plan, "plan file")->required();
+  AddShifts(s, &sim.shifts);
   s->add_flag("--json", sim.json, "JSON lines");
   s->add_flag("--truncate", sim.truncate, "cut texts over the limit instead of refusing them");
   AddSource(s, &sim.source, false);
@@ -207,6 +208,7 @@ int Main(int argc, char** argv) {
   ServeArgs serve;
   auto* sv = app.add_subcommand("serve", "the model owner (P0): serves embeddings of texts it never sees");
   sv->add_option("--model", serve.model, "model directory")->required();
+  AddShifts(sv, &serve.shifts);
   AddAnswer(sv, &serve);
   sv->callback([&] { status = RunServe(serve); });
 

@@ -29,6 +29,12 @@ void AddPins(CLI::App* c, std::vector<std::string>* pins) {
       ->allow_extra_args(false);
 }
 
+void AddShifts(CLI::App* c, std::string* file) {
+  c->add_option("--shifts", *file,
+                "weights that suf compile fitted with the plan, which stay with the model (default: beside the plan, "
+                "PLAN.shifts.safetensors)");
+}
+
 void AddVariant(CLI::App* c, std::string* variant) {
   c->add_option("--variant", *variant, "kernels: portable, avx2 or avx512 (default: the fastest that runs here)");
 }

@@ -15,6 +15,8 @@ namespace suf::apps {
 
 // AddPins: one key each time it is given.
 void AddPins(CLI::App* c, std::vector<std::string>* pins);
+// AddShifts: P0's weights that lie beside a plan.
+void AddShifts(CLI::App* c, std::string* file);
 // AddVariant: all variants give the same bytes; the constant-time check covers portable and avx2 (SECURITY.md).
 void AddVariant(CLI::App* c, std::string* variant);
 // AddParty: what the processes of both parties take. own, other: whose they are, and whose the peer is.

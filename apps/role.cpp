@@ -98,6 +98,13 @@ void Warn(const char* command, const std::vector<std::string>& notices) {
   for (auto& n : notices) log::Warn(Str(command, ": ", n));
 }
 
+roles::Model ReadModel(const std::string& folder, const std::string& plan_file, const std::string& shifts,
+                       const nn::Plan& plan) {
+  roles::Model model(folder);
+  model.ReadShifts(shifts.empty() ? roles::ShiftsFile(plan_file) : std::filesystem::path(shifts), plan);
+  return model;
+}
+
 void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, Stopping& stopping,
             const proto::Unit& unit, const MakeServer& make) {
   store::Store store(a.store);

@@ -8,6 +8,7 @@
 #include "apps/commands.hpp"
 #include "suf/net/tls.hpp"
 #include "suf/proto/session.hpp"
+#include "suf/roles/model.hpp"
 #include "suf/roles/server.hpp"
 
 namespace suf::apps {
@@ -54,6 +55,10 @@ class Stopping {
 
 // Warn: into the log, what a person should know of a store or a session.
 void Warn(const char* command, const std::vector<std::string>& notices);
+
+// ReadModel: a model with the shifts of a plan: of `shifts`, or of the file beside the plan where it is empty.
+roles::Model ReadModel(const std::string& folder, const std::string& plan_file, const std::string& shifts,
+                       const nn::Plan& plan);
 
 // Answer: P0's process: listens and serves until it is told to stop, or with --once to the end of
 // one session, whose error it throws. `make` makes the server, with the store and the way to the dealer.

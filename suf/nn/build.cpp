@@ -9,6 +9,7 @@ void Build(pfss::Trace& t, const Plan& plan, int n) {
     std::vector<AnyWire> x;
     for (const AnyWire* w : in) x.push_back(*w);
     const Operator& op = *ops[size_t(node.index)];
+    if (op.unused) return AnyWire();
     t.scope(node.scope);
     return op.Build({t, n, &node == last, op.form, std::to_string(node.index), node.label}, x);
   });

@@ -27,14 +27,15 @@ void Derive(const Graph& g, Ops& ops) {
     bool wrapped = true;
     for (const Node* r : g.Readers(&n)) {
       const Operator& op = *ops[size_t(r->index)];
-      wrapped = wrapped && op.Wraps();
       for (size_t k = 0; k < r->in.size(); ++k) {
-        if (r->in[k] != &n) continue;
+        if (r->in[k] != &n || op.unused || !op.Uses(int(k))) continue;
+        wrapped = wrapped && op.Wraps();
         const Form want = op.Transparent() ? op.form : op.Reads(int(k));
         form = form.value_or(want) == want ? want : Form::kProduct;
       }
     }
     ops[i]->form = form.value_or(Form::kOpen), ops[i]->wrapped = form && wrapped;
+    ops[i]->unused = !form && i + 1 < g.size();
   }
 }
 
@@ -53,6 +54,7 @@ void Check(const Plan& p) {
            "its result is a view, or no rows");
     for (auto& n : p.graph.nodes()) {
       const Operator& op = *c.ops[size_t(n->index)];
+      if (op.unused) continue;
       const Edges in = EdgesOf(*n, c.ops);
       const std::string where = Str(at, ".nodes[", n->index, "] (", Graph::Where(*n), ")");
       for (size_t k = 0; k < in.size(); ++k)

@@ -53,8 +53,8 @@ class Walk {
 
 class Compiler {
  public:
-  Compiler(const Graph& g, const Weights& w, const CompileOptions& o, exec::Pool& pool)
-      : weights_(w), o_(o), pool_(pool), measures_(pool) {
+  Compiler(const Graph& g, const Weights& w, const CompileOptions& o, exec::Pool& pool, Shifts* shifts)
+      : weights_(&w), o_(o), pool_(pool), measures_(pool), shifts_(shifts) {
     plan_.graph = Fold(g);
     plan_.tokenizer = o.tokenizer, plan_.min_tokens = o.min_tokens, plan_.max_tokens = o.max_tokens;
     plan_.calibration = o.calibration;
@@ -71,12 +71,14 @@ class Compiler {
   void Choose(const Node& n, Walk* walk);
   void Rings(Walk* walk);
   void Certify(Walk* walk);
+  void Shift(std::span<const std::vector<int32_t>> texts);
   Class MakeClass(int least, int n);
 
-  const Weights& weights_;
+  Weights weights_;  // the model's, and what is fitted
   const CompileOptions& o_;
   exec::Pool& pool_;
   Measures measures_;
+  Shifts* const shifts_;
   Plan plan_;
   std::vector<Seen> seen_;
   int class_ = 0, least_ = 0;
@@ -150,9 +152,11 @@ void Compiler::Rings(Walk* walk) {
     int ring = op.ring;
     for (const Node* r : g.Readers(&n)) {
       const Edges in = walk->In(*r);
+      const Operator& reader = *(*ops_)[size_t(r->index)];
       for (size_t k = 0; k < r->in.size(); ++k)
-        if (r->in[k] == &n) ring = std::max(ring, (*ops_)[size_t(r->index)]->Need(int(k), in));
+        if (r->in[k] == &n && reader.Uses(int(k))) ring = std::max(ring, reader.Need(int(k), in));
     }
+    ring = std::max(ring, 1);  // of one that nobody uses in this class
     const int limit = op.ring ? op.ring : kWidest;  // one that sets its own never grows
     if (ring > limit)
       Fail(Cause::kRefused, "wire ", Where(n), " needs a ring of ", ring, " bits, the limit is ", limit,
@@ -166,7 +170,9 @@ void Compiler::Rings(Walk* walk) {
 void Compiler::Certify(Walk* walk) {
   for (auto& n : plan_.graph.nodes()) {
     const Reach& r = walk->edge(*n).reach;
-    if (r.dim == 0 || (*ops_)[size_t(n->index)]->wrapped) continue;
+    const Operator& op = *(*ops_)[size_t(n->index)];
+    if (op.unused) certificates_[size_t(n->index)].clear();
+    if (r.dim == 0 || op.wrapped || op.unused) continue;
     certificates_[size_t(n->index)].push_back({"", BitsOf(r), true});
   }
 }
@@ -188,14 +194,27 @@ Class Compiler::MakeClass(int least, int n) {
   return c;
 }
 
+// Shift: fits what predicts a softmax's row sums, where texts are enough and it fits.
+void Compiler::Shift(std::span<const std::vector<int32_t>> texts) {
+  if (!shifts_ || o_.policy.softmax == Options::kMaximum || AddShifts(&plan_.graph) == 0) return;
+  std::string why_not;
+  *shifts_ = FitShifts(&plan_.graph, weights_, texts, pool_, &why_not, [&](double done) { Tell("fit", done); });
+  if (!why_not.empty() && o_.policy.softmax == Options::kShift)
+    Fail(Cause::kInput, "the calibration texts are too few for softmaxes without a maximum: ", why_not,
+         "; give more lines, or set softmax=", int(Options::kMaximum));
+  for (auto& [name, t] : shifts_->weights.tensors()) weights_.Set(name, t);
+}
+
 Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
   if (texts.empty()) Fail(Cause::kInput, "there is no calibration text; give at least one line");
   std::vector<std::vector<int32_t>> cut(texts.begin(), texts.end());
+  for (size_t i = 0; i < cut.size(); ++i)
+    if (cut[i].size() > size_t(o_.max_tokens))
+      cut[i] = {cut[i].begin(), cut[i].begin() + o_.max_tokens - 1}, cut[i].push_back(texts[i].back());
+  Shift(cut);
   {
     RealModel model(plan_.graph, weights_, pool_);
     for (size_t i = 0; i < cut.size(); ++i) {
-      if (cut[i].size() > size_t(o_.max_tokens))
-        cut[i] = {cut[i].begin(), cut[i].begin() + o_.max_tokens - 1}, cut[i].push_back(texts[i].back());
       model.Run(cut[i], &seen_);
       Tell("calibrate", double(i + 1) / double(cut.size()));
     }
@@ -235,12 +254,12 @@ void Within(const std::string& wire, int bits, int most) {
 }  // namespace
 
 Plan Compile(const Graph& graph, const Weights& weights, std::span<const std::vector<int32_t>> texts,
-             const CompileOptions& options, exec::Pool& pool) {
+             const CompileOptions& options, exec::Pool& pool, Shifts* shifts) {
   if (options.min_tokens < 1 || options.max_tokens < options.min_tokens)
     Fail(Cause::kInput, "a limit of ", options.max_tokens, " tokens is below the least length of ", options.min_tokens,
          "; raise it");
   if (!options.profile.empty()) (void)compiler::ParseProfile(options.profile);  // before the long work
-  return Compiler(graph, weights, options, pool).Run(texts);
+  return Compiler(graph, weights, options, pool, shifts).Run(texts);
 }
 
 void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool,
@@ -255,12 +274,13 @@ void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool,
     Walk walk(plan.graph, own.ops);
     for (auto& n : plan.graph.nodes()) {
       Operator& op = *own.ops[size_t(n->index)];
+      if (op.unused) continue;
       Facts facts{defaults, n->index, plan.min_tokens, c.max_n, nullptr, nullptr, walk.Rows(*n), {}};
       if (!op.Slots().empty()) facts.weights = &measures.Of(*n);
       const Edges in = walk.In(*n);
       const std::string where = Str(c.max_n, "/", Graph::Where(*n));
       for (size_t k = 0; k < n->in.size(); ++k) {  // what it reads of an input fits the input's ring
-        if (own.ops[size_t(n->in[k]->index)]->wrapped) continue;
+        if (own.ops[size_t(n->in[k]->index)]->wrapped || !op.Uses(int(k))) continue;
         Within(Str(c.max_n, "/", Graph::Where(*n->in[k])), op.Need(int(k), in), in[k].ring);
       }
       std::vector<Width> widths = walk.Bound(*n, facts);

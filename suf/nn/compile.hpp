@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "suf/exec/pool.hpp"
+#include "suf/nn/shift.hpp"
 #include "suf/nn/weights.hpp"
 
 namespace suf::nn {
@@ -24,8 +25,10 @@ struct CompileOptions {
 // Compile: graph: a family's, not folded. texts: token ids as the model reads them; longer ones than max_tokens lose
 // ids before the last. Ends with a simulation of the texts. Throws Cause::kInput without texts, Cause::kRefused when a
 // wire needs more bits than its ring may have, naming the wire, bits, limit and remedy.
+// shifts: gets what was fitted of softmaxes without a maximum, P0's weights that the plan's graph reads beside the
+// model's; null: every softmax keeps its maximum.
 Plan Compile(const Graph& graph, const Weights& weights, std::span<const std::vector<int32_t>> texts,
-             const CompileOptions& options, exec::Pool& pool = exec::Default());
+             const CompileOptions& options, exec::Pool& pool = exec::Default(), Shifts* shifts = nullptr);
 
 // CheckWeights: throws Cause::kRefused, naming the wire, when these weights can take a hard wire of any class beyond
 // its ring or its certificate. A plan that Compile made from the same weights always passes. Seconds for a real model.

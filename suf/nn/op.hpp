@@ -172,6 +172,8 @@ class Operator {
   virtual void Settle(const Edges& /*in*/) {}
   // Inputs: how many it takes.
   virtual std::pair<size_t, size_t> Inputs() const { return {1, 1}; }
+  // Uses: whether input i is read with these parameters; a node that no reader uses in a class is left out of it.
+  virtual bool Uses(int /*input*/) const { return true; }
   // Reads: in which form input i is read. Transparent: a view, which hands on the form that its own readers want.
   virtual Form Reads(int /*input*/) const { return Form::kOpen; }
   virtual bool Transparent() const { return false; }
@@ -200,10 +202,10 @@ class Operator {
 
   // What every node of a plan has: the result's scale and the ring of its wire.
   int scale = 0, ring = 0;
-  // What follows from the graph (Derive in plan.hpp): the form that its readers want, whether all of them wrap it, its
-  // width and rows.
+  // What follows from the graph (Derive in plan.hpp): the form that its readers want, whether all of them wrap it,
+  // whether nobody uses it in this class, its width and rows.
   Form form = Form::kOpen;
-  bool wrapped = false, one_row = false;
+  bool wrapped = false, unused = false, one_row = false;
   int64_t dim = 0;
 };
 using OperatorPtr = std::unique_ptr<Operator>;

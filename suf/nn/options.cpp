@@ -32,6 +32,8 @@ const std::vector<Entry>& Entries() {
       {"unit_pieces", 2, 10, "rsqrt_pieces, of x / |x|", &Options::unit_pieces},
       {"unit_bits", 2, 16, "rsqrt_bits, of x / |x|", &Options::unit_bits},
       {"span", 1, 12, "octaves that share one piece width", &Options::span},
+      {"softmax", 0, 2, "0: by the row's maximum; 1: by a shift fitted in calibration; 2: what costs less",
+       &Options::softmax},
       {"merge", 0, 1 << 16, "lengths up to so many tokens skip an optional rescale where 64 bits allow it",
        &Options::merge},
       {"clamp", 0, 1, "1: residual streams are read by wrapping slices even where a hard bound would fit",

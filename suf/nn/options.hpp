@@ -30,6 +30,9 @@ struct Options {
   int rsqrt_pieces = 7, rsqrt_bits = 8;  // likewise, at the largest calibrated sum of squares
   int unit_pieces = 8, unit_bits = 9;    // likewise, of x / |x|
   int span = 4;                          // octaves that share one piece width
+  // form of a softmax: by its row's maximum, by a shift predicted from calibration, or whichever costs less
+  enum : int { kMaximum, kShift, kByCost };
+  int softmax = kByCost;
   int merge = 32;  // lengths up to so many tokens skip an optional rescale where 64 bits allow it: two flights fewer
   int clamp = 0;   // 1: residual streams are read by wrapping slices even where a hard bound would fit
 

@@ -112,6 +112,7 @@ Simulation Simulator::Run(std::span<const int32_t> ids, const Each& each) const 
   const Class& c = plan.For(int(ids.size()));
   Simulation out;
   out.y = Forward<IntArray>(plan.graph, [&](const Node& n, std::span<const IntArray* const> x) {
+            if (c.ops[size_t(n.index)]->unused) return IntArray();
             NodeWatch watch(Str(c.max_n, "/", Graph::Where(n)));
             const std::string name = Str(n.index, ".");
             IntCall call{int(ids.size()),

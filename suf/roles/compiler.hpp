@@ -26,10 +26,12 @@ class Compiler {
   // SHA-256 of the texts, one a line. Throws Cause::kInput when no text can be used, Cause::kRefused when a wire needs
   // more bits than its ring may have, naming the wire, bits, limit and setting. Takes minutes for a real model.
   nn::Plan Compile(const std::vector<std::string>& texts, std::string calibration = {}, const Progress& progress = {},
-                   size_t* used = nullptr) const;
+                   size_t* used = nullptr);
   // CompileIds: the same from token ids as the model reads them.
   nn::Plan CompileIds(const std::vector<std::vector<int32_t>>& ids, std::string calibration,
-                      const Progress& progress = {}) const;
+                      const Progress& progress = {});
+  // shifts: what the last Compile fitted beside the plan: P0's weights, and of each softmax why or why not.
+  const nn::Shifts& shifts() const { return shifts_; }
 
  private:
   const Model& model_;
@@ -37,6 +39,7 @@ class Compiler {
   nn::Options options_;
   std::string profile_ = "wan";
   bool keys_now_ = false;
+  nn::Shifts shifts_;
 };
 
 }  // namespace suf::roles

@@ -39,6 +39,7 @@ struct Softmax : Define<Softmax> {
   static constexpr const char* kName = "softmax";
   int64_t head_dim = 1;
   bool causal = false;
+  Ints own;
 
   int shift = 0;                                // of the slice
   compiler::Stages stages = compiler::kOnPath;  // likewise
@@ -55,6 +56,8 @@ struct Softmax : Define<Softmax> {
   void Choose(const Facts& c, const Edges& in) override;
   Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int, const Edges&) const override { return window(); }
+  bool Uses(int input) const override { return input == 0; }
+  std::pair<size_t, size_t> Inputs() const override { return {1, 2}; }
   bool Wraps() const override { return true; }
   Layout Gives() const override { return Layout::kPairs; }  // packed pairs are unpacked
   Layout Wants(int) const override { return causal ? Layout::kPacked : Layout::kPairs; }
