@@ -58,7 +58,7 @@ void Check(const Plan& p) {
       const Edges in = EdgesOf(*n, c.ops);
       const std::string where = Str(at, ".nodes[", n->index, "] (", Graph::Where(*n), ")");
       for (size_t k = 0; k < in.size(); ++k)
-        Wanted(c.ops[size_t(n->in[k]->index)]->Gives() == op.Wants(int(k)), where,
+        Wanted(!op.Uses(int(k)) || c.ops[size_t(n->in[k]->index)]->Gives() == op.Wants(int(k)), where,
                "it reads rows as scores, or scores otherwise than they lie");
       op.Check(in, c.max_n, where);
       const std::vector<Slot> now = op.Slots(), first = p.classes[0].ops[size_t(n->index)]->Slots();

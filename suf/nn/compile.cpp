@@ -72,7 +72,7 @@ class Compiler {
   void Rings(Walk* walk);
   void Certify(Walk* walk);
   void Shift(std::span<const std::vector<int32_t>> texts);
-  Class MakeClass(int least, int n);
+  Class MakeClass(const Options& policy, int least, int n);
 
   Weights weights_;  // the model's, and what is fitted
   const CompileOptions& o_;
@@ -81,13 +81,14 @@ class Compiler {
   Shifts* const shifts_;
   Plan plan_;
   std::vector<Seen> seen_;
+  Options policy_;  // of the class that is being made
   int class_ = 0, least_ = 0;
   Ops* ops_ = nullptr;
   std::vector<std::vector<Certificate>> certificates_;
 };
 
 Facts Compiler::FactsOf(const Node& n, Walk* walk) {
-  Facts c{o_.policy, n.index, least_, class_, nullptr, &seen_[size_t(n.index)], walk->Rows(n), {}};
+  Facts c{policy_, n.index, least_, class_, nullptr, &seen_[size_t(n.index)], walk->Rows(n), {}};
   c.ring_ahead = [this, &n, walk](const Edge& mine) { return RingAhead(n, mine, walk); };
   return c;
 }
@@ -111,7 +112,7 @@ int Compiler::RingAhead(const Node& n, const Edge& mine, Walk* walk) {
     for (const Slot& s : op->Slots()) measures_.Set(reader, s, weights_);
     c.weights = &measures_.Of(reader);
     std::vector<Width> widths;
-    e = {op->scale, op->Nominal(o_.policy), 0, op->Dim(in), op->OneRow(in), op->Bound(c, in, &widths)};
+    e = {op->scale, op->Nominal(policy_), 0, op->Dim(in), op->OneRow(in), op->Bound(c, in, &widths)};
     Facts after = FactsOf(*behind[0], walk);
     next->Choose(after, {e});
     next->Bound(after, {e}, &widths);
@@ -177,7 +178,11 @@ void Compiler::Certify(Walk* walk) {
   }
 }
 
-Class Compiler::MakeClass(int least, int n) {
+// MakeClass: segments that the policy leaves to cost are as they are first.
+Class Compiler::MakeClass(const Options& policy, int least, int n) {
+  policy_ = policy;
+  for (const Segment& s : Segments())
+    if (policy_.*s.field == Options::kByCost) policy_.*s.field = 0;
   Class c;
   c.max_n = class_ = n, least_ = least;
   for (auto& node : plan_.graph.nodes()) c.ops.push_back(node->op->Clone());
@@ -221,15 +226,18 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
   }
   for (int n = std::min(8, o_.max_tokens), before = o_.min_tokens - 1;;
        before = n, n = std::min(2 * n, o_.max_tokens)) {
-    plan_.classes.push_back(MakeClass(before + 1, n));
+    plan_.classes.push_back(MakeClass(o_.policy, before + 1, n));
     if (n == o_.max_tokens) break;
   }
   if (!o_.profile.empty()) {
     compiler::Prices prices = compiler::ParseProfile(o_.profile).prices;
     prices.now = o_.keys_now;
     plan_.profile = o_.profile + (o_.keys_now ? ", keys now" : "");
+    std::vector<int> start;  // what the class before chose
     for (size_t i = 0; i < plan_.classes.size(); ++i) {
-      Search(&plan_, i, prices);
+      const int least = i ? plan_.classes[i - 1].max_n + 1 : o_.min_tokens;
+      auto make = [&](const Options& policy) { return MakeClass(policy, least, plan_.classes[i].max_n); };
+      SearchSegments(&plan_, i, prices, o_.policy, make, &start);
       Tell("search", double(i + 1) / double(plan_.classes.size()));
     }
   }

@@ -30,9 +30,12 @@ struct Options {
   int rsqrt_pieces = 7, rsqrt_bits = 8;  // likewise, at the largest calibrated sum of squares
   int unit_pieces = 8, unit_bits = 9;    // likewise, of x / |x|
   int span = 4;                          // octaves that share one piece width
-  // form of a softmax: by its row's maximum, by a shift predicted from calibration, or whichever costs less
-  enum : int { kMaximum, kShift, kByCost };
-  int softmax = kByCost;
+  // Segments of a layer whose choice changes what is computed; kByCost: the search chooses (search.hpp).
+  enum : int { kMaximum = 0, kShift = 1, kByCost = 2 };
+  int softmax = kByCost;  // by the row's maximum; by a shift predicted from the row
+  int scores = kByCost;   // of rescaled queries and keys; of un-truncated ones
+  int square = kByCost;   // a norm's sum of squares: of the rescaled x; of the un-truncated z
+  int pieces = kByCost;   // of an activation: of a rounded slice; at the un-truncated wire
   int merge = 32;  // lengths up to so many tokens skip an optional rescale where 64 bits allow it: two flights fewer
   int clamp = 0;   // 1: residual streams are read by wrapping slices even where a hard bound would fit
 

@@ -50,20 +50,33 @@ std::vector<Group> GroupsOf(Plan* plan, Class* c) {
 
 class Descent {
  public:
-  Descent(Plan* plan, size_t which, const compiler::Prices& prices, const std::function<void(double)>& progress)
+  Descent(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from)
       : plan_(*plan),
         class_(plan->classes[which]),
         prices_(WithSteps(prices)),
-        progress_(progress),
-        groups_(GroupsOf(plan, &class_)) {}
+        groups_(GroupsOf(plan, &class_)) {
+    for (Group& g : groups_)
+      for (const Chosen& c : from)
+        if (auto at = std::find(g.options.begin(), g.options.end(), c.choice); c.what == g.name && at != g.options.end())
+          g.Set(size_t(at - g.options.begin()));
+  }
 
-  void Run() {
+  double Quick() {
+    best_ = Cost();
+    Singles();
+    class_.choices.clear();
+    for (const Group& g : groups_) class_.choices.push_back({g.name, g.options[g.at], "", 0});
+    return best_;
+  }
+
+  double Run() {
     best_ = Cost();
     for (bool better = true; better;) {
       better = Singles();
       if (!better) better = Pairs();
     }
     Note();
+    return best_;
   }
 
  private:
@@ -80,9 +93,7 @@ class Descent {
     const compiler::Priced priced =
         compiler::PriceOf(prices_, {}, [&](pfss::Trace& t) { Build(t, plan_, class_.max_n); });
     if (!priced.why_not.empty()) return it->second;
-    it->second = priced.seconds;
-    if (progress_) progress_(double(known_.size()));
-    return it->second;
+    return it->second = priced.seconds;
   }
 
   // Try: other options of some groups; kept when cheaper.
@@ -137,7 +148,6 @@ class Descent {
   Plan& plan_;
   Class& class_;
   const compiler::Prices prices_;
-  const std::function<void(double)>& progress_;
   std::vector<Group> groups_;
   std::map<std::vector<size_t>, double> known_;
   double best_ = 0;
@@ -145,8 +155,9 @@ class Descent {
 
 }  // namespace
 
-void Search(Plan* plan, size_t which, const compiler::Prices& prices, const std::function<void(double)>& progress) {
-  Descent(plan, which, prices, progress).Run();
+double Search(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from, bool quick) {
+  Descent search(plan, which, prices, from);
+  return quick ? search.Quick() : search.Run();
 }
 
 }  // namespace suf::nn

@@ -11,8 +11,27 @@
 namespace suf::nn {
 
 // Search: sets the knobs of class `which`, and says what was chosen and what came next. Coordinate descent, by single
-// classes of operators and by pairs; at most kMostTraces traces. Deterministic.
+// classes of operators and by pairs; at most kMostTraces traces. Deterministic. Returns the seconds of the best.
+// from: options by the name of their knobs, where it begins. quick: one pass over single classes and no note, for
+// comparisons.
 inline constexpr int kMostTraces = 1000;
-void Search(Plan* plan, size_t which, const compiler::Prices& prices, const std::function<void(double)>& progress = {});
+double Search(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from = {},
+              bool quick = false);
+
+// Segment: an option that changes what a stretch of a layer computes, and its scales with it; a stage fewer seldom pays
+// alone, as flights come in pairs, so segments are chosen whole. choices: what values 0 and 1 mean.
+struct Segment {
+  const char* name;
+  int Options::*field;
+  const char* choices[2];
+};
+std::span<const Segment> Segments();
+
+// SearchSegments: makes class `which` anew for options that `policy` leaves to cost (Options::kByCost), by singles and
+// by pairs, with the knobs of each searched; sets the cheapest and says what came next. make: the class for options,
+// without a search; a Cause::kRefused means that there is none. `start`: where to begin; set to what was chosen.
+using MakeClass = std::function<Class(const Options&)>;
+void SearchSegments(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy,
+                    const MakeClass& make, std::vector<int>* start, const std::function<void(double)>& progress = {});
 
 }  // namespace suf::nn
