@@ -175,6 +175,8 @@ class Operator {
   // Reads: in which form input i is read. Transparent: a view, which hands on the form that its own readers want.
   virtual Form Reads(int /*input*/) const { return Form::kOpen; }
   virtual bool Transparent() const { return false; }
+  // Uses: whether it reads input i, with the parameters that it has; what no one uses in a class is left out there.
+  virtual bool Uses(int /*input*/) const { return true; }
   // ReadsRows: whether it looks at the length of an input's rows, not at coordinates alone; `own`: whether a reader
   // looks at its own.
   virtual bool ReadsRows(bool /*own*/) const { return true; }
