@@ -150,6 +150,7 @@ std::string LeafName(const Node& softmax) {
 // Keep: the predictor as leaves of the shift's map and as the softmax's own coefficients.
 void Keep(const std::vector<Head>& heads, const Node& softmax, int64_t d, Weights* weights) {
   Softmax& op = *softmax.As<Softmax>();
+  op.by = Softmax::kShift;  // what calibration sees of row sums
   const double unit = std::sqrt(double(op.head_dim));
   const int64_t count = int64_t(heads.size());
   Weights::Tensor w{{d, count}, std::vector<float>(size_t(d * count))}, b{{count}, std::vector<float>(size_t(count))};

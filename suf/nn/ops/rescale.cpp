@@ -13,6 +13,8 @@ namespace {
 constexpr double kStreamRoom = 4;  // a clamp's window over the largest value seen
 constexpr int kWidestStream = 58;  // bits of a stream that is read without a clamp: what its norm adds fits 64
 
+const char* const kQueryKey = "query_key";  // its product is read by slices, so that it may stay un-truncated
+
 const char* const kKinds[] = {"exact", "optional", "extend", "clamp"};
 
 }  // namespace
@@ -32,7 +34,7 @@ void Rescale::Attributes(Visitor& v) {
 void Rescale::Choose(const Facts& c, const Edges& in) {
   const Edge& z = in[0];
   shift = window = 0, scale = z.scale;
-  if (kind == kExtend) return;
+  if (kind == kExtend || (kind == kExact && key == kQueryKey && c.options.scores == 1)) return;
   if (kind == kClamp) {
     const bool fits = RingOf(z.reach.most()) <= kWidestStream;
     if (fits && !c.options.clamp) return;
@@ -84,7 +86,7 @@ void Rescale::Check(const Edges& in, int, const std::string& where) const {
   Wanted(!window || (kind == kClamp && shift > 0 && shift + window < in[0].ring && ring > window), where,
          "its window does not fit its rings");
   if (kind == kExtend) Wanted(shift == 0 && in[0].ring >= 3 && ring > in[0].ring, where, "it does not extend");
-  if (kind == kExact) Wanted(shift > 0, where, "it does not rescale");
+  if (kind == kExact) Wanted(shift > 0 || key == kQueryKey, where, "it does not rescale");
   if (Transparent())
     Wanted(in[0].ring >= ring, where, "its input's ring is narrower than its own");
   else if (!window)

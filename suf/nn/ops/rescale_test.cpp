@@ -183,6 +183,23 @@ TEST(Rescale, ChooseExactAndOptional) {
   EXPECT_TRUE(r.shift == 0 && r.scale == 24);
 }
 
+// Queries and keys stay un-truncated where the option says so; no other exact rescale does.
+TEST(Rescale, ChooseUntruncatedScores) {
+  Options o;
+  const Facts f{o};
+  const Edges in{EdgeOf(24, 30, 4, BoxOf({1000}))};
+  Rescale r = Make(Rescale::kExact, 9, 20);
+  for (const char* key : {"query_key", "value"})
+    for (int scores : {0, 1}) {
+      o.Set("scores", scores);
+      r.key = key, r.Choose(f, in);
+      const bool stays = scores == 1 && r.key == "query_key";
+      EXPECT_EQ(r.Transparent(), stays);
+      EXPECT_EQ(r.scale == 24, stays);
+      EXPECT_NO_THROW(r.Check(in, 8, "here"));
+    }
+}
+
 TEST(Rescale, ChooseClamp) {
   Options o;
   Seen seen{{"size", {{0, 12}}}};

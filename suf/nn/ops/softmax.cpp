@@ -20,25 +20,30 @@ namespace {
 // least kAbove of a level above it.
 constexpr double kScoreRoom = 1.6, kBelow = 0.6, kAbove = 0.25;
 constexpr int kLargestTable = 10, kLargestLevel = 7;  // log2 of entries
+constexpr int64_t kMostOwn = 1 << 8;                  // sixteenths
+constexpr double kFinite = 300;  // largest exponent of the float model: a sum of a row's powers stays a number
 
 // Rows: how many scores of row i are there.
 int64_t Counted(bool causal, int64_t i, int64_t n) { return causal ? i + 1 : n; }
 
+const char* const kForms[] = {"maximum", "shift"};
+
 }  // namespace
 
 RealArray Softmax::Float(const RealCall& c, std::span<const RealArray* const> x) const {
-  RealArray y = *x[0];
-  const int64_t n = c.n, rows = y.rows();
-  for (int64_t i = 0; i < rows; ++i) {
+  const int64_t n = c.n;
+  RealArray y = by == kShift ? Shifted(n, *x[0], *x[1]) : *x[0];
+  for (int64_t i = 0; i < y.rows(); ++i) {
     double* row = &y.at[size_t(i * n)];
     const int64_t count = Counted(causal, i % n, n);
-    const double most = *std::max_element(row, row + count);
-    for (int64_t j = 0; j < n; ++j) row[j] = j < count ? std::exp((row[j] - most) / std::sqrt(double(head_dim))) : 0;
+    const double most = by == kShift ? 0 : *std::max_element(row, row + count);
+    for (int64_t j = 0; j < n; ++j)
+      row[j] = j < count ? std::exp(std::min((row[j] - most) / std::sqrt(double(head_dim)), kFinite)) : 0;
   }
   return y;
 }
 
-// See: scores and row maxima of every head.
+// See: scores and row maxima of every head; scores less their shifts.
 void Softmax::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
   const int64_t n = c.n, heads = x[0]->shape[0];
   std::vector<Range>&score = (*seen)["score"], &row_max = (*seen)["row_max"];
@@ -50,11 +55,21 @@ void Softmax::See(const RealCall& c, std::span<const RealArray* const> x, Seen* 
       score[size_t(i / n)].See(row[j]), most = std::max(most, row[j]);
     row_max[size_t(i / n)].See(most);
   }
+  if (x.size() < 2) return;
+  const RealArray z = Shifted(n, *x[0], *x[1]);
+  std::vector<Range>& shifted = (*seen)["shifted"];
+  shifted.resize(size_t(heads));
+  for (int64_t i = 0; i < heads * n; ++i)
+    for (int64_t j = 0; j < Counted(causal, i % n, n); ++j) shifted[size_t(i / n)].See(z.at[size_t(i * n + j)]);
 }
 
-void Softmax::Attributes(Visitor& v) { v.Int("head_dim", head_dim, 1, 1 << 14), v.Flag("causal", &causal); }
+void Softmax::Attributes(Visitor& v) {
+  v.Int("head_dim", head_dim, 1, 1 << 14), v.Flag("causal", &causal), v.Many("own", &own, 1 << 11, -kMostOwn, kMostOwn);
+}
 
 void Softmax::Choose(const Facts& c, const Edges& in) {
+  by = in.size() == 2 && c.options.softmax == Options::kShift ? kShift : kMaximum;
+  if (by == kShift) return ChooseShift(c, in);
   const Options& o = c.options;
   const double unit = std::sqrt(double(head_dim));
   scale = o.exp_high + o.exp_low, count_bits = BitLength(double(c.n));
@@ -67,6 +82,8 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
   const int step = std::max(int(std::floor(std::log2(std::sqrt(2.0 * double(head_dim))))), bits - kLargestLevel);
   bits = std::max(bits, step + 2);
   shift = in[0].scale - o.slice, low = step + o.slice, level = bits - step;
+  const std::vector<compiler::Cut> cuts{{shift, low}, {shift + low, level}};
+  if (!compiler::FindDigits(cuts, stages)) stages = compiler::kBeside;  // un-truncated scores: many digits
   if (low > kLargestTable || low < 1 || shift < 1)
     Fail(Cause::kRefused, "the scores need a low table of 2^", low, " entries, the limit is 2^", kLargestTable,
          "; lower `slice`");
@@ -87,18 +104,34 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
 
 Reach Softmax::Bound(const Facts& c, const Edges&, std::vector<Width>* widths) {
   widths->push_back({"score", window() - 1, nullptr, 61, true});
+  // length: of a row, the sum of its entries
+  if (by == kShift) return {c.n, double(MostOf(table)) * c.n, {double(MostOf(table))}, {}, {}};
   const double most = double(MostOf(high_table)) * double(MostOf(low_table));
-  return {c.n, most * c.n, {most}, {}, {}};  // length: of a row, the sum of its entries
+  return {c.n, most * c.n, {most}, {}, {}, std::ldexp(1.0, scale - 1)};
+}
+
+int Softmax::Need(int input, const Edges&) const {
+  if (by == kMaximum) return input == 0 ? window() : 1;
+  return std::max(1, window() - (input == 0 ? score_up - own_bits() : shift_up));
 }
 
 void Softmax::Fields(Visitor& v) {
+  v.Choice("form", &by, kForms, "has a softmax of the form ");
   v.Int("shift", shift, 1, kRing), v.Many("offset", &offset, 1 << 10, -kBig, kBig);
+  if (by == kShift) {
+    v.Int("score_up", score_up, 0, kRing), v.Int("shift_up", shift_up, 0, kRing), v.Int("index", index, 1, 16);
+    v.Table("table", &table), v.Int("end", end, 1, 1 << 16), v.Int("peak", peak, 0, 1 << 16);
+    v.Stages("stages", &stages);
+    return;
+  }
   v.Int("low", low, 1, kLargestTable), v.Int("level", level, 1, kLargestTable), v.Int("floor", floor, 0, 1 << 10);
   v.Stages("stages", &stages);
   v.Table("low_table", &low_table), v.Table("high_table", &high_table), v.Int("count_bits", count_bits, 1, 17);
 }
 
 void Softmax::Check(const Edges& in, int max_n, const std::string& where) const {
+  Wanted(own.empty() || int64_t(own.size()) == 2 * in[0].dim, where, "there are not two coefficients a head");
+  if (by == kShift) return CheckShift(in, where);
   Wanted(window() < 62 && in[0].ring == window(), where, "its input's ring is not its shift, low digit and level");
   Wanted(int64_t(offset.size()) == in[0].dim, where, "there is not one offset a head");
   Wanted(MostOf(offset) >> (window() + 8) == 0, where, "an offset is far outside the ring of the scores");
@@ -117,6 +150,7 @@ gates::Split Softmax::Pair(int to) const {
 }
 
 IntArray Softmax::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
+  if (by == kShift) return SpecShift(c, *x[0], *x[1]);
   const int64_t n = c.n, k = window(), middle = int64_t{1} << (k - 1);
   IntArray y{x[0]->shape, Ints(x[0]->at.size(), 0)};
   for (int64_t h = 0; h < x[0]->shape[0]; ++h) {
@@ -143,6 +177,7 @@ IntArray Softmax::Spec(const IntCall& c, std::span<const IntArray* const> x) con
 }
 
 AnyWire Softmax::Build(const Emission& e, std::span<const AnyWire> x) const {
+  if (by == kShift) return BuildShift(e, AsOpen(x[0]), AsOpen(x[1]));
   pfss::Trace& t = e.t;
   Wire<kPub> z = AsOpen(x[0]);
   if (z.k() > window()) z = Map(z, [&](auto v) { return Low(v, window()); });

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "suf/gates/function.hpp"
 #include "suf/gates/product.hpp"
@@ -11,6 +12,10 @@
 namespace suf::nn {
 
 namespace {
+
+// Under a predicted shift: bits between the calibrated sums and the fine part of the table; bits of the reciprocal that
+// stay below that part, whose largest sums are rare.
+constexpr int kSumBelow = 4, kSumAbove = 1, kSumRoom = 3;
 
 double One(int bits) { return std::ldexp(1.0, bits); }
 
@@ -27,13 +32,19 @@ RealArray WeightedSum::Float(const RealCall& c, std::span<const RealArray* const
       double sum = 0;
       for (int64_t j = 0; j < n; ++j) sum += e[j];
       for (int64_t j = 0; j < n; ++j) {
-        const double part = e[j] / sum;
+        const double part = sum > 0 ? e[j] / sum : 0;
         const double* v = &x[1]->at[size_t(j * cols + from)];
         for (int64_t k = 0; k < head_dim; ++k) row[k] += part * v[k];
       }
     }
   });
   return y;
+}
+
+void WeightedSum::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
+  std::vector<Range>& sums = (*seen)["row_sum"];
+  sums.resize(1);
+  for (auto e = x[0]->at.begin(); e != x[0]->at.end(); e += c.n) sums[0].See(std::accumulate(e, e + c.n, 0.0));
 }
 
 void WeightedSum::Attributes(Visitor& v) {
@@ -43,10 +54,19 @@ void WeightedSum::Attributes(Visitor& v) {
 
 void WeightedSum::Choose(const Facts& c, const Edges& in) {
   row_sum = BitLength(in[0].reach.length);
-  const int fine = row_sum + c.options.recip_bits;
+  int least = in[0].scale - 1, room = 0;  // the least sum of the table; bits by which its top may be passed
+  floor = 0, top = row_sum;
+  if (in[0].reach.row == 0 && c.seen) {  // a predicted shift: a sum may be anything
+    const Range& sum = c.seen->at("row_sum").at(0);
+    auto bits = [&](double x) { return in[0].scale + std::log2(std::max(x, std::ldexp(1.0, -in[0].scale))); };
+    least = floor = std::clamp(int(std::floor(bits(sum.low))) - kSumBelow, 1, row_sum - 1);
+    top = std::clamp(int(std::ceil(bits(sum.high))) + kSumAbove, floor + 1, row_sum);
+    room = std::min(row_sum - top, kSumRoom);
+  }
+  const int fine = top + room + c.options.recip_bits;
   scale = fine + in[1].scale;
-  recip = Octaves([&](double v) { return std::ldexp(1.0, fine) / v; }, in[0].scale - 1, row_sum, row_sum,
-                  c.options.recip_pieces, c.options.span);
+  recip = Octaves([&](double v) { return std::ldexp(1.0, fine) / v; }, least, top, row_sum, c.options.recip_pieces,
+                  c.options.span);
 }
 
 Reach WeightedSum::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
@@ -67,7 +87,8 @@ Reach WeightedSum::Bound(const Facts&, const Edges& in, std::vector<Width>* widt
 }
 
 void WeightedSum::Fields(Visitor& v) {
-  v.Int("row_sum", row_sum, 1, 61), v.Int("product", product, 3, kRing), v.Octaves("recip", &recip, row_sum);
+  v.Int("row_sum", row_sum, 1, 61), v.Int("product", product, 3, kRing);
+  v.Int("floor", floor, 0, 61), v.Int("top", top, 1, 61), v.Octaves("recip", &recip, row_sum);
 }
 
 void WeightedSum::Check(const Edges& in, int, const std::string& where) const {
@@ -91,6 +112,11 @@ IntArray WeightedSum::Spec(const IntCall& c, std::span<const IntArray* const> x)
                size_t(n), reinterpret_cast<const uint64_t*>(&x[1]->at[size_t(from)]), size_t(cols),
                ring::Layout::kPlain, reinterpret_cast<uint64_t*>(&mixed[size_t(h * n * head_dim)]), size_t(head_dim),
                false, c.pool);
+  }
+  for (int64_t i = 0; i < heads * n; ++i) {
+    const int64_t sum = sums[size_t(i)], low = floor > 0 ? int64_t{1} << floor : 0, high = int64_t{1} << top;
+    if (sum < low || sum >= high)
+      c.watch.Leave(Str("row_sum of head ", i / n, " row ", i % n).c_str(), sum, sum < low ? low : high);
   }
   c.watch.See("row_sum", sums), c.watch.See("product", mixed);
   const Ints inverse = RowOf(recip, row_sum, 64).Spec(sums, row_sum);

@@ -12,6 +12,7 @@ namespace {
 WeightedSum Make(int heads, int serving, int64_t head_dim, int row_sum, int product, int ring) {
   WeightedSum s;
   s.heads = heads, s.serving = serving, s.head_dim = head_dim, s.row_sum = row_sum, s.product = product, s.ring = ring;
+  s.top = row_sum;
   s.recip =
       func::FitOctaves([&](double v) { return std::ldexp(1.0, row_sum + 3) / v; }, 0, row_sum, 3, row_sum < 6 ? 8 : 2)
           .f;
@@ -147,6 +148,72 @@ TEST(WeightedSum, Choose) {
       if (x < 0x1p17) continue;  // under what a row's maximum gives
       ASSERT_NEAR(double(g.values[i]) / (one / x), 1, 0.02);
     }
+}
+
+// Under a predicted shift sums are what calibration saw: fine from 2^-4 of the least to twice the largest, above that
+// never above 1 / sum; a sum of 0 leaves nothing.
+TEST(WeightedSum, ChooseBehindAShift) {
+  const Options o;
+  const Edges in{EdgeOf(18, 0, 2, {256, 256 * 0x1p20, {0x1p20}, {}, {}}), EdgeOf(10, 0, 6, BoxOf(Reals(6, 50.0)))};
+  const Seen seen{{"row_sum", {{0.02, 1.7}}}};
+  WeightedSum s;
+  s.heads = s.serving = 2, s.head_dim = 3;
+  Facts f{o};
+  f.seen = &seen;
+  s.Choose(f, in);
+  EXPECT_EQ(s.row_sum, 29);
+  EXPECT_EQ(s.floor, 18 - 6 - 4);
+  EXPECT_EQ(s.top, 18 + 1 + 1);
+  EXPECT_EQ(s.scale, 20 + 3 + 5 + 10);  // three bits above the fine part, and recip_bits
+  EXPECT_EQ(s.recip.back().hi << s.recip.back().w, int64_t{1} << 29);
+  const double one = 0x1p28;
+  for (const func::Group& g : s.recip)
+    for (size_t i = 0; i < g.values.size(); ++i) {
+      const double x = std::ldexp(double(g.lo) + double(i) + 0.5, g.w),
+                   last = std::ldexp(double(g.lo) + double(i) + 1, g.w);
+      if (x < 0x1p8) continue;
+      if (x < 0x1p20) {
+        ASSERT_NEAR(double(g.values[i]) / (one / x), 1, 0.02);
+      } else {
+        ASSERT_LE(double(g.values[i]), one / (last - 1));
+      }
+    }
+  const Bounded b = BoundOf(s, 256, in);
+  EXPECT_LE(b.reach.most(), 50 * one * 1.02);
+  auto edges = in;
+  edges[0].reach.row = 0x1p17;  // of a maximum
+  s.Choose(f, edges);
+  EXPECT_EQ(s.floor, 0);
+  EXPECT_EQ(s.top, 29);
+  EXPECT_EQ(s.scale, 29 + 5 + 10);
+}
+
+TEST(WeightedSum, See) {
+  WeightedSum s;
+  Weights w;
+  Seen seen;
+  FloatOf(s, 2, w, {{{2, 2, 2}, {1, 3, 0.5, 0.25, 2, 0, 1, 4}}, {{2, 2}, {8, 4, -4, 20}}}, {}, &seen);
+  ASSERT_EQ(seen.at("row_sum").size(), 1u);
+  EXPECT_EQ(seen.at("row_sum")[0].low, 0.75);
+  EXPECT_EQ(seen.at("row_sum")[0].high, 5);
+}
+
+// A row of zeros gives zeros, in real numbers and by the protocol; a watch hears of it, and of a sum at the top.
+TEST(WeightedSum, RowOfZeros) {
+  WeightedSum s = Make(2, 2, 1, 6, 12, 24);
+  s.floor = 2, s.top = 4;
+  const Ints e{0, 0, 1, 1, 7, 9, 3, 2};
+  OpRig rig(2);
+  rig.order = ByHeads(2);
+  const Ints y = rig.Run(s, {{{{2, 2, 2}, e}, 12, Form::kProduct}, {{{2, 2}, {-4, 3, 2, 5}}, 12, Form::kProduct}});
+  EXPECT_EQ(y[0], 0);
+  EXPECT_NE(y[1], 0);
+  EXPECT_EQ(rig.witness.left, (std::vector<Witness::Left>{{"row_sum of head 0 row 0", 0, 4},
+                                                          {"row_sum of head 0 row 1", 2, 4},
+                                                          {"row_sum of head 1 row 0", 16, 16}}));
+  Weights w;
+  WeightedSum real;
+  EXPECT_EQ(FloatOf(real, 1, w, {{{1, 1, 1}, {0}}, {{1, 1}, {8}}}).at, (Reals{0}));
 }
 
 // Every row of weights whose sum is within reach, and every row of values: the result, and what is inside.
