@@ -134,7 +134,7 @@ void Softmax::Check(const Edges& in, int max_n, const std::string& where) const 
   if (by == kShift) return CheckShift(in, where);
   Wanted(window() < 62 && in[0].ring == window(), where, "its input's ring is not its shift, low digit and level");
   Wanted(int64_t(offset.size()) == in[0].dim, where, "there is not one offset a head");
-  Wanted(MostOf(offset) >> (window() + 8) == 0, where, "an offset is far outside the ring of the scores");
+  Wanted(MostOf(offset) >> std::min(window() + 8, 63) == 0, where, "an offset is far outside the ring of the scores");
   Wanted(low_table.size() == size_t{1} << low && high_table.size() == size_t{1} << level, where,
          "a table of the exponential has another size than its digit");
   for (auto* t : {&low_table, &high_table})
