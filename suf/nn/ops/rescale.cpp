@@ -13,6 +13,7 @@ namespace {
 constexpr double kStreamRoom = 4;  // a clamp's window over the largest value seen
 constexpr int kWidestStream = 58;  // bits of a stream that is read without a clamp: what its norm adds fits 64
 
+constexpr int kFinestScores = 46;  // scale of a product of un-truncated queries and keys; its slices fit 61 bits
 const char* const kQueryKey = "query_key";  // its product is read by slices, so that it may stay un-truncated
 
 const char* const kKinds[] = {"exact", "optional", "extend", "clamp"};
@@ -34,7 +35,8 @@ void Rescale::Attributes(Visitor& v) {
 void Rescale::Choose(const Facts& c, const Edges& in) {
   const Edge& z = in[0];
   shift = window = 0, scale = z.scale;
-  if (kind == kExtend || (kind == kExact && key == kQueryKey && c.options.scores == 1)) return;
+  if (kind == kExtend) return;
+  if (kind == kExact && key == kQueryKey && c.options.scores == 1 && 2 * z.scale <= kFinestScores) return;
   if (kind == kClamp) {
     const bool fits = RingOf(z.reach.most()) <= kWidestStream;
     if (fits && !c.options.clamp) return;

@@ -6,9 +6,10 @@ namespace suf::nn {
 
 // Rescale: y = floor((z + 2^(shift-1)) / 2^shift), exact; one flight to its digits, one to its opening (two stages: one
 // more, for less key). Kinds: kExact, to the scale `key` (left out, shift 0, for queries and keys where the option
-// `scores` keeps them un-truncated); kOptional, left out (shift 0) where 64 bits hold the product behind it; kExtend,
-// no shift, a narrow wire into a wide ring; kClamp, a residual stream that is read modulo a window: left out (shift 0)
-// where a hard bound fits the stream's ring, else a deterministic clamp that needs no certificate.
+// `scores` keeps them un-truncated and no rotation makes them finer still); kOptional, left out (shift 0) where 64 bits
+// hold the product behind it; kExtend, no shift, a narrow wire into a wide ring; kClamp, a residual stream that is read
+// modulo a window: left out (shift 0) where a hard bound fits the stream's ring, else a deterministic clamp that needs
+// no certificate.
 struct Rescale : Define<Rescale> {
   static constexpr const char* kName = "rescale";
   enum Kind : uint8_t { kExact, kOptional, kExtend, kClamp };

@@ -187,7 +187,7 @@ TEST(Rescale, ChooseExactAndOptional) {
 TEST(Rescale, ChooseUntruncatedScores) {
   Options o;
   const Facts f{o};
-  const Edges in{EdgeOf(24, 30, 4, BoxOf({1000}))};
+  const Edges in{EdgeOf(23, 30, 4, BoxOf({1000}))}, finer{EdgeOf(24, 30, 4, BoxOf({1000}))};
   Rescale r = Make(Rescale::kExact, 9, 20);
   for (const char* key : {"query_key", "value"})
     for (int scores : {0, 1}) {
@@ -195,8 +195,10 @@ TEST(Rescale, ChooseUntruncatedScores) {
       r.key = key, r.Choose(f, in);
       const bool stays = scores == 1 && r.key == "query_key";
       EXPECT_EQ(r.Transparent(), stays);
-      EXPECT_EQ(r.scale == 24, stays);
+      EXPECT_EQ(r.scale == 23, stays);
       EXPECT_NO_THROW(r.Check(in, 8, "here"));
+      r.Choose(f, finer);
+      EXPECT_FALSE(r.Transparent());
     }
 }
 

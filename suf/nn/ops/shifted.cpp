@@ -89,7 +89,7 @@ void Softmax::CheckShift(const Edges& in, const std::string& where) const {
   for (int i = 0; i < 2; ++i)
     Wanted(in[size_t(i)].ring >= Need(i, in), where, "an input's ring is narrower than its window");
   Wanted(int64_t(offset.size()) == in[0].dim, where, "there is not one offset a head");
-  Wanted(MostOf(offset) >> std::min(window() + 8, 63) == 0, where, "an offset is far outside the ring of the scores");
+  Wanted(MostOf(offset) >> std::min(window() + 8, 62) == 0, where, "an offset is far outside the ring of the scores");
   Wanted(int64_t(table.size()) <= end && end <= int64_t{1} << index && end < 1 << 16, where,
          "the table of the exponential does not end in its window");
   for (int64_t x : table)

@@ -82,11 +82,11 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
   const int step = std::max(int(std::floor(std::log2(std::sqrt(2.0 * double(head_dim))))), bits - kLargestLevel);
   bits = std::max(bits, step + 2);
   shift = in[0].scale - o.slice, low = step + o.slice, level = bits - step;
-  const std::vector<compiler::Cut> cuts{{shift, low}, {shift + low, level}};
-  if (!compiler::FindDigits(cuts, stages)) stages = compiler::kBeside;  // un-truncated scores: many digits
   if (low > kLargestTable || low < 1 || shift < 1)
     Fail(Cause::kRefused, "the scores need a low table of 2^", low, " entries, the limit is 2^", kLargestTable,
          "; lower `slice`");
+  const std::vector<compiler::Cut> cuts{{shift, low}, {shift + low, level}};
+  if (!compiler::FindDigits(cuts, stages)) stages = compiler::kBeside;  // un-truncated scores: many digits
   const double width = std::ldexp(1.0, bits), one = std::ldexp(1.0, step);
   double least = 1e300;
   offset.clear();
@@ -134,7 +134,7 @@ void Softmax::Check(const Edges& in, int max_n, const std::string& where) const 
   if (by == kShift) return CheckShift(in, where);
   Wanted(window() < 62 && in[0].ring == window(), where, "its input's ring is not its shift, low digit and level");
   Wanted(int64_t(offset.size()) == in[0].dim, where, "there is not one offset a head");
-  Wanted(MostOf(offset) >> std::min(window() + 8, 63) == 0, where, "an offset is far outside the ring of the scores");
+  Wanted(MostOf(offset) >> std::min(window() + 8, 62) == 0, where, "an offset is far outside the ring of the scores");
   Wanted(low_table.size() == size_t{1} << low && high_table.size() == size_t{1} << level, where,
          "a table of the exponential has another size than its digit");
   for (auto* t : {&low_table, &high_table})
