@@ -196,12 +196,20 @@ void Conversations() {
                  AFrame(kBye, mac)});
   };
   Cuts("model_owner", {},
-       {hello, AFrame(kSetupAsk, Bytes(1)), ask(3, 7), serve(ask(2, 9)), serve(ask(0, 0)), ask(0, 0)});
+       {hello, AFrame(kSetupAsk, SetupAsk()), ask(3, 7), serve(ask(2, 9)), serve(ask(0, 0)), ask(0, 0)});
   for (uint8_t flags : {kMend, uint8_t{0}})  // with the right hash, and without
     Seed("model_owner", flags ? "audit" : "audit_failed",
-         Join({hello, AFrame(kSetupAsk, Bytes(1)), ask(4, 11), AFrame(kAudit, mac), AFrame(kOpened, mac, flags),
+         Join({hello, AFrame(kSetupAsk, SetupAsk()), ask(4, 11), AFrame(kAudit, mac), AFrame(kOpened, mac, flags),
                AFrame(kGo, mac), ask(4, 13), AFrame(kBye, mac), AFrame(kAudit, mac), AFrame(kOpened, mac, flags),
                AFrame(kGo, mac), ask(0, 0), AFrame(kBye, mac), ask(0, 0)}));
+  // both variants are common: the frames that measure the link, as far as an input's length reaches
+  const Bytes probe = AFrame(kProbe, Bytes(1)), figures = AFrame(kLink, Figures());
+  Seed("model_owner", "variants",
+       Join({hello, AFrame(kSetupAsk, SetupAsk(3)), probe, probe, probe, probe, figures, ask(3, 7)}));
+  Seed("model_owner", "no_common_variant", Join({hello, AFrame(kSetupAsk, SetupAsk(4))}));
+  Seed("data_owner", "variants",
+       Join({hello, AFrame(kWelcome, Welcome(3)), talk[2], probe, probe, probe, probe, figures, choice(7)}));
+  Seed("data_owner", "no_common_variant", Join({hello, AFrame(kWelcome, Welcome(4))}));
   auto bundle = [&](uint64_t serial) {
     return Join({AFrame(kHeader, Encode(Header(1, serial, 3))), AFrame(kChunk, Bytes(ChunkTags::kBytes + kBody))});
   };

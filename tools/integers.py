@@ -80,8 +80,9 @@ class Function:
 class Evaluator:
     """the numbers of a plan, by name, and what families share; a family says which weights and which steps there are"""
 
-    def __init__(self, model, plan):
-        assert plan['version'] == 3, 'the plan has version %s, this program reads version 3' % plan['version']
+    def __init__(self, model, plan, variant=0):
+        assert plan['version'] == 4, 'the plan has version %s, this program reads version 4' % plan['version']
+        plan = dict(plan, classes=[c for c in plan['classes'] if c['variant'] == variant])
         self.m, self.plan, self.q, self.read = model, plan, {}, set()
         self.names = [n['scope'] + '/' + n['label'] for n in plan['nodes']]
         assert len(set(self.names)) == len(self.names), 'two nodes of the plan have one name'
@@ -323,5 +324,5 @@ class Llama(Decoder):
         return self.wire(at + 'silu/product', gate * up)
 
 
-def evaluator(model, plan):
-    return {'bert': Bert, 'gpt2': Gpt2, 'llama': Llama}[model.kind](model, plan)
+def evaluator(model, plan, variant=0):
+    return {'bert': Bert, 'gpt2': Gpt2, 'llama': Llama}[model.kind](model, plan, variant)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "suf/nn/fold.hpp"
 #include "suf/nn/forward.hpp"
@@ -57,11 +58,12 @@ class Compiler {
       : weights_(w), o_(o), pool_(pool), measures_(pool) {
     plan_.graph = Fold(g);
     plan_.tokenizer = o.tokenizer, plan_.min_tokens = o.min_tokens, plan_.max_tokens = o.max_tokens;
-    plan_.calibration = o.calibration;
+    plan_.calibration = o.calibration, plan_.variants = o.variants;
   }
   Plan Run(std::span<const std::vector<int32_t>> texts);
 
  private:
+  void MakeVariant(int variant);
   void Tell(const std::string& stage, double done) const {
     if (o_.progress) o_.progress(stage, done);
   }
@@ -188,6 +190,25 @@ Class Compiler::MakeClass(int least, int n) {
   return c;
 }
 
+// MakeVariant: the classes of one variant, chosen for its prices.
+void Compiler::MakeVariant(int variant) {
+  const std::string& profile = plan_.variants[size_t(variant)].profile;
+  const size_t first = plan_.classes.size();
+  measures_.Clear();  // a variant may have scales of its own
+  for (int n = std::min(8, o_.max_tokens), before = o_.min_tokens - 1;;
+       before = n, n = std::min(2 * n, o_.max_tokens)) {
+    plan_.classes.push_back(MakeClass(before + 1, n));
+    plan_.classes.back().variant = variant;
+    if (n == o_.max_tokens) break;
+  }
+  if (profile.empty()) return;
+  const compiler::Prices prices = compiler::ParseProfile(profile).prices;
+  for (size_t i = first; i < plan_.classes.size(); ++i) {
+    Search(&plan_, i, prices);
+    Tell("search", double(i + 1 - first) / double(plan_.classes.size() - first));
+  }
+}
+
 Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
   if (texts.empty()) Fail(Cause::kInput, "there is no calibration text; give at least one line");
   std::vector<std::vector<int32_t>> cut(texts.begin(), texts.end());
@@ -200,26 +221,14 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
       Tell("calibrate", double(i + 1) / double(cut.size()));
     }
   }
-  for (int n = std::min(8, o_.max_tokens), before = o_.min_tokens - 1;;
-       before = n, n = std::min(2 * n, o_.max_tokens)) {
-    plan_.classes.push_back(MakeClass(before + 1, n));
-    if (n == o_.max_tokens) break;
-  }
-  if (!o_.profile.empty()) {
-    compiler::Prices prices = compiler::ParseProfile(o_.profile).prices;
-    prices.now = o_.keys_now;
-    plan_.profile = o_.profile + (o_.keys_now ? ", keys now" : "");
-    for (size_t i = 0; i < plan_.classes.size(); ++i) {
-      Search(&plan_, i, prices);
-      Tell("search", double(i + 1) / double(plan_.classes.size()));
-    }
-  }
+  for (int v = 0; v < int(plan_.variants.size()); ++v) MakeVariant(v);
   Check(plan_);
   const Quantised q = Quantise(weights_, plan_);
   Simulator simulator(plan_, q, pool_);
   for (size_t i = 0; i < cut.size(); ++i) {
-    for (const Outside& out : simulator.Run(cut[i]).outside)
-      Fail(Cause::kRefused, "the calibration text ", i + 1, " leaves its own plan: ", Sentence(out));
+    for (int v = 0; v < int(plan_.variants.size()); ++v)
+      for (const Outside& out : simulator.Run(cut[i], {}, v).outside)
+        Fail(Cause::kRefused, "the calibration text ", i + 1, " leaves its own plan: ", Sentence(out));
     Tell("simulate", double(i + 1) / double(cut.size()));
   }
   return std::move(plan_);
@@ -239,7 +248,15 @@ Plan Compile(const Graph& graph, const Weights& weights, std::span<const std::ve
   if (options.min_tokens < 1 || options.max_tokens < options.min_tokens)
     Fail(Cause::kInput, "a limit of ", options.max_tokens, " tokens is below the least length of ", options.min_tokens,
          "; raise it");
-  if (!options.profile.empty()) (void)compiler::ParseProfile(options.profile);  // before the long work
+  if (options.variants.empty() || options.variants.size() > size_t(kMostVariants))
+    Fail(Cause::kInput, options.variants.size(), " variants were asked for; a plan has 1 to ", kMostVariants);
+  std::set<std::string> names;
+  for (const Variant& v : options.variants) {  // before the long work
+    CheckName(v.name);
+    if (!names.insert(v.name).second)
+      Fail(Cause::kInput, "two variants are called ", v.name, "; give each a name of its own");
+    if (!v.profile.empty()) (void)compiler::ParseProfile(v.profile);
+  }
   return Compiler(graph, weights, options, pool).Run(texts);
 }
 
@@ -247,10 +264,13 @@ void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool,
                   const std::function<void(double)>& progress) {
   Measures measures(pool);
   const Options defaults;
-  for (auto& n : plan.graph.nodes())
-    for (const Slot& s : plan.classes.at(0).ops[size_t(n->index)]->Slots())
-      measures.Set(*n, s, weights.at(SlotName(*n, s)));
   for (const Class& c : plan.classes) {
+    if (&c == &plan.First(c.variant)) {
+      measures.Clear();
+      for (auto& n : plan.graph.nodes())
+        for (const Slot& s : c.ops[size_t(n->index)]->Slots())
+          measures.Set(*n, s, weights.at(SlotName(plan, c.variant, *n, s)));
+    }
     Class own = c;  // Bound may point into its operator
     Walk walk(plan.graph, own.ops);
     for (auto& n : plan.graph.nodes()) {

@@ -14,10 +14,10 @@ namespace suf::nn {
 struct CompileOptions {
   Options policy;
   int min_tokens = 3, max_tokens = 256;  // classes 8, 16, 32, .. up to it
-  std::string profile;      // prices for the search (compiler::ParseProfile); empty: one stage everywhere, no search
-  bool keys_now = false;    // keys are dealt while the parties wait
-  Hash tokenizer{};         // copied into the plan
-  std::string calibration;  // likewise
+  // variants: one is made for each profile; one of an empty profile has one stage everywhere, and no search.
+  std::vector<Variant> variants{Variant{}};
+  Hash tokenizer{};                                                     // copied into the plan
+  std::string calibration;                                              // likewise
   std::function<void(const std::string& stage, double done)> progress;  // done in [0, 1]
 };
 

@@ -15,6 +15,8 @@ class Measures {
   void Set(const Node& n, const Slot& s, const Weights& weights);
   void Set(const Node& n, const Slot& s, const Tensor& values);
   const NodeWeights& Of(const Node& n) const;
+  // Clear: what follows may have other scales.
+  void Clear() { nodes_.clear(); }
 
  private:
   class One;
