@@ -13,6 +13,7 @@
 #include "suf/compiler/choose.hpp"
 #include "suf/model/fetch.hpp"
 #include "suf/model/random.hpp"
+#include "suf/nn/compile.hpp"
 #include "suf/roles/compiler.hpp"
 #include "suf/roles/estimate.hpp"
 #include "suf/roles/files.hpp"
@@ -68,6 +69,7 @@ std::vector<nn::Variant> VariantsOf(const CompileArgs& a) {
     compiler::SetKeys(&p, a.keys);
     out.push_back({name, p.prices.now && !p.says_keys ? text + ",keys=now" : text});
   }
+  nn::CheckVariants(out);
   return out;
 }
 

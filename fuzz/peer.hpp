@@ -176,6 +176,11 @@ inline void MendMac(Peer& p, uint16_t kind, Bytes& payload) {
   std::copy(tag.begin(), tag.end(), payload.begin() + 32);
 }
 
+// MendProbe: a frame of two bytes stands for one as large as the link is measured with.
+inline void MendProbe(Bytes& payload) {
+  if (payload.size() == 2) payload.resize(kLargeProbe);
+}
+
 // AFrame: for seeds.
 inline Bytes AFrame(uint16_t kind, View payload, uint8_t flags = kMend) {
   Writer w;

@@ -243,20 +243,24 @@ void Within(const std::string& wire, int bits, int most) {
 
 }  // namespace
 
-Plan Compile(const Graph& graph, const Weights& weights, std::span<const std::vector<int32_t>> texts,
-             const CompileOptions& options, exec::Pool& pool) {
-  if (options.min_tokens < 1 || options.max_tokens < options.min_tokens)
-    Fail(Cause::kInput, "a limit of ", options.max_tokens, " tokens is below the least length of ", options.min_tokens,
-         "; raise it");
-  if (options.variants.empty() || options.variants.size() > size_t(kMostVariants))
-    Fail(Cause::kInput, options.variants.size(), " variants were asked for; a plan has 1 to ", kMostVariants);
+void CheckVariants(const std::vector<Variant>& variants) {
+  if (variants.empty() || variants.size() > size_t(kMostVariants))
+    Fail(Cause::kInput, variants.size(), " variants were asked for; a plan has 1 to ", kMostVariants);
   std::set<std::string> names;
-  for (const Variant& v : options.variants) {  // before the long work
+  for (const Variant& v : variants) {
     CheckName(v.name);
     if (!names.insert(v.name).second)
       Fail(Cause::kInput, "two variants are called ", v.name, "; give each a name of its own");
     if (!v.profile.empty()) (void)compiler::ParseProfile(v.profile);
   }
+}
+
+Plan Compile(const Graph& graph, const Weights& weights, std::span<const std::vector<int32_t>> texts,
+             const CompileOptions& options, exec::Pool& pool) {
+  if (options.min_tokens < 1 || options.max_tokens < options.min_tokens)
+    Fail(Cause::kInput, "a limit of ", options.max_tokens, " tokens is below the least length of ", options.min_tokens,
+         "; raise it");
+  CheckVariants(options.variants);
   return Compiler(graph, weights, options, pool).Run(texts);
 }
 

@@ -27,6 +27,10 @@ struct CompileOptions {
 Plan Compile(const Graph& graph, const Weights& weights, std::span<const std::vector<int32_t>> texts,
              const CompileOptions& options, exec::Pool& pool = exec::Default());
 
+// CheckVariants: what Compile asks of its variants, before the long work: 1 to kMostVariants, each with a name of its
+// own and a profile that can be read. Throws Cause::kInput.
+void CheckVariants(const std::vector<Variant>& variants);
+
 // CheckWeights: throws Cause::kRefused, naming the wire, when these weights can take a hard wire of any class beyond
 // its ring or its certificate. A plan that Compile made from the same weights always passes. Seconds for a real model.
 void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool = exec::Default(),
