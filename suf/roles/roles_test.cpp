@@ -251,7 +251,7 @@ TEST(Engine, RefusesWhatThePlanDoesNotCover) {
   EXPECT_TRUE(Fails(Cause::kInput, "over the plan's limit of 16", [&] { (void)engine.At(17); }));
   EXPECT_TRUE(Fails(Cause::kInput, "below the limit of 3", [&] { Estimate e(engine, 2); }));
   EXPECT_EQ(engine.At(5), engine.At(5)) << "a trace is kept";
-  EXPECT_THAT(engine.Section(5, 0, 0), HasSubstr("key section 1 of "));
+  EXPECT_THAT(engine.Section(store::JobOf(5), 0, 0), HasSubstr("key section 1 of "));
 }
 
 TEST(Engine, LoadPlanReadsWhatWasWritten) {
