@@ -79,17 +79,20 @@ const Shape& ShapeOf(const AnyWire& w) {
   return *Look(w, [](const auto& x) { return &x.shape(); });
 }
 
+std::string Emission::NameOf(const Slot& s) const {
+  const auto other = others.find(s.name);
+  return other == others.end() ? name + "." + s.name : other->second;
+}
+
 Private Emission::Masked(const Slot& s, const Shape& shape) const {
-  const std::string of = name + "." + s.name;
+  const std::string of = NameOf(s);
   pfss::Own<0> w = t.input<kP0>("W." + of, shape);
   pfss::Own<1> masked = t.input<pfss::kP1>("Wh." + of, shape);
   pfss::Sec b = t.input<pfss::kDealer>("B." + of, shape);
   return {w, masked, b};
 }
 
-pfss::Own<0> Emission::Plain(const Slot& s, const Shape& shape) const {
-  return t.input<kP0>("W." + name + "." + s.name, shape);
-}
+pfss::Own<0> Emission::Plain(const Slot& s, const Shape& shape) const { return t.input<kP0>("W." + NameOf(s), shape); }
 
 AnyWire Emission::Open(const compiler::Owing& y) const {
   if (result) return t.reveal<1>(compiler::Settle(t, y)), std::monostate{};

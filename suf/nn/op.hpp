@@ -140,6 +140,9 @@ struct Emission {
   Form form = Form::kOpen;
   std::string name;   // of the node's weights
   std::string label;  // of the wire
+  // others: names of weights that are not the first variant's, by slot (SlotName).
+  std::map<std::string, std::string> others = {};
+  std::string NameOf(const Slot& s) const;
   Private Masked(const Slot& s, const Shape& shape) const;
   pfss::Own<0> Plain(const Slot& s, const Shape& shape) const;
   // Open: the node's wire, as its readers want it; the result is revealed to P1.
