@@ -103,7 +103,9 @@ void AddFnPrices(CLI::App* fn, FunctionCommands* all, int* status) {
   AddFunction(c, &all->cost.f);
   AddEnds(c, &all->cost.ends);
   c->add_option("--profile", all->cost.profile, ProfileHelp("each of those named"))->option_text("P");
-  c->add_option("--keys", all->cost.keys, "keys are dealt ahead (default), or now, while the parties wait")
+  c->add_option(
+       "--keys", all->cost.keys,
+       "when keys come: ahead of the values, or now, while the parties wait (default: as the profile says, ahead)")
       ->check(CLI::IsMember({"now", "ahead"}))
       ->option_text("now|ahead");
   c->add_option("--count", all->cost.count, Str("values together (default: ", all->cost.count, ")"))

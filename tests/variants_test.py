@@ -4,7 +4,12 @@
 variants_test.py SUF [PATTERN]
 """
 import json
+import queue
+import re
+import socket
 import subprocess
+import threading
+import time
 
 from rows import alone, ended, main, row
 
@@ -35,6 +40,55 @@ def right(w, of, e, variant, text):
     assert r['variant'] == variant or variant is None, r['variant']
     assert r['y'] == simulated(w, of, r['variant'], text) and r['trace'] == cost['trace'] and r['flights'] == cost['flights']
     return r
+
+
+class Slow:
+    """Forwards one connection to `port`; what goes either way comes `seconds` later."""
+
+    def __init__(self, port, seconds):
+        self.to, self.seconds = port, seconds
+        self.listener = socket.create_server(('127.0.0.1', 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        near, _ = self.listener.accept()
+        far = socket.create_connection(('127.0.0.1', self.to))
+        for a, b in ((near, far), (far, near)):
+            late = queue.Queue()
+            threading.Thread(target=self.read, args=(a, late), daemon=True).start()
+            threading.Thread(target=self.write, args=(b, late), daemon=True).start()
+
+    def read(self, source, late):
+        data = b'-'
+        while data:
+            try:
+                data = source.recv(1 << 20)
+            except OSError:
+                data = b''
+            late.put((time.monotonic() + self.seconds, data))
+
+    def write(self, sink, late):
+        while True:
+            due, data = late.get()
+            time.sleep(max(0, due - time.monotonic()))
+            try:
+                if not data:
+                    return sink.shutdown(socket.SHUT_WR)
+                sink.sendall(data)
+            except OSError:
+                return
+
+
+@row('a slow link takes the variant with few flights', 0, 'the link has a round trip of', 30)
+def _(w):
+    of, text = plan(w), w.base.text(7)
+    w.deal(plan=of).port(), w.serve(plan=of).port()
+    e = w.embed(text, plan=of, connect=Slow(w.server.port(), 0.02).port)
+    yield e
+    trip = float(next(m[1] for m in map(lambda line: re.search('round trip of ([0-9.]+) ms', line), e.err) if m))
+    assert 40 <= trip < 80, trip
+    right(w, of, e, 'far', text)
 
 
 @row('each variant is its own simulation; one set-up serves both', 0, '', 30)
@@ -97,14 +151,14 @@ for what, code, sentence, command in (
      'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0 --tokens 5 --variant moon'),
     ('deal: a variant without --tokens', 2, '--variant requires --tokens', 'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0 --variant wan'),
     ('estimate: no such variant', 2, "the plan has no variant 'moon'", 'estimate --plan {plan} --tokens 5 --variant moon'),
-    ('simulate: no such variant', 2, "the plan has no variant 'moon'", 'simulate --model {model} --plan {plan} --variant moon dog'),
+    ('simulate: no such variant', 2, "the plan has no variant 'moon'", 'simulate --model {model} --plan {plan} --variant moon --file /dev/null'),
     ('compile: a variant without prices', 2, '--variant takes NAME=PRICES', COMPILE + '--variant near'),
     ('compile: a bad name', 2, "'Near' is no name of a variant", COMPILE + '--variant Near=wan'),
     ('compile: two of one name', 2, 'two variants are called wan', COMPILE + '--profile wan,lan,wan'),
     ('compile: two without a name', 2, 'two variants are called given', COMPILE + '--profile rtt=1ms;rtt=2ms'),
     ('compile: an empty profile', 2, 'the profile is empty; give one of cpu', COMPILE + '--profile lan,'),
     ('compile: a price out of range', 2, "the price 'rtt=11s' is no number from 0 to 10", COMPILE + '--profile rtt=11s'),
-    ('compile: keys twice', 2, 'the profile says keys=now, --keys says ahead', COMPILE + '--profile wan,keys=now --keys ahead')):
+    ('compile: keys twice', 2, 'the profile says keys=now where ahead is asked for', COMPILE + '--profile wan,keys=now --keys ahead')):
     alone(what, code, sentence, command.split())
 
 

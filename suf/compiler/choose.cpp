@@ -140,8 +140,8 @@ void SetKeys(Profile* profile, const std::string& keys) {
   if (keys.empty()) return;
   const bool now = keys == "now";
   if (profile->says_keys && profile->prices.now != now)
-    Fail(Cause::kInput, "the profile says keys=", profile->prices.now ? "now" : "ahead", ", --keys says ", keys,
-         "; leave out one of both");
+    Fail(Cause::kInput, "the profile says keys=", profile->prices.now ? "now" : "ahead", " where ", keys,
+         " is asked for; leave out one of both");
   profile->prices.now = now;
 }
 

@@ -90,7 +90,7 @@ uint32_t CommonOf(net::Channel& ch, const BundlePlan& plan, uint32_t ours, uint3
   if (!common)
     net::EndSession(ch, net::Refusal::kVariant, Cause::kRefused, ch.peer_title(),
                     " allows other variants of the plan (", names(theirs), ") than we do (", names(ours),
-                    "); let both allow one (--variant, --variants)");
+                    "); let both allow one in common");
   return common;
 }
 
