@@ -16,6 +16,7 @@ namespace {
 // Under a predicted shift: bits between the calibrated sums and the fine part of the table; bits of the reciprocal that
 // stay below that part, whose largest sums are rare.
 constexpr int kSumBelow = 4, kSumAbove = 1, kSumRoom = 3;
+constexpr int kMostCap = 12;  // sums are seen for entries cut at 1 to 2^kMostCap
 
 double One(int bits) { return std::ldexp(1.0, bits); }
 
@@ -41,10 +42,14 @@ RealArray WeightedSum::Float(const RealCall& c, std::span<const RealArray* const
   return y;
 }
 
+// See: sums of rows whose entries are cut at 2^k, by k; the softmax's options say at which.
 void WeightedSum::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
   std::vector<Range>& sums = (*seen)["row_sum"];
-  sums.resize(1);
-  for (auto e = x[0]->at.begin(); e != x[0]->at.end(); e += c.n) sums[0].See(std::accumulate(e, e + c.n, 0.0));
+  sums.resize(kMostCap + 1);
+  for (auto e = x[0]->at.begin(); e != x[0]->at.end(); e += c.n)
+    for (int k = 0; k <= kMostCap; ++k)
+      sums[size_t(k)].See(
+          std::accumulate(e, e + c.n, 0.0, [&](double s, double v) { return s + std::min(v, One(k)); }));
 }
 
 void WeightedSum::Attributes(Visitor& v) {
@@ -57,7 +62,8 @@ void WeightedSum::Choose(const Facts& c, const Edges& in) {
   int least = in[0].scale - 1, room = 0;  // the least sum of the table; bits by which its top may be passed
   floor = 0, top = row_sum;
   if (in[0].reach.row == 0 && c.seen) {  // a predicted shift: a sum may be anything
-    const Range& sum = c.seen->at("row_sum").at(0);
+    const int cap = std::clamp(BitLength(in[0].reach.most()) - in[0].scale, 0, kMostCap);
+    const Range& sum = c.seen->at("row_sum").at(size_t(cap));
     auto bits = [&](double x) { return in[0].scale + std::log2(std::max(x, std::ldexp(1.0, -in[0].scale))); };
     least = floor = std::clamp(int(std::floor(bits(sum.low))) - kSumBelow, 1, row_sum - 1);
     top = std::clamp(int(std::ceil(bits(sum.high))) + kSumAbove, floor + 1, row_sum);

@@ -154,8 +154,8 @@ TEST(WeightedSum, Choose) {
 // never above 1 / sum; a sum of 0 leaves nothing.
 TEST(WeightedSum, ChooseBehindAShift) {
   const Options o;
-  const Edges in{EdgeOf(18, 0, 2, {256, 256 * 0x1p20, {0x1p20}, {}, {}}), EdgeOf(10, 0, 6, BoxOf(Reals(6, 50.0)))};
-  const Seen seen{{"row_sum", {{0.02, 1.7}}}};
+  const Edges in{EdgeOf(18, 0, 2, {256, 256 * 0x1p20, {0x1p20 - 1}, {}, {}}), EdgeOf(10, 0, 6, BoxOf(Reals(6, 50.0)))};
+  const Seen seen{{"row_sum", {{0.01, 1}, {0.015, 1.5}, {0.02, 1.7}, {0.03, 1e4}}}};  // entries are cut at 4
   WeightedSum s;
   s.heads = s.serving = 2, s.head_dim = 3;
   Facts f{o};
@@ -193,9 +193,10 @@ TEST(WeightedSum, See) {
   Weights w;
   Seen seen;
   FloatOf(s, 2, w, {{{2, 2, 2}, {1, 3, 0.5, 0.25, 2, 0, 1, 4}}, {{2, 2}, {8, 4, -4, 20}}}, {}, &seen);
-  ASSERT_EQ(seen.at("row_sum").size(), 1u);
-  EXPECT_EQ(seen.at("row_sum")[0].low, 0.75);
-  EXPECT_EQ(seen.at("row_sum")[0].high, 5);
+  ASSERT_EQ(seen.at("row_sum").size(), 13u);
+  EXPECT_EQ(seen.at("row_sum")[12].low, 0.75);
+  EXPECT_EQ(seen.at("row_sum")[12].high, 5);
+  EXPECT_EQ(seen.at("row_sum")[1].high, 3);  // entries cut at 2
 }
 
 // A row of zeros gives zeros, in real numbers and by the protocol; a watch hears of it, and of a sum at the top.
