@@ -34,7 +34,8 @@ struct Knob {
   size_t at = 0;
   std::function<void(size_t)> set;
 };
-Knob StagesKnob(std::string name, compiler::Stages* stages);
+// StagesKnob: in how many stages, from `least` on; none is a DCF.
+Knob StagesKnob(std::string name, compiler::Stages* stages, compiler::Stages least = compiler::Stages::kOne);
 
 // Slot: a weight as the plan fixes it.
 struct Slot {

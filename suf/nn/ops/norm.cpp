@@ -119,12 +119,12 @@ void Norm::Fields(Visitor& v) {
       v.Int("epsilon", epsilon, 0, kBig);
   v.Int("floor", floor, 0, kRing), v.Int("top", top, 0, kRing), v.Octaves("rsqrt", &rsqrt, square);
   v.Int("product", product, 3, kRing), v.Int("shift", shift, 1, kRing), v.Stages("stages", &stages);
-  v.Stages("last", &last);
+  v.Stages("last", &last, compiler::Stages::kNone);
 }
 
 std::vector<Knob> Norm::Knobs() {
   // by cut: norms behind other operators are chosen apart
-  std::vector<Knob> out{StagesKnob(Str(shift, " bits after ", cut), &last)};
+  std::vector<Knob> out{StagesKnob(Str(shift, " bits after ", cut), &last, compiler::Stages::kNone)};
   if (cut > 0) out.push_back(StagesKnob(Str(cut, " bits before"), &stages));
   return out;
 }
