@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kMostOpened = 63;  // step bits in one string, beside 1[x_hat < r]
 constexpr int kMostDense = 16;
-constexpr size_t kMostReads = 4096;  // places at which one key is read
+constexpr size_t kMostReads = 4096;    // places at which one DPF key is read
+constexpr size_t kMostPieces = 16384;  // and a DCF's: 1/sqrt of a norm has 2^7 pieces an octave and more
 
 const char* Name(Steps s) { return s == Steps::kParity ? "parity" : s == Steps::kDigits ? "digits" : "blocks"; }
 
@@ -104,7 +105,7 @@ std::string WhyNotNumbers(const Compiled& c, const Lowering& l) {
   if (c.f.outputs == 0) return "it has no number";
   switch (l.kind) {
     case Kind::kStepDcf:
-      if (c.pieces() > kMostReads) return More(c.pieces(), "pieces", kMostReads);
+      if (c.pieces() > kMostPieces) return More(c.pieces(), "pieces", kMostPieces);
       return "";
     case Kind::kOpenSteps:
       if (c.steps.size() > kMostOpened) return More(c.steps.size(), "cutpoints", kMostOpened);

@@ -65,6 +65,16 @@ Knob StagesKnob(std::string name, compiler::Stages* stages, compiler::Stages lea
           [stages, first](size_t i) { *stages = compiler::Stages(i + first); }};
 }
 
+Knob LoweringKnob(std::string name, compiler::Lowering* lowering, std::vector<compiler::Lowering> options) {
+  Knob k{std::move(name), {}, 0, {}};
+  for (size_t i = 0; i < options.size(); ++i) {
+    if (options[i] == *lowering) k.at = i;
+    k.options.push_back(compiler::Name(options[i]));
+  }
+  k.set = [lowering, options = std::move(options)](size_t i) { *lowering = options.at(i); };
+  return k;
+}
+
 Wire<kPub> AsOpen(const AnyWire& w) {
   if (auto* shared = std::get_if<SharedWire<kPub>>(&w)) return *shared;
   return Want<Wire<kPub>>(w);

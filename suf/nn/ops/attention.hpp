@@ -78,6 +78,7 @@ struct WeightedSum : Define<WeightedSum> {
 
   int row_sum = 0, product = 0;    // rings of the row sum and of e v
   std::vector<func::Group> recip;  // 2^.. / row sum
+  compiler::Lowering rows{compiler::Kind::kRowLut};
 
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
   void Attributes(Visitor& v) override;
@@ -92,6 +93,7 @@ struct WeightedSum : Define<WeightedSum> {
   int64_t Dim(const Edges&) const override { return heads * head_dim; }
   std::pair<size_t, size_t> Inputs() const override { return {2, 2}; }
   void Fields(Visitor& v) override;
+  std::vector<Knob> Knobs() override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
