@@ -13,8 +13,8 @@ compiler::Compiled Prepared(const std::vector<func::Group>& groups, int domain, 
 }
 
 bool Applies(const compiler::Lowering& l, const std::vector<func::Group>& groups, int domain) {
-  const bool one = l.kind == compiler::Kind::kRowLut || l.kind == compiler::Kind::kStepDcf;
-  return one && compiler::WhyNotNumbers(Prepared(groups, domain, l), l).empty();
+  if (l.kind == compiler::Kind::kRowLut) return true;  // as WantCover has it
+  return l.kind == compiler::Kind::kStepDcf && compiler::WhyNotNumbers(Prepared(groups, domain, l), l).empty();
 }
 
 }  // namespace
