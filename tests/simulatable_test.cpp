@@ -38,6 +38,30 @@ void Coarse(std::vector<func::Group>& groups, int ring) {
   groups = coarse;
 }
 
+// Form: how the operators of a plan are emitted. Dcf: without a stage the borrow of every rescale that has another
+// reading, and rows by one DCF. Narrow: rows and lines opened under a gap, the lines at the un-rounded input.
+enum class Form { kDefault, kDcf, kNarrow };
+
+void SetForm(nn::Operator* op, Form form) {
+  if (form == Form::kDefault) return;
+  const bool dcf = form == Form::kDcf;
+  auto rows = [&](compiler::Lowering* l) {
+    if (dcf)
+      *l = {compiler::Kind::kStepDcf};
+    else
+      l->openings = compiler::Openings::kNarrow;
+  };
+  if (auto* n = dynamic_cast<nn::Norm*>(op)) {
+    rows(&n->rows);
+    if (dcf) n->last = compiler::Stages::kNone;
+  }
+  if (auto* w = dynamic_cast<nn::WeightedSum*>(op)) rows(&w->rows);
+  auto* r = dynamic_cast<nn::Rescale*>(op);
+  if (r && dcf && !r->window) r->stages = compiler::Stages::kNone;
+  auto* a = dynamic_cast<nn::Activation*>(op);
+  if (a && !dcf) a->lowering.openings = compiler::Openings::kNarrow;
+}
+
 // World: a plan's trace for three tokens and what a run of it needs.
 struct World {
   nn::Plan plan;
@@ -46,14 +70,15 @@ struct World {
   std::unique_ptr<pfss::Backend> backend;
 
   // coarse: without trees.
-  explicit World(int merge, bool packed = true, bool coarse = true)
+  explicit World(int merge, bool packed = true, bool coarse = true, Form form = Form::kDefault)
       : backend(packed ? backends::MakePacked(exec::Default()) : backends::MakeClear()) {
     nn::Options policy;
-    policy.merge = merge;
+    policy.merge = merge, policy.pieces = form == Form::kNarrow;
     plan = model::SmallPlan(model::SmallModel(1, kSmall), int(kSmall.positions), policy);
     for (nn::Class& c : plan.classes)
       for (nn::OperatorPtr& op : c.ops) {
-        if (!coarse) break;
+        SetForm(op.get(), form);
+        if (!coarse) continue;
         if (auto* n = dynamic_cast<nn::Norm*>(op.get())) n->square = n->top + 2, Coarse(n->rsqrt, n->square);
         if (auto* w = dynamic_cast<nn::WeightedSum*>(op.get())) Coarse(w->recip, w->row_sum);
       }
@@ -61,7 +86,7 @@ struct World {
     schedule.emplace(trace);
     pfss::LintReport lint = pfss::Lint(*schedule);
     EXPECT_TRUE(lint.faults.empty());
-    EXPECT_EQ(lint.trees == 0, coarse);
+    EXPECT_EQ(lint.trees == 0, coarse && form != Form::kDcf);
   }
 
   // With: a run with these secrets of P0 and P1. W_hat, W - B, is the same for all: P1 has it before it meets any
@@ -120,6 +145,32 @@ TEST(SimulatableWithTrees, PadsMoveTheirOwnItemsInOrder) {
     EXPECT_GT(ReceivedBy(*w.schedule, p).trees, 0);
     EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.stuck << " of " << r.items << " stuck, " << r.cycles
                         << " cycles";
+  }
+}
+
+// Without stages: rescales and rows by DCFs with payloads, whose corrections are the tree's to hide. What is opened
+// beside them stays in order, and there is less of it.
+TEST(SimulatableWithDcf, PadsMoveTheirOwnItemsInOrder) {
+  World w(8, true, true, Form::kDcf), other(8);
+  for (int p : {0, 1}) {
+    OrderReport r = Order(*w.schedule, p, w.With(1, kText), {});
+    EXPECT_GT(ReceivedBy(*w.schedule, p).trees, 0);
+    EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.stuck << " of " << r.items << " stuck, " << r.cycles
+                        << " cycles";
+  }
+  EXPECT_LT(w.schedule->flights(), other.schedule->flights());
+}
+
+// Reads at the un-rounded wire, with both neighbours, and openings under a gap: without trees, so both checks run.
+TEST(SimulatableNarrow, OrderAndTheSameView) {
+  World w(8, false, true, Form::kNarrow);
+  for (int p : {0, 1}) {
+    OrderReport r = Order(*w.schedule, p, w.With(1, kText), {});
+    EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.stuck << " of " << r.items << " stuck, " << r.cycles
+                        << " cycles";
+    EquivReport e = Equiv(*w.schedule, p, w.With(1, kText), p == 1 ? w.With(9, kText) : w.With(1, kOtherText), {});
+    EXPECT_TRUE(e.ok()) << "corrupt P" << p << ": " << e.left << " of " << e.items << " items differ";
+    EXPECT_TRUE(e.differs);
   }
 }
 

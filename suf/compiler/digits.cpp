@@ -222,7 +222,7 @@ Sh Equal(Trace& t, const SharedWire<kPub>& bits, const SharedWire<kPub>& first, 
 }  // namespace
 
 std::optional<DigitPlan> FindDigits(const std::vector<Cut>& cuts, Stages stages, int readings) {
-  SUF_CHECK(!cuts.empty() && cuts[0].at >= 1 && readings >= 1);
+  SUF_CHECK(!cuts.empty() && cuts[0].at >= 1 && readings >= 1 && stages != Stages::kNone);
   for (size_t i = 1; i < cuts.size(); ++i) SUF_CHECK(cuts[i].at > cuts[i - 1].at);
   if (stages == Stages::kThree) return FindBlocks(cuts, readings);
   Search s{cuts, stages, readings, {}, {}};
@@ -323,6 +323,7 @@ Sh BorrowBit(const OpenedDigits& d, int cut) { return BorrowShares(d.trace(), d.
 
 Borrow::Borrow(const OpenedDigits& d, int cut, Stages stages)
     : t_(d.trace()), h_(d.bits().hat), rho_(d.bits().r), digits_(d.Count(cut)), stages_(stages) {
+  SUF_CHECK(stages != Stages::kNone);
   at0_ = BorrowAt0(h_, digits_);
   if (stages == Stages::kOne) return;
   Sh c = BorrowBit(d, cut);

@@ -11,7 +11,9 @@
 
 namespace suf::compiler {
 
-enum class Stages { kOne = 1, kTwo, kThree };
+// Stages: of a cut. None: the borrow is an additive share that nobody opens (BorrowByDcf); only a gate that says so
+// takes it.
+enum class Stages { kNone, kOne, kTwo, kThree };
 // Where a choice of stages begins before costs are known: the fewest flights on a path that others wait for; beside a
 // longer one two, which need less key and there no flight.
 inline constexpr Stages kOnPath = Stages::kOne, kBeside = Stages::kTwo;
@@ -85,5 +87,10 @@ Owing Slice(const OpenedDigits& d, int begin, int end, int ring, const Borrow* l
 int64_t DigitsKeyBits(const DigitPlan& plan, const std::vector<Cut>& cuts, Stages stages, int readings = 1);
 // BorrowWords: what Times or Share deals, beside the word itself, at a cut below which there are D digits.
 int BorrowWords(int digits, Stages stages);
+
+// BorrowByDcf: shares in Z_{2^ring} of the borrow 1[h mod 2^cut < r mod 2^cut]: a DCF on the low bits of r with payload
+// 1. No stage, no opening (docs/mathematics.md#borrow-dcf).
+Sh BorrowByDcf(Trace& t, Pub h, Sec r, int cut, int ring);
+int64_t BorrowByDcfKeyBits(int cut, int ring);
 
 }  // namespace suf::compiler

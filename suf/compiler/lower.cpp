@@ -213,7 +213,7 @@ Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub
         out.numbers = WindowLut(t, c, {0, 0, n.stages}, x, ring);
         break;
       case Kind::kWindowBoth:
-        out.numbers = WindowBoth(t, c, {0, 0, n.stages}, x, ring);
+        out.numbers = WindowBoth(t, c, {0, 0, n.stages}, x, ring, n.openings);
         break;
       case Kind::kRowLut:
         out.numbers = {RowLut(t, c.groups, x, ring, n)};
@@ -249,7 +249,8 @@ Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Entry& en
     Refuse(c, l, "numbers", WhyNotNumbers(c, l));
     const Part part(t, c.f.name + "/Coeff");
     const Entry own{entry.shift, entry.offset, l.stages};
-    return {l.kind == Kind::kWindowLut ? WindowLut(t, c, own, z, ring) : WindowBoth(t, c, own, z, ring), std::nullopt};
+    if (l.kind == Kind::kWindowLut) return {WindowLut(t, c, own, z, ring), std::nullopt};
+    return {WindowBoth(t, c, own, z, ring, l.openings), std::nullopt};
   }
   Const offset = t.constant(int64_t(entry.offset));
   Wire<kPub> x;

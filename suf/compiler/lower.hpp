@@ -29,13 +29,18 @@ enum class Kind : uint8_t {
   kPacked,      // of bits: an exclusive or of comparisons; products are opened, a flight a level
 };
 
+// Openings: the ring in which WindowBoth and RowLut open what they read. Wide: the result's. Narrow: with a gap about
+// the entries, lifted by words of the dealer: fewer bits sent, more key.
+enum class Openings : uint8_t { kWide, kNarrow };
+
 struct Lowering {
   Kind kind = Kind::kIndex;
   Steps steps = Steps::kDigits;  // of OpenSteps, Index, Horner, Packed; RowLut: parity is one tree
   Stages stages = Stages::kOne;  // of the cuts of WindowLut, WindowBoth and RowLut
+  Openings openings = Openings::kWide;
   bool operator==(const Lowering&) const = default;
 };
-// Name: "StepDcf", "IntervalLut", "Parity+Open", "Index/digits", "WindowLut/2", ..
+// Name: "StepDcf", "IntervalLut", "Parity+Open", "Index/digits", "WindowLut/2", "RowLut/2/narrow", ..
 std::string Name(const Compiled& c, const Lowering& l);
 std::string Name(const Lowering& l);
 

@@ -122,6 +122,18 @@ WindowBoth/3, PackedCompare: 4 flights, key bits 3760 + 6144
 WindowBoth/3, Digits: 4 flights, key bits 2272 + 2112
 WindowBoth/3, Blocks: 6 flights, key bits 2192 + 2080
 WindowBoth/3, DenseTable: 4 flights, key bits 5280 + 2240
+WindowBoth/1/narrow, PackedCompare: 4 flights, key bits 4224 + 6144
+WindowBoth/1/narrow, Digits: 4 flights, key bits 2352 + 2496
+WindowBoth/1/narrow, Blocks: 6 flights, key bits 2448 + 2288
+WindowBoth/1/narrow, DenseTable: 2 flights, key bits 5744 + 2240
+WindowBoth/2/narrow, PackedCompare: 4 flights, key bits 4224 + 6144
+WindowBoth/2/narrow, Digits: 4 flights, key bits 2352 + 2496
+WindowBoth/2/narrow, Blocks: 6 flights, key bits 2448 + 2288
+WindowBoth/2/narrow, DenseTable: 4 flights, key bits 5744 + 2240
+WindowBoth/3/narrow, PackedCompare: 4 flights, key bits 4224 + 6144
+WindowBoth/3/narrow, Digits: 4 flights, key bits 2352 + 2496
+WindowBoth/3/narrow, Blocks: 6 flights, key bits 2448 + 2288
+WindowBoth/3/narrow, DenseTable: 4 flights, key bits 5744 + 2240
 Constant: no: it is no constant
 RowLut: no: it is no function of constants on octaves alone
 RowLut/2: no: it is no function of constants on octaves alone
@@ -129,6 +141,12 @@ RowLut/3: no: it is no function of constants on octaves alone
 RowLut/tree: no: it is no function of constants on octaves alone
 RowLut/tree/2: no: it is no function of constants on octaves alone
 RowLut/tree/3: no: it is no function of constants on octaves alone
+RowLut/narrow: no: it is no function of constants on octaves alone
+RowLut/2/narrow: no: it is no function of constants on octaves alone
+RowLut/3/narrow: no: it is no function of constants on octaves alone
+RowLut/tree/narrow: no: it is no function of constants on octaves alone
+RowLut/tree/2/narrow: no: it is no function of constants on octaves alone
+RowLut/tree/3/narrow: no: it is no function of constants on octaves alone
 )",
       R"(cpu: DenseTable, DenseTable, 91734 ns = flights 72000 + wire 53 + key 6758 + AES 376 + words 12547
   next Parity+Open, DenseTable, 113132 ns = flights 72000 + wire 67 + key 563 + AES 32 + words 40469
@@ -182,6 +200,9 @@ WindowLut/3: 6 flights, key bits 368 + 432
 WindowBoth/1: 2 flights, key bits 1152 + 1312
 WindowBoth/2: 4 flights, key bits 672 + 592
 WindowBoth/3: 4 flights, key bits 672 + 544
+WindowBoth/1/narrow: 2 flights, key bits 1552 + 1312
+WindowBoth/2/narrow: 4 flights, key bits 800 + 672
+WindowBoth/3/narrow: 4 flights, key bits 672 + 752
 Constant: no: it is no constant
 RowLut: no: it is no function of constants on octaves alone
 RowLut/2: no: it is no function of constants on octaves alone
@@ -189,6 +210,12 @@ RowLut/3: no: it is no function of constants on octaves alone
 RowLut/tree: no: it is no function of constants on octaves alone
 RowLut/tree/2: no: it is no function of constants on octaves alone
 RowLut/tree/3: no: it is no function of constants on octaves alone
+RowLut/narrow: no: it is no function of constants on octaves alone
+RowLut/2/narrow: no: it is no function of constants on octaves alone
+RowLut/3/narrow: no: it is no function of constants on octaves alone
+RowLut/tree/narrow: no: it is no function of constants on octaves alone
+RowLut/tree/2/narrow: no: it is no function of constants on octaves alone
+RowLut/tree/3/narrow: no: it is no function of constants on octaves alone
 )",
       R"(cpu: DenseTable, 87248 ns = flights 72000 + wire 38 + key 4506 + AES 177 + words 10526
   next Parity+Open, 91286 ns = flights 72000 + wire 43 + key 282 + AES 15 + words 18946
@@ -251,6 +278,15 @@ Constant: no: it is no constant
 Horner/parity: no: its pieces are constants
 Horner/digits: no: its pieces are constants
 Horner/blocks: no: its pieces are constants
+WindowBoth/1/narrow: no: its entries are as wide as its ring
+WindowBoth/2/narrow: no: its entries are as wide as its ring
+WindowBoth/3/narrow: no: its entries are as wide as its ring
+RowLut/narrow: no: its entries are as wide as its ring
+RowLut/2/narrow: no: its entries are as wide as its ring
+RowLut/3/narrow: no: its entries are as wide as its ring
+RowLut/tree/narrow: no: its entries are as wide as its ring
+RowLut/tree/2/narrow: no: its entries are as wide as its ring
+RowLut/tree/3/narrow: no: its entries are as wide as its ring
 )",
       R"(cpu: DenseTable, 77629 ns = flights 72000 + wire 24 + key 563 + AES 45 + words 4997
   next IntervalLut, 91379 ns = flights 72000 + wire 24 + key 1778 + AES 883 + words 16694

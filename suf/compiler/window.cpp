@@ -131,7 +131,22 @@ std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, co
   return out;
 }
 
-std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring) {
+// AddStep: borrow x word x step, for the step to a neighbour's read as it was opened, but for its mask: word x mask is
+// added to `masks`, which the borrow multiplies once.
+static void AddStep(Words* y, const Borrow& borrow, Sec word, const Wire<kPub>& step, int ring, int sign,
+                    std::optional<Sec>* masks) {
+  for (const Factor& f : Opened(step, ring)) {
+    if (!f.p) {
+      Sec mask = word * *f.u;
+      *masks = !*masks ? mask : sign < 0 ? **masks - mask : **masks + mask;
+    } else if (f.shift < ring) {
+      y->Add(borrow.Times(f.u ? word * *f.u : word, ring - f.shift), f.p, sign * f.sign, f.shift);
+    }
+  }
+}
+
+std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring,
+                              Openings openings) {
   const int s = entry.shift;
   const Grid g = GridOf(c, ring);
   const int width = g.width, cut = s + g.a;
@@ -156,8 +171,8 @@ std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, c
     Sec low = Lift(Low(d.r(), g.a));
     for (int n = 1; n < width; ++n) power.push_back(power.back() * low);
   }
-  // e times the n-th Taylor coefficient at the public place; opened in the whole ring, as a gap costs words by the
-  // borrow
+  // e times the n-th Taylor coefficient at the public place; by default opened in the whole ring, as a gap costs words
+  // by the borrow
   auto taylor = [&](int o, int n, int64_t below) {
     Sh sum = At(read.values, below * columns + o * width + n);
     Pub x = place[size_t(below)];
@@ -175,8 +190,10 @@ std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, c
   for (int o = 0; o < c.f.outputs; ++o)
     for (int n = 0; n < width; ++n) {
       Sh here = taylor(o, n, 0), below = taylor(o, n, 1);
-      Wire<kPub> u = t.open(here, "U");
-      reads.push_back({u, t.open(below - here, "step")});
+      const ReadRings w = ReadRingsOf(g, o, n, ring, openings);
+      Wire<kPub> u = t.open(Low(here, w.here), "U");
+      Sh step = below - here;
+      reads.push_back({u, t.open(Low(step, w.step), "step")});
     }
   Borrow borrow(d, cut, entry.stages);
   std::vector<Owing> out;
@@ -186,10 +203,8 @@ std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, c
     for (int n = 0; n < width; ++n) {
       const Read& w = reads[size_t(o * width + n)];
       const int sign = n % 2 ? -1 : 1;
-      y.Add(Masked(w.here), Factor{sign, 0, {}, power[size_t(n)], {}});
-      y.Add(borrow.Times(power[size_t(n)], ring), w.step.hat, sign);
-      Sec mask = power[size_t(n)] * w.step.r;
-      masks = !masks ? mask : sign < 0 ? *masks - mask : *masks + mask;
+      y.Add(Opened(w.here, ring), Factor{sign, 0, {}, power[size_t(n)], {}});
+      AddStep(&y, borrow, power[size_t(n)], w.step, ring, sign, &masks);
     }
     y.Add(borrow.Times(*masks, ring), std::nullopt, -1);
     out.push_back(y.Done(z.shape()));
@@ -236,6 +251,28 @@ std::vector<RowRun> RowRuns(std::span<const func::Group> groups, int ring, Stage
   return out;
 }
 
+ReadRings ReadRingsOf(const func::Group& g, int n, int ring, Openings openings) {
+  if (openings == Openings::kWide) return {ring, ring};
+  using Wide = __int128;
+  const size_t m = g.values.size();
+  const bool whole = Wide(m) == Wide{1} << (n - g.w);
+  // a read outside the group's places is 0; where they are the whole ring, the last one is the first one's neighbour
+  Wide most = 0, change = 0, last = whole ? g.values[m - 1] : 0;
+  auto see = [&](Wide v) {
+    most = std::max(most, v < 0 ? -v : v);
+    change = std::max(change, v < last ? last - v : v - last);
+    last = v;
+  };
+  for (int64_t v : g.values) see(v);
+  if (!whole) see(0);
+  auto bits = [&](Wide x) {
+    int b = 2;
+    while (b < ring && (Wide{1} << (b - 2)) <= x) ++b;
+    return b;
+  };
+  return {bits(most), bits(change)};
+}
+
 Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x, int ring, const Lowering& l) {
   const std::vector<RowRun> runs = RowRuns(groups, ring, l.stages);
   std::vector<OpenedDigits> digits;
@@ -264,17 +301,19 @@ Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x,
     Sh bits = place.Read(whole ? lo + 1 : lo, int(whole ? m : m + 1));
     // r0: the value at the piece that x_hat - r shows; r1: at the one below, which a borrow selects
     Sh r0 = Apart(bits, [&](auto v) { return Dot(v, table, whole ? 0 : 1); });
-    SharedWire<kPub> here = t.open(Low(r0, ring), "window sums");
+    const ReadRings w = ReadRingsOf(g, x.k(), ring, l.openings);
+    Wire<kPub> here = t.open(Low(r0, w.here), "window sums");
     Factors e{{1, 0, {}, place.sign(), {}}};
-    y.Add(Masked(here), e);
+    y.Add(Opened(here, ring), e);
     if (g.w == 0) continue;
     if (whole) bits = place.Read(lo, int(m));
     Sh r1 = Apart(bits, [&](auto v) { return Dot(v, table, 0); });
     Sh step = r1 - r0;
-    SharedWire<kPub> below = t.open(Low(step, ring), "window sums");
+    Wire<kPub> below = t.open(Low(step, w.step), "window sums");
     const Borrow& c = borrow(g.w);
-    y.Add(c.Times(place.sign(), ring), below.hat);
-    y.Add(c.Times(place.sign() * below.r, ring), std::nullopt, -1);
+    std::optional<Sec> masks;
+    AddStep(&y, c, place.sign(), below, ring, 1, &masks);
+    y.Add(c.Times(*masks, ring), std::nullopt, -1);
   }
   return y.Done();
 }

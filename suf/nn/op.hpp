@@ -34,7 +34,10 @@ struct Knob {
   size_t at = 0;
   std::function<void(size_t)> set;
 };
-Knob StagesKnob(std::string name, compiler::Stages* stages);
+// StagesKnob: in how many stages, from `least` on; none is a DCF.
+Knob StagesKnob(std::string name, compiler::Stages* stages, compiler::Stages least = compiler::Stages::kOne);
+// LoweringKnob: one of these, of which the present one is one.
+Knob LoweringKnob(std::string name, compiler::Lowering* lowering, std::vector<compiler::Lowering> options);
 
 // Slot: a weight as the plan fixes it.
 struct Slot {

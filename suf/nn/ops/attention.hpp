@@ -113,6 +113,7 @@ struct WeightedSum : Define<WeightedSum> {
   int row_sum = 0, product = 0;    // rings of the row sum and of e v
   int floor = 0, top = 0;          // row sums in [2^floor, 2^top) are like the calibration's
   std::vector<func::Group> recip;  // 2^.. / row sum
+  compiler::Lowering rows{compiler::Kind::kRowLut};
 
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
   void See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const override;
@@ -128,6 +129,7 @@ struct WeightedSum : Define<WeightedSum> {
   int64_t Dim(const Edges&) const override { return heads * head_dim; }
   std::pair<size_t, size_t> Inputs() const override { return {2, 2}; }
   void Fields(Visitor& v) override;
+  std::vector<Knob> Knobs() override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;

@@ -119,12 +119,13 @@ void Norm::Fields(Visitor& v) {
       v.Int("epsilon", epsilon, 0, kBig);
   v.Int("floor", floor, 0, kRing), v.Int("top", top, 0, kRing), v.Octaves("rsqrt", &rsqrt, square);
   v.Int("product", product, 3, kRing), v.Int("shift", shift, 1, kRing), v.Stages("stages", &stages);
-  v.Stages("last", &last);
+  v.Stages("last", &last, compiler::Stages::kNone), v.Lowering("rows", &rows);
 }
 
 std::vector<Knob> Norm::Knobs() {
   // by cut: norms behind other operators are chosen apart
-  std::vector<Knob> out{StagesKnob(Str(shift, " bits after ", cut), &last)};
+  std::vector<Knob> out{StagesKnob(Str(shift, " bits after ", cut), &last, compiler::Stages::kNone)};
+  out.push_back(RowsKnob(&rows, rsqrt, square));
   if (cut > 0) out.push_back(StagesKnob(Str(cut, " bits before"), &stages));
   return out;
 }
@@ -137,6 +138,7 @@ void Norm::Check(const Edges& in, int, const std::string& where) const {
   Wanted(shift < product - 2, where, "its shift leaves no bits");
   Wanted(product >= kz - cut, where, "the product's ring is narrower than x");
   WantCover(rsqrt, square, product, where);
+  WantRows(rows, rsqrt, square, where);
 }
 
 IntArray Norm::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
@@ -207,7 +209,7 @@ AnyWire Norm::Build(const Emission& e, std::span<const AnyWire> in) const {
   sum = Map(sum, [](auto v) { return Sum(v); });
   sum.y = sum.y + epsilon;
   Wire<kPub> v = compiler::OpenDefined(t, sum, "sum of squares");  // (rows)
-  gates::Function root_of = RowOf(rsqrt, square, product);
+  gates::Function root_of = RowOf(rsqrt, square, product, rows);
   SharedWire<kPub> root = compiler::OpenShared(t, root_of.Build(t, v), "rsqrt");
   root = Map(root, [](auto w) { return Column(w); });
   Words y(t, product);
@@ -234,7 +236,7 @@ int64_t Norm::KeyBits(int64_t rows, bool shared) const {
     // borrow alone, times R, b and r'
     bits += words * (std::max(square, product) + word(square - 1) + high + product);
   }
-  int64_t row = RowOf(rsqrt, square, product).KeyBits(true);
+  int64_t row = RowOf(rsqrt, square, product, this->rows).KeyBits(true);
   return rows * (dim * (bits + gates::Trunc{shift, ring, last}.KeyBits(product, shared)) + row);
 }
 

@@ -23,7 +23,8 @@ struct Norm : Define<Norm> {
   // Calibrated: 2^floor <= sum x^2 + eps < 2^top. Outside it y loses accuracy, never its certificate.
   int floor = 0, top = 0;
   std::vector<func::Group> rsqrt;  // values such that y has its scale after `shift`
-  int product = 0, shift = 0;      // ring of x rsqrt; |x rsqrt| + 2^(shift-1) < 2^(product-2)
+  compiler::Lowering rows{compiler::Kind::kRowLut};
+  int product = 0, shift = 0;  // ring of x rsqrt; |x rsqrt| + 2^(shift-1) < 2^(product-2)
   // of the rescale before, and of the last one
   compiler::Stages stages = compiler::kBeside, last = compiler::kOnPath;
 

@@ -46,7 +46,8 @@ TEST(Norm, Exhaustive) {
             for (int wider : {0, 9}) {
               if (wider && (form != Form::kOpen || ring == 6)) continue;
               Norm n = MakeNorm(5 + cut, cut, d, ring, stages);
-              n.form = form;
+              n.form = form, n.rows = kRows[(cut + stages + d + int(form)) % 4];
+              if (form != Form::kProduct) n.last = compiler::Stages(stages - 1);
               const int64_t top = (int64_t{1} << (n.kz - 2)) - (cut ? int64_t{1} << (cut - 1) : 0);
               Ints z = gates::Range(-top + (cut == 0), top, 4);
               while (z.size() % size_t(d)) z.push_back(0);
@@ -68,12 +69,17 @@ TEST(Norm, Flights) {
       for (Form form : kForms) {
         Norm n = MakeNorm(9 + cut, cut, 4, 40, stages);
         n.form = form;
-        EXPECT_EQ(FlightsOf(2,
-                            [&](OpRig* rig) {
-                              rig->Run(n, {{{{2, 4}, Numbers(8, 50)}, n.kz, Form::kOpen}});
-                            }),
-                  6 + (cut ? stages : 0))
-            << cut << " " << stages << int(form);
+        for (const compiler::Lowering& rows : kRows)
+          for (int last : {0, 1, 2}) {
+            n.rows = rows, n.last = compiler::Stages(last);
+            const int row = rows.kind == compiler::Kind::kStepDcf ? 0 : int(rows.stages);
+            EXPECT_EQ(FlightsOf(2,
+                                [&](OpRig* rig) {
+                                  rig->Run(n, {{{{2, 4}, Numbers(8, 50)}, n.kz, Form::kOpen}});
+                                }),
+                      4 + row + last + (cut ? stages : 0))
+                << cut << " " << stages << int(form) << " " << compiler::Name(rows) << " " << last;
+          }
       }
 }
 
@@ -83,6 +89,7 @@ TEST(Norm, WideRings) {
       const int d = 24, cut = kz - 13;
       if (stages == 1 && cut > 24) continue;
       Norm n = MakeNorm(kz, cut, d, 30, stages);
+      n.rows = kRows[size_t(kz + stages) % 4], n.last = compiler::Stages(stages - 1);
       const int64_t top = (int64_t{1} << (kz - 2)) - (int64_t{1} << (cut - 1)) - 1;
       const Ints z = gates::Some(-top, top, size_t(5 * d), uint64_t(kz));
       OpRig rig(5);
@@ -215,6 +222,8 @@ TEST(Norm, Fields) {
   BoundOf(n, 8, {EdgeOf(12, 0, 4, {4, 1e6, {}, {}, {}})});
   n.ring = 30;
   ExpectFields(n);
+  n.rows = kRows[3], n.last = compiler::Stages::kNone;
+  ExpectFields(n);
   n.unit = n.by_length = true, n.key = "unit";
   ExpectFields(n);
 }
@@ -233,6 +242,7 @@ TEST(Norm, CheckFaults) {
        F{[](Norm& x, Edges&) { x.shift = x.product - 2; }, "its shift leaves no bits"},
        F{[](Norm& x, Edges&) { x.product = 10, x.shift = 2, x.kz = 14; }, "the product's ring is narrower than x"},
        F{[](Norm& x, Edges&) { x.square += 1; }, "the table does not cover its ring"},
+       F{[](Norm& x, Edges&) { x.rows = {compiler::Kind::kWindowLut}; }, "the lowering of its rows does not apply"},
        F{[](Norm& x, Edges&) { x.square = 62, x.top = 62; }, "the table's domain must be below 2^62"},
        F{[](Norm& x, Edges&) { x.rsqrt[0].values.pop_back(); }, "a group does not have one value a piece"},
        F{[](Norm& x, Edges&) { x.rsqrt[1].lo += 1; }, "the groups of pieces leave a hole or overlap"},

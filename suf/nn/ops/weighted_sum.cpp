@@ -95,7 +95,10 @@ Reach WeightedSum::Bound(const Facts&, const Edges& in, std::vector<Width>* widt
 void WeightedSum::Fields(Visitor& v) {
   v.Int("row_sum", row_sum, 1, 61), v.Int("product", product, 3, kRing);
   v.Int("floor", floor, 0, 61), v.Int("top", top, 1, 61), v.Octaves("recip", &recip, row_sum);
+  v.Lowering("rows", &rows);
 }
+
+std::vector<Knob> WeightedSum::Knobs() { return {RowsKnob(&rows, recip, row_sum)}; }
 
 void WeightedSum::Check(const Edges& in, int, const std::string& where) const {
   Wanted(in[1].dim == serving * head_dim, where, "its values are not as wide as its heads");
@@ -104,6 +107,7 @@ void WeightedSum::Check(const Edges& in, int, const std::string& where) const {
   Wanted(in[0].ring >= product && in[1].ring >= product, where, "an input's ring is narrower than its product");
   Wanted(row_sum <= product && product <= ring, where, "row_sum <= product <= ring does not hold");
   WantCover(recip, row_sum, ring, where);
+  WantRows(rows, recip, row_sum, where);
 }
 
 IntArray WeightedSum::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
@@ -143,7 +147,7 @@ AnyWire WeightedSum::Build(const Emission& emission, std::span<const AnyWire> x)
   if (v.k() > product) v = Map(v, [&](auto w) { return Low(w, product); });
   Wire<kPub> sums = Map(Wire<kPub>(e), [&](auto w) { return Low(Sum(w), row_sum); });  // (heads, n): never opened
   if (e.k() > product) e = Map(e, [&](auto w) { return Low(w, product); });
-  gates::Function inverse_of = RowOf(recip, row_sum, ring);
+  gates::Function inverse_of = RowOf(recip, row_sum, ring, rows);
   SharedWire<kPub> inverse = compiler::OpenShared(t, inverse_of.Build(t, sums), "recip");
   inverse = Map(inverse, [](auto w) { return Column(w); });
   // heads that read one v are rows of one product
