@@ -34,6 +34,8 @@ const std::vector<Entry>& Entries() {
       {"span", 1, 12, "octaves that share one piece width", &Options::span},
       {"merge", 0, 1 << 16, "lengths up to so many tokens skip an optional rescale where 64 bits allow it",
        &Options::merge},
+      {"square", 0, 1, "1: a norm's sum of squares is of its input as it comes, in a ring of up to 128 bits",
+       &Options::square},
       {"clamp", 0, 1, "1: residual streams are read by wrapping slices even where a hard bound would fit",
        &Options::clamp},
       {"weight", 4, 24, "scale of the weights of maps without one of their own", &Options::weight_default}};

@@ -31,6 +31,7 @@ struct Options {
   int unit_pieces = 8, unit_bits = 9;    // likewise, of x / |x|
   int span = 4;                          // octaves that share one piece width
   int merge = 32;  // lengths up to so many tokens skip an optional rescale where 64 bits allow it: two flights fewer
+  int square = 0;  // 1: a norm's sum of squares is of its input as it comes, where that fits: two flights fewer
   int clamp = 0;   // 1: residual streams are read by wrapping slices even where a hard bound would fit
 
   int Weight(const std::string& key) const {
