@@ -22,9 +22,9 @@ using pfss::Trace;
 
 namespace {
 
-constexpr int kVarianceBelow = 2;       // bits under the smallest sum of squares seen
-constexpr double kVarianceAbove = 0.6;  // bits over the largest
-constexpr int kLargestSquare = 60;
+constexpr int kVarianceBelow = 2;                     // bits under the smallest sum of squares seen
+constexpr double kVarianceAbove = 0.6;                // bits over the largest
+constexpr int kLargestSquare = 60, kLargestOfZ = 56;  // of what a table reads; of z pieces are 2^56 wide at most
 const char* const kSquareOf[] = {"x", "z"};
 
 double One(int bits) { return std::ldexp(1.0, bits); }
@@ -79,10 +79,10 @@ void Norm::Choose(const Facts& c, const Edges& in) {
   square_of = SquareOf::kX, under = 0;
   if (o.square && RingOf(z.reach.most(), z.scale - at) < kRing) {
     square_of = SquareOf::kZ, cut = z.scale - at, epsilon = 0;
-    for (under = std::max(0, SquareBits(z.reach) - kLargestSquare);; ++under) {
+    for (under = std::max(0, SquareBits(z.reach) - kLargestOfZ);; ++under) {
       epsilon = unit ? 0 : std::llround(eps * d * One(2 * z.scale - under));
       square = SquareBits(z.reach);
-      if (square <= kLargestSquare) break;
+      if (square <= kLargestOfZ) break;
     }
     if (square + under > compiler::kMostWide) square_of = SquareOf::kX, under = 0;
   }

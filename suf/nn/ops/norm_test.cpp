@@ -255,7 +255,7 @@ TEST(Norm, ChooseOfZ) {
   EXPECT_EQ(z.cut, x.cut);
   EXPECT_EQ(z.shift, x.shift);
   EXPECT_EQ(z.square + z.under, 2 * 38 + 1);
-  EXPECT_EQ(z.square, 60);
+  EXPECT_EQ(z.square, 56);
   EXPECT_EQ(z.epsilon, std::llround(1e-5 * 4 * std::ldexp(1, 60 - z.under)));
   EXPECT_EQ(z.floor + z.under, 2 * 29 + 2 - 2);
   EXPECT_EQ(z.top + z.under, 2 * 33 + 2 + 1);
