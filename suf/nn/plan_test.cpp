@@ -72,7 +72,8 @@ TEST(Plan, GoldenText) {
       R"("by_length":false,"key":"head","rotary":0,"base":0.0},{"op":"result","in":[2],"scope":"head","label":"logits","key":"logits"}],)"
       R"("tokenizer":"0000000000000000000000000000000000000000000000000000000000000000","min_tokens":1,"max_tokens":1,)"
       R"("classes":[{"max_n":1,"nodes":[{"ring":16,"scale":4,"certificates":[{"width":"","bits":5,"hard":true}]},)"
-      R"({"ring":21,"scale":4,"kz":10,"cut":2,"square":6,"epsilon":16,"floor":2,"top":6,"rsqrt":0,"product":9,"shift":2,"stages":2,"last":1,)"
+      R"({"ring":21,"scale":4,"kz":10,"cut":2,"square_of":"x","under":0,"square":6,"epsilon":16,"floor":2,"top":6,"rsqrt":0,)"
+      R"("product":9,"shift":2,"stages":2,"last":1,)"
       R"("certificates":[{"width":"square","bits":6,"hard":true},{"width":"product","bits":7,"hard":true},)"
       R"({"width":"input","bits":5,"hard":true},{"width":"","bits":5,"hard":true}]},)"
       R"({"ring":21,"scale":18,"full":14,"gamma":0,"diag":0,"mean":0,"up":0,"turn":0,"certificates":[{"width":"","bits":19,"hard":true}]},)"
@@ -81,7 +82,7 @@ TEST(Plan, GoldenText) {
       R"(28 , 27 , 26 , 25 , 24 , 23 , 22 , 22 , 21 , 20 , 20 , 20 , 19 , 19 , 18 , 18 , 18 , 17 , 17 , 17 , 16 , 16 , 16 , 16 , 15 , )"
       R"(15 , 15 , 15 , 15 , 14 , 14 , 14 , 14 , 14 , 14 , 13 , 13 , 13 , 13 , 13 , 13 , 13 , 12 , 12 , 12 , 12 , 12 , 12 , 12 , 12 , )"
       R"(12 , 12 , 11 , 11\nend 64\nchannel unsigned 64 0 y\n"],)"
-      R"("hash":"39e6c8ad1dd6f1e20b462f1ea26d4e1e077463287ef5fa9d55e2abb58b68e6b5"})"
+      R"("hash":"a4cdd490124de6c5d2aa2218b54002c0c3ed5fa8fe77f8161b24637e5141018f"})"
       "\n");
 }
 
