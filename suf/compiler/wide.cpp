@@ -230,7 +230,7 @@ WideWire SumOfSquares::Open(Trace& t, Pub h, Sec r, int64_t bias, const char* la
   a.AddProducts(left, word.a, 1);
   a.AddProducts(left, left);
   b.AddProducts(left, word.b, 1);
-  if (extra) a.AddAt(t.constant(extra), 62, shift);
+  if (extra) a.AddAt(t.constant(extra), 63, shift);
   if (bits > k + 1) {
     Pub g = Lift(h >> (k - 1));
     g = 1 - g;
