@@ -227,6 +227,54 @@ TEST(SimulatableFunctions, EveryLoweringOfAFunction) {
   }
 }
 
+// ---- wide sums: limbs of few bits and of many, the wrap's term within 64 bits and beyond
+
+// OneSum: the sums of squares of two rows of three numbers, of which the parties keep shares.
+struct OneSum {
+  pfss::Trace trace;
+  std::optional<pfss::Schedule> schedule;
+  std::unique_ptr<pfss::Backend> backend = backends::MakeClear();
+
+  OneSum(int k, const compiler::SumOfSquares& sum) {
+    pfss::Own<0> a = trace.input<pfss::kP0>("share", {2, 3}, k);
+    pfss::Own<1> b = trace.input<pfss::kP1>("share", {2, 3}, k, 0);
+    pfss::SharedWire<pfss::kPub> z = trace.open(pfss::Sh{a, b}, "z");
+    const int64_t bias = int64_t{1} << (k - 2);
+    const compiler::WideWire v = sum.Open(trace, z.hat + bias, z.r, bias, "sum of squares");
+    for (size_t i = 0; i < v.hat.limbs.size(); ++i) {
+      pfss::Sh limb = -pfss::Sh(trace.deal(v.r.limbs[i], v.r.limbs[i].bits()));
+      trace.keep(limb + v.hat.limbs[i]);
+    }
+    trace.close();
+    schedule.emplace(trace);
+    const pfss::LintReport lint = pfss::Lint(*schedule);
+    EXPECT_TRUE(lint.faults.empty());
+    EXPECT_EQ(lint.trees, 0);
+  }
+  Run With(std::vector<uint64_t> p0, std::vector<uint64_t> p1) const {
+    auto in = std::make_shared<std::array<run::Inputs, 3>>();
+    (*in)[0].Set("share", p0), (*in)[1].Set("share", p1);
+    return RunOf(*schedule, *backend, in);
+  }
+};
+
+TEST(SimulatableWideSums, ViewsOfBothParties) {
+  const std::vector<uint64_t> one{1, 60, 7, 0, 33, 5}, other{63, 2, 0, 9, 31, 14}, fixed{5, 5, 0, 61, 2, 8};
+  for (const compiler::SumOfSquares& sum :
+       {compiler::SumOfSquares{2, 13, 5, 1}, {3, 14}, {26, 70, 9, 30}, {20, 80}, {26, 128, 3, 60}}) {
+    const OneSum w(6, sum);
+    for (int p : {0, 1}) {
+      const auto first = p == 1 ? w.With(one, fixed) : w.With(fixed, one);
+      const auto second = p == 1 ? w.With(other, fixed) : w.With(fixed, other);
+      OrderReport order = Order(*w.schedule, p, first, {});
+      EXPECT_TRUE(order.ok()) << "corrupt P" << p << ": " << order.stuck << " stuck, " << order.cycles << " cycles";
+      EquivReport equiv = Equiv(*w.schedule, p, first, second, {});
+      EXPECT_TRUE(equiv.ok()) << "corrupt P" << p << ", " << sum.bits << " bits: " << equiv.left << " of "
+                              << equiv.items << " items differ";
+    }
+  }
+}
+
 // Streams that the trace cannot see: one mask for two messages, a half of a mask that is missing.
 TEST(SimulatableTeeth, BrokenStreamsAreReported) {
   World w(0);

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "suf/compiler/words.hpp"
+#include "suf/compiler/wide.hpp"
 
 namespace suf::compiler {
 
@@ -23,34 +23,40 @@ struct Cut {
   int at = 0, ring = 0;
 };
 
-// DigitPlan: digit widths, low digit first. Three stages: digits a block, low block first; else none.
+// DigitPlan: digit widths, low digit first; a digit wider than a table is a tree, whose parity and point are lt and eq.
+// Three stages: digits a block, low block first; else none.
 struct DigitPlan {
   std::vector<int> widths, blocks;
 };
 // PlanDigits: the plan with the fewest key bits such that every cut lies between two digits, in three stages between
 // two blocks. Cuts increase. readings: how many offsets of one wire are compared: they share the tables. Throws
-// Cause::kRefused where there is none; FindDigits returns nothing there.
+// Cause::kRefused where there is none; FindDigits returns nothing there. base: if any, one or two stages may also read
+// trees: of the lowest `base` bits, and up to the next cut or 64 bits.
 DigitPlan PlanDigits(const std::vector<Cut>& cuts, Stages stages, int readings = 1);
-std::optional<DigitPlan> FindDigits(const std::vector<Cut>& cuts, Stages stages, int readings = 1);
+std::optional<DigitPlan> FindDigits(const std::vector<Cut>& cuts, Stages stages, int readings = 1, int base = 0);
+// DigitKeyBits: of one digit, a table or a tree.
+int64_t DigitKeyBits(int width);
 
 // OpenedDigits: z_hat + offset, and the lt/eq bits of its digits against r's, opened together: one flight. Three
 // stages: those of its blocks, one flight more.
 class OpenedDigits {
  public:
   OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, DigitPlan plan);
+  OpenedDigits(Trace& t, const WideWire& z, DigitPlan plan);
   Trace& trace() const { return t_; }
-  Pub hat() const { return hat_; }  // z_hat + offset in z's ring
-  Sec r() const { return r_; }
+  Pub hat() const { return z_.hat.limbs.at(0); }  // z_hat + offset in z's ring, of a wire of one limb
+  Sec r() const { return z_.r.limbs.at(0); }
   const SharedWire<kPub>& bits() const { return bits_; }  // Xor(2D - 1) of D digits or blocks
   // Count: digits, in three stages blocks, below a cut, which must lie between two of them.
   int Count(int cut) const;
 
  private:
   Dealt Table(int at, int width);
-  Sh Block(int at, std::span<const int> widths, bool lowest);
+  Sh Equal(int at, int width);
+  Sh Block(int at, std::span<const int> widths);
+  Sh All(std::span<const int> widths);
   Trace& t_;
-  Pub hat_;
-  Sec r_;
+  WideWire z_;
   std::vector<int> ends_;  // of digits or blocks
   SharedWire<kPub> bits_;
 };

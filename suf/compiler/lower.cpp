@@ -216,7 +216,7 @@ Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub
         out.numbers = WindowBoth(t, c, {0, 0, n.stages}, x, ring, n.openings);
         break;
       case Kind::kRowLut:
-        out.numbers = {RowLut(t, c.groups, x, ring, n)};
+        out.numbers = {RowLut(t, c.groups, x, 0, ring, n)};
         break;
       case Kind::kHorner:
         out.numbers = Horner(t, c, n.steps, x, ring);
@@ -239,6 +239,13 @@ Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub
     }
   }
   return out;
+}
+
+Owing LowerRow(Trace& t, const Compiled& c, const Lowering& l, const WideWire& x, int shift, int ring) {
+  SUF_CHECK(l.kind == Kind::kRowLut && x.k() - shift == c.f.n && shift >= 0 && ring >= 1 && ring <= c.f.ring);
+  Refuse(c, l, "numbers", WhyNotNumbers(c, l));
+  const Part part(t, c.f.name + "/Coeff");
+  return RowLut(t, c.groups, x, shift, ring, l);
 }
 
 Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Entry& entry, const Wire<kPub>& z, int ring) {

@@ -75,6 +75,11 @@ struct Entry {
 };
 Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Entry& entry, const Wire<kPub>& z, int ring);
 
+// LowerRow: a function on octaves of x >> shift, c.f.n = k - shift, by RowLut at the un-truncated wire: no stage for
+// the shift. RowKeyBits: an element of both bundles, the owed word dealt. (docs/mathematics.md#wide-squares)
+Owing LowerRow(Trace& t, const Compiled& c, const Lowering& l, const WideWire& x, int shift, int ring);
+int64_t RowKeyBits(const Compiled& c, const Lowering& l, int shift, int ring);
+
 // Reading: e x the table's entries at a wire's value; sign = e, +-1, the dealer's.
 struct Reading {
   Sh values;  // (C, ..)

@@ -217,12 +217,14 @@ bool CutsItself(const Compiled& c, const Lowering& l) {
   return l.kind == Kind::kWindowLut || (l.kind == Kind::kWindowBoth && c.f.degree == 0);
 }
 
-std::vector<RowRun> RowRuns(std::span<const func::Group> groups, int ring, Stages stages) {
+std::vector<RowRun> RowRuns(std::span<const func::Group> groups, int shift, int ring, Stages stages) {
   std::vector<Cut> cuts;  // the distinct piece widths
   for (const func::Group& g : groups)
-    if (g.w > (cuts.empty() ? 0 : cuts.back().at)) cuts.push_back({g.w, ring});
+    if (shift + g.w > (cuts.empty() ? 0 : cuts.back().at)) cuts.push_back({shift + g.w, ring});
   if (cuts.empty()) return {};
-  if (std::optional<DigitPlan> all = FindDigits(cuts, stages)) return {{cuts, *all}};
+  const int base = shift > 0 && stages != Stages::kThree ? std::min(64, cuts[0].at) : 0;
+  if (base == 0)
+    if (std::optional<DigitPlan> all = FindDigits(cuts, stages)) return {{cuts, *all}};
   // best[i]: of the first i cuts, by where the last run begins
   struct Best {
     int64_t bits = std::numeric_limits<int64_t>::max();
@@ -236,10 +238,11 @@ std::vector<RowRun> RowRuns(std::span<const func::Group> groups, int ring, Stage
       RowRun run{{cuts.begin() + int64_t(begin), cuts.begin() + int64_t(end)}, {}};
       // in one stage e, its product with the place's mask and the owed part each take all monomials of a cut
       const int readings = stages == Stages::kOne ? 3 : 1;
-      std::optional<DigitPlan> plan = FindDigits(run.cuts, stages, readings);
+      std::optional<DigitPlan> plan = FindDigits(run.cuts, stages, readings, base);
       if (!plan) break;  // and more cuts have none either
       run.plan = *plan;
-      const int64_t bits = best[begin].bits + DigitsKeyBits(*plan, run.cuts, stages, readings);
+      int64_t bits = best[begin].bits + DigitsKeyBits(*plan, run.cuts, stages, readings);
+      if (begin > 0 && plan->widths[0] == base) bits -= DigitKeyBits(base);  // the first run's
       if (bits < best[end].bits) best[end] = {bits, begin, std::move(run)};
     }
   std::vector<RowRun> out;
@@ -273,10 +276,10 @@ ReadRings ReadRingsOf(const func::Group& g, int n, int ring, Openings openings) 
   return {bits(most), bits(change)};
 }
 
-Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x, int ring, const Lowering& l) {
-  const std::vector<RowRun> runs = RowRuns(groups, ring, l.stages);
+Owing RowLut(Trace& t, std::span<const func::Group> groups, const WideWire& x, int shift, int ring, const Lowering& l) {
+  const std::vector<RowRun> runs = RowRuns(groups, shift, ring, l.stages);
   std::vector<OpenedDigits> digits;
-  for (const RowRun& run : runs) digits.emplace_back(t, x, t.constant(0), run.plan);
+  for (const RowRun& run : runs) digits.emplace_back(t, x, run.plan);
   std::map<int, Borrow> borrows;  // by cut
   auto borrow = [&](int cut) -> const Borrow& {
     size_t run = 0;
@@ -286,14 +289,15 @@ Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x,
   const bool one_tree = l.steps == Steps::kParity;
   const int finest = groups.front().w;
   std::optional<Trace::Tree> tree;
-  if (one_tree && x.k() - finest > kTableBits) tree = t.tree(x.r >> finest);
+  if (const int n = x.k() - shift - finest; one_tree && n > kTableBits) tree = t.tree(Field(x.r, shift + finest, n));
   Words y(t, ring);
   for (const func::Group& g : groups) {
     int64_t m = g.hi - g.lo;
     std::vector<uint64_t> reversed(g.values.rbegin(), g.values.rend());
     const Const table = t.constant(reversed, {m});
-    Sec alpha = x.r >> g.w;
-    Pub lo = x.hat >> g.w;
+    const int cut = shift + g.w;
+    Sec alpha = Field(x.r, cut, x.k() - cut);
+    Pub lo = Field(x.hat, cut, x.k() - cut);
     lo = lo - g.hi;
     Place place = tree ? Place(t, *tree, alpha, g.w - finest) : Place(t, alpha);
     // one window serves both neighbours, unless it would be longer than the table
@@ -301,16 +305,16 @@ Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x,
     Sh bits = place.Read(whole ? lo + 1 : lo, int(whole ? m : m + 1));
     // r0: the value at the piece that x_hat - r shows; r1: at the one below, which a borrow selects
     Sh r0 = Apart(bits, [&](auto v) { return Dot(v, table, whole ? 0 : 1); });
-    const ReadRings w = ReadRingsOf(g, x.k(), ring, l.openings);
+    const ReadRings w = ReadRingsOf(g, x.k() - shift, ring, l.openings);
     Wire<kPub> here = t.open(Low(r0, w.here), "window sums");
     Factors e{{1, 0, {}, place.sign(), {}}};
     y.Add(Opened(here, ring), e);
-    if (g.w == 0) continue;
+    if (cut == 0) continue;
     if (whole) bits = place.Read(lo, int(m));
     Sh r1 = Apart(bits, [&](auto v) { return Dot(v, table, 0); });
     Sh step = r1 - r0;
     Wire<kPub> below = t.open(Low(step, w.step), "window sums");
-    const Borrow& c = borrow(g.w);
+    const Borrow& c = borrow(cut);
     std::optional<Sec> masks;
     AddStep(&y, c, place.sign(), below, ring, 1, &masks);
     y.Add(c.Times(*masks, ring), std::nullopt, -1);

@@ -166,6 +166,26 @@ TEST(Protocol, EveryChoiceOfEveryOperator) {
   }
 }
 
+// Sums of squares of what norms read, as it comes: every norm behind a rescale of its own takes two flights fewer. That
+// of one row, which cut in one stage, takes one fewer, which the flights' parity hides in an encoder.
+TEST(Protocol, SumsOfSquaresOfInputs) {
+  for (auto [preset, plain, saved] : {std::tuple{"tiny", EncoderFlights(2, true), 8},
+                                      {"tiny-gpt2", DecoderFlights(2, false), 10},
+                                      {"tiny-llama", DecoderFlights(2, true), 10}}) {
+    nn::Options policy;
+    policy.square = 1;
+    const Compiled c = CompileFor(RandomModel(preset, 3), 12, policy);
+    int wide = 0;
+    for (auto& op : c.plan.For(12).ops)
+      if (auto* n = dynamic_cast<nn::Norm*>(op.get())) {
+        EXPECT_EQ(n->square_of, nn::SquareOf::kZ);
+        wide += n->under > 0;
+      }
+    EXPECT_GE(wide, 4) << preset;
+    ExpectSameWords(c.plan, c.q, Lengths(3), [flights = plain - saved](int) { return flights; });
+  }
+}
+
 // A slice in two stages is four flights to its opening, and its norm, which cuts nothing more, takes two fewer.
 constexpr int kClamp = 2;
 

@@ -21,8 +21,6 @@ const std::vector<Entry>& Entries() {
       {"input", 3, 16, "scale of an activation's input", &Options::input},
       {"slope", 2, 16, "scale of the slopes of an activation's lines", &Options::slope},
       {"piece", 1, 14, "log2 of a line's width in units of the activation's input", &Options::piece},
-      {"pieces", 0, 1, "1: an activation's lines are those of its un-rounded input, read with their neighbours",
-       &Options::pieces},
       {"rotation", 4, 16, "scale of the cosines of rotary positions", &Options::rotation},
       {"exp_high", 4, 20, "scale of the exponential's high table", &Options::exp_high},
       {"exp_low", 2, 16, "scale of the exponential's low table", &Options::exp_low},

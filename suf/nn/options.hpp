@@ -23,7 +23,6 @@ struct Options {
   int gamma = 10, mean = 9;              // of a diagonal weight; further bits of gamma / d
   int input = 9, slope = 6;              // of an activation's input and of its lines' slopes
   int piece = 6;                         // log2 of a line's width in units of the activation's input
-  int pieces = 0;                        // 1: lines of the activation's un-rounded input, read with their neighbours
   int rotation = 10;                     // of the cosines of rotary positions
   int exp_high = 12, exp_low = 6;        // scales of the exponential's two tables
   int exp_shift = 18, exp_cap = 20;      // under a predicted shift: scale of e, and bits of the largest e

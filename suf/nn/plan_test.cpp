@@ -73,7 +73,7 @@ TEST(Plan, GoldenText) {
       R"("tokenizer":"0000000000000000000000000000000000000000000000000000000000000000","min_tokens":1,"max_tokens":1,)"
       R"("variants":[{"name":"plain","profile":""}],)"
       R"("classes":[{"variant":0,"max_n":1,"nodes":[{"ring":16,"scale":4,"certificates":[{"width":"","bits":5,"hard":true}]},)"
-      R"({"ring":21,"scale":4,"kz":10,"cut":2,"square":6,"epsilon":16,"floor":2,"top":6,"rsqrt":0,"product":9,"shift":2,"stages":2,"last":1,"rows":"RowLut",)"
+      R"({"ring":21,"scale":4,"kz":10,"cut":2,"square_of":"x","under":0,"square":6,"epsilon":16,"floor":2,"top":6,"rsqrt":0,"product":9,"shift":2,"stages":2,"last":1,"rows":"RowLut",)"
       R"("certificates":[{"width":"square","bits":6,"hard":true},{"width":"product","bits":7,"hard":true},)"
       R"({"width":"input","bits":5,"hard":true},{"width":"","bits":5,"hard":true}]},)"
       R"({"ring":21,"scale":18,"full":14,"gamma":0,"diag":0,"mean":0,"up":0,"turn":0,"certificates":[{"width":"","bits":19,"hard":true}]},)"

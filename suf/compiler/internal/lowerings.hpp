@@ -52,14 +52,14 @@ inline ReadRings ReadRingsOf(const Grid& g, int o, int n, int ring, Openings ope
 }
 ReadRings ReadRingsOf(const func::Group& g, int n, int ring, Openings openings);
 // RowRun: some of a row function's cuts, which have digits of their own. RowRuns: all cuts in one where they fit one
-// plan, else the lightest runs.
+// plan, else the lightest runs. Behind a shift digits may be trees, of which all runs share the lowest.
 struct RowRun {
   std::vector<Cut> cuts;
   DigitPlan plan;
 };
-std::vector<RowRun> RowRuns(std::span<const func::Group> groups, int ring, Stages stages);
+std::vector<RowRun> RowRuns(std::span<const func::Group> groups, int shift, int ring, Stages stages);
 // l.steps: by parity a tree at the finest place serves all widths, for less key and more AES blocks; else each has its
-// own.
-Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x, int ring, const Lowering& l);
+// own. The function is of x >> shift.
+Owing RowLut(Trace& t, std::span<const func::Group> groups, const WideWire& x, int shift, int ring, const Lowering& l);
 
 }  // namespace suf::compiler::internal
