@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "suf/base/memo.hpp"
 #include "suf/fss/sizes.hpp"
 #include "suf/pfss/poly.hpp"
 
@@ -230,11 +231,16 @@ int64_t DigitKeyBits(int width) { return width <= kWidest ? int64_t{1} << width 
 std::optional<DigitPlan> FindDigits(const std::vector<Cut>& cuts, Stages stages, int readings, int base) {
   SUF_CHECK(!cuts.empty() && cuts[0].at >= 1 && readings >= 1 && stages != Stages::kNone);
   for (size_t i = 1; i < cuts.size(); ++i) SUF_CHECK(cuts[i].at > cuts[i - 1].at);
-  if (stages == Stages::kThree) return FindBlocks(cuts, readings);
-  Search s{cuts, stages, readings, base, {}, {}};
-  s.Extend(0, 0, kWidest, 0);
-  if (s.best.empty()) return std::nullopt;
-  return DigitPlan{s.best, {}};
+  std::vector<int> key{int(stages), readings, base};
+  for (const Cut& c : cuts) key.insert(key.end(), {c.at, c.ring});
+  static Memo<std::vector<int>, std::optional<DigitPlan>> known;
+  return *known.Get(key, [&]() -> std::optional<DigitPlan> {
+    if (stages == Stages::kThree) return FindBlocks(cuts, readings);
+    Search s{cuts, stages, readings, base, {}, {}};
+    s.Extend(0, 0, kWidest, 0);
+    if (s.best.empty()) return std::nullopt;
+    return DigitPlan{s.best, {}};
+  });
 }
 
 DigitPlan PlanDigits(const std::vector<Cut>& cuts, Stages stages, int readings) {

@@ -94,7 +94,7 @@ TEST(Protocol, PredictedShifts) {
     for (int scores : {0, 1})
       for (bool own : {false, true}) {
         nn::Options policy;
-        policy.Set("softmax", 1), policy.Set("scores", scores), policy.Set("slice", 3);
+        policy.Set("softmax", 1), policy.Set("scores", scores);
         const bool encoder = std::string(preset) == "tiny", gated = std::string(preset) == "tiny-llama";
         const Compiled c = CompileFor(Shifted(RandomModel(preset, 3), own), 12, policy);
         // a layer's flights come in pairs; a rotation's queries and keys are always rescaled

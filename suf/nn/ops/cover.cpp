@@ -2,14 +2,22 @@
 
 #include <algorithm>
 
+#include "suf/base/memo.hpp"
+
 namespace suf::nn {
 
 namespace {
 
-// Prepared: for that lowering, and no more.
+// Prepared: for that lowering, and no more. A search asks for one table thousands of times.
 compiler::Compiled Prepared(const std::vector<func::Group>& groups, int domain, const compiler::Lowering& l) {
   if (l.kind == compiler::Kind::kRowLut) return compiler::OnOctaves("row", groups, domain, 64);
-  return compiler::Compile(func::FromGroups("row", groups, domain, 64));
+  Ints key{domain};
+  for (const func::Group& g : groups) {
+    key.insert(key.end(), {g.w, g.lo, g.hi});
+    key.insert(key.end(), g.values.begin(), g.values.end());
+  }
+  static Memo<Ints, compiler::Compiled> known;
+  return *known.Get(key, [&] { return compiler::Compile(func::FromGroups("row", groups, domain, 64)); });
 }
 
 bool Applies(const compiler::Lowering& l, const std::vector<func::Group>& groups, int domain, int under) {

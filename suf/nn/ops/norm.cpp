@@ -281,7 +281,7 @@ AnyWire Norm::Build(const Emission& e, std::span<const AnyWire> in) const {
   return e.Open(gates::Trunc{shift, ring, last}.Build(t, scaled));
 }
 
-int64_t Norm::KeyBits(int64_t rows, bool shared) const {
+int64_t Norm::KeyBits(int64_t count, bool shared) const {
   const int k = kz - cut;
   const bool of_z = square_of == SquareOf::kZ;
   auto word = [](int bits) { return int64_t(std::max(0, bits)); };
@@ -302,9 +302,9 @@ int64_t Norm::KeyBits(int64_t rows, bool shared) const {
     // borrow alone and times r'; for the square of x also times R and b
     bits += words * (of_z ? 2 * int64_t(product) : std::max(square, product) + word(square - 1) + high + product);
   }
-  const gates::Function root = RowOf(rsqrt, square, product, this->rows);
+  const gates::Function root = RowOf(rsqrt, square, product, rows);
   const int64_t row = under > 0 ? compiler::RowKeyBits(root.f, root.lowering, under, product) : root.KeyBits(true);
-  return rows * (dim * (bits + gates::Trunc{shift, ring, last}.KeyBits(product, shared)) + row);
+  return count * (dim * (bits + gates::Trunc{shift, ring, last}.KeyBits(product, shared)) + row);
 }
 
 }  // namespace suf::nn

@@ -46,8 +46,8 @@ struct Norm : Define<Norm> {
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
-  // KeyBits: both bundles, of `rows` rows; shared: the result's owed word is dealt.
-  int64_t KeyBits(int64_t rows, bool shared) const;
+  // KeyBits: both bundles, of `count` rows; shared: the result's owed word is dealt.
+  int64_t KeyBits(int64_t count, bool shared) const;
 
  private:
   int SquareBits(const Reach& z) const;
