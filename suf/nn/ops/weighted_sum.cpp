@@ -15,7 +15,7 @@ namespace {
 
 // Under a predicted shift: bits between the calibrated sums and the fine part of the table; bits of the reciprocal that
 // stay below that part, whose largest sums are rare.
-constexpr int kSumBelow = 4, kSumAbove = 1, kSumRoom = 3;
+constexpr int kSumBelow = 4, kSumAbove = 3, kSumRoom = 1;
 constexpr int kMostCap = 12;  // sums are seen for entries cut at 1 to 2^kMostCap
 
 double One(int bits) { return std::ldexp(1.0, bits); }
