@@ -140,8 +140,8 @@ int RunCompile(const CompileArgs& a) {
     std::cerr << "shifts " << shifts.string() << ": weights of the model owner, who keeps them beside the model\n";
   for (const nn::ShiftFit& f : compiler.shifts().fits)
     if (!f.fits)
-      std::cerr << "softmax " << f.where << " keeps its maximum: rows of head " << f.worst << " are predicted to within "
-                << Fixed(f.low, 1) << " and " << Fixed(f.high, 1) << " nats\n";
+      std::cerr << "softmax " << f.where << " keeps its maximum: rows of head " << f.worst
+                << " are predicted to within " << Fixed(f.low, 1) << " and " << Fixed(f.high, 1) << " nats\n";
   std::string variants;
   if (plan.variants.size() > 1)
     for (const nn::Variant& v : plan.variants) variants += (variants.empty() ? "variants " : ", ") + v.name;

@@ -43,13 +43,11 @@ std::vector<Group> GroupsOf(Plan* plan, Class* c) {
 class Descent {
  public:
   Descent(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from)
-      : plan_(*plan),
-        class_(plan->classes[which]),
-        prices_(WithSteps(prices)),
-        groups_(GroupsOf(plan, &class_)) {
+      : plan_(*plan), class_(plan->classes[which]), prices_(WithSteps(prices)), groups_(GroupsOf(plan, &class_)) {
     for (Group& g : groups_)
       for (const Chosen& c : from)
-        if (auto at = std::find(g.options.begin(), g.options.end(), c.choice); c.what == g.name && at != g.options.end())
+        if (auto at = std::find(g.options.begin(), g.options.end(), c.choice);
+            c.what == g.name && at != g.options.end())
           g.Set(size_t(at - g.options.begin()));
   }
 

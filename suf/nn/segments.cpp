@@ -86,8 +86,7 @@ class Choosing {
     for (size_t i = 0; i < open_.size(); ++i) {
       Chosen c{open_[i]->name, open_[i]->choices[at_[i]], "", 0};
       if (const double other = known_.at(Flipped(at_, {i})).seconds; std::isfinite(other))
-        c.runner_up = open_[i]->choices[1 - at_[i]],
-        c.microseconds = int64_t(std::lround((other - best_) * 1e6));
+        c.runner_up = open_[i]->choices[1 - at_[i]], c.microseconds = int64_t(std::lround((other - best_) * 1e6));
       notes.push_back(std::move(c));
     }
     std::vector<Chosen>& all = plan_.classes[which_].choices;

@@ -23,11 +23,11 @@ std::map<std::string, Shape> ShiftLeaves(const Graph& g);
 
 // Fit: of one softmax. Residuals are out of fold: of rows that a fold's coefficients have not seen.
 struct ShiftFit {
-  std::string where;     // "0/attention/e"
-  bool fits = false;     // every head's residuals stay in the room that the exponential's table has
-  int own_heads = 0;     // heads that take their row's own scores
+  std::string where;         // "0/attention/e"
+  bool fits = false;         // every head's residuals stay in the room that the exponential's table has
+  int own_heads = 0;         // heads that take their row's own scores
   double low = 0, high = 0;  // the least and the largest residual less the head's quantile, in nats
-  int worst = 0;         // the head with the widest range
+  int worst = 0;             // the head with the widest range
 };
 struct Shifts {
   Weights weights;  // P0's: the leaves of AddShifts

@@ -51,13 +51,13 @@ TEST(Shifts, NeedTexts) {
   Shifts shifts;
   CompileOptions o = SmallOptions();
   o.policy.softmax = Options::kShift;
-  EXPECT_THAT(Refusal([&] { (void)Compile(After(), w, SmallTexts(2, 40, 16), o, exec::Default(), &shifts); },
-                      Cause::kInput),
-              HasSubstr("the calibration texts are too few"));
+  EXPECT_THAT(
+      Refusal([&] { (void)Compile(After(), w, SmallTexts(2, 40, 16), o, exec::Default(), &shifts); }, Cause::kInput),
+      HasSubstr("the calibration texts are too few"));
 }
 
-// Predicted: every row's log-sum-exp of the scores less its own coefficients' part, and the shift beside it, in units of
-// scores; (text, head, row) in one order.
+// Predicted: every row's log-sum-exp of the scores less its own coefficients' part, and the shift beside it, in units
+// of scores; (text, head, row) in one order.
 struct Predicted {
   std::vector<double> is, said;
 };

@@ -65,7 +65,8 @@ void Model::ReadShifts(const std::filesystem::path& file, const nn::Plan& plan) 
   if (leaves.empty()) return;
   std::error_code error;
   if (!std::filesystem::exists(file, error))
-    Fail(Cause::kInput, "this plan's softmaxes have shifts, which are weights of the model owner, and there is no file ",
+    Fail(Cause::kInput,
+         "this plan's softmaxes have shifts, which are weights of the model owner, and there is no file ",
          file.string(), "; suf compile wrote it beside the plan");
   model::Safetensors tensors(file);
   const std::vector<int64_t> want = HashWords(plan);
@@ -74,7 +75,8 @@ void Model::ReadShifts(const std::filesystem::path& file, const nn::Plan& plan) 
   for (auto& [name, shape] : leaves) {
     nn::Weights::Tensor t{shape, tensors.Floats(name, shape)};
     if (!std::all_of(t.values.begin(), t.values.end(), [](float v) { return std::isfinite(v); }))
-      Fail(Cause::kInput, file.string(), ": tensor ", name, " holds a value that is not finite; compile the plan again");
+      Fail(Cause::kInput, file.string(), ": tensor ", name,
+           " holds a value that is not finite; compile the plan again");
     state_->all.Set(name, std::move(t));
   }
 }

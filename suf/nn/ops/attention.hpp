@@ -51,7 +51,7 @@ struct Softmax : Define<Softmax> {
 
   By by = kMaximum;
   int shift = 0;                                // of the slice
-  compiler::Stages stages = compiler::kOnPath;  // likewise
+  compiler::Stages stages = compiler::kOnPath;  // likewise, of kMaximum
   Ints offset;  // (heads) added to a score before the slice: places each head's window in [0, 2^window)
   // kMaximum
   int low = 0, level = 0;      // bits of the low digit and of the level
@@ -59,10 +59,11 @@ struct Softmax : Define<Softmax> {
   Ints low_table, high_table;  // 2^low and 2^level entries
   int count_bits = 0;          // modulus of the column counts, 2^count_bits > n
   // kShift
-  int score_up = 0, shift_up = 0;  // from the inputs' scales to that of their difference
-  int index = 0;                   // bits of a place in the table
-  Ints table;                      // e by place; the last entry up to place `end`, then 0: far below
-  int64_t end = 0, peak = 0;       // a row whose largest score lies at `peak` or above is unlike the calibration's
+  int score_up = 0, shift_up = 0;                    // from the inputs' scales to that of their difference
+  int index = 0;                                     // bits of a place in the table
+  Ints table;                                        // e by place; the last entry up to place `end`, then 0: far below
+  compiler::Lowering read{compiler::Kind::kRowLut};  // of the table
+  int64_t end = 0, peak = 0;  // a row whose largest score lies at `peak` or above is unlike the calibration's
 
   // window: bits of a score, less its shift, that are read.
   int window() const { return shift + (by == kShift ? index : low + level); }
@@ -81,7 +82,7 @@ struct Softmax : Define<Softmax> {
     if (input == 1) return Layout::kRows;
     return causal ? Layout::kPacked : Layout::kPairs;
   }
-  std::vector<Knob> Knobs() override { return {StagesKnob("stages", &stages)}; }
+  std::vector<Knob> Knobs() override;
   void Fields(Visitor& v) override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;

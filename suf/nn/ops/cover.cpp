@@ -22,7 +22,8 @@ compiler::Compiled Prepared(const std::vector<func::Group>& groups, int domain, 
 
 bool Applies(const compiler::Lowering& l, const std::vector<func::Group>& groups, int domain, int under) {
   if (l.kind == compiler::Kind::kRowLut) return true;  // as WantCover has it
-  return under == 0 && l.kind == compiler::Kind::kStepDcf && compiler::WhyNotNumbers(Prepared(groups, domain, l), l).empty();
+  return under == 0 && l.kind == compiler::Kind::kStepDcf &&
+         compiler::WhyNotNumbers(Prepared(groups, domain, l), l).empty();
 }
 
 }  // namespace
@@ -41,8 +42,8 @@ Knob RowsKnob(compiler::Lowering* rows, const std::vector<func::Group>& groups, 
   return LoweringKnob("rows", rows, std::move(options));
 }
 
-void WantRows(const compiler::Lowering& rows, const std::vector<func::Group>& groups, int domain,
-              int under, const std::string& where) {
+void WantRows(const compiler::Lowering& rows, const std::vector<func::Group>& groups, int domain, int under,
+              const std::string& where) {
   Wanted(Applies(rows, groups, domain, under), where, "the lowering of its rows does not apply");
 }
 

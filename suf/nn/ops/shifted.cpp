@@ -79,12 +79,13 @@ void Softmax::ChooseShift(const Facts& c, const Edges& in) {
     Fail(Cause::kRefused, "the scores less their shifts reach 2^", index, " places of the table, the limit is 2^",
          kLargestIndex, "; lower `shift_slice`");
   offset.assign(size_t(in[0].dim), -first << shift);
-  stages = compiler::Stages::kTwo;  // the carry beside the window sums' own flight, for less key
+  read.stages = compiler::Stages::kTwo;  // the carry beside the window sums' own flight, for less key
 }
 
 void Softmax::CheckShift(const Edges& in, const std::string& where) const {
   Wanted(in.size() == 2 && in[1].dim == in[0].dim && !in[1].one_row, where, "there is not one shift a row and head");
   Wanted(window() < 62, where, "its window is not below 62 bits");
+  Wanted(read.kind == compiler::Kind::kRowLut, where, "its table is not read by windows");
   Wanted(score_up >= own_bits() && in[0].scale + score_up == in[1].scale + shift_up, where,
          "its inputs do not come to one scale");
   for (int i = 0; i < 2; ++i)
@@ -101,9 +102,7 @@ void Softmax::CheckShift(const Edges& in, const std::string& where) const {
 gates::Function Softmax::Read(int to) const {
   Ints all = table;
   all.resize(size_t(end), table.back());
-  gates::Function f{compiler::OnOctaves("exp", {{shift, 0, end, std::move(all)}}, window(), 64), {}, {}, to};
-  f.lowering = {compiler::Kind::kRowLut, compiler::Steps::kDigits, stages};
-  return f;
+  return {compiler::OnOctaves("exp", {{shift, 0, end, std::move(all)}}, window(), 64), read, {}, to};
 }
 
 IntArray Softmax::SpecShift(const IntCall& c, const IntArray& score, const IntArray& shifts) const {

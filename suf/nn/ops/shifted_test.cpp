@@ -14,7 +14,7 @@ Softmax MakeShift(int64_t heads, bool causal, int shift, int index, bool own) {
   Softmax s;
   s.by = Softmax::kShift, s.causal = causal, s.ring = 17, s.shift = shift, s.index = index;
   s.table = {1, 3, 9, 40, 200}, s.end = std::min<int64_t>(7, int64_t{1} << index), s.peak = 6;
-  s.stages = compiler::Stages::kTwo;
+  s.read.stages = compiler::Stages::kTwo;
   s.score_up = own ? 4 : 0, s.shift_up = s.score_up + 1;
   for (int64_t h = 0; h < heads; ++h) {
     s.offset.push_back((h * 29 % 8) << shift);
@@ -56,10 +56,13 @@ Ints Signed(size_t count, int bits, uint64_t seed) { return Numbers(count, (int6
 
 // Every score at every mask: 32 times as many scores as there are pairs of both, in a window of 5 bits.
 TEST(PredictedShift, Exhaustive) {
-  for (auto stages : {compiler::Stages::kOne, compiler::Stages::kTwo}) {
+  for (auto [stages, openings] : {std::pair{compiler::Stages::kOne, compiler::Openings::kWide},
+                                  {compiler::Stages::kTwo, compiler::Openings::kWide},
+                                  {compiler::Stages::kOne, compiler::Openings::kNarrow},
+                                  {compiler::Stages::kTwo, compiler::Openings::kNarrow}}) {
     const int64_t heads = 32 * 32 * 32;
     Softmax s = MakeShift(heads, false, 2, 3, false);
-    s.stages = stages;
+    s.read.stages = stages, s.read.openings = openings;
     Ints score, shifts(size_t(heads), 0);
     for (int64_t h = 0; h < heads; ++h) score.push_back(h % 32 - 16);
     OpRig rig(1);
@@ -107,7 +110,7 @@ TEST(PredictedShift, Flights) {
       for (auto [stages, flights] : {std::pair{compiler::Stages::kOne, 2}, {compiler::Stages::kTwo, 3}})
         for (Form form : kForms) {
           Softmax s = MakeShift(1, causal, 3, 4, own);
-          s.form = form, s.stages = stages;
+          s.form = form, s.read.stages = stages;
           EXPECT_EQ(FlightsOf(2, [&](OpRig* rig) { rig->Run(s, Inputs(s, 2, {1, 2, 3, 4}, {5, 6})); }), flights);
         }
 }

@@ -115,13 +115,22 @@ int Softmax::Need(int input, const Edges&) const {
   return std::max(1, window() - (input == 0 ? score_up - own_bits() : shift_up));
 }
 
+std::vector<Knob> Softmax::Knobs() {
+  if (by == kMaximum) return {StagesKnob("stages", &stages)};
+  std::vector<compiler::Lowering> options;
+  for (auto openings : {compiler::Openings::kWide, compiler::Openings::kNarrow})
+    for (auto cut : {compiler::Stages::kOne, compiler::Stages::kTwo, compiler::Stages::kThree})
+      options.push_back({compiler::Kind::kRowLut, compiler::Steps::kDigits, cut, openings});
+  return {LoweringKnob("read", &read, std::move(options))};
+}
+
 void Softmax::Fields(Visitor& v) {
   v.Choice("form", &by, kForms, "has a softmax of the form ");
   v.Int("shift", shift, 1, kRing), v.Many("offset", &offset, 1 << 10, -kBig, kBig);
   if (by == kShift) {
     v.Int("score_up", score_up, 0, kRing), v.Int("shift_up", shift_up, 0, kRing), v.Int("index", index, 1, 16);
     v.Table("table", &table), v.Int("end", end, 1, 1 << 16), v.Int("peak", peak, 0, 1 << 16);
-    v.Stages("stages", &stages);
+    v.Lowering("read", &read);
     return;
   }
   v.Int("low", low, 1, kLargestTable), v.Int("level", level, 1, kLargestTable), v.Int("floor", floor, 0, 1 << 10);
