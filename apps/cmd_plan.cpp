@@ -53,7 +53,7 @@ std::vector<nn::Variant> VariantsOf(const CompileArgs& a) {
     return parts;
   };
   const bool none = a.profile.empty() && a.variants.empty();
-  for (const std::string& item : split(none ? "wan" : a.profile, ';')) {
+  for (const std::string& item : split(none ? "lan" : a.profile, ';')) {
     if (item.empty() && a.profile.empty()) continue;
     for (const std::string& p : item.find('=') == item.npos ? split(item, ',') : std::vector{item})
       wanted.emplace_back(p.find('=') == p.npos ? p : "given", p);

@@ -140,7 +140,7 @@ int Main(int argc, char** argv) {
   c->add_option("--set", comp.settings, SettingsHelp())->allow_extra_args(false)->option_text("NAME=VALUE");
   c->add_option("--profile", comp.profile,
                 "whose prices choose: " + suf::compiler::PricesHelp() +
-                    "; several make a variant each: names with commas, others with ; between (default: wan)")
+                    "; several make a variant each: names with commas, others with ; between (default: lan)")
       ->option_text("P");
   c->add_option("--variant", comp.variants,
                 "a variant with its name and prices, beside those of --profile; may be repeated")

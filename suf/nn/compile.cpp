@@ -224,8 +224,8 @@ void Compiler::MakeVariant(int variant) {
   }
   if (profile.empty()) return;
   const compiler::Prices prices = compiler::ParseProfile(profile).prices;
-  std::vector<int> start;  // what the class before chose
-  for (size_t i = first; i < plan_.classes.size(); ++i) {
+  Start start;  // what the longer class chose
+  for (size_t i = plan_.classes.size(); i-- > first;) {
     const int least = i > first ? plan_.classes[i - 1].max_n + 1 : o_.min_tokens;
     auto make = [&](const Options& policy) {
       Class c = MakeClass(policy, least, plan_.classes[i].max_n);
@@ -233,7 +233,7 @@ void Compiler::MakeVariant(int variant) {
       return c;
     };
     SearchSegments(&plan_, i, prices, o_.policy, make, &start);
-    Tell("search", double(i + 1 - first) / double(plan_.classes.size() - first));
+    Tell("search", double(plan_.classes.size() - i) / double(plan_.classes.size() - first));
   }
 }
 

@@ -51,9 +51,9 @@ class Descent {
           g.Set(size_t(at - g.options.begin()));
   }
 
-  double Quick() {
+  double Quick(double worth) {
     best_ = Cost();
-    Singles();
+    if (best_ < kHopeless * worth) Singles();
     class_.choices.clear();
     for (const Group& g : groups_) class_.choices.push_back({g.name, g.options[g.at], "", 0});
     return best_;
@@ -154,9 +154,9 @@ compiler::Prices WithSteps(compiler::Prices p) {
   return p;
 }
 
-double Search(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from, bool quick) {
+double Search(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from, double worth) {
   Descent search(plan, which, prices, from);
-  return quick ? search.Quick() : search.Run();
+  return worth > 0 ? search.Quick(worth) : search.Run();
 }
 
 }  // namespace suf::nn

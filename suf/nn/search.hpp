@@ -12,8 +12,8 @@ namespace suf::nn {
 
 // Search: sets the knobs of class `which`, and says what was chosen and what came next. Coordinate descent, by single
 // classes of operators and by pairs; at most kMostTraces traces. Deterministic. Returns the seconds of the best.
-// from: options by the name of their knobs, where it begins. quick: one pass over single classes and no note, for
-// comparisons.
+// from: options by the name of their knobs, where it begins. worth: what it compares with; it is positive for a quick
+// search, one pass over single classes and no note, and none where the start costs over kHopeless of it.
 inline constexpr int kMostTraces = 1000;
 // WithSteps: a flight also ends a program at either party and begins another: as the search, and who compares the
 // plans that it made, counts a flight.
@@ -32,9 +32,13 @@ std::span<const Segment> Segments();
 
 // SearchSegments: makes class `which` anew for options that `policy` leaves to cost (Options::kByCost), by singles and
 // by pairs, with the knobs of each searched; sets the cheapest and says what came next. make: the class for options,
-// without a search; a Cause::kRefused means that there is none. `start`: where to begin; set to what was chosen.
+// without a search; a Cause::kRefused means that there is none. start: where to begin; set to what was chosen.
+struct Start {
+  std::vector<int> segments;  // by Segments
+  std::vector<Chosen> knobs;
+};
 using MakeClass = std::function<Class(const Options&)>;
 void SearchSegments(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy,
-                    const MakeClass& make, std::vector<int>* start, const std::function<void(double)>& progress = {});
+                    const MakeClass& make, Start* start, const std::function<void(double)>& progress = {});
 
 }  // namespace suf::nn

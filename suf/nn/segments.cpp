@@ -25,9 +25,9 @@ class Choosing {
       if (policy.*s.field == Options::kByCost) open_.push_back(&s);
   }
 
-  void Run(std::vector<int>* start) {
-    start->resize(std::size(kSegments), 0);
-    for (size_t i = 0; i < open_.size(); ++i) at_.push_back((*start)[Index(i)]);
+  void Run(Start* start) {
+    start->segments.resize(std::size(kSegments), 0), from_ = start->knobs;
+    for (size_t i = 0; i < open_.size(); ++i) at_.push_back(start->segments[Index(i)]);
     if (!std::isfinite(Cost(at_))) at_.assign(open_.size(), 0);
     const std::vector<int> none(open_.size(), 0);
     if (Cost(none) < Cost(at_)) at_ = none;
@@ -39,7 +39,8 @@ class Choosing {
     }
     plan_.classes[which_] = Class(known_.at(at_).made);
     best_ = Search(&plan_, which_, prices_, known_.at(at_).made.choices);
-    for (size_t i = 0; i < open_.size(); ++i) (*start)[Index(i)] = at_[i];
+    for (size_t i = 0; i < open_.size(); ++i) start->segments[Index(i)] = at_[i];
+    start->knobs = plan_.classes[which_].choices;
     Note();
   }
 
@@ -67,7 +68,8 @@ class Choosing {
       if (e.cause() != Cause::kRefused) throw;
       return INFINITY;
     }
-    it->second.seconds = Search(&plan_, which_, prices_, from_, true);
+    it->second.seconds = Search(&plan_, which_, prices_, from_, best_);
+    best_ = std::min(best_, it->second.seconds);
     it->second.made = Class(plan_.classes[which_]);
     from_ = it->second.made.choices;
     if (progress_) progress_(double(known_.size()) / double(1 << open_.size()));
@@ -103,7 +105,7 @@ class Choosing {
   std::vector<int> at_;
   std::map<std::vector<int>, Known> known_;
   std::vector<Chosen> from_;  // knobs of the last candidate
-  double best_ = 0;
+  double best_ = INFINITY;    // of the candidates; in the end, of the class
 };
 
 }  // namespace
@@ -111,7 +113,7 @@ class Choosing {
 std::span<const Segment> Segments() { return kSegments; }
 
 void SearchSegments(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy,
-                    const MakeClass& make, std::vector<int>* start, const std::function<void(double)>& progress) {
+                    const MakeClass& make, Start* start, const std::function<void(double)>& progress) {
   Choosing(plan, which, prices, policy, make, progress).Run(start);
 }
 

@@ -37,7 +37,7 @@ class Compiler {
   const Model& model_;
   int max_tokens_;
   nn::Options options_;
-  std::vector<nn::Variant> variants_{{"wan", "wan"}};
+  std::vector<nn::Variant> variants_{{"lan", "lan"}};
   nn::Shifts shifts_;
 };
 
