@@ -40,6 +40,8 @@ std::vector<Group> GroupsOf(Plan* plan, Class* c) {
   return out;
 }
 
+constexpr double kFar = 1.05;
+
 class Descent {
  public:
   Descent(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from)
@@ -51,21 +53,14 @@ class Descent {
           g.Set(size_t(at - g.options.begin()));
   }
 
-  double Quick(double worth) {
+  double Run(Effort effort, double worth) {
     best_ = Cost();
-    if (best_ < kHopeless * worth) Singles();
-    class_.choices.clear();
-    for (const Group& g : groups_) class_.choices.push_back({g.name, g.options[g.at], "", 0});
-    return best_;
-  }
-
-  double Run() {
-    best_ = Cost();
-    for (bool better = true; better;) {
-      better = Singles();
-      if (!better) better = Pairs();
+    if (effort != Effort::kCompare || best_ < kHopeless * worth) Singles();
+    while (effort == Effort::kFull && (Singles() || Pairs())) {
     }
-    Note();
+    class_.choices.clear();
+    if (effort != Effort::kCompare) return Note(), best_;
+    for (const Group& g : groups_) class_.choices.push_back({g.name, g.options[g.at], "", 0});
     return best_;
   }
 
@@ -104,23 +99,25 @@ class Descent {
     return better;
   }
 
-  // Pairs: one more stage, or one fewer, in two groups at once.
+  // Pairs: one more stage, or one fewer, in two groups at once, where neither alone costs over kFar of the best.
   bool Pairs() {
-    for (size_t a = 0; a < groups_.size(); ++a)
-      for (size_t b = a + 1; b < groups_.size(); ++b)
-        for (int da : {-1, 1})
-          for (int db : {-1, 1}) {
-            const int64_t x = int64_t(groups_[a].at) + da, y = int64_t(groups_[b].at) + db;
-            if (x < 0 || y < 0 || x >= int64_t(groups_[a].options.size()) || y >= int64_t(groups_[b].options.size()))
-              continue;
-            if (Try({{a, size_t(x)}, {b, size_t(y)}})) return true;
-          }
+    std::vector<std::pair<size_t, size_t>> steps;
+    for (size_t g = 0; g < groups_.size(); ++g)
+      for (size_t o : {groups_[g].at - 1, groups_[g].at + 1}) {
+        if (o >= groups_[g].options.size()) continue;
+        const size_t own = groups_[g].at;
+        groups_[g].Set(o);
+        if (Cost() < kFar * best_) steps.push_back({g, o});
+        groups_[g].Set(own);
+      }
+    for (size_t a = 0; a < steps.size(); ++a)
+      for (size_t b = a + 1; b < steps.size(); ++b)
+        if (steps[a].first != steps[b].first && Try({steps[a], steps[b]})) return true;
     return false;
   }
 
   // Note: by group what was chosen, and the next best option of it alone.
   void Note() {
-    class_.choices.clear();
     for (Group& g : groups_) {
       Chosen c{g.name, g.options[g.at], "", 0};
       double next = INFINITY;
@@ -154,9 +151,9 @@ compiler::Prices WithSteps(compiler::Prices p) {
   return p;
 }
 
-double Search(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from, double worth) {
-  Descent search(plan, which, prices, from);
-  return worth > 0 ? search.Quick(worth) : search.Run();
+double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort, const std::vector<Chosen>& from,
+              double worth) {
+  return Descent(plan, which, prices, from).Run(effort, worth);
 }
 
 }  // namespace suf::nn

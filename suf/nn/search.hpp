@@ -12,14 +12,18 @@ namespace suf::nn {
 
 // Search: sets the knobs of class `which`, and says what was chosen and what came next. Coordinate descent, by single
 // classes of operators and by pairs; at most kMostTraces traces. Deterministic. Returns the seconds of the best.
-// from: options by the name of their knobs, where it begins. worth: what it compares with; it is positive for a quick
-// search, one pass over single classes and no note, and none where the start costs over kHopeless of it.
+// from: options by the name of their knobs, where it begins. effort: kFull; kNear: one pass over single classes, where
+// it begins near the best; kCompare: the same without what came next, and none where the start costs over kHopeless of
+// `worth`.
 inline constexpr int kMostTraces = 1000;
+inline constexpr double kHopeless = 1.3;
+enum class Effort : uint8_t { kFull, kNear, kCompare };
+double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort = Effort::kFull,
+              const std::vector<Chosen>& from = {}, double worth = 0);
+
 // WithSteps: a flight also ends a program at either party and begins another: as the search, and who compares the
 // plans that it made, counts a flight.
 compiler::Prices WithSteps(compiler::Prices p);
-double Search(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from = {},
-              bool quick = false);
 
 // Segment: an option that changes what a stretch of a layer computes, and its scales with it; a stage fewer seldom pays
 // alone, as flights come in pairs, so segments are chosen whole. choices: what values 0 and 1 mean.
@@ -32,7 +36,8 @@ std::span<const Segment> Segments();
 
 // SearchSegments: makes class `which` anew for options that `policy` leaves to cost (Options::kByCost), by singles and
 // by pairs, with the knobs of each searched; sets the cheapest and says what came next. make: the class for options,
-// without a search; a Cause::kRefused means that there is none. start: where to begin; set to what was chosen.
+// without a search; a Cause::kRefused means that there is none. start: where to begin, with less effort where another
+// class was chosen already; set to what was chosen.
 struct Start {
   std::vector<int> segments;  // by Segments
   std::vector<Chosen> knobs;

@@ -26,19 +26,18 @@ class Choosing {
   }
 
   void Run(Start* start) {
+    const bool first = start->segments.empty();
     start->segments.resize(std::size(kSegments), 0), from_ = start->knobs;
     for (size_t i = 0; i < open_.size(); ++i) at_.push_back(start->segments[Index(i)]);
     if (!std::isfinite(Cost(at_))) at_.assign(open_.size(), 0);
-    const std::vector<int> none(open_.size(), 0);
-    if (Cost(none) < Cost(at_)) at_ = none;
     for (bool better = true; better;) {
       better = false;
       for (size_t i = 0; i < open_.size() && !better; ++i) better = Try({i});
-      for (size_t i = 0; i < open_.size() && !better; ++i)
+      for (size_t i = 0; first && i < open_.size() && !better; ++i)
         for (size_t j = i + 1; j < open_.size() && !better; ++j) better = Try({i, j});
     }
     plan_.classes[which_] = Class(known_.at(at_).made);
-    best_ = Search(&plan_, which_, prices_, known_.at(at_).made.choices);
+    best_ = Search(&plan_, which_, prices_, first ? Effort::kFull : Effort::kNear, known_.at(at_).made.choices);
     for (size_t i = 0; i < open_.size(); ++i) start->segments[Index(i)] = at_[i];
     start->knobs = plan_.classes[which_].choices;
     Note();
@@ -68,7 +67,7 @@ class Choosing {
       if (e.cause() != Cause::kRefused) throw;
       return INFINITY;
     }
-    it->second.seconds = Search(&plan_, which_, prices_, from_, best_);
+    it->second.seconds = Search(&plan_, which_, prices_, Effort::kCompare, from_, best_);
     best_ = std::min(best_, it->second.seconds);
     it->second.made = Class(plan_.classes[which_]);
     from_ = it->second.made.choices;
