@@ -43,13 +43,11 @@ std::vector<Group> GroupsOf(Plan* plan, Class* c) {
 class Descent {
  public:
   Descent(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from)
-      : plan_(*plan),
-        class_(plan->classes[which]),
-        prices_(WithSteps(prices)),
-        groups_(GroupsOf(plan, &class_)) {
+      : plan_(*plan), class_(plan->classes[which]), prices_(WithSteps(prices)), groups_(GroupsOf(plan, &class_)) {
     for (Group& g : groups_)
       for (const Chosen& c : from)
-        if (auto at = std::find(g.options.begin(), g.options.end(), c.choice); c.what == g.name && at != g.options.end())
+        if (auto at = std::find(g.options.begin(), g.options.end(), c.choice);
+            c.what == g.name && at != g.options.end())
           g.Set(size_t(at - g.options.begin()));
   }
 
@@ -63,6 +61,7 @@ class Descent {
 
   double Run() {
     best_ = Cost();
+    Together();
     for (bool better = true; better;) {
       better = Singles();
       if (!better) better = Pairs();
@@ -96,6 +95,18 @@ class Descent {
     if (cost < best_) return best_ = cost, true;
     for (auto [g, option] : change) groups_[g].Set(before[g]);
     return false;
+  }
+
+  // Together: all that can be read off DCFs is, as stages pay in twos; what does not pay of them goes back one by one.
+  void Together() {
+    const std::vector<size_t> before = State();
+    for (Group& g : groups_)
+      for (size_t o = 0; o < g.options.size(); ++o)
+        if (g.options[o] == "dcf" || g.options[o] == "StepDcf") g.Set(o);
+    if (const double cost = Cost(); cost < best_)
+      best_ = cost;
+    else
+      for (size_t g = 0; g < groups_.size(); ++g) groups_[g].Set(before[g]);
   }
 
   bool Singles() {
