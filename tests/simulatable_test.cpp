@@ -229,13 +229,14 @@ TEST(SimulatableFunctions, EveryLoweringOfAFunction) {
 
 // ---- wide sums: limbs of few bits and of many, the wrap's term within 64 bits and beyond
 
-// OneSum: the sums of squares of two rows of three numbers, of which the parties keep shares.
+// OneSum: the sums of squares of two rows of three numbers, of which the parties keep shares; with rows also shares of
+// a function on octaves of the upper bits, read off one DCF.
 struct OneSum {
   pfss::Trace trace;
   std::optional<pfss::Schedule> schedule;
   std::unique_ptr<pfss::Backend> backend = backends::MakeClear();
 
-  OneSum(int k, const compiler::SumOfSquares& sum) {
+  OneSum(int k, const compiler::SumOfSquares& sum, bool rows = false) {
     pfss::Own<0> a = trace.input<pfss::kP0>("share", {2, 3}, k);
     pfss::Own<1> b = trace.input<pfss::kP1>("share", {2, 3}, k, 0);
     pfss::SharedWire<pfss::kPub> z = trace.open(pfss::Sh{a, b}, "z");
@@ -245,11 +246,16 @@ struct OneSum {
       pfss::Sh limb = -pfss::Sh(trace.deal(v.r.limbs[i], v.r.limbs[i].bits()));
       trace.keep(limb + v.hat.limbs[i]);
     }
+    if (rows) {
+      const std::vector<func::Group> groups{{0, 0, 4, {9, 7, 5, 3}}, {1, 2, 4, {2, 1}}};
+      const compiler::Compiled c = compiler::Compile(func::FromGroups("row", groups, 3, 64));
+      trace.keep(compiler::LowerRow(trace, c, {compiler::Kind::kStepDcf}, v, sum.bits - 3, 9).y);
+    }
     trace.close();
     schedule.emplace(trace);
     const pfss::LintReport lint = pfss::Lint(*schedule);
     EXPECT_TRUE(lint.faults.empty());
-    EXPECT_EQ(lint.trees, 0);
+    EXPECT_EQ(lint.trees > 0, rows);
   }
   Run With(std::vector<uint64_t> p0, std::vector<uint64_t> p1) const {
     auto in = std::make_shared<std::array<run::Inputs, 3>>();
@@ -271,6 +277,21 @@ TEST(SimulatableWideSums, ViewsOfBothParties) {
       EquivReport equiv = Equiv(*w.schedule, p, first, second, {});
       EXPECT_TRUE(equiv.ok()) << "corrupt P" << p << ", " << sum.bits << " bits: " << equiv.left << " of "
                               << equiv.items << " items differ";
+    }
+  }
+}
+
+// A row function read off a DCF on all bits of a sum: its key is the tree's to hide, and it opens nothing.
+TEST(SimulatableWideSums, RowsWithoutAStage) {
+  for (const compiler::SumOfSquares& sum : {compiler::SumOfSquares{2, 13, 5, 1}, {26, 71, 9, 30}, {26, 128, 3, 60}}) {
+    const OneSum w(6, sum, true), alone(6, sum);
+    EXPECT_EQ(w.schedule->flights(), alone.schedule->flights());
+    for (int p : {0, 1}) {
+      OrderReport order = Order(*w.schedule, p, w.With({1, 60, 7, 0, 33, 5}, {5, 5, 0, 61, 2, 8}), {});
+      EXPECT_TRUE(order.ok()) << "corrupt P" << p << ": " << order.stuck << " stuck, " << order.cycles << " cycles";
+      const Received now = ReceivedBy(*w.schedule, p), before = ReceivedBy(*alone.schedule, p);
+      EXPECT_EQ(now.trees, 1);
+      EXPECT_EQ(now.items.size(), before.items.size());
     }
   }
 }

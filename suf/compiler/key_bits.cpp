@@ -150,7 +150,10 @@ int64_t RowBits(const Compiled& c, const Lowering& l, int shift, int ring) {
 
 }  // namespace
 
-int64_t RowKeyBits(const Compiled& c, const Lowering& l, int shift, int ring) { return RowBits(c, l, shift, ring); }
+int64_t RowKeyBits(const Compiled& c, const Lowering& l, int shift, int ring) {
+  if (l.kind == Kind::kStepDcf) return internal::WideDcfKeyBits(c.f.n + shift, ring);
+  return RowBits(c, l, shift, ring);
+}
 
 int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& e, int ring, fss::DcfScheme scheme) {
   const int n = c.f.n, degree = c.f.degree;

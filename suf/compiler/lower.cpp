@@ -242,9 +242,11 @@ Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub
 }
 
 Owing LowerRow(Trace& t, const Compiled& c, const Lowering& l, const WideWire& x, int shift, int ring) {
-  SUF_CHECK(l.kind == Kind::kRowLut && x.k() - shift == c.f.n && shift >= 0 && ring >= 1 && ring <= c.f.ring);
+  SUF_CHECK(l.kind == Kind::kRowLut || (l.kind == Kind::kStepDcf && c.f.degree == 0 && c.f.outputs == 1));
+  SUF_CHECK(x.k() - shift == c.f.n && shift >= 0 && ring >= 1 && ring <= c.f.ring);
   Refuse(c, l, "numbers", WhyNotNumbers(c, l));
   const Part part(t, c.f.name + "/Coeff");
+  if (l.kind == Kind::kStepDcf) return StepDcfOfWide(t, c, x, shift, ring);
   return RowLut(t, c.groups, x, shift, ring, l);
 }
 

@@ -75,8 +75,8 @@ struct Entry {
 };
 Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Entry& entry, const Wire<kPub>& z, int ring);
 
-// LowerRow: a function on octaves of x >> shift, c.f.n = k - shift, by RowLut at the un-truncated wire: no stage for
-// the shift. RowKeyBits: an element of both bundles, the owed word dealt. (docs/mathematics.md#wide-squares)
+// LowerRow: a function on octaves of x >> shift, c.f.n = k - shift, by RowLut or StepDcf at the un-truncated wire: no
+// stage for the shift. RowKeyBits: an element of both bundles, the owed word dealt. (docs/mathematics.md#wide-squares)
 Owing LowerRow(Trace& t, const Compiled& c, const Lowering& l, const WideWire& x, int shift, int ring);
 int64_t RowKeyBits(const Compiled& c, const Lowering& l, int shift, int ring);
 

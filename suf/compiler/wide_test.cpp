@@ -176,18 +176,22 @@ WideWire InLimbs(const Wire<kPub>& x, int radix) {
   return out;
 }
 
-std::vector<Lowering> RowLuts() {
-  std::vector<Lowering> out;
+std::vector<Lowering> RowReads() {
+  std::vector<Lowering> out{{Kind::kStepDcf}};
   for (Steps trees : {Steps::kDigits, Steps::kParity})
     for (Stages stages : {Stages::kOne, Stages::kTwo, Stages::kThree}) out.push_back({Kind::kRowLut, trees, stages});
   return out;
+}
+
+Compiled RowOf(const std::vector<func::Group>& groups, int n, const Lowering& l) {
+  return l.kind == Kind::kRowLut ? OnOctaves("row", groups, n, 64) : Compile(func::FromGroups("row", groups, n, 64));
 }
 
 void ExpectRow(const Values& x, const Values& r, int k, int radix, int shift, const std::vector<func::Group>& groups,
                const Lowering& l, pfss::Backend& backend) {
   Bench b;
   const SharedWire<kPub> z = b.Give(x, r, k, {int64_t(x.size())});
-  const Compiled c = OnOctaves("row", groups, k - shift, 64);
+  const Compiled c = RowOf(groups, k - shift, l);
   const int ring = 20;
   b.t.reveal<1>(Settle(b.t, LowerRow(b.t, c, l, InLimbs(z, radix), shift, ring)));
   const Values got = b.Run(backend);
@@ -207,7 +211,7 @@ TEST(Wide, RowsExhaustive) {
     Values x, r;
     for (uint64_t v = 0; v < uint64_t{1} << k; ++v)
       for (uint64_t m = 0; m < uint64_t{1} << k; ++m) x.push_back(v), r.push_back(m);
-    for (const Lowering& l : RowLuts())
+    for (const Lowering& l : RowReads())
       for (int radix : {2, 64}) ExpectRow(x, r, k, radix, shift, groups, l, *backend);
   }
 }
@@ -227,7 +231,37 @@ TEST(Wide, RowsBehindTrees) {
           x.push_back(((uint64_t(g.lo) << (g.w + shift)) + uint64_t(d)) & ring::Mask(k)), r.push_back(m);
     while (x.size() < 200)
       x.push_back(rng() & ring::Mask(k) >> rng() % uint64_t(n)), r.push_back(rng() & ring::Mask(k));
-    for (const Lowering& l : RowLuts()) ExpectRow(x, r, k, 26, shift, groups, l, *backend);
+    for (const Lowering& l : RowReads()) ExpectRow(x, r, k, 26, shift, groups, l, *backend);
+  }
+}
+
+// 1[(h - t) mod 2^n < r] of every h and every r in halves of few bits, on both backends.
+TEST(Wide, ComparisonsOfHalvesExhaustive) {
+  const auto packed = backends::MakePacked(exec::Default()), clear = backends::MakeClear();
+  for (int half : {1, 3, 4}) {
+    const int n = 2 * half;
+    const uint64_t all = uint64_t{1} << n, mask = all - 1;
+    Values x, r, thresholds, pairs;
+    for (uint64_t v = 0; v < all; ++v)
+      for (uint64_t m = 0; m < all; ++m) x.push_back(v), r.push_back(m);
+    for (uint64_t v : {uint64_t{0}, uint64_t{1}, mask >> half, (mask >> half) + 1, mask, uint64_t{37} & mask})
+      thresholds.push_back(v), pairs.push_back(v >> half), pairs.push_back(v & mask >> half);
+    for (pfss::Backend* backend : {packed.get(), clear.get()}) {
+      Bench b;
+      const int64_t count = int64_t(x.size());
+      const SharedWire<kPub> z = b.Give(x, r, n, {count});
+      auto halves = [&](auto v) { return Stack(std::vector{v >> half, Low(v, half)}); };
+      Sec one = Broadcast(b.t.constant(1), {count});
+      const Trace::Comparison key = b.t.comparison(halves(z.r), Stack(std::vector{one}), 20);
+      b.t.reveal<1>(b.t.below(key, halves(z.hat), pairs));
+      const Values got = b.Run(*backend);
+      ASSERT_EQ(got.size(), x.size() * thresholds.size());
+      for (size_t i = 0; i < got.size(); ++i) {
+        const uint64_t h = x[i % x.size()] + r[i % x.size()], t = thresholds[i / x.size()];
+        ASSERT_EQ(got[i], ((h - t) & mask) < r[i % x.size()]) << half << " " << h << " " << t;
+      }
+      EXPECT_EQ(b.key_bits(), 2 * count * int64_t(fss::DcfKeyBits(n, 1, 20)));
+    }
   }
 }
 
@@ -236,7 +270,7 @@ TEST(Wide, RowsOfWideSums) {
   std::mt19937_64 rng(3);
   auto backend = backends::MakePacked(exec::Default());
   for (int bits : {65, 96, 121, 127, 128})
-    for (const Lowering& l : RowLuts()) {
+    for (const Lowering& l : RowReads()) {
       if (l.stages == Stages::kThree && bits > 100) continue;
       const int k = 60, n = 30, shift = bits - n;
       const auto groups =
@@ -248,7 +282,7 @@ TEST(Wide, RowsOfWideSums) {
       const SharedWire<kPub> z = b.Give(x, {}, k, {30, 3});
       const int64_t bias = int64_t{1} << (k - 2);
       const WideWire v = s.Open(b.t, z.hat + bias, z.r, bias, "squares");
-      const Compiled c = OnOctaves("row", groups, n, 64);
+      const Compiled c = RowOf(groups, n, l);
       b.t.reveal<1>(Settle(b.t, LowerRow(b.t, c, l, v, shift, 40)));
       const Values got = b.Run(*backend);
       const std::vector<U128> sums = Squares(x, 3, s);

@@ -56,6 +56,7 @@ class Descent {
   double Run(Effort effort, double worth) {
     best_ = Cost();
     if (effort != Effort::kCompare || best_ < kHopeless * worth) Singles();
+    if (effort == Effort::kFull) Together();
     while (effort == Effort::kFull && (Singles() || Pairs())) {
     }
     class_.choices.clear();
@@ -89,6 +90,18 @@ class Descent {
     if (cost < best_) return best_ = cost, true;
     for (auto [g, option] : change) groups_[g].Set(before[g]);
     return false;
+  }
+
+  // Together: all that can be read off DCFs is, as stages pay in twos; what does not pay of them goes back one by one.
+  void Together() {
+    const std::vector<size_t> before = State();
+    for (Group& g : groups_)
+      for (size_t o = 0; o < g.options.size(); ++o)
+        if (g.options[o] == "dcf" || g.options[o] == "StepDcf") g.Set(o);
+    if (const double cost = Cost(); cost < best_)
+      best_ = cost;
+    else
+      for (size_t g = 0; g < groups_.size(); ++g) groups_[g].Set(before[g]);
   }
 
   bool Singles() {

@@ -14,6 +14,9 @@ std::vector<Bit> PieceNumber(const Compiled& c);
 
 // ---- dcf.cpp
 std::vector<Owing> StepDcf(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring);
+// StepDcfOfWide: constants at x >> shift, read off a DCF on all bits of x; WideDcfKeyBits: of a wire of k bits.
+Owing StepDcfOfWide(Trace& t, const Compiled& c, const WideWire& x, int shift, int ring);
+int64_t WideDcfKeyBits(int k, int ring);
 // ---- dense.cpp
 std::vector<Owing> DenseNumbers(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring);
 Sh DenseBits(Trace& t, const Compiled& c, const Wire<kPub>& x);

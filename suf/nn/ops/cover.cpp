@@ -20,10 +20,9 @@ compiler::Compiled Prepared(const std::vector<func::Group>& groups, int domain, 
   return *known.Get(key, [&] { return compiler::Compile(func::FromGroups("row", groups, domain, 64)); });
 }
 
-bool Applies(const compiler::Lowering& l, const std::vector<func::Group>& groups, int domain, int under) {
+bool Applies(const compiler::Lowering& l, const std::vector<func::Group>& groups, int domain) {
   if (l.kind == compiler::Kind::kRowLut) return true;  // as WantCover has it
-  return under == 0 && l.kind == compiler::Kind::kStepDcf &&
-         compiler::WhyNotNumbers(Prepared(groups, domain, l), l).empty();
+  return l.kind == compiler::Kind::kStepDcf && compiler::WhyNotNumbers(Prepared(groups, domain, l), l).empty();
 }
 
 }  // namespace
@@ -32,19 +31,19 @@ gates::Function RowOf(const std::vector<func::Group>& groups, int domain, int ri
   return {Prepared(groups, domain, l), l, {}, ring};
 }
 
-Knob RowsKnob(compiler::Lowering* rows, const std::vector<func::Group>& groups, int domain, int under) {
+Knob RowsKnob(compiler::Lowering* rows, const std::vector<func::Group>& groups, int domain) {
   using compiler::Stages;
   using compiler::Steps;
   std::vector<compiler::Lowering> options{{compiler::Kind::kStepDcf}};
   for (Steps trees : {Steps::kDigits, Steps::kParity})
     for (Stages stages : {Stages::kOne, Stages::kTwo}) options.push_back({compiler::Kind::kRowLut, trees, stages});
-  std::erase_if(options, [&](const compiler::Lowering& l) { return l != *rows && !Applies(l, groups, domain, under); });
+  std::erase_if(options, [&](const compiler::Lowering& l) { return l != *rows && !Applies(l, groups, domain); });
   return LoweringKnob("rows", rows, std::move(options));
 }
 
-void WantRows(const compiler::Lowering& rows, const std::vector<func::Group>& groups, int domain, int under,
+void WantRows(const compiler::Lowering& rows, const std::vector<func::Group>& groups, int domain,
               const std::string& where) {
-  Wanted(Applies(rows, groups, domain, under), where, "the lowering of its rows does not apply");
+  Wanted(Applies(rows, groups, domain), where, "the lowering of its rows does not apply");
 }
 
 void WantCover(const std::vector<func::Group>& groups, int ring, int value_bits, const std::string& where) {

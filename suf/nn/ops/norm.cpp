@@ -164,7 +164,8 @@ void Norm::Fields(Visitor& v) {
 std::vector<Knob> Norm::Knobs() {
   // by cut: norms behind other operators are chosen apart
   std::vector<Knob> out{StagesKnob(Str(shift, " bits after ", cut), &last, compiler::Stages::kNone)};
-  out.push_back(RowsKnob(&rows, rsqrt, square, under));
+  out.push_back(RowsKnob(&rows, rsqrt, square));
+  if (under > 0) out.back().name += Str(", ", shift, " bits after ", cut);
   if (cut > 0) out.push_back(StagesKnob(Str(cut, " bits before"), &stages));
   return out;
 }
@@ -177,7 +178,7 @@ void Norm::Check(const Edges& in, int, const std::string& where) const {
   Wanted(shift < product - 2, where, "its shift leaves no bits");
   Wanted(product >= kz - cut, where, "the product's ring is narrower than x");
   WantCover(rsqrt, square, product, where);
-  WantRows(rows, rsqrt, square, under, where);
+  WantRows(rows, rsqrt, square, where);
   if (under == 0) return;
   Wanted(square_of == SquareOf::kZ, where, "only a sum of squares of z has bits under its table");
   Wanted(square + under <= compiler::kMostWide, where, "its sum of squares has more than 128 bits");

@@ -85,6 +85,7 @@ TEST(Norm, ExhaustiveOfZ) {
           for (int ring : {6, 40}) {
             Norm n = NormOfZ(5 + cut, cut, d, ring, stages, under);
             n.form = ring == 6 ? Form::kMap : Form::kOpen;
+            n.rows = kRows[(cut + stages + d + under + ring) % 2 ? 3 : 0];
             const int64_t top = (int64_t{1} << (n.kz - 2)) - (cut ? int64_t{1} << (cut - 1) : 0);
             Ints z = gates::Range(-top + (cut == 0), top, 4);
             while (z.size() % size_t(d)) z.push_back(0);
@@ -121,34 +122,39 @@ TEST(Norm, Flights) {
 }
 
 // The digits and the carry of z lie beside its sum of squares and the window sums: two flights fewer than in x's case.
+// StepDcf has no window sums: one less.
 TEST(Norm, FlightsOfZ) {
   for (int under : {0, 5})
     for (int cut : {0, 3})
-      for (int stages : {1, 2}) {
+      for (int row : {0, 1, 2, 3}) {
+        const int stages = 1 + row % 2;
         Norm n = NormOfZ(9 + cut, cut, 4, 40, stages, under);
+        n.rows = kRows[row < 2 ? 0 : 3];
         EXPECT_EQ(FlightsOf(2,
                             [&](OpRig* rig) {
                               rig->Run(n, {{{{2, 4}, Numbers(8, 50)}, n.kz, Form::kOpen}});
                             }),
-                  6)
+                  row < 2 ? 6 : 5)
             << under << " " << cut << " " << stages;
       }
 }
 
 // Sums of 65 to 128 bits.
 TEST(Norm, SumsBeyondSixtyFourBits) {
-  for (auto [kz, d] : {std::pair{33, 24}, {35, 5}, {47, 24}, {59, 24}, {61, 24}, {62, 100}, {63, 24}}) {
-    const int under = 2 * (kz - 2) + int(std::ceil(std::log2(d))) + 1 - 50;
-    Norm n = NormOfZ(kz, kz - 13, d, 30, 2, under, 30);
-    const int64_t top = (int64_t{1} << (kz - 2)) - (int64_t{1} << (n.cut - 1)) - 1;
-    Ints z = gates::Some(-top, top, size_t(5 * d), uint64_t(kz));
-    for (int i = 0; i < d; ++i) z[size_t(i)] >>= 6;
-    for (int i = d; i < 2 * d; ++i) z[size_t(i)] = i % 2 ? top : -top;
-    OpRig rig(5);
-    EXPECT_EQ(rig.Run(n, {{{{5, d}, z}, kz, Form::kOpen}}), Meant(n, z)) << kz;
-    EXPECT_EQ(rig.key_bits(z.size()), n.KeyBits(5, false)) << kz;
-    EXPECT_EQ(rig.g.sent("sum of squares"), 2 * 5 * (n.square + n.under)) << kz;
-  }
+  for (auto [kz, d] : {std::pair{33, 24}, {35, 5}, {47, 24}, {59, 24}, {61, 24}, {62, 100}, {63, 24}})
+    for (const compiler::Lowering& rows : {kRows[0], kRows[3]}) {
+      const int under = 2 * (kz - 2) + int(std::ceil(std::log2(d))) + 1 - 50;
+      Norm n = NormOfZ(kz, kz - 13, d, 30, 2, under, 30);
+      n.rows = rows;
+      const int64_t top = (int64_t{1} << (kz - 2)) - (int64_t{1} << (n.cut - 1)) - 1;
+      Ints z = gates::Some(-top, top, size_t(5 * d), uint64_t(kz));
+      for (int i = 0; i < d; ++i) z[size_t(i)] >>= 6;
+      for (int i = d; i < 2 * d; ++i) z[size_t(i)] = i % 2 ? top : -top;
+      OpRig rig(5);
+      EXPECT_EQ(rig.Run(n, {{{{5, d}, z}, kz, Form::kOpen}}), Meant(n, z)) << kz;
+      EXPECT_EQ(rig.key_bits(z.size()), n.KeyBits(5, false)) << kz;
+      EXPECT_EQ(rig.g.sent("sum of squares"), 2 * 5 * (n.square + n.under)) << kz;
+    }
 }
 
 TEST(Norm, WideRings) {

@@ -107,7 +107,7 @@ void WeightedSum::Check(const Edges& in, int, const std::string& where) const {
   Wanted(in[0].ring >= product && in[1].ring >= product, where, "an input's ring is narrower than its product");
   Wanted(row_sum <= product && product <= ring, where, "row_sum <= product <= ring does not hold");
   WantCover(recip, row_sum, ring, where);
-  WantRows(rows, recip, row_sum, 0, where);
+  WantRows(rows, recip, row_sum, where);
 }
 
 IntArray WeightedSum::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
