@@ -50,14 +50,17 @@ std::vector<Group> GroupsOf(Plan* plan, Class* c) {
 
 class Descent {
  public:
-  Descent(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from)
+  Descent(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from,
+          const EmitPlan& emit)
       : plan_(*plan),
         class_(plan->classes[which]),
         prices_(WithSteps(prices)),
+        emit_(emit),
         groups_(GroupsOf(plan, &class_)) {
     for (Group& g : groups_)
       for (const Chosen& c : from)
-        if (auto at = std::find(g.options.begin(), g.options.end(), c.choice); c.what == g.name && at != g.options.end())
+        if (auto at = std::find(g.options.begin(), g.options.end(), c.choice);
+            c.what == g.name && at != g.options.end())
           g.Set(size_t(at - g.options.begin()));
   }
 
@@ -90,8 +93,9 @@ class Descent {
   double Cost() {
     auto [it, fresh] = known_.try_emplace(State(), INFINITY);
     if (!fresh || known_.size() > size_t(kMostTraces)) return it->second;
-    const compiler::Priced priced =
-        compiler::PriceOf(prices_, {}, [&](pfss::Trace& t) { Build(t, plan_, class_.max_n); });
+    Derive(plan_.graph, class_.ops);  // a knob may change how a wire is read
+    const compiler::Priced priced = compiler::PriceOf(
+        prices_, {}, [&](pfss::Trace& t) { emit_ ? emit_(t, plan_) : Build(t, plan_, class_.max_n); });
     if (!priced.why_not.empty()) return it->second;
     return it->second = priced.seconds;
   }
@@ -148,6 +152,7 @@ class Descent {
   Plan& plan_;
   Class& class_;
   const compiler::Prices prices_;
+  const EmitPlan& emit_;
   std::vector<Group> groups_;
   std::map<std::vector<size_t>, double> known_;
   double best_ = 0;
@@ -155,8 +160,9 @@ class Descent {
 
 }  // namespace
 
-double Search(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from, bool quick) {
-  Descent search(plan, which, prices, from);
+double Search(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from, bool quick,
+              const EmitPlan& emit) {
+  Descent search(plan, which, prices, from, emit);
   return quick ? search.Quick() : search.Run();
 }
 

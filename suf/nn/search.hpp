@@ -13,10 +13,11 @@ namespace suf::nn {
 // Search: sets the knobs of class `which`, and says what was chosen and what came next. Coordinate descent, by single
 // classes of operators and by pairs; at most kMostTraces traces. Deterministic. Returns the seconds of the best.
 // from: options by the name of their knobs, where it begins. quick: one pass over single classes and no note, for
-// comparisons.
+// comparisons. emit: the trace that is priced; null: the class's longest text.
 inline constexpr int kMostTraces = 1000;
+using EmitPlan = std::function<void(pfss::Trace&, const Plan&)>;
 double Search(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from = {},
-              bool quick = false);
+              bool quick = false, const EmitPlan& emit = {});
 
 // Segment: an option that changes what a stretch of a layer computes, and its scales with it; a stage fewer seldom pays
 // alone, as flights come in pairs, so segments are chosen whole. choices: what values 0 and 1 mean.
