@@ -30,7 +30,7 @@ void Harden() {
     (void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
 }
 
-void UseVariant(const char* command, const std::string& name) {
+void UseKernels(const char* command, const std::string& name) {
   if (!name.empty()) ring::Choose(ring::VariantNamed(name));
   log::Info(Str(command, ": the kernels are ", ring::Name(ring::Best())));
 }

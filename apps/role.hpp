@@ -17,9 +17,9 @@ namespace suf::apps {
 // keys.
 void Harden();
 
-// UseVariant: the kernels of --variant for this process, or the fastest where it is empty; said in the log. Before
+// UseKernels: the kernels of --kernels for this process, or the fastest where it is empty; said in the log. Before
 // anything that runs one. Throws Cause::kInput for an unknown name, Cause::kResource where the processor lacks it.
-void UseVariant(const char* command, const std::string& name);
+void UseKernels(const char* command, const std::string& name);
 
 // Own: the credentials in `certs` itself or its sub-folder of the role, with the pins of the command line. Throws
 // Cause::kRefused when they are another role's, Cause::kInput when a pin is no key of another role.
@@ -34,7 +34,7 @@ proto::Keys KeysOf(const KeysArgs& a, const store::Store& store);
 // CallDealer: how the dealer at HOST:PORT is reached. Throws Cause::kInput when that is no address.
 proto::DialDealer CallDealer(const net::Credentials& own, const std::string& where, net::Millis timeout);
 
-// HostBackend: the backend that roles run on. After UseVariant.
+// HostBackend: the backend that roles run on. After UseKernels.
 std::unique_ptr<pfss::Backend> HostBackend();
 
 // KeepPages: from here on frames, chunks and bundles come and go by the megabyte: their pages are kept instead of

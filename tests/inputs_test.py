@@ -168,8 +168,8 @@ alone('out: a folder', 5, 'cannot write', EMBED + ['the dog', '--out', '{w}'])
 alone('out: a device', 5, 'cannot write /dev/null', EMBED + ['the dog', '--out', '/dev/null'])
 for role in ('deal', 'serve', 'embed'):
     alone(f'variant: unknown, {role}', 2, "no kernel variant is called 'sse9'; the names are portable, avx2 .* and avx512",
-          {'deal': DEAL, 'serve': SERVE, 'embed': EMBED + ['the dog']}[role] + ['--variant', 'sse9'])
-alone('variant: unknown, demo', 2, "no kernel variant is called 'sse9'", 'demo --model {model} --file /dev/null --variant sse9'.split())
+          {'deal': DEAL, 'serve': SERVE, 'embed': EMBED + ['the dog']}[role] + ['--kernels', 'sse9'])
+alone('variant: unknown, demo', 2, "no kernel variant is called 'sse9'", 'demo --model {model} --file /dev/null --kernels sse9'.split())
 
 
 alone('tokens beyond the plan', 2, 'over the plan.s limit of 16', 'estimate --plan {plan} --tokens 17'.split())

@@ -80,8 +80,9 @@ class Function:
 class Evaluator:
     """the numbers of a plan, by name, and what families share; a family says which weights and which steps there are"""
 
-    def __init__(self, model, plan, shifts):
-        assert plan['version'] == 3, 'the plan has version %s, this program reads version 3' % plan['version']
+    def __init__(self, model, plan, shifts, variant):
+        assert plan['version'] == 4, 'the plan has version %s, this program reads version 4' % plan['version']
+        plan = dict(plan, classes=[c for c in plan['classes'] if c['variant'] == variant])
         self.m, self.plan, self.shifts, self.q, self.read = model, plan, shifts, {}, set()
         self.names = [n['scope'] + '/' + n['label'] for n in plan['nodes']]
         assert len(set(self.names)) == len(self.names), 'two nodes of the plan have one name'
@@ -349,6 +350,6 @@ class Llama(Decoder):
         return self.wire(at + 'silu/product', gate * up)
 
 
-def evaluator(model, plan, shifts=None):
+def evaluator(model, plan, shifts=None, variant=0):
     """shifts: tensors by name of the file beside the plan, where the plan's softmaxes have shifts"""
-    return {'bert': Bert, 'gpt2': Gpt2, 'llama': Llama}[model.kind](model, plan, shifts)
+    return {'bert': Bert, 'gpt2': Gpt2, 'llama': Llama}[model.kind](model, plan, shifts, variant)

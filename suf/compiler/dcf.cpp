@@ -2,9 +2,12 @@
 // combination: shares of r^k 1[u < r] at every u = x_hat - cutpoint (docs/mathematics.md#step-dcf).
 #include "suf/compiler/internal/lowerings.hpp"
 #include "suf/compiler/taylor.hpp"
+#include "suf/fss/sizes.hpp"
 #include "suf/ring/words.hpp"
 
-namespace suf::compiler::internal {
+namespace suf::compiler {
+
+namespace internal {
 
 namespace {
 
@@ -96,4 +99,17 @@ std::vector<Owing> StepDcf(Trace& t, const Compiled& c, const Wire<kPub>& x, int
   return out;
 }
 
-}  // namespace suf::compiler::internal
+}  // namespace internal
+
+// 1[(h - 0) mod 2^cut < r mod 2^cut]: one read, at threshold 0.
+Sh BorrowByDcf(Trace& t, Pub h, Sec r, int cut, int ring) {
+  Pub place = Low(h, cut);
+  Sec low = Low(r, cut);
+  Trace::Comparison key = t.comparison(low, Stack(std::vector<Sec>{Broadcast(t.constant(1), r.shape())}), ring);
+  Sh c = t.below(key, place, {0});  // (1, 1, ..)
+  return pfss::Map(c, [](auto v) { return At(At(v, 0), 0); });
+}
+
+int64_t BorrowByDcfKeyBits(int cut, int ring) { return 2 * int64_t(fss::DcfKeyBits(cut, 1, ring)); }
+
+}  // namespace suf::compiler

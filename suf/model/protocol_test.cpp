@@ -94,7 +94,7 @@ TEST(Protocol, PredictedShifts) {
     for (int scores : {0, 1})
       for (bool own : {false, true}) {
         nn::Options policy;
-        policy.Set("softmax", 1), policy.Set("scores", scores), policy.Set("slice", 3);
+        policy.Set("softmax", 1), policy.Set("scores", scores);
         const bool encoder = std::string(preset) == "tiny", gated = std::string(preset) == "tiny-llama";
         const Compiled c = CompileFor(Shifted(RandomModel(preset, 3), own), 12, policy);
         // a layer's flights come in pairs; a rotation's queries and keys are always rescaled
@@ -163,6 +163,26 @@ TEST(Protocol, EveryChoiceOfEveryOperator) {
         }
     }
     EXPECT_GT(tried, 30) << preset;
+  }
+}
+
+// Sums of squares of what norms read, as it comes: every norm behind a rescale of its own takes two flights fewer. That
+// of one row, which cut in one stage, takes one fewer, which the flights' parity hides in an encoder.
+TEST(Protocol, SumsOfSquaresOfInputs) {
+  for (auto [preset, plain, saved] : {std::tuple{"tiny", EncoderFlights(2, true), 8},
+                                      {"tiny-gpt2", DecoderFlights(2, false), 10},
+                                      {"tiny-llama", DecoderFlights(2, true), 10}}) {
+    nn::Options policy;
+    policy.square = 1;
+    const Compiled c = CompileFor(RandomModel(preset, 3), 12, policy);
+    int wide = 0;
+    for (auto& op : c.plan.For(12).ops)
+      if (auto* n = dynamic_cast<nn::Norm*>(op.get())) {
+        EXPECT_EQ(n->square_of, nn::SquareOf::kZ);
+        wide += n->under > 0;
+      }
+    EXPECT_GE(wide, 4) << preset;
+    ExpectSameWords(c.plan, c.q, Lengths(3), [flights = plain - saved](int) { return flights; });
   }
 }
 

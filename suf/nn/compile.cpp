@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "suf/nn/fold.hpp"
 #include "suf/nn/forward.hpp"
@@ -57,11 +58,12 @@ class Compiler {
       : weights_(&w), o_(o), pool_(pool), measures_(pool), shifts_(shifts) {
     plan_.graph = Fold(g);
     plan_.tokenizer = o.tokenizer, plan_.min_tokens = o.min_tokens, plan_.max_tokens = o.max_tokens;
-    plan_.calibration = o.calibration;
+    plan_.calibration = o.calibration, plan_.variants = o.variants;
   }
   Plan Run(std::span<const std::vector<int32_t>> texts);
 
  private:
+  void MakeVariant(int variant);
   void Tell(const std::string& stage, double done) const {
     if (o_.progress) o_.progress(stage, done);
   }
@@ -210,6 +212,31 @@ void Compiler::Shift(std::span<const std::vector<int32_t>> texts) {
   for (auto& [name, t] : shifts_->weights.tensors()) weights_.Set(name, t);
 }
 
+// MakeVariant: the classes of one variant, chosen for its prices.
+void Compiler::MakeVariant(int variant) {
+  const std::string& profile = plan_.variants[size_t(variant)].profile;
+  const size_t first = plan_.classes.size();
+  for (int n = std::min(8, o_.max_tokens), before = o_.min_tokens - 1;;
+       before = n, n = std::min(2 * n, o_.max_tokens)) {
+    plan_.classes.push_back(MakeClass(o_.policy, before + 1, n));
+    plan_.classes.back().variant = variant;
+    if (n == o_.max_tokens) break;
+  }
+  if (profile.empty()) return;
+  const compiler::Prices prices = compiler::ParseProfile(profile).prices;
+  std::vector<int> start;  // what the class before chose
+  for (size_t i = first; i < plan_.classes.size(); ++i) {
+    const int least = i > first ? plan_.classes[i - 1].max_n + 1 : o_.min_tokens;
+    auto make = [&](const Options& policy) {
+      Class c = MakeClass(policy, least, plan_.classes[i].max_n);
+      c.variant = variant;
+      return c;
+    };
+    SearchSegments(&plan_, i, prices, o_.policy, make, &start);
+    Tell("search", double(i + 1 - first) / double(plan_.classes.size() - first));
+  }
+}
+
 Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
   if (texts.empty()) Fail(Cause::kInput, "there is no calibration text; give at least one line");
   std::vector<std::vector<int32_t>> cut(texts.begin(), texts.end());
@@ -224,29 +251,14 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
       Tell("calibrate", double(i + 1) / double(cut.size()));
     }
   }
-  for (int n = std::min(8, o_.max_tokens), before = o_.min_tokens - 1;;
-       before = n, n = std::min(2 * n, o_.max_tokens)) {
-    plan_.classes.push_back(MakeClass(o_.policy, before + 1, n));
-    if (n == o_.max_tokens) break;
-  }
-  if (!o_.profile.empty()) {
-    compiler::Prices prices = compiler::ParseProfile(o_.profile).prices;
-    prices.now = o_.keys_now;
-    plan_.profile = o_.profile + (o_.keys_now ? ", keys now" : "");
-    std::vector<int> start;  // what the class before chose
-    for (size_t i = 0; i < plan_.classes.size(); ++i) {
-      const int least = i ? plan_.classes[i - 1].max_n + 1 : o_.min_tokens;
-      auto make = [&](const Options& policy) { return MakeClass(policy, least, plan_.classes[i].max_n); };
-      SearchSegments(&plan_, i, prices, o_.policy, make, &start);
-      Tell("search", double(i + 1) / double(plan_.classes.size()));
-    }
-  }
+  for (int v = 0; v < int(plan_.variants.size()); ++v) MakeVariant(v);
   Check(plan_);
   const Quantised q = Quantise(weights_, plan_);
   Simulator simulator(plan_, q, pool_);
   for (size_t i = 0; i < cut.size(); ++i) {
-    for (const Outside& out : simulator.Run(cut[i]).outside)
-      Fail(Cause::kRefused, "the calibration text ", i + 1, " leaves its own plan: ", Sentence(out));
+    for (int v = 0; v < int(plan_.variants.size()); ++v)
+      for (const Outside& out : simulator.Run(cut[i], {}, v).outside)
+        Fail(Cause::kRefused, "the calibration text ", i + 1, " leaves its own plan: ", Sentence(out));
     Tell("simulate", double(i + 1) / double(cut.size()));
   }
   return std::move(plan_);
@@ -261,12 +273,24 @@ void Within(const std::string& wire, int bits, int most) {
 
 }  // namespace
 
+void CheckVariants(const std::vector<Variant>& variants) {
+  if (variants.empty() || variants.size() > size_t(kMostVariants))
+    Fail(Cause::kInput, variants.size(), " variants were asked for; a plan has 1 to ", kMostVariants);
+  std::set<std::string> names;
+  for (const Variant& v : variants) {
+    CheckName(v.name);
+    if (!names.insert(v.name).second)
+      Fail(Cause::kInput, "two variants are called ", v.name, "; give each a name of its own");
+    if (!v.profile.empty()) (void)compiler::ParseProfile(v.profile);
+  }
+}
+
 Plan Compile(const Graph& graph, const Weights& weights, std::span<const std::vector<int32_t>> texts,
              const CompileOptions& options, exec::Pool& pool, Shifts* shifts) {
   if (options.min_tokens < 1 || options.max_tokens < options.min_tokens)
     Fail(Cause::kInput, "a limit of ", options.max_tokens, " tokens is below the least length of ", options.min_tokens,
          "; raise it");
-  if (!options.profile.empty()) (void)compiler::ParseProfile(options.profile);  // before the long work
+  CheckVariants(options.variants);
   return Compiler(graph, weights, options, pool, shifts).Run(texts);
 }
 
@@ -274,10 +298,9 @@ void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool,
                   const std::function<void(double)>& progress) {
   Measures measures(pool);
   const Options defaults;
-  for (auto& n : plan.graph.nodes())
-    for (const Slot& s : plan.classes.at(0).ops[size_t(n->index)]->Slots())
-      measures.Set(*n, s, weights.at(SlotName(*n, s)));
   for (const Class& c : plan.classes) {
+    for (auto& n : plan.graph.nodes())
+      for (const Slot& s : c.ops[size_t(n->index)]->Slots()) measures.Set(*n, s, weights.at(SlotName(plan, c, *n, s)));
     Class own = c;  // Bound may point into its operator
     Walk walk(plan.graph, own.ops);
     for (auto& n : plan.graph.nodes()) {

@@ -41,7 +41,10 @@ struct Knob {
   size_t at = 0;
   std::function<void(size_t)> set;
 };
-Knob StagesKnob(std::string name, compiler::Stages* stages);
+// StagesKnob: in how many stages, from `least` on; none is a DCF.
+Knob StagesKnob(std::string name, compiler::Stages* stages, compiler::Stages least = compiler::Stages::kOne);
+// LoweringKnob: one of these, of which the present one is one.
+Knob LoweringKnob(std::string name, compiler::Lowering* lowering, std::vector<compiler::Lowering> options);
 
 // Slot: a weight as the plan fixes it.
 struct Slot {
@@ -151,6 +154,9 @@ struct Emission {
   int from = 0, rows = n;
   // Packed: whether causal scores are the pairs j <= i; of the last row alone every column is seen.
   bool Packed(bool causal) const;
+  // others: names of weights that are not the first variant's, by slot (SlotName).
+  std::map<std::string, std::string> others = {};
+  std::string NameOf(const Slot& s) const;
   Private Masked(const Slot& s, const Shape& shape) const;
   pfss::Own<0> Plain(const Slot& s, const Shape& shape) const;
   // Open: the node's wire, as its readers want it; the result is revealed to P1.

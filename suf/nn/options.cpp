@@ -26,6 +26,7 @@ const std::vector<Entry>& Entries() {
       {"exp_low", 2, 16, "scale of the exponential's low table", &Options::exp_low},
       {"exp_shift", 8, 24, "scale of the exponential of a score less a predicted shift", &Options::exp_shift},
       {"exp_cap", 9, 30, "bits of the largest exponential of a score less a predicted shift", &Options::exp_cap},
+      {"shift_slice", 1, 8, "fractional bits of a score less a predicted shift", &Options::shift_slice},
       {"slice", 1, 8, "fractional bits of a score that the exponential sees", &Options::slice},
       {"recip_pieces", 2, 9, "log2 of the pieces an octave of 1 / row sum", &Options::recip_pieces},
       {"recip_bits", 2, 16, "bits of the least 1 / row sum", &Options::recip_bits},

@@ -10,14 +10,6 @@ namespace suf::nn {
 
 namespace {
 
-// kStepWords: a flight also ends a program at either party and begins another, which takes as long as about so many
-// words: 50 flights more made an encoder's online part 8 to 14 ms longer on loopback, of which 2 ms were frames.
-constexpr double kStepWords = 250'000;
-compiler::Prices WithSteps(compiler::Prices p) {
-  p.flight += kStepWords * p.word;
-  return p;
-}
-
 // Group: a knob of all operators of one kind and role.
 struct Group {
   std::string name;
@@ -95,7 +87,7 @@ class Descent {
     if (!fresh || known_.size() > size_t(kMostTraces)) return it->second;
     Derive(plan_.graph, class_.ops);  // a knob may change how a wire is read
     const compiler::Priced priced = compiler::PriceOf(
-        prices_, {}, [&](pfss::Trace& t) { emit_ ? emit_(t, plan_) : Build(t, plan_, class_.max_n); });
+        prices_, {}, [&](pfss::Trace& t) { emit_ ? emit_(t, plan_) : Build(t, plan_, class_.max_n, class_.variant); });
     if (!priced.why_not.empty()) return it->second;
     return it->second = priced.seconds;
   }
@@ -158,7 +150,16 @@ class Descent {
   double best_ = 0;
 };
 
+// kStepWords: the words that take as long as the end of a program and the begin of another: 50 flights more made an
+// encoder's online part 8 to 14 ms longer on loopback, of which 2 ms were frames.
+constexpr double kStepWords = 250'000;
+
 }  // namespace
+
+compiler::Prices WithSteps(compiler::Prices p) {
+  p.flight += kStepWords * p.word;
+  return p;
+}
 
 double Search(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from, bool quick,
               const EmitPlan& emit) {

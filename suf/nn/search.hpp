@@ -15,6 +15,9 @@ namespace suf::nn {
 // from: options by the name of their knobs, where it begins. quick: one pass over single classes and no note, for
 // comparisons. emit: the trace that is priced; null: the class's longest text.
 inline constexpr int kMostTraces = 1000;
+// WithSteps: a flight also ends a program at either party and begins another: as the search, and who compares the
+// plans that it made, counts a flight.
+compiler::Prices WithSteps(compiler::Prices p);
 using EmitPlan = std::function<void(pfss::Trace&, const Plan&)>;
 double Search(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from = {},
               bool quick = false, const EmitPlan& emit = {});

@@ -18,9 +18,9 @@ class Compiler {
   // or a value out of range.
   static const std::vector<Setting>& Settings() { return nn::Options::Settings(); }
   void Set(const std::string& name, int value) { options_.Set(name, value); }
-  // Prices: whose network and machine the plan is chosen for (cpu, gpu, lan, wan, or prices by name), and whether keys
-  // are dealt while the parties wait. wan and ahead unless it is told; an unknown one is refused by Compile.
-  void Prices(std::string profile, bool keys_now) { profile_ = std::move(profile), keys_now_ = keys_now; }
+  // Variants: whose networks and machines the plan is chosen for, one variant for each (nn::Variant); wan unless it is
+  // told. What is wrong in them is refused by Compile.
+  void Variants(std::vector<nn::Variant> variants) { variants_ = std::move(variants); }
   // Compile: texts in UTF-8, longer ones are cut; they place the windows, and each is simulated at the end. used, if
   // given: how many of them could be used. calibration: what the plan says of their origin (hex), by default the
   // SHA-256 of the texts, one a line. Throws Cause::kInput when no text can be used, Cause::kRefused when a wire needs
@@ -37,8 +37,7 @@ class Compiler {
   const Model& model_;
   int max_tokens_;
   nn::Options options_;
-  std::string profile_ = "wan";
-  bool keys_now_ = false;
+  std::vector<nn::Variant> variants_{{"wan", "wan"}};
   nn::Shifts shifts_;
 };
 

@@ -188,7 +188,7 @@ nn::Plan Compiler::CompileIds(const std::vector<std::vector<int32_t>>& ids, std:
                               const Progress& progress) {
   nn::CompileOptions options;
   options.policy = options_;
-  options.profile = profile_, options.keys_now = keys_now_;
+  options.variants = variants_;
   options.min_tokens = model_.state_->of.min_tokens, options.max_tokens = max_tokens_;
   options.tokenizer = HashOf(
       {AsView(ReadFile((model_.folder() / "vocab.txt").string(), "the vocabulary ", "it is vocab.txt of the model"))});

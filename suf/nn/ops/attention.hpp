@@ -117,6 +117,7 @@ struct WeightedSum : Define<WeightedSum> {
   int row_sum = 0, product = 0;    // rings of the row sum and of e v
   int floor = 0, top = 0;          // row sums in [2^floor, 2^top) are like the calibration's
   std::vector<func::Group> recip;  // 2^.. / row sum
+  compiler::Lowering rows{compiler::Kind::kRowLut};
   enum Tail : uint8_t { kOpened, kPayload };
   Tail tail = kOpened;
 

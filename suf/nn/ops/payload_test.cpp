@@ -129,7 +129,7 @@ TEST(Payload, FieldsKnobsAndCheck) {
   Pair p(4, 2, 3, 12, 9, 20, 30);
   p.y.scale = 12;
   ExpectFields(p.y);
-  Knob k = p.y.Knobs().at(0);
+  Knob k = p.y.Knobs().back();
   EXPECT_EQ(k.name, "tail");
   EXPECT_EQ(k.options, (std::vector<std::string>{"e", "payload"}));
   EXPECT_EQ(k.at, 1u);
@@ -139,7 +139,7 @@ TEST(Payload, FieldsKnobsAndCheck) {
   EXPECT_EQ(p.y.tail, WeightedSum::kOpened);
   EXPECT_EQ(p.y.Reads(0), Form::kProduct);
   p.y.floor = 0;
-  EXPECT_TRUE(p.y.Knobs().empty());  // a maximum's weights are opened
+  EXPECT_EQ(p.y.Knobs().size(), 1u);  // a maximum's weights are opened
   p.y.floor = 1, p.y.tail = WeightedSum::kPayload;
   ExpectChecked<WeightedSum>(
       p.y, {EdgeOf(9, 20, 4), EdgeOf(8, 20, 6)}, 9,

@@ -75,12 +75,12 @@ int Rescale::Need(int, const Edges& in) const {
 }
 
 void Rescale::Fields(Visitor& v) {
-  v.Int("shift", shift, 0, kRing), v.Int("window", window, 0, kRing), v.Stages("stages", &stages);
+  v.Int("shift", shift, 0, kRing), v.Int("window", window, 0, kRing), v.Stages("stages", &stages, Least());
 }
 
 std::vector<Knob> Rescale::Knobs() {
   if (shift == 0) return {};
-  return {StagesKnob("stages", &stages)};
+  return {StagesKnob("stages", &stages, Least())};
 }
 
 void Rescale::Check(const Edges& in, int, const std::string& where) const {

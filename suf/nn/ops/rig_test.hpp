@@ -11,6 +11,12 @@ namespace suf::nn {
 
 inline constexpr Form kForms[] = {Form::kOpen, Form::kMap, Form::kProduct};
 inline constexpr int kWideRings[] = {31, 32, 33, 47, 62};
+// kRows: how a row's function is read; by StepDcf without a stage.
+inline constexpr compiler::Lowering kRows[] = {
+    {compiler::Kind::kRowLut},
+    {compiler::Kind::kRowLut, compiler::Steps::kDigits, compiler::Stages::kTwo},
+    {compiler::Kind::kRowLut, compiler::Steps::kParity},
+    {compiler::Kind::kStepDcf}};
 
 // Pool: one thread; a test's work is small.
 inline exec::Pool& OnePool() {

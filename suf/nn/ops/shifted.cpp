@@ -57,12 +57,13 @@ void Softmax::ChooseShift(const Facts& c, const Edges& in) {
   scale = o.exp_shift;
   if (!c.seen) return;
   const int at = std::max(in[0].scale, in[1].scale) + own_bits();  // of the difference
-  score_up = at - in[0].scale, shift_up = at - in[1].scale, shift = at - o.slice;
+  score_up = at - in[0].scale, shift_up = at - in[1].scale, shift = at - o.shift_slice;
   if (shift < 1)
-    Fail(Cause::kRefused, "the scores have the scale 2^", at, ", which leaves no bits below the slice; lower `slice`");
+    Fail(Cause::kRefused, "the scores have the scale 2^", at,
+         ", which leaves no bits below the slice; lower `shift_slice`");
   Range seen{0, 0};
   for (const Range& r : c.seen->at("shifted")) seen.See(r.low), seen.See(r.high);
-  const double nat = std::ldexp(std::sqrt(double(head_dim)), o.slice);  // in places
+  const double nat = std::ldexp(std::sqrt(double(head_dim)), o.shift_slice);  // in places
   // entries from the first that is no zero to the first at the cap; a place stands for its middle
   const double least = -(o.exp_shift + 1) * std::log(2.0), cap = std::ldexp(1.0, o.exp_cap) - 1;
   const int64_t first = int64_t(std::ceil(least * nat - 0.5));
@@ -71,13 +72,13 @@ void Softmax::ChooseShift(const Facts& c, const Edges& in) {
     const double e = std::ldexp(std::exp((double(v) + 0.5) / nat), o.exp_shift);
     table.push_back(int64_t(std::min(std::round(e), cap)));
   }
-  const double top = std::max(double(table.size()), seen.high * std::ldexp(1.0, o.slice) - double(first));
+  const double top = std::max(double(table.size()), seen.high * std::ldexp(1.0, o.shift_slice) - double(first));
   end = int64_t(std::ceil(top + kRoom * nat)), peak = int64_t(std::ceil(top + kUnlike * nat));
-  const double below = std::min(0.0, seen.low * std::ldexp(1.0, o.slice) - double(first) - kRoom * nat);
+  const double below = std::min(0.0, seen.low * std::ldexp(1.0, o.shift_slice) - double(first) - kRoom * nat);
   index = BitLength(double(end) - below);
   if (index > kLargestIndex)
     Fail(Cause::kRefused, "the scores less their shifts reach 2^", index, " places of the table, the limit is 2^",
-         kLargestIndex, "; lower `slice`");
+         kLargestIndex, "; lower `shift_slice`");
   offset.assign(size_t(in[0].dim), -first << shift);
   stages = compiler::Stages::kTwo;  // the carry beside the window sums' own flight, for less key
 }

@@ -176,7 +176,7 @@ TEST(PredictedShift, FloatAndSee) {
 Softmax Chosen(Edges in, std::vector<Range> shifted, Ints own = {}, int slice = 4, int64_t head_dim = 4) {
   const Seen seen{{"shifted", shifted}};
   Options o;
-  o.Set("slice", slice);
+  o.Set("shift_slice", slice);
   Softmax s;
   s.by = Softmax::kShift, s.head_dim = head_dim, s.own = own;
   Facts f{o};
@@ -190,7 +190,7 @@ TEST(PredictedShift, Choose) {
   EXPECT_EQ(s.scale, 18);  // exp_shift
   EXPECT_EQ(s.score_up, 8);
   EXPECT_EQ(s.shift_up, 0);
-  EXPECT_EQ(s.shift, 20);  // 24 to slice
+  EXPECT_EQ(s.shift, 20);  // 24 to shift_slice
   // 32 places a nat: from -19 log 2 nats on, to 2 log 2
   const int64_t zero = 421;
   EXPECT_EQ(s.offset, (Ints{zero << 20, zero << 20}));
@@ -215,7 +215,11 @@ TEST(PredictedShift, Choose) {
   EXPECT_FALSE(maximum.Uses(1));
   EXPECT_TRUE(maximum.Uses(0));
   ExpectRefused([] { Chosen({EdgeOf(4, 0, 1), EdgeOf(4, 0, 1)}, {{0, 1}}); }, "leaves no bits below the slice");
-  ExpectRefused([] { Chosen({EdgeOf(16, 0, 1), EdgeOf(4, 0, 1)}, {{-4096, 1}}); }, "the limit is 2^16; lower `slice`");
+  ExpectRefused(
+      [] {
+        Chosen({EdgeOf(16, 0, 1), EdgeOf(4, 0, 1)}, {{-4096, 1}});
+      },
+      "the limit is 2^16; lower `shift_slice`");
 }
 
 // Softmax by both forms, against real numbers, where the predicted shift is off by up to two nats. A common factor of a

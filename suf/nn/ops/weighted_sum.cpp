@@ -16,7 +16,8 @@ namespace {
 
 // Under a predicted shift: bits between the calibrated sums and the fine part of the table; bits of the reciprocal that
 // stay below that part, whose largest sums are rare.
-constexpr int kSumBelow = 4, kSumAbove = 1, kSumRoom = 3;
+constexpr int kSumBelow = 4, kSumAbove = 3, kSumRoom = 1;
+constexpr int kMostCap = 12;  // sums are seen for entries cut at 1 to 2^kMostCap
 
 double One(int bits) { return std::ldexp(1.0, bits); }
 
@@ -44,10 +45,14 @@ RealArray WeightedSum::Float(const RealCall& c, std::span<const RealArray* const
   return y;
 }
 
+// See: sums of rows whose entries are cut at 2^k, by k; the softmax's options say at which.
 void WeightedSum::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
   std::vector<Range>& sums = (*seen)["row_sum"];
-  sums.resize(1);
-  for (auto e = x[0]->at.begin(); e != x[0]->at.end(); e += c.n) sums[0].See(std::accumulate(e, e + c.n, 0.0));
+  sums.resize(kMostCap + 1);
+  for (auto e = x[0]->at.begin(); e != x[0]->at.end(); e += c.n)
+    for (int k = 0; k <= kMostCap; ++k)
+      sums[size_t(k)].See(
+          std::accumulate(e, e + c.n, 0.0, [&](double s, double v) { return s + std::min(v, One(k)); }));
 }
 
 void WeightedSum::Attributes(Visitor& v) {
@@ -60,7 +65,8 @@ void WeightedSum::Choose(const Facts& c, const Edges& in) {
   int least = in[0].scale - 1, room = 0;  // the least sum of the table; bits by which its top may be passed
   floor = 0, top = row_sum;
   if (in[0].reach.row == 0 && c.seen) {  // a predicted shift: a sum may be anything
-    const Range& sum = c.seen->at("row_sum").at(0);
+    const int cap = std::clamp(BitLength(in[0].reach.most()) - in[0].scale, 0, kMostCap);
+    const Range& sum = c.seen->at("row_sum").at(size_t(cap));
     auto bits = [&](double x) { return in[0].scale + std::log2(std::max(x, std::ldexp(1.0, -in[0].scale))); };
     least = floor = std::clamp(int(std::floor(bits(sum.low))) - kSumBelow, 1, row_sum - 1);
     top = std::clamp(int(std::ceil(bits(sum.high))) + kSumAbove, floor + 1, row_sum);
@@ -92,13 +98,15 @@ Reach WeightedSum::Bound(const Facts&, const Edges& in, std::vector<Width>* widt
 void WeightedSum::Fields(Visitor& v) {
   v.Int("row_sum", row_sum, 1, 61), v.Int("product", product, 3, kRing);
   v.Int("floor", floor, 0, 61), v.Int("top", top, 1, 61), v.Octaves("recip", &recip, row_sum);
-  v.Choice("tail", &tail, kTails, "has a weighted sum with the tail ");
+  v.Lowering("rows", &rows), v.Choice("tail", &tail, kTails, "has a weighted sum with the tail ");
 }
 
-// a predicted shift gives summands of e; a maximum's row sums have no floor
 std::vector<Knob> WeightedSum::Knobs() {
-  if (floor == 0) return {};
-  return {{"tail", {std::begin(kTails), std::end(kTails)}, size_t(tail), [this](size_t i) { tail = Tail(i); }}};
+  std::vector<Knob> out{RowsKnob(&rows, recip, row_sum)};
+  // a predicted shift gives summands of e; a maximum's row sums have no floor
+  if (floor > 0)
+    out.push_back({"tail", {std::begin(kTails), std::end(kTails)}, size_t(tail), [this](size_t i) { tail = Tail(i); }});
+  return out;
 }
 
 void WeightedSum::Check(const Edges& in, int, const std::string& where) const {
@@ -108,6 +116,7 @@ void WeightedSum::Check(const Edges& in, int, const std::string& where) const {
   Wanted(in[0].ring >= product && in[1].ring >= product, where, "an input's ring is narrower than its product");
   Wanted(row_sum <= product && product <= ring, where, "row_sum <= product <= ring does not hold");
   WantCover(recip, row_sum, ring, where);
+  WantRows(rows, recip, row_sum, 0, where);
   Wanted(tail == kOpened || floor > 0, where, "its tail is for a predicted shift");
 }
 
@@ -149,7 +158,7 @@ AnyWire WeightedSum::Build(const Emission& emission, std::span<const AnyWire> x)
   if (v.k() > product) v = Map(v, [&](auto w) { return Low(w, product); });
   Wire<kPub> sums = Map(Wire<kPub>(e), [&](auto w) { return Low(Sum(w), row_sum); });  // (heads, rows): never opened
   if (e.k() > product) e = Map(e, [&](auto w) { return Low(w, product); });
-  gates::Function inverse_of = RowOf(recip, row_sum, ring);
+  gates::Function inverse_of = RowOf(recip, row_sum, ring, rows);
   SharedWire<kPub> inverse = compiler::OpenShared(t, inverse_of.Build(t, sums), "recip");
   inverse = Map(inverse, [](auto w) { return Column(w); });
   // heads that read one v are rows of one product

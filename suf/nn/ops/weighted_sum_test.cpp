@@ -54,16 +54,21 @@ Ints Meant(const WeightedSum& s, int64_t n, const Ints& e, const Ints& v) {
 int64_t KeyBits(const WeightedSum& s, int64_t rows, int64_t values, Form form) {
   const int past = std::max(0, s.ring - s.product);
   // a row: the reciprocal and its word; a value: r, and b twice; the owed word for who reads the new mask's shares
-  return rows * (RowOf(s.recip, s.row_sum, s.ring).KeyBits(true)) +
+  return rows * (RowOf(s.recip, s.row_sum, s.ring, s.rows).KeyBits(true)) +
          values * (s.ring + 2 * past + (form == Form::kOpen ? 0 : s.ring));
 }
 
 // Every row of two weights below 8 and every pair of values in [-4, 4), a head each.
 TEST(WeightedSum, Exhaustive) {
   const int64_t n = 2, heads = 64 * 64 / 2;
-  for (Form form : kForms) {
+  for (auto [form, rows] : {std::pair{Form::kOpen, kRows[0]},
+                            {Form::kMap, kRows[1]},
+                            {Form::kProduct, kRows[2]},
+                            {Form::kOpen, kRows[3]},
+                            {Form::kMap, kRows[3]},
+                            {Form::kProduct, kRows[3]}}) {
     WeightedSum s = Make(int(heads), int(heads), 1, 4, 8, 16);
-    s.form = form;
+    s.form = form, s.rows = rows;
     Ints e, v(size_t(n * heads));
     for (int64_t h = 0; h < heads; ++h) {
       const int64_t pair = h / 32;
@@ -79,17 +84,20 @@ TEST(WeightedSum, Exhaustive) {
 }
 
 TEST(WeightedSum, Flights) {
-  for (Form form : kForms) {
-    WeightedSum s = Make(1, 1, 1, 4, 8, 16);
-    s.form = form;
-    EXPECT_EQ(
-        FlightsOf(
-            2,
-            [&](OpRig* rig) {
-              rig->Run(s, {{{{1, 2, 2}, {1, 2, 3, 4}}, 8, Form::kProduct}, {{{2, 1}, {-4, 3}}, 8, Form::kProduct}});
-            }),
-        3);
-  }
+  // its pieces have one place each, so that two stages cut nothing
+  for (Form form : kForms)
+    for (auto [rows, flights] : {std::pair{kRows[0], 3}, {kRows[1], 3}, {kRows[2], 3}, {kRows[3], 2}}) {
+      WeightedSum s = Make(1, 1, 1, 4, 8, 16);
+      s.form = form, s.rows = rows;
+      EXPECT_EQ(
+          FlightsOf(
+              2,
+              [&](OpRig* rig) {
+                rig->Run(s, {{{{1, 2, 2}, {1, 2, 3, 4}}, 8, Form::kProduct}, {{{2, 1}, {-4, 3}}, 8, Form::kProduct}});
+              }),
+          flights)
+          << compiler::Name(rows);
+    }
 }
 
 // Grouped or not, one token too, inputs wider than the product.
@@ -99,7 +107,7 @@ TEST(WeightedSum, EveryShape) {
       for (int n : {1, 5})
         for (Form form : kForms) {
           WeightedSum s = Make(4, serving, 3, 18, k, 64);
-          s.form = form;
+          s.form = form, s.rows = kRows[size_t(k + n) % 4];
           Ints e = Numbers(size_t(4 * n * n), 1 << 14, uint64_t(k));
           for (int64_t& x : e) x = std::abs(x) + 1;
           const int64_t top = int64_t{1} << (k - 2 - 18);
@@ -154,8 +162,8 @@ TEST(WeightedSum, Choose) {
 // never above 1 / sum; a sum of 0 leaves nothing.
 TEST(WeightedSum, ChooseBehindAShift) {
   const Options o;
-  const Edges in{EdgeOf(18, 0, 2, {256, 256 * 0x1p20, {0x1p20}, {}, {}}), EdgeOf(10, 0, 6, BoxOf(Reals(6, 50.0)))};
-  const Seen seen{{"row_sum", {{0.02, 1.7}}}};
+  const Edges in{EdgeOf(18, 0, 2, {256, 256 * 0x1p20, {0x1p20 - 1}, {}, {}}), EdgeOf(10, 0, 6, BoxOf(Reals(6, 50.0)))};
+  const Seen seen{{"row_sum", {{0.01, 1}, {0.015, 1.5}, {0.02, 1.7}, {0.03, 1e4}}}};  // entries are cut at 4
   WeightedSum s;
   s.heads = s.serving = 2, s.head_dim = 3;
   Facts f{o};
@@ -193,9 +201,10 @@ TEST(WeightedSum, See) {
   Weights w;
   Seen seen;
   FloatOf(s, 2, w, {{{2, 2, 2}, {1, 3, 0.5, 0.25, 2, 0, 1, 4}}, {{2, 2}, {8, 4, -4, 20}}}, {}, &seen);
-  ASSERT_EQ(seen.at("row_sum").size(), 1u);
-  EXPECT_EQ(seen.at("row_sum")[0].low, 0.75);
-  EXPECT_EQ(seen.at("row_sum")[0].high, 5);
+  ASSERT_EQ(seen.at("row_sum").size(), 13u);
+  EXPECT_EQ(seen.at("row_sum")[12].low, 0.75);
+  EXPECT_EQ(seen.at("row_sum")[12].high, 5);
+  EXPECT_EQ(seen.at("row_sum")[1].high, 3);  // entries cut at 2
 }
 
 // A row of zeros gives zeros, in real numbers and by the protocol; a watch hears of it, and of a sum at the top.
@@ -259,7 +268,17 @@ TEST(WeightedSum, BoundHandsOnImages) {
 TEST(WeightedSum, FieldsAndCheck) {
   WeightedSum s = Make(4, 2, 3, 9, 20, 30);
   s.scale = 12;
-  ExpectFields(s);
+  for (const compiler::Lowering& rows : kRows) {
+    s.rows = rows;
+    ExpectFields(s);
+  }
+  // the search may take each of them
+  Knob k = s.Knobs().at(0);
+  EXPECT_EQ(k.name, "rows");
+  EXPECT_EQ(k.options, (std::vector<std::string>{"StepDcf", "RowLut", "RowLut/2", "RowLut/tree", "RowLut/tree/2"}));
+  EXPECT_EQ(k.at, 0u);
+  k.set(2);
+  EXPECT_EQ(s.rows, kRows[1]);
   using F = Fault<WeightedSum>;
   const char *narrow = "an input's ring is narrower than its product",
              *order = "row_sum <= product <= ring does not hold";
@@ -272,6 +291,7 @@ TEST(WeightedSum, FieldsAndCheck) {
        F{[](WeightedSum&, Edges& e) { e[1].ring = 19; }, narrow},
        F{[](WeightedSum& x, Edges&) { x.product = 8; }, order}, F{[](WeightedSum& x, Edges&) { x.ring = 19; }, order},
        F{[](WeightedSum& x, Edges&) { x.row_sum = 10; }, "the table does not cover its ring"},
+       F{[](WeightedSum& x, Edges&) { x.rows = {compiler::Kind::kIndex}; }, "the lowering of its rows does not apply"},
        F{[](WeightedSum& x, Edges&) { x.recip[0].values[0] = int64_t{1} << 30; },
          "a table value is negative or exceeds its ring"}});
   Recorder r;
