@@ -144,12 +144,12 @@ struct Compiled {
     nn::Search(&plan, plan.classes.size() - 1, compiler::ParseProfile(profile).prices, {}, true,
                [n](pfss::Trace& t, const nn::Plan& p) { EmitRow(t, p, n); });
     if (tail) prefer({tail});
-    nn::Derive(plan.graph, plan.classes.back().ops);
+    nn::Derive(plan.graph, plan.classes.back().ops);  // behind `tail`
     nn::Check(plan);
   }
 };
 
-// Measured: flights of every layer; the rest of the second.
+// Measured: flights of every layer; the rest of the first.
 struct Measured {
   std::vector<int> flights;  // by layer
   std::array<int64_t, 2> key{}, online{};
@@ -163,7 +163,7 @@ Measured MeasureRow(const nn::Plan& plan, int n) {
   Measured m;
   for (size_t i = 1; i < streams.size(); ++i) m.flights.push_back(s.at(streams[i], 0) - s.at(streams[i - 1], 0));
   for (const pfss::Cost::Row& row : pfss::CostOf(s).rows)
-    if (row.scope.starts_with("1/")) {
+    if (row.scope.starts_with("0/")) {
       for (size_t p : {0, 1}) m.key[p] += row.key[p] / 8, m.online[p] += row.online[p] / 8;
       m.offline += row.offline / 8;
     }
@@ -259,18 +259,18 @@ TEST(DecodeRow, EqualsTheSpecification) {
     }
 }
 
-// The sizes of SmolLM2-135M with a context of 256 tokens, the second of two layers.
+// The sizes of SmolLM2-135M with a context of 256 tokens; one layer, as a fit of more takes more texts.
 TEST(DecodeRow, RealSizes) {
-  Compiled c(Config(576, 9, 3, 1536, 2, 256), 256, 120, 56);
+  Compiled c(Config(576, 9, 3, 1536, 1, 256), 256, 60, 56);
   for (const char* profile : kProfiles) {
     c.Choose(profile);
     const Measured m = MeasureRow(c.plan, 256);
     std::printf("%s: %d flights a layer; key %lld and %lld bytes; sent online %lld and %lld, before by P1 %lld\n",
-                profile, m.flights.at(1), (long long)m.key[0], (long long)m.key[1], (long long)m.online[0],
+                profile, m.flights.at(0), (long long)m.key[0], (long long)m.key[1], (long long)m.online[0],
                 (long long)m.online[1], (long long)m.offline);
     for (const nn::Chosen& x : c.plan.classes.back().choices)
       std::printf("  %s: %s\n", x.what.c_str(), x.choice.c_str());
-    EXPECT_EQ(m.flights, (std::vector<int>{22, 22})) << profile;
+    EXPECT_EQ(m.flights, (std::vector<int>{22})) << profile;
   }
 }
 

@@ -164,7 +164,9 @@ compiler::Prices WithSteps(compiler::Prices p) {
 double Search(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from, bool quick,
               const EmitPlan& emit) {
   Descent search(plan, which, prices, from, emit);
-  return quick ? search.Quick() : search.Run();
+  const double seconds = quick ? search.Quick() : search.Run();
+  Derive(plan->graph, plan->classes[which].ops);  // what was tried last is not what was chosen
+  return seconds;
 }
 
 }  // namespace suf::nn

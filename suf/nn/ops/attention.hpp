@@ -139,9 +139,9 @@ struct WeightedSum : Define<WeightedSum> {
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
-  // PayloadKeyBits: both bundles, of `rows` rows and heads and n tokens: what kPayload deals behind e's summands, which
+  // PayloadKeyBits: both bundles, of `count` rows of heads and n tokens: what kPayload deals behind e's summands, which
   // are those at an un-truncated wire.
-  int64_t PayloadKeyBits(int64_t rows, int64_t n) const;
+  int64_t PayloadKeyBits(int64_t count, int64_t n) const;
 
  private:
   AnyWire BuildPayload(const Emission& e, const Summands& weights, const SharedWire<kPub>& v) const;

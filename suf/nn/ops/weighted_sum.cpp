@@ -176,7 +176,7 @@ AnyWire WeightedSum::Build(const Emission& emission, std::span<const AnyWire> x)
 // o = F(S) (eV_hat - r): shares of F(S) and F(S) r by one DCF at S's mask, whose payload is (1, r).
 AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weights, const SharedWire<kPub>& x) const {
   pfss::Trace& t = emission.t;
-  const int64_t n = emission.n, rows = emission.rows;
+  const int64_t n = emission.n, own = emission.rows;
   compiler::Factors e = weights.sum;  // (heads, rows, n, 1)
   for (compiler::Factor& f : e) {
     if (f.p) f.p = Column(*f.p);
@@ -197,7 +197,7 @@ AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weig
   Wire<kPub> sums = compiler::OpenDefined(t, total(s), "row sum");  // (heads, rows, 1)
   Wire<kPub> ev = compiler::OpenDefined(t, total(mixed), "eV");     // (heads, rows, head_dim)
   const compiler::Factors value = compiler::Opened(ev, ring);
-  std::vector<pfss::Sec> payload{Broadcast(t.constant(1), {heads, rows, 1})};
+  std::vector<pfss::Sec> payload{Broadcast(t.constant(1), {heads, own, 1})};
   for (const compiler::Factor& f : value)
     for (int64_t k = 0; f.u && k < head_dim; ++k) payload.push_back(Between(Lift(*f.u), 2, k, k + 1));
   pfss::Sh shares = compiler::IntervalTimes(t, recip, sums, Stack(payload), ring);  // (payload, heads, rows, 1)
@@ -206,9 +206,9 @@ AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weig
   for (const compiler::Factor& f : value) {
     pfss::Sh word = f.u ? Map(shares,
                               [&](auto w) {
-                                auto own = Between(w, 0, at, at + head_dim);
-                                auto last = Permute(own, {1, 2, 0, 3});
-                                return Reshape(last, {heads, rows, head_dim});
+                                auto words = Between(w, 0, at, at + head_dim);
+                                auto last = Permute(words, {1, 2, 0, 3});
+                                return Reshape(last, {heads, own, head_dim});
                               })
                         : At(shares, 0);
     if (f.u) at += head_dim;
@@ -217,11 +217,11 @@ AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weig
   return emission.Open(y.Done());
 }
 
-int64_t WeightedSum::PayloadKeyBits(int64_t rows, int64_t n) const {
+int64_t WeightedSum::PayloadKeyBits(int64_t count, int64_t n) const {
   const int words = int(1 + head_dim * (product < ring ? 2 : 1));  // 1; of e v, r and where it wraps
   // by pair, those that scale an entry of e and the owed one; by entry of v, these times its mask
   const int64_t pairs = n * 5 * product, entries = n * head_dim * 4 * product;
-  return rows * (pairs + entries + compiler::IntervalTimesKeyBits(row_sum, words, ring));
+  return count * (pairs + entries + compiler::IntervalTimesKeyBits(row_sum, words, ring));
 }
 
 }  // namespace suf::nn
