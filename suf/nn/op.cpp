@@ -35,6 +35,8 @@ auto Look(const AnyWire& w, F f) {
       [&](const auto& x) -> std::invoke_result_t<F, const Wire<kPub>&> {
         if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::monostate>)
           throw Bug("a result has no reader");
+        else if constexpr (std::is_same_v<std::decay_t<decltype(x)>, Summands>)
+          throw Bug("what is not opened is no wire");
         else
           return f(x);
       },
@@ -92,6 +94,12 @@ const Shape& ShapeOf(const AnyWire& w) {
   return *Look(w, [](const auto& x) { return &x.shape(); });
 }
 
+bool Emission::Packed(bool causal) const {
+  SUF_CHECK(from >= 0 && rows >= 1 && from + rows <= n);
+  SUF_CHECK(!causal || rows == n || (rows == 1 && from == n - 1));
+  return causal && rows == n;
+}
+
 std::string Emission::NameOf(const Slot& s) const {
   const auto other = others.find(s.name);
   return other == others.end() ? name + "." + s.name : other->second;
@@ -110,7 +118,7 @@ pfss::Own<0> Emission::Plain(const Slot& s, const Shape& shape) const { return t
 AnyWire Emission::Open(const compiler::Owing& y) const {
   if (result) return t.reveal<1>(compiler::Settle(t, y)), std::monostate{};
   if (form == Form::kMap) return compiler::OpenShared<kP0>(t, y, label.c_str());
-  if (form == Form::kProduct) return compiler::OpenShared(t, y, label.c_str());
+  if (form == Form::kProduct || form == Form::kSummands) return compiler::OpenShared(t, y, label.c_str());
   return compiler::OpenDefined(t, y, label.c_str());
 }
 

@@ -21,11 +21,18 @@ using pfss::Wire;
 
 // Form: how a reader takes a wire. kOpen: both parties see x_hat. kMap: P0 alone, the mask shared (a private linear
 // map). kProduct: both, the mask shared (a product of wires).
-enum class Form : uint8_t { kOpen, kMap, kProduct };
+// kSummands: not at all, as public coefficients of the dealer's words, where its operator can give that; else kProduct.
+enum class Form : uint8_t { kOpen, kMap, kProduct, kSummands };
 // Layout: how a node's numbers lie: (rows, dim); scores of all pairs, (heads, n, n); of the pairs j <= i, packed.
 enum class Layout : uint8_t { kRows, kPairs, kPacked };
+// Summands: a value in Z_{2^ring} that nobody opens.
+struct Summands {
+  compiler::Factors sum;
+  int ring = 0;
+  Shape shape;
+};
 // AnyWire: of that form; knowers stay static inside an operator. Nothing: the result, which P1 has.
-using AnyWire = std::variant<std::monostate, Wire<kPub>, SharedWire<kP0>, SharedWire<kPub>>;
+using AnyWire = std::variant<std::monostate, Wire<kPub>, SharedWire<kP0>, SharedWire<kPub>, Summands>;
 
 // Knob: what the search for a cheaper plan may set of a node: `at` is one of `options`, whose meaning is the same.
 struct Knob {
@@ -135,7 +142,8 @@ struct Private {
   pfss::Sec b;
 };
 
-// Emission: the trace at one node.
+// Emission: the trace at one node, for rows [from, from + rows) of a text of n tokens. Inputs have these rows, but k of
+// scores and v of a weighted sum, which have all n. Causal attention: all rows or the last one, a decoder's new token.
 struct Emission {
   pfss::Trace& t;
   int n = 0;
@@ -143,6 +151,9 @@ struct Emission {
   Form form = Form::kOpen;
   std::string name;   // of the node's weights
   std::string label;  // of the wire
+  int from = 0, rows = n;
+  // Packed: whether causal scores are the pairs j <= i; of the last row alone every column is seen.
+  bool Packed(bool causal) const;
   // others: names of weights that are not the first variant's, by slot (SlotName).
   std::map<std::string, std::string> others = {};
   std::string NameOf(const Slot& s) const;
@@ -251,6 +262,8 @@ AnyWire On(const AnyWire& w, F f) {
       [&](const auto& x) -> AnyWire {
         if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::monostate>)
           throw Bug("a result has no reader");
+        else if constexpr (std::is_same_v<std::decay_t<decltype(x)>, Summands>)
+          throw Bug("what is not opened has no view");
         else
           return Map(x, f);
       },

@@ -44,8 +44,13 @@ constexpr double kFar = 1.05;
 
 class Descent {
  public:
-  Descent(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from)
-      : plan_(*plan), class_(plan->classes[which]), prices_(WithSteps(prices)), groups_(GroupsOf(plan, &class_)) {
+  Descent(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from,
+          const EmitPlan& emit)
+      : plan_(*plan),
+        class_(plan->classes[which]),
+        prices_(WithSteps(prices)),
+        emit_(emit),
+        groups_(GroupsOf(plan, &class_)) {
     for (Group& g : groups_)
       for (const Chosen& c : from)
         if (auto at = std::find(g.options.begin(), g.options.end(), c.choice);
@@ -76,8 +81,9 @@ class Descent {
   double Cost() {
     auto [it, fresh] = known_.try_emplace(State(), INFINITY);
     if (!fresh || known_.size() > size_t(kMostTraces)) return it->second;
-    const compiler::Priced priced =
-        compiler::PriceOf(prices_, {}, [&](pfss::Trace& t) { Build(t, plan_, class_.max_n, class_.variant); });
+    Derive(plan_.graph, class_.ops);  // a knob may change how a wire is read
+    const compiler::Priced priced = compiler::PriceOf(
+        prices_, {}, [&](pfss::Trace& t) { emit_ ? emit_(t, plan_) : Build(t, plan_, class_.max_n, class_.variant); });
     if (!priced.why_not.empty()) return it->second;
     return it->second = priced.seconds;
   }
@@ -148,6 +154,7 @@ class Descent {
   Plan& plan_;
   Class& class_;
   const compiler::Prices prices_;
+  const EmitPlan& emit_;
   std::vector<Group> groups_;
   std::map<std::vector<size_t>, double> known_;
   double best_ = 0;
@@ -165,8 +172,10 @@ compiler::Prices WithSteps(compiler::Prices p) {
 }
 
 double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort, const std::vector<Chosen>& from,
-              double worth) {
-  return Descent(plan, which, prices, from).Run(effort, worth);
+              double worth, const EmitPlan& emit) {
+  const double seconds = Descent(plan, which, prices, from, emit).Run(effort, worth);
+  Derive(plan->graph, plan->classes[which].ops);  // what was tried last is not what was chosen
+  return seconds;
 }
 
 }  // namespace suf::nn

@@ -14,12 +14,13 @@ namespace suf::nn {
 // classes of operators and by pairs; at most kMostTraces traces. Deterministic. Returns the seconds of the best.
 // from: options by the name of their knobs, where it begins. effort: kFull; kNear: one pass over single classes, where
 // it begins near the best; kCompare: the same without what came next, and none where the start costs over kHopeless of
-// `worth`.
+// `worth`. emit: the trace that is priced; null: the class's longest text.
 inline constexpr int kMostTraces = 1000;
 inline constexpr double kHopeless = 1.3;
+using EmitPlan = std::function<void(pfss::Trace&, const Plan&)>;
 enum class Effort : uint8_t { kFull, kNear, kCompare };
 double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort = Effort::kFull,
-              const std::vector<Chosen>& from = {}, double worth = 0);
+              const std::vector<Chosen>& from = {}, double worth = 0, const EmitPlan& emit = {});
 
 // WithSteps: a flight also ends a program at either party and begins another: as the search, and who compares the
 // plans that it made, counts a flight.

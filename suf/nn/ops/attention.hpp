@@ -104,8 +104,12 @@ struct Softmax : Define<Softmax> {
 };
 
 // WeightedSum: (e v) / row sum, a head: rows of (heads head_dim). A convex combination of rows of v times the
-// reciprocal table's excess, so the value path W_v W_o of each head is bounded together. Inputs e, v. Flights: 3. The
-// wire is (heads, n, head_dim): the map that reads it joins the heads.
+// reciprocal table's excess, so the value path W_v W_o of each head is bounded together. Inputs e, v. The wire is
+// (heads, n, head_dim): the map that reads it joins the heads. Tails:
+//   kOpened: e is opened. Flights: 3.
+//   kPayload: e is not; the row sum and e v are opened together, and the reciprocal's DCF carries the mask of e v, for
+//     about 4 words an entry of v and row: for a decoder's new row. Flights, from e's summands: 2.
+//     (docs/mathematics.md#unopened)
 struct WeightedSum : Define<WeightedSum> {
   static constexpr const char* kName = "weighted_sum";
   int heads = 1, serving = 1;
@@ -115,6 +119,8 @@ struct WeightedSum : Define<WeightedSum> {
   int floor = 0, top = 0;          // row sums in [2^floor, 2^top) are like the calibration's
   std::vector<func::Group> recip;  // 2^.. / row sum
   compiler::Lowering rows{compiler::Kind::kRowLut};
+  enum Tail : uint8_t { kOpened, kPayload };
+  Tail tail = kOpened;
 
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
   void See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const override;
@@ -123,17 +129,23 @@ struct WeightedSum : Define<WeightedSum> {
   Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Nominal(const Options& o) const override { return o.Result("attended"); }
   int Need(int, const Edges&) const override { return product; }
-  Form Reads(int) const override { return Form::kProduct; }
+  Form Reads(int i) const override { return i == 0 && tail == kPayload ? Form::kSummands : Form::kProduct; }
+  std::vector<Knob> Knobs() override;
   bool ReadsRows(bool) const override { return false; }
   bool OneRow(const Edges&) const override { return false; }
   Layout Wants(int input) const override { return input == 0 ? Layout::kPairs : Layout::kRows; }
   int64_t Dim(const Edges&) const override { return heads * head_dim; }
   std::pair<size_t, size_t> Inputs() const override { return {2, 2}; }
   void Fields(Visitor& v) override;
-  std::vector<Knob> Knobs() override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
+  // PayloadKeyBits: both bundles, of `count` rows of heads and n tokens: what kPayload deals behind e's summands, which
+  // are those at an un-truncated wire.
+  int64_t PayloadKeyBits(int64_t count, int64_t n) const;
+
+ private:
+  AnyWire BuildPayload(const Emission& e, const Summands& weights, const SharedWire<kPub>& v) const;
 };
 
 }  // namespace suf::nn

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "suf/compiler/unopened.hpp"
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/cover.hpp"
 #include "suf/nn/tables.hpp"
@@ -133,6 +134,7 @@ IntArray Softmax::SpecShift(const IntCall& c, const IntArray& score, const IntAr
 AnyWire Softmax::BuildShift(const Emission& e, const Wire<kPub>& score, const Wire<kPub>& shifts) const {
   pfss::Trace& t = e.t;
   const int64_t n = e.n, heads = score.shape()[0];
+  const bool packed = e.Packed(causal);
   auto raised = [&](int bits) {
     return [bits, this](auto v) {
       auto u = bits > 0 ? v << bits : v;
@@ -142,14 +144,14 @@ AnyWire Softmax::BuildShift(const Emission& e, const Wire<kPub>& score, const Wi
   Wire<kPub> by_row = Map(shifts, [&](auto v) {
     auto u = Permute(v, {1, 0});
     return raised(shift_up)(u);
-  });  // (heads, n)
-  const Wire<kPub> all = causal && !own.empty() ? Map(score, [&](auto v) { return Unpack(v, n); }) : score;
+  });  // (heads, rows)
+  const Wire<kPub> all = packed && !own.empty() ? Map(score, [&](auto v) { return Unpack(v, n); }) : score;
   for (int which = 0; which < 2; ++which) {
     const Ints k = Coefficients(own, which);
     if (k.empty()) continue;
     std::vector<uint64_t> places;
-    for (int64_t i = 0; i < heads * n; ++i) places.push_back(uint64_t(Taken(which, i % n)));
-    const Const at = t.constant(places, {heads, n}), times = t.constant({k.begin(), k.end()}, {heads, 1});
+    for (int64_t i = 0; i < heads * e.rows; ++i) places.push_back(uint64_t(Taken(which, e.from + i % e.rows)));
+    const Const at = t.constant(places, {heads, e.rows}), times = t.constant({k.begin(), k.end()}, {heads, 1});
     Wire<kPub> with = Map(all, [&](auto v) {
       auto taken = Take(v, at);
       taken = raised(score_up - own_bits())(taken);
@@ -161,16 +163,26 @@ AnyWire Softmax::BuildShift(const Emission& e, const Wire<kPub>& score, const Wi
   }
   by_row = Map(by_row, [&](auto v) {
     auto column = Column(v);
-    if (!causal) return column;
+    if (!packed) return column;
     return Pack(Broadcast(column, {heads, n, n}));
   });
-  const Const place = t.constant({offset.begin(), offset.end()}, causal ? Shape{heads, 1} : Shape{heads, 1, 1});
+  const Const place = t.constant({offset.begin(), offset.end()}, packed ? Shape{heads, 1} : Shape{heads, 1, 1});
   const Wire<kPub> z = Map(score, raised(score_up));
   Pub hat = z.hat - by_row.hat;
   hat = hat + place;
   Sec r = z.r - by_row.r;
+  if (e.form == Form::kSummands) {
+    Summands out{compiler::EntrySummands(t, Read(ring).f.groups.at(0), {hat, r}, ring), ring, score.shape()};
+    if (!packed) return out;
+    out.shape = {heads, n, n};
+    for (compiler::Factor& f : out.sum) {
+      if (f.p) f.p = Unpack(*f.p, n);
+      f.u = Unpack(*f.u, n);
+    }
+    return out;
+  }
   AnyWire w = e.Open(Read(ring).Build(t, {hat, r}));
-  return causal ? On(w, [&](auto v) { return Unpack(v, n); }) : w;
+  return packed ? On(w, [&](auto v) { return Unpack(v, n); }) : w;
 }
 
 }  // namespace suf::nn

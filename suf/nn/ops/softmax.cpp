@@ -140,6 +140,7 @@ void Softmax::Fields(Visitor& v) {
 
 void Softmax::Check(const Edges& in, int max_n, const std::string& where) const {
   Wanted(own.empty() || int64_t(own.size()) == 2 * in[0].dim, where, "there are not two coefficients a head");
+  Wanted(form != Form::kSummands || by == kShift, where, "its reader takes summands of a maximum's exponential");
   if (by == kShift) return CheckShift(in, where);
   Wanted(window() < 62 && in[0].ring == window(), where, "its input's ring is not its shift, low digit and level");
   Wanted(int64_t(offset.size()) == in[0].dim, where, "there is not one offset a head");
@@ -191,27 +192,28 @@ AnyWire Softmax::Build(const Emission& e, std::span<const AnyWire> x) const {
   Wire<kPub> z = AsOpen(x[0]);
   if (z.k() > window()) z = Map(z, [&](auto v) { return Low(v, window()); });
   const int64_t n = e.n, heads = z.shape()[0];
+  const bool packed = e.Packed(causal);
   const int top = shift + low;
   std::vector<compiler::Cut> cuts{{shift, low}, {top, level}};
   std::vector<uint64_t> places;
   for (int64_t v : offset) places.push_back(uint64_t(v) + (uint64_t{1} << (shift - 1)));
-  pfss::Const window_at = t.constant(places, causal ? Shape{heads, 1} : Shape{heads, 1, 1});
+  pfss::Const window_at = t.constant(places, packed ? Shape{heads, 1} : Shape{heads, 1, 1});
   compiler::OpenedDigits d(t, z, window_at, compiler::PlanDigits(cuts, stages));
   compiler::Borrow below(d, shift, stages), above(d, top, stages);
   Wire<kPub> digit = OpenDefined(t, compiler::Slice(d, shift, top, low, &below, nullptr), "low digit");
   Wire<kPub> levels = OpenDefined(t, compiler::Slice(d, top, window(), level, &above, nullptr), "level");
-  gates::Maximum maximum{floor, count_bits, causal};
-  Wire<kPub> m = OpenDefined(t, maximum.Build(t, levels), "maximum");  // (heads, n)
+  gates::Maximum maximum{floor, count_bits, packed};
+  Wire<kPub> m = OpenDefined(t, maximum.Build(t, levels), "maximum");  // (heads, rows)
   m = Map(m, [&](auto v) {
     auto column = Column(v);
-    if (!causal) return column;
+    if (!packed) return column;
     return Pack(Broadcast(column, {heads, n, n}));
   });
   Pub hat = m.hat - levels.hat;
   Sec r = m.r - levels.r;
   compiler::Owing y = Pair(ring).Build(t, {hat, r}, digit);
   AnyWire w = e.Open(y);
-  return causal ? On(w, [&](auto v) { return Unpack(v, n); }) : w;
+  return packed ? On(w, [&](auto v) { return Unpack(v, n); }) : w;
 }
 
 }  // namespace suf::nn

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "suf/compiler/unopened.hpp"
 #include "suf/gates/function.hpp"
 #include "suf/gates/product.hpp"
 #include "suf/nn/ops/attention.hpp"
@@ -19,6 +20,8 @@ constexpr int kSumBelow = 4, kSumAbove = 3, kSumRoom = 1;
 constexpr int kMostCap = 12;  // sums are seen for entries cut at 1 to 2^kMostCap
 
 double One(int bits) { return std::ldexp(1.0, bits); }
+
+const char* const kTails[] = {"e", "payload"};
 
 }  // namespace
 
@@ -95,10 +98,16 @@ Reach WeightedSum::Bound(const Facts&, const Edges& in, std::vector<Width>* widt
 void WeightedSum::Fields(Visitor& v) {
   v.Int("row_sum", row_sum, 1, 61), v.Int("product", product, 3, kRing);
   v.Int("floor", floor, 0, 61), v.Int("top", top, 1, 61), v.Octaves("recip", &recip, row_sum);
-  v.Lowering("rows", &rows);
+  v.Lowering("rows", &rows), v.Choice("tail", &tail, kTails, "has a weighted sum with the tail ");
 }
 
-std::vector<Knob> WeightedSum::Knobs() { return {RowsKnob(&rows, recip, row_sum)}; }
+std::vector<Knob> WeightedSum::Knobs() {
+  std::vector<Knob> out{RowsKnob(&rows, recip, row_sum)};
+  // a predicted shift gives summands of e; a maximum's row sums have no floor
+  if (floor > 0)
+    out.push_back({"tail", {std::begin(kTails), std::end(kTails)}, size_t(tail), [this](size_t i) { tail = Tail(i); }});
+  return out;
+}
 
 void WeightedSum::Check(const Edges& in, int, const std::string& where) const {
   Wanted(in[1].dim == serving * head_dim, where, "its values are not as wide as its heads");
@@ -108,6 +117,7 @@ void WeightedSum::Check(const Edges& in, int, const std::string& where) const {
   Wanted(row_sum <= product && product <= ring, where, "row_sum <= product <= ring does not hold");
   WantCover(recip, row_sum, ring, where);
   WantRows(rows, recip, row_sum, where);
+  Wanted(tail == kOpened || floor > 0, where, "its tail is for a predicted shift");
 }
 
 IntArray WeightedSum::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
@@ -139,26 +149,79 @@ IntArray WeightedSum::Spec(const IntCall& c, std::span<const IntArray* const> x)
 AnyWire WeightedSum::Build(const Emission& emission, std::span<const AnyWire> x) const {
   pfss::Trace& t = emission.t;
   const int64_t n = emission.n;
+  if (const auto* weights = std::get_if<Summands>(&x[0])) return BuildPayload(emission, *weights, AsProduct(x[1]));
   SharedWire<kPub> e = AsProduct(x[0]), v = AsProduct(x[1]);
   v = Map(v, [&](auto w) {
     auto u = Reshape(w, {n, serving, head_dim});
     return Permute(u, {1, 0, 2});
   });
   if (v.k() > product) v = Map(v, [&](auto w) { return Low(w, product); });
-  Wire<kPub> sums = Map(Wire<kPub>(e), [&](auto w) { return Low(Sum(w), row_sum); });  // (heads, n): never opened
+  Wire<kPub> sums = Map(Wire<kPub>(e), [&](auto w) { return Low(Sum(w), row_sum); });  // (heads, rows): never opened
   if (e.k() > product) e = Map(e, [&](auto w) { return Low(w, product); });
   gates::Function inverse_of = RowOf(recip, row_sum, ring, rows);
   SharedWire<kPub> inverse = compiler::OpenShared(t, inverse_of.Build(t, sums), "recip");
   inverse = Map(inverse, [](auto w) { return Column(w); });
   // heads that read one v are rows of one product
-  if (serving != heads) e = Map(e, [&](auto w) { return Reshape(w, {serving, heads / serving * n, n}); });
+  if (serving != heads) e = Map(e, [&](auto w) { return Reshape(w, {serving, heads / serving * emission.rows, n}); });
   compiler::Owing mixed = gates::MatmulProduct{false}.Build(t, e, v);
-  if (serving != heads) mixed = compiler::Map(mixed, [&](auto w) { return Reshape(w, {heads, n, head_dim}); });
-  Wire<kPub> ev = compiler::OpenDefined(t, mixed, "eV");  // (heads, n, head_dim)
+  if (serving != heads)
+    mixed = compiler::Map(mixed, [&](auto w) { return Reshape(w, {heads, emission.rows, head_dim}); });
+  Wire<kPub> ev = compiler::OpenDefined(t, mixed, "eV");  // (heads, rows, head_dim)
   compiler::Words y(t, ring);
   compiler::Factors value = compiler::Centred(ev);
   y.Add(value, compiler::Masked(inverse));
   return emission.Open(y.Done());  // by heads: the map that reads it joins them
+}
+
+// o = F(S) (eV_hat - r): shares of F(S) and F(S) r by one DCF at S's mask, whose payload is (1, r).
+AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weights, const SharedWire<kPub>& x) const {
+  pfss::Trace& t = emission.t;
+  const int64_t n = emission.n, own = emission.rows;
+  compiler::Factors e = weights.sum;  // (heads, rows, n, 1)
+  for (compiler::Factor& f : e) {
+    if (f.p) f.p = Column(*f.p);
+    f.u = Column(*f.u);
+  }
+  SharedWire<kPub> v = Map(x, [&](auto w) {
+    auto u = Reshape(w, {n, serving, head_dim});
+    auto by_head = Permute(u, {1, 0, 2});
+    auto one = Reshape(by_head, {serving, 1, n, head_dim});
+    auto all = Broadcast(one, {serving, heads / serving, n, head_dim});
+    auto served = Reshape(all, {heads, 1, n, head_dim});
+    return Low(served, product);
+  });
+  auto total = [](compiler::Words& w) { return compiler::Map(w.Done(), [](auto all) { return Sum(all, 2); }); };
+  compiler::Words s(t, row_sum), mixed(t, product);
+  s.Add(e);
+  mixed.Add(e, compiler::Masked(v));
+  Wire<kPub> sums = compiler::OpenDefined(t, total(s), "row sum");  // (heads, rows, 1)
+  Wire<kPub> ev = compiler::OpenDefined(t, total(mixed), "eV");     // (heads, rows, head_dim)
+  const compiler::Factors value = compiler::Opened(ev, ring);
+  std::vector<pfss::Sec> payload{Broadcast(t.constant(1), {heads, own, 1})};
+  for (const compiler::Factor& f : value)
+    for (int64_t k = 0; f.u && k < head_dim; ++k) payload.push_back(Between(Lift(*f.u), 2, k, k + 1));
+  pfss::Sh shares = compiler::IntervalTimes(t, recip, sums, Stack(payload), ring);  // (payload, heads, rows, 1)
+  compiler::Words y(t, ring);
+  int64_t at = 1;
+  for (const compiler::Factor& f : value) {
+    pfss::Sh word = f.u ? Map(shares,
+                              [&](auto w) {
+                                auto words = Between(w, 0, at, at + head_dim);
+                                auto last = Permute(words, {1, 2, 0, 3});
+                                return Reshape(last, {heads, own, head_dim});
+                              })
+                        : At(shares, 0);
+    if (f.u) at += head_dim;
+    y.Add(word, f.p, f.sign, f.shift);
+  }
+  return emission.Open(y.Done());
+}
+
+int64_t WeightedSum::PayloadKeyBits(int64_t count, int64_t n) const {
+  const int words = int(1 + head_dim * (product < ring ? 2 : 1));  // 1; of e v, r and where it wraps
+  // by pair, those that scale an entry of e and the owed one; by entry of v, these times its mask
+  const int64_t pairs = n * 5 * product, entries = n * head_dim * 4 * product;
+  return count * (pairs + entries + compiler::IntervalTimesKeyBits(row_sum, words, ring));
 }
 
 }  // namespace suf::nn
