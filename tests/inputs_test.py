@@ -144,7 +144,7 @@ def eightfold(w):
 
 
 # a shape that fits, weights that do not: hard certificates would be false
-MISFIT = r'wire 8/0/attention/z_qk can reach 2\^\d+ with these weights; the plan allows 2\^\d+; compile a plan from this model'
+MISFIT = r'wire 8/0/attention/z_(qk|v) can reach 2\^\d+ with these weights; the plan allows 2\^\d+; compile a plan from this model'
 for name, command in (('serve', SERVE), ('simulate', 'simulate --plan {plan} --model {w}/m --json --file {w}/m/vocab.txt'.split())):
     alone(f'{name}: plan of a model with smaller weights', 4, MISFIT, command, eightfold)
 

@@ -143,13 +143,13 @@ def _(w):
 
 COMPILE = 'compile --model {model} --calibrate /dev/null --out {w}/plan.json '
 for what, code, sentence, command in (
-    ('embed: no such variant', 2, "the plan has no variant 'moon'; it has wan",
+    ('embed: no such variant', 2, "the plan has no variant 'moon'; it has lan",
      'embed --plan {plan} --vocab {vocab} --certs {certs} --dealer 127.0.0.1:1 --connect 127.0.0.1:1 --store {w}/s --variant moon dog'),
-    ('serve: no such variant', 2, "the plan has no variant 'moon'; it has wan",
-     'serve --plan {plan} --model {model} --certs {certs} --dealer 127.0.0.1:1 --listen 127.0.0.1:0 --store {w}/s --variants wan,moon'),
-    ('deal: no such variant', 2, "the plan has no variant 'moon'; it has wan",
+    ('serve: no such variant', 2, "the plan has no variant 'moon'; it has lan",
+     'serve --plan {plan} --model {model} --certs {certs} --dealer 127.0.0.1:1 --listen 127.0.0.1:0 --store {w}/s --variants lan,moon'),
+    ('deal: no such variant', 2, "the plan has no variant 'moon'; it has lan",
      'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0 --tokens 5 --variant moon'),
-    ('deal: a variant without --tokens', 2, '--variant requires --tokens', 'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0 --variant wan'),
+    ('deal: a variant without --tokens', 2, '--variant requires --tokens', 'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0 --variant lan'),
     ('estimate: no such variant', 2, "the plan has no variant 'moon'", 'estimate --plan {plan} --tokens 5 --variant moon'),
     ('simulate: no such variant', 2, "the plan has no variant 'moon'", 'simulate --model {model} --plan {plan} --variant moon --file /dev/null'),
     ('compile: a variant without prices', 2, '--variant takes NAME=PRICES', COMPILE + '--variant near'),

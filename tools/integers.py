@@ -160,7 +160,9 @@ class Evaluator:
         cut, by, kz, epsilon = self.number(name, 'cut', 'shift', 'kz', 'epsilon')
         assert int(np.abs(z).max()) + ((1 << cut) >> 1) < 1 << kz - 2, 'wire %s%s.input leaves its ring of %d bits' % (self.at, name, kz)
         x = shift(z, cut)
-        v = self.wire(name, (x * x).sum(-1) + epsilon, 0, 'square')
+        of = z if self.number(name, 'square_of') == 'z' else x                                                # its squares may need 128 bits
+        v = np.array([sum(int(a) * int(a) for a in row) >> self.number(name, 'under') for row in of], I)
+        v = self.wire(name, v + epsilon, 0, 'square')
         y = self.wire(name, x * self.function(name, 'rsqrt')(v)[..., None], by, 'product')
         return self.wire(name, shift(y, by))
 

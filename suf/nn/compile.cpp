@@ -159,7 +159,7 @@ void Compiler::Rings(Walk* walk) {
       for (size_t k = 0; k < r->in.size(); ++k)
         if (r->in[k] == &n && reader.Uses(int(k))) ring = std::max(ring, reader.Need(int(k), in));
     }
-    ring = std::max(ring, 1);                       // of one that nobody uses in this class
+    ring = std::max(ring, op.LeastRing());
     const int limit = op.ring ? op.ring : kWidest;  // one that sets its own never grows
     if (ring > limit)
       Fail(Cause::kRefused, "wire ", Where(n), " needs a ring of ", ring, " bits, the limit is ", limit,

@@ -187,6 +187,8 @@ class Operator {
   // Need: the ring that input i must have, `ring` being chosen. Settle: called when all rings are.
   virtual int Need(int /*input*/, const Edges& /*in*/) const { return ring; }
   virtual void Settle(const Edges& /*in*/) {}
+  // LeastRing: the ring that the result must have for what is computed inside, whatever its readers need.
+  virtual int LeastRing() const { return 1; }
   // Inputs: how many it takes.
   virtual std::pair<size_t, size_t> Inputs() const { return {1, 1}; }
   // Uses: whether input i is read with these parameters; a node that no reader uses in a class is left out of it.

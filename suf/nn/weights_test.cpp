@@ -135,9 +135,9 @@ TEST(Variants, ShareTheWeightsThatTheyReadAlike) {
     names.push_back(w.name);
     if (w.name.find('@') != w.name.npos) own.push_back(w.name);
   }
-  EXPECT_THAT(own, testing::ElementsAre("2.full@far"));
+  EXPECT_THAT(own, testing::ElementsAre("2.full@2"));
   EXPECT_EQ(names.size(), one.size() + 1);
-  EXPECT_EQ(q.at("2.full@far")[0], far.q.at("2.full")[0]);
+  EXPECT_EQ(q.at("2.full@2")[0], far.q.at("2.full")[0]);
   EXPECT_NO_THROW(CheckWeights(plan, q));
   Simulator simulator(plan, q);
   for (const auto& ids : SmallTexts(5, 4, 16)) {
@@ -154,7 +154,7 @@ TEST(Variants, ShareTheWeightsThatTheyReadAlike) {
     for (const pfss::Node& node : t.nodes()) {
       if (node.op != pfss::Op::kInput) continue;
       const std::string& name = t.name(node.label);
-      own_of_far += name == "W.2.full@far";
+      own_of_far += name == "W.2.full@2";
       EXPECT_FALSE(v && name == "W.2.full");
       EXPECT_TRUE(name.rfind("W.", 0) != 0 || set.count(name)) << name;
     }

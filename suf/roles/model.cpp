@@ -67,7 +67,7 @@ void Model::ReadShifts(const std::filesystem::path& file, const nn::Plan& plan) 
   if (!std::filesystem::exists(file, error))
     Fail(Cause::kInput,
          "this plan's softmaxes have shifts, which are weights of the model owner, and there is no file ",
-         file.string(), "; suf compile wrote it beside the plan");
+         file.string(), "; it was written beside the plan when that was made");
   model::Safetensors tensors(file);
   const std::vector<int64_t> want = HashWords(plan);
   if (!tensors.Has(kOf) || tensors.Integers(kOf, {int64_t(want.size())}) != want)

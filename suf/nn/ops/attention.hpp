@@ -128,6 +128,7 @@ struct WeightedSum : Define<WeightedSum> {
   void Choose(const Facts& c, const Edges& in) override;
   Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Nominal(const Options& o) const override { return o.Result("attended"); }
+  int LeastRing() const override { return product; }
   int Need(int, const Edges&) const override { return product; }
   Form Reads(int i) const override { return i == 0 && tail == kPayload ? Form::kSummands : Form::kProduct; }
   std::vector<Knob> Knobs() override;

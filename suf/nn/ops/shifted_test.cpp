@@ -179,6 +179,7 @@ TEST(PredictedShift, FloatAndSee) {
 Softmax Chosen(Edges in, std::vector<Range> shifted, Ints own = {}, int slice = 4, int64_t head_dim = 4) {
   const Seen seen{{"shifted", shifted}};
   Options o;
+  o.softmax = Options::kShift;
   o.Set("shift_slice", slice);
   Softmax s;
   s.by = Softmax::kShift, s.head_dim = head_dim, s.own = own;
