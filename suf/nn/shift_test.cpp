@@ -113,7 +113,7 @@ TEST(Shifts, PredictRowsOfOtherTexts) {
         left += std::pow(p.is[i] - p.said[i] - mean, 2), plain += std::pow(p.is[i] - level, 2);
       }
       EXPECT_LT(left, 0.95 * plain);  // it predicts rows of texts that it has not seen, of a model of random weights
-      EXPECT_LT(mean, 0);            // and lies above all but one row in a thousand
+      EXPECT_LT(mean, 0);             // and lies above all but one row in a thousand
       const Weights::Tensor& w = shifts.weights.tensors().begin()->second;
       fits.push_back(std::string(reinterpret_cast<const char*>(w.values.data()), 4 * w.values.size()));
     }

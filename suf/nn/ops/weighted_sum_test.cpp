@@ -158,8 +158,8 @@ TEST(WeightedSum, Choose) {
     }
 }
 
-// Under a predicted shift sums are what calibration saw: fine from 2^-4 of the least to eight times the largest, above that
-// never above 1 / sum; a sum of 0 leaves nothing.
+// Under a predicted shift sums are what calibration saw: fine from 2^-4 of the least to eight times the largest, above
+// that never above 1 / sum; a sum of 0 leaves nothing.
 TEST(WeightedSum, ChooseBehindAShift) {
   const Options o;
   const Edges in{EdgeOf(18, 0, 2, {256, 256 * 0x1p20, {0x1p20 - 1}, {}, {}}), EdgeOf(10, 0, 6, BoxOf(Reals(6, 50.0)))};
