@@ -8,6 +8,7 @@
 
 #include "apps/child.hpp"
 #include "apps/exit.hpp"
+#include "apps/role.hpp"
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
 #include "suf/net/certs.hpp"
@@ -100,7 +101,7 @@ void AddTimes(const std::string& path, const char* role, std::vector<ordered_jso
 }  // namespace
 
 int RunDemo(const DemoArgs& a) {
-  if (!a.variant.empty()) (void)ring::VariantNamed(a.variant);  // its sentence before the roles say it
+  if (!a.kernels.empty()) (void)ring::VariantNamed(a.kernels);  // its sentence before the roles say it
   Folder dir;
   auto lines = ReadTexts(a.source);
   std::string plan_path = a.plan;
@@ -117,7 +118,7 @@ int RunDemo(const DemoArgs& a) {
     plan_path = c.out;
   }
   const nn::Plan plan = roles::LoadPlan(plan_path);
-  const roles::Model model(a.model);
+  const roles::Model model = ReadModel(a.model, plan_path, "", plan);
   std::optional<roles::Simulator> simulator;
   {
     Bar bar("check the weights");
@@ -141,18 +142,18 @@ int RunDemo(const DemoArgs& a) {
   }
   std::string certs = dir / "certs", vocabulary = a.model + "/vocab.txt";
   net::MakeCerts(certs);
-  auto with_variant = [&](std::vector<std::string> args) {
-    if (!a.variant.empty()) args.insert(args.end(), {"--variant", a.variant});
+  auto with_kernels = [&](std::vector<std::string> args) {
+    if (!a.kernels.empty()) args.insert(args.end(), {"--kernels", a.kernels});
     return args;
   };
   Child deal("the dealer",
-             with_variant({"suf", "deal", "--plan", plan_path, "--certs", certs + "/dealer", "--listen", "127.0.0.1:0",
+             with_kernels({"suf", "deal", "--plan", plan_path, "--certs", certs + "/dealer", "--listen", "127.0.0.1:0",
                            "--times", dir / "dealer.times"}),
              2);
   std::string dealer = Str("127.0.0.1:", deal.Port());
   deal.Drain();
   Child serve("the model owner",
-              with_variant({"suf", "serve", "--plan", plan_path, "--model", a.model, "--certs", certs + "/model",
+              with_kernels({"suf", "serve", "--plan", plan_path, "--model", a.model, "--certs", certs + "/model",
                             "--dealer", dealer, "--listen", "127.0.0.1:0", "--store", dir / "model-store", "--once",
                             "--times", dir / "p0.times"}),
               2);
@@ -162,10 +163,10 @@ int RunDemo(const DemoArgs& a) {
       "suf",       "embed",   "--plan",        plan_path,          "--vocab",
       vocabulary,  "--certs", certs + "/data", "--dealer",         dealer,
       "--connect", server,    "--store",       dir / "data-store", a.source.ids.empty() ? "--json-file" : "--ids",
-      texts,       "--json"};
+      texts,       "--json",  "--variant",     a.variant};
   if (a.truncate) args.push_back("--truncate");
   if (a.one_by_one) args.push_back("--one-by-one");
-  Child embed("the data owner", with_variant(args), 1);
+  Child embed("the data owner", with_kernels(args), 1);
   std::cerr << "dealer: process " << deal.pid() << " at " << dealer << "\nmodel owner (P0): process " << serve.pid()
             << " at " << server << "\ndata owner (P1): process " << embed.pid() << "\n";
 
@@ -197,7 +198,7 @@ int RunDemo(const DemoArgs& a) {
     } else {
       auto y = row["y"].get<std::vector<int64_t>>();
       const std::vector<int32_t> ids(lines[i].ids.begin(), lines[i].ids.end());
-      nn::Simulation sim = simulator->Run(ids);
+      nn::Simulation sim = simulator->Run(ids, plan.VariantNamed(row["variant"].get<std::string>()));
       auto differ = std::mismatch(y.begin(), y.end(), sim.y.begin(), sim.y.end());
       bool equal = y == sim.y;
       wrong += !equal;

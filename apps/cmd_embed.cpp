@@ -63,7 +63,7 @@ void Embed(roles::DataOwner::Session& session, std::vector<Line>& lines, Results
 
 int RunEmbed(const EmbedArgs& a) {
   Harden();
-  UseVariant("embed", a.variant);
+  UseKernels("embed", a.kernels);
   auto own = Own("embed", a.certs, Role::kData, a.pins);
   const auto backend = HostBackend();
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
@@ -83,6 +83,7 @@ int RunEmbed(const EmbedArgs& a) {
   const auto timeout = Timeout(a.timeout);
   std::optional<Bar> bar;
   roles::DataOwner::Options options{.keys = KeysOf(a.keys, store), .one_by_one = a.one_by_one, .audits = a.audit};
+  options.variants = engine.Allowed(a.variant);
   options.progress = [&](size_t text, double done, const std::string& what) {
     if (!bar) bar.emplace(Str("text ", text + 1, " of ", usable));
     bar->At(done, what);
@@ -94,6 +95,9 @@ int RunEmbed(const EmbedArgs& a) {
     ch->set_recorder(recorder.get());
     roles::DataOwner::Session session(owner, *ch);
     Warn("embed", session.notices());
+    if (const auto& link = session.link())
+      log::Info(Str("embed: the link has a round trip of ", Fixed(double(link->trip_us) / 1e3, 2), " ms and ",
+                    Fixed(double(link->rate) / 1e6, 0), " Mb/s; each text takes the cheapest variant for it"));
     KeepPages();
     Embed(session, lines, results, bar);
   }

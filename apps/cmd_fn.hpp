@@ -37,8 +37,8 @@ int RunFnFit(const FnFitArgs& a);
 struct FnCostArgs {
   FunctionArgs f;
   EndsArgs ends;
-  std::string profile;  // none: the four there are
-  std::string keys = "ahead", backend = "packed";
+  std::string profile;                   // none: the four there are
+  std::string keys, backend = "packed";  // ahead, now, or as the profile says
   int64_t count = 1024;
   bool json = false;
 };
@@ -51,7 +51,7 @@ struct FnCheckArgs {
 int RunFnCheck(const FnCheckArgs& a);
 
 struct FnBenchArgs {
-  std::string variant;
+  std::string kernels;
   int64_t count = 4096;          // values together
   std::optional<int> functions;  // only the first so many
   bool json = false;

@@ -268,7 +268,7 @@ void PrintTables(const FnBenchArgs& a, const Result& r) {
 }  // namespace
 
 int RunFnBench(const FnBenchArgs& a) {
-  UseVariant("bench", a.variant);
+  UseKernels("bench", a.kernels);
   const Result r = Measure(a);
   if (a.json)
     PrintJson(a, r);

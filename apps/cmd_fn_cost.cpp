@@ -34,7 +34,8 @@ int RunFnCost(const FnCostArgs& a) {
   const gates::FunctionPlan plan = PlanOf(g.f, a.ends);
   std::vector<Profile> profiles = compiler::Profiles();
   if (!a.profile.empty()) profiles = {compiler::ParseProfile(a.profile)};
-  for (Profile& p : profiles) p.prices.now = a.keys == "now";
+  for (Profile& p : profiles) compiler::SetKeys(&p, a.keys);
+  const bool now = profiles[0].prices.now;
   std::vector<Candidate> all = gates::Price(plan, profiles[0].prices, a.count, MakeBackend(a.backend)->capabilities());
   std::stable_sort(all.begin(), all.end(), [](const Candidate& x, const Candidate& y) {
     if (x.why_not.empty() != y.why_not.empty()) return x.why_not.empty();
@@ -46,7 +47,7 @@ int RunFnCost(const FnCostArgs& a) {
     ordered_json out{{"schema", "suf.fn.cost/1"},  {"name", func::Name(g.f)},
                      {"n", func::DomainBits(g.f)}, {"ring", func::RingBits(g.f)},
                      {"from", a.ends.from},        {"to", a.ends.to},
-                     {"count", a.count},           {"keys", a.keys},
+                     {"count", a.count},           {"keys", now ? "now" : "ahead"},
                      {"backend", a.backend}};
     out["lowerings"] = json::array(), out["refused"] = json::array();
     for (const Candidate& c : all) {
@@ -80,8 +81,7 @@ int RunFnCost(const FnCostArgs& a) {
       rows.back().push_back(Time(compiler::Seconds(b, profiles[k].prices)) + (c.name == choice[k] ? " *" : "  "));
   }
   std::cout << func::Name(g.f) << ", " << a.count << " values from " << a.ends.from << " to " << a.ends.to
-            << ", all of them together; keys are dealt " << (a.keys == "now" ? "while the parties wait" : "ahead")
-            << "\n\n"
+            << ", all of them together; keys are dealt " << (now ? "while the parties wait" : "ahead") << "\n\n"
             << Table(rows) << "\nrounds: messages of one way, one after another; * the choice\n";
   for (size_t k = 0; k < profiles.size(); ++k)
     std::cout << profiles[k].name << (profiles[k].source == "given" ? "" : Str(" (", profiles[k].source, ")")) << ": "

@@ -80,7 +80,7 @@ int RunFnPlan(const FnPlanArgs& a) {
 
 int RunFnServe(const FnServeArgs& a) {
   Harden();
-  UseVariant("fn serve", a.variant);
+  UseKernels("fn serve", a.kernels);
   Stopping stopping;
   auto own = Own("fn serve", a.certs, Role::kModel, a.pins);
   const auto backend = HostBackend();
@@ -142,7 +142,7 @@ roles::Ran Call(const FnAskArgs& a, const net::Credentials& own, roles::Function
 
 int RunFnAsk(const FnAskArgs& a) {
   Harden();
-  UseVariant("fn ask", a.variant);
+  UseKernels("fn ask", a.kernels);
   auto own = Own("fn ask", a.certs, Role::kData, a.pins);
   const auto backend = HostBackend();
   roles::FunctionEngine engine(roles::LoadFunctionPlan(a.plan), *backend);

@@ -10,8 +10,10 @@
 #include "apps/role.hpp"
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
+#include "suf/compiler/choose.hpp"
 #include "suf/model/fetch.hpp"
 #include "suf/model/random.hpp"
+#include "suf/nn/compile.hpp"
 #include "suf/roles/compiler.hpp"
 #include "suf/roles/estimate.hpp"
 #include "suf/roles/files.hpp"
@@ -37,6 +39,38 @@ void Apply(const std::string& setting, roles::Compiler* compiler) {
   if (is == std::string::npos || std::from_chars(begin, end, value).ptr != end || begin == end)
     Fail(Cause::kInput, "--set takes NAME=VALUE with a whole number; got ", setting);
   compiler->Set(setting.substr(0, is), value);
+}
+
+// VariantsOf: of compile's --profile and --variant. Items have ; between; one without = is names with commas between.
+std::vector<nn::Variant> VariantsOf(const CompileArgs& a) {
+  std::vector<std::pair<std::string, std::string>> wanted;  // name, profile
+  auto split = [](const std::string& text, char by) {
+    std::vector<std::string> parts;
+    for (size_t begin = 0; begin <= text.size();) {
+      const size_t end = std::min(text.find(by, begin), text.size());
+      parts.push_back(text.substr(begin, end - begin)), begin = end + 1;
+    }
+    return parts;
+  };
+  const bool none = a.profile.empty() && a.variants.empty();
+  for (const std::string& item : split(none ? "lan" : a.profile, ';')) {
+    if (item.empty() && a.profile.empty()) continue;
+    for (const std::string& p : item.find('=') == item.npos ? split(item, ',') : std::vector{item})
+      wanted.emplace_back(p.find('=') == p.npos ? p : "given", p);
+  }
+  for (const std::string& v : a.variants) {
+    const size_t is = v.find('=');
+    if (is == v.npos) Fail(Cause::kInput, "--variant takes NAME=PRICES, as near=rtt=2ms,rate=10G; got ", v);
+    wanted.emplace_back(v.substr(0, is), v.substr(is + 1));
+  }
+  std::vector<nn::Variant> out;
+  for (auto& [name, text] : wanted) {
+    compiler::Profile p = compiler::ParseProfile(text);
+    compiler::SetKeys(&p, a.keys);
+    out.push_back({name, p.prices.now && !p.says_keys ? text + ",keys=now" : text});
+  }
+  nn::CheckVariants(out);
+  return out;
 }
 
 }  // namespace
@@ -78,7 +112,7 @@ int RunCompile(const CompileArgs& a) {
   const roles::Model model(a.model);
   roles::Compiler compiler(model, a.max_tokens);
   for (const std::string& s : a.settings) Apply(s, &compiler);
-  compiler.Prices(a.profile, a.keys == "now");
+  compiler.Variants(VariantsOf(a));
   const std::string& file = a.ids.empty() ? a.calibrate : a.ids;
   const auto lines = ReadTexts({"", a.calibrate, "", a.ids});
   std::vector<std::string> texts;
@@ -94,28 +128,41 @@ int RunCompile(const CompileArgs& a) {
     return a.ids.empty() ? compiler.Compile(texts, hash, bar.Hook(), &used)
                          : compiler.CompileIds(ids, hash, bar.Hook());
   });
+  const std::filesystem::path shifts = roles::ShiftsFile(a.out);
+  roles::WriteShifts(shifts, compiler.shifts(), plan);
   std::string temp = a.out + ".part";
   std::ofstream out(temp, std::ios::binary);
   out << nn::Serialize(plan) << "\n";
   out.close();
   if (!out || std::rename(temp.c_str(), a.out.c_str()))
     Fail(Cause::kResource, "cannot write ", a.out, "; check the directory and free space");
-  std::cerr << "plan " << Hex(nn::PlanHash(plan)).substr(0, 16) << ": " << plan.classes.size()
-            << " length classes up to " << plan.max_tokens << " tokens, calibrated on " << used << " texts\n";
+  if (!compiler.shifts().weights.tensors().empty())
+    std::cerr << "shifts " << shifts.string() << ": weights of the model owner, who keeps them beside the model\n";
+  for (const nn::ShiftFit& f : compiler.shifts().fits)
+    if (!f.fits)
+      std::cerr << "softmax " << f.where << " keeps its maximum: rows of head " << f.worst
+                << " are predicted to within " << Fixed(f.low, 1) << " and " << Fixed(f.high, 1) << " nats\n";
+  std::string variants;
+  if (plan.variants.size() > 1)
+    for (const nn::Variant& v : plan.variants) variants += (variants.empty() ? "variants " : ", ") + v.name;
+  std::cerr << "plan " << Hex(nn::PlanHash(plan)).substr(0, 16) << ": " << variants << (variants.empty() ? "" : "; ")
+            << plan.classes.size() / plan.variants.size() << " length classes up to " << plan.max_tokens
+            << " tokens, calibrated on " << used << " texts\n";
   return 0;
 }
 
 int RunPlanShow(const PlanShowArgs& a) {
   const auto backend = HostBackend();
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
-  const nn::Plan& plan = engine.plan();
+  const int variant = engine.VariantNamed(a.variant);
+  const nn::Plan plan = engine.plan().Only(variant);
   if (a.trace) {
-    auto work = engine.At(a.tokens);
+    auto work = engine.At(a.tokens, variant);
     std::cout << pfss::Print(work->trace) << "\n" << pfss::Print(*work->schedule);
     return 0;
   }
   if (a.json) {
-    std::cout << nn::Serialize(plan) << "\n";
+    std::cout << nn::Serialize(a.variant.empty() ? engine.plan() : plan) << "\n";
     return 0;
   }
   if (!a.svg.empty()) {
@@ -129,10 +176,16 @@ int RunPlanShow(const PlanShowArgs& a) {
   std::cout << "plan " << Hex(engine.hash()) << "\n"
             << roles::ShapeOf(plan) << "; up to " << plan.max_tokens << " tokens; result at 2^-"
             << roles::ResultScale(plan) << "\n"
-            << VocabularyOf(plan.tokenizer) << "\n\n"
-            << Table(roles::RingsOf(plan)) << "\n";
+            << VocabularyOf(plan.tokenizer) << "\n\n";
+  if (engine.variants().size() > 1) {
+    std::vector<std::vector<std::string>> rows{{"variant", "made for"}};
+    for (const nn::Variant& v : engine.variants()) rows.push_back({v.name, v.profile});
+    std::cout << Table(rows) << "\nof the variant " << plan.variants[0].name << ":\n\n";
+  }
+  std::cout << Table(roles::RingsOf(plan)) << "\n";
   const auto choices = roles::ChoicesOf(plan);
-  if (choices.size() > 1) std::cout << "chosen for the profile " << plan.profile << ":\n" << Table(choices) << "\n";
+  if (choices.size() > 1)
+    std::cout << "chosen for the profile " << plan.variants[0].profile << ":\n" << Table(choices) << "\n";
   const roles::Certified certified = roles::CertifiedOf(plan);
   std::cout << certified.hard + certified.calibrated << " certificates: " << certified.hard << " hard (every text), "
             << certified.calibrated << " calibrated (suf simulate names texts that leave them)\n";
@@ -142,10 +195,11 @@ int RunPlanShow(const PlanShowArgs& a) {
 int RunEstimate(const EstimateArgs& a) {
   const auto backend = HostBackend();
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
-  const roles::Estimate e(engine, a.tokens);
+  const int variant = engine.VariantNamed(a.variant);
+  const roles::Estimate e(engine, a.tokens, variant);
   if (a.json) {
     ordered_json out{{"schema", "suf.estimate/2"},
-                     {"job", {{"entry", 0}, {"variant", 0}, {"tokens", a.tokens}, {"past", 0}}},
+                     {"job", {{"entry", 0}, {"variant", variant}, {"tokens", a.tokens}, {"past", 0}}},
                      {"plan", Hex(e.plan)},
                      {"trace", Hex(e.trace)},
                      {"flights", e.flights}};
@@ -190,10 +244,11 @@ int RunEstimate(const EstimateArgs& a) {
 
 int RunSimulate(const SimulateArgs& a) {
   const nn::Plan plan = roles::LoadPlan(a.plan);
+  const int variant = a.variant.empty() ? 0 : plan.VariantNamed(a.variant);
   std::optional<roles::Simulator> simulator;
   {
     Bar bar("check the weights");
-    simulator.emplace(plan, roles::Model(a.model), bar.Hook());
+    simulator.emplace(plan, ReadModel(a.model, a.plan, a.shifts, plan), bar.Hook());
   }
   auto lines = ReadTexts(a.source);
   TokenizeFor(plan, a.source, a.model + "/vocab.txt", a.truncate, &lines);
@@ -203,8 +258,8 @@ int RunSimulate(const SimulateArgs& a) {
     if (!l.error.empty()) {
       row = {{"i", l.i}, {"error", l.error}};
     } else {
-      nn::Simulation r = simulator->Run({l.ids.begin(), l.ids.end()});
-      row["n"] = l.ids.size(), row["ids"] = l.ids, row["y"] = r.y, row["f"] = roles::ResultScale(plan),
+      nn::Simulation r = simulator->Run({l.ids.begin(), l.ids.end()}, variant);
+      row["n"] = l.ids.size(), row["ids"] = l.ids, row["y"] = r.y, row["f"] = plan.scale(variant),
       row["outside"] = json::array();
       for (auto& o : r.outside) row["outside"].push_back({{"wire", o.wire}, {"value", o.value}, {"limit", o.limit}});
       if (!a.json)

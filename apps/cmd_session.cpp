@@ -34,24 +34,27 @@ int RunCerts(const CertsArgs& a) {
 
 int RunDeal(const DealArgs& a) {
   Harden();
-  UseVariant("deal", a.variant);
+  UseKernels("deal", a.kernels);
   Stopping stopping;
   auto own = Own("deal", a.certs, Role::kDealer, a.pins);
   const auto backend = HostBackend();
   const auto engine = roles::LoadEngine(a.plan, *backend);
   const char* const unit = engine->unit().name;
-  if (a.tokens) (void)engine->At(a.tokens);
+  const int variant = engine->VariantNamed(a.variant);
+  if (a.tokens) (void)engine->At(a.tokens, variant);
   fs::path state = a.state.empty() ? fs::path(a.certs) / "state" : fs::path(a.state);
   TimesFile times(a.times);
   auto timeout = Timeout(a.timeout);
   std::atomic<bool> said{false};
   roles::Dealer::Options options;
   options.timed = [&](uint64_t serial, const run::Times& t) { times.Add(serial, t); };
-  options.service.ahead = store::JobOf(uint32_t(a.tokens)),
+  options.service.ahead = store::JobOf(uint32_t(a.tokens), uint32_t(variant)),
   options.service.ahead_count = uint32_t(std::max(a.count, 1));
   options.service.partner_wait = timeout / 3;  // the parties, who wait as long as we do, are to hear of it
-  options.service.dealt = [unit](const store::Job& job, uint64_t serial) {
-    log::Info(Str("deal: serial ", serial, ", ", job.tokens, " ", unit));
+  const bool several = engine->variants().size() > 1;
+  options.service.dealt = [unit, several, &engine](const store::Job& job, uint64_t serial) {
+    log::Info(Str("deal: serial ", serial, ", ", job.tokens, " ", unit,
+                  several ? ", variant " + engine->variants()[job.variant].name : ""));
   };
   options.service.not_taken = [&](uint32_t model, uint32_t data) {
     if (!said.exchange(true))
@@ -68,9 +71,9 @@ int RunDeal(const DealArgs& a) {
 namespace {
 
 // Weights: the model, quantised for the plan; the floats are gone when it returns.
-nn::Quantised Weights(const std::string& folder, const nn::Plan& plan, Stages* stages) {
-  stages->At(0, Str("reading the model in ", folder));
-  const roles::Model model(folder);
+nn::Quantised Weights(const ServeArgs& a, const nn::Plan& plan, Stages* stages) {
+  stages->At(0, Str("reading the model in ", a.model));
+  const roles::Model model = ReadModel(a.model, a.plan, a.shifts, plan);
   return model.Quantise(plan, [&](double done, const std::string& what) { stages->At(0.1 + 0.6 * done, what); });
 }
 
@@ -78,16 +81,18 @@ nn::Quantised Weights(const std::string& folder, const nn::Plan& plan, Stages* s
 
 int RunServe(const ServeArgs& a) {
   Harden();
-  UseVariant("serve", a.variant);
+  UseKernels("serve", a.kernels);
   Stopping stopping;
   auto own = Own("serve", a.certs, Role::kModel, a.pins);
   const auto backend = HostBackend();
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
+  const uint32_t allowed = engine.Allowed(a.variants);
   Stages stages("serve");
-  nn::Quantised weights = Weights(a.model, engine.plan(), &stages);
+  nn::Quantised weights = Weights(a, engine.plan(), &stages);
   stages.Clear();
   Answer("serve", a, own, stopping, engine.unit(),
          [&](store::Store& store, proto::DialDealer dial, roles::Server::Options options) {
+           options.variants = allowed;
            stages.At(0.7, "masking the weights for a data owner's set-up");
            auto owner = std::make_unique<roles::ModelOwner>(engine, std::move(weights), store, std::move(dial),
                                                             std::move(options));

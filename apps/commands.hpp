@@ -29,27 +29,28 @@ int RunTokenize(const TokenizeArgs& a);
 struct CompileArgs {
   std::string model, calibrate, out, ids = {};
   std::vector<std::string> settings = {};  // NAME=VALUE
-  std::string profile = "wan", keys = "ahead";
+  std::string profile = {}, keys = {};     // profiles with commas or semicolons between; ahead, now, or as they say
+  std::vector<std::string> variants = {};  // NAME=PROFILE
   int max_tokens = 256;
 };
 int RunCompile(const CompileArgs& a);
 
 struct PlanShowArgs {
-  std::string plan, svg = {};
+  std::string plan, svg = {}, variant = {};
   bool json = false, trace = false, graph = false;
   int tokens = 0;
 };
 int RunPlanShow(const PlanShowArgs& a);
 
 struct EstimateArgs {
-  std::string plan;
+  std::string plan, variant = {};
   int tokens = 32, ahead = 0;
   bool json = false;
 };
 int RunEstimate(const EstimateArgs& a);
 
 struct SimulateArgs {
-  std::string model, plan;
+  std::string model, plan, shifts, variant = {};
   Source source;
   bool json = false, truncate = false;
 };
@@ -62,7 +63,7 @@ struct CertsArgs {
 int RunCerts(const CertsArgs& a);
 
 struct DealArgs {
-  std::string plan, certs, listen, state, times, variant;
+  std::string plan, certs, listen, state, times, kernels, variant;
   std::vector<std::string> pins;
   int tokens = 0, count = 0;
   double timeout = 60;
@@ -77,7 +78,7 @@ struct KeysArgs {
 
 // PartyArgs: of the processes of both parties.
 struct PartyArgs {
-  std::string plan, certs, dealer, store, record, variant;
+  std::string plan, certs, dealer, store, record, kernels;
   std::vector<std::string> pins;
   KeysArgs keys;
   double timeout = 60;
@@ -89,12 +90,12 @@ struct AnswerArgs : PartyArgs {
 };
 
 struct ServeArgs : AnswerArgs {
-  std::string model;
+  std::string model, shifts, variants;  // variants: names with commas between; none: all
 };
 int RunServe(const ServeArgs& a);
 
 struct EmbedArgs : PartyArgs {
-  std::string vocab, connect, out;
+  std::string vocab, connect, out, variant = "auto";
   Source source;
   bool json = false, truncate = false;
   bool one_by_one = false;  // a bundle is asked for when it is due, not while the one before is used
@@ -104,7 +105,7 @@ int RunEmbed(const EmbedArgs& a);
 
 struct DemoArgs {
   std::string program;  // path of this program
-  std::string model, plan, calibrate, variant;
+  std::string model, plan, calibrate, kernels, variant = "auto";
   Source source;
   bool json = false, truncate = false, one_by_one = false;
 };

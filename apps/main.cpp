@@ -9,6 +9,7 @@
 #include "apps/exit.hpp"
 #include "apps/options.hpp"
 #include "suf/base/error.hpp"
+#include "suf/compiler/choose.hpp"
 #include "suf/nn/plan.hpp"
 #include "suf/roles/compiler.hpp"
 #include "suf/store/bundle.hpp"
@@ -71,7 +72,9 @@ void NameValues(CLI::App* c) {
                                                             {"--times", "FILE"},
                                                             {"--tokens", "N"},
                                                             {"--trace", "TOKENS"},
+                                                            {"--kernels", "NAME"},
                                                             {"--variant", "NAME"},
+                                                            {"--variants", "NAME,.."},
                                                             {"--vocab", "FILE"},
                                                             {"dir", "DIR"},
                                                             {"plan", "FILE"},
@@ -135,13 +138,17 @@ int Main(int argc, char** argv) {
   c->add_option("--max-tokens", comp.max_tokens, "longest text the plan covers")->default_val(256);
   c->add_option("--out", comp.out, "plan file to write")->required();
   c->add_option("--set", comp.settings, SettingsHelp())->allow_extra_args(false)->option_text("NAME=VALUE");
-  c->add_option(
-       "--profile", comp.profile,
-       "what a flight, a byte, a key byte and a block cost: cpu, gpu, lan, wan, or prices (suf fn cost --help)")
-      ->default_val("wan");
-  c->add_option("--keys", comp.keys, "when keys come: ahead of a text, or now, while the parties wait")
-      ->check(CLI::IsMember({"ahead", "now"}))
-      ->default_val("ahead");
+  c->add_option("--profile", comp.profile,
+                "whose prices choose: " + suf::compiler::PricesHelp() +
+                    "; several make a variant each: names with commas, others with ; between (default: lan)")
+      ->option_text("P");
+  c->add_option("--variant", comp.variants,
+                "a variant with its name and prices, beside those of --profile; may be repeated")
+      ->allow_extra_args(false)
+      ->option_text("NAME=PRICES");
+  c->add_option("--keys", comp.keys,
+                "when keys come: ahead of a text, or now, while the parties wait (default: as the profile says, ahead)")
+      ->check(CLI::IsMember({"ahead", "now"}));
   c->parse_complete_callback([&] {
     if (comp.calibrate.empty() == comp.ids.empty()) throw CLI::RequiredError("one of --calibrate and --ids");
   });
@@ -157,6 +164,7 @@ int Main(int argc, char** argv) {
                  "print instead the trace for so many tokens, one node a line, and its schedule");
   ps->add_flag("--graph", show.graph, "print instead the graph: operators, what they read, forms, rings, scales");
   ps->add_option("--svg", show.svg, "draw the graph into this file");
+  AddVariant(ps, &show.variant);
   ps->callback([&] { show.trace = show.tokens > 0, status = RunPlanShow(show); });
 
   EstimateArgs est;
@@ -167,6 +175,7 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(0, 1 << 16))
       ->option_text("N");
   e->add_flag("--json", est.json, "JSON");
+  AddVariant(e, &est.variant);
   e->callback([&] { status = RunEstimate(est); });
 
   SimulateArgs sim;
@@ -174,8 +183,10 @@ int Main(int argc, char** argv) {
       "simulate", "the specification: the plan's whole numbers in clear, and every wire that leaves its window");
   s->add_option("--model", sim.model, "model directory")->required();
   s->add_option("--plan", sim.plan, "plan file")->required();
+  AddShifts(s, &sim.shifts);
   s->add_flag("--json", sim.json, "JSON lines");
   s->add_flag("--truncate", sim.truncate, "cut texts over the limit instead of refusing them");
+  AddVariant(s, &sim.variant);
   AddSource(s, &sim.source, false);
   s->callback([&] { status = RunSimulate(sim); });
 
@@ -200,13 +211,17 @@ int Main(int argc, char** argv) {
       ->option_text("N");
   d->add_option("--timeout", deal.timeout, "seconds to wait for a silent peer")->default_val(60);
   d->add_option("--times", deal.times, "write to this file where the time went, a JSON line a bundle");
-  AddVariant(d, &deal.variant);
+  AddKernels(d, &deal.kernels);
+  d->add_option("--variant", deal.variant, "with --tokens: bundles made ahead are of this variant (default: the first)")
+      ->needs(dn);
   AddPins(d, &deal.pins);
   d->callback([&] { status = RunDeal(deal); });
 
   ServeArgs serve;
   auto* sv = app.add_subcommand("serve", "the model owner (P0): serves embeddings of texts it never sees");
   sv->add_option("--model", serve.model, "model directory")->required();
+  AddShifts(sv, &serve.shifts);
+  sv->add_option("--variants", serve.variants, "variants of the plan that data owners may take (default: all)");
   AddAnswer(sv, &serve);
   sv->callback([&] { status = RunServe(serve); });
 
@@ -215,6 +230,7 @@ int Main(int argc, char** argv) {
   AddParty(em, &embed, kModelOwner, kDataOwner);
   em->add_option("--vocab", embed.vocab, "vocab.txt of the model (public); not with --ids");
   em->add_option("--connect", embed.connect, "where the model owner listens")->required();
+  em->add_option("--variant,--profile", embed.variant, kAutoHelp)->default_val("auto");
   em->add_flag("--json", embed.json, "JSON lines");
   em->add_flag("--truncate", embed.truncate, "cut texts over the limit instead of refusing them");
   auto one_by_one = em->add_flag(
@@ -235,7 +251,8 @@ int Main(int argc, char** argv) {
   de->add_flag("--json", demo.json, "JSON lines");
   de->add_flag("--truncate", demo.truncate, "cut texts over the limit instead of refusing them");
   de->add_flag("--one-by-one", demo.one_by_one, "as for embed: times of one text that no other one disturbs");
-  AddVariant(de, &demo.variant);
+  AddKernels(de, &demo.kernels);
+  de->add_option("--variant", demo.variant, kAutoHelp)->default_val("auto");
   AddSource(de, &demo.source, false);
   de->callback([&] { status = RunDemo(demo); });
 

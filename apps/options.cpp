@@ -29,8 +29,18 @@ void AddPins(CLI::App* c, std::vector<std::string>* pins) {
       ->allow_extra_args(false);
 }
 
+void AddShifts(CLI::App* c, std::string* file) {
+  c->add_option("--shifts", *file,
+                "weights that suf compile fitted with the plan, which stay with the model (default: beside the plan, "
+                "PLAN.shifts.safetensors)");
+}
+
 void AddVariant(CLI::App* c, std::string* variant) {
-  c->add_option("--variant", *variant, "kernels: portable, avx2 or avx512 (default: the fastest that runs here)");
+  c->add_option("--variant", *variant, "a variant of the plan (default: its first; suf plan show lists them)");
+}
+
+void AddKernels(CLI::App* c, std::string* kernels) {
+  c->add_option("--kernels", *kernels, "kernels: portable, avx2 or avx512 (default: the fastest that runs here)");
 }
 
 void AddParty(CLI::App* c, PartyArgs* a, const char* other, const char* own) {
@@ -41,7 +51,7 @@ void AddParty(CLI::App* c, PartyArgs* a, const char* other, const char* own) {
   c->add_option("--record", a->record, Str("write the frames with the ", other, " to this new file"));
   c->add_option("--timeout", a->timeout, "seconds to wait for a silent peer")->default_val(60);
   AddKeys(c, &a->keys);
-  AddVariant(c, &a->variant);
+  AddKernels(c, &a->kernels);
   AddPins(c, &a->pins);
 }
 

@@ -15,8 +15,14 @@ namespace suf::apps {
 
 // AddPins: one key each time it is given.
 void AddPins(CLI::App* c, std::vector<std::string>* pins);
-// AddVariant: all variants give the same bytes; the constant-time check covers portable and avx2 (SECURITY.md).
+// AddShifts: P0's weights that lie beside a plan.
+void AddShifts(CLI::App* c, std::string* file);
+// AddKernels: all kernels give the same bytes; the constant-time check covers portable and avx2 (SECURITY.md).
+void AddKernels(CLI::App* c, std::string* kernels);
+// AddVariant: of a plan; the first one unless it is told.
 void AddVariant(CLI::App* c, std::string* variant);
+inline constexpr const char* kAutoHelp =
+    "the plan's variant: NAME, or auto: both sides measure the link and take the cheapest that both allow";
 // AddParty: what the processes of both parties take. own, other: whose they are, and whose the peer is.
 inline constexpr const char *kModelOwner = "model owner", *kDataOwner = "data owner";
 void AddParty(CLI::App* c, PartyArgs* a, const char* other, const char* own);

@@ -3,6 +3,7 @@
 
 #include "apps/options.hpp"
 #include "suf/base/error.hpp"
+#include "suf/compiler/choose.hpp"
 #include "suf/gates/plan_text.hpp"
 
 namespace suf::apps {
@@ -31,9 +32,10 @@ void AddEnds(CLI::App* c, EndsArgs* ends) {
       ->option_text("PARTY");
 }
 
-constexpr const char* kProfileHelp =
-    "prices of a network: cpu, gpu, lan, wan, or flight=..,wire=..,key=..,aes=..,word=.. (seconds, aes: blocks a "
-    "second)";
+// ProfileHelp: with what is taken where none is given.
+std::string ProfileHelp(const char* otherwise) {
+  return Str("prices of a network: ", compiler::PricesHelp(), " (default: ", otherwise, ")");
+}
 
 // AddFnLook: fn list, show, fit.
 void AddFnLook(CLI::App* fn, FunctionCommands* all, int* status) {
@@ -100,8 +102,10 @@ void AddFnPrices(CLI::App* fn, FunctionCommands* all, int* status) {
                                "Example:  suf fn cost relu --profile wan --count 4096");
   AddFunction(c, &all->cost.f);
   AddEnds(c, &all->cost.ends);
-  c->add_option("--profile", all->cost.profile, Str(kProfileHelp, " (default: those four)"))->option_text("P");
-  c->add_option("--keys", all->cost.keys, "keys are dealt ahead (default), or now, while the parties wait")
+  c->add_option("--profile", all->cost.profile, ProfileHelp("each of those named"))->option_text("P");
+  c->add_option(
+       "--keys", all->cost.keys,
+       "when keys come: ahead of the values, or now, while the parties wait (default: as the profile says, ahead)")
       ->check(CLI::IsMember({"now", "ahead"}))
       ->option_text("now|ahead");
   c->add_option("--count", all->cost.count, Str("values together (default: ", all->cost.count, ")"))
@@ -127,7 +131,7 @@ void AddFnBench(CLI::App* fn, FunctionCommands* all, int* status) {
   auto* b = fn->add_subcommand("bench",
                                "what every lowering of a dozen functions takes on this machine, beside what the "
                                "profile cpu says; verified, then timed, some two minutes\nExample:  suf fn bench");
-  AddVariant(b, &all->bench.variant);
+  AddKernels(b, &all->bench.kernels);
   b->add_option("--count", all->bench.count, Str("values together (default: ", all->bench.count, ")"))
       ->default_val(all->bench.count)
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
@@ -162,7 +166,7 @@ void AddFnRun(CLI::App* fn, FunctionCommands* all, int* status) {
                 "a lowering as suf fn cost names it (default: auto, the best by --profile)")
       ->option_text("L");
   r->add_option("--backend", all->run.backend, "as suf backends lists them (default: packed)")->option_text("B");
-  r->add_option("--profile", all->run.profile, Str(kProfileHelp, " (default: cpu)"))->option_text("P");
+  r->add_option("--profile", all->run.profile, ProfileHelp("cpu"))->option_text("P");
   r->add_option("--out", all->run.out, "of --to shared: write each party's shares to OUT.p0 and OUT.p1")
       ->option_text("OUT");
   r->add_flag("--processes", all->run.processes,
@@ -181,9 +185,7 @@ void AddFnSession(CLI::App* fn, FunctionCommands* all, int* status) {
   auto* lowering = p->add_option("--lowering", all->plan.lowering,
                                  "a lowering as suf fn cost names it (default: auto, the best by --profile)")
                        ->option_text("L");
-  p->add_option("--profile", all->plan.profile, Str(kProfileHelp, " (default: wan)"))
-      ->option_text("P")
-      ->excludes(lowering);
+  p->add_option("--profile", all->plan.profile, ProfileHelp("wan"))->option_text("P")->excludes(lowering);
   p->add_option("--max-values", all->plan.max_values,
                 Str("most values of one call (default: ", all->plan.max_values, ")"))
       ->check(CLI::Range(int64_t{1}, gates::kMostValues))

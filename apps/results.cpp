@@ -23,7 +23,7 @@ ordered_json Row(const roles::ModelEngine& engine, const Line& l, const roles::E
   ordered_json row{{"schema", "suf.embed/1"}, {"i", l.i}};
   row["id"] = l.id.empty() ? ordered_json(nullptr) : ordered_json(l.id);
   row["n"] = l.n, row["serial"] = d.serial, row["plan"] = Hex(engine.hash()),
-  row["trace"] = Hex(d.work->trace.digest());
+  row["trace"] = Hex(d.work->trace.digest()), row["variant"] = engine.variants()[d.variant].name;
   row["y"] = y, row["f"] = d.scale;
   row["embedding"] = d.Values();
   const pfss::Schedule& s = *d.work->schedule;

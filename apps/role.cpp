@@ -30,7 +30,7 @@ void Harden() {
     (void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
 }
 
-void UseVariant(const char* command, const std::string& name) {
+void UseKernels(const char* command, const std::string& name) {
   if (!name.empty()) ring::Choose(ring::VariantNamed(name));
   log::Info(Str(command, ": the kernels are ", ring::Name(ring::Best())));
 }
@@ -96,6 +96,13 @@ void Stopping::Run(net::Listener& listener, const char* role, const std::functio
 
 void Warn(const char* command, const std::vector<std::string>& notices) {
   for (auto& n : notices) log::Warn(Str(command, ": ", n));
+}
+
+roles::Model ReadModel(const std::string& folder, const std::string& plan_file, const std::string& shifts,
+                       const nn::Plan& plan) {
+  roles::Model model(folder);
+  model.ReadShifts(shifts.empty() ? roles::ShiftsFile(plan_file) : std::filesystem::path(shifts), plan);
+  return model;
 }
 
 void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, Stopping& stopping,

@@ -8,6 +8,7 @@
 #include "apps/commands.hpp"
 #include "suf/net/tls.hpp"
 #include "suf/proto/session.hpp"
+#include "suf/roles/model.hpp"
 #include "suf/roles/server.hpp"
 
 namespace suf::apps {
@@ -16,9 +17,9 @@ namespace suf::apps {
 // keys.
 void Harden();
 
-// UseVariant: the kernels of --variant for this process, or the fastest where it is empty; said in the log. Before
+// UseKernels: the kernels of --kernels for this process, or the fastest where it is empty; said in the log. Before
 // anything that runs one. Throws Cause::kInput for an unknown name, Cause::kResource where the processor lacks it.
-void UseVariant(const char* command, const std::string& name);
+void UseKernels(const char* command, const std::string& name);
 
 // Own: the credentials in `certs` itself or its sub-folder of the role, with the pins of the command line. Throws
 // Cause::kRefused when they are another role's, Cause::kInput when a pin is no key of another role.
@@ -33,7 +34,7 @@ proto::Keys KeysOf(const KeysArgs& a, const store::Store& store);
 // CallDealer: how the dealer at HOST:PORT is reached. Throws Cause::kInput when that is no address.
 proto::DialDealer CallDealer(const net::Credentials& own, const std::string& where, net::Millis timeout);
 
-// HostBackend: the backend that roles run on. After UseVariant.
+// HostBackend: the backend that roles run on. After UseKernels.
 std::unique_ptr<pfss::Backend> HostBackend();
 
 // KeepPages: from here on frames, chunks and bundles come and go by the megabyte: their pages are kept instead of
@@ -54,6 +55,10 @@ class Stopping {
 
 // Warn: into the log, what a person should know of a store or a session.
 void Warn(const char* command, const std::vector<std::string>& notices);
+
+// ReadModel: a model with the shifts of a plan: of `shifts`, or of the file beside the plan where it is empty.
+roles::Model ReadModel(const std::string& folder, const std::string& plan_file, const std::string& shifts,
+                       const nn::Plan& plan);
 
 // Answer: P0's process: listens and serves until it is told to stop, or with --once to the end of
 // one session, whose error it throws. `make` makes the server, with the store and the way to the dealer.

@@ -12,6 +12,7 @@ SUF_FUZZ(data_owner) {
     if (kind == kChunk && payload.size() >= ChunkTags::kBytes) {
       payload = Chunk(ChunkKey(TestPlan().hash, kWeights), suf::View(payload).subspan(ChunkTags::kBytes));
     }
+    if (kind == kProbe) MendProbe(payload);
     if (kind == kAck || kind == kOfflineEnd || kind == kOnlineEnd) MendMac(p, kind, payload);
   });
   RunHook run = [](Inference& i) {
@@ -25,8 +26,9 @@ SUF_FUZZ(data_owner) {
   bool fine = Quietly([&] {
     DataSession session(p0, TestPlan(), store, dial);
     (void)session.Setup();
-    session.Infer(JobOf(3), run, JobOf(2)), session.Infer(JobOf(2), run, JobOf(4)), session.Audit(JobOf(4), JobOf(4)),
-        session.Audit(JobOf(4));
+    auto job = [&](uint32_t n) { return session.JobOf(n); };
+    session.Infer(job(3), run, job(2)), session.Infer(job(2), run, job(4)), session.Audit(job(4), job(4)),
+        session.Audit(job(4));
     session.End();
   });
   kept.Settle();

@@ -24,6 +24,8 @@ inline const proto::BundlePlan& TestPlan() {
   static const proto::BundlePlan plan = [] {
     proto::BundlePlan p;
     p.prg = 2, p.max_tokens = 4, p.setup_bytes = kSetupBytes, p.hash = {1};
+    p.variants = {"near", "far"};
+    p.price = [](const Job& j, const Link& l) { return j.variant ? 1000 : 10 * l.trip_us; };
     p.task = [](const Job& j) { return Task{Hash{1, uint8_t(j.tokens)}, {kBody, kBody}}; };
     return p;
   }();
@@ -174,15 +176,31 @@ inline void MendMac(Peer& p, uint16_t kind, Bytes& payload) {
   std::copy(tag.begin(), tag.end(), payload.begin() + 32);
 }
 
+// MendProbe: a frame of two bytes stands for one as large as the link is measured with.
+inline void MendProbe(Bytes& payload) {
+  if (payload.size() == 2) payload.resize(kLargeProbe);
+}
+
 // AFrame: for seeds.
 inline Bytes AFrame(uint16_t kind, View payload, uint8_t flags = kMend) {
   Writer w;
   w.Put(flags), w.Put(kind), w.Put(uint16_t(payload.size())), w.Raw(payload);
   return w.Take();
 }
-inline Bytes Welcome() {
+inline Bytes Welcome(uint32_t variants = 1) {
   Writer w;
-  w.Raw(kWeights), w.Raw(kSetup), w.Put(uint32_t{0});
+  w.Raw(kWeights), w.Raw(kSetup), w.Put(uint32_t{0}), w.Put(variants);
+  return w.Take();
+}
+inline Bytes SetupAsk(uint32_t variants = 1) {
+  Writer w;
+  w.Put(uint8_t{0}), w.Put(variants);
+  return w.Take();
+}
+// Figures: what a side says of the link.
+inline Bytes Figures(uint64_t trip_us = 100, uint64_t rate = 1'000'000'000) {
+  Writer w;
+  w.Put(trip_us), w.Put(rate);
   return w.Take();
 }
 

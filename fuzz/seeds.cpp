@@ -196,12 +196,24 @@ void Conversations() {
                  AFrame(kBye, mac)});
   };
   Cuts("model_owner", {},
-       {hello, AFrame(kSetupAsk, Bytes(1)), ask(3, 7), serve(ask(2, 9)), serve(ask(0, 0)), ask(0, 0)});
+       {hello, AFrame(kSetupAsk, SetupAsk()), ask(3, 7), serve(ask(2, 9)), serve(ask(0, 0)), ask(0, 0)});
   for (uint8_t flags : {kMend, uint8_t{0}})  // with the right hash, and without
     Seed("model_owner", flags ? "audit" : "audit_failed",
-         Join({hello, AFrame(kSetupAsk, Bytes(1)), ask(4, 11), AFrame(kAudit, mac), AFrame(kOpened, mac, flags),
+         Join({hello, AFrame(kSetupAsk, SetupAsk()), ask(4, 11), AFrame(kAudit, mac), AFrame(kOpened, mac, flags),
                AFrame(kGo, mac), ask(4, 13), AFrame(kBye, mac), AFrame(kAudit, mac), AFrame(kOpened, mac, flags),
                AFrame(kGo, mac), ask(0, 0), AFrame(kBye, mac), ask(0, 0)}));
+  // both variants are common, so the link is measured; near it is variant 0, whose bundles are in the store
+  const Bytes one = AFrame(kProbe, Bytes(1)), large = AFrame(kProbe, Bytes(2));
+  const Bytes small = Join({one, one, one, one});
+  for (uint64_t trip : {uint64_t{90}, uint64_t{90'000}, uint64_t{90'000'000}}) {
+    const Bytes figures = AFrame(kLink, Figures(trip));
+    Seed("model_owner", Str("variants_", trip),
+         Join({hello, AFrame(kSetupAsk, SetupAsk(3)), small, large, large, one, one, figures, ask(3, 7)}));
+    Seed("data_owner", Str("variants_", trip),
+         Join({hello, AFrame(kWelcome, Welcome(3)), talk[2], small, one, one, large, large, figures, choice(7)}));
+  }
+  Seed("model_owner", "no_common_variant", Join({hello, AFrame(kSetupAsk, SetupAsk(4))}));
+  Seed("data_owner", "no_common_variant", Join({hello, AFrame(kWelcome, Welcome(4))}));
   auto bundle = [&](uint64_t serial) {
     return Join({AFrame(kHeader, Encode(Header(1, serial, 3))), AFrame(kChunk, Bytes(ChunkTags::kBytes + kBody))});
   };

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "suf/nn/ops.hpp"
 #include "tests/three_roles.hpp"
 
 namespace suf::roles {
@@ -55,8 +56,23 @@ TEST(DealerAudit, HonestBundlesPassAndServeNoMore) {
   EXPECT_EQ(w.Fates(0).at(4), kDone);
 }
 
-TEST(DealerAudit, ABitOfAnySectionOfEitherBundleIsFound) {
-  ModelEngine engine(TheTiny().plan, TheBackend());
+// WithDcf: the tiny plan, its rescales and rows read off DCFs with payloads.
+nn::Plan WithDcf() {
+  nn::Plan plan = TheTiny().plan;
+  for (nn::Class& c : plan.classes)
+    for (nn::OperatorPtr& op : c.ops) {
+      if (auto* n = dynamic_cast<nn::Norm*>(op.get()))
+        n->last = compiler::Stages::kNone, n->rows = {compiler::Kind::kStepDcf};
+      if (auto* w = dynamic_cast<nn::WeightedSum*>(op.get())) w->rows = {compiler::Kind::kStepDcf};
+      auto* r = dynamic_cast<nn::Rescale*>(op.get());
+      if (r && !r->window) r->stages = compiler::Stages::kNone;
+    }
+  return plan;
+}
+
+// ABitOfAnySection: of either bundle of a plan is found, and where it is; the number of sections.
+int ABitOfAnySection(const nn::Plan& plan) {
+  ModelEngine engine(plan, TheBackend());
   auto work = engine.At(int(kN));
   const pfss::Schedule& s = *work->schedule;
   Auditor auditor = AuditOf(engine);
@@ -89,13 +105,26 @@ TEST(DealerAudit, ABitOfAnySectionOfEitherBundleIsFound) {
       EXPECT_EQ(d.at, at);
       EXPECT_EQ(auditor.section(JobOf(kN), at).find(Str("key section ", k + 1, " of ", s.key(0).size(), ", of ")), 0u);
     }
-  EXPECT_GT(sections, 200);
   for (Hash BundleHeader::*f : {&BundleHeader::plan, &BundleHeader::rho}) {  // headers of P1 are compared too
     (other.header.*f)[9] ^= 1;
     EXPECT_TRUE(audit(canned).other);
     (other.header.*f)[9] ^= 1;
   }
   EXPECT_FALSE(audit(canned).any());
+  return sections;
+}
+
+TEST(DealerAudit, ABitOfAnySectionOfEitherBundleIsFound) { EXPECT_GT(ABitOfAnySection(TheTiny().plan), 200); }
+
+// Corrections of DCFs with payloads are dealt again like every other section.
+TEST(DealerAudit, ABitOfADcfsCorrectionsIsFound) {
+  const nn::Plan plan = WithDcf();
+  ModelEngine engine(plan, TheBackend());
+  auto work = engine.At(int(kN));
+  int dcfs = 0;
+  for (auto& node : work->trace.nodes()) dcfs += node.op == pfss::Op::kDcfGen;
+  EXPECT_GT(dcfs, 5);
+  EXPECT_GT(ABitOfAnySection(plan), 2 * dcfs);
 }
 
 // Seen: what reached P1 from the first word of the audit on: {kind, sequence, bytes, the verdict}.

@@ -30,7 +30,7 @@ def build(compiler, folder):
         sys.exit(f'digest: there is no {compiler}, the second compiler that must give the same digests; run tools/setup.sh, which installs it')
     sources = [f for room in ROOMS for f in sorted((ROOT / 'suf' / room).glob('*.cpp')) if not f.stem.endswith(('_test', '_bench'))]
     sources += [ROOT / 'tests/trace_digest.cpp']
-    flags = lambda kind: subprocess.check_output(['pkg-config', kind, 'spdlog', 'libcrypto', 'muparser'], text=True).split()
+    flags = lambda kind: subprocess.check_output(['pkg-config', kind, 'spdlog', 'libcrypto', 'muparser', 'eigen3'], text=True).split()
     cache = ['ccache'] if shutil.which('ccache') else []
     folder.mkdir(parents=True, exist_ok=True)
 

@@ -192,9 +192,9 @@ def variants(base):
     for k in range(len(names)):
         of = [names[(k + role) % len(names)] for role in range(3)]
         with World(base, f'variants-{k}') as w:
-            w.deal(variant=of[0]).port()
-            w.serve(variant=of[1]).port()
-            e = w.embed(base.text(9), variant=of[2])
+            w.deal(kernels=of[0]).port()
+            w.serve(kernels=of[1]).port()
+            e = w.embed(base.text(9), kernels=of[2])
             assert e.finish() == 0, e.err
             for role, name, variant in ((w.dealer, 'deal', of[0]), (w.server, 'serve', of[1]), (e, 'embed', of[2])):
                 assert any(line.endswith(f' info {name}: the kernels are {variant}') for line in role.err), role.err

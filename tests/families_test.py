@@ -60,7 +60,7 @@ def three_processes(path, folder, rows):
     done = [json.loads(line) for line in suf('demo', '--model', path, '--plan', plan, '--ids', write_ids(folder / 'one', rows), '--json').splitlines()]
     assert [r['n'] for r in done] == [len(r) for r in rows] and all(r['sim_equal'] for r in done), done
     flights = {r['flights'] for r in done}
-    assert flights == {80 if 'gpt2' in path.name else 84}, flights
+    assert len(flights) == 1 and max(flights) <= (62 if 'gpt2' in path.name else 72), flights
     print('ok    %s: %d texts by three processes: every word, %s flights' % (path.name, len(done), flights))
 
 

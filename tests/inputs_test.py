@@ -144,7 +144,7 @@ def eightfold(w):
 
 
 # a shape that fits, weights that do not: hard certificates would be false
-MISFIT = r'wire 8/0/attention/z_qk can reach 2\^\d+ with these weights; the plan allows 2\^\d+; compile a plan from this model'
+MISFIT = r'wire 8/0/attention/z_(qk|v) can reach 2\^\d+ with these weights; the plan allows 2\^\d+; compile a plan from this model'
 for name, command in (('serve', SERVE), ('simulate', 'simulate --plan {plan} --model {w}/m --json --file {w}/m/vocab.txt'.split())):
     alone(f'{name}: plan of a model with smaller weights', 4, MISFIT, command, eightfold)
 
@@ -168,8 +168,8 @@ alone('out: a folder', 5, 'cannot write', EMBED + ['the dog', '--out', '{w}'])
 alone('out: a device', 5, 'cannot write /dev/null', EMBED + ['the dog', '--out', '/dev/null'])
 for role in ('deal', 'serve', 'embed'):
     alone(f'variant: unknown, {role}', 2, "no kernel variant is called 'sse9'; the names are portable, avx2 .* and avx512",
-          {'deal': DEAL, 'serve': SERVE, 'embed': EMBED + ['the dog']}[role] + ['--variant', 'sse9'])
-alone('variant: unknown, demo', 2, "no kernel variant is called 'sse9'", 'demo --model {model} --file /dev/null --variant sse9'.split())
+          {'deal': DEAL, 'serve': SERVE, 'embed': EMBED + ['the dog']}[role] + ['--kernels', 'sse9'])
+alone('variant: unknown, demo', 2, "no kernel variant is called 'sse9'", 'demo --model {model} --file /dev/null --kernels sse9'.split())
 
 
 alone('tokens beyond the plan', 2, 'over the plan.s limit of 16', 'estimate --plan {plan} --tokens 17'.split())

@@ -103,7 +103,7 @@ def frames_alike(home):
                 shapes[-1].append((sent, kind, len(payload)))
             if kind == 0x10:
                 shapes.append([])
-        assert len(shapes) == 3 and not shapes[2] and len(shapes[0]) > 80
+        assert len(shapes) == 3 and not shapes[2] and len(shapes[0]) > 40
         assert shapes[0] == shapes[1], f'{role}: frames differ between two texts of one length'
 
 

@@ -78,7 +78,7 @@ const Plant kPlants[] = {
 };
 
 Emit Spoiled(const Plant& plant, bool send, int reader) {
-  return [&plant, send, reader](Trace& t, const nn::Plan& plan, int n) {
+  return [&plant, send, reader](Trace& t, const nn::Plan& plan, int n, int) {
     nn::Build(t, plan, n);
     Trace::Raw raw{t};
     plant.spoil(raw, Items(t, send, reader));
@@ -110,7 +110,7 @@ TEST(Lint, EachRoleRefusesATraceWithAWrongPadBeforeAnythingIsSpent) {
 
 TEST(Lint, RootsOfTreesThatServeElsewhereOrBelongToTheWrongPartyAreRefused) {
   auto refused = [](const std::function<void(Trace::Raw&, Node & tree)>& spoil, const char* says) {
-    ModelEngine engine(TheTiny().plan, TheBackend(), [&](Trace& t, const nn::Plan& plan, int n) {
+    ModelEngine engine(TheTiny().plan, TheBackend(), [&](Trace& t, const nn::Plan& plan, int n, int) {
       nn::Build(t, plan, n);
       Trace::Raw raw{t};
       for (int i = 0; i < int(t.nodes().size()); ++i)
@@ -133,7 +133,7 @@ TEST(Lint, RootsOfTreesThatServeElsewhereOrBelongToTheWrongPartyAreRefused) {
 }
 
 TEST(Lint, ASecondResultIsRefused) {
-  ModelEngine engine(TheTiny().plan, TheBackend(), [](Trace& t, const nn::Plan& plan, int n) {
+  ModelEngine engine(TheTiny().plan, TheBackend(), [](Trace& t, const nn::Plan& plan, int n, int) {
     nn::Build(t, plan, n);
     Trace::Raw raw{t};
     // a bare message under the name of the result's
@@ -148,7 +148,9 @@ TEST(Lint, ATraceIsEmittedAndLintedOnceARole) {
   int emitted[kRoles] = {};
   std::array<Emit, kRoles> emit;
   for (int r = 0; r < kRoles; ++r)
-    emit[size_t(r)] = [&emitted, r](Trace& t, const nn::Plan& plan, int n) { ++emitted[r], nn::Build(t, plan, n); };
+    emit[size_t(r)] = [&emitted, r](Trace& t, const nn::Plan& plan, int n, int v) {
+      ++emitted[r], nn::Build(t, plan, n, v);
+    };
   ThreeRoles w(1, emit);
   w.Session([&](proto::DataSession& s) {
     for (int i = 0; i < 3; ++i) EXPECT_TRUE(w.Embed(s));

@@ -245,7 +245,7 @@ def _(w):
 @row('variant: not of this processor', 5, 'this processor does not run the avx512 kernels; use avx2', 20)
 def _(w):
     w.under = ('valgrind', '-q')  # whose processor has no AVX-512
-    yield w.embed(dealer=1, connect=1, variant='avx512')
+    yield w.embed(dealer=1, connect=1, kernels='avx512')
 
 
 if __name__ == '__main__':

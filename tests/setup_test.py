@@ -165,7 +165,7 @@ for had in (False, True):
         stand_in = StandIn(w, w.dir / 'record')
         yield w.embed(connect=stand_in.port)
         stand_in.thread.join(10)
-        assert stand_in.asked == (SETUP_ASK, bytes(1)), 'the data owner does not ask for what was named'
+        assert stand_in.asked == (SETUP_ASK, bytes([0, 1, 0, 0, 0])), 'the data owner does not ask for what was named'
         assert set_up(w) == ([file] if had else []) and not list((w.dir / 'data').glob('*.part'))
         assert (w.works()['bytes']['setup'] > 0) == (not had)
         assert file.read_bytes() == honest

@@ -38,6 +38,30 @@ void Coarse(std::vector<func::Group>& groups, int ring) {
   groups = coarse;
 }
 
+// Form: how the operators of a plan are emitted. Dcf: without a stage the borrow of every rescale that has another
+// reading, and rows by one DCF. Narrow: rows and lines opened under a gap, the lines at the un-rounded input.
+enum class Form { kDefault, kDcf, kNarrow };
+
+void SetForm(nn::Operator* op, Form form) {
+  if (form == Form::kDefault) return;
+  const bool dcf = form == Form::kDcf;
+  auto rows = [&](compiler::Lowering* l) {
+    if (dcf)
+      *l = {compiler::Kind::kStepDcf};
+    else
+      l->openings = compiler::Openings::kNarrow;
+  };
+  if (auto* n = dynamic_cast<nn::Norm*>(op)) {
+    rows(&n->rows);
+    if (dcf) n->last = compiler::Stages::kNone;
+  }
+  if (auto* w = dynamic_cast<nn::WeightedSum*>(op)) rows(&w->rows);
+  auto* r = dynamic_cast<nn::Rescale*>(op);
+  if (r && dcf && !r->window) r->stages = compiler::Stages::kNone;
+  auto* a = dynamic_cast<nn::Activation*>(op);
+  if (a && !dcf) a->lowering.openings = compiler::Openings::kNarrow;
+}
+
 // World: a plan's trace for three tokens and what a run of it needs.
 struct World {
   nn::Plan plan;
@@ -46,14 +70,15 @@ struct World {
   std::unique_ptr<pfss::Backend> backend;
 
   // coarse: without trees.
-  explicit World(int merge, bool packed = true, bool coarse = true)
+  explicit World(int merge, bool packed = true, bool coarse = true, Form form = Form::kDefault)
       : backend(packed ? backends::MakePacked(exec::Default()) : backends::MakeClear()) {
     nn::Options policy;
-    policy.merge = merge;
+    policy.merge = merge, policy.pieces = form == Form::kNarrow;
     plan = model::SmallPlan(model::SmallModel(1, kSmall), int(kSmall.positions), policy);
     for (nn::Class& c : plan.classes)
       for (nn::OperatorPtr& op : c.ops) {
-        if (!coarse) break;
+        SetForm(op.get(), form);
+        if (!coarse) continue;
         if (auto* n = dynamic_cast<nn::Norm*>(op.get())) n->square = n->top + 2, Coarse(n->rsqrt, n->square);
         if (auto* w = dynamic_cast<nn::WeightedSum*>(op.get())) Coarse(w->recip, w->row_sum);
       }
@@ -61,7 +86,7 @@ struct World {
     schedule.emplace(trace);
     pfss::LintReport lint = pfss::Lint(*schedule);
     EXPECT_TRUE(lint.faults.empty());
-    EXPECT_EQ(lint.trees == 0, coarse);
+    EXPECT_EQ(lint.trees == 0, coarse && form != Form::kDcf);
   }
 
   // With: a run with these secrets of P0 and P1. W_hat, W - B, is the same for all: P1 has it before it meets any
@@ -123,6 +148,32 @@ TEST(SimulatableWithTrees, PadsMoveTheirOwnItemsInOrder) {
   }
 }
 
+// Without stages: rescales and rows by DCFs with payloads, whose corrections are the tree's to hide. What is opened
+// beside them stays in order, and there is less of it.
+TEST(SimulatableWithDcf, PadsMoveTheirOwnItemsInOrder) {
+  World w(8, true, true, Form::kDcf), other(8);
+  for (int p : {0, 1}) {
+    OrderReport r = Order(*w.schedule, p, w.With(1, kText), {});
+    EXPECT_GT(ReceivedBy(*w.schedule, p).trees, 0);
+    EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.stuck << " of " << r.items << " stuck, " << r.cycles
+                        << " cycles";
+  }
+  EXPECT_LT(w.schedule->flights(), other.schedule->flights());
+}
+
+// Reads at the un-rounded wire, with both neighbours, and openings under a gap: without trees, so both checks run.
+TEST(SimulatableNarrow, OrderAndTheSameView) {
+  World w(8, false, true, Form::kNarrow);
+  for (int p : {0, 1}) {
+    OrderReport r = Order(*w.schedule, p, w.With(1, kText), {});
+    EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.stuck << " of " << r.items << " stuck, " << r.cycles
+                        << " cycles";
+    EquivReport e = Equiv(*w.schedule, p, w.With(1, kText), p == 1 ? w.With(9, kText) : w.With(1, kOtherText), {});
+    EXPECT_TRUE(e.ok()) << "corrupt P" << p << ": " << e.left << " of " << e.items << " items differ";
+    EXPECT_TRUE(e.differs);
+  }
+}
+
 // ---- functions: every lowering on shares of both parties, which keep theirs of the result
 
 // OneFunction: three numbers of 8 bits, with a bit that is a product.
@@ -172,6 +223,75 @@ TEST(SimulatableFunctions, EveryLoweringOfAFunction) {
       EquivReport equiv = Equiv(*f.schedule, p, one, other, {});
       EXPECT_TRUE(equiv.ok()) << "corrupt P" << p << ": " << equiv.left << " of " << equiv.items << " items differ";
       EXPECT_EQ(equiv.differs, p == 0);  // what P1 keeps: the same with the same view
+    }
+  }
+}
+
+// ---- wide sums: limbs of few bits and of many, the wrap's term within 64 bits and beyond
+
+// OneSum: the sums of squares of two rows of three numbers, of which the parties keep shares; with rows also shares of
+// a function on octaves of the upper bits, read off one DCF.
+struct OneSum {
+  pfss::Trace trace;
+  std::optional<pfss::Schedule> schedule;
+  std::unique_ptr<pfss::Backend> backend = backends::MakeClear();
+
+  OneSum(int k, const compiler::SumOfSquares& sum, bool rows = false) {
+    pfss::Own<0> a = trace.input<pfss::kP0>("share", {2, 3}, k);
+    pfss::Own<1> b = trace.input<pfss::kP1>("share", {2, 3}, k, 0);
+    pfss::SharedWire<pfss::kPub> z = trace.open(pfss::Sh{a, b}, "z");
+    const int64_t bias = int64_t{1} << (k - 2);
+    const compiler::WideWire v = sum.Open(trace, z.hat + bias, z.r, bias, "sum of squares");
+    for (size_t i = 0; i < v.hat.limbs.size(); ++i) {
+      pfss::Sh limb = -pfss::Sh(trace.deal(v.r.limbs[i], v.r.limbs[i].bits()));
+      trace.keep(limb + v.hat.limbs[i]);
+    }
+    if (rows) {
+      const std::vector<func::Group> groups{{0, 0, 4, {9, 7, 5, 3}}, {1, 2, 4, {2, 1}}};
+      const compiler::Compiled c = compiler::Compile(func::FromGroups("row", groups, 3, 64));
+      trace.keep(compiler::LowerRow(trace, c, {compiler::Kind::kStepDcf}, v, sum.bits - 3, 9).y);
+    }
+    trace.close();
+    schedule.emplace(trace);
+    const pfss::LintReport lint = pfss::Lint(*schedule);
+    EXPECT_TRUE(lint.faults.empty());
+    EXPECT_EQ(lint.trees > 0, rows);
+  }
+  Run With(std::vector<uint64_t> p0, std::vector<uint64_t> p1) const {
+    auto in = std::make_shared<std::array<run::Inputs, 3>>();
+    (*in)[0].Set("share", p0), (*in)[1].Set("share", p1);
+    return RunOf(*schedule, *backend, in);
+  }
+};
+
+TEST(SimulatableWideSums, ViewsOfBothParties) {
+  const std::vector<uint64_t> one{1, 60, 7, 0, 33, 5}, other{63, 2, 0, 9, 31, 14}, fixed{5, 5, 0, 61, 2, 8};
+  for (const compiler::SumOfSquares& sum :
+       {compiler::SumOfSquares{2, 13, 5, 1}, {3, 14}, {26, 70, 9, 30}, {20, 80}, {26, 128, 3, 60}}) {
+    const OneSum w(6, sum);
+    for (int p : {0, 1}) {
+      const auto first = p == 1 ? w.With(one, fixed) : w.With(fixed, one);
+      const auto second = p == 1 ? w.With(other, fixed) : w.With(fixed, other);
+      OrderReport order = Order(*w.schedule, p, first, {});
+      EXPECT_TRUE(order.ok()) << "corrupt P" << p << ": " << order.stuck << " stuck, " << order.cycles << " cycles";
+      EquivReport equiv = Equiv(*w.schedule, p, first, second, {});
+      EXPECT_TRUE(equiv.ok()) << "corrupt P" << p << ", " << sum.bits << " bits: " << equiv.left << " of "
+                              << equiv.items << " items differ";
+    }
+  }
+}
+
+// A row function read off a DCF on all bits of a sum: its key is the tree's to hide, and it opens nothing.
+TEST(SimulatableWideSums, RowsWithoutAStage) {
+  for (const compiler::SumOfSquares& sum : {compiler::SumOfSquares{2, 13, 5, 1}, {26, 71, 9, 30}, {26, 128, 3, 60}}) {
+    const OneSum w(6, sum, true), alone(6, sum);
+    EXPECT_EQ(w.schedule->flights(), alone.schedule->flights());
+    for (int p : {0, 1}) {
+      OrderReport order = Order(*w.schedule, p, w.With({1, 60, 7, 0, 33, 5}, {5, 5, 0, 61, 2, 8}), {});
+      EXPECT_TRUE(order.ok()) << "corrupt P" << p << ": " << order.stuck << " stuck, " << order.cycles << " cycles";
+      const Received now = ReceivedBy(*w.schedule, p), before = ReceivedBy(*alone.schedule, p);
+      EXPECT_EQ(now.trees, 1);
+      EXPECT_EQ(now.items.size(), before.items.size());
     }
   }
 }

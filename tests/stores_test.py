@@ -260,7 +260,7 @@ def _(w):
 @row('disk full while bundles are stored', 5, 'cannot write .*incoming.part')
 def _(w):
     w.both(tokens=4, count=3)
-    yield w.embed(process=small_files(82_000))  # between W_hat and a bundle
+    yield w.embed(process=small_files(130_000))  # between W_hat and a bundle
     w.works()
 
 

@@ -80,15 +80,20 @@ class Function:
 class Evaluator:
     """the numbers of a plan, by name, and what families share; a family says which weights and which steps there are"""
 
-    def __init__(self, model, plan):
-        assert plan['version'] == 3, 'the plan has version %s, this program reads version 3' % plan['version']
-        self.m, self.plan, self.q, self.read = model, plan, {}, set()
+    def __init__(self, model, plan, shifts, variant):
+        assert plan['version'] == 4, 'the plan has version %s, this program reads version 4' % plan['version']
+        plan = dict(plan, classes=[c for c in plan['classes'] if c['variant'] == variant])
+        self.m, self.plan, self.shifts, self.q, self.read = model, plan, shifts, {}, set()
         self.names = [n['scope'] + '/' + n['label'] for n in plan['nodes']]
         assert len(set(self.names)) == len(self.names), 'two nodes of the plan have one name'
         self.functions = [Function(text) for text in plan['functions']]
         self.classes = [dict(zip(self.names, c['nodes'])) for c in plan['classes']]
         self.c, self.at = self.classes[0], ''
         self.weights()
+        for l in range(model.layers):
+            if '%d/attention/shift' % l in self.names:
+                w = 'shift.%d.attention' % l
+                self.linear('%d/attention/shift' % l, shifts[w].astype(np.float64), shifts[w + '.bias'].astype(np.float64))
 
     # -- numbers
     def number(self, name, *fields):
@@ -143,8 +148,11 @@ class Evaluator:
         return z + (q['bias'] << I(up)) * times if 'bias' in q else z
 
     def rescaled(self, name, z, of):
-        """an exact rescale of the wire `of`"""
+        """an exact rescale of the wire `of`; none where its shift is 0"""
         s = self.number(name, 'shift')
+        if s == 0:
+            self.number(of, 'ring')
+            return z
         return shift(self.wire(of, z, s), s)
 
     def norm(self, name, z):
@@ -152,21 +160,42 @@ class Evaluator:
         cut, by, kz, epsilon = self.number(name, 'cut', 'shift', 'kz', 'epsilon')
         assert int(np.abs(z).max()) + ((1 << cut) >> 1) < 1 << kz - 2, 'wire %s%s.input leaves its ring of %d bits' % (self.at, name, kz)
         x = shift(z, cut)
-        v = self.wire(name, (x * x).sum(-1) + epsilon, 0, 'square')
+        of = z if self.number(name, 'square_of') == 'z' else x                                                # its squares may need 128 bits
+        v = np.array([sum(int(a) * int(a) for a in row) >> self.number(name, 'under') for row in of], I)
+        v = self.wire(name, v + epsilon, 0, 'square')
         y = self.wire(name, x * self.function(name, 'rsqrt')(v)[..., None], by, 'product')
         return self.wire(name, shift(y, by))
 
-    def attention(self, at, q, k, v, causal):
-        """q (n, heads, dim), k and v (n, serving, dim), each for heads / serving heads; (n, heads dim)"""
-        n, heads = q.shape[:2]
-        q, k, v = (np.repeat(a.transpose(1, 0, 2), heads // a.shape[1], 0) for a in (q, k, v))
+    def by_maximum(self, at, s, there):
+        """exp about the row's maximum, from the scores (heads, n, n)"""
         by, low, level, floor, offset = self.number(at + 'e', 'shift', 'low', 'level', 'floor', 'offset')
-        self.number(at + 'scores', 'ring')
-        x = shift(q @ k.transpose(0, 2, 1) + np.array(offset, I)[:, None, None], by) & I((1 << low + level) - 1)   # (heads, n, n) in the window
-        there = np.tri(n, dtype=bool) if causal else np.ones((n, n), bool)
+        x = shift(s + np.array(offset, I)[:, None, None], by) & I((1 << low + level) - 1)                      # in the window
         levels = np.where(there, x >> I(low), 0)
         top = np.maximum(levels.max(-1, keepdims=True), floor)
-        e = self.function(at + 'e', 'high_table')(top - levels) * self.function(at + 'e', 'low_table')(x & I((1 << low) - 1))
+        return self.function(at + 'e', 'high_table')(top - levels) * self.function(at + 'e', 'low_table')(x & I((1 << low) - 1))
+
+    def by_shift(self, at, s, n):
+        """exp about the predicted shift: a map of the row n, and in sixteenths the row's scores with itself and with the one before"""
+        by, index, end, offset, up, shift_up = self.number(at + 'e', 'shift', 'index', 'end', 'offset', 'score_up', 'shift_up')
+        own = self.plan['nodes'][self.names.index(at + 'e')]['own']
+        c, i = self.map(at + 'shift', n).T << I(shift_up), np.arange(s.shape[-1])                               # (heads, n)
+        if own:
+            own = np.array(own, I).reshape(-1, 2)
+            c = c + (own[:, :1] * s[:, i, i] + own[:, 1:] * s[:, i, np.maximum(i - 1, 0)] << I(up - 4))
+        z = (s << I(up)) - c[..., None] + np.array(offset, I)[:, None, None] & I((1 << by + index) - 1)
+        table, place = self.function(at + 'e', 'table'), z >> I(by)
+        return np.where(place < end, table(np.minimum(place, table.end - 1)), 0)
+
+    def attention(self, at, q, k, v, n_row, causal):
+        """q (n, heads, dim), k and v (n, serving, dim), each for heads / serving heads; n_row: what q is made of; (n, heads dim)"""
+        n, heads = q.shape[:2]
+        q, k, v = (np.repeat(a.transpose(1, 0, 2), heads // a.shape[1], 0) for a in (q, k, v))
+        self.number(at + 'scores', 'ring')
+        s = q @ k.transpose(0, 2, 1)
+        there = np.tri(n, dtype=bool) if causal else np.ones((n, n), bool)
+        if at + 'shift' in self.names:
+            self.number(at + 'shift', 'ring')
+        e = self.by_shift(at, s, n_row) if self.number(at + 'e', 'form') == 'shift' else self.by_maximum(at, s, there)
         e = self.wire(at + 'e', np.where(there, e, 0))
         row = self.wire(at + 'eV*recip', e.sum(-1), 0, 'row_sum')
         o = self.wire(at + 'eV*recip', e @ v, 0, 'product') * self.function(at + 'eV*recip', 'recip')(row)[..., None]
@@ -218,7 +247,7 @@ class Bert(Evaluator):
             a = at + 'attention/'
             qk = self.rescaled(a + 'q,k', self.map(a + 'z_qk', n), a + 'z_qk')
             v = self.wire(a + 'v', self.rescaled(a + 'v', self.map(a + 'z_v', n), a + 'z_v'))
-            o = self.attention(a, self.split(qk[:, :m.d], m.heads), self.split(qk[:, m.d:], m.heads), self.split(v, m.heads), False)
+            o = self.attention(a, self.split(qk[:, :m.d], m.heads), self.split(qk[:, m.d:], m.heads), self.split(v, m.heads), n, False)
             n = self.norm(at + 'norm1/normalised', self.wire(at + 'proj/z_proj', self.map(at + 'proj/z_proj', o, n)))
             h = self.activation(at + 'gelu/gelu', self.map(at + 'gelu/z_ffn1', n))
             n = self.norm(at + 'norm2/normalised', self.wire(at + 'ffn2/z_ffn2', self.map(at + 'ffn2/z_ffn2', h, n)))
@@ -239,7 +268,7 @@ class Decoder(Evaluator):
             qk = self.rescaled(a + 'q,k', self.turned(a + 'z_qk', self.map(a + 'z_qk', n)), a + 'z_qk')
             v = self.wire(a + 'v', self.rescaled(a + 'v', self.map(a + 'z_v', n), a + 'z_v'))
             cols = m.heads * m.dim
-            o = self.attention(a, self.split(qk[:, :cols], m.heads), self.split(qk[:, cols:], m.serving), self.split(v, m.serving), True)
+            o = self.attention(a, self.split(qk[:, :cols], m.heads), self.split(qk[:, cols:], m.serving), self.split(v, m.serving), n, True)
             x = self.stream(at + 'proj/', 'z_proj', x, self.map(at + 'proj/z_proj', o))
             n = self.norm(at + 'norm2/normalised', self.clamped(at + 'proj/', x))
             x = self.stream(at + 'ffn2/', 'z_ffn2', x, self.map(at + 'ffn2/z_ffn2', self.ffn(at, n)))
@@ -323,5 +352,6 @@ class Llama(Decoder):
         return self.wire(at + 'silu/product', gate * up)
 
 
-def evaluator(model, plan):
-    return {'bert': Bert, 'gpt2': Gpt2, 'llama': Llama}[model.kind](model, plan)
+def evaluator(model, plan, shifts=None, variant=0):
+    """shifts: tensors by name of the file beside the plan, where the plan's softmaxes have shifts"""
+    return {'bert': Bert, 'gpt2': Gpt2, 'llama': Llama}[model.kind](model, plan, shifts, variant)

@@ -294,7 +294,8 @@ def run_evaluate(a):
     """integer result of every row, at the plan's result scale"""
     with open(a.plan, encoding='utf8') as file:
         plan = json.load(file)
-    e = integers.evaluator(load(a.model), plan)
+    shifts = os.path.splitext(a.plan)[0] + '.shifts.safetensors'
+    e = integers.evaluator(load(a.model), plan, read_safetensors(shifts) if os.path.exists(shifts) else None)
     for r in read_rows(a.ids):
         print(json.dumps(dict(id=r['id'], y=[int(v) for v in e.run(r['ids'])])), flush=True)
 

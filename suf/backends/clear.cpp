@@ -2,6 +2,7 @@
 
 #include "suf/backends/internal/clear.hpp"
 #include "suf/backends/internal/fss_kernels.hpp"
+#include "suf/backends/internal/halves.hpp"
 #include "suf/backends/randomness.hpp"
 #include "suf/fss/prg.hpp"
 #include "suf/fss/sizes.hpp"
@@ -238,11 +239,14 @@ Words ClearExecutor::Tree(const Node& n) {
   auto key = reinterpret_cast<uint8_t*>(out.data());
   auto batch = [&](int64_t program) {
     return Batch{randomness_->TreeKey(), uint32_t(program), gen ? Arg(n, 0).ring.bits : int(n.attrs[1]),
-                 In(n, gen ? 0 : 2).size()};
+                 size_t(Size(gen ? n.shape : Arg(n, 0).shape))};
   };
+  // halves: whether a number of a DCF is two halves (2, ..)
+  auto halves = [&](const Node& number, const Batch& b) { return size_t(Size(number.shape)) == 2 * b.count; };
   auto dcf = [&](int64_t program, int64_t words, int64_t form) {
     Batch b = batch(program);
     b.words = int(words), b.bits = FormOf(form).bits;
+    if (gen && halves(Arg(n, 0), b)) b.n *= 2;
     return b;
   };
   // points: x less each threshold, of every row
@@ -270,15 +274,28 @@ Words ClearExecutor::Tree(const Node& n) {
       kernels_.DpfDense(batch(n.attrs[2]), party, bytes(0), bytes(1), In(n, 2).data(), In(n, 3).data(), out.data());
       for (uint64_t& v : out) v &= ring::Mask(n.ring.bits);
       return out;
-    case Op::kDcfGen:
-      kernels_.DcfGen(dcf(n.attrs[0], Arg(n, 1).shape[0], n.attrs[1]), x.data(), In(n, 1).data(), {bytes(2), bytes(3)},
-                      key);
+    case Op::kDcfGen: {
+      const Batch b = dcf(n.attrs[0], Arg(n, 1).shape[0], n.attrs[1]);
+      const int64_t none[2] = {};
+      const Wiped<uint64_t> alpha = halves(Arg(n, 0), b)
+                                        ? HalvesLess(x.data(), x.data() + b.count, b.count, b.n / 2, none)
+                                        : Wiped<uint64_t>(x.begin(), x.end());
+      kernels_.DcfGen(b, alpha.data(), In(n, 1).data(), {bytes(2), bytes(3)}, key);
       return out;
-    default:
+    }
+    default: {
       SUF_CHECK(n.op == Op::kDcfEval);
-      kernels_.DcfEval(dcf(n.attrs[4], n.attrs[2], n.attrs[3]), party, bytes(0), bytes(1), points(5).data(),
-                       int(n.attrs.size()) - 5, out.data());
+      const Batch b = dcf(n.attrs[4], n.attrs[2], n.attrs[3]);
+      const std::span<const int64_t> thresholds(n.attrs.begin() + 5, n.attrs.end());
+      const uint64_t* at = In(n, 2).data();
+      if (halves(Arg(n, 2), b))
+        kernels_.DcfEval(b, party, bytes(0), bytes(1),
+                         HalvesLess(at, at + b.count, b.count, b.n / 2, thresholds).data(), int(thresholds.size() / 2),
+                         out.data());
+      else
+        kernels_.DcfEval(b, party, bytes(0), bytes(1), points(5).data(), int(thresholds.size()), out.data());
       return out;
+    }
   }
 }
 

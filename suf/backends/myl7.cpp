@@ -11,8 +11,9 @@ bool Myl7Built() { return SUF_MYL7; }
 bool Myl7Supported() { return Myl7Built() && __builtin_cpu_supports("aes"); }
 
 pfss::Capabilities Myl7Capabilities() {
-  const pfss::Capabilities all{
+  pfss::Capabilities all{
       "myl7", "DCFs of the library myl7/fss 0.2.0 under clear's executor; a yardstick", {fss::DcfScheme::kMyl7}};
+  all.largest = 64;
   return all.Without({Op::kDpfGen, Op::kDpfWindow, Op::kDpfParity, Op::kDpfDense});
 }
 

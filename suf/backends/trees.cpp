@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "suf/backends/internal/bulk.hpp"
+#include "suf/backends/internal/halves.hpp"
 #include "suf/fss/dcf.hpp"
 #include "suf/fss/dpf.hpp"
 #include "suf/ring/words.hpp"
@@ -87,7 +88,9 @@ void PackedExecutor::DpfReads(int i, Host& host) {
 void PackedExecutor::DcfKeys(int i, Host& host) {
   const Node& n = node(i);
   const size_t rows = count(i), words = size_t(arg(n, 1).shape[0]);
-  const fss::DcfContext ctx{host.randomness.TreeKey(), uint32_t(n.attrs[0]), arg(n, 0).ring.bits, int(words),
+  const bool halves = size_t(count(n.args[0])) != rows;
+  const int half = arg(n, 0).ring.bits;
+  const fss::DcfContext ctx{host.randomness.TreeKey(), uint32_t(n.attrs[0]), halves ? 2 * half : half, int(words),
                             FormOf(n.attrs[1]).bits};
   auto p = Make(i);
   auto alpha = Words<uint64_t>(n.args[0], true), beta = Words<uint64_t>(n.args[1], false);
@@ -96,8 +99,11 @@ void PackedExecutor::DcfKeys(int i, Host& host) {
     part.first_tile = first / fss::kDcfTile;
     Wiped<uint64_t> payload(words * keys);
     for (size_t k = 0; k < words; ++k) std::copy_n(beta.get() + k * rows + first, keys, payload.data() + k * keys);
-    fss::DcfGen(part, alpha.get() + first, payload.data(), in(n, 2).at(first), in(n, 3).at(first), keys,
-                p.get() + first * size_t(element(i)), variant_);
+    const int64_t none[2] = {};
+    Wiped<uint64_t> joined;
+    if (halves) joined = HalvesLess(alpha.get() + first, alpha.get() + rows + first, keys, half, none);
+    fss::DcfGen(part, halves ? joined.data() : alpha.get() + first, payload.data(), in(n, 2).at(first),
+                in(n, 3).at(first), keys, p.get() + first * size_t(element(i)), variant_);
   });
 }
 
@@ -105,15 +111,25 @@ void PackedExecutor::DcfShares(int i, Host& host) {
   const Node& n = node(i);
   const fss::DcfContext ctx{host.randomness.TreeKey(), uint32_t(n.attrs[4]), int(n.attrs[1]), int(n.attrs[2]),
                             FormOf(n.attrs[3]).bits};
-  const size_t m = n.attrs.size() - 5, rows = count(n.args[2]), planes = size_t(ctx.words) * m;
+  const size_t rows = count(n.args[0]);
+  const bool halves = size_t(count(n.args[2])) != rows;
+  const std::span<const int64_t> thresholds(n.attrs.begin() + 5, n.attrs.end());
+  const size_t m = thresholds.size() / (halves ? 2 : 1), planes = size_t(ctx.words) * m;
   auto p = Make(i);
   auto x = Words<uint64_t>(n.args[2], true);
   ByTiles(rows, 4, [&](size_t first, size_t keys) {
     fss::DcfContext part = ctx;
     part.first_tile = first / fss::kDcfTile;
     Wiped<uint64_t> out(planes * keys);
-    fss::DcfEval(part, int(n.attrs[0]), in(n, 0).at(first), in(n, 1).at(first),
-                 Points(x.get() + first, keys, n, 5).data(), keys, int(m), out.data(), variant_);
+    const uint64_t* at = x.get() + first;
+    Wiped<uint64_t> wide;
+    std::vector<uint64_t> points;
+    if (halves)
+      wide = HalvesLess(at, at + rows, keys, ctx.n / 2, thresholds);
+    else
+      points = Points(at, keys, n, 5);
+    fss::DcfEval(part, int(n.attrs[0]), in(n, 0).at(first), in(n, 1).at(first), halves ? wide.data() : points.data(),
+                 keys, int(m), out.data(), variant_);
     for (size_t q = 0; q < planes; ++q) PutWords(out.data() + q * keys, keys, i, q * rows + first, p.get());
   });
 }

@@ -1,4 +1,5 @@
 // What a lowering is called, and what it applies to.
+#include <algorithm>
 #include <bit>
 
 #include "suf/compiler/internal/lowerings.hpp"
@@ -11,7 +12,8 @@ namespace {
 
 constexpr size_t kMostOpened = 63;  // step bits in one string, beside 1[x_hat < r]
 constexpr int kMostDense = 16;
-constexpr size_t kMostReads = 4096;  // places at which one key is read
+constexpr size_t kMostReads = 4096;    // places at which one DPF key is read
+constexpr size_t kMostPieces = 16384;  // and a DCF's: 1/sqrt of a norm has 2^7 pieces an octave and more
 
 const char* Name(Steps s) { return s == Steps::kParity ? "parity" : s == Steps::kDigits ? "digits" : "blocks"; }
 
@@ -30,8 +32,23 @@ std::string WhyNotDense(const Compiled& c) {
   return c.f.n > kMostDense ? Str("its domain has ", c.f.n, " bits, and ", kMostDense, " are the most") : "";
 }
 
+// WhyNotNarrow: where no opening can be narrower than the function's own ring.
+std::string WhyNotNarrow(const Compiled& c, const Lowering& l) {
+  if (l.openings == Openings::kWide) return "";
+  bool narrower;
+  if (l.kind == Kind::kRowLut) {
+    narrower = std::any_of(c.groups.begin(), c.groups.end(), [&](const func::Group& g) {
+      return internal::ReadRingsOf(g, c.f.n, c.f.ring, l.openings).here < c.f.ring;
+    });
+  } else {
+    const internal::Grid g = internal::GridOf(c, c.f.ring);
+    narrower = *std::min_element(g.bits.begin(), g.bits.end()) < c.f.ring;
+  }
+  return narrower ? "" : "its entries are as wide as its ring";
+}
+
 std::string NameOf(const Lowering& l, bool constants) {
-  const std::string steps = Name(l.steps);
+  const std::string steps = Name(l.steps), narrow = l.openings == Openings::kNarrow ? "/narrow" : "";
   switch (l.kind) {
     case Kind::kConstant:
       return "Constant";
@@ -44,11 +61,13 @@ std::string NameOf(const Lowering& l, bool constants) {
     case Kind::kWindowLut:
       return "WindowLut/" + std::to_string(int(l.stages));
     case Kind::kWindowBoth:
-      return "WindowBoth/" + std::to_string(int(l.stages));
+      return "WindowBoth/" + std::to_string(int(l.stages)) + narrow;
     case Kind::kRowLut:
-      return Str(l.steps == Steps::kParity ? "RowLut/tree" : "RowLut", l.stages == Stages::kOne   ? ""
-                                                                       : l.stages == Stages::kTwo ? "/2"
-                                                                                                  : "/3");
+      return Str(l.steps == Steps::kParity ? "RowLut/tree" : "RowLut",
+                 l.stages == Stages::kOne   ? ""
+                 : l.stages == Stages::kTwo ? "/2"
+                                            : "/3",
+                 narrow);
     case Kind::kHorner:
       return "Horner/" + steps;
     case Kind::kDense:
@@ -86,7 +105,7 @@ std::string WhyNotNumbers(const Compiled& c, const Lowering& l) {
   if (c.f.outputs == 0) return "it has no number";
   switch (l.kind) {
     case Kind::kStepDcf:
-      if (c.pieces() > kMostReads) return More(c.pieces(), "pieces", kMostReads);
+      if (c.pieces() > kMostPieces) return More(c.pieces(), "pieces", kMostPieces);
       return "";
     case Kind::kOpenSteps:
       if (c.steps.size() > kMostOpened) return More(c.steps.size(), "cutpoints", kMostOpened);
@@ -103,14 +122,14 @@ std::string WhyNotNumbers(const Compiled& c, const Lowering& l) {
       const int p = c.f.n - c.grid();
       if (p == 0) return "it has one piece";
       if (p > kTableBits) return Str("its grid has 2^", p, " pieces, and 2^", kTableBits, " are the most");
-      return "";
+      return WhyNotNarrow(c, l);
     }
     case Kind::kRowLut:
       if (c.groups.empty()) return "it is no function of constants on octaves alone";
       if (c.groups.back().w > 56) return Str("its pieces are 2^", c.groups.back().w, " wide, and 2^56 are the most");
       for (const func::Group& g : c.groups)
         if (g.hi - g.lo > 65535) return More(size_t(g.hi - g.lo), "pieces of one width", 65535);
-      return "";
+      return WhyNotNarrow(c, l);
     case Kind::kDense:
       return WhyNotDense(c);
     case Kind::kConstant:
@@ -136,6 +155,11 @@ std::vector<Lowering> AllForNumbers() {
     for (Stages s : kAll) out.push_back({k, Steps::kDigits, s});
   for (Steps trees : {Steps::kDigits, Steps::kParity})
     for (Stages s : kAll) out.push_back({Kind::kRowLut, trees, s});
+  for (size_t i = 0, n = out.size(); i < n; ++i)
+    if (out[i].kind == Kind::kWindowBoth || out[i].kind == Kind::kRowLut) {
+      out.push_back(out[i]);
+      out.back().openings = Openings::kNarrow;
+    }
   return out;
 }
 

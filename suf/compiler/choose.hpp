@@ -1,6 +1,6 @@
 // What a lowering costs, read from its closed trace, and which one a network is best served by: T = flights x flight +
-// bytes x wire + key bytes x key + AES blocks x block + words x word. Only the five prices come from outside
-// (docs/mathematics.md#cost-model). Deterministic: equal costs are settled by the order of the lowerings.
+// bytes x wire + key bytes x (key + disk) + (AES blocks x block + words x word) / cores. Only the prices come from
+// outside (docs/mathematics.md#cost-model). Deterministic: equal costs are settled by the order of the lowerings.
 #pragma once
 #include <functional>
 
@@ -14,18 +14,30 @@ namespace suf::compiler {
 // party that has more.
 struct Prices {
   double flight = 0, wire = 0, key = 0, block = 0, word = 0;
-  bool now = false;  // keys are dealt while the parties wait, and come over the same wire
+  bool now = false;     // keys are dealt while the parties wait, and come over the same wire
+  bool duplex = false;  // both directions are used at once: the larger sender's bytes count, not both parties'
+  double cores = 1;     // of each role: words and AES blocks are divided by it; one thread at a time takes turns
+  double disk = 0;      // seconds a byte of a bundle that is read from a disk; 0: from the memory that caches it
 };
 // Profile: prices with a name and where they come from.
 struct Profile {
   std::string name;
   Prices prices;
   std::string source;
+  bool says_keys = false;  // `keys=` was among the prices
 };
-const std::vector<Profile>& Profiles();  // cpu, gpu, lan, wan
-// ParseProfile: a name, or prices "flight=..,wire=..,key=..,aes=..,word=.." (seconds, seconds a byte, blocks a second
-// for aes) over those of cpu. Throws Cause::kInput with the names there are.
+const std::vector<Profile>& Profiles();  // cpu, gpu, lan, balanced, wan
+// ParseProfile: a name, or prices "rtt=20ms,rate=1G,..", each at most once, over those of cpu or of the profile whose
+// name comes first. rtt (two flights) and flight, wire, key, word: seconds, by number or with ns, us, ms or s; rate
+// (bits a second, one byte is 8 / rate seconds of wire), disk (bytes a second), aes (blocks a second): a number, or
+// with k, M or G; duplex: 0 or 1; cores; keys: ahead or now. Throws Cause::kInput, naming what is wrong, the limit and
+// what may be given.
 Profile ParseProfile(const std::string& text);
+// SetKeys: when keys come, as the flag --keys says ("ahead", "now"; empty: as the profile says). Throws Cause::kInput
+// where both say it and differ.
+void SetKeys(Profile* profile, const std::string& keys);
+// PricesHelp: what ParseProfile takes, in a few words.
+std::string PricesHelp();
 
 // Bill: what a trace costs.
 struct Bill {

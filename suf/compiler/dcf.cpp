@@ -2,9 +2,12 @@
 // combination: shares of r^k 1[u < r] at every u = x_hat - cutpoint (docs/mathematics.md#step-dcf).
 #include "suf/compiler/internal/lowerings.hpp"
 #include "suf/compiler/taylor.hpp"
+#include "suf/fss/sizes.hpp"
 #include "suf/ring/words.hpp"
 
-namespace suf::compiler::internal {
+namespace suf::compiler {
+
+namespace internal {
 
 namespace {
 
@@ -96,4 +99,55 @@ std::vector<Owing> StepDcf(Trace& t, const Compiled& c, const Wire<kPub>& x, int
   return out;
 }
 
-}  // namespace suf::compiler::internal
+// 1[V >= b_j] = 1 - 1[V_hat < b_j] - 1[V_hat - b_j < r] + 1[V_hat < r] of the whole wide wire, each b_j a multiple of
+// 2^shift. Above 64 bits the numbers are halves; where k is odd, twice V.
+Owing StepDcfOfWide(Trace& t, const Compiled& c, const WideWire& x, int shift, int ring) {
+  const int k = x.k(), b = (k + 1) / 2, twice = k % 2;
+  const bool halves = k > 64;
+  auto number = [&](const auto& wide) {
+    if (!halves) return Field(wide, 0, k);
+    auto low = Field(wide, 0, b - twice);
+    if (twice) low = low << 1;
+    return Stack(std::vector{Field(wide, b - twice, b), low});
+  };
+  std::vector<uint64_t> cutpoints, points(halves ? 2 : 1), steps;  // the first read is at V_hat
+  uint64_t last = c.coefficient(0, 0, 0);
+  for (size_t j = 1; j < c.pieces(); ++j) {
+    const uint64_t begin = uint64_t(c.f.pieces[j].begin), value = c.coefficient(j, 0, 0);
+    const unsigned __int128 at = static_cast<unsigned __int128>(begin) << shift << (halves ? twice : 0);
+    cutpoints.push_back(begin), steps.push_back((last - value) & ring::Mask(ring));
+    if (halves) points.push_back(uint64_t(at >> b));
+    points.push_back(uint64_t(at) & ring::Mask(halves ? b : 64));
+    last = value;
+  }
+  const int64_t m = int64_t(steps.size());
+  const pfss::Shape rows = x.hat.limbs[0].shape();
+  pfss::Shape column(rows.size() + 1, 1);
+  column[0] = m;
+  const Const change = t.constant(steps, column);
+  Sec one = Broadcast(t.constant(1), rows);
+  Trace::Comparison key = t.comparison(number(x.r), Stack(std::vector{one}), ring);
+  Sh reads = pfss::Map(t.below(key, number(x.hat), points), [](auto v) { return At(v, 0); });  // (m + 1, ..)
+  Pub less = Lift(Unbits(Less(Field(x.hat, shift, c.f.n), cutpoints)));                        // (m, ..)
+  Pub beyond = Sum((less - 1) * change, 0) + int64_t(c.coefficient(0, 0, 0));
+  Sh steps_read = pfss::Map(reads, [&](auto v) { return Between(v, 0, 1, m + 1); });
+  Sh y = Sum(steps_read * Pub(change), 0) + At(reads, 0) * int64_t((last - c.coefficient(0, 0, 0)) & ring::Mask(ring));
+  return {Low(y + beyond, ring), std::nullopt};
+}
+
+int64_t WideDcfKeyBits(int k, int ring) { return 2 * int64_t(fss::DcfKeyBits(k > 64 ? k + k % 2 : k, 1, ring)); }
+
+}  // namespace internal
+
+// 1[(h - 0) mod 2^cut < r mod 2^cut]: one read, at threshold 0.
+Sh BorrowByDcf(Trace& t, Pub h, Sec r, int cut, int ring) {
+  Pub place = Low(h, cut);
+  Sec low = Low(r, cut);
+  Trace::Comparison key = t.comparison(low, Stack(std::vector<Sec>{Broadcast(t.constant(1), r.shape())}), ring);
+  Sh c = t.below(key, place, {0});  // (1, 1, ..)
+  return pfss::Map(c, [](auto v) { return At(At(v, 0), 0); });
+}
+
+int64_t BorrowByDcfKeyBits(int cut, int ring) { return 2 * int64_t(fss::DcfKeyBits(cut, 1, ring)); }
+
+}  // namespace suf::compiler

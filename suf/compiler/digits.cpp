@@ -4,6 +4,8 @@
 #include <limits>
 #include <map>
 
+#include "suf/base/memo.hpp"
+#include "suf/fss/sizes.hpp"
 #include "suf/pfss/poly.hpp"
 
 namespace suf::compiler {
@@ -34,6 +36,7 @@ struct Search {
   const std::vector<Cut>& cuts;
   Stages stages;
   int readings;
+  int base;  // bits of the lowest digit as a tree; 0: no trees
   std::vector<int> now, best;
   int64_t least = kNever;
 
@@ -47,11 +50,13 @@ struct Search {
     }
     if (int(now.size()) == MaxDigits(stages)) return;
     cost += readings * GroupKeyBits(int(now.size()), at, cuts, stages);
-    for (int w = std::min(widest, left); w >= 1; --w) {
+    auto take = [&](int w) {
       now.push_back(w);
-      Extend(cut, at + w, w, cost + (int64_t{1} << w));
+      Extend(cut, at + w, std::min(w, kWidest), cost + DigitKeyBits(w));
       now.pop_back();
-    }
+    };
+    if (int tree = std::min(left, at == 0 ? base : base ? 64 : 0); tree > kWidest) take(tree);
+    for (int w = std::min(widest, left); w >= 1; --w) take(w);
   }
 };
 
@@ -221,14 +226,21 @@ Sh Equal(Trace& t, const SharedWire<kPub>& bits, const SharedWire<kPub>& first, 
 
 }  // namespace
 
-std::optional<DigitPlan> FindDigits(const std::vector<Cut>& cuts, Stages stages, int readings) {
-  SUF_CHECK(!cuts.empty() && cuts[0].at >= 1 && readings >= 1);
+int64_t DigitKeyBits(int width) { return width <= kWidest ? int64_t{1} << width : 2 * int64_t(fss::DpfKeyBits(width)); }
+
+std::optional<DigitPlan> FindDigits(const std::vector<Cut>& cuts, Stages stages, int readings, int base) {
+  SUF_CHECK(!cuts.empty() && cuts[0].at >= 1 && readings >= 1 && stages != Stages::kNone);
   for (size_t i = 1; i < cuts.size(); ++i) SUF_CHECK(cuts[i].at > cuts[i - 1].at);
-  if (stages == Stages::kThree) return FindBlocks(cuts, readings);
-  Search s{cuts, stages, readings, {}, {}};
-  s.Extend(0, 0, kWidest, 0);
-  if (s.best.empty()) return std::nullopt;
-  return DigitPlan{s.best, {}};
+  std::vector<int> key{int(stages), readings, base};
+  for (const Cut& c : cuts) key.insert(key.end(), {c.at, c.ring});
+  static Memo<std::vector<int>, std::optional<DigitPlan>> known;
+  return *known.Get(key, [&]() -> std::optional<DigitPlan> {
+    if (stages == Stages::kThree) return FindBlocks(cuts, readings);
+    Search s{cuts, stages, readings, base, {}, {}};
+    s.Extend(0, 0, kWidest, 0);
+    if (s.best.empty()) return std::nullopt;
+    return DigitPlan{s.best, {}};
+  });
 }
 
 DigitPlan PlanDigits(const std::vector<Cut>& cuts, Stages stages, int readings) {
@@ -243,7 +255,7 @@ DigitPlan PlanDigits(const std::vector<Cut>& cuts, Stages stages, int readings) 
 int64_t DigitsKeyBits(const DigitPlan& plan, const std::vector<Cut>& cuts, Stages stages, int readings) {
   int64_t bits = 0;
   int at = 0;
-  for (int w : plan.widths) bits += int64_t{1} << w;
+  for (int w : plan.widths) bits += DigitKeyBits(w);
   for (int b = 0; b < int(plan.blocks.size()); ++b)
     bits += readings * (BlockMonomials(plan.blocks[size_t(b)], b == 0) + (b ? pfss::GroupBits(b) : 0));
   if (plan.blocks.empty())
@@ -254,12 +266,14 @@ int64_t DigitsKeyBits(const DigitPlan& plan, const std::vector<Cut>& cuts, Stage
 
 int BorrowWords(int digits, Stages stages) { return stages == Stages::kOne ? pfss::PolySize(digits - 1) - 1 : 1; }
 
-OpenedDigits::OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, DigitPlan plan) : t_(t), r_(z.r) {
-  hat_ = z.hat + offset;
+OpenedDigits::OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, DigitPlan plan)
+    : OpenedDigits(t, WideWire(Wire<kPub>{z.hat + offset, z.r}), std::move(plan)) {}
+
+OpenedDigits::OpenedDigits(Trace& t, const WideWire& z, DigitPlan plan) : t_(t), z_(z) {
   int at = 0;
   std::span<const int> widths(plan.widths);
   if (plan.blocks.empty()) {
-    bits_ = t_.open(Block(0, widths, true), "bits");
+    bits_ = t_.open(All(widths), "bits");
     for (int w : widths) ends_.push_back(at += w);
     return;
   }
@@ -268,14 +282,11 @@ OpenedDigits::OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, DigitPla
   auto push = [&](const Sh& bit) { a.push_back(bit.a), b.push_back(bit.b); };
   for (int digits : plan.blocks) {
     std::span<const int> own = widths.first(size_t(digits));
-    SharedWire<kPub> bits = t_.open(Block(at, own, at == 0), "bits");
+    SharedWire<kPub> bits = t_.open(Block(at, own), "bits");
     Shared lt = BorrowShares(t_, bits, digits);
     if (at > 0) {
-      Pub place = hat_ >> at;
-      place = Low(place, own[0]);
-      Sh eq = pfss::Map(Sh(Table(at, own[0])), [&](auto v) { return Point(v, place); });
-      SharedWire<kPub> first = t_.open(eq, "bits");
-      push(Equal(t_, bits, first, lt.groups));
+      SharedWire<kPub> first = t_.open(Equal(at, own[0]), "bits");
+      push(compiler::Equal(t_, bits, first, lt.groups));
     }
     push(pfss::Map(lt.borrow, [](auto v) { return BitOf(v, 0); }));
     for (int w : own) at += w;
@@ -289,14 +300,20 @@ OpenedDigits::OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, DigitPla
 
 // Table: the one-hot table of r's digit.
 Dealt OpenedDigits::Table(int at, int width) {
-  Sec digit = r_ >> at;
-  digit = Low(digit, width);
+  Sec digit = Field(z_.r, at, width);
   Sec hot = Hot(digit);
   return t_.deal(hot);
 }
 
-// Block: the lt and eq bits of digits from bit `at` on, but for the lowest one's eq.
-Sh OpenedDigits::Block(int at, std::span<const int> widths, bool lowest) {
+// Equal: the eq bit of one digit.
+Sh OpenedDigits::Equal(int at, int width) {
+  Pub place = Field(z_.hat, at, width);
+  if (width > kWidest) return t_.window(t_.tree(Field(z_.r, at, width)), place, 1);
+  return pfss::Map(Sh(Table(at, width)), [&](auto v) { return Point(v, place); });
+}
+
+// Block: the lt and eq bits of tables from bit `at` on, at most 64 bits, but for the lowest one's eq.
+Sh OpenedDigits::Block(int at, std::span<const int> widths) {
   std::vector<pfss::Rnd<0>> a;
   std::vector<pfss::Rnd<1>> b;
   int end = at;
@@ -305,12 +322,42 @@ Sh OpenedDigits::Block(int at, std::span<const int> widths, bool lowest) {
     a.push_back(table.a), b.push_back(table.b);
     end += w;
   }
-  Pub place = hat_;
-  if (!lowest) place = hat_ >> at;
+  Pub place = Field(z_.hat, at, std::min(64, z_.k() - at));
   pfss::Shape shape(widths.begin(), widths.end());
   pfss::Own<0> bits0 = Digits(place, a, shape);
   pfss::Own<1> bits1 = Digits(place, b, shape);
   return {bits0, bits1};
+}
+
+// All: the lt and eq bits of all digits: those of trees, and of runs of tables within 64 bits.
+Sh OpenedDigits::All(std::span<const int> widths) {
+  const size_t count = 2 * widths.size() - 1;
+  std::optional<Sh> all;
+  // bit i of a part is bit `first` + i of the whole
+  auto add = [&](const Sh& part, size_t first) {
+    if (part.bits() == int(count)) return void(all = part);
+    std::vector<uint64_t> masks(count);
+    for (size_t i = 0; i < size_t(part.bits()); ++i) masks[first + i] = uint64_t{1} << i;
+    Const rows = t_.constant(std::move(masks), {int64_t(count), 1});
+    Sh here = pfss::Map(part, [&](auto half) { return Mix(half, rows); });
+    all = all ? *all + here : here;
+  };
+  for (size_t j = 0, at = 0, next; j < widths.size(); j = next) {
+    if (j > 0) add(Equal(int(at), widths[j]), 2 * j - 1);
+    if (widths[j] > kWidest) {
+      Trace::Tree tree = t_.tree(Field(z_.r, int(at), widths[j]));
+      Pub place = Field(z_.hat, int(at), widths[j]);
+      add(t_.parity(tree, place, {0}), 2 * j);
+      next = j + 1, at += size_t(widths[j]);
+      continue;
+    }
+    size_t end = at;
+    for (next = j; next < widths.size() && widths[next] <= kWidest && end - at + size_t(widths[next]) <= 64; ++next)
+      end += size_t(widths[next]);
+    add(Block(int(at), widths.subspan(j, next - j)), 2 * j);
+    at = end;
+  }
+  return *all;
 }
 
 int OpenedDigits::Count(int cut) const {
@@ -323,6 +370,7 @@ Sh BorrowBit(const OpenedDigits& d, int cut) { return BorrowShares(d.trace(), d.
 
 Borrow::Borrow(const OpenedDigits& d, int cut, Stages stages)
     : t_(d.trace()), h_(d.bits().hat), rho_(d.bits().r), digits_(d.Count(cut)), stages_(stages) {
+  SUF_CHECK(stages != Stages::kNone);
   at0_ = BorrowAt0(h_, digits_);
   if (stages == Stages::kOne) return;
   Sh c = BorrowBit(d, cut);

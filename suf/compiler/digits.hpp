@@ -7,11 +7,13 @@
 #include <span>
 #include <vector>
 
-#include "suf/compiler/words.hpp"
+#include "suf/compiler/wide.hpp"
 
 namespace suf::compiler {
 
-enum class Stages { kOne = 1, kTwo, kThree };
+// Stages: of a cut. None: the borrow is an additive share that nobody opens (BorrowByDcf); only a gate that says so
+// takes it.
+enum class Stages { kNone, kOne, kTwo, kThree };
 // Where a choice of stages begins before costs are known: the fewest flights on a path that others wait for; beside a
 // longer one two, which need less key and there no flight.
 inline constexpr Stages kOnPath = Stages::kOne, kBeside = Stages::kTwo;
@@ -21,34 +23,40 @@ struct Cut {
   int at = 0, ring = 0;
 };
 
-// DigitPlan: digit widths, low digit first. Three stages: digits a block, low block first; else none.
+// DigitPlan: digit widths, low digit first; a digit wider than a table is a tree, whose parity and point are lt and eq.
+// Three stages: digits a block, low block first; else none.
 struct DigitPlan {
   std::vector<int> widths, blocks;
 };
 // PlanDigits: the plan with the fewest key bits such that every cut lies between two digits, in three stages between
 // two blocks. Cuts increase. readings: how many offsets of one wire are compared: they share the tables. Throws
-// Cause::kRefused where there is none; FindDigits returns nothing there.
+// Cause::kRefused where there is none; FindDigits returns nothing there. base: if any, one or two stages may also read
+// trees: of the lowest `base` bits, and up to the next cut or 64 bits.
 DigitPlan PlanDigits(const std::vector<Cut>& cuts, Stages stages, int readings = 1);
-std::optional<DigitPlan> FindDigits(const std::vector<Cut>& cuts, Stages stages, int readings = 1);
+std::optional<DigitPlan> FindDigits(const std::vector<Cut>& cuts, Stages stages, int readings = 1, int base = 0);
+// DigitKeyBits: of one digit, a table or a tree.
+int64_t DigitKeyBits(int width);
 
 // OpenedDigits: z_hat + offset, and the lt/eq bits of its digits against r's, opened together: one flight. Three
 // stages: those of its blocks, one flight more.
 class OpenedDigits {
  public:
   OpenedDigits(Trace& t, const Wire<kPub>& z, Const offset, DigitPlan plan);
+  OpenedDigits(Trace& t, const WideWire& z, DigitPlan plan);
   Trace& trace() const { return t_; }
-  Pub hat() const { return hat_; }  // z_hat + offset in z's ring
-  Sec r() const { return r_; }
+  Pub hat() const { return z_.hat.limbs.at(0); }  // z_hat + offset in z's ring, of a wire of one limb
+  Sec r() const { return z_.r.limbs.at(0); }
   const SharedWire<kPub>& bits() const { return bits_; }  // Xor(2D - 1) of D digits or blocks
   // Count: digits, in three stages blocks, below a cut, which must lie between two of them.
   int Count(int cut) const;
 
  private:
   Dealt Table(int at, int width);
-  Sh Block(int at, std::span<const int> widths, bool lowest);
+  Sh Equal(int at, int width);
+  Sh Block(int at, std::span<const int> widths);
+  Sh All(std::span<const int> widths);
   Trace& t_;
-  Pub hat_;
-  Sec r_;
+  WideWire z_;
   std::vector<int> ends_;  // of digits or blocks
   SharedWire<kPub> bits_;
 };
@@ -85,5 +93,10 @@ Owing Slice(const OpenedDigits& d, int begin, int end, int ring, const Borrow* l
 int64_t DigitsKeyBits(const DigitPlan& plan, const std::vector<Cut>& cuts, Stages stages, int readings = 1);
 // BorrowWords: what Times or Share deals, beside the word itself, at a cut below which there are D digits.
 int BorrowWords(int digits, Stages stages);
+
+// BorrowByDcf: shares in Z_{2^ring} of the borrow 1[h mod 2^cut < r mod 2^cut]: a DCF on the low bits of r with payload
+// 1. No stage, no opening (docs/mathematics.md#borrow-dcf).
+Sh BorrowByDcf(Trace& t, Pub h, Sec r, int cut, int ring);
+int64_t BorrowByDcfKeyBits(int cut, int ring);
 
 }  // namespace suf::compiler

@@ -97,26 +97,34 @@ int64_t WindowBits(const Compiled& c, const Entry& e, int ring, Stages stages) {
   return bits;
 }
 
-int64_t BothBits(const Compiled& c, const Entry& e, int ring, Stages stages) {
+int64_t BothBits(const Compiled& c, const Entry& e, int ring, const Lowering& l) {
+  const Stages stages = l.stages;
   const internal::Grid g = internal::GridOf(c, ring);
   const std::vector<Cut> cuts{{e.shift + g.a, ring}};
   const int words = internal::BothReadings(c, g), readings = stages == Stages::kOne ? words : 1;
   // e times powers of r's place, by output the steps' masks; each with the borrow's monomials; by output what is owed
-  const int64_t bits = DigitsKeyBits(PlanDigits(cuts, stages, readings), cuts, stages, readings);
+  const DigitPlan plan = PlanDigits(cuts, stages, readings);
+  int64_t bits = DigitsKeyBits(plan, cuts, stages, readings);
+  // a gap: the top bit of a read's mask, times a power; of a step's, that alone and times the borrow's monomials
+  const int digits = int(plan.blocks.empty() ? plan.widths.size() : plan.blocks.size());
+  for (int o = 0; o < c.f.outputs; ++o)
+    for (int n = 0; n < g.width; ++n) {
+      const internal::ReadRings w = internal::ReadRingsOf(g, o, n, ring, l.openings);
+      bits += (ring - w.here) + int64_t(ring - w.step) * (1 + BorrowWords(digits, stages));
+    }
   return bits + (int64_t{1} << g.p) + int64_t(ring) * (words * (stages == Stages::kOne ? 1 : 2) + c.f.outputs);
 }
 
-int64_t RowBits(const Compiled& c, const Lowering& l, int ring) {
+int64_t RowBits(const Compiled& c, const Lowering& l, int shift, int ring) {
   int64_t bits = 0;
   std::set<std::pair<int, int>> tables;  // place and width of a digit: runs share those that are equal
   std::map<int, int> words;              // by width: what the borrow deals times a word
-  for (const internal::RowRun& run : internal::RowRuns(c.groups, ring, l.stages)) {
+  for (const internal::RowRun& run : internal::RowRuns(c.groups, shift, ring, l.stages)) {
     if (l.stages != Stages::kOne) bits += DigitsKeyBits(run.plan, run.cuts, l.stages);
     int at = 0, digits = 0;
     for (int w : run.plan.widths) {
       const bool fresh = tables.insert({at, w}).second;
-      bits += int64_t(fresh) << w;
-      if (l.stages != Stages::kOne) bits -= int64_t{1} << w;
+      bits += (int64_t(fresh) - (l.stages != Stages::kOne)) * DigitKeyBits(w);
       at += w, ++digits;
       for (const Cut& cut : run.cuts)
         if (cut.at == at) words[at] = BorrowWords(digits, l.stages);
@@ -131,12 +139,21 @@ int64_t RowBits(const Compiled& c, const Lowering& l, int ring) {
     if (fresh && !one_tree) bits += OneHotBits(c.f.n - g.w);
     if (fresh) bits += ring;  // e
     // e m1, and that and e times every monomial
-    if (g.w > 0) bits += int64_t(ring) * (1 + (fresh ? 2 : 1) * words.at(g.w));
+    if (shift + g.w > 0) bits += int64_t(ring) * (1 + (fresh ? 2 : 1) * words.at(shift + g.w));
+    // a gap: e times the top bits of both masks, the step's with every monomial, too
+    const internal::ReadRings w = internal::ReadRingsOf(g, c.f.n, ring, l.openings);
+    bits += ring - w.here;
+    if (shift + g.w > 0) bits += int64_t(ring - w.step) * (1 + words.at(shift + g.w));
   }
   return bits + ring;
 }
 
 }  // namespace
+
+int64_t RowKeyBits(const Compiled& c, const Lowering& l, int shift, int ring) {
+  if (l.kind == Kind::kStepDcf) return internal::WideDcfKeyBits(c.f.n + shift, ring);
+  return RowBits(c, l, shift, ring);
+}
 
 int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& e, int ring, fss::DcfScheme scheme) {
   const int n = c.f.n, degree = c.f.degree;
@@ -173,9 +190,9 @@ int64_t NumbersKeyBits(const Compiled& c, const Lowering& l, const Entry& e, int
     case Kind::kWindowLut:
       return WindowBits(c, e, ring, l.stages);
     case Kind::kWindowBoth:
-      return bits + BothBits(c, internal::CutsItself(c, l) ? e : Entry{}, ring, l.stages);
+      return bits + BothBits(c, internal::CutsItself(c, l) ? e : Entry{}, ring, l);
     case Kind::kRowLut:
-      return bits + RowBits(c, l, ring);
+      return bits + RowBits(c, l, 0, ring);
     case Kind::kDense:
       return bits + (int64_t(c.f.outputs) * ring << n);
     case Kind::kPacked:

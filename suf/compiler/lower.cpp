@@ -213,10 +213,10 @@ Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub
         out.numbers = WindowLut(t, c, {0, 0, n.stages}, x, ring);
         break;
       case Kind::kWindowBoth:
-        out.numbers = WindowBoth(t, c, {0, 0, n.stages}, x, ring);
+        out.numbers = WindowBoth(t, c, {0, 0, n.stages}, x, ring, n.openings);
         break;
       case Kind::kRowLut:
-        out.numbers = {RowLut(t, c.groups, x, ring, n)};
+        out.numbers = {RowLut(t, c.groups, x, 0, ring, n)};
         break;
       case Kind::kHorner:
         out.numbers = Horner(t, c, n.steps, x, ring);
@@ -241,6 +241,15 @@ Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Wire<kPub
   return out;
 }
 
+Owing LowerRow(Trace& t, const Compiled& c, const Lowering& l, const WideWire& x, int shift, int ring) {
+  SUF_CHECK(l.kind == Kind::kRowLut || (l.kind == Kind::kStepDcf && c.f.degree == 0 && c.f.outputs == 1));
+  SUF_CHECK(x.k() - shift == c.f.n && shift >= 0 && ring >= 1 && ring <= c.f.ring);
+  Refuse(c, l, "numbers", WhyNotNumbers(c, l));
+  const Part part(t, c.f.name + "/Coeff");
+  if (l.kind == Kind::kStepDcf) return StepDcfOfWide(t, c, x, shift, ring);
+  return RowLut(t, c.groups, x, shift, ring, l);
+}
+
 Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Entry& entry, const Wire<kPub>& z, int ring) {
   const int k = z.k();
   SUF_CHECK(k - entry.shift == c.f.n && entry.shift >= 0);
@@ -249,7 +258,8 @@ Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Entry& en
     Refuse(c, l, "numbers", WhyNotNumbers(c, l));
     const Part part(t, c.f.name + "/Coeff");
     const Entry own{entry.shift, entry.offset, l.stages};
-    return {l.kind == Kind::kWindowLut ? WindowLut(t, c, own, z, ring) : WindowBoth(t, c, own, z, ring), std::nullopt};
+    if (l.kind == Kind::kWindowLut) return {WindowLut(t, c, own, z, ring), std::nullopt};
+    return {WindowBoth(t, c, own, z, ring, l.openings), std::nullopt};
   }
   Const offset = t.constant(int64_t(entry.offset));
   Wire<kPub> x;

@@ -29,13 +29,18 @@ enum class Kind : uint8_t {
   kPacked,      // of bits: an exclusive or of comparisons; products are opened, a flight a level
 };
 
+// Openings: the ring in which WindowBoth and RowLut open what they read. Wide: the result's. Narrow: with a gap about
+// the entries, lifted by words of the dealer: fewer bits sent, more key.
+enum class Openings : uint8_t { kWide, kNarrow };
+
 struct Lowering {
   Kind kind = Kind::kIndex;
   Steps steps = Steps::kDigits;  // of OpenSteps, Index, Horner, Packed; RowLut: parity is one tree
   Stages stages = Stages::kOne;  // of the cuts of WindowLut, WindowBoth and RowLut
+  Openings openings = Openings::kWide;
   bool operator==(const Lowering&) const = default;
 };
-// Name: "StepDcf", "IntervalLut", "Parity+Open", "Index/digits", "WindowLut/2", ..
+// Name: "StepDcf", "IntervalLut", "Parity+Open", "Index/digits", "WindowLut/2", "RowLut/2/narrow", ..
 std::string Name(const Compiled& c, const Lowering& l);
 std::string Name(const Lowering& l);
 
@@ -69,6 +74,11 @@ struct Entry {
   bool operator==(const Entry&) const = default;
 };
 Lowered Lower(Trace& t, const Compiled& c, const Choice& choice, const Entry& entry, const Wire<kPub>& z, int ring);
+
+// LowerRow: a function on octaves of x >> shift, c.f.n = k - shift, by RowLut or StepDcf at the un-truncated wire: no
+// stage for the shift. RowKeyBits: an element of both bundles, the owed word dealt. (docs/mathematics.md#wide-squares)
+Owing LowerRow(Trace& t, const Compiled& c, const Lowering& l, const WideWire& x, int shift, int ring);
+int64_t RowKeyBits(const Compiled& c, const Lowering& l, int shift, int ring);
 
 // Reading: e x the table's entries at a wire's value; sign = e, +-1, the dealer's.
 struct Reading {

@@ -122,6 +122,18 @@ WindowBoth/3, PackedCompare: 4 flights, key bits 3760 + 6144
 WindowBoth/3, Digits: 4 flights, key bits 2272 + 2112
 WindowBoth/3, Blocks: 6 flights, key bits 2192 + 2080
 WindowBoth/3, DenseTable: 4 flights, key bits 5280 + 2240
+WindowBoth/1/narrow, PackedCompare: 4 flights, key bits 4224 + 6144
+WindowBoth/1/narrow, Digits: 4 flights, key bits 2352 + 2496
+WindowBoth/1/narrow, Blocks: 6 flights, key bits 2448 + 2288
+WindowBoth/1/narrow, DenseTable: 2 flights, key bits 5744 + 2240
+WindowBoth/2/narrow, PackedCompare: 4 flights, key bits 4224 + 6144
+WindowBoth/2/narrow, Digits: 4 flights, key bits 2352 + 2496
+WindowBoth/2/narrow, Blocks: 6 flights, key bits 2448 + 2288
+WindowBoth/2/narrow, DenseTable: 4 flights, key bits 5744 + 2240
+WindowBoth/3/narrow, PackedCompare: 4 flights, key bits 4224 + 6144
+WindowBoth/3/narrow, Digits: 4 flights, key bits 2352 + 2496
+WindowBoth/3/narrow, Blocks: 6 flights, key bits 2448 + 2288
+WindowBoth/3/narrow, DenseTable: 4 flights, key bits 5744 + 2240
 Constant: no: it is no constant
 RowLut: no: it is no function of constants on octaves alone
 RowLut/2: no: it is no function of constants on octaves alone
@@ -129,15 +141,23 @@ RowLut/3: no: it is no function of constants on octaves alone
 RowLut/tree: no: it is no function of constants on octaves alone
 RowLut/tree/2: no: it is no function of constants on octaves alone
 RowLut/tree/3: no: it is no function of constants on octaves alone
+RowLut/narrow: no: it is no function of constants on octaves alone
+RowLut/2/narrow: no: it is no function of constants on octaves alone
+RowLut/3/narrow: no: it is no function of constants on octaves alone
+RowLut/tree/narrow: no: it is no function of constants on octaves alone
+RowLut/tree/2/narrow: no: it is no function of constants on octaves alone
+RowLut/tree/3/narrow: no: it is no function of constants on octaves alone
 )",
-      R"(cpu: DenseTable, DenseTable, 91540 ns = flights 72000 + wire 53 + key 6758 + AES 182 + words 12547
-  next Parity+Open, DenseTable, 113115 ns = flights 72000 + wire 67 + key 563 + AES 16 + words 40469
+      R"(cpu: DenseTable, DenseTable, 91734 ns = flights 72000 + wire 53 + key 6758 + AES 376 + words 12547
+  next Parity+Open, DenseTable, 113132 ns = flights 72000 + wire 67 + key 563 + AES 32 + words 40469
 gpu: DenseTable, DenseTable, 21908 ns = flights 21400 + wire 5 + key 74 + AES 11 + words 418
   next StepDcf, DenseTable, 22748 ns = flights 21400 + wire 5 + key 36 + AES 44 + words 1262
-lan: DenseTable, DenseTable, 1019839 ns = flights 1000000 + wire 352 + key 6758 + AES 182 + words 12547
-  next Parity+Open, DenseTable, 1041496 ns = flights 1000000 + wire 448 + key 563 + AES 16 + words 40469
-wan: DenseTable, DenseTable, 60019839 ns = flights 60000000 + wire 352 + key 6758 + AES 182 + words 12547
-  next Parity+Open, DenseTable, 60041496 ns = flights 60000000 + wire 448 + key 563 + AES 16 + words 40469
+lan: DenseTable, DenseTable, 1020033 ns = flights 1000000 + wire 352 + key 6758 + AES 376 + words 12547
+  next Parity+Open, DenseTable, 1041513 ns = flights 1000000 + wire 448 + key 563 + AES 32 + words 40469
+balanced: DenseTable, DenseTable, 20020033 ns = flights 20000000 + wire 352 + key 6758 + AES 376 + words 12547
+  next Parity+Open, DenseTable, 20041513 ns = flights 20000000 + wire 448 + key 563 + AES 32 + words 40469
+wan: DenseTable, DenseTable, 60020033 ns = flights 60000000 + wire 352 + key 6758 + AES 376 + words 12547
+  next Parity+Open, DenseTable, 60041513 ns = flights 60000000 + wire 448 + key 563 + AES 32 + words 40469
 )",
       R"(trace d9bf0825989613440526beb464944a5d5ea72d954c657a422e917b5af60bb5fe, 2 flights, key bits 49152 + 4096
 input: 6 operations, key bits 0 + 0, sent bits 0 + 128: 1 add, 1 broadcast, 1 const, 1 input, 1 rand, 1 send
@@ -180,6 +200,9 @@ WindowLut/3: 6 flights, key bits 368 + 432
 WindowBoth/1: 2 flights, key bits 1152 + 1312
 WindowBoth/2: 4 flights, key bits 672 + 592
 WindowBoth/3: 4 flights, key bits 672 + 544
+WindowBoth/1/narrow: 2 flights, key bits 1552 + 1312
+WindowBoth/2/narrow: 4 flights, key bits 800 + 672
+WindowBoth/3/narrow: 4 flights, key bits 672 + 752
 Constant: no: it is no constant
 RowLut: no: it is no function of constants on octaves alone
 RowLut/2: no: it is no function of constants on octaves alone
@@ -187,15 +210,23 @@ RowLut/3: no: it is no function of constants on octaves alone
 RowLut/tree: no: it is no function of constants on octaves alone
 RowLut/tree/2: no: it is no function of constants on octaves alone
 RowLut/tree/3: no: it is no function of constants on octaves alone
+RowLut/narrow: no: it is no function of constants on octaves alone
+RowLut/2/narrow: no: it is no function of constants on octaves alone
+RowLut/3/narrow: no: it is no function of constants on octaves alone
+RowLut/tree/narrow: no: it is no function of constants on octaves alone
+RowLut/tree/2/narrow: no: it is no function of constants on octaves alone
+RowLut/tree/3/narrow: no: it is no function of constants on octaves alone
 )",
-      R"(cpu: DenseTable, 87156 ns = flights 72000 + wire 38 + key 4506 + AES 86 + words 10526
-  next Parity+Open, 91278 ns = flights 72000 + wire 43 + key 282 + AES 7 + words 18946
+      R"(cpu: DenseTable, 87248 ns = flights 72000 + wire 38 + key 4506 + AES 177 + words 10526
+  next Parity+Open, 91286 ns = flights 72000 + wire 43 + key 282 + AES 15 + words 18946
 gpu: DenseTable, 21809 ns = flights 21400 + wire 4 + key 49 + AES 5 + words 351
   next Parity+Open, 22039 ns = flights 21400 + wire 4 + key 3 + AES 0 + words 632
-lan: DenseTable, 1015374 ns = flights 1000000 + wire 256 + key 4506 + AES 86 + words 10526
-  next Parity+Open, 1019523 ns = flights 1000000 + wire 288 + key 282 + AES 7 + words 18946
-wan: DenseTable, 60015374 ns = flights 60000000 + wire 256 + key 4506 + AES 86 + words 10526
-  next Parity+Open, 60019523 ns = flights 60000000 + wire 288 + key 282 + AES 7 + words 18946
+lan: DenseTable, 1015465 ns = flights 1000000 + wire 256 + key 4506 + AES 177 + words 10526
+  next Parity+Open, 1019530 ns = flights 1000000 + wire 288 + key 282 + AES 15 + words 18946
+balanced: DenseTable, 20015465 ns = flights 20000000 + wire 256 + key 4506 + AES 177 + words 10526
+  next Parity+Open, 20019530 ns = flights 20000000 + wire 288 + key 282 + AES 15 + words 18946
+wan: DenseTable, 60015465 ns = flights 60000000 + wire 256 + key 4506 + AES 177 + words 10526
+  next Parity+Open, 60019530 ns = flights 60000000 + wire 288 + key 282 + AES 15 + words 18946
 )",
       R"(trace 96127178da8b065b9bdc96fe24c3f16c6d76f2d6e8a7aa8c3ef81fd21b6c37e3, 2 flights, key bits 32768 + 0
 input: 6 operations, key bits 0 + 0, sent bits 0 + 128: 1 add, 1 broadcast, 1 const, 1 input, 1 rand, 1 send
@@ -247,15 +278,26 @@ Constant: no: it is no constant
 Horner/parity: no: its pieces are constants
 Horner/digits: no: its pieces are constants
 Horner/blocks: no: its pieces are constants
+WindowBoth/1/narrow: no: its entries are as wide as its ring
+WindowBoth/2/narrow: no: its entries are as wide as its ring
+WindowBoth/3/narrow: no: its entries are as wide as its ring
+RowLut/narrow: no: its entries are as wide as its ring
+RowLut/2/narrow: no: its entries are as wide as its ring
+RowLut/3/narrow: no: its entries are as wide as its ring
+RowLut/tree/narrow: no: its entries are as wide as its ring
+RowLut/tree/2/narrow: no: its entries are as wide as its ring
+RowLut/tree/3/narrow: no: its entries are as wide as its ring
 )",
-      R"(cpu: DenseTable, 77606 ns = flights 72000 + wire 24 + key 563 + AES 22 + words 4997
-  next IntervalLut, 90923 ns = flights 72000 + wire 24 + key 1778 + AES 427 + words 16694
+      R"(cpu: DenseTable, 77629 ns = flights 72000 + wire 24 + key 563 + AES 45 + words 4997
+  next IntervalLut, 91379 ns = flights 72000 + wire 24 + key 1778 + AES 883 + words 16694
 gpu: DenseTable, 21576 ns = flights 21400 + wire 2 + key 6 + AES 1 + words 167
   next IntervalLut, 22003 ns = flights 21400 + wire 2 + key 19 + AES 25 + words 556
-lan: DenseTable, 1005742 ns = flights 1000000 + wire 160 + key 563 + AES 22 + words 4997
-  next IntervalLut, 1019059 ns = flights 1000000 + wire 160 + key 1778 + AES 427 + words 16694
-wan: DenseTable, 60005742 ns = flights 60000000 + wire 160 + key 563 + AES 22 + words 4997
-  next IntervalLut, 60019059 ns = flights 60000000 + wire 160 + key 1778 + AES 427 + words 16694
+lan: DenseTable, 1005765 ns = flights 1000000 + wire 160 + key 563 + AES 45 + words 4997
+  next IntervalLut, 1019515 ns = flights 1000000 + wire 160 + key 1778 + AES 883 + words 16694
+balanced: DenseTable, 20005765 ns = flights 20000000 + wire 160 + key 563 + AES 45 + words 4997
+  next IntervalLut, 20019515 ns = flights 20000000 + wire 160 + key 1778 + AES 883 + words 16694
+wan: DenseTable, 60005765 ns = flights 60000000 + wire 160 + key 563 + AES 45 + words 4997
+  next IntervalLut, 60019515 ns = flights 60000000 + wire 160 + key 1778 + AES 883 + words 16694
 )",
       R"(trace c8f86943c30a2e849941492c08522d32bd75aee6298e103c50a4a1518e0bd3ce, 2 flights, key bits 4096 + 0
 input: 6 operations, key bits 0 + 0, sent bits 0 + 96: 1 add, 1 broadcast, 1 const, 1 input, 1 rand, 1 send

@@ -131,7 +131,22 @@ std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, co
   return out;
 }
 
-std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring) {
+// AddStep: borrow x word x step, for the step to a neighbour's read as it was opened, but for its mask: word x mask is
+// added to `masks`, which the borrow multiplies once.
+static void AddStep(Words* y, const Borrow& borrow, Sec word, const Wire<kPub>& step, int ring, int sign,
+                    std::optional<Sec>* masks) {
+  for (const Factor& f : Opened(step, ring)) {
+    if (!f.p) {
+      Sec mask = word * *f.u;
+      *masks = !*masks ? mask : sign < 0 ? **masks - mask : **masks + mask;
+    } else if (f.shift < ring) {
+      y->Add(borrow.Times(f.u ? word * *f.u : word, ring - f.shift), f.p, sign * f.sign, f.shift);
+    }
+  }
+}
+
+std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring,
+                              Openings openings) {
   const int s = entry.shift;
   const Grid g = GridOf(c, ring);
   const int width = g.width, cut = s + g.a;
@@ -156,8 +171,8 @@ std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, c
     Sec low = Lift(Low(d.r(), g.a));
     for (int n = 1; n < width; ++n) power.push_back(power.back() * low);
   }
-  // e times the n-th Taylor coefficient at the public place; opened in the whole ring, as a gap costs words by the
-  // borrow
+  // e times the n-th Taylor coefficient at the public place; by default opened in the whole ring, as a gap costs words
+  // by the borrow
   auto taylor = [&](int o, int n, int64_t below) {
     Sh sum = At(read.values, below * columns + o * width + n);
     Pub x = place[size_t(below)];
@@ -175,8 +190,10 @@ std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, c
   for (int o = 0; o < c.f.outputs; ++o)
     for (int n = 0; n < width; ++n) {
       Sh here = taylor(o, n, 0), below = taylor(o, n, 1);
-      Wire<kPub> u = t.open(here, "U");
-      reads.push_back({u, t.open(below - here, "step")});
+      const ReadRings w = ReadRingsOf(g, o, n, ring, openings);
+      Wire<kPub> u = t.open(Low(here, w.here), "U");
+      Sh step = below - here;
+      reads.push_back({u, t.open(Low(step, w.step), "step")});
     }
   Borrow borrow(d, cut, entry.stages);
   std::vector<Owing> out;
@@ -186,10 +203,8 @@ std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, c
     for (int n = 0; n < width; ++n) {
       const Read& w = reads[size_t(o * width + n)];
       const int sign = n % 2 ? -1 : 1;
-      y.Add(Masked(w.here), Factor{sign, 0, {}, power[size_t(n)], {}});
-      y.Add(borrow.Times(power[size_t(n)], ring), w.step.hat, sign);
-      Sec mask = power[size_t(n)] * w.step.r;
-      masks = !masks ? mask : sign < 0 ? *masks - mask : *masks + mask;
+      y.Add(Opened(w.here, ring), Factor{sign, 0, {}, power[size_t(n)], {}});
+      AddStep(&y, borrow, power[size_t(n)], w.step, ring, sign, &masks);
     }
     y.Add(borrow.Times(*masks, ring), std::nullopt, -1);
     out.push_back(y.Done(z.shape()));
@@ -202,12 +217,14 @@ bool CutsItself(const Compiled& c, const Lowering& l) {
   return l.kind == Kind::kWindowLut || (l.kind == Kind::kWindowBoth && c.f.degree == 0);
 }
 
-std::vector<RowRun> RowRuns(std::span<const func::Group> groups, int ring, Stages stages) {
+std::vector<RowRun> RowRuns(std::span<const func::Group> groups, int shift, int ring, Stages stages) {
   std::vector<Cut> cuts;  // the distinct piece widths
   for (const func::Group& g : groups)
-    if (g.w > (cuts.empty() ? 0 : cuts.back().at)) cuts.push_back({g.w, ring});
+    if (shift + g.w > (cuts.empty() ? 0 : cuts.back().at)) cuts.push_back({shift + g.w, ring});
   if (cuts.empty()) return {};
-  if (std::optional<DigitPlan> all = FindDigits(cuts, stages)) return {{cuts, *all}};
+  const int base = shift > 0 && stages != Stages::kThree ? std::min(64, cuts[0].at) : 0;
+  if (base == 0)
+    if (std::optional<DigitPlan> all = FindDigits(cuts, stages)) return {{cuts, *all}};
   // best[i]: of the first i cuts, by where the last run begins
   struct Best {
     int64_t bits = std::numeric_limits<int64_t>::max();
@@ -221,10 +238,11 @@ std::vector<RowRun> RowRuns(std::span<const func::Group> groups, int ring, Stage
       RowRun run{{cuts.begin() + int64_t(begin), cuts.begin() + int64_t(end)}, {}};
       // in one stage e, its product with the place's mask and the owed part each take all monomials of a cut
       const int readings = stages == Stages::kOne ? 3 : 1;
-      std::optional<DigitPlan> plan = FindDigits(run.cuts, stages, readings);
+      std::optional<DigitPlan> plan = FindDigits(run.cuts, stages, readings, base);
       if (!plan) break;  // and more cuts have none either
       run.plan = *plan;
-      const int64_t bits = best[begin].bits + DigitsKeyBits(*plan, run.cuts, stages, readings);
+      int64_t bits = best[begin].bits + DigitsKeyBits(*plan, run.cuts, stages, readings);
+      if (begin > 0 && plan->widths[0] == base) bits -= DigitKeyBits(base);  // the first run's
       if (bits < best[end].bits) best[end] = {bits, begin, std::move(run)};
     }
   std::vector<RowRun> out;
@@ -236,10 +254,32 @@ std::vector<RowRun> RowRuns(std::span<const func::Group> groups, int ring, Stage
   return out;
 }
 
-Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x, int ring, const Lowering& l) {
-  const std::vector<RowRun> runs = RowRuns(groups, ring, l.stages);
+ReadRings ReadRingsOf(const func::Group& g, int n, int ring, Openings openings) {
+  if (openings == Openings::kWide) return {ring, ring};
+  using Wide = __int128;
+  const size_t m = g.values.size();
+  const bool whole = Wide(m) == Wide{1} << (n - g.w);
+  // a read outside the group's places is 0; where they are the whole ring, the last one is the first one's neighbour
+  Wide most = 0, change = 0, last = whole ? g.values[m - 1] : 0;
+  auto see = [&](Wide v) {
+    most = std::max(most, v < 0 ? -v : v);
+    change = std::max(change, v < last ? last - v : v - last);
+    last = v;
+  };
+  for (int64_t v : g.values) see(v);
+  if (!whole) see(0);
+  auto bits = [&](Wide x) {
+    int b = 2;
+    while (b < ring && (Wide{1} << (b - 2)) <= x) ++b;
+    return b;
+  };
+  return {bits(most), bits(change)};
+}
+
+Owing RowLut(Trace& t, std::span<const func::Group> groups, const WideWire& x, int shift, int ring, const Lowering& l) {
+  const std::vector<RowRun> runs = RowRuns(groups, shift, ring, l.stages);
   std::vector<OpenedDigits> digits;
-  for (const RowRun& run : runs) digits.emplace_back(t, x, t.constant(0), run.plan);
+  for (const RowRun& run : runs) digits.emplace_back(t, x, run.plan);
   std::map<int, Borrow> borrows;  // by cut
   auto borrow = [&](int cut) -> const Borrow& {
     size_t run = 0;
@@ -249,14 +289,15 @@ Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x,
   const bool one_tree = l.steps == Steps::kParity;
   const int finest = groups.front().w;
   std::optional<Trace::Tree> tree;
-  if (one_tree && x.k() - finest > kTableBits) tree = t.tree(x.r >> finest);
+  if (const int n = x.k() - shift - finest; one_tree && n > kTableBits) tree = t.tree(Field(x.r, shift + finest, n));
   Words y(t, ring);
   for (const func::Group& g : groups) {
     int64_t m = g.hi - g.lo;
     std::vector<uint64_t> reversed(g.values.rbegin(), g.values.rend());
     const Const table = t.constant(reversed, {m});
-    Sec alpha = x.r >> g.w;
-    Pub lo = x.hat >> g.w;
+    const int cut = shift + g.w;
+    Sec alpha = Field(x.r, cut, x.k() - cut);
+    Pub lo = Field(x.hat, cut, x.k() - cut);
     lo = lo - g.hi;
     Place place = tree ? Place(t, *tree, alpha, g.w - finest) : Place(t, alpha);
     // one window serves both neighbours, unless it would be longer than the table
@@ -264,17 +305,19 @@ Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x,
     Sh bits = place.Read(whole ? lo + 1 : lo, int(whole ? m : m + 1));
     // r0: the value at the piece that x_hat - r shows; r1: at the one below, which a borrow selects
     Sh r0 = Apart(bits, [&](auto v) { return Dot(v, table, whole ? 0 : 1); });
-    SharedWire<kPub> here = t.open(Low(r0, ring), "window sums");
+    const ReadRings w = ReadRingsOf(g, x.k() - shift, ring, l.openings);
+    Wire<kPub> here = t.open(Low(r0, w.here), "window sums");
     Factors e{{1, 0, {}, place.sign(), {}}};
-    y.Add(Masked(here), e);
-    if (g.w == 0) continue;
+    y.Add(Opened(here, ring), e);
+    if (cut == 0) continue;
     if (whole) bits = place.Read(lo, int(m));
     Sh r1 = Apart(bits, [&](auto v) { return Dot(v, table, 0); });
     Sh step = r1 - r0;
-    SharedWire<kPub> below = t.open(Low(step, ring), "window sums");
-    const Borrow& c = borrow(g.w);
-    y.Add(c.Times(place.sign(), ring), below.hat);
-    y.Add(c.Times(place.sign() * below.r, ring), std::nullopt, -1);
+    Wire<kPub> below = t.open(Low(step, w.step), "window sums");
+    const Borrow& c = borrow(cut);
+    std::optional<Sec> masks;
+    AddStep(&y, c, place.sign(), below, ring, 1, &masks);
+    y.Add(c.Times(*masks, ring), std::nullopt, -1);
   }
   return y.Done();
 }

@@ -16,7 +16,7 @@ using internal::DcfShape;
 // ByTiles: f(kernels, round keys, shape, working memory, number of the tile's first key, keys).
 template <class F>
 void ByTiles(const DcfContext& ctx, size_t count, Variant v, F f) {
-  SUF_CHECK(ctx.n >= 1 && ctx.n <= 64 && ctx.words >= 1 && ctx.bits >= 1 && ctx.bits <= 64);
+  SUF_CHECK(ctx.n >= 1 && ctx.n <= 128 && ctx.words >= 1 && ctx.bits >= 1 && ctx.bits <= 64);
   const DcfKernels* const kTable[] = {&portable::kDcf, &avx2::kDcf, &avx512::kDcf};
   const DcfKernels& kernels = *ring::Pick(kTable, v);
   const DcfShape shape{ctx.n, ctx.words, ctx.bits};
@@ -34,8 +34,8 @@ void DcfGen(const DcfContext& ctx, const uint64_t* alpha, const uint64_t* beta, 
   ByTiles(ctx, count, v,
           [&](const DcfKernels& kernels, const uint8_t* tile_key, const DcfShape& s, uint8_t* scratch, size_t i,
               size_t now) {
-            kernels.gen(tile_key, s, alpha + i, beta + i, count, root0 + 16 * i, root1 + 16 * i, now, scratch,
-                        key + i * s.key_bytes());
+            kernels.gen(tile_key, s, alpha + i * DcfWords(s.n), beta + i, count, root0 + 16 * i, root1 + 16 * i, now,
+                        scratch, key + i * s.key_bytes());
           });
 }
 
@@ -45,8 +45,8 @@ void DcfEval(const DcfContext& ctx, int party, const uint8_t* root, const uint8_
   ByTiles(ctx, count, v,
           [&](const DcfKernels& kernels, const uint8_t* tile_key, const DcfShape& s, uint8_t* scratch, size_t i,
               size_t now) {
-            kernels.eval(tile_key, s, party, root + 16 * i, key + i * s.key_bytes(), x + i * size_t(m), now, m, scratch,
-                         count, out + i);
+            kernels.eval(tile_key, s, party, root + 16 * i, key + i * s.key_bytes(), x + i * size_t(m) * DcfWords(s.n),
+                         now, m, scratch, count, out + i);
           });
 }
 

@@ -1,5 +1,5 @@
 // Distributed comparison functions with a vector payload: shares over Z_{2^bits} of beta 1[x < alpha], alpha secret
-// and x public in Z_{2^n}, 1 <= n <= 64 (Boyle et al., ePrint 2020/1392, figure 1: two child seeds, two control bits
+// and x public in Z_{2^n}, 1 <= n <= 128 (Boyle et al., ePrint 2020/1392, figure 1: two child seeds, two control bits
 // and a value correction word a level). Not here: a payload in the last word alone, which would be a point function.
 // Each child and value is a hash of the seed with a tweak (docs/mathematics.md#dcf); no seed is ever output.
 #pragma once
@@ -23,6 +23,9 @@ struct DcfContext {
   uint64_t first_tile = 0;  // of key 0 of the call: whoever splits a batch splits it between tiles
 };
 
+// DcfWords: of a number below 2^n, alpha or x: one, or two above 64 bits, the low one first; one number after another.
+constexpr size_t DcfWords(int n) { return n > 64 ? 2 : 1; }
+
 // DcfGen: `count` keys of ElementBytes(DcfKeyBits) bytes, the same for both parties, from the secrets alpha (the n low
 // bits count), beta (word k of key i at beta[k count + i], the `bits` low bits count) and the parties' 16-byte roots. A
 // key is a string of bits: n seeds of 128, then the control bits, left and right of each level, then n + 1 values,
@@ -30,8 +33,8 @@ struct DcfContext {
 void DcfGen(const DcfContext& ctx, const uint64_t* alpha, const uint64_t* beta, const uint8_t* root0,
             const uint8_t* root1, size_t count, uint8_t* key, Variant v = ring::Best());
 
-// DcfEval: this party's shares at m >= 1 public points a key, x[i m + j]: word k at out[(k m + j) count + i], modulo
-// 2^bits. 2 n + 1 AES calls a point while 2 words fill no more than a block (docs/mathematics.md#dcf).
+// DcfEval: this party's shares at m >= 1 public points a key, number i m + j of x: word k at out[(k m + j) count + i],
+// mod 2^bits. 2 n + 1 AES calls a point while 2 words fill no more than a block (docs/mathematics.md#dcf).
 void DcfEval(const DcfContext& ctx, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x, size_t count,
              int m, uint64_t* out, Variant v = ring::Best());
 

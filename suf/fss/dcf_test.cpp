@@ -24,28 +24,34 @@ struct Keys {
   std::vector<uint64_t> alpha, beta;
   Bytes root[2], key;
   size_t key_bytes;
-  Keys(int n, int words, int bits, std::vector<uint64_t> a, std::mt19937_64& rng, Variant v) : alpha(std::move(a)) {
+  size_t count, number;  // number: words of an alpha or a point
+  Keys(int n, int words, int bits, std::vector<uint64_t> a, std::mt19937_64& rng, Variant v)
+      : alpha(std::move(a)), count(alpha.size() / DcfWords(n)), number(DcfWords(n)) {
     ctx.n = n, ctx.words = words, ctx.bits = bits, ctx.program = uint32_t(rng()), ctx.first_tile = rng() % 1000;
     for (uint8_t& b : ctx.k_serial) b = uint8_t(rng());
-    beta.resize(size_t(words) * alpha.size());
+    beta.resize(size_t(words) * count);
     for (uint64_t& b : beta) b = rng();  // high bits are ignored
-    for (Bytes& r : root) r = Random(16 * alpha.size(), rng);
+    for (Bytes& r : root) r = Random(16 * count, rng);
     key_bytes = ElementBytes(int(DcfKeyBits(n, words, bits)));
-    key.assign(key_bytes * alpha.size() + 8, 0xa5);
-    DcfGen(ctx, alpha.data(), beta.data(), root[0].data(), root[1].data(), alpha.size(), key.data(), v);
+    key.assign(key_bytes * count + 8, 0xa5);
+    DcfGen(ctx, alpha.data(), beta.data(), root[0].data(), root[1].data(), count, key.data(), v);
     EXPECT_EQ(View(key).last(8)[0], 0xa5) << "wrote beyond";
   }
   std::vector<uint64_t> Eval(int party, const std::vector<uint64_t>& x, int m, Variant v) const {
-    const size_t size = size_t(ctx.words) * size_t(m) * alpha.size();
+    const size_t size = size_t(ctx.words) * size_t(m) * count;
     std::vector<uint64_t> out(size + 1, 0xa5a5);
-    DcfEval(ctx, party, root[party].data(), key.data(), x.data(), alpha.size(), m, out.data(), v);
+    DcfEval(ctx, party, root[party].data(), key.data(), x.data(), count, m, out.data(), v);
     EXPECT_EQ(out[size], 0xa5a5u) << "wrote beyond";
     out.pop_back();
     return out;
   }
   // Both parties' shares add up to beta where x < alpha, else to zero.
   void Expect(const std::vector<uint64_t>& x, int m, Variant v) const {
-    const size_t count = alpha.size();
+    using U128 = unsigned __int128;
+    auto number_of = [&](const std::vector<uint64_t>& from, size_t i) {
+      const uint64_t high = number > 1 ? from[2 * i + 1] & Mask(ctx.n - 64) : 0;
+      return U128{high} << 64 | (from[number * i] & Mask(std::min(ctx.n, 64)));
+    };
     auto sum = Eval(0, x, m, v);
     const auto b = Eval(1, x, m, v);
     std::vector<uint64_t> want(sum.size());
@@ -53,7 +59,7 @@ struct Keys {
       ASSERT_EQ((sum[w] | b[w]) & ~Mask(ctx.bits), 0u) << "not reduced";
       sum[w] = (sum[w] + b[w]) & Mask(ctx.bits);
       const size_t i = w % count, j = w / count % size_t(m), k = w / count / size_t(m);
-      const bool less = (x[i * size_t(m) + j] & Mask(ctx.n)) < (alpha[i] & Mask(ctx.n));
+      const bool less = number_of(x, i * size_t(m) + j) < number_of(alpha, i);
       want[w] = less ? beta[k * count + i] & Mask(ctx.bits) : 0;
     }
     ASSERT_EQ(sum, want) << ring::Name(v) << " n " << ctx.n << " words " << ctx.words << " bits " << ctx.bits;
@@ -114,6 +120,49 @@ TEST(Dcf, RandomToSixtyFourBits) {
         }
         Keys(n, words, bits, alpha, rng, v).Expect(x, 7, v);
       }
+    }
+  }
+}
+
+// Two words a number: neighbours of alpha in either word, and random ones.
+TEST(Dcf, RandomToAHundredAndTwentyEightBits) {
+  using U128 = unsigned __int128;
+  std::mt19937_64 rng(16);
+  auto put = [](std::vector<uint64_t>& to, U128 x) { to.push_back(uint64_t(x)), to.push_back(uint64_t(x >> 64)); };
+  for (Variant v : ring::Supported()) {
+    for (int n : {65, 66, 95, 96, 97, 121, 127, 128}) {
+      for (size_t count : {1, 15, 17, 70}) {
+        const int words = 1 + int(rng() % 5), bits = count == 15 ? 27 : 1 + int(rng() % 64);
+        std::vector<uint64_t> alpha, x;
+        for (size_t i = 0; i < count; ++i) {
+          const U128 a = i == 0 ? 0 : i == 1 ? ~U128{0} : i == 2 ? U128{1} << 64 : U128{rng()} << 64 | rng();
+          put(alpha, a);
+          for (U128 p : {a - 1, a, a + 1, a + (U128{1} << 64), a - (U128{1} << 64),
+                         a ^ U128{1} << (rng() % uint64_t(n)), U128{0}, ~U128{0}, U128{rng()} << 64 | rng()})
+            put(x, p);
+        }
+        Keys(n, words, bits, alpha, rng, v).Expect(x, 9, v);
+      }
+    }
+  }
+}
+
+// Every low part with every high part about the first word's end: all pairs of alpha and x of 65 to 67 bits whose other
+// bits are ones or zeros.
+TEST(Dcf, EveryBitAboutTheWordsEnd) {
+  std::mt19937_64 rng(17);
+  for (Variant v : ring::Supported()) {
+    for (int n : {65, 67}) {
+      std::vector<uint64_t> all, x;
+      for (uint64_t high = 0; high < uint64_t{1} << (n - 64); ++high) {
+        for (uint64_t top = 0; top < 4; ++top) {
+          for (uint64_t rest : {uint64_t{0}, Mask(62) - 1, Mask(62)})
+            all.push_back(top << 62 | rest), all.push_back(high);
+        }
+      }
+      const size_t m = all.size() / 2;
+      for (size_t i = 0; i < m; ++i) x.insert(x.end(), all.begin(), all.end());
+      Keys(n, 1, 27, all, rng, v).Expect(x, int(m), v);
     }
   }
 }

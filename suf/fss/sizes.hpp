@@ -28,7 +28,7 @@ static_assert(kDpfTile % kDcfTile == 0,
 enum class DcfScheme : uint8_t { kSuf, kMyl7 };
 constexpr const char* Name(DcfScheme s) { return s == DcfScheme::kSuf ? "suf" : "myl7"; }
 
-// DcfKeyBits: a DCF on n bits, 1 <= n <= 64, with a payload of `words` words of `bits` bits: a seed, two control bits
+// DcfKeyBits: a DCF on n bits, 1 <= n <= 128, with a payload of `words` words of `bits` bits: a seed, two control bits
 // and a value a level, and a last value. ElementBytes of it are stored. The left control bit of myl7 is a seed's last.
 constexpr size_t DcfKeyBits(int n, int words, int bits, DcfScheme scheme = DcfScheme::kSuf) {
   if (scheme == DcfScheme::kMyl7) return size_t(words) * (size_t(n) * (128 + 1 + 64) + 64);

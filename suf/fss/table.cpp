@@ -1,5 +1,7 @@
 #include "suf/fss/table.hpp"
 
+#include <algorithm>
+#include <numeric>
 #include <type_traits>
 #include <vector>
 
@@ -7,6 +9,8 @@
 
 namespace suf::fss {
 namespace {
+
+constexpr int kLeastRun = 64;  // equal entries from which counting their bits is faster than adding
 
 const internal::TableKernels& Kernels(Variant v) {
   const internal::TableKernels* const kTables[] = {&portable::kTable, &avx2::kTable, &avx512::kTable};
@@ -97,10 +101,21 @@ template <class T>
 void Dot(const uint64_t* bits, size_t stride_words, int first, int m, const T* table, size_t n, T* out, Variant v) {
   SUF_CHECK(first >= 0 && m >= 0);
   const internal::TableKernels& k = Kernels(v);
+  // a table that saturates begins with many equal entries
+  int run = 0;
+  while (run < m && table[run] == table[0]) ++run;
+  if (run < kLeastRun) run = 0;
   if constexpr (sizeof(T) == 4) {
-    k.dot32(bits, stride_words, first, m, table, n, out);
+    k.dot32(bits, stride_words, first, m, run, table, n, out);
   } else {
-    k.dot64(bits, stride_words, first, m, table, n, out);
+    const T* end = table + m;
+    const bool small = std::all_of(table, end, [](T x) { return x >> 32 == 0; });
+    if (small && n > 1 && std::accumulate(table, end, T(0)) >> 32 == 0) {
+      const std::vector<uint32_t> narrow(table, end);
+      k.dot_narrow(bits, stride_words, first, m, run, narrow.data(), n, out);
+    } else {
+      k.dot64(bits, stride_words, first, m, run, table, n, out);
+    }
   }
 }
 

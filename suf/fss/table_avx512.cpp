@@ -53,6 +53,8 @@ inline size_t CmpVectors(const uint8_t* t, const uint16_t* a, size_t n, unsigned
   return i;
 }
 
+inline uint64_t Ones(uint64_t x) { return uint64_t(_mm_popcnt_u64(x)); }
+
 template <class T>
 struct Lanes;
 template <>

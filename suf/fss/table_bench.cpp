@@ -1,4 +1,5 @@
 // table_bench [variant]: reads of one-hot tables, millions of elements a second on one core. JSON lines.
+#include <bit>
 #include <functional>
 #include <random>
 #include <vector>
@@ -67,6 +68,27 @@ void ReportLists(const Tables& t, Variant v) {
   }
 }
 
+// ReportDot: sums of a window of `m` places, of which the first `run` have one value; tables of e under a predicted
+// shift.
+void ReportDot(int run, int m, uint64_t most, Variant v) {
+  constexpr size_t n = Tables::kCount;
+  const size_t words = size_t(m + 64) / 64;
+  std::mt19937_64 rng(1);
+  std::vector<uint64_t> bits(n * words), table(static_cast<size_t>(m), most), sums(n), want;
+  for (uint64_t& x : bits) x = rng();
+  for (size_t i = size_t(run); i < table.size(); ++i) table[i] = most - i * (most / table.size());
+  auto dot = [&](Variant u) { Dot<uint64_t>(bits.data(), words, 1, m, table.data(), n, sums.data(), u); };
+  dot(Variant::kPortable);
+  want = sums;
+  dot(v);
+  bench::Verify(sums == want, "a sum of a window");
+  const double s = bench::BestSeconds([&] { dot(v); }) / double(n);
+  std::printf(
+      "{\"bench\":\"table\",\"read\":\"dot\",\"run\":%d,\"m\":%d,\"bits\":%d,\"variant\":\"%s\",\"ns\":%.1f,"
+      "\"bytes\":%zu}\n",
+      run, m, int(std::bit_width(most)), ring::Name(v), 1e9 * s, 8 * words);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -90,4 +112,6 @@ int main(int argc, char** argv) {
     ReportSelect<uint64_t>(t, v);
     ReportLists(t, v);
   }
+  for (uint64_t most : {uint64_t{1} << 20, uint64_t{1} << 40})
+    for (auto [run, m] : {std::pair{1, 659}, {905, 1564}, {1, 1318}, {1810, 3128}}) ReportDot(run, m, most, v);
 }

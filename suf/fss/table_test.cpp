@@ -184,15 +184,17 @@ TEST(Table, SharesOfAHotTableCompareAndSelect) {
   }
 }
 
+// Kinds of tables: any; sums that fit 32 bits; and one that begins with as many equal entries.
 template <class T>
-void ExpectDots(Variant v, std::mt19937_64& rng) {
+void ExpectDots(Variant v, std::mt19937_64& rng, int entry_bits, int equal) {
   for (int first : {0, 1, 17, 63, 64, 100}) {
     for (int m : {0, 1, 3, 8, 15, 16, 17, 63, 64, 65, 128, 200, 500}) {
       const size_t n = 5, stride = size_t(first + m + 63) / 64;
       std::vector<uint64_t> bits(n * stride);
       std::vector<T> table(static_cast<size_t>(m));
       for (uint64_t& x : bits) x = rng();
-      for (T& x : table) x = T(rng());
+      for (T& x : table) x = T(rng()) >> (8 * int(sizeof(T)) - entry_bits);
+      for (size_t j = 1; j < table.size() && j < size_t(equal); ++j) table[j] = table[0];
       auto got = Poisoned<T>(n), want = got;
       for (size_t i = 0; i < n; ++i) {
         want[i] = 0;
@@ -210,8 +212,10 @@ void ExpectDots(Variant v, std::mt19937_64& rng) {
 TEST(Table, DotsEqualTheDefinition) {
   std::mt19937_64 rng(13);
   for (Variant v : ring::Supported()) {
-    ExpectDots<uint32_t>(v, rng);
-    ExpectDots<uint64_t>(v, rng);
+    for (int equal : {1, 63, 64, 65, 129, 500}) {
+      for (int entry_bits : {20, 32}) ExpectDots<uint32_t>(v, rng, entry_bits, equal);
+      for (int entry_bits : {20, 31, 64}) ExpectDots<uint64_t>(v, rng, entry_bits, equal);
+    }
   }
 }
 

@@ -47,16 +47,17 @@ Fitted<std::vector<Group>> Octaves(const Real& f, int lo, int hi, int p, int spa
 }  // namespace
 
 Fitted<Lines> FitLines(const Real& f, int a, int p, int scale, int slope) {
-  SUF_CHECK(a >= 1 && p >= 1 && a + p <= 24);
+  SUF_CHECK(a >= 1 && p >= 1 && a + p <= 61);
   Fitted<Lines> out{{a, scale, slope, {}, {}}};
   int64_t n = int64_t{1} << a, bias = int64_t{1} << (a + p - 1);
   double unit = std::ldexp(1, scale + slope);
-  std::vector<double> y(static_cast<size_t>(n));
   for (int64_t i = 0; i < int64_t{1} << p; ++i) {
-    for (int64_t t = 0; t < n; ++t) y[size_t(t)] = f(std::ldexp(double(i * n + t - bias), -scale)) * unit;
-    int64_t b = Round((y.back() - y.front()) / double(n - 1));
-    const Extremes rest = ExtremesOf([&](int64_t t) { return y[size_t(t)] - double(b * t); }, 0, n - 1, true);
+    auto y = [&](int64_t t) { return f(std::ldexp(double(i * n + t - bias), -scale)) * unit; };
+    int64_t b = Round((y(n - 1) - y(0)) / double(n - 1));
+    const Extremes rest =
+        ExtremesOf([&](int64_t t) { return y(t) - double(b * t); }, 0, n - 1, a + p <= internal::kEveryPoint);
     int64_t c = Round(rest.centre());
+    out.exact = out.exact && rest.exact;
     out.f.offset.push_back(c), out.f.rise.push_back(b);
     out.error = std::max({out.error, (rest.most - double(c)) / unit, (double(c) - rest.least) / unit});
   }

@@ -25,7 +25,7 @@ struct Fitted {
 
 // Lines: linear pieces over a whole signed ring. x = (u - 2^(a+p-1)) / 2^scale for u in Z_{2^(a+p)}; piece i = u >> a;
 // y = (A_i + B_i (u mod 2^a)) / 2^(scale + slope). A slope goes through the piece's ends, its offset is centred
-// (Chebyshev).
+// (Chebyshev). Domains of over 2^24 points are fitted from samples of each piece.
 struct Lines {
   int a = 0, scale = 0, slope = 0;
   std::vector<int64_t> offset, rise;  // A, B: 2^p entries

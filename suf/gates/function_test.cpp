@@ -84,11 +84,11 @@ TEST(Function, KeyOfGeluWithItsRescale) {
 Function OnOctaves(const std::vector<func::Group>& groups, int k, int ring) {
   return {compiler::OnOctaves("row", groups, k, ring), {Kind::kRowLut}, {}, ring};
 }
-// RowLuts: with a tree a width and with one for all, in every number of stages.
+// RowLuts: with a tree a width and with one for all, in every number of stages, opened wide and narrow.
 std::vector<Lowering> RowLuts() {
   std::vector<Lowering> out;
-  for (Steps trees : {Steps::kDigits, Steps::kParity})
-    for (Stages stages : kAll) out.push_back({Kind::kRowLut, trees, stages});
+  for (const Lowering& l : compiler::AllForNumbers())
+    if (l.kind == Kind::kRowLut) out.push_back(l);
   return out;
 }
 
@@ -175,6 +175,32 @@ TEST(Function, OneTreeForAllWidths) {
       if (const auto& n = g.t.node(part.node); n.ring.kind == pfss::Ring::kXor && n.ring.bits > 1024)
         trees += n.ring.bits;
   EXPECT_EQ(trees, 8 * 608);
+}
+
+// The exponential of a softmax at the un-truncated scores, 50 bits: 2^14 entries below 2^20 into a ring of 39 bits.
+// Narrow openings send 68 bits less an element, of both parties, for 51 bits of key more.
+TEST(Function, NarrowOpenings) {
+  func::Group all{36, 0, 1 << 14, {}};
+  for (int64_t i = 0; i < all.hi; ++i)
+    all.values.push_back(
+        std::min<int64_t>((1 << 20) - 1, std::llround(std::ldexp(std::exp(double(i - 8192) / 512), 8))));
+  ASSERT_EQ(*std::max_element(all.values.begin(), all.values.end()), (1 << 20) - 1);
+  const Ints x = Some(0, (int64_t{1} << 50) - 1, 64);
+  int64_t key[2], sent[2];
+  for (auto openings : {compiler::Openings::kWide, compiler::Openings::kNarrow}) {
+    Function gate = OnOctaves({all}, 50, 39);
+    gate.lowering.stages = Stages::kTwo, gate.lowering.openings = openings;
+    Rig g;
+    EXPECT_EQ(g.Run(gate.Build(g.t, g.Give(x, 50))), gate.Spec(x, 50));
+    EXPECT_EQ(g.key_bits(), int64_t(x.size()) * gate.KeyBits(true));
+    const size_t i = size_t(openings);
+    key[i] = gate.KeyBits(false), sent[i] = g.sent("window sums") / int64_t(x.size());
+    std::printf("%s: %lld bits of key, %lld sent an element\n", compiler::Name(gate.lowering).c_str(),
+                (long long)key[i], (long long)sent[i]);
+  }
+  EXPECT_EQ(sent[0], 2 * (39 + 39));
+  EXPECT_EQ(sent[1], 2 * (22 + 22));
+  EXPECT_EQ(key[1] - key[0], 3 * (39 - 22));
 }
 
 TEST(Split, Exhaustive) {

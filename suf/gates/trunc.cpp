@@ -22,19 +22,27 @@ Owing Trunc::Build(Trace& t, const Wire<kPub>& z) const {
   bool wide = ring > k - shift;
   SUF_CHECK(shift >= 1 && shift < k && (!wide || shift <= k - 2));
   int64_t bias = (int64_t{1} << (shift - 1)) + (wide ? int64_t{1} << (k - 2) : 0);
+  compiler::Words y(t, ring);
+  if (stages == Stages::kNone) {
+    Pub h = z.hat + t.constant(bias);
+    y.Add(compiler::Lifted(h, z.r, bias, shift));
+    y.Add(compiler::BorrowByDcf(t, h, z.r, shift, ring), std::nullopt, -1);
+    return y.Done();
+  }
   compiler::OpenedDigits d(t, z, t.constant(bias), compiler::PlanDigits({{shift, ring}}, stages));
   compiler::Borrow c(d, shift, stages);
-  compiler::Words y(t, ring);
   y.Add(compiler::Lifted(d.hat(), d.r(), bias, shift));
   y.Add(c.Share(ring), std::nullopt, -1);
   return y.Done();
 }
 
 int64_t Trunc::KeyBits(int k, bool shared) const {
+  const int64_t words = std::max(0, ring - (k - shift)) + (shared ? ring : 0);
+  if (stages == Stages::kNone) return words + compiler::BorrowByDcfKeyBits(shift, ring);
   std::vector<compiler::Cut> cuts{{shift, ring}};
   int64_t bits = compiler::DigitsKeyBits(compiler::PlanDigits(cuts, stages), cuts, stages);
   if (stages != Stages::kOne) bits += ring;
-  return bits + std::max(0, ring - (k - shift)) + (shared ? ring : 0);
+  return bits + words;
 }
 
 Ints Extend::Spec(const Ints& z, int) const {

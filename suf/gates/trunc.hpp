@@ -7,7 +7,8 @@ namespace suf::gates {
 
 // Trunc: y = floor((z + 2^(s-1)) / 2^s) in Z_{2^ring}. ring <= k - s: of the word z mod 2^k. Wider: of the number z,
 // which needs |z| + 2^(s-1) < 2^(k-2); the signed extension happens on shares, before the opening, as a matrix product
-// needs it. One flight to shares (two in two stages).
+// needs it. One flight to shares (two in two stages); none without a stage: the borrow is read off a DCF on the low
+// bits, which whoever reads y's opening alone may take (docs/mathematics.md#borrow-dcf).
 struct Trunc {
   static constexpr std::string_view kName = "trunc";
   int shift = 1, ring = 1;

@@ -17,7 +17,7 @@ std::vector<nn::Reach> Reaches(const nn::Plan& plan, const nn::Quantised& q, con
   for (auto& n : plan.graph.nodes()) {
     nn::Operator& op = *own.ops[size_t(n->index)];
     nn::Facts facts{policy, n->index, plan.min_tokens, c.max_n, nullptr, nullptr, true, {}};
-    for (const nn::Slot& s : op.Slots()) measures.Set(*n, s, q.at(nn::SlotName(*n, s)));
+    for (const nn::Slot& s : op.Slots()) measures.Set(*n, s, q.at(nn::SlotName(plan, c, *n, s)));
     if (!op.Slots().empty()) facts.weights = &measures.Of(*n);
     nn::Edges in = nn::EdgesOf(*n, own.ops);
     for (size_t k = 0; k < in.size(); ++k) in[k].reach = reaches[size_t(n->in[k]->index)];
@@ -168,7 +168,7 @@ TEST(CheckWeights, RefusesAWeightTimes64AndNamesTheWire) {
       if (op.wrapped) continue;  // no bound of it has to fit
       for (const nn::Slot& s : op.Slots()) {
         if (s.name != "full" && s.name != "table") continue;
-        const std::string name = nn::SlotName(*n, s);
+        const std::string name = nn::SlotName(c.plan, c.plan.classes[0], *n, s);
         nn::Quantised q = c.q;
         for (double f : {0.9, -1.0}) {
           if (f < 0 && s.name == "table") continue;  // its rows meet the positions with another sign

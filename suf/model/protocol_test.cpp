@@ -61,6 +61,57 @@ TEST(Protocol, Decoders) {
   }
 }
 
+// Shifted: every softmax about a shift that a map of the queries' input predicts, of small weights; own: heads take
+// scores of their own.
+Model Shifted(Model m, bool own) {
+  std::mt19937_64 rng(7);
+  std::vector<nn::Node*> all;
+  for (auto& n : m.graph.nodes()) all.push_back(n.get());
+  for (nn::Node* n : all) {
+    nn::Softmax* s = n->As<nn::Softmax>();
+    if (!s) continue;
+    nn::Node* from = n->in[0]->in[0];
+    while (!from->As<nn::Norm>()) from = from->in[0];
+    const int64_t heads = n->in[0]->As<nn::Scores>()->heads, width = from->As<nn::Norm>()->dim;
+    const std::string name = Str("shift", all.size(), ".", m.graph.leaves().size());
+    nn::Map shift;
+    shift.terms = {{nn::Map::kFull, 0, m.graph.Tensor(name, {width, heads}, nn::Leaf::kProjection)}};
+    shift.key = "shift";
+    nn::Weights::Tensor t{{width, heads}, {}};
+    for (int64_t i = 0; i < width * heads; ++i) t.values.push_back(float(int64_t(rng() % 200) - 100) / 500);
+    m.weights.Set(name, std::move(t));
+    s->by = nn::Softmax::kShift;
+    for (int64_t h = 0; own && h < 2 * heads; ++h) s->own.push_back(h % 3 == 0 ? 0 : h - 2);
+    n->in.push_back(m.graph.After(from, std::make_unique<nn::Map>(std::move(shift)), {from}, "shift"));
+  }
+  m.graph.Number();
+  return m;
+}
+
+// Three openings of a softmax instead of six, and none to rescale queries and keys that stay un-truncated.
+TEST(Protocol, PredictedShifts) {
+  for (const char* preset : {"tiny", "tiny-gpt2", "tiny-llama"})
+    for (int scores : {0, 1})
+      for (bool own : {false, true}) {
+        nn::Options policy;
+        policy.Set("softmax", 1), policy.Set("scores", scores);
+        const bool encoder = std::string(preset) == "tiny", gated = std::string(preset) == "tiny-llama";
+        const Compiled c = CompileFor(Shifted(RandomModel(preset, 3), own), 12, policy);
+        // a layer's flights come in pairs; a rotation's queries and keys are always rescaled
+        const int less = 2 * (gated ? 2 : 2 + 2 * scores);
+        ExpectSameWords(c.plan, c.q, Texts(5, 3, 3, 12),
+                        [&](int) { return (encoder ? EncoderFlights(2, true) : DecoderFlights(2, gated)) - less; });
+      }
+}
+
+// A maximum of un-truncated scores, whose slices have too many digits for one stage: two flights less a layer.
+TEST(Protocol, UntruncatedScores) {
+  nn::Options policy;
+  policy.Set("scores", 1);
+  const Compiled c = CompileFor(RandomModel("tiny", 3), 12, policy);
+  ExpectSameWords(c.plan, c.q, Texts(5, 3, 3, 12), [&](int) { return EncoderFlights(2, true) - 4; });
+}
+
 // The activation is data: every function that a configuration may name, in every family.
 TEST(Protocol, EveryActivation) {
   for (const auto& [preset, field, own] : {std::tuple{"tiny", "hidden_act", "gelu"},
@@ -112,6 +163,26 @@ TEST(Protocol, EveryChoiceOfEveryOperator) {
         }
     }
     EXPECT_GT(tried, 30) << preset;
+  }
+}
+
+// Sums of squares of what norms read, as it comes: every norm behind a rescale of its own takes two flights fewer. That
+// of one row, which cut in one stage, takes one fewer, which the flights' parity hides in an encoder.
+TEST(Protocol, SumsOfSquaresOfInputs) {
+  for (auto [preset, plain, saved] : {std::tuple{"tiny", EncoderFlights(2, true), 8},
+                                      {"tiny-gpt2", DecoderFlights(2, false), 10},
+                                      {"tiny-llama", DecoderFlights(2, true), 10}}) {
+    nn::Options policy;
+    policy.square = 1;
+    const Compiled c = CompileFor(RandomModel(preset, 3), 12, policy);
+    int wide = 0;
+    for (auto& op : c.plan.For(12).ops)
+      if (auto* n = dynamic_cast<nn::Norm*>(op.get())) {
+        EXPECT_EQ(n->square_of, nn::SquareOf::kZ);
+        wide += n->under > 0;
+      }
+    EXPECT_GE(wide, 4) << preset;
+    ExpectSameWords(c.plan, c.q, Lengths(3), [flights = plain - saved](int) { return flights; });
   }
 }
 

@@ -43,6 +43,8 @@ enum Kind : uint16_t {
   kOpened,
   kVerdict,
   kWitness,
+  kProbe,
+  kLink,
   kFirstRun = 0x100
 };
 

@@ -48,6 +48,7 @@ constexpr Row kTable[] = {
      "does not know the graph, the variant or the cache of the job that we named; install the same suf on all three "
      "sides"},
     {Refusal::kCount, Cause::kInput, "brings another number of values than we do; give both parties as many"},
+    {Refusal::kVariant, Cause::kRefused, "allows none of the plan's variants that we do; let both allow one in common"},
 };
 
 }  // namespace

@@ -31,6 +31,7 @@ enum class Refusal : uint16_t {
   kWitness = 19,
   kJob = 20,
   kCount = 21,
+  kVariant = 22,
 };
 
 // Refused: the error that the refused side reads: cause and sentence of the table; an unknown code reads as

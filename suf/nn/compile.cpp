@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "suf/nn/fold.hpp"
 #include "suf/nn/forward.hpp"
@@ -53,15 +54,16 @@ class Walk {
 
 class Compiler {
  public:
-  Compiler(const Graph& g, const Weights& w, const CompileOptions& o, exec::Pool& pool)
-      : weights_(w), o_(o), pool_(pool), measures_(pool) {
+  Compiler(const Graph& g, const Weights& w, const CompileOptions& o, exec::Pool& pool, Shifts* shifts)
+      : weights_(&w), o_(o), pool_(pool), measures_(pool), shifts_(shifts) {
     plan_.graph = Fold(g);
     plan_.tokenizer = o.tokenizer, plan_.min_tokens = o.min_tokens, plan_.max_tokens = o.max_tokens;
-    plan_.calibration = o.calibration;
+    plan_.calibration = o.calibration, plan_.variants = o.variants;
   }
   Plan Run(std::span<const std::vector<int32_t>> texts);
 
  private:
+  void MakeVariant(int variant);
   void Tell(const std::string& stage, double done) const {
     if (o_.progress) o_.progress(stage, done);
   }
@@ -71,21 +73,24 @@ class Compiler {
   void Choose(const Node& n, Walk* walk);
   void Rings(Walk* walk);
   void Certify(Walk* walk);
-  Class MakeClass(int least, int n);
+  void Shift(std::span<const std::vector<int32_t>> texts);
+  Class MakeClass(const Options& policy, int least, int n);
 
-  const Weights& weights_;
+  Weights weights_;  // the model's, and what is fitted
   const CompileOptions& o_;
   exec::Pool& pool_;
   Measures measures_;
+  Shifts* const shifts_;
   Plan plan_;
   std::vector<Seen> seen_;
+  Options policy_;  // of the class that is being made
   int class_ = 0, least_ = 0;
   Ops* ops_ = nullptr;
   std::vector<std::vector<Certificate>> certificates_;
 };
 
 Facts Compiler::FactsOf(const Node& n, Walk* walk) {
-  Facts c{o_.policy, n.index, least_, class_, nullptr, &seen_[size_t(n.index)], walk->Rows(n), {}};
+  Facts c{policy_, n.index, least_, class_, nullptr, &seen_[size_t(n.index)], walk->Rows(n), {}};
   c.ring_ahead = [this, &n, walk](const Edge& mine) { return RingAhead(n, mine, walk); };
   return c;
 }
@@ -109,7 +114,7 @@ int Compiler::RingAhead(const Node& n, const Edge& mine, Walk* walk) {
     for (const Slot& s : op->Slots()) measures_.Set(reader, s, weights_);
     c.weights = &measures_.Of(reader);
     std::vector<Width> widths;
-    e = {op->scale, op->Nominal(o_.policy), 0, op->Dim(in), op->OneRow(in), op->Bound(c, in, &widths)};
+    e = {op->scale, op->Nominal(policy_), 0, op->Dim(in), op->OneRow(in), op->Bound(c, in, &widths)};
     Facts after = FactsOf(*behind[0], walk);
     next->Choose(after, {e});
     next->Bound(after, {e}, &widths);
@@ -150,9 +155,11 @@ void Compiler::Rings(Walk* walk) {
     int ring = op.ring;
     for (const Node* r : g.Readers(&n)) {
       const Edges in = walk->In(*r);
+      const Operator& reader = *(*ops_)[size_t(r->index)];
       for (size_t k = 0; k < r->in.size(); ++k)
-        if (r->in[k] == &n) ring = std::max(ring, (*ops_)[size_t(r->index)]->Need(int(k), in));
+        if (r->in[k] == &n && reader.Uses(int(k))) ring = std::max(ring, reader.Need(int(k), in));
     }
+    ring = std::max(ring, op.LeastRing());
     const int limit = op.ring ? op.ring : kWidest;  // one that sets its own never grows
     if (ring > limit)
       Fail(Cause::kRefused, "wire ", Where(n), " needs a ring of ", ring, " bits, the limit is ", limit,
@@ -166,12 +173,18 @@ void Compiler::Rings(Walk* walk) {
 void Compiler::Certify(Walk* walk) {
   for (auto& n : plan_.graph.nodes()) {
     const Reach& r = walk->edge(*n).reach;
-    if (r.dim == 0 || (*ops_)[size_t(n->index)]->wrapped) continue;
+    const Operator& op = *(*ops_)[size_t(n->index)];
+    if (op.unused) certificates_[size_t(n->index)].clear();
+    if (r.dim == 0 || op.wrapped || op.unused) continue;
     certificates_[size_t(n->index)].push_back({"", BitsOf(r), true});
   }
 }
 
-Class Compiler::MakeClass(int least, int n) {
+// MakeClass: segments that the policy leaves to cost are as they are first.
+Class Compiler::MakeClass(const Options& policy, int least, int n) {
+  policy_ = policy;
+  for (const Segment& s : Segments())
+    if (policy_.*s.field == Options::kByCost) policy_.*s.field = 0;
   Class c;
   c.max_n = class_ = n, least_ = least;
   for (auto& node : plan_.graph.nodes()) c.ops.push_back(node->op->Clone());
@@ -188,38 +201,64 @@ Class Compiler::MakeClass(int least, int n) {
   return c;
 }
 
+// Shift: fits what predicts a softmax's row sums, where texts are enough and it fits.
+void Compiler::Shift(std::span<const std::vector<int32_t>> texts) {
+  if (!shifts_ || o_.policy.softmax == Options::kMaximum || AddShifts(&plan_.graph) == 0) return;
+  std::string why_not;
+  *shifts_ = FitShifts(&plan_.graph, weights_, texts, pool_, &why_not, [&](double done) { Tell("fit", done); });
+  if (!why_not.empty() && o_.policy.softmax == Options::kShift)
+    Fail(Cause::kInput, "the calibration texts are too few for softmaxes without a maximum: ", why_not,
+         "; give more lines, or set softmax=", int(Options::kMaximum));
+  for (auto& [name, t] : shifts_->weights.tensors()) weights_.Set(name, t);
+}
+
+// MakeVariant: the classes of one variant, chosen for its prices.
+void Compiler::MakeVariant(int variant) {
+  const std::string& profile = plan_.variants[size_t(variant)].profile;
+  const size_t first = plan_.classes.size();
+  for (int n = std::min(8, o_.max_tokens), before = o_.min_tokens - 1;;
+       before = n, n = std::min(2 * n, o_.max_tokens)) {
+    plan_.classes.push_back(MakeClass(o_.policy, before + 1, n));
+    plan_.classes.back().variant = variant;
+    if (n == o_.max_tokens) break;
+  }
+  if (profile.empty()) return;
+  const compiler::Prices prices = compiler::ParseProfile(profile).prices;
+  Start start;  // what the longer class chose
+  for (size_t i = plan_.classes.size(); i-- > first;) {
+    const int least = i > first ? plan_.classes[i - 1].max_n + 1 : o_.min_tokens;
+    auto make = [&](const Options& policy) {
+      Class c = MakeClass(policy, least, plan_.classes[i].max_n);
+      c.variant = variant;
+      return c;
+    };
+    SearchSegments(&plan_, i, prices, o_.policy, make, &start);
+    Tell("search", double(plan_.classes.size() - i) / double(plan_.classes.size() - first));
+  }
+}
+
 Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
   if (texts.empty()) Fail(Cause::kInput, "there is no calibration text; give at least one line");
   std::vector<std::vector<int32_t>> cut(texts.begin(), texts.end());
+  for (size_t i = 0; i < cut.size(); ++i)
+    if (cut[i].size() > size_t(o_.max_tokens))
+      cut[i] = {cut[i].begin(), cut[i].begin() + o_.max_tokens - 1}, cut[i].push_back(texts[i].back());
+  Shift(cut);
   {
     RealModel model(plan_.graph, weights_, pool_);
     for (size_t i = 0; i < cut.size(); ++i) {
-      if (cut[i].size() > size_t(o_.max_tokens))
-        cut[i] = {cut[i].begin(), cut[i].begin() + o_.max_tokens - 1}, cut[i].push_back(texts[i].back());
       model.Run(cut[i], &seen_);
       Tell("calibrate", double(i + 1) / double(cut.size()));
     }
   }
-  for (int n = std::min(8, o_.max_tokens), before = o_.min_tokens - 1;;
-       before = n, n = std::min(2 * n, o_.max_tokens)) {
-    plan_.classes.push_back(MakeClass(before + 1, n));
-    if (n == o_.max_tokens) break;
-  }
-  if (!o_.profile.empty()) {
-    compiler::Prices prices = compiler::ParseProfile(o_.profile).prices;
-    prices.now = o_.keys_now;
-    plan_.profile = o_.profile + (o_.keys_now ? ", keys now" : "");
-    for (size_t i = 0; i < plan_.classes.size(); ++i) {
-      Search(&plan_, i, prices);
-      Tell("search", double(i + 1) / double(plan_.classes.size()));
-    }
-  }
+  for (int v = 0; v < int(plan_.variants.size()); ++v) MakeVariant(v);
   Check(plan_);
   const Quantised q = Quantise(weights_, plan_);
   Simulator simulator(plan_, q, pool_);
   for (size_t i = 0; i < cut.size(); ++i) {
-    for (const Outside& out : simulator.Run(cut[i]).outside)
-      Fail(Cause::kRefused, "the calibration text ", i + 1, " leaves its own plan: ", Sentence(out));
+    for (int v = 0; v < int(plan_.variants.size()); ++v)
+      for (const Outside& out : simulator.Run(cut[i], {}, v).outside)
+        Fail(Cause::kRefused, "the calibration text ", i + 1, " leaves its own plan: ", Sentence(out));
     Tell("simulate", double(i + 1) / double(cut.size()));
   }
   return std::move(plan_);
@@ -234,33 +273,45 @@ void Within(const std::string& wire, int bits, int most) {
 
 }  // namespace
 
+void CheckVariants(const std::vector<Variant>& variants) {
+  if (variants.empty() || variants.size() > size_t(kMostVariants))
+    Fail(Cause::kInput, variants.size(), " variants were asked for; a plan has 1 to ", kMostVariants);
+  std::set<std::string> names;
+  for (const Variant& v : variants) {
+    CheckName(v.name);
+    if (!names.insert(v.name).second)
+      Fail(Cause::kInput, "two variants are called ", v.name, "; give each a name of its own");
+    if (!v.profile.empty()) (void)compiler::ParseProfile(v.profile);
+  }
+}
+
 Plan Compile(const Graph& graph, const Weights& weights, std::span<const std::vector<int32_t>> texts,
-             const CompileOptions& options, exec::Pool& pool) {
+             const CompileOptions& options, exec::Pool& pool, Shifts* shifts) {
   if (options.min_tokens < 1 || options.max_tokens < options.min_tokens)
     Fail(Cause::kInput, "a limit of ", options.max_tokens, " tokens is below the least length of ", options.min_tokens,
          "; raise it");
-  if (!options.profile.empty()) (void)compiler::ParseProfile(options.profile);  // before the long work
-  return Compiler(graph, weights, options, pool).Run(texts);
+  CheckVariants(options.variants);
+  return Compiler(graph, weights, options, pool, shifts).Run(texts);
 }
 
 void CheckWeights(const Plan& plan, const Quantised& weights, exec::Pool& pool,
                   const std::function<void(double)>& progress) {
   Measures measures(pool);
   const Options defaults;
-  for (auto& n : plan.graph.nodes())
-    for (const Slot& s : plan.classes.at(0).ops[size_t(n->index)]->Slots())
-      measures.Set(*n, s, weights.at(SlotName(*n, s)));
   for (const Class& c : plan.classes) {
+    for (auto& n : plan.graph.nodes())
+      for (const Slot& s : c.ops[size_t(n->index)]->Slots()) measures.Set(*n, s, weights.at(SlotName(plan, c, *n, s)));
     Class own = c;  // Bound may point into its operator
     Walk walk(plan.graph, own.ops);
     for (auto& n : plan.graph.nodes()) {
       Operator& op = *own.ops[size_t(n->index)];
+      if (op.unused) continue;
       Facts facts{defaults, n->index, plan.min_tokens, c.max_n, nullptr, nullptr, walk.Rows(*n), {}};
       if (!op.Slots().empty()) facts.weights = &measures.Of(*n);
       const Edges in = walk.In(*n);
       const std::string where = Str(c.max_n, "/", Graph::Where(*n));
       for (size_t k = 0; k < n->in.size(); ++k) {  // what it reads of an input fits the input's ring
-        if (own.ops[size_t(n->in[k]->index)]->wrapped) continue;
+        if (own.ops[size_t(n->in[k]->index)]->wrapped || !op.Uses(int(k))) continue;
         Within(Str(c.max_n, "/", Graph::Where(*n->in[k])), op.Need(int(k), in), in[k].ring);
       }
       std::vector<Width> widths = walk.Bound(*n, facts);

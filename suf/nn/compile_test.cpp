@@ -65,29 +65,29 @@ TEST(Compile, ThreadsMakeNoDifference) {
 }
 
 // PlanFor: of random weights, for these prices.
-Plan PlanFor(const Graph& g, const std::string& profile, bool now) {
+Plan PlanFor(const Graph& g, const std::string& profile) {
   CompileOptions o = SmallOptions();
-  o.profile = profile, o.keys_now = now;
+  o.variants = {{"one", profile}};
   return Compile(g, RandomWeights(g, 1), SmallTexts(2, 10, 16), o);
 }
 
 // The search keeps the flights of the fastest plan where they are dear, and takes the smaller key where it is.
 TEST(Compile, SearchesByPrices) {
   const Graph g = Before();
-  auto bill = [&](const std::string& profile, bool now) {
-    const Plan plan = PlanFor(g, profile, now);
-    EXPECT_EQ(plan.profile, profile + (now ? ", keys now" : ""));
+  auto bill = [&](const std::string& profile) {
+    const Plan plan = PlanFor(g, profile);
+    EXPECT_EQ(plan.variants, (std::vector<Variant>{{"one", profile}}));
     EXPECT_FALSE(plan.classes[0].choices.empty());
     for (const Chosen& c : plan.classes[0].choices) EXPECT_GE(c.microseconds, 0) << c.what;
     pfss::Trace t;
     Build(t, plan, 8);
     return compiler::BillOf(pfss::Schedule(t));
   };
-  const compiler::Bill far = bill("wan", false), dear = bill("flight=1e-9,key=1e-3", true);
+  const compiler::Bill far = bill("wan"), dear = bill("flight=1e-9,key=1e-3,keys=now");
   EXPECT_LT(far.flights, dear.flights);
   EXPECT_LT(dear.key[0], far.key[0]);
   // one stage everywhere is what the search begins with: no flight more, and less key
-  Plan plain = PlanFor(g, SmallOptions().profile, SmallOptions().keys_now);
+  Plan plain = PlanFor(g, "");
   for (auto& op : plain.classes[0].ops)
     for (Knob& k : op->Knobs()) k.set(0);
   pfss::Trace t;
@@ -129,17 +129,57 @@ Graph Wide() {
 // A plan for one machine with keys dealt now and one for a wide network: each is slower on the other's link.
 TEST(Compile, EachPlanIsSlowerOnTheOthersLink) {
   const Graph g = Wide();
-  auto bill = [&](const std::string& profile, bool now) {
-    const Plan plan = PlanFor(g, profile, now);
+  auto bill = [&](const std::string& profile) {
+    const Plan plan = PlanFor(g, profile);
     pfss::Trace t;
     Build(t, plan, plan.classes.back().max_n);
     return compiler::BillOf(pfss::Schedule(t));
   };
   compiler::Prices near = compiler::ParseProfile("cpu").prices, far = compiler::ParseProfile("wan").prices;
   near.now = true;
-  const compiler::Bill one = bill("cpu", true), other = bill("wan", false);
+  const compiler::Bill one = bill("cpu,keys=now"), other = bill("wan");
   EXPECT_LT(compiler::Seconds(one, near), compiler::Seconds(other, near));
   EXPECT_LT(compiler::Seconds(other, far), compiler::Seconds(one, far));
+}
+
+// One variant for each profile, over one graph; each is what its profile alone gives.
+TEST(Compile, MakesAVariantForEachProfile) {
+  const Graph g = Before();
+  const Weights w = RandomWeights(g, 1);
+  const auto texts = SmallTexts(2, 10, 16);
+  CompileOptions o = SmallOptions();
+  o.variants = {{"close", "cpu,keys=now"}, {"wan", "wan"}};
+  const Plan both = Compile(g, w, texts, o);
+  ASSERT_EQ(both.variants, o.variants);
+  for (int v : {0, 1}) {
+    CompileOptions single = SmallOptions();
+    single.variants = {o.variants[size_t(v)]};
+    EXPECT_EQ(Serialize(both.Only(v)), Serialize(Compile(g, w, texts, single)));
+    pfss::Trace a, b;
+    Build(a, both, 11, v), Build(b, both.Only(v), 11);
+    EXPECT_EQ(a.digest(), b.digest());
+  }
+  const Plan back = Parse(Serialize(both));
+  EXPECT_EQ(Serialize(back), Serialize(both));
+  EXPECT_EQ(back.VariantNamed("wan"), 1);
+  EXPECT_EQ(&back.For(9, 1), &back.classes[back.classes.size() - 1]);
+  EXPECT_EQ(&back.For(3, 1), &back.First(1));
+  EXPECT_THAT(Refusal([&] { back.VariantNamed("moon"); }, Cause::kInput),
+              testing::HasSubstr("the plan has no variant 'moon'; it has close, wan"));
+}
+
+TEST(Compile, VariantsWithBadNamesAreRefused) {
+  const Graph g = Before();
+  auto refused = [&](std::vector<Variant> variants) {
+    CompileOptions o = SmallOptions();
+    o.variants = std::move(variants);
+    return Refusal([&] { Compile(g, RandomWeights(g, 1), SmallTexts(2, 10, 16), o); }, Cause::kInput);
+  };
+  for (const char* name : {"", "Wan", "a b", "rtt=5", "abcdefghijklmnopqrstuvwxy"})
+    EXPECT_THAT(refused({{name, ""}}), testing::HasSubstr("is no name of a variant; take 1 to 24 lower-case letters"));
+  EXPECT_THAT(refused({{"a", ""}, {"a", "wan"}}), testing::HasSubstr("two variants are called a"));
+  EXPECT_THAT(refused({}), testing::HasSubstr("0 variants were asked for; a plan has 1 to 8"));
+  EXPECT_THAT(refused({{"a", "moon"}}), testing::HasSubstr("'moon' is no profile"));
 }
 
 TEST(Compile, ReportsProgress) {

@@ -230,6 +230,7 @@ void Weights::Set(const std::string& name, Tensor t) {
 
 const Weights::Tensor& Weights::Get(const std::string& name) const {
   auto it = tensors_.find(name);
+  if (it == tensors_.end() && base_) return base_->Get(name);
   if (it == tensors_.end())
     Fail(Cause::kInput, "the model has no tensor ", name, "; use the model that the plan was made from");
   return it->second;

@@ -64,6 +64,9 @@ class Weights {
     Shape shape;
     std::vector<float> values;
   };
+  Weights() = default;
+  // Over another's tensors, which must outlive it.
+  explicit Weights(const Weights* base) : base_(base) {}
   void Set(const std::string& name, Tensor t);
   const Tensor& Get(const std::string& name) const;
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
@@ -71,6 +74,7 @@ class Weights {
   Reals Value(const Expr& e) const;
 
  private:
+  const Weights* base_ = nullptr;
   std::map<std::string, Tensor> tensors_;
 };
 

@@ -44,9 +44,9 @@ size_t Visitor::Place(const char* name, size_t at, std::span<const char* const> 
   return size_t(found - names.begin());
 }
 
-void Visitor::Stages(const char* name, compiler::Stages* stages) {
+void Visitor::Stages(const char* name, compiler::Stages* stages, compiler::Stages least) {
   int count = int(*stages);
-  Int(name, count, 1, 3);
+  Int(name, count, int(least), 3);
   *stages = compiler::Stages(count);
 }
 

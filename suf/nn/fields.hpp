@@ -45,8 +45,9 @@ class Visitor {
   virtual bool fills() const = 0;
   virtual bool sees() const { return !fills(); }
 
-  // What is chosen by cost: in how many stages a value is cut; how a function's numbers are made, by name.
-  void Stages(const char* name, compiler::Stages* stages);
+  // What is chosen by cost: in how many stages a value is cut, from `least` on; how a function's numbers are made, by
+  // name.
+  void Stages(const char* name, compiler::Stages* stages, compiler::Stages least = compiler::Stages::kOne);
   void Lowering(const char* name, compiler::Lowering* lowering);
   // The function kinds of operators: constant pieces on octaves below 2^n; a table; lines.
   void Octaves(const char* name, std::vector<func::Group>* groups, int n);

@@ -17,7 +17,7 @@ RealModel::RealModel(const Graph& graph, const Weights& weights, exec::Pool& poo
     : s_(new State{graph, weights, pool, {}}) {}
 RealModel::~RealModel() = default;
 
-RealArray RealModel::Run(std::span<const int32_t> ids, std::vector<Seen>* see) const {
+RealArray RealModel::Run(std::span<const int32_t> ids, std::vector<Seen>* see, const Each& each) const {
   SUF_CHECK(!ids.empty());
   if (see) see->resize(s_->graph.size());
   RealCall call{int(ids.size()), ids, s_->pool, [this](const Expr& e) -> const Reals& {
@@ -27,7 +27,9 @@ RealArray RealModel::Run(std::span<const int32_t> ids, std::vector<Seen>* see) c
                 }};
   return Forward<RealArray>(s_->graph, [&](const Node& n, std::span<const RealArray* const> x) {
     if (see) n.op->See(call, x, &(*see)[size_t(n.index)]);
-    return n.op->Float(call, x);
+    RealArray y = n.op->Float(call, x);
+    if (each) each(n, y);
+    return y;
   });
 }
 

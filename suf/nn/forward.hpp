@@ -1,5 +1,6 @@
 // The float model, in double: the yardstick for an integer result, and what calibration sees.
 #pragma once
+#include <functional>
 #include <span>
 
 #include "suf/exec/pool.hpp"
@@ -16,8 +17,9 @@ class RealModel {
   RealModel(const RealModel&) = delete;
   RealModel& operator=(const RealModel&) = delete;
   // Run: the last node's rows. ids: each below the vocabulary. see: by node, gets what operators record of their
-  // inputs.
-  RealArray Run(std::span<const int32_t> ids, std::vector<Seen>* see = nullptr) const;
+  // inputs. each: gets every node's value.
+  using Each = std::function<void(const Node&, const RealArray&)>;
+  RealArray Run(std::span<const int32_t> ids, std::vector<Seen>* see = nullptr, const Each& each = {}) const;
 
  private:
   struct State;

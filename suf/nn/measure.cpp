@@ -36,19 +36,31 @@ class Measures::One : public NodeWeights {
     return at->second;
   }
 
+  bool Has(const Slot& s) const {
+    const auto at = slots_.find(s.name);
+    return at != slots_.end() && at->second.scale == s.scale;
+  }
+  // Set: true when what was measured, of this node and of paths through it, is of other values.
+  bool Set(const Slot& s, const Tensor& values) {
+    slots_[s.name] = {values, s.scale};
+    if (s.name != "full") return false;
+    columns_.clear(), magnitudes_.clear(), largest_.clear();
+    return true;
+  }
+  void Forget() { paths_.clear(); }
+
+ private:
   struct Entry {
     Tensor values;
     int scale = 0;
   };
-  std::map<std::string, Entry> slots_;
-
- private:
   Reals Rows(int64_t begin, int64_t count) const {
     const Reals all = At("full").Numbers();
     const int64_t cols = At("full").cols();
     return {all.begin() + begin * cols, all.begin() + (begin + count) * cols};
   }
   const Measures& all_;
+  std::map<std::string, Entry> slots_;
   mutable Reals columns_, magnitudes_;
   mutable std::map<std::pair<int64_t, int64_t>, double> largest_;
   mutable std::map<std::tuple<int, int64_t, int64_t, int64_t>, Path> paths_;
@@ -57,20 +69,16 @@ class Measures::One : public NodeWeights {
 const NodeWeights& Measures::Of(const Node& n) const { return *nodes_.at(n.index); }
 
 void Measures::Set(const Node& n, const Slot& s, const Weights& weights) {
-  auto at = nodes_.find(n.index);
-  if (at != nodes_.end() && at->second->slots_.count(s.name)) {
-    if (at->second->slots_.at(s.name).scale != s.scale)
-      Fail(Cause::kRefused, "the weight ", s.name, " of ", Graph::Where(n),
-           " would have two scales in two length classes; choose scales that do not depend on the length");
-    return;
-  }
+  if (const auto at = nodes_.find(n.index); at != nodes_.end() && at->second->Has(s)) return;
   Set(n, s, Fixed(Graph::Where(n) + " (" + s.name + ")", s.weight.shape(), weights.Value(s.weight), s.scale));
 }
 
 void Measures::Set(const Node& n, const Slot& s, const Tensor& values) {
   auto& one = nodes_[n.index];
   if (!one) one = std::make_shared<One>(*this);
-  one->slots_[s.name] = {values, s.scale};
+  if (one->Has(s)) return;
+  if (one->Set(s, values))
+    for (auto& [index, other] : nodes_) other->Forget();
 }
 
 }  // namespace suf::nn

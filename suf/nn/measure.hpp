@@ -11,7 +11,7 @@ namespace suf::nn {
 class Measures {
  public:
   explicit Measures(exec::Pool& pool) : pool_(pool) {}
-  // Set: a node's weight; throws Cause::kRefused when it was set at another scale.
+  // Set: a node's weight; another value only at another scale, as a length class may choose it.
   void Set(const Node& n, const Slot& s, const Weights& weights);
   void Set(const Node& n, const Slot& s, const Tensor& values);
   const NodeWeights& Of(const Node& n) const;

@@ -35,6 +35,8 @@ auto Look(const AnyWire& w, F f) {
       [&](const auto& x) -> std::invoke_result_t<F, const Wire<kPub>&> {
         if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::monostate>)
           throw Bug("a result has no reader");
+        else if constexpr (std::is_same_v<std::decay_t<decltype(x)>, Summands>)
+          throw Bug("what is not opened is no wire");
         else
           return f(x);
       },
@@ -57,9 +59,22 @@ void Wanted(bool holds, const std::string& where, const char* what) {
   if (!holds) Fail(Cause::kRefused, "the plan is inconsistent at ", where, ": ", what, "; compile the plan again");
 }
 
-Knob StagesKnob(std::string name, compiler::Stages* stages) {
-  return {
-      std::move(name), {"1", "2", "3"}, size_t(*stages) - 1, [stages](size_t i) { *stages = compiler::Stages(i + 1); }};
+Knob StagesKnob(std::string name, compiler::Stages* stages, compiler::Stages least) {
+  const size_t first = size_t(least);
+  std::vector<std::string> options{"dcf", "1", "2", "3"};
+  options.erase(options.begin(), options.begin() + int64_t(first));
+  return {std::move(name), std::move(options), size_t(*stages) - first,
+          [stages, first](size_t i) { *stages = compiler::Stages(i + first); }};
+}
+
+Knob LoweringKnob(std::string name, compiler::Lowering* lowering, std::vector<compiler::Lowering> options) {
+  Knob k{std::move(name), {}, 0, {}};
+  for (size_t i = 0; i < options.size(); ++i) {
+    if (options[i] == *lowering) k.at = i;
+    k.options.push_back(compiler::Name(options[i]));
+  }
+  k.set = [lowering, options = std::move(options)](size_t i) { *lowering = options.at(i); };
+  return k;
 }
 
 Wire<kPub> AsOpen(const AnyWire& w) {
@@ -79,22 +94,31 @@ const Shape& ShapeOf(const AnyWire& w) {
   return *Look(w, [](const auto& x) { return &x.shape(); });
 }
 
+bool Emission::Packed(bool causal) const {
+  SUF_CHECK(from >= 0 && rows >= 1 && from + rows <= n);
+  SUF_CHECK(!causal || rows == n || (rows == 1 && from == n - 1));
+  return causal && rows == n;
+}
+
+std::string Emission::NameOf(const Slot& s) const {
+  const auto other = others.find(s.name);
+  return other == others.end() ? name + "." + s.name : other->second;
+}
+
 Private Emission::Masked(const Slot& s, const Shape& shape) const {
-  const std::string of = name + "." + s.name;
+  const std::string of = NameOf(s);
   pfss::Own<0> w = t.input<kP0>("W." + of, shape);
   pfss::Own<1> masked = t.input<pfss::kP1>("Wh." + of, shape);
   pfss::Sec b = t.input<pfss::kDealer>("B." + of, shape);
   return {w, masked, b};
 }
 
-pfss::Own<0> Emission::Plain(const Slot& s, const Shape& shape) const {
-  return t.input<kP0>("W." + name + "." + s.name, shape);
-}
+pfss::Own<0> Emission::Plain(const Slot& s, const Shape& shape) const { return t.input<kP0>("W." + NameOf(s), shape); }
 
 AnyWire Emission::Open(const compiler::Owing& y) const {
   if (result) return t.reveal<1>(compiler::Settle(t, y)), std::monostate{};
   if (form == Form::kMap) return compiler::OpenShared<kP0>(t, y, label.c_str());
-  if (form == Form::kProduct) return compiler::OpenShared(t, y, label.c_str());
+  if (form == Form::kProduct || form == Form::kSummands) return compiler::OpenShared(t, y, label.c_str());
   return compiler::OpenDefined(t, y, label.c_str());
 }
 

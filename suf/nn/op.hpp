@@ -21,11 +21,18 @@ using pfss::Wire;
 
 // Form: how a reader takes a wire. kOpen: both parties see x_hat. kMap: P0 alone, the mask shared (a private linear
 // map). kProduct: both, the mask shared (a product of wires).
-enum class Form : uint8_t { kOpen, kMap, kProduct };
+// kSummands: not at all, as public coefficients of the dealer's words, where its operator can give that; else kProduct.
+enum class Form : uint8_t { kOpen, kMap, kProduct, kSummands };
 // Layout: how a node's numbers lie: (rows, dim); scores of all pairs, (heads, n, n); of the pairs j <= i, packed.
 enum class Layout : uint8_t { kRows, kPairs, kPacked };
+// Summands: a value in Z_{2^ring} that nobody opens.
+struct Summands {
+  compiler::Factors sum;
+  int ring = 0;
+  Shape shape;
+};
 // AnyWire: of that form; knowers stay static inside an operator. Nothing: the result, which P1 has.
-using AnyWire = std::variant<std::monostate, Wire<kPub>, SharedWire<kP0>, SharedWire<kPub>>;
+using AnyWire = std::variant<std::monostate, Wire<kPub>, SharedWire<kP0>, SharedWire<kPub>, Summands>;
 
 // Knob: what the search for a cheaper plan may set of a node: `at` is one of `options`, whose meaning is the same.
 struct Knob {
@@ -34,7 +41,10 @@ struct Knob {
   size_t at = 0;
   std::function<void(size_t)> set;
 };
-Knob StagesKnob(std::string name, compiler::Stages* stages);
+// StagesKnob: in how many stages, from `least` on; none is a DCF.
+Knob StagesKnob(std::string name, compiler::Stages* stages, compiler::Stages least = compiler::Stages::kOne);
+// LoweringKnob: one of these, of which the present one is one.
+Knob LoweringKnob(std::string name, compiler::Lowering* lowering, std::vector<compiler::Lowering> options);
 
 // Slot: a weight as the plan fixes it.
 struct Slot {
@@ -132,7 +142,8 @@ struct Private {
   pfss::Sec b;
 };
 
-// Emission: the trace at one node.
+// Emission: the trace at one node, for rows [from, from + rows) of a text of n tokens. Inputs have these rows, but k of
+// scores and v of a weighted sum, which have all n. Causal attention: all rows or the last one, a decoder's new token.
 struct Emission {
   pfss::Trace& t;
   int n = 0;
@@ -140,6 +151,12 @@ struct Emission {
   Form form = Form::kOpen;
   std::string name;   // of the node's weights
   std::string label;  // of the wire
+  int from = 0, rows = n;
+  // Packed: whether causal scores are the pairs j <= i; of the last row alone every column is seen.
+  bool Packed(bool causal) const;
+  // others: names of weights that are not the first variant's, by slot (SlotName).
+  std::map<std::string, std::string> others = {};
+  std::string NameOf(const Slot& s) const;
   Private Masked(const Slot& s, const Shape& shape) const;
   pfss::Own<0> Plain(const Slot& s, const Shape& shape) const;
   // Open: the node's wire, as its readers want it; the result is revealed to P1.
@@ -170,8 +187,12 @@ class Operator {
   // Need: the ring that input i must have, `ring` being chosen. Settle: called when all rings are.
   virtual int Need(int /*input*/, const Edges& /*in*/) const { return ring; }
   virtual void Settle(const Edges& /*in*/) {}
+  // LeastRing: the ring that the result must have for what is computed inside, whatever its readers need.
+  virtual int LeastRing() const { return 1; }
   // Inputs: how many it takes.
   virtual std::pair<size_t, size_t> Inputs() const { return {1, 1}; }
+  // Uses: whether input i is read with these parameters; a node that no reader uses in a class is left out of it.
+  virtual bool Uses(int /*input*/) const { return true; }
   // Reads: in which form input i is read. Transparent: a view, which hands on the form that its own readers want.
   virtual Form Reads(int /*input*/) const { return Form::kOpen; }
   virtual bool Transparent() const { return false; }
@@ -200,10 +221,10 @@ class Operator {
 
   // What every node of a plan has: the result's scale and the ring of its wire.
   int scale = 0, ring = 0;
-  // What follows from the graph (Derive in plan.hpp): the form that its readers want, whether all of them wrap it, its
-  // width and rows.
+  // What follows from the graph (Derive in plan.hpp): the form that its readers want, whether all of them wrap it,
+  // whether nobody uses it in this class, its width and rows.
   Form form = Form::kOpen;
-  bool wrapped = false, one_row = false;
+  bool wrapped = false, unused = false, one_row = false;
   int64_t dim = 0;
 };
 using OperatorPtr = std::unique_ptr<Operator>;
@@ -243,6 +264,8 @@ AnyWire On(const AnyWire& w, F f) {
       [&](const auto& x) -> AnyWire {
         if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::monostate>)
           throw Bug("a result has no reader");
+        else if constexpr (std::is_same_v<std::decay_t<decltype(x)>, Summands>)
+          throw Bug("what is not opened has no view");
         else
           return Map(x, f);
       },

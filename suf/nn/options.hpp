@@ -25,11 +25,19 @@ struct Options {
   int piece = 6;                         // log2 of a line's width in units of the activation's input
   int rotation = 10;                     // of the cosines of rotary positions
   int exp_high = 12, exp_low = 6;        // scales of the exponential's two tables
+  int exp_shift = 18, exp_cap = 20;      // under a predicted shift: scale of e, and bits of the largest e
+  int shift_slice = 3;                   // fractional bits of a score less such a shift that the exponential sees
   int slice = 4;                         // fractional bits of a score that the exponential sees
   int recip_pieces = 6, recip_bits = 5;  // 2^pieces constant pieces an octave; bits of the least reciprocal
   int rsqrt_pieces = 7, rsqrt_bits = 8;  // likewise, at the largest calibrated sum of squares
   int unit_pieces = 8, unit_bits = 9;    // likewise, of x / |x|
   int span = 4;                          // octaves that share one piece width
+  // Segments of a layer whose choice changes what is computed; kByCost: the search chooses (search.hpp).
+  enum : int { kMaximum = 0, kShift = 1, kByCost = 2 };
+  int softmax = kByCost;  // by the row's maximum; by a shift predicted from the row
+  int scores = kByCost;   // of rescaled queries and keys; of un-truncated ones
+  int square = kByCost;   // a norm's sum of squares: of the rescaled x; of the un-truncated z
+  int pieces = kByCost;   // of an activation: of a rounded slice; at the un-truncated wire
   int merge = 32;  // lengths up to so many tokens skip an optional rescale where 64 bits allow it: two flights fewer
   int clamp = 0;   // 1: residual streams are read by wrapping slices even where a hard bound would fit
 

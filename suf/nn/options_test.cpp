@@ -54,10 +54,10 @@ TEST(Options, SettingsAreTrue) {
   }
   const std::set<std::string> once(names.begin(), names.end());
   EXPECT_EQ(once.size(), names.size());
-  for (const char* name : {"slice", "weight", "weight.query_key", "result.logits", "norm.unit", "clamp"})
+  for (const char* name : {"slice", "weight", "weight.query_key", "result.logits", "norm.unit", "clamp", "square"})
     EXPECT_TRUE(once.count(name)) << name;
   const Options d;
-  EXPECT_EQ(names.size(), 21 + d.weight.size() + d.result.size() + d.norm.size());
+  EXPECT_EQ(names.size(), 28 + d.weight.size() + d.result.size() + d.norm.size());
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMostNodes = 1 << 12, kMostClasses = 64;
+constexpr size_t kMostNodes = 1 << 12, kMostClasses = 64, kNameCharacters = 24;
 // kTableWords: the most pieces and outputs of them in a plan's functions, each function counted as often as it is used:
 // a short text could name a long function in every node of every class.
 constexpr size_t kTableWords = size_t{1} << 24;
@@ -184,7 +184,7 @@ void VisitGraph(Visitor& v, Graph& g) {
 }
 
 void VisitClass(Visitor& v, const Graph& g, Class& c) {
-  v.Int("max_n", c.max_n, 1, kTokens);
+  v.Int("variant", c.variant, 0, kMostVariants - 1), v.Int("max_n", c.max_n, 1, kTokens);
   v.List(
       "nodes", g.size(), g.size(),
       [&](size_t n) {
@@ -225,9 +225,14 @@ void VisitPlan(Visitor& v, Plan& p) {
   Digest(v, "tokenizer", &p.tokenizer);
   v.Int("min_tokens", p.min_tokens, 1, kTokens), v.Int("max_tokens", p.max_tokens, 1, kTokens);
   v.List(
+      "variants", p.variants.size(), size_t(kMostVariants), [&](size_t n) { p.variants.resize(n); },
+      [&](Visitor& w, size_t i) {
+        w.Text("name", &p.variants[i].name, kNameCharacters), w.Text("profile", &p.variants[i].profile, 200);
+      });
+  v.List(
       "classes", p.classes.size(), kMostClasses, [&](size_t n) { p.classes.resize(n); },
       [&](Visitor& w, size_t i) { VisitClass(w, p.graph, p.classes[i]), VisitChoices(w, p.classes[i]); });
-  v.Text("profile", &p.profile, 200), v.Text("calibration", &p.calibration, 64);
+  v.Text("calibration", &p.calibration, 64);
 }
 
 // Content: everything but the hash.
@@ -247,7 +252,7 @@ Hash HashOfContent(const Json& j) { return HashOf({AsView(j.dump())}); }
 
 }  // namespace
 
-Class::Class(const Class& c) : max_n(c.max_n), certificates(c.certificates), choices(c.choices) {
+Class::Class(const Class& c) : variant(c.variant), max_n(c.max_n), certificates(c.certificates), choices(c.choices) {
   for (const OperatorPtr& op : c.ops) ops.push_back(op->Clone());
 }
 
@@ -295,11 +300,41 @@ Plan Parse(const std::string& text) {
   return plan;
 }
 
-const Class& Plan::For(int n) const {
+void CheckName(const std::string& variant) {
+  if (variant.empty() || variant.size() > kNameCharacters ||
+      variant.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != variant.npos)
+    Fail(Cause::kInput, "'", variant, "' is no name of a variant; take 1 to ", kNameCharacters,
+         " lower-case letters, digits and dashes");
+}
+
+const Class& Plan::First(int variant) const {
+  for (const Class& c : classes)
+    if (c.variant == variant) return c;
+  throw Bug(Str("the plan has no class of variant ", variant));
+}
+
+int Plan::VariantNamed(const std::string& name) const {
+  std::string names;
+  for (size_t v = 0; v < variants.size(); ++v) {
+    if (variants[v].name == name) return int(v);
+    names += (v ? ", " : "") + variants[v].name;
+  }
+  Fail(Cause::kInput, "the plan has no variant '", name, "'; it has ", names);
+}
+
+Plan Plan::Only(int variant) const {
+  Plan out = *this;
+  out.variants = {variants.at(size_t(variant))};
+  std::erase_if(out.classes, [&](const Class& c) { return c.variant != variant; });
+  for (Class& c : out.classes) c.variant = 0;
+  return out;
+}
+
+const Class& Plan::For(int n, int variant) const {
   if (n < min_tokens)
     Fail(Cause::kInput, "a text of ", n, " tokens is below the limit of ", min_tokens, "; give it at least one word");
   for (const Class& c : classes)
-    if (n <= c.max_n) return c;
+    if (c.variant == variant && n <= c.max_n) return c;
   Fail(Cause::kInput, "a text of ", n, " tokens is over the plan's limit of ", max_tokens,
        "; shorten it or compile a plan for longer texts");
 }

@@ -1,5 +1,5 @@
-// The plan: everything public that an inference needs, and no weight. The folded graph once; by length class the
-// parameters, rings and certificates of its nodes. Made by Compile (compile.hpp); trace, simulator and
+// The plan: everything public that an inference needs, and no weight. The folded graph once; by variant and length
+// class the parameters, rings and certificates of its nodes. Made by Compile (compile.hpp); trace, simulator and
 // tools/reference.py read it. (docs/mathematics.md#graph)
 #pragma once
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace suf::nn {
 
-inline constexpr int kPlanVersion = 3;
+inline constexpr int kPlanVersion = 4;
+inline constexpr int kMostVariants = 8;
 
 // Chosen: what the search set a class of operators to, the next best option and how much slower that is.
 struct Chosen {
@@ -18,13 +19,23 @@ struct Chosen {
   int64_t microseconds = 0;
 };
 
-// Class: of texts of at most max_n tokens. ops: the graph's operators with their parameters, by node; certificates:
-// likewise, why a wire stays inside its ring.
+// Variant: one way to compute the graph, made for a network. name: lower-case letters, digits and dashes, at most 24.
+// profile: whose prices chose between lowerings (compiler::ParseProfile); empty: nothing was searched.
+struct Variant {
+  std::string name = "plain", profile = {};
+  bool operator==(const Variant&) const = default;
+};
+// CheckName: throws Cause::kInput where it is no name of a variant.
+void CheckName(const std::string& variant);
+
+// Class: of texts of at most max_n tokens, in one variant. ops: the graph's operators with their parameters, by node;
+// certificates: likewise, why a wire stays inside its ring.
 struct Class {
   Class() = default;
   Class(const Class& c);
   Class(Class&&) = default;
   Class& operator=(Class&&) = default;
+  int variant = 0;  // its number in Plan::variants
   int max_n = 0;
   Ops ops;
   std::vector<std::vector<Certificate>> certificates;
@@ -35,15 +46,21 @@ struct Plan {
   Graph graph;
   Hash tokenizer{};  // SHA-256 of the vocabulary's file
   int min_tokens = 3, max_tokens = 0;
-  std::vector<Class> classes;  // by increasing max_n
-  std::string profile;         // whose prices chose between lowerings; see compiler::ParseProfile
+  std::vector<Variant> variants{Variant{}};
+  std::vector<Class> classes;  // by variant, then by increasing max_n
   std::string calibration;     // SHA-256 of the calibration text, hex
 
-  // For: the class for n tokens; throws Cause::kInput over max_tokens or under min_tokens.
-  const Class& For(int n) const;
-  // Of the result: its width and its scale.
+  // For: a variant's class for n tokens; throws Cause::kInput over max_tokens or under min_tokens.
+  const Class& For(int n, int variant = 0) const;
+  // First: a variant's first class: a weight has one scale in all classes of a variant.
+  const Class& First(int variant) const;
+  // VariantNamed: its number; throws Cause::kInput, with the names there are.
+  int VariantNamed(const std::string& name) const;
+  // Only: the plan with one of its variants, for who looks at that one alone. Its hash is another.
+  Plan Only(int variant) const;
+  // Of the result: its width and a variant's scale.
   int64_t width() const { return classes.at(0).ops.back()->dim; }
-  int scale() const { return classes.at(0).ops.back()->scale; }
+  int scale(int variant = 0) const { return First(variant).ops.back()->scale; }
   // vocabulary: ids are below it.
   int64_t vocabulary() const;
 };

@@ -66,22 +66,23 @@ TEST(Plan, GoldenText) {
   for (auto [name, value] : options) o.policy.Set(name, value);
   EXPECT_EQ(
       Serialize(Compile(g, w, std::vector<std::vector<int32_t>>{{0}, {1}, {2}}, o)),
-      R"({"version":3,"nodes":[{"op":"lookup","in":[],"scope":"embed","label":"z_embed","table":"table[3,2]","positions":""},)"
+      R"({"version":4,"nodes":[{"op":"lookup","in":[],"scope":"embed","label":"z_embed","table":"table[3,2]","positions":""},)"
       R"({"op":"norm","in":[0],"scope":"head","label":"normalised","dim":2,"eps":0.5,"unit":false,"by_length":false,"key":"layer"},)"
       R"({"op":"map","in":[1],"scope":"head","label":"z_head","terms":[{"kind":"full","input":0,"weight":"w[2,1]"}],"bias":"w.bias[1]",)"
       R"("by_length":false,"key":"head","rotary":0,"base":0.0},{"op":"result","in":[2],"scope":"head","label":"logits","key":"logits"}],)"
       R"("tokenizer":"0000000000000000000000000000000000000000000000000000000000000000","min_tokens":1,"max_tokens":1,)"
-      R"("classes":[{"max_n":1,"nodes":[{"ring":16,"scale":4,"certificates":[{"width":"","bits":5,"hard":true}]},)"
-      R"({"ring":21,"scale":4,"kz":10,"cut":2,"square":6,"epsilon":16,"floor":2,"top":6,"rsqrt":0,"product":9,"shift":2,"stages":2,"last":1,)"
+      R"("variants":[{"name":"plain","profile":""}],)"
+      R"("classes":[{"variant":0,"max_n":1,"nodes":[{"ring":16,"scale":4,"certificates":[{"width":"","bits":5,"hard":true}]},)"
+      R"({"ring":21,"scale":4,"kz":10,"cut":2,"square_of":"x","under":0,"square":6,"epsilon":16,"floor":2,"top":6,"rsqrt":0,"product":9,"shift":2,"stages":2,"last":1,"rows":"RowLut",)"
       R"("certificates":[{"width":"square","bits":6,"hard":true},{"width":"product","bits":7,"hard":true},)"
       R"({"width":"input","bits":5,"hard":true},{"width":"","bits":5,"hard":true}]},)"
       R"({"ring":21,"scale":18,"full":14,"gamma":0,"diag":0,"mean":0,"up":0,"turn":0,"certificates":[{"width":"","bits":19,"hard":true}]},)"
-      R"({"ring":14,"scale":10,"shift":8,"stages":1,"certificates":[{"width":"","bits":11,"hard":true}]}],"choices":[]}],"profile":"","calibration":"abc",)"
+      R"({"ring":14,"scale":10,"shift":8,"stages":1,"certificates":[{"width":"","bits":11,"hard":true}]}],"choices":[]}],"calibration":"abc",)"
       R"("functions":["suf octaves domain 6 ring 64 outputs 1 degree 0\nrun 0 0 : 43 , 43 , 43 , 43 , 43 , 39 , 36 , 33 , 31 , 29 , )"
       R"(28 , 27 , 26 , 25 , 24 , 23 , 22 , 22 , 21 , 20 , 20 , 20 , 19 , 19 , 18 , 18 , 18 , 17 , 17 , 17 , 16 , 16 , 16 , 16 , 15 , )"
       R"(15 , 15 , 15 , 15 , 14 , 14 , 14 , 14 , 14 , 14 , 13 , 13 , 13 , 13 , 13 , 13 , 13 , 12 , 12 , 12 , 12 , 12 , 12 , 12 , 12 , )"
       R"(12 , 12 , 11 , 11\nend 64\nchannel unsigned 64 0 y\n"],)"
-      R"("hash":"39e6c8ad1dd6f1e20b462f1ea26d4e1e077463287ef5fa9d55e2abb58b68e6b5"})"
+      R"("hash":"3b69d1b52bdf65dd2ebb3f0af5731b1cc4067957941026ea552a0ec69f912f7f"})"
       "\n");
 }
 
@@ -140,6 +141,44 @@ TEST(Plan, TooManyOfAThingAreRefused) {
               testing::HasSubstr("the plan has parameters of 18 nodes, its graph has 19"));
 }
 
+// Two: a plan with two variants, as JSON.
+Json Two() {
+  Json j = Json::parse(Serialize(AfterPlan()));
+  j["variants"].push_back({{"name", "other-2"}, {"profile", "wan"}});
+  for (Json c : std::vector<Json>(j["classes"].begin(), j["classes"].end()))
+    c["variant"] = 1, j["classes"].push_back(c);
+  return j;
+}
+
+TEST(Plan, BrokenVariantsAreRefused) {
+  using Change = std::function<void(Json&)>;
+  const std::pair<Change, const char*> rows[] = {
+      {[](Json&) {}, "the plan's content does not match its hash"},  // it is sound up to there
+      {[](Json& j) { j["variants"] = Json::array(); }, "the plan is inconsistent at variants: there is none"},
+      {[](Json& j) { j["variants"][1]["name"] = "plain"; }, "variants[1].name: another variant has this name"},
+      {[](Json& j) { j["variants"][1]["name"] = "A"; }, "variants[1].name: 'A' is no name of a variant"},
+      {[](Json& j) { j["variants"][1]["name"] = std::string(25, 'a'); }, "variants[1].name is longer than 24"},
+      {[](Json& j) { j["variants"][1].erase("profile"); }, "the plan lacks the field variants[1].profile"},
+      {[](Json& j) { j["variants"] = std::vector<Json>(9, j["variants"][0]); },
+       "variants has 9 entries, the limit is 8"},
+      {[](Json& j) {
+         j["variants"].push_back({{"name", "c"}, {"profile", ""}});
+       },
+       "classes: a variant has none"},
+      {[](Json& j) { j["classes"][1]["variant"] = 1; },
+       "the last class of the variant before it is not for max_tokens"},
+      {[](Json& j) { j["classes"][3]["variant"] = 0; }, "classes: a variant has none"},
+      {[](Json& j) { j["classes"][2]["variant"] = 0; }, "classes[2].max_n: the classes do not increase"},
+      {[](Json& j) { j["classes"][0]["variant"] = 8; }, "classes[0].variant is 8, outside 0 to 7"},
+  };
+  ASSERT_EQ(Two()["classes"].size(), 4u);
+  for (auto& [change, sentence] : rows) {
+    Json j = Two();
+    change(j);
+    EXPECT_THAT(Refusal([&] { Parse(j.dump()); }), testing::HasSubstr(sentence));
+  }
+}
+
 TEST(Plan, BrokenTextIsRefusedWithASentence) {
   using Change = std::function<void(Json&)>;
   auto node = [](Json& j, int i) -> Json& { return j["nodes"][size_t(i)]; };
@@ -161,7 +200,7 @@ TEST(Plan, BrokenTextIsRefusedWithASentence) {
   const std::vector<std::pair<Change, std::string>> table = {
       // the frame
       {[](Json& j) { j["version"] = 1; },
-       "the plan has version 1, this program reads version 3; compile the plan again"},
+       "the plan has version 1, this program reads version 4; compile the plan again"},
       {[](Json& j) { j["version"] = "2"; }, "the plan's field version is not a whole number"},
       {[](Json& j) { j.erase("version"); }, "the plan lacks the field version"},
       {[](Json& j) { j["colour"] = 1; }, "the plan's field colour is unknown"},

@@ -27,6 +27,7 @@ struct Reach {
   Reals each;         // |x_j|; empty: `length` bounds every coordinate
   std::vector<Image> images;
   std::vector<Noise> noise;
+  double row = 0;  // of scores: on texts like the calibration's a row has an entry of at least so much; 0: not known
 
   double most() const;  // of any coordinate
   // Scaled: every number times f, then rounded by at most `eps` a coordinate.

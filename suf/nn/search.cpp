@@ -10,14 +10,6 @@ namespace suf::nn {
 
 namespace {
 
-// kStepWords: a flight also ends a program at either party and begins another, which takes as long as about so many
-// words: 50 flights more made an encoder's online part 8 to 14 ms longer on loopback, of which 2 ms were frames.
-constexpr double kStepWords = 250'000;
-compiler::Prices WithSteps(compiler::Prices p) {
-  p.flight += kStepWords * p.word;
-  return p;
-}
-
 // Group: a knob of all operators of one kind and role.
 struct Group {
   std::string name;
@@ -48,22 +40,34 @@ std::vector<Group> GroupsOf(Plan* plan, Class* c) {
   return out;
 }
 
+constexpr double kFar = 1.05;
+
 class Descent {
  public:
-  Descent(Plan* plan, size_t which, const compiler::Prices& prices, const std::function<void(double)>& progress)
+  Descent(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from,
+          const EmitPlan& emit)
       : plan_(*plan),
         class_(plan->classes[which]),
         prices_(WithSteps(prices)),
-        progress_(progress),
-        groups_(GroupsOf(plan, &class_)) {}
+        emit_(emit),
+        groups_(GroupsOf(plan, &class_)) {
+    for (Group& g : groups_)
+      for (const Chosen& c : from)
+        if (auto at = std::find(g.options.begin(), g.options.end(), c.choice);
+            c.what == g.name && at != g.options.end())
+          g.Set(size_t(at - g.options.begin()));
+  }
 
-  void Run() {
+  double Run(Effort effort, double worth) {
     best_ = Cost();
-    for (bool better = true; better;) {
-      better = Singles();
-      if (!better) better = Pairs();
+    if (effort != Effort::kCompare || best_ < kHopeless * worth) Singles();
+    if (effort == Effort::kFull) Together();
+    while (effort == Effort::kFull && (Singles() || Pairs())) {
     }
-    Note();
+    class_.choices.clear();
+    if (effort != Effort::kCompare) return Note(), best_;
+    for (const Group& g : groups_) class_.choices.push_back({g.name, g.options[g.at], "", 0});
+    return best_;
   }
 
  private:
@@ -77,12 +81,11 @@ class Descent {
   double Cost() {
     auto [it, fresh] = known_.try_emplace(State(), INFINITY);
     if (!fresh || known_.size() > size_t(kMostTraces)) return it->second;
-    const compiler::Priced priced =
-        compiler::PriceOf(prices_, {}, [&](pfss::Trace& t) { Build(t, plan_, class_.max_n); });
+    Derive(plan_.graph, class_.ops);  // a knob may change how a wire is read
+    const compiler::Priced priced = compiler::PriceOf(
+        prices_, {}, [&](pfss::Trace& t) { emit_ ? emit_(t, plan_) : Build(t, plan_, class_.max_n, class_.variant); });
     if (!priced.why_not.empty()) return it->second;
-    it->second = priced.seconds;
-    if (progress_) progress_(double(known_.size()));
-    return it->second;
+    return it->second = priced.seconds;
   }
 
   // Try: other options of some groups; kept when cheaper.
@@ -95,6 +98,18 @@ class Descent {
     return false;
   }
 
+  // Together: all that can be read off DCFs is, as stages pay in twos; what does not pay of them goes back one by one.
+  void Together() {
+    const std::vector<size_t> before = State();
+    for (Group& g : groups_)
+      for (size_t o = 0; o < g.options.size(); ++o)
+        if (g.options[o] == "dcf" || g.options[o] == "StepDcf") g.Set(o);
+    if (const double cost = Cost(); cost < best_)
+      best_ = cost;
+    else
+      for (size_t g = 0; g < groups_.size(); ++g) groups_[g].Set(before[g]);
+  }
+
   bool Singles() {
     bool better = false;
     for (size_t g = 0; g < groups_.size(); ++g)
@@ -103,23 +118,25 @@ class Descent {
     return better;
   }
 
-  // Pairs: one more stage, or one fewer, in two groups at once.
+  // Pairs: one more stage, or one fewer, in two groups at once, where neither alone costs over kFar of the best.
   bool Pairs() {
-    for (size_t a = 0; a < groups_.size(); ++a)
-      for (size_t b = a + 1; b < groups_.size(); ++b)
-        for (int da : {-1, 1})
-          for (int db : {-1, 1}) {
-            const int64_t x = int64_t(groups_[a].at) + da, y = int64_t(groups_[b].at) + db;
-            if (x < 0 || y < 0 || x >= int64_t(groups_[a].options.size()) || y >= int64_t(groups_[b].options.size()))
-              continue;
-            if (Try({{a, size_t(x)}, {b, size_t(y)}})) return true;
-          }
+    std::vector<std::pair<size_t, size_t>> steps;
+    for (size_t g = 0; g < groups_.size(); ++g)
+      for (size_t o : {groups_[g].at - 1, groups_[g].at + 1}) {
+        if (o >= groups_[g].options.size()) continue;
+        const size_t own = groups_[g].at;
+        groups_[g].Set(o);
+        if (Cost() < kFar * best_) steps.push_back({g, o});
+        groups_[g].Set(own);
+      }
+    for (size_t a = 0; a < steps.size(); ++a)
+      for (size_t b = a + 1; b < steps.size(); ++b)
+        if (steps[a].first != steps[b].first && Try({steps[a], steps[b]})) return true;
     return false;
   }
 
   // Note: by group what was chosen, and the next best option of it alone.
   void Note() {
-    class_.choices.clear();
     for (Group& g : groups_) {
       Chosen c{g.name, g.options[g.at], "", 0};
       double next = INFINITY;
@@ -137,16 +154,28 @@ class Descent {
   Plan& plan_;
   Class& class_;
   const compiler::Prices prices_;
-  const std::function<void(double)>& progress_;
+  const EmitPlan& emit_;
   std::vector<Group> groups_;
   std::map<std::vector<size_t>, double> known_;
   double best_ = 0;
 };
 
+// kStepWords: the words that take as long as the end of a program and the begin of another: 50 flights more made an
+// encoder's online part 8 to 14 ms longer on loopback, of which 2 ms were frames.
+constexpr double kStepWords = 250'000;
+
 }  // namespace
 
-void Search(Plan* plan, size_t which, const compiler::Prices& prices, const std::function<void(double)>& progress) {
-  Descent(plan, which, prices, progress).Run();
+compiler::Prices WithSteps(compiler::Prices p) {
+  p.flight += kStepWords * p.word;
+  return p;
+}
+
+double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort, const std::vector<Chosen>& from,
+              double worth, const EmitPlan& emit) {
+  const double seconds = Descent(plan, which, prices, from, emit).Run(effort, worth);
+  Derive(plan->graph, plan->classes[which].ops);  // what was tried last is not what was chosen
+  return seconds;
 }
 
 }  // namespace suf::nn

@@ -11,8 +11,40 @@
 namespace suf::nn {
 
 // Search: sets the knobs of class `which`, and says what was chosen and what came next. Coordinate descent, by single
-// classes of operators and by pairs; at most kMostTraces traces. Deterministic.
+// classes of operators and by pairs; at most kMostTraces traces. Deterministic. Returns the seconds of the best.
+// from: options by the name of their knobs, where it begins. effort: kFull; kNear: one pass over single classes, where
+// it begins near the best; kCompare: the same without what came next, and none where the start costs over kHopeless of
+// `worth`. emit: the trace that is priced; null: the class's longest text.
 inline constexpr int kMostTraces = 1000;
-void Search(Plan* plan, size_t which, const compiler::Prices& prices, const std::function<void(double)>& progress = {});
+inline constexpr double kHopeless = 1.3;
+using EmitPlan = std::function<void(pfss::Trace&, const Plan&)>;
+enum class Effort : uint8_t { kFull, kNear, kCompare };
+double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort = Effort::kFull,
+              const std::vector<Chosen>& from = {}, double worth = 0, const EmitPlan& emit = {});
+
+// WithSteps: a flight also ends a program at either party and begins another: as the search, and who compares the
+// plans that it made, counts a flight.
+compiler::Prices WithSteps(compiler::Prices p);
+
+// Segment: an option that changes what a stretch of a layer computes, and its scales with it; a stage fewer seldom pays
+// alone, as flights come in pairs, so segments are chosen whole. choices: what values 0 and 1 mean.
+struct Segment {
+  const char* name;
+  int Options::*field;
+  const char* choices[2];
+};
+std::span<const Segment> Segments();
+
+// SearchSegments: makes class `which` anew for options that `policy` leaves to cost (Options::kByCost), by singles and
+// by pairs, with the knobs of each searched; sets the cheapest and says what came next. make: the class for options,
+// without a search; a Cause::kRefused means that there is none. start: where to begin, with less effort where another
+// class was chosen already; set to what was chosen.
+struct Start {
+  std::vector<int> segments;  // by Segments
+  std::vector<Chosen> knobs;
+};
+using MakeClass = std::function<Class(const Options&)>;
+void SearchSegments(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy,
+                    const MakeClass& make, Start* start, const std::function<void(double)>& progress = {});
 
 }  // namespace suf::nn

@@ -107,20 +107,22 @@ Simulator::Simulator(const Plan& plan, const Quantised& weights, exec::Pool& poo
     : s_(new State{plan, weights, pool, {}}) {}
 Simulator::~Simulator() = default;
 
-Simulation Simulator::Run(std::span<const int32_t> ids, const Each& each) const {
+Simulation Simulator::Run(std::span<const int32_t> ids, const Each& each, int variant) const {
   const Plan& plan = s_->plan;
-  const Class& c = plan.For(int(ids.size()));
+  const Class& c = plan.For(int(ids.size()), variant);
   Simulation out;
   out.y = Forward<IntArray>(plan.graph, [&](const Node& n, std::span<const IntArray* const> x) {
+            if (c.ops[size_t(n.index)]->unused) return IntArray();
             NodeWatch watch(Str(c.max_n, "/", Graph::Where(n)));
-            const std::string name = Str(n.index, ".");
+            std::map<std::string, std::string> names;
+            for (const Slot& s : c.ops[size_t(n.index)]->Slots()) names[s.name] = SlotName(plan, c, n, s);
             IntCall call{int(ids.size()),
                          ids,
                          s_->pool,
                          watch,
-                         [&](const char* slot) -> const Tensor& { return s_->weights.at(name + slot); },
+                         [&](const char* slot) -> const Tensor& { return s_->weights.at(names.at(slot)); },
                          [&](const Ints& v, const char* slot, int ring) {
-                           return Times(v, s_->Prepared(name + slot, ring), s_->pool);
+                           return Times(v, s_->Prepared(names.at(slot), ring), s_->pool);
                          }};
             IntArray y = c.ops[size_t(n.index)]->Spec(call, x);
             watch.See("", y.at);

@@ -41,10 +41,10 @@ class Simulator {
   ~Simulator();
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
-  // Run: throws Cause::kInput for a length that Plan::For refuses or an id outside the vocabulary. each: gets every
-  // node's value.
+  // Run: of a variant; throws Cause::kInput for a length that Plan::For refuses or an id outside the vocabulary. each:
+  // gets every node's value.
   using Each = std::function<void(const Node&, const IntArray&)>;
-  Simulation Run(std::span<const int32_t> ids, const Each& each = {}) const;
+  Simulation Run(std::span<const int32_t> ids, const Each& each = {}, int variant = 0) const;
 
  private:
   struct State;

@@ -66,10 +66,12 @@ double Excess(const std::vector<func::Group>& table, const func::Real& f) {
 double Excess(const func::Lines& lines) {
   double most = 0;
   const int64_t n = int64_t{1} << lines.a, half = int64_t(lines.offset.size()) * n / 2;
-  for (int64_t u = 0; u < 2 * half; ++u) {
-    int64_t line = lines.offset[size_t(u / n)] + lines.rise[size_t(u / n)] * (u % n);
-    most = std::max(most, double(std::abs(line)) - std::ldexp(double(std::abs(u - half)), lines.slope));
-  }
+  // a piece lies on one side of 0, where |line| - |x| is convex: it is largest at an end
+  for (size_t i = 0; i < lines.offset.size(); ++i)
+    for (int64_t t : {int64_t{0}, n - 1}) {
+      const int64_t u = int64_t(i) * n + t, line = lines.offset[i] + lines.rise[i] * t;
+      most = std::max(most, double(std::abs(line)) - std::ldexp(double(std::abs(u - half)), lines.slope));
+    }
   return most;
 }
 

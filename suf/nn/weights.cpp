@@ -1,16 +1,25 @@
 #include "suf/nn/weights.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace suf::nn {
 
 namespace {
 
-// ForSlots: f(node, slot) in order; a weight has one scale in every class (Check).
+// ForSlots: f(node, slot, name, class) of every class in order; a weight may have a scale of its own in each.
 template <class F>
 void ForSlots(const Plan& plan, F f) {
-  for (auto& n : plan.graph.nodes())
-    for (const Slot& s : plan.classes.at(0).ops[size_t(n->index)]->Slots()) f(*n, s);
+  for (const Class& c : plan.classes)
+    for (auto& n : plan.graph.nodes())
+      for (const Slot& s : c.ops[size_t(n->index)]->Slots()) f(*n, s, SlotName(plan, c, *n, s), c);
+}
+
+// Same: whether two slots of one node are one tensor, and go the same way.
+bool Same(const Slot& a, const Slot& b) {
+  return std::string_view(a.name) == b.name && a.scale == b.scale && a.masked == b.masked && a.length == b.length &&
+         a.weight.Text() == b.weight.Text();
 }
 
 // Sized: what a trace of n tokens reads of a weight.
@@ -33,37 +42,51 @@ Tensor Sized(const Tensor& t, Slot::Length length, int n) {
 
 }  // namespace
 
-std::string SlotName(const Node& n, const Slot& s) { return Str(n.index, ".", s.name); }
+std::string SlotName(const Plan& plan, const Class& c, const Node& n, const Slot& s) {
+  const std::string name = Str(n.index, ".", s.name);
+  for (size_t i = 0; i < plan.classes.size(); ++i) {
+    const Class& first = plan.classes[i];
+    const std::string own = i ? Str(name, "@", i) : name;
+    if (first.variant == c.variant && first.max_n == c.max_n) return own;
+    for (const Slot& other : first.ops[size_t(n.index)]->Slots())
+      if (Same(other, s)) return own;
+  }
+  throw Bug("the class is not the plan's");
+}
 
 Quantised Quantise(const Weights& weights, const Plan& plan) {
   Quantised q;
-  ForSlots(plan, [&](const Node& n, const Slot& s) {
-    q[SlotName(n, s)] =
-        Fixed(Graph::Where(n) + " (" + s.name + ")", s.weight.shape(), weights.Value(s.weight), s.scale);
+  ForSlots(plan, [&](const Node& n, const Slot& s, const std::string& name, const Class&) {
+    if (q.count(name)) return;
+    q[name] = Fixed(Graph::Where(n) + " (" + s.name + ")", s.weight.shape(), weights.Value(s.weight), s.scale);
   });
   return q;
 }
 
 std::vector<MaskedWeight> MaskedWeights(const Plan& plan) {
   std::vector<MaskedWeight> out;
-  ForSlots(plan, [&](const Node& n, const Slot& s) {
+  std::map<std::string, size_t> index;
+  ForSlots(plan, [&](const Node& n, const Slot& s, const std::string& name, const Class& c) {
     if (!s.masked) return;
-    int bits = 0;
-    for (const Class& c : plan.classes) bits = std::max(bits, c.ops[size_t(n.index)]->ring);
-    out.push_back({SlotName(n, s), s.weight.shape(), bits});
+    const auto [at, fresh] = index.try_emplace(name, out.size());
+    if (fresh) out.push_back({name, s.weight.shape(), 0});
+    int& bits = out[at->second].bits;
+    bits = std::max(bits, c.ops[size_t(n.index)]->ring);
   });
   return out;
 }
 
 void ModelInputs(const Plan& plan, const Quantised& q, const SetInput& set) {
-  ForSlots(plan, [&](const Node& n, const Slot& s) {
-    if (s.length == Slot::kFixed) set("W." + SlotName(n, s), q.at(SlotName(n, s)));
+  std::set<std::string> done;
+  ForSlots(plan, [&](const Node&, const Slot& s, const std::string& name, const Class&) {
+    if (s.length == Slot::kFixed && done.insert(name).second) set("W." + name, q.at(name));
   });
 }
 
 void LengthInputs(const Plan& plan, const Quantised& q, int n, const SetInput& set) {
-  ForSlots(plan, [&](const Node& node, const Slot& s) {
-    if (s.length != Slot::kFixed) set("W." + SlotName(node, s), Sized(q.at(SlotName(node, s)), s.length, n));
+  std::set<std::string> done;
+  ForSlots(plan, [&](const Node&, const Slot& s, const std::string& name, const Class&) {
+    if (s.length != Slot::kFixed && done.insert(name).second) set("W." + name, Sized(q.at(name), s.length, n));
   });
 }
 

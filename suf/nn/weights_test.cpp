@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <set>
 
 #include "suf/nn/build.hpp"
+#include "suf/nn/join_test.hpp"
+#include "suf/nn/simulate.hpp"
 #include "suf/nn/small_test.hpp"
 #include "suf/pfss/schedule.hpp"
 
@@ -107,6 +110,55 @@ TEST(MaskedWeights, OrderAndBits) {
     else
       EXPECT_THAT(names, testing::ElementsAre("0.table", "3.full", "5.full", "11.full", "15.full", "17.full", "20.full",
                                               "25.full"));
+  }
+}
+
+// A weight that two variants read at one scale is provisioned once, in the wider ring; at two scales twice.
+TEST(Variants, ShareTheWeightsThatTheyReadAlike) {
+  CompileOptions o = SmallOptions();
+  const Small near(After(true), 1, o);
+  const Plan same = Joined(near.plan, near.plan);
+  const auto one = MaskedWeights(near.plan), both = MaskedWeights(same);
+  ASSERT_EQ(one.size(), both.size());
+  for (size_t i = 0; i < one.size(); ++i) {
+    EXPECT_EQ(one[i].name, both[i].name);
+    EXPECT_EQ(one[i].bits, both[i].bits);
+  }
+  EXPECT_EQ(Quantise(near.weights, same).size(), near.q.size());
+  o.policy.weight["query_key"] = near.plan.classes[0].ops[2]->Slots()[0].scale - 1;  // the map z_qk alone
+  const Small far(After(true), 1, o);
+  const Plan plan = Joined(near.plan, far.plan);
+  Check(plan);
+  const Quantised q = Quantise(near.weights, plan);
+  std::vector<std::string> names, own;
+  for (const MaskedWeight& w : MaskedWeights(plan)) {
+    names.push_back(w.name);
+    if (w.name.find('@') != w.name.npos) own.push_back(w.name);
+  }
+  EXPECT_THAT(own, testing::ElementsAre("2.full@2"));
+  EXPECT_EQ(names.size(), one.size() + 1);
+  EXPECT_EQ(q.at("2.full@2")[0], far.q.at("2.full")[0]);
+  EXPECT_NO_THROW(CheckWeights(plan, q));
+  Simulator simulator(plan, q);
+  for (const auto& ids : SmallTexts(5, 4, 16)) {
+    EXPECT_EQ(simulator.Run(ids, {}, 0).y, Simulator(near.plan, near.q).Run(ids).y);
+    EXPECT_EQ(simulator.Run(ids, {}, 1).y, Simulator(far.plan, far.q).Run(ids).y);
+  }
+  for (int v : {0, 1}) {  // a trace reads its own variant's, and all that it reads is set
+    pfss::Trace t;
+    Build(t, plan, 5, v);
+    std::set<std::string> set;
+    const auto keep = [&](const std::string& name, const Tensor&) { EXPECT_TRUE(set.insert(name).second) << name; };
+    ModelInputs(plan, q, keep), LengthInputs(plan, q, 5, keep);
+    int own_of_far = 0;
+    for (const pfss::Node& node : t.nodes()) {
+      if (node.op != pfss::Op::kInput) continue;
+      const std::string& name = t.name(node.label);
+      own_of_far += name == "W.2.full@2";
+      EXPECT_FALSE(v && name == "W.2.full");
+      EXPECT_TRUE(name.rfind("W.", 0) != 0 || set.count(name)) << name;
+    }
+    EXPECT_EQ(own_of_far, v);
   }
 }
 

@@ -18,7 +18,8 @@ void RefuseLacking(const Capabilities& can, const Trace& t, const Node& n) {
   }
   if (!tree) return;
   const bool gen = n.op == Op::kDpfGen || n.op == Op::kDcfGen;
-  if (const int64_t bits = gen ? t.node(n.args[0]).ring.bits : n.attrs[1]; bits > can.largest)
+  const bool halves = n.op == Op::kDcfGen && t.node(n.args[0]).shape.size() == t.node(n.args[1]).shape.size();
+  if (const int64_t bits = gen ? t.node(n.args[0]).ring.bits * (halves ? 2 : 1) : n.attrs[1]; bits > can.largest)
     Fail(Cause::kRefused, "it needs a ", dcf ? "DCF" : "DPF", " on ", bits, " bits, and ", can.largest,
          " are the most that ", can.name, " has");
   if (!dcf) return;

@@ -20,7 +20,7 @@ struct Capabilities {
   // of DCFs; a trace for this backend has the first
   std::vector<fss::DcfScheme> schemes{fss::DcfScheme::kSuf};
   std::bitset<64> operations = ~std::bitset<64>{};  // by number of the operation
-  int largest = 64;                                 // bits of alpha of a DPF or DCF
+  int largest = 128;                                // bits of alpha of a DCF, or of a DPF, which has 64 at most
   bool Has(Op op) const { return operations[size_t(op)]; }
   Capabilities Without(std::initializer_list<Op> ops) const;
 };
@@ -109,9 +109,9 @@ struct Batch {
 };
 
 // Kernels: batch entry points, for backends that differ in their keys alone (backends::MakeClear takes them). Elements
-// stand one after another: roots and keys fss::ElementBytes of their ring apart, alpha and x words below 2^n; bit
-// strings whole words. Thread-safe. Each is branch-free in what is secret: alpha, beta, roots. One that is not
-// overridden throws Bug: the operation is not among the Capabilities.
+// stand one after another: roots and keys fss::ElementBytes of their ring apart; alpha and x below 2^n, a word or, of
+// DCFs above 64 bits, two, the low one first; bit strings whole words. Thread-safe. Each is branch-free in what is
+// secret: alpha, beta, roots. One that is not overridden throws Bug: the operation is not among the Capabilities.
 class Kernels {
  public:
   virtual ~Kernels() = default;

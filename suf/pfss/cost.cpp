@@ -24,7 +24,9 @@ int64_t AesBlocks(const Trace& t, int i) {
       return size * fss::DpfDomainBlocks(int(a[1]));
     case Op::kDcfGen: {
       const Form f = FormOf(a[1]);
-      return size * fss::DcfGenBlocks(t.node(n.args[0]).ring.bits, int(t.node(n.args[1]).shape[0]), f.bits, f.scheme);
+      const Node &alpha = t.node(n.args[0]), &beta = t.node(n.args[1]);
+      const int bits = alpha.shape.size() == beta.shape.size() ? 2 * alpha.ring.bits : alpha.ring.bits;
+      return size * fss::DcfGenBlocks(bits, int(beta.shape[0]), f.bits, f.scheme);
     }
     case Op::kDcfEval: {  // the words of an element and threshold come together
       const Form f = FormOf(a[3]);
@@ -47,7 +49,7 @@ int64_t TableWords(int bits) { return bits <= 64 ? 1 : bits / 16; }
 int64_t Words(const Trace& t, int i) {
   constexpr int64_t kNode = 800;  // to start a node, whatever its size
   constexpr int64_t kBlock = 4,
-                    kDcfBlock = 6;  // beside the cipher: corrections, sides, levels that wait for each other
+                    kDcfBlock = 6;     // beside the cipher: corrections, sides, levels that wait for each other
   constexpr int64_t kLevelBlock = 16;  // of a window of coarse places, each of which is a walk of its own
   constexpr int64_t kMixed = 2, kEntries = 8;
   const Node& n = t.node(i);

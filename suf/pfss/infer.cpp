@@ -249,25 +249,33 @@ void TreeDense(Args a, Node& n) {
 void CheckForm(Form f) {
   SUF_CHECK(f.bits >= 1 && f.bits <= 64 && (f.scheme == fss::DcfScheme::kSuf || f.scheme == fss::DcfScheme::kMyl7));
 }
+// NumberBits: of a comparison's number: one word, or two halves (2, ..).
+int NumberBits(const Node& x, const Shape& shape) {
+  if (x.shape == shape) return x.ring.bits;
+  SUF_CHECK(!x.shape.empty() && x.shape[0] == 2 && Without(x.shape, 0) == shape);
+  return 2 * x.ring.bits;
+}
 void ComparisonKey(Args a, Node& n) {
-  SUF_CHECK(Adds(*a[0]) && Adds(*a[1]) && a[1]->shape.size() == a[0]->shape.size() + 1 &&
-            Without(a[1]->shape, 0) == a[0]->shape);
+  SUF_CHECK(Adds(*a[0]) && Adds(*a[1]) && !a[1]->shape.empty());
+  const Shape shape = Without(a[1]->shape, 0);
+  const int bits = NumberBits(*a[0], shape);
   const int words = int(a[1]->shape[0]);
   const Form f = FormOf(n.attrs[1]);
   CheckForm(f);
   SUF_CHECK(f.bits <= a[1]->ring.bits);
-  for (size_t p : {2, 3}) SUF_CHECK(a[p]->ring == Xor(fss::DcfRootBits(words, f.scheme)) && a[p]->shape == a[0]->shape);
-  Like(*a[0], Xor(int(fss::DcfKeyBits(a[0]->ring.bits, words, f.bits, f.scheme))), n);
+  for (size_t p : {2, 3}) SUF_CHECK(a[p]->ring == Xor(fss::DcfRootBits(words, f.scheme)) && a[p]->shape == shape);
+  Like(*a[2], Xor(int(fss::DcfKeyBits(bits, words, f.bits, f.scheme))), n);
 }
 void PayloadShares(Args a, Node& n) {
-  SUF_CHECK(n.attrs.size() > 5 && n.attrs.size() <= 5 + kMostBits);
-  const int64_t bits = n.attrs[1], c = n.attrs[2], m = int64_t(n.attrs.size()) - 5;
+  const int64_t bits = n.attrs[1], c = n.attrs[2], number = a[2]->shape == a[0]->shape ? 1 : 2;
+  const int64_t m = (int64_t(n.attrs.size()) - 5) / number;
+  SUF_CHECK(m >= 1 && m <= kMostBits && int64_t(n.attrs.size()) == 5 + m * number);
   const Form f = FormOf(n.attrs[3]);
   CheckForm(f);
-  SUF_CHECK(c >= 1 && a[0]->ring == Xor(fss::DcfRootBits(int(c), f.scheme)) && a[2]->ring == Add(int(bits)) &&
-            a[1]->ring == Xor(int(fss::DcfKeyBits(int(bits), int(c), f.bits, f.scheme))) &&
-            a[0]->shape == a[2]->shape && a[1]->shape == a[2]->shape);
-  n.shape = a[2]->shape, n.ring = Add(f.bits);
+  SUF_CHECK(c >= 1 && a[0]->ring == Xor(fss::DcfRootBits(int(c), f.scheme)) && Adds(*a[2]) &&
+            NumberBits(*a[2], a[0]->shape) == bits &&
+            a[1]->ring == Xor(int(fss::DcfKeyBits(int(bits), int(c), f.bits, f.scheme))) && a[1]->shape == a[0]->shape);
+  n.shape = a[0]->shape, n.ring = Add(f.bits);
   n.shape.insert(n.shape.begin(), m), n.shape.insert(n.shape.begin(), c);
 }
 

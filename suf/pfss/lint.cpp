@@ -24,7 +24,6 @@ LintReport Lint(const Schedule& s) {
     while (t.node(payload).op == Op::kLow) payload = t.node(payload).args[0];
     const Node& sum = t.node(payload);
     if (!send && (sum.op == Op::kDpfGen || sum.op == Op::kDcfGen)) {
-      const Node& alpha = t.node(sum.args[0]);
       const size_t secrets = sum.args.size() - 2;  // alpha, and the payload of a DCF; then the roots
       const int seeds = sum.op == Op::kDpfGen
                             ? 128
@@ -35,8 +34,8 @@ LintReport Lint(const Schedule& s) {
         const Node& root = t.node(at);
         if (root.op != Op::kRand || root.attrs[0] != p || at < youngest)
           return fault("a root of its trees is not a PRG tensor of its party, drawn after alpha and the payload");
-        // a root is read for each element of alpha
-        if (root.ring != Xor(seeds) || root.shape != alpha.shape)
+        // a root is read for each key
+        if (root.ring != Xor(seeds) || root.shape != sum.shape)
           return fault("a root of its trees does not have one seed of 128 bits for each tree");
         if (!once(root)) return fault("a root of its trees serves elsewhere");
       }

@@ -67,10 +67,10 @@ enum class Op : uint8_t {
   kDpfParity,  // root, key, x Add(n) -> Xor(m): bit j = party p's share of 1[(x - b_j) mod 2^n < alpha]
                // [p, n, program, b_0 .. b_{m-1}]
   kDpfDense,   // root, key, x Add(n), table const (2^n) -> Xor(l): kDense of the whole domain [p, n, program, l]
-  kDcfGen,     // alpha Add(n), beta (c, ..), roots Xor(DcfRootBits(c)) of P0, P1 -> Xor(DcfKeyBits(n, c, w))
-               // [program, form]; form: w and the scheme (Form)
-  kDcfEval,    // root, key, x Add(n) -> (c, m, ..) in Add(w): party p's share of beta 1[(x - b_j) mod 2^n < alpha]
-               // [p, n, c, form, program, b_0 .. b_{m-1}]
+  kDcfGen,     // alpha Add(n) or halves (2, ..) in Add(n/2), beta (c, ..), roots Xor(DcfRootBits(c)) of P0, P1
+               // -> Xor(DcfKeyBits(n, c, w)) [program, form]; form: w and the scheme (Form). Halves: the high one first
+  kDcfEval,    // root, key, x as alpha -> (c, m, ..) in Add(w): party p's share of beta 1[(x - b_j) mod 2^n < alpha]
+               // [p, n, c, form, program, b_0 .. b_{m-1}], of halves b_0 high, b_0 low ..
 };
 
 // Form: of a DCF, as one attribute: the ring of the payload's words and, above its 8 bits, the scheme. Ours is 0, so

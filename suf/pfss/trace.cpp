@@ -249,7 +249,8 @@ void Trace::keep(const Sh& y) {
 }
 
 Trace::Rooted Trace::Key(Op gen, std::vector<int> args, std::vector<int64_t> attrs, int root_bits) {
-  const Shape shape = nodes_[args[0]].shape;
+  Shape shape = nodes_[args.back()].shape;  // alpha's, or a payload's
+  if (gen == Op::kDcfGen) shape.erase(shape.begin());
   Rooted out{{Rand(0, Xor(root_bits), shape), 0}, 0, programs_++};
   out.root[1] = Rand(1, Xor(root_bits), shape);
   args.push_back(out.root[0]), args.push_back(out.root[1]);
@@ -305,7 +306,8 @@ Trace::Comparison Trace::comparison(Sec alpha, Sec beta, int w) {
   const int words = int(beta.shape()[0]);
   const Form form{w, scheme()};
   Rooted k = Key(Op::kDcfGen, {alpha.id(), beta.id()}, {AttributeOf(form)}, fss::DcfRootBits(words, form.scheme));
-  return it->second = {{this, k.root[0]}, {this, k.root[1]}, {this, k.told}, alpha.bits(), words, form, k.program};
+  const int n = alpha.shape().size() == beta.shape().size() ? 2 * alpha.bits() : alpha.bits();  // halves, or a word
+  return it->second = {{this, k.root[0]}, {this, k.root[1]}, {this, k.told}, n, words, form, k.program};
 }
 
 Sh Trace::below(const Comparison& c, Pub x, const std::vector<uint64_t>& thresholds) {

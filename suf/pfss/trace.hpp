@@ -97,8 +97,8 @@ class Trace {
   Sh parity(const Tree& t, Pub x, const std::vector<uint64_t>& thresholds);
   // dense: XOR shares of the low `bits` bits of table[(x - alpha) mod 2^n], n <= 16.
   Sh dense(const Tree& t, Pub x, Const table, int bits);
-  // comparison: keys of DCFs at alpha (Add(n)) with payload beta (c, ..) in Add(w). below: shares (c, m, ..) in Add(w)
-  // of beta 1[(x - b_j) mod 2^n < alpha].
+  // comparison: keys of DCFs at alpha (Add(n), or halves (2, ..) in Add(n/2), the high one first) with payload beta
+  // (c, ..) in Add(w). below: shares (c, m, ..) in Add(w) of beta 1[(x - b_j) mod 2^n < alpha]; x and b_j likewise.
   struct Comparison {
     Rnd<0> root0;
     Rnd<1> root1;

@@ -2,6 +2,17 @@
 
 namespace suf::proto {
 
+namespace {
+
+// Has: of a plan's jobs, in words.
+std::string Has(const BundlePlan& plan) {
+  return Str("entry 0, ",
+             plan.variants.size() == 1 ? std::string("variant 0") : Str("variants 0 to ", plan.variants.size() - 1),
+             " and no cache");
+}
+
+}  // namespace
+
 void SendHello(net::Channel& ch, const BundlePlan& plan) {
   Writer w;
   w.Put(store::kWireVersion), w.Put(plan.version), w.Put(plan.prg), w.Raw(plan.hash);
@@ -30,7 +41,7 @@ void RecvHello(net::Channel& ch, const BundlePlan& plan) {
 void CheckJob(const BundlePlan& plan, const store::Job& job) {
   if (!plan.Knows(job))
     Fail(Cause::kInput, "the job is of entry ", job.entry, ", variant ", job.variant, " with ", job.past,
-         " tokens in a cache; the plan has entry 0, variant 0 and no cache; compile a plan that has them");
+         " tokens in a cache; the plan has ", Has(plan), "; compile a plan that has them");
   if (!plan.Covers(job))
     Fail(Cause::kInput, plan.unit.what, " ", job.tokens, " ", plan.unit.name, "; the plan covers 1 to ",
          plan.max_tokens, "; ", plan.unit.remedy);
@@ -39,9 +50,8 @@ void CheckJob(const BundlePlan& plan, const store::Job& job) {
 void CheckPeersJob(net::Channel& ch, const BundlePlan& plan, const store::Job& job, const char* did) {
   if (!plan.Knows(job))
     net::EndSession(ch, net::Refusal::kJob, Cause::kRefused, ch.peer_title(), " ", did, " entry ", job.entry,
-                    ", variant ", job.variant, " with ", job.past,
-                    " tokens in a cache; the plan has entry 0, variant 0 and no cache; install the same suf on all "
-                    "three sides");
+                    ", variant ", job.variant, " with ", job.past, " tokens in a cache; the plan has ", Has(plan),
+                    "; install the same suf on all three sides");
   if (!plan.Covers(job))
     net::EndSession(ch, net::Refusal::kTokens, Cause::kInput, ch.peer_title(), " ", did, " ", job.tokens, " ",
                     plan.unit.name, "; the plan covers 1 to ", plan.max_tokens, "; it was refused");

@@ -2,6 +2,8 @@
 // plan file and emits no trace: the application fills this in.
 #pragma once
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "suf/store/bundle.hpp"
 
@@ -18,17 +20,27 @@ struct Unit {
   const char *what = "the text has", *name = "tokens", *remedy = "shorten it or compile a longer plan";
 };
 
+// Link: between the two parties: microseconds of a round trip, bits a second of one direction.
+struct Link {
+  uint64_t trip_us = 0, rate = 0;
+  bool operator==(const Link&) const = default;
+};
+
 struct BundlePlan {
   uint32_t version = 1;  // of the plan format
   uint32_t prg = 0;      // identity of the generator that expands keys
   uint32_t max_tokens = 0;
   Unit unit = {};
-  uint64_t setup_bytes = 0;  // of W_hat
+  uint64_t setup_bytes = 0;                    // of W_hat, for all variants
+  std::vector<std::string> variants{"plain"};  // names, by number; 32 at most
   Hash hash{};
   // Knows: whether the plan has this graph, variant and cache; the tokens are apart, as a person can mend them.
-  bool Knows(const store::Job& j) const { return !j.entry && !j.variant && !j.past; }
+  bool Knows(const store::Job& j) const { return !j.entry && j.variant < variants.size() && !j.past; }
   bool Covers(const store::Job& j) const { return Knows(j) && j.tokens >= 1 && j.tokens <= max_tokens; }
-  std::function<Task(const store::Job&)> task;  // called with jobs that the plan covers, from several threads
+  // Called with jobs that the plan covers, from several threads. price: microseconds that a job takes over a link: the
+  // same on all machines. Of use where there are several variants.
+  std::function<Task(const store::Job&)> task;
+  std::function<uint64_t(const store::Job&, const Link&)> price = {};
 };
 
 // SendHello, RecvHello: protocol version, plan version, plan hash, PRG. RecvHello ends the session at the first

@@ -1,5 +1,7 @@
 #include "suf/proto/session.hpp"
 
+#include <bit>
+
 #include "suf/proto/internal/bond.hpp"
 
 namespace suf::proto {
@@ -68,7 +70,8 @@ void Burning(store::Store& store, uint64_t serial, F&& f) {
 
 }  // namespace
 
-DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer, Keys keys)
+DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer, Keys keys,
+                         uint32_t variants)
     : ch_(p0), plan_(plan), store_(store), dealer_(std::move(dealer)), keys_(keys) {
   net::Guarded(ch_, [&] {
     if (!store_.Pin(ch_.peer()))
@@ -77,16 +80,20 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store&
                       "replaced on purpose, start with a new store");
     SendHello(ch_, plan_);
     RecvHello(ch_, plan_);
-    Bytes welcome = ch_.RecvExact(net::kWelcome, 2 * sizeof(Hash) + sizeof(uint32_t));
+    Bytes welcome = ch_.RecvExact(net::kWelcome, 2 * sizeof(Hash) + 2 * sizeof(uint32_t));
     Reader r(welcome, "a welcome");
     weights_ = r.GetHash(), setup_hash_ = r.GetHash(), brought_ = r.Get<uint32_t>();
+    common_.variants = CommonOf(ch_, plan_, variants, r.Get<uint32_t>());
     if (brought_ > plan_.max_tokens)  // P0 looked at its own values before it listened
       net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " brings ", brought_, " ",
                       plan_.unit.name, ", the plan covers at most ", plan_.max_tokens,
                       "; install the same suf on both sides");
-    uint8_t have = LoadSetup();
-    ch_.Send(net::kSetupAsk, View(&have, 1));
+    const uint8_t have = LoadSetup();
+    Writer ask;
+    ask.Put(have), ask.Put(variants);
+    ch_.Send(net::kSetupAsk, ask.bytes());
     if (!have) FetchSetup();
+    if (!std::has_single_bit(common_.variants)) common_.link = MeasureLink(ch_);
   });
 }
 
@@ -153,6 +160,7 @@ void DataSession::Audit(const store::Job& job, const store::Job& next) {
 Agreed DataSession::Due(const store::Job& job, const store::Job& next) {
   CheckJob(plan_, job);
   if (next.tokens) CheckJob(plan_, next);
+  SUF_CHECK(job == JobOf(job.tokens) && (!next.tokens || next == JobOf(next.tokens)));
   Agreed what = next_ ? *std::exchange(next_, std::nullopt) : Announce(job);
   SUF_CHECK(what.job == job);
   (void)Arrive(ch_, what, &dealer_traffic_);
@@ -235,8 +243,17 @@ class ModelSession {
     SendHello(ch_, host_.plan);
     Writer welcome;
     welcome.Raw(host_.weights), welcome.Raw(host_.setup), welcome.Put(host_.brings);
+    welcome.Put(host_.variants & AllVariants(host_.plan));
     ch_.Send(net::kWelcome, welcome.bytes());
-    if (ch_.RecvExact(net::kSetupAsk, 1)[0]) return;
+    const Bytes ask = ch_.RecvExact(net::kSetupAsk, 1 + sizeof(uint32_t));
+    Reader r(ask, "a data owner's ask");
+    const bool has = r.Get<uint8_t>() != 0;
+    common_.variants = CommonOf(ch_, host_.plan, host_.variants, r.Get<uint32_t>());
+    if (!has) SendSetup();
+    if (!std::has_single_bit(common_.variants)) common_.link = MeasureLink(ch_);
+  }
+
+  void SendSetup() {
     ch_.set_phase(net::Phase::kSetup);
     store::Sink sink(store::ChunkKey(host_.plan.hash, host_.weights), host_.plan.setup_bytes,
                      [&](View chunk) { ch_.Send(net::kChunk, chunk); });
@@ -272,6 +289,10 @@ class ModelSession {
     if (trace != what.task.trace)
       net::EndSession(ch_, net::Refusal::kTrace, Cause::kRefused, ch_.peer_title(), " derives another trace for ",
                       job.tokens, " ", host_.plan.unit.name, " from the plan; install the same suf on both sides");
+    if (const store::Job ours = JobFor(host_.plan, common_, job.tokens); job != ours)
+      net::EndSession(ch_, net::Refusal::kVariant, Cause::kRefused, ch_.peer_title(), " announced variant ",
+                      job.variant, " of the plan where both agreed on ", ours.variant,
+                      "; install the same suf on both sides");
     if (host_.brings && job.tokens != host_.brings)
       net::EndSession(ch_, net::Refusal::kCount, Cause::kInput, ch_.peer_title(), " announced ", job.tokens, " ",
                       host_.plan.unit.name, ", we bring ", host_.brings, "; give both parties as many");
@@ -331,6 +352,7 @@ class ModelSession {
 
   net::Channel& ch_;
   const ModelHost& host_;
+  Common common_;
   std::optional<Agreed> next_;
 };
 

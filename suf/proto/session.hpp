@@ -1,7 +1,7 @@
-// The session between P1 (data owner) and P0 (model owner): hello, W_hat once, then per inference announce a job, agree
-// on a bundle, claim it on both sides, announce what follows, run, BYE. The bundle of what follows is fetched while the
-// run goes on. An audit takes the place of an inference. Knows no gate and no TLS beyond the exporter value.
-// SECURITY.md, ADR 9.
+// The session between P1 (data owner) and P0 (model owner): hello, which variants both allow, W_hat once, their link
+// where there is a choice, then per inference announce a job, agree on a bundle, claim it on both sides, announce what
+// follows, run, BYE. The bundle of what follows is fetched while the run goes on. An audit takes the place of an
+// inference. Knows no gate and no TLS beyond the exporter value. SECURITY.md, ADR 9.
 #pragma once
 #include <exception>
 #include <functional>
@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "suf/proto/audit.hpp"
+#include "suf/proto/link.hpp"
 
 namespace suf::proto {
 
@@ -61,9 +62,16 @@ class DataSession {
  public:
   // Says hello and learns the weights id and SHA-256 of W_hat; fetches W_hat when the store has none of both. What came
   // stays out of the store until P0's first MAC, which covers that hash, is verified.
-  DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer, Keys keys = {});
+  // variants: those that we allow, as bits; P0 has its own, and the session ends where none is common. Where several
+  // are, the link is measured.
+  DataSession(net::Channel& p0, const BundlePlan& plan, store::Store& store, DialDealer dealer, Keys keys = {},
+              uint32_t variants = ~0u);
   ~DataSession();
   const Hash& weights() const { return weights_; }
+  // JobOf: so many tokens in the variant of this session that takes least; every job is to be one of these.
+  store::Job JobOf(uint32_t tokens) const { return JobFor(plan_, common_, tokens); }
+  // link: what both agreed on; none where only one variant is common.
+  const std::optional<Link>& link() const { return common_.link; }
   // brought: of how many tokens (Unit) P0 brings data of its own, so that every job has as many; 0: P1 decides.
   uint32_t brought() const { return brought_; }
   // Setup: W_hat, plan.setup_bytes bytes; handed over once.
@@ -107,6 +115,7 @@ class DataSession {
   Keys keys_;
   Hash weights_{}, setup_hash_{};
   uint32_t brought_ = 0;
+  Common common_;
   Bytes setup_;  // W_hat, until it is handed over
   std::optional<Unverified> unverified_;
   std::vector<std::string> notices_;
@@ -132,6 +141,7 @@ struct ModelHost {
   std::function<void()> finished = {};
   net::Traffic* dealer_traffic = nullptr;  // if set, the traffic with the dealer is added to it
   Keys keys = {};
+  uint32_t variants = ~0u;  // those that it allows, as bits
 };
 
 // ServeSession: P0's side of one session, until P1 ends it. ServeGreeted: from when P1's hello was received; who is

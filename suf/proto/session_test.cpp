@@ -201,9 +201,8 @@ TEST(Session, AnAnnouncedJobOfAnotherGraphIsRefused) {
   w.Session(w.Host(), [&](net::Channel& ch) {
     SendHello(ch, w.plan);
     RecvHello(ch, w.plan);
-    ch.RecvExact(net::kWelcome, 68);
-    const uint8_t have = 1;
-    ch.Send(net::kSetupAsk, View(&have, 1));
+    ch.RecvExact(net::kWelcome, 72);
+    ch.Send(net::kSetupAsk, Bytes{1, 1, 0, 0, 0});
     Writer announce;
     store::Put(announce, store::Job{.entry = 1, .tokens = 3}), announce.Raw(w.plan.task(store::JobOf(3)).trace);
     ch.Send(net::kAnnounce, announce.bytes());

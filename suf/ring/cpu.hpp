@@ -18,7 +18,7 @@ bool Supports(Variant v);
 // Best: the fastest supported variant, or the one that this process chose.
 Variant Best();
 // Choose: what Best is from now on. At most once, before anybody asks for it, so that all kernels of a process agree;
-// it is the program's alone (--variant), tests name variants.
+// it is the program's alone (--kernels), tests name variants.
 void Choose(Variant v);
 // Supported: every variant this processor runs, portable first.
 std::vector<Variant> Supported();

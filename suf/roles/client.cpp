@@ -45,10 +45,10 @@ std::vector<std::array<int, 2>> PlaceAudits(size_t jobs, size_t audits) {
 // Due: the bundles that jobs and audits take, one after the other.
 class Due {
  public:
-  Due(const std::vector<Ask>& asks, int audits, bool one_by_one)
+  Due(const proto::DataSession& session, const std::vector<Ask>& asks, int audits, bool one_by_one)
       : places(PlaceAudits(asks.size(), size_t(audits))), one_by_one_(one_by_one) {
     for (size_t i = 0; i < asks.size(); ++i)
-      jobs_.insert(jobs_.end(), size_t(1 + places[i][0] + places[i][1]), store::JobOf(asks[i].count));
+      jobs_.insert(jobs_.end(), size_t(1 + places[i][0] + places[i][1]), session.JobOf(asks[i].count));
   }
   // Take: the next bundle; returns the job of the one after it, which is asked for meanwhile; of 0 tokens: none is.
   store::Job Take() { return ++taken_ < jobs_.size() && !one_by_one_ ? jobs_[taken_] : store::Job{}; }
@@ -75,31 +75,33 @@ Client::Client(Engine& engine, store::Store& store, proto::DialDealer dealer, Op
 
 struct Client::Session::State {
   State(Client& c, net::Channel& server)
-      : client(c), ch(server), session(ch, client.plan_, client.store_, client.dealer_, client.options_.keys) {
+      : client(c),
+        ch(server),
+        session(ch, client.plan_, client.store_, client.dealer_, client.options_.keys, client.options_.variants) {
     ReadSetup(client.engine_, session.Setup(), inputs);
     setup = Booked(ch).setup;
   }
 
-  void Audit(int count, uint32_t n, Due& due) {
+  void Audit(int count, const store::Job& job, Due& due) {
     for (int i = 0; i < count; ++i) {
-      session.Audit(store::JobOf(n), due.Take());
+      session.Audit(job, due.Take());
       if (client.options_.audited) client.options_.audited();
     }
   }
 
   // One: nothing in it looks at the result; what happens until the next frame takes as long for any.
-  Ran One(size_t index, Ask ask, std::shared_ptr<const Work> work, Due& due) {
+  Ran One(size_t index, Ask ask, const store::Job& job, std::shared_ptr<const Work> work, Due& due) {
     auto progress = [&](double done, const std::string& what) {
       if (client.options_.progress) client.options_.progress(index, done, what);
     };
-    Ran e{.work = std::move(work), .count = ask.count};
+    Ran e{.work = std::move(work), .count = ask.count, .variant = job.variant};
     if (!ask.name.empty()) inputs.Set(ask.name, std::move(ask.data));
     const Booked before(ch);
     double fetch = 0, wall = 0;
     const auto start = Clock::now();
     progress(0, "keys from the dealer");
     session.Infer(
-        store::JobOf(e.count),
+        job,
         [&](proto::Inference& inference) {
           fetch = inference.fetch_ms(), e.deal_ms = inference.dealt_ms();
           e.serial = inference.header().serial;
@@ -133,17 +135,20 @@ const std::vector<std::string>& Client::Session::notices() const { return s_->se
 
 uint32_t Client::Session::brought() const { return s_->session.brought(); }
 
+const std::optional<proto::Link>& Client::Session::link() const { return s_->session.link(); }
+
 void Client::Session::Run(std::vector<Ask> jobs, const std::function<void(size_t, Ran)>& done) {
   if (jobs.empty()) return;
   State& s = *s_;
-  Due due(jobs, s.client.options_.audits, s.client.options_.one_by_one);
+  Due due(s.session, jobs, s.client.options_.audits, s.client.options_.one_by_one);
   s.begun = Clock::now();
   for (size_t i = 0; i < jobs.size(); ++i) {
-    const uint32_t n = jobs[i].count;
-    auto work = s.client.engine_.At(int(n));  // a fault of the trace is to end the call before an audit
-    s.Audit(due.places[i][0], n, due);
-    Ran ran = s.One(i, std::move(jobs[i]), std::move(work), due);
-    s.Audit(due.places[i][1], n, due);
+    const store::Job job = s.session.JobOf(jobs[i].count);
+    auto work = s.client.engine_.At(int(job.tokens),
+                                    int(job.variant));  // a fault of the trace is to end the call before an audit
+    s.Audit(due.places[i][0], job, due);
+    Ran ran = s.One(i, std::move(jobs[i]), job, std::move(work), due);
+    s.Audit(due.places[i][1], job, due);
     done(i, std::move(ran));
   }
 }

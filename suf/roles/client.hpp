@@ -25,6 +25,7 @@ struct Ask {
 struct Ran {
   std::shared_ptr<const Work> work;
   uint32_t count = 0;           // tokens or values
+  uint32_t variant = 0;         // of the plan: its number
   uint64_t serial = 0;          // of its bundle
   std::vector<uint64_t> words;  // as the protocol reveals them, or P1's share; none where the plan gives P1 nothing
   run::Times times;             // of the online part
@@ -38,6 +39,7 @@ struct Ran {
 
 struct ClientOptions {
   proto::Keys keys = {};
+  uint32_t variants = ~0u;  // those of the plan that we allow, as bits (Engine::Allowed)
   // one_by_one: the keys of a job are asked for when it is due, not while the one before runs. A job is done sooner,
   // all of them later.
   bool one_by_one = false;
@@ -67,6 +69,8 @@ class Client {
     const std::vector<std::string>& notices() const;
     // brought: of how many values the server brings data of its own, so that each job has as many; 0: we decide.
     uint32_t brought() const;
+    // link: what both parties measured, where they allow several variants in common; jobs take the cheapest for it.
+    const std::optional<proto::Link>& link() const;
     // Run: the jobs one after another; `done` gets each as soon as it is there, and must not make the next one wait for
     // what it finds in it. Flights and bytes: Estimate. Throws Cause::kRefused when an audit finds a bundle that was
     // dealt wrongly, and the errors of proto::DataSession.

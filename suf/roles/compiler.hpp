@@ -18,25 +18,27 @@ class Compiler {
   // or a value out of range.
   static const std::vector<Setting>& Settings() { return nn::Options::Settings(); }
   void Set(const std::string& name, int value) { options_.Set(name, value); }
-  // Prices: whose network and machine the plan is chosen for (cpu, gpu, lan, wan, or prices by name), and whether keys
-  // are dealt while the parties wait. wan and ahead unless it is told; an unknown one is refused by Compile.
-  void Prices(std::string profile, bool keys_now) { profile_ = std::move(profile), keys_now_ = keys_now; }
+  // Variants: whose networks and machines the plan is chosen for, one variant for each (nn::Variant); wan unless it is
+  // told. What is wrong in them is refused by Compile.
+  void Variants(std::vector<nn::Variant> variants) { variants_ = std::move(variants); }
   // Compile: texts in UTF-8, longer ones are cut; they place the windows, and each is simulated at the end. used, if
   // given: how many of them could be used. calibration: what the plan says of their origin (hex), by default the
   // SHA-256 of the texts, one a line. Throws Cause::kInput when no text can be used, Cause::kRefused when a wire needs
   // more bits than its ring may have, naming the wire, bits, limit and setting. Takes minutes for a real model.
   nn::Plan Compile(const std::vector<std::string>& texts, std::string calibration = {}, const Progress& progress = {},
-                   size_t* used = nullptr) const;
+                   size_t* used = nullptr);
   // CompileIds: the same from token ids as the model reads them.
   nn::Plan CompileIds(const std::vector<std::vector<int32_t>>& ids, std::string calibration,
-                      const Progress& progress = {}) const;
+                      const Progress& progress = {});
+  // shifts: what the last Compile fitted beside the plan: P0's weights, and of each softmax why or why not.
+  const nn::Shifts& shifts() const { return shifts_; }
 
  private:
   const Model& model_;
   int max_tokens_;
   nn::Options options_;
-  std::string profile_ = "wan";
-  bool keys_now_ = false;
+  std::vector<nn::Variant> variants_{{"lan", "lan"}};
+  nn::Shifts shifts_;
 };
 
 }  // namespace suf::roles

@@ -25,7 +25,7 @@ std::vector<float> Embedding::Values() const {
 }
 
 DataOwner::DataOwner(ModelEngine& engine, store::Store& store, proto::DialDealer dealer, Options options)
-    : client_(engine, store, std::move(dealer), std::move(options)), scale_(ResultScale(engine.plan())) {}
+    : client_(engine, store, std::move(dealer), std::move(options)), plan_(engine.plan()) {}
 
 void DataOwner::Session::Run(std::vector<model::Ids> texts, const std::function<void(size_t, Embedding)>& done) {
   std::vector<Ask> jobs;
@@ -33,7 +33,10 @@ void DataOwner::Session::Run(std::vector<model::Ids> texts, const std::function<
     const auto n = uint32_t(ids.size());
     jobs.push_back({n, "tokens", std::make_shared<const model::Ids>(std::move(ids))});
   }
-  session_.Run(std::move(jobs), [&](size_t i, Ran ran) { done(i, Embedding{{std::move(ran)}, scale_}); });
+  session_.Run(std::move(jobs), [&](size_t i, Ran ran) {
+    const int scale = plan_.scale(int(ran.variant));
+    done(i, Embedding{{std::move(ran)}, scale});
+  });
 }
 
 }  // namespace suf::roles

@@ -30,8 +30,9 @@ class DataOwner {
   // Session: with one model owner, over one connection. After an error it is over.
   class Session {
    public:
-    Session(DataOwner& owner, net::Channel& model_owner) : session_(owner.client_, model_owner), scale_(owner.scale_) {}
+    Session(DataOwner& owner, net::Channel& model_owner) : session_(owner.client_, model_owner), plan_(owner.plan_) {}
     const std::vector<std::string>& notices() const { return session_.notices(); }
+    const std::optional<proto::Link>& link() const { return session_.link(); }
     // Run: the texts one after another, as Client::Session::Run.
     void Run(std::vector<model::Ids> texts, const std::function<void(size_t text, Embedding)>& done);
     // End: tells the model owner that no text follows.
@@ -39,13 +40,13 @@ class DataOwner {
 
    private:
     Client::Session session_;
-    int scale_;
+    const nn::Plan& plan_;
   };
 
  private:
   friend class Session;
   Client client_;
-  int scale_;
+  const nn::Plan& plan_;
 };
 
 }  // namespace suf::roles

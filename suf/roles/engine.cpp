@@ -1,7 +1,9 @@
 #include "suf/roles/engine.hpp"
 
 #include <algorithm>
+#include <cmath>
 
+#include "suf/nn/search.hpp"
 #include "suf/roles/files.hpp"
 
 namespace suf::roles {
@@ -12,11 +14,11 @@ nn::Plan LoadPlan(const std::string& path) {
 
 Engine::Engine(Subject subject, pfss::Backend& backend) : subject_(std::move(subject)), backend_(backend) {}
 
-std::shared_ptr<const Work> Engine::At(int n) {
+std::shared_ptr<const Work> Engine::At(int n, int variant) {
   std::lock_guard l(m_);
-  if (auto it = works_.find(n); it != works_.end()) return it->second;
+  if (auto it = works_.find({variant, n}); it != works_.end()) return it->second;
   std::shared_ptr<Work> work(new Work);
-  subject_.emit(work->trace, n);
+  subject_.emit(work->trace, n, variant);
   work->schedule = std::make_unique<pfss::Schedule>(work->trace);
   // nothing leaves before the trace is proven to send only padded words and the results that the plan names
   pfss::LintReport lint = pfss::Lint(*work->schedule);
@@ -26,18 +28,56 @@ std::shared_ptr<const Work> Engine::At(int n) {
          lint.faults.empty() ? "it reveals or keeps other results than the plan names" : lint.faults[0],
          "); make a new plan");
   if (works_.size() >= 8) works_.erase(works_.begin());
-  works_[n] = work;
+  works_[{variant, n}] = work;
   return work;
 }
 
-std::string Engine::Section(int n, int p, uint64_t byte) {
-  auto work = At(n);
+std::string Engine::Section(const store::Job& job, int p, uint64_t byte) {
+  auto work = At(int(job.tokens), int(job.variant));
   const auto& key = work->schedule->key(p);
   auto after = std::upper_bound(key.begin(), key.end(), byte,
                                 [](uint64_t b, const pfss::Part& part) { return b < uint64_t(part.at); });
   SUF_CHECK(after != key.begin());
   const pfss::Node& node = work->trace.node(std::prev(after)->node);
   return Str("key section ", after - key.begin(), " of ", key.size(), ", of ", work->trace.name(node.scope));
+}
+
+uint64_t Engine::Price(const store::Job& job, const proto::Link& link) {
+  const std::pair<int, int> key(job.variant, job.tokens);
+  std::unique_lock l(m_);
+  auto at = bills_.find(key);
+  if (at == bills_.end()) {
+    l.unlock();
+    const auto work = At(key.second, key.first);
+    const compiler::Bill bill = compiler::BillOf(*work->schedule);
+    l.lock();
+    at = bills_.try_emplace(key, bill).first;
+  }
+  compiler::Prices p = compiler::Profiles()[0].prices;
+  p.flight = double(link.trip_us) / 2e6, p.wire = 8 / double(link.rate);
+  return uint64_t(std::llround(1e6 * compiler::Seconds(at->second, nn::WithSteps(p))));
+}
+
+int Engine::VariantNamed(const std::string& name) const {
+  std::string names;
+  for (size_t v = 0; v < variants().size(); ++v) {
+    if (name.empty() || variants()[v].name == name) return int(v);
+    names += (v ? ", " : "") + variants()[v].name;
+  }
+  Fail(Cause::kInput, "the plan has no variant '", name, "'; it has ", names);
+}
+
+uint32_t Engine::Allowed(const std::string& names) const {
+  if (names.empty() || names == "auto") return uint32_t((uint64_t{1} << variants().size()) - 1);
+  uint32_t bits = 0;
+  for (size_t begin = 0; begin <= names.size();) {
+    const size_t end = std::min(names.find(',', begin), names.size());
+    const std::string name = names.substr(begin, end - begin);
+    if (name.empty()) Fail(Cause::kInput, "'", names, "' names an empty variant; give names with commas between");
+    bits |= uint32_t{1} << VariantNamed(name);
+    begin = end + 1;
+  }
+  return bits;
 }
 
 proto::BundlePlan Engine::ForProto() {
@@ -47,8 +87,11 @@ proto::BundlePlan Engine::ForProto() {
   p.max_tokens = subject_.most, p.unit = subject_.unit;
   p.hash = subject_.hash;
   for (auto& m : subject_.masked) p.setup_bytes += uint64_t(m.bytes());
+  p.variants.clear();
+  for (const nn::Variant& v : variants()) p.variants.push_back(v.name);
+  p.price = [this](const store::Job& job, const proto::Link& link) { return Price(job, link); };
   p.task = [this](const store::Job& job) {
-    auto work = At(int(job.tokens));
+    auto work = At(int(job.tokens), int(job.variant));
     return proto::Task{work->trace.digest(),
                        {uint64_t(work->schedule->key_bytes(0)), uint64_t(work->schedule->key_bytes(1))}};
   };
@@ -61,11 +104,12 @@ ModelEngine::ModelEngine(std::shared_ptr<const nn::Plan> plan, pfss::Backend& ba
               .unit = {},
               .ending = {.learned = {0, 1}},
               .emit =
-                  [plan, emit = std::move(emit)](pfss::Trace& t, int n) {
-                    (void)plan->For(n);
-                    emit(t, *plan, n);
+                  [plan, emit = std::move(emit)](pfss::Trace& t, int n, int variant) {
+                    (void)plan->For(n, variant);
+                    emit(t, *plan, n, variant);
                   },
-              .masked = nn::MaskedWeights(*plan)},
+              .masked = nn::MaskedWeights(*plan),
+              .variants = plan->variants},
              backend),
       plan_(std::move(plan)) {}
 

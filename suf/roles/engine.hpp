@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "suf/compiler/choose.hpp"
 #include "suf/nn/build.hpp"
 #include "suf/nn/plan.hpp"
 #include "suf/nn/weights.hpp"
@@ -37,9 +38,10 @@ struct Subject {
   uint32_t most = 0;  // tokens or values
   proto::Unit unit;
   pfss::Ending ending;  // who is to learn what
-  std::function<void(pfss::Trace&, int)>
-      emit;                              // writes the trace of n and closes it; refuses an n that it does not cover
-  std::vector<nn::MaskedWeight> masked;  // none of a function
+  // emit: writes a variant's trace of n and closes it; refuses an n that the plan does not cover
+  std::function<void(pfss::Trace&, int n, int variant)> emit;
+  std::vector<nn::MaskedWeight> masked;              // none of a function
+  std::vector<nn::Variant> variants{nn::Variant{}};  // a function has one
 };
 
 // Engine: thread-safe.
@@ -54,22 +56,31 @@ class Engine {
   // At: the one way to a trace, so that nobody deals, fetches or runs one that has not passed the lint (pfss::Lint) or
   // whose results go to others than the plan says, once. Throws Cause::kInput when the plan does not cover n,
   // Cause::kRefused when a fault is found. Kept for the next call.
-  std::shared_ptr<const Work> At(int n);
+  std::shared_ptr<const Work> At(int n, int variant = 0);
   // Section: words for the section of party p's bundle that holds this byte.
-  std::string Section(int n, int p, uint64_t byte);
+  std::string Section(const store::Job& job, int p, uint64_t byte);
+  // Price: microseconds that a job takes over a link, keys ahead: of the cost model, with the machine of the profile
+  // cpu. The same at both parties, whatever their machines.
+  uint64_t Price(const store::Job& job, const proto::Link& link);
   // ForProto: the plan as the sessions know it. The engine outlives it.
   proto::BundlePlan ForProto();
   const std::vector<nn::MaskedWeight>& masked() const { return subject_.masked; }
+  const std::vector<nn::Variant>& variants() const { return subject_.variants; }
+  // VariantNamed: its number, of the first one where the name is empty; throws Cause::kInput, with the names there are.
+  int VariantNamed(const std::string& name) const;
+  // Allowed: of names with commas between, as bits; all where it is empty or "auto". Throws as VariantNamed.
+  uint32_t Allowed(const std::string& names) const;
 
  private:
   const Subject subject_;
   pfss::Backend& backend_;
   std::mutex m_;
-  std::map<int, std::shared_ptr<const Work>> works_;
+  std::map<std::pair<int, int>, std::shared_ptr<const Work>> works_;  // by variant and n
+  std::map<std::pair<int, int>, compiler::Bill> bills_;
 };
 
-// Emit: writes the trace of n tokens and closes it.
-using Emit = std::function<void(pfss::Trace&, const nn::Plan&, int n)>;
+// Emit: writes a variant's trace of n tokens and closes it.
+using Emit = std::function<void(pfss::Trace&, const nn::Plan&, int n, int variant)>;
 
 // LoadPlan: reads and checks a model's plan file. Throws Cause::kInput (no file) or what nn::Parse throws.
 nn::Plan LoadPlan(const std::string& path);

@@ -5,14 +5,14 @@
 
 namespace suf::roles {
 
-Estimate::Estimate(ModelEngine& engine, int n) : tokens(n), plan(engine.hash()) {
-  const auto work = engine.At(n);
+Estimate::Estimate(ModelEngine& engine, int n, int variant) : tokens(n), plan(engine.hash()) {
+  const auto work = engine.At(n, variant);
   const pfss::Schedule& s = *work->schedule;
   trace = work->trace.digest(), flights = s.flights();
   for (int p : {0, 1}) frames[p] = s.frame_count(p, true), key_bytes[p] = s.key_bytes(p), sent[p] = s.sent(p, true);
   offline = s.sent(1, false), setup = 0;
   for (auto& m : engine.masked()) setup += m.bytes();
-  const Certified certified = CertifiedOf(engine.plan());
+  const Certified certified = CertifiedOf(engine.plan().Only(variant));
   hard = certified.hard, calibrated = certified.calibrated;
   cost = pfss::CostOf(s);
 }

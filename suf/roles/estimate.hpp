@@ -7,7 +7,7 @@ namespace suf::roles {
 
 struct Estimate {
   // Throws what Engine::At throws.
-  Estimate(ModelEngine& engine, int tokens);
+  Estimate(ModelEngine& engine, int tokens, int variant = 0);
   // OnDisk: bytes of so many bundles made ahead, in the store of a party (0: model owner, 1: data owner).
   int64_t OnDisk(int party, int count) const;
 

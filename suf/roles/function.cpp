@@ -8,9 +8,7 @@ namespace {
 
 constexpr proto::Unit kValues{"the call has", "values", "bring fewer at a time, or make a plan for more"};
 
-std::string ReadPlan(const std::string& path) {
-  return ReadFile(path, "the plan ", "make one, or check the path");
-}
+std::string ReadPlan(const std::string& path) { return ReadFile(path, "the plan ", "make one, or check the path"); }
 
 }  // namespace
 
@@ -22,7 +20,7 @@ FunctionEngine::FunctionEngine(std::shared_ptr<const gates::FunctionFile> file, 
               .unit = kValues,
               .ending = gates::EndingOf(file->plan),
               .emit =
-                  [file](pfss::Trace& t, int n) {
+                  [file](pfss::Trace& t, int n, int) {
                     if (n < 1 || n > file->max_values)
                       Fail(Cause::kInput, kValues.what, " ", n, " values; the plan covers 1 to ", file->max_values,
                            "; ", kValues.remedy);

@@ -186,7 +186,7 @@ TEST(Function, AnotherEndingThanThePlansIsRefusedByEachRole) {
                    .most = 8,
                    .unit = {},
                    .ending = gates::EndingOf(file.plan),
-                   .emit = [&](pfss::Trace& t, int n) { gates::Emit(t, plan, n); },
+                   .emit = [&](pfss::Trace& t, int n, int) { gates::Emit(t, plan, n); },
                    .masked = {}},
                   *clear);
     if (to == To::kShared)

@@ -1,10 +1,13 @@
 // What the roles ask of a plan, the weights as inputs of a trace, and the compiler.
 #include "suf/roles/model.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "suf/exec/pool.hpp"
 #include "suf/model/family.hpp"
+#include "suf/model/safetensors.hpp"
 #include "suf/nn/compile.hpp"
 #include "suf/nn/fold.hpp"
 #include "suf/nn/forward.hpp"
@@ -15,9 +18,10 @@
 namespace suf::roles {
 
 struct Model::State {
-  explicit State(model::Model m) : of(std::move(m)), floats(of.graph, of.weights) {}
+  explicit State(model::Model m) : of(std::move(m)), floats(of.graph, of.weights), all(&of.weights) {}
   model::Model of;
   nn::RealModel floats;
+  nn::Weights all;  // the model's, and shifts
 };
 
 Model::Model(const std::filesystem::path& folder) : folder_(folder), state_(new State(model::Load(folder))) {}
@@ -26,17 +30,69 @@ Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 
 nn::Quantised Model::Quantise(const nn::Plan& plan, const Progress& progress) const {
-  if (nn::Fold(state_->of.graph).Text() != plan.graph.Text())
+  if (nn::Fold(state_->of.graph).Text() != nn::RemoveShifts(plan.graph).Text())
     Fail(Cause::kRefused, "the plan is for another shape of model than ", folder_.string(), "; compile a plan for it");
   auto tell = [&](double done, const char* what) {
     if (progress) progress(done, what);
   };
   tell(0, "quantising the weights");
-  nn::Quantised weights = nn::Quantise(state_->of.weights, plan);
+  nn::Quantised weights = nn::Quantise(state_->all, plan);
   auto check = [&](double done) { tell(0.1 + 0.9 * done, "checking the certificates for these weights"); };
   check(0);
   nn::CheckWeights(plan, weights, exec::Default(), check);
   return weights;
+}
+
+void Model::UseShifts(const nn::Shifts& shifts) {
+  for (auto& [name, t] : shifts.weights.tensors()) state_->all.Set(name, t);
+}
+
+namespace {
+
+// Of: a plan's hash as a tensor of four words, so that shifts are not taken for another plan's.
+constexpr const char* kOf = "plan";
+std::vector<int64_t> HashWords(const nn::Plan& plan) {
+  const Hash hash = nn::PlanHash(plan);
+  std::vector<int64_t> words(hash.size() / sizeof(int64_t));
+  std::memcpy(words.data(), hash.data(), hash.size());
+  return words;
+}
+
+}  // namespace
+
+void Model::ReadShifts(const std::filesystem::path& file, const nn::Plan& plan) {
+  const std::map<std::string, nn::Shape> leaves = nn::ShiftLeaves(plan.graph);
+  if (leaves.empty()) return;
+  std::error_code error;
+  if (!std::filesystem::exists(file, error))
+    Fail(Cause::kInput,
+         "this plan's softmaxes have shifts, which are weights of the model owner, and there is no file ",
+         file.string(), "; it was written beside the plan when that was made");
+  model::Safetensors tensors(file);
+  const std::vector<int64_t> want = HashWords(plan);
+  if (!tensors.Has(kOf) || tensors.Integers(kOf, {int64_t(want.size())}) != want)
+    Fail(Cause::kInput, file.string(), " has the shifts of another plan; take the file that was written with this one");
+  for (auto& [name, shape] : leaves) {
+    nn::Weights::Tensor t{shape, tensors.Floats(name, shape)};
+    if (!std::all_of(t.values.begin(), t.values.end(), [](float v) { return std::isfinite(v); }))
+      Fail(Cause::kInput, file.string(), ": tensor ", name,
+           " holds a value that is not finite; compile the plan again");
+    state_->all.Set(name, std::move(t));
+  }
+}
+
+std::filesystem::path ShiftsFile(const std::filesystem::path& plan) {
+  std::filesystem::path file = plan;
+  if (file.extension() == ".json") file.replace_extension();
+  return file += ".shifts.safetensors";
+}
+
+void WriteShifts(const std::filesystem::path& file, const nn::Shifts& shifts, const nn::Plan& plan) {
+  if (shifts.weights.tensors().empty()) return;
+  const std::vector<int64_t> of = HashWords(plan);
+  std::vector<model::NewTensor> all{{kOf, {int64_t(of.size())}, std::span<const int64_t>(of)}};
+  for (auto& [name, t] : shifts.weights.tensors()) all.push_back({name, t.shape, std::span<const float>(t.values)});
+  model::WriteSafetensors(file, all, model::Readers::kOwner);
 }
 
 std::vector<double> Model::Embed(std::span<const int32_t> ids) const { return state_->floats.Run(ids).at; }
@@ -109,7 +165,7 @@ void LengthInputs(const nn::Plan& plan, const nn::Quantised& weights, int n, run
 Compiler::Compiler(const Model& model, int max_tokens) : model_(model), max_tokens_(max_tokens) {}
 
 nn::Plan Compiler::Compile(const std::vector<std::string>& texts, std::string calibration, const Progress& progress,
-                           size_t* used) const {
+                           size_t* used) {
   const auto tokenizer = model::Tokenizer::Load((model_.folder() / "vocab.txt").string());
   std::vector<std::vector<int32_t>> ids;
   Sha256 hash;
@@ -131,10 +187,10 @@ nn::Plan Compiler::Compile(const std::vector<std::string>& texts, std::string ca
 }
 
 nn::Plan Compiler::CompileIds(const std::vector<std::vector<int32_t>>& ids, std::string calibration,
-                              const Progress& progress) const {
+                              const Progress& progress) {
   nn::CompileOptions options;
   options.policy = options_;
-  options.profile = profile_, options.keys_now = keys_now_;
+  options.variants = variants_;
   options.min_tokens = model_.state_->of.min_tokens, options.max_tokens = max_tokens_;
   options.tokenizer = HashOf(
       {AsView(ReadFile((model_.folder() / "vocab.txt").string(), "the vocabulary ", "it is vocab.txt of the model"))});
@@ -142,7 +198,8 @@ nn::Plan Compiler::CompileIds(const std::vector<std::vector<int32_t>>& ids, std:
   options.progress = [&](const std::string& stage, double done) {
     if (progress) progress(done, stage);
   };
-  return nn::Compile(model_.state_->of.graph, model_.state_->of.weights, ids, options);
+  shifts_ = {};
+  return nn::Compile(model_.state_->of.graph, model_.state_->of.weights, ids, options, exec::Default(), &shifts_);
 }
 
 }  // namespace suf::roles

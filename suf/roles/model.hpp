@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "suf/model/tokenizer.hpp"
+#include "suf/nn/shift.hpp"
 #include "suf/nn/weights.hpp"
 #include "suf/roles/engine.hpp"
 
@@ -27,6 +28,11 @@ class Model {
   // Cause::kRefused when the plan was made for another shape, or for weights so much smaller that a certificate does
   // not hold for these. Takes seconds.
   nn::Quantised Quantise(const nn::Plan& plan, const Progress& progress = {}) const;
+  // Shifts: P0's weights beside the model's, which the compiler fitted with a plan whose softmaxes have no maximum.
+  // UseShifts: as they come from Compiler::shifts. ReadShifts: of `file`, which WriteShifts made beside that plan;
+  // nothing where the plan reads none. Throws Cause::kInput for a file of another plan.
+  void UseShifts(const nn::Shifts& shifts);
+  void ReadShifts(const std::filesystem::path& file, const nn::Plan& plan);
   // Embed: what the float model makes of a text: the yardstick for an integer result. (ResultWidth), Euclidean norm 1
   std::vector<double> Embed(std::span<const int32_t> ids) const;
   const std::filesystem::path& folder() const { return folder_; }
@@ -37,6 +43,11 @@ class Model {
   std::filesystem::path folder_;
   std::unique_ptr<State> state_;
 };
+
+// ShiftsFile: where the shifts of a plan lie unless a person says otherwise: plan.json has plan.shifts.safetensors.
+std::filesystem::path ShiftsFile(const std::filesystem::path& plan);
+// WriteShifts: a file that its owner alone may read; nothing where there is none.
+void WriteShifts(const std::filesystem::path& file, const nn::Shifts& shifts, const nn::Plan& plan);
 
 // ResultWidth: values of one embedding. ResultScale: a value v of a result means v / 2^scale.
 int64_t ResultWidth(const nn::Plan& plan);

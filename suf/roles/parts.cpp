@@ -103,7 +103,7 @@ void Generator::operator()(proto::DealJob job, store::Sink& to_p0, store::Sink& 
     Masks(engine_, job.b_seed->view(), job.weights).Fill(inputs_);
     b_of_ = of;
   }
-  auto work = engine_.At(int(job.job.tokens));
+  auto work = engine_.At(int(job.job.tokens), int(job.job.variant));
   pfss::Material material{{}, job.rho};
   for (int p : {0, 1}) material.key[p] = std::move(job.key[p]);
   auto randomness = engine_.backend().Expand(std::move(material));
@@ -121,14 +121,14 @@ proto::Auditor AuditOf(Engine& engine) {
     Generator generate(engine);
     generate(std::move(job), p0, p1);
   };
-  a.section = [&engine](const store::Job& job, uint64_t byte) { return engine.Section(int(job.tokens), 0, byte); };
+  a.section = [&engine](const store::Job& job, uint64_t byte) { return engine.Section(job, 0, byte); };
   return a;
 }
 
 Outcome RunInference(Engine& engine, proto::Inference& inference, run::Inputs& inputs,
                      const std::function<void(int, int, const std::string&)>& progress) {
   const store::BundleHeader& h = inference.header();
-  auto work = engine.At(int(h.job.tokens));
+  auto work = engine.At(int(h.job.tokens), int(h.job.variant));
   pfss::Material material{{}, h.rho};
   material.key[h.party] = std::move(inference.key());
   auto randomness = engine.backend().Expand(std::move(material));

@@ -11,6 +11,7 @@
 #include "suf/base/scratch_test.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/model/random.hpp"
+#include "suf/nn/join_test.hpp"
 #include "suf/roles/compiler.hpp"
 #include "suf/roles/data_owner.hpp"
 #include "suf/roles/estimate.hpp"
@@ -60,7 +61,8 @@ const Files& Made() {
 // World: three roles; each conversation is a thread and a channel in memory. The dealer's backend is the reference.
 class World {
  public:
-  explicit World(DataOwner::Options data = {}, ModelOwner::Options model = {}) {
+  explicit World(DataOwner::Options data = {}, ModelOwner::Options model = {}, const nn::Plan& plan = Made().plan)
+      : engine{{plan, *clear}, {plan, *packed}, {plan, *packed}} {
     Dealer::Options options;
     options.service.partner_wait = net::Millis{2000};
     options.service.ahead = store::JobOf(5), options.service.ahead_count = 2;
@@ -69,7 +71,7 @@ class World {
     auto over = std::move(model.over);
     model.over = [this, over](const Error* e) { ++(e ? failed : ended); };
     model.ran = [this](uint32_t n, uint64_t, const run::Times&) { ran.push_back(n); };
-    owner.emplace(engine[1], Made().model->Quantise(Made().plan), store[0], links.Dial(Role::kModel), std::move(model));
+    owner.emplace(engine[1], Made().model->Quantise(plan), store[0], links.Dial(Role::kModel), std::move(model));
     client.emplace(engine[2], store[1], links.Dial(Role::kData), std::move(data));
   }
   // Session: P0 in a thread, and what `use` does with P1's session here.
@@ -82,7 +84,7 @@ class World {
 
   Scratch dir;
   std::unique_ptr<pfss::Backend> packed = backends::MakePacked(exec::Default()), clear = backends::MakeClear();
-  ModelEngine engine[3] = {{Made().plan, *clear}, {Made().plan, *packed}, {Made().plan, *packed}};
+  ModelEngine engine[3];
   store::Store store[2] = {store::Store(dir / "p0"), store::Store(dir / "p1")};
   std::optional<Dealer> dealer;
   Links links{dealer};
@@ -132,6 +134,70 @@ TEST(Roles, EmbedsAsTheSimulatorAndAtTheEstimatedCost) {
   EXPECT_EQ(w.failed, 0);
   EXPECT_THAT(w.ran, testing::ElementsAre(texts[0].size(), texts[1].size(), texts[2].size()));
   EXPECT_GE(w.dealt, 3);
+}
+
+// Two variants in one process set: near in the model's usual scales, far with other ones and for another network. Each
+// gives the words of its own simulation, and one set-up serves both.
+TEST(Roles, VariantsAreEachTheirSimulation) {
+  Compiler other(*Made().model, 16);
+  other.Set("weight.query_key", 11);
+  other.Variants({{"far", "rtt=200ms,rate=1G"}});
+  const nn::Plan far = other.Compile({"the dog is old", "a cat"});
+  const nn::Plan plan = nn::Joined(Made().plan, far);
+  World w({.keys = {2}}, {.keys = {2}}, plan);
+  Simulator simulator(plan, *Made().model);
+  const auto texts = Texts({"the dog", "the dog is old"});
+  std::vector<std::vector<int64_t>> words[2];
+  std::vector<Hash> traces[2];
+  for (int v : {0, 1, 0}) {
+    DataOwner::Options options{.keys = {2}};
+    options.variants = w.engine[2].Allowed(plan.variants[size_t(v)].name);
+    DataOwner client(w.engine[2], w.store[1], w.links.Dial(Role::kData), std::move(options));
+    w.links.Talk(*w.owner, [&](net::Channel& ch) {
+      DataOwner::Session s(client, ch);
+      EXPECT_FALSE(s.link());
+      s.Run(texts, [&](size_t text, Embedding e) {
+        EXPECT_EQ(int(e.variant), v);
+        EXPECT_EQ(e.scale, plan.scale(v));
+        const std::vector<int32_t> ids(texts[text].begin(), texts[text].end());
+        EXPECT_EQ(e.Integers(), simulator.Run(ids, v).y);
+        const Estimate cost(w.engine[0], int(ids.size()), v);
+        EXPECT_EQ(e.work->trace.digest(), cost.trace);
+        words[v].push_back(e.Integers()), traces[v].push_back(cost.trace);
+      });
+      s.End();
+    });
+    EXPECT_FALSE(w.links.served) << w.links.served->what();
+  }
+  ASSERT_EQ(words[0].size(), 4u);
+  EXPECT_EQ(words[0][0], words[0][2]);
+  EXPECT_NE(words[0][0], words[1][0]);
+  EXPECT_NE(traces[0][0], traces[1][0]);
+  EXPECT_TRUE(Fails(Cause::kInput, "the plan has no variant 'moon'; it has near, far",
+                    [&] { (void)w.engine[2].Allowed("near,moon"); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "names an empty variant", [&] { (void)w.engine[2].Allowed("near,"); }));
+  EXPECT_EQ(w.engine[2].Allowed("auto"), 3u);
+  EXPECT_EQ(w.engine[2].Allowed("far,near"), 3u);
+}
+
+// Both allow both: the link in memory is measured, and both take what costs least there.
+TEST(Roles, TheLinkChoosesWhereBothAllowSeveral) {
+  Compiler other(*Made().model, 16);
+  other.Variants({{"far", "rtt=200ms,rate=1G"}});
+  const nn::Plan plan = nn::Joined(Made().plan, other.Compile({"the dog is old", "a cat"}));
+  World w({}, {}, plan);
+  const auto texts = Texts({"the dog"});
+  w.Session([&](DataOwner::Session& s) {
+    ASSERT_TRUE(s.link());
+    const auto n = uint32_t(texts[0].size());
+    const uint64_t near = w.engine[0].Price(store::JobOf(n, 0), *s.link()),
+                   far = w.engine[0].Price(store::JobOf(n, 1), *s.link());
+    s.Run(texts, [&](size_t, Embedding e) { EXPECT_EQ(e.variant, far < near); });
+    s.End();
+  });
+  EXPECT_FALSE(w.links.served);
+  EXPECT_GT(w.engine[0].Price(store::JobOf(5), {60'000, 1'000'000'000}),
+            w.engine[0].Price(store::JobOf(5), {1'000, 1'000'000'000}));
 }
 
 TEST(Roles, AuditsAndProgressAreHeardOf) {
@@ -185,7 +251,7 @@ TEST(Engine, RefusesWhatThePlanDoesNotCover) {
   EXPECT_TRUE(Fails(Cause::kInput, "over the plan's limit of 16", [&] { (void)engine.At(17); }));
   EXPECT_TRUE(Fails(Cause::kInput, "below the limit of 3", [&] { Estimate e(engine, 2); }));
   EXPECT_EQ(engine.At(5), engine.At(5)) << "a trace is kept";
-  EXPECT_THAT(engine.Section(5, 0, 0), HasSubstr("key section 1 of "));
+  EXPECT_THAT(engine.Section(store::JobOf(5), 0, 0), HasSubstr("key section 1 of "));
 }
 
 TEST(Engine, LoadPlanReadsWhatWasWritten) {

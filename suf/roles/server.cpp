@@ -28,7 +28,7 @@ struct Server::State {
              AuditOf(engine)} {
     if (options.keys.ahead > 1) store.CheckAhead();
     if (part.inputs) part.inputs(part.weights, inputs);
-    host.keys = options.keys, host.brings = part.brings;
+    host.keys = options.keys, host.variants = options.variants, host.brings = part.brings;
     if (options.audited)
       host.auditor.passed = [this](const store::Job& job, uint64_t serial) { options.audited(job.tokens, serial); };
     if (part.learned) host.finished = [this] { part.learned(ran.first, std::move(ran.second)); };

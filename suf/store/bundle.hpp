@@ -18,7 +18,7 @@
 
 namespace suf::store {
 
-inline constexpr uint32_t kWireVersion = 4;
+inline constexpr uint32_t kWireVersion = 5;
 inline constexpr size_t kChunkBytes = size_t{1} << 20;
 
 // BundleHeader: both headers of a pair are equal but for `party` and body_bytes.

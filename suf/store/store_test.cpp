@@ -121,7 +121,7 @@ TEST(Store, ABundleOfTheOlderVersionIsRefusedInOneSentence) {
   fs::rename(FileOf(dir / "s", 3), dir / "s/bundles/00000000000000000003.bundle");  // its name of then
   Store s(dir / "s");
   EXPECT_EQ(s.notices(),
-            std::vector<std::string>{"a bundle of version 3 was found; this suf reads version 4; deal it again"});
+            std::vector<std::string>{"a bundle of version 4 was found; this suf reads version 5; deal it again"});
   EXPECT_TRUE(s.Bundles().empty());
   EXPECT_TRUE(fs::is_empty(dir / "s/bundles"));
 }

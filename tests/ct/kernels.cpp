@@ -111,13 +111,13 @@ void Maker::Trees() {
 
 void Maker::Comparisons() {
   constexpr size_t kKeys = fss::kDpfTile + 7;
-  for (int n : {1, 33, 64}) {
+  for (int n : {1, 33, 64, 121}) {
     for (auto [words, bits] : {std::pair{1, 64}, {1, 20}, {3, 64}, {5, 31}}) {
       const fss::DcfContext ctx{{1, 2, 3}, 7, n, words, bits};
       const size_t key_bytes = kKeys * fss::ElementBytes(int(fss::DcfKeyBits(n, words, bits)));
       {
         Case c{Str("dcf gen ", n, ", ", words, " words of ", bits)};
-        auto alpha = c.Secret<uint64_t>(kKeys), beta = c.Secret<uint64_t>(kKeys * size_t(words));
+        auto alpha = c.Secret<uint64_t>(kKeys * fss::DcfWords(n)), beta = c.Secret<uint64_t>(kKeys * size_t(words));
         auto root0 = c.Secret<uint8_t>(16 * kKeys), root1 = c.Secret<uint8_t>(16 * kKeys);
         auto key = c.Out<uint8_t>(key_bytes);
         Add(c, [=, v = v_] {
@@ -126,7 +126,7 @@ void Maker::Comparisons() {
       }
       Case c{Str("dcf eval ", n, ", ", words, " words of ", bits)};
       auto root = c.Secret<uint8_t>(16 * kKeys), key = c.Secret<uint8_t>(key_bytes);
-      auto x = Public<uint64_t>(2 * kKeys);
+      auto x = Public<uint64_t>(2 * kKeys * fss::DcfWords(n));
       auto out = c.Out<uint64_t>(2 * kKeys * size_t(words));
       Add(c, [=, v = v_] { fss::DcfEval(ctx, 1, root->data(), key->data(), x.data(), kKeys, 2, out->data(), v); });
     }

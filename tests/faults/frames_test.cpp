@@ -80,6 +80,10 @@ std::string KindName(uint16_t kind) {
       return "verdict";
     case kWitness:
       return "witness";
+    case kProbe:
+      return "probe";
+    case kLink:
+      return "link";
     case kFirstRun:
       break;
   }

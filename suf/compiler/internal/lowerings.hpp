@@ -1,5 +1,7 @@
 // The parts of lower.cpp that have files of their own.
 #pragma once
+#include <algorithm>
+
 #include "suf/compiler/lower.hpp"
 
 namespace suf::compiler::internal {
@@ -12,6 +14,9 @@ std::vector<Bit> PieceNumber(const Compiled& c);
 
 // ---- dcf.cpp
 std::vector<Owing> StepDcf(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring);
+// StepDcfOfWide: constants at x >> shift, read off a DCF on all bits of x; WideDcfKeyBits: of a wire of k bits.
+Owing StepDcfOfWide(Trace& t, const Compiled& c, const WideWire& x, int shift, int ring);
+int64_t WideDcfKeyBits(int k, int ring);
 // ---- dense.cpp
 std::vector<Owing> DenseNumbers(Trace& t, const Compiled& c, const Wire<kPub>& x, int ring);
 Sh DenseBits(Trace& t, const Compiled& c, const Wire<kPub>& x);
@@ -33,18 +38,31 @@ Grid GridOf(const Compiled& c, int ring);
 // CutsItself: whether a lowering reads a function behind a shift from z's own digits, and needs no wire for x.
 bool CutsItself(const Compiled& c, const Lowering& l);
 std::vector<Owing> WindowLut(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring);
-std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring);
+std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring,
+                              Openings openings);
 // BothReadings: how many words of the dealer WindowBoth's borrow multiplies: by power, and by output.
 inline int BothReadings(const Compiled& c, const Grid& g) { return g.width + c.f.outputs; }
+// ReadRings: in which a read and the step to the neighbour's are opened: |read| < 2^(here - 2), |step| < 2^(step - 2),
+// or the result's ring.
+struct ReadRings {
+  int here, step;
+};
+// ReadRingsOf: of WindowBoth's read of output o's n-th Taylor coefficient; of a group of RowLut's on n bits.
+inline ReadRings ReadRingsOf(const Grid& g, int o, int n, int ring, Openings openings) {
+  if (openings == Openings::kWide) return {ring, ring};
+  const int here = std::min(ring, g.bits[size_t(o * g.width + n)]);
+  return {here, std::min(ring, here + 1)};
+}
+ReadRings ReadRingsOf(const func::Group& g, int n, int ring, Openings openings);
 // RowRun: some of a row function's cuts, which have digits of their own. RowRuns: all cuts in one where they fit one
-// plan, else the lightest runs.
+// plan, else the lightest runs. Behind a shift digits may be trees, of which all runs share the lowest.
 struct RowRun {
   std::vector<Cut> cuts;
   DigitPlan plan;
 };
-std::vector<RowRun> RowRuns(std::span<const func::Group> groups, int ring, Stages stages);
+std::vector<RowRun> RowRuns(std::span<const func::Group> groups, int shift, int ring, Stages stages);
 // l.steps: by parity a tree at the finest place serves all widths, for less key and more AES blocks; else each has its
-// own.
-Owing RowLut(Trace& t, std::span<const func::Group> groups, const Wire<kPub>& x, int ring, const Lowering& l);
+// own. The function is of x >> shift.
+Owing RowLut(Trace& t, std::span<const func::Group> groups, const WideWire& x, int shift, int ring, const Lowering& l);
 
 }  // namespace suf::compiler::internal

@@ -30,6 +30,21 @@ template <bool kNarrow>
 inline Vec Turn(Vec x, Vec sign) {
   return Minus<kNarrow>(x ^ sign, sign);
 }
+// WidePoints: numbers of up to 128 bits, a low and a high word each; the high ones are zero where n <= 64.
+struct WidePoints {
+  Points low, high;
+  void Set(size_t i, const uint64_t* x, size_t words) {
+    low.x[i] = x[0];
+    if (words > 1) high.x[i] = x[1];
+  }
+};
+// WideBits: masks of one bit of all of them.
+template <class Bits>
+struct WideBits {
+  Bits low, high;
+  explicit WideBits(const WidePoints& p) : low(p.low.x), high(p.high.x) {}
+  Vec Mask(int w, int bit) const { return bit < 64 ? low.Mask(w, bit) : high.Mask(w, bit - 64); }
+};
 inline Vec Choose(Vec mask, Vec yes, Vec no) { return no ^ (mask & (yes ^ no)); }
 inline Vec WithoutControl(Vec s) { return s & Lanes(~uint64_t{1}, ~uint64_t{0}); }
 
@@ -81,9 +96,9 @@ void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alph
   const size_t sum_row = beta_row + size_t(blocks);
   const Values values{scratch};
   const Vec none[kStep] = {}, one = Lanes(1, 0);
-  Points points;
-  for (size_t i = 0; i < count; ++i) points.x[i] = alpha[i];
-  const SecretBits path(points.x);
+  WidePoints points;
+  for (size_t i = 0; i < count; ++i) points.Set(i, alpha + i * shape.number(), shape.number());
+  const WideBits<SecretBits> path(points);
   __builtin_memset(values.Row(beta_row), 0, size_t(blocks) * 32 * kKeys);
   for (size_t i = 0; i < count; ++i) {
     EachWord<kNarrow>(values, shape, beta_row, i, 1,
@@ -125,7 +140,7 @@ void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alph
       const Vec l = left[w] ^ left[w + kHalf], r = right[w] ^ right[w + kHalf];
       // s_CW = s0^Lose ^ s1^Lose; tL_CW = tL0 ^ tL1 ^ alpha_d ^ 1, tR_CW = tR0 ^ tR1 ^ alpha_d
       const Vec seed = WithoutControl(Choose(a, l, r)), tl = (l ^ a ^ one) & one, tr = (r ^ a) & one;
-      lefts[w] |= tl << d, rights[w] |= tr << d;
+      lefts[w] |= d < 64 ? tl << d : Swap(tl) << (d - 64), rights[w] |= d < 64 ? tr << d : Swap(tr) << (d - 64);
       const Vec correct = seed | Choose(a, tr, tl);
       for (int p = 0; p < 2; ++p) {
         const int v = w + p * kHalf;
@@ -147,10 +162,12 @@ void GenGroup(const RoundKeys& keys, const DcfShape& shape, const uint64_t* alph
     }
   }
   for (size_t i = 0; i < count; ++i) {
-    const uint64_t l = lefts[i / kLanes][i % kLanes * 2], r = rights[i / kLanes][i % kLanes * 2];
     BitWriter to(key + i * key_bytes + 16 * size_t(n));
-    to.Put(ToEven(l) | ToEven(r) << 1, n <= 32 ? 2 * n : 64);
-    if (n > 32) to.Put(ToEven(l >> 32) | ToEven(r >> 32) << 1, 2 * n - 64);
+    for (int d = 0; d < n; d += 32) {
+      const size_t word = i % kLanes * 2 + size_t(d / 64);
+      const uint64_t l = lefts[i / kLanes][word] >> d % 64, r = rights[i / kLanes][word] >> d % 64;
+      to.Put(ToEven(l) | ToEven(r) << 1, n - d < 32 ? 2 * (n - d) : 64);
+    }
     const uint64_t mask = LowOnes(shape.bits);
     EachWord<kNarrow>(values, shape, 0, i, n + 1,
                       [&, bits = shape.bits](int, const uint8_t* place) { to.Put(Slot<kNarrow>(place) & mask, bits); });
@@ -203,13 +220,25 @@ struct KeyBits {
   }
 };
 
-// ControlBits: bit n - 1 - d of left and of differ: a key's left control bit of level d, and whether the right one is
-// another.
-inline void ControlBits(const uint8_t* key, size_t words, int n, uint64_t& left, uint64_t& differ) {
+// ControlBits: bit n - 1 - d of left and of differ, of two words each: a key's left control bit of level d, and whether
+// the right one is another.
+struct Controls {
+  uint64_t left[2], differ[2];
+};
+inline Controls ControlBits(const uint8_t* key, size_t words, int n) {
   BitReader from(key, words, 128 * size_t(n));
-  const uint64_t low = from.Take(n <= 32 ? 2 * n : 64), high = n > 32 ? from.Take(2 * n - 64) : 0;
-  const uint64_t l = EvenBits(low) | EvenBits(high) << 32, r = EvenBits(low >> 1) | EvenBits(high >> 1) << 32;
-  left = Reverse(l) >> (64 - n), differ = Reverse(l ^ r) >> (64 - n);
+  uint64_t l[2] = {}, r[2] = {};
+  for (int d = 0; d < n; d += 32) {
+    const uint64_t both = from.Take(n - d < 32 ? 2 * (n - d) : 64);
+    l[d / 64] |= EvenBits(both) << d % 64, r[d / 64] |= EvenBits(both >> 1) << d % 64;
+  }
+  auto turn = [n](uint64_t low, uint64_t high, uint64_t* to) {
+    const unsigned __int128 all = static_cast<unsigned __int128>(Reverse(low)) << 64 | Reverse(high);
+    to[0] = uint64_t(all >> (128 - n)), to[1] = uint64_t(all >> (128 - n) >> 64);
+  };
+  Controls c;
+  turn(l[0], l[1], c.left), turn(l[0] ^ r[0], l[1] ^ r[1], c.differ);
+  return c;
 }
 
 // Payloads: what the values on the paths of a group add up to, V += v^(x_d) + t V_CW.
@@ -249,25 +278,27 @@ struct Payloads {
 // EvalPoint: one point of each key, from seeds s. `controls` has the control bits' corrections along the paths. A hash
 // call takes the seeds of kPart vectors of keys and the first blocks of their values.
 template <bool kNarrow>
-inline void EvalPoint(const Payloads<kNarrow>& payloads, const Points& points, const Points& controls,
+inline void EvalPoint(const Payloads<kNarrow>& payloads, const WidePoints& points, const WidePoints& controls,
                       Vec (&s)[kHalf]) {
   const int n = payloads.shape.n, blocks = payloads.shape.blocks();
   const bool shared = payloads.shape.shared();
   const Vec one = Lanes(1, 0), first = Lanes(2, 0), aside = Lanes(shared ? 0 : uint64_t(2 ^ (2 + blocks)), 0);
-  const PublicBits path(points.x);
-  Vec sum[kHalf] = {}, way[kHalf];
-  for (int w = 0; w < kHalf; ++w) way[w] = controls.At(w);
+  const WideBits<PublicBits> path(points);
+  Vec sum[kHalf] = {}, way[2 * kHalf];
+  for (int w = 0; w < kHalf; ++w) way[w] = controls.low.At(w), way[w + kHalf] = controls.high.At(w);
   if (blocks > 1) __builtin_memset(payloads.sums.Row(0), 0, size_t(blocks) * 16 * kKeys);
   for (int d = 0; d < n; ++d) {
+    const int bit = n - 1 - d;
+    const Vec* const ways = bit < 64 ? way : way + kHalf;
 #pragma GCC unroll 8
     for (int part = 0; part < kHalf; part += kPart) {
       Vec in[kStep], add[kStep], base[kPart], turn[kPart], control[kPart], c[kPart];
 #pragma GCC unroll 8
       for (int i = 0; i < kPart; ++i) {
         const int w = part + i;
-        turn[i] = path.Mask(w, n - 1 - d), control[i] = Control(s[w]), base[i] = WithoutControl(s[w]);
+        turn[i] = path.Mask(w, bit), control[i] = Control(s[w]), base[i] = WithoutControl(s[w]);
         in[i] = base[i] ^ (turn[i] & one), in[i + kPart] = base[i] ^ first ^ (turn[i] & aside);
-        add[i] = control[i] & (payloads.bits.Block(w, d) ^ (way[w] >> (n - 1 - d) & one));
+        add[i] = control[i] & (payloads.bits.Block(w, d) ^ (ways[w] >> bit % 64 & one));
         add[i + kPart] = Vec{};
       }
       Hash(payloads.keys, in, add, in);
@@ -303,15 +334,18 @@ void EvalGroup(const RoundKeys& keys, const DcfShape& shape, int party, const ui
                const uint64_t* x, size_t count, size_t m, uint8_t* scratch, size_t out_stride, uint64_t* out) {
   const KeyBits bits(key, shape.key_bytes(), count);
   const Payloads<kNarrow> payloads{keys, shape, bits, {scratch}};
-  Points left, differ;
-  for (size_t i = 0; i < count; ++i) ControlBits(bits.at[i], bits.words, shape.n, left.x[i], differ.x[i]);
+  Controls corrections[kKeys];
+  for (size_t i = 0; i < count; ++i) corrections[i] = ControlBits(bits.at[i], bits.words, shape.n);
   Vec start[kHalf], s[kHalf];
   Start(root, count, party, start);
   const uint64_t sign = uint64_t{0} - uint64_t(party), mask = LowOnes(shape.bits);
   for (size_t j = 0; j < m; ++j) {
-    Points points, controls;
+    WidePoints points, controls;
     for (size_t i = 0; i < count; ++i) {
-      points.x[i] = x[i * m + j], controls.x[i] = left.x[i] ^ (points.x[i] & differ.x[i]);
+      const Controls& c = corrections[i];
+      points.Set(i, x + (i * m + j) * shape.number(), shape.number());
+      controls.low.x[i] = c.left[0] ^ (points.low.x[i] & c.differ[0]);
+      controls.high.x[i] = c.left[1] ^ (points.high.x[i] & c.differ[1]);
     }
     for (int w = 0; w < kHalf; ++w) s[w] = start[w];
     EvalPoint(payloads, points, controls, s);
@@ -321,7 +355,7 @@ void EvalGroup(const RoundKeys& keys, const DcfShape& shape, int party, const ui
       });
     }
   }
-  Wipe(start, sizeof start), Wipe(s, sizeof s);
+  Wipe(start, sizeof start), Wipe(s, sizeof s), Wipe(corrections, sizeof corrections);
 }
 
 void DcfGenTile(const uint8_t* tile_key, const DcfShape& s, const uint64_t* alpha, const uint64_t* beta,
@@ -330,8 +364,9 @@ void DcfGenTile(const uint8_t* tile_key, const DcfShape& s, const uint64_t* alph
   const RoundKeys keys(tile_key);
   for (size_t i = 0; i < count; i += kKeys) {
     const size_t now = count - i < kKeys ? count - i : kKeys;
-    (s.narrow() ? GenGroup<true> : GenGroup<false>)(keys, s, alpha + i, beta + i, beta_stride, root0 + 16 * i,
-                                                    root1 + 16 * i, now, scratch, key + i * s.key_bytes());
+    (s.narrow() ? GenGroup<true> : GenGroup<false>)(keys, s, alpha + i * s.number(), beta + i, beta_stride,
+                                                    root0 + 16 * i, root1 + 16 * i, now, scratch,
+                                                    key + i * s.key_bytes());
   }
 }
 
@@ -341,7 +376,8 @@ void DcfEvalTile(const uint8_t* tile_key, const DcfShape& s, int party, const ui
   for (size_t i = 0; i < count; i += kKeys) {
     const size_t now = count - i < kKeys ? count - i : kKeys;
     (s.narrow() ? EvalGroup<true> : EvalGroup<false>)(keys, s, party, root + 16 * i, key + i * s.key_bytes(),
-                                                      x + i * size_t(m), now, size_t(m), scratch, out_stride, out + i);
+                                                      x + i * size_t(m) * s.number(), now, size_t(m), scratch,
+                                                      out_stride, out + i);
   }
 }
 

@@ -11,6 +11,7 @@ namespace suf::fss::internal {
 // share one block where they fit it, the right one in the high half; else each has blocks of its own.
 struct DcfShape {
   int n, words, bits;
+  size_t number() const { return n > 64 ? 2 : 1; }  // words of an alpha or a point, the low one first
   bool narrow() const { return bits <= 32; }
   int slots() const { return DcfSlots(bits); }  // in a block
   bool shared() const { return 2 * words <= slots(); }

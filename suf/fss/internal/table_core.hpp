@@ -10,6 +10,9 @@ inline size_t CmpVectors(const uint8_t* t, const uint16_t* a, size_t n, unsigned
 template <class T, int C>
 inline void MaskedSum(const uint8_t* bits, size_t first, size_t m, const T* const (&row)[C], T (&sum)[C]);
 
+// Ones: how many bits of a secret word are set.
+inline uint64_t Ones(uint64_t x);
+
 // Load: table i of a word type E.
 template <class E>
 inline E Load(const uint8_t* t, size_t i) {
@@ -316,20 +319,39 @@ void DenseAll(int w, const uint8_t* t, const uint16_t* x, const uint64_t* column
   Wipe(table, sizeof table);
 }
 
-template <class T>
-void DotAll(const uint64_t* bits, size_t stride, int first, int m, const T* table, size_t n, T* out) {
-  const T* const row[1] = {table};
+// The first `run` entries are equal: their bits are counted, not added up.
+template <class T, class Sum>
+void DotAll(const uint64_t* bits, size_t stride, int first, int m, int run, const T* table, size_t n, Sum* out) {
+  const size_t begin = size_t(first), rest = begin + size_t(run);
+  const T* const row[1] = {table + run};
   for (size_t i = 0; i < n; ++i) {
-    T sum[1];
-    MaskedSum<T, 1>(reinterpret_cast<const uint8_t*>(bits + i * stride), size_t(first), size_t(m), row, sum);
-    out[i] = sum[0];
+    const uint8_t* string = reinterpret_cast<const uint8_t*>(bits + i * stride);
+    uint64_t ones = 0;
+    for (size_t at = begin; at < rest; at += 64) {
+      const uint64_t chunk = Bits64(string, at, rest),
+                     used = rest - at < 64 ? (uint64_t{1} << (rest - at)) - 1 : ~uint64_t{0};
+      ones += Ones(chunk & used);
+    }
+    T sum[1] = {};
+    if (run < m) MaskedSum<T, 1>(string, rest, size_t(m - run), row, sum);
+    out[i] = Sum(sum[0]) + (run > 0 ? Sum(ones * table[0]) : 0);
   }
 }
 
 constexpr internal::TableKernels Kernels() {
-  return {HotAll,           CmpAll,           PointAll,          RotateAll,
-          Select<uint32_t>, Select<uint64_t>, SelectX<uint32_t>, SelectX<uint64_t>,
-          AboveAll,         DenseAll,         DotAll<uint32_t>,  DotAll<uint64_t>};
+  return {HotAll,
+          CmpAll,
+          PointAll,
+          RotateAll,
+          Select<uint32_t>,
+          Select<uint64_t>,
+          SelectX<uint32_t>,
+          SelectX<uint64_t>,
+          AboveAll,
+          DenseAll,
+          DotAll<uint32_t, uint32_t>,
+          DotAll<uint64_t, uint64_t>,
+          DotAll<uint32_t, uint64_t>};
 }
 
 }  // namespace

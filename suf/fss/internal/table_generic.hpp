@@ -7,6 +7,13 @@ inline size_t CmpVectors(const uint8_t*, const uint16_t*, size_t, unsigned, E, u
   return 0;
 }
 
+inline uint64_t Ones(uint64_t x) {
+  x -= x >> 1 & 0x5555555555555555;
+  x = (x & 0x3333333333333333) + (x >> 2 & 0x3333333333333333);
+  x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0f;
+  return x * 0x0101010101010101 >> 56;
+}
+
 template <class T, int C>
 inline void MaskedSum(const uint8_t* bits, size_t first, size_t m, const T* const (&row)[C], T (&sum)[C]) {
   constexpr size_t L = 32 / sizeof(T);

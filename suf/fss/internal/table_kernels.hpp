@@ -24,8 +24,13 @@ struct TableKernels {
   void (*above)(int w, const uint8_t* t, const uint16_t* x, const uint16_t* b, size_t m, size_t n, uint64_t* out);
   // columns: of each of `bits` bits, c[q] = that bit of table[(-1 - q) mod 2^w] for q < max(64, 2^w)
   void (*dense)(int w, const uint8_t* t, const uint16_t* x, const uint64_t* columns, int bits, size_t n, uint64_t* out);
-  void (*dot32)(const uint64_t* bits, size_t stride, int first, int m, const uint32_t* table, size_t n, uint32_t* out);
-  void (*dot64)(const uint64_t* bits, size_t stride, int first, int m, const uint64_t* table, size_t n, uint64_t* out);
+  // the first `run` <= m entries are equal; dot_narrow: no sum exceeds 32 bits
+  void (*dot32)(const uint64_t* bits, size_t stride, int first, int m, int run, const uint32_t* table, size_t n,
+                uint32_t* out);
+  void (*dot64)(const uint64_t* bits, size_t stride, int first, int m, int run, const uint64_t* table, size_t n,
+                uint64_t* out);
+  void (*dot_narrow)(const uint64_t* bits, size_t stride, int first, int m, int run, const uint32_t* table, size_t n,
+                     uint64_t* out);
 };
 
 }  // namespace suf::fss::internal

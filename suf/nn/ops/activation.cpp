@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kRoom = 1.25;  // windows leave room for texts unlike the calibration texts
 constexpr int kMostPieces = 10, kLeastPieces = 2;
+constexpr int kWidestPiece = 40;  // log2, at the un-rounded input
 
 }  // namespace
 
@@ -35,7 +36,11 @@ void Activation::Attributes(Visitor& v) { v.Text("function", &function, 40); }
 
 void Activation::Choose(const Facts& c, const Edges& in) {
   const Options& o = c.options;
-  shift = in[0].scale - o.input, scale = o.input + o.slope;
+  const bool neighbours = o.pieces == 1;
+  shift = neighbours ? 0 : in[0].scale - o.input;
+  const int at = in[0].scale - shift;  // scale of x
+  scale = at + o.slope;
+  lowering = {neighbours ? compiler::Kind::kWindowBoth : compiler::Kind::kWindowLut};
   if (!c.seen) return;
   const Range& seen = c.seen->at("input").at(0);
   const int window = std::max(1, int(std::ceil(std::log2(kRoom * std::max(-seen.low, seen.high)))));
@@ -44,7 +49,7 @@ void Activation::Choose(const Facts& c, const Edges& in) {
   if (count < kLeastPieces || count > kMostPieces)
     Fail(Cause::kRefused, "the ", function, " needs 2^", count, " pieces, the limits are 2^", kLeastPieces, " and 2^",
          kMostPieces, "; change `piece`");
-  lines = func::FitLines(RealFunction(function), width, count, o.input, o.slope).f;
+  lines = func::FitLines(RealFunction(function), width + at - o.input, count, at, o.slope).f;
 }
 
 Reach Activation::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
@@ -52,19 +57,20 @@ Reach Activation::Bound(const Facts&, const Edges& in, std::vector<Width>* width
   const double over = Excess(lines), slope = std::ldexp(1.0, lines.slope), one = std::ldexp(1.0, shift);
   const double most = std::ldexp(1.0, lines.a + pieces() - 1);
   Reach r{in[0].reach.dim, 0, in[0].reach.Box(), {}, {}};
-  for (double& x : r.each) x = std::min(x / one + 0.5, most) * slope + over;
+  const double half = shift ? 0.5 : 0;  // what rounding adds
+  for (double& x : r.each) x = std::min(x / one + half, most) * slope + over;
   const double root = std::sqrt(double(r.dim));
-  r.length = std::min(Length(r.each), slope * (in[0].reach.length / one + 0.5 * root) + over * root);
+  r.length = std::min(Length(r.each), slope * (in[0].reach.length / one + half * root) + over * root);
   return r;
 }
 
 void Activation::Fields(Visitor& v) {
-  v.Int("shift", shift, 1, kRing), v.Lines("lines", &lines);
+  v.Int("shift", shift, 0, kRing), v.Lines("lines", &lines);
   v.Lowering("lowering", &lowering);
 }
 
 void Activation::Check(const Edges& in, int, const std::string& where) const {
-  Wanted(lines.a >= 1 && lines.a <= 30 && pieces() >= 1 && pieces() <= kMostPieces, where,
+  Wanted(lines.a >= 1 && lines.a <= kWidestPiece && pieces() >= 1 && pieces() <= kMostPieces, where,
          "its pieces are too many or too wide");
   Wanted(lines.scale == in[0].scale - shift && scale == lines.scale + lines.slope, where,
          "its scale does not follow from its input's");
@@ -80,17 +86,15 @@ gates::Function Activation::Gate(int to) const {
   return f;
 }
 
+// Both neighbours are read where nothing is rounded away: behind a shift WindowLut cuts both at once.
 std::vector<Knob> Activation::Knobs() {
-  Knob k{"lowering", {}, 0, {}};
+  std::vector<compiler::Lowering> options = compiler::AllForNumbers();
   const compiler::Compiled c = Gate(64).f;
-  auto all = std::make_shared<std::vector<compiler::Lowering>>();
-  for (const compiler::Lowering& l : compiler::AllForNumbers()) {
-    if (l.kind != compiler::Kind::kWindowLut || !compiler::WhyNotNumbers(c, l).empty()) continue;
-    if (l == lowering) k.at = all->size();
-    all->push_back(l), k.options.push_back(compiler::Name(l));
-  }
-  k.set = [this, all](size_t i) { lowering = all->at(i); };
-  return {k};
+  std::erase_if(options, [&](const compiler::Lowering& l) {
+    const bool kind = l.kind == compiler::Kind::kWindowLut || (shift == 0 && l.kind == compiler::Kind::kWindowBoth);
+    return !kind || !compiler::WhyNotNumbers(c, l).empty();
+  });
+  return {LoweringKnob("lowering", &lowering, std::move(options))};
 }
 
 IntArray Activation::Spec(const IntCall& c, std::span<const IntArray* const> x) const {

@@ -23,7 +23,8 @@ Ints Meant(const Activation& x, const Ints& z) {
   Ints y;
   for (int64_t v : z) {
     const uint64_t half = uint64_t{1} << (x.window() - 1), mask = 2 * half - 1;
-    const uint64_t u = ((uint64_t(v) + half + (uint64_t{1} << (x.shift - 1))) & mask) >> x.shift;
+    const uint64_t round = x.shift ? uint64_t{1} << (x.shift - 1) : 0;
+    const uint64_t u = ((uint64_t(v) + half + round) & mask) >> x.shift;
     const uint64_t t = u & ((uint64_t{1} << x.lines.a) - 1);
     y.push_back(
         gates::Number(uint64_t(x.lines.offset[u >> x.lines.a]) + uint64_t(x.lines.rise[u >> x.lines.a]) * t, x.ring));
@@ -54,6 +55,85 @@ TEST(Activation, Flights) {
       x.form = form;
       EXPECT_EQ(FlightsOf(1, [&](OpRig* rig) { rig->Run(x, {{{{4, 1}, {-200, -1, 0, 100}}, 9}}); }), 3 + stages);
     }
+}
+
+// AtTheWire: lowerings that read the lines of z itself.
+std::vector<compiler::Lowering> AtTheWire() {
+  std::vector<compiler::Lowering> all = compiler::AllForNumbers();
+  std::erase_if(all,
+                [](auto& l) { return l.kind != compiler::Kind::kWindowLut && l.kind != compiler::Kind::kWindowBoth; });
+  return all;
+}
+
+// Every z of the window, eight masks each, without a shift.
+TEST(Activation, ExhaustiveAtTheWire) {
+  ASSERT_EQ(AtTheWire().size(), 9u);
+  for (const char* function : {"gelu", "silu"})
+    for (const compiler::Lowering& l : AtTheWire())
+      for (Form form : kForms)
+        for (int ring : {5, 40}) {
+          Activation x = Make(function, 0, 5, 4, 6, 3, ring, 1);
+          x.form = form, x.lowering = l;
+          ASSERT_EQ(x.window(), 9);
+          const Ints z = gates::Range(-256, 256, 8);
+          OpRig rig(4096);
+          EXPECT_EQ(rig.Run(x, {{{{4096, 1}, z}, 9}}), Meant(x, z)) << function << compiler::Name(l);
+          EXPECT_EQ(rig.key_bits(z.size()), 4096 * x.Gate(ring).KeyBits(form != Form::kOpen)) << compiler::Name(l);
+          const bool both = l.kind == compiler::Kind::kWindowBoth;
+          EXPECT_EQ(FlightsOf(1,
+                              [&](OpRig* r) {
+                                r->Run(x, {{{{4, 1}, {-200, -1, 0, 100}}, 9}});
+                              }),
+                    (both ? 1 : 3) + int(l.stages))
+              << compiler::Name(l);
+        }
+}
+
+// GELU at its real size, read at the un-rounded input: 28 bits into a ring of 55. Bits of key and bits sent, both
+// parties', an element; a flight to the opening is in Flights.
+TEST(Activation, BitsAtTheWire) {
+  auto measured = [](Activation x, int window) {
+    x.ring = 55;
+    OpRig rig(64);
+    const Ints z = Numbers(64, (int64_t{1} << (window - 1)) - 1);
+    EXPECT_EQ(rig.Run(x, {{{{64, 1}, z}, window}}), Meant(x, z));
+    int64_t sent = 0;
+    for (const char* label : {"bits", "carry", "blocks", "low digit", "piece", "U", "V", "step"})
+      sent += rig.g.sent(label) / 64;
+    const std::pair<int64_t, int64_t> both{x.Gate(55).KeyBits(false), sent};
+    std::printf("shift %d, %s: %d bits of key, %d sent\n", x.shift, compiler::Name(x.lowering).c_str(), int(both.first),
+                int(both.second));
+    return both;
+  };
+  for (int stages : {1, 2, 3}) measured(Make("gelu", 15, 6, 7, 9, 6, 55, stages), 28);
+  std::map<std::string, std::pair<int64_t, int64_t>> at;
+  for (const compiler::Lowering& l : AtTheWire()) {
+    Activation x = Make("gelu", 0, 21, 7, 24, 6, 55, 1);
+    x.lowering = l;
+    at[compiler::Name(l)] = measured(x, 28);
+  }
+  // U and V and their steps: 55 bits each, or 36 and 37, 9 and 10
+  for (const char* l : {"WindowBoth/1", "WindowBoth/2", "WindowBoth/3"}) {
+    const auto wide = at.at(l), narrow = at.at(std::string(l) + "/narrow");
+    EXPECT_EQ(wide.second - narrow.second, 2 * (4 * 55 - 36 - 37 - 9 - 10)) << l;
+    EXPECT_GT(narrow.first, wide.first);
+  }
+}
+
+// ErrorOf: the largest error of a function alone on its window, in real units: at random places and at the pieces'
+// ends.
+double ErrorOf(const Activation& x, int scale) {
+  const int64_t half = int64_t{1} << (x.window() - 1), piece = int64_t{1} << (x.lines.a + x.shift);
+  Ints z = Numbers(100000, half - piece, 5);
+  for (int64_t at = -half + piece; at < half - piece; at += piece)
+    for (int64_t d : {-1, 0, 1}) z.push_back(at + d);
+  OpRig rig(1);
+  const Ints y = rig.Spec(x, {{{{int64_t(z.size()), 1}, z}}}).at;
+  const func::Real& f = RealFunction(x.function);
+  double most = 0;
+  for (size_t i = 0; i < z.size(); ++i)
+    most = std::max(most, std::abs(std::ldexp(double(y[i]), -x.scale) - f(std::ldexp(double(z[i]), -scale))));
+  return most;
 }
 
 TEST(Activation, WideRings) {
@@ -130,28 +210,57 @@ TEST(Activation, Choose) {
   EXPECT_EQ(rig.witness.seen.at("input").size(), 1u);
 }
 
+// Lines of the un-rounded input: its scale and its ring; as many pieces; what rounding the input lost is gone.
+TEST(Activation, ChooseNeighbours) {
+  Options o;
+  o.Set("pieces", 1);
+  for (const char* function : {"gelu", "gelu_new", "silu", "tanh"}) {
+    const Activation slice = Chosen(function, 24, -5, 6), whole = Chosen(function, 24, -5, 6, o);
+    EXPECT_EQ(whole.shift, 0);
+    EXPECT_EQ(whole.scale, 24 + 6);
+    EXPECT_EQ(whole.lines.a, 6 + 15);
+    EXPECT_EQ(whole.pieces(), slice.pieces());
+    EXPECT_EQ(whole.window(), slice.window());
+    EXPECT_EQ(compiler::Name(whole.lowering), "WindowBoth/1");
+    const double before = ErrorOf(slice, 24), after = ErrorOf(whole, 24);
+    std::printf("%s: largest error %.2e behind a shift, %.2e at the wire\n", function, before, after);
+    EXPECT_LT(after, before);
+    EXPECT_LT(after, 1e-3);
+    // the search may take any of them
+    Activation any = whole;
+    EXPECT_EQ(any.Knobs().at(0).options.size(), 9u);
+    EXPECT_EQ(any.Knobs().at(0).options.at(any.Knobs().at(0).at), "WindowBoth/1");
+    any = slice;
+    EXPECT_EQ(any.Knobs().at(0).options, (std::vector<std::string>{"WindowLut/1", "WindowLut/2", "WindowLut/3"}));
+  }
+}
+
 // Every row inside a reach, also one wider than the window.
 TEST(Activation, BoundIsSound) {
   for (const char* function : kFunctions)
     for (const Reach& reach : {BoxOf({60, 20}), Reach{2, 40, {}, {}, {}}, BoxOf({300, 1})}) {
-      Activation x = Make(function, 1, 2, 4, 3, 3, 40, 1);
-      const Bounded b = BoundOf(x, 1, {EdgeOf(4, 0, 2, reach)});
-      EXPECT_TRUE(b.widths.at("input").calibrated && b.widths.at("input").bits == x.window() - 1);
-      OpRig rig(1);
-      for (const Ints& z : RowsOf(reach)) ExpectWithin(rig.Spec(x, {{{{1, 2}, z}}}), b.reach);
+      for (Activation x : {Make(function, 1, 2, 4, 3, 3, 40, 1), Make(function, 0, 3, 4, 4, 3, 40, 1)}) {
+        const Bounded b = BoundOf(x, 1, {EdgeOf(4, 0, 2, reach)});
+        EXPECT_TRUE(b.widths.at("input").calibrated && b.widths.at("input").bits == x.window() - 1);
+        OpRig rig(1);
+        for (const Ints& z : RowsOf(reach)) ExpectWithin(rig.Spec(x, {{{{1, 2}, z}}}), b.reach);
+      }
     }
 }
 
 TEST(Activation, FieldsAndCheck) {
   Activation x = Make("gelu", 4, 3, 4, 4, 3, 40, 2);
   ExpectFields(x);
+  Activation wire = Make("gelu", 0, 7, 4, 8, 3, 40, 1);
+  wire.lowering = {compiler::Kind::kWindowBoth};
+  ExpectFields(wire);
   using F = Fault<Activation>;
   const char *scale = "its scale does not follow from its input's",
              *ring = "its input's ring is not its shift and pieces";
   ExpectChecked<Activation>(
       x, {EdgeOf(8, 11, 4)}, 9,
       {F{[](Activation& y, Edges&) { y.lines.a = 0; }, "its pieces are too many or too wide"},
-       F{[](Activation& y, Edges&) { y.lines.a = 31; }, "its pieces are too many or too wide"},
+       F{[](Activation& y, Edges&) { y.lines.a = 41; }, "its pieces are too many or too wide"},
        F{[](Activation& y, Edges&) { y.lines.offset.resize(1); }, "its pieces are too many or too wide"},
        F{[](Activation& y, Edges&) { y.lines.offset.resize(2048); }, "its pieces are too many or too wide"},
        F{[](Activation& y, Edges&) { ++y.scale; }, scale}, F{[](Activation&, Edges& e) { ++e[0].scale; }, scale},

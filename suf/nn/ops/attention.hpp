@@ -1,5 +1,5 @@
 // Attention between the projections: scores, unnormalised softmax, weighted sum. Full or causal, grouped heads,
-// relative positions. (docs/mathematics.md#histogram-maximum, #causal-packing)
+// relative positions. (docs/mathematics.md#histogram-maximum, #predicted-shift, #causal-packing)
 #pragma once
 #include "suf/gates/function.hpp"
 #include "suf/nn/op.hpp"
@@ -32,60 +32,106 @@ struct Scores : Define<Scores> {
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
 };
 
-// Softmax: e = exp((score - about the row's maximum) / sqrt(head_dim)), not yet divided by its row sum. (heads, n, n).
-// A score is read by slices: outside its window it wraps, which costs accuracy and no certificate. 0 <= e <= max high
-// max low. Flights: bits, digits, counts, maximum, table, product: 6.
+// Softmax: e = exp((score - shift) / sqrt(head_dim)), not yet divided by its row sum. (heads, n, n). A row's shift is a
+// common factor, which cancels in the quotient. Inputs: scores; the predicted shifts, (n, heads), at a scale of their
+// own. A score is read by slices: outside its window it wraps, which costs accuracy and no certificate. Forms:
+//   kMaximum: about the row's maximum; the second input is not read. 0 <= e <= max high max low. Flights: bits, digits,
+//     counts, maximum, table, product: 6.
+//   kShift: what a head predicts, and its own scores with itself and the previous token. The table covers the whole
+//     window, at its top with its last entry. Flights: bits with window sums, carry, e: 3; one stage: 2.
+//     (docs/mathematics.md#predicted-shift)
 struct Softmax : Define<Softmax> {
   static constexpr const char* kName = "softmax";
+  enum By : uint8_t { kMaximum, kShift };
   int64_t head_dim = 1;
   bool causal = false;
+  // own: (2 heads) or none; by head, in sixteenths, what of a row's score with itself, then with the previous token
+  // (row 0: with itself), belongs to its shift. Public.
+  Ints own;
 
+  By by = kMaximum;
   int shift = 0;                                // of the slice
-  compiler::Stages stages = compiler::kOnPath;  // likewise
-  Ints offset;                 // (heads) added to a score before the slice: places each head's window in [0, 2^window)
+  compiler::Stages stages = compiler::kOnPath;  // likewise, of kMaximum
+  Ints offset;  // (heads) added to a score before the slice: places each head's window in [0, 2^window)
+  // kMaximum
   int low = 0, level = 0;      // bits of the low digit and of the level
   int64_t floor = 0;           // rows whose maximum level is lower use this one
   Ints low_table, high_table;  // 2^low and 2^level entries
   int count_bits = 0;          // modulus of the column counts, 2^count_bits > n
+  // kShift
+  int score_up = 0, shift_up = 0;                    // from the inputs' scales to that of their difference
+  int index = 0;                                     // bits of a place in the table
+  Ints table;                                        // e by place; the last entry up to place `end`, then 0: far below
+  compiler::Lowering read{compiler::Kind::kRowLut};  // of the table
+  int64_t end = 0, peak = 0;  // a row whose largest score lies at `peak` or above is unlike the calibration's
 
-  int window() const { return shift + low + level; }  // bits of a score that are read
+  // window: bits of a score, less its shift, that are read.
+  int window() const { return shift + (by == kShift ? index : low + level); }
+  bool Uses(int input) const override { return input == 0 || by == kShift; }
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
   void See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const override;
   void Attributes(Visitor& v) override;
   void Choose(const Facts& c, const Edges& in) override;
   Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
-  int Need(int, const Edges&) const override { return window(); }
+  int Need(int input, const Edges&) const override;
   bool Wraps() const override { return true; }
+  bool ReadsRows(bool) const override { return false; }
+  std::pair<size_t, size_t> Inputs() const override { return {1, 2}; }
   Layout Gives() const override { return Layout::kPairs; }  // packed pairs are unpacked
-  Layout Wants(int) const override { return causal ? Layout::kPacked : Layout::kPairs; }
-  std::vector<Knob> Knobs() override { return {StagesKnob("stages", &stages)}; }
+  Layout Wants(int input) const override {
+    if (input == 1) return Layout::kRows;
+    return causal ? Layout::kPacked : Layout::kPairs;
+  }
+  std::vector<Knob> Knobs() override;
   void Fields(Visitor& v) override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
 
-  // Pair: e = high_table[i] low_table[j] in Z_{2^ring}.
+  // Pair: e = high_table[i] low_table[j] in Z_{2^ring}. Read: e at a place, which is the high bits of a wire.
   gates::Split Pair(int ring) const;
+  gates::Function Read(int ring) const;
+
+ private:
+  // own_bits: by which the scale of the difference exceeds the inputs', for coefficients in sixteenths.
+  int own_bits() const { return own.empty() ? 0 : 4; }
+  // Reals less the shift, in units of the scores: softmax.cpp; the form kShift of what is above: shifted.cpp.
+  RealArray Shifted(int64_t n, const RealArray& score, const RealArray& shifts) const;
+  void ChooseShift(const Facts& c, const Edges& in);
+  void CheckShift(const Edges& in, const std::string& where) const;
+  IntArray SpecShift(const IntCall& c, const IntArray& score, const IntArray& shifts) const;
+  AnyWire BuildShift(const Emission& e, const Wire<kPub>& score, const Wire<kPub>& shifts) const;
 };
 
 // WeightedSum: (e v) / row sum, a head: rows of (heads head_dim). A convex combination of rows of v times the
-// reciprocal table's excess, so the value path W_v W_o of each head is bounded together. Inputs e, v. Flights: 3. The
-// wire is (heads, n, head_dim): the map that reads it joins the heads.
+// reciprocal table's excess, so the value path W_v W_o of each head is bounded together. Inputs e, v. The wire is
+// (heads, n, head_dim): the map that reads it joins the heads. Tails:
+//   kOpened: e is opened. Flights: 3.
+//   kPayload: e is not; the row sum and e v are opened together, and the reciprocal's DCF carries the mask of e v, for
+//     about 4 words an entry of v and row: for a decoder's new row. Flights, from e's summands: 2.
+//     (docs/mathematics.md#unopened)
 struct WeightedSum : Define<WeightedSum> {
   static constexpr const char* kName = "weighted_sum";
   int heads = 1, serving = 1;
   int64_t head_dim = 1;
 
   int row_sum = 0, product = 0;    // rings of the row sum and of e v
+  int floor = 0, top = 0;          // row sums in [2^floor, 2^top) are like the calibration's
   std::vector<func::Group> recip;  // 2^.. / row sum
+  compiler::Lowering rows{compiler::Kind::kRowLut};
+  enum Tail : uint8_t { kOpened, kPayload };
+  Tail tail = kOpened;
 
   RealArray Float(const RealCall& c, std::span<const RealArray* const> x) const override;
+  void See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const override;
   void Attributes(Visitor& v) override;
   void Choose(const Facts& c, const Edges& in) override;
   Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Nominal(const Options& o) const override { return o.Result("attended"); }
+  int LeastRing() const override { return product; }
   int Need(int, const Edges&) const override { return product; }
-  Form Reads(int) const override { return Form::kProduct; }
+  Form Reads(int i) const override { return i == 0 && tail == kPayload ? Form::kSummands : Form::kProduct; }
+  std::vector<Knob> Knobs() override;
   bool ReadsRows(bool) const override { return false; }
   bool OneRow(const Edges&) const override { return false; }
   Layout Wants(int input) const override { return input == 0 ? Layout::kPairs : Layout::kRows; }
@@ -95,6 +141,12 @@ struct WeightedSum : Define<WeightedSum> {
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
+  // PayloadKeyBits: both bundles, of `count` rows of heads and n tokens: what kPayload deals behind e's summands, which
+  // are those at an un-truncated wire.
+  int64_t PayloadKeyBits(int64_t count, int64_t n) const;
+
+ private:
+  AnyWire BuildPayload(const Emission& e, const Summands& weights, const SharedWire<kPub>& v) const;
 };
 
 }  // namespace suf::nn

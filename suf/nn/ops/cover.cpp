@@ -2,10 +2,48 @@
 
 #include <algorithm>
 
+#include "suf/base/memo.hpp"
+
 namespace suf::nn {
 
-gates::Function RowOf(const std::vector<func::Group>& groups, int domain, int ring) {
-  return {compiler::OnOctaves("row", groups, domain, 64), {compiler::Kind::kRowLut}, {}, ring};
+namespace {
+
+// Prepared: for that lowering, and no more. A search asks for one table thousands of times.
+compiler::Compiled Prepared(const std::vector<func::Group>& groups, int domain, const compiler::Lowering& l) {
+  if (l.kind == compiler::Kind::kRowLut) return compiler::OnOctaves("row", groups, domain, 64);
+  Ints key{domain};
+  for (const func::Group& g : groups) {
+    key.insert(key.end(), {g.w, g.lo, g.hi});
+    key.insert(key.end(), g.values.begin(), g.values.end());
+  }
+  static Memo<Ints, compiler::Compiled> known;
+  return *known.Get(key, [&] { return compiler::Compile(func::FromGroups("row", groups, domain, 64)); });
+}
+
+bool Applies(const compiler::Lowering& l, const std::vector<func::Group>& groups, int domain) {
+  if (l.kind == compiler::Kind::kRowLut) return true;  // as WantCover has it
+  return l.kind == compiler::Kind::kStepDcf && compiler::WhyNotNumbers(Prepared(groups, domain, l), l).empty();
+}
+
+}  // namespace
+
+gates::Function RowOf(const std::vector<func::Group>& groups, int domain, int ring, const compiler::Lowering& l) {
+  return {Prepared(groups, domain, l), l, {}, ring};
+}
+
+Knob RowsKnob(compiler::Lowering* rows, const std::vector<func::Group>& groups, int domain) {
+  using compiler::Stages;
+  using compiler::Steps;
+  std::vector<compiler::Lowering> options{{compiler::Kind::kStepDcf}};
+  for (Steps trees : {Steps::kDigits, Steps::kParity})
+    for (Stages stages : {Stages::kOne, Stages::kTwo}) options.push_back({compiler::Kind::kRowLut, trees, stages});
+  std::erase_if(options, [&](const compiler::Lowering& l) { return l != *rows && !Applies(l, groups, domain); });
+  return LoweringKnob("rows", rows, std::move(options));
+}
+
+void WantRows(const compiler::Lowering& rows, const std::vector<func::Group>& groups, int domain,
+              const std::string& where) {
+  Wanted(Applies(rows, groups, domain), where, "the lowering of its rows does not apply");
 }
 
 void WantCover(const std::vector<func::Group>& groups, int ring, int value_bits, const std::string& where) {

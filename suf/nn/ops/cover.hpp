@@ -5,8 +5,15 @@
 
 namespace suf::nn {
 
-// RowOf: a function on octaves of a wire >= 0 in Z_{2^domain}, as a gate.
-gates::Function RowOf(const std::vector<func::Group>& groups, int domain, int ring);
+// RowOf: a function on octaves of a wire >= 0 in Z_{2^domain}, as a gate: by RowLut, or by StepDcf (IntervalLut), which
+// opens nothing and walks a path for each piece.
+inline constexpr compiler::Lowering kRowLut{compiler::Kind::kRowLut};
+gates::Function RowOf(const std::vector<func::Group>& groups, int domain, int ring,
+                      const compiler::Lowering& l = kRowLut);
+// RowsKnob: the lowerings that the search may take for it. WantRows: that a plan's applies.
+Knob RowsKnob(compiler::Lowering* rows, const std::vector<func::Group>& groups, int domain);
+void WantRows(const compiler::Lowering& rows, const std::vector<func::Group>& groups, int domain,
+              const std::string& where);
 // WantCover: groups are contiguous from 0 and end at 2^ring; values are below 2^value_bits.
 void WantCover(const std::vector<func::Group>& groups, int ring, int value_bits, const std::string& where);
 // WantGap: numbers of at most this magnitude can be opened in a ring: they are below 2^(ring - 2), as

@@ -111,12 +111,17 @@ IntArray Lookup::Spec(const IntCall& c, std::span<const IntArray* const>) const 
 AnyWire Lookup::Build(const Emission& e, std::span<const AnyWire>) const {
   std::vector<Slot> slots = Slots();
   pfss::Own<1> tokens = e.t.input<pfss::kP1>("tokens", {e.n}, 64, 0);
+  if (e.rows < e.n) tokens = Between(tokens, 0, e.from, e.from + e.rows);
   pfss::Own<1> rows = Unit(tokens, table.shape()[0]);
-  SharedWire<kPub> x = e.t.give<1>(rows, ring, "masked one-hot");  // (n, vocabulary)
+  SharedWire<kPub> x = e.t.give<1>(rows, ring, "masked one-hot");  // (rows, vocabulary)
   Private w = e.Masked(slots[0], table.shape());
   Linear z(ring);
   z.Add(x, w, [](auto a, auto b) { return Matmul(a, b); });
-  if (positions) z.Bias(e.Plain(slots[1], {e.n, table.cols()}), 0);
+  if (positions) {
+    pfss::Own<0> place = e.Plain(slots[1], {e.n, table.cols()});
+    if (e.rows < e.n) place = Between(place, 0, e.from, e.from + e.rows);
+    z.Bias(place, 0);
+  }
   return e.Open(z.Done());
 }
 

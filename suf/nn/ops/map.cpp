@@ -324,9 +324,10 @@ AnyWire Map::Build(const Emission& e, std::span<const AnyWire> x) const {
     }
   }
   if (rotary) {
-    const int64_t n = e.n, half = d / rotary / 2;
+    const int64_t n = e.rows, half = d / rotary / 2;
     auto rows = [&](const Ints& all) {
-      return e.t.constant(std::vector<uint64_t>(all.begin(), all.begin() + n * half), {n, 1, half});
+      const auto first = all.begin() + e.from * half;
+      return e.t.constant(std::vector<uint64_t>(first, first + n * half), {n, 1, half});
     };
     pfss::Const cos = rows(cosines);
     pfss::Const sin = rows(sines);

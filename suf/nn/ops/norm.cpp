@@ -22,9 +22,10 @@ using pfss::Trace;
 
 namespace {
 
-constexpr int kVarianceBelow = 2;       // bits under the smallest sum of squares seen
-constexpr double kVarianceAbove = 0.6;  // bits over the largest
-constexpr int kLargestSquare = 60;
+constexpr int kVarianceBelow = 2;                     // bits under the smallest sum of squares seen
+constexpr double kVarianceAbove = 0.6;                // bits over the largest
+constexpr int kLargestSquare = 60, kLargestOfZ = 56;  // of what a table reads; of z pieces are 2^56 wide at most
+const char* const kSquareOf[] = {"x", "z"};
 
 double One(int bits) { return std::ldexp(1.0, bits); }
 
@@ -75,38 +76,75 @@ void Norm::Choose(const Facts& c, const Edges& in) {
   const double d = double(dim), of = unit ? 1 : d;  // y has norm sqrt(of)
   const int out = unit ? o.Result("unit") : o.activation;
   int at = std::min(z.scale, o.Norm(key));
-  for (;; --at) {  // a long residual stream: fewer fractional bits in the sum of squares
+  square_of = SquareOf::kX, under = 0;
+  if (o.square == 1 && RingOf(z.reach.most(), z.scale - at) < kRing) {
+    square_of = SquareOf::kZ, cut = z.scale - at, epsilon = 0;
+    for (under = std::max(0, SquareBits(z.reach) - kLargestOfZ);; ++under) {
+      epsilon = unit ? 0 : std::llround(eps * d * One(2 * z.scale - under));
+      square = SquareBits(z.reach);
+      if (square <= kLargestOfZ) break;
+    }
+    if (square + under > compiler::kMostWide) square_of = SquareOf::kX, under = 0;
+  }
+  for (; square_of == SquareOf::kX; --at) {  // a long residual stream: fewer fractional bits in the sum of squares
     cut = z.scale - at, epsilon = unit ? 0 : std::llround(eps * d * One(2 * at));
-    const double longest = z.reach.Scaled(One(-cut), cut > 0 ? 0.5 : 0).length;
-    square = BitLength(longest * longest + double(epsilon));
+    square = SquareBits(z.reach);
     if (square <= kLargestSquare) break;
   }
   if (!c.seen) return;
   const Range& seen = c.seen->at("size").at(0);
   const double low = seen.low * (by_length ? c.least : 1), high = seen.high * (by_length ? c.n : 1);
   const double extra = unit ? 0 : std::log2(d);
-  top = std::min(square, int(std::ceil(2 * (at + std::log2(high)) + extra + kVarianceAbove)));
-  floor = std::max(1, int(std::floor(2 * (at + std::log2(low)) + extra)) - kVarianceBelow);
+  const double scale_of = square_of == SquareOf::kZ ? z.scale - under / 2.0 : at;  // half that of the sum
+  top = std::min(square, int(std::ceil(2 * (scale_of + std::log2(high)) + extra + kVarianceAbove)));
+  floor = std::max(1, int(std::floor(2 * (scale_of + std::log2(low)) + extra)) - kVarianceBelow);
   if (floor >= top)
     Fail(Cause::kRefused, "the calibrated sum of squares is below 2^", top, " and leaves no precision; raise `norm.",
          key, "`");
-  const int bits = (unit ? o.unit_bits : o.rsqrt_bits) + int(std::ceil((top - std::log2(of)) / 2));
+  const int largest = square_of == SquareOf::kZ ? top + under - 2 * cut : top;  // of x's squares
+  const int bits = (unit ? o.unit_bits : o.rsqrt_bits) + int(std::ceil((largest - std::log2(of)) / 2));
   const int fine = std::max(out + 2, bits);
-  rsqrt = Octaves([&](double v) { return std::ldexp(1.0, fine) * std::sqrt(of / v); }, floor, top, square,
+  rsqrt = Octaves([&](double v) { return One(fine) * Root(v); }, floor, top, square,
                   unit ? o.unit_pieces : o.rsqrt_pieces, o.span);
   shift = fine - out, scale = out;
   ring = unit ? out + 4 : 0;
   // one row: a flight is worth more than the words of the one-stage rescale
-  stages = z.one_row ? compiler::kOnPath : compiler::kBeside;
+  stages = z.one_row && square_of == SquareOf::kX ? compiler::kOnPath : compiler::kBeside;
+}
+
+// SquareBits: of the hard bound of the sum, less `under`.
+int Norm::SquareBits(const Reach& z) const {
+  const Reach x = square_of == SquareOf::kZ ? z : z.Scaled(One(-cut), cut > 0 ? 0.5 : 0);
+  return BitLength(x.length * x.length * One(-under) + double(epsilon));
+}
+
+// Root: sqrt(d / sum of x^2), or of 1, for what the table reads.
+double Norm::Root(double v) const {
+  const double of = unit ? 1 : double(dim);
+  return std::sqrt(of / (square_of == SquareOf::kZ ? v * One(under - 2 * cut) : v));
+}
+
+// MostProduct: of the length of x times the table's value, whatever the row is.
+double Norm::MostProduct() const {
+  if (square_of == SquareOf::kX) {
+    const double above = 1 + Excess(rsqrt, [&](double v) { return One(shift + scale) * Root(v); });
+    return One(shift + scale) * std::sqrt(unit ? 1 : double(dim)) * above;
+  }
+  double most = 0;
+  for (const func::Group& g : rsqrt)
+    for (int64_t v = g.lo; v < g.hi; ++v) {
+      // of z / 2^cut where the piece ends; x is within half a place of it in each coordinate, and at most twice it
+      const double length = std::sqrt(std::ldexp(double(v + 1), g.w + under)) * One(-cut);
+      const double rounded = cut > 0 ? std::min(length, 0.5 * std::sqrt(double(dim))) : 0;
+      most = std::max(most, (length + rounded) * double(g.values[size_t(v - g.lo)]));
+    }
+  return most;
 }
 
 Reach Norm::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
   const Edge& z = in[0];
-  const double of = unit ? 1 : double(dim);
-  const double above = 1 + Excess(rsqrt, [&](double v) { return One(shift + scale) * std::sqrt(of / v); });
-  const double most = One(shift + scale) * std::sqrt(of) * above;
-  const Reach x = z.reach.Scaled(One(-cut), cut > 0 ? 0.5 : 0);
-  widths->push_back({"square", BitLength(x.length * x.length + double(epsilon)), &square, kLargestSquare});
+  const double most = MostProduct();
+  widths->push_back({"square", SquareBits(z.reach), &square, kLargestSquare});
   widths->push_back(
       {"product", std::max(RingOf(most, shift), RingOf(z.reach.most(), cut) - cut + 1), &product, 64, false, 2});
   widths->push_back({"input", RingOf(z.reach.most(), cut), &kz, 64, false, 2});
@@ -115,16 +153,19 @@ Reach Norm::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
 }
 
 void Norm::Fields(Visitor& v) {
-  v.Int("kz", kz, 3, kRing), v.Int("cut", cut, 0, kRing), v.Int("square", square, 1, 61),
-      v.Int("epsilon", epsilon, 0, kBig);
+  v.Int("kz", kz, 3, kRing), v.Int("cut", cut, 0, kRing);
+  v.Choice("square_of", &square_of, kSquareOf, "has a sum of squares of ");
+  v.Int("under", under, 0, compiler::kMostWide), v.Int("square", square, 1, 61), v.Int("epsilon", epsilon, 0, kBig);
   v.Int("floor", floor, 0, kRing), v.Int("top", top, 0, kRing), v.Octaves("rsqrt", &rsqrt, square);
   v.Int("product", product, 3, kRing), v.Int("shift", shift, 1, kRing), v.Stages("stages", &stages);
-  v.Stages("last", &last);
+  v.Stages("last", &last, compiler::Stages::kNone), v.Lowering("rows", &rows);
 }
 
 std::vector<Knob> Norm::Knobs() {
   // by cut: norms behind other operators are chosen apart
-  std::vector<Knob> out{StagesKnob(Str(shift, " bits after ", cut), &last)};
+  std::vector<Knob> out{StagesKnob(Str(shift, " bits after ", cut), &last, compiler::Stages::kNone)};
+  out.push_back(RowsKnob(&rows, rsqrt, square));
+  if (under > 0) out.back().name += Str(", ", shift, " bits after ", cut);
   if (cut > 0) out.push_back(StagesKnob(Str(cut, " bits before"), &stages));
   return out;
 }
@@ -137,17 +178,26 @@ void Norm::Check(const Edges& in, int, const std::string& where) const {
   Wanted(shift < product - 2, where, "its shift leaves no bits");
   Wanted(product >= kz - cut, where, "the product's ring is narrower than x");
   WantCover(rsqrt, square, product, where);
+  WantRows(rows, rsqrt, square, where);
+  if (under == 0) return;
+  Wanted(square_of == SquareOf::kZ, where, "only a sum of squares of z has bits under its table");
+  Wanted(square + under <= compiler::kMostWide, where, "its sum of squares has more than 128 bits");
+  Wanted(kz < kRing && kz < square + under, where, "its input is too wide for its sum of squares");
 }
 
 IntArray Norm::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
   IntArray y = *x[0];
   const size_t d = size_t(dim);
+  const bool of_z = square_of == SquareOf::kZ;
   for (int64_t& v : y.at) v = ring::RoundShift(v, cut);
   Ints squares;
   for (size_t r = 0; r < y.at.size(); r += d) {
-    int64_t v = epsilon;
-    for (size_t j = r; j < r + d; ++j) v = WrapAdd(v, WrapMul(y.at[j], y.at[j]));
-    squares.push_back(v);
+    unsigned __int128 sum = 0;
+    for (size_t j = r; j < r + d; ++j) {
+      const __int128 v = of_z ? x[0]->at[j] : y.at[j];
+      sum += static_cast<unsigned __int128>(v * v);
+    }
+    squares.push_back(WrapAdd(int64_t(uint64_t(sum >> under)), epsilon));
   }
   const Ints roots = RowOf(rsqrt, square, 64).Spec(squares, square);
   for (size_t i = 0; i < y.at.size(); ++i) y.at[i] = WrapMul(y.at[i], roots[i / d]);
@@ -161,7 +211,9 @@ IntArray Norm::Spec(const IntCall& c, std::span<const IntArray* const> x) const 
 
 namespace {
 
-std::vector<compiler::Cut> CutsOf(const Norm& n) { return {{n.cut, std::max(n.square, n.product)}}; }
+std::vector<compiler::Cut> CutsOf(const Norm& n) {
+  return {{n.cut, n.square_of == SquareOf::kZ ? n.product : std::max(n.square, n.product)}};
+}
 
 // Square: x^2 in Z_{2^square}, x = T - R + 2^k g b - c: every summand of the expansion, c^2 = c and b^2 = b.
 Owing Square(Trace& t, const Factors& x, const Borrow* c, int k, int square) {
@@ -203,12 +255,22 @@ AnyWire Norm::Build(const Emission& e, std::span<const AnyWire> in) const {
     h = z.hat + bias;
   }
   Factors x = compiler::Lifted(h, z.r, bias, cut);  // x + c
-  Owing sum = Square(t, x, c ? &*c : nullptr, k, square);
-  sum = Map(sum, [](auto v) { return Sum(v); });
-  sum.y = sum.y + epsilon;
-  Wire<kPub> v = compiler::OpenDefined(t, sum, "sum of squares");  // (rows)
-  gates::Function root_of = RowOf(rsqrt, square, product);
-  SharedWire<kPub> root = compiler::OpenShared(t, root_of.Build(t, v), "rsqrt");
+  gates::Function root_of = RowOf(rsqrt, square, product, rows);
+  Owing root_at;
+  if (under > 0) {
+    const compiler::SumOfSquares sum{compiler::SumOfSquares::Radix(dim, kz), square + under, epsilon, under};
+    compiler::WideWire v = sum.Open(t, h, z.r, bias, "sum of squares");  // (rows)
+    root_at = compiler::LowerRow(t, root_of.f, root_of.lowering, v, under, product);
+  } else {
+    const bool of_z = square_of == SquareOf::kZ;
+    Owing sum = of_z ? Square(t, compiler::Lifted(h, z.r, bias), nullptr, kz, square)
+                     : Square(t, x, c ? &*c : nullptr, k, square);
+    sum = Map(sum, [](auto v) { return Sum(v); });
+    sum.y = sum.y + epsilon;
+    Wire<kPub> v = compiler::OpenDefined(t, sum, "sum of squares");  // (rows)
+    root_at = root_of.Build(t, v);
+  }
+  SharedWire<kPub> root = compiler::OpenShared(t, root_at, "rsqrt");
   root = Map(root, [](auto w) { return Column(w); });
   Words y(t, product);
   y.Add(x, compiler::Masked(root));
@@ -220,22 +282,30 @@ AnyWire Norm::Build(const Emission& e, std::span<const AnyWire> in) const {
   return e.Open(gates::Trunc{shift, ring, last}.Build(t, scaled));
 }
 
-int64_t Norm::KeyBits(int64_t rows, bool shared) const {
-  int k = kz - cut;
+int64_t Norm::KeyBits(int64_t count, bool shared) const {
+  const int k = kz - cut;
+  const bool of_z = square_of == SquareOf::kZ;
   auto word = [](int bits) { return int64_t(std::max(0, bits)); };
-  int64_t high = word(square - k - 1);
-  int64_t bits = word(std::max(square - 1, product))  // R
-                 + std::max(high, word(product - k))  // b
-                 + high + word(product - k);          // R b; b r'
+  const int64_t high = word(square + under - (of_z ? kz : k) - 1);
+  int64_t bits = 0;
+  // R; where the square is z's, the product has another one
+  if (of_z && (cut > 0 || under > 0))
+    bits = word(square + under - 1) + product;
+  else
+    bits = word(std::max(square - 1, product));
+  // b, which limbs do not share; R b; b r'
+  bits += high <= kRing ? std::max(high, word(product - k)) : high + word(product - k);
+  bits += high + word(product - k);
   if (cut > 0) {
     compiler::DigitPlan widths = compiler::PlanDigits(CutsOf(*this), stages);
     int words = compiler::BorrowWords(int(widths.widths.size()), stages);
     bits += compiler::DigitsKeyBits(widths, {{cut, 0}}, stages);
-    // borrow alone, times R, b and r'
-    bits += words * (std::max(square, product) + word(square - 1) + high + product);
+    // borrow alone and times r'; for the square of x also times R and b
+    bits += words * (of_z ? 2 * int64_t(product) : std::max(square, product) + word(square - 1) + high + product);
   }
-  int64_t row = RowOf(rsqrt, square, product).KeyBits(true);
-  return rows * (dim * (bits + gates::Trunc{shift, ring, last}.KeyBits(product, shared)) + row);
+  const gates::Function root = RowOf(rsqrt, square, product, rows);
+  const int64_t row = under > 0 ? compiler::RowKeyBits(root.f, root.lowering, under, product) : root.KeyBits(true);
+  return count * (dim * (bits + gates::Trunc{shift, ring, last}.KeyBits(product, shared)) + row);
 }
 
 }  // namespace suf::nn

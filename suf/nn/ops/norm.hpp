@@ -4,10 +4,13 @@
 
 namespace suf::nn {
 
+// SquareOf: what a norm's sum of squares is of: x, or z as it comes, whose rescale then runs beside the sum.
+enum class SquareOf : uint8_t { kX, kZ };
+
 // Norm: y = round(x rsqrt(sum x^2 + eps) / 2^shift), x = round(z / 2^cut) never opened; z may live in a wider ring than
 // is read. |y| <= sqrt(d) (1 + the table's excess) for every row, whatever z is. Flights to its opening: 8 in two
-// stages, 7 in one (for more words: for one row), 6 where nothing is cut. unit: |y| = 1.
-// (docs/mathematics.md#exact-norm)
+// stages, 7 in one (for more words: for one row), 6 where nothing is cut or the sum is z's. unit: |y| = 1.
+// (docs/mathematics.md#exact-norm, #wide-squares)
 struct Norm : Define<Norm> {
   static constexpr const char* kName = "norm";
   int64_t dim = 0;
@@ -18,12 +21,15 @@ struct Norm : Define<Norm> {
   std::string key = "layer";             // of Options: scale of x
 
   int kz = 0, cut = 0;  // ring in which z is read, rescale before (0: x = z)
-  int square = 0;       // ring of the sum of squares
-  int64_t epsilon = 0;  // at the scale of the squares
-  // Calibrated: 2^floor <= sum x^2 + eps < 2^top. Outside it y loses accuracy, never its certificate.
+  SquareOf square_of = SquareOf::kX;
+  int under = 0;        // low bits of the sum of squares that no table reads: its ring has square + under bits
+  int square = 0;       // ring of the sum of squares >> under
+  int64_t epsilon = 0;  // at its scale
+  // Calibrated: 2^floor <= (sum of squares >> under) + eps < 2^top. Outside it y loses accuracy, never its certificate.
   int floor = 0, top = 0;
   std::vector<func::Group> rsqrt;  // values such that y has its scale after `shift`
-  int product = 0, shift = 0;      // ring of x rsqrt; |x rsqrt| + 2^(shift-1) < 2^(product-2)
+  compiler::Lowering rows{compiler::Kind::kRowLut};
+  int product = 0, shift = 0;  // ring of x rsqrt; |x rsqrt| + 2^(shift-1) < 2^(product-2)
   // of the rescale before, and of the last one
   compiler::Stages stages = compiler::kBeside, last = compiler::kOnPath;
 
@@ -33,15 +39,20 @@ struct Norm : Define<Norm> {
   void Choose(const Facts& c, const Edges& in) override;
   Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int, const Edges&) const override { return kz; }
-  // Settle: z is read no wider than the product needs.
-  void Settle(const Edges& in) override { kz = std::min(in[0].ring, product + cut - 1); }
+  // Settle: z is read no wider than the product needs, or a sum beyond 64 bits takes.
+  void Settle(const Edges& in) override { kz = std::min({in[0].ring, product + cut - 1, under > 0 ? 63 : 64}); }
   void Fields(Visitor& v) override;
   std::vector<Knob> Knobs() override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;
-  // KeyBits: both bundles, of `rows` rows; shared: the result's owed word is dealt.
-  int64_t KeyBits(int64_t rows, bool shared) const;
+  // KeyBits: both bundles, of `count` rows; shared: the result's owed word is dealt.
+  int64_t KeyBits(int64_t count, bool shared) const;
+
+ private:
+  int SquareBits(const Reach& z) const;
+  double Root(double v) const;
+  double MostProduct() const;
 };
 
 }  // namespace suf::nn

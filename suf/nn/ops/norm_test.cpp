@@ -21,16 +21,30 @@ Norm MakeNorm(int kz, int cut, int d, int ring, int stages) {
   return n;
 }
 
+// NormOfZ: the same with the sum of squares of z, whose `under` low bits no table reads.
+Norm NormOfZ(int kz, int cut, int d, int ring, int stages, int under, int floor = 1) {
+  Norm n = MakeNorm(kz, cut, d, ring, stages);
+  const int x = kz - cut - 2, log_d = int(std::ceil(std::log2(d))), scale = x + log_d + n.shift;
+  n.square_of = SquareOf::kZ, n.under = under, n.square = 2 * (kz - 2) + log_d + 1 - under;
+  auto root = [&](double v) { return std::ldexp(std::sqrt(d / v), scale + cut) / std::sqrt(std::ldexp(1, under)); };
+  n.rsqrt = func::FitOctaves(root, floor, n.square, 3, 3, func::Measure::kNone).f;
+  n.product = x + int(std::ceil(std::log2(double(n.rsqrt[0].values[0] + 1)))) + 3;
+  n.floor = floor, n.top = n.square;
+  return n;
+}
+
 // Meant: a norm by hand, by rows.
 Ints Meant(const Norm& n, const Ints& z) {
   auto rounded = [](int64_t v, int s) { return s ? (v + (int64_t{1} << (s - 1))) >> s : v; };
   const func::Suf root = func::FromGroups("rsqrt", n.rsqrt, n.square, 64);
   Ints y;
   for (size_t row = 0; row < z.size(); row += size_t(n.dim)) {
-    uint64_t sum = uint64_t(n.epsilon);
-    for (size_t j = row; j < row + size_t(n.dim); ++j)
-      sum += uint64_t(rounded(z[j], n.cut)) * uint64_t(rounded(z[j], n.cut));
-    const int64_t f = int64_t(func::Evaluate(root, sum & ring::Mask(n.square)).poly[0]);
+    __int128 sum = __int128(n.epsilon) << n.under;
+    for (size_t j = row; j < row + size_t(n.dim); ++j) {
+      const __int128 v = n.square_of == SquareOf::kZ ? z[j] : rounded(z[j], n.cut);
+      sum += v * v;
+    }
+    const int64_t f = int64_t(func::Evaluate(root, uint64_t(sum >> n.under) & ring::Mask(n.square)).poly[0]);
     for (size_t j = row; j < row + size_t(n.dim); ++j) y.push_back(rounded(rounded(z[j], n.cut) * f, n.shift));
   }
   return y;
@@ -46,7 +60,8 @@ TEST(Norm, Exhaustive) {
             for (int wider : {0, 9}) {
               if (wider && (form != Form::kOpen || ring == 6)) continue;
               Norm n = MakeNorm(5 + cut, cut, d, ring, stages);
-              n.form = form;
+              n.form = form, n.rows = kRows[(cut + stages + d + int(form)) % 4];
+              if (form != Form::kProduct) n.last = compiler::Stages(stages - 1);
               const int64_t top = (int64_t{1} << (n.kz - 2)) - (cut ? int64_t{1} << (cut - 1) : 0);
               Ints z = gates::Range(-top + (cut == 0), top, 4);
               while (z.size() % size_t(d)) z.push_back(0);
@@ -61,6 +76,30 @@ TEST(Norm, Exhaustive) {
             }
 }
 
+// The sum of squares of z itself: narrow, and wide with bits that no table reads.
+TEST(Norm, ExhaustiveOfZ) {
+  for (int cut : {0, 1, 3})
+    for (int stages : {1, 2})
+      for (int d : {1, 4})
+        for (int under : {0, 1, 4})
+          for (int ring : {6, 40}) {
+            Norm n = NormOfZ(5 + cut, cut, d, ring, stages, under);
+            n.form = ring == 6 ? Form::kMap : Form::kOpen;
+            n.rows = kRows[(cut + stages + d + under + ring) % 2 ? 3 : 0];
+            const int64_t top = (int64_t{1} << (n.kz - 2)) - (cut ? int64_t{1} << (cut - 1) : 0);
+            Ints z = gates::Range(-top + (cut == 0), top, 4);
+            while (z.size() % size_t(d)) z.push_back(0);
+            for (size_t i = 0; i + 1 < z.size(); i += 3) std::swap(z[i], z[(i * 7919) % z.size()]);
+            const int64_t rows = int64_t(z.size()) / d;
+            OpRig rig{int(rows)};
+            Ints want = Meant(n, z);
+            for (int64_t& v : want) v = gates::Number(uint64_t(v), ring);
+            ASSERT_EQ(rig.Run(n, {{{{rows, d}, z}, n.kz + (ring == 40 ? 9 : 0), Form::kOpen}}), want)
+                << cut << " " << d << " " << under << " " << ring;
+            EXPECT_EQ(rig.key_bits(z.size()), n.KeyBits(rows, n.form != Form::kOpen)) << cut << " " << under;
+          }
+}
+
 // [digits, carry,] sum of squares, window sums, reciprocal root, product, digits, result.
 TEST(Norm, Flights) {
   for (int cut : {0, 3})
@@ -68,13 +107,54 @@ TEST(Norm, Flights) {
       for (Form form : kForms) {
         Norm n = MakeNorm(9 + cut, cut, 4, 40, stages);
         n.form = form;
+        for (const compiler::Lowering& rows : kRows)
+          for (int last : {0, 1, 2}) {
+            n.rows = rows, n.last = compiler::Stages(last);
+            const int row = rows.kind == compiler::Kind::kStepDcf ? 0 : int(rows.stages);
+            EXPECT_EQ(FlightsOf(2,
+                                [&](OpRig* rig) {
+                                  rig->Run(n, {{{{2, 4}, Numbers(8, 50)}, n.kz, Form::kOpen}});
+                                }),
+                      4 + row + last + (cut ? stages : 0))
+                << cut << " " << stages << int(form) << " " << compiler::Name(rows) << " " << last;
+          }
+      }
+}
+
+// The digits and the carry of z lie beside its sum of squares and the window sums: two flights fewer than in x's case.
+// StepDcf has no window sums: one less.
+TEST(Norm, FlightsOfZ) {
+  for (int under : {0, 5})
+    for (int cut : {0, 3})
+      for (int row : {0, 1, 2, 3}) {
+        const int stages = 1 + row % 2;
+        Norm n = NormOfZ(9 + cut, cut, 4, 40, stages, under);
+        n.rows = kRows[row < 2 ? 0 : 3];
         EXPECT_EQ(FlightsOf(2,
                             [&](OpRig* rig) {
                               rig->Run(n, {{{{2, 4}, Numbers(8, 50)}, n.kz, Form::kOpen}});
                             }),
-                  6 + (cut ? stages : 0))
-            << cut << " " << stages << int(form);
+                  row < 2 ? 6 : 5)
+            << under << " " << cut << " " << stages;
       }
+}
+
+// Sums of 65 to 128 bits.
+TEST(Norm, SumsBeyondSixtyFourBits) {
+  for (auto [kz, d] : {std::pair{33, 24}, {35, 5}, {47, 24}, {59, 24}, {61, 24}, {62, 100}, {63, 24}})
+    for (const compiler::Lowering& rows : {kRows[0], kRows[3]}) {
+      const int under = 2 * (kz - 2) + int(std::ceil(std::log2(d))) + 1 - 50;
+      Norm n = NormOfZ(kz, kz - 13, d, 30, 2, under, 30);
+      n.rows = rows;
+      const int64_t top = (int64_t{1} << (kz - 2)) - (int64_t{1} << (n.cut - 1)) - 1;
+      Ints z = gates::Some(-top, top, size_t(5 * d), uint64_t(kz));
+      for (int i = 0; i < d; ++i) z[size_t(i)] >>= 6;
+      for (int i = d; i < 2 * d; ++i) z[size_t(i)] = i % 2 ? top : -top;
+      OpRig rig(5);
+      EXPECT_EQ(rig.Run(n, {{{{5, d}, z}, kz, Form::kOpen}}), Meant(n, z)) << kz;
+      EXPECT_EQ(rig.key_bits(z.size()), n.KeyBits(5, false)) << kz;
+      EXPECT_EQ(rig.g.sent("sum of squares"), 2 * 5 * (n.square + n.under)) << kz;
+    }
 }
 
 TEST(Norm, WideRings) {
@@ -83,6 +163,7 @@ TEST(Norm, WideRings) {
       const int d = 24, cut = kz - 13;
       if (stages == 1 && cut > 24) continue;
       Norm n = MakeNorm(kz, cut, d, 30, stages);
+      n.rows = kRows[size_t(kz + stages) % 4], n.last = compiler::Stages(stages - 1);
       const int64_t top = (int64_t{1} << (kz - 2)) - (int64_t{1} << (cut - 1)) - 1;
       const Ints z = gates::Some(-top, top, size_t(5 * d), uint64_t(kz));
       OpRig rig(5);
@@ -176,13 +257,44 @@ TEST(Norm, Choose) {
   ExpectRefused([] { Chosen(EdgeOf(12, 0, 4, {4, 1, {}, {}, {}}), SeenSize(0.5, 8), true); }, "raise `norm.unit`");
 }
 
+// The sum of squares of z where the setting asks for it and 128 bits hold it; y has the same scale.
+TEST(Norm, ChooseOfZ) {
+  Options o;
+  o.Set("square", 1);
+  const Norm x = Chosen(EdgeOf(30, 0, 4, {4, 0x1p38, {}, {}, {}}), SeenSize(0.5, 8));
+  const Norm z = Chosen(EdgeOf(30, 0, 4, {4, 0x1p38, {}, {}, {}}), SeenSize(0.5, 8), false, o);
+  EXPECT_EQ(x.square_of, SquareOf::kX);
+  EXPECT_EQ(z.square_of, SquareOf::kZ);
+  EXPECT_EQ(z.cut, x.cut);
+  EXPECT_EQ(z.shift, x.shift);
+  EXPECT_EQ(z.square + z.under, 2 * 38 + 1);
+  EXPECT_EQ(z.square, 56);
+  EXPECT_EQ(z.epsilon, std::llround(1e-5 * 4 * std::ldexp(1, 60 - z.under)));
+  EXPECT_EQ(z.floor + z.under, 2 * 29 + 2 - 2);
+  EXPECT_EQ(z.top + z.under, 2 * 33 + 2 + 1);
+  EXPECT_EQ(z.stages, compiler::kBeside);
+  // the same table at the sums' scale
+  for (double size : {0.5, 1.0, 4.0}) {
+    const double in_x = 4 * size * size * std::ldexp(1, 20), in_z = 4 * size * size * std::ldexp(1, 60 - z.under);
+    auto at = [](const Norm& n, double v) { return double(func::Evaluator(n.rsqrt, n.square, 64).At(uint64_t(v))); };
+    EXPECT_NEAR(at(z, in_z) / at(x, in_x), 1, 0.01) << size;
+  }
+  // a narrow one, and one that fits no wide ring
+  const Norm narrow = Chosen(EdgeOf(12, 0, 4, {4, 1e6, {}, {}, {}}), SeenSize(0.5, 8), false, o);
+  EXPECT_EQ(narrow.square_of, SquareOf::kZ);
+  EXPECT_EQ(narrow.under, 0);
+  EXPECT_EQ(narrow.square, 40);
+  EXPECT_EQ(Chosen(EdgeOf(50, 0, 4, {4, 0x1p64, {}, {}, {}}), SeenSize(0.5, 8), false, o).square_of, SquareOf::kX);
+}
+
 // Every row inside the input's reach, those far outside the calibrated window too.
 TEST(Norm, BoundIsSound) {
-  for (bool unit : {false, true})
+  for (auto [unit, square] : {std::pair{false, 0}, {true, 0}, {false, 1}, {true, 1}})
     for (int scale : {4, 6})
       for (const Reach& reach : {BoxOf({9, 5, 7}), Reach{3, 9.5, {}, {}, {}}}) {
         Options o;
-        o.Set("activation", 5), o.Set("norm.layer", 4), o.Set("norm.unit", 5), o.Set("result.unit", 6);
+        o.Set("square", square), o.Set("activation", 5), o.Set("norm.layer", 4), o.Set("norm.unit", 5),
+            o.Set("result.unit", 6);
         Norm n = Chosen(EdgeOf(scale, 0, 3, reach), SeenSize(0.05, 0.4), unit, o);
         OpRig rig(1);
         const Bounded b = BoundOf(n, 1, {EdgeOf(scale, 0, 3, reach)});
@@ -195,8 +307,8 @@ TEST(Norm, BoundIsSound) {
           for (int64_t v : rig.witness.seen.at("product")) ASSERT_LT(std::abs(double(v)), gap);
           for (int64_t v : z) ASSERT_LT(double(v), std::ldexp(1.0, n.kz - 2));
         }
-        // the bound is near what a norm is: sqrt(d) or 1
-        EXPECT_LT(b.reach.length, std::ldexp(std::sqrt(unit ? 1.0 : 3.0), n.scale) * 1.2 + 1);
+        // the bound is near what a norm is: sqrt(d) or 1; at these scales x may be twice z / 2^cut
+        EXPECT_LT(b.reach.length, std::ldexp(std::sqrt(unit ? 1.0 : 3.0), n.scale) * (square ? 2.4 : 1.2) + 1);
       }
 }
 
@@ -215,7 +327,11 @@ TEST(Norm, Fields) {
   BoundOf(n, 8, {EdgeOf(12, 0, 4, {4, 1e6, {}, {}, {}})});
   n.ring = 30;
   ExpectFields(n);
+  n.rows = kRows[3], n.last = compiler::Stages::kNone;
+  ExpectFields(n);
   n.unit = n.by_length = true, n.key = "unit";
+  ExpectFields(n);
+  n.square_of = SquareOf::kZ, n.under = 3;
   ExpectFields(n);
 }
 
@@ -232,7 +348,13 @@ TEST(Norm, CheckFaults) {
        F{[](Norm& x, Edges&) { x.top = x.square + 1; }, "floor < top <= square does not hold"},
        F{[](Norm& x, Edges&) { x.shift = x.product - 2; }, "its shift leaves no bits"},
        F{[](Norm& x, Edges&) { x.product = 10, x.shift = 2, x.kz = 14; }, "the product's ring is narrower than x"},
+       F{[](Norm& x, Edges&) { x.under = 1; }, "only a sum of squares of z has bits under its table"},
+       F{[](Norm& x, Edges&) { x.square_of = SquareOf::kZ, x.under = 120; },
+         "its sum of squares has more than 128 bits"},
+       F{[](Norm& x, Edges& e) { x.square_of = SquareOf::kZ, x.under = 60, x.kz = e[0].ring = 64, x.cut = 60; },
+         "its input is too wide for its sum of squares"},
        F{[](Norm& x, Edges&) { x.square += 1; }, "the table does not cover its ring"},
+       F{[](Norm& x, Edges&) { x.rows = {compiler::Kind::kWindowLut}; }, "the lowering of its rows does not apply"},
        F{[](Norm& x, Edges&) { x.square = 62, x.top = 62; }, "the table's domain must be below 2^62"},
        F{[](Norm& x, Edges&) { x.rsqrt[0].values.pop_back(); }, "a group does not have one value a piece"},
        F{[](Norm& x, Edges&) { x.rsqrt[1].lo += 1; }, "the groups of pieces leave a hole or overlap"},

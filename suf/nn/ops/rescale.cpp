@@ -13,6 +13,9 @@ namespace {
 constexpr double kStreamRoom = 4;  // a clamp's window over the largest value seen
 constexpr int kWidestStream = 58;  // bits of a stream that is read without a clamp: what its norm adds fits 64
 
+constexpr int kFinestScores = 46;  // scale of a product of un-truncated queries and keys; its slices fit 61 bits
+const char* const kQueryKey = "query_key";  // its product is read by slices, so that it may stay un-truncated
+
 const char* const kKinds[] = {"exact", "optional", "extend", "clamp"};
 
 }  // namespace
@@ -33,6 +36,7 @@ void Rescale::Choose(const Facts& c, const Edges& in) {
   const Edge& z = in[0];
   shift = window = 0, scale = z.scale;
   if (kind == kExtend) return;
+  if (kind == kExact && key == kQueryKey && c.options.scores == 1 && 2 * z.scale <= kFinestScores) return;
   if (kind == kClamp) {
     const bool fits = RingOf(z.reach.most()) <= kWidestStream;
     if (fits && !c.options.clamp) return;
@@ -71,12 +75,12 @@ int Rescale::Need(int, const Edges& in) const {
 }
 
 void Rescale::Fields(Visitor& v) {
-  v.Int("shift", shift, 0, kRing), v.Int("window", window, 0, kRing), v.Stages("stages", &stages);
+  v.Int("shift", shift, 0, kRing), v.Int("window", window, 0, kRing), v.Stages("stages", &stages, Least());
 }
 
 std::vector<Knob> Rescale::Knobs() {
   if (shift == 0) return {};
-  return {StagesKnob("stages", &stages)};
+  return {StagesKnob("stages", &stages, Least())};
 }
 
 void Rescale::Check(const Edges& in, int, const std::string& where) const {
@@ -84,7 +88,7 @@ void Rescale::Check(const Edges& in, int, const std::string& where) const {
   Wanted(!window || (kind == kClamp && shift > 0 && shift + window < in[0].ring && ring > window), where,
          "its window does not fit its rings");
   if (kind == kExtend) Wanted(shift == 0 && in[0].ring >= 3 && ring > in[0].ring, where, "it does not extend");
-  if (kind == kExact) Wanted(shift > 0, where, "it does not rescale");
+  if (kind == kExact) Wanted(shift > 0 || key == kQueryKey, where, "it does not rescale");
   if (Transparent())
     Wanted(in[0].ring >= ring, where, "its input's ring is narrower than its own");
   else if (!window)

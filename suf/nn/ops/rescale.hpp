@@ -5,9 +5,11 @@
 namespace suf::nn {
 
 // Rescale: y = floor((z + 2^(shift-1)) / 2^shift), exact; one flight to its digits, one to its opening (two stages: one
-// more, for less key). Kinds: kExact, to the scale `key`; kOptional, left out (shift 0) where 64 bits hold the product
-// behind it; kExtend, no shift, a narrow wire into a wide ring; kClamp, a residual stream that is read modulo a window:
-// left out (shift 0) where a hard bound fits the stream's ring, else a deterministic clamp that needs no certificate.
+// more, for less key; by a DCF without digits: one fewer). Kinds: kExact, to the scale `key` (left out, shift 0, for
+// queries and keys where the option `scores` keeps them un-truncated and no rotation makes them finer still);
+// kOptional, left out (shift 0) where 64 bits hold the product behind it; kExtend, no shift, a narrow wire into a wide
+// ring; kClamp, a residual stream that is read modulo a window: left out (shift 0) where a hard bound fits the stream's
+// ring, else a deterministic clamp that needs no certificate.
 struct Rescale : Define<Rescale> {
   static constexpr const char* kName = "rescale";
   enum Kind : uint8_t { kExact, kOptional, kExtend, kClamp };
@@ -30,6 +32,8 @@ struct Rescale : Define<Rescale> {
   bool Wraps() const override { return window > 0 || Operator::Wraps(); }
   void Fields(Visitor& v) override;
   std::vector<Knob> Knobs() override;
+  // Least: stages: a clamp's slice has one at least.
+  compiler::Stages Least() const { return window ? compiler::Stages::kOne : compiler::Stages::kNone; }
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;

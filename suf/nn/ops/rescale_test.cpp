@@ -11,7 +11,7 @@ Rescale Make(Rescale::Kind kind, int shift, int ring, int stages = 1, int window
   r.kind = kind, r.shift = shift, r.ring = ring, r.stages = compiler::Stages(stages), r.window = window;
   return r;
 }
-compiler::Stages StagesOf(int s) { return s == 2 ? compiler::Stages::kTwo : compiler::Stages::kOne; }
+compiler::Stages StagesOf(int s) { return compiler::Stages(s); }
 
 int64_t Rounded(int64_t v, int s) { return (v + (int64_t{1} << (s - 1))) >> s; }
 
@@ -19,7 +19,7 @@ int64_t Rounded(int64_t v, int s) { return (v + (int64_t{1} << (s - 1))) >> s; }
 // left.
 TEST(Rescale, ExactExhaustive) {
   for (int s = 1; s <= 5; ++s)
-    for (int stages : {1, 2})
+    for (int stages : {0, 1, 2})
       for (Form form : kForms)
         for (int ring : {8 - s, 8, 33}) {
           Rescale r = Make(Rescale::kExact, s, ring, stages);
@@ -41,8 +41,9 @@ TEST(Rescale, Flights) {
       r.form = form;
       return FlightsOf(1, [&](OpRig* rig) { rig->Run(r, {{{{3, 1}, {-50, 0, 33}}, 8}}); });
     };
-    for (int stages : {1, 2}) {
+    for (int stages : {0, 1, 2}) {
       EXPECT_EQ(flights(Make(Rescale::kExact, 3, 8, stages)), 1 + stages);
+      if (stages == 0) continue;  // a clamp's slice opens its borrows
       EXPECT_EQ(flights(Make(Rescale::kClamp, 3, 8, stages, 4)), 1 + stages);
     }
     EXPECT_EQ(flights(Make(Rescale::kExtend, 0, 9)), 1);
@@ -183,6 +184,25 @@ TEST(Rescale, ChooseExactAndOptional) {
   EXPECT_TRUE(r.shift == 0 && r.scale == 24);
 }
 
+// Queries and keys stay un-truncated where the option says so; no other exact rescale does.
+TEST(Rescale, ChooseUntruncatedScores) {
+  Options o;
+  const Facts f{o};
+  const Edges in{EdgeOf(23, 30, 4, BoxOf({1000}))}, finer{EdgeOf(24, 30, 4, BoxOf({1000}))};
+  Rescale r = Make(Rescale::kExact, 9, 20);
+  for (const char* key : {"query_key", "value"})
+    for (int scores : {0, 1}) {
+      o.Set("scores", scores);
+      r.key = key, r.Choose(f, in);
+      const bool stays = scores == 1 && r.key == "query_key";
+      EXPECT_EQ(r.Transparent(), stays);
+      EXPECT_EQ(r.scale == 23, stays);
+      EXPECT_NO_THROW(r.Check(in, 8, "here"));
+      r.Choose(f, finer);
+      EXPECT_FALSE(r.Transparent());
+    }
+}
+
 TEST(Rescale, ChooseClamp) {
   Options o;
   Seen seen{{"size", {{0, 12}}}};
@@ -225,6 +245,9 @@ TEST(Rescale, Fields) {
     r.key = "value", r.scale = 5;
     ExpectFields(r);
   }
+  Rescale dcf = Make(Rescale::kExact, 3, 20, 0);
+  dcf.key = "value", dcf.scale = 5;
+  ExpectFields(dcf);
   Recorder rec;
   Rescale r;
   r.Attributes(rec);

@@ -11,6 +11,12 @@ namespace suf::nn {
 
 inline constexpr Form kForms[] = {Form::kOpen, Form::kMap, Form::kProduct};
 inline constexpr int kWideRings[] = {31, 32, 33, 47, 62};
+// kRows: how a row's function is read; by StepDcf without a stage.
+inline constexpr compiler::Lowering kRows[] = {
+    {compiler::Kind::kRowLut},
+    {compiler::Kind::kRowLut, compiler::Steps::kDigits, compiler::Stages::kTwo},
+    {compiler::Kind::kRowLut, compiler::Steps::kParity},
+    {compiler::Kind::kStepDcf}};
 
 // Pool: one thread; a test's work is small.
 inline exec::Pool& OnePool() {
@@ -40,12 +46,13 @@ struct Given {
   IntArray wire = {};
 };
 
-// OpRig: a run of one operator on texts of n tokens.
+// OpRig: a run of one operator on texts of n tokens; of rows [from, from + rows) alone, `order` leaves out the others.
 class OpRig {
  public:
-  explicit OpRig(int tokens) : n(tokens) {}
+  explicit OpRig(int tokens) : n(tokens), rows(tokens) {}
 
   const int n;
+  int from = 0, rows;
   std::vector<int32_t> ids;
   std::map<std::string, Tensor> weights;                                                // by slot
   std::function<Ints(const IntArray&)> order = [](const IntArray& y) { return y.at; };  // of the result in its wire
@@ -72,7 +79,7 @@ class OpRig {
     for (const Given& i : in) x.push_back(Give(i));
     SetWeights(op);
     inputs(1).Set("tokens", Ints(ids.begin(), ids.end()));
-    const AnyWire y = op.Build({g.t, n, result, op.form, "7", "y"}, x);
+    const AnyWire y = op.Build({g.t, n, result, op.form, "7", "y", from, rows}, x);
     EXPECT_EQ(result, std::holds_alternative<std::monostate>(y));
     Ints got;
     if (result) {

@@ -99,29 +99,32 @@ IntArray Scores::Spec(const IntCall& c, std::span<const IntArray* const> x) cons
 
 AnyWire Scores::Build(const Emission& e, std::span<const AnyWire> x) const {
   const int64_t n = e.n, q_cols = heads * head_dim, k_cols = serving * head_dim;
-  // (n, of head_dim) -> (serving, of / serving n, head_dim): heads that read one k are rows of one product
+  const bool packed = e.Packed(causal);
+  // (rows, of head_dim) -> (serving, of / serving rows, head_dim): heads that read one k are rows of one product
   auto split = [&](auto v, int64_t of) {
-    auto u = Reshape(v, {n, of, head_dim});
+    const int64_t rows = v.shape()[0];
+    auto u = Reshape(v, {rows, of, head_dim});
     auto w = Permute(u, {1, 0, 2});
-    return Reshape(w, {serving, of / serving * n, head_dim});
+    return Reshape(w, {serving, of / serving * rows, head_dim});
   };
   SharedWire<kPub> in[2] = {AsProduct(x[0]), AsProduct(x.back())};
-  if (x.size() == 1) {
-    in[0] = Map(in[0], [&](auto v) { return Between(v, 1, 0, q_cols); });
-    in[1] = Map(in[1], [&](auto v) { return Between(v, 1, q_cols, q_cols + k_cols); });
-  }
+  SUF_CHECK(in[0].shape()[0] == e.rows && in[1].shape()[0] == n);
+  for (int i : {0, 1})  // of an input that holds both, its own part
+    if (in[i].shape()[1] == q_cols + k_cols)
+      in[i] = Map(in[i], [&](auto v) { return Between(v, 1, i ? q_cols : 0, i ? q_cols + k_cols : q_cols); });
   SharedWire<kPub> q = Map(in[0], [&](auto v) { return split(v, heads); });
   SharedWire<kPub> k = Map(in[1], [&](auto v) { return split(v, serving); });
   compiler::Owing z = gates::MatmulProduct{true}.Build(e.t, q, k);
   auto shape = [&](auto v) {
-    auto u = Reshape(v, {heads, n, n});
-    if (!causal) return u;
+    auto u = Reshape(v, {heads, e.rows, n});
+    if (!packed) return u;
     return Pack(u);
   };
-  if (causal || serving != heads) z = compiler::Map(z, shape);
+  if (packed || serving != heads) z = compiler::Map(z, shape);
   if (relative) {
     pfss::Own<0> bias = e.Plain(Slots()[0], {heads, n, n});
-    if (causal) bias = Pack(bias);
+    if (e.rows < n) bias = Between(bias, 1, e.from, e.from + e.rows);
+    if (packed) bias = Pack(bias);
     z.y.a = z.y.a + bias;
   }
   if (z.y.bits() > ring) {

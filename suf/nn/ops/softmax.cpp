@@ -20,25 +20,30 @@ namespace {
 // least kAbove of a level above it.
 constexpr double kScoreRoom = 1.6, kBelow = 0.6, kAbove = 0.25;
 constexpr int kLargestTable = 10, kLargestLevel = 7;  // log2 of entries
+constexpr int64_t kMostOwn = 1 << 8;                  // sixteenths
+constexpr double kFinite = 300;  // largest exponent of the float model: a sum of a row's powers stays a number
 
 // Rows: how many scores of row i are there.
 int64_t Counted(bool causal, int64_t i, int64_t n) { return causal ? i + 1 : n; }
 
+const char* const kForms[] = {"maximum", "shift"};
+
 }  // namespace
 
 RealArray Softmax::Float(const RealCall& c, std::span<const RealArray* const> x) const {
-  RealArray y = *x[0];
-  const int64_t n = c.n, rows = y.rows();
-  for (int64_t i = 0; i < rows; ++i) {
+  const int64_t n = c.n;
+  RealArray y = by == kShift ? Shifted(n, *x[0], *x[1]) : *x[0];
+  for (int64_t i = 0; i < y.rows(); ++i) {
     double* row = &y.at[size_t(i * n)];
     const int64_t count = Counted(causal, i % n, n);
-    const double most = *std::max_element(row, row + count);
-    for (int64_t j = 0; j < n; ++j) row[j] = j < count ? std::exp((row[j] - most) / std::sqrt(double(head_dim))) : 0;
+    const double most = by == kShift ? 0 : *std::max_element(row, row + count);
+    for (int64_t j = 0; j < n; ++j)
+      row[j] = j < count ? std::exp(std::min((row[j] - most) / std::sqrt(double(head_dim)), kFinite)) : 0;
   }
   return y;
 }
 
-// See: scores and row maxima of every head.
+// See: scores and row maxima of every head; scores less their shifts.
 void Softmax::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
   const int64_t n = c.n, heads = x[0]->shape[0];
   std::vector<Range>&score = (*seen)["score"], &row_max = (*seen)["row_max"];
@@ -50,11 +55,21 @@ void Softmax::See(const RealCall& c, std::span<const RealArray* const> x, Seen* 
       score[size_t(i / n)].See(row[j]), most = std::max(most, row[j]);
     row_max[size_t(i / n)].See(most);
   }
+  if (x.size() < 2) return;
+  const RealArray z = Shifted(n, *x[0], *x[1]);
+  std::vector<Range>& shifted = (*seen)["shifted"];
+  shifted.resize(size_t(heads));
+  for (int64_t i = 0; i < heads * n; ++i)
+    for (int64_t j = 0; j < Counted(causal, i % n, n); ++j) shifted[size_t(i / n)].See(z.at[size_t(i * n + j)]);
 }
 
-void Softmax::Attributes(Visitor& v) { v.Int("head_dim", head_dim, 1, 1 << 14), v.Flag("causal", &causal); }
+void Softmax::Attributes(Visitor& v) {
+  v.Int("head_dim", head_dim, 1, 1 << 14), v.Flag("causal", &causal), v.Many("own", &own, 1 << 11, -kMostOwn, kMostOwn);
+}
 
 void Softmax::Choose(const Facts& c, const Edges& in) {
+  by = in.size() == 2 && c.options.softmax == Options::kShift ? kShift : kMaximum;
+  if (by == kShift) return ChooseShift(c, in);
   const Options& o = c.options;
   const double unit = std::sqrt(double(head_dim));
   scale = o.exp_high + o.exp_low, count_bits = BitLength(double(c.n));
@@ -70,6 +85,8 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
   if (low > kLargestTable || low < 1 || shift < 1)
     Fail(Cause::kRefused, "the scores need a low table of 2^", low, " entries, the limit is 2^", kLargestTable,
          "; lower `slice`");
+  const std::vector<compiler::Cut> cuts{{shift, low}, {shift + low, level}};
+  if (!compiler::FindDigits(cuts, stages)) stages = compiler::kBeside;  // un-truncated scores: many digits
   const double width = std::ldexp(1.0, bits), one = std::ldexp(1.0, step);
   double least = 1e300;
   offset.clear();
@@ -87,21 +104,47 @@ void Softmax::Choose(const Facts& c, const Edges& in) {
 
 Reach Softmax::Bound(const Facts& c, const Edges&, std::vector<Width>* widths) {
   widths->push_back({"score", window() - 1, nullptr, 61, true});
+  // length: of a row, the sum of its entries
+  if (by == kShift) return {c.n, double(MostOf(table)) * c.n, {double(MostOf(table))}, {}, {}};
   const double most = double(MostOf(high_table)) * double(MostOf(low_table));
-  return {c.n, most * c.n, {most}, {}, {}};  // length: of a row, the sum of its entries
+  return {c.n, most * c.n, {most}, {}, {}, std::ldexp(1.0, scale - 1)};
+}
+
+int Softmax::Need(int input, const Edges&) const {
+  if (by == kMaximum) return input == 0 ? window() : 1;
+  return std::max(1, window() - (input == 0 ? score_up - own_bits() : shift_up));
+}
+
+std::vector<Knob> Softmax::Knobs() {
+  if (by == kMaximum) return {StagesKnob("stages", &stages)};
+  std::vector<compiler::Lowering> options;
+  for (auto openings : {compiler::Openings::kWide, compiler::Openings::kNarrow})
+    for (auto cut : {compiler::Stages::kOne, compiler::Stages::kTwo, compiler::Stages::kThree})
+      options.push_back({compiler::Kind::kRowLut, compiler::Steps::kDigits, cut, openings});
+  return {LoweringKnob("read", &read, std::move(options))};
 }
 
 void Softmax::Fields(Visitor& v) {
+  v.Choice("form", &by, kForms, "has a softmax of the form ");
   v.Int("shift", shift, 1, kRing), v.Many("offset", &offset, 1 << 10, -kBig, kBig);
+  if (by == kShift) {
+    v.Int("score_up", score_up, 0, kRing), v.Int("shift_up", shift_up, 0, kRing), v.Int("index", index, 1, 16);
+    v.Table("table", &table), v.Int("end", end, 1, 1 << 16), v.Int("peak", peak, 0, 1 << 16);
+    v.Lowering("read", &read);
+    return;
+  }
   v.Int("low", low, 1, kLargestTable), v.Int("level", level, 1, kLargestTable), v.Int("floor", floor, 0, 1 << 10);
   v.Stages("stages", &stages);
   v.Table("low_table", &low_table), v.Table("high_table", &high_table), v.Int("count_bits", count_bits, 1, 17);
 }
 
 void Softmax::Check(const Edges& in, int max_n, const std::string& where) const {
+  Wanted(own.empty() || int64_t(own.size()) == 2 * in[0].dim, where, "there are not two coefficients a head");
+  Wanted(form != Form::kSummands || by == kShift, where, "its reader takes summands of a maximum's exponential");
+  if (by == kShift) return CheckShift(in, where);
   Wanted(window() < 62 && in[0].ring == window(), where, "its input's ring is not its shift, low digit and level");
   Wanted(int64_t(offset.size()) == in[0].dim, where, "there is not one offset a head");
-  Wanted(MostOf(offset) >> (window() + 8) == 0, where, "an offset is far outside the ring of the scores");
+  Wanted(MostOf(offset) >> std::min(window() + 8, 62) == 0, where, "an offset is far outside the ring of the scores");
   Wanted(low_table.size() == size_t{1} << low && high_table.size() == size_t{1} << level, where,
          "a table of the exponential has another size than its digit");
   for (auto* t : {&low_table, &high_table})
@@ -117,6 +160,7 @@ gates::Split Softmax::Pair(int to) const {
 }
 
 IntArray Softmax::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
+  if (by == kShift) return SpecShift(c, *x[0], *x[1]);
   const int64_t n = c.n, k = window(), middle = int64_t{1} << (k - 1);
   IntArray y{x[0]->shape, Ints(x[0]->at.size(), 0)};
   for (int64_t h = 0; h < x[0]->shape[0]; ++h) {
@@ -143,31 +187,33 @@ IntArray Softmax::Spec(const IntCall& c, std::span<const IntArray* const> x) con
 }
 
 AnyWire Softmax::Build(const Emission& e, std::span<const AnyWire> x) const {
+  if (by == kShift) return BuildShift(e, AsOpen(x[0]), AsOpen(x[1]));
   pfss::Trace& t = e.t;
   Wire<kPub> z = AsOpen(x[0]);
   if (z.k() > window()) z = Map(z, [&](auto v) { return Low(v, window()); });
   const int64_t n = e.n, heads = z.shape()[0];
+  const bool packed = e.Packed(causal);
   const int top = shift + low;
   std::vector<compiler::Cut> cuts{{shift, low}, {top, level}};
   std::vector<uint64_t> places;
   for (int64_t v : offset) places.push_back(uint64_t(v) + (uint64_t{1} << (shift - 1)));
-  pfss::Const window_at = t.constant(places, causal ? Shape{heads, 1} : Shape{heads, 1, 1});
+  pfss::Const window_at = t.constant(places, packed ? Shape{heads, 1} : Shape{heads, 1, 1});
   compiler::OpenedDigits d(t, z, window_at, compiler::PlanDigits(cuts, stages));
   compiler::Borrow below(d, shift, stages), above(d, top, stages);
   Wire<kPub> digit = OpenDefined(t, compiler::Slice(d, shift, top, low, &below, nullptr), "low digit");
   Wire<kPub> levels = OpenDefined(t, compiler::Slice(d, top, window(), level, &above, nullptr), "level");
-  gates::Maximum maximum{floor, count_bits, causal};
-  Wire<kPub> m = OpenDefined(t, maximum.Build(t, levels), "maximum");  // (heads, n)
+  gates::Maximum maximum{floor, count_bits, packed};
+  Wire<kPub> m = OpenDefined(t, maximum.Build(t, levels), "maximum");  // (heads, rows)
   m = Map(m, [&](auto v) {
     auto column = Column(v);
-    if (!causal) return column;
+    if (!packed) return column;
     return Pack(Broadcast(column, {heads, n, n}));
   });
   Pub hat = m.hat - levels.hat;
   Sec r = m.r - levels.r;
   compiler::Owing y = Pair(ring).Build(t, {hat, r}, digit);
   AnyWire w = e.Open(y);
-  return causal ? On(w, [&](auto v) { return Unpack(v, n); }) : w;
+  return packed ? On(w, [&](auto v) { return Unpack(v, n); }) : w;
 }
 
 }  // namespace suf::nn

@@ -143,8 +143,9 @@ void Pool::Check(const Edges& in, int, const std::string& where) const {
 IntArray Pool::Spec(const IntCall&, std::span<const IntArray* const> x) const { return Pooled(*x[0], kind, WrapAdd); }
 
 AnyWire Pool::Build(const Emission& e, std::span<const AnyWire> x) const {
+  SUF_CHECK(kind == kSum || (kind == kFirst ? e.from == 0 : e.from + e.rows == e.n));
   return On(x[0], [&](auto v) {
-    const int64_t d = v.shape()[1], at = kind == kFirst ? 0 : e.n - 1;
+    const int64_t d = v.shape()[1], at = kind == kFirst ? 0 : e.rows - 1;
     auto rows = kind == kSum ? Sum(v, 0) : Between(v, 0, at, at + 1);
     auto row = rows.bits() > ring ? Low(rows, ring) : rows;
     return Reshape(row, {1, d});

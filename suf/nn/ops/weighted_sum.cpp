@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "suf/compiler/unopened.hpp"
 #include "suf/gates/function.hpp"
 #include "suf/gates/product.hpp"
 #include "suf/nn/ops/attention.hpp"
@@ -12,7 +14,14 @@ namespace suf::nn {
 
 namespace {
 
+// Under a predicted shift: bits between the calibrated sums and the fine part of the table; bits of the reciprocal that
+// stay below that part, whose largest sums are rare.
+constexpr int kSumBelow = 4, kSumAbove = 3, kSumRoom = 1;
+constexpr int kMostCap = 12;  // sums are seen for entries cut at 1 to 2^kMostCap
+
 double One(int bits) { return std::ldexp(1.0, bits); }
+
+const char* const kTails[] = {"e", "payload"};
 
 }  // namespace
 
@@ -27,13 +36,23 @@ RealArray WeightedSum::Float(const RealCall& c, std::span<const RealArray* const
       double sum = 0;
       for (int64_t j = 0; j < n; ++j) sum += e[j];
       for (int64_t j = 0; j < n; ++j) {
-        const double part = e[j] / sum;
+        const double part = sum > 0 ? e[j] / sum : 0;
         const double* v = &x[1]->at[size_t(j * cols + from)];
         for (int64_t k = 0; k < head_dim; ++k) row[k] += part * v[k];
       }
     }
   });
   return y;
+}
+
+// See: sums of rows whose entries are cut at 2^k, by k; the softmax's options say at which.
+void WeightedSum::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
+  std::vector<Range>& sums = (*seen)["row_sum"];
+  sums.resize(kMostCap + 1);
+  for (auto e = x[0]->at.begin(); e != x[0]->at.end(); e += c.n)
+    for (int k = 0; k <= kMostCap; ++k)
+      sums[size_t(k)].See(
+          std::accumulate(e, e + c.n, 0.0, [&](double s, double v) { return s + std::min(v, One(k)); }));
 }
 
 void WeightedSum::Attributes(Visitor& v) {
@@ -43,10 +62,20 @@ void WeightedSum::Attributes(Visitor& v) {
 
 void WeightedSum::Choose(const Facts& c, const Edges& in) {
   row_sum = BitLength(in[0].reach.length);
-  const int fine = row_sum + c.options.recip_bits;
+  int least = in[0].scale - 1, room = 0;  // the least sum of the table; bits by which its top may be passed
+  floor = 0, top = row_sum;
+  if (in[0].reach.row == 0 && c.seen) {  // a predicted shift: a sum may be anything
+    const int cap = std::clamp(BitLength(in[0].reach.most()) - in[0].scale, 0, kMostCap);
+    const Range& sum = c.seen->at("row_sum").at(size_t(cap));
+    auto bits = [&](double x) { return in[0].scale + std::log2(std::max(x, std::ldexp(1.0, -in[0].scale))); };
+    least = floor = std::clamp(int(std::floor(bits(sum.low))) - kSumBelow, 1, row_sum - 1);
+    top = std::clamp(int(std::ceil(bits(sum.high))) + kSumAbove, floor + 1, row_sum);
+    room = std::min(row_sum - top, kSumRoom);
+  }
+  const int fine = top + room + c.options.recip_bits;
   scale = fine + in[1].scale;
-  recip = Octaves([&](double v) { return std::ldexp(1.0, fine) / v; }, in[0].scale - 1, row_sum, row_sum,
-                  c.options.recip_pieces, c.options.span);
+  recip = Octaves([&](double v) { return std::ldexp(1.0, fine) / v; }, least, top, row_sum, c.options.recip_pieces,
+                  c.options.span);
 }
 
 Reach WeightedSum::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
@@ -67,7 +96,17 @@ Reach WeightedSum::Bound(const Facts&, const Edges& in, std::vector<Width>* widt
 }
 
 void WeightedSum::Fields(Visitor& v) {
-  v.Int("row_sum", row_sum, 1, 61), v.Int("product", product, 3, kRing), v.Octaves("recip", &recip, row_sum);
+  v.Int("row_sum", row_sum, 1, 61), v.Int("product", product, 3, kRing);
+  v.Int("floor", floor, 0, 61), v.Int("top", top, 1, 61), v.Octaves("recip", &recip, row_sum);
+  v.Lowering("rows", &rows), v.Choice("tail", &tail, kTails, "has a weighted sum with the tail ");
+}
+
+std::vector<Knob> WeightedSum::Knobs() {
+  std::vector<Knob> out{RowsKnob(&rows, recip, row_sum)};
+  // a predicted shift gives summands of e; a maximum's row sums have no floor
+  if (floor > 0)
+    out.push_back({"tail", {std::begin(kTails), std::end(kTails)}, size_t(tail), [this](size_t i) { tail = Tail(i); }});
+  return out;
 }
 
 void WeightedSum::Check(const Edges& in, int, const std::string& where) const {
@@ -77,6 +116,8 @@ void WeightedSum::Check(const Edges& in, int, const std::string& where) const {
   Wanted(in[0].ring >= product && in[1].ring >= product, where, "an input's ring is narrower than its product");
   Wanted(row_sum <= product && product <= ring, where, "row_sum <= product <= ring does not hold");
   WantCover(recip, row_sum, ring, where);
+  WantRows(rows, recip, row_sum, where);
+  Wanted(tail == kOpened || floor > 0, where, "its tail is for a predicted shift");
 }
 
 IntArray WeightedSum::Spec(const IntCall& c, std::span<const IntArray* const> x) const {
@@ -92,6 +133,11 @@ IntArray WeightedSum::Spec(const IntCall& c, std::span<const IntArray* const> x)
                ring::Layout::kPlain, reinterpret_cast<uint64_t*>(&mixed[size_t(h * n * head_dim)]), size_t(head_dim),
                false, c.pool);
   }
+  for (int64_t i = 0; i < heads * n; ++i) {
+    const int64_t sum = sums[size_t(i)], low = floor > 0 ? int64_t{1} << floor : 0, high = int64_t{1} << top;
+    if (sum < low || sum >= high)
+      c.watch.Leave(Str("row_sum of head ", i / n, " row ", i % n).c_str(), sum, sum < low ? low : high);
+  }
   c.watch.See("row_sum", sums), c.watch.See("product", mixed);
   const Ints inverse = RowOf(recip, row_sum, 64).Spec(sums, row_sum);
   for (int64_t i = 0; i < heads * n; ++i)
@@ -103,26 +149,79 @@ IntArray WeightedSum::Spec(const IntCall& c, std::span<const IntArray* const> x)
 AnyWire WeightedSum::Build(const Emission& emission, std::span<const AnyWire> x) const {
   pfss::Trace& t = emission.t;
   const int64_t n = emission.n;
+  if (const auto* weights = std::get_if<Summands>(&x[0])) return BuildPayload(emission, *weights, AsProduct(x[1]));
   SharedWire<kPub> e = AsProduct(x[0]), v = AsProduct(x[1]);
   v = Map(v, [&](auto w) {
     auto u = Reshape(w, {n, serving, head_dim});
     return Permute(u, {1, 0, 2});
   });
   if (v.k() > product) v = Map(v, [&](auto w) { return Low(w, product); });
-  Wire<kPub> sums = Map(Wire<kPub>(e), [&](auto w) { return Low(Sum(w), row_sum); });  // (heads, n): never opened
+  Wire<kPub> sums = Map(Wire<kPub>(e), [&](auto w) { return Low(Sum(w), row_sum); });  // (heads, rows): never opened
   if (e.k() > product) e = Map(e, [&](auto w) { return Low(w, product); });
-  gates::Function inverse_of = RowOf(recip, row_sum, ring);
+  gates::Function inverse_of = RowOf(recip, row_sum, ring, rows);
   SharedWire<kPub> inverse = compiler::OpenShared(t, inverse_of.Build(t, sums), "recip");
   inverse = Map(inverse, [](auto w) { return Column(w); });
   // heads that read one v are rows of one product
-  if (serving != heads) e = Map(e, [&](auto w) { return Reshape(w, {serving, heads / serving * n, n}); });
+  if (serving != heads) e = Map(e, [&](auto w) { return Reshape(w, {serving, heads / serving * emission.rows, n}); });
   compiler::Owing mixed = gates::MatmulProduct{false}.Build(t, e, v);
-  if (serving != heads) mixed = compiler::Map(mixed, [&](auto w) { return Reshape(w, {heads, n, head_dim}); });
-  Wire<kPub> ev = compiler::OpenDefined(t, mixed, "eV");  // (heads, n, head_dim)
+  if (serving != heads)
+    mixed = compiler::Map(mixed, [&](auto w) { return Reshape(w, {heads, emission.rows, head_dim}); });
+  Wire<kPub> ev = compiler::OpenDefined(t, mixed, "eV");  // (heads, rows, head_dim)
   compiler::Words y(t, ring);
   compiler::Factors value = compiler::Centred(ev);
   y.Add(value, compiler::Masked(inverse));
   return emission.Open(y.Done());  // by heads: the map that reads it joins them
+}
+
+// o = F(S) (eV_hat - r): shares of F(S) and F(S) r by one DCF at S's mask, whose payload is (1, r).
+AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weights, const SharedWire<kPub>& x) const {
+  pfss::Trace& t = emission.t;
+  const int64_t n = emission.n, own = emission.rows;
+  compiler::Factors e = weights.sum;  // (heads, rows, n, 1)
+  for (compiler::Factor& f : e) {
+    if (f.p) f.p = Column(*f.p);
+    f.u = Column(*f.u);
+  }
+  SharedWire<kPub> v = Map(x, [&](auto w) {
+    auto u = Reshape(w, {n, serving, head_dim});
+    auto by_head = Permute(u, {1, 0, 2});
+    auto one = Reshape(by_head, {serving, 1, n, head_dim});
+    auto all = Broadcast(one, {serving, heads / serving, n, head_dim});
+    auto served = Reshape(all, {heads, 1, n, head_dim});
+    return Low(served, product);
+  });
+  auto total = [](compiler::Words& w) { return compiler::Map(w.Done(), [](auto all) { return Sum(all, 2); }); };
+  compiler::Words s(t, row_sum), mixed(t, product);
+  s.Add(e);
+  mixed.Add(e, compiler::Masked(v));
+  Wire<kPub> sums = compiler::OpenDefined(t, total(s), "row sum");  // (heads, rows, 1)
+  Wire<kPub> ev = compiler::OpenDefined(t, total(mixed), "eV");     // (heads, rows, head_dim)
+  const compiler::Factors value = compiler::Opened(ev, ring);
+  std::vector<pfss::Sec> payload{Broadcast(t.constant(1), {heads, own, 1})};
+  for (const compiler::Factor& f : value)
+    for (int64_t k = 0; f.u && k < head_dim; ++k) payload.push_back(Between(Lift(*f.u), 2, k, k + 1));
+  pfss::Sh shares = compiler::IntervalTimes(t, recip, sums, Stack(payload), ring);  // (payload, heads, rows, 1)
+  compiler::Words y(t, ring);
+  int64_t at = 1;
+  for (const compiler::Factor& f : value) {
+    pfss::Sh word = f.u ? Map(shares,
+                              [&](auto w) {
+                                auto words = Between(w, 0, at, at + head_dim);
+                                auto last = Permute(words, {1, 2, 0, 3});
+                                return Reshape(last, {heads, own, head_dim});
+                              })
+                        : At(shares, 0);
+    if (f.u) at += head_dim;
+    y.Add(word, f.p, f.sign, f.shift);
+  }
+  return emission.Open(y.Done());
+}
+
+int64_t WeightedSum::PayloadKeyBits(int64_t count, int64_t n) const {
+  const int words = int(1 + head_dim * (product < ring ? 2 : 1));  // 1; of e v, r and where it wraps
+  // by pair, those that scale an entry of e and the owed one; by entry of v, these times its mask
+  const int64_t pairs = n * 5 * product, entries = n * head_dim * 4 * product;
+  return count * (pairs + entries + compiler::IntervalTimesKeyBits(row_sum, words, ring));
 }
 
 }  // namespace suf::nn

@@ -12,6 +12,7 @@ namespace {
 WeightedSum Make(int heads, int serving, int64_t head_dim, int row_sum, int product, int ring) {
   WeightedSum s;
   s.heads = heads, s.serving = serving, s.head_dim = head_dim, s.row_sum = row_sum, s.product = product, s.ring = ring;
+  s.top = row_sum;
   s.recip =
       func::FitOctaves([&](double v) { return std::ldexp(1.0, row_sum + 3) / v; }, 0, row_sum, 3, row_sum < 6 ? 8 : 2)
           .f;
@@ -53,16 +54,21 @@ Ints Meant(const WeightedSum& s, int64_t n, const Ints& e, const Ints& v) {
 int64_t KeyBits(const WeightedSum& s, int64_t rows, int64_t values, Form form) {
   const int past = std::max(0, s.ring - s.product);
   // a row: the reciprocal and its word; a value: r, and b twice; the owed word for who reads the new mask's shares
-  return rows * (RowOf(s.recip, s.row_sum, s.ring).KeyBits(true)) +
+  return rows * (RowOf(s.recip, s.row_sum, s.ring, s.rows).KeyBits(true)) +
          values * (s.ring + 2 * past + (form == Form::kOpen ? 0 : s.ring));
 }
 
 // Every row of two weights below 8 and every pair of values in [-4, 4), a head each.
 TEST(WeightedSum, Exhaustive) {
   const int64_t n = 2, heads = 64 * 64 / 2;
-  for (Form form : kForms) {
+  for (auto [form, rows] : {std::pair{Form::kOpen, kRows[0]},
+                            {Form::kMap, kRows[1]},
+                            {Form::kProduct, kRows[2]},
+                            {Form::kOpen, kRows[3]},
+                            {Form::kMap, kRows[3]},
+                            {Form::kProduct, kRows[3]}}) {
     WeightedSum s = Make(int(heads), int(heads), 1, 4, 8, 16);
-    s.form = form;
+    s.form = form, s.rows = rows;
     Ints e, v(size_t(n * heads));
     for (int64_t h = 0; h < heads; ++h) {
       const int64_t pair = h / 32;
@@ -78,17 +84,20 @@ TEST(WeightedSum, Exhaustive) {
 }
 
 TEST(WeightedSum, Flights) {
-  for (Form form : kForms) {
-    WeightedSum s = Make(1, 1, 1, 4, 8, 16);
-    s.form = form;
-    EXPECT_EQ(
-        FlightsOf(
-            2,
-            [&](OpRig* rig) {
-              rig->Run(s, {{{{1, 2, 2}, {1, 2, 3, 4}}, 8, Form::kProduct}, {{{2, 1}, {-4, 3}}, 8, Form::kProduct}});
-            }),
-        3);
-  }
+  // its pieces have one place each, so that two stages cut nothing
+  for (Form form : kForms)
+    for (auto [rows, flights] : {std::pair{kRows[0], 3}, {kRows[1], 3}, {kRows[2], 3}, {kRows[3], 2}}) {
+      WeightedSum s = Make(1, 1, 1, 4, 8, 16);
+      s.form = form, s.rows = rows;
+      EXPECT_EQ(
+          FlightsOf(
+              2,
+              [&](OpRig* rig) {
+                rig->Run(s, {{{{1, 2, 2}, {1, 2, 3, 4}}, 8, Form::kProduct}, {{{2, 1}, {-4, 3}}, 8, Form::kProduct}});
+              }),
+          flights)
+          << compiler::Name(rows);
+    }
 }
 
 // Grouped or not, one token too, inputs wider than the product.
@@ -98,7 +107,7 @@ TEST(WeightedSum, EveryShape) {
       for (int n : {1, 5})
         for (Form form : kForms) {
           WeightedSum s = Make(4, serving, 3, 18, k, 64);
-          s.form = form;
+          s.form = form, s.rows = kRows[size_t(k + n) % 4];
           Ints e = Numbers(size_t(4 * n * n), 1 << 14, uint64_t(k));
           for (int64_t& x : e) x = std::abs(x) + 1;
           const int64_t top = int64_t{1} << (k - 2 - 18);
@@ -149,6 +158,73 @@ TEST(WeightedSum, Choose) {
     }
 }
 
+// Under a predicted shift sums are what calibration saw: fine from 2^-4 of the least to eight times the largest, above
+// that never above 1 / sum; a sum of 0 leaves nothing.
+TEST(WeightedSum, ChooseBehindAShift) {
+  const Options o;
+  const Edges in{EdgeOf(18, 0, 2, {256, 256 * 0x1p20, {0x1p20 - 1}, {}, {}}), EdgeOf(10, 0, 6, BoxOf(Reals(6, 50.0)))};
+  const Seen seen{{"row_sum", {{0.01, 1}, {0.015, 1.5}, {0.02, 1.7}, {0.03, 1e4}}}};  // entries are cut at 4
+  WeightedSum s;
+  s.heads = s.serving = 2, s.head_dim = 3;
+  Facts f{o};
+  f.seen = &seen;
+  s.Choose(f, in);
+  EXPECT_EQ(s.row_sum, 29);
+  EXPECT_EQ(s.floor, 18 - 6 - 4);
+  EXPECT_EQ(s.top, 18 + 1 + 3);
+  EXPECT_EQ(s.scale, 22 + 1 + 5 + 10);  // one bit above the fine part, and recip_bits
+  EXPECT_EQ(s.recip.back().hi << s.recip.back().w, int64_t{1} << 29);
+  const double one = 0x1p28;
+  for (const func::Group& g : s.recip)
+    for (size_t i = 0; i < g.values.size(); ++i) {
+      const double x = std::ldexp(double(g.lo) + double(i) + 0.5, g.w),
+                   last = std::ldexp(double(g.lo) + double(i) + 1, g.w);
+      if (x < 0x1p8) continue;
+      if (x < 0x1p22) {
+        ASSERT_NEAR(double(g.values[i]) / (one / x), 1, 0.02);
+      } else {
+        ASSERT_LE(double(g.values[i]), one / (last - 1));
+      }
+    }
+  const Bounded b = BoundOf(s, 256, in);
+  EXPECT_LE(b.reach.most(), 50 * one * 1.02);
+  auto edges = in;
+  edges[0].reach.row = 0x1p17;  // of a maximum
+  s.Choose(f, edges);
+  EXPECT_EQ(s.floor, 0);
+  EXPECT_EQ(s.top, 29);
+  EXPECT_EQ(s.scale, 29 + 5 + 10);
+}
+
+TEST(WeightedSum, See) {
+  WeightedSum s;
+  Weights w;
+  Seen seen;
+  FloatOf(s, 2, w, {{{2, 2, 2}, {1, 3, 0.5, 0.25, 2, 0, 1, 4}}, {{2, 2}, {8, 4, -4, 20}}}, {}, &seen);
+  ASSERT_EQ(seen.at("row_sum").size(), 13u);
+  EXPECT_EQ(seen.at("row_sum")[12].low, 0.75);
+  EXPECT_EQ(seen.at("row_sum")[12].high, 5);
+  EXPECT_EQ(seen.at("row_sum")[1].high, 3);  // entries cut at 2
+}
+
+// A row of zeros gives zeros, in real numbers and by the protocol; a watch hears of it, and of a sum at the top.
+TEST(WeightedSum, RowOfZeros) {
+  WeightedSum s = Make(2, 2, 1, 6, 12, 24);
+  s.floor = 2, s.top = 4;
+  const Ints e{0, 0, 1, 1, 7, 9, 3, 2};
+  OpRig rig(2);
+  rig.order = ByHeads(2);
+  const Ints y = rig.Run(s, {{{{2, 2, 2}, e}, 12, Form::kProduct}, {{{2, 2}, {-4, 3, 2, 5}}, 12, Form::kProduct}});
+  EXPECT_EQ(y[0], 0);
+  EXPECT_NE(y[1], 0);
+  EXPECT_EQ(rig.witness.left, (std::vector<Witness::Left>{{"row_sum of head 0 row 0", 0, 4},
+                                                          {"row_sum of head 0 row 1", 2, 4},
+                                                          {"row_sum of head 1 row 0", 16, 16}}));
+  Weights w;
+  WeightedSum real;
+  EXPECT_EQ(FloatOf(real, 1, w, {{{1, 1, 1}, {0}}, {{1, 1}, {8}}}).at, (Reals{0}));
+}
+
 // Every row of weights whose sum is within reach, and every row of values: the result, and what is inside.
 TEST(WeightedSum, BoundIsSound) {
   Options o;
@@ -192,7 +268,17 @@ TEST(WeightedSum, BoundHandsOnImages) {
 TEST(WeightedSum, FieldsAndCheck) {
   WeightedSum s = Make(4, 2, 3, 9, 20, 30);
   s.scale = 12;
-  ExpectFields(s);
+  for (const compiler::Lowering& rows : kRows) {
+    s.rows = rows;
+    ExpectFields(s);
+  }
+  // the search may take each of them
+  Knob k = s.Knobs().at(0);
+  EXPECT_EQ(k.name, "rows");
+  EXPECT_EQ(k.options, (std::vector<std::string>{"StepDcf", "RowLut", "RowLut/2", "RowLut/tree", "RowLut/tree/2"}));
+  EXPECT_EQ(k.at, 0u);
+  k.set(2);
+  EXPECT_EQ(s.rows, kRows[1]);
   using F = Fault<WeightedSum>;
   const char *narrow = "an input's ring is narrower than its product",
              *order = "row_sum <= product <= ring does not hold";
@@ -205,6 +291,7 @@ TEST(WeightedSum, FieldsAndCheck) {
        F{[](WeightedSum&, Edges& e) { e[1].ring = 19; }, narrow},
        F{[](WeightedSum& x, Edges&) { x.product = 8; }, order}, F{[](WeightedSum& x, Edges&) { x.ring = 19; }, order},
        F{[](WeightedSum& x, Edges&) { x.row_sum = 10; }, "the table does not cover its ring"},
+       F{[](WeightedSum& x, Edges&) { x.rows = {compiler::Kind::kIndex}; }, "the lowering of its rows does not apply"},
        F{[](WeightedSum& x, Edges&) { x.recip[0].values[0] = int64_t{1} << 30; },
          "a table value is negative or exceeds its ring"}});
   Recorder r;

@@ -63,11 +63,13 @@ struct World {
   std::vector<Error> dealer_errors;
   std::vector<uint64_t> dealt;
   std::vector<Hash> dealt_keys;
-  BundlePlan plan = TestPlan();
+  BundlePlan plan;
   net::Millis timeout{5000};
   Keys keys;
 
-  explicit World(uint32_t ahead = 1, net::Millis partner_wait = net::Millis{2000}, Generate generate = TestGenerate) {
+  explicit World(uint32_t ahead = 1, net::Millis partner_wait = net::Millis{2000}, Generate generate = TestGenerate,
+                 BundlePlan of = TestPlan())
+      : plan(std::move(of)) {
     keys.ahead = ahead;
     state.emplace(dir / "dealer");
     for (int p = 0; p < 2; ++p) store[p].emplace(dir / std::to_string(p));

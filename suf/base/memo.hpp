@@ -1,0 +1,30 @@
+// Memo: values of a pure function, kept by its arguments: for what is asked again and again with few arguments, such as
+// the digits of a cut while thousands of traces are priced. From any thread.
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace suf {
+
+template <class Key, class Value>
+class Memo {
+ public:
+  // Get: make() of this key, which is called once; several threads may make one value, and the first is kept.
+  template <class F>
+  std::shared_ptr<const Value> Get(const Key& key, F make) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (auto at = values_.find(key); at != values_.end()) return at->second;
+    }
+    auto made = std::make_shared<const Value>(make());
+    const std::lock_guard lock(mutex_);
+    return values_.try_emplace(key, std::move(made)).first->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<Key, std::shared_ptr<const Value>> values_;
+};
+
+}  // namespace suf

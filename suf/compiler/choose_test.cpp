@@ -1,0 +1,119 @@
+// Profiles as they are written, and what a bill costs under them.
+#include "suf/compiler/choose.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace suf::compiler {
+namespace {
+
+std::string Refusal(const std::string& profile) {
+  try {
+    (void)ParseProfile(profile);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.cause(), Cause::kInput) << profile;
+    return e.what();
+  }
+  return "";
+}
+
+Prices Of(const std::string& text) { return ParseProfile(text).prices; }
+
+TEST(Profile, NamedOnesHaveTheirRoundTripAndRate) {
+  for (auto [name, trip] : {std::pair{"lan", 1e-3}, {"balanced", 20e-3}, {"wan", 60e-3}}) {
+    const Profile p = ParseProfile(name);
+    EXPECT_EQ(p.name, name);
+    EXPECT_DOUBLE_EQ(2 * p.prices.flight, trip);
+    EXPECT_DOUBLE_EQ(p.prices.wire, 8e-9);
+    EXPECT_FALSE(p.says_keys || p.prices.now || p.prices.duplex);
+  }
+  EXPECT_EQ(ParseProfile("cpu").source, Profiles()[0].source);
+}
+
+TEST(Profile, BothSpellingsAreOne) {
+  for (const char* same : {"rtt=20ms,rate=1G", "rtt=0.02,rate=1e9", "flight=10ms,wire=8ns", "flight=0.01,wire=8e-9",
+                           "rtt=20000us,rate=1000M", "rtt=0.02s,rate=1000000k"}) {
+    EXPECT_DOUBLE_EQ(Of(same).flight, 0.01) << same;
+    EXPECT_DOUBLE_EQ(Of(same).wire, 8e-9) << same;
+    EXPECT_DOUBLE_EQ(Of(same).block, Of("cpu").block) << same;
+  }
+  const Prices p = Of("duplex=1,cores=8,disk=2G,keys=now,aes=2G,word=1ns,key=3e-9");
+  EXPECT_TRUE(p.duplex && p.now);
+  EXPECT_EQ(p.cores, 8);
+  EXPECT_DOUBLE_EQ(p.disk, 0.5e-9);
+  EXPECT_DOUBLE_EQ(p.block, 0.5e-9);
+  EXPECT_DOUBLE_EQ(p.word, 1e-9);
+  EXPECT_DOUBLE_EQ(p.key, 3e-9);
+  // over a profile that is named first
+  EXPECT_DOUBLE_EQ(Of("wan,cores=4").flight, 30e-3);
+  EXPECT_EQ(Of("wan,cores=4").cores, 4);
+  EXPECT_DOUBLE_EQ(Of("gpu,rtt=1ms").word, Of("gpu").word);
+  EXPECT_EQ(Of("rtt=0").flight, 0);
+}
+
+TEST(Profile, BadOnesAreRefusedWithTheLimitAndTheRemedy) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"", "the profile is empty; give one of cpu, gpu, lan, balanced, wan, or prices"},
+      {"moon", "'moon' is no profile and no price; profiles and prices are cpu, gpu, lan, balanced, wan, or"},
+      {"speed=1", "'speed=1' is no profile and no price"},
+      {"rtt", "'rtt' is no profile and no price"},
+      {"rtt=1,wan", "'wan' is no profile and no price"},
+      {"rtt=1,", "'' is no profile and no price"},
+      {"rtt=", "the price 'rtt=' is no number from 0 to 10 (seconds of a round trip); give a number of seconds"},
+      {"rtt=-1ms", "'rtt=-1ms' is no number from 0 to 10"},
+      {"rtt=11", "'rtt=11' is no number from 0 to 10"},
+      {"rtt=10001ms", "'rtt=10001ms' is no number"},
+      {"rtt=5m", "give a number of seconds, or one with ns, us, ms or s"},
+      {"rtt=nan", "'rtt=nan' is no number"},
+      {"rtt=inf", "'rtt=inf' is no number"},
+      {"flight=6", "'flight=6' is no number from 0 to 5 (seconds of a flight)"},
+      {"rate=999",
+       "'rate=999' is no number from 1000 to 1e+15 (bits a second on the wire); give a number, or one with k"},
+      {"rate=0", "'rate=0' is no number"},
+      {"rate=1T", "'rate=1T' is no number"},
+      {"wire=1", "'wire=1' is no number from 0 to 0.008 (seconds a byte on the wire)"},
+      {"key=1", "'key=1' is no number from 0 to 0.001"},
+      {"word=1", "'word=1' is no number from 0 to 0.001"},
+      {"aes=0", "'aes=0' is no number from 1000 to 1e+15 (AES blocks a second)"},
+      {"disk=1", "'disk=1' is no number from 1000 to 1e+15 (bytes a second of reading bundles)"},
+      {"cores=0", "'cores=0' is no number from 1 to 4096 (cores of each role); give a whole number"},
+      {"cores=4097", "'cores=4097' is no number from 1 to 4096"},
+      {"cores=1.5", "'cores=1.5' is no number from 1 to 4096"},
+      {"duplex=2", "'duplex=2' is no number from 0 to 1 (0 or 1: whether both directions are used at once)"},
+      {"keys=later", "'keys=later' is no profile and no price"},
+      {"rtt=1ms,flight=1ms", "the price 'flight=1ms' is given twice, rtt is two flights and rate one over wire"},
+      {"rate=1G,rate=2G", "the price 'rate=2G' is given twice"},
+      {"keys=now,keys=now", "the price 'keys=now' is given twice"},
+  };
+  for (auto [text, sentence] : rows) EXPECT_THAT(Refusal(text), testing::HasSubstr(sentence)) << text;
+}
+
+TEST(Profile, KeysAgreeWithTheFlag) {
+  for (const char* flag : {"", "ahead", "now"}) {
+    Profile silent = ParseProfile("wan"), says = ParseProfile("wan,keys=now");
+    SetKeys(&silent, flag);
+    EXPECT_EQ(silent.prices.now, std::string(flag) == "now");
+    if (std::string(flag) == "ahead") {
+      EXPECT_THROW(SetKeys(&says, flag), Error);
+      continue;
+    }
+    SetKeys(&says, flag);
+    EXPECT_TRUE(says.prices.now);
+  }
+}
+
+TEST(Profile, SecondsAreTheFormula) {
+  Bill b;
+  b.flights = 3, b.sent = {100, 50}, b.key = {7, 1000}, b.blocks = {10, 20, 40}, b.words = {1, 2, 4};
+  Prices p{.flight = 1, .wire = 10, .key = 0.1, .block = 100, .word = 1000};
+  EXPECT_DOUBLE_EQ(Seconds(b, p), 3 + 1500 + 100 + 3000 + 3000);
+  p.duplex = true, p.disk = 0.5;
+  EXPECT_DOUBLE_EQ(Seconds(b, p), 3 + 1000 + 600 + 3000 + 3000);
+  p.cores = 4;
+  EXPECT_DOUBLE_EQ(Seconds(b, p), 3 + 1000 + 600 + 750 + 750);
+  p.now = true;  // keys come by wire, not from a disk, and the dealer works
+  EXPECT_DOUBLE_EQ(Seconds(b, p), 3 + 1000 + 10100 + 7000 / 4.0 + 7000 / 4.0);
+}
+
+}  // namespace
+}  // namespace suf::compiler

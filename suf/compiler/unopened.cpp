@@ -1,0 +1,97 @@
+#include "suf/compiler/unopened.hpp"
+
+#include "suf/compiler/place.hpp"
+#include "suf/compiler/poly.hpp"
+#include "suf/fss/sizes.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::compiler {
+
+namespace {
+
+// BorrowBitByParity: shares of 1[x_hat mod 2^cut < r mod 2^cut], a string of one bit.
+Sh BorrowBitByParity(Trace& t, const Wire<kPub>& x, int cut) {
+  Pub hat = Low(x.hat, cut);
+  Sec r = Low(x.r, cut);
+  if (cut > kTableBits) return t.parity(t.tree(r), hat, {0});
+  Dealt table = t.deal(Hot(r));
+  return pfss::Map(Sh(table), [&](auto half) { return Above(half, hat, {0}); });
+}
+
+int64_t PlaceKeyBits(int bits) { return bits <= kTableBits ? int64_t{1} << bits : 2 * int64_t(fss::DpfKeyBits(bits)); }
+
+}  // namespace
+
+// e = s (U - u + b (V - v)), s = +-1 the place's sign, U and V the opened window sums, b = b_hat + (1 - 2 b_hat) rho.
+Factors EntrySummands(Trace& t, const func::Group& g, const Wire<kPub>& x, int ring) {
+  const int64_t m = g.hi - g.lo;
+  const Const table = t.constant({g.values.rbegin(), g.values.rend()}, {m});
+  Sec alpha = x.r >> g.w;
+  Pub lo = x.hat >> g.w;
+  lo = lo - g.hi;
+  const Place place(t, alpha);
+  // one window serves both neighbours, unless it would be longer than the table
+  const bool whole = m == int64_t{1} << alpha.bits();
+  Sh bits = place.Read(whole ? lo + 1 : lo, int(whole ? m : m + 1));
+  Sh here = Apart(bits, [&](auto v) { return Dot(v, table, whole ? 0 : 1); });
+  SharedWire<kPub> u = t.open(Low(here, ring), "window sums");
+  const Sec s = place.sign();
+  if (g.w == 0) return {{1, 0, u.hat, s, {}}, {-1, 0, {}, s * u.r, {}}};
+  if (whole) bits = place.Read(lo, int(m));
+  Sh below = Apart(bits, [&](auto v) { return Dot(v, table, 0); });
+  Sh step = below - here;
+  SharedWire<kPub> v = t.open(Low(step, ring), "window sums");
+  SharedWire<kPub> carry = t.open(BorrowBitByParity(t, x, g.w), "carry");
+  const OpenedBit b = Apart(carry).at(0);
+  Pub known = b.hat * v.hat;
+  known = u.hat + known;
+  Pub turned = b.sign * v.hat;
+  Sec rho = s * b.rho;
+  Sec lost = s * v.r;
+  return {{1, 0, known, s, {}},
+          {-1, 0, {}, s * u.r, {}},
+          {1, 0, turned, rho, {}},
+          {-1, 0, b.hat, lost, {}},
+          {-1, 0, b.sign, rho * v.r, {}}};
+}
+
+int64_t EntrySummandsKeyBits(const func::Group& g, int k) {
+  return PlaceKeyBits(k - g.w) + (g.w > 0 ? PlaceKeyBits(g.w) : 0);
+}
+
+// f(x) b = f_0 b + sum_j (f_j - f_(j-1)) b 1[x >= p_j], 1[x >= p] = 1 - 1[x_hat < p] - D(x_hat - p) + D(x_hat), where
+// D(u) = 1[u < r].
+Sh IntervalTimes(Trace& t, std::span<const func::Group> f, const Wire<kPub>& x, Sec b, int ring) {
+  const uint64_t mask = ring::Mask(ring), first_value = uint64_t(f[0].values[0]);
+  std::vector<uint64_t> points{0}, steps{0};
+  uint64_t last = first_value;
+  for (const func::Group& g : f)
+    for (int64_t v = g.lo; v < g.hi; ++v) {
+      const uint64_t value = uint64_t(g.values[size_t(v - g.lo)]);
+      if (value == last) continue;
+      points.push_back(uint64_t(v) << g.w), steps.push_back((value - last) & mask);
+      last = value;
+    }
+  pfss::Shape column(x.shape().size() + 1, 1);
+  column[0] = int64_t(points.size());
+  const Const step = t.constant(std::move(steps), column);
+  Trace::Comparison key = t.comparison(x.r, b, ring);
+  Sh reads = t.below(key, x.hat, points);  // (c, points, ..)
+  Pub less = Lift(Unbits(Less(x.hat, points)));
+  less = 1 - less;
+  Pub beyond = Sum(less * step, 0);
+  beyond = beyond + int64_t(first_value & mask);
+  Sh y = Sh(t.deal(b, ring)) * beyond;
+  y = y - Sum(pfss::Map(reads, [&](auto v) { return v * step; }), 1);
+  Sh first = pfss::Map(reads, [&](auto v) {
+    auto one = Between(v, 1, 0, 1);
+    return Reshape(one, b.shape());
+  });
+  return y + first * int64_t((last - first_value) & mask);
+}
+
+int64_t IntervalTimesKeyBits(int k, int words, int ring) {
+  return 2 * int64_t(fss::DcfKeyBits(k, words, ring)) + int64_t(words) * ring;
+}
+
+}  // namespace suf::compiler

@@ -1,0 +1,184 @@
+// Operators on some rows of a text: what they make is those rows of what they make of all. Attention reads k and v of
+// all rows; a causal one takes the last row alone, a decoder's new token.
+#include "suf/nn/ops/attention.hpp"
+#include "suf/nn/ops/lookup.hpp"
+#include "suf/nn/ops/map.hpp"
+#include "suf/nn/ops/rig_test.hpp"
+#include "suf/nn/ops/stream.hpp"
+
+namespace suf::nn {
+namespace {
+
+constexpr int kTokens = 6;
+constexpr int64_t kOwnHeads = 4, kServing = 2, kOf = 3;
+
+// Part: rows [from, from + rows).
+struct Part {
+  int from, rows;
+};
+constexpr Part kParts[] = {{0, 3}, {3, 3}, {2, 1}, {1, 4}, {5, 1}};
+std::vector<Part> PartsOf(bool causal) {
+  if (causal) return {{kTokens - 1, 1}};
+  return {std::begin(kParts), std::end(kParts)};
+}
+
+// Cut: these rows of (heads, n, ..).
+Ints Cut(const Ints& all, int64_t heads, Part p) {
+  const int64_t of = int64_t(all.size()) / heads / kTokens;
+  Ints v;
+  for (int64_t h = 0; h < heads; ++h) {
+    const auto first = all.begin() + (h * kTokens + p.from) * of;
+    v.insert(v.end(), first, first + p.rows * of);
+  }
+  return v;
+}
+IntArray CutRows(const IntArray& x, Part p) { return {{p.rows, x.cols()}, Cut(x.at, 1, p)}; }
+IntArray CutPairs(const IntArray& x, Part p) { return {{x.shape[0], p.rows, kTokens}, Cut(x.at, x.shape[0], p)}; }
+
+struct PartRig : OpRig {
+  explicit PartRig(Part p) : OpRig(kTokens) { from = p.from, rows = p.rows; }
+};
+
+// q of the rows and k of all; apart, or both in one input. The other rows' relative biases are not read.
+TEST(Rows, Scores) {
+  for (bool causal : {false, true})
+    for (bool relative : {false, true})
+      for (bool one : {false, true})
+        for (Part p : PartsOf(causal)) {
+          Scores s;
+          s.heads = kOwnHeads, s.serving = kServing, s.head_dim = kOf, s.causal = causal, s.ring = 33;
+          PartRig rig(p);
+          if (relative)
+            s.relative = Expr::Leaf("r", {kOwnHeads, 7, 7}),
+            rig.weights["relative"] = Tensor({kOwnHeads, 7, 7}, Numbers(196, 1 << 20));
+          rig.order = [&](const IntArray& y) { return Cut(y.at, kOwnHeads, p); };
+          const IntArray q{{kTokens, kOwnHeads * kOf}, Numbers(72, 1 << 12, 5)},
+              k{{kTokens, kServing * kOf}, Numbers(36, 1 << 12, 6)};
+          Given own{q, 33, Form::kProduct, CutRows(q, p)}, served{k, 33, Form::kProduct};
+          if (one) {
+            IntArray both{{kTokens, 18}, {}};
+            for (int i = 0; i < kTokens; ++i) {
+              both.at.insert(both.at.end(), q.at.begin() + i * 12, q.at.begin() + i * 12 + 12);
+              both.at.insert(both.at.end(), k.at.begin() + i * 6, k.at.begin() + i * 6 + 6);
+            }
+            own.wire = CutRows(both, p), served.wire = both;
+          }
+          EXPECT_EQ(rig.Run(s, {own, served}).size(), size_t(kOwnHeads * p.rows * kTokens));
+          EXPECT_EQ(rig.key_bits(size_t(kOwnHeads * p.rows * kTokens)), 0);
+        }
+}
+
+TEST(Rows, SoftmaxByMaximum) {
+  for (bool causal : {false, true})
+    for (Part p : PartsOf(causal)) {
+      Softmax s;
+      s.causal = causal, s.ring = 15, s.shift = 2, s.low = 2, s.level = 3, s.floor = 2, s.count_bits = 3;
+      s.low_table = {40, 31, 24, 19}, s.high_table = {64, 24, 9, 3, 1, 1, 0, 0}, s.offset = {0, 29, 58, 87};
+      PartRig rig(p);
+      rig.order = [&](const IntArray& y) { return Cut(y.at, kOwnHeads, p); };
+      const IntArray z{{kOwnHeads, kTokens, kTokens}, Numbers(144, 63, 3)};
+      rig.Run(s, {{z, s.window(), Form::kOpen, CutPairs(z, p)}});
+    }
+}
+
+// A row's own scores, with itself and with the previous token, stay those of its place in the text.
+TEST(Rows, SoftmaxAboutAShift) {
+  for (bool causal : {false, true})
+    for (bool own : {false, true})
+      for (Part p : PartsOf(causal)) {
+        Softmax s;
+        s.by = Softmax::kShift, s.causal = causal, s.ring = 17, s.shift = 3, s.index = 4;
+        s.table = {1, 3, 9, 40, 200}, s.end = 7, s.peak = 6, s.stages = compiler::Stages::kTwo;
+        s.score_up = own ? 4 : 0, s.shift_up = s.score_up + 1, s.offset = {0, 8, 16, 24};
+        if (own) s.own = {-7, 16, 3, 0, 0, -16, 5, 16};
+        PartRig rig(p);
+        rig.order = [&](const IntArray& y) { return Cut(y.at, kOwnHeads, p); };
+        const IntArray z{{kOwnHeads, kTokens, kTokens}, Numbers(144, 63, 3)},
+            shift{{kTokens, kOwnHeads}, Numbers(24, 20, 4)};
+        rig.Run(s, {{z, s.Need(0, {}), Form::kOpen, CutPairs(z, p)},
+                    {shift, s.Need(1, {}), Form::kOpen, CutRows(shift, p)}});
+      }
+}
+
+TEST(Rows, WeightedSum) {
+  for (Part p : PartsOf(false)) {
+    WeightedSum s;
+    s.heads = kOwnHeads, s.serving = kServing, s.head_dim = kOf, s.row_sum = 12, s.top = 12, s.product = 24,
+    s.ring = 40;
+    s.recip = func::FitOctaves([](double v) { return std::ldexp(1.0, 15) / v; }, 0, 12, 3, 2).f;
+    PartRig rig(p);
+    rig.order = [&](const IntArray& y) {
+      Ints v;
+      for (int64_t h = 0; h < kOwnHeads; ++h)
+        for (int64_t i = p.from; i < p.from + p.rows; ++i)
+          for (int64_t k = 0; k < kOf; ++k) v.push_back(y.at[size_t((i * kOwnHeads + h) * kOf + k)]);
+      return v;
+    };
+    IntArray e{{kOwnHeads, kTokens, kTokens}, Numbers(144, 600, 7)};
+    for (int64_t& x : e.at) x = std::abs(x) + 1;
+    const IntArray v{{kTokens, kServing * kOf}, Numbers(36, 1 << 9, 8)};
+    rig.Run(s, {{e, 24, Form::kProduct, CutPairs(e, p)}, {v, 24, Form::kProduct}});
+  }
+}
+
+TEST(Rows, RotationByPosition) {
+  for (Part p : kParts) {
+    nn::Map m;
+    m.terms = {{nn::Map::kFull, 0, Expr::Leaf("w", {2, 8})}};
+    m.full = 4, m.scale = 20, m.ring = 40, m.rotary = 2, m.base = 100, m.turn = 6;
+    m.cosines = Numbers(14, 64, 1), m.sines = Numbers(14, 64, 2);
+    PartRig rig(p);
+    rig.weights["full"] = Tensor({2, 8}, Numbers(16, 100, 3));
+    rig.order = [&](const IntArray& y) { return Cut(y.at, 1, p); };
+    const IntArray x{{kTokens, 2}, Numbers(12, 100, 4)};
+    rig.Run(m, {{x, 20, Form::kMap, CutRows(x, p)}});
+  }
+}
+
+TEST(Rows, LookupByPosition) {
+  for (Part p : kParts) {
+    Lookup l;
+    l.table = Expr::Leaf("words", {5, 3}), l.positions = Expr::Leaf("places", {7, 3});
+    l.Choose({Options{}}, {});
+    PartRig rig(p);
+    rig.weights["table"] = Tensor({5, 3}, Numbers(15, 4000, 2));
+    rig.weights["positions"] = Tensor({7, 3}, Numbers(21, 4000, 3));
+    rig.ids = {4, 0, 2, 2, 1, 3};
+    rig.order = [&](const IntArray& y) { return Cut(y.at, 1, p); };
+    EXPECT_EQ(rig.Run(l, {}).size(), size_t(p.rows * 3));
+  }
+}
+
+// The last row of a text is the last of these rows, where it is among them.
+TEST(Rows, Pool) {
+  for (auto kind : {nn::Pool::kFirst, nn::Pool::kLast}) {
+    nn::Pool pool;
+    pool.kind = kind, pool.ring = 20;
+    const IntArray x{{kTokens, 3}, Numbers(18, 100, 9)};
+    auto run = [&](Part p) {
+      PartRig rig(p);
+      return rig.Run(pool, {{x, 20, Form::kOpen, CutRows(x, p)}});
+    };
+    const Part with = kind == nn::Pool::kFirst ? Part{0, 4} : Part{2, 4};
+    EXPECT_EQ(run(with).size(), 3u);
+    EXPECT_THROW((void)run({1, 3}), Bug);
+  }
+}
+
+// What no reading is made for: rows beyond the text; some rows of a causal one that are not the last.
+TEST(Rows, Refusals) {
+  pfss::Trace t;
+  auto at = [&](int from, int rows) { return Emission{t, kTokens, false, Form::kOpen, "7", "y", from, rows}; };
+  for (auto [from, rows] : {std::pair{-1, 1}, {0, 0}, {0, 7}, {6, 1}}) {
+    EXPECT_THROW((void)at(from, rows).Packed(false), Bug) << from;
+  }
+  EXPECT_THROW((void)at(0, 3).Packed(true), Bug);
+  EXPECT_THROW((void)at(4, 1).Packed(true), Bug);
+  EXPECT_TRUE(at(0, 6).Packed(true));
+  EXPECT_FALSE(at(5, 1).Packed(true));
+  EXPECT_FALSE(at(0, 6).Packed(false));
+  EXPECT_EQ((Emission{t, kTokens}.rows), kTokens);
+}
+
+}  // namespace
+}  // namespace suf::nn

@@ -1,0 +1,119 @@
+// The search over segments: each candidate is a class of its own, made and searched.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "suf/nn/search.hpp"
+
+namespace suf::nn {
+
+namespace {
+
+constexpr Segment kSegments[] = {
+    {"softmax", &Options::softmax, {"maximum", "shift"}},
+    {"scores", &Options::scores, {"rescaled", "un-truncated"}},
+    {"square", &Options::square, {"of x", "of z"}},
+    {"pieces", &Options::pieces, {"slice", "neighbours"}},
+};
+
+class Choosing {
+ public:
+  Choosing(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy, const MakeClass& make,
+           const std::function<void(double)>& progress)
+      : plan_(*plan), which_(which), prices_(prices), policy_(policy), make_(make), progress_(progress) {
+    for (const Segment& s : kSegments)
+      if (policy.*s.field == Options::kByCost) open_.push_back(&s);
+  }
+
+  void Run(Start* start) {
+    const bool first = start->segments.empty();
+    start->segments.resize(std::size(kSegments), 0), from_ = start->knobs;
+    for (size_t i = 0; i < open_.size(); ++i) at_.push_back(start->segments[Index(i)]);
+    if (!std::isfinite(Cost(at_))) at_.assign(open_.size(), 0);
+    for (bool better = true; better;) {
+      better = false;
+      for (size_t i = 0; i < open_.size() && !better; ++i) better = Try({i});
+      for (size_t i = 0; first && i < open_.size() && !better; ++i)
+        for (size_t j = i + 1; j < open_.size() && !better; ++j) better = Try({i, j});
+    }
+    plan_.classes[which_] = Class(known_.at(at_).made);
+    best_ = Search(&plan_, which_, prices_, first ? Effort::kFull : Effort::kNear, known_.at(at_).made.choices);
+    for (size_t i = 0; i < open_.size(); ++i) start->segments[Index(i)] = at_[i];
+    start->knobs = plan_.classes[which_].choices;
+    Note();
+  }
+
+ private:
+  struct Known {
+    double seconds = INFINITY;
+    Class made;
+  };
+
+  size_t Index(size_t i) const { return size_t(open_[i] - kSegments); }
+  static std::vector<int> Flipped(std::vector<int> at, std::initializer_list<size_t> flips) {
+    for (size_t i : flips) at[i] = 1 - at[i];
+    return at;
+  }
+
+  // Cost: of the class with these choices, its knobs searched; infinite where a wire needs more bits than it may have.
+  double Cost(const std::vector<int>& at) {
+    auto [it, fresh] = known_.try_emplace(at);
+    if (!fresh) return it->second.seconds;
+    Options o = policy_;
+    for (size_t i = 0; i < open_.size(); ++i) o.*open_[i]->field = at[i];
+    try {
+      plan_.classes[which_] = make_(o);
+    } catch (const Error& e) {
+      if (e.cause() != Cause::kRefused) throw;
+      return INFINITY;
+    }
+    it->second.seconds = Search(&plan_, which_, prices_, Effort::kCompare, from_, best_);
+    best_ = std::min(best_, it->second.seconds);
+    it->second.made = Class(plan_.classes[which_]);
+    from_ = it->second.made.choices;
+    if (progress_) progress_(double(known_.size()) / double(1 << open_.size()));
+    return it->second.seconds;
+  }
+
+  bool Try(std::initializer_list<size_t> flips) {
+    const std::vector<int> other = Flipped(at_, flips);
+    if (Cost(other) >= Cost(at_)) return false;
+    return at_ = other, true;
+  }
+
+  // Note: of each segment what was chosen and how much slower the other choice is, all else as it is.
+  void Note() {
+    std::vector<Chosen> notes;
+    for (size_t i = 0; i < open_.size(); ++i) {
+      Chosen c{open_[i]->name, open_[i]->choices[at_[i]], "", 0};
+      if (const double other = known_.at(Flipped(at_, {i})).seconds; std::isfinite(other))
+        c.runner_up = open_[i]->choices[1 - at_[i]], c.microseconds = int64_t(std::lround((other - best_) * 1e6));
+      notes.push_back(std::move(c));
+    }
+    std::vector<Chosen>& all = plan_.classes[which_].choices;
+    all.insert(all.begin(), notes.begin(), notes.end());
+  }
+
+  Plan& plan_;
+  const size_t which_;
+  const compiler::Prices& prices_;
+  const Options& policy_;
+  const MakeClass& make_;
+  const std::function<void(double)>& progress_;
+  std::vector<const Segment*> open_;
+  std::vector<int> at_;
+  std::map<std::vector<int>, Known> known_;
+  std::vector<Chosen> from_;  // knobs of the last candidate
+  double best_ = INFINITY;    // of the candidates; in the end, of the class
+};
+
+}  // namespace
+
+std::span<const Segment> Segments() { return kSegments; }
+
+void SearchSegments(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy,
+                    const MakeClass& make, Start* start, const std::function<void(double)>& progress) {
+  Choosing(plan, which, prices, policy, make, progress).Run(start);
+}
+
+}  // namespace suf::nn

@@ -1,0 +1,109 @@
+#include "suf/proto/link.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+
+namespace suf::proto {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Step: P1 sends a frame of `up` bytes, P0 answers with one of `down` bytes.
+struct Step {
+  size_t up, down;
+};
+constexpr Step kSteps[] = {{1, 1},           {1, 1},           {1, 1},           {1, 1},
+                           {kLargeProbe, 1}, {kLargeProbe, 1}, {1, kLargeProbe}, {1, kLargeProbe}};
+
+// Seen: by one side: the least round trip, and how long its last large frame took, in microseconds.
+struct Seen {
+  uint64_t trip = kLongestTrip, large = 0;
+  void Add(size_t bytes, Clock::duration took) {
+    const auto us = uint64_t(std::chrono::duration_cast<std::chrono::microseconds>(took).count());
+    if (bytes == kLargeProbe)
+      large = us;
+    else
+      trip = std::min(trip, us);
+  }
+  Link link() const {
+    const uint64_t us = large > trip ? large - trip : 1;  // the frame's own time, beyond the trip's
+    return {std::max<uint64_t>(trip, 1),
+            std::clamp<uint64_t>(uint64_t{8} * kLargeProbe * 1'000'000 / us, kLowestRate, kHighestRate)};
+  }
+};
+
+// Watch: the frames of all steps; what is received is timed from what was sent before it.
+Seen Watch(net::Channel& ch) {
+  const bool begins = ch.self().role == Role::kData;
+  const Bytes zeros(kLargeProbe);
+  Seen seen;
+  Clock::time_point sent{};
+  bool any = false;
+  auto send = [&](size_t bytes) {
+    sent = Clock::now(), any = true;
+    ch.Send(net::kProbe, View(zeros).first(bytes));
+  };
+  auto receive = [&](size_t bytes) {
+    (void)ch.RecvExact(net::kProbe, bytes);
+    if (any) seen.Add(bytes, Clock::now() - sent);
+  };
+  for (const Step& s : kSteps) {
+    if (begins) send(s.up);
+    receive(begins ? s.down : s.up);
+    if (!begins) send(s.down);
+  }
+  return seen;
+}
+
+}  // namespace
+
+Link MeasureLink(net::Channel& ch) {
+  const Link own = Watch(ch).link();
+  Writer w;
+  w.Put(own.trip_us), w.Put(own.rate);
+  const bool begins = ch.self().role == Role::kData;
+  if (begins) ch.Send(net::kLink, w.bytes());
+  const Bytes said = ch.RecvExact(net::kLink, 16);
+  if (!begins) ch.Send(net::kLink, w.bytes());
+  Reader r(said, "a link's figures");
+  Link link;
+  link.trip_us = r.Get<uint64_t>(), link.rate = r.Get<uint64_t>();
+  if (link.trip_us < 1 || link.trip_us > kLongestTrip || link.rate < kLowestRate || link.rate > kHighestRate)
+    net::EndSession(ch, net::Refusal::kProtocol, Cause::kPeer, ch.peer_title(), " measured a round trip of ",
+                    link.trip_us, " us and ", link.rate, " bits a second; the limits are 1 to ", kLongestTrip,
+                    " us and ", kLowestRate, " to ", kHighestRate, " bits a second; install the same suf on all sides");
+  return {std::max(own.trip_us, link.trip_us), std::min(own.rate, link.rate)};
+}
+
+uint32_t AllVariants(const BundlePlan& plan) { return uint32_t((uint64_t{1} << plan.variants.size()) - 1); }
+
+uint32_t CommonOf(net::Channel& ch, const BundlePlan& plan, uint32_t ours, uint32_t theirs) {
+  auto names = [&](uint32_t bits) {
+    std::string s;
+    for (size_t v = 0; v < plan.variants.size(); ++v)
+      if (bits >> v & 1) s += (s.empty() ? "" : ", ") + plan.variants[v];
+    return s.empty() ? std::string("none") : s;
+  };
+  const uint32_t common = ours & theirs & AllVariants(plan);
+  if (!common)
+    net::EndSession(ch, net::Refusal::kVariant, Cause::kRefused, ch.peer_title(),
+                    " allows other variants of the plan (", names(theirs), ") than we do (", names(ours),
+                    "); let both allow one in common");
+  return common;
+}
+
+store::Job JobFor(const BundlePlan& plan, const Common& common, uint32_t tokens) {
+  store::Job best = store::JobOf(tokens, uint32_t(std::countr_zero(common.variants)));
+  if (!common.link || !plan.price || !plan.Covers(best)) return best;
+  uint64_t least = plan.price(best, *common.link);
+  for (uint32_t v = best.variant + 1; v < plan.variants.size(); ++v) {
+    if (!(common.variants >> v & 1)) continue;
+    const store::Job job = store::JobOf(tokens, v);
+    if (const uint64_t us = plan.price(job, *common.link); us < least) least = us, best = job;
+  }
+  return best;
+}
+
+}  // namespace suf::proto

@@ -1,0 +1,169 @@
+// The variants of a plan in a session: what both allow, the link that they measure, what is announced and refused.
+#include "suf/proto/link.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suf/proto/internal/world.hpp"
+
+namespace suf::proto {
+namespace {
+
+// Two: a plan with variants; far takes five seconds on every link, near ten round trips.
+BundlePlan Two() {
+  BundlePlan p = TestPlan();
+  p.variants = {"near", "far"};
+  p.task = [](const store::Job& j) { return Task{Hash{1, uint8_t(j.tokens), uint8_t(j.variant)}, {kBody0, kBody1}}; };
+  p.price = [](const store::Job& j, const Link& l) { return j.variant ? 5'000'000 + j.tokens : 10 * l.trip_us; };
+  return p;
+}
+
+struct TwoWorld : World {
+  explicit TwoWorld(uint32_t ahead = 1) : World(ahead, net::Millis{2000}, TestGenerate, Two()) {}
+  ModelHost Allowing(uint32_t variants) {
+    ModelHost host = Host();
+    host.variants = variants;
+    return host;
+  }
+};
+
+TEST(Link, BothSidesEndWithOneAnswer) {
+  auto [a, b] = net::InProcessPair(kId[0], kId[1], net::Millis{5000});
+  Link theirs;
+  std::thread t([&] { theirs = MeasureLink(*a); });
+  const Link ours = MeasureLink(*b);
+  t.join();
+  EXPECT_EQ(ours, theirs);
+  EXPECT_GE(ours.trip_us, 1u);
+  EXPECT_LT(ours.trip_us, 1'000'000u);
+  EXPECT_GE(ours.rate, kLowestRate);
+  const auto traffic = b->traffic(net::Phase::kControl);
+  EXPECT_EQ(traffic.frames_sent, 9u);
+  EXPECT_EQ(traffic.bytes_sent, 2 * kLargeProbe + 6 + 16 + 9 * net::kFrameHeader);
+  EXPECT_EQ(traffic.bytes_received, traffic.bytes_sent);
+}
+
+TEST(Link, FiguresBeyondTheLimitsAreRefused) {
+  for (const Link said : {Link{0, 1000}, Link{kLongestTrip + 1, 1000}, Link{5, 999}, Link{5, kHighestRate + 1}}) {
+    auto [a, b] = net::InProcessPair(kId[0], kId[1], net::Millis{5000});
+    std::thread t([&, ch = std::move(a)] {
+      const Bytes zeros(kLargeProbe);
+      for (int i = 0; i < 8; ++i) {
+        (void)ch->RecvExact(net::kProbe, i == 4 || i == 5 ? kLargeProbe : 1);
+        ch->Send(net::kProbe, View(zeros).first(i >= 6 ? kLargeProbe : 1));
+      }
+      (void)ch->RecvExact(net::kLink, 16);
+      Writer w;
+      w.Put(said.trip_us), w.Put(said.rate);
+      ch->Send(net::kLink, w.bytes());
+      EXPECT_THROW(ch->RecvExact(net::kLink, 16), Error);
+    });
+    EXPECT_TRUE(Fails(Cause::kPeer, "the limits are 1 to 10000000 us and 1000 to", [&, &ch = *b] { MeasureLink(ch); }));
+    t.join();
+  }
+}
+
+TEST(Link, TheLongerTripAndTheLowerRateChoose) {
+  const BundlePlan plan = Two();
+  EXPECT_EQ(JobFor(plan, {3, Link{1'000, 9'000}}, 4), store::JobOf(4, 0));
+  EXPECT_EQ(JobFor(plan, {3, Link{2'000'000, 9'000}}, 4), store::JobOf(4, 1));
+  EXPECT_EQ(JobFor(plan, {3, Link{500'000, 9'000}}, 8), store::JobOf(8, 0));  // by length
+  EXPECT_EQ(JobFor(plan, {2, {}}, 4), store::JobOf(4, 1));
+  EXPECT_EQ(JobFor(plan, {1, {}}, 4), store::JobOf(4, 0));
+}
+
+// What both allow alone is taken, nothing is measured; where it is both variants, the link chooses.
+TEST(Variants, ASessionTakesWhatBothAllow) {
+  for (uint32_t p0 : {1u, 2u, 3u})
+    for (uint32_t p1 : {1u, 2u, 3u, ~0u}) {
+      TwoWorld w;
+      const uint32_t common = p0 & p1;
+      bool ran = false;
+      auto session = [&] {
+        w.Session(w.Allowing(p0), [&](net::Channel& ch) {
+          DataSession s(ch, w.plan, *w.store[1], w.Dial(), {}, p1);
+          const store::Job job = s.JobOf(4);
+          EXPECT_EQ(s.link().has_value(), common == 3);
+          EXPECT_TRUE(common >> job.variant & 1);
+          EXPECT_EQ(job.variant, common == 2);  // a link in memory is near
+          s.Infer(job, TestRun);
+          EXPECT_EQ(w.store[1]->ledger().Fates().size(), 1u);
+          s.End();
+          ran = true;
+        });
+      };
+      if (common) {
+        session();
+        EXPECT_TRUE(ran);
+        EXPECT_EQ(w.model_error, nullptr);
+        continue;
+      }
+      EXPECT_TRUE(Fails(Cause::kRefused,
+                        p0 == 1 ? "allows other variants of the plan (near) than we do (far)"
+                                : "allows other variants of the plan (far) than we do (near)",
+                        session));
+      EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the data owner allows none of the plan's variants that we do"));
+      EXPECT_TRUE(w.dealt.empty());
+      EXPECT_TRUE(w.store[1]->ledger().Fates().empty());
+    }
+}
+
+TEST(Variants, ADataOwnerThatAllowsNoneIsRefused) {
+  TwoWorld w;
+  w.Session(w.Allowing(1), [&](net::Channel& ch) {
+    SendHello(ch, w.plan);
+    RecvHello(ch, w.plan);
+    ch.RecvExact(net::kWelcome, 72);
+    ch.Send(net::kSetupAsk, Bytes{1, 2, 0, 0, 0});
+    EXPECT_TRUE(Fails(Cause::kRefused, "the model owner allows none of the plan's variants that we do",
+                      [&] { ch.RecvExact(net::kChunk, 8); }));
+  });
+  EXPECT_TRUE(
+      w.ModelFails(Cause::kRefused, "the data owner allows other variants of the plan (far) than we do (near)"));
+}
+
+// An announcement of a variant that the plan has, but that this session does not take.
+TEST(Variants, AnotherOneThanTheSessionsIsRefused) {
+  TwoWorld w;
+  w.Session(w.Allowing(1), [&](net::Channel& ch) {
+    SendHello(ch, w.plan);
+    RecvHello(ch, w.plan);
+    ch.RecvExact(net::kWelcome, 72);
+    ch.Send(net::kSetupAsk, Bytes{1, 3, 0, 0, 0});
+    Writer announce;
+    store::Put(announce, store::JobOf(4, 1)), announce.Raw(w.plan.task(store::JobOf(4, 1)).trace);
+    ch.Send(net::kAnnounce, announce.bytes());
+    EXPECT_TRUE(Fails(Cause::kRefused, "the model owner allows none of the plan's variants",
+                      [&] { ch.RecvExact(net::kChoice, 8); }));
+  });
+  EXPECT_TRUE(w.ModelFails(Cause::kRefused, "announced variant 1 of the plan where both agreed on 0"));
+  EXPECT_TRUE(w.dealt.empty());
+}
+
+// A bundle that lies in both stores for one variant is not taken for the other.
+TEST(Variants, BundlesOfAnotherVariantAreNotTaken) {
+  TwoWorld w(2);  // the dealer makes two at once of variant near
+  std::vector<uint64_t> serials;
+  auto run = [&](uint32_t variants) {
+    w.Session(w.Allowing(variants), [&](net::Channel& ch) {
+      DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+      s.Infer(s.JobOf(4), [&](Inference& inf) {
+        EXPECT_EQ(inf.header().job, store::JobOf(4, variants == 2));
+        serials.push_back(inf.header().serial);
+        TestRun(inf);
+      });
+      s.End();
+    });
+    EXPECT_EQ(w.model_error, nullptr);
+  };
+  run(1), run(1);
+  EXPECT_EQ(w.dealt.size(), 2u) << "the second one was taken from the stores";
+  run(1);
+  EXPECT_EQ(w.dealt.size(), 4u);
+  run(2);
+  EXPECT_EQ(w.dealt.size(), 5u) << "one of near lay in both stores";
+  EXPECT_EQ(serials, (std::vector<uint64_t>{1, 2, 3, 5}));
+}
+
+}  // namespace
+}  // namespace suf::proto

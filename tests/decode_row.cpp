@@ -1,0 +1,278 @@
+// One row of a decoder with a cache, as a trace: a Llama layer's operators on the last row of a text, with k and v of
+// the rows before it as given wires. Small sizes run, and equal the specification of the whole text; the sizes of a
+// real model are only scheduled, and their flights, keys and bytes a layer printed.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <random>
+
+#include "suf/backends/clear.hpp"
+#include "suf/backends/packed.hpp"
+#include "suf/compiler/choose.hpp"
+#include "suf/model/tiny_test.hpp"
+#include "suf/nn/forward.hpp"
+#include "suf/nn/ops.hpp"
+#include "suf/nn/search.hpp"
+#include "suf/nn/simulate.hpp"
+#include "suf/pfss/lint.hpp"
+#include "suf/pfss/ops.hpp"
+#include "suf/ring/words.hpp"
+#include "suf/run/pair.hpp"
+
+namespace suf {
+namespace {
+
+using nn::AnyWire;
+using pfss::kDealer;
+using pfss::kP0;
+using pfss::kP1;
+using pfss::kPub;
+using pfss::SharedWire;
+
+// Cached: columns of a node's rows that attention reads of the whole text.
+struct Cached {
+  int node = 0;
+  int64_t begin = 0, end = 0;
+  std::string name() const { return Str("cache.", node, ".", begin); }
+};
+
+// CachedOf: what attention's operator reads of all rows: k of scores, v of a weighted sum; nothing of others.
+std::optional<Cached> CachedOf(const nn::Node& node, const nn::Ops& ops) {
+  if (node.in.empty()) return std::nullopt;
+  const nn::Node& last = *node.in.back();
+  const int64_t dim = ops[size_t(last.index)]->dim;
+  if (const auto* s = node.As<nn::Scores>()) return Cached{last.index, dim - s->serving * s->head_dim, dim};
+  if (node.As<nn::WeightedSum>()) return Cached{last.index, 0, dim};
+  return std::nullopt;
+}
+
+// Joined: the cache, whose last row is empty, with the new row in its place: (n, columns).
+SharedWire<kPub> Joined(pfss::Trace& t, const Cached& c, SharedWire<kPub> row, int n) {
+  row = pfss::Map(row, [&](auto v) { return Between(v, 1, c.begin, c.end); });
+  const pfss::Shape shape{n, c.end - c.begin};
+  const int bits = row.k();
+  const auto hat = t.input<kPub>(c.name() + ".hat", shape, bits);
+  const auto a = t.input<kDealer | kP0>(c.name() + ".a", shape, bits);
+  const auto b = t.input<kDealer | kP1>(c.name() + ".b", shape, bits);
+  std::vector<uint64_t> unit(size_t(n), 0);
+  unit.back() = 1;
+  const pfss::Const last = t.constant(unit, {n, 1});
+  row = pfss::Map(row, [&](auto v) { return v * last; });
+  pfss::Sec r = a + b;
+  pfss::Sec mask = r + row.r;
+  pfss::Pub sum = hat + row.hat;
+  pfss::Rnd<0> left = a + row.s.a;
+  pfss::Rnd<1> right = b + row.s.b;
+  return {{sum, mask}, {left, right}};
+}
+
+int HatOf(const AnyWire& w) {
+  if (const auto* open = std::get_if<pfss::Wire<kPub>>(&w)) return open->hat.id();
+  return nn::AsMap(w).hat.id();
+}
+
+// EmitRow: the last of n rows, from the embedding on, which both parties' shares give. streams: gets the nodes of
+// the residual stream, in front of the first layer and behind each.
+void EmitRow(pfss::Trace& t, const nn::Plan& plan, int n, std::vector<int>* streams = nullptr) {
+  const nn::Ops& ops = plan.For(n).ops;
+  const nn::Node* last = plan.graph.nodes().back().get();
+  nn::Forward<AnyWire>(plan.graph, [&](const nn::Node& node, std::span<const AnyWire* const> in) -> AnyWire {
+    const nn::Operator& op = *ops[size_t(node.index)];
+    if (op.unused) return {};
+    t.scope(node.scope);
+    AnyWire y;
+    if (node.As<nn::Lookup>()) {
+      const auto a = t.input<kP0>("x.a", {1, op.dim}, op.ring, 0);  // P0 has the row at an even tick, as behind a layer
+      const auto b = t.input<kP1>("x.b", {1, op.dim}, op.ring);
+      y = t.open(pfss::Sh{a, b}, "x");
+    } else {
+      std::vector<AnyWire> x;
+      for (const AnyWire* w : in) x.push_back(*w);
+      if (const auto c = CachedOf(node, ops)) {
+        if (x.size() == 1) x.push_back(x[0]);
+        if (node.As<nn::Scores>() && node.in.size() == 1) {
+          const auto* s = node.As<nn::Scores>();
+          const int64_t q = s->heads * s->head_dim;
+          x[0] = pfss::Map(nn::AsProduct(x[0]), [&](auto v) { return Between(v, 1, 0, q); });
+        }
+        x[1] = Joined(t, *c, nn::AsProduct(x[1]), n);
+      }
+      y = op.Build({t, n, &node == last, op.form, std::to_string(node.index), node.label, n - 1, 1}, x);
+    }
+    const bool stream = node.As<nn::Lookup>() || (node.As<nn::Add>() && node.scope.ends_with("/ffn2"));
+    if (streams && stream) streams->push_back(HatOf(y));
+    return y;
+  });
+  t.close();
+}
+
+// kSettings: the segments with the fewest flights; q and k narrow enough for un-truncated scores behind a rotation.
+constexpr std::pair<const char*, int> kSettings[] = {{"softmax", 1}, {"scores", 1},           {"square", 1},
+                                                     {"pieces", 1},  {"weight.query_key", 8}, {"rotation", 5}};
+constexpr const char* kProfiles[] = {"lan", "wan"};
+
+// Compiled: a decoder with its plan for n tokens, whose last class a search may set for one row.
+struct Compiled {
+  model::Model model;
+  nn::Plan plan;
+
+  Compiled(const std::string& config, int n, int texts, int longest)
+      : model(model::Written(model::Preset{"decoder", config.c_str()}, 1)) {
+    nn::CompileOptions o;
+    for (auto [name, value] : kSettings) o.policy.Set(name, value);
+    o.min_tokens = model.min_tokens, o.max_tokens = n;
+    nn::Shifts shifts;
+    plan = nn::Compile(model.graph, model.weights, model::Texts(2, texts, longest / 2, longest), o, exec::Default(),
+                       &shifts);
+    for (const nn::ShiftFit& f : shifts.fits) EXPECT_TRUE(f.fits) << f.where << " " << f.low << " to " << f.high;
+    for (auto& [name, tensor] : shifts.weights.tensors()) model.weights.Set(name, tensor);
+  }
+
+  // Choose: from the fewest flights on, what pays back under the profile's prices; or of these tails.
+  void Choose(const char* profile, const char* tail = nullptr) {
+    const int n = plan.max_tokens;
+    auto prefer = [&](std::initializer_list<const char*> names) {
+      for (nn::OperatorPtr& op : plan.classes.back().ops)
+        for (nn::Knob& k : op->Knobs())
+          for (const char* name : names)
+            if (auto at = std::find(k.options.begin(), k.options.end(), name); at != k.options.end()) {
+              k.set(size_t(at - k.options.begin()));
+              break;
+            }
+    };
+    prefer({"dcf", "StepDcf", "payload", "WindowBoth/1", "1"});
+    nn::Search(&plan, plan.classes.size() - 1, compiler::ParseProfile(profile).prices, nn::Effort::kNear, {}, 0,
+               [n](pfss::Trace& t, const nn::Plan& p) { EmitRow(t, p, n); });
+    if (tail) prefer({tail});
+    nn::Derive(plan.graph, plan.classes.back().ops);  // behind `tail`
+    nn::Check(plan);
+  }
+};
+
+// Measured: flights of every layer; the rest of the first.
+struct Measured {
+  std::vector<int> flights;  // by layer
+  std::array<int64_t, 2> key{}, online{};
+  int64_t offline = 0;
+};
+Measured MeasureRow(const nn::Plan& plan, int n) {
+  pfss::Trace t;
+  std::vector<int> streams;
+  EmitRow(t, plan, n, &streams);
+  const pfss::Schedule s(t);
+  Measured m;
+  for (size_t i = 1; i < streams.size(); ++i) m.flights.push_back(s.at(streams[i], 0) - s.at(streams[i - 1], 0));
+  for (const pfss::Cost::Row& row : pfss::CostOf(s).rows)
+    if (row.scope.starts_with("0/")) {
+      for (size_t p : {0, 1}) m.key[p] += row.key[p] / 8, m.online[p] += row.online[p] / 8;
+      m.offline += row.offline / 8;
+    }
+  return m;
+}
+
+std::string Config(int d, int heads, int serving, int ff, int layers, int positions) {
+  return Str(R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": )",
+             d, R"(, "num_attention_heads": )", heads, R"(, "num_key_value_heads": )", serving,
+             R"(, "intermediate_size": )", ff, R"(, "vocab_size": 128, "num_hidden_layers": )", layers,
+             R"(, "max_position_embeddings": )", positions,
+             R"(, "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "tie_word_embeddings": true})");
+}
+
+// RunRow: the logits of the last token by the protocol, with the cache's wires under masks of `serial`'s own.
+nn::Ints RunRow(const nn::Plan& plan, const nn::Quantised& q, const nn::Simulator& simulator, const model::Text& ids,
+                pfss::Backend& backend, uint8_t serial) {
+  const int n = int(ids.size());
+  const nn::Ops& ops = plan.For(n).ops;
+  pfss::Trace t;
+  EmitRow(t, plan, n);
+  const pfss::Schedule s(t);
+  const pfss::LintReport lint = pfss::Lint(s);
+  EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
+  EXPECT_EQ(lint.results, 1);
+  EXPECT_TRUE(pfss::Unread(s).empty()) << "a message that no result needs";
+  std::mt19937_64 rng(serial);
+  run::Inputs in[3];
+  model::ForInputs(plan, q, ids, rng, [&](int role, const std::string& name, const std::vector<uint64_t>& words) {
+    in[role].Set(name, words);
+  });
+  std::vector<Cached> caches;
+  for (auto& node : plan.graph.nodes())
+    if (const auto c = CachedOf(*node, ops)) caches.push_back(*c);
+  nn::Ints want = simulator
+                      .Run(ids,
+                           [&](const nn::Node& node, const nn::IntArray& y) {
+                             if (node.As<nn::Lookup>()) {
+                               std::vector<uint64_t> a, b;
+                               for (auto x = y.at.end() - y.cols(); x != y.at.end(); ++x)
+                                 a.push_back(rng()), b.push_back(uint64_t(*x) - a.back());
+                               in[0].Set("x.a", a), in[1].Set("x.b", b);
+                             }
+                             for (const Cached& c : caches) {
+                               if (c.node != node.index) continue;
+                               const uint64_t mask = ring::Mask(ops[size_t(node.index)]->ring);
+                               std::vector<uint64_t> hat, a, b;
+                               for (int64_t i = 0; i < n; ++i)
+                                 for (int64_t j = c.begin; j < c.end; ++j) {
+                                   const bool old = i + 1 < n;
+                                   a.push_back(old ? rng() & mask : 0), b.push_back(old ? rng() & mask : 0);
+                                   const uint64_t x = old ? uint64_t(y.at[size_t(i * y.cols() + j)]) : 0;
+                                   hat.push_back((x + a.back() + b.back()) & mask);
+                                 }
+                               for (int p : {0, 1}) in[p].Set(c.name() + ".hat", hat);
+                               for (int role : {0, 2}) in[role].Set(c.name() + ".a", a);
+                               for (int role : {1, 2}) in[role].Set(c.name() + ".b", b);
+                             }
+                           })
+                      .y;
+  const pfss::Material material{{Secret(Hash{1, serial}), Secret(Hash{2, serial})}, Hash{serial}};
+  const run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
+  for (int p : {0, 1}) {
+    EXPECT_EQ(run.online[size_t(p)], s.sent(p, true));
+    EXPECT_EQ(run.offline[size_t(p)], s.sent(p, false));
+    EXPECT_EQ(int64_t(run.key[size_t(p)].size()), s.key_bytes(p));
+  }
+  nn::Ints got;
+  for (uint64_t v : run.result[1]) got.push_back(ring::Signed(v, ops.back()->ring));
+  for (int64_t& v : want) v = ring::Signed(uint64_t(v) & ring::Mask(ops.back()->ring), ops.back()->ring);
+  EXPECT_EQ(got, want) << n << " tokens";
+  return got;
+}
+
+// The row equals the last one of the specification of the whole text, word for word, with either tail.
+TEST(DecodeRow, EqualsTheSpecification) {
+  exec::Pool pool(2);
+  auto packed = backends::MakePacked(pool), clear = backends::MakeClear();
+  Compiled c(Config(32, 4, 2, 48, 2, 64), 16, 200, 16);
+  const nn::Quantised q = nn::Quantise(c.model.weights, c.plan);
+  for (const char* profile : kProfiles)
+    for (const char* tail : {"e", "payload"}) {
+      c.Choose(profile, tail);
+      const nn::Simulator simulator(c.plan, q);
+      uint8_t serial = 1;
+      nn::Ints before;
+      for (const model::Text& ids : model::Texts(5, 4, 9, 16)) {
+        const nn::Ints y = RunRow(c.plan, q, simulator, ids, serial % 2 ? *packed : *clear, serial);
+        EXPECT_NE(y, before);
+        before = y, ++serial;
+      }
+      for (int flights : MeasureRow(c.plan, 16).flights) EXPECT_LE(flights, 24) << profile << " " << tail;
+    }
+}
+
+// The sizes of SmolLM2-135M with a context of 256 tokens; one layer, as a fit of more takes more texts.
+TEST(DecodeRow, RealSizes) {
+  Compiled c(Config(576, 9, 3, 1536, 1, 256), 256, 60, 56);
+  for (const char* profile : kProfiles) {
+    c.Choose(profile);
+    const Measured m = MeasureRow(c.plan, 256);
+    std::printf("%s: %d flights a layer; key %lld and %lld bytes; sent online %lld and %lld, before by P1 %lld\n",
+                profile, m.flights.at(0), (long long)m.key[0], (long long)m.key[1], (long long)m.online[0],
+                (long long)m.online[1], (long long)m.offline);
+    for (const nn::Chosen& x : c.plan.classes.back().choices)
+      std::printf("  %s: %s\n", x.what.c_str(), x.choice.c_str());
+    EXPECT_LE(m.flights.at(0), std::string(profile) == "lan" ? 24 : 22) << profile;
+  }
+}
+
+}  // namespace
+}  // namespace suf

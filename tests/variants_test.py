@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Variants of a plan, three processes: what serve and embed allow, the link that they measure, bundles made ahead, and what is refused.
+
+variants_test.py SUF [PATTERN]
+"""
+import json
+import queue
+import re
+import socket
+import subprocess
+import threading
+import time
+
+from rows import alone, ended, main, row
+
+
+def plan(w):
+    """A plan of two variants that differ in their traces: far has few flights, small a small key."""
+    out = w.base.folder / (w.dir.name + '.json')
+    w.base.suf('compile', '--model', w.base.model, '--calibrate', w.base.folder / 'calibrate.txt', '--max-tokens', 16, '--variant', 'far=wan',
+               '--variant', 'small=flight=1e-9,key=1e-3,keys=now', '--out', out)
+    return out
+
+
+def estimate(w, of, variant, tokens):
+    return json.loads(w.base.suf('estimate', '--plan', of, '--tokens', tokens, '--variant', variant, '--json'))
+
+
+def simulated(w, of, variant, text):
+    run = subprocess.run([w.base.program, 'simulate', '--model', w.base.model, '--plan', of, '--variant', variant, '--json', '--json-file', '/dev/stdin'],
+                         input=json.dumps({'text': text}).encode() + b'\n', capture_output=True, check=True)
+    return json.loads(run.stdout)['y']
+
+
+def right(w, of, e, variant, text):
+    """What embed printed is the variant's simulation, at the variant's estimated cost."""
+    assert e.finish() == 0, e.err
+    r, = e.rows()
+    cost = estimate(w, of, r['variant'], r['n'])
+    assert r['variant'] == variant or variant is None, r['variant']
+    assert r['y'] == simulated(w, of, r['variant'], text) and r['trace'] == cost['trace'] and r['flights'] == cost['flights']
+    return r
+
+
+class Slow:
+    """Forwards one connection to `port`; what goes either way comes `seconds` later."""
+
+    def __init__(self, port, seconds):
+        self.to, self.seconds = port, seconds
+        self.listener = socket.create_server(('127.0.0.1', 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        near, _ = self.listener.accept()
+        far = socket.create_connection(('127.0.0.1', self.to))
+        for a, b in ((near, far), (far, near)):
+            late = queue.Queue()
+            threading.Thread(target=self.read, args=(a, late), daemon=True).start()
+            threading.Thread(target=self.write, args=(b, late), daemon=True).start()
+
+    def read(self, source, late):
+        data = b'-'
+        while data:
+            try:
+                data = source.recv(1 << 20)
+            except OSError:
+                data = b''
+            late.put((time.monotonic() + self.seconds, data))
+
+    def write(self, sink, late):
+        while True:
+            due, data = late.get()
+            time.sleep(max(0, due - time.monotonic()))
+            try:
+                if not data:
+                    return sink.shutdown(socket.SHUT_WR)
+                sink.sendall(data)
+            except OSError:
+                return
+
+
+@row('a slow link takes the variant with few flights', 0, 'the link has a round trip of', 30)
+def _(w):
+    of, text = plan(w), w.base.text(7)
+    w.deal(plan=of).port(), w.serve(plan=of).port()
+    e = w.embed(text, plan=of, connect=Slow(w.server.port(), 0.02).port)
+    yield e
+    trip = float(next(m[1] for m in map(lambda line: re.search('round trip of ([0-9.]+) ms', line), e.err) if m))
+    assert 40 <= trip < 80, trip
+    right(w, of, e, 'far', text)
+
+
+@row('each variant is its own simulation; one set-up serves both', 0, '', 30)
+def _(w):
+    of, text = plan(w), w.base.text(7)
+    assert estimate(w, of, 'far', 7)['flights'] < estimate(w, of, 'small', 7)['flights']
+    assert estimate(w, of, 'far', 7)['job']['variant'] == 0 and estimate(w, of, 'small', 7)['job']['variant'] == 1
+    shown = w.base.suf('plan', 'show', of)
+    assert 'far' in shown and 'small' in shown and 'of the variant far' in shown, shown
+    assert 'of the variant small' in w.base.suf('plan', 'show', of, '--variant', 'small')
+    w.deal(plan=of).port(), w.serve(plan=of).port()
+    set_up = [right(w, of, w.embed(text, plan=of, variant=v), v, text)['bytes']['setup'] for v in ('far', 'small', 'far')]
+    assert set_up[0] > 0 and set_up[1:] == [0, 0], set_up
+    e = w.embed(text, plan=of)
+    yield e
+    assert any('the link has a round trip of' in line for line in e.err), e.err
+    assert e.rows()[0]['y'] == simulated(w, of, e.rows()[0]['variant'], text)
+
+
+@row('bundles that were made ahead for another variant are not taken', 0, '', 30)
+def _(w):
+    of, text = plan(w), w.base.text(7)
+    w.deal(plan=of, tokens=7, count=3, variant='small').port(), w.serve(plan=of).port()
+    first = right(w, of, w.embed(text, plan=of, variant='small'), 'small', text)['serial']
+    kept = w.bundles('data')
+    assert len(kept) == 2, kept
+    second = right(w, of, w.embed(text, plan=of, variant='small'), 'small', text)['serial']
+    assert second == first + 1
+    e = w.embed(text, plan=of, variant='far')
+    yield e
+    assert e.rows()[0]['serial'] > second + 1 and e.rows()[0]['trace'] == estimate(w, of, 'far', 7)['trace']
+
+
+@row('serve allows what embed does not', 4, 'the model owner allows other variants of the plan \\(small\\) than we do \\(far\\)', 20)
+def _(w):
+    of = plan(w)
+    w.deal(plan=of).port(), w.serve(plan=of, variants='small').port()
+    yield w.embed(plan=of, variant='far')
+    ended(w, "the data owner allows none of the plan's variants that we do")
+    assert not w.records('data') and not w.records('model')
+    right(w, of, w.embed('the dog', plan=of), 'small', 'the dog')  # auto: the one that is common
+
+
+@row('a plan of the same variants in another order', 4, 'holds another plan', 20)
+def _(w):
+    of, other = plan(w), w.dir / 'other.json'
+    w.base.suf('compile', '--model', w.base.model, '--calibrate', w.base.folder / 'calibrate.txt', '--max-tokens', 16, '--variant',
+               'small=flight=1e-9,key=1e-3,keys=now', '--variant', 'far=wan', '--out', other)
+    w.deal(plan=of).port(), w.serve(plan=of).port()
+    yield w.embed(plan=other, variant='far')
+
+
+COMPILE = 'compile --model {model} --calibrate /dev/null --out {w}/plan.json '
+for what, code, sentence, command in (
+    ('embed: no such variant', 2, "the plan has no variant 'moon'; it has lan",
+     'embed --plan {plan} --vocab {vocab} --certs {certs} --dealer 127.0.0.1:1 --connect 127.0.0.1:1 --store {w}/s --variant moon dog'),
+    ('serve: no such variant', 2, "the plan has no variant 'moon'; it has lan",
+     'serve --plan {plan} --model {model} --certs {certs} --dealer 127.0.0.1:1 --listen 127.0.0.1:0 --store {w}/s --variants lan,moon'),
+    ('deal: no such variant', 2, "the plan has no variant 'moon'; it has lan",
+     'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0 --tokens 5 --variant moon'),
+    ('deal: a variant without --tokens', 2, '--variant requires --tokens', 'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0 --variant lan'),
+    ('estimate: no such variant', 2, "the plan has no variant 'moon'", 'estimate --plan {plan} --tokens 5 --variant moon'),
+    ('simulate: no such variant', 2, "the plan has no variant 'moon'", 'simulate --model {model} --plan {plan} --variant moon --file /dev/null'),
+    ('compile: a variant without prices', 2, '--variant takes NAME=PRICES', COMPILE + '--variant near'),
+    ('compile: a bad name', 2, "'Near' is no name of a variant", COMPILE + '--variant Near=wan'),
+    ('compile: two of one name', 2, 'two variants are called wan', COMPILE + '--profile wan,lan,wan'),
+    ('compile: two without a name', 2, 'two variants are called given', COMPILE + '--profile rtt=1ms;rtt=2ms'),
+    ('compile: an empty profile', 2, 'the profile is empty; give one of cpu', COMPILE + '--profile lan,'),
+    ('compile: a price out of range', 2, "the price 'rtt=11s' is no number from 0 to 10", COMPILE + '--profile rtt=11s'),
+    ('compile: keys twice', 2, 'the profile says keys=now where ahead is asked for', COMPILE + '--profile wan,keys=now --keys ahead')):
+    alone(what, code, sentence, command.split())
+
+
+if __name__ == '__main__':
+    main()
