@@ -9,7 +9,7 @@
 #include "suf/backends/clear.hpp"
 #include "suf/backends/packed.hpp"
 #include "suf/compiler/choose.hpp"
-#include "suf/model/tiny_test.hpp"
+#include "suf/model/rig_test.hpp"
 #include "suf/nn/forward.hpp"
 #include "suf/nn/ops.hpp"
 #include "suf/nn/search.hpp"
@@ -186,15 +186,10 @@ nn::Ints RunRow(const nn::Plan& plan, const nn::Quantised& q, const nn::Simulato
   pfss::Trace t;
   EmitRow(t, plan, n);
   const pfss::Schedule s(t);
-  const pfss::LintReport lint = pfss::Lint(s);
-  EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
-  EXPECT_EQ(lint.results, 1);
-  EXPECT_TRUE(pfss::Unread(s).empty()) << "a message that no result needs";
+  model::ExpectSound(s);
   std::mt19937_64 rng(serial);
   run::Inputs in[3];
-  model::ForInputs(plan, q, ids, rng, [&](int role, const std::string& name, const std::vector<uint64_t>& words) {
-    in[role].Set(name, words);
-  });
+  model::SetInputs(plan, q, ids, rng, in);
   std::vector<Cached> caches;
   for (auto& node : plan.graph.nodes())
     if (const auto c = CachedOf(*node, ops)) caches.push_back(*c);

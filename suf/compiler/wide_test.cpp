@@ -5,6 +5,7 @@
 
 #include "suf/compiler/rig_test.hpp"
 #include "suf/func/fit.hpp"
+#include "suf/pfss/sent_test.hpp"
 
 namespace suf::compiler {
 namespace {
@@ -44,14 +45,7 @@ struct Bench {
     return run.result[1];
   }
   int64_t key_bits() const { return schedule->key_bits(0) + schedule->key_bits(1); }
-  int64_t sent(const std::string& label) const {
-    int64_t bits = 0;
-    for (auto& f : schedule->frames())
-      for (auto& part : f.parts)
-        if (t.name(t.node(part.node).label) == label)
-          bits += pfss::Size(t.node(part.node).shape) * t.node(part.node).ring.bits;
-    return bits;
-  }
+  int64_t sent(const std::string& label) const { return pfss::SentUnder(*schedule, label); }
 };
 
 // Reveal: all limbs of a wide wire and of its mask, as words of 64 bits.

@@ -8,6 +8,7 @@
 #include "suf/backends/clear.hpp"
 #include "suf/gates/gate.hpp"
 #include "suf/pfss/lint.hpp"
+#include "suf/pfss/sent_test.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf::gates {
@@ -65,14 +66,7 @@ class Rig {
   int flights() const { return schedule->flights(); }
   int64_t key_bits() const { return schedule->key_bits(0) + schedule->key_bits(1); }
   // sent: online bits of both parties under a label.
-  int64_t sent(const std::string& label) const {
-    int64_t bits = 0;
-    for (auto& f : schedule->frames())
-      for (auto& part : f.parts)
-        if (t.name(t.node(part.node).label) == label)
-          bits += pfss::Size(t.node(part.node).shape) * t.node(part.node).ring.bits;
-    return bits;
-  }
+  int64_t sent(const std::string& label) const { return pfss::SentUnder(*schedule, label); }
   std::optional<pfss::Schedule> schedule;
 
  private:

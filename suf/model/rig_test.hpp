@@ -54,6 +54,21 @@ struct Outcome {
   int flights = 0;
 };
 
+// ExpectSound: each message of the trace under a pad of its own but the result's, and none that is not needed.
+inline void ExpectSound(const pfss::Schedule& s) {
+  const pfss::LintReport lint = pfss::Lint(s);
+  EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
+  EXPECT_EQ(lint.results, 1);
+  EXPECT_TRUE(pfss::Unread(s).empty()) << "a message that no result needs";
+}
+
+// SetInputs: those of P0, P1 and the dealer, as ForInputs has them.
+inline void SetInputs(const nn::Plan& plan, const nn::Quantised& q, const Text& ids, std::mt19937_64& rng,
+                      run::Inputs* in) {
+  ForInputs(plan, q, ids, rng,
+            [&](int role, const std::string& name, const std::vector<uint64_t>& words) { in[role].Set(name, words); });
+}
+
 // RunProtocol: under a B and masks of `serial`'s own; lint and the counters of the channel are checked.
 inline Outcome RunProtocol(const nn::Plan& plan, const nn::Quantised& q, const Text& ids, pfss::Backend& backend,
                            uint8_t serial) {
@@ -61,15 +76,10 @@ inline Outcome RunProtocol(const nn::Plan& plan, const nn::Quantised& q, const T
   pfss::Trace t;
   nn::Build(t, plan, n);
   const pfss::Schedule s(t);
-  const pfss::LintReport lint = pfss::Lint(s);
-  EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
-  EXPECT_EQ(lint.results, 1);
-  EXPECT_TRUE(pfss::Unread(s).empty()) << "a message that no result needs";
+  ExpectSound(s);
   std::mt19937_64 rng(serial);
   run::Inputs in[3];
-  ForInputs(plan, q, ids, rng, [&](int party, const std::string& name, const std::vector<uint64_t>& words) {
-    in[party].Set(name, words);
-  });
+  SetInputs(plan, q, ids, rng, in);
   const pfss::Material material{{Secret(Hash{1, serial}), Secret(Hash{2, serial})}, Hash{serial}};
   const run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
   EXPECT_TRUE(run.result[0].empty());

@@ -45,6 +45,6 @@ struct Start {
 };
 using MakeClass = std::function<Class(const Options&)>;
 void SearchSegments(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy,
-                    const MakeClass& make, Start* start, const std::function<void(double)>& progress = {});
+                    const MakeClass& make, Start* start);
 
 }  // namespace suf::nn

@@ -18,9 +18,8 @@ constexpr Segment kSegments[] = {
 
 class Choosing {
  public:
-  Choosing(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy, const MakeClass& make,
-           const std::function<void(double)>& progress)
-      : plan_(*plan), which_(which), prices_(prices), policy_(policy), make_(make), progress_(progress) {
+  Choosing(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy, const MakeClass& make)
+      : plan_(*plan), which_(which), prices_(prices), policy_(policy), make_(make) {
     for (const Segment& s : kSegments)
       if (policy.*s.field == Options::kByCost) open_.push_back(&s);
   }
@@ -71,7 +70,6 @@ class Choosing {
     best_ = std::min(best_, it->second.seconds);
     it->second.made = Class(plan_.classes[which_]);
     from_ = it->second.made.choices;
-    if (progress_) progress_(double(known_.size()) / double(1 << open_.size()));
     return it->second.seconds;
   }
 
@@ -99,7 +97,6 @@ class Choosing {
   const compiler::Prices& prices_;
   const Options& policy_;
   const MakeClass& make_;
-  const std::function<void(double)>& progress_;
   std::vector<const Segment*> open_;
   std::vector<int> at_;
   std::map<std::vector<int>, Known> known_;
@@ -112,8 +109,8 @@ class Choosing {
 std::span<const Segment> Segments() { return kSegments; }
 
 void SearchSegments(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy,
-                    const MakeClass& make, Start* start, const std::function<void(double)>& progress) {
-  Choosing(plan, which, prices, policy, make, progress).Run(start);
+                    const MakeClass& make, Start* start) {
+  Choosing(plan, which, prices, policy, make).Run(start);
 }
 
 }  // namespace suf::nn

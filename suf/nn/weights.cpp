@@ -8,18 +8,34 @@ namespace suf::nn {
 
 namespace {
 
-// ForSlots: f(node, slot, name, class) of every class in order; a weight may have a scale of its own in each.
-template <class F>
-void ForSlots(const Plan& plan, F f) {
+// ForSlots: f(node, slot, name, class) of every class in order, of slots that are wanted; a weight may have a scale of
+// its own in each.
+template <class Wants, class F>
+void ForSlots(const Plan& plan, Wants wants, F f) {
   for (const Class& c : plan.classes)
     for (auto& n : plan.graph.nodes())
-      for (const Slot& s : c.ops[size_t(n->index)]->Slots()) f(*n, s, SlotName(plan, c, *n, s), c);
+      for (const Slot& s : c.ops[size_t(n->index)]->Slots())
+        if (wants(s)) f(*n, s, SlotName(plan, c, *n, s), c);
 }
+
+// ForWeights: f(node, slot, name), each name once.
+template <class Wants, class F>
+void ForWeights(const Plan& plan, Wants wants, F f) {
+  std::set<std::string> done;
+  ForSlots(plan, wants, [&](const Node& n, const Slot& s, const std::string& name, const Class&) {
+    if (done.insert(name).second) f(n, s, name);
+  });
+}
+
+bool Any(const Slot&) { return true; }
+bool Fixes(const Slot& s) { return s.length == Slot::kFixed; }
+bool Varies(const Slot& s) { return !Fixes(s); }
+bool Masks(const Slot& s) { return s.masked; }
 
 // Same: whether two slots of one node are one tensor, and go the same way.
 bool Same(const Slot& a, const Slot& b) {
   return std::string_view(a.name) == b.name && a.scale == b.scale && a.masked == b.masked && a.length == b.length &&
-         a.weight.Text() == b.weight.Text();
+         a.weight == b.weight;
 }
 
 // Sized: what a trace of n tokens reads of a weight.
@@ -56,8 +72,7 @@ std::string SlotName(const Plan& plan, const Class& c, const Node& n, const Slot
 
 Quantised Quantise(const Weights& weights, const Plan& plan) {
   Quantised q;
-  ForSlots(plan, [&](const Node& n, const Slot& s, const std::string& name, const Class&) {
-    if (q.count(name)) return;
+  ForWeights(plan, Any, [&](const Node& n, const Slot& s, const std::string& name) {
     q[name] = Fixed(Graph::Where(n) + " (" + s.name + ")", s.weight.shape(), weights.Value(s.weight), s.scale);
   });
   return q;
@@ -66,8 +81,7 @@ Quantised Quantise(const Weights& weights, const Plan& plan) {
 std::vector<MaskedWeight> MaskedWeights(const Plan& plan) {
   std::vector<MaskedWeight> out;
   std::map<std::string, size_t> index;
-  ForSlots(plan, [&](const Node& n, const Slot& s, const std::string& name, const Class& c) {
-    if (!s.masked) return;
+  ForSlots(plan, Masks, [&](const Node& n, const Slot& s, const std::string& name, const Class& c) {
     const auto [at, fresh] = index.try_emplace(name, out.size());
     if (fresh) out.push_back({name, s.weight.shape(), 0});
     int& bits = out[at->second].bits;
@@ -77,16 +91,12 @@ std::vector<MaskedWeight> MaskedWeights(const Plan& plan) {
 }
 
 void ModelInputs(const Plan& plan, const Quantised& q, const SetInput& set) {
-  std::set<std::string> done;
-  ForSlots(plan, [&](const Node&, const Slot& s, const std::string& name, const Class&) {
-    if (s.length == Slot::kFixed && done.insert(name).second) set("W." + name, q.at(name));
-  });
+  ForWeights(plan, Fixes, [&](const Node&, const Slot&, const std::string& name) { set("W." + name, q.at(name)); });
 }
 
 void LengthInputs(const Plan& plan, const Quantised& q, int n, const SetInput& set) {
-  std::set<std::string> done;
-  ForSlots(plan, [&](const Node&, const Slot& s, const std::string& name, const Class&) {
-    if (s.length != Slot::kFixed && done.insert(name).second) set("W." + name, Sized(q.at(name), s.length, n));
+  ForWeights(plan, Varies, [&](const Node&, const Slot& s, const std::string& name) {
+    set("W." + name, Sized(q.at(name), s.length, n));
   });
 }
 

@@ -50,6 +50,21 @@ Ints Meant(const Norm& n, const Ints& z) {
   return y;
 }
 
+// ExpectMeant: every z that its certificate admits, four apart and in whole rows, at a wire that is `wider`; and its
+// key.
+void ExpectMeant(const Norm& n, int wider, bool shared) {
+  const int64_t top = (int64_t{1} << (n.kz - 2)) - (n.cut ? int64_t{1} << (n.cut - 1) : 0);
+  Ints z = gates::Range(-top + (n.cut == 0), top, 4);
+  while (z.size() % size_t(n.dim)) z.push_back(0);
+  for (size_t i = 0; i + 1 < z.size(); i += 3) std::swap(z[i], z[(i * 7919) % z.size()]);
+  const int64_t rows = int64_t(z.size()) / n.dim;
+  OpRig rig{int(rows)};
+  Ints want = Meant(n, z);
+  for (int64_t& v : want) v = gates::Number(uint64_t(v), n.ring);
+  ASSERT_EQ(rig.Run(n, {{{{rows, n.dim}, z}, n.kz + wider, Form::kOpen}}), want);
+  EXPECT_EQ(rig.key_bits(z.size()), n.KeyBits(rows, shared));
+}
+
 // Every z of the certified range in every place of a row; input wires as wide as is read, and wider.
 TEST(Norm, Exhaustive) {
   for (int cut : {0, 1, 3})
@@ -62,17 +77,7 @@ TEST(Norm, Exhaustive) {
               Norm n = MakeNorm(5 + cut, cut, d, ring, stages);
               n.form = form, n.rows = kRows[(cut + stages + d + int(form)) % 4];
               if (form != Form::kProduct) n.last = compiler::Stages(stages - 1);
-              const int64_t top = (int64_t{1} << (n.kz - 2)) - (cut ? int64_t{1} << (cut - 1) : 0);
-              Ints z = gates::Range(-top + (cut == 0), top, 4);
-              while (z.size() % size_t(d)) z.push_back(0);
-              for (size_t i = 0; i + 1 < z.size(); i += 3) std::swap(z[i], z[(i * 7919) % z.size()]);
-              const int64_t rows = int64_t(z.size()) / d;
-              OpRig rig{int(rows)};
-              Ints want = Meant(n, z);
-              for (int64_t& v : want) v = gates::Number(uint64_t(v), ring);
-              ASSERT_EQ(rig.Run(n, {{{{rows, d}, z}, n.kz + wider, Form::kOpen}}), want)
-                  << cut << " " << d << " " << ring;
-              EXPECT_EQ(rig.key_bits(z.size()), n.KeyBits(rows, form != Form::kOpen));
+              ASSERT_NO_FATAL_FAILURE(ExpectMeant(n, wider, form != Form::kOpen)) << cut << " " << d << " " << ring;
             }
 }
 
@@ -86,17 +91,8 @@ TEST(Norm, ExhaustiveOfZ) {
             Norm n = NormOfZ(5 + cut, cut, d, ring, stages, under);
             n.form = ring == 6 ? Form::kMap : Form::kOpen;
             n.rows = kRows[(cut + stages + d + under + ring) % 2 ? 3 : 0];
-            const int64_t top = (int64_t{1} << (n.kz - 2)) - (cut ? int64_t{1} << (cut - 1) : 0);
-            Ints z = gates::Range(-top + (cut == 0), top, 4);
-            while (z.size() % size_t(d)) z.push_back(0);
-            for (size_t i = 0; i + 1 < z.size(); i += 3) std::swap(z[i], z[(i * 7919) % z.size()]);
-            const int64_t rows = int64_t(z.size()) / d;
-            OpRig rig{int(rows)};
-            Ints want = Meant(n, z);
-            for (int64_t& v : want) v = gates::Number(uint64_t(v), ring);
-            ASSERT_EQ(rig.Run(n, {{{{rows, d}, z}, n.kz + (ring == 40 ? 9 : 0), Form::kOpen}}), want)
+            ASSERT_NO_FATAL_FAILURE(ExpectMeant(n, ring == 40 ? 9 : 0, n.form != Form::kOpen))
                 << cut << " " << d << " " << under << " " << ring;
-            EXPECT_EQ(rig.key_bits(z.size()), n.KeyBits(rows, n.form != Form::kOpen)) << cut << " " << under;
           }
 }
 

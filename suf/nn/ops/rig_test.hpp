@@ -366,4 +366,17 @@ inline void Store(Weights* w, const Expr& leaf, const Reals& values) {
   w->Set(name.begin()->first, {leaf.shape(), {values.begin(), values.end()}});
 }
 
+// OfPairs: of rows of two entries: the least, the largest and the largest sum of a row.
+struct Pairs {
+  double least, most, sum;
+};
+inline Pairs OfPairs(const IntArray& y) {
+  Pairs p{0, 0, 0};
+  for (size_t i = 0; i < y.at.size(); i += 2) {
+    const double a = double(y.at[i]), b = double(y.at[i + 1]);
+    p = {std::min({p.least, a, b}), std::max({p.most, a, b}), std::max(p.sum, a + b)};
+  }
+  return p;
+}
+
 }  // namespace suf::nn

@@ -269,11 +269,8 @@ TEST(PredictedShift, BoundIsSound) {
   const Bounded b = BoundOf(s, 2, {EdgeOf(4, 5, heads), EdgeOf(4, 5, heads)});
   OpRig rig(2);
   const IntArray y = rig.Spec(s, {{{{heads, 2, 2}, z}}, {{{2, heads}, Ints(size_t(2 * heads), 0)}}});
-  double most = 0, sum = 0;
-  for (size_t i = 0; i < y.at.size(); i += 2) {
-    ASSERT_GE(std::min(y.at[i], y.at[i + 1]), 0);
-    most = std::max({most, double(y.at[i]), double(y.at[i + 1])}), sum = std::max(sum, double(y.at[i] + y.at[i + 1]));
-  }
+  const auto [least, most, sum] = OfPairs(y);
+  ASSERT_GE(least, 0);
   EXPECT_EQ(most, b.reach.each.at(0));  // both are reached
   EXPECT_EQ(sum, b.reach.length);
   EXPECT_EQ(b.reach.row, 0);  // a row may be of zeros
