@@ -141,7 +141,7 @@ struct Compiled {
             }
     };
     prefer({"dcf", "StepDcf", "payload", "WindowBoth/1", "1"});
-    nn::Search(&plan, plan.classes.size() - 1, compiler::ParseProfile(profile).prices, nn::Effort::kNear, {}, 0,
+    nn::Search(&plan, plan.classes.size() - 1, compiler::ParseProfile(profile).prices, nn::Effort::kNear, nullptr,
                [n](pfss::Trace& t, const nn::Plan& p) { EmitRow(t, p, n); });
     if (tail) prefer({tail});
     nn::Derive(plan.graph, plan.classes.back().ops);  // behind `tail`

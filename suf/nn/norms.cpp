@@ -9,9 +9,9 @@ namespace {
 
 constexpr int kLanes = 8, kRows = 4;
 
-// Dot4: four rows of x against one row of w; lane sums are added in a fixed order, so results do not depend on the
-// machine.
-void Dot4(const double* const x[kRows], const double* w, int64_t n, double out[kRows]) {
+// Dot4: four rows of x against one row of w; lane sums are added in a fixed order, and nothing is contracted, so results
+// do not depend on the machine.
+__attribute__((target_clones("avx512f", "avx2", "default"))) void Dot4(const double* const x[kRows], const double* w, int64_t n, double out[kRows]) {
   double acc[kRows][kLanes] = {};
   int64_t k = 0;
   for (; k + kLanes <= n; k += kLanes)

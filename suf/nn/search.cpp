@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "suf/nn/build.hpp"
 
@@ -42,25 +41,39 @@ std::vector<Group> GroupsOf(Plan* plan, Class* c) {
 
 constexpr double kFar = 1.05;
 
+// WithoutNumbers: the name of a knob whose bits differ between classes.
+std::string WithoutNumbers(std::string name) {
+  std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
+  return name;
+}
+
+// Begin: a group where it was before, else where the first of its kind was.
+void Begin(Group* g, const std::vector<Chosen>& knobs) {
+  for (const bool exact : {true, false})
+    for (const Chosen& c : knobs) {
+      if (exact ? c.what != g->name : WithoutNumbers(c.what) != WithoutNumbers(g->name)) continue;
+      const auto at = std::find(g->options.begin(), g->options.end(), c.choice);
+      if (at == g->options.end()) continue;
+      return g->Set(size_t(at - g->options.begin()));
+    }
+}
+
 class Descent {
  public:
-  Descent(Plan* plan, size_t which, const compiler::Prices& prices, const std::vector<Chosen>& from,
-          const EmitPlan& emit)
+  Descent(Plan* plan, size_t which, const compiler::Prices& prices, From* from, const EmitPlan& emit)
       : plan_(*plan),
         class_(plan->classes[which]),
         prices_(WithSteps(prices)),
         emit_(emit),
-        groups_(GroupsOf(plan, &class_)) {
-    for (Group& g : groups_)
-      for (const Chosen& c : from)
-        if (auto at = std::find(g.options.begin(), g.options.end(), c.choice);
-            c.what == g.name && at != g.options.end())
-          g.Set(size_t(at - g.options.begin()));
+        groups_(GroupsOf(plan, &class_)),
+        from_(*from),
+        known_(from->known) {
+    for (Group& g : groups_) Begin(&g, from_.knobs);
   }
 
-  double Run(Effort effort, double worth) {
+  double Run(Effort effort) {
     best_ = Cost();
-    if (effort != Effort::kCompare || best_ < kHopeless * worth) Singles();
+    if (effort != Effort::kCompare || best_ < from_.hopeless) Singles();
     if (effort == Effort::kFull) Together();
     while (effort == Effort::kFull && (Singles() || Pairs())) {
     }
@@ -156,7 +169,8 @@ class Descent {
   const compiler::Prices prices_;
   const EmitPlan& emit_;
   std::vector<Group> groups_;
-  std::map<std::vector<size_t>, double> known_;
+  const From& from_;
+  PricedStates& known_;
   double best_ = 0;
 };
 
@@ -171,9 +185,10 @@ compiler::Prices WithSteps(compiler::Prices p) {
   return p;
 }
 
-double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort, const std::vector<Chosen>& from,
-              double worth, const EmitPlan& emit) {
-  const double seconds = Descent(plan, which, prices, from, emit).Run(effort, worth);
+double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort, From* from,
+              const EmitPlan& emit) {
+  From fresh;
+  const double seconds = Descent(plan, which, prices, from ? from : &fresh, emit).Run(effort);
   Derive(plan->graph, plan->classes[which].ops);  // what was tried last is not what was chosen
   return seconds;
 }

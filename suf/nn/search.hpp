@@ -3,7 +3,9 @@
 // nothing, and stages on the critical path come in pairs, which only the schedule of the whole trace shows.
 // (docs/mathematics.md#cost-model)
 #pragma once
+#include <cmath>
 #include <functional>
+#include <map>
 
 #include "suf/compiler/choose.hpp"
 #include "suf/nn/plan.hpp"
@@ -12,15 +14,22 @@ namespace suf::nn {
 
 // Search: sets the knobs of class `which`, and says what was chosen and what came next. Coordinate descent, by single
 // classes of operators and by pairs; at most kMostTraces traces. Deterministic. Returns the seconds of the best.
-// from: options by the name of their knobs, where it begins. effort: kFull; kNear: one pass over single classes, where
-// it begins near the best; kCompare: the same without what came next, and none where the start costs over kHopeless of
-// `worth`. emit: the trace that is priced; null: the class's longest text.
+// effort: kFull; kNear: one pass over single classes, where it begins near the best; kCompare: the same without what
+// came next, and none where the start costs more than From::hopeless. emit: the trace that is priced; null: the class's
+// longest text.
 inline constexpr int kMostTraces = 1000;
-inline constexpr double kHopeless = 1.3;
 using EmitPlan = std::function<void(pfss::Trace&, const Plan&)>;
 enum class Effort : uint8_t { kFull, kNear, kCompare };
+// From: where a search begins. knobs: options by the name of their knob, or by that name with other numbers in it.
+// known: seconds by state of the knobs, of searches of the same class before.
+using PricedStates = std::map<std::vector<size_t>, double>;
+struct From {
+  std::vector<Chosen> knobs;
+  double hopeless = INFINITY;
+  PricedStates known;
+};
 double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort = Effort::kFull,
-              const std::vector<Chosen>& from = {}, double worth = 0, const EmitPlan& emit = {});
+              From* from = nullptr, const EmitPlan& emit = {});
 
 // WithSteps: a flight also ends a program at either party and begins another: as the search, and who compares the
 // plans that it made, counts a flight.

@@ -1,9 +1,12 @@
 // The search over segments: each candidate is a class of its own, made and searched.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
+#include "suf/nn/build.hpp"
 #include "suf/nn/search.hpp"
+#include "suf/pfss/schedule.hpp"
 
 namespace suf::nn {
 
@@ -16,6 +19,13 @@ constexpr Segment kSegments[] = {
     {"pieces", &Options::pieces, {"slice", "neighbours"}},
 };
 
+// A candidate that starts over this far from the best is not searched: of the first class, and of those behind it, which
+// start with knobs that were searched.
+constexpr double kHopelessFirst = 1.3, kHopelessNext = 1.05;
+// kTie: candidates so near the cheapest cost the same as far as prices tell; the one of fewest flights is chosen, as a
+// link may get slower and never faster than its prices.
+constexpr double kTie = 1.01;
+
 class Choosing {
  public:
   Choosing(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy, const MakeClass& make)
@@ -26,7 +36,8 @@ class Choosing {
 
   void Run(Start* start) {
     const bool first = start->segments.empty();
-    start->segments.resize(std::size(kSegments), 0), from_ = start->knobs;
+    start->segments.resize(std::size(kSegments), 0), knobs_ = start->knobs;
+    hopeless_ = first ? kHopelessFirst : kHopelessNext;
     for (size_t i = 0; i < open_.size(); ++i) at_.push_back(start->segments[Index(i)]);
     if (!std::isfinite(Cost(at_))) at_.assign(open_.size(), 0);
     for (bool better = true; better;) {
@@ -35,8 +46,12 @@ class Choosing {
       for (size_t i = 0; first && i < open_.size() && !better; ++i)
         for (size_t j = i + 1; j < open_.size() && !better; ++j) better = Try({i, j});
     }
-    plan_.classes[which_] = Class(known_.at(at_).made);
-    best_ = Search(&plan_, which_, prices_, first ? Effort::kFull : Effort::kNear, known_.at(at_).made.choices);
+    FewestFlights();
+    for (size_t i = 0; i < open_.size(); ++i) Cost(Flipped(at_, {i}));  // for what came next
+    Known& chosen = known_.at(at_);
+    plan_.classes[which_] = Class(chosen.made);
+    chosen.from.knobs = chosen.made.choices;
+    best_ = Search(&plan_, which_, prices_, first ? Effort::kFull : Effort::kNear, &chosen.from);
     for (size_t i = 0; i < open_.size(); ++i) start->segments[Index(i)] = at_[i];
     start->knobs = plan_.classes[which_].choices;
     Note();
@@ -46,6 +61,7 @@ class Choosing {
   struct Known {
     double seconds = INFINITY;
     Class made;
+    From from;
   };
 
   size_t Index(size_t i) const { return size_t(open_[i] - kSegments); }
@@ -66,11 +82,24 @@ class Choosing {
       if (e.cause() != Cause::kRefused) throw;
       return INFINITY;
     }
-    it->second.seconds = Search(&plan_, which_, prices_, Effort::kCompare, from_, best_);
+    it->second.from = {knobs_, hopeless_ * best_, {}};
+    it->second.seconds = Search(&plan_, which_, prices_, Effort::kCompare, &it->second.from);
     best_ = std::min(best_, it->second.seconds);
     it->second.made = Class(plan_.classes[which_]);
-    from_ = it->second.made.choices;
+    knobs_ = it->second.made.choices;
     return it->second.seconds;
+  }
+
+  // FewestFlights: of the candidates that cost as much as the cheapest.
+  void FewestFlights() {
+    int fewest = std::numeric_limits<int>::max();
+    for (const auto& [at, known] : known_) {
+      if (known.seconds > kTie * best_) continue;
+      plan_.classes[which_] = Class(known.made);
+      pfss::Trace t;
+      Build(t, plan_, known.made.max_n, known.made.variant);
+      if (const int flights = pfss::Schedule(t).flights(); flights < fewest) fewest = flights, at_ = at;
+    }
   }
 
   bool Try(std::initializer_list<size_t> flips) {
@@ -79,7 +108,8 @@ class Choosing {
     return at_ = other, true;
   }
 
-  // Note: of each segment what was chosen and how much slower the other choice is, all else as it is.
+  // Note: of each segment what was chosen and how much slower the other choice is, all else as it is; a negative time is
+  // that of a choice as good with more flights.
   void Note() {
     std::vector<Chosen> notes;
     for (size_t i = 0; i < open_.size(); ++i) {
@@ -100,8 +130,9 @@ class Choosing {
   std::vector<const Segment*> open_;
   std::vector<int> at_;
   std::map<std::vector<int>, Known> known_;
-  std::vector<Chosen> from_;  // knobs of the last candidate
-  double best_ = INFINITY;    // of the candidates; in the end, of the class
+  std::vector<Chosen> knobs_;  // of the last candidate
+  double hopeless_ = kHopelessFirst;
+  double best_ = INFINITY;  // of the candidates; in the end, of the class
 };
 
 }  // namespace

@@ -319,6 +319,9 @@ Sh Trace::below(const Comparison& c, Pub x, const std::vector<uint64_t>& thresho
 void Trace::close() {
   SUF_CHECK(!closed_ && !(results_[0].empty() && results_[1].empty()));
   closed_ = true;
+}
+
+Hash Trace::Digest() const {
   Sha256 h;
   h.Add("suf trace 1").Number(uint64_t(nodes_.size()));
   for (const Node& n : nodes_) {
@@ -339,7 +342,13 @@ void Trace::close() {
     h.Number(-1 - int(results(p).size()));  // of a list; no node and not the -1 of none
     for (const Result& r : results(p)) h.Number(r.node).Number(r.kept);
   }
-  digest_ = h.Done();
+  return h.Done();
+}
+
+const Hash& Trace::digest() const {
+  SUF_CHECK(closed_);
+  std::call_once(hashed_, [&] { digest_ = Digest(); });
+  return digest_;
 }
 
 }  // namespace suf::pfss

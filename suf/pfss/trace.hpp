@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <unordered_map>
 
@@ -115,10 +116,11 @@ class Trace {
   const std::string& scope() const { return names_[scope_]; }
   const std::string& name(uint16_t i) const { return names_[i]; }
 
-  // close: ends the emission. Fixes the rings of dealt words, checks every node and takes the digest.
+  // close: ends the emission. digest: of a closed trace; taken when it is first asked for, by any thread, as most traces
+  // that a search prices are never compared.
   void close();
   bool closed() const { return closed_; }
-  const Hash& digest() const { return digest_; }
+  const Hash& digest() const;
 
   const std::vector<Node>& nodes() const { return nodes_; }
   const Node& node(int id) const { return nodes_[id]; }
@@ -168,6 +170,7 @@ class Trace {
   uint16_t Intern(const std::string& s);
   std::optional<int> Fold(Op op, const std::vector<int>& args, const std::vector<int64_t>& attrs);
   void Infer(Node& n) const;  // ring and shape
+  Hash Digest() const;
 
   std::shared_ptr<const Capabilities> target_;  // null: any backend
   std::vector<Node> nodes_;
@@ -184,7 +187,8 @@ class Trace {
   int programs_ = 0;
   uint16_t scope_ = 0;
   bool closed_ = false;
-  Hash digest_{};
+  mutable std::once_flag hashed_;
+  mutable Hash digest_{};
 };
 
 }  // namespace suf::pfss
