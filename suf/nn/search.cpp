@@ -39,8 +39,6 @@ std::vector<Group> GroupsOf(Plan* plan, Class* c) {
   return out;
 }
 
-constexpr double kFar = 1.05;
-
 // WithoutNumbers: the name of a knob whose bits differ between classes.
 std::string WithoutNumbers(std::string name) {
   std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
@@ -131,7 +129,8 @@ class Descent {
     return better;
   }
 
-  // Pairs: one more stage, or one fewer, in two groups at once, where neither alone costs over kFar of the best.
+  // Pairs: one more stage, or one fewer, in two groups at once, where neither alone costs more than the two flights a
+  // node that both together can save.
   bool Pairs() {
     std::vector<std::pair<size_t, size_t>> steps;
     for (size_t g = 0; g < groups_.size(); ++g)
@@ -139,7 +138,7 @@ class Descent {
         if (o >= groups_[g].options.size()) continue;
         const size_t own = groups_[g].at;
         groups_[g].Set(o);
-        if (Cost() < kFar * best_) steps.push_back({g, o});
+        if (Cost() < best_ + 2 * prices_.flight * double(groups_[g].knobs.size())) steps.push_back({g, o});
         groups_[g].Set(own);
       }
     for (size_t a = 0; a < steps.size(); ++a)
