@@ -117,7 +117,7 @@ int Main(int argc, char** argv) {
     status = RunModel(model);
   });
   auto* mr = m->add_subcommand("random", "write a model with random weights");
-  mr->add_option("--preset", model.preset, "tiny, minilm, tiny-gpt2 or tiny-llama")->required();
+  mr->add_option("--preset", model.preset, "tiny, minilm, bert-base, tiny-gpt2 or tiny-llama")->required();
   mr->add_option("--seed", model.seed, "the same seed gives the same files")->required();
   mr->add_option("--out", model.out, "directory to write")->required()->type_name("DIR");
   mr->callback([&] { model.random = true, status = RunModel(model); });

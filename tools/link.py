@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Online time over a link of given delay and rate: P0 and P1 in network namespaces of their own, build/link between them. As root.
 
-  link.py [--delay-ms 10] [--tokens 32 128] [--runs 5] [--sessions 1] [--pin machine|parties|sessions] [--route "congctl cubic"]
+  link.py [--delay-ms 10] [--mbit 100 1000] [--tokens 32 128] [--variant lan wan] [--runs 5] [--sessions 1] [--pin machine|parties|sessions] [--route "congctl cubic"]
 
 The dealer sits in a third namespace with an undelayed wire to each party; its bundles are made before the timed part. --delay-ms is
-one way (10: a round trip of 20 ms); 0 leaves build/link out and takes loopback. --sessions N runs N independent pairs of parties at
+one way (10: a round trip of 20 ms); 0 leaves build/link out and takes loopback. --variant: of the plan, each over every link;
+"auto" lets the roles measure the link and choose. "predicted" is what the cost model says of that variant over that link. --sessions N runs N independent pairs of parties at
 once. --pin parties: P0 has core 0 and P1 core 1, as if on two machines; sessions: the pair i has core i; machine: all share both.
 Every timed output is compared with the simulator. Prints a table and appends JSON lines to bench/results/link.jsonl.
 """
@@ -160,7 +161,7 @@ class Timed(Role):
             self.lines.append((time.monotonic(), json.loads(line)))
 
 
-def session(net, a, tokens, number, folder, files, started):
+def session(net, a, tokens, variant, number, folder, files, started):
     """Dealer and model owner of one pair, listening; returns what starts its data owner. Adds every process to `started`."""
     folder.mkdir()
     cores = {'machine': ['0-1'] * 2, 'parties': ['0', '1'], 'sessions': [str(number % 2)] * 2}[a.pin]
@@ -169,16 +170,16 @@ def session(net, a, tokens, number, folder, files, started):
         command = [*net.inside(who), *(['chrt', '--rr', '1'] if a.realtime else []), 'taskset', '-c', core, SUF, *command, '--plan', files['plan'], '--certs', files['certs']]
         started.append(Timed(command))
         return started[-1]
-    deal = start('dealer', '0-1', 'deal', '--listen', '0.0.0.0:0', '--state', folder / 'state', *(['--tokens', tokens, '--count', a.runs + 1] if a.ahead else []))
+    deal = start('dealer', '0-1', 'deal', '--listen', '0.0.0.0:0', '--state', folder / 'state', *(['--tokens', tokens, '--count', a.runs + 1, '--variant', variant] if a.ahead else []))
     port = deal.port()
     serve = start('model', cores[0], 'serve', '--model', files['model'], '--dealer', f'{net.dealer("model")}:{port}', '--listen', '0.0.0.0:0',
                   '--store', folder / 'model', '--once')
     at = serve.port()
     return lambda: start('data', cores[1], 'embed', '--vocab', f'{files["model"]}/vocab.txt', '--dealer', f'{net.dealer("data")}:{port}',
-                         '--connect', f'{net.model()}:{at}', '--store', folder / 'data', '--one-by-one', '--json', '--json-file', files['texts'])
+                         '--connect', f'{net.model()}:{at}', '--store', folder / 'data', '--variant', variant, '--one-by-one', '--json', '--json-file', files['texts'])
 
 
-def measure(net, a, tokens, files):
+def measure(net, a, tokens, variant, files):
     """One row: `sessions` pairs at once, each over the same texts; the first text of each is a warm-up (first_ms)."""
     started, sent_again = [], net.retransmitted()
     texts = bench.texts(files['model'], tokens, a.runs + 1)
@@ -186,16 +187,17 @@ def measure(net, a, tokens, files):
         folder = pathlib.Path(folder)
         files = {**files, 'texts': folder / 'texts.jsonl'}
         files['texts'].write_text(''.join(json.dumps({'id': str(i), 'text': t}) + '\n' for i, t in enumerate(texts)))
-        expected = [json.loads(line)['y'] for line in subprocess.check_output(
-            [SUF, 'simulate', '--model', files['model'], '--plan', files['plan'], '--json', '--json-file', files['texts']], text=True).splitlines()]
         try:
-            pairs = [session(net, a, tokens, i, folder / str(i), files, started) for i in range(a.sessions)]
+            pairs = [session(net, a, tokens, variant, i, folder / str(i), files, started) for i in range(a.sessions)]
             embeds = [embed() for embed in pairs]
             for e in embeds:
                 assert e.finish(900) == 0, f'embed failed: {e.err}'
         finally:
             for role in started:
                 role.kill()
+        taken = embeds[0].lines[0][1]['variant']  # of "auto", what the roles agreed on
+        expected = [json.loads(line)['y'] for line in subprocess.check_output(
+            [SUF, 'simulate', '--model', files['model'], '--plan', files['plan'], '--variant', taken, '--json', '--json-file', files['texts']], text=True).splitlines()]
     rows = []
     for e in embeds:
         assert [row['y'] for _, row in e.lines] == expected and all(row['n'] == tokens for _, row in e.lines), 'a timed result differs from the simulator'
@@ -205,7 +207,7 @@ def measure(net, a, tokens, files):
     inside = sum(begin < at <= end for e in embeds for at, _ in e.lines)
     first, online = rows[0], sorted(row['ms']['online'] for row in rows)
     size = first['bytes']
-    out = {'tokens': tokens, 'runs': len(rows), 'verified': True, 'online_ms': statistics.median(online), 'online_least_ms': online[0], 'online_most_ms': online[-1],
+    out = {'tokens': tokens, 'variant': taken, 'asked': variant, 'runs': len(rows), 'verified': True, 'online_ms': statistics.median(online), 'online_least_ms': online[0], 'online_most_ms': online[-1],
            'first_ms': statistics.median(e.lines[0][1]['ms']['online'] for e in embeds),
            'p1_ms': bench.operators([row['times']['p1']['by'] for row in rows])['total'], 'flights': first['flights'],
            'bytes': [size['p0'], size['p1']], 'floor_ms': first['flights'] * a.delay_ms + (size['p0'] + size['p1']) * 8e-3 / a.mbit * (a.delay_ms > 0),
@@ -220,7 +222,8 @@ def main():
     p.add_argument('--model')
     p.add_argument('--plan')
     p.add_argument('--delay-ms', type=float, nargs='+', default=[0, 10, 20])
-    p.add_argument('--mbit', type=float, default=1000)
+    p.add_argument('--mbit', type=float, nargs='+', default=[1000])
+    p.add_argument('--variant', nargs='+', default=['auto'])
     p.add_argument('--lose', type=int, default=0, help='every so many packets, of up to 64 KB, one is lost; 0: none')
     p.add_argument('--tokens', type=int, nargs='+', default=[32, 128])
     p.add_argument('--runs', type=int, default=5)
@@ -236,25 +239,27 @@ def main():
     a = p.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     model, plan = (a.model, a.plan) if a.plan else machine.model_and_plan(a.model)
-    table, delays = [], a.delay_ms
+    table, delays, rates = [], a.delay_ms, a.mbit
     with tempfile.TemporaryDirectory(dir=a.scratch) as folder:
         certs = pathlib.Path(folder) / 'certs'
         subprocess.run([SUF, 'certs', certs], check=True, stderr=subprocess.DEVNULL)
-        for a.delay_ms, tokens in itertools.product(delays, a.tokens):
+        for a.delay_ms, a.mbit, tokens, variant in itertools.product(delays, rates, a.tokens, a.variant):
+            if a.delay_ms == 0 and a.mbit != rates[0]:
+                continue  # loopback has a rate of its own
             with Net(a) as net:
-                print(f'{tokens} tokens, {a.delay_ms:g} ms one way ..', file=sys.stderr)
+                print(f'{tokens} tokens, {a.delay_ms:g} ms one way, {a.mbit:g} Mb/s, {variant} ..', file=sys.stderr)
                 trip, rate = net.probe()
                 facts = {'schema': 'suf.link/1', **machine.facts(), 'delay_ms': a.delay_ms, 'mbit': a.mbit if net.shaped else None, 'lose': a.lose, 'round_trip_ms': trip, 'transfer_mb_s': rate,
                          'sessions': a.sessions, 'pin': a.pin, 'ahead': a.ahead, 'realtime': a.realtime, 'note': a.note, 'load': os.getloadavg()[0],
                          'route': a.route, 'slow_start_after_idle': a.after_idle}
-                row = {**facts, **measure(net, a, tokens, {'model': model, 'plan': plan, 'certs': certs}), 'link': net.end()}
+                row = {**facts, **measure(net, a, tokens, variant, {'model': model, 'plan': plan, 'certs': certs}), 'link': net.end()}
             with open(a.out, 'a') as f:
                 f.write(json.dumps(row) + '\n')
-            table.append([tokens, f'{a.delay_ms:g}', f'{trip:.2f}', f'{rate:.0f}', a.sessions, a.pin, row['flights'], f'{sum(row["bytes"]) / 1e6:.2f}', f'{row["floor_ms"]:.0f}',
+            table.append([tokens, row['variant'], f'{a.delay_ms:g}', f'{a.mbit:g}' if net.shaped else '', f'{trip:.2f}', f'{rate:.0f}', a.sessions, a.pin, row['flights'], f'{sum(row["bytes"]) / 1e6:.2f}', f'{row["floor_ms"]:.0f}',
                           f'{row["online_ms"]:.0f}', f'{row["online_least_ms"]:.0f}', f'{row["online_most_ms"]:.0f}', f'{row["first_ms"]:.0f}', row['retransmitted'],
                           f'{row["texts_per_s"]:.2f}' if a.ahead else '', f'{row["link"]["cpu_s"] / row["link"]["wall_s"] * 100:.1f}' if row['link'] else '',
                           f'{row["link"]["a_to_b"]["late_us"][1]:.0f}' if row['link'] else ''])
-    bench.table(['tokens', 'ms one way', 'round trip ms', 'MB/s', 'sessions', 'cores by', 'flights', 'MB', 'floor ms', 'online ms', 'least', 'most', 'first', 'sent again', 'texts/s',
+    bench.table(['tokens', 'variant', 'ms one way', 'Mb/s', 'round trip ms', 'MB/s', 'sessions', 'cores by', 'flights', 'MB', 'floor ms', 'online ms', 'least', 'most', 'first', 'sent again', 'texts/s',
                  'link CPU %', 'late p99 us'], table)
 
 

@@ -78,7 +78,7 @@ TEST(Random, AFolderWithAModelAndUnknownPresetsAreRefused) {
   for (const Family* family : Families())
     for (const Preset& p : family->presets) EXPECT_EQ(FindPreset(p.name).config, p.config);
   ExpectSentence([] { (void)FindPreset("huge"); },
-                 "there is no preset \"huge\"; choose one of tiny, minilm, tiny-gpt2, tiny-llama");
+                 "there is no preset \"huge\"; choose one of tiny, minilm, bert-base, tiny-gpt2, tiny-llama");
 }
 
 }  // namespace
