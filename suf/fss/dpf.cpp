@@ -92,6 +92,17 @@ void DpfWindow(const DpfContext& ctx, int party, const uint8_t* root, const uint
         ctx, party, root, cw, count, v, [&](size_t i) { return out + i * words; }, [](size_t, size_t) {});
   }
   const DpfKernels& kernels = Kernels(v);
+  if (DpfReadsDomain(ctx.n, m, level)) {
+    const size_t size = size_t{1} << ctx.n, all = size / 64;
+    Scratch<uint64_t> bits(internal::kFullKeys * all), spare(internal::CutScratch(all));
+    return ByDomains(
+        ctx, party, root, cw, count, v, [&](size_t) { return bits.words.data(); },
+        [&](size_t i, size_t now) {
+          for (size_t k = 0; k < now; ++k)
+            kernels.cut(&bits.words[k * all], all, lo[i + k] & (size - 1), size_t(m), spare.words.data(),
+                        out + (i + k) * words);
+        });
+  }
   Scratch<internal::Seed> scratch(internal::WindowScratch(size_t(m) << std::min(level, 7)));
   ByTiles(ctx, party, root, cw, count, v, [&](const uint8_t* key, const DpfTile& t, size_t i) {
     kernels.window(key, t, level, lo + i, size_t(m), scratch.words.data(), out + i * words);

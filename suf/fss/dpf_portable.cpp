@@ -8,7 +8,7 @@ namespace suf::fss::portable {
 #include "suf/fss/internal/dpf_core.hpp"
 #include "suf/fss/internal/dpf_window.hpp"
 
-const internal::DpfKernels kDpf = {DpfGenTile,  DpfWindowTile, DpfPointTile, DpfParityTile,
-                                   DpfFullTile, kLanes,        DenseWord,    Transpose};
+const internal::DpfKernels kDpf = {DpfGenTile, DpfWindowTile, DpfPointTile, DpfParityTile, DpfFullTile,
+                                   kLanes,     CutWindow,     DenseWord,    Transpose};
 
 }  // namespace suf::fss::portable

@@ -18,7 +18,7 @@ int64_t Blocks(int n, int64_t m, int w, uint64_t lo) {
   return opened;
 }
 
-TEST(Sizes, BlocksOfAWindowAreTheMeanOverItsPlaces) {
+TEST(Sizes, BlocksOfARangeAreTheMeanOverItsPlaces) {
   for (int n : {8, 9, 11, 13, 16})
     for (int w : {0, 1, 5, 7, 8, 9, 11})
       for (int64_t m : {2, 3, 17, 64, 129, 201, 1000, 5000}) {
@@ -27,7 +27,7 @@ TEST(Sizes, BlocksOfAWindowAreTheMeanOverItsPlaces) {
         const uint64_t places = uint64_t{1} << (n - w);
         for (uint64_t lo = 0; lo < places; ++lo) sum += Blocks(n, m, w, lo);
         const double mean = double(sum) / double(places);
-        EXPECT_NEAR(double(DpfWindowBlocks(n, m, w)), mean, 1.001) << n << " " << w << " " << m;
+        EXPECT_NEAR(double(DpfRangeBlocks(n, m, w)), mean, 1.001) << n << " " << w << " " << m;
       }
 }
 

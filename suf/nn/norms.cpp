@@ -11,12 +11,20 @@ constexpr int kLanes = 8, kRows = 4;
 
 // Dot4: four rows of x against one row of w; lane sums are added in a fixed order, and nothing is contracted, so results
 // do not depend on the machine.
-__attribute__((target_clones("avx512f", "avx2", "default"))) void Dot4(const double* const x[kRows], const double* w, int64_t n, double out[kRows]) {
-  double acc[kRows][kLanes] = {};
+__attribute__((target_clones("avx512f", "avx2", "default"))) void Dot4(const double* const x[kRows], const double* w,
+                                                                       int64_t n, double out[kRows]) {
+  typedef double Vector __attribute__((vector_size(kLanes * sizeof(double))));
+  Vector acc[kRows] = {};
   int64_t k = 0;
-  for (; k + kLanes <= n; k += kLanes)
-    for (int r = 0; r < kRows; ++r)
-      for (int i = 0; i < kLanes; ++i) acc[r][i] += x[r][k + i] * w[k + i];
+  for (; k + kLanes <= n; k += kLanes) {
+    Vector y;
+    __builtin_memcpy(&y, w + k, sizeof y);
+    for (int r = 0; r < kRows; ++r) {
+      Vector v;
+      __builtin_memcpy(&v, x[r] + k, sizeof v);
+      acc[r] += v * y;
+    }
+  }
   for (int r = 0; r < kRows; ++r) {
     out[r] = 0;
     for (int i = 0; i < kLanes; ++i) out[r] += acc[r][i];

@@ -42,6 +42,13 @@ namespace {
 // TableWords: to read or to make a one-hot table: those of up to 64 bits are one word of a strip.
 int64_t TableWords(int bits) { return bits <= 64 ? 1 : bits / 16; }
 
+// DotWords: of a string with a table: the entries of a run of equal ones at its begin are counted, the others added up.
+int64_t DotWords(const std::vector<uint64_t>& table) {
+  constexpr int64_t kCounted = 32, kAdded = 8;
+  const auto end = std::find_if(table.begin(), table.end(), [&](uint64_t x) { return x != table[0]; });
+  return (end - table.begin()) / kCounted + (table.end() - end) / kAdded;
+}
+
 }  // namespace
 
 // Weights are multiples of what an element of a strip takes, as suf fn bench shows them
@@ -50,6 +57,7 @@ int64_t Words(const Trace& t, int i) {
   constexpr int64_t kNode = 800;  // to start a node, whatever its size
   constexpr int64_t kBlock = 4,
                     kDcfBlock = 6;     // beside the cipher: corrections, sides, levels that wait for each other
+  constexpr int64_t kLaneBlock = 1, kCut = 32;  // of a whole domain, a key in each lane; bits cut from it
   constexpr int64_t kLevelBlock = 16;  // of a window of coarse places, each of which is a walk of its own
   constexpr int64_t kMixed = 2, kEntries = 8;
   const Node& n = t.node(i);
@@ -58,7 +66,12 @@ int64_t Words(const Trace& t, int i) {
   int64_t each = 1;  // of an element
   switch (n.op) {
     case Op::kDpfWindow:  // attributes: where, n, places, program, level
+      if (fss::DpfReadsDomain(int(n.attrs[1]), n.attrs[2], int(n.attrs[4])))
+        return kNode + size * (1 + n.attrs[2] / kCut) + kLaneBlock * blocks;
       return kNode + size + (n.attrs[2] > 1 && n.attrs[4] > 0 ? kLevelBlock : kBlock) * blocks;
+    case Op::kDot:
+      each += DotWords(*arg(1).data);
+      break;
     case Op::kDpfGen:
     case Op::kDpfParity:
     case Op::kDpfDense:

@@ -213,6 +213,16 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
   Wipe(roots, sizeof roots), Wipe(in, sizeof in), Wipe(add, sizeof add), Wipe(h, sizeof h), Wipe(lanes, sizeof lanes);
 }
 
+// CutWindow: reads no further than the domain twice over and a vector, writes whole words.
+void CutWindow(const uint64_t* domain, size_t words, size_t lo, size_t m, uint64_t* spare, uint64_t* out) {
+  const size_t first = lo / 64, shift = lo % 64, count = (m + 63) / 64;
+  __builtin_memcpy(spare, domain, 8 * words);
+  __builtin_memcpy(spare + words, domain, 8 * (first + count + 1 > words ? first + count + 1 - words : 0));
+  const uint64_t* const from = spare + first;
+  for (size_t q = 0; q < count; ++q) out[q] = from[q] >> shift | from[q + 1] << 1 << (63 - shift);
+  if (m % 64) out[count - 1] &= ~uint64_t{0} >> (64 - m % 64);
+}
+
 // SwapBlocks: of s x s bits beside the diagonal, of 64 x 64.
 template <int s>
 inline void SwapBlocks(uint64_t* x) {

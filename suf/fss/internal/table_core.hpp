@@ -319,21 +319,26 @@ void DenseAll(int w, const uint8_t* t, const uint16_t* x, const uint64_t* column
   Wipe(table, sizeof table);
 }
 
+// OnesIn: the bits [begin, end) of a string that are set, begin < end.
+inline uint64_t OnesIn(const uint64_t* x, size_t begin, size_t end) {
+  const size_t first = begin / 64, last = (end - 1) / 64;
+  const uint64_t from = ~uint64_t{0} << begin % 64, to = ~uint64_t{0} >> (63 - (end - 1) % 64);
+  if (first == last) return Ones(x[first] & from & to);
+  uint64_t n = Ones(x[first] & from) + Ones(x[last] & to);
+  for (size_t q = first + 1; q < last; ++q) n += Ones(x[q]);
+  return n;
+}
+
 // The first `run` entries are equal: their bits are counted, not added up.
 template <class T, class Sum>
 void DotAll(const uint64_t* bits, size_t stride, int first, int m, int run, const T* table, size_t n, Sum* out) {
   const size_t begin = size_t(first), rest = begin + size_t(run);
   const T* const row[1] = {table + run};
   for (size_t i = 0; i < n; ++i) {
-    const uint8_t* string = reinterpret_cast<const uint8_t*>(bits + i * stride);
-    uint64_t ones = 0;
-    for (size_t at = begin; at < rest; at += 64) {
-      const uint64_t chunk = Bits64(string, at, rest),
-                     used = rest - at < 64 ? (uint64_t{1} << (rest - at)) - 1 : ~uint64_t{0};
-      ones += Ones(chunk & used);
-    }
+    const uint64_t* const string = bits + i * stride;
+    const uint64_t ones = run > 0 ? OnesIn(string, begin, rest) : 0;
     T sum[1] = {};
-    if (run < m) MaskedSum<T, 1>(string, rest, size_t(m - run), row, sum);
+    if (run < m) MaskedSum<T, 1>(reinterpret_cast<const uint8_t*>(string), rest, size_t(m - run), row, sum);
     out[i] = Sum(sum[0]) + (run > 0 ? Sum(ones * table[0]) : 0);
   }
 }
