@@ -11,15 +11,26 @@ import subprocess
 import threading
 import time
 
+from roles import FIXED, LIMIT
 from rows import alone, ended, main, row
+
+
+FAR, SMALL = ('--variant', 'far=wan'), ('--variant', 'small=flight=1e-9,key=1e-3,keys=now')
+MAKING = threading.Lock()
+
+
+def compiled(base, name, *variants):
+    """A plan of these variants, made once; its segments are given, so that only the rest is searched."""
+    out = base.folder / name
+    with MAKING:
+        if not out.exists():
+            base.suf('compile', '--model', base.model, '--calibrate', base.folder / 'calibrate.txt', '--max-tokens', LIMIT, *FIXED, *variants, '--out', out)
+    return out
 
 
 def plan(w):
     """A plan of two variants that differ in their traces: far has few flights, small a small key."""
-    out = w.base.folder / (w.dir.name + '.json')
-    w.base.suf('compile', '--model', w.base.model, '--calibrate', w.base.folder / 'calibrate.txt', '--max-tokens', 16, '--variant', 'far=wan',
-               '--variant', 'small=flight=1e-9,key=1e-3,keys=now', '--out', out)
-    return out
+    return compiled(w.base, 'far_small.json', *FAR, *SMALL)
 
 
 def estimate(w, of, variant, tokens):
@@ -134,9 +145,7 @@ def _(w):
 
 @row('a plan of the same variants in another order', 4, 'holds another plan', 20)
 def _(w):
-    of, other = plan(w), w.dir / 'other.json'
-    w.base.suf('compile', '--model', w.base.model, '--calibrate', w.base.folder / 'calibrate.txt', '--max-tokens', 16, '--variant',
-               'small=flight=1e-9,key=1e-3,keys=now', '--variant', 'far=wan', '--out', other)
+    of, other = plan(w), compiled(w.base, 'small_far.json', *SMALL, *FAR)
     w.deal(plan=of).port(), w.serve(plan=of).port()
     yield w.embed(plan=other, variant='far')
 
