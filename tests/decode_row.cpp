@@ -131,20 +131,10 @@ struct Compiled {
   // Choose: from the fewest flights on, what pays back under the profile's prices; or of these tails.
   void Choose(const char* profile, const char* tail = nullptr) {
     const int n = plan.max_tokens;
-    auto prefer = [&](std::initializer_list<const char*> names) {
-      for (nn::OperatorPtr& op : plan.classes.back().ops)
-        for (nn::Knob& k : op->Knobs())
-          for (const char* name : names)
-            if (auto at = std::find(k.options.begin(), k.options.end(), name); at != k.options.end()) {
-              k.set(size_t(at - k.options.begin()));
-              break;
-            }
-    };
-    prefer({"dcf", "StepDcf", "payload", "WindowBoth/1", "1"});
+    model::Prefer(&plan, model::kFewestFlights);
     nn::Search(&plan, plan.classes.size() - 1, compiler::ParseProfile(profile).prices, nn::Effort::kNear, {}, 0,
                [n](pfss::Trace& t, const nn::Plan& p) { EmitRow(t, p, n); });
-    if (tail) prefer({tail});
-    nn::Derive(plan.graph, plan.classes.back().ops);  // behind `tail`
+    if (tail) model::Prefer(&plan, {tail});
     nn::Check(plan);
   }
 };
