@@ -2,6 +2,7 @@
 // protocol of both parties gives the simulator's words, and the channel's counters are the schedule's.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 #include <tuple>
 
@@ -110,6 +111,44 @@ Compiled Segmented(const char* preset, int segments) {
   for (auto& [name, tensor] : shifts.weights.tensors()) c.model.weights.Set(name, tensor);
   c.q = nn::Quantise(c.model.weights, c.plan);
   return c;
+}
+
+// A shift that fails on a text: 15 nats too high for one head, whose sums are too small, and as much too low for
+// another, whose entries are at the cap. Both are named, row by row, and the parties compute the specification's words
+// all the same.
+TEST(Shift, ThatFailsIsNamedAndStaysExact) {
+  for (int segments : {1, 15}) {
+    Compiled c = Segmented("tiny", segments);
+    const std::string bias = "shift.0.attention.bias";
+    nn::Weights::Tensor t = c.model.weights.tensors().at(bias);
+    int64_t head_dim = 0;
+    for (auto& op : c.plan.classes[0].ops)
+      if (auto* s = dynamic_cast<nn::Softmax*>(op.get())) head_dim = s->head_dim;
+    const float far = 15 * std::sqrt(float(head_dim));
+    t.values.at(0) += far, t.values.at(1) -= far;
+    c.model.weights.Set(bias, t);
+    c.q = nn::Quantise(c.model.weights, c.plan);
+    const auto flights = [&](int n) {
+      pfss::Trace trace;
+      nn::Build(trace, c.plan, n);
+      return pfss::Schedule(trace).flights();
+    };
+    const std::vector<Text> texts = Texts(5, 2, 5, 12);
+    const std::vector<nn::Simulation> runs = ExpectSameWords(c.plan, c.q, texts, flights);
+    for (size_t i = 0; i < runs.size(); ++i) {
+      EXPECT_EQ(nn::Simulator(c.plan, c.q).Run(texts[i]).y, runs[i].y);
+      std::set<std::string> named;
+      for (const nn::Outside& o : runs[i].outside) {
+        EXPECT_FALSE(o.hard) << nn::Sentence(o);
+        named.insert(o.wire);
+      }
+      const std::string at = Str(c.plan.For(int(texts[i].size())).max_n, "/0/attention/");
+      for (size_t row = 0; row < texts[i].size(); ++row) {
+        EXPECT_TRUE(named.count(Str(at, "eV*recip.row_sum of head 0 row ", row))) << row;
+        EXPECT_TRUE(named.count(Str(at, "e.head 1 row ", row))) << row;
+      }
+    }
+  }
 }
 
 class Every : public testing::TestWithParam<const char*> {};
