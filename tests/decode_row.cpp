@@ -131,20 +131,10 @@ struct Compiled {
   // Choose: from the fewest flights on, what pays back under the profile's prices; or of these tails.
   void Choose(const char* profile, const char* tail = nullptr) {
     const int n = plan.max_tokens;
-    auto prefer = [&](std::initializer_list<const char*> names) {
-      for (nn::OperatorPtr& op : plan.classes.back().ops)
-        for (nn::Knob& k : op->Knobs())
-          for (const char* name : names)
-            if (auto at = std::find(k.options.begin(), k.options.end(), name); at != k.options.end()) {
-              k.set(size_t(at - k.options.begin()));
-              break;
-            }
-    };
-    prefer({"dcf", "StepDcf", "payload", "WindowBoth/1", "1"});
+    model::Prefer(&plan, model::kFewestFlights);
     nn::Search(&plan, plan.classes.size() - 1, compiler::ParseProfile(profile).prices, nn::Effort::kNear, nullptr,
                [n](pfss::Trace& t, const nn::Plan& p) { EmitRow(t, p, n); });
-    if (tail) prefer({tail});
-    nn::Derive(plan.graph, plan.classes.back().ops);  // behind `tail`
+    if (tail) model::Prefer(&plan, {tail});
     nn::Check(plan);
   }
 };
@@ -186,7 +176,6 @@ nn::Ints RunRow(const nn::Plan& plan, const nn::Quantised& q, const nn::Simulato
   pfss::Trace t;
   EmitRow(t, plan, n);
   const pfss::Schedule s(t);
-  model::ExpectSound(s);
   std::mt19937_64 rng(serial);
   run::Inputs in[3];
   model::SetInputs(plan, q, ids, rng, in);
@@ -219,13 +208,7 @@ nn::Ints RunRow(const nn::Plan& plan, const nn::Quantised& q, const nn::Simulato
                              }
                            })
                       .y;
-  const pfss::Material material{{Secret(Hash{1, serial}), Secret(Hash{2, serial})}, Hash{serial}};
-  const run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
-  for (int p : {0, 1}) {
-    EXPECT_EQ(run.online[size_t(p)], s.sent(p, true));
-    EXPECT_EQ(run.offline[size_t(p)], s.sent(p, false));
-    EXPECT_EQ(int64_t(run.key[size_t(p)].size()), s.key_bytes(p));
-  }
+  const run::PairRun run = model::RunCounted(s, in, backend, serial);
   nn::Ints got;
   for (uint64_t v : run.result[1]) got.push_back(ring::Signed(v, ops.back()->ring));
   for (int64_t& v : want) v = ring::Signed(uint64_t(v) & ring::Mask(ops.back()->ring), ops.back()->ring);

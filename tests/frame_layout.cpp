@@ -1,5 +1,5 @@
 // The layout of an inference's frames, as JSON: what tests need to tell padding bits from elements.
-//   frame_layout PLAN N     [{"kind": .., "sender": 0 or 1, "bytes": .., "parts": [[first byte, bits], ..]}, ..]
+//   frame_layout PLAN N VARIANT     [{"kind": .., "sender": 0 or 1, "bytes": .., "parts": [[first byte, bits], ..]}, ..]
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
     std::ifstream in(argc > 1 ? argv[1] : "", std::ios::binary);
     nn::Plan plan = nn::Parse({std::istreambuf_iterator<char>(in), {}});
     pfss::Trace t;
-    nn::Build(t, plan, std::stoi(argc > 2 ? argv[2] : "0"));
+    nn::Build(t, plan, std::stoi(argc > 2 ? argv[2] : "0"), plan.VariantNamed(argc > 3 ? argv[3] : ""));
     pfss::Schedule s(t);
     for (size_t i = 0; i < s.frames().size(); ++i) {
       const pfss::Frame& f = s.frames()[i];

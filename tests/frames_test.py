@@ -6,7 +6,8 @@ looks to the model owner like any other, in its frames and in the pace at which 
 
 The statistics. Null hypothesis: in every inference all bits of all frames of both parties are fair and independent, but for the padding
 bits at the end of a tensor, which are zero. An honest program fails with probability below 1e-9 in all, by bounds that hold for every
-sample size (no limit theorems); each of the four tests has a quarter of that, ALARM, split evenly among its cases.
+sample size (no limit theorems); each of the four tests has a quarter of that, ALARM, split evenly among its cases. The first three run on two variants of a
+plan, each with half of ALARM.
 
   bits     each bit position of each frame is set in X of R = 64 runs, X ~ Bin(R, 1/2). Alarm when 2 P(X <= min(X, R - X)) < ALARM / positions.
   bytes    each frame has one histogram of the N whole bytes of all runs over K = 256 values. The likelihood-ratio chi-square
@@ -39,10 +40,10 @@ import time
 
 import numpy as np
 
-from roles import Tap, World, read_record, read_safetensors, write_safetensors
+from roles import FIXED, Tap, World, read_record, read_safetensors, write_safetensors
 from rows import each
 
-RUNS, ALARM, TOKENS, PACED = 64, 1e-9 / 4, 9, 300
+RUNS, ALARM, TOKENS, PACED = 64, 1e-9 / 8, 9, 300
 SLOW = 60  # seconds: no time-out is the subject here
 FIRST_RUN = 0x100  # kinds of frames from here on are an inference's own
 BYE = 0x10
@@ -135,16 +136,17 @@ def repeats_test(frames, macs=()):
 TESTS = {'bits': bits_test, 'bytes': bytes_test, 'repeats': repeats_test}
 
 
-def recorded(base, layout_program):
-    """(frames of the schedule, nonces and MACs) of RUNS inferences of one text."""
-    layout = json.loads(subprocess.run([layout_program, base.plan, str(TOKENS)], check=True, capture_output=True).stdout)
-    with World(base, 'recorded') as w:
-        w.deal(timeout=SLOW).port(), w.serve(timeout=SLOW).port()
-        e = embed_file(w, [base.text(TOKENS)] * RUNS, record=w.dir / 'frames')
+def recorded(base, layout_program, variant):
+    """(frames of the schedule, nonces and MACs) of RUNS inferences of one text by one variant."""
+    plan = base.both
+    layout = json.loads(subprocess.run([layout_program, plan, str(TOKENS), variant], check=True, capture_output=True).stdout)
+    with World(base, f'recorded {variant}') as w:
+        w.deal(plan=plan, timeout=SLOW).port(), w.serve(plan=plan, timeout=SLOW).port()
+        e = embed_file(w, [base.text(TOKENS)] * RUNS, plan=plan, variant=variant, record=w.dir / 'frames')
         assert e.finish(300) == 0, e.err
         rows = e.rows()
         assert sorted({r['serial'] for r in rows}) == list(range(1, RUNS + 1))
-        assert all(r['y'] == rows[0]['y'] for r in rows) and rows[0]['y'] == base.simulate([base.text(TOKENS)])[0]
+        assert all(r['y'] == rows[0]['y'] for r in rows) and rows[0]['y'] == base.simulate([base.text(TOKENS)], '--plan', plan, '--variant', variant)[0]
         record = read_record(w.dir / 'frames')
     by_kind = {}
     for sent, _, kind, _, payload in record:
@@ -158,14 +160,17 @@ def recorded(base, layout_program):
 
 
 def uniform(base, layout_program):
-    """64 inferences of one text: every frame of both parties is uniform and none returns; planted leaks are reported."""
-    frames, macs = recorded(base, layout_program)
-    assert len(frames) > 50
-    for name, test in TESTS.items():
-        found = list(test(frames, macs) if name == 'repeats' else test(frames))
-        assert not found, f'{name}: {found[:5]}'
-    elements = sum(int(f.real.sum()) for f in frames)
-    print(f'     {len(frames)} frames, {elements} bits, {RUNS} runs: bits, bytes, repeats hold')
+    """64 inferences of one text by each variant: every frame of both parties is uniform and none returns; planted leaks are reported."""
+    counts = []
+    for variant in ('lan', 'wan'):
+        frames, macs = recorded(base, layout_program, variant)
+        counts.append(len(frames))
+        for name, test in TESTS.items():
+            found = list(test(frames, macs) if name == 'repeats' else test(frames))
+            assert not found, f'{variant}, {name}: {found[:5]}'
+        elements = sum(int(f.real.sum()) for f in frames)
+        print(f'     {variant}: {len(frames)} frames, {elements} bits, {RUNS} runs: bits, bytes, repeats hold')
+    assert 30 < counts[1] < counts[0], counts
     planted_leaks(frames)
 
 
@@ -229,7 +234,7 @@ def signs(base, folder):
     for file in ('config.json', 'vocab.txt'):
         (base.model / file).write_bytes((folder / 'model' / file).read_bytes())
     (base.model / 'texts').write_text(''.join('dog ' * n + '\n' for n in range(1, 15)))
-    base.suf('compile', '--model', base.model, '--calibrate', base.model / 'texts', '--max-tokens', 16, '--out', base.plan)
+    base.suf('compile', '--model', base.model, '--calibrate', base.model / 'texts', '--max-tokens', 16, *FIXED[2:], '--out', base.plan)  # too few texts for shifts
     return base
 
 

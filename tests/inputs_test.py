@@ -46,6 +46,10 @@ def _(w):
 COMPILE = 'compile --model {w}/m --calibrate {model}/../calibrate.txt --max-tokens 16 --out {w}/p'.split()
 
 
+alone('compile: too few texts for shifts', 2, 'a fit needs 20 texts and 1000 rows, there are 3 texts with 12 rows; give more lines, or set softmax=0',
+      'compile --model {model} --calibrate {w}/few --max-tokens 16 --set softmax=1 --out {w}/p'.split(), lambda w: (w.dir / 'few').write_text('the dog\n' * 3))
+
+
 def broken_model(change):
     """Prepares m: a copy of the model with its parsed header, data and config changed."""
     def prepare(w):

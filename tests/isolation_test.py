@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Each role as a user of its own with one directory, mode 0700: all works so, and no role reads or writes what is another's.
+"""Each role as a user of its own with one directory, mode 0700: all works so, in either variant of a plan, and no role reads or writes what is
+another's.
 
   isolation_test.py SUF     as root, without which it fails; a few seconds
 """
@@ -15,6 +16,7 @@ from roles import Base, World, read_record
 USERS = {'dealer': 64101, 'model': 64102, 'data': 64103}
 SHARED = ('/tmp', '/var/tmp', '/dev/shm', '/run/lock', '/run/user', '/var/lock')  # where any user may write, on Debian
 TOKENS = 9
+VARIANTS = ('lan', 'wan')
 
 
 def identity(user):
@@ -55,15 +57,16 @@ def tree(folder):
 
 
 def homes(base, w):
-    """{role: its directory}, owned by its user, with what it needs: its certificates, the plan, the model owner's model, P1's vocabulary."""
+    """{role: its directory}, owned by its user, with what it needs: its certificates, the plan, the model owner's model and shifts, P1's vocabulary."""
     out = {}
     for role, user in USERS.items():
         home = out[role] = w.dir / role
         home.mkdir(mode=0o700)
         shutil.copytree(base.certs / role, home / 'certs')
-        shutil.copy(base.plan, home / 'plan.json')
+        shutil.copy(base.both, home / 'plan.json')
         if role == 'model':
             shutil.copytree(base.model, home / 'model')
+            shutil.copy(base.both.with_suffix('.shifts.safetensors'), home / 'plan.shifts.safetensors')
         if role == 'data':
             shutil.copy(base.model / 'vocab.txt', home / 'vocab.txt')
             (home / 'texts').write_text('\n'.join(base.text(TOKENS, seed) for seed in (1, 2)) + '\n')
@@ -74,19 +77,24 @@ def homes(base, w):
 
 
 def start(w, home):
-    """All three, each in its own directory; the data owner has ended."""
+    """All three, each in its own directory; the data owner has come once for each variant. Its rows, by variant."""
     options = {role: {**identity(role), 'cwd': home[role], 'umask': 0o077, 'env': {'PATH': os.environ['PATH'], 'HOME': str(home[role])}} for role in USERS}
     w.deal(options['dealer'], plan='plan.json', certs='certs', state='state', timeout=60).port()
     w.serve(options['model'], plan='plan.json', certs='certs', model='model', store='store', record='frames', timeout=60).port()
-    e = w.embed(None, options['data'], plan='plan.json', certs='certs', vocab='vocab.txt', store='store', record='frames', file='texts', out='embeddings', timeout=60)
-    assert e.finish(120) == 0, e.err
-    return e.rows()
+    rows = {}
+    for variant in VARIANTS:
+        e = w.embed(None, options['data'], plan='plan.json', certs='certs', vocab='vocab.txt', store='store', record='frames.' + variant, file='texts',
+                    out='embeddings', variant=variant, timeout=60)
+        assert e.finish(120) == 0, e.err
+        rows[variant] = e.rows()
+    return rows
 
 
 def all_works(base, w, home):
-    rows = start(w, home)
-    assert [r['y'] for r in rows] == base.simulate([base.text(TOKENS, seed) for seed in (1, 2)])
-    made = {'dealer': ['state'], 'model': ['store', 'frames'], 'data': ['store', 'frames', 'embeddings']}
+    texts = [base.text(TOKENS, seed) for seed in (1, 2)]
+    for variant, rows in start(w, home).items():
+        assert [r['y'] for r in rows] == base.simulate(texts, '--plan', base.both, '--variant', variant), variant
+    made = {'dealer': ['state'], 'model': ['store', 'frames'], 'data': ['store', 'embeddings', *('frames.' + v for v in VARIANTS)]}
     for role, names in made.items():
         for name in names:
             assert (home[role] / name).exists(), f'{role} made no {name}'
@@ -94,17 +102,26 @@ def all_works(base, w, home):
             assert path.stat().st_uid == USERS[role] and not path.stat().st_mode & 0o077, f'{path}: {oct(path.stat().st_mode)} of {path.stat().st_uid}'
 
 
+def shapes_of(path):
+    """Of each inference in a record: the frames' directions, kinds and lengths."""
+    shapes = [[]]
+    for sent, _, kind, _, payload in read_record(path):
+        if kind >= 0x100 or 0x0b <= kind <= 0x10:  # the inference, and CLAIM to BYE
+            shapes[-1].append((sent, kind, len(payload)))
+        if kind == 0x10:
+            shapes.append([])
+    assert not shapes.pop()
+    return shapes
+
+
 def frames_alike(home):
-    """Two texts of one length: the same frames of the same lengths, in the eyes of both parties."""
-    for role in ('model', 'data'):
-        shapes = [[]]
-        for sent, _, kind, _, payload in read_record(home[role] / 'frames'):
-            if kind >= 0x100 or 0x0b <= kind <= 0x10:  # the inference, and CLAIM to BYE
-                shapes[-1].append((sent, kind, len(payload)))
-            if kind == 0x10:
-                shapes.append([])
-        assert len(shapes) == 3 and not shapes[2] and len(shapes[0]) > 40
-        assert shapes[0] == shapes[1], f'{role}: frames differ between two texts of one length'
+    """Two texts of one length: the same frames of the same lengths, in the eyes of both parties, by each variant."""
+    seen = {'model': shapes_of(home['model'] / 'frames'), 'data': sum((shapes_of(home['data'] / f'frames.{v}') for v in VARIANTS), [])}
+    for role, shapes in seen.items():
+        assert len(shapes) == 2 * len(VARIANTS) and all(len(s) > 40 for s in shapes)
+        for one, other in zip(shapes[::2], shapes[1::2]):
+            assert one == other, f'{role}: frames differ between two texts of one length'
+        assert shapes[0] != shapes[2], f'{role}: the variants have the same frames'
 
 
 def nobody_else_reads(w, home):
@@ -153,7 +170,8 @@ def main():
         os.chmod(folder, 0o711)
         program = shutil.copy(sys.argv[1], folder)
         os.chmod(program, 0o755)
-        base = Base(program, folder)
+        base = Base(sys.argv[1], folder)
+        base.program = pathlib.Path(program)
         with World(base, 'isolated') as w:
             w.dir.chmod(0o711)
             home = homes(base, w)

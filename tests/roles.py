@@ -1,10 +1,13 @@
 """Real processes of the three roles on loopback, for the tests of whole sessions: a tiny model, its plan, certificates, and Worlds that
 hold one case's stores. Faults are placed by Tap, which forwards bytes between two roles and acts at a chosen byte.
 """
+import fcntl
+import hashlib
 import json
 import pathlib
 import random
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -122,23 +125,42 @@ class Tap:
                 s.close()
 
 
+FIXED = [x for segment in ('softmax', 'scores', 'square', 'pieces') for x in ('--set', segment + '=1')]  # where choosing is not the subject
+PLANS = {'plan': (LIMIT,), 'other': (LIMIT - 1, *FIXED), 'both': (LIMIT, '--profile', 'lan,wan')}  # both: one plan of two variants
+
+
 class Base:
-    """What all cases share: program, model, plans, certificates."""
+    """What all cases share: program, model, plans, certificates. Model and plans take a minute of search: they are made once for a program,
+    beside it, and copied."""
 
     def __init__(self, program, folder):
         self.program, self.folder = pathlib.Path(program).resolve(), pathlib.Path(folder)
-        self.model, self.plan, self.other_plan = self.folder / 'model', self.folder / 'plan.json', self.folder / 'other.json'
-        self.certs, self.strangers = self.folder / 'certs', self.folder / 'strangers'
-        self.suf('model', 'random', '--preset', 'tiny', '--seed', 1, '--out', self.model)
-        words = [w for w in (self.model / 'vocab.txt').read_text().split() if w.isalpha() and w.isascii()]
-        r = random.Random(1)
-        calibration = [' '.join(r.choice(words) for _ in range(r.randint(1, LIMIT - 2))) for _ in range(40)]
-        (self.folder / 'calibrate.txt').write_text('\n'.join(calibration) + '\n')
-        for plan, limit in ((self.plan, LIMIT), (self.other_plan, LIMIT - 1)):
-            self.suf('compile', '--model', self.model, '--calibrate', self.folder / 'calibrate.txt', '--max-tokens', limit, '--out', plan)
+        self.model, self.certs, self.strangers = self.folder / 'model', self.folder / 'certs', self.folder / 'strangers'
+        self.plan, self.other_plan, self.both = (self.folder / f'{name}.json' for name in PLANS)
+        made, digest = self.program.parent / 'tiny', hashlib.sha256(self.program.read_bytes()).hexdigest()
+        with open(self.program.parent / 'tiny.lock', 'w') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (made / 'of').is_file() or (made / 'of').read_text() != digest:
+                shutil.rmtree(made, ignore_errors=True)
+                self.make(made)
+                (made / 'of').write_text(digest)
+            shutil.copytree(made, self.folder, dirs_exist_ok=True)
+        self.words = self.words_of(self.model)
         self.suf('certs', self.certs)
         self.suf('certs', self.strangers)
-        self.words = words
+
+    def words_of(self, model):
+        return [w for w in (model / 'vocab.txt').read_text().split() if w.isalpha() and w.isascii()]
+
+    def make(self, folder):
+        folder.mkdir()
+        self.suf('model', 'random', '--preset', 'tiny', '--seed', 1, '--out', folder / 'model')
+        words, r = self.words_of(folder / 'model'), random.Random(1)
+        calibration = [' '.join(r.choice(words) for _ in range(r.randint(1, LIMIT - 2))) for _ in range(160)]
+        (folder / 'calibrate.txt').write_text('\n'.join(calibration) + '\n')
+        for name, (limit, *flags) in PLANS.items():
+            self.suf('compile', '--model', folder / 'model', '--calibrate', folder / 'calibrate.txt', '--max-tokens', limit, *flags,
+                     '--out', folder / f'{name}.json')
 
     def text(self, tokens, seed=0):
         """A text of exactly that many tokens, [CLS] and [SEP] included."""
@@ -151,10 +173,11 @@ class Base:
         assert run.returncode == 0, f'suf {args} ended with {run.returncode}: {run.stderr.decode()}'
         return run.stdout.decode()
 
-    def simulate(self, texts):
-        """The simulator's y of each text."""
+    def simulate(self, texts, *flags):
+        """The simulator's y of each text; another plan or a variant by its flag."""
         lines = '\n'.join(json.dumps({'text': t}) for t in texts) + '\n'
-        run = subprocess.run([self.program, 'simulate', '--model', self.model, '--plan', self.plan, '--json', '--json-file', '/dev/stdin'],
+        plan = () if '--plan' in flags else ('--plan', self.plan)
+        run = subprocess.run([self.program, 'simulate', '--model', self.model, *plan, *flags, '--json', '--json-file', '/dev/stdin'],
                              input=lines.encode(), capture_output=True, check=True)
         return [json.loads(line)['y'] for line in run.stdout.decode().splitlines()]
 

@@ -7,19 +7,29 @@ import json
 import queue
 import re
 import socket
-import subprocess
 import threading
 import time
 
+from roles import FIXED, LIMIT
 from rows import alone, ended, main, row
+
+
+FAR, SMALL = ('--variant', 'far=wan'), ('--variant', 'small=flight=1e-9,key=1e-3,keys=now')
+MAKING = threading.Lock()
+
+
+def compiled(base, name, *variants):
+    """A plan of these variants, made once; its segments are given, so that only the rest is searched."""
+    out = base.folder / name
+    with MAKING:
+        if not out.exists():
+            base.suf('compile', '--model', base.model, '--calibrate', base.folder / 'calibrate.txt', '--max-tokens', LIMIT, *FIXED, *variants, '--out', out)
+    return out
 
 
 def plan(w):
     """A plan of two variants that differ in their traces: far has few flights, small a small key."""
-    out = w.base.folder / (w.dir.name + '.json')
-    w.base.suf('compile', '--model', w.base.model, '--calibrate', w.base.folder / 'calibrate.txt', '--max-tokens', 16, '--variant', 'far=wan',
-               '--variant', 'small=flight=1e-9,key=1e-3,keys=now', '--out', out)
-    return out
+    return compiled(w.base, 'far_small.json', *FAR, *SMALL)
 
 
 def estimate(w, of, variant, tokens):
@@ -27,9 +37,7 @@ def estimate(w, of, variant, tokens):
 
 
 def simulated(w, of, variant, text):
-    run = subprocess.run([w.base.program, 'simulate', '--model', w.base.model, '--plan', of, '--variant', variant, '--json', '--json-file', '/dev/stdin'],
-                         input=json.dumps({'text': text}).encode() + b'\n', capture_output=True, check=True)
-    return json.loads(run.stdout)['y']
+    return w.base.simulate([text], '--plan', of, '--variant', variant)[0]
 
 
 def right(w, of, e, variant, text):
@@ -91,6 +99,25 @@ def _(w):
     right(w, of, e, 'far', text)
 
 
+@row('the link changes behind the greeting', 0, 'the link has a round trip of', 40)
+def _(w):
+    of, texts = plan(w), [w.base.text(7, seed) for seed in range(3)]
+    (w.dir / 'texts').write_text('\n'.join(texts) + '\n')
+    w.deal(plan=of).port(), w.serve(plan=of).port()
+    link = Slow(w.server.port(), 0.02)
+    e = w.embed(None, plan=of, file=w.dir / 'texts', connect=link.port)
+    assert e.said('the link has a round trip of', 20), e.err
+    link.seconds = 0
+    yield e  # the variant stays what the greeting chose; only time changes
+    rows = e.rows()
+    assert [r['variant'] for r in rows] == ['far'] * 3
+    assert [r['y'] for r in rows] == w.base.simulate(texts, '--plan', of, '--variant', 'far')
+    again = w.embed(texts[0], plan=of, connect=Slow(w.server.port(), link.seconds).port)  # the next session measures anew
+    right(w, of, again, None, texts[0])
+    trips = [float(re.search('round trip of ([0-9.]+) ms', ' '.join(x.err))[1]) for x in (e, again)]
+    assert trips[1] < 40 <= trips[0], trips
+
+
 @row('each variant is its own simulation; one set-up serves both', 0, '', 30)
 def _(w):
     of, text = plan(w), w.base.text(7)
@@ -134,9 +161,7 @@ def _(w):
 
 @row('a plan of the same variants in another order', 4, 'holds another plan', 20)
 def _(w):
-    of, other = plan(w), w.dir / 'other.json'
-    w.base.suf('compile', '--model', w.base.model, '--calibrate', w.base.folder / 'calibrate.txt', '--max-tokens', 16, '--variant',
-               'small=flight=1e-9,key=1e-3,keys=now', '--variant', 'far=wan', '--out', other)
+    of, other = plan(w), compiled(w.base, 'small_far.json', *SMALL, *FAR)
     w.deal(plan=of).port(), w.serve(plan=of).port()
     yield w.embed(plan=other, variant='far')
 
@@ -158,6 +183,9 @@ for what, code, sentence, command in (
     ('compile: two without a name', 2, 'two variants are called given', COMPILE + '--profile rtt=1ms;rtt=2ms'),
     ('compile: an empty profile', 2, 'the profile is empty; give one of cpu', COMPILE + '--profile lan,'),
     ('compile: a price out of range', 2, "the price 'rtt=11s' is no number from 0 to 10", COMPILE + '--profile rtt=11s'),
+    ('compile: a price without a number', 2, "the price 'rtt=' is no number from 0 to 10", COMPILE + '--profile rtt='),
+    ('compile: a negative price', 2, "the price 'rate=-1G' is no number from 1000 to 1e\\+15", COMPILE + '--profile lan,rate=-1G'),
+    ('compile: a price that is no number', 2, "the price 'flight=nan' is no number", COMPILE + '--profile wan,flight=nan'),
     ('compile: keys twice', 2, 'the profile says keys=now where ahead is asked for', COMPILE + '--profile wan,keys=now --keys ahead')):
     alone(what, code, sentence, command.split())
 

@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import machine
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PROFILES = ('cpu', 'gpu', 'lan', 'wan')
+PROFILES = ('cpu', 'gpu', 'lan', 'balanced', 'wan')
 BEGIN, END = '<!-- functions: tools/functions.py --readme -->\n', '<!-- functions end -->\n'
 
 

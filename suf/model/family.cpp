@@ -1,8 +1,6 @@
 #include "suf/model/family.hpp"
 
-#include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "suf/model/internal/config.hpp"
 #include "suf/model/safetensors.hpp"
@@ -68,13 +66,8 @@ Model Load(const std::filesystem::path& dir) {
   Safetensors tensors(file);
   const std::string prefix = tensors.Has(family.prefix + m.graph.leaves().at(0).name) ? family.prefix : "";
   CheckLayers(m.graph, tensors, prefix, file.string());
-  for (const nn::Leaf& leaf : m.graph.leaves()) {
-    nn::Weights::Tensor t{leaf.shape, tensors.Floats(prefix + leaf.name, leaf.shape)};
-    if (!std::all_of(t.values.begin(), t.values.end(), [](float v) { return std::isfinite(v); }))
-      Fail(Cause::kInput, file.string(), ": tensor ", Quoted(prefix + leaf.name),
-           " holds a value that is not finite; export the model again");
-    m.weights.Set(leaf.name, std::move(t));
-  }
+  for (const nn::Leaf& leaf : m.graph.leaves())
+    m.weights.Set(leaf.name, {leaf.shape, tensors.Floats(prefix + leaf.name, leaf.shape)});
   return m;
 }
 

@@ -69,28 +69,36 @@ inline void SetInputs(const nn::Plan& plan, const nn::Quantised& q, const Text& 
             [&](int role, const std::string& name, const std::vector<uint64_t>& words) { in[role].Set(name, words); });
 }
 
-// RunProtocol: under a B and masks of `serial`'s own; lint and the counters of the channel are checked.
-inline Outcome RunProtocol(const nn::Plan& plan, const nn::Quantised& q, const Text& ids, pfss::Backend& backend,
-                           uint8_t serial) {
-  const int n = int(ids.size());
-  pfss::Trace t;
-  nn::Build(t, plan, n);
-  const pfss::Schedule s(t);
+// RunCounted: both parties and the dealer under keys of `serial`'s own; lint and the counters of the channel are
+// checked.
+inline run::PairRun RunCounted(const pfss::Schedule& s, run::Inputs (&in)[3], pfss::Backend& backend, uint8_t serial) {
   ExpectSound(s);
-  std::mt19937_64 rng(serial);
-  run::Inputs in[3];
-  SetInputs(plan, q, ids, rng, in);
   const pfss::Material material{{Secret(Hash{1, serial}), Secret(Hash{2, serial})}, Hash{serial}};
-  const run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
+  run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
   EXPECT_TRUE(run.result[0].empty());
+  EXPECT_EQ(run.flights, s.flights());
   for (int p : {0, 1}) {
     EXPECT_EQ(run.online[size_t(p)], s.sent(p, true));
     EXPECT_EQ(run.offline[size_t(p)], s.sent(p, false));
     EXPECT_EQ(run.frames[size_t(p)], s.frame_count(p, true));
     EXPECT_EQ(int64_t(run.key[size_t(p)].size()), s.key_bytes(p));
   }
+  return run;
+}
+
+// RunProtocol: under a B and masks of `serial`'s own.
+inline Outcome RunProtocol(const nn::Plan& plan, const nn::Quantised& q, const Text& ids, pfss::Backend& backend,
+                           uint8_t serial) {
+  const int n = int(ids.size());
+  pfss::Trace t;
+  nn::Build(t, plan, n);
+  const pfss::Schedule s(t);
+  std::mt19937_64 rng(serial);
+  run::Inputs in[3];
+  SetInputs(plan, q, ids, rng, in);
+  const run::PairRun run = RunCounted(s, in, backend, serial);
   EXPECT_EQ(run.offline[0], 0);
-  Outcome out{{}, s.flights()};
+  Outcome out{{}, run.flights};
   for (uint64_t v : run.result[1]) out.y.push_back(ring::Signed(v, plan.For(n).ops.back()->ring));
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -162,19 +163,22 @@ void Safetensors::Read(const Tensor& tensor, void* out) {
 std::vector<float> Safetensors::Floats(const std::string& name, const Shape& shape) {
   const Tensor& t = Find(name, shape);
   const uint64_t bytes = t.end - t.begin;
+  std::vector<float> out;
   if (t.dtype == "F32") {
-    std::vector<float> out(bytes / sizeof(float));
+    out.resize(bytes / sizeof(float));
     Read(t, out.data());
-    return out;
-  }
-  if (t.dtype != "F16" && t.dtype != "BF16") {
+  } else if (t.dtype == "F16" || t.dtype == "BF16") {
+    std::vector<uint16_t> half(bytes / sizeof(uint16_t));
+    Read(t, half.data());
+    out.resize(half.size());
+    std::transform(half.begin(), half.end(), out.begin(), t.dtype == "F16" ? FloatFromHalf : FloatFromBrain);
+  } else {
     Fail(Cause::kInput, file_.string(), ": tensor ", Quoted(name), " is of type ", t.dtype,
          ", weights must be F32, F16 or BF16; convert it to F32");
   }
-  std::vector<uint16_t> half(bytes / sizeof(uint16_t));
-  Read(t, half.data());
-  std::vector<float> out(half.size());
-  std::transform(half.begin(), half.end(), out.begin(), t.dtype == "F16" ? FloatFromHalf : FloatFromBrain);
+  if (!std::all_of(out.begin(), out.end(), [](float v) { return std::isfinite(v); }))
+    Fail(Cause::kInput, file_.string(), ": tensor ", Quoted(name),
+         " holds a value that is not finite; write the file again");
   return out;
 }
 

@@ -30,7 +30,8 @@ class Safetensors {
 
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
   bool Has(const std::string& name) const { return tensors_.contains(name); }
-  // Floats: an F32, F16 or BF16 tensor, widened exactly, row-major; refused when missing or not of that shape.
+  // Floats: an F32, F16 or BF16 tensor, widened exactly, row-major; refused when missing, not of that shape or not
+  // finite.
   std::vector<float> Floats(const std::string& name, const Shape& shape);
   // Integers: the same for I64.
   std::vector<int64_t> Integers(const std::string& name, const Shape& shape);

@@ -103,7 +103,7 @@ TEST(Safetensors, SoundFilesOfOddOrderAreRead) {
 TEST(Safetensors, WhatIsWrittenIsReadBack) {
   const Folder folder;
   const auto file = folder.path() / "x.safetensors";
-  const std::vector<float> f = {1, -0.0f, 0x1p-149f, INFINITY, 3.14159f, -7};
+  const std::vector<float> f = {1, -0.0f, 0x1p-149f, 0x1.fffffep127f, 3.14159f, -7};
   const std::vector<int64_t> i = {INT64_MIN, -1, 0, INT64_MAX};
   for (int twice = 0; twice < 2; ++twice) {  // the second replaces the first
     WriteSafetensors(file, std::vector<NewTensor>{{"f", {2, 3}, f}, {"i", {4}, i}});
@@ -143,6 +143,25 @@ TEST(Safetensors, HalfTensorsAreWidened) {
   Safetensors s(folder.Write("x", bytes));
   EXPECT_EQ(s.Floats("h", {3}), (std::vector<float>{1, -2, 0x1p-24f}));
   EXPECT_EQ(s.Floats("b", {2}), (std::vector<float>{1, -3}));
+}
+
+// Infinities and NaNs of every type, last of their tensor.
+TEST(Safetensors, WhatIsNotFiniteIsRefused) {
+  const Folder folder;
+  const auto file = folder.path() / "x.safetensors";
+  for (float bad : {INFINITY, -INFINITY, NAN}) {
+    const std::vector<float> f = {1, bad};
+    WriteSafetensors(file, std::vector<NewTensor>{{"f", {2}, f}});
+    ExpectSentence([&] { (void)Safetensors(file).Floats("f", {2}); },
+                   "tensor \"f\" holds a value that is not finite; write the file again");
+  }
+  for (auto [type, bits] : {std::pair{"F16", 0x7c00}, {"F16", 0xfe00}, {"BF16", 0x7f80}, {"BF16", 0xffc0}}) {
+    const std::string header = "{" + Tensor("h", type, "[2]", "[0,4]") + "}";
+    std::string bytes = File(header, 0);
+    for (int v : {0, bits}) bytes += {char(v & 255), char(v >> 8)};
+    Safetensors s(folder.Write("y", bytes));
+    ExpectSentence([&] { (void)s.Floats("h", {2}); }, "tensor \"h\" holds a value that is not finite");
+  }
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 // For tests of other rooms: a small random encoder of any shape, and texts of its vocabulary, the same from a seed.
 #pragma once
+#include <algorithm>
 #include <random>
 
 #include "suf/base/folder_test.hpp"
 #include "suf/model/family.hpp"
 #include "suf/model/random.hpp"
 #include "suf/nn/compile.hpp"
+#include "suf/nn/ops.hpp"
+#include "suf/nn/search.hpp"
 
 namespace suf::model {
 
@@ -48,6 +51,60 @@ inline nn::Plan SmallPlan(const Model& m, int max_tokens, const nn::Options& pol
   o.policy = policy, o.min_tokens = m.min_tokens, o.max_tokens = max_tokens;
   if (texts.empty()) texts = Texts(2, 24, m.min_tokens, max_tokens, m.graph.leaves().at(0).shape[0]);
   return nn::Compile(m.graph, m.weights, texts, o);
+}
+
+// Shifted: every softmax about a shift that a map of the queries' input predicts, of small weights; own: heads take
+// scores of their own.
+inline Model Shifted(Model m, bool own) {
+  std::mt19937_64 rng(7);
+  std::vector<nn::Node*> all;
+  for (auto& n : m.graph.nodes()) all.push_back(n.get());
+  for (nn::Node* n : all) {
+    nn::Softmax* s = n->As<nn::Softmax>();
+    if (!s) continue;
+    nn::Node* from = n->in[0]->in[0];
+    while (!from->As<nn::Norm>()) from = from->in[0];
+    const int64_t heads = n->in[0]->As<nn::Scores>()->heads, width = from->As<nn::Norm>()->dim;
+    const std::string name = Str("shift", all.size(), ".", m.graph.leaves().size());
+    nn::Map shift;
+    shift.terms = {{nn::Map::kFull, 0, m.graph.Tensor(name, {width, heads}, nn::Leaf::kProjection)}};
+    shift.key = "shift";
+    nn::Weights::Tensor t{{width, heads}, {}};
+    for (int64_t i = 0; i < width * heads; ++i) t.values.push_back(float(int64_t(rng() % 200) - 100) / 500);
+    m.weights.Set(name, std::move(t));
+    s->by = nn::Softmax::kShift;
+    for (int64_t h = 0; own && h < 2 * heads; ++h) s->own.push_back(h % 3 == 0 ? 0 : h - 2);
+    n->in.push_back(m.graph.After(from, std::make_unique<nn::Map>(std::move(shift)), {from}, "shift"));
+  }
+  m.graph.Number();
+  return m;
+}
+
+// Prefer: of every operator's choices the first of these names that it has, in every class of a plan.
+inline void Prefer(nn::Plan* plan, std::initializer_list<const char*> names) {
+  for (nn::Class& c : plan->classes) {
+    for (nn::OperatorPtr& op : c.ops)
+      for (nn::Knob& k : op->Knobs())
+        for (const char* name : names)
+          if (auto at = std::find(k.options.begin(), k.options.end(), name); at != k.options.end()) {
+            k.set(size_t(at - k.options.begin()));
+            break;
+          }
+    nn::Derive(plan->graph, c.ops);
+  }
+}
+inline constexpr std::initializer_list<const char*> kFewestFlights{"dcf", "StepDcf", "payload", "WindowBoth/1", "1"};
+
+// FarPlan: as for a far link: the segments with the fewest flights, and every choice inside them that saves one; tables
+// of few pieces, each of which is a read of a DCF. m: a Shifted model.
+inline nn::Plan FarPlan(const Model& m, int max_tokens) {
+  nn::Options policy;
+  for (const nn::Segment& s : nn::Segments()) policy.*s.field = 1;
+  policy.recip_pieces = policy.rsqrt_pieces = policy.unit_pieces = 2;
+  nn::Plan plan = SmallPlan(m, max_tokens, policy);
+  Prefer(&plan, kFewestFlights);
+  nn::Check(plan);
+  return plan;
 }
 
 // ForInputs: set(party, name, words) of every input of a trace of these ids: P0's weights, W - B of P1 under a fresh B,

@@ -18,7 +18,7 @@ class Compiler {
   // or a value out of range.
   static const std::vector<Setting>& Settings() { return nn::Options::Settings(); }
   void Set(const std::string& name, int value) { options_.Set(name, value); }
-  // Variants: whose networks and machines the plan is chosen for, one variant for each (nn::Variant); wan unless it is
+  // Variants: whose networks and machines the plan is chosen for, one variant for each (nn::Variant); lan unless it is
   // told. What is wrong in them is refused by Compile.
   void Variants(std::vector<nn::Variant> variants) { variants_ = std::move(variants); }
   // Compile: texts in UTF-8, longer ones are cut; they place the windows, and each is simulated at the end. used, if

@@ -1,8 +1,6 @@
 // What the roles ask of a plan, the weights as inputs of a trace, and the compiler.
 #include "suf/roles/model.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "suf/exec/pool.hpp"
@@ -72,13 +70,7 @@ void Model::ReadShifts(const std::filesystem::path& file, const nn::Plan& plan) 
   const std::vector<int64_t> want = HashWords(plan);
   if (!tensors.Has(kOf) || tensors.Integers(kOf, {int64_t(want.size())}) != want)
     Fail(Cause::kInput, file.string(), " has the shifts of another plan; take the file that was written with this one");
-  for (auto& [name, shape] : leaves) {
-    nn::Weights::Tensor t{shape, tensors.Floats(name, shape)};
-    if (!std::all_of(t.values.begin(), t.values.end(), [](float v) { return std::isfinite(v); }))
-      Fail(Cause::kInput, file.string(), ": tensor ", name,
-           " holds a value that is not finite; compile the plan again");
-    state_->all.Set(name, std::move(t));
-  }
+  for (auto& [name, shape] : leaves) state_->all.Set(name, {shape, tensors.Floats(name, shape)});
 }
 
 std::filesystem::path ShiftsFile(const std::filesystem::path& plan) {

@@ -1,5 +1,6 @@
 #include "suf/run/pair.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -54,27 +55,34 @@ class QueueLink : public Link {
   double seconds_;
 };
 
-// Counted: counts and keeps what one party sends.
+// Counted: counts and keeps what one party sends. `chain` is what a party has behind it, by frame, written before the
+// frame leaves; a frame before the inference is behind nothing.
 class Counted : public Link {
  public:
-  Counted(std::unique_ptr<Link> link, const pfss::Schedule& s, PairRun* run, int party)
-      : link_(std::move(link)), s_(s), run_(run), party_(party) {}
+  Counted(std::unique_ptr<Link> link, const pfss::Schedule& s, PairRun* run, std::vector<int>* chain, int party)
+      : link_(std::move(link)), s_(s), run_(run), chain_(*chain), party_(party) {}
   void Send(int index, View payload) override {
     const pfss::Frame& f = s_.frames()[size_t(index)];
     SUF_CHECK(f.sender == party_);
     (f.tick < 0 ? run_->offline : run_->online)[size_t(party_)] += int64_t(payload.size());
     run_->frames[size_t(party_)] += f.tick >= 0;
     run_->frame[size_t(index)].assign(payload.begin(), payload.end());
+    chain_[size_t(index)] = f.tick < 0 ? 0 : behind_ + 1;
     link_->Send(index, payload);
   }
-  Bytes Receive(int index, size_t bytes) override { return link_->Receive(index, bytes); }
+  Bytes Receive(int index, size_t bytes) override {
+    Bytes payload = link_->Receive(index, bytes);
+    behind_ = std::max(behind_, chain_[size_t(index)]);
+    return payload;
+  }
   double waited() const override { return link_->waited(); }
 
  private:
   std::unique_ptr<Link> link_;
   const pfss::Schedule& s_;
   PairRun* run_;
-  int party_;
+  std::vector<int>& chain_;
+  int party_, behind_ = 0;
 };
 
 }  // namespace
@@ -87,6 +95,7 @@ std::array<std::unique_ptr<Link>, 2> MakeLinks(double seconds) {
 PairRun RunPair(const PairJob& job) {
   PairRun run;
   run.frame.resize(job.schedule.frames().size());
+  std::vector<int> chain(run.frame.size(), 0);
   auto streams = [&](Role role) {
     pfss::Material m{{}, job.material.rho};
     for (int p : {0, 1})
@@ -100,7 +109,7 @@ PairRun RunPair(const PairJob& job) {
   std::array<std::exception_ptr, 2> error;
   auto party = [&](int p) {
     try {
-      Counted link(std::move(links[size_t(p)]), job.schedule, &run, p);
+      Counted link(std::move(links[size_t(p)]), job.schedule, &run, &chain, p);
       auto randomness = streams(Role(p));
       run.result[size_t(p)] = RunParty(
           {job.schedule, *job.backend[size_t(p)], p, *randomness, *job.inputs[size_t(p)], run.key[size_t(p)], link});
@@ -122,6 +131,7 @@ PairRun RunPair(const PairJob& job) {
       }
     }
   if (error[1]) std::rethrow_exception(error[1]);
+  for (int c : chain) run.flights = std::max(run.flights, c);
   return run;
 }
 

@@ -16,6 +16,7 @@ struct PairRun {
   std::array<std::vector<uint64_t>, 2> result;
   std::array<int64_t, 2> online{}, offline{};  // payload bytes sent
   std::array<int, 2> frames{};                 // online
+  int flights = 0;                             // the longest chain: each left when its sender had the one before
   std::array<Bytes, 2> key;
   std::vector<Bytes> frame;  // by index of Schedule::frames
 };

@@ -74,9 +74,11 @@ void SetSecret(run::Inputs& in, const std::string& name, std::vector<T> words) {
 
 }  // namespace
 
-void Inference(ring::Variant v, bool blind) {
-  const model::Model model = model::SmallModel(1, kSmall);
-  const nn::Plan plan = model::SmallPlan(model, int(kSmall.positions));
+void Inference(ring::Variant v, bool far, bool blind) {
+  model::Model model = model::SmallModel(1, kSmall);
+  if (far) model = model::Shifted(std::move(model), true);
+  const int longest = int(kSmall.positions);
+  const nn::Plan plan = far ? model::FarPlan(model, longest) : model::SmallPlan(model, longest);
   const nn::Quantised q = nn::Quantise(model.weights, plan);
   const std::vector<int32_t> ids{1, 2, 3};
   pfss::Trace t;

@@ -21,7 +21,7 @@ int Planted(const std::string& what) {
   } else if (what == "index") {
     sink = table[secret];
   } else if (what == "blind") {
-    Inference(ring::Variant::kAvx2, true);
+    Inference(ring::Variant::kAvx2, false, true);
   } else {
     return 2;
   }
@@ -60,7 +60,8 @@ int Main(int argc, char** argv) {
       std::fflush(stdout);
     };
     check("kernels", [&] { Kernels(v); });
-    check("dealer and parties", [&] { Inference(v, false); });
+    check("dealer and parties", [&] { Inference(v, false, false); });
+    check("dealer and parties, far", [&] { Inference(v, true, false); });
     check("strings and lists", [&] { Strings(v); });
   }
   return found != 0;

@@ -33,9 +33,9 @@ size_t Hidden(const C& c) {
   return Hidden(c.data(), c.size() * sizeof *c.data());
 }
 
-// Inference: the dealer and both parties of a tiny encoder; blind: forgets that messages are public, which must be
-// reported. (inference.cpp)
-void Inference(ring::Variant v, bool blind);
+// Inference: the dealer and both parties of a tiny encoder; far: by a plan with the fewest flights, whose rows are
+// DCFs, some with a payload; blind: forgets that messages are public, which must be reported. (inference.cpp)
+void Inference(ring::Variant v, bool far, bool blind);
 // Strings: the dealer and both parties of a trace of the operations on bit strings and of tables' reads by lists.
 void Strings(ring::Variant v);
 

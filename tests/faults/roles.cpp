@@ -143,7 +143,7 @@ void RunData(const Scene& s) {
 
 }  // namespace
 
-Setting::Setting(const std::string& folder) {
+Setting::Setting(const std::string& folder, bool far) {
   // one thread, so that there is no pool that a fork would leave behind
   cpu_set_t all, one;
   SUF_CHECK(!sched_getaffinity(0, sizeof all, &all));
@@ -152,10 +152,10 @@ Setting::Setting(const std::string& folder) {
     if (CPU_ISSET(c, &all)) CPU_SET(c, &one);
   SUF_CHECK(!sched_setaffinity(0, sizeof one, &one) && exec::Default().threads() == 1);
   SUF_CHECK(!sched_setaffinity(0, sizeof all, &all));
-  const model::Model real =
-      model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4});
+  model::Model real = model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4});
+  if (far) real = model::Shifted(std::move(real), true);
   backend = backends::MakePacked(exec::Default());
-  engine = std::make_unique<roles::ModelEngine>(model::SmallPlan(real, 4), *backend);
+  engine = std::make_unique<roles::ModelEngine>(far ? model::FarPlan(real, 4) : model::SmallPlan(real, 4), *backend);
   weights = nn::Quantise(real.weights, engine->plan());
   ids = {1, 5, 2, 7};
   y = nn::Simulator(engine->plan(), weights).Run(ids).y;

@@ -7,9 +7,9 @@
 
 namespace suf::faults {
 
-// Setting: what all cases share; made once, before anybody forks.
+// Setting: what all cases share; made once, before anybody forks. far: the plan is one for a far link.
 struct Setting {
-  explicit Setting(const std::string& folder);
+  Setting(const std::string& folder, bool far);
   std::unique_ptr<pfss::Backend> backend;
   std::unique_ptr<roles::ModelEngine> engine;
   nn::Quantised weights;
