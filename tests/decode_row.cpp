@@ -252,7 +252,7 @@ TEST(DecodeRow, EqualsTheSpecification) {
         EXPECT_NE(y, before);
         before = y, ++serial;
       }
-      for (int flights : MeasureRow(c.plan, 16).flights) EXPECT_LE(flights, 22) << profile << " " << tail;
+      for (int flights : MeasureRow(c.plan, 16).flights) EXPECT_LE(flights, 24) << profile << " " << tail;
     }
 }
 
