@@ -6,6 +6,7 @@
 
 #include "suf/backends/clear.hpp"
 #include "suf/backends/packed.hpp"
+#include "suf/compiler/unopened.hpp"
 #include "suf/func/text.hpp"
 #include "suf/gates/function_plan.hpp"
 #include "suf/model/tiny_test.hpp"
@@ -292,6 +293,75 @@ TEST(SimulatableWideSums, RowsWithoutAStage) {
       const Received now = ReceivedBy(*w.schedule, p), before = ReceivedBy(*alone.schedule, p);
       EXPECT_EQ(now.trees, 1);
       EXPECT_EQ(now.items.size(), before.items.size());
+    }
+  }
+}
+
+// ---- values that nobody opens, multiplied as they are
+
+// OneGate: six numbers through summands of an entry or of a line, times numbers that are opened. payload: the sums of
+// three entries, and of these times the others, and a row function's DCF that carries the mask of the latter.
+struct OneGate {
+  enum Kind { kEntry, kLine, kPayload };
+  pfss::Trace trace;
+  std::optional<pfss::Schedule> schedule;
+  std::unique_ptr<pfss::Backend> backend = backends::MakeClear();
+
+  explicit OneGate(Kind kind) {
+    constexpr int k = 7, ring = 20, sum = 6;
+    pfss::Own<0> a = trace.input<pfss::kP0>("share", {2, 3}, k);
+    pfss::Own<1> b = trace.input<pfss::kP1>("share", {2, 3}, k, 0);
+    const pfss::SharedWire<pfss::kPub> z = trace.open(pfss::Sh{a, b}, "z"), up = trace.open(pfss::Sh{a, b}, "up");
+    compiler::Factors e;
+    if (kind == kLine) {
+      const func::Suf f = func::Parse(
+          "suf lines domain 7 ring 20 outputs 1 degree 1\npiece 0 : 3 1\npiece 32 : 5 2\npiece 64 : 1 0\n"
+          "piece 96 : 9 7\nend 128\nchannel unsigned 20 0 y\n");
+      e = compiler::PieceSummands(trace, compiler::Compile(f), {}, z, ring);
+    } else {
+      e = compiler::EntrySummands(trace, {2, 0, 5, {1, 3, 9, 4, 2}}, z, ring);
+    }
+    compiler::Words product(trace, ring);
+    product.Add(e, compiler::Centred(up));
+    if (kind != kPayload) {
+      trace.keep(compiler::Settle(trace, product.Done()));
+    } else {
+      auto total = [](const compiler::Owing& y) { return compiler::Map(y, [](auto v) { return Sum(v); }); };
+      compiler::Words alone(trace, sum);
+      alone.Add(e);
+      const pfss::Wire<pfss::kPub> s = compiler::OpenDefined(trace, total(alone.Done()), "row sum"),
+                                   ev = compiler::OpenDefined(trace, total(product.Done()), "eV");
+      const std::vector<func::Group> row{{0, 0, 8, {9, 8, 7, 6, 5, 4, 3, 2}}, {3, 1, 8, {7, 6, 5, 4, 3, 2, 1}}};
+      pfss::Sec one = Broadcast(trace.constant(1), {2});
+      trace.keep(compiler::IntervalTimes(trace, row, s, Stack(std::vector<pfss::Sec>{one, Lift(ev.r)}), ring));
+    }
+    trace.close();
+    schedule.emplace(trace);
+    const pfss::LintReport lint = pfss::Lint(*schedule);
+    EXPECT_TRUE(lint.faults.empty());
+    EXPECT_EQ(lint.trees > 0, kind == kPayload);
+  }
+  Run With(std::vector<uint64_t> p0, std::vector<uint64_t> p1) const {
+    auto in = std::make_shared<std::array<run::Inputs, 3>>();
+    (*in)[0].Set("share", p0), (*in)[1].Set("share", p1);
+    return RunOf(*schedule, *backend, in);
+  }
+};
+
+// What is opened beside the DCF of a payload stays in order; its key is the tree's to hide.
+TEST(SimulatableUnopened, ViewsOfBothParties) {
+  const std::vector<uint64_t> one{1, 60, 7, 0, 33, 5}, other{63, 2, 0, 9, 31, 14}, fixed{5, 5, 0, 61, 2, 8};
+  for (auto kind : {OneGate::kEntry, OneGate::kLine, OneGate::kPayload}) {
+    const OneGate w(kind);
+    for (int p : {0, 1}) {
+      const auto first = p == 1 ? w.With(one, fixed) : w.With(fixed, one);
+      const auto second = p == 1 ? w.With(other, fixed) : w.With(fixed, other);
+      OrderReport order = Order(*w.schedule, p, first, {});
+      EXPECT_TRUE(order.ok()) << "corrupt P" << p << ": " << order.stuck << " stuck, " << order.cycles << " cycles";
+      EXPECT_EQ(ReceivedBy(*w.schedule, p).trees, kind == OneGate::kPayload ? 1 : 0);
+      if (kind == OneGate::kPayload) continue;
+      EquivReport equiv = Equiv(*w.schedule, p, first, second, {});
+      EXPECT_TRUE(equiv.ok()) << "corrupt P" << p << ": " << equiv.left << " of " << equiv.items << " items differ";
     }
   }
 }

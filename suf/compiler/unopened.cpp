@@ -1,5 +1,6 @@
 #include "suf/compiler/unopened.hpp"
 
+#include "suf/compiler/internal/lowerings.hpp"
 #include "suf/compiler/place.hpp"
 #include "suf/compiler/poly.hpp"
 #include "suf/fss/sizes.hpp"
@@ -18,11 +19,40 @@ Sh BorrowBitByParity(Trace& t, const Wire<kPub>& x, int cut) {
   return pfss::Map(Sh(table), [&](auto half) { return Above(half, hat, {0}); });
 }
 
+// Selected: sum of p (U - u + b (V - v)) over opened reads U and steps V at the dealer's words p, b = b_hat + (1 - 2
+// b_hat) rho the opened borrow. What no read scales is one word alone and one by b_hat, however many reads there are.
+class Selected {
+ public:
+  explicit Selected(const OpenedBit& b) : b_(b) {}
+  void Add(const Wire<kPub>& here, const Wire<kPub>& step, Sec p, int sign) {
+    Pub known = b_.hat * step.hat;
+    known = here.hat + known;
+    Pub turned = b_.sign * step.hat;
+    Sec rho = p * b_.rho;
+    sum_.push_back({sign, 0, known, p, {}});
+    sum_.push_back({sign, 0, turned, rho, {}});
+    Sec both = rho * step.r, lost = p * step.r;
+    Sec alone = p * here.r + both, with = lost - both * 2;
+    alone_ = !alone_ ? alone : sign < 0 ? *alone_ - alone : *alone_ + alone;
+    with_ = !with_ ? with : sign < 0 ? *with_ - with : *with_ + with;
+  }
+  Factors Done() {
+    sum_.push_back({-1, 0, {}, *alone_, {}});
+    sum_.push_back({-1, 0, b_.hat, *with_, {}});
+    return sum_;
+  }
+
+ private:
+  OpenedBit b_;
+  Factors sum_;
+  std::optional<Sec> alone_, with_;  // the first read's sign is +1
+};
+
 int64_t PlaceKeyBits(int bits) { return bits <= kTableBits ? int64_t{1} << bits : 2 * int64_t(fss::DpfKeyBits(bits)); }
 
 }  // namespace
 
-// e = s (U - u + b (V - v)), s = +-1 the place's sign, U and V the opened window sums, b = b_hat + (1 - 2 b_hat) rho.
+// e = s (U - u + b (V - v)), s = +-1 the place's sign, U and V the opened window sums.
 Factors EntrySummands(Trace& t, const func::Group& g, const Wire<kPub>& x, int ring) {
   const int64_t m = g.hi - g.lo;
   const Const table = t.constant({g.values.rbegin(), g.values.rend()}, {m});
@@ -42,22 +72,28 @@ Factors EntrySummands(Trace& t, const func::Group& g, const Wire<kPub>& x, int r
   Sh step = below - here;
   SharedWire<kPub> v = t.open(Low(step, ring), "window sums");
   SharedWire<kPub> carry = t.open(BorrowBitByParity(t, x, g.w), "carry");
-  const OpenedBit b = Apart(carry).at(0);
-  Pub known = b.hat * v.hat;
-  known = u.hat + known;
-  Pub turned = b.sign * v.hat;
-  Sec rho = s * b.rho;
-  Sec lost = s * v.r;
-  return {{1, 0, known, s, {}},
-          {-1, 0, {}, s * u.r, {}},
-          {1, 0, turned, rho, {}},
-          {-1, 0, b.hat, lost, {}},
-          {-1, 0, b.sign, rho * v.r, {}}};
+  Selected e(Apart(carry).at(0));
+  e.Add(u, v, s, 1);
+  return e.Done();
 }
 
 int64_t EntrySummandsKeyBits(const func::Group& g, int k) {
   return PlaceKeyBits(k - g.w) + (g.w > 0 ? PlaceKeyBits(g.w) : 0);
 }
+
+Factors PieceSummands(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring) {
+  const internal::Grid g = internal::GridOf(c, ring);
+  SUF_CHECK(entry.shift == 0 && z.k() == c.f.n && c.f.outputs == 1 && g.a >= 1 && g.p >= 1 && g.p <= kTableBits);
+  const Wire<kPub> x{z.hat + t.constant(int64_t(entry.offset)), z.r};
+  const internal::BothReads both = internal::ReadBoth(t, c, g, x, g.a, ring, Openings::kWide);
+  SharedWire<kPub> carry = t.open(BorrowBitByParity(t, x, g.a), "carry");
+  Selected y(Apart(carry).at(0));
+  for (size_t n = 0; n < both.reads.size(); ++n)
+    y.Add(both.reads[n].here, both.reads[n].step, both.power[n], n % 2 ? -1 : 1);
+  return y.Done();
+}
+
+int64_t PieceSummandsKeyBits(const Compiled& c) { return PlaceKeyBits(c.f.n - c.grid()) + PlaceKeyBits(c.grid()); }
 
 // f(x) b = f_0 b + sum_j (f_j - f_(j-1)) b 1[x >= p_j], 1[x >= p] = 1 - 1[x_hat < p] - D(x_hat - p) + D(x_hat), where
 // D(u) = 1[u < r].

@@ -145,17 +145,11 @@ static void AddStep(Words* y, const Borrow& borrow, Sec word, const Wire<kPub>& 
   }
 }
 
-std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring,
-                              Openings openings) {
-  const int s = entry.shift;
-  const Grid g = GridOf(c, ring);
-  const int width = g.width, cut = s + g.a;
-  SUF_CHECK(z.k() - s == c.f.n && g.a >= 1 && g.p >= 1 && g.p <= kTableBits && (s == 0 || width == 1));
-  const std::vector<Cut> cuts{{cut, ring}};
-  const int readings = entry.stages == Stages::kOne ? BothReadings(c, g) : 1;
-  OpenedDigits d(t, z, t.constant(int64_t(entry.offset)), PlanDigits(cuts, entry.stages, readings));
+BothReads ReadBoth(Trace& t, const Compiled& c, const Grid& g, const Wire<kPub>& x, int cut, int ring,
+                   Openings openings) {
+  const int width = g.width;
   // without a borrow the piece is `top`'s, and with one the piece below it
-  Wire<kPub> top{d.hat() >> cut, d.r() >> cut};
+  Wire<kPub> top{x.hat >> cut, x.r >> cut};
   std::vector<uint64_t> tables;
   for (size_t below : {0, 1})
     for (auto& column : g.tables)
@@ -164,12 +158,13 @@ std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, c
   Reading read = ReadTables(t, top, t.constant(std::move(tables), {2 * columns, int64_t{1} << g.p}));
   // the place is x_hat's - r's, and 2^a more with the borrow: an integer, so no ring wraps
   std::array<Pub, 2> place;
-  std::vector<Sec> power{read.sign};  // e times those of r's place
+  BothReads out;
+  out.power.push_back(read.sign);
   if (width > 1) {
-    place[0] = Lift(Low(d.hat(), g.a));
+    place[0] = Lift(Low(x.hat, g.a));
     place[1] = place[0] + (int64_t{1} << g.a);
-    Sec low = Lift(Low(d.r(), g.a));
-    for (int n = 1; n < width; ++n) power.push_back(power.back() * low);
+    Sec low = Lift(Low(x.r, g.a));
+    for (int n = 1; n < width; ++n) out.power.push_back(out.power.back() * low);
   }
   // e times the n-th Taylor coefficient at the public place; by default opened in the whole ring, as a gap costs words
   // by the borrow
@@ -183,28 +178,37 @@ std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, c
     }
     return Low(sum, ring);
   };
-  struct Read {
-    Wire<kPub> here, step;
-  };
-  std::vector<Read> reads;
   for (int o = 0; o < c.f.outputs; ++o)
     for (int n = 0; n < width; ++n) {
       Sh here = taylor(o, n, 0), below = taylor(o, n, 1);
       const ReadRings w = ReadRingsOf(g, o, n, ring, openings);
       Wire<kPub> u = t.open(Low(here, w.here), "U");
       Sh step = below - here;
-      reads.push_back({u, t.open(Low(step, w.step), "step")});
+      out.reads.push_back({u, t.open(Low(step, w.step), "step")});
     }
+  return out;
+}
+
+std::vector<Owing> WindowBoth(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring,
+                              Openings openings) {
+  const int s = entry.shift;
+  const Grid g = GridOf(c, ring);
+  const int width = g.width, cut = s + g.a;
+  SUF_CHECK(z.k() - s == c.f.n && g.a >= 1 && g.p >= 1 && g.p <= kTableBits && (s == 0 || width == 1));
+  const std::vector<Cut> cuts{{cut, ring}};
+  const int readings = entry.stages == Stages::kOne ? BothReadings(c, g) : 1;
+  OpenedDigits d(t, z, t.constant(int64_t(entry.offset)), PlanDigits(cuts, entry.stages, readings));
+  const BothReads both = ReadBoth(t, c, g, {d.hat(), d.r()}, cut, ring, openings);
   Borrow borrow(d, cut, entry.stages);
   std::vector<Owing> out;
   for (int o = 0; o < c.f.outputs; ++o) {
     Words y(t, ring);
     std::optional<Sec> masks;
     for (int n = 0; n < width; ++n) {
-      const Read& w = reads[size_t(o * width + n)];
+      const BothReads::Read& w = both.reads[size_t(o * width + n)];
       const int sign = n % 2 ? -1 : 1;
-      y.Add(Opened(w.here, ring), Factor{sign, 0, {}, power[size_t(n)], {}});
-      AddStep(&y, borrow, power[size_t(n)], w.step, ring, sign, &masks);
+      y.Add(Opened(w.here, ring), Factor{sign, 0, {}, both.power[size_t(n)], {}});
+      AddStep(&y, borrow, both.power[size_t(n)], w.step, ring, sign, &masks);
     }
     y.Add(borrow.Times(*masks, ring), std::nullopt, -1);
     out.push_back(y.Done(z.shape()));

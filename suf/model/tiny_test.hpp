@@ -93,7 +93,8 @@ inline void Prefer(nn::Plan* plan, std::initializer_list<const char*> names) {
     nn::Derive(plan->graph, c.ops);
   }
 }
-inline constexpr std::initializer_list<const char*> kFewestFlights{"dcf", "StepDcf", "payload", "WindowBoth/1", "1"};
+inline constexpr std::initializer_list<const char*> kFewestFlights{"dcf",          "StepDcf",  "payload", "summands",
+                                                                   "WindowBoth/1", "RowLut/1", "1"};
 
 // FarPlan: as for a far link: the segments with the fewest flights, and every choice inside them that saves one; tables
 // of few pieces, each of which is a read of a DCF. m: a Shifted model.

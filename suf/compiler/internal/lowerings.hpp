@@ -53,6 +53,17 @@ inline ReadRings ReadRingsOf(const Grid& g, int o, int n, int ring, Openings ope
   const int here = std::min(ring, g.bits[size_t(o * g.width + n)]);
   return {here, std::min(ring, here + 1)};
 }
+// BothReads: of WindowBoth's tables at a wire with its offset, cut at bit `cut`: by output and power what the piece
+// gives and the step to the piece below, and e, the sign of the place, times powers of r's place.
+struct BothReads {
+  struct Read {
+    Wire<kPub> here, step;
+  };
+  std::vector<Read> reads;
+  std::vector<Sec> power;
+};
+BothReads ReadBoth(Trace& t, const Compiled& c, const Grid& g, const Wire<kPub>& x, int cut, int ring,
+                   Openings openings);
 ReadRings ReadRingsOf(const func::Group& g, int n, int ring, Openings openings);
 // RowRun: some of a row function's cuts, which have digits of their own. RowRuns: all cuts in one where they fit one
 // plan, else the lightest runs. Behind a shift digits may be trees, of which all runs share the lowest.

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "suf/compiler/unopened.hpp"
 #include "suf/nn/ops/cover.hpp"
 #include "suf/nn/tables.hpp"
 
@@ -105,7 +106,9 @@ IntArray Activation::Spec(const IntCall& c, std::span<const IntArray* const> x) 
 AnyWire Activation::Build(const Emission& e, std::span<const AnyWire> x) const {
   Wire<kPub> z = AsOpen(x[0]);
   if (z.k() > window()) z = Map(z, [&](auto v) { return Low(v, window()); });
-  return e.Open(Gate(ring).Build(e.t, z));
+  if (e.form != Form::kSummands || shift > 0) return e.Open(Gate(ring).Build(e.t, z));
+  const gates::Function f = Gate(taken);
+  return Summands{compiler::PieceSummands(e.t, f.f, f.entry, z, taken), taken, z.shape()};
 }
 
 }  // namespace suf::nn

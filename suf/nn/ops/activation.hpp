@@ -8,7 +8,8 @@ namespace suf::nn {
 // Activation: y = A_i + B_i t, i the piece and t the place in it of x = round(z / 2^shift) modulo its window. The
 // pieces cover the whole ring of the slice: z wraps, so |x| <= the window whatever the weights are. Flights to its
 // opening: 4, in two stages 5, or as another lowering has it. Option `pieces`: without the shift the pieces are of z
-// itself, read with their neighbours: 2 flights, in two stages 3. (docs/mathematics.md#window-lut)
+// itself, read with their neighbours: 2 flights, in two stages 3; as summands, by whatever lowering, 1.
+// (docs/mathematics.md#window-lut, #unopened)
 struct Activation : Define<Activation> {
   static constexpr const char* kName = "activation";
   std::string function;  // RealFunction

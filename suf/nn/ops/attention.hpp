@@ -108,7 +108,7 @@ struct Softmax : Define<Softmax> {
 // (heads, n, head_dim): the map that reads it joins the heads. Tails:
 //   kOpened: e is opened. Flights: 3.
 //   kPayload: e is not; the row sum and e v are opened together, and the reciprocal's DCF carries the mask of e v, for
-//     about 4 words an entry of v and row: for a decoder's new row. Flights, from e's summands: 2.
+//     about 3 words an entry of v and row: for a decoder's new row. Flights, from e's summands: 2.
 //     (docs/mathematics.md#unopened)
 struct WeightedSum : Define<WeightedSum> {
   static constexpr const char* kName = "weighted_sum";
@@ -131,6 +131,7 @@ struct WeightedSum : Define<WeightedSum> {
   int LeastRing() const override { return product; }
   int Need(int, const Edges&) const override { return product; }
   Form Reads(int i) const override { return i == 0 && tail == kPayload ? Form::kSummands : Form::kProduct; }
+  int Takes(int) const override { return product; }
   std::vector<Knob> Knobs() override;
   bool ReadsRows(bool) const override { return false; }
   bool OneRow(const Edges&) const override { return false; }

@@ -24,6 +24,16 @@ Reach Product::Bound(const Facts&, const Edges& in, std::vector<Width>*) {
   return r;
 }
 
+namespace {
+const char* const kGates[] = {"opened", "summands"};
+}  // namespace
+
+void Product::Fields(Visitor& v) { v.Choice("gate", &gate, kGates, "has a product with the gate "); }
+
+std::vector<Knob> Product::Knobs() {
+  return {{"gate", {std::begin(kGates), std::end(kGates)}, size_t(gate), [this](size_t i) { gate = Gate(i); }}};
+}
+
 void Product::Check(const Edges& in, int, const std::string& where) const {
   Wanted(in[0].dim == in[1].dim && in[0].one_row == in[1].one_row, where, "its inputs have two shapes");
   Wanted(in[0].ring >= 3 && in[1].ring >= 3 && in[0].ring < 64 && in[1].ring < 64, where, "an input's ring has no gap");
@@ -37,6 +47,11 @@ IntArray Product::Spec(const IntCall&, std::span<const IntArray* const> x) const
 }
 
 AnyWire Product::Build(const Emission& e, std::span<const AnyWire> x) const {
+  if (const auto* gated = std::get_if<Summands>(&x[0])) {
+    compiler::Words y(e.t, ring);
+    y.Add(gated->sum, compiler::Opened(AsOpen(x[1]), ring));
+    return e.Open(y.Done(gated->shape));
+  }
   return e.Open(gates::Multiply{ring}.Build(e.t, AsOpen(x[0]), AsOpen(x[1])));
 }
 

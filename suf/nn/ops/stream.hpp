@@ -4,14 +4,21 @@
 
 namespace suf::nn {
 
-// Product: x y elementwise, of two wires inside their gaps. One flight; key: at most 7 words an element.
+// Product: x y elementwise, of two wires inside their gaps. One flight; key: at most 7 words an element. Gates:
+//   kOpened: x is opened.
+//   kSummands: x is not, where its operator can give that: a flight fewer. (docs/mathematics.md#unopened)
 struct Product : Define<Product> {
   static constexpr const char* kName = "product";
+  enum Gate : uint8_t { kOpened, kSummands };
+  Gate gate = kOpened;
   RealArray Float(const RealCall&, std::span<const RealArray* const> x) const override;
   void Choose(const Facts&, const Edges& in) override { scale = in[0].scale + in[1].scale; }
   Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int input, const Edges& in) const override { return RingOf(in[size_t(input)].reach.most()); }
+  Form Reads(int i) const override { return i == 0 && gate == kSummands ? Form::kSummands : Form::kOpen; }
+  std::vector<Knob> Knobs() override;
   std::pair<size_t, size_t> Inputs() const override { return {2, 2}; }
+  void Fields(Visitor& v) override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;

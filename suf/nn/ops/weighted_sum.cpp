@@ -220,7 +220,7 @@ AnyWire WeightedSum::BuildPayload(const Emission& emission, const Summands& weig
 int64_t WeightedSum::PayloadKeyBits(int64_t count, int64_t n) const {
   const int words = int(1 + head_dim * (product < ring ? 2 : 1));  // 1; of e v, r and where it wraps
   // by pair, those that scale an entry of e and the owed one; by entry of v, these times its mask
-  const int64_t pairs = n * 5 * product, entries = n * head_dim * 4 * product;
+  const int64_t pairs = n * 4 * product, entries = n * head_dim * 3 * product;
   return count * (pairs + entries + compiler::IntervalTimesKeyBits(row_sum, words, ring));
 }
 
