@@ -61,8 +61,7 @@ class Descent {
 
   double Run(Effort effort, double worth) {
     best_ = Cost();
-    if (effort != Effort::kCompare || best_ < kHopeless * worth) Singles();
-    if (effort != Effort::kCompare) Together();
+    if (effort != Effort::kCompare || best_ < kHopeless * worth) Singles(), Together();
     while (effort == Effort::kFull && (Singles() || Pairs())) {
     }
     class_.choices.clear();
