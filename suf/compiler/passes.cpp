@@ -214,6 +214,7 @@ Compiled Compile(const Suf& given) {
       c.groups = func::ToGroups(given);
     } catch (const Error&) {  // not on octaves
     }
+    if (!std::is_sorted(c.groups.begin(), c.groups.end(), [](auto& a, auto& b) { return a.w < b.w; })) c.groups.clear();
   }
   Primitives p(&c);
   for (size_t j = 1; j < c.pieces(); ++j) c.steps.push_back(!p.Less(c.f.n, c.f.pieces[j].begin));

@@ -282,8 +282,7 @@ std::vector<Group> ToGroups(const Suf& f) {
     const int w = std::countr_zero(uint64_t(width));
     if ((begin & (width - 1)) != 0 || begin >> w >= U128{1} << 62)
       refuse("piece ", i, " does not begin at a multiple of its width, 2^", w, ", below 2^62 of them");
-    if (!out.empty() && w < out.back().w) refuse("piece ", i, " is narrower than the one before it");
-    if (out.empty() || w > out.back().w) out.push_back({w, int64_t(begin >> w), int64_t(begin >> w), {}});
+    if (out.empty() || w != out.back().w) out.push_back({w, int64_t(begin >> w), int64_t(begin >> w), {}});
     const uint64_t v = f.pieces[i].poly[0][0];
     ++out.back().hi, out.back().values.push_back(two ? ring::Signed(v, f.ring) : int64_t(v));
   }

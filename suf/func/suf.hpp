@@ -145,8 +145,8 @@ std::optional<int> UniformBits(const Suf& f);
 Suf FromGroups(std::string name, std::span<const Group> groups, int n, int ring);
 // ToGroups: the inverse: consecutive pieces of one width are a group, values are those of the first channel's kind
 // (unsigned, or in two's complement), equal to what FromGroups was given modulo 2^ring. Throws Cause::kInput for what
-// is no function on octaves: other than one output of constants, widths that fall or are no powers of two, pieces that
-// do not begin at a multiple of their width.
+// is no function on octaves: other than one output of constants, widths that are no powers of two, pieces that do not
+// begin at a multiple of their width.
 std::vector<Group> ToGroups(const Suf& f);
 // Uniform: 2^p pieces of width 2^a on Z_{2^(a+p)}: y = a0[i] + b0[i] (x mod 2^a); b0 may be empty (constants).
 Suf Uniform(std::string name, int a, std::span<const int64_t> a0, std::span<const int64_t> b0, int ring);

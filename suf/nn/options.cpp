@@ -32,6 +32,8 @@ const std::vector<Entry>& Entries() {
       {"recip_bits", 2, 16, "bits of the least 1 / row sum", &Options::recip_bits},
       {"rsqrt_pieces", 2, 10, "log2 of the pieces an octave of 1 / sqrt", &Options::rsqrt_pieces},
       {"rsqrt_bits", 2, 16, "bits of 1 / sqrt at the largest calibrated sum of squares", &Options::rsqrt_bits},
+      {"rsqrt_steps", 16, 4096, "pieces of 1 / sqrt where a DCF reads them: narrow where sums of squares were seen",
+       &Options::rsqrt_steps},
       {"unit_pieces", 2, 10, "rsqrt_pieces, of x / |x|", &Options::unit_pieces},
       {"unit_bits", 2, 16, "rsqrt_bits, of x / |x|", &Options::unit_bits},
       {"span", 1, 12, "octaves that share one piece width", &Options::span},

@@ -30,6 +30,7 @@ struct Options {
   int slice = 4;                         // fractional bits of a score that the exponential sees
   int recip_pieces = 6, recip_bits = 5;  // 2^pieces constant pieces an octave; bits of the least reciprocal
   int rsqrt_pieces = 7, rsqrt_bits = 8;  // likewise, at the largest calibrated sum of squares
+  int rsqrt_steps = 512;                 // pieces of 1/sqrt between the calibrated ends, where a reader pays by piece
   int unit_pieces = 8, unit_bits = 9;    // likewise, of x / |x|
   int span = 4;                          // octaves that share one piece width
   // Segments of a layer whose choice changes what is computed; kByCost: the search chooses (search.hpp).

@@ -9,8 +9,9 @@ namespace suf::nn {
 
 namespace {
 
-// Group: a knob of all operators of one kind and role.
+// Group: a knob of all operators of one kind and role; node: the first of them.
 struct Group {
+  int node;
   std::string name;
   std::vector<std::string> options;
   size_t at = 0;
@@ -29,7 +30,7 @@ std::vector<Group> GroupsOf(Plan* plan, Class* c) {
     for (Knob& k : op.Knobs()) {
       const std::string name = Str(n->label.empty() ? std::string(op.Name()) : n->label, ", ", k.name);
       auto [at, fresh] = found.try_emplace(name, out.size());
-      if (fresh) out.push_back({name, k.options, k.at, {}});
+      if (fresh) out.push_back({n->index, name, k.options, k.at, {}});
       Group& g = out[at->second];
       if (g.options != k.options) continue;  // a layer's own: it stays as it is
       k.set(g.at);
@@ -71,8 +72,7 @@ class Descent {
 
   double Run(Effort effort) {
     best_ = Cost();
-    if (effort != Effort::kCompare || best_ < from_.hopeless) Singles();
-    if (effort == Effort::kFull) Together();
+    if (effort != Effort::kCompare || best_ < from_.hopeless) Singles(), Together();
     while (effort == Effort::kFull && (Singles() || Pairs())) {
     }
     class_.choices.clear();
@@ -100,7 +100,7 @@ class Descent {
   }
 
   // Try: other options of some groups; kept when cheaper.
-  bool Try(std::initializer_list<std::pair<size_t, size_t>> change) {
+  bool Try(const std::vector<std::pair<size_t, size_t>>& change) {
     const std::vector<size_t> before = State();
     for (auto [g, option] : change) groups_[g].Set(option);
     const double cost = Cost();
@@ -109,16 +109,15 @@ class Descent {
     return false;
   }
 
-  // Together: all that can be read off DCFs is, as stages pay in twos; what does not pay of them goes back one by one.
+  // Together: what one operator can read off DCFs, all of it at once: each saves a stage, and stages pay in twos.
   void Together() {
-    const std::vector<size_t> before = State();
-    for (Group& g : groups_)
-      for (size_t o = 0; o < g.options.size(); ++o)
-        if (g.options[o] == "dcf" || g.options[o] == "StepDcf") g.Set(o);
-    if (const double cost = Cost(); cost < best_)
-      best_ = cost;
-    else
-      for (size_t g = 0; g < groups_.size(); ++g) groups_[g].Set(before[g]);
+    std::map<int, std::vector<std::pair<size_t, size_t>>> changes;
+    for (size_t g = 0; g < groups_.size(); ++g)
+      for (size_t o = 0; o < groups_[g].options.size(); ++o)
+        if (o != groups_[g].at && (groups_[g].options[o] == "dcf" || groups_[g].options[o] == "StepDcf"))
+          changes[groups_[g].node].push_back({g, o});
+    for (auto& [node, change] : changes)
+      if (change.size() > 1) Try(change);
   }
 
   bool Singles() {

@@ -53,6 +53,59 @@ std::vector<func::Group> Octaves(const func::Real& f, int floor, int top, int ha
   return t;
 }
 
+// Each piece adds the square of its relative width, by how much of what was seen it has; the one that adds most is
+// halved. A part of the weight is spread over all octaves, for texts unlike those that were seen.
+std::vector<func::Group> Steps(const func::Real& f, int floor, int top, int hard, int most, Reals seen) {
+  constexpr int kLeast = 3;
+  constexpr double kSpread = 0.25;
+  SUF_CHECK(0 < floor && floor < top && top <= hard && hard <= 62);
+  std::sort(seen.begin(), seen.end());
+  struct Piece {
+    double adds;
+    int64_t begin;
+    int w;
+    bool operator<(const Piece& o) const { return adds != o.adds ? adds < o.adds : begin > o.begin; }
+  };
+  auto piece = [&](int64_t begin, int w) {
+    const double a = double(begin), b = a + std::ldexp(1.0, w), wide = f(a) / f(b) - 1;
+    const auto within = std::lower_bound(seen.begin(), seen.end(), b) - std::lower_bound(seen.begin(), seen.end(), a);
+    const double part = seen.empty() ? 0 : double(within) / double(seen.size());
+    return Piece{(part + kSpread * std::log2(b / a) / (top - floor)) * wide * wide, begin, w};
+  };
+  std::vector<Piece> heap, ready;  // ready: as narrow as whole numbers are
+  auto push = [&](const Piece& p) {
+    if (p.w == 0) return ready.push_back(p);
+    heap.push_back(p), std::push_heap(heap.begin(), heap.end());
+  };
+  for (int j = floor; j < top; ++j) {
+    const int w = std::max(0, j - kLeast);
+    for (int64_t v = int64_t{1} << (j - w); v < int64_t{2} << (j - w); ++v) push(piece(v << w, w));
+  }
+  while (!heap.empty() && int(heap.size() + ready.size()) < most) {
+    std::pop_heap(heap.begin(), heap.end());
+    const Piece p = heap.back();
+    heap.pop_back();
+    push(piece(p.begin, p.w - 1)), push(piece(p.begin + (int64_t{1} << (p.w - 1)), p.w - 1));
+  }
+  ready.insert(ready.end(), heap.begin(), heap.end());
+  std::sort(ready.begin(), ready.end(), [](const Piece& x, const Piece& y) { return x.begin < y.begin; });
+  std::vector<func::Group> out;
+  auto add = [&](int64_t begin, int w, int64_t value) {
+    if (out.empty() || out.back().w != w) out.push_back({w, begin >> w, begin >> w, {}});
+    ++out.back().hi, out.back().values.push_back(value);
+  };
+  auto at = [&](int64_t v) { return f(double(v)); };
+  for (const Piece& p : ready) {  // as FitOctaves, the error balanced
+    const double a = at(p.begin), b = at(p.begin + (int64_t{1} << p.w));
+    const int64_t value = std::llround(2 * a * b / (a + b));
+    if (out.empty()) add(0, floor, value);
+    add(p.begin, p.w, value);
+  }
+  for (int j = top; j < hard; ++j)  // never above the function
+    for (int64_t v : {2, 3}) add(v << (j - 1), j - 1, int64_t(std::floor(at((v + 1) << (j - 1)))));
+  return out;
+}
+
 double Excess(const std::vector<func::Group>& table, const func::Real& f) {
   double most = 0;
   for (const func::Group& g : table)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "suf/func/fit.hpp"
+#include "suf/nn/tensor.hpp"
 
 namespace suf::nn {
 
@@ -17,6 +18,10 @@ void RegisterFunction(std::string_view name, func::Real f);
 // `span` octaves to a group, the first value below 2^floor; from 2^top on at least two pieces an octave, never above
 // the function.
 std::vector<func::Group> Octaves(const func::Real& f, int floor, int top, int hard, int pieces, int span);
+
+// Steps: the same function for a reader that pays by the piece: at most `most` pieces (and at least 2^3 an octave) on
+// [2^floor, 2^top), narrow where `seen` lies; one below, and two an octave from 2^top on.
+std::vector<func::Group> Steps(const func::Real& f, int floor, int top, int hard, int most, Reals seen);
 
 // Excess: the largest of table / f - 1 over whole x, f falling; 0 when the table is nowhere above.
 double Excess(const std::vector<func::Group>& table, const func::Real& f);

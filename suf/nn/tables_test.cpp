@@ -86,6 +86,37 @@ TEST(Tables, OctavesCoverTheirRangeWithinTheirError) {
   EXPECT_DOUBLE_EQ(excess, most);
 }
 
+// Steps: as many pieces as were asked for, the narrowest where most was seen, whatever lies beside them.
+TEST(Tables, StepsAreNarrowWhereArgumentsWere) {
+  constexpr int kFloor = 6, kTop = 13, kHard = 20, kPieces = 96;
+  const func::Real f = [](double v) { return 0x1p30 / std::sqrt(v); };
+  Reals seen(50, 5000.0);
+  for (int i = 0; i < 50; ++i) seen.push_back(300 + i);
+  const auto table = Steps(f, kFloor, kTop, kHard, kPieces, seen);
+  int64_t end = 0;
+  int pieces = 0;
+  double at_seen = 0, most = 0;
+  for (const func::Group& g : table) {
+    ASSERT_EQ(g.lo << g.w, end);
+    end = g.hi << g.w;
+    for (int64_t x = std::max<int64_t>(1, g.lo << g.w); x < end; ++x) {
+      const double t = double(g.values[size_t((x >> g.w) - g.lo)]) / f(double(x)) - 1;
+      if (x >= 1 << kFloor && x < 1 << kTop) most = std::max(most, std::abs(t));
+      if ((x >= 300 && x < 350) || x == 5000) at_seen = std::max(at_seen, std::abs(t));
+      EXPECT_LE(x >= 1 << kTop ? t : 0, 0) << x;
+    }
+    if (g.lo << g.w >= 1 << kFloor && g.lo << g.w < 1 << kTop) pieces += int(g.hi - g.lo);
+  }
+  EXPECT_EQ(end, 1 << kHard);
+  EXPECT_EQ(pieces, kPieces);
+  EXPECT_LT(most, 1.0 / 8 / 4 * 1.02);  // 2^3 pieces an octave
+  EXPECT_LT(at_seen, most / 3);
+  EXPECT_FALSE(std::is_sorted(table.begin(), table.end(), [](auto& a, auto& b) { return a.w < b.w; }));
+  // nothing seen: spread over all octaves; and no piece is narrower than whole numbers
+  EXPECT_LT(Excess(Steps(f, kFloor, kTop, kHard, 16 * 7, {}), f), 1.0 / 16);
+  EXPECT_EQ(Steps(f, 1, 3, 3, 4096, {}).back().w, 0);
+}
+
 TEST(Tables, ExcessOfLines) {
   for (const char* name : {"gelu", "gelu_new", "silu", "tanh", "relu"}) {
     const int x = 9, a = 5, p = 8, b = 7;

@@ -21,7 +21,8 @@ compiler::Compiled Prepared(const std::vector<func::Group>& groups, int domain, 
 }
 
 bool Applies(const compiler::Lowering& l, const std::vector<func::Group>& groups, int domain) {
-  if (l.kind == compiler::Kind::kRowLut) return true;  // as WantCover has it
+  if (l.kind == compiler::Kind::kRowLut)  // the rest is as WantCover has it
+    return std::is_sorted(groups.begin(), groups.end(), [](auto& a, auto& b) { return a.w < b.w; });
   return l.kind == compiler::Kind::kStepDcf && compiler::WhyNotNumbers(Prepared(groups, domain, l), l).empty();
 }
 
@@ -31,13 +32,16 @@ gates::Function RowOf(const std::vector<func::Group>& groups, int domain, int ri
   return {Prepared(groups, domain, l), l, {}, ring};
 }
 
-Knob RowsKnob(compiler::Lowering* rows, const std::vector<func::Group>& groups, int domain) {
+Knob RowsKnob(compiler::Lowering* rows, const std::vector<func::Group>& windows, const std::vector<func::Group>& steps,
+              int domain) {
   using compiler::Stages;
   using compiler::Steps;
   std::vector<compiler::Lowering> options{{compiler::Kind::kStepDcf}};
   for (Steps trees : {Steps::kDigits, Steps::kParity})
     for (Stages stages : {Stages::kOne, Stages::kTwo}) options.push_back({compiler::Kind::kRowLut, trees, stages});
-  std::erase_if(options, [&](const compiler::Lowering& l) { return l != *rows && !Applies(l, groups, domain); });
+  std::erase_if(options, [&](const compiler::Lowering& l) {
+    return l != *rows && !Applies(l, l.kind == compiler::Kind::kStepDcf ? steps : windows, domain);
+  });
   return LoweringKnob("rows", rows, std::move(options));
 }
 

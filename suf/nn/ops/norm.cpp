@@ -56,12 +56,15 @@ RealArray Norm::Float(const RealCall& c, std::span<const RealArray* const> x) co
 // See: the standard deviation of rows; the length of the mean row, or of the row, for x / |x|.
 void Norm::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
   std::vector<Range>& size = (*seen)["size"];
+  std::vector<Range>& rows_seen = (*seen)["rows"];  // one by one: where pieces are narrow
   size.resize(1);
   const size_t d = size_t(dim);
   for (size_t r = 0; r < x[0]->at.size(); r += d) {
     double sum = 0;
     for (size_t j = 0; j < d; ++j) sum += x[0]->at[r + j] * x[0]->at[r + j];
-    size[0].See(unit ? std::sqrt(sum) / (by_length ? c.n : 1) : std::sqrt(sum / double(d)));
+    const double of = unit ? std::sqrt(sum) / (by_length ? c.n : 1) : std::sqrt(sum / double(d));
+    size[0].See(of);
+    if (!unit) rows_seen.push_back({of, of});
   }
 }
 
@@ -104,8 +107,17 @@ void Norm::Choose(const Facts& c, const Edges& in) {
   const int largest = square_of == SquareOf::kZ ? top + under - 2 * cut : top;  // of x's squares
   const int bits = (unit ? o.unit_bits : o.rsqrt_bits) + int(std::ceil((largest - std::log2(of)) / 2));
   const int fine = std::max(out + 2, bits);
-  rsqrt = Octaves([&](double v) { return One(fine) * Root(v); }, floor, top, square,
-                  unit ? o.unit_pieces : o.rsqrt_pieces, o.span);
+  auto root = [&](double v) { return One(fine) * Root(v); };
+  windows = Octaves(root, floor, top, square, unit ? o.unit_pieces : o.rsqrt_pieces, o.span);
+  rsqrt = windows;
+  if (unit) {
+    steps = windows;
+  } else {
+    Reals rows_seen;
+    if (auto at = c.seen->find("rows"); at != c.seen->end())
+      for (const Range& r : at->second) rows_seen.push_back(std::exp2(2 * (scale_of + std::log2(r.low)) + extra));
+    steps = Steps(root, floor, top, square, o.rsqrt_steps, std::move(rows_seen));
+  }
   shift = fine - out, scale = out;
   ring = unit ? out + 4 : 0;
   // one row: a flight is worth more than the words of the one-stage rescale
@@ -125,13 +137,13 @@ double Norm::Root(double v) const {
 }
 
 // MostProduct: of the length of x times the table's value, whatever the row is.
-double Norm::MostProduct() const {
+double Norm::MostProduct(const std::vector<func::Group>& table) const {
   if (square_of == SquareOf::kX) {
-    const double above = 1 + Excess(rsqrt, [&](double v) { return One(shift + scale) * Root(v); });
+    const double above = 1 + Excess(table, [&](double v) { return One(shift + scale) * Root(v); });
     return One(shift + scale) * std::sqrt(unit ? 1 : double(dim)) * above;
   }
   double most = 0;
-  for (const func::Group& g : rsqrt)
+  for (const func::Group& g : table)
     for (int64_t v = g.lo; v < g.hi; ++v) {
       // of z / 2^cut where the piece ends; x is within half a place of it in each coordinate, and at most twice it
       const double length = std::sqrt(std::ldexp(double(v + 1), g.w + under)) * One(-cut);
@@ -143,7 +155,7 @@ double Norm::MostProduct() const {
 
 Reach Norm::Bound(const Facts&, const Edges& in, std::vector<Width>* widths) {
   const Edge& z = in[0];
-  const double most = MostProduct();
+  const double most = std::max(MostProduct(rsqrt), MostProduct(steps));
   widths->push_back({"square", SquareBits(z.reach), &square, kLargestSquare});
   widths->push_back(
       {"product", std::max(RingOf(most, shift), RingOf(z.reach.most(), cut) - cut + 1), &product, 64, false, 2});
@@ -164,7 +176,11 @@ void Norm::Fields(Visitor& v) {
 std::vector<Knob> Norm::Knobs() {
   // by cut: norms behind other operators are chosen apart
   std::vector<Knob> out{StagesKnob(Str(shift, " bits after ", cut), &last, compiler::Stages::kNone)};
-  out.push_back(RowsKnob(&rows, rsqrt, square));
+  out.push_back(RowsKnob(&rows, windows.empty() ? rsqrt : windows, steps.empty() ? rsqrt : steps, square));
+  if (!steps.empty())
+    out.back().set = [this, set = std::move(out.back().set)](size_t i) {
+      set(i), rsqrt = rows.kind == compiler::Kind::kStepDcf ? steps : windows;
+    };
   if (under > 0) out.back().name += Str(", ", shift, " bits after ", cut);
   if (cut > 0) out.push_back(StagesKnob(Str(cut, " bits before"), &stages));
   return out;

@@ -28,6 +28,8 @@ struct Norm : Define<Norm> {
   // Calibrated: 2^floor <= (sum of squares >> under) + eps < 2^top. Outside it y loses accuracy, never its certificate.
   int floor = 0, top = 0;
   std::vector<func::Group> rsqrt;  // values such that y has its scale after `shift`
+  // What rsqrt may be, as the plan is made: windows of groups of octaves, or few pieces, for a DCF. Empty in a plan.
+  std::vector<func::Group> windows, steps;
   compiler::Lowering rows{compiler::Kind::kRowLut};
   int product = 0, shift = 0;  // ring of x rsqrt; |x rsqrt| + 2^(shift-1) < 2^(product-2)
   // of the rescale before, and of the last one
@@ -52,7 +54,7 @@ struct Norm : Define<Norm> {
  private:
   int SquareBits(const Reach& z) const;
   double Root(double v) const;
-  double MostProduct() const;
+  double MostProduct(const std::vector<func::Group>& table) const;
 };
 
 }  // namespace suf::nn

@@ -1,9 +1,11 @@
 #include "suf/nn/ops/norm.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "suf/func/fit.hpp"
 #include "suf/nn/ops/rig_test.hpp"
+#include "suf/nn/tables.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::nn {
@@ -31,6 +33,12 @@ Norm NormOfZ(int kz, int cut, int d, int ring, int stages, int under, int floor 
   n.product = x + int(std::ceil(std::log2(double(n.rsqrt[0].values[0] + 1)))) + 3;
   n.floor = floor, n.top = n.square;
   return n;
+}
+
+// Falling: pieces for 1 / sqrt that are narrower behind wider ones.
+std::vector<func::Group> Falling(const Norm& n) {
+  auto root = [&](double v) { return double(n.rsqrt[0].values[0]) / std::sqrt(v); };
+  return Steps(root, 1, n.square, n.square, 8 * n.square, Reals(9, std::ldexp(1.2, n.square - 1)));
 }
 
 // Meant: a norm by hand, by rows.
@@ -91,6 +99,7 @@ TEST(Norm, ExhaustiveOfZ) {
             Norm n = NormOfZ(5 + cut, cut, d, ring, stages, under);
             n.form = ring == 6 ? Form::kMap : Form::kOpen;
             n.rows = kRows[(cut + stages + d + under + ring) % 2 ? 3 : 0];
+            if (n.rows.kind == compiler::Kind::kStepDcf && stages == 2) n.rsqrt = Falling(n);
             ASSERT_NO_FATAL_FAILURE(ExpectMeant(n, ring == 40 ? 9 : 0, n.form != Form::kOpen))
                 << cut << " " << d << " " << under << " " << ring;
           }
@@ -133,6 +142,26 @@ TEST(Norm, FlightsOfZ) {
                   row < 2 ? 6 : 5)
             << under << " " << cut << " " << stages;
       }
+}
+
+// A table in windows is for RowLut, one in steps for StepDcf: a plan has the one that its rows read.
+TEST(Norm, RowsTakeTheirTable) {
+  Norm n = NormOfZ(12, 3, 4, 40, 2, 5);
+  n.windows = n.rsqrt, n.steps = Falling(n);
+  std::vector<Knob> knobs = n.Knobs();
+  auto rows = std::find_if(knobs.begin(), knobs.end(), [](const Knob& k) { return k.name.rfind("rows", 0) == 0; });
+  ASSERT_NE(rows, knobs.end());
+  ASSERT_EQ(rows->options.size(), 5u);
+  for (size_t i = 0; i < rows->options.size(); ++i) {
+    rows->set(i);
+    const bool steps = rows->options[i] == "StepDcf";
+    EXPECT_EQ(n.rows.kind == compiler::Kind::kStepDcf, steps);
+    const std::vector<func::Group>& want = steps ? n.steps : n.windows;
+    ASSERT_EQ(n.rsqrt.size(), want.size());
+    for (size_t g = 0; g < want.size(); ++g) EXPECT_EQ(n.rsqrt[g].values, want[g].values);
+  }
+  const Norm clone = n;  // a search copies classes
+  EXPECT_EQ(clone.steps.size(), n.steps.size());
 }
 
 // Sums of 65 to 128 bits.
@@ -351,6 +380,7 @@ TEST(Norm, CheckFaults) {
          "its input is too wide for its sum of squares"},
        F{[](Norm& x, Edges&) { x.square += 1; }, "the table does not cover its ring"},
        F{[](Norm& x, Edges&) { x.rows = {compiler::Kind::kWindowLut}; }, "the lowering of its rows does not apply"},
+       F{[](Norm& x, Edges&) { x.rsqrt = Falling(x); }, "the lowering of its rows does not apply"},
        F{[](Norm& x, Edges&) { x.square = 62, x.top = 62; }, "the table's domain must be below 2^62"},
        F{[](Norm& x, Edges&) { x.rsqrt[0].values.pop_back(); }, "a group does not have one value a piece"},
        F{[](Norm& x, Edges&) { x.rsqrt[1].lo += 1; }, "the groups of pieces leave a hole or overlap"},

@@ -102,7 +102,7 @@ void WeightedSum::Fields(Visitor& v) {
 }
 
 std::vector<Knob> WeightedSum::Knobs() {
-  std::vector<Knob> out{RowsKnob(&rows, recip, row_sum)};
+  std::vector<Knob> out{RowsKnob(&rows, recip, recip, row_sum)};
   // a predicted shift gives summands of e; a maximum's row sums have no floor
   if (floor > 0)
     out.push_back({"tail", {std::begin(kTails), std::end(kTails)}, size_t(tail), [this](size_t i) { tail = Tail(i); }});
