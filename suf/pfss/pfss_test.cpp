@@ -96,11 +96,12 @@ TEST(Ops, AreATable) {
     EXPECT_EQ(o.shape != nullptr, Pure(o.cls)) << o.name;
     EXPECT_STREQ(Name(o.op), o.name);
   }
-  EXPECT_EQ(names.size(), 50u);
-  const std::pair<Op, int> fixed[] = {{Op::kConst, 0},      {Op::kSend, 4},       {Op::kMatmul, 8},  {Op::kSuffix, 15},
-                                      {Op::kReshape, 19},   {Op::kBroadcast, 23}, {Op::kHot, 24},    {Op::kDpfGen, 35},
-                                      {Op::kDpfWindow, 36}, {Op::kPack, 37},      {Op::kUnpack, 38}, {Op::kLess, 39},
-                                      {Op::kDense, 45},     {Op::kDpfParity, 46}, {Op::kDcfEval, 49}};
+  EXPECT_EQ(names.size(), 52u);
+  const std::pair<Op, int> fixed[] = {{Op::kConst, 0},      {Op::kSend, 4},       {Op::kMatmul, 8},   {Op::kSuffix, 15},
+                                      {Op::kReshape, 19},   {Op::kBroadcast, 23}, {Op::kHot, 24},     {Op::kDpfGen, 35},
+                                      {Op::kDpfWindow, 36}, {Op::kPack, 37},      {Op::kUnpack, 38},  {Op::kLess, 39},
+                                      {Op::kDense, 45},     {Op::kDpfParity, 46}, {Op::kDcfEval, 49}, {Op::kConcat, 50},
+                                      {Op::kWait, 51}};
   for (auto [op, number] : fixed) EXPECT_EQ(int(op), number) << Name(op);
 }
 

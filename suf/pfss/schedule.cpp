@@ -64,6 +64,8 @@ void Schedule::Clocks() {
     } else if (n.op != Op::kTell) {  // a party that does not know the node never reads its entry
       for (int a : n.args)
         for (int p : {0, 1}) at_[i][p] = std::max(at_[i][p], at_[a][p]);
+      for (int p : {0, 1})
+        if (n.op == Op::kWait && at_[i][p] >= 0) at_[i][p] += int(n.attrs[0]);
     }
   }
 }
