@@ -47,4 +47,9 @@ using MakeClass = std::function<Class(const Options&)>;
 void SearchSegments(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy,
                     const MakeClass& make, Start* start);
 
+// MayTile: whether a text of the class may run in two tiles: none of its operators is causal, and it is long enough.
+bool MayTile(const Graph& g, const Class& c);
+// ChooseTiles: one tile or two for a class that is made and searched, where the policy leaves it to cost and it may.
+void ChooseTiles(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy);
+
 }  // namespace suf::nn

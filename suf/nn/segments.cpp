@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "suf/nn/build.hpp"
 #include "suf/nn/search.hpp"
 
 namespace suf::nn {
@@ -111,6 +112,29 @@ std::span<const Segment> Segments() { return kSegments; }
 void SearchSegments(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy,
                     const MakeClass& make, Start* start) {
   Choosing(plan, which, prices, policy, make).Run(start);
+}
+
+bool MayTile(const Graph& g, const Class& c) {
+  return c.max_n >= kTiledTokens && std::all_of(g.nodes().begin(), g.nodes().end(), [&](const auto& n) {
+           const Operator& op = *c.ops[size_t(n->index)];
+           return op.unused || op.Tiles();
+         });
+}
+
+void ChooseTiles(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy) {
+  Class& c = plan->classes[which];
+  if (policy.tiles != Options::kTilesByCost || !MayTile(plan->graph, c)) return;
+  double seconds[3] = {};
+  for (int tiles : {1, 2}) {
+    c.tiles = tiles;
+    const compiler::Priced priced =
+        compiler::PriceOf(WithSteps(prices), {}, [&](pfss::Trace& t) { Build(t, *plan, c.max_n, c.variant); });
+    seconds[tiles] = priced.why_not.empty() ? priced.seconds : INFINITY;
+  }
+  c.tiles = seconds[2] < seconds[1] ? 2 : 1;
+  const int other = 3 - c.tiles;
+  c.choices.insert(c.choices.begin(), {"tiles", Str(c.tiles), Str(other),
+                                       int64_t(std::lround((seconds[other] - seconds[c.tiles]) * 1e6))});
 }
 
 }  // namespace suf::nn
