@@ -187,7 +187,8 @@ class Clock {
     for (const Turn& t : turns) {
       const size_t p = size_t(t.party);
       const double begin = std::max(ready_[p], t.due ? arrived[p] : front_);
-      over[p] = ready_[p] = begin + (double(t.blocks) * p_.block + double(t.words) * p_.word) / p_.cores;
+      over[p] = ready_[p] =
+          begin + (t.due ? p_.turn : 0) + (double(t.blocks) * p_.block + double(t.words) * p_.word) / p_.cores;
       if (!t.due) front_ = over[p];
       if (t.tick < 0) front_ += double(t.sent) * p_.wire;  // before the inference, beside no flight
     }

@@ -17,6 +17,7 @@ struct Prices {
   bool now = false;     // keys are dealt while the parties wait, and come over the same wire
   bool duplex = false;  // both directions may be used at once; else a frame waits for one that goes the other way
   double cores = 1;     // of each role: words and AES blocks are divided by it; one thread at a time takes turns
+  double turn = 0;      // seconds of one core that a turn takes whatever it computes
   double disk = 0;      // seconds a byte of a bundle that is read from a disk; 0: from the memory that caches it
 };
 // Profile: prices with a name and where they come from.

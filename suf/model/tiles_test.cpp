@@ -28,6 +28,12 @@ int FlightsOf(const nn::Plan& plan, int n) {
   nn::Build(t, plan, n);
   return pfss::Schedule(t).flights();
 }
+// TicksOf: turns of both parties together; of one tile as many as flights.
+int TicksOf(const nn::Plan& plan, int n) {
+  pfss::Trace t;
+  nn::Build(t, plan, n);
+  return pfss::Schedule(t).frames().back().tick + 1;
+}
 
 // Both forms of the softmax; the least lengths of their classes, odd ones, the limits.
 TEST(Tiles, TheSameWords) {
@@ -41,8 +47,11 @@ TEST(Tiles, TheSameWords) {
       const Compiled c = CompileFor(std::move(model), kLongest, policy);
       std::vector<Text> texts;
       for (int n : {17, 18, 31, 32, 33, kLongest}) texts.push_back(Texts(uint64_t(n), 1, n, n)[0]);
-      // each attention takes a flight more, and the tile behind another one
-      ExpectSameWords(InTiles(c.plan, 2), c.q, texts, [&](int n) { return FlightsOf(c.plan, n) + layers + 1; });
+      ExpectSameWords(InTiles(c.plan, 2), c.q, texts, [&](int n) { return FlightsOf(c.plan, n); });
+      for (int n : {17, 32, kLongest}) {  // each attention takes a tick more, and the tile behind another one
+        EXPECT_EQ(TicksOf(c.plan, n), FlightsOf(c.plan, n));
+        EXPECT_EQ(TicksOf(InTiles(c.plan, 2), n), FlightsOf(c.plan, n) + layers + 1);
+      }
       EXPECT_EQ(FlightsOf(InTiles(c.plan, 2), 12), FlightsOf(c.plan, 12));  // a class of short texts
     }
 }
@@ -56,8 +65,9 @@ TEST(Tiles, ShortTextsOfALongClass) {
   std::vector<Text> texts;
   for (int n : {2, 3, 4, 5}) texts.push_back(Texts(uint64_t(n), 1, n, n)[0]);
   ExpectSameWords(plan, nn::Quantise(c.model.weights, plan), texts,
-                  [&](int n) { return FlightsOf(InTiles(plan, 1), n) + 3; });
-  EXPECT_EQ(FlightsOf(plan, 1), FlightsOf(InTiles(plan, 1), 1));
+                  [&](int n) { return FlightsOf(InTiles(plan, 1), n); });
+  EXPECT_EQ(TicksOf(plan, 2), TicksOf(InTiles(plan, 1), 2) + 3);
+  EXPECT_EQ(TicksOf(plan, 1), TicksOf(InTiles(plan, 1), 1));
 }
 
 // A pool of the first row: what only the other tile needs behind the last keys is never emitted.
@@ -70,12 +80,12 @@ TEST(Tiles, ARowOfOneTile) {
         if (auto* pool = dynamic_cast<nn::Pool*>(op.get())) pool->kind = kind;
     for (auto& n : plan.graph.nodes())
       if (auto* pool = n->As<nn::Pool>()) pool->kind = kind;
-    const auto words = [&](int tiles) {
+    const auto keys = [&](int tiles) {
       pfss::Trace t;
       nn::Build(t, InTiles(plan, tiles), kLongest);
-      return pfss::CostOf(pfss::Schedule(t)).total.words[1];
+      return double(pfss::Schedule(t).key_bytes(0));
     };
-    EXPECT_LT(words(2), 0.9 * double(words(1)));
+    EXPECT_LT(keys(2), 0.85 * keys(1));
     const auto flights = [&](int n) { return FlightsOf(InTiles(plan, 2), n); };
     ExpectSameWords(InTiles(plan, 2), c.q, {Texts(8, 1, 37, 37)[0]}, flights);
   }
@@ -214,7 +224,9 @@ TEST(Tiles, Cost) {
                        double(std::max(one.key[0], one.key[1])) * (p.key + (p.now ? p.wire : p.disk));
     EXPECT_NEAR(compiler::Seconds(one, p), sum, 1e-9 * sum) << profile;
   }
-  EXPECT_EQ(compiler::Seconds(two, {.flight = 1}), one.flights + 3);
+  EXPECT_EQ(compiler::Seconds(two, {.flight = 1}), one.flights);  // a tick is no flight
+  EXPECT_EQ(compiler::Seconds(one, {.turn = 1}), one.flights);
+  EXPECT_NEAR(compiler::Seconds(two, {.turn = 1}), one.flights, 5);
   const compiler::Prices wire{.wire = 1, .duplex = true}, shared{.wire = 1}, word{.word = 1};
   const auto ratio = [&](const compiler::Prices& p) { return compiler::Seconds(two, p) / compiler::Seconds(one, p); };
   EXPECT_LT(ratio(wire), 0.85);
@@ -243,7 +255,8 @@ TEST(Tiles, AreChosenByCost) {
   };
   EXPECT_EQ(chosen("rtt=0,rate=1M,duplex=1"), 2);
   EXPECT_EQ(chosen("rtt=0,rate=1M,duplex=1", 1), 1);
-  EXPECT_EQ(chosen("wan"), 1);  // so few words are sent sooner than a flight
+  EXPECT_EQ(chosen("wan"), 1);                     // flights are nearly all of it
+  EXPECT_EQ(chosen("rtt=0,rate=1M,duplex=0"), 1);  // one wire for both
   nn::Options two;
   two.Set("tiles", 2);
   for (const nn::Class& one : CompileFor(RandomModel("tiny", 3), kLongest, two).plan.classes)

@@ -167,7 +167,7 @@ constexpr double kStepWords = 250'000;
 }  // namespace
 
 compiler::Prices WithSteps(compiler::Prices p) {
-  p.flight += kStepWords * p.word;
+  p.turn += kStepWords * p.word;
   return p;
 }
 

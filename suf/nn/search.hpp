@@ -22,8 +22,8 @@ enum class Effort : uint8_t { kFull, kNear, kCompare };
 double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort = Effort::kFull,
               const std::vector<Chosen>& from = {}, double worth = 0, const EmitPlan& emit = {});
 
-// WithSteps: a flight also ends a program at either party and begins another: as the search, and who compares the
-// plans that it made, counts a flight.
+// WithSteps: a turn also ends a program and begins another: as the search, and who compares the plans that it made,
+// counts a turn.
 compiler::Prices WithSteps(compiler::Prices p);
 
 // Segment: an option that changes what a stretch of a layer computes, and its scales with it; a stage fewer seldom pays

@@ -17,6 +17,9 @@ constexpr Segment kSegments[] = {
     {"pieces", &Options::pieces, {"slice", "neighbours"}},
 };
 
+// kWorthTiles: twice the frames and programs for less than that gain is nothing that the model of cost can tell.
+constexpr double kWorthTiles = 0.97;
+
 class Choosing {
  public:
   Choosing(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy, const MakeClass& make)
@@ -131,7 +134,7 @@ void ChooseTiles(Plan* plan, size_t which, const compiler::Prices& prices, const
         compiler::PriceOf(WithSteps(prices), {}, [&](pfss::Trace& t) { Build(t, *plan, c.max_n, c.variant); });
     seconds[tiles] = priced.why_not.empty() ? priced.seconds : INFINITY;
   }
-  c.tiles = seconds[2] < seconds[1] ? 2 : 1;
+  c.tiles = seconds[2] < kWorthTiles * seconds[1] ? 2 : 1;
   const int other = 3 - c.tiles;
   c.choices.insert(c.choices.begin(), {"tiles", Str(c.tiles), Str(other),
                                        int64_t(std::lround((seconds[other] - seconds[c.tiles]) * 1e6))});

@@ -259,7 +259,7 @@ TEST(Schedule, CountsFlightsAndBits) {
 
 // Who waits has a value later, and sends later what depends on it; what is there before the inference waits for
 // nothing.
-TEST(Schedule, WaitsAreFlights) {
+TEST(Schedule, WaitsAreTurns) {
   for (int ticks : {0, 1, 4}) {
     Little w;
     Pub later = Wait(w.x.hat, ticks);
@@ -268,7 +268,8 @@ TEST(Schedule, WaitsAreFlights) {
     Schedule s = w.Close(Low(Sh(w.word), 12) + y.hat);
     for (int p : {0, 1}) EXPECT_EQ(s.at(later.id(), p), s.at(w.x.hat.id(), p) + ticks);
     EXPECT_EQ(s.at(early.id(), 0), -1);
-    EXPECT_EQ(s.flights(), 2 + ticks);
+    EXPECT_EQ(s.frames().back().tick, 1 + ticks);
+    EXPECT_EQ(s.flights(), 2);  // no message more depends on another one
   }
 }
 
