@@ -248,7 +248,7 @@ TEST(Tiles, AreChosenByCost) {
     if (noted) {
       EXPECT_EQ(choices[0].choice, Str(plan.classes[last].tiles));
       EXPECT_EQ(choices[0].runner_up, Str(3 - plan.classes[last].tiles));
-      EXPECT_GT(choices[0].microseconds, 0);
+      EXPECT_GE(choices[0].microseconds, 0);
     }
     nn::Check(plan);
     return plan.classes[last].tiles;

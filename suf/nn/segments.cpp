@@ -136,8 +136,8 @@ void ChooseTiles(Plan* plan, size_t which, const compiler::Prices& prices, const
   }
   c.tiles = seconds[2] < kWorthTiles * seconds[1] ? 2 : 1;
   const int other = 3 - c.tiles;
-  c.choices.insert(c.choices.begin(), {"tiles", Str(c.tiles), Str(other),
-                                       int64_t(std::lround((seconds[other] - seconds[c.tiles]) * 1e6))});
+  const double slower = std::max(0.0, seconds[other] - seconds[c.tiles]);  // 0: by less than kWorthTiles asks for
+  c.choices.insert(c.choices.begin(), {"tiles", Str(c.tiles), Str(other), int64_t(std::lround(slower * 1e6))});
 }
 
 }  // namespace suf::nn
