@@ -1,7 +1,7 @@
 // Digests of traces: what every compiler's build must print alike. Of a committed plan a line a token count; of library
 // functions of 16 bits at scale 8, for 3 values of P1 who learns the results, a line a lowering. The second digest is
 // that of the DAG: it stays when only the order of pure nodes or the names of inputs change.
-//   trace_digest PLAN N..
+//   trace_digest PLAN N..     each N whole, then in two tiles where the plan's class may have them
 //   trace_digest --functions NAME..
 #include <fstream>
 #include <iostream>
@@ -10,6 +10,7 @@
 #include "suf/func/library.hpp"
 #include "suf/gates/function_plan.hpp"
 #include "suf/nn/build.hpp"
+#include "suf/nn/search.hpp"
 #include "suf/pfss/dag.hpp"
 #include "suf/pfss/schedule.hpp"
 
@@ -25,13 +26,21 @@ void Line(const std::string& name, const pfss::Trace& t) {
 
 void OfPlan(const char* file, const std::vector<std::string>& counts) {
   std::ifstream in(file, std::ios::binary);
-  const nn::Plan plan = nn::Parse({std::istreambuf_iterator<char>(in), {}});
+  nn::Plan plan = nn::Parse({std::istreambuf_iterator<char>(in), {}});
   std::cout << "plan " << Hex(nn::PlanHash(plan)) << "\n";
-  for (const std::string& n : counts) {
-    pfss::Trace t;
-    nn::Build(t, plan, std::stoi(n));
-    Line(n, t);
-  }
+  auto lines = [&](int tiles, const char* what) {
+    for (const std::string& n : counts) {
+      const nn::Class& c = plan.For(std::stoi(n));
+      if (c.tiles != tiles) continue;
+      pfss::Trace t;
+      nn::Build(t, plan, std::stoi(n));
+      Line(n + what, t);
+    }
+  };
+  for (nn::Class& c : plan.classes) c.tiles = 1;
+  lines(1, "");
+  for (nn::Class& c : plan.classes) c.tiles = nn::MayTile(plan.graph, c) ? 2 : 1;
+  lines(2, " in two tiles");
 }
 
 void OfFunction(const std::string& name) {

@@ -66,6 +66,25 @@ TEST(Backends, Triangles) {
     }
 }
 
+// Unequal parts along every axis, back in one piece, in rings of every element size; one part comes three ticks later.
+TEST(Backends, PartsJoinAgain) {
+  for (int k : {1, 8, 13, 30, 47, 64})
+    for (int axis : {0, 1, 2}) {
+      Fixture f;
+      auto x = f.Wire1("x", {3, 5, 4}, k);
+      auto parts = [&]<unsigned A>(Val<A> v) {
+        return Concat<A>({Between(v, axis, 0, 2), Between(v, axis, 2, v.shape()[size_t(axis)])}, axis);
+      };
+      auto y = Map(x, parts);
+      EXPECT_EQ(y.hat.shape(), x.hat.shape());
+      auto opened = f.t.open(-Sh(y.s) + y.hat, "joined");
+      f.t.reveal<1>(-Sh(opened.s) + Wait(opened.hat, 3));
+      SCOPED_TRACE(testing::Message() << k << " bits, axis " << axis);
+      auto run = Compare(f);
+      EXPECT_EQ(run.result[1], f.given.at("x"));
+    }
+}
+
 // The views of rotary positions: (n, h dh) by heads and halves, turned by public cosines and sines, and back. What
 // comes out is compared with complex arithmetic on the numbers that went in.
 TEST(Backends, ViewsTurnPairs) {

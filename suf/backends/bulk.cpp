@@ -39,10 +39,12 @@ void PackedExecutor::Bulk(int i, Host& host) {
     case Op::kUnbits:
       return Unbits(i);
     case Op::kReshape:
+    case Op::kWait:
       return Alias(i, n.args[0]);
     case Op::kPermute:
     case Op::kBetween:
     case Op::kStack:
+    case Op::kConcat:
       return Reorder(i);
     case Op::kPack:
     case Op::kUnpack:
@@ -229,10 +231,15 @@ void PackedExecutor::Reorder(int i) {
   auto p = Make(i);
   size_t e = size_t(element(i));
   auto bytes = [&](int a) { return Raw(a, int(e)); };
-  if (n.op == Op::kStack) {
-    for (size_t j = 0; j < n.args.size(); ++j) {
-      size_t size = count(n.args[j]) * e;
-      std::memcpy(p.get() + j * size, bytes(n.args[j]).get(), size);
+  if (n.op == Op::kStack || n.op == Op::kConcat) {  // a stack is joined along an axis in front
+    size_t outer = 1, at = 0;
+    for (size_t d = 0; n.op == Op::kConcat && d < size_t(n.attrs[0]); ++d) outer *= size_t(n.shape[d]);
+    const size_t row = count(i) / outer * e;
+    for (int a : n.args) {
+      const size_t size = count(a) / outer * e;
+      const auto from = bytes(a);
+      for (size_t o = 0; o < outer; ++o) std::memcpy(p.get() + o * row + at, from.get() + o * size, size);
+      at += size;
     }
     return;
   }

@@ -128,6 +128,7 @@ Words ClearExecutor::Compute(int i, Io& io) {
     case Op::kBits:
       return Elementwise(n, [&](uint64_t a, uint64_t) { return a & ring::Mask(n.ring.bits); });
     case Op::kReshape:
+    case Op::kWait:
       return In(n, 0);
     default:
       if (Info(n.op).cls == OpClass::kTree) return Tree(n);
@@ -217,6 +218,17 @@ Words ClearExecutor::Structure(const Node& n) const {
             int64_t square = (b * m + i) * m + j;
             std::copy_n(&x[size_t((pack ? square : at) * w)], w, &out[size_t((pack ? at : square) * w)]);
           }
+      return out;
+    }
+    case Op::kConcat: {
+      int64_t outer = 1, at = 0;
+      for (size_t d = 0; d < size_t(n.attrs[0]); ++d) outer *= n.shape[d];
+      const int64_t row = size * w / outer;
+      for (size_t j = 0; j < n.args.size(); ++j) {
+        const int64_t part = int64_t(In(n, j).size()) / outer;
+        for (int64_t o = 0; o < outer; ++o) std::copy_n(&In(n, j)[size_t(o * part)], part, &out[size_t(o * row + at)]);
+        at += part;
+      }
       return out;
     }
     case Op::kStack:

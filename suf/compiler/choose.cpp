@@ -1,5 +1,6 @@
 #include "suf/compiler/choose.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <set>
@@ -17,7 +18,8 @@ constexpr double kBlock = 1 / 1.45e9;
 constexpr double kKey = 1.1e-9, kWord = 0.3e-9;
 
 Profile Network(const char* name, double rtt, const char* source) {
-  return {name, {.flight = rtt / 2, .wire = 8 / 1e9, .key = kKey, .block = kBlock, .word = kWord}, source};
+  return {
+      name, {.flight = rtt / 2, .wire = 8 / 1e9, .key = kKey, .block = kBlock, .word = kWord, .duplex = true}, source};
 }
 
 enum class Unit { kSeconds, kRate, kNumber };
@@ -146,25 +148,82 @@ void SetKeys(Profile* profile, const std::string& keys) {
 }
 
 Bill BillOf(const pfss::Schedule& s) {
-  const pfss::Cost cost = pfss::CostOf(s);
+  const Trace& t = s.trace();
   Bill b;
   b.flights = s.flights();
+  auto work = [&](const std::vector<int>& nodes, int64_t* blocks, int64_t* words) {
+    for (int i : nodes)
+      if (pfss::Info(t.node(i).op).cls != pfss::OpClass::kGiven)
+        *blocks += pfss::AesBlocks(t, i), *words += pfss::Words(t, i);
+  };
   for (int p : {0, 1}) {
-    b.sent[size_t(p)] = s.sent(p, true) + s.sent(p, false);
     b.key[size_t(p)] = s.key_bytes(p), b.key_bits[size_t(p)] = s.key_bits(p);
+    for (const pfss::Step& step : s.steps(p)) {
+      Turn turn{step.tick, p, step.receive >= 0 && s.frames()[size_t(step.receive)].tick >= 0};
+      work(step.nodes, &turn.blocks, &turn.words);
+      if (step.send >= 0) turn.sent = s.frames()[size_t(step.send)].bytes;
+      b.sent[size_t(p)] += turn.sent, b.blocks[size_t(p)] += turn.blocks, b.words[size_t(p)] += turn.words;
+      b.turns.push_back(turn);
+    }
   }
-  b.blocks = cost.total.aes, b.words = cost.total.words;
+  std::sort(b.turns.begin(), b.turns.end(),
+            [](const Turn& x, const Turn& y) { return std::pair(x.tick, x.party) < std::pair(y.tick, y.party); });
+  const size_t dealer = size_t(Role::kDealer);
+  work(s.live(Role::kDealer), &b.blocks[dealer], &b.words[dealer]);
   return b;
 }
 
+namespace {
+
+// Clock: of one reading of a bill's turns.
+class Clock {
+ public:
+  explicit Clock(const Prices& p) : p_(p) {}
+
+  // Tick: the turns of one tick.
+  void Tick(std::span<const Turn> turns) {
+    const std::array<double, 2> arrived = arrives_;
+    std::array<double, 2> over = ready_;
+    for (const Turn& t : turns) {
+      const size_t p = size_t(t.party);
+      const double begin = std::max(ready_[p], t.due ? arrived[p] : front_);
+      over[p] = ready_[p] =
+          begin + (t.due ? p_.turn : 0) + (double(t.blocks) * p_.block + double(t.words) * p_.word) / p_.cores;
+      if (!t.due) front_ = over[p];
+      if (t.tick < 0) front_ += double(t.sent) * p_.wire;  // before the inference, beside no flight
+    }
+    if (turns.size() == 2 && turns[0].tick >= 0 && over[1] < over[0])
+      return Leave(turns[1], over), Leave(turns[0], over);
+    for (const Turn& t : turns) Leave(t, over);
+  }
+  double Over() const { return std::max({ready_[0], ready_[1], front_}); }
+
+ private:
+  void Leave(const Turn& t, const std::array<double, 2>& over) {
+    if (t.sent == 0 || t.tick < 0) return;
+    const size_t p = size_t(t.party);
+    double& wire = free_[p_.duplex ? p : 0];
+    wire = std::max(wire, over[p]) + double(t.sent) * p_.wire;
+    arrives_[1 - p] = wire + p_.flight;
+  }
+
+  const Prices& p_;
+  std::array<double, 2> ready_{}, arrives_{}, free_{};  // by party; of the frame on its way to it; by direction
+  double front_ = 0;                                    // of what waits for no frame
+};
+
+}  // namespace
+
 double Seconds(const Bill& b, const Prices& p) {
   const size_t dealer = size_t(Role::kDealer);
-  double blocks = double(b.blocks[0] + b.blocks[1]), words = double(b.words[0] + b.words[1]);
-  if (p.now) blocks += double(b.blocks[dealer]), words += double(b.words[dealer]);
-  const int64_t sent = p.duplex ? std::max(b.sent[0], b.sent[1]) : b.sent[0] + b.sent[1];
-  return b.flights * p.flight + double(sent) * p.wire +
-         double(std::max(b.key[0], b.key[1])) * (p.key + (p.now ? p.wire : p.disk)) +
-         (blocks * p.block + words * p.word) / p.cores;
+  double before = double(std::max(b.key[0], b.key[1])) * (p.key + (p.now ? p.wire : p.disk));
+  if (p.now) before += (double(b.blocks[dealer]) * p.block + double(b.words[dealer]) * p.word) / p.cores;
+  Clock clock(p);
+  for (size_t begin = 0, end = 0; begin < b.turns.size(); begin = end) {
+    while (end < b.turns.size() && b.turns[end].tick == b.turns[begin].tick) ++end;
+    clock.Tick(std::span(b.turns).subspan(begin, end - begin));
+  }
+  return before + clock.Over();
 }
 
 Priced PriceOf(const Prices& p, const pfss::Capabilities& can, const std::function<void(Trace&)>& emit) {

@@ -1,6 +1,7 @@
-// What a lowering costs, read from its closed trace, and which one a network is best served by: T = flights x flight +
-// bytes x wire + key bytes x (key + disk) + (AES blocks x block + words x word) / cores. Only the prices come from
-// outside (docs/mathematics.md#cost-model). Deterministic: equal costs are settled by the order of the lowerings.
+// What a lowering costs, read from its closed trace, and which one a network is best served by: the schedule's steps
+// and frames one after another, and key bytes x (key + disk). Where the parties take turns, that is flights x flight +
+// bytes x wire + (AES blocks x block + words x word) / cores. Only the prices come from outside
+// (docs/mathematics.md#cost-model). Deterministic: equal costs are settled by the order of the lowerings.
 #pragma once
 #include <functional>
 
@@ -9,14 +10,14 @@
 
 namespace suf::compiler {
 
-// Prices: seconds for a flight, a byte on the wire, a byte of a key, an AES block, a word that a role computes. Wire,
-// AES, words: those of both parties add up, as they take turns; the dealer's too when keys are dealt now. Key: of the
-// party that has more.
+// Prices: seconds for a flight, a byte on the wire, a byte of a key, an AES block, a word that a role computes. The
+// dealer's work adds up when keys are dealt now. Key: of the party that has more.
 struct Prices {
   double flight = 0, wire = 0, key = 0, block = 0, word = 0;
   bool now = false;     // keys are dealt while the parties wait, and come over the same wire
-  bool duplex = false;  // both directions are used at once: the larger sender's bytes count, not both parties'
+  bool duplex = false;  // both directions may be used at once; else a frame waits for one that goes the other way
   double cores = 1;     // of each role: words and AES blocks are divided by it; one thread at a time takes turns
+  double turn = 0;      // seconds of one core that a turn takes whatever it computes
   double disk = 0;      // seconds a byte of a bundle that is read from a disk; 0: from the memory that caches it
 };
 // Profile: prices with a name and where they come from.
@@ -39,14 +40,25 @@ void SetKeys(Profile* profile, const std::string& keys);
 // PricesHelp: what ParseProfile takes, in a few words.
 std::string PricesHelp();
 
-// Bill: what a trace costs.
+// Turn: what a party does at one tick: it waits for the peer's frame of the tick before where one is due, works, and
+// sends a frame.
+struct Turn {
+  int tick = 0, party = 0;
+  bool due = false;
+  int64_t blocks = 0, words = 0, sent = 0;
+};
+// Bill: what a trace costs. turns: by tick and party; sums of them are by role and party.
 struct Bill {
   int flights = 0;
   std::array<int64_t, 2> sent{}, key{};  // bytes, by party
   std::array<int64_t, 2> key_bits{};
   std::array<int64_t, 3> blocks{}, words{};  // by role: P0, P1, dealer
+  std::vector<Turn> turns;
 };
 Bill BillOf(const pfss::Schedule& s);
+// Seconds: from the first turn to the end of the last one. A turn begins when its party's last one is over and the
+// frame that is due is there; what waits for no frame is done by one party after the other. A frame leaves when its
+// turn is over and its direction is free, takes it for its bytes, and is there a flight later.
 double Seconds(const Bill& b, const Prices& p);
 
 // Priced: a trace's bill, or why there is no such trace.

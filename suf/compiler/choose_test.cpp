@@ -25,7 +25,8 @@ TEST(Profile, NamedOnesHaveTheirRoundTripAndRate) {
     EXPECT_EQ(p.name, name);
     EXPECT_DOUBLE_EQ(2 * p.prices.flight, trip);
     EXPECT_DOUBLE_EQ(p.prices.wire, 8e-9);
-    EXPECT_FALSE(p.says_keys || p.prices.now || p.prices.duplex);
+    EXPECT_FALSE(p.says_keys || p.prices.now);
+    EXPECT_TRUE(p.prices.duplex);
   }
   EXPECT_EQ(ParseProfile("cpu").source, Profiles()[0].source);
 }
@@ -102,17 +103,40 @@ TEST(Profile, KeysAgreeWithTheFlag) {
   }
 }
 
-TEST(Profile, SecondsAreTheFormula) {
+// Two turns of P1 and two of P0 between them, a frame before the inference, the end.
+TEST(Seconds, TurnsAddUp) {
   Bill b;
   b.flights = 3, b.sent = {100, 50}, b.key = {7, 1000}, b.blocks = {10, 20, 40}, b.words = {1, 2, 4};
+  b.turns = {{-1, 1, false, 5, 1, 10},
+             {0, 1, false, 5, 0, 20},
+             {1, 0, true, 10, 1, 100},
+             {2, 1, true, 10, 1, 20},
+             {3, 0, true, 0, 0, 0}};
   Prices p{.flight = 1, .wire = 10, .key = 0.1, .block = 100, .word = 1000};
   EXPECT_DOUBLE_EQ(Seconds(b, p), 3 + 1500 + 100 + 3000 + 3000);
-  p.duplex = true, p.disk = 0.5;
-  EXPECT_DOUBLE_EQ(Seconds(b, p), 3 + 1000 + 600 + 3000 + 3000);
+  p.disk = 0.5;
+  for (bool duplex : {false, true}) {  // one frame at a time: nothing else to use the other direction for
+    p.duplex = duplex;
+    EXPECT_DOUBLE_EQ(Seconds(b, p), 3 + 1500 + 600 + 3000 + 3000);
+  }
   p.cores = 4;
-  EXPECT_DOUBLE_EQ(Seconds(b, p), 3 + 1000 + 600 + 750 + 750);
+  EXPECT_DOUBLE_EQ(Seconds(b, p), 3 + 1500 + 600 + 750 + 750);
   p.now = true;  // keys come by wire, not from a disk, and the dealer works
-  EXPECT_DOUBLE_EQ(Seconds(b, p), 3 + 1000 + 10100 + 7000 / 4.0 + 7000 / 4.0);
+  EXPECT_DOUBLE_EQ(Seconds(b, p), 3 + 1500 + 10100 + 7000 / 4.0 + 7000 / 4.0);
+}
+
+// In antiphase both machines and both directions are at work at once.
+TEST(Seconds, TwoTilesOverlap) {
+  Bill b;
+  for (int tick = 0; tick < 6; ++tick)
+    for (int p : {0, 1})
+      if (tick > 0 || p == 1) b.turns.push_back({tick, p, p == 1 ? tick > 1 : true, 1, 0, tick < 5 ? 4 : 0});
+  EXPECT_DOUBLE_EQ(Seconds(b, {.block = 100}), 600);  // work of one machine
+  EXPECT_DOUBLE_EQ(Seconds(b, {.flight = 10}), 50);
+  // P1 sends five frames, the first of which is alone on the wire, and P0 four beside four of them
+  EXPECT_DOUBLE_EQ(Seconds(b, {.wire = 1, .duplex = true}), 20);
+  EXPECT_DOUBLE_EQ(Seconds(b, {.wire = 1}), 36);
+  EXPECT_DOUBLE_EQ(Seconds(b, {.flight = 10, .block = 100}), 650);
 }
 
 }  // namespace

@@ -1,24 +1,170 @@
+// Two tiles of a text in antiphase: rows [0, n1) and [n1, n), each through every operator on rows, a tick apart. Where
+// attention reads all rows, the tile that is ahead waits for the other and then falls a tick behind it:
+//
+//   tick        t     t+1    t+2    t+3
+//   tile a     k,q     .    scores  ..       waits two ticks with its q
+//   tile b      .     k,q   ..               with P0 at t+1, when P1 works on a
+//           (scores of b leave at t+1, those of a at t+2)
+//
+// A tile keeps its parity throughout, so each party works on one tile while the other party works on the other one.
+// (docs/mathematics.md#antiphase)
 #include "suf/nn/build.hpp"
 
+#include <array>
+#include <map>
+
 #include "suf/nn/weights.hpp"
+#include "suf/pfss/ops.hpp"
 
 namespace suf::nn {
 
-void Build(pfss::Trace& t, const Plan& plan, int n, int variant) {
-  const Class& c = plan.For(n, variant);
-  const Ops& ops = c.ops;
-  const Node* last = plan.graph.nodes().back().get();
-  Forward<AnyWire>(plan.graph, [&](const Node& node, std::span<const AnyWire* const> in) {
-    std::vector<AnyWire> x;
-    for (const AnyWire* w : in) x.push_back(*w);
-    const Operator& op = *ops[size_t(node.index)];
-    if (op.unused) return AnyWire();
-    t.scope(node.scope);
-    Emission e{t, n, &node == last, op.form, std::to_string(node.index), node.label};
-    if (&c != &plan.classes[0])
-      for (const Slot& s : op.Slots()) e.others[s.name] = SlotName(plan, c, node, s);
+namespace {
+
+using Tiles = std::vector<AnyWire>;  // of a text, or the one of a single row
+
+template <class T>
+T JoinedAs(const AnyWire& a, const AnyWire& b) {
+  const T &x = std::get<T>(a), &y = std::get<T>(b);
+  auto join = [](auto u, auto v) { return Concat(std::vector{u, v}, 0); };
+  auto hat = join(x.hat, y.hat);
+  auto r = join(x.r, y.r);
+  if constexpr (requires { x.s; }) {
+    auto first = join(x.s.a, y.s.a);
+    auto second = join(x.s.b, y.s.b);
+    return {{hat, r}, {first, second}};
+  } else {
+    return {hat, r};
+  }
+}
+// Joined: rows of both tiles.
+AnyWire Joined(const Tiles& x) {
+  if (x.size() == 1) return x[0];
+  if (std::get_if<SharedWire<kPub>>(&x[0])) return JoinedAs<SharedWire<kPub>>(x[0], x[1]);
+  if (std::get_if<SharedWire<kP0>>(&x[0])) return JoinedAs<SharedWire<kP0>>(x[0], x[1]);
+  return JoinedAs<Wire<kPub>>(x[0], x[1]);
+}
+
+// Later: a wire that the parties have so many ticks later; the masks wait for nothing.
+AnyWire Later(const AnyWire& w, int ticks) {
+  return std::visit(
+      [&](auto x) -> AnyWire {
+        if constexpr (requires { x.hat; }) {
+          x.hat = Wait(x.hat, ticks);
+          return x;
+        } else {
+          throw Bug("what is not opened waits for nothing");
+        }
+      },
+      w);
+}
+
+class Builder {
+ public:
+  Builder(pfss::Trace& t, const Plan& plan, int n, int variant) : t_(t), plan_(plan), c_(plan.For(n, variant)), n_(n) {
+    const int first = TilesOf(c_, n) == 2 ? (n + 1) / 2 : n;
+    for (int from = 0; from < n; from += first) parts_.push_back({from, std::min(first, n - from)});
+    if (parts_.size() > 1) FindNeeded();
+  }
+
+  Tiles Node(const nn::Node& node, std::span<const Tiles* const> in) {
+    const Operator& op = OpOf(node);
+    if (op.unused) return {};
+    t_.scope(node.scope);
+    if (parts_.size() == 1 || op.one_row || Last(node)) return {Build(node, in, {0, n_}, -1)};
+    const bool meets = Meets(node);
+    Tiles out(parts_.size());
+    for (int i : {0, 1})
+      if (needed_[size_t(node.index)][size_t(i)]) out[size_t(i)] = Build(node, in, parts_[size_t(i)], i);
+    if (meets) ahead_ = 1 - ahead_;
+    return out;
+  }
+
+ private:
+  struct Rows {
+    int from, count;
+  };
+
+  const Operator& OpOf(const nn::Node& n) const { return *c_.ops[size_t(n.index)]; }
+  bool Last(const nn::Node& n) const { return &n == plan_.graph.nodes().back().get(); }
+  // Takes: which rows of an input; the result is one wire.
+  TakenRows Takes(const nn::Node& n, size_t k) const {
+    const TakenRows rows = OpOf(n).Takes(int(k), n.in.size());
+    return rows == TakenRows::kOwn && Last(n) && !OpOf(*n.in[k]).one_row ? TakenRows::kAll : rows;
+  }
+  // Meets: whether the tiles' rows meet here for the first time since they were apart: scores.
+  bool Meets(const nn::Node& n) const {
+    return OpOf(n).Gives() == Layout::kPairs && OpOf(*n.in[0]).Gives() == Layout::kRows;
+  }
+
+  // FindNeeded: of which nodes a tile is read: behind the last keys a first row needs no other tile.
+  void FindNeeded() {
+    needed_.assign(plan_.graph.size(), {false, false});
+    needed_.back() = {true, true};
+    for (size_t i = plan_.graph.size(); i-- > 0;) {
+      const nn::Node& n = plan_.graph.node(i);
+      if (OpOf(n).unused) continue;
+      for (size_t k = 0; k < n.in.size(); ++k) {
+        if (!OpOf(n).Uses(int(k))) continue;
+        std::array<bool, 2>& x = needed_[size_t(n.in[k]->index)];
+        const TakenRows rows = Takes(n, k);
+        const bool all = rows == TakenRows::kAll || rows == TakenRows::kBoth, any = needed_[i][0] || needed_[i][1];
+        x[0] = x[0] || (rows == TakenRows::kOwn ? needed_[i][0] : any && (all || rows == TakenRows::kFirst));
+        x[1] = x[1] || (rows == TakenRows::kOwn ? needed_[i][1] : any && (all || rows == TakenRows::kLast));
+      }
+    }
+  }
+
+  // Build: a tile's rows, or (tile -1) all of a text, or one row.
+  AnyWire Build(const nn::Node& node, std::span<const Tiles* const> in, Rows rows, int tile) {
+    const Operator& op = OpOf(node);
+    std::vector<AnyWire> x, behind;
+    for (size_t k = 0; k < in.size(); ++k) {
+      const Tiles& from = *in[k];
+      if (from.empty()) {
+        x.emplace_back();  // of no use in this class
+        continue;
+      }
+      const TakenRows taken = parts_.size() == 1 ? TakenRows::kOwn : Takes(node, k);
+      if (taken == TakenRows::kAll)
+        x.push_back(Whole(*node.in[k], from));
+      else if (taken == TakenRows::kLast)
+        x.push_back(from.back()), rows = parts_.back();
+      else if (taken == TakenRows::kFirst)
+        x.push_back(from[0]), rows = parts_[0];
+      else
+        x.push_back(from[from.size() == 1 ? 0 : size_t(tile)]);
+      if (taken == TakenRows::kBoth) behind.push_back(Whole(*node.in[k], from));
+    }
+    x.insert(x.end(), behind.begin(), behind.end());
+    if (tile >= 0 && tile == ahead_ && Meets(node)) x[0] = Later(x[0], 2);
+    Emission e{t_, n_, Last(node), op.form, std::to_string(node.index), node.label, rows.from, rows.count};
+    if (tile >= 0 && tile != ahead_ && node.in.empty()) e.wait = 1;
+    if (&c_ != &plan_.classes[0])
+      for (const Slot& s : op.Slots()) e.others[s.name] = SlotName(plan_, c_, node, s);
     return op.Build(e, x);
-  });
+  }
+  // Whole: both tiles of a node as one wire, made once.
+  AnyWire Whole(const nn::Node& node, const Tiles& x) {
+    auto [at, fresh] = whole_.try_emplace(node.index);
+    if (fresh) at->second = Joined(x);
+    return at->second;
+  }
+
+  pfss::Trace& t_;
+  const Plan& plan_;
+  const Class& c_;
+  const int n_;
+  std::vector<Rows> parts_;
+  std::vector<std::array<bool, 2>> needed_;  // by node and tile
+  std::map<int, AnyWire> whole_;             // by node
+  int ahead_ = 0;                            // the tile whose turn comes first
+};
+
+}  // namespace
+
+void Build(pfss::Trace& t, const Plan& plan, int n, int variant) {
+  Builder b(t, plan, n, variant);
+  Forward<Tiles>(plan.graph, [&](const Node& node, std::span<const Tiles* const> in) { return b.Node(node, in); });
   t.close();
 }
 

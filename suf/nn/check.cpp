@@ -87,9 +87,15 @@ void Check(const Plan& p) {
     Derive(p.graph, c.ops);
     Wanted(!c.ops.back()->Transparent() && c.ops.back()->Gives() == Layout::kRows, at,
            "its result is a view, or no rows");
+    if (c.tiles == 2 && c.max_n < kTiledTokens)
+      Fail(Cause::kRefused, "the plan's field ", at, ".tiles is 2, but its texts have at most ", c.max_n,
+           " tokens and two tiles take classes of at least ", kTiledTokens, "; compile the plan with tiles=1");
     for (auto& n : p.graph.nodes()) {
       const Operator& op = *c.ops[size_t(n->index)];
       if (op.unused) continue;
+      if (c.tiles == 2 && !op.Tiles())
+        Fail(Cause::kRefused, "the plan's field ", at, ".tiles is 2, but ", Graph::Where(*n),
+             " is causal and takes a text whole; compile the plan with tiles=1");
       const Edges in = EdgesOf(*n, c.ops);
       const std::string where = Str(at, ".nodes[", n->index, "] (", Graph::Where(*n), ")");
       for (size_t k = 0; k < in.size(); ++k)

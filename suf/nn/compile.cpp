@@ -197,6 +197,12 @@ Class Compiler::MakeClass(const Options& policy, int least, int n) {
   }
   Rings(&walk);
   Certify(&walk);
+  if (policy.tiles == 2 && n >= kTiledTokens) {
+    if (!MayTile(plan_.graph, c))
+      Fail(Cause::kRefused, "a text in two tiles was asked for, but this model's attention is causal and takes a text ",
+           "whole; set tiles=1");
+    c.tiles = 2;
+  }
   c.certificates = std::move(certificates_);
   return c;
 }
@@ -233,6 +239,7 @@ void Compiler::MakeVariant(int variant) {
       return c;
     };
     SearchSegments(&plan_, i, prices, o_.policy, make, &start);
+    ChooseTiles(&plan_, i, prices, o_.policy);
     Tell("search", double(plan_.classes.size() - i) / double(plan_.classes.size() - first));
   }
 }

@@ -44,6 +44,8 @@ class Visitor {
   // fuzzer does both.
   virtual bool fills() const = 0;
   virtual bool sees() const { return !fills(); }
+  // Has: whether a field that may be absent, and then has its default, is there for who fills.
+  virtual bool Has(const char*) const { return false; }
 
   // What is chosen by cost: in how many stages a value is cut, from `least` on; how a function's numbers are made, by
   // name.

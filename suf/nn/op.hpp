@@ -25,6 +25,9 @@ using pfss::Wire;
 enum class Form : uint8_t { kOpen, kMap, kProduct, kSummands };
 // Layout: how a node's numbers lie: (rows, dim); scores of all pairs, (heads, n, n); of the pairs j <= i, packed.
 enum class Layout : uint8_t { kRows, kPairs, kPacked };
+// TakenRows: which rows of an input are read for rows of the result: the same ones; all of the text's; both, in two
+// wires; the first or the last one.
+enum class TakenRows : uint8_t { kOwn, kAll, kBoth, kFirst, kLast };
 // Summands: a value in Z_{2^ring} that nobody opens.
 struct Summands {
   compiler::Factors sum;
@@ -142,8 +145,8 @@ struct Private {
   pfss::Sec b;
 };
 
-// Emission: the trace at one node, for rows [from, from + rows) of a text of n tokens. Inputs have these rows, but k of
-// scores and v of a weighted sum, which have all n. Causal attention: all rows or the last one, a decoder's new token.
+// Emission: the trace at one node, for rows [from, from + rows) of a text of n tokens. Inputs have these rows, but
+// those that an operator reads of all n (TakenRows). Causal attention: all rows or the last one, a decoder's new token.
 struct Emission {
   pfss::Trace& t;
   int n = 0;
@@ -152,6 +155,7 @@ struct Emission {
   std::string name;   // of the node's weights
   std::string label;  // of the wire
   int from = 0, rows = n;
+  int wait = 0;  // ticks by which a text's own data come later: the second of two tiles
   // Packed: whether causal scores are the pairs j <= i; of the last row alone every column is seen.
   bool Packed(bool causal) const;
   // others: names of weights that are not the first variant's, by slot (SlotName).
@@ -206,6 +210,10 @@ class Operator {
   // Dim: columns of the result's rows, or heads of scores. OneRow: whether it has one row, whatever the length.
   virtual int64_t Dim(const Edges& in) const { return in.at(0).dim; }
   virtual bool OneRow(const Edges& in) const { return !in.empty() && in[0].one_row; }
+  // Takes: which rows of input i, of so many inputs, are read; of kBoth the wire of all rows comes behind the others.
+  // Tiles: whether Build takes any of a text's rows, so that a text may run in two tiles.
+  virtual TakenRows Takes(int /*input*/, size_t /*inputs*/) const { return TakenRows::kOwn; }
+  virtual bool Tiles() const { return true; }
   // Gives: how the result lies; Wants: how input i must.
   virtual Layout Gives() const { return Layout::kRows; }
   virtual Layout Wants(int /*input*/) const { return Layout::kRows; }

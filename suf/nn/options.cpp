@@ -46,6 +46,8 @@ const std::vector<Entry>& Entries() {
        &Options::square},
       {"pieces", 0, 2, "an activation. 0: of a rounded slice; 1: at the un-truncated wire; 2: what costs less",
        &Options::pieces},
+      {"tiles", 0, 2, "in which a long text runs, each a tick behind the other. 1: whole; 2; 0: what costs less",
+       &Options::tiles},
       {"merge", 0, 1 << 16, "lengths up to so many tokens skip an optional rescale where 64 bits allow it",
        &Options::merge},
       {"clamp", 0, 1, "1: residual streams are read by wrapping slices even where a hard bound would fit",

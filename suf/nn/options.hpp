@@ -39,6 +39,9 @@ struct Options {
   int scores = kByCost;   // of rescaled queries and keys; of un-truncated ones
   int square = kByCost;   // a norm's sum of squares: of the rescaled x; of the un-truncated z
   int pieces = kByCost;   // of an activation: of a rounded slice; at the un-truncated wire
+  // tiles: of texts of classes from kTiledTokens on that are not causal; kTilesByCost: the search chooses.
+  enum : int { kTilesByCost = 0 };
+  int tiles = kTilesByCost;
   int merge = 32;  // lengths up to so many tokens skip an optional rescale where 64 bits allow it: two flights fewer
   int clamp = 0;   // 1: residual streams are read by wrapping slices even where a hard bound would fit
 

@@ -68,6 +68,7 @@ class Get : public Visitor {
            " is not an object; compile the plan again");
   }
   bool fills() const override { return true; }
+  bool Has(const char* name) const override { return j_.contains(name); }
   const Json& Field(const char* name, bool (Json::*type)() const noexcept, const char* what) {
     auto it = j_.find(name);
     if (it == j_.end()) Fail(Cause::kRefused, "the plan lacks the field ", Path(name), "; compile the plan again");
@@ -185,6 +186,7 @@ void VisitGraph(Visitor& v, Graph& g) {
 
 void VisitClass(Visitor& v, const Graph& g, Class& c) {
   v.Int("variant", c.variant, 0, kMostVariants - 1), v.Int("max_n", c.max_n, 1, kTokens);
+  if (c.tiles != 1 || v.Has("tiles")) v.Int("tiles", c.tiles, 1, 2);
   v.List(
       "nodes", g.size(), g.size(),
       [&](size_t n) {
@@ -252,7 +254,8 @@ Hash HashOfContent(const Json& j) { return HashOf({AsView(j.dump())}); }
 
 }  // namespace
 
-Class::Class(const Class& c) : variant(c.variant), max_n(c.max_n), certificates(c.certificates), choices(c.choices) {
+Class::Class(const Class& c)
+    : variant(c.variant), max_n(c.max_n), tiles(c.tiles), certificates(c.certificates), choices(c.choices) {
   for (const OperatorPtr& op : c.ops) ops.push_back(op->Clone());
 }
 
@@ -312,6 +315,8 @@ const Class& Plan::First(int variant) const {
     if (c.variant == variant) return c;
   throw Bug(Str("the plan has no class of variant ", variant));
 }
+
+int TilesOf(const Class& c, int n) { return n < 2 ? 1 : c.tiles; }
 
 int Plan::VariantNamed(const std::string& name) const {
   std::string names;

@@ -37,6 +37,7 @@ struct Class {
   Class& operator=(Class&&) = default;
   int variant = 0;  // its number in Plan::variants
   int max_n = 0;
+  int tiles = 1;  // 2: a text runs in two tiles of rows, in antiphase (build.hpp)
   Ops ops;
   std::vector<std::vector<Certificate>> certificates;
   std::vector<Chosen> choices;
@@ -64,6 +65,10 @@ struct Plan {
   // vocabulary: ids are below it.
   int64_t vocabulary() const;
 };
+
+// kTiledTokens: the shortest class that may have two tiles. TilesOf: of a text of n tokens of the class.
+inline constexpr int kTiledTokens = 32;
+int TilesOf(const Class& c, int n);
 
 // EdgesOf: a node's inputs, from their operators of one class; no reach.
 Edges EdgesOf(const Node& n, const Ops& ops);

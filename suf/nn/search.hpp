@@ -31,8 +31,8 @@ struct From {
 double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort = Effort::kFull,
               From* from = nullptr, const EmitPlan& emit = {});
 
-// WithSteps: a flight also ends a program at either party and begins another: as the search, and who compares the
-// plans that it made, counts a flight.
+// WithSteps: a turn also ends a program and begins another: as the search, and who compares the plans that it made,
+// counts a turn.
 compiler::Prices WithSteps(compiler::Prices p);
 
 // Segment: an option that changes what a stretch of a layer computes, and its scales with it; a stage fewer seldom pays
@@ -55,5 +55,10 @@ struct Start {
 using MakeClass = std::function<Class(const Options&)>;
 void SearchSegments(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy,
                     const MakeClass& make, Start* start);
+
+// MayTile: whether a text of the class may run in two tiles: none of its operators is causal, and it is long enough.
+bool MayTile(const Graph& g, const Class& c);
+// ChooseTiles: one tile or two for a class that is made and searched, where the policy leaves it to cost and it may.
+void ChooseTiles(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy);
 
 }  // namespace suf::nn

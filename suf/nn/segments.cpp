@@ -25,6 +25,8 @@ constexpr double kHopelessFirst = 1.3, kHopelessNext = 1.05;
 // kTie: candidates so near the cheapest cost the same as far as prices tell; the one of fewest flights is chosen, as a
 // link may get slower and never faster than its prices.
 constexpr double kTie = 1.01;
+// kWorthTiles: twice the frames and programs for less than that gain is nothing that the model of cost can tell.
+constexpr double kWorthTiles = 0.97;
 
 class Choosing {
  public:
@@ -142,6 +144,29 @@ std::span<const Segment> Segments() { return kSegments; }
 void SearchSegments(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy,
                     const MakeClass& make, Start* start) {
   Choosing(plan, which, prices, policy, make).Run(start);
+}
+
+bool MayTile(const Graph& g, const Class& c) {
+  return c.max_n >= kTiledTokens && std::all_of(g.nodes().begin(), g.nodes().end(), [&](const auto& n) {
+           const Operator& op = *c.ops[size_t(n->index)];
+           return op.unused || op.Tiles();
+         });
+}
+
+void ChooseTiles(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy) {
+  Class& c = plan->classes[which];
+  if (policy.tiles != Options::kTilesByCost || !MayTile(plan->graph, c)) return;
+  double seconds[3] = {};
+  for (int tiles : {1, 2}) {
+    c.tiles = tiles;
+    const compiler::Priced priced =
+        compiler::PriceOf(WithSteps(prices), {}, [&](pfss::Trace& t) { Build(t, *plan, c.max_n, c.variant); });
+    seconds[tiles] = priced.why_not.empty() ? priced.seconds : INFINITY;
+  }
+  c.tiles = seconds[2] < kWorthTiles * seconds[1] ? 2 : 1;
+  const int other = 3 - c.tiles;
+  const double slower = std::max(0.0, seconds[other] - seconds[c.tiles]);  // 0: by less than kWorthTiles asks for
+  c.choices.insert(c.choices.begin(), {"tiles", Str(c.tiles), Str(other), int64_t(std::lround(slower * 1e6))});
 }
 
 }  // namespace suf::nn

@@ -23,6 +23,8 @@ namespace {
 
 // kMostBits: of a string that one read makes, for as many thresholds or places.
 constexpr int64_t kMostBits = 65536;
+// kMostTicks: of one wait.
+constexpr int64_t kMostTicks = 16;
 
 // Tables: one-hot reads over Xor(2^w) tables.
 int TableBits(const Node& t) {
@@ -141,6 +143,22 @@ void Stacked(Args a, Node& n) {
     n.ring.bits = std::min(n.ring.bits, x->ring.bits);
   }
   n.shape.insert(n.shape.begin(), int64_t(a.size()));
+}
+void Joined(Args a, Node& n) {
+  Stacked({a.data(), 1}, n);
+  n.shape.erase(n.shape.begin());
+  const size_t axis = size_t(n.attrs[0]);
+  SUF_CHECK(n.attrs[0] >= 0 && axis < n.shape.size());
+  n.shape[axis] = 0;
+  for (const Node* x : a) {
+    SUF_CHECK(x->shape.size() == n.shape.size() && Without(x->shape, axis) == Without(n.shape, axis));
+    SUF_CHECK(x->ring.kind == n.ring.kind && (Adds(*x) || x->ring == n.ring));
+    n.shape[axis] += x->shape[axis], n.ring.bits = std::min(n.ring.bits, x->ring.bits);
+  }
+}
+void Later(Args a, Node& n) {
+  SUF_CHECK(n.attrs[0] >= 1 && n.attrs[0] <= kMostTicks);
+  Like(*a[0], a[0]->ring, n);
 }
 void Spread(Args a, Node& n) {
   n.shape = n.attrs, n.ring = a[0]->ring;
@@ -367,12 +385,14 @@ constexpr OpInfo kOps[] = {
     {Op::kDpfDense, "dpfdense", C::kTree, 4, 4, TreeDense, W::kWhole},
     {Op::kDcfGen, "dcfgen", C::kTree, 4, 2, ComparisonKey, W::kWhole},
     {Op::kDcfEval, "dcfeval", C::kTree, 3, -1, PayloadShares, W::kWhole},
+    {Op::kConcat, "concat", C::kView, -1, 1, Joined, W::kSame},
+    {Op::kWait, "wait", C::kView, 1, 1, Later, W::kSame},
 };
 // A row stands where its operation's number says; the last one is the enum's last.
 constexpr bool InOrder() {
   for (size_t i = 0; i < std::size(kOps); ++i)
     if (size_t(kOps[i].op) != i) return false;
-  return std::size(kOps) == size_t(Op::kDcfEval) + 1;
+  return std::size(kOps) == size_t(Op::kWait) + 1;
 }
 static_assert(InOrder());
 

@@ -71,6 +71,8 @@ enum class Op : uint8_t {
                // -> Xor(DcfKeyBits(n, c, w)) [program, form]; form: w and the scheme (Form). Halves: the high one first
   kDcfEval,    // root, key, x as alpha -> (c, m, ..) in Add(w): party p's share of beta 1[(x - b_j) mod 2^n < alpha]
                // [p, n, c, form, program, b_0 .. b_{m-1}], of halves b_0 high, b_0 low ..
+  kConcat,     // tensors one behind another along an axis; alike along the others [axis]
+  kWait,       // x, which a party has so many ticks later; nothing else reads the ticks [ticks]
 };
 
 // Form: of a DCF, as one attribute: the ring of the payload's words and, above its 8 bits, the scheme. Ours is 0, so

@@ -112,6 +112,18 @@ Val<A> Stack(const std::vector<Val<A>>& v) {
   return internal::Emit<A>(v[0].trace(), Op::kStack, ids);
 }
 
+// Concat: one behind another along an axis. Wait: x, which a party has `ticks` ticks later.
+template <unsigned A>
+Val<A> Concat(const std::vector<Val<A>>& v, int axis) {
+  std::vector<int> ids;
+  for (auto& x : v) ids.push_back(x.id());
+  return internal::Emit<A>(v[0].trace(), Op::kConcat, ids, {axis});
+}
+template <unsigned A>
+Val<A> Wait(Val<A> a, int ticks) {
+  return internal::Emit<A>(a.trace(), Op::kWait, {a.id()}, {ticks});
+}
+
 // Pack: the pairs j <= i of (.., n, n), row by row: (.., n(n+1)/2). Unpack: back, with zeros where j > i.
 template <unsigned A>
 Val<A> Pack(Val<A> a) {

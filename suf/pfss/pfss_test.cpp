@@ -82,11 +82,12 @@ TEST(Ops, AreATable) {
     EXPECT_EQ(o.shape != nullptr, Pure(o.cls)) << o.name;
     EXPECT_STREQ(Name(o.op), o.name);
   }
-  EXPECT_EQ(names.size(), 50u);
-  const std::pair<Op, int> fixed[] = {{Op::kConst, 0},      {Op::kSend, 4},       {Op::kMatmul, 8},  {Op::kSuffix, 15},
-                                      {Op::kReshape, 19},   {Op::kBroadcast, 23}, {Op::kHot, 24},    {Op::kDpfGen, 35},
-                                      {Op::kDpfWindow, 36}, {Op::kPack, 37},      {Op::kUnpack, 38}, {Op::kLess, 39},
-                                      {Op::kDense, 45},     {Op::kDpfParity, 46}, {Op::kDcfEval, 49}};
+  EXPECT_EQ(names.size(), 52u);
+  const std::pair<Op, int> fixed[] = {{Op::kConst, 0},      {Op::kSend, 4},       {Op::kMatmul, 8},   {Op::kSuffix, 15},
+                                      {Op::kReshape, 19},   {Op::kBroadcast, 23}, {Op::kHot, 24},     {Op::kDpfGen, 35},
+                                      {Op::kDpfWindow, 36}, {Op::kPack, 37},      {Op::kUnpack, 38},  {Op::kLess, 39},
+                                      {Op::kDense, 45},     {Op::kDpfParity, 46}, {Op::kDcfEval, 49}, {Op::kConcat, 50},
+                                      {Op::kWait, 51}};
   for (auto [op, number] : fixed) EXPECT_EQ(int(op), number) << Name(op);
 }
 
@@ -107,6 +108,16 @@ TEST(Ops, CheckOperandsAndAttributes) {
   EXPECT_THROW((void)Unpack(w.x.hat, 2), Bug);                     // 4 words are no triangle
   EXPECT_THROW((void)Unpack(Between(w.x.hat, 0, 0, 3), 3), Bug);   // that of 2 rows
   EXPECT_THROW((void)Unpack(Between(w.x.hat, 0, 0, 3), -3), Bug);  // (-3)(-2)/2 is 3, too
+  EXPECT_EQ(Concat<kPub>({wide, wide, wide}, 1).shape(), (Shape{2, 6}));
+  EXPECT_EQ(Concat<kPub>({w.x.hat, Low(w.x.hat, 5)}, -1).shape(), (Shape{8}));
+  EXPECT_EQ(Concat<kPub>({w.x.hat, Low(w.x.hat, 5)}, 0).bits(), 5);
+  EXPECT_EQ(Concat<kPub>({wide}, 0).id(), wide.id());
+  EXPECT_THROW((void)Concat<kPub>({wide, Between(wide, 0, 0, 1)}, 1), Bug);
+  EXPECT_THROW((void)Concat<kPub>({wide, w.x.hat}, 0), Bug);
+  EXPECT_THROW((void)Concat<kPub>({Bits(w.x.hat, 3), Bits(w.x.hat, 4)}, 0), Bug);
+  EXPECT_EQ(Wait(wide, 0).id(), wide.id());
+  EXPECT_THROW((void)Wait(wide, -1), Bug);
+  EXPECT_THROW((void)Wait(wide, 17), Bug);
   auto units = Unit(w.x.hat, 4096);
   auto three = Between(w.x.hat, 0, 0, 3);
   EXPECT_EQ(RotSum(Between(units, 0, 0, 3), three).shape(), (Shape{4096}));
@@ -230,6 +241,33 @@ TEST(Schedule, CountsFlightsAndBits) {
   EXPECT_EQ(s.sent(0, true) + s.sent(1, true) + s.sent(1, false),
             (c.total.online[0] + c.total.online[1] + c.total.offline) / 8);
   EXPECT_EQ(c.total.key[0] + c.total.key[1], s.key_bits(0) + s.key_bits(1));
+}
+
+// Who waits has a value later, and sends later what depends on it; what is there before the inference waits for
+// nothing.
+TEST(Schedule, WaitsAreTurns) {
+  for (int ticks : {0, 1, 4}) {
+    Little w;
+    Pub later = Wait(w.x.hat, ticks);
+    auto y = w.t.open(Sh(w.word) * later, "y", Sec(Lift(w.x.r)));
+    auto early = Wait(Sh(w.word).a, 3);
+    Schedule s = w.Close(Low(Sh(w.word), 12) + y.hat);
+    for (int p : {0, 1}) EXPECT_EQ(s.at(later.id(), p), s.at(w.x.hat.id(), p) + ticks);
+    EXPECT_EQ(s.at(early.id(), 0), -1);
+    EXPECT_EQ(s.frames().back().tick, 1 + ticks);
+    EXPECT_EQ(s.flights(), 2);  // no message more depends on another one
+  }
+}
+
+// An input is one node, however often it is asked for, and never two things.
+TEST(Trace, AnInputIsItsName) {
+  Little w;
+  const auto a = w.t.input<kP0>("given", {2, 3});
+  EXPECT_EQ(w.t.input<kP0>("given", {2, 3}).id(), a.id());
+  EXPECT_THROW((void)w.t.input<kP0>("given", {3, 2}), Bug);
+  EXPECT_THROW((void)w.t.input<kP1>("given", {2, 3}), Bug);
+  EXPECT_THROW((void)w.t.input<kP0>("given", {2, 3}, 32), Bug);
+  EXPECT_THROW((void)w.t.input<kP0>("given", {2, 3}, 64, 0), Bug);
 }
 
 TEST(Schedule, DealsOnlyWhatAResultNeeds) {

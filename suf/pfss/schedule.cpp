@@ -50,23 +50,33 @@ Schedule::Schedule(const Trace& trace) : t_(&trace) {
   Keys();
 }
 
-void Schedule::Clocks() {
-  const auto& nodes = t_->nodes();
-  at_.assign(nodes.size(), {-1, -1});
+namespace {
+
+// ClocksOf: by node and party, the tick at which it can be known; with or without the ticks that waits add.
+std::vector<std::array<int, 2>> ClocksOf(const Trace& t, bool waits) {
+  const auto& nodes = t.nodes();
+  std::vector<std::array<int, 2>> at(nodes.size(), {-1, -1});
   for (int i = 0; i < int(nodes.size()); ++i) {
     const Node& n = nodes[i];
     if (n.op == Op::kInput) {
-      at_[i] = {int(n.attrs[0]), int(n.attrs[0])};
+      at[i] = {int(n.attrs[0]), int(n.attrs[0])};
     } else if (n.op == Op::kSend) {
       int p = int(n.attrs[0]);
-      at_[i][p] = at_[n.args[0]][p];
-      at_[i][1 - p] = at_[i][p] + 1;
+      at[i][p] = at[n.args[0]][p];
+      at[i][1 - p] = at[i][p] + 1;
     } else if (n.op != Op::kTell) {  // a party that does not know the node never reads its entry
       for (int a : n.args)
-        for (int p : {0, 1}) at_[i][p] = std::max(at_[i][p], at_[a][p]);
+        for (int p : {0, 1}) at[i][p] = std::max(at[i][p], at[a][p]);
+      for (int p : {0, 1})
+        if (waits && n.op == Op::kWait && at[i][p] >= 0) at[i][p] += int(n.attrs[0]);
     }
   }
+  return at;
 }
+
+}  // namespace
+
+void Schedule::Clocks() { at_ = ClocksOf(*t_, true); }
 
 // Needed: low bits of operand j that are read for w low bits of the node's value.
 static int Needed(WidthRule rule, const Node& n, size_t j, int w, Ring operand) {
@@ -146,8 +156,11 @@ void Schedule::Frames() {
       f.parts.push_back({i, f.bytes, PackedBytes(n)});
       f.bytes += PackedBytes(n), f.bits += Size(n.shape) * n.ring.bits;
     }
+  // a wait says whose turn comes first; no message depends on another one by it
+  const std::vector<std::array<int, 2>> early = ClocksOf(*t_, false);
   flights_ = 0;
-  for (auto& f : frames_) flights_ = std::max(flights_, f.tick + 1);
+  for (auto& f : frames_)
+    for (auto& part : f.parts) flights_ = std::max(flights_, early[size_t(part.node)][size_t(f.sender)] + 1);
   for (int p : {0, 1}) {
     std::map<int, Step> steps;
     auto step = [&](int tick) -> Step& { return steps.try_emplace(tick, Step{tick, -1, -1, {}}).first->second; };
@@ -160,7 +173,7 @@ void Schedule::Frames() {
     std::vector<int> place = Places(p);
     for (int i : live_[p]) step(place[size_t(i)]).nodes.push_back(i);
     for (auto& [tick, s] : steps) steps_[p].push_back(std::move(s));
-    for (const Trace::Result& r : t_->results(p)) flights_ = std::max(flights_, at_[r.node][p]);
+    for (const Trace::Result& r : t_->results(p)) flights_ = std::max(flights_, early[size_t(r.node)][size_t(p)]);
   }
 }
 

@@ -70,7 +70,14 @@ Const Trace::constant(std::vector<uint64_t> values, Shape shape) {
 }
 
 int Trace::Input(const std::string& name, Shape shape, int bits, unsigned know, int tick) {
-  return AddNode({Op::kInput, uint8_t(know), 0, Intern(name), Add(bits), std::move(shape), {}, {tick}, nullptr});
+  const uint16_t label = Intern(name);
+  const auto [at, fresh] = inputs_.try_emplace(label, int(nodes_.size()));
+  if (!fresh) {
+    const Node& n = nodes_[size_t(at->second)];
+    SUF_CHECK(n.shape == shape && n.ring == Add(bits) && n.know == know && n.attrs[0] == tick);
+    return at->second;
+  }
+  return AddNode({Op::kInput, uint8_t(know), 0, label, Add(bits), std::move(shape), {}, {tick}, nullptr});
 }
 
 // A value that is its operand: x + 0, 1 x, x << 0 and the like. They must be ONE node, or a key for them is dealt
@@ -112,6 +119,12 @@ std::optional<int> Trace::Fold(Op op, const std::vector<int>& args, const std::v
     case Op::kBroadcast:
       if (nodes_[args[0]].shape == attrs) return args[0];
       break;
+    case Op::kWait:
+      if (attrs[0] == 0) return args[0];
+      break;
+    case Op::kConcat:
+      if (args.size() == 1) return args[0];
+      break;
     default:
       break;
   }
@@ -120,7 +133,7 @@ std::optional<int> Trace::Fold(Op op, const std::vector<int>& args, const std::v
 
 int Trace::fn(Op op, std::vector<int> args, std::vector<int64_t> attrs) {
   SUF_CHECK(Pure(Info(op).cls) && Info(op).Takes(args.size(), attrs.size()));
-  if (op == Op::kSum || op == Op::kBetween)
+  if (op == Op::kSum || op == Op::kBetween || op == Op::kConcat)
     attrs[0] = (attrs[0] + int64_t(nodes_[args[0]].shape.size())) % int64_t(nodes_[args[0]].shape.size());
   if (auto same = Fold(op, args, attrs)) return *same;
   size_t key = KeyOf(op, args, attrs);

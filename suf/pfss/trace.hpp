@@ -44,7 +44,8 @@ class Trace {
   // ---- inputs
   Const constant(std::vector<uint64_t> values, Shape shape);
   Const constant(int64_t splat) { return constant({uint64_t(splat)}, {}); }
-  // input: a role's own data, present before the inference (tick -1) or, for the text, at tick 0. Ring Add(bits).
+  // input: a role's own data, present before the inference (tick -1) or, for the text, at tick 0. Ring Add(bits). One
+  // node a name: who asks again asks for the same.
   template <unsigned K>
   Val<K> input(const std::string& name, Shape shape, int bits = 64, int tick = -1) {
     return {this, Input(name, std::move(shape), bits, K, tick)};
@@ -179,6 +180,7 @@ class Trace {
   std::map<int, std::array<int, 2>> free_;  // fresh masks: their halves
   std::vector<std::string> names_{""};
   std::map<std::string, uint16_t> name_ids_{{"", 0}};
+  std::map<uint16_t, int> inputs_;                        // by name
   std::map<int, Tree> trees_;                             // by alpha
   std::map<std::array<int, 3>, Comparison> comparisons_;  // by alpha, beta, ring
   std::array<std::vector<Result>, 2> results_;

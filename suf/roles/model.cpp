@@ -119,7 +119,7 @@ std::vector<std::vector<std::string>> ChoicesOf(const nn::Plan& plan) {
 
 std::vector<std::vector<std::string>> RingsOf(const nn::Plan& plan) {
   std::vector<std::vector<std::string>> rows{{"ring (bits)"}};
-  for (auto& c : plan.classes) rows[0].push_back(Str("n <= ", c.max_n));
+  for (auto& c : plan.classes) rows[0].push_back(Str("n <= ", c.max_n, c.tiles == 2 ? ", in two tiles" : ""));
   for (auto& n : plan.graph.nodes()) {
     std::vector<std::string>& row = rows.emplace_back();
     row.push_back(nn::Graph::Where(*n));

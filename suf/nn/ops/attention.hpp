@@ -23,6 +23,10 @@ struct Scores : Define<Scores> {
   Form Reads(int) const override { return Form::kProduct; }
   bool Wraps() const override { return wrapped; }
   bool ReadsRows(bool) const override { return false; }
+  TakenRows Takes(int input, size_t inputs) const override {
+    return inputs == 1 ? TakenRows::kBoth : input == 1 ? TakenRows::kAll : TakenRows::kOwn;
+  }
+  bool Tiles() const override { return !causal; }
   Layout Gives() const override { return causal ? Layout::kPacked : Layout::kPairs; }
   int64_t Dim(const Edges&) const override { return heads; }
   std::pair<size_t, size_t> Inputs() const override { return {1, 2}; }
@@ -76,6 +80,7 @@ struct Softmax : Define<Softmax> {
   int Need(int input, const Edges&) const override;
   bool Wraps() const override { return true; }
   bool ReadsRows(bool) const override { return false; }
+  bool Tiles() const override { return !causal; }
   std::pair<size_t, size_t> Inputs() const override { return {1, 2}; }
   Layout Gives() const override { return Layout::kPairs; }  // packed pairs are unpacked
   Layout Wants(int input) const override {
@@ -135,6 +140,7 @@ struct WeightedSum : Define<WeightedSum> {
   std::vector<Knob> Knobs() override;
   bool ReadsRows(bool) const override { return false; }
   bool OneRow(const Edges&) const override { return false; }
+  TakenRows Takes(int input, size_t) const override { return input == 1 ? TakenRows::kAll : TakenRows::kOwn; }
   Layout Wants(int input) const override { return input == 0 ? Layout::kPairs : Layout::kRows; }
   int64_t Dim(const Edges&) const override { return heads * head_dim; }
   std::pair<size_t, size_t> Inputs() const override { return {2, 2}; }

@@ -112,6 +112,7 @@ AnyWire Lookup::Build(const Emission& e, std::span<const AnyWire>) const {
   std::vector<Slot> slots = Slots();
   pfss::Own<1> tokens = e.t.input<pfss::kP1>("tokens", {e.n}, 64, 0);
   if (e.rows < e.n) tokens = Between(tokens, 0, e.from, e.from + e.rows);
+  tokens = Wait(tokens, e.wait);
   pfss::Own<1> rows = Unit(tokens, table.shape()[0]);
   SharedWire<kPub> x = e.t.give<1>(rows, ring, "masked one-hot");  // (rows, vocabulary)
   Private w = e.Masked(slots[0], table.shape());

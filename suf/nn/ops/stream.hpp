@@ -53,6 +53,9 @@ struct Pool : Define<Pool> {
   void Attributes(Visitor& v) override;
   Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   bool OneRow(const Edges&) const override { return true; }
+  TakenRows Takes(int, size_t) const override {
+    return kind == kSum ? TakenRows::kAll : kind == kFirst ? TakenRows::kFirst : TakenRows::kLast;
+  }
   bool Transparent() const override { return true; }
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;

@@ -1,0 +1,304 @@
+// Two tiles of a text in antiphase: the words of the specification, flights, no party with both tiles at once, no two
+// parties that wait for each other, what it costs, and the plans that are refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <deque>
+#include <thread>
+
+#include "suf/compiler/choose.hpp"
+#include "suf/model/shifted_test.hpp"
+#include "suf/nn/search.hpp"
+
+namespace suf::model {
+namespace {
+
+constexpr int kLongest = 40;
+
+// InTiles: the plan whose last class, and that of 32 tokens, has so many tiles.
+nn::Plan InTiles(nn::Plan plan, int tiles) {
+  for (nn::Class& c : plan.classes)
+    if (c.max_n >= nn::kTiledTokens) c.tiles = tiles;
+  return plan;
+}
+
+int FlightsOf(const nn::Plan& plan, int n) {
+  pfss::Trace t;
+  nn::Build(t, plan, n);
+  return pfss::Schedule(t).flights();
+}
+// TicksOf: turns of both parties together; of one tile as many as flights.
+int TicksOf(const nn::Plan& plan, int n) {
+  pfss::Trace t;
+  nn::Build(t, plan, n);
+  return pfss::Schedule(t).frames().back().tick + 1;
+}
+
+// Both forms of the softmax; the least lengths of their classes, odd ones, the limits.
+TEST(Tiles, TheSameWords) {
+  for (int softmax : {0, 1})
+    for (int layers : {1, 2}) {
+      nn::Options policy;
+      policy.Set("softmax", softmax), policy.Set("scores", softmax);
+      const std::string config = Replaced(FindPreset("tiny").config, "num_hidden_layers", "2", std::to_string(layers));
+      Model model = RandomModel("tiny", 3, config);
+      if (softmax == 1) model = Shifted(std::move(model), true);
+      const Compiled c = CompileFor(std::move(model), kLongest, policy);
+      std::vector<Text> texts;
+      for (int n : {17, 18, 31, 32, 33, kLongest}) texts.push_back(Texts(uint64_t(n), 1, n, n)[0]);
+      ExpectSameWords(InTiles(c.plan, 2), c.q, texts, [&](int n) { return FlightsOf(c.plan, n); });
+      for (int n : {17, 32, kLongest}) {  // each attention takes a tick more, and the tile behind another one
+        EXPECT_EQ(TicksOf(c.plan, n), FlightsOf(c.plan, n));
+        EXPECT_EQ(TicksOf(InTiles(c.plan, 2), n), FlightsOf(c.plan, n) + layers + 1);
+      }
+      EXPECT_EQ(FlightsOf(InTiles(c.plan, 2), 12), FlightsOf(c.plan, 12));  // a class of short texts
+    }
+}
+
+// A plan of one class takes every length in two tiles, the least ones, too.
+TEST(Tiles, ShortTextsOfALongClass) {
+  const Compiled c = CompileFor(RandomModel("tiny", 4), kLongest);
+  nn::Plan plan = InTiles(c.plan, 2);
+  plan.classes.erase(plan.classes.begin(), plan.classes.end() - 1);
+  plan.min_tokens = 1;
+  std::vector<Text> texts;
+  for (int n : {2, 3, 4, 5}) texts.push_back(Texts(uint64_t(n), 1, n, n)[0]);
+  ExpectSameWords(plan, nn::Quantise(c.model.weights, plan), texts,
+                  [&](int n) { return FlightsOf(InTiles(plan, 1), n); });
+  EXPECT_EQ(TicksOf(plan, 2), TicksOf(InTiles(plan, 1), 2) + 3);
+  EXPECT_EQ(TicksOf(plan, 1), TicksOf(InTiles(plan, 1), 1));
+}
+
+// A pool of the first row: what only the other tile needs behind the last keys is never emitted.
+TEST(Tiles, ARowOfOneTile) {
+  const Compiled c = CompileFor(RandomModel("tiny", 5), kLongest);
+  for (nn::Pool::Kind kind : {nn::Pool::kFirst, nn::Pool::kLast}) {
+    nn::Plan plan = c.plan;
+    for (nn::Class& one : plan.classes)
+      for (nn::OperatorPtr& op : one.ops)
+        if (auto* pool = dynamic_cast<nn::Pool*>(op.get())) pool->kind = kind;
+    for (auto& n : plan.graph.nodes())
+      if (auto* pool = n->As<nn::Pool>()) pool->kind = kind;
+    const auto keys = [&](int tiles) {
+      pfss::Trace t;
+      nn::Build(t, InTiles(plan, tiles), kLongest);
+      return double(pfss::Schedule(t).key_bytes(0));
+    };
+    EXPECT_LT(keys(2), 0.85 * keys(1));
+    const auto flights = [&](int n) { return FlightsOf(InTiles(plan, 2), n); };
+    ExpectSameWords(InTiles(plan, 2), c.q, {Texts(8, 1, 37, 37)[0]}, flights);
+  }
+}
+
+// In every tick a party's frame holds one tile's words: of 37 rows the first tile has 19, and nothing else has a
+// multiple of 19 elements.
+TEST(Tiles, NoPartyHasBothAtOnce) {
+  constexpr int kRows = 37, kFirst = 19;
+  for (int softmax : {0, 1}) {
+    nn::Options policy;
+    policy.Set("softmax", softmax), policy.Set("scores", softmax);
+    Model model = RandomModel("tiny", 3);
+    if (softmax == 1) model = Shifted(std::move(model), true);
+    const Compiled c = CompileFor(std::move(model), kLongest, policy);
+    pfss::Trace t;
+    nn::Build(t, InTiles(c.plan, 2), kRows);
+    const pfss::Schedule s(t);
+    int of_both = 0;  // ticks at which both parties send
+    std::map<int, int> senders;
+    for (const pfss::Frame& f : s.frames()) {
+      if (f.tick < 0) continue;
+      std::set<bool> first;
+      for (const pfss::Part& part : f.parts) first.insert(pfss::Size(t.node(part.node).shape) % kFirst == 0);
+      EXPECT_EQ(first.size(), 1u) << "P" << f.sender << " at tick " << f.tick;
+      of_both += ++senders[f.tick] == 2;
+    }
+    EXPECT_GT(of_both, s.flights() * 3 / 4);
+  }
+}
+
+// Rendezvous: a link without any buffer. A frame leaves when the other end receives, or sends and expects one.
+struct Rendezvous {
+  std::mutex m;
+  std::condition_variable changed;
+  struct End {
+    std::deque<std::pair<int, Bytes>> inbox;
+    size_t expected = 0;  // frames that it takes while it sends
+    bool receives = false, sends = false;
+  } end[2];
+};
+class RendezvousLink : public run::Link {
+ public:
+  RendezvousLink(Rendezvous& r, int party) : r_(r), own_(r.end[party]), other_(r.end[1 - party]) {}
+  void Send(int index, View payload) override {
+    std::unique_lock l(r_.m);
+    own_.sends = true;
+    r_.changed.notify_all();
+    Wait(l, [&] { return (other_.receives && other_.inbox.empty()) || (other_.sends && other_.expected > 0); });
+    if (!other_.receives) --other_.expected;
+    other_.inbox.emplace_back(index, Bytes(payload.begin(), payload.end()));
+    own_.sends = false;
+    r_.changed.notify_all();
+  }
+  Bytes Receive(int index, size_t bytes) override {
+    std::unique_lock l(r_.m);
+    own_.receives = true;
+    r_.changed.notify_all();
+    Wait(l, [&] { return !own_.inbox.empty(); });
+    own_.receives = false;
+    auto [got, payload] = std::move(own_.inbox.front());
+    own_.inbox.pop_front();
+    SUF_CHECK(got == index && payload.size() == bytes);
+    return std::move(payload);
+  }
+  void Expect(size_t frames, size_t) override {
+    std::lock_guard l(r_.m);
+    own_.expected = frames;
+  }
+  double waited() const override { return 0; }
+
+ private:
+  template <class F>
+  void Wait(std::unique_lock<std::mutex>& l, F until) {
+    if (!r_.changed.wait_for(l, std::chrono::seconds(20), until))
+      Fail(Cause::kPeer, "both parties wait for each other");
+  }
+  Rendezvous& r_;
+  Rendezvous::End &own_, &other_;
+};
+
+// Both parties send at one tick, whatever their sockets hold: each takes the other's frame while it sends.
+TEST(Tiles, NoPartyWaitsForRoom) {
+  const Compiled c = CompileFor(RandomModel("tiny", 3), kLongest);
+  const nn::Plan plan = InTiles(c.plan, 2);
+  const Text ids = Texts(7, 1, kLongest, kLongest)[0];
+  pfss::Trace t;
+  nn::Build(t, plan, kLongest);
+  const pfss::Schedule s(t);
+  std::mt19937_64 rng(5);
+  run::Inputs in[3];
+  SetInputs(plan, c.q, ids, rng, in);
+  exec::Pool pool(1);
+  const auto backend = backends::MakePacked(pool);
+  const auto stream = [&](std::initializer_list<size_t> keys) {
+    pfss::Material m{{}, Hash{5}};
+    for (size_t p : keys) m.key[p].emplace(Secret(Hash{uint8_t(p + 1), 5}));
+    return backend->Expand(std::move(m));
+  };
+  Bytes key[2];
+  run::Deal(
+      s, *backend, *stream({0, 1}), in[2], [&](View v) { Append(&key[0], v); }, [&](View v) { Append(&key[1], v); });
+  Rendezvous r;
+  std::vector<uint64_t> result[2];
+  const auto party = [&](size_t p) {
+    RendezvousLink link(r, int(p));
+    const auto randomness = stream({p});
+    try {
+      result[p] = run::RunParty({s, *backend, int(p), *randomness, in[p], key[p], link});
+    } catch (const Error& e) {
+      ADD_FAILURE() << "P" << p << ": " << e.what();
+    }
+  };
+  std::thread other([&] { party(1); });
+  party(0);
+  other.join();
+  nn::Ints got;
+  for (uint64_t v : result[1]) got.push_back(ring::Signed(v, plan.For(kLongest).ops.back()->ring));
+  EXPECT_EQ(got, nn::Simulator(plan, c.q).Run(ids).y);
+}
+
+// One tile's turns add up, as the parties wait for each other; two tiles take each machine's own work.
+TEST(Tiles, Cost) {
+  const Compiled c = CompileFor(RandomModel("tiny", 3), kLongest);
+  const auto bill = [&](int tiles) {
+    pfss::Trace t;
+    nn::Build(t, InTiles(c.plan, tiles), kLongest);
+    return compiler::BillOf(pfss::Schedule(t));
+  };
+  const compiler::Bill one = bill(1), two = bill(2);
+  for (const char* profile : {"cpu", "lan", "wan", "lan,duplex=0,keys=now", "wan,cores=4,disk=1G"}) {
+    const compiler::Prices p = compiler::ParseProfile(profile).prices;
+    double work = double(one.blocks[0] + one.blocks[1]) * p.block + double(one.words[0] + one.words[1]) * p.word;
+    if (p.now) work += double(one.blocks[2]) * p.block + double(one.words[2]) * p.word;
+    const double sum = one.flights * p.flight + double(one.sent[0] + one.sent[1]) * p.wire + work / p.cores +
+                       double(std::max(one.key[0], one.key[1])) * (p.key + (p.now ? p.wire : p.disk));
+    EXPECT_NEAR(compiler::Seconds(one, p), sum, 1e-9 * sum) << profile;
+  }
+  EXPECT_EQ(compiler::Seconds(two, {.flight = 1}), one.flights);  // a tick is no flight
+  EXPECT_EQ(compiler::Seconds(one, {.turn = 1}), one.flights);
+  EXPECT_NEAR(compiler::Seconds(two, {.turn = 1}), one.flights, 5);
+  const compiler::Prices wire{.wire = 1, .duplex = true}, shared{.wire = 1}, word{.word = 1};
+  const auto ratio = [&](const compiler::Prices& p) { return compiler::Seconds(two, p) / compiler::Seconds(one, p); };
+  EXPECT_LT(ratio(wire), 0.85);
+  EXPECT_NEAR(ratio(shared), 1, 0.05);
+  EXPECT_LT(ratio(word), 0.85);
+}
+
+TEST(Tiles, AreChosenByCost) {
+  const Compiled c = CompileFor(RandomModel("tiny", 3), kLongest);
+  const auto chosen = [&](const char* profile, int policy = nn::Options::kTilesByCost) {
+    nn::Plan plan = c.plan;
+    nn::Options options;
+    options.Set("tiles", policy);
+    const size_t last = plan.classes.size() - 1;
+    nn::ChooseTiles(&plan, last, compiler::ParseProfile(profile).prices, options);
+    const auto& choices = plan.classes[last].choices;
+    const bool noted = !choices.empty() && choices[0].what == "tiles";
+    EXPECT_EQ(noted, policy == nn::Options::kTilesByCost);
+    if (noted) {
+      EXPECT_EQ(choices[0].choice, Str(plan.classes[last].tiles));
+      EXPECT_EQ(choices[0].runner_up, Str(3 - plan.classes[last].tiles));
+      EXPECT_GE(choices[0].microseconds, 0);
+    }
+    nn::Check(plan);
+    return plan.classes[last].tiles;
+  };
+  EXPECT_EQ(chosen("rtt=0,rate=1M,duplex=1"), 2);
+  EXPECT_EQ(chosen("rtt=0,rate=1M,duplex=1", 1), 1);
+  EXPECT_EQ(chosen("wan"), 1);                     // flights are nearly all of it
+  EXPECT_EQ(chosen("rtt=0,rate=1M,duplex=0"), 1);  // one wire for both
+  nn::Options two;
+  two.Set("tiles", 2);
+  for (const nn::Class& one : CompileFor(RandomModel("tiny", 3), kLongest, two).plan.classes)
+    EXPECT_EQ(one.tiles, one.max_n >= 32 ? 2 : 1);
+}
+
+std::string Refusal(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.cause(), Cause::kRefused);
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Tiles, InThePlan) {
+  const Compiled c = CompileFor(RandomModel("tiny", 3), kLongest);
+  const std::string whole = nn::Serialize(c.plan), tiled = nn::Serialize(InTiles(c.plan, 2));
+  EXPECT_EQ(whole.find("\"tiles\""), whole.npos);
+  const nn::Plan back = nn::Parse(tiled);
+  EXPECT_EQ(back.classes.back().tiles, 2);
+  EXPECT_EQ(nn::Serialize(back), tiled);
+  const auto with = [&](const char* value) {
+    const std::string field = "\"tiles\":2";
+    std::string text = tiled;
+    return text.replace(text.rfind(field), field.size(), Str("\"tiles\":", value));
+  };
+  EXPECT_THAT(Refusal([&] { nn::Parse(with("3")); }), testing::HasSubstr(".tiles is 3, outside 1 to 2"));
+  EXPECT_THAT(Refusal([&] { nn::Parse(with("1")); }), testing::HasSubstr("does not match its hash"));
+  nn::Plan short_class = c.plan;
+  short_class.classes[0].tiles = 2;
+  EXPECT_THAT(Refusal([&] { nn::Check(short_class); }),
+              testing::HasSubstr("classes[0].tiles is 2, but its texts have at most 8 tokens"));
+  const Compiled causal = CompileFor(RandomModel("tiny-gpt2", 3), 32);
+  EXPECT_THAT(Refusal([&] { nn::Check(InTiles(causal.plan, 2)); }),
+              testing::HasSubstr("is causal and takes a text whole; compile the plan with tiles=1"));
+  nn::Options two;
+  two.Set("tiles", 2);
+  EXPECT_THAT(Refusal([&] { CompileFor(RandomModel("tiny-gpt2", 3), 32, two); }),
+              testing::HasSubstr("this model's attention is causal and takes a text whole; set tiles=1"));
+}
+
+}  // namespace
+}  // namespace suf::model
