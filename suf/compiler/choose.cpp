@@ -42,6 +42,8 @@ constexpr Term kPrices[] = {
     {"word", Unit::kSeconds, 0, 1e-3, "seconds a word", [](Prices& p, double v) { p.word = v; }},
     {"duplex", Unit::kNumber, 0, 1, "0 or 1: whether both directions are used at once",
      [](Prices& p, double v) { p.duplex = v != 0; }},
+    {"machines", Unit::kNumber, 1, 2, "machines of the parties: 1 where they share its cores",
+     [](Prices& p, double v) { p.together = v == 1; }},
     {"cores", Unit::kNumber, 1, 4096, "cores of each role", [](Prices& p, double v) { p.cores = v; }},
     {"disk", Unit::kRate, 1e3, 1e15, "bytes a second of reading bundles", [](Prices& p, double v) { p.disk = 1 / v; }},
 };
@@ -86,7 +88,7 @@ void Set(const Term& price, const std::string& item, Prices* to) {
 const std::vector<Profile>& Profiles() {
   static const std::vector<Profile> all{
       {"cpu",
-       {.flight = 36e-6, .wire = 1.2e-9, .key = kKey, .block = kBlock, .word = kWord},
+       {.flight = 36e-6, .wire = 1.2e-9, .key = kKey, .block = kBlock, .word = kWord, .together = true},
        "loopback of one machine, TLS of one stream, one core; aes and word: walks as suf fn bench has them, avx512"},
       {"gpu",
        {.flight = 10.7e-6, .wire = 0.115e-9, .key = 0.012e-9, .block = 1 / 51e9, .word = 0.01e-9},
@@ -103,13 +105,13 @@ std::string PricesHelp() {
   for (const Profile& p : Profiles()) names += p.name + ", ";
   return names +
          "or prices with commas between: rtt=, flight= (20ms), rate= (bits a second: 1G), wire=, key=, word= "
-         "(seconds), aes= (blocks a second), duplex=, cores=, disk= (bytes a second), keys=ahead|now";
+         "(seconds), aes= (blocks a second), duplex=, machines=, cores=, disk= (bytes a second), keys=ahead|now";
 }
 
 Profile ParseProfile(const std::string& text) {
   if (text.empty()) Fail(Cause::kInput, "the profile is empty; give one of ", PricesHelp());
   Profile out = Profiles()[0];
-  out.name = text, out.source = "given";
+  out.name = text, out.source = "given", out.prices.together = false;
   std::set<std::string> seen;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
@@ -186,9 +188,10 @@ class Clock {
     std::array<double, 2> over = ready_;
     for (const Turn& t : turns) {
       const size_t p = size_t(t.party);
-      const double begin = std::max(ready_[p], t.due ? arrived[p] : front_);
+      const double begin = std::max({ready_[p], t.due ? arrived[p] : front_, p_.together ? cores_ : 0});
       over[p] = ready_[p] =
           begin + (t.due ? p_.turn : 0) + (double(t.blocks) * p_.block + double(t.words) * p_.word) / p_.cores;
+      cores_ = over[p];
       if (!t.due) front_ = over[p];
       if (t.tick < 0) front_ += double(t.sent) * p_.wire;  // before the inference, beside no flight
     }
@@ -210,6 +213,7 @@ class Clock {
   const Prices& p_;
   std::array<double, 2> ready_{}, arrives_{}, free_{};  // by party; of the frame on its way to it; by direction
   double front_ = 0;                                    // of what waits for no frame
+  double cores_ = 0;                                    // of the last turn, of either party
 };
 
 }  // namespace

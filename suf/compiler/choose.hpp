@@ -14,11 +14,12 @@ namespace suf::compiler {
 // dealer's work adds up when keys are dealt now. Key: of the party that has more.
 struct Prices {
   double flight = 0, wire = 0, key = 0, block = 0, word = 0;
-  bool now = false;     // keys are dealt while the parties wait, and come over the same wire
-  bool duplex = false;  // both directions may be used at once; else a frame waits for one that goes the other way
-  double cores = 1;     // of each role: words and AES blocks are divided by it; one thread at a time takes turns
-  double turn = 0;      // seconds of one core that a turn takes whatever it computes
-  double disk = 0;      // seconds a byte of a bundle that is read from a disk; 0: from the memory that caches it
+  bool now = false;       // keys are dealt while the parties wait, and come over the same wire
+  bool duplex = false;    // both directions may be used at once; else a frame waits for one that goes the other way
+  bool together = false;  // the parties share one machine, whose cores one of them has at a time
+  double cores = 1;       // of each role: words and AES blocks are divided by it; one thread at a time takes turns
+  double turn = 0;        // seconds of one core that a turn takes whatever it computes
+  double disk = 0;        // seconds a byte of a bundle that is read from a disk; 0: from the memory that caches it
 };
 // Profile: prices with a name and where they come from.
 struct Profile {
@@ -31,8 +32,8 @@ const std::vector<Profile>& Profiles();  // cpu, gpu, lan, balanced, wan
 // ParseProfile: a name, or prices "rtt=20ms,rate=1G,..", each at most once, over those of cpu or of the profile whose
 // name comes first. rtt (two flights) and flight, wire, key, word: seconds, by number or with ns, us, ms or s; rate
 // (bits a second, one byte is 8 / rate seconds of wire), disk (bytes a second), aes (blocks a second): a number, or
-// with k, M or G; duplex: 0 or 1; cores; keys: ahead or now. Throws Cause::kInput, naming what is wrong, the limit and
-// what may be given.
+// with k, M or G; duplex: 0 or 1; machines: 1 or 2; cores; keys: ahead or now. Throws Cause::kInput, naming what is
+// wrong, the limit and what may be given.
 Profile ParseProfile(const std::string& text);
 // SetKeys: when keys come, as the flag --keys says ("ahead", "now"; empty: as the profile says). Throws Cause::kInput
 // where both say it and differ.

@@ -170,11 +170,11 @@ BothReads ReadBoth(Trace& t, const Compiled& c, const Grid& g, const Wire<kPub>&
   // by the borrow
   auto taylor = [&](int o, int n, int64_t below) {
     Sh sum = At(read.values, below * columns + o * width + n);
-    Pub x = place[size_t(below)];
+    Pub power = place[size_t(below)];
     for (int q = n + 1; q < width; ++q) {
-      Sh term = At(read.values, below * columns + o * width + q) * x;
+      Sh term = At(read.values, below * columns + o * width + q) * power;
       sum = sum + term * int64_t(Binomial(q, n));
-      if (q + 1 < width) x = x * place[size_t(below)];
+      if (q + 1 < width) power = power * place[size_t(below)];
     }
     return Low(sum, ring);
   };

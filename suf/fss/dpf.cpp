@@ -94,13 +94,12 @@ void DpfWindow(const DpfContext& ctx, int party, const uint8_t* root, const uint
   const DpfKernels& kernels = Kernels(v);
   if (DpfReadsDomain(ctx.n, m, level)) {
     const size_t size = size_t{1} << ctx.n, all = size / 64;
-    Scratch<uint64_t> bits(internal::kFullKeys * all), spare(internal::CutScratch(all));
+    Scratch<uint64_t> bits(internal::kFullKeys * all);
     return ByDomains(
         ctx, party, root, cw, count, v, [&](size_t) { return bits.words.data(); },
         [&](size_t i, size_t now) {
           for (size_t k = 0; k < now; ++k)
-            kernels.cut(&bits.words[k * all], all, lo[i + k] & (size - 1), size_t(m), spare.words.data(),
-                        out + (i + k) * words);
+            kernels.cut(&bits.words[k * all], all, lo[i + k] & (size - 1), size_t(m), out + (i + k) * words);
         });
   }
   Scratch<internal::Seed> scratch(internal::WindowScratch(size_t(m) << std::min(level, 7)));

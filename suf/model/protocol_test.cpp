@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "suf/model/rig_test.hpp"
-#include "suf/model/shifted_test.hpp"
 
 namespace suf::model {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "suf/compiler/choose.hpp"
-#include "suf/model/shifted_test.hpp"
+#include "suf/model/rig_test.hpp"
 #include "suf/nn/search.hpp"
 
 namespace suf::model {
@@ -255,6 +255,7 @@ TEST(Tiles, AreChosenByCost) {
   };
   EXPECT_EQ(chosen("rtt=0,rate=1M,duplex=1"), 2);
   EXPECT_EQ(chosen("rtt=0,rate=1M,duplex=1", 1), 1);
+  EXPECT_EQ(chosen("cpu"), 1);                     // one of them works at a time
   EXPECT_EQ(chosen("wan"), 1);                     // flights are nearly all of it
   EXPECT_EQ(chosen("rtt=0,rate=1M,duplex=0"), 1);  // one wire for both
   nn::Options two;

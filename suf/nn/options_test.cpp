@@ -57,7 +57,7 @@ TEST(Options, SettingsAreTrue) {
   for (const char* name : {"slice", "weight", "weight.query_key", "result.logits", "norm.unit", "clamp", "square"})
     EXPECT_TRUE(once.count(name)) << name;
   const Options d;
-  EXPECT_EQ(names.size(), 28 + d.weight.size() + d.result.size() + d.norm.size());
+  EXPECT_EQ(names.size(), 30 + d.weight.size() + d.result.size() + d.norm.size());
 }
 
 }  // namespace

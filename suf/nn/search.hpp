@@ -46,8 +46,8 @@ std::span<const Segment> Segments();
 
 // SearchSegments: makes class `which` anew for options that `policy` leaves to cost (Options::kByCost), by singles and
 // by pairs, with the knobs of each searched; sets the cheapest and says what came next. make: the class for options,
-// without a search; a Cause::kRefused means that there is none. start: where to begin, with less effort where another
-// class was chosen already; set to what was chosen.
+// without a search; a Cause::kRefused means that there is none. start: where to begin; where another class was
+// chosen already, candidates that start far from the best are left. Set to what was chosen.
 struct Start {
   std::vector<int> segments;  // by Segments
   std::vector<Chosen> knobs;

@@ -19,8 +19,8 @@ constexpr Segment kSegments[] = {
     {"pieces", &Options::pieces, {"slice", "neighbours"}},
 };
 
-// A candidate that starts over this far from the best is not searched: of the first class, and of those behind it, which
-// start with knobs that were searched.
+// A candidate that starts over this far from the best is not searched: of the first class, and of those behind it,
+// which start with knobs that were searched.
 constexpr double kHopelessFirst = 1.3, kHopelessNext = 1.05;
 // kTie: candidates so near the cheapest cost the same as far as prices tell; the one of fewest flights is chosen, as a
 // link may get slower and never faster than its prices.
@@ -110,8 +110,8 @@ class Choosing {
     return at_ = other, true;
   }
 
-  // Note: of each segment what was chosen and how much slower the other choice is, all else as it is; a negative time is
-  // that of a choice as good with more flights.
+  // Note: of each segment what was chosen and how much slower the other choice is, all else as it is; a negative time
+  // is that of a choice as good with more flights.
   void Note() {
     std::vector<Chosen> notes;
     for (size_t i = 0; i < open_.size(); ++i) {

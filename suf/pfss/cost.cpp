@@ -55,10 +55,10 @@ int64_t DotWords(const std::vector<uint64_t>& table) {
 // (docs/adr/0019-lowerings-by-cost.md).
 int64_t Words(const Trace& t, int i) {
   constexpr int64_t kNode = 800;  // to start a node, whatever its size
-  constexpr int64_t kBlock = 4,
-                    kDcfBlock = 6;     // beside the cipher: corrections, sides, levels that wait for each other
-  constexpr int64_t kLaneBlock = 1, kCut = 32;  // of a whole domain, a key in each lane; bits cut from it
-  constexpr int64_t kLevelBlock = 16;  // of a window of coarse places, each of which is a walk of its own
+  constexpr int64_t kBlock = 4, kDcfBlock = 6,
+                    kLanes = 16;  // beside the cipher: corrections, sides, levels that wait for each other
+  constexpr int64_t kLaneBlock = 2, kCut = 16;  // of a whole domain, a key in each lane; bits cut from it
+  constexpr int64_t kLevelBlock = 16;           // of a window of coarse places, each of which is a walk of its own
   constexpr int64_t kMixed = 2, kEntries = 8;
   const Node& n = t.node(i);
   const int64_t size = Size(n.shape), blocks = AesBlocks(t, i);
@@ -77,8 +77,11 @@ int64_t Words(const Trace& t, int i) {
     case Op::kDpfDense:
       return kNode + size + kBlock * blocks;
     case Op::kDcfGen:
-    case Op::kDcfEval:
       return kNode + size + kDcfBlock * blocks;
+    case Op::kDcfEval: {  // attributes: p, n, words; few keys leave lanes empty
+      const int64_t keys = Size(arg(0).shape);
+      return kNode + size + kDcfBlock * (blocks / keys) * std::max(keys, kLanes);
+    }
     case Op::kHot:
       each = TableWords(n.ring.bits);
       break;

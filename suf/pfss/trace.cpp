@@ -71,10 +71,10 @@ Const Trace::constant(std::vector<uint64_t> values, Shape shape) {
 
 int Trace::Input(const std::string& name, Shape shape, int bits, unsigned know, int tick) {
   const uint16_t label = Intern(name);
-  const auto [at, fresh] = inputs_.try_emplace(label, int(nodes_.size()));
+  const auto [at, fresh] = inputs_.try_emplace({label, know}, int(nodes_.size()));
   if (!fresh) {
     const Node& n = nodes_[size_t(at->second)];
-    SUF_CHECK(n.shape == shape && n.ring == Add(bits) && n.know == know && n.attrs[0] == tick);
+    SUF_CHECK(n.shape == shape && n.ring == Add(bits) && n.attrs[0] == tick);
     return at->second;
   }
   return AddNode({Op::kInput, uint8_t(know), 0, label, Add(bits), std::move(shape), {}, {tick}, nullptr});

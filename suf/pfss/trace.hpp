@@ -117,8 +117,8 @@ class Trace {
   const std::string& scope() const { return names_[scope_]; }
   const std::string& name(uint16_t i) const { return names_[i]; }
 
-  // close: ends the emission. digest: of a closed trace; taken when it is first asked for, by any thread, as most traces
-  // that a search prices are never compared.
+  // close: ends the emission. digest: of a closed trace; taken when it is first asked for, by any thread, as most
+  // traces that a search prices are never compared.
   void close();
   bool closed() const { return closed_; }
   const Hash& digest() const;
@@ -180,7 +180,7 @@ class Trace {
   std::map<int, std::array<int, 2>> free_;  // fresh masks: their halves
   std::vector<std::string> names_{""};
   std::map<std::string, uint16_t> name_ids_{{"", 0}};
-  std::map<uint16_t, int> inputs_;                        // by name
+  std::map<std::pair<uint16_t, unsigned>, int> inputs_;   // by name and knowers
   std::map<int, Tree> trees_;                             // by alpha
   std::map<std::array<int, 3>, Comparison> comparisons_;  // by alpha, beta, ring
   std::array<std::vector<Result>, 2> results_;

@@ -54,7 +54,7 @@ uint64_t Engine::Price(const store::Job& job, const proto::Link& link) {
     at = bills_.try_emplace(key, bill).first;
   }
   compiler::Prices p = compiler::Profiles()[0].prices;
-  p.flight = double(link.trip_us) / 2e6, p.wire = 8 / double(link.rate), p.duplex = true;
+  p.flight = double(link.trip_us) / 2e6, p.wire = 8 / double(link.rate), p.duplex = true, p.together = false;
   return uint64_t(std::llround(1e6 * compiler::Seconds(at->second, nn::WithSteps(p))));
 }
 

@@ -27,8 +27,6 @@ constexpr size_t WindowScratch(size_t m) { return 3 * WindowKeys(m) * (LeafBlock
 // FullScratch: bytes of working memory for the full domain of 2^n bits, n <= kFullBits; alignment 64.
 inline constexpr int kFullBits = kDpfDomainBits;
 constexpr size_t FullScratch(int n) { return 64 * 3 * ((size_t{1} << (n - 8)) + 16); }
-// CutScratch: words that a window of a domain of `words` words is cut from.
-constexpr size_t CutScratch(size_t words) { return 2 * words + 8; }
 // kDenseSlack: words after a plane, so that whole vectors are read.
 inline constexpr size_t kDenseSlack = 32;
 // kFullKeys: keys whose full domains are expanded together, at most.
@@ -44,8 +42,8 @@ struct DpfKernels {
   // the whole domain of keys k0 .. k0 + count - 1 of the tile, count <= `full_keys`
   void (*full)(const uint8_t* tile_key, const DpfTile& t, size_t k0, size_t count, uint8_t* scratch, uint64_t* out);
   size_t full_keys;
-  // m bits from bit `lo` on, cyclic, of a domain of `words` words; spare of CutScratch(words)
-  void (*cut)(const uint64_t* domain, size_t words, size_t lo, size_t m, uint64_t* spare, uint64_t* out);
+  // m bits from bit `lo` on, cyclic, of a domain of `words` words
+  void (*cut)(const uint64_t* domain, size_t words, size_t lo, size_t m, uint64_t* out);
   // bit k: the parity of the domain's bits and those of plane k from bit `skip` on; planes of `stride` words each,
   // spare of words + kDenseSlack, which the planes have after 2 * words
   uint64_t (*dense)(const uint64_t* bits, size_t words, size_t skip, const uint64_t* planes, size_t stride, int count,

@@ -213,13 +213,14 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
   Wipe(roots, sizeof roots), Wipe(in, sizeof in), Wipe(add, sizeof add), Wipe(h, sizeof h), Wipe(lanes, sizeof lanes);
 }
 
-// CutWindow: reads no further than the domain twice over and a vector, writes whole words.
-void CutWindow(const uint64_t* domain, size_t words, size_t lo, size_t m, uint64_t* spare, uint64_t* out) {
+// CutWindow: writes whole words.
+void CutWindow(const uint64_t* domain, size_t words, size_t lo, size_t m, uint64_t* out) {
   const size_t first = lo / 64, shift = lo % 64, count = (m + 63) / 64;
-  __builtin_memcpy(spare, domain, 8 * words);
-  __builtin_memcpy(spare + words, domain, 8 * (first + count + 1 > words ? first + count + 1 - words : 0));
-  const uint64_t* const from = spare + first;
-  for (size_t q = 0; q < count; ++q) out[q] = from[q] >> shift | from[q + 1] << 1 << (63 - shift);
+  auto joined = [&](uint64_t low, uint64_t high) { return low >> shift | high << 1 << (63 - shift); };
+  const size_t straight = words - first - 1 < count ? words - first - 1 : count;  // before the last word of the domain
+  for (size_t q = 0; q < straight; ++q) out[q] = joined(domain[first + q], domain[first + q + 1]);
+  if (straight < count) out[straight] = joined(domain[words - 1], domain[0]);
+  for (size_t q = straight + 1; q < count; ++q) out[q] = joined(domain[q - straight - 1], domain[q - straight]);
   if (m % 64) out[count - 1] &= ~uint64_t{0} >> (64 - m % 64);
 }
 

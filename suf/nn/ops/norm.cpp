@@ -114,8 +114,8 @@ void Norm::Choose(const Facts& c, const Edges& in) {
     steps = windows;
   } else {
     Reals rows_seen;
-    if (auto at = c.seen->find("rows"); at != c.seen->end())
-      for (const Range& r : at->second) rows_seen.push_back(std::exp2(2 * (scale_of + std::log2(r.low)) + extra));
+    if (auto found = c.seen->find("rows"); found != c.seen->end())
+      for (const Range& r : found->second) rows_seen.push_back(std::exp2(2 * (scale_of + std::log2(r.low)) + extra));
     steps = Steps(root, floor, top, square, o.rsqrt_steps, std::move(rows_seen));
   }
   shift = fine - out, scale = out;

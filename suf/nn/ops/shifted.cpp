@@ -153,9 +153,9 @@ AnyWire Softmax::BuildShift(const Emission& e, const Wire<kPub>& score, const Wi
     for (int64_t i = 0; i < heads * e.rows; ++i) places.push_back(uint64_t(Taken(which, e.from + i % e.rows)));
     const Const at = t.constant(places, {heads, e.rows}), times = t.constant({k.begin(), k.end()}, {heads, 1});
     Wire<kPub> with = Map(all, [&](auto v) {
-      auto taken = Take(v, at);
-      taken = raised(score_up - own_bits())(taken);
-      return taken * times;
+      auto scores = Take(v, at);
+      scores = raised(score_up - own_bits())(scores);
+      return scores * times;
     });
     Pub hat = by_row.hat + with.hat;
     Sec r = by_row.r + with.r;
