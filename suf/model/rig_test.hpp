@@ -76,7 +76,9 @@ inline run::PairRun RunCounted(const pfss::Schedule& s, run::Inputs (&in)[3], pf
   const pfss::Material material{{Secret(Hash{1, serial}), Secret(Hash{2, serial})}, Hash{serial}};
   run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
   EXPECT_TRUE(run.result[0].empty());
-  EXPECT_EQ(run.flights, s.flights());
+  // a chain of frames: in two tiles a frame also follows those of the other tile
+  EXPECT_GE(run.flights, s.flights());
+  EXPECT_LE(run.flights, s.frames().back().tick + 1);
   for (int p : {0, 1}) {
     EXPECT_EQ(run.online[size_t(p)], s.sent(p, true));
     EXPECT_EQ(run.offline[size_t(p)], s.sent(p, false));

@@ -26,7 +26,7 @@ struct Options {
   int rotation = 10;                     // of the cosines of rotary positions
   int exp_high = 12, exp_low = 6;        // scales of the exponential's two tables
   int exp_shift = 18, exp_cap = 20;      // under a predicted shift: scale of e, and bits of the largest e
-  int shift_slice = 2;                   // fractional bits of a score less such a shift that the exponential sees
+  int shift_slice = 3;                   // fractional bits of a score less such a shift that the exponential sees
   int slice = 4;                         // fractional bits of a score that the exponential sees
   int recip_pieces = 6, recip_bits = 5;  // 2^pieces constant pieces an octave; bits of the least reciprocal
   int rsqrt_pieces = 7, rsqrt_bits = 8;  // likewise, at the largest calibrated sum of squares

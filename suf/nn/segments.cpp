@@ -24,7 +24,7 @@ constexpr Segment kSegments[] = {
 constexpr double kHopelessFirst = 1.3, kHopelessNext = 1.05;
 // kTie: candidates so near the cheapest cost the same as far as prices tell; the one of fewest flights is chosen, as a
 // link may get slower and never faster than its prices.
-constexpr double kTie = 1.01;
+constexpr double kTie = 1.03;
 // kWorthTiles: twice the frames and programs for less than that gain is nothing that the model of cost can tell.
 constexpr double kWorthTiles = 0.97;
 
