@@ -100,7 +100,7 @@ inline Outcome RunProtocol(const nn::Plan& plan, const nn::Quantised& q, const T
   SetInputs(plan, q, ids, rng, in);
   const run::PairRun run = RunCounted(s, in, backend, serial);
   EXPECT_EQ(run.offline[0], 0);
-  Outcome out{{}, run.flights};
+  Outcome out{{}, s.flights()};
   for (uint64_t v : run.result[1]) out.y.push_back(ring::Signed(v, plan.For(n).ops.back()->ring));
   return out;
 }
