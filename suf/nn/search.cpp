@@ -137,7 +137,8 @@ class Descent {
         if (o >= groups_[g].options.size()) continue;
         const size_t own = groups_[g].at;
         groups_[g].Set(o);
-        if (Cost() < best_ + 2 * (prices_.flight + prices_.turn) * double(groups_[g].knobs.size())) steps.push_back({g, o});
+        if (Cost() < best_ + 2 * (prices_.flight + prices_.turn) * double(groups_[g].knobs.size()))
+          steps.push_back({g, o});
         groups_[g].Set(own);
       }
     for (size_t a = 0; a < steps.size(); ++a)
