@@ -5,7 +5,7 @@
 
 The dealer sits in a third namespace with an undelayed wire to each party; its bundles are made before the timed part. --delay-ms is
 one way (10: a round trip of 20 ms); 0 leaves build/link out and takes loopback. --variant: of the plan, each over every link;
-"auto" lets the roles measure the link and choose. "predicted" is what the cost model says of that variant over that link. --sessions N runs N independent pairs of parties at
+"auto" lets the roles measure the link and choose. --sessions N runs N independent pairs of parties at
 once. --pin parties: P0 has core 0 and P1 core 1, as if on two machines; sessions: the pair i has core i; machine: all share both.
 Every timed output is compared with the simulator. Prints a table and appends JSON lines to bench/results/link.jsonl.
 """
