@@ -93,8 +93,6 @@ Factors PieceSummands(Trace& t, const Compiled& c, const Entry& entry, const Wir
   return y.Done();
 }
 
-int64_t PieceSummandsKeyBits(const Compiled& c) { return PlaceKeyBits(c.f.n - c.grid()) + PlaceKeyBits(c.grid()); }
-
 // f(x) b = f_0 b + sum_j (f_j - f_(j-1)) b 1[x >= p_j], 1[x >= p] = 1 - 1[x_hat < p] - D(x_hat - p) + D(x_hat), where
 // D(u) = 1[u < r].
 Sh IntervalTimes(Trace& t, std::span<const func::Group> f, const Wire<kPub>& x, Sec b, int ring) {

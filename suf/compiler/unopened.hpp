@@ -17,7 +17,6 @@ int64_t EntrySummandsKeyBits(const func::Group& g, int k);
 // PieceSummands: of a function on a grid that covers the whole ring of z, one output, entered without a shift; as
 // WindowBoth reads it, but for the borrow: one flight. Two summands a power of the place, and two.
 Factors PieceSummands(Trace& t, const Compiled& c, const Entry& entry, const Wire<kPub>& z, int ring);
-int64_t PieceSummandsKeyBits(const Compiled& c);
 
 // IntervalTimes: shares in Z_{2^ring} of f(x) b_j for constants f on octaves from 0 to the end of x's ring and b (c,
 // ..) of the dealer: a DCF at x's mask carries b. No flight.

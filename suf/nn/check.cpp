@@ -26,7 +26,7 @@ void Derive(const Graph& g, Ops& ops) {
     const Node& n = g.node(i);
     std::optional<Form> form;
     bool wrapped = true;
-    ops[i]->taken = 0;
+    ops[i]->summand_ring = 0;
     for (const Node* r : g.Readers(&n)) {
       const Operator& op = *ops[size_t(r->index)];
       for (size_t k = 0; k < r->in.size(); ++k) {
@@ -34,7 +34,7 @@ void Derive(const Graph& g, Ops& ops) {
         wrapped = wrapped && op.Wraps();
         const Form want = op.Transparent() ? op.form : op.Reads(int(k));
         form = form.value_or(want) == want ? want : Form::kProduct;
-        if (want == Form::kSummands) ops[i]->taken = op.Takes(int(k));
+        if (want == Form::kSummands) ops[i]->summand_ring = op.SummandRing(int(k));
       }
     }
     ops[i]->form = form.value_or(Form::kOpen), ops[i]->wrapped = form && wrapped;

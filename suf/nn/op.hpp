@@ -199,8 +199,8 @@ class Operator {
   virtual bool Uses(int /*input*/) const { return true; }
   // Reads: in which form input i is read. Transparent: a view, which hands on the form that its own readers want.
   virtual Form Reads(int /*input*/) const { return Form::kOpen; }
-  // Takes: the ring in which input i is read as summands.
-  virtual int Takes(int /*input*/) const { return ring; }
+  // SummandRing: that in which input i is read as summands.
+  virtual int SummandRing(int /*input*/) const { return ring; }
   virtual bool Transparent() const { return false; }
   // ReadsRows: whether it looks at the length of an input's rows, not at coordinates alone; `own`: whether a reader
   // looks at its own.
@@ -234,7 +234,7 @@ class Operator {
   // What follows from the graph (Derive in plan.hpp): the form that its readers want, whether all of them wrap it,
   // whether nobody uses it in this class, its width and rows.
   Form form = Form::kOpen;
-  int taken = 0;  // of summands: the ring in which the reader takes them
+  int summand_ring = 0;  // of summands: as the reader wants them
   bool wrapped = false, unused = false, one_row = false;
   int64_t dim = 0;
 };

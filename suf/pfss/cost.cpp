@@ -55,8 +55,8 @@ int64_t DotWords(const std::vector<uint64_t>& table) {
 // (docs/adr/0019-lowerings-by-cost.md).
 int64_t Words(const Trace& t, int i) {
   constexpr int64_t kNode = 800;  // to start a node, whatever its size
-  constexpr int64_t kBlock = 4, kDcfBlock = 6,
-                    kLanes = 16;  // beside the cipher: corrections, sides, levels that wait for each other
+  // beside the cipher: corrections, sides, levels that wait for each other; keys that a DCF's lanes take together
+  constexpr int64_t kBlock = 4, kDcfBlock = 6, kLanes = 16;
   constexpr int64_t kLaneBlock = 2, kCut = 16;  // of a whole domain, a key in each lane; bits cut from it
   constexpr int64_t kLevelBlock = 16;           // of a window of coarse places, each of which is a walk of its own
   constexpr int64_t kMixed = 2, kEntries = 8;

@@ -136,7 +136,7 @@ struct WeightedSum : Define<WeightedSum> {
   int LeastRing() const override { return product; }
   int Need(int, const Edges&) const override { return product; }
   Form Reads(int i) const override { return i == 0 && tail == kPayload ? Form::kSummands : Form::kProduct; }
-  int Takes(int) const override { return product; }
+  int SummandRing(int) const override { return product; }
   std::vector<Knob> Knobs() override;
   bool ReadsRows(bool) const override { return false; }
   bool OneRow(const Edges&) const override { return false; }
