@@ -228,19 +228,39 @@ TEST(SimulatableFunctions, EveryLoweringOfAFunction) {
   }
 }
 
-// ---- wide sums: limbs of few bits and of many, the wrap's term within 64 bits and beyond
-
-// OneSum: the sums of squares of two rows of three numbers, of which the parties keep shares; with rows also shares of
-// a function on octaves of the upper bits, read off one DCF.
-struct OneSum {
+// OfShares: a trace of two rows of three numbers, of which each party has a share.
+struct OfShares {
   pfss::Trace trace;
   std::optional<pfss::Schedule> schedule;
   std::unique_ptr<pfss::Backend> backend = backends::MakeClear();
 
-  OneSum(int k, const compiler::SumOfSquares& sum, bool rows = false) {
+  pfss::Sh Shares(int k) {
     pfss::Own<0> a = trace.input<pfss::kP0>("share", {2, 3}, k);
     pfss::Own<1> b = trace.input<pfss::kP1>("share", {2, 3}, k, 0);
-    pfss::SharedWire<pfss::kPub> z = trace.open(pfss::Sh{a, b}, "z");
+    return {a, b};
+  }
+  // Close: trees: whether it reads any.
+  void Close(bool trees) {
+    trace.close();
+    schedule.emplace(trace);
+    const pfss::LintReport lint = pfss::Lint(*schedule);
+    EXPECT_TRUE(lint.faults.empty());
+    EXPECT_EQ(lint.trees > 0, trees);
+  }
+  Run With(std::vector<uint64_t> p0, std::vector<uint64_t> p1) const {
+    auto in = std::make_shared<std::array<run::Inputs, 3>>();
+    (*in)[0].Set("share", p0), (*in)[1].Set("share", p1);
+    return RunOf(*schedule, *backend, in);
+  }
+};
+
+// ---- wide sums: limbs of few bits and of many, the wrap's term within 64 bits and beyond
+
+// OneSum: the sums of squares of two rows of three numbers, of which the parties keep shares; with rows also shares of
+// a function on octaves of the upper bits, read off one DCF.
+struct OneSum : OfShares {
+  OneSum(int k, const compiler::SumOfSquares& sum, bool rows = false) {
+    pfss::SharedWire<pfss::kPub> z = trace.open(Shares(k), "z");
     const int64_t bias = int64_t{1} << (k - 2);
     const compiler::WideWire v = sum.Open(trace, z.hat + bias, z.r, bias, "sum of squares");
     for (size_t i = 0; i < v.hat.limbs.size(); ++i) {
@@ -252,16 +272,7 @@ struct OneSum {
       const compiler::Compiled c = compiler::Compile(func::FromGroups("row", groups, 3, 64));
       trace.keep(compiler::LowerRow(trace, c, {compiler::Kind::kStepDcf}, v, sum.bits - 3, 9).y);
     }
-    trace.close();
-    schedule.emplace(trace);
-    const pfss::LintReport lint = pfss::Lint(*schedule);
-    EXPECT_TRUE(lint.faults.empty());
-    EXPECT_EQ(lint.trees > 0, rows);
-  }
-  Run With(std::vector<uint64_t> p0, std::vector<uint64_t> p1) const {
-    auto in = std::make_shared<std::array<run::Inputs, 3>>();
-    (*in)[0].Set("share", p0), (*in)[1].Set("share", p1);
-    return RunOf(*schedule, *backend, in);
+    Close(rows);
   }
 };
 
@@ -301,17 +312,12 @@ TEST(SimulatableWideSums, RowsWithoutAStage) {
 
 // OneGate: six numbers through summands of an entry or of a line, times numbers that are opened. payload: the sums of
 // three entries, and of these times the others, and a row function's DCF that carries the mask of the latter.
-struct OneGate {
+struct OneGate : OfShares {
   enum Kind { kEntry, kLine, kPayload };
-  pfss::Trace trace;
-  std::optional<pfss::Schedule> schedule;
-  std::unique_ptr<pfss::Backend> backend = backends::MakeClear();
-
   explicit OneGate(Kind kind) {
     constexpr int k = 7, ring = 20, sum = 6;
-    pfss::Own<0> a = trace.input<pfss::kP0>("share", {2, 3}, k);
-    pfss::Own<1> b = trace.input<pfss::kP1>("share", {2, 3}, k, 0);
-    const pfss::SharedWire<pfss::kPub> z = trace.open(pfss::Sh{a, b}, "z"), up = trace.open(pfss::Sh{a, b}, "up");
+    const pfss::Sh shares = Shares(k);
+    const pfss::SharedWire<pfss::kPub> z = trace.open(shares, "z"), up = trace.open(shares, "up");
     compiler::Factors e;
     if (kind == kLine) {
       const func::Suf f = func::Parse(
@@ -335,16 +341,7 @@ struct OneGate {
       pfss::Sec one = Broadcast(trace.constant(1), {2});
       trace.keep(compiler::IntervalTimes(trace, row, s, Stack(std::vector<pfss::Sec>{one, Lift(ev.r)}), ring));
     }
-    trace.close();
-    schedule.emplace(trace);
-    const pfss::LintReport lint = pfss::Lint(*schedule);
-    EXPECT_TRUE(lint.faults.empty());
-    EXPECT_EQ(lint.trees > 0, kind == kPayload);
-  }
-  Run With(std::vector<uint64_t> p0, std::vector<uint64_t> p1) const {
-    auto in = std::make_shared<std::array<run::Inputs, 3>>();
-    (*in)[0].Set("share", p0), (*in)[1].Set("share", p1);
-    return RunOf(*schedule, *backend, in);
+    Close(kind == kPayload);
   }
 };
 
