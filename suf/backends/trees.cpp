@@ -69,19 +69,18 @@ void PackedExecutor::DpfReads(int i, Host& host) {
     part.first_tile = first / fss::kDpfTile;
     const uint8_t *root = in(n, 0).at(first), *key = in(n, 1).at(first);
     const uint64_t* at = x.get() + first;
-    Wiped<uint64_t> out(keys * words);
+    // strings lie in the node's elements as they are read; a word goes there by its width
+    Wiped<uint64_t> narrow(words > 1 ? 0 : keys);
+    uint64_t* const out = words > 1 ? As<uint64_t>(p.get() + first * size_t(element(i))) : narrow.data();
     if (n.op == Op::kDpfWindow) {
-      fss::DpfWindow(part, party, root, key, int(n.attrs[4]), at, keys, m, out.data(), variant_);
+      fss::DpfWindow(part, party, root, key, int(n.attrs[4]), at, keys, m, out, variant_);
     } else if (n.op == Op::kDpfParity) {
-      fss::DpfParity(part, party, root, key, Points(at, keys, n, 3).data(), keys, m, out.data(), variant_);
+      fss::DpfParity(part, party, root, key, Points(at, keys, n, 3).data(), keys, m, out, variant_);
     } else {
-      fss::DpfDense(part, party, root, key, at, table.get(), keys, out.data(), variant_);
-      for (uint64_t& w : out) w &= ring::Mask(n.ring.bits);
+      fss::DpfDense(part, party, root, key, at, table.get(), keys, out, variant_);
+      for (uint64_t& w : narrow) w &= ring::Mask(n.ring.bits);
     }
-    if (words > 1)
-      std::memcpy(p.get() + first * size_t(element(i)), out.data(), out.size() * 8);
-    else
-      PutWords(out.data(), keys, i, first, p.get());
+    if (words == 1) PutWords(out, keys, i, first, p.get());
   });
 }
 

@@ -11,6 +11,6 @@ namespace suf::fss::avx2 {
 #include "suf/fss/internal/dpf_window.hpp"
 
 const internal::DpfKernels kDpf = {DpfGenTile, DpfWindowTile, DpfPointTile, DpfParityTile, DpfFullTile,
-                                   kLanes,     CutWindow,     DenseWord,    Transpose};
+                                   kFullStep,  CutWindow,     DenseWord,    Transpose};
 
 }  // namespace suf::fss::avx2

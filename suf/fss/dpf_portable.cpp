@@ -9,6 +9,6 @@ namespace suf::fss::portable {
 #include "suf/fss/internal/dpf_window.hpp"
 
 const internal::DpfKernels kDpf = {DpfGenTile, DpfWindowTile, DpfPointTile, DpfParityTile, DpfFullTile,
-                                   kLanes,     CutWindow,     DenseWord,    Transpose};
+                                   kFullStep,  CutWindow,     DenseWord,    Transpose};
 
 }  // namespace suf::fss::portable

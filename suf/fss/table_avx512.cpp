@@ -54,6 +54,14 @@ inline size_t CmpVectors(const uint8_t* t, const uint16_t* a, size_t n, unsigned
 }
 
 inline uint64_t Ones(uint64_t x) { return uint64_t(_mm_popcnt_u64(x)); }
+inline uint64_t Ones(const uint64_t* x, size_t count) {
+  __m512i n = _mm512_setzero_si512();
+  size_t q = 0;
+  for (; q + 8 <= count; q += 8) n = _mm512_add_epi64(n, _mm512_popcnt_epi64(_mm512_loadu_si512(x + q)));
+  const __mmask8 rest = __mmask8((1u << (count - q)) - 1);
+  n = _mm512_add_epi64(n, _mm512_popcnt_epi64(_mm512_maskz_loadu_epi64(rest, x + q)));
+  return uint64_t(_mm512_reduce_add_epi64(n));
+}
 
 template <class T>
 struct Lanes;

@@ -57,7 +57,7 @@ int64_t Words(const Trace& t, int i) {
   constexpr int64_t kNode = 800;  // to start a node, whatever its size
   // beside the cipher: corrections, sides, levels that wait for each other; keys that a DCF's lanes take together
   constexpr int64_t kBlock = 4, kDcfBlock = 6, kLanes = 16;
-  constexpr int64_t kLaneBlock = 2, kCut = 16;  // of a whole domain, a key in each lane; bits cut from it
+  constexpr int64_t kLaneBlock = 1, kCut = 16;  // of a whole domain, a key in each lane; bits cut from it
   constexpr int64_t kLevelBlock = 16;           // of a window of coarse places, each of which is a walk of its own
   constexpr int64_t kMixed = 2, kEntries = 8;
   const Node& n = t.node(i);

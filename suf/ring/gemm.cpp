@@ -16,6 +16,8 @@ using internal::GemmKernel;
 
 namespace {
 
+constexpr size_t kFew = 4;  // a product of so few rows is not worth packing: those of a panel over this
+
 size_t Up(size_t a, size_t b) { return (a + b - 1) / b; }
 
 // Aligned: memory for vectors; large operands on huge pages, since a product streams them.
@@ -154,6 +156,11 @@ void Gemm(size_t M, size_t N, size_t K, const T* a, size_t lda, const T* b, size
           bool accumulate, exec::Pool& pool, int bits, Variant v) {
   const bool plain = layout == Layout::kPlain;
   SUF_CHECK(ldb >= (plain ? N : K));
+  const GemmKernel& kernel = KernelFor<T>(v, bits, false);
+  if (!plain && kernel.dots && kFew * std::min(M, N) <= kernel.columns) {
+    SUF_CHECK(lda >= K && ldc >= N);
+    return kernel.dots(a, lda, M, b, ldb, N, K, c, ldc, accumulate, Mask(bits));
+  }
   const Prepared<T> p = GemmAccess<T>::Pack(b, K, N, plain ? ldb : 1, plain ? 1 : ldb, bits, false, v, &pool);
   GemmAccess<T>::Multiply(a, lda, M, p, c, ldc, accumulate, pool);
 }

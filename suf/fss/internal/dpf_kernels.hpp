@@ -24,13 +24,13 @@ constexpr size_t WindowKeys(size_t m) {
 }
 // Seeds of working memory.
 constexpr size_t WindowScratch(size_t m) { return 3 * WindowKeys(m) * (LeafBlocks(m) + 2); }
+// kFullKeys: keys whose full domains are expanded together, at most.
+inline constexpr size_t kFullKeys = 16;
 // FullScratch: bytes of working memory for the full domain of 2^n bits, n <= kFullBits; alignment 64.
 inline constexpr int kFullBits = kDpfDomainBits;
-constexpr size_t FullScratch(int n) { return 64 * 3 * ((size_t{1} << (n - 8)) + 16); }
+constexpr size_t FullScratch(int n) { return 2 * 16 * kFullKeys * ((size_t{1} << (n - 8)) + 2); }
 // kDenseSlack: words after a plane, so that whole vectors are read.
 inline constexpr size_t kDenseSlack = 32;
-// kFullKeys: keys whose full domains are expanded together, at most.
-inline constexpr size_t kFullKeys = 4;
 
 struct DpfKernels {
   void (*gen)(const uint8_t* tile_key, int n, const uint64_t* alpha, const uint8_t* root0, const uint8_t* root1,

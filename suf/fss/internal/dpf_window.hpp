@@ -155,72 +155,99 @@ void DpfWindowTile(const uint8_t* tile_key, const internal::DpfTile& t, int leve
 
 constexpr size_t kDenseStep = 4 * sizeof(Vec) / 8;  // words of four vectors
 
-// DpfFullTile: the whole domain of `count` <= kLanes keys from key k0 on, a key in each lane, level by level; vector j
-// of a level is node j. 2^(n-8) - 1 + 2^(n-7) AES calls a key.
+constexpr size_t kFullStep = size_t{kLanes} * kStep;
+static_assert(kFullStep <= internal::kFullKeys);
+
+// DpfFullTile: the whole domains of `count` <= kFullStep keys from key k0 on, a key in each lane. All their nodes of
+// a level are walked together, node after node, so that the upper levels, which have few, fill the pipeline, too.
+// 2^(n-8) - 1 + 2^(n-7) AES calls a key.
 void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0, size_t count, uint8_t* scratch,
                  uint64_t* out) {
   const RoundKeys keys(tile_key);
   const int depth = t.n - 8;
-  const size_t nodes = size_t{1} << depth, words = nodes * 4;
+  int log = 0;  // a node has 2^log vectors, so that a step begins with a node or holds whole ones
+  while (kLanes << log < int(count)) ++log;
+  const size_t side = size_t{1} << log;
+  const size_t nodes = side << depth, words = size_t{4} << depth, bytes = 16 * count;
   Vec *cur = reinterpret_cast<Vec*>(scratch), *next = cur + nodes + 2 * kStep;
-  auto words_at = [&](int level) {
-    alignas(64) uint8_t b[sizeof(Vec)] = {};
-    __builtin_memcpy(b, t.cw + 16 * (size_t(level) * t.keys + k0), 16 * count);
-    const Vec cw = Load(b);
-    Wipe(b, sizeof b);
-    return cw;
+  alignas(64) uint8_t b[kStep * sizeof(Vec)] = {};
+  auto vectors_of = [&](const uint8_t* blocks, Vec(&v)[kStep]) {  // of every node of a step
+    __builtin_memcpy(b, blocks, bytes);
+    for (size_t w = 0; w < kStep; ++w) v[w] = Load(b + (w & (side - 1)) * sizeof(Vec));
   };
-  alignas(64) uint8_t roots[sizeof(Vec)] = {};
-  __builtin_memcpy(roots, t.root + 16 * k0, 16 * count);
-  for (int w = 0; w < kStep; ++w) cur[w] = Vec{};
-  cur[0] = (Load(roots) & Lanes(~uint64_t{1}, ~uint64_t{0})) | Lanes(uint64_t(t.party), 0);
-  Vec in[kStep], add[kStep], h[kStep];
+  auto cw_of = [&](int level, Vec(&v)[kStep]) { vectors_of(t.cw + 16 * (size_t(level) * t.keys + k0), v); };
+  Vec in[kStep], add[kStep], h[kStep], c[kStep], other[kStep];
+  vectors_of(t.root + 16 * k0, in);
+  for (size_t w = 0; w < kStep; ++w) cur[w] = (in[w] & Lanes(~uint64_t{1}, ~uint64_t{0})) | Lanes(uint64_t(t.party), 0);
   for (int d = 0; d < depth; ++d) {
-    const Vec c = words_at(d);
-    for (size_t j = 0; j < size_t{1} << d; j += kStep) {
+    cw_of(d, c);
+    for (size_t j = 0; j < side << d; j += kStep) {
 #pragma GCC unroll 8
-      for (int w = 0; w < kStep; ++w) in[w] = cur[j + size_t(w)], add[w] = Control(in[w]) & c;
+      for (size_t w = 0; w < kStep; ++w) in[w] = cur[j + w], add[w] = Control(in[w]) & c[w];
       Hash(keys, in, add, h);
 #pragma GCC unroll 8
-      for (int w = 0; w < kStep; ++w) {
-        next[2 * (j + size_t(w))] = h[w], next[2 * (j + size_t(w)) + 1] = h[w] ^ in[w];
+      for (size_t w = 0; w < kStep; ++w) {
+        Vec* const child = next + 2 * j + w + (w & -side);
+        child[0] = h[w], child[side] = h[w] ^ in[w];
       }
     }
-    Vec* other = cur;
-    cur = next, next = other;
+    Vec* const spare = cur;
+    cur = next, next = spare;
   }
-  const Vec left = words_at(depth), right = words_at(depth + 1), tweak = Lanes(2, 0);
-  alignas(64) uint8_t lanes[sizeof(Vec)] = {};
-  constexpr size_t kPart = kStep / 2;
-  for (size_t j = 0; j < nodes; j += kPart) {
+  // the four leaf blocks of two nodes are a cache line of each key
+  constexpr size_t kLines = kStep / 4;
+  const Vec tweak = Lanes(2, 0);
+  cw_of(depth, c), cw_of(depth + 1, other);
+  for (size_t node = 0; node < size_t{1} << depth; node += 2) {
+    for (size_t v = 0; v < side; v += kLines) {
 #pragma GCC unroll 8
-    for (size_t w = 0; w < kPart; ++w) {
-      const Vec s = cur[j + w], control = Control(s);
-      in[2 * w] = s, in[2 * w + 1] = s ^ tweak, add[2 * w] = control & left, add[2 * w + 1] = control & right;
-    }
-    Hash(keys, in, add, h);
-    const size_t last = nodes - j < kPart ? nodes - j : kPart;
-    if (count == kLanes && last == kPart) {
-#pragma GCC unroll 8
-      for (int w = 0; w < kStep; ++w) Scatter(h[w], out + 4 * j + 2 * size_t(w), words);
-      continue;
-    }
-    for (size_t w = 0; w < 2 * last; ++w) {
-      Store(lanes, h[w]);
-      for (size_t l = 0; l < count; ++l) __builtin_memcpy(out + l * words + 4 * j + 2 * w, lanes + 16 * l, 16);
+      for (size_t w = 0; w < kStep; ++w) {
+        const size_t of = v + w / 4;
+        const Vec s = cur[(node + w % 4 / 2) * side + of];
+        in[w] = w % 2 ? s ^ tweak : s, add[w] = Control(s) & (w % 2 ? other : c)[of];
+      }
+      Hash(keys, in, add, h);
+#pragma GCC unroll 2
+      for (size_t q = 0; q < kLines; ++q) {
+        const size_t key = (v + q) * kLanes;
+        uint64_t* const to = out + key * words + 4 * node;
+        if (depth > 0 && key + kLanes <= count) {
+          ScatterLines(h + 4 * q, to, words);
+          continue;
+        }
+        for (size_t w = 0; w < 4; ++w) Store(b + w * sizeof(Vec), h[4 * q + w]);
+        for (size_t l = 0; key + l < count && l < kLanes; ++l) {
+          for (size_t w = 0; w < 4 && 2 * w < words; ++w) {
+            __builtin_memcpy(to + l * words + 2 * w, b + w * sizeof(Vec) + 16 * l, 16);
+          }
+        }
+      }
     }
   }
-  Wipe(roots, sizeof roots), Wipe(in, sizeof in), Wipe(add, sizeof add), Wipe(h, sizeof h), Wipe(lanes, sizeof lanes);
+  Wipe(b, sizeof b), Wipe(in, sizeof in), Wipe(add, sizeof add), Wipe(h, sizeof h);
+}
+
+// Shifted: out[q] = bits 64 q + shift ... of the quadwords x[0 .. count], a quadword each.
+inline void Shifted(const uint64_t* x, size_t count, unsigned shift, uint64_t* out) {
+  constexpr size_t kWords = sizeof(Vec) / 8;
+  auto at = [](const uint64_t* p) { return Load(reinterpret_cast<const uint8_t*>(p)); };
+  size_t q = 0;
+  for (; q + kWords <= count; q += kWords) {
+    Store(reinterpret_cast<uint8_t*>(out + q), at(x + q) >> shift | at(x + q + 1) << 1 << (63 - shift));
+  }
+  for (; q < count; ++q) out[q] = x[q] >> shift | x[q + 1] << 1 << (63 - shift);
 }
 
 // CutWindow: writes whole words.
 void CutWindow(const uint64_t* domain, size_t words, size_t lo, size_t m, uint64_t* out) {
-  const size_t first = lo / 64, shift = lo % 64, count = (m + 63) / 64;
-  auto joined = [&](uint64_t low, uint64_t high) { return low >> shift | high << 1 << (63 - shift); };
+  const size_t first = lo / 64, count = (m + 63) / 64;
+  const unsigned shift = lo % 64;
   const size_t straight = words - first - 1 < count ? words - first - 1 : count;  // before the last word of the domain
-  for (size_t q = 0; q < straight; ++q) out[q] = joined(domain[first + q], domain[first + q + 1]);
-  if (straight < count) out[straight] = joined(domain[words - 1], domain[0]);
-  for (size_t q = straight + 1; q < count; ++q) out[q] = joined(domain[q - straight - 1], domain[q - straight]);
+  Shifted(domain + first, straight, shift, out);
+  if (straight < count) {
+    out[straight] = domain[words - 1] >> shift | domain[0] << 1 << (63 - shift);
+    Shifted(domain, count - straight - 1, shift, out + straight + 1);
+  }
   if (m % 64) out[count - 1] &= ~uint64_t{0} >> (64 - m % 64);
 }
 

@@ -10,7 +10,9 @@ constexpr int kLanes = 1, kWide = 16, kStep = 8;
 inline Vec Load(const uint8_t* p) { return (Vec)LoadBlock(p); }
 inline void Store(uint8_t* p, Vec x) { StoreBlock(p, (__m128i)x); }
 inline Vec Gather(const uint8_t* const* p, size_t at) { return Load(p[0] + at); }
-inline void Scatter(Vec x, uint64_t* to, size_t) { Store(reinterpret_cast<uint8_t*>(to), x); }
+inline void ScatterLines(const Vec* x, uint64_t* to, size_t) {
+  for (size_t w = 0; w < 4; ++w) Store(reinterpret_cast<uint8_t*>(to + 2 * w), x[w]);
+}
 inline Vec Spread(const uint64_t* x) { return Vec{x[0], x[0]}; }
 inline Vec LowBit(Vec x) { return (Vec)_mm_shuffle_epi32((__m128i)x, 0x44) & 1; }
 inline Vec Swap(Vec x) { return (Vec)_mm_shuffle_epi32((__m128i)x, 0x4e); }

@@ -20,8 +20,10 @@ inline Vec Load(const uint8_t* p) {
 inline void Store(uint8_t* p, Vec x) { __builtin_memcpy(p, &x, sizeof x); }
 // Gather: the block at p[l] + at in lane l.
 inline Vec Gather(const uint8_t* const* p, size_t at) { return Load(p[0] + at); }
-// Scatter: lane l to to[l stride].
-inline void Scatter(Vec x, uint64_t* to, size_t) { Store(reinterpret_cast<uint8_t*>(to), x); }
+// ScatterLines: lane l of four vectors, one after the other, to to[l stride].
+inline void ScatterLines(const Vec* x, uint64_t* to, size_t) {
+  for (size_t w = 0; w < 4; ++w) Store(reinterpret_cast<uint8_t*>(to + 2 * w), x[w]);
+}
 // Spread: word l in both halves of lane l.
 inline Vec Spread(const uint64_t* x) { return Vec{x[0], x[0]}; }
 // LowBit: the lowest bit of each lane in both of its halves.

@@ -10,8 +10,9 @@ inline size_t CmpVectors(const uint8_t* t, const uint16_t* a, size_t n, unsigned
 template <class T, int C>
 inline void MaskedSum(const uint8_t* bits, size_t first, size_t m, const T* const (&row)[C], T (&sum)[C]);
 
-// Ones: how many bits of a secret word are set.
+// Ones: how many bits of a secret word, or of `count` in a row, are set.
 inline uint64_t Ones(uint64_t x);
+inline uint64_t Ones(const uint64_t* x, size_t count);
 
 // Load: table i of a word type E.
 template <class E>
@@ -324,9 +325,7 @@ inline uint64_t OnesIn(const uint64_t* x, size_t begin, size_t end) {
   const size_t first = begin / 64, last = (end - 1) / 64;
   const uint64_t from = ~uint64_t{0} << begin % 64, to = ~uint64_t{0} >> (63 - (end - 1) % 64);
   if (first == last) return Ones(x[first] & from & to);
-  uint64_t n = Ones(x[first] & from) + Ones(x[last] & to);
-  for (size_t q = first + 1; q < last; ++q) n += Ones(x[q]);
-  return n;
+  return Ones(x[first] & from) + Ones(x + first + 1, last - first - 1) + Ones(x[last] & to);
 }
 
 // The first `run` entries are equal: their bits are counted, not added up.

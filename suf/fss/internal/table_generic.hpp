@@ -13,6 +13,11 @@ inline uint64_t Ones(uint64_t x) {
   x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0f;
   return x * 0x0101010101010101 >> 56;
 }
+inline uint64_t Ones(const uint64_t* x, size_t count) {
+  uint64_t n = 0;
+  for (size_t q = 0; q < count; ++q) n += Ones(x[q]);
+  return n;
+}
 
 template <class T, int C>
 inline void MaskedSum(const uint8_t* bits, size_t first, size_t m, const T* const (&row)[C], T (&sum)[C]) {

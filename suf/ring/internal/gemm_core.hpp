@@ -92,13 +92,15 @@ struct Gemm {
       for (size_t k = 0; k < depth; k += K::kDepth, out += kColumns) {
         const T* row = b + k * ks + first * ns;
         const bool odd = K::kDepth == 2 && k + 1 == depth;
-        size_t j = 0;
-        if (ns == 1 && !odd) {  // the common case, without strides, for the vectoriser
-          for (; j < count; ++j) out[j] = K::Pack(row[j], K::kDepth == 2 ? row[ks + j] : T(0), 0);
-        } else {
-          for (; j < count; ++j) out[j] = K::Pack(row[j * ns], K::kDepth == 2 && !odd ? row[ks + j * ns] : T(0), 0);
+        if (count < size_t(kColumns)) {  // all of them: a number that compilers know
+          for (size_t j = 0; j < size_t(kColumns); ++j) out[j] = Unit(0);
         }
-        for (; j < size_t(kColumns); ++j) out[j] = Unit(0);
+        if (ns == 1 && !odd) {  // the common case, without strides, for the vectoriser
+          for (size_t j = 0; j < count; ++j) out[j] = K::Pack(row[j], K::kDepth == 2 ? row[ks + j] : T(0), 0);
+        } else {
+          for (size_t j = 0; j < count; ++j)
+            out[j] = K::Pack(row[j * ns], K::kDepth == 2 && !odd ? row[ks + j * ns] : T(0), 0);
+        }
       }
     }
   }
@@ -115,9 +117,36 @@ struct Gemm {
     }
   }
 
+  // Dots: a row of A by a row of B at a time, vectors along K.
+  static void Dots(const void* from_a, size_t lda, size_t M, const void* from_b, size_t ldb, size_t N, size_t depth,
+                   void* to, size_t ldc, bool add, uint64_t mask) {
+    constexpr size_t kStep = sizeof(Vec) / sizeof(T);
+    auto at = [](const T* x, size_t count) {
+      Vec v{};
+      __builtin_memcpy(&v, x, count * sizeof(T));
+      return v;
+    };
+    for (size_t m = 0; m < M; ++m) {
+      for (size_t n = 0; n < N; ++n) {
+        const T *a = static_cast<const T*>(from_a) + m * lda, *b = static_cast<const T*>(from_b) + n * ldb;
+        Vec s = K::Zero();
+        size_t k = 0;
+        for (; k + kStep <= depth; k += kStep) s = K::Step(s, at(a + k, kStep), at(b + k, kStep));
+        if (k < depth) s = K::Step(s, at(a + k, depth - k), at(b + k, depth - k));
+        Lane lanes[kLanes], sum = 0;
+        __builtin_memcpy(lanes, &s, sizeof lanes);
+        for (Lane x : lanes) sum += x;
+        T* const c = static_cast<T*>(to) + m * ldc + n;
+        *c = T(T(add ? *c + T(sum) : T(sum)) & T(mask));
+      }
+    }
+  }
+
   static constexpr GemmKernel Kernel() {
-    return {K::kName,   kColumns, K::kDepth, K::kPlanes, K::kMaxRows, K::kVectors * sizeof(Vec),
-            K::kPacksA, PackB,    PackA,     Run};
+    GemmKernel k{K::kName,   kColumns, K::kDepth, K::kPlanes, K::kMaxRows, K::kVectors * sizeof(Vec),
+                 K::kPacksA, PackB,    PackA,     Run,        nullptr};
+    if constexpr (K::kMasks && K::kPlanes == 1) k.dots = Dots;
+    return k;
   }
 };
 

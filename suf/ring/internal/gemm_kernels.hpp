@@ -32,6 +32,9 @@ struct GemmKernel {
   // rows [m0, m1) of A to `out`, units of 4 or 8 bytes, out_stride bytes between packed rows
   void (*pack_a)(const void* a, size_t lda, size_t K, size_t m0, size_t m1, uint8_t* out, size_t out_stride);
   void (*run)(const GemmTask& task);
+  // C[M, N] (+)= A B^T for few rows of one of them, from operands as they lie; null: the kernel has none
+  void (*dots)(const void* a, size_t lda, size_t M, const void* b, size_t ldb, size_t N, size_t K, void* c, size_t ldc,
+               bool accumulate, uint64_t mask);
 };
 
 }  // namespace suf::ring::internal
