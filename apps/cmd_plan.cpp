@@ -193,16 +193,19 @@ int RunPlanShow(const PlanShowArgs& a) {
 }
 
 int RunEstimate(const EstimateArgs& a) {
+  std::optional<compiler::Profile> profile;
+  if (a.profile) profile = compiler::ParseProfile(*a.profile);
   const auto backend = HostBackend();
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
   const int variant = engine.VariantNamed(a.variant);
   const roles::Estimate e(engine, a.tokens, variant);
+  const double online = profile ? 1e3 * e.Online(profile->prices) : 0;
   if (a.json) {
-    ordered_json out{{"schema", "suf.estimate/2"},
-                     {"job", {{"entry", 0}, {"variant", variant}, {"tokens", a.tokens}, {"past", 0}}},
-                     {"plan", Hex(e.plan)},
-                     {"trace", Hex(e.trace)},
-                     {"flights", e.flights}};
+    ordered_json out{
+        {"schema", "suf.estimate/2"}, {"job", {{"entry", 0}, {"variant", variant}, {"tokens", a.tokens}, {"past", 0}}},
+        {"plan", Hex(e.plan)},        {"trace", Hex(e.trace)},
+        {"tiles", e.tiles},           {"flights", e.flights}};
+    if (profile) out["predicted"] = {{"profile", profile->name}, {"online_ms", online}};
     out["frames"] = e.frames;
     out["key_bytes"] = e.key_bytes;
     out["payload"] = {{"p0", e.sent[0]}, {"p1", e.sent[1]}, {"p1_offline", e.offline}, {"setup", e.setup}};
@@ -232,9 +235,13 @@ int RunEstimate(const EstimateArgs& a) {
   for (auto& r : e.cost.rows) add(r);
   add(e.cost.total);
   std::cout << Table(rows) << "\n"
-            << a.tokens << " tokens: " << e.flights << " flights (messages of one way), once per model and data owner "
-            << Bytes10(e.setup) << " of masked weights\n"
+            << a.tokens << " tokens in " << (e.tiles == 1 ? "one tile: " : "two tiles: ") << e.flights
+            << " flights (messages of one way), once per model and data owner " << Bytes10(e.setup)
+            << " of masked weights\n"
             << e.hard << " hard certificates, " << e.calibrated << " calibrated\n";
+  if (profile)
+    std::cout << "predicted for " << profile->name << ": " << Fixed(online, 1) << " ms online, with keys "
+              << (profile->prices.now ? "now" : "ahead") << "\n";
   if (a.ahead)
     std::cout << "--ahead " << a.ahead << ": " << Bytes10(e.OnDisk(0, a.ahead))
               << " on the disk of the model owner and " << Bytes10(e.OnDisk(1, a.ahead))

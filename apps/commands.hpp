@@ -2,6 +2,7 @@
 // the last line.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ int RunPlanShow(const PlanShowArgs& a);
 
 struct EstimateArgs {
   std::string plan, variant = {};
+  std::optional<std::string> profile = {};
   int tokens = 32, ahead = 0;
   bool json = false;
 };

@@ -174,6 +174,8 @@ int Main(int argc, char** argv) {
   e->add_option("--ahead", est.ahead, "also the bytes of so many keys made ahead")
       ->check(CLI::Range(0, 1 << 16))
       ->option_text("N");
+  e->add_option("--profile", est.profile, "also the online time over this network: " + suf::compiler::PricesHelp())
+      ->option_text("P");
   e->add_flag("--json", est.json, "JSON");
   AddVariant(e, &est.variant);
   e->callback([&] { status = RunEstimate(est); });

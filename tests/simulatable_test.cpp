@@ -4,6 +4,8 @@
 // tested.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "suf/backends/clear.hpp"
 #include "suf/backends/packed.hpp"
 #include "suf/compiler/unopened.hpp"
@@ -40,11 +42,12 @@ void Coarse(std::vector<func::Group>& groups, int ring) {
 }
 
 // Form: how the operators of a plan are emitted. Dcf: without a stage the borrow of every rescale that has another
-// reading, and rows by one DCF. Narrow: rows and lines opened under a gap, the lines at the un-rounded input.
-enum class Form { kDefault, kDcf, kNarrow };
+// reading, and rows by one DCF. Narrow: rows and lines opened under a gap, the lines at the un-rounded input. Tiles:
+// the text in two tiles, two rows and one.
+enum class Form { kDefault, kDcf, kNarrow, kTiles };
 
 void SetForm(nn::Operator* op, Form form) {
-  if (form == Form::kDefault) return;
+  if (form == Form::kDefault || form == Form::kTiles) return;
   const bool dcf = form == Form::kDcf;
   auto rows = [&](compiler::Lowering* l) {
     if (dcf)
@@ -76,13 +79,15 @@ struct World {
     nn::Options policy;
     policy.merge = merge, policy.pieces = form == Form::kNarrow;
     plan = model::SmallPlan(model::SmallModel(1, kSmall), int(kSmall.positions), policy);
-    for (nn::Class& c : plan.classes)
+    for (nn::Class& c : plan.classes) {
+      if (form == Form::kTiles) c.tiles = 2;
       for (nn::OperatorPtr& op : c.ops) {
         SetForm(op.get(), form);
         if (!coarse) continue;
         if (auto* n = dynamic_cast<nn::Norm*>(op.get())) n->square = n->top + 2, Coarse(n->rsqrt, n->square);
         if (auto* w = dynamic_cast<nn::WeightedSum*>(op.get())) Coarse(w->recip, w->row_sum);
       }
+    }
     nn::Build(trace, plan, 3);
     schedule.emplace(trace);
     pfss::LintReport lint = pfss::Lint(*schedule);
@@ -165,6 +170,24 @@ TEST(SimulatableWithDcf, PadsMoveTheirOwnItemsInOrder) {
 // Reads at the un-rounded wire, with both neighbours, and openings under a gap: without trees, so both checks run.
 TEST(SimulatableNarrow, OrderAndTheSameView) {
   World w(8, false, true, Form::kNarrow);
+  for (int p : {0, 1}) {
+    OrderReport r = Order(*w.schedule, p, w.With(1, kText), {});
+    EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.stuck << " of " << r.items << " stuck, " << r.cycles
+                        << " cycles";
+    EquivReport e = Equiv(*w.schedule, p, w.With(1, kText), p == 1 ? w.With(9, kText) : w.With(1, kOtherText), {});
+    EXPECT_TRUE(e.ok()) << "corrupt P" << p << ": " << e.left << " of " << e.items << " items differ";
+    EXPECT_TRUE(e.differs);
+  }
+}
+
+// Two tiles a tick apart: what both share (W - B, keys and values of all rows) is joined, mask beside value, and a wait
+// reads nothing. Each tile's messages have pads of their own.
+TEST(SimulatableTiles, OrderAndTheSameView) {
+  World w(8, true, true, Form::kTiles);
+  auto has = [&](pfss::Op op) {
+    return std::any_of(w.trace.nodes().begin(), w.trace.nodes().end(), [&](auto& n) { return n.op == op; });
+  };
+  EXPECT_TRUE(has(pfss::Op::kConcat) && has(pfss::Op::kWait));
   for (int p : {0, 1}) {
     OrderReport r = Order(*w.schedule, p, w.With(1, kText), {});
     EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.stuck << " of " << r.items << " stuck, " << r.cycles

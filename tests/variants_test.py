@@ -32,8 +32,8 @@ def plan(w):
     return compiled(w.base, 'far_small.json', *FAR, *SMALL)
 
 
-def estimate(w, of, variant, tokens):
-    return json.loads(w.base.suf('estimate', '--plan', of, '--tokens', tokens, '--variant', variant, '--json'))
+def estimate(w, of, variant, tokens, *flags):
+    return json.loads(w.base.suf('estimate', '--plan', of, '--tokens', tokens, '--variant', variant, *flags, '--json'))
 
 
 def simulated(w, of, variant, text):
@@ -135,6 +135,23 @@ def _(w):
     assert e.rows()[0]['y'] == simulated(w, of, e.rows()[0]['variant'], text)
 
 
+@row('an estimate over a link is flights and delay, and what the variant computes', 0, '', 30)
+def _(w):
+    of = plan(w)
+    w.deal(plan=of).port(), w.serve(plan=of).port()
+    for variant in ('far', 'small'):
+        slow, fast = (estimate(w, of, variant, 7, '--profile', f'rtt={rtt},rate=1G') for rtt in ('2s', '0'))
+        assert slow['tiles'] == 1 and slow['predicted']['profile'] == 'rtt=2s,rate=1G'
+        delay = slow['predicted']['online_ms'] - fast['predicted']['online_ms']
+        assert fast['predicted']['online_ms'] > 0 and abs(delay - slow['flights'] * 1000) < 1, (delay, slow['flights'])
+        assert 'predicted' not in estimate(w, of, variant, 7)
+        now = estimate(w, of, variant, 7, '--profile', 'rtt=0,rate=1G,keys=now')['predicted']['online_ms']
+        assert now > fast['predicted']['online_ms'], now
+    said = w.base.suf('estimate', '--plan', of, '--tokens', 7, '--profile', 'wan')
+    assert '7 tokens in one tile: ' in said and 'predicted for wan: ' in said and ' ms online, with keys ahead' in said, said
+    yield w.embed('the dog', plan=of)
+
+
 @row('bundles that were made ahead for another variant are not taken', 0, '', 30)
 def _(w):
     of, text = plan(w), w.base.text(7)
@@ -176,6 +193,9 @@ for what, code, sentence, command in (
      'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0 --tokens 5 --variant moon'),
     ('deal: a variant without --tokens', 2, '--variant requires --tokens', 'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0 --variant lan'),
     ('estimate: no such variant', 2, "the plan has no variant 'moon'", 'estimate --plan {plan} --tokens 5 --variant moon'),
+    ('estimate: a price without a number', 2, "the price 'rtt=' is no number from 0 to 10", 'estimate --plan {plan} --tokens 5 --profile rtt='),
+    ('estimate: no such profile', 2, "'moon' is no profile and no price", 'estimate --plan {plan} --tokens 5 --profile moon'),
+    ('estimate: a price out of range', 2, "the price 'rtt=-1ms' is no number from 0 to 10", 'estimate --plan {plan} --tokens 5 --profile rtt=-1ms'),
     ('simulate: no such variant', 2, "the plan has no variant 'moon'", 'simulate --model {model} --plan {plan} --variant moon --file /dev/null'),
     ('compile: a variant without prices', 2, '--variant takes NAME=PRICES', COMPILE + '--variant near'),
     ('compile: a bad name', 2, "'Near' is no name of a variant", COMPILE + '--variant Near=wan'),

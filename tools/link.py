@@ -7,7 +7,9 @@ The dealer sits in a third namespace with an undelayed wire to each party; its b
 one way (10: a round trip of 20 ms); 0 leaves build/link out and takes loopback. --variant: of the plan, each over every link;
 "auto" lets the roles measure the link and choose. --sessions N runs N independent pairs of parties at
 once. --pin parties: P0 has core 0 and P1 core 1, as if on two machines; sessions: the pair i has core i; machine: all share both.
-Every timed output is compared with the simulator. Prints a table and appends JSON lines to bench/results/link.jsonl.
+Every timed output is compared with the simulator. Beside each online time stands the predicted one (suf estimate --profile: the cost
+model over the link that was asked for, the machine of the profile cpu). Where several variants are named, a last table has the fastest
+one for each link and length and what "auto" takes there. Prints tables and appends JSON lines to bench/results/link.jsonl.
 """
 import argparse
 import contextlib
@@ -161,40 +163,68 @@ class Timed(Role):
             self.lines.append((time.monotonic(), json.loads(line)))
 
 
+CORES = {'machine': (('0-1', '0-1'),), 'parties': (('0', '1'),), 'sessions': (('0', '0'), ('1', '1'))}  # of both parties, by session
+
+
+def predicted(a, tokens, variant, plan):
+    """The profile that is this run's link and cores, and the online ms that the cost model says; keys are there before."""
+    own = CORES[a.pin][0]
+    link = f'cpu,rtt={2 * a.delay_ms:g}ms,rate={a.mbit:g}M,duplex=1' if a.delay_ms else 'cpu'
+    profile = f'{link},cores={2 if own[0] == "0-1" else 1},machines={1 if own[0] == own[1] else 2}'
+    told = subprocess.check_output([SUF, 'estimate', '--plan', plan, '--tokens', str(tokens), '--variant', variant, '--profile', profile, '--json'], text=True)
+    return profile, json.loads(told)['predicted']['online_ms']
+
+
 def session(net, a, tokens, variant, number, folder, files, started):
     """Dealer and model owner of one pair, listening; returns what starts its data owner. Adds every process to `started`."""
     folder.mkdir()
-    cores = {'machine': ['0-1'] * 2, 'parties': ['0', '1'], 'sessions': [str(number % 2)] * 2}[a.pin]
+    cores = CORES[a.pin][number % len(CORES[a.pin])]
+    ahead = a.ahead and variant != 'auto'  # the dealer makes bundles of one variant
 
     def start(who, core, *command):
         command = [*net.inside(who), *(['chrt', '--rr', '1'] if a.realtime else []), 'taskset', '-c', core, SUF, *command, '--plan', files['plan'], '--certs', files['certs']]
         started.append(Timed(command))
         return started[-1]
-    deal = start('dealer', '0-1', 'deal', '--listen', '0.0.0.0:0', '--state', folder / 'state', *(['--tokens', tokens, '--count', a.runs + 1, '--variant', variant] if a.ahead else []))
+    deal = start('dealer', '0-1', 'deal', '--listen', '0.0.0.0:0', '--state', folder / 'state', *(['--tokens', tokens, '--count', a.runs + 1, '--variant', variant] if ahead else []))
     port = deal.port()
     serve = start('model', cores[0], 'serve', '--model', files['model'], '--dealer', f'{net.dealer("model")}:{port}', '--listen', '0.0.0.0:0',
                   '--store', folder / 'model', '--once')
-    at = serve.port()
+    at = serve.port(120)  # it reads a model first
     return lambda: start('data', cores[1], 'embed', '--vocab', f'{files["model"]}/vocab.txt', '--dealer', f'{net.dealer("data")}:{port}',
                          '--connect', f'{net.model()}:{at}', '--store', folder / 'data', '--variant', variant, '--one-by-one', '--json', '--json-file', files['texts'])
 
 
+def embedded(net, a, tokens, variant, files, folder, runs, sessions):
+    """The data owners of so many pairs at once, each with so many texts of files['texts'] done."""
+    started = []
+    texts = bench.texts(files['model'], tokens, runs)
+    files['texts'].write_text(''.join(json.dumps({'id': str(i), 'text': t}) + '\n' for i, t in enumerate(texts)))
+    try:
+        pairs = [session(net, a, tokens, variant, i, folder / str(i), files, started) for i in range(sessions)]
+        embeds = [embed() for embed in pairs]
+        for e in embeds:
+            assert e.finish(900) == 0, f'embed failed: {e.err}'
+    finally:
+        for role in started:
+            role.kill()
+    return embeds
+
+
+def chosen(a, tokens, files):
+    """The variant that the roles agree on over this link."""
+    with tempfile.TemporaryDirectory(dir=a.scratch) as folder, Net(a) as net:
+        folder = pathlib.Path(folder)
+        e, = embedded(net, a, tokens, 'auto', {**files, 'texts': folder / 'texts.jsonl'}, folder, 1, 1)
+        return e.lines[0][1]['variant']
+
+
 def measure(net, a, tokens, variant, files):
     """One row: `sessions` pairs at once, each over the same texts; the first text of each is a warm-up (first_ms)."""
-    started, sent_again = [], net.retransmitted()
-    texts = bench.texts(files['model'], tokens, a.runs + 1)
+    sent_again = net.retransmitted()
     with tempfile.TemporaryDirectory(dir=a.scratch) as folder:
         folder = pathlib.Path(folder)
         files = {**files, 'texts': folder / 'texts.jsonl'}
-        files['texts'].write_text(''.join(json.dumps({'id': str(i), 'text': t}) + '\n' for i, t in enumerate(texts)))
-        try:
-            pairs = [session(net, a, tokens, variant, i, folder / str(i), files, started) for i in range(a.sessions)]
-            embeds = [embed() for embed in pairs]
-            for e in embeds:
-                assert e.finish(900) == 0, f'embed failed: {e.err}'
-        finally:
-            for role in started:
-                role.kill()
+        embeds = embedded(net, a, tokens, variant, files, folder, a.runs + 1, a.sessions)
         taken = embeds[0].lines[0][1]['variant']  # of "auto", what the roles agreed on
         expected = [json.loads(line)['y'] for line in subprocess.check_output(
             [SUF, 'simulate', '--model', files['model'], '--plan', files['plan'], '--variant', taken, '--json', '--json-file', files['texts']], text=True).splitlines()]
@@ -207,14 +237,52 @@ def measure(net, a, tokens, variant, files):
     inside = sum(begin < at <= end for e in embeds for at, _ in e.lines)
     first, online = rows[0], sorted(row['ms']['online'] for row in rows)
     size = first['bytes']
-    out = {'tokens': tokens, 'variant': taken, 'asked': variant, 'runs': len(rows), 'verified': True, 'online_ms': statistics.median(online), 'online_least_ms': online[0], 'online_most_ms': online[-1],
+    profile, foretold = predicted(a, tokens, taken, files['plan'])
+    median = statistics.median(online)
+    out = {'tokens': tokens, 'variant': taken, 'asked': variant, 'runs': len(rows), 'verified': True, 'online_ms': median, 'predicted_ms': foretold, 'predicted_by': profile,
+           'predicted_x': foretold / median, 'online_least_ms': online[0], 'online_most_ms': online[-1],
            'first_ms': statistics.median(e.lines[0][1]['ms']['online'] for e in embeds),
            'p1_ms': bench.operators([row['times']['p1']['by'] for row in rows])['total'], 'flights': first['flights'],
            'bytes': [size['p0'], size['p1']], 'floor_ms': first['flights'] * a.delay_ms + (size['p0'] + size['p1']) * 8e-3 / a.mbit * (a.delay_ms > 0),
            'retransmitted': net.retransmitted() - sent_again}
-    if a.ahead:
+    if a.ahead and variant != 'auto':
         out['texts_per_s'] = inside / (end - begin)
     return out
+
+
+HEAD = ('tokens', 'variant', 'ms one way', 'Mb/s', 'round trip ms', 'MB/s', 'sessions', 'cores by', 'flights', 'MB', 'floor ms', 'online ms', 'predicted', 'predicted / online', 'least', 'most',
+        'first', 'sent again', 'texts/s', 'link CPU %', 'late p99 us')
+
+
+def cells(row):
+    link = row['link']
+    return [row['tokens'], row['variant'], f'{row["delay_ms"]:g}', f'{row["mbit"]:g}' if link else '', f'{row["round_trip_ms"]:.2f}', f'{row["transfer_mb_s"]:.0f}', row['sessions'], row['pin'],
+            row['flights'], f'{sum(row["bytes"]) / 1e6:.2f}', f'{row["floor_ms"]:.0f}', f'{row["online_ms"]:.0f}', f'{row["predicted_ms"]:.0f}', f'{row["predicted_x"]:.2f}',
+            f'{row["online_least_ms"]:.0f}', f'{row["online_most_ms"]:.0f}', f'{row["first_ms"]:.0f}', row['retransmitted'], f'{row["texts_per_s"]:.2f}' if 'texts_per_s' in row else '',
+            f'{link["cpu_s"] / link["wall_s"] * 100:.1f}' if link else '', f'{link["a_to_b"]["late_us"][1]:.0f}' if link else '']
+
+
+def timed(a, tokens, variant, files):
+    """One row over a link of its own; it goes into a.out, too."""
+    print(f'{tokens} tokens, {a.delay_ms:g} ms one way, {a.mbit:g} Mb/s, {variant} ..', file=sys.stderr)
+    with Net(a) as net:
+        trip, rate = net.probe()
+        facts = {'schema': 'suf.link/1', **machine.facts(), 'delay_ms': a.delay_ms, 'mbit': a.mbit if net.shaped else None, 'lose': a.lose, 'round_trip_ms': trip, 'transfer_mb_s': rate,
+                 'sessions': a.sessions, 'pin': a.pin, 'ahead': a.ahead, 'realtime': a.realtime, 'note': a.note, 'load': os.getloadavg()[0],
+                 'route': a.route, 'slow_start_after_idle': a.after_idle}
+        row = {**facts, **measure(net, a, tokens, variant, files), 'link': net.end()}
+    with open(a.out, 'a') as f:
+        f.write(json.dumps(row) + '\n')
+    return row
+
+
+def choice(a, tokens, rows, files):
+    """The fastest variant of these rows of one link, what "auto" takes there, and how much slower that is."""
+    auto = next((row['variant'] for row in rows if row['asked'] == 'auto'), None) or chosen(a, tokens, files)
+    online = {row['variant']: row['online_ms'] for row in sorted(rows, key=lambda row: row['asked'] != 'auto')}  # a named one counts first
+    fastest = min(online, key=online.get)
+    loss = f'{100 * (online[auto] / online[fastest] - 1):.1f}' if auto in online else 'not measured'
+    return [tokens, f'{a.delay_ms:g}', f'{a.mbit:g}' if a.delay_ms else '', fastest, f'{online[fastest]:.0f}', auto, loss]
 
 
 def main():
@@ -239,28 +307,22 @@ def main():
     a = p.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     model, plan = (a.model, a.plan) if a.plan else machine.model_and_plan(a.model)
-    table, delays, rates = [], a.delay_ms, a.mbit
+    table, choices, delays, rates = [], [], a.delay_ms, a.mbit
     with tempfile.TemporaryDirectory(dir=a.scratch) as folder:
         certs = pathlib.Path(folder) / 'certs'
-        subprocess.run([SUF, 'certs', certs], check=True, stderr=subprocess.DEVNULL)
-        for a.delay_ms, a.mbit, tokens, variant in itertools.product(delays, rates, a.tokens, a.variant):
+        subprocess.run([SUF, 'certs', certs], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        files = {'model': model, 'plan': plan, 'certs': certs}
+        for a.delay_ms, a.mbit, tokens in itertools.product(delays, rates, a.tokens):
             if a.delay_ms == 0 and a.mbit != rates[0]:
                 continue  # loopback has a rate of its own
-            with Net(a) as net:
-                print(f'{tokens} tokens, {a.delay_ms:g} ms one way, {a.mbit:g} Mb/s, {variant} ..', file=sys.stderr)
-                trip, rate = net.probe()
-                facts = {'schema': 'suf.link/1', **machine.facts(), 'delay_ms': a.delay_ms, 'mbit': a.mbit if net.shaped else None, 'lose': a.lose, 'round_trip_ms': trip, 'transfer_mb_s': rate,
-                         'sessions': a.sessions, 'pin': a.pin, 'ahead': a.ahead, 'realtime': a.realtime, 'note': a.note, 'load': os.getloadavg()[0],
-                         'route': a.route, 'slow_start_after_idle': a.after_idle}
-                row = {**facts, **measure(net, a, tokens, variant, {'model': model, 'plan': plan, 'certs': certs}), 'link': net.end()}
-            with open(a.out, 'a') as f:
-                f.write(json.dumps(row) + '\n')
-            table.append([tokens, row['variant'], f'{a.delay_ms:g}', f'{a.mbit:g}' if net.shaped else '', f'{trip:.2f}', f'{rate:.0f}', a.sessions, a.pin, row['flights'], f'{sum(row["bytes"]) / 1e6:.2f}', f'{row["floor_ms"]:.0f}',
-                          f'{row["online_ms"]:.0f}', f'{row["online_least_ms"]:.0f}', f'{row["online_most_ms"]:.0f}', f'{row["first_ms"]:.0f}', row['retransmitted'],
-                          f'{row["texts_per_s"]:.2f}' if a.ahead else '', f'{row["link"]["cpu_s"] / row["link"]["wall_s"] * 100:.1f}' if row['link'] else '',
-                          f'{row["link"]["a_to_b"]["late_us"][1]:.0f}' if row['link'] else ''])
-    bench.table(['tokens', 'variant', 'ms one way', 'Mb/s', 'round trip ms', 'MB/s', 'sessions', 'cores by', 'flights', 'MB', 'floor ms', 'online ms', 'least', 'most', 'first', 'sent again', 'texts/s',
-                 'link CPU %', 'late p99 us'], table)
+            rows = [timed(a, tokens, variant, files) for variant in a.variant]
+            table += [cells(row) for row in rows]
+            if len(set(a.variant) - {'auto'}) > 1:
+                choices.append(choice(a, tokens, rows, files))
+    bench.table(list(HEAD), table)
+    if choices:
+        print()
+        bench.table(['tokens', 'ms one way', 'Mb/s', 'fastest', 'online ms', 'auto takes', 'loss %'], choices)
 
 
 if __name__ == '__main__':

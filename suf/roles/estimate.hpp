@@ -10,8 +10,11 @@ struct Estimate {
   Estimate(ModelEngine& engine, int tokens, int variant = 0);
   // OnDisk: bytes of so many bundles made ahead, in the store of a party (0: model owner, 1: data owner).
   int64_t OnDisk(int party, int count) const;
+  // Online: seconds that the inference takes over a network, as the compiler's search counts them: keys and turns, too.
+  double Online(const compiler::Prices& prices) const;
 
   int tokens;
+  int tiles;                     // in which the text runs: 1, or 2 in antiphase
   Hash plan, trace;              // digests
   int flights;                   // one-way flights, from P1's first online frame to P0's last
   int frames[2];                 // online, of P0 and P1
@@ -21,6 +24,7 @@ struct Estimate {
   int64_t setup;                 // masked weights, bytes, once for a model and a data owner
   int hard = 0, calibrated = 0;  // certificates
   pfss::Cost cost;               // by operator
+  compiler::Bill bill;           // what prices apply to
 };
 
 }  // namespace suf::roles
