@@ -138,6 +138,9 @@ int RunCompile(const CompileArgs& a) {
     Fail(Cause::kResource, "cannot write ", a.out, "; check the directory and free space");
   if (!compiler.shifts().weights.tensors().empty())
     std::cerr << "shifts " << shifts.string() << ": weights of the model owner, who keeps them beside the model\n";
+  if (const std::string& why_not = compiler.shifts().why_not; !why_not.empty())
+    std::cerr << "every softmax keeps its maximum: " << why_not
+              << "; give more lines, or --set softmax=0 to want no fit\n";
   for (const nn::ShiftFit& f : compiler.shifts().fits)
     if (!f.fits)
       std::cerr << "softmax " << f.where << " keeps its maximum: rows of head " << f.worst

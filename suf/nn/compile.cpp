@@ -210,10 +210,9 @@ Class Compiler::MakeClass(const Options& policy, int least, int n) {
 // Shift: fits what predicts a softmax's row sums, where texts are enough and it fits.
 void Compiler::Shift(std::span<const std::vector<int32_t>> texts) {
   if (!shifts_ || o_.policy.softmax == Options::kMaximum || AddShifts(&plan_.graph) == 0) return;
-  std::string why_not;
-  *shifts_ = FitShifts(&plan_.graph, weights_, texts, pool_, &why_not, [&](double done) { Tell("fit", done); });
-  if (!why_not.empty() && o_.policy.softmax == Options::kShift)
-    Fail(Cause::kInput, "the calibration texts are too few for softmaxes without a maximum: ", why_not,
+  *shifts_ = FitShifts(&plan_.graph, weights_, texts, pool_, [&](double done) { Tell("fit", done); });
+  if (!shifts_->why_not.empty() && o_.policy.softmax == Options::kShift)
+    Fail(Cause::kInput, "the calibration texts are too few for softmaxes without a maximum: ", shifts_->why_not,
          "; give more lines, or set softmax=", int(Options::kMaximum));
   for (auto& [name, t] : shifts_->weights.tensors()) weights_.Set(name, t);
 }

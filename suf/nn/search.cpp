@@ -16,6 +16,7 @@ struct Group {
   std::vector<std::string> options;
   size_t at = 0;
   std::vector<Knob> knobs;
+  bool fresh = true;  // no search has set it
   void Set(size_t option) {
     at = option;
     for (Knob& k : knobs) k.set(option);
@@ -46,16 +47,19 @@ std::string WithoutNumbers(std::string name) {
   return name;
 }
 
-// Begin: a group where it was before, else where the first of its kind was.
-void Begin(Group* g, const std::vector<Chosen>& knobs) {
+// Begin: a group where it was before, else where the first of its kind was. One of another name is another value's, and
+// so fresh.
+void Begin(Group* g, const std::vector<Held>& knobs) {
   for (const bool exact : {true, false})
-    for (const Chosen& c : knobs) {
-      if (exact ? c.what != g->name : WithoutNumbers(c.what) != WithoutNumbers(g->name)) continue;
-      const auto at = std::find(g->options.begin(), g->options.end(), c.choice);
-      if (at == g->options.end()) continue;
-      return g->Set(size_t(at - g->options.begin()));
+    for (const Held& h : knobs) {
+      if (exact ? h.name != g->name : WithoutNumbers(h.name) != WithoutNumbers(g->name)) continue;
+      if (h.options != g->options) continue;
+      return g->fresh = !exact, g->Set(h.at);
     }
 }
+
+// kNearBest: a candidate so near the cheapest may be the cheapest once all of its knobs are searched.
+constexpr double kNearBest = 1.03;
 
 class Descent {
  public:
@@ -72,12 +76,15 @@ class Descent {
 
   double Run(Effort effort) {
     best_ = Cost();
-    if (effort != Effort::kCompare || best_ < from_.hopeless) Singles(), Together();
+    if (effort == Effort::kCompare)
+      Compare();
+    else
+      Singles(), Together();
     while (effort == Effort::kFull && (Singles() || Pairs())) {
     }
-    class_.choices.clear();
-    if (effort != Effort::kCompare) return Note(), best_;
-    for (const Group& g : groups_) class_.choices.push_back({g.name, g.options[g.at], "", 0});
+    from_.knobs.clear();
+    for (const Group& g : groups_) from_.knobs.push_back({g.name, g.options, g.at});
+    if (effort != Effort::kCompare) Note();
     return best_;
   }
 
@@ -86,6 +93,13 @@ class Descent {
     std::vector<size_t> s;
     for (const Group& g : groups_) s.push_back(g.at);
     return s;
+  }
+
+  // Compare: what no search has set; the rest moves what a candidate costs by less than kNearBest.
+  void Compare() {
+    if (best_ >= from_.hopeless * from_.best) return;
+    Singles(true), Together();
+    if (best_ < kNearBest * from_.best) Singles(), Together();
   }
 
   // Cost: of the plan as it is set; infinite where a cut has no such plan, or when enough was tried.
@@ -120,11 +134,11 @@ class Descent {
       if (change.size() > 1) Try(change);
   }
 
-  bool Singles() {
+  bool Singles(bool fresh = false) {
     bool better = false;
     for (size_t g = 0; g < groups_.size(); ++g)
       for (size_t o = 0; o < groups_[g].options.size(); ++o)
-        if (o != groups_[g].at) better = Try({{g, o}}) || better;
+        if (o != groups_[g].at && (groups_[g].fresh || !fresh)) better = Try({{g, o}}) || better;
     return better;
   }
 
@@ -149,6 +163,7 @@ class Descent {
 
   // Note: by group what was chosen, and the next best option of it alone.
   void Note() {
+    class_.choices.clear();
     for (Group& g : groups_) {
       Chosen c{g.name, g.options[g.at], "", 0};
       double next = INFINITY;
@@ -168,7 +183,7 @@ class Descent {
   const compiler::Prices prices_;
   const EmitPlan& emit_;
   std::vector<Group> groups_;
-  const From& from_;
+  From& from_;
   PricedStates& known_;
   double best_ = 0;
 };

@@ -14,18 +14,25 @@ namespace suf::nn {
 
 // Search: sets the knobs of class `which`, and says what was chosen and what came next. Coordinate descent, by single
 // classes of operators and by pairs; at most kMostTraces traces. Deterministic. Returns the seconds of the best.
-// effort: kFull; kNear: one pass over single classes, where it begins near the best; kCompare: the same without what
-// came next, and none where the start costs more than From::hopeless. emit: the trace that is priced; null: the class's
-// longest text.
+// effort: kFull; kNear: one pass over single classes, where it begins near the best; kCompare: without what came next,
+// over all classes only where it is near From::best, and over none where the start costs far more. emit: the trace that
+// is priced; null: the class's longest text.
 inline constexpr int kMostTraces = 1000;
 using EmitPlan = std::function<void(pfss::Trace&, const Plan&)>;
 enum class Effort : uint8_t { kFull, kNear, kCompare };
-// From: where a search begins. knobs: options by the name of their knob, or by that name with other numbers in it.
-// known: seconds by state of the knobs, of searches of the same class before.
+// Held: a knob as a search left it. From: where a search begins, and what it leaves. knobs: taken by a knob of the same
+// options and of that name, or of that name with other numbers in it; one of other options is as its operator was made.
+// best: seconds of the cheapest candidate. hopeless: a start over so many times that is left. known: seconds by
+// state of the knobs, of searches of the same class before.
+struct Held {
+  std::string name;
+  std::vector<std::string> options;
+  size_t at = 0;
+};
 using PricedStates = std::map<std::vector<size_t>, double>;
 struct From {
-  std::vector<Chosen> knobs;
-  double hopeless = INFINITY;
+  std::vector<Held> knobs;
+  double best = INFINITY, hopeless = 1;
   PricedStates known;
 };
 double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort = Effort::kFull,
@@ -50,7 +57,7 @@ std::span<const Segment> Segments();
 // chosen already, candidates that start far from the best are left. Set to what was chosen.
 struct Start {
   std::vector<int> segments;  // by Segments
-  std::vector<Chosen> knobs;
+  std::vector<Held> knobs;
 };
 using MakeClass = std::function<Class(const Options&)>;
 void SearchSegments(Plan* plan, size_t which, const compiler::Prices& prices, const Options& policy,

@@ -38,24 +38,23 @@ class Choosing {
 
   void Run(Start* start) {
     const bool first = start->segments.empty();
-    start->segments.resize(std::size(kSegments), 0), knobs_ = start->knobs;
+    start->segments.resize(std::size(kSegments), 0), start_ = start->knobs;
     hopeless_ = first ? kHopelessFirst : kHopelessNext;
     for (size_t i = 0; i < open_.size(); ++i) at_.push_back(start->segments[Index(i)]);
-    if (!std::isfinite(Cost(at_))) at_.assign(open_.size(), 0);
+    if (!std::isfinite(Cost(at_))) at_.assign(open_.size(), 0), Cost(at_);
     for (bool better = true; better;) {
       better = false;
       for (size_t i = 0; i < open_.size() && !better; ++i) better = Try({i});
-      for (size_t i = 0; first && i < open_.size() && !better; ++i)
+      for (size_t i = 0; i < open_.size() && !better; ++i)
         for (size_t j = i + 1; j < open_.size() && !better; ++j) better = Try({i, j});
     }
     FewestFlights();
     for (size_t i = 0; i < open_.size(); ++i) Cost(Flipped(at_, {i}));  // for what came next
     Known& chosen = known_.at(at_);
     plan_.classes[which_] = Class(chosen.made);
-    chosen.from.knobs = chosen.made.choices;
     best_ = Search(&plan_, which_, prices_, first ? Effort::kFull : Effort::kNear, &chosen.from);
     for (size_t i = 0; i < open_.size(); ++i) start->segments[Index(i)] = at_[i];
-    start->knobs = plan_.classes[which_].choices;
+    start->knobs = chosen.from.knobs;
     Note();
   }
 
@@ -84,11 +83,11 @@ class Choosing {
       if (e.cause() != Cause::kRefused) throw;
       return INFINITY;
     }
-    it->second.from = {knobs_, hopeless_ * best_, {}};
+    const std::vector<Held>& nearest = known_.at(at_).from.knobs;
+    it->second.from = {nearest.empty() ? start_ : nearest, best_, hopeless_, {}};
     it->second.seconds = Search(&plan_, which_, prices_, Effort::kCompare, &it->second.from);
     best_ = std::min(best_, it->second.seconds);
     it->second.made = Class(plan_.classes[which_]);
-    knobs_ = it->second.made.choices;
     return it->second.seconds;
   }
 
@@ -132,7 +131,7 @@ class Choosing {
   std::vector<const Segment*> open_;
   std::vector<int> at_;
   std::map<std::vector<int>, Known> known_;
-  std::vector<Chosen> knobs_;  // of the last candidate
+  std::vector<Held> start_;  // knobs of the class before
   double hopeless_ = kHopelessFirst;
   double best_ = INFINITY;  // of the candidates; in the end, of the class
 };

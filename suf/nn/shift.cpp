@@ -205,13 +205,13 @@ Graph RemoveShifts(Graph g) {
 }
 
 Shifts FitShifts(Graph* g, const Weights& weights, std::span<const std::vector<int32_t>> texts, exec::Pool& pool,
-                 std::string* why_not, const std::function<void(double)>& progress) {
+                 const std::function<void(double)>& progress) {
   Shifts out;
   size_t tokens = 0;
   for (auto& t : texts) tokens += t.size();
   if (texts.size() < kLeastTexts || tokens < kLeastRows) {
-    *why_not = Str("a fit needs ", kLeastTexts, " texts and ", kLeastRows, " rows, there are ", texts.size(),
-                   " texts with ", tokens, " rows");
+    out.why_not = Str("a fit needs ", kLeastTexts, " texts and ", kLeastRows, " rows, there are ", texts.size(),
+                      " texts with ", tokens, " rows");
     *g = RemoveShifts(*g);
     return out;
   }

@@ -32,6 +32,7 @@ struct ShiftFit {
 struct Shifts {
   Weights weights;  // P0's: the leaves of AddShifts
   std::vector<ShiftFit> fits;
+  std::string why_not;  // where the texts are too few for any: how many there are, and what a fit needs
 };
 
 // What a fit needs: texts and rows. A head takes its own scores where they shrink its range of residuals to less than
@@ -42,8 +43,8 @@ inline constexpr size_t kLeastTexts = 20, kLeastRows = 1000;
 inline constexpr double kRidge = 10, kOwnGain = 0.7, kQuantile = 0.999, kRoomBelow = 9;
 
 // FitShifts: fits every second input of a softmax of the folded graph by ridge regression, sets `own` of those that
-// fit, and removes the others from it. why_not: set, and all are removed, where the texts are too few. Deterministic.
+// fit, and removes the others from it: all, where the texts are too few. Deterministic.
 Shifts FitShifts(Graph* g, const Weights& weights, std::span<const std::vector<int32_t>> texts, exec::Pool& pool,
-                 std::string* why_not, const std::function<void(double)>& progress = {});
+                 const std::function<void(double)>& progress = {});
 
 }  // namespace suf::nn

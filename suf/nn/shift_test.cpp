@@ -42,14 +42,16 @@ TEST(Shifts, NeedTexts) {
   const std::string folded = g.Text();
   for (auto& [texts, why] : {std::pair{SmallTexts(2, 19, 16), "there are 19 texts"},
                              std::pair{SmallTexts(2, 40, 16), "a fit needs 20 texts and 1000 rows, there are 40"}}) {
-    std::string why_not;
     AddShifts(&g);
-    EXPECT_TRUE(FitShifts(&g, w, texts, exec::Default(), &why_not).fits.empty());
-    EXPECT_THAT(why_not, HasSubstr(why));
+    const Shifts none = FitShifts(&g, w, texts, exec::Default());
+    EXPECT_TRUE(none.fits.empty());
+    EXPECT_THAT(none.why_not, HasSubstr(why));
     EXPECT_EQ(g.Text(), folded);
   }
   Shifts shifts;
   CompileOptions o = SmallOptions();
+  (void)Compile(After(), w, SmallTexts(2, 40, 16), o, exec::Default(), &shifts);  // what costs less is the maximum
+  EXPECT_THAT(shifts.why_not, HasSubstr("a fit needs 20 texts and 1000 rows, there are 40"));
   o.policy.softmax = Options::kShift;
   EXPECT_THAT(
       Refusal([&] { (void)Compile(After(), w, SmallTexts(2, 40, 16), o, exec::Default(), &shifts); }, Cause::kInput),
@@ -96,9 +98,8 @@ TEST(Shifts, PredictRowsOfOtherTexts) {
     while (fits.size() < 2) {  // twice the same
       Graph fitted = Fold(g);
       AddShifts(&fitted);
-      std::string why_not;
-      const Shifts shifts = FitShifts(&fitted, model, texts, exec::Default(), &why_not);
-      EXPECT_EQ(why_not, "");
+      const Shifts shifts = FitShifts(&fitted, model, texts, exec::Default());
+      EXPECT_EQ(shifts.why_not, "");
       ASSERT_EQ(shifts.fits.size(), 1u);
       EXPECT_TRUE(shifts.fits[0].fits);
       EXPECT_EQ(shifts.fits[0].where, "0/attention/e");
