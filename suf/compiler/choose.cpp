@@ -14,8 +14,9 @@ namespace {
 // them twice: 0.96 and 0.69 G blocks a second of 32 bits (dpf_bench avx512, dcf_bench avx512), which gives 1.2 to 1.3.
 constexpr double kBlock = 1 / 1.45e9;
 // kKey: of a byte of a key; kWord: what an element of a strip takes on one core, its share of the PRG left out. Both by
-// suf fn bench.
-constexpr double kKey = 1.1e-9, kWord = 0.3e-9;
+// texts of 32 tokens on loopback, a core a party (tools/link.py), whose plans differ in keys and words; a function of
+// 1024 rows alone takes half as much again for a word (suf fn bench).
+constexpr double kKey = 0.8e-9, kWord = 0.2e-9;
 
 Profile Network(const char* name, double rtt, const char* source) {
   return {
