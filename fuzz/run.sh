@@ -1,8 +1,9 @@
 #!/bin/sh
 # run.sh BUILD LENGTH [TARGET..]: builds the libFuzzer programs and runs each over its committed corpus, two at a time,
 # each on one core: a target's threads hand over to each other, which across cores takes three times as long.
-# LENGTH is seconds, or runs:N for so many executions each (the long run: fuzz/run.sh build-fuzz runs:10000000). Prints a
-# line a target; new inputs stay in BUILD/found, logs in BUILD/TARGET.log, the input of a finding in BUILD.
+# LENGTH is seconds, or runs:N for so many executions each (the long run: fuzz/run.sh build-fuzz runs:10000000), or
+# `build`, which runs none and builds tests/trace_digest, too. Prints a line a target; new inputs stay in BUILD/found,
+# logs in BUILD/TARGET.log, the input of a finding in BUILD.
 set -eu
 cd "$(dirname "$0")/.."
 build=$1 length=$2
@@ -10,7 +11,10 @@ shift 2
 command -v clang++-19 > /dev/null || { echo "fuzz: there is no clang++-19, which has libFuzzer; run tools/setup.sh, which installs it" >&2; exit 1; }
 [ $# -gt 0 ] || set -- $(ls fuzz/corpus)
 cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DSUF_FUZZ=ON -DSUF_BENCH=OFF > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
-ninja -C "$build" fuzzers > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
+programs=fuzzers
+[ "$length" != build ] || programs="fuzzers trace_digest"
+ninja -C "$build" $programs > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
+[ "$length" != build ] || exit 0
 export CORES="$(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0)))')"
 # a process has half a million executions at most: AddressSanitizer keeps something of every thread there was, and slows down by it
 one='

@@ -6,9 +6,14 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
+def fetched():
+    """The directory of the fetched model."""
+    return subprocess.check_output([ROOT / 'build/suf', 'model', 'path'], text=True).strip()
+
+
 def model_and_plan(model=None):
     """The model directory (the fetched one by default) and the path of its plan."""
-    model = model or subprocess.check_output([ROOT / 'build/suf', 'model', 'path'], text=True).strip()
+    model = model or fetched()
     return model, subprocess.check_output([ROOT / 'tools/plan.sh', model], text=True).strip()
 
 

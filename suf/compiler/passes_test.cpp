@@ -148,16 +148,16 @@ RowLut/tree/narrow: no: it is no function of constants on octaves alone
 RowLut/tree/2/narrow: no: it is no function of constants on octaves alone
 RowLut/tree/3/narrow: no: it is no function of constants on octaves alone
 )",
-      R"(cpu: DenseTable, DenseTable, 91734 ns = flights 72000 + wire 53 + key 6758 + AES 376 + words 12547
-  next Parity+Open, DenseTable, 113132 ns = flights 72000 + wire 67 + key 563 + AES 32 + words 40469
+      R"(cpu: DenseTable, DenseTable, 85709 ns = flights 72000 + wire 53 + key 4915 + AES 376 + words 8365
+  next Parity+Open, DenseTable, 99489 ns = flights 72000 + wire 67 + key 410 + AES 32 + words 26979
 gpu: DenseTable, DenseTable, 21908 ns = flights 21400 + wire 5 + key 74 + AES 11 + words 418
   next StepDcf, DenseTable, 22748 ns = flights 21400 + wire 5 + key 36 + AES 44 + words 1262
-lan: DenseTable, DenseTable, 1020033 ns = flights 1000000 + wire 352 + key 6758 + AES 376 + words 12547
-  next Parity+Open, DenseTable, 1041513 ns = flights 1000000 + wire 448 + key 563 + AES 32 + words 40469
-balanced: DenseTable, DenseTable, 20020033 ns = flights 20000000 + wire 352 + key 6758 + AES 376 + words 12547
-  next Parity+Open, DenseTable, 20041513 ns = flights 20000000 + wire 448 + key 563 + AES 32 + words 40469
-wan: DenseTable, DenseTable, 60020033 ns = flights 60000000 + wire 352 + key 6758 + AES 376 + words 12547
-  next Parity+Open, DenseTable, 60041513 ns = flights 60000000 + wire 448 + key 563 + AES 32 + words 40469
+lan: DenseTable, DenseTable, 1014008 ns = flights 1000000 + wire 352 + key 4915 + AES 376 + words 8365
+  next Parity+Open, DenseTable, 1027869 ns = flights 1000000 + wire 448 + key 410 + AES 32 + words 26979
+balanced: DenseTable, DenseTable, 20014008 ns = flights 20000000 + wire 352 + key 4915 + AES 376 + words 8365
+  next Parity+Open, DenseTable, 20027869 ns = flights 20000000 + wire 448 + key 410 + AES 32 + words 26979
+wan: DenseTable, DenseTable, 60014008 ns = flights 60000000 + wire 352 + key 4915 + AES 376 + words 8365
+  next Parity+Open, DenseTable, 60027869 ns = flights 60000000 + wire 448 + key 410 + AES 32 + words 26979
 )",
       R"(trace d9bf0825989613440526beb464944a5d5ea72d954c657a422e917b5af60bb5fe, 2 flights, key bits 49152 + 4096
 input: 6 operations, key bits 0 + 0, sent bits 0 + 128: 1 add, 1 broadcast, 1 const, 1 input, 1 rand, 1 send
@@ -217,16 +217,16 @@ RowLut/tree/narrow: no: it is no function of constants on octaves alone
 RowLut/tree/2/narrow: no: it is no function of constants on octaves alone
 RowLut/tree/3/narrow: no: it is no function of constants on octaves alone
 )",
-      R"(cpu: DenseTable, 87248 ns = flights 72000 + wire 38 + key 4506 + AES 177 + words 10526
-  next Parity+Open, 91286 ns = flights 72000 + wire 43 + key 282 + AES 15 + words 18946
+      R"(cpu: DenseTable, 82510 ns = flights 72000 + wire 38 + key 3277 + AES 177 + words 7018
+  next Parity+Open, 84894 ns = flights 72000 + wire 43 + key 205 + AES 15 + words 12630
 gpu: DenseTable, 21809 ns = flights 21400 + wire 4 + key 49 + AES 5 + words 351
   next Parity+Open, 22039 ns = flights 21400 + wire 4 + key 3 + AES 0 + words 632
-lan: DenseTable, 1015465 ns = flights 1000000 + wire 256 + key 4506 + AES 177 + words 10526
-  next Parity+Open, 1019530 ns = flights 1000000 + wire 288 + key 282 + AES 15 + words 18946
-balanced: DenseTable, 20015465 ns = flights 20000000 + wire 256 + key 4506 + AES 177 + words 10526
-  next Parity+Open, 20019530 ns = flights 20000000 + wire 288 + key 282 + AES 15 + words 18946
-wan: DenseTable, 60015465 ns = flights 60000000 + wire 256 + key 4506 + AES 177 + words 10526
-  next Parity+Open, 60019530 ns = flights 60000000 + wire 288 + key 282 + AES 15 + words 18946
+lan: DenseTable, 1010728 ns = flights 1000000 + wire 256 + key 3277 + AES 177 + words 7018
+  next Parity+Open, 1013138 ns = flights 1000000 + wire 288 + key 205 + AES 15 + words 12630
+balanced: DenseTable, 20010728 ns = flights 20000000 + wire 256 + key 3277 + AES 177 + words 7018
+  next Parity+Open, 20013138 ns = flights 20000000 + wire 288 + key 205 + AES 15 + words 12630
+wan: DenseTable, 60010728 ns = flights 60000000 + wire 256 + key 3277 + AES 177 + words 7018
+  next Parity+Open, 60013138 ns = flights 60000000 + wire 288 + key 205 + AES 15 + words 12630
 )",
       R"(trace 96127178da8b065b9bdc96fe24c3f16c6d76f2d6e8a7aa8c3ef81fd21b6c37e3, 2 flights, key bits 32768 + 0
 input: 6 operations, key bits 0 + 0, sent bits 0 + 128: 1 add, 1 broadcast, 1 const, 1 input, 1 rand, 1 send
@@ -288,16 +288,16 @@ RowLut/tree/narrow: no: its entries are as wide as its ring
 RowLut/tree/2/narrow: no: its entries are as wide as its ring
 RowLut/tree/3/narrow: no: its entries are as wide as its ring
 )",
-      R"(cpu: DenseTable, 77629 ns = flights 72000 + wire 24 + key 563 + AES 45 + words 4997
-  next IntervalLut, 91379 ns = flights 72000 + wire 24 + key 1778 + AES 883 + words 16694
+      R"(cpu: DenseTable, 75810 ns = flights 72000 + wire 24 + key 410 + AES 45 + words 3331
+  next IntervalLut, 85330 ns = flights 72000 + wire 24 + key 1293 + AES 883 + words 11130
 gpu: DenseTable, 21576 ns = flights 21400 + wire 2 + key 6 + AES 1 + words 167
   next IntervalLut, 22003 ns = flights 21400 + wire 2 + key 19 + AES 25 + words 556
-lan: DenseTable, 1005765 ns = flights 1000000 + wire 160 + key 563 + AES 45 + words 4997
-  next IntervalLut, 1019515 ns = flights 1000000 + wire 160 + key 1778 + AES 883 + words 16694
-balanced: DenseTable, 20005765 ns = flights 20000000 + wire 160 + key 563 + AES 45 + words 4997
-  next IntervalLut, 20019515 ns = flights 20000000 + wire 160 + key 1778 + AES 883 + words 16694
-wan: DenseTable, 60005765 ns = flights 60000000 + wire 160 + key 563 + AES 45 + words 4997
-  next IntervalLut, 60019515 ns = flights 60000000 + wire 160 + key 1778 + AES 883 + words 16694
+lan: DenseTable, 1003946 ns = flights 1000000 + wire 160 + key 410 + AES 45 + words 3331
+  next IntervalLut, 1013466 ns = flights 1000000 + wire 160 + key 1293 + AES 883 + words 11130
+balanced: DenseTable, 20003946 ns = flights 20000000 + wire 160 + key 410 + AES 45 + words 3331
+  next IntervalLut, 20013466 ns = flights 20000000 + wire 160 + key 1293 + AES 883 + words 11130
+wan: DenseTable, 60003946 ns = flights 60000000 + wire 160 + key 410 + AES 45 + words 3331
+  next IntervalLut, 60013466 ns = flights 60000000 + wire 160 + key 1293 + AES 883 + words 11130
 )",
       R"(trace c8f86943c30a2e849941492c08522d32bd75aee6298e103c50a4a1518e0bd3ce, 2 flights, key bits 4096 + 0
 input: 6 operations, key bits 0 + 0, sent bits 0 + 96: 1 add, 1 broadcast, 1 const, 1 input, 1 rand, 1 send
