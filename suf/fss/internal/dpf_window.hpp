@@ -170,20 +170,30 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
   const size_t side = size_t{1} << log;
   const size_t nodes = side << depth, words = size_t{4} << depth, bytes = 16 * count;
   Vec *cur = reinterpret_cast<Vec*>(scratch), *next = cur + nodes + 2 * kStep;
-  alignas(64) uint8_t b[kStep * sizeof(Vec)] = {};
-  auto vectors_of = [&](const uint8_t* blocks, Vec(&v)[kStep]) {  // of every node of a step
-    __builtin_memcpy(b, blocks, bytes);
-    for (size_t w = 0; w < kStep; ++w) v[w] = Load(b + (w & (side - 1)) * sizeof(Vec));
+  // A block of each key for every node of a step. What is of a key is read anew in each step from where it will be
+  // wiped: kept in registers over all steps it would be spilled, and stay on the stack (tests/memory_test.py).
+  struct OfKeys {
+    alignas(64) uint8_t b[kStep * sizeof(Vec)] = {};
+    ~OfKeys() { Wipe(b, sizeof b); }
+    Vec At(size_t w) const { return Load(b + w * sizeof(Vec)); }
+  } cw, other;
+  auto step = [] { asm volatile("" : : : "memory"); };
+  auto load = [&](const uint8_t* from, OfKeys* to) {
+    __builtin_memcpy(to->b, from, bytes);
+    for (size_t w = side; w < kStep; ++w)
+      __builtin_memcpy(to->b + w * sizeof(Vec), to->b + (w & (side - 1)) * sizeof(Vec), sizeof(Vec));
   };
-  auto cw_of = [&](int level, Vec(&v)[kStep]) { vectors_of(t.cw + 16 * (size_t(level) * t.keys + k0), v); };
-  Vec in[kStep], add[kStep], h[kStep], c[kStep], other[kStep];
-  vectors_of(t.root + 16 * k0, in);
-  for (size_t w = 0; w < kStep; ++w) cur[w] = (in[w] & Lanes(~uint64_t{1}, ~uint64_t{0})) | Lanes(uint64_t(t.party), 0);
+  auto words_of = [&](int level) { return t.cw + 16 * (size_t(level) * t.keys + k0); };
+  Vec in[kStep], add[kStep], h[kStep];
+  load(t.root + 16 * k0, &cw);
+  for (size_t w = 0; w < kStep; ++w)
+    cur[w] = (cw.At(w) & Lanes(~uint64_t{1}, ~uint64_t{0})) | Lanes(uint64_t(t.party), 0);
   for (int d = 0; d < depth; ++d) {
-    cw_of(d, c);
+    load(words_of(d), &cw);
     for (size_t j = 0; j < side << d; j += kStep) {
+      step();
 #pragma GCC unroll 8
-      for (size_t w = 0; w < kStep; ++w) in[w] = cur[j + w], add[w] = Control(in[w]) & c[w];
+      for (size_t w = 0; w < kStep; ++w) in[w] = cur[j + w], add[w] = Control(in[w]) & cw.At(w);
       Hash(keys, in, add, h);
 #pragma GCC unroll 8
       for (size_t w = 0; w < kStep; ++w) {
@@ -197,14 +207,15 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
   // the four leaf blocks of two nodes are a cache line of each key
   constexpr size_t kLines = kStep / 4;
   const Vec tweak = Lanes(2, 0);
-  cw_of(depth, c), cw_of(depth + 1, other);
+  load(words_of(depth), &cw), load(words_of(depth + 1), &other);
   for (size_t node = 0; node < size_t{1} << depth; node += 2) {
     for (size_t v = 0; v < side; v += kLines) {
+      step();
 #pragma GCC unroll 8
       for (size_t w = 0; w < kStep; ++w) {
         const size_t of = v + w / 4;
         const Vec s = cur[(node + w % 4 / 2) * side + of];
-        in[w] = w % 2 ? s ^ tweak : s, add[w] = Control(s) & (w % 2 ? other : c)[of];
+        in[w] = w % 2 ? s ^ tweak : s, add[w] = Control(s) & (w % 2 ? other : cw).At(of);
       }
       Hash(keys, in, add, h);
 #pragma GCC unroll 2
@@ -215,16 +226,16 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
           ScatterLines(h + 4 * q, to, words);
           continue;
         }
-        for (size_t w = 0; w < 4; ++w) Store(b + w * sizeof(Vec), h[4 * q + w]);
+        const uint8_t* const lanes = reinterpret_cast<const uint8_t*>(h + 4 * q);
         for (size_t l = 0; key + l < count && l < kLanes; ++l) {
           for (size_t w = 0; w < 4 && 2 * w < words; ++w) {
-            __builtin_memcpy(to + l * words + 2 * w, b + w * sizeof(Vec) + 16 * l, 16);
+            __builtin_memcpy(to + l * words + 2 * w, lanes + w * sizeof(Vec) + 16 * l, 16);
           }
         }
       }
     }
   }
-  Wipe(b, sizeof b), Wipe(in, sizeof in), Wipe(add, sizeof add), Wipe(h, sizeof h);
+  Wipe(in, sizeof in), Wipe(add, sizeof add), Wipe(h, sizeof h);
 }
 
 // Shifted: out[q] = bits 64 q + shift ... of the quadwords x[0 .. count], a quadword each.
