@@ -117,6 +117,20 @@ struct World {
 
 const std::vector<int32_t> kText{1, 2, 3}, kOtherText{5, 5, 0};
 
+// ExpectOrder, ExpectTheSameView: of corrupt party p; the same view with other weights of P0, or another text of P1.
+OrderReport ExpectOrder(const World& w, int p) {
+  OrderReport r = Order(*w.schedule, p, w.With(1, kText), {});
+  EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.stuck << " of " << r.items << " stuck, " << r.cycles
+                      << " cycles";
+  return r;
+}
+EquivReport ExpectTheSameView(const World& w, int p) {
+  EquivReport r = Equiv(*w.schedule, p, w.With(1, kText), p == 1 ? w.With(9, kText) : w.With(1, kOtherText), {});
+  EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.left << " of " << r.items << " items differ";
+  EXPECT_TRUE(r.differs);
+  return r;
+}
+
 // The plan's two forms of attention (rescaled before W_o, or not), each with one of the backends.
 class Simulatable : public testing::TestWithParam<std::pair<int, bool>> {
  protected:
@@ -128,18 +142,14 @@ INSTANTIATE_TEST_SUITE_P(All, Simulatable, testing::Values(std::pair{0, true}, s
 
 TEST_P(Simulatable, PadsMoveTheirOwnItemsInOrder) {
   for (int p : {0, 1}) {
-    OrderReport r = Order(*w.schedule, p, w.With(1, kText), {});
-    EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.stuck << " of " << r.items << " stuck, " << r.cycles
-                        << " cycles";
+    const OrderReport r = ExpectOrder(w, p);
     std::printf("corrupt P%d: %d items, %d stuck, %d cycles\n", p, r.items, r.stuck, r.cycles);
   }
 }
 
 TEST_P(Simulatable, OtherSecretsGiveTheSameView) {
   for (int p : {0, 1}) {
-    EquivReport r = Equiv(*w.schedule, p, w.With(1, kText), p == 1 ? w.With(9, kText) : w.With(1, kOtherText), {});
-    EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.left << " of " << r.items << " items differ";
-    EXPECT_TRUE(r.differs);
+    const EquivReport r = ExpectTheSameView(w, p);
     std::printf("corrupt P%d: %d items equal after %d iterations\n", p, r.items - r.left, r.iterations);
   }
 }
@@ -147,10 +157,8 @@ TEST_P(Simulatable, OtherSecretsGiveTheSameView) {
 TEST(SimulatableWithTrees, PadsMoveTheirOwnItemsInOrder) {
   World w(0, false, false);
   for (int p : {0, 1}) {
-    OrderReport r = Order(*w.schedule, p, w.With(1, kText), {});
     EXPECT_GT(ReceivedBy(*w.schedule, p).trees, 0);
-    EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.stuck << " of " << r.items << " stuck, " << r.cycles
-                        << " cycles";
+    ExpectOrder(w, p);
   }
 }
 
@@ -159,10 +167,8 @@ TEST(SimulatableWithTrees, PadsMoveTheirOwnItemsInOrder) {
 TEST(SimulatableWithDcf, PadsMoveTheirOwnItemsInOrder) {
   World w(8, true, true, Form::kDcf), other(8);
   for (int p : {0, 1}) {
-    OrderReport r = Order(*w.schedule, p, w.With(1, kText), {});
     EXPECT_GT(ReceivedBy(*w.schedule, p).trees, 0);
-    EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.stuck << " of " << r.items << " stuck, " << r.cycles
-                        << " cycles";
+    ExpectOrder(w, p);
   }
   EXPECT_LT(w.schedule->flights(), other.schedule->flights());
 }
@@ -171,12 +177,7 @@ TEST(SimulatableWithDcf, PadsMoveTheirOwnItemsInOrder) {
 TEST(SimulatableNarrow, OrderAndTheSameView) {
   World w(8, false, true, Form::kNarrow);
   for (int p : {0, 1}) {
-    OrderReport r = Order(*w.schedule, p, w.With(1, kText), {});
-    EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.stuck << " of " << r.items << " stuck, " << r.cycles
-                        << " cycles";
-    EquivReport e = Equiv(*w.schedule, p, w.With(1, kText), p == 1 ? w.With(9, kText) : w.With(1, kOtherText), {});
-    EXPECT_TRUE(e.ok()) << "corrupt P" << p << ": " << e.left << " of " << e.items << " items differ";
-    EXPECT_TRUE(e.differs);
+    ExpectOrder(w, p), ExpectTheSameView(w, p);
   }
 }
 
@@ -189,12 +190,7 @@ TEST(SimulatableTiles, OrderAndTheSameView) {
   };
   EXPECT_TRUE(has(pfss::Op::kConcat) && has(pfss::Op::kWait));
   for (int p : {0, 1}) {
-    OrderReport r = Order(*w.schedule, p, w.With(1, kText), {});
-    EXPECT_TRUE(r.ok()) << "corrupt P" << p << ": " << r.stuck << " of " << r.items << " stuck, " << r.cycles
-                        << " cycles";
-    EquivReport e = Equiv(*w.schedule, p, w.With(1, kText), p == 1 ? w.With(9, kText) : w.With(1, kOtherText), {});
-    EXPECT_TRUE(e.ok()) << "corrupt P" << p << ": " << e.left << " of " << e.items << " items differ";
-    EXPECT_TRUE(e.differs);
+    ExpectOrder(w, p), ExpectTheSameView(w, p);
   }
 }
 
