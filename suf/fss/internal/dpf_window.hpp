@@ -186,8 +186,7 @@ void DpfFullTile(const uint8_t* tile_key, const internal::DpfTile& t, size_t k0,
   auto words_of = [&](int level) { return t.cw + 16 * (size_t(level) * t.keys + k0); };
   Vec in[kStep], add[kStep], h[kStep];
   load(t.root + 16 * k0, &cw);
-  for (size_t w = 0; w < kStep; ++w)
-    cur[w] = (cw.At(w) & Lanes(~uint64_t{1}, ~uint64_t{0})) | Lanes(uint64_t(t.party), 0);
+  for (size_t w = 0; w < kStep; ++w) cur[w] = AsRoot(cw.At(w), t.party);
   for (int d = 0; d < depth; ++d) {
     load(words_of(d), &cw);
     for (size_t j = 0; j < side << d; j += kStep) {

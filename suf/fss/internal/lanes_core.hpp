@@ -49,10 +49,13 @@ struct Points {
   Vec At(int w) const { return Spread(x + w * kLanes); }
 };
 
+// AsRoot: a root of each lane, its low bit the party.
+inline Vec AsRoot(Vec x, int party) { return (x & Lanes(~uint64_t{1}, ~uint64_t{0})) | Lanes(uint64_t(party), 0); }
+
 // Roots: the roots of `count` keys, their low bit the party.
 inline void Roots(const uint8_t* root, size_t count, int party, Vec (&s)[kWide]) {
   const Blocks blocks(root, count);
-  for (int w = 0; w < kWide; ++w) s[w] = (blocks.At(w) & Lanes(~uint64_t{1}, ~uint64_t{0})) | Lanes(uint64_t(party), 0);
+  for (int w = 0; w < kWide; ++w) s[w] = AsRoot(blocks.At(w), party);
 }
 
 }  // namespace
