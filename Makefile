@@ -1,6 +1,7 @@
 # make setup | build | test | accept | run | bench. Each does all the set-up it needs; on a fresh Debian 12 as root nothing else is needed.
 BUILD ?= build
 MODEL ?=
+SHAPE ?=
 JOBS ?= $(shell nproc)
 
 .PHONY: help setup build test accept run bench sanitize clean
@@ -36,9 +37,9 @@ accept: build model
 run: program model
 	tools/run.sh "$(MODEL)"
 
-## bench    the tables of docs/measurements.md, as JSON lines and for reading
-bench: build model
-	.venv/bin/python tools/bench.py $(if $(MODEL),--model "$(MODEL)")
+## bench    the tables of docs/measurements.md, as JSON lines and for reading; SHAPE=bert-base: a random model of that preset at 128 tokens
+bench: build $(if $(SHAPE),,model)
+	.venv/bin/python tools/bench.py $(if $(SHAPE),--shape "$(SHAPE)") $(if $(MODEL),--model "$(MODEL)")
 
 ## install  program, libsuf, headers, suf.pc and man page under PREFIX (/usr/local); cmake --install
 PREFIX ?= /usr/local

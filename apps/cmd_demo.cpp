@@ -11,6 +11,7 @@
 #include "apps/role.hpp"
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
+#include "suf/backends/all.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/nn/forward.hpp"
 #include "suf/ring/cpu.hpp"
@@ -31,16 +32,17 @@ std::string Short(const std::string& s, size_t columns) {
 }
 
 void ShowRows(const std::vector<Line>& lines, const std::vector<ordered_json>& rows) {
-  std::vector<std::vector<std::string>> table{{"text", "tokens", "cosine to float", "= simulator", "deal ms",
-                                               "transport", "online ms", "sent P0", "sent P1", "P1 ahead", "flights",
-                                               "key each"}};
+  std::vector<std::vector<std::string>> table{{"text", "tokens", "cosine to float", "= simulator", "keys asked ms",
+                                               "online ms", "dealing", "waiting for keys", "sent P0", "sent P1",
+                                               "P1 ahead", "flights", "key each"}};
   for (auto& r : rows) {
     const Line& l = lines[r["i"].get<size_t>()];
     auto& b = r["bytes"];
     table.push_back({Str(l.i + 1, " ", Short(l.text, 36)), r["n"].dump(), Fixed(r["cos"], 6),
-                     r["sim_equal"].get<bool>() ? "every word" : "NO", Fixed(r["ms"]["deal"], 0),
-                     Fixed(r["ms"]["transport"], 0), Fixed(r["ms"]["online"], 0), Bytes10(b["p0"]), Bytes10(b["p1"]),
-                     Bytes10(b["p1_offline"]), r["flights"].dump(), Bytes10(r["key_bytes"][1])});
+                     r["sim_equal"].get<bool>() ? "every word" : "NO", Fixed(r["ms"]["fetch"], 0),
+                     Fixed(r["ms"]["online"], 0), Fixed(r["within_ms"]["deal"], 0), Fixed(r["within_ms"]["keys"], 0),
+                     Bytes10(b["p0"]), Bytes10(b["p1"]), Bytes10(b["p1_offline"]), r["flights"].dump(),
+                     Bytes10(r["key_bytes"][1])});
   }
   std::cout << "\n" << Table(table);
 }
@@ -64,21 +66,23 @@ std::string Operator(const std::string& scope) { return scope.substr(scope.find(
 // Where each role's time went in the longest text, by operator.
 void ShowTimes(const std::vector<ordered_json>& rows) {
   auto most = std::max_element(rows.rbegin(), rows.rend(), [](auto& a, auto& b) { return a["n"] < b["n"]; });
-  std::cout << "\n" << (*most)["n"] << " tokens, ms: arithmetic / keys / wire / waiting\n";
+  std::cout << "\n" << (*most)["n"] << " tokens, ms: arithmetic / keys / upload / wire / waiting\n";
   std::vector<std::vector<std::string>> table{{""}};
   for (auto& [role, t] : (*most)["times"].items()) {
-    std::map<std::string, std::array<double, 4>> by;
+    std::map<std::string, std::array<double, 5>> by;
     for (auto& [scope, s] : t["by"].items())
       for (const std::string& row : {Operator(scope), std::string("total")}) {
         int k = 0;
-        for (const char* part : {"compute", "key", "wire", "wait"}) by[row][size_t(k++)] += s[part].get<double>();
+        for (const char* part : {"compute", "key", "upload", "wire", "wait"})
+          by[row][size_t(k++)] += s[part].get<double>();
       }
     table[0].push_back(role == "p0" ? "model owner" : role == "p1" ? "data owner" : role);
     for (auto& [op, v] : by) {
       auto line = std::find_if(table.begin(), table.end(), [&](auto& l) { return l[0] == op; });
       if (line == table.end()) line = table.insert(table.end(), {op});
       line->resize(table[0].size());
-      line->back() = Str(Fixed(v[0], 1), " / ", Fixed(v[1], 1), " / ", Fixed(v[2], 1), " / ", Fixed(v[3], 1));
+      line->back() = Str(Fixed(v[0], 1), " / ", Fixed(v[1], 1), " / ", Fixed(v[2], 1), " / ", Fixed(v[3], 1), " / ",
+                         Fixed(v[4], 1));
     }
   }
   for (auto& line : table) line.resize(table[0].size());
@@ -101,7 +105,9 @@ void AddTimes(const std::string& path, const char* role, std::vector<ordered_jso
 }  // namespace
 
 int RunDemo(const DemoArgs& a) {
-  if (!a.kernels.empty()) (void)ring::VariantNamed(a.kernels);  // its sentence before the roles say it
+  // their sentences before the roles say them
+  if (!a.kernels.empty()) (void)ring::VariantNamed(a.kernels);
+  (void)backends::MakeForModels(a.backend);
   Folder dir;
   auto lines = ReadTexts(a.source);
   std::string plan_path = a.plan;
@@ -142,20 +148,21 @@ int RunDemo(const DemoArgs& a) {
   }
   std::string certs = dir / "certs", vocabulary = a.model + "/vocab.txt";
   net::MakeCerts(certs);
-  auto with_kernels = [&](std::vector<std::string> args) {
+  auto with_engine = [&](std::vector<std::string> args) {
+    args.insert(args.end(), {"--backend", a.backend});
     if (!a.kernels.empty()) args.insert(args.end(), {"--kernels", a.kernels});
     return args;
   };
   Child deal("the dealer",
-             with_kernels({"suf", "deal", "--plan", plan_path, "--certs", certs + "/dealer", "--listen", "127.0.0.1:0",
-                           "--times", dir / "dealer.times"}),
+             with_engine({"suf", "deal", "--plan", plan_path, "--certs", certs + "/dealer", "--listen", "127.0.0.1:0",
+                          "--times", dir / "dealer.times"}),
              2);
   std::string dealer = Str("127.0.0.1:", deal.Port());
   deal.Drain();
   Child serve("the model owner",
-              with_kernels({"suf", "serve", "--plan", plan_path, "--model", a.model, "--certs", certs + "/model",
-                            "--dealer", dealer, "--listen", "127.0.0.1:0", "--store", dir / "model-store", "--once",
-                            "--times", dir / "p0.times"}),
+              with_engine({"suf", "serve", "--plan", plan_path, "--model", a.model, "--certs", certs + "/model",
+                           "--dealer", dealer, "--listen", "127.0.0.1:0", "--store", dir / "model-store", "--once",
+                           "--times", dir / "p0.times"}),
               2);
   std::string server = Str("127.0.0.1:", serve.Port());
   serve.Drain();
@@ -166,7 +173,7 @@ int RunDemo(const DemoArgs& a) {
       texts,       "--json",  "--variant",     a.variant};
   if (a.truncate) args.push_back("--truncate");
   if (a.one_by_one) args.push_back("--one-by-one");
-  Child embed("the data owner", with_kernels(args), 1);
+  Child embed("the data owner", with_engine(args), 1);
   std::cerr << "dealer: process " << deal.pid() << " at " << dealer << "\nmodel owner (P0): process " << serve.pid()
             << " at " << server << "\ndata owner (P1): process " << embed.pid() << "\n";
 

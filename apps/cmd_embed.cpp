@@ -65,8 +65,9 @@ int RunEmbed(const EmbedArgs& a) {
   Harden();
   UseKernels("embed", a.kernels);
   auto own = Own("embed", a.certs, Role::kData, a.pins);
-  const auto backend = HostBackend();
+  const auto backend = HostBackend("embed", a.backend);
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
+  engine.MoveParts();
   auto lines = Texts(a, engine.plan());  // before anybody hears of them
   Results results(a, engine);
   const auto usable = std::count_if(lines.begin(), lines.end(), [](auto& l) { return l.error.empty(); });

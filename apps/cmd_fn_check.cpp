@@ -7,7 +7,7 @@
 #include "apps/fn_pair.hpp"
 #include "apps/fn_source.hpp"
 #include "apps/show.hpp"
-#include "suf/backends/myl7.hpp"
+#include "suf/backends/all.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::apps {
@@ -18,8 +18,9 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// Cells that --all covers with its defaults: functions x lowerings of clear and packed, and of myl7 where it runs.
-constexpr int kLeastCovered = 426, kLeastOfMyl7 = 142;
+// Cells that --all covers with its defaults: functions x lowerings of a backend that runs models, and of one that runs
+// functions alone.
+constexpr int kLeastOfModels = 213, kLeastOfFunctions = 142;
 constexpr int kAllBits = 8;                  // domains up to so many bits are run whole
 constexpr size_t kCuts = 64, kValues = 256;  // of the others: places beside cuts, and random ones up to so many
 
@@ -81,10 +82,10 @@ struct Cell {
   std::string why;  // not empty: a hole
 };
 
-// Columns: the backends of the matrix: the slow one, the fast one, and the other library where it was built.
+// Columns: the backends of the matrix.
 std::vector<std::string> Columns() {
-  std::vector<std::string> out{"clear", "packed"};
-  if (backends::Myl7Supported()) out.push_back("myl7");
+  std::vector<std::string> out;
+  for (const backends::Entry& e : backends::Usable(false)) out.push_back(e.name);
   return out;
 }
 
@@ -94,7 +95,7 @@ std::vector<Cell> CellsOf(const std::string& name, const func::Function& f, Bar*
   const std::vector<uint64_t> x = ValuesOf(f);
   const PairInput input = Shared(x, func::DomainBits(f));
   for (const std::string& column : Columns()) {
-    const auto backend = MakeBackend(column);
+    const auto backend = backends::Make(column);
     const std::vector<Candidate> all = ChoicesOf(plan, backend->capabilities());
     if (column == "clear") (void)compiler::Best(all);  // refuses a function that nothing makes
     size_t turn = 0;
@@ -185,7 +186,8 @@ int RunFnCheck(const FnCheckArgs& a) {
               << (wrong == 1 ? " cell" : " cells") << " wrong\n";
   }
   if (wrong) Fail(Cause::kRefused, wrong, " cells of the matrix are wrong; report them, and use another lowering");
-  const int least = kLeastCovered + (Columns().size() > 2 ? kLeastOfMyl7 : 0);
+  const int models = int(backends::Usable().size()), functions = int(Columns().size()) - models;
+  const int least = models * kLeastOfModels + functions * kLeastOfFunctions;
   if (a.all && a.f.n == 32 && a.f.scale == 12 && covered < least)
     Fail(Cause::kRefused, "the matrix covers ", covered, " cells, fewer than the ", least,
          " that it covered before; a lowering or a function was lost");

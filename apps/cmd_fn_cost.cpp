@@ -36,7 +36,8 @@ int RunFnCost(const FnCostArgs& a) {
   if (!a.profile.empty()) profiles = {compiler::ParseProfile(a.profile)};
   for (Profile& p : profiles) compiler::SetKeys(&p, a.keys);
   const bool now = profiles[0].prices.now;
-  std::vector<Candidate> all = gates::Price(plan, profiles[0].prices, a.count, MakeBackend(a.backend)->capabilities());
+  std::vector<Candidate> all =
+      gates::Price(plan, profiles[0].prices, a.count, backends::Make(a.backend)->capabilities());
   std::stable_sort(all.begin(), all.end(), [](const Candidate& x, const Candidate& y) {
     if (x.why_not.empty() != y.why_not.empty()) return x.why_not.empty();
     return x.why_not.empty() && x.seconds < y.seconds;

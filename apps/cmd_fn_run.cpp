@@ -76,7 +76,7 @@ int RunFnRun(const FnRunArgs& a) {
     Fail(Cause::kInput, "--out holds the shares of --to shared; with --to ", a.ends.to, " --json has the values");
   if (a.processes && a.backend != "packed")
     Fail(Cause::kInput, "--processes runs the three roles, which compute on packed; leave out --backend ", a.backend);
-  const auto backend = MakeBackend(a.backend);
+  const auto backend = backends::Make(a.backend);
   const compiler::Profile profile = compiler::ParseProfile(a.profile);
   // the choice is for as many values as there are, as far as that is known before they are read
   const int64_t many = a.random      ? *a.random
@@ -108,7 +108,7 @@ int RunFnRun(const FnRunArgs& a) {
 int RunBackends(const BackendsArgs& a) {
   ordered_json all = json::array();
   std::string text;
-  for (const BackendInfo& b : Backends()) {
+  for (const backends::Entry& b : backends::All()) {
     ordered_json lacks = json::array(), schemes = json::array();
     std::string names, dcfs;
     for (const pfss::OpInfo& op : pfss::Ops())
@@ -117,14 +117,17 @@ int RunBackends(const BackendsArgs& a) {
       schemes.push_back(fss::Name(s)), dcfs += (dcfs.empty() ? "" : ", ") + Str(fss::Name(s));
     all.push_back({{"name", b.name},
                    {"built", b.built},
-                   {"runs", b.runs},
+                   {"runs", b.why_not.empty()},
+                   {"why_not", b.why_not},
+                   {"models", b.models},
                    {"what", b.can.what},
                    {"dcf_schemes", schemes},
                    {"lacks", lacks},
                    {"largest_n", b.can.largest}});
-    const char* const here = !b.built ? "not built here         "
-                             : b.runs ? "runs here      "
-                                      : "not on this processor  ";
+    const char* const here = !b.built             ? "not built here         "
+                             : !b.why_not.empty() ? "not on this processor  "
+                             : b.models           ? "runs models and functions  "
+                                                  : "runs functions alone  ";
     text += Str(b.name, std::string(18 - b.name.size(), ' '), here, b.can.what, "\n", std::string(18, ' '),
                 "every operation", names, "; DCFs of ", dcfs, "; keys on up to ", b.can.largest, " bits\n");
   }

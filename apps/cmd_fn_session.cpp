@@ -83,7 +83,7 @@ int RunFnServe(const FnServeArgs& a) {
   UseKernels("fn serve", a.kernels);
   Stopping stopping;
   auto own = Own("fn serve", a.certs, Role::kModel, a.pins);
-  const auto backend = HostBackend();
+  const auto backend = HostBackend("fn serve", a.backend);
   roles::FunctionEngine engine(roles::LoadFunctionPlan(a.plan), *backend);
   Wiped<uint64_t> values = OwnValues(engine, 0, a.values);
   CheckOut(engine.plan(), 0, a.out);
@@ -144,7 +144,7 @@ int RunFnAsk(const FnAskArgs& a) {
   Harden();
   UseKernels("fn ask", a.kernels);
   auto own = Own("fn ask", a.certs, Role::kData, a.pins);
-  const auto backend = HostBackend();
+  const auto backend = HostBackend("fn ask", a.backend);
   roles::FunctionEngine engine(roles::LoadFunctionPlan(a.plan), *backend);
   const gates::FunctionPlan& plan = engine.plan();
   Wiped<uint64_t> values = OwnValues(engine, 1, a.values);
@@ -165,14 +165,15 @@ int RunFnAsk(const FnAskArgs& a) {
     auto row = FnRow(run, x, plan.to == gates::To::kShared ? ValueRows() : y);
     row["serial"] = ran.serial, row["plan"] = Hex(engine.hash());
     row["wire_bytes"] = {ran.bytes.p0, ran.bytes.p1};
-    row["ms"] = {{"deal", ran.deal_ms}, {"transport", ran.transport_ms}, {"online", ran.times.total * 1e3}};
+    row["ms"] = {{"fetch", ran.fetch_ms}, {"ahead", ran.ahead_ms}, {"online", ran.times.total * 1e3}};
+    row["within_ms"] = {{"deal", ran.deal_ms}, {"keys", ran.keys_ms}};
     std::cout << row.dump() << "\n";
     if (!a.out.empty()) WriteValues(a.out, plan, y);
   } else {
     Show(run, a.out, x, y);
     std::cerr << FnSentences(run, ran.count,
-                             Str(Fixed(ran.times.total * 1e3, 1), " ms online, ", Fixed(ran.deal_ms, 1),
-                                 " ms dealing, ", Fixed(ran.transport_ms, 1), " ms fetching keys"));
+                             Str(Fixed(ran.times.total * 1e3, 1), " ms online, ", Fixed(ran.fetch_ms, 1),
+                                 " ms until keys came, ", Fixed(ran.deal_ms, 1), " ms of dealing"));
   }
   if (wrong.count)
     Fail(Cause::kRefused, wrong.count, " of ", ran.count, " values differ from ", func::Name(plan.f),

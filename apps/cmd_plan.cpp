@@ -10,6 +10,7 @@
 #include "apps/role.hpp"
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
+#include "suf/backends/all.hpp"
 #include "suf/compiler/choose.hpp"
 #include "suf/model/fetch.hpp"
 #include "suf/model/random.hpp"
@@ -155,7 +156,7 @@ int RunCompile(const CompileArgs& a) {
 }
 
 int RunPlanShow(const PlanShowArgs& a) {
-  const auto backend = HostBackend();
+  const auto backend = backends::Make("auto");
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
   const int variant = engine.VariantNamed(a.variant);
   const nn::Plan plan = engine.plan().Only(variant);
@@ -198,7 +199,7 @@ int RunPlanShow(const PlanShowArgs& a) {
 int RunEstimate(const EstimateArgs& a) {
   std::optional<compiler::Profile> profile;
   if (a.profile) profile = compiler::ParseProfile(*a.profile);
-  const auto backend = HostBackend();
+  const auto backend = backends::Make("auto");
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
   const int variant = engine.VariantNamed(a.variant);
   const roles::Estimate e(engine, a.tokens, variant);
@@ -211,6 +212,7 @@ int RunEstimate(const EstimateArgs& a) {
     if (profile) out["predicted"] = {{"profile", profile->name}, {"online_ms", online}};
     out["frames"] = e.frames;
     out["key_bytes"] = e.key_bytes;
+    out["key_window_bytes"] = e.window;
     out["payload"] = {{"p0", e.sent[0]}, {"p1", e.sent[1]}, {"p1_offline", e.offline}, {"setup", e.setup}};
     if (a.ahead) out["ahead"] = {{"count", a.ahead}, {"bytes", {e.OnDisk(0, a.ahead), e.OnDisk(1, a.ahead)}}};
     auto by_role = [](const std::array<int64_t, 3>& n) { return json{n[2], n[0], n[1]}; };  // dealer, P0, P1
@@ -241,6 +243,7 @@ int RunEstimate(const EstimateArgs& a) {
             << a.tokens << " tokens in " << (e.tiles == 1 ? "one tile: " : "two tiles: ") << e.flights
             << " flights (messages of one way), once per model and data owner " << Bytes10(e.setup)
             << " of masked weights\n"
+            << "keys are read as they come; a party holds at least " << Bytes10(e.window) << " of them ahead\n"
             << e.hard << " hard certificates, " << e.calibrated << " calibrated\n";
   if (profile)
     std::cout << "predicted for " << profile->name << ": " << Fixed(online, 1) << " ms online, with keys "

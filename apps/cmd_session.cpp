@@ -37,7 +37,7 @@ int RunDeal(const DealArgs& a) {
   UseKernels("deal", a.kernels);
   Stopping stopping;
   auto own = Own("deal", a.certs, Role::kDealer, a.pins);
-  const auto backend = HostBackend();
+  const auto backend = HostBackend("deal", a.backend);
   const auto engine = roles::LoadEngine(a.plan, *backend);
   const char* const unit = engine->unit().name;
   const int variant = engine->VariantNamed(a.variant);
@@ -50,6 +50,7 @@ int RunDeal(const DealArgs& a) {
   options.timed = [&](uint64_t serial, const run::Times& t) { times.Add(serial, t); };
   options.service.ahead = store::JobOf(uint32_t(a.tokens), uint32_t(variant)),
   options.service.ahead_count = uint32_t(std::max(a.count, 1));
+  options.service.window = uint64_t(a.window) << 20;
   options.service.partner_wait = timeout / 3;  // the parties, who wait as long as we do, are to hear of it
   const bool several = engine->variants().size() > 1;
   options.service.dealt = [unit, several, &engine](const store::Job& job, uint64_t serial) {
@@ -84,8 +85,9 @@ int RunServe(const ServeArgs& a) {
   UseKernels("serve", a.kernels);
   Stopping stopping;
   auto own = Own("serve", a.certs, Role::kModel, a.pins);
-  const auto backend = HostBackend();
+  const auto backend = HostBackend("serve", a.backend);
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
+  engine.MoveParts();
   const uint32_t allowed = engine.Allowed(a.variants);
   Stages stages("serve");
   nn::Quantised weights = Weights(a, engine.plan(), &stages);

@@ -65,9 +65,9 @@ struct CertsArgs {
 int RunCerts(const CertsArgs& a);
 
 struct DealArgs {
-  std::string plan, certs, listen, state, times, kernels, variant;
+  std::string plan, certs, listen, state, times, kernels, backend = "auto", variant;
   std::vector<std::string> pins;
-  int tokens = 0, count = 0;
+  int tokens = 0, count = 0, window = 0;  // window: megabytes of keys that wait for the slower party
   double timeout = 60;
 };
 int RunDeal(const DealArgs& a);
@@ -76,11 +76,12 @@ int RunDeal(const DealArgs& a);
 struct KeysArgs {
   int ahead = 0;                 // bundles asked for at once; 0: one, in memory only
   std::string witness = "disk";  // disk or always: of which bundles the dealer hears before they are used
+  int window = 64;               // megabytes of keys that come ahead of a run
 };
 
 // PartyArgs: of the processes of both parties.
 struct PartyArgs {
-  std::string plan, certs, dealer, store, record, kernels;
+  std::string plan, certs, dealer, store, record, kernels, backend = "auto";
   std::vector<std::string> pins;
   KeysArgs keys;
   double timeout = 60;
@@ -107,7 +108,7 @@ int RunEmbed(const EmbedArgs& a);
 
 struct DemoArgs {
   std::string program;  // path of this program
-  std::string model, plan, calibrate, kernels, variant = "auto";
+  std::string model, plan, calibrate, kernels, backend = "auto", variant = "auto";
   Source source;
   bool json = false, truncate = false, one_by_one = false;
 };

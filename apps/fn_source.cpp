@@ -4,9 +4,6 @@
 #include <charconv>
 #include <fstream>
 
-#include "suf/backends/clear.hpp"
-#include "suf/backends/myl7.hpp"
-#include "suf/backends/packed.hpp"
 #include "suf/base/file.hpp"
 #include "suf/func/text.hpp"
 #include "suf/gates/plan_text.hpp"
@@ -50,30 +47,6 @@ Numeric NumericOf(const Given& g) {
     for (const func::Piece& p : f->pieces) out.is_signed |= p.begin == half;
   }
   return out;
-}
-
-std::vector<BackendInfo> Backends() {
-  const auto packed = backends::MakePacked(exec::Default());
-  std::vector<BackendInfo> out{{"clear", backends::MakeClear()->capabilities()}, {"packed", packed->capabilities()}};
-  out[1].can.what = Str("the fast one, with the kernels that suit this processor: ", packed->name());
-  for (ring::Variant v : {ring::Variant::kPortable, ring::Variant::kAvx2, ring::Variant::kAvx512}) {
-    out.push_back({Str("packed/", ring::Name(v)), packed->capabilities(), true, ring::Supports(v)});
-    out.back().can.what = Str("with the kernels ", ring::Name(v));
-  }
-  out.push_back({"myl7", backends::Myl7Capabilities(), backends::Myl7Built(), backends::Myl7Supported()});
-  return out;
-}
-
-std::unique_ptr<pfss::Backend> MakeBackend(const std::string& name) {
-  if (name == "clear") return backends::MakeClear();
-  if (name == "packed") return backends::MakePacked(exec::Default());
-  if (name == "myl7") return backends::MakeMyl7();
-  std::string names;
-  for (const BackendInfo& b : Backends()) {
-    names += (names.empty() ? "" : ", ") + b.name;
-    if (b.name == name) return backends::MakePacked(exec::Default(), ring::VariantNamed(name.substr(7)));
-  }
-  Fail(Cause::kInput, "there is no backend ", name, "; use one of ", names);
 }
 
 uint64_t WordOf(const std::string& text, int n, const std::string& where) {

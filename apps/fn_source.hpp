@@ -1,10 +1,11 @@
-// What the commands of suf fn are given: a function, its ends, a backend, numbers.
+// What the commands of suf fn are given: a function, its ends, numbers.
 #pragma once
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "apps/cmd_fn.hpp"
+#include "suf/backends/all.hpp"
 #include "suf/func/library.hpp"
 #include "suf/gates/function_plan.hpp"
 #include "suf/pfss/backend.hpp"
@@ -37,16 +38,6 @@ struct Numeric {
   int scale = 0, result_scale = 0;
 };
 Numeric NumericOf(const Given& g);
-
-// BackendInfo: what can run programs, in this build and on this processor.
-struct BackendInfo {
-  std::string name;
-  pfss::Capabilities can;
-  bool built = true, runs = true;
-};
-std::vector<BackendInfo> Backends();
-// MakeBackend: throws Cause::kInput for a name that none has, Cause::kResource for one that was not built here.
-std::unique_ptr<pfss::Backend> MakeBackend(const std::string& name);
 
 // WordOf: a whole number, also a negative one in two's complement, as a word of Z_{2^n}. Throws Cause::kInput.
 uint64_t WordOf(const std::string& text, int n, const std::string& where);

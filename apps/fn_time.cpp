@@ -135,6 +135,7 @@ struct FnBench::State {
   // Carry: bytes from P0's end to P1's; of the end that takes longer.
   Took Carry(View bytes) {
     std::array<Took, 2> took;
+    Bytes room(store::kChunkBytes);
     Both([&](int p) {
       const Watch w;
       for (size_t at = 0; at < bytes.size(); at += store::kChunkBytes) {
@@ -142,7 +143,7 @@ struct FnBench::State {
         if (p == 0)
           session->end(0).Send(kKind, part);
         else
-          session->end(1).Recycle(session->end(1).RecvExact(kKind, part.size()));
+          session->end(1).RecvInto(kKind, std::span(room).first(part.size()));
       }
       took[size_t(p)] = w.Read();
     });
@@ -202,12 +203,9 @@ FnTimes FnBench::Run(Trial& t) {
       if (role == Role::kDealer || int(role) == p) own.key[size_t(p)].emplace(m.key[size_t(p)]->view());
     return s.backend[size_t(role)]->Expand(std::move(own));
   };
-  for (Bytes& k : s.key) k.clear();
   {
     const Watch w;
-    run::Deal(
-        *t.schedule, *s.backend[2], *streams(Role::kDealer), t.inputs[2], [&](View v) { Append(&s.key[0], v); },
-        [&](View v) { Append(&s.key[1], v); });
+    s.key = run::DealBodies(*t.schedule, *s.backend[2], *streams(Role::kDealer), t.inputs[2]);
     out.deal = w.Read();
   }
   const Bytes& larger = s.key[s.key[1].size() > s.key[0].size()];
@@ -219,9 +217,12 @@ FnTimes FnBench::Run(Trial& t) {
     try {
       run::ChannelLink link(s.session->end(p));
       auto mine = streams(Role(p));
+      store::KeySource keys(std::make_shared<const store::Layout>(run::LayoutOf(*t.schedule, p)),
+                            store::KeySource::kWhole);
+      keys.FeedFrom(s.key[size_t(p)]);
       Watch w;  // anew where the online part begins
       t.result[size_t(p)] =
-          run::RunParty({*t.schedule, *s.backend[size_t(p)], p, *mine, t.inputs[p], s.key[size_t(p)], link, {}, [&] {
+          run::RunParty({*t.schedule, *s.backend[size_t(p)], p, *mine, t.inputs[p], keys, link, {}, [&] {
                            arrived = true;
                            start.arrive_and_wait();
                            begin[size_t(p)] = Clock::now(), w = Watch();
@@ -263,7 +264,7 @@ Machine FnBench::Measure() {
       const Watch w;
       for (int i = 0; i < kTrips; ++i) {
         if (p == 0) ch.Send(kKind, small);
-        ch.Recycle(ch.RecvExact(kKind, small.size()));
+        (void)ch.RecvExact(kKind, small.size());
         if (p == 1) ch.Send(kKind, small);
       }
       took[size_t(p)] = w.Read();

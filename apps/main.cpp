@@ -72,6 +72,7 @@ void NameValues(CLI::App* c) {
                                                             {"--times", "FILE"},
                                                             {"--tokens", "N"},
                                                             {"--trace", "TOKENS"},
+                                                            {"--backend", "NAME"},
                                                             {"--kernels", "NAME"},
                                                             {"--variant", "NAME"},
                                                             {"--variants", "NAME,.."},
@@ -117,7 +118,12 @@ int Main(int argc, char** argv) {
     status = RunModel(model);
   });
   auto* mr = m->add_subcommand("random", "write a model with random weights");
-  mr->add_option("--preset", model.preset, "tiny, minilm, bert-base, tiny-gpt2 or tiny-llama")->required();
+  mr->add_option(
+        "--preset", model.preset,
+        "tiny, tiny-gpt2, tiny-llama: for tests; minilm (91 MB): the published model's shape; bert-tiny (17 MB), "
+        "bert-base (436 MB), bert-large (1.3 GB): published shapes with the scores of a trained encoder, for "
+        "measurements")
+      ->required();
   mr->add_option("--seed", model.seed, "the same seed gives the same files")->required();
   mr->add_option("--out", model.out, "directory to write")->required()->type_name("DIR");
   mr->callback([&] { model.random = true, status = RunModel(model); });
@@ -213,7 +219,9 @@ int Main(int argc, char** argv) {
       ->option_text("N");
   d->add_option("--timeout", deal.timeout, "seconds to wait for a silent peer")->default_val(60);
   d->add_option("--times", deal.times, "write to this file where the time went, a JSON line a bundle");
+  AddWindow(d, &deal.window, "megabytes of keys that are made before the slower party takes them");
   AddKernels(d, &deal.kernels);
+  AddBackend(d, &deal.backend);
   d->add_option("--variant", deal.variant, "with --tokens: bundles made ahead are of this variant (default: the first)")
       ->needs(dn);
   AddPins(d, &deal.pins);
@@ -254,6 +262,7 @@ int Main(int argc, char** argv) {
   de->add_flag("--truncate", demo.truncate, "cut texts over the limit instead of refusing them");
   de->add_flag("--one-by-one", demo.one_by_one, "as for embed: times of one text that no other one disturbs");
   AddKernels(de, &demo.kernels);
+  AddBackend(de, &demo.backend);
   de->add_option("--variant", demo.variant, kAutoHelp)->default_val("auto");
   AddSource(de, &demo.source, false);
   de->callback([&] { status = RunDemo(demo); });

@@ -3,8 +3,16 @@
 #include <CLI/CLI.hpp>
 
 #include "suf/base/error.hpp"
+#include "suf/store/bundle.hpp"
 
 namespace suf::apps {
+
+void AddWindow(CLI::App* c, int* megabytes, const char* what) {
+  c->add_option("--key-window", *megabytes, Str(what, " (at least what the plan needs, which suf estimate prints)"))
+      ->check(CLI::Range(1, 1 << 20))
+      ->default_val(int(store::kKeyWindow >> 20))
+      ->option_text("MB");
+}
 
 namespace {
 
@@ -20,6 +28,7 @@ void AddKeys(CLI::App* c, KeysArgs* keys) {
                 "noticed: disk, those from the store; or always, those in memory, too (default: disk)")
       ->check(CLI::IsMember({"disk", "always"}))
       ->option_text("disk|always");
+  AddWindow(c, &keys->window, "megabytes of keys that come before the text that they are for asks for them");
 }
 
 }  // namespace
@@ -43,6 +52,10 @@ void AddKernels(CLI::App* c, std::string* kernels) {
   c->add_option("--kernels", *kernels, "kernels: portable, avx2 or avx512 (default: the fastest that runs here)");
 }
 
+void AddBackend(CLI::App* c, std::string* backend) {
+  c->add_option("--backend", *backend, "what computes: auto, packed, clear or rows (default: auto, which is packed)");
+}
+
 void AddParty(CLI::App* c, PartyArgs* a, const char* other, const char* own) {
   c->add_option("--plan", a->plan, "plan file")->required();
   c->add_option("--certs", a->certs, Str("the ", own, "'s folder of suf certs, or its parent"))->required();
@@ -52,6 +65,7 @@ void AddParty(CLI::App* c, PartyArgs* a, const char* other, const char* own) {
   c->add_option("--timeout", a->timeout, "seconds to wait for a silent peer")->default_val(60);
   AddKeys(c, &a->keys);
   AddKernels(c, &a->kernels);
+  AddBackend(c, &a->backend);
   AddPins(c, &a->pins);
 }
 

@@ -15,10 +15,14 @@ namespace suf::apps {
 
 // AddPins: one key each time it is given.
 void AddPins(CLI::App* c, std::vector<std::string>* pins);
+// AddWindow: how many megabytes of keys lie ready.
+void AddWindow(CLI::App* c, int* megabytes, const char* what);
 // AddShifts: P0's weights that lie beside a plan.
 void AddShifts(CLI::App* c, std::string* file);
 // AddKernels: all kernels give the same bytes; the constant-time check covers portable and avx2 (SECURITY.md).
 void AddKernels(CLI::App* c, std::string* kernels);
+// AddBackend: what a role runs on; any gives the same bytes.
+void AddBackend(CLI::App* c, std::string* backend);
 // AddVariant: of a plan; the first one unless it is told.
 void AddVariant(CLI::App* c, std::string* variant);
 inline constexpr const char* kAutoHelp =

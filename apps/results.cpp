@@ -30,9 +30,9 @@ ordered_json Row(const roles::ModelEngine& engine, const Line& l, const roles::E
   row["flights"] = s.flights(), row["frames"] = {s.frame_count(0, true), s.frame_count(1, true)};
   row["bytes"] = {{"p0", d.bytes.p0}, {"p1", d.bytes.p1}, {"p1_offline", d.bytes.p1_offline}, {"setup", d.bytes.setup}};
   row["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)};
-  // ahead: claim, and the frame before the inference
-  row["ms"] = {
-      {"deal", d.deal_ms}, {"transport", d.transport_ms}, {"ahead", d.ahead_ms}, {"online", d.times.total * 1e3}};
+  // one after another; then what goes on beside them: the dealer's work, and the online part's waiting for keys
+  row["ms"] = {{"fetch", d.fetch_ms}, {"ahead", d.ahead_ms}, {"online", d.times.total * 1e3}};
+  row["within_ms"] = {{"deal", d.deal_ms}, {"keys", d.keys_ms}};
   row["rss_mb"] = {PeakRss()};
   row["at_s"] = d.at_s;
   row["times"]["p1"] = TimesJson(d.times);

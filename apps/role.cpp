@@ -13,7 +13,7 @@
 #include "apps/exit.hpp"
 #include "apps/log.hpp"
 #include "apps/times.hpp"
-#include "suf/backends/packed.hpp"
+#include "suf/backends/all.hpp"
 #include "suf/ring/cpu.hpp"
 #include "suf/roles/dial.hpp"
 
@@ -59,14 +59,18 @@ net::Millis Timeout(double seconds) {
 proto::Keys KeysOf(const KeysArgs& a, const store::Store& store) {
   // before the role does, for the sentence
   if (a.ahead > 1) Hinted(Cause::kResource, "leave out --ahead", [&] { store.CheckAhead(); });
-  return {uint32_t(a.ahead), a.witness == "always"};
+  return {uint32_t(a.ahead), a.witness == "always", uint64_t(a.window) << 20};
 }
 
 proto::DialDealer CallDealer(const net::Credentials& own, const std::string& where, net::Millis timeout) {
   return roles::ToDealer(own, net::Address::Parse(where), timeout);
 }
 
-std::unique_ptr<pfss::Backend> HostBackend() { return backends::MakePacked(exec::Default()); }
+std::unique_ptr<pfss::Backend> HostBackend(const char* command, const std::string& name) {
+  auto backend = backends::MakeForModels(name);
+  log::Info(Str(command, ": the backend is ", backend->name()));
+  return backend;
+}
 
 void KeepPages() {
   malloc_trim(0);

@@ -34,8 +34,9 @@ proto::Keys KeysOf(const KeysArgs& a, const store::Store& store);
 // CallDealer: how the dealer at HOST:PORT is reached. Throws Cause::kInput when that is no address.
 proto::DialDealer CallDealer(const net::Credentials& own, const std::string& where, net::Millis timeout);
 
-// HostBackend: the backend that roles run on. After UseKernels.
-std::unique_ptr<pfss::Backend> HostBackend();
+// HostBackend: the backend that a role runs on, of --backend; said in the log. After UseKernels. Throws Cause::kInput
+// for a name that none has or of one that runs no models, Cause::kResource where it does not run here.
+std::unique_ptr<pfss::Backend> HostBackend(const char* command, const std::string& name);
 
 // KeepPages: from here on frames, chunks and bundles come and go by the megabyte: their pages are kept instead of
 // fetched afresh each time. What loading left behind is given back first.

@@ -11,7 +11,11 @@ namespace suf::apps {
 nlohmann::ordered_json TimesJson(const run::Times& t) {
   nlohmann::ordered_json by = nlohmann::ordered_json::object();
   for (auto& [scope, s] : t.by)
-    by[scope] = {{"compute", s.compute * 1e3}, {"key", s.key * 1e3}, {"wire", s.wire * 1e3}, {"wait", s.wait * 1e3}};
+    by[scope] = {{"compute", s.compute * 1e3},
+                 {"key", s.key * 1e3},
+                 {"upload", s.upload * 1e3},
+                 {"wire", s.wire * 1e3},
+                 {"wait", s.wait * 1e3}};
   return {{"total", t.total * 1e3}, {"by", by}};
 }
 

@@ -10,7 +10,7 @@
 
 namespace suf::apps {
 
-// TimesJson: {"total": ms, "by": {scope: {"compute", "key", "wire", "wait"}}}.
+// TimesJson: {"total": ms, "by": {scope: {"compute", "key", "upload", "wire", "wait"}}}.
 nlohmann::ordered_json TimesJson(const run::Times& t);
 
 // TimesFile: readable by its owner alone; does nothing when its path is empty.

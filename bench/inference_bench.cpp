@@ -33,9 +33,10 @@ double Median(std::vector<double> v) {
 int Main(int argc, char** argv) {
   if (argc < 4) Fail(Cause::kInput, "usage: inference_bench MODEL PLAN TOKENS [RUNS]");
   int n = std::stoi(argv[3]), runs = argc > 4 ? std::stoi(argv[4]) : 9;
-  const auto backend = backends::MakePacked(exec::Default());
-  roles::ModelEngine engine(roles::LoadPlan(argv[2]), *backend);
-  nn::Quantised quantised = roles::Model(argv[1]).Quantise(engine.plan());
+  exec::Pool pools[2]{exec::Pool(exec::Cores()), exec::Pool(exec::Cores())};  // as in processes of their own
+  const std::unique_ptr<pfss::Backend> backend[2] = {backends::MakePacked(pools[0]), backends::MakePacked(pools[1])};
+  roles::ModelEngine engine(roles::LoadPlan(argv[2]), *backend[0]);
+  nn::Quantised quantised = apps::ReadModel(argv[1], argv[2], "", engine.plan()).Quantise(engine.plan());
   Hash seed = RandomHash(), id = RandomHash();
   roles::Masks masks(engine, seed, id);
   run::Inputs inputs[3];
@@ -52,18 +53,14 @@ int Main(int argc, char** argv) {
   std::mt19937_64 rng(1);
   std::vector<double> deal, online;
   nlohmann::ordered_json by;
-  Bytes key[2];  // its pages stay
   for (int run = -1; run < runs; ++run) {
     std::vector<int32_t> ids;
     for (int i = 0; i < n; ++i) ids.push_back(int32_t(1 + rng() % uint64_t(roles::VocabularySize(engine.plan()) - 1)));
     inputs[1].Set("tokens", ids);
     pfss::Material m{{Secret::Random(), Secret::Random()}, RandomHash()};
     auto both = engine.backend().Expand({{Secret(m.key[0]->view()), Secret(m.key[1]->view())}, m.rho});
-    for (int p : {0, 1}) key[p].clear();
     auto t = Clock::now();
-    run::Deal(
-        s, engine.backend(), *both, inputs[2], [&](View v) { Append(&key[0], v); },
-        [&](View v) { Append(&key[1], v); });
+    const std::array<Bytes, 2> key = run::DealBodies(s, engine.backend(), *both, inputs[2]);
     double dealt = Ms(t);
     auto links = run::MakeLinks();
     std::vector<uint64_t> words;
@@ -71,8 +68,11 @@ int Main(int argc, char** argv) {
     auto party = [&](int p) {
       pfss::Material own{{}, m.rho};
       own.key[p].emplace(m.key[p]->view());
-      auto mine = engine.backend().Expand(std::move(own));
-      auto out = run::RunParty({s, engine.backend(), p, *mine, inputs[p], key[p], *links[p], {}, {}, {}, &times[p]});
+      auto mine = backend[p]->Expand(std::move(own));
+      store::KeySource keys(work->task.body[p], store::KeySource::kWhole);
+      keys.FeedFrom(key[size_t(p)]);
+      keys.Whole();
+      auto out = run::RunParty({s, *backend[p], p, *mine, inputs[p], keys, *links[p], {}, {}, {}, &times[p]});
       if (p == 1) words = out;
     };
     t = Clock::now();
@@ -95,7 +95,7 @@ int Main(int argc, char** argv) {
   nlohmann::ordered_json out{{"bench", "inference"},
                              {"tokens", n},
                              {"backend", engine.backend().name()},
-                             {"threads", exec::Default().threads()},
+                             {"threads", pools[0].threads()},
                              {"runs", runs}};
   out["deal_ms"] = Median(deal), out["online_ms"] = Median(online), out["compute_ms"] = by;
   out["flights"] = s.flights(), out["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)},

@@ -13,7 +13,7 @@ if(SUF_MYL7)
     list(APPEND SUF_MYL7_FLAGS -isystem${SUF_MYL7_HEADERS}/${folder})
   endforeach()
 else()
-  message(STATUS "SUF_MYL7 is OFF: the backend myl7 is not built, and the matrix of backends has two")
+  message(STATUS "SUF_MYL7 is OFF: the backend myl7 is not built, and the matrix of backends has no column of it")
 endif()
 
 function(suf_myl7_sources list)

@@ -13,7 +13,7 @@ SUF_FUZZ(bundle) {
     (void)store::DeriveKey(h, int(h.party), Secret(View(h.rho)));
   });
   const uint64_t total = fuzz::Pull<uint8_t>(input);
-  store::Chain chain(Hash{}, total);
+  store::Chain chain(Hash{}, store::EvenBody(total));
   net::ChunkTags tags(Hash{});
   uint64_t got = 0;
   while (chain.left()) {

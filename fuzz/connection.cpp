@@ -62,6 +62,7 @@ SUF_FUZZ(connection) {
   bool accepted = false;
   size_t given = 0;  // bytes that were taken, and given back to nobody
   suf::Bytes last;
+  std::deque<suf::Bytes> rooms;
   auto take = [&](suf::Bytes b) { given += last.capacity(), last = std::move(b); };
   auto check = [&](size_t frames) {
     // OpenSSL's buffer, once it is wide, and that of the record at hand
@@ -70,7 +71,7 @@ SUF_FUZZ(connection) {
   };
   while (!orders.empty()) {
     uint8_t order = Pull<uint8_t>(orders);
-    size_t frames = 0, bytes = size_t{1} << (order >> 3 & 31) % 25;
+    size_t bytes = size_t{1} << (order >> 3 & 31) % 25;
     switch (order & 7) {
       case 0:
         take(ch.Recv(kHello, 256));
@@ -83,21 +84,26 @@ SUF_FUZZ(connection) {
         take(ch.RecvEither(kClaim, kAudit, 64).second);
         break;
       case 3:
-        take(ch.Recv(kChunk, kMaxChunk));
+        take(ch.Recv(kChunk, kChunkBytes));
         break;
       case 4:
         (void)ch.PeerGone(order & 8 ? 0 : kControlFrame);
         break;
-      case 5:  // an inference: reads while it writes
-        frames = order >> 6;
-        ch.Expect(frames, bytes);
+      case 5: {  // an inference: reads while it writes, into rooms that are posted
+        for (size_t i = 0; i < size_t(order >> 6); ++i) {
+          rooms.emplace_back(std::min<size_t>(bytes, 4096));
+          ch.Post(kFirstRun, rooms.back());
+        }
         pipe->stuck = 3;
-        ch.Send(kFirstRun, order & 8 ? long_payload : short_payload);
-        check(frames);
-        ch.Expect(0, 0);
+        const suf::Bytes& payload = order & 8 ? long_payload : short_payload;
+        ch.SendUpTo(kFirstRun, payload, payload.size() / 2), ch.SendUpTo(kFirstRun, payload, payload.size());
+        check(0);
+        for (const suf::Bytes& room : rooms) ch.RecvUpTo(room.size() / 2), ch.RecvUpTo(room.size());
+        rooms.clear();
         break;
+      }
       case 6:
-        ch.Recycle(std::exchange(last, {}));
+        last = {};
         break;
       case 7:
         pipe->broken = order & 8;

@@ -24,7 +24,7 @@ SUF_FUZZ(data_owner) {
   uint64_t known = 0;
   auto dial = [&](std::stop_token) { return std::make_unique<Honest>(kData, &known); };
   bool fine = Quietly([&] {
-    DataSession session(p0, TestPlan(), store, dial);
+    DataSession session(p0, TestPlan(), store, dial, {.whole = true});
     (void)session.Setup();
     auto job = [&](uint32_t n) { return session.JobOf(n); };
     session.Infer(job(3), run, job(2)), session.Infer(job(2), run, job(4)), session.Audit(job(4), job(4)),

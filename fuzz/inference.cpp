@@ -1,8 +1,10 @@
 // A running inference: run::RunParty with the frames of the other party, and its own bundle, fuzzed. The trace is a
 // small one of our own in which every composition occurs; all masks are fixed, so that a seed holds an honest run. The
-// first byte says which party it is (1) and whether its bundle follows (2), as long as the schedule has it.
+// first byte says which party it is (1), whether its bundle follows (2), as long as the schedule has it, and on which
+// backend it runs (above).
 #include "fuzz/peer.hpp"
 #include "fuzz/small_run.hpp"
+#include "suf/run/deal.hpp"
 #include "suf/run/party.hpp"
 
 SUF_FUZZ(inference) {
@@ -21,16 +23,26 @@ SUF_FUZZ(inference) {
             [&](Peer&, uint16_t, suf::Bytes& payload) { payload.resize(due); });
   struct Due : ChannelLink {
     Due(Channel& ch, size_t& due) : ChannelLink(ch), due_(due) {}
-    suf::Bytes Receive(int index, size_t bytes) override { return ChannelLink::Receive(index, due_ = bytes); }
+    void Post(int index, std::span<uint8_t> into) override {
+      rooms_.push_back(into.size()), ChannelLink::Post(index, into);
+    }
+    void Receive(int index, size_t bytes) override {
+      due_ = rooms_.front();
+      ChannelLink::Receive(index, bytes);
+      if (bytes == due_) rooms_.pop_front();
+    }
+    std::deque<size_t> rooms_;
     size_t& due_;
   } link(peer, due);
   bool received = false;
+  KeySource keys(std::make_shared<const Layout>(LayoutOf(run.schedule(), party)), KeySource::kWhole);
+  keys.FeedFrom(key);
   auto words = RunParty({.schedule = run.schedule(),
-                         .backend = run.backend(),
+                         .backend = run.backend(first >> 2),
                          .party = party,
                          .randomness = run.randomness(party),
                          .inputs = run.inputs(party),
-                         .key = key,
+                         .keys = keys,
                          .link = link,
                          .through = [&] { received = true; }});
   SUF_CHECK(received && words.size() == (party ? SmallRun::kWords : 0));

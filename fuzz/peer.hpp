@@ -26,7 +26,7 @@ inline const proto::BundlePlan& TestPlan() {
     p.prg = 2, p.max_tokens = 4, p.setup_bytes = kSetupBytes, p.hash = {1};
     p.variants = {"near", "far"};
     p.price = [](const Job& j, const Link& l) { return j.variant ? 1000 : 10 * l.trip_us; };
-    p.task = [](const Job& j) { return Task{Hash{1, uint8_t(j.tokens)}, {kBody, kBody}}; };
+    p.task = [](const Job& j) { return Task{Hash{1, uint8_t(j.tokens)}, {EvenBody(kBody), EvenBody(kBody)}}; };
     return p;
   }();
   return plan;
@@ -64,8 +64,10 @@ inline const std::map<uint64_t, uint32_t> kBundles{{7, 3}, {9, 2}, {11, 4}, {13,
 inline void Fill(Store& store, uint32_t party) {
   for (auto [serial, n] : kBundles) {
     BundleHeader h = Header(party, serial, n);
-    auto in = store.Receive(h, Secret(Hash{18}), true);
-    in.Add(Chunk(ChunkKey(h), Bytes(kBody)));
+    auto in = store.Receive(h, Secret(Hash{18}), EvenBody(kBody), true);
+    const Bytes chunk = Chunk(ChunkKey(h), Bytes(kBody));
+    std::copy(chunk.begin(), chunk.end(), in.Room().begin());
+    in.Came();
     in.Commit();
   }
 }

@@ -1,7 +1,7 @@
 // SmallRun: a trace with a rescale, a product, a table read through DPFs, a maximum, an extension and an activation;
 // its honest run under fixed masks, from which seeds are made.
 #pragma once
-#include "suf/backends/packed.hpp"
+#include "suf/backends/every_test.hpp"
 #include "suf/func/suf.hpp"
 #include "suf/gates/function.hpp"
 #include "suf/gates/maximum.hpp"
@@ -24,15 +24,14 @@ class SmallRun {
     for (int p : {0, 1}) {
       pfss::Material own{{}, material_.rho};
       own.key[size_t(p)].emplace(material_.key[size_t(p)]->view());
-      randomness_[p] = backend_->Expand(std::move(own));
+      randomness_[p] = backends_[0]->Expand(std::move(own));
     }
-    honest_ = run::RunPair({*schedule_,
-                            {backend_.get(), backend_.get(), backend_.get()},
-                            {&inputs_[0], &inputs_[1], &inputs_[2]},
-                            material_});
+    honest_ =
+        run::RunPair({*schedule_, backends::InTurn(backends_, 0), {&inputs_[0], &inputs_[1], &inputs_[2]}, material_});
   }
   const pfss::Schedule& schedule() const { return *schedule_; }
-  pfss::Backend& backend() { return *backend_; }
+  // backend: each that runs models, by any number.
+  pfss::Backend& backend(size_t which) { return *backends_[which % backends_.size()]; }
   const pfss::Randomness& randomness(int party) const { return *randomness_[party]; }
   run::Inputs& inputs(int party) { return inputs_[party]; }
   const run::PairRun& honest() const { return honest_; }
@@ -64,7 +63,7 @@ class SmallRun {
   }
 
   exec::Pool pool_{1};
-  std::unique_ptr<pfss::Backend> backend_ = backends::MakePacked(pool_);
+  std::vector<std::unique_ptr<pfss::Backend>> backends_ = backends::Every(pool_);
   pfss::Trace trace_;
   std::optional<pfss::Schedule> schedule_;
   run::Inputs inputs_[3];

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "suf/nn/ops.hpp"
+#include "suf/run/deal.hpp"
 #include "tests/three_roles.hpp"
 
 namespace suf::roles {
@@ -21,7 +22,7 @@ const uint32_t kN = uint32_t(kText.size());
 Bodies Dealt(const Generate& generate, DealJob job, const pfss::Schedule& s) {
   Bodies b;
   auto sink = [&](int p) {
-    return std::make_unique<Sink>(Hash{}, uint64_t(s.key_bytes(p)), [&b, p](View chunk) {
+    return std::make_unique<Sink>(Hash{}, std::make_shared<const Layout>(run::LayoutOf(s, p)), [&b, p](View chunk) {
       b[size_t(p)].insert(b[size_t(p)].end(), chunk.begin() + ChunkTags::kBytes, chunk.end());
     });
   };
@@ -47,8 +48,8 @@ TEST(DealerAudit, HonestBundlesPassAndServeNoMore) {
   for (int p : {0, 1}) {
     EXPECT_EQ(w.store[p]->Bundles().size(), 1u);
     for (uint64_t serial : {1, 2, 3}) {
-      EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { w.store[p]->Claim(serial); }));
-      EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { w.store[p]->Audit(serial); }));
+      EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { w.store[p]->Claim(serial, EvenBody(0)); }));
+      EXPECT_TRUE(Fails(Cause::kRefused, "used", [&] { w.store[p]->Audit(serial, EvenBody(0)); }));
     }
     EXPECT_TRUE(w.Fates(p).empty());
   }
@@ -85,8 +86,13 @@ int ABitOfAnySection(const nn::Plan& plan) {
   own.header.pair = Share(Secret(Hash{4}));
   other.header = own.header, other.header.party = 1;
   own.header.body_bytes = honest[0].size(), other.header.body_bytes = honest[1].size();
-  own.body = honest[0], other.body = honest[1];
-  auto audit = [&](const Generate& g) { return DealAgain(own, job(), honest[1].size(), other.hash(), g); };
+  const proto::Task& task = work->task;
+  for (int p : {0, 1}) {
+    auto& keys = (p ? other : own).keys;
+    keys = std::make_shared<KeySource>(task.body[p], KeySource::kWhole);
+    keys->FeedFrom(honest[size_t(p)]);
+  }
+  auto audit = [&](const Generate& g) { return DealAgain(own, job(), task.body[1], other.hash(), g); };
   EXPECT_FALSE(audit(auditor.generate).any());
   // what is dealt again was just seen to be equal; it stands in for dealing below
   Generate canned = [&](const DealJob&, Sink& a, Sink& b) { a.Write(honest[0]), b.Write(honest[1]); };
@@ -95,7 +101,7 @@ int ABitOfAnySection(const nn::Plan& plan) {
     for (size_t k = 0; k < s.key(p).size(); ++k, ++sections) {
       const pfss::Part& part = s.key(p)[k];
       uint64_t at = uint64_t(part.at + int64_t(k) % part.bytes);
-      uint8_t& byte = (p ? other : own).body[at];
+      uint8_t& byte = const_cast<uint8_t&>((p ? other : own).keys->Section(k)[size_t(int64_t(k) % part.bytes)]);
       byte ^= uint8_t(1 << k % 8);
       Difference d = audit(canned);
       byte ^= uint8_t(1 << k % 8);

@@ -66,7 +66,7 @@ def check_row(row, i, n, estimate):
     assert sent['setup'] == 0 if i else said['setup'] < sent['setup'] < said['setup'] * 1.01, sent
     a, b = row['key_bytes']
     assert abs(a - b) <= 0.02 * max(a, b), f'{n} tokens: the bundles differ by more than 2 %: {a}, {b}'
-    assert all(row['ms'][k] >= 0 for k in ('deal', 'transport', 'online')) and row['ms']['online'] > 0
+    assert all(row['ms'][k] >= 0 for k in ('fetch', 'ahead', 'online')) and row['ms']['online'] > 0
     assert row['rss_mb'] and all(v > 0 for v in row['rss_mb'])
 
 
@@ -109,7 +109,7 @@ def made_ahead(base):
             assert left == [3 - k] * 2, f'after {k + 1} inferences the stores hold {left} bundles'
         assert [r['serial'] for r in rows] == [1, 2, 3, 4]
         for r in rows[1:]:
-            assert r['ms']['deal'] == r['ms']['transport'] == 0, r['ms']
+            assert r['ms']['fetch'] == 0, r['ms']
         assert [r['y'] for r in rows] == base.simulate([base.text(5, k) for k in range(4)])
         assert embed_rows(w, base.text(6))[0]['serial'] == 5
 
@@ -207,6 +207,33 @@ def variants(base):
         assert any(line.endswith(f' info embed: the kernels are {names[-1]}') for line in e.err), e.err
 
 
+BACKENDS = ('packed', 'clear', 'rows')
+
+
+def backends(base):
+    """Each role on each backend, no two on the same: every word, byte and count is the same, and each says in its log what it runs on (all combinations: Protocol.AnyRoleOnAnyBackend)."""
+    listed = {b['name']: b for b in json.loads(base.suf('backends', '--json'))['backends']}
+    assert all(listed[name]['models'] and listed[name]['runs'] for name in BACKENDS) and not listed['myl7']['models'], listed
+    y, = base.simulate([base.text(5)])
+    seen = []
+    for k in range(3):
+        of = [BACKENDS[(k + role) % 3] for role in range(3)]
+        with World(base, f'backends-{k}') as w:
+            w.deal(backend=of[0]).port()
+            w.serve(backend=of[1]).port()
+            e = w.embed(base.text(5), backend=of[2])
+            assert e.finish() == 0, e.err
+            for role, name, backend in ((w.dealer, 'deal', of[0]), (w.server, 'serve', of[1]), (e, 'embed', of[2])):
+                assert any(re.search(rf' info {name}: the backend is {backend}(/\w+)?$', line) for line in role.err), role.err
+            row, = e.rows()
+            assert row['y'] == y, of
+            seen.append([row[field] for field in ('bytes', 'key_bytes', 'flights', 'frames', 'trace')])
+    assert all(s == seen[0] for s in seen), seen
+    with World(base, 'backends-default') as w:
+        assert (e := w.embed(dealer=1, connect=1)).finish() == 3
+        assert any(re.search(r' info embed: the backend is packed/\w+$', line) for line in e.err), e.err
+
+
 LOADING = ('reading the model in ', 'quantising the weights', 'checking the certificates for these weights', "masking the weights for a data owner's set-up")
 
 
@@ -254,4 +281,4 @@ def alone(base):
 
 
 if __name__ == '__main__':
-    each(every_length, recorded_frames, made_ahead, private_files, dealt_again, vocabulary, variants, says_what_it_loads, alone)
+    each(every_length, recorded_frames, made_ahead, private_files, dealt_again, vocabulary, variants, backends, says_what_it_loads, alone)

@@ -112,7 +112,7 @@ BAD = [
     ('a lowering that does not apply', 4, 'RowLut does not apply to relu: .*octaves alone; these do: StepDcf, ',
      'run relu --x 1 --lowering RowLut'),
     ('no lowering at all', 4, 'no lowering makes this function, so give it fewer pieces', 'run {w}/many.suf --x 1'),
-    ('unknown backend', 2, 'there is no backend cuda; use one of clear, packed', 'run relu --x 1 --backend cuda'),
+    ('unknown backend', 2, 'there is no backend cuda; use one of auto, packed', 'run relu --x 1 --backend cuda'),
     ('unknown profile', 2, "'moon' is no profile and no price; profiles and prices are cpu", 'run relu --x 1 --profile moon'),
     ('unknown price', 2, "'speed=1' is no profile and no price", 'cost relu --profile speed=1'),
     ('a price below 0', 2, "the price 'flight=-1' is no number from 0 to 5", 'cost relu --profile flight=-1'),
@@ -231,7 +231,7 @@ def test_check():
     r = rows('fn', 'check', '{w}/mixed.suf')
     assert r['wrong'] == 0 and r['covered'] + r['holes'] == len(r['cells']) and r['covered'] >= 20
     assert all(c.get('values') == 256 or c['why'] for c in r['cells'])
-    assert {c['backend'] for c in r['cells']} == {'clear', 'packed', *other()}
+    assert {c['backend'] for c in r['cells']} == {'clear', 'packed', 'rows', *other()}
     assert run('fn', 'check', 'exp').returncode == 0
 
 

@@ -175,6 +175,13 @@ for role in ('deal', 'serve', 'embed'):
           {'deal': DEAL, 'serve': SERVE, 'embed': EMBED + ['the dog']}[role] + ['--kernels', 'sse9'])
 alone('variant: unknown, demo', 2, "no kernel variant is called 'sse9'", 'demo --model {model} --file /dev/null --kernels sse9'.split())
 
+for role in ('deal', 'serve', 'embed'):
+    command = {'deal': DEAL, 'serve': SERVE, 'embed': EMBED + ['the dog']}[role]
+    alone(f'backend: unknown, {role}', 2, 'there is no backend cpu9; use one of auto, packed, .*clear, rows, myl7', command + ['--backend', 'cpu9'])
+    alone(f'backend: of functions alone, {role}', 2, 'the backend myl7 runs plans of functions alone; use one of auto, packed, clear, rows',
+          command + ['--backend', 'myl7'])
+alone('backend: unknown, demo', 2, 'there is no backend cpu9', 'demo --model {model} --file /dev/null --backend cpu9'.split())
+
 
 alone('tokens beyond the plan', 2, 'over the plan.s limit of 16', 'estimate --plan {plan} --tokens 17'.split())
 alone('a count below 1', 2, '--count', 'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0 --tokens 4 --count 0'.split())

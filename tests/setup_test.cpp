@@ -25,7 +25,7 @@ struct Kept {
   // Plant: another W_hat in P1's file, its chunks tagged as they should be: their key is no secret.
   void Plant(const Bytes& other) {
     ChunkFile file = w.store[1]->NewSetup();
-    Sink sink(ChunkKey(w.plan[1].hash, id), other.size(), [&](View chunk) { file.Add(chunk); });
+    Sink sink(ChunkKey(w.plan[1].hash, id), EvenBody(other.size()), [&](View chunk) { file.Add(chunk); });
     sink.Write(other);
     sink.Finish();
     w.store[1]->CommitSetup(std::move(file), id);

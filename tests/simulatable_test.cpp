@@ -6,8 +6,7 @@
 
 #include <algorithm>
 
-#include "suf/backends/clear.hpp"
-#include "suf/backends/packed.hpp"
+#include "suf/backends/all.hpp"
 #include "suf/compiler/unopened.hpp"
 #include "suf/func/text.hpp"
 #include "suf/gates/function_plan.hpp"
@@ -74,8 +73,8 @@ struct World {
   std::unique_ptr<pfss::Backend> backend;
 
   // coarse: without trees.
-  explicit World(int merge, bool packed = true, bool coarse = true, Form form = Form::kDefault)
-      : backend(packed ? backends::MakePacked(exec::Default()) : backends::MakeClear()) {
+  explicit World(int merge, const std::string& on = "auto", bool coarse = true, Form form = Form::kDefault)
+      : backend(backends::Make(on)) {
     nn::Options policy;
     policy.merge = merge, policy.pieces = form == Form::kNarrow;
     plan = model::SmallPlan(model::SmallModel(1, kSmall), int(kSmall.positions), policy);
@@ -131,14 +130,18 @@ EquivReport ExpectTheSameView(const World& w, int p) {
   return r;
 }
 
-// The plan's two forms of attention (rescaled before W_o, or not), each with one of the backends.
-class Simulatable : public testing::TestWithParam<std::pair<int, bool>> {
+// Turns: every backend with one of the plan's two forms of attention, rescaled before W_o or not.
+std::vector<std::pair<int, std::string>> Turns() {
+  std::vector<std::pair<int, std::string>> out;
+  for (const backends::Entry& e : backends::Usable()) out.push_back({out.size() % 2 ? 8 : 0, e.name});
+  return out;
+}
+class Simulatable : public testing::TestWithParam<std::pair<int, std::string>> {
  protected:
   World w{GetParam().first, GetParam().second};
 };
-INSTANTIATE_TEST_SUITE_P(All, Simulatable, testing::Values(std::pair{0, true}, std::pair{8, false}), [](auto& p) {
-  return std::string(p.param.first ? "Merged" : "Separate") + (p.param.second ? "Packed" : "Clear");
-});
+INSTANTIATE_TEST_SUITE_P(All, Simulatable, testing::ValuesIn(Turns()),
+                         [](auto& p) { return p.param.second + (p.param.first ? "_Merged" : "_Separate"); });
 
 TEST_P(Simulatable, PadsMoveTheirOwnItemsInOrder) {
   for (int p : {0, 1}) {
@@ -155,7 +158,7 @@ TEST_P(Simulatable, OtherSecretsGiveTheSameView) {
 }
 
 TEST(SimulatableWithTrees, PadsMoveTheirOwnItemsInOrder) {
-  World w(0, false, false);
+  World w(0, "clear", false);
   for (int p : {0, 1}) {
     EXPECT_GT(ReceivedBy(*w.schedule, p).trees, 0);
     ExpectOrder(w, p);
@@ -165,7 +168,7 @@ TEST(SimulatableWithTrees, PadsMoveTheirOwnItemsInOrder) {
 // Without stages: rescales and rows by DCFs with payloads, whose corrections are the tree's to hide. What is opened
 // beside them stays in order, and there is less of it.
 TEST(SimulatableWithDcf, PadsMoveTheirOwnItemsInOrder) {
-  World w(8, true, true, Form::kDcf), other(8);
+  World w(8, "auto", true, Form::kDcf), other(8);
   for (int p : {0, 1}) {
     EXPECT_GT(ReceivedBy(*w.schedule, p).trees, 0);
     ExpectOrder(w, p);
@@ -175,7 +178,7 @@ TEST(SimulatableWithDcf, PadsMoveTheirOwnItemsInOrder) {
 
 // Reads at the un-rounded wire, with both neighbours, and openings under a gap: without trees, so both checks run.
 TEST(SimulatableNarrow, OrderAndTheSameView) {
-  World w(8, false, true, Form::kNarrow);
+  World w(8, "clear", true, Form::kNarrow);
   for (int p : {0, 1}) {
     ExpectOrder(w, p), ExpectTheSameView(w, p);
   }
@@ -184,7 +187,7 @@ TEST(SimulatableNarrow, OrderAndTheSameView) {
 // Two tiles a tick apart: what both share (W - B, keys and values of all rows) is joined, mask beside value, and a wait
 // reads nothing. Each tile's messages have pads of their own.
 TEST(SimulatableTiles, OrderAndTheSameView) {
-  World w(8, true, true, Form::kTiles);
+  World w(8, "auto", true, Form::kTiles);
   auto has = [&](pfss::Op op) {
     return std::any_of(w.trace.nodes().begin(), w.trace.nodes().end(), [&](auto& n) { return n.op == op; });
   };
@@ -200,7 +203,7 @@ TEST(SimulatableTiles, OrderAndTheSameView) {
 struct OneFunction {
   pfss::Trace trace;
   std::optional<pfss::Schedule> schedule;
-  std::unique_ptr<pfss::Backend> backend = backends::MakeClear();
+  std::unique_ptr<pfss::Backend> backend = backends::Make("clear");
 
   explicit OneFunction(const gates::FunctionPlan& plan) {
     gates::Emit(trace, plan, 3);
@@ -251,7 +254,7 @@ TEST(SimulatableFunctions, EveryLoweringOfAFunction) {
 struct OfShares {
   pfss::Trace trace;
   std::optional<pfss::Schedule> schedule;
-  std::unique_ptr<pfss::Backend> backend = backends::MakeClear();
+  std::unique_ptr<pfss::Backend> backend = backends::Make("clear");
 
   pfss::Sh Shares(int k) {
     pfss::Own<0> a = trace.input<pfss::kP0>("share", {2, 3}, k);

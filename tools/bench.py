@@ -2,10 +2,12 @@
 """`make bench`: three processes on this machine, TLS on, keys fresh from the dealer; every timed result is compared with the simulator.
 
   bench.py [--model DIR] [--tokens 16 32 128 256] [--runs 9] [--out bench/results]
+  bench.py --shape PRESET [--tokens 128] [--runs 3] [--out bench/results]
 
 Prints the tables of docs/measurements.md and writes JSON lines with commit and machine: inference.jsonl (one line a length) and kernels.jsonl. Times are
 medians of fresh serials after one warm-up, text by text (--one-by-one); a line "throughput" tells sentences a second of many texts in one
 call, with the bundle of the next fetched meanwhile and without, in turns; the yardstick is the float32 forward of tools/reference.py on one thread, in the same run.
+With --shape the model is a random one of that preset, and its lines are added to shapes.jsonl.
 """
 import argparse
 import collections
@@ -22,7 +24,7 @@ import machine
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROLES = {'dealer': 'dealer', 'p0': 'model owner (P0)', 'p1': 'data owner (P1)'}
-PARTS = ('compute', 'key', 'wire', 'wait')
+PARTS = ('compute', 'key', 'upload', 'wire', 'wait')
 
 
 def texts(model, tokens, count):
@@ -65,10 +67,11 @@ def measure(model, plan, tokens, runs):
     rows = demo(model, plan, tokens, runs + 1, '--one-by-one')
     first, rows = rows[0], rows[1:]
     yardstick = json.loads(subprocess.check_output([sys.executable, ROOT / 'tools/reference.py', 'time', '--model', model, '--tokens', str(tokens)]))
-    ms = {k: median(rows, 'ms', k) for k in ('deal', 'transport', 'ahead', 'online')}
+    ms = {k: median(rows, 'ms', k) for k in ('fetch', 'ahead', 'online')}
+    within = {k: median(rows, 'within_ms', k) for k in ('deal', 'keys')}
     ms['total'] = statistics.median(sum(r['ms'].values()) for r in rows)
     yard = yardstick['median_s'] * 1e3
-    return {'schema': 'suf.bench/1', 'tokens': tokens, 'runs': runs, 'verified': True, 'float32_ms': yard, 'ms': ms, 'online_x': ms['online'] / yard, 'total_x': ms['total'] / yard,
+    return {'schema': 'suf.bench/1', 'tokens': tokens, 'runs': runs, 'verified': True, 'float32_ms': yard, 'ms': ms, 'within_ms': within, 'online_x': ms['online'] / yard, 'total_x': ms['total'] / yard,
             'flights': first['flights'], 'frames': first['frames'], 'bytes': {**rows[0]['bytes'], 'setup': first['bytes']['setup']}, 'key_bytes': first['key_bytes'],
             'rss_mb': rows[-1]['rss_mb'], 'cos_min': min(r['cos'] for r in rows),
             'times_ms': {role: operators([r['times'][role]['by'] for r in rows]) for role in ROLES}}
@@ -114,34 +117,51 @@ def table(head, rows):
         print('| ' + ' | '.join(str(c).rjust(w) if i else str(c).ljust(w) for i, (c, w) in enumerate(zip(r, width))) + ' |')
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument('--model')
-    p.add_argument('--tokens', type=int, nargs='+', default=[16, 32, 128, 256])
-    p.add_argument('--runs', type=int, default=9)
-    p.add_argument('--sentences', type=int, default=32, help='of the throughput')
-    p.add_argument('--out', default=str(ROOT / 'bench/results'))
-    p.add_argument('--no-kernels', action='store_true')
-    a = p.parse_args()
-    model, plan = machine.model_and_plan(a.model)
-    facts, out = machine.facts(), pathlib.Path(a.out)
-    out.mkdir(parents=True, exist_ok=True)
+def measured(model, plan, lengths, runs, facts):
     rows = []
-    for n in a.tokens:
+    for n in lengths:
         print(f'measuring {n} tokens ..', file=sys.stderr)
-        rows.append({**facts, **measure(model, plan, n, a.runs)})
-    many = {**facts, **throughput(model, plan, 32, a.sentences, 3)}
-    (out / 'inference.jsonl').write_text(''.join(json.dumps(r) + '\n' for r in rows + [many]))
+        rows.append({**facts, **measure(model, plan, n, runs)})
+    return rows
+
+
+def report(facts, rows):
     print(f"{facts['cpu']}, {facts['cores']} cores for all three processes, commit {facts['commit']}\n")
-    table(['tokens', 'online ms', 'x float32', 'deal + transport + online ms', 'x float32', 'flights', 'key a party MB', 'sent P0 MB', 'sent P1 MB', 'memory MB (dealer, P0, P1)', 'cosine >='],
+    table(['tokens', 'online ms', 'x float32', 'with keys ms', 'x float32', 'flights', 'key a party MB', 'sent P0 MB', 'sent P1 MB', 'memory MB (dealer, P0, P1)', 'cosine >='],
           [[r['tokens'], f"{r['ms']['online']:.0f}", f"{r['online_x']:.1f}", f"{r['ms']['total']:.0f}", f"{r['total_x']:.1f}", r['flights'], f"{max(r['key_bytes']) / 1e6:.1f}",
             f"{r['bytes']['p0'] / 1e6:.2f}", f"{r['bytes']['p1'] / 1e6:.2f}", ' '.join(f'{m:.0f}' for m in r['rss_mb']), f"{r['cos_min']:.6f}"] for r in rows])
     print()
     for r in rows:
         names = [n for n in r['times_ms']['p1'] if n != 'total'] + ['total']
-        table([f"{r['tokens']} tokens, ms: arithmetic / keys / wire / waiting"] + [ROLES[role] for role in ROLES],
+        table([f"{r['tokens']} tokens, ms: arithmetic / keys / upload / wire / waiting"] + [ROLES[role] for role in ROLES],
               [[n] + [' / '.join(f'{r["times_ms"][role][n][part]:.1f}' for part in PARTS) if n in r['times_ms'][role] else '' for role in ROLES] for n in names])
         print()
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument('--model')
+    p.add_argument('--shape', help='a preset of `suf model random`')
+    p.add_argument('--tokens', type=int, nargs='+', help='16 32 128 256, or 128 of a shape')
+    p.add_argument('--runs', type=int, help='9, or 3 of a shape')
+    p.add_argument('--sentences', type=int, default=32, help='of the throughput')
+    p.add_argument('--out', default=str(ROOT / 'bench/results'))
+    p.add_argument('--no-kernels', action='store_true')
+    a = p.parse_args()
+    facts, out = machine.facts(), pathlib.Path(a.out)
+    out.mkdir(parents=True, exist_ok=True)
+    if a.shape:
+        lengths = a.tokens or [128]
+        model, plan = machine.model_and_plan(machine.random_model(a.shape), max(lengths))
+        rows = measured(model, plan, lengths, a.runs or 3, {**facts, 'shape': a.shape})
+        with open(out / 'shapes.jsonl', 'a') as f:
+            f.writelines(json.dumps(r) + '\n' for r in rows)
+        return report(facts, rows)
+    model, plan = machine.model_and_plan(a.model)
+    rows = measured(model, plan, a.tokens or [16, 32, 128, 256], a.runs or 9, facts)
+    many = {**facts, **throughput(model, plan, 32, a.sentences, 3)}
+    (out / 'inference.jsonl').write_text(''.join(json.dumps(r) + '\n' for r in rows + [many]))
+    report(facts, rows)
     print(f"\n{many['sentences']} sentences of {many['tokens']} tokens in one call: {many['per_s']['ahead']:.2f} a second; one by one {many['per_s']['one_by_one']:.2f} (gain {many['gain']:.2f}, {many['pairs']} pairs)")
     if not a.no_kernels:
         lines = kernels()

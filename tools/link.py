@@ -9,7 +9,7 @@ one way (10: a round trip of 20 ms); 0 leaves build/link out and takes loopback.
 once. --pin parties: P0 has core 0 and P1 core 1, as if on two machines; sessions: the pair i has core i; machine: all share both.
 Every timed output is compared with the simulator. Beside each online time stands the predicted one (suf estimate --profile: the cost
 model over the link that was asked for, the machine of the profile cpu). Where several variants are named, a last table has the fastest
-one for each link and length and what "auto" takes there. Prints tables and appends JSON lines to bench/results/link.jsonl.
+one for each link and length and what "auto" takes there. "with keys" adds what dealing and fetching keys took. Prints tables and appends JSON lines to bench/results/link.jsonl.
 """
 import argparse
 import contextlib
@@ -242,6 +242,7 @@ def measure(net, a, tokens, variant, files):
     out = {'tokens': tokens, 'variant': taken, 'asked': variant, 'runs': len(rows), 'verified': True, 'online_ms': median, 'predicted_ms': foretold, 'predicted_by': profile,
            'predicted_x': foretold / median, 'online_least_ms': online[0], 'online_most_ms': online[-1],
            'first_ms': statistics.median(e.lines[0][1]['ms']['online'] for e in embeds),
+           'sum_ms': statistics.median(sum(row['ms'].values()) for row in rows), 'first_sum_ms': statistics.median(sum(e.lines[0][1]['ms'].values()) for e in embeds),
            'p1_ms': bench.operators([row['times']['p1']['by'] for row in rows])['total'], 'flights': first['flights'],
            'bytes': [size['p0'], size['p1']], 'floor_ms': first['flights'] * a.delay_ms + (size['p0'] + size['p1']) * 8e-3 / a.mbit * (a.delay_ms > 0),
            'retransmitted': net.retransmitted() - sent_again}
@@ -251,14 +252,14 @@ def measure(net, a, tokens, variant, files):
 
 
 HEAD = ('tokens', 'variant', 'ms one way', 'Mb/s', 'round trip ms', 'MB/s', 'sessions', 'cores by', 'flights', 'MB', 'floor ms', 'online ms', 'predicted', 'predicted / online', 'least', 'most',
-        'first', 'sent again', 'texts/s', 'link CPU %', 'late p99 us')
+        'first', 'first with keys', 'with keys', 'sent again', 'texts/s', 'link CPU %', 'late p99 us')
 
 
 def cells(row):
     link = row['link']
     return [row['tokens'], row['variant'], f'{row["delay_ms"]:g}', f'{row["mbit"]:g}' if link else '', f'{row["round_trip_ms"]:.2f}', f'{row["transfer_mb_s"]:.0f}', row['sessions'], row['pin'],
             row['flights'], f'{sum(row["bytes"]) / 1e6:.2f}', f'{row["floor_ms"]:.0f}', f'{row["online_ms"]:.0f}', f'{row["predicted_ms"]:.0f}', f'{row["predicted_x"]:.2f}',
-            f'{row["online_least_ms"]:.0f}', f'{row["online_most_ms"]:.0f}', f'{row["first_ms"]:.0f}', row['retransmitted'], f'{row["texts_per_s"]:.2f}' if 'texts_per_s' in row else '',
+            f'{row["online_least_ms"]:.0f}', f'{row["online_most_ms"]:.0f}', f'{row["first_ms"]:.0f}', f'{row["first_sum_ms"]:.0f}', f'{row["sum_ms"]:.0f}', row['retransmitted'], f'{row["texts_per_s"]:.2f}' if 'texts_per_s' in row else '',
             f'{link["cpu_s"] / link["wall_s"] * 100:.1f}' if link else '', f'{link["a_to_b"]["late_us"][1]:.0f}' if link else '']
 
 

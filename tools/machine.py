@@ -2,6 +2,7 @@
 import os
 import pathlib
 import subprocess
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -11,10 +12,22 @@ def fetched():
     return subprocess.check_output([ROOT / 'build/suf', 'model', 'path'], text=True).strip()
 
 
-def model_and_plan(model=None):
-    """The model directory (the fetched one by default) and the path of its plan."""
+def model_and_plan(model=None, tokens=256):
+    """The model directory (the fetched one by default) and the path of its plan for texts of up to that many tokens."""
     model = model or fetched()
-    return model, subprocess.check_output([ROOT / 'tools/plan.sh', model], text=True).strip()
+    return model, subprocess.check_output([ROOT / 'tools/plan.sh', model, str(tokens)], text=True).strip()
+
+
+def random_model(preset):
+    """The directory of a preset's random model, in the cache beside the fetched one; made where it is not there."""
+    cache = pathlib.Path(os.environ.get('XDG_CACHE_HOME') or pathlib.Path.home() / '.cache') / 'suf'
+    folder = cache / f'random-{preset}'
+    if not folder.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as part:  # whole or not at all
+            subprocess.check_call([ROOT / 'build/suf', 'model', 'random', '--preset', preset, '--seed', '1', '--out', f'{part}/model'])
+            os.rename(f'{part}/model', folder)
+    return str(folder)
 
 
 def facts():

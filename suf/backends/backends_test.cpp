@@ -2,7 +2,7 @@
 // same result.
 #include <set>
 
-#include "suf/backends/internal/plan.hpp"
+#include "suf/backends/internal/registers.hpp"
 #include "suf/backends/rig_test.hpp"
 #include "suf/pfss/poly.hpp"
 
@@ -83,6 +83,25 @@ TEST(Backends, PartsJoinAgain) {
       auto run = Compare(f);
       EXPECT_EQ(run.result[1], f.given.at("x"));
     }
+}
+
+// What is shifted, lifted or compared is the representative of the narrower ring, also where a view of it is read as
+// what it is of: in memory, and in the group that makes it.
+TEST(Backends, NarrowerCopiesOfViews) {
+  for (int k : {9, 33, 64}) {
+    Fixture f;
+    auto x = f.Wire1("x", {6, 4}, k);
+    auto read = [&](auto v) {
+      auto low = Low(Reshape(Permute(v, {1, 0}), {24}), k / 2);
+      auto part = Low(Between(Reshape(v, {24}), 0, 0, 24), k / 3);
+      auto sum = Lift(low >> 2) + Lift(part);
+      return sum * 5 + Lift(Low(Reshape(low, {24}), 2) >> 1);
+    };
+    auto y = read(x.hat * 3);
+    f.t.reveal<1>(Sh(f.t.deal(read(x.r), 60)) + Low(y, 60));
+    SCOPED_TRACE(k);
+    Compare(f);
+  }
 }
 
 // The views of rotary positions: (n, h dh) by heads and halves, turned by public cosines and sines, and back. What
@@ -274,12 +293,13 @@ TEST(Backends, Trees) {
 // Steps: nodes of a role for which the packed backend computes something; a copy of another value is no step.
 std::set<int> Steps(const Schedule& s, Role role) {
   std::set<int> steps;
-  for (auto& list : internal::PlanOf(s, role, Programs(s, role)).lists)
-    for (auto& ins : list) {
-      if (!ins.group && ins.same < 0) steps.insert(ins.node);
-      for (auto& m : ins.members)
-        if (!m.alias) steps.insert(m.node);
-    }
+  const internal::ExecutionPlan plan = internal::PlanOf(s, role);
+  for (size_t k = 0; k < plan.registers.size(); ++k) {
+    const lower::Instruction& ins = plan.plan.instructions[k];
+    if (!ins.group && ins.same < 0) steps.insert(ins.node);
+    for (size_t j = 0; j < ins.members.size(); ++j)
+      if (!plan.registers[k].members[j].alias) steps.insert(ins.members[j].node);
+  }
   return steps;
 }
 
@@ -329,7 +349,7 @@ TEST(Backends, RunsTheProgramsOfItsSchedule) {
   struct Nothing : Io {
     View In(int) override { throw Error(Cause::kInput, "asked"); }
     std::span<uint8_t> Out(int) override { throw Error(Cause::kInput, "asked"); }
-    Data Input(int, int) override { throw Error(Cause::kInput, "asked"); }
+    Data Input(int) override { throw Error(Cause::kInput, "asked"); }
   } io;
   exec::Pool pool(1);
   auto packed = MakePacked(pool);

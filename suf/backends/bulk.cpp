@@ -17,10 +17,10 @@ void PackedExecutor::Bulk(int i, Host& host) {
     case Op::kConst:
       return Constant(i);
     case Op::kInput: {
-      pfss::Io::Data data = host.io.Input(i, element(i));
+      const pfss::Io::Data data = host.io.Input(i);
       values_[size_t(i)] = {
-          std::shared_ptr<const uint8_t>(static_cast<const uint8_t*>(data.words), [](const uint8_t*) {}), element(i),
-          false};
+          std::shared_ptr<const uint8_t>(static_cast<const uint8_t*>(data.words), [](const uint8_t*) {}), data.bytes,
+          false, data.is_signed};
       versions_[i] = data.version;
       return;
     }
@@ -38,14 +38,6 @@ void PackedExecutor::Bulk(int i, Host& host) {
       return Turn(i);
     case Op::kUnbits:
       return Unbits(i);
-    case Op::kReshape:
-    case Op::kWait:
-      return Alias(i, n.args[0]);
-    case Op::kPermute:
-    case Op::kBetween:
-    case Op::kStack:
-    case Op::kConcat:
-      return Reorder(i);
     case Op::kPack:
     case Op::kUnpack:
       return Triangle(i);
@@ -64,23 +56,28 @@ void PackedExecutor::Bulk(int i, Host& host) {
   }
 }
 
+uint64_t PackedExecutor::WordIn(const Tensor& v, size_t i) { return WordOf({v.at(i), v.element, v.is_signed, 0}, 0); }
+
+void PackedExecutor::Widen(const Tensor& v, size_t lo, size_t n, int element, void* to) const {
+  const auto& move = v.is_signed ? strips_.extend : strips_.move;
+  move[Code(v.element)][Code(element)](v.at(lo), n, to);
+}
+
 template <class T>
 std::shared_ptr<const T> PackedExecutor::Words(int a, bool canonical) {
   const Tensor& v = values_[size_t(a)];
   SUF_CHECK(v.data && v.element <= 8);
   size_t n = count(a);
   int bits = node(a).ring.bits;
-  bool reduced = !canonical || node(a).ring.kind == Ring::kXor || bits >= 8 * v.element;
+  bool reduced =
+      !canonical || node(a).ring.kind == Ring::kXor || bits >= 8 * (v.is_signed ? int(sizeof(T)) : v.element);
   if (v.element == int(sizeof(T)) && !v.splat && reduced) return {v.data, As<T>(v.data.get())};
   std::shared_ptr<uint8_t> p = arena_.Take(n * sizeof(T));
   pool_.For(n, kGrain, [&](size_t lo, size_t hi) {
-    if (v.splat) {
-      uint64_t x = 0;
-      std::memcpy(&x, v.data.get(), size_t(v.element));
-      strips_.splat[Code(sizeof(T))](x, hi - lo, p.get() + lo * sizeof(T));
-    } else {
-      strips_.move[Code(v.element)][Code(sizeof(T))](v.at(lo), hi - lo, p.get() + lo * sizeof(T));
-    }
+    if (v.splat)
+      strips_.splat[Code(sizeof(T))](WordIn(v, 0), hi - lo, p.get() + lo * sizeof(T));
+    else
+      Widen(v, lo, hi - lo, int(sizeof(T)), p.get() + lo * sizeof(T));
     uint8_t* part = p.get() + lo * sizeof(T);
     if (!reduced) strips_.shift[Code(sizeof(T))][1](part, 0, ring::Mask(bits), hi - lo, part);
   });
@@ -115,14 +112,15 @@ void PackedExecutor::MatmulAs(int i, Packed<T>& cache) {
   std::shared_ptr<uint8_t> p = arena_.Take(count(i) * sizeof(T));
   T* c = As<T>(p.get());
   if (arg(n, 1).op == Op::kInput && one && plain) {  // a weight: packed once
-    auto b = Words<T>(n.args[1], false);
     std::shared_ptr<const ring::Prepared<T>> prepared;
     {
       std::lock_guard l(weights_.m);
       auto& [version, slot] = cache[{t_.name(arg(n, 1).label), bits}];
-      if (uint64_t now = versions_.at(n.args[1]); !slot || version != now)
-        version = now,
+      if (uint64_t now = versions_.at(n.args[1]); !slot || version != now) {
+        auto b = Words<T>(n.args[1], false);
+        version = now;
         slot = std::make_shared<const ring::Prepared<T>>(ring::Prepare<T>(b.get(), k, cols, cols, bits, variant_));
+      }
       prepared = slot;
     }
     ring::Multiply<T>(a.get(), k, m * batch, *prepared, c, cols, false, pool_);
@@ -223,49 +221,6 @@ void PackedExecutor::Triangle(int i) {
         std::memcpy(p.get() + (pack ? at : square) * e, x.get() + (pack ? square : at) * e, (row + 1) * e);
         if (!pack) std::memset(p.get() + (square + row + 1) * e, 0, (m - row - 1) * e);
       }
-  });
-}
-
-void PackedExecutor::Reorder(int i) {
-  const Node& n = node(i);
-  auto p = Make(i);
-  size_t e = size_t(element(i));
-  auto bytes = [&](int a) { return Raw(a, int(e)); };
-  if (n.op == Op::kStack || n.op == Op::kConcat) {  // a stack is joined along an axis in front
-    size_t outer = 1, at = 0;
-    for (size_t d = 0; n.op == Op::kConcat && d < size_t(n.attrs[0]); ++d) outer *= size_t(n.shape[d]);
-    const size_t row = count(i) / outer * e;
-    for (int a : n.args) {
-      const size_t size = count(a) / outer * e;
-      const auto from = bytes(a);
-      for (size_t o = 0; o < outer; ++o) std::memcpy(p.get() + o * row + at, from.get() + o * size, size);
-      at += size;
-    }
-    return;
-  }
-  auto x = bytes(n.args[0]);
-  const Shape& sa = arg(n, 0).shape;
-  if (n.op == Op::kBetween) {
-    size_t inner = e, len = size_t(sa[size_t(n.attrs[0])]), first = size_t(n.attrs[1]),
-           keep = size_t(n.attrs[2]) - first;
-    for (size_t d = size_t(n.attrs[0]) + 1; d < sa.size(); ++d) inner *= size_t(sa[d]);
-    for (size_t o = 0; o < count(i) * e / (inner * keep); ++o)
-      std::memcpy(p.get() + o * inner * keep, x.get() + (o * len + first) * inner, inner * keep);
-    return;
-  }
-  // permute: odometer over the output, copying runs where the last axes stay in place
-  size_t rank = sa.size();
-  std::vector<size_t> stride(rank, 1), step(rank);
-  for (size_t d = rank - 1; d-- > 0;) stride[d] = stride[d + 1] * size_t(sa[d + 1]);
-  for (size_t d = 0; d < rank; ++d) step[d] = stride[size_t(n.attrs[d])];
-  size_t fixed = rank, run = 1;
-  while (fixed > 0 && n.attrs[fixed - 1] == int64_t(fixed - 1)) run *= size_t(n.shape[--fixed]);
-  pool_.For(count(i) / run, std::max<size_t>(1, kGrain / run), [&](size_t lo, size_t hi) {
-    for (size_t o = lo; o < hi; ++o) {
-      size_t rest = o, at = 0;
-      for (size_t d = fixed; d-- > 0; rest /= size_t(n.shape[d])) at += rest % size_t(n.shape[d]) * step[d];
-      std::memcpy(p.get() + o * run * e, x.get() + at * e, run * e);
-    }
   });
 }
 

@@ -1,5 +1,7 @@
 #include "suf/backends/clear.hpp"
 
+#include <chrono>
+
 #include "suf/backends/internal/clear.hpp"
 #include "suf/backends/internal/fss_kernels.hpp"
 #include "suf/backends/internal/halves.hpp"
@@ -32,17 +34,25 @@ int64_t Broadcasted(const Shape& out, const Shape& in, int64_t flat) {
 
 }  // namespace
 
+Words Constant(const Node& n) {
+  if (n.data->size() == 1) return Words(size_t(Size(n.shape)), n.data->at(0));
+  return {n.data->begin(), n.data->end()};
+}
+
 ClearExecutor::ClearExecutor(const Schedule& s, Role role, const Kernels& kernels)
     : t_(s.trace()), kernels_(kernels), role_(role), values_(t_.nodes().size()), last_(LastUse(s, Programs(s, role))) {}
 
 void ClearExecutor::Run(const Program& program, const Randomness& randomness, Io& io) {
   randomness_ = &randomness;
   for (int i : program.nodes) {
+    const auto begin = std::chrono::steady_clock::now();
     values_[i] = Compute(i, io);
     const Node& n = t_.node(i);
     if (n.ring.kind == Ring::kAdd)
       for (uint64_t& v : values_[i]) v &= ring::Mask(n.ring.bits);
-    io.Done(i);
+    if (n.op == Op::kTell && role_ != Role::kDealer) io.Read(i);
+    io.Took(n.scope, {.compute = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()});
+    io.Done({&i, 1});
     for (int a : n.args)
       if (last_[a] <= at_) values_[a] = {};
     ++at_;
@@ -81,14 +91,13 @@ Words ClearExecutor::Elementwise(const Node& n, const std::function<uint64_t(uin
 Words ClearExecutor::Compute(int i, Io& io) {
   const Node& n = t_.node(i);
   switch (n.op) {
-    case Op::kConst: {
-      Words v = *n.data;
-      if (v.size() == 1) v.assign(size_t(Size(n.shape)), v[0]);
-      return v;
-    }
+    case Op::kConst:
+      return Constant(n);
     case Op::kInput: {
-      auto* p = static_cast<const uint64_t*>(io.Input(i, 8).words);
-      return {p, p + Size(n.shape)};
+      const Io::Data data = io.Input(i);
+      Words v(size_t(Size(n.shape)));
+      for (size_t k = 0; k < v.size(); ++k) v[k] = WordOf(data, k);
+      return v;
     }
     case Op::kRand: {
       size_t bytes = fss::ElementBytes(n.ring.bits), size = size_t(Size(n.shape)), w = size_t(WordsOf(n.ring));

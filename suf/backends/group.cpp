@@ -2,6 +2,7 @@
 // in memory. Only values that are read outside the group go to memory.
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 
 #include "suf/backends/internal/bulk.hpp"
 #include "suf/backends/internal/rows.hpp"
@@ -27,67 +28,57 @@ void PackedExecutor::Frames::Give(std::unique_ptr<Frame> f) {
   idle_.push_back(std::move(f));
 }
 
-void PackedExecutor::Load(int a, const Shape& shape, size_t lo, size_t n, int element, void* to) const {
-  const Tensor& v = values_[size_t(a)];
-  SUF_CHECK(v.data && v.element <= 8);
-  const Shape& own = node(a).shape;
-  int from = Code(v.element), dst = Code(element);
-  auto word = [&](size_t i) {
-    uint64_t x = 0;
-    std::memcpy(&x, v.at(i), size_t(v.element));
-    return x;
-  };
-  size_t size = count(a);
-  if (v.splat || size == 1) return strips_.splat[dst](word(0), n, to);
-  if (size == size_t(Size(shape))) return strips_.move[from][dst](v.at(lo), n, to);
-  // broadcasting: whole rows of the last axis, or one element a row
-  size_t row = size_t(shape.back()), step = size_t(element);
-  bool one = own.back() == 1;
-  for (size_t done = 0; done < n;) {
-    size_t flat = lo + done, column = flat % row, take = std::min(n - done, row - column);
-    size_t rest = flat / row, at = 0, stride = one ? 1 : row;
-    for (size_t d = shape.size() - 1; d-- > 0;) {
-      size_t back = shape.size() - d;
-      if (back <= own.size()) {
-        size_t len = size_t(own[own.size() - back]);
-        if (len > 1) at += rest % size_t(shape[d]) * stride;
-        stride *= len;
+void PackedExecutor::Load(const lower::Map& map, size_t lo, size_t n, int element, void* to) const {
+  const int dst = Code(element);
+  auto* out = static_cast<uint8_t*>(to);
+  for (size_t done = 0, take; done < n; done += take, out += take * size_t(element)) {
+    const lower::Run run = lower::RunAt(map, int64_t(lo + done));
+    take = std::min(n - done, size_t(run.many));
+    const Tensor& v = values_[size_t(run.node)];
+    SUF_CHECK(v.data && (element > 8 || v.element <= 8));
+    if (element > 8) {
+      SUF_CHECK(v.element == element && !v.splat);
+      const size_t bytes = size_t(element);
+      if (run.stride == 1) {
+        std::memcpy(out, v.at(size_t(run.at)), take * bytes);
+      } else {
+        for (size_t j = 0; j < take; ++j)
+          std::memcpy(out + j * bytes, v.at(size_t(run.at + int64_t(j) * run.stride)), bytes);
       }
-      rest /= size_t(shape[d]);
+    } else if (v.splat || run.stride == 0) {
+      strips_.splat[dst](WordIn(v, size_t(run.at)), take, out);
+    } else if (run.stride == 1) {
+      Widen(v, size_t(run.at), take, element, out);
+    } else if (v.is_signed) {
+      for (size_t j = 0; j < take; ++j) {
+        const uint64_t word = WordIn(v, size_t(run.at + int64_t(j) * run.stride));
+        std::memcpy(out + j * size_t(element), &word, size_t(element));
+      }
+    } else {
+      strips_.gather[Code(v.element)][dst](v.at(size_t(run.at)), size_t(run.stride), take, out);
     }
-    auto* out = static_cast<uint8_t*>(to) + done * step;
-    if (one)
-      strips_.splat[dst](word(at), take, out);
-    else
-      strips_.move[from][dst](v.at(at + column), take, out);
-    done += take;
   }
 }
 
-const uint8_t* PackedExecutor::Operand(const Lane& l, size_t k, int want, int spare, int planes) const {
-  const Member& m = l.member();
-  int a = node(m.node).args[k], p = m.inside[k];
-  uint8_t* room = l.spare(spare);
-  if (p >= 0) {
-    const Member& from = l.ins.members[size_t(p)];
-    int had = element(a);
-    if (had == want) return l.reg(from);
-    strips_.move[Code(had)][Code(want)](l.reg(from), size_t(from.planes) * l.n, room);
+const uint8_t* PackedExecutor::Operand(const Lane& l, size_t k, int want, int spare) const {
+  return Operand(l, k, want, l.spare(spare));
+}
+
+const uint8_t* PackedExecutor::Operand(const Lane& l, size_t k, int want, uint8_t* room) const {
+  const lower::Operand& o = l.member().operands[k];
+  if (o.from == lower::Operand::kMember) {
+    const int had = element(l.ins.members[size_t(o.member)].node);
+    const uint8_t* at = l.reg(size_t(o.member)) + size_t(o.plane) * l.n * size_t(had);
+    if (had == want) return at;
+    strips_.move[Code(had)][Code(want)](at, size_t(o.planes) * l.n, room);
     return room;
   }
-  const Tensor& v = values_[size_t(a)];
   // words of the right width are read where they lie
-  if (planes == 1 && v.element == want && !v.splat && count(a) == l.ins.rows) return v.at(l.lo);
-  const Shape& shape = count(a) == size_t(planes) * l.ins.rows ? node(a).shape : node(m.node).shape;
-  for (int q = 0; q < planes; ++q) {
-    uint8_t* to = room + size_t(q) * l.n * size_t(want);
-    if (want > 8) {
-      SUF_CHECK(v.element == want);
-      std::memcpy(to, v.at(size_t(q) * l.ins.rows + l.lo), l.n * size_t(want));
-    } else {
-      Load(a, shape, size_t(q) * l.ins.rows + l.lo, l.n, want, to);
-    }
-  }
+  if (const lower::Piece& p = o.map.pieces[0]; o.planes == 1 && lower::IsWhole(o.map, p.at.offset))
+    if (const Tensor& v = values_[size_t(p.node)]; v.element == want && !v.splat)
+      return v.at(size_t(p.at.offset) + l.lo);
+  for (size_t q = 0; q < size_t(o.planes); ++q)
+    Load(o.map, q * l.ins.rows + l.lo, l.n, want, room + q * l.n * size_t(want));
   return room;
 }
 
@@ -96,10 +87,13 @@ void PackedExecutor::Arithmetical(const Lane& l) const {
   const Node& x = node(m.node);
   size_t n = size_t(m.planes) * l.n;
   int e = element(m.node), code = Code(e);
-  uint8_t* out = l.reg(m);
-  auto operand = [&](size_t k, int want) { return Operand(l, k, want, int(k), m.planes); };
+  uint8_t* out = l.reg();
+  auto operand = [&](size_t k, int want) { return Operand(l, k, want, int(k)); };
   if (m.copies >= 0) {
-    if (!m.alias) std::memcpy(out, operand(size_t(m.copies), e), n * size_t(e));
+    if (l.own().alias) return;
+    // of a view one operand, which goes to the register at once
+    const uint8_t* from = Operand(l, std::min(size_t(m.copies), m.operands.size() - 1), e, out);
+    if (from != out) std::memcpy(out, from, n * size_t(e));
     return;
   }
   switch (x.op) {
@@ -139,22 +133,90 @@ void PackedExecutor::Keep(const Lane& l) const {
   const Tensor& v = values_[size_t(m.node)];
   size_t e = size_t(v.element);
   for (int q = 0; q < m.planes; ++q)
-    std::memcpy(const_cast<uint8_t*>(v.at(size_t(q) * l.ins.rows + l.lo)), l.reg(m) + size_t(q) * l.n * e, l.n * e);
+    std::memcpy(const_cast<uint8_t*>(v.at(size_t(q) * l.ins.rows + l.lo)), l.reg() + size_t(q) * l.n * e, l.n * e);
 }
 
-void PackedExecutor::Group(const Instruction& ins, Host& host) {
+// Arrivals: what a group's strips need of the long frame that is coming: of a tensor that lies row by row its rows, of
+// planes all of it.
+class PackedExecutor::Arrivals {
+ public:
+  void Add(const Member& m, const Part& part, int bits) {
+    if (m.planes == 1)
+      rows_.push_back({size_t(part.at), size_t(bits)});
+    else
+      whole_ = std::max(whole_, size_t(part.at + part.bytes));
+  }
+  void Await(Io& io, size_t end) const {
+    size_t bytes = whole_;
+    for (const auto& [at, bits] : rows_) bytes = std::max(bytes, at + (end * bits + 7) / 8);
+    if (bytes) io.Await(bytes);
+  }
+
+ private:
+  std::vector<std::pair<size_t, size_t>> rows_;  // begin of the tensor, bits a row
+  size_t whole_ = 0;
+};
+
+// Departures: how far the long frame that leaves is written, while strips end in any order: it grows by the rows of the
+// first tensor that is not whole yet.
+class PackedExecutor::Departures {
+ public:
+  Departures(const Part* part, size_t bits, size_t rows, size_t strip)
+      : part_(part), bits_(bits), rows_(rows), strip_(strip), done_(part ? (rows + strip - 1) / strip : 0) {}
+  // Done: rows [lo, end).
+  void Done(Io& io, size_t lo, size_t end) {
+    if (!part_) return;
+    size_t bytes = 0;
+    {
+      std::lock_guard l(m_);
+      for (; lo < end; lo += strip_) done_[lo / strip_] = 1;
+      const size_t was = next_;
+      while (next_ < done_.size() && done_[next_]) ++next_;
+      if (next_ == was) return;
+      bytes = std::min(next_ * strip_, rows_) * bits_ / 8;
+    }
+    io.Written(size_t(part_->at) + bytes);
+  }
+
+ private:
+  const Part* part_;
+  size_t bits_, rows_, strip_;
+  std::mutex m_;
+  std::vector<char> done_;  // strips
+  size_t next_ = 0;
+};
+
+// NextPart: of the frame that leaves, the first tensor that is not written; null: all are, or there is no long frame.
+const Part* PackedExecutor::NextPart(Io& io) const {
+  if (io.Sending().size() <= kLongFrame) return nullptr;
+  for (const Part& part : s_.frames()[size_t(s_.steps(int(role_))[next_ - 1].send)].parts)
+    if (!done_[size_t(part.node)]) return &part;
+  return nullptr;
+}
+
+double PackedExecutor::Group(const Instruction& ins, const Registers& registers, Host& host) {
   std::vector<Handle> handles(ins.members.size());
   for (size_t k = 0; k < ins.members.size(); ++k) Open(ins.members[k], host, &handles[k]);
-  size_t row = size_t(ins.room + kSpares * ins.spare), strip = kStrip;
+  size_t row = size_t(registers.room + kSpares * registers.spare), strip = kStrip;
   while (strip > kLeastStrip && (strip * row > kFrame || strip / 2 >= ins.rows)) strip /= 2;
   while (strip > kShortStrip && strip * row > kFrame) strip /= 2;  // long strings
-  std::atomic<uint64_t> all{0}, keys{0};                           // time stamp counters
+  Arrivals arrivals;
+  const Part* leaves = nullptr;
+  if (host.io.Received().size() > kLongFrame)
+    for (const Member& m : ins.members)
+      if (Receives(m.node)) arrivals.Add(m, *part_[size_t(m.node)], node(m.node).ring.bits);
+  if (const Part* next = NextPart(host.io))
+    for (const Member& m : ins.members)
+      if (m.node == next->node && m.planes == 1) leaves = next;
+  Departures departures(leaves, leaves ? size_t(node(leaves->node).ring.bits) : 0, ins.rows, strip);
+  std::atomic<uint64_t> all{0}, keys{0};  // time stamp counters
   pool_.For(ins.rows, strip, [&](size_t a, size_t b) {
     uint64_t begin = __builtin_ia32_rdtsc(), spent = 0;
     std::unique_ptr<Frame> f = frames_.Take();
     f->Reserve(strip * row);
     for (size_t lo = a; lo < b; lo += strip) {
-      Lane l{ins, handles, host, f->at(), strip, lo, std::min(strip, b - lo)};
+      Lane l{ins, registers, handles, host, f->at(), strip, lo, std::min(strip, b - lo)};
+      arrivals.Await(host.io, lo + l.n);
       for (; l.at < ins.members.size(); ++l.at) {
         if (l.handle().key) {
           uint64_t t = __builtin_ia32_rdtsc();
@@ -165,11 +227,12 @@ void PackedExecutor::Group(const Instruction& ins, Host& host) {
         }
         if (l.member().kept) Keep(l);
       }
+      departures.Done(host.io, lo, lo + l.n);
     }
     frames_.Give(std::move(f));
     all += __builtin_ia32_rdtsc() - begin, keys += spent;
   });
-  if (keys) host.io.Keys(double(keys) / double(all));
+  return all ? double(keys) / double(all) : 0;
 }
 
 }  // namespace suf::backends::internal

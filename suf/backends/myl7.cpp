@@ -8,7 +8,12 @@ namespace suf::backends {
 using pfss::Op;
 
 bool Myl7Built() { return SUF_MYL7; }
-bool Myl7Supported() { return Myl7Built() && __builtin_cpu_supports("aes"); }
+std::string Myl7WhyNot() {
+  if (!Myl7Built())
+    return "was not built here (SUF_MYL7=OFF); build it with the headers that the set-up fetches, or use clear or "
+           "packed";
+  return __builtin_cpu_supports("aes") ? "" : "needs a processor with AES instructions; use clear or packed";
+}
 
 pfss::Capabilities Myl7Capabilities() {
   pfss::Capabilities all{
@@ -18,14 +23,11 @@ pfss::Capabilities Myl7Capabilities() {
 }
 
 std::unique_ptr<pfss::Backend> MakeMyl7() {
+  if (const std::string why_not = Myl7WhyNot(); !why_not.empty()) Fail(Cause::kResource, "the backend myl7 ", why_not);
 #if SUF_MYL7
-  if (Myl7Supported())
-    return MakeClear(Myl7Capabilities(), kMyl7PrgId, std::make_shared<const internal::Myl7Kernels>());
-  Fail(Cause::kResource, "the backend myl7 needs a processor with AES instructions; use clear or packed");
+  return MakeClear(Myl7Capabilities(), kMyl7PrgId, std::make_shared<const internal::Myl7Kernels>());
 #else
-  Fail(Cause::kResource,
-       "the backend myl7 was not built here (SUF_MYL7=OFF); build it with the headers that the set-up fetches, or use "
-       "clear or packed");
+  return nullptr;
 #endif
 }
 

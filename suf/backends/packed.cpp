@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <utility>
 
@@ -62,7 +63,11 @@ PackedExecutor::PackedExecutor(const Schedule& s, Role role, std::shared_ptr<con
       weights_(weights),
       plan_(std::move(plan)),
       arena_(arena),
-      values_(t_.nodes().size()) {
+      values_(t_.nodes().size()),
+      part_(values_.size()),
+      done_(values_.size()) {
+  for (const pfss::Frame& f : s_.frames())
+    for (const Part& part : f.parts) part_[size_t(part.node)] = &part;
   counts_.reserve(values_.size()), elements_.reserve(values_.size());
   for (int i = 0; i < int(t_.nodes().size()); ++i)
     counts_.push_back(size_t(Size(node(i).shape))), elements_.push_back(Element(s, i));
@@ -84,10 +89,9 @@ PackedExecutor::~PackedExecutor() {
 void PackedExecutor::OpenSections(const Randomness& randomness) {
   std::vector<int> drawn;
   sections_.resize(t_.nodes().size());
-  for (auto& list : plan_->lists)
-    for (auto& ins : list)
-      for (auto& m : ins.members)
-        if (node(m.node).op == Op::kRand) drawn.push_back(m.node);
+  for (auto& ins : plan_->plan.instructions)
+    for (auto& m : ins.members)
+      if (node(m.node).op == Op::kRand) drawn.push_back(m.node);
   std::sort(drawn.begin(), drawn.end());
   drawn.erase(std::unique(drawn.begin(), drawn.end()), drawn.end());
   pool_.For(drawn.size(), 16, [&](size_t lo, size_t hi) {
@@ -100,22 +104,36 @@ void PackedExecutor::OpenSections(const Randomness& randomness) {
 
 void PackedExecutor::Run(const Program& program, const Randomness& randomness, Io& io) {
   // what runs was planned from the schedule's own programs, one after another: another one would be ignored
-  SUF_CHECK(next_ < plan_->programs.size() && program.role == role_ && program.nodes == plan_->programs[next_].nodes);
+  const lower::Plan& plan = plan_->plan;
+  SUF_CHECK(next_ < plan.programs.size() && program.role == role_ && program.nodes == plan.programs[next_].nodes);
   Host host{randomness, io};
   if (next_ == 0) OpenSections(randomness);
-  for (const Instruction& ins : plan_->lists[next_++]) {
+  const size_t at = next_++;
+  for (const Instruction& ins : plan.of(at)) {
+    const auto begin = std::chrono::steady_clock::now();
+    double keys = 0;
+    std::vector<int> nodes{ins.node};
     if (ins.group) {
-      Group(ins, host);
-      for (auto& m : ins.members) io.Done(m.node);
+      keys = Group(ins, plan_->registers[size_t(&ins - plan.instructions.data())], host);
+      nodes.clear();
+      for (auto& m : ins.members) nodes.push_back(m.node);
+    } else if (ins.same >= 0) {
+      Alias(ins.node, ins.same);
     } else {
-      if (ins.same >= 0)
-        Alias(ins.node, ins.same);
-      else
-        Bulk(ins.node, host);
-      io.Done(ins.node);
+      Bulk(ins.node, host);
     }
+    for (int i : nodes) done_[size_t(i)] = 1;
+    if (const size_t all = io.Sending().size(); all > kLongFrame) {
+      const Part* next = NextPart(io);
+      io.Written(next ? size_t(next->at) : all);
+    }
+    const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    io.Took(node(nodes[0]).scope, {.compute = took * (1 - keys), .key = took * keys});
+    for (int i : ins.read) io.Read(i);
+    io.Done(nodes);
     for (int i : ins.dead) values_[size_t(i)] = {};
   }
+  for (int i : plan.unread[at]) io.Read(i);
 }
 
 std::vector<uint64_t> PackedExecutor::Result(int i) {
@@ -125,13 +143,10 @@ std::vector<uint64_t> PackedExecutor::Result(int i) {
   const uint64_t mask = ring::Mask(node(i).ring.bits);
   pool_.For(out.size(), kGrain, [&](size_t lo, size_t hi) {
     uint64_t* const part = &out[lo];
-    if (v.splat) {
-      uint64_t x = 0;
-      std::memcpy(&x, v.data.get(), size_t(v.element));
-      strips_.splat[3](x, hi - lo, part);
-    } else {
-      strips_.move[Code(v.element)][3](v.at(lo), hi - lo, part);
-    }
+    if (v.splat)
+      strips_.splat[3](WordIn(v, 0), hi - lo, part);
+    else
+      Widen(v, lo, hi - lo, 8, part);
     strips_.shift[3][1](part, 0, mask, hi - lo, part);
   });
   return out;
@@ -156,8 +171,7 @@ class Packed : public pfss::Backend {
     {
       std::lock_guard l(m_);
       auto& kept = plans_[{s.trace().digest(), int(role)}];
-      if (!kept)
-        kept = std::make_shared<const internal::ExecutionPlan>(internal::PlanOf(s, role, pfss::Programs(s, role)));
+      if (!kept) kept = std::make_shared<const internal::ExecutionPlan>(internal::PlanOf(s, role));
       plan = kept;
       if (plans_.size() > 16) plans_.clear();
     }

@@ -1,5 +1,4 @@
-// For tests of backends: a trace between two parties in one process whose words P1 gives, run on clear and on every
-// variant of packed.
+// For tests of backends: a trace between two parties in one process whose words P1 gives, run on every backend.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -7,8 +6,9 @@
 #include <map>
 #include <random>
 
+#include "suf/backends/all.hpp"
 #include "suf/backends/clear.hpp"
-#include "suf/backends/myl7.hpp"
+#include "suf/backends/lower/check_test.hpp"
 #include "suf/backends/packed.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
@@ -48,19 +48,20 @@ inline bool Without(const Trace& t) {
                       [](const Node& n) { return Info(n.op).cls == OpClass::kTree; });
 }
 
-// Compare: clear against each packed variant, and where there are no trees against myl7; and the parties mixed.
+// Compare: clear against all others that run here, each variant of packed among them, and where there are no trees also
+// those of other keys; and the parties mixed.
 inline run::PairRun Compare(Fixture& f) {
   f.t.close();
   Schedule s(f.t);
   EXPECT_TRUE(Lint(s).faults.empty()) << Lint(s).faults[0];
   for (int i : Unread(s)) ADD_FAILURE() << "no result needs %" << i << ", so it never runs";
+  lower::CheckAll(s);
   auto clear = MakeClear();
   auto want = RunOn(f, s, *clear, *clear, *clear);
   exec::Pool pool(2);
-  std::vector<std::unique_ptr<Backend>> others;
-  for (ring::Variant v : ring::Supported()) others.push_back(MakePacked(pool, v));
-  if (Without(f.t) && Myl7Supported()) others.push_back(MakeMyl7());
-  for (const auto& b : others) {
+  for (const Entry& e : All()) {
+    if (e.name == "clear" || e.name == "packed" || !e.why_not.empty() || !(e.models || Without(f.t))) continue;
+    const auto b = e.make(pool);
     auto got = RunOn(f, s, *b, *clear, *b);
     EXPECT_EQ(got.result, want.result) << b->name();
     for (int p : {0, 1}) EXPECT_EQ(got.key[size_t(p)], want.key[size_t(p)]) << b->name() << " bundle " << p;

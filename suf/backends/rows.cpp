@@ -97,11 +97,14 @@ void PackedExecutor::Open(const Member& m, Host& host, Handle* h) {
     case Op::kTell:
     case Op::kSend:
       h->key = n.op == Op::kTell;
-      if (n.op == Op::kTell ? role_ == Role::kDealer : n.attrs[0] == int(role_)) {
+      if (m.emits) {
         h->out = host.io.Out(i);
         SUF_CHECK(int64_t(h->out.size()) == PackedBytes(n));
       } else {
-        h->in = host.io.In(i);
+        // strips wait for their rows of a long frame
+        const bool long_frame = Receives(i) && host.io.Received().size() > kLongFrame;
+        h->in = long_frame ? host.io.Received().subspan(size_t(part_[size_t(i)]->at), size_t(part_[size_t(i)]->bytes))
+                           : host.io.In(i);
         SUF_CHECK(int64_t(h->in.size()) == PackedBytes(n));
       }
       break;
@@ -124,9 +127,6 @@ void PackedExecutor::Open(const Member& m, Host& host, Handle* h) {
     case Op::kMix:
       Terms(arg(n, 1), &h->table32, &h->table64);
       break;
-    case Op::kUnit:
-      h->words = Words<uint32_t>(n.args[0], true);
-      break;
     default:
       break;
   }
@@ -139,7 +139,7 @@ void PackedExecutor::Random(const Lane& l) const {
   for (int q = 0; q < m.planes; ++q) {
     // the PRG starts at whole blocks; planes may not
     size_t from = (size_t(q) * l.ins.rows + l.lo) * e, skew = from % 16;
-    uint8_t* out = l.reg(m) + size_t(q) * l.n * e;
+    uint8_t* out = l.reg() + size_t(q) * l.n * e;
     if (skew == 0) {
       l.handle().section->Fill(from, {out, l.n * e});
     } else {
@@ -160,12 +160,12 @@ void PackedExecutor::Receive(const Lane& l) const {
   const Member& m = l.member();
   int bits = node(m.node).ring.bits, w = element(m.node);
   const uint8_t* in = l.handle().in.data();
-  if (bits > 64) return UnpackLong(in + l.lo / 8 * size_t(bits), l.n, bits, As<uint64_t>(l.reg(m)));
+  if (bits > 64) return UnpackLong(in + l.lo / 8 * size_t(bits), l.n, bits, As<uint64_t>(l.reg()));
   By(w, [&](auto zero) {
     using T = decltype(zero);
     for (int q = 0; q < m.planes; ++q) {
       size_t from = size_t(q) * l.ins.rows + l.lo, skew = from % 8;
-      T* out = As<T>(l.reg(m)) + size_t(q) * l.n;
+      T* out = As<T>(l.reg()) + size_t(q) * l.n;
       T* to = skew ? As<T>(l.spare(0)) : out;
       ring::Unpack<T>(in + from / 8 * size_t(bits), l.n + skew, bits, to, variant_);
       if (skew) std::copy_n(to + skew, l.n, out);
@@ -177,33 +177,37 @@ void PackedExecutor::Emit(const Lane& l) const {
   const Member& m = l.member();
   const Node& x = node(m.node);
   int bits = x.ring.bits, w = element(m.node);
-  if (!m.alias) std::memcpy(l.reg(m), Operand(l, 0, w, 0, m.planes), size_t(m.planes) * l.n * size_t(w));
-  if (x.op == Op::kSend) l.host.io.Sent(m.node, {l.reg(m), size_t(m.planes) * l.n * size_t(w)});
+  if (!l.own().alias) std::memcpy(l.reg(), Operand(l, 0, w, 0), size_t(m.planes) * l.n * size_t(w));
+  if (x.op == Op::kSend) l.host.io.Sent(m.node, {l.reg(), size_t(m.planes) * l.n * size_t(w)});
   uint8_t* out = l.handle().out.data();
-  if (bits > 64) return PackLong(As<uint64_t>(l.reg(m)), l.n, bits, out + l.lo / 8 * size_t(bits));
+  if (bits > 64) return PackLong(As<uint64_t>(l.reg()), l.n, bits, out + l.lo / 8 * size_t(bits));
   By(w, [&](auto zero) {
     using T = decltype(zero);
     for (int q = 0; q < m.planes; ++q)  // whole bytes: planes that are packed have a multiple of 8 rows
-      ring::Pack<T>(As<T>(l.reg(m)) + size_t(q) * l.n, l.n, bits,
+      ring::Pack<T>(As<T>(l.reg()) + size_t(q) * l.n, l.n, bits,
                     out + (size_t(q) * l.ins.rows + l.lo) / 8 * size_t(bits), variant_);
   });
 }
 
 void PackedExecutor::Unit(const Lane& l) const {
   const Member& m = l.member();
-  size_t cols = size_t(node(m.node).attrs[0]);
-  size_t e = size_t(element(m.node));
+  const Node& x = node(m.node);
+  const size_t cols = size_t(x.attrs[0]), e = size_t(element(m.node));
   for (size_t k = 0, run; k < l.n; k += run) {
-    size_t row = (l.lo + k) / cols, v = (l.lo + k) % cols;
+    const lower::Run from = lower::RunAt(m.operands[0].map, int64_t(l.lo + k));
+    const size_t v = (l.lo + k) % cols;
     run = std::min(l.n - k, cols - v);
-    strips_.unit[Code(int(e))](uint32_t(v), l.handle().words.get()[row], run, l.reg(m) + k * e);
+    uint64_t word = 0;
+    const Tensor& in = values_[size_t(from.node)];
+    std::memcpy(&word, in.at(size_t(from.at)), size_t(in.element));
+    strips_.unit[Code(int(e))](uint32_t(v), uint32_t(word & ring::Mask(arg(x, 0).ring.bits)), run, l.reg() + k * e);
   }
 }
 
 // Index: operand k as public indices below 2^16, reduced to their ring.
 const uint16_t* PackedExecutor::Index(const Lane& l, size_t k, int spare) const {
   uint8_t* out = l.spare(spare);
-  strips_.shift[1][1](Operand(l, k, 2, spare, 1), 0, ring::Mask(arg(node(l.member().node), k).ring.bits), l.n, out);
+  strips_.shift[1][1](Operand(l, k, 2, spare), 0, ring::Mask(arg(node(l.member().node), k).ring.bits), l.n, out);
   return As<uint16_t>(out);
 }
 
@@ -211,15 +215,15 @@ void PackedExecutor::Digits(const Lane& l) const {
   const Member& m = l.member();
   const Node& x = node(m.node);
   int from = element(x.args[0]), shift = 0;
-  const uint8_t* z = Operand(l, 0, from, 0, 1);
+  const uint8_t* z = Operand(l, 0, from, 0);
   const auto file = strips_.file[Code(element(m.node))];
   uint16_t digit[kStrip];
   uint8_t cmp[kStrip];
   for (size_t j = 0; j < x.attrs.size(); ++j) {
     int w = int(x.attrs[j]);
     strips_.digit[Code(from)](z, shift, w, l.n, digit);
-    fss::Cmp(w, Operand(l, j + 1, element(x.args[j + 1]), 2, 1), digit, l.n, cmp, variant_);
-    file(cmp, int(j), l.n, l.reg(m));
+    fss::Cmp(w, Operand(l, j + 1, element(x.args[j + 1]), 2), digit, l.n, cmp, variant_);
+    file(cmp, int(j), l.n, l.reg());
     shift += w;
   }
 }
@@ -228,41 +232,42 @@ void PackedExecutor::BorrowA(const Lane& l) const {
   const Member& m = l.member();
   const Node& x = node(m.node);
   int e = element(m.node);
-  auto* h = As<uint32_t>(Operand(l, 0, 4, 0, 1));
+  auto* h = As<uint32_t>(Operand(l, 0, 4, 0));
   std::vector<void*> planes;
   uint8_t* room = l.spare(1);  // and spare 2, if need be: the fold overwrites its operands
   for (size_t j = 1; j < x.args.size(); ++j) {
-    int many = GroupSize(int(j) - 1);
+    int many = m.operands[j].planes;
     size_t bytes = size_t(many) * l.n * size_t(e);
-    const uint8_t* words = Operand(l, j, e, 2, many);
+    const uint8_t* words = Operand(l, j, e, 2);
     auto* own = const_cast<uint8_t*>(words);
-    if (!(m.last && m.inside[j] >= 0)) {
+    if (!(l.own().last && m.operands[j].from == lower::Operand::kMember)) {
       std::memcpy(room, words, bytes);
       own = room, room += bytes;
     }
     for (int g = 0; g < many; ++g) planes.push_back(own + size_t(g) * l.n * size_t(e));
   }
-  strips_.borrow[Code(e)](h, planes.data(), int(x.attrs[0]), l.n, l.reg(m));
+  strips_.borrow[Code(e)](h, planes.data(), int(x.attrs[0]), l.n, l.reg());
 }
 
 void PackedExecutor::BorrowX(const Lane& l) const {
   const Member& m = l.member();
   const Node& x = node(m.node);
-  auto* h = As<uint32_t>(Operand(l, 0, 4, 0, 1));
-  auto* rho = As<uint32_t>(Operand(l, 1, 4, 1, 1));
+  auto* h = As<uint32_t>(Operand(l, 0, 4, 0));
+  auto* rho = As<uint32_t>(Operand(l, 1, 4, 1));
   const uint8_t* groups[16];
   size_t stride[16];
+  uint8_t* room = l.spare(2);
   for (size_t j = 2; j < x.args.size(); ++j) {
-    SUF_CHECK(m.inside[j] >= 0 || count(x.args[j]) == l.ins.rows);
-    stride[j - 2] = size_t(element(x.args[j])), groups[j - 2] = Operand(l, j, element(x.args[j]), 2, 1);
+    stride[j - 2] = size_t(element(x.args[j])), groups[j - 2] = Operand(l, j, element(x.args[j]), room);
+    room += l.n * stride[j - 2];
   }
-  strips_.borrowx(h, rho, groups, stride, int(x.attrs[0]), l.n, l.reg(m));
+  strips_.borrowx(h, rho, groups, stride, int(x.attrs[0]), l.n, l.reg());
 }
 
 void PackedExecutor::Row(const Lane& l) const {
   const Member& m = l.member();
   const Node& x = node(m.node);
-  uint8_t* out = l.reg(m);
+  uint8_t* out = l.reg();
   int e = element(m.node);
   switch (x.op) {
     case Op::kRand:
@@ -272,58 +277,66 @@ void PackedExecutor::Row(const Lane& l) const {
       return l.handle().in.data() ? Receive(l) : Emit(l);
     case Op::kUnit:
       return Unit(l);
+    case Op::kSum: {
+      const size_t bytes = l.n * size_t(e);
+      const uint8_t* plane = Operand(l, 0, e, 0);
+      std::memcpy(out, plane, bytes);
+      for (int q = 1; q < m.operands[0].planes; ++q)
+        strips_.binary[Code(e)][kPlus](out, plane + size_t(q) * bytes, l.n, out);
+      return;
+    }
     case Op::kHot:
       return fss::Hot(Log2(x.ring.bits), Index(l, 0, 0), l.n, out, variant_);
     case Op::kDigits:
       return Digits(l);
     case Op::kMono:
-      return strips_.mono(As<uint32_t>(Operand(l, 0, 4, 0, 1)), int(x.attrs[0]), e, l.n, l.n, out);
+      return strips_.mono(As<uint32_t>(Operand(l, 0, 4, 0)), int(x.attrs[0]), e, l.n, l.n, out);
     case Op::kMonoX:
       SUF_CHECK(size_t(e) <= fss::ElementBytes(GroupBits(kMostDigitsX - 1)));  // as kernels have room
-      return strips_.monox(As<uint32_t>(Operand(l, 0, 4, 0, 1)), int(x.attrs[0]), size_t(e), l.n, out);
+      return strips_.monox(As<uint32_t>(Operand(l, 0, 4, 0)), int(x.attrs[0]), size_t(e), l.n, out);
     case Op::kBorrowA:
       return BorrowA(l);
     case Op::kBorrowX:
       return BorrowX(l);
     case Op::kBorrowAt0: {
       auto* to = e == 4 ? out : l.spare(1);
-      strips_.borrow0(As<uint32_t>(Operand(l, 0, 4, 0, 1)), int(x.attrs[0]), l.n, As<uint32_t>(to));
+      strips_.borrow0(As<uint32_t>(Operand(l, 0, 4, 0)), int(x.attrs[0]), l.n, As<uint32_t>(to));
       if (to != out) strips_.move[2][Code(e)](to, l.n, out);
       return;
     }
     case Op::kPoint: {
       const uint16_t* at = Index(l, 1, 1);
-      return fss::Point(Log2(arg(x, 0).ring.bits), Operand(l, 0, element(x.args[0]), 0, 1), at, l.n, out, variant_);
+      return fss::Point(Log2(arg(x, 0).ring.bits), Operand(l, 0, element(x.args[0]), 0), at, l.n, out, variant_);
     }
     case Op::kRotate:
       return Strings(l, [&](uint64_t* to) {
         const uint16_t* at = Index(l, 1, 1);
-        fss::Rotate(Log2(arg(x, 0).ring.bits), Operand(l, 0, element(x.args[0]), 0, 1), at, int(x.attrs[0]), l.n, to,
+        fss::Rotate(Log2(arg(x, 0).ring.bits), Operand(l, 0, element(x.args[0]), 0), at, int(x.attrs[0]), l.n, to,
                     variant_);
       });
     case Op::kAbove:
       return Strings(l, [&](uint64_t* to) {
         const uint16_t* at = Index(l, 1, 1);
-        fss::Above(Log2(arg(x, 0).ring.bits), Operand(l, 0, element(x.args[0]), 0, 1), at, l.handle().table16, l.n, to,
+        fss::Above(Log2(arg(x, 0).ring.bits), Operand(l, 0, element(x.args[0]), 0), at, l.handle().table16, l.n, to,
                    variant_);
       });
     case Op::kDense:
       return Strings(l, [&](uint64_t* to) {
         const uint16_t* at = Index(l, 1, 1);
-        fss::Dense(Log2(arg(x, 0).ring.bits), Operand(l, 0, element(x.args[0]), 0, 1), at, l.handle().table64.data(),
+        fss::Dense(Log2(arg(x, 0).ring.bits), Operand(l, 0, element(x.args[0]), 0), at, l.handle().table64.data(),
                    x.ring.bits, l.n, to, variant_);
       });
     case Op::kLess:
       return Strings(l, [&](uint64_t* to) {
         uint8_t* words = l.spare(1);
-        strips_.shift[3][1](Operand(l, 0, 8, 0, 1), 0, ring::Mask(arg(x, 0).ring.bits), l.n, words);
+        strips_.shift[3][1](Operand(l, 0, 8, 0), 0, ring::Mask(arg(x, 0).ring.bits), l.n, words);
         strips_.less(As<uint64_t>(words), l.handle().table64.data(), x.attrs.size(), l.n, to);
       });
     case Op::kMix:
       return Strings(l, [&](uint64_t* to) {
         const int bytes = std::max(8, element(x.args[0]));
         const uint32_t* first = l.handle().table32.data();
-        strips_.mix(As<uint64_t>(Operand(l, 0, bytes, 0, 1)), size_t(bytes) / 8, first, first + x.ring.bits + 1,
+        strips_.mix(As<uint64_t>(Operand(l, 0, bytes, 0)), size_t(bytes) / 8, first, first + x.ring.bits + 1,
                     l.handle().table64.data(), size_t(x.ring.bits), l.n, to);
       });
     case Op::kUnbits:
@@ -332,7 +345,7 @@ void PackedExecutor::Row(const Lane& l) const {
       int bits = std::max(8, element(x.args[0]));
       const std::vector<uint64_t>& table = *arg(x, 1).data;
       auto* to = As<uint64_t>(e == 8 ? out : l.spare(2));
-      fss::Dot<uint64_t>(As<uint64_t>(Operand(l, 0, bits, 0, 1)), size_t(bits) / 8, int(x.attrs[0]), int(table.size()),
+      fss::Dot<uint64_t>(As<uint64_t>(Operand(l, 0, bits, 0)), size_t(bits) / 8, int(x.attrs[0]), int(table.size()),
                          table.data(), l.n, to, variant_);
       if (e != 8) strips_.move[3][Code(e)](to, l.n, out);
       return;
@@ -348,7 +361,7 @@ void PackedExecutor::Row(const Lane& l) const {
 template <class F>
 void PackedExecutor::Strings(const Lane& l, F f) const {
   const int e = element(l.member().node);
-  uint8_t* out = l.reg(l.member());
+  uint8_t* out = l.reg();
   if (e >= 8) return f(As<uint64_t>(out));
   f(As<uint64_t>(l.spare(2)));
   strips_.move[3][Code(e)](l.spare(2), l.n, out);
@@ -358,7 +371,7 @@ void PackedExecutor::Unbits(const Lane& l) const {
   const Member& m = l.member();
   const int stride = element(node(m.node).args[0]);
   SUF_CHECK(element(m.node) == 1);
-  strips_.unbits(Operand(l, 0, stride, 0, 1), size_t(stride), size_t(m.planes), l.n, l.n, l.reg(m));
+  strips_.unbits(Operand(l, 0, stride, 0), size_t(stride), size_t(m.planes), l.n, l.n, l.reg());
 }
 
 template <class T>
@@ -366,10 +379,10 @@ void PackedExecutor::Select(const Lane& l, const std::vector<T>& table) const {
   const Member& m = l.member();
   const Node& x = node(m.node);
   const uint16_t* at = Index(l, 1, 1);
-  const uint8_t* t = Operand(l, 0, element(x.args[0]), 0, 1);
+  const uint8_t* t = Operand(l, 0, element(x.args[0]), 0);
   size_t size = table.size() / size_t(m.planes);
   bool cut = element(m.node) != int(sizeof(T));
-  uint8_t* room = cut ? l.spare(2) : l.reg(m);
+  uint8_t* room = cut ? l.spare(2) : l.reg();
   for (int c = 0; c < m.planes; c += 2) {  // two columns at a time
     size_t now = size_t(std::min(2, m.planes - c));
     const T* column[2];
@@ -382,7 +395,7 @@ void PackedExecutor::Select(const Lane& l, const std::vector<T>& table) const {
     else
       fss::SelectX<T>(Log2(arg(x, 0).ring.bits), t, at, columns, l.n, out, variant_);
   }
-  if (cut) strips_.move[Code(sizeof(T))][Code(element(m.node))](room, size_t(m.planes) * l.n, l.reg(m));
+  if (cut) strips_.move[Code(sizeof(T))][Code(element(m.node))](room, size_t(m.planes) * l.n, l.reg());
 }
 
 }  // namespace suf::backends::internal

@@ -71,17 +71,21 @@ void Rename(const std::string& from, const std::string& to) {
   if (rename(from.c_str(), to.c_str())) Cannot("rename", from);
 }
 
-Bytes ReadSome(int fd, size_t bytes, const std::string& path) {
-  Bytes out(bytes);
+size_t ReadInto(int fd, std::span<uint8_t> out, const std::string& path) {
   size_t at = 0;
-  while (at < bytes) {
-    ssize_t n = read(fd, out.data() + at, bytes - at);
+  while (at < out.size()) {
+    ssize_t n = read(fd, out.data() + at, out.size() - at);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) Cannot("read", path);
     if (n == 0) break;
     at += size_t(n);
   }
-  out.resize(at);
+  return at;
+}
+
+Bytes ReadSome(int fd, size_t bytes, const std::string& path) {
+  Bytes out(bytes);
+  out.resize(ReadInto(fd, out, path));
   return out;
 }
 

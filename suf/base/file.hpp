@@ -47,7 +47,9 @@ void WriteAll(int fd, View bytes, const std::string& path);
 void Sync(int fd, const std::string& path);  // fdatasync
 void SyncDir(const std::string& path);
 void Rename(const std::string& from, const std::string& to);
-// ReadSome: up to `bytes` from the current position; short only at the end of the file.
+// ReadInto: fills `out` from the current position; how many bytes, fewer only at the end of the file. ReadSome: up to
+// `bytes`.
+size_t ReadInto(int fd, std::span<uint8_t> out, const std::string& path);
 Bytes ReadSome(int fd, size_t bytes, const std::string& path);
 // Part: a file that is being written under a temporary name, FILE.part, made afresh; removed unless Done gave it its
 // own, so that a reader sees the old file or all of the new one. Throws Cause::kResource when the disk refuses, or when

@@ -8,7 +8,7 @@ namespace suf::compiler {
 namespace {
 
 // Myl7: the other library's backend, where it was built and runs; else none, and what has no DCF is clear's.
-std::unique_ptr<pfss::Backend> Myl7() { return backends::Myl7Supported() ? backends::MakeMyl7() : nullptr; }
+std::unique_ptr<pfss::Backend> Myl7() { return backends::Myl7WhyNot().empty() ? backends::MakeMyl7() : nullptr; }
 
 // Pairs: every x under every mask.
 void Pairs(int n, std::vector<uint64_t>* x, std::vector<uint64_t>* r) {
@@ -146,7 +146,7 @@ TEST(Lower, GridsUnderEveryMask) {
 TEST(Lower, WideGrids) {
   std::mt19937_64 rng(7);
   exec::Pool pool(1);
-  std::unique_ptr<pfss::Backend> backends[] = {backends::MakeClear(), backends::MakePacked(pool)};
+  const auto every = backends::Every(pool);
   for (int n : {16, 31, 33, 64})
     for (int p : {1, 6, 10}) {
       const int degree = int(rng() % 4), ring = std::min(64, n - 7 + int(rng() % 15));
@@ -154,7 +154,7 @@ TEST(Lower, WideGrids) {
       std::vector<uint64_t> x;
       for (int i = 0; i < 40; ++i)
         x.push_back(((uint64_t(f.pieces[rng() % f.pieces.size()].begin) + rng() % 3 - 1)) & ring::Mask(n));
-      for (auto& b : backends) {
+      for (auto& b : every) {
         OnGridIsRight(f, {}, x, {}, ring, *b);
         if (HasFatalFailure()) return;
       }

@@ -63,7 +63,7 @@ TEST(Matrix, EveryMaskOfEveryShape) {
 TEST(Matrix, RandomFunctionsOfEverySize) {
   std::mt19937_64 rng(12);
   exec::Pool pool(2);
-  std::unique_ptr<pfss::Backend> backends[] = {backends::MakeClear(), backends::MakePacked(pool)};
+  const auto every = backends::Every(pool);
   std::set<int> degrees, outputs, formulas;
   size_t most = 0;
   for (int n : {1, 4, 8, 16, 31, 32, 33, 63, 64})
@@ -88,7 +88,7 @@ TEST(Matrix, RandomFunctionsOfEverySize) {
         Agree(f, x);
         for (const Choice& choice : Choices(c)) {
           // masks are random in every run, and none is left out
-          Ran got = RunOn(f, choice, x, {}, ring, *backends[rng() % 2], rng() % 2);
+          Ran got = RunOn(f, choice, x, {}, ring, *every[rng() % every.size()], rng() % 2);
           ExpectMeaning(f, got, x, ring, Name(c, choice) + "\n" + func::Print(f));
           if (HasFatalFailure()) return;
         }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "suf/backends/clear.hpp"
+#include "suf/backends/every_test.hpp"
 #include "suf/backends/myl7.hpp"
 #include "suf/backends/packed.hpp"
 #include "suf/compiler/lower.hpp"

@@ -102,7 +102,7 @@ void ExpectSquares(const Values& x, const Values& r, int64_t d, int k, const Sum
 
 // Every z in the gap under every mask, in limbs of one bit and more; alone and beside others in a row.
 TEST(Wide, SquaresExhaustive) {
-  for (auto& backend : {backends::MakeClear(), backends::MakePacked(exec::Default())})
+  for (auto& backend : backends::Every())
     for (int k : {3, 4, 5})
       for (int64_t d : {1, 4})
         for (int radix : {1, 2, 3, 5})
@@ -229,9 +229,9 @@ TEST(Wide, RowsBehindTrees) {
   }
 }
 
-// 1[(h - t) mod 2^n < r] of every h and every r in halves of few bits, on both backends.
+// 1[(h - t) mod 2^n < r] of every h and every r in halves of few bits, on every backend.
 TEST(Wide, ComparisonsOfHalvesExhaustive) {
-  const auto packed = backends::MakePacked(exec::Default()), clear = backends::MakeClear();
+  const auto every = backends::Every();
   for (int half : {1, 3, 4}) {
     const int n = 2 * half;
     const uint64_t all = uint64_t{1} << n, mask = all - 1;
@@ -240,7 +240,7 @@ TEST(Wide, ComparisonsOfHalvesExhaustive) {
       for (uint64_t m = 0; m < all; ++m) x.push_back(v), r.push_back(m);
     for (uint64_t v : {uint64_t{0}, uint64_t{1}, mask >> half, (mask >> half) + 1, mask, uint64_t{37} & mask})
       thresholds.push_back(v), pairs.push_back(v >> half), pairs.push_back(v & mask >> half);
-    for (pfss::Backend* backend : {packed.get(), clear.get()}) {
+    for (auto& backend : every) {
       Bench b;
       const int64_t count = int64_t(x.size());
       const SharedWire<kPub> z = b.Give(x, r, n, {count});

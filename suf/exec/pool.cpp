@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -20,30 +19,40 @@ thread_local bool inside = false;
 
 // A step of an inference is a chain of short ranges: a worker that waits this long for the next one spares most
 // wake-ups, and yields while it does, so that the peer, whose turn comes next, finds its core. Three processes on 2
-// virtual cores, 32 tokens, online: 76 ms; 83 with 400 us; without yielding 83 with 150, 87 with 60, 95 with 20.
-constexpr auto kPatience = std::chrono::microseconds(150);
+// virtual cores, 32 tokens, online: 76 ms; 83 with 400 us; without yielding 83 with 150, 87 with 60, 95 with 20. Where
+// cores are many, it outwaits the peer's turn: docs/adr/0033-pool.md.
+constexpr auto kPatience = std::chrono::microseconds(150), kPatienceOfMany = std::chrono::microseconds(1000);
+constexpr size_t kMany = 8;   // threads
+constexpr size_t kWakes = 4;  // sleepers that one hand wakes
 constexpr uint32_t kOpen = 1u << 31;
+constexpr int kHandBits = 16;
 
 }  // namespace
 
 struct Pool::State {
-  std::vector<std::thread> threads;
-  std::mutex one;  // one For at a time
+  // Worker: sleeping is 1 while it sleeps, and who calls it wakes it by 0.
+  struct alignas(64) Worker {
+    std::atomic<uint32_t> sleeping{0};
+    std::thread thread;
+  };
+
+  explicit State(size_t count) : workers(count) {}
+
+  std::vector<Worker> workers;  // hand i of a range is workers[i - 1], hand 0 its caller
+  std::mutex one;               // one For at a time
 
   // The range being worked on. gate: kOpen while it may be entered, plus the number of workers inside; it is changed
   // only while closed and empty, so a worker that entered reads it safely, and one that comes too late leaves at once
   // and holds nobody up.
-  std::atomic<uint32_t> gate{0};
-  const std::function<void(size_t, size_t)>* f = nullptr;
+  alignas(64) std::atomic<uint32_t> gate{0};
+  alignas(64) std::atomic<size_t> next{0};
+  alignas(64) const std::function<void(size_t, size_t)>* f = nullptr;
   size_t n = 0, chunk = 0;
-  std::atomic<size_t> next{0};
   std::mutex error_m;
   std::exception_ptr error;
 
-  std::atomic<uint64_t> round{0};
-  std::atomic<int> asleep{0};
-  std::mutex m;
-  std::condition_variable wake;
+  // call: number of the range << kHandBits | its hands. Other workers neither enter nor are woken.
+  alignas(64) std::atomic<uint64_t> call{0};
   std::atomic<bool> stopping{false};
 
   void Work() {
@@ -67,58 +76,75 @@ struct Pool::State {
     return false;
   }
 
-  void Loop() {
-    for (uint64_t seen = 0;;) {
-      auto until = std::chrono::steady_clock::now() + kPatience;
-      while (round.load() == seen && std::chrono::steady_clock::now() < until) sched_yield();
-      if (round.load() == seen) {
-        std::unique_lock l(m);
-        ++asleep;
-        wake.wait(l, [&] { return round.load() != seen; });
-        --asleep;
+  static size_t Hands(uint64_t called) { return called & ((1u << kHandBits) - 1); }
+
+  // Wake: the hands below this one in a tree, where they sleep: nobody wakes all.
+  void Wake(size_t hand, size_t hands) {
+    for (size_t below = kWakes * hand + 1; below <= kWakes * (hand + 1) && below < hands; ++below) {
+      auto& sleeping = workers[below - 1].sleeping;
+      if (sleeping.load() != 0 && sleeping.exchange(0) != 0) sleeping.notify_one();
+    }
+  }
+
+  // Called: waits for a range that wants this hand, which is not the one that it `seen` last; that one's call.
+  uint64_t Called(size_t hand, uint64_t seen) {
+    auto& sleeping = workers[hand - 1].sleeping;
+    const auto patience = workers.size() + 1 < kMany ? kPatience : kPatienceOfMany;
+    for (auto until = std::chrono::steady_clock::now() + patience;;) {
+      const uint64_t now = call.load();
+      if (now != seen && Hands(now) > hand) return now;
+      if (std::chrono::steady_clock::now() < until) {
+        sched_yield();
+        continue;
       }
+      sleeping = 1;
+      if (call.load() == now) sleeping.wait(1);  // else a call may have missed that it sleeps
+      sleeping = 0;
+      until = std::chrono::steady_clock::now() + patience;
+    }
+  }
+
+  void Loop(size_t hand) {
+    for (uint64_t seen = 0;;) {
+      seen = Called(hand, seen);
+      Wake(hand, Hands(seen));
       if (stopping.load()) return;
-      seen = round.load();
       if (Enter()) {
         Work();
         gate.fetch_sub(1);
       }
     }
   }
+
+  void Call(size_t hands) {
+    call = ((call.load() >> kHandBits) + 1) << kHandBits | hands;
+    Wake(0, hands);
+  }
 };
 
-Pool::Pool(int threads) : s_(new State) {
-  for (int i = 1; i < threads; ++i) s_->threads.emplace_back([this] { s_->Loop(); });
+Pool::Pool(int threads) : s_(new State(size_t(std::clamp(threads, 1, (1 << kHandBits) - 1)) - 1)) {
+  for (size_t i = 0; i < s_->workers.size(); ++i) s_->workers[i].thread = std::thread([this, i] { s_->Loop(i + 1); });
 }
 
 Pool::~Pool() {
-  {
-    std::lock_guard l(s_->m);
-    s_->stopping = true;
-    ++s_->round;
-  }
-  s_->wake.notify_all();
-  for (auto& t : s_->threads) t.join();
+  s_->stopping = true;
+  s_->Call(size_t(threads()));
+  for (auto& w : s_->workers) w.thread.join();
   delete s_;
 }
 
-int Pool::threads() const { return int(s_->threads.size()) + 1; }
+int Pool::threads() const { return int(s_->workers.size()) + 1; }
 
 void Pool::For(size_t n, size_t grain, const std::function<void(size_t, size_t)>& f) {
   if (n == 0) return;
   grain = std::max<size_t>(grain, 1);
-  if (inside || s_->threads.empty() || n <= grain) return f(0, n);
+  if (inside || s_->workers.empty() || n <= grain) return f(0, n);
   std::lock_guard one(s_->one);
+  const size_t grains = (n + grain - 1) / grain, hands = std::min(size_t(threads()), grains);
   // about four chunks a thread, so that a slow core does not hold the others up
-  size_t parts = size_t(threads()) * 4;
-  s_->f = &f, s_->n = n, s_->chunk = (n + parts * grain - 1) / (parts * grain) * grain, s_->next = 0,
-  s_->error = nullptr;
+  s_->f = &f, s_->n = n, s_->chunk = (grains + hands * 4 - 1) / (hands * 4) * grain, s_->next = 0, s_->error = nullptr;
   s_->gate.store(kOpen);
-  ++s_->round;
-  if (s_->asleep.load() > 0) {
-    { std::lock_guard l(s_->m); }  // a worker between its last look and its sleep would miss the call
-    s_->wake.notify_all();
-  }
+  s_->Call(hands);
   s_->Work();
   s_->gate.fetch_and(~kOpen);
   for (int spins = 0; s_->gate.load() != 0; ++spins) {

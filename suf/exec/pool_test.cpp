@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <numeric>
+#include <random>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -32,6 +34,24 @@ TEST(Pool, NestsInlineAndRethrows) {
   EXPECT_THROW(pool.For(10, 1, [](size_t, size_t) { throw std::runtime_error("x"); }), std::runtime_error);
   pool.For(10, 1, [&](size_t a, size_t b) { sum += int(b - a); });
   EXPECT_EQ(sum, 40);
+}
+
+// As many threads as a range has grains take part, from sleep or not, whatever the range before called: each grain
+// waits for all others.
+TEST(Pool, ARangeHasAThreadAGrain) {
+  Pool pool(7);
+  std::mt19937 rng(4);
+  for (int round = 0; round < 200; ++round) {
+    if (round % 20 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    const int grains = 1 + int(rng() % 7);
+    std::atomic<int> begun{0};
+    pool.For(size_t(grains), 1, [&](size_t a, size_t b) {
+      EXPECT_EQ(b - a, 1u);
+      ++begun;
+      while (begun < grains) std::this_thread::yield();
+    });
+    ASSERT_EQ(begun, grains) << "round " << round;
+  }
 }
 
 // Plain words, for the thread sanitizer: what the caller wrote is seen in the range, what the range wrote by the

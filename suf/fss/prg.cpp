@@ -22,22 +22,31 @@ Prg::Prg(Secret key, const Hash& rho, int party, Variant v)
   SUF_CHECK(party == 0 || party == 1);
 }
 
-Prg::Section::Section(const Prg& prg, uint32_t section) : variant_(prg.variant_) {
+void Prg::Derive(uint32_t section, Keys* keys) const {
   Writer number;
   number.Put(section);
-  Hash key = Hmac(prg.key_.view(), {AsView("suf prg key"), number.bytes()});
-  Kernels(variant_).expand(key.data(), round_keys_.data());
+  Hash key = Hmac(key_.view(), {AsView("suf prg key"), number.bytes()});
+  Kernels(variant_).expand(key.data(), keys->round_keys.data());
   Wipe(key.data(), key.size());
-  const Hash nonce = HashOf({AsView("suf prg nonce"), prg.rho_, View(&prg.party_, 1), number.bytes()});
-  std::copy_n(nonce.begin(), nonce_.size(), nonce_.begin());
+  const Hash nonce = HashOf({AsView("suf prg nonce"), rho_, View(&party_, 1), number.bytes()});
+  std::copy_n(nonce.begin(), keys->nonce.size(), keys->nonce.begin());
 }
 
-Prg::Section::~Section() { Wipe(round_keys_.data(), round_keys_.size()); }
+Wiped<Prg::Keys> Prg::KeysOf(std::span<const uint32_t> sections) const {
+  Wiped<Keys> out(sections.size());
+  for (size_t i = 0; i < out.size(); ++i) Derive(sections[i], &out[i]);
+  return out;
+}
+
+Prg::Section::Section(const Prg& prg, uint32_t section) : variant_(prg.variant_) { prg.Derive(section, &keys_); }
+
+Prg::Section::~Section() { Wipe(keys_.round_keys.data(), keys_.round_keys.size()); }
 
 void Prg::Section::Fill(uint64_t byte_offset, std::span<uint8_t> out) const {
   SUF_CHECK(byte_offset % 16 == 0 && byte_offset <= kSectionBytes && out.size() <= kSectionBytes - byte_offset);
   if (out.empty()) return;
-  Kernels(variant_).ctr(round_keys_.data(), nonce_.data(), uint32_t(byte_offset / 16), out.data(), out.size());
+  Kernels(variant_).ctr(keys_.round_keys.data(), keys_.nonce.data(), uint32_t(byte_offset / 16), out.data(),
+                        out.size());
 }
 
 }  // namespace suf::fss

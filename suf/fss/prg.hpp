@@ -25,6 +25,15 @@ class Prg {
   Prg(const Prg&) = delete;
   Prg& operator=(const Prg&) = delete;
 
+  // Keys: of one section: AES-128 round keys as in FIPS 197 and nonce96.
+  struct Keys {
+    std::array<uint8_t, 176> round_keys;
+    std::array<uint8_t, 12> nonce;
+  };
+  static_assert(sizeof(Keys) == 188);  // an array of them is what a device takes
+  // KeysOf: of each section, in the list's order. Thread-safe.
+  Wiped<Keys> KeysOf(std::span<const uint32_t> sections) const;
+
   // Section: 2^32 blocks of 16 bytes, AES(K_sec; nonce96 | le32 block number),
   //   K_sec = the first 16 bytes of HMAC-SHA256(K_p, "suf prg key" | le32 section),
   //   nonce96 = the first 12 bytes of SHA-256("suf prg nonce" | rho | u8 party | le32 section).
@@ -39,13 +48,13 @@ class Prg {
    private:
     friend class Prg;
     Section(const Prg& prg, uint32_t section);
-    std::array<uint8_t, 176> round_keys_;
-    std::array<uint8_t, 12> nonce_;
+    Keys keys_;
     Variant variant_;
   };
   Section At(uint32_t section) const { return Section(*this, section); }
 
  private:
+  void Derive(uint32_t section, Keys* keys) const;
   Secret key_;
   Hash rho_;
   uint8_t party_;

@@ -1,5 +1,6 @@
 // prg_bench [variant]: expansion, GB/s and as a fraction of AES in registers only, and the cost of a section. JSON
 // lines.
+#include <numeric>
 #include <vector>
 
 #include "suf/base/bench.hpp"
@@ -27,9 +28,12 @@ int main(int argc, char** argv) {
     fill = std::min(fill, bench::BestSeconds([&] { section.Fill(0, out); }, 3) / double(out.size() / 16));
   }
   const double at = bench::BestSeconds([&] { (void)prg.At(3); });
+  std::vector<uint32_t> sections(1000);
+  std::iota(sections.begin(), sections.end(), 7);
+  const double many = bench::BestSeconds([&] { (void)prg.KeysOf(sections); }) / double(sections.size());
   std::printf(
       "{\"bench\":\"prg\",\"prg\":\"%s\",\"variant\":\"%s\",\"gb_per_s\":%.2f,\"aes_bound_gb_per_s\":%.2f,\"fraction\":"
       "%.2f,"
-      "\"section_us\":%.2f}\n",
-      kPrgName, ring::Name(v), 16e-9 / fill, 16e-9 / bound, bound / fill, at * 1e6);
+      "\"section_us\":%.2f,\"section_of_many_us\":%.2f}\n",
+      kPrgName, ring::Name(v), 16e-9 / fill, 16e-9 / bound, bound / fill, at * 1e6, many * 1e6);
 }

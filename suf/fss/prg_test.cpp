@@ -70,6 +70,16 @@ TEST(Prg, KnownAnswers) {
       prg.At(section).Fill(offset, std::span(got).first(want.size()));
       EXPECT_EQ(Hex(View(got).first(want.size())), Hex(want)) << ring::Name(v);
       EXPECT_EQ(got[want.size()], 0xa5) << "wrote beyond";
+      const uint32_t list[] = {section + 1, section, 0, section};
+      const auto keys = prg.KeysOf(list);
+      ASSERT_EQ(keys.size(), 4u);
+      for (size_t i : {1u, 3u}) {
+        Bytes again(want.size());
+        Aes(v).ctr(keys[i].round_keys.data(), keys[i].nonce.data(), uint32_t(offset / 16), again.data(), again.size());
+        EXPECT_EQ(Hex(again), Hex(want)) << ring::Name(v) << " " << i;
+      }
+      EXPECT_NE(Hex(keys[0].round_keys), Hex(keys[1].round_keys));
+      EXPECT_NE(Hex(keys[0].nonce), Hex(keys[1].nonce));
     }
   }
 }

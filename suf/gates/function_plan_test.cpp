@@ -7,8 +7,7 @@
 #include <random>
 #include <set>
 
-#include "suf/backends/clear.hpp"
-#include "suf/backends/packed.hpp"
+#include "suf/backends/every_test.hpp"
 #include "suf/func/library.hpp"
 #include "suf/func/text.hpp"
 #include "suf/pfss/lint.hpp"
@@ -42,10 +41,9 @@ Ran RunPlan(const FunctionPlan& plan, const std::vector<uint64_t>& x, std::mt199
   else
     inputs[plan.from == From::kP1].Set("values", x);
   pfss::Material material{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
-  exec::Pool pool(1);
-  auto clear = backends::MakeClear(), packed = backends::MakePacked(pool);
-  run::PairRun run =
-      run::RunPair({s, {clear.get(), packed.get(), packed.get()}, {&inputs[0], &inputs[1], &inputs[2]}, material});
+  static const auto every = backends::Every();
+  static size_t turn = 0;
+  run::PairRun run = run::RunPair({s, backends::InTurn(every, turn++), {&inputs[0], &inputs[1], &inputs[2]}, material});
   for (int p : {0, 1}) {
     EXPECT_EQ(run.online[size_t(p)] + run.offline[size_t(p)], s.sent(p, true) + s.sent(p, false));
     EXPECT_EQ(int64_t(run.key[size_t(p)].size()), s.key_bytes(p));

@@ -1,11 +1,12 @@
 // For tests of gates and layers: a trace between two parties in one process, fed by wires that P1 gives under random
-// masks, ending in a reveal to P1. Every run is linted, and the channel's counters are compared with the schedule.
+// masks, ending in a reveal to P1. Each run has the roles on other backends than the one before. Every run is linted,
+// and the channel's counters are compared with the schedule.
 #pragma once
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "suf/backends/clear.hpp"
+#include "suf/backends/every_test.hpp"
 #include "suf/gates/gate.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/pfss/sent_test.hpp"
@@ -47,10 +48,11 @@ class Rig {
     EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
     EXPECT_EQ(lint.results, 1);
     EXPECT_TRUE(pfss::Unread(*schedule).empty()) << "a message that no result needs";
-    auto clear = backends::MakeClear();
+    static const auto every = backends::Every();
+    static size_t turn = 0;
     pfss::Material material{{Secret(Hash{1, 2, serial}), Secret(Hash{3, 4, serial})}, Hash{serial}};
-    run::PairRun run = run::RunPair(
-        {*schedule, {clear.get(), clear.get(), clear.get()}, {&inputs[0], &inputs[1], &inputs[2]}, material});
+    run::PairRun run =
+        run::RunPair({*schedule, backends::InTurn(every, turn++), {&inputs[0], &inputs[1], &inputs[2]}, material});
     for (int p : {0, 1}) {
       EXPECT_EQ(run.online[size_t(p)], schedule->sent(p, true));
       EXPECT_EQ(run.offline[size_t(p)], schedule->sent(p, false));

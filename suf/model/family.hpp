@@ -9,10 +9,12 @@
 
 namespace suf::model {
 
-// Preset: a random model for tests and benchmarks: its name and config.json.
+// Preset: a random model for tests and benchmarks: its name and config.json. query_key: spread of the weights of
+// queries and keys, in units of 1/sqrt(inputs).
 struct Preset {
   const char* name;
   const char* config;
+  double query_key = 1;
 };
 
 // Family: name: model_type in config.json. prefix: before tensor names in some exports. min_tokens: of the shortest

@@ -46,6 +46,39 @@ TEST(Protocol, EncoderWithBothAttendedOutputs) {
     }
 }
 
+// P0, P1 and the dealer each on each backend: the same bundles, the same frames, the same result.
+TEST(Protocol, AnyRoleOnAnyBackend) {
+  const Compiled c = CompileFor(RandomModel("tiny", 1), 16);
+  const Text ids = Texts(4, 1, 5, 5)[0];
+  pfss::Trace t;
+  nn::Build(t, c.plan, int(ids.size()));
+  const pfss::Schedule s(t);
+  std::mt19937_64 rng(1);
+  run::Inputs in[3];
+  SetInputs(c.plan, c.q, ids, rng, in);
+  const pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
+  exec::Pool pool(2);
+  const auto every = backends::Every(pool);
+  EXPECT_GE(every.size(), 3u);  // packed, clear, rows
+  std::optional<run::PairRun> want;
+  for (const auto& p0 : every)
+    for (const auto& p1 : every)
+      for (const auto& dealer : every) {
+        SCOPED_TRACE(Str("P0 on ", p0->name(), ", P1 on ", p1->name(), ", the dealer on ", dealer->name()));
+        run::PairRun got = run::RunPair({s, {p0.get(), p1.get(), dealer.get()}, {&in[0], &in[1], &in[2]}, material});
+        if (!want)
+          want = std::move(got);
+        else {
+          EXPECT_EQ(got.result, want->result);
+          EXPECT_TRUE(got.key == want->key && got.frame == want->frame) << "a bundle or a frame differs";
+        }
+      }
+  ASSERT_EQ(want->result[1].size(), 32u);
+  const std::vector<int64_t> y = nn::Simulator(c.plan, c.q).Run(ids).y;
+  for (size_t i = 0; i < y.size(); ++i)
+    EXPECT_EQ(ring::Signed(want->result[1][i], c.plan.For(5).ops.back()->ring), y[i]);
+}
+
 TEST(Protocol, Decoders) {
   for (const char* preset : {"tiny-gpt2", "tiny-llama"}) {
     const bool gated = std::string(preset) == "tiny-llama";

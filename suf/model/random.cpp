@@ -1,6 +1,7 @@
 #include "suf/model/random.hpp"
 
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "suf/base/error.hpp"
 #include "suf/model/internal/files.hpp"
 #include "suf/model/safetensors.hpp"
+#include "suf/nn/ops.hpp"
 
 namespace suf::model {
 namespace {
@@ -84,6 +86,15 @@ std::vector<std::string> LargeVocabulary(size_t size) {
   return v;
 }
 
+// QueriesAndKeys: the tensors of the maps whose results are multiplied to scores.
+std::map<std::string, nn::Shape> QueriesAndKeys(const nn::Graph& graph) {
+  std::map<std::string, nn::Shape> out;
+  for (const auto& n : graph.nodes())
+    if (const auto* m = n->As<nn::Map>(); m && m->key == "query_key")
+      for (const nn::Map::Term& t : m->terms) t.weight.Leaves(&out);
+  return out;
+}
+
 }  // namespace
 
 const Preset& FindPreset(std::string_view name) {
@@ -108,14 +119,16 @@ void WriteRandomModel(const std::filesystem::path& dir, const Preset& preset, ui
 
   WriteWhole(dir / "config.json", {nlohmann::json::parse(preset.config).dump(2), "\n"});
   const nn::Graph graph = ReadGraph(dir);
+  const auto scored = QueriesAndKeys(graph);
   Normals normals(seed);
   std::vector<std::vector<float>> values;
   std::vector<NewTensor> tensors;
   for (const nn::Leaf& leaf : graph.leaves()) {
     // a projection's inputs are its columns, or its rows where it is stored as it is applied: both are of its size
-    const double sd = leaf.kind == nn::Leaf::kTable        ? 0.05
-                      : leaf.kind == nn::Leaf::kProjection ? 1 / std::sqrt(double(leaf.shape.back()))
-                                                           : 0.1;
+    const double sd = leaf.kind == nn::Leaf::kTable ? 0.05
+                      : leaf.kind == nn::Leaf::kProjection
+                          ? (scored.contains(leaf.name) ? preset.query_key : 1) / std::sqrt(double(leaf.shape.back()))
+                          : 0.1;
     std::vector<float>& v = values.emplace_back(size_t(nn::Size(leaf.shape)));
     for (float& x : v) x = normals.Next(leaf.kind == nn::Leaf::kGamma ? 10 : 0, sd);
     tensors.push_back({leaf.name, leaf.shape, std::span<const float>(v)});

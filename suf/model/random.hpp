@@ -14,7 +14,8 @@ namespace suf::model {
 const Preset& FindPreset(std::string_view name);
 
 // WriteRandomModel: config.json, model.safetensors (F32) and vocab.txt into `dir`, made if absent. Spreads like those
-// of a trained model: tables 0.05, projections 1/sqrt(inputs), biases and LayerNorm's shift 0.1, its scale 1 +- 0.1.
+// of a trained model: tables 0.05, projections 1/sqrt(inputs), of queries and keys as the preset says, biases and
+// LayerNorm's shift 0.1, its scale 1 +- 0.1.
 // Throws Cause::kInput when `dir` already holds a model, Cause::kResource when it cannot be written.
 void WriteRandomModel(const std::filesystem::path& dir, const Preset& preset, uint64_t seed);
 

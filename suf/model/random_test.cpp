@@ -1,12 +1,15 @@
 #include "suf/model/random.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <sstream>
 
 #include "suf/base/digest.hpp"
 #include "suf/model/internal/files.hpp"
 #include "suf/model/testing.hpp"
+#include "suf/model/tiny_test.hpp"
 #include "suf/model/tokenizer.hpp"
 
 namespace suf::model {
@@ -60,6 +63,60 @@ TEST(Random, TheSpreadIsThatOfARealModel) {
   EXPECT_EQ(t.Encode("[MASK] banana.")[1], 103);
 }
 
+// Levels: bits of the levels of every softmax at `longest` tokens, by its maximum, calibrated on the committed texts.
+std::vector<int> Levels(const Model& m, const Tokenizer& t, int longest) {
+  std::vector<Text> texts;
+  std::istringstream lines(ReadText("tests/data/calibrate.txt", 1 << 20));
+  for (std::string line; std::getline(lines, line);)
+    if (const auto ids = t.Encode(line); int(ids.size()) <= longest) texts.emplace_back(ids.begin(), ids.end());
+  nn::Options maximum;
+  maximum.Set("softmax", 0);
+  std::vector<int> levels;
+  const nn::Plan plan = SmallPlan(m, longest, maximum, std::move(texts));
+  for (const auto& op : plan.For(longest).ops)
+    if (const auto* s = dynamic_cast<const nn::Softmax*>(op.get())) levels.push_back(s->level);
+  return levels;
+}
+
+// A trained encoder's, at 128 tokens: all-MiniLM-L6-v2 has 7, 6, 6, 5, 6, 5. Plain weights make keys that flatter.
+TEST(Random, TheScoresAreThoseOfATrainedEncoder) {
+  const Preset& tiny = FindPreset("bert-tiny");
+  const auto levels = [](const Preset& p) {
+    const Folder folder;
+    WriteRandomModel(folder.path(), p, 1);
+    return Levels(Load(folder.path()), Tokenizer::Load(folder.path() / "vocab.txt"), 128);
+  };
+  EXPECT_THAT(levels(tiny), testing::AllOf(testing::SizeIs(2), testing::Each(testing::AnyOf(6, 7))));
+  EXPECT_THAT(levels({"plain", tiny.config}), testing::AllOf(testing::SizeIs(2), testing::Each(testing::Le(4))));
+}
+
+TEST(Random, PresetsOfPublishedSizes) {
+  struct Size {
+    const char* name;
+    int64_t layers, d, heads, ff, weights;
+  };
+  for (const Size& s : {Size{"bert-tiny", 2, 128, 2, 512, 4369408},
+                        {"bert-base", 12, 768, 12, 3072, 108891648},
+                        {"bert-large", 24, 1024, 16, 4096, 334092288}}) {
+    const Folder folder;
+    folder.Write("config.json", FindPreset(s.name).config);
+    const nn::Graph g = ReadGraph(folder.path());
+    int64_t weights = 0, layers = 0;
+    for (const nn::Leaf& leaf : g.leaves()) weights += nn::Size(leaf.shape);
+    for (const auto& n : g.nodes())
+      if (const auto* scores = n->As<nn::Scores>()) {
+        EXPECT_EQ(scores->heads, s.heads) << s.name;
+        ++layers;
+      }
+    EXPECT_EQ(weights, s.weights) << s.name;
+    EXPECT_EQ(layers, s.layers) << s.name;
+    EXPECT_EQ(g.leaves().at(0).shape, (nn::Shape{30522, s.d})) << s.name;
+    EXPECT_EQ(g.leaves().at(1).shape, (nn::Shape{512, s.d})) << s.name;
+    EXPECT_EQ(FindPreset(s.name).query_key, FindPreset("bert-tiny").query_key) << s.name;
+  }
+  for (const char* old : {"tiny", "minilm", "tiny-gpt2", "tiny-llama"}) EXPECT_EQ(FindPreset(old).query_key, 1) << old;
+}
+
 TEST(Random, TheTinyVocabularyCoversEnglish) {
   const Folder folder;
   WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
@@ -78,7 +135,8 @@ TEST(Random, AFolderWithAModelAndUnknownPresetsAreRefused) {
   for (const Family* family : Families())
     for (const Preset& p : family->presets) EXPECT_EQ(FindPreset(p.name).config, p.config);
   ExpectSentence([] { (void)FindPreset("huge"); },
-                 "there is no preset \"huge\"; choose one of tiny, minilm, bert-base, tiny-gpt2, tiny-llama");
+                 "there is no preset \"huge\"; choose one of tiny, minilm, bert-tiny, bert-base, bert-large, "
+                 "tiny-gpt2, tiny-llama");
 }
 
 }  // namespace

@@ -4,8 +4,7 @@
 
 #include <random>
 
-#include "suf/backends/clear.hpp"
-#include "suf/backends/packed.hpp"
+#include "suf/backends/every_test.hpp"
 #include "suf/model/random.hpp"
 #include "suf/model/testing.hpp"
 #include "suf/model/tiny_test.hpp"
@@ -105,17 +104,17 @@ inline Outcome RunProtocol(const nn::Plan& plan, const nn::Quantised& q, const T
   return out;
 }
 
-// ExpectSameWords: protocol and specification, both backends in turn; the specification's report of every text.
+// ExpectSameWords: protocol and specification, every backend in turn; the specification's report of every text.
 inline std::vector<nn::Simulation> ExpectSameWords(const nn::Plan& plan, const nn::Quantised& q,
                                                    const std::vector<Text>& texts,
                                                    const std::function<int(int n)>& flights) {
   exec::Pool pool(2);
-  auto packed = backends::MakePacked(pool), clear = backends::MakeClear();
+  const auto every = backends::Every(pool);
   const nn::Simulator simulator(plan, q);
   std::vector<nn::Simulation> out;
   for (const Text& ids : texts) {
     const uint8_t serial = uint8_t(out.size() + 1);
-    const Outcome got = RunProtocol(plan, q, ids, serial % 2 ? *packed : *clear, serial);
+    const Outcome got = RunProtocol(plan, q, ids, *every[serial % every.size()], serial);
     out.push_back(simulator.Run(ids));
     EXPECT_EQ(got.y, out.back().y) << ids.size() << " tokens";
     EXPECT_EQ(got.flights, flights(int(ids.size()))) << ids.size() << " tokens";

@@ -156,7 +156,7 @@ class Every : public testing::TestWithParam<const char*> {};
 TEST_P(Every, SegmentWithEveryPairOfChoicesInside) {
   const char* preset = GetParam();
   exec::Pool pool(2);
-  auto packed = backends::MakePacked(pool), clear = backends::MakeClear();
+  const auto every = backends::Every(pool);
   std::set<Hash> traces;
   std::set<int> flights;
   const std::vector<Text> texts{Texts(5, 1, 5, 5)[0], Texts(6, 1, 12, 12)[0]};
@@ -174,7 +174,7 @@ TEST_P(Every, SegmentWithEveryPairOfChoicesInside) {
       nn::Build(t, plan, int(ids.size()));
       ++serial;
       if (!traces.insert(t.digest()).second) continue;  // nothing in it has this choice
-      const Outcome got = RunProtocol(plan, c.q, ids, serial / 2 % 2 ? *packed : *clear, serial);
+      const Outcome got = RunProtocol(plan, c.q, ids, *every[serial / 2 % every.size()], serial);
       EXPECT_EQ(got.y, nn::Simulator(plan, c.q).Run(ids).y);
       flights.insert(got.flights);
     }

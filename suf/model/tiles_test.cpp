@@ -117,43 +117,48 @@ TEST(Tiles, NoPartyHasBothAtOnce) {
   }
 }
 
-// Rendezvous: a link without any buffer. A frame leaves when the other end receives, or sends and expects one.
+// Rendezvous: a link without any buffer. A frame leaves when the other end receives or sends, and has room for it.
 struct Rendezvous {
   std::mutex m;
   std::condition_variable changed;
   struct End {
     std::deque<std::pair<int, Bytes>> inbox;
-    size_t expected = 0;  // frames that it takes while it sends
+    size_t expected = 0;  // frames for which it has room
     bool receives = false, sends = false;
   } end[2];
 };
 class RendezvousLink : public run::Link {
  public:
   RendezvousLink(Rendezvous& r, int party) : r_(r), own_(r.end[party]), other_(r.end[1 - party]) {}
-  void Send(int index, View payload) override {
+  void Send(int index, View payload, size_t bytes) override {
+    if (bytes < payload.size()) return;
     std::unique_lock l(r_.m);
     own_.sends = true;
     r_.changed.notify_all();
-    Wait(l, [&] { return (other_.receives && other_.inbox.empty()) || (other_.sends && other_.expected > 0); });
-    if (!other_.receives) --other_.expected;
+    Wait(l, [&] { return (other_.receives || other_.sends) && other_.expected > 0; });
+    --other_.expected;
     other_.inbox.emplace_back(index, Bytes(payload.begin(), payload.end()));
     own_.sends = false;
     r_.changed.notify_all();
   }
-  Bytes Receive(int index, size_t bytes) override {
-    std::unique_lock l(r_.m);
-    own_.receives = true;
-    r_.changed.notify_all();
-    Wait(l, [&] { return !own_.inbox.empty(); });
-    own_.receives = false;
-    auto [got, payload] = std::move(own_.inbox.front());
-    own_.inbox.pop_front();
-    SUF_CHECK(got == index && payload.size() == bytes);
-    return std::move(payload);
-  }
-  void Expect(size_t frames, size_t) override {
+  void Post(int, std::span<uint8_t> into) override {
     std::lock_guard l(r_.m);
-    own_.expected = frames;
+    posted_.push_back(into), ++own_.expected;
+  }
+  void Receive(int index, size_t bytes) override {
+    const std::span<uint8_t> into = posted_.front();
+    if (std::exchange(came_, index) != index) {
+      std::unique_lock l(r_.m);
+      own_.receives = own_.inbox.empty();
+      r_.changed.notify_all();
+      Wait(l, [&] { return !own_.inbox.empty(); });
+      own_.receives = false;
+      auto [got, payload] = std::move(own_.inbox.front());
+      own_.inbox.pop_front();
+      SUF_CHECK(got == index && payload.size() == into.size());
+      std::copy(payload.begin(), payload.end(), into.begin());
+    }
+    if (bytes == into.size()) posted_.pop_front();
   }
   double waited() const override { return 0; }
 
@@ -165,6 +170,8 @@ class RendezvousLink : public run::Link {
   }
   Rendezvous& r_;
   Rendezvous::End &own_, &other_;
+  std::deque<std::span<uint8_t>> posted_;
+  int came_ = -1;
 };
 
 // Both parties send at one tick, whatever their sockets hold: each takes the other's frame while it sends.
@@ -179,22 +186,22 @@ TEST(Tiles, NoPartyWaitsForRoom) {
   run::Inputs in[3];
   SetInputs(plan, c.q, ids, rng, in);
   exec::Pool pool(1);
-  const auto backend = backends::MakePacked(pool);
+  const auto backend = backends::Make("packed", pool);
   const auto stream = [&](std::initializer_list<size_t> keys) {
     pfss::Material m{{}, Hash{5}};
     for (size_t p : keys) m.key[p].emplace(Secret(Hash{uint8_t(p + 1), 5}));
     return backend->Expand(std::move(m));
   };
-  Bytes key[2];
-  run::Deal(
-      s, *backend, *stream({0, 1}), in[2], [&](View v) { Append(&key[0], v); }, [&](View v) { Append(&key[1], v); });
+  const std::array<Bytes, 2> key = run::DealBodies(s, *backend, *stream({0, 1}), in[2]);
   Rendezvous r;
   std::vector<uint64_t> result[2];
   const auto party = [&](size_t p) {
     RendezvousLink link(r, int(p));
     const auto randomness = stream({p});
     try {
-      result[p] = run::RunParty({s, *backend, int(p), *randomness, in[p], key[p], link});
+      store::KeySource keys(std::make_shared<const store::Layout>(run::LayoutOf(s, int(p))), store::kKeyWindow);
+      keys.FeedFrom(key[p]);
+      result[p] = run::RunParty({s, *backend, int(p), *randomness, in[p], keys, link});
     } catch (const Error& e) {
       ADD_FAILURE() << "P" << p << ": " << e.what();
     }

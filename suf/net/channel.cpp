@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include "suf/base/file.hpp"
 
@@ -38,16 +40,107 @@ Traffic& Traffic::operator+=(const Traffic& o) {
   return *this;
 }
 
-void Channel::Book(bool sent, uint16_t kind, View header, View payload) {
+// Tagger: makes tags of long frames in a thread of its own, in order, so that nobody who computes waits for them.
+class Channel::Tagger {
+ public:
+  static constexpr size_t kLong = 64 << 10;
+  Tagger() : thread_([this] { Loop(); }) {}
+  ~Tagger() {
+    {
+      std::lock_guard l(m_);
+      over_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  static void Tag(Direction& d, View header, View payload) { d.frames.Add(d.tags->Next(header, payload)); }
+  // Add: own: a payload that does not stay where it is.
+  void Add(Direction& d, View header, View payload, bool stays) {
+    Item item{&d, Bytes(header.begin(), header.end()), payload, {}};
+    if (!stays) item.own.assign(payload.begin(), payload.end()), item.payload = item.own;
+    {
+      std::lock_guard l(m_);
+      items_.push_back(std::move(item));
+    }
+    changed_.notify_all();
+  }
+  // Wait: until no item reads this memory; of none: until there is no item.
+  void Wait(std::optional<View> memory = std::nullopt) {
+    std::unique_lock l(m_);
+    changed_.wait(l, [&] {
+      return std::none_of(items_.begin(), items_.end(), [&](const Item& i) {
+        return !memory || (i.payload.data() < memory->data() + memory->size() &&
+                           memory->data() < i.payload.data() + i.payload.size());
+      });
+    });
+  }
+  bool Idle() {
+    std::lock_guard l(m_);
+    return items_.empty();
+  }
+
+ private:
+  struct Item {
+    Direction* direction;
+    Bytes header;
+    View payload;
+    Bytes own;
+  };
+  void Loop() {
+    std::unique_lock l(m_);
+    for (;;) {
+      changed_.wait(l, [&] { return !items_.empty() || over_; });
+      if (items_.empty()) return;
+      const Item& item = items_.front();  // others may be added behind it
+      l.unlock();
+      Tag(*item.direction, item.header, item.payload);
+      l.lock();
+      items_.pop_front();
+      changed_.notify_all();
+    }
+  }
+  std::mutex m_;
+  std::condition_variable changed_;
+  std::deque<Item> items_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+Channel::Channel(Identity self, Identity peer, const Hash& exporter, Millis timeout)
+    : self_(self), peer_(peer), exporter_(exporter), timeout_(timeout) {}
+Channel::~Channel() = default;
+
+void Channel::Book(bool sent, uint16_t kind, View header, View payload, bool stays) {
   Traffic& t = traffic_[int(phase_)];
   (sent ? t.frames_sent : t.frames_received) += 1;
   (sent ? t.bytes_sent : t.bytes_received) += header.size() + payload.size();
-  Direction& d = sent ? sent_ : received_;
-  if (transcript_ && kind >= kFirstRun && d.tags)
-    d.frames.Add(d.tags->Next(header, payload));
-  else if (transcript_)
-    d.frames.Add(header).Add(payload);
   if (recorder_) recorder_->Add(sent, peer_.role, header, payload);
+  if (!transcript_) return;
+  Direction& d = sent ? sent_ : received_;
+  const bool busy = tagger_ && !tagger_->Idle();
+  if (kind >= kFirstRun && d.tags && (busy || (stays && payload.size() >= Tagger::kLong))) {
+    if (!tagger_) tagger_ = std::make_unique<Tagger>();
+    return tagger_->Add(d, header, payload, stays);
+  }
+  if (busy) tagger_->Wait();
+  if (kind >= kFirstRun && d.tags)
+    Tagger::Tag(d, header, payload);
+  else
+    d.frames.Add(header).Add(payload);
+}
+
+std::pair<Hash, Hash> Channel::Transcript() {
+  if (tagger_) tagger_->Wait();
+  return {sent_.frames.Peek(), received_.frames.Peek()};
+}
+
+void Channel::TagFrames(const Hash& own, const Hash& peer) {
+  if (tagger_) tagger_->Wait();
+  sent_.tags.emplace(own), received_.tags.emplace(peer);
+}
+
+void Channel::Release(View memory) {
+  if (tagger_) tagger_->Wait(memory);
 }
 
 namespace {
@@ -59,7 +152,7 @@ Bytes EncodeHeader(size_t length, uint16_t kind, uint16_t sequence) {
 }  // namespace
 
 void Channel::Send(uint16_t kind, View payload) {
-  SUF_CHECK(payload.size() <= kMaxFrame && kind != kRefuse);
+  SUF_CHECK(payload.size() <= kMaxFrame && kind != kRefuse && !sending_);
   if (over_) Gone();
   if (kind == kGrant || kind == kChoice) Reach(Stage::kEngaged);
   Bytes header = EncodeHeader(payload.size(), kind, next_sent_++);
@@ -67,25 +160,83 @@ void Channel::Send(uint16_t kind, View payload) {
   Book(true, kind, header, payload);
 }
 
+void Channel::SendUpTo(uint16_t kind, View payload, size_t bytes) {
+  SUF_CHECK(payload.size() <= kMaxFrame && kind >= kFirstRun && bytes <= payload.size());
+  if (over_) Gone();
+  if (!bytes && !payload.empty()) return;
+  if (!sending_) sending_ = EncodeHeader(payload.size(), kind, next_sent_++), length_ = payload.size(), left_at_ = 0;
+  SUF_CHECK(length_ == payload.size() && left_at_ <= bytes);
+  try {
+    PutUpTo(*sending_, payload, left_at_, bytes);
+  } catch (...) {
+    sending_.reset();  // nothing can follow it
+    throw;
+  }
+  left_at_ = bytes;
+  if (bytes < length_) return;
+  const Bytes header = *std::exchange(sending_, std::nullopt);
+  Book(true, kind, header, payload, true);
+}
+
+// CheckDue: that a frame, which is no refusal, is the next one and of one of these kinds.
+void Channel::CheckDue(const Frame& f, uint16_t a, uint16_t b) {
+  if (f.sequence != next_received_ || (f.kind != a && f.kind != b))
+    EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(), " sent frame ", f.sequence, " of kind ", f.kind,
+               " where frame ", next_received_, " of kind ", a, " was due; install the same suf on all sides");
+}
+
 std::pair<uint16_t, Bytes> Channel::Next(uint16_t a, uint16_t b, size_t limit) {
+  SUF_CHECK(posted_.empty());
   if (over_) Gone();
   Frame f = Take(std::max(limit, sizeof(Refusal)));
   ThrowIfRefusal(f);
   if (f.payload.size() > limit) TooLarge(f.payload.size(), limit);
-  if (f.sequence != next_received_ || (f.kind != a && f.kind != b))
-    EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(), " sent frame ", f.sequence, " of kind ", f.kind,
-               " where frame ", next_received_, " of kind ", a, " was due; install the same suf on all sides");
+  CheckDue(f, a, b);
   ++next_received_;
   Book(false, f.kind, EncodeHeader(f.payload.size(), f.kind, f.sequence), f.payload);
   return {f.kind, std::move(f.payload)};
 }
 
+void Channel::WrongLength(uint16_t kind, size_t bytes, size_t due) {
+  EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(), " sent a frame of kind ", kind, " with ", bytes,
+             " bytes where ", due, " were due; install the same suf on all sides");
+}
+
 std::pair<uint16_t, Bytes> Channel::RecvEither(Due a, Due b) {
   auto [kind, payload] = Next(a.kind, b.kind, std::max(a.bytes, b.bytes));
   if (const size_t bytes = kind == a.kind ? a.bytes : b.bytes; payload.size() != bytes)
-    EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(), " sent a frame of kind ", kind, " with ",
-               payload.size(), " bytes where ", bytes, " were due; install the same suf on all sides");
+    WrongLength(kind, payload.size(), bytes);
   return {kind, std::move(payload)};
+}
+
+void Channel::Post(uint16_t kind, std::span<uint8_t> room) { posted_.push_back({kind, 0, room}); }
+
+std::optional<Channel::Frame> Channel::Fill(size_t) {
+  Posted& p = posted_.front();
+  if (p.whole) return std::nullopt;
+  Frame f = Take(std::max(p.room.size(), sizeof(Refusal)));
+  if (!p.Is(f)) return f;
+  std::copy(f.payload.begin(), f.payload.end(), p.room.begin());
+  p.sequence = f.sequence, p.filled = f.payload.size(), p.whole = true;
+  return std::nullopt;
+}
+
+void Channel::RecvUpTo(size_t bytes) {
+  SUF_CHECK(!posted_.empty() && bytes <= posted_.front().room.size());
+  if (over_) Gone();
+  const Posted& p = posted_.front();
+  if (const std::optional<Frame> f = Fill(bytes)) {
+    ThrowIfRefusal(*f);
+    CheckDue(*f, p.kind, p.kind);
+    WrongLength(f->kind, f->payload.size(), p.room.size());
+  }
+  if (p.filled) CheckDue({p.kind, p.sequence, {}}, p.kind, p.kind);
+  if (bytes < p.room.size()) return;
+  const Posted done = p;
+  posted_.pop_front();
+  CheckDue({done.kind, done.sequence, {}}, done.kind, done.kind);
+  ++next_received_;
+  Book(false, done.kind, EncodeHeader(bytes, done.kind, done.sequence), done.room, true);
 }
 
 void Channel::Refuse(Refusal code) noexcept {
@@ -95,6 +246,10 @@ void Channel::Refuse(Refusal code) noexcept {
   try {
     Writer w;
     w.Put(uint16_t(code));
+    if (sending_) {  // what is left of a frame that has begun, so that the refusal is seen behind it
+      const Bytes zeros(length_);
+      PutUpTo(*sending_, zeros, left_at_, length_);
+    }
     Put(EncodeHeader(w.bytes().size(), kRefuse, next_sent_++), w.bytes());
     Linger();
   } catch (...) {  // the peer is gone; our own sentence says what matters

@@ -2,6 +2,7 @@
 // place. Transports add bytes only: an in-process pair (here) and TLS (tls.hpp). No TLS, no protocol knowledge.
 #pragma once
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -17,7 +18,7 @@ namespace suf::net {
 using Millis = std::chrono::milliseconds;
 inline constexpr Millis kTimeout{60'000};
 inline constexpr size_t kFrameHeader = 8;
-inline constexpr size_t kMaxFrame = size_t{256} << 20;
+inline constexpr size_t kMaxFrame = (size_t{1} << 32) - 1;
 inline constexpr size_t kControlFrame = 64;  // payload of a MAC
 
 // Kinds below kFirstRun belong to the sessions; an inference numbers its own from kFirstRun on.
@@ -87,9 +88,8 @@ class Recorder {
 // (Cause::kPeer).
 class Channel {
  public:
-  Channel(Identity self, Identity peer, const Hash& exporter, Millis timeout)
-      : self_(self), peer_(peer), exporter_(exporter), timeout_(timeout) {}
-  virtual ~Channel() = default;
+  Channel(Identity self, Identity peer, const Hash& exporter, Millis timeout);
+  virtual ~Channel();
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
@@ -107,10 +107,21 @@ class Channel {
   std::pair<uint16_t, Bytes> RecvEither(uint16_t a, uint16_t b, size_t bytes) {
     return RecvEither(Due{a, bytes}, Due{b, bytes});
   }
-  // Recycle: room for a later frame, from one that its reader is done with.
-  void Recycle(Bytes b) {
-    if (b.capacity() > spare_.capacity()) spare_.swap(b);
-  }
+  // Post: room for a frame of exactly that length which is due: its bytes go there as they come, whoever reads, also
+  // while we write. Frames are posted in the order in which they are due, and before anything else is received.
+  void Post(uint16_t kind, std::span<uint8_t> room);
+  // RecvUpTo: returns when so many bytes of the oldest posted frame are in its room; with all of them the frame is
+  // received. Errors as Recv. RecvInto: Post and the whole frame.
+  void RecvUpTo(size_t bytes);
+  void RecvInto(uint16_t kind, std::span<uint8_t> room) { Post(kind, room), RecvUpTo(room.size()); }
+  // Unpost: whatever is posted goes, as its rooms do: the session is over.
+  virtual void Unpost() { posted_.clear(); }
+  // SendUpTo: a frame whose first bytes are final before its last: bytes [0, bytes) of the payload may leave. Begins
+  // the frame; nothing else may be sent until all of it is; each call has the same kind and payload.
+  void SendUpTo(uint16_t kind, View payload, size_t bytes);
+  // Release: returns when nothing of ours reads this memory any more: a payload that was sent, or received into it, is
+  // read for its tag after that.
+  void Release(View memory);
   // waited: seconds that Recv was blocked, so far.
   double waited() const { return waited_; }
   // Refuse: tells the peer why the session ends; once, and never throws. Nothing can be sent afterwards.
@@ -124,10 +135,6 @@ class Channel {
   }
   // Reach: the peer came that far; it never goes back. Called by RecvHello, Send of what engages us, and Refuse.
   virtual void Reach(Stage) noexcept {}
-  // Expect: while we write, the peer may send so many frames with so many bytes of payload in all, besides a few
-  // control frames. More than that is not read before Recv asks for it.
-  virtual void Expect(size_t /*frames*/, size_t /*bytes*/) {}
-
   const Identity& self() const { return self_; }
   const Identity& peer() const { return peer_; }
   const char* peer_title() const { return Title(peer_.role); }
@@ -140,9 +147,10 @@ class Channel {
   void set_phase(Phase p) { phase_ = p; }
   const Traffic& traffic(Phase p) const { return traffic_[int(p)]; }
   // Transcript: running SHA-256 of the frames {sent, received}, headers included, refusals apart; of the frames of an
-  // inference their tags enter, once TagFrames gave both directions keys that only the two ends know.
-  std::pair<Hash, Hash> Transcript() const { return {sent_.frames.Peek(), received_.frames.Peek()}; }
-  void TagFrames(const Hash& own, const Hash& peer) { sent_.tags.emplace(own), received_.tags.emplace(peer); }
+  // inference their tags enter, once TagFrames gave both directions keys that only the two ends know. Tags of long
+  // frames are made in a thread of the channel's own, and waited for here.
+  std::pair<Hash, Hash> Transcript();
+  void TagFrames(const Hash& own, const Hash& peer);
   // set_transcript: off where nobody compares it (dealer links, whose chunks carry hashes of their own).
   void set_transcript(bool on) { transcript_ = on; }
   // set_recorder: not owned; null = off.
@@ -168,6 +176,22 @@ class Channel {
   // channel waits a little until the peer has read what was sent; what comes is thrown away.
   virtual void Put(View header, View payload) = 0;
   virtual Frame Take(size_t limit) = 0;
+  // PutUpTo: of a frame, payload bytes [from, to) are on their way when it returns; the header is with the first. A
+  // transport that knows whole frames alone sends it with the last.
+  virtual void PutUpTo(View header, View payload, size_t /*from*/, size_t to) {
+    if (to == payload.size()) Put(header, payload);
+  }
+  // Posted: a frame that is due. Fill: waits until so many bytes of the oldest one are in its room, or until another
+  // frame is found in its place, which it returns; the posted one's sequence is set when its header came.
+  struct Posted {
+    uint16_t kind = 0, sequence = 0;
+    std::span<uint8_t> room;
+    size_t filled = 0;
+    bool whole = false;
+    bool Is(const Frame& f) const { return f.kind == kind && f.payload.size() == room.size(); }
+  };
+  std::deque<Posted> posted_;
+  virtual std::optional<Frame> Fill(size_t bytes);
   virtual void Linger() noexcept {}
   // GoneBy: what PeerGone makes of the first frame that nobody took yet.
   static bool GoneBy(const Frame& f, size_t due) { return f.kind == kRefuse || due == 0 || f.payload.size() > due; }
@@ -179,16 +203,17 @@ class Channel {
     void Linger() noexcept { ch.Linger(); }
   };
   [[noreturn]] void TooLarge(uint64_t bytes, size_t limit);
+  [[noreturn]] void WrongLength(uint16_t kind, size_t bytes, size_t due);
   [[noreturn]] void Silent(const char* doing);
   [[noreturn]] void Gone();
-  // Spare: what Recycle brought; its bytes are those of an older frame.
-  Bytes Spare() { return std::exchange(spare_, {}); }
   // ThrowIfRefusal: of a frame found while an error was being handled.
   void ThrowIfRefusal(const Frame& f);
 
  private:
   std::pair<uint16_t, Bytes> Next(uint16_t a, uint16_t b, size_t limit);
-  void Book(bool sent, uint16_t kind, View header, View payload);
+  void CheckDue(const Frame& f, uint16_t a, uint16_t b);
+  // Book: stays: whether the payload stays where it is until Release.
+  void Book(bool sent, uint16_t kind, View header, View payload, bool stays = false);
 
   Identity self_, peer_;
   Hash exporter_;
@@ -199,12 +224,15 @@ class Channel {
     Sha256 frames;
     std::optional<ChunkTags> tags;
   };
+  class Tagger;
   Direction sent_, received_;
   bool transcript_ = true, over_ = false;
   uint16_t next_sent_ = 0, next_received_ = 0;
   double waited_ = 0;
-  Bytes spare_;
   Recorder* recorder_ = nullptr;
+  std::unique_ptr<Tagger> tagger_;   // from the first long frame on
+  std::optional<Bytes> sending_;     // the header of the frame that leaves by parts
+  size_t length_ = 0, left_at_ = 0;  // of its payload: all, and what has left
 };
 
 // EndSession(channel, code, parts..): tells the peer the code and throws the sentence made of parts, with this

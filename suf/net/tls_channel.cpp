@@ -13,7 +13,6 @@ using Ec = std::error_code;
 
 constexpr size_t kBurst = 4 * kRecord;  // encrypted and sent at once: the peer decrypts while we go on
 constexpr size_t kProgress = 65536;     // a peer moves this much per time-out, or it is silent
-constexpr size_t kWorthSpare = 4096;  // a shorter payload has memory of its own, so that the spare stays for a long one
 
 // IsOfCertificate: an alert that speaks of the certificate, not of altered bytes.
 bool IsOfCertificate(int alert) {
@@ -38,22 +37,30 @@ size_t TlsChannel::held() const {
   return sum;
 }
 
+void TlsChannel::Unpost() {
+  if (target_) skip_ = Rest(), Forget();
+  Channel::Unpost();
+}
+
 void TlsChannel::Reach(Stage stage) noexcept {
   pipe_->engaged = stage == Stage::kEngaged;
   if (stage == Stage::kAccepted) block_ = kBlock, pipe_->Widen();
 }
 
-void TlsChannel::Put(View header, View payload) {
-  // header and start of the payload share a record: a short frame is one write
-  std::array<uint8_t, kRecord> first;
-  size_t head = std::min(payload.size(), kRecord - header.size());
-  std::memcpy(first.data(), header.data(), header.size());
-  if (head) std::memcpy(first.data() + header.size(), payload.data(), head);
+void TlsChannel::PutUpTo(View header, View payload, size_t from, size_t to) {
   Ec ec;
-  pipe_->Queue(View(first.data(), header.size() + head), &ec);
-  Wipe(first.data(), header.size() + head);
-  payload = payload.subspan(head);
-  for (size_t room = kBurst - kRecord; !ec; room = kBurst) {
+  payload = payload.subspan(from, to - from);
+  size_t room = kBurst;
+  if (from == 0) {  // header and start of the payload share a record: a short frame is one write
+    std::array<uint8_t, kRecord> first;
+    size_t head = std::min(payload.size(), kRecord - header.size());
+    std::memcpy(first.data(), header.data(), header.size());
+    if (head) std::memcpy(first.data() + header.size(), payload.data(), head);
+    pipe_->Queue(View(first.data(), header.size() + head), &ec);
+    Wipe(first.data(), header.size() + head);
+    payload = payload.subspan(head), room -= kRecord;
+  }
+  for (; !ec; room = kBurst) {
     size_t n = std::min(payload.size(), room);
     pipe_->Queue(payload.first(n), &ec);
     payload = payload.subspan(n);
@@ -70,7 +77,7 @@ void TlsChannel::Put(View header, View payload) {
 // Flush: reads what comes meanwhile, so that two ends that write do not wait for each other.
 Ec TlsChannel::Flush() {
   Ec ec;
-  const Window w = ahead_;
+  const Window w{false, kAheadFrames, kAheadBytes};
   auto deadline = Clock::now() + timeout();
   for (size_t mark = pipe_->queued(); !pipe_->Flush(&ec);) {
     if (!pipe_->Wait(MayWait(w), true, deadline)) {
@@ -91,15 +98,15 @@ void TlsChannel::LastWord() {
   do {
     for (; !inbox_.empty(); inbox_.pop_front()) ThrowIfRefusal(inbox_.front());
     inbox_bytes_ = 0;
-    if (have_header_ && length_ > w.bytes) skip_ = Rest(), Forget();
+    if (have_header_ && (target_ || length_ > w.bytes)) skip_ = Rest(), Forget();
   } while (Clock::now() < deadline && (Read(w) || (MayWait(w) && pipe_->Wait(true, false, deadline))));
 }
 
-Channel::Frame TlsChannel::Take(size_t limit) {
-  const Window w = One(limit);
+// Await: reads until `here`; the next frame is at most w.bytes long unless it is posted.
+void TlsChannel::Await(const Window& w, const std::function<bool()>& here) {
   auto deadline = Clock::now() + timeout();
-  for (uint64_t mark = bytes_read_; inbox_.empty();) {
-    if (have_header_ && length_ > limit) TooLarge(length_, limit);
+  for (uint64_t mark = bytes_read_; !here();) {
+    if (have_header_ && !target_ && length_ > w.bytes) TooLarge(length_, w.bytes);
     if (!Read(w)) {
       if (read_error_) {
         ThrowIfTls(read_error_);
@@ -109,10 +116,27 @@ Channel::Frame TlsChannel::Take(size_t limit) {
     }
     if (bytes_read_ - mark >= kProgress) mark = bytes_read_, deadline = Clock::now() + timeout();
   }
+}
+
+Channel::Frame TlsChannel::Take(size_t limit) {
+  Await(One(limit), [&] { return !inbox_.empty(); });
   Frame f = std::move(inbox_.front());
   inbox_.pop_front();
   inbox_bytes_ -= f.payload.size();
   return f;
+}
+
+std::optional<Channel::Frame> TlsChannel::Fill(size_t bytes) {
+  Posted& p = posted_.front();
+  const bool all = bytes == p.room.size();
+  Await(One(std::max(p.room.size(), sizeof(Refusal))),
+        [&] { return p.whole || (!all && p.filled >= bytes) || !inbox_.empty(); });
+  if (p.whole || (!all && p.filled >= bytes)) return std::nullopt;
+  Frame f = Take(0);  // it is here
+  if (!p.Is(f)) return f;
+  std::copy(f.payload.begin(), f.payload.end(), p.room.begin());  // it came before its room was posted
+  p.sequence = f.sequence, p.filled = f.payload.size(), p.whole = true;
+  return std::nullopt;
 }
 
 TlsChannel::~TlsChannel() {
@@ -138,8 +162,16 @@ void TlsChannel::ThrowIfTls(const Ec& ec) {
        "); see to the network and start again");
 }
 
+// NextPosted: the frame that is due next, if no other one came before it; null: none is posted, or all are here.
+Channel::Posted* TlsChannel::NextPosted() {
+  if (!inbox_.empty()) return nullptr;
+  const auto next = std::find_if(posted_.begin(), posted_.end(), [](const Posted& p) { return !p.whole; });
+  return next == posted_.end() ? nullptr : &*next;
+}
+
 // Open: whether more may be read: of the frame that is arriving, or of the header of one.
-bool TlsChannel::Open(const Window& w) const {
+bool TlsChannel::Open(const Window& w) {
+  if (target_ || (!have_header_ && NextPosted())) return true;
   size_t length = have_header_ ? length_ : 0;
   if (w.one) return inbox_.empty() && length <= w.bytes;
   return inbox_.size() < w.frames && inbox_bytes_ + length <= w.bytes;
@@ -152,10 +184,9 @@ bool TlsChannel::Read(const Window& w) {
   if (staged_.empty() && !(have_header_ && !Rest())) {  // else what is here was not parsed yet
     if (read_error_) return false;
     if (have_header_ && Rest() >= kRecord) {
-      Grow();
-      size_t n = pipe_->Read(std::span(frame_.payload).subspan(filled_), &read_error_);
-      bytes_read_ += n, filled_ += n;
-      if (!Rest()) Finish();
+      size_t n = pipe_->Read(Room(), &read_error_);
+      bytes_read_ += n;
+      Filled(n);
       return n > 0;
     }
     size_t n = pipe_->Read(staging_, &read_error_);
@@ -183,8 +214,8 @@ void TlsChannel::Parse(const Window& w) {
     if (skip_) {
       skip_ -= pull(nullptr, skip_);
     } else if (have_header_) {
-      Grow();
-      filled_ += pull(frame_.payload.data() + filled_, frame_.payload.size() - filled_);
+      const std::span<uint8_t> room = Room();
+      Filled(pull(room.data(), room.size()));
     } else {
       header_bytes_ += pull(header_.data() + header_bytes_, kFrameHeader - header_bytes_);
       if (header_bytes_ < kFrameHeader) return;
@@ -192,27 +223,37 @@ void TlsChannel::Parse(const Window& w) {
       length_ = r.Get<uint32_t>();
       frame_.kind = r.Get<uint16_t>(), frame_.sequence = r.Get<uint16_t>();
       header_bytes_ = before_ = filled_ = 0, have_header_ = true;
+      if (Posted* p = NextPosted(); p && p->kind == frame_.kind && p->room.size() == length_)
+        target_ = p, p->sequence = frame_.sequence;
     }
   }
 }
 
-// Grow: room for the next bytes of the payload: a block, or what a spare has already.
-void TlsChannel::Grow() {
+// Room: for the next bytes of the payload: of the posted room, or of a block.
+std::span<uint8_t> TlsChannel::Room() {
+  if (target_) return target_->room.subspan(filled_);
   Bytes& b = frame_.payload;
-  if (filled_ < b.size()) return;
-  if (filled_) {
-    blocks_.push_back(std::exchange(b, {}));
-    before_ += std::exchange(filled_, 0);
-  } else if (length_ >= kWorthSpare) {
-    b = Spare();
+  if (filled_ == b.size()) {
+    if (filled_) {
+      blocks_.push_back(std::exchange(b, {}));
+      before_ += std::exchange(filled_, 0);
+    }
+    const size_t size = std::min(Rest(), block_);
+    b.reserve(size);  // no more than that
+    b.resize(size);
   }
-  size_t size = std::min(Rest(), std::max(b.capacity(), block_));
-  b.reserve(size);  // no more than that
-  b.resize(size);
+  return std::span(b).subspan(filled_);
+}
+
+void TlsChannel::Filled(size_t bytes) {
+  filled_ += bytes;
+  if (target_) target_->filled = filled_;
+  if (!Rest()) Finish();
 }
 
 void TlsChannel::Finish() {
   have_header_ = false;
+  if (Posted* p = std::exchange(target_, nullptr)) return void(p->whole = true);
   Bytes& b = frame_.payload;
   if (!blocks_.empty()) {
     blocks_.push_back(std::exchange(b, {}));
@@ -228,7 +269,7 @@ void TlsChannel::Finish() {
 }
 
 void TlsChannel::Forget() {
-  have_header_ = false, frame_ = {};
+  have_header_ = false, target_ = nullptr, frame_ = {};
   blocks_.clear();
 }
 

@@ -1,6 +1,7 @@
 #include "suf/pfss/backend.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace suf::pfss {
 
@@ -30,6 +31,13 @@ void RefuseLacking(const Capabilities& can, const Trace& t, const Node& n) {
 
 void RefuseLacking(const Capabilities& can, const Trace& t) {
   for (const Node& n : t.nodes()) RefuseLacking(can, t, n);
+}
+
+uint64_t WordOf(const Io::Data& data, size_t i) {
+  uint64_t v = 0;
+  std::memcpy(&v, static_cast<const uint8_t*>(data.words) + i * size_t(data.bytes), size_t(data.bytes));
+  const int above = 64 - 8 * data.bytes;
+  return data.is_signed ? uint64_t(int64_t(v << above) >> above) : v;
 }
 
 // ---- kernels that a backend does not have

@@ -61,39 +61,74 @@ struct Material {
   Hash rho;
 };
 
+// Spent: where time went, in seconds: arithmetic; key sections and PRG words; moving words to a device; encrypting,
+// decrypting and moving frames; waiting for the peer or for keys.
+struct Spent {
+  double compute = 0, key = 0, upload = 0, wire = 0, wait = 0;
+  Spent& operator+=(const Spent& o) {
+    compute += o.compute, key += o.key, upload += o.upload, wire += o.wire, wait += o.wait;
+    return *this;
+  }
+};
+
+// kLongFrame: bytes of a frame beyond which it pays to read it while it comes and to let it leave while it is written.
+inline constexpr size_t kLongFrame = size_t{64} << 10;
+
 // Io: what a running program asks of its host. Tensors cross as packed bits: element i is bits [i k, (i+1) k), low bit
-// first.
+// first. It lives until the executor is Finished.
 class Io {
  public:
   virtual ~Io() = default;
-  // In: the packed tensor of a told or received node; a told one may be asked for again. Valid until the program ends.
+  // In: the packed tensor of a told or received node, whole: waits for it. A received one is valid until the program
+  // ends; a told one may be asked for again until it is Read. Throws what ended the session where it does not come.
   virtual View In(int node) = 0;
+  // Read: of a told node, once: it is asked for no more, and its memory is given back. One that is asked for or not.
+  virtual void Read(int /*node*/) {}
   // Out: room for the packed tensor of a sent or told node; written once the node is Done, in any order.
   virtual std::span<uint8_t> Out(int node) = 0;
-  // Input: a role's own data, elements of `element_bytes` bytes (1, 2, 4 or 8), row-major, kept alive by the host.
-  // `version` is another one whenever the data is: a backend may keep what it prepared from an input as long as the
-  // version stays.
+
+  // Whole frames, for who works on their prefixes or moves them at once: the frame that this program's step received,
+  // the one that it sends; parts lie in them as Schedule::frames says. Empty where the step has none.
+  virtual View Received() { return {}; }
+  virtual std::span<uint8_t> Sending() { return {}; }
+  // Await: returns when so many bytes of what was Received are here; In of a received node awaits the end of its part.
+  // Written: so many bytes of what is Sending are final, so that they may leave; it only grows. Both from any thread.
+  virtual void Await(size_t /*bytes*/) {}
+  virtual void Written(size_t /*bytes*/) {}
+
+  // Input: a role's own data as it is kept: whole words of 1, 2, 4 or 8 bytes, row-major, kept alive by the host;
+  // signed ones stand for two's complement of any width. `version` is another one whenever the data is: a backend may
+  // keep what it prepared from an input as long as the version stays.
   struct Data {
     const void* words;
+    int bytes;
+    bool is_signed;
     uint64_t version;
   };
-  virtual Data Input(int node, int element_bytes) = 0;
-  // Done: called when a node's value is computed; for progress and timing.
-  virtual void Done(int /*node*/) {}
-  // Keys: called before Done: of the time since the last Done this part, 0 to 1, went into key sections and PRG words.
-  virtual void Keys(double /*part*/) {}
+  virtual Data Input(int node) = 0;
+  // Done: these nodes' values are computed; for progress, and for sections that may leave.
+  virtual void Done(std::span<const int> /*nodes*/) {}
+  // Took: time that went into the nodes of a scope since the last call; waits within this Io included, as compute.
+  virtual void Took(uint16_t /*scope*/, const Spent&) {}
   // Sent: called for each message of this role, by pieces and from any thread, with the words that it sends as they lie
   // in memory: from now on they are public.
   virtual void Sent(int /*node*/, View /*value*/) {}
 };
+
+// WordOf: word i of an input, extended to 64 bits.
+uint64_t WordOf(const Io::Data& data, size_t i);
 
 // Executor: one role's run of one trace, in order of its programs. Values live from program to program and die at their
 // last use.
 class Executor {
  public:
   virtual ~Executor() = default;
-  // Run: the next of Programs(schedule, role); a backend may have planned ahead and throw Bug for any other.
+  // Run: the next of Programs(schedule, role); a backend may have planned ahead and throw Bug for any other. It may
+  // return before its work is done: what it calls of Io then comes from another thread.
   virtual void Run(const Program& program, const Randomness& randomness, Io& io) = 0;
+  // Finish: returns when all that was begun is done, and throws what failed therein. The host calls it before it sends
+  // what a program wrote, and before it asks for a result.
+  virtual void Finish() {}
   // Result: a result of the role, once its program has run; one word an element.
   virtual std::vector<uint64_t> Result(int node) = 0;
 };

@@ -7,7 +7,7 @@
 namespace suf::pfss {
 
 // PolySize: |V_j|, the constant included.
-constexpr int PolySize(int j) { return j == 0 ? 2 : 2 * PolySize(j - 1) + 1; }
+constexpr int PolySize(int j) { return (3 << j) - 1; }
 // GroupSize: words of group j in the arithmetic world.
 constexpr int GroupSize(int j) { return j == 0 ? 1 : PolySize(j - 1) + 1; }
 // GroupBits: bits of group j in the XOR world, j >= 1.

@@ -13,18 +13,19 @@ constexpr size_t kOpenedBytes = 64;
 // Ours: compares a body that is dealt again with the one we have, chunk by chunk.
 class Ours {
  public:
-  Ours(View body, Difference* d) : body_(body), d_(d) {}
+  Ours(store::KeySource& body, Difference* d) : body_(body), d_(d) {}
   void operator()(View data) {
-    View mine = body_.subspan(at_, data.size());
+    const View mine = body_.Data(chunk_++);
     if (!Equal(mine, data) && !std::exchange(d_->own, true))
       d_->at = at_ + uint64_t(std::mismatch(mine.begin(), mine.end(), data.begin()).first - mine.begin());
     at_ += data.size();
   }
 
  private:
-  View body_;
+  store::KeySource& body_;
   Difference* d_;
-  size_t at_ = 0;
+  size_t chunk_ = 0;
+  uint64_t at_ = 0;
 };
 
 // BurnRest: every bundle left in the store, or on its way there; says so.
@@ -39,27 +40,32 @@ std::string BurnRest(store::Store& store, const Ahead& ahead) {
 
 }  // namespace
 
-store::Bundle Take(net::Channel& ch, store::Store& store, uint64_t serial, store::Fate fate) {
+store::Bundle Take(net::Channel& ch, store::Store& store, uint64_t serial, store::Fate fate, const Task& task,
+                   uint64_t window) {
   try {
-    return fate == store::Fate::kAudited ? store.Audit(serial) : store.Claim(serial);
+    const store::SharedLayout& body = task.body[PartyOf(ch.self().role)];
+    if (fate != store::Fate::kAudited) return store.Claim(serial, body, std::max(window, task.window));
+    store::Bundle bundle = store.Audit(serial, body);
+    if (!body->chunks().empty()) (void)bundle.keys->Data(body->chunks().size() - 1);  // all of it is here
+    return bundle;
   } catch (const Error& e) {
     ch.Refuse(e.cause() == Cause::kRefused ? net::Refusal::kBundle : net::Refusal::kGaveUp);
     throw;
   }
 }
 
-Difference DealAgain(const store::Bundle& own, DealJob job, uint64_t other_body_bytes, const Hash& other_hash,
+Difference DealAgain(const store::Bundle& own, DealJob job, store::SharedLayout other_body, const Hash& other_hash,
                      const Generate& generate) {
   const store::BundleHeader& h0 = own.header;
   store::BundleHeader h1 = h0;
-  h1.party = 1, h1.body_bytes = other_body_bytes;
+  h1.party = 1, h1.body_bytes = other_body->bytes();
   Difference d;
-  Ours ours(own.body, &d);
+  Ours ours(*own.keys, &d);
   Sha256 theirs;
   theirs.Add(store::Encode(h1));
-  store::Sink to_p0(store::ChunkKey(h0), h0.body_bytes,
+  store::Sink to_p0(store::ChunkKey(h0), own.keys->SharedBody(),
                     [&](View chunk) { ours(chunk.subspan(net::ChunkTags::kBytes)); });
-  store::Sink to_p1(store::ChunkKey(h1), h1.body_bytes,
+  store::Sink to_p1(store::ChunkKey(h1), other_body,
                     [&](View chunk) { theirs.Add(chunk.subspan(net::ChunkTags::kBytes)); });
   generate(std::move(job), to_p0, to_p1);
   to_p0.Finish(), to_p1.Finish();
@@ -67,10 +73,11 @@ Difference DealAgain(const store::Bundle& own, DealJob job, uint64_t other_body_
   return d;
 }
 
-void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Hash& setup, const Ahead& ahead) {
+void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Task& task, const Hash& setup,
+                const Ahead& ahead) {
   Bond bond(p0, store.Header(serial), setup);
   store::Bundle bundle =
-      Take(p0, store, serial, store::Fate::kAudited);  // durable: K_1 leaves only for a serial that is spent
+      Take(p0, store, serial, store::Fate::kAudited, task);  // durable: K_1 leaves only for a serial that is spent
   bond.Send(net::kAudit);
   bond.Recv(net::kAck);
   Bytes opened(bundle.key.view().begin(), bundle.key.view().end());
@@ -90,7 +97,7 @@ void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Ha
 void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& task, const SharedSecret& b_seed,
                  const Auditor& auditor, const Ahead& ahead) {
   uint64_t serial = bond.header().serial;
-  store::Bundle own = Take(p1, store, serial, store::Fate::kAudited);
+  store::Bundle own = Take(p1, store, serial, store::Fate::kAudited, task);
   bond.Send(net::kAck);
   Bytes opened = p1.RecvExact(net::kOpened, kOpenedBytes);
   Secret key(View(opened).first(32));
@@ -99,7 +106,7 @@ void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& 
   ahead.announce();
   const store::BundleHeader& h = own.header;
   DealJob job{h.job, h.serial, h.rho, h.weights, {std::move(own.key), std::move(key)}, b_seed};
-  Difference d = DealAgain(own, std::move(job), task.body_bytes[1], hash, auditor.generate);
+  Difference d = DealAgain(own, std::move(job), task.body[1], hash, auditor.generate);
   std::string fault;
   if (d.any())  // before P1 hears of it
     fault =

@@ -26,7 +26,7 @@ struct Difference {
 
 // DealAgain: both bundles of a job, K_0 and K_1 and B's seed, compared with P0's own (all of its bytes) and with P1's
 // hash. Does the same work whatever it finds.
-Difference DealAgain(const store::Bundle& own, DealJob job, uint64_t other_body_bytes, const Hash& other_hash,
+Difference DealAgain(const store::Bundle& own, DealJob job, store::SharedLayout other_body, const Hash& other_hash,
                      const Generate& generate);
 
 // Ahead: what the session fetches while an audit goes on.
@@ -37,13 +37,15 @@ struct Ahead {
 
 // OpenBundle: P1's side, when a serial is agreed on; setup as in Bond. Throws Cause::kRefused when P0 says that the
 // bundles are wrong; then all bundles of the store are burnt.
-void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Hash& setup, const Ahead& ahead = {});
+void OpenBundle(net::Channel& p0, store::Store& store, uint64_t serial, const Task& task, const Hash& setup,
+                const Ahead& ahead = {});
 // AuditBundle: P0's side, from P1's first MAC on. Throws Cause::kRefused when a bundle is wrong, all others being
 // burnt.
 void AuditBundle(net::Channel& p1, store::Store& store, Bond& bond, const Task& task, const SharedSecret& b_seed,
                  const Auditor& auditor, const Ahead& ahead = {});
 
 // Take: Store::Claim or Store::Audit; a bundle that turns out altered is named to the peer.
-store::Bundle Take(net::Channel& ch, store::Store& store, uint64_t serial, store::Fate fate);
+store::Bundle Take(net::Channel& ch, store::Store& store, uint64_t serial, store::Fate fate, const Task& task,
+                   uint64_t window = store::KeySource::kWhole);
 
 }  // namespace suf::proto

@@ -15,6 +15,10 @@ namespace {
 const net::Identity kModel{Role::kModel, Hash{12}}, kData{Role::kData, Hash{13}};
 constexpr size_t kBody = 100;
 const Hash kSetup{8};  // of W_hat
+const Task& TheTask() {
+  static const Task task{Hash{}, {store::EvenBody(kBody), store::EvenBody(kBody)}};
+  return task;
+}
 
 // TestGenerate: bodies that both keys, rho and B's seed enter.
 void TestGenerate(const DealJob& j, store::Sink& to_p0, store::Sink& to_p1) {
@@ -42,14 +46,16 @@ struct Sides {
     store::BundleHeader headers[2] = {h, h};
     headers[1].party = 1;
     {
-      store::Sink a(store::ChunkKey(headers[0]), kBody, [&](View c) { chunks[0].emplace_back(c.begin(), c.end()); });
-      store::Sink b(store::ChunkKey(headers[1]), kBody, [&](View c) { chunks[1].emplace_back(c.begin(), c.end()); });
+      store::Sink a(store::ChunkKey(headers[0]), store::EvenBody(kBody),
+                    [&](View c) { chunks[0].emplace_back(c.begin(), c.end()); });
+      store::Sink b(store::ChunkKey(headers[1]), store::EvenBody(kBody),
+                    [&](View c) { chunks[1].emplace_back(c.begin(), c.end()); });
       TestGenerate(job, a, b);
       a.Finish(), b.Finish();
     }
     for (int p : {0, 1}) {
-      auto in = store[p]->Receive(headers[p], std::move(job.key[p]), true);
-      for (auto& c : chunks[p]) in.Add(c);
+      auto in = store[p]->Receive(headers[p], std::move(job.key[p]), store::EvenBody(kBody), true);
+      for (auto& c : chunks[p]) store::Add(in, c);
       in.Commit();
     }
   }
@@ -57,8 +63,8 @@ struct Sides {
   void PutOne(int p, uint64_t serial) {
     store::BundleHeader h;
     h.job = store::JobOf(3), h.serial = serial, h.party = uint32_t(p), h.body_bytes = kBody;
-    auto in = store[p]->Receive(h, Secret(), false);
-    store::Sink sink(store::ChunkKey(h), kBody, [&](View c) { in.Add(c); });
+    auto in = store[p]->Receive(h, Secret(), store::EvenBody(kBody), false);
+    store::Sink sink(store::ChunkKey(h), store::EvenBody(kBody), [&](View c) { store::Add(in, c); });
     sink.Write(Bytes(kBody));
     sink.Finish();
     in.Commit();
@@ -72,7 +78,7 @@ struct Sides {
           Bond bond(*ch, store[0]->Header(5), kSetup);
           EXPECT_EQ(bond.RecvEither(net::kClaim, net::kAudit), net::kAudit);
           AuditBundle(
-              *ch, *store[0], bond, {Hash{}, {kBody, kBody}}, Share(Secret(Hash{9})),
+              *ch, *store[0], bond, TheTask(), Share(Secret(Hash{9})),
               {generate, [](const store::Job&, uint64_t at) { return Str("byte ", at); }, [&](auto...) { ++passed; }},
               ahead);
         });
@@ -102,7 +108,7 @@ using Fates = std::map<uint64_t, store::Fate>;
 
 // PlayP1: the data owner's steps up to `steps`; the bundle is P1's, its key may be another.
 void PlayP1(Sides& s, int steps, const Secret& key) {
-  store::Bundle b = s.store[1]->Audit(5);
+  store::Bundle b = s.store[1]->Audit(5, TheTask().body[1]);
   Bond bond(*s.p1, b.header, kSetup);
   if (steps-- > 0) bond.Send(net::kAudit);
   if (steps-- > 0) bond.Recv(net::kAck);
@@ -164,7 +170,7 @@ TEST(Audit, P1IsSpentWhereverP0GoesAwayAndOnlyAVerdictBurnsTheRest) {
         if (left-- > 0) ch->Send(net::kVerdict, View(&verdict, 1));
         if (left-- > 0) bond.Send(net::kOnlineEnd), bond.Recv(net::kBye);
       });
-      auto open = [&] { net::Guarded(*s.p1, [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup); }); };
+      auto open = [&] { net::Guarded(*s.p1, [&] { OpenBundle(*s.p1, *s.store[1], 5, TheTask(), kSetup); }); };
       if (steps == 4 && good) {
         open();
       } else if (steps == 4) {
@@ -200,12 +206,12 @@ TEST(Audit, ABundleAlteredInAStoreIsNamedAndBurnt) {
     std::exception_ptr error[2];
     error[0] = s.Model([&] {
       try {
-        net::Guarded(*s.p1, [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup); });
+        net::Guarded(*s.p1, [&] { OpenBundle(*s.p1, *s.store[1], 5, TheTask(), kSetup); });
       } catch (const Error&) {
         error[1] = std::current_exception();
       }
     });
-    EXPECT_TRUE(Throws(error[p], Cause::kRefused, "is cut short or too long; it is burnt"));
+    EXPECT_TRUE(Throws(error[p], Cause::kRefused, "is cut short; it is burnt"));
     EXPECT_TRUE(Throws(error[1 - p], Cause::kRefused, "found its bundle altered"));
     EXPECT_EQ(s.store[p]->ledger().Fates(), (Fates{{5, store::Fate::kBurnt}}));
   }
@@ -222,7 +228,7 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
   auto error = s.Model(
       [&] {
         EXPECT_TRUE(Fails(Cause::kRefused, "the 3 bundles left in this store are burnt",
-                          [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup, ahead(1)); }));
+                          [&] { OpenBundle(*s.p1, *s.store[1], 5, TheTask(), kSetup, ahead(1)); }));
       },
       TestGenerate, ahead(0));
   EXPECT_TRUE(Throws(error, Cause::kRefused, "the 3 bundles left in this store are burnt"));
@@ -240,7 +246,7 @@ TEST(Audit, WhatFailsAtP0IsNoVerdict) {
   auto error = s.Model(
       [&] {
         EXPECT_TRUE(Fails(Cause::kPeer, "the model owner ended the session for a reason of its own",
-                          [&] { OpenBundle(*s.p1, *s.store[1], 5, kSetup); }));
+                          [&] { OpenBundle(*s.p1, *s.store[1], 5, TheTask(), kSetup); }));
       },
       none);
   EXPECT_TRUE(Throws(error, Cause::kResource, "no memory"));

@@ -11,8 +11,10 @@ namespace suf::proto {
 
 // Task: the inference of one job, from this role's own emission of the trace.
 struct Task {
-  Hash trace{};                 // digest
-  uint64_t body_bytes[2] = {};  // key bytes in each party's bundle
+  Hash trace{};                      // digest
+  store::SharedLayout body[2] = {};  // of each party's bundle
+  // window: bytes of keys that a party must be able to hold ahead, or the three could wait for each other
+  uint64_t window = 0;
 };
 
 // Unit: what a job's number of tokens counts, for sentences that a person reads.

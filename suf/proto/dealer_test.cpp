@@ -213,7 +213,7 @@ TEST(Dealer, AnAlteredBundleOnTheWayIsRefusedByTheParty) {
       d->Send(net::kGrant, one.bytes());
       if (in_header) h.job.tokens = 5;
       d->Send(net::kHeader, store::Encode(h));
-      store::Sink s(store::ChunkKey(h), kBody1, [&](View c) {
+      store::Sink s(store::ChunkKey(h), store::EvenBody(kBody1), [&](View c) {
         Bytes bad(c.begin(), c.end());
         bad.back() ^= 1;
         d->Send(net::kChunk, bad);

@@ -13,7 +13,9 @@ namespace {
 BundlePlan Two() {
   BundlePlan p = TestPlan();
   p.variants = {"near", "far"};
-  p.task = [](const store::Job& j) { return Task{Hash{1, uint8_t(j.tokens), uint8_t(j.variant)}, {kBody0, kBody1}}; };
+  p.task = [](const store::Job& j) {
+    return Task{Hash{1, uint8_t(j.tokens), uint8_t(j.variant)}, {store::EvenBody(kBody0), store::EvenBody(kBody1)}};
+  };
   p.price = [](const store::Job& j, const Link& l) { return j.variant ? 5'000'000 + j.tokens : 10 * l.trip_us; };
   return p;
 }
@@ -132,6 +134,7 @@ TEST(Variants, AnotherOneThanTheSessionsIsRefused) {
     ch.Send(net::kSetupAsk, Bytes{1, 3, 0, 0, 0});
     Writer announce;
     store::Put(announce, store::JobOf(4, 1)), announce.Raw(w.plan.task(store::JobOf(4, 1)).trace);
+    announce.Put(uint8_t{0});
     ch.Send(net::kAnnounce, announce.bytes());
     EXPECT_TRUE(Fails(Cause::kRefused, "the model owner allows none of the plan's variants",
                       [&] { ch.RecvExact(net::kChoice, 8); }));

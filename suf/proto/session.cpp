@@ -18,6 +18,7 @@ void Inference::OfflineEnd() {
 
 void Inference::OnlineEnd() {
   SUF_CHECK(offline_ended_ && ch_.self().role == Role::kData && !online_ended_);
+  bundle_.keys->Whole();  // what is altered is noticed, read or not
   ch_.set_phase(net::Phase::kControl);
   bond_.Recv(net::kOnlineEnd);
   bond_.Send(net::kBye);
@@ -27,13 +28,13 @@ void Inference::OnlineEnd() {
 namespace {
 
 // Offer: a bundle that P1 could use, in its announcement.
-constexpr size_t kOfferBytes = 8 + 32, kMaxOffers = 4096, kAnnounceBytes = store::kJobBytes + 32;
+constexpr size_t kOfferBytes = 8 + 32, kMaxOffers = 4096, kAnnounceBytes = store::kJobBytes + 32 + 1;
 
 bool Fits(const store::BundleHeader& h, const store::Job& job, const Task& task, const BundlePlan& plan,
           const Hash& weights, const net::Channel& ch) {
   uint32_t party = uint32_t(PartyOf(ch.self().role));
   return h.job == job && h.party == party && h.prg == plan.prg && h.trace == task.trace && h.plan == plan.hash &&
-         h.weights == weights && h.body_bytes == task.body_bytes[party] && h.public_key[party] == ch.self().key &&
+         h.weights == weights && h.body_bytes == task.body[party]->bytes() && h.public_key[party] == ch.self().key &&
          h.public_key[1 - party] == ch.peer().key;
 }
 
@@ -42,13 +43,24 @@ constexpr net::Millis kLook{
     50};  // how often a party that waits for a delivery looks whether the other one is still there
 
 // Arrive: the serial of what was agreed, waiting for its delivery if need be.
-uint64_t Arrive(net::Channel& ch, Agreed& what, net::Traffic* traffic) {
-  while (!what.delivery->Over(kLook))
+uint64_t Arrive(net::Channel& ch, Agreed& what) {
+  while (!what.delivery->Ready(kLook))
     // what took the other one may be about to end our delivery as well, and that says more
-    if (ch.PeerGone() && !what.delivery->Over(kGrace)) ch.Recv(net::kRefuse, 0);  // throws why, or that it is gone
-  what.serial = what.delivery->Serial();
+    if (ch.PeerGone() && !what.delivery->Ready(kGrace)) ch.Recv(net::kRefuse, 0);  // throws why, or that it is gone
+  return what.serial = what.delivery->Serial();
+}
+
+// Depart: what a delivery cost, once its bundle is used; its end, which nothing depends on any more, takes no longer
+// than the dealer's goodbye.
+double Depart(const Agreed& what, net::Traffic* traffic) {
+  if (!what.delivery->Over(kGrace)) return 0;
   if (traffic) *traffic += what.delivery->traffic();
-  return what.serial;
+  return what.delivery->dealt_ms();
+}
+
+// Window: of the keys of a bundle.
+uint64_t Window(const Keys& keys, bool whole) {
+  return whole || keys.ahead > 1 ? store::KeySource::kWhole : keys.window;
 }
 
 uint32_t CountOf(const Keys& keys) { return std::max(keys.ahead, 1u); }
@@ -56,6 +68,26 @@ uint32_t CountOf(const Keys& keys) { return std::max(keys.ahead, 1u); }
 // NothingFollows: the announcement of a job of 0 tokens: within a run or an audit, that what follows is not known yet;
 // after it, the end.
 Bytes NothingFollows() { return Bytes(kAnnounceBytes); }
+
+// Closing: what a run has not read when it ends is not wanted any more.
+struct Closing {
+  std::shared_ptr<store::KeySource> keys;
+  ~Closing() { keys->Close(); }
+};
+
+// Explain: a run has failed. Where its keys did, or are about to, as one cause took both, they say why; who holds
+// altered ones tells the peer.
+void Explain(net::Channel& ch, const Agreed& what, const store::KeySource& keys) {
+  (void)what.delivery->Over(kGrace);
+  const std::exception_ptr error = keys.failed();
+  if (!error) return;
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    if (e.cause() == Cause::kRefused) ch.Refuse(net::Refusal::kBundle);
+    throw;
+  }
+}
 
 // Burning: a claimed serial that is not finished is burnt.
 template <class F>
@@ -99,7 +131,7 @@ DataSession::DataSession(net::Channel& p0, const BundlePlan& plan, store::Store&
 
 // What nobody will claim goes: a delivery under way is hung up on, a bundle that came is wiped.
 DataSession::~DataSession() {
-  next_.reset();
+  next_.reset(), last_.reset();
   store_.Forget();
 }
 
@@ -120,11 +152,11 @@ bool DataSession::LoadSetup() {
 // FetchSetup: once a session; what differs from what P0 named ends it.
 void DataSession::FetchSetup() {
   ch_.set_phase(net::Phase::kSetup);
-  store::Chain chain(store::ChunkKey(plan_.hash, weights_), plan_.setup_bytes);
+  store::Chain chain(store::ChunkKey(plan_.hash, weights_), store::EvenBody(plan_.setup_bytes));
   unverified_.emplace(store_, store_.NewSetup());
   setup_.reserve(plan_.setup_bytes);
   while (chain.left()) {
-    Bytes chunk = ch_.Recv(net::kChunk, store::kMaxChunk);
+    Bytes chunk = ch_.Recv(net::kChunk, chain.bytes());
     View data = chain.Next(chunk, "the stream of masked weights");
     unverified_->file.Add(chunk);
     Append(&setup_, data);
@@ -144,14 +176,16 @@ void DataSession::KeepSetup() {
   unverified_.reset();
 }
 
-void DataSession::Infer(const store::Job& job, const RunHook& run, const store::Job& next) {
-  net::Guarded(ch_, [&] { RunOne(Due(job, next), run, next); });
+double DataSession::Infer(const store::Job& job, const RunHook& run, const store::Job& next) {
+  return net::Guarded(ch_, [&] { return RunOne(Due(job, next), run, next); });
 }
 
 void DataSession::Audit(const store::Job& job, const store::Job& next) {
   net::Guarded(ch_, [&] {
+    SUF_CHECK(keys_.whole);
     Agreed what = Due(job, next);
-    OpenBundle(ch_, store_, what.serial, setup_hash_,
+    (void)Depart(what, &dealer_traffic_);
+    OpenBundle(ch_, store_, what.serial, what.task, setup_hash_,
                {[&] { KeepSetup(), AnnounceNext(next); }, [&] { next_.reset(); }});
   });
 }
@@ -163,7 +197,8 @@ Agreed DataSession::Due(const store::Job& job, const store::Job& next) {
   SUF_CHECK(job == JobOf(job.tokens) && (!next.tokens || next == JobOf(next.tokens)));
   Agreed what = next_ ? *std::exchange(next_, std::nullopt) : Announce(job);
   SUF_CHECK(what.job == job);
-  (void)Arrive(ch_, what, &dealer_traffic_);
+  (void)Arrive(ch_, what);
+  last_ = what.delivery;
   CheckChoice(what);
   ch_.set_phase(net::Phase::kControl);
   return what;
@@ -185,9 +220,9 @@ void DataSession::AnnounceNext(const store::Job& next) {
 // Announce: the job and the bundles that would do; P0 chooses one of them, or both fetch one.
 Agreed DataSession::Announce(const store::Job& job) {
   ch_.set_phase(net::Phase::kControl);
-  Agreed what{job, plan_.task(job), 0, nullptr};
+  Agreed what{job, plan_.task(job), 0, keys_.whole, nullptr};
   Writer w;
-  store::Put(w, job), w.Raw(what.task.trace);
+  store::Put(w, job), w.Raw(what.task.trace), w.Put(uint8_t(what.whole));
   size_t offers = 0;
   for (const store::BundleHeader& h : store_.Bundles(job))
     if (Fits(h, job, what.task, plan_, weights_, ch_) && offers++ < kMaxOffers) w.Put(h.serial), w.Raw(h.rho);
@@ -195,13 +230,18 @@ Agreed DataSession::Announce(const store::Job& job) {
   Bytes choice = ch_.RecvExact(net::kChoice, sizeof(uint64_t));
   what.serial = Reader(choice, "a choice").Get<uint64_t>();
   if (what.serial) CheckChoice(what);
-  FetchArgs args{.job = job, .count = CountOf(keys_), .weights = weights_, .partner = ch_.peer().key};
-  what.delivery = std::make_unique<Delivery>(dealer_, plan_, store_, args, what.serial, keys_.witness_always);
+  FetchArgs args{.job = job,
+                 .count = CountOf(keys_),
+                 .weights = weights_,
+                 .partner = ch_.peer().key,
+                 .window = Window(keys_, what.whole)};
+  what.delivery = std::make_shared<Delivery>(dealer_, plan_, store_, args, what.serial, keys_.witness_always, last_);
   return what;
 }
 
-void DataSession::RunOne(Agreed what, const RunHook& run, const store::Job& next) {
-  store::Bundle bundle = Take(ch_, store_, what.serial, store::Fate::kClaimed);
+double DataSession::RunOne(Agreed what, const RunHook& run, const store::Job& next) {
+  store::Bundle bundle = Take(ch_, store_, what.serial, store::Fate::kClaimed, what.task, keys_.window);
+  const Closing closing{bundle.keys};
   Burning(store_, what.serial, [&] {
     Bond bond(ch_, bundle.header, setup_hash_);
     bond.Send(net::kClaim);
@@ -211,17 +251,21 @@ void DataSession::RunOne(Agreed what, const RunHook& run, const store::Job& next
     AnnounceNext(next);
     ch_.set_phase(net::Phase::kOffline);
     Inference inference(ch_, std::move(bundle), bond);
-    if (what.delivery) inference.fetch_ms_ = what.delivery->fetch_ms(), inference.dealt_ms_ = what.delivery->dealt_ms();
+    inference.fetch_ms_ = what.delivery->fetch_ms();
     try {
       run(inference);
     } catch (...) {
+      if (!inference.online_ended_) {
+        Explain(ch_, what, *closing.keys);
+        throw;
+      }
       // the result may be what failed, so P0 must not notice: the session goes on, the error waits for End
-      if (!inference.online_ended_) throw;
       if (!pending_) pending_ = std::current_exception();
     }
     SUF_CHECK(inference.online_ended_);
     store_.Finish(what.serial);
   });
+  return Depart(what, &dealer_traffic_);
 }
 
 void DataSession::End() {
@@ -255,7 +299,7 @@ class ModelSession {
 
   void SendSetup() {
     ch_.set_phase(net::Phase::kSetup);
-    store::Sink sink(store::ChunkKey(host_.plan.hash, host_.weights), host_.plan.setup_bytes,
+    store::Sink sink(store::ChunkKey(host_.plan.hash, host_.weights), store::EvenBody(host_.plan.setup_bytes),
                      [&](View chunk) { ch_.Send(net::kChunk, chunk); });
     host_.w_hat(sink);
     sink.Finish();
@@ -271,7 +315,7 @@ class ModelSession {
   }
   // What nobody will claim goes: a delivery under way is hung up on, a bundle that came is wiped.
   ~ModelSession() {
-    next_.reset();
+    next_.reset(), last_.reset();
     host_.store.Forget();
   }
 
@@ -283,9 +327,10 @@ class ModelSession {
     Reader r(announce, "an announcement");
     const store::Job job = store::GetJob(r);
     Hash trace = r.GetHash();
+    const bool whole = r.Get<uint8_t>() != 0;
     if (!job.tokens && announce == NothingFollows()) return std::nullopt;
     CheckPeersJob(ch_, host_.plan, job, "announced");
-    Agreed what{job, host_.plan.task(job), 0, nullptr};
+    Agreed what{job, host_.plan.task(job), 0, whole, nullptr};
     if (trace != what.task.trace)
       net::EndSession(ch_, net::Refusal::kTrace, Cause::kRefused, ch_.peer_title(), " derives another trace for ",
                       job.tokens, " ", host_.plan.unit.name, " from the plan; install the same suf on both sides");
@@ -318,41 +363,58 @@ class ModelSession {
                    .count = CountOf(host_.keys),
                    .weights = host_.weights,
                    .partner = ch_.peer().key,
-                   .b_seed = host_.b_seed};
-    what.delivery =
-        std::make_unique<Delivery>(host_.dealer, host_.plan, host_.store, args, what.serial, host_.keys.witness_always);
+                   .b_seed = host_.b_seed,
+                   .window = Window(host_.keys, what.whole)};
+    what.delivery = std::make_shared<Delivery>(host_.dealer, host_.plan, host_.store, args, what.serial,
+                                               host_.keys.witness_always, last_);
   }
 
   void RunOne(Agreed what) {
-    uint64_t serial = Arrive(ch_, what, host_.dealer_traffic);
+    uint64_t serial = Arrive(ch_, what);
+    last_ = what.delivery;
     store::BundleHeader header = host_.store.Header(serial);
     SUF_CHECK(Fits(header, what.job, what.task, host_.plan, host_.weights, ch_));
     ch_.set_phase(net::Phase::kControl);
     Bond bond(ch_, header, host_.setup);
     // P1 has claimed it, or marked it for the audit, and holds this very bundle
-    if (bond.RecvEither(net::kClaim, net::kAudit) == net::kAudit)
+    const bool audit = bond.RecvEither(net::kClaim, net::kAudit) == net::kAudit;
+    if (audit && !what.whole)
+      net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " opens bundle ", serial,
+                      ", which it had announced for use alone; install the same suf on both sides");
+    if (audit) {
+      (void)Depart(what, host_.dealer_traffic);
       return AuditBundle(ch_, host_.store, bond, what.task, host_.b_seed, host_.auditor,
                          {[&] { next_ = Announced(); }, [&] { next_.reset(); }});
-    store::Bundle bundle = Take(ch_, host_.store, serial, store::Fate::kClaimed);
+    }
+    store::Bundle bundle = Take(ch_, host_.store, serial, store::Fate::kClaimed, what.task, host_.keys.window);
+    const Closing closing{bundle.keys};
     Burning(host_.store, serial, [&] {
       bond.Send(net::kAck);
       bond.Recv(net::kGo);
       next_ = Announced();
       ch_.set_phase(net::Phase::kOffline);
       Inference inference(ch_, std::move(bundle), bond);
-      host_.run(inference);
+      try {
+        host_.run(inference);
+        inference.keys().Whole();
+      } catch (...) {
+        Explain(ch_, what, *closing.keys);
+        throw;
+      }
       SUF_CHECK(inference.offline_ended_);
       ch_.set_phase(net::Phase::kControl);
       bond.Send(net::kOnlineEnd);
       bond.Recv(net::kBye);
       host_.store.Finish(serial);
     });
+    (void)Depart(what, host_.dealer_traffic);
     if (host_.finished) host_.finished();
   }
 
   net::Channel& ch_;
   const ModelHost& host_;
   Common common_;
+  std::shared_ptr<Delivery> last_;  // of the bundle that was claimed last
   std::optional<Agreed> next_;
 };
 

@@ -22,12 +22,10 @@ class Inference {
  public:
   net::Channel& channel() { return ch_; }
   const store::BundleHeader& header() const { return bundle_.header; }
-  Secret& key() { return bundle_.key; }   // K_p; who expands it takes it
-  Bytes& body() { return bundle_.body; }  // key bytes, in schedule order
-  // fetch_ms: from asking the dealer to holding the bundle; 0 when it was in the store. dealt_ms: the dealer's own
-  // work therein.
+  Secret& key() { return bundle_.key; }  // K_p; who expands it takes it
+  store::KeySource& keys() { return *bundle_.keys; }
+  // fetch_ms: from asking the dealer to having a bundle to claim; 0 when it was in the store.
   double fetch_ms() const { return fetch_ms_; }
-  double dealt_ms() const { return dealt_ms_; }
   void OfflineEnd();
   void OnlineEnd();
 
@@ -38,7 +36,7 @@ class Inference {
   net::Channel& ch_;
   store::Bundle bundle_;
   Bond& bond_;
-  double fetch_ms_ = 0, dealt_ms_ = 0;
+  double fetch_ms_ = 0;
   bool offline_ended_ = false, online_ended_ = false;
 };
 using RunHook = std::function<void(Inference&)>;
@@ -47,6 +45,10 @@ using RunHook = std::function<void(Inference&)>;
 struct Keys {
   uint32_t ahead = 0;           // so many bundles at once, which lie on disk but for the first; 0: one, in memory
   bool witness_always = false;  // the dealer hears of bundles in memory, too
+  // window: bytes that lie in memory ahead of a run, or as many more as a plan needs; P1 may ask for bundles that are
+  // whole before anybody can tell what they are for, as audits need (SECURITY.md)
+  uint64_t window = store::kKeyWindow;
+  bool whole = false;
 };
 
 // Agreed: an inference or audit that was announced: its bundle is in both stores, or on its way to both.
@@ -54,7 +56,8 @@ struct Agreed {
   store::Job job;
   Task task;
   uint64_t serial = 0;                 // 0: on its way
-  std::unique_ptr<Delivery> delivery;  // the bundle's, or the dealer's witness of one in the stores
+  bool whole = false;                  // comes whole before it is claimed
+  std::shared_ptr<Delivery> delivery;  // the bundle's, or the dealer's witness of one in the stores
 };
 
 // DataSession: P1's side. Every member ends the session when it throws.
@@ -84,7 +87,8 @@ class DataSession {
   // Infer: one inference. A failure of `run` after OnlineEnd is kept and thrown by End. next: the job of the
   // inference or audit that will follow, whose bundle is then fetched meanwhile; of 0 tokens: none, or not known yet. A
   // fetch that fails is told by the call that needs it.
-  void Infer(const store::Job& job, const RunHook& run, const store::Job& next = {});
+  // Returns the dealer's own work on the bundle in milliseconds; 0 where it was in the store.
+  double Infer(const store::Job& job, const RunHook& run, const store::Job& next = {});
   // Audit: a bundle for this job, announced as for Infer, is opened to P0 instead of used: until then nobody can tell
   // which of both it is for. Throws Cause::kRefused when P0 finds that it was dealt wrongly; then all bundles are
   // burnt, the one under way for `next` among them.
@@ -107,7 +111,7 @@ class DataSession {
   void AnnounceNext(const store::Job& next);
   Agreed Due(const store::Job& job, const store::Job& next);
   void CheckChoice(const Agreed& what);
-  void RunOne(Agreed what, const RunHook& run, const store::Job& next);
+  double RunOne(Agreed what, const RunHook& run, const store::Job& next);
   net::Channel& ch_;
   const BundlePlan& plan_;
   store::Store& store_;
@@ -121,6 +125,7 @@ class DataSession {
   std::vector<std::string> notices_;
   net::Traffic dealer_traffic_;
   std::exception_ptr pending_;
+  std::shared_ptr<Delivery> last_;  // of the bundle that was claimed last: the next one's begins behind it
   std::optional<Agreed> next_;
 };
 

@@ -23,7 +23,7 @@ void FalseModel(net::Channel& ch, const BundlePlan& plan, Ends ends, uint64_t se
   welcome.Raw(Hash{77}), welcome.Raw(HashOf({spoiled})), welcome.Put(uint32_t{0}), welcome.Put(uint32_t{1});
   ch.Send(net::kWelcome, welcome.bytes());
   EXPECT_EQ(ch.RecvExact(net::kSetupAsk, 5)[0], 0);
-  store::Sink sink(store::ChunkKey(plan.hash, Hash{77}), plan.setup_bytes,
+  store::Sink sink(store::ChunkKey(plan.hash, Hash{77}), store::EvenBody(plan.setup_bytes),
                    [&](View chunk) { ch.Send(net::kChunk, chunk); });
   sink.Write(spoiled);
   sink.Finish();
@@ -48,7 +48,7 @@ testing::AssertionResult Robbed(World& w, Ends ends) {
     ch.reset();
   });
   auto session = [&] {
-    DataSession s(*pair.second, w.plan, *w.store[1], w.Dial());
+    DataSession s(*pair.second, w.plan, *w.store[1], w.Dial(), {.whole = true});
     EXPECT_TRUE(Part(w));
     if (ends == Ends::kInTheAudit)
       s.Audit(store::JobOf(4));
@@ -73,7 +73,7 @@ TEST(Setup, WhoHasOnlyTheKeyOfP0LeavesNothing) {
       EXPECT_FALSE(Part(w));
       EXPECT_EQ(Has(w), had);
       w.Session(w.Host(), [&](net::Channel& ch) {
-        DataSession s(ch, w.plan, *w.store[1], w.Dial());
+        DataSession s(ch, w.plan, *w.store[1], w.Dial(), {.whole = true});
         EXPECT_EQ(s.notices().size(), 0u);
         EXPECT_EQ(s.Setup(), kWHat);
         s.Infer(store::JobOf(4), TestRun);
@@ -98,7 +98,7 @@ TEST(Setup, IsKeptWithTheFirstMacOfAnInferenceOrAnAuditAndNotBefore) {
     };
     auto session = [&](auto use) {
       w.Session(host, [&](net::Channel& ch) {
-        DataSession s(ch, w.plan, *w.store[1], w.Dial());
+        DataSession s(ch, w.plan, *w.store[1], w.Dial(), {.whole = true});
         EXPECT_TRUE(Part(w) && !Has(w));
         use(s);
         s.End();
@@ -107,7 +107,7 @@ TEST(Setup, IsKeptWithTheFirstMacOfAnInferenceOrAnAuditAndNotBefore) {
     };
     session([](DataSession&) {});
     EXPECT_FALSE(Has(w));
-    session([&](DataSession& s) { audit ? s.Audit(store::JobOf(4)) : s.Infer(store::JobOf(4), run); });
+    session([&](DataSession& s) { audit ? s.Audit(store::JobOf(4)) : (void)s.Infer(store::JobOf(4), run); });
     EXPECT_EQ(FileOf(w), kWHat);
   }
 }
@@ -118,7 +118,8 @@ TEST(Setup, AFileThatIsAlteredOrAnotherIsFetchedAgainAndReplaced) {
     w.Whole({4});
     if (tagged) {
       store::ChunkFile other = w.store[1]->NewSetup();
-      store::Sink sink(store::ChunkKey(w.plan.hash, Hash{77}), kWHat.size(), [&](View c) { other.Add(c); });
+      store::Sink sink(store::ChunkKey(w.plan.hash, Hash{77}), store::EvenBody(kWHat.size()),
+                       [&](View c) { other.Add(c); });
       sink.Write(Bytes(kWHat.size(), 0x66));
       sink.Finish();
       w.store[1]->CommitSetup(std::move(other), Hash{77});
@@ -128,7 +129,7 @@ TEST(Setup, AFileThatIsAlteredOrAnotherIsFetchedAgainAndReplaced) {
     }
     for (size_t notices : {1, 0})
       w.Session(w.Host(), [&](net::Channel& ch) {
-        DataSession s(ch, w.plan, *w.store[1], w.Dial());
+        DataSession s(ch, w.plan, *w.store[1], w.Dial(), {.whole = true});
         ASSERT_EQ(s.notices().size(), notices);
         if (notices) {
           EXPECT_EQ(s.notices()[0],
@@ -149,7 +150,7 @@ TEST(Setup, WhatDiffersFromTheWelcomeEndsTheSession) {
   ModelHost host = w.Host();
   host.setup[31] ^= 1;
   EXPECT_TRUE(Fails(Cause::kRefused, "sent other masked weights than its welcome names; they are dropped", [&] {
-    w.Session(host, [&](net::Channel& ch) { DataSession(ch, w.plan, *w.store[1], w.Dial()); });
+    w.Session(host, [&](net::Channel& ch) { DataSession(ch, w.plan, *w.store[1], w.Dial(), {.whole = true}); });
   }));
   EXPECT_TRUE(w.ModelFails(Cause::kRefused, "the data owner received other masked weights than our welcome names"));
   EXPECT_FALSE(Has(w) || Part(w));

@@ -86,8 +86,10 @@ std::optional<uint64_t> Dealer::Supply(net::Channel& ch, int party, Request requ
       d->changed_.notify_all();
     }
   } leave{this, party};
-  Seat seat{&ch, std::move(request)};
+  Seat seat{.channel = &ch, .request = std::move(request), .sink = nullptr};
   if (!Meet(party, seat)) return std::nullopt;
+  // what is made goes on its way at this party's own pace
+  seat.sink->Finish();
   ch.RecvExact(net::kEnd, 0);
   return seat.work_us;
 }
@@ -105,17 +107,19 @@ Dealer::Request Dealer::ReadRequest(net::Channel& ch, Bytes b) {
   return q;
 }
 
-// Await: until the other party is here, too. True when this thread is to deal for both; false when the other one did.
-// Each thread looks after its own client, outside the lock, and again once the other one has come: whoever hung up
-// meanwhile is dealt nothing, and the last of the two to have looked deals.
+// Await: until the other party is here, too; one that still takes its last bundle may be slow, and is waited for. True
+// when this thread is to deal for both; false when the other one did. Each thread looks after its own client, outside
+// the lock, and again once the other one has come: whoever hung up meanwhile is dealt nothing, and the last of the two
+// to have looked deals.
 bool Dealer::Await(int party, Seat& mine) {
-  const auto limit = std::chrono::steady_clock::now() + options_.partner_wait;
+  auto limit = std::chrono::steady_clock::now() + options_.partner_wait;
   std::unique_lock lock(m_);
   Seat* const& other = waiting_[1 - party];
   waiting_[party] = &mine;
   changed_.notify_all();
   while (mine.progress == Progress::kWaiting) {
     const Seat* seen = other;
+    if (!seen && taken_[1 - party]) limit = std::chrono::steady_clock::now() + options_.partner_wait;
     const bool late = std::chrono::steady_clock::now() >= limit;
     lock.unlock();
     const bool gone = mine.channel->PeerGone();
@@ -157,8 +161,7 @@ bool Dealer::Meet(int party, Seat& mine) {
   } catch (const std::exception& e) {
     auto* error = dynamic_cast<const Error*>(&e);
     net::Refusal code = error && error->cause() == Cause::kPeer ? net::Refusal::kPartnerGone : net::Refusal::kGaveUp;
-    mine.channel->Refuse(code);
-    other.channel->Refuse(code);
+    for (Seat* s : {&mine, &other}) s->sink.reset(), s->channel->Refuse(code);
     settle(Progress::kFailed);
     throw;
   }
@@ -201,23 +204,23 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
     h.public_key[p] = seat[p]->channel->peer().key;
   }
   DealJob job{h.job, serial, h.rho, h.weights, {}, seat[0]->request.b_seed};
-  std::unique_ptr<store::Sink> sink[2];
   using Clock = std::chrono::steady_clock;
   for (int p = 0; p < 2; ++p) {
-    h.party = uint32_t(p), h.body_bytes = task.body_bytes[p];
+    if (seat[p]->sink) seat[p]->sink->Finish();  // the bundle before
+    h.party = uint32_t(p), h.body_bytes = task.body[p]->bytes();
     job.key[p] = store::DeriveKey(h, p, seat[p]->request.seed);
     Bytes encoded = store::Encode(h);
     net::Channel* ch = seat[p]->channel;
     ch->Send(net::kHeader, encoded);
-    sink[p] = std::make_unique<store::Sink>(store::ChunkKey(h), h.body_bytes,
-                                            [ch](View chunk) { ch->Send(net::kChunk, chunk); });
+    seat[p]->sink = std::make_unique<store::Sink>(
+        store::ChunkKey(h), task.body[p], [ch](View chunk) { ch->Send(net::kChunk, chunk); },
+        std::max(options_.window, task.window));
   }
   auto start = Clock::now();
-  generate_(std::move(job), *sink[0], *sink[1]);
-  auto work = Clock::now() - start - sink[0]->waited() - sink[1]->waited();
+  generate_(std::move(job), *seat[0]->sink, *seat[1]->sink);
+  auto work = Clock::now() - start - seat[0]->sink->waited() - seat[1]->sink->waited();
   for (int p = 0; p < 2; ++p)
     seat[p]->work_us += uint64_t(std::chrono::duration_cast<std::chrono::microseconds>(work).count());
-  for (auto& s : sink) s->Finish();
   if (options_.dealt) options_.dealt(h.job, serial);
 }
 
@@ -229,7 +232,7 @@ store::BundleHeader RecvHeader(net::Channel& dealer, const BundlePlan& plan, con
   Bytes b = dealer.Recv(net::kHeader, 1024);
   store::BundleHeader h = store::DecodeHeader(b);
   uint32_t party = uint32_t(PartyOf(dealer.self().role));
-  bool ours = h.party == party && h.prg == plan.prg && h.job == args.job && h.body_bytes == task.body_bytes[party] &&
+  bool ours = h.party == party && h.prg == plan.prg && h.job == args.job && h.body_bytes == task.body[party]->bytes() &&
               h.plan == plan.hash && h.trace == task.trace && h.weights == args.weights &&
               h.seed_hash[party] == SeedHash(seed, *args.b_seed) && h.public_key[party] == dealer.self().key &&
               h.public_key[1 - party] == args.partner;
@@ -254,7 +257,8 @@ void Greet(net::Channel& dealer, const BundlePlan& plan, store::Store& store) {
   RecvHello(dealer, plan);
 }
 
-Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args) {
+Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store, const FetchArgs& args,
+              const std::function<void(uint64_t)>& here, std::stop_token stop) {
   return net::Guarded(dealer, [&] {
     CheckJob(plan, args.job);
     Task task = plan.task(args.job);
@@ -270,13 +274,22 @@ Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store,
     Fetched got;
     for (uint32_t i = 0; i < count; ++i) {
       store::BundleHeader h = RecvHeader(dealer, plan, args, task, seed);
-      auto in = store.Receive(h, store::DeriveKey(h, int(h.party), seed), i > 0);  // the first one is used at once
-      while (in.left()) {
-        Bytes chunk = dealer.Recv(net::kChunk, store::kMaxChunk);
-        in.Add(chunk);
-        dealer.Recycle(std::move(chunk));
+      const bool first = i == 0;  // it is used at once
+      const uint64_t window =
+          args.window == store::KeySource::kWhole ? args.window : std::max(args.window, task.window);
+      auto in = store.Receive(h, store::DeriveKey(h, int(h.party), seed), task.body[h.party], !first, window);
+      std::stop_callback stopped(stop, [&] { in.Close(); });
+      if (first && here) here(h.serial);
+      try {
+        for (auto room = in.Room(); !room.empty(); room = in.Room()) {
+          dealer.RecvInto(net::kChunk, room);
+          in.Came();
+        }
+        in.Commit();
+      } catch (...) {
+        in.Failed(std::current_exception());
+        throw;
       }
-      in.Commit();
       got.serials.push_back(h.serial);
     }
     dealer.Send(net::kEnd, {});
@@ -300,28 +313,45 @@ void Witness(net::Channel& dealer, const BundlePlan& plan, store::Store& store, 
 }
 
 Delivery::Delivery(const DialDealer& dial, const BundlePlan& plan, store::Store& store, const FetchArgs& args,
-                   uint64_t from_store, bool always)
-    : thread_([this, &dial, &plan, &store, args, from_store, always](std::stop_token stop) {
-        try {
-          uint64_t serial = from_store;
-          if (!serial) {
-            const auto begun = std::chrono::steady_clock::now();
-            auto dealer = dial(stop);
-            Fetched got = Fetch(*dealer, plan, store, args);
-            traffic_ = dealer->traffic(net::Phase::kOffline);
-            dealt_ms_ = double(got.dealt_us) / 1e3;
-            fetch_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun).count();
-            serial = got.serials.front();
-          }
+                   uint64_t from_store, bool always, std::shared_ptr<Delivery> before)
+    : thread_([this, &dial, &plan, &store, args, from_store, always, before](std::stop_token stop) {
+        bool said = false;
+        auto ready = [&](uint64_t serial) {
           if (from_store || always) {
             auto dealer = dial(stop);
             Witness(*dealer, plan, store, serial, args.partner);
             traffic_ += dealer->traffic(net::Phase::kOffline);
           }
+          said = true;
           serial_.set_value(serial);
+        };
+        try {
+          if (from_store) {
+            ready(from_store);
+          } else {
+            while (before && !before->Over(kLook) && !stop.stop_requested()) {
+            }
+            const auto begun = std::chrono::steady_clock::now();
+            const bool whole = args.window == store::KeySource::kWhole;
+            auto claimable = [&](uint64_t serial) {
+              fetch_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun).count();
+              ready(serial);
+            };
+            auto dealer = dial(stop);
+            const Fetched got =
+                Fetch(*dealer, plan, store, args, whole ? std::function<void(uint64_t)>() : claimable, stop);
+            traffic_ += dealer->traffic(net::Phase::kOffline);
+            dealt_ms_ = double(got.dealt_us) / 1e3;
+            dealer.reset();
+            if (whole) claimable(got.serials.front());
+          }
         } catch (...) {
-          serial_.set_exception(std::current_exception());
+          // who has claimed it hears of a failure where the keys end
+          if (!said) serial_.set_exception(std::current_exception());
         }
+        over_.set_value();
       }) {}
+
+Delivery::~Delivery() = default;
 
 }  // namespace suf::proto

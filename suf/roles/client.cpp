@@ -69,6 +69,7 @@ Client::Client(Engine& engine, store::Store& store, proto::DialDealer dealer, Op
       options_(std::move(options)),
       plan_(engine.ForProto()) {
   if (options_.keys.ahead > 1) store.CheckAhead();
+  options_.keys.whole = options_.audits > 0;
   if (options_.audits && options_.one_by_one)
     Fail(Cause::kInput, "audits and jobs one by one do not go together; leave out one of both");
 }
@@ -97,26 +98,26 @@ struct Client::Session::State {
     Ran e{.work = std::move(work), .count = ask.count, .variant = job.variant};
     if (!ask.name.empty()) inputs.Set(ask.name, std::move(ask.data));
     const Booked before(ch);
-    double fetch = 0, wall = 0;
+    double wall = 0;
     const auto start = Clock::now();
     progress(0, "keys from the dealer");
-    session.Infer(
+    e.deal_ms = session.Infer(
         job,
         [&](proto::Inference& inference) {
-          fetch = inference.fetch_ms(), e.deal_ms = inference.dealt_ms();
+          e.fetch_ms = inference.fetch_ms();
           e.serial = inference.header().serial;
           Outcome out = RunInference(
               client.engine_, inference, inputs,
               [&](int step, int steps, const std::string& scope) { progress(double(step) / steps, scope); });
           e.words = std::move(out.words), e.times = std::move(out.times);
           wall = Since(start) * 1e3;
+          e.keys_ms = inference.keys().waited() * 1e3;
         },
         due.Take());
     if (!ask.name.empty()) inputs.Drop(ask.name);
     const Booked after(ch);
     e.bytes = {after.p0 - before.p0, after.p1 - before.p1, after.ahead - before.ahead, std::exchange(setup, 0)};
-    e.transport_ms = std::max(0.0, fetch - e.deal_ms);
-    e.ahead_ms = std::max(0.0, wall - fetch - e.times.total * 1e3);
+    e.ahead_ms = std::max(0.0, wall - e.fetch_ms - e.times.total * 1e3);
     e.at_s = Since(begun);
     return e;
   }

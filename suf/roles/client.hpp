@@ -32,8 +32,10 @@ struct Ran {
   struct {
     uint64_t p0, p1, p1_offline, setup;
   } bytes = {};  // payload and frame headers: what came and went online, what went before, masked weights (once)
-  // Milliseconds: the dealer's work; waiting for keys beyond that, 0 with keys ahead; claim and the frame before.
-  double deal_ms = 0, transport_ms = 0, ahead_ms = 0;
+  // Milliseconds: until a bundle could be claimed, 0 with keys ahead; claim and the frame before the inference. Both
+  // and times.total are one after another. deal_ms: the dealer's own work, which goes on beside all of them; keys_ms:
+  // of the online part, waiting for keys.
+  double fetch_ms = 0, ahead_ms = 0, deal_ms = 0, keys_ms = 0;
   double at_s = 0;  // when it was done, since Run began
 };
 
@@ -88,7 +90,7 @@ class Client {
   Engine& engine_;
   store::Store& store_;
   proto::DialDealer dealer_;
-  const Options options_;
+  Options options_;
   const proto::BundlePlan plan_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "suf/nn/search.hpp"
 #include "suf/roles/files.hpp"
+#include "suf/run/deal.hpp"
 
 namespace suf::roles {
 
@@ -27,6 +28,8 @@ std::shared_ptr<const Work> Engine::At(int n, int variant) {
     Fail(Cause::kRefused, "the trace of this plan does not pass the lint (",
          lint.faults.empty() ? "it reveals or keeps other results than the plan names" : lint.faults[0],
          "); make a new plan");
+  work->task.trace = work->trace.digest(), work->task.window = run::WindowOf(*work->schedule);
+  for (int p : {0, 1}) work->task.body[p] = std::make_shared<const store::Layout>(run::LayoutOf(*work->schedule, p));
   if (works_.size() >= 8) works_.erase(works_.begin());
   works_[{variant, n}] = work;
   return work;
@@ -90,11 +93,7 @@ proto::BundlePlan Engine::ForProto() {
   p.variants.clear();
   for (const nn::Variant& v : variants()) p.variants.push_back(v.name);
   p.price = [this](const store::Job& job, const proto::Link& link) { return Price(job, link); };
-  p.task = [this](const store::Job& job) {
-    auto work = At(int(job.tokens), int(job.variant));
-    return proto::Task{work->trace.digest(),
-                       {uint64_t(work->schedule->key_bytes(0)), uint64_t(work->schedule->key_bytes(1))}};
-  };
+  p.task = [this](const store::Job& job) { return At(int(job.tokens), int(job.variant))->task; };
   return p;
 }
 

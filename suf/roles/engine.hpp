@@ -26,6 +26,7 @@ using Progress = std::function<void(double done, const std::string& what)>;
 struct Work {
   pfss::Trace trace;
   std::unique_ptr<pfss::Schedule> schedule;
+  proto::Task task;
 
  private:
   friend class Engine;
@@ -53,6 +54,10 @@ class Engine {
   const Hash& hash() const { return subject_.hash; }
   const proto::Unit& unit() const { return subject_.unit; }
   pfss::Backend& backend() { return backend_; }
+  // MoveParts: long frames move while they are read and written (run::PartyJob::parts): for a process of one party, as
+  // two of them must not share a pool of threads then. Before anything runs.
+  void MoveParts() { parts_ = true; }
+  bool parts() const { return parts_; }
   // At: the one way to a trace, so that nobody deals, fetches or runs one that has not passed the lint (pfss::Lint) or
   // whose results go to others than the plan says, once. Throws Cause::kInput when the plan does not cover n,
   // Cause::kRefused when a fault is found. Kept for the next call.
@@ -74,6 +79,7 @@ class Engine {
  private:
   const Subject subject_;
   pfss::Backend& backend_;
+  bool parts_ = false;
   std::mutex m_;
   std::map<std::pair<int, int>, std::shared_ptr<const Work>> works_;  // by variant and n
   std::map<std::pair<int, int>, compiler::Bill> bills_;

@@ -19,6 +19,8 @@ struct Estimate {
   int flights;                   // one-way flights, from P1's first online frame to P0's last
   int frames[2];                 // online, of P0 and P1
   int64_t key_bytes[2];          // body of a bundle, of P0 and P1
+  int64_t disk[2];               // bytes of its file
+  int64_t window;                // keys, bytes, that a party holds ahead of its run at least (run::WindowOf)
   int64_t sent[2];               // online payload, bytes, by P0 and P1
   int64_t offline;               // payload, bytes, that P1 sends before it needs the text
   int64_t setup;                 // masked weights, bytes, once for a model and a data owner

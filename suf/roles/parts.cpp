@@ -108,9 +108,7 @@ void Generator::operator()(proto::DealJob job, store::Sink& to_p0, store::Sink& 
   for (int p : {0, 1}) material.key[p] = std::move(job.key[p]);
   auto randomness = engine_.backend().Expand(std::move(material));
   run::Times times;
-  run::Deal(
-      *work->schedule, engine_.backend(), *randomness, inputs_, [&](View v) { to_p0.Write(v); },
-      [&](View v) { to_p1.Write(v); }, &times);
+  run::Deal(*work->schedule, engine_.backend(), *randomness, inputs_, to_p0, to_p1, &times);
   if (dealt) dealt(job.serial, times);
 }
 
@@ -140,12 +138,13 @@ Outcome RunInference(Engine& engine, proto::Inference& inference, run::Inputs& i
                     int(h.party),
                     *randomness,
                     inputs,
-                    inference.body(),
+                    inference.keys(),
                     link,
                     progress,
                     [&] { inference.OfflineEnd(); },
                     {},
                     &out.times};
+  job.parts = engine.parts();
   if (h.party == 1) job.through = [&] { inference.OnlineEnd(); };
   out.words = run::RunParty(job);
   return out;

@@ -1,84 +1,125 @@
 #include "suf/run/deal.hpp"
 
+#include <algorithm>
+#include <array>
 #include <map>
+#include <vector>
 
 namespace suf::run {
 namespace {
 
-// DealerIo: sections are made in any order and leave in schedule order, each once it is done.
+// DealerIo: sections are made in any order, each where it leaves from: in the chunk of its party, or of P0 where both
+// get it, which P1's is copied from.
 class DealerIo : public pfss::Io {
  public:
-  DealerIo(const pfss::Schedule& s, Inputs& inputs, const Body* to)
-      : meter(s.trace()), t_(s.trace()), inputs_(inputs), to_(to) {
-    for (int i : s.dealing())
-      if (t_.node(i).op == pfss::Op::kTell) order_.push_back(i);
+  DealerIo(const pfss::Schedule& s, Inputs& inputs, store::Sink* p0, store::Sink* p1)
+      : meter(s.trace()), t_(s.trace()), inputs_(inputs), to_{p0, p1}, section_(t_.nodes().size(), {-1, -1}) {
+    for (int p : {0, 1})
+      for (size_t i = 0; i < s.key(p).size(); ++i) section_[size_t(s.key(p)[i].node)][size_t(p)] = int(i);
+    room_.resize(t_.nodes().size());
   }
   View In(int) override {
     SUF_CHECK(false);  // the dealer receives nothing
     return {};
   }
   std::span<uint8_t> Out(int node) override {
-    Section& s = open_[node];
-    s.bytes = size_t(pfss::PackedBytes(t_.node(node)));
-    if (auto it = idle_.lower_bound(s.bytes); it != idle_.end() && it->first <= 2 * s.bytes + 4096)
-      s.room = std::move(it->second), idle_.erase(it);
-    if (s.room.size() < s.bytes) s.room.resize(s.bytes);
-    return std::span(s.room).first(s.bytes);
+    const auto begin = Meter::Clock::now();
+    const auto [own, other] = section_[size_t(node)];
+    // both rooms are asked for before any is filled: what waits for either holds up no chunk that is begun
+    for (int p : {0, 1})
+      if (const int i = section_[size_t(node)][size_t(p)]; i >= 0)
+        room_[size_t(node)][size_t(p)] = to_[p]->Room(size_t(i));
+    meter.Within({.wire = Meter::Since(begin)});
+    return room_[size_t(node)][own >= 0 ? 0 : 1];
   }
-  Data Input(int node, int element_bytes) override {
+  Data Input(int node) override {
     const pfss::Node& n = t_.node(node);
-    return inputs_.Get(t_.name(n.label), element_bytes, size_t(pfss::Size(n.shape)));
+    return inputs_.Get(t_.name(n.label), size_t(pfss::Size(n.shape)));
   }
-  void Done(int node) override {
-    meter.Done(node);
-    if (auto it = open_.find(node); it != open_.end()) it->second.done = true;
-    for (; next_ < order_.size(); ++next_) {
-      auto it = open_.find(order_[next_]);
-      if (it == open_.end() || !it->second.done) return;
-      auto begin = Meter::Clock::now();
+  void Done(std::span<const int> nodes) override {
+    const auto begin = Meter::Clock::now();
+    for (int node : nodes) {
+      const auto [own, other] = section_[size_t(node)];
+      const auto& [from, to] = room_[size_t(node)];
+      if (own >= 0 && other >= 0) std::copy(from.begin(), from.end(), to.begin());
       for (int p : {0, 1})
-        if (t_.node(it->first).attrs[0] & int64_t(pfss::Party(p)))
-          to_[p](View(it->second.room).first(it->second.bytes));
-      meter.Wire(Meter::Since(begin), 0);
-      size_t size = it->second.room.size();
-      idle_.emplace(size, std::move(it->second.room));
-      open_.erase(it);
+        if (const int i = section_[size_t(node)][size_t(p)]; i >= 0) to_[p]->Done(size_t(i));
     }
+    meter.Within({.wire = Meter::Since(begin)});
   }
-
-  void Keys(double part) override { meter.Keys(part); }
+  void Took(uint16_t scope, const Spent& s) override { meter.Took(scope, s); }
 
   Meter meter;
 
  private:
-  struct Section {
-    Bytes room;  // used again by later ones: every byte of a section is written by its backend
-    size_t bytes = 0;
-    bool done = false;
-  };
   const pfss::Trace& t_;
   Inputs& inputs_;
-  const Body* to_;
-  std::vector<int> order_;
-  size_t next_ = 0;
-  std::map<int, Section> open_;
-  std::multimap<size_t, Bytes> idle_;  // by size
+  store::Sink* const to_[2];
+  std::vector<std::array<int, 2>> section_;              // of each party's body, by node; -1: none
+  std::vector<std::array<std::span<uint8_t>, 2>> room_;  // by node
 };
 
 }  // namespace
 
+store::Layout LayoutOf(const pfss::Schedule& schedule, int p) {
+  std::vector<uint64_t> sections;
+  for (const pfss::Part& part : schedule.key(p)) sections.push_back(uint64_t(part.bytes));
+  return store::Layout(sections);
+}
+
+uint64_t WindowOf(const pfss::Schedule& s) {
+  const size_t nodes = s.trace().nodes().size();
+  uint64_t need = 0, largest = 0;
+  // when a party reads a section, and what it has asked for once all its steps before that tick are over
+  std::array<std::vector<int>, 2> tick{std::vector<int>(nodes, -1), std::vector<int>(nodes, -1)};
+  std::array<std::map<int, uint64_t>, 2> asked;
+  std::array<std::vector<uint64_t>, 2> end{std::vector<uint64_t>(nodes), std::vector<uint64_t>(nodes)};
+  for (size_t p : {0, 1}) {
+    for (const pfss::Part& part : s.key(int(p))) end[p][size_t(part.node)] = uint64_t(part.at + part.bytes);
+    for (const store::Layout::Chunk& c : LayoutOf(s, int(p)).chunks()) largest = std::max(largest, c.bytes);
+    uint64_t most = 0;
+    for (const pfss::Step& step : s.steps(int(p))) {
+      asked[p][step.tick] = most;
+      for (int i : step.nodes)
+        if (const uint64_t e = end[p][size_t(i)]) tick[p][size_t(i)] = step.tick, most = std::max(most, e);
+    }
+  }
+  std::array<uint64_t, 2> dealt{};
+  for (int i : s.dealing()) {
+    for (size_t p : {0, 1}) dealt[p] = std::max(dealt[p], end[p][size_t(i)]);
+    for (size_t reader : {0, 1})
+      if (end[reader][size_t(i)] && tick[reader][size_t(i)] >= -1)
+        for (size_t p : {0, 1}) {
+          const auto step = asked[p].lower_bound(tick[reader][size_t(i)]);
+          const uint64_t behind = step == asked[p].end() ? s.key_bytes(int(p)) : step->second;
+          need = std::max(need, dealt[p] - std::min(dealt[p], behind));
+        }
+  }
+  return need + 2 * largest;
+}
+
 void Deal(const pfss::Schedule& schedule, pfss::Backend& backend, const pfss::Randomness& randomness, Inputs& inputs,
-          const Body& to_p0, const Body& to_p1, Times* times) {
+          store::Sink& to_p0, store::Sink& to_p1, Times* times) {
   auto begin = Meter::Clock::now();
-  std::array<int64_t, 2> written{};
-  Body to[2] = {[&](View v) { written[0] += int64_t(v.size()), to_p0(v); },
-                [&](View v) { written[1] += int64_t(v.size()), to_p1(v); }};
-  DealerIo io(schedule, inputs, to);
+  DealerIo io(schedule, inputs, &to_p0, &to_p1);
   auto executor = backend.Start(schedule, Role::kDealer);
-  io.meter.Mark();
   for (const auto& program : pfss::Programs(schedule, Role::kDealer)) executor->Run(program, randomness, io);
-  for (int p : {0, 1}) SUF_CHECK(written[p] == schedule.key_bytes(p));
+  executor->Finish();
   if (times) io.meter.Report(Meter::Since(begin), times);
+}
+
+std::array<Bytes, 2> DealBodies(const pfss::Schedule& schedule, pfss::Backend& backend,
+                                const pfss::Randomness& randomness, Inputs& inputs) {
+  std::array<Bytes, 2> body;
+  const auto sink = [&](int p) {
+    return std::make_unique<store::Sink>(
+        Hash{}, std::make_shared<const store::Layout>(LayoutOf(schedule, p)),
+        [out = &body[size_t(p)]](View chunk) { Append(out, chunk.subspan(net::ChunkTags::kBytes)); });
+  };
+  const auto to_p0 = sink(0), to_p1 = sink(1);
+  Deal(schedule, backend, randomness, inputs, *to_p0, *to_p1);
+  to_p0->Finish(), to_p1->Finish();
+  return body;
 }
 
 }  // namespace suf::run

@@ -1,19 +1,26 @@
 // The dealer's reading of a trace: both parties' key bodies from their PRG keys and the dealer's own inputs (B), in
 // schedule order. It sees no weight, no text and no message.
 #pragma once
-#include <functional>
-
 #include "suf/pfss/backend.hpp"
 #include "suf/run/inputs.hpp"
 #include "suf/run/times.hpp"
+#include "suf/store/bundle.hpp"
 
 namespace suf::run {
 
-// Body: takes a party's key bytes, section by section, in the order of Schedule::key(party).
-using Body = std::function<void(View)>;
+// LayoutOf: of party p's body: its sections in schedule order.
+store::Layout LayoutOf(const pfss::Schedule& schedule, int p);
 
-// Deal: writes exactly Schedule::key_bytes(p) bytes to to[p]. `times`, if set: `wire` is what the bodies took.
+// WindowOf: bytes of keys that each party must be able to hold ahead of its run, so that dealer and parties never wait
+// for each other in a ring: who waits for a section can have it dealt although the other one, who waits for a message
+// of his, takes nothing more.
+uint64_t WindowOf(const pfss::Schedule& schedule);
+
+// Deal: fills every section of both bodies, which have these layouts. `times`, if set: `wire` is what the sinks took.
 void Deal(const pfss::Schedule& schedule, pfss::Backend& backend, const pfss::Randomness& randomness, Inputs& inputs,
-          const Body& to_p0, const Body& to_p1, Times* times = nullptr);
+          store::Sink& to_p0, store::Sink& to_p1, Times* times = nullptr);
+// DealBodies: the same into memory, where all roles are in one process.
+std::array<Bytes, 2> DealBodies(const pfss::Schedule& schedule, pfss::Backend& backend,
+                                const pfss::Randomness& randomness, Inputs& inputs);
 
 }  // namespace suf::run

@@ -1,5 +1,5 @@
-// A role's own data by name: weights of P0, weights minus B of P1, B of the dealer, the text of P1. Held once at the
-// width it came in, handed out at the width that the trace reads; wiped when it is replaced, dropped or at the end.
+// A role's own data by name: weights of P0, weights minus B of P1, B of the dealer, the text of P1. Held once, at the
+// width it came in; wiped when it is replaced, dropped or at the end.
 #pragma once
 #include <map>
 #include <memory>
@@ -15,7 +15,6 @@ class Inputs {
  public:
   template <class T>
   using Array = std::shared_ptr<const Wiped<T>>;
-  // Signed arrays are sign-extended to wider words, unsigned ones zero-extended; both are cut to narrower words.
   using Any =
       std::variant<Array<int16_t>, Array<int32_t>, Array<int64_t>, Array<uint16_t>, Array<uint32_t>, Array<uint64_t>>;
 
@@ -30,9 +29,9 @@ class Inputs {
     Set(name, Wiped<T>(data.begin(), data.end()));
   }
   bool Has(const std::string& name) const { return data_.count(name) != 0; }
-  // Get: `count` words of 1, 2, 4 or 8 bytes, valid until Set(name) or Drop, with the version that Set gave them,
-  // unique in the process. Throws Bug when there is no such array of that size.
-  pfss::Io::Data Get(const std::string& name, int bytes, size_t count);
+  // Get: `count` words, valid until Set(name) or Drop, with the version that Set gave them, unique in the process.
+  // Throws Bug when there is no such array of that size.
+  pfss::Io::Data Get(const std::string& name, size_t count) const;
   // Drop: forgets one array.
   void Drop(const std::string& name);
 
@@ -42,7 +41,6 @@ class Inputs {
     uint64_t version;
   };
   std::map<std::string, Entry> data_;
-  std::map<std::pair<std::string, int>, Bytes> widened_;
 };
 
 }  // namespace suf::run

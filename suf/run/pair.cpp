@@ -27,12 +27,27 @@ class QueueLink : public Link {
     out_->closed = true;
     out_->ready.notify_all();
   }
-  void Send(int index, View payload) override {
+  void Send(int index, View payload, size_t bytes) override {
+    if (bytes < payload.size()) return;
     std::lock_guard l(out_->m);
     out_->frames.emplace_back(index, Bytes(payload.begin(), payload.end()));
     out_->ready.notify_all();
   }
-  Bytes Receive(int index, size_t bytes) override {
+  void Post(int, std::span<uint8_t> into) override { posted_.push_back(into); }
+  void Receive(int index, size_t bytes) override {
+    const std::span<uint8_t> into = posted_.front();
+    if (std::exchange(came_, index) != index) {
+      const Bytes payload = Next(index);
+      if (payload.size() != into.size())
+        Fail(Cause::kPeer, "frame ", index, " of ", payload.size(), " bytes came where ", into.size(), " were due");
+      std::copy(payload.begin(), payload.end(), into.begin());
+    }
+    if (bytes == into.size()) posted_.pop_front();
+  }
+  double waited() const override { return waited_; }
+
+ private:
+  Bytes Next(int index) {
     auto begin = std::chrono::steady_clock::now();
     std::unique_lock l(in_->m);
     bool came = in_->ready.wait_for(l, std::chrono::duration<double>(seconds_),
@@ -42,15 +57,12 @@ class QueueLink : public Link {
       Fail(Cause::kPeer, "the peer was silent for ", seconds_, " s (frame ", index, "); start both sides again");
     auto [got, payload] = std::move(in_->frames.front());
     in_->frames.pop_front();
-    if (got != index || payload.size() != bytes)
-      Fail(Cause::kPeer, "frame ", got, " of ", payload.size(), " bytes came where frame ", index, " of ", bytes,
-           " was due");
+    if (got != index) Fail(Cause::kPeer, "frame ", got, " came where frame ", index, " was due");
     return std::move(payload);
   }
-  double waited() const override { return waited_; }
-
- private:
   double waited_ = 0;
+  int came_ = -1;
+  std::deque<std::span<uint8_t>> posted_;
   std::shared_ptr<Queue> in_, out_;
   double seconds_;
 };
@@ -61,19 +73,21 @@ class Counted : public Link {
  public:
   Counted(std::unique_ptr<Link> link, const pfss::Schedule& s, PairRun* run, std::vector<int>* chain, int party)
       : link_(std::move(link)), s_(s), run_(run), chain_(*chain), party_(party) {}
-  void Send(int index, View payload) override {
-    const pfss::Frame& f = s_.frames()[size_t(index)];
-    SUF_CHECK(f.sender == party_);
-    (f.tick < 0 ? run_->offline : run_->online)[size_t(party_)] += int64_t(payload.size());
-    run_->frames[size_t(party_)] += f.tick >= 0;
-    run_->frame[size_t(index)].assign(payload.begin(), payload.end());
-    chain_[size_t(index)] = f.tick < 0 ? 0 : behind_ + 1;
-    link_->Send(index, payload);
+  void Send(int index, View payload, size_t bytes) override {
+    if (bytes == payload.size()) {
+      const pfss::Frame& f = s_.frames()[size_t(index)];
+      SUF_CHECK(f.sender == party_);
+      (f.tick < 0 ? run_->offline : run_->online)[size_t(party_)] += int64_t(payload.size());
+      run_->frames[size_t(party_)] += f.tick >= 0;
+      run_->frame[size_t(index)].assign(payload.begin(), payload.end());
+      chain_[size_t(index)] = f.tick < 0 ? 0 : behind_ + 1;
+    }
+    link_->Send(index, payload, bytes);
   }
-  Bytes Receive(int index, size_t bytes) override {
-    Bytes payload = link_->Receive(index, bytes);
+  void Post(int index, std::span<uint8_t> into) override { link_->Post(index, into); }
+  void Receive(int index, size_t bytes) override {
+    link_->Receive(index, bytes);
     behind_ = std::max(behind_, chain_[size_t(index)]);
-    return payload;
   }
   double waited() const override { return link_->waited(); }
 
@@ -103,16 +117,17 @@ PairRun RunPair(const PairJob& job) {
     auto r = job.backend[size_t(role)]->Expand(std::move(m));
     return job.wrap ? job.wrap(role, std::move(r)) : std::move(r);
   };
-  auto keep = [&](int p) { return [&run, p](View v) { Append(&run.key[size_t(p)], v); }; };
-  Deal(job.schedule, *job.backend[2], *streams(Role::kDealer), *job.inputs[2], keep(0), keep(1));
+  run.key = DealBodies(job.schedule, *job.backend[2], *streams(Role::kDealer), *job.inputs[2]);
   auto links = MakeLinks();
   std::array<std::exception_ptr, 2> error;
   auto party = [&](int p) {
     try {
       Counted link(std::move(links[size_t(p)]), job.schedule, &run, &chain, p);
       auto randomness = streams(Role(p));
-      run.result[size_t(p)] = RunParty(
-          {job.schedule, *job.backend[size_t(p)], p, *randomness, *job.inputs[size_t(p)], run.key[size_t(p)], link});
+      store::KeySource keys(std::make_shared<const store::Layout>(LayoutOf(job.schedule, p)), job.window);
+      keys.FeedFrom(run.key[size_t(p)]);
+      run.result[size_t(p)] =
+          RunParty({job.schedule, *job.backend[size_t(p)], p, *randomness, *job.inputs[size_t(p)], keys, link});
     } catch (...) {
       error[size_t(p)] = std::current_exception();
     }

@@ -28,6 +28,7 @@ struct PairJob {
   const pfss::Material& material;  // both keys
   // Tests may put their own randomness in: role -> streams.
   std::function<std::unique_ptr<pfss::Randomness>(Role, std::unique_ptr<pfss::Randomness>)> wrap = {};
+  uint64_t window = store::kKeyWindow;  // of both parties' keys
 };
 
 // RunPair: deals, then runs both parties. The first error is rethrown.

@@ -1,83 +1,206 @@
 #include "suf/run/party.hpp"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <mutex>
 #include <utility>
+
+#include "suf/run/deal.hpp"
 
 namespace suf::run {
 namespace {
 
 using Clock = Meter::Clock;
 
-class PartyIo : public pfss::Io {
+constexpr size_t kSlots = 4;  // frames of a direction in flight
+using pfss::kLongFrame;
+
+// Slots: room for the frames of one direction, laid out once: the frame with number k in its order has slot k mod
+// kSlots.
+class Slots {
  public:
-  PartyIo(const PartyJob& job) : meter(job.schedule.trace()), job_(job), t_(job.schedule.trace()) {
-    for (auto& part : job.schedule.key(job.party))
-      at_[part.node] = job.key.subspan(size_t(part.at), size_t(part.bytes));
+  // sent: by this party, or to it; only frames of the inference itself.
+  Slots(const pfss::Schedule& s, int party, bool sent) {
+    const auto& frames = s.frames();
+    std::array<size_t, kSlots> most{};
+    for (int f = 0; f < int(frames.size()); ++f)
+      if (frames[size_t(f)].tick >= 0 && (frames[size_t(f)].sender == party) == sent) {
+        most[order_.size() % kSlots] = std::max(most[order_.size() % kSlots], size_t(frames[size_t(f)].bytes));
+        order_.push_back(f), bytes_.push_back(size_t(frames[size_t(f)].bytes));
+      }
+    for (size_t i = 0; i < kSlots; ++i) room_[i] = exec::HostBuffer(most[i]);
   }
-
-  // Arrive: the parts of a received frame.
-  void Arrive(const pfss::Frame& frame, Bytes payload) {
-    job_.link.Recycle(std::exchange(incoming_, std::move(payload)));
-    for (auto& part : frame.parts) at_[part.node] = View(incoming_).subspan(size_t(part.at), size_t(part.bytes));
-  }
-  // Leave: room for the frame that this step sends.
-  void Leave(const pfss::Frame* frame) {
-    out_.clear();
-    if (!frame) return;
-    bytes_ = size_t(frame->bytes);
-    if (outgoing_.size() < bytes_) outgoing_.resize(bytes_);
-    for (auto& part : frame->parts) out_[part.node] = std::span(outgoing_).subspan(size_t(part.at), size_t(part.bytes));
-  }
-  View outgoing() const { return View(outgoing_).first(bytes_); }
-
-  View In(int node) override { return at_.at(node); }
-  std::span<uint8_t> Out(int node) override { return out_.at(node); }
-  Data Input(int node, int element_bytes) override {
-    const pfss::Node& n = t_.node(node);
-    return job_.inputs.Get(t_.name(n.label), element_bytes, size_t(pfss::Size(n.shape)));
-  }
-  void Done(int node) override { meter.Done(node); }
-  void Keys(double part) override { meter.Keys(part); }
-
-  Meter meter;
+  size_t count() const { return order_.size(); }
+  int frame(size_t k) const { return order_[k]; }
+  std::span<uint8_t> room(size_t k) { return room_[k % kSlots].span().first(bytes_[k]); }
 
  private:
-  const PartyJob& job_;
-  const pfss::Trace& t_;
-  std::map<int, View> at_;
-  std::map<int, std::span<uint8_t>> out_;
-  Bytes incoming_, outgoing_;  // outgoing_ grows only: every byte of a frame is written by its backend
-  size_t bytes_ = 0;
+  std::vector<int> order_;
+  std::vector<size_t> bytes_;
+  std::array<exec::HostBuffer, kSlots> room_;
 };
 
-struct Sum {
-  size_t frames = 0, bytes = 0;
-  void Add(const pfss::Frame& f) { ++frames, bytes += size_t(f.bytes); }
-};
-
-// SentBefore: by frame of `party`: what the other one may have sent when it does not have that frame yet.
-std::vector<Sum> SentBefore(const pfss::Schedule& s, int party) {
-  std::vector<Sum> before(s.frames().size());
-  Sum sent;
-  for (const pfss::Step& step : s.steps(1 - party)) {
-    if (step.receive >= 0) before[size_t(step.receive)] = sent;
-    if (step.send >= 0) sent.Add(s.frames()[size_t(step.send)]);
+class PartyIo : public pfss::Io {
+ public:
+  explicit PartyIo(const PartyJob& job)
+      : meter(job.schedule.trace()),
+        job_(job),
+        s_(job.schedule),
+        t_(job.schedule.trace()),
+        section_(t_.nodes().size(), -1),
+        part_(t_.nodes().size()),
+        in_(s_, job.party, false),
+        out_(s_, job.party, true) {
+    for (size_t i = 0; i < s_.key(job.party).size(); ++i) section_[size_t(s_.key(job.party)[i].node)] = int(i);
+    // what the other party alone reads of a section for both
+    std::vector<char> live(t_.nodes().size());
+    for (int i : s_.live(Role(job.party))) live[size_t(i)] = 1;
+    for (const pfss::Part& part : s_.key(job.party))
+      if (!live[size_t(part.node)]) Read(part.node);
+    for (const pfss::Frame& f : s_.frames())
+      for (const pfss::Part& part : f.parts) part_[size_t(part.node)] = &part;
   }
-  return before;
-}
+  // what still moves does not outlive its rooms
+  ~PartyIo() override {
+    job_.link.Unpost();
+    Forget();
+    for (size_t k = 0; k < kSlots; ++k) {
+      if (k < in_.count()) job_.link.Release(in_.room(k));
+      if (k < out_.count()) job_.link.Release(out_.room(k));
+    }
+  }
+
+  // Post: rooms for the next frames of the inference, once those before it are through.
+  void Post() {
+    for (; posted_ < in_.count() && posted_ < taken_ + kSlots; ++posted_) {
+      job_.link.Release(in_.room(posted_));
+      job_.link.Post(in_.frame(posted_), in_.room(posted_));
+    }
+  }
+  // Begin: the step's frames. Of the one that is due, so much is waited for as cannot be read while it comes.
+  void Begin(int receive, int send, bool whole) {
+    receive_ = receive, send_ = send, came_ = 0, written_ = 0, left_ = 0;
+    incoming_ = receive < 0 ? std::span<uint8_t>() : Room(receive, &before_[0], &in_, &taken_);
+    outgoing_ = send < 0 ? std::span<uint8_t>() : Room(send, &before_[1], &out_, &sent_);
+    if (receive < 0) return;
+    if (s_.frames()[size_t(receive)].tick < 0) job_.link.Post(receive, incoming_), whole = true;
+    if (whole || !job_.parts || incoming_.size() <= kLongFrame) AwaitNow(incoming_.size());
+  }
+  // End: what the step received is all here and was read, what it sends is all written.
+  void End() {
+    AwaitNow(incoming_.size());
+    if (send_ >= 0 && left_ < outgoing_.size()) SendNow(outgoing_.size());
+    if (receive_ >= 0 && s_.frames()[size_t(receive_)].tick >= 0) Post();
+  }
+  void Forget() {  // the frames before the inference
+    for (exec::HostBuffer& b : before_) job_.link.Release(b.view()), b = {};
+  }
+
+  View In(int node) override {
+    if (const int i = section_[size_t(node)]; i >= 0) {
+      const double before = job_.keys.waited();
+      const View v = job_.keys.Section(size_t(i));
+      if (const double waited = job_.keys.waited() - before; waited > 0) Book(0, waited);
+      return v;
+    }
+    const pfss::Part& part = *part_[size_t(node)];
+    Await(size_t(part.at + part.bytes));
+    return View(incoming_).subspan(size_t(part.at), size_t(part.bytes));
+  }
+  void Read(int node) override {
+    if (const int i = std::exchange(section_[size_t(node)], -1); i >= 0) job_.keys.Give(size_t(i));
+  }
+  std::span<uint8_t> Out(int node) override {
+    const pfss::Part& part = *part_[size_t(node)];
+    return outgoing_.subspan(size_t(part.at), size_t(part.bytes));
+  }
+  View Received() override { return incoming_; }
+  std::span<uint8_t> Sending() override { return outgoing_; }
+  void Await(size_t bytes) override {
+    if (came_.load(std::memory_order_acquire) >= bytes) return;
+    std::lock_guard l(link_);
+    AwaitNow(bytes);
+  }
+  // Written: who finds the link free sends what is written by then.
+  void Written(size_t bytes) override {
+    for (size_t was = written_; was < bytes && !written_.compare_exchange_weak(was, bytes);) {
+    }
+    if (!job_.parts || outgoing_.size() <= kLongFrame || s_.frames()[size_t(send_)].tick < 0) return;
+    std::unique_lock l(link_, std::try_to_lock);
+    if (l && written_ >= left_ + kLongFrame) SendNow(written_);
+  }
+  Data Input(int node) override {
+    const pfss::Node& n = t_.node(node);
+    return job_.inputs.Get(t_.name(n.label), size_t(pfss::Size(n.shape)));
+  }
+  void Took(uint16_t scope, const Spent& s) override {
+    std::lock_guard l(meter_);
+    meter.Took(scope, s);
+  }
+
+  Meter meter;
+  bool running = false;  // whether the executor is
+
+ private:
+  // Room: of a frame: before the inference its own, else the next slot of its direction.
+  std::span<uint8_t> Room(int frame, exec::HostBuffer* own, Slots* slots, size_t* next) {
+    const pfss::Frame& f = s_.frames()[size_t(frame)];
+    if (f.tick < 0) return *own = exec::HostBuffer(size_t(f.bytes)), own->span();
+    SUF_CHECK(slots->frame(*next) == frame);
+    const std::span<uint8_t> room = slots->room((*next)++);
+    if (slots == &out_) job_.link.Release(room);
+    return room;
+  }
+  // Book: the executor's time, while it runs, goes on in the meantime.
+  void Book(double wire, double wait) {
+    std::lock_guard l(meter_);
+    running ? meter.Within({.wire = wire, .wait = wait}) : meter.Beside({.wire = wire, .wait = wait});
+  }
+  void AwaitNow(size_t bytes) {
+    if (receive_ < 0 || came_ >= bytes) return;
+    const auto begin = Clock::now();
+    const double before = job_.link.waited();
+    job_.link.Receive(receive_, bytes);
+    came_.store(bytes, std::memory_order_release);
+    const double waited = job_.link.waited() - before;
+    Book(Meter::Since(begin) - waited, waited);
+  }
+  void SendNow(size_t bytes) {
+    const auto begin = Clock::now();
+    job_.link.Send(send_, outgoing_, bytes);
+    left_ = bytes;
+    Book(Meter::Since(begin), 0);
+  }
+
+  const PartyJob& job_;
+  const pfss::Schedule& s_;
+  const pfss::Trace& t_;
+  std::vector<int> section_;             // of the body, by node; -1: none
+  std::vector<const pfss::Part*> part_;  // of a frame, by node
+  Slots in_, out_;
+  std::array<exec::HostBuffer, 2> before_;  // frames before the inference, received and sent
+  size_t posted_ = 0, taken_ = 0, sent_ = 0;
+  int receive_ = -1, send_ = -1;  // frames of the step
+  std::span<uint8_t> incoming_, outgoing_;
+  std::mutex link_, meter_;
+  std::atomic<size_t> came_{0}, written_{0};
+  size_t left_ = 0;  // of the outgoing one, so much has left
+};
 
 }  // namespace
 
 std::vector<uint64_t> RunParty(const PartyJob& job) {
   const pfss::Schedule& s = job.schedule;
-  if (int64_t(job.key.size()) != s.key_bytes(job.party))
-    Fail(Cause::kRefused, "the key body is ", job.key.size(), " bytes long; this plan and token count take ",
-         s.key_bytes(job.party), "; deal a new bundle");
+  const size_t sections = job.keys.layout().sections().size();
+  if (int64_t(job.keys.layout().bytes()) != s.key_bytes(job.party) || sections != s.key(job.party).size())
+    Fail(Cause::kRefused, "the key body has ", job.keys.layout().bytes(), " bytes in ", sections,
+         " sections; this plan and token count take ", s.key_bytes(job.party), " in ", s.key(job.party).size(),
+         "; deal a new bundle");
   PartyIo io(job);
   auto executor = job.backend.Start(s, Role(job.party));
   auto programs = pfss::Programs(s, Role(job.party));
   const auto& steps = s.steps(job.party);
-  const std::vector<Sum> sent_before = SentBefore(s, job.party);
-  Sum arrived;
   size_t last = 0;  // the last step with a frame
   for (size_t i = 0; i < steps.size(); ++i)
     if (steps[i].receive >= 0 || steps[i].send >= 0) last = i;
@@ -89,6 +212,7 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
     begin = Clock::now();
     io.meter.Reset();
     if (job.online) job.online();
+    io.Post();
   };
   auto finish = [&] {
     start();
@@ -96,33 +220,19 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
   };
   for (size_t i = 0; i < steps.size(); ++i) {
     const pfss::Step& step = steps[i];
-    const pfss::Frame* due = step.receive >= 0 ? &s.frames()[size_t(step.receive)] : nullptr;
-    if (step.tick >= 0 && (!due || due->tick >= 0)) start();
-    if (due) {
-      auto t = Clock::now();
-      double waited = job.link.waited();
-      Bytes payload = job.link.Receive(step.receive, size_t(due->bytes));
-      SUF_CHECK(int64_t(payload.size()) == due->bytes);
-      if (i == last && step.send < 0) finish();
-      io.Arrive(*due, std::move(payload));
-      arrived.Add(*due);
-      waited = job.link.waited() - waited;
-      if (due->tick >= 0) io.meter.Wire(Meter::Since(t) - waited, waited);
-    }
+    const bool before = step.receive >= 0 && s.frames()[size_t(step.receive)].tick < 0;
+    if (step.tick >= 0 && !before) start();
+    const bool ends = i == last && step.send < 0;
+    io.Begin(step.receive, step.send, ends);
+    if (ends) finish();
     if (step.tick >= 0) start();
-    io.Leave(step.send >= 0 ? &s.frames()[size_t(step.send)] : nullptr);
-    io.meter.Mark();
+    io.running = true;
     executor->Run(programs[i], job.randomness, io);
-    if (step.send >= 0) {
-      auto t = Clock::now();
-      const Sum& before = sent_before[size_t(step.send)];
-      SUF_CHECK(before.frames >= arrived.frames && before.bytes >= arrived.bytes);
-      job.link.Expect(before.frames - arrived.frames, before.bytes - arrived.bytes);
-      job.link.Send(step.send, io.outgoing());
-      job.link.Expect(0, 0);
-      io.meter.Wire(Meter::Since(t), 0);
-      if (i == last) finish();
-    }
+    executor->Finish();
+    io.running = false;
+    io.End();
+    if (before || step.tick < 0) io.Forget();
+    if (step.send >= 0 && i == last) finish();
     if (job.progress) job.progress(int(i) + 1, int(steps.size()), io.meter.scope());
   }
   finish();  // of a trace without frames

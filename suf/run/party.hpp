@@ -1,28 +1,33 @@
 // A party's reading of a trace: step by step, it waits only for the frame that the schedule names, runs the step's
-// program, and sends its own frame. Which gate a step belongs to, it does not know.
+// program, and sends its own frame. A long frame is read while it comes and leaves while it is written, as far as the
+// backend does both. Which gate a step belongs to, it does not know.
 #pragma once
 #include <functional>
-#include <map>
 
 #include "suf/net/channel.hpp"
 #include "suf/pfss/backend.hpp"
 #include "suf/run/inputs.hpp"
 #include "suf/run/times.hpp"
+#include "suf/store/key_source.hpp"
 
 namespace suf::run {
 
-// Link: the frames of one inference. Receive waits and throws Cause::kPeer when the peer is silent or gone.
+// Link: the frames of one inference, by index of Schedule::frames. One call at a time.
 class Link {
  public:
   virtual ~Link() = default;
-  // Send: frame `index` of Schedule::frames.
-  virtual void Send(int index, View payload) = 0;
-  // Receive: frame `index`, exactly `bytes` long, or the session ends.
-  virtual Bytes Receive(int index, size_t bytes) = 0;
-  // Expect: what the peer may send while our next frame goes out (Channel::Expect).
-  virtual void Expect(size_t /*frames*/, size_t /*bytes*/) {}
-  // Recycle: a payload that nobody reads any more.
-  virtual void Recycle(Bytes) {}
+  // Send: bytes [0, bytes) of a frame are final and may leave; it is sent when all are. The payload stays where it is
+  // until Release.
+  virtual void Send(int index, View payload, size_t bytes) = 0;
+  // Post: room for a frame that is due, in the order in which they are: its bytes may go there from now on.
+  virtual void Post(int index, std::span<uint8_t> into) = 0;
+  // Receive: returns when so many bytes of the oldest posted frame are there; with all of them it is received. Throws
+  // Cause::kPeer when the peer is silent, gone, or sent another one.
+  virtual void Receive(int index, size_t bytes) = 0;
+  // Release: returns when nothing reads this memory any more.
+  virtual void Release(View) {}
+  // Unpost: forgets what is posted, as its rooms go: the run has failed.
+  virtual void Unpost() {}
   // waited: seconds that Receive was blocked, since the link was made.
   virtual double waited() const = 0;
 };
@@ -31,13 +36,15 @@ class Link {
 class ChannelLink : public Link {
  public:
   explicit ChannelLink(net::Channel& ch) : ch_(ch) {}
-  void Send(int index, View payload) override { ch_.Send(uint16_t(net::kFirstRun + index), payload); }
-  Bytes Receive(int index, size_t bytes) override { return ch_.RecvExact(uint16_t(net::kFirstRun + index), bytes); }
-  void Expect(size_t frames, size_t bytes) override { ch_.Expect(frames, bytes); }
-  void Recycle(Bytes b) override { ch_.Recycle(std::move(b)); }
+  void Send(int index, View payload, size_t bytes) override { ch_.SendUpTo(Kind(index), payload, bytes); }
+  void Post(int index, std::span<uint8_t> into) override { ch_.Post(Kind(index), into); }
+  void Receive(int, size_t bytes) override { ch_.RecvUpTo(bytes); }
+  void Release(View memory) override { ch_.Release(memory); }
+  void Unpost() override { ch_.Unpost(); }
   double waited() const override { return ch_.waited(); }
 
  private:
+  static uint16_t Kind(int index) { return uint16_t(net::kFirstRun + index); }
   net::Channel& ch_;
 };
 
@@ -47,13 +54,16 @@ struct PartyJob {
   int party;
   const pfss::Randomness& randomness;
   Inputs& inputs;
-  View key;  // the body of the party's bundle, Schedule::key_bytes(party) long
+  store::KeySource& keys;  // of the party's bundle; its layout is LayoutOf
   Link& link;
   std::function<void(int step, int steps, const std::string& scope)> progress = {};
   std::function<void()> online = {};  // called once every frame sent before the inference has arrived or gone out
   // through: called when the last frame has come or gone, before anything is read of one that came
   std::function<void()> through = {};
   Times* times = nullptr;
+  // parts: whether long frames move while they are read and written. Not where both parties share a pool of threads:
+  // one would wait within it for the other, who needs it.
+  bool parts = false;
 };
 
 // RunParty: the words that the party learns or keeps, reduced to their rings, result after result; none for a party

@@ -43,32 +43,80 @@ Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed) {
 Hash ChunkKey(const BundleHeader& h) { return HashOf({AsView("suf bundle"), Encode(h)}); }
 Hash ChunkKey(const Hash& plan, const Hash& weights) { return HashOf({AsView("suf setup"), plan, weights}); }
 
-void Sink::Write(View bytes) {
-  SUF_CHECK(bytes.size() <= left_);
-  left_ -= bytes.size();
-  while (!bytes.empty()) {
-    if (buffer_.empty()) NewBuffer();
-    size_t n = std::min(bytes.size(), kChunkBytes - (buffer_.size() - net::ChunkTags::kBytes));
-    Append(&buffer_, bytes.first(n));
-    bytes = bytes.subspan(n);
-    if (buffer_.size() == net::ChunkTags::kBytes + kChunkBytes) Flush();
-  }
+namespace {
+constexpr size_t kTag = net::ChunkTags::kBytes;
 }
 
-// NewBuffer: one that is out already, if there is one; with room for the tag.
-void Sink::NewBuffer() {
+Sink::Sink(const Hash& key, SharedLayout layout, Out out, uint64_t window)
+    : layout_(std::move(layout)),
+      window_(window),
+      tags_(key),
+      out_(std::move(out)),
+      chunks_(layout_->chunks().size()),
+      pump_([this] { Pump(); }) {
+  std::lock_guard lock(m_);
+  for (size_t i = 0; i < chunks_.size(); ++i) chunks_[i].left = layout_->chunks()[i].sections;
+}
+
+Sink::~Sink() {
   {
-    std::lock_guard l(m_);
-    if (!idle_.empty()) buffer_ = std::move(idle_.back()), idle_.pop_back();
+    std::lock_guard lock(m_);
+    closed_ = dropped_ = true;
   }
-  buffer_.reserve(net::ChunkTags::kBytes + kChunkBytes), buffer_.resize(net::ChunkTags::kBytes);
+  changed_.notify_all();
+  if (pump_.joinable()) pump_.join();
+}
+
+// Room: a chunk that is begun is always let to end: only what is finished can go out and make room.
+std::span<uint8_t> Sink::Room(size_t i) {
+  const Layout::Section& s = layout_->sections().at(i);
+  if (!s.bytes) return {};
+  std::unique_lock lock(m_);
+  Chunk& c = chunks_[s.chunk];
+  if (c.room.empty()) {
+    const auto begin = std::chrono::steady_clock::now();
+    changed_.wait(lock, [&] { return waiting_ < window_ || error_; });
+    waited_ += std::chrono::steady_clock::now() - begin;
+    const size_t usual = kTag + std::min<uint64_t>(kChunkBytes, layout_->largest()),
+                 bytes = std::max<uint64_t>(usual, kTag + layout_->chunks()[s.chunk].bytes);
+    if (bytes == usual && !idle_.empty()) {
+      c.room = std::move(idle_.back());
+      idle_.pop_back();
+    } else {
+      c.room = exec::HostBuffer(bytes);
+    }
+  }
+  if (error_) std::rethrow_exception(error_);
+  return c.room.span().subspan(kTag + s.at, s.bytes);
+}
+
+void Sink::Done(size_t i) {
+  const Layout::Section& s = layout_->sections().at(i);
+  if (!s.bytes) return;
+  {
+    std::lock_guard lock(m_);
+    SUF_CHECK(chunks_[s.chunk].left > 0);
+    if (--chunks_[s.chunk].left) return;
+    for (; done_ < chunks_.size() && !chunks_[done_].left; ++done_) waiting_ += layout_->chunks()[done_].bytes;
+  }
+  changed_.notify_all();
+}
+
+void Sink::Write(View bytes) {
+  while (!bytes.empty()) {
+    SUF_CHECK(section_ < layout_->sections().size());
+    const std::span<uint8_t> room = Room(section_).subspan(written_);
+    const size_t n = std::min(bytes.size(), room.size());
+    if (n) std::memcpy(room.data(), bytes.data(), n);
+    bytes = bytes.subspan(n), written_ += n;
+    if (n == room.size()) Done(section_++), written_ = 0;
+  }
 }
 
 void Sink::Finish() {
-  SUF_CHECK(left_ == 0);
-  if (!buffer_.empty()) Flush();
   {
-    std::lock_guard l(m_);
+    std::lock_guard lock(m_);
+    SUF_CHECK(error_ || done_ == chunks_.size());
     closed_ = true;
   }
   changed_.notify_all();
@@ -76,64 +124,46 @@ void Sink::Finish() {
   if (error_) std::rethrow_exception(error_);
 }
 
-void Sink::Flush() {
-  auto start = std::chrono::steady_clock::now();
-  std::unique_lock l(m_);
-  changed_.wait(l, [&] { return queue_.size() < kAhead || error_; });
-  waited_ += std::chrono::steady_clock::now() - start;
-  if (error_) std::rethrow_exception(error_);
-  queue_.push_back(std::move(buffer_));
-  buffer_ = {};
-  changed_.notify_all();
-}
-
 void Sink::Pump() {
+  std::unique_lock lock(m_);
   for (;;) {
-    std::unique_lock l(m_);
-    changed_.wait(l, [&] { return !queue_.empty() || closed_; });
-    if (dropped_ || queue_.empty()) return;
-    Bytes chunk = std::move(queue_.front());
-    queue_.pop_front();
-    changed_.notify_all();
-    l.unlock();
+    changed_.wait(lock, [&] { return out_next_ < done_ || closed_; });
+    if (dropped_ || out_next_ == done_) return;
+    const uint64_t bytes = layout_->chunks()[out_next_].bytes;
+    exec::HostBuffer room = std::move(chunks_[out_next_].room);
+    lock.unlock();
     try {
-      auto tag = tags_.Next(View(chunk).subspan(net::ChunkTags::kBytes));
+      const std::span<uint8_t> chunk = room.span().first(kTag + bytes);
+      auto tag = tags_.Next(View(chunk).subspan(kTag));
       std::copy(tag.begin(), tag.end(), chunk.begin());
       out_(chunk);
+      lock.lock();
     } catch (...) {
-      std::lock_guard lock(m_);
+      lock.lock();
       error_ = std::current_exception();
-      changed_.notify_all();
     }
-    l.lock();
-    idle_.push_back(std::move(chunk));
+    ++out_next_, waiting_ -= bytes;
+    idle_.push_back(std::move(room));
+    changed_.notify_all();
     if (error_) return;
   }
 }
 
-Sink::Sink(const Hash& key, uint64_t total, Out out)
-    : tags_(key), left_(total), out_(std::move(out)), pump_([this] { Pump(); }) {}
-
-Sink::~Sink() {
-  {
-    std::lock_guard l(m_);
-    closed_ = dropped_ = true;
-  }
-  changed_.notify_all();
-  if (pump_.joinable()) pump_.join();
-}
-
 View Chain::Next(View chunk, const std::string& what) {
-  bool fits = chunk.size() > net::ChunkTags::kBytes &&
-              chunk.size() - net::ChunkTags::kBytes == std::min<uint64_t>(left_, kChunkBytes);
-  if (!fits) Fail(Cause::kRefused, what, " is cut short or too long; it is burnt, start again");
-  View data = chunk.subspan(net::ChunkTags::kBytes);
-  if (!Equal(tags_.Next(data), chunk.first(net::ChunkTags::kBytes)))
+  if (!left_ || chunk.size() != bytes())
+    Fail(Cause::kRefused, what, " is cut short or too long; it is burnt, start again");
+  View data = chunk.subspan(kTag);
+  if (!Equal(tags_.Next(data), chunk.first(kTag)))
     Fail(Cause::kRefused, what, " was altered; it is burnt, start again");
-  left_ -= data.size();
+  left_ -= data.size(), ++next_;
   return data;
 }
 
-Hash Bundle::hash() const { return HashOf({Encode(header), body}); }
+Hash Bundle::hash() const {
+  Sha256 h;
+  h.Add(Encode(header));
+  for (size_t i = 0; i < keys->layout().chunks().size(); ++i) h.Add(keys->Data(i));
+  return h.Done();
+}
 
 }  // namespace suf::store

@@ -1,5 +1,5 @@
 // A bundle: one party's correlated randomness for one inference of exactly one job. Header, key K_p, and an opaque
-// body that travels and rests in chunks, each with a running hash, so that keys are verified as they stream.
+// body that travels and rests in chunks of whole sections, each with a tag, so that keys are verified as they stream.
 // docs/mathematics.md#prg, SECURITY.md.
 #pragma once
 #include <chrono>
@@ -15,11 +15,11 @@
 #include "suf/net/channel.hpp"
 #include "suf/net/tags.hpp"
 #include "suf/store/job.hpp"
+#include "suf/store/key_source.hpp"
 
 namespace suf::store {
 
-inline constexpr uint32_t kWireVersion = 5;
-inline constexpr size_t kChunkBytes = size_t{1} << 20;
+inline constexpr uint32_t kWireVersion = 6;
 
 // BundleHeader: both headers of a pair are equal but for `party` and body_bytes.
 struct BundleHeader {
@@ -42,12 +42,12 @@ BundleHeader DecodeHeader(View in);
 // job | serial).
 Secret DeriveKey(const BundleHeader& h, int party, const Secret& seed);
 
-// Bundle: header, K_p and the whole body, in memory.
+// Bundle: header, K_p and the body as it comes.
 struct Bundle {
   BundleHeader header;
   Secret key;
-  Bytes body;
-  Hash hash() const;  // of header and body, for the audit
+  std::shared_ptr<KeySource> keys;
+  Hash hash() const;  // of header and body, for the audit; of a source that holds all of it
 };
 
 // ChunkKey: what the tags of a bundle's chunks are made with: the header, pair secret included. Of the set-up data:
@@ -55,39 +55,50 @@ struct Bundle {
 Hash ChunkKey(const BundleHeader& h);
 Hash ChunkKey(const Hash& plan, const Hash& weights);
 
-inline constexpr size_t kMaxChunk = kChunkBytes + net::ChunkTags::kBytes;
+// kKeyWindow: bytes that lie ready, unless somebody says otherwise: at a party ahead of its run, and at the dealer for
+// a party that is slower than the other.
+inline constexpr uint64_t kKeyWindow = uint64_t{64} << 20;
 
-// Sink: what a generator writes a body into, in order. Cuts it into chunks {tag, data} of at most kChunkBytes of data,
-// and tags and hands them to `out` in a thread of its own, at most kAhead chunks behind, so that a generator meets no
-// network.
+// Sink: what a generator writes a body into: sections in any order, or its bytes in theirs. Hands each chunk {tag,
+// data} to `out`, in order, in a thread of its own, so that a generator meets no network unless `window` bytes of
+// finished chunks wait for it.
 class Sink {
  public:
   using Out = std::function<void(View chunk)>;
-  Sink(const Hash& key, uint64_t total, Out out);
+  Sink(const Hash& key, SharedLayout layout, Out out, uint64_t window = kKeyWindow);
   ~Sink();  // without Finish: what is not yet out is dropped
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
-  // Write: throws Bug when more than `total` bytes are written, and whatever `out` threw.
+  // Room: of section i, until Done(i); each once, from one thread. Throws whatever `out` threw.
+  std::span<uint8_t> Room(size_t i);
+  void Done(size_t i);
+  // Write: the next bytes of the body. Throws Bug when more than all are written, and whatever `out` threw.
   void Write(View bytes);
-  // Finish: returns when everything is out; throws Bug when fewer than `total` bytes were written, and whatever `out`
-  // threw.
+  // Finish: returns when everything is out; throws Bug when a section is missing, and whatever `out` threw.
   void Finish();
-  // waited: how long Write waited for `out`.
+  // waited: how long the generator waited for `out`.
   std::chrono::steady_clock::duration waited() const { return waited_; }
 
  private:
-  static constexpr size_t kAhead = 8;
-  void NewBuffer();
-  void Flush();
+  struct Chunk {
+    exec::HostBuffer room;
+    size_t left = 0;  // sections that are not Done
+  };
   void Pump();
+
+  const SharedLayout layout_;
+  const uint64_t window_;
   net::ChunkTags tags_;
-  uint64_t left_;
-  Out out_;
-  Bytes buffer_;
+  const Out out_;
   std::chrono::steady_clock::duration waited_{};
+  size_t section_ = 0;    // of Write
+  uint64_t written_ = 0;  // bytes therein
   std::mutex m_;
   std::condition_variable changed_;
-  std::deque<Bytes> queue_, idle_;
+  std::vector<Chunk> chunks_;
+  std::vector<exec::HostBuffer> idle_;
+  size_t out_next_ = 0, done_ = 0;  // chunks that are out; all before it are Done
+  uint64_t waiting_ = 0;            // bytes of the chunks between both
   bool closed_ = false, dropped_ = false;
   std::exception_ptr error_;
   std::thread pump_;
@@ -96,13 +107,17 @@ class Sink {
 // Chain: the reader's side of a Sink.
 class Chain {
  public:
-  Chain(const Hash& key, uint64_t total) : tags_(key), left_(total) {}
+  Chain(const Hash& key, SharedLayout layout) : tags_(key), layout_(std::move(layout)), left_(layout_->bytes()) {}
+  // Bytes: of the next chunk, its tag included.
+  size_t bytes() const { return net::ChunkTags::kBytes + layout_->chunks().at(next_).bytes; }
   // Next: the data of a chunk; throws Cause::kRefused with `what` in the sentence when it is not the next one.
   View Next(View chunk, const std::string& what);
   uint64_t left() const { return left_; }
 
  private:
   net::ChunkTags tags_;
+  SharedLayout layout_;
+  size_t next_ = 0;
   uint64_t left_;
 };
 

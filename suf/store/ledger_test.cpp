@@ -27,7 +27,7 @@ TEST(Ledger, IsWrittenAnewWithoutHistoryAtEachStartAndEvery65536Records) {
   EXPECT_TRUE(s.notices().empty()) << s.notices()[0];
   EXPECT_EQ(fs::file_size(path), 128 + 64 * 3);  // floor and two bundles
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{70'000, 70'001}));
-  Told(s, 70'000).Claim(70'000);
+  Claim(Told(s, 70'000), 70'000);
 }
 
 TEST(Ledger, ATornLastRecordIsDroppedAndEarlierOnesStay) {
@@ -37,7 +37,7 @@ TEST(Ledger, ATornLastRecordIsDroppedAndEarlierOnesStay) {
     {
       Store s(dir / "s");
       for (uint64_t i = 1; i <= 3; ++i) Put(s, i, true);
-      Told(s, 1).Claim(1), s.Finish(1);
+      Claim(Told(s, 1), 1), s.Finish(1);
       whole = fs::file_size(dir / "s/ledger");
       s.Tell(2, {});
       EXPECT_EQ(fs::file_size(dir / "s/ledger"), whole + 64);
@@ -51,7 +51,7 @@ TEST(Ledger, ATornLastRecordIsDroppedAndEarlierOnesStay) {
     }
     Store s(dir / "s");
     EXPECT_TRUE(s.notices().empty());
-    Told(s, 3).Claim(3), s.Finish(3);
+    Claim(Told(s, 3), 3), s.Finish(3);
   }
 }
 
@@ -61,7 +61,7 @@ TEST(Ledger, ADamagedMiddleOrHeadDiscardsTheKeys) {
     {
       Store s(dir / "s");
       for (uint64_t i = 1; i <= 2; ++i) Put(s, i, true);
-      Told(s, 1).Claim(1), s.Finish(1), s.Burn(1);
+      Claim(Told(s, 1), 1), s.Finish(1), s.Burn(1);
     }
     Flip(dir / "s/ledger", at);
     {

@@ -12,7 +12,7 @@ TEST(Store, AUsedBundlePutBackIsDiscardedAtTheStart) {
     Put(s, 1, true);
     Put(s, 2, true);
     fs::copy_file(FileOf(dir / "s", 1), dir / "kept");
-    Told(s, 1).Claim(1);
+    Claim(Told(s, 1), 1);
     s.Finish(1);
   }
   fs::copy_file(dir / "kept", FileOf(dir / "s", 1));
@@ -63,7 +63,7 @@ TEST(Store, ARolledBackStoreIsRefusedByTheDealersAnswerWithAllItsBundles) {
   auto claim = [&](Store& s, uint64_t serial) {
     s.Tell(serial, pair);
     s.Answer(serial, dealer.Raise(pair, 1, serial));
-    return s.Claim(serial);
+    return Claim(s, serial);
   };
   std::optional<Kept> before, told, inside;
   {
@@ -74,7 +74,7 @@ TEST(Store, ARolledBackStoreIsRefusedByTheDealersAnswerWithAllItsBundles) {
     s.Tell(2, pair);
     told.emplace(dir / "s", dir / "told");
     s.Answer(2, dealer.Raise(pair, 1, 2));
-    (void)s.Claim(2);
+    (void)Claim(s, 2);
     inside.emplace(dir / "s", dir / "inside");
     s.Finish(2);
   }
@@ -112,9 +112,9 @@ TEST(Store, ADealerThatKnowsLessThanBeforeIsRefused) {
   {
     Store s(dir / "s");
     for (uint64_t i = 1; i <= 5; ++i) Put(s, i, true);
-    s.Tell(2, pair), s.Answer(2, 0), (void)s.Claim(2), s.Finish(2);
+    s.Tell(2, pair), s.Answer(2, 0), (void)Claim(s, 2), s.Finish(2);
     s.Tell(3, other), s.Answer(3, 0);  // of another pair it knows nothing
-    (void)s.Claim(3), s.Finish(3);
+    (void)Claim(s, 3), s.Finish(3);
   }
   Store s(dir / "s");  // and after the history has gone
   EXPECT_EQ(s.ledger().answer(pair), 2u);
@@ -125,19 +125,19 @@ TEST(Store, ADealerThatKnowsLessThanBeforeIsRefused) {
   s.Forget();
   EXPECT_EQ(s.ledger().Fates().at(4), Fate::kBurnt);
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{5}));
-  s.Tell(5, pair), s.Answer(5, 2), (void)s.Claim(5);
+  s.Tell(5, pair), s.Answer(5, 2), (void)Claim(s, 5);
 }
 
 TEST(Store, ABundleOnDiskCannotBeClaimedWithoutTheDealersAnswer) {
   Scratch dir;
   Store s(dir / "s");
   Put(s, 1, true), Put(s, 2, false);
-  EXPECT_THROW(s.Claim(1), Bug);
+  EXPECT_THROW(Claim(s, 1), Bug);
   s.Tell(1, {});
-  EXPECT_THROW(s.Claim(1), Bug);
+  EXPECT_THROW(Claim(s, 1), Bug);
   s.Answer(1, 0);
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2}));  // nobody else is offered what the dealer was told of
-  s.Claim(1), s.Claim(2);
+  Claim(s, 1), Claim(s, 2);
 }
 
 TEST(Store, ASerialFarAboveTheOthersDoesNotUseThemUp) {
@@ -155,7 +155,7 @@ TEST(Store, ACopiedStoreDiscardsItsKeysButKeepsItsHistory) {
   {
     Store s(dir / "s");
     for (uint64_t i = 1; i <= 3; ++i) Put(s, i, true);
-    Told(s, 1).Claim(1);
+    Claim(Told(s, 1), 1);
     s.Finish(1);
   }
   fs::copy(dir / "s", dir / "copy", fs::copy_options::recursive);

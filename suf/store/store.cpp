@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 
 namespace suf::store {
 namespace {
@@ -38,22 +39,22 @@ Bytes ReadPreamble(int fd, const std::string& path, size_t least = 0) {
   return all;
 }
 
-Bytes ReadChunks(int fd, Chain& chain, const std::string& path) {
-  struct stat s;
-  if (fstat(fd, &s) || uint64_t(s.st_size) < chain.left())
-    Fail(Cause::kRefused, path, " is cut short; it is burnt, start again");
-  Bytes body;
-  body.reserve(chain.left());
-  while (chain.left()) {
-    Bytes length = ReadSome(fd, sizeof(uint32_t), path);
-    size_t n = Reader(length, path).Get<uint32_t>();
-    Bytes chunk = ReadSome(fd, std::min(n, kMaxChunk), path);
-    if (chunk.size() != n) Fail(Cause::kRefused, path, " is cut short or too long; it is burnt, start again");
-    View data = chain.Next(chunk, path);
-    Append(&body, data);
-  }
-  return body;
+// ReadChunk: the next one of a file, into its room.
+void ReadChunk(int fd, std::span<uint8_t> room, const std::string& path) {
+  std::array<uint8_t, sizeof(uint32_t)> length;
+  if (ReadInto(fd, length, path) != length.size() || Reader(length, path).Get<uint32_t>() != room.size() ||
+      ReadInto(fd, room, path) != room.size())
+    Fail(Cause::kRefused, path, " is cut short or too long; it is burnt, start again");
 }
+
+void CheckLength(int fd, uint64_t least, const std::string& path) {
+  struct stat s;
+  if (fstat(fd, &s) || uint64_t(s.st_size) < least)
+    Fail(Cause::kRefused, path, " is cut short; it is burnt, start again");
+}
+
+// Preamble of a bundle's file: length, header, K_p, SHA-256.
+constexpr size_t kBundlePreamble = sizeof(uint32_t) + kHeaderBytes + 32 + 32;
 
 }  // namespace
 
@@ -76,9 +77,8 @@ void ChunkFile::Commit(const std::string& path) {
   SyncDir(path.substr(0, path.rfind('/')));
 }
 
-uint64_t BundleFileBytes(uint64_t body_bytes) {
-  const uint64_t chunks = (body_bytes + kChunkBytes - 1) / kChunkBytes;
-  return sizeof(uint32_t) + kHeaderBytes + 32 + 32 + chunks * (sizeof(uint32_t) + net::ChunkTags::kBytes) + body_bytes;
+uint64_t BundleFileBytes(const Layout& body) {
+  return kBundlePreamble + body.chunks().size() * (sizeof(uint32_t) + net::ChunkTags::kBytes) + body.bytes();
 }
 
 Store::Store(const std::string& dir)
@@ -132,11 +132,12 @@ void Store::RecoverFile(const std::string& name, Found* found) {
   Discard(path);
 }
 
-// Discard: key and pair secret are overwritten, then the file goes; the caller syncs the directory.
+// Discard: key and pair secret are overwritten, then the file goes; the caller syncs the directory. Who has it open
+// reads what lies behind them.
 void Store::Discard(const std::string& path) {
   {
     Fd fd = OpenFile(path, O_WRONLY);
-    WriteAll(fd.get(), Bytes(kMaxPreamble), path);
+    WriteAll(fd.get(), Bytes(kBundlePreamble), path);
     Sync(fd.get(), path);
   }
   if (unlink(path.c_str()))
@@ -150,9 +151,11 @@ std::string Store::PathOf(const BundleHeader& h) const {
              "-", j.past, ".bundle");
 }
 
-Store::Incoming::Incoming(Store& s, const BundleHeader& h, Secret key, bool to_disk)
-    : store_(s), chain_(ChunkKey(h), h.body_bytes) {
+Store::Incoming::Incoming(Store& s, const BundleHeader& h, Secret key, SharedLayout body, bool to_disk, uint64_t window)
+    : store_(s), header_(h), chain_(ChunkKey(h), body) {
+  SUF_CHECK(h.body_bytes == body->bytes());
   std::lock_guard l(s.m_);
+  std::erase_if(s.slots_, [](const auto& slot) { return slot.second.Broken(); });
   if (h.serial <= s.ledger_.floor() || s.slots_.count(h.serial))
     Fail(Cause::kRefused, "the dealer sent bundle ", h.serial, ", which this store has had (it is at ",
          s.ledger_.floor(), "); give the dealer its old state back, or start with a new store");
@@ -160,39 +163,54 @@ Store::Incoming::Incoming(Store& s, const BundleHeader& h, Secret key, bool to_d
       h.serial > last && h.serial - last > kLeap)
     Fail(Cause::kRefused, "the dealer sent bundle ", h.serial, "; this store is at ", last,
          " and takes serials up to 2^40 ", "above that; ask the dealer's operator why it leaps");
-  bundle_.header = h;
   if (!to_disk) {
-    bundle_.key = std::move(key);
-    bundle_.body.reserve(h.body_bytes);
+    keys_ = std::make_shared<KeySource>(body, window);
+    s.slots_[h.serial] = {h, {h, std::move(key), keys_}, false};
     return;
   }
+  chunk_ = exec::HostBuffer(net::ChunkTags::kBytes + body->largest());
   Bytes preamble = Encode(h);
   Append(&preamble, key.view());
   file_ = std::make_unique<ChunkFile>(s.bundles_ + "/incoming.part", preamble);
 }
 
-void Store::Incoming::Add(View chunk) {
-  View data = chain_.Next(chunk, Str("bundle ", bundle_.header.serial));
-  if (file_)
-    file_->Add(chunk);
+// What did not come whole cannot be claimed any more, and who claimed it already hears of it; so does who comes to it.
+Store::Incoming::~Incoming() {
+  if (!keys_ || committed_) return;
+  Failed(std::make_exception_ptr(
+      Error(Cause::kPeer, Str("bundle ", header_.serial, " did not come whole; it is burnt, start again"))));
+}
+
+void Store::Incoming::Failed(std::exception_ptr error) noexcept {
+  if (keys_) keys_->Fail(std::move(error));
+}
+
+std::span<uint8_t> Store::Incoming::Room() {
+  if (!chain_.left()) return {};
+  room_ = keys_ ? keys_->Room() : chunk_.span().first(chain_.bytes());
+  return room_;
+}
+
+void Store::Incoming::Came() {
+  (void)chain_.Next(room_, Str("bundle ", header_.serial));
+  if (keys_)
+    keys_->Came();
   else
-    Append(&bundle_.body, data);
+    file_->Add(room_);
 }
 
 void Store::Incoming::Commit() {
-  SUF_CHECK(chain_.left() == 0);
-  uint64_t serial = bundle_.header.serial;
+  if (chain_.left()) Fail(Cause::kPeer, "bundle ", header_.serial, " is not wanted any more; it is burnt");
+  committed_ = true;
+  if (keys_) return;
   std::lock_guard l(store_.m_);
-  if (file_) {  // there, then bound, then named: a start in between finds which bundle it is
-    file_->Sync();
-    SyncDir(store_.bundles_);
-    store_.CheckAhead();
-    store_.ledger_.Bind(serial, *Identify(file_->fd()));
-    file_->Commit(store_.PathOf(bundle_.header));
-  }
-  Slot slot{bundle_.header, {}, file_ != nullptr};
-  if (!file_) slot.memory = std::move(bundle_);
-  store_.slots_[serial] = std::move(slot);
+  // there, then bound, then named: a start in between finds which bundle it is
+  file_->Sync();
+  SyncDir(store_.bundles_);
+  store_.CheckAhead();
+  store_.ledger_.Bind(header_.serial, *Identify(file_->fd()));
+  file_->Commit(store_.PathOf(header_));
+  store_.slots_[header_.serial] = {header_, {}, true};
 }
 
 void Store::CheckAhead() const {
@@ -206,7 +224,7 @@ std::vector<BundleHeader> Store::Bundles() const {
   std::lock_guard l(m_);
   std::vector<BundleHeader> all;
   for (const auto& [serial, slot] : slots_)
-    if (!slot.told) all.push_back(slot.header);
+    if (!slot.told && !slot.Broken()) all.push_back(slot.header);
   return all;
 }
 
@@ -271,32 +289,43 @@ void Store::Answer(uint64_t serial, uint64_t known) {
   slot.witnessed = true;
 }
 
-Bundle Store::Load(const BundleHeader& known) {
+Bundle Store::Load(const BundleHeader& known, SharedLayout body, uint64_t window) {
   std::string path = PathOf(known);
-  Fd fd = OpenFile(path, O_RDONLY);
-  Bytes preamble = ReadPreamble(fd.get(), path, 32);
+  auto fd = std::make_shared<Fd>(OpenFile(path, O_RDONLY));
+  Bytes preamble = ReadPreamble(fd->get(), path, 32);
   Bundle b;
   View rest = View(preamble).first(preamble.size() - 32);
   b.header = DecodeHeader(rest);
   b.key = Secret(View(preamble).last(32));
-  if (b.header.serial != known.serial || b.header.job != known.job)
+  if (b.header.serial != known.serial || b.header.job != known.job || b.header.body_bytes != body->bytes())
     Fail(Cause::kRefused, path, " was altered; it is burnt, start again");
-  Chain chain(ChunkKey(b.header), b.header.body_bytes);
-  b.body = ReadChunks(fd.get(), chain, path);
+  CheckLength(fd->get(), BundleFileBytes(*body), path);
+  b.keys = std::make_shared<KeySource>(body, window);
+  b.keys->Feed([fd, path, chain = std::make_shared<Chain>(ChunkKey(b.header), body)](KeySource& keys) {
+    for (auto room = keys.Room(); !room.empty(); room = keys.Room()) {
+      ReadChunk(fd->get(), room, path);
+      (void)chain->Next(room, path);
+      keys.Came();
+    }
+  });
   return b;
 }
 
-Bundle Store::Take(uint64_t serial, Fate fate) {
+Bundle Store::Take(uint64_t serial, Fate fate, SharedLayout body, uint64_t window) {
   std::lock_guard l(m_);
   SUF_CHECK(Find(serial).witnessed || !Find(serial).on_disk);
   SUF_CHECK(Find(serial).witnessed || serial > ledger_.floor());
+  if (const std::exception_ptr error = Find(serial).Broken()) {  // nor was it used
+    slots_.erase(serial);
+    std::rethrow_exception(error);
+  }
   // from here the serial is spent, whatever fails
   Slot slot = std::move(slots_[serial]);
   std::exception_ptr failed;
   Bundle b;
   try {
     ledger_.Append(serial, fate, slot.told.value_or(PairId{}));
-    b = slot.on_disk ? Load(slot.header) : std::move(slot.memory);
+    b = slot.on_disk ? Load(slot.header, std::move(body), window) : std::move(slot.memory);
   } catch (...) {
     failed = std::current_exception();
   }
@@ -366,8 +395,16 @@ std::optional<Bytes> Store::LoadSetup(const Hash& plan, const Hash& weights, uin
   try {
     Fd fd = OpenFile(path, O_RDONLY);
     (void)ReadPreamble(fd.get(), path);
-    Chain chain(ChunkKey(plan, weights), bytes);
-    return ReadChunks(fd.get(), chain, path);
+    CheckLength(fd.get(), bytes, path);
+    Chain chain(ChunkKey(plan, weights), EvenBody(bytes));
+    Bytes all, chunk;
+    all.reserve(bytes);
+    while (chain.left()) {
+      chunk.resize(chain.bytes());
+      ReadChunk(fd.get(), chunk, path);
+      Append(&all, chain.Next(chunk, path));
+    }
+    return all;
   } catch (const Error& e) {
     if (e.cause() == Cause::kResource) throw;
     return std::nullopt;

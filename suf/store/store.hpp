@@ -30,8 +30,8 @@ class ChunkFile {
   Fd fd_;
 };
 
-// BundleFileBytes: what the file of a bundle takes whose body has so many bytes.
-uint64_t BundleFileBytes(uint64_t body_bytes);
+// BundleFileBytes: what the file of a bundle takes.
+uint64_t BundleFileBytes(const Layout& body);
 
 class Store {
  public:
@@ -41,25 +41,45 @@ class Store {
   const std::vector<std::string>& notices() const { return notices_; }
   const Ledger& ledger() const { return ledger_; }
 
-  // Incoming: a bundle on its way in. Dropped unless Commit is reached.
+  // Incoming: a bundle on its way in. In memory it may be claimed from now on, and what comes is read as it comes;
+  // dropped unless Commit is reached.
   class Incoming {
    public:
-    void Add(View chunk);  // a chunk of a Sink; throws Cause::kRefused when altered
-    uint64_t left() const { return chain_.left(); }
+    ~Incoming();
+    Incoming(const Incoming&) = delete;
+    Incoming& operator=(const Incoming&) = delete;
+    // Room: for the next chunk of a Sink; waits while a window of them lies here. Empty when all came, or when the run
+    // that reads them has ended.
+    std::span<uint8_t> Room();
+    // Came: Room is filled; throws Cause::kRefused when the chunk was altered.
+    void Came();
     void Commit();
+    // Failed: what ends the delivery, for who reads it already. Close: from any thread: nothing more is wanted.
+    void Failed(std::exception_ptr error) noexcept;
+    void Close() noexcept {
+      if (keys_) keys_->Close();
+    }
 
    private:
     friend class Store;
-    Incoming(Store& s, const BundleHeader& h, Secret key, bool to_disk);
+    Incoming(Store& s, const BundleHeader& h, Secret key, SharedLayout body, bool to_disk, uint64_t window);
     Store& store_;
-    Bundle bundle_;
+    const BundleHeader header_;
     Chain chain_;
+    std::shared_ptr<KeySource> keys_;  // null: to disk
     std::unique_ptr<ChunkFile> file_;  // null: in memory
+    exec::HostBuffer chunk_;           // on its way to disk
+    std::span<uint8_t> room_;
+    bool committed_ = false;
   };
   // kLeap: how far above all serials so far one may be, so that no dealer uses them up.
   static constexpr uint64_t kLeap = uint64_t{1} << 40;
-  // Receive: throws Cause::kRefused when the serial is spent, there already or too far above the others.
-  Incoming Receive(const BundleHeader& h, Secret key, bool to_disk) { return {*this, h, std::move(key), to_disk}; }
+  // Receive: body: as the plan has it for the header's job. window: of KeySource. Throws Cause::kRefused when the
+  // serial is spent, there already or too far above the others.
+  Incoming Receive(const BundleHeader& h, Secret key, SharedLayout body, bool to_disk,
+                   uint64_t window = KeySource::kWhole) {
+    return {*this, h, std::move(key), std::move(body), to_disk, window};
+  }
 
   // Bundles: the headers of all unused bundles, by serial; of one job.
   std::vector<BundleHeader> Bundles() const;
@@ -77,12 +97,17 @@ class Store {
   // Cause::kRefused when that is not below the serial (this store was rolled back: all its bundles are burnt) or below
   // an earlier answer (the dealer's state was: this bundle is burnt).
   void Answer(uint64_t serial, uint64_t known);
-  // Claim: durably marks the serial, burns all lower ones, moves the bundle to memory and wipes it from disk. Of a
-  // bundle on disk, after Answer. Throws Cause::kRefused when it is spent, unknown or altered (and is burnt),
-  // Cause::kResource when the disk fails (burnt as well).
-  Bundle Claim(uint64_t serial) { return Take(serial, Fate::kClaimed); }
+  // Claim: durably marks the serial, burns all lower ones, and hands the bundle over; one on disk loses its name and
+  // key there, and is read from there chunk by chunk, a window ahead. Of a bundle on disk, after Answer. Throws
+  // Cause::kRefused when it is spent, unknown or altered (and is burnt), Cause::kResource when the disk fails (burnt as
+  // well); what is altered behind its header fails when it is read.
+  Bundle Claim(uint64_t serial, SharedLayout body, uint64_t window = KeySource::kWhole) {
+    return Take(serial, Fate::kClaimed, std::move(body), window);
+  }
   // Audit: like Claim, for a bundle that will be opened instead of used.
-  Bundle Audit(uint64_t serial) { return Take(serial, Fate::kAudited); }
+  Bundle Audit(uint64_t serial, SharedLayout body) {
+    return Take(serial, Fate::kAudited, std::move(body), KeySource::kWhole);
+  }
   // BurnAll: no bundle that is here now will be used; how many they were. Durable when it returns; when the disk fails
   // (Cause::kResource) they are gone from this process all the same.
   size_t BurnAll();
@@ -114,11 +139,13 @@ class Store {
     bool on_disk = false;
     std::optional<PairId> told = {};  // Tell; witnessed: Answer
     bool witnessed = false;
+    // Broken: why it will never be whole: who claims it is to hear so
+    std::exception_ptr Broken() const { return memory.keys ? memory.keys->failed() : nullptr; }
   };
   const Slot& Find(uint64_t serial) const;
   Slot& Find(uint64_t serial) { return const_cast<Slot&>(std::as_const(*this).Find(serial)); }
-  Bundle Take(uint64_t serial, Fate fate);
-  Bundle Load(const BundleHeader& known);
+  Bundle Take(uint64_t serial, Fate fate, SharedLayout body, uint64_t window);
+  Bundle Load(const BundleHeader& known, SharedLayout body, uint64_t window);
   void Recover();
   // Found: at a start: bundles to keep; how many files are known to the ledger, and how many others may be used ones.
   struct Found {

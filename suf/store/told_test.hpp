@@ -1,5 +1,9 @@
-// For tests: a store whose dealer witnesses.
+// For tests: a store whose dealer witnesses; bundles whose bodies have no sections.
 #pragma once
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
 #include "suf/store/store.hpp"
 
 namespace suf::store {
@@ -10,5 +14,21 @@ inline Store& Told(Store& s, uint64_t serial) {
   s.Answer(serial, s.ledger().answer(PairId{1}));
   return s;
 }
+
+// Add: a chunk as it came.
+inline void Add(Store::Incoming& in, View chunk) {
+  const std::span<uint8_t> room = in.Room();
+  ASSERT_EQ(room.size(), chunk.size());
+  std::copy(chunk.begin(), chunk.end(), room.begin());
+  in.Came();
+}
+
+// BodyOf: all of it, waited for.
+inline Bytes BodyOf(KeySource& keys) {
+  Bytes all;
+  for (size_t i = 0; i < keys.layout().sections().size(); ++i) Append(&all, keys.Section(i));
+  return all;
+}
+inline Bytes BodyOf(const Bundle& b) { return BodyOf(*b.keys); }
 
 }  // namespace suf::store

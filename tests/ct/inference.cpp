@@ -1,6 +1,6 @@
 #include <random>
 
-#include "suf/backends/packed.hpp"
+#include "suf/backends/all.hpp"
 #include "suf/model/tiny_test.hpp"
 #include "suf/nn/build.hpp"
 #include "suf/nn/simulate.hpp"
@@ -24,9 +24,10 @@ class Host : public pfss::Io {
   // the tensor, not only the bits that are sent of its words: memcheck smears undefined bits over vector lanes
   void Sent(int node, View value) override { Show(value), io_.Sent(node, value); }
   std::span<uint8_t> Out(int node) override { return io_.Out(node); }
-  Data Input(int node, int element_bytes) override { return io_.Input(node, element_bytes); }
-  void Done(int node) override { io_.Done(node); }
-  void Keys(double part) override { io_.Keys(part); }
+  void Read(int node) override { io_.Read(node); }
+  Data Input(int node) override { return io_.Input(node); }
+  void Done(std::span<const int> nodes) override { io_.Done(nodes); }
+  void Took(uint16_t scope, const pfss::Spent& s) override { io_.Took(scope, s); }
 
  private:
   pfss::Io& io_;
@@ -74,7 +75,7 @@ void SetSecret(run::Inputs& in, const std::string& name, std::vector<T> words) {
 
 }  // namespace
 
-void Inference(ring::Variant v, bool far, bool blind) {
+void Inference(const std::string& backend, bool far, bool blind) {
   model::Model model = model::SmallModel(1, kSmall);
   if (far) model = model::Shifted(std::move(model), true);
   const int longest = int(kSmall.positions);
@@ -98,8 +99,8 @@ void Inference(ring::Variant v, bool far, bool blind) {
   pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
   Hide(material.key[0]->view()), Hide(material.key[1]->view());
 
-  Watched backend(backends::MakePacked(pool, v), blind);
-  run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
+  Watched watched(backends::Make(backend, pool), blind);
+  run::PairRun run = run::RunPair({s, {&watched, &watched, &watched}, {&in[0], &in[1], &in[2]}, material});
   SUF_CHECK(Hidden(run.key[0]) > run.key[0].size() / 2 && Hidden(run.key[1]) > run.key[1].size() / 2);
   std::vector<uint64_t>& y = run.result[1];
   SUF_CHECK(run.result[0].empty() && y.size() == want.y.size() && Hidden(y) >= y.size());
@@ -108,7 +109,7 @@ void Inference(ring::Variant v, bool far, bool blind) {
   for (size_t i = 0; i < y.size(); ++i) SUF_CHECK(y[i] == (uint64_t(want.y[i]) & ring::Mask(bits)));
 }
 
-void Strings(ring::Variant v) {
+void Strings(const std::string& backend) {
   using namespace pfss;  // NOLINT
   constexpr int64_t kRows = 45, kBits = 70;
   Trace t;
@@ -140,8 +141,8 @@ void Strings(ring::Variant v) {
   Material material{{Secret(Hash{4}), Secret(Hash{5})}, Hash{6}};
   Hide(material.key[0]->view()), Hide(material.key[1]->view());
   exec::Pool pool(1);
-  Watched backend(backends::MakePacked(pool, v), false);
-  run::PairRun run = run::RunPair({s, {&backend, &backend, &backend}, {&in[0], &in[1], &in[2]}, material});
+  Watched watched(backends::Make(backend, pool), false);
+  run::PairRun run = run::RunPair({s, {&watched, &watched, &watched}, {&in[0], &in[1], &in[2]}, material});
   SUF_CHECK(Hidden(run.key[0]) > run.key[0].size() / 2 && Hidden(run.key[1]) > run.key[1].size() / 2);
   SUF_CHECK(run.result[1].size() == kRows && Hidden(run.result[1]) >= kRows);
 }

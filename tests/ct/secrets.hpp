@@ -3,6 +3,7 @@
 #pragma once
 #include <valgrind/memcheck.h>
 
+#include <string>
 #include <vector>
 
 #include "suf/ring/cpu.hpp"
@@ -33,10 +34,10 @@ size_t Hidden(const C& c) {
   return Hidden(c.data(), c.size() * sizeof *c.data());
 }
 
-// Inference: the dealer and both parties of a tiny encoder; far: by a plan with the fewest flights, whose rows are
-// DCFs, some with a payload; blind: forgets that messages are public, which must be reported. (inference.cpp)
-void Inference(ring::Variant v, bool far, bool blind);
+// Inference: the dealer and both parties of a tiny encoder, on a backend; far: by a plan with the fewest flights, whose
+// rows are DCFs, some with a payload; blind: forgets that messages are public, which must be reported. (inference.cpp)
+void Inference(const std::string& backend, bool far, bool blind);
 // Strings: the dealer and both parties of a trace of the operations on bit strings and of tables' reads by lists.
-void Strings(ring::Variant v);
+void Strings(const std::string& backend);
 
 }  // namespace suf::ct

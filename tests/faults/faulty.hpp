@@ -42,7 +42,6 @@ class Faulty final : public Channel {
         watch_(std::move(watch)) {}
   bool PeerGone(size_t due) override { return below_.PeerGone(due); }
   void Reach(Stage s) noexcept override { below_.Reach(s); }
-  void Expect(size_t frames, size_t bytes) override { below_.Expect(frames, bytes); }
 
  private:
   // Nobody loses patience before the fault has happened, however slow the machine is; after it they do soon.

@@ -7,11 +7,14 @@
 
 namespace suf::backends::internal {
 
-using Words = std::vector<uint64_t>;
+using Words = Wiped<uint64_t>;
 
 // Bit i of an element of several words; Set: into zeros.
 inline uint64_t Bit(const uint64_t* e, int64_t i) { return e[i / 64] >> (i % 64) & 1; }
 inline void Set(uint64_t* e, int64_t i, uint64_t bit) { e[i / 64] |= bit << (i % 64); }
+
+// Constant: the words of a constant, all of them.
+Words Constant(const pfss::Node& n);
 
 inline int WordsOf(pfss::Ring r) { return r.kind == pfss::Ring::kAdd ? 1 : (r.bits + 63) / 64; }
 
@@ -19,9 +22,12 @@ class ClearExecutor : public pfss::Executor {
  public:
   ClearExecutor(const pfss::Schedule& s, Role role, const pfss::Kernels& kernels);
   void Run(const pfss::Program& program, const pfss::Randomness& randomness, pfss::Io& io) override;
-  std::vector<uint64_t> Result(int node) override { return values_[node]; }
+  std::vector<uint64_t> Result(int node) override {
+    const Words& v = values_[size_t(node)];
+    return {v.begin(), v.end()};
+  }
 
- private:
+ protected:
   using Node = pfss::Node;
 
   const Node& Arg(const Node& n, size_t i) const { return t_.node(n.args[i]); }

@@ -3,7 +3,7 @@
 #include <map>
 #include <mutex>
 
-#include "suf/backends/internal/plan.hpp"
+#include "suf/backends/internal/registers.hpp"
 #include "suf/backends/internal/strips.hpp"
 #include "suf/backends/internal/tensor.hpp"
 #include "suf/exec/pool.hpp"
@@ -32,6 +32,8 @@ class PackedExecutor : public pfss::Executor {
 
  private:
   using Node = pfss::Node;
+  using Instruction = lower::Instruction;
+  using Member = lower::Member;
   struct Host {
     const pfss::Randomness& randomness;
     pfss::Io& io;
@@ -50,6 +52,10 @@ class PackedExecutor : public pfss::Executor {
   template <class T>
   std::shared_ptr<const T> Words(int a, bool canonical);
 
+  // WordIn: word i of a tensor, extended. Widen: n elements from lo, as words of `element` bytes.
+  static uint64_t WordIn(const Tensor& v, size_t i);
+  void Widen(const Tensor& v, size_t lo, size_t n, int element, void* to) const;
+
   // Raw: operand a's elements at `element` bytes each.
   std::shared_ptr<const uint8_t> Raw(int a, int element);
 
@@ -60,6 +66,11 @@ class PackedExecutor : public pfss::Executor {
   struct Handle;
   struct Lane;
   struct Frame;
+  class Arrivals;
+  class Departures;
+  const pfss::Part* NextPart(pfss::Io& io) const;
+  // Receives: whether the node is a message of the other party.
+  bool Receives(int i) const { return node(i).op == pfss::Op::kSend && node(i).attrs[0] != int(role_); }
   // Frames: the idle ones.
   class Frames {
    public:
@@ -72,11 +83,13 @@ class PackedExecutor : public pfss::Executor {
     std::mutex m_;
     std::vector<std::unique_ptr<Frame>> idle_;
   };
-  void Group(const Instruction& ins, Host& host);
-  // Load: n elements from `lo` of operand a, broadcast to `shape`, as words of `element` bytes.
-  void Load(int a, const pfss::Shape& shape, size_t lo, size_t n, int element, void* to) const;
-  // Operand k of the lane's member, `planes` planes of elements of `want` bytes: where it lies, or in a spare register.
-  const uint8_t* Operand(const Lane& l, size_t k, int want, int spare, int planes) const;
+  // Group: the part of its time, 0 to 1, that went into key sections and PRG words.
+  double Group(const Instruction& ins, const Registers& registers, Host& host);
+  // Load: n elements of a map from `lo` on, as words of `element` bytes.
+  void Load(const lower::Map& map, size_t lo, size_t n, int element, void* to) const;
+  // Operand k of the lane's member, elements of `want` bytes: where it lies, or in a spare register.
+  const uint8_t* Operand(const Lane& l, size_t k, int want, int spare) const;
+  const uint8_t* Operand(const Lane& l, size_t k, int want, uint8_t* room) const;
   void Arithmetical(const Lane& l) const;
   void Keep(const Lane& l) const;
 
@@ -110,7 +123,6 @@ class PackedExecutor : public pfss::Executor {
   void RotSum(int i);
   void Turn(int i);
   void Unbits(int i);
-  void Reorder(int i);
   void Triangle(int i);  // pack, unpack
   void DpfKeys(int i, Host& host);
   void DpfReads(int i, Host& host);
@@ -135,6 +147,8 @@ class PackedExecutor : public pfss::Executor {
   std::vector<Tensor> values_;
   std::vector<std::unique_ptr<pfss::Randomness::Section>> sections_;  // by node
   std::map<int, uint64_t> versions_;                                  // of inputs
+  std::vector<const pfss::Part*> part_;                               // of a frame, by node
+  std::vector<char> done_;                                            // nodes
 };
 
 }  // namespace suf::backends::internal

@@ -37,21 +37,23 @@ struct PackedExecutor::Handle {
   std::vector<uint16_t> table16;
   std::vector<uint32_t> table32;
   std::vector<uint64_t> table64;
-  std::shared_ptr<const uint32_t> words;
 };
 
 // Lane: rows [lo, lo + n) of a group.
 struct PackedExecutor::Lane {
   const Instruction& ins;
+  const Registers& registers;
   const std::vector<Handle>& handles;
   Host& host;
   uint8_t* frame;
   size_t strip, lo, n;
   size_t at = 0;
-  const Member& member() const { return ins.members[at]; }
+  const lower::Member& member() const { return ins.members[at]; }
   const Handle& handle() const { return handles[at]; }
-  uint8_t* reg(const Member& m) const { return frame + strip * size_t(m.at); }
-  uint8_t* spare(int k) const { return frame + strip * size_t(ins.room + k * ins.spare); }
+  const Register& own() const { return registers.members[at]; }
+  uint8_t* reg(size_t k) const { return frame + strip * size_t(registers.members[k].at); }
+  uint8_t* reg() const { return reg(at); }
+  uint8_t* spare(int k) const { return frame + strip * size_t(registers.room + k * registers.spare); }
 };
 
 }  // namespace suf::backends::internal

@@ -13,6 +13,10 @@ enum Arithmetic : int { kPlus, kMinus, kTimes, kExclusiveOr };
 struct Strips {
   // move[from][to]: n elements, zero-extended or cut.
   void (*move[4][4])(const void* from, size_t n, void* to);
+  // extend[from][to]: as move, by the sign.
+  void (*extend[4][4])(const void* from, size_t n, void* to);
+  // gather[from][to]: n elements `stride` apart, as move.
+  void (*gather[4][4])(const void* from, size_t stride, size_t n, void* to);
   // splat[to]
   void (*splat[4])(uint64_t value, size_t n, void* to);
   // binary[code][op]: out = a op b; out may be a or b.

@@ -10,6 +10,12 @@ void Move(const void* from, size_t n, void* to) {
   auto* b = static_cast<B*>(to);
   for (size_t i = 0; i < n; ++i) b[i] = B(a[i]);
 }
+template <class A, class B>
+void Gather(const void* from, size_t stride, size_t n, void* to) {
+  auto* a = static_cast<const A*>(from);
+  auto* b = static_cast<B*>(to);
+  for (size_t i = 0; i < n; ++i) b[i] = B(a[i * stride]);
+}
 template <class B>
 void Splat(uint64_t value, size_t n, void* to) {
   auto* b = static_cast<B*>(to);
@@ -356,6 +362,14 @@ const Strips kStrips = {
      {Move<uint16_t, uint8_t>, Move<uint16_t, uint16_t>, Move<uint16_t, uint32_t>, Move<uint16_t, uint64_t>},
      {Move<uint32_t, uint8_t>, Move<uint32_t, uint16_t>, Move<uint32_t, uint32_t>, Move<uint32_t, uint64_t>},
      {Move<uint64_t, uint8_t>, Move<uint64_t, uint16_t>, Move<uint64_t, uint32_t>, Move<uint64_t, uint64_t>}},
+    {{Move<int8_t, uint8_t>, Move<int8_t, uint16_t>, Move<int8_t, uint32_t>, Move<int8_t, uint64_t>},
+     {Move<int16_t, uint8_t>, Move<int16_t, uint16_t>, Move<int16_t, uint32_t>, Move<int16_t, uint64_t>},
+     {Move<int32_t, uint8_t>, Move<int32_t, uint16_t>, Move<int32_t, uint32_t>, Move<int32_t, uint64_t>},
+     {Move<int64_t, uint8_t>, Move<int64_t, uint16_t>, Move<int64_t, uint32_t>, Move<int64_t, uint64_t>}},
+    {{Gather<uint8_t, uint8_t>, Gather<uint8_t, uint16_t>, Gather<uint8_t, uint32_t>, Gather<uint8_t, uint64_t>},
+     {Gather<uint16_t, uint8_t>, Gather<uint16_t, uint16_t>, Gather<uint16_t, uint32_t>, Gather<uint16_t, uint64_t>},
+     {Gather<uint32_t, uint8_t>, Gather<uint32_t, uint16_t>, Gather<uint32_t, uint32_t>, Gather<uint32_t, uint64_t>},
+     {Gather<uint64_t, uint8_t>, Gather<uint64_t, uint16_t>, Gather<uint64_t, uint32_t>, Gather<uint64_t, uint64_t>}},
     {Splat<uint8_t>, Splat<uint16_t>, Splat<uint32_t>, Splat<uint64_t>},
     {{Binary<uint8_t, kPlus>, Binary<uint8_t, kMinus>, Binary<uint8_t, kTimes>, Binary<uint8_t, kExclusiveOr>},
      {Binary<uint16_t, kPlus>, Binary<uint16_t, kMinus>, Binary<uint16_t, kTimes>, Binary<uint16_t, kExclusiveOr>},

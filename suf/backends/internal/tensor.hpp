@@ -31,8 +31,9 @@ class Arena {
 
 struct Tensor {
   std::shared_ptr<const uint8_t> data;
-  int element = 0;     // bytes an element
-  bool splat = false;  // one element stands for all
+  int element = 0;         // bytes an element
+  bool splat = false;      // one element stands for all
+  bool is_signed = false;  // wider words are extended by the sign: an input as its host keeps it
   const uint8_t* at(size_t i) const { return data.get() + (splat ? 0 : i * size_t(element)); }
 };
 

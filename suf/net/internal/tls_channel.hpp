@@ -1,9 +1,10 @@
 // Frames over a Pipe. What it holds of them follows what came, never what a header announces: a frame grows in blocks
-// while it arrives, and one that nobody waits for is read only where it is small or the schedule has it (Expect).
+// while it arrives, and one that nobody waits for is read only where it is small or its reader has posted room for it.
 // Beyond that it stops reading, and TCP holds the peer up.
 #pragma once
 #include <array>
 #include <deque>
+#include <functional>
 #include <memory>
 
 #include "suf/net/channel.hpp"
@@ -28,7 +29,7 @@ class TlsChannel final : public Channel {
 
   bool PeerGone(size_t due) override;
   void Reach(Stage stage) noexcept override;
-  void Expect(size_t frames, size_t bytes) override { ahead_ = {false, kAheadFrames + frames, kAheadBytes + bytes}; }
+  void Unpost() override;
   // held: memory of frames that nobody took yet, and of the one that is arriving.
   size_t held() const;
 
@@ -40,18 +41,23 @@ class TlsChannel final : public Channel {
     size_t frames, bytes;
   };
   static Window One(size_t limit) { return {true, 1, limit}; }
-  void Put(View header, View payload) override;
+  void Put(View header, View payload) override { PutUpTo(header, payload, 0, payload.size()); }
+  void PutUpTo(View header, View payload, size_t from, size_t to) override;
   Frame Take(size_t limit) override;
+  std::optional<Frame> Fill(size_t bytes) override;
   void Linger() noexcept override;
   std::error_code Flush();
   void LastWord();
   void ThrowIfTls(const std::error_code& ec);
-  bool Open(const Window& w) const;
-  bool MayWait(const Window& w) const { return !read_error_ && Open(w); }
+  bool Open(const Window& w);
+  bool MayWait(const Window& w) { return !read_error_ && Open(w); }
   bool Read(const Window& w);
   void Parse(const Window& w);
   size_t Rest() const { return length_ - before_ - filled_; }
-  void Grow();
+  Posted* NextPosted();
+  std::span<uint8_t> Room();
+  void Await(const Window& w, const std::function<bool()>& here);
+  void Filled(size_t bytes);
   void Finish();
   void Forget();
 
@@ -61,12 +67,12 @@ class TlsChannel final : public Channel {
   std::array<uint8_t, kFrameHeader> header_;
   size_t header_bytes_ = 0;
   bool have_header_ =
-      false;  // frame_ is on its way: length_ bytes, of them before_ in blocks_ and filled_ in its payload
+      false;  // frame_ is on its way: length_ bytes, of them before_ in blocks_ and filled_ in its payload, or target_
+  Posted* target_ = nullptr;  // the posted frame that is on its way
   Frame frame_;
   std::vector<Bytes> blocks_;
   size_t length_ = 0, before_ = 0, filled_ = 0, skip_ = 0;
   size_t block_ = kStrangerBlock;
-  Window ahead_{false, kAheadFrames, kAheadBytes};
   uint64_t bytes_read_ = 0;
   std::error_code read_error_;
   bool lingers_ = false;

@@ -18,7 +18,9 @@ inline const Bytes kWHat(3 * store::kChunkBytes / 2, 0x5a);
 inline BundlePlan TestPlan(uint8_t salt = 1) {
   BundlePlan p;
   p.prg = 2, p.max_tokens = 8, p.setup_bytes = kWHat.size(), p.hash = {salt};
-  p.task = [salt](const store::Job& j) { return Task{Hash{salt, uint8_t(j.tokens)}, {kBody0, kBody1}}; };
+  p.task = [salt](const store::Job& j) {
+    return Task{Hash{salt, uint8_t(j.tokens)}, {store::EvenBody(kBody0), store::EvenBody(kBody1)}};
+  };
   return p;
 }
 
@@ -42,10 +44,10 @@ inline void TestRun(Inference& inf) {
     inf.OfflineEnd();
     Bytes theirs = ch.RecvExact(net::kFirstRun + 1, 32);
     inf.OnlineEnd();
-    EXPECT_TRUE(Equal(theirs, View(inf.body()).first(32)));
+    EXPECT_TRUE(Equal(theirs, inf.keys().Section(0).first(32)));
   } else {
     Bytes theirs = ch.RecvExact(net::kFirstRun, 32);
-    EXPECT_TRUE(Equal(theirs, View(inf.body()).first(32)));
+    EXPECT_TRUE(Equal(theirs, inf.keys().Section(0).first(32)));
     inf.OfflineEnd();
     ch.Send(net::kFirstRun + 1, mine);
   }

@@ -18,14 +18,27 @@ inline BundleHeader HeaderOf(uint64_t serial) {
 
 inline Bytes Put(Store& s, uint64_t serial, bool to_disk) {
   BundleHeader h = HeaderOf(serial);
-  auto in = s.Receive(h, Secret(Hash{5}), to_disk);
+  auto in = s.Receive(h, Secret(Hash{5}), EvenBody(kBody), to_disk);
   Bytes body(kBody);
   RandomBytes(body);
-  Sink sink(ChunkKey(h), kBody, [&](View c) { in.Add(c); });
+  Sink sink(ChunkKey(h), EvenBody(kBody), [&](View c) { Add(in, c); });
   sink.Write(body);
   sink.Finish();
   in.Commit();
   return body;
+}
+
+inline Bundle Claim(Store& s, uint64_t serial) { return s.Claim(serial, EvenBody(kBody)); }
+inline Bundle Audit(Store& s, uint64_t serial) { return s.Audit(serial, EvenBody(kBody)); }
+
+// Use: claims and reads a bundle, and burns it where that fails, as a session does.
+inline Bytes Use(Store& s, uint64_t serial) {
+  try {
+    return BodyOf(Claim(s, serial));
+  } catch (const Error&) {
+    s.Burn(serial);
+    throw;
+  }
 }
 
 inline std::vector<uint64_t> Serials(const Store& s) {

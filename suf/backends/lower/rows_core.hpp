@@ -1,0 +1,325 @@
+// Row functions: what a member of a group does to one row, a function a kind. Plain C++ that a device's compiler takes
+// as it is: pointers and counts, no container, exception, virtual call or intrinsic. Registers are words of 64 bits, an
+// element after the other; numbers are reduced to their ring; bits of strings beyond their length are zero. No branch
+// and no address depends on a secret: which operands are public is said where it matters. What a kind computes is
+// pfss/op.hpp.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "suf/fss/sizes.hpp"
+#include "suf/pfss/poly.hpp"
+
+#ifdef __CUDACC__
+#define SUF_ROW __host__ __device__ inline
+#else
+#define SUF_ROW inline
+#endif
+
+namespace suf::backends::row {
+
+using Word = uint64_t;
+
+// ---- words
+
+SUF_ROW constexpr Word LowBits(int k) { return k >= 64 ? ~Word{0} : (Word{1} << k) - 1; }
+SUF_ROW constexpr int WordsOf(int bits) { return (bits + 63) / 64; }
+// TopBits: those that an element's last word has.
+SUF_ROW constexpr int TopBits(int bits) { return (bits - 1) % 64 + 1; }
+
+// Mask: every bit of the word where `bit` is 1, which may be a secret.
+SUF_ROW Word Mask(Word bit) {
+  Word mask = Word{0} - (bit & 1);
+#ifndef __CUDA_ARCH__
+  asm("" : "+r"(mask));  // a host's compiler that knows it to be one of two words may branch
+#endif
+  return mask;
+}
+SUF_ROW Word Equal(Word a, Word b) {
+  const Word x = a ^ b;
+  return ((x | (Word{0} - x)) >> 63) ^ 1;
+}
+SUF_ROW Word Parity(Word x) {
+  x ^= x >> 32, x ^= x >> 16, x ^= x >> 8, x ^= x >> 4, x ^= x >> 2, x ^= x >> 1;
+  return x & 1;
+}
+SUF_ROW Word Bit(const Word* string, size_t i) { return string[i / 64] >> (i % 64) & 1; }
+SUF_ROW void Zero(Word* out, size_t words) {
+  for (size_t w = 0; w < words; ++w) out[w] = 0;
+}
+
+// ---- PRG words
+
+// Random: an element of `bits` bits that lies `at` bytes into its section. block(i, to) makes block i of the section,
+// 16 bytes: whose AES that is, and what of it is kept, is the caller's affair. An element of up to 8 bytes is in one
+// block.
+template <class Block>
+SUF_ROW void Random(const Block& block, uint64_t at, int bits, Word* out) {
+  const size_t bytes = fss::ElementBytes(bits), words = size_t(WordsOf(bits));
+  uint8_t now[16];
+  for (size_t w = 0; w < words; ++w) {
+    const uint64_t from = at + 8 * w;
+    if (w == 0 || from % 16 == 0) block(from / 16, now);
+    out[w] = 0;
+    for (size_t b = 0; b < 8 && b < bytes; ++b) out[w] |= Word{now[from % 16 + b]} << (8 * b);
+  }
+  out[words - 1] &= LowBits(TopBits(bits));
+  volatile uint8_t* const spent = now;
+  for (size_t b = 0; b < 16; ++b) spent[b] = 0;
+}
+
+// ---- messages: element i of k bits is bits [i k, (i + 1) k) of a string of bytes, low bit first
+
+// Receive: the k bits from bit `at` on. It reads the bytes that hold them, and no other.
+SUF_ROW void Receive(const uint8_t* in, uint64_t at, int k, Word* out) {
+  for (int w = 0; w < WordsOf(k); ++w) {
+    const int many = w + 1 < WordsOf(k) ? 64 : TopBits(k);
+    out[w] = 0;
+    for (int have = 0; have < many;) {
+      const int skip = int(at % 8), take = many - have < 8 - skip ? many - have : 8 - skip;
+      out[w] |= (Word{in[at / 8]} >> skip & LowBits(take)) << have;
+      have += take, at += uint64_t(take);
+    }
+  }
+}
+
+// Emit: k bits to bit `at` on of a message of `end` bits; a byte's other bits stay, and what the last byte has beyond
+// `end` is zero. Rows may come in any order, but a byte that two of them share has no owner: rows that share one are
+// one thread's. Rows 8 i to 8 i + 7 of a plane that begins at a whole byte share none with others, and 64 of them are
+// whole words: a device's thread emits its rows into words of its own, `at` and `end` counted from them, and writes
+// those.
+SUF_ROW void Emit(const Word* x, uint64_t at, int k, uint64_t end, uint8_t* out) {
+  if (at + uint64_t(k) == end && end % 8) out[end / 8] &= uint8_t(LowBits(int(end % 8)));
+  for (int w = 0; w < WordsOf(k); ++w) {
+    const int many = w + 1 < WordsOf(k) ? 64 : TopBits(k);
+    for (int done = 0; done < many;) {
+      const int skip = int(at % 8), take = many - done < 8 - skip ? many - done : 8 - skip;
+      const Word here = LowBits(take) << skip;
+      out[at / 8] = uint8_t((out[at / 8] & ~here) | ((x[w] >> done << skip) & here));
+      done += take, at += uint64_t(take);
+    }
+  }
+}
+
+// ---- word by word, modulo mask + 1: n words
+
+SUF_ROW void Plus(const Word* a, const Word* b, size_t n, Word mask, Word* out) {
+  for (size_t i = 0; i < n; ++i) out[i] = (a[i] + b[i]) & mask;
+}
+SUF_ROW void Minus(const Word* a, const Word* b, size_t n, Word mask, Word* out) {
+  for (size_t i = 0; i < n; ++i) out[i] = (a[i] - b[i]) & mask;
+}
+SUF_ROW void Times(const Word* a, const Word* b, size_t n, Word mask, Word* out) {
+  for (size_t i = 0; i < n; ++i) out[i] = (a[i] * b[i]) & mask;
+}
+SUF_ROW void ExclusiveOr(const Word* a, const Word* b, size_t n, Word* out) {
+  for (size_t i = 0; i < n; ++i) out[i] = a[i] ^ b[i];
+}
+// ShiftLeft, ShiftRight: by s bits, 0 <= s <= 64.
+SUF_ROW void ShiftLeft(const Word* a, int s, size_t n, Word mask, Word* out) {
+  for (size_t i = 0; i < n; ++i) out[i] = s < 64 ? a[i] << s & mask : 0;
+}
+SUF_ROW void ShiftRight(const Word* a, int s, size_t n, Word mask, Word* out) {
+  for (size_t i = 0; i < n; ++i) out[i] = s < 64 ? a[i] >> s & mask : 0;
+}
+// Reduce: the low bits; with all of them a copy.
+SUF_ROW void Reduce(const Word* a, size_t n, Word mask, Word* out) {
+  for (size_t i = 0; i < n; ++i) out[i] = a[i] & mask;
+}
+
+// ---- one-hot tables: strings of `size` = 2^w bits, secret like the positions; indices that are read with are public
+
+// Unit: element v of the unit vector of x.
+SUF_ROW Word Unit(Word x, Word v) { return Equal(x, v); }
+
+// Hot: the string with bit `at` set; `at` is a secret below size.
+SUF_ROW void Hot(Word at, size_t size, Word* out) {
+  for (Word w = 0; 64 * w < size; ++w) out[w] = Mask(Equal(at >> 6, w)) & Word{1} << (at & 63);
+}
+
+// Point: the bit at a place, which is a secret at the dealer.
+SUF_ROW Word Point(const Word* t, size_t size, Word at) {
+  Word word = 0;
+  for (Word w = 0; 64 * w < size; ++w) word |= Mask(Equal(at >> 6, w)) & t[w];
+  return word >> (at & 63) & 1;
+}
+
+// ParityAbove: of the bits at places greater than `at`, which is public.
+SUF_ROW Word ParityAbove(const Word* t, size_t size, Word at) {
+  Word sum = t[at / 64] >> (at % 64) >> 1;
+  for (size_t w = at / 64 + 1; 64 * w < size; ++w) sum ^= t[w];
+  return Parity(sum);
+}
+
+// Above: bit j = ParityAbove((x - b_j) mod size); m thresholds.
+SUF_ROW void Above(const Word* t, size_t size, Word x, const int64_t* b, size_t m, Word* out) {
+  Zero(out, (m + 63) / 64);
+  for (size_t j = 0; j < m; ++j) out[j / 64] |= ParityAbove(t, size, (x - Word(b[j])) & (size - 1)) << (j % 64);
+}
+
+// Digits: bit 2j of the result is lt_j, bit 2j - 1 eq_j, of digit j of the public z; a table a digit.
+SUF_ROW Word Digits(Word z, const Word* const* tables, const int64_t* widths, size_t digits) {
+  Word out = 0;
+  for (size_t j = 0; j < digits; ++j) {
+    const size_t size = size_t{1} << widths[j];
+    const Word at = z & (size - 1);
+    out |= ParityAbove(tables[j], size, at) << (2 * j);
+    if (j) out |= Bit(tables[j], at) << (2 * j - 1);
+    z >>= widths[j];
+  }
+  return out;
+}
+
+// Rotate: m bits from the public place `lo` on, cyclically.
+SUF_ROW void Rotate(const Word* t, size_t size, Word lo, size_t m, Word* out) {
+  Zero(out, (m + 63) / 64);
+  for (size_t j = 0; j < m; ++j) out[j / 64] |= Bit(t, (lo + j) & (size - 1)) << (j % 64);
+}
+
+// Dense: exclusive or of the table's words at (x - j) mod size over the set bits j.
+SUF_ROW Word Dense(const Word* t, size_t size, Word x, const Word* table) {
+  Word sum = 0;
+  for (size_t j = 0; j < size; ++j) sum ^= Mask(Bit(t, j)) & table[(x - j) & (size - 1)];
+  return sum;
+}
+
+// Select: sum of one column's words at (x - j) mod size, SelectX: at x xor j, over the set bits j.
+template <class T>
+SUF_ROW T Select(const Word* t, size_t size, Word x, const T* table) {
+  T sum = 0;
+  for (size_t j = 0; j < size; ++j) sum += T(Mask(Bit(t, j))) & table[(x - j) & (size - 1)];
+  return sum;
+}
+template <class T>
+SUF_ROW T SelectX(const Word* t, size_t size, Word x, const T* table) {
+  T sum = 0;
+  for (size_t j = 0; j < size; ++j) sum += T(Mask(Bit(t, j))) & table[x ^ j];
+  return sum;
+}
+
+// ---- strings of bits
+
+// Dot: sum of table_j over the set bits first + j; m words.
+template <class T>
+SUF_ROW T Dot(const Word* bits, size_t first, const T* table, size_t m) {
+  T sum = 0;
+  for (size_t j = 0; j < m; ++j) sum += T(Mask(Bit(bits, first + j))) & table[j];
+  return sum;
+}
+
+// Less: bit j = 1[x < b_j]: the borrow of x - b_j, without a comparison, since x may be a secret; m thresholds.
+SUF_ROW void Less(Word x, const int64_t* b, size_t m, Word* out) {
+  Zero(out, (m + 63) / 64);
+  for (size_t j = 0; j < m; ++j) {
+    const Word at = Word(b[j]);
+    out[j / 64] |= ((~x & at) | ((~x | at) & (x - at))) >> 63 << (j % 64);
+  }
+}
+
+// Unbits: bit j as word j of m.
+SUF_ROW void Unbits(const Word* x, size_t m, Word* out) {
+  for (size_t j = 0; j < m; ++j) out[j] = Bit(x, j);
+}
+
+// Mix: bit i = parity of x and mask i, each of `words` words; m masks.
+SUF_ROW void Mix(const Word* x, size_t words, const Word* masks, size_t m, Word* out) {
+  Zero(out, (m + 63) / 64);
+  for (size_t i = 0; i < m; ++i) {
+    Word sum = 0;
+    for (size_t w = 0; w < words; ++w) sum ^= x[w] & masks[i * words + w];
+    out[i / 64] |= Parity(sum) << (i % 64);
+  }
+}
+
+// ---- the borrow polynomial (poly.hpp): h are the opened bits, public; rho and the monomials are secret
+
+// BorrowAt0: its constant, the borrow of the first `digits` digits that h itself shows; an int, of which the XOR world
+// reads the low bit.
+SUF_ROW Word BorrowAt0(Word h, int digits) {
+  Word borrow = h & 1;
+  for (int j = 1; j < digits; ++j) borrow = (h >> (2 * j) & 1) + (h >> (2 * j - 1) & 1) * borrow;
+  return borrow;
+}
+
+// Coefficient: of monomial v of V_j. From V_j = (V_{j-1} | re_j V_{j-1} | rl_j) downwards: he_j passes what
+// lies in the first part on, 1 - 2 he_j in the second, and hl_j is added to the constant.
+SUF_ROW int Coefficient(Word h, int j, int v) {
+  int c = 1;
+  for (; j > 0 && v > 0; --j) {
+    const int e = int(h >> (2 * j - 1) & 1), part = pfss::PolySize(j - 1);
+    if (v == 2 * part) return c * (1 - 2 * int(h >> (2 * j) & 1));
+    c *= v < part ? e : 1 - 2 * e;
+    v -= v < part ? 0 : part;
+  }
+  return c * (v ? 1 - 2 * int(h & 1) : int(BorrowAt0(h, j + 1)));
+}
+
+// BorrowA: what h leaves of shares of the monomials, group j at groups[j].
+template <class T>
+SUF_ROW T BorrowA(Word h, const T* const* groups, int digits) {
+  T sum = 0;
+  for (int j = 0, v = 1; j < digits; ++j)
+    for (int g = 0; g < pfss::GroupSize(j); ++g) sum += T(Coefficient(h, digits - 1, v++)) * groups[j][g];
+  return sum;
+}
+
+// Mono: group j of the monomials of rho, GroupSize(j) words of 0 or 1. V_{j-1} grows in their place.
+template <class T>
+SUF_ROW void Mono(Word rho, int j, T* out) {
+  if (j == 0) return void(out[0] = T(rho & 1));
+  int size = 2;
+  out[0] = 1, out[1] = T(rho & 1);
+  for (int d = 1; d < j; ++d) {
+    for (int p = 0; p < size; ++p) out[size + p] = T(out[p] & (rho >> (2 * d - 1) & 1));
+    size *= 2;
+    out[size++] = T(rho >> (2 * d) & 1);
+  }
+  for (int p = 0; p < size; ++p) out[p] = T(out[p] & (rho >> (2 * j - 1) & 1));
+  out[size] = T(rho >> (2 * j) & 1);
+}
+
+// Grow: of a string s of `size` bits and zeros beyond makes (s and keep | middle | s and with | last); the new size.
+SUF_ROW int Grow(Word* s, int size, Word keep, Word middle, Word with, Word last) {
+  const int to = size + 1, words = WordsOf(size), all = 2 * size + 2;
+  for (int w = 0; w < words; ++w) {
+    const Word own = LowBits(w + 1 < words ? 64 : TopBits(size)), x = s[w] & own;
+    const int first = to / 64 + w, shift = to % 64;
+    s[w] &= keep | ~own;
+    s[first] |= (x & with) << shift;
+    if (shift && first + 1 < WordsOf(all)) s[first + 1] |= (x & with) >> (64 - shift);
+  }
+  s[size / 64] |= (middle & 1) << (size % 64);
+  s[(all - 1) / 64] |= (last & 1) << ((all - 1) % 64);
+  return all;
+}
+
+// MonoX: the nonlinear part of group j >= 1, re_j M_{j-1} with M_0 = (rl_0) and M_j = (M_{j-1} | re_j, re_j M_{j-1} |
+// rl_j), as a string of GroupBits(j) bits.
+SUF_ROW void MonoX(Word rho, int j, Word* out) {
+  const int words = WordsOf(pfss::GroupBits(j));
+  Zero(out, size_t(words));
+  out[0] = rho & 1;
+  for (int d = 1, size = 1; d < j; ++d) {
+    const Word e = rho >> (2 * d - 1);
+    size = Grow(out, size, ~Word{0}, e, Mask(e), rho >> (2 * d));
+  }
+  for (int w = 0; w < words; ++w) out[w] &= Mask(rho >> (2 * j - 1));
+}
+
+// BorrowX: the share of the borrow bit, linear in the shares of rho and of groups 1 .. digits - 1, group j at groups[j
+// - 1]. C_j, what h leaves of the monomials without the constant, is (he_j C_{j-1} | c_{j-1}, C_{j-1} | 1), c_j their
+// constant's.
+SUF_ROW Word BorrowX(Word h, Word rho, const Word* const* groups, int digits) {
+  Word c[(pfss::GroupBits(pfss::kMostDigitsX - 1) + 63) / 64] = {1};
+  Word sum = rho & 1;
+  for (int j = 1, size = 1; j < digits; ++j) {
+    const Word e = h >> (2 * j - 1), constant = BorrowAt0(h, j);
+    Word group = 0;
+    for (int w = 0; w < WordsOf(size); ++w) group ^= groups[j - 1][w] & c[w];
+    sum = ((sum & e) ^ Parity(group) ^ (constant & rho >> (2 * j - 1)) ^ rho >> (2 * j)) & 1;
+    if (j + 1 < digits) size = Grow(c, size, Mask(e), constant, ~Word{0}, 1);
+  }
+  return sum;
+}
+
+}  // namespace suf::backends::row

@@ -1,0 +1,35 @@
+// Memory that is handed between sockets, disks and kernels: bundles, frames, the dealer's sections.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "suf/base/bytes.hpp"
+
+namespace suf::exec {
+
+// HostBuffer: whole pages, not set to zero, wiped when they go. Plain memory; pinned where a device is in use.
+class HostBuffer {
+ public:
+  HostBuffer() = default;
+  // Throws Cause::kResource where there is no memory.
+  explicit HostBuffer(size_t bytes);
+  HostBuffer(HostBuffer&& o) noexcept : p_(std::exchange(o.p_, nullptr)), bytes_(std::exchange(o.bytes_, 0)) {}
+  HostBuffer& operator=(HostBuffer&& o) noexcept {
+    std::swap(p_, o.p_), std::swap(bytes_, o.bytes_);
+    return *this;
+  }
+  ~HostBuffer();
+
+  size_t size() const { return bytes_; }
+  bool empty() const { return bytes_ == 0; }
+  std::span<uint8_t> span() { return {p_, bytes_}; }
+  View view() const { return {p_, bytes_}; }
+
+ private:
+  uint8_t* p_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+}  // namespace suf::exec

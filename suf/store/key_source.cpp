@@ -1,0 +1,161 @@
+#include "suf/store/key_source.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "suf/base/error.hpp"
+
+namespace suf::store {
+
+namespace {
+constexpr size_t kTag = net::ChunkTags::kBytes;
+}
+
+KeySource::KeySource(SharedLayout layout, uint64_t window)
+    : layout_(std::move(layout)),
+      window_(window),
+      usual_(kTag + std::min<uint64_t>(kChunkBytes, layout_->largest())),
+      chunks_(layout_->chunks().size()) {
+  for (size_t i = 0; i < chunks_.size(); ++i) chunks_[i].left = layout_->chunks()[i].sections;
+}
+
+KeySource::~KeySource() {
+  Close();
+  if (feeder_.joinable()) feeder_.join();
+}
+
+View KeySource::DataOf(size_t chunk) const {
+  return chunks_[chunk].room.view().subspan(kTag, layout_->chunks()[chunk].bytes);
+}
+
+// Await: until the chunk is here; it and those before it are asked for.
+void KeySource::Await(std::unique_lock<std::mutex>& lock, size_t chunk) {
+  if (chunk >= asked_) {
+    for (size_t i = asked_; i <= chunk && i < came_; ++i) ahead_ -= layout_->chunks()[i].bytes;
+    asked_ = chunk + 1;
+    changed_.notify_all();
+  }
+  if (came_ <= chunk && !error_) {
+    const auto begin = std::chrono::steady_clock::now();
+    changed_.wait(lock, [&] { return came_ > chunk || error_ || closed_; });
+    waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+  if (error_) std::rethrow_exception(error_);
+  SUF_CHECK(came_ > chunk);
+}
+
+View KeySource::Section(size_t i) {
+  const Layout::Section& s = layout_->sections().at(i);
+  if (!s.bytes) return {};
+  std::unique_lock lock(m_);
+  Await(lock, s.chunk);
+  SUF_CHECK(!chunks_[s.chunk].room.empty());
+  return DataOf(s.chunk).subspan(s.at, s.bytes);
+}
+
+void KeySource::Give(size_t i) {
+  const Layout::Section& s = layout_->sections().at(i);
+  if (!s.bytes) return;
+  std::lock_guard lock(m_);
+  Chunk& c = chunks_[s.chunk];
+  SUF_CHECK(c.left > 0);
+  if (--c.left || c.room.empty()) return;
+  Drop(&c);
+}
+
+void KeySource::Drop(Chunk* c) {
+  if (c->room.size() == usual_) idle_.push_back(std::move(c->room));
+  c->room = {};
+}
+
+View KeySource::Data(size_t chunk) {
+  SUF_CHECK(window_ == kWhole);
+  std::unique_lock lock(m_);
+  Await(lock, chunk);
+  return DataOf(chunk);
+}
+
+void KeySource::Whole() {
+  std::unique_lock lock(m_);
+  if (!chunks_.empty()) Await(lock, chunks_.size() - 1);
+}
+
+void KeySource::Close() noexcept {
+  {
+    std::lock_guard lock(m_);
+    closed_ = true;
+  }
+  changed_.notify_all();
+}
+
+std::exception_ptr KeySource::failed() const {
+  std::lock_guard lock(m_);
+  return error_;
+}
+
+double KeySource::waited() const {
+  std::lock_guard lock(m_);
+  return waited_;
+}
+
+std::span<uint8_t> KeySource::Room() {
+  std::unique_lock lock(m_);
+  if (came_ == chunks_.size()) return {};
+  const uint64_t bytes = layout_->chunks()[came_].bytes;
+  changed_.wait(lock, [&] { return closed_ || ahead_ == 0 || window_ - std::min(window_, ahead_) >= bytes; });
+  if (closed_) return {};
+  Chunk& c = chunks_[came_];
+  if (c.room.empty()) {
+    if (kTag + bytes <= usual_ && !idle_.empty()) {
+      c.room = std::move(idle_.back());
+      idle_.pop_back();
+    } else {
+      c.room = exec::HostBuffer(std::max(kTag + bytes, usual_));
+    }
+  }
+  return c.room.span().first(kTag + bytes);
+}
+
+void KeySource::Came() {
+  {
+    std::lock_guard lock(m_);
+    Chunk& c = chunks_[came_];
+    if (came_ >= asked_) ahead_ += layout_->chunks()[came_].bytes;
+    ++came_;
+    if (!c.left) Drop(&c);  // nobody reads it
+  }
+  changed_.notify_all();
+}
+
+void KeySource::Fail(std::exception_ptr error) {
+  {
+    std::lock_guard lock(m_);
+    if (!error_ && came_ < chunks_.size()) error_ = std::move(error);
+  }
+  changed_.notify_all();
+}
+
+void KeySource::Feed(std::function<void(KeySource&)> f) {
+  feeder_ = std::thread([this, f = std::move(f)] {
+    try {
+      f(*this);
+    } catch (...) {
+      Fail(std::current_exception());
+    }
+  });
+}
+
+void KeySource::FeedFrom(View body) {
+  Feed([body](KeySource& keys) {
+    size_t at = 0;
+    for (auto room = keys.Room(); !room.empty(); room = keys.Room()) {
+      const std::span<uint8_t> data = room.subspan(kTag);
+      std::copy_n(body.subspan(at, data.size()).begin(), data.size(), data.begin());
+      at += data.size();
+      keys.Came();
+    }
+  });
+}
+
+}  // namespace suf::store

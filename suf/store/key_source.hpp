@@ -1,0 +1,81 @@
+// The key sections of one bundle as they come: from the dealer's link, from disk, or all of them from memory.
+#pragma once
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "suf/exec/host.hpp"
+#include "suf/net/tags.hpp"
+#include "suf/store/layout.hpp"
+
+namespace suf::store {
+
+// KeySource: a reader, the run, takes sections in their order and gives them back; a feeder fills chunks in their order
+// and never more than a window ahead of the reader. Each side may be any thread. The memory of what was given back
+// serves later chunks; all of it is wiped at the end.
+class KeySource {
+ public:
+  // window: bytes of chunks that may lie here behind the furthest one that was asked for; one chunk may in any case.
+  // kWhole: all of them.
+  static constexpr uint64_t kWhole = ~uint64_t{0};
+  KeySource(SharedLayout layout, uint64_t window);
+  ~KeySource();
+  KeySource(const KeySource&) = delete;
+  KeySource& operator=(const KeySource&) = delete;
+  const Layout& layout() const { return *layout_; }
+  const SharedLayout& SharedBody() const { return layout_; }
+
+  // Section: number i, once its chunk is here and verified, until Give. Throws what the feeder failed with, also where
+  // the chunk came before.
+  View Section(size_t i);
+  // Give: section i is read no more; once each.
+  void Give(size_t i);
+  // Data: a chunk's data, waited for. Of a source that holds all of them.
+  View Data(size_t chunk);
+  // Whole: returns when all has come and was verified, read or not.
+  void Whole();
+  // Close: nothing more is asked for, so the feeder ends.
+  void Close() noexcept;
+  // failed: what the feeder failed with, if it did. waited: seconds that the reader waited, so far.
+  std::exception_ptr failed() const;
+  double waited() const;
+
+  // Room: for the next chunk, its tag before its data; waits for the window. Empty when there is none, or the reader
+  // has closed.
+  std::span<uint8_t> Room();
+  // Came: what Room gave is filled and verified.
+  void Came();
+  // Fail: nothing more comes.
+  void Fail(std::exception_ptr error);
+  // Feed: runs `f` in a thread of this source's own; what it throws is the failure.
+  void Feed(std::function<void(KeySource&)> f);
+  // FeedFrom: a body in memory, which outlives the source.
+  void FeedFrom(View body);
+
+ private:
+  struct Chunk {
+    exec::HostBuffer room;
+    size_t left = 0;  // sections that were not given back
+  };
+  void Await(std::unique_lock<std::mutex>& lock, size_t chunk);
+  View DataOf(size_t chunk) const;
+  void Drop(Chunk* c);
+
+  const SharedLayout layout_;
+  const uint64_t window_, usual_;  // usual_: bytes of a room
+  mutable std::mutex m_;
+  std::condition_variable changed_;
+  std::vector<Chunk> chunks_;
+  std::vector<exec::HostBuffer> idle_;
+  size_t came_ = 0, asked_ = 0;  // chunks that are here; that were asked for: up to the furthest
+  uint64_t ahead_ = 0;           // bytes of those that came and were not asked for
+  bool closed_ = false;
+  std::exception_ptr error_;
+  double waited_ = 0;
+  std::thread feeder_;
+};
+
+}  // namespace suf::store
