@@ -183,25 +183,30 @@ def vocabulary(base):
 VARIANTS = {'portable': (), 'avx2': ('avx2', 'bmi2', 'aes'), 'avx512': ('avx512f', 'avx512_vbmi2', 'vaes', 'gfni')}  # some flags of each
 
 
-def variants(base):
-    """Each role with each variant of the kernels, no two with the same where there are three: every word and every count of bytes is the same."""
-    flags = set(re.search(r'^flags\s*:(.*)', pathlib.Path('/proc/cpuinfo').read_text(), re.M)[1].split())
-    names = [v for v, needs in VARIANTS.items() if flags.issuperset(needs)]
-    y, = base.simulate([base.text(9)])
+def in_turn(base, option, values, text, says):
+    """Each role with each value of an option, in turn: every word, byte and count is the same, and each says in its log what it runs on, as the pattern says(role, value)."""
+    y, = base.simulate([text])
     seen = []
-    for k in range(len(names)):
-        of = [names[(k + role) % len(names)] for role in range(3)]
-        with World(base, f'variants-{k}') as w:
-            w.deal(kernels=of[0]).port()
-            w.serve(kernels=of[1]).port()
-            e = w.embed(base.text(9), kernels=of[2])
+    for k in range(len(values)):
+        of = [values[(k + role) % len(values)] for role in range(3)]
+        with World(base, f'{option}-{k}') as w:
+            w.deal(**{option: of[0]}).port()
+            w.serve(**{option: of[1]}).port()
+            e = w.embed(text, **{option: of[2]})
             assert e.finish() == 0, e.err
-            for role, name, variant in ((w.dealer, 'deal', of[0]), (w.server, 'serve', of[1]), (e, 'embed', of[2])):
-                assert any(line.endswith(f' info {name}: the kernels are {variant}') for line in role.err), role.err
+            for role, name, value in ((w.dealer, 'deal', of[0]), (w.server, 'serve', of[1]), (e, 'embed', of[2])):
+                assert any(re.search(says(name, value), line) for line in role.err), role.err
             row, = e.rows()
             assert row['y'] == y, of
             seen.append([row[field] for field in ('bytes', 'key_bytes', 'flights', 'frames', 'trace')])
     assert all(s == seen[0] for s in seen), seen
+
+
+def variants(base):
+    """Each role with each variant of the kernels, no two with the same where there are three: every word and every count of bytes is the same."""
+    flags = set(re.search(r'^flags\s*:(.*)', pathlib.Path('/proc/cpuinfo').read_text(), re.M)[1].split())
+    names = [v for v, needs in VARIANTS.items() if flags.issuperset(needs)]
+    in_turn(base, 'kernels', names, base.text(9), lambda name, variant: rf' info {name}: the kernels are {variant}$')
     with World(base, 'variants-default') as w:
         assert (e := w.embed(dealer=1, connect=1)).finish() == 3
         assert any(line.endswith(f' info embed: the kernels are {names[-1]}') for line in e.err), e.err
@@ -214,21 +219,7 @@ def backends(base):
     """Each role on each backend, no two on the same: every word, byte and count is the same, and each says in its log what it runs on (all combinations: Protocol.AnyRoleOnAnyBackend)."""
     listed = {b['name']: b for b in json.loads(base.suf('backends', '--json'))['backends']}
     assert all(listed[name]['models'] and listed[name]['runs'] for name in BACKENDS) and not listed['myl7']['models'], listed
-    y, = base.simulate([base.text(5)])
-    seen = []
-    for k in range(3):
-        of = [BACKENDS[(k + role) % 3] for role in range(3)]
-        with World(base, f'backends-{k}') as w:
-            w.deal(backend=of[0]).port()
-            w.serve(backend=of[1]).port()
-            e = w.embed(base.text(5), backend=of[2])
-            assert e.finish() == 0, e.err
-            for role, name, backend in ((w.dealer, 'deal', of[0]), (w.server, 'serve', of[1]), (e, 'embed', of[2])):
-                assert any(re.search(rf' info {name}: the backend is {backend}(/\w+)?$', line) for line in role.err), role.err
-            row, = e.rows()
-            assert row['y'] == y, of
-            seen.append([row[field] for field in ('bytes', 'key_bytes', 'flights', 'frames', 'trace')])
-    assert all(s == seen[0] for s in seen), seen
+    in_turn(base, 'backend', BACKENDS, base.text(5), lambda name, backend: rf' info {name}: the backend is {backend}(/\w+)?$')
     with World(base, 'backends-default') as w:
         assert (e := w.embed(dealer=1, connect=1)).finish() == 3
         assert any(re.search(r' info embed: the backend is packed/\w+$', line) for line in e.err), e.err
