@@ -88,10 +88,10 @@ class Role:
 
 class Tap:
     """Forwards connections to `port`. When `at` bytes have come from there ('down') or gone there ('up'), over one connection, `then` is
-    called, once, and forwarding goes on; with flip, the next byte is altered."""
+    called, once, and forwarding goes on; with flip, the next byte is altered; with cut, nothing more is forwarded, whatever the sender had sent."""
 
-    def __init__(self, port, at, then=lambda: None, flip=False, way='down'):
-        self.to, self.at, self.then, self.flip, self.way, self.used = port, at, then, flip, way, False
+    def __init__(self, port, at, then=lambda: None, flip=False, way='down', cut=False):
+        self.to, self.at, self.then, self.flip, self.way, self.cut, self.used = port, at, then, flip, way, cut, False
         self.listener = socket.create_server(('127.0.0.1', 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -113,10 +113,12 @@ class Tap:
             while data := source.recv(4096):
                 if way == self.way and not self.used and count + len(data) > self.at:
                     self.used = True
-                    cut = self.at - count
-                    sink.sendall(data[:cut])
+                    here = self.at - count
+                    sink.sendall(data[:here])
                     self.then()
-                    data = bytes([data[cut] ^ (1 if self.flip else 0)]) + data[cut + 1:]
+                    if self.cut:
+                        break
+                    data = bytes([data[here] ^ (1 if self.flip else 0)]) + data[here + 1:]
                 sink.sendall(data)
                 count += len(data)
             sink.shutdown(socket.SHUT_WR)
