@@ -42,12 +42,12 @@ def median(rows, *path):
     return statistics.median(get(r) for r in rows)
 
 
-def demo(model, plan, tokens, count, *flags):
+def demo(model, plan, tokens, count, *flags, program=ROOT / 'build/suf'):
     """Rows of `suf demo` for that many texts; every result equals the simulator's."""
     with tempfile.NamedTemporaryFile('w', suffix='.jsonl') as f:
         f.writelines(json.dumps({'id': str(i), 'text': t}) + '\n' for i, t in enumerate(texts(model, tokens, count)))
         f.flush()
-        out = subprocess.check_output([ROOT / 'build/suf', 'demo', '--model', model, '--plan', plan, '--json-file', f.name, '--json', *flags], text=True, stderr=subprocess.DEVNULL)
+        out = subprocess.check_output([program, 'demo', '--model', model, '--plan', plan, '--json-file', f.name, '--json', *flags], text=True, stderr=subprocess.DEVNULL)
     rows = [json.loads(line) for line in out.splitlines()]
     assert len(rows) == count and all(r['n'] == tokens and r['sim_equal'] for r in rows), 'a timed result differs from the simulator'
     return rows

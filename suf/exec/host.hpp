@@ -9,15 +9,17 @@
 
 namespace suf::exec {
 
-// HostBuffer: whole pages, not set to zero, wiped when they go. Plain memory; pinned where a device is in use.
+// HostBuffer: whole pages, not set to zero, wiped when they go; the next buffers get them again. Plain memory; pinned
+// where a device is in use.
 class HostBuffer {
  public:
   HostBuffer() = default;
   // Throws Cause::kResource where there is no memory.
   explicit HostBuffer(size_t bytes);
-  HostBuffer(HostBuffer&& o) noexcept : p_(std::exchange(o.p_, nullptr)), bytes_(std::exchange(o.bytes_, 0)) {}
+  HostBuffer(HostBuffer&& o) noexcept
+      : p_(std::exchange(o.p_, nullptr)), bytes_(std::exchange(o.bytes_, 0)), pages_(std::exchange(o.pages_, 0)) {}
   HostBuffer& operator=(HostBuffer&& o) noexcept {
-    std::swap(p_, o.p_), std::swap(bytes_, o.bytes_);
+    std::swap(p_, o.p_), std::swap(bytes_, o.bytes_), std::swap(pages_, o.pages_);
     return *this;
   }
   ~HostBuffer();
@@ -29,7 +31,7 @@ class HostBuffer {
 
  private:
   uint8_t* p_ = nullptr;
-  size_t bytes_ = 0;
+  size_t bytes_ = 0, pages_ = 0;  // pages_: bytes of them
 };
 
 }  // namespace suf::exec

@@ -179,11 +179,10 @@ void Schedule::Frames() {
 
 void Schedule::Keys() {
   const auto& nodes = t_->nodes();
-  std::vector<int> first(nodes.size(), 1 << 30);  // first tick at which a party reads a told value
+  std::vector<int> first(nodes.size(), 1 << 30);  // tick of the first step in which a party reads a told value
   for (int p : {0, 1})
-    for (int i : live_[p])
-      for (int a : nodes[i].args)
-        if (nodes[a].op == Op::kTell) first[a] = std::min(first[a], at_[i][p]);
+    for (const Step& step : steps_[p])
+      for (int i : step.nodes) first[size_t(i)] = std::min(first[size_t(i)], step.tick);
   std::vector<int> tells;
   for (int i : live_[2])
     if (nodes[i].op == Op::kTell) tells.push_back(i);

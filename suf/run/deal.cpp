@@ -76,7 +76,7 @@ uint64_t WindowOf(const pfss::Schedule& s) {
   std::array<std::vector<uint64_t>, 2> end{std::vector<uint64_t>(nodes), std::vector<uint64_t>(nodes)};
   for (size_t p : {0, 1}) {
     for (const pfss::Part& part : s.key(int(p))) end[p][size_t(part.node)] = uint64_t(part.at + part.bytes);
-    for (const store::Layout::Chunk& c : LayoutOf(s, int(p)).chunks()) largest = std::max(largest, c.bytes);
+    largest = std::max(largest, LayoutOf(s, int(p)).largest());
     uint64_t most = 0;
     for (const pfss::Step& step : s.steps(int(p))) {
       asked[p][step.tick] = most;
