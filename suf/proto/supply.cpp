@@ -213,8 +213,7 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
     net::Channel* ch = seat[p]->channel;
     ch->Send(net::kHeader, encoded);
     seat[p]->sink = std::make_unique<store::Sink>(
-        store::ChunkKey(h), task.body[p], [ch](View chunk) { ch->Send(net::kChunk, chunk); },
-        std::max(options_.window, task.window));
+        store::ChunkKey(h), task.body[p], [ch](View chunk) { ch->Send(net::kChunk, chunk); }, options_.window);
   }
   auto start = Clock::now();
   generate_(std::move(job), *seat[0]->sink, *seat[1]->sink);

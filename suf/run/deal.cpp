@@ -68,34 +68,47 @@ store::Layout LayoutOf(const pfss::Schedule& schedule, int p) {
 }
 
 uint64_t WindowOf(const pfss::Schedule& s) {
+  // Of a party's chunk: where it ends in the body, how many of its sections are still to be dealt, and the tick of the
+  // first step that reads one.
+  struct Chunk {
+    uint64_t end = 0;
+    size_t left = 0;
+    int tick = 1 << 30;
+  };
+  std::array<std::vector<Chunk>, 2> chunks;
   const size_t nodes = s.trace().nodes().size();
-  uint64_t need = 0, largest = 0;
-  // when a party reads a section, and what it has asked for once all its steps before that tick are over
-  std::array<std::vector<int>, 2> tick{std::vector<int>(nodes, -1), std::vector<int>(nodes, -1)};
+  std::array<std::vector<Chunk*>, 2> of{std::vector<Chunk*>(nodes), std::vector<Chunk*>(nodes)};
+  // what a party has asked for once all its steps before that tick are over
   std::array<std::map<int, uint64_t>, 2> asked;
-  std::array<std::vector<uint64_t>, 2> end{std::vector<uint64_t>(nodes), std::vector<uint64_t>(nodes)};
   for (size_t p : {0, 1}) {
-    for (const pfss::Part& part : s.key(int(p))) end[p][size_t(part.node)] = uint64_t(part.at + part.bytes);
-    largest = std::max(largest, LayoutOf(s, int(p)).largest());
-    uint64_t most = 0;
+    const store::Layout layout = LayoutOf(s, int(p));
+    uint64_t end = 0, most = 0;
+    for (const store::Layout::Chunk& c : layout.chunks()) chunks[p].push_back({end += c.bytes, c.sections});
+    for (size_t i = 0; i < layout.sections().size(); ++i)
+      if (const auto& section = layout.sections()[i]; section.bytes)
+        of[p][size_t(s.key(int(p))[i].node)] = &chunks[p][section.chunk];
     for (const pfss::Step& step : s.steps(int(p))) {
       asked[p][step.tick] = most;
       for (int i : step.nodes)
-        if (const uint64_t e = end[p][size_t(i)]) tick[p][size_t(i)] = step.tick, most = std::max(most, e);
+        if (Chunk* c = of[p][size_t(i)]) c->tick = std::min(c->tick, step.tick), most = std::max(most, c->end);
     }
   }
+  uint64_t need = 0;
   std::array<uint64_t, 2> dealt{};
   for (int i : s.dealing()) {
-    for (size_t p : {0, 1}) dealt[p] = std::max(dealt[p], end[p][size_t(i)]);
-    for (size_t reader : {0, 1})
-      if (end[reader][size_t(i)] && tick[reader][size_t(i)] >= -1)
-        for (size_t p : {0, 1}) {
-          const auto step = asked[p].lower_bound(tick[reader][size_t(i)]);
-          const uint64_t behind = step == asked[p].end() ? s.key_bytes(int(p)) : step->second;
-          need = std::max(need, dealt[p] - std::min(dealt[p], behind));
-        }
+    for (size_t p : {0, 1})
+      if (const Chunk* c = of[p][size_t(i)]) dealt[p] = std::max(dealt[p], c->end);
+    for (size_t reader : {0, 1}) {
+      Chunk* c = of[reader][size_t(i)];
+      if (!c || --c->left) continue;
+      for (size_t p : {0, 1}) {
+        const auto step = asked[p].lower_bound(c->tick);
+        const uint64_t behind = step == asked[p].end() ? s.key_bytes(int(p)) : step->second;
+        need = std::max(need, dealt[p] - std::min(dealt[p], behind));
+      }
+    }
   }
-  return need + 2 * largest;
+  return need;
 }
 
 void Deal(const pfss::Schedule& schedule, pfss::Backend& backend, const pfss::Randomness& randomness, Inputs& inputs,

@@ -50,6 +50,7 @@ constexpr size_t kTag = net::ChunkTags::kBytes;
 Sink::Sink(const Hash& key, SharedLayout layout, Out out, uint64_t window)
     : layout_(std::move(layout)),
       window_(window),
+      usual_(kTag + std::min<uint64_t>(kChunkBytes, layout_->largest())),
       tags_(key),
       out_(std::move(out)),
       chunks_(layout_->chunks().size()),
@@ -77,9 +78,8 @@ std::span<uint8_t> Sink::Room(size_t i) {
     const auto begin = std::chrono::steady_clock::now();
     changed_.wait(lock, [&] { return waiting_ < window_ || error_; });
     waited_ += std::chrono::steady_clock::now() - begin;
-    const size_t usual = kTag + std::min<uint64_t>(kChunkBytes, layout_->largest()),
-                 bytes = std::max<uint64_t>(usual, kTag + layout_->chunks()[s.chunk].bytes);
-    if (bytes == usual && !idle_.empty()) {
+    const size_t bytes = std::max<uint64_t>(usual_, kTag + layout_->chunks()[s.chunk].bytes);
+    if (bytes == usual_ && !idle_.empty()) {
       c.room = std::move(idle_.back());
       idle_.pop_back();
     } else {
@@ -137,13 +137,14 @@ void Sink::Pump() {
       auto tag = tags_.Next(View(chunk).subspan(kTag));
       std::copy(tag.begin(), tag.end(), chunk.begin());
       out_(chunk);
+      if (room.size() != usual_) room = {};
       lock.lock();
     } catch (...) {
       lock.lock();
       error_ = std::current_exception();
     }
     ++out_next_, waiting_ -= bytes;
-    idle_.push_back(std::move(room));
+    if (!room.empty()) idle_.push_back(std::move(room));
     changed_.notify_all();
     if (error_) return;
   }

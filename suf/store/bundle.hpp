@@ -87,7 +87,7 @@ class Sink {
   void Pump();
 
   const SharedLayout layout_;
-  const uint64_t window_;
+  const uint64_t window_, usual_;  // usual_: bytes of a room
   net::ChunkTags tags_;
   const Out out_;
   std::chrono::steady_clock::duration waited_{};
