@@ -149,7 +149,7 @@ int RunDemo(const DemoArgs& a) {
   std::string certs = dir / "certs", vocabulary = a.model + "/vocab.txt";
   net::MakeCerts(certs);
   auto with_engine = [&](std::vector<std::string> args) {
-    args.insert(args.end(), {"--backend", a.backend});
+    args.insert(args.end(), {"--backend", a.backend, "--streams", std::to_string(a.streams)});
     if (!a.kernels.empty()) args.insert(args.end(), {"--kernels", a.kernels});
     return args;
   };

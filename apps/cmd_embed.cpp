@@ -90,9 +90,9 @@ int RunEmbed(const EmbedArgs& a) {
     bar->At(done, what);
   };
   options.audited = [] { log::Info("embed: the model owner audited a bundle and found nothing wrong"); };
-  roles::DataOwner owner(engine, store, CallDealer(own, a.dealer, timeout), std::move(options));
+  roles::DataOwner owner(engine, store, CallDealer(own, a.dealer, timeout, a.streams), std::move(options));
   {  // the model owner sees when the connection ends: not only when all is written
-    auto ch = net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout);
+    auto ch = net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout, {}, a.streams);
     ch->set_recorder(recorder.get());
     roles::DataOwner::Session session(owner, *ch);
     Warn("embed", session.notices());

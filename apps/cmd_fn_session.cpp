@@ -118,8 +118,8 @@ roles::Ran Call(const FnAskArgs& a, const net::Credentials& own, roles::Function
   roles::Client::Options options{.keys = KeysOf(a.keys, store), .audits = a.audit};
   options.audited = [] { log::Info("fn ask: P0 audited a bundle and found nothing wrong"); };
   options.progress = [&](size_t, double done, const std::string& what) { bar.At(done, what); };
-  roles::Client client(engine, store, CallDealer(own, a.dealer, timeout), std::move(options));
-  auto ch = net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout);
+  roles::Client client(engine, store, CallDealer(own, a.dealer, timeout, a.streams), std::move(options));
+  auto ch = net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout, {}, a.streams);
   ch->set_recorder(recorder.get());
   roles::Client::Session session(client, *ch);
   Warn("fn ask", session.notices());

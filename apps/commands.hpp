@@ -68,6 +68,7 @@ struct DealArgs {
   std::string plan, certs, listen, state, times, kernels, backend = "auto", variant;
   std::vector<std::string> pins;
   int tokens = 0, count = 0, window = 0;  // window: megabytes of keys that wait for the slower party
+  int streams = 1;                        // TLS connections of a session
   double timeout = 60;
 };
 int RunDeal(const DealArgs& a);
@@ -84,6 +85,7 @@ struct PartyArgs {
   std::string plan, certs, dealer, store, record, kernels, backend = "auto";
   std::vector<std::string> pins;
   KeysArgs keys;
+  int streams = 1;  // TLS connections of a session
   double timeout = 60;
 };
 // AnswerArgs: of P0, which listens.
@@ -110,6 +112,7 @@ struct DemoArgs {
   std::string program;  // path of this program
   std::string model, plan, calibrate, kernels, backend = "auto", variant = "auto";
   Source source;
+  int streams = 1;
   bool json = false, truncate = false, one_by_one = false;
 };
 int RunDemo(const DemoArgs& a);

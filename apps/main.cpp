@@ -220,6 +220,7 @@ int Main(int argc, char** argv) {
   d->add_option("--timeout", deal.timeout, "seconds to wait for a silent peer")->default_val(60);
   d->add_option("--times", deal.times, "write to this file where the time went, a JSON line a bundle");
   AddWindow(d, &deal.window, "megabytes of keys that are made before the slower party takes them");
+  AddStreams(d, &deal.streams);
   AddKernels(d, &deal.kernels);
   AddBackend(d, &deal.backend);
   d->add_option("--variant", deal.variant, "with --tokens: bundles made ahead are of this variant (default: the first)")
@@ -261,6 +262,7 @@ int Main(int argc, char** argv) {
   de->add_flag("--json", demo.json, "JSON lines");
   de->add_flag("--truncate", demo.truncate, "cut texts over the limit instead of refusing them");
   de->add_flag("--one-by-one", demo.one_by_one, "as for embed: times of one text that no other one disturbs");
+  AddStreams(de, &demo.streams);
   AddKernels(de, &demo.kernels);
   AddBackend(de, &demo.backend);
   de->add_option("--variant", demo.variant, kAutoHelp)->default_val("auto");

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "suf/base/error.hpp"
+#include "suf/net/tls.hpp"
 #include "suf/store/bundle.hpp"
 
 namespace suf::apps {
@@ -12,6 +13,14 @@ void AddWindow(CLI::App* c, int* megabytes, const char* what) {
       ->check(CLI::Range(1, 1 << 20))
       ->default_val(int(store::kKeyWindow >> 20))
       ->option_text("MB");
+}
+
+void AddStreams(CLI::App* c, int* streams) {
+  c->add_option("--streams", *streams,
+                "TLS connections of a session, which share its long frames; the least of what both ends say; worth it "
+                "where one core cannot encrypt as fast as the network takes (default: 1)")
+      ->check(CLI::Range(1, net::kMostStreams))
+      ->option_text("N");
 }
 
 namespace {
@@ -63,6 +72,7 @@ void AddParty(CLI::App* c, PartyArgs* a, const char* other, const char* own) {
   c->add_option("--store", a->store, "directory of bundles, ledger and long-lived secrets")->required();
   c->add_option("--record", a->record, Str("write the frames with the ", other, " to this new file"));
   c->add_option("--timeout", a->timeout, "seconds to wait for a silent peer")->default_val(60);
+  AddStreams(c, &a->streams);
   AddKeys(c, &a->keys);
   AddKernels(c, &a->kernels);
   AddBackend(c, &a->backend);

@@ -17,6 +17,8 @@ namespace suf::apps {
 void AddPins(CLI::App* c, std::vector<std::string>* pins);
 // AddWindow: how many megabytes of keys lie ready.
 void AddWindow(CLI::App* c, int* megabytes, const char* what);
+// AddStreams: over how many connections a session goes.
+void AddStreams(CLI::App* c, int* streams);
 // AddShifts: P0's weights that lie beside a plan.
 void AddShifts(CLI::App* c, std::string* file);
 // AddKernels: all kernels give the same bytes; the constant-time check covers portable and avx2 (SECURITY.md).

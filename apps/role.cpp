@@ -62,8 +62,8 @@ proto::Keys KeysOf(const KeysArgs& a, const store::Store& store) {
   return {uint32_t(a.ahead), a.witness == "always", uint64_t(a.window) << 20};
 }
 
-proto::DialDealer CallDealer(const net::Credentials& own, const std::string& where, net::Millis timeout) {
-  return roles::ToDealer(own, net::Address::Parse(where), timeout);
+proto::DialDealer CallDealer(const net::Credentials& own, const std::string& where, net::Millis timeout, int streams) {
+  return roles::ToDealer(own, net::Address::Parse(where), timeout, streams);
 }
 
 std::unique_ptr<pfss::Backend> HostBackend(const char* command, const std::string& name) {
@@ -117,7 +117,7 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
   std::unique_ptr<net::Recorder> recorder;
   if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);
   const auto timeout = Timeout(a.timeout);
-  auto dial = CallDealer(own, a.dealer, timeout);
+  auto dial = CallDealer(own, a.dealer, timeout, a.streams);
   std::optional<Error> failed;
   std::optional<net::Listener> listener;
   roles::Server::Options options;
@@ -137,7 +137,7 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
       listener->Stop();
     };
   auto server = make(store, dial, std::move(options));
-  listener.emplace(own, net::Address::Parse(a.listen), std::vector{Role::kData}, timeout);
+  listener.emplace(own, net::Address::Parse(a.listen), std::vector{Role::kData}, timeout, a.streams);
   stopping.Run(*listener, command, [&](net::Channel& ch) {
     ch.set_recorder(recorder.get());
     server->Serve(ch);

@@ -31,8 +31,9 @@ net::Millis Timeout(double seconds);
 // KeysOf: what --ahead and --witness say. Throws Cause::kResource where the store's disk cannot keep keys.
 proto::Keys KeysOf(const KeysArgs& a, const store::Store& store);
 
-// CallDealer: how the dealer at HOST:PORT is reached. Throws Cause::kInput when that is no address.
-proto::DialDealer CallDealer(const net::Credentials& own, const std::string& where, net::Millis timeout);
+// CallDealer: how the dealer at HOST:PORT is reached, over how many streams. Throws Cause::kInput when that is no
+// address.
+proto::DialDealer CallDealer(const net::Credentials& own, const std::string& where, net::Millis timeout, int streams);
 
 // HostBackend: the backend that a role runs on, of --backend; said in the log. After UseKernels. Throws Cause::kInput
 // for a name that none has or of one that runs no models, Cause::kResource where it does not run here.

@@ -39,7 +39,7 @@ class FuzzPipe : public Pipe {
     return true;
   }
   size_t queued() const override { return queued_; }
-  bool Wait(bool read, bool write, Deadline) override { return write || (read && (run_ || !input_.empty())); }
+  bool Wait(bool read, bool write, Deadline, int) override { return write || (read && (run_ || !input_.empty())); }
   void Drain(Deadline) noexcept override { over = true; }
   void Drop() noexcept override { over = true; }
   size_t came = 0;  // bytes

@@ -143,13 +143,11 @@ void Channel::Release(View memory) {
   if (tagger_) tagger_->Wait(memory);
 }
 
-namespace {
-Bytes EncodeHeader(size_t length, uint16_t kind, uint16_t sequence) {
+Bytes Channel::EncodeHeader(size_t length, uint16_t kind, uint16_t sequence) {
   Writer w;
   w.Put(uint32_t(length)), w.Put(kind), w.Put(sequence);
   return w.Take();
 }
-}  // namespace
 
 void Channel::Send(uint16_t kind, View payload) {
   SUF_CHECK(payload.size() <= kMaxFrame && kind != kRefuse && !sending_);
@@ -208,8 +206,6 @@ std::pair<uint16_t, Bytes> Channel::RecvEither(Due a, Due b) {
     WrongLength(kind, payload.size(), bytes);
   return {kind, std::move(payload)};
 }
-
-void Channel::Post(uint16_t kind, std::span<uint8_t> room) { posted_.push_back({kind, 0, room}); }
 
 std::optional<Channel::Frame> Channel::Fill(size_t) {
   Posted& p = posted_.front();

@@ -19,6 +19,7 @@ using Millis = std::chrono::milliseconds;
 inline constexpr Millis kTimeout{60'000};
 inline constexpr size_t kFrameHeader = 8;
 inline constexpr size_t kMaxFrame = (size_t{1} << 32) - 1;
+inline constexpr int kMostStreams = 16;      // TLS connections of a session
 inline constexpr size_t kControlFrame = 64;  // payload of a MAC
 
 // Kinds below kFirstRun belong to the sessions; an inference numbers its own from kFirstRun on.
@@ -46,6 +47,7 @@ enum Kind : uint16_t {
   kWitness,
   kProbe,
   kLink,
+  kJoin,
   kFirstRun = 0x100
 };
 
@@ -109,12 +111,15 @@ class Channel {
   }
   // Post: room for a frame of exactly that length which is due: its bytes go there as they come, whoever reads, also
   // while we write. Frames are posted in the order in which they are due, and before anything else is received.
-  void Post(uint16_t kind, std::span<uint8_t> room);
+  void Post(uint16_t kind, std::span<uint8_t> room) {
+    posted_.push_back({kind, uint16_t(next_received_ + posted_.size()), room});
+    Posting(posted_.back());
+  }
   // RecvUpTo: returns when so many bytes of the oldest posted frame are in its room; with all of them the frame is
   // received. Errors as Recv. RecvInto: Post and the whole frame.
   void RecvUpTo(size_t bytes);
   void RecvInto(uint16_t kind, std::span<uint8_t> room) { Post(kind, room), RecvUpTo(room.size()); }
-  // Unpost: whatever is posted goes, as its rooms do: the session is over.
+  // Unpost: whatever is posted goes, as its rooms do: where anything is, the session is over.
   virtual void Unpost() { posted_.clear(); }
   // SendUpTo: a frame whose first bytes are final before its last: bytes [0, bytes) of the payload may leave. Begins
   // the frame; nothing else may be sent until all of it is; each call has the same kind and payload.
@@ -138,7 +143,7 @@ class Channel {
   const Identity& self() const { return self_; }
   const Identity& peer() const { return peer_; }
   const char* peer_title() const { return Title(peer_.role); }
-  // exporter: TLS exporter value of this connection; equal at both ends, of no other connection.
+  // exporter: TLS exporter value of this connection, of all its streams; equal at both ends, of no other connection.
   const Hash& exporter() const { return exporter_; }
   Millis timeout() const { return timeout_; }
   void set_timeout(Millis t) { timeout_ = t; }
@@ -184,7 +189,7 @@ class Channel {
   // Posted: a frame that is due. Fill: waits until so many bytes of the oldest one are in its room, or until another
   // frame is found in its place, which it returns; the posted one's sequence is set when its header came.
   struct Posted {
-    uint16_t kind = 0, sequence = 0;
+    uint16_t kind = 0, sequence = 0;  // as due, until its header came
     std::span<uint8_t> room;
     size_t filled = 0;
     bool whole = false;
@@ -192,6 +197,7 @@ class Channel {
   };
   std::deque<Posted> posted_;
   virtual std::optional<Frame> Fill(size_t bytes);
+  virtual void Posting(const Posted&) {}
   virtual void Linger() noexcept {}
   // GoneBy: what PeerGone makes of the first frame that nobody took yet.
   static bool GoneBy(const Frame& f, size_t due) { return f.kind == kRefuse || due == 0 || f.payload.size() > due; }
@@ -206,6 +212,11 @@ class Channel {
   [[noreturn]] void WrongLength(uint16_t kind, size_t bytes, size_t due);
   [[noreturn]] void Silent(const char* doing);
   [[noreturn]] void Gone();
+  // over: nothing more is said but a refusal.
+  bool over() const { return over_; }
+  static Bytes EncodeHeader(size_t length, uint16_t kind, uint16_t sequence);
+  // Bind: other connections to this one: from now on this is the exporter.
+  void Bind(const Hash& exporter) { exporter_ = exporter; }
   // ThrowIfRefusal: of a frame found while an error was being handled.
   void ThrowIfRefusal(const Frame& f);
 

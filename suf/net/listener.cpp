@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "suf/net/internal/asio.hpp"
+#include "suf/net/internal/join.hpp"
 #include "suf/net/internal/secured.hpp"
 #include "suf/net/tls.hpp"
 
@@ -20,6 +21,7 @@ using Ec = std::error_code;
 constexpr size_t kSessions = 96;              // clients whose certificate was accepted
 constexpr size_t kStrangers = 64;             // clients in their handshake; the oldest goes when another one comes
 constexpr size_t kWorkers = 192;              // threads, those included that are about to end
+constexpr Millis kJoining{10'000};            // for the further streams of a session
 constexpr long kCertificateBytes = 16 << 10;  // of a client's certificate message
 
 // MostStrangers: kStrangers, or fewer where they would take more than an eighth of the descriptors we may open.
@@ -41,10 +43,13 @@ struct Worker {
 }  // namespace
 
 struct Listener::State {
-  State(const Credentials& c, std::vector<Role> p, Millis t) : own(c), peers(std::move(p)), timeout(t) {}
+  State(const Credentials& c, std::vector<Role> p, Millis t, int s)
+      : own(c), peers(std::move(p)), timeout(t), streams(s) {}
   Credentials own;
   std::vector<Role> peers;
   Millis timeout;
+  int streams;
+  Lobby lobby;
   asio::io_context io{1};
   tcp::acceptor acceptor{io};
   std::mutex log;
@@ -83,7 +88,16 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
     if (!link)
       Fail(Cause::kPeer, "a client was dropped for newer ones before its TLS handshake; see who connects here");
     SSL_set_max_cert_list(link->ssl(), kCertificateBytes);
+    link->Allow(streams);
+    const std::shared_ptr<TlsLink> first = link;
     auto ch = Secured(std::move(link), true, peers, timeout, w.who);
+    if (first->joins()) {  // a stranger until it found its session
+      ch->set_timeout(std::min(timeout, kJoining));
+      lobby.TakeIn(static_cast<TlsChannel&>(*ch));
+      std::lock_guard l(m);
+      w.link = nullptr, w.stranger = false, w.ended = true;
+      return;
+    }
     {
       std::lock_guard l(m);
       w.stranger = false;
@@ -93,6 +107,8 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
     if (!counted)
       EndSession(*ch, Refusal::kBusy, Cause::kPeer, ch->peer_title(), " came while ", kSessions,
                  " sessions are running; it was told to try again");
+    if (const int n = first->streams(); n > 1)
+      static_cast<TlsChannel&>(*ch).Spread(lobby.Gather(*ch, n, std::min(timeout, kJoining)));
     session(*ch);
   } catch (const Error& e) {
     report(e);
@@ -145,8 +161,9 @@ void Listener::State::Join() {
   workers.clear();
 }
 
-Listener::Listener(const Credentials& own, const Address& where, std::vector<Role> peers, Millis timeout)
-    : s_(std::make_unique<State>(own, std::move(peers), timeout)) {
+Listener::Listener(const Credentials& own, const Address& where, std::vector<Role> peers, Millis timeout, int streams)
+    : s_(std::make_unique<State>(own, std::move(peers), timeout, streams)) {
+  SUF_CHECK(streams >= 1 && streams <= kMostStreams);
   Ec ec;
   tcp::resolver resolver(s_->io);
   auto found = resolver.resolve(where.host, std::to_string(where.port), tcp::resolver::passive, ec);

@@ -49,6 +49,8 @@ constexpr Row kTable[] = {
      "sides"},
     {Refusal::kCount, Cause::kInput, "brings another number of values than we do; give both parties as many"},
     {Refusal::kVariant, Cause::kRefused, "allows none of the plan's variants that we do; let both allow one in common"},
+    {Refusal::kStream, Cause::kRefused,
+     "knows no session for a stream of ours; see that one process listens at its address, and start again"},
 };
 
 }  // namespace

@@ -32,6 +32,7 @@ enum class Refusal : uint16_t {
   kJob = 20,
   kCount = 21,
   kVariant = 22,
+  kStream = 23,
 };
 
 // Refused: the error that the refused side reads: cause and sentence of the table; an unknown code reads as

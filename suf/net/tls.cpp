@@ -1,6 +1,9 @@
 #include "suf/net/tls.hpp"
 
+#include <future>
+
 #include "suf/net/internal/asio.hpp"
+#include "suf/net/internal/join.hpp"
 #include "suf/net/internal/secured.hpp"
 #include "suf/net/internal/tls_channel.hpp"
 #include "suf/net/internal/x509.hpp"
@@ -106,11 +109,27 @@ Fd Connect(const Address& where, const std::string& who, Millis timeout, const s
 }  // namespace
 
 std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role to, Millis timeout,
-                              std::stop_token stop) {
+                              std::stop_token stop, int streams) {
+  SUF_CHECK(streams >= 1 && streams <= kMostStreams);
   std::string who = Str(Title(to), " at ", where.Text());
-  auto link = std::make_shared<TlsLink>(own, Connect(where, who, timeout, stop));
-  link->DropOn(std::move(stop));
-  return Secured(std::move(link), false, {to}, timeout, who);
+  const auto connect = [&](auto&& prepare) {
+    auto link = std::make_shared<TlsLink>(own, Connect(where, who, timeout, stop));
+    link->DropOn(stop);
+    prepare(*link);
+    return link;
+  };
+  const auto link = connect([&](TlsLink& l) { l.Offer(streams); });
+  auto ch = Secured(link, false, {to}, timeout, who);
+  std::vector<std::future<TlsChannel::Side>> joined;
+  for (int i = 1; i < link->streams(); ++i)
+    joined.push_back(std::async(std::launch::async, [&, i] {
+      auto side = Secured(connect([](TlsLink& l) { l.Join(); }), false, {to}, timeout, who);
+      return AskToJoin(*ch, static_cast<TlsChannel&>(*side), i);
+    }));
+  std::vector<TlsChannel::Side> sides;
+  for (auto& j : joined) sides.push_back(j.get());
+  if (!sides.empty()) static_cast<TlsChannel&>(*ch).Spread(std::move(sides));
+  return ch;
 }
 
 }  // namespace suf::net

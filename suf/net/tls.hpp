@@ -19,18 +19,20 @@ struct Address {
 };
 
 // Dial: connects to the role `to`. Throws Cause::kPeer (nobody answers, silent) or Cause::kRefused (certificate or
-// role, of either side). When `stop` is requested, from any thread, dialing and the channel end as if the peer had hung
-// up.
+// role, of either side). streams: frames over 64 KiB of keys, masked weights and inferences go over so many
+// connections, or as many as the other end takes; they are there when it returns. When `stop` is requested, from any
+// thread, dialing and the channel end as if the peer had hung up.
 std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role to, Millis timeout = kTimeout,
-                              std::stop_token stop = {});
+                              std::stop_token stop = {}, int streams = 1);
 
 // Listener: accepts connections; each runs in a thread of its own, hand-shake included, so a silent stranger holds up
 // nobody. 96 sessions at most; apart from these 64 handshakes, of 10 s at most, where a new client takes the place of
 // the oldest, as it does when descriptors or threads run out.
 class Listener {
  public:
-  // Port 0 takes a free one. Throws Cause::kResource when the address cannot be had.
-  Listener(const Credentials& own, const Address& where, std::vector<Role> peers, Millis timeout = kTimeout);
+  // Port 0 takes a free one. streams: of a session, at most. Throws Cause::kResource when the address cannot be had.
+  Listener(const Credentials& own, const Address& where, std::vector<Role> peers, Millis timeout = kTimeout,
+           int streams = 1);
   ~Listener();
   uint16_t port() const;
   // Run: until Stop; then drops all but the sessions we deal or compute for (Stage::kEngaged), and waits for these.

@@ -12,6 +12,7 @@ using Clock = std::chrono::steady_clock;
 using Ec = std::error_code;
 
 constexpr size_t kBurst = 4 * kRecord;  // encrypted and sent at once: the peer decrypts while we go on
+constexpr size_t kSpread = 64 << 10;    // frames longer than that go over all streams
 constexpr size_t kProgress = 65536;     // a peer moves this much per time-out, or it is silent
 
 // IsOfCertificate: an alert that speaks of the certificate, not of altered bytes.
@@ -38,6 +39,8 @@ size_t TlsChannel::held() const {
 }
 
 void TlsChannel::Unpost() {
+  if (posted_.empty()) return;
+  for (const auto& s : streams_) s->Forget();
   if (target_) skip_ = Rest(), Forget();
   Channel::Unpost();
 }
@@ -47,8 +50,115 @@ void TlsChannel::Reach(Stage stage) noexcept {
   if (stage == Stage::kAccepted) block_ = kBlock, pipe_->Widen();
 }
 
+void TlsChannel::Spread(std::vector<Side> sides) {
+  SUF_CHECK(streams_.empty());
+  Sha256 all;
+  all.Add(AsView("suf streams")).Add(exporter());
+  share_ = {0, sides.size() + 1};
+  for (Side& s : sides) {
+    all.Add(s.exporter);
+    streams_.push_back(std::make_unique<Stream>(std::move(s.pipe), Share{streams_.size() + 1, share_.count}));
+  }
+  Bind(all.Done());
+}
+
+std::shared_ptr<Pipe> TlsChannel::Hand() {
+  SUF_CHECK(streams_.empty());
+  if (!inbox_.empty() || !staged_.empty() || have_header_ || header_bytes_)
+    EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(),
+               " sent frames of a session where a stream of one was opened; install the same suf on all sides");
+  return std::move(pipe_);
+}
+
+bool TlsChannel::Spreads(uint16_t kind, size_t bytes) const {
+  return !streams_.empty() && bytes > kSpread && (kind == kChunk || kind >= kFirstRun);
+}
+
+void TlsChannel::Posting(const Posted& p) {
+  if (!Spreads(p.kind, p.room.size())) return;
+  for (const auto& s : streams_) s->Expect(EncodeHeader(p.room.size(), p.kind, p.sequence), p.room);
+}
+
+// AwaitStreams: until it is done of each stream; meanwhile what the peer says on the first one is heard.
+template <class F>
+void TlsChannel::AwaitStreams(const char* doing, F&& done) {
+  constexpr Millis kLook{50};
+  for (const auto& s : streams_) {
+    auto deadline = Clock::now() + timeout();
+    for (uint64_t mark = s->moved(); !done(*s);) {
+      if (const Ec ec = s->failed()) {
+        if (ec == std::errc::protocol_error)
+          EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(),
+                     " sent another frame over a stream than was due; install the same suf on all sides");
+        LastWord();
+        ThrowIfTls(ec);
+        Gone();
+      }
+      Blocked([&] { s->Wait(kLook); });
+      const Window w{false, kAheadFrames, kAheadBytes};
+      while (Read(w)) {
+      }
+      if (!done(*s) && (read_error_ || (!inbox_.empty() && inbox_.front().kind == kRefuse))) {
+        LastWord();
+        ThrowIfTls(read_error_);
+        Gone();
+      }
+      if (const uint64_t moved = s->moved(); moved != mark)
+        mark = moved, deadline = Clock::now() + timeout();
+      else if (Clock::now() >= deadline)
+        Silent(doing);
+    }
+  }
+}
+
+// Forgetting: of what has failed, no stream reads or writes any memory that may go now.
+class TlsChannel::Forgetting {
+ public:
+  explicit Forgetting(TlsChannel& ch) : ch_(ch), before_(std::uncaught_exceptions()) {}
+  ~Forgetting() {
+    if (std::uncaught_exceptions() > before_)
+      for (const auto& s : ch_.streams_) s->Forget();
+  }
+
+ private:
+  TlsChannel& ch_;
+  const int before_;
+};
+
+// QueueShare: bytes [from, to) of a frame that goes over all streams, as far as they are ours.
+void TlsChannel::QueueShare(View payload, size_t from, size_t to, Ec* error) {
+  for (size_t at = share_.Bytes(from), end = share_.Bytes(to); at < end && !*error;) {
+    for (size_t room = kBurst; room && at < end && !*error;) {
+      const Share::Piece p = share_.At(at, payload.size());
+      const size_t n = std::min({p.bytes, end - at, room});
+      pipe_->Queue(payload.subspan(p.place, n), error);
+      at += n, room -= n;
+    }
+    if (!*error) *error = Flush();
+  }
+}
+
 void TlsChannel::PutUpTo(View header, View payload, size_t from, size_t to) {
+  const Forgetting forgetting(*this);
   Ec ec;
+  if (Spreads(Reader(header.subspan(4), "a frame header").Get<uint16_t>(), payload.size())) {
+    if (!over())
+      for (const auto& s : streams_) s->Send(header, payload, from, to);
+    if (from == 0) pipe_->Queue(header, &ec);
+    QueueShare(payload, from, to, &ec);
+    if (!ec && !over() && to == payload.size()) AwaitStreams("send to it", [](Stream& s) { return s.Sent(); });
+  } else {
+    PutWhole(header, payload, from, to, &ec);
+  }
+  if (!ec) return;
+  if (ec == std::errc::not_enough_memory) throw std::bad_alloc();
+  LastWord();
+  ThrowIfTls(read_error_);
+  Gone();
+}
+
+void TlsChannel::PutWhole(View header, View payload, size_t from, size_t to, Ec* error) {
+  Ec& ec = *error;
   payload = payload.subspan(from, to - from);
   size_t room = kBurst;
   if (from == 0) {  // header and start of the payload share a record: a short frame is one write
@@ -67,11 +177,6 @@ void TlsChannel::PutUpTo(View header, View payload, size_t from, size_t to) {
     if (!ec) ec = Flush();
     if (payload.empty()) break;
   }
-  if (!ec) return;
-  if (ec == std::errc::not_enough_memory) throw std::bad_alloc();
-  LastWord();
-  ThrowIfTls(read_error_);
-  Gone();
 }
 
 // Flush: reads what comes meanwhile, so that two ends that write do not wait for each other.
@@ -106,6 +211,9 @@ void TlsChannel::LastWord() {
 void TlsChannel::Await(const Window& w, const std::function<bool()>& here) {
   auto deadline = Clock::now() + timeout();
   for (uint64_t mark = bytes_read_; !here();) {
+    if (have_header_ && spread_ && !Match())
+      EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(), " sent a frame of kind ", frame_.kind,
+                 " over its streams where none was due; install the same suf on all sides");
     if (have_header_ && !target_ && length_ > w.bytes) TooLarge(length_, w.bytes);
     if (!Read(w)) {
       if (read_error_) {
@@ -127,11 +235,18 @@ Channel::Frame TlsChannel::Take(size_t limit) {
 }
 
 std::optional<Channel::Frame> TlsChannel::Fill(size_t bytes) {
+  const Forgetting forgetting(*this);
   Posted& p = posted_.front();
   const bool all = bytes == p.room.size();
   Await(One(std::max(p.room.size(), sizeof(Refusal))),
         [&] { return p.whole || (!all && p.filled >= bytes) || !inbox_.empty(); });
-  if (p.whole || (!all && p.filled >= bytes)) return std::nullopt;
+  if (p.whole || (!all && p.filled >= bytes)) {
+    if (!Spreads(p.kind, p.room.size())) return std::nullopt;
+    AwaitStreams("hear from it", [&](Stream& s) { return s.Came(bytes); });
+    if (all)
+      for (const auto& s : streams_) s->Took();
+    return std::nullopt;
+  }
   Frame f = Take(0);  // it is here
   if (!p.Is(f)) return f;
   std::copy(f.payload.begin(), f.payload.end(), p.room.begin());  // it came before its room was posted
@@ -140,6 +255,8 @@ std::optional<Channel::Frame> TlsChannel::Fill(size_t bytes) {
 }
 
 TlsChannel::~TlsChannel() {
+  streams_.clear();
+  if (!pipe_) return;
   if (lingers_) pipe_->Drain(Clock::now() + kLinger);
   pipe_->Drop();
   Wipe(staging_.data(), staging_.size());
@@ -149,6 +266,7 @@ TlsChannel::~TlsChannel() {
 void TlsChannel::Linger() noexcept {
   inbox_.clear(), inbox_bytes_ = 0, staged_ = {};
   Forget();
+  streams_.clear();  // who waits for them looks at the first one then
   lingers_ = true;
 }
 
@@ -171,6 +289,7 @@ Channel::Posted* TlsChannel::NextPosted() {
 
 // Open: whether more may be read: of the frame that is arriving, or of the header of one.
 bool TlsChannel::Open(const Window& w) {
+  if (have_header_ && spread_ && !Match()) return false;
   if (target_ || (!have_header_ && NextPosted())) return true;
   size_t length = have_header_ ? length_ : 0;
   if (w.one) return inbox_.empty() && length <= w.bytes;
@@ -223,14 +342,28 @@ void TlsChannel::Parse(const Window& w) {
       length_ = r.Get<uint32_t>();
       frame_.kind = r.Get<uint16_t>(), frame_.sequence = r.Get<uint16_t>();
       header_bytes_ = before_ = filled_ = 0, have_header_ = true;
-      if (Posted* p = NextPosted(); p && p->kind == frame_.kind && p->room.size() == length_)
-        target_ = p, p->sequence = frame_.sequence;
+      spread_ = Spreads(frame_.kind, length_);
+      (void)Match();
     }
   }
 }
 
+// Match: whether the frame that is on its way is the posted one that is due; then it goes there.
+bool TlsChannel::Match() {
+  if (target_) return true;
+  Posted* p = NextPosted();
+  if (!p || p->kind != frame_.kind || p->room.size() != length_) return false;
+  target_ = p, p->sequence = frame_.sequence;
+  if (spread_) length_ = share_.Bytes(length_);
+  return true;
+}
+
 // Room: for the next bytes of the payload: of the posted room, or of a block.
 std::span<uint8_t> TlsChannel::Room() {
+  if (target_ && spread_) {
+    const Share::Piece p = share_.At(filled_, target_->room.size());
+    return target_->room.subspan(p.place, p.bytes);
+  }
   if (target_) return target_->room.subspan(filled_);
   Bytes& b = frame_.payload;
   if (filled_ == b.size()) {
@@ -247,7 +380,7 @@ std::span<uint8_t> TlsChannel::Room() {
 
 void TlsChannel::Filled(size_t bytes) {
   filled_ += bytes;
-  if (target_) target_->filled = filled_;
+  if (target_) target_->filled = spread_ ? share_.At(filled_, target_->room.size()).place : filled_;
   if (!Rest()) Finish();
 }
 

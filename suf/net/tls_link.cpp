@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 
 #include "suf/net/internal/asio.hpp"
 #include "suf/net/internal/x509.hpp"
@@ -78,11 +80,61 @@ TlsLink::TlsLink(const Credentials& own, Fd socket)
   BIO_set_data(bio, new Under{fd_.get(), &out_, &dry_});
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_.get(), bio, bio);
+  SSL_set_app_data(ssl_.get(), this);
   SSL_set_read_ahead(ssl_.get(), 1);
   SSL_set_mode(ssl_.get(), SSL_MODE_RELEASE_BUFFERS);  // a stranger has one only while something comes
   SSL_clear_mode(ssl_.get(), SSL_MODE_AUTO_RETRY);     // Read looks at every record
 }
 TlsLink::~TlsLink() = default;
+
+namespace {
+constexpr std::string_view kOne = "suf-stream", kSeveral = "suf-streams-";
+
+// StreamsIn: of a protocol's name; 0: it is none of ours.
+int StreamsIn(std::string_view name) {
+  if (!name.starts_with(kSeveral)) return 0;
+  int n = 0;
+  const auto [end, error] = std::from_chars(name.data() + kSeveral.size(), name.data() + name.size(), n);
+  return error == std::errc() && end == name.data() + name.size() && n > 1 && n <= kMostStreams ? n : 0;
+}
+
+void SetProtocols(SSL* ssl, const std::vector<std::string>& names) {
+  Bytes list;
+  for (const std::string& n : names) list.push_back(uint8_t(n.size())), Append(&list, AsView(n));
+  SUF_CHECK(SSL_set_alpn_protos(ssl, list.data(), unsigned(list.size())) == 0);
+}
+
+std::string_view Agreed(const SSL* ssl) {
+  const uint8_t* name = nullptr;
+  unsigned size = 0;
+  SSL_get0_alpn_selected(ssl, &name, &size);
+  return {reinterpret_cast<const char*>(name), size};
+}
+}  // namespace
+
+void TlsLink::Offer(int streams) {
+  std::vector<std::string> names;
+  for (int n = streams; n > 1; --n) names.push_back(Str(kSeveral, n));
+  if (!names.empty()) SetProtocols(ssl_.get(), names);
+}
+
+void TlsLink::Join() { SetProtocols(ssl_.get(), {std::string(kOne)}); }
+
+int TlsLink::streams() const { return std::max(StreamsIn(Agreed(ssl_.get())), 1); }
+bool TlsLink::joins() const { return Agreed(ssl_.get()) == kOne; }
+
+View TlsLink::Choose(View offer) const {
+  View best;
+  int most = 1;
+  while (!offer.empty() && offer.size() > offer[0]) {
+    const View name = offer.subspan(1, offer[0]);
+    const std::string_view text(reinterpret_cast<const char*>(name.data()), name.size());
+    if (text == kOne) return name;
+    if (const int n = StreamsIn(text); n > most && n <= allowed_) best = name, most = n;
+    offer = offer.subspan(1 + name.size());
+  }
+  return best;
+}
 
 int AlertOf(const std::error_code& ec) {
   int reason = ERR_GET_REASON(static_cast<unsigned long>(ec.value()));
@@ -164,10 +216,12 @@ bool TlsLink::Flush(std::error_code* error) {
   return true;
 }
 
-bool TlsLink::Wait(bool read, bool write, Deadline deadline) {
-  pollfd p{fd_.get(), short((read ? POLLIN : 0) | (write ? POLLOUT : 0)), 0};
+bool TlsLink::Wait(bool read, bool write, Deadline deadline, int also) {
+  // an idle one is not looked at: its end would be found at once, and again and again
+  pollfd p[2] = {{read || write ? fd_.get() : -1, short((read ? POLLIN : 0) | (write ? POLLOUT : 0)), 0},
+                 {also, POLLIN, 0}};
   while (int left = Left(deadline))
-    if (poll(&p, 1, left) > 0) return true;
+    if (poll(p, 2, left) > 0) return true;
   return false;
 }
 

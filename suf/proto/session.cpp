@@ -155,8 +155,9 @@ void DataSession::FetchSetup() {
   store::Chain chain(store::ChunkKey(plan_.hash, weights_), store::EvenBody(plan_.setup_bytes));
   unverified_.emplace(store_, store_.NewSetup());
   setup_.reserve(plan_.setup_bytes);
-  while (chain.left()) {
-    Bytes chunk = ch_.Recv(net::kChunk, chain.bytes());
+  for (Bytes chunk; chain.left();) {
+    chunk.resize(chain.bytes());
+    ch_.RecvInto(net::kChunk, chunk);
     View data = chain.Next(chunk, "the stream of masked weights");
     unverified_->file.Add(chunk);
     Append(&setup_, data);

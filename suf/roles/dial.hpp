@@ -5,11 +5,12 @@
 
 namespace suf::roles {
 
-// ToDealer: a new connection whenever keys are due; timeout: how long a silent dealer is waited for.
+// ToDealer: a new connection whenever keys are due; timeout: how long a silent dealer is waited for; streams: of each
+// session, as net::Dial.
 inline proto::DialDealer ToDealer(const net::Credentials& own, const net::Address& address,
-                                  net::Millis timeout = net::kTimeout) {
-  return [own, address, timeout](std::stop_token stop) {
-    return net::Dial(own, address, Role::kDealer, timeout, std::move(stop));
+                                  net::Millis timeout = net::kTimeout, int streams = 1) {
+  return [own, address, timeout, streams](std::stop_token stop) {
+    return net::Dial(own, address, Role::kDealer, timeout, std::move(stop), streams);
   };
 }
 

@@ -29,8 +29,8 @@ struct Certs {
 // end.
 struct Server {
   explicit Server(std::function<void(Channel&)> session, Millis timeout = kAmple,
-                  std::vector<Role> peers = {Role::kModel, Role::kData})
-      : listener(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, std::move(peers), timeout), thread([this, session] {
+                  std::vector<Role> peers = {Role::kModel, Role::kData}, int streams = 1)
+      : listener(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, std::move(peers), timeout, streams), thread([this, session] {
           auto engaged = [&](Channel& ch) {
             ch.Reach(Stage::kAccepted), ch.Reach(Stage::kEngaged);
             session(ch);

@@ -9,6 +9,7 @@
 
 #include "suf/net/channel.hpp"
 #include "suf/net/internal/pipe.hpp"
+#include "suf/net/internal/stream.hpp"
 
 namespace suf::net {
 
@@ -30,6 +31,15 @@ class TlsChannel final : public Channel {
   bool PeerGone(size_t due) override;
   void Reach(Stage stage) noexcept override;
   void Unpost() override;
+  // Spread: long frames of keys, masked weights and inferences go over these connections as well from now on; each has
+  // an exporter of its own. Both ends call it, with the same ones in the same order, before there is such a frame.
+  struct Side {
+    std::shared_ptr<Pipe> pipe;
+    Hash exporter;
+  };
+  void Spread(std::vector<Side> sides);
+  // Hand: the pipe, of which nothing was read that nobody took; the channel is over.
+  std::shared_ptr<Pipe> Hand();
   // held: memory of frames that nobody took yet, and of the one that is arriving.
   size_t held() const;
 
@@ -43,8 +53,10 @@ class TlsChannel final : public Channel {
   static Window One(size_t limit) { return {true, 1, limit}; }
   void Put(View header, View payload) override { PutUpTo(header, payload, 0, payload.size()); }
   void PutUpTo(View header, View payload, size_t from, size_t to) override;
+  void PutWhole(View header, View payload, size_t from, size_t to, std::error_code* error);
   Frame Take(size_t limit) override;
   std::optional<Frame> Fill(size_t bytes) override;
+  void Posting(const Posted& p) override;
   void Linger() noexcept override;
   std::error_code Flush();
   void LastWord();
@@ -54,6 +66,13 @@ class TlsChannel final : public Channel {
   bool Read(const Window& w);
   void Parse(const Window& w);
   size_t Rest() const { return length_ - before_ - filled_; }
+  // Spreads: whether such a frame goes over all streams; then length_ is that of our share of it.
+  bool Spreads(uint16_t kind, size_t bytes) const;
+  bool Match();
+  void QueueShare(View payload, size_t from, size_t to, std::error_code* error);
+  class Forgetting;
+  template <class F>
+  void AwaitStreams(const char* doing, F&& done);
   Posted* NextPosted();
   std::span<uint8_t> Room();
   void Await(const Window& w, const std::function<bool()>& here);
@@ -62,6 +81,8 @@ class TlsChannel final : public Channel {
   void Forget();
 
   std::shared_ptr<Pipe> pipe_;
+  std::vector<std::unique_ptr<Stream>> streams_;  // beside pipe_
+  Share share_;                                   // of pipe_
   std::array<uint8_t, kRecord + kFrameHeader> staging_;
   View staged_;  // in staging_: came, and not parsed yet
   std::array<uint8_t, kFrameHeader> header_;
@@ -69,6 +90,7 @@ class TlsChannel final : public Channel {
   bool have_header_ =
       false;  // frame_ is on its way: length_ bytes, of them before_ in blocks_ and filled_ in its payload, or target_
   Posted* target_ = nullptr;  // the posted frame that is on its way
+  bool spread_ = false;       // it goes over all streams; without a target nothing of it is read
   Frame frame_;
   std::vector<Bytes> blocks_;
   size_t length_ = 0, before_ = 0, filled_ = 0, skip_ = 0;

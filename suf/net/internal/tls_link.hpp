@@ -28,13 +28,23 @@ class TlsLink final : public Pipe {
   SSL* ssl() { return ssl_.get(); }
   const Credentials& own() const { return own_; }
 
+  // Offer: before the handshake, of a client: for a session, over how many streams it may go; of one connection:
+  // nothing is said of them. Join: that this is one of another session's streams. Allow: of a server, over how many.
+  void Offer(int streams);
+  void Join();
+  void Allow(int streams) { allowed_ = streams; }
+  // streams: what both ends agreed on in the handshake. joins: whether this is one of another session's.
+  int streams() const;
+  bool joins() const;
+  // Choose: of a server: of a client's offer, in the wire format of ALPN (RFC 7301); empty: none of it.
+  View Choose(View offer) const;
   // Handshake: false when the deadline passes first; `error` is set when it failed.
   bool Handshake(bool server, Deadline deadline, std::error_code* error);
   size_t Read(std::span<uint8_t> out, std::error_code* error) override;
   void Queue(View plain, std::error_code* error) override;
   bool Flush(std::error_code* error) override;
   size_t queued() const override { return out_.size() - sent_; }
-  bool Wait(bool read, bool write, Deadline deadline) override;
+  bool Wait(bool read, bool write, Deadline deadline, int also = -1) override;
   void Drain(Deadline deadline) noexcept override;
   void Drop() noexcept override;
   void Widen() override { widen_ = true; }
@@ -59,6 +69,7 @@ class TlsLink final : public Pipe {
   int strays_ = 0;
   bool dry_ = false;    // the socket had nothing more
   bool widen_ = false;  // as soon as OpenSSL's buffer is empty
+  int allowed_ = 1;
   std::atomic<bool> dropped_{false};
   std::optional<std::stop_callback<std::function<void()>>> stopped_;  // last: its end waits for a Drop in progress
 };

@@ -1,0 +1,38 @@
+// How a connection becomes one of a session's streams: it names the session, and both ends show that they know the
+// exporter of its first connection, bound to this one's. ADR 30.
+#pragma once
+#include <condition_variable>
+#include <map>
+#include <mutex>
+
+#include "suf/net/internal/tls_channel.hpp"
+
+namespace suf::net {
+
+// AskToJoin: of the end that dialed: `side` as stream number `index` of the session of `first`. One flight each way.
+TlsChannel::Side AskToJoin(const Channel& first, TlsChannel& side, int index);
+
+// Lobby: of the end that listens: sessions whose streams are on their way.
+class Lobby {
+ public:
+  // Gather: the other streams of a session of so many, by number. Ends the session where they do not come in that time.
+  std::vector<TlsChannel::Side> Gather(Channel& first, int streams, Millis wait);
+  // TakeIn: what a connection asks for that was opened to join; refused where its session is not here within 2 s, has
+  // it already, or is another one's.
+  void TakeIn(TlsChannel& side);
+
+ private:
+  struct Seat {
+    bool taken = false;
+    TlsChannel::Side side;  // with a pipe once it came
+  };
+  struct Waiting {
+    const Channel* first;
+    std::vector<Seat> seats;
+  };
+  std::mutex m_;
+  std::condition_variable changed_;
+  std::map<Hash, Waiting> waiting_;
+};
+
+}  // namespace suf::net

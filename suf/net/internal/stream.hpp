@@ -1,0 +1,104 @@
+// One more connection of a session: carries its share of long frames, in a thread of its own, from and into the memory
+// of the frames themselves. ADR 30.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <system_error>
+#include <thread>
+
+#include "suf/base/file.hpp"
+#include "suf/net/internal/pipe.hpp"
+
+namespace suf::net {
+
+// Share: which bytes of a long frame go over connection `index` of `count`: every count-th block, so that the first
+// bytes of a frame are the first to come.
+struct Share {
+  static constexpr size_t kBlock = 32 << 10;
+  size_t index = 0, count = 1;
+  // Piece: of what this connection carries, byte `at` on, as far as it lies in one piece; `place` is that in the frame,
+  // or the frame's length where the share has ended.
+  struct Piece {
+    size_t place, bytes;
+  };
+  Piece At(size_t at, size_t length) const {
+    const size_t place = (at / kBlock * count + index) * kBlock + at % kBlock;
+    if (place >= length) return {length, 0};
+    return {place, std::min(kBlock - at % kBlock, length - place)};
+  }
+  // Bytes: of the first `length` bytes of a frame, so many are this connection's.
+  size_t Bytes(size_t length) const {
+    const size_t round = count * kBlock, rest = length % round, skipped = index * kBlock;
+    return length / round * kBlock + std::clamp(rest, skipped, skipped + kBlock) - skipped;
+  }
+};
+
+// Stream: used by one thread beside its own.
+class Stream {
+ public:
+  Stream(std::shared_ptr<Pipe> pipe, Share share);
+  ~Stream();  // hangs up
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  // Send: bytes [from, to) of a frame are final, and leave as far as they are ours; the header goes before the first.
+  // The payload stays where it is until Sent.
+  void Send(View header, View payload, size_t from, size_t to);
+  // Expect: a frame with this header is due, after those that were due before.
+  void Expect(View header, std::span<uint8_t> room);
+  // Sent: all that was given is on its way. Came: our share of the first so many bytes of the oldest frame is there.
+  bool Sent();
+  bool Came(size_t bytes);
+  // Took: the oldest frame, which came, is done with.
+  void Took();
+  // Forget: returns when nothing that was given is read or written any more; the stream is over.
+  void Forget() noexcept;
+  // Wait: until something moves, or that long. moved: grows as bytes do.
+  void Wait(std::chrono::milliseconds time);
+  uint64_t moved();
+  // failed: what ended it; asio::error::eof where the peer hung up, protocol_error where it sent the header of another
+  // frame.
+  std::error_code failed();
+
+ private:
+  static constexpr size_t kHeader = 8 + 4;
+  using Header = std::array<uint8_t, kHeader>;
+  Header HeaderOf(View frame) const;
+  struct Outgoing {
+    Header header;
+    View payload;
+    size_t at, to;  // of our share
+    bool begins;
+  };
+  struct Incoming {
+    Header due, header;
+    std::span<uint8_t> room;
+    size_t headed = 0, at = 0;  // bytes of the header, of our share
+  };
+  void Begin();
+  void Wake();
+  void Loop();
+  bool Write(Outgoing& o, std::error_code* error);
+  bool Read(Incoming& i, std::error_code* error);
+
+  const std::shared_ptr<Pipe> pipe_;
+  const Share share_;
+  Fd wake_;
+  std::mutex m_;
+  std::condition_variable changed_;
+  std::deque<Outgoing> out_;
+  std::deque<Incoming> in_;
+  size_t reading_ = 0;  // of in_: those before it came
+  uint64_t moved_ = 0;
+  bool over_ = false, busy_ = false;
+  std::error_code error_;
+  std::thread thread_;  // from the first frame on
+};
+
+}  // namespace suf::net

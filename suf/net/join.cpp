@@ -1,0 +1,97 @@
+#include "suf/net/internal/join.hpp"
+
+#include <algorithm>
+
+#include "suf/base/digest.hpp"
+
+namespace suf::net {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kJoinBytes = 32 + 1 + 32;
+constexpr Millis kLook{50}, kPatience{2000};
+
+// Proof: what only the ends of the first connection can say of another one between them. Name: of a session, which
+// tells nothing of its exporter.
+Hash Proof(const char* label, const Channel& first, uint8_t index, const Hash& exporter) {
+  return Hmac(first.exporter(), {AsView(label), View(&index, 1), exporter});
+}
+Hash NameOf(const Channel& first) { return Hmac(first.exporter(), {AsView("suf session")}); }
+
+[[noreturn]] void Foreign(Channel& side) {
+  EndSession(side, Refusal::kStream, Cause::kRefused, side.peer_title(),
+             " opened a stream of no session that waits for it; start again, one process listens at an address");
+}
+
+}  // namespace
+
+TlsChannel::Side AskToJoin(const Channel& first, TlsChannel& side, int index) {
+  if (side.peer().key != first.peer().key) Foreign(side);
+  const auto number = uint8_t(index);
+  Writer w;
+  w.Raw(NameOf(first)), w.Put(number), w.Raw(Proof("suf join", first, number, side.exporter()));
+  side.Send(kJoin, w.bytes());
+  const Bytes answer = side.RecvExact(kJoin, sizeof(Hash));
+  if (!Equal(answer, Proof("suf joined", first, number, side.exporter()))) Foreign(side);
+  return {side.Hand(), side.exporter()};
+}
+
+std::vector<TlsChannel::Side> Lobby::Gather(Channel& first, int streams, Millis wait) {
+  const auto deadline = Clock::now() + wait;
+  std::unique_lock l(m_);
+  const auto at = waiting_.emplace(NameOf(first), Waiting{&first, {}}).first;
+  at->second.seats.resize(size_t(streams - 1));
+  changed_.notify_all();
+  const auto missing = [&] {
+    const auto& seats = at->second.seats;
+    return std::count_if(seats.begin(), seats.end(), [](const Seat& s) { return !s.side.pipe; });
+  };
+  for (bool gone = false; missing() && !gone && Clock::now() < deadline;) {
+    changed_.wait_for(l, kLook);
+    l.unlock();
+    gone = first.PeerGone(0);
+    l.lock();
+  }
+  const auto left = missing();
+  std::vector<TlsChannel::Side> sides;
+  for (Seat& s : at->second.seats) sides.push_back(std::move(s.side));
+  waiting_.erase(at);
+  l.unlock();
+  if (left)
+    EndSession(first, Refusal::kStream, Cause::kPeer, first.peer_title(), " opened ", streams - 1 - left, " of ",
+               streams - 1, " further streams; start it again, or take fewer streams");
+  return sides;
+}
+
+void Lobby::TakeIn(TlsChannel& side) {
+  const Bytes asked = side.RecvExact(kJoin, kJoinBytes);
+  Reader r(asked, "a request to join");
+  const Hash name = r.GetHash();
+  const auto index = r.Get<uint8_t>();
+  const Hash proof = r.GetHash();
+  std::unique_lock l(m_);
+  // its first connection may still be in our end of its handshake
+  changed_.wait_for(l, kPatience, [&] { return waiting_.contains(name); });
+  const auto seat = [&]() -> Seat* {
+    const auto found = waiting_.find(name);
+    if (found == waiting_.end() || index < 1 || index > found->second.seats.size()) return nullptr;
+    return &found->second.seats[index - 1u];
+  };
+  const Channel* first = seat() ? waiting_.at(name).first : nullptr;
+  if (!first || first->peer().key != side.peer().key ||
+      !Equal(proof, Proof("suf join", *first, index, side.exporter())) || std::exchange(seat()->taken, true)) {
+    l.unlock();
+    Foreign(side);
+  }
+  const Hash answer = Proof("suf joined", *first, index, side.exporter());
+  l.unlock();
+  side.Send(kJoin, answer);
+  TlsChannel::Side taken{nullptr, side.exporter()};
+  taken.pipe = side.Hand();
+  l.lock();
+  if (Seat* s = seat()) s->side = std::move(taken);
+  changed_.notify_all();
+}
+
+}  // namespace suf::net

@@ -1,0 +1,178 @@
+#include "suf/net/internal/stream.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace suf::net {
+
+namespace {
+constexpr size_t kBurst = 4 << 14;  // encrypted and sent at once, as of the first connection
+}
+
+Stream::Stream(std::shared_ptr<Pipe> pipe, Share share)
+    : pipe_(std::move(pipe)), share_(share), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (!wake_)
+    Fail(Cause::kResource, "no descriptor for a stream (", SystemError(), "); allow more, or take fewer streams");
+}
+
+Stream::~Stream() {
+  pipe_->Drop();
+  Forget();
+  if (thread_.joinable()) thread_.join();
+}
+
+Stream::Header Stream::HeaderOf(View frame) const {
+  Header h;
+  SUF_CHECK(frame.size() + 4 == h.size());
+  std::copy(frame.begin(), frame.end(), h.begin());
+  const auto index = uint32_t(share_.index);
+  std::memcpy(h.data() + frame.size(), &index, sizeof index);
+  return h;
+}
+
+void Stream::Begin() {
+  if (thread_.joinable()) return Wake();
+  pipe_->Widen();
+  thread_ = std::thread([this] { Loop(); });
+}
+
+void Stream::Wake() {
+  const uint64_t one = 1;
+  (void)!::write(wake_.get(), &one, sizeof one);
+}
+
+void Stream::Send(View header, View payload, size_t from, size_t to) {
+  {
+    std::lock_guard l(m_);
+    if (over_) return;
+    out_.push_back({HeaderOf(header), payload, share_.Bytes(from), share_.Bytes(to), from == 0});
+  }
+  Begin();
+}
+
+void Stream::Expect(View header, std::span<uint8_t> room) {
+  {
+    std::lock_guard l(m_);
+    if (over_) return;
+    in_.push_back({HeaderOf(header), {}, room});
+  }
+  Begin();
+}
+
+bool Stream::Sent() {
+  std::lock_guard l(m_);
+  return out_.empty();
+}
+
+bool Stream::Came(size_t bytes) {
+  std::lock_guard l(m_);
+  return !in_.empty() && in_.front().headed == kHeader && in_.front().at >= share_.Bytes(bytes);
+}
+
+void Stream::Took() {
+  std::lock_guard l(m_);
+  SUF_CHECK(reading_ > 0);
+  in_.pop_front(), --reading_;
+}
+
+void Stream::Forget() noexcept {
+  std::unique_lock l(m_);
+  over_ = true;
+  Wake();
+  changed_.wait(l, [&] { return !busy_; });
+  out_.clear(), in_.clear(), reading_ = 0;
+}
+
+void Stream::Wait(std::chrono::milliseconds time) {
+  std::unique_lock l(m_);
+  const uint64_t before = moved_;
+  changed_.wait_for(l, time, [&] { return moved_ != before || error_ || over_; });
+}
+
+uint64_t Stream::moved() {
+  std::lock_guard l(m_);
+  return moved_;
+}
+
+std::error_code Stream::failed() {
+  std::lock_guard l(m_);
+  return error_;
+}
+
+// Write: what the socket takes now of our share; whether anything moved.
+bool Stream::Write(Outgoing& o, std::error_code* error) {
+  bool moved = false;
+  while (!*error) {
+    if (!pipe_->queued()) {
+      if (o.begins) pipe_->Queue(o.header, error), o.begins = false, moved = true;
+      for (size_t room = kBurst; room && o.at < o.to && !*error;) {
+        const Share::Piece p = share_.At(o.at, o.payload.size());
+        const size_t n = std::min({p.bytes, o.to - o.at, room});
+        pipe_->Queue(o.payload.subspan(p.place, n), error);
+        o.at += n, room -= n, moved = true;
+      }
+      if (!pipe_->queued()) return moved;
+    }
+    const size_t before = pipe_->queued();
+    const bool gone = pipe_->Flush(error);
+    moved |= pipe_->queued() < before;
+    if (!gone) break;
+  }
+  return moved;
+}
+
+// Read: what is here of our share, a burst at most; whether anything moved.
+bool Stream::Read(Incoming& i, std::error_code* error) {
+  const size_t ours = share_.Bytes(i.room.size()), begun = i.headed + i.at;
+  while (!*error && (i.headed < kHeader || i.at < ours) && i.headed + i.at < begun + kBurst) {
+    const bool heading = i.headed < kHeader;
+    const Share::Piece p = share_.At(i.at, i.room.size());
+    const size_t n =
+        pipe_->Read(heading ? std::span(i.header).subspan(i.headed) : i.room.subspan(p.place, p.bytes), error);
+    if (!n) break;
+    (heading ? i.headed : i.at) += n;
+    if (heading && i.headed == kHeader && i.header != i.due) *error = std::make_error_code(std::errc::protocol_error);
+  }
+  return i.headed + i.at > begun;
+}
+
+void Stream::Loop() {
+  std::unique_lock l(m_);
+  while (!over_ && !error_) {
+    // the oldest of each direction; others may be added behind them
+    std::optional<Outgoing> o;
+    if (!out_.empty()) o = out_.front();
+    std::optional<Incoming> i;
+    if (reading_ < in_.size()) i = in_[reading_];
+    std::error_code error;
+    busy_ = true;
+    l.unlock();
+    const bool wrote = o && Write(*o, &error), came = i && !error && Read(*i, &error);
+    const bool stuck = pipe_->queued(), written = o && !o->begins && o->at == o->to && !stuck;
+    l.lock();
+    busy_ = false;
+    if (wrote) moved_ += 1;
+    if (came) moved_ += 1;
+    error_ = error;
+    if (over_) o.reset(), i.reset();
+    if (o) out_.front() = *o;
+    if (written && o) out_.pop_front();
+    if (i) in_[reading_] = *i;
+    if (i && i->headed == kHeader && i->at == share_.Bytes(i->room.size())) ++reading_;
+    changed_.notify_all();
+    // what is due since then may lie in our buffers already
+    const bool due = !i && reading_ < in_.size();
+    if (wrote || came || written || due || over_ || error_) continue;
+    const bool more = reading_ < in_.size();
+    l.unlock();
+    (void)pipe_->Wait(more, stuck, Deadline::max(), wake_.get());
+    uint64_t woken;
+    (void)!::read(wake_.get(), &woken, sizeof woken);
+    l.lock();
+  }
+}
+
+}  // namespace suf::net

@@ -1,0 +1,353 @@
+// One session over several connections: what goes over which, how they are bound together, and what ends them.
+#include "suf/net/internal/stream.hpp"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <future>
+
+#include "suf/net/internal/asio.hpp"
+#include "suf/net/internal/join.hpp"
+#include "suf/net/internal/secured.hpp"
+#include "suf/net/internal/testing.hpp"
+
+namespace suf::net {
+namespace {
+
+TEST(Share, EachByteGoesOverOneStreamInOrder) {
+  for (size_t count = 1; count <= 5; ++count)
+    for (size_t blocks = 0; blocks <= 2 * count + 1; ++blocks)
+      for (size_t odd : {size_t{0}, size_t{1}, Share::kBlock - 1}) {
+        const size_t length = blocks * Share::kBlock + odd;
+        std::vector<char> seen(length);
+        size_t sum = 0;
+        for (size_t index = 0; index < count; ++index) {
+          const Share share{index, count};
+          size_t at = 0, before = 0;
+          for (Share::Piece p = share.At(at, length); p.bytes; p = share.At(at, length)) {
+            ASSERT_GE(p.place, before);
+            ASSERT_EQ(share.Bytes(p.place), at);
+            for (size_t i = 0; i < p.bytes; ++i) ASSERT_FALSE(std::exchange(seen[p.place + i], 1));
+            at += p.bytes, before = p.place + p.bytes;
+          }
+          ASSERT_EQ(share.At(at, length).place, length);
+          ASSERT_EQ(share.Bytes(length), at);
+          sum += at;
+        }
+        ASSERT_EQ(sum, length);
+      }
+}
+
+// Streams: a listener of the dealer whose sessions go over up to `streams` connections.
+struct Streams : Server {
+  Streams(int streams, std::function<void(Channel&)> session, Millis timeout = kAmple)
+      : Server(std::move(session), timeout, {Role::kModel, Role::kData}, streams) {}
+};
+std::unique_ptr<Channel> Call(const Server& s, int streams, Millis timeout = kAmple) {
+  return Dial(Certs::Of(Role::kData), s.address(), Role::kDealer, timeout, {}, streams);
+}
+
+Bytes Random(size_t n) {
+  Bytes b(n);
+  RandomBytes(b);
+  return b;
+}
+
+const std::vector<size_t> kSizes = {0, 1, 65'536, 65'537, 98'304, 131'072, 131'073, 1'000'003, 5'000'000, 3};
+
+// Answer: of each frame that comes, the same back, both by parts.
+void Answer(Channel& ch) {
+  for (size_t n : kSizes) {
+    Bytes room(n, 0xa5);
+    ch.Post(kFirstRun, room);
+    if (n) ch.RecvUpTo(n / 3), ch.RecvUpTo(n / 2);
+    ch.RecvUpTo(n);
+    if (n) ch.SendUpTo(kFirstRun, room, n / 5), ch.SendUpTo(kFirstRun, room, n / 2);
+    ch.SendUpTo(kFirstRun, room, n);
+    ch.Release(room);
+  }
+}
+// Ask: the other side of Answer, with the next room posted before it is due.
+void Ask(Channel& ch) {
+  std::vector<Bytes> rooms;
+  for (size_t n : kSizes) rooms.push_back(Bytes(n));
+  for (Bytes& room : rooms) ch.Post(kFirstRun, room);
+  for (size_t i = 0; i < kSizes.size(); ++i) {
+    if (i == kSizes.size() / 2) EXPECT_EQ(ch.PeerGone(0), false);
+    const Bytes said = Random(kSizes[i]);
+    ch.Send(kFirstRun, said);
+    ch.RecvUpTo(kSizes[i]);
+    EXPECT_EQ(rooms[i], said) << kSizes[i];
+  }
+}
+
+TEST(Stream, EveryFrameArrivesWholeAndInOrderOverAnyNumber) {
+  std::optional<Traffic> one;
+  for (auto [ours, theirs] : std::vector<std::pair<int, int>>{{1, 1}, {2, 2}, {3, 3}, {4, 2}, {1, 4}, {5, 16}}) {
+    Hash exporter{};
+    std::pair<Hash, Hash> transcript;
+    Streams server(theirs, [&](Channel& ch) {
+      Answer(ch), ch.Unpost(), Answer(ch);  // nothing is posted: the session goes on
+      exporter = ch.exporter(), transcript = ch.Transcript();
+    });
+    auto ch = Call(server, ours);
+    EXPECT_NO_THROW((Ask(*ch), ch->Unpost(), Ask(*ch))) << ours << " " << theirs;
+    server.Join();
+    EXPECT_TRUE(server.errors.empty()) << (server.errors.empty() ? "" : server.errors[0].what());
+    EXPECT_EQ(exporter, ch->exporter());
+    EXPECT_EQ(transcript.first, ch->Transcript().second);
+    EXPECT_EQ(transcript.second, ch->Transcript().first);
+    const Traffic t = ch->traffic(Phase::kControl);
+    if (!one) one = t;
+    EXPECT_EQ(t.bytes_sent, one->bytes_sent);
+    EXPECT_EQ(t.bytes_received, one->bytes_received);
+  }
+}
+
+// Wire: a pipe over a socket, without TLS, whose writer can be told to do wrong from some header on.
+enum class Wrong { kNothing, kDies, kSilent, kRepeats, kSwaps };
+class Wire final : public Pipe {
+ public:
+  explicit Wire(int fd, size_t header) : fd_(fd), header_(header) {}
+  size_t Read(std::span<uint8_t> out, std::error_code* error) override {
+    const ssize_t n = recv(fd_.get(), out.data(), out.size(), MSG_DONTWAIT);
+    if (!n || (n < 0 && errno != EAGAIN)) *error = asio::error::eof;
+    return n > 0 ? size_t(n) : 0;
+  }
+  void Queue(View plain, std::error_code*) override {
+    if (plain.size() >= header_ && View(begins_).size() && std::equal(begins_.begin(), begins_.end(), plain.begin()))
+      Begin(plain);
+    else if (!silent_)
+      Append(&out_, plain);
+  }
+  bool Flush(std::error_code* error) override {
+    while (sent_ < out_.size()) {
+      const ssize_t n = send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (n < 0 && errno == EAGAIN) return false;
+      if (n < 0) return *error = std::make_error_code(std::errc::broken_pipe), true;
+      sent_ += size_t(n);
+    }
+    out_.clear(), sent_ = 0;
+    return true;
+  }
+  size_t queued() const override { return out_.size() - sent_; }
+  bool Wait(bool read, bool write, Deadline deadline, int also = -1) override {
+    pollfd p[2] = {{read || write ? fd_.get() : -1, short((read ? POLLIN : 0) | (write ? POLLOUT : 0)), 0},
+                   {also, POLLIN, 0}};
+    while (std::chrono::steady_clock::now() < deadline)
+      if (poll(p, 2, 10) > 0) return true;
+    return false;
+  }
+  void Drain(Deadline) noexcept override { Drop(); }
+  void Drop() noexcept override { shutdown(fd_.get(), SHUT_RDWR); }
+  // At: does wrong where something is queued that begins so; with kSwaps it writes into the other's socket from then.
+  void At(Bytes begins, Wrong wrong, Wire* other) { begins_ = std::move(begins), wrong_ = wrong, other_ = other; }
+
+ private:
+  void Begin(View plain) {
+    begins_.clear();
+    if (wrong_ == Wrong::kDies) return Drop();
+    if (wrong_ == Wrong::kSilent) silent_ = true;
+    if (wrong_ == Wrong::kSwaps) std::swap(fd_, other_->fd_);
+    if (wrong_ == Wrong::kRepeats) Append(&out_, plain.first(header_));
+    if (!silent_) Append(&out_, plain);
+  }
+  Fd fd_;
+  const size_t header_;
+  Bytes out_, begins_;
+  size_t sent_ = 0;
+  bool silent_ = false;
+  Wrong wrong_ = Wrong::kNothing;
+  Wire* other_ = nullptr;
+};
+
+constexpr size_t kStreams = 3, kFrames = 3, kLength = 200'001;
+
+// Ends: of a session over kStreams wires; of the model owner, who sends, and of the data owner.
+struct Ends {
+  explicit Ends(Millis timeout) {
+    const Hash exporter = RandomHash();
+    std::vector<TlsChannel::Side> sides[2];
+    for (size_t s = 0; s < kStreams; ++s) {
+      int fds[2];
+      SUF_CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
+      auto from = std::make_shared<Wire>(fds[0], s ? 12 : 8), to = std::make_shared<Wire>(fds[1], s ? 12 : 8);
+      wires.push_back(from);
+      if (s) {
+        const Hash own = RandomHash();
+        sides[0].push_back({from, own}), sides[1].push_back({to, own});
+      } else {
+        const Identity model{Role::kModel, {1}}, data{Role::kData, {2}};
+        ch[0] = std::make_unique<TlsChannel>(from, model, data, exporter, timeout);
+        ch[1] = std::make_unique<TlsChannel>(to, data, model, exporter, timeout);
+      }
+    }
+    for (int i : {0, 1}) ch[i]->Spread(std::move(sides[i]));
+  }
+  std::vector<std::shared_ptr<Wire>> wires;
+  std::unique_ptr<TlsChannel> ch[2];
+};
+
+// Receive: the sentence with which receiving ended; empty: it did not.
+std::string Receive(Channel& ch, std::vector<Bytes>& rooms) {
+  try {
+    for (Bytes& room : rooms) ch.Post(kFirstRun, room);
+    for (Bytes& room : rooms) ch.RecvUpTo(1), ch.RecvUpTo(room.size());
+    return {};
+  } catch (const Error& e) {
+    EXPECT_EQ(e.cause(), Cause::kPeer);
+    ch.Unpost();
+    return e.what();
+  }
+}
+
+TEST(Stream, OneThatDoesWrongAtAnyFrameEndsTheSessionWithASentence) {
+  for (const Wrong wrong : {Wrong::kNothing, Wrong::kDies, Wrong::kSilent, Wrong::kRepeats, Wrong::kSwaps})
+    for (size_t stream = 0; stream < kStreams; ++stream)
+      for (uint16_t frame = 0; frame < kFrames; ++frame) {
+        // of these TLS notices what cannot be seen here: the first one has no number, and nothing follows the last
+        // frame
+        if ((wrong == Wrong::kSwaps && !stream) || (wrong == Wrong::kRepeats && frame + 1u == kFrames)) continue;
+        Ends ends(Millis{150});
+        Writer w;
+        w.Put(uint32_t(kLength)), w.Put(uint16_t(kFirstRun)), w.Put(frame);
+        if (wrong != Wrong::kNothing)
+          ends.wires[stream]->At(w.Take(), wrong, ends.wires[3 - stream < kStreams ? 3 - stream : 0].get());
+        const std::string where = Str(int(wrong), " at stream ", stream, ", frame ", frame);
+        std::vector<Bytes> rooms(kFrames, Bytes(kLength, 0xa5)), said;
+        for (size_t i = 0; i < kFrames; ++i) said.push_back(Random(kLength));
+        auto sending = std::async(std::launch::async, [&] {
+          try {
+            for (const Bytes& b : said)
+              ends.ch[0]->SendUpTo(kFirstRun, b, kLength / 2), ends.ch[0]->SendUpTo(kFirstRun, b, kLength);
+          } catch (const Error&) {
+          }
+        });
+        const std::string sentence = Receive(*ends.ch[1], rooms);
+        if (wrong == Wrong::kNothing) {
+          EXPECT_EQ(sentence, "") << where;
+          EXPECT_EQ(rooms, said);
+          continue;
+        }
+        for (size_t i = 0; i < frame; ++i) EXPECT_EQ(rooms[i], said[i]) << where;
+        const char* due = wrong == Wrong::kDies                ? "ended the connection"
+                          : wrong == Wrong::kSilent            ? "was silent"
+                          : wrong == Wrong::kRepeats && stream ? "sent another frame over a stream"
+                                                               : "";
+        EXPECT_NE(sentence, "") << where;
+        EXPECT_NE(sentence.find(due), std::string::npos) << where << ": " << sentence;
+        // what was given back is written no more
+        for (Bytes& room : rooms) std::fill(room.begin(), room.end(), 0x5a);
+        std::this_thread::sleep_for(Millis{2});
+        for (const Bytes& room : rooms) EXPECT_EQ(room, Bytes(kLength, 0x5a)) << where;
+      }
+}
+
+// Joining: a connection that asks to be a stream, as somebody would who can say what he likes.
+std::unique_ptr<Channel> Joining(const Server& s, Role role, View ask) {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in a{};
+  a.sin_family = AF_INET, a.sin_port = htons(s.listener.port()), a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  SUF_CHECK(connect(fd, reinterpret_cast<sockaddr*>(&a), sizeof a) == 0);
+  auto link = std::make_shared<TlsLink>(Certs::Of(role), Fd(fd));
+  link->Join();
+  auto ch = Secured(link, false, {Role::kDealer}, kAmple, "the dealer");
+  if (!ask.empty()) ch->Send(kJoin, ask);
+  return ch;
+}
+
+TEST(Stream, OneOfNoSessionIsRefusedAndDisturbsNone) {
+  std::atomic<bool> go{false};
+  Streams server(3, [&](Channel& ch) {
+    while (!go) std::this_thread::sleep_for(Millis{5});
+    Answer(ch);
+  });
+  auto ch = Call(server, 3);
+  std::vector<std::unique_ptr<Channel>> silent;
+  for (int i = 0; i < 64; ++i) silent.push_back(Joining(server, Role::kModel, {}));
+  std::vector<std::unique_ptr<Channel>> foreign;
+  for (int i = 0; i < 4; ++i) foreign.push_back(Joining(server, Role::kData, Random(65)));
+  for (auto& f : foreign)
+    EXPECT_TRUE(Fails(Cause::kRefused, "knows no session for a stream of ours", [&] { f->RecvExact(kJoin, 32); }));
+  go = true;
+  EXPECT_NO_THROW(Ask(*ch));
+  silent.clear();
+  server.Join();
+  for (const Error& e : server.errors)
+    EXPECT_TRUE(std::string(e.what()).find("stream") != std::string::npos || e.cause() == Cause::kPeer) << e.what();
+}
+
+TEST(Stream, ASessionWhoseStreamsDoNotComeIsNamed) {
+  Streams server(4, Answer, kQuick);
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in a{};
+  a.sin_family = AF_INET, a.sin_port = htons(server.listener.port()), a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&a), sizeof a), 0);
+  auto link = std::make_shared<TlsLink>(Certs::Of(Role::kData), Fd(fd));
+  link->Offer(4);
+  auto ch = Secured(link, false, {Role::kDealer}, kAmple, "the dealer");
+  EXPECT_EQ(link->streams(), 4);
+  EXPECT_TRUE(Fails(Cause::kRefused, "knows no session for a stream of ours", [&] { ch->RecvExact(kFirstRun, 1); }));
+  EXPECT_TRUE(server.Heard(Cause::kPeer, "the data owner opened 0 of 3 further streams"));
+}
+
+TEST(Stream, AProofIsOfOneSessionOneNumberAndOneConnection) {
+  Lobby lobby;
+  const Identity dealer{Role::kDealer, {1}}, data{Role::kData, {2}}, model{Role::kModel, {3}};
+  struct Pair {
+    std::unique_ptr<TlsChannel> in, out;
+  };
+  const auto pair = [](Identity listens, Identity dials, const Hash& exporter) {
+    int fds[2];
+    SUF_CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
+    return Pair{std::make_unique<TlsChannel>(std::make_shared<Wire>(fds[0], 8), listens, dials, exporter, kAmple),
+                std::make_unique<TlsChannel>(std::make_shared<Wire>(fds[1], 8), dials, listens, exporter, kAmple)};
+  };
+  const Hash own = RandomHash();
+  const Pair first = pair(dealer, data, own), stranger = pair(dealer, data, RandomHash());
+  auto gathered = std::async(std::launch::async, [&] { return lobby.Gather(*first.in, 3, kAmple); });
+  const auto joins = [&](const Channel& session, int index, Identity who, bool moved) {
+    const Hash exporter = RandomHash();
+    const Pair side = pair(dealer, who, exporter);
+    auto asked = std::async(std::launch::async, [&] {
+      // moved: the proof that was made for another connection
+      Pair other = pair(dealer, who, moved ? RandomHash() : exporter);
+      auto relayed = std::async(std::launch::async, [&] { return other.in->RecvExact(kJoin, 65); });
+      auto proof = std::async(std::launch::async, [&] {
+        try {
+          (void)AskToJoin(session, *other.out, index);
+        } catch (const Error&) {
+        }
+      });
+      side.out->Send(kJoin, relayed.get());
+      other.in->Refuse(Refusal::kGaveUp);
+      proof.get();
+      try {
+        (void)side.out->RecvExact(kJoin, 32);
+        return true;
+      } catch (const Error& e) {
+        EXPECT_EQ(e.cause(), Cause::kRefused);
+        return false;
+      }
+    });
+    try {
+      lobby.TakeIn(*side.in);
+    } catch (const Error& e) {
+      EXPECT_NE(std::string(e.what()).find("opened a stream of no session"), std::string::npos);
+    }
+    return asked.get();
+  };
+  EXPECT_FALSE(joins(*stranger.out, 1, data, false));  // of another session
+  EXPECT_FALSE(joins(*first.out, 1, model, false));    // of another key
+  EXPECT_FALSE(joins(*first.out, 0, data, false));     // numbers that there are not
+  EXPECT_FALSE(joins(*first.out, 3, data, false));
+  EXPECT_TRUE(joins(*first.out, 1, data, false));
+  EXPECT_FALSE(joins(*first.out, 1, data, false));  // twice
+  EXPECT_FALSE(joins(*first.out, 2, data, true));   // by a proof for another connection
+  EXPECT_TRUE(joins(*first.out, 2, data, false));
+  EXPECT_EQ(gathered.get().size(), 2u);
+}
+
+}  // namespace
+}  // namespace suf::net
