@@ -1,57 +1,10 @@
 // The frames of an established connection: TlsChannel over a pipe whose bytes the input gives, in every state: waiting
 // with Recv, looking with PeerGone, reading while it writes, refusing. The input: {u16 length, orders}, then what the
-// peer sends as records {u16: 2 (length - 1) + whether it is a run; bytes, or one byte to repeat eight times as often}.
-// After each order the memory held is compared with the bytes that came.
-#include "fuzz/peer.hpp"
-#include "suf/net/internal/asio.hpp"
-#include "suf/net/internal/tls_channel.hpp"
+// peer sends, as records of fuzz/pipe.hpp. After each order the memory held is compared with the bytes that came.
+#include "fuzz/pipe.hpp"
 
 namespace {
 using namespace suf::fuzz;
-
-constexpr size_t kMostBytes = 5 << 18;  // that the peer sends in one execution: the longest chunk, and some
-
-class FuzzPipe : public Pipe {
- public:
-  explicit FuzzPipe(suf::View input) : input_(input) {}
-  size_t Read(std::span<uint8_t> out, std::error_code* error) override {
-    SUF_CHECK(!over && !out.empty());
-    if (!run_ && !input_.empty() && came < kMostBytes) {
-      uint16_t head = Pull<uint16_t>(input_);
-      run_ = size_t(head >> 1) + 1, repeat_ = head & 1;
-      if (!repeat_) run_ = std::min(run_, input_.size());
-      if (repeat_) byte_ = Pull<uint8_t>(input_), run_ *= 8;
-    }
-    size_t n = std::min({run_, out.size(), kRecord});
-    if (!n) *error = asio::error::eof;
-    if (repeat_)
-      std::fill_n(out.begin(), n, byte_);
-    else if (n)
-      std::copy_n(PullBytes(input_, n).begin(), n, out.begin());
-    run_ -= n, came += n;
-    return n;
-  }
-  void Queue(suf::View plain, std::error_code*) override { queued_ += plain.size(); }
-  bool Flush(std::error_code* error) override {
-    if (broken) *error = std::make_error_code(std::errc::broken_pipe);
-    if (!broken && stuck) return --stuck, false;
-    queued_ = 0;
-    return true;
-  }
-  size_t queued() const override { return queued_; }
-  bool Wait(bool read, bool write, Deadline, int) override { return write || (read && (run_ || !input_.empty())); }
-  void Drain(Deadline) noexcept override { over = true; }
-  void Drop() noexcept override { over = true; }
-  size_t came = 0;  // bytes
-  int stuck = 0;    // so often it cannot write
-  bool broken = false, over = false;
-
- private:
-  suf::View input_;
-  size_t run_ = 0, queued_ = 0;
-  bool repeat_ = false;
-  uint8_t byte_ = 0;
-};
 }  // namespace
 
 SUF_FUZZ(connection) {

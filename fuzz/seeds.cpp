@@ -361,13 +361,51 @@ void Connections() {
   seed("empty", {0, 4, 5, 7, 2, 4, 5, 7}, {hello, run(200'000, 0)});
   seed("broken", {0, 15}, {hello, large(1 << 20, kFirstRun, 1), record(frame(2, kRefuse, 2))});
 }
+
+// Spreads: orders and connections of fuzz/streams.cpp.
+void Spreads() {
+  auto record = [](View bytes) {
+    return Join({Number(uint16_t(2 * (bytes.size() - 1))), Bytes(bytes.begin(), bytes.end())});
+  };
+  auto run = [](size_t bytes) { return Join({Number(uint16_t(2 * (bytes / 8 - 1) + 1)), {7}}); };
+  auto header = [&](size_t length, uint16_t kind, uint16_t sequence, uint32_t index) {
+    const Bytes h = Join({Number(uint32_t(length)), Number(kind), Number(sequence)});
+    return record(index ? Join({h, Number(index)}) : h);
+  };
+  constexpr size_t kLength = 65'537, kBlock = 32 << 10;  // two whole blocks and a byte of the third
+  auto seed = [&](const std::string& name, const Bytes& orders, uint16_t kind, std::array<uint16_t, 3> sequences,
+                  std::array<uint32_t, 3> index = {0, 1, 2}) {
+    const std::array<size_t, 3> share{kBlock, kBlock, 1};
+    std::array<Bytes, 3> pipe;
+    for (size_t i = 0; i < 3; ++i)
+      pipe[i] = Join({header(kLength, kind, sequences[i], index[i]), share[i] > 1 ? run(share[i]) : record(Bytes{7}),
+                      header(kLength, kind, uint16_t(sequences[i] + 1), index[i])});
+    Seed("streams", name,
+         Join({{uint8_t(orders.size())},
+               orders,
+               Number(uint16_t(pipe[0].size())),
+               pipe[0],
+               Number(uint16_t(pipe[1].size())),
+               pipe[1],
+               pipe[2]}));
+  };
+  seed("frame", {1, 2, 3, 1, 3}, kFirstRun, {0, 0, 0});
+  seed("chunk", {0, 3, 5, 0, 2}, kChunk, {0, 0, 0});
+  seed("late_room", {5, 4, 1, 3}, kFirstRun, {0, 0, 0});
+  seed("behind", {1, 3}, kFirstRun, {0, 0, 1});
+  seed("swapped", {1, 3}, kFirstRun, {0, 0, 0}, {0, 2, 1});
+  seed("unposted", {6}, kFirstRun, {0, 0, 0});
+  seed("short", {9, 3, 1, 3}, kFirstRun, {0, 0, 0});
+  seed("refuses", {1, 2, 23}, kFirstRun, {0, 0, 0});
+  seed("forgets", {1, 1, 2, 7}, kFirstRun, {0, 0, 0});
+}
 }  // namespace
 
 void WriteSeeds(const std::string& dir) {
   root = dir;
   std::filesystem::create_directories(root);
   Models(), Functions(), Formulas(), FunctionPlans(), Plans(), Files(), Conversations(), Inferences(), Handshakes(),
-      Connections();
+      Connections(), Spreads();
 }
 
 }  // namespace suf::fuzz

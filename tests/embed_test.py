@@ -183,8 +183,8 @@ def vocabulary(base):
 VARIANTS = {'portable': (), 'avx2': ('avx2', 'bmi2', 'aes'), 'avx512': ('avx512f', 'avx512_vbmi2', 'vaes', 'gfni')}  # some flags of each
 
 
-def in_turn(base, option, values, text, says):
-    """Each role with each value of an option, in turn: every word, byte and count is the same, and each says in its log what it runs on, as the pattern says(role, value)."""
+def in_turn(base, option, values, text, says=lambda name, value: ''):
+    """Each role with each value of an option, in turn: every word, byte and count is the same, and each says in its log what the pattern says(role, value) has."""
     y, = base.simulate([text])
     seen = []
     for k in range(len(values)):
@@ -223,6 +223,11 @@ def backends(base):
     with World(base, 'backends-default') as w:
         assert (e := w.embed(dealer=1, connect=1)).finish() == 3
         assert any(re.search(r' info embed: the backend is packed/\w+$', line) for line in e.err), e.err
+
+
+def streams(base):
+    """Roles that allow different numbers of streams take the lower one: every word, byte and count is the same."""
+    in_turn(base, 'streams', (1, 2, 5), base.text(40))
 
 
 LOADING = ('reading the model in ', 'quantising the weights', 'checking the certificates for these weights', "masking the weights for a data owner's set-up")
@@ -272,4 +277,4 @@ def alone(base):
 
 
 if __name__ == '__main__':
-    each(every_length, recorded_frames, made_ahead, private_files, dealt_again, vocabulary, variants, backends, says_what_it_loads, alone)
+    each(every_length, recorded_frames, made_ahead, private_files, dealt_again, vocabulary, variants, backends, streams, says_what_it_loads, alone)
