@@ -60,7 +60,7 @@ void KeySource::Give(size_t i) {
   std::lock_guard lock(m_);
   Chunk& c = chunks_[s.chunk];
   SUF_CHECK(c.left > 0);
-  if (--c.left || c.room.empty()) return;
+  if (--c.left || s.chunk >= came_) return;  // one that is being filled is dropped when it has come
   Drop(&c);
 }
 

@@ -1,0 +1,189 @@
+// What the dealer sees of a bundle does not depend on its fate: with audits on, the links of one that is used and of
+// one that is opened carry the same frames, and are over before either party tells the other what it is for.
+#include <array>
+#include <map>
+#include <string>
+
+#include "suf/proto/internal/world.hpp"
+
+namespace suf::proto {
+namespace {
+
+// Seen: a frame at a party's end of a link. What is sent to the dealer and is not a secret is kept, too.
+struct Seen {
+  int link;  // 0: to the other party; those to the dealer from 1 on, for each party by itself
+  bool sent;
+  uint16_t kind;
+  size_t bytes;
+  Bytes payload;
+  bool operator==(const Seen& o) const = default;
+};
+
+// Log: of both parties, in one order.
+class Log {
+ public:
+  struct Entry {
+    int party;
+    Seen seen;
+  };
+  void Add(int party, Seen s) {
+    std::lock_guard lock(m_);
+    all_.push_back({party, std::move(s)});
+  }
+  int NewLink(int party) {
+    std::lock_guard lock(m_);
+    return ++links_[size_t(party)];
+  }
+  const std::vector<Entry>& all() const { return all_; }
+  // Dealers: what the dealer sees of a party, link after link.
+  std::vector<std::vector<Seen>> Dealers(int party) const {
+    std::vector<std::vector<Seen>> out(size_t(links_[size_t(party)]));
+    for (const Entry& e : all_)
+      if (e.party == party && e.seen.link) out[size_t(e.seen.link - 1)].push_back(e.seen);
+    return out;
+  }
+
+ private:
+  std::mutex m_;
+  std::vector<Entry> all_;
+  std::array<int, 2> links_{};
+};
+
+// Watched: a channel whose frames are logged.
+class Watched final : public net::Channel {
+ public:
+  Watched(net::Channel& ch, Log& log, int link)
+      : Channel(ch.self(), ch.peer(), ch.exporter(), ch.timeout()), under_{ch}, log_(log), link_(link) {}
+  Watched(std::unique_ptr<net::Channel> ch, Log& log) : Watched(*ch, log, log.NewLink(PartyOf(ch->self().role))) {
+    owned_ = std::move(ch);
+  }
+  bool PeerGone(size_t due) override { return under_.ch.PeerGone(due); }
+
+ protected:
+  void Put(View header, View payload) override {
+    const uint16_t kind = Reader(header.subspan(4), "a header").Get<uint16_t>();
+    const bool secret = !link_ || kind == net::kRequest;
+    Note(true, kind, payload.size(), secret ? View() : payload);
+    under_.Put(header, payload);
+  }
+  Frame Take(size_t limit) override {
+    Frame f = under_.Take(limit);
+    Note(false, f.kind, f.payload.size(), {});
+    return f;
+  }
+  void Linger() noexcept override { under_.Linger(); }
+
+ private:
+  void Note(bool sent, uint16_t kind, size_t bytes, View payload) {
+    log_.Add(PartyOf(self().role), {link_, sent, kind, bytes, Bytes(payload.begin(), payload.end())});
+  }
+  std::unique_ptr<net::Channel> owned_;
+  Under under_;
+  Log& log_;
+  int link_;
+};
+
+struct Setting {
+  uint32_t ahead;
+  bool witness_always, announced;
+};
+
+// Watch: a session that uses (u) or opens (o) a bundle a letter.
+void Watch(const std::string& fates, const Setting& how, Log& log) {
+  World w(how.ahead);
+  w.keys.whole = true, w.keys.witness_always = how.witness_always;
+  ModelHost host = w.Host();
+  host.dealer = [dial = host.dealer, &log](std::stop_token stop) -> std::unique_ptr<net::Channel> {
+    return std::make_unique<Watched>(dial(std::move(stop)), log);
+  };
+  const DialDealer dial = [&](std::stop_token stop) -> std::unique_ptr<net::Channel> {
+    return std::make_unique<Watched>(w.Link(Role::kData, std::move(stop)), log);
+  };
+  w.Session(host, [&](net::Channel& under) {
+    Watched ch(under, log, 0);
+    DataSession s(ch, w.plan, *w.store[1], dial, w.keys);
+    for (size_t i = 0; i < fates.size(); ++i) {
+      const store::Job job = store::JobOf(4), next = store::JobOf(how.announced && i + 1 < fates.size() ? 4 : 0);
+      if (fates[i] == 'u')
+        s.Infer(job, TestRun, next);
+      else
+        s.Audit(job, next);
+    }
+    s.End();
+  });
+  EXPECT_FALSE(w.model_error);
+  for (int p : {0, 1})
+    for (size_t i = 0; i < fates.size(); ++i)
+      EXPECT_EQ(w.FateOf(p, i + 1), fates[i] == 'u' ? store::Fate::kDone : store::Fate::kAudited);
+}
+
+// ExpectOverBefore: the links that the i-th bundle needed were over when P1 told what it is for, and when P0 answered.
+void ExpectOverBefore(const Log& log, size_t bundles) {
+  for (int party : {0, 1}) {
+    const auto tells = [&](const Seen& s) {
+      return !s.link && (party ? s.sent && (s.kind == net::kClaim || s.kind == net::kAudit)
+                               : !s.sent && s.kind == net::kAck);  // P0's, where it came
+    };
+    std::map<int, size_t> last;  // of each link to the dealer, its last frame's place
+    std::map<int, size_t> first;
+    std::vector<size_t> told;
+    for (size_t i = 0; i < log.all().size(); ++i) {
+      const auto& [p, seen] = log.all()[i];
+      if (p == 1 && tells(seen)) told.push_back(i);
+      if (p == party && seen.link) last[seen.link] = i, first.try_emplace(seen.link, i);
+    }
+    ASSERT_EQ(told.size(), bundles);
+    ASSERT_GE(last.size(), bundles);
+    // no link is open when a fate is told: each ends before it, or begins behind it
+    for (size_t at : told)
+      for (const auto& [link, end] : last) EXPECT_TRUE(end < at || first[link] > at) << "party " << party;
+    size_t before = 0;
+    for (const auto& [link, end] : last) before += end < told[0];
+    EXPECT_GE(before, 1u);
+  }
+}
+
+TEST(Fate, TheDealerSeesTheSameOfABundleThatIsUsedAndOfOneThatIsOpened) {
+  for (const Setting& how : {Setting{1, false, false},
+                             {1, false, true},
+                             {1, true, false},
+                             {1, true, true},
+                             {3, false, false},
+                             {3, false, true},
+                             {3, true, true}}) {
+    SCOPED_TRACE(testing::Message() << "ahead " << how.ahead << (how.witness_always ? ", witnessed" : "")
+                                    << (how.announced ? ", announced" : ""));
+    Log used;
+    Watch("uuu", how, used);
+    ExpectOverBefore(used, 3);
+    for (const char* fates : {"ooo", "uou", "ouo"}) {
+      SCOPED_TRACE(fates);
+      Log log;
+      Watch(fates, how, log);
+      ExpectOverBefore(log, 3);
+      for (int p : {0, 1}) EXPECT_TRUE(log.Dealers(p) == used.Dealers(p)) << "party " << p;
+    }
+  }
+}
+
+// What is compared, for one delivery: nothing of P1's link follows the dealer's last chunk but the two goodbyes.
+TEST(Fate, ADeliveryIsAHelloARequestAndKeysAtTheDealersPace) {
+  for (const char* fate : {"u", "o"}) {
+    Log log;
+    Watch(fate, {1, false, false}, log);
+    for (int p : {0, 1}) {
+      const auto links = log.Dealers(p);
+      ASSERT_EQ(links.size(), 1u);
+      std::vector<std::pair<bool, uint16_t>> kinds,
+          want{{true, net::kHello},  {false, net::kHello},  {true, net::kRequest},
+               {false, net::kGrant}, {false, net::kHeader}, {false, net::kChunk}};
+      if (p == 0) want.push_back({false, net::kChunk});
+      want.insert(want.end(), {{true, net::kEnd}, {false, net::kEnd}});
+      for (const Seen& s : links[0]) kinds.push_back({s.sent, s.kind});
+      EXPECT_EQ(kinds, want);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace suf::proto

@@ -1,0 +1,525 @@
+// Keys that come late, wrong, twice or not at all, at every chunk: from a link, from disk, from memory; and how far who
+// feeds a run may be ahead of it.
+#include "suf/store/key_source.hpp"
+
+#include <atomic>
+#include <set>
+
+#include "suf/store/internal/testing.hpp"
+
+namespace suf::store {
+namespace {
+
+constexpr size_t kTag = net::ChunkTags::kBytes;
+constexpr uint8_t kPoison = 0xA5;
+
+// OddBody: five chunks: of two sections; of one that is longer than a chunk; of many small ones; of one that fills a
+// chunk; of several. Those of no bytes lie between them and at both ends.
+const SharedLayout& OddBody() {
+  static const SharedLayout layout = [] {
+    std::vector<uint64_t> lengths{0, 1, 70'001, 0, kChunkBytes + 12'345, 17};
+    for (uint64_t i = 0; i < 200; ++i) lengths.push_back(37 * i % 4999);
+    lengths.insert(lengths.end(), {kChunkBytes, 0, 999'999, 48'576, 1, 0});
+    return std::make_shared<const Layout>(lengths);
+  }();
+  return layout;
+}
+constexpr size_t kChunks = 5;
+
+// Sent: a bundle as its dealer sends it, its sections made in an order of their own.
+struct Sent {
+  explicit Sent(uint64_t serial) : header(HeaderOf(serial)), body(OddBody()->bytes()) {
+    header.body_bytes = body.size();
+    RandomBytes(body);
+    Sink sink(ChunkKey(header), OddBody(), [&](View c) { chunks.emplace_back(c.begin(), c.end()); });
+    const size_t n = OddBody()->sections().size();
+    for (size_t odd : {1, 0})
+      for (size_t i = n; i-- > 0;) {
+        if (i % 2 != odd) continue;
+        const View from = Section(i);
+        std::copy(from.begin(), from.end(), sink.Room(i).begin());
+        sink.Done(i);
+      }
+    sink.Finish();
+  }
+  View Section(size_t i) const {
+    uint64_t at = 0;
+    for (size_t j = 0; j < i; ++j) at += OddBody()->sections()[j].bytes;
+    return View(body).subspan(at, OddBody()->sections()[i].bytes);
+  }
+  BundleHeader header;
+  Bytes body;
+  std::vector<Bytes> chunks;
+};
+const Sent& Old() {  // as a disk or a dealer of ill will may still have it
+  static const Sent sent(1);
+  return sent;
+}
+
+// ReadChunk: asks for all sections of a chunk, reads them and gives them back; how many there were.
+int ReadChunk(KeySource& keys, const Sent& sent, size_t chunk) {
+  int read = 0;
+  for (size_t i = 0; i < OddBody()->sections().size(); ++i) {
+    const Layout::Section& s = OddBody()->sections()[i];
+    if (!s.bytes || s.chunk != chunk) continue;
+    EXPECT_TRUE(Equal(keys.Section(i), sent.Section(i))) << "section " << i;
+    keys.Give(i), ++read;
+  }
+  return read;
+}
+size_t FirstOf(size_t chunk) {
+  size_t i = 0;
+  while (!OddBody()->sections()[i].bytes || OddBody()->sections()[i].chunk != chunk) ++i;
+  return i;
+}
+
+// Fault: what happens to the chunk `at`.
+enum Fault { kMissing, kTagAltered, kDataAltered, kTwice, kSwapped, kForeign };
+constexpr Fault kFaults[] = {kMissing, kTagAltered, kDataAltered, kTwice, kSwapped, kForeign};
+
+// Faulty: the chunks as they come then, and the first one that is not the bundle's; kChunks: what is too much comes
+// behind them all.
+struct Faulty {
+  Faulty(const Sent& sent, Fault fault, size_t at) : chunks(sent.chunks), bad(at) {
+    const auto here = chunks.begin() + long(at);
+    switch (fault) {
+      case kMissing:
+        chunks.erase(here, chunks.end());
+        break;
+      case kTagAltered:
+        (*here)[at % kTag] ^= 1 << at;
+        break;
+      case kDataAltered:
+        (*here)[kTag + here->size() / 2] ^= 1 << at;
+        break;
+      case kTwice:
+        chunks.insert(here, Bytes(*here)), ++bad;
+        break;
+      case kSwapped:
+        bad = std::min(at, kChunks - 2);
+        std::swap(chunks[bad], chunks[bad + 1]);
+        break;
+      case kForeign:
+        *here = Old().chunks[at];
+        break;
+    }
+  }
+  std::vector<Bytes> chunks;
+  size_t bad;
+};
+
+// Delivered: a bundle that comes over a link, claimed at its header.
+struct Delivered {
+  Delivered(Store& s, const Sent& sent) : in(s.Receive(sent.header, Secret(Hash{5}), OddBody(), false, 1)) {
+    std::tie(near, far) = net::InProcessPair({Role::kData, {}}, {Role::kDealer, {}});
+    feeder = std::thread([this] {
+      try {
+        for (auto room = in.Room(); !room.empty(); room = in.Room()) {
+          std::fill(room.begin(), room.end(), kPoison);
+          near->RecvInto(net::kChunk, room);
+          in.Came();
+        }
+        in.Commit();
+      } catch (...) {
+        in.Failed(std::current_exception());
+      }
+    });
+    keys = s.Claim(sent.header.serial, OddBody()).keys;
+  }
+  ~Delivered() {
+    in.Close(), far.reset();
+    feeder.join();
+  }
+  Store::Incoming in;
+  std::unique_ptr<net::Channel> near, far;
+  std::thread feeder;
+  std::shared_ptr<KeySource> keys;
+};
+
+// ExpectGone: neither what was there before nor what comes behind is handed out any more.
+void ExpectGone(KeySource& keys, size_t bad, Cause cause, const std::string& words) {
+  EXPECT_TRUE(Fails(cause, words, [&] { (void)keys.Section(FirstOf(bad)); }));
+  EXPECT_TRUE(Fails(cause, words, [&] { keys.Whole(); }));
+  EXPECT_TRUE(Fails(cause, words, [&] { (void)keys.Section(FirstOf(kChunks - 1)); }));
+  EXPECT_TRUE(keys.failed());
+  EXPECT_TRUE(keys.Section(0).empty());  // nothing is waited for
+}
+
+TEST(KeySource, AChunkThatIsNotTheNextOneOfALinkEndsTheReadingThere) {
+  Scratch dir;
+  Store s(dir / "s");
+  uint64_t serial = 1;
+  for (Fault fault : kFaults)
+    for (size_t at = 0; at < kChunks; ++at) {
+      SCOPED_TRACE(testing::Message() << "fault " << fault << " at chunk " << at);
+      const Sent sent(++serial);
+      const Faulty faulty(sent, fault, at);
+      Delivered d(s, sent);
+      for (size_t c = 0; c < faulty.chunks.size() && c <= faulty.bad; ++c) {
+        d.far->Send(net::kChunk, faulty.chunks[c]);
+        if (c < faulty.bad && c < kChunks) {
+          EXPECT_GT(ReadChunk(*d.keys, sent, c), 0);
+        }
+      }
+      if (fault == kMissing) d.far.reset();
+      if (faulty.bad == kChunks) {
+        d.keys->Whole();
+        s.Finish(serial);
+        continue;
+      }
+      const bool missing = fault == kMissing,
+                 length = !missing && faulty.chunks[faulty.bad].size() != sent.chunks[faulty.bad].size();
+      ExpectGone(*d.keys, faulty.bad, missing || length ? Cause::kPeer : Cause::kRefused,
+                 missing  ? "the dealer ended the connection"
+                 : length ? "bytes where"
+                          : Str("bundle ", serial, " was altered; it is burnt"));
+      s.Burn(serial);
+      EXPECT_EQ(s.ledger().Fates().at(serial), Fate::kBurnt);
+    }
+  const Sent last(++serial);
+  Delivered d(s, last);
+  for (size_t c = 0; c < kChunks; ++c) d.far->Send(net::kChunk, last.chunks[c]), ReadChunk(*d.keys, last, c);
+  d.keys->Whole();
+}
+
+// Nobody has claimed it when it breaks: it is offered to nobody, and its serial is not used up.
+TEST(KeySource, ADeliveryThatBrokeBeforeTheClaimIsToldThere) {
+  Scratch dir;
+  Store s(dir / "s");
+  const Sent sent(2), next(3);
+  {
+    auto in = s.Receive(sent.header, Secret(Hash{5}), OddBody(), false, 1);
+    EXPECT_EQ(Serials(s), std::vector<uint64_t>{2});
+    in.Failed(std::make_exception_ptr(Error(Cause::kPeer, "the dealer was silent")));
+  }
+  EXPECT_TRUE(s.Bundles().empty());
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer was silent", [&] { (void)s.Claim(2, OddBody()); }));
+  { (void)s.Receive(next.header, Secret(Hash{5}), OddBody(), false, 1); }
+  EXPECT_TRUE(Fails(Cause::kPeer, "bundle 3 did not come whole", [&] { (void)s.Claim(3, OddBody()); }));
+  EXPECT_TRUE(s.ledger().Fates().empty());
+}
+
+TEST(KeySource, AChunkThatComesLateIsWaitedFor) {
+  Scratch dir;
+  Store s(dir / "s");
+  double waited = 0;
+  for (size_t late = 0; late < kChunks; ++late) {
+    const Sent sent(2 + late);
+    Delivered d(s, sent);
+    std::thread dealer([&] {
+      for (size_t c = 0; c < kChunks; ++c) {
+        if (c == late) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        d.far->Send(net::kChunk, sent.chunks[c]);
+      }
+    });
+    EXPECT_TRUE(Equal(BodyOf(*d.keys), sent.body));
+    dealer.join();
+    d.keys->Whole();
+    waited += d.keys->waited();
+  }
+  EXPECT_GT(waited, 0);
+}
+
+// OnDisk: a bundle in the store's folder, the dealer told of it; and that file by a second name.
+std::string OnDisk(Store& s, const std::string& dir, const Sent& sent) {
+  const uint64_t serial = sent.header.serial;
+  auto in = s.Receive(sent.header, Secret(Hash{5}), OddBody(), true);
+  for (const Bytes& c : sent.chunks) Add(in, c);
+  in.Commit();
+  Told(s, serial);
+  const std::string name = Str(dir, "/outside", serial);
+  fs::create_hard_link(FileOf(dir + "/s", serial), name);
+  return name;
+}
+// Overwrite: the chunks of a bundle's file, which stays the file that the store wrote.
+constexpr uint64_t kPreamble = sizeof(uint32_t) + kHeaderBytes + 32 + 32;
+void Overwrite(const std::string& file, const std::vector<Bytes>& chunks) {
+  fs::resize_file(file, kPreamble);
+  std::ofstream out(file, std::ios::binary | std::ios::app);
+  for (const Bytes& c : chunks) {
+    const uint32_t n = uint32_t(c.size());
+    out.write(reinterpret_cast<const char*>(&n), sizeof n).write(reinterpret_cast<const char*>(c.data()), long(n));
+  }
+}
+
+TEST(KeySource, AChunkThatWasChangedOnDiskEndsTheReadingThere) {
+  Scratch dir;
+  Store s(dir / "s");
+  uint64_t serial = 1;
+  for (Fault fault : kFaults)
+    for (size_t at = 0; at < kChunks; ++at) {
+      SCOPED_TRACE(testing::Message() << "fault " << fault << " at chunk " << at);
+      const Sent sent(++serial);
+      const Faulty faulty(sent, fault, at);
+      const std::string file = OnDisk(s, dir.path, sent);
+      Overwrite(file, faulty.chunks);
+      if (fs::file_size(file) < BundleFileBytes(*OddBody())) {
+        EXPECT_TRUE(fault == kMissing);
+        EXPECT_TRUE(Fails(Cause::kRefused, "is cut short; it is burnt", [&] { (void)s.Claim(serial, OddBody(), 1); }));
+      } else {
+        const Bundle b = s.Claim(serial, OddBody(), 1);
+        // the chunk before the bad one is read together with it, once it is asked for, and fails where that does
+        for (size_t c = 0; c + 1 < faulty.bad; ++c) EXPECT_GT(ReadChunk(*b.keys, sent, c), 0);
+        if (faulty.bad == kChunks) {
+          ReadChunk(*b.keys, sent, kChunks - 1);
+          b.keys->Whole();  // what lies behind the last chunk is not read
+          s.Finish(serial);
+          continue;
+        }
+        const bool length = faulty.chunks[faulty.bad].size() != sent.chunks[faulty.bad].size();
+        ExpectGone(*b.keys, faulty.bad, Cause::kRefused, length ? "is cut short or too long" : "was altered");
+        s.Burn(serial);
+      }
+      EXPECT_EQ(s.ledger().Fates().at(serial), Fate::kBurnt);
+    }
+  const Sent last(++serial);
+  OnDisk(s, dir.path, last);
+  EXPECT_TRUE(Equal(BodyOf(s.Claim(serial, OddBody(), 1)), last.body));
+}
+
+TEST(KeySource, AFileThatIsCutShortAfterTheClaimEndsTheReadingThere) {
+  Scratch dir;
+  Store s(dir / "s");
+  uint64_t serial = 1;
+  for (size_t at = 1; at < kChunks; ++at)
+    for (uint64_t more : {0, 2, 4, 9}) {  // in the chunk's length; in its tag
+      const Sent sent(++serial);
+      const std::string file = OnDisk(s, dir.path, sent);
+      const Bundle b = s.Claim(serial, OddBody(), 1);  // reads one chunk
+      uint64_t keep = kPreamble + more;
+      for (size_t c = 0; c < at; ++c) keep += sizeof(uint32_t) + sent.chunks[c].size();
+      fs::resize_file(file, keep);
+      for (size_t c = 0; c + 1 < at; ++c) EXPECT_GT(ReadChunk(*b.keys, sent, c), 0);
+      ExpectGone(*b.keys, at, Cause::kRefused, "is cut short or too long; it is burnt");
+      s.Burn(serial);
+    }
+}
+
+TEST(KeySource, ReadsFromMemoryWhateverLayThereBefore) {
+  const Sent sent(2);
+  for (uint64_t window : {uint64_t{0}, uint64_t{1}, kChunkBytes - 1, 2 * kChunkBytes, KeySource::kWhole}) {
+    std::vector<exec::HostBuffer> used;  // which the source gets
+    for (const Bytes& c : sent.chunks) {
+      used.emplace_back(c.size());
+      std::fill(used.back().span().begin(), used.back().span().end(), kPoison);
+    }
+    used.clear();
+    KeySource keys(OddBody(), window);
+    keys.FeedFrom(sent.body);
+    for (size_t c = 0; c < kChunks; ++c) ReadChunk(keys, sent, c);
+    keys.Whole();
+    EXPECT_FALSE(keys.failed());
+  }
+}
+
+TEST(KeySource, WhatTheFeederThrowsIsTheFailure) {
+  const Sent sent(2);
+  for (size_t at = 0; at < kChunks; ++at) {
+    KeySource keys(OddBody(), 1);
+    keys.Feed([&](KeySource& k) {
+      for (size_t c = 0; c < at; ++c)
+        std::copy(sent.chunks[c].begin(), sent.chunks[c].end(), k.Room().begin()), k.Came();
+      (void)k.Room();
+      Fail(Cause::kResource, "the disk is gone");
+    });
+    for (size_t c = 0; c + 1 < at; ++c) ReadChunk(keys, sent, c);
+    ExpectGone(keys, at, Cause::kResource, "the disk is gone");
+  }
+}
+
+TEST(KeySource, AFailureAfterTheLastChunkIsNone) {
+  KeySource keys(EvenBody(10), 1);
+  EXPECT_EQ(keys.Room().size(), kTag + 10);
+  keys.Came();
+  keys.Fail(std::make_exception_ptr(Error(Cause::kPeer, "gone")));
+  EXPECT_FALSE(keys.failed());
+  EXPECT_EQ(keys.Section(0).size(), 10u);
+  keys.Whole();
+  EXPECT_TRUE(keys.Room().empty());
+}
+
+TEST(KeySource, OfABodyWithoutBytesWaitsForNothing) {
+  for (const std::vector<uint64_t>& lengths : {std::vector<uint64_t>{}, std::vector<uint64_t>{0, 0}}) {
+    KeySource keys(std::make_shared<const Layout>(lengths), 1);
+    for (size_t i = 0; i < lengths.size(); ++i) EXPECT_TRUE(keys.Section(i).empty()), keys.Give(i);
+    keys.Whole();
+    EXPECT_TRUE(keys.Room().empty());
+    keys.FeedFrom({});
+  }
+}
+
+// A feeder that never rests has, for what was asked, exactly what the window allows, and one chunk in any case; and
+// what was given back serves it again.
+TEST(KeySource, TheFeederIsAWindowAheadAndNoFurther) {
+  constexpr size_t kMany = 24;
+  std::vector<uint64_t> lengths;
+  for (size_t i = 0; i < kMany; ++i) lengths.push_back(kChunkBytes - i % 3 * 100'000);
+  const auto layout = std::make_shared<const Layout>(lengths);
+  for (uint64_t window : {uint64_t{0}, uint64_t{1}, kChunkBytes, kChunkBytes * 5 / 2, 4 * kChunkBytes}) {
+    SCOPED_TRACE(window);
+    std::atomic<size_t> came{0};
+    std::set<const uint8_t*> rooms;
+    KeySource keys(layout, window);
+    std::thread feeder([&] {
+      for (auto room = keys.Room(); !room.empty(); room = keys.Room()) {
+        std::fill(room.begin(), room.end(), uint8_t(came));
+        rooms.insert(room.data());
+        ++came;  // before the source knows: never fewer than are there
+        keys.Came();
+      }
+    });
+    size_t asked = 0;
+    // Due: chunks that are here when the feeder rests
+    auto due = [&] {
+      size_t n = asked;
+      for (uint64_t ahead = 0; n < kMany && (!ahead || ahead + lengths[n] <= window); ++n) ahead += lengths[n];
+      return n;
+    };
+    auto settle = [&] {
+      while (came < due()) std::this_thread::yield();
+      EXPECT_EQ(came, due());
+    };
+    settle();
+    for (size_t i = 0; i < kMany; i += 1 + i % 2) {  // some are not asked for
+      const size_t before = came;
+      EXPECT_LE(before, due());
+      asked = i + 1;
+      const View v = keys.Section(i);
+      EXPECT_TRUE(v.size() == lengths[i] && v[0] == i && v[v.size() - 1] == i);
+      settle();
+      EXPECT_EQ(v[v.size() / 2], i);
+      for (size_t j = i; j < std::min(kMany, i + 1 + i % 2); ++j) keys.Give(j);
+    }
+    keys.Whole();
+    feeder.join();
+    EXPECT_EQ(came, kMany);
+    EXPECT_LE(rooms.size(), window / lengths[2] + 3);  // ahead, being filled, being read, and not given back
+  }
+}
+
+// A party gives back at once what it never reads, also while it comes.
+TEST(KeySource, WhatIsGivenBackWhileItComesStaysUntilItHasCome) {
+  for (uint64_t bytes : {uint64_t{100'000}, uint64_t{3} << 20}) {
+    const std::vector<uint64_t> lengths{bytes, bytes, bytes};
+    const auto layout = std::make_shared<const Layout>(lengths);
+    KeySource keys(layout, KeySource::kWhole);
+    for (size_t c = 0; c < layout->chunks().size(); ++c) {
+      const std::span<uint8_t> room = keys.Room();
+      std::fill(room.begin(), room.end(), kPoison);
+      for (size_t i = 0; i < 3; ++i)
+        if (layout->sections()[i].chunk == c) keys.Give(i);
+      EXPECT_EQ(keys.Room().data(), room.data());
+      exec::HostBuffer other(room.size());
+      EXPECT_NE(other.span().data(), room.data());
+      EXPECT_TRUE(std::all_of(room.begin(), room.end(), [](uint8_t b) { return b == kPoison; }));
+      keys.Came();
+    }
+    keys.Whole();
+    EXPECT_THROW((void)keys.Section(1), Bug);
+    EXPECT_THROW(keys.Give(1), Bug);
+  }
+}
+
+TEST(KeySource, CloseEndsAFeederThatWaitsForTheWindow) {
+  const Sent sent(2);
+  for (bool claimed : {false, true}) {
+    Scratch dir;
+    Store s(dir / "s");
+    auto in = s.Receive(sent.header, Secret(Hash{5}), OddBody(), false, 1);
+    Add(in, sent.chunks[0]);
+    std::shared_ptr<KeySource> keys;
+    if (claimed) keys = s.Claim(2, OddBody()).keys;
+    std::atomic<bool> over{false};
+    std::thread feeder([&] {
+      EXPECT_TRUE(in.Room().empty());
+      over = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_FALSE(over);
+    claimed ? keys->Close() : in.Close();
+    feeder.join();
+    EXPECT_TRUE(in.Room().empty());
+    EXPECT_TRUE(Fails(Cause::kPeer, "bundle 2 is not wanted any more; it is burnt", [&] { in.Commit(); }));
+  }
+  const Sent file(3);
+  Scratch dir;
+  Store s(dir / "s");
+  OnDisk(s, dir.path, file);
+  { (void)s.Claim(3, OddBody(), 1); }  // nobody reads it: its thread ends with it
+  KeySource keys(OddBody(), 1);
+  keys.FeedFrom(sent.body);
+}
+
+TEST(KeySource, HoldsAllForAnAudit) {
+  const Sent sent(2);
+  KeySource keys(OddBody(), KeySource::kWhole), narrow(OddBody(), 1);
+  keys.FeedFrom(sent.body);
+  Bytes all;
+  for (size_t c = 0; c < kChunks; ++c) Append(&all, keys.Data(c));
+  EXPECT_TRUE(Equal(all, sent.body));
+  EXPECT_THROW((void)narrow.Data(0), Bug);
+}
+
+// The other end: what the link throws ends the dealing, and a generator is no more than a window ahead of it.
+TEST(Sink, WhatTheLinkThrowsEndsTheDealing) {
+  const Sent sent(2);
+  for (size_t at = 0; at < kChunks; ++at) {
+    size_t out = 0;
+    Sink sink(
+        ChunkKey(sent.header), OddBody(),
+        [&](View c) {
+          if (out == at) Fail(Cause::kPeer, "the data owner ended the connection");
+          EXPECT_TRUE(Equal(c, sent.chunks[out++]));
+        },
+        1);
+    EXPECT_TRUE(Fails(Cause::kPeer, "ended the connection", [&] {
+      sink.Write(sent.body);
+      sink.Finish();
+    }));
+    EXPECT_EQ(out, at);
+  }
+}
+
+TEST(Sink, AGeneratorIsAWindowAheadAndNoFurther) {
+  const Sent sent(2);
+  for (uint64_t window : {uint64_t{1}, kChunkBytes, 3 * kChunkBytes}) {
+    std::atomic<uint64_t> made{0}, left{0};
+    Sink sink(
+        ChunkKey(sent.header), OddBody(),
+        [&](View c) {
+          // finished and not out: below the window when the last chunk was begun
+          EXPECT_LT(made - left, window + 2 * OddBody()->largest());
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          left += c.size() - kTag;
+        },
+        window);
+    for (size_t i = 0; i < OddBody()->sections().size(); ++i) {
+      const View from = sent.Section(i);
+      std::copy(from.begin(), from.end(), sink.Room(i).begin());
+      made += from.size();
+      sink.Done(i);
+    }
+    sink.Finish();
+    EXPECT_EQ(left, sent.body.size());
+    if (window == 1) {
+      EXPECT_GT(sink.waited().count(), 0);
+    }
+  }
+}
+
+// A bundle whose generator failed: what was finished may have left, nothing more does.
+TEST(Sink, WithoutFinishDropsWhatIsNotOut) {
+  const Sent sent(2);
+  std::atomic<size_t> out{0};
+  {
+    Sink sink(ChunkKey(sent.header), OddBody(), [&](View) {
+      ++out;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    });
+    sink.Write(View(sent.body).first(sent.body.size() - 1));
+  }
+  EXPECT_LT(out, kChunks);
+}
+
+}  // namespace
+}  // namespace suf::store
