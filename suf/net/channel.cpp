@@ -140,6 +140,7 @@ void Channel::TagFrames(const Hash& own, const Hash& peer) {
 }
 
 void Channel::Release(View memory) {
+  Leave();
   if (tagger_) tagger_->Wait(memory);
 }
 

@@ -124,8 +124,8 @@ class Channel {
   // SendUpTo: a frame whose first bytes are final before its last: bytes [0, bytes) of the payload may leave. Begins
   // the frame; nothing else may be sent until all of it is; each call has the same kind and payload.
   void SendUpTo(uint16_t kind, View payload, size_t bytes);
-  // Release: returns when nothing of ours reads this memory any more: a payload that was sent, or received into it, is
-  // read for its tag after that.
+  // Release: returns when nothing of ours reads this memory any more: a payload that SendUpTo was given, which may
+  // still be on its way; one that was sent, or received into it, is read for its tag after that.
   void Release(View memory);
   // waited: seconds that Recv was blocked, so far.
   double waited() const { return waited_; }
@@ -181,8 +181,8 @@ class Channel {
   // channel waits a little until the peer has read what was sent; what comes is thrown away.
   virtual void Put(View header, View payload) = 0;
   virtual Frame Take(size_t limit) = 0;
-  // PutUpTo: of a frame, payload bytes [from, to) are on their way when it returns; the header is with the first. A
-  // transport that knows whole frames alone sends it with the last.
+  // PutUpTo: of a frame, payload bytes [from, to) are on their way when it returns, or when Leave does; the header is
+  // with the first. A transport that knows whole frames alone sends it with the last.
   virtual void PutUpTo(View header, View payload, size_t /*from*/, size_t to) {
     if (to == payload.size()) Put(header, payload);
   }
@@ -198,6 +198,8 @@ class Channel {
   std::deque<Posted> posted_;
   virtual std::optional<Frame> Fill(size_t bytes);
   virtual void Posting(const Posted&) {}
+  // Leave: nothing that PutUpTo was given is read any more. Who cannot send it says so at the next call.
+  virtual void Leave() noexcept {}
   virtual void Linger() noexcept {}
   // GoneBy: what PeerGone makes of the first frame that nobody took yet.
   static bool GoneBy(const Frame& f, size_t due) { return f.kind == kRefuse || due == 0 || f.payload.size() > due; }

@@ -86,10 +86,9 @@ void Stream::Forget() noexcept {
   out_.clear(), in_.clear(), reading_ = 0;
 }
 
-void Stream::Wait(std::chrono::milliseconds time) {
+void Stream::Wait(uint64_t moved, std::chrono::milliseconds time) {
   std::unique_lock l(m_);
-  const uint64_t before = moved_;
-  changed_.wait_for(l, time, [&] { return moved_ != before || error_ || over_; });
+  changed_.wait_for(l, time, [&] { return moved_ != moved || error_ || over_; });
 }
 
 uint64_t Stream::moved() {
@@ -154,8 +153,7 @@ void Stream::Loop() {
     const bool stuck = pipe_->queued(), written = o && !o->begins && o->at == o->to && !stuck;
     l.lock();
     busy_ = false;
-    if (wrote) moved_ += 1;
-    if (came) moved_ += 1;
+    moved_ += wrote || came || written;
     error_ = error;
     if (over_) o.reset(), i.reset();
     if (o) out_.front() = *o;

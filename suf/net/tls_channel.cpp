@@ -13,6 +13,7 @@ using Ec = std::error_code;
 
 constexpr size_t kBurst = 4 * kRecord;  // encrypted and sent at once: the peer decrypts while we go on
 constexpr size_t kSpread = 64 << 10;    // frames longer than that go over all streams
+constexpr Millis kLook{50};             // how often who waits for a stream looks at the first one
 constexpr size_t kProgress = 65536;     // a peer moves this much per time-out, or it is silent
 
 // IsOfCertificate: an alert that speaks of the certificate, not of altered bytes.
@@ -82,10 +83,9 @@ void TlsChannel::Posting(const Posted& p) {
 // AwaitStreams: until it is done of each stream; meanwhile what the peer says on the first one is heard.
 template <class F>
 void TlsChannel::AwaitStreams(const char* doing, F&& done) {
-  constexpr Millis kLook{50};
   for (const auto& s : streams_) {
     auto deadline = Clock::now() + timeout();
-    for (uint64_t mark = s->moved(); !done(*s);) {
+    for (uint64_t mark; mark = s->moved(), !done(*s);) {
       if (const Ec ec = s->failed()) {
         if (ec == std::errc::protocol_error)
           EndSession(*this, Refusal::kProtocol, Cause::kPeer, peer_title(),
@@ -94,7 +94,7 @@ void TlsChannel::AwaitStreams(const char* doing, F&& done) {
         ThrowIfTls(ec);
         Gone();
       }
-      Blocked([&] { s->Wait(kLook); });
+      Blocked([&] { s->Wait(mark, kLook); });
       const Window w{false, kAheadFrames, kAheadBytes};
       while (Read(w)) {
       }
@@ -103,8 +103,8 @@ void TlsChannel::AwaitStreams(const char* doing, F&& done) {
         ThrowIfTls(read_error_);
         Gone();
       }
-      if (const uint64_t moved = s->moved(); moved != mark)
-        mark = moved, deadline = Clock::now() + timeout();
+      if (s->moved() != mark)
+        deadline = Clock::now() + timeout();
       else if (Clock::now() >= deadline)
         Silent(doing);
     }
@@ -138,6 +138,23 @@ void TlsChannel::QueueShare(View payload, size_t from, size_t to, Ec* error) {
   }
 }
 
+void TlsChannel::Put(View header, View payload) {
+  const Forgetting forgetting(*this);
+  PutUpTo(header, payload, 0, payload.size());
+  if (!streams_.empty() && !over()) AwaitStreams("send to it", [](Stream& s) { return s.Sent(); });
+}
+
+void TlsChannel::Leave() noexcept {
+  for (const auto& s : streams_) {
+    auto deadline = Clock::now() + timeout();
+    for (uint64_t mark; mark = s->moved(), !s->Sent() && !s->failed() && Clock::now() < deadline;) {
+      s->Wait(mark, kLook);
+      if (s->moved() != mark) deadline = Clock::now() + timeout();
+    }
+    if (!s->Sent()) s->Forget();
+  }
+}
+
 void TlsChannel::PutUpTo(View header, View payload, size_t from, size_t to) {
   const Forgetting forgetting(*this);
   Ec ec;
@@ -146,7 +163,6 @@ void TlsChannel::PutUpTo(View header, View payload, size_t from, size_t to) {
       for (const auto& s : streams_) s->Send(header, payload, from, to);
     if (from == 0) pipe_->Queue(header, &ec);
     QueueShare(payload, from, to, &ec);
-    if (!ec && !over() && to == payload.size()) AwaitStreams("send to it", [](Stream& s) { return s.Sent(); });
   } else {
     PutWhole(header, payload, from, to, &ec);
   }

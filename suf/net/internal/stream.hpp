@@ -59,9 +59,9 @@ class Stream {
   void Took();
   // Forget: returns when nothing that was given is read or written any more; the stream is over.
   void Forget() noexcept;
-  // Wait: until something moves, or that long. moved: grows as bytes do.
-  void Wait(std::chrono::milliseconds time);
+  // moved: another number whenever anything moved. Wait: while it is this one, or that long.
   uint64_t moved();
+  void Wait(uint64_t moved, std::chrono::milliseconds time);
   // failed: what ended it; asio::error::eof where the peer hung up, protocol_error where it sent the header of another
   // frame.
   std::error_code failed();

@@ -51,12 +51,13 @@ class TlsChannel final : public Channel {
     size_t frames, bytes;
   };
   static Window One(size_t limit) { return {true, 1, limit}; }
-  void Put(View header, View payload) override { PutUpTo(header, payload, 0, payload.size()); }
+  void Put(View header, View payload) override;
   void PutUpTo(View header, View payload, size_t from, size_t to) override;
   void PutWhole(View header, View payload, size_t from, size_t to, std::error_code* error);
   Frame Take(size_t limit) override;
   std::optional<Frame> Fill(size_t bytes) override;
   void Posting(const Posted& p) override;
+  void Leave() noexcept override;
   void Linger() noexcept override;
   std::error_code Flush();
   void LastWord();
