@@ -115,6 +115,22 @@ void Files() {
   BundleHeader h = Header(1, 7, 3);
   Seed("bundle", "header", Encode(h));
   Seed("bundle", "chain", Join({{8, 1, 24}, Bytes(24)}));
+  // of six sections in four chunks, with a window of one chunk: read in turn, ahead, altered, cut short, closed
+  const Bytes odd{48, 6, 1, 0, 200, 239, 250, 100};
+  Seed("key_source", "in_turn", Join({odd, {1, 0, 3, 0, 5, 0, 5, 1, 1, 0, 3, 2, 5, 2, 3, 3, 5, 3, 3, 4, 6 + 8, 0}}));
+  Seed("key_source", "waits", Join({odd, {3, 5, 5, 5, 0, 0, 6 + 8, 0}}));
+  Seed("key_source", "ahead", Join({odd, {1, 0, 1, 0, 1, 0, 1, 0, 3, 0, 5, 2, 5, 0, 6 + 8, 0}}));
+  Seed("key_source", "given_while_it_comes", Join({odd, {1, 0, 3, 0, 0, 0, 5, 1, 5, 2, 5, 3, 0, 0, 6 + 8, 0}}));
+  for (uint8_t part : {0, 8})
+    Seed("key_source", Str("altered", int(part)), Join({odd, {1, 0, 3, 0, uint8_t(2 + part), 5, 3, 2}}));
+  Seed("key_source", "cut_short", Join({odd, {1, 0, 3, 130, 6 + 16, 0, 3, 0, 6 + 8, 0}}));
+  Seed("key_source", "gone_while_waited_for", Join({odd, {3, 128 + 6, 6 + 8 + 16, 0}}));
+  Seed("key_source", "closed", Join({odd, {1, 0, 1, 0, 255, 0, 3, 0, 1, 0}}));
+  Seed("key_source", "whole", Join({{255, 3, 240, 191, 255}, {5, 0, 1, 0, 1, 0, 5, 1, 1, 0, 3, 2, 6 + 8, 0}}));
+  Bytes many{4, 31};
+  for (uint8_t i = 0; i < 31; ++i) many.push_back(uint8_t(160 + i));
+  for (uint8_t i = 0; i < 31; ++i) many.insert(many.end(), {3, i, 5, i});
+  Seed("key_source", "many", many);
   Bytes preamble = Encode(h);
   preamble.resize(preamble.size() + 32);
   Bytes chunk = Chunk(ChunkKey(h), Bytes(kBody));
