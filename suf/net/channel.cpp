@@ -236,6 +236,16 @@ void Channel::RecvUpTo(size_t bytes) {
   Book(false, done.kind, EncodeHeader(bytes, done.kind, done.sequence), done.room, true);
 }
 
+void Channel::RecvInto(uint16_t kind, std::span<uint8_t> room) {
+  try {
+    Post(kind, room);
+    RecvUpTo(room.size());
+  } catch (...) {
+    Unpost();
+    throw;
+  }
+}
+
 void Channel::Refuse(Refusal code) noexcept {
   if (std::exchange(over_, true)) return;
   Reach(Stage::kOver);

@@ -116,9 +116,9 @@ class Channel {
     Posting(posted_.back());
   }
   // RecvUpTo: returns when so many bytes of the oldest posted frame are in its room; with all of them the frame is
-  // received. Errors as Recv. RecvInto: Post and the whole frame.
+  // received. Errors as Recv. RecvInto: Post and the whole frame; where it throws, nothing more goes into the room.
   void RecvUpTo(size_t bytes);
-  void RecvInto(uint16_t kind, std::span<uint8_t> room) { Post(kind, room), RecvUpTo(room.size()); }
+  void RecvInto(uint16_t kind, std::span<uint8_t> room);
   // Unpost: whatever is posted goes, as its rooms do: where anything is, the session is over.
   virtual void Unpost() { posted_.clear(); }
   // SendUpTo: a frame whose first bytes are final before its last: bytes [0, bytes) of the payload may leave. Begins

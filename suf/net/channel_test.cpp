@@ -46,6 +46,16 @@ TEST(Channel, ASilentPeerIsNamed) {
   EXPECT_TRUE(Fails(Cause::kPeer, "the dealer was silent for 0.1 s", [&] { a->Recv(kHello, 9); }));
 }
 
+// Its room may go then, while the session still tells the peer why it ends: a room that stayed posted would be a Bug.
+TEST(Channel, ARoomThatWasNotFilledIsNotPostedAnyMore) {
+  auto [a, b] = InProcessPair(kP0, kD, kShort);
+  Bytes room(9);
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer was silent", [&] { a->RecvInto(kChunk, room); }));
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer was silent", [&] { a->Recv(kChunk, 9); }));
+  b->Send(kChunk, Bytes(8));
+  EXPECT_TRUE(Fails(Cause::kPeer, "with 8 bytes where 9 were due", [&] { a->RecvInto(kChunk, room); }));
+}
+
 TEST(Channel, AGonePeerIsNamedAfterItsLastFrames) {
   auto [a, b] = InProcessPair(kP0, kP1);
   b->Send(kHello, {});
