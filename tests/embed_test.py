@@ -227,7 +227,7 @@ def backends(base):
 
 def streams(base):
     """Roles that allow different numbers of streams take the lower one: every word, byte and count is the same."""
-    in_turn(base, 'streams', (1, 2, 5), base.text(40))
+    in_turn(base, 'streams', (1, 2, 5), base.text(9))
 
 
 LOADING = ('reading the model in ', 'quantising the weights', 'checking the certificates for these weights', "masking the weights for a data owner's set-up")

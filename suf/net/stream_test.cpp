@@ -74,7 +74,9 @@ void Ask(Channel& ch) {
   for (size_t n : kSizes) rooms.push_back(Bytes(n));
   for (Bytes& room : rooms) ch.Post(kFirstRun, room);
   for (size_t i = 0; i < kSizes.size(); ++i) {
-    if (i == kSizes.size() / 2) EXPECT_EQ(ch.PeerGone(0), false);
+    if (i == kSizes.size() / 2) {
+      EXPECT_FALSE(ch.PeerGone(0));
+    }
     const Bytes said = Random(kSizes[i]);
     ch.Send(kFirstRun, said);
     ch.RecvUpTo(kSizes[i]);
