@@ -343,59 +343,57 @@ void Handshakes() {
   }
 }
 
+// Records of fuzz/pipe.hpp, and the header of a frame.
+Bytes ARecord(View bytes) {
+  return Join({Number(uint16_t(2 * (bytes.size() - 1))), Bytes(bytes.begin(), bytes.end())});
+}
+Bytes ARun(size_t bytes, uint8_t b) { return Join({Number(uint16_t(2 * (bytes / 8 - 1) + 1)), {b}}); }
+Bytes AHeader(size_t length, uint16_t kind, uint16_t sequence) {
+  return Join({Number(uint32_t(length)), Number(kind), Number(sequence)});
+}
+
 // Connections: orders and records of fuzz/connection.cpp.
 void Connections() {
-  auto record = [](View bytes) {
-    return Join({Number(uint16_t(2 * (bytes.size() - 1))), Bytes(bytes.begin(), bytes.end())});
-  };
-  auto run = [](size_t bytes, uint8_t b) { return Join({Number(uint16_t(2 * (bytes / 8 - 1) + 1)), {b}}); };
-  auto header = [](size_t length, uint16_t kind, uint16_t sequence) {
-    return Join({Number(uint32_t(length)), Number(kind), Number(sequence)});
-  };
   auto frame = [&](size_t length, uint16_t kind, uint16_t sequence) {
-    return Join({header(length, kind, sequence), Bytes(length, 1)});
+    return Join({AHeader(length, kind, sequence), Bytes(length, 1)});
   };
   auto seed = [&](const std::string& name, const Bytes& orders, const std::vector<Bytes>& records) {
     Seed("connection", name, Join({Number(uint16_t(orders.size())), orders, Join(records)}));
   };
-  const Bytes hello = record(frame(44, kHello, 0));
+  const Bytes hello = ARecord(frame(44, kHello, 0));
   auto large = [&](size_t length, uint16_t kind, uint16_t sequence) {
-    std::vector<Bytes> parts{record(header(length, kind, sequence))};
+    std::vector<Bytes> parts{ARecord(AHeader(length, kind, sequence))};
     for (size_t rest = length; rest; rest -= std::min(rest, size_t{1} << 17))
-      parts.push_back(run(std::min(rest, size_t{1} << 17), 7));
+      parts.push_back(ARun(std::min(rest, size_t{1} << 17), 7));
     return Join(parts);
   };
-  seed("control", {0, 2, 4, 12, 7, 23}, {hello, record(frame(64, kClaim, 1)), record(frame(2, kRefuse, 2))});
+  seed("control", {0, 2, 4, 12, 7, 23}, {hello, ARecord(frame(64, kClaim, 1)), ARecord(frame(2, kRefuse, 2))});
   seed("delivery", {0, 3, 6, 3, 6, 3},
-       {hello, large(1 << 20, kChunk, 1), large(1 << 20, kChunk, 2), record(frame(9, kChunk, 3))});
+       {hello, large(1 << 20, kChunk, 1), large(1 << 20, kChunk, 2), ARecord(frame(9, kChunk, 3))});
   seed("inference", {0, 5 + 20 * 8, 1 + 20 * 8, 6, 5 + 20 * 8, 1 + 20 * 8},
        {hello, large(1 << 20, kFirstRun, 1), large(1 << 20, kFirstRun, 2)});
   for (size_t length : {size_t{0}, size_t{8192}, size_t{1} << 28, ~uint32_t{0} + size_t{0}})
     for (uint8_t order : {4, 5, 7, 0})
       seed(Str("header_", length, "_", int(order)), {0, order, order, order},
-           {hello, record(header(length, kClaim, 1)), run(4096, 1)});
-  seed("empty", {0, 4, 5, 7, 2, 4, 5, 7}, {hello, run(200'000, 0)});
-  seed("broken", {0, 15}, {hello, large(1 << 20, kFirstRun, 1), record(frame(2, kRefuse, 2))});
+           {hello, ARecord(AHeader(length, kClaim, 1)), ARun(4096, 1)});
+  seed("empty", {0, 4, 5, 7, 2, 4, 5, 7}, {hello, ARun(200'000, 0)});
+  seed("broken", {0, 15}, {hello, large(1 << 20, kFirstRun, 1), ARecord(frame(2, kRefuse, 2))});
 }
 
 // Spreads: orders and connections of fuzz/streams.cpp.
 void Spreads() {
-  auto record = [](View bytes) {
-    return Join({Number(uint16_t(2 * (bytes.size() - 1))), Bytes(bytes.begin(), bytes.end())});
+  static constexpr size_t kLength = 65'537, kBlock = 32 << 10;  // two whole blocks and a byte of the third
+  auto begins = [](uint16_t kind, uint16_t sequence, uint32_t index) {
+    const Bytes h = AHeader(kLength, kind, sequence);
+    return ARecord(index ? Join({h, Number(index)}) : h);
   };
-  auto run = [](size_t bytes) { return Join({Number(uint16_t(2 * (bytes / 8 - 1) + 1)), {7}}); };
-  auto header = [&](size_t length, uint16_t kind, uint16_t sequence, uint32_t index) {
-    const Bytes h = Join({Number(uint32_t(length)), Number(kind), Number(sequence)});
-    return record(index ? Join({h, Number(index)}) : h);
-  };
-  constexpr size_t kLength = 65'537, kBlock = 32 << 10;  // two whole blocks and a byte of the third
   auto seed = [&](const std::string& name, const Bytes& orders, uint16_t kind, std::array<uint16_t, 3> sequences,
                   std::array<uint32_t, 3> index = {0, 1, 2}) {
     const std::array<size_t, 3> share{kBlock, kBlock, 1};
     std::array<Bytes, 3> pipe;
     for (size_t i = 0; i < 3; ++i)
-      pipe[i] = Join({header(kLength, kind, sequences[i], index[i]), share[i] > 1 ? run(share[i]) : record(Bytes{7}),
-                      header(kLength, kind, uint16_t(sequences[i] + 1), index[i])});
+      pipe[i] = Join({begins(kind, sequences[i], index[i]), share[i] > 1 ? ARun(share[i], 7) : ARecord(Bytes{7}),
+                      begins(kind, uint16_t(sequences[i] + 1), index[i])});
     Seed("streams", name,
          Join({{uint8_t(orders.size())},
                orders,

@@ -94,22 +94,20 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
     if (first->joins()) {  // a stranger until it found its session
       ch->set_timeout(std::min(timeout, kJoining));
       lobby.TakeIn(static_cast<TlsChannel&>(*ch));
-      std::lock_guard l(m);
-      w.link = nullptr, w.stranger = false, w.ended = true;
-      return;
+    } else {
+      {
+        std::lock_guard l(m);
+        w.stranger = false;
+        counted = sessions < kSessions;
+        sessions += counted;
+      }
+      if (!counted)
+        EndSession(*ch, Refusal::kBusy, Cause::kPeer, ch->peer_title(), " came while ", kSessions,
+                   " sessions are running; it was told to try again");
+      if (const int n = first->streams(); n > 1)
+        static_cast<TlsChannel&>(*ch).Spread(lobby.Gather(*ch, n, std::min(timeout, kJoining)));
+      session(*ch);
     }
-    {
-      std::lock_guard l(m);
-      w.stranger = false;
-      counted = sessions < kSessions;
-      sessions += counted;
-    }
-    if (!counted)
-      EndSession(*ch, Refusal::kBusy, Cause::kPeer, ch->peer_title(), " came while ", kSessions,
-                 " sessions are running; it was told to try again");
-    if (const int n = first->streams(); n > 1)
-      static_cast<TlsChannel&>(*ch).Spread(lobby.Gather(*ch, n, std::min(timeout, kJoining)));
-    session(*ch);
   } catch (const Error& e) {
     report(e);
   } catch (const std::exception& e) {

@@ -8,8 +8,14 @@
 
 namespace suf::net {
 
-namespace {
-constexpr size_t kBurst = 4 << 14;  // encrypted and sent at once, as of the first connection
+size_t Share::QueueBurst(Pipe& pipe, View payload, size_t at, size_t to, std::error_code* error) const {
+  for (size_t room = kBurst; room && at < to && !*error;) {
+    const Piece p = At(at, payload.size());
+    const size_t n = std::min({p.bytes, to - at, room});
+    pipe.Queue(payload.subspan(p.place, n), error);
+    at += n, room -= n;
+  }
+  return at;
 }
 
 Stream::Stream(std::shared_ptr<Pipe> pipe, Share share)
@@ -107,12 +113,8 @@ bool Stream::Write(Outgoing& o, std::error_code* error) {
   while (!*error) {
     if (!pipe_->queued()) {
       if (o.begins) pipe_->Queue(o.header, error), o.begins = false, moved = true;
-      for (size_t room = kBurst; room && o.at < o.to && !*error;) {
-        const Share::Piece p = share_.At(o.at, o.payload.size());
-        const size_t n = std::min({p.bytes, o.to - o.at, room});
-        pipe_->Queue(o.payload.subspan(p.place, n), error);
-        o.at += n, room -= n, moved = true;
-      }
+      const size_t at = o.at;
+      o.at = share_.QueueBurst(*pipe_, o.payload, at, o.to, error), moved |= o.at > at;
       if (!pipe_->queued()) return moved;
     }
     const size_t before = pipe_->queued();

@@ -1,7 +1,6 @@
 // One session over several connections: what goes over which, how they are bound together, and what ends them.
 #include "suf/net/internal/stream.hpp"
 
-#include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -249,11 +248,7 @@ TEST(Stream, OneThatDoesWrongAtAnyFrameEndsTheSessionWithASentence) {
 
 // Joining: a connection that asks to be a stream, as somebody would who can say what he likes.
 std::unique_ptr<Channel> Joining(const Server& s, Role role, View ask) {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in a{};
-  a.sin_family = AF_INET, a.sin_port = htons(s.listener.port()), a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  SUF_CHECK(connect(fd, reinterpret_cast<sockaddr*>(&a), sizeof a) == 0);
-  auto link = std::make_shared<TlsLink>(Certs::Of(role), Fd(fd));
+  auto link = std::make_shared<TlsLink>(Certs::Of(role), Connected(s));
   link->Join();
   auto ch = Secured(link, false, {Role::kDealer}, kAmple, "the dealer");
   if (!ask.empty()) ch->Send(kJoin, ask);
@@ -283,11 +278,7 @@ TEST(Stream, OneOfNoSessionIsRefusedAndDisturbsNone) {
 
 TEST(Stream, ASessionWhoseStreamsDoNotComeIsNamed) {
   Streams server(4, Answer, kQuick);
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in a{};
-  a.sin_family = AF_INET, a.sin_port = htons(server.listener.port()), a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&a), sizeof a), 0);
-  auto link = std::make_shared<TlsLink>(Certs::Of(Role::kData), Fd(fd));
+  auto link = std::make_shared<TlsLink>(Certs::Of(Role::kData), Connected(server));
   link->Offer(4);
   auto ch = Secured(link, false, {Role::kDealer}, kAmple, "the dealer");
   EXPECT_EQ(link->streams(), 4);

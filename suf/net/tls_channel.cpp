@@ -11,10 +11,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Ec = std::error_code;
 
-constexpr size_t kBurst = 4 * kRecord;  // encrypted and sent at once: the peer decrypts while we go on
-constexpr size_t kSpread = 64 << 10;    // frames longer than that go over all streams
-constexpr Millis kLook{50};             // how often who waits for a stream looks at the first one
-constexpr size_t kProgress = 65536;     // a peer moves this much per time-out, or it is silent
+constexpr size_t kSpread = 64 << 10;  // frames longer than that go over all streams
+constexpr Millis kLook{50};           // how often who waits for a stream looks at the first one
+constexpr size_t kProgress = 65536;   // a peer moves this much per time-out, or it is silent
 
 // IsOfCertificate: an alert that speaks of the certificate, not of altered bytes.
 bool IsOfCertificate(int alert) {
@@ -128,12 +127,7 @@ class TlsChannel::Forgetting {
 // QueueShare: bytes [from, to) of a frame that goes over all streams, as far as they are ours.
 void TlsChannel::QueueShare(View payload, size_t from, size_t to, Ec* error) {
   for (size_t at = share_.Bytes(from), end = share_.Bytes(to); at < end && !*error;) {
-    for (size_t room = kBurst; room && at < end && !*error;) {
-      const Share::Piece p = share_.At(at, payload.size());
-      const size_t n = std::min({p.bytes, end - at, room});
-      pipe_->Queue(payload.subspan(p.place, n), error);
-      at += n, room -= n;
-    }
+    at = share_.QueueBurst(*pipe_, payload, at, end, error);
     if (!*error) *error = Flush();
   }
 }

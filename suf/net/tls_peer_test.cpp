@@ -32,15 +32,11 @@ TEST(Tls, NobodyThere) {
 
 TEST(Tls, APeerSilentInTheHandshakeIsNamedAndHoldsUpNobody) {
   Server server(Echo, kQuick);
-  int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in a{};
-  a.sin_family = AF_INET, a.sin_port = htons(server.listener.port()), a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&a), sizeof a), 0);
+  const Fd silent = Connected(server);
   auto ch = Dial(Certs::Of(Role::kData), server.address(), Role::kDealer, kAmple);
   ch->Send(kFirstRun, AsView("served"));
   EXPECT_EQ(ch->Recv(kFirstRun, 9).size(), 6u);
   EXPECT_TRUE(server.Heard(Cause::kPeer, "silent for 0.4 s in the TLS handshake"));
-  close(fd);
 }
 
 TEST(Tls, AListenerThatNeverAnswersIsNamed) {

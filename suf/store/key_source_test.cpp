@@ -108,6 +108,17 @@ struct Faulty {
   size_t bad;
 };
 
+// EachFault: at each chunk, of a bundle of its own.
+template <class F>
+void EachFault(uint64_t* serial, F f) {
+  for (Fault fault : kFaults)
+    for (size_t at = 0; at < kChunks; ++at) {
+      SCOPED_TRACE(testing::Message() << "fault " << fault << " at chunk " << at);
+      const Sent sent(++*serial);
+      f(fault, sent, Faulty(sent, fault, at));
+    }
+}
+
 // Delivered: a bundle that comes over a link, claimed at its header.
 struct Delivered {
   Delivered(Store& s, const Sent& sent) : in(s.Receive(sent.header, Secret(Hash{5}), OddBody(), false, 1)) {
@@ -149,33 +160,29 @@ TEST(KeySource, AChunkThatIsNotTheNextOneOfALinkEndsTheReadingThere) {
   Scratch dir;
   Store s(dir / "s");
   uint64_t serial = 1;
-  for (Fault fault : kFaults)
-    for (size_t at = 0; at < kChunks; ++at) {
-      SCOPED_TRACE(testing::Message() << "fault " << fault << " at chunk " << at);
-      const Sent sent(++serial);
-      const Faulty faulty(sent, fault, at);
-      Delivered d(s, sent);
-      for (size_t c = 0; c < faulty.chunks.size() && c <= faulty.bad; ++c) {
-        d.far->Send(net::kChunk, faulty.chunks[c]);
-        if (c < faulty.bad && c < kChunks) {
-          EXPECT_GT(ReadChunk(*d.keys, sent, c), 0);
-        }
+  EachFault(&serial, [&](Fault fault, const Sent& sent, const Faulty& faulty) {
+    Delivered d(s, sent);
+    for (size_t c = 0; c < faulty.chunks.size() && c <= faulty.bad; ++c) {
+      d.far->Send(net::kChunk, faulty.chunks[c]);
+      if (c < faulty.bad && c < kChunks) {
+        EXPECT_GT(ReadChunk(*d.keys, sent, c), 0);
       }
-      if (fault == kMissing) d.far.reset();
-      if (faulty.bad == kChunks) {
-        d.keys->Whole();
-        s.Finish(serial);
-        continue;
-      }
-      const bool missing = fault == kMissing,
-                 length = !missing && faulty.chunks[faulty.bad].size() != sent.chunks[faulty.bad].size();
-      ExpectGone(*d.keys, faulty.bad, missing || length ? Cause::kPeer : Cause::kRefused,
-                 missing  ? "the dealer ended the connection"
-                 : length ? "bytes where"
-                          : Str("bundle ", serial, " was altered; it is burnt"));
-      s.Burn(serial);
-      EXPECT_EQ(s.ledger().Fates().at(serial), Fate::kBurnt);
     }
+    if (fault == kMissing) d.far.reset();
+    if (faulty.bad == kChunks) {
+      d.keys->Whole();
+      s.Finish(serial);
+      return;
+    }
+    const bool missing = fault == kMissing,
+               length = !missing && faulty.chunks[faulty.bad].size() != sent.chunks[faulty.bad].size();
+    ExpectGone(*d.keys, faulty.bad, missing || length ? Cause::kPeer : Cause::kRefused,
+               missing  ? "the dealer ended the connection"
+               : length ? "bytes where"
+                        : Str("bundle ", serial, " was altered; it is burnt"));
+    s.Burn(serial);
+    EXPECT_EQ(s.ledger().Fates().at(serial), Fate::kBurnt);
+  });
   const Sent last(++serial);
   Delivered d(s, last);
   for (size_t c = 0; c < kChunks; ++c) d.far->Send(net::kChunk, last.chunks[c]), ReadChunk(*d.keys, last, c);
@@ -246,32 +253,28 @@ TEST(KeySource, AChunkThatWasChangedOnDiskEndsTheReadingThere) {
   Scratch dir;
   Store s(dir / "s");
   uint64_t serial = 1;
-  for (Fault fault : kFaults)
-    for (size_t at = 0; at < kChunks; ++at) {
-      SCOPED_TRACE(testing::Message() << "fault " << fault << " at chunk " << at);
-      const Sent sent(++serial);
-      const Faulty faulty(sent, fault, at);
-      const std::string file = OnDisk(s, dir.path, sent);
-      Overwrite(file, faulty.chunks);
-      if (fs::file_size(file) < BundleFileBytes(*OddBody())) {
-        EXPECT_TRUE(fault == kMissing);
-        EXPECT_TRUE(Fails(Cause::kRefused, "is cut short; it is burnt", [&] { (void)s.Claim(serial, OddBody(), 1); }));
-      } else {
-        const Bundle b = s.Claim(serial, OddBody(), 1);
-        // the chunk before the bad one is read together with it, once it is asked for, and fails where that does
-        for (size_t c = 0; c + 1 < faulty.bad; ++c) EXPECT_GT(ReadChunk(*b.keys, sent, c), 0);
-        if (faulty.bad == kChunks) {
-          ReadChunk(*b.keys, sent, kChunks - 1);
-          b.keys->Whole();  // what lies behind the last chunk is not read
-          s.Finish(serial);
-          continue;
-        }
-        const bool length = faulty.chunks[faulty.bad].size() != sent.chunks[faulty.bad].size();
-        ExpectGone(*b.keys, faulty.bad, Cause::kRefused, length ? "is cut short or too long" : "was altered");
-        s.Burn(serial);
+  EachFault(&serial, [&](Fault fault, const Sent& sent, const Faulty& faulty) {
+    const std::string file = OnDisk(s, dir.path, sent);
+    Overwrite(file, faulty.chunks);
+    if (fs::file_size(file) < BundleFileBytes(*OddBody())) {
+      EXPECT_TRUE(fault == kMissing);
+      EXPECT_TRUE(Fails(Cause::kRefused, "is cut short; it is burnt", [&] { (void)s.Claim(serial, OddBody(), 1); }));
+    } else {
+      const Bundle b = s.Claim(serial, OddBody(), 1);
+      // the chunk before the bad one is read together with it, once it is asked for, and fails where that does
+      for (size_t c = 0; c + 1 < faulty.bad; ++c) EXPECT_GT(ReadChunk(*b.keys, sent, c), 0);
+      if (faulty.bad == kChunks) {
+        ReadChunk(*b.keys, sent, kChunks - 1);
+        b.keys->Whole();  // what lies behind the last chunk is not read
+        s.Finish(serial);
+        return;
       }
-      EXPECT_EQ(s.ledger().Fates().at(serial), Fate::kBurnt);
+      const bool length = faulty.chunks[faulty.bad].size() != sent.chunks[faulty.bad].size();
+      ExpectGone(*b.keys, faulty.bad, Cause::kRefused, length ? "is cut short or too long" : "was altered");
+      s.Burn(serial);
     }
+    EXPECT_EQ(s.ledger().Fates().at(serial), Fate::kBurnt);
+  });
   const Sent last(++serial);
   OnDisk(s, dir.path, last);
   EXPECT_TRUE(Equal(BodyOf(s.Claim(serial, OddBody(), 1)), last.body));

@@ -10,6 +10,9 @@
 
 namespace suf::net {
 
+inline constexpr size_t kRecord = 16384;       // payload of one TLS record
+inline constexpr size_t kBurst = 4 * kRecord;  // encrypted and sent at once: the peer decrypts while we go on
+
 using Deadline = std::chrono::steady_clock::time_point;
 
 class Pipe {

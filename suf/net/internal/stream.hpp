@@ -37,6 +37,8 @@ struct Share {
     const size_t round = count * kBlock, rest = length % round, skipped = index * kBlock;
     return length / round * kBlock + std::clamp(rest, skipped, skipped + kBlock) - skipped;
   }
+  // QueueBurst: bytes [at, to) of this connection's share of a frame, a burst at most; where it stopped.
+  size_t QueueBurst(Pipe& pipe, View payload, size_t at, size_t to, std::error_code* error) const;
 };
 
 // Stream: used by one thread beside its own.

@@ -1,9 +1,13 @@
 // For tests of net only: certificates of two CAs, and a listener that remembers what went wrong.
 #pragma once
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
 #include <atomic>
 #include <functional>
 #include <thread>
 
+#include "suf/base/file.hpp"
 #include "suf/base/scratch_test.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/net/tls.hpp"
@@ -30,7 +34,8 @@ struct Certs {
 struct Server {
   explicit Server(std::function<void(Channel&)> session, Millis timeout = kAmple,
                   std::vector<Role> peers = {Role::kModel, Role::kData}, int streams = 1)
-      : listener(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, std::move(peers), timeout, streams), thread([this, session] {
+      : listener(Certs::Of(Role::kDealer), {"127.0.0.1", 0}, std::move(peers), timeout, streams),
+        thread([this, session] {
           auto engaged = [&](Channel& ch) {
             ch.Reach(Stage::kAccepted), ch.Reach(Stage::kEngaged);
             session(ch);
@@ -59,6 +64,15 @@ struct Server {
   std::atomic<int> count{0};
   std::thread thread;
 };
+
+// Connected: a socket at the server, without a word.
+inline Fd Connected(const Server& s) {
+  Fd fd(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in a{};
+  a.sin_family = AF_INET, a.sin_port = htons(s.listener.port()), a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  SUF_CHECK(connect(fd.get(), reinterpret_cast<sockaddr*>(&a), sizeof a) == 0);
+  return fd;
+}
 
 inline void Echo(Channel& ch) { ch.Send(kFirstRun, ch.Recv(kFirstRun, kMaxFrame)); }
 

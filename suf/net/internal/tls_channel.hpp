@@ -13,7 +13,6 @@
 
 namespace suf::net {
 
-inline constexpr size_t kRecord = 16384;                       // payload of one TLS record
 inline constexpr size_t kAheadFrames = 8, kAheadBytes = 4096;  // read before anybody waits, outside an inference
 inline constexpr size_t kFrameCost = 64;                       // memory of a frame beside its payload
 inline constexpr Millis kLinger{1000};                         // at most, for a peer's last words
