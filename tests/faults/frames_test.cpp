@@ -43,6 +43,8 @@ std::string KindName(uint16_t kind) {
       return "refuse";
     case kHello:
       return "hello";
+    case kJoin:
+      return "join";
     case kWelcome:
       return "welcome";
     case kSetupAsk:
