@@ -213,6 +213,11 @@ int RunEstimate(const EstimateArgs& a) {
     out["frames"] = e.frames;
     out["key_bytes"] = e.key_bytes;
     out["key_window_bytes"] = e.window;
+    for (auto& [name, role] : {std::pair{"dealer", Role::kDealer}, {"p0", Role::kModel}, {"p1", Role::kData}}) {
+      const roles::Memory& m = e.memory[size_t(role)];
+      out["memory_bytes"][name] = {
+          {"total", m.total()}, {"weights", m.weights}, {"keys", m.keys}, {"frames", m.frames}, {"values", m.values}};
+    }
     out["payload"] = {{"p0", e.sent[0]}, {"p1", e.sent[1]}, {"p1_offline", e.offline}, {"setup", e.setup}};
     if (a.ahead) out["ahead"] = {{"count", a.ahead}, {"bytes", {e.OnDisk(0, a.ahead), e.OnDisk(1, a.ahead)}}};
     auto by_role = [](const std::array<int64_t, 3>& n) { return json{n[2], n[0], n[1]}; };  // dealer, P0, P1
@@ -244,6 +249,10 @@ int RunEstimate(const EstimateArgs& a) {
             << " flights (messages of one way), once per model and data owner " << Bytes10(e.setup)
             << " of masked weights\n"
             << "keys are read as they come; a party holds at least " << Bytes10(e.window) << " of them ahead\n"
+            << "memory is at least " << Bytes10(e.memory[size_t(Role::kDealer)].total()) << " at the dealer, "
+            << Bytes10(e.memory[size_t(Role::kModel)].total()) << " at the model owner, "
+            << Bytes10(e.memory[size_t(Role::kData)].total())
+            << " at the data owner: weights, keys, frames and values, without the program and what it keeps beside\n"
             << e.hard << " hard certificates, " << e.calibrated << " calibrated\n";
   if (profile)
     std::cout << "predicted for " << profile->name << ": " << Fixed(online, 1) << " ms online, with keys "

@@ -67,7 +67,7 @@ def check_row(row, i, n, estimate):
     a, b = row['key_bytes']
     assert abs(a - b) <= 0.02 * max(a, b), f'{n} tokens: the bundles differ by more than 2 %: {a}, {b}'
     assert all(row['ms'][k] >= 0 for k in ('fetch', 'ahead', 'online')) and row['ms']['online'] > 0
-    assert row['rss_mb'] and all(v > 0 for v in row['rss_mb'])
+    assert len(row['rss_mb']) == 1 and 0 < estimate['memory_bytes']['p1']['total'] <= row['rss_mb'][0] * 1e6, row['rss_mb']
 
 
 def recorded_frames(base):

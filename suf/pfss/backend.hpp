@@ -186,5 +186,9 @@ class Backend {
 // LastUse: for each node, the index in the role's whole order (programs one after another) at which it is read last;
 // -1: never.
 std::vector<int> LastUse(const Schedule& s, const std::vector<Program>& programs);
+// LivePeak: bytes of the values that a role computes and has to keep, at their peak: of a party what a later program
+// reads, of the dealer, who has one program, what a later node reads. Whatever the backend is: a lower bound but for
+// what it computes again. Without data of its own, keys and frames. (memory.cpp)
+int64_t LivePeak(const Schedule& s, Role role);
 
 }  // namespace suf::pfss

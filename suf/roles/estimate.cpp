@@ -1,10 +1,38 @@
 #include "suf/roles/estimate.hpp"
 
+#include <algorithm>
+
+#include "suf/fss/sizes.hpp"
 #include "suf/nn/search.hpp"
 #include "suf/roles/model.hpp"
+#include "suf/run/party.hpp"
 #include "suf/store/store.hpp"
 
 namespace suf::roles {
+
+namespace {
+
+// MemoryOf: the three roles', by Role.
+std::array<Memory, 3> MemoryOf(const ModelEngine& engine, const pfss::Schedule& s, int64_t window) {
+  constexpr int64_t kWord = 2;  // the narrowest that roles keep weights in
+  std::array<Memory, 3> out;
+  Memory& dealer = out[size_t(Role::kDealer)];
+  int64_t masked = 0, own = 0;
+  for (const nn::MaskedWeight& m : engine.masked()) {
+    masked += m.size() * std::max(kWord, int64_t(fss::ElementBytes(m.bits)));
+    own += 2 * m.size() * kWord;
+  }
+  out[0].weights = own, out[1].weights = dealer.weights = masked;
+  for (int p : {0, 1}) {
+    out[size_t(p)].keys = std::min(s.key_bytes(p), std::max(window, int64_t(store::kKeyWindow)));
+    out[size_t(p)].frames = int64_t(run::RoomsOf(s, p));
+    dealer.keys += std::min(s.key_bytes(p), int64_t(store::kKeyWindow));
+  }
+  for (Role r : {Role::kModel, Role::kData, Role::kDealer}) out[size_t(r)].values = pfss::LivePeak(s, r);
+  return out;
+}
+
+}  // namespace
 
 Estimate::Estimate(ModelEngine& engine, int n, int variant) : tokens(n), plan(engine.hash()) {
   const auto work = engine.At(n, variant);
@@ -16,6 +44,7 @@ Estimate::Estimate(ModelEngine& engine, int n, int variant) : tokens(n), plan(en
   window = int64_t(work->task.window);
   offline = s.sent(1, false), setup = 0;
   for (auto& m : engine.masked()) setup += m.bytes();
+  memory = MemoryOf(engine, s, window);
   const Certified certified = CertifiedOf(engine.plan().Only(variant));
   hard = certified.hard, calibrated = certified.calibrated;
   cost = pfss::CostOf(s), bill = compiler::BillOf(s);

@@ -1,9 +1,23 @@
 // Estimate: what an inference costs, read off its schedule without running it.
 #pragma once
+#include <array>
+
 #include "suf/pfss/schedule.hpp"
 #include "suf/roles/engine.hpp"
 
 namespace suf::roles {
+
+// Memory: bytes that a role has at least while it runs a text, as far as plan and schedule tell. Without the program
+// itself, the trace, the cipher's buffers, and what a backend prepares or keeps beside (packed weights, blocks for the
+// next tensors).
+struct Memory {
+  int64_t weights =
+      0;             // masked weights of P1, masks of the dealer; of P0 its own, quantised, and as the trace reads them
+  int64_t keys = 0;  // the window, of the dealer one for each party; no more than the keys
+  int64_t frames = 0;  // rooms for those in flight
+  int64_t values = 0;  // tensors that are read later, at their peak
+  int64_t total() const { return weights + keys + frames + values; }
+};
 
 struct Estimate {
   // Throws what Engine::At throws.
@@ -24,6 +38,7 @@ struct Estimate {
   int64_t sent[2];               // online payload, bytes, by P0 and P1
   int64_t offline;               // payload, bytes, that P1 sends before it needs the text
   int64_t setup;                 // masked weights, bytes, once for a model and a data owner
+  std::array<Memory, 3> memory;  // by Role
   int hard = 0, calibrated = 0;  // certificates
   pfss::Cost cost;               // by operator
   compiler::Bill bill;           // what prices apply to

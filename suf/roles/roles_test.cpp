@@ -18,6 +18,7 @@
 #include "suf/roles/links_test.hpp"
 #include "suf/roles/model_owner.hpp"
 #include "suf/roles/simulator.hpp"
+#include "suf/run/deal.hpp"
 #include "suf/store/told_test.hpp"
 
 namespace suf::roles {
@@ -252,6 +253,34 @@ TEST(Engine, RefusesWhatThePlanDoesNotCover) {
   EXPECT_TRUE(Fails(Cause::kInput, "below the limit of 3", [&] { Estimate e(engine, 2); }));
   EXPECT_EQ(engine.At(5), engine.At(5)) << "a trace is kept";
   EXPECT_THAT(engine.Section(store::JobOf(5), 0, 0), HasSubstr("key section 1 of "));
+}
+
+TEST(Estimate, TellsWhatEachRoleHasInMemory) {
+  auto clear = backends::MakeClear();
+  ModelEngine engine(Made().plan, *clear);
+  const Estimate shorter(engine, 5), longer(engine, kLongest);
+  int64_t masked = 0;
+  for (auto& m : engine.masked()) masked += m.bytes();
+  for (const Role r : {Role::kModel, Role::kData, Role::kDealer}) {
+    const Memory &a = shorter.memory[size_t(r)], &b = longer.memory[size_t(r)];
+    EXPECT_GT(a.weights, 0);
+    EXPECT_EQ(a.weights, b.weights) << "whatever the length is";
+    EXPECT_GT(a.values, 0);
+    EXPECT_LT(a.values, b.values);
+    EXPECT_LT(a.keys, b.keys);
+    EXPECT_LT(a.total(), b.total());
+    EXPECT_EQ(b.total(), b.weights + b.keys + b.frames + b.values);
+  }
+  EXPECT_GE(shorter.memory[size_t(Role::kData)].weights, masked);
+  for (const int p : {0, 1}) {
+    const Memory &a = shorter.memory[size_t(p)], &b = longer.memory[size_t(p)];
+    EXPECT_GT(a.frames, 0);
+    EXPECT_LT(a.frames, b.frames);
+    EXPECT_LT(b.frames, longer.sent[0] + longer.sent[1]) << "rooms serve one frame after another";
+    EXPECT_EQ(uint64_t(longer.window), run::WindowOf(*engine.At(kLongest)->schedule));
+    EXPECT_EQ(b.keys, std::min(longer.key_bytes[p], std::max(longer.window, int64_t(store::kKeyWindow))));
+  }
+  EXPECT_EQ(longer.memory[size_t(Role::kDealer)].keys, longer.key_bytes[0] + longer.key_bytes[1]);
 }
 
 TEST(Engine, LoadPlanReadsWhatWasWritten) {

@@ -16,28 +16,40 @@ using Clock = Meter::Clock;
 constexpr size_t kSlots = 4;  // frames of a direction in flight
 using pfss::kLongFrame;
 
+// InOrder: a party's frames of one direction, sent by it or to it; only those of the inference itself.
+std::vector<int> InOrder(const pfss::Schedule& s, int party, bool sent) {
+  std::vector<int> order;
+  for (int f = 0; f < int(s.frames().size()); ++f)
+    if (const pfss::Frame& frame = s.frames()[size_t(f)]; frame.tick >= 0 && (frame.sender == party) == sent)
+      order.push_back(f);
+  return order;
+}
+
+// Largest: of each slot, the bytes of the largest frame that it has.
+std::array<size_t, kSlots> Largest(const pfss::Schedule& s, const std::vector<int>& order) {
+  std::array<size_t, kSlots> most{};
+  for (size_t k = 0; k < order.size(); ++k)
+    most[k % kSlots] = std::max(most[k % kSlots], size_t(s.frames()[size_t(order[k])].bytes));
+  return most;
+}
+
 // Slots: room for the frames of one direction, laid out once: the frame with number k in its order has slot k mod
 // kSlots.
 class Slots {
  public:
-  // sent: by this party, or to it; only frames of the inference itself.
-  Slots(const pfss::Schedule& s, int party, bool sent) {
-    const auto& frames = s.frames();
-    std::array<size_t, kSlots> most{};
-    for (int f = 0; f < int(frames.size()); ++f)
-      if (frames[size_t(f)].tick >= 0 && (frames[size_t(f)].sender == party) == sent) {
-        most[order_.size() % kSlots] = std::max(most[order_.size() % kSlots], size_t(frames[size_t(f)].bytes));
-        order_.push_back(f), bytes_.push_back(size_t(frames[size_t(f)].bytes));
-      }
+  Slots(const pfss::Schedule& s, int party, bool sent) : s_(s), order_(InOrder(s, party, sent)) {
+    const auto most = Largest(s, order_);
     for (size_t i = 0; i < kSlots; ++i) room_[i] = exec::HostBuffer(most[i]);
   }
   size_t count() const { return order_.size(); }
   int frame(size_t k) const { return order_[k]; }
-  std::span<uint8_t> room(size_t k) { return room_[k % kSlots].span().first(bytes_[k]); }
+  std::span<uint8_t> room(size_t k) {
+    return room_[k % kSlots].span().first(size_t(s_.frames()[size_t(order_[k])].bytes));
+  }
 
  private:
-  std::vector<int> order_;
-  std::vector<size_t> bytes_;
+  const pfss::Schedule& s_;
+  const std::vector<int> order_;
   std::array<exec::HostBuffer, kSlots> room_;
 };
 
@@ -189,6 +201,13 @@ class PartyIo : public pfss::Io {
 };
 
 }  // namespace
+
+uint64_t RoomsOf(const pfss::Schedule& s, int party) {
+  uint64_t all = 0;
+  for (bool sent : {false, true})
+    for (size_t bytes : Largest(s, InOrder(s, party, sent))) all += bytes;
+  return all;
+}
 
 std::vector<uint64_t> RunParty(const PartyJob& job) {
   const pfss::Schedule& s = job.schedule;

@@ -66,6 +66,9 @@ struct PartyJob {
   bool parts = false;
 };
 
+// RoomsOf: bytes of a party's rooms for frames in flight, of both directions; they are there for all of the inference.
+uint64_t RoomsOf(const pfss::Schedule& schedule, int party);
+
 // RunParty: the words that the party learns or keeps, reduced to their rings, result after result; none for a party
 // without a result.
 std::vector<uint64_t> RunParty(const PartyJob& job);
