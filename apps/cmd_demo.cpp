@@ -98,7 +98,7 @@ void AddTimes(const std::string& path, const char* role, std::vector<ordered_jso
     ordered_json t = ordered_json::parse(line);
     for (auto& row : *rows)
       if (row.contains("serial") && row["serial"] == t["serial"])
-        row["times"][role] = {{"total", t["total"]}, {"by", t["by"]}};
+        row["times"][role] = {{"total", t["total"]}, {"by", t["by"]}, {"spans", t["spans"]}};
   }
 }
 

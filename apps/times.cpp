@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cmath>
+
 #include "suf/base/error.hpp"
 
 namespace suf::apps {
@@ -16,7 +18,11 @@ nlohmann::ordered_json TimesJson(const run::Times& t) {
                  {"upload", s.upload * 1e3},
                  {"wire", s.wire * 1e3},
                  {"wait", s.wait * 1e3}};
-  return {{"total", t.total * 1e3}, {"by", by}};
+  nlohmann::ordered_json spans = nlohmann::ordered_json::object();
+  auto micro = [](double s) { return std::round(s * 1e6) / 1e6; };
+  for (auto& [part, s] : {std::pair{"deal", t.deal}, {"keys", t.keys}, {"ahead", t.ahead}, {"online", t.online}})
+    if (s.end > 0) spans[part] = {micro(s.begin), micro(s.end)};
+  return {{"total", t.total * 1e3}, {"by", by}, {"spans", spans}};
 }
 
 TimesFile::TimesFile(const std::string& path) : out_(nullptr, std::fclose) {

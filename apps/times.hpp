@@ -10,7 +10,8 @@
 
 namespace suf::apps {
 
-// TimesJson: {"total": ms, "by": {scope: {"compute", "key", "upload", "wire", "wait"}}}.
+// TimesJson: {"total": ms, "by": {scope: {"compute", "key", "upload", "wire", "wait"}}, "spans": {part: [begin, end]}},
+// spans in seconds since 1970, those that there were of deal, keys, ahead and online.
 nlohmann::ordered_json TimesJson(const run::Times& t);
 
 // TimesFile: readable by its owner alone; does nothing when its path is empty.

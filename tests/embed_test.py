@@ -131,8 +131,9 @@ def private_files(base):
             assert set(modes.values()) == {'0o600'}, modes
             assert read_safetensors(files['out'])[0]['embedding']['shape'] == [1, 32]
             w.server.end(), w.dealer.end()
-            for name in ('p0.times', 'dealer.times'):
-                assert [json.loads(line)['serial'] for line in files[name].read_text().splitlines()] == [1], name
+            for name, parts in (('p0.times', ['keys', 'ahead', 'online']), ('dealer.times', ['deal'])):
+                row, = [json.loads(line) for line in files[name].read_text().splitlines()]
+                assert row['serial'] == 1 and list(row['spans']) == parts and all(0 < begin <= end for begin, end in row['spans'].values()), row
             assert not list(w.dir.glob('*.part'))
 
 

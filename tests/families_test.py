@@ -16,6 +16,7 @@ import numpy as np
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / 'tools'))
 import integers
 import reference
+import timeline
 
 MOST, TIMES = 12, 3  # tokens of the longest text; texts of each length
 COSINE = 0.99        # of tiny random models, whose logits are small beside a step of the result
@@ -62,6 +63,9 @@ def three_processes(path, folder, rows):
     flights = {r['flights'] for r in done}
     assert len(flights) == 1 and max(flights) <= (62 if 'gpt2' in path.name else 72), flights
     print('ok    %s: %d texts by three processes: every word, %s flights' % (path.name, len(done), flights))
+    drawn = timeline.drawn(timeline.bars(done[-1]), 60).splitlines()
+    assert len(drawn) == len(timeline.BARS) + 2 and all('#' in line and len(line.split('|')[1]) == 60 for line in drawn[:-2]), drawn
+    assert timeline.svg(timeline.bars(done[-1])).count('<rect') == len(timeline.BARS)
 
 
 def family(preset, folder):

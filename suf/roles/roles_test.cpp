@@ -67,7 +67,7 @@ class World {
     Dealer::Options options;
     options.service.partner_wait = net::Millis{2000};
     options.service.ahead = store::JobOf(5), options.service.ahead_count = 2;
-    options.timed = [this](uint64_t, const run::Times& t) { dealt += t.total > 0; };
+    options.timed = [this](uint64_t, const run::Times& t) { dealt += t.total > 0 && t.deal.begin < t.deal.end; };
     dealer.emplace(engine[0], dir / "dealer", std::move(options));
     auto over = std::move(model.over);
     model.over = [this, over](const Error* e) { ++(e ? failed : ended); };
@@ -117,6 +117,11 @@ TEST(Roles, EmbedsAsTheSimulatorAndAtTheEstimatedCost) {
       for (size_t i = 0; i < real.size(); ++i) square += e.Values()[i] * e.Values()[i], dot += e.Values()[i] * real[i];
       EXPECT_NEAR(square, 1, 0.02);
       EXPECT_GT(dot / std::sqrt(square), 0.99);
+      const auto& [by, total, deal, keys, ahead, online] = e.times;
+      EXPECT_EQ(deal.end, 0) << "a party deals nothing";
+      EXPECT_TRUE(0 < ahead.begin && ahead.begin <= ahead.end && ahead.end == online.begin &&
+                  online.begin < online.end);
+      EXPECT_TRUE(0 < keys.begin && keys.begin <= keys.end && keys.end <= online.end) << "all keys are read online";
       const Estimate cost(w.engine[0], int(ids.size()));
       EXPECT_EQ(e.bytes.p0, cost.sent[0] + cost.frames[0] * net::kFrameHeader);
       EXPECT_EQ(e.bytes.p1, cost.sent[1] + cost.frames[1] * net::kFrameHeader);

@@ -114,11 +114,12 @@ uint64_t WindowOf(const pfss::Schedule& s) {
 void Deal(const pfss::Schedule& schedule, pfss::Backend& backend, const pfss::Randomness& randomness, Inputs& inputs,
           store::Sink& to_p0, store::Sink& to_p1, Times* times) {
   auto begin = Meter::Clock::now();
+  if (times) times->deal.begin = Stamp();
   DealerIo io(schedule, inputs, &to_p0, &to_p1);
   auto executor = backend.Start(schedule, Role::kDealer);
   for (const auto& program : pfss::Programs(schedule, Role::kDealer)) executor->Run(program, randomness, io);
   executor->Finish();
-  if (times) io.meter.Report(Meter::Since(begin), times);
+  if (times) times->deal.end = Stamp(), io.meter.Report(Meter::Since(begin), times);
 }
 
 std::array<Bytes, 2> DealBodies(const pfss::Schedule& schedule, pfss::Backend& backend,

@@ -224,11 +224,12 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
   for (size_t i = 0; i < steps.size(); ++i)
     if (steps[i].receive >= 0 || steps[i].send >= 0) last = i;
   auto begin = Clock::now();
+  Span before_it{Stamp()}, online_part;
   bool online = false, through = false;
   // the online part begins when the frames sent before the inference are here
   auto start = [&] {
     if (std::exchange(online, true)) return;
-    begin = Clock::now();
+    begin = Clock::now(), before_it.end = online_part.begin = Stamp();
     io.meter.Reset();
     if (job.online) job.online();
     io.Post();
@@ -255,7 +256,11 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
     if (job.progress) job.progress(int(i) + 1, int(steps.size()), io.meter.scope());
   }
   finish();  // of a trace without frames
-  if (job.times) io.meter.Report(Meter::Since(begin), job.times);
+  if (job.times) {
+    if (const auto came = job.keys.came()) job.times->keys = {Seconds(came->first), Seconds(came->second)};
+    online_part.end = Stamp(), job.times->ahead = before_it, job.times->online = online_part;
+    io.meter.Report(Meter::Since(begin), job.times);
+  }
   std::vector<uint64_t> out;
   for (const pfss::Trace::Result& r : s.trace().results(job.party)) {
     std::vector<uint64_t> words = executor->Result(r.node);

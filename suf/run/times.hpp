@@ -11,10 +11,24 @@
 namespace suf::run {
 
 using pfss::Spent;
+
+// Span: from when to when, by the machine's clock, in seconds since 1970; 0: never.
+struct Span {
+  double begin = 0, end = 0;
+};
+// Seconds: of a time of that clock; Stamp: of now.
+inline double Seconds(std::chrono::system_clock::time_point t) {
+  return std::chrono::duration<double>(t.time_since_epoch()).count();
+}
+inline double Stamp() { return Seconds(std::chrono::system_clock::now()); }
+
 // Times: of one role, by scope. total: a party's online part; all of a dealer's work.
 struct Times {
   std::map<std::string, Spent> by;
   double total = 0;
+  // deal: a dealer's work. keys: from a party's first chunk of keys to its last one; ahead: its steps before the
+  // inference; online: the rest.
+  Span deal, keys, ahead, online;
 };
 
 // Meter: books what an executor took, scope by scope, less what its host kept it waiting therein.

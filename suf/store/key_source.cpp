@@ -99,6 +99,12 @@ double KeySource::waited() const {
   return waited_;
 }
 
+std::optional<std::pair<KeySource::Clock::time_point, KeySource::Clock::time_point>> KeySource::came() const {
+  std::lock_guard lock(m_);
+  if (!came_) return std::nullopt;
+  return std::pair{first_, latest_};
+}
+
 std::span<uint8_t> KeySource::Room() {
   std::unique_lock lock(m_);
   if (came_ == chunks_.size()) return {};
@@ -122,7 +128,8 @@ void KeySource::Came() {
     std::lock_guard lock(m_);
     Chunk& c = chunks_[came_];
     if (came_ >= asked_) ahead_ += layout_->chunks()[came_].bytes;
-    ++came_;
+    latest_ = Clock::now();
+    if (!came_++) first_ = latest_;
     if (!c.left) Drop(&c);  // nobody reads it
   }
   changed_.notify_all();

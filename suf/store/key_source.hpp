@@ -1,10 +1,13 @@
 // The key sections of one bundle as they come: from the dealer's link, from disk, or all of them from memory.
 #pragma once
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "suf/exec/host.hpp"
@@ -42,6 +45,9 @@ class KeySource {
   // failed: what the feeder failed with, if it did. waited: seconds that the reader waited, so far.
   std::exception_ptr failed() const;
   double waited() const;
+  // came: when the first chunk and when the last one so far was here; none before the first.
+  using Clock = std::chrono::system_clock;
+  std::optional<std::pair<Clock::time_point, Clock::time_point>> came() const;
 
   // Room: for the next chunk, its tag before its data; waits for the window. Empty when there is none, or the reader
   // has closed.
@@ -75,6 +81,7 @@ class KeySource {
   bool closed_ = false;
   std::exception_ptr error_;
   double waited_ = 0;
+  Clock::time_point first_, latest_;  // when chunks came
   std::thread feeder_;
 };
 
