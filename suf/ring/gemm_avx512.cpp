@@ -13,6 +13,7 @@ namespace {
 
 struct Int512 {
   using Vec = __m512i;
+  using Sum = Vec;
   static constexpr int kVectors = 2;
   static Vec Zero() { return _mm512_setzero_si512(); }
   static Vec Load(const uint8_t* p) { return _mm512_load_si512(p); }
@@ -63,6 +64,7 @@ struct F32 : Plain<float> {
   static constexpr bool kMasks = false;
   static constexpr int kMaxRows = 12, kVectors = 2;
   using Vec = __m512;
+  using Sum = Vec;
   static Vec Zero() { return _mm512_setzero_ps(); }
   static Vec Load(const uint8_t* p) { return _mm512_load_ps(p); }
   static void Store(float* p, Vec v) { _mm512_store_ps(p, v); }
@@ -77,6 +79,7 @@ struct F32 : Plain<float> {
 }  // namespace
 
 const GemmKernel kGemm[internal::kGemmKinds] = {Gemm<U16>::Kernel(), Gemm<U32>::Kernel(),      Gemm<U32Small>::Kernel(),
-                                                Gemm<U64>::Kernel(), Gemm<U64Mod52>::Kernel(), Gemm<F32>::Kernel()};
+                                                Gemm<U64>::Kernel(), Gemm<U64Mod52>::Kernel(), Gemm<U64Mod52>::Kernel(),
+                                                Gemm<F32>::Kernel()};
 
 }  // namespace suf::ring::avx512

@@ -11,6 +11,7 @@ namespace {
 template <class E>
 struct Baseline : Plain<E> {
   typedef E Vec __attribute__((vector_size(16)));
+  using Sum = Vec;
   static constexpr int kMaxRows = 4, kVectors = 2;
   static constexpr bool kMasks = E(0.5) == E(0);
   static constexpr const char* kName = kMasks ? (sizeof(E) == 2 ? "u16" : sizeof(E) == 4 ? "u32" : "u64") : "f32";
@@ -29,6 +30,7 @@ struct Baseline : Plain<E> {
 
 const GemmKernel kGemm[internal::kGemmKinds] = {Gemm<Baseline<uint16_t>>::Kernel(), Gemm<Baseline<uint32_t>>::Kernel(),
                                                 Gemm<Baseline<uint32_t>>::Kernel(), Gemm<Baseline<uint64_t>>::Kernel(),
-                                                Gemm<Baseline<uint64_t>>::Kernel(), Gemm<Baseline<float>>::Kernel()};
+                                                Gemm<Baseline<uint64_t>>::Kernel(), Gemm<Baseline<uint64_t>>::Kernel(),
+                                                Gemm<Baseline<float>>::Kernel()};
 
 }  // namespace suf::ring::portable
