@@ -252,7 +252,7 @@ int RunEstimate(const EstimateArgs& a) {
             << "memory is at least " << Bytes10(e.memory[size_t(Role::kDealer)].total()) << " at the dealer, "
             << Bytes10(e.memory[size_t(Role::kModel)].total()) << " at the model owner, "
             << Bytes10(e.memory[size_t(Role::kData)].total())
-            << " at the data owner: weights, keys, frames and values, without the program and what it keeps beside\n"
+            << " at the data owner (weights, keys, frames, values; the program comes on top)\n"
             << e.hard << " hard certificates, " << e.calibrated << " calibrated\n";
   if (profile)
     std::cout << "predicted for " << profile->name << ": " << Fixed(online, 1) << " ms online, with keys "

@@ -206,12 +206,15 @@ TEST(Backends, TablesAndPolynomials) {
     auto pa = RotSum(first(unit.a), Low(first(x.hat), 4), rows);
     auto pb = RotSum(first(unit.b), Low(first(x.hat), 4), rows);
     auto by_row = f.t.open(Suffix(Sh{pa, pb}), "by row");
+    auto pairs = f.t.deal(Unit(Low(Sec(first(x.r)), 4), 16), 7);  // drawn, not sliced from what is in memory
+    auto drawn = f.t.open(Sh{RotSum(pairs.a, Low(first(x.hat), 4), rows), RotSum(pairs.b, Low(first(x.hat), 4), rows)},
+                          "drawn by row");
     auto nz = f.t.deal(Unit(Low(Sec(x.r), 3), 8), 9);
     auto na = Take(nz.a, Low(x.hat, 3));
     auto nb = Take(nz.b, Low(x.hat, 3));
     auto ones = f.t.open(Sh{na, nb}, "ones");
     auto sum = Lift(opened.hat) + Lift(carry.hat) + Lift(turned.hat) + Sum(sel.hat, 0) + Lift(dot.hat) + Lift(ones.hat);
-    auto all = Sum(sum) + Sum(Lift(count.hat) + Sum(Lift(by_row.hat), 1), -1);
+    auto all = Sum(sum) + Sum(Lift(count.hat) + Sum(Lift(by_row.hat) + Lift(drawn.hat), 1), -1);
     f.t.reveal<1>(Sum(Sh(dealt)) + all);
     SCOPED_TRACE(k);
     auto run = Compare(f);

@@ -11,7 +11,8 @@ namespace suf::backends::internal {
 
 using namespace pfss;  // NOLINT: the whole file speaks of traces
 
-void PackedExecutor::Bulk(int i, Host& host) {
+void PackedExecutor::Bulk(const Instruction& ins, Host& host) {
+  const int i = ins.node;
   const Node& n = node(i);
   switch (n.op) {
     case Op::kConst:
@@ -33,7 +34,7 @@ void PackedExecutor::Bulk(int i, Host& host) {
     case Op::kTake:
       return Take(i);
     case Op::kRotSum:
-      return RotSum(i);
+      return RotSum(ins, host);
     case Op::kTurn:
       return Turn(i);
     case Op::kUnbits:

@@ -129,11 +129,11 @@ void PackedExecutor::Arithmetical(const Lane& l) const {
 }
 
 void PackedExecutor::Keep(const Lane& l) const {
-  const Member& m = l.member();
-  const Tensor& v = values_[size_t(m.node)];
-  size_t e = size_t(v.element);
-  for (int q = 0; q < m.planes; ++q)
-    std::memcpy(const_cast<uint8_t*>(v.at(size_t(q) * l.ins.rows + l.lo)), l.reg() + size_t(q) * l.n * e, l.n * e);
+  if (l.own().direct == int(l.at)) return;
+  const Handle& h = l.handle();
+  for (int q = 0; q < l.member().planes; ++q)
+    std::memcpy(h.kept + (size_t(q) * l.ins.rows + l.lo) * h.element, l.reg() + size_t(q) * l.n * h.element,
+                l.n * h.element);
 }
 
 // Arrivals: what a group's strips need of the long frame that is coming: of a tensor that lies row by row its rows, of
@@ -194,12 +194,30 @@ const Part* PackedExecutor::NextPart(Io& io) const {
   return nullptr;
 }
 
-double PackedExecutor::Group(const Instruction& ins, const Registers& registers, Host& host) {
-  std::vector<Handle> handles(ins.members.size());
-  for (size_t k = 0; k < ins.members.size(); ++k) Open(ins.members[k], host, &handles[k]);
-  size_t row = size_t(registers.room + kSpares * registers.spare), strip = kStrip;
-  while (strip > kLeastStrip && (strip * row > kFrame || strip / 2 >= ins.rows)) strip /= 2;
-  while (strip > kShortStrip && strip * row > kFrame) strip /= 2;  // long strings
+PackedExecutor::Cut PackedExecutor::CutOf(const Instruction& ins, Host& host) {
+  const Registers& registers = plan_->of(ins);
+  Cut out{registers, std::vector<Handle>(ins.members.size()), size_t(registers.room + kSpares * registers.spare)};
+  for (size_t k = 0; k < ins.members.size(); ++k) Open(ins.members[k], host, &out.handles[k]);
+  while (out.rows > kLeastStrip && (out.rows * out.row > kFrame || out.rows / 2 >= ins.rows)) out.rows /= 2;
+  while (out.rows > kShortStrip && out.rows * out.row > kFrame) out.rows /= 2;  // long strings
+  return out;
+}
+
+void PackedExecutor::Draw(const Instruction& ins, const Cut& cut, Host& host, size_t lo, size_t n, uint8_t* to) {
+  const size_t last = ins.members.size() - 1, bytes = size_t(element(ins.members[last].node));
+  std::unique_ptr<Frame> f = frames_.Take();
+  f->Reserve(cut.rows * cut.row);
+  for (const size_t end = lo + n; lo < end; lo += cut.rows) {
+    Lane l{ins, cut.registers, cut.handles, host, f->at(), cut.rows, lo, std::min(cut.rows, end - lo)};
+    for (; l.at <= last; ++l.at) Row(l);
+    to = std::copy_n(l.reg(last), l.n * bytes, to);
+  }
+  frames_.Give(std::move(f));
+}
+
+double PackedExecutor::Group(const Instruction& ins, Host& host) {
+  const Cut cut = CutOf(ins, host);
+  const size_t strip = cut.rows;
   Arrivals arrivals;
   const Part* leaves = nullptr;
   if (host.io.Received().size() > kLongFrame)
@@ -213,9 +231,9 @@ double PackedExecutor::Group(const Instruction& ins, const Registers& registers,
   pool_.For(ins.rows, strip, [&](size_t a, size_t b) {
     uint64_t begin = __builtin_ia32_rdtsc(), spent = 0;
     std::unique_ptr<Frame> f = frames_.Take();
-    f->Reserve(strip * row);
+    f->Reserve(strip * cut.row);
     for (size_t lo = a; lo < b; lo += strip) {
-      Lane l{ins, registers, handles, host, f->at(), strip, lo, std::min(strip, b - lo)};
+      Lane l{ins, cut.registers, cut.handles, host, f->at(), strip, lo, std::min(strip, b - lo)};
       arrivals.Await(host.io, lo + l.n);
       for (; l.at < ins.members.size(); ++l.at) {
         if (l.handle().key) {

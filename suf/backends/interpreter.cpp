@@ -43,8 +43,12 @@ class Window {
 
 // kLimits: a row's registers are short, whatever the group; bits of a string of any length are planes, and a plane may
 // begin within a byte.
-constexpr lower::Limits kLimits{
-    .members = 1024, .bytes = int64_t{4} << 20, .planes = 1 << 16, .plane_rows = 1, .run = 0};
+constexpr lower::Limits kLimits{.members = 1024,
+                                .bytes = int64_t{4} << 20,
+                                .planes = 1 << 16,
+                                .plane_rows = 1,
+                                .drawn = int64_t{1} << 40,
+                                .run = 0};
 
 // Load: an operand in memory, or of a wider ring than the member's node names (a copy or a view is read as what it is
 // of): its elements of the row go to a register, reduced.
@@ -104,7 +108,13 @@ class RowsExecutor : public ClearExecutor {
   void Bulk(const lower::Instruction& ins, Io& io) {
     const Node& n = t_.node(ins.node);
     Words& v = values_[size_t(ins.node)];
+    if (!ins.members.empty()) {  // this backend draws such an operand as a whole
+      lower::Instruction drawn = ins;
+      drawn.members.back().kept = true;
+      Group(drawn, io);
+    }
     v = ins.same >= 0 ? values_[size_t(ins.same)] : n.op == Op::kTurn ? Turn(n) : Compute(ins.node, io);
+    if (!ins.members.empty()) values_[size_t(ins.members.back().node)] = {};
     for (Word& w : v) w &= MaskOf(n.ring);
   }
   static Word MaskOf(Ring r) { return r.kind == Ring::kAdd ? ring::Mask(r.bits) : ~Word{0}; }

@@ -114,13 +114,13 @@ void PackedExecutor::Run(const Program& program, const Randomness& randomness, I
     double keys = 0;
     std::vector<int> nodes{ins.node};
     if (ins.group) {
-      keys = Group(ins, plan_->registers[size_t(&ins - plan.instructions.data())], host);
+      keys = Group(ins, host);
       nodes.clear();
       for (auto& m : ins.members) nodes.push_back(m.node);
     } else if (ins.same >= 0) {
       Alias(ins.node, ins.same);
     } else {
-      Bulk(ins.node, host);
+      Bulk(ins, host);
     }
     for (int i : nodes) done_[size_t(i)] = 1;
     if (const size_t all = io.Sending().size(); all > kLongFrame) {
@@ -167,18 +167,27 @@ class Packed : public pfss::Backend {
   std::unique_ptr<pfss::Randomness> Expand(pfss::Material m) override { return MakeRandomness(std::move(m), variant_); }
   std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, Role role) override {
     RefuseLacking(can_, s.trace());
-    std::shared_ptr<const internal::ExecutionPlan> plan;
-    {
-      std::lock_guard l(m_);
-      auto& kept = plans_[{s.trace().digest(), int(role)}];
-      if (!kept) kept = std::make_shared<const internal::ExecutionPlan>(internal::PlanOf(s, role));
-      plan = kept;
-      if (plans_.size() > 16) plans_.clear();
-    }
-    return std::make_unique<internal::PackedExecutor>(s, role, std::move(plan), pool_, variant_, weights_, arena_);
+    return std::make_unique<internal::PackedExecutor>(s, role, PlanFor(s, role), pool_, variant_, weights_, arena_);
+  }
+  int64_t ValueBytes(const pfss::Schedule& s, Role role) override {
+    const pfss::Trace& t = s.trace();
+    return lower::Peak(PlanFor(s, role)->plan, [&](int i) {
+      const pfss::Node& n = t.node(i);
+      const bool computed = n.op != pfss::Op::kInput && n.op != pfss::Op::kConst;
+      return computed ? pfss::Size(n.shape) * internal::Element(s, i) : 0;
+    });
   }
 
  private:
+  std::shared_ptr<const internal::ExecutionPlan> PlanFor(const pfss::Schedule& s, Role role) {
+    std::lock_guard l(m_);
+    auto& kept = plans_[{s.trace().digest(), int(role)}];
+    if (!kept) kept = std::make_shared<const internal::ExecutionPlan>(internal::PlanOf(s, role));
+    auto plan = kept;
+    if (plans_.size() > 16) plans_.clear();
+    return plan;
+  }
+
   exec::Pool& pool_;
   ring::Variant variant_;
   pfss::Capabilities can_;

@@ -46,7 +46,9 @@ Registers Allocate(const Schedule& s, const lower::Instruction& ins) {
     Register& r = out.members[k];
     const int need = m.planes * Element(s, m.node);
     if (r.alias) {
-      r.at = out.members[root[k]].at;
+      r.at = out.members[root[k]].at, r.direct = out.members[root[k]].direct;
+    } else if (m.kept && m.planes == 1) {
+      r.direct = int(k);
     } else {
       auto best = idle.end();
       for (auto it = idle.begin(); it != idle.end(); ++it)
@@ -68,11 +70,14 @@ Registers Allocate(const Schedule& s, const lower::Instruction& ins) {
       if (o.from == lower::Operand::kNone || o.from == lower::Operand::kTable) continue;
       const int bytes = o.planes * std::max(8, Element(s, x.args[j]));
       most = std::max(most, bytes), all += bytes;
-      if (j > 0 && o.from == lower::Operand::kMember && last[root[size_t(o.member)]] == k) words.insert(o.member);
+      if (j > 0 && o.from == lower::Operand::kMember && last[root[size_t(o.member)]] == k &&
+          out.members[size_t(o.member)].direct < 0)
+        words.insert(o.member);
     }
     r.last = x.op == Op::kBorrowA && words.size() + 1 == m.operands.size();
     out.spare = std::max({out.spare, beside ? all : most, need});
-    for (size_t f : ends[k]) idle.push_back({size[f], out.members[f].at});
+    for (size_t f : ends[k])
+      if (out.members[f].direct < 0) idle.push_back({size[f], out.members[f].at});
   }
   return out;
 }
@@ -81,8 +86,7 @@ Registers Allocate(const Schedule& s, const lower::Instruction& ins) {
 
 ExecutionPlan PlanOf(const Schedule& s, Role role) {
   ExecutionPlan out{lower::PlanOf(s, role, Programs(s, role), kLimits), {}};
-  for (const lower::Instruction& ins : out.plan.instructions)
-    out.registers.push_back(ins.group ? Allocate(s, ins) : Registers{});
+  for (const lower::Instruction& ins : out.plan.instructions) out.registers.push_back(Allocate(s, ins));
   return out;
 }
 

@@ -89,7 +89,7 @@ void Terms(const Node& masks, std::vector<uint32_t>* places, std::vector<uint64_
 void PackedExecutor::Open(const Member& m, Host& host, Handle* h) {
   int i = m.node;
   const Node& n = node(i);
-  if (m.kept) Make(i);
+  if (m.kept) h->kept = Make(i).get(), h->element = size_t(element(i));
   switch (n.op) {
     case Op::kRand:
       h->key = true, h->section = sections_[size_t(i)].get();

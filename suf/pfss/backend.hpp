@@ -181,14 +181,12 @@ class Backend {
   virtual uint32_t prg() const = 0;
   virtual std::unique_ptr<Randomness> Expand(Material material) = 0;
   virtual std::unique_ptr<Executor> Start(const Schedule& s, Role role) = 0;
+  // ValueBytes: bytes of the values that an executor has in memory, at their peak, inputs left out; 0: it is not told.
+  virtual int64_t ValueBytes(const Schedule& /*s*/, Role /*role*/) { return 0; }
 };
 
 // LastUse: for each node, the index in the role's whole order (programs one after another) at which it is read last;
 // -1: never.
 std::vector<int> LastUse(const Schedule& s, const std::vector<Program>& programs);
-// LivePeak: bytes of the values that a role computes and has to keep, at their peak: of a party what a later program
-// reads, of the dealer, who has one program, what a later node reads. Whatever the backend is: a lower bound but for
-// what it computes again. Without data of its own, keys and frames. (memory.cpp)
-int64_t LivePeak(const Schedule& s, Role role);
 
 }  // namespace suf::pfss

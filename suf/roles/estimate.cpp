@@ -13,7 +13,7 @@ namespace suf::roles {
 namespace {
 
 // MemoryOf: the three roles', by Role.
-std::array<Memory, 3> MemoryOf(const ModelEngine& engine, const pfss::Schedule& s, int64_t window) {
+std::array<Memory, 3> MemoryOf(ModelEngine& engine, const pfss::Schedule& s, int64_t window) {
   constexpr int64_t kWord = 2;  // the narrowest that roles keep weights in
   std::array<Memory, 3> out;
   Memory& dealer = out[size_t(Role::kDealer)];
@@ -28,7 +28,7 @@ std::array<Memory, 3> MemoryOf(const ModelEngine& engine, const pfss::Schedule& 
     out[size_t(p)].frames = int64_t(run::RoomsOf(s, p));
     dealer.keys += std::min(s.key_bytes(p), int64_t(store::kKeyWindow));
   }
-  for (Role r : {Role::kModel, Role::kData, Role::kDealer}) out[size_t(r)].values = pfss::LivePeak(s, r);
+  for (Role r : {Role::kModel, Role::kData, Role::kDealer}) out[size_t(r)].values = engine.backend().ValueBytes(s, r);
   return out;
 }
 

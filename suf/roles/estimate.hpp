@@ -15,7 +15,7 @@ struct Memory {
       0;             // masked weights of P1, masks of the dealer; of P0 its own, quantised, and as the trace reads them
   int64_t keys = 0;  // the window, of the dealer one for each party; no more than the keys
   int64_t frames = 0;  // rooms for those in flight
-  int64_t values = 0;  // tensors that are read later, at their peak
+  int64_t values = 0;  // what the backend computes and keeps, at its peak
   int64_t total() const { return weights + keys + frames + values; }
 };
 

@@ -261,8 +261,8 @@ TEST(Engine, RefusesWhatThePlanDoesNotCover) {
 }
 
 TEST(Estimate, TellsWhatEachRoleHasInMemory) {
-  auto clear = backends::MakeClear();
-  ModelEngine engine(Made().plan, *clear);
+  auto packed = backends::MakePacked(exec::Default());
+  ModelEngine engine(Made().plan, *packed);
   const Estimate shorter(engine, 5), longer(engine, kLongest);
   int64_t masked = 0;
   for (auto& m : engine.masked()) masked += m.bytes();

@@ -66,6 +66,7 @@ class PackedExecutor : public pfss::Executor {
   struct Handle;
   struct Lane;
   struct Frame;
+  struct Cut;
   class Arrivals;
   class Departures;
   const pfss::Part* NextPart(pfss::Io& io) const;
@@ -84,7 +85,11 @@ class PackedExecutor : public pfss::Executor {
     std::vector<std::unique_ptr<Frame>> idle_;
   };
   // Group: the part of its time, 0 to 1, that went into key sections and PRG words.
-  double Group(const Instruction& ins, const Registers& registers, Host& host);
+  double Group(const Instruction& ins, Host& host);
+  // CutOf: in how many rows at a time the members of an instruction run. Draw: rows [lo, lo + n) of an operation's
+  // drawn operand; any thread may call it.
+  Cut CutOf(const Instruction& ins, Host& host);
+  void Draw(const Instruction& ins, const Cut& cut, Host& host, size_t lo, size_t n, uint8_t* to);
   // Load: n elements of a map from `lo` on, as words of `element` bytes.
   void Load(const lower::Map& map, size_t lo, size_t n, int element, void* to) const;
   // Operand k of the lane's member, elements of `want` bytes: where it lies, or in a spare register.
@@ -112,7 +117,7 @@ class PackedExecutor : public pfss::Executor {
   const uint16_t* Index(const Lane& l, size_t k, int spare) const;
 
   // ---- bulk.cpp
-  void Bulk(int i, Host& host);
+  void Bulk(const Instruction& ins, Host& host);
   void Constant(int i);
   void Matmul(int i);
   template <class T>
@@ -120,7 +125,7 @@ class PackedExecutor : public pfss::Executor {
   void Sum(int i);
   void Suffix(int i);
   void Take(int i);
-  void RotSum(int i);
+  void RotSum(const Instruction& ins, Host& host);
   void Turn(int i);
   void Unbits(int i);
   void Triangle(int i);  // pack, unpack

@@ -8,6 +8,7 @@ namespace suf::backends::internal {
 // Register: of a member.
 struct Register {
   int at = 0;          // bytes a row before it
+  int direct = -1;     // the member whose value in memory is the register
   bool alias = false;  // that of the operand that it copies or emits
   bool last = false;   // nobody reads its operands' registers afterwards
 };
@@ -21,8 +22,14 @@ struct Registers {
 
 // kLimits: 64 bits of a string are one word of a strip; planes are packed from whole bytes on. Each run of a view is a
 // call, so a view of short ones is made once (docs/adr/0031-grouping-as-data.md).
-inline constexpr lower::Limits kLimits{
-    .members = 256, .bytes = int64_t{4} << 20, .planes = 64, .plane_rows = 8, .tail = 64, .head = 16, .run = 32};
+inline constexpr lower::Limits kLimits{.members = 256,
+                                       .bytes = int64_t{4} << 20,
+                                       .planes = 64,
+                                       .plane_rows = 8,
+                                       .tail = 64,
+                                       .head = 16,
+                                       .drawn = int64_t{1} << 18,
+                                       .run = 32};
 
 // Element: bytes of an element of node i in memory: what the PRG and the kernels of bit strings lay down is fixed by
 // the ring; the rest is stored as wide as it is read.
@@ -31,6 +38,9 @@ int Element(const pfss::Schedule& s, int i);
 struct ExecutionPlan {
   lower::Plan plan;
   std::vector<Registers> registers;
+  const Registers& of(const lower::Instruction& ins) const {
+    return registers[size_t(&ins - plan.instructions.data())];
+  }
 };
 ExecutionPlan PlanOf(const pfss::Schedule& s, Role role);
 

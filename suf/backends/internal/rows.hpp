@@ -32,11 +32,21 @@ struct PackedExecutor::Frame {
 struct PackedExecutor::Handle {
   const pfss::Randomness::Section* section = nullptr;
   bool key = false;  // PRG words, or a key section, read or written
+  uint8_t* kept = nullptr;
+  size_t element = 0;  // bytes, of what is kept
   View in;
   std::span<uint8_t> out;
   std::vector<uint16_t> table16;
   std::vector<uint32_t> table32;
   std::vector<uint64_t> table64;
+};
+
+// Cut: of an instruction's rows into strips.
+struct PackedExecutor::Cut {
+  const Registers& registers;
+  std::vector<Handle> handles;
+  size_t row;            // bytes of registers
+  size_t rows = kStrip;  // of a strip
 };
 
 // Lane: rows [lo, lo + n) of a group.
@@ -51,7 +61,12 @@ struct PackedExecutor::Lane {
   const lower::Member& member() const { return ins.members[at]; }
   const Handle& handle() const { return handles[at]; }
   const Register& own() const { return registers.members[at]; }
-  uint8_t* reg(size_t k) const { return frame + strip * size_t(registers.members[k].at); }
+  uint8_t* reg(size_t k) const {
+    const Register& r = registers.members[k];
+    if (r.direct < 0) return frame + strip * size_t(r.at);
+    const Handle& h = handles[size_t(r.direct)];
+    return h.kept + lo * h.element;
+  }
   uint8_t* reg() const { return reg(at); }
   uint8_t* spare(int k) const { return frame + strip * size_t(registers.room + k * registers.spare); }
 };

@@ -75,6 +75,10 @@ inline void Check(const pfss::Schedule& s, Role role, const Limits& limits) {
     }
     EXPECT_LE(own, limits.members);
     if (!ins.group) {
+      if (!ins.members.empty()) {
+        EXPECT_EQ(own, 0u);
+        EXPECT_EQ(ins.members.back().node, t.node(ins.node).args[0]);
+      }
       EXPECT_EQ(computed[size_t(ins.node)]++, 0) << "%" << ins.node << " is computed again";
       made[size_t(ins.node)] = k;
     }
@@ -102,9 +106,16 @@ inline void Check(const pfss::Schedule& s, Role role, const Limits& limits) {
 inline void CheckAll(const pfss::Schedule& s) {
   constexpr int64_t kNone = int64_t{1} << 40;
   const Limits all[] = {
-      {.members = 1000, .bytes = kNone, .planes = 64, .plane_rows = 1, .tail = 64, .head = 64, .run = 0},
-      {.members = 4, .bytes = kNone, .planes = 0, .plane_rows = 8, .tail = 0, .head = 0, .run = kNone},
-      {.members = 64, .bytes = 64, .planes = 64, .plane_rows = 8, .tail = 64, .head = 0, .run = 4},
+      {.members = 1000,
+       .bytes = kNone,
+       .planes = 64,
+       .plane_rows = 1,
+       .tail = 64,
+       .head = 64,
+       .drawn = kNone,
+       .run = 0},
+      {.members = 4, .bytes = kNone, .planes = 0, .plane_rows = 8, .tail = 0, .head = 0, .drawn = 0, .run = kNone},
+      {.members = 64, .bytes = 64, .planes = 64, .plane_rows = 8, .tail = 64, .head = 0, .drawn = 32, .run = 4},
   };
   for (Role role : {Role::kModel, Role::kData, Role::kDealer})
     for (const Limits& limits : all) {

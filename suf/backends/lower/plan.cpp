@@ -181,6 +181,14 @@ class Planner {
     return axis == 0 && len <= limits_.tail && w != where_.end() && int64_t(w->second) == Size(n.shape);
   }
 
+  // Draws: whether an operation, a sum of rotations, draws its first operand row by row.
+  bool Draws(int i) const {
+    const Node& n = node(i);
+    if (n.op != Op::kRotSum || !Drawn(n.args[0]) || stored_.count(n.args[0])) return false;
+    const Shape& s = node(n.args[0]).shape;
+    return s.back() * (n.attrs.empty() ? s[s.size() - 2] : n.attrs[0]) <= limits_.drawn;
+  }
+
   // Load: operand k of member i in memory.
   Operand Load(int i, size_t k, size_t rows) {
     const Node &n = node(i), &a = node(n.args[k]);
@@ -267,10 +275,12 @@ class Planner {
     const int copies = Copies(i);
     if (Info(n.op).cls == OpClass::kView && IsView(n.op)) return Make(i, See(ViewOf(t_, i)));
     if (!(Rowwise(i) || Sums(i)) || (copies >= 0 && !where_.count(n.args[size_t(copies)]))) {
-      for (size_t k = 0; k < n.args.size(); ++k)
-        if (Needs(i, k)) Land(n.args[k]);
-      Instruction ins;
+      Open g;
+      Instruction& ins = g.ins;
       ins.node = i;
+      if (Draws(i)) ins.rows = size_t(Size(node(n.args[0]).shape)), Draw(&g, n.args[0]);
+      for (size_t k = ins.members.empty() ? 0 : 1; k < n.args.size(); ++k)
+        if (Needs(i, k)) Land(n.args[k]);
       if (copies >= 0) ins.same = n.args[size_t(copies)];
       return plan_.instructions.push_back(std::move(ins));
     }
@@ -304,19 +314,21 @@ class Planner {
       const int plane = PlaneOf(m.node, o, int64_t(rows));
       if (plane < 0) continue;
       const int a = o.map.pieces[0].node;
-      if (Drawn(a) && !g->member.count(a)) {
-        Member drawn{.node = a, .planes = int(Size(node(a).shape) / int64_t(rows)), .copies = Copies(a)};
-        for (size_t k = 0; !Source(a) && k < node(a).args.size(); ++k) {
-          drawn.operands.emplace_back();
-          if (int(k) == drawn.copies)
-            drawn.operands[k] = {Operand::kMemory, -1, 0, drawn.planes, Whole(node(a).args[k], Size(node(a).shape))};
-        }
-        Join(g, std::move(drawn));
-      }
+      if (Drawn(a) && !g->member.count(a)) Draw(g, a);
       if (auto it = g->member.find(a); it != g->member.end()) o = {Operand::kMember, it->second, plane, o.planes, {}};
     }
     g->member[m.node] = int(g->ins.members.size());
     g->ins.members.push_back(std::move(m));
+  }
+
+  void Draw(Open* g, int a) {
+    Member drawn{.node = a, .planes = int(Size(node(a).shape) / int64_t(g->ins.rows)), .copies = Copies(a)};
+    for (size_t k = 0; !Source(a) && k < node(a).args.size(); ++k) {
+      drawn.operands.emplace_back();
+      if (int(k) == drawn.copies)
+        drawn.operands[k] = {Operand::kMemory, -1, 0, drawn.planes, Whole(node(a).args[k], Size(node(a).shape))};
+    }
+    Join(g, std::move(drawn));
   }
 
   // Lives: what is kept, when it dies, and who waits for whom.
@@ -391,7 +403,8 @@ void Reads(const Trace& t, const Instruction& ins, const std::function<void(int)
   if (ins.same >= 0)
     f(ins.same);
   else if (!ins.group)
-    for (int a : t.node(ins.node).args) f(a);
+    for (int a : t.node(ins.node).args)
+      if (ins.members.empty() || a != ins.members.back().node) f(a);
   for (const Member& m : ins.members)
     for (const Operand& o : m.operands)
       if (o.from == Operand::kMemory)
@@ -401,6 +414,25 @@ void Reads(const Trace& t, const Instruction& ins, const std::function<void(int)
 std::span<const Instruction> Plan::of(size_t program) const {
   const int begin = program ? ends[program - 1] : 0;
   return std::span(instructions).subspan(size_t(begin), size_t(ends[program] - begin));
+}
+
+int64_t Peak(const Plan& p, const std::function<int64_t(int)>& bytes) {
+  std::map<int, int> of, users;  // a node -> the one whose memory it is; that one -> nodes that are alive
+  int64_t now = 0, most = 0;
+  const auto begin = [&](int i, int same) {
+    const int root = same < 0 ? i : of.at(same);
+    of[i] = root;
+    if (!users[root]++) now += bytes(root);
+  };
+  for (const Instruction& ins : p.instructions) {
+    if (ins.node >= 0) begin(ins.node, ins.same);
+    for (const Member& m : ins.members)
+      if (m.kept) begin(m.node, -1);
+    most = std::max(most, now);
+    for (int i : ins.dead)
+      if (const int root = of.at(i); !--users[root]) now -= bytes(root);
+  }
+  return most;
 }
 
 Plan PlanOf(const Schedule& s, Role role, std::vector<Program> programs, const Limits& limits) {

@@ -16,6 +16,7 @@ struct Limits {
   int64_t plane_rows;  // what is packed plane by plane has a multiple of so many rows
   int64_t tail;        // most planes of a group that a row of it sums
   int64_t head;        // most elements in memory that a row of a group sums; a longer sum is an operation of its own
+  int64_t drawn;       // most elements of an operand that a row of an operation draws where it reads it; 0: none
   int64_t run;         // a view whose runs are as long is read through its map; another is made once. 0: any stride
 };
 
@@ -41,7 +42,8 @@ struct Member {
   std::vector<Operand> operands;  // as the node's; one of a view, by its map; none of what is received
 };
 
-// Instruction: a group over `rows` rows, or one operation.
+// Instruction: a group over `rows` rows, or one operation. Members of an operation are drawn ones: the last is its
+// first operand, which is nowhere as a whole.
 struct Instruction {
   bool group = false;
   int node = -1;  // of an operation
@@ -69,6 +71,9 @@ Plan PlanOf(const pfss::Schedule& s, Role role, std::vector<pfss::Program> progr
 void Reads(const pfss::Trace& t, const Instruction& ins, const std::function<void(int node)>& f);
 // Receives: whether a node's value comes in a message to this role: a received one or a told key section.
 bool Receives(const pfss::Node& n, Role role);
+
+// Peak: the most of these bytes that are in memory at a time; bytes(node): of its value, 0 of one that is not computed.
+int64_t Peak(const Plan& p, const std::function<int64_t(int node)>& bytes);
 
 // Print: the plan as text, an instruction a line and its members a line each below it, as in
 //   #3 group of 12 rows, after #0 #2, read %5, dead %9

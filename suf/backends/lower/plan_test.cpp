@@ -7,8 +7,14 @@ namespace {
 
 using namespace pfss;  // NOLINT
 
-constexpr Limits kWide{
-    .members = 1000, .bytes = int64_t{1} << 40, .planes = 64, .plane_rows = 1, .tail = 64, .head = 4, .run = 0};
+constexpr Limits kWide{.members = 1000,
+                       .bytes = int64_t{1} << 40,
+                       .planes = 64,
+                       .plane_rows = 1,
+                       .tail = 64,
+                       .head = 4,
+                       .drawn = 64,
+                       .run = 0};
 
 Plan PlanOf(const Schedule& s, Role role, const Limits& limits = kWide) {
   return PlanOf(s, role, Programs(s, role), limits);
@@ -194,6 +200,45 @@ TEST(Plan, OfSums) {
   %49 add %47 %46
   %50 send %49, emits
 )");
+  CheckAll(s);
+}
+
+// A sum of rotations draws its operand where it reads it, if a row's is not too long.
+TEST(Plan, OfSumsOfRotations) {
+  Little w;
+  auto unit = w.t.deal(Unit(Low(Sec(w.x.r), 3), 8), 7);
+  const auto at = Low(w.x.hat, 3);
+  auto o = w.t.open(Sh{RotSum(unit.a, at), RotSum(unit.b, at)}, "counts");
+  Schedule s = w.Close(-Sh(o.s) + Sum(o.hat));
+  const Plan plan = PlanOf(s, Role::kModel);
+  EXPECT_EQ(Print(w.t, plan), R"(program 0
+#0 %3 const
+#1 group of 4 rows
+  %5 send
+  %21 copy %5, kept
+#2 %22 rotsum, after #1, dead %21
+  %16 rand
+  %19 copy %16
+#3 group of 8 rows, after #2, dead %22
+  %24 rand
+  %26 add [%22] %24
+  %28 send %26, emits
+  %29 send
+  %30 add %28 %29, kept
+#4 %32 sum, after #3, dead %30
+#5 group of 8 rows, after #0 #4, dead %3 %32
+  %24 rand
+  %33 sub [%3(8*0)] %24
+  %35 add %33 [%32(8*0)]
+  %36 send %35, emits
+)");
+  Limits most = kWide;
+  most.drawn = 31;
+  const Plan whole = PlanOf(s, Role::kModel, most);
+  EXPECT_NE(Print(w.t, whole).find("  %16 rand, kept\n#2 %19 is %16, after #1, dead %16\n"), std::string::npos);
+  const auto elements = [&](int i) { return Size(w.t.node(i).shape); };
+  EXPECT_EQ(Peak(plan, elements), 1 + 8 + 8);        // %3, %22 and %30
+  EXPECT_EQ(Peak(whole, elements), 1 + 32 + 4 + 8);  // %3, %16 or %19, %21 and %22
   CheckAll(s);
 }
 
