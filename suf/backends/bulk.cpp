@@ -108,8 +108,7 @@ void PackedExecutor::MatmulAs(int i, Packed<T>& cache) {
   size_t m = size_t(n.shape[n.shape.size() - 2]), cols = size_t(n.shape.back()), k = size_t(sa.back()),
          batch = count(i) / (m * cols);
   bool plain = !n.attrs[0], one = arg(n, 1).shape.size() == 2;
-  const int width = s_.width(i);
-  const int bits = sizeof(T) < 8 || width > 52 ? int(8 * sizeof(T)) : width > 48 ? 52 : 48;  // what kernels tell apart
+  int bits = sizeof(T) == 8 && s_.width(i) <= 52 ? 52 : int(8 * sizeof(T));  // what the kernels tell apart
   auto a = Words<T>(n.args[0], false);
   std::shared_ptr<uint8_t> p = arena_.Take(count(i) * sizeof(T));
   T* c = As<T>(p.get());

@@ -36,8 +36,7 @@ const GemmKernel& KernelFor(Variant v, int bits, bool small) {
   GemmKind kind = internal::kF32;
   if constexpr (std::is_same_v<T, uint16_t>) kind = internal::kU16;
   if constexpr (std::is_same_v<T, uint32_t>) kind = small ? internal::kU32Small : internal::kU32;
-  if constexpr (std::is_same_v<T, uint64_t>)
-    kind = bits <= 48 ? internal::kU64Mod48 : bits <= 52 ? internal::kU64Mod52 : internal::kU64;
+  if constexpr (std::is_same_v<T, uint64_t>) kind = bits <= 52 ? internal::kU64Mod52 : internal::kU64;
   return Pick(kTables, v)[kind];
 }
 

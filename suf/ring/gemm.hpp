@@ -23,7 +23,7 @@ class Prepared {
   size_t depth() const { return depth_; }      // K
   size_t columns() const { return columns_; }  // N
   Variant variant() const { return variant_; }
-  const char* kernel() const;  // "u32", "u32 x i16", "u64", "u64 mod 2^48", ..
+  const char* kernel() const;  // "u32", "u32 x i16", "u64", "u64 mod 2^52", ..
 
  private:
   template <class U>
@@ -40,7 +40,7 @@ class Prepared {
 };
 
 // Prepare: packs B[K, N]. Results are reduced mod 2^bits, 1 <= bits <= 8 sizeof(T); bits <= 52 allows the 52-bit
-// multiplier of AVX-512, bits <= 48 the cheaper products of AVX2. When every uint32_t entry is a signed 16-bit number, the kernel with half-width products is taken: the
+// multiplier. When every uint32_t entry is a signed 16-bit number, the kernel with half-width products is taken: the
 // choice, and so the time of a product, tells whether all of B is that small (a plan's property, SECURITY.md).
 template <class T>
 Prepared<T> Prepare(const T* b, size_t K, size_t N, size_t ldb, int bits = 8 * sizeof(T), Variant v = Best());

@@ -1,5 +1,4 @@
-// Matrix products with AVX2: vpmulld, three vpmuludq for 64 bits, vpmaddwd for 16-bit pairs;
-// one of each for 48 bits.
+// Matrix products with AVX2: vpmulld, with vpmuludq for 64 bits, vpmaddwd for 16-bit pairs.
 #include <immintrin.h>
 
 #include <utility>
@@ -27,38 +26,35 @@ struct By32 : Int256 {
     return _mm256_set1_epi32(x);
   }
 };
-struct By64 : Int256 {
-  static Vec Broadcast(const uint8_t* p) {
-    int64_t x;
-    __builtin_memcpy(&x, p, 8);
-    return _mm256_set1_epi64x(x);
-  }
-};
 
 struct U32 : Plain<uint32_t>, By32 {
   static constexpr const char* kName = "u32";
   static Vec Step(Vec c, Vec a, Vec b) { return _mm256_add_epi32(c, _mm256_mullo_epi32(a, b)); }
 };
-struct U64 : Plain<uint64_t>, By64 {
+// U64: a product is that of the low halves, all of it, and the low halves of both crossed products 2^32 times; these
+// are one vpmulld by the swapped halves, and are joined at the end.
+struct U64 : Plain<uint64_t>, Int256 {
   static constexpr const char* kName = "u64";
-  static constexpr int kMaxRows = 4;
-  static Vec Step(Vec c, Vec a, Vec b) {
-    const Vec cross =
-        _mm256_add_epi64(_mm256_mul_epu32(_mm256_srli_epi64(a, 32), b), _mm256_mul_epu32(a, _mm256_srli_epi64(b, 32)));
-    return _mm256_add_epi64(c, _mm256_add_epi64(_mm256_mul_epu32(a, b), _mm256_slli_epi64(cross, 32)));
-  }
-};
-struct U64Mod48 : Halves48, By64 {
-  static constexpr int kMaxRows = 2;
+  static constexpr int kMaxRows = 3;
   struct Sum {
-    Vec low, high;  // high: of each lane only the upper half is meant
+    Vec low, crossed;
   };
-  static Sum Zero() { return {By64::Zero(), By64::Zero()}; }
+  static Sum Zero() { return {Int256::Zero(), Int256::Zero()}; }
+  static Vec Broadcast(const uint8_t* p) {
+    int64_t x;
+    __builtin_memcpy(&x, p, 8);
+    return _mm256_set1_epi64x(x);
+  }
+  static Vec Swapped(Vec x) { return _mm256_shuffle_epi32(x, 0xb1); }
   static Sum Step(Sum c, Vec a, Vec b) {
-    return {_mm256_add_epi64(c.low, _mm256_mul_epu32(a, b)), _mm256_add_epi32(c.high, _mm256_madd_epi16(a, b))};
+    c.low = _mm256_add_epi64(c.low, _mm256_mul_epu32(a, b));
+    c.crossed = _mm256_add_epi32(c.crossed, _mm256_mullo_epi32(a, Swapped(b)));
+    asm("" : "+x"(c.low), "+x"(c.crossed));  // g++ would begin all steps at once, and spill sums
+    return c;
   }
   static void Store(uint64_t* p, Sum c) {
-    By64::Store(p, _mm256_add_epi64(c.low, _mm256_and_si256(c.high, _mm256_set1_epi64x(~0xffff'ffffLL))));
+    const Vec high = _mm256_add_epi32(c.crossed, Swapped(c.crossed));
+    Int256::Store(p, _mm256_add_epi64(c.low, _mm256_slli_epi64(high, 32)));
   }
 };
 struct U16 : Pairs16, By32 {
@@ -83,9 +79,7 @@ struct F32 : Plain<float> {
 
 }  // namespace
 
-const GemmKernel kGemm[internal::kGemmKinds] = {Gemm<U16>::Kernel(),      Gemm<U32>::Kernel(),
-                                                Gemm<U32Small>::Kernel(), Gemm<U64>::Kernel(),
-                                                Gemm<U64>::Kernel(),      Gemm<U64Mod48>::Kernel(Gemm<U64>::Dots),
-                                                Gemm<F32>::Kernel()};
+const GemmKernel kGemm[internal::kGemmKinds] = {Gemm<U16>::Kernel(), Gemm<U32>::Kernel(), Gemm<U32Small>::Kernel(),
+                                                Gemm<U64>::Kernel(), Gemm<U64>::Kernel(), Gemm<F32>::Kernel()};
 
 }  // namespace suf::ring::avx2

@@ -79,7 +79,6 @@ struct F32 : Plain<float> {
 }  // namespace
 
 const GemmKernel kGemm[internal::kGemmKinds] = {Gemm<U16>::Kernel(), Gemm<U32>::Kernel(),      Gemm<U32Small>::Kernel(),
-                                                Gemm<U64>::Kernel(), Gemm<U64Mod52>::Kernel(), Gemm<U64Mod52>::Kernel(),
-                                                Gemm<F32>::Kernel()};
+                                                Gemm<U64>::Kernel(), Gemm<U64Mod52>::Kernel(), Gemm<F32>::Kernel()};
 
 }  // namespace suf::ring::avx512

@@ -93,7 +93,6 @@ int main(int argc, char** argv) {
     Report<uint32_t>(M, K, N, 16, 32, v, pool);
     Report<uint32_t>(M, K, N, 32, 32, v, pool);
     Report<uint16_t>(M, K, N, 16, 16, v, pool);
-    Report<uint64_t>(M, K, N, 64, 48, v, pool);
     Report<uint64_t>(M, K, N, 64, 52, v, pool);
     Report<uint64_t>(M, K, N, 64, 64, v, pool);
   }

@@ -30,7 +30,6 @@ struct Baseline : Plain<E> {
 
 const GemmKernel kGemm[internal::kGemmKinds] = {Gemm<Baseline<uint16_t>>::Kernel(), Gemm<Baseline<uint32_t>>::Kernel(),
                                                 Gemm<Baseline<uint32_t>>::Kernel(), Gemm<Baseline<uint64_t>>::Kernel(),
-                                                Gemm<Baseline<uint64_t>>::Kernel(), Gemm<Baseline<uint64_t>>::Kernel(),
-                                                Gemm<Baseline<float>>::Kernel()};
+                                                Gemm<Baseline<uint64_t>>::Kernel(), Gemm<Baseline<float>>::Kernel()};
 
 }  // namespace suf::ring::portable

@@ -84,18 +84,5 @@ TEST(GemmKernels, TheSmallKernelIsTakenExactlyWhenItMay) {
   }
 }
 
-TEST(GemmKernels, WordsOf64BitsTakeTheCheapestKernelThatHasAllTheirBits) {
-  const std::vector<uint64_t> b(4);
-  auto kernel = [&](Variant v, int bits) { return std::string(Prepare(b.data(), 2, 2, 2, bits, v).kernel()); };
-  for (Variant v : Supported()) {
-    EXPECT_EQ(kernel(v, 64), "u64");
-    EXPECT_EQ(kernel(v, 53), "u64");
-    EXPECT_EQ(kernel(v, 52), v == Variant::kAvx512 ? "u64 mod 2^52" : "u64");
-    EXPECT_EQ(kernel(v, 49), kernel(v, 52));
-    EXPECT_EQ(kernel(v, 48), v == Variant::kAvx2 ? "u64 mod 2^48" : kernel(v, 52));
-    EXPECT_EQ(kernel(v, 1), kernel(v, 48));
-  }
-}
-
 }  // namespace
 }  // namespace suf::ring

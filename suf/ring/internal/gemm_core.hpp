@@ -1,9 +1,9 @@
 // The blocked product, once for all kernels. A block of R rows times kVectors vectors of columns stays in registers
 // while the units of a slice of K pass by; a row's unit is broadcast, a panel's vectors are loaded. A kernel K has:
-// Element T; Unit (what is broadcast); Lane (an accumulator's element); Vec and Sum with Zero, Load, Store, Broadcast,
-// Step(c, a, b); kVectors, kMaxRows (rows of C a block); kDepth, kPlanes, kPacksA, kName; Left and
-// Right (kDepth elements to a unit of A, of plane p, or of B). Included inside a variant's namespace: no include guard,
-// no include of its own.
+// Element T; Unit (what is broadcast); Lane (an accumulator's element); Vec; Sum, what is accumulated, a vector or
+// more; Zero, Load, Store, Broadcast, Step(c, a, b); kVectors, kMaxRows (rows of C a block); kDepth, kPlanes, kPacksA,
+// kName; Pack (kDepth elements to a unit, plane p). Included inside a variant's namespace: no include guard, no include
+// of its own.
 namespace {
 
 using internal::GemmKernel;
@@ -98,10 +98,10 @@ struct Gemm {
           for (size_t j = 0; j < size_t(kColumns); ++j) out[j] = Unit(0);
         }
         if (ns == 1 && !odd) {  // the common case, without strides, for the vectoriser
-          for (size_t j = 0; j < count; ++j) out[j] = K::Right(row[j], K::kDepth == 2 ? row[ks + j] : T(0));
+          for (size_t j = 0; j < count; ++j) out[j] = K::Pack(row[j], K::kDepth == 2 ? row[ks + j] : T(0), 0);
         } else {
           for (size_t j = 0; j < count; ++j)
-            out[j] = K::Right(row[j * ns], K::kDepth == 2 && !odd ? row[ks + j * ns] : T(0));
+            out[j] = K::Pack(row[j * ns], K::kDepth == 2 && !odd ? row[ks + j * ns] : T(0), 0);
         }
       }
     }
@@ -113,8 +113,8 @@ struct Gemm {
       const T* a = static_cast<const T*>(from) + m * lda;
       for (int p = 0; p < K::kPlanes; ++p) {
         Unit* out = reinterpret_cast<Unit*>(to + (m * K::kPlanes + size_t(p)) * stride);
-        for (size_t u = 0; u < whole; ++u) out[u] = K::Left(a[u * K::kDepth], a[u * K::kDepth + K::kDepth - 1], p);
-        if (whole * K::kDepth < depth) out[whole] = K::Left(a[depth - 1], T(0), p);
+        for (size_t u = 0; u < whole; ++u) out[u] = K::Pack(a[u * K::kDepth], a[u * K::kDepth + K::kDepth - 1], p);
+        if (whole * K::kDepth < depth) out[whole] = K::Pack(a[depth - 1], T(0), p);
       }
     }
   }
@@ -135,8 +135,9 @@ struct Gemm {
         size_t k = 0;
         for (; k + kStep <= depth; k += kStep) s = K::Step(s, at(a + k, kStep), at(b + k, kStep));
         if (k < depth) s = K::Step(s, at(a + k, depth - k), at(b + k, depth - k));
-        Lane lanes[kLanes], sum = 0;
-        __builtin_memcpy(lanes, &s, sizeof lanes);
+        alignas(64) Lane lanes[kLanes];
+        Lane sum = 0;
+        K::Store(lanes, s);
         for (Lane x : lanes) sum += x;
         T* const c = static_cast<T*>(to) + m * ldc + n;
         *c = T(T(add ? *c + T(sum) : T(sum)) & T(mask));
@@ -144,11 +145,10 @@ struct Gemm {
     }
   }
 
-  // Kernel: dots of another one where this one reads no operand as it lies.
-  static constexpr GemmKernel Kernel(decltype(GemmKernel::dots) dots = nullptr) {
+  static constexpr GemmKernel Kernel() {
     GemmKernel k{K::kName,   kColumns, K::kDepth, K::kPlanes, K::kMaxRows, K::kVectors * sizeof(Vec),
-                 K::kPacksA, PackB,    PackA,     Run,        dots};
-    if constexpr (K::kMasks && !K::kPacksA) k.dots = Dots;
+                 K::kPacksA, PackB,    PackA,     Run,        nullptr};
+    if constexpr (K::kMasks && K::kPlanes == 1) k.dots = Dots;
     return k;
   }
 };
@@ -161,8 +161,7 @@ struct Plain {
   using Lane = E;
   static constexpr int kDepth = 1, kPlanes = 1;
   static constexpr bool kPacksA = false, kMasks = true;
-  static Unit Left(E x, E, int) { return x; }
-  static Unit Right(E x, E) { return x; }
+  static Unit Pack(E x, E, int) { return x; }
 };
 
 // Pairs: two signed 16-bit numbers a unit, their products added in 32 bits.
@@ -173,21 +172,7 @@ struct Pairs16 {
   static constexpr int kDepth = 2, kPlanes = 1;
   static constexpr bool kPacksA = false, kMasks = true;
   static constexpr const char* kName = "u16";
-  static Unit Left(uint16_t x, uint16_t y, int) { return Right(x, y); }
-  static Unit Right(uint16_t x, uint16_t y) { return x | uint32_t{y} << 16; }
-};
-
-// Halves48: a number mod 2^48 as its low 32 bits l and, above them, what a product of those leaves out: the high 16
-// bits h of a number meet l mod 2^16 of the other one.
-struct Halves48 {
-  using Element = uint64_t;
-  using Unit = uint64_t;
-  using Lane = uint64_t;
-  static constexpr int kDepth = 1, kPlanes = 1;
-  static constexpr bool kPacksA = true, kMasks = true;
-  static constexpr const char* kName = "u64 mod 2^48";
-  static Unit Left(uint64_t x, uint64_t, int) { return (x & 0xffff'ffff'ffff) | x << 48; }
-  static Unit Right(uint64_t x, uint64_t) { return (x & 0xffff'ffff) | (x & 0xffff) << 32 | x >> 32 << 48; }
+  static Unit Pack(uint16_t x, uint16_t y, int) { return x | uint32_t{y} << 16; }
 };
 
 // PairsSmall: x = lo + 2^16 hi with lo signed, one plane for each, against entries of B that are signed 16-bit numbers.
@@ -198,10 +183,9 @@ struct PairsSmall {
   static constexpr int kDepth = 2, kPlanes = 2;
   static constexpr bool kPacksA = true, kMasks = true;
   static constexpr const char* kName = "u32 x i16";
-  static Unit Left(uint32_t x, uint32_t y, int plane) {
-    return plane == 0 ? Right(x, y) : (x + 0x8000) >> 16 | ((y + 0x8000) & 0xffff0000);
+  static Unit Pack(uint32_t x, uint32_t y, int plane) {
+    return plane == 0 ? (x & 0xffff) | y << 16 : (x + 0x8000) >> 16 | ((y + 0x8000) & 0xffff0000);
   }
-  static Unit Right(uint32_t x, uint32_t y) { return (x & 0xffff) | y << 16; }
 };
 
 }  // namespace

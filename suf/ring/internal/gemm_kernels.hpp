@@ -7,7 +7,7 @@
 
 namespace suf::ring::internal {
 
-enum GemmKind { kU16, kU32, kU32Small, kU64, kU64Mod52, kU64Mod48, kF32, kGemmKinds };
+enum GemmKind { kU16, kU32, kU32Small, kU64, kU64Mod52, kF32, kGemmKinds };
 
 // GemmTask: rows [m0, m1) and panels [p0, p1) of one product.
 struct GemmTask {
