@@ -126,6 +126,7 @@ std::array<Bytes, 2> DealBodies(const pfss::Schedule& schedule, pfss::Backend& b
                                 const pfss::Randomness& randomness, Inputs& inputs) {
   std::array<Bytes, 2> body;
   const auto sink = [&](int p) {
+    body[size_t(p)].reserve(size_t(schedule.key_bytes(p)));
     return std::make_unique<store::Sink>(
         Hash{}, std::make_shared<const store::Layout>(LayoutOf(schedule, p)),
         [out = &body[size_t(p)]](View chunk) { Append(out, chunk.subspan(net::ChunkTags::kBytes)); });
