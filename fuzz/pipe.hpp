@@ -3,6 +3,8 @@
 #pragma once
 #include <poll.h>
 
+#include <atomic>
+
 #include "fuzz/peer.hpp"
 #include "suf/net/internal/asio.hpp"
 #include "suf/net/internal/tls_channel.hpp"
@@ -15,7 +17,8 @@ class FuzzPipe : public Pipe {
  public:
   explicit FuzzPipe(View input) : input_(input) {}
   size_t Read(std::span<uint8_t> out, std::error_code* error) override {
-    SUF_CHECK(!over && !out.empty());
+    SUF_CHECK(!over_ && !out.empty());
+    if (dropped_) return *error = asio::error::eof, 0;
     if (!run_ && !input_.empty() && came < kMostBytes) {
       uint16_t head = Pull<uint16_t>(input_);
       run_ = size_t(head >> 1) + 1, repeat_ = head & 1;
@@ -43,16 +46,17 @@ class FuzzPipe : public Pipe {
     if (pollfd p{also, POLLIN, 0}; !read && !write && also >= 0) return poll(&p, 1, 1000) > 0;
     return write || (read && (run_ || !input_.empty()));
   }
-  void Drain(Deadline) noexcept override { over = true; }
-  void Drop() noexcept override { over = true; }
-  size_t came = 0;  // bytes
-  int stuck = 0;    // so often it cannot write
-  bool broken = false, over = false;
+  void Drain(Deadline) noexcept override { over_ = true; }
+  void Drop() noexcept override { dropped_ = true; }  // a stream's while its thread reads
+  size_t came = 0;                                    // bytes
+  int stuck = 0;                                      // so often it cannot write
+  bool broken = false;
 
  private:
   View input_;
   size_t run_ = 0, queued_ = 0;
-  bool repeat_ = false;
+  bool repeat_ = false, over_ = false;
+  std::atomic<bool> dropped_{false};
   uint8_t byte_ = 0;
 };
 
