@@ -203,14 +203,17 @@ PackedExecutor::Cut PackedExecutor::CutOf(const Instruction& ins, Host& host) {
   return out;
 }
 
-void PackedExecutor::Draw(const Instruction& ins, const Cut& cut, Host& host, size_t lo, size_t n, uint8_t* to) {
-  const size_t last = ins.members.size() - 1, bytes = size_t(element(ins.members[last].node));
+void PackedExecutor::Draw(const Instruction& ins, const Cut& cut, Host& host, size_t lo, size_t n, int want, void* to) {
+  const size_t last = ins.members.size() - 1;
+  const auto move = strips_.move[Code(element(ins.members[last].node))][Code(want)];
+  auto* out = static_cast<uint8_t*>(to);
   std::unique_ptr<Frame> f = frames_.Take();
   f->Reserve(cut.rows * cut.row);
   for (const size_t end = lo + n; lo < end; lo += cut.rows) {
     Lane l{ins, cut.registers, cut.handles, host, f->at(), cut.rows, lo, std::min(cut.rows, end - lo)};
     for (; l.at <= last; ++l.at) Row(l);
-    to = std::copy_n(l.reg(last), l.n * bytes, to);
+    move(l.reg(last), l.n, out);
+    out += l.n * size_t(want);
   }
   frames_.Give(std::move(f));
 }

@@ -40,23 +40,17 @@ void PackedExecutor::RotSum(const Instruction& ins, Host& host) {
   if (!ins.members.empty()) drawn.emplace(CutOf(ins, host));
   By(element(i), [&](auto zero) {
     using T = decltype(zero);
-    const size_t from = size_t(element(n.args[0]));
     auto x = drawn ? nullptr : Words<T>(n.args[0], false);
     pool_.For(rows, std::max<size_t>(1, kGrain / (m * len)), [&](size_t lo, size_t hi) {
       const auto add = strips_.binary[Code(sizeof(T))][kPlus];
       std::vector<T> sum(m);
       Wiped<T> terms(drawn ? most : 0);
-      Wiped<uint8_t> raw(drawn && from != sizeof(T) ? most * from : 0);
       for (size_t r = lo; r < hi; ++r) {
         std::fill(sum.begin(), sum.end(), T(0));
         size_t row = packed ? r % packed : 0, begin = packed ? r / packed * len + row * (row + 1) / 2 : r * len;
         const size_t count = packed ? row + 1 : len;
         const T* u = drawn ? terms.data() : x.get() + begin * m;
-        if (drawn) {
-          uint8_t* const to = raw.empty() ? reinterpret_cast<uint8_t*>(terms.data()) : raw.data();
-          Draw(ins, *drawn, host, begin * m, count * m, to);
-          if (!raw.empty()) strips_.move[Code(int(from))][Code(sizeof(T))](raw.data(), count * m, terms.data());
-        }
+        if (drawn) Draw(ins, *drawn, host, begin * m, count * m, sizeof(T), terms.data());
         // sum[v] over u[(i + v) mod m]; mirrored at the end
         for (size_t j = begin; j < begin + count; ++j, u += m) {
           size_t first = at.get()[j] % m, rest = m - first;

@@ -11,11 +11,10 @@ namespace suf::roles {
 // itself, the trace, the cipher's buffers, and what a backend prepares or keeps beside (packed weights, blocks for the
 // next tensors).
 struct Memory {
-  int64_t weights =
-      0;             // masked weights of P1, masks of the dealer; of P0 its own, quantised, and as the trace reads them
-  int64_t keys = 0;  // the window, of the dealer one for each party; no more than the keys
-  int64_t frames = 0;  // rooms for those in flight
-  int64_t values = 0;  // what the backend computes and keeps, at its peak
+  int64_t weights = 0;  // masked ones of P1, masks of the dealer; P0's own, quantised, and as the trace reads them
+  int64_t keys = 0;     // the window, of the dealer one for each party; no more than the keys
+  int64_t frames = 0;   // rooms for those in flight
+  int64_t values = 0;   // what the backend computes and keeps, at its peak
   int64_t total() const { return weights + keys + frames + values; }
 };
 

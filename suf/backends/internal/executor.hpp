@@ -87,9 +87,9 @@ class PackedExecutor : public pfss::Executor {
   // Group: the part of its time, 0 to 1, that went into key sections and PRG words.
   double Group(const Instruction& ins, Host& host);
   // CutOf: in how many rows at a time the members of an instruction run. Draw: rows [lo, lo + n) of an operation's
-  // drawn operand; any thread may call it.
+  // drawn operand, elements of `want` bytes; any thread may call it.
   Cut CutOf(const Instruction& ins, Host& host);
-  void Draw(const Instruction& ins, const Cut& cut, Host& host, size_t lo, size_t n, uint8_t* to);
+  void Draw(const Instruction& ins, const Cut& cut, Host& host, size_t lo, size_t n, int want, void* to);
   // Load: n elements of a map from `lo` on, as words of `element` bytes.
   void Load(const lower::Map& map, size_t lo, size_t n, int element, void* to) const;
   // Operand k of the lane's member, elements of `want` bytes: where it lies, or in a spare register.
