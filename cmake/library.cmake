@@ -35,7 +35,11 @@ set(objects "")
 foreach(room ${SUF_ALL_ROOMS})
   list(APPEND objects $<TARGET_OBJECTS:${room}>)
 endforeach()
-add_custom_command(OUTPUT suf.o COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o suf.o ${objects}
+set(runtime "")  # of devices: within the archive, too
+if(SUF_HAS_CUDA)
+  set(runtime ${CUDA_cudart_static_LIBRARY})
+endif()
+add_custom_command(OUTPUT suf.o COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o suf.o ${objects} ${runtime}
                    COMMAND ${CMAKE_OBJCOPY} --wildcard --localize-hidden
                            --keep-global-symbols=${CMAKE_SOURCE_DIR}/cmake/exports.txt suf.o
                    DEPENDS ${objects} ${CMAKE_SOURCE_DIR}/cmake/exports.txt COMMAND_EXPAND_LISTS VERBATIM)
@@ -43,6 +47,7 @@ set_source_files_properties(suf.o PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE
 add_library(suf_static STATIC suf.o)
 add_library(suf_shared SHARED ${objects})
 set(outside OpenSSL::SSL OpenSSL::Crypto Threads::Threads PkgConfig::UTF8PROC PkgConfig::MUPARSER)
+target_link_libraries(suf_shared PRIVATE ${runtime})
 foreach(kind shared static)
   target_link_libraries(suf_${kind} PRIVATE ${outside})
   target_compile_features(suf_${kind} INTERFACE cxx_std_20)

@@ -33,23 +33,29 @@ def forbidden(root):
             name = '/'.join(parts)
             if other not in granted:
                 yield f'{name} includes {other}/{rest}; {room} may include {", ".join(sorted(granted))}'
-            elif other != room and rest.startswith(('internal/', 'cuda/')):
+            elif other != room and rest.startswith('internal/'):
                 yield f'{name} includes {other}/{rest}, which is private to {other}'
+            elif other != room and rest.startswith('cuda/') and parts[2] != 'cuda':
+                yield f'{name} includes {other}/{rest}, which is for the cuda folders of rooms'
+            elif rest.startswith('cuda/') and rest.endswith('.cuh') and file.suffix not in ('.cu', '.cuh'):
+                yield f'{name} includes {other}/{rest}; device code is for .cu files'
             elif not test and other in only.get(room, {}) and f'{other}/{rest}' not in only[room][other]:
                 yield f'{name} includes {other}/{rest}; of {other}, {room} may include {", ".join(only[room][other])}'
 
 
 def self_test(root):
-    """A small tree with four plants: upward, private, sizes only, and a grant that points up. Each must be reported."""
+    """A small tree with six plants: upward, private, sizes only, two of devices, and a grant that points up. Each must be reported."""
     with tempfile.TemporaryDirectory() as d:
         tree = pathlib.Path(d)
         (tree / 'layers.toml').write_text((root / 'layers.toml').read_text())
         for name, text in {'suf/ring/good.hpp': '#include "suf/exec/pool.hpp"', 'suf/ring/up.hpp': '#include "suf/proto/x.hpp"',
-                           'suf/pfss/kernel.cpp': '#include "suf/fss/prg.hpp"', 'suf/proto/x.cpp': '#include "suf/ring/internal/y.hpp"'}.items():
+                           'suf/pfss/kernel.cpp': '#include "suf/fss/prg.hpp"', 'suf/proto/x.cpp': '#include "suf/ring/internal/y.hpp"',
+                           'suf/ring/host.cpp': '#include "suf/exec/cuda/x.hpp"', 'suf/ring/cuda/host.cpp': '#include "suf/exec/cuda/x.cuh"',
+                           'suf/ring/cuda/good.cu': '#include "suf/exec/cuda/x.cuh"'}.items():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             (tree / name).write_text(text + '\n')
         found = list(forbidden(tree))
-        assert [f.split()[0] for f in found] == ['suf/pfss/kernel.cpp', 'suf/proto/x.cpp', 'suf/ring/up.hpp'], found
+        assert [f.split()[0] for f in found] == ['suf/pfss/kernel.cpp', 'suf/proto/x.cpp', 'suf/ring/cuda/host.cpp', 'suf/ring/host.cpp', 'suf/ring/up.hpp'], found
         text = (tree / 'layers.toml').read_text()
         (tree / 'layers.toml').write_text(text.replace('ring = ["exec"]', 'ring = ["exec", "proto"]'))
         assert any('not below' in f for f in forbidden(tree)), 'an upward grant went unseen'

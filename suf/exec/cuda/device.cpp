@@ -1,0 +1,203 @@
+#include "suf/exec/cuda/device.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <map>
+#include <mutex>
+
+#include "suf/base/error.hpp"
+
+namespace suf::exec::cuda {
+namespace {
+
+constexpr int kOldestDriver = 12040;  // of CUDA 12.4: capture into graphs
+
+std::string Version(int v) { return Str(v / 1000, ".", v % 1000 / 10); }
+
+// Called: throws unless the call was fine.
+void Called(cudaError_t e, const char* call) { Check(int(e), call); }
+#define SUF_CALL(call) Called((call), #call)
+
+// Look: what there is, or why it is of no use.
+std::string Look(int index, Gpu* out) {
+  int count = 0, driver = 0, runtime = 0;
+  (void)cudaDriverGetVersion(&driver);
+  (void)cudaRuntimeGetVersion(&runtime);
+  if (driver == 0) return "needs an NVIDIA driver, and this machine has none; install one, or use packed";
+  if (driver < kOldestDriver)
+    return Str("needs a driver for CUDA ", Version(kOldestDriver), " or newer, and this machine's is for ",
+               Version(driver), "; update the driver, or use packed");
+  if (const cudaError_t e = cudaGetDeviceCount(&count); e != cudaSuccess || count == 0)
+    return Str("needs an NVIDIA device, and the driver shows none (", cudaGetErrorString(e),
+               "); check nvidia-smi, or use packed");
+  if (index < 0 || index >= count)
+    return Str("has no device ", index, ": the driver shows ", count,
+               ", numbered from 0; take one of these, or packed");
+  cudaDeviceProp p{};
+  if (const cudaError_t e = cudaGetDeviceProperties(&p, index); e != cudaSuccess)
+    return Str("cannot ask device ", index, " what it is (", cudaGetErrorString(e),
+               "); check nvidia-smi, or use packed");
+  if (p.major < kLeastMajor)
+    return Str("needs a device of compute capability ", kLeastMajor, ".0 or more, and device ", index, " (", p.name,
+               ") has ", p.major, ".", p.minor, "; use packed");
+  *out = {index,  p.name, p.major, p.minor, p.multiProcessorCount, p.totalGlobalMem, p.sharedMemPerBlockOptin,
+          driver, runtime};
+  return "";
+}
+
+struct Seen {
+  std::string why_not;
+  Gpu gpu;
+};
+const Seen& See(int index) {
+  static std::mutex m;
+  static std::map<int, Seen>* const all = new std::map<int, Seen>;
+  std::lock_guard l(m);
+  const auto [it, fresh] = all->try_emplace(index);
+  if (fresh) it->second.why_not = Look(index, &it->second.gpu);
+  return it->second;
+}
+
+}  // namespace
+
+void Check(int error, const char* call) {
+  if (error == cudaSuccess) return;
+  const auto e = cudaError_t(error);
+  int device = -1;
+  (void)cudaGetDevice(&device);
+  (void)cudaGetLastError();
+  const std::string_view name(call);
+  Fail(Cause::kResource, "device ", device, " failed: ", cudaGetErrorName(e), " (", cudaGetErrorString(e), ") in ",
+       name.substr(0, name.find('(')), "; restart the program, or take --backend packed");
+}
+
+std::string WhyNot(int index) { return See(index).why_not; }
+
+Gpu Find(int index) {
+  const Seen& seen = See(index);
+  if (!seen.why_not.empty()) Fail(Cause::kResource, "the backend cuda ", seen.why_not);
+  return seen.gpu;
+}
+
+void Use(int index) { SUF_CALL(cudaSetDevice(index)); }
+
+size_t Free() {
+  size_t free = 0, all = 0;
+  SUF_CALL(cudaMemGetInfo(&free, &all));
+  return free;
+}
+
+Queue::Queue() { SUF_CALL(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+Queue::~Queue() {
+  if (stream_) (void)cudaStreamDestroy(stream_);
+}
+void Queue::Wait() const { SUF_CALL(cudaStreamSynchronize(stream_)); }
+
+Mark::Mark() { SUF_CALL(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
+Mark::~Mark() {
+  if (event_) (void)cudaEventDestroy(event_);
+}
+void Mark::Record(Stream s) const { SUF_CALL(cudaEventRecord(event_, s)); }
+void Mark::Await(Stream s) const { SUF_CALL(cudaStreamWaitEvent(s, event_)); }
+void Mark::Wait() const { SUF_CALL(cudaEventSynchronize(event_)); }
+
+Memory::Memory(size_t bytes) : bytes_(bytes) {
+  if (!bytes) return;
+  void* p = nullptr;
+  if (const cudaError_t e = cudaMalloc(&p, bytes); e == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();
+    Fail(Cause::kResource, "the device has no room for ", bytes, " bytes: ", Free(),
+         " are free; bring fewer tokens or values at once, or free memory of the device");
+  } else {
+    Called(e, "cudaMalloc(&p, bytes)");
+  }
+  p_ = static_cast<uint8_t*>(p);
+}
+Memory::~Memory() {
+  if (!p_) return;
+  (void)cudaMemset(p_, 0, bytes_);
+  (void)cudaFree(p_);
+}
+
+Pinned::Pinned(size_t bytes) : bytes_(bytes) {
+  if (!bytes) return;
+  void* p = nullptr;
+  if (const cudaError_t e = cudaHostAlloc(&p, bytes, cudaHostAllocPortable); e == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();
+    Fail(Cause::kResource, "the host has no pages for ", bytes,
+         " bytes that the device reaches; bring fewer tokens or values at once, or free memory");
+  } else {
+    Called(e, "cudaHostAlloc(&p, bytes)");
+  }
+  p_ = static_cast<uint8_t*>(p);
+}
+Pinned::~Pinned() {
+  if (!p_) return;
+  Wipe(p_, bytes_);
+  (void)cudaFreeHost(p_);
+}
+
+void Upload(void* to, const void* from, size_t bytes, Stream s) {
+  if (bytes) SUF_CALL(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, s));
+}
+void Download(void* to, const void* from, size_t bytes, Stream s) {
+  if (bytes) SUF_CALL(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, s));
+}
+void Copy(void* to, const void* from, size_t bytes, Stream s) {
+  if (bytes) SUF_CALL(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, s));
+}
+void Set(void* to, uint8_t value, size_t bytes, Stream s) {
+  if (bytes) SUF_CALL(cudaMemsetAsync(to, value, bytes, s));
+}
+
+Graph::Graph() { SUF_CALL(cudaGraphCreate(&graph_, 0)); }
+Graph::~Graph() {
+  if (exec_) (void)cudaGraphExecDestroy(exec_);
+  if (graph_) (void)cudaGraphDestroy(graph_);
+}
+Graph::Graph(Graph&& o) noexcept
+    : capture_(std::move(o.capture_)),
+      graph_(std::exchange(o.graph_, nullptr)),
+      exec_(std::exchange(o.exec_, nullptr)),
+      ends_(std::move(o.ends_)),
+      kernels_(o.kernels_) {}
+
+void Graph::Begin(std::span<const int> after) {
+  std::vector<cudaGraphNode_t> nodes;
+  for (int i : after) nodes.insert(nodes.end(), ends_[size_t(i)].begin(), ends_[size_t(i)].end());
+  SUF_CALL(cudaStreamBeginCaptureToGraph(capture_.stream(), graph_, nodes.data(), nullptr, nodes.size(),
+                                         cudaStreamCaptureModeThreadLocal));
+}
+
+int Graph::End() {
+  cudaStreamCaptureStatus status;
+  const cudaGraphNode_t* nodes = nullptr;
+  size_t many = 0;
+#if CUDART_VERSION >= 13000
+  SUF_CALL(cudaStreamGetCaptureInfo(capture_.stream(), &status, nullptr, nullptr, &nodes, nullptr, &many));
+#else
+  SUF_CALL(cudaStreamGetCaptureInfo_v2(capture_.stream(), &status, nullptr, nullptr, &nodes, &many));
+#endif
+  ends_.emplace_back(nodes, nodes + many);
+  cudaGraph_t same = nullptr;
+  SUF_CALL(cudaStreamEndCapture(capture_.stream(), &same));
+  SUF_CHECK(same == graph_);
+  return int(ends_.size()) - 1;
+}
+
+void Graph::Ready() {
+  size_t many = 0;
+  SUF_CALL(cudaGraphGetNodes(graph_, nullptr, &many));
+  std::vector<cudaGraphNode_t> nodes(many);
+  if (many) SUF_CALL(cudaGraphGetNodes(graph_, nodes.data(), &many));
+  for (cudaGraphNode_t n : nodes) {
+    cudaGraphNodeType type;
+    SUF_CALL(cudaGraphNodeGetType(n, &type));
+    kernels_ += type == cudaGraphNodeTypeKernel;
+  }
+  SUF_CALL(cudaGraphInstantiate(&exec_, graph_, 0));
+}
+
+void Graph::Launch(Stream s) const { SUF_CALL(cudaGraphLaunch(exec_, s)); }
+
+}  // namespace suf::exec::cuda

@@ -1,0 +1,162 @@
+// Where work runs on a device: which devices there are, streams, memory on the device and memory that it reaches on the
+// host. Host code: a handle is a pointer to what the runtime keeps. Each failure is a sentence that names the call, the
+// device and the remedy; what is asked of a device that does not answer any more throws Cause::kResource.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "suf/base/bytes.hpp"
+
+struct CUstream_st;
+struct CUevent_st;
+struct CUgraph_st;
+struct CUgraphExec_st;
+struct CUgraphNode_st;
+
+namespace suf::exec::cuda {
+
+// Gpu: a device as the driver describes it. Bytes.
+struct Gpu {
+  int index = 0;
+  std::string name;
+  int major = 0, minor = 0;     // compute capability
+  int processors = 0;           // streaming multiprocessors
+  size_t memory = 0;            // of the device
+  size_t shared = 0;            // that a block can be given
+  int driver = 0, runtime = 0;  // versions, 1000 major + 10 minor
+};
+
+// kLeastMajor: of the compute capability that the kernels need, 8.0.
+inline constexpr int kLeastMajor = 8;
+// WhyNot: why device `index` cannot be used, one clause that names what was found and what is needed, as in "needs ..";
+// empty where it can. Asks the driver once a process.
+std::string WhyNot(int index = 0);
+// Find: throws Cause::kResource with WhyNot.
+Gpu Find(int index = 0);
+// Use: makes a device the one of this thread.
+void Use(int index);
+// Free: bytes of the current device that nobody has.
+size_t Free();
+
+using Stream = CUstream_st*;
+
+// Queue: a stream of its own, of the device that is current when it is made. Moved, never copied.
+class Queue {
+ public:
+  Queue();
+  ~Queue();
+  Queue(Queue&& o) noexcept : stream_(std::exchange(o.stream_, nullptr)) {}
+  Queue& operator=(Queue&& o) noexcept {
+    std::swap(stream_, o.stream_);
+    return *this;
+  }
+  Stream stream() const { return stream_; }
+  // Wait: until all that was asked of it is done; throws what failed therein.
+  void Wait() const;
+
+ private:
+  Stream stream_ = nullptr;
+};
+
+// Mark: an event: a place in a queue that another queue, or the host, waits for.
+class Mark {
+ public:
+  Mark();
+  ~Mark();
+  Mark(Mark&& o) noexcept : event_(std::exchange(o.event_, nullptr)) {}
+  Mark& operator=(Mark&& o) noexcept {
+    std::swap(event_, o.event_);
+    return *this;
+  }
+  void Record(Stream s) const;
+  void Await(Stream s) const;  // what is asked of s from now on waits for the place
+  void Wait() const;           // the host does
+
+ private:
+  CUevent_st* event_ = nullptr;
+};
+
+// Memory: bytes on the device, 256-byte aligned, not set; wiped when they go. Throws Cause::kResource with the bytes
+// that are needed and free.
+class Memory {
+ public:
+  Memory() = default;
+  explicit Memory(size_t bytes);
+  ~Memory();
+  Memory(Memory&& o) noexcept : p_(std::exchange(o.p_, nullptr)), bytes_(std::exchange(o.bytes_, 0)) {}
+  Memory& operator=(Memory&& o) noexcept {
+    std::swap(p_, o.p_), std::swap(bytes_, o.bytes_);
+    return *this;
+  }
+  uint8_t* data() const { return p_; }
+  size_t size() const { return bytes_; }
+
+ private:
+  uint8_t* p_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+// Pinned: pages of the host that the device reads and writes by itself; wiped when they go.
+class Pinned {
+ public:
+  Pinned() = default;
+  explicit Pinned(size_t bytes);
+  ~Pinned();
+  Pinned(Pinned&& o) noexcept : p_(std::exchange(o.p_, nullptr)), bytes_(std::exchange(o.bytes_, 0)) {}
+  Pinned& operator=(Pinned&& o) noexcept {
+    std::swap(p_, o.p_), std::swap(bytes_, o.bytes_);
+    return *this;
+  }
+  uint8_t* data() const { return p_; }
+  size_t size() const { return bytes_; }
+  std::span<uint8_t> span() const { return {p_, bytes_}; }
+
+ private:
+  uint8_t* p_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+// Upload, Download: in the stream's order; the host's memory stays until then. Set: bytes to one value.
+void Upload(void* to, const void* from, size_t bytes, Stream s);
+void Download(void* to, const void* from, size_t bytes, Stream s);
+void Copy(void* to, const void* from, size_t bytes, Stream s);  // within the device
+void Set(void* to, uint8_t value, size_t bytes, Stream s);
+
+// Graph: work that is described once and asked for often. Add describes a piece: whatever `f` asks of the stream that
+// it is given comes after the pieces with these numbers; returns the piece's number.
+class Graph {
+ public:
+  Graph();
+  ~Graph();
+  Graph(Graph&& o) noexcept;
+  Graph& operator=(Graph&&) = delete;
+  template <class F>
+  int Add(std::span<const int> after, F f) {
+    Begin(after);
+    f(capture_.stream());
+    return End();
+  }
+  // Ready: ends the description. Launch: after all that was asked of the stream before.
+  void Ready();
+  void Launch(Stream s) const;
+  size_t pieces() const { return ends_.size(); }
+  size_t kernels() const { return kernels_; }  // once it is Ready
+
+ private:
+  void Begin(std::span<const int> after);
+  int End();
+  Queue capture_;
+  CUgraph_st* graph_ = nullptr;
+  CUgraphExec_st* exec_ = nullptr;
+  std::vector<std::vector<CUgraphNode_st*>> ends_;  // by piece, what must be done before those after it
+  size_t kernels_ = 0;
+};
+
+// Check: throws Cause::kResource for a runtime error, with the call.
+void Check(int error, const char* call);
+
+}  // namespace suf::exec::cuda
