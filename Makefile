@@ -13,8 +13,13 @@ setup: .venv/ready
 .venv/ready: tools/setup.sh tools/requirements.txt tools/myl7.txt
 	tools/setup.sh
 
+# CUDA's compiler, where none is found: for tests alone
+.PHONY: cuda
+cuda: setup
+	tools/cuda.sh
+
 ## build    build/suf and the tests
-build: setup
+build: setup $(if $(filter test,$(MAKECMDGOALS)),cuda)
 	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release > $(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
 	ninja -C $(BUILD) -j $(JOBS)
 
@@ -28,6 +33,13 @@ program: setup
 test: build model
 	@rm -f $(BUILD)/matrix.txt
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2; status=$$?; cat $(BUILD)/matrix.txt; exit $$status
+
+## gpu-test the tests that need a device: builds them here (nvcc) and runs them here
+.PHONY: gpu-test
+gpu-test: setup cuda
+	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release > $(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
+	ninja -C $(BUILD) -j $(JOBS) cuda_tests
+	tools/gpu_test.sh $(BUILD)
 
 ## accept   200 sentences through three processes, every output word against the simulator
 accept: build model
