@@ -10,39 +10,26 @@
 namespace suf::exec::cuda {
 namespace {
 
-constexpr int kOldestDriver = 12040;  // of CUDA 12.4: capture into graphs
-
-std::string Version(int v) { return Str(v / 1000, ".", v % 1000 / 10); }
-
 // Called: throws unless the call was fine.
 void Called(cudaError_t e, const char* call) { Check(int(e), call); }
 #define SUF_CALL(call) Called((call), #call)
 
-// Look: what there is, or why it is of no use.
-std::string Look(int index, Gpu* out) {
-  int count = 0, driver = 0, runtime = 0;
-  (void)cudaDriverGetVersion(&driver);
-  (void)cudaRuntimeGetVersion(&runtime);
-  if (driver == 0) return "needs an NVIDIA driver, and this machine has none; install one, or use packed";
-  if (driver < kOldestDriver)
-    return Str("needs a driver for CUDA ", Version(kOldestDriver), " or newer, and this machine's is for ",
-               Version(driver), "; update the driver, or use packed");
-  if (const cudaError_t e = cudaGetDeviceCount(&count); e != cudaSuccess || count == 0)
-    return Str("needs an NVIDIA device, and the driver shows none (", cudaGetErrorString(e),
-               "); check nvidia-smi, or use packed");
-  if (index < 0 || index >= count)
-    return Str("has no device ", index, ": the driver shows ", count,
-               ", numbered from 0; take one of these, or packed");
+// Look: what the driver says.
+GpuLook Look(int index) {
+  GpuLook out;
+  (void)cudaDriverGetVersion(&out.driver);
+  (void)cudaRuntimeGetVersion(&out.runtime);
+  if (!out.driver) return out;
   cudaDeviceProp p{};
-  if (const cudaError_t e = cudaGetDeviceProperties(&p, index); e != cudaSuccess)
-    return Str("cannot ask device ", index, " what it is (", cudaGetErrorString(e),
-               "); check nvidia-smi, or use packed");
-  if (p.major < kLeastMajor)
-    return Str("needs a device of compute capability ", kLeastMajor, ".0 or more, and device ", index, " (", p.name,
-               ") has ", p.major, ".", p.minor, "; use packed");
-  *out = {index,  p.name, p.major, p.minor, p.multiProcessorCount, p.totalGlobalMem, p.sharedMemPerBlockOptin,
-          driver, runtime};
-  return "";
+  cudaError_t e = cudaGetDeviceCount(&out.count);
+  if (e != cudaSuccess) out.count = 0;
+  if (index >= 0 && index < out.count) e = cudaGetDeviceProperties(&p, index);
+  if (e != cudaSuccess) out.error = cudaGetErrorString(e);
+  (void)cudaGetLastError();
+  out.gpu = {
+      index,      p.name,     p.major, p.minor, p.multiProcessorCount, p.totalGlobalMem, p.sharedMemPerBlockOptin,
+      out.driver, out.runtime};
+  return out;
 }
 
 struct Seen {
@@ -54,7 +41,10 @@ const Seen& See(int index) {
   static std::map<int, Seen>* const all = new std::map<int, Seen>;
   std::lock_guard l(m);
   const auto [it, fresh] = all->try_emplace(index);
-  if (fresh) it->second.why_not = Look(index, &it->second.gpu);
+  if (fresh) {
+    GpuLook look = Look(index);
+    it->second = {exec::WhyNot(look, index), std::move(look.gpu)};
+  }
   return it->second;
 }
 
@@ -68,14 +58,14 @@ void Check(int error, const char* call) {
   (void)cudaGetLastError();
   const std::string_view name(call);
   Fail(Cause::kResource, "device ", device, " failed: ", cudaGetErrorName(e), " (", cudaGetErrorString(e), ") in ",
-       name.substr(0, name.find('(')), "; restart the program, or take --backend packed");
+       name.substr(0, name.find('(')), "; restart the program, or run it on packed");
 }
 
 std::string WhyNot(int index) { return See(index).why_not; }
 
 Gpu Find(int index) {
   const Seen& seen = See(index);
-  if (!seen.why_not.empty()) Fail(Cause::kResource, "the backend cuda ", seen.why_not);
+  if (!seen.why_not.empty()) Fail(Cause::kResource, "the backend cuda ", seen.why_not, ", or use packed");
   return seen.gpu;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "suf/base/bytes.hpp"
+#include "suf/exec/gpu.hpp"
 
 struct CUstream_st;
 struct CUevent_st;
@@ -19,21 +20,10 @@ struct CUgraphNode_st;
 
 namespace suf::exec::cuda {
 
-// Gpu: a device as the driver describes it. Bytes.
-struct Gpu {
-  int index = 0;
-  std::string name;
-  int major = 0, minor = 0;     // compute capability
-  int processors = 0;           // streaming multiprocessors
-  size_t memory = 0;            // of the device
-  size_t shared = 0;            // that a block can be given
-  int driver = 0, runtime = 0;  // versions, 1000 major + 10 minor
-};
+using exec::Gpu;
+using exec::kLeastMajor;
 
-// kLeastMajor: of the compute capability that the kernels need, 8.0.
-inline constexpr int kLeastMajor = 8;
-// WhyNot: why device `index` cannot be used, one clause that names what was found and what is needed, as in "needs ..";
-// empty where it can. Asks the driver once a process.
+// WhyNot: as exec::WhyNot, of this machine; the driver is asked once a process and device.
 std::string WhyNot(int index = 0);
 // Find: throws Cause::kResource with WhyNot.
 Gpu Find(int index = 0);
