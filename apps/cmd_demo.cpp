@@ -107,7 +107,7 @@ void AddTimes(const std::string& path, const char* role, std::vector<ordered_jso
 int RunDemo(const DemoArgs& a) {
   // their sentences before the roles say them
   if (!a.kernels.empty()) (void)ring::VariantNamed(a.kernels);
-  (void)backends::MakeForModels(a.backend);
+  (void)BackendOf(a.backend, true);
   Folder dir;
   auto lines = ReadTexts(a.source);
   std::string plan_path = a.plan;
@@ -149,7 +149,8 @@ int RunDemo(const DemoArgs& a) {
   std::string certs = dir / "certs", vocabulary = a.model + "/vocab.txt";
   net::MakeCerts(certs);
   auto with_engine = [&](std::vector<std::string> args) {
-    args.insert(args.end(), {"--backend", a.backend, "--streams", std::to_string(a.streams)});
+    args.insert(args.end(), {"--backend", a.backend.name, "--streams", std::to_string(a.streams)});
+    if (a.backend.device) args.insert(args.end(), {"--device", std::to_string(*a.backend.device)});
     if (!a.kernels.empty()) args.insert(args.end(), {"--kernels", a.kernels});
     return args;
   };

@@ -65,7 +65,7 @@ int RunEmbed(const EmbedArgs& a) {
   Harden();
   UseKernels("embed", a.kernels);
   auto own = Own("embed", a.certs, Role::kData, a.pins);
-  const auto backend = HostBackend("embed", a.backend);
+  const auto backend = RoleBackend("embed", a.backend);
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
   engine.MoveParts();
   auto lines = Texts(a, engine.plan());  // before anybody hears of them

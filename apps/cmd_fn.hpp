@@ -37,8 +37,9 @@ int RunFnFit(const FnFitArgs& a);
 struct FnCostArgs {
   FunctionArgs f;
   EndsArgs ends;
-  std::string profile;                   // none: the four there are
-  std::string keys, backend = "packed";  // ahead, now, or as the profile says
+  std::string profile;  // none: the four there are
+  std::string keys;     // ahead, now, or as the profile says
+  BackendArgs backend{"packed"};
   int64_t count = 1024;
   bool json = false;
 };
@@ -62,7 +63,8 @@ struct FnRunArgs {
   FunctionArgs f;
   EndsArgs ends;
   std::string x, values, out;  // x: numbers, comma-separated
-  std::string lowering = "auto", backend = "packed", profile = "cpu";
+  std::string lowering = "auto", profile = "cpu";
+  BackendArgs backend{"packed"};
   std::optional<int64_t> random;
   bool all = false, json = false, processes = false;
 };

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/fn_source.hpp"
+#include "apps/role.hpp"
 #include "apps/show.hpp"
 
 namespace suf::apps {
@@ -36,8 +37,8 @@ int RunFnCost(const FnCostArgs& a) {
   if (!a.profile.empty()) profiles = {compiler::ParseProfile(a.profile)};
   for (Profile& p : profiles) compiler::SetKeys(&p, a.keys);
   const bool now = profiles[0].prices.now;
-  std::vector<Candidate> all =
-      gates::Price(plan, profiles[0].prices, a.count, backends::Make(a.backend)->capabilities());
+  const backends::Entry backend = BackendOf(a.backend, false);
+  std::vector<Candidate> all = gates::Price(plan, profiles[0].prices, a.count, backend.can);
   std::stable_sort(all.begin(), all.end(), [](const Candidate& x, const Candidate& y) {
     if (x.why_not.empty() != y.why_not.empty()) return x.why_not.empty();
     return x.why_not.empty() && x.seconds < y.seconds;
@@ -49,7 +50,7 @@ int RunFnCost(const FnCostArgs& a) {
                      {"n", func::DomainBits(g.f)}, {"ring", func::RingBits(g.f)},
                      {"from", a.ends.from},        {"to", a.ends.to},
                      {"count", a.count},           {"keys", now ? "now" : "ahead"},
-                     {"backend", a.backend}};
+                     {"backend", backend.name}};
     out["lowerings"] = json::array(), out["refused"] = json::array();
     for (const Candidate& c : all) {
       if (!c.why_not.empty()) {

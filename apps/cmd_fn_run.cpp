@@ -5,6 +5,7 @@
 
 #include "apps/fn_pair.hpp"
 #include "apps/fn_show.hpp"
+#include "apps/role.hpp"
 #include "apps/show.hpp"
 #include "suf/base/digest.hpp"
 #include "suf/ring/words.hpp"
@@ -74,9 +75,11 @@ int RunFnRun(const FnRunArgs& a) {
   gates::FunctionPlan plan = PlanOf(g.f, a.ends);
   if (!a.out.empty() && plan.to != gates::To::kShared)
     Fail(Cause::kInput, "--out holds the shares of --to shared; with --to ", a.ends.to, " --json has the values");
-  if (a.processes && a.backend != "packed")
-    Fail(Cause::kInput, "--processes runs the three roles, which compute on packed; leave out --backend ", a.backend);
-  const auto backend = backends::Make(a.backend);
+  if (a.processes && a.backend.name != "packed")
+    Fail(Cause::kInput, "--processes runs the three roles, which compute on packed; leave out --backend ",
+         a.backend.name);
+  const backends::Entry entry = BackendOf(a.backend, false);
+  const auto backend = entry.make(exec::Default());
   const compiler::Profile profile = compiler::ParseProfile(a.profile);
   // the choice is for as many values as there are, as far as that is known before they are read
   const int64_t many = a.random      ? *a.random
@@ -87,7 +90,7 @@ int RunFnRun(const FnRunArgs& a) {
   const PairInput in = Values(a, plan);
   const PairResult r = a.processes ? RunProcesses(plan, in) : RunFunction(plan, in, *backend);
   const Wrong wrong = Compare(plan.f, in.x, r.words);
-  const FnRun run{plan, a.backend, a.profile, r.bill, r.trace, wrong.count == 0};
+  const FnRun run{plan, entry.name, a.profile, r.bill, r.trace, wrong.count == 0};
   if (a.json) {
     ordered_json row = FnRow(run, in.x, r.words);
     row["ms"] = {{"total", r.seconds * 1e3}};
@@ -125,11 +128,12 @@ int RunBackends(const BackendsArgs& a) {
                    {"lacks", lacks},
                    {"largest_n", b.can.largest}});
     const char* const here = !b.built             ? "not built here         "
-                             : !b.why_not.empty() ? "not on this processor  "
+                             : !b.why_not.empty() ? "not on this machine  "
                              : b.models           ? "runs models and functions  "
                                                   : "runs functions alone  ";
     text += Str(b.name, std::string(18 - b.name.size(), ' '), here, b.can.what, "\n", std::string(18, ' '),
                 "every operation", names, "; DCFs of ", dcfs, "; keys on up to ", b.can.largest, " bits\n");
+    if (!b.why_not.empty()) text += Str(std::string(18, ' '), b.why_not, "\n");
   }
   std::cout << (a.json ? ordered_json{{"schema", "suf.backends/1"}, {"backends", all}}.dump() + "\n" : text);
   return 0;

@@ -83,7 +83,7 @@ int RunFnServe(const FnServeArgs& a) {
   UseKernels("fn serve", a.kernels);
   Stopping stopping;
   auto own = Own("fn serve", a.certs, Role::kModel, a.pins);
-  const auto backend = HostBackend("fn serve", a.backend);
+  const auto backend = RoleBackend("fn serve", a.backend);
   roles::FunctionEngine engine(roles::LoadFunctionPlan(a.plan), *backend);
   Wiped<uint64_t> values = OwnValues(engine, 0, a.values);
   CheckOut(engine.plan(), 0, a.out);
@@ -144,7 +144,7 @@ int RunFnAsk(const FnAskArgs& a) {
   Harden();
   UseKernels("fn ask", a.kernels);
   auto own = Own("fn ask", a.certs, Role::kData, a.pins);
-  const auto backend = HostBackend("fn ask", a.backend);
+  const auto backend = RoleBackend("fn ask", a.backend);
   roles::FunctionEngine engine(roles::LoadFunctionPlan(a.plan), *backend);
   const gates::FunctionPlan& plan = engine.plan();
   Wiped<uint64_t> values = OwnValues(engine, 1, a.values);

@@ -156,7 +156,7 @@ int RunCompile(const CompileArgs& a) {
 }
 
 int RunPlanShow(const PlanShowArgs& a) {
-  const auto backend = backends::Make("auto");
+  const auto backend = backends::Make("packed");
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
   const int variant = engine.VariantNamed(a.variant);
   const nn::Plan plan = engine.plan().Only(variant);
@@ -199,7 +199,7 @@ int RunPlanShow(const PlanShowArgs& a) {
 int RunEstimate(const EstimateArgs& a) {
   std::optional<compiler::Profile> profile;
   if (a.profile) profile = compiler::ParseProfile(*a.profile);
-  const auto backend = backends::Make("auto");
+  const auto backend = backends::Make("packed");
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
   const int variant = engine.VariantNamed(a.variant);
   const roles::Estimate e(engine, a.tokens, variant);

@@ -37,7 +37,7 @@ int RunDeal(const DealArgs& a) {
   UseKernels("deal", a.kernels);
   Stopping stopping;
   auto own = Own("deal", a.certs, Role::kDealer, a.pins);
-  const auto backend = HostBackend("deal", a.backend);
+  const auto backend = RoleBackend("deal", a.backend);
   const auto engine = roles::LoadEngine(a.plan, *backend);
   const char* const unit = engine->unit().name;
   const int variant = engine->VariantNamed(a.variant);
@@ -85,7 +85,7 @@ int RunServe(const ServeArgs& a) {
   UseKernels("serve", a.kernels);
   Stopping stopping;
   auto own = Own("serve", a.certs, Role::kModel, a.pins);
-  const auto backend = HostBackend("serve", a.backend);
+  const auto backend = RoleBackend("serve", a.backend);
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
   engine.MoveParts();
   const uint32_t allowed = engine.Allowed(a.variants);

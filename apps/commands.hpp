@@ -64,8 +64,15 @@ struct CertsArgs {
 };
 int RunCerts(const CertsArgs& a);
 
+// BackendArgs: what computes, and on which device.
+struct BackendArgs {
+  std::string name = "auto";
+  std::optional<int> device = {};  // of cuda; none: the first
+};
+
 struct DealArgs {
-  std::string plan, certs, listen, state, times, kernels, backend = "auto", variant;
+  std::string plan, certs, listen, state, times, kernels, variant;
+  BackendArgs backend;
   std::vector<std::string> pins;
   int tokens = 0, count = 0, window = 0;  // window: megabytes of keys that wait for the slower party
   int streams = 1;                        // TLS connections of a session
@@ -82,7 +89,8 @@ struct KeysArgs {
 
 // PartyArgs: of the processes of both parties.
 struct PartyArgs {
-  std::string plan, certs, dealer, store, record, kernels, backend = "auto";
+  std::string plan, certs, dealer, store, record, kernels;
+  BackendArgs backend;
   std::vector<std::string> pins;
   KeysArgs keys;
   int streams = 1;  // TLS connections of a session
@@ -110,7 +118,8 @@ int RunEmbed(const EmbedArgs& a);
 
 struct DemoArgs {
   std::string program;  // path of this program
-  std::string model, plan, calibrate, kernels, backend = "auto", variant = "auto";
+  std::string model, plan, calibrate, kernels, variant = "auto";
+  BackendArgs backend;
   Source source;
   int streams = 1;
   bool json = false, truncate = false, one_by_one = false;

@@ -46,12 +46,13 @@ PairResult RunProcesses(const gates::FunctionPlan& plan, const PairInput& input)
     if (roles::Learns(plan, p)) more[p].insert(more[p].end(), {"--out", y});
   }
   Child deal("the dealer",
-             {"suf", "deal", "--plan", file, "--certs", certs + "/dealer", "--listen", "127.0.0.1:0", "--times",
-              dir / "dealer.times"},
+             {"suf", "deal", "--plan", file, "--certs", certs + "/dealer", "--listen", "127.0.0.1:0", "--backend",
+              "packed", "--times", dir / "dealer.times"},
              2);
   const std::string dealer = Str("127.0.0.1:", deal.Port());
   deal.Drain();
   auto with = [&](std::vector<std::string> args, int p) {
+    args.insert(args.end(), {"--backend", "packed"});
     args.insert(args.end(), more[p].begin(), more[p].end());
     return args;
   };

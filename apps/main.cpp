@@ -8,6 +8,7 @@
 #include "apps/commands.hpp"
 #include "apps/exit.hpp"
 #include "apps/options.hpp"
+#include "suf/backends/cuda.hpp"
 #include "suf/base/error.hpp"
 #include "suf/compiler/choose.hpp"
 #include "suf/nn/plan.hpp"
@@ -106,8 +107,9 @@ int Main(int argc, char** argv) {
       "Start with:  suf demo --model DIR --file texts.txt"};
   app.require_subcommand(1);
   app.set_version_flag("--version", [] {
+    const std::string cuda = suf::backends::CudaBuilt();
     return suf::Str("suf " SUF_VERSION ", plan version ", suf::nn::kPlanVersion, ", wire version ",
-                    suf::store::kWireVersion);
+                    suf::store::kWireVersion, cuda.empty() ? ", without cuda" : ", cuda with ", cuda);
   });
   int status = 0;
 

@@ -61,8 +61,16 @@ void AddKernels(CLI::App* c, std::string* kernels) {
   c->add_option("--kernels", *kernels, "kernels: portable, avx2 or avx512 (default: the fastest that runs here)");
 }
 
-void AddBackend(CLI::App* c, std::string* backend) {
-  c->add_option("--backend", *backend, "what computes: auto, packed, clear or rows (default: auto, which is packed)");
+void AddBackend(CLI::App* c, BackendArgs* backend, const char* help) {
+  c->add_option("--backend", backend->name,
+                help
+                    ? help
+                    : "what computes: auto, cuda, packed, clear or rows (default: auto, which is cuda where there is a "
+                      "device that it can use, else packed)");
+  c->add_option("--device", backend->device,
+                "the NVIDIA device of --backend cuda or auto, as the driver numbers them (default: 0)")
+      ->check(CLI::Range(0, 1 << 16))
+      ->option_text("N");
 }
 
 void AddParty(CLI::App* c, PartyArgs* a, const char* other, const char* own) {

@@ -23,8 +23,8 @@ void AddStreams(CLI::App* c, int* streams);
 void AddShifts(CLI::App* c, std::string* file);
 // AddKernels: all kernels give the same bytes; the constant-time check covers portable and avx2 (SECURITY.md).
 void AddKernels(CLI::App* c, std::string* kernels);
-// AddBackend: what a role runs on; any gives the same bytes.
-void AddBackend(CLI::App* c, std::string* backend);
+// AddBackend: what a role runs on; any gives the same bytes. help: of --backend; none: of a role's.
+void AddBackend(CLI::App* c, BackendArgs* backend, const char* help = nullptr);
 // AddVariant: of a plan; the first one unless it is told.
 void AddVariant(CLI::App* c, std::string* variant);
 inline constexpr const char* kAutoHelp =

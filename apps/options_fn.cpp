@@ -112,7 +112,7 @@ void AddFnPrices(CLI::App* fn, FunctionCommands* all, int* status) {
       ->default_val(all->cost.count)
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 31))
       ->option_text("N");
-  c->add_option("--backend", all->cost.backend, "as suf backends lists them (default: packed)")->option_text("B");
+  AddBackend(c, &all->cost.backend, "as suf backends lists them (default: packed)");
   c->add_flag("--json", all->cost.json, "JSON");
   c->callback([=] { *status = RunFnCost(all->cost); });
 
@@ -165,7 +165,7 @@ void AddFnRun(CLI::App* fn, FunctionCommands* all, int* status) {
   r->add_option("--lowering", all->run.lowering,
                 "a lowering as suf fn cost names it (default: auto, the best by --profile)")
       ->option_text("L");
-  r->add_option("--backend", all->run.backend, "as suf backends lists them (default: packed)")->option_text("B");
+  AddBackend(r, &all->run.backend, "as suf backends lists them (default: packed)");
   r->add_option("--profile", all->run.profile, ProfileHelp("cpu"))->option_text("P");
   r->add_option("--out", all->run.out, "of --to shared: write each party's shares to OUT.p0 and OUT.p1")
       ->option_text("OUT");

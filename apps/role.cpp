@@ -13,7 +13,7 @@
 #include "apps/exit.hpp"
 #include "apps/log.hpp"
 #include "apps/times.hpp"
-#include "suf/backends/all.hpp"
+#include "suf/backends/cuda.hpp"
 #include "suf/ring/cpu.hpp"
 #include "suf/roles/dial.hpp"
 
@@ -66,9 +66,24 @@ proto::DialDealer CallDealer(const net::Credentials& own, const std::string& whe
   return roles::ToDealer(own, net::Address::Parse(where), timeout, streams);
 }
 
-std::unique_ptr<pfss::Backend> HostBackend(const char* command, const std::string& name) {
-  auto backend = backends::MakeForModels(name);
-  log::Info(Str(command, ": the backend is ", backend->name()));
+backends::Entry BackendOf(const BackendArgs& a, bool models) {
+  if (a.device && a.name != "cuda" && a.name != "auto")
+    Fail(Cause::kInput, "--device numbers NVIDIA devices, and the backend ", a.name,
+         " has none; leave it out, or take --backend cuda");
+  const int device = a.device.value_or(0);
+  if (a.name == "cuda")  // what else there is, as the command line has it
+    if (const std::string why_not = backends::CudaWhyNot(device); !why_not.empty())
+      Fail(Cause::kResource, why_not, ", or take --backend packed");
+  return backends::Find(a.name, models, device);
+}
+
+std::unique_ptr<pfss::Backend> RoleBackend(const char* command, const BackendArgs& a) {
+  const backends::Entry entry = BackendOf(a, true);
+  auto backend = entry.make(exec::Default());
+  std::string line = Str(command, ": the backend is ", backend->name());
+  if (a.name == "auto" && entry.name != "cuda")
+    line += Str(" (auto: ", backends::CudaWhyNot(a.device.value_or(0)), ")");
+  log::Info(line);
   return backend;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/commands.hpp"
+#include "suf/backends/all.hpp"
 #include "suf/net/tls.hpp"
 #include "suf/proto/session.hpp"
 #include "suf/roles/model.hpp"
@@ -35,9 +36,13 @@ proto::Keys KeysOf(const KeysArgs& a, const store::Store& store);
 // address.
 proto::DialDealer CallDealer(const net::Credentials& own, const std::string& where, net::Millis timeout, int streams);
 
-// HostBackend: the backend that a role runs on, of --backend; said in the log. After UseKernels. Throws Cause::kInput
-// for a name that none has or of one that runs no models, Cause::kResource where it does not run here.
-std::unique_ptr<pfss::Backend> HostBackend(const char* command, const std::string& name);
+// BackendOf: of --backend and --device; nothing is made yet. Throws Cause::kInput for a name that none has, for one
+// that runs no models where they are asked for, and for a device of a backend that has none; Cause::kResource where it
+// does not run here.
+backends::Entry BackendOf(const BackendArgs& a, bool models);
+// RoleBackend: the backend that a role runs on, said in the log, where it is auto with why it is not cuda. After
+// UseKernels. Throws as BackendOf.
+std::unique_ptr<pfss::Backend> RoleBackend(const char* command, const BackendArgs& a);
 
 // KeepPages: from here on frames, chunks and bundles come and go by the megabyte: their pages are kept instead of
 // fetched afresh each time. What loading left behind is given back first.

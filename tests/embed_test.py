@@ -220,10 +220,12 @@ def backends(base):
     """Each role on each backend, no two on the same: every word, byte and count is the same, and each says in its log what it runs on (all combinations: Protocol.AnyRoleOnAnyBackend)."""
     listed = {b['name']: b for b in json.loads(base.suf('backends', '--json'))['backends']}
     assert all(listed[name]['models'] and listed[name]['runs'] for name in BACKENDS) and not listed['myl7']['models'], listed
-    in_turn(base, 'backend', BACKENDS, base.text(5), lambda name, backend: rf' info {name}: the backend is {backend}(/\w+)?$')
+    names = BACKENDS + (('cuda',) if listed['cuda']['runs'] else ())
+    in_turn(base, 'backend', names, base.text(5), lambda name, backend: rf' info {name}: the backend is {backend}(/.*)?$')
     with World(base, 'backends-default') as w:
         assert (e := w.embed(dealer=1, connect=1)).finish() == 3
-        assert any(re.search(r' info embed: the backend is packed/\w+$', line) for line in e.err), e.err
+        default = 'cuda' if listed['cuda']['runs'] else r'packed/\w+ \(auto: .*\)$'
+        assert any(re.search(rf' info embed: the backend is {default}', line) for line in e.err), e.err
 
 
 def streams(base):

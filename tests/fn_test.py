@@ -112,7 +112,7 @@ BAD = [
     ('a lowering that does not apply', 4, 'RowLut does not apply to relu: .*octaves alone; these do: StepDcf, ',
      'run relu --x 1 --lowering RowLut'),
     ('no lowering at all', 4, 'no lowering makes this function, so give it fewer pieces', 'run {w}/many.suf --x 1'),
-    ('unknown backend', 2, 'there is no backend cuda; use one of auto, packed', 'run relu --x 1 --backend cuda'),
+    ('unknown backend', 2, 'there is no backend cpu9; use one of auto, packed', 'run relu --x 1 --backend cpu9'),
     ('unknown profile', 2, "'moon' is no profile and no price; profiles and prices are cpu", 'run relu --x 1 --profile moon'),
     ('unknown price', 2, "'speed=1' is no profile and no price", 'cost relu --profile speed=1'),
     ('a price below 0', 2, "the price 'flight=-1' is no number from 0 to 5", 'cost relu --profile flight=-1'),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "suf/backends/clear.hpp"
+#include "suf/backends/cuda.hpp"
 #include "suf/backends/interpreter.hpp"
 #include "suf/backends/myl7.hpp"
 #include "suf/backends/packed.hpp"
@@ -17,18 +18,16 @@ std::string Listed(const std::vector<Entry>& all) {
   return out;
 }
 
-// Named: throws Cause::kInput for a name that none has.
-Entry Named(const std::string& name) {
-  const std::vector<Entry> all = All();
-  const auto it =
-      std::find_if(all.begin(), all.end(), [&](auto& e) { return e.name == (name == "auto" ? "packed" : name); });
-  if (it == all.end()) Fail(Cause::kInput, "there is no backend ", name, "; use one of auto, ", Listed(all));
-  return *it;
+// Cuda: asks the driver.
+Entry Cuda(int device) {
+  std::string why_not = CudaWhyNot(device);
+  if (!why_not.empty()) why_not += ", or use packed";
+  return {"cuda", CudaCapabilities(), [device](exec::Pool&) { return MakeCuda(device); }, !CudaBuilt().empty(),
+          std::move(why_not)};
 }
 
-}  // namespace
-
-std::vector<Entry> All() {
+// Hosts: those that compute on the processor, and ask no driver.
+std::vector<Entry> Hosts() {
   const auto packed = MakePacked(exec::Default());
   std::vector<Entry> out{{"packed", packed->capabilities(), [](exec::Pool& pool) { return MakePacked(pool); }}};
   out[0].can.what = Str("the fast one, with the kernels that suit this processor: ", packed->name());
@@ -37,13 +36,25 @@ std::vector<Entry> All() {
     Entry e{"packed/" + kernels, packed->capabilities(),
             [kernels](exec::Pool& pool) { return MakePacked(pool, ring::VariantNamed(kernels)); }};
     e.can.what = "with the kernels " + kernels;
-    if (!ring::Supports(v)) e.why_not = "needs a processor with the instructions of " + kernels + "; use packed";
+    if (!ring::Supports(v))
+      e.why_not = Str("the backend ", e.name, " needs a processor with the instructions of ", kernels, "; use packed");
     e.variant = true;
     out.push_back(std::move(e));
   }
   out.push_back({"clear", MakeClear()->capabilities(), [](exec::Pool&) { return MakeClear(); }});
   out.push_back({"rows", MakeRows()->capabilities(), [](exec::Pool&) { return MakeRows(); }});
-  out.push_back({"myl7", Myl7Capabilities(), [](exec::Pool&) { return MakeMyl7(); }, Myl7Built(), Myl7WhyNot(), false});
+  std::string why_not = Myl7WhyNot();
+  if (!why_not.empty()) why_not = "the backend myl7 " + why_not;
+  out.push_back(
+      {"myl7", Myl7Capabilities(), [](exec::Pool&) { return MakeMyl7(); }, Myl7Built(), std::move(why_not), false});
+  return out;
+}
+
+}  // namespace
+
+std::vector<Entry> All(int device) {
+  std::vector<Entry> out = Hosts();
+  out.push_back(Cuda(device));
   return out;
 }
 
@@ -53,12 +64,22 @@ std::vector<Entry> Usable(bool models) {
   return out;
 }
 
-std::unique_ptr<pfss::Backend> Make(const std::string& name, exec::Pool& pool) { return Named(name).make(pool); }
-
-std::unique_ptr<pfss::Backend> MakeForModels(const std::string& name, exec::Pool& pool) {
-  if (!Named(name).models)
+Entry Find(const std::string& name, bool models, int device) {
+  if (name == "auto" || name == "cuda") {
+    Entry e = Cuda(device);
+    if (e.why_not.empty()) return e;
+    if (name == "cuda") Fail(Cause::kResource, e.why_not);
+  }
+  const std::vector<Entry> all = Hosts();
+  const auto it =
+      std::find_if(all.begin(), all.end(), [&](auto& e) { return e.name == (name == "auto" ? "packed" : name); });
+  if (it == all.end()) Fail(Cause::kInput, "there is no backend ", name, "; use one of auto, ", Listed(all), ", cuda");
+  if (models && !it->models)
     Fail(Cause::kInput, "the backend ", name, " runs plans of functions alone; use one of auto, ", Listed(Usable()));
-  return Make(name, pool);
+  if (!it->why_not.empty()) Fail(Cause::kResource, it->why_not);
+  return *it;
 }
+
+std::unique_ptr<pfss::Backend> Make(const std::string& name, exec::Pool& pool) { return Find(name).make(pool); }
 
 }  // namespace suf::backends

@@ -1,0 +1,39 @@
+#include "suf/backends/cuda.hpp"
+
+#if SUF_CUDA
+#include "suf/backends/cuda/backend.hpp"
+#include "suf/exec/cuda/device.hpp"
+#endif
+
+namespace suf::backends {
+
+#if SUF_CUDA
+
+std::string CudaBuilt() { return SUF_CUDA_BUILT; }
+
+std::string CudaWhyNot(int index) {
+  const std::string why_not = exec::cuda::WhyNot(index);
+  return why_not.empty() ? "" : "the backend cuda " + why_not;
+}
+
+#else
+
+std::string CudaBuilt() { return ""; }
+
+std::string CudaWhyNot(int) { return "this suf was built without CUDA; build it where nvcc is"; }
+
+#endif
+
+pfss::Capabilities CudaCapabilities() { return {"cuda", "the trace on an NVIDIA device"}; }
+
+std::unique_ptr<pfss::Backend> MakeCuda(int index) {
+  if (const std::string why_not = CudaWhyNot(index); !why_not.empty())
+    Fail(Cause::kResource, why_not, ", or use packed");
+#if SUF_CUDA
+  return cuda::MakeBackend(CudaCapabilities(), index);
+#else
+  return nullptr;
+#endif
+}
+
+}  // namespace suf::backends
