@@ -1,5 +1,5 @@
 // One inference in one process, without TLS and disks: what dealing and the two parties' steps cost in themselves.
-//   inference_bench MODEL PLAN TOKENS [RUNS]
+//   inference_bench MODEL PLAN TOKENS [RUNS] [BACKEND]
 // Warms up, checks every output word against the simulator, then prints one JSON line: medians in ms, and ms by
 // operator and role.
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 #include "apps/exit.hpp"
 #include "apps/role.hpp"
-#include "suf/backends/packed.hpp"
+#include "suf/backends/all.hpp"
 #include "suf/nn/simulate.hpp"
 #include "suf/ring/words.hpp"
 #include "suf/roles/internal/parts.hpp"
@@ -31,10 +31,12 @@ double Median(std::vector<double> v) {
 }
 
 int Main(int argc, char** argv) {
-  if (argc < 4) Fail(Cause::kInput, "usage: inference_bench MODEL PLAN TOKENS [RUNS]");
+  if (argc < 4) Fail(Cause::kInput, "usage: inference_bench MODEL PLAN TOKENS [RUNS] [BACKEND]");
   int n = std::stoi(argv[3]), runs = argc > 4 ? std::stoi(argv[4]) : 9;
   exec::Pool pools[2]{exec::Pool(exec::Cores()), exec::Pool(exec::Cores())};  // as in processes of their own
-  const std::unique_ptr<pfss::Backend> backend[2] = {backends::MakePacked(pools[0]), backends::MakePacked(pools[1])};
+  const std::string name = argc > 5 ? argv[5] : "packed";
+  const std::unique_ptr<pfss::Backend> backend[2] = {backends::Find(name, true).make(pools[0]),
+                                                     backends::Find(name, true).make(pools[1])};
   roles::ModelEngine engine(roles::LoadPlan(argv[2]), *backend[0]);
   nn::Quantised quantised = apps::ReadModel(argv[1], argv[2], "", engine.plan()).Quantise(engine.plan());
   Hash seed = RandomHash(), id = RandomHash();

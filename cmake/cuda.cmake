@@ -81,3 +81,17 @@ else()
   endif()
   message(STATUS "backend cuda: not built (SUF_CUDA is ${SUF_CUDA}${version})")
 endif()
+
+# suf_printed_headers(<target>): gives the room the texts that its printed kernels include, the very headers that its
+# own code is made of.
+function(suf_printed_headers target)
+  set(SUF_HEADERS "")
+  foreach(header suf/backends/cuda/printed.cuh suf/ring/cuda/bits_core.hpp suf/backends/lower/rows_core.hpp suf/fss/sizes.hpp
+          suf/pfss/poly.hpp)
+    file(READ ${CMAKE_SOURCE_DIR}/${header} text)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
+    string(APPEND SUF_HEADERS "      {\"${header}\", R\"header(${text})header\"},\n")
+  endforeach()
+  configure_file(cmake/headers.cpp.in printed_headers.cpp @ONLY)
+  target_sources(${target} PRIVATE ${CMAKE_BINARY_DIR}/printed_headers.cpp)
+endfunction()

@@ -26,11 +26,11 @@ std::string CudaWhyNot(int) { return "this suf was built without CUDA; build it 
 
 pfss::Capabilities CudaCapabilities() { return {"cuda", "the trace on an NVIDIA device"}; }
 
-std::unique_ptr<pfss::Backend> MakeCuda(int index) {
+std::unique_ptr<pfss::Backend> MakeCuda(int index, [[maybe_unused]] bool printed) {
   if (const std::string why_not = CudaWhyNot(index); !why_not.empty())
     Fail(Cause::kResource, why_not, ", or use packed");
 #if SUF_CUDA
-  return cuda::MakeBackend(CudaCapabilities(), index);
+  return cuda::MakeBackend(CudaCapabilities(), index, printed ? cuda::Groups::kPrinted : cuda::Groups::kAuto);
 #else
   return nullptr;
 #endif

@@ -13,7 +13,8 @@ std::string CudaBuilt();
 // to do, which a comma and another backend may follow; empty where it runs. Asks the driver once a process and device.
 std::string CudaWhyNot(int index = 0);
 pfss::Capabilities CudaCapabilities();
-// MakeCuda: on device `index`. Throws Cause::kResource with CudaWhyNot.
-std::unique_ptr<pfss::Backend> MakeCuda(int index = 0);
+// MakeCuda: on device `index`; printed: every group is a kernel of its own, however small the trace. Throws
+// Cause::kResource with CudaWhyNot.
+std::unique_ptr<pfss::Backend> MakeCuda(int index = 0, bool printed = false);
 
 }  // namespace suf::backends

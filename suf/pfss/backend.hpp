@@ -82,6 +82,8 @@ class Io {
   // In: the packed tensor of a told or received node, whole: waits for it. A received one is valid until the program
   // ends; a told one may be asked for again until it is Read. Throws what ended the session where it does not come.
   virtual View In(int node) = 0;
+  // Ready: whether a told node is here, so that In returns at once.
+  virtual bool Ready(int /*node*/) { return false; }
   // Read: of a told node, once: it is asked for no more, and its memory is given back. One that is asked for or not.
   virtual void Read(int /*node*/) {}
   // Out: room for the packed tensor of a sent or told node; written once the node is Done, in any order.

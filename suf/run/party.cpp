@@ -120,6 +120,10 @@ class PartyIo : public pfss::Io {
     Await(size_t(part.at + part.bytes));
     return View(incoming_).subspan(size_t(part.at), size_t(part.bytes));
   }
+  bool Ready(int node) override {
+    const int i = section_[size_t(node)];
+    return i >= 0 && job_.keys.Ready(size_t(i));
+  }
   void Read(int node) override {
     if (const int i = std::exchange(section_[size_t(node)], -1); i >= 0) job_.keys.Give(size_t(i));
   }

@@ -54,6 +54,12 @@ View KeySource::Section(size_t i) {
   return DataOf(s.chunk).subspan(s.at, s.bytes);
 }
 
+bool KeySource::Ready(size_t i) const {
+  const Layout::Section& s = layout_->sections().at(i);
+  std::lock_guard lock(m_);
+  return !s.bytes || (came_ > s.chunk && !error_);
+}
+
 void KeySource::Give(size_t i) {
   const Layout::Section& s = layout_->sections().at(i);
   if (!s.bytes) return;

@@ -34,6 +34,8 @@ class KeySource {
   // Section: number i, once its chunk is here and verified, until Give. Throws what the feeder failed with, also where
   // the chunk came before.
   View Section(size_t i);
+  // Ready: whether Section would return at once.
+  bool Ready(size_t i) const;
   // Give: section i is read no more; once each.
   void Give(size_t i);
   // Data: a chunk's data, waited for. Of a source that holds all of them.

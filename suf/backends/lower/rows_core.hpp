@@ -16,6 +16,13 @@
 #define SUF_ROW inline
 #endif
 
+// SUF_UNROLL: of a loop whose bounds a printed kernel knows, so that what it indexes are registers.
+#ifdef SUF_PRINTED
+#define SUF_UNROLL _Pragma("unroll")
+#else
+#define SUF_UNROLL
+#endif
+
 namespace suf::backends::row {
 
 using Word = uint64_t;
@@ -45,6 +52,7 @@ SUF_ROW Word Parity(Word x) {
 }
 SUF_ROW Word Bit(const Word* string, size_t i) { return string[i / 64] >> (i % 64) & 1; }
 SUF_ROW void Zero(Word* out, size_t words) {
+  SUF_UNROLL
   for (size_t w = 0; w < words; ++w) out[w] = 0;
 }
 
@@ -104,26 +112,33 @@ SUF_ROW void Emit(const Word* x, uint64_t at, int k, uint64_t end, uint8_t* out)
 // ---- word by word, modulo mask + 1: n words
 
 SUF_ROW void Plus(const Word* a, const Word* b, size_t n, Word mask, Word* out) {
+  SUF_UNROLL
   for (size_t i = 0; i < n; ++i) out[i] = (a[i] + b[i]) & mask;
 }
 SUF_ROW void Minus(const Word* a, const Word* b, size_t n, Word mask, Word* out) {
+  SUF_UNROLL
   for (size_t i = 0; i < n; ++i) out[i] = (a[i] - b[i]) & mask;
 }
 SUF_ROW void Times(const Word* a, const Word* b, size_t n, Word mask, Word* out) {
+  SUF_UNROLL
   for (size_t i = 0; i < n; ++i) out[i] = (a[i] * b[i]) & mask;
 }
 SUF_ROW void ExclusiveOr(const Word* a, const Word* b, size_t n, Word* out) {
+  SUF_UNROLL
   for (size_t i = 0; i < n; ++i) out[i] = a[i] ^ b[i];
 }
 // ShiftLeft, ShiftRight: by s bits, 0 <= s <= 64.
 SUF_ROW void ShiftLeft(const Word* a, int s, size_t n, Word mask, Word* out) {
+  SUF_UNROLL
   for (size_t i = 0; i < n; ++i) out[i] = s < 64 ? a[i] << s & mask : 0;
 }
 SUF_ROW void ShiftRight(const Word* a, int s, size_t n, Word mask, Word* out) {
+  SUF_UNROLL
   for (size_t i = 0; i < n; ++i) out[i] = s < 64 ? a[i] >> s & mask : 0;
 }
 // Reduce: the low bits; with all of them a copy.
 SUF_ROW void Reduce(const Word* a, size_t n, Word mask, Word* out) {
+  SUF_UNROLL
   for (size_t i = 0; i < n; ++i) out[i] = a[i] & mask;
 }
 
@@ -134,12 +149,14 @@ SUF_ROW Word Unit(Word x, Word v) { return Equal(x, v); }
 
 // Hot: the string with bit `at` set; `at` is a secret below size.
 SUF_ROW void Hot(Word at, size_t size, Word* out) {
+  SUF_UNROLL
   for (Word w = 0; 64 * w < size; ++w) out[w] = Mask(Equal(at >> 6, w)) & Word{1} << (at & 63);
 }
 
 // Point: the bit at a place, which is a secret at the dealer.
 SUF_ROW Word Point(const Word* t, size_t size, Word at) {
   Word word = 0;
+  SUF_UNROLL
   for (Word w = 0; 64 * w < size; ++w) word |= Mask(Equal(at >> 6, w)) & t[w];
   return word >> (at & 63) & 1;
 }
@@ -147,6 +164,7 @@ SUF_ROW Word Point(const Word* t, size_t size, Word at) {
 // ParityAbove: of the bits at places greater than `at`, which is public.
 SUF_ROW Word ParityAbove(const Word* t, size_t size, Word at) {
   Word sum = t[at / 64] >> (at % 64) >> 1;
+  SUF_UNROLL
   for (size_t w = at / 64 + 1; 64 * w < size; ++w) sum ^= t[w];
   return Parity(sum);
 }
@@ -160,6 +178,7 @@ SUF_ROW void Above(const Word* t, size_t size, Word x, const int64_t* b, size_t 
 // Digits: bit 2j of the result is lt_j, bit 2j - 1 eq_j, of digit j of the public z; a table a digit.
 SUF_ROW Word Digits(Word z, const Word* const* tables, const int64_t* widths, size_t digits) {
   Word out = 0;
+  SUF_UNROLL
   for (size_t j = 0; j < digits; ++j) {
     const size_t size = size_t{1} << widths[j];
     const Word at = z & (size - 1);
@@ -179,6 +198,7 @@ SUF_ROW void Rotate(const Word* t, size_t size, Word lo, size_t m, Word* out) {
 // Dense: exclusive or of the table's words at (x - j) mod size over the set bits j.
 SUF_ROW Word Dense(const Word* t, size_t size, Word x, const Word* table) {
   Word sum = 0;
+  SUF_UNROLL
   for (size_t j = 0; j < size; ++j) sum ^= Mask(Bit(t, j)) & table[(x - j) & (size - 1)];
   return sum;
 }
@@ -187,12 +207,14 @@ SUF_ROW Word Dense(const Word* t, size_t size, Word x, const Word* table) {
 template <class T>
 SUF_ROW T Select(const Word* t, size_t size, Word x, const T* table) {
   T sum = 0;
+  SUF_UNROLL
   for (size_t j = 0; j < size; ++j) sum += T(Mask(Bit(t, j))) & table[(x - j) & (size - 1)];
   return sum;
 }
 template <class T>
 SUF_ROW T SelectX(const Word* t, size_t size, Word x, const T* table) {
   T sum = 0;
+  SUF_UNROLL
   for (size_t j = 0; j < size; ++j) sum += T(Mask(Bit(t, j))) & table[x ^ j];
   return sum;
 }
@@ -203,6 +225,7 @@ SUF_ROW T SelectX(const Word* t, size_t size, Word x, const T* table) {
 template <class T>
 SUF_ROW T Dot(const Word* bits, size_t first, const T* table, size_t m) {
   T sum = 0;
+  SUF_UNROLL
   for (size_t j = 0; j < m; ++j) sum += T(Mask(Bit(bits, first + j))) & table[j];
   return sum;
 }
@@ -237,6 +260,7 @@ SUF_ROW void Mix(const Word* x, size_t words, const Word* masks, size_t m, Word*
 // reads the low bit.
 SUF_ROW Word BorrowAt0(Word h, int digits) {
   Word borrow = h & 1;
+  SUF_UNROLL
   for (int j = 1; j < digits; ++j) borrow = (h >> (2 * j) & 1) + (h >> (2 * j - 1) & 1) * borrow;
   return borrow;
 }
@@ -245,6 +269,7 @@ SUF_ROW Word BorrowAt0(Word h, int digits) {
 // lies in the first part on, 1 - 2 he_j in the second, and hl_j is added to the constant.
 SUF_ROW int Coefficient(Word h, int j, int v) {
   int c = 1;
+  SUF_UNROLL
   for (; j > 0 && v > 0; --j) {
     const int e = int(h >> (2 * j - 1) & 1), part = pfss::PolySize(j - 1);
     if (v == 2 * part) return c * (1 - 2 * int(h >> (2 * j) & 1));
@@ -258,8 +283,9 @@ SUF_ROW int Coefficient(Word h, int j, int v) {
 template <class T>
 SUF_ROW T BorrowA(Word h, const T* const* groups, int digits) {
   T sum = 0;
-  for (int j = 0, v = 1; j < digits; ++j)
-    for (int g = 0; g < pfss::GroupSize(j); ++g) sum += T(Coefficient(h, digits - 1, v++)) * groups[j][g];
+  SUF_UNROLL
+  for (int j = 0, v = 1; j < digits; ++j) SUF_UNROLL
+  for (int g = 0; g < pfss::GroupSize(j); ++g) sum += T(Coefficient(h, digits - 1, v++)) * groups[j][g];
   return sum;
 }
 
@@ -269,11 +295,14 @@ SUF_ROW void Mono(Word rho, int j, T* out) {
   if (j == 0) return void(out[0] = T(rho & 1));
   int size = 2;
   out[0] = 1, out[1] = T(rho & 1);
+  SUF_UNROLL
   for (int d = 1; d < j; ++d) {
+    SUF_UNROLL
     for (int p = 0; p < size; ++p) out[size + p] = T(out[p] & (rho >> (2 * d - 1) & 1));
     size *= 2;
     out[size++] = T(rho >> (2 * d) & 1);
   }
+  SUF_UNROLL
   for (int p = 0; p < size; ++p) out[p] = T(out[p] & (rho >> (2 * j - 1) & 1));
   out[size] = T(rho >> (2 * j) & 1);
 }
@@ -281,6 +310,7 @@ SUF_ROW void Mono(Word rho, int j, T* out) {
 // Grow: of a string s of `size` bits and zeros beyond makes (s and keep | middle | s and with | last); the new size.
 SUF_ROW int Grow(Word* s, int size, Word keep, Word middle, Word with, Word last) {
   const int to = size + 1, words = WordsOf(size), all = 2 * size + 2;
+  SUF_UNROLL
   for (int w = 0; w < words; ++w) {
     const Word own = LowBits(w + 1 < words ? 64 : TopBits(size)), x = s[w] & own;
     const int first = to / 64 + w, shift = to % 64;
@@ -299,10 +329,12 @@ SUF_ROW void MonoX(Word rho, int j, Word* out) {
   const int words = WordsOf(pfss::GroupBits(j));
   Zero(out, size_t(words));
   out[0] = rho & 1;
+  SUF_UNROLL
   for (int d = 1, size = 1; d < j; ++d) {
     const Word e = rho >> (2 * d - 1);
     size = Grow(out, size, ~Word{0}, e, Mask(e), rho >> (2 * d));
   }
+  SUF_UNROLL
   for (int w = 0; w < words; ++w) out[w] &= Mask(rho >> (2 * j - 1));
 }
 
@@ -312,9 +344,11 @@ SUF_ROW void MonoX(Word rho, int j, Word* out) {
 SUF_ROW Word BorrowX(Word h, Word rho, const Word* const* groups, int digits) {
   Word c[(pfss::GroupBits(pfss::kMostDigitsX - 1) + 63) / 64] = {1};
   Word sum = rho & 1;
+  SUF_UNROLL
   for (int j = 1, size = 1; j < digits; ++j) {
     const Word e = h >> (2 * j - 1), constant = BorrowAt0(h, j);
     Word group = 0;
+    SUF_UNROLL
     for (int w = 0; w < WordsOf(size); ++w) group ^= groups[j - 1][w] & c[w];
     sum = ((sum & e) ^ Parity(group) ^ (constant & rho >> (2 * j - 1)) ^ rho >> (2 * j)) & 1;
     if (j + 1 < digits) size = Grow(c, size, Mask(e), constant, ~Word{0}, 1);

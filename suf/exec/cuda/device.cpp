@@ -77,19 +77,36 @@ size_t Free() {
   return free;
 }
 
-Queue::Queue() { SUF_CALL(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+Queue::Queue(bool urgent) {
+  int least = 0, most = 0;
+  SUF_CALL(cudaDeviceGetStreamPriorityRange(&least, &most));
+  SUF_CALL(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, urgent ? most : least));
+}
 Queue::~Queue() {
   if (stream_) (void)cudaStreamDestroy(stream_);
 }
-void Queue::Wait() const { SUF_CALL(cudaStreamSynchronize(stream_)); }
+void Finish(Stream s) { SUF_CALL(cudaStreamSynchronize(s)); }
 
-Mark::Mark() { SUF_CALL(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
+Mark::Mark(bool timed) {
+  SUF_CALL(cudaEventCreateWithFlags(&event_, timed ? cudaEventDefault : cudaEventDisableTiming));
+}
 Mark::~Mark() {
   if (event_) (void)cudaEventDestroy(event_);
 }
 void Mark::Record(Stream s) const { SUF_CALL(cudaEventRecord(event_, s)); }
 void Mark::Await(Stream s) const { SUF_CALL(cudaStreamWaitEvent(s, event_)); }
 void Mark::Wait() const { SUF_CALL(cudaEventSynchronize(event_)); }
+bool Mark::Passed() const {
+  const cudaError_t e = cudaEventQuery(event_);
+  if (e == cudaErrorNotReady) return false;
+  Called(e, "cudaEventQuery(event_)");
+  return true;
+}
+double Mark::Between(const Mark& from, const Mark& to) {
+  float ms = 0;
+  SUF_CALL(cudaEventElapsedTime(&ms, from.event_, to.event_));
+  return double(ms) * 1e-3;
+}
 
 Memory::Memory(size_t bytes) : bytes_(bytes) {
   if (!bytes) return;

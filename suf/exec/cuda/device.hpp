@@ -33,11 +33,14 @@ void Use(int index);
 size_t Free();
 
 using Stream = CUstream_st*;
+// Finish: returns when all that was asked of a stream is done; throws what failed therein.
+void Finish(Stream s);
 
 // Queue: a stream of its own, of the device that is current when it is made. Moved, never copied.
 class Queue {
  public:
-  Queue();
+  // urgent: what is asked of it goes before what others ask for.
+  explicit Queue(bool urgent = false);
   ~Queue();
   Queue(Queue&& o) noexcept : stream_(std::exchange(o.stream_, nullptr)) {}
   Queue& operator=(Queue&& o) noexcept {
@@ -45,8 +48,7 @@ class Queue {
     return *this;
   }
   Stream stream() const { return stream_; }
-  // Wait: until all that was asked of it is done; throws what failed therein.
-  void Wait() const;
+  void Wait() const { Finish(stream_); }
 
  private:
   Stream stream_ = nullptr;
@@ -55,7 +57,8 @@ class Queue {
 // Mark: an event: a place in a queue that another queue, or the host, waits for.
 class Mark {
  public:
-  Mark();
+  // timed: Between may ask for it.
+  explicit Mark(bool timed = false);
   ~Mark();
   Mark(Mark&& o) noexcept : event_(std::exchange(o.event_, nullptr)) {}
   Mark& operator=(Mark&& o) noexcept {
@@ -65,6 +68,9 @@ class Mark {
   void Record(Stream s) const;
   void Await(Stream s) const;  // what is asked of s from now on waits for the place
   void Wait() const;           // the host does
+  bool Passed() const;         // whether it would not wait
+  // Between: seconds from one timed mark to another; both have passed.
+  static double Between(const Mark& from, const Mark& to);
 
  private:
   CUevent_st* event_ = nullptr;

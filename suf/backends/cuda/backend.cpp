@@ -1,0 +1,85 @@
+#include "suf/backends/cuda/backend.hpp"
+
+#include "suf/backends/cuda/executor.hpp"
+#include "suf/backends/randomness.hpp"
+
+namespace suf::backends::cuda {
+namespace {
+
+using namespace pfss;  // NOLINT: the whole file speaks of traces
+
+// Cuda: executors of one device. Plans, memory and graphs of traces that ran stay for the next runs.
+class Cuda : public Backend {
+ public:
+  Cuda(Capabilities can, int index, Groups groups)
+      : can_(std::move(can)),
+        gpu_(exec::cuda::Find(index)),
+        groups_(groups),
+        kernels_(Codes(KernelFolder(), Str("sm_", gpu_.major, gpu_.minor))) {}
+  std::string name() const override { return can_.name; }
+  const Capabilities& capabilities() const override { return can_; }
+  uint32_t prg() const override { return fss::kPrgId; }
+  std::unique_ptr<Randomness> Expand(Material m) override { return MakeRandomness(std::move(m)); }
+
+  std::unique_ptr<Executor> Start(const Schedule& s, Role role) override {
+    RefuseLacking(can_, s.trace());
+    exec::cuda::Use(gpu_.index);
+    const Key key{s.trace().digest(), int(role)};
+    std::unique_ptr<Instance> instance;
+    {
+      std::lock_guard l(m_);
+      auto& idle = kept_[key].idle;
+      if (!idle.empty()) instance = std::move(idle.back()), idle.pop_back();
+    }
+    if (!instance) instance = NewInstance(s, role);
+    return std::make_unique<CudaExecutor>(s, role, gpu_.index, weights_, std::move(instance),
+                                          [this, key](std::unique_ptr<Instance> i) { Keep(key, std::move(i)); });
+  }
+  int64_t ValueBytes(const Schedule& s, Role role) override { return int64_t(PlanFor(s, role)->slab); }
+
+ private:
+  // kWorth: rows times members of a trace whose groups are worth kernels of their own.
+  static constexpr int64_t kWorth = int64_t{1} << 24;
+  std::unique_ptr<Instance> NewInstance(const Schedule& s, Role role) {
+    auto plan = PlanFor(s, role);
+    int64_t work = 0;
+    for (const lower::Instruction& ins : plan->plan.instructions) work += int64_t(ins.rows * ins.members.size());
+    const bool printed = groups_ == Groups::kPrinted || (groups_ == Groups::kAuto && work >= kWorth);
+    return std::make_unique<Instance>(s, role, std::move(plan), printed ? &kernels_ : nullptr, gpu_.index);
+  }
+  using Key = std::pair<Hash, int>;  // a trace's digest, role
+  struct Kept {
+    std::shared_ptr<const DevicePlan> plan;
+    std::vector<std::unique_ptr<Instance>> idle;
+  };
+  static constexpr size_t kMostTraces = 16;
+
+  std::shared_ptr<const DevicePlan> PlanFor(const Schedule& s, Role role) {
+    std::lock_guard l(m_);
+    const Key key{s.trace().digest(), int(role)};
+    if (kept_.size() > kMostTraces && !kept_.count(key)) kept_.clear();
+    auto& plan = kept_[key].plan;
+    if (!plan) plan = std::make_shared<const DevicePlan>(PlanOf(s, role, SpareOf));
+    return plan;
+  }
+  void Keep(const Key& key, std::unique_ptr<Instance> i) {
+    std::lock_guard l(m_);
+    if (const auto it = kept_.find(key); it != kept_.end()) it->second.idle.push_back(std::move(i));
+  }
+
+  const Capabilities can_;
+  const exec::cuda::Gpu gpu_;
+  const Groups groups_;
+  Kernels kernels_;
+  Weights weights_;
+  std::mutex m_;
+  std::map<Key, Kept> kept_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> MakeBackend(Capabilities can, int index, Groups groups) {
+  return std::make_unique<Cuda>(std::move(can), index, groups);
+}
+
+}  // namespace suf::backends::cuda

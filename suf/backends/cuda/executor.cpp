@@ -1,0 +1,434 @@
+#include "suf/backends/cuda/executor.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "suf/backends/cuda/bulk.hpp"
+#include "suf/backends/cuda/printer.hpp"
+#include "suf/backends/internal/registers.hpp"
+#include "suf/backends/randomness.hpp"
+#include "suf/ring/words.hpp"
+
+namespace suf::backends::cuda {
+
+using namespace pfss;  // NOLINT: the whole file speaks of traces
+using exec::cuda::Download;
+using exec::cuda::Memory;
+using exec::cuda::Upload;
+using Clock = std::chrono::steady_clock;
+
+// ---- inputs that stay
+
+Weights::Held Weights::Get(const std::string& name, const Io::Data& data, size_t count, exec::cuda::Stream s) {
+  std::lock_guard l(m_);
+  auto& [version, held] = words_[name];
+  if (!held || version != data.version) {
+    auto fresh = std::make_shared<Memory>(count * size_t(data.bytes));
+    Upload(fresh->data(), data.words, fresh->size(), s);
+    version = data.version, held = std::move(fresh);
+  }
+  return held;
+}
+
+Weights::Split Weights::Limbs(const std::string& name, const Io::Data& data, int depth, int columns, int bits,
+                              exec::cuda::Stream s) {
+  std::lock_guard l(m_);
+  auto& [version, split] = limbs_[{name, bits}];
+  if (!split.planes || version != data.version) {
+    const auto form = ring::cuda::LimbsOf(data.bytes, data.is_signed, true, columns, depth, 1, bits);
+    const Memory words(size_t(depth) * size_t(columns) * size_t(data.bytes));
+    auto planes = std::make_shared<Memory>(form.bytes());
+    Upload(words.data(), data.words, words.size(), s);
+    ring::cuda::Split(form, words.data(), data.bytes, data.is_signed, false, true, planes->data(), s);
+    exec::cuda::Finish(s);
+    version = data.version, split = {form, std::move(planes)};
+  }
+  return split;
+}
+
+// ---- a plan's memory
+
+InputForm FirstForm(const Trace& t, int i) {
+  // what comes with a text are its ids, whole numbers of 32 bits; else whatever the host keeps: it is asked in time
+  return t.node(i).attrs[0] < 0 ? InputForm{8, false} : InputForm{4, true};
+}
+
+Instance::Instance(const Schedule& s, Role role, std::shared_ptr<const DevicePlan> plan, Kernels* kernels, int device)
+    : plan_(std::move(plan)),
+      kernels_(kernels),
+      device_(device),
+      printed_(plan_->plan.instructions.size()),
+      slab_(plan_->slab),
+      graphs_(plan_->batches.size()),
+      runs_(plan_->batches.size()) {
+  const Trace& t = s.trace();
+  for (int i : Inputs(t, *plan_)) base_.forms[i] = FirstForm(t, i);
+  for (const lower::Instruction& ins : plan_->plan.instructions)
+    lower::Reads(t, ins, [&](int a) {
+      const bool limbs = !ins.group && ins.same < 0 && ReadsWeight(t, ins.node) && t.node(ins.node).args[0] != a;
+      if (!limbs) words_.insert(plan_->Root(a));
+    });
+  keys_at_ = 8 * base_.forms.size();
+  tree_at_ = (keys_at_ + Sections(t, *plan_).size() * sizeof(fss::Prg::Keys) + 15) / 16 * 16;
+  fixed_ = Memory(tree_at_ + 16);
+  base_.slab = slab_.data(), base_.inputs = fixed_.data(), base_.keys = fixed_.data() + keys_at_;
+  code_ = Memory(Assemble(s, role, *plan_, base_).bytes.size());
+  base_.codes = code_.data();
+  Assembled(s, role);
+}
+
+void Instance::Assembled(const Schedule& s, Role role) {
+  codes_ = Assemble(s, role, *plan_, base_);
+  Upload(code_.data(), codes_.bytes.data(), codes_.bytes.size(), queue_.stream());
+  queue_.Wait();
+  for (auto& g : graphs_) g.reset();
+  stale_ = kernels_ != nullptr;
+}
+
+void Instance::LoadKernels() {
+  if (!std::exchange(stale_, false)) return;
+  std::vector<std::string> texts;
+  std::vector<size_t> of;
+  for (size_t k = 0; k < printed_.size(); ++k) {
+    if (!codes_.groups[k]) continue;
+    Printed p = Print(codes_, base_, k);
+    if (p.params.size() > kMostParams) continue;
+    printed_[k].params = std::move(p.params);
+    texts.push_back(std::move(p.text)), of.push_back(k);
+  }
+  const auto modules = kernels_->Load(texts, device_);
+  for (size_t i = 0; i < of.size(); ++i) printed_[of[i]].module = modules[i];
+}
+
+void Instance::Wipe() {
+  exec::cuda::Set(slab_.data(), 0, slab_.size(), queue_.stream());
+  exec::cuda::Set(fixed_.data(), 0, fixed_.size(), queue_.stream());
+  queue_.Wait();
+}
+
+size_t Instance::bytes() const { return slab_.size() + code_.size() + fixed_.size(); }
+
+// ---- a run
+
+CudaExecutor::CudaExecutor(const Schedule& s, Role role, int device, Weights& weights,
+                           std::unique_ptr<Instance> instance, Done done)
+    : s_(s),
+      t_(s.trace()),
+      role_(role),
+      device_(device),
+      weights_(weights),
+      in_(std::move(instance)),
+      plan_(*in_->plan_),
+      done_(std::move(done)),
+      burst_of_(t_.nodes().size(), -1) {}
+
+CudaExecutor::~CudaExecutor() {
+  try {
+    exec::cuda::Use(device_);
+    in_->Wipe();
+    done_(std::move(in_));
+  } catch (const Error&) {  // the device is gone, and its memory with it
+  }
+}
+
+void CudaExecutor::OpenKeys(const Randomness& randomness) {
+  const auto tree = randomness.TreeKey();
+  Upload(in_->fixed_.data() + in_->tree_at_, tree.data(), tree.size(), in_->queue_.stream());
+  const auto* streams = dynamic_cast<const Streams*>(&randomness);
+  ours_ = streams != nullptr;
+  if (ours_) {
+    const auto all = Sections(t_, plan_);
+    Wiped<fss::Prg::Keys> keys;
+    for (uint32_t p : {0u, 1u}) {
+      std::vector<uint32_t> sections;
+      for (const auto& [party, section] : all)
+        if (party == p) sections.push_back(section);
+      if (sections.empty()) continue;
+      const Wiped<fss::Prg::Keys> of = streams->KeysOf(int(p), sections);
+      keys.insert(keys.end(), of.begin(), of.end());
+    }
+    Upload(in_->base_.keys, keys.data(), keys.size() * sizeof(fss::Prg::Keys), in_->queue_.stream());
+    in_->queue_.Wait();
+  }
+}
+
+// AskForms: how all inputs lie that are there before the inference, so that codes and kernels are made once.
+void CudaExecutor::AskForms(Io& io) {
+  bool changed = false;
+  for (auto& [i, form] : in_->base_.forms) {
+    if (node(i).attrs[0] >= 0) continue;
+    const Io::Data data = io.Input(i);
+    const InputForm now{data.bytes, data.is_signed};
+    changed |= !(form == now);
+    form = now;
+  }
+  if (changed) in_->Assembled(s_, role_);
+}
+
+// TakeInputs: those that a batch's instructions name, and the limbs of its weights.
+void CudaExecutor::TakeInputs(size_t b, Io& io) {
+  const Batch& batch = plan_.batches[b];
+  const Stream s = in_->queue_.stream();
+  bool changed = false;
+  for (size_t k = batch.begin; k < batch.end; ++k) {
+    const Instruction& ins = plan_.plan.instructions[k];
+    if (ins.group || ins.same >= 0 || node(ins.node).op != Op::kInput) continue;
+    const Io::Data data = data_[ins.node] = io.Input(ins.node);
+    InputForm& form = in_->base_.forms.at(ins.node);
+    const InputForm now{data.bytes, data.is_signed};
+    changed |= !(form == now);
+    form = now;
+  }
+  if (changed) in_->Assembled(s_, role_);
+  for (size_t k = batch.begin; k < batch.end; ++k) {
+    const Instruction& ins = plan_.plan.instructions[k];
+    if (ins.group || ins.same >= 0 || !ReadsWeight(t_, ins.node)) continue;
+    const Node& n = node(ins.node);
+    const int i = plan_.Root(n.args[1]);
+    const auto split = weights_.Limbs(t_.name(node(i).label), data_.at(i), int(node(i).shape[0]), int(node(i).shape[1]),
+                                      std::max(1, s_.width(ins.node)), s);
+    auto& held = in_->weights_[ins.node];
+    if (held.planes != split.planes) in_->graphs_[b].reset();
+    held = split;
+  }
+  for (size_t k = batch.begin; k < batch.end; ++k) {
+    const Instruction& ins = plan_.plan.instructions[k];
+    if (ins.group || ins.same >= 0 || node(ins.node).op != Op::kInput) continue;
+    if (!in_->words_.count(ins.node)) continue;
+    const auto held = weights_.Get(t_.name(node(ins.node).label), data_.at(ins.node), count(ins.node), s);
+    in_->held_[ins.node] = held;
+    const uint8_t* const at = held->data();
+    Upload(const_cast<uint8_t*>(Value(ins.node).data), &at, sizeof at, s);
+    in_->queue_.Wait();
+  }
+}
+
+void CudaExecutor::TakeFrame(const Part& part, Io& io) {
+  if (part.receives < 0) return;
+  const pfss::Frame& f = s_.frames()[size_t(part.receives)];
+  uint8_t* const to = At(part.received) + kEdge;
+  if (const View all = io.Received(); int64_t(all.size()) == f.bytes) {
+    io.Await(all.size());
+    return Upload(to, all.data(), all.size(), in_->queue_.stream());
+  }
+  for (const pfss::Part& p : f.parts) {
+    const View v = io.In(p.node);
+    Upload(to + p.at, v.data(), v.size(), in_->queue_.stream());
+  }
+}
+
+// UploadSection: into the burst that is open. What nobody reads is given back.
+void CudaExecutor::UploadSection(int i, Io& io) {
+  const auto room = plan_.keys.find(i);
+  if (room == plan_.keys.end() || burst_of_[size_t(i)] >= 0) return;
+  const View v = io.In(i);
+  SUF_CHECK(int64_t(v.size()) == PackedBytes(node(i)));
+  Upload(At(room->second) + kEdge, v.data(), v.size(), in_->copies_.stream());
+  burst_of_[size_t(i)] = int(bursts_.size()) - 1;
+  bursts_.back().nodes.push_back(i);
+}
+
+// TakeSections: those that a batch reads; steps wait for their copies, the host does not.
+void CudaExecutor::TakeSections(const Batch& batch, Io& io) {
+  if (batch.read.empty()) return;
+  bursts_.emplace_back();
+  int last = -1;
+  for (int i : batch.read) UploadSection(i, io), last = std::max(last, burst_of_[size_t(i)]);
+  bursts_.back().mark.Record(in_->copies_.stream());
+  bursts_[size_t(last)].mark.Await(in_->queue_.stream());
+}
+
+// TakeAhead: sections that are here, for the steps to come: some, or all before the inference.
+void CudaExecutor::TakeAhead(Io& io, bool all) {
+  if (role_ == Role::kDealer) return;
+  constexpr size_t kAhead = size_t{8} << 20;  // bytes a step: what the copy engine moves while a step runs
+  const std::vector<pfss::Part>& order = s_.key(int(role_));
+  bursts_.emplace_back();
+  for (size_t bytes = 0; next_key_ < order.size() && (all || bytes < kAhead); ++next_key_) {
+    const int i = order[next_key_].node;
+    if (!plan_.keys.count(i) || burst_of_[size_t(i)] >= 0) continue;
+    if (!io.Ready(i)) break;
+    UploadSection(i, io), bytes += size_t(order[next_key_].bytes);
+  }
+  bursts_.back().mark.Record(in_->copies_.stream());
+  if (all) in_->copies_.Wait();
+}
+
+// GiveBack: the host's memory of sections that are on the device.
+void CudaExecutor::GiveBack(Io& io) {
+  for (Burst& b : bursts_) {
+    if (b.given) continue;
+    if (!b.mark.Passed()) break;
+    for (int i : b.nodes) io.Read(i);
+    b.given = true;
+  }
+}
+
+// FillWords: of a randomness that is not ours: the host draws.
+void CudaExecutor::FillWords(const Chapter& c, const Randomness& randomness) {
+  for (const auto& [i, room] : c.drawn) {
+    Wiped<uint8_t> words((room.bytes + 15) / 16 * 16);
+    randomness.Open(int(node(i).attrs[0]), int(node(i).attrs[1]))->Fill(0, std::span(words).first(room.bytes));
+    Upload(At(room), words.data(), room.bytes, in_->queue_.stream());
+    in_->queue_.Wait();
+  }
+}
+
+// ExpandWords: of a chapter, while the one before it runs; the one before that has left its room.
+void CudaExecutor::ExpandWords(size_t c) {
+  const Stream s = in_->ahead_.stream();
+  if (c >= 2) in_->used_[c % 2].Await(s);
+  if (in_->codes_.many[c]) fss::cuda::Expand(in_->codes_.pieces[c], in_->codes_.many[c], s);
+  in_->expanded_[c % 2].Record(s);
+}
+
+// Launch: a batch: asked for piece by piece the first time, as a graph afterwards.
+void CudaExecutor::Launch(size_t b) {
+  const Batch& batch = plan_.batches[b];
+  const Stream s = in_->queue_.stream();
+  in_->LoadKernels();
+  const auto idle = [&](size_t k) { return plan_.Idle(t_, k); };
+  if (!in_->runs_[b]++) {
+    for (size_t k = batch.begin; k < batch.end; ++k)
+      if (!idle(k)) Ask(batch, k, s);
+    return;
+  }
+  auto& graph = in_->graphs_[b];
+  if (!graph) {
+    graph.emplace();
+    std::vector<std::vector<int>> pieces(batch.end - batch.begin);  // by instruction: what those after it wait for
+    for (size_t k = batch.begin; k < batch.end; ++k) {
+      std::vector<int> after;
+      for (int a : plan_.plan.instructions[k].after)
+        if (size_t(a) >= batch.begin)
+          after.insert(after.end(), pieces[size_t(a) - batch.begin].begin(), pieces[size_t(a) - batch.begin].end());
+      std::sort(after.begin(), after.end());
+      after.erase(std::unique(after.begin(), after.end()), after.end());
+      auto& own = pieces[k - batch.begin];
+      own = idle(k) ? after : std::vector<int>{graph->Add(after, [&](Stream to) { Ask(batch, k, to); })};
+    }
+    graph->Ready();
+  }
+  graph->Launch(s);
+}
+
+void CudaExecutor::GiveSections(const Batch& batch, Io& io) {
+  for (int i : batch.made) {
+    const std::span<uint8_t> to = io.Out(i);
+    SUF_CHECK(int64_t(to.size()) == PackedBytes(node(i)));
+    Download(to.data(), At(batch.told.at(i)) + kEdge, to.size(), in_->queue_.stream());
+    in_->queue_.Wait();
+    io.Done(std::span(&i, 1));
+  }
+}
+
+void CudaExecutor::GiveFrame(const Part& part, Io& io) {
+  if (part.sends < 0) return;
+  const pfss::Frame& f = s_.frames()[size_t(part.sends)];
+  const uint8_t* const from = At(part.sent) + kEdge;
+  if (const std::span<uint8_t> all = io.Sending(); int64_t(all.size()) == f.bytes) {
+    Download(all.data(), from, all.size(), in_->queue_.stream());
+    in_->queue_.Wait();
+    return io.Written(all.size());
+  }
+  for (const pfss::Part& p : f.parts) {
+    const std::span<uint8_t> to = io.Out(p.node);
+    Download(to.data(), from + p.at, to.size(), in_->queue_.stream());
+  }
+  in_->queue_.Wait();
+}
+
+// Report: what a batch took, by scope as many instructions as it has.
+void CudaExecutor::Report(const Batch& batch, const Spent& spent, Io& io) {
+  std::map<uint16_t, int> many;
+  const std::span<const Instruction> all(plan_.plan.instructions);
+  std::vector<int> nodes;
+  for (const Instruction& ins : all.subspan(batch.begin, batch.end - batch.begin)) {
+    ++many[node(ins.group ? ins.members[0].node : ins.node).scope];
+    if (!ins.group) nodes.push_back(ins.node);
+    for (const lower::Member& m : ins.members)
+      if (!(m.emits && node(m.node).op == Op::kTell)) nodes.push_back(m.node);
+  }
+  for (const auto& [scope, n] : many) {
+    const double part = n / double(batch.end - batch.begin);
+    io.Took(scope, {.compute = spent.compute * part, .key = spent.key * part, .upload = spent.upload * part});
+  }
+  io.Done(nodes);
+}
+
+void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io& io) {
+  const lower::Plan& plan = plan_.plan;
+  SUF_CHECK(next_ < plan.programs.size() && program.role == role_ && program.nodes == plan.programs[next_].nodes);
+  exec::cuda::Use(device_);
+  const Stream s = in_->queue_.stream();
+  if (next_ == 0) OpenKeys(randomness), AskForms(io);
+  const size_t at = next_++;
+  const Part& part = plan_.programs[at];
+  const bool before = role_ != Role::kDealer && (s_.steps(int(role_))[at].tick < 0 ||
+                                                 (part.receives >= 0 && s_.frames()[size_t(part.receives)].tick < 0));
+  const auto begin = Clock::now();
+  in_->time_[0].Record(s);
+  TakeFrame(part, io);
+  double kernels = 0, copies = 0;
+  for (size_t b = part.begin; b < part.end; ++b) {
+    const Batch& batch = plan_.batches[b];
+    const size_t c = batch.chapter;
+    TakeInputs(b, io);
+    TakeSections(batch, io);
+    if (ours_) {
+      for (; next_chapter_ <= c; ++next_chapter_) ExpandWords(next_chapter_);
+      if (b == plan_.chapters[c].begin) in_->expanded_[c % 2].Await(s);
+    } else if (b == plan_.chapters[c].begin) {
+      FillWords(plan_.chapters[c], randomness);
+    }
+    in_->time_[1].Record(s);
+    Launch(b);
+    in_->time_[2].Record(s);
+    if (b + 1 == plan_.chapters[c].end) in_->used_[c % 2].Record(s);
+    // while the device works: the next chapter's words, and keys of coming steps
+    if (ours_ && b == plan_.chapters[c].begin && c + 1 < plan_.chapters.size() && next_chapter_ == c + 1)
+      ExpandWords(next_chapter_++);
+    if (role_ == Role::kDealer) GiveSections(batch, io);
+    if (b + 1 == part.end) GiveFrame(part, io);
+    in_->time_[3].Record(s);
+    TakeAhead(io, before);
+    in_->queue_.Wait();
+    kernels += exec::cuda::Mark::Between(in_->time_[1], in_->time_[2]);
+    copies += exec::cuda::Mark::Between(in_->time_[0], in_->time_[1]) +
+              exec::cuda::Mark::Between(in_->time_[2], in_->time_[3]);
+    in_->time_[0].Record(s);
+    GiveBack(io);
+  }
+  const double all = std::chrono::duration<double>(Clock::now() - begin).count();
+  if (part.begin < part.end)
+    for (size_t b = part.begin; b < part.end; ++b) {
+      const double share = 1 / double(part.end - part.begin);
+      Report(
+          plan_.batches[b],
+          {.compute = kernels * share, .key = std::max(0., all - kernels - copies) * share, .upload = copies * share},
+          io);
+    }
+  for (int i : plan.unread[at]) io.Read(i);
+}
+
+std::vector<uint64_t> CudaExecutor::Result(int i) {
+  exec::cuda::Use(device_);
+  const uint64_t n = count(i);
+  std::vector<uint64_t> out(n);
+  const Array x = Value(i);
+  const Word mask = ring::Mask(node(i).ring.bits);
+  if (x.indirect || x.splat) {  // an input or a constant that is a result
+    const Memory words(8 * n);
+    Words(x, n, mask, reinterpret_cast<Word*>(words.data()), in_->queue_.stream());
+    Download(out.data(), words.data(), 8 * n, in_->queue_.stream());
+    in_->queue_.Wait();
+    return out;
+  }
+  std::vector<uint8_t> bytes(n * x.bytes);
+  Download(bytes.data(), x.data, bytes.size(), in_->queue_.stream());
+  in_->queue_.Wait();
+  for (uint64_t k = 0; k < n; ++k) out[k] = WordOf({bytes.data(), int(x.bytes), false, 0}, k) & mask;
+  return out;
+}
+
+}  // namespace suf::backends::cuda

@@ -1,0 +1,321 @@
+#include "suf/backends/cuda/printer.hpp"
+
+#include <map>
+
+#include "suf/base/error.hpp"
+
+namespace suf::backends::cuda {
+
+using pfss::Op;
+
+namespace {
+
+class Printer {
+ public:
+  Printer(const Assembled& codes, const Base& base) : codes_(codes), base_(base) {}
+
+  Printed Run(const GroupCode* group) {
+    const GroupCode& g = *Host(group);
+    frame_ = Str("f");
+    std::string body;
+    rows_ = Param(g.rows);
+    for (int k = 0; k < g.members; ++k) body += Member(Host(g.member)[k]);
+    Printed out;
+    out.text =
+        Str("#include \"suf/backends/cuda/printed.cuh\"\nusing namespace suf::backends;\nusing namespace "
+            "suf::backends::cuda;\n",
+            "struct Params { Word w[", params_.size(), "]; };\n", "extern \"C\" __global__ void __launch_bounds__(",
+            kPrintedThreads, ") ", kKernel, "(const __grid_constant__ Params p) {\n  const uint32_t rows = uint32_t(",
+            rows_, "), at_ = blockIdx.x * ", kPrintedThreads, "u + threadIdx.x, base = at_ / 32 * 32;\n",
+            "  const bool here = at_ < rows;\n  const uint32_t at = here ? at_ : rows - 1;\n",
+            "  const int lanes = base < rows ? int(rows - base < 32 ? rows - base : 32) : 0;\n  (void)lanes;\n",
+            "  Word f[", g.frame, "];\n", body, "}\n");
+    out.params = std::move(params_);
+    return out;
+  }
+
+ private:
+  template <class T>
+  const T* Host(const T* p) const {
+    return reinterpret_cast<const T*>(codes_.bytes.data() + (reinterpret_cast<const uint8_t*>(p) - base_.codes));
+  }
+
+  // Param: a value that differs between alike groups. Shared: one that is looked for first, as places are: what is
+  // computed from it is then computed once.
+  std::string Param(uint64_t v) {
+    params_.push_back(v);
+    return Str("p.w[", params_.size() - 1, "]");
+  }
+  std::string Shared(uint64_t v) {
+    auto [it, fresh] = shared_.try_emplace(v);
+    if (fresh) it->second = Param(v);
+    return it->second;
+  }
+  template <class T>
+  std::string Address(const T* p) {
+    return Param(reinterpret_cast<uint64_t>(p));
+  }
+  static std::string At(int64_t word) { return Str("f + ", word); }
+
+  // Divided: x / by, for x below 2^31, by a multiplication (Granlund and Montgomery 1994, figure 4.1).
+  std::string Divided(const std::string& x, int64_t by) {
+    int log = 0;
+    while ((int64_t{1} << log) < by) ++log;
+    const uint64_t m =
+        uint64_t(((((unsigned __int128)1 << log) - (unsigned __int128)(by)) << 32) / (unsigned __int128)(by)) + 1;
+    return Str("Quotient(", x, ", uint32_t(", Shared(m), "), int(", Shared(uint64_t(log)), "))");
+  }
+
+  // Element: of a piece, where `x`, the name of a variable, is the place in it.
+  std::string Element(const PieceCode& p, const std::string& x, std::string* before, const std::string& pad) {
+    const AxisCode* const axes = Host(p.axes);
+    if (p.many == 0) return Str("uint32_t(", Shared(uint64_t(p.offset)), ")");
+    if (p.many == 1 && axes[0].stride == 1)
+      return p.offset ? Str(x, " + uint32_t(", Shared(uint64_t(p.offset)), ")") : x;
+    std::string local = x;
+    const std::string at = Name("e");
+    *before += Str(pad, "uint32_t ", at, " = uint32_t(", Shared(uint64_t(p.offset)), ");\n");
+    for (int d = p.many; d-- > 0;) {
+      const std::string stride = Str("uint32_t(", Shared(uint64_t(axes[d].stride)), ")");
+      if (d == 0) {
+        *before += Str(pad, at, " += ", local, " * ", stride, ";\n");
+        break;
+      }
+      const std::string next = Name("n");
+      *before += Str(pad, "const uint32_t ", next, " = ", Divided(local, axes[d].extent), ";\n");
+      *before += Str(pad, at, " += (", local, " - ", next, " * uint32_t(", Shared(uint64_t(axes[d].extent)), ")) * ",
+                     stride, ";\n");
+      local = next;
+    }
+    return at;
+  }
+
+  std::string Name(const char* stem) { return Str(stem, names_++); }
+
+  static std::string TypeOf(int bytes, bool is_signed) {
+    return Str(is_signed ? "int" : "uint", 8 * std::min(bytes, 8), "_t");
+  }
+
+  // Read: words of an element of an array into registers.
+  std::string Read(const Array& a, const std::string& element, int words, const std::string& mask, int to,
+                   const std::string& pad) {
+    std::string out;
+    const std::string base = Name("a");
+    const std::string address = Address(a.data);
+    out += Str(pad, "const uint8_t* const ", base, " = ",
+               a.indirect ? Str("*reinterpret_cast<const uint8_t* const*>(", address, ")")
+                          : Str("reinterpret_cast<const uint8_t*>(", address, ")"),
+               ";\n");
+    for (int w = 0; w < words; ++w)
+      out += Str(pad, "f[", to + w, "] = Take<", TypeOf(int(a.bytes), a.is_signed), ", ", a.bytes, ">(", base, ", ",
+                 a.splat ? "0" : element, ", ", w, ") & ", mask, ";\n");
+    return out;
+  }
+
+  std::string Fetch(const OperandCode& o) {
+    if (o.from == OperandCode::kCopied)
+      return Str("  row::Reduce(", At(o.made), ", ", o.planes * o.words, ", ", Param(o.mask), ", ", At(o.at), ");\n");
+    const std::string mask = Param(o.mask);
+    const PieceCode* const pieces = Host(o.map.pieces);
+    std::string out;
+    for (int q = 0; q < o.planes; ++q) {
+      const int to = o.at + q * o.words;
+      const std::string x = q ? Name("x") : "at";
+      if (q) out += Str("  const uint32_t ", x, " = at + ", q, "u * rows;\n");
+      if (o.map.many == 1) {
+        const std::string element = Element(pieces[0], x, &out, "  ");
+        out += Read(pieces[0].from, element, o.words, mask, to, "  ");
+        continue;
+      }
+      // x = (outer, c, inner); the piece is c's
+      const std::string whole = Name("h"), rest = Name("i"), outer = Name("o"), c = Name("c");
+      const std::string inner = Shared(uint64_t(o.map.inner)), len = Shared(uint64_t(o.map.len));
+      out += Str("  const uint32_t ", whole, " = ", Divided(x, o.map.inner), ", ", rest, " = ", x, " - ", whole,
+                 " * uint32_t(", inner, ");\n");
+      out += Str("  const uint32_t ", outer, " = ", Divided(whole, o.map.len), ", ", c, " = ", whole, " - ", outer,
+                 " * uint32_t(", len, ");\n");
+      std::string begin = "0";
+      for (int k = 0; k < o.map.many; ++k) {
+        const std::string end = Shared(uint64_t(pieces[k].end)), local = Name("l");
+        out +=
+            k + 1 < o.map.many ? Str("  ", k ? "else " : "", "if (", c, " < uint32_t(", end, ")) {\n") : "  else {\n";
+        out += Str("    const uint32_t ", local, " = (", outer, " * uint32_t(", end, " - ", begin, ") + ", c,
+                   " - uint32_t(", begin, ")) * uint32_t(", inner, ") + ", rest, ";\n");
+        const std::string element = Element(pieces[k], local, &out, "    ");
+        out += Read(pieces[k].from, element, o.words, mask, to, "    ") + "  }\n";
+        begin = end;
+      }
+    }
+    return out;
+  }
+
+  std::string Member(const MemberCode& m) {
+    std::string out;
+    std::vector<std::string> in;
+    const OperandCode* const operands = Host(m.operand);
+    for (int j = 0; j < m.operands; ++j) {
+      const OperandCode& o = operands[j];
+      if (o.from == OperandCode::kCopied || o.from == OperandCode::kLoaded) out += Fetch(o);
+      in.push_back(o.from == OperandCode::kTable ? Str("reinterpret_cast<const Word*>(", Address(o.table), ")")
+                                                 : At(o.at));
+    }
+    out += Value(m, in, operands);
+    if (m.kept) {
+      out += "  if (here) {\n";
+      const std::string to = Address(m.kept);
+      for (int q = 0; q < m.planes; ++q)
+        for (int w = 0; w < m.words; ++w)
+          out += Str("    Give<", TypeOf(m.kept_bytes, false), ", ", m.kept_bytes, ">(", to, ", at + ", q, "u * rows, ",
+                     w, ", f[", m.at + q * m.words + w, "]);\n");
+      out += "  }\n";
+    }
+    return out;
+  }
+
+  std::string Value(const MemberCode& m, const std::vector<std::string>& in, const OperandCode* operands) {
+    const std::string to = At(m.at);
+    const int many = m.planes * m.words;
+    const auto attr = [&](int k) { return Host(m.attrs)[k]; };
+    const auto call = [&](const auto&... parts) { return "  row::" + Str(parts...) + ");\n"; };
+    const auto word = [&](const auto&... parts) { return Str("  f[", m.at, "] = row::", parts..., ");\n"); };
+    const auto masked = [&](const auto&... parts) {
+      return Str("  f[", m.at, "] = row::", parts..., ") & ", Param(m.mask), ";\n");
+    };
+    std::string out;
+    if (m.receives) {
+      const std::string from = Address(m.in), bits = Param(uint64_t(m.bits));
+      for (int q = 0; q < m.planes; ++q)
+        for (int w = 0; w < m.words; ++w) {
+          // all words but the last are whole
+          const std::string k = w + 1 < m.words ? "64" : Str("int(", bits, ") - ", 64 * w);
+          out += Str("  f[", m.at + q * m.words + w, "] = ReadWord(reinterpret_cast<const uint8_t*>(", from,
+                     "), (uint64_t(at) + ", q, "ull * rows) * ", bits, " + ", 64 * w, ", ", k, ");\n");
+        }
+      return out;
+    }
+    if (m.op == Op::kRand) {
+      const std::string top = Param(row::LowBits(row::TopBits(m.bits)));
+      for (int q = 0; q < m.planes; ++q) {
+        const std::string element = q ? Str("at + ", q, "u * rows") : "at";
+        const std::string base = Name("a");
+        out +=
+            Str("  const uint8_t* const ", base, " = reinterpret_cast<const uint8_t*>(", Address(m.drawn.data), ");\n");
+        for (int w = 0; w < m.words; ++w)
+          out += Str("  f[", m.at + q * m.words + w, "] = Take<", TypeOf(int(m.drawn.bytes), false), ", ",
+                     m.drawn.bytes, ">(", base, ", ", element, ", ", w, ")", w + 1 < m.words ? "" : " & " + top, ";\n");
+      }
+      return out;
+    }
+    if (m.emits) {
+      out += call("Reduce(", in[0], ", ", many, ", ", Param(m.mask), ", ", to);
+      const std::string bits = Param(uint64_t(m.bits)), address = Address(m.out);
+      for (int q = 0; q < m.planes; ++q)
+        out += Str(m.words == 1 ? "  PackShort(*(" : "  PackLong((", At(m.at + q * m.words), "), int(", bits,
+                   "), lanes, reinterpret_cast<uint8_t*>(", address, ") + (uint64_t(base) + ", q, "ull * rows) * ",
+                   bits, " / 8);\n");
+      return out;
+    }
+    if (m.copies >= 0) return call("Reduce(", in[size_t(m.copies)], ", ", many, ", ", Param(m.mask), ", ", to);
+    const int table = m.table, ring = m.bits;
+    const auto pointers = [&](size_t first, const std::string& name) {
+      std::string list;
+      for (size_t j = first; j < in.size(); ++j) list += (list.empty() ? "" : ", ") + in[j];
+      out += Str("  const Word* const ", name, "[] = {", list, "};\n");
+    };
+    switch (m.op) {
+      case Op::kAdd:
+      case Op::kSub:
+        if (m.strings) return call("ExclusiveOr(", in[0], ", ", in[1], ", ", many, ", ", to);
+        return call(m.op == Op::kAdd ? "Plus(" : "Minus(", in[0], ", ", in[1], ", ", many, ", ", Param(m.mask), ", ",
+                    to);
+      case Op::kMul:
+        return call("Times(", in[0], ", ", in[1], ", ", many, ", ", Param(m.mask), ", ", to);
+      case Op::kShl:
+      case Op::kShr:
+        return call(m.op == Op::kShl ? "ShiftLeft(" : "ShiftRight(", in[0], ", int(", Param(uint64_t(attr(0))), "), ",
+                    many, ", ", Param(m.mask), ", ", to);
+      case Op::kLow:
+      case Op::kLift:
+      case Op::kBroadcast:
+        return call("Reduce(", in[0], ", ", many, ", ", Param(m.mask), ", ", to);
+      case Op::kBits:
+        return call("Reduce(", in[0], ", ", many, ", ", Param(row::LowBits(ring)), ", ", to);
+      case Op::kUnit:
+        return word("Unit(*(", in[0], "), at % uint32_t(", Param(uint64_t(attr(0))), ")");
+      case Op::kSum:
+        out = Str("  f[", m.at, "] = (");
+        for (int q = 0; q < operands[0].planes; ++q) out += Str(q ? " + " : "", "(", in[0], ")[", q, "]");
+        return out + Str(") & ", Param(m.mask), ";\n");
+      case Op::kHot:
+        return call("Hot(*(", in[0], "), ", ring, ", ", to);
+      case Op::kPoint:
+        return word("Point(", in[0], ", ", table, ", *(", in[1], ")");
+      case Op::kRotate:
+        return call("Rotate(", in[0], ", ", table, ", *(", in[1], "), ", attr(0), ", ", to);
+      case Op::kAbove:
+        return call("Above(", in[0], ", ", table, ", *(", in[1], "), reinterpret_cast<const int64_t*>(",
+                    Address(m.attrs), "), ", m.many, ", ", to);
+      case Op::kDense:
+        return Str("  f[", m.at, "] = row::Dense(", in[0], ", ", table, ", *(", in[1], "), ", in[2], ") & ",
+                   Param(row::LowBits(ring)), ";\n");
+      case Op::kSelect:
+      case Op::kSelectX:
+        for (int c = 0; c < many; ++c)
+          out += Str("  f[", m.at + c, "] = row::", m.op == Op::kSelect ? "Select(" : "SelectX(", in[0], ", ", table,
+                     ", *(", in[1], "), ", in[2], " + ", c * table, ") & ", Param(m.mask), ";\n");
+        return out;
+      case Op::kDot:
+        return masked("Dot(", in[0], ", ", attr(0), ", ", in[1], ", ", m.length);
+      case Op::kLess:
+        return call("Less(*(", in[0], "), reinterpret_cast<const int64_t*>(", Address(m.attrs), "), ", m.many, ", ",
+                    to);
+      case Op::kUnbits:
+        return call("Unbits(", in[0], ", ", many, ", ", to);
+      case Op::kMix:
+        return call("Mix(", in[0], ", ", (table + 63) / 64, ", ", in[1], ", ", ring, ", ", to);
+      case Op::kDigits: {
+        const std::string tables = Name("t"), widths = Name("w");
+        pointers(1, tables);
+        std::string list;
+        for (int j = 0; j < m.many; ++j) list += (j ? ", " : "") + Str(attr(j));
+        out += Str("  const int64_t ", widths, "[] = {", list, "};\n");
+        return out + word("Digits(*(", in[0], "), ", tables, ", ", widths, ", ", m.many);
+      }
+      case Op::kMono:
+        return call("Mono(*(", in[0], "), ", attr(0), ", ", to);
+      case Op::kMonoX:
+        return call("MonoX(*(", in[0], "), ", attr(0), ", ", to);
+      case Op::kBorrowA: {
+        const std::string groups = Name("g");
+        pointers(1, groups);
+        return out + masked("BorrowA(*(", in[0], "), ", groups, ", ", attr(0));
+      }
+      case Op::kBorrowX: {
+        const std::string groups = Name("g");
+        if (in.size() == 2) return word("BorrowX(*(", in[0], "), *(", in[1], "), nullptr, ", attr(0));
+        pointers(2, groups);
+        return out + word("BorrowX(*(", in[0], "), *(", in[1], "), ", groups, ", ", attr(0));
+      }
+      case Op::kBorrowAt0:
+        return masked("BorrowAt0(*(", in[0], "), ", attr(0));
+      default:
+        SUF_CHECK(false);
+        return "";
+    }
+  }
+
+  const Assembled& codes_;
+  const Base& base_;
+  std::string frame_, rows_;
+  std::vector<Word> params_;
+  std::map<uint64_t, std::string> shared_;
+  int names_ = 0;
+};
+
+}  // namespace
+
+Printed Print(const Assembled& codes, const Base& base, size_t instruction) {
+  return Printer(codes, base).Run(codes.groups[instruction]);
+}
+
+}  // namespace suf::backends::cuda
