@@ -1,0 +1,257 @@
+// A device's double: what suf/exec/cuda, suf/ring/cuda, suf/fss/cuda and the kernels of suf/backends/cuda offer, on the
+// host and at once, so that all that the host does for a device (plans, memory, codes, graphs, frames) is tested where
+// there is none. Row functions and operations are the device's own text. Memory is poisoned, graphs run their pieces in
+// reverse where nothing forbids it.
+#include "suf/exec/cuda/device.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <set>
+
+#include "suf/backends/cuda/bulk.hpp"
+#include "suf/base/error.hpp"
+#include "suf/fss/cuda/fss.hpp"
+#include "suf/fss/dcf.hpp"
+#include "suf/fss/dpf.hpp"
+#include "suf/fss/internal/aes_kernels.hpp"
+#include "suf/pfss/backend.hpp"
+#include "suf/ring/cuda/products.hpp"
+
+struct CUstream_st {
+  std::vector<std::function<void()>>* captures = nullptr;  // null: what is asked for is done at once
+};
+struct CUevent_st {};
+
+namespace suf::exec::cuda {
+namespace {
+
+// Do: now, or when the graph that captures runs.
+void Do(Stream s, std::function<void()> f) {
+  if (s->captures)
+    s->captures->push_back(std::move(f));
+  else
+    f();
+}
+
+}  // namespace
+
+std::string WhyNot(int index) { return index == 0 ? "" : "has one device, a double"; }
+Gpu Find(int index) {
+  SUF_CHECK(index == 0);
+  return {0, "double", 9, 0, 4, size_t{1} << 40, size_t{1} << 18, 13000, 13000};
+}
+void Check(int error, const char*) { SUF_CHECK(error == 0); }
+void Use(int) {}
+size_t Free() { return size_t{1} << 40; }
+void Finish(Stream) {}
+Queue::Queue(bool) : stream_(new CUstream_st) {}
+Queue::~Queue() { delete stream_; }
+
+Mark::Mark(bool) {}
+Mark::~Mark() = default;
+void Mark::Record(Stream) const {}
+void Mark::Await(Stream) const {}
+void Mark::Wait() const {}
+bool Mark::Passed() const { return true; }
+double Mark::Between(const Mark&, const Mark&) { return 0; }
+
+Memory::Memory(size_t bytes) : bytes_(bytes) {
+  if (!bytes) return;
+  p_ = static_cast<uint8_t*>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  std::memset(p_, 0xa5, bytes);
+}
+Memory::~Memory() { std::free(p_); }
+void Upload(void* to, const void* from, size_t bytes, Stream s) {
+  SUF_CHECK(!s->captures);
+  if (bytes) std::memcpy(to, from, bytes);
+}
+void Download(void* to, const void* from, size_t bytes, Stream s) { Upload(to, from, bytes, s); }
+void Set(void* to, uint8_t, size_t bytes, Stream) { std::memset(to, 0xa5, bytes); }
+
+}  // namespace suf::exec::cuda
+
+// Pieces of a graph, and which come before each.
+struct CUgraph_st {
+  std::vector<std::vector<std::function<void()>>> pieces;
+  std::vector<std::vector<int>> after;
+  std::vector<int> next;
+};
+
+namespace suf::exec::cuda {
+
+Graph::Graph() : graph_(new CUgraph_st) {}
+Graph::~Graph() { delete graph_; }
+Graph::Graph(Graph&& o) noexcept : graph_(std::exchange(o.graph_, nullptr)) {}
+void Graph::Begin(std::span<const int> after) {
+  graph_->after.emplace_back(after.begin(), after.end());
+  graph_->pieces.emplace_back();
+  capture_.stream()->captures = &graph_->pieces.back();
+}
+int Graph::End() {
+  capture_.stream()->captures = nullptr;
+  ends_.emplace_back();
+  return int(ends_.size()) - 1;
+}
+void Graph::Ready() {
+  for (const auto& p : graph_->pieces) kernels_ += p.size();
+}
+// The last piece that may run does: an order that the plan's own never is.
+void Graph::Launch(Stream) const {
+  const size_t n = graph_->pieces.size();
+  std::vector<size_t> left(n);
+  std::vector<std::vector<size_t>> then(n);
+  std::set<size_t> ready;
+  for (size_t i = 0; i < n; ++i) {
+    left[i] = graph_->after[i].size();
+    for (int a : graph_->after[i]) then[size_t(a)].push_back(i);
+    if (!left[i]) ready.insert(i);
+  }
+  while (!ready.empty()) {
+    const size_t i = *ready.rbegin();
+    ready.erase(i);
+    for (const auto& f : graph_->pieces[i]) f();
+    for (size_t j : then[i])
+      if (!--left[j]) ready.insert(j);
+  }
+}
+
+}  // namespace suf::exec::cuda
+
+namespace suf::backends::cuda {
+
+template <class F>
+void Each(uint64_t n, const F& f, Stream s) {
+  exec::cuda::Do(s, [=] {
+    for (uint64_t i = 0; i < n; ++i) f(i);
+  });
+}
+
+}  // namespace suf::backends::cuda
+
+#include "suf/backends/cuda/bulk_core.hpp"
+
+namespace suf::backends::cuda {
+
+size_t InterpretScratch(int) { return 0; }
+void Interpret(const GroupCode* code, uint64_t rows, int frame, Word*, Stream s) {
+  struct Bits {
+    void Receive(const uint8_t* in, uint64_t at, int k, Word* out) const { row::Receive(in, at, k, out); }
+    void Emit(const MemberCode& m, const Word* x, uint64_t first, uint64_t at, uint64_t in_all, bool) const {
+      const uint64_t k = uint64_t(m.bits);
+      row::Emit(x, (first + at) * k, m.bits, uint64_t(m.planes) * in_all * k, m.out);
+    }
+  };
+  exec::cuda::Do(s, [=] {
+    SUF_CHECK(code->rows == rows && code->frame == frame);
+    std::vector<Word> registers(size_t(frame) + 1, 0xa5a5a5a5a5a5a5a5);
+    for (uint64_t at = 0; at < rows; ++at) RunRow(*code, at, true, registers.data(), Bits{});
+    SUF_CHECK(registers.back() == 0xa5a5a5a5a5a5a5a5);
+  });
+}
+
+}  // namespace suf::backends::cuda
+
+namespace suf::ring::cuda {
+
+// Planes here are words.
+Limbs LimbsOf(int, bool, bool, int rows, int depth, size_t batch, int) { return {8, false, rows, depth, batch}; }
+void Split(const Limbs& to, const void* words, int bytes, bool is_signed, bool splat, bool transposed, uint8_t* planes,
+           Stream s) {
+  exec::cuda::Do(s, [=] {
+    auto* out = reinterpret_cast<uint64_t*>(planes);
+    const size_t rows = size_t(to.rows), depth = size_t(to.depth);
+    for (size_t b = 0; b < to.batch; ++b)
+      for (size_t r = 0; r < rows; ++r)
+        for (size_t d = 0; d < depth; ++d) {
+          const size_t at = b * rows * depth + (transposed ? d * rows + r : r * depth + d);
+          *out++ = pfss::WordOf({words, bytes, is_signed, 0}, splat ? 0 : at);
+        }
+  });
+}
+size_t MultiplySpare(const Limbs&, const Limbs&, int, int) { return 0; }
+void Multiply(const Limbs& a, const uint8_t* a_planes, const Limbs& b, const uint8_t* b_planes, int, void* c,
+              int c_bytes, uint8_t*, Stream s) {
+  exec::cuda::Do(s, [=] {
+    SUF_CHECK(a.depth == b.depth && (b.batch == a.batch || b.batch == 1));
+    const auto* x = reinterpret_cast<const uint64_t*>(a_planes);
+    const auto* y = reinterpret_cast<const uint64_t*>(b_planes);
+    const size_t m = size_t(a.rows), n = size_t(b.rows), k = size_t(a.depth);
+    for (size_t i = 0; i < a.batch * m * n; ++i) {
+      const size_t row = i / n, column = b.batch == 1 ? i % n : i / (m * n) * n + i % n;
+      uint64_t sum = 0;
+      for (size_t d = 0; d < k; ++d) sum += x[row * k + d] * y[column * k + d];
+      std::memcpy(static_cast<uint8_t*>(c) + i * size_t(c_bytes), &sum, size_t(c_bytes));
+    }
+  });
+}
+
+}  // namespace suf::ring::cuda
+
+namespace suf::fss::cuda {
+namespace {
+
+DpfContext DpfOf(const Batch& b) {
+  DpfContext c{{}, b.program, b.n};
+  std::memcpy(c.k_serial.data(), b.tree_key, 16);
+  return c;
+}
+DcfContext DcfOf(const Batch& b) {
+  DcfContext c{{}, b.program, b.n, b.words, b.bits};
+  std::memcpy(c.k_serial.data(), b.tree_key, 16);
+  return c;
+}
+// Points: x less each threshold.
+std::vector<uint64_t> Points(const Batch& b, const uint64_t* x, const uint64_t* thresholds, int m) {
+  using U128 = unsigned __int128;
+  const size_t words = DcfWords(b.n);
+  const U128 mask = b.n < 128 ? (U128{1} << b.n) - 1 : ~U128{0};
+  const auto number = [&](const uint64_t* p) { return words > 1 ? U128{p[1]} << 64 | p[0] : U128{p[0]}; };
+  std::vector<uint64_t> out;
+  for (size_t i = 0; i < b.count; ++i)
+    for (size_t j = 0; j < size_t(m); ++j) {
+      const U128 p = (number(x + i * words) - number(thresholds + j * words)) & mask;
+      out.push_back(uint64_t(p));
+      if (words > 1) out.push_back(uint64_t(p >> 64));
+    }
+  return out;
+}
+
+}  // namespace
+
+void Expand(const Piece* pieces, size_t count, Stream s) {
+  exec::cuda::Do(s, [=] {
+    for (size_t i = 0; i < count; ++i) {
+      const Piece& p = pieces[i];
+      const auto& aes = ring::Supports(Variant::kAvx2) ? avx2::kAes : portable::kAes;
+      aes.ctr(p.keys->round_keys.data(), p.keys->nonce.data(), p.first, p.to, size_t{16} * p.blocks);
+    }
+  });
+}
+void DpfGen(const Batch& b, const uint64_t* alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key, Stream s) {
+  exec::cuda::Do(s, [=] { fss::DpfGen(DpfOf(b), alpha, root0, root1, b.count, key); });
+}
+void DpfWindow(const Batch& b, int party, const uint8_t* root, const uint8_t* key, int level, const uint64_t* lo, int m,
+               uint64_t* out, Stream s) {
+  exec::cuda::Do(s, [=] { fss::DpfWindow(DpfOf(b), party, root, key, level, lo, b.count, m, out); });
+}
+void DpfParity(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
+               const uint64_t* thresholds, int m, uint64_t* out, Stream s) {
+  exec::cuda::Do(
+      s, [=] { fss::DpfParity(DpfOf(b), party, root, key, Points(b, x, thresholds, m).data(), b.count, m, out); });
+}
+void DpfDense(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
+              const uint64_t* table, uint64_t* out, Stream s) {
+  exec::cuda::Do(s, [=] { fss::DpfDense(DpfOf(b), party, root, key, x, table, b.count, out); });
+}
+void DcfGen(const Batch& b, const uint64_t* alpha, const uint64_t* beta, const uint8_t* root0, const uint8_t* root1,
+            uint8_t* key, Stream s) {
+  exec::cuda::Do(s, [=] { fss::DcfGen(DcfOf(b), alpha, beta, root0, root1, b.count, key); });
+}
+void DcfEval(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
+             const uint64_t* thresholds, int m, uint64_t* out, Stream s) {
+  exec::cuda::Do(
+      s, [=] { fss::DcfEval(DcfOf(b), party, root, key, Points(b, x, thresholds, m).data(), b.count, m, out); });
+}
+
+}  // namespace suf::fss::cuda
