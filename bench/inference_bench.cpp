@@ -4,6 +4,7 @@
 // operator and role.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -55,6 +56,7 @@ int Main(int argc, char** argv) {
   std::mt19937_64 rng(1);
   std::vector<double> deal, online;
   nlohmann::ordered_json by;
+  pfss::Spent all[2];
   for (int run = -1; run < runs; ++run) {
     std::vector<int32_t> ids;
     for (int i = 0; i < n; ++i) ids.push_back(int32_t(1 + rng() % uint64_t(roles::VocabularySize(engine.plan()) - 1)));
@@ -88,6 +90,7 @@ int Main(int argc, char** argv) {
         double& slot = by[p ? "p1" : "p0"][op].is_null() ? (by[p ? "p1" : "p0"][op] = 0.0).get_ref<double&>()
                                                          : by[p ? "p1" : "p0"][op].get_ref<double&>();
         if (run >= 0) slot += (spent.compute + spent.key) * 1e3 / runs;
+        if (run >= 0) all[p] += spent;
       }
     int bits = work->trace.node(work->trace.result(1)).ring.bits;
     std::vector<int64_t> y;
@@ -100,6 +103,13 @@ int Main(int argc, char** argv) {
                              {"threads", pools[0].threads()},
                              {"runs", runs}};
   out["deal_ms"] = Median(deal), out["online_ms"] = Median(online), out["compute_ms"] = by;
+  for (int p : {0, 1}) {
+    const auto ms = [&](double seconds) { return std::round(seconds * 1e5 / runs) / 1e2; };
+    out["spent_ms"][p ? "p1" : "p0"] = {{"compute", ms(all[p].compute)}, {"key", ms(all[p].key)},
+                                        {"upload", ms(all[p].upload)},   {"wire", ms(all[p].wire)},
+                                        {"wait", ms(all[p].wait)}};
+  }
+  out["device_or_value_bytes"] = {backend[0]->ValueBytes(s, Role(0)), backend[1]->ValueBytes(s, Role(1))};
   out["flights"] = s.flights(), out["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)},
   out["payload"] = {s.sent(0, true), s.sent(1, true)};
   std::cout << out.dump() << "\n";

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
@@ -10,6 +11,13 @@ namespace suf::exec {
 namespace {
 
 constexpr size_t kPage = 4096, kHuge = size_t{2} << 20;
+
+std::atomic<const Pinning*> pinning{nullptr};
+
+void Unmap(uint8_t* p, size_t bytes) {
+  if (const Pinning* by = pinning) by->unpin(p, bytes);
+  munmap(p, bytes);
+}
 
 // Kept: pages of buffers that went, for those to come: the system would clear each page again, which costs as much as
 // filling it. They are wiped; of more than kMost bytes, those that went first go.
@@ -32,7 +40,7 @@ class Kept {
     std::lock_guard l(m_);
     for (idle_.push_back(pages), held_ += pages.size(); held_ > kMost; idle_.pop_front()) {
       held_ -= idle_.front().size();
-      munmap(idle_.front().data(), idle_.front().size());
+      Unmap(idle_.front().data(), idle_.front().size());
     }
   }
 
@@ -56,6 +64,7 @@ HostBuffer::HostBuffer(size_t bytes) : bytes_(bytes), pages_((bytes + kPage - 1)
     void* p = mmap(nullptr, pages_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p != MAP_FAILED) p_ = static_cast<uint8_t*>(p);
     if (p_ && pages_ >= kHuge) (void)madvise(p_, pages_, MADV_HUGEPAGE);
+    if (const Pinning* by = pinning; p_ && by) by->pin(p_, pages_);
   } else {
     p_ = static_cast<uint8_t*>(std::aligned_alloc(kPage, pages_));
   }
@@ -63,6 +72,13 @@ HostBuffer::HostBuffer(size_t bytes) : bytes_(bytes), pages_((bytes + kPage - 1)
     Fail(Cause::kResource, "no memory for ", bytes,
          " bytes of keys or messages; bring fewer tokens or values at once, take a smaller window of keys, or free "
          "memory");
+}
+
+void PinWith(const Pinning& by) {
+  static Pinning kept;
+  if (pinning) return;
+  kept = by;
+  pinning = &kept;
 }
 
 HostBuffer::~HostBuffer() {

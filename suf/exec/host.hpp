@@ -10,7 +10,7 @@
 namespace suf::exec {
 
 // HostBuffer: whole pages, not set to zero, wiped when they go; the next buffers get them again. Plain memory; pinned
-// where a device is in use.
+// where a device is in use (PinWith).
 class HostBuffer {
  public:
   HostBuffer() = default;
@@ -33,5 +33,13 @@ class HostBuffer {
   uint8_t* p_ = nullptr;
   size_t bytes_ = 0, pages_ = 0;  // pages_: bytes of them
 };
+
+// Pinning: what makes pages ones that a device reads and writes by itself, and takes that back. PinWith: for all buffers
+// made from now on that are of whole pages; called once by who uses a device, which may fail to pin and says nothing.
+struct Pinning {
+  void (*pin)(void* pages, size_t bytes);
+  void (*unpin)(void* pages, size_t bytes);
+};
+void PinWith(const Pinning& pinning);
 
 }  // namespace suf::exec

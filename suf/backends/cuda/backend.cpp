@@ -15,7 +15,9 @@ class Cuda : public Backend {
       : can_(std::move(can)),
         gpu_(exec::cuda::Find(index)),
         groups_(groups),
-        kernels_(Codes(KernelFolder(), Str("sm_", gpu_.major, gpu_.minor))) {}
+        kernels_(Codes(KernelFolder(), Str("sm_", gpu_.major, gpu_.minor))) {
+    exec::cuda::PinHostBuffers();
+  }
   std::string name() const override { return can_.name; }
   const Capabilities& capabilities() const override { return can_; }
   uint32_t prg() const override { return fss::kPrgId; }

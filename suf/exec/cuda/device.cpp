@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "suf/base/error.hpp"
+#include "suf/exec/host.hpp"
 
 namespace suf::exec::cuda {
 namespace {
@@ -142,6 +143,16 @@ Pinned::~Pinned() {
   if (!p_) return;
   Wipe(p_, bytes_);
   (void)cudaFreeHost(p_);
+}
+
+void PinHostBuffers() {
+  // pages that cannot be pinned are copied by way of the driver's own
+  PinWith({[](void* p, size_t bytes) {
+             if (cudaHostRegister(p, bytes, cudaHostRegisterPortable) != cudaSuccess) (void)cudaGetLastError();
+           },
+           [](void* p, size_t) {
+             if (cudaHostUnregister(p) != cudaSuccess) (void)cudaGetLastError();
+           }});
 }
 
 void Upload(void* to, const void* from, size_t bytes, Stream s) {

@@ -116,6 +116,9 @@ class Pinned {
   size_t bytes_ = 0;
 };
 
+// PinHostBuffers: exec::HostBuffer's pages are pinned from now on.
+void PinHostBuffers();
+
 // Upload, Download: in the stream's order; the host's memory stays until then. Set: bytes to one value.
 void Upload(void* to, const void* from, size_t bytes, Stream s);
 void Download(void* to, const void* from, size_t bytes, Stream s);
