@@ -135,6 +135,16 @@ void Each(uint64_t n, const F& f, Stream s) {
 
 namespace suf::backends::cuda {
 
+void SumRows(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s) {
+  Each(rows, SumOf{x, len, 1, out}, s);
+}
+void SuffixRows(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s) {
+  Each(rows, SuffixOf{x, len, out}, s);
+}
+void ThinRows(const Array& x, const Array& y, uint64_t count, const ThinShape& shape, Target out, Stream s) {
+  Each(count, ThinOf{x, y, shape, out}, s);
+}
+
 size_t InterpretScratch(int) { return 0; }
 void Interpret(const GroupCode* code, uint64_t rows, int frame, Word*, Stream s) {
   struct Bits {

@@ -23,6 +23,13 @@ void Interpret(const GroupCode* code, uint64_t rows, int frame, Word* scratch, S
 // Words: count elements as words reduced by `mask`. Put: back.
 void Words(const Array& x, uint64_t count, Word mask, Word* out, Stream s);
 void Put(const Word* x, uint64_t count, Target out, Stream s);
+// Thin: a product of few columns: out (b, r, c) = sum over d of x (b, r, d) y (b, c, d), or y (b, d, c), or one y for
+// all.
+struct ThinShape {
+  uint64_t rows, columns, depth;
+  bool one, transposed;  // transposed: y as (c, d)
+};
+void Thin(const Array& x, const Array& y, uint64_t count, const ThinShape& shape, Target out, Stream s);
 // Sum: out (o, i) = sum over j of x (o, j, i); count = o i elements, j below len, i below inner.
 void Sum(const Array& x, uint64_t count, uint64_t len, uint64_t inner, Target out, Stream s);
 // Suffix: sums of a row from each place on; rows of `len`.
@@ -42,5 +49,11 @@ void Unbits(const Array& x, uint64_t rows, uint64_t m, uint8_t* out, Stream s);
 void Triangle(const Array& x, bool pack, uint64_t count, uint64_t m, Target out, Stream s);
 // Halves: numbers high 2^b + low of words (2, count), two words each above 64 bits, else one.
 void Halves(const Word* x, uint64_t count, int b, Word* out, Stream s);
+
+// Of rows that are long enough for a warp each; by Sum, Suffix and Thin where they are.
+inline constexpr uint64_t kLongRow = 24;
+void SumRows(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s);
+void SuffixRows(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s);
+void ThinRows(const Array& x, const Array& y, uint64_t count, const ThinShape& shape, Target out, Stream s);
 
 }  // namespace suf::backends::cuda

@@ -35,6 +35,7 @@ struct SumOf {
   }
 };
 void Sum(const Array& x, uint64_t count, uint64_t len, uint64_t inner, Target out, Stream s) {
+  if (inner == 1 && len >= kLongRow) return SumRows(x, count, len, out, s);
   Each(count, SumOf{x, len, inner, out}, s);
 }
 
@@ -49,6 +50,29 @@ struct SuffixOf {
   }
 };
 void Suffix(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s) { Each(rows, SuffixOf{x, len, out}, s); }
+
+// Where factor d of entry i of a thin product lies: in x, and in y.
+SUF_ROW uint64_t LeftOf(const ThinShape& t, uint64_t i, uint64_t d) { return i / t.columns * t.depth + d; }
+SUF_ROW uint64_t RightOf(const ThinShape& t, uint64_t i, uint64_t d) {
+  const uint64_t b = t.one ? 0 : i / (t.rows * t.columns), c = i % t.columns;
+  return b * t.columns * t.depth + (t.transposed ? c * t.depth + d : d * t.columns + c);
+}
+struct ThinOf {
+  Array x, y;
+  ThinShape shape;
+  Target out;
+  SUF_ROW void operator()(uint64_t i) const {
+    const uint8_t *const a = DataOf(x), *const b = DataOf(y);
+    Word sum = 0;
+    for (uint64_t d = 0; d < shape.depth; ++d)
+      sum += WordAt(x, a, LeftOf(shape, i, d), 0) * WordAt(y, b, RightOf(shape, i, d), 0);
+    PutTarget(out, i, sum);
+  }
+};
+void Thin(const Array& x, const Array& y, uint64_t count, const ThinShape& shape, Target out, Stream s) {
+  if (shape.depth >= kLongRow) return ThinRows(x, y, count, shape, out, s);
+  Each(count, ThinOf{x, y, shape, out}, s);
+}
 
 struct TakeOf {
   Array x, at;

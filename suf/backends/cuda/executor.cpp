@@ -230,12 +230,17 @@ void CudaExecutor::UploadSection(int i, Io& io) {
 
 // TakeSections: those that a batch reads; steps wait for their copies, the host does not.
 void CudaExecutor::TakeSections(const Batch& batch, Io& io) {
-  if (batch.read.empty()) return;
-  bursts_.emplace_back();
   int last = -1;
-  for (int i : batch.read) UploadSection(i, io), last = std::max(last, burst_of_[size_t(i)]);
-  bursts_.back().mark.Record(in_->copies_.stream());
-  bursts_[size_t(last)].mark.Await(in_->queue_.stream());
+  bool opened = false;
+  for (int i : batch.read) {
+    if (burst_of_[size_t(i)] < 0) {
+      if (!std::exchange(opened, true)) bursts_.emplace_back();
+      UploadSection(i, io);
+    }
+    last = std::max(last, burst_of_[size_t(i)]);
+  }
+  if (opened) bursts_.back().mark.Record(in_->copies_.stream());
+  if (last >= 0 && !bursts_[size_t(last)].given) bursts_[size_t(last)].mark.Await(in_->queue_.stream());
 }
 
 // TakeAhead: sections that are here, for the steps to come: some, or all before the inference.
@@ -243,6 +248,7 @@ void CudaExecutor::TakeAhead(Io& io, bool all) {
   if (role_ == Role::kDealer) return;
   constexpr size_t kAhead = size_t{8} << 20;  // bytes a step: what the copy engine moves while a step runs
   const std::vector<pfss::Part>& order = s_.key(int(role_));
+  if (next_key_ == order.size()) return;
   bursts_.emplace_back();
   for (size_t bytes = 0; next_key_ < order.size() && (all || bytes < kAhead); ++next_key_) {
     const int i = order[next_key_].node;
@@ -312,13 +318,21 @@ void CudaExecutor::Launch(size_t b) {
   graph->Launch(s);
 }
 
+// GiveSections: of the dealer, in order. A few megabytes leave together: rooms for more are asked for only when those
+// before are filled.
 void CudaExecutor::GiveSections(const Batch& batch, Io& io) {
-  for (int i : batch.made) {
+  constexpr size_t kTogether = size_t{4} << 20;
+  size_t bytes = 0, first = 0;
+  for (size_t k = 0; k < batch.made.size(); ++k) {
+    const int i = batch.made[k];
     const std::span<uint8_t> to = io.Out(i);
     SUF_CHECK(int64_t(to.size()) == PackedBytes(node(i)));
     Download(to.data(), At(batch.told.at(i)) + kEdge, to.size(), in_->queue_.stream());
+    bytes += to.size();
+    if (bytes < kTogether && k + 1 < batch.made.size()) continue;
     in_->queue_.Wait();
-    io.Done(std::span(&i, 1));
+    io.Done(std::span(batch.made).subspan(first, k + 1 - first));
+    bytes = 0, first = k + 1;
   }
 }
 

@@ -30,9 +30,11 @@ class Cutter {
 struct Product {
   int rows, columns, depth;
   size_t batch;  // of both operands
-  bool one, plain, weight;
+  bool one, plain, weight, thin;
   int bits;
 };
+// kThin: columns of a product that tensor cores would not fill: a warp an entry.
+constexpr int kThin = 8;
 Product ProductOf(const Schedule& s, int i) {
   const Trace& t = s.trace();
   const Node &n = t.node(i), &a = t.node(n.args[0]), &b = t.node(n.args[1]);
@@ -41,7 +43,7 @@ Product ProductOf(const Schedule& s, int i) {
   p.one = b.shape.size() == 2, p.plain = !n.attrs[0], p.weight = ReadsWeight(t, i);
   const int64_t m = n.shape[n.shape.size() - 2], batch = Size(n.shape) / (m * p.columns);
   p.rows = int(p.one ? m * batch : m), p.batch = p.one ? 1 : size_t(batch);
-  p.bits = std::max(1, s.width(i));
+  p.bits = std::max(1, s.width(i)), p.thin = !p.weight && p.columns <= kThin;
   return p;
 }
 Limbs LeftOf(const Product& p, int bytes, bool is_signed) {
@@ -71,6 +73,7 @@ size_t SpareOf(const Schedule& s, const lower::Instruction& ins, const Frame& fr
     return TurnSpare(uint64_t(Size(n.shape)) >> t.node(n.args[0]).ring.bits, t.node(n.args[0]).ring.bits);
   if (n.op == Op::kMatmul) {
     const Product p = ProductOf(s, ins.node);
+    if (p.thin) return 0;
     const int bytes = internal::Element(s, ins.node);
     const Limbs a = LeftOf(p, 8, false), b = RightOf(p, 8, false);
     size_t product = ring::cuda::MultiplySpare(a, b, p.bits, bytes);
@@ -152,6 +155,11 @@ void CudaExecutor::Matmul(const Instruction& ins, uint8_t* spare, Stream s) {
   const Node& n = node(ins.node);
   const Product p = ProductOf(s_, ins.node);
   const Array out = Value(ins.node);
+  if (p.thin) {
+    const ThinShape shape{uint64_t(p.rows), uint64_t(p.columns), uint64_t(p.depth), p.one, !p.plain};
+    return Thin(Value(n.args[0]), Value(n.args[1]), count(ins.node), shape,
+                {const_cast<uint8_t*>(out.data), int(out.bytes)}, s);
+  }
   Cutter cut(spare);
   // Planes: of an operand; an input's address is not the graph's, so it is copied first
   const auto planes = [&](size_t j, const Limbs& form, bool transposed) {

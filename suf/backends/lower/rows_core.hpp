@@ -17,10 +17,13 @@
 #endif
 
 // SUF_UNROLL: of a loop whose bounds a printed kernel knows, so that what it indexes are registers.
+// SUF_UNROLL_8: of a long one, so that loads are under way together and the text stays short.
 #ifdef SUF_PRINTED
 #define SUF_UNROLL _Pragma("unroll")
+#define SUF_UNROLL_8 _Pragma("unroll 8")
 #else
 #define SUF_UNROLL
+#define SUF_UNROLL_8
 #endif
 
 namespace suf::backends::row {
@@ -195,11 +198,23 @@ SUF_ROW void Rotate(const Word* t, size_t size, Word lo, size_t m, Word* out) {
   for (size_t j = 0; j < m; ++j) out[j / 64] |= Bit(t, (lo + j) & (size - 1)) << (j % 64);
 }
 
+// OverBits: f(j, mask) for bits first .. first + m - 1 of a string: their numbers from 0 on, and words of all ones
+// where they are set. Word by word, so that each is a register.
+template <class F>
+SUF_ROW void OverBits(const Word* bits, size_t first, size_t m, const F& f) {
+  SUF_UNROLL
+  for (size_t w = first / 64; 64 * w < first + m; ++w) {
+    const size_t begin = 64 * w < first ? first : 64 * w, end = first + m < 64 * w + 64 ? first + m : 64 * w + 64;
+    const Word x = bits[w];
+    SUF_UNROLL_8
+    for (size_t j = begin; j < end; ++j) f(j - first, Mask(x >> (j % 64)));
+  }
+}
+
 // Dense: exclusive or of the table's words at (x - j) mod size over the set bits j.
 SUF_ROW Word Dense(const Word* t, size_t size, Word x, const Word* table) {
   Word sum = 0;
-  SUF_UNROLL
-  for (size_t j = 0; j < size; ++j) sum ^= Mask(Bit(t, j)) & table[(x - j) & (size - 1)];
+  OverBits(t, 0, size, [&](size_t j, Word mask) { sum ^= mask & table[(x - j) & (size - 1)]; });
   return sum;
 }
 
@@ -207,15 +222,13 @@ SUF_ROW Word Dense(const Word* t, size_t size, Word x, const Word* table) {
 template <class T>
 SUF_ROW T Select(const Word* t, size_t size, Word x, const T* table) {
   T sum = 0;
-  SUF_UNROLL
-  for (size_t j = 0; j < size; ++j) sum += T(Mask(Bit(t, j))) & table[(x - j) & (size - 1)];
+  OverBits(t, 0, size, [&](size_t j, Word mask) { sum += T(mask) & table[(x - j) & (size - 1)]; });
   return sum;
 }
 template <class T>
 SUF_ROW T SelectX(const Word* t, size_t size, Word x, const T* table) {
   T sum = 0;
-  SUF_UNROLL
-  for (size_t j = 0; j < size; ++j) sum += T(Mask(Bit(t, j))) & table[x ^ j];
+  OverBits(t, 0, size, [&](size_t j, Word mask) { sum += T(mask) & table[x ^ j]; });
   return sum;
 }
 
@@ -225,8 +238,7 @@ SUF_ROW T SelectX(const Word* t, size_t size, Word x, const T* table) {
 template <class T>
 SUF_ROW T Dot(const Word* bits, size_t first, const T* table, size_t m) {
   T sum = 0;
-  SUF_UNROLL
-  for (size_t j = 0; j < m; ++j) sum += T(Mask(Bit(bits, first + j))) & table[j];
+  OverBits(bits, first, m, [&](size_t j, Word mask) { sum += T(mask) & table[j]; });
   return sum;
 }
 

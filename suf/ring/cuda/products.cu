@@ -1,3 +1,6 @@
+// Products of planes of bytes on the tensor cores: a block has a tile of the result and sums over its part of the
+// depth; planes come to shared memory in stages of 64 bytes of depth, and a warp keeps the sums of every diagonal,
+// which are the pairs of limbs of one power of 256, in registers.
 #include <algorithm>
 
 #include "suf/base/error.hpp"
@@ -10,242 +13,223 @@ namespace {
 using exec::cuda::Blocks;
 using exec::cuda::Launched;
 
-// ---- limbs
+constexpr int kDeep = 64;  // bytes of depth that a stage of the pipeline has
 
-__device__ inline uint64_t WordAt(const void* words, int bytes, bool is_signed, uint64_t i) {
-  switch (bytes) {
-    case 1:
-      return is_signed ? uint64_t(int64_t(static_cast<const int8_t*>(words)[i]))
-                       : static_cast<const uint8_t*>(words)[i];
-    case 2:
-      return is_signed ? uint64_t(int64_t(static_cast<const int16_t*>(words)[i]))
-                       : static_cast<const uint16_t*>(words)[i];
-    case 4:
-      return is_signed ? uint64_t(int64_t(static_cast<const int32_t*>(words)[i]))
-                       : static_cast<const uint32_t*>(words)[i];
-    default:
-      return static_cast<const uint64_t*>(words)[i];
-  }
-}
+int64_t Ceil(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
-struct Source {
-  const void* words;
-  int bytes;
-  bool is_signed, splat;
-};
-
-// Quad: limb l of four words, a byte each.
-__device__ inline uint32_t Quad(const uint64_t (&x)[4], int l) {
-  uint32_t out = 0;
-#pragma unroll
-  for (int j = 0; j < 4; ++j) out |= (uint32_t(x[j] >> (8 * l)) & 255) << (8 * j);
-  return out;
-}
-
-// A thread four words of a row.
-__global__ void __launch_bounds__(256) SplitRows(Source from, Limbs to, uint64_t quads, uint8_t* planes) {
-  const uint64_t i = blockIdx.x * 256ull + threadIdx.x;
-  if (i >= quads) return;
-  const uint32_t pitch = uint32_t(to.pitch()), per_row = pitch / 4;
-  const uint64_t row = i / per_row;  // of all matrices
-  const uint32_t d = uint32_t(i % per_row) * 4;
-  uint64_t x[4];
-#pragma unroll
-  for (int j = 0; j < 4; ++j)
-    x[j] = int(d) + j < to.depth ? WordAt(from.words, from.bytes, from.is_signed,
-                                          from.splat ? 0 : row * uint64_t(to.depth) + d + uint32_t(j))
-                                 : 0;
-  const uint64_t b = row / uint32_t(to.rows), r = row % uint32_t(to.rows);
-  for (int l = 0; l < to.limbs; ++l)
-    *reinterpret_cast<uint32_t*>(planes + ((b * uint32_t(to.limbs) + uint32_t(l)) * uint32_t(to.rows) + r) * pitch +
-                                 d) = Quad(x, l);
-}
-
-// A block 64 words of each of 32 rows, which lie the other way round.
-__global__ void __launch_bounds__(256) SplitColumns(Source from, Limbs to, uint8_t* planes) {
-  __shared__ uint64_t tile[64][33];
-  const uint32_t r0 = blockIdx.x * 32, d0 = blockIdx.y * 64, b = blockIdx.z;
-  const uint32_t rows = uint32_t(to.rows), depth = uint32_t(to.depth);
-  for (uint32_t i = threadIdx.x; i < 64 * 32; i += 256) {
-    const uint32_t d = i / 32, r = i % 32;
-    uint64_t x = 0;
-    if (d0 + d < depth && r0 + r < rows)
-      x = WordAt(from.words, from.bytes, from.is_signed,
-                 from.splat ? 0 : (uint64_t(b) * depth + d0 + d) * rows + r0 + r);
-    tile[d][r] = x;
-  }
-  __syncthreads();
-  const uint32_t pitch = uint32_t(to.pitch());
-  for (uint32_t i = threadIdx.x; i < 16 * 32; i += 256) {
-    const uint32_t r = i / 16, d = i % 16 * 4;
-    if (r0 + r >= rows) continue;
-    uint64_t x[4];
-#pragma unroll
-    for (int j = 0; j < 4; ++j) x[j] = tile[d + uint32_t(j)][r];
-    for (int l = 0; l < to.limbs; ++l)
-      *reinterpret_cast<uint32_t*>(planes + ((uint64_t(b) * uint32_t(to.limbs) + uint32_t(l)) * rows + r0 + r) * pitch +
-                                   d0 + d) = Quad(x, l);
-  }
-}
-
-// ---- products
-
-__device__ inline void CopyAsync(uint32_t to, const void* from, bool there) {
-  const int bytes = there ? 16 : 0;  // the rest is zeros
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
+__device__ inline void CopyAsync(uint32_t to, const uint8_t* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 __device__ inline void LoadMatrices(uint32_t (&x)[4], uint32_t from) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-               : "r"(from));
+               : "r"(from)
+               : "memory");
 }
+// MultiplyAdd: c += a b of 16 x 32 unsigned bytes and 32 x 8, which may be signed.
 template <bool kSigned>
 __device__ inline void MultiplyAdd(int (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
   if constexpr (kSigned)
-    asm volatile(
-        "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
-        "%3};"
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
         : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
   else
-    asm volatile(
-        "mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
-        "%3};"
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
         : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-constexpr int kRows = 64, kColumns = 32, kDeep = 64, kStages = 3;
-// kChunk: words of depth that one accumulator may sum for products above 32 bits: at most 8 limb products stand on a
-// diagonal, each below 255^2, and 8 * 4096 * 255^2 < 2^31. Up to 32 bits a sum that wraps is the right one.
+// kChunk: depth that one accumulator may sum for products above 32 bits. On a diagonal stand at most 8 pairs of limbs.
+// A product of two unsigned limbs is at most 255^2 and one of an unsigned and a signed limb lies in [-128 * 255,
+// 127 * 255], so a sum's size is at most 8 * 4096 * 255^2 = 2130739200 < 2^31. Up to 32 bits a sum that wraps modulo
+// 2^32 is the right one, whatever the depth.
 constexpr int kChunk = 4096;
 
+// Cut: a block makes a tile of rows x columns words, a warp warp_rows x warp_columns of them. stages, 2 or 3, that are
+// on their way at once; share: blocks that a processor should have. Both by measurement.
+struct Cut {
+  int rows, columns, warp_rows, warp_columns, stages, share;
+  constexpr int threads() const { return rows / warp_rows * (columns / warp_columns) * 32; }
+};
+// Form: kA limbs of a, which are those of the product; kB of b, the last one signed or not.
+template <int kA_, int kB_, bool kSigned_, Cut kCut_>
+struct Form {
+  static constexpr int kA = kA_, kB = kB_;
+  static constexpr bool kSigned = kSigned_;
+  static constexpr Cut kCut = kCut_;
+  static constexpr size_t kStage = size_t(kA * kCut.rows + kB * kCut.columns) * kDeep;
+  static_assert(2 * kStage <= 99 * 1024);  // what the least of the devices gives a block
+};
+
+// Task: what a launch is given. parts: of the depth, which all add to c where `adds`.
 struct Task {
   const uint8_t *a, *b;
   uint8_t* c;
-  int m, n;
-  uint32_t pitch;
-  uint64_t a_batch, b_batch;  // bytes from matrix to matrix
-  int parts, c_bytes;
+  uint32_t m, n, row_blocks, column_blocks, parts;
+  uint64_t pitch, a_batch, b_batch;  // bytes from row to row and from matrix to matrix
+  uint32_t stages;
+  int c_bytes;
   bool adds;
 };
 
 // Tile: where 16 bytes number c of row r lie in a stage, so that the eight rows of an ldmatrix meet no bank twice.
-__device__ inline uint32_t Tile(int r, int c) { return uint32_t(r * kDeep + ((c ^ (r >> 1 & 3)) << 4)); }
+__device__ inline uint32_t Tile(uint32_t r, uint32_t c) { return r * kDeep + ((c ^ (r >> 1 & 3)) << 4); }
 
-// kA limbs of a, which are those of the product; kB of b. A warp has kWarpRows x 16 of the block's 64 x 32.
-template <int kA, int kB, bool kSigned>
-__global__ void __launch_bounds__(kA <= 4 ? 128 : 256) Products(const Task t) {
-  constexpr int kWarpRows = kA <= 4 ? 32 : 16, kFragments = kWarpRows / 16;
-  constexpr int kThreads = kA <= 4 ? 128 : 256, kDown = kRows / kWarpRows;
-  constexpr uint32_t kStageA = kA * kRows * kDeep, kStage = kStageA + kB * kColumns * kDeep;
+// Fill: asks for kLines rows of kLimbs planes of a stage. Rows that the matrix has not are left as they are: what comes
+// of them is not stored.
+template <int kLimbs, int kLines, int kThreads>
+__device__ inline void Fill(uint32_t to, const uint8_t* from, uint32_t first, uint32_t lines, uint64_t pitch) {
+  constexpr int kStep = kThreads / 4;
+  const uint64_t plane = lines * pitch;
+  const uint32_t line = threadIdx.x / 4, c = threadIdx.x % 4;
+  if constexpr (kLines % kStep == 0) {
+#pragma unroll
+    for (int s = 0; s < kLines / kStep; ++s) {
+      const uint32_t r = line + uint32_t(s * kStep), at = to + Tile(r, c);
+      if (first + r >= lines) continue;
+      const uint8_t* p = from + (first + r) * pitch + c * 16;
+#pragma unroll
+      for (int l = 0; l < kLimbs; ++l, p += plane) CopyAsync(at + uint32_t(l * kLines * kDeep), p);
+    }
+  } else {
+#pragma unroll
+    for (int s = 0; s < (kLimbs * kLines + kStep - 1) / kStep; ++s) {
+      const uint32_t i = line + uint32_t(s * kStep), l = i / kLines, r = i % kLines;
+      if (l < kLimbs && first + r < lines)
+        CopyAsync(to + l * (kLines * kDeep) + Tile(r, c), from + l * plane + (first + r) * pitch + c * 16);
+    }
+  }
+}
+
+// Store: a word of c.
+__device__ inline void Store(const Task& t, uint8_t* c, uint64_t at, uint64_t v) {
+  switch (t.c_bytes) {
+    case 1:
+      c[at] = uint8_t(v);
+      return;
+    case 2:
+      reinterpret_cast<uint16_t*>(c)[at] = uint16_t(v);
+      return;
+    case 4: {
+      uint32_t* const w = reinterpret_cast<uint32_t*>(c) + at;
+      if (t.adds)
+        atomicAdd(w, uint32_t(v));
+      else
+        *w = uint32_t(v);
+      return;
+    }
+    default: {
+      auto* const w = reinterpret_cast<unsigned long long*>(c) + at;
+      if (t.adds)
+        atomicAdd(w, static_cast<unsigned long long>(v));
+      else
+        *w = v;
+    }
+  }
+}
+
+// Products: blocks are numbered by column, row, part and matrix, the column first.
+template <class F>
+__global__ void __launch_bounds__(F::kCut.threads()) Products(const Task t) {
+  constexpr Cut kCut = F::kCut;
+  constexpr int kA = F::kA, kB = F::kB, kThreads = kCut.threads();
+  constexpr int kDown = kCut.rows / kCut.warp_rows;
+  constexpr int kFragments = kCut.warp_rows / 16, kPairs = kCut.warp_columns / 16;
+  constexpr uint32_t kPlaneA = kCut.rows * kDeep, kPlaneB = kCut.columns * kDeep;
+  constexpr uint32_t kStageA = kA * kPlaneA, kStage = F::kStage;
+  using Word = std::conditional_t<kA <= 4, uint32_t, uint64_t>;
   extern __shared__ __align__(128) uint8_t memory[];
   const uint32_t shared = uint32_t(__cvta_generic_to_shared(memory));
-  const int batch = int(blockIdx.z) / t.parts, part = int(blockIdx.z) % t.parts;
-  const uint8_t *const a = t.a + uint64_t(batch) * t.a_batch, *const b = t.b + uint64_t(batch) * t.b_batch;
-  const int m0 = int(blockIdx.y) * kRows, n0 = int(blockIdx.x) * kColumns;
-  const int tiles = int(t.pitch) / kDeep;
-  const int first = int(int64_t(tiles) * part / t.parts), last = int(int64_t(tiles) * (part + 1) / t.parts);
-  const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
-  const int wm = warp % kDown * kWarpRows, wn = warp / kDown * 16;
 
-  const auto load = [&](int tile, int stage) {
-    const uint32_t to = shared + uint32_t(stage) * kStage;
-    for (int i = int(threadIdx.x); i < kA * kRows * 4; i += kThreads) {
-      const int c = i % 4, r = i / 4 % kRows, l = i / 4 / kRows;
-      const bool there = m0 + r < t.m;
-      CopyAsync(
-          to + uint32_t(l * kRows * kDeep) + Tile(r, c),
-          a + (uint64_t(l) * uint32_t(t.m) + uint32_t(there ? m0 + r : 0)) * t.pitch + uint32_t(tile * kDeep + c * 16),
-          there);
-    }
-    for (int i = int(threadIdx.x); i < kB * kColumns * 4; i += kThreads) {
-      const int c = i % 4, r = i / 4 % kColumns, l = i / 4 / kColumns;
-      const bool there = n0 + r < t.n;
-      CopyAsync(
-          to + kStageA + uint32_t(l * kColumns * kDeep) + Tile(r, c),
-          b + (uint64_t(l) * uint32_t(t.n) + uint32_t(there ? n0 + r : 0)) * t.pitch + uint32_t(tile * kDeep + c * 16),
-          there);
-    }
+  uint32_t at = blockIdx.x;
+  const uint32_t n0 = at % t.column_blocks * kCut.columns;
+  at /= t.column_blocks;
+  const uint32_t m0 = at % t.row_blocks * kCut.rows;
+  at /= t.row_blocks;
+  const uint32_t part = at % t.parts, batch = at / t.parts;
+  const uint32_t tiles = uint32_t(t.pitch) / kDeep;
+  const uint32_t first = uint32_t(uint64_t(tiles) * part / t.parts);
+  const uint32_t count = uint32_t(uint64_t(tiles) * (part + 1) / t.parts) - first;
+  const uint8_t* const a = t.a + batch * t.a_batch + uint64_t(first) * kDeep;
+  const uint8_t* const b = t.b + batch * t.b_batch + uint64_t(first) * kDeep;
+
+  const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const uint32_t wm = warp % kDown * kCut.warp_rows, wn = warp / kDown * kCut.warp_columns;
+  const bool idle = m0 + wm >= t.m || n0 + wn >= t.n;
+  const uint32_t lane_a = Tile(wm + lane % 16, lane / 16);
+  const uint32_t lane_b = kStageA + Tile(wn + lane % 8 + lane / 16 * 8, lane / 8 % 2);
+
+  const auto fill = [&](uint32_t tile, uint32_t stage) {
+    const uint32_t to = shared + stage * kStage;
+    Fill<kA, kCut.rows, kThreads>(to, a + uint64_t(tile) * kDeep, m0, t.m, t.pitch);
+    Fill<kB, kCut.columns, kThreads>(to + kStageA, b + uint64_t(tile) * kDeep, n0, t.n, t.pitch);
   };
-
-  int sum[kA][kFragments][2][4] = {};
-  for (int s = 0; s < kStages - 1; ++s) {
-    if (first + s < last) load(first + s, s);
-    asm volatile("cp.async.commit_group;");
+  int sum[kA][kFragments][2 * kPairs][4] = {};
+  for (uint32_t s = 0; s + 1 < t.stages; ++s) {
+    if (s < count) fill(s, s);
+    asm volatile("cp.async.commit_group;" ::: "memory");
   }
-  for (int tile = first; tile < last; ++tile) {
-    asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2));
+  uint32_t stage = 0, next = t.stages - 1;
+  for (uint32_t tile = 0; tile < count; ++tile) {
+    if (t.stages > 2)
+      asm volatile("cp.async.wait_group 1;" ::: "memory");
+    else
+      asm volatile("cp.async.wait_group 0;" ::: "memory");
     __syncthreads();
-    if (const int next = tile + kStages - 1; next < last) load(next, (next - first) % kStages);
-    asm volatile("cp.async.commit_group;");
-    const uint32_t from_a = shared + uint32_t((tile - first) % kStages) * kStage, from_b = from_a + kStageA;
+    if (tile + t.stages - 1 < count) fill(tile + t.stages - 1, next);
+    asm volatile("cp.async.commit_group;" ::: "memory");
+    const uint32_t from = shared + stage * kStage;
+    stage = stage + 1 == t.stages ? 0 : stage + 1, next = next + 1 == t.stages ? 0 : next + 1;
+    if (idle) continue;
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
+    for (uint32_t half = 0; half < 2; ++half) {
+      const uint32_t from_a = from + (lane_a ^ half * 32), from_b = from + (lane_b ^ half * 32);
       uint32_t x[kA][kFragments][4];
 #pragma unroll
       for (int l = 0; l < kA; ++l)
 #pragma unroll
         for (int i = 0; i < kFragments; ++i)
-          LoadMatrices(x[l][i],
-                       from_a + uint32_t(l * kRows * kDeep) + Tile(wm + i * 16 + lane % 16, half * 2 + lane / 16));
+          LoadMatrices(x[l][i], from_a + uint32_t(l) * kPlaneA + uint32_t(i * 16 * kDeep));
 #pragma unroll
-      for (int lb = 0; lb < kB; ++lb) {
-        uint32_t y[4];
-        LoadMatrices(
-            y, from_b + uint32_t(lb * kColumns * kDeep) + Tile(wn + lane % 8 + lane / 16 * 8, half * 2 + lane / 8 % 2));
+      for (int j = 0; j < kPairs; ++j)
 #pragma unroll
-        for (int la = 0; la + lb < kA; ++la)
+        for (int lb = 0; lb < kB; ++lb) {
+          uint32_t y[4];
+          LoadMatrices(y, from_b + uint32_t(lb) * kPlaneB + uint32_t(j * 16 * kDeep));
 #pragma unroll
-          for (int i = 0; i < kFragments; ++i)
-            if (kSigned && lb == kB - 1) {
-              MultiplyAdd<true>(sum[la + lb][i][0], x[la][i], y[0], y[1]);
-              MultiplyAdd<true>(sum[la + lb][i][1], x[la][i], y[2], y[3]);
-            } else {
-              MultiplyAdd<false>(sum[la + lb][i][0], x[la][i], y[0], y[1]);
-              MultiplyAdd<false>(sum[la + lb][i][1], x[la][i], y[2], y[3]);
-            }
-      }
+          for (int la = 0; la + lb < kA; ++la)
+#pragma unroll
+            for (int i = 0; i < kFragments; ++i)
+              if (F::kSigned && lb == kB - 1) {
+                MultiplyAdd<true>(sum[la + lb][i][2 * j], x[la][i], y[0], y[1]);
+                MultiplyAdd<true>(sum[la + lb][i][2 * j + 1], x[la][i], y[2], y[3]);
+              } else {
+                MultiplyAdd<false>(sum[la + lb][i][2 * j], x[la][i], y[0], y[1]);
+                MultiplyAdd<false>(sum[la + lb][i][2 * j + 1], x[la][i], y[2], y[3]);
+              }
+        }
     }
   }
-  uint8_t* const c = t.c + uint64_t(batch) * uint32_t(t.m) * uint32_t(t.n) * uint32_t(t.c_bytes);
+
+  if (idle) return;
+  uint8_t* const c = t.c + uint64_t(batch) * t.m * t.n * uint32_t(t.c_bytes);
 #pragma unroll
-  for (int i = 0; i < kFragments; ++i)
+  for (int e = 0; e < kFragments * kPairs * 8; ++e) {
+    const int i = e / 8 / kPairs, j = e / 4 % (2 * kPairs), q = e % 4;
+    Word v = 0;
 #pragma unroll
-    for (int j = 0; j < 2; ++j)
-#pragma unroll
-      for (int q = 0; q < 4; ++q) {
-        uint64_t v = 0;
-#pragma unroll
-        for (int d = 0; d < kA; ++d)
-          v += kA <= 4 ? uint64_t(uint32_t(sum[d][i][j][q]) << (8 * d)) : uint64_t(int64_t(sum[d][i][j][q])) << (8 * d);
-        const int row = m0 + wm + i * 16 + lane / 4 + q / 2 * 8, column = n0 + wn + j * 8 + lane % 4 * 2 + q % 2;
-        if (row >= t.m || column >= t.n) continue;
-        const uint64_t at = uint64_t(row) * uint32_t(t.n) + uint32_t(column);
-        switch (t.c_bytes) {
-          case 1:
-            c[at] = uint8_t(v);
-            break;
-          case 2:
-            reinterpret_cast<uint16_t*>(c)[at] = uint16_t(v);
-            break;
-          case 4:
-            if (t.adds)
-              atomicAdd(reinterpret_cast<uint32_t*>(c) + at, uint32_t(v));
-            else
-              reinterpret_cast<uint32_t*>(c)[at] = uint32_t(v);
-            break;
-          default:
-            if (t.adds)
-              atomicAdd(reinterpret_cast<unsigned long long*>(c) + at, static_cast<unsigned long long>(v));
-            else
-              reinterpret_cast<uint64_t*>(c)[at] = v;
-        }
-      }
+    for (int d = 0; d < kA; ++d) v += Word(int64_t(sum[d][i][j][q])) << (8 * d);
+    const uint32_t row = m0 + wm + uint32_t(i * 16 + q / 2 * 8) + lane / 4;
+    const uint32_t column = n0 + wn + uint32_t(j * 8 + q % 2) + lane % 4 * 2;
+    if (row < t.m && column < t.n) Store(t, c, uint64_t(row) * t.n + column, v);
+  }
 }
 
-__global__ void __launch_bounds__(256) Narrow(const uint32_t* x, uint64_t n, uint8_t* to, int bytes) {
-  const uint64_t i = blockIdx.x * 256ull + threadIdx.x;
+constexpr int kNarrow = 256;
+__global__ void __launch_bounds__(kNarrow) Narrow(const uint32_t* x, uint64_t n, uint8_t* to, int bytes) {
+  const uint64_t i = blockIdx.x * uint64_t{kNarrow} + threadIdx.x;
   if (i >= n) return;
   if (bytes == 1)
     to[i] = uint8_t(x[i]);
@@ -253,114 +237,128 @@ __global__ void __launch_bounds__(256) Narrow(const uint32_t* x, uint64_t n, uin
     reinterpret_cast<uint16_t*>(to)[i] = uint16_t(x[i]);
 }
 
-int LimbsFor(int bits) { return (bits + 7) / 8; }
-unsigned Ceil(int64_t n, int64_t by) { return unsigned((n + by - 1) / by); }
+// CutFor: so that the sums of all diagonals stay in registers and a processor has several blocks at once. wide: for
+// products of 4 limbs that have enough of the larger tiles.
+constexpr Cut CutFor(int a, int b, bool wide) {
+  if (a <= 2 || (wide && a == 4)) return {64, 64, 32, 32, 3, 3};
+  if (a <= 4) return {64, 32, 32, 16, 3, 3};
+  if (b <= 2 || a == 5) return {64, 32, 16, 32, 3, 2};
+  if (a == 6) return {64, 32, 32, 16, 3, 2};
+  return {64, 32, 16, 32, 2, a == 7 ? 2 : 3};
+}
+int64_t TilesOf(const Cut& cut, const Limbs& a, const Limbs& b) {
+  return Ceil(a.rows, cut.rows) * Ceil(b.rows, cut.columns) * int64_t(a.batch);
+}
 
-// PartsOf: into how many parts the depth is cut, so that all processors have some and no accumulator overflows.
-int PartsOf(const Limbs& a, const Limbs& b, int bits) {
-  constexpr int64_t kWanted = 264;  // blocks: two for each processor of the largest device
-  const int64_t tiles = int64_t(a.pitch()) / kDeep;
-  const int64_t blocks = int64_t(Ceil(a.rows, kRows)) * Ceil(b.rows, kColumns) * int64_t(a.batch);
-  const int64_t most = std::max<int64_t>(1, tiles / 4);
-  const int64_t parts = std::clamp<int64_t>((kWanted + blocks / 2) / blocks, 1, most);
-  const int64_t least = bits > 32 ? Ceil(tiles, kChunk / kDeep) : 1;
-  return int(std::max(parts, least));
+// Attribute: of the current device.
+int64_t Attribute(cudaDeviceAttr which) {
+  int device = 0, value = 0;
+  SUF_CUDA_CHECK(cudaGetDevice(&device));
+  SUF_CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return value;
+}
+int64_t Processors() { return Attribute(cudaDevAttrMultiProcessorCount); }
+
+// PartsOf: into how many parts the depth is cut: as many as give each processor its share of blocks and each block
+// three stages or more, four times that where the parts' sum needs a pass of its own; and so many that no accumulator
+// overflows.
+int64_t PartsOf(const Cut& cut, const Limbs& a, const Limbs& b) {
+  const int64_t deep = int64_t(a.pitch()) / kDeep;
+  const int64_t most = std::max<int64_t>(1, deep / (a.limbs > 2 ? 3 : 12));
+  const int64_t least = a.limbs > 4 ? Ceil(deep, kChunk / kDeep) : 1;
+  return std::max(std::clamp<int64_t>(cut.share * Processors() / TilesOf(cut, a, b), 1, most), least);
+}
+
+struct Product {
+  const Limbs &a, &b;
+  const uint8_t *a_planes, *b_planes;
+  void* c;
+  int c_bytes;
+  uint8_t* spare;
+  Stream stream;
+};
+
+// Run: parts above 1 need c, or spare in its stead, to be zero.
+template <class F>
+void Run(const Product& p, int64_t parts) {
+  constexpr Cut kCut = F::kCut;
+  const Limbs &a = p.a, &b = p.b;
+  const uint64_t words = a.batch * uint64_t(a.rows) * uint64_t(b.rows);
+  const bool adds = parts > 1, narrows = adds && p.c_bytes < 4;
+  auto* const to = static_cast<uint8_t*>(narrows ? p.spare : p.c);
+  const int64_t row_blocks = Ceil(a.rows, kCut.rows), column_blocks = Ceil(b.rows, kCut.columns);
+  const int64_t blocks = row_blocks * column_blocks * parts * int64_t(a.batch);
+  SUF_CHECK(blocks < int64_t{1} << 31);
+  Task t{};
+  t.a = p.a_planes, t.b = p.b_planes, t.c = to;
+  t.m = uint32_t(a.rows), t.n = uint32_t(b.rows);
+  t.row_blocks = uint32_t(row_blocks), t.column_blocks = uint32_t(column_blocks), t.parts = uint32_t(parts);
+  t.pitch = a.pitch(), t.a_batch = a.bytes() / a.batch, t.b_batch = b.batch > 1 ? b.bytes() / b.batch : 0;
+  t.c_bytes = narrows ? 4 : p.c_bytes, t.adds = adds;
+  const bool three = kCut.stages == 3 && 3 * F::kStage <= size_t(Attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  t.stages = three ? 3 : 2;
+  const size_t bytes = t.stages * F::kStage;
+  if (adds) exec::cuda::Set(to, 0, words * size_t(t.c_bytes), p.stream);
+  exec::cuda::AllowShared(Products<F>, bytes);
+  Products<F><<<unsigned(blocks), kCut.threads(), bytes, p.stream>>>(t);
+  Launched("the kernel of a product");
+  if (!narrows) return;
+  Narrow<<<Blocks(words, kNarrow), kNarrow, 0, p.stream>>>(reinterpret_cast<const uint32_t*>(to), words,
+                                                           static_cast<uint8_t*>(p.c), p.c_bytes);
+  Launched("the kernel that narrows");
 }
 
 template <int kA, int kB, bool kSigned>
-void Run(const Task& t, dim3 grid, Stream s) {
-  constexpr size_t kBytes = size_t(kStages) * (kA * kRows + kB * kColumns) * kDeep;
-  const auto kernel = Products<kA, kB, kSigned>;
-  exec::cuda::AllowShared(kernel, kBytes);
-  kernel<<<grid, kA <= 4 ? 128 : 256, kBytes, s>>>(t);
-  Launched("the kernel of a product");
+void RunCut(const Product& p) {
+  constexpr Cut kWide = CutFor(kA, kB, true), kUsual = CutFor(kA, kB, false);
+  if constexpr (kWide.columns != kUsual.columns)
+    if (2 * TilesOf(kWide, p.a, p.b) >= 3 * Processors())
+      return Run<Form<kA, kB, kSigned, kWide>>(p, PartsOf(kWide, p.a, p.b));
+  Run<Form<kA, kB, kSigned, kUsual>>(p, PartsOf(kUsual, p.a, p.b));
 }
 template <int kA>
-void RunFor(const Limbs& b, const Task& t, dim3 grid, Stream s) {
+void RunFor(const Product& p) {
+  if constexpr (kA > 1)
+    if (p.b.is_signed && p.b.limbs == 1) return RunCut<kA, 1, true>(p);
   if constexpr (kA > 2)
-    if (b.is_signed) return Run<kA, 2, true>(t, grid, s);
-  SUF_CHECK(b.limbs == kA && !b.is_signed);
-  Run<kA, kA, false>(t, grid, s);
+    if (p.b.is_signed && p.b.limbs == 2) return RunCut<kA, 2, true>(p);
+  SUF_CHECK(p.b.limbs == kA && !p.b.is_signed);
+  RunCut<kA, kA, false>(p);
 }
 
 }  // namespace
 
-Limbs LimbsOf(int bytes, bool is_signed, bool right, int rows, int depth, size_t batch, int bits) {
-  const int all = LimbsFor(bits);
-  const bool narrow = right && is_signed && bytes == 2 && all > 2;
-  return {narrow ? 2 : all, narrow, rows, depth, batch};
-}
-
-void Split(const Limbs& to, const void* words, int bytes, bool is_signed, bool splat, bool transposed, uint8_t* planes,
-           Stream s) {
-  if (!to.rows || !to.batch) return;
-  const Source from{words, bytes, is_signed, splat};
-  if (!transposed) {
-    const uint64_t quads = to.batch * uint64_t(to.rows) * to.pitch() / 4;
-    SplitRows<<<Blocks(quads, 256), 256, 0, s>>>(from, to, quads, planes);
-  } else {
-    const dim3 grid(Ceil(to.rows, 32), unsigned(to.pitch() / 64), unsigned(to.batch));
-    SplitColumns<<<grid, 256, 0, s>>>(from, to, planes);
-  }
-  Launched("the kernel of limbs");
-}
-
-size_t MultiplySpare(const Limbs& a, const Limbs& b, int bits, int c_bytes) {
-  const size_t words = a.batch * size_t(a.rows) * size_t(b.rows);
-  return c_bytes < 4 && PartsOf(a, b, bits) > 1 ? words * 4 : 0;
+// Words of 1 and 2 bytes cannot be added to by many at once: parts add to words of 4 bytes, which then become narrow.
+size_t MultiplySpare(const Limbs& a, const Limbs& b, int, int c_bytes) {
+  return c_bytes < 4 ? a.batch * size_t(a.rows) * size_t(b.rows) * 4 : 0;
 }
 
 void Multiply(const Limbs& a, const uint8_t* a_planes, const Limbs& b, const uint8_t* b_planes, int bits, void* c,
               int c_bytes, uint8_t* spare, Stream s) {
-  SUF_CHECK(a.depth == b.depth && (b.batch == a.batch || b.batch == 1) && a.limbs == LimbsFor(bits) && !a.is_signed &&
+  SUF_CHECK(a.depth == b.depth && (b.batch == a.batch || b.batch == 1) && a.limbs == (bits + 7) / 8 && !a.is_signed &&
             bits <= 8 * c_bytes);
   const uint64_t words = a.batch * uint64_t(a.rows) * uint64_t(b.rows);
   if (!words) return;
-  const int parts = PartsOf(a, b, bits);
-  const bool adds = parts > 1, narrows = adds && c_bytes < 4;
-  auto* const to = static_cast<uint8_t*>(narrows ? spare : c);
-  const Task t{a_planes,
-               b_planes,
-               to,
-               a.rows,
-               b.rows,
-               uint32_t(a.pitch()),
-               a.bytes() / a.batch,
-               b.batch > 1 ? b.bytes() / b.batch : 0,
-               parts,
-               narrows ? 4 : c_bytes,
-               adds};
-  if (adds) exec::cuda::Set(to, 0, words * size_t(t.c_bytes), s);
-  const dim3 grid(Ceil(b.rows, kColumns), Ceil(a.rows, kRows), unsigned(a.batch) * unsigned(parts));
+  if (!a.depth) return exec::cuda::Set(c, 0, words * size_t(c_bytes), s);
+  const Product p{a, b, a_planes, b_planes, c, c_bytes, spare, s};
   switch (a.limbs) {
     case 1:
-      RunFor<1>(b, t, grid, s);
-      break;
+      return RunFor<1>(p);
     case 2:
-      RunFor<2>(b, t, grid, s);
-      break;
+      return RunFor<2>(p);
     case 3:
-      RunFor<3>(b, t, grid, s);
-      break;
+      return RunFor<3>(p);
     case 4:
-      RunFor<4>(b, t, grid, s);
-      break;
+      return RunFor<4>(p);
     case 5:
-      RunFor<5>(b, t, grid, s);
-      break;
+      return RunFor<5>(p);
     case 6:
-      RunFor<6>(b, t, grid, s);
-      break;
+      return RunFor<6>(p);
     case 7:
-      RunFor<7>(b, t, grid, s);
-      break;
+      return RunFor<7>(p);
     default:
-      RunFor<8>(b, t, grid, s);
+      return RunFor<8>(p);
   }
-  if (!narrows) return;
-  Narrow<<<Blocks(words, 256), 256, 0, s>>>(reinterpret_cast<const uint32_t*>(to), words, static_cast<uint8_t*>(c),
-                                            c_bytes);
-  Launched("the kernel that narrows");
 }
 
 }  // namespace suf::ring::cuda

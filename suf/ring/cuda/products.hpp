@@ -21,7 +21,7 @@ struct Limbs {
   size_t bytes() const { return batch * size_t(limbs) * size_t(rows) * pitch(); }  // of all planes; 16-byte aligned
 };
 // LimbsOf: how words of `bytes` bytes (1, 2, 4 or 8) are split for a product modulo 2^bits. `right`: the right operand,
-// of which signed words of 16 bits, weights, stay narrow.
+// of which signed words of 8 or 16 bits, weights, stay narrow.
 Limbs LimbsOf(int bytes, bool is_signed, bool right, int rows, int depth, size_t batch, int bits);
 // Split: word (r, d) of a matrix at words[r depth + d], or transposed at words[d rows + r]. splat: one word for all.
 void Split(const Limbs& to, const void* words, int bytes, bool is_signed, bool splat, bool transposed, uint8_t* planes,
