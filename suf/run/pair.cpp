@@ -8,13 +8,15 @@
 #include <mutex>
 #include <thread>
 
+#include "suf/exec/host.hpp"
+
 namespace suf::run {
 namespace {
 
 struct Queue {
   std::mutex m;
   std::condition_variable ready;
-  std::deque<std::pair<int, Bytes>> frames;
+  std::deque<std::pair<int, exec::HostBuffer>> frames;  // in pages that later ones use again
   bool closed = false;
 };
 
@@ -29,15 +31,18 @@ class QueueLink : public Link {
   }
   void Send(int index, View payload, size_t bytes) override {
     if (bytes < payload.size()) return;
+    exec::HostBuffer copy(payload.size());
+    std::copy(payload.begin(), payload.end(), copy.span().begin());
     std::lock_guard l(out_->m);
-    out_->frames.emplace_back(index, Bytes(payload.begin(), payload.end()));
+    out_->frames.emplace_back(index, std::move(copy));
     out_->ready.notify_all();
   }
   void Post(int, std::span<uint8_t> into) override { posted_.push_back(into); }
   void Receive(int index, size_t bytes) override {
     const std::span<uint8_t> into = posted_.front();
     if (std::exchange(came_, index) != index) {
-      const Bytes payload = Next(index);
+      const exec::HostBuffer frame = Next(index);
+      const View payload = frame.view();
       if (payload.size() != into.size())
         Fail(Cause::kPeer, "frame ", index, " of ", payload.size(), " bytes came where ", into.size(), " were due");
       std::copy(payload.begin(), payload.end(), into.begin());
@@ -47,7 +52,7 @@ class QueueLink : public Link {
   double waited() const override { return waited_; }
 
  private:
-  Bytes Next(int index) {
+  exec::HostBuffer Next(int index) {
     auto begin = std::chrono::steady_clock::now();
     std::unique_lock l(in_->m);
     bool came = in_->ready.wait_for(l, std::chrono::duration<double>(seconds_),
@@ -55,10 +60,10 @@ class QueueLink : public Link {
     waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (!came || in_->frames.empty())
       Fail(Cause::kPeer, "the peer was silent for ", seconds_, " s (frame ", index, "); start both sides again");
-    auto [got, payload] = std::move(in_->frames.front());
+    auto [got, frame] = std::move(in_->frames.front());
     in_->frames.pop_front();
     if (got != index) Fail(Cause::kPeer, "frame ", got, " came where frame ", index, " was due");
-    return std::move(payload);
+    return std::move(frame);
   }
   double waited_ = 0;
   int came_ = -1;

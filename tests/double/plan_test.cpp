@@ -1,0 +1,74 @@
+// What a device's plan keeps, whatever the trace: rooms of values that live at one time never overlap, every room lies
+// in the slab, and the number of kernels of a role is held.
+#include "suf/backends/cuda/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+
+#include "suf/backends/cuda/executor.hpp"
+#include "suf/nn/build.hpp"
+
+namespace suf::backends::cuda {
+namespace {
+
+nn::Plan PlanIn(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  return nn::Parse({std::istreambuf_iterator<char>(in), {}});
+}
+
+// Apart: of leases that share a batch no two share a byte. By batch: rooms in order of where they begin.
+void ExpectApart(const DevicePlan& plan) {
+  std::vector<std::vector<const Lease*>> alive(plan.batches.size() + 1);
+  for (const Lease& l : plan.leases) {
+    ASSERT_LE(l.room.at + l.room.bytes, plan.slab);
+    for (int b = l.first; b <= std::min(l.last, int(plan.batches.size())); ++b) alive[size_t(b)].push_back(&l);
+  }
+  for (size_t b = 0; b < alive.size(); ++b) {
+    auto& all = alive[b];
+    std::sort(all.begin(), all.end(), [](auto* x, auto* y) { return x->room.at < y->room.at; });
+    for (size_t i = 1; i < all.size(); ++i)
+      ASSERT_LE(all[i - 1]->room.at + all[i - 1]->room.bytes, all[i]->room.at)
+          << "batch " << b << ": %" << all[i - 1]->node << " and %" << all[i]->node;
+  }
+}
+
+TEST(DevicePlan, RoomsNeverOverlap) {
+  for (const auto& [file, tokens] :
+       {std::pair{"tiny_plan", 3}, {"tiny_plan", 40}, {"tiny-gpt2_plan", 8}, {"tiny-llama_plan", 9}}) {
+    const nn::Plan plan = PlanIn(Str("tests/data/", file, ".json"));
+    pfss::Trace t;
+    nn::Build(t, plan, tokens);
+    const pfss::Schedule s(t);
+    for (int role : {0, 1, 2})
+      for (size_t most : {size_t{1} << 14, size_t{1} << 20, size_t{64} << 20}) {
+        SCOPED_TRACE(testing::Message() << file << ", " << tokens << " tokens, role " << role << ", batches of " << most
+                                        << " bytes");
+        ExpectApart(PlanOf(s, Role(role), SpareOf, most));
+      }
+  }
+}
+
+// One more kernel a step is time in every inference: who adds one says so here.
+TEST(DevicePlan, KernelsAreCounted) {
+  const nn::Plan plan = PlanIn("tests/data/tiny_plan.json");
+  pfss::Trace t;
+  nn::Build(t, plan, 7);
+  const pfss::Schedule s(t);
+  std::array<size_t, 3> groups{}, operations{};
+  for (size_t role : {0, 1, 2}) {
+    const DevicePlan p = PlanOf(s, Role(role), SpareOf);
+    for (size_t k = 0; k < p.plan.instructions.size(); ++k)
+      if (!p.Idle(t, k)) ++(p.plan.instructions[k].group ? groups : operations)[role];
+    std::cout << "role " << role << ": " << groups[role] << " groups and " << operations[role] << " operations in "
+              << p.programs.size() << " steps, slab of " << p.slab << " bytes\n";
+  }
+  EXPECT_EQ(groups, (std::array<size_t, 3>{147, 128, 307}));
+  EXPECT_EQ(operations, (std::array<size_t, 3>{67, 67, 78}));
+}
+
+}  // namespace
+}  // namespace suf::backends::cuda
