@@ -1,4 +1,6 @@
 // Commands of one party alone: model, tokenize, compile, plan show, estimate, simulate.
+#include <unistd.h>
+
 #include <charconv>
 #include <fstream>
 #include <iostream>
@@ -11,6 +13,8 @@
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
 #include "suf/backends/all.hpp"
+#include "suf/backends/cuda.hpp"
+#include "suf/base/file.hpp"
 #include "suf/compiler/choose.hpp"
 #include "suf/model/fetch.hpp"
 #include "suf/model/random.hpp"
@@ -193,6 +197,28 @@ int RunPlanShow(const PlanShowArgs& a) {
   const roles::Certified certified = roles::CertifiedOf(plan);
   std::cout << certified.hard + certified.calibrated << " certificates: " << certified.hard << " hard (every text), "
             << certified.calibrated << " calibrated (suf simulate names texts that leave them)\n";
+  return 0;
+}
+
+int RunKernels(const KernelsArgs& a) {
+  const auto backend = backends::Make("packed");
+  roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
+  const auto work = engine.At(a.tokens, engine.VariantNamed(a.variant));
+  if (!a.out.empty()) MakeDir(a.out);
+  size_t missing = 0;
+  for (const auto& [name, role] : {std::pair{"deal", Role::kDealer}, {"serve", Role::kModel}, {"embed", Role::kData}}) {
+    if (!a.role.empty() && a.role != name) continue;
+    const auto made =
+        backends::MakeKernels(*work->schedule, role, Str("sm_", a.arch), a.out, [name = name](size_t done, size_t all) {
+          if (isatty(STDERR_FILENO)) std::cerr << "\r" << name << ": " << done << " of " << all << std::flush;
+        });
+    if (isatty(STDERR_FILENO)) std::cerr << "\r";
+    std::cout << name << ": " << made.there << " of " << made.texts << " kernels for sm_" << a.arch << "\n";
+    missing += made.texts - made.there;
+  }
+  if (missing)
+    std::cerr << "suf: " << missing << " kernels do not compile for sm_" << a.arch
+              << "; the interpreter runs those groups\n";
   return 0;
 }
 

@@ -51,6 +51,12 @@ struct EstimateArgs {
 };
 int RunEstimate(const EstimateArgs& a);
 
+struct KernelsArgs {
+  std::string plan, variant = {}, role = {}, out = {};
+  int tokens = 32, arch = 90;
+};
+int RunKernels(const KernelsArgs& a);
+
 struct SimulateArgs {
   std::string model, plan, shifts, variant = {};
   Source source;

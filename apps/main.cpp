@@ -188,6 +188,20 @@ int Main(int argc, char** argv) {
   AddVariant(e, &est.variant);
   e->callback([&] { status = RunEstimate(est); });
 
+  KernelsArgs kernels;
+  auto* ks = app.add_subcommand("kernels", "compile what --backend cuda runs for a plan, where there is no device");
+  ks->add_option("--plan", kernels.plan, "plan file")->required();
+  ks->add_option("--tokens", kernels.tokens, "length of the texts, [CLS] and [SEP] included")->required();
+  ks->add_option("--arch", kernels.arch, "compute capability of the device, 90 for 9.0 (default: 90)")
+      ->check(CLI::Range(80, 999))
+      ->option_text("N");
+  ks->add_option("--role", kernels.role, "deal, serve or embed (default: all three)")
+      ->check(CLI::IsMember({"deal", "serve", "embed"}));
+  ks->add_option("--out", kernels.out, "folder (default: where the backend looks, suf/kernels in the user's cache)")
+      ->option_text("DIR");
+  AddVariant(ks, &kernels.variant);
+  ks->callback([&] { status = RunKernels(kernels); });
+
   SimulateArgs sim;
   auto* s = app.add_subcommand(
       "simulate", "the specification: the plan's whole numbers in clear, and every wire that leaves its window");

@@ -36,4 +36,15 @@ std::unique_ptr<pfss::Backend> MakeCuda(int index, [[maybe_unused]] bool printed
 #endif
 }
 
+KernelsMade MakeKernels([[maybe_unused]] const pfss::Schedule& s, [[maybe_unused]] Role role,
+                        [[maybe_unused]] const std::string& architecture, [[maybe_unused]] const std::string& folder,
+                        [[maybe_unused]] const std::function<void(size_t, size_t)>& done) {
+  if (CudaBuilt().empty()) Fail(Cause::kResource, CudaWhyNot());
+#if SUF_CUDA
+  return cuda::MakeKernels(s, role, architecture, folder, done);
+#else
+  return {};
+#endif
+}
+
 }  // namespace suf::backends

@@ -12,7 +12,5 @@ Bytes Compile(const std::string&, std::span<const std::pair<const char*, const c
 Module::Module(View, const char*) { SUF_CHECK(false); }
 Module::~Module() = default;
 void Module::Launch(View, unsigned, unsigned, Stream) const { SUF_CHECK(false); }
-int Module::local() const { return 0; }
-int Module::registers() const { return 0; }
 
 }  // namespace suf::exec::cuda

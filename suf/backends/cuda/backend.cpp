@@ -1,6 +1,10 @@
 #include "suf/backends/cuda/backend.hpp"
 
+#include <atomic>
+#include <set>
+
 #include "suf/backends/cuda/executor.hpp"
+#include "suf/backends/cuda/printer.hpp"
 #include "suf/backends/randomness.hpp"
 
 namespace suf::backends::cuda {
@@ -46,6 +50,10 @@ class Cuda : public Backend {
     auto plan = PlanFor(s, role);
     int64_t work = 0;
     for (const lower::Instruction& ins : plan->plan.instructions) work += int64_t(ins.rows * ins.members.size());
+    if (plan->slab > exec::cuda::Free()) {  // what other traces keep goes first
+      std::lock_guard l(m_);
+      for (auto& [key, kept] : kept_) kept.idle.clear();
+    }
     const bool printed = groups_ == Groups::kPrinted || (groups_ == Groups::kAuto && work >= kWorth);
     return std::make_unique<Instance>(s, role, std::move(plan), printed ? &kernels_ : nullptr, gpu_.index);
   }
@@ -82,6 +90,34 @@ class Cuda : public Backend {
 
 std::unique_ptr<Backend> MakeBackend(Capabilities can, int index, Groups groups) {
   return std::make_unique<Cuda>(std::move(can), index, groups);
+}
+
+KernelsMade MakeKernels(const Schedule& s, Role role, const std::string& architecture, const std::string& folder,
+                        const std::function<void(size_t, size_t)>& done) {
+  if (exec::cuda::CompilerName().empty())
+    Fail(Cause::kResource,
+         "kernels are compiled by NVRTC, and this machine has no libnvrtc.so.12 or 13; install CUDA's "
+         "run-time compiler, or let the library path lead to it");
+  const DevicePlan plan = PlanOf(s, role, SpareOf);
+  Base base;
+  for (int i : Inputs(s.trace(), plan)) base.forms[i] = FirstForm(s.trace(), i);
+  const Assembled codes = Assemble(s, role, plan, base);
+  std::set<std::string> texts;
+  for (size_t k = 0; k < plan.plan.instructions.size(); ++k)
+    if (plan.plan.instructions[k].group && !plan.Idle(s.trace(), k))
+      if (Printed p = Print(codes, base, k); p.params.size() <= kMostParams) texts.insert(std::move(p.text));
+  const std::vector<std::string> all(texts.begin(), texts.end());
+  const Codes kept(folder.empty() ? KernelFolder() : folder, architecture);
+  std::atomic<size_t> through{0}, there{0};
+  std::mutex m;
+  exec::Default().For(all.size(), 1, [&](size_t lo, size_t hi) {
+    for (size_t i = lo; i < hi; ++i) {
+      there += !kept.Get(all[i]).empty();
+      std::lock_guard l(m);
+      if (done) done(++through, all.size());
+    }
+  });
+  return {all.size(), there};
 }
 
 }  // namespace suf::backends::cuda

@@ -2,7 +2,7 @@
 #pragma once
 #include <memory>
 
-#include "suf/pfss/backend.hpp"
+#include "suf/backends/cuda.hpp"
 
 namespace suf::backends::cuda {
 
@@ -10,5 +10,8 @@ namespace suf::backends::cuda {
 // alone, or kernels of their own always.
 enum class Groups { kAuto, kInterpreted, kPrinted };
 std::unique_ptr<pfss::Backend> MakeBackend(pfss::Capabilities can, int index, Groups groups);
+
+KernelsMade MakeKernels(const pfss::Schedule& s, Role role, const std::string& architecture, const std::string& folder,
+                        const std::function<void(size_t done, size_t all)>& done);
 
 }  // namespace suf::backends::cuda

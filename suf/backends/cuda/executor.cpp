@@ -101,6 +101,7 @@ void Instance::LoadKernels() {
 }
 
 void Instance::Wipe() {
+  ahead_.Wait(), copies_.Wait();
   exec::cuda::Set(slab_.data(), 0, slab_.size(), queue_.stream());
   exec::cuda::Set(fixed_.data(), 0, fixed_.size(), queue_.stream());
   queue_.Wait();
@@ -199,7 +200,6 @@ void CudaExecutor::TakeInputs(size_t b, Io& io) {
     in_->held_[ins.node] = held;
     const uint8_t* const at = held->data();
     Upload(const_cast<uint8_t*>(Value(ins.node).data), &at, sizeof at, s);
-    in_->queue_.Wait();
   }
 }
 
@@ -301,7 +301,7 @@ void CudaExecutor::Launch(size_t b) {
   }
   auto& graph = in_->graphs_[b];
   if (!graph) {
-    graph.emplace();
+    exec::cuda::Graph fresh;                                        // kept only whole
     std::vector<std::vector<int>> pieces(batch.end - batch.begin);  // by instruction: what those after it wait for
     for (size_t k = batch.begin; k < batch.end; ++k) {
       std::vector<int> after;
@@ -311,9 +311,10 @@ void CudaExecutor::Launch(size_t b) {
       std::sort(after.begin(), after.end());
       after.erase(std::unique(after.begin(), after.end()), after.end());
       auto& own = pieces[k - batch.begin];
-      own = idle(k) ? after : std::vector<int>{graph->Add(after, [&](Stream to) { Ask(batch, k, to); })};
+      own = idle(k) ? after : std::vector<int>{fresh.Add(after, [&](Stream to) { Ask(batch, k, to); })};
     }
-    graph->Ready();
+    fresh.Ready();
+    graph.emplace(std::move(fresh));
   }
   graph->Launch(s);
 }

@@ -89,10 +89,7 @@ std::vector<const exec::cuda::Module*> Kernels::Load(const std::vector<std::stri
   });
   exec::cuda::Use(device);
   for (size_t i = 0; i < fresh.size(); ++i)
-    if (codes[i].empty())
-      ++missing_;
-    else
-      modules_[fresh[i]] = std::make_unique<exec::cuda::Module>(codes[i], kKernel);
+    if (!codes[i].empty()) modules_[fresh[i]] = std::make_unique<exec::cuda::Module>(codes[i], kKernel);
   std::vector<const exec::cuda::Module*> out;
   for (const std::string& t : texts) out.push_back(modules_.at(t).get());
   return out;

@@ -35,14 +35,11 @@ class Kernels {
   explicit Kernels(Codes codes) : codes_(std::move(codes)) {}
   // Load: modules of texts, in their order; null where there is no code: the interpreter's.
   std::vector<const exec::cuda::Module*> Load(const std::vector<std::string>& texts, int device);
-  // missing: texts that had none.
-  size_t missing() const { return missing_; }
 
  private:
   const Codes codes_;
   std::mutex m_;
   std::map<std::string, std::unique_ptr<exec::cuda::Module>> modules_;
-  size_t missing_ = 0;
 };
 
 }  // namespace suf::backends::cuda

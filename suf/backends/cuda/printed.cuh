@@ -19,6 +19,26 @@ __device__ inline void Give(Word data, uint32_t i, int w, Word x) {
   reinterpret_cast<T*>(reinterpret_cast<uint8_t*>(data) + uint64_t(i) * kBytes)[w] = T(x);
 }
 
+// TakeInput: a word of an input, whose form is its bytes and, from 256 on, a sign.
+__device__ inline Word TakeInput(const uint8_t* data, uint32_t i, int form) {
+  switch (form) {
+    case 1:
+      return data[i];
+    case 257:
+      return Word(int64_t(reinterpret_cast<const int8_t*>(data)[i]));
+    case 2:
+      return reinterpret_cast<const uint16_t*>(data)[i];
+    case 258:
+      return Word(int64_t(reinterpret_cast<const int16_t*>(data)[i]));
+    case 4:
+      return reinterpret_cast<const uint32_t*>(data)[i];
+    case 260:
+      return Word(int64_t(reinterpret_cast<const int32_t*>(data)[i]));
+    default:
+      return reinterpret_cast<const Word*>(data)[i];
+  }
+}
+
 // Quotient: x / d of x below 2^31, where m and s are what printer.cpp makes of d.
 __device__ inline uint32_t Quotient(uint32_t x, uint32_t m, int s) { return (__umulhi(m, x) + x) >> s; }
 

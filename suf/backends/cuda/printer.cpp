@@ -16,7 +16,6 @@ class Printer {
 
   Printed Run(const GroupCode* group) {
     const GroupCode& g = *Host(group);
-    frame_ = Str("f");
     std::string body;
     rows_ = Param(g.rows);
     for (int k = 0; k < g.members; ++k) body += Member(Host(g.member)[k]);
@@ -106,6 +105,11 @@ class Printer {
                a.indirect ? Str("*reinterpret_cast<const uint8_t* const*>(", address, ")")
                           : Str("reinterpret_cast<const uint8_t*>(", address, ")"),
                ";\n");
+    if (a.indirect) {  // a text serves whatever its host keeps
+      SUF_CHECK(words == 1);
+      return out + Str(pad, "f[", to, "] = TakeInput(", base, ", ", a.splat ? "0" : element, ", int(",
+                       Param(a.bytes | uint64_t(a.is_signed) << 8), ")) & ", mask, ";\n");
+    }
     for (int w = 0; w < words; ++w)
       out += Str(pad, "f[", to + w, "] = Take<", TypeOf(int(a.bytes), a.is_signed), ", ", a.bytes, ">(", base, ", ",
                  a.splat ? "0" : element, ", ", w, ") & ", mask, ";\n");
@@ -306,7 +310,7 @@ class Printer {
 
   const Assembled& codes_;
   const Base& base_;
-  std::string frame_, rows_;
+  std::string rows_;
   std::vector<Word> params_;
   std::map<uint64_t, std::string> shared_;
   int names_ = 0;

@@ -55,13 +55,11 @@ struct Driver {
   decltype(cuModuleUnload)* unload;
   decltype(cuModuleGetFunction)* function;
   decltype(cuLaunchKernel)* launch;
-  decltype(cuFuncGetAttribute)* attribute;
   Driver() {
     const Library lib({"libcuda.so.1"});
     lib.Find("cuModuleLoadData", &load), lib.Find("cuModuleUnload", &unload);
     lib.Find("cuModuleGetFunction", &function), lib.Find("cuLaunchKernel", &launch);
-    lib.Find("cuFuncGetAttribute", &attribute);
-    if (!load || !unload || !function || !launch || !attribute)
+    if (!load || !unload || !function || !launch)
       Fail(Cause::kResource, "libcuda.so.1 lacks what kernels are loaded with; update the driver, or use packed");
   }
 };
@@ -120,17 +118,6 @@ void Module::Launch(View params, unsigned blocks, unsigned threads, Stream s) co
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<uint8_t*>(params.data()), CU_LAUNCH_PARAM_BUFFER_SIZE,
                    &bytes, CU_LAUNCH_PARAM_END};
   Fine(Cuda().launch(kernel_, blocks, 1, 1, threads, 1, 1, 0, s, nullptr, extra), "cuLaunchKernel()");
-}
-
-int Module::local() const {
-  int bytes = 0;
-  Fine(Cuda().attribute(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, kernel_), "cuFuncGetAttribute()");
-  return bytes;
-}
-int Module::registers() const {
-  int many = 0;
-  Fine(Cuda().attribute(&many, CU_FUNC_ATTRIBUTE_NUM_REGS, kernel_), "cuFuncGetAttribute()");
-  return many;
 }
 
 }  // namespace suf::exec::cuda

@@ -34,9 +34,6 @@ class Module {
   }
   // Launch: params: the kernel's one parameter, which is copied.
   void Launch(View params, unsigned blocks, unsigned threads, Stream s) const;
-  // Local: bytes of local memory a thread; registers a thread.
-  int local() const;
-  int registers() const;
 
  private:
   CUmod_st* module_ = nullptr;

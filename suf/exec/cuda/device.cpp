@@ -161,9 +161,6 @@ void Upload(void* to, const void* from, size_t bytes, Stream s) {
 void Download(void* to, const void* from, size_t bytes, Stream s) {
   if (bytes) SUF_CALL(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, s));
 }
-void Copy(void* to, const void* from, size_t bytes, Stream s) {
-  if (bytes) SUF_CALL(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, s));
-}
 void Set(void* to, uint8_t value, size_t bytes, Stream s) {
   if (bytes) SUF_CALL(cudaMemsetAsync(to, value, bytes, s));
 }
@@ -177,8 +174,7 @@ Graph::Graph(Graph&& o) noexcept
     : capture_(std::move(o.capture_)),
       graph_(std::exchange(o.graph_, nullptr)),
       exec_(std::exchange(o.exec_, nullptr)),
-      ends_(std::move(o.ends_)),
-      kernels_(o.kernels_) {}
+      ends_(std::move(o.ends_)) {}
 
 void Graph::Begin(std::span<const int> after) {
   std::vector<cudaGraphNode_t> nodes;
@@ -203,18 +199,7 @@ int Graph::End() {
   return int(ends_.size()) - 1;
 }
 
-void Graph::Ready() {
-  size_t many = 0;
-  SUF_CALL(cudaGraphGetNodes(graph_, nullptr, &many));
-  std::vector<cudaGraphNode_t> nodes(many);
-  if (many) SUF_CALL(cudaGraphGetNodes(graph_, nodes.data(), &many));
-  for (cudaGraphNode_t n : nodes) {
-    cudaGraphNodeType type;
-    SUF_CALL(cudaGraphNodeGetType(n, &type));
-    kernels_ += type == cudaGraphNodeTypeKernel;
-  }
-  SUF_CALL(cudaGraphInstantiate(&exec_, graph_, 0));
-}
+void Graph::Ready() { SUF_CALL(cudaGraphInstantiate(&exec_, graph_, 0)); }
 
 void Graph::Launch(Stream s) const { SUF_CALL(cudaGraphLaunch(exec_, s)); }
 

@@ -122,7 +122,6 @@ void PinHostBuffers();
 // Upload, Download: in the stream's order; the host's memory stays until then. Set: bytes to one value.
 void Upload(void* to, const void* from, size_t bytes, Stream s);
 void Download(void* to, const void* from, size_t bytes, Stream s);
-void Copy(void* to, const void* from, size_t bytes, Stream s);  // within the device
 void Set(void* to, uint8_t value, size_t bytes, Stream s);
 
 // Graph: work that is described once and asked for often. Add describes a piece: whatever `f` asks of the stream that
@@ -142,8 +141,6 @@ class Graph {
   // Ready: ends the description. Launch: after all that was asked of the stream before.
   void Ready();
   void Launch(Stream s) const;
-  size_t pieces() const { return ends_.size(); }
-  size_t kernels() const { return kernels_; }  // once it is Ready
 
  private:
   void Begin(std::span<const int> after);
@@ -152,7 +149,6 @@ class Graph {
   CUgraph_st* graph_ = nullptr;
   CUgraphExec_st* exec_ = nullptr;
   std::vector<std::vector<CUgraphNode_st*>> ends_;  // by piece, what must be done before those after it
-  size_t kernels_ = 0;
 };
 
 // Check: throws Cause::kResource for a runtime error, with the call.
