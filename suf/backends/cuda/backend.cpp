@@ -19,7 +19,7 @@ class Cuda : public Backend {
       : can_(std::move(can)),
         gpu_(exec::cuda::Find(index)),
         groups_(groups),
-        kernels_(Codes(KernelFolder(), Str("sm_", gpu_.major, gpu_.minor))) {
+        kernels_(Codes(KernelFolder(), Str("sm_", gpu_.major, gpu_.minor)), gpu_.index, groups == Groups::kPrinted) {
     exec::cuda::PinHostBuffers();
   }
   std::string name() const override { return can_.name; }
@@ -55,7 +55,7 @@ class Cuda : public Backend {
       for (auto& [key, kept] : kept_) kept.idle.clear();
     }
     const bool printed = groups_ == Groups::kPrinted || (groups_ == Groups::kAuto && work >= kWorth);
-    return std::make_unique<Instance>(s, role, std::move(plan), printed ? &kernels_ : nullptr, gpu_.index);
+    return std::make_unique<Instance>(s, role, std::move(plan), printed ? &kernels_ : nullptr);
   }
   using Key = std::pair<Hash, int>;  // a trace's digest, role
   struct Kept {

@@ -17,8 +17,9 @@ namespace suf::backends::cuda {
 class Weights {
  public:
   using Held = std::shared_ptr<const exec::cuda::Memory>;
-  // Get: the words of an input of `count` elements; uploaded where the version is new.
-  Held Get(const std::string& name, const pfss::Io::Data& data, size_t count, exec::cuda::Stream s);
+  // Get: the words of an input of `count` elements; uploaded where the version is new: into the memory of the one
+  // before where nobody but the caller, who says what he has, holds that.
+  Held Get(const std::string& name, const pfss::Io::Data& data, size_t count, const Held& own, exec::cuda::Stream s);
   // Limbs: of one that is the right operand (depth, columns) of a product modulo 2^bits.
   struct Split {
     ring::cuda::Limbs form;
@@ -38,11 +39,13 @@ class Weights {
 class Instance {
  public:
   // kernels: null: the interpreter runs all groups.
-  Instance(const pfss::Schedule& s, Role role, std::shared_ptr<const DevicePlan> plan, Kernels* kernels, int device);
+  Instance(const pfss::Schedule& s, Role role, std::shared_ptr<const DevicePlan> plan, Kernels* kernels);
   // Assembled: makes the codes again, as inputs lie in another form.
   void Assembled(const pfss::Schedule& s, Role role);
-  // LoadKernels: of all groups, where they are not those of the codes.
+  // LoadKernels: of all groups, where they are not those of the codes. LackKernels: whether some may be had by now that
+  // were not: between runs.
   void LoadKernels();
+  void LackKernels();
   // Wipe: what is left of a run.
   void Wipe();
   size_t bytes() const;
@@ -56,9 +59,9 @@ class Instance {
   };
   const std::shared_ptr<const DevicePlan> plan_;
   Kernels* const kernels_;
-  const int device_;
   std::vector<Kernel> printed_;  // by instruction
-  bool stale_ = false;
+  bool stale_ = false, lacks_ = false;
+  int filled_ = 0;                                   // of the kernels, when they were last asked
   exec::cuda::Queue queue_{true}, ahead_, copies_;   // steps; words of coming chapters; key sections
   std::array<exec::cuda::Mark, 2> expanded_, used_;  // of a chapter's words: they are there; they are read no more
   std::array<exec::cuda::Mark, 4> time_{exec::cuda::Mark(true), exec::cuda::Mark(true), exec::cuda::Mark(true),

@@ -34,7 +34,7 @@ Bytes Read(const std::string& path, const Hash& key) {
     const Fd file = OpenFile(path, O_RDONLY | O_CLOEXEC);
     const Bytes all = ReadSome(file.get(), size, path);
     const size_t head = kMagic.size() + sizeof(Hash);
-    if (all.size() <= head) return {};
+    if (all.size() <= head || !Equal(View(all).first(kMagic.size()), AsView(kMagic))) return {};
     const View code = View(all).subspan(head);
     if (HashOf({key, code}) != *reinterpret_cast<const Hash*>(&all[kMagic.size()])) return {};
     return {code.begin(), code.end()};
@@ -45,12 +45,15 @@ Bytes Read(const std::string& path, const Hash& key) {
 
 }  // namespace
 
-Bytes Codes::Get(const std::string& text) const {
+Bytes Codes::Find(const std::string& text) const {
   const Hash key = KeyOf(text, architecture_);
-  const std::string name = Hex(key) + ".cubin";
-  if (!folder_.empty())
-    if (Bytes code = Read(folder_ + "/" + name, key); !code.empty()) return code;
+  return folder_.empty() ? Bytes() : Read(folder_ + "/" + Hex(key) + ".cubin", key);
+}
+
+Bytes Codes::Get(const std::string& text) const {
+  if (Bytes code = Find(text); !code.empty()) return code;
   if (exec::cuda::CompilerName().empty()) return {};
+  const Hash key = KeyOf(text, architecture_);
   Bytes code;
   try {
     code = exec::cuda::Compile(text, Headers(), architecture_);
@@ -61,7 +64,7 @@ Bytes Codes::Get(const std::string& text) const {
   try {
     Bytes all(kMagic.begin(), kMagic.end());
     Append(&all, HashOf({key, code})), Append(&all, code);
-    WriteFile(folder_, name, all);
+    WriteFile(folder_, Hex(key) + ".cubin", all);
   } catch (const Error&) {  // a folder that takes nothing costs the next run its time
   }
   return code;
@@ -78,20 +81,46 @@ std::string KernelFolder() {
   return error ? "" : (base / "suf" / "kernels").string();
 }
 
-std::vector<const exec::cuda::Module*> Kernels::Load(const std::vector<std::string>& texts, int device) {
+Kernels::~Kernels() {
+  stop_ = true;
+  if (filler_.joinable()) filler_.join();
+}
+
+void Kernels::Fill(std::vector<std::string> texts) {
+  if (filling_.exchange(true)) return;  // they are asked for again when it has ended
+  tried_.insert(texts.begin(), texts.end());
+  if (filler_.joinable()) filler_.join();
+  filler_ = std::thread([this, texts = std::move(texts)] {
+    exec::Pool pool(std::max(1, exec::Cores() / 2));
+    pool.For(texts.size(), 1, [&](size_t lo, size_t hi) {
+      for (size_t i = lo; i < hi && !stop_; ++i) (void)codes_.Get(texts[i]);
+    });
+    ++filled_;
+    filling_ = false;
+  });
+}
+
+std::vector<const exec::cuda::Module*> Kernels::Load(const std::vector<std::string>& texts) {
   std::lock_guard l(m_);
-  std::vector<std::string> fresh;
+  std::vector<std::string> fresh, missing;
   for (const std::string& t : texts)
-    if (modules_.try_emplace(t).second) fresh.push_back(t);
+    if (!modules_.count(t) && std::find(fresh.begin(), fresh.end(), t) == fresh.end()) fresh.push_back(t);
   std::vector<Bytes> codes(fresh.size());
   exec::Default().For(fresh.size(), 1, [&](size_t lo, size_t hi) {
-    for (size_t i = lo; i < hi; ++i) codes[i] = codes_.Get(fresh[i]);
+    for (size_t i = lo; i < hi; ++i) codes[i] = waits_ ? codes_.Get(fresh[i]) : codes_.Find(fresh[i]);
   });
-  exec::cuda::Use(device);
+  exec::cuda::Use(device_);
   for (size_t i = 0; i < fresh.size(); ++i)
-    if (!codes[i].empty()) modules_[fresh[i]] = std::make_unique<exec::cuda::Module>(codes[i], kKernel);
+    if (!codes[i].empty())
+      modules_[fresh[i]] = std::make_unique<exec::cuda::Module>(codes[i], kKernel);
+    else if (!tried_.count(fresh[i]))
+      missing.push_back(fresh[i]);
+  if (!waits_ && !missing.empty() && !exec::cuda::CompilerName().empty()) Fill(std::move(missing));
   std::vector<const exec::cuda::Module*> out;
-  for (const std::string& t : texts) out.push_back(modules_.at(t).get());
+  for (const std::string& t : texts) {
+    const auto it = modules_.find(t);
+    out.push_back(it == modules_.end() ? nullptr : it->second.get());
+  }
   return out;
 }
 

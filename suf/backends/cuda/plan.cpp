@@ -67,6 +67,7 @@ class Planner {
 
   DevicePlan Run() {
     Cut();
+    Chapters();
     for (const Instruction& ins : out_.plan.instructions) {
       if (ins.same >= 0) out_.root[ins.node] = out_.Root(ins.same);
       out_.frames.push_back(ins.group ? Registers(ins) : Frame{});
@@ -119,6 +120,10 @@ class Planner {
       }
       out_.programs.push_back(part);
     }
+  }
+
+  // Chapters: of batches, whose words have rooms one after another.
+  void Chapters() {
     for (size_t b = 0; b < out_.batches.size(); ++b) {
       std::map<int, size_t> more;
       size_t bytes = 0;

@@ -1,0 +1,90 @@
+// Printed kernels from text to module: in the folder once, behind the runs or before them, never from a file that is
+// not what it says.
+#include "suf/backends/cuda/kernels.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/double/compiler.hpp"
+#include "suf/base/error.hpp"
+
+namespace suf::backends::cuda {
+namespace {
+
+using exec::cuda::compiled;
+using exec::cuda::kBadText;
+
+class KernelsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = Str("/tmp/suf-kernels-", getpid());
+    std::filesystem::create_directories(folder_);
+    compiled = 0;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string folder_;
+};
+
+size_t There(const std::vector<const exec::cuda::Module*>& all) {
+  return all.size() - size_t(std::count(all.begin(), all.end(), nullptr));
+}
+
+TEST_F(KernelsTest, AreCompiledOnceATextAndFolder) {
+  const std::vector<std::string> texts{"a", "b", "a", kBadText};
+  for (int run : {0, 1}) {
+    Kernels kernels(Codes(folder_, "sm_90"), 0, true);
+    for (int again : {0, 1}) {
+      (void)again;
+      const auto got = kernels.Load(texts);
+      EXPECT_EQ(There(got), 3u);
+      EXPECT_EQ(got[0], got[2]);
+      EXPECT_EQ(got[3], nullptr);
+    }
+    // the bad one is tried again each time: nothing of it is kept
+    EXPECT_EQ(compiled, run ? 6 : 4);
+  }
+  // another architecture has other code
+  Kernels other(Codes(folder_, "sm_80"), 0, true);
+  EXPECT_EQ(There(other.Load({"a", "b"})), 2u);
+  EXPECT_EQ(compiled, 8);
+}
+
+TEST_F(KernelsTest, ComeBehindTheRuns) {
+  const std::vector<std::string> texts{"a", "b", kBadText};
+  Kernels kernels(Codes(folder_, "sm_90"), 0, false);
+  EXPECT_EQ(There(kernels.Load(texts)), 0u);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!kernels.filled() && std::chrono::steady_clock::now() < end) usleep(1000);
+  EXPECT_EQ(There(kernels.Load(texts)), 2u);
+  EXPECT_EQ(There(kernels.Load(texts)), 2u);
+  EXPECT_EQ(compiled, 3) << "what does not compile is tried once";
+}
+
+TEST_F(KernelsTest, AnAlteredFileIsMadeAgain) {
+  const Codes codes(folder_, "sm_90");
+  const Bytes good = codes.Get("a");
+  ASSERT_EQ(compiled, 1);
+  const std::string file = std::filesystem::directory_iterator(folder_)->path();
+  const auto size = std::filesystem::file_size(file);
+  for (uintmax_t at : {uintmax_t{0}, uintmax_t{20}, size - 1}) {
+    std::fstream f(file, std::ios::in | std::ios::out | std::ios::binary);
+    f.seekg(std::streamoff(at));
+    const char was = char(f.get());
+    f.seekp(std::streamoff(at)), f.put(char(was ^ 1)), f.close();
+    EXPECT_TRUE(codes.Find("a").empty()) << "byte " << at;
+    EXPECT_EQ(codes.Get("a"), good);
+    EXPECT_EQ(codes.Find("a"), good);
+  }
+  EXPECT_EQ(compiled, 4);
+  std::filesystem::resize_file(file, 30);
+  EXPECT_TRUE(codes.Find("a").empty());
+  EXPECT_TRUE(codes.Find("b").empty());
+}
+
+}  // namespace
+}  // namespace suf::backends::cuda
