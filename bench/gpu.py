@@ -5,7 +5,7 @@
 
 The machine needs a driver, Python's standard library and the programs of a build folder, which may come from elsewhere:
 *_cuda_test, fss_bench, products_bench, inference_bench, suf. Models are made on the spot (suf model random, seed 1).
-Plans are taken from --plans as PRESET.json, or compiled here, which takes minutes for bert-base.
+Kernels are compiled before the runs, where there is NVRTC. Plans are taken from --plans as PRESET.json, or compiled here, which takes minutes for bert-base.
 
 Every inference is one process: dealer, then both parties as threads on one device with a queue between them, keys
 resident, every word of every run equal to the simulator's. Beside it the same with packed on all cores. One JSON line a
@@ -18,6 +18,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -30,6 +31,10 @@ def machine(commit):
     gpu = run('nvidia-smi', '--query-gpu=name,driver_version', '--format=csv,noheader').stdout.splitlines()
     return {'commit': commit or run('git', 'describe', '--always', '--dirty', '--abbrev=12').stdout.strip(),
             'gpu': gpu[0].strip() if gpu else 'none', 'cores': len(os.sched_getaffinity(0))}
+
+
+def architecture():
+    return run('nvidia-smi', '--query-gpu=compute_cap', '--format=csv,noheader').stdout.splitlines()[0].strip().replace('.', '')
 
 
 def lines(text):
@@ -52,12 +57,17 @@ def inference(build, plans, preset, tokens, runs):
         if not plan or not plan.exists():
             plan = pathlib.Path(folder) / 'plan.json'
             subprocess.run([build / 'suf', 'compile', '--model', model, '--calibrate', ROOT / 'tests/data/calibrate.txt', '--max-tokens', str(tokens), '--out', plan], check=True)
+        # kernels first: else the first runs are the interpreter's
+        begin = time.monotonic()
+        made = run(build / 'suf', 'kernels', '--plan', plan, '--tokens', tokens, '--arch', architecture())
+        print(f'{preset}: {" ".join(made.stdout.split(chr(10))) or made.stderr.strip()}', flush=True)
+        kernels = round(time.monotonic() - begin, 1)
         for backend in ('packed', 'cuda'):
             done = run(build / 'inference_bench', model, plan, tokens, runs, backend)
             if done.returncode:
                 sys.exit(f'{preset} on {backend}: {done.stderr.strip()[-2000:]}')
             for line in lines(done.stdout):
-                yield {'preset': preset, 'parties': 'two threads, one device' if backend == 'cuda' else 'two threads, all cores', **line}
+                yield {'preset': preset, 'kernels_s': kernels, 'parties': 'two threads, one device' if backend == 'cuda' else 'two threads, all cores', **line}
 
 
 def table(rows):
