@@ -5,13 +5,15 @@
 """
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
 SUF, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
-NVRTC = [d for d in (SOURCE / '.cuda/nvidia/cu13/lib', pathlib.Path('/usr/local/cuda/lib64')) if list(d.glob('libnvrtc.so.1[23]'))]
+PLACES = [SOURCE / '.cuda/nvidia/cu13/lib', pathlib.Path('/usr/local/cuda/lib64'), *[pathlib.Path(n).resolve().parent.parent / 'lib64' for n in [shutil.which('nvcc')] if n]]
+NVRTC = [d for d in PLACES if list(d.glob('libnvrtc.so.1[23]'))]
 
 
 def kernels(out, *more):
