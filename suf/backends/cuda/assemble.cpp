@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "suf/backends/cuda/interpreter_core.hpp"
 #include "suf/backends/internal/registers.hpp"
 #include "suf/fss/sizes.hpp"
 
@@ -152,7 +153,7 @@ class Assembler {
         }
         operands.push_back(c);
       }
-      SUF_CHECK(int(operands.size()) <= 18);
+      SUF_CHECK(int(operands.size()) <= kMostOperands);
       MemberCode c{};
       c.op = n.op, c.emits = m.emits, c.strings = n.ring.kind == Ring::kXor, c.copies = int8_t(m.copies);
       c.receives = lower::Receives(n, role_);

@@ -58,16 +58,17 @@ void CudaExecutor::OpenKeys(const Randomness& randomness) {
   }
 }
 
+// Note: an input's form; whether it is another one than the codes have.
+bool CudaExecutor::Note(int i, const Io::Data& data) {
+  const InputForm now{data.bytes, data.is_signed};
+  return !(std::exchange(in_->base_.forms.at(i), now) == now);
+}
+
 // AskForms: how all inputs lie that are there before the inference, so that codes and kernels are made once.
 void CudaExecutor::AskForms(Io& io) {
   bool changed = false;
-  for (auto& [i, form] : in_->base_.forms) {
-    if (node(i).attrs[0] >= 0) continue;
-    const Io::Data data = io.Input(i);
-    const InputForm now{data.bytes, data.is_signed};
-    changed |= !(form == now);
-    form = now;
-  }
+  for (const auto& [i, form] : in_->base_.forms)
+    if (node(i).attrs[0] < 0) changed |= Note(i, io.Input(i));
   if (changed) in_->Assembled(s_, role_);
 }
 
@@ -79,11 +80,7 @@ void CudaExecutor::TakeInputs(size_t b, Io& io) {
   for (size_t k = batch.begin; k < batch.end; ++k) {
     const Instruction& ins = plan_.plan.instructions[k];
     if (ins.group || ins.same >= 0 || node(ins.node).op != Op::kInput) continue;
-    const Io::Data data = data_[ins.node] = io.Input(ins.node);
-    InputForm& form = in_->base_.forms.at(ins.node);
-    const InputForm now{data.bytes, data.is_signed};
-    changed |= !(form == now);
-    form = now;
+    changed |= Note(ins.node, data_[ins.node] = io.Input(ins.node));
   }
   if (changed) in_->Assembled(s_, role_);
   for (size_t k = batch.begin; k < batch.end; ++k) {
@@ -319,15 +316,11 @@ void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io&
     in_->time_[0].Record(s);
     GiveBack(io);
   }
-  const double all = std::chrono::duration<double>(Clock::now() - begin).count();
-  if (part.begin < part.end)
-    for (size_t b = part.begin; b < part.end; ++b) {
-      const double share = 1 / double(part.end - part.begin);
-      Report(
-          plan_.batches[b],
-          {.compute = kernels * share, .key = std::max(0., all - kernels - copies) * share, .upload = copies * share},
-          io);
-    }
+  const double all = std::chrono::duration<double>(Clock::now() - begin).count(),
+               batches = double(part.end - part.begin);
+  const Spent share{
+      .compute = kernels / batches, .key = std::max(0., all - kernels - copies) / batches, .upload = copies / batches};
+  for (size_t b = part.begin; b < part.end; ++b) Report(plan_.batches[b], share, io);
   for (int i : plan.unread[at]) io.Read(i);
 }
 

@@ -48,7 +48,6 @@ class Instance {
   void LackKernels();
   // Wipe: what is left of a run.
   void Wipe();
-  size_t bytes() const;
 
  private:
   friend class CudaExecutor;
@@ -103,6 +102,7 @@ class CudaExecutor : public pfss::Executor {
   uint8_t* At(const Room& r) const { return in_->base_.slab + r.at; }
 
   void OpenKeys(const pfss::Randomness& randomness);
+  bool Note(int i, const pfss::Io::Data& data);
   void AskForms(pfss::Io& io);
   void TakeInputs(size_t b, pfss::Io& io);
   void TakeFrame(const Part& part, pfss::Io& io);

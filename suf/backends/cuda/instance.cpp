@@ -107,6 +107,4 @@ void Instance::Wipe() {
   queue_.Wait();
 }
 
-size_t Instance::bytes() const { return slab_.size() + code_.size() + fixed_.size(); }
-
 }  // namespace suf::backends::cuda

@@ -76,12 +76,8 @@ size_t SpareOf(const Schedule& s, const lower::Instruction& ins, const Frame& fr
     if (p.thin) return 0;
     const int bytes = internal::Element(s, ins.node);
     const Limbs a = LeftOf(p, 8, false), b = RightOf(p, 8, false);
-    size_t product = ring::cuda::MultiplySpare(a, b, p.bits, bytes);
-    for (int w : {1, 2, 4})
-      if (p.weight)
-        product =
-            std::max(product, ring::cuda::MultiplySpare(
-                                  a, ring::cuda::LimbsOf(w, true, true, p.columns, p.depth, 1, p.bits), p.bits, bytes));
+    // the same however narrow a weight is split
+    const size_t product = ring::cuda::MultiplySpare(a, b, p.bits, bytes);
     size_t all = Rounded(a.bytes()) + Rounded(product) + words(n.args[0]);
     if (!p.weight) all += Rounded(b.bytes()) + words(n.args[1]);
     return all;

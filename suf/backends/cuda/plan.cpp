@@ -19,31 +19,31 @@ namespace {
 
 size_t Aligned(size_t bytes) { return (bytes + kRoomAlign - 1) / kRoomAlign * kRoomAlign; }
 
-// Slab: rooms are taken and given back in the order of batches; best fit.
+// Slab: rooms are taken and given back: bytes of the slab, words of a frame. Best fit; the last idle room grows.
 class Slab {
  public:
-  Room Take(size_t bytes) {
-    const size_t need = std::max(Aligned(bytes), kRoomAlign);
+  explicit Slab(size_t align) : align_(align) {}
+  Room Take(size_t size) {
+    const size_t need = Need(size);
     auto best = idle_.end();
     for (auto it = idle_.begin(); it != idle_.end(); ++it)
       if (it->second >= need && (best == idle_.end() || it->second < best->second)) best = it;
     if (best == idle_.end()) {
-      // the last idle room grows, if it ends where the slab does
       size_t at = end_;
       if (!idle_.empty() && idle_.rbegin()->first + idle_.rbegin()->second == end_) {
         at = idle_.rbegin()->first;
         idle_.erase(std::prev(idle_.end()));
       }
       end_ = at + need;
-      return {at, bytes};
+      return {at, size};
     }
     const auto [at, room] = *best;
     idle_.erase(best);
     if (room > need) idle_.emplace(at + need, room - need);
-    return {at, bytes};
+    return {at, size};
   }
   void Give(const Room& r) {
-    auto [it, fresh] = idle_.emplace(r.at, std::max(Aligned(r.bytes), kRoomAlign));
+    auto [it, fresh] = idle_.emplace(r.at, Need(r.bytes));
     SUF_CHECK(fresh);
     if (const auto next = std::next(it); next != idle_.end() && it->first + it->second == next->first)
       it->second += next->second, idle_.erase(next);
@@ -54,7 +54,9 @@ class Slab {
   size_t end() const { return end_; }
 
  private:
-  std::map<size_t, size_t> idle_;  // at -> bytes
+  size_t Need(size_t size) const { return std::max((size + align_ - 1) / align_ * align_, align_); }
+  const size_t align_;
+  std::map<size_t, size_t> idle_;  // at -> size
   size_t end_ = 0;
 };
 
@@ -184,47 +186,31 @@ class Planner {
     }
     Frame f;
     f.members.resize(n), f.operands.resize(n);
-    std::map<int, int> idle;  // at -> words
-    auto take = [&](int words) {
-      for (auto it = idle.begin(); it != idle.end(); ++it)
-        if (it->second >= words) {
-          const int at = it->first, rest = it->second - words;
-          idle.erase(it);
-          if (rest) idle.emplace(at + words, rest);
-          return at;
-        }
-      return std::exchange(f.words, f.words + words);
-    };
-    auto give = [&](int at, int words) {
-      auto it = idle.emplace(at, words).first;
-      if (auto next = std::next(it); next != idle.end() && at + words == next->first)
-        it->second += next->second, idle.erase(next);
-      if (it != idle.begin())
-        if (auto before = std::prev(it); before->first + before->second == at)
-          before->second += it->second, idle.erase(it);
-    };
-    auto words = [&](const Member& m) { return m.planes * row::WordsOf(node(m.node).ring.bits); };
+    Slab slab(1);
+    std::vector<Room> rooms;  // of members
     for (size_t k = 0; k < n; ++k) {
       const Member& m = ins.members[k];
-      std::vector<std::pair<int, int>> own;
+      std::vector<Room> own;
       for (size_t j = 0; j < m.operands.size(); ++j) {
         const Operand& o = m.operands[j];
         f.operands[k].push_back(-1);
         if (o.from != Operand::kMemory && !(o.from == Operand::kMember && Reduces(s_, ins, m, j))) continue;
-        const int many = o.planes * row::WordsOf(node(node(m.node).args[j]).ring.bits);
-        own.emplace_back(f.operands[k][j] = take(many), many);
+        own.push_back(slab.Take(size_t(o.planes * row::WordsOf(node(node(m.node).args[j]).ring.bits))));
+        f.operands[k][j] = int(own.back().at);
       }
-      f.members[k] = take(words(m));
-      for (const auto& [at, many] : own) give(at, many);
+      rooms.push_back(slab.Take(size_t(m.planes * row::WordsOf(node(m.node).ring.bits))));
+      f.members[k] = int(rooms.back().at);
+      for (const Room& r : own) slab.Give(r);
       for (size_t j = 0; j <= k; ++j)
-        if (last[j] == k) give(f.members[j], words(ins.members[j])), last[j] = n;
+        if (last[j] == k) slab.Give(rooms[j]);
     }
+    f.words = int(slab.end());
     return f;
   }
 
   // Places: of everything, batch by batch. What dies in a batch is free in the next one.
   void Places() {
-    Slab slab;
+    Slab slab(kRoomAlign);
     std::map<int, int> users;  // by root: nodes that are alive
     auto lease = [&](size_t bytes, int first, int last, int node) {
       const Room r = slab.Take(bytes);
