@@ -1,6 +1,7 @@
 #include "suf/run/pair.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -9,65 +10,138 @@
 #include <thread>
 
 #include "suf/exec/host.hpp"
+#include "suf/exec/pool.hpp"
 
 namespace suf::run {
 namespace {
 
+// Queue: one direction. A frame goes where its receiver posted room for it, as far as it is final; one that nobody
+// waits for yet is kept.
 struct Queue {
+  struct Posted {
+    int index;
+    std::span<uint8_t> into;
+    size_t came = 0;
+    bool lent = false;  // the sender may write there
+  };
   std::mutex m;
   std::condition_variable ready;
-  std::deque<std::pair<int, exec::HostBuffer>> frames;  // in pages that later ones use again
+  std::deque<Posted> posted;                          // in the order of the frames
+  std::deque<std::pair<int, exec::HostBuffer>> kept;  // frames that have no room yet; none while one is posted
   bool closed = false;
+  std::atomic<uint64_t> moves{0};  // for who looks before he sleeps
+  // Due: the posted frame that comes next; end: none.
+  auto Due() {
+    return std::find_if(posted.begin(), posted.end(), [](const Posted& p) { return p.came < p.into.size(); });
+  }
+  void Moved() {
+    ++moves;
+    ready.notify_all();
+  }
 };
+
+// Copy: a long piece by several threads: one moves less than a memory does.
+void Copy(View from, uint8_t* to) {
+  constexpr size_t kPiece = size_t{256} << 10;
+  exec::Default().For(from.size(), kPiece, [&](size_t lo, size_t hi) {
+    std::copy(from.begin() + ptrdiff_t(lo), from.begin() + ptrdiff_t(hi), to + lo);
+  });
+}
 
 class QueueLink : public Link {
  public:
   QueueLink(std::shared_ptr<Queue> in, std::shared_ptr<Queue> out, double seconds)
       : in_(std::move(in)), out_(std::move(out)), seconds_(seconds) {}
   ~QueueLink() override {
+    Unpost();
+    Close();
+  }
+  std::span<uint8_t> Lend(int index, size_t bytes) override {
     std::lock_guard l(out_->m);
-    out_->closed = true;
-    out_->ready.notify_all();
+    const auto to = out_->Due();
+    if (to == out_->posted.end() || to->index != index || to->into.size() != bytes) return {};
+    to->lent = true;
+    return to->into;
   }
   void Send(int index, View payload, size_t bytes) override {
-    if (bytes < payload.size()) return;
-    exec::HostBuffer copy(payload.size());
-    std::copy(payload.begin(), payload.end(), copy.span().begin());
     std::lock_guard l(out_->m);
-    out_->frames.emplace_back(index, std::move(copy));
-    out_->ready.notify_all();
-  }
-  void Post(int, std::span<uint8_t> into) override { posted_.push_back(into); }
-  void Receive(int index, size_t bytes) override {
-    const std::span<uint8_t> into = posted_.front();
-    if (std::exchange(came_, index) != index) {
-      const exec::HostBuffer frame = Next(index);
-      const View payload = frame.view();
-      if (payload.size() != into.size())
-        Fail(Cause::kPeer, "frame ", index, " of ", payload.size(), " bytes came where ", into.size(), " were due");
-      std::copy(payload.begin(), payload.end(), into.begin());
+    if (const auto to = out_->Due(); to != out_->posted.end()) {
+      Fits(*to, index, payload.size());
+      if (payload.data() != to->into.data()) Copy(payload.first(bytes).subspan(to->came), to->into.data() + to->came);
+      to->came = bytes;
+      if (bytes == payload.size()) to->lent = false;
+    } else if (bytes == payload.size()) {
+      exec::HostBuffer copy(bytes);
+      Copy(payload, copy.span().data());
+      out_->kept.emplace_back(index, std::move(copy));
     }
-    if (bytes == into.size()) posted_.pop_front();
+    out_->Moved();
+  }
+  void Post(int index, std::span<uint8_t> into) override {
+    std::lock_guard l(in_->m);
+    in_->posted.push_back({index, into});
+    if (in_->kept.empty()) return;
+    const auto& [got, frame] = in_->kept.front();
+    Fits(in_->posted.back(), got, frame.size());
+    Copy(frame.view(), into.data());
+    in_->posted.back().came = into.size();
+    in_->kept.pop_front();
+  }
+  void Receive(int index, size_t bytes) override {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto looks = [&] { return std::chrono::steady_clock::now() - begin < kLook; };
+    for (uint64_t seen = in_->moves; !Came(bytes) && looks(); seen = in_->moves)  // a sleep costs more than most frames
+      while (in_->moves == seen && looks()) {
+      }
+    std::unique_lock l(in_->m);
+    SUF_CHECK(!in_->posted.empty() && in_->posted.front().index == index);
+    const Queue::Posted& due = in_->posted.front();
+    in_->ready.wait_for(l, std::chrono::duration<double>(seconds_), [&] { return due.came >= bytes || in_->closed; });
+    waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (due.came < bytes)
+      Fail(Cause::kPeer, "the peer was silent for ", seconds_, " s (frame ", index, "); start both sides again");
+    if (bytes == due.into.size()) in_->posted.pop_front();
+  }
+  // Unpost: rooms that are lent do not go before the peer, who sees that this end has failed, writes there no more.
+  void Unpost() override {
+    Return();
+    std::unique_lock l(in_->m);
+    const auto lent = [&] {
+      return !in_->closed && std::any_of(in_->posted.begin(), in_->posted.end(), [](auto& p) { return p.lent; });
+    };
+    if (lent()) {
+      l.unlock();
+      Close();
+      l.lock();
+      in_->ready.wait(l, [&] { return !lent(); });
+    }
+    in_->posted.clear();
   }
   double waited() const override { return waited_; }
 
  private:
-  exec::HostBuffer Next(int index) {
-    auto begin = std::chrono::steady_clock::now();
-    std::unique_lock l(in_->m);
-    bool came = in_->ready.wait_for(l, std::chrono::duration<double>(seconds_),
-                                    [&] { return !in_->frames.empty() || in_->closed; });
-    waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (!came || in_->frames.empty())
-      Fail(Cause::kPeer, "the peer was silent for ", seconds_, " s (frame ", index, "); start both sides again");
-    auto [got, frame] = std::move(in_->frames.front());
-    in_->frames.pop_front();
-    if (got != index) Fail(Cause::kPeer, "frame ", got, " came where frame ", index, " was due");
-    return std::move(frame);
+  static constexpr std::chrono::microseconds kLook{100};
+  bool Came(size_t bytes) {
+    std::lock_guard l(in_->m);
+    return in_->closed || in_->posted.empty() || in_->posted.front().came >= bytes;
+  }
+  // Return: what was lent to this end. Close: no more comes from it.
+  void Return() {
+    std::lock_guard l(out_->m);
+    for (Queue::Posted& p : out_->posted) p.lent = false;
+    out_->Moved();
+  }
+  void Close() {
+    std::lock_guard l(out_->m);
+    out_->closed = true;
+    out_->Moved();
+  }
+  static void Fits(const Queue::Posted& room, int index, size_t bytes) {
+    if (index != room.index) Fail(Cause::kPeer, "frame ", index, " came where frame ", room.index, " was due");
+    if (bytes != room.into.size())
+      Fail(Cause::kPeer, "frame ", index, " of ", bytes, " bytes came where ", room.into.size(), " were due");
   }
   double waited_ = 0;
-  int came_ = -1;
-  std::deque<std::span<uint8_t>> posted_;
   std::shared_ptr<Queue> in_, out_;
   double seconds_;
 };
@@ -89,7 +163,9 @@ class Counted : public Link {
     }
     link_->Send(index, payload, bytes);
   }
+  std::span<uint8_t> Lend(int index, size_t bytes) override { return link_->Lend(index, bytes); }
   void Post(int index, std::span<uint8_t> into) override { link_->Post(index, into); }
+  void Unpost() override { link_->Unpost(); }
   void Receive(int index, size_t bytes) override {
     link_->Receive(index, bytes);
     behind_ = std::max(behind_, chain_[size_t(index)]);
