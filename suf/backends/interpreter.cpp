@@ -47,6 +47,7 @@ constexpr lower::Limits kLimits{.members = 1024,
                                 .bytes = int64_t{4} << 20,
                                 .planes = 1 << 16,
                                 .plane_rows = 1,
+                                .table = int64_t{1} << 40,
                                 .drawn = int64_t{1} << 40,
                                 .run = 0};
 

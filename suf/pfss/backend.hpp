@@ -5,6 +5,7 @@
 #pragma once
 #include <bitset>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -183,6 +184,12 @@ class Backend {
   virtual uint32_t prg() const = 0;
   virtual std::unique_ptr<Randomness> Expand(Material material) = 0;
   virtual std::unique_ptr<Executor> Start(const Schedule& s, Role role) = 0;
+  // Reserve: sees, before anything is spent on a run, that it will find its memory, and keeps that for Start. Otherwise
+  // what is lacking: bytes that the run needs, and those that are free.
+  struct Lack {
+    int64_t needed, free;
+  };
+  virtual std::optional<Lack> Reserve(const Schedule& /*s*/, Role /*role*/) { return {}; }
   // ValueBytes: bytes of the values that an executor has in memory, at their peak, inputs left out; 0: it is not told.
   virtual int64_t ValueBytes(const Schedule& /*s*/, Role /*role*/) { return 0; }
 };

@@ -17,6 +17,7 @@
 #include "suf/fss/internal/aes_kernels.hpp"
 #include "suf/pfss/backend.hpp"
 #include "suf/ring/cuda/products.hpp"
+#include "tests/double/compiler.hpp"
 
 struct CUstream_st {
   std::vector<std::function<void()>>* captures = nullptr;  // null: what is asked for is done at once
@@ -43,7 +44,8 @@ Gpu Find(int index) {
 }
 void Check(int error, const char*) { SUF_CHECK(error == 0); }
 void Use(int) {}
-size_t Free() { return size_t{1} << 40; }
+std::atomic<size_t> free_bytes{size_t{1} << 40};
+size_t Free() { return free_bytes; }
 void Finish(Stream) {}
 Queue::Queue(bool) : stream_(new CUstream_st) {}
 Queue::~Queue() { delete stream_; }
@@ -133,11 +135,18 @@ void Each(uint64_t n, const F& f, Stream s) {
 
 namespace suf::backends::cuda {
 
+void RotSumRows(const Array& x, const Array& at, Word mask, uint64_t rows, uint64_t m, uint64_t len, uint64_t packed,
+                Target out, Stream s) {
+  Each(rows * m, RotSumOf{x, at, mask, m, len, packed, out}, s);
+}
 void SumRows(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s) {
   Each(rows, SumOf{x, len, 1, out}, s);
 }
 void SuffixRows(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s) {
   Each(rows, SuffixOf{x, len, out}, s);
+}
+void DotRows(const Array& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, Target out, Stream s) {
+  Each(rows, DotOf{x, first, m, table, out}, s);
 }
 void ThinRows(const Array& x, const Array& y, uint64_t count, const ThinShape& shape, Target out, Stream s) {
   Each(count, ThinOf{x, y, shape, out}, s);
@@ -166,18 +175,23 @@ namespace suf::ring::cuda {
 
 // Planes here are words.
 Limbs LimbsOf(int, bool, bool, int rows, int depth, size_t batch, int) { return {8, false, rows, depth, batch}; }
-void Split(const Limbs& to, const void* words, int bytes, bool is_signed, bool splat, bool transposed, uint8_t* planes,
-           Stream s) {
+void Split(const Splitting& one, const Splitting& other, const Cleared& cleared, Stream s) {
   exec::cuda::Do(s, [=] {
-    auto* out = reinterpret_cast<uint64_t*>(planes);
-    const size_t rows = size_t(to.rows), depth = size_t(to.depth);
-    for (size_t b = 0; b < to.batch; ++b)
-      for (size_t r = 0; r < rows; ++r)
-        for (size_t d = 0; d < depth; ++d) {
-          const size_t at = b * rows * depth + (transposed ? d * rows + r : r * depth + d);
-          *out++ = pfss::WordOf({words, bytes, is_signed, 0}, splat ? 0 : at);
-        }
+    for (const Splitting& x : {one, other}) {
+      auto* out = reinterpret_cast<uint64_t*>(x.planes);
+      const size_t rows = size_t(x.to.rows), depth = size_t(x.to.depth);
+      for (size_t b = 0; b < x.to.batch; ++b)
+        for (size_t r = 0; r < rows; ++r)
+          for (size_t d = 0; d < depth; ++d) {
+            const size_t at = b * rows * depth + (x.transposed ? d * rows + r : r * depth + d);
+            *out++ = pfss::WordOf({x.words, x.bytes, x.is_signed, 0}, x.splat ? 0 : at);
+          }
+    }
+    std::fill_n(cleared.at, cleared.bytes, uint8_t{0});
   });
+}
+Cleared Sums(const Limbs& a, const Limbs& b, void* c, int c_bytes, uint8_t*) {
+  return {static_cast<uint8_t*>(c), a.batch * size_t(a.rows) * size_t(b.rows) * size_t(c_bytes)};
 }
 size_t MultiplySpare(const Limbs&, const Limbs&, int, int) { return 0; }
 void Multiply(const Limbs& a, const uint8_t* a_planes, const Limbs& b, const uint8_t* b_planes, int, void* c,
@@ -211,6 +225,18 @@ DcfContext DcfOf(const Batch& b) {
   std::memcpy(c.k_serial.data(), b.tree_key, 16);
   return c;
 }
+std::vector<uint64_t> WordsOf(const Numbers& x, size_t count) {
+  std::vector<uint64_t> out(count);
+  for (size_t i = 0; i < count; ++i) {
+    std::memcpy(&out[i], static_cast<const uint8_t*>(x.data) + i * size_t(x.bytes), size_t(x.bytes));
+    if (x.bits < 64) out[i] &= (uint64_t{1} << x.bits) - 1;
+  }
+  return out;
+}
+void Give(const std::vector<uint64_t>& words, const Results& out) {
+  for (size_t i = 0; i < words.size(); ++i)
+    std::memcpy(static_cast<uint8_t*>(out.data) + i * size_t(out.bytes), &words[i], size_t(out.bytes));
+}
 // Points: x less each threshold.
 std::vector<uint64_t> Points(const Batch& b, const uint64_t* x, const uint64_t* thresholds, int m) {
   using U128 = unsigned __int128;
@@ -238,21 +264,30 @@ void Expand(const Piece* pieces, size_t count, Stream s) {
     }
   });
 }
-void DpfGen(const Batch& b, const uint64_t* alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key, Stream s) {
-  exec::cuda::Do(s, [=] { fss::DpfGen(DpfOf(b), alpha, root0, root1, b.count, key); });
+void DpfGen(const Batch& b, Numbers alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key, Stream s) {
+  exec::cuda::Do(s, [=] { fss::DpfGen(DpfOf(b), WordsOf(alpha, b.count).data(), root0, root1, b.count, key); });
 }
-void DpfWindow(const Batch& b, int party, const uint8_t* root, const uint8_t* key, int level, const uint64_t* lo, int m,
-               uint64_t* out, Stream s) {
-  exec::cuda::Do(s, [=] { fss::DpfWindow(DpfOf(b), party, root, key, level, lo, b.count, m, out); });
+void DpfWindow(const Batch& b, int party, const uint8_t* root, const uint8_t* key, int level, Numbers lo, int m,
+               Results out, Stream s) {
+  exec::cuda::Do(s, [=] {
+    std::vector<uint64_t> words(b.count * size_t((m + 63) / 64));
+    fss::DpfWindow(DpfOf(b), party, root, key, level, WordsOf(lo, b.count).data(), b.count, m, words.data());
+    Give(words, out);
+  });
 }
-void DpfParity(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
-               const uint64_t* thresholds, int m, uint64_t* out, Stream s) {
-  exec::cuda::Do(
-      s, [=] { fss::DpfParity(DpfOf(b), party, root, key, Points(b, x, thresholds, m).data(), b.count, m, out); });
+void DpfParity(const Batch& b, int party, const uint8_t* root, const uint8_t* key, Numbers x,
+               const uint64_t* thresholds, int m, Results out, Stream s) {
+  exec::cuda::Do(s, [=] {
+    std::vector<uint64_t> words(b.count * size_t((m + 63) / 64));
+    const std::vector<uint64_t> points = Points(b, WordsOf(x, b.count).data(), thresholds, m);
+    fss::DpfParity(DpfOf(b), party, root, key, points.data(), b.count, m, words.data());
+    Give(words, out);
+  });
 }
-void DpfDense(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
-              const uint64_t* table, uint64_t* out, Stream s) {
-  exec::cuda::Do(s, [=] { fss::DpfDense(DpfOf(b), party, root, key, x, table, b.count, out); });
+void DpfDense(const Batch& b, int party, const uint8_t* root, const uint8_t* key, Numbers x, const uint64_t* table,
+              uint64_t* out, Stream s) {
+  exec::cuda::Do(s,
+                 [=] { fss::DpfDense(DpfOf(b), party, root, key, WordsOf(x, b.count).data(), table, b.count, out); });
 }
 void DcfGen(const Batch& b, const uint64_t* alpha, const uint64_t* beta, const uint8_t* root0, const uint8_t* root1,
             uint8_t* key, Stream s) {

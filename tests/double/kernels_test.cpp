@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/double/compiler.hpp"
 #include "suf/base/error.hpp"
+#include "tests/double/compiler.hpp"
 
 namespace suf::backends::cuda {
 namespace {

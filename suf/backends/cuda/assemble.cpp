@@ -30,7 +30,7 @@ class Assembler {
 
   Assembled Run() {
     const std::vector<Instruction>& all = plan_.plan.instructions;
-    out_.groups.resize(all.size()), out_.thresholds.resize(all.size());
+    out_.groups.resize(all.size()), out_.tables.resize(all.size());
     for (const Chapter& c : plan_.chapters) Pieces(c);
     for (size_t p = 0; p < plan_.programs.size(); ++p)
       for (size_t b = plan_.programs[p].begin; b < plan_.programs[p].end; ++b) {
@@ -97,8 +97,10 @@ class Assembler {
     if (n.op == Op::kConst) {
       const std::vector<Word> w(n.data->begin(), n.data->end());
       out_.constants[ins.node] = {reinterpret_cast<const uint8_t*>(Put(w)), 8, w.size() == 1};
+    } else if (n.op == Op::kDot) {
+      out_.tables[k] = Words(n.args[1]);
     } else if (n.op == Op::kDpfParity) {
-      out_.thresholds[k] = reinterpret_cast<const Word*>(Put(&n.attrs[3], n.attrs.size() - 3));
+      out_.tables[k] = reinterpret_cast<const Word*>(Put(&n.attrs[3], n.attrs.size() - 3));
     } else if (n.op == Op::kDcfEval) {
       std::vector<Word> numbers(n.attrs.begin() + 5, n.attrs.end());
       if (Size(node(n.args[2]).shape) != Size(node(n.args[0]).shape)) {
@@ -110,7 +112,7 @@ class Assembler {
           if (2 * half > 64) numbers.push_back(uint64_t(x >> 64));
         }
       }
-      out_.thresholds[k] = Put(numbers);
+      out_.tables[k] = Put(numbers);
     }
   }
 

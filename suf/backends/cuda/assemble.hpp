@@ -31,7 +31,7 @@ struct Base {
 struct Assembled {
   std::vector<uint8_t> bytes;
   std::vector<const GroupCode*> groups;         // by instruction; null for operations
-  std::vector<const Word*> thresholds;          // by instruction: of reads of trees, as numbers
+  std::vector<const Word*> tables;              // by instruction: thresholds of reads of trees; words of sums by bits
   std::map<int, Array> constants;               // by node
   std::vector<const fss::cuda::Piece*> pieces;  // by chapter: of its PRG words
   std::vector<size_t> many;

@@ -37,25 +37,51 @@ class Cuda : public Backend {
       auto& idle = kept_[key].idle;
       if (!idle.empty()) instance = std::move(idle.back()), idle.pop_back();
     }
-    if (!instance) instance = NewInstance(s, role);
+    if (!instance) {
+      instance = NewInstance(s, role);
+      if (!instance) {
+        const Lack lack = LackOf(*PlanFor(s, role));
+        Fail(Cause::kResource, "a run needs ", lack.needed, " bytes of the device's memory, and ", lack.free,
+             " are free; bring fewer tokens or values at once, or free memory of the device");
+      }
+    }
     return std::make_unique<CudaExecutor>(s, role, gpu_.index, weights_, std::move(instance),
                                           [this, key](std::unique_ptr<Instance> i) { Keep(key, std::move(i)); });
   }
   int64_t ValueBytes(const Schedule& s, Role role) override { return int64_t(PlanFor(s, role)->slab); }
+  std::optional<Lack> Reserve(const Schedule& s, Role role) override {
+    RefuseLacking(can_, s.trace());
+    exec::cuda::Use(gpu_.index);
+    const Key key{s.trace().digest(), int(role)};
+    {
+      std::lock_guard l(m_);
+      if (!kept_[key].idle.empty()) return {};
+    }
+    auto instance = NewInstance(s, role);
+    if (!instance) return LackOf(*PlanFor(s, role));
+    Keep(key, std::move(instance));
+    return {};
+  }
 
  private:
-  // kWorth: rows times members of a trace whose groups are worth kernels of their own.
+  // kWorth: rows times members of a trace whose groups are worth compiling; what the folder has serves every trace.
   static constexpr int64_t kWorth = int64_t{1} << 24;
+  // LackOf: what a new instance needs, and what is free; beside it the device keeps codes, weights and its own.
+  static Lack LackOf(const DevicePlan& plan) { return {int64_t(plan.slab + kBeside), int64_t(exec::cuda::Free())}; }
+  static constexpr size_t kBeside = size_t{64} << 20;
+  // NewInstance: null where the device has no memory for it.
   std::unique_ptr<Instance> NewInstance(const Schedule& s, Role role) {
     auto plan = PlanFor(s, role);
     int64_t work = 0;
     for (const lower::Instruction& ins : plan->plan.instructions) work += int64_t(ins.rows * ins.members.size());
-    if (plan->slab > exec::cuda::Free()) {  // what other traces keep goes first
+    if (const Lack lack = LackOf(*plan); lack.needed > lack.free) {  // what other traces keep goes first
       std::lock_guard l(m_);
       for (auto& [key, kept] : kept_) kept.idle.clear();
     }
-    const bool printed = groups_ == Groups::kPrinted || (groups_ == Groups::kAuto && work >= kWorth);
-    return std::make_unique<Instance>(s, role, std::move(plan), printed ? &kernels_ : nullptr);
+    if (const Lack lack = LackOf(*plan); lack.needed > lack.free) return nullptr;
+    const bool worth = groups_ == Groups::kPrinted || work >= kWorth;
+    return std::make_unique<Instance>(s, role, std::move(plan), groups_ == Groups::kInterpreted ? nullptr : &kernels_,
+                                      worth);
   }
   using Key = std::pair<Hash, int>;  // a trace's digest, role
   struct Kept {

@@ -6,8 +6,8 @@
 
 namespace suf::backends::cuda {
 
-// Groups: what runs them: kernels of their own where a trace is large enough to be worth compiling, the interpreter
-// alone, or kernels of their own always.
+// Groups: what runs them: kernels of their own, compiled where a trace is large enough to be worth it; the interpreter
+// alone; or kernels of their own always.
 enum class Groups { kAuto, kInterpreted, kPrinted };
 std::unique_ptr<pfss::Backend> MakeBackend(pfss::Capabilities can, int index, Groups groups);
 

@@ -69,6 +69,18 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
+    RunDotRows(const Array x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, const Target out) {
+  const Warp w{};
+  if (w.at >= rows) return;
+  const uint8_t* const data = DataOf(x);
+  Word sum = 0;
+#pragma unroll 4
+  for (uint64_t j = w.lane; j < m; j += 32) sum += DotTerm(x, data, w.at, first, table, j);
+  sum = WarpSum(sum);
+  if (w.lane == 0) PutTarget(out, w.at, sum);
+}
+
+__global__ void __launch_bounds__(kThreads)
     RunThinRows(const Array x, const Array y, uint64_t count, const ThinShape shape, const Target out) {
   const Warp w{};
   if (w.at >= count) return;
@@ -80,8 +92,56 @@ __global__ void __launch_bounds__(kThreads)
   if (w.lane == 0) PutTarget(out, w.at, sum);
 }
 
+// A warp has 32 places of a row: its lanes find the turns of 32 vectors, then each adds up its own place of them all.
+template <class T>
+__global__ void __launch_bounds__(kThreads) RunRotSumRows(const RotSumOf f, uint64_t rows) {
+  const uint64_t i = uint64_t(blockIdx.x) * kThreads + threadIdx.x;
+  const uint32_t lane = threadIdx.x % 32, m = uint32_t(f.m);
+  if (i >= rows * m) return;
+  const RotSumOf::Range range = f.RangeOf(i / m);
+  const uint32_t v = uint32_t(i % m);
+  const T* const u = reinterpret_cast<const T*>(DataOf(f.x));
+  const uint8_t* const places = DataOf(f.at);
+  Word sum = 0;
+  for (uint64_t j0 = range.begin; j0 < range.end; j0 += 32) {
+    const uint32_t many = uint32_t(range.end - j0 < 32 ? range.end - j0 : 32);
+    const uint32_t mine = lane < many ? uint32_t((WordAt(f.at, places, j0 + lane, 0) & f.mask) % m) : 0;
+#pragma unroll 8
+    for (uint32_t j = 0; j < many; ++j) {
+      const uint32_t first = __shfl_sync(~0u, mine, int(j));
+      sum += Word(int64_t(u[(j0 + j) * m + (first >= v ? first - v : first + m - v)]));
+    }
+  }
+  PutTarget(f.out, i, sum);
+}
+
 }  // namespace
 
+void RotSumRows(const Array& x, const Array& at, Word mask, uint64_t rows, uint64_t m, uint64_t len, uint64_t packed,
+                Target out, Stream s) {
+  if (!rows) return;
+  const RotSumOf f{x, at, mask, m, len, packed, out};
+  const auto run = [&](auto kernel) {
+    kernel<<<exec::cuda::Blocks(rows * m, kThreads), kThreads, 0, s>>>(f, rows);
+    exec::cuda::Launched("the kernel of sums of rotations");
+  };
+  switch (x.is_signed ? -int(x.bytes) : int(x.bytes)) {
+    case 1:
+      return run(RunRotSumRows<uint8_t>);
+    case 2:
+      return run(RunRotSumRows<uint16_t>);
+    case 4:
+      return run(RunRotSumRows<uint32_t>);
+    case -1:
+      return run(RunRotSumRows<int8_t>);
+    case -2:
+      return run(RunRotSumRows<int16_t>);
+    case -4:
+      return run(RunRotSumRows<int32_t>);
+    default:
+      return run(RunRotSumRows<uint64_t>);
+  }
+}
 void SumRows(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s) {
   if (!rows) return;
   RunSumRows<<<exec::cuda::Blocks(rows * 32, kThreads), kThreads, 0, s>>>(x, rows, len, out);
@@ -91,6 +151,11 @@ void SuffixRows(const Array& x, uint64_t rows, uint64_t len, Target out, Stream 
   if (!rows) return;
   RunSuffixRows<<<exec::cuda::Blocks(rows * 32, kThreads), kThreads, 0, s>>>(x, rows, len, out);
   exec::cuda::Launched("the kernel of suffix sums");
+}
+void DotRows(const Array& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, Target out, Stream s) {
+  if (!rows) return;
+  RunDotRows<<<exec::cuda::Blocks(rows * 32, kThreads), kThreads, 0, s>>>(x, rows, first, table, m, out);
+  exec::cuda::Launched("the kernel of sums by bits");
 }
 void ThinRows(const Array& x, const Array& y, uint64_t count, const ThinShape& shape, Target out, Stream s) {
   if (!count) return;

@@ -34,6 +34,8 @@ void Thin(const Array& x, const Array& y, uint64_t count, const ThinShape& shape
 void Sum(const Array& x, uint64_t count, uint64_t len, uint64_t inner, Target out, Stream s);
 // Suffix: sums of a row from each place on; rows of `len`.
 void Suffix(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s);
+// Dot: of row i of strings the sum of table_j over the set bits first + j, j below m.
+void Dot(const Array& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, Target out, Stream s);
 // Take: element at[i] mod m of row i of m. `mask`: of the index's ring.
 void Take(const Array& x, const Array& at, Word mask, uint64_t count, uint64_t m, Target out, Stream s);
 // RotSum: pfss::Op::kRotSum: rows of m; of `len` vectors each, or packed triangles of `packed` rows.
@@ -50,10 +52,14 @@ void Triangle(const Array& x, bool pack, uint64_t count, uint64_t m, Target out,
 // Halves: numbers high 2^b + low of words (2, count), two words each above 64 bits, else one.
 void Halves(const Word* x, uint64_t count, int b, Word* out, Stream s);
 
-// Of rows that are long enough for a warp each; by Sum, Suffix and Thin where they are.
+// RotSumRows: of rows of a multiple of 32, by RotSum.
+void RotSumRows(const Array& x, const Array& at, Word mask, uint64_t rows, uint64_t m, uint64_t len, uint64_t packed,
+                Target out, Stream s);
+// Of rows that are long enough for a warp each; by Sum, Suffix, Thin and Dot where they are.
 inline constexpr uint64_t kLongRow = 24;
 void SumRows(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s);
 void SuffixRows(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s);
+void DotRows(const Array& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, Target out, Stream s);
 void ThinRows(const Array& x, const Array& y, uint64_t count, const ThinShape& shape, Target out, Stream s);
 
 }  // namespace suf::backends::cuda

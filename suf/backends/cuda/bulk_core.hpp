@@ -49,7 +49,30 @@ struct SuffixOf {
     for (uint64_t j = len; j-- > 0;) PutTarget(out, r * len + j, sum += WordAt(x, data, r * len + j, 0));
   }
 };
-void Suffix(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s) { Each(rows, SuffixOf{x, len, out}, s); }
+void Suffix(const Array& x, uint64_t rows, uint64_t len, Target out, Stream s) {
+  if (len >= kLongRow) return SuffixRows(x, rows, len, out, s);
+  Each(rows, SuffixOf{x, len, out}, s);
+}
+
+// DotTerm: table_j where bit first + j of row i is set, else 0.
+SUF_ROW Word DotTerm(const Array& x, const uint8_t* data, uint64_t i, uint64_t first, const Word* table, uint64_t j) {
+  return row::Mask(WordAt(x, data, i, int((first + j) / 64)) >> ((first + j) % 64)) & table[j];
+}
+struct DotOf {
+  Array x;
+  uint64_t first, m;
+  const Word* table;
+  Target out;
+  SUF_ROW void operator()(uint64_t i) const {
+    Word sum = 0;
+    for (uint64_t j = 0; j < m; ++j) sum += DotTerm(x, DataOf(x), i, first, table, j);
+    PutTarget(out, i, sum);
+  }
+};
+void Dot(const Array& x, uint64_t rows, uint64_t first, const Word* table, uint64_t m, Target out, Stream s) {
+  if (m >= kLongRow) return DotRows(x, rows, first, table, m, out, s);
+  Each(rows, DotOf{x, first, m, table, out}, s);
+}
 
 // Where factor d of entry i of a thin product lies: in x, and in y.
 SUF_ROW uint64_t LeftOf(const ThinShape& t, uint64_t i, uint64_t d) { return i / t.columns * t.depth + d; }
@@ -93,12 +116,21 @@ struct RotSumOf {
   Word mask;
   uint64_t m, len, packed;
   Target out;
+  // Range: of the vectors that row r sums.
+  struct Range {
+    uint64_t begin, end;
+  };
+  SUF_ROW Range RangeOf(uint64_t r) const {
+    const uint64_t row = packed ? r % packed : 0;
+    const uint64_t begin = packed ? r / packed * len + row * (row + 1) / 2 : r * len;
+    return {begin, begin + (packed ? row + 1 : len)};
+  }
   SUF_ROW void operator()(uint64_t i) const {
-    const uint64_t r = i / m, v = i % m, row = packed ? r % packed : 0;
-    const uint64_t begin = packed ? r / packed * len + row * (row + 1) / 2 : r * len, count = packed ? row + 1 : len;
+    const Range range = RangeOf(i / m);
+    const uint64_t v = i % m;
     const uint8_t *const u = DataOf(x), *const places = DataOf(at);
     Word sum = 0;
-    for (uint64_t j = begin; j < begin + count; ++j) {
+    for (uint64_t j = range.begin; j < range.end; ++j) {
       const uint64_t first = (WordAt(at, places, j, 0) & mask) % m;
       sum += WordAt(x, u, j * m + (first >= v ? first - v : first + m - v), 0);
     }
@@ -107,6 +139,7 @@ struct RotSumOf {
 };
 void RotSum(const Array& x, const Array& at, Word mask, uint64_t rows, uint64_t m, uint64_t len, uint64_t packed,
             Target out, Stream s) {
+  if (m % 32 == 0 && m < uint64_t{1} << 31 && !x.splat) return RotSumRows(x, at, mask, rows, m, len, packed, out, s);
   Each(rows * m, RotSumOf{x, at, mask, m, len, packed, out}, s);
 }
 

@@ -105,13 +105,20 @@ void CudaExecutor::TakeInputs(size_t b, Io& io) {
   }
 }
 
+// kChunk: bytes of a frame that are copied at once, while those after them come, or those before them leave.
+constexpr size_t kChunk = size_t{1} << 18;
+
 void CudaExecutor::TakeFrame(const Part& part, Io& io) {
   if (part.receives < 0) return;
   const pfss::Frame& f = s_.frames()[size_t(part.receives)];
   uint8_t* const to = At(part.received) + kEdge;
   if (const View all = io.Received(); int64_t(all.size()) == f.bytes) {
-    io.Await(all.size());
-    return Upload(to, all.data(), all.size(), in_->queue_.stream());
+    for (size_t at = 0; at < all.size(); at += kChunk) {
+      const View chunk = all.subspan(at, std::min(kChunk, all.size() - at));
+      io.Await(at + chunk.size());
+      Upload(to + at, chunk.data(), chunk.size(), in_->queue_.stream());
+    }
+    return;
   }
   for (const pfss::Part& p : f.parts) {
     const View v = io.In(p.node);
@@ -244,9 +251,18 @@ void CudaExecutor::GiveFrame(const Part& part, Io& io) {
   const pfss::Frame& f = s_.frames()[size_t(part.sends)];
   const uint8_t* const from = At(part.sent) + kEdge;
   if (const std::span<uint8_t> all = io.Sending(); int64_t(all.size()) == f.bytes) {
-    Download(all.data(), from, all.size(), in_->queue_.stream());
-    in_->queue_.Wait();
-    return io.Written(all.size());
+    const auto copy = [&](size_t at) {
+      Download(&all[at], from + at, std::min(kChunk, all.size() - at), in_->queue_.stream());
+      in_->copied_[at / kChunk % in_->copied_.size()].Record(in_->queue_.stream());
+    };
+    const size_t ahead = kChunk * in_->copied_.size();
+    for (size_t at = 0; at < std::min(ahead, all.size()); at += kChunk) copy(at);
+    for (size_t at = 0; at < all.size(); at += kChunk) {
+      in_->copied_[at / kChunk % in_->copied_.size()].Wait();
+      if (at + ahead < all.size()) copy(at + ahead);
+      io.Written(std::min(at + kChunk, all.size()));
+    }
+    return;
   }
   for (const pfss::Part& p : f.parts) {
     const std::span<uint8_t> to = io.Out(p.node);

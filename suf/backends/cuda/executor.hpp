@@ -38,8 +38,8 @@ class Weights {
 // the same trace find all made. It keeps no reference to a trace: two with one digest are alike.
 class Instance {
  public:
-  // kernels: null: the interpreter runs all groups.
-  Instance(const pfss::Schedule& s, Role role, std::shared_ptr<const DevicePlan> plan, Kernels* kernels);
+  // kernels: null: the interpreter runs all groups. worth: whether those that are missing are compiled.
+  Instance(const pfss::Schedule& s, Role role, std::shared_ptr<const DevicePlan> plan, Kernels* kernels, bool worth);
   // Assembled: makes the codes again, as inputs lie in another form.
   void Assembled(const pfss::Schedule& s, Role role);
   // LoadKernels: of all groups, where they are not those of the codes. LackKernels: whether some may be had by now that
@@ -58,11 +58,13 @@ class Instance {
   };
   const std::shared_ptr<const DevicePlan> plan_;
   Kernels* const kernels_;
+  const bool worth_;
   std::vector<Kernel> printed_;  // by instruction
   bool stale_ = false, lacks_ = false;
   int filled_ = 0;                                   // of the kernels, when they were last asked
   exec::cuda::Queue queue_{true}, ahead_, copies_;   // steps; words of coming chapters; key sections
   std::array<exec::cuda::Mark, 2> expanded_, used_;  // of a chapter's words: they are there; they are read no more
+  std::array<exec::cuda::Mark, 8> copied_;           // of chunks of a frame that leaves
   std::array<exec::cuda::Mark, 4> time_{exec::cuda::Mark(true), exec::cuda::Mark(true), exec::cuda::Mark(true),
                                         exec::cuda::Mark(true)};  // of a batch: copies, kernels, copies
   Base base_;

@@ -33,7 +33,7 @@ Weights::Split Weights::Limbs(const std::string& name, const Io::Data& data, int
     const Memory words(size_t(depth) * size_t(columns) * size_t(data.bytes));
     auto planes = std::make_shared<Memory>(form.bytes());
     Upload(words.data(), data.words, words.size(), s);
-    ring::cuda::Split(form, words.data(), data.bytes, data.is_signed, false, true, planes->data(), s);
+    ring::cuda::Split({form, words.data(), data.bytes, data.is_signed, false, true, planes->data()}, {}, {}, s);
     exec::cuda::Finish(s);
     version = data.version, split = {form, std::move(planes)};
   }
@@ -47,9 +47,10 @@ InputForm FirstForm(const Trace& t, int i) {
   return t.node(i).attrs[0] < 0 ? InputForm{8, false} : InputForm{4, true};
 }
 
-Instance::Instance(const Schedule& s, Role role, std::shared_ptr<const DevicePlan> plan, Kernels* kernels)
+Instance::Instance(const Schedule& s, Role role, std::shared_ptr<const DevicePlan> plan, Kernels* kernels, bool worth)
     : plan_(std::move(plan)),
       kernels_(kernels),
+      worth_(worth),
       printed_(plan_->plan.instructions.size()),
       slab_(plan_->slab),
       graphs_(plan_->batches.size()),
@@ -90,7 +91,7 @@ void Instance::LoadKernels() {
     texts.push_back(std::move(p.text)), of.push_back(k);
   }
   filled_ = kernels_->filled();
-  const auto modules = kernels_->Load(texts);
+  const auto modules = kernels_->Load(texts, worth_);
   lacks_ = false;
   for (size_t i = 0; i < of.size(); ++i) printed_[of[i]].module = modules[i], lacks_ |= !modules[i];
   for (auto& g : graphs_) g.reset();

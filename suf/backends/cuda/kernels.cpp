@@ -100,7 +100,7 @@ void Kernels::Fill(std::vector<std::string> texts) {
   });
 }
 
-std::vector<const exec::cuda::Module*> Kernels::Load(const std::vector<std::string>& texts) {
+std::vector<const exec::cuda::Module*> Kernels::Load(const std::vector<std::string>& texts, bool compiles) {
   std::lock_guard l(m_);
   std::vector<std::string> fresh, missing;
   for (const std::string& t : texts)
@@ -115,7 +115,7 @@ std::vector<const exec::cuda::Module*> Kernels::Load(const std::vector<std::stri
       modules_[fresh[i]] = std::make_unique<exec::cuda::Module>(codes[i], kKernel);
     else if (!tried_.count(fresh[i]))
       missing.push_back(fresh[i]);
-  if (!waits_ && !missing.empty() && !exec::cuda::CompilerName().empty()) Fill(std::move(missing));
+  if (compiles && !waits_ && !missing.empty() && !exec::cuda::CompilerName().empty()) Fill(std::move(missing));
   std::vector<const exec::cuda::Module*> out;
   for (const std::string& t : texts) {
     const auto it = modules_.find(t);

@@ -41,8 +41,9 @@ class Kernels {
   // waits: Load compiles what is missing before it returns.
   Kernels(Codes codes, int device, bool waits) : codes_(std::move(codes)), device_(device), waits_(waits) {}
   ~Kernels();
-  // Load: modules of texts, in their order; null where there is no code yet: the interpreter's.
-  std::vector<const exec::cuda::Module*> Load(const std::vector<std::string>& texts);
+  // Load: modules of texts, in their order; null where there is no code yet: the interpreter's. compiles: whether what
+  // is missing will be.
+  std::vector<const exec::cuda::Module*> Load(const std::vector<std::string>& texts, bool compiles = true);
   // filled: how often a compilation behind the runs has ended: whoever lacks kernels asks again when it has grown.
   int filled() const { return filled_; }
 

@@ -134,6 +134,9 @@ void CudaExecutor::Operation(const Instruction& ins, size_t k, uint8_t* spare, S
       const int width = arg(n, 0).ring.bits;
       return Turn(in(0), in(1), count(ins.node) >> width, width, reinterpret_cast<Word*>(spare), to, s);
     }
+    case Op::kDot:
+      return Dot(in(0), count(ins.node), uint64_t(n.attrs[0]), in_->codes_.tables[k], uint64_t(arg(n, 1).shape[0]), to,
+                 s);
     case Op::kUnbits:
       return Unbits(in(0), count(n.args[0]), uint64_t(n.shape[0]), to.data, s);
     case Op::kPack:
@@ -157,36 +160,31 @@ void CudaExecutor::Matmul(const Instruction& ins, uint8_t* spare, Stream s) {
                 {const_cast<uint8_t*>(out.data), int(out.bytes)}, s);
   }
   Cutter cut(spare);
-  // Planes: of an operand; an input's address is not the graph's, so it is copied first
-  const auto planes = [&](size_t j, const Limbs& form, bool transposed) {
+  // Splitting: of operand j; an input's address is not the graph's, so it is copied first
+  const auto splitting = [&](size_t j) {
     Array x = Value(n.args[j]);
     if (x.indirect) {
       Word* const words = cut.Words(count(n.args[j]));
       Words(x, count(n.args[j]), ~Word{0}, words, s);
       x = {reinterpret_cast<const uint8_t*>(words), 8};
     }
-    uint8_t* const to = cut.Take(form.bytes());
-    ring::cuda::Split(form, x.data, int(x.bytes), x.is_signed, x.splat, transposed, to, s);
-    return to;
+    const Limbs form = (j ? RightOf : LeftOf)(p, int(x.bytes), x.is_signed);
+    return ring::cuda::Splitting{form,    x.data,       int(x.bytes),          x.is_signed,
+                                 x.splat, j && p.plain, cut.Take(form.bytes())};
   };
-  const auto form = [&](size_t j) {
-    const Array x = Value(n.args[j]);
-    const bool copied = x.indirect;
-    return j ? RightOf(p, copied ? 8 : int(x.bytes), !copied && x.is_signed)
-             : LeftOf(p, copied ? 8 : int(x.bytes), !copied && x.is_signed);
-  };
-  const Limbs a = form(0);
-  const uint8_t* const left = planes(0, a, false);
-  Limbs b;
-  const uint8_t* right = nullptr;
+  const ring::cuda::Splitting a = splitting(0);
+  ring::cuda::Splitting b;
+  Limbs right;
+  const uint8_t* planes = nullptr;
   if (p.weight) {
     const Weights::Split& weight = in_->weights_.at(ins.node);
-    b = weight.form, right = weight.planes->data();
+    right = weight.form, planes = weight.planes->data();
   } else {
-    b = form(1), right = planes(1, b, p.plain);
+    b = splitting(1), right = b.to, planes = b.planes;
   }
-  uint8_t* const rest = cut.Take(0);
-  ring::cuda::Multiply(a, left, b, right, p.bits, const_cast<uint8_t*>(out.data), int(out.bytes), rest, s);
+  uint8_t *const to = const_cast<uint8_t*>(out.data), *const rest = cut.Take(0);
+  ring::cuda::Split(a, b, ring::cuda::Sums(a.to, right, to, int(out.bytes), rest), s);
+  ring::cuda::Multiply(a.to, a.planes, right, planes, p.bits, to, int(out.bytes), rest, s);
 }
 
 void CudaExecutor::Tree(const Instruction& ins, size_t k, uint8_t* spare, Stream s) {
@@ -199,6 +197,12 @@ void CudaExecutor::Tree(const Instruction& ins, size_t k, uint8_t* spare, Stream
     Word* const words = cut.Words(count(n.args[j]));
     Words(Value(n.args[j]), count(n.args[j]), row::LowBits(arg(n, j).ring.bits), words, s);
     return words;
+  };
+  // Direct: operand j where it lies, if it lies there as numbers.
+  const auto direct = [&](size_t j) -> fss::cuda::Numbers {
+    const Array x = Value(n.args[j]);
+    if (x.indirect || x.splat) return numbers(j);
+    return {x.data, int(x.bytes), arg(n, j).ring.bits};
   };
   // Joined: of halves the numbers.
   const auto joined = [&](size_t j, uint64_t rows) -> const Word* {
@@ -216,7 +220,7 @@ void CudaExecutor::Tree(const Instruction& ins, size_t k, uint8_t* spare, Stream
   uint8_t* const to = const_cast<uint8_t*>(out.data);
   if (n.op == Op::kDpfGen) {
     const fss::cuda::Batch b{tree_key, uint32_t(n.attrs[0]), arg(n, 0).ring.bits, count(ins.node)};
-    return fss::cuda::DpfGen(b, numbers(0), plain(1), plain(2), to, s);
+    return fss::cuda::DpfGen(b, direct(0), plain(1), plain(2), to, s);
   }
   if (n.op == Op::kDcfGen) {
     const uint64_t rows = count(ins.node);
@@ -235,26 +239,21 @@ void CudaExecutor::Tree(const Instruction& ins, size_t k, uint8_t* spare, Stream
     const int m = int(count(ins.node) / rows / uint64_t(b.words));
     const Word* const x = joined(2, rows);
     Word* const words = cut.Words(count(ins.node));
-    fss::cuda::DcfEval(b, party, plain(0), plain(1), x, in_->codes_.thresholds[k], m, words, s);
+    fss::cuda::DcfEval(b, party, plain(0), plain(1), x, in_->codes_.tables[k], m, words, s);
     return Put(words, count(ins.node), {to, int(out.bytes)}, s);
   }
   const int64_t program = n.attrs[n.op == Op::kDpfWindow ? 3 : 2];
   const fss::cuda::Batch b{tree_key, uint32_t(program), int(n.attrs[1]), rows};
   const int m = n.op == Op::kDpfDense ? 1 : n.ring.bits;
-  const Word* const x = numbers(2);
-  // strings lie in the node's elements; a word goes there by its width
-  Word* const words = m > 64 ? reinterpret_cast<Word*>(to) : cut.Words(rows);
-  if (n.op == Op::kDpfWindow) {
-    fss::cuda::DpfWindow(b, party, plain(0), plain(1), int(n.attrs[4]), x, m, words, s);
-  } else if (n.op == Op::kDpfParity) {
-    fss::cuda::DpfParity(b, party, plain(0), plain(1), x, in_->codes_.thresholds[k], m, words, s);
-  } else {
-    const Word* const table = numbers(3);
-    fss::cuda::DpfDense(b, party, plain(0), plain(1), x, table, words, s);
-    const Array made{reinterpret_cast<const uint8_t*>(words), 8};
-    Words(made, rows, row::LowBits(n.ring.bits), words, s);
-  }
-  if (m <= 64) Put(words, rows, {to, int(out.bytes)}, s);
+  const fss::cuda::Results results(to, m > 64 ? 8 : int(out.bytes));  // long strings are words
+  if (n.op == Op::kDpfWindow)
+    return fss::cuda::DpfWindow(b, party, plain(0), plain(1), int(n.attrs[4]), direct(2), m, results, s);
+  if (n.op == Op::kDpfParity)
+    return fss::cuda::DpfParity(b, party, plain(0), plain(1), direct(2), in_->codes_.tables[k], m, results, s);
+  Word* const words = cut.Words(rows);
+  fss::cuda::DpfDense(b, party, plain(0), plain(1), direct(2), numbers(3), words, s);
+  Words({reinterpret_cast<const uint8_t*>(words), 8}, rows, row::LowBits(n.ring.bits), words, s);
+  Put(words, rows, {to, int(out.bytes)}, s);
 }
 
 }  // namespace suf::backends::cuda

@@ -18,6 +18,7 @@ inline constexpr lower::Limits kLimits{.members = 256,
                                        .plane_rows = 8,
                                        .tail = 64,
                                        .head = 16,
+                                       .table = 480,
                                        .drawn = 0,
                                        .run = 0};
 

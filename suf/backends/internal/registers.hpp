@@ -28,6 +28,7 @@ inline constexpr lower::Limits kLimits{.members = 256,
                                        .plane_rows = 8,
                                        .tail = 64,
                                        .head = 16,
+                                       .table = int64_t{1} << 32,
                                        .drawn = int64_t{1} << 18,
                                        .run = 32};
 

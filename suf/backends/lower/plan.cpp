@@ -10,6 +10,12 @@ using namespace pfss;  // NOLINT: the whole file speaks of traces
 
 namespace {
 
+// IsTable: an operand that is read from the trace itself.
+bool IsTable(Op op, size_t k) {
+  if (op == Op::kSelect || op == Op::kSelectX || op == Op::kDense) return k == 2;
+  return (op == Op::kDot || op == Op::kMix) && k == 1;
+}
+
 class Planner {
  public:
   Planner(const Schedule& s, Role role, std::vector<Program> programs, const Limits& limits)
@@ -75,12 +81,6 @@ class Planner {
         copies_[size_t(i)] = whole(n, 0) ? 0 : n.op == Op::kAdd && whole(n, 1) ? 1 : -1;
     }
   }
-  // Table: an operand that is read from the trace itself.
-  bool Table(int i, size_t k) const {
-    const Op op = node(i).op;
-    if (op == Op::kSelect || op == Op::kSelectX || op == Op::kDense) return k == 2;
-    return (op == Op::kDot || op == Op::kMix) && k == 1;
-  }
   // Needs: whether the node's value needs that operand's.
   bool Needs(int i, size_t k) const { return Copies(i) < 0 || size_t(Copies(i)) == k; }
   // Uses: what the role must compute when copies do not read their other operand.
@@ -96,7 +96,7 @@ class Planner {
         if (Emits(i)) used_[size_t(i)] = 1;
         if (!used_[size_t(i)] || Receives(n, plan_.role)) continue;
         for (size_t k = 0; k < n.args.size(); ++k)
-          if (Needs(i, k) && !Table(i, k)) used_[size_t(n.args[k])] = 1;
+          if (Needs(i, k) && !IsTable(n.op, k)) used_[size_t(n.args[k])] = 1;
       }
   }
   static bool Elementwise(const Node& n) { return Info(n.op).cls == OpClass::kElementwise; }
@@ -104,6 +104,7 @@ class Planner {
   bool Rowwise(int i) const {
     const Node& n = node(i);
     if (n.op == Op::kUnbits && !planar_[size_t(i)]) return false;
+    if (n.op == Op::kDot && node(n.args[1]).shape[0] > limits_.table) return false;
     switch (Info(n.op).cls) {
       case OpClass::kWords:
       case OpClass::kMessage:
@@ -280,7 +281,7 @@ class Planner {
       ins.node = i;
       if (Draws(i)) ins.rows = size_t(Size(node(n.args[0]).shape)), Draw(&g, n.args[0]);
       for (size_t k = ins.members.empty() ? 0 : 1; k < n.args.size(); ++k)
-        if (Needs(i, k)) Land(n.args[k]);
+        if (Needs(i, k) && !IsTable(n.op, k)) Land(n.args[k]);
       if (copies >= 0) ins.same = n.args[size_t(copies)];
       return plan_.instructions.push_back(std::move(ins));
     }
@@ -289,7 +290,7 @@ class Planner {
     for (size_t k = 0; !Receives(n, plan_.role) && k < n.args.size(); ++k) {
       m.operands.emplace_back();
       if (!Needs(i, k)) continue;
-      if (Table(i, k)) {
+      if (IsTable(n.op, k)) {
         m.operands[k].from = Operand::kTable;
         continue;
       }
@@ -403,8 +404,10 @@ void Reads(const Trace& t, const Instruction& ins, const std::function<void(int)
   if (ins.same >= 0)
     f(ins.same);
   else if (!ins.group)
-    for (int a : t.node(ins.node).args)
-      if (ins.members.empty() || a != ins.members.back().node) f(a);
+    for (size_t k = 0; k < t.node(ins.node).args.size(); ++k)
+      if (const int a = t.node(ins.node).args[k];
+          !IsTable(t.node(ins.node).op, k) && (ins.members.empty() || a != ins.members.back().node))
+        f(a);
   for (const Member& m : ins.members)
     for (const Operand& o : m.operands)
       if (o.from == Operand::kMemory)

@@ -16,6 +16,7 @@ struct Limits {
   int64_t plane_rows;  // what is packed plane by plane has a multiple of so many rows
   int64_t tail;        // most planes of a group that a row of it sums
   int64_t head;        // most elements in memory that a row of a group sums; a longer sum is an operation of its own
+  int64_t table;       // most words of a table that a row of a group sums by a string's bits; a longer one likewise
   int64_t drawn;       // most elements of an operand that a row of an operation draws where it reads it; 0: none
   int64_t run;         // a view whose runs are as long is read through its map; another is made once. 0: any stride
 };

@@ -13,6 +13,7 @@ constexpr Limits kWide{.members = 1000,
                        .plane_rows = 1,
                        .tail = 64,
                        .head = 4,
+                       .table = 1000,
                        .drawn = 64,
                        .run = 0};
 

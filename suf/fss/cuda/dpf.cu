@@ -21,6 +21,20 @@ struct Key {
   __device__ __forceinline__ Quad Word(int d) const { return Load(first + uint32_t(d) * stride); }
 };
 
+__device__ __forceinline__ uint64_t NumberAt(const Numbers& x, uint64_t i) {
+  const auto at = [&](auto one) { return uint64_t(static_cast<const decltype(one)*>(x.data)[i]); };
+  const uint64_t whole = x.bytes == 8   ? at(uint64_t{})
+                         : x.bytes == 4 ? at(uint32_t{})
+                         : x.bytes == 2 ? at(uint16_t{})
+                                        : at(uint8_t{});
+  return whole & LowOnes(x.bits);
+}
+// Give: word i of results, which is narrower where it is all of one.
+__device__ __forceinline__ void Give(const Results& out, uint64_t i, uint64_t word) {
+  const auto at = [&](auto one) { static_cast<decltype(one)*>(out.data)[i] = decltype(one)(word); };
+  out.bytes == 8 ? at(uint64_t{}) : out.bytes == 4 ? at(uint32_t{}) : out.bytes == 2 ? at(uint16_t{}) : at(uint8_t{});
+}
+
 __device__ __forceinline__ Quad Root(const uint4* roots, uint64_t i, int party) {
   Quad s = Load(roots + i);
   s.x = (s.x & ~1u) | uint32_t(party);
@@ -36,13 +50,13 @@ __device__ __forceinline__ void SetTileKey(Aes<kTables>& aes, const Batch& b, ui
 
 template <int kTables>
 __global__ void __launch_bounds__(kThreads, 1)
-    DpfGenKernel(Batch b, const uint64_t* alpha, const uint4* root0, const uint4* root1, uint8_t* keys) {
+    DpfGenKernel(Batch b, Numbers alpha, const uint4* root0, const uint4* root1, uint8_t* keys) {
   Aes<kTables> aes;
   const int depth = b.n - 8;
   for (uint64_t i = ThisWarp() * 32 + threadIdx.x % 32; i < b.count; i += Warps() * 32) {
     SetTileKey(aes, b, i);
     const Key key(b, keys, i);
-    const uint64_t a = alpha[i];
+    const uint64_t a = NumberAt(alpha, i);
     Quad s = Root(root0, i, 0), other = Root(root1, i, 1);
     const Quad delta = s ^ other;  // of seeds and control bits on alpha's path, at every level
     uint64_t path = a << (64 - b.n);
@@ -80,8 +94,8 @@ __device__ __forceinline__ uint32_t BelowOrAt(int p, int q) {
 // A lane has a key, or where `across` is set, a threshold.
 template <int kTables>
 __global__ void __launch_bounds__(kThreads, 1)
-    DpfParityKernel(Batch b, int party, const uint4* roots, const uint8_t* keys, const uint64_t* x,
-                    const uint64_t* thresholds, int m, bool across, uint64_t* out) {
+    DpfParityKernel(Batch b, int party, const uint4* roots, const uint8_t* keys, Numbers x, const uint64_t* thresholds,
+                    int m, bool across, Results out) {
   Aes<kTables> aes;
   const unsigned lane = threadIdx.x % 32;
   const int depth = b.n - 8;
@@ -92,7 +106,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int group = int(task % groups), first = across ? group * 32 + int(lane) : 0;
     SetTileKey(aes, b, i);
     const Key key(b, keys, i);
-    const uint64_t at = x[i];
+    const uint64_t at = NumberAt(x, i);
     uint64_t bits = 0;
     for (int j = 0; j < (across ? 1 : m); ++j) {
       const uint64_t p = at - thresholds[first + j < m ? first + j : m - 1];
@@ -115,13 +129,13 @@ __global__ void __launch_bounds__(kThreads, 1)
                              (s.z & (BelowOrAt(last, 2) ^ right)) ^ (s.w & (BelowOrAt(last, 3) ^ right))));
       bits |= uint64_t(sum & 1) << (j % 64);
       if (across || (j % 64 < 63 && j + 1 < m)) continue;
-      if (mine < b.count) out[mine * (uint64_t(m + 63) / 64) + unsigned(j) / 64] = bits;
+      if (mine < b.count) Give(out, mine * (uint64_t(m + 63) / 64) + unsigned(j) / 64, bits);
       bits = 0;
     }
     if (!across) continue;
     const uint32_t word = __ballot_sync(~0u, (bits & 1) != 0 && first < m);
     if (lane == 0) {
-      uint32_t* const to = reinterpret_cast<uint32_t*>(out) + mine * ((groups + 1) / 2 * 2) + unsigned(group);
+      uint32_t* const to = static_cast<uint32_t*>(out.data) + mine * ((groups + 1) / 2 * 2) + unsigned(group);
       to[0] = word;
       if (unsigned(group) + 1 == groups && groups % 2) to[1] = 0;
     }
@@ -192,7 +206,8 @@ class Walker {
 
 // Sink: appends `len` <= `left` bits to words.
 struct Sink {
-  uint64_t* to;
+  Results out;
+  uint64_t to;  // the next word
   uint32_t left;
   uint64_t word = 0;
   uint32_t fill = 0;
@@ -200,11 +215,11 @@ struct Sink {
     x &= LowOnes(int(len));
     left -= len, word |= x << fill, fill += len;
     if (fill >= 64) {
-      *to++ = word;
+      Give(out, to++, word);
       fill -= 64;
       word = fill ? x >> (len - fill) : 0;
     }
-    if (left == 0 && fill) *to = word;
+    if (left == 0 && fill) Give(out, to, word);
   }
 };
 
@@ -219,16 +234,20 @@ __device__ __forceinline__ uint64_t Parities(uint64_t x, int level) {
   return x;
 }
 
-// SliceWords: words of a window that a thread makes: short trees are cut finer, since the way to a node is short.
-constexpr int SliceWords(int n, int level) {
-  const int words = (n <= 24 ? 32 : 128) >> (level < 8 ? level : 8);
-  return words < 1 ? 1 : words;
+// SliceWords: words of a window that a thread makes. Many keys are walked with the fewest hashes: short trees are cut
+// finer, since the way to a node is short. Few keys are cut until every processor has walks, as a long one is waited
+// for.
+int SliceWords(const Batch& b, int level, int m) {
+  constexpr uint64_t kWalks = uint64_t{1} << 15;
+  const int many = (b.n <= 24 ? 32 : 128) >> std::min(level, 8), few = level ? 1 : 2;
+  const uint64_t fair = uint64_t((m + 63) / 64) * b.count / kWalks;
+  return std::clamp(int(std::min<uint64_t>(fair, 1024)), std::min(few, std::max(many, 1)), std::max(many, 1));
 }
 
 template <int kTables>
 __global__ void __launch_bounds__(kWalkThreads, 1)
-    DpfWindowKernel(Batch b, int party, const uint4* roots, const uint8_t* keys, int level, const uint64_t* lo, int m,
-                    int slice_words, uint64_t* out) {
+    DpfWindowKernel(Batch b, int party, const uint4* roots, const uint8_t* keys, int level, Numbers lo, int m,
+                    int slice_words, Results out) {
   Aes<kTables> aes;
   const bool inner = level >= 8;  // control bits of nodes, not leaf bits
   const int depth = b.n - (inner ? level : 8), cell_bits = inner ? 1 : 128 >> level;  // cell: a node, or a leaf block
@@ -236,9 +255,9 @@ __global__ void __launch_bounds__(kWalkThreads, 1)
   for (uint64_t t = ThisWarp() * 32 + threadIdx.x % 32; t < b.count * slices; t += Warps() * 32) {
     const uint64_t i = t / slices, begin = t % slices * uint64_t(slice_words);
     SetTileKey(aes, b, i);
-    const uint64_t at = (lo[i] + 64 * begin) & LowOnes(b.n - level);
+    const uint64_t at = (NumberAt(lo, i) + 64 * begin) & LowOnes(b.n - level);
     const uint32_t rest = uint32_t(m) - uint32_t(64 * begin), most = 64 * uint32_t(slice_words);
-    Sink sink{out + i * words + begin, rest < most ? rest : most};
+    Sink sink{out, i * words + begin, rest < most ? rest : most};
     uint32_t skip = inner ? 0 : uint32_t(at << level) % 128 >> level;  // bits of the first cell
     const uint64_t cell = inner ? at : at << level >> 7;
     const uint64_t last = cell + (skip + sink.left - 1) / uint32_t(cell_bits);
@@ -271,8 +290,8 @@ constexpr uint32_t DenseLanes(int n) {
 
 template <int kTables>
 __global__ void __launch_bounds__(kWalkThreads, 1)
-    DpfDenseKernel(Batch b, int party, const uint4* roots, const uint8_t* keys, const uint64_t* x,
-                   const uint64_t* table, uint64_t* out) {
+    DpfDenseKernel(Batch b, int party, const uint4* roots, const uint8_t* keys, Numbers x, const uint64_t* table,
+                   uint64_t* out) {
   Aes<kTables> aes;
   const unsigned lane = threadIdx.x % 32;
   const uint32_t lanes = DenseLanes(b.n), in_turn = (1u << (b.n - 7)) / lanes, mask = (1u << b.n) - 1;
@@ -280,7 +299,7 @@ __global__ void __launch_bounds__(kWalkThreads, 1)
   for (uint64_t task = ThisWarp(); task * together < b.count; task += Warps()) {
     const uint64_t first = task * together, mine = first + lane / lanes, i = mine < b.count ? mine : b.count - 1;
     SetTileKey(aes, b, i);
-    const uint32_t at = uint32_t(x[i]), begin = lane % lanes * in_turn;
+    const uint32_t at = uint32_t(NumberAt(x, i)), begin = lane % lanes * in_turn;
     Walker<kTables> walker(Key(b, keys, i), Root(roots, i, party), b.n - 8, begin / 2, (begin + in_turn - 1) / 2,
                            begin % 2);
     uint64_t total = 0, sum = 0;  // of the key whose number is the lane's; of this lane's columns of one key
@@ -316,37 +335,37 @@ void Check(const Batch& b, const uint8_t* key) {
 
 }  // namespace
 
-void DpfGen(const Batch& b, const uint64_t* alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key, Stream s) {
+void DpfGen(const Batch& b, Numbers alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key, Stream s) {
   Check(b, key);
   if (b.count == 0) return;
   Launch("DpfGenKernel", DpfGenKernel<4>, DpfGenKernel<2>, kThreads, (b.count + 31) / 32, s, b, alpha, Blocks(root0),
          Blocks(root1), key);
 }
 
-void DpfWindow(const Batch& b, int party, const uint8_t* root, const uint8_t* key, int level, const uint64_t* lo, int m,
-               uint64_t* out, Stream s) {
+void DpfWindow(const Batch& b, int party, const uint8_t* root, const uint8_t* key, int level, Numbers lo, int m,
+               Results out, Stream s) {
   Check(b, key);
   SUF_CHECK((party == 0 || party == 1) && level >= 0 && level <= b.n && m >= 1 && m <= 1 << std::min(b.n - level, 20));
   if (b.count == 0) return;
-  const int slice = SliceWords(b.n, level);
+  const int slice = SliceWords(b, level, m);
   const uint64_t slices = uint64_t((m + 63) / 64 + slice - 1) / uint64_t(slice);
   Launch("DpfWindowKernel", DpfWindowKernel<4>, DpfWindowKernel<2>, kWalkThreads, (b.count * slices + 31) / 32, s, b,
          party, Blocks(root), key, level, lo, m, slice, out);
 }
 
-void DpfParity(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
-               const uint64_t* thresholds, int m, uint64_t* out, Stream s) {
+void DpfParity(const Batch& b, int party, const uint8_t* root, const uint8_t* key, Numbers x,
+               const uint64_t* thresholds, int m, Results out, Stream s) {
   Check(b, key);
   SUF_CHECK((party == 0 || party == 1) && m >= 1);
   if (b.count == 0) return;
-  const bool across = m >= 32 && b.count < kManyKeys;
+  const bool across = m >= 32 && out.bytes == 8 && b.count < kManyKeys;
   const uint64_t warps = across ? b.count * (uint64_t(m + 31) / 32) : (b.count + 31) / 32;
   Launch("DpfParityKernel", DpfParityKernel<4>, DpfParityKernel<2>, kThreads, warps, s, b, party, Blocks(root), key, x,
          thresholds, m, across, out);
 }
 
-void DpfDense(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
-              const uint64_t* table, uint64_t* out, Stream s) {
+void DpfDense(const Batch& b, int party, const uint8_t* root, const uint8_t* key, Numbers x, const uint64_t* table,
+              uint64_t* out, Stream s) {
   Check(b, key);
   SUF_CHECK((party == 0 || party == 1) && b.n <= kDpfDomainBits);
   if (b.count == 0) return;

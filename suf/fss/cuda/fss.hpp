@@ -33,15 +33,29 @@ struct Batch {
   int words = 1, bits = 64;  // of a DCF's payload
   uint64_t first_tile = 0;   // of key 0: whoever splits a batch splits it between tiles
 };
-// As in dpf.hpp and dcf.hpp. Points are x less a threshold: x has a number a key (DCFs above 64 bits: two words, the
-// low one first), thresholds m numbers; alpha, lo and x need not be reduced to n bits.
-void DpfGen(const Batch& b, const uint64_t* alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key, Stream s);
-void DpfWindow(const Batch& b, int party, const uint8_t* root, const uint8_t* key, int level, const uint64_t* lo, int m,
-               uint64_t* out, Stream s);
-void DpfParity(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
-               const uint64_t* thresholds, int m, uint64_t* out, Stream s);
-void DpfDense(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,
-              const uint64_t* table, uint64_t* out, Stream s);
+// Numbers, Results: elements of 1, 2, 4 or 8 bytes, low byte first: read modulo 2^bits; a result's low bytes.
+struct Numbers {
+  const void* data;
+  int bytes = 8, bits = 64;
+  Numbers(const uint64_t* words) : data(words) {}  // NOLINT: words are numbers
+  Numbers(const void* d, int of_bytes, int of_bits) : data(d), bytes(of_bytes), bits(of_bits) {}
+};
+struct Results {
+  void* data;
+  int bytes = 8;
+  Results(uint64_t* words) : data(words) {}  // NOLINT: likewise
+  Results(void* d, int of_bytes) : data(d), bytes(of_bytes) {}
+};
+// As in dpf.hpp and dcf.hpp. Strings above 64 bits are words of 8 bytes. Points are x less a threshold: x has a number
+// a key (DCFs above 64 bits: two words, the low one first), thresholds m numbers; alpha, lo and x need not be reduced
+// to n bits.
+void DpfGen(const Batch& b, Numbers alpha, const uint8_t* root0, const uint8_t* root1, uint8_t* key, Stream s);
+void DpfWindow(const Batch& b, int party, const uint8_t* root, const uint8_t* key, int level, Numbers lo, int m,
+               Results out, Stream s);
+void DpfParity(const Batch& b, int party, const uint8_t* root, const uint8_t* key, Numbers x,
+               const uint64_t* thresholds, int m, Results out, Stream s);
+void DpfDense(const Batch& b, int party, const uint8_t* root, const uint8_t* key, Numbers x, const uint64_t* table,
+              uint64_t* out, Stream s);
 void DcfGen(const Batch& b, const uint64_t* alpha, const uint64_t* beta, const uint8_t* root0, const uint8_t* root1,
             uint8_t* key, Stream s);
 void DcfEval(const Batch& b, int party, const uint8_t* root, const uint8_t* key, const uint64_t* x,

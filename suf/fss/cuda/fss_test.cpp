@@ -44,6 +44,7 @@ struct Input {
     q.Wait();
   }
   operator const T*() const { return reinterpret_cast<const T*>(memory.data()); }
+  operator Numbers() const { return {memory.data(), int(sizeof(T)), int(8 * sizeof(T))}; }
 };
 template <class C>
 Input(const C&) -> Input<typename C::value_type>;
@@ -259,6 +260,13 @@ void ExpectWindow(const Dpfs& keys, int level, int m, std::mt19937_64& rng) {
       cuda::DpfWindow(keys.batch(), p, keys.RootOf(p), keys.key, level, on, m, to, s);
     });
     ASSERT_TRUE(got == want) << "n " << keys.ctx.n << " level " << level << " m " << m << " count " << count;
+    if (m > 16 || keys.ctx.n - level > 32) continue;
+    // the same from and to narrow elements
+    const Input narrow(std::vector<uint32_t>(lo.begin(), lo.end()));
+    const auto few = Ran<uint16_t>(count, [&](uint16_t* to, Stream s) {
+      cuda::DpfWindow(keys.batch(), p, keys.RootOf(p), keys.key, level, narrow, m, {to, 2}, s);
+    });
+    ASSERT_TRUE(few == std::vector<uint16_t>(want.begin(), want.end())) << keys.ctx.n << ' ' << level << ' ' << m;
   }
 }
 

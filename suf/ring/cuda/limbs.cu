@@ -27,20 +27,32 @@ __device__ inline uint64_t Extended(T x) {
   return uint64_t(int64_t(x));  // of an unsigned one, int64_t keeps the value modulo 2^64
 }
 
-// SplitRows: a thread has four words of a row. even: four words are one access.
+// Job: an operand's words on their way to planes, by blocks of threads. even: four words of a row are one access.
+struct Job {
+  Limbs to;
+  const void* words;
+  uint8_t* planes;
+  int type;  // bytes of a word, negative where it is signed
+  bool splat, transposed, even;
+  uint32_t blocks, row_blocks, deep_blocks;
+  uint64_t quads;
+};
+
+// SplitRows: a thread has four words of a row.
 template <class T>
-__global__ void __launch_bounds__(kThreads)
-    SplitRows(const T* words, bool splat, bool even, Limbs to, uint64_t quads, uint8_t* planes) {
-  const uint64_t i = blockIdx.x * uint64_t{kThreads} + threadIdx.x;
-  if (i >= quads) return;
+__device__ void SplitRows(const Job& job, uint32_t block) {
+  const uint64_t i = block * uint64_t{kThreads} + threadIdx.x;
+  if (i >= job.quads) return;
+  const Limbs& to = job.to;
+  const T* const words = static_cast<const T*>(job.words);
   const uint32_t per_row = uint32_t(to.pitch() / 4), rows = uint32_t(to.rows), depth = uint32_t(to.depth);
   const uint64_t row = i >> 32 ? i / per_row : uint32_t(i) / per_row;  // of all matrices
   const uint32_t d = uint32_t(i - row * per_row) * 4;
   uint64_t x[4] = {};
-  if (splat) {
+  if (job.splat) {
 #pragma unroll
     for (uint32_t j = 0; j < 4; ++j) x[j] = d + j < depth ? Extended(*words) : 0;
-  } else if (even) {  // the depth is a multiple of 4
+  } else if (job.even) {  // the depth is a multiple of 4
     struct alignas(sizeof(T) < 4 ? 4 * sizeof(T) : 16) Access {
       T x[sizeof(T) < 4 ? 4 : 16 / sizeof(T)];
     };
@@ -59,7 +71,7 @@ __global__ void __launch_bounds__(kThreads)
       if (d + j < depth) x[j] = Extended(words[row * depth + d + j]);
   }
   const uint64_t b = row / rows, r = row % rows;
-  uint8_t* at = planes + (b * uint32_t(to.limbs) * rows + r) * to.pitch() + d;
+  uint8_t* at = job.planes + (b * uint32_t(to.limbs) * rows + r) * to.pitch() + d;
 #pragma unroll
   for (int l = 0; l < 8; ++l)
     if (l < to.limbs) *reinterpret_cast<uint32_t*>(at + uint64_t(l) * rows * to.pitch()) = Quad(x, l);
@@ -67,13 +79,16 @@ __global__ void __launch_bounds__(kThreads)
 
 // SplitColumns: a block has 64 words of each of 32 rows, which lie the other way round: lanes go along the rows when
 // they read and along the depth when they write.
+struct Turned {
+  uint32_t quads[8][32][17];
+};
 template <class T>
-__global__ void __launch_bounds__(kThreads)
-    SplitColumns(const T* words, bool splat, Limbs to, uint32_t row_blocks, uint32_t deep_blocks, uint8_t* planes) {
-  __shared__ uint32_t quads[8][32][17];
+__device__ void SplitColumns(const Job& job, uint32_t block, Turned& turned) {
+  const Limbs& to = job.to;
+  const T* const words = static_cast<const T*>(job.words);
   const uint32_t rows = uint32_t(to.rows), depth = uint32_t(to.depth);
-  const uint32_t r0 = blockIdx.x % row_blocks * 32, d0 = blockIdx.x / row_blocks % deep_blocks * 64;
-  const uint64_t b = blockIdx.x / row_blocks / deep_blocks;
+  const uint32_t r0 = block % job.row_blocks * 32, d0 = block / job.row_blocks % job.deep_blocks * 64;
+  const uint64_t b = block / job.row_blocks / job.deep_blocks;
   for (uint32_t i = threadIdx.x; i < 16 * 32; i += kThreads) {
     const uint32_t r = i % 32, q = i / 32;
     uint64_t x[4];
@@ -81,38 +96,74 @@ __global__ void __launch_bounds__(kThreads)
     for (uint32_t j = 0; j < 4; ++j) {
       const uint32_t d = d0 + 4 * q + j;
       const bool there = r0 + r < rows && d < depth;
-      x[j] = there ? Extended(words[splat ? 0 : (b * depth + d) * rows + r0 + r]) : 0;
+      x[j] = there ? Extended(words[job.splat ? 0 : (b * depth + d) * rows + r0 + r]) : 0;
     }
 #pragma unroll
     for (int l = 0; l < 8; ++l)
-      if (l < to.limbs) quads[l][r][q] = Quad(x, l);
+      if (l < to.limbs) turned.quads[l][r][q] = Quad(x, l);
   }
   __syncthreads();
   const uint64_t plane = rows * to.pitch();
   for (uint32_t i = threadIdx.x; i < 16 * 32 * uint32_t(to.limbs); i += kThreads) {
     const uint32_t l = i / 512, r = i / 16 % 32, q = i % 16;
     if (r0 + r >= rows) continue;
-    *reinterpret_cast<uint32_t*>(planes + (b * uint32_t(to.limbs) + l) * plane + (r0 + r) * to.pitch() + d0 + 4 * q) =
-        quads[l][r][q];
+    *reinterpret_cast<uint32_t*>(job.planes + (b * uint32_t(to.limbs) + l) * plane + (r0 + r) * to.pitch() + d0 +
+                                 4 * q) = turned.quads[l][r][q];
   }
 }
 
 template <class T>
-void SplitWords(const Limbs& to, const void* from, bool splat, bool transposed, uint8_t* planes, Stream s) {
-  const T* const words = static_cast<const T*>(from);
-  if (transposed) {
-    const uint64_t row_blocks = Ceil(uint64_t(to.rows), 32), deep_blocks = to.pitch() / 64;
-    const uint64_t blocks = row_blocks * deep_blocks * to.batch;
-    SUF_CHECK(blocks < uint64_t{1} << 31);
-    SplitColumns<<<unsigned(blocks), kThreads, 0, s>>>(words, splat, to, uint32_t(row_blocks), uint32_t(deep_blocks),
-                                                       planes);
-  } else {
-    const uint64_t quads = to.batch * uint64_t(to.rows) * to.pitch() / 4;
-    SUF_CHECK(quads < uint64_t{1} << 38);
-    const bool even = to.depth % 4 == 0 && reinterpret_cast<uint64_t>(from) % 16 == 0;
-    SplitRows<<<Blocks(quads, kThreads), kThreads, 0, s>>>(words, splat, even, to, quads, planes);
+__device__ void SplitWords(const Job& job, uint32_t block, Turned& turned) {
+  job.transposed ? SplitColumns<T>(job, block, turned) : SplitRows<T>(job, block);
+}
+
+// Prepare: blocks of one operand, of the other, then those that clear memory.
+__global__ void __launch_bounds__(kThreads) Prepare(const Job a, const Job b, const Cleared cleared) {
+  __shared__ Turned turned;
+  uint32_t block = blockIdx.x;
+  const Job& job = block < a.blocks ? a : b;
+  if (block >= a.blocks) block -= a.blocks;
+  if (block >= job.blocks) {
+    const uint64_t at = ((block - job.blocks) * uint64_t{kThreads} + threadIdx.x) * 16;
+    if (at + 16 <= cleared.bytes)
+      *reinterpret_cast<uint4*>(cleared.at + at) = make_uint4(0, 0, 0, 0);
+    else
+      for (uint64_t i = at; i < cleared.bytes; ++i) cleared.at[i] = 0;
+    return;
   }
-  Launched("the kernel of limbs");
+  switch (job.type) {
+    case 1:
+      return SplitWords<uint8_t>(job, block, turned);
+    case 2:
+      return SplitWords<uint16_t>(job, block, turned);
+    case 4:
+      return SplitWords<uint32_t>(job, block, turned);
+    case -1:
+      return SplitWords<int8_t>(job, block, turned);
+    case -2:
+      return SplitWords<int16_t>(job, block, turned);
+    case -4:
+      return SplitWords<int32_t>(job, block, turned);
+    default:
+      return SplitWords<uint64_t>(job, block, turned);
+  }
+}
+
+Job JobOf(const Splitting& s) {
+  Job job{s.to, s.words, s.planes, s.is_signed ? -s.bytes : s.bytes, s.splat, s.transposed, false, 0, 0, 0, 0};
+  if (!s.to.rows || !s.to.depth || !s.to.batch) return job;
+  uint64_t blocks = 0;
+  if (s.transposed) {
+    job.row_blocks = uint32_t(Ceil(uint64_t(s.to.rows), 32)), job.deep_blocks = uint32_t(s.to.pitch() / 64);
+    blocks = uint64_t(job.row_blocks) * job.deep_blocks * s.to.batch;
+  } else {
+    job.quads = s.to.batch * uint64_t(s.to.rows) * s.to.pitch() / 4;
+    job.even = s.to.depth % 4 == 0 && reinterpret_cast<uint64_t>(s.words) % 16 == 0;
+    blocks = Ceil(job.quads, kThreads);
+  }
+  SUF_CHECK(blocks < uint64_t{1} << 30);
+  job.blocks = uint32_t(blocks);
+  return job;
 }
 
 }  // namespace
@@ -123,26 +174,13 @@ Limbs LimbsOf(int bytes, bool is_signed, bool right, int rows, int depth, size_t
   return {narrow ? bytes : all, narrow, rows, depth, batch};
 }
 
-void Split(const Limbs& to, const void* words, int bytes, bool is_signed, bool splat, bool transposed, uint8_t* planes,
-           Stream s) {
-  if (!to.rows || !to.depth || !to.batch) return;
-  switch (is_signed ? -bytes : bytes) {
-    case 1:
-      return SplitWords<uint8_t>(to, words, splat, transposed, planes, s);
-    case 2:
-      return SplitWords<uint16_t>(to, words, splat, transposed, planes, s);
-    case 4:
-      return SplitWords<uint32_t>(to, words, splat, transposed, planes, s);
-    case -1:
-      return SplitWords<int8_t>(to, words, splat, transposed, planes, s);
-    case -2:
-      return SplitWords<int16_t>(to, words, splat, transposed, planes, s);
-    case -4:
-      return SplitWords<int32_t>(to, words, splat, transposed, planes, s);
-    default:
-      SUF_CHECK(bytes == 8);
-      return SplitWords<uint64_t>(to, words, splat, transposed, planes, s);
-  }
+void Split(const Splitting& a, const Splitting& b, const Cleared& cleared, Stream s) {
+  const Job first = JobOf(a), second = JobOf(b);
+  const uint64_t blocks = first.blocks + second.blocks + Ceil(cleared.bytes, 16 * kThreads);
+  if (!blocks) return;
+  SUF_CHECK(blocks < uint64_t{1} << 31 && reinterpret_cast<uint64_t>(cleared.at) % 16 == 0);
+  Prepare<<<unsigned(blocks), kThreads, 0, s>>>(first, second, cleared);
+  Launched("the kernel of limbs");
 }
 
 }  // namespace suf::ring::cuda

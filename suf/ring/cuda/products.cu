@@ -269,6 +269,11 @@ int64_t PartsOf(const Cut& cut, const Limbs& a, const Limbs& b) {
   return std::max(std::clamp<int64_t>(cut.share * Processors() / TilesOf(cut, a, b), 1, most), least);
 }
 
+// IsWide: whether there are enough of the larger tiles.
+bool IsWide(const Limbs& a, const Limbs& b) {
+  return 2 * TilesOf(CutFor(a.limbs, b.limbs, true), a, b) >= 3 * Processors();
+}
+
 struct Product {
   const Limbs &a, &b;
   const uint8_t *a_planes, *b_planes;
@@ -278,12 +283,13 @@ struct Product {
   Stream stream;
 };
 
-// Run: parts above 1 need c, or spare in its stead, to be zero.
+// Run: parts above 1 add to c, or to spare in its stead.
 template <class F>
-void Run(const Product& p, int64_t parts) {
+void Run(const Product& p) {
   constexpr Cut kCut = F::kCut;
   const Limbs &a = p.a, &b = p.b;
   const uint64_t words = a.batch * uint64_t(a.rows) * uint64_t(b.rows);
+  const int64_t parts = PartsOf(kCut, a, b);
   const bool adds = parts > 1, narrows = adds && p.c_bytes < 4;
   auto* const to = static_cast<uint8_t*>(narrows ? p.spare : p.c);
   const int64_t row_blocks = Ceil(a.rows, kCut.rows), column_blocks = Ceil(b.rows, kCut.columns);
@@ -298,7 +304,6 @@ void Run(const Product& p, int64_t parts) {
   const bool three = kCut.stages == 3 && 3 * F::kStage <= size_t(Attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
   t.stages = three ? 3 : 2;
   const size_t bytes = t.stages * F::kStage;
-  if (adds) exec::cuda::Set(to, 0, words * size_t(t.c_bytes), p.stream);
   exec::cuda::AllowShared(Products<F>, bytes);
   Products<F><<<unsigned(blocks), kCut.threads(), bytes, p.stream>>>(t);
   Launched("the kernel of a product");
@@ -312,9 +317,8 @@ template <int kA, int kB, bool kSigned>
 void RunCut(const Product& p) {
   constexpr Cut kWide = CutFor(kA, kB, true), kUsual = CutFor(kA, kB, false);
   if constexpr (kWide.columns != kUsual.columns)
-    if (2 * TilesOf(kWide, p.a, p.b) >= 3 * Processors())
-      return Run<Form<kA, kB, kSigned, kWide>>(p, PartsOf(kWide, p.a, p.b));
-  Run<Form<kA, kB, kSigned, kUsual>>(p, PartsOf(kUsual, p.a, p.b));
+    if (IsWide(p.a, p.b)) return Run<Form<kA, kB, kSigned, kWide>>(p);
+  Run<Form<kA, kB, kSigned, kUsual>>(p);
 }
 template <int kA>
 void RunFor(const Product& p) {
@@ -333,13 +337,20 @@ size_t MultiplySpare(const Limbs& a, const Limbs& b, int, int c_bytes) {
   return c_bytes < 4 ? a.batch * size_t(a.rows) * size_t(b.rows) * 4 : 0;
 }
 
+Cleared Sums(const Limbs& a, const Limbs& b, void* c, int c_bytes, uint8_t* spare) {
+  const uint64_t words = a.batch * uint64_t(a.rows) * uint64_t(b.rows);
+  auto* const to = static_cast<uint8_t*>(c);
+  if (!words || !a.depth) return {to, words * uint64_t(c_bytes)};
+  if (PartsOf(CutFor(a.limbs, b.limbs, IsWide(a, b)), a, b) == 1) return {};
+  return c_bytes < 4 ? Cleared{spare, 4 * words} : Cleared{to, words * uint64_t(c_bytes)};
+}
+
 void Multiply(const Limbs& a, const uint8_t* a_planes, const Limbs& b, const uint8_t* b_planes, int bits, void* c,
               int c_bytes, uint8_t* spare, Stream s) {
   SUF_CHECK(a.depth == b.depth && (b.batch == a.batch || b.batch == 1) && a.limbs == (bits + 7) / 8 && !a.is_signed &&
             bits <= 8 * c_bytes);
   const uint64_t words = a.batch * uint64_t(a.rows) * uint64_t(b.rows);
-  if (!words) return;
-  if (!a.depth) return exec::cuda::Set(c, 0, words * size_t(c_bytes), s);
+  if (!words || !a.depth) return;
   const Product p{a, b, a_planes, b_planes, c, c_bytes, spare, s};
   switch (a.limbs) {
     case 1:

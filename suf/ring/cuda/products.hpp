@@ -23,11 +23,26 @@ struct Limbs {
 // LimbsOf: how words of `bytes` bytes (1, 2, 4 or 8) are split for a product modulo 2^bits. `right`: the right operand,
 // of which signed words of 8 or 16 bits, weights, stay narrow.
 Limbs LimbsOf(int bytes, bool is_signed, bool right, int rows, int depth, size_t batch, int bits);
-// Split: word (r, d) of a matrix at words[r depth + d], or transposed at words[d rows + r]. splat: one word for all.
-void Split(const Limbs& to, const void* words, int bytes, bool is_signed, bool splat, bool transposed, uint8_t* planes,
-           Stream s);
+// Splitting: word (r, d) of a matrix at words[r depth + d], or transposed at words[d rows + r]. splat: one word for
+// all.
+struct Splitting {
+  Limbs to;
+  const void* words = nullptr;
+  int bytes = 8;
+  bool is_signed = false, splat = false, transposed = false;
+  uint8_t* planes = nullptr;
+};
+// Cleared: memory that becomes zero; 16-byte aligned.
+struct Cleared {
+  uint8_t* at = nullptr;
+  uint64_t bytes = 0;
+};
+// Split: one operand or both, in one launch, which also clears.
+void Split(const Splitting& a, const Splitting& b, const Cleared& cleared, Stream s);
 // Multiply: c (batch, a.rows, b.rows) = a b^T modulo 2^bits, and whatever above, in words of c_bytes = 1, 2, 4 or 8
-// bytes with at least `bits` bits. b has a's batch, or one matrix for all. `spare`: MultiplySpare bytes.
+// bytes with at least `bits` bits. b has a's batch, or one matrix for all. `spare`: MultiplySpare bytes. What Sums
+// names must be zero: parts of the depth add to it.
+Cleared Sums(const Limbs& a, const Limbs& b, void* c, int c_bytes, uint8_t* spare);
 size_t MultiplySpare(const Limbs& a, const Limbs& b, int bits, int c_bytes);
 void Multiply(const Limbs& a, const uint8_t* a_planes, const Limbs& b, const uint8_t* b_planes, int bits, void* c,
               int c_bytes, uint8_t* spare, Stream s);

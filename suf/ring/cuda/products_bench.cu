@@ -81,14 +81,17 @@ void Time(const Shape& x, int bits, int weight_bytes) {
   const Limbs la = LimbsOf(bytes, false, false, x.m, x.depth, x.batch, bits);
   const Limbs lb = LimbsOf(b_bytes, weight_bytes > 0, true, x.n, x.depth, x.batch, bits);
   const Memory pa(la.bytes()), pb(lb.bytes()), c(words * size_t(bytes)), spare(MultiplySpare(la, lb, bits, bytes) + 1);
-  const auto left = [&](Stream s) { Split(la, da.data(), bytes, false, false, false, pa.data(), s); };
-  const auto right = [&](Stream s) { Split(lb, db.data(), b_bytes, weight_bytes > 0, false, true, pb.data(), s); };
+  const Cleared sums = Sums(la, lb, c.data(), bytes, spare.data());
+  const auto left = [&](Stream s) { Split({la, da.data(), bytes, false, false, false, pa.data()}, {}, sums, s); };
+  const auto right = [&](Stream s) {
+    Split({lb, db.data(), b_bytes, weight_bytes > 0, false, true, pb.data()}, {}, {}, s);
+  };
   const auto product = [&](Stream s) {
     Multiply(la, pa.data(), lb, pb.data(), bits, c.data(), bytes, spare.data(), s);
   };
   const Queue q;
   exec::cuda::Set(c.data(), 0xa5, c.size(), q.stream());
-  left(q.stream()), right(q.stream()), product(q.stream());
+  right(q.stream()), left(q.stream()), product(q.stream());  // parts add to what is zero: products alone add up
   q.Wait();
   const Bytes got = Back(c.data(), c.size());
   for (int i = 0; i < 300; ++i) {

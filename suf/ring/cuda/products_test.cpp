@@ -91,7 +91,7 @@ Matrix Make(const Operand& o, bool right, int rows, int depth, int bits, bool on
   }
   const Guarded from(source);
   const Queue q;
-  Split(form, from.data(), o.bytes, o.is_signed, o.splat, o.transposed, out.planes.data(), q.stream());
+  Split({form, from.data(), o.bytes, o.is_signed, o.splat, o.transposed, out.planes.data()}, {}, {}, q.stream());
   q.Wait();
   (void)out.planes.Read();
   return out;
@@ -110,6 +110,7 @@ void Check(const Case& c, int bits) {
   const size_t m = size_t(c.m), n = size_t(c.n), depth = size_t(c.depth), words = c.a.batch * m * n;
   const Guarded spare(MultiplySpare(a.form, b.form, bits, c_bytes)), out(words * size_t(c_bytes));
   const Queue q;
+  Split({}, {}, Sums(a.form, b.form, out.data(), c_bytes, spare.data()), q.stream());
   Multiply(a.form, a.planes.data(), b.form, b.planes.data(), bits, out.data(), c_bytes, spare.data(), q.stream());
   q.Wait();
   (void)spare.Read();
@@ -191,6 +192,7 @@ TEST(Products, GraphsAreReplayed) {
     const size_t size = 9 * 21 * size_t(bytes);
     const Guarded spare(MultiplySpare(a.form, b.form, bits, bytes)), out(size);
     const auto product = [&](Stream s) {
+      Split({}, {}, Sums(a.form, b.form, out.data(), bytes, spare.data()), s);
       Multiply(a.form, a.planes.data(), b.form, b.planes.data(), bits, out.data(), bytes, spare.data(), s);
     };
     const Queue q;
