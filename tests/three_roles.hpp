@@ -44,7 +44,7 @@ class ThreeRoles {
   explicit ThreeRoles(uint32_t ahead = 1, std::array<Emit, kRoles> emit = {}) : keys_{.ahead = ahead, .whole = true} {
     for (int r = 0; r < kRoles; ++r) {
       engine[r].emplace(TheTiny().plan, TheBackend(), emit[size_t(r)] ? emit[size_t(r)] : nn::Build);
-      plan[r] = engine[r]->ForProto();
+      plan[r] = engine[r]->ForProto(Role(r));
     }
     generate = AuditOf(*engine[2]).generate;
     state_.emplace(dir / "dealer");

@@ -51,6 +51,8 @@ constexpr Row kTable[] = {
     {Refusal::kVariant, Cause::kRefused, "allows none of the plan's variants that we do; let both allow one in common"},
     {Refusal::kStream, Cause::kRefused,
      "knows no session for a stream of ours; see that one process listens at its address, and start again"},
+    {Refusal::kMemory, Cause::kResource,
+     "has too little memory for as many tokens or values as we brought; bring fewer, or give it more"},
 };
 
 }  // namespace

@@ -33,6 +33,7 @@ enum class Refusal : uint16_t {
   kCount = 21,
   kVariant = 22,
   kStream = 23,
+  kMemory = 24,
 };
 
 // Refused: the error that the refused side reads: cause and sentence of the table; an unknown code reads as

@@ -47,6 +47,15 @@ void CheckJob(const BundlePlan& plan, const store::Job& job) {
          plan.max_tokens, "; ", plan.unit.remedy);
 }
 
+void Reserve(net::Channel& ch, const BundlePlan& plan, const store::Job& job) {
+  try {
+    if (plan.reserve) plan.reserve(job);
+  } catch (const Error& e) {
+    if (e.cause() == Cause::kResource) ch.Refuse(net::Refusal::kMemory);
+    throw;
+  }
+}
+
 void CheckPeersJob(net::Channel& ch, const BundlePlan& plan, const store::Job& job, const char* did) {
   if (!plan.Knows(job))
     net::EndSession(ch, net::Refusal::kJob, Cause::kRefused, ch.peer_title(), " ", did, " entry ", job.entry,

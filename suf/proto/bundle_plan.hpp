@@ -43,6 +43,8 @@ struct BundlePlan {
   // same on all machines. Of use where there are several variants.
   std::function<Task(const store::Job&)> task;
   std::function<uint64_t(const store::Job&, const Link&)> price = {};
+  // reserve: sees that this role will find memory for a job; throws Cause::kResource, with what would fit.
+  std::function<void(const store::Job&)> reserve = {};
 };
 
 // SendHello, RecvHello: protocol version, plan version, plan hash, PRG. RecvHello ends the session at the first
@@ -52,6 +54,8 @@ void RecvHello(net::Channel& ch, const BundlePlan& plan);
 
 // CheckJob: throws Cause::kInput when the plan does not cover the job.
 void CheckJob(const BundlePlan& plan, const store::Job& job);
+// Reserve: ends the session where this role has no memory for a job; before a serial is spent.
+void Reserve(net::Channel& ch, const BundlePlan& plan, const store::Job& job);
 // CheckPeersJob: ends the session when the plan does not cover what the peer `did`: "announced", "asked for".
 void CheckPeersJob(net::Channel& ch, const BundlePlan& plan, const store::Job& job, const char* did);
 

@@ -196,6 +196,8 @@ Agreed DataSession::Due(const store::Job& job, const store::Job& next) {
   CheckJob(plan_, job);
   if (next.tokens) CheckJob(plan_, next);
   SUF_CHECK(job == JobOf(job.tokens) && (!next.tokens || next == JobOf(next.tokens)));
+  if (next.tokens) Reserve(ch_, plan_, next);
+  Reserve(ch_, plan_, job);
   Agreed what = next_ ? *std::exchange(next_, std::nullopt) : Announce(job);
   SUF_CHECK(what.job == job);
   (void)Arrive(ch_, what);
@@ -322,7 +324,8 @@ class ModelSession {
 
  private:
   // Announced: what P1 announces, with our choice of a bundle; nothing when it announces 0 tokens.
-  std::optional<Agreed> Announced() {
+  // next: while another runs, which is not to burn when there is no memory for this one.
+  std::optional<Agreed> Announced(bool next = false) {
     ch_.set_phase(net::Phase::kControl);
     Bytes announce = ch_.Recv(net::kAnnounce, kAnnounceBytes + kMaxOffers * kOfferBytes);
     Reader r(announce, "an announcement");
@@ -339,11 +342,24 @@ class ModelSession {
       net::EndSession(ch_, net::Refusal::kVariant, Cause::kRefused, ch_.peer_title(), " announced variant ",
                       job.variant, " of the plan where both agreed on ", ours.variant,
                       "; install the same suf on both sides");
+    if (!next)
+      Reserve(ch_, host_.plan, job);
+    else
+      Lacks(what);
     if (host_.brings && job.tokens != host_.brings)
       net::EndSession(ch_, net::Refusal::kCount, Cause::kInput, ch_.peer_title(), " announced ", job.tokens, " ",
                       host_.plan.unit.name, ", we bring ", host_.brings, "; give both parties as many");
     Choose(what, r);
     return what;
+  }
+
+  void Lacks(Agreed& what) const {
+    try {
+      if (host_.plan.reserve) host_.plan.reserve(what.job);
+    } catch (const Error& e) {
+      if (e.cause() != Cause::kResource) throw;
+      what.lack = std::current_exception();
+    }
   }
 
   // Choose: the lowest bundle that both stores hold, or one fresh from the dealer.
@@ -371,6 +387,10 @@ class ModelSession {
   }
 
   void RunOne(Agreed what) {
+    if (what.lack) {
+      ch_.Refuse(net::Refusal::kMemory);
+      std::rethrow_exception(what.lack);
+    }
     uint64_t serial = Arrive(ch_, what);
     last_ = what.delivery;
     store::BundleHeader header = host_.store.Header(serial);
@@ -385,14 +405,14 @@ class ModelSession {
     if (audit) {
       (void)Depart(what, host_.dealer_traffic);
       return AuditBundle(ch_, host_.store, bond, what.task, host_.b_seed, host_.auditor,
-                         {[&] { next_ = Announced(); }, [&] { next_.reset(); }});
+                         {[&] { next_ = Announced(true); }, [&] { next_.reset(); }});
     }
     store::Bundle bundle = Take(ch_, host_.store, serial, store::Fate::kClaimed, what.task, host_.keys.window);
     const Closing closing{bundle.keys};
     Burning(host_.store, serial, [&] {
       bond.Send(net::kAck);
       bond.Recv(net::kGo);
-      next_ = Announced();
+      next_ = Announced(true);
       ch_.set_phase(net::Phase::kOffline);
       Inference inference(ch_, std::move(bundle), bond);
       try {

@@ -58,6 +58,7 @@ struct Agreed {
   uint64_t serial = 0;                 // 0: on its way
   bool whole = false;                  // comes whole before it is claimed
   std::shared_ptr<Delivery> delivery;  // the bundle's, or the dealer's witness of one in the stores
+  std::exception_ptr lack = nullptr;   // at P0: of memory for it, found while the one before it runs
 };
 
 // DataSession: P1's side. Every member ends the session when it throws.

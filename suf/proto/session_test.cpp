@@ -171,6 +171,52 @@ TEST(Session, TooManyTokensAreTheUsersMistake) {
   }));
 }
 
+// Whoever lacks memory for a length says so before a serial is spent; shorter texts go on, and of two texts the first.
+TEST(Session, WhoLacksMemoryForATextSaysSoAndNoSerialIsSpent) {
+  for (Role lacks : {Role::kModel, Role::kData, Role::kDealer}) {
+    BundlePlan small = TestPlan();
+    small.reserve = [](const store::Job& job) {
+      if (job.tokens > 3) Fail(Cause::kResource, "memory for 3 and not for ", job.tokens);
+    };
+    World w(1, net::Millis{2000}, TestGenerate, lacks == Role::kDealer ? small : TestPlan());
+    const BundlePlan parties[2] = {lacks == Role::kModel ? small : TestPlan(),
+                                   lacks == Role::kData ? small : TestPlan()};
+    const ModelHost all = w.Host();
+    const ModelHost host{.plan = parties[0],
+                         .store = all.store,
+                         .weights = all.weights,
+                         .setup = all.setup,
+                         .b_seed = all.b_seed,
+                         .w_hat = all.w_hat,
+                         .dealer = all.dealer,
+                         .run = all.run,
+                         .auditor = all.auditor};
+    const auto ask = [&](std::vector<uint32_t> lengths) {
+      w.Session(host, [&](net::Channel& ch) {
+        DataSession s(ch, parties[1], *w.store[1], w.Dial(), w.keys);
+        for (size_t i = 0; i < lengths.size(); ++i)
+          s.Infer(store::JobOf(lengths[i]), TestRun, store::JobOf(i + 1 < lengths.size() ? lengths[i + 1] : 0));
+        s.End();
+      });
+      w.Join();
+    };
+    const char* const far = "has too little memory for as many tokens";
+    EXPECT_TRUE(Fails(Cause::kResource, lacks == Role::kData ? "memory for 3 and not for 4" : far, [&] { ask({4}); }));
+    EXPECT_TRUE(w.ModelFails(Cause::kResource, lacks == Role::kModel ? "memory for 3 and not for 4" : far));
+    w.Join();
+    EXPECT_TRUE(w.dealt.empty()) << Name(lacks);
+    EXPECT_EQ(w.store[0]->ledger().floor() + w.store[1]->ledger().floor(), 0u);
+    ask({3, 2});
+    EXPECT_EQ(w.dealt.size(), 2u);
+    for (int p : {0, 1}) EXPECT_EQ(w.FateOf(p, w.dealt[1]), store::Fate::kDone);
+    // the second one does not fit: at P0 the first still ends well
+    if (lacks != Role::kModel) continue;
+    EXPECT_TRUE(Fails(Cause::kResource, far, [&] { ask({3, 4}); }));
+    w.Join();
+    for (int p : {0, 1}) EXPECT_EQ(w.FateOf(p, w.dealt[2]), store::Fate::kDone);
+  }
+}
+
 TEST(Session, AFailureOfOnePartyBurnsTheSerialOnBothSidesAndNothingElse) {
   for (int who : {0, 1}) {
     World w(3);

@@ -181,6 +181,12 @@ void Dealer::Deal(Seat& model, Seat& data) {
   Task task = plan_.task(a.job);
   if (a.trace != task.trace || b.trace != task.trace)
     refuse(net::Refusal::kTrace, "derive another trace from the plan than the dealer");
+  try {
+    if (plan_.reserve) plan_.reserve(a.job);
+  } catch (const Error& e) {
+    model.channel->Refuse(net::Refusal::kMemory), data.channel->Refuse(net::Refusal::kMemory);
+    throw;
+  }
   const uint32_t offered = a.job == options_.ahead ? std::max(options_.ahead_count, 1u) : 1;
   const uint32_t count = std::min({offered, a.count, b.count});
   if (count < offered && options_.not_taken) options_.not_taken(a.count, b.count);

@@ -67,7 +67,7 @@ Client::Client(Engine& engine, store::Store& store, proto::DialDealer dealer, Op
       store_(store),
       dealer_(std::move(dealer)),
       options_(std::move(options)),
-      plan_(engine.ForProto()) {
+      plan_(engine.ForProto(Role::kData)) {
   if (options_.keys.ahead > 1) store.CheckAhead();
   options_.keys.whole = options_.audits > 0;
   if (options_.audits && options_.one_by_one)

@@ -8,7 +8,7 @@ struct Dealer::State {
   State(Engine& engine, const std::string& dir, Options options)
       : serials(dir),
         generate(engine),
-        service(engine.ForProto(), serials, std::move(options.service),
+        service(engine.ForProto(Role::kDealer), serials, std::move(options.service),
                 [this](proto::DealJob j, store::Sink& p0, store::Sink& p1) { generate(std::move(j), p0, p1); }) {
     generate.dealt = std::move(options.timed);
   }

@@ -83,7 +83,31 @@ uint32_t Engine::Allowed(const std::string& names) const {
   return bits;
 }
 
-proto::BundlePlan Engine::ForProto() {
+void Engine::Reserve(const store::Job& job, Role role) {
+  const auto lack = backend_.Reserve(*At(int(job.tokens), int(job.variant))->schedule, role);
+  if (!lack) return;
+  const auto values = [&](int n) { return backend_.ValueBytes(*At(n, int(job.variant))->schedule, role); };
+  const int64_t beside = lack->needed - values(int(job.tokens));
+  int most = 0;  // that fit
+  for (int low = 0, high = int(job.tokens); high - low > 1;) {
+    const int n = (low + high) / 2;
+    bool fits = true;
+    try {
+      fits = values(n) + beside <= lack->free;
+      if (fits) most = n;
+    } catch (const Error& e) {
+      if (e.cause() != Cause::kInput) throw;  // fewer than the plan covers
+    }
+    (fits ? low : high) = n;
+  }
+  const char* const of = unit().name;
+  Fail(Cause::kResource, "the backend ", backend_.name(), " needs ", lack->needed, " bytes of memory for ", job.tokens,
+       " ", of, ", and ", lack->free, " are free; ",
+       most ? Str("bring at most ", most, " ", of) : Str("no number of ", of, " fits, so free some"),
+       ", or take the backend packed");
+}
+
+proto::BundlePlan Engine::ForProto(Role role) {
   proto::BundlePlan p;
   p.version = nn::kPlanVersion;  // one for plans of models and of functions: their traces change together
   p.prg = backend_.prg();
@@ -93,6 +117,7 @@ proto::BundlePlan Engine::ForProto() {
   p.variants.clear();
   for (const nn::Variant& v : variants()) p.variants.push_back(v.name);
   p.price = [this](const store::Job& job, const proto::Link& link) { return Price(job, link); };
+  p.reserve = [this, role](const store::Job& job) { Reserve(job, role); };
   p.task = [this](const store::Job& job) { return At(int(job.tokens), int(job.variant))->task; };
   return p;
 }

@@ -67,8 +67,11 @@ class Engine {
   // Price: microseconds that a job takes over a link, keys ahead: of the cost model, with the machine of the profile
   // cpu. The same at both parties, whatever their machines.
   uint64_t Price(const store::Job& job, const proto::Link& link);
-  // ForProto: the plan as the sessions know it. The engine outlives it.
-  proto::BundlePlan ForProto();
+  // Reserve: sees that the backend has memory for a job in a role; throws Cause::kResource with the bytes that it
+  // needs, those that are free, and how many tokens or values would fit.
+  void Reserve(const store::Job& job, Role role);
+  // ForProto: the plan as the sessions of a role know it. The engine outlives it.
+  proto::BundlePlan ForProto(Role role);
   const std::vector<nn::MaskedWeight>& masked() const { return subject_.masked; }
   const std::vector<nn::Variant>& variants() const { return subject_.variants; }
   // VariantNamed: its number, of the first one where the name is empty; throws Cause::kInput, with the names there are.

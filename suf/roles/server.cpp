@@ -16,7 +16,7 @@ struct Server::State {
         seed(Share(store.LongLived("b.seed"))),
         id(WeightsId(key.view(), part.weights, engine.hash(), seed->view())),
         masks(engine, seed->view(), id),
-        plan(engine.ForProto()),
+        plan(engine.ForProto(Role::kModel)),
         host{plan,
              store,
              id,

@@ -9,8 +9,11 @@
 #include <fstream>
 #include <iterator>
 
+#include "suf/backends/cuda/backend.hpp"
 #include "suf/backends/cuda/executor.hpp"
+#include "suf/base/scratch_test.hpp"
 #include "suf/nn/build.hpp"
+#include "tests/double/compiler.hpp"
 
 namespace suf::backends::cuda {
 namespace {
@@ -68,6 +71,31 @@ TEST(DevicePlan, KernelsAreCounted) {
   }
   EXPECT_EQ(groups, (std::array<size_t, 3>{147, 128, 307}));
   EXPECT_EQ(operations, (std::array<size_t, 3>{67, 67, 78}));
+}
+
+// What a run lacks is known before it starts; what other traces keep goes first.
+TEST(Backend, MemoryIsReservedBeforeARun) {
+  const nn::Plan plan = PlanIn("tests/data/tiny_plan.json");
+  pfss::Trace t[2];
+  for (int k : {0, 1}) nn::Build(t[k], plan, k ? 5 : 40);
+  const pfss::Schedule longer(t[0]), shorter(t[1]);
+  const auto backend = MakeBackend(CudaCapabilities(), 0, Groups::kInterpreted);
+  const int64_t most = backend->ValueBytes(longer, Role::kModel), least = backend->ValueBytes(shorter, Role::kModel);
+  ASSERT_LT(least, most);
+  const size_t all = exec::cuda::free_bytes;
+  exec::cuda::free_bytes = size_t(most) + (size_t{64} << 20) - 1;
+  const auto lack = backend->Reserve(longer, Role::kModel);
+  ASSERT_TRUE(lack);
+  EXPECT_EQ(lack->needed, lack->free + 1);
+  EXPECT_GE(lack->needed, most);
+  EXPECT_TRUE(Fails(Cause::kResource,
+                    Str("a run needs ", lack->needed, " bytes of the device's memory, and ", lack->free, " are free"),
+                    [&] { (void)backend->Start(longer, Role::kModel); }));
+  EXPECT_FALSE(backend->Reserve(shorter, Role::kModel));
+  EXPECT_NE(backend->Start(shorter, Role::kModel), nullptr);
+  exec::cuda::free_bytes = all;
+  EXPECT_FALSE(backend->Reserve(longer, Role::kModel));
+  EXPECT_NE(backend->Start(longer, Role::kModel), nullptr);
 }
 
 }  // namespace

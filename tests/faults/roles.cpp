@@ -159,7 +159,7 @@ Setting::Setting(const std::string& folder, bool far) {
   weights = nn::Quantise(real.weights, engine->plan());
   ids = {1, 5, 2, 7};
   y = nn::Simulator(engine->plan(), weights).Run(ids).y;
-  plan = engine->ForProto();
+  plan = engine->ForProto(Role::kData);  // of all three: the backend reserves nothing
   (void)engine->At(int(ids.size()));
   MakeCerts(folder + "/certs");
   for (int r = 0; r < kRoles; ++r) own[r] = std::make_unique<Credentials>(folder + "/certs/" + Name(Role(r)));
