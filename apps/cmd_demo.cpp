@@ -63,32 +63,49 @@ void ShowSimilarity(const std::vector<ordered_json>& rows) {
 // Operator: of a scope, without its layer.
 std::string Operator(const std::string& scope) { return scope.substr(scope.find('/') + 1); }
 
-// Where each role's time went in the longest text, by operator.
+// Where each role's time went in the longest text, by operator. Of a device with the host's time and kernels.
 void ShowTimes(const std::vector<ordered_json>& rows) {
   auto most = std::max_element(rows.rbegin(), rows.rend(), [](auto& a, auto& b) { return a["n"] < b["n"]; });
-  std::cout << "\n" << (*most)["n"] << " tokens, ms: arithmetic / keys / upload / wire / waiting\n";
+  const auto& times = (*most)["times"];
+  const bool device = std::any_of(times.begin(), times.end(), [](auto& t) { return t.contains("device_bytes"); });
+  const std::vector<const char*> parts =
+      device ? std::vector<const char*>{"compute", "key", "upload", "host", "wire", "wait"}
+             : std::vector<const char*>{"compute", "key", "upload", "wire", "wait"};
+  std::cout << "\n"
+            << (*most)["n"] << " tokens, ms: "
+            << (device ? "kernels (launches) / keys / upload / host / wire / waiting"
+                       : "arithmetic / keys / upload / wire / waiting")
+            << "\n";
   std::vector<std::vector<std::string>> table{{""}};
-  for (auto& [role, t] : (*most)["times"].items()) {
-    std::map<std::string, std::array<double, 5>> by;
+  for (auto& [role, t] : times.items()) {
+    std::map<std::string, std::pair<std::vector<double>, int64_t>> by;
     for (auto& [scope, s] : t["by"].items())
       for (const std::string& row : {Operator(scope), std::string("total")}) {
-        int k = 0;
-        for (const char* part : {"compute", "key", "upload", "wire", "wait"})
-          by[row][size_t(k++)] += s[part].get<double>();
+        auto& [ms, launches] = by[row];
+        ms.resize(parts.size());
+        for (size_t k = 0; k < parts.size(); ++k) ms[k] += s.value(parts[k], 0.0);
+        launches += s.value("launches", int64_t{0});
       }
     table[0].push_back(role == "p0" ? "model owner" : role == "p1" ? "data owner" : role);
-    for (auto& [op, v] : by) {
+    for (auto& [op, spent] : by) {
       auto line = std::find_if(table.begin(), table.end(), [&](auto& l) { return l[0] == op; });
       if (line == table.end()) line = table.insert(table.end(), {op});
       line->resize(table[0].size());
-      line->back() = Str(Fixed(v[0], 1), " / ", Fixed(v[1], 1), " / ", Fixed(v[2], 1), " / ", Fixed(v[3], 1), " / ",
-                         Fixed(v[4], 1));
+      std::string& cell = line->back();
+      for (size_t k = 0; k < parts.size(); ++k) {
+        cell += Str(k ? " / " : "", Fixed(spent.first[k], 1));
+        if (!k && spent.second) cell += Str(" (", spent.second, ")");
+      }
     }
   }
   for (auto& line : table) line.resize(table[0].size());
   auto total = std::find_if(table.begin(), table.end(), [](auto& l) { return l[0] == "total"; });
   std::rotate(total, total + 1, table.end());
   std::cout << Table(table);
+  for (const auto& [role, name] : {std::pair{"dealer", "dealer"}, {"p0", "model owner"}, {"p1", "data owner"}})
+    if (times.contains(role) && times[role].contains("device_bytes"))
+      std::cout << "peak device memory of the " << name << ": " << Bytes10(times[role]["device_bytes"].get<int64_t>())
+                << ", and " << Bytes10(times[role]["pinned_bytes"].get<int64_t>()) << " of pinned host memory\n";
 }
 
 // AddTimes: to the rows, by serial, from another role's file of times.
@@ -96,9 +113,10 @@ void AddTimes(const std::string& path, const char* role, std::vector<ordered_jso
   std::ifstream in(path);
   for (std::string line; std::getline(in, line);) {
     ordered_json t = ordered_json::parse(line);
+    const ordered_json serial = t["serial"];
+    t.erase("serial");
     for (auto& row : *rows)
-      if (row.contains("serial") && row["serial"] == t["serial"])
-        row["times"][role] = {{"total", t["total"]}, {"by", t["by"]}, {"spans", t["spans"]}};
+      if (row.contains("serial") && row["serial"] == serial) row["times"][role] = t;
   }
 }
 
@@ -168,10 +186,11 @@ int RunDemo(const DemoArgs& a) {
   std::string server = Str("127.0.0.1:", serve.Port());
   serve.Drain();
   std::vector<std::string> args{
-      "suf",       "embed",   "--plan",        plan_path,          "--vocab",
-      vocabulary,  "--certs", certs + "/data", "--dealer",         dealer,
-      "--connect", server,    "--store",       dir / "data-store", a.source.ids.empty() ? "--json-file" : "--ids",
-      texts,       "--json",  "--variant",     a.variant};
+      "suf",           "embed",   "--plan",        plan_path,          "--vocab",
+      vocabulary,      "--certs", certs + "/data", "--dealer",         dealer,
+      "--connect",     server,    "--store",       dir / "data-store", a.source.ids.empty() ? "--json-file" : "--ids",
+      texts,           "--json",  "--variant",     a.variant,          "--times",
+      dir / "p1.times"};
   if (a.truncate) args.push_back("--truncate");
   if (a.one_by_one) args.push_back("--one-by-one");
   Child embed("the data owner", with_engine(args), 1);

@@ -68,6 +68,7 @@ int RunEmbed(const EmbedArgs& a) {
   const auto backend = RoleBackend("embed", a.backend);
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
   engine.MoveParts();
+  if (!a.times.empty()) engine.MeasureScopes();
   auto lines = Texts(a, engine.plan());  // before anybody hears of them
   Results results(a, engine);
   const auto usable = std::count_if(lines.begin(), lines.end(), [](auto& l) { return l.error.empty(); });

@@ -84,7 +84,7 @@ struct FnServeArgs : AnswerArgs {
 int RunFnServe(const FnServeArgs& a);
 
 struct FnAskArgs : PartyArgs {
-  std::string connect, values, out, times;
+  std::string connect, values, out;
   bool json = false;
   int audit = 0;  // bundles to be audited
 };

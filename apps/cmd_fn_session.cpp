@@ -85,6 +85,7 @@ int RunFnServe(const FnServeArgs& a) {
   auto own = Own("fn serve", a.certs, Role::kModel, a.pins);
   const auto backend = RoleBackend("fn serve", a.backend);
   roles::FunctionEngine engine(roles::LoadFunctionPlan(a.plan), *backend);
+  if (!a.times.empty()) engine.MeasureScopes();
   Wiped<uint64_t> values = OwnValues(engine, 0, a.values);
   CheckOut(engine.plan(), 0, a.out);
   if (!values.empty()) CheckCount(engine, values.size());
@@ -146,6 +147,7 @@ int RunFnAsk(const FnAskArgs& a) {
   auto own = Own("fn ask", a.certs, Role::kData, a.pins);
   const auto backend = RoleBackend("fn ask", a.backend);
   roles::FunctionEngine engine(roles::LoadFunctionPlan(a.plan), *backend);
+  if (!a.times.empty()) engine.MeasureScopes();
   const gates::FunctionPlan& plan = engine.plan();
   Wiped<uint64_t> values = OwnValues(engine, 1, a.values);
   CheckOut(plan, 1, a.out);

@@ -39,6 +39,7 @@ int RunDeal(const DealArgs& a) {
   auto own = Own("deal", a.certs, Role::kDealer, a.pins);
   const auto backend = RoleBackend("deal", a.backend);
   const auto engine = roles::LoadEngine(a.plan, *backend);
+  if (!a.times.empty()) engine->MeasureScopes();
   const char* const unit = engine->unit().name;
   const int variant = engine->VariantNamed(a.variant);
   if (a.tokens) (void)engine->At(a.tokens, variant);
@@ -88,6 +89,7 @@ int RunServe(const ServeArgs& a) {
   const auto backend = RoleBackend("serve", a.backend);
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
   engine.MoveParts();
+  if (!a.times.empty()) engine.MeasureScopes();
   const uint32_t allowed = engine.Allowed(a.variants);
   Stages stages("serve");
   nn::Quantised weights = Weights(a, engine.plan(), &stages);

@@ -95,7 +95,7 @@ struct KeysArgs {
 
 // PartyArgs: of the processes of both parties.
 struct PartyArgs {
-  std::string plan, certs, dealer, store, record, kernels;
+  std::string plan, certs, dealer, store, record, times, kernels;
   BackendArgs backend;
   std::vector<std::string> pins;
   KeysArgs keys;
@@ -104,7 +104,7 @@ struct PartyArgs {
 };
 // AnswerArgs: of P0, which listens.
 struct AnswerArgs : PartyArgs {
-  std::string listen, times;
+  std::string listen;
   bool once = false;
 };
 

@@ -234,7 +234,10 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(1, 1 << 16))
       ->option_text("N");
   d->add_option("--timeout", deal.timeout, "seconds to wait for a silent peer")->default_val(60);
-  d->add_option("--times", deal.times, "write to this file where the time went, a JSON line a bundle");
+  d->add_option(
+      "--times", deal.times,
+      "write to this file where the time went, a JSON line a bundle; measures each operator on a device, which "
+      "takes longer");
   AddWindow(d, &deal.window, "megabytes of keys that are made before the slower party takes them");
   AddStreams(d, &deal.streams);
   AddKernels(d, &deal.kernels);

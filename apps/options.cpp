@@ -80,6 +80,9 @@ void AddParty(CLI::App* c, PartyArgs* a, const char* other, const char* own) {
   c->add_option("--store", a->store, "directory of bundles, ledger and long-lived secrets")->required();
   c->add_option("--record", a->record, Str("write the frames with the ", other, " to this new file"));
   c->add_option("--timeout", a->timeout, "seconds to wait for a silent peer")->default_val(60);
+  c->add_option("--times", a->times,
+                "write to this file where the time went, a JSON line an inference; measures each operator on a device, "
+                "which takes longer");
   AddStreams(c, &a->streams);
   AddKeys(c, &a->keys);
   AddKernels(c, &a->kernels);
@@ -97,7 +100,6 @@ void AddAnswer(CLI::App* c, AnswerArgs* a) {
   AddParty(c, a, kDataOwner, kModelOwner);
   c->add_option("--listen", a->listen, "where to listen; port 0 takes a free one")->required();
   c->add_flag("--once", a->once, "end after one session");
-  c->add_option("--times", a->times, "write to this file where the time went, a JSON line an inference");
 }
 
 }  // namespace suf::apps

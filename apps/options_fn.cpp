@@ -212,7 +212,6 @@ void AddFnSession(CLI::App* fn, FunctionCommands* all, int* status) {
   a->add_option("--connect", all->ask.connect, "where P0 listens")->required();
   a->add_option("--values", all->ask.values, values)->option_text("FILE");
   a->add_option("--out", all->ask.out, out);
-  a->add_option("--times", all->ask.times, "write to this file where the time went, a JSON line");
   AddAudit(a, &all->ask.audit);
   a->add_flag("--json", all->ask.json, "JSON");
   a->callback([=] { *status = RunFnAsk(all->ask); });

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/show.hpp"
-#include "apps/times.hpp"
 #include "suf/model/safetensors.hpp"
 #include "suf/roles/model.hpp"
 
@@ -50,7 +49,7 @@ std::string Said(const Line& l, const ordered_json& row) {
 }  // namespace
 
 Results::Results(const EmbedArgs& a, const roles::ModelEngine& engine)
-    : a_(a), engine_(engine), thread_([this] { Loop(); }) {}
+    : a_(a), times_(a.times), engine_(engine), thread_([this] { Loop(); }) {}
 
 Results::~Results() {
   if (thread_.joinable()) Close();
@@ -109,6 +108,7 @@ void Results::Write(const Done& d) {
   ordered_json row;
   std::string said;
   if (d.embedding) {
+    times_.Add(d.embedding->serial, d.embedding->times);
     const std::vector<int64_t> y = d.embedding->Integers();
     int64_t any = 0;
     for (int64_t v : y) any |= v;

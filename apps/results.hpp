@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "apps/texts.hpp"
+#include "apps/times.hpp"
 #include "suf/roles/data_owner.hpp"
 
 namespace suf::apps {
@@ -23,7 +24,8 @@ struct Done {
 // what a text's result takes (about 10 kB), as rows for --out always have.
 class Results {
  public:
-  // Its references outlive it. lines of `done` are not to be read before End.
+  // Throws Cause::kResource when the file of times cannot be made. Its references outlive it. lines of `done` are not
+  // to be read before End.
   Results(const EmbedArgs& a, const roles::ModelEngine& engine);
   ~Results();  // writes what is left, without --out
   void Add(Done done);
@@ -36,6 +38,7 @@ class Results {
   void Close();
 
   const EmbedArgs& a_;
+  TimesFile times_;
   const roles::ModelEngine& engine_;
   std::mutex m_;
   std::condition_variable more_;

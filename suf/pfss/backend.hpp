@@ -62,14 +62,24 @@ struct Material {
   Hash rho;
 };
 
-// Spent: where time went, in seconds: arithmetic; key sections and PRG words; moving words to a device; encrypting,
-// decrypting and moving frames; waiting for the peer or for keys.
+// Spent: where time went, in seconds: arithmetic, of a device its kernels; key sections and PRG words; moving words to
+// and from a device; what a device waited for its host; encrypting, decrypting and moving frames; waiting for the peer
+// or for keys. launches: how many kernels a device ran.
 struct Spent {
-  double compute = 0, key = 0, upload = 0, wire = 0, wait = 0;
+  double compute = 0, key = 0, upload = 0, host = 0, wire = 0, wait = 0;
+  int64_t launches = 0;
   Spent& operator+=(const Spent& o) {
-    compute += o.compute, key += o.key, upload += o.upload, wire += o.wire, wait += o.wait;
+    compute += o.compute, key += o.key, upload += o.upload, host += o.host, wire += o.wire, wait += o.wait;
+    launches += o.launches;
     return *this;
   }
+  double all() const { return compute + key + upload + host + wire + wait; }
+};
+
+// Peak: bytes that a backend's process had at most so far of a device's memory, and of its own as pages that a device
+// reaches; 0 without a device.
+struct Peak {
+  int64_t device = 0, pinned = 0;
 };
 
 // kLongFrame: bytes of a frame beyond which it pays to read it while it comes and to let it leave while it is written.
@@ -111,8 +121,12 @@ class Io {
   virtual Data Input(int node) = 0;
   // Done: these nodes' values are computed; for progress, and for sections that may leave.
   virtual void Done(std::span<const int> /*nodes*/) {}
-  // Took: time that went into the nodes of a scope since the last call; waits within this Io included, as compute.
+  // Took: time that went into the nodes of a scope since the last call; waits within this Io included, as host where
+  // that is not 0, else as compute.
   virtual void Took(uint16_t /*scope*/, const Spent&) {}
+  // Timed: whether the time of each scope is to be measured where that takes time itself: on a device. Else what Took
+  // is told of scopes that ran together may be divided among them by a guess.
+  virtual bool Timed() const { return false; }
   // Sent: called for each message of this role, by pieces and from any thread, with the words that it sends as they lie
   // in memory: from now on they are public.
   virtual void Sent(int /*node*/, View /*value*/) {}
@@ -192,6 +206,7 @@ class Backend {
   virtual std::optional<Lack> Reserve(const Schedule& /*s*/, Role /*role*/) { return {}; }
   // ValueBytes: bytes of the values that an executor has in memory, at their peak, inputs left out; 0: it is not told.
   virtual int64_t ValueBytes(const Schedule& /*s*/, Role /*role*/) { return 0; }
+  virtual pfss::Peak Peak() const { return {}; }
 };
 
 // LastUse: for each node, the index in the role's whole order (programs one after another) at which it is read last;

@@ -58,6 +58,9 @@ class Engine {
   // two of them must not share a pool of threads then. Before anything runs.
   void MoveParts() { parts_ = true; }
   bool parts() const { return parts_; }
+  // MeasureScopes: executors measure the time of each scope (pfss::Io::Timed). Before anything runs.
+  void MeasureScopes() { timed_ = true; }
+  bool timed() const { return timed_; }
   // At: the one way to a trace, so that nobody deals, fetches or runs one that has not passed the lint (pfss::Lint) or
   // whose results go to others than the plan says, once. Throws Cause::kInput when the plan does not cover n,
   // Cause::kRefused when a fault is found. Kept for the next call.
@@ -82,7 +85,7 @@ class Engine {
  private:
   const Subject subject_;
   pfss::Backend& backend_;
-  bool parts_ = false;
+  bool parts_ = false, timed_ = false;
   std::mutex m_;
   std::map<std::pair<int, int>, std::shared_ptr<const Work>> works_;  // by variant and n
   std::map<std::pair<int, int>, compiler::Bill> bills_;

@@ -108,7 +108,7 @@ void Generator::operator()(proto::DealJob job, store::Sink& to_p0, store::Sink& 
   for (int p : {0, 1}) material.key[p] = std::move(job.key[p]);
   auto randomness = engine_.backend().Expand(std::move(material));
   run::Times times;
-  run::Deal(*work->schedule, engine_.backend(), *randomness, inputs_, to_p0, to_p1, &times);
+  run::Deal(*work->schedule, engine_.backend(), *randomness, inputs_, to_p0, to_p1, &times, engine_.timed());
   if (dealt) dealt(job.serial, times);
 }
 
@@ -144,7 +144,7 @@ Outcome RunInference(Engine& engine, proto::Inference& inference, run::Inputs& i
                     [&] { inference.OfflineEnd(); },
                     {},
                     &out.times};
-  job.parts = engine.parts();
+  job.parts = engine.parts(), job.timed = engine.timed();
   if (h.party == 1) job.through = [&] { inference.OnlineEnd(); };
   out.words = run::RunParty(job);
   return out;

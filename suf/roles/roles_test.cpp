@@ -117,7 +117,8 @@ TEST(Roles, EmbedsAsTheSimulatorAndAtTheEstimatedCost) {
       for (size_t i = 0; i < real.size(); ++i) square += e.Values()[i] * e.Values()[i], dot += e.Values()[i] * real[i];
       EXPECT_NEAR(square, 1, 0.02);
       EXPECT_GT(dot / std::sqrt(square), 0.99);
-      const auto& [by, total, deal, keys, ahead, online] = e.times;
+      const auto& [by, total, peak, deal, keys, ahead, online] = e.times;
+      EXPECT_EQ(peak.device + peak.pinned, 0) << "no device is in use";
       EXPECT_EQ(deal.end, 0) << "a party deals nothing";
       EXPECT_TRUE(0 < ahead.begin && ahead.begin <= ahead.end && ahead.end == online.begin &&
                   online.begin < online.end);

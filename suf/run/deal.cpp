@@ -12,8 +12,13 @@ namespace {
 // get it, which P1's is copied from.
 class DealerIo : public pfss::Io {
  public:
-  DealerIo(const pfss::Schedule& s, Inputs& inputs, store::Sink* p0, store::Sink* p1)
-      : meter(s.trace()), t_(s.trace()), inputs_(inputs), to_{p0, p1}, section_(t_.nodes().size(), {-1, -1}) {
+  DealerIo(const pfss::Schedule& s, Inputs& inputs, store::Sink* p0, store::Sink* p1, bool timed)
+      : meter(s.trace()),
+        t_(s.trace()),
+        inputs_(inputs),
+        to_{p0, p1},
+        timed_(timed),
+        section_(t_.nodes().size(), {-1, -1}) {
     for (int p : {0, 1})
       for (size_t i = 0; i < s.key(p).size(); ++i) section_[size_t(s.key(p)[i].node)][size_t(p)] = int(i);
     room_.resize(t_.nodes().size());
@@ -48,6 +53,7 @@ class DealerIo : public pfss::Io {
     meter.Within({.wire = Meter::Since(begin)});
   }
   void Took(uint16_t scope, const Spent& s) override { meter.Took(scope, s); }
+  bool Timed() const override { return timed_; }
 
   Meter meter;
 
@@ -55,6 +61,7 @@ class DealerIo : public pfss::Io {
   const pfss::Trace& t_;
   Inputs& inputs_;
   store::Sink* const to_[2];
+  const bool timed_;
   std::vector<std::array<int, 2>> section_;              // of each party's body, by node; -1: none
   std::vector<std::array<std::span<uint8_t>, 2>> room_;  // by node
 };
@@ -112,14 +119,16 @@ uint64_t WindowOf(const pfss::Schedule& s) {
 }
 
 void Deal(const pfss::Schedule& schedule, pfss::Backend& backend, const pfss::Randomness& randomness, Inputs& inputs,
-          store::Sink& to_p0, store::Sink& to_p1, Times* times) {
+          store::Sink& to_p0, store::Sink& to_p1, Times* times, bool timed) {
   auto begin = Meter::Clock::now();
   if (times) times->deal.begin = Stamp();
-  DealerIo io(schedule, inputs, &to_p0, &to_p1);
+  DealerIo io(schedule, inputs, &to_p0, &to_p1, timed);
   auto executor = backend.Start(schedule, Role::kDealer);
   for (const auto& program : pfss::Programs(schedule, Role::kDealer)) executor->Run(program, randomness, io);
   executor->Finish();
-  if (times) times->deal.end = Stamp(), io.meter.Report(Meter::Since(begin), times);
+  if (!times) return;
+  times->deal.end = Stamp(), times->peak = backend.Peak();
+  io.meter.Report(Meter::Since(begin), times);
 }
 
 std::array<Bytes, 2> DealBodies(const pfss::Schedule& schedule, pfss::Backend& backend,

@@ -17,8 +17,9 @@ store::Layout LayoutOf(const pfss::Schedule& schedule, int p);
 uint64_t WindowOf(const pfss::Schedule& schedule);
 
 // Deal: fills every section of both bodies, which have these layouts. `times`, if set: `wire` is what the sinks took.
+// timed: the executor measures each scope (pfss::Io::Timed).
 void Deal(const pfss::Schedule& schedule, pfss::Backend& backend, const pfss::Randomness& randomness, Inputs& inputs,
-          store::Sink& to_p0, store::Sink& to_p1, Times* times = nullptr);
+          store::Sink& to_p0, store::Sink& to_p1, Times* times = nullptr, bool timed = false);
 // DealBodies: the same into memory, where all roles are in one process.
 std::array<Bytes, 2> DealBodies(const pfss::Schedule& schedule, pfss::Backend& backend,
                                 const pfss::Randomness& randomness, Inputs& inputs);

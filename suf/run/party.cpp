@@ -156,6 +156,7 @@ class PartyIo : public pfss::Io {
     std::lock_guard l(meter_);
     meter.Took(scope, s);
   }
+  bool Timed() const override { return job_.timed; }
 
   Meter meter;
   bool running = false;  // whether the executor is
@@ -265,6 +266,7 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
   if (job.times) {
     if (const auto came = job.keys.came()) job.times->keys = {Seconds(came->first), Seconds(came->second)};
     online_part.end = Stamp(), job.times->ahead = before_it, job.times->online = online_part;
+    job.times->peak = job.backend.Peak();
     io.meter.Report(Meter::Since(begin), job.times);
   }
   std::vector<uint64_t> out;

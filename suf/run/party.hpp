@@ -67,6 +67,7 @@ struct PartyJob {
   // parts: whether long frames move while they are read and written. Not where both parties share a pool of threads:
   // one would wait within it for the other, who needs it.
   bool parts = false;
+  bool timed = false;  // the executor measures each scope (pfss::Io::Timed)
 };
 
 // RoomsOf: bytes of a party's rooms for frames in flight, of both directions; they are there for all of the inference.

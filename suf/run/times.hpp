@@ -26,6 +26,7 @@ inline double Stamp() { return Seconds(std::chrono::system_clock::now()); }
 struct Times {
   std::map<std::string, Spent> by;
   double total = 0;
+  pfss::Peak peak;  // of the process
   // deal: a dealer's work. keys: from a party's first chunk of keys to its last one; ahead: its steps before the
   // inference; online: the rest.
   Span deal, keys, ahead, online;
@@ -42,7 +43,8 @@ class Meter {
   // Within: time that the host took within what Took is told of next.
   void Within(const Spent& s) { within_ += s; }
   void Took(uint16_t scope, Spent s) {
-    s.compute = std::max(0.0, s.compute - within_.wire - within_.wait);
+    double& with = s.host > 0 ? s.host : s.compute;
+    with = std::max(0.0, with - within_.wire - within_.wait);
     spent_[scope_ = scope] += s, spent_[scope] += std::exchange(within_, {});
   }
   // Beside: time between programs.

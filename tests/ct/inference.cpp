@@ -28,6 +28,7 @@ class Host : public pfss::Io {
   Data Input(int node) override { return io_.Input(node); }
   void Done(std::span<const int> nodes) override { io_.Done(nodes); }
   void Took(uint16_t scope, const pfss::Spent& s) override { io_.Took(scope, s); }
+  bool Timed() const override { return io_.Timed(); }
 
  private:
   pfss::Io& io_;

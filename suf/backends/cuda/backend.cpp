@@ -62,6 +62,10 @@ class Cuda : public Backend {
     Keep(key, std::move(instance));
     return {};
   }
+  pfss::Peak Peak() const override {
+    const exec::cuda::Most most = exec::cuda::MostHeld();
+    return {int64_t(most.device), int64_t(most.pinned)};
+  }
 
  private:
   // kWorth: rows times members of a trace whose groups are worth compiling; what the folder has serves every trace.

@@ -108,6 +108,20 @@ void CudaExecutor::TakeInputs(size_t b, Io& io) {
 // kChunk: bytes of a frame that are copied at once, while those after them come, or those before them leave.
 constexpr size_t kChunk = size_t{1} << 18;
 
+// AwaitFrame, AwaitSections: what is read of the host is here, so that waiting for it is no part of copying it. A long
+// frame is copied while it comes, unless that is to be measured.
+void CudaExecutor::AwaitFrame(const Part& part, Io& io) {
+  if (part.receives < 0) return;
+  const pfss::Frame& f = s_.frames()[size_t(part.receives)];
+  if (const View all = io.Received(); int64_t(all.size()) == f.bytes)
+    return timed_ || all.size() <= kChunk ? io.Await(all.size()) : void();
+  for (const pfss::Part& p : f.parts) (void)io.In(p.node);
+}
+void CudaExecutor::AwaitSections(const Batch& batch, Io& io) {
+  for (int i : batch.read)
+    if (burst_of_[size_t(i)] < 0) (void)io.In(i);
+}
+
 void CudaExecutor::TakeFrame(const Part& part, Io& io) {
   if (part.receives < 0) return;
   const pfss::Frame& f = s_.frames()[size_t(part.receives)];
@@ -193,19 +207,24 @@ void CudaExecutor::FillWords(const Chapter& c, const Randomness& randomness) {
 void CudaExecutor::ExpandWords(size_t c) {
   const Stream s = in_->ahead_.stream();
   if (c >= 2) in_->used_[c % 2].Await(s);
+  const int64_t before = exec::cuda::Launches();
   if (in_->codes_.many[c]) fss::cuda::Expand(in_->codes_.pieces[c], in_->codes_.many[c], s);
+  in_->launches_[plan_.plan.instructions.size() + c] = exec::cuda::Launches() - before;
   in_->expanded_[c % 2].Record(s);
 }
 
-// Launch: a batch: asked for piece by piece the first time, as a graph afterwards.
+// Launch: a batch: asked for piece by piece the first time, and where each piece is measured; as a graph afterwards.
 void CudaExecutor::Launch(size_t b) {
   const Batch& batch = plan_.batches[b];
   const Stream s = in_->queue_.stream();
   in_->LoadKernels();
   const auto idle = [&](size_t k) { return plan_.Idle(t_, k); };
-  if (!in_->runs_[b]++) {
-    for (size_t k = batch.begin; k < batch.end; ++k)
+  if (!in_->runs_[b]++ || timed_) {
+    while (timed_ && in_->ends_.size() < batch.end - batch.begin) in_->ends_.emplace_back(true);
+    for (size_t k = batch.begin; k < batch.end; ++k) {
       if (!idle(k)) Ask(batch, k, s);
+      if (timed_) in_->ends_[k - batch.begin].Record(s);
+    }
     return;
   }
   auto& graph = in_->graphs_[b];
@@ -228,21 +247,35 @@ void CudaExecutor::Launch(size_t b) {
   graph->Launch(s);
 }
 
+// Back: copies to the host, waited for.
+void CudaExecutor::Back(const std::function<void()>& downloads) {
+  in_->back_[0].Record(in_->queue_.stream());
+  downloads();
+  in_->back_[1].Record(in_->queue_.stream());
+  in_->queue_.Wait();
+  back_ += exec::cuda::Mark::Between(in_->back_[0], in_->back_[1]);
+}
+
 // GiveSections: of the dealer, in order. A few megabytes leave together: rooms for more are asked for only when those
 // before are filled.
 void CudaExecutor::GiveSections(const Batch& batch, Io& io) {
   constexpr size_t kTogether = size_t{4} << 20;
+  std::vector<std::span<uint8_t>> rooms;
   size_t bytes = 0, first = 0;
   for (size_t k = 0; k < batch.made.size(); ++k) {
     const int i = batch.made[k];
-    const std::span<uint8_t> to = io.Out(i);
-    SUF_CHECK(int64_t(to.size()) == PackedBytes(node(i)));
-    Download(to.data(), At(batch.told.at(i)) + kEdge, to.size(), in_->queue_.stream());
-    bytes += to.size();
+    rooms.push_back(io.Out(i));
+    SUF_CHECK(int64_t(rooms.back().size()) == PackedBytes(node(i)));
+    bytes += rooms.back().size();
     if (bytes < kTogether && k + 1 < batch.made.size()) continue;
-    in_->queue_.Wait();
+    Back([&] {
+      for (size_t j = first; j <= k; ++j) {
+        const std::span<uint8_t> to = rooms[j - first];
+        Download(to.data(), At(batch.told.at(batch.made[j])) + kEdge, to.size(), in_->queue_.stream());
+      }
+    });
     io.Done(std::span(batch.made).subspan(first, k + 1 - first));
-    bytes = 0, first = k + 1;
+    bytes = 0, first = k + 1, rooms.clear();
   }
 }
 
@@ -256,36 +289,84 @@ void CudaExecutor::GiveFrame(const Part& part, Io& io) {
       in_->copied_[at / kChunk % in_->copied_.size()].Record(in_->queue_.stream());
     };
     const size_t ahead = kChunk * in_->copied_.size();
-    for (size_t at = 0; at < std::min(ahead, all.size()); at += kChunk) copy(at);
-    for (size_t at = 0; at < all.size(); at += kChunk) {
-      in_->copied_[at / kChunk % in_->copied_.size()].Wait();
-      if (at + ahead < all.size()) copy(at + ahead);
-      io.Written(std::min(at + kChunk, all.size()));
-    }
+    Back([&] {
+      for (size_t at = 0; at < std::min(ahead, all.size()); at += kChunk) copy(at);
+      for (size_t at = 0; at < all.size(); at += kChunk) {
+        in_->copied_[at / kChunk % in_->copied_.size()].Wait();
+        if (at + ahead < all.size()) copy(at + ahead);
+        io.Written(std::min(at + kChunk, all.size()));
+      }
+    });
     return;
   }
-  for (const pfss::Part& p : f.parts) {
-    const std::span<uint8_t> to = io.Out(p.node);
-    Download(to.data(), from + p.at, to.size(), in_->queue_.stream());
-  }
-  in_->queue_.Wait();
+  Back([&] {
+    for (const pfss::Part& p : f.parts) {
+      const std::span<uint8_t> to = io.Out(p.node);
+      Download(to.data(), from + p.at, to.size(), in_->queue_.stream());
+    }
+  });
 }
 
-// Report: what a batch took, by scope as many instructions as it has.
-void CudaExecutor::Report(const Batch& batch, const Spent& spent, Io& io) {
-  std::map<uint16_t, int> many;
-  const std::span<const Instruction> all(plan_.plan.instructions);
+// Copied: bytes that a batch had moved for it, by scope.
+CudaExecutor::Shares CudaExecutor::Copied(const Part& part, size_t b) const {
+  Shares out;
+  const Batch& batch = plan_.batches[b];
+  const auto frame = [&](int f) {
+    if (f >= 0)
+      for (const pfss::Part& p : s_.frames()[size_t(f)].parts) out[node(p.node).scope] += double(p.bytes);
+  };
+  if (b == part.begin) frame(part.receives);
+  if (b + 1 == part.end) frame(part.sends);
+  for (int i : role_ == Role::kDealer ? batch.made : batch.read) out[node(i).scope] += double(PackedBytes(node(i)));
+  return out;
+}
+
+// Report: what a batch took, once it is done. Without measured instructions kernels are divided by how many a scope
+// has.
+void CudaExecutor::Report(const Part& part, size_t b, double all, Io& io) {
+  using exec::cuda::Mark;
+  const Batch& batch = plan_.batches[b];
+  const Chapter& chapter = plan_.chapters[batch.chapter];
+  const std::span<const Instruction> instructions(plan_.plan.instructions);
+  std::map<uint16_t, Spent> by;
+  Shares many, drawn;
   std::vector<int> nodes;
-  for (const Instruction& ins : all.subspan(batch.begin, batch.end - batch.begin)) {
-    ++many[node(ins.group ? ins.members[0].node : ins.node).scope];
+  const Mark* last = &in_->time_[2];
+  for (size_t k = batch.begin; k < batch.end; ++k) {
+    const Instruction& ins = instructions[k];
+    const uint16_t scope = node(ins.group ? ins.members[0].node : ins.node).scope;
+    by[scope].launches += in_->launches_[k], many[scope] += double(in_->launches_[k]);
+    if (timed_) {
+      const Mark* const end = &in_->ends_[k - batch.begin];
+      by[scope].compute += Mark::Between(*std::exchange(last, end), *end);
+    }
     if (!ins.group) nodes.push_back(ins.node);
     for (const lower::Member& m : ins.members)
       if (!(m.emits && node(m.node).op == Op::kTell)) nodes.push_back(m.node);
   }
-  for (const auto& [scope, n] : many) {
-    const double part = n / double(batch.end - batch.begin);
-    io.Took(scope, {.compute = spent.compute * part, .key = spent.key * part, .upload = spent.upload * part});
+  // Divide: by shares; where there are none, by how many kernels a scope has, or to the first scope.
+  const auto divide = [&](double Spent::*what, const Shares& shares, double seconds) {
+    const Shares& of = shares.empty() ? many : shares;
+    double sum = 0;
+    for (const auto& [scope, share] : of) sum += share;
+    for (const auto& [scope, share] : of)
+      by[scope].*what += sum > 0 ? seconds * share / sum : scope == of.begin()->first ? seconds : 0;
+  };
+  const auto between = [&](size_t i) { return Mark::Between(in_->time_[i], in_->time_[i + 1]); };
+  const double kernels = between(2), words = between(1), copies = between(0) + back_;
+  if (b == chapter.begin) {
+    for (const auto& [i, room] : chapter.drawn) drawn[node(i).scope] += double(room.bytes);
+    if (!drawn.empty()) by[drawn.begin()->first].launches += in_->launches_[instructions.size() + batch.chapter];
   }
+  if (!timed_) divide(&Spent::compute, many, kernels);
+  divide(&Spent::key, drawn, words);
+  divide(&Spent::upload, Copied(part, b), copies);
+  // the host's part is told first, of the scope with most kernels: what the Io waited is in it
+  if (const auto most =
+          std::max_element(many.begin(), many.end(), [](auto& x, auto& y) { return x.second < y.second; });
+      most != many.end())
+    io.Took(most->first, {.host = std::max(1e-9, all - kernels - words - copies)});
+  for (const auto& [scope, spent] : by) io.Took(scope, spent);
   io.Done(nodes);
 }
 
@@ -294,49 +375,44 @@ void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io&
   SUF_CHECK(next_ < plan.programs.size() && program.role == role_ && program.nodes == plan.programs[next_].nodes);
   exec::cuda::Use(device_);
   const Stream s = in_->queue_.stream();
-  if (next_ == 0) OpenKeys(randomness), AskForms(io), in_->LackKernels();
+  if (next_ == 0) timed_ = io.Timed(), OpenKeys(randomness), AskForms(io), in_->LackKernels();
   const size_t at = next_++;
   const Part& part = plan_.programs[at];
   const bool before = role_ != Role::kDealer && (s_.steps(int(role_))[at].tick < 0 ||
                                                  (part.receives >= 0 && s_.frames()[size_t(part.receives)].tick < 0));
-  const auto begin = Clock::now();
-  in_->time_[0].Record(s);
-  TakeFrame(part, io);
-  double kernels = 0, copies = 0;
+  auto begin = Clock::now();
+  AwaitFrame(part, io);
+  if (part.begin == part.end) TakeFrame(part, io);
   for (size_t b = part.begin; b < part.end; ++b) {
     const Batch& batch = plan_.batches[b];
     const size_t c = batch.chapter;
+    AwaitSections(batch, io);
+    in_->time_[0].Record(s), back_ = 0;
+    if (b == part.begin) TakeFrame(part, io);
     TakeInputs(b, io);
     TakeSections(batch, io);
+    in_->time_[1].Record(s);
     if (ours_) {
       for (; next_chapter_ <= c; ++next_chapter_) ExpandWords(next_chapter_);
       if (b == plan_.chapters[c].begin) in_->expanded_[c % 2].Await(s);
     } else if (b == plan_.chapters[c].begin) {
       FillWords(plan_.chapters[c], randomness);
     }
-    in_->time_[1].Record(s);
-    Launch(b);
     in_->time_[2].Record(s);
+    Launch(b);
+    in_->time_[3].Record(s);
     if (b + 1 == plan_.chapters[c].end) in_->used_[c % 2].Record(s);
-    // while the device works: the next chapter's words, and keys of coming steps
-    if (ours_ && b == plan_.chapters[c].begin && c + 1 < plan_.chapters.size() && next_chapter_ == c + 1)
+    // while the device works: the next chapter's words, unless they are to be measured apart, and keys of coming steps
+    if (ours_ && !timed_ && b == plan_.chapters[c].begin && c + 1 < plan_.chapters.size() && next_chapter_ == c + 1)
       ExpandWords(next_chapter_++);
     if (role_ == Role::kDealer) GiveSections(batch, io);
     if (b + 1 == part.end) GiveFrame(part, io);
-    in_->time_[3].Record(s);
     TakeAhead(io, before);
     in_->queue_.Wait();
-    kernels += exec::cuda::Mark::Between(in_->time_[1], in_->time_[2]);
-    copies += exec::cuda::Mark::Between(in_->time_[0], in_->time_[1]) +
-              exec::cuda::Mark::Between(in_->time_[2], in_->time_[3]);
-    in_->time_[0].Record(s);
     GiveBack(io);
+    const auto end = Clock::now();
+    Report(part, b, std::chrono::duration<double>(end - std::exchange(begin, end)).count(), io);
   }
-  const double all = std::chrono::duration<double>(Clock::now() - begin).count(),
-               batches = double(part.end - part.begin);
-  const Spent share{
-      .compute = kernels / batches, .key = std::max(0., all - kernels - copies) / batches, .upload = copies / batches};
-  for (size_t b = part.begin; b < part.end; ++b) Report(plan_.batches[b], share, io);
   for (int i : plan.unread[at]) io.Read(i);
 }
 

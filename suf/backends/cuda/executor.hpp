@@ -65,8 +65,12 @@ class Instance {
   exec::cuda::Queue queue_{true}, ahead_, copies_;   // steps; words of coming chapters; key sections
   std::array<exec::cuda::Mark, 2> expanded_, used_;  // of a chapter's words: they are there; they are read no more
   std::array<exec::cuda::Mark, 8> copied_;           // of chunks of a frame that leaves
+  // of a batch: copies, waiting for words, kernels; copies back; where each scope is measured, the end of each
+  // instruction
   std::array<exec::cuda::Mark, 4> time_{exec::cuda::Mark(true), exec::cuda::Mark(true), exec::cuda::Mark(true),
-                                        exec::cuda::Mark(true)};  // of a batch: copies, kernels, copies
+                                        exec::cuda::Mark(true)};
+  std::array<exec::cuda::Mark, 2> back_{exec::cuda::Mark(true), exec::cuda::Mark(true)};
+  std::vector<exec::cuda::Mark> ends_;
   Base base_;
   cuda::Assembled codes_;
   exec::cuda::Memory slab_, code_, fixed_;  // fixed_: input addresses, keys of sections, tree key
@@ -75,7 +79,8 @@ class Instance {
   std::map<int, Weights::Split> weights_;  // by product: what its graph reads
   std::map<int, Weights::Held> held_;      // by input
   std::vector<std::optional<exec::cuda::Graph>> graphs_;
-  std::vector<int> runs_;  // of a batch
+  std::vector<int> runs_;          // of a batch
+  std::vector<int64_t> launches_;  // of an instruction, and of a chapter's words
 };
 
 // FirstForm: how an input lies as long as nobody has said otherwise.
@@ -115,9 +120,14 @@ class CudaExecutor : public pfss::Executor {
   void FillWords(const Chapter& c, const pfss::Randomness& randomness);
   void ExpandWords(size_t chapter);
   void Launch(size_t b);
+  void AwaitFrame(const Part& part, pfss::Io& io);
+  void AwaitSections(const Batch& batch, pfss::Io& io);
+  void Back(const std::function<void()>& downloads);
   void GiveSections(const Batch& batch, pfss::Io& io);
   void GiveFrame(const Part& part, pfss::Io& io);
-  void Report(const Batch& batch, const pfss::Spent& spent, pfss::Io& io);
+  using Shares = std::map<uint16_t, double>;  // of what is divided among scopes
+  Shares Copied(const Part& part, size_t b) const;
+  void Report(const Part& part, size_t b, double host, pfss::Io& io);
 
   // ---- operations.cpp: what an instruction asks of a stream
   void Ask(const Batch& batch, size_t k, Stream s);
@@ -146,6 +156,8 @@ class CudaExecutor : public pfss::Executor {
   size_t next_key_ = 0;        // in the order of the bundle
   size_t next_chapter_ = 0;    // that is not expanded
   bool ours_ = false;          // whether the device expands the PRG
+  bool timed_ = false;         // whether each scope is measured
+  double back_ = 0;            // seconds of a batch's copies to the host
 };
 
 }  // namespace suf::backends::cuda

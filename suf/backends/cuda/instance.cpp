@@ -54,7 +54,8 @@ Instance::Instance(const Schedule& s, Role role, std::shared_ptr<const DevicePla
       printed_(plan_->plan.instructions.size()),
       slab_(plan_->slab),
       graphs_(plan_->batches.size()),
-      runs_(plan_->batches.size()) {
+      runs_(plan_->batches.size()),
+      launches_(plan_->plan.instructions.size() + plan_->chapters.size()) {
   const Trace& t = s.trace();
   for (int i : Inputs(t, *plan_)) base_.forms[i] = FirstForm(t, i);
   for (const lower::Instruction& ins : plan_->plan.instructions)

@@ -97,6 +97,7 @@ void CudaExecutor::Ask(const Batch& batch, size_t k, Stream s) {
   const auto room = batch.spare.find(int(k));
   uint8_t* const spare = room == batch.spare.end() ? nullptr : At(room->second);
   const Instance::Kernel& printed = in_->printed_[k];
+  const int64_t before = exec::cuda::Launches();
   if (printed.module)
     printed.module->Launch(View(reinterpret_cast<const uint8_t*>(printed.params.data()), 8 * printed.params.size()),
                            unsigned((ins.rows + kPrintedThreads - 1) / kPrintedThreads), kPrintedThreads, s);
@@ -104,6 +105,7 @@ void CudaExecutor::Ask(const Batch& batch, size_t k, Stream s) {
     Interpret(in_->codes_.groups[k], ins.rows, plan_.frames[k].words, reinterpret_cast<Word*>(spare), s);
   else
     Operation(ins, k, spare, s);
+  in_->launches_[k] = exec::cuda::Launches() - before;
 }
 
 void CudaExecutor::Operation(const Instruction& ins, size_t k, uint8_t* spare, Stream s) {

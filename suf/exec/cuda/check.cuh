@@ -9,7 +9,7 @@
 
 namespace suf::exec::cuda {
 
-inline void Launched(const char* kernel) { Check(int(cudaGetLastError()), kernel); }
+inline void Launched(const char* kernel) { Launched(), Check(int(cudaGetLastError()), kernel); }
 
 // Blocks: of `threads` threads for n of them; at least one, at most so many.
 inline unsigned Blocks(uint64_t n, unsigned threads, uint64_t most = 1u << 30) {

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <map>
 #include <mutex>
 
@@ -10,6 +11,23 @@
 
 namespace suf::exec::cuda {
 namespace {
+
+// Held: bytes that are had, and the most there were.
+class Held {
+ public:
+  void Take(size_t bytes) {
+    const size_t now = now_ += bytes;
+    for (size_t was = most_; was < now && !most_.compare_exchange_weak(was, now);) {
+    }
+  }
+  void Give(size_t bytes) { now_ -= bytes; }
+  size_t most() const { return most_; }
+
+ private:
+  std::atomic<size_t> now_{0}, most_{0};
+};
+Held on_device, pinned;
+thread_local int64_t launches = 0;
 
 // Called: throws unless the call was fine.
 void Called(cudaError_t e, const char* call) { Check(int(e), call); }
@@ -78,6 +96,11 @@ size_t Free() {
   return free;
 }
 
+Most MostHeld() { return {on_device.most(), pinned.most()}; }
+
+void Launched() { ++launches; }
+int64_t Launches() { return launches; }
+
 Queue::Queue(bool urgent) {
   int least = 0, most = 0;
   SUF_CALL(cudaDeviceGetStreamPriorityRange(&least, &most));
@@ -119,10 +142,12 @@ Memory::Memory(size_t bytes) : bytes_(bytes) {
   } else {
     Called(e, "cudaMalloc(&p, bytes)");
   }
+  on_device.Take(bytes);
   p_ = static_cast<uint8_t*>(p);
 }
 Memory::~Memory() {
   if (!p_) return;
+  on_device.Give(bytes_);
   (void)cudaMemset(p_, 0, bytes_);
   (void)cudaFree(p_);
 }
@@ -137,10 +162,12 @@ Pinned::Pinned(size_t bytes) : bytes_(bytes) {
   } else {
     Called(e, "cudaHostAlloc(&p, bytes)");
   }
+  pinned.Take(bytes);
   p_ = static_cast<uint8_t*>(p);
 }
 Pinned::~Pinned() {
   if (!p_) return;
+  pinned.Give(bytes_);
   Wipe(p_, bytes_);
   (void)cudaFreeHost(p_);
 }
@@ -148,10 +175,16 @@ Pinned::~Pinned() {
 void PinHostBuffers() {
   // pages that cannot be pinned are copied by way of the driver's own
   PinWith({[](void* p, size_t bytes) {
-             if (cudaHostRegister(p, bytes, cudaHostRegisterPortable) != cudaSuccess) (void)cudaGetLastError();
+             if (cudaHostRegister(p, bytes, cudaHostRegisterPortable) == cudaSuccess)
+               pinned.Take(bytes);
+             else
+               (void)cudaGetLastError();
            },
-           [](void* p, size_t) {
-             if (cudaHostUnregister(p) != cudaSuccess) (void)cudaGetLastError();
+           [](void* p, size_t bytes) {
+             if (cudaHostUnregister(p) == cudaSuccess)
+               pinned.Give(bytes);
+             else
+               (void)cudaGetLastError();
            }});
 }
 

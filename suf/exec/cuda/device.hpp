@@ -31,6 +31,15 @@ Gpu Find(int index = 0);
 void Use(int index);
 // Free: bytes of the current device that nobody has.
 size_t Free();
+// MostHeld: bytes that this process had at most so far, as Memory of all its devices and as pages of its own that they
+// reach (Pinned, PinHostBuffers).
+struct Most {
+  size_t device = 0, pinned = 0;
+};
+Most MostHeld();
+// Launched: one more kernel of this thread was launched, or described as part of a Graph. Launches: how many so far.
+void Launched();
+int64_t Launches();
 
 using Stream = CUstream_st*;
 // Finish: returns when all that was asked of a stream is done; throws what failed therein.
