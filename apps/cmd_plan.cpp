@@ -222,6 +222,25 @@ int RunKernels(const KernelsArgs& a) {
   return 0;
 }
 
+namespace {
+
+// DevicesOf: what each role has on a device, by the names of --json.
+std::vector<std::pair<std::string, backends::DeviceCost>> DevicesOf(const roles::ModelEngine& engine,
+                                                                    const pfss::Schedule& s) {
+  std::map<std::string, int> masked;  // bytes of a word, as ReadSetup keeps it
+  for (const nn::MaskedWeight& m : engine.masked()) masked[m.name] = m.bits <= 16 ? 2 : m.bits <= 32 ? 4 : 8;
+  const auto bytes_of = [&](const std::string& name) {
+    const auto it = masked.find(name.substr(name.find('.') + 1));
+    return name.starts_with("W.") ? -2 : it == masked.end() ? 8 : it->second;
+  };
+  std::vector<std::pair<std::string, backends::DeviceCost>> out;
+  for (const auto& [name, role] : {std::pair{"dealer", Role::kDealer}, {"p0", Role::kModel}, {"p1", Role::kData}})
+    out.emplace_back(name, backends::DeviceCostOf(s, role, bytes_of));
+  return out;
+}
+
+}  // namespace
+
 int RunEstimate(const EstimateArgs& a) {
   std::optional<compiler::Profile> profile;
   if (a.profile) profile = compiler::ParseProfile(*a.profile);
@@ -229,6 +248,8 @@ int RunEstimate(const EstimateArgs& a) {
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
   const int variant = engine.VariantNamed(a.variant);
   const roles::Estimate e(engine, a.tokens, variant);
+  const auto device = a.device ? DevicesOf(engine, *engine.At(a.tokens, variant)->schedule)
+                               : std::vector<std::pair<std::string, backends::DeviceCost>>();
   const double online = profile ? 1e3 * e.Online(profile->prices) : 0;
   if (a.json) {
     ordered_json out{
@@ -244,6 +265,9 @@ int RunEstimate(const EstimateArgs& a) {
       out["memory_bytes"][name] = {
           {"total", m.total()}, {"weights", m.weights}, {"keys", m.keys}, {"frames", m.frames}, {"values", m.values}};
     }
+    for (auto& [name, d] : device)
+      out["device"][name] = {{"total_bytes", d.bytes()}, {"values", d.values}, {"codes", d.codes},
+                             {"weights", d.weights},     {"inputs", d.inputs}, {"launches", d.launches}};
     out["payload"] = {{"p0", e.sent[0]}, {"p1", e.sent[1]}, {"p1_offline", e.offline}, {"setup", e.setup}};
     if (a.ahead) out["ahead"] = {{"count", a.ahead}, {"bytes", {e.OnDisk(0, a.ahead), e.OnDisk(1, a.ahead)}}};
     auto by_role = [](const std::array<int64_t, 3>& n) { return json{n[2], n[0], n[1]}; };  // dealer, P0, P1
@@ -280,6 +304,14 @@ int RunEstimate(const EstimateArgs& a) {
             << Bytes10(e.memory[size_t(Role::kData)].total())
             << " at the data owner (weights, keys, frames, values; the program comes on top)\n"
             << e.hard << " hard certificates, " << e.calibrated << " calibrated\n";
+  for (auto& [name, d] : device)
+    std::cout << "on a device the "
+              << (name == "p0"   ? "model owner"
+                  : name == "p1" ? "data owner"
+                                 : name)
+              << " has " << Bytes10(d.bytes()) << " (" << Bytes10(d.values) << " of values, frames and keys, "
+              << Bytes10(d.codes) << " of codes, " << Bytes10(d.weights + d.inputs)
+              << " of weights and inputs) and runs at least " << d.launches << " kernels\n";
   if (profile)
     std::cout << "predicted for " << profile->name << ": " << Fixed(online, 1) << " ms online, with keys "
               << (profile->prices.now ? "now" : "ahead") << "\n";

@@ -47,7 +47,7 @@ struct EstimateArgs {
   std::string plan, variant = {};
   std::optional<std::string> profile = {};
   int tokens = 32, ahead = 0;
-  bool json = false;
+  bool json = false, device = false;
 };
 int RunEstimate(const EstimateArgs& a);
 

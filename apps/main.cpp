@@ -184,6 +184,7 @@ int Main(int argc, char** argv) {
       ->option_text("N");
   e->add_option("--profile", est.profile, "also the online time over this network: " + suf::compiler::PricesHelp())
       ->option_text("P");
+  e->add_flag("--device", est.device, "also the memory and the kernels of each role on an NVIDIA device; needs none");
   e->add_flag("--json", est.json, "JSON");
   AddVariant(e, &est.variant);
   e->callback([&] { status = RunEstimate(est); });

@@ -1,36 +1,53 @@
 #!/usr/bin/env python3
-"""What the backend cuda does on this machine, in one call: the room's tests, primitives, whole inferences.
+"""What the backend cuda does on this machine, in one call: the room's tests, primitives, flights, whole inferences.
 
-  bench/gpu.sh [--build DIR] [--plans DIR] [--presets bert-tiny:32 bert-base:128] [--out FILE]
+  bench/gpu.sh [--build DIR] [--plans DIR] [--presets bert-tiny:32 bert-base:128] [--parts tests primitives flights rows] [--out FILE]
 
 The machine needs a driver, Python's standard library and the programs of a build folder, which may come from elsewhere:
-*_cuda_test, fss_bench, products_bench, inference_bench, suf. Models are made on the spot (suf model random, seed 1).
+*_cuda_test, fss_bench, products_bench, flight_bench, inference_bench, suf. Models are made on the spot (suf model random, seed 1).
 Kernels are compiled before the runs, where there is NVRTC. Plans are taken from --plans as PRESET.json, or compiled here, which takes minutes for bert-base.
 
-Every inference is one process: dealer, then both parties as threads on one device with a queue between them, keys
-resident, every word of every run equal to the simulator's. Beside it the same with packed on all cores. One JSON line a
-measurement with commit and machine goes to --out (bench/results/gpu.jsonl); a table comes last.
+Rows of a preset (--rows): a: both parties as threads of one process, one device, a queue between them. b: two processes, plain TCP
+between them by the benchmark's own link. c: the product: suf deal, serve and embed over TLS on the loopback, with --streams. Where two
+devices are there, P0 has the first and P1 the second, and d is b and c again on the first alone; else b and c are on one device and say so.
+Each with keys resident (of c: in stores on a memory file system) and with keys streamed: dealt while they run. The dealer shares P0's device.
+Beside a the same with packed on all cores. Without a device every row runs with packed, and says so.
+
+Every run has fresh keys, and every word of every timed run is compared with the simulator's; a row's times are medians. One JSON line a
+measurement with commit and machine goes to --out (bench/results/gpu.jsonl); a table comes last. What a row means: docs/measurements.md.
 """
 import argparse
 import json
 import os
 import pathlib
+import random
+import re
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+SPENT = ('compute', 'key', 'upload', 'host', 'wire', 'wait')
+WARM, MEASURED = 2, 3  # runs before the timed ones: memory and kernels, then graphs; runs that measure each operator
 
 
 def run(*command, **options):
     return subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=ROOT, **options)
 
 
+def devices():
+    try:
+        return run('nvidia-smi', '--query-gpu=name,driver_version', '--format=csv,noheader').stdout.strip().splitlines()
+    except OSError:
+        return []
+
+
 def machine(commit):
-    gpu = run('nvidia-smi', '--query-gpu=name,driver_version', '--format=csv,noheader').stdout.splitlines()
+    gpus = devices()
     return {'commit': commit or run('git', 'describe', '--always', '--dirty', '--abbrev=12').stdout.strip(),
-            'gpu': gpu[0].strip() if gpu else 'none', 'cores': len(os.sched_getaffinity(0))}
+            'gpu': gpus[0].strip() if gpus else 'none', 'gpus': len(gpus), 'cores': len(os.sched_getaffinity(0))}
 
 
 def architecture():
@@ -39,6 +56,12 @@ def architecture():
 
 def lines(text):
     return [json.loads(line) for line in text.splitlines() if line.startswith('{')]
+
+
+def checked(done, what):
+    if done.returncode:
+        sys.exit(f'{what}: {done.stderr.strip()[-2000:]}')
+    return done.stdout
 
 
 def tests(build):
@@ -50,36 +73,205 @@ def tests(build):
             sys.exit(done.stdout[-3000:] + done.stderr[-2000:])
 
 
-def inference(build, plans, preset, tokens, runs):
-    with tempfile.TemporaryDirectory() as folder:
-        model, plan = pathlib.Path(folder) / 'model', plans / f'{preset}.json' if plans else None
-        subprocess.run([build / 'suf', 'model', 'random', '--preset', preset, '--seed', '1', '--out', model], check=True, stdout=subprocess.DEVNULL)
-        if not plan or not plan.exists():
-            plan = pathlib.Path(folder) / 'plan.json'
-            subprocess.run([build / 'suf', 'compile', '--model', model, '--calibrate', ROOT / 'tests/data/calibrate.txt', '--max-tokens', str(tokens), '--out', plan], check=True)
-        # kernels first: else the first runs are the interpreter's
-        begin = time.monotonic()
-        made = run(build / 'suf', 'kernels', '--plan', plan, '--tokens', tokens, '--arch', architecture())
-        print(f'{preset}: {" ".join(made.stdout.split(chr(10))) or made.stderr.strip()}', flush=True)
-        kernels = round(time.monotonic() - begin, 1)
-        for backend in ('packed', 'cuda'):
-            done = run(build / 'inference_bench', model, plan, tokens, runs, backend)
-            if done.returncode:
-                sys.exit(f'{preset} on {backend}: {done.stderr.strip()[-2000:]}')
-            for line in lines(done.stdout):
-                yield {'preset': preset, 'kernels_s': kernels, 'parties': 'two threads, one device' if backend == 'cuda' else 'two threads, all cores', **line}
+class Preset:
+    """A model, its plan and kernels."""
+
+    def __init__(self, folder, a, name, tokens, backend):
+        self.suf, self.name, self.tokens, self.kernels_s = a.build / 'suf', name, tokens, None
+        self.model, self.plan = folder / 'model', a.plans / f'{name}.json' if a.plans else None
+        checked(run(self.suf, 'model', 'random', '--preset', name, '--seed', '1', '--out', self.model), name)
+        if not self.plan or not self.plan.exists():
+            self.plan = folder / 'plan.json'
+            checked(run(self.suf, 'compile', '--model', self.model, '--calibrate', ROOT / 'tests/data/calibrate.txt', '--max-tokens', tokens,
+                        '--out', self.plan), name)
+        if backend == 'cuda':  # else the first runs are the interpreter's
+            begin = time.monotonic()
+            made = run(self.suf, 'kernels', '--plan', self.plan, '--tokens', tokens, '--arch', architecture())
+            print(f'{name}: {" ".join(made.stdout.split(chr(10))) or made.stderr.strip()}', flush=True)
+            self.kernels_s = round(time.monotonic() - begin, 1)
+
+
+class Role:
+    """A listening process of the product; its stderr goes to a file."""
+
+    def __init__(self, folder, name, *command):
+        self.log = folder / f'{name}.log'
+        with self.log.open('w') as log:
+            self.process = subprocess.Popen([str(c) for c in command], stderr=log, stdout=subprocess.DEVNULL, cwd=ROOT)
+
+    def port(self, seconds=300):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.process.poll() is None:
+            if found := re.search(r'listening on port (\d+)', self.log.read_text()):
+                return f'127.0.0.1:{found[1]}'
+            time.sleep(0.05)
+        sys.exit(f'{self.log.name}: {self.log.read_text()[-2000:]}')
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.wait()
+
+
+def session(folder, preset, backend, device, streams, keys, ids, timed):
+    """Texts in one session of the product: P1's rows, and the times of P0 and the dealer by serial where they are measured."""
+    suf, count = preset.suf, len(ids)
+    checked(run(suf, 'certs', folder / 'certs'), 'suf certs')
+    (folder / 'ids').write_text(''.join(' '.join(map(str, i)) + '\n' for i in ids))
+
+    def flags(at):
+        return ['--backend', backend, '--streams', streams, *(['--device', at] if backend == 'cuda' else [])]
+
+    def times(role):
+        return ['--times', folder / f'{role}.times'] if timed else []
+    ahead = ['--ahead', count, '--key-window', 4096] if keys == 'resident' else []
+    deal = Role(folder, 'deal', suf, 'deal', '--plan', preset.plan, '--certs', folder / 'certs/dealer', '--listen', '127.0.0.1:0',
+                *flags(device[0]), *times('dealer'), *(['--tokens', preset.tokens, '--count', count] if keys == 'resident' else []))
+    roles = [deal]
+    try:
+        dealer = deal.port()
+        serve = Role(folder, 'serve', suf, 'serve', '--plan', preset.plan, '--model', preset.model, '--certs', folder / 'certs/model', '--dealer', dealer,
+                     '--listen', '127.0.0.1:0', '--store', folder / 'p0', '--once', *flags(device[0]), *times('p0'), *ahead)
+        roles.append(serve)
+        server = serve.port()
+        done = run(suf, 'embed', '--plan', preset.plan, '--certs', folder / 'certs/data', '--dealer', dealer, '--connect', server, '--store', folder / 'p1',
+                   '--ids', folder / 'ids', '--json', *flags(device[1]), *times('p1'), *(ahead or ['--one-by-one']))
+        rows = lines(checked(done, f'suf embed ({serve.log.read_text()[-500:]})'))
+        serve.process.wait(60)
+    finally:
+        for role in roles:
+            role.stop()
+    simulated = lines(checked(run(suf, 'simulate', '--model', preset.model, '--plan', preset.plan, '--ids', folder / 'ids', '--json'), 'suf simulate'))
+    assert len(rows) == len(simulated) == count, (len(rows), len(simulated), count)
+    for i, (row, right) in enumerate(zip(rows, simulated)):
+        if row['y'] != right['y']:
+            sys.exit(f'{preset.name} over TLS: text {i + 1} differs from the simulator')
+    for role in ('p0', 'dealer') if timed else ():
+        by_serial = {t['serial']: t for t in lines((folder / f'{role}.times').read_text())}
+        for row in rows:
+            row['times'][role] = by_serial[row['serial']]
+    return rows
+
+
+def in_block(scope):
+    return scope[0].isdigit()
+
+
+def summed(times, keep=lambda scope: True):
+    out = {part: 0.0 for part in SPENT} | {'launches': 0}
+    for scope, spent in times['by'].items():
+        if keep(scope):
+            for part in out:
+                out[part] += spent.get(part, 0)
+    return out
+
+
+def mean(all_of):
+    out = {part: round(sum(s[part] for s in all_of) / len(all_of), 3) for part in all_of[0]}
+    out['launches'] = int(out['launches'])
+    return out
+
+
+def by_operator(all_times):
+    scopes = sorted({scope for t in all_times for scope in t['by']})
+    out = {}
+    for op in sorted({s.split('/')[-1] for s in scopes}):
+        out[op] = mean([summed(t, lambda s: s.split('/')[-1] == op) for t in all_times])
+    out['all blocks'], out['all else'] = (mean([summed(t, lambda s: in_block(s) == block) for t in all_times]) for block in (True, False))
+    return out
+
+
+def product(preset, backend, device, streams, keys, runs):
+    """Row c: first the timed texts, then some whose operators are measured."""
+    draw = random.Random(1)
+    vocabulary = json.loads((preset.model / 'config.json').read_text())['vocab_size']
+    memory = pathlib.Path('/dev/shm')
+
+    def texts(n):
+        return [[draw.randrange(1, vocabulary) for _ in range(preset.tokens)] for _ in range(n)]
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        folder = pathlib.Path(folder)
+        for part in ('timed', 'measured'):
+            (folder / part).mkdir()
+        rows = session(folder / 'timed', preset, backend, device, streams, keys, texts(WARM + runs), False)[WARM:]
+        measured = session(folder / 'measured', preset, backend, device, streams, keys, texts(WARM + MEASURED), True)[WARM:]
+
+    def median(of):
+        return round(statistics.median(of), 3)
+    roles = ('p0', 'p1', 'dealer')
+    of = {role: [row['times'][role] for row in measured] for role in roles}
+    first = rows[0]
+    return {'bench': 'inference', 'tokens': preset.tokens, 'backend': backend, 'link': 'tls', 'streams': streams, 'keys': keys, 'devices': list(device),
+            'runs': runs, 'online_ms': median(r['ms']['online'] for r in rows), 'online_all_ms': [round(r['ms']['online'], 3) for r in rows],
+            'blocks_ms': median(sum(summed(r['times']['p1'], in_block)[part] for part in SPENT) for r in rows),
+            'deal_ms': median(t['total'] for t in of['dealer']), 'fetch_ms': median(r['ms']['fetch'] for r in rows),
+            'ahead_ms': median(r['ms']['ahead'] for r in rows), 'keys_wait_ms': median(r['within_ms']['keys'] for r in rows),
+            'measured_ms': median(r['ms']['online'] for r in measured),
+            'spent_ms': {'p1': mean([summed(r['times']['p1']) for r in rows])},
+            'by_operator_ms': {role: by_operator(of[role]) for role in roles},
+            'device_bytes': [max(t.get('device_bytes', 0) for t in of[role]) for role in roles],
+            'pinned_bytes': [max(t.get('pinned_bytes', 0) for t in of[role]) for role in roles],
+            'flights': first['flights'], 'key_bytes': first['key_bytes'], 'payload': [first['bytes']['p0'], first['bytes']['p1']],
+            'p1_ahead': first['bytes']['p1_offline'], 'words_compared': sum(len(r['y']) for r in rows + measured)}
+
+
+def where(backend, device, link):
+    if backend != 'cuda':
+        return 'two threads, all cores' if link == 'queue' else 'processes that share all cores'
+    parties = 'two threads' if link == 'queue' else 'two processes'
+    return f'{parties}, {"a device each" if device[0] != device[1] else "one device"}'
+
+
+def inferences(a, preset, backend, pairs):
+    """Every row of a preset."""
+    facts = {'preset': preset.name} | ({'kernels_s': preset.kernels_s} if backend == 'cuda' else {})
+
+    def bench(of, link, keys, device=(0, 0), streams=1):
+        done = run(a.build / 'inference_bench', preset.model, preset.plan, preset.tokens, a.runs, of, f'link={link}', f'keys={keys}', f'streams={streams}',
+                   f'devices={device[0]},{device[1]}')
+        for line in lines(checked(done, f'{preset.name}, {of}, {link}, keys {keys}')):
+            yield {**facts, 'parties': where(of, device, link), **line}
+    for keys in ('resident', 'streamed'):
+        if 'a' in a.rows:
+            yield from ({'row': 'a', **line} for line in bench(backend, 'queue', keys))
+        for device in pairs:
+            again = device != pairs[0]
+            if again and 'd' not in a.rows:
+                continue
+            if 'b' in a.rows:
+                yield from ({'row': 'd' if again else 'b', **line} for line in bench(backend, 'tcp', keys, device, a.streams))
+            if 'c' in a.rows:
+                yield {'row': 'd' if again else 'c', **facts, 'parties': where(backend, device, 'tls'), **product(preset, backend, device, a.streams, keys, a.runs)}
+    if 'a' in a.rows and backend != 'packed':
+        yield from ({'row': 'a', **line} for line in bench('packed', 'queue', 'resident'))
+
+
+def mb(counts):
+    return ' / '.join(f'{c / 1e6:.1f}' for c in (counts if isinstance(counts, list) else [counts]))
+
+
+def printed(rows):
+    widths = [max(len(str(row[i])) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        print('  '.join(str(cell).rjust(w) for cell, w in zip(row, widths)))
 
 
 def table(rows):
-    head = ('model', 'backend', 'tokens', 'online ms', 'deal ms', 'flights', 'sent MB', 'keys MB', 'memory MB')
-    out = [head]
+    out = [('row', 'model', 'backend', 'parties', 'link', 'keys', 'tokens', 'online ms', 'blocks ms', 'deal ms', 'flights', 'sent MB', 'ahead MB', 'keys MB',
+            'launches', 'device MB')]
     for r in rows:
-        out.append((r['preset'], r['backend'], r['tokens'], f'{r["online_ms"]:.1f}', f'{r["deal_ms"]:.1f}', r['flights'],
-                    ' / '.join(f'{b / 1e6:.1f}' for b in r['payload']), ' / '.join(f'{b / 1e6:.1f}' for b in r['key_bytes']),
-                    ' / '.join(f'{b / 1e6:.0f}' for b in r['device_or_value_bytes'])))
-    widths = [max(len(str(row[i])) for row in out) for i in range(len(head))]
-    for row in out:
-        print('  '.join(str(cell).rjust(w) for cell, w in zip(row, widths)))
+        measured = r['by_operator_ms']
+        launches = [sum(measured[p][part]['launches'] for part in ('all blocks', 'all else')) for p in ('p0', 'p1')]
+        out.append((r['row'], r['preset'], r['backend'], r['parties'], r['link'] + (f' x{r["streams"]}' if r['streams'] > 1 else ''), r['keys'], r['tokens'],
+                    f'{r["online_ms"]:.1f}', f'{r["blocks_ms"]:.1f}', f'{r["deal_ms"]:.1f}', r['flights'], mb(r['payload']), mb(r['p1_ahead']),
+                    mb(r['key_bytes']), ' / '.join(map(str, launches)), mb(r['device_bytes'])))
+    printed(out)
+    for r in rows:
+        print(f'\n{r["row"]}, {r["preset"]}, {r["backend"]}, {r["parties"]}, {r["link"]}, keys {r["keys"]}; '
+              f'ms of runs that measure each operator, {r["measured_ms"]:.1f} online')
+        printed([('role', 'operator', 'kernels', 'keys', 'upload', 'host', 'wire', 'wait', 'launches')] +
+                [(role, op, *(f'{spent[part]:.2f}' for part in SPENT), spent['launches'])
+                 for role, of in r['by_operator_ms'].items() for op, spent in of.items()])
 
 
 def main():
@@ -87,29 +279,40 @@ def main():
     p.add_argument('--build', type=pathlib.Path, default=ROOT / 'build', help='folder of the programs')
     p.add_argument('--plans', type=pathlib.Path, help='folder of compiled plans, PRESET.json')
     p.add_argument('--presets', nargs='*', default=['bert-tiny:32', 'bert-base:128'], help='PRESET:TOKENS')
-    p.add_argument('--runs', type=int, default=9, help='timed runs of an inference, after one that warms up')
+    p.add_argument('--parts', nargs='*', default=['tests', 'primitives', 'flights', 'rows'], choices=['tests', 'primitives', 'flights', 'rows'])
+    p.add_argument('--rows', nargs='*', default=['a', 'b', 'c', 'd'], choices=['a', 'b', 'c', 'd'])
+    p.add_argument('--runs', type=int, default=9, help=f'timed runs of an inference, after {WARM} that warm up')
+    p.add_argument('--streams', type=int, default=4, help='connections between the parties, of rows b, c and d')
     p.add_argument('--commit', help='of the programs, where this folder is no repository')
     p.add_argument('--out', type=pathlib.Path, default=ROOT / 'bench/results/gpu.jsonl')
     a = p.parse_args()
-    a.build = a.build.resolve()
+    a.build, a.plans = a.build.resolve(), a.plans and a.plans.resolve()
     facts, rows = machine(a.commit), []
-    tests(a.build)
+    backend, pairs = ('cuda' if facts['gpus'] else 'packed'), ([(0, 1)] if facts['gpus'] > 1 else []) + [(0, 0)]
+    if backend == 'packed':
+        print('no device: every row is of the backend packed, and tests and primitives, which need one, are left out', flush=True)
     with a.out.open('w') as out:
         def put(line):
             out.write(json.dumps({**line, **facts}) + '\n')
             out.flush()
-        for bench in ('fss_bench', 'products_bench'):
-            done = run(a.build / bench)
-            if done.returncode:
-                sys.exit(f'{bench}: {done.stderr.strip()[-2000:]}')
-            for line in lines(done.stdout):
+        if 'tests' in a.parts and backend == 'cuda':
+            tests(a.build)
+        for bench in ('fss_bench', 'products_bench') if 'primitives' in a.parts and backend == 'cuda' else ():
+            for line in lines(checked(run(a.build / bench), bench)):
                 put(line)
-        for item in a.presets:
-            preset, tokens = item.split(':')
-            for row in inference(a.build, a.plans, preset, int(tokens), a.runs):
-                put(row)
-                rows.append(row)
-    table(rows)
+        for device, streams in [(d, s) for d in pairs for s in sorted({1, a.streams})] if 'flights' in a.parts else ():
+            for line in lines(checked(run(a.build / 'flight_bench', backend, streams, f'{device[0]},{device[1]}'), 'flight_bench')):
+                put({**line, 'parties': where(backend, device, 'tcp')})
+                print(f'flight of {line["bytes"]} bytes, {where(backend, device, "tcp")}, {streams} connections: {line["us"]:.1f} us', flush=True)
+        for item in a.presets if 'rows' in a.parts else ():
+            name, tokens = item.split(':')
+            with tempfile.TemporaryDirectory() as folder:
+                for row in inferences(a, Preset(pathlib.Path(folder), a, name, int(tokens), backend), backend, pairs):
+                    put(row)
+                    rows.append(row)
+                    print(f'{row["row"]}, {name}, {row["backend"]}, {row["link"]}, keys {row["keys"]}: {row["online_ms"]:.1f} ms', flush=True)
+    if rows:
+        table(rows)
 
 
 if __name__ == '__main__':

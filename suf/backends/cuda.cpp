@@ -36,6 +36,16 @@ std::unique_ptr<pfss::Backend> MakeCuda(int index, [[maybe_unused]] bool printed
 #endif
 }
 
+DeviceCost DeviceCostOf([[maybe_unused]] const pfss::Schedule& s, [[maybe_unused]] Role role,
+                        [[maybe_unused]] const std::function<int(const std::string&)>& bytes_of) {
+  if (CudaBuilt().empty()) Fail(Cause::kResource, CudaWhyNot());
+#if SUF_CUDA
+  return cuda::DeviceCostOf(s, role, bytes_of);
+#else
+  return {};
+#endif
+}
+
 KernelsMade MakeKernels([[maybe_unused]] const pfss::Schedule& s, [[maybe_unused]] Role role,
                         [[maybe_unused]] const std::string& architecture, [[maybe_unused]] const std::string& folder,
                         [[maybe_unused]] const std::function<void(size_t, size_t)>& done) {

@@ -18,6 +18,19 @@ pfss::Capabilities CudaCapabilities();
 // Cause::kResource with CudaWhyNot.
 std::unique_ptr<pfss::Backend> MakeCuda(int index = 0, bool printed = false);
 
+// DeviceCost: what a role's run of a trace has on a device, in bytes, at least, and how many kernels it runs.
+struct DeviceCost {
+  int64_t values = 0;   // with frames, key sections and words of the PRG: one piece of memory
+  int64_t codes = 0;    // of groups, constants, keys of sections
+  int64_t weights = 0;  // as products read them; they stay
+  int64_t inputs = 0;   // as everything else reads them
+  int64_t launches = 0;
+  int64_t bytes() const { return values + codes + weights + inputs; }
+};
+// DeviceCostOf: needs no device. bytes_of: of a word of a 2-D input, by its name, as the host keeps it; negative:
+// signed. Throws Cause::kResource where this build has no CUDA.
+DeviceCost DeviceCostOf(const pfss::Schedule& s, Role role, const std::function<int(const std::string&)>& bytes_of);
+
 // KernelsMade: how many texts a role's groups have, and how many of them have machine code now.
 struct KernelsMade {
   size_t texts = 0, there = 0;

@@ -14,4 +14,6 @@ std::unique_ptr<pfss::Backend> MakeBackend(pfss::Capabilities can, int index, Gr
 KernelsMade MakeKernels(const pfss::Schedule& s, Role role, const std::string& architecture, const std::string& folder,
                         const std::function<void(size_t done, size_t all)>& done);
 
+DeviceCost DeviceCostOf(const pfss::Schedule& s, Role role, const std::function<int(const std::string&)>& bytes_of);
+
 }  // namespace suf::backends::cuda

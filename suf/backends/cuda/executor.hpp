@@ -87,6 +87,10 @@ class Instance {
 InputForm FirstForm(const pfss::Trace& t, int i);
 // ReadsWeight: whether node i is a product whose right operand is an input that stays.
 bool ReadsWeight(const pfss::Trace& t, int i);
+// ReadAsWords: input nodes that more than products of weights read.
+std::set<int> ReadAsWords(const pfss::Trace& t, const DevicePlan& plan);
+// LaunchesOf: kernels that an instruction runs, at least; one more where many parts of a product add to narrow words.
+int LaunchesOf(const pfss::Schedule& s, const DevicePlan& plan, const lower::Instruction& ins);
 // SpareOf: what PlanOf asks for.
 size_t SpareOf(const pfss::Schedule& s, const lower::Instruction& ins, const Frame& frame);
 

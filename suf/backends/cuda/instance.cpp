@@ -47,6 +47,16 @@ InputForm FirstForm(const Trace& t, int i) {
   return t.node(i).attrs[0] < 0 ? InputForm{8, false} : InputForm{4, true};
 }
 
+std::set<int> ReadAsWords(const Trace& t, const DevicePlan& plan) {
+  std::set<int> out;
+  for (const lower::Instruction& ins : plan.plan.instructions)
+    lower::Reads(t, ins, [&](int a) {
+      const bool limbs = !ins.group && ins.same < 0 && ReadsWeight(t, ins.node) && t.node(ins.node).args[0] != a;
+      if (!limbs) out.insert(plan.Root(a));
+    });
+  return out;
+}
+
 Instance::Instance(const Schedule& s, Role role, std::shared_ptr<const DevicePlan> plan, Kernels* kernels, bool worth)
     : plan_(std::move(plan)),
       kernels_(kernels),
@@ -58,11 +68,7 @@ Instance::Instance(const Schedule& s, Role role, std::shared_ptr<const DevicePla
       launches_(plan_->plan.instructions.size() + plan_->chapters.size()) {
   const Trace& t = s.trace();
   for (int i : Inputs(t, *plan_)) base_.forms[i] = FirstForm(t, i);
-  for (const lower::Instruction& ins : plan_->plan.instructions)
-    lower::Reads(t, ins, [&](int a) {
-      const bool limbs = !ins.group && ins.same < 0 && ReadsWeight(t, ins.node) && t.node(ins.node).args[0] != a;
-      if (!limbs) words_.insert(plan_->Root(a));
-    });
+  words_ = ReadAsWords(t, *plan_);
   keys_at_ = 8 * base_.forms.size();
   tree_at_ = (keys_at_ + Sections(t, *plan_).size() * sizeof(fss::Prg::Keys) + 15) / 16 * 16;
   fixed_ = Memory(tree_at_ + 16);

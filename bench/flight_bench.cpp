@@ -1,0 +1,152 @@
+// One flight from one party's memory to the other's over plain TCP between two processes: a device's memory, by way of
+// the host's pages, or the host's own.
+//   flight_bench [BACKEND] [STREAMS] [DEVICE,DEVICE]      BACKEND: cuda or packed (default)
+// Prints a JSON line a size: half of the median round trip, in microseconds. What comes back is compared in each.
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "apps/exit.hpp"
+#include "bench/tcp.hpp"
+#include "suf/base/secret.hpp"
+#if SUF_CUDA
+#include "suf/exec/cuda/device.hpp"
+#endif
+
+namespace suf::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr size_t kSizes[] = {1 << 10, 64 << 10, 1 << 20}, kPiece = size_t{256} << 10;
+constexpr int kTrips = 201;
+
+// Place: where a party's message lies. Piece by piece it goes to the host's memory, and comes from there.
+class Place {
+ public:
+  virtual ~Place() = default;
+  virtual void ToHost(uint8_t* to, size_t at, size_t bytes) = 0;
+  virtual void FromHost(const uint8_t* from, size_t at, size_t bytes) = 0;
+  virtual void Finish() {}
+};
+
+class HostPlace : public Place {
+ public:
+  void ToHost(uint8_t* to, size_t at, size_t bytes) override { std::copy_n(mine_.data() + at, bytes, to); }
+  void FromHost(const uint8_t* from, size_t at, size_t bytes) override { std::copy_n(from, bytes, mine_.data() + at); }
+
+ private:
+  Bytes mine_ = Bytes(kSizes[2]);
+};
+
+#if SUF_CUDA
+class DevicePlace : public Place {
+ public:
+  explicit DevicePlace(int device) {
+    (void)exec::cuda::Find(device);
+    exec::cuda::Use(device), exec::cuda::PinHostBuffers();
+    queue_ = exec::cuda::Queue(true), mine_ = exec::cuda::Memory(kSizes[2]);
+  }
+  void ToHost(uint8_t* to, size_t at, size_t bytes) override {
+    exec::cuda::Download(to, mine_.data() + at, bytes, queue_.stream());
+    queue_.Wait();
+  }
+  void FromHost(const uint8_t* from, size_t at, size_t bytes) override {
+    exec::cuda::Upload(mine_.data() + at, from, bytes, queue_.stream());
+  }
+  void Finish() override { queue_.Wait(); }
+
+ private:
+  exec::cuda::Queue queue_;
+  exec::cuda::Memory mine_;
+};
+#endif
+
+std::unique_ptr<Place> MakePlace(const std::string& backend, [[maybe_unused]] int device) {
+  if (backend == "packed") return std::make_unique<HostPlace>();
+#if SUF_CUDA
+  if (backend == "cuda") return std::make_unique<DevicePlace>(device);
+#endif
+  Fail(Cause::kInput, "this benchmark has no backend ", backend, "; take packed, or cuda where it was built");
+}
+
+// Fly: one message.
+void SendFrom(Place& place, TcpLink& link, int index, exec::HostBuffer& room, size_t bytes) {
+  const View payload = room.view().first(bytes);
+  for (size_t at = 0; at < bytes; at += kPiece) {
+    const size_t piece = std::min(kPiece, bytes - at);
+    place.ToHost(room.span().data() + at, at, piece);
+    link.Send(index, payload, at + piece);
+  }
+}
+void ReceiveInto(Place& place, TcpLink& link, int index, exec::HostBuffer& room, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += kPiece) {
+    const size_t piece = std::min(kPiece, bytes - at);
+    link.Receive(index, at + piece);
+    place.FromHost(room.view().data() + at, at, piece);
+  }
+  place.Finish();
+}
+
+int Main(int argc, char** argv) {
+  const std::string backend = argc > 1 ? argv[1] : "packed", devices = argc > 3 ? argv[3] : "0,0";
+  const int streams = argc > 2 ? std::stoi(argv[2]) : 1;
+  auto ends = Connected(streams);
+  const pid_t child = fork();
+  const size_t me = child ? 0 : 1;
+  for (int s : ends[1 - me]) close(s);
+  if (!child) prctl(PR_SET_PDEATHSIG, SIGKILL);
+  TcpLink link(ends[me]);
+  const auto place = MakePlace(backend, std::stoi(me ? devices.substr(devices.find(',') + 1) : devices));
+  exec::HostBuffer out(kSizes[2]), in(kSizes[2]);
+  int index = 0;
+  for (size_t bytes : kSizes) {
+    std::vector<double> us;
+    for (int trip = 0; trip < kTrips; ++trip, index += 2) {
+      if (me) {
+        link.Post(index, in.span().first(bytes));
+        ReceiveInto(*place, link, index, in, bytes);
+        SendFrom(*place, link, index + 1, out, bytes);
+        continue;
+      }
+      Bytes sent(bytes), back(bytes);
+      RandomBytes(sent);
+      place->FromHost(sent.data(), 0, bytes), place->Finish();
+      link.Post(index + 1, in.span().first(bytes));
+      const auto begin = Clock::now();
+      SendFrom(*place, link, index, out, bytes);
+      ReceiveInto(*place, link, index + 1, in, bytes);
+      if (trip) us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count() / 2);
+      place->ToHost(back.data(), 0, bytes);
+      if (back != sent) Fail(Cause::kRefused, "a message came back altered");
+    }
+    if (me) continue;
+    std::sort(us.begin(), us.end());
+    std::cout << nlohmann::ordered_json{{"bench", "flight"},  {"backend", backend},      {"link", "tcp"},
+                                        {"streams", streams}, {"devices", devices},      {"bytes", bytes},
+                                        {"trips", us.size()}, {"us", us[us.size() / 2]}, {"us_best", us[0]}}
+                     .dump()
+              << std::endl;
+  }
+  if (me) _exit(0);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+}  // namespace
+}  // namespace suf::bench
+
+int main(int argc, char** argv) {
+  try {
+    return suf::bench::Main(argc, argv);
+  } catch (const ::suf::Error& e) {
+    std::cerr << "suf: " << e.what() << "\n";
+    return suf::apps::ExitCode(e.cause());
+  }
+}

@@ -1,0 +1,278 @@
+#include "bench/tcp.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+namespace suf::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
+
+[[noreturn]] void Gone() {
+  Fail(Cause::kPeer, "the other process of the benchmark is gone; its sentence stands above");
+}
+
+}  // namespace
+
+std::array<std::vector<int>, 2> Connected(int count) {
+  std::array<std::vector<int>, 2> out;
+  const int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+  sockaddr_in at{};
+  at.sin_family = AF_INET, at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  auto* const address = reinterpret_cast<sockaddr*>(&at);
+  bool fine = door >= 0 && !bind(door, address, size) && !listen(door, count) && !getsockname(door, address, &size);
+  for (int i = 0; fine && i < count; ++i) {
+    const int there = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    fine = there >= 0 && !connect(there, address, size);
+    const int here = fine ? accept4(door, nullptr, nullptr, SOCK_CLOEXEC) : -1;
+    fine = fine && here >= 0;
+    for (int s : {there, here}) fine = fine && !setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    out[0].push_back(here), out[1].push_back(there);
+  }
+  if (door >= 0) close(door);
+  if (!fine)
+    Fail(Cause::kResource, "cannot make ", count, " TCP connections on this machine (", std::strerror(errno), ")");
+  return out;
+}
+
+void Put(int socket, View bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) Gone();
+    bytes = bytes.subspan(size_t(n));
+  }
+}
+
+void Get(int socket, std::span<uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = recv(socket, bytes.data(), bytes.size(), 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) Gone();
+    bytes = bytes.subspan(size_t(n));
+  }
+}
+
+// In: a frame that is due. Out: one that leaves. done: by socket, its chunks that are through.
+struct TcpLink::In {
+  int index;
+  std::span<uint8_t> room;
+  uint64_t number;
+  std::vector<size_t> done;
+  bool begun = false;
+  size_t chunks() const { return (room.size() + kChunk - 1) / kChunk; }
+  std::span<uint8_t> chunk(size_t c) const {
+    return room.subspan(c * kChunk, std::min(kChunk, room.size() - c * kChunk));
+  }
+};
+struct TcpLink::Out {
+  View payload;
+  uint64_t number;
+  size_t final = 0, next = 0;  // next: chunk of the first socket
+  std::vector<size_t> done;
+  size_t chunks() const { return (payload.size() + kChunk - 1) / kChunk; }
+  View chunk(size_t c) const { return payload.subspan(c * kChunk, std::min(kChunk, payload.size() - c * kChunk)); }
+  bool Final(size_t c) const { return std::min((c + 1) * kChunk, payload.size()) <= final; }
+};
+
+TcpLink::TcpLink(std::vector<int> sockets, double seconds) : sockets_(std::move(sockets)), seconds_(seconds) {
+  for (size_t i = 1; i < sockets_.size(); ++i) {
+    threads_.emplace_back([this, i] { ReadThread(i); });
+    threads_.emplace_back([this, i] { WriteThread(i); });
+  }
+}
+
+TcpLink::~TcpLink() {
+  {
+    std::lock_guard l(m_);
+    closed_ = true;
+  }
+  changed_.notify_all();
+  for (int s : sockets_) (void)shutdown(s, SHUT_RDWR);
+  for (auto& t : threads_) t.join();
+  for (int s : sockets_) close(s);
+}
+
+void TcpLink::Stop() {
+  std::lock_guard l(m_);
+  if (!closed_) failed_ = "a connection of the benchmark ended";
+  changed_.notify_all();
+}
+
+void TcpLink::ReadThread(size_t socket) try {
+  for (uint64_t next = 0;;) {
+    std::shared_ptr<In> in;
+    {
+      std::unique_lock l(m_);
+      const auto due = [&] {
+        for (auto& f : posted_)
+          if (f->number >= next && f->chunks() > socket) return in = f, true;
+        return closed_;
+      };
+      changed_.wait(l, due);
+      if (closed_) return;
+    }
+    next = in->number + 1;
+    for (size_t c = socket; c < in->chunks(); c += sockets_.size()) {
+      Get(sockets_[socket], in->chunk(c));
+      std::lock_guard l(m_);
+      ++in->done[socket];
+      changed_.notify_all();
+    }
+  }
+} catch (const Error&) {
+  Stop();
+}
+
+void TcpLink::WriteThread(size_t socket) try {
+  for (uint64_t next = 0;;) {
+    std::shared_ptr<Out> out;
+    {
+      std::unique_lock l(m_);
+      const auto due = [&] { return closed_ || (sending_ && sending_->number >= next && sending_->chunks() > socket); };
+      changed_.wait(l, due);
+      if (closed_) return;
+      out = sending_;
+    }
+    next = out->number + 1;
+    for (size_t c = socket; c < out->chunks(); c += sockets_.size()) {
+      {
+        std::unique_lock l(m_);
+        changed_.wait(l, [&] { return closed_ || out->Final(c); });
+        if (closed_) return;
+      }
+      Put(sockets_[socket], out->chunk(c));
+      std::lock_guard l(m_);
+      ++out->done[socket];
+      changed_.notify_all();
+    }
+  }
+} catch (const Error&) {
+  Stop();
+}
+
+void TcpLink::Post(int index, std::span<uint8_t> into) {
+  std::lock_guard l(m_);
+  posted_.push_back(std::make_shared<In>(In{index, into, posts_++, std::vector<size_t>(sockets_.size())}));
+  if (sockets_.size() > 1) changed_.notify_all();
+}
+
+// Pump: what is there of the first socket's part of the frames that are due; whether there was any.
+bool TcpLink::Pump() {
+  bool any = false;
+  for (;;) {
+    if (!reading_) {
+      std::lock_guard l(m_);
+      for (auto& f : posted_)
+        if (f->number == next_) reading_ = f;
+      if (!reading_) return any;
+      head_ = at_ = 0, ++next_;
+    }
+    In& in = *reading_;
+    std::span<uint8_t> to;
+    if (head_ < sizeof header_)
+      to = std::span(reinterpret_cast<uint8_t*>(header_), sizeof header_).subspan(head_);
+    else if (const size_t c = in.done[0] * sockets_.size(); c < in.chunks())
+      to = in.chunk(c).subspan(at_);
+    if (!to.empty()) {
+      const ssize_t n = recv(sockets_[0], to.data(), to.size(), MSG_DONTWAIT);
+      if (n < 0 && (errno == EAGAIN || errno == EINTR)) return any;
+      if (n <= 0) Gone();
+      any = true;
+      if (head_ < sizeof header_) {
+        if ((head_ += size_t(n)) < sizeof header_) continue;
+        if (header_[0] != uint32_t(in.index) || header_[1] != uint32_t(in.room.size()))
+          Fail(Cause::kPeer, "frame ", header_[0], " of ", header_[1], " bytes came where frame ", in.index, " of ",
+               in.room.size(), " was due");
+        in.begun = true;
+      } else if ((at_ += size_t(n)), size_t(n) == to.size()) {
+        ++in.done[0], at_ = 0;
+      }
+    }
+    if (head_ == sizeof header_ && in.done[0] * sockets_.size() >= in.chunks()) reading_.reset();
+  }
+}
+
+void TcpLink::Write(View bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = send(sockets_[0], bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n > 0) {
+      bytes = bytes.subspan(size_t(n));
+    } else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+      if (Pump()) continue;
+      pollfd p{sockets_[0], short(POLLOUT | (reading_ ? POLLIN : 0)), 0};
+      if (poll(&p, 1, int(seconds_ * 1e3)) == 0) Fail(Cause::kPeer, "the peer took nothing for ", seconds_, " s");
+    } else {
+      Gone();
+    }
+  }
+}
+
+void TcpLink::Send(int index, View payload, size_t bytes) {
+  if (!sending_) {
+    const uint32_t head[2] = {uint32_t(index), uint32_t(payload.size())};
+    Write(View(reinterpret_cast<const uint8_t*>(head), sizeof head));
+    std::lock_guard l(m_);
+    sending_ = std::make_shared<Out>(Out{payload, sends_++, 0, 0, std::vector<size_t>(sockets_.size())});
+  }
+  Out& out = *sending_;
+  {
+    std::lock_guard l(m_);
+    out.final = bytes;
+  }
+  if (out.chunks() > 1 && sockets_.size() > 1) changed_.notify_all();
+  for (; out.next < out.chunks() && out.Final(out.next); out.next += sockets_.size()) Write(out.chunk(out.next));
+  if (bytes < payload.size()) return;
+  std::unique_lock l(m_);
+  const auto through = [&] {
+    for (size_t i = 1; i < sockets_.size(); ++i)
+      if (out.chunks() > i && out.done[i] < (out.chunks() - i - 1) / sockets_.size() + 1) return !failed_.empty();
+    return true;
+  };
+  while (!changed_.wait_for(l, std::chrono::milliseconds(1), through)) {
+    l.unlock();
+    (void)Pump();
+    l.lock();
+  }
+  if (!failed_.empty()) Gone();
+  sending_.reset();
+}
+
+void TcpLink::Receive(int index, size_t bytes) {
+  std::unique_lock l(m_);
+  const std::shared_ptr<In> in = posted_.front();
+  SUF_CHECK(in->index == index && bytes <= in->room.size());
+  const auto begin = Clock::now();
+  const size_t chunks = (bytes + kChunk - 1) / kChunk;
+  const auto here = [&](size_t socket) {
+    return chunks <= socket || in->done[socket] >= (chunks - socket - 1) / sockets_.size() + 1;
+  };
+  bool waiting = !in->begun;
+  while (!in->begun || !here(0)) {
+    l.unlock();
+    constexpr double kSpin = 50e-6;  // seconds: shorter than what waking up takes from time to time
+    const bool any = Pump();
+    if (in->begun && std::exchange(waiting, false)) waited_ += Since(begin);
+    if (!any && Since(begin) > kSpin) {
+      pollfd p{sockets_[0], POLLIN, 0};
+      if (poll(&p, 1, int(seconds_ * 1e3)) == 0)
+        Fail(Cause::kPeer, "the peer was silent for ", seconds_, " s (frame ", index, ")");
+    }
+    l.lock();
+  }
+  for (size_t i = 1; i < sockets_.size(); ++i) changed_.wait(l, [&] { return here(i) || !failed_.empty(); });
+  if (!failed_.empty()) Gone();
+  if (bytes == in->room.size()) posted_.pop_front();
+}
+
+}  // namespace suf::bench
