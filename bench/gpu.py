@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """What the backend cuda does on this machine, in one call: the room's tests, primitives, flights, whole inferences.
 
+  bench/gpu.sh --mode cpu|gpu|gpu_device_only    softmax and LayerNorm alone, 1 x 2 x 8 to 1 x 16 x 128
   bench/gpu.sh [--build DIR] [--plans DIR] [--presets bert-tiny:32 bert-base:128] [--parts tests primitives flights rows] [--out FILE]
 
 The machine needs a driver, Python's standard library and the programs of a build folder, which may come from elsewhere:
-*_cuda_test, fss_bench, products_bench, flight_bench, inference_bench, suf. Models are made on the spot (suf model random, seed 1).
+*_cuda_test, fss_bench, products_bench, flight_bench, inference_bench, operator_bench, suf. Models are made on the spot (suf model random, seed 1).
 Kernels are compiled before the runs, where there is NVRTC. Plans are taken from --plans as PRESET.json, or compiled here, which takes minutes for bert-base.
 
 Rows of a preset (--rows): a: both parties as threads of one process, one device, a queue between them. b: two processes, plain TCP
@@ -274,6 +275,16 @@ def table(rows):
                  for role, of in r['by_operator_ms'].items() for op, spent in of.items()])
 
 
+def operators(build, mode, runs):
+    """Softmax and LayerNorm alone: on the processor, on a device, and what of that its kernels are. A kernel reads keys and computes at once."""
+    out = []
+    for line in lines(checked(run(build / 'operator_bench', 'packed' if mode == 'cpu' else 'cuda', runs), 'operator_bench')):
+        spent = {part: sum(line['measured_ms' if mode == 'gpu_device_only' else 'spent_ms'][p][part] for p in ('p0', 'p1')) for part in (*SPENT, 'launches')}
+        ms = spent['compute'] if mode == 'gpu_device_only' else line['online_ms']
+        out.append({**line, 'mode': mode, 'ms': ms, 'both_ms': {part: round(ms, 3) for part, ms in spent.items()}})
+    return out
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument('--build', type=pathlib.Path, default=ROOT / 'build', help='folder of the programs')
@@ -283,12 +294,22 @@ def main():
     p.add_argument('--rows', nargs='*', default=['a', 'b', 'c', 'd'], choices=['a', 'b', 'c', 'd'])
     p.add_argument('--runs', type=int, default=9, help=f'timed runs of an inference, after {WARM} that warm up')
     p.add_argument('--streams', type=int, default=4, help='connections between the parties, of rows b, c and d')
+    p.add_argument('--mode', choices=['cpu', 'gpu', 'gpu_device_only'], help='instead of all that: softmax and LayerNorm alone; lines are added to --out')
     p.add_argument('--commit', help='of the programs, where this folder is no repository')
     p.add_argument('--out', type=pathlib.Path, default=ROOT / 'bench/results/gpu.jsonl')
     a = p.parse_args()
     a.build, a.plans = a.build.resolve(), a.plans and a.plans.resolve()
     facts, rows = machine(a.commit), []
     backend, pairs = ('cuda' if facts['gpus'] else 'packed'), ([(0, 1)] if facts['gpus'] > 1 else []) + [(0, 0)]
+    if a.mode:
+        found = operators(a.build, a.mode, a.runs)
+        with a.out.open('a') as out:
+            for line in found:
+                out.write(json.dumps({**line, **facts}) + '\n')
+        return printed([('operator', 'shape', 'ms', 'reads and arithmetic', 'key words', 'copies', 'host', 'wire', 'kernels')] +
+                       [(line['operator'], ' x '.join(map(str, line['shape'])), f'{line["ms"]:.3f}',
+                         *(f'{line["both_ms"][part]:.3f}' for part in ('compute', 'key', 'upload', 'host', 'wire')), line['both_ms']['launches'])
+                        for line in found])
     if backend == 'packed':
         print('no device: every row is of the backend packed, and tests and primitives, which need one, are left out', flush=True)
     with a.out.open('w') as out:
