@@ -2,7 +2,7 @@
 """What the backend cuda does on this machine, in one call: the room's tests, primitives, flights, whole inferences.
 
   bench/gpu.sh --mode cpu|gpu|gpu_device_only    softmax and LayerNorm alone, 1 x 2 x 8 to 1 x 16 x 128
-  bench/gpu.sh [--build DIR] [--plans DIR] [--presets bert-tiny:32 bert-base:128] [--parts tests primitives flights rows] [--out FILE]
+  bench/gpu.sh [--build DIR] [--plans DIR] [--presets bert-tiny:128 bert-base:128] [--parts tests primitives flights rows] [--out FILE]
 
 The machine needs a driver, Python's standard library and the programs of a build folder, which may come from elsewhere:
 *_cuda_test, fss_bench, products_bench, flight_bench, inference_bench, operator_bench, suf. Models are made on the spot (suf model random, seed 1).
@@ -83,8 +83,8 @@ class Preset:
         checked(run(self.suf, 'model', 'random', '--preset', name, '--seed', '1', '--out', self.model), name)
         if not self.plan or not self.plan.exists():
             self.plan = folder / 'plan.json'
-            checked(run(self.suf, 'compile', '--model', self.model, '--calibrate', ROOT / 'tests/data/calibrate.txt', '--max-tokens', tokens,
-                        '--out', self.plan), name)
+            checked(run(self.suf, 'compile', '--model', self.model, '--calibrate', ROOT / 'tests/data/calibrate.txt', '--profile', 'gpu',
+                        '--max-tokens', tokens, '--out', self.plan), name)
         if backend == 'cuda':  # else the first runs are the interpreter's
             begin = time.monotonic()
             made = run(self.suf, 'kernels', '--plan', self.plan, '--tokens', tokens, '--arch', architecture())
@@ -289,7 +289,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument('--build', type=pathlib.Path, default=ROOT / 'build', help='folder of the programs')
     p.add_argument('--plans', type=pathlib.Path, help='folder of compiled plans, PRESET.json')
-    p.add_argument('--presets', nargs='*', default=['bert-tiny:32', 'bert-base:128'], help='PRESET:TOKENS')
+    p.add_argument('--presets', nargs='*', default=['bert-tiny:128', 'bert-base:128'], help='PRESET:TOKENS')
     p.add_argument('--parts', nargs='*', default=['tests', 'primitives', 'flights', 'rows'], choices=['tests', 'primitives', 'flights', 'rows'])
     p.add_argument('--rows', nargs='*', default=['a', 'b', 'c', 'd'], choices=['a', 'b', 'c', 'd'])
     p.add_argument('--runs', type=int, default=9, help=f'timed runs of an inference, after {WARM} that warm up')
