@@ -105,7 +105,8 @@ int Main(int argc, char** argv) {
   const auto place = MakePlace(backend, std::stoi(me ? devices.substr(devices.find(',') + 1) : devices));
   exec::HostBuffer out(kSizes[2]), in(kSizes[2]);
   int index = 0;
-  for (size_t bytes : kSizes) {
+  bool warm = false;
+  for (size_t bytes : {kSizes[1], kSizes[0], kSizes[1], kSizes[2]}) {  // the first ones wake a device
     std::vector<double> us;
     for (int trip = 0; trip < kTrips; ++trip, index += 2) {
       if (me) {
@@ -125,7 +126,7 @@ int Main(int argc, char** argv) {
       place->ToHost(back.data(), 0, bytes);
       if (back != sent) Fail(Cause::kRefused, "a message came back altered");
     }
-    if (me) continue;
+    if (me || !std::exchange(warm, true)) continue;
     std::sort(us.begin(), us.end());
     std::cout << nlohmann::ordered_json{{"bench", "flight"},  {"backend", backend},      {"link", "tcp"},
                                         {"streams", streams}, {"devices", devices},      {"bytes", bytes},

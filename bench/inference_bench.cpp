@@ -311,8 +311,9 @@ class Processes : public Pair {
       for (int s : ends) close(s);
   }
   ~Processes() override {
-    for (int s : control_) close(s);
     for (pid_t p : pid_) kill(p, SIGKILL), waitpid(p, nullptr, 0);
+    for (auto* sockets : {&control_, &keys_})
+      for (int s : *sockets) close(s);
   }
   void Setup(View setup) {
     PutMessage(control_[1], setup);
@@ -407,6 +408,7 @@ struct Results {
 };
 
 constexpr int kWarm = 2;      // runs before those: memory and kernels of a device, then its graphs
+constexpr size_t kTexts = 3;  // in turns
 constexpr int kMeasured = 3;  // runs that measure each operator
 
 int Main(int argc, char** argv) {
@@ -433,13 +435,18 @@ int Main(int argc, char** argv) {
   const nn::Simulator simulator(engine.plan(), quantised);
   apps::KeepPages();
   std::mt19937_64 rng(1);
+  std::array<std::vector<int32_t>, kTexts> texts;
+  std::array<std::vector<int64_t>, kTexts> means;
+  for (size_t k = 0; k < kTexts; ++k) {
+    for (int i = 0; i < o.tokens; ++i)
+      texts[k].push_back(int32_t(1 + rng() % uint64_t(roles::VocabularySize(engine.plan()) - 1)));
+    means[k] = simulator.Run(texts[k]).y;
+  }
   Results r;
   const int bits = work->trace.node(work->trace.result(1)).ring.bits;
   for (int run = -kWarm; run < o.runs + kMeasured; ++run) {
     const bool timed = run >= o.runs;
-    std::vector<int32_t> ids;
-    for (int i = 0; i < o.tokens; ++i)
-      ids.push_back(int32_t(1 + rng() % uint64_t(roles::VocabularySize(engine.plan()) - 1)));
+    const std::vector<int32_t>& ids = texts[size_t(run + kWarm) % kTexts];
     const pfss::Material m{{Secret::Random(), Secret::Random()}, RandomHash()};
     const auto job = [&](size_t p) { return Job{m.rho, Secret(m.key[p]->view()), ids, timed}; };
     double deal = 0, transport = 0;
@@ -461,7 +468,7 @@ int Main(int argc, char** argv) {
     const auto out = pair.End();
     std::vector<int64_t> y;
     for (uint64_t w : out[1].words) y.push_back(ring::Signed(w, bits));
-    if (y != simulator.Run(ids).y) Fail(Cause::kRefused, "the result differs from the simulator's");
+    if (y != means[size_t(run + kWarm) % kTexts]) Fail(Cause::kRefused, "the result differs from the simulator's");
     if (run < 0) continue;
     r.words += y.size();
     for (int p : {0, 1}) {

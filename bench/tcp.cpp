@@ -11,6 +11,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "suf/exec/pool.hpp"
+
 namespace suf::bench {
 namespace {
 
@@ -68,6 +70,7 @@ struct TcpLink::In {
   int index;
   std::span<uint8_t> room;
   uint64_t number;
+  size_t ways;  // sockets that it takes
   std::vector<size_t> done;
   bool begun = false;
   size_t chunks() const { return (room.size() + kChunk - 1) / kChunk; }
@@ -78,6 +81,7 @@ struct TcpLink::In {
 struct TcpLink::Out {
   View payload;
   uint64_t number;
+  size_t ways;
   size_t final = 0, next = 0;  // next: chunk of the first socket
   std::vector<size_t> done;
   size_t chunks() const { return (payload.size() + kChunk - 1) / kChunk; }
@@ -116,14 +120,14 @@ void TcpLink::ReadThread(size_t socket) try {
       std::unique_lock l(m_);
       const auto due = [&] {
         for (auto& f : posted_)
-          if (f->number >= next && f->chunks() > socket) return in = f, true;
+          if (f->number >= next && f->ways > socket && f->chunks() > socket) return in = f, true;
         return closed_;
       };
       changed_.wait(l, due);
       if (closed_) return;
     }
     next = in->number + 1;
-    for (size_t c = socket; c < in->chunks(); c += sockets_.size()) {
+    for (size_t c = socket; c < in->chunks(); c += in->ways) {
       Get(sockets_[socket], in->chunk(c));
       std::lock_guard l(m_);
       ++in->done[socket];
@@ -139,13 +143,16 @@ void TcpLink::WriteThread(size_t socket) try {
     std::shared_ptr<Out> out;
     {
       std::unique_lock l(m_);
-      const auto due = [&] { return closed_ || (sending_ && sending_->number >= next && sending_->chunks() > socket); };
+      const auto due = [&] {
+        return closed_ ||
+               (sending_ && sending_->number >= next && sending_->ways > socket && sending_->chunks() > socket);
+      };
       changed_.wait(l, due);
       if (closed_) return;
       out = sending_;
     }
     next = out->number + 1;
-    for (size_t c = socket; c < out->chunks(); c += sockets_.size()) {
+    for (size_t c = socket; c < out->chunks(); c += out->ways) {
       {
         std::unique_lock l(m_);
         changed_.wait(l, [&] { return closed_ || out->Final(c); });
@@ -163,7 +170,8 @@ void TcpLink::WriteThread(size_t socket) try {
 
 void TcpLink::Post(int index, std::span<uint8_t> into) {
   std::lock_guard l(m_);
-  posted_.push_back(std::make_shared<In>(In{index, into, posts_++, std::vector<size_t>(sockets_.size())}));
+  posted_.push_back(
+      std::make_shared<In>(In{index, into, posts_++, WaysOf(into.size()), std::vector<size_t>(sockets_.size())}));
   if (sockets_.size() > 1) changed_.notify_all();
 }
 
@@ -182,7 +190,7 @@ bool TcpLink::Pump() {
     std::span<uint8_t> to;
     if (head_ < sizeof header_)
       to = std::span(reinterpret_cast<uint8_t*>(header_), sizeof header_).subspan(head_);
-    else if (const size_t c = in.done[0] * sockets_.size(); c < in.chunks())
+    else if (const size_t c = in.done[0] * in.ways; c < in.chunks())
       to = in.chunk(c).subspan(at_);
     if (!to.empty()) {
       const ssize_t n = recv(sockets_[0], to.data(), to.size(), MSG_DONTWAIT);
@@ -199,7 +207,7 @@ bool TcpLink::Pump() {
         ++in.done[0], at_ = 0;
       }
     }
-    if (head_ == sizeof header_ && in.done[0] * sockets_.size() >= in.chunks()) reading_.reset();
+    if (head_ == sizeof header_ && in.done[0] * in.ways >= in.chunks()) reading_.reset();
   }
 }
 
@@ -223,20 +231,21 @@ void TcpLink::Send(int index, View payload, size_t bytes) {
     const uint32_t head[2] = {uint32_t(index), uint32_t(payload.size())};
     Write(View(reinterpret_cast<const uint8_t*>(head), sizeof head));
     std::lock_guard l(m_);
-    sending_ = std::make_shared<Out>(Out{payload, sends_++, 0, 0, std::vector<size_t>(sockets_.size())});
+    sending_ = std::make_shared<Out>(
+        Out{payload, sends_++, WaysOf(payload.size()), 0, 0, std::vector<size_t>(sockets_.size())});
   }
   Out& out = *sending_;
   {
     std::lock_guard l(m_);
     out.final = bytes;
   }
-  if (out.chunks() > 1 && sockets_.size() > 1) changed_.notify_all();
-  for (; out.next < out.chunks() && out.Final(out.next); out.next += sockets_.size()) Write(out.chunk(out.next));
+  if (out.ways > 1) changed_.notify_all();
+  for (; out.next < out.chunks() && out.Final(out.next); out.next += out.ways) Write(out.chunk(out.next));
   if (bytes < payload.size()) return;
   std::unique_lock l(m_);
   const auto through = [&] {
-    for (size_t i = 1; i < sockets_.size(); ++i)
-      if (out.chunks() > i && out.done[i] < (out.chunks() - i - 1) / sockets_.size() + 1) return !failed_.empty();
+    for (size_t i = 1; i < out.ways; ++i)
+      if (out.chunks() > i && out.done[i] < (out.chunks() - i - 1) / out.ways + 1) return !failed_.empty();
     return true;
   };
   while (!changed_.wait_for(l, std::chrono::milliseconds(1), through)) {
@@ -255,12 +264,13 @@ void TcpLink::Receive(int index, size_t bytes) {
   const auto begin = Clock::now();
   const size_t chunks = (bytes + kChunk - 1) / kChunk;
   const auto here = [&](size_t socket) {
-    return chunks <= socket || in->done[socket] >= (chunks - socket - 1) / sockets_.size() + 1;
+    return chunks <= socket || in->done[socket] >= (chunks - socket - 1) / in->ways + 1;
   };
   bool waiting = !in->begun;
   while (!in->begun || !here(0)) {
     l.unlock();
-    constexpr double kSpin = 50e-6;  // seconds: shorter than what waking up takes from time to time
+    // seconds: where there are cores to spare, as long as most flights take: waking up takes longer than a flight
+    static const double kSpin = exec::Cores() >= 8 ? 2e-3 : 50e-6;
     const bool any = Pump();
     if (in->begun && std::exchange(waiting, false)) waited_ += Since(begin);
     if (!any && Since(begin) > kSpin) {
@@ -270,7 +280,7 @@ void TcpLink::Receive(int index, size_t bytes) {
     }
     l.lock();
   }
-  for (size_t i = 1; i < sockets_.size(); ++i) changed_.wait(l, [&] { return here(i) || !failed_.empty(); });
+  for (size_t i = 1; i < in->ways; ++i) changed_.wait(l, [&] { return here(i) || !failed_.empty(); });
   if (!failed_.empty()) Gone();
   if (bytes == in->room.size()) posted_.pop_front();
 }

@@ -19,8 +19,9 @@ std::array<std::vector<int>, 2> Connected(int count);
 void Put(int socket, View bytes);
 void Get(int socket, std::span<uint8_t> bytes);
 
-// TcpLink: a frame is cut into chunks, chunk c goes over socket c mod the number of sockets, each as soon as it is
-// final. The caller moves those of the first socket itself, and reads while it cannot write; each other socket has a
+// TcpLink: a frame is cut into chunks, each of which leaves as soon as it is final: of a frame of more than a megabyte
+// chunk c over socket c mod the number of sockets, else over the first one: waking a thread takes as long as sending
+// that. The caller moves those of the first socket itself, and reads while it cannot write; each other socket has a
 // thread a direction. Before a frame go its index and its bytes.
 class TcpLink : public run::Link {
  public:
@@ -33,7 +34,8 @@ class TcpLink : public run::Link {
   double waited() const override { return waited_; }
 
  private:
-  static constexpr size_t kChunk = size_t{256} << 10;
+  static constexpr size_t kChunk = size_t{256} << 10, kAlone = size_t{1} << 20;
+  size_t WaysOf(size_t bytes) const { return bytes > kAlone ? sockets_.size() : 1; }
   struct In;
   struct Out;
   bool Pump();

@@ -112,6 +112,26 @@ def builds():
     assert has['runs'] or has['why_not'] in run(SUF, 'backends').stdout
 
 
+def estimates():
+    """suf estimate with --device: what a role has there, without one; a build without CUDA says that it cannot."""
+    command = ['estimate', '--plan', PLAN, '--tokens', 7]
+    done = run(WITHOUT, *command, '--device')
+    assert done.returncode == 5 and done.stderr == f'suf: {NOT_BUILT}\n', done
+    plain = json.loads(run(SUF, *command, '--json').stdout)
+    assert 'device' not in plain
+    if not backend(SUF)['built']:
+        return
+    cost = json.loads(run(SUF, *command, '--device', '--json').stdout)
+    device = cost.pop('device')
+    assert cost == plain and list(device) == ['dealer', 'p0', 'p1'], device
+    for name, of in device.items():
+        assert of['total_bytes'] == sum(of[part] for part in ('values', 'codes', 'weights', 'inputs')) > 0, (name, of)
+        assert of['launches'] > 100 and (of['weights'] > 0 or name == 'dealer'), (name, of)
+    text = run(SUF, *command, '--device').stdout
+    for name, of in zip(('dealer', 'model owner', 'data owner'), device.values()):
+        assert re.search(rf'on a device the {name} has .* and runs at least {of["launches"]} kernels\n', text), text
+
+
 def configurations(folder):
     """Without nvcc ON does not begin; OFF and an old nvcc leave cuda out, and the summary says so."""
     old = folder / 'nvcc'
@@ -158,6 +178,7 @@ def main():
         builds()
         roles(folder)
         auto(folder)
+        estimates()
         if backend(SUF)['built']:
             drivers(folder)
         gpu_test(folder)

@@ -211,7 +211,8 @@ TEST(Session, WhoLacksMemoryForATextSaysSoAndNoSerialIsSpent) {
     for (int p : {0, 1}) EXPECT_EQ(w.FateOf(p, w.dealt[1]), store::Fate::kDone);
     // the second one does not fit: at P0 the first still ends well
     if (lacks != Role::kModel) continue;
-    EXPECT_TRUE(Fails(Cause::kResource, far, [&] { ask({3, 4}); }));
+    EXPECT_THROW(ask({3, 4}), Error);  // P0's sentence, or the dealer's, whom it left
+    EXPECT_TRUE(w.ModelFails(Cause::kResource, "memory for 3 and not for 4"));
     w.Join();
     for (int p : {0, 1}) EXPECT_EQ(w.FateOf(p, w.dealt[2]), store::Fate::kDone);
   }

@@ -13,6 +13,7 @@
 #include "suf/backends/cuda/executor.hpp"
 #include "suf/base/scratch_test.hpp"
 #include "suf/nn/build.hpp"
+#include "suf/run/deal.hpp"
 #include "tests/double/compiler.hpp"
 
 namespace suf::backends::cuda {
@@ -96,6 +97,39 @@ TEST(Backend, MemoryIsReservedBeforeARun) {
   exec::cuda::free_bytes = all;
   EXPECT_FALSE(backend->Reserve(longer, Role::kModel));
   EXPECT_NE(backend->Start(longer, Role::kModel), nullptr);
+}
+
+// What the estimate says is what runs: the dealer's kernels, measured one by one or not; its memory is its plan's.
+TEST(DeviceCost, IsWhatRuns) {
+  const nn::Plan plan = PlanIn("tests/data/tiny_plan.json");
+  pfss::Trace t;
+  nn::Build(t, plan, 7);
+  const pfss::Schedule s(t);
+  const auto bytes_of = [](const std::string&) { return 8; };
+  const DeviceCost cost = DeviceCostOf(s, Role::kDealer, bytes_of);
+  EXPECT_EQ(size_t(cost.values), PlanOf(s, Role::kDealer, SpareOf).slab);
+  EXPECT_EQ(cost.bytes(), cost.values + cost.codes + cost.weights + cost.inputs);
+  EXPECT_GT(std::min({cost.values, cost.codes, cost.inputs}), 0);
+  EXPECT_GT(DeviceCostOf(s, Role::kModel, bytes_of).weights, 0);
+  run::Inputs inputs;
+  for (const pfss::Node& n : t.nodes())
+    if (n.op == pfss::Op::kInput) inputs.Set(t.name(n.label), std::vector<int64_t>(size_t(pfss::Size(n.shape))));
+  const auto backend = MakeBackend(CudaCapabilities(), 0, Groups::kInterpreted);
+  for (bool timed : {false, true, false, true}) {  // the second run without measuring is of graphs
+    const auto randomness = backend->Expand({{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}});
+    const auto sink = [&](int p) {
+      return std::make_unique<store::Sink>(Hash{}, std::make_shared<const store::Layout>(run::LayoutOf(s, p)),
+                                           [](View) {});
+    };
+    const auto p0 = sink(0), p1 = sink(1);
+    run::Times times;
+    run::Deal(s, *backend, *randomness, inputs, *p0, *p1, &times, timed);
+    p0->Finish(), p1->Finish();
+    int64_t launches = 0;
+    for (const auto& [scope, spent] : times.by) launches += spent.launches;
+    EXPECT_EQ(launches, cost.launches) << "measured: " << timed;
+    EXPECT_GT(times.peak.device, 0);
+  }
 }
 
 }  // namespace
