@@ -23,6 +23,12 @@ double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::
   Fail(Cause::kPeer, "the other process of the benchmark is gone; its sentence stands above");
 }
 
+// Spin: seconds of looking before sleeping.
+double Spin() {
+  static const double spin = exec::Cores() >= 8 ? 2e-3 : 50e-6;
+  return spin;
+}
+
 }  // namespace
 
 std::array<std::vector<int>, 2> Connected(int count) {
@@ -57,12 +63,26 @@ void Put(int socket, View bytes) {
 }
 
 void Get(int socket, std::span<uint8_t> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = recv(socket, bytes.data(), bytes.size(), 0);
-    if (n < 0 && errno == EINTR) continue;
+  for (auto begin = Clock::now(); !bytes.empty();) {
+    const bool look = Since(begin) < Spin();
+    const ssize_t n = recv(socket, bytes.data(), bytes.size(), look ? MSG_DONTWAIT : 0);
+    if (n < 0 && (errno == EINTR || (look && errno == EAGAIN))) continue;
     if (n <= 0) Gone();
-    bytes = bytes.subspan(size_t(n));
+    bytes = bytes.subspan(size_t(n)), begin = Clock::now();
   }
+}
+
+// Wait: as a condition's, after looking.
+template <class F>
+void TcpLink::Wait(std::unique_lock<std::mutex>& l, const F& ready) {
+  for (const auto begin = Clock::now(); Since(begin) < Spin();) {
+    if (ready()) return;
+    l.unlock();
+    for (const auto pause = Clock::now(); Since(pause) < 1e-6;) {
+    }
+    l.lock();
+  }
+  changed_.wait(l, ready);
 }
 
 // In: a frame that is due. Out: one that leaves. done: by socket, its chunks that are through.
@@ -123,7 +143,7 @@ void TcpLink::ReadThread(size_t socket) try {
           if (f->number >= next && f->ways > socket && f->chunks() > socket) return in = f, true;
         return closed_;
       };
-      changed_.wait(l, due);
+      Wait(l, due);
       if (closed_) return;
     }
     next = in->number + 1;
@@ -147,7 +167,7 @@ void TcpLink::WriteThread(size_t socket) try {
         return closed_ ||
                (sending_ && sending_->number >= next && sending_->ways > socket && sending_->chunks() > socket);
       };
-      changed_.wait(l, due);
+      Wait(l, due);
       if (closed_) return;
       out = sending_;
     }
@@ -155,7 +175,7 @@ void TcpLink::WriteThread(size_t socket) try {
     for (size_t c = socket; c < out->chunks(); c += out->ways) {
       {
         std::unique_lock l(m_);
-        changed_.wait(l, [&] { return closed_ || out->Final(c); });
+        Wait(l, [&] { return closed_ || out->Final(c); });
         if (closed_) return;
       }
       Put(sockets_[socket], out->chunk(c));
@@ -248,7 +268,8 @@ void TcpLink::Send(int index, View payload, size_t bytes) {
       if (out.chunks() > i && out.done[i] < (out.chunks() - i - 1) / out.ways + 1) return !failed_.empty();
     return true;
   };
-  while (!changed_.wait_for(l, std::chrono::milliseconds(1), through)) {
+  for (const auto begin = Clock::now(); !through();) {
+    if (Since(begin) > Spin()) (void)changed_.wait_for(l, std::chrono::milliseconds(1), through);
     l.unlock();
     (void)Pump();
     l.lock();
@@ -269,18 +290,16 @@ void TcpLink::Receive(int index, size_t bytes) {
   bool waiting = !in->begun;
   while (!in->begun || !here(0)) {
     l.unlock();
-    // seconds: where there are cores to spare, as long as most flights take: waking up takes longer than a flight
-    static const double kSpin = exec::Cores() >= 8 ? 2e-3 : 50e-6;
     const bool any = Pump();
     if (in->begun && std::exchange(waiting, false)) waited_ += Since(begin);
-    if (!any && Since(begin) > kSpin) {
+    if (!any && Since(begin) > Spin()) {
       pollfd p{sockets_[0], POLLIN, 0};
       if (poll(&p, 1, int(seconds_ * 1e3)) == 0)
         Fail(Cause::kPeer, "the peer was silent for ", seconds_, " s (frame ", index, ")");
     }
     l.lock();
   }
-  for (size_t i = 1; i < in->ways; ++i) changed_.wait(l, [&] { return here(i) || !failed_.empty(); });
+  for (size_t i = 1; i < in->ways; ++i) Wait(l, [&] { return here(i) || !failed_.empty(); });
   if (!failed_.empty()) Gone();
   if (bytes == in->room.size()) posted_.pop_front();
 }

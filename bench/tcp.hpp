@@ -19,10 +19,11 @@ std::array<std::vector<int>, 2> Connected(int count);
 void Put(int socket, View bytes);
 void Get(int socket, std::span<uint8_t> bytes);
 
-// TcpLink: a frame is cut into chunks, each of which leaves as soon as it is final: of a frame of more than a megabyte
-// chunk c over socket c mod the number of sockets, else over the first one: waking a thread takes as long as sending
-// that. The caller moves those of the first socket itself, and reads while it cannot write; each other socket has a
-// thread a direction. Before a frame go its index and its bytes.
+// TcpLink: a frame is cut into chunks, each of which leaves as soon as it is final: of a long frame chunk c over socket
+// c mod the number of sockets, of another one all over the first. The caller moves those of the first socket itself,
+// and reads while it cannot write; each other socket has a thread a direction. Who waits looks again and again before
+// it sleeps, where there are cores to spare: waking up takes longer than a flight. Before a frame go its index and its
+// bytes.
 class TcpLink : public run::Link {
  public:
   // Takes the sockets over. seconds: after so long a silence Receive throws Cause::kPeer.
@@ -34,8 +35,10 @@ class TcpLink : public run::Link {
   double waited() const override { return waited_; }
 
  private:
-  static constexpr size_t kChunk = size_t{256} << 10, kAlone = size_t{1} << 20;
-  size_t WaysOf(size_t bytes) const { return bytes > kAlone ? sockets_.size() : 1; }
+  static constexpr size_t kChunk = size_t{256} << 10;
+  size_t WaysOf(size_t bytes) const { return bytes > kChunk ? sockets_.size() : 1; }
+  template <class F>
+  void Wait(std::unique_lock<std::mutex>& l, const F& ready);
   struct In;
   struct Out;
   bool Pump();
