@@ -15,7 +15,7 @@ Each with keys resident (of c: in stores on a memory file system) and with keys 
 Beside a the same with packed on all cores. Without a device every row runs with packed, and says so.
 
 Every run has fresh keys, and every word of every timed run is compared with the simulator's; a row's times are medians. One JSON line a
-measurement with commit and machine goes to --out (bench/results/gpu.jsonl); a table comes last. What a row means: docs/measurements.md.
+measurement with commit and machine goes to --out (bench/results/gpu.jsonl), which is made anew unless --add says otherwise; a table comes last. What a row means: docs/measurements.md.
 """
 import argparse
 import json
@@ -305,6 +305,7 @@ def main():
     p.add_argument('--streams', type=int, default=4, help='connections between the parties, of rows b, c and d')
     p.add_argument('--mode', choices=['cpu', 'gpu', 'gpu_device_only'], help='instead of all that: softmax and LayerNorm alone; lines are added to --out')
     p.add_argument('--commit', help='of the programs, where this folder is no repository')
+    p.add_argument('--add', action='store_true', help='lines are added to --out: for a call in parts')
     p.add_argument('--out', type=pathlib.Path, default=ROOT / 'bench/results/gpu.jsonl')
     a = p.parse_args()
     a.build, a.plans = a.build.resolve(), a.plans and a.plans.resolve()
@@ -321,7 +322,7 @@ def main():
                         for line in found])
     if backend == 'packed':
         print('no device: every row is of the backend packed, and tests and primitives, which need one, are left out', flush=True)
-    with a.out.open('w') as out:
+    with a.out.open('a' if a.add else 'w') as out:
         def put(line):
             out.write(json.dumps({**line, **facts}) + '\n')
             out.flush()

@@ -113,14 +113,17 @@ struct Outcome {
   std::vector<uint64_t> words;
 };
 
+nn::Quantised ReadWeights(const Options& o, const nn::Plan& plan) {
+  return apps::ReadModel(o.model, o.plan, "", plan).Quantise(plan);
+}
+
 // Party: P0 or P1.
 class Party {
  public:
   Party(const Options& o, int p) : o_(o), p_(p), seat_(o, o.device[size_t(p)]), work_(seat_.engine.At(o.tokens)) {}
   Seat& seat() { return seat_; }
-  void Weights() {
+  void Weights(const nn::Quantised& q) {
     const auto& plan = seat_.engine.plan();
-    const nn::Quantised q = apps::ReadModel(o_.model, o_.plan, "", plan).Quantise(plan);
     roles::ModelInputs(plan, q, inputs_), roles::LengthInputs(plan, q, o_.tokens, inputs_);
   }
   void Setup(View setup) { roles::ReadSetup(seat_.engine, setup, inputs_); }
@@ -166,8 +169,8 @@ class Pair {
 // Threads: of this process.
 class Threads : public Pair {
  public:
-  Threads(const Options& o, View setup) : o_(o), party_{Party(o, 0), Party(o, 1)} {
-    party_[0].Weights(), party_[1].Setup(setup);
+  Threads(const Options& o, const nn::Quantised& weights, View setup) : o_(o), party_{Party(o, 0), Party(o, 1)} {
+    party_[0].Weights(weights), party_[1].Setup(setup);
   }
   void Begin(std::array<Job, 2> jobs) override {
     links_ = run::MakeLinks(), jobs_ = std::move(jobs);
@@ -256,7 +259,7 @@ void Serve(const Options& o, int p, int control, int key_socket, std::vector<int
   if (p)
     party.Setup(GetMessage(control));
   else
-    party.Weights();
+    party.Weights(ReadWeights(o, party.seat().engine.plan()));
   apps::KeepPages();
   TcpLink link(std::move(sockets));
   PutJson(control, "ready");
@@ -417,7 +420,7 @@ int Main(int argc, char** argv) {
   if (o.link == "tcp") processes = std::make_unique<Processes>(o);
   Seat seat(o, o.device[0]);
   roles::ModelEngine& engine = seat.engine;
-  const nn::Quantised quantised = apps::ReadModel(o.model, o.plan, "", engine.plan()).Quantise(engine.plan());
+  const nn::Quantised quantised = ReadWeights(o, engine.plan());
   const Hash seed = RandomHash(), id = RandomHash();
   roles::Masks masks(engine, seed, id);
   Bytes setup;
@@ -426,7 +429,7 @@ int Main(int argc, char** argv) {
   if (processes)
     processes->Setup(setup);
   else
-    threads = std::make_unique<Threads>(o, setup);
+    threads = std::make_unique<Threads>(o, quantised, setup);
   Pair& pair = processes ? *processes : *threads;
   const auto work = engine.At(o.tokens);
   const pfss::Schedule& s = *work->schedule;
