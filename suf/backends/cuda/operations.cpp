@@ -97,21 +97,24 @@ int LaunchesOf(const Schedule& s, const DevicePlan& plan, const lower::Instructi
   const Trace& t = s.trace();
   const Node& n = t.node(ins.node);
   if (n.op == Op::kTurn) return t.node(n.args[0]).ring.bits;
+  const auto at = [&](size_t j) -> const Node& { return t.node(plan.Root(n.args[j])); };
   if (n.op == Op::kMatmul) {
     const Product p = ProductOf(s, ins.node);
     if (p.thin) return 1;
-    int all = 1;
-    for (size_t j = 0; j < (p.weight ? 1 : 2); ++j) all += 1 + (t.node(plan.Root(n.args[j])).op == Op::kInput);
+    int all = 2;  // limbs, the product, and inputs that are copied first
+    for (size_t j = 0; j < (p.weight ? 1 : 2); ++j) all += at(j).op == Op::kInput;
     return all;
   }
   if (!IsTree(n.op)) return 1;
-  // numbers, halves joined, the operation, a string or number put where it belongs
+  // numbers that do not lie as they are read, halves joined, the operation, numbers put where they belong
+  const auto made = [&](size_t j) {
+    return at(j).op == Op::kInput || (at(j).op == Op::kConst && at(j).data->size() == 1);
+  };
   const auto halves = [&](size_t j, uint64_t rows) { return uint64_t(Size(t.node(n.args[j]).shape)) != rows; };
-  if (n.op == Op::kDpfGen) return 2;
+  if (n.op == Op::kDpfGen) return 1 + made(0);
   if (n.op == Op::kDcfGen) return 3 + halves(0, uint64_t(Size(n.shape)));
   if (n.op == Op::kDcfEval) return 3 + halves(2, uint64_t(Size(t.node(n.args[0]).shape)));
-  if (n.op == Op::kDpfDense) return 5;
-  return 2 + (n.ring.bits <= 64);
+  return (n.op == Op::kDpfDense ? 4 : 1) + made(2);
 }
 
 void CudaExecutor::Ask(const Batch& batch, size_t k, Stream s) {
