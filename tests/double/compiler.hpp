@@ -4,7 +4,11 @@
 
 namespace suf::exec::cuda {
 
-extern std::atomic<int> compiled;  // calls
+extern std::atomic<int> compiled;   // calls
+extern std::atomic<bool> compiles;  // whether there is a compiler
+extern std::atomic<int> asked;      // calls of the device
+extern std::atomic<int> lost;       // the call of these from which on all fail, as after a kernel that traps; 0: none
+extern std::atomic<int> rooms;      // of its memory, that somebody has
 extern std::atomic<size_t> free_bytes;  // of the device
 inline constexpr const char* kBadText = "bad";
 

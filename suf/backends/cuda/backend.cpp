@@ -52,6 +52,7 @@ class Cuda : public Backend {
   std::optional<Lack> Reserve(const Schedule& s, Role role) override {
     RefuseLacking(can_, s.trace());
     exec::cuda::Use(gpu_.index);
+    (void)exec::cuda::Free();  // a device that was lost in an earlier run says so before anything is spent on this one
     const Key key{s.trace().digest(), int(role)};
     {
       std::lock_guard l(m_);

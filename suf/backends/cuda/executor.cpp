@@ -33,7 +33,7 @@ CudaExecutor::~CudaExecutor() {
     exec::cuda::Use(device_);
     in_->Wipe();
     done_(std::move(in_));
-  } catch (const Error&) {  // the device is gone, and its memory with it
+  } catch (const std::exception&) {  // the device is lost, and its memory with it
   }
 }
 
@@ -429,7 +429,7 @@ std::vector<uint64_t> CudaExecutor::Result(int i) {
     in_->queue_.Wait();
     return out;
   }
-  std::vector<uint8_t> bytes(n * x.bytes);
+  Wiped<uint8_t> bytes(n * x.bytes);
   Download(bytes.data(), x.data, bytes.size(), in_->queue_.stream());
   in_->queue_.Wait();
   for (uint64_t k = 0; k < n; ++k) out[k] = WordOf({bytes.data(), int(x.bytes), false, 0}, k) & mask;

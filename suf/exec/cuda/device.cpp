@@ -200,6 +200,13 @@ void Set(void* to, uint8_t value, size_t bytes, Stream s) {
 
 Graph::Graph() { SUF_CALL(cudaGraphCreate(&graph_, 0)); }
 Graph::~Graph() {
+  // a piece that could not be described: its stream is in the middle of it
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  if (capture_.stream() && cudaStreamIsCapturing(capture_.stream(), &status) != cudaSuccess) (void)cudaGetLastError();
+  if (status != cudaStreamCaptureStatusNone) {
+    cudaGraph_t same = nullptr;
+    if (cudaStreamEndCapture(capture_.stream(), &same) != cudaSuccess) (void)cudaGetLastError();
+  }
   if (exec_) (void)cudaGraphExecDestroy(exec_);
   if (graph_) (void)cudaGraphDestroy(graph_);
 }

@@ -1,0 +1,92 @@
+// A kernel that traps: whoever asks the device of anything afterwards hears a sentence, and what is held of it goes
+// without a throw. Each case is a process of its own: a trap ends all that its process does on the device.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "suf/base/error.hpp"
+#include "suf/exec/cuda/check.cuh"
+#include "suf/exec/host.hpp"
+
+namespace suf::exec::cuda {
+namespace {
+
+__global__ void Trap() { asm("trap;"); }
+__global__ void Count(int* n) { ++*n; }
+
+// In: the exit code of f in a process of its own; 128 and more: the signal that ended it.
+template <class F>
+int In(F f) {
+  const int child = fork();
+  if (!child) _exit(f());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+template <class F>
+bool Says(F f, const std::string& words) {
+  try {
+    f();
+  } catch (const Error& e) {
+    const std::string s = e.what();
+    const bool right = e.cause() == Cause::kResource && s.find(words) != std::string::npos;
+    if (!right) std::fprintf(stderr, "%s\n", s.c_str());
+    return right;
+  }
+  return false;
+}
+
+TEST(Device, AfterATrapEverythingIsASentence) {
+  EXPECT_EQ(In([] {
+              Use(0), PinHostBuffers();
+              HostBuffer pages(size_t{4} << 20);
+              Queue queue(true), other;
+              const Mark mark, timed(true);
+              const Memory memory(size_t{1} << 20);
+              const Pinned pinned(size_t{1} << 20);
+              Graph graph;
+              graph.Add({}, [&](Stream s) { Count<<<1, 1, 0, s>>>(reinterpret_cast<int*>(memory.data())); });
+              graph.Ready(), graph.Launch(queue.stream()), queue.Wait();
+              Trap<<<1, 1, 0, queue.stream()>>>();
+              const std::string words = "device 0 failed: ", remedy = "; restart the program, or run it on packed";
+              if (!Says([&] { queue.Wait(); }, words)) return 1;
+              if (!Says([&] { queue.Wait(); }, remedy)) return 2;
+              if (!Says([&] { other.Wait(); }, words)) return 3;
+              if (!Says([&] { mark.Record(queue.stream()); }, words)) return 4;
+              if (!Says([&] { Upload(memory.data(), pinned.data(), 64, queue.stream()); }, words)) return 5;
+              if (!Says([&] { graph.Launch(queue.stream()); }, words)) return 6;
+              if (!Says([] { const Memory more(64); }, words)) return 7;
+              if (!Says([] { const Pinned more(64); }, words)) return 8;
+              if (!Says([] { (void)Free(); }, words)) return 9;
+              if (!Says([] { const Queue more; }, words)) return 10;
+              return 0;
+            }),
+            0);
+}
+
+TEST(Device, APieceThatCannotBeDescribedLeavesTheStreamFree) {
+  EXPECT_EQ(In([] {
+              Use(0);
+              const Queue queue;
+              const Memory memory(64);
+              const auto n = reinterpret_cast<int*>(memory.data());
+              for (int i = 0; i < 3; ++i) {
+                Graph graph;
+                graph.Add({}, [&](Stream s) { Count<<<1, 1, 0, s>>>(n); });
+                if (!Says([&] { graph.Add({}, [](Stream) { Fail(Cause::kResource, "no such piece"); }); }, "no such"))
+                  return 1;
+              }
+              int out = 7;
+              Set(memory.data(), 0, 64, queue.stream());
+              Count<<<1, 1, 0, queue.stream()>>>(n);
+              Download(&out, n, sizeof out, queue.stream()), queue.Wait();
+              return out == 1 ? 0 : 2;
+            }),
+            0);
+}
+
+}  // namespace
+}  // namespace suf::exec::cuda
