@@ -80,6 +80,7 @@ backends::Entry BackendOf(const BackendArgs& a, bool models) {
 std::unique_ptr<pfss::Backend> RoleBackend(const char* command, const BackendArgs& a) {
   const backends::Entry entry = BackendOf(a, true);
   auto backend = entry.make(exec::Default());
+  backends::CudaTells([command = std::string(command)](const std::string& told) { log::Info(command + ": " + told); });
   std::string line = Str(command, ": the backend is ", backend->name());
   if (a.name == "auto" && entry.name != "cuda")
     line += Str(" (auto: ", backends::CudaWhyNot(a.device.value_or(0)), ")");

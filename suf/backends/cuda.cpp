@@ -36,6 +36,12 @@ std::unique_ptr<pfss::Backend> MakeCuda(int index, [[maybe_unused]] bool printed
 #endif
 }
 
+void CudaTells([[maybe_unused]] std::function<void(const std::string&)> to) {
+#if SUF_CUDA
+  cuda::TellLines(std::move(to));
+#endif
+}
+
 DeviceCost DeviceCostOf([[maybe_unused]] const pfss::Schedule& s, [[maybe_unused]] Role role,
                         [[maybe_unused]] const std::function<int(const std::string&)>& bytes_of) {
   if (CudaBuilt().empty()) Fail(Cause::kResource, CudaWhyNot());

@@ -18,6 +18,9 @@ pfss::Capabilities CudaCapabilities();
 // Cause::kResource with CudaWhyNot.
 std::unique_ptr<pfss::Backend> MakeCuda(int index = 0, bool printed = false);
 
+// CudaTells: who hears, once a run, of groups that the interpreter runs, as they have no kernels and will have none.
+void CudaTells(std::function<void(const std::string& line)> to);
+
 // DeviceCost: what a role's run of a trace has on a device, in bytes, at least, and how many kernels it runs.
 struct DeviceCost {
   int64_t values = 0;   // with frames, key sections and words of the PRG: one piece of memory

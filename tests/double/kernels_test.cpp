@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "suf/backends/cuda/backend.hpp"
+#include "suf/backends/rig_test.hpp"
 #include "suf/base/error.hpp"
 #include "tests/double/compiler.hpp"
 
@@ -17,6 +19,7 @@ namespace suf::backends::cuda {
 namespace {
 
 using exec::cuda::compiled;
+using exec::cuda::compiles;
 using exec::cuda::kBadText;
 
 class KernelsTest : public testing::Test {
@@ -24,9 +27,12 @@ class KernelsTest : public testing::Test {
   void SetUp() override {
     folder_ = Str("/tmp/suf-kernels-", getpid());
     std::filesystem::create_directories(folder_);
-    compiled = 0;
+    compiled = 0, compiles = true;
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void TearDown() override {
+    compiles = true, CudaTells({});
+    std::filesystem::remove_all(folder_);
+  }
   std::string folder_;
 };
 
@@ -84,6 +90,47 @@ TEST_F(KernelsTest, AnAlteredFileIsMadeAgain) {
   std::filesystem::resize_file(file, 30);
   EXPECT_TRUE(codes.Find("a").empty());
   EXPECT_TRUE(codes.Find("b").empty());
+}
+
+TEST_F(KernelsTest, ThatWillNeverComeAreTold) {
+  const std::vector<std::string> texts{"a", "b", kBadText};
+  for (bool waits : {true, false}) {
+    Kernels kernels(Codes(folder_, waits ? "sm_90" : "sm_80"), 0, waits);
+    (void)kernels.Load(texts);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!waits && !kernels.filled() && std::chrono::steady_clock::now() < end) usleep(1000);
+    (void)kernels.Load(texts);
+    EXPECT_EQ(
+        kernels.Lacks(texts),
+        "the interpreter runs 1 of 3 kernels of this run: they do not compile; the result is the same, report it");
+    EXPECT_EQ(kernels.Lacks({"a", "b"}), "");
+  }
+  compiles = false;
+  Kernels none(Codes(folder_, "sm_70"), 0, false);
+  (void)none.Load(texts);
+  EXPECT_EQ(none.Lacks(texts),
+            "the interpreter runs 3 of 3 kernels of this run: this machine has no libnvrtc.so.12 or 13; for full speed "
+            "install CUDA's run-time compiler, or bring kernels that were made elsewhere");
+}
+
+TEST_F(KernelsTest, WithoutACompilerEachRunSaysSoOnce) {
+  Fixture f;
+  const auto x = f.Wire1("x", {9}, 8);
+  f.t.reveal<1>(Sh(f.t.deal(Lift(x.r) * 3, 20)) * x.hat);
+  f.t.close();
+  const pfss::Schedule s(f.t);
+  const auto clear = MakeClear();
+  std::vector<std::string> lines;
+  CudaTells([&](const std::string& line) { lines.push_back(line); });
+  compiles = false;
+  setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
+  const auto cuda = MakeCuda(0, true);
+  const auto want = RunOn(f, s, *clear, *clear, *clear);
+  for (size_t run : {1, 2, 3}) {
+    EXPECT_EQ(RunOn(f, s, *cuda, *clear, *clear).result, want.result);
+    ASSERT_EQ(lines.size(), run);
+    EXPECT_EQ(lines.back().find("the interpreter runs "), 0u) << lines.back();
+  }
 }
 
 }  // namespace

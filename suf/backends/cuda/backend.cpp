@@ -10,6 +10,14 @@
 namespace suf::backends::cuda {
 namespace {
 
+// Tell: to who hears lines.
+std::mutex telling;
+std::function<void(const std::string&)> hears;
+void Tell(const std::string& line) {
+  std::lock_guard l(telling);
+  if (hears) hears(line);
+}
+
 using namespace pfss;  // NOLINT: the whole file speaks of traces
 
 // Cuda: executors of one device. Plans, memory and graphs of traces that ran stay for the next runs.
@@ -46,7 +54,11 @@ class Cuda : public Backend {
       }
     }
     return std::make_unique<CudaExecutor>(s, role, gpu_.index, weights_, std::move(instance),
-                                          [this, key](std::unique_ptr<Instance> i) { Keep(key, std::move(i)); });
+                                          [this, key](std::unique_ptr<Instance> i) {
+                                            const std::string lacks = i->Lacks();
+                                            Keep(key, std::move(i));
+                                            if (!lacks.empty()) Tell(lacks);
+                                          });
   }
   int64_t ValueBytes(const Schedule& s, Role role) override { return int64_t(PlanFor(s, role)->slab); }
   std::optional<Lack> Reserve(const Schedule& s, Role role) override {
@@ -103,6 +115,7 @@ class Cuda : public Backend {
     if (!plan) plan = std::make_shared<const DevicePlan>(PlanOf(s, role, SpareOf));
     return plan;
   }
+  // Keep: of a run that is over, or of none yet.
   void Keep(const Key& key, std::unique_ptr<Instance> i) {
     std::lock_guard l(m_);
     if (const auto it = kept_.find(key); it != kept_.end()) it->second.idle.push_back(std::move(i));
@@ -118,6 +131,11 @@ class Cuda : public Backend {
 };
 
 }  // namespace
+
+void TellLines(std::function<void(const std::string&)> to) {
+  std::lock_guard l(telling);
+  hears = std::move(to);
+}
 
 std::unique_ptr<Backend> MakeBackend(Capabilities can, int index, Groups groups) {
   return std::make_unique<Cuda>(std::move(can), index, groups);

@@ -11,6 +11,9 @@ namespace suf::backends::cuda {
 enum class Groups { kAuto, kInterpreted, kPrinted };
 std::unique_ptr<pfss::Backend> MakeBackend(pfss::Capabilities can, int index, Groups groups);
 
+// TellLines: as CudaTells.
+void TellLines(std::function<void(const std::string&)> to);
+
 KernelsMade MakeKernels(const pfss::Schedule& s, Role role, const std::string& architecture, const std::string& folder,
                         const std::function<void(size_t done, size_t all)>& done);
 

@@ -46,6 +46,8 @@ class Instance {
   // were not: between runs.
   void LoadKernels();
   void LackKernels();
+  // Lacks: why some groups have none that are worth it; empty where all have, or will have.
+  std::string Lacks() const;
   // Wipe: what is left of a run.
   void Wipe();
 
@@ -61,6 +63,7 @@ class Instance {
   const bool worth_;
   std::vector<Kernel> printed_;  // by instruction
   bool stale_ = false, lacks_ = false;
+  std::function<std::string()> why_not_;
   int filled_ = 0;                                   // of the kernels, when they were last asked
   exec::cuda::Queue queue_{true}, ahead_, copies_;   // steps; words of coming chapters; key sections
   std::array<exec::cuda::Mark, 2> expanded_, used_;  // of a chapter's words: they are there; they are read no more

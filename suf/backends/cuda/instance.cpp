@@ -100,9 +100,12 @@ void Instance::LoadKernels() {
   filled_ = kernels_->filled();
   const auto modules = kernels_->Load(texts, worth_);
   lacks_ = false;
+  why_not_ = [this, texts] { return kernels_->Lacks(texts); };
   for (size_t i = 0; i < of.size(); ++i) printed_[of[i]].module = modules[i], lacks_ |= !modules[i];
   for (auto& g : graphs_) g.reset();
 }
+
+std::string Instance::Lacks() const { return worth_ && lacks_ ? why_not_() : ""; }
 
 void Instance::LackKernels() {
   if (lacks_ && kernels_->filled() > filled_) stale_ = true;

@@ -93,7 +93,11 @@ void Kernels::Fill(std::vector<std::string> texts) {
   filler_ = std::thread([this, texts = std::move(texts)] {
     exec::Pool pool(std::max(1, exec::Cores() / 2));
     pool.For(texts.size(), 1, [&](size_t lo, size_t hi) {
-      for (size_t i = lo; i < hi && !stop_; ++i) (void)codes_.Get(texts[i]);
+      for (size_t i = lo; i < hi && !stop_; ++i)
+        if (codes_.Get(texts[i]).empty()) {
+          std::lock_guard l(m_);
+          bad_.insert(texts[i]);
+        }
     });
     ++filled_;
     filling_ = false;
@@ -113,6 +117,8 @@ std::vector<const exec::cuda::Module*> Kernels::Load(const std::vector<std::stri
   for (size_t i = 0; i < fresh.size(); ++i)
     if (!codes[i].empty())
       modules_[fresh[i]] = std::make_unique<exec::cuda::Module>(codes[i], kKernel);
+    else if (waits_ && !exec::cuda::CompilerName().empty())
+      bad_.insert(fresh[i]);
     else if (!tried_.count(fresh[i]))
       missing.push_back(fresh[i]);
   if (compiles && !waits_ && !missing.empty() && !exec::cuda::CompilerName().empty()) Fill(std::move(missing));
@@ -122,6 +128,20 @@ std::vector<const exec::cuda::Module*> Kernels::Load(const std::vector<std::stri
     out.push_back(it == modules_.end() ? nullptr : it->second.get());
   }
   return out;
+}
+
+std::string Kernels::Lacks(const std::vector<std::string>& texts) {
+  std::lock_guard l(m_);
+  const bool compiler = !exec::cuda::CompilerName().empty();
+  size_t lacks = 0;
+  for (const std::string& t : texts) lacks += !modules_.count(t) && (!compiler || bad_.count(t));
+  if (!lacks) return "";
+  const std::string head = Str("the interpreter runs ", lacks, " of ", texts.size(), " kernels of this run: ");
+  if (!compiler)
+    return head +
+           "this machine has no libnvrtc.so.12 or 13; for full speed install CUDA's run-time compiler, or bring "
+           "kernels that were made elsewhere";
+  return head + "they do not compile; the result is the same, report it";
 }
 
 }  // namespace suf::backends::cuda

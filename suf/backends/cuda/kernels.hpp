@@ -44,6 +44,9 @@ class Kernels {
   // Load: modules of texts, in their order; null where there is no code yet: the interpreter's. compiles: whether what
   // is missing will be.
   std::vector<const exec::cuda::Module*> Load(const std::vector<std::string>& texts, bool compiles = true);
+  // Lacks: why texts that Load gave no module for will have none: no compiler here, or they do not compile. Empty:
+  // there are none, or they are being compiled.
+  std::string Lacks(const std::vector<std::string>& texts);
   // filled: how often a compilation behind the runs has ended: whoever lacks kernels asks again when it has grown.
   int filled() const { return filled_; }
 
@@ -55,6 +58,7 @@ class Kernels {
   std::mutex m_;
   std::map<std::string, std::unique_ptr<exec::cuda::Module>> modules_;
   std::set<std::string> tried_;  // texts that were compiled, well or not
+  std::set<std::string> bad_;    // not well
   std::thread filler_;
   std::atomic<bool> filling_{false}, stop_{false};
   std::atomic<int> filled_{0};
