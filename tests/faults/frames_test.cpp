@@ -2,7 +2,10 @@
 // the others say, with which exit code and when, what the ledgers hold afterwards, and that the next inference works.
 // Once with one stage everywhere; then the run's own frames by a plan for a far link, whose others are the same.
 //
-//   frames_test [--all] [--table] [PATTERN]     --all: every bit of each header; PATTERN picks faults by their names
+// frames_cuda_test is the same on a device: who dies or stops at each frame, and what is altered or lost on the way.
+//
+//   frames_test [--backend NAME] [--all] [--table] [PATTERN]     --all: every bit of each header; PATTERN picks faults
+//   by their names
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -134,7 +137,7 @@ std::string Judge(const Fault& f, const Sent& frame, const Outcome& o) {
 
 class Case {
  public:
-  Case(const Setting& setting, Board& board, const Fault& fault)
+  Case(Setting& setting, Board& board, const Fault& fault)
       : fault_(fault), scene_{setting, board, pipe_, folder_.path(), fault} {
     for (auto& d : board.dialled) d = 0;
     board.armed = fault.what != What::kNone, board.calm = !board.armed, board.fired = 0;
@@ -368,13 +371,14 @@ std::string NameOf(const std::vector<Sent>& reference, const Fault& f) {
 
 template <class T>
 T* Shared(size_t n) {
-  void* p = mmap(nullptr, n * sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* p =
+      mmap(nullptr, std::max<size_t>(n, 1) * sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   SUF_CHECK(p != MAP_FAILED);
   return static_cast<T*>(p);
 }
 
 // RunAll: by kWorkers processes, since a case forks and so wants no threads.
-void RunAll(const Setting& setting, const std::vector<Fault>& faults, Outcome* outcomes) {
+void RunAll(Setting& setting, const std::vector<Fault>& faults, Outcome* outcomes) {
   auto* next = Shared<std::atomic<size_t>>(1);
   std::vector<pid_t> workers;
   for (int i = 0; i < kWorkers; ++i) {
@@ -392,7 +396,7 @@ void RunAll(const Setting& setting, const std::vector<Fault>& faults, Outcome* o
   for (pid_t w : workers) waitpid(w, nullptr, 0);
 }
 
-std::vector<Sent> Reference(const Setting& setting) {
+std::vector<Sent> Reference(Setting& setting) {
   auto* board = Shared<Board>(1);
   Case clean(setting, *board, {});
   Outcome o = clean.Run();
@@ -403,14 +407,21 @@ std::vector<Sent> Reference(const Setting& setting) {
   return all;
 }
 
+// OfDevice: a fault that a device has a part in: P0 or P1 goes, or a frame of keys or of a run does not come as it was.
+bool OfDevice(const Fault& f) {
+  if (f.what == What::kDies || f.what == What::kStops) return f.victim != Role::kDealer;
+  const bool bytes = f.kind == kChunk || f.kind >= kFirstRun;
+  return bytes && (f.what == What::kLost || (f.what == What::kFlip && f.bit == 0));
+}
+
 // Failures: of one plan.
-size_t Failures(bool far, bool all, bool table, const std::string& pattern) {
+size_t Failures(const std::string& backend, bool far, bool all, bool table, const std::string& pattern) {
   fuzz::Folder folder;
-  Setting setting(folder.path(), far);
+  Setting setting(folder.path(), far, backend);
   setting.reference = Reference(setting);
   std::vector<Fault> faults = Sweep(setting.reference, all);
   std::erase_if(faults, [&](const Fault& f) {
-    const bool other = far && f.kind < kFirstRun;
+    const bool other = (far && f.kind < kFirstRun) || (backend == "cuda" && !OfDevice(f));
     return other || !std::regex_search(NameOf(setting.reference, f), std::regex(pattern));
   });
   auto* outcomes = Shared<Outcome>(faults.size());
@@ -435,8 +446,8 @@ size_t Failures(bool far, bool all, bool table, const std::string& pattern) {
   return faults.empty() ? 1 : bad;
 }
 
-int Main(bool all, bool table, const std::string& pattern) {
-  return int(Failures(false, all, table, pattern) + Failures(true, all, table, pattern) > 0);
+int Main(const std::string& backend, bool all, bool table, const std::string& pattern) {
+  return int(Failures(backend, false, all, table, pattern) + Failures(backend, true, all, table, pattern) > 0);
 }
 
 }  // namespace
@@ -444,16 +455,18 @@ int Main(bool all, bool table, const std::string& pattern) {
 
 int main(int argc, char** argv) {
   bool all = false, table = false;
-  std::string pattern;
+  std::string pattern, backend = SUF_BACKEND;
   for (int i = 1; i < argc; ++i) {
     std::string a = argv[i];
     if (a == "--all")
       all = true;
     else if (a == "--table")
       table = true;
+    else if (a == "--backend" && i + 1 < argc)
+      backend = argv[++i];
     else
       pattern = a;
   }
   signal(SIGPIPE, SIG_IGN);
-  return suf::faults::Main(all, table, pattern);
+  return suf::faults::Main(backend, all, table, pattern);
 }

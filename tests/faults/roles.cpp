@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "apps/exit.hpp"
+#include "suf/backends/all.hpp"
 #include "suf/backends/packed.hpp"
 #include "suf/model/tiny_test.hpp"
 #include "suf/net/certs.hpp"
@@ -143,7 +144,7 @@ void RunData(const Scene& s) {
 
 }  // namespace
 
-Setting::Setting(const std::string& folder, bool far) {
+Setting::Setting(const std::string& folder, bool far, std::string backend_name) : name(std::move(backend_name)) {
   // one thread, so that there is no pool that a fork would leave behind
   cpu_set_t all, one;
   SUF_CHECK(!sched_getaffinity(0, sizeof all, &all));
@@ -165,6 +166,13 @@ Setting::Setting(const std::string& folder, bool far) {
   for (int r = 0; r < kRoles; ++r) own[r] = std::make_unique<Credentials>(folder + "/certs/" + Name(Role(r)));
 }
 
+void Setting::Adopt(Role role) {
+  if (name == "packed") return;
+  backend = backends::Make(name, exec::Default());
+  engine = std::make_unique<roles::ModelEngine>(engine->plan(), *backend);
+  plan = engine->ForProto(role);
+}
+
 int Start(const Scene& scene, Role role) {
   int child = fork();
   SUF_CHECK(child >= 0);
@@ -175,6 +183,7 @@ int Start(const Scene& scene, Role role) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   scene.board.pid[int(role)] = getpid();
   try {
+    scene.setting.Adopt(role);
     if (role == Role::kDealer) RunDealer(scene);
     if (role == Role::kModel) RunModel(scene);
     if (role == Role::kData) RunData(scene);

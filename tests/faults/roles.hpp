@@ -7,9 +7,13 @@
 
 namespace suf::faults {
 
-// Setting: what all cases share; made once, before anybody forks. far: the plan is one for a far link.
+// Setting: what all cases share; made once, before anybody forks. far: the plan is one for a far link. name: of the
+// backend of all roles.
 struct Setting {
-  Setting(const std::string& folder, bool far);
+  Setting(const std::string& folder, bool far, std::string name);
+  // Adopt: in the process of a role: the backend, where it is one that no fork survives.
+  void Adopt(Role role);
+  const std::string name;
   std::unique_ptr<pfss::Backend> backend;
   std::unique_ptr<roles::ModelEngine> engine;
   nn::Quantised weights;
@@ -22,7 +26,7 @@ struct Setting {
 
 // Scene: one case.
 struct Scene {
-  const Setting& setting;
+  Setting& setting;
   Board& board;
   const Pipe& pipe;
   std::string dir;
