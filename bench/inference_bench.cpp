@@ -140,7 +140,7 @@ class Party {
     if (p_) inputs_.Set("tokens", job.ids);
     Outcome out;
     run::PartyJob party{*work_->schedule, *seat_.backend, p_, *mine, inputs_, keys, link, {}, {}, {}, &out.times};
-    party.parts = o_.link == "tcp", party.timed = job.timed;
+    party.parts = true, party.timed = job.timed;  // each party has a pool of its own
     out.words = run::RunParty(party);
     return out;
   }
