@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""`suf kernels`: every group of a role compiles without a device; what is in the folder serves the next call; a file that was altered is made again.
+"""`suf kernels`: every group of a role compiles without a device, for compute capability 8.0 and 9.0, all but a few without local memory;
+what is in the folder serves the next call; a file that was altered is made again.
 
-  kernels_test.py SUF SOURCE     needs NVRTC, which set-up installs beside nvcc or which is CUDA's own; about a minute of two cores
+  kernels_test.py SUF SOURCE     needs NVRTC, which set-up installs beside nvcc or which is CUDA's own; about two minutes of two cores
 """
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -26,12 +28,50 @@ def kernels(out, *more):
     return int(of), time.monotonic() - begin
 
 
+# Of a cubin's .nv.info: bytes of a kernel's frame in local memory, and its registers.
+FRAME, REGISTERS, HEAD = 0x11, 0x2f, len(b'suf kernel 1\n') + 32
+
+
+def facts(file):
+    code = file.read_bytes()[HEAD:]
+    assert code[:4] == b'\x7fELF', file
+    at, = struct.unpack_from('<Q', code, 0x28)
+    size, count, named = struct.unpack_from('<HHH', code, 0x3a)
+    sections = [struct.unpack_from('<IIQQQQIIQQ', code, at + i * size) for i in range(count)]
+    found = {}
+    for name, _, _, _, begin, length, *_ in sections:
+        start = sections[named][4] + name
+        if code[start:code.index(b'\0', start)] != b'.nv.info':
+            continue
+        while length > 0:
+            form, attribute, value = struct.unpack_from('<BBH', code, begin)
+            if form == 4 and value == 8:  # a symbol and a number
+                found[attribute] = max(found.get(attribute, 0), struct.unpack_from('<II', code, begin + 4)[1])
+            step = 4 + (value if form == 4 else 0)
+            begin, length = begin + step, length - step
+    return found[FRAME], found[REGISTERS]
+
+
+# Groups of strings of a thousand bits and more have more live words than a thread has registers; who adds one says so here.
+SPILLED = 3
+
+
+def in_registers(folder):
+    """How many groups reach for local memory."""
+    of = [facts(f) for f in pathlib.Path(folder).glob('*.cubin')]
+    assert of and all(0 < registers <= 255 for _, registers in of), of
+    spilled = [x for x in of if x[0] > 0]
+    assert len(spilled) <= SPILLED, spilled
+    return len(spilled)
+
+
 def main():
     assert NVRTC, 'no NVRTC: run make setup, or install CUDA'
     with tempfile.TemporaryDirectory() as out:
         many, first = kernels(out)
         files = sorted(pathlib.Path(out).glob('*.cubin'))
         assert len(files) == many, (len(files), many)
+        spilled = in_registers(out)
         before = {f: f.read_bytes() for f in files}
         changed = bytearray(before[files[0]])
         changed[-1] ^= 1
@@ -41,6 +81,11 @@ def main():
         assert again == many and all(f.read_bytes()[:13] == b'suf kernel 1\n' for f in files)
         assert len(files[1].read_bytes()) > 100 and files[0].read_bytes() != changed, 'an altered file stayed'
         assert all(f.read_bytes() == before[f] for f in files[2:]), 'a good file was made again'
+    with tempfile.TemporaryDirectory() as out:
+        older, _ = kernels(out, '--arch', '80')
+        spilled = max(spilled, in_registers(out))
+        assert older == many, (older, many)
+    print(f'kernels: {spilled} of them or fewer have local memory')
     print(f'kernels: {many} of the data owner compile for sm_90 in {first:.0f} s; with them there {second:.1f} s')
 
 

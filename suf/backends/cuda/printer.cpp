@@ -277,13 +277,13 @@ class Printer {
         return call("Unbits(", in[0], ", ", many, ", ", to);
       case Op::kMix:
         return call("Mix(", in[0], ", ", (table + 63) / 64, ", ", in[1], ", ", ring, ", ", to);
-      case Op::kDigits: {
-        const std::string tables = Name("t"), widths = Name("w");
-        pointers(1, tables);
-        std::string list;
-        for (int j = 0; j < m.many; ++j) list += (j ? ", " : "") + Str(attr(j));
-        out += Str("  const int64_t ", widths, "[] = {", list, "};\n");
-        return out + word("Digits(*(", in[0], "), ", tables, ", ", widths, ", ", m.many);
+      case Op::kDigits: {  // one by one, as their widths are known to the compiler so
+        const std::string z = Name("z");
+        out += Str("  Word ", z, " = *(", in[0], "), ", z, "_ = 0;\n");
+        for (int j = 0; j < m.many; ++j)
+          out += Str("  ", z, "_ |= row::Digit(", z, ", ", in[size_t(j) + 1], ", ", attr(j), ", ", j, "), ", z,
+                     " >>= ", attr(j), ";\n");
+        return out + Str("  f[", m.at, "] = ", z, "_;\n");
       }
       case Op::kMono:
         return call("Mono(*(", in[0], "), ", attr(0), ", ", to);

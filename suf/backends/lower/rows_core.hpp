@@ -166,9 +166,12 @@ SUF_ROW Word Point(const Word* t, size_t size, Word at) {
 
 // ParityAbove: of the bits at places greater than `at`, which is public.
 SUF_ROW Word ParityAbove(const Word* t, size_t size, Word at) {
-  Word sum = t[at / 64] >> (at % 64) >> 1;
+  Word sum = 0;
   SUF_UNROLL
-  for (size_t w = at / 64 + 1; 64 * w < size; ++w) sum ^= t[w];
+  for (size_t w = 0; 64 * w < size; ++w) {
+    const Word here = ~Word{0} << (at % 64) << 1;
+    sum ^= t[w] & (w > at / 64 ? ~Word{0} : w == at / 64 ? here : 0);
+  }
   return Parity(sum);
 }
 
@@ -178,24 +181,50 @@ SUF_ROW void Above(const Word* t, size_t size, Word x, const int64_t* b, size_t 
   for (size_t j = 0; j < m; ++j) out[j / 64] |= ParityAbove(t, size, (x - Word(b[j])) & (size - 1)) << (j % 64);
 }
 
-// Digits: bit 2j of the result is lt_j, bit 2j - 1 eq_j, of digit j of the public z; a table a digit.
+// Digit: of the lowest `width` bits of the public z, digit j of a number: bit 2j of the result is lt_j, bit 2j - 1
+// eq_j.
+SUF_ROW Word Digit(Word z, const Word* table, int64_t width, size_t j) {
+  const size_t size = size_t{1} << width;
+  const Word at = z & (size - 1), lt = ParityAbove(table, size, at) << (2 * j);
+  return j ? lt | Point(table, size, at) << (2 * j - 1) : lt;
+}
+// Digits: of all digits of z; a table a digit.
 SUF_ROW Word Digits(Word z, const Word* const* tables, const int64_t* widths, size_t digits) {
   Word out = 0;
-  SUF_UNROLL
-  for (size_t j = 0; j < digits; ++j) {
-    const size_t size = size_t{1} << widths[j];
-    const Word at = z & (size - 1);
-    out |= ParityAbove(tables[j], size, at) << (2 * j);
-    if (j) out |= Bit(tables[j], at) << (2 * j - 1);
-    z >>= widths[j];
-  }
+  for (size_t j = 0; j < digits; z >>= widths[j], ++j) out |= Digit(z, tables[j], widths[j], j);
   return out;
 }
 
+// kTableSteps: log2 of the words of the widest table, 2^10 bits.
+inline constexpr int kTableSteps = 4, kMostTableWords = 1 << kTableSteps;
+
 // Rotate: m bits from the public place `lo` on, cyclically.
 SUF_ROW void Rotate(const Word* t, size_t size, Word lo, size_t m, Word* out) {
-  Zero(out, (m + 63) / 64);
-  for (size_t j = 0; j < m; ++j) out[j / 64] |= Bit(t, (lo + j) & (size - 1)) << (j % 64);
+  const Word at = lo & (size - 1);
+  if (size <= 64) {
+    const Word x = t[0] & LowBits(int(size));
+    *out = (x >> at | x << 1 << (size - 1 - at)) & LowBits(int(m));
+    return;
+  }
+  // whole words by each power of two or not, then bits
+  const size_t words = size / 64;
+  Word x[kMostTableWords], y[kMostTableWords];
+  SUF_UNROLL
+  for (size_t w = 0; w < words; ++w) x[w] = t[w];
+  SUF_UNROLL
+  for (int step = 0; step < kTableSteps; ++step) {
+    const size_t by = size_t{1} << step;
+    if (by >= words) continue;
+    const Word moves = Mask(at >> (6 + step));
+    SUF_UNROLL
+    for (size_t w = 0; w < words; ++w) y[w] = x[w] ^ ((x[w] ^ x[(w + by) & (words - 1)]) & moves);
+    SUF_UNROLL
+    for (size_t w = 0; w < words; ++w) x[w] = y[w];
+  }
+  SUF_UNROLL
+  for (size_t w = 0; 64 * w < m; ++w)
+    out[w] = (x[w] >> (at % 64) | x[(w + 1) & (words - 1)] << 1 << (63 - at % 64)) &
+             (m - 64 * w < 64 ? LowBits(int(m - 64 * w)) : ~Word{0});
 }
 
 // OverBits: f(j, mask) for bits first .. first + m - 1 of a string: their numbers from 0 on, and words of all ones
@@ -258,11 +287,16 @@ SUF_ROW void Unbits(const Word* x, size_t m, Word* out) {
 
 // Mix: bit i = parity of x and mask i, each of `words` words; m masks.
 SUF_ROW void Mix(const Word* x, size_t words, const Word* masks, size_t m, Word* out) {
-  Zero(out, (m + 63) / 64);
-  for (size_t i = 0; i < m; ++i) {
-    Word sum = 0;
-    for (size_t w = 0; w < words; ++w) sum ^= x[w] & masks[i * words + w];
-    out[i / 64] |= Parity(sum) << (i % 64);
+  SUF_UNROLL
+  for (size_t at = 0; at < m; at += 64) {
+    Word bits = 0;
+    for (size_t i = at; i < m && i < at + 64; ++i) {
+      Word sum = 0;
+      SUF_UNROLL
+      for (size_t w = 0; w < words; ++w) sum ^= x[w] & masks[i * words + w];
+      bits |= Parity(sum) << (i - at);
+    }
+    out[at / 64] = bits;
   }
 }
 
