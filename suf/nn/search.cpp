@@ -191,11 +191,14 @@ class Descent {
 // kStepWords: the words that take as long as the end of a program and the begin of another: 50 flights more made an
 // encoder's online part 8 to 14 ms longer on loopback, of which 2 ms were frames.
 constexpr double kStepWords = 250'000;
+// kLeastStep: seconds that it takes where words are cheap: on a device a turn is a graph of kernels that wait for each
+// other, and copies before and behind them.
+constexpr double kLeastStep = 50e-6;
 
 }  // namespace
 
 compiler::Prices WithSteps(compiler::Prices p) {
-  p.turn += kStepWords * p.word;
+  p.turn += std::max(kStepWords * p.word, kLeastStep);
   return p;
 }
 
