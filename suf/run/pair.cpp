@@ -22,7 +22,6 @@ struct Queue {
     int index;
     std::span<uint8_t> into;
     size_t came = 0;
-    bool lent = false;  // the sender may write there
   };
   std::mutex m;
   std::condition_variable ready;
@@ -54,22 +53,16 @@ class QueueLink : public Link {
       : in_(std::move(in)), out_(std::move(out)), seconds_(seconds) {}
   ~QueueLink() override {
     Unpost();
-    Close();
-  }
-  std::span<uint8_t> Lend(int index, size_t bytes) override {
     std::lock_guard l(out_->m);
-    const auto to = out_->Due();
-    if (to == out_->posted.end() || to->index != index || to->into.size() != bytes) return {};
-    to->lent = true;
-    return to->into;
+    out_->closed = true;
+    out_->Moved();
   }
   void Send(int index, View payload, size_t bytes) override {
     std::lock_guard l(out_->m);
     if (const auto to = out_->Due(); to != out_->posted.end()) {
       Fits(*to, index, payload.size());
-      if (payload.data() != to->into.data()) Copy(payload.first(bytes).subspan(to->came), to->into.data() + to->came);
+      Copy(payload.first(bytes).subspan(to->came), to->into.data() + to->came);
       to->came = bytes;
-      if (bytes == payload.size()) to->lent = false;
     } else if (bytes == payload.size()) {
       exec::HostBuffer copy(bytes);
       Copy(payload, copy.span().data());
@@ -102,19 +95,8 @@ class QueueLink : public Link {
       Fail(Cause::kPeer, "the peer was silent for ", seconds_, " s (frame ", index, "); start both sides again");
     if (bytes == due.into.size()) in_->posted.pop_front();
   }
-  // Unpost: rooms that are lent do not go before the peer, who sees that this end has failed, writes there no more.
   void Unpost() override {
-    Return();
-    std::unique_lock l(in_->m);
-    const auto lent = [&] {
-      return !in_->closed && std::any_of(in_->posted.begin(), in_->posted.end(), [](auto& p) { return p.lent; });
-    };
-    if (lent()) {
-      l.unlock();
-      Close();
-      l.lock();
-      in_->ready.wait(l, [&] { return !lent(); });
-    }
+    std::lock_guard l(in_->m);
     in_->posted.clear();
   }
   double waited() const override { return waited_; }
@@ -124,17 +106,6 @@ class QueueLink : public Link {
   bool Came(size_t bytes) {
     std::lock_guard l(in_->m);
     return in_->closed || in_->posted.empty() || in_->posted.front().came >= bytes;
-  }
-  // Return: what was lent to this end. Close: no more comes from it.
-  void Return() {
-    std::lock_guard l(out_->m);
-    for (Queue::Posted& p : out_->posted) p.lent = false;
-    out_->Moved();
-  }
-  void Close() {
-    std::lock_guard l(out_->m);
-    out_->closed = true;
-    out_->Moved();
   }
   static void Fits(const Queue::Posted& room, int index, size_t bytes) {
     if (index != room.index) Fail(Cause::kPeer, "frame ", index, " came where frame ", room.index, " was due");
@@ -163,7 +134,6 @@ class Counted : public Link {
     }
     link_->Send(index, payload, bytes);
   }
-  std::span<uint8_t> Lend(int index, size_t bytes) override { return link_->Lend(index, bytes); }
   void Post(int index, std::span<uint8_t> into) override { link_->Post(index, into); }
   void Unpost() override { link_->Unpost(); }
   void Receive(int index, size_t bytes) override {

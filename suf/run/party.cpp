@@ -95,8 +95,6 @@ class PartyIo : public pfss::Io {
     receive_ = receive, send_ = send, came_ = 0, written_ = 0, left_ = 0;
     incoming_ = receive < 0 ? std::span<uint8_t>() : Room(receive, &before_[0], &in_, &taken_);
     outgoing_ = send < 0 ? std::span<uint8_t>() : Room(send, &before_[1], &out_, &sent_);
-    if (const auto lent = send < 0 ? outgoing_ : job_.link.Lend(send, outgoing_.size()); !lent.empty())
-      outgoing_ = lent;
     if (receive < 0) return;
     if (s_.frames()[size_t(receive)].tick < 0) job_.link.Post(receive, incoming_), whole = true;
     if (whole || !job_.parts || incoming_.size() <= kLongFrame) AwaitNow(incoming_.size());

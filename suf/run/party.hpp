@@ -16,9 +16,6 @@ namespace suf::run {
 class Link {
  public:
   virtual ~Link() = default;
-  // Lend: room at the peer for a frame that will be sent: what is written there Send needs not move. Empty: none; the
-  // caller has its own.
-  virtual std::span<uint8_t> Lend(int /*index*/, size_t /*bytes*/) { return {}; }
   // Send: bytes [0, bytes) of a frame are final and may leave; it is sent when all are. The payload stays where it is
   // until Release.
   virtual void Send(int index, View payload, size_t bytes) = 0;

@@ -61,7 +61,9 @@ TEST(LostDevice, AtEveryCallIsASentence) {
           ++said;
         }
         // whoever comes next hears it before anything is spent
-        if (cuda) EXPECT_THROW((void)cuda->Reserve(s, Role(role)), Error);
+        if (cuda) {
+          EXPECT_THROW((void)cuda->Reserve(s, Role(role)), Error);
+        }
       }
       ASSERT_EQ(rooms, before) << "memory is lost";
       if (testing::Test::HasFailure()) break;
