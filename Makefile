@@ -32,7 +32,7 @@ program: setup
 ## test     every test (ctest); fetches the real model first if it is not in the cache
 test: build model
 	@rm -f $(BUILD)/matrix.txt
-	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2; status=$$?; cat $(BUILD)/matrix.txt; exit $$status
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2 --timeout 900; status=$$?; cat $(BUILD)/matrix.txt; exit $$status
 
 ## gpu-test the tests that need a device: builds them here (nvcc) and runs them here
 .PHONY: gpu-test
