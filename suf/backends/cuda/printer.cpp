@@ -214,9 +214,10 @@ class Printer {
       out += call("Reduce(", in[0], ", ", many, ", ", Param(m.mask), ", ", to);
       const std::string bits = Param(uint64_t(m.bits)), address = Address(m.out);
       for (int q = 0; q < m.planes; ++q)
-        out += Str(m.words == 1 ? "  PackShort(*(" : "  PackLong((", At(m.at + q * m.words), "), int(", bits,
-                   "), lanes, reinterpret_cast<uint8_t*>(", address, ") + (uint64_t(base) + ", q, "ull * rows) * ",
-                   bits, " / 8);\n");
+        out += Str(m.words == 1 ? Str("  PackShort(f[", m.at + q, "]")
+                                : Str("  PackLong(", At(m.at + q * m.words), ", ", m.words),
+                   ", int(", bits, "), lanes, reinterpret_cast<uint8_t*>(", address, ") + (uint64_t(base) + ", q,
+                   "ull * rows) * ", bits, " / 8);\n");
       return out;
     }
     if (m.copies >= 0) return call("Reduce(", in[size_t(m.copies)], ", ", many, ", ", Param(m.mask), ", ", to);
@@ -286,7 +287,11 @@ class Printer {
         return out + Str("  f[", m.at, "] = ", z, "_;\n");
       }
       case Op::kMono:
-        return call("Mono(*(", in[0], "), ", attr(0), ", ", to);
+        if (attr(0) == 0) return call("Mono(*(", in[0], "), 0, ", to);
+        // level by level, as their sizes are known to the compiler so
+        out = Str("  f[", m.at, "] = 1, f[", m.at + 1, "] = *(", in[0], ") & 1;\n");
+        for (int64_t d = 1; d < attr(0); ++d) out += call("MonoGrow(*(", in[0], "), ", d, ", ", to);
+        return out + call("MonoLast(*(", in[0], "), ", attr(0), ", ", to);
       case Op::kMonoX:
         return call("MonoX(*(", in[0], "), ", attr(0), ", ", to);
       case Op::kBorrowA: {

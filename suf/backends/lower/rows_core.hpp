@@ -335,22 +335,29 @@ SUF_ROW T BorrowA(Word h, const T* const* groups, int digits) {
   return sum;
 }
 
-// Mono: group j of the monomials of rho, GroupSize(j) words of 0 or 1. V_{j-1} grows in their place.
+// MonoGrow: V_d in the place of V_{d-1}, d >= 1; V_0 is (1, rl_0).
 template <class T>
-SUF_ROW void Mono(Word rho, int j, T* out) {
-  if (j == 0) return void(out[0] = T(rho & 1));
-  int size = 2;
-  out[0] = 1, out[1] = T(rho & 1);
+SUF_ROW void MonoGrow(Word rho, int d, T* out) {
+  const int size = pfss::PolySize(d - 1);
   SUF_UNROLL
-  for (int d = 1; d < j; ++d) {
-    SUF_UNROLL
-    for (int p = 0; p < size; ++p) out[size + p] = T(out[p] & (rho >> (2 * d - 1) & 1));
-    size *= 2;
-    out[size++] = T(rho >> (2 * d) & 1);
-  }
+  for (int p = 0; p < size; ++p) out[size + p] = T(out[p] & (rho >> (2 * d - 1) & 1));
+  out[2 * size] = T(rho >> (2 * d) & 1);
+}
+// MonoLast: group j >= 1 in the place of V_{j-1}.
+template <class T>
+SUF_ROW void MonoLast(Word rho, int j, T* out) {
+  const int size = pfss::PolySize(j - 1);
   SUF_UNROLL
   for (int p = 0; p < size; ++p) out[p] = T(out[p] & (rho >> (2 * j - 1) & 1));
   out[size] = T(rho >> (2 * j) & 1);
+}
+// Mono: group j of the monomials of rho, GroupSize(j) words of 0 or 1.
+template <class T>
+SUF_ROW void Mono(Word rho, int j, T* out) {
+  if (j == 0) return void(out[0] = T(rho & 1));
+  out[0] = 1, out[1] = T(rho & 1);
+  for (int d = 1; d < j; ++d) MonoGrow(rho, d, out);
+  MonoLast(rho, j, out);
 }
 
 // Grow: of a string s of `size` bits and zeros beyond makes (s and keep | middle | s and with | last); the new size.

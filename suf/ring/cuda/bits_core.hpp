@@ -49,26 +49,30 @@ __device__ inline void PackShort(uint64_t x, int k, int rows, uint8_t* to) {
     StoreWord(word, j, to, bytes);
   }
 }
-// PackLong: each lane writes the bytes that begin in its element; the last one's high bits are the next lane's.
-__device__ inline void PackLong(const uint64_t* x, int k, int rows, uint8_t* to) {
+// PackLong: of `words` = (k + 63) / 64 words, more than one. Each lane writes the bytes that begin in its element; the
+// last one's high bits are the next lane's. Word by word, so that each is a register where `words` is known.
+__device__ inline void PackLong(const uint64_t* x, int words, int k, int rows, uint8_t* to) {
   const int lane = int(threadIdx.x % 32);
-  const uint64_t next = __shfl_down_sync(~0u, x[0], 1);
+  uint64_t next = __shfl_down_sync(~0u, x[0], 1);
   if (lane >= rows) return;
-  const int64_t begin = int64_t(lane) * k, end = begin + k;
-  for (int64_t b = (begin + 7) / 8; 8 * b < end; ++b) {
-    const int64_t at = 8 * b - begin;
-    uint64_t v = x[at / 64] >> (at % 64);
-    if (at % 64 > 56 && at / 64 + 1 < (k + 63) / 64) v |= x[at / 64 + 1] << (64 - at % 64);
-    const int own = int(end - 8 * b);
-    if (own < 8) v = (v & LowBits(own)) | (lane + 1 < rows ? next << own : 0);
-    to[b] = uint8_t(v);
+  if (lane + 1 == rows) next = 0;
+  const int64_t begin = int64_t(lane) * k, first = (begin + 7) / 8;
+  const int bytes = int((begin + k + 7) / 8 - first), skip = int(8 * first - begin), last = (k - 1) % 64 + 1;
+#pragma unroll
+  for (int w = 0; w < words; ++w) {
+    uint64_t here = x[w], above = w + 1 < words ? x[w + 1] : next;
+    if (w + 1 == words && last < 64) here |= next << last, above = next >> (64 - last);
+    if (w + 2 == words && last < 64) above |= next << last;
+    const uint64_t v = skip ? here >> skip | above << (64 - skip) : here;
+    StoreWord(uint32_t(v), 2 * w, to + first, bytes);
+    StoreWord(uint32_t(v >> 32), 2 * w + 1, to + first, bytes);
   }
 }
 __device__ inline void WarpPack(const uint64_t* x, int k, int rows, uint8_t* to) {
   if (k <= 64)
     PackShort(x[0], k, rows, to);
   else
-    PackLong(x, k, rows, to);
+    PackLong(x, (k + 63) / 64, k, rows, to);
 }
 
 }  // namespace suf::ring::cuda
