@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`suf kernels`: every group of a role compiles without a device, for compute capability 8.0 and 9.0, all but a few without local memory;
-what is in the folder serves the next call; a file that was altered is made again.
+"""`suf kernels`: every group of the data owner, for compute capability 8.0 and 9.0, and of the dealer, for 9.0, compiles without a device,
+all but a few without local memory; what is in the folder serves the next call; a file that was altered is made again.
 
   kernels_test.py SUF SOURCE     needs NVRTC, which set-up installs beside nvcc or which is CUDA's own; about two minutes of two cores
 """
@@ -18,9 +18,9 @@ PLACES = [SOURCE / '.cuda/nvidia/cu13/lib', pathlib.Path('/usr/local/cuda/lib64'
 NVRTC = [d for d in PLACES if list(d.glob('libnvrtc.so.1[23]'))]
 
 
-def kernels(out, *more):
+def kernels(out, role, *more):
     begin = time.monotonic()
-    done = subprocess.run([SUF, 'kernels', '--plan', SOURCE / 'tests/data/tiny_plan.json', '--tokens', '3', '--role', 'embed', '--out', out, *more],
+    done = subprocess.run([SUF, 'kernels', '--plan', SOURCE / 'tests/data/tiny_plan.json', '--tokens', '3', '--role', role, '--out', out, *more],
                           capture_output=True, text=True, timeout=600, env={**os.environ, 'LD_LIBRARY_PATH': str(NVRTC[0])})
     assert (done.returncode, done.stderr) == (0, ''), done
     made, of = done.stdout.split()[1:4:2]
@@ -52,7 +52,8 @@ def facts(file):
     return found[FRAME], found[REGISTERS]
 
 
-# Groups of strings of a thousand bits and more have more live words than a thread has registers; who adds one says so here.
+# Of a role: a group that has all planes of a borrow of many digits at once has more live words than a thread has registers; who adds
+# one says so here.
 SPILLED = 3
 
 
@@ -68,7 +69,7 @@ def in_registers(folder):
 def main():
     assert NVRTC, 'no NVRTC: run make setup, or install CUDA'
     with tempfile.TemporaryDirectory() as out:
-        many, first = kernels(out)
+        many, first = kernels(out, 'embed')
         files = sorted(pathlib.Path(out).glob('*.cubin'))
         assert len(files) == many, (len(files), many)
         spilled = in_registers(out)
@@ -77,16 +78,19 @@ def main():
         changed[-1] ^= 1
         files[0].write_bytes(changed)
         files[1].write_bytes(before[files[1]][:100])
-        again, second = kernels(out)
+        again, second = kernels(out, 'embed')
         assert again == many and all(f.read_bytes()[:13] == b'suf kernel 1\n' for f in files)
         assert len(files[1].read_bytes()) > 100 and files[0].read_bytes() != changed, 'an altered file stayed'
         assert all(f.read_bytes() == before[f] for f in files[2:]), 'a good file was made again'
     with tempfile.TemporaryDirectory() as out:
-        older, _ = kernels(out, '--arch', '80')
+        older, _ = kernels(out, 'embed', '--arch', '80')
         spilled = max(spilled, in_registers(out))
         assert older == many, (older, many)
-    print(f'kernels: {spilled} of them or fewer have local memory')
-    print(f'kernels: {many} of the data owner compile for sm_90 in {first:.0f} s; with them there {second:.1f} s')
+    with tempfile.TemporaryDirectory() as out:
+        dealt, third = kernels(out, 'deal')
+        spilled = max(spilled, in_registers(out))
+    print(f'kernels: of a role {spilled} or fewer have local memory')
+    print(f'kernels: {many} of the data owner compile for sm_90 in {first:.0f} s, {dealt} of the dealer in {third:.0f} s; with them there {second:.1f} s')
 
 
 if __name__ == '__main__':
