@@ -181,7 +181,7 @@ class Threads : public Pair {
     store::KeySource& keys = *keys_[size_t(p)];
     const auto room = keys.Room();  // none: the party has failed
     if (room.empty()) return;
-    std::copy(chunk.begin(), chunk.end(), room.begin());
+    exec::Copy(chunk, room.data());
     keys.Came();
   }
   double Go() override {
@@ -384,9 +384,7 @@ struct Dealer {
       const store::Layout layout = run::LayoutOf(schedule, int(p));
       for (const auto& c : layout.chunks()) d.chunks[p].emplace_back(net::ChunkTags::kBytes + c.bytes);
     }
-    d.ms = Deal(m, [&](int p, View chunk) {
-      std::copy(chunk.begin(), chunk.end(), d.chunks[size_t(p)][next[size_t(p)]++].span().begin());
-    });
+    d.ms = Deal(m, [&](int p, View chunk) { exec::Copy(chunk, d.chunks[size_t(p)][next[size_t(p)]++].span().data()); });
     return d;
   }
 };

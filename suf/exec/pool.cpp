@@ -167,4 +167,14 @@ Pool& Default() {
   return pool;
 }
 
+void Copy(View from, uint8_t* to) {
+  constexpr size_t kPiece = size_t{256} << 10;
+  const auto piece = [&](size_t lo, size_t hi) {
+    std::copy(from.begin() + ptrdiff_t(lo), from.begin() + ptrdiff_t(hi), to + lo);
+  };
+  if (from.size() <= kPiece) return piece(0, from.size());
+  static Pool pool(std::min(Cores(), 4));
+  pool.For(from.size(), kPiece, piece);
+}
+
 }  // namespace suf::exec

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <functional>
 
+#include "suf/base/bytes.hpp"
+
 namespace suf::exec {
 
 // Pool: `threads` workers including the caller.
@@ -27,5 +29,9 @@ class Pool {
 int Cores();
 // Default: one pool for the process, of Cores() threads.
 Pool& Default();
+
+// Copy: a long piece by several threads, as one moves less than a memory does. None is Default's, so that the caller
+// may hold a lock that a range of Default's waits for.
+void Copy(View from, uint8_t* to);
 
 }  // namespace suf::exec

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <numeric>
 #include <random>
 #include <stdexcept>
@@ -34,6 +35,26 @@ TEST(Pool, NestsInlineAndRethrows) {
   EXPECT_THROW(pool.For(10, 1, [](size_t, size_t) { throw std::runtime_error("x"); }), std::runtime_error);
   pool.For(10, 1, [&](size_t a, size_t b) { sum += int(b - a); });
   EXPECT_EQ(sum, 40);
+}
+
+// A link copies frames under a lock that kernels, which send while they run, wait for.
+TEST(Pool, ACopyWaitsForNoRange) {
+  std::mutex m;
+  std::atomic<bool> begun{false};
+  std::unique_lock l(m);
+  std::thread range([&] {
+    Default().For(2, 1, [&](size_t, size_t) {
+      begun = true;
+      std::lock_guard waits(m);
+    });
+  });
+  while (!begun) std::this_thread::yield();
+  std::vector<uint8_t> from(size_t{3} << 20), to(from.size());
+  std::iota(from.begin(), from.end(), uint8_t{7});
+  Copy(from, to.data());
+  l.unlock();
+  range.join();
+  EXPECT_EQ(from, to);
 }
 
 // As many threads as a range has grains take part, from sleep or not, whatever the range before called: each grain

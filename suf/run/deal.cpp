@@ -5,6 +5,8 @@
 #include <map>
 #include <vector>
 
+#include "suf/exec/pool.hpp"
+
 namespace suf::run {
 namespace {
 
@@ -46,7 +48,7 @@ class DealerIo : public pfss::Io {
     for (int node : nodes) {
       const auto [own, other] = section_[size_t(node)];
       const auto& [from, to] = room_[size_t(node)];
-      if (own >= 0 && other >= 0) std::copy(from.begin(), from.end(), to.begin());
+      if (own >= 0 && other >= 0) exec::Copy(from, to.data());
       for (int p : {0, 1})
         if (const int i = section_[size_t(node)][size_t(p)]; i >= 0) to_[p]->Done(size_t(i));
     }

@@ -39,14 +39,6 @@ struct Queue {
   }
 };
 
-// Copy: a long piece by several threads: one moves less than a memory does.
-void Copy(View from, uint8_t* to) {
-  constexpr size_t kPiece = size_t{256} << 10;
-  exec::Default().For(from.size(), kPiece, [&](size_t lo, size_t hi) {
-    std::copy(from.begin() + ptrdiff_t(lo), from.begin() + ptrdiff_t(hi), to + lo);
-  });
-}
-
 class QueueLink : public Link {
  public:
   QueueLink(std::shared_ptr<Queue> in, std::shared_ptr<Queue> out, double seconds)
@@ -61,11 +53,11 @@ class QueueLink : public Link {
     std::lock_guard l(out_->m);
     if (const auto to = out_->Due(); to != out_->posted.end()) {
       Fits(*to, index, payload.size());
-      Copy(payload.first(bytes).subspan(to->came), to->into.data() + to->came);
+      exec::Copy(payload.first(bytes).subspan(to->came), to->into.data() + to->came);
       to->came = bytes;
     } else if (bytes == payload.size()) {
       exec::HostBuffer copy(bytes);
-      Copy(payload, copy.span().data());
+      exec::Copy(payload, copy.span().data());
       out_->kept.emplace_back(index, std::move(copy));
     }
     out_->Moved();
@@ -76,7 +68,7 @@ class QueueLink : public Link {
     if (in_->kept.empty()) return;
     const auto& [got, frame] = in_->kept.front();
     Fits(in_->posted.back(), got, frame.size());
-    Copy(frame.view(), into.data());
+    exec::Copy(frame.view(), into.data());
     in_->posted.back().came = into.size();
     in_->kept.pop_front();
   }
