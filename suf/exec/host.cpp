@@ -20,10 +20,14 @@ void Unmap(uint8_t* p, size_t bytes) {
 }
 
 // Kept: pages of buffers that went, for those to come: the system would clear each page again, which costs as much as
-// filling it. They are wiped; of more than kMost bytes, those that went first go.
+// filling it, and pinning it again would cost more. They are wiped; of more than Most() bytes, those that went first
+// go.
 class Kept {
  public:
-  static constexpr size_t kLeast = 64 << 10, kMost = size_t{96} << 20;
+  static constexpr size_t kLeast = 64 << 10;
+  static size_t Most() {
+    return size_t(pinning ? 512 : 96) << 20;
+  }  // pinned: windows of keys of a dealer's two bundles
   // Take: so many bytes or up to twice as many; null: none. bytes becomes what they are.
   uint8_t* Take(size_t* bytes) {
     std::lock_guard l(m_);
@@ -38,7 +42,7 @@ class Kept {
   }
   void Give(std::span<uint8_t> pages) {
     std::lock_guard l(m_);
-    for (idle_.push_back(pages), held_ += pages.size(); held_ > kMost; idle_.pop_front()) {
+    for (idle_.push_back(pages), held_ += pages.size(); held_ > Most(); idle_.pop_front()) {
       held_ -= idle_.front().size();
       Unmap(idle_.front().data(), idle_.front().size());
     }
