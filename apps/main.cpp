@@ -123,7 +123,7 @@ int Main(int argc, char** argv) {
   mr->add_option(
         "--preset", model.preset,
         "tiny, tiny-gpt2, tiny-llama: for tests; minilm (91 MB): the published model's shape; bert-tiny (17 MB), "
-        "bert-base (436 MB), bert-large (1.3 GB): published shapes with the scores of a trained encoder, for "
+        "bert-base (436 MB), bert-large (1.3 GB), gpt2 (498 MB): published shapes with the scores of trained ones, for "
         "measurements")
       ->required();
   mr->add_option("--seed", model.seed, "the same seed gives the same files")->required();

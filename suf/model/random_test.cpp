@@ -93,11 +93,12 @@ TEST(Random, TheScoresAreThoseOfATrainedEncoder) {
 TEST(Random, PresetsOfPublishedSizes) {
   struct Size {
     const char* name;
-    int64_t layers, d, heads, ff, weights;
+    int64_t words, places, layers, d, heads, weights;
   };
-  for (const Size& s : {Size{"bert-tiny", 2, 128, 2, 512, 4369408},
-                        {"bert-base", 12, 768, 12, 3072, 108891648},
-                        {"bert-large", 24, 1024, 16, 4096, 334092288}}) {
+  for (const Size& s : {Size{"bert-tiny", 30522, 512, 2, 128, 2, 4369408},
+                        {"bert-base", 30522, 512, 12, 768, 12, 108891648},
+                        {"bert-large", 30522, 512, 24, 1024, 16, 334092288},
+                        {"gpt2", 50257, 1024, 12, 768, 12, 124439808}}) {
     const Folder folder;
     folder.Write("config.json", FindPreset(s.name).config);
     const nn::Graph g = ReadGraph(folder.path());
@@ -110,8 +111,8 @@ TEST(Random, PresetsOfPublishedSizes) {
       }
     EXPECT_EQ(weights, s.weights) << s.name;
     EXPECT_EQ(layers, s.layers) << s.name;
-    EXPECT_EQ(g.leaves().at(0).shape, (nn::Shape{30522, s.d})) << s.name;
-    EXPECT_EQ(g.leaves().at(1).shape, (nn::Shape{512, s.d})) << s.name;
+    EXPECT_EQ(g.leaves().at(0).shape, (nn::Shape{s.words, s.d})) << s.name;
+    EXPECT_EQ(g.leaves().at(1).shape, (nn::Shape{s.places, s.d})) << s.name;
     EXPECT_EQ(FindPreset(s.name).query_key, FindPreset("bert-tiny").query_key) << s.name;
   }
   for (const char* old : {"tiny", "minilm", "tiny-gpt2", "tiny-llama"}) EXPECT_EQ(FindPreset(old).query_key, 1) << old;
@@ -136,7 +137,7 @@ TEST(Random, AFolderWithAModelAndUnknownPresetsAreRefused) {
     for (const Preset& p : family->presets) EXPECT_EQ(FindPreset(p.name).config, p.config);
   ExpectSentence([] { (void)FindPreset("huge"); },
                  "there is no preset \"huge\"; choose one of tiny, minilm, bert-tiny, bert-base, bert-large, "
-                 "tiny-gpt2, tiny-llama");
+                 "tiny-gpt2, gpt2, tiny-llama");
 }
 
 }  // namespace

@@ -100,10 +100,6 @@ Graph Build(const std::filesystem::path& dir) {
   return g;
 }
 
-// of a preset with the scores of a trained encoder: windows calibrated for 128 tokens have 6 or 7 bits of levels, as
-// most of all-MiniLM-L6-v2's. With 1 they have 2 to 4; with 2 deep layers, whose rows grow alike, have 5.
-constexpr double kTrained = 3;
-
 constexpr Preset kPresets[] = {
     {"tiny",
      R"({"architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute",

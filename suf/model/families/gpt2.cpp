@@ -84,7 +84,11 @@ Graph Build(const std::filesystem::path& dir) {
 constexpr Preset kPresets[] = {
     {"tiny-gpt2",
      R"({"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "activation_function": "gelu_new", "n_embd": 32,
-  "n_head": 4, "n_layer": 2, "n_positions": 64, "vocab_size": 128, "layer_norm_epsilon": 1e-05})"}};
+  "n_head": 4, "n_layer": 2, "n_positions": 64, "vocab_size": 128, "layer_norm_epsilon": 1e-05})"},
+    {"gpt2",
+     R"({"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "activation_function": "gelu_new", "n_embd": 768,
+  "n_head": 12, "n_layer": 12, "n_positions": 1024, "vocab_size": 50257, "layer_norm_epsilon": 1e-05})",
+     kTrained}};
 
 }  // namespace
 
