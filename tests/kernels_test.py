@@ -2,7 +2,8 @@
 """`suf kernels`: every group of the data owner, for compute capability 8.0 and 9.0, and of the dealer, for 9.0, compiles without a device,
 all but a few without local memory; what is in the folder serves the next call; a file that was altered is made again.
 
-  kernels_test.py SUF SOURCE     needs NVRTC, which set-up installs beside nvcc or which is CUDA's own; about two minutes of two cores
+  kernels_test.py SUF SOURCE                        needs NVRTC, which set-up installs beside nvcc or which is CUDA's own; two minutes of two cores
+  kernels_test.py SUF SOURCE PLAN.json:TOKENS ..    of these plans every role for both, and which groups have local memory (tools/gpu_plans.sh)
 """
 import os
 import pathlib
@@ -13,15 +14,16 @@ import sys
 import tempfile
 import time
 
-SUF, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+SUF, SOURCE, PLANS = sys.argv[1], pathlib.Path(sys.argv[2]), [p.split(':') for p in sys.argv[3:]]
+TINY = SOURCE / 'tests/data/tiny_plan.json', 3
 PLACES = [SOURCE / '.cuda/nvidia/cu13/lib', pathlib.Path('/usr/local/cuda/lib64'), *[pathlib.Path(n).resolve().parent.parent / 'lib64' for n in [shutil.which('nvcc')] if n]]
 NVRTC = [d for d in PLACES if list(d.glob('libnvrtc.so.1[23]'))]
 
 
-def kernels(out, role, *more):
+def kernels(out, role, *more, plan=TINY):
     begin = time.monotonic()
-    done = subprocess.run([SUF, 'kernels', '--plan', SOURCE / 'tests/data/tiny_plan.json', '--tokens', '3', '--role', role, '--out', out, *more],
-                          capture_output=True, text=True, timeout=600, env={**os.environ, 'LD_LIBRARY_PATH': str(NVRTC[0])})
+    done = subprocess.run([SUF, 'kernels', '--plan', plan[0], '--tokens', str(plan[1]), '--role', role, '--out', out, *more],
+                          capture_output=True, text=True, timeout=3600, env={**os.environ, 'LD_LIBRARY_PATH': str(NVRTC[0])})
     assert (done.returncode, done.stderr) == (0, ''), done
     made, of = done.stdout.split()[1:4:2]
     assert made == of and int(of) > 20, done.stdout
@@ -54,7 +56,7 @@ def facts(file):
 
 # Of a role: a group that has all planes of a borrow of many digits at once has more live words than a thread has registers; who adds
 # one says so here.
-SPILLED = 3
+SPILLED, MOST_SPILLED = 3, 12
 
 
 def in_registers(folder):
@@ -66,8 +68,23 @@ def in_registers(folder):
     return len(spilled)
 
 
+def whole(plan):
+    """Every role of a plan."""
+    for architecture in ('80', '90'):
+        for role in ('serve', 'embed', 'deal'):
+            with tempfile.TemporaryDirectory() as out:
+                many, seconds = kernels(out, role, '--arch', architecture, plan=plan)
+                of = [facts(f) for f in pathlib.Path(out).glob('*.cubin')]
+            frames = sorted(frame for frame, _ in of if frame)
+            assert len(of) == many and max(registers for _, registers in of) <= 255 and len(frames) <= MOST_SPILLED, (plan, role, of)
+            print(f'{plan[0]}, {plan[1]} tokens, {role}, sm_{architecture}: {many} kernels in {seconds:.0f} s, at most {max(r for _, r in of)} registers; '
+                  f'local memory: {", ".join(map(str, frames)) or "none"}{" bytes" if frames else ""}', flush=True)
+
+
 def main():
     assert NVRTC, 'no NVRTC: run make setup, or install CUDA'
+    if PLANS:
+        return [whole(plan) for plan in PLANS]
     with tempfile.TemporaryDirectory() as out:
         many, first = kernels(out, 'embed')
         files = sorted(pathlib.Path(out).glob('*.cubin'))
