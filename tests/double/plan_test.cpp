@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "suf/backends/cuda/backend.hpp"
 #include "suf/backends/cuda/executor.hpp"
@@ -40,10 +43,26 @@ void ExpectApart(const DevicePlan& plan) {
   }
 }
 
+// Plans: file and tokens; more of them by SUF_PLANS, as in "a.json:128 b.json:32" (tools/gpu_plans.sh).
+std::vector<std::pair<std::string, int>> Plans() {
+  const std::string data = "tests/data/";
+  std::vector<std::pair<std::string, int>> out{{data + "tiny_plan.json", 3},
+                                               {data + "tiny_plan.json", 40},
+                                               {data + "tiny-gpt2_plan.json", 8},
+                                               {data + "tiny-llama_plan.json", 9}};
+  if (const char* more = std::getenv("SUF_PLANS")) {
+    std::istringstream in(more);
+    for (std::string item; in >> item;) {
+      const size_t colon = item.rfind(':');
+      out.emplace_back(item.substr(0, colon), std::stoi(item.substr(colon + 1)));
+    }
+  }
+  return out;
+}
+
 TEST(DevicePlan, RoomsNeverOverlap) {
-  for (const auto& [file, tokens] :
-       {std::pair{"tiny_plan", 3}, {"tiny_plan", 40}, {"tiny-gpt2_plan", 8}, {"tiny-llama_plan", 9}}) {
-    const nn::Plan plan = PlanIn(Str("tests/data/", file, ".json"));
+  for (const auto& [file, tokens] : Plans()) {
+    const nn::Plan plan = PlanIn(file);
     pfss::Trace t;
     nn::Build(t, plan, tokens);
     const pfss::Schedule s(t);
@@ -56,7 +75,56 @@ TEST(DevicePlan, RoomsNeverOverlap) {
   }
 }
 
+// A section leaves while the next batch runs: its room is nobody else's until that is over.
+TEST(DevicePlan, SectionsOutliveTheirBatch) {
+  const nn::Plan plan = PlanIn("tests/data/tiny_plan.json");
+  pfss::Trace t;
+  nn::Build(t, plan, 7);
+  const DevicePlan p = PlanOf(pfss::Schedule(t), Role::kDealer, SpareOf, size_t{1} << 14);
+  ASSERT_GT(p.batches.size(), 8u);
+  size_t told = 0;
+  for (size_t b = 0; b < p.batches.size(); ++b)
+    for (const auto& [node, room] : p.batches[b].told)
+      told += std::count_if(p.leases.begin(), p.leases.end(), [&, of = node, at = room.at](const Lease& l) {
+        return l.node == of && l.room.at == at && l.first == int(b) && l.last == int(b) + 1;
+      });
+  size_t made = 0;
+  for (const Batch& b : p.batches) made += b.made.size();
+  EXPECT_EQ(told, made);
+}
+
+// KernelsOf: that a step of a role asks for, its PRG words apart: all, and of the step with most.
+std::pair<int, int> KernelsOf(const pfss::Schedule& s, const DevicePlan& p) {
+  int all = 0, most = 0;
+  for (const Part& part : p.programs) {
+    int step = 0;
+    for (size_t b = part.begin; b < part.end; ++b)
+      for (size_t k = p.batches[b].begin; k < p.batches[b].end; ++k)
+        if (!p.Idle(s.trace(), k)) step += LaunchesOf(s, p, p.plan.instructions[k]);
+    all += step, most = std::max(most, step);
+  }
+  return {all, most};
+}
+
 // One more kernel a step is time in every inference: who adds one says so here.
+TEST(DevicePlan, KernelsOfAStepAreCounted) {
+  for (const auto& [file, tokens] : Plans()) {
+    const nn::Plan plan = PlanIn(file);
+    pfss::Trace t;
+    nn::Build(t, plan, tokens);
+    const pfss::Schedule s(t);
+    for (int role : {0, 1}) {
+      const DevicePlan p = PlanOf(s, Role(role), SpareOf);
+      const auto [all, most] = KernelsOf(s, p);
+      const double mean = double(all) / double(p.programs.size());
+      std::cout << file << ", " << tokens << " tokens, P" << role << ": " << all << " kernels in " << p.programs.size()
+                << " steps, " << std::round(10 * mean) / 10 << " a step, at most " << most << "\n";
+      EXPECT_LE(mean, 10) << file;
+      EXPECT_LE(most, 80) << file;  // of P1, before the inference
+    }
+  }
+}
+
 TEST(DevicePlan, KernelsAreCounted) {
   const nn::Plan plan = PlanIn("tests/data/tiny_plan.json");
   pfss::Trace t;

@@ -129,7 +129,7 @@ void CudaExecutor::TakeFrame(const Part& part, Io& io) {
   if (const View all = io.Received(); int64_t(all.size()) == f.bytes) {
     for (size_t at = 0; at < all.size(); at += kChunk) {
       const View chunk = all.subspan(at, std::min(kChunk, all.size() - at));
-      io.Await(at + chunk.size());
+      Meanwhile([&] { io.Await(at + chunk.size()); });
       Upload(to + at, chunk.data(), chunk.size(), in_->queue_.stream());
     }
     return;
@@ -248,16 +248,23 @@ void CudaExecutor::Launch(size_t b) {
 }
 
 // Back: copies to the host, waited for.
-void CudaExecutor::Back(const std::function<void()>& downloads) {
-  in_->back_[0].Record(in_->queue_.stream());
+void CudaExecutor::Back(const exec::cuda::Queue& by, const std::function<void()>& downloads) {
+  in_->back_[0].Record(by.stream());
   downloads();
-  in_->back_[1].Record(in_->queue_.stream());
-  in_->queue_.Wait();
+  in_->back_[1].Record(by.stream());
+  by.Wait();
   back_ += exec::cuda::Mark::Between(in_->back_[0], in_->back_[1]);
 }
 
-// GiveSections: of the dealer, in order. A few megabytes leave together: rooms for more are asked for only when those
-// before are filled.
+// Meanwhile: what the Io does while a copy is under way is no part of the copy.
+void CudaExecutor::Meanwhile(const std::function<void()>& f) {
+  const auto begin = Clock::now();
+  f();
+  meanwhile_ += std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// GiveSections: of the dealer, in order: of a batch that is done, while the next one runs. A few megabytes leave
+// together: rooms for more are asked for only when those before are filled.
 void CudaExecutor::GiveSections(const Batch& batch, Io& io) {
   constexpr size_t kTogether = size_t{4} << 20;
   std::vector<std::span<uint8_t>> rooms;
@@ -268,10 +275,10 @@ void CudaExecutor::GiveSections(const Batch& batch, Io& io) {
     SUF_CHECK(int64_t(rooms.back().size()) == PackedBytes(node(i)));
     bytes += rooms.back().size();
     if (bytes < kTogether && k + 1 < batch.made.size()) continue;
-    Back([&] {
+    Back(in_->copies_, [&] {
       for (size_t j = first; j <= k; ++j) {
         const std::span<uint8_t> to = rooms[j - first];
-        Download(to.data(), At(batch.told.at(batch.made[j])) + kEdge, to.size(), in_->queue_.stream());
+        Download(to.data(), At(batch.told.at(batch.made[j])) + kEdge, to.size(), in_->copies_.stream());
       }
     });
     io.Done(std::span(batch.made).subspan(first, k + 1 - first));
@@ -289,17 +296,17 @@ void CudaExecutor::GiveFrame(const Part& part, Io& io) {
       in_->copied_[at / kChunk % in_->copied_.size()].Record(in_->queue_.stream());
     };
     const size_t ahead = kChunk * in_->copied_.size();
-    Back([&] {
+    Back(in_->queue_, [&] {
       for (size_t at = 0; at < std::min(ahead, all.size()); at += kChunk) copy(at);
       for (size_t at = 0; at < all.size(); at += kChunk) {
         in_->copied_[at / kChunk % in_->copied_.size()].Wait();
         if (at + ahead < all.size()) copy(at + ahead);
-        io.Written(std::min(at + kChunk, all.size()));
+        Meanwhile([&] { io.Written(std::min(at + kChunk, all.size())); });
       }
     });
     return;
   }
-  Back([&] {
+  Back(in_->queue_, [&] {
     for (const pfss::Part& p : f.parts) {
       const std::span<uint8_t> to = io.Out(p.node);
       Download(to.data(), from + p.at, to.size(), in_->queue_.stream());
@@ -353,7 +360,9 @@ void CudaExecutor::Report(const Part& part, size_t b, double all, Io& io) {
       by[scope].*what += sum > 0 ? seconds * share / sum : scope == of.begin()->first ? seconds : 0;
   };
   const auto between = [&](size_t i) { return Mark::Between(in_->time_[i], in_->time_[i + 1]); };
-  const double kernels = between(2), words = between(1), copies = between(0) + back_;
+  const double kernels = between(2), words = between(1);
+  // what neither the Io's work nor, of the dealer's, the kernels of the next batch hide
+  const double copies = std::clamp(between(0) + back_ - meanwhile_, 0.0, std::max(0.0, all - kernels - words));
   if (b == chapter.begin) {
     for (const auto& [i, room] : chapter.drawn) drawn[node(i).scope] += double(room.bytes);
     if (!drawn.empty()) by[drawn.begin()->first].launches += in_->launches_[instructions.size() + batch.chapter];
@@ -387,7 +396,7 @@ void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io&
     const Batch& batch = plan_.batches[b];
     const size_t c = batch.chapter;
     AwaitSections(batch, io);
-    in_->time_[0].Record(s), back_ = 0;
+    in_->time_[0].Record(s), back_ = meanwhile_ = 0;
     if (b == part.begin) TakeFrame(part, io);
     TakeInputs(b, io);
     TakeSections(batch, io);
@@ -405,7 +414,10 @@ void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io&
     // while the device works: the next chapter's words, unless they are to be measured apart, and keys of coming steps
     if (ours_ && !timed_ && b == plan_.chapters[c].begin && c + 1 < plan_.chapters.size() && next_chapter_ == c + 1)
       ExpandWords(next_chapter_++);
-    if (role_ == Role::kDealer) GiveSections(batch, io);
+    if (role_ == Role::kDealer) {
+      if (b > part.begin) GiveSections(plan_.batches[b - 1], io);
+      if (b + 1 == part.end) in_->queue_.Wait(), GiveSections(batch, io);
+    }
     if (b + 1 == part.end) GiveFrame(part, io);
     TakeAhead(io, before);
     in_->queue_.Wait();

@@ -129,7 +129,8 @@ class CudaExecutor : public pfss::Executor {
   void Launch(size_t b);
   void AwaitFrame(const Part& part, pfss::Io& io);
   void AwaitSections(const Batch& batch, pfss::Io& io);
-  void Back(const std::function<void()>& downloads);
+  void Back(const exec::cuda::Queue& by, const std::function<void()>& downloads);
+  void Meanwhile(const std::function<void()>& f);
   void GiveSections(const Batch& batch, pfss::Io& io);
   void GiveFrame(const Part& part, pfss::Io& io);
   using Shares = std::map<uint16_t, double>;  // of what is divided among scopes
@@ -165,6 +166,7 @@ class CudaExecutor : public pfss::Executor {
   bool ours_ = false;          // whether the device expands the PRG
   bool timed_ = false;         // whether each scope is measured
   double back_ = 0;            // seconds of a batch's copies to the host
+  double meanwhile_ = 0;       // seconds of the Io while a batch's copies were under way
 };
 
 }  // namespace suf::backends::cuda

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <utility>
 
 #include "suf/backends/internal/registers.hpp"
 #include "suf/backends/lower/rows_core.hpp"
@@ -243,6 +244,7 @@ class Planner {
         where.first.at += ahead[ChapterOf(i) % 2].at;
       else
         where.first = {out_.keys.at(i).at + kEdge, out_.keys.at(i).bytes - 2 * kEdge};
+    std::vector<Room> told;  // sections of the batch before
     for (Part& part : out_.programs) {
       std::vector<Room> step;
       const int first = int(part.begin), last = std::max(first, int(part.end) - 1);
@@ -254,7 +256,7 @@ class Planner {
       frame(part.receives, &part.received), frame(part.sends, &part.sent);
       for (size_t b = part.begin; b < part.end; ++b) {
         Batch& batch = out_.batches[b];
-        std::vector<Room> gone;
+        std::vector<Room> gone = std::exchange(told, {});
         auto begin = [&](int i) {
           const int root = out_.Root(i);
           if (users[root]++) return;
@@ -268,8 +270,8 @@ class Planner {
           const Instruction& ins = all()[k];
           Needs(ins, [&](int i, size_t bytes, bool drawn) {
             if (drawn || batch.told.count(i)) return;
-            batch.told[i] = lease(bytes, int(b), int(b), i);
-            gone.push_back(batch.told[i]);
+            batch.told[i] = lease(bytes, int(b), int(b) + 1, i);
+            told.push_back(batch.told[i]);
             batch.made.push_back(i);
           });
           if (ins.node >= 0) begin(ins.node);

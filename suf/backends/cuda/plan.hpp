@@ -40,7 +40,7 @@ inline constexpr size_t kRoomAlign = 256, kEdge = 256;
 struct Batch {
   size_t begin = 0, end = 0;  // instructions
   size_t chapter = 0;
-  std::map<int, Room> told;   // packed key sections that the dealer makes, by node
+  std::map<int, Room> told;  // packed key sections that the dealer makes, by node; they leave while the next batch runs
   std::map<int, Room> spare;  // by instruction
   std::vector<int> made;      // told ones, in order
   std::vector<int> read;      // key sections that a party's batch reads
