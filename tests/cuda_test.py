@@ -158,7 +158,7 @@ def gpu_test(folder):
         return done.returncode, done.stdout.splitlines()
 
     (folder / 'programs').mkdir()
-    assert tested() == (1, [f'gpu_test: {folder}/programs has no *_cuda_test; build them where nvcc is'])
+    assert tested() == (1, [f'gpu_test: {folder}/programs has no tests of a device; build them where nvcc is'])
     for name, code in ('a', 0), ('b', 3), ('c', 0), ('d', 1):
         program = folder / f'programs/{name}_cuda_test'
         program.write_text(f'#!/bin/sh\necho {name} ran\nexit {code}\n')

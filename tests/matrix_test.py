@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The matrix lowering x backend x function of `suf fn check --all` has every backend, packed, clear, rows and myl7, and nothing in it is wrong; none of
-myl7 where the build leaves it out (-DSUF_MYL7=OFF). Writes its counts, one line, which `make test` prints at the end.
+"""The matrix lowering x backend x function of `suf fn check --all` has every backend, packed, clear, rows, myl7 and, where there is a device, cuda, and
+nothing in it is wrong; none of myl7 where the build leaves it out (-DSUF_MYL7=OFF). Writes its counts, one line, which `make test` prints at the end.
 
   matrix_test.py SUF OUT BUILT      BUILT: 1 where the build has myl7, else 0
 """
@@ -12,9 +12,9 @@ import sys
 
 def summary(cells, built):
     """One line, or an assertion that says what is missing."""
-    count = {b: sum('values' in c for c in cells if c['backend'] == b) for b in ('packed', 'clear', 'rows', 'myl7')}
+    count = {b: sum('values' in c for c in cells if c['backend'] == b) for b in ('packed', 'clear', 'rows', 'myl7', 'cuda')}
     there = [b for b in count if count[b]]
-    want = list(count) if built else list(count)[:-1]
+    want = [b for b in count if (b != 'myl7' or built) and (b != 'cuda' or count[b])]
     assert there == want, f'the matrix has the backends {there}, not {want}; myl7 needs a processor with AES instructions, and -DSUF_MYL7=OFF leaves it out'
     holes, values = sum('why' in c for c in cells), sum(c.get('values', 0) for c in cells)
     wrong = [(c['function'], c['lowering'], c['backend']) for c in cells if c.get('wrong')]
