@@ -38,7 +38,7 @@ test: build model
 .PHONY: gpu-test
 gpu-test: setup cuda
 	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release > $(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
-	ninja -C $(BUILD) -j $(JOBS) cuda_tests
+	ninja -C $(BUILD) -j $(JOBS) cuda_tests gates_test nn_test model_test simulatable_test suf
 	tools/gpu_test.sh $(BUILD)
 
 ## accept   200 sentences through three processes, every output word against the simulator
