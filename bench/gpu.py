@@ -11,7 +11,8 @@ Kernels are compiled before the runs, where there is NVRTC. Plans are taken from
 Rows of a preset (--rows): a: both parties as threads of one process, one device, a queue between them. b: two processes, plain TCP
 between them by the benchmark's own link. c: the product: suf deal, serve and embed over TLS on the loopback, with --streams. Where two
 devices are there, P0 has the first and P1 the second, and d is b and c again on the first alone; else b and c are on one device and say so.
-Each with keys resident (of c: in stores on a memory file system) and with keys streamed: dealt while they run. The dealer shares P0's device.
+Each with keys resident (of c: in stores on a memory file system), of a and b with keys sent: dealt before and on their way while they run, and with keys
+streamed: dealt while they run. The dealer shares P0's device.
 Beside a the same with packed on all cores. Without a device every row runs with packed, and says so.
 
 Every run has fresh keys, and every word of every timed run is compared with the simulator's; a row's times are medians. One JSON line a
@@ -241,7 +242,7 @@ def inferences(a, preset, backend, pairs):
                    f'devices={device[0]},{device[1]}')
         for line in lines(checked(done, f'{preset.name}, {of}, {link}, keys {keys}')):
             yield {**facts, 'parties': where(of, device, link), **line}
-    for keys in ('resident', 'streamed'):
+    for keys in ('resident', 'sent', 'streamed'):
         if 'a' in a.rows:
             yield from ({'row': 'a', **line} for line in bench(backend, 'queue', keys))
         for device in pairs:
@@ -250,7 +251,7 @@ def inferences(a, preset, backend, pairs):
                 continue
             if 'b' in a.rows:
                 yield from ({'row': 'd' if again else 'b', **line} for line in bench(backend, 'tcp', keys, device, a.streams))
-            if 'c' in a.rows:
+            if 'c' in a.rows and keys != 'sent':
                 yield {'row': 'd' if again else 'c', **facts, 'parties': where(backend, device, 'tls'), **product(preset, backend, device, a.streams, keys, a.runs)}
     if 'a' in a.rows and backend != 'packed':
         yield from ({'row': 'a', **line} for line in bench('packed', 'queue', 'resident'))

@@ -4,7 +4,8 @@
 //     own,
 //                      with plain TCP between them and to the dealer, this process
 //     streams=1        TCP connections between the parties
-//     keys=resident    each party has all its keys before it begins; or streamed: they are dealt while it runs
+//     keys=resident    each party has all its keys before it begins; sent: they were dealt and come while it runs;
+//                      streamed: they are dealt while it runs
 //     devices=0,0      of P0 and P1, for the backend cuda; the dealer has P0's
 // Warms up, compares every output word of every run with the simulator's, then prints one JSON line: medians in ms;
 // where the time went, means by role and, from further runs that measure each operator, by operator. Each run has fresh
@@ -21,6 +22,7 @@
 #include <csignal>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -56,7 +58,8 @@ struct Options {
 };
 
 constexpr const char* kUsage =
-    "usage: inference_bench MODEL PLAN TOKENS [RUNS] [BACKEND] [link=queue|tcp] [streams=N] [keys=resident|streamed] "
+    "usage: inference_bench MODEL PLAN TOKENS [RUNS] [BACKEND] [link=queue|tcp] [streams=N] "
+    "[keys=resident|sent|streamed] "
     "[devices=N,N]";
 
 Options Parse(int argc, char** argv) try {
@@ -74,7 +77,7 @@ Options Parse(int argc, char** argv) try {
       if (place == 5) o.backend = arg;
     } else if (name == "link" && (value == "queue" || value == "tcp")) {
       o.link = value;
-    } else if (name == "keys" && (value == "resident" || value == "streamed")) {
+    } else if (name == "keys" && (value == "resident" || value == "sent" || value == "streamed")) {
       o.keys = value;
     } else if (name == "streams") {
       o.streams = std::stoi(value);
@@ -451,19 +454,19 @@ int Main(int argc, char** argv) {
     const pfss::Material m{{Secret::Random(), Secret::Random()}, RandomHash()};
     const auto job = [&](size_t p) { return Job{m.rho, Secret(m.key[p]->view()), ids, timed}; };
     double deal = 0, transport = 0;
-    if (o.resident()) {
-      const Dealt dealt = dealer.DealWhole(m);
-      deal = dealt.ms;
-      pair.Begin({job(0), job(1)});
+    std::optional<Dealt> dealt;
+    if (o.keys != "streamed") dealt = dealer.DealWhole(m), deal = dealt->ms;
+    pair.Begin({job(0), job(1)});
+    if (dealt) {
       const auto begin = Clock::now();
       std::thread other([&] {
-        for (auto& c : dealt.chunks[0]) pair.Key(0, c.view());
+        for (auto& c : dealt->chunks[0]) pair.Key(0, c.view());
       });
-      for (auto& c : dealt.chunks[1]) pair.Key(1, c.view());
+      for (auto& c : dealt->chunks[1]) pair.Key(1, c.view());
       other.join();
-      transport = Ms(begin) + pair.Go();
+      transport = Ms(begin);
+      if (o.resident()) transport += pair.Go();
     } else {
-      pair.Begin({job(0), job(1)});
       deal = dealer.Deal(m, [&](int p, View chunk) { pair.Key(p, chunk); });
     }
     const auto out = pair.End();
