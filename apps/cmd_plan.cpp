@@ -227,12 +227,7 @@ namespace {
 // DevicesOf: what each role has on a device, by the names of --json.
 std::vector<std::pair<std::string, backends::DeviceCost>> DevicesOf(const roles::ModelEngine& engine,
                                                                     const pfss::Schedule& s) {
-  std::map<std::string, int> masked;  // bytes of a word, as ReadSetup keeps it
-  for (const nn::MaskedWeight& m : engine.masked()) masked[m.name] = m.bits <= 16 ? 2 : m.bits <= 32 ? 4 : 8;
-  const auto bytes_of = [&](const std::string& name) {
-    const auto it = masked.find(name.substr(name.find('.') + 1));
-    return name.starts_with("W.") ? -2 : it == masked.end() ? 8 : it->second;
-  };
+  const auto bytes_of = [&](const std::string& name) { return engine.InputBytes(name); };
   std::vector<std::pair<std::string, backends::DeviceCost>> out;
   for (const auto& [name, role] : {std::pair{"dealer", Role::kDealer}, {"p0", Role::kModel}, {"p1", Role::kData}})
     out.emplace_back(name, backends::DeviceCostOf(s, role, bytes_of));

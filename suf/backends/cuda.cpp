@@ -43,7 +43,7 @@ void CudaTells([[maybe_unused]] std::function<void(const std::string&)> to) {
 }
 
 DeviceCost DeviceCostOf([[maybe_unused]] const pfss::Schedule& s, [[maybe_unused]] Role role,
-                        [[maybe_unused]] const std::function<int(const std::string&)>& bytes_of) {
+                        [[maybe_unused]] const pfss::Backend::InputBytes& bytes_of) {
   if (CudaBuilt().empty()) Fail(Cause::kResource, CudaWhyNot());
 #if SUF_CUDA
   return cuda::DeviceCostOf(s, role, bytes_of);

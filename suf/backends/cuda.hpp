@@ -32,7 +32,7 @@ struct DeviceCost {
 };
 // DeviceCostOf: needs no device. bytes_of: of a word of a 2-D input, by its name, as the host keeps it; negative:
 // signed. Throws Cause::kResource where this build has no CUDA.
-DeviceCost DeviceCostOf(const pfss::Schedule& s, Role role, const std::function<int(const std::string&)>& bytes_of);
+DeviceCost DeviceCostOf(const pfss::Schedule& s, Role role, const pfss::Backend::InputBytes& bytes_of);
 
 // KernelsMade: how many texts a role's groups have, and how many of them have machine code now.
 struct KernelsMade {

@@ -4,6 +4,7 @@
 // two parties may use different ones. Who brings kernels of keys alone implements Kernels, the batch entry points.
 #pragma once
 #include <bitset>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -199,11 +200,15 @@ class Backend {
   virtual std::unique_ptr<Randomness> Expand(Material material) = 0;
   virtual std::unique_ptr<Executor> Start(const Schedule& s, Role role) = 0;
   // Reserve: sees, before anything is spent on a run, that it will find its memory, and keeps that for Start. Otherwise
-  // what is lacking: bytes that the run needs, and those that are free.
+  // what is lacking: bytes that the run needs, and those that are free. bytes_of: of a word of an input of two
+  // dimensions, by its name, as the host keeps it; negative: signed.
   struct Lack {
     int64_t needed, free;
   };
-  virtual std::optional<Lack> Reserve(const Schedule& /*s*/, Role /*role*/) { return {}; }
+  using InputBytes = std::function<int(const std::string& name)>;
+  virtual std::optional<Lack> Reserve(const Schedule& /*s*/, Role /*role*/, const InputBytes& /*bytes_of*/) {
+    return {};
+  }
   // ValueBytes: bytes of the values that an executor has in memory, at their peak, inputs left out; 0: it is not told.
   virtual int64_t ValueBytes(const Schedule& /*s*/, Role /*role*/) { return 0; }
   virtual pfss::Peak Peak() const { return {}; }

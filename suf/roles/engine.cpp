@@ -83,8 +83,17 @@ uint32_t Engine::Allowed(const std::string& names) const {
   return bits;
 }
 
+int Engine::InputBytes(const std::string& name) const {
+  if (name.starts_with("W.")) return -2;
+  const std::string masked = name.substr(name.find('.') + 1);
+  const auto it =
+      std::find_if(subject_.masked.begin(), subject_.masked.end(), [&](auto& m) { return m.name == masked; });
+  return it == subject_.masked.end() ? 8 : it->bits <= 16 ? 2 : it->bits <= 32 ? 4 : 8;
+}
+
 void Engine::Reserve(const store::Job& job, Role role) {
-  const auto lack = backend_.Reserve(*At(int(job.tokens), int(job.variant))->schedule, role);
+  const auto lack = backend_.Reserve(*At(int(job.tokens), int(job.variant))->schedule, role,
+                                     [this](const std::string& name) { return InputBytes(name); });
   if (!lack) return;
   const auto values = [&](int n) { return backend_.ValueBytes(*At(n, int(job.variant))->schedule, role); };
   const int64_t beside = lack->needed - values(int(job.tokens));

@@ -70,8 +70,10 @@ class Engine {
   // Price: microseconds that a job takes over a link, keys ahead: of the cost model, with the machine of the profile
   // cpu. The same at both parties, whatever their machines.
   uint64_t Price(const store::Job& job, const proto::Link& link);
-  // Reserve: sees that the backend has memory for a job in a role; throws Cause::kResource with the bytes that it
-  // needs, those that are free, and how many tokens or values would fit.
+  // InputBytes: of a word of a matrix that is an input, by its name, as a party keeps it; negative: signed.
+  int InputBytes(const std::string& name) const;
+  // Reserve: sees that the backend has memory for a job in a role, weights included; throws Cause::kResource with the
+  // bytes that it needs, those that are free, and how many tokens or values would fit.
   void Reserve(const store::Job& job, Role role);
   // ForProto: the plan as the sessions of a role know it. The engine outlives it.
   proto::BundlePlan ForProto(Role role);

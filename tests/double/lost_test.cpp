@@ -30,7 +30,7 @@ TEST(LostDevice, AtEveryCallIsASentence) {
       (void)run;
       const std::array<pfss::Backend*, 3> by{role == 0 ? &cuda : clear.get(), role == 1 ? &cuda : clear.get(),
                                              role == 2 ? &cuda : clear.get()};
-      EXPECT_FALSE(cuda.Reserve(s, Role(role)));
+      EXPECT_FALSE(cuda.Reserve(s, Role(role), {}));
       const auto got = RunOn(f, s, *by[0], *by[1], *by[2]);
       EXPECT_EQ(got.result, want.result);
     }
@@ -62,7 +62,7 @@ TEST(LostDevice, AtEveryCallIsASentence) {
         }
         // whoever comes next hears it before anything is spent
         if (cuda) {
-          EXPECT_THROW((void)cuda->Reserve(s, Role(role)), Error);
+          EXPECT_THROW((void)cuda->Reserve(s, Role(role), {}), Error);
         }
       }
       ASSERT_EQ(rooms, before) << "memory is lost";

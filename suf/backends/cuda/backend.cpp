@@ -1,5 +1,6 @@
 #include "suf/backends/cuda/backend.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <set>
 
@@ -46,9 +47,9 @@ class Cuda : public Backend {
       if (!idle.empty()) instance = std::move(idle.back()), idle.pop_back();
     }
     if (!instance) {
-      instance = NewInstance(s, role);
+      instance = NewInstance(s, role, {});
       if (!instance) {
-        const Lack lack = LackOf(*PlanFor(s, role));
+        const Lack lack = LackOf(s, role, {});
         Fail(Cause::kResource, "a run needs ", lack.needed, " bytes of the device's memory, and ", lack.free,
              " are free; bring fewer tokens or values at once, or free memory of the device");
       }
@@ -61,7 +62,7 @@ class Cuda : public Backend {
                                           });
   }
   int64_t ValueBytes(const Schedule& s, Role role) override { return int64_t(PlanFor(s, role)->slab); }
-  std::optional<Lack> Reserve(const Schedule& s, Role role) override {
+  std::optional<Lack> Reserve(const Schedule& s, Role role, const InputBytes& bytes_of) override {
     RefuseLacking(can_, s.trace());
     exec::cuda::Use(gpu_.index);
     (void)exec::cuda::Free();  // a device that was lost in an earlier run says so before anything is spent on this one
@@ -70,8 +71,8 @@ class Cuda : public Backend {
       std::lock_guard l(m_);
       if (!kept_[key].idle.empty()) return {};
     }
-    auto instance = NewInstance(s, role);
-    if (!instance) return LackOf(*PlanFor(s, role));
+    auto instance = NewInstance(s, role, bytes_of);
+    if (!instance) return LackOf(s, role, bytes_of);
     Keep(key, std::move(instance));
     return {};
   }
@@ -83,19 +84,30 @@ class Cuda : public Backend {
  private:
   // kWorth: rows times members of a trace whose groups are worth compiling; what the folder has serves every trace.
   static constexpr int64_t kWorth = int64_t{1} << 24;
-  // LackOf: what a new instance needs, and what is free; beside it the device keeps codes, weights and its own.
-  static Lack LackOf(const DevicePlan& plan) { return {int64_t(plan.slab + kBeside), int64_t(exec::cuda::Free())}; }
+  // LackOf: what a new instance needs, with inputs that stay and are not there yet, and what is free. Without bytes_of
+  // those are left out. kBeside: what the device keeps for itself.
+  Lack LackOf(const Schedule& s, Role role, const InputBytes& bytes_of) {
+    const auto plan = PlanFor(s, role);
+    int64_t needed = int64_t(plan->slab + kBeside);
+    if (bytes_of) {
+      const DeviceCost cost = DeviceCostOf(s, role, *plan, bytes_of);
+      needed += cost.codes + std::max<int64_t>(0, cost.weights + cost.inputs - weights_.bytes());
+    }
+    return {needed, int64_t(exec::cuda::Free())};
+  }
   static constexpr size_t kBeside = size_t{64} << 20;
   // NewInstance: null where the device has no memory for it.
-  std::unique_ptr<Instance> NewInstance(const Schedule& s, Role role) {
+  std::unique_ptr<Instance> NewInstance(const Schedule& s, Role role, const InputBytes& bytes_of) {
     auto plan = PlanFor(s, role);
     int64_t work = 0;
     for (const lower::Instruction& ins : plan->plan.instructions) work += int64_t(ins.rows * ins.members.size());
-    if (const Lack lack = LackOf(*plan); lack.needed > lack.free) {  // what other traces keep goes first
+    Lack lack = LackOf(s, role, bytes_of);
+    if (lack.needed > lack.free) {  // what other traces keep goes first
       std::lock_guard l(m_);
       for (auto& [key, kept] : kept_) kept.idle.clear();
+      lack.free = int64_t(exec::cuda::Free());
     }
-    if (const Lack lack = LackOf(*plan); lack.needed > lack.free) return nullptr;
+    if (lack.needed > lack.free) return nullptr;
     const bool worth = groups_ == Groups::kPrinted || work >= kWorth;
     return std::make_unique<Instance>(s, role, std::move(plan), groups_ == Groups::kInterpreted ? nullptr : &kernels_,
                                       worth);

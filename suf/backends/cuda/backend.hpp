@@ -17,6 +17,9 @@ void TellLines(std::function<void(const std::string&)> to);
 KernelsMade MakeKernels(const pfss::Schedule& s, Role role, const std::string& architecture, const std::string& folder,
                         const std::function<void(size_t done, size_t all)>& done);
 
-DeviceCost DeviceCostOf(const pfss::Schedule& s, Role role, const std::function<int(const std::string&)>& bytes_of);
+DeviceCost DeviceCostOf(const pfss::Schedule& s, Role role, const pfss::Backend::InputBytes& bytes_of);
+struct DevicePlan;
+DeviceCost DeviceCostOf(const pfss::Schedule& s, Role role, const DevicePlan& plan,
+                        const pfss::Backend::InputBytes& bytes_of);
 
 }  // namespace suf::backends::cuda

@@ -6,9 +6,12 @@ namespace suf::backends::cuda {
 
 using namespace pfss;  // NOLINT: the whole file speaks of traces
 
-DeviceCost DeviceCostOf(const Schedule& s, Role role, const std::function<int(const std::string&)>& bytes_of) {
+DeviceCost DeviceCostOf(const Schedule& s, Role role, const Backend::InputBytes& bytes_of) {
+  return DeviceCostOf(s, role, PlanOf(s, role, SpareOf), bytes_of);
+}
+
+DeviceCost DeviceCostOf(const Schedule& s, Role role, const DevicePlan& plan, const Backend::InputBytes& bytes_of) {
   const Trace& t = s.trace();
-  const DevicePlan plan = PlanOf(s, role, SpareOf);
   DeviceCost out;
   out.values = int64_t(plan.slab);
   Base base;

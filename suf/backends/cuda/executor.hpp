@@ -27,9 +27,10 @@ class Weights {
   };
   Split Limbs(const std::string& name, const pfss::Io::Data& data, int depth, int columns, int bits,
               exec::cuda::Stream s);
+  int64_t bytes() const;
 
  private:
-  std::mutex m_;
+  mutable std::mutex m_;
   std::map<std::string, std::pair<uint64_t, Held>> words_;
   std::map<std::pair<std::string, int>, std::pair<uint64_t, Split>> limbs_;
 };

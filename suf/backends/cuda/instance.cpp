@@ -40,6 +40,14 @@ Weights::Split Weights::Limbs(const std::string& name, const Io::Data& data, int
   return split;
 }
 
+int64_t Weights::bytes() const {
+  std::lock_guard l(m_);
+  int64_t all = 0;
+  for (const auto& [name, held] : words_) all += held.second ? int64_t(held.second->size()) : 0;
+  for (const auto& [name, held] : limbs_) all += held.second.planes ? int64_t(held.second.planes->size()) : 0;
+  return all;
+}
+
 // ---- a plan's memory
 
 InputForm FirstForm(const Trace& t, int i) {

@@ -37,7 +37,7 @@ int Ends(int role) {
     const std::array<pfss::Backend*, 3> by{role == 0 ? cuda.get() : clear.get(), role == 1 ? cuda.get() : clear.get(),
                                            role == 2 ? cuda.get() : clear.get()};
     const auto run = [&](bool trap) {
-      (void)cuda->Reserve(s, Role(role));
+      (void)cuda->Reserve(s, Role(role), {});
       (void)run::RunPair({s, by, {&f.inputs[0], &f.inputs[1], &f.inputs[2]}, m, [&](Role r, auto randomness) {
                             if (trap && int(r) == role) {
                               exec::cuda::Use(0);

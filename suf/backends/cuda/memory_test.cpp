@@ -28,7 +28,8 @@ TEST(MemoryTest, ARunThatLacksItSaysSoAndTheNextOneWorks) {
   exec::cuda::Use(0);
   std::optional<exec::cuda::Memory> others(exec::cuda::Free() - (size_t{48} << 20));
   for (Role role : {Role::kModel, Role::kData, Role::kDealer}) {
-    const auto lack = cuda->Reserve(s, role);
+    EXPECT_TRUE(cuda->Reserve(s, role, [](const std::string&) { return 8; }));
+    const auto lack = cuda->Reserve(s, role, {});
     ASSERT_TRUE(lack);
     EXPECT_GT(lack->needed, lack->free);
     EXPECT_LE(lack->free, int64_t{48} << 20);
@@ -37,7 +38,7 @@ TEST(MemoryTest, ARunThatLacksItSaysSoAndTheNextOneWorks) {
                       [&] { (void)cuda->Start(s, role); }));
   }
   others.reset();
-  for (Role role : {Role::kModel, Role::kData, Role::kDealer}) EXPECT_FALSE(cuda->Reserve(s, role));
+  for (Role role : {Role::kModel, Role::kData, Role::kDealer}) EXPECT_FALSE(cuda->Reserve(s, role, {}));
   EXPECT_EQ(results(cuda.get()), results(clear.get()));
 }
 
