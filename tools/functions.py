@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`suf fn bench` on this machine, and the README's table of functions from what it wrote.
 
-  functions.py                  measures, some two minutes; writes bench/results/functions-MACHINE.json and prints its verdicts
+  functions.py                  measures, some two minutes; writes bench/results/functions-MACHINE-KERNELS.json and prints its verdicts
   functions.py --readme FILE    writes the table of that JSON between the markers of README.md
 """
 import argparse
@@ -32,7 +32,7 @@ def measure():
     facts = machine.facts()
     bench = {**facts, **json.loads(subprocess.check_output([ROOT / 'build/suf', 'fn', 'bench', '--json'], text=True))}
     name = re.sub('[^a-z0-9]+', '-', facts['cpu'].lower()).strip('-')
-    path = ROOT / f'bench/results/functions-{name}.json'
+    path = ROOT / f'bench/results/functions-{name}-{bench["variant"]}.json'
     rows, choices = bench.pop('rows'), bench.pop('choices')
 
     def listed(name, items):
