@@ -200,6 +200,12 @@ Agreed DataSession::Due(const store::Job& job, const store::Job& next) {
   Reserve(ch_, plan_, job);
   Agreed what = next_ ? *std::exchange(next_, std::nullopt) : Announce(job);
   SUF_CHECK(what.job == job);
+  if (what.serial == kNoMemory) {
+    (void)ch_.RecvExact(net::kAck, 0);  // the refusal comes instead
+    net::EndSession(ch_, net::Refusal::kProtocol, Cause::kPeer, ch_.peer_title(), " goes on with a text of ",
+                    job.tokens, " ", plan_.unit.name,
+                    ", which it had no memory for; install the same suf on both sides");
+  }
   (void)Arrive(ch_, what);
   last_ = what.delivery;
   CheckChoice(what);
@@ -232,6 +238,7 @@ Agreed DataSession::Announce(const store::Job& job) {
   ch_.Send(net::kAnnounce, w.bytes());
   Bytes choice = ch_.RecvExact(net::kChoice, sizeof(uint64_t));
   what.serial = Reader(choice, "a choice").Get<uint64_t>();
+  if (what.serial == kNoMemory) return what;
   if (what.serial) CheckChoice(what);
   FetchArgs args{.job = job,
                  .count = CountOf(keys_),
@@ -364,6 +371,11 @@ class ModelSession {
 
   // Choose: the lowest bundle that both stores hold, or one fresh from the dealer.
   void Choose(Agreed& what, Reader& offers) {
+    if (what.lack) {
+      Writer w;
+      w.Put(kNoMemory);
+      return ch_.Send(net::kChoice, w.bytes());
+    }
     auto mine = host_.store.Bundles(what.job);
     while (offers.left()) {
       uint64_t s = offers.Get<uint64_t>();

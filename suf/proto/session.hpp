@@ -51,6 +51,10 @@ struct Keys {
   bool whole = false;
 };
 
+// kNoMemory: P0's choice for a text that it has no memory for while another runs: that one ends well, this one by P0's
+// refusal, and nothing is fetched or spent on it.
+inline constexpr uint64_t kNoMemory = ~uint64_t{0};
+
 // Agreed: an inference or audit that was announced: its bundle is in both stores, or on its way to both.
 struct Agreed {
   store::Job job;
