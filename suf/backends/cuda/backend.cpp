@@ -47,12 +47,11 @@ class Cuda : public Backend {
       if (!idle.empty()) instance = std::move(idle.back()), idle.pop_back();
     }
     if (!instance) {
-      instance = NewInstance(s, role, {});
-      if (!instance) {
-        const Lack lack = LackOf(s, role, {});
+      Lack lack;
+      instance = NewInstance(s, role, {}, &lack);
+      if (!instance)
         Fail(Cause::kResource, "a run needs ", lack.needed, " bytes of the device's memory, and ", lack.free,
              " are free; bring fewer tokens or values at once, or free memory of the device");
-      }
     }
     return std::make_unique<CudaExecutor>(s, role, gpu_.index, weights_, std::move(instance),
                                           [this, key](std::unique_ptr<Instance> i) {
@@ -71,8 +70,9 @@ class Cuda : public Backend {
       std::lock_guard l(m_);
       if (!kept_[key].idle.empty()) return {};
     }
-    auto instance = NewInstance(s, role, bytes_of);
-    if (!instance) return LackOf(s, role, bytes_of);
+    Lack lack;
+    auto instance = NewInstance(s, role, bytes_of, &lack);
+    if (!instance) return lack;
     Keep(key, std::move(instance));
     return {};
   }
@@ -84,30 +84,26 @@ class Cuda : public Backend {
  private:
   // kWorth: rows times members of a trace whose groups are worth compiling; what the folder has serves every trace.
   static constexpr int64_t kWorth = int64_t{1} << 24;
-  // LackOf: what a new instance needs, with inputs that stay and are not there yet, and what is free. Without bytes_of
-  // those are left out. kBeside: what the device keeps for itself.
-  Lack LackOf(const Schedule& s, Role role, const InputBytes& bytes_of) {
-    const auto plan = PlanFor(s, role);
-    int64_t needed = int64_t(plan->slab + kBeside);
-    if (bytes_of) {
-      const DeviceCost cost = DeviceCostOf(s, role, *plan, bytes_of);
-      needed += cost.codes + std::max<int64_t>(0, cost.weights + cost.inputs - weights_.bytes());
-    }
-    return {needed, int64_t(exec::cuda::Free())};
+  // Needed: bytes of a new instance, with inputs that stay and are not there yet. Without bytes_of those are left out.
+  int64_t Needed(const Schedule& s, Role role, const DevicePlan& plan, const InputBytes& bytes_of) const {
+    constexpr size_t kBeside = size_t{64} << 20;  // what the device keeps for itself
+    const int64_t values = int64_t(plan.slab + kBeside);
+    if (!bytes_of) return values;
+    const DeviceCost cost = DeviceCostOf(s, role, plan, bytes_of);
+    return values + cost.codes + std::max<int64_t>(0, cost.weights + cost.inputs - weights_.bytes());
   }
-  static constexpr size_t kBeside = size_t{64} << 20;
-  // NewInstance: null where the device has no memory for it.
-  std::unique_ptr<Instance> NewInstance(const Schedule& s, Role role, const InputBytes& bytes_of) {
+  // NewInstance: null where the device has no memory for it: what it lacks is told.
+  std::unique_ptr<Instance> NewInstance(const Schedule& s, Role role, const InputBytes& bytes_of, Lack* lack) {
     auto plan = PlanFor(s, role);
     int64_t work = 0;
     for (const lower::Instruction& ins : plan->plan.instructions) work += int64_t(ins.rows * ins.members.size());
-    Lack lack = LackOf(s, role, bytes_of);
-    if (lack.needed > lack.free) {  // what other traces keep goes first
+    *lack = {Needed(s, role, *plan, bytes_of), int64_t(exec::cuda::Free())};
+    if (lack->needed > lack->free) {  // what other traces keep goes first
       std::lock_guard l(m_);
       for (auto& [key, kept] : kept_) kept.idle.clear();
-      lack.free = int64_t(exec::cuda::Free());
+      lack->free = int64_t(exec::cuda::Free());
     }
-    if (lack.needed > lack.free) return nullptr;
+    if (lack->needed > lack->free) return nullptr;
     const bool worth = groups_ == Groups::kPrinted || work >= kWorth;
     return std::make_unique<Instance>(s, role, std::move(plan), groups_ == Groups::kInterpreted ? nullptr : &kernels_,
                                       worth);
