@@ -24,6 +24,8 @@ struct MaskedWeight {
   Shape shape;
   int bits = 0;
   int64_t size() const { return Size(shape); }
+  // word: bytes of an element as roles keep it.
+  int word() const { return bits <= 16 ? 2 : bits <= 32 ? 4 : 8; }
   // bytes: packed, as it travels.
   int64_t bytes() const { return (size() * bits + 7) / 8; }
 };

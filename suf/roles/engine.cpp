@@ -88,7 +88,7 @@ int Engine::InputBytes(const std::string& name) const {
   const std::string masked = name.substr(name.find('.') + 1);
   const auto it =
       std::find_if(subject_.masked.begin(), subject_.masked.end(), [&](auto& m) { return m.name == masked; });
-  return it == subject_.masked.end() ? 8 : it->bits <= 16 ? 2 : it->bits <= 32 ? 4 : 8;
+  return it == subject_.masked.end() ? 8 : it->word();
 }
 
 void Engine::Reserve(const store::Job& job, Role role) {

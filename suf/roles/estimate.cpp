@@ -14,13 +14,12 @@ namespace {
 
 // MemoryOf: the three roles', by Role.
 std::array<Memory, 3> MemoryOf(ModelEngine& engine, const pfss::Schedule& s, int64_t window) {
-  constexpr int64_t kWord = 2;  // the narrowest that roles keep weights in
   std::array<Memory, 3> out;
   Memory& dealer = out[size_t(Role::kDealer)];
   int64_t masked = 0, own = 0;
   for (const nn::MaskedWeight& m : engine.masked()) {
-    masked += m.size() * std::max(kWord, int64_t(fss::ElementBytes(m.bits)));
-    own += 2 * m.size() * kWord;
+    masked += m.size() * m.word();
+    own += 2 * m.size() * int64_t(sizeof(int16_t));
   }
   out[0].weights = own, out[1].weights = dealer.weights = masked;
   for (int p : {0, 1}) {

@@ -27,10 +27,10 @@ namespace {
 
 // ByWidth: f(T{}) for the word type of a tensor's ring.
 template <class F>
-void ByWidth(int bits, F f) {
-  if (bits <= 16)
+void ByWidth(const nn::MaskedWeight& m, F f) {
+  if (m.word() == 2)
     f(uint16_t{});
-  else if (bits <= 32)
+  else if (m.word() == 4)
     f(uint32_t{});
   else
     f(uint64_t{});
@@ -40,7 +40,7 @@ void ByWidth(int bits, F f) {
 
 void Masks::Fill(run::Inputs& inputs) const {
   for (size_t i = 0; i < engine_.masked().size(); ++i)
-    ByWidth(engine_.masked()[i].bits,
+    ByWidth(engine_.masked()[i],
             [&](auto zero) { inputs.Set("B." + engine_.masked()[i].name, Of<decltype(zero)>(i)); });
 }
 
@@ -63,7 +63,7 @@ void WriteSetup(const Engine& engine, const nn::Quantised& weights, const Masks&
     const nn::MaskedWeight& m = engine.masked()[i];
     const nn::Tensor& w = weights.at(m.name);
     SUF_CHECK(w.size() == m.size());
-    ByWidth(m.bits, [&](auto zero) {
+    ByWidth(m, [&](auto zero) {
       using T = decltype(zero);
       Wiped<T> words = masks.Of<T>(i);
       w.Visit([&](const auto* data) {
@@ -86,7 +86,7 @@ void ReadSetup(const Engine& engine, View setup, run::Inputs& inputs) {
   size_t at = 0;
   for (auto& m : engine.masked()) {
     SUF_CHECK(at + size_t(m.bytes()) <= setup.size());
-    ByWidth(m.bits, [&](auto zero) {
+    ByWidth(m, [&](auto zero) {
       using T = decltype(zero);
       Wiped<T> words(size_t(m.size()));
       ring::Unpack<T>(setup.data() + at, words.size(), m.bits, words.data());
