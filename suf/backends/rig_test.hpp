@@ -37,6 +37,14 @@ struct Fixture {
   }
 };
 
+// DenseRead: a trace of one table read at 100 secret places.
+inline Schedule DenseRead(Fixture& f) {
+  const auto x = f.Wire1("x", {100}, 9);
+  f.t.reveal<1>(f.t.dense(f.t.tree(Sec(x.r)), x.hat, f.t.constant(std::vector<uint64_t>(512, 3), {512}), 20));
+  f.t.close();
+  return Schedule(f.t);
+}
+
 inline run::PairRun RunOn(Fixture& f, const Schedule& s, Backend& p0, Backend& p1, Backend& dealer) {
   Material m{{Secret(Hash{1, 2, 3}), Secret(Hash{4, 5, 6})}, Hash{7}};
   return run::RunPair({s, {&p0, &p1, &dealer}, {&f.inputs[0], &f.inputs[1], &f.inputs[2]}, m});

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <sstream>
 
 #include "suf/backends/cuda/backend.hpp"
@@ -26,6 +27,13 @@ nn::Plan PlanIn(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   return nn::Parse({std::istreambuf_iterator<char>(in), {}});
 }
+
+// Built: a plan's trace of so many tokens, with its schedule.
+struct Built {
+  Built(const std::string& file, int tokens) { nn::Build(t, PlanIn(file), tokens), s.emplace(t); }
+  pfss::Trace t;
+  std::optional<pfss::Schedule> s;
+};
 
 // Apart: of leases that share a batch no two share a byte. By batch: rooms in order of where they begin.
 void ExpectApart(const DevicePlan& plan) {
@@ -62,10 +70,8 @@ std::vector<std::pair<std::string, int>> Plans() {
 
 TEST(DevicePlan, RoomsNeverOverlap) {
   for (const auto& [file, tokens] : Plans()) {
-    const nn::Plan plan = PlanIn(file);
-    pfss::Trace t;
-    nn::Build(t, plan, tokens);
-    const pfss::Schedule s(t);
+    const Built of(file, tokens);
+    const pfss::Schedule& s = *of.s;
     for (int role : {0, 1, 2})
       for (size_t most : {size_t{1} << 14, size_t{1} << 20, size_t{64} << 20}) {
         SCOPED_TRACE(testing::Message() << file << ", " << tokens << " tokens, role " << role << ", batches of " << most
@@ -77,10 +83,8 @@ TEST(DevicePlan, RoomsNeverOverlap) {
 
 // A section leaves while the next batch runs: its room is nobody else's until that is over.
 TEST(DevicePlan, SectionsOutliveTheirBatch) {
-  const nn::Plan plan = PlanIn("tests/data/tiny_plan.json");
-  pfss::Trace t;
-  nn::Build(t, plan, 7);
-  const DevicePlan p = PlanOf(pfss::Schedule(t), Role::kDealer, SpareOf, size_t{1} << 14);
+  const Built of("tests/data/tiny_plan.json", 7);
+  const DevicePlan p = PlanOf(*of.s, Role::kDealer, SpareOf, size_t{1} << 14);
   ASSERT_GT(p.batches.size(), 8u);
   size_t told = 0;
   for (size_t b = 0; b < p.batches.size(); ++b)
@@ -110,10 +114,8 @@ std::pair<int, int> KernelsOf(const pfss::Schedule& s, const DevicePlan& p) {
 // One more kernel a step is time in every inference: who adds one says so here.
 TEST(DevicePlan, KernelsOfAStepAreCounted) {
   for (const auto& [file, tokens] : Plans()) {
-    const nn::Plan plan = PlanIn(file);
-    pfss::Trace t;
-    nn::Build(t, plan, tokens);
-    const pfss::Schedule s(t);
+    const Built of(file, tokens);
+    const pfss::Schedule& s = *of.s;
     for (int role : {0, 1}) {
       const DevicePlan p = PlanOf(s, Role(role), SpareOf);
       const auto [all, most] = KernelsOf(s, p);
@@ -127,15 +129,13 @@ TEST(DevicePlan, KernelsOfAStepAreCounted) {
 }
 
 TEST(DevicePlan, KernelsAreCounted) {
-  const nn::Plan plan = PlanIn("tests/data/tiny_plan.json");
-  pfss::Trace t;
-  nn::Build(t, plan, 7);
-  const pfss::Schedule s(t);
+  const Built of("tests/data/tiny_plan.json", 7);
+  const pfss::Schedule& s = *of.s;
   std::array<size_t, 3> groups{}, operations{};
   for (size_t role : {0, 1, 2}) {
     const DevicePlan p = PlanOf(s, Role(role), SpareOf);
     for (size_t k = 0; k < p.plan.instructions.size(); ++k)
-      if (!p.Idle(t, k)) ++(p.plan.instructions[k].group ? groups : operations)[role];
+      if (!p.Idle(s.trace(), k)) ++(p.plan.instructions[k].group ? groups : operations)[role];
     std::cout << "role " << role << ": " << groups[role] << " groups and " << operations[role] << " operations in "
               << p.programs.size() << " steps, slab of " << p.slab << " bytes\n";
   }
@@ -145,10 +145,8 @@ TEST(DevicePlan, KernelsAreCounted) {
 
 // What a run lacks is known before it starts; what other traces keep goes first.
 TEST(Backend, MemoryIsReservedBeforeARun) {
-  const nn::Plan plan = PlanIn("tests/data/tiny_plan.json");
-  pfss::Trace t[2];
-  for (int k : {0, 1}) nn::Build(t[k], plan, k ? 5 : 40);
-  const pfss::Schedule longer(t[0]), shorter(t[1]);
+  const Built of_longer("tests/data/tiny_plan.json", 40), of_shorter("tests/data/tiny_plan.json", 5);
+  const pfss::Schedule &longer = *of_longer.s, &shorter = *of_shorter.s;
   const auto backend = MakeBackend(CudaCapabilities(), 0, Groups::kInterpreted);
   const auto bytes_of = [](const std::string& name) { return name.starts_with("W.") ? -2 : 8; };
   const DeviceCost most = DeviceCostOf(longer, Role::kModel, bytes_of);
@@ -174,10 +172,8 @@ TEST(Backend, MemoryIsReservedBeforeARun) {
 
 // What the estimate says is what runs: the dealer's kernels, measured one by one or not; its memory is its plan's.
 TEST(DeviceCost, IsWhatRuns) {
-  const nn::Plan plan = PlanIn("tests/data/tiny_plan.json");
-  pfss::Trace t;
-  nn::Build(t, plan, 7);
-  const pfss::Schedule s(t);
+  const Built of("tests/data/tiny_plan.json", 7);
+  const pfss::Schedule& s = *of.s;
   const auto bytes_of = [](const std::string&) { return 8; };
   const DeviceCost cost = DeviceCostOf(s, Role::kDealer, bytes_of);
   EXPECT_EQ(size_t(cost.values), PlanOf(s, Role::kDealer, SpareOf).slab);
@@ -185,8 +181,9 @@ TEST(DeviceCost, IsWhatRuns) {
   EXPECT_GT(std::min({cost.values, cost.codes, cost.inputs}), 0);
   EXPECT_GT(DeviceCostOf(s, Role::kModel, bytes_of).weights, 0);
   run::Inputs inputs;
-  for (const pfss::Node& n : t.nodes())
-    if (n.op == pfss::Op::kInput) inputs.Set(t.name(n.label), std::vector<int64_t>(size_t(pfss::Size(n.shape))));
+  for (const pfss::Node& n : s.trace().nodes())
+    if (n.op == pfss::Op::kInput)
+      inputs.Set(s.trace().name(n.label), std::vector<int64_t>(size_t(pfss::Size(n.shape))));
   const auto backend = MakeBackend(CudaCapabilities(), 0, Groups::kInterpreted);
   for (bool timed : {false, true, false, true}) {  // the second run without measuring is of graphs
     const auto randomness = backend->Expand({{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}});

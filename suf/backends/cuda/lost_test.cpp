@@ -28,10 +28,7 @@ int Ends(int role) {
   int code = 0;
   {
     Fixture f;
-    const auto x = f.Wire1("x", {100}, 9);
-    f.t.reveal<1>(f.t.dense(f.t.tree(Sec(x.r)), x.hat, f.t.constant(std::vector<uint64_t>(512, 3), {512}), 20));
-    f.t.close();
-    const Schedule s(f.t);
+    const Schedule s = DenseRead(f);
     const auto cuda = MakeCuda(), clear = MakeClear();
     const Material m{{Secret(Hash{1, 2, 3}), Secret(Hash{4, 5, 6})}, Hash{7}};
     const std::array<pfss::Backend*, 3> by{role == 0 ? cuda.get() : clear.get(), role == 1 ? cuda.get() : clear.get(),

@@ -13,18 +13,8 @@ namespace {
 
 TEST(MemoryTest, ARunThatLacksItSaysSoAndTheNextOneWorks) {
   Fixture f;
-  const auto x = f.Wire1("x", {100}, 9);
-  f.t.reveal<1>(f.t.dense(f.t.tree(Sec(x.r)), x.hat, f.t.constant(std::vector<uint64_t>(512, 3), {512}), 20));
-  f.t.close();
-  const Schedule s(f.t);
+  const Schedule s = DenseRead(f);
   const auto cuda = MakeCuda(), clear = MakeClear();
-  const auto results = [&](pfss::Backend* by) {
-    return run::RunPair({s,
-                         {by, by, by},
-                         {&f.inputs[0], &f.inputs[1], &f.inputs[2]},
-                         Material{{Secret(Hash{1, 2, 3}), Secret(Hash{4, 5, 6})}, Hash{7}}})
-        .result;
-  };
   exec::cuda::Use(0);
   std::optional<exec::cuda::Memory> others(exec::cuda::Free() - (size_t{48} << 20));
   for (Role role : {Role::kModel, Role::kData, Role::kDealer}) {
@@ -39,7 +29,7 @@ TEST(MemoryTest, ARunThatLacksItSaysSoAndTheNextOneWorks) {
   }
   others.reset();
   for (Role role : {Role::kModel, Role::kData, Role::kDealer}) EXPECT_FALSE(cuda->Reserve(s, role, {}));
-  EXPECT_EQ(results(cuda.get()), results(clear.get()));
+  EXPECT_EQ(RunOn(f, s, *cuda, *cuda, *cuda).result, RunOn(f, s, *clear, *clear, *clear).result);
 }
 
 }  // namespace
