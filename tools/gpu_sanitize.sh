@@ -8,58 +8,43 @@ set -u
 build=${1:-build} plan=${2:-} model=${3:-}
 : "${TOOLS:=memcheck initcheck racecheck synccheck}" "${FILTER:=*}" "${SECONDS_EACH:=900}" "${SANITIZER:=compute-sanitizer}"
 command -v "$SANITIZER" >/dev/null || { echo "gpu_sanitize: there is no $SANITIZER; install CUDA's, or name it by SANITIZER"; exit 1; }
-reports=$build/sanitize
+reports=$build/sanitize failed=""
 mkdir -p "$reports"
-failed=""
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 
-# checked NAME TOOL COMMAND..: 0 if the tool finds nothing and the command ends well
-checked() {
-  name=$1 tool=$2
-  shift 2
+# expect CODE NAME TOOL COMMAND..: how the tool ends on a command: 0: nothing was found and the command ended well; 99: found
+expect() {
+  code=$1 name=$2 tool=$3 begin=$(date +%s)
+  shift 3
   timeout "$SECONDS_EACH" "$SANITIZER" --tool "$tool" --error-exitcode 99 --print-limit 20 "$@" >"$reports/$name.$tool.log" 2>&1
-}
-clean() {
-  begin=$(date +%s)
-  checked "$@"
-  code=$?
-  echo "$1, $2: $([ $code = 0 ] && echo clean || echo "ends with $code, see $reports/$1.$2.log"), $(($(date +%s) - begin)) s"
-  [ $code = 0 ] || failed="$failed $1/$2"
-}
-planted() {
-  checked "planted_$2" "$1" "$build/tests/planted" "$2"
-  code=$?
-  echo "planted $2, $1: $([ $code = 99 ] && echo found || echo "NOT FOUND ($code)")"
-  [ $code = 99 ] || failed="$failed planted_$2/$1"
+  got=$?
+  said="as it should"
+  [ $got = "$code" ] || { said="NOT with $code, see $reports/$name.$tool.log" failed="$failed $name/$tool"; }
+  echo "$name, $tool: ends with $got, $said, $(($(date +%s) - begin)) s"
 }
 
-for tool in $TOOLS; do
-  case $tool in
-  memcheck) planted memcheck out_of_bounds ;;
-  initcheck) planted initcheck uninitialised ;;
-  racecheck) planted racecheck race ;;
-  synccheck) planted synccheck barrier ;;
-  esac
-  clean planted_none "$tool" "$build/tests/planted" none
-done
 if [ -n "$plan" ]; then
-  made=""
-  [ -n "$model" ] || { model=$(mktemp -d)/model made=$model; "$build/suf" model random --preset bert-tiny --seed 1 --out "$model"; }
-  none=$(mktemp -d) kernels=$(mktemp -d)
-  major=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1 | tr -d .)
-  XDG_CACHE_HOME=$kernels "$build/suf" kernels --plan "$plan" --tokens 5 --arch "$major"
-  for tool in $TOOLS; do
-    for way in interpreter printed; do
-      cache=$none
-      [ $way = interpreter ] || cache=$kernels
-      export XDG_CACHE_HOME=$cache
-      clean "inference_$way" "$tool" --target-processes all "$build/inference_bench" "$model" "$plan" 5 1 cuda
-    done
-  done
-  unset XDG_CACHE_HOME
-  rm -rf "$none" "$kernels" ${made:+"$(dirname "$made")"}
+  [ -n "$model" ] || { model=$work/model; "$build/suf" model random --preset bert-tiny --seed 1 --out "$model"; }
+  capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1 | tr -d .)
+  XDG_CACHE_HOME=$work/printed "$build/suf" kernels --plan "$plan" --tokens 5 --arch "$capability"
 fi
 for tool in $TOOLS; do
-  clean backends "$tool" "$build/backends_cuda_test" "--gtest_filter=$FILTER:-TrapTest.*"
+  case $tool in
+  memcheck) fault=out_of_bounds ;;
+  initcheck) fault=uninitialised ;;
+  racecheck) fault=race ;;
+  synccheck) fault=barrier ;;
+  *) echo "gpu_sanitize: there is no tool $tool; take memcheck, initcheck, racecheck or synccheck"; exit 2 ;;
+  esac
+  expect 99 "planted_$fault" "$tool" "$build/tests/planted" "$fault"
+  expect 0 planted_none "$tool" "$build/tests/planted" none
+  for way in ${plan:+interpreter printed}; do  # the interpreter's folder of kernels stays empty
+    export XDG_CACHE_HOME="$work/$way"
+    expect 0 "inference_$way" "$tool" "$build/inference_bench" "$model" "$plan" 5 1 cuda
+  done
+  unset XDG_CACHE_HOME
+  expect 0 backends "$tool" "$build/backends_cuda_test" "--gtest_filter=$FILTER:-TrapTest.*"
 done
-[ -z "$failed" ] || { echo "gpu_sanitize: found something in:$failed"; exit 1; }
+[ -z "$failed" ] || { echo "gpu_sanitize: not as it should be:$failed"; exit 1; }
 echo "gpu_sanitize: clean"
