@@ -59,8 +59,7 @@ struct Options {
 
 constexpr const char* kUsage =
     "usage: inference_bench MODEL PLAN TOKENS [RUNS] [BACKEND] [link=queue|tcp] [streams=N] "
-    "[keys=resident|sent|streamed] "
-    "[devices=N,N]";
+    "[keys=resident|sent|streamed] [devices=N,N]";
 
 Options Parse(int argc, char** argv) try {
   Options o;

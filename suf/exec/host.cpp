@@ -25,9 +25,8 @@ void Unmap(uint8_t* p, size_t bytes) {
 class Kept {
  public:
   static constexpr size_t kLeast = 64 << 10;
-  static size_t Most() {
-    return size_t(pinning ? 512 : 96) << 20;
-  }  // pinned: windows of keys of a dealer's two bundles
+  // Most: pinned ones are the windows of keys of a dealer's two bundles.
+  static size_t Most() { return size_t(pinning ? 512 : 96) << 20; }
   // Take: so many bytes or up to twice as many; null: none. bytes becomes what they are.
   uint8_t* Take(size_t* bytes) {
     std::lock_guard l(m_);
