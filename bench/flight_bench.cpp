@@ -1,6 +1,7 @@
-// One flight from one party's memory to the other's over plain TCP between two processes: a device's memory, by way of
-// the host's pages, or the host's own.
-//   flight_bench [BACKEND] [STREAMS] [DEVICE,DEVICE]      BACKEND: cuda or packed (default)
+// One flight from one party's memory to the other's over plain TCP between two processes, or threads of this one: a
+// device's memory, by way of the host's pages, or the host's own.
+//   flight_bench [BACKEND] [STREAMS] [DEVICE,DEVICE] [PARTIES]
+// BACKEND: cuda or packed (default); PARTIES: processes (default) or threads.
 // Prints a JSON line a size: half of the median round trip, in microseconds. What comes back is compared in each.
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -9,8 +10,10 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "apps/exit.hpp"
 #include "bench/tcp.hpp"
@@ -75,7 +78,7 @@ std::unique_ptr<Place> MakePlace(const std::string& backend, [[maybe_unused]] in
   Fail(Cause::kInput, "this benchmark has no backend ", backend, "; take packed, or cuda where it was built");
 }
 
-// Fly: one message.
+// SendFrom, ReceiveInto: one message.
 void SendFrom(Place& place, TcpLink& link, int index, exec::HostBuffer& room, size_t bytes) {
   const View payload = room.view().first(bytes);
   for (size_t at = 0; at < bytes; at += kPiece) {
@@ -93,16 +96,9 @@ void ReceiveInto(Place& place, TcpLink& link, int index, exec::HostBuffer& room,
   place.Finish();
 }
 
-int Main(int argc, char** argv) {
-  const std::string backend = argc > 1 ? argv[1] : "packed", devices = argc > 3 ? argv[3] : "0,0";
-  const int streams = argc > 2 ? std::stoi(argv[2]) : 1;
-  auto ends = Connected(streams);
-  const pid_t child = fork();
-  const size_t me = child ? 0 : 1;
-  for (int s : ends[1 - me]) close(s);
-  if (!child) prctl(PR_SET_PDEATHSIG, SIGKILL);
-  TcpLink link(ends[me]);
-  const auto place = MakePlace(backend, std::stoi(me ? devices.substr(devices.find(',') + 1) : devices));
+// Fly: P0's trips there and back, or P1's. `told` takes what P0 measured.
+void Fly(size_t me, TcpLink& link, Place& place,
+         const std::function<void(size_t bytes, std::vector<double> us)>& told) {
   exec::HostBuffer out(kSizes[2]), in(kSizes[2]);
   int index = 0;
   bool warm = false;
@@ -111,29 +107,64 @@ int Main(int argc, char** argv) {
     for (int trip = 0; trip < kTrips; ++trip, index += 2) {
       if (me) {
         link.Post(index, in.span().first(bytes));
-        ReceiveInto(*place, link, index, in, bytes);
-        SendFrom(*place, link, index + 1, out, bytes);
+        ReceiveInto(place, link, index, in, bytes);
+        SendFrom(place, link, index + 1, out, bytes);
         continue;
       }
       Bytes sent(bytes), back(bytes);
       RandomBytes(sent);
-      place->FromHost(sent.data(), 0, bytes), place->Finish();
+      place.FromHost(sent.data(), 0, bytes), place.Finish();
       link.Post(index + 1, in.span().first(bytes));
       const auto begin = Clock::now();
-      SendFrom(*place, link, index, out, bytes);
-      ReceiveInto(*place, link, index + 1, in, bytes);
+      SendFrom(place, link, index, out, bytes);
+      ReceiveInto(place, link, index + 1, in, bytes);
       if (trip) us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count() / 2);
-      place->ToHost(back.data(), 0, bytes);
+      place.ToHost(back.data(), 0, bytes);
       if (back != sent) Fail(Cause::kRefused, "a message came back altered");
     }
-    if (me || !std::exchange(warm, true)) continue;
-    std::sort(us.begin(), us.end());
-    std::cout << nlohmann::ordered_json{{"bench", "flight"},  {"backend", backend},      {"link", "tcp"},
-                                        {"streams", streams}, {"devices", devices},      {"bytes", bytes},
-                                        {"trips", us.size()}, {"us", us[us.size() / 2]}, {"us_best", us[0]}}
-                     .dump()
-              << std::endl;
+    if (!me && std::exchange(warm, true)) told(bytes, std::move(us));
   }
+}
+
+int Main(int argc, char** argv) {
+  const std::string backend = argc > 1 ? argv[1] : "packed", devices = argc > 3 ? argv[3] : "0,0";
+  const int streams = argc > 2 ? std::stoi(argv[2]) : 1;
+  const std::string parties = argc > 4 ? argv[4] : "processes";
+  if (parties != "processes" && parties != "threads")
+    Fail(Cause::kInput, "parties are processes or threads; got ", parties);
+  auto ends = Connected(streams);
+  const auto fly = [&](size_t me) {
+    TcpLink link(std::move(ends[me]));
+    const auto place = MakePlace(backend, std::stoi(me ? devices.substr(devices.find(',') + 1) : devices));
+    Fly(me, link, *place, [&](size_t bytes, std::vector<double> us) {
+      std::sort(us.begin(), us.end());
+      std::cout << nlohmann::ordered_json{{"bench", "flight"},  {"backend", backend}, {"link", "tcp"},
+                                          {"streams", streams}, {"devices", devices}, {"parties", parties},
+                                          {"bytes", bytes},     {"trips", us.size()}, {"us", us[us.size() / 2]},
+                                          {"us_best", us[0]}}
+                       .dump()
+                << std::endl;
+    });
+  };
+  if (parties == "threads") {
+    std::exception_ptr error;
+    std::thread other([&] {
+      try {
+        fly(1);
+      } catch (...) {
+        error = std::current_exception();
+      }
+    });
+    fly(0);
+    other.join();
+    if (error) std::rethrow_exception(error);
+    return 0;
+  }
+  const pid_t child = fork();  // nothing here has made a thread or used a device
+  const size_t me = child ? 0 : 1;
+  for (int s : ends[1 - me]) close(s);
+  if (!child) prctl(PR_SET_PDEATHSIG, SIGKILL);
+  fly(me);
   if (me) _exit(0);
   int status = 0;
   waitpid(child, &status, 0);

@@ -8,9 +8,9 @@ The machine needs a driver, Python's standard library and the programs of a buil
 *_cuda_test, fss_bench, products_bench, flight_bench, inference_bench, operator_bench, suf. Models are made on the spot (suf model random, seed 1).
 Kernels are compiled before the runs, where there is NVRTC. Plans are taken from --plans as PRESET.json, or compiled here, which takes minutes for bert-base.
 
-Rows of a preset (--rows): a: both parties as threads of one process, one device, a queue between them. b: two processes, plain TCP
-between them by the benchmark's own link. c: the product: suf deal, serve and embed over TLS on the loopback, with --streams. Where two
-devices are there, P0 has the first and P1 the second, and d is b and c again on the first alone; else b and c are on one device and say so.
+Rows of a preset (--rows): a: both parties as threads of one process on one device, between them a queue, then plain TCP by the
+benchmark's own link. b: two processes, a device each, plain TCP. c: the product: suf deal, serve and embed over TLS on the loopback,
+with --streams, a device each. d: b and c with both parties on the first device. Where there is one device, there is no b and no c.
 Each with keys resident (of c: in stores on a memory file system), of a and b with keys sent: dealt before and on their way while they run, and with keys
 streamed: dealt while they run. The dealer shares P0's device.
 Beside a the same with packed on all cores. Without a device every row runs with packed, and says so.
@@ -226,33 +226,34 @@ def product(preset, backend, device, streams, keys, runs):
             'p1_ahead': first['bytes']['p1_offline'], 'words_compared': sum(len(r['y']) for r in rows + measured)}
 
 
-def where(backend, device, link):
+def where(backend, device, threads):
     if backend != 'cuda':
-        return 'two threads, all cores' if link == 'queue' else 'processes that share all cores'
-    parties = 'two threads' if link == 'queue' else 'two processes'
-    return f'{parties}, {"a device each" if device[0] != device[1] else "one device"}'
+        return 'two threads, all cores' if threads else 'processes that share all cores'
+    return f'two {"threads" if threads else "processes"}, {"a device each" if device[0] != device[1] else "one device"}'
 
 
 def inferences(a, preset, backend, pairs):
     """Every row of a preset."""
     facts = {'preset': preset.name} | ({'kernels_s': preset.kernels_s} if backend == 'cuda' else {})
 
-    def bench(of, link, keys, device=(0, 0), streams=1):
-        done = run(a.build / 'inference_bench', preset.model, preset.plan, preset.tokens, a.runs, of, f'link={link}', f'keys={keys}', f'streams={streams}',
-                   f'devices={device[0]},{device[1]}')
+    def bench(of, link, keys, device=(0, 0), streams=1, parties='threads'):
+        done = run(a.build / 'inference_bench', preset.model, preset.plan, preset.tokens, a.runs, of, f'link={link}', f'parties={parties}', f'keys={keys}',
+                   f'streams={streams}', f'devices={device[0]},{device[1]}')
         for line in lines(checked(done, f'{preset.name}, {of}, {link}, keys {keys}')):
-            yield {**facts, 'parties': where(of, device, link), **line}
+            yield {**facts, **line, 'parties': where(of, device, parties == 'threads')}
     for keys in ('resident', 'sent', 'streamed'):
-        if 'a' in a.rows:
-            yield from ({'row': 'a', **line} for line in bench(backend, 'queue', keys))
+        for link in ('queue', 'tcp') if 'a' in a.rows else ():
+            yield from ({'row': 'a', **line} for line in bench(backend, link, keys, streams=a.streams if link == 'tcp' else 1))
         for device in pairs:
-            again = device != pairs[0]
-            if again and 'd' not in a.rows:
-                continue
-            if 'b' in a.rows:
-                yield from ({'row': 'd' if again else 'b', **line} for line in bench(backend, 'tcp', keys, device, a.streams))
-            if 'c' in a.rows and keys != 'sent':
-                yield {'row': 'd' if again else 'c', **facts, 'parties': where(backend, device, 'tls'), **product(preset, backend, device, a.streams, keys, a.runs)}
+            apart = backend != 'cuda' or device[0] != device[1]
+            for row in ('b', 'c'):
+                if (row if apart else 'd') not in a.rows or (row == 'c' and keys == 'sent'):
+                    continue
+                name = row if apart else 'd'
+                if row == 'b':
+                    yield from ({'row': name, **line} for line in bench(backend, 'tcp', keys, device, a.streams, 'processes'))
+                else:
+                    yield {'row': name, **facts, 'parties': where(backend, device, False), **product(preset, backend, device, a.streams, keys, a.runs)}
     if 'a' in a.rows and backend != 'packed':
         yield from ({'row': 'a', **line} for line in bench('packed', 'queue', 'resident'))
 
@@ -295,6 +296,26 @@ def operators(build, mode, runs):
     return out
 
 
+def primitives(build, runs, put):
+    """What kernels do alone; of the cut's kernels also the share of what a kernel that only reads reaches."""
+    ceiling = None
+    for bench in (('fss_bench',), ('products_bench',), ('operator_bench', 'cuda', runs, 'cut')):
+        for line in lines(checked(run(build / bench[0], *bench[1:]), bench[0])):
+            if line['bench'] == 'memory':
+                ceiling = line['gb_per_s']
+            if line['bench'] == 'cut':
+                line['of_read'] = round(line['gb_per_s'] / ceiling, 3)
+                print(f'cut of {line["count"]} words, {line["stage"]}: {line["us"]:.1f} us, {line["of_read"]:.2f} of reading', flush=True)
+            put(line)
+
+
+def flights(pairs, streams):
+    """Devices, connections, and whether the parties are threads: on one device processes take turns."""
+    for device in pairs:
+        for parties in ('threads', 'processes') if device[0] == device[1] else ('processes',):
+            yield from ((device, s, parties) for s in sorted({1, streams}))
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument('--build', type=pathlib.Path, default=ROOT / 'build', help='folder of the programs')
@@ -329,13 +350,14 @@ def main():
             out.flush()
         if 'tests' in a.parts and backend == 'cuda':
             tests(a.build)
-        for bench in ('fss_bench', 'products_bench') if 'primitives' in a.parts and backend == 'cuda' else ():
-            for line in lines(checked(run(a.build / bench), bench)):
-                put(line)
-        for device, streams in [(d, s) for d in pairs for s in sorted({1, a.streams})] if 'flights' in a.parts else ():
-            for line in lines(checked(run(a.build / 'flight_bench', backend, streams, f'{device[0]},{device[1]}'), 'flight_bench')):
-                put({**line, 'parties': where(backend, device, 'tcp')})
-                print(f'flight of {line["bytes"]} bytes, {where(backend, device, "tcp")}, {streams} connection{"s" * (streams > 1)}: {line["us"]:.1f} us', flush=True)
+        if 'primitives' in a.parts and backend == 'cuda':
+            primitives(a.build, a.runs, put)
+        for device, streams, parties in flights(pairs, a.streams) if 'flights' in a.parts else ():
+            done = run(a.build / 'flight_bench', backend, streams, f'{device[0]},{device[1]}', parties)
+            for line in lines(checked(done, 'flight_bench')):
+                put({**line, 'parties': where(backend, device, parties == 'threads')})
+                print(f'flight of {line["bytes"]} bytes, {where(backend, device, parties == "threads")}, {streams} connection{"s" * (streams > 1)}: '
+                      f'{line["us"]:.1f} us', flush=True)
         for item in a.presets if 'rows' in a.parts else ():
             name, tokens = item.split(':')
             with tempfile.TemporaryDirectory() as folder:

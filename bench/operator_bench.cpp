@@ -1,11 +1,13 @@
 // Softmax and LayerNorm alone, between two parties as threads of this process with keys resident, on 1 x R x C numbers:
 // a softmax of R rows of C scores, a norm of R rows of C numbers (a LayerNorm's mean is folded into the weights before
 // it).
-//   operator_bench [BACKEND] [RUNS]
+//   operator_bench [BACKEND] [RUNS] [operators|cut]
+// cut: instead of them a 12-bit cut of 32-bit words, 393216 and 2^24 of them: its kernels, as a device runs them.
 // Every word of every run is compared with the operator's meaning on whole numbers. A JSON line each: medians of the
 // online part in ms; means by role of where it went, from further runs that measure each operator where a device does.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -13,10 +15,13 @@
 
 #include "apps/exit.hpp"
 #include "suf/backends/all.hpp"
+#include "suf/compiler/digits.hpp"
+#include "suf/fss/sizes.hpp"
 #include "suf/func/fit.hpp"
 #include "suf/gates/gate.hpp"
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/norm.hpp"
+#include "suf/ring/words.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf::bench {
@@ -87,23 +92,72 @@ struct Unwatched : nn::Watch {
   void Leave(const char*, int64_t, int64_t) override {}
 };
 
+constexpr int kWarm = 2, kMeasured = 3;  // runs before the timed ones, and after them those that measure each operator
+
+// Timing: of a schedule's runs between two threads.
+struct Timing {
+  double online_ms = 0;  // P1's, median
+  std::array<run::Times, 2> all, measured;
+};
+
+// Runs: each with fresh keys; `check` is given what both parties end with.
+Timing Runs(const pfss::Schedule& s, std::array<run::Inputs, 3>& inputs, std::array<pfss::Backend*, 2> backend,
+            int runs, const std::function<void(const std::array<std::vector<uint64_t>, 2>&)>& check) {
+  Timing out;
+  std::vector<double> online;
+  for (int run = -kWarm; run < runs + kMeasured; ++run) {
+    const pfss::Material m{{Secret::Random(), Secret::Random()}, RandomHash()};
+    const auto both = backend[0]->Expand({{Secret(m.key[0]->view()), Secret(m.key[1]->view())}, m.rho});
+    const auto bodies = run::DealBodies(s, *backend[0], *both, inputs[2]);
+    auto links = run::MakeLinks();
+    std::array<run::Times, 2> times;
+    std::array<std::vector<uint64_t>, 2> words;
+    const auto party = [&](size_t p) {
+      pfss::Material mine{{}, m.rho};
+      mine.key[p].emplace(m.key[p]->view());
+      const auto randomness = backend[p]->Expand(std::move(mine));
+      store::KeySource keys(std::make_shared<const store::Layout>(run::LayoutOf(s, int(p))), store::KeySource::kWhole);
+      keys.FeedFrom(bodies[p]);
+      keys.Whole();
+      run::PartyJob job{s, *backend[p], int(p), *randomness, inputs[p], keys, *links[p], {}, {}, {}, &times[p]};
+      job.timed = run >= runs;
+      words[p] = run::RunParty(job);
+    };
+    std::thread other([&] { party(0); });
+    party(1);
+    other.join();
+    check(words);
+    if (run < 0) continue;
+    if (run < runs) online.push_back(times[1].total * 1e3);
+    for (size_t p : {0, 1})
+      for (auto& [scope, spent] : times[p].by) (run < runs ? out.all : out.measured)[p].by[scope] += spent;
+  }
+  std::sort(online.begin(), online.end());
+  out.online_ms = online[online.size() / 2];
+  return out;
+}
+
+// Given: P1's words as a public wire.
+pfss::Wire<pfss::kPub> Given(pfss::Trace& t, const pfss::Shape& shape, int ring) {
+  const pfss::Own<1> own = t.input<pfss::kP1>("x", shape, 64, 0);
+  const auto given = t.give<1>(own, ring, "x");
+  pfss::Sh y = -pfss::Sh(given.s);
+  y.a = y.a + given.hat;
+  return t.open(y, "again");
+}
+
 void Time(const Case& c, std::array<pfss::Backend*, 2> backend, int runs) {
   pfss::Trace t;
   t.scope(c.name);
-  const pfss::Own<1> own = t.input<pfss::kP1>("x", c.shape, 64, 0);
-  const auto given = t.give<1>(own, c.ring, "x");
-  pfss::Sh y = -pfss::Sh(given.s);
-  y.a = y.a + given.hat;
-  const auto x = t.open(y, "again");
-  const nn::AnyWire made =
-      c.op->Build({t, c.tokens, false, nn::Form::kOpen, "7", "y", 0, c.name[0] == 's' ? 1 : c.tokens},
-                  std::vector<nn::AnyWire>{pfss::Wire<pfss::kPub>(x)});
+  const auto x = Given(t, c.shape, c.ring);
+  const nn::AnyWire made = c.op->Build(
+      {t, c.tokens, false, nn::Form::kOpen, "7", "y", 0, c.name[0] == 's' ? 1 : c.tokens}, std::vector<nn::AnyWire>{x});
   const pfss::Wire<pfss::kPub> w = nn::AsOpen(made);
   const pfss::Dealt mask = t.deal(w.r, w.k());
   t.reveal<1>(-pfss::Sh(mask) + w.hat);
   t.close();
   const pfss::Schedule s(t);
-  run::Inputs inputs[3];
+  std::array<run::Inputs, 3> inputs;
   inputs[1].Set("x", c.x);
   Unwatched watch;
   const IntArray* const whole = &c.whole;
@@ -114,50 +168,22 @@ void Time(const Case& c, std::array<pfss::Backend*, 2> backend, int runs) {
     const auto first = meant.begin() + long(r) * c.columns * (c.name[0] == 's' ? c.columns : 1);
     want.insert(want.end(), first, first + c.columns);
   }
-  constexpr int kWarm = 2, kMeasured = 3;
-  std::vector<double> online;
-  run::Times all[2], measured[2];
-  for (int run = -kWarm; run < runs + kMeasured; ++run) {
-    const pfss::Material m{{Secret::Random(), Secret::Random()}, RandomHash()};
-    const auto both = backend[0]->Expand({{Secret(m.key[0]->view()), Secret(m.key[1]->view())}, m.rho});
-    const auto bodies = run::DealBodies(s, *backend[0], *both, inputs[2]);
-    auto links = run::MakeLinks();
-    run::Times times[2];
-    std::vector<uint64_t> words;
-    const auto party = [&](int p) {
-      pfss::Material mine{{}, m.rho};
-      mine.key[size_t(p)].emplace(m.key[size_t(p)]->view());
-      const auto randomness = backend[size_t(p)]->Expand(std::move(mine));
-      store::KeySource keys(std::make_shared<const store::Layout>(run::LayoutOf(s, p)), store::KeySource::kWhole);
-      keys.FeedFrom(bodies[size_t(p)]);
-      keys.Whole();
-      run::PartyJob job{s,        *backend[size_t(p)], p, *randomness, inputs[p], keys, *links[size_t(p)], {}, {}, {},
-                        &times[p]};
-      job.timed = run >= runs;
-      auto out = run::RunParty(job);
-      if (p) words = std::move(out);
-    };
-    std::thread other([&] { party(0); });
-    party(1);
-    other.join();
+  const Timing timing = Runs(s, inputs, backend, runs, [&](const auto& words) {
     for (size_t i = 0; i < want.size(); ++i)
-      if (words.size() != want.size() || gates::Number(words[i], w.k()) != gates::Number(uint64_t(want[i]), w.k()))
+      if (words[1].size() != want.size() ||
+          gates::Number(words[1][i], w.k()) != gates::Number(uint64_t(want[i]), w.k()))
         Fail(Cause::kRefused, c.name, " of ", c.rows, " x ", c.columns, " differs from its meaning at number ", i);
-    if (run < 0) continue;
-    if (run < runs) online.push_back(times[1].total * 1e3);
-    for (int p : {0, 1})
-      for (auto& [scope, spent] : times[p].by) (run < runs ? all : measured)[p].by[scope] += spent;
-  }
-  std::sort(online.begin(), online.end());
+  });
   std::cout << ordered_json{{"bench", "operator"},
                             {"operator", c.name},
                             {"shape", {1, c.rows, c.columns}},
                             {"backend", backend[0]->name()},
                             {"runs", runs},
-                            {"online_ms", online[online.size() / 2]},
-                            {"spent_ms", {{"p0", Spent(all[0], runs)}, {"p1", Spent(all[1], runs)}}},
+                            {"online_ms", timing.online_ms},
+                            {"spent_ms", {{"p0", Spent(timing.all[0], runs)}, {"p1", Spent(timing.all[1], runs)}}},
                             {"measured_ms",
-                             {{"p0", Spent(measured[0], kMeasured)}, {"p1", Spent(measured[1], kMeasured)}}},
+                             {{"p0", Spent(timing.measured[0], kMeasured)},
+                              {"p1", Spent(timing.measured[1], kMeasured)}}},
                             {"flights", s.flights()},
                             {"key_bytes", {s.key_bytes(0), s.key_bytes(1)}},
                             {"payload", {s.sent(0, true), s.sent(1, true)}},
@@ -166,16 +192,132 @@ void Time(const Case& c, std::array<pfss::Backend*, 2> backend, int runs) {
             << std::endl;
 }
 
+// Stepped: a backend that keeps what each step of a party took. The kernels of one that measures its scopes are told
+// apart by step, where their nodes' scopes do not: a kernel may make nodes of two.
+class Stepped : public pfss::Backend {
+ public:
+  explicit Stepped(pfss::Backend& b) : b_(b) {}
+  std::string name() const override { return b_.name(); }
+  const pfss::Capabilities& capabilities() const override { return b_.capabilities(); }
+  uint32_t prg() const override { return b_.prg(); }
+  std::unique_ptr<pfss::Randomness> Expand(pfss::Material m) override { return b_.Expand(std::move(m)); }
+  std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, Role role) override {
+    return std::make_unique<Steps>(b_.Start(s, role), role == Role::kDealer ? nullptr : &steps);
+  }
+  std::vector<pfss::Spent> steps;  // of the runs so far that measured them
+
+ private:
+  struct Told : pfss::Io {
+    Told(pfss::Io& host, pfss::Spent* to) : io(host), spent(to) {}
+    View In(int i) override { return io.In(i); }
+    bool Ready(int i) override { return io.Ready(i); }
+    void Read(int i) override { io.Read(i); }
+    std::span<uint8_t> Out(int i) override { return io.Out(i); }
+    View Received() override { return io.Received(); }
+    std::span<uint8_t> Sending() override { return io.Sending(); }
+    void Await(size_t bytes) override { io.Await(bytes); }
+    void Written(size_t bytes) override { io.Written(bytes); }
+    void Leave() override { io.Leave(); }
+    Data Input(int i) override { return io.Input(i); }
+    void Done(std::span<const int> nodes) override { io.Done(nodes); }
+    void Took(uint16_t scope, const pfss::Spent& s) override { *spent += s, io.Took(scope, s); }
+    bool Timed() const override { return io.Timed(); }
+    pfss::Io& io;
+    pfss::Spent* spent;
+  };
+  struct Steps : pfss::Executor {
+    Steps(std::unique_ptr<pfss::Executor> e, std::vector<pfss::Spent>* to) : executor(std::move(e)), steps(to) {}
+    void Run(const pfss::Program& program, const pfss::Randomness& randomness, pfss::Io& io) override {
+      pfss::Spent none;
+      const bool kept = steps && io.Timed();
+      if (kept && steps->size() <= next) steps->resize(next + 1);
+      Told told(io, kept ? &(*steps)[next] : &none);
+      executor->Run(program, randomness, told);
+      executor->Finish();
+      ++next;
+    }
+    std::vector<uint64_t> Result(int node) override { return executor->Result(node); }
+    const std::unique_ptr<pfss::Executor> executor;
+    std::vector<pfss::Spent>* const steps;
+    size_t next = 0;
+  };
+  pfss::Backend& b_;
+};
+
+// TimeCut: an exact 12-bit cut of words of 32 bits by tables of digits, at P0: the kernel that makes the bits to be
+// opened and the one that finishes with shares of the quotient. Bytes: what they cannot but move: the opened word,
+// words of the PRG, key sections and messages, and the share.
+void TimeCut(int64_t count, std::array<pfss::Backend*, 2> backend, int runs) {
+  constexpr int kRing = 32, kCut = 12, kLeft = kRing - kCut;
+  pfss::Trace t;
+  t.scope("give");
+  const auto x = Given(t, {count}, kRing);
+  t.scope("bits");
+  const int64_t half = int64_t{1} << (kCut - 1);
+  const compiler::OpenedDigits d(t, x, t.constant(half), compiler::PlanDigits({{kCut, kLeft}}, compiler::Stages::kOne));
+  t.scope("finish");
+  const compiler::Borrow borrow(d, kCut, compiler::Stages::kOne);
+  compiler::Words y(t, kLeft);
+  y.Add(compiler::Lifted(d.hat(), d.r(), half, kCut));
+  y.Add(borrow.Share(kLeft), std::nullopt, -1);
+  t.keep(compiler::Settle(t, y.Done()));
+  t.close();
+  const pfss::Schedule s(t);
+  std::array<run::Inputs, 3> inputs;
+  std::mt19937_64 rng(1);
+  std::vector<int64_t> words(size_t(count), 0);
+  for (int64_t& w : words) w = int64_t(uint32_t(rng()));
+  inputs[1].Set("x", words);
+  Stepped p0(*backend[0]);
+  (void)Runs(s, inputs, {&p0, backend[1]}, runs, [&](const auto& shares) {
+    for (size_t i = 0; i < words.size(); ++i)
+      if (((shares[0].at(i) + shares[1].at(i)) ^ (uint64_t(words[i] + half) >> kCut)) & ring::Mask(kLeft))
+        Fail(Cause::kRefused, "the cut differs from its meaning at word ", i);
+  });
+  for (const char* stage : {"bits", "finish"}) {
+    const bool last = stage[0] == 'f';
+    const auto in = [&](int i) { return t.name(t.node(i).scope) == stage; };
+    size_t at = s.steps(0).size() - 1;  // the step that sends the bits, or the last
+    int64_t bytes = count * 4 * (last ? 2 : 1);
+    for (size_t k = 0; k < s.steps(0).size(); ++k)
+      if (const int f = s.steps(0)[k].send; f >= 0 && !last && in(s.frames()[size_t(f)].parts[0].node)) at = k;
+    for (int f : {s.steps(0)[at].receive, s.steps(0)[at].send})
+      for (const pfss::Part& part : f < 0 ? std::vector<pfss::Part>{} : s.frames()[size_t(f)].parts)
+        bytes += part.bytes;
+    for (int i : s.live(Role::kModel))
+      if (const pfss::Node& n = t.node(i); in(i) && n.op == pfss::Op::kRand)
+        bytes += pfss::Size(n.shape) * int64_t(fss::ElementBytes(n.ring.bits));
+    for (const pfss::Part& part : s.key(0)) bytes += in(part.node) ? part.bytes : 0;
+    const double us = p0.steps.at(at).compute * 1e6 / kMeasured;
+    std::cout << ordered_json{{"bench", "cut"},
+                              {"stage", stage},
+                              {"count", count},
+                              {"backend", p0.name()},
+                              {"us", us},
+                              {"launches", p0.steps[at].launches / kMeasured},
+                              {"g_per_s", double(count) / us * 1e-3},
+                              {"bytes", bytes},
+                              {"gb_per_s", double(bytes) / us * 1e-3}}
+                     .dump()
+              << std::endl;
+  }
+}
+
 int Main(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "packed";
   const int runs = argc > 2 ? std::atoi(argv[2]) : 9;
-  if (runs < 1) Fail(Cause::kInput, "usage: operator_bench [BACKEND] [RUNS]");
+  const std::string what = argc > 3 ? argv[3] : "operators";
+  if (runs < 1 || (what != "operators" && what != "cut"))
+    Fail(Cause::kInput, "usage: operator_bench [BACKEND] [RUNS] [operators|cut]");
   exec::Pool pools[2]{exec::Pool(exec::Cores()), exec::Pool(exec::Cores())};
   const auto p0 = backends::Find(name, true).make(pools[0]), p1 = backends::Find(name, true).make(pools[1]);
-  for (const auto& [rows, columns] : {std::pair{2, 8}, {4, 16}, {8, 32}, {12, 64}, {16, 128}}) {
-    Time(SoftmaxOf(rows, columns), {p0.get(), p1.get()}, runs);
-    Time(NormOf(rows, columns), {p0.get(), p1.get()}, runs);
-  }
+  if (what == "cut")
+    for (int64_t count : {int64_t{393216}, int64_t{1} << 24}) TimeCut(count, {p0.get(), p1.get()}, runs);
+  else
+    for (const auto& [rows, columns] : {std::pair{2, 8}, {4, 16}, {8, 32}, {12, 64}, {16, 128}}) {
+      Time(SoftmaxOf(rows, columns), {p0.get(), p1.get()}, runs);
+      Time(NormOf(rows, columns), {p0.get(), p1.get()}, runs);
+    }
   return 0;
 }
 

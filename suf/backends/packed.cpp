@@ -128,7 +128,7 @@ void PackedExecutor::Run(const Program& program, const Randomness& randomness, I
       io.Written(next ? size_t(next->at) : all);
     }
     const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    io.Took(node(nodes[0]).scope, {.compute = took * (1 - keys), .key = took * keys});
+    io.Took(node(nodes.back()).scope, {.compute = took * (1 - keys), .key = took * keys});
     for (int i : ins.read) io.Read(i);
     io.Done(nodes);
     for (int i : ins.dead) values_[size_t(i)] = {};

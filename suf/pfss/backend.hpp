@@ -109,6 +109,9 @@ class Io {
   // Written: so many bytes of what is Sending are final, so that they may leave; it only grows. Both from any thread.
   virtual void Await(size_t /*bytes*/) {}
   virtual void Written(size_t /*bytes*/) {}
+  // Leave: all of what is Sending is final and leaves now, while the executor goes on with what its peer does not wait
+  // for. From the thread of Run; who does not call it has his frame sent once he is Finished.
+  virtual void Leave() {}
 
   // Input: a role's own data as it is kept: whole words of 1, 2, 4 or 8 bytes, row-major, kept alive by the host;
   // signed ones stand for two's complement of any width. `version` is another one whenever the data is: a backend may

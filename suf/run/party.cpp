@@ -102,7 +102,7 @@ class PartyIo : public pfss::Io {
   // End: what the step received is all here and was read, what it sends is all written.
   void End() {
     AwaitNow(incoming_.size());
-    if (send_ >= 0 && left_ < outgoing_.size()) SendNow(outgoing_.size());
+    Leave();
     if (receive_ >= 0 && s_.frames()[size_t(receive_)].tick >= 0) Post();
   }
   void Forget() {  // the frames before the inference
@@ -145,6 +145,10 @@ class PartyIo : public pfss::Io {
     if (!job_.parts || outgoing_.size() <= kLongFrame || s_.frames()[size_t(send_)].tick < 0) return;
     std::unique_lock l(link_, std::try_to_lock);
     if (l && written_ >= left_ + kLongFrame) SendNow(written_);
+  }
+  void Leave() override {
+    std::lock_guard l(link_);
+    if (send_ >= 0 && left_ < outgoing_.size()) SendNow(outgoing_.size());
   }
   Data Input(int node) override {
     const pfss::Node& n = t_.node(node);

@@ -151,19 +151,19 @@ void CudaExecutor::UploadSection(int i, Io& io) {
   bursts_.back().nodes.push_back(i);
 }
 
-// TakeSections: those that a batch reads; steps wait for their copies, the host does not.
+// TakeSections: those that a batch reads, and which burst brings the last of them: its kernels wait for that, the host
+// does not.
 void CudaExecutor::TakeSections(const Batch& batch, Io& io) {
-  int last = -1;
+  burst_ = -1;
   bool opened = false;
   for (int i : batch.read) {
     if (burst_of_[size_t(i)] < 0) {
       if (!std::exchange(opened, true)) bursts_.emplace_back();
       UploadSection(i, io);
     }
-    last = std::max(last, burst_of_[size_t(i)]);
+    burst_ = std::max(burst_, burst_of_[size_t(i)]);
   }
   if (opened) bursts_.back().mark.Record(in_->copies_.stream());
-  if (last >= 0 && !bursts_[size_t(last)].given) bursts_[size_t(last)].mark.Await(in_->queue_.stream());
 }
 
 // TakeAhead: sections that are here, for the steps to come: some, or all before the inference.
@@ -341,7 +341,7 @@ void CudaExecutor::Report(const Part& part, size_t b, double all, Io& io) {
   const Mark* last = &in_->time_[2];
   for (size_t k = batch.begin; k < batch.end; ++k) {
     const Instruction& ins = instructions[k];
-    const uint16_t scope = node(ins.group ? ins.members[0].node : ins.node).scope;
+    const uint16_t scope = node(ins.group ? ins.members.back().node : ins.node).scope;
     by[scope].launches += in_->launches_[k], many[scope] += double(in_->launches_[k]);
     if (timed_) {
       const Mark* const end = &in_->ends_[k - batch.begin];
@@ -379,6 +379,15 @@ void CudaExecutor::Report(const Part& part, size_t b, double all, Io& io) {
   io.Done(nodes);
 }
 
+// Prepare: what a batch needs of the host beside the frame. Asked for while the peer works, where that can be.
+void CudaExecutor::Prepare(size_t b, Io& io) {
+  const Batch& batch = plan_.batches[b];
+  AwaitSections(batch, io);
+  TakeInputs(b, io);
+  TakeSections(batch, io);
+  prepared_ = b + 1;
+}
+
 void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io& io) {
   const lower::Plan& plan = plan_.plan;
   SUF_CHECK(next_ < plan.programs.size() && program.role == role_ && program.nodes == plan.programs[next_].nodes);
@@ -395,18 +404,15 @@ void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io&
   for (size_t b = part.begin; b < part.end; ++b) {
     const Batch& batch = plan_.batches[b];
     const size_t c = batch.chapter;
-    AwaitSections(batch, io);
+    const bool last = b + 1 == part.end;
+    if (prepared_ <= b) Prepare(b, io);
     in_->time_[0].Record(s), back_ = meanwhile_ = 0;
     if (b == part.begin) TakeFrame(part, io);
-    TakeInputs(b, io);
-    TakeSections(batch, io);
+    if (burst_ >= 0 && !bursts_[size_t(burst_)].given) bursts_[size_t(burst_)].mark.Await(s);
     in_->time_[1].Record(s);
-    if (ours_) {
+    if (ours_)
       for (; next_chapter_ <= c; ++next_chapter_) ExpandWords(next_chapter_);
-      if (b == plan_.chapters[c].begin) in_->expanded_[c % 2].Await(s);
-    } else if (b == plan_.chapters[c].begin) {
-      FillWords(plan_.chapters[c], randomness);
-    }
+    if (b == plan_.chapters[c].begin) ours_ ? in_->expanded_[c % 2].Await(s) : FillWords(plan_.chapters[c], randomness);
     in_->time_[2].Record(s);
     Launch(b);
     in_->time_[3].Record(s);
@@ -416,14 +422,16 @@ void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io&
       ExpandWords(next_chapter_++);
     if (role_ == Role::kDealer) {
       if (b > part.begin) GiveSections(plan_.batches[b - 1], io);
-      if (b + 1 == part.end) in_->queue_.Wait(), GiveSections(batch, io);
+      if (last) in_->queue_.Wait(), GiveSections(batch, io);
     }
-    if (b + 1 == part.end) GiveFrame(part, io);
+    if (last) GiveFrame(part, io), io.Leave();
+    // while the peer works
     TakeAhead(io, before);
     in_->queue_.Wait();
     GiveBack(io);
     const auto end = Clock::now();
     Report(part, b, std::chrono::duration<double>(end - std::exchange(begin, end)).count(), io);
+    if (last && role_ != Role::kDealer && b + 1 < plan_.batches.size()) Prepare(b + 1, io);
   }
   for (int i : plan.unread[at]) io.Read(i);
 }

@@ -125,6 +125,7 @@ class CudaExecutor : public pfss::Executor {
   void TakeAhead(pfss::Io& io, bool all);
   void UploadSection(int node, pfss::Io& io);
   void GiveBack(pfss::Io& io);
+  void Prepare(size_t b, pfss::Io& io);
   void FillWords(const Chapter& c, const pfss::Randomness& randomness);
   void ExpandWords(size_t chapter);
   void Launch(size_t b);
@@ -162,6 +163,8 @@ class CudaExecutor : public pfss::Executor {
   };
   std::vector<Burst> bursts_;
   std::vector<int> burst_of_;  // by node: the burst that brings it; -1: not asked for
+  int burst_ = -1;             // that brings the last section of the batch that is prepared; -1: it reads none
+  size_t prepared_ = 0;        // batches before this one are
   size_t next_key_ = 0;        // in the order of the bundle
   size_t next_chapter_ = 0;    // that is not expanded
   bool ours_ = false;          // whether the device expands the PRG

@@ -66,6 +66,37 @@ void Print(const char* name, const char* of, double count, double seconds, doubl
   std::fflush(stdout);
 }
 
+// ---- Memory: the ceiling of what only reads
+
+constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
+__global__ void __launch_bounds__(1024) FillKernel(uint64_t* out, uint64_t count) {
+  for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += uint64_t(gridDim.x) * blockDim.x)
+    out[i] = i * kOdd;
+}
+__global__ void __launch_bounds__(1024) ReadKernel(const ulonglong2* x, uint64_t count, unsigned long long* sum) {
+  unsigned long long all = 0;
+#pragma unroll 8
+  for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += uint64_t(gridDim.x) * blockDim.x)
+    all += x[i].x + x[i].y;
+  for (int by = 16; by; by /= 2) all += __shfl_xor_sync(~0u, all, by);
+  if (threadIdx.x % 32 == 0) atomicAdd(sum, all);
+}
+void Read() {
+  constexpr uint64_t kCount = uint64_t{1} << 29;
+  const Memory words(8 * kCount), sum(8);
+  const unsigned blocks = 2 * unsigned(exec::cuda::Find(0).processors);
+  FillKernel<<<blocks, 1024>>>(Out(words), kCount);
+  const auto run = [&](Stream s) {
+    exec::cuda::Set(sum.data(), 0, sum.size(), s);
+    ReadKernel<<<blocks, 1024, 0, s>>>(reinterpret_cast<const ulonglong2*>(words.data()), kCount / 2,
+                                       reinterpret_cast<unsigned long long*>(sum.data()));
+  };
+  run(nullptr);
+  Verify(Back<uint64_t>(sum.data(), 1)[0] == kCount / 2 * (kCount - 1) * kOdd, "a sum of what was read");
+  const double t = Seconds(run);
+  Print("memory", "read", 8.0 * kCount, t, 8e-9 * kCount / t, "gb_per_s");
+}
+
 // ---- AES in registers
 
 template <int kTables>
@@ -278,6 +309,7 @@ void Dcfs(int n, int words, int bits, size_t count) {
 }
 
 void All() {
+  Read();
   Chain();
   Sections();
   for (size_t count : {1024u, 1u << 17, 1u << 20, 1u << 22}) Dpfs(64, count, 1);
