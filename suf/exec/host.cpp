@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kPage = 4096, kHuge = size_t{2} << 20;
 
 std::atomic<const Pinning*> pinning{nullptr};
+std::atomic<size_t> kept_bytes{0};  // 0: nobody said
 
 void Unmap(uint8_t* p, size_t bytes) {
   if (const Pinning* by = pinning) by->unpin(p, bytes);
@@ -26,7 +27,7 @@ class Kept {
  public:
   static constexpr size_t kLeast = 64 << 10;
   // Most: pinned ones are the windows of keys of a dealer's two bundles.
-  static size_t Most() { return size_t(pinning ? 512 : 96) << 20; }
+  static size_t Most() { return kept_bytes ? size_t(kept_bytes) : size_t(pinning ? 512 : 96) << 20; }
   // Take: so many bytes or up to twice as many; null: none. bytes becomes what they are.
   uint8_t* Take(size_t* bytes) {
     std::lock_guard l(m_);
@@ -76,6 +77,8 @@ HostBuffer::HostBuffer(size_t bytes) : bytes_(bytes), pages_((bytes + kPage - 1)
          " bytes of keys or messages; bring fewer tokens or values at once, take a smaller window of keys, or free "
          "memory");
 }
+
+void KeepHostBuffers(size_t most) { kept_bytes = most; }
 
 void PinWith(const Pinning& by) {
   static Pinning kept;

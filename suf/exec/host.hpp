@@ -34,8 +34,13 @@ class HostBuffer {
   size_t bytes_ = 0, pages_ = 0;  // pages_: bytes of them
 };
 
-// Pinning: what makes pages ones that a device reads and writes by itself, and takes that back. PinWith: for all buffers
-// made from now on that are of whole pages; called once by who uses a device, which may fail to pin and says nothing.
+// KeepHostBuffers: bytes of pages of buffers that went which stay for those to come, at most: 96 MB, and 512 MB of
+// pages that a device reaches, unless somebody says otherwise.
+void KeepHostBuffers(size_t most);
+
+// Pinning: what makes pages ones that a device reads and writes by itself, and takes that back. PinWith: for all
+// buffers made from now on that are of whole pages; called once by who uses a device, which may fail to pin and says
+// nothing.
 struct Pinning {
   void (*pin)(void* pages, size_t bytes);
   void (*unpin)(void* pages, size_t bytes);

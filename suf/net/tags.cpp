@@ -13,11 +13,10 @@ ChunkTags::ChunkTags(const Hash& key) : ctx_(EVP_CIPHER_CTX_new()) {
 
 ChunkTags::~ChunkTags() { EVP_CIPHER_CTX_free(static_cast<EVP_CIPHER_CTX*>(ctx_)); }
 
-std::array<uint8_t, ChunkTags::kBytes> ChunkTags::Next(View head, View data) {
+std::array<uint8_t, ChunkTags::kBytes> ChunkTags::Of(uint64_t number, View head, View data) {
   auto* ctx = static_cast<EVP_CIPHER_CTX*>(ctx_);
   std::array<uint8_t, 12> nonce{};
-  std::memcpy(nonce.data(), &next_, sizeof next_);
-  ++next_;
+  std::memcpy(nonce.data(), &number, sizeof number);
   std::array<uint8_t, kBytes> tag, none;
   int n = 0;
   SUF_CHECK(EVP_EncryptInit_ex(ctx, nullptr, nullptr, nullptr, nonce.data()) &&

@@ -21,7 +21,9 @@ class ChunkTags {
   }
   std::array<uint8_t, kBytes> Next(View data) { return Next(data, {}); }
   // Next: of a piece in two parts.
-  std::array<uint8_t, kBytes> Next(View head, View data);
+  std::array<uint8_t, kBytes> Next(View head, View data) { return Of(next_++, head, data); }
+  // Of: the tag of piece `number`, whichever came before: for several threads, each with a ChunkTags of the same key.
+  std::array<uint8_t, kBytes> Of(uint64_t number, View head, View data);
 
  private:
   void* ctx_;

@@ -1,5 +1,9 @@
 #include "suf/store/bundle.hpp"
 
+#include <algorithm>
+
+#include "suf/exec/pool.hpp"
+
 namespace suf::store {
 
 Bytes Encode(const BundleHeader& h) {
@@ -48,15 +52,22 @@ constexpr size_t kTag = net::ChunkTags::kBytes;
 }
 
 Sink::Sink(const Hash& key, SharedLayout layout, Out out, uint64_t window)
+    : Sink(key, std::move(layout), std::move(out), nullptr, window) {}
+
+Sink::Sink(const Hash& key, SharedLayout layout, Keep keep)
+    : Sink(key, std::move(layout), nullptr, std::move(keep), ~uint64_t{0}) {}
+
+Sink::Sink(const Hash& key, SharedLayout layout, Out out, Keep keep, uint64_t window)
     : layout_(std::move(layout)),
       window_(window),
       usual_(kTag + std::min<uint64_t>(kChunkBytes, layout_->largest())),
-      tags_(key),
       out_(std::move(out)),
-      chunks_(layout_->chunks().size()),
-      pump_([this] { Pump(); }) {
-  std::lock_guard lock(m_);
+      keep_(std::move(keep)),
+      chunks_(layout_->chunks().size()) {
+  // tags of several chunks at once, where cores are to spare: one makes less of them than a device makes keys
+  for (int i = 0; i < std::clamp(exec::Cores() / 4, 1, 3); ++i) tags_.emplace_back(key);
   for (size_t i = 0; i < chunks_.size(); ++i) chunks_[i].left = layout_->chunks()[i].sections;
+  pump_ = std::thread([this] { Pump(); });
 }
 
 Sink::~Sink() {
@@ -78,7 +89,8 @@ std::span<uint8_t> Sink::Room(size_t i) {
     const auto begin = std::chrono::steady_clock::now();
     changed_.wait(lock, [&] { return waiting_ < window_ || error_; });
     waited_ += std::chrono::steady_clock::now() - begin;
-    const size_t bytes = std::max<uint64_t>(usual_, kTag + layout_->chunks()[s.chunk].bytes);
+    const uint64_t exact = kTag + layout_->chunks()[s.chunk].bytes;
+    const size_t bytes = keep_ ? exact : std::max(usual_, exact);
     if (bytes == usual_ && !idle_.empty()) {
       c.room = std::move(idle_.back());
       idle_.pop_back();
@@ -125,28 +137,45 @@ void Sink::Finish() {
 }
 
 void Sink::Pump() {
+  exec::Pool pool(int(tags_.size()));
   std::unique_lock lock(m_);
-  for (;;) {
-    changed_.wait(lock, [&] { return out_next_ < done_ || closed_; });
-    if (dropped_ || out_next_ == done_) return;
-    const uint64_t bytes = layout_->chunks()[out_next_].bytes;
-    exec::HostBuffer room = std::move(chunks_[out_next_].room);
-    lock.unlock();
-    try {
-      const std::span<uint8_t> chunk = room.span().first(kTag + bytes);
-      auto tag = tags_.Next(View(chunk).subspan(kTag));
-      std::copy(tag.begin(), tag.end(), chunk.begin());
-      out_(chunk);
-      if (room.size() != usual_) room = {};
+  try {
+    for (;;) {
+      changed_.wait(lock, [&] { return out_next_ < done_ || closed_; });
+      if (out_next_ == done_) return;
+      const size_t first = out_next_, many = std::min(done_ - first, tags_.size());
+      std::vector<exec::HostBuffer> rooms;
+      for (size_t i = 0; i < many; ++i) rooms.push_back(std::move(chunks_[first + i].room));
+      lock.unlock();
+      const auto bytes = [&](size_t i) { return layout_->chunks()[first + i].bytes; };
+      const auto chunk = [&](size_t i) { return rooms[i].span().first(kTag + bytes(i)); };
+      pool.For(many, 1, [&](size_t lo, size_t hi) {
+        for (size_t i = lo; i < hi; ++i) {
+          const auto tag = tags_[i].Of(first + i, View(chunk(i)).subspan(kTag), {});
+          std::copy(tag.begin(), tag.end(), chunk(i).begin());
+        }
+      });
+      for (size_t i = 0; i < many; ++i) {
+        lock.lock();
+        if (dropped_) return;
+        lock.unlock();
+        if (keep_)
+          keep_(std::exchange(rooms[i], {}));
+        else
+          out_(chunk(i));
+        if (rooms[i].size() != usual_) rooms[i] = {};
+        lock.lock();
+        ++out_next_, waiting_ -= bytes(i);
+        if (!rooms[i].empty()) idle_.push_back(std::move(rooms[i]));
+        lock.unlock();
+        changed_.notify_all();
+      }
       lock.lock();
-    } catch (...) {
-      lock.lock();
-      error_ = std::current_exception();
     }
-    ++out_next_, waiting_ -= bytes;
-    if (!room.empty()) idle_.push_back(std::move(room));
+  } catch (...) {
+    if (!lock.owns_lock()) lock.lock();
+    error_ = std::current_exception();
     changed_.notify_all();
-    if (error_) return;
   }
 }
 

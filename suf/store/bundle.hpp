@@ -66,6 +66,9 @@ class Sink {
  public:
   using Out = std::function<void(View chunk)>;
   Sink(const Hash& key, SharedLayout layout, Out out, uint64_t window = kKeyWindow);
+  // Keep: takes each chunk's memory over, its tag before its data; no window holds the generator up.
+  using Keep = std::function<void(exec::HostBuffer chunk)>;
+  Sink(const Hash& key, SharedLayout layout, Keep keep);
   ~Sink();  // without Finish: what is not yet out is dropped
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
@@ -80,6 +83,7 @@ class Sink {
   std::chrono::steady_clock::duration waited() const { return waited_; }
 
  private:
+  Sink(const Hash& key, SharedLayout layout, Out out, Keep keep, uint64_t window);
   struct Chunk {
     exec::HostBuffer room;
     size_t left = 0;  // sections that are not Done
@@ -88,8 +92,9 @@ class Sink {
 
   const SharedLayout layout_;
   const uint64_t window_, usual_;  // usual_: bytes of a room
-  net::ChunkTags tags_;
+  std::vector<net::ChunkTags> tags_;  // of a thread each
   const Out out_;
+  const Keep keep_;
   std::chrono::steady_clock::duration waited_{};
   size_t section_ = 0;    // of Write
   uint64_t written_ = 0;  // bytes therein

@@ -70,9 +70,9 @@ void KeySource::Give(size_t i) {
   Drop(&c);
 }
 
+// Drop: to the idle rooms, where wiping waits for the end: the reader is in the middle of a run.
 void KeySource::Drop(Chunk* c) {
-  if (c->room.size() == usual_) idle_.push_back(std::move(c->room));
-  c->room = {};
+  if (!c->room.empty()) idle_.push_back(std::move(c->room));
 }
 
 View KeySource::Data(size_t chunk) {
@@ -119,10 +119,14 @@ std::span<uint8_t> KeySource::Room() {
   if (closed_) return {};
   Chunk& c = chunks_[came_];
   if (c.room.empty()) {
-    if (kTag + bytes <= usual_ && !idle_.empty()) {
-      c.room = std::move(idle_.back());
-      idle_.pop_back();
+    auto best = idle_.end();  // the smallest that fits
+    for (auto i = idle_.begin(); i != idle_.end(); ++i)
+      if (i->size() >= kTag + bytes && (best == idle_.end() || i->size() < best->size())) best = i;
+    if (best != idle_.end()) {
+      c.room = std::move(*best);
+      idle_.erase(best);
     } else {
+      if (window_ != kWhole && !idle_.empty()) idle_.pop_back();  // for one that fits: the window's memory stays
       c.room = exec::HostBuffer(std::max(kTag + bytes, usual_));
     }
   }
