@@ -128,8 +128,8 @@ class Io {
   // Took: time that went into the nodes of a scope since the last call; waits within this Io included, as host where
   // that is not 0, else as compute.
   virtual void Took(uint16_t /*scope*/, const Spent&) {}
-  // Timed: whether the time of each scope is to be measured where that takes time itself: on a device. Else what Took
-  // is told of scopes that ran together may be divided among them by a guess.
+  // Timed: whether the time of each scope is to be measured where that takes time itself: on a device. Else Took may be
+  // told all that a step of several scopes took as compute of one of them.
   virtual bool Timed() const { return false; }
   // Sent: called for each message of this role, by pieces and from any thread, with the words that it sends as they lie
   // in memory: from now on they are public.

@@ -122,7 +122,7 @@ class PartyIo : public pfss::Io {
   }
   bool Ready(int node) override {
     const int i = section_[size_t(node)];
-    return i >= 0 && job_.keys.Ready(size_t(i));
+    return i >= 0 && (job_.early || begun) && job_.keys.Ready(size_t(i));
   }
   void Read(int node) override {
     if (const int i = std::exchange(section_[size_t(node)], -1); i >= 0) job_.keys.Give(size_t(i));
@@ -162,6 +162,7 @@ class PartyIo : public pfss::Io {
 
   Meter meter;
   bool running = false;  // whether the executor is
+  bool begun = false;    // whether the inference has
 
  private:
   // Room: of a frame: before the inference its own, else the next slot of its direction.
@@ -239,6 +240,7 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
   auto start = [&] {
     if (std::exchange(online, true)) return;
     begin = Clock::now(), before_it.end = online_part.begin = Stamp();
+    io.begun = true;
     io.meter.Reset();
     if (job.online) job.online();
     io.Post();

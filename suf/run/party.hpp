@@ -65,6 +65,8 @@ struct PartyJob {
   // one would wait within it for the other, who needs it.
   bool parts = false;
   bool timed = false;  // the executor measures each scope (pfss::Io::Timed)
+  // early: whether keys that are here may go to a device before the inference; else they go there while it runs
+  bool early = true;
 };
 
 // RoomsOf: bytes of a party's rooms for frames in flight, of both directions; they are there for all of the inference.

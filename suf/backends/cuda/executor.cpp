@@ -99,8 +99,10 @@ void CudaExecutor::TakeInputs(size_t b, Io& io) {
     if (ins.group || ins.same >= 0 || node(ins.node).op != Op::kInput) continue;
     if (!in_->words_.count(ins.node)) continue;
     auto& held = in_->held_[ins.node];
+    const uint8_t* const was = held ? held->data() : nullptr;
     held = weights_.Get(t_.name(node(ins.node).label), data_.at(ins.node), count(ins.node), held, s);
     const uint8_t* const at = held->data();
+    if (at == was) continue;  // its address stays where the graphs read it
     Upload(const_cast<uint8_t*>(Value(ins.node).data), &at, sizeof at, s);
   }
 }
@@ -169,11 +171,12 @@ void CudaExecutor::TakeSections(const Batch& batch, Io& io) {
 // TakeAhead: sections that are here, for the steps to come: some, or all before the inference.
 void CudaExecutor::TakeAhead(Io& io, bool all) {
   if (role_ == Role::kDealer) return;
-  constexpr size_t kAhead = size_t{8} << 20;  // bytes a step: what the copy engine moves while a step runs
   const std::vector<pfss::Part>& order = s_.key(int(role_));
   if (next_key_ == order.size()) return;
   bursts_.emplace_back();
-  for (size_t bytes = 0; next_key_ < order.size() && (all || bytes < kAhead); ++next_key_) {
+  // bytes a step: more than are read in one on the average, and not so many that frames wait for them
+  const size_t ahead = std::max(size_t{1} << 20, size_t(s_.key_bytes(int(role_))) / plan_.programs.size() * 5 / 4);
+  for (size_t bytes = 0; next_key_ < order.size() && (all || bytes < ahead); ++next_key_) {
     const int i = order[next_key_].node;
     if (!plan_.keys.count(i) || burst_of_[size_t(i)] >= 0) continue;
     if (!io.Ready(i)) break;
@@ -247,13 +250,18 @@ void CudaExecutor::Launch(size_t b) {
   graph->Launch(s);
 }
 
+// Stamp: a place that is measured, where anything is: a mark that a clock reads costs some microseconds of each step.
+void CudaExecutor::Stamp(const exec::cuda::Mark& mark, const exec::cuda::Queue& by) const {
+  if (timed_) mark.Record(by.stream());
+}
+
 // Back: copies to the host, waited for.
 void CudaExecutor::Back(const exec::cuda::Queue& by, const std::function<void()>& downloads) {
-  in_->back_[0].Record(by.stream());
+  Stamp(in_->back_[0], by);
   downloads();
-  in_->back_[1].Record(by.stream());
+  Stamp(in_->back_[1], by);
   by.Wait();
-  back_ += exec::cuda::Mark::Between(in_->back_[0], in_->back_[1]);
+  if (timed_) back_ += exec::cuda::Mark::Between(in_->back_[0], in_->back_[1]);
 }
 
 // Meanwhile: what the Io does while a copy is under way is no part of the copy.
@@ -293,25 +301,28 @@ void CudaExecutor::GiveFrame(const Part& part, Io& io) {
   if (const std::span<uint8_t> all = io.Sending(); int64_t(all.size()) == f.bytes) {
     const auto copy = [&](size_t at) {
       Download(&all[at], from + at, std::min(kChunk, all.size() - at), in_->queue_.stream());
-      in_->copied_[at / kChunk % in_->copied_.size()].Record(in_->queue_.stream());
+      if (all.size() > kChunk) in_->copied_[at / kChunk % in_->copied_.size()].Record(in_->queue_.stream());
     };
     const size_t ahead = kChunk * in_->copied_.size();
-    Back(in_->queue_, [&] {
+    const auto chunks = [&] {
       for (size_t at = 0; at < std::min(ahead, all.size()); at += kChunk) copy(at);
       for (size_t at = 0; at < all.size(); at += kChunk) {
-        in_->copied_[at / kChunk % in_->copied_.size()].Wait();
+        all.size() > kChunk ? in_->copied_[at / kChunk % in_->copied_.size()].Wait() : in_->queue_.Wait();
         if (at + ahead < all.size()) copy(at + ahead);
         Meanwhile([&] { io.Written(std::min(at + kChunk, all.size())); });
       }
-    });
-    return;
+      Meanwhile([&] { io.Leave(); });
+    };
+    return Back(in_->queue_, chunks);
   }
-  Back(in_->queue_, [&] {
+  const auto parts = [&] {
     for (const pfss::Part& p : f.parts) {
       const std::span<uint8_t> to = io.Out(p.node);
       Download(to.data(), from + p.at, to.size(), in_->queue_.stream());
     }
-  });
+  };
+  Back(in_->queue_, parts);
+  io.Leave();
 }
 
 // Copied: bytes that a batch had moved for it, by scope.
@@ -328,21 +339,22 @@ CudaExecutor::Shares CudaExecutor::Copied(const Part& part, size_t b) const {
   return out;
 }
 
-// Report: what a batch took, once it is done. Without measured instructions kernels are divided by how many a scope
-// has.
+// Report: what a batch took, once it is done. Where scopes are not measured, all of it is told of the one with most
+// kernels.
 void CudaExecutor::Report(const Part& part, size_t b, double all, Io& io) {
   using exec::cuda::Mark;
   const Batch& batch = plan_.batches[b];
   const Chapter& chapter = plan_.chapters[batch.chapter];
   const std::span<const Instruction> instructions(plan_.plan.instructions);
   std::map<uint16_t, Spent> by;
-  Shares many, drawn;
   std::vector<int> nodes;
-  const Mark* last = &in_->time_[2];
+  // what the first kernel follows: words are waited for where a chapter begins
+  const Mark* const first = &in_->time_[b == chapter.begin ? 2 : 1];
+  const Mark* last = first;
   for (size_t k = batch.begin; k < batch.end; ++k) {
     const Instruction& ins = instructions[k];
     const uint16_t scope = node(ins.group ? ins.members.back().node : ins.node).scope;
-    by[scope].launches += in_->launches_[k], many[scope] += double(in_->launches_[k]);
+    by[scope].launches += in_->launches_[k];
     if (timed_) {
       const Mark* const end = &in_->ends_[k - batch.begin];
       by[scope].compute += Mark::Between(*std::exchange(last, end), *end);
@@ -351,30 +363,31 @@ void CudaExecutor::Report(const Part& part, size_t b, double all, Io& io) {
     for (const lower::Member& m : ins.members)
       if (!(m.emits && node(m.node).op == Op::kTell)) nodes.push_back(m.node);
   }
-  // Divide: by shares; where there are none, by how many kernels a scope has, or to the first scope.
-  const auto divide = [&](double Spent::*what, const Shares& shares, double seconds) {
-    const Shares& of = shares.empty() ? many : shares;
-    double sum = 0;
-    for (const auto& [scope, share] : of) sum += share;
-    for (const auto& [scope, share] : of)
-      by[scope].*what += sum > 0 ? seconds * share / sum : scope == of.begin()->first ? seconds : 0;
-  };
-  const auto between = [&](size_t i) { return Mark::Between(in_->time_[i], in_->time_[i + 1]); };
-  const double kernels = between(2), words = between(1);
-  // what neither the Io's work nor, of the dealer's, the kernels of the next batch hide
-  const double copies = std::clamp(between(0) + back_ - meanwhile_, 0.0, std::max(0.0, all - kernels - words));
-  if (b == chapter.begin) {
+  const auto most =
+      std::max_element(by.begin(), by.end(), [](auto& x, auto& y) { return x.second.launches < y.second.launches; });
+  Shares drawn;
+  if (b == chapter.begin)
     for (const auto& [i, room] : chapter.drawn) drawn[node(i).scope] += double(room.bytes);
-    if (!drawn.empty()) by[drawn.begin()->first].launches += in_->launches_[instructions.size() + batch.chapter];
+  if (!drawn.empty()) by[drawn.begin()->first].launches += in_->launches_[instructions.size() + batch.chapter];
+  Spent rest{.compute = std::max(1e-9, all)};
+  if (timed_) {
+    // Divide: by shares; where there are none, to the scope with most kernels.
+    const auto divide = [&](double Spent::*what, const Shares& shares, double seconds) {
+      double sum = 0;
+      for (const auto& [scope, share] : shares) sum += share;
+      for (const auto& [scope, share] : shares) by[scope].*what += sum > 0 ? seconds * share / sum : 0;
+      if (!(sum > 0)) most->second.*what += seconds;
+    };
+    const double kernels = Mark::Between(*first, in_->time_[3]);
+    const double words = first == &in_->time_[2] ? Mark::Between(in_->time_[1], *first) : 0;
+    // what neither the Io's work nor, of the dealer's, the kernels of the next batch hide
+    const double copies = std::clamp(Mark::Between(in_->time_[0], in_->time_[1]) + back_ - meanwhile_, 0.0,
+                                     std::max(0.0, all - kernels - words));
+    divide(&Spent::key, drawn, words);
+    divide(&Spent::upload, Copied(part, b), copies);
+    rest = {.host = std::max(1e-9, all - kernels - words - copies)};
   }
-  if (!timed_) divide(&Spent::compute, many, kernels);
-  divide(&Spent::key, drawn, words);
-  divide(&Spent::upload, Copied(part, b), copies);
-  // the host's part is told first, of the scope with most kernels: what the Io waited is in it
-  if (const auto most =
-          std::max_element(many.begin(), many.end(), [](auto& x, auto& y) { return x.second < y.second; });
-      most != many.end())
-    io.Took(most->first, {.host = std::max(1e-9, all - kernels - words - copies)});
+  io.Took(most->first, rest);  // first, as what the Io waited is in it
   for (const auto& [scope, spent] : by) io.Took(scope, spent);
   io.Done(nodes);
 }
@@ -406,16 +419,18 @@ void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io&
     const size_t c = batch.chapter;
     const bool last = b + 1 == part.end;
     if (prepared_ <= b) Prepare(b, io);
-    in_->time_[0].Record(s), back_ = meanwhile_ = 0;
+    Stamp(in_->time_[0], in_->queue_), back_ = meanwhile_ = 0;
     if (b == part.begin) TakeFrame(part, io);
     if (burst_ >= 0 && !bursts_[size_t(burst_)].given) bursts_[size_t(burst_)].mark.Await(s);
-    in_->time_[1].Record(s);
-    if (ours_)
-      for (; next_chapter_ <= c; ++next_chapter_) ExpandWords(next_chapter_);
-    if (b == plan_.chapters[c].begin) ours_ ? in_->expanded_[c % 2].Await(s) : FillWords(plan_.chapters[c], randomness);
-    in_->time_[2].Record(s);
+    Stamp(in_->time_[1], in_->queue_);
+    if (b == plan_.chapters[c].begin) {
+      if (ours_)
+        for (; next_chapter_ <= c; ++next_chapter_) ExpandWords(next_chapter_);
+      ours_ ? in_->expanded_[c % 2].Await(s) : FillWords(plan_.chapters[c], randomness);
+      Stamp(in_->time_[2], in_->queue_);
+    }
     Launch(b);
-    in_->time_[3].Record(s);
+    Stamp(in_->time_[3], in_->queue_);
     if (b + 1 == plan_.chapters[c].end) in_->used_[c % 2].Record(s);
     // while the device works: the next chapter's words, unless they are to be measured apart, and keys of coming steps
     if (ours_ && !timed_ && b == plan_.chapters[c].begin && c + 1 < plan_.chapters.size() && next_chapter_ == c + 1)
@@ -424,7 +439,7 @@ void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io&
       if (b > part.begin) GiveSections(plan_.batches[b - 1], io);
       if (last) in_->queue_.Wait(), GiveSections(batch, io);
     }
-    if (last) GiveFrame(part, io), io.Leave();
+    if (last) GiveFrame(part, io);
     // while the peer works
     TakeAhead(io, before);
     in_->queue_.Wait();

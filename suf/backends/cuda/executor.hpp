@@ -54,6 +54,7 @@ class Instance {
 
  private:
   friend class CudaExecutor;
+  void ClearEdges();
   // Kernel: of a group that has one of its own.
   struct Kernel {
     const exec::cuda::Module* module = nullptr;
@@ -131,6 +132,7 @@ class CudaExecutor : public pfss::Executor {
   void Launch(size_t b);
   void AwaitFrame(const Part& part, pfss::Io& io);
   void AwaitSections(const Batch& batch, pfss::Io& io);
+  void Stamp(const exec::cuda::Mark& mark, const exec::cuda::Queue& by) const;
   void Back(const exec::cuda::Queue& by, const std::function<void()>& downloads);
   void Meanwhile(const std::function<void()>& f);
   void GiveSections(const Batch& batch, pfss::Io& io);

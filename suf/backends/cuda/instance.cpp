@@ -81,9 +81,22 @@ Instance::Instance(const Schedule& s, Role role, std::shared_ptr<const DevicePla
   tree_at_ = (keys_at_ + Sections(t, *plan_).size() * sizeof(fss::Prg::Keys) + 15) / 16 * 16;
   fixed_ = Memory(tree_at_ + 16);
   base_.slab = slab_.data(), base_.inputs = fixed_.data(), base_.keys = fixed_.data() + keys_at_;
+  ClearEdges();
   code_ = Memory(Assemble(s, role, *plan_, base_).bytes.size());
   base_.codes = code_.data();
   Assembled(s, role);
+}
+
+// ClearEdges: around packed strings, so that what kernels read there and drop is never what nobody wrote.
+void Instance::ClearEdges() {
+  const auto clear = [&](const Room& r) {
+    if (!r.bytes) return;
+    for (size_t at : {r.at, r.at + r.bytes - kEdge}) exec::cuda::Set(slab_.data() + at, 0, kEdge, queue_.stream());
+  };
+  for (const auto& [node, room] : plan_->keys) clear(room);
+  for (const Part& part : plan_->programs) clear(part.received), clear(part.sent);
+  for (const Batch& batch : plan_->batches)
+    for (const auto& [node, room] : batch.told) clear(room);
 }
 
 void Instance::Assembled(const Schedule& s, Role role) {
@@ -122,7 +135,7 @@ void Instance::LackKernels() {
 void Instance::Wipe() {
   ahead_.Wait(), copies_.Wait();
   exec::cuda::Set(slab_.data(), 0, slab_.size(), queue_.stream());
-  exec::cuda::Set(fixed_.data(), 0, fixed_.size(), queue_.stream());
+  exec::cuda::Set(fixed_.data() + keys_at_, 0, fixed_.size() - keys_at_, queue_.stream());  // all but inputs' addresses
   queue_.Wait();
 }
 
