@@ -10,20 +10,23 @@ Kernels are compiled before the runs, where there is NVRTC. Plans are taken from
 
 Rows of a preset (--rows): a: both parties as threads of one process on one device, between them a queue, then plain TCP by the
 benchmark's own link. b: two processes, a device each, plain TCP. c: the product: suf deal, serve and embed over TLS on the loopback,
-with --streams, a device each. d: b and c with both parties on the first device. Where there is one device, there is no b and no c.
-Each with keys resident (of c: in stores on a memory file system), of a and b with keys sent: dealt before and on their way while they run, and with keys
-streamed: dealt while they run. The dealer shares P0's device.
+with --streams, a device each. d: b and c with both parties on the first device, by NVIDIA's MPS where the driver brings it: else they
+take turns there. Where there is one device, there is no b and no c.
+Each with keys resident (of c: in stores on a memory file system), uploaded (of a and b: whole in the host's memory, on their way to the device while it
+runs) or streamed (dealt while it runs). The dealer shares P0's device.
 Beside a the same with packed on all cores. Without a device every row runs with packed, and says so.
 
 Every run has fresh keys, and every word of every timed run is compared with the simulator's; a row's times are medians. One JSON line a
 measurement with commit and machine goes to --out (bench/results/gpu.jsonl), which is made anew unless --add says otherwise; a table comes last. What a row means: docs/measurements.md.
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
 import random
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -55,6 +58,25 @@ def machine(commit):
 
 def architecture():
     return run('nvidia-smi', '--query-gpu=compute_cap', '--format=csv,noheader').stdout.splitlines()[0].strip().replace('.', '')
+
+
+@contextlib.contextmanager
+def shared(device, parties):
+    """Processes that are started herein share a device at once, where there is MPS; whether it is."""
+    control = shutil.which('nvidia-cuda-mps-control')
+    if device[0] != device[1] or parties == 'threads' or not devices() or not control:
+        yield False
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        names = ('CUDA_MPS_PIPE_DIRECTORY', 'CUDA_MPS_LOG_DIRECTORY')
+        os.environ.update({name: folder for name in names})
+        try:
+            subprocess.run([control, '-d'], check=True)
+            yield True
+        finally:
+            subprocess.run([control], input='quit', text=True, stdout=subprocess.DEVNULL)
+            for name in names:
+                del os.environ[name]
 
 
 def lines(text):
@@ -226,10 +248,10 @@ def product(preset, backend, device, streams, keys, runs):
             'p1_ahead': first['bytes']['p1_offline'], 'words_compared': sum(len(r['y']) for r in rows + measured)}
 
 
-def where(backend, device, threads):
+def where(backend, device, parties, mps=False):
     if backend != 'cuda':
-        return 'two threads, all cores' if threads else 'processes that share all cores'
-    return f'two {"threads" if threads else "processes"}, {"a device each" if device[0] != device[1] else "one device"}'
+        return 'two threads, all cores' if parties == 'threads' else 'processes that share all cores'
+    return f'two {parties}, {"a device each" if device[0] != device[1] else "one device"}{" by MPS" if mps else ""}'
 
 
 def inferences(a, preset, backend, pairs):
@@ -237,25 +259,26 @@ def inferences(a, preset, backend, pairs):
     facts = {'preset': preset.name} | ({'kernels_s': preset.kernels_s} if backend == 'cuda' else {})
 
     def bench(of, link, keys, device=(0, 0), streams=1, parties='threads'):
-        done = run(a.build / 'inference_bench', preset.model, preset.plan, preset.tokens, a.runs, of, f'link={link}', f'parties={parties}', f'keys={keys}',
-                   f'streams={streams}', f'devices={device[0]},{device[1]}')
-        for line in lines(checked(done, f'{preset.name}, {of}, {link}, keys {keys}')):
-            yield {**facts, **line, 'parties': where(of, device, parties == 'threads')}
-    for keys in ('resident', 'sent', 'streamed'):
-        for link in ('queue', 'tcp') if 'a' in a.rows else ():
-            yield from ({'row': 'a', **line} for line in bench(backend, link, keys, streams=a.streams if link == 'tcp' else 1))
-        for device in pairs:
-            apart = backend != 'cuda' or device[0] != device[1]
-            for row in ('b', 'c'):
-                if (row if apart else 'd') not in a.rows or (row == 'c' and keys == 'sent'):
-                    continue
-                name = row if apart else 'd'
-                if row == 'b':
-                    yield from ({'row': name, **line} for line in bench(backend, 'tcp', keys, device, a.streams, 'processes'))
-                else:
-                    yield {'row': name, **facts, 'parties': where(backend, device, False), **product(preset, backend, device, a.streams, keys, a.runs)}
+        with shared(device, parties) as mps:
+            done = run(a.build / 'inference_bench', preset.model, preset.plan, preset.tokens, a.runs, of, f'link={link}', f'parties={parties}',
+                       f'keys={",".join(keys)}', f'streams={streams}', f'devices={device[0]},{device[1]}')
+        for line in lines(checked(done, f'{preset.name}, {of}, {link}')):
+            yield {**facts, **line, 'parties': where(of, device, parties, mps)}
+    if 'a' in a.rows:
+        yield from ({'row': 'a', **line} for line in bench(backend, 'queue', ('resident', 'uploaded', 'streamed')))
+        yield from ({'row': 'a', **line} for line in bench(backend, 'tcp', ('resident', 'uploaded'), streams=a.streams))
+    for device in pairs:
+        apart = backend != 'cuda' or device[0] != device[1]
+        if ('b' if apart else 'd') in a.rows:
+            for line in bench(backend, 'tcp', ('resident', 'uploaded', 'streamed'), device, a.streams, 'processes'):
+                yield {'row': 'b' if apart else 'd', **line}
+        if ('c' if apart else 'd') in a.rows:
+            for keys in ('resident', 'streamed'):
+                with shared(device, 'processes') as mps:
+                    line = product(preset, backend, device, a.streams, keys, a.runs)
+                yield {'row': 'c' if apart else 'd', **facts, 'parties': where(backend, device, 'processes', mps), **line}
     if 'a' in a.rows and backend != 'packed':
-        yield from ({'row': 'a', **line} for line in bench('packed', 'queue', 'resident'))
+        yield from ({'row': 'a', **line} for line in bench('packed', 'queue', ('resident',)))
 
 
 def mb(counts):
@@ -353,11 +376,12 @@ def main():
         if 'primitives' in a.parts and backend == 'cuda':
             primitives(a.build, a.runs, put)
         for device, streams, parties in flights(pairs, a.streams) if 'flights' in a.parts else ():
-            done = run(a.build / 'flight_bench', backend, streams, f'{device[0]},{device[1]}', parties)
+            with shared(device, parties) as mps:
+                done = run(a.build / 'flight_bench', backend, streams, f'{device[0]},{device[1]}', parties)
             for line in lines(checked(done, 'flight_bench')):
-                put({**line, 'parties': where(backend, device, parties == 'threads')})
-                print(f'flight of {line["bytes"]} bytes, {where(backend, device, parties == "threads")}, {streams} connection{"s" * (streams > 1)}: '
-                      f'{line["us"]:.1f} us', flush=True)
+                line['parties'] = where(backend, device, parties, mps)
+                put(line)
+                print(f'flight of {line["bytes"]} bytes, {line["parties"]}, {streams} connection{"s" * (streams > 1)}: {line["us"]:.1f} us', flush=True)
         for item in a.presets if 'rows' in a.parts else ():
             name, tokens = item.split(':')
             with tempfile.TemporaryDirectory() as folder:

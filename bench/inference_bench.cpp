@@ -3,12 +3,13 @@
 //     link=queue       a queue in memory between both parties; or tcp: plain TCP on the loopback
 //     parties=threads  of this process, the dealer's; or, for tcp, processes of their own: its default
 //     streams=1        TCP connections between the parties
-//     keys=resident    each party has all its keys before it begins; sent: they were dealt and come while it runs;
-//                      streamed: they are dealt while it runs
+//     keys=resident    each party has all its keys before it begins, on its device where it has one; uploaded: they
+//                      go to the device while it runs; sent: they were dealt and come while it runs; streamed: they are
+//                      dealt while it runs. Several, with commas between: one after another
 //     devices=0,0      of P0 and P1, for the backend cuda; the dealer has P0's
 // Warms up, compares every output word of every run with the simulator's, then prints one JSON line: medians in ms;
 // where the time went, means by role and, from further runs that measure each operator, by operator. Each run has fresh
-// keys.
+// keys, and each of several `keys` has a line.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -16,6 +17,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
+#include <sstream>
 #include <thread>
 
 #include "apps/exit.hpp"
@@ -40,7 +42,7 @@ double Median(std::vector<double> v) {
 
 constexpr const char* kUsage =
     "usage: inference_bench MODEL PLAN TOKENS [RUNS] [BACKEND] [link=queue|tcp] [parties=threads|processes] "
-    "[streams=N] [keys=resident|sent|streamed] [devices=N,N]";
+    "[streams=N] [keys=resident,uploaded,sent,streamed] [devices=N,N]";
 
 Options Parse(int argc, char** argv) try {
   Options o;
@@ -59,8 +61,13 @@ Options Parse(int argc, char** argv) try {
       o.link = value;
     } else if (name == "parties" && (value == "threads" || value == "processes")) {
       o.parties = value;
-    } else if (name == "keys" && (value == "resident" || value == "sent" || value == "streamed")) {
-      o.keys = value;
+    } else if (name == "keys") {
+      o.keys.clear();
+      std::istringstream list(value);
+      for (std::string keys; std::getline(list, keys, ',');) {
+        if (keys != "streamed" && keys != "sent" && !Whole(keys)) Fail(Cause::kInput, kUsage, "; got ", arg);
+        o.keys.push_back(keys);
+      }
     } else if (name == "streams") {
       o.streams = std::stoi(value);
     } else if (name == "devices") {
@@ -71,7 +78,7 @@ Options Parse(int argc, char** argv) try {
   }
   if (o.parties.empty()) o.parties = o.link == "tcp" ? "processes" : "threads";
   if (o.link == "queue" && o.processes()) Fail(Cause::kInput, "a queue is between threads; got ", kUsage);
-  if (place < 3 || o.runs < 1 || o.streams < 1 || o.streams > 64) Fail(Cause::kInput, kUsage);
+  if (place < 3 || o.keys.empty() || o.runs < 1 || o.streams < 1 || o.streams > 64) Fail(Cause::kInput, kUsage);
   return o;
 } catch (const std::logic_error&) {  // of a number
   Fail(Cause::kInput, kUsage);
@@ -85,35 +92,38 @@ struct Dealt {
 };
 
 struct Dealer {
+  Dealer(Seat& s, const pfss::Schedule& of) : seat(s), schedule(of) {}
   Seat& seat;
   const pfss::Schedule& schedule;
   run::Inputs inputs;
-  // Deal: chunks go where `out` puts them, from a thread a party.
-  double Deal(const pfss::Material& m, const std::function<void(int, View)>& out) {
-    const auto both = seat.backend->Expand({{Secret(m.key[0]->view()), Secret(m.key[1]->view())}, m.rho});
+  // Deal: chunks go where `out` puts them, from a thread a party; milliseconds.
+  double Deal(const pfss::Material& m, const std::function<void(int, View)>& out, run::Times* times) {
     const uint64_t window = std::max(store::kKeyWindow, run::WindowOf(schedule));
-    const auto begin = Clock::now();
-    {
-      const auto sink = [&](int p) {
-        return std::make_unique<store::Sink>(
-            Hash{}, std::make_shared<const store::Layout>(run::LayoutOf(schedule, p)),
-            [&out, p](View chunk) { out(p, chunk); }, window);
-      };
-      const auto p0 = sink(0), p1 = sink(1);
-      run::Deal(schedule, *seat.backend, *both, inputs, *p0, *p1);
-      p0->Finish(), p1->Finish();
-    }
-    return Ms(begin);
+    return DealInto(m, times, [&](int p, store::SharedLayout layout) {
+      return std::make_unique<store::Sink>(
+          Hash{}, std::move(layout), [&out, p](View chunk) { out(p, chunk); }, window);
+    });
   }
-  Dealt DealWhole(const pfss::Material& m) {
+  Dealt DealWhole(const pfss::Material& m, run::Times* times) {
     Dealt d;
-    std::array<size_t, 2> next{};
-    for (size_t p : {0, 1}) {
-      const store::Layout layout = run::LayoutOf(schedule, int(p));
-      for (const auto& c : layout.chunks()) d.chunks[p].emplace_back(net::ChunkTags::kBytes + c.bytes);
-    }
-    d.ms = Deal(m, [&](int p, View chunk) { exec::Copy(chunk, d.chunks[size_t(p)][next[size_t(p)]++].span().data()); });
+    d.ms = DealInto(m, times, [&](int p, store::SharedLayout layout) {
+      return std::make_unique<store::Sink>(
+          Hash{}, std::move(layout),
+          [&to = d.chunks[size_t(p)]](exec::HostBuffer chunk) { to.push_back(std::move(chunk)); });
+    });
     return d;
+  }
+
+ private:
+  template <class MakeSink>
+  double DealInto(const pfss::Material& m, run::Times* times, const MakeSink& sink) {
+    const auto both = seat.backend->Expand({{Secret(m.key[0]->view()), Secret(m.key[1]->view())}, m.rho});
+    const auto layout = [&](int p) { return std::make_shared<const store::Layout>(run::LayoutOf(schedule, p)); };
+    const auto begin = Clock::now();
+    const auto p0 = sink(0, layout(0)), p1 = sink(1, layout(1));
+    run::Deal(schedule, *seat.backend, *both, inputs, *p0, *p1, times, times != nullptr);
+    p0->Finish(), p1->Finish();
+    return Ms(begin);
   }
 };
 
@@ -129,7 +139,7 @@ ordered_json MsOf(const pfss::Spent& s, int runs) {
 // Results: of all runs of a call.
 struct Results {
   std::vector<double> deal, transport, online, blocks;
-  pfss::Spent all[2];
+  pfss::Spent all[2], dealing;               // dealing: of runs that measure each operator
   std::map<std::string, pfss::Spent> by[2];  // of runs that measure each operator
   std::vector<double> measured;              // their times
   pfss::Peak peak[2];
@@ -140,107 +150,132 @@ constexpr int kWarm = 2;      // runs before those: memory and kernels of a devi
 constexpr size_t kTexts = 3;  // in turns
 constexpr int kMeasured = 3;  // runs that measure each operator
 
-int Main(int argc, char** argv) {
-  const Options o = Parse(argc, argv);
-  const std::unique_ptr<Pair> pair = MakePair(o);
-  Seat seat(o, o.device[0]);
-  roles::ModelEngine& engine = seat.engine;
-  const nn::Quantised quantised = ReadWeights(o, engine.plan());
-  const Hash seed = RandomHash(), id = RandomHash();
-  roles::Masks masks(engine, seed, id);
-  Bytes setup;
-  roles::WriteSetup(engine, quantised, masks, [&](View v) { Append(&setup, v); });
-  pair->Setup(quantised, setup);
-  const auto work = engine.At(o.tokens);
-  const pfss::Schedule& s = *work->schedule;
-  Dealer dealer{seat, s, {}};
-  masks.Fill(dealer.inputs);
-  const nn::Simulator simulator(engine.plan(), quantised);
-  apps::KeepPages();
-  std::mt19937_64 rng(1);
-  std::array<std::vector<int32_t>, kTexts> texts;
-  std::array<std::vector<int64_t>, kTexts> means;
-  for (size_t k = 0; k < kTexts; ++k) {
-    for (int i = 0; i < o.tokens; ++i)
-      texts[k].push_back(int32_t(1 + rng() % uint64_t(roles::VocabularySize(engine.plan()) - 1)));
-    means[k] = simulator.Run(texts[k]).y;
+// Bench: a model between both parties, three texts in turns.
+class Bench {
+ public:
+  explicit Bench(const Options& o) : o_(o), pair_(MakePair(o)), seat_(o, o.device[0]) {
+    roles::ModelEngine& engine = seat_.engine;
+    const nn::Quantised quantised = ReadWeights(o, engine.plan());
+    roles::Masks masks(engine, seed_, id_);
+    Bytes setup;
+    roles::WriteSetup(engine, quantised, masks, [&](View v) { Append(&setup, v); });
+    pair_->Setup(quantised, setup);
+    work_ = engine.At(o.tokens);
+    dealer_.emplace(seat_, *work_->schedule);
+    masks.Fill(dealer_->inputs);
+    const nn::Simulator simulator(engine.plan(), quantised);
+    apps::KeepPages();
+    exec::KeepHostBuffers(size_t{8} << 30);  // both bundles' pages stay from run to run
+    std::mt19937_64 rng(1);
+    for (size_t k = 0; k < kTexts; ++k) {
+      for (int i = 0; i < o.tokens; ++i)
+        texts_[k].push_back(int32_t(1 + rng() % uint64_t(roles::VocabularySize(engine.plan()) - 1)));
+      means_[k] = simulator.Run(texts_[k]).y;
+    }
   }
-  Results r;
-  const int bits = work->trace.node(work->trace.result(1)).ring.bits;
-  for (int run = -kWarm; run < o.runs + kMeasured; ++run) {
-    const bool timed = run >= o.runs;
-    const std::vector<int32_t>& ids = texts[size_t(run + kWarm) % kTexts];
+  // Measure: all runs with keys that come so; a line.
+  ordered_json Measure(const std::string& keys) {
+    Results r;
+    for (int run = -kWarm; run < o_.runs + kMeasured; ++run)
+      Run(keys, size_t(run + kWarm), run < 0, run >= o_.runs, &r);
+    return Line(keys, r);
+  }
+
+ private:
+  void Run(const std::string& keys, size_t number, bool warms, bool timed, Results* r) {
+    const size_t text = number % kTexts;
     const pfss::Material m{{Secret::Random(), Secret::Random()}, RandomHash()};
-    const auto job = [&](size_t p) { return Job{m.rho, Secret(m.key[p]->view()), ids, timed}; };
+    const auto job = [&](size_t p) { return Job{m.rho, Secret(m.key[p]->view()), texts_[text], keys, timed}; };
     double deal = 0, transport = 0;
     std::optional<Dealt> dealt;
-    if (o.keys != "streamed") dealt = dealer.DealWhole(m), deal = dealt->ms;
-    pair->Begin({job(0), job(1)});
+    run::Times dealing;
+    if (keys != "streamed") dealt = dealer_->DealWhole(m, timed ? &dealing : nullptr), deal = dealt->ms;
+    pair_->Begin({job(0), job(1)});
     if (dealt) {
       const auto begin = Clock::now();
       std::thread other([&] {
-        for (auto& c : dealt->chunks[0]) pair->Key(0, c.view());
+        for (auto& c : dealt->chunks[0]) pair_->Key(0, c.view());
       });
-      for (auto& c : dealt->chunks[1]) pair->Key(1, c.view());
+      for (auto& c : dealt->chunks[1]) pair_->Key(1, c.view());
       other.join();
       transport = Ms(begin);
-      if (o.resident()) transport += pair->Go();
+      if (Whole(keys)) transport += pair_->Go();
     } else {
-      deal = dealer.Deal(m, [&](int p, View chunk) { pair->Key(p, chunk); });
+      deal = dealer_->Deal(
+          m, [&](int p, View chunk) { pair_->Key(p, chunk); }, timed ? &dealing : nullptr);
     }
-    const auto out = pair->End();
+    const auto out = pair_->End();
+    const auto& t = work_->trace;
     std::vector<int64_t> y;
-    for (uint64_t w : out[1].words) y.push_back(ring::Signed(w, bits));
-    if (y != means[size_t(run + kWarm) % kTexts]) Fail(Cause::kRefused, "the result differs from the simulator's");
-    if (run < 0) continue;
-    r.words += y.size();
+    for (uint64_t w : out[1].words) y.push_back(ring::Signed(w, t.node(t.result(1)).ring.bits));
+    if (y != means_[text]) Fail(Cause::kRefused, "the result differs from the simulator's");
+    if (warms) return;
+    r->words += y.size();
+    for (auto& [scope, spent] : dealing.by) r->dealing += spent;
+    double blocks = 0;
     for (int p : {0, 1}) {
-      r.peak[p] = out[size_t(p)].times.peak;
+      r->peak[p] = out[size_t(p)].times.peak;
       for (auto& [scope, spent] : out[size_t(p)].times.by) {
-        if (timed) r.by[p][scope] += spent;
-        if (!timed) r.all[p] += spent;
+        timed ? r->by[p][scope] += spent : r->all[p] += spent;
+        blocks += p && InBlock(scope) ? spent.all() * 1e3 : 0;
       }
     }
-    if (timed) {
-      r.measured.push_back(out[1].times.total * 1e3);
-      continue;
+    const double online = out[1].times.total * 1e3;
+    if (timed) return r->measured.push_back(online);
+    r->deal.push_back(deal), r->transport.push_back(transport), r->online.push_back(online);
+    r->blocks.push_back(blocks);
+  }
+
+  ordered_json Line(const std::string& keys, Results& r) {
+    const pfss::Schedule& s = *work_->schedule;
+    ordered_json out{{"bench", "inference"},
+                     {"tokens", o_.tokens},
+                     {"backend", seat_.engine.backend().name()},
+                     {"link", o_.link},
+                     {"parties", o_.parties},
+                     {"streams", o_.streams},
+                     {"keys", keys},
+                     {"devices", o_.device},
+                     {"threads", seat_.pool.threads()},
+                     {"runs", o_.runs},
+                     {"deal_ms", Rounded(Median(r.deal))}};
+    if (Whole(keys) && o_.processes()) out["transport_ms"] = Rounded(Median(r.transport));
+    out["online_ms"] = Rounded(Median(r.online)), out["online_all_ms"] = ordered_json::array();
+    for (double ms : r.online) out["online_all_ms"].push_back(Rounded(ms));
+    out["blocks_ms"] = Rounded(Median(r.blocks));
+    out["measured_ms"] = Rounded(Median(r.measured));
+    out["dealing_ms"] = MsOf(r.dealing, kMeasured);
+    for (int p : {0, 1}) {
+      const char* const name = p ? "p1" : "p0";
+      out["spent_ms"][name] = MsOf(r.all[p], o_.runs);
+      std::map<std::string, pfss::Spent> by;
+      for (auto& [scope, spent] : r.by[p])
+        by[Operator(scope)] += spent, by[InBlock(scope) ? "all blocks" : "all else"] += spent;
+      for (auto& [op, spent] : by) out["by_operator_ms"][name][op] = MsOf(spent, kMeasured);
+      out["device_bytes"].push_back(r.peak[p].device), out["pinned_bytes"].push_back(r.peak[p].pinned);
     }
-    r.deal.push_back(deal), r.transport.push_back(transport), r.online.push_back(out[1].times.total * 1e3);
-    double blocks = 0;
-    for (auto& [scope, spent] : out[1].times.by) blocks += InBlock(scope) ? spent.all() * 1e3 : 0;
-    r.blocks.push_back(blocks);
+    if (!o_.processes()) out["device_bytes"] = r.peak[0].device, out["pinned_bytes"] = r.peak[0].pinned;  // one process
+    out["value_bytes"] = {seat_.backend->ValueBytes(s, Role(0)), seat_.backend->ValueBytes(s, Role(1))};
+    out["flights"] = s.flights(), out["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)},
+    out["payload"] = {s.sent(0, true), s.sent(1, true)}, out["p1_ahead"] = s.sent(1, false);
+    out["words_compared"] = r.words;
+    return out;
   }
-  ordered_json out{{"bench", "inference"},
-                   {"tokens", o.tokens},
-                   {"backend", engine.backend().name()},
-                   {"link", o.link},
-                   {"parties", o.parties},
-                   {"streams", o.streams},
-                   {"keys", o.keys},
-                   {"devices", o.device},
-                   {"threads", seat.pool.threads()},
-                   {"runs", o.runs},
-                   {"deal_ms", Rounded(Median(r.deal))}};
-  if (o.resident() && o.processes()) out["transport_ms"] = Rounded(Median(r.transport));
-  out["online_ms"] = Rounded(Median(r.online)), out["online_all_ms"] = ordered_json::array();
-  for (double ms : r.online) out["online_all_ms"].push_back(Rounded(ms));
-  out["blocks_ms"] = Rounded(Median(r.blocks));
-  out["measured_ms"] = Rounded(Median(r.measured));
-  for (int p : {0, 1}) {
-    const char* const name = p ? "p1" : "p0";
-    out["spent_ms"][name] = MsOf(r.all[p], o.runs);
-    std::map<std::string, pfss::Spent> by;
-    for (auto& [scope, spent] : r.by[p])
-      by[Operator(scope)] += spent, by[InBlock(scope) ? "all blocks" : "all else"] += spent;
-    for (auto& [op, spent] : by) out["by_operator_ms"][name][op] = MsOf(spent, kMeasured);
-    out["device_bytes"].push_back(r.peak[p].device), out["pinned_bytes"].push_back(r.peak[p].pinned);
-  }
-  if (!o.processes()) out["device_bytes"] = r.peak[0].device, out["pinned_bytes"] = r.peak[0].pinned;  // one process
-  out["value_bytes"] = {seat.backend->ValueBytes(s, Role(0)), seat.backend->ValueBytes(s, Role(1))};
-  out["flights"] = s.flights(), out["key_bytes"] = {s.key_bytes(0), s.key_bytes(1)},
-  out["payload"] = {s.sent(0, true), s.sent(1, true)}, out["p1_ahead"] = s.sent(1, false);
-  out["words_compared"] = r.words;
-  std::cout << out.dump() << "\n";
+
+  const Options o_;
+  const std::unique_ptr<Pair> pair_;
+  Seat seat_;
+  const Hash seed_ = RandomHash(), id_ = RandomHash();
+  std::shared_ptr<const roles::Work> work_;
+  std::optional<Dealer> dealer_;
+  std::array<std::vector<int32_t>, kTexts> texts_;
+  std::array<std::vector<int64_t>, kTexts> means_;
+};
+
+int Main(int argc, char** argv) {
+  const Options o = Parse(argc, argv);
+  Bench bench(o);
+  for (const std::string& keys : o.keys) std::cout << bench.Measure(keys).dump() << std::endl;
   return 0;
 }
 

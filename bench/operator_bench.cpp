@@ -244,8 +244,8 @@ class Stepped : public pfss::Backend {
   pfss::Backend& b_;
 };
 
-// TimeCut: an exact 12-bit cut of words of 32 bits by tables of digits, at P0: the kernel that makes the bits to be
-// opened and the one that finishes with shares of the quotient. Bytes: what they cannot but move: the opened word,
+// TimeCut: an exact 12-bit cut of words of 32 bits by tables of digits, at a party: the kernel that makes the bits to
+// be opened and the one that finishes with shares of the quotient. Bytes: what they cannot but move: the opened word,
 // words of the PRG, key sections and messages, and the share.
 void TimeCut(int64_t count, std::array<pfss::Backend*, 2> backend, int runs) {
   constexpr int kRing = 32, kCut = 12, kLeft = kRing - kCut;
@@ -268,33 +268,42 @@ void TimeCut(int64_t count, std::array<pfss::Backend*, 2> backend, int runs) {
   std::vector<int64_t> words(size_t(count), 0);
   for (int64_t& w : words) w = int64_t(uint32_t(rng()));
   inputs[1].Set("x", words);
-  Stepped p0(*backend[0]);
-  (void)Runs(s, inputs, {&p0, backend[1]}, runs, [&](const auto& shares) {
+  const auto in = [&](int i, const char* stage) { return t.name(t.node(i).scope) == stage; };
+  // the party whose bits leave first finishes in a step of its own
+  const auto steps_of = [&](int p) {
+    const auto& steps = s.steps(p);
+    size_t bits = 0;
+    for (size_t k = 0; k < steps.size(); ++k)
+      if (const int f = steps[k].send; f >= 0 && in(s.frames()[size_t(f)].parts[0].node, "bits")) bits = k;
+    return std::pair(bits, steps.size() - 1);
+  };
+  const int p = steps_of(0).first < steps_of(0).second ? 0 : 1;
+  Stepped party(*backend[size_t(p)]);
+  backend[size_t(p)] = &party;
+  (void)Runs(s, inputs, backend, runs, [&](const auto& shares) {
     for (size_t i = 0; i < words.size(); ++i)
       if (((shares[0].at(i) + shares[1].at(i)) ^ (uint64_t(words[i] + half) >> kCut)) & ring::Mask(kLeft))
         Fail(Cause::kRefused, "the cut differs from its meaning at word ", i);
   });
   for (const char* stage : {"bits", "finish"}) {
     const bool last = stage[0] == 'f';
-    const auto in = [&](int i) { return t.name(t.node(i).scope) == stage; };
-    size_t at = s.steps(0).size() - 1;  // the step that sends the bits, or the last
+    const size_t at = last ? steps_of(p).second : steps_of(p).first;
+    const pfss::Step& step = s.steps(p)[at];
     int64_t bytes = count * 4 * (last ? 2 : 1);
-    for (size_t k = 0; k < s.steps(0).size(); ++k)
-      if (const int f = s.steps(0)[k].send; f >= 0 && !last && in(s.frames()[size_t(f)].parts[0].node)) at = k;
-    for (int f : {s.steps(0)[at].receive, s.steps(0)[at].send})
+    for (int f : {step.receive, step.send})
       for (const pfss::Part& part : f < 0 ? std::vector<pfss::Part>{} : s.frames()[size_t(f)].parts)
         bytes += part.bytes;
-    for (int i : s.live(Role::kModel))
-      if (const pfss::Node& n = t.node(i); in(i) && n.op == pfss::Op::kRand)
+    for (int i : s.live(Role(p)))
+      if (const pfss::Node& n = t.node(i); in(i, stage) && n.op == pfss::Op::kRand)
         bytes += pfss::Size(n.shape) * int64_t(fss::ElementBytes(n.ring.bits));
-    for (const pfss::Part& part : s.key(0)) bytes += in(part.node) ? part.bytes : 0;
-    const double us = p0.steps.at(at).compute * 1e6 / kMeasured;
+    for (const pfss::Part& part : s.key(p)) bytes += in(part.node, stage) ? part.bytes : 0;
+    const double us = party.steps.at(at).compute * 1e6 / kMeasured;
     std::cout << ordered_json{{"bench", "cut"},
                               {"stage", stage},
                               {"count", count},
-                              {"backend", p0.name()},
+                              {"backend", party.name()},
                               {"us", us},
-                              {"launches", p0.steps[at].launches / kMeasured},
+                              {"launches", party.steps[at].launches / kMeasured},
                               {"g_per_s", double(count) / us * 1e-3},
                               {"bytes", bytes},
                               {"gb_per_s", double(bytes) / us * 1e-3}}

@@ -36,11 +36,10 @@ class Party {
     roles::ModelInputs(plan, q, inputs_), roles::LengthInputs(plan, q, o_.tokens, inputs_);
   }
   void Setup(View setup) { roles::ReadSetup(seat_.engine, setup, inputs_); }
-  // Keys: empty, for the next inference.
-  std::unique_ptr<store::KeySource> Keys() const {
+  // Keys: none yet, for the next inference.
+  std::unique_ptr<store::KeySource> Keys(const std::string& keys) const {
     return std::make_unique<store::KeySource>(
-        work_->task.body[p_],
-        o_.resident() ? store::KeySource::kWhole : std::max(store::kKeyWindow, work_->task.window));
+        work_->task.body[p_], Whole(keys) ? store::KeySource::kWhole : std::max(store::kKeyWindow, work_->task.window));
   }
   Outcome Run(Job job, store::KeySource& keys, run::Link& link) {
     pfss::Material own{{}, job.rho};
@@ -49,7 +48,8 @@ class Party {
     if (p_) inputs_.Set("tokens", job.ids);
     Outcome out;
     run::PartyJob party{*work_->schedule, *seat_.backend, p_, *mine, inputs_, keys, link, {}, {}, {}, &out.times};
-    party.parts = true, party.timed = job.timed;  // each party has a pool of its own
+    party.parts = true, party.timed = job.timed,
+    party.early = job.keys != "uploaded";  // each party has a pool of its own
     out.words = run::RunParty(party);
     return out;
   }
@@ -76,8 +76,8 @@ class Threads : public Pair {
   void Begin(std::array<Job, 2> jobs) override {
     if (o_.link != "tcp") links_ = run::MakeLinks();
     jobs_ = std::move(jobs);
-    for (int p : {0, 1}) keys_[size_t(p)] = party_[size_t(p)].Keys();
-    if (!o_.resident()) Start();
+    for (int p : {0, 1}) keys_[size_t(p)] = party_[size_t(p)].Keys(jobs_[size_t(p)].keys);
+    if (!Whole(jobs_[0].keys)) Start();
   }
   void Key(int p, View chunk) override {
     store::KeySource& keys = *keys_[size_t(p)];
@@ -170,14 +170,14 @@ void Serve(const Options& o, int p, int control, int key_socket, std::vector<int
     if (j.is_null()) return;
     const auto hex = [&](const char* name) { return FromHex(j[name].get<std::string>(), sizeof(Hash), name); };
     const Bytes rho = hex("rho"), key = hex("key");
-    Job job{{}, Secret(View(key)), j["ids"], j["timed"]};
+    Job job{{}, Secret(View(key)), j["ids"], j["keys"], j["timed"]};
     std::copy(rho.begin(), rho.end(), job.rho.begin());
-    const auto keys = party.Keys();
+    const auto keys = party.Keys(job.keys);
     keys->Feed([key_socket](store::KeySource& k) {
       for (auto room = k.Room(); !room.empty(); room = k.Room())
         Get(key_socket, room.subspan(net::ChunkTags::kBytes)), k.Came();
     });
-    if (o.resident()) keys->Whole(), PutJson(control, "keys"), (void)GetJson(control);
+    if (Whole(job.keys)) keys->Whole(), PutJson(control, "keys"), (void)GetJson(control);
     PutJson(control, Written(party.Run(std::move(job), *keys, link)));
   }
 }
@@ -228,6 +228,7 @@ class Processes : public Pair {
       PutJson(control_[p], {{"rho", Hex(jobs[p].rho)},
                             {"key", Hex(jobs[p].key.view())},
                             {"ids", jobs[p].ids},
+                            {"keys", jobs[p].keys},
                             {"timed", jobs[p].timed}});
   }
   void Key(int p, View chunk) override { Put(keys_[size_t(p)], chunk.subspan(net::ChunkTags::kBytes)); }

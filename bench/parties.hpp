@@ -14,12 +14,15 @@
 namespace suf::bench {
 
 struct Options {
-  std::string model, plan, backend = "packed", link = "queue", parties, keys = "resident";
+  std::string model, plan, backend = "packed", link = "queue", parties;
+  std::vector<std::string> keys{"resident"};  // one after another
   int tokens = 0, runs = 9, streams = 1;
   std::array<int, 2> device{0, 0};
-  bool resident() const { return keys == "resident"; }
   bool processes() const { return parties == "processes"; }
 };
+
+// Whole: whether each party has its keys before it begins.
+inline bool Whole(const std::string& keys) { return keys == "resident" || keys == "uploaded"; }
 
 // Seat: what a role computes with.
 struct Seat {
@@ -34,6 +37,7 @@ struct Job {
   Hash rho;
   Secret key;
   std::vector<int32_t> ids;  // P1's
+  std::string keys;
   bool timed = false;
 };
 // Outcome: what P1 learns, and where a party's time went.

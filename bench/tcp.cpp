@@ -72,14 +72,19 @@ void Get(int socket, std::span<uint8_t> bytes) {
   }
 }
 
+void TcpLink::Moved() {
+  ++moves_;
+  changed_.notify_all();
+}
+
 // Wait: as a condition's, after looking.
 template <class F>
 void TcpLink::Wait(std::unique_lock<std::mutex>& l, const F& ready) {
   for (const auto begin = Clock::now(); Since(begin) < Spin();) {
     if (ready()) return;
+    const uint64_t seen = moves_;
     l.unlock();
-    for (const auto pause = Clock::now(); Since(pause) < 1e-6;) {
-    }
+    while (moves_ == seen && Since(begin) < Spin()) __builtin_ia32_pause();
     l.lock();
   }
   changed_.wait(l, ready);
@@ -121,7 +126,7 @@ TcpLink::~TcpLink() {
     std::lock_guard l(m_);
     closed_ = true;
   }
-  changed_.notify_all();
+  Moved();
   for (int s : sockets_) (void)shutdown(s, SHUT_RDWR);
   for (auto& t : threads_) t.join();
   for (int s : sockets_) close(s);
@@ -130,7 +135,7 @@ TcpLink::~TcpLink() {
 void TcpLink::Stop() {
   std::lock_guard l(m_);
   if (!closed_) failed_ = "a connection of the benchmark ended";
-  changed_.notify_all();
+  Moved();
 }
 
 void TcpLink::ReadThread(size_t socket) try {
@@ -151,7 +156,7 @@ void TcpLink::ReadThread(size_t socket) try {
       Get(sockets_[socket], in->chunk(c));
       std::lock_guard l(m_);
       ++in->done[socket];
-      changed_.notify_all();
+      Moved();
     }
   }
 } catch (const Error&) {
@@ -181,7 +186,7 @@ void TcpLink::WriteThread(size_t socket) try {
       Put(sockets_[socket], out->chunk(c));
       std::lock_guard l(m_);
       ++out->done[socket];
-      changed_.notify_all();
+      Moved();
     }
   }
 } catch (const Error&) {
@@ -192,7 +197,7 @@ void TcpLink::Post(int index, std::span<uint8_t> into) {
   std::lock_guard l(m_);
   posted_.push_back(
       std::make_shared<In>(In{index, into, posts_++, WaysOf(into.size()), std::vector<size_t>(sockets_.size())}));
-  if (sockets_.size() > 1) changed_.notify_all();
+  if (sockets_.size() > 1) Moved();
 }
 
 // Pump: what is there of the first socket's part of the frames that are due; whether there was any.
@@ -259,7 +264,7 @@ void TcpLink::Send(int index, View payload, size_t bytes) {
     std::lock_guard l(m_);
     out.final = bytes;
   }
-  if (out.ways > 1) changed_.notify_all();
+  if (out.ways > 1) Moved();
   for (; out.next < out.chunks() && out.Final(out.next); out.next += out.ways) Write(out.chunk(out.next));
   if (bytes < payload.size()) return;
   std::unique_lock l(m_);
@@ -270,8 +275,10 @@ void TcpLink::Send(int index, View payload, size_t bytes) {
   };
   for (const auto begin = Clock::now(); !through();) {
     if (Since(begin) > Spin()) (void)changed_.wait_for(l, std::chrono::milliseconds(1), through);
+    const uint64_t seen = moves_;
     l.unlock();
-    (void)Pump();
+    do (void)Pump();
+    while (moves_ == seen && Since(begin) <= Spin());
     l.lock();
   }
   if (!failed_.empty()) Gone();

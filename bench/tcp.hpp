@@ -35,8 +35,9 @@ class TcpLink : public run::Link {
   double waited() const override { return waited_; }
 
  private:
-  static constexpr size_t kChunk = size_t{256} << 10;
+  static constexpr size_t kChunk = size_t{64} << 10;
   size_t WaysOf(size_t bytes) const { return bytes > kChunk ? sockets_.size() : 1; }
+  void Moved();
   template <class F>
   void Wait(std::unique_lock<std::mutex>& l, const F& ready);
   struct In;
@@ -52,6 +53,7 @@ class TcpLink : public run::Link {
   double waited_ = 0;
   std::mutex m_;
   std::condition_variable changed_;
+  std::atomic<uint64_t> moves_{0};  // changes so far: who looks asks for them before he takes the lock
   bool closed_ = false;
   std::string failed_;                      // of a thread
   std::deque<std::shared_ptr<In>> posted_;  // not yet received
