@@ -155,7 +155,7 @@ def gpu_test(folder):
     """tools/gpu_test.sh runs every program of a folder, and ends with 1 if one fails or none is there."""
     def tested():
         done = run(f'{SOURCE}/tools/gpu_test.sh', folder / 'programs')
-        return done.returncode, done.stdout.splitlines()
+        return done.returncode, re.sub(r', \d+ s$', '', done.stdout, flags=re.M).splitlines()
 
     (folder / 'programs').mkdir()
     assert tested() == (1, [f'gpu_test: {folder}/programs has no tests of a device; build them where nvcc is'])
@@ -163,10 +163,11 @@ def gpu_test(folder):
         program = folder / f'programs/{name}_cuda_test'
         program.write_text(f'#!/bin/sh\necho {name} ran\nexit {code}\n')
         program.chmod(0o755)
-    assert tested() == (1, ['a ran', 'b ran', 'c ran', 'd ran', 'gpu_test: of 4 programs failed: b_cuda_test (3) d_cuda_test (1)'])
+    assert tested() == (1, ['a_cuda_test passes', 'b ran', 'b_cuda_test FAILS with 3', 'c_cuda_test passes', 'd ran', 'd_cuda_test FAILS with 1',
+                            'gpu_test: of 4 programs failed: b_cuda_test (3) d_cuda_test (1)'])
     for name in 'bd':
         (folder / f'programs/{name}_cuda_test').unlink()
-    assert tested() == (0, ['a ran', 'c ran', 'gpu_test: all 2 programs pass'])
+    assert tested() == (0, ['a_cuda_test passes', 'c_cuda_test passes', 'gpu_test: all 2 programs pass'])
 
 
 def main():

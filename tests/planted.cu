@@ -1,5 +1,5 @@
-// What compute-sanitizer must find (tools/gpu_sanitize.sh), by its argument: out_of_bounds, uninitialised, race, barrier; or none,
-// which is clean. Exit code 0: the kernel ran.
+// What compute-sanitizer must find (tools/gpu_sanitize.sh), by its argument: out_of_bounds, uninitialised, race,
+// barrier; or none, which is clean. Exit code 0: the kernel ran.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -17,19 +17,18 @@ __global__ void Sum(const int* in, int* out, bool race) {
   out[threadIdx.x] = held[kThreads - 1 - threadIdx.x];
 }
 __global__ void Write(int* out, int at) { out[at] = 1; }
-// Half: a barrier that half of the threads never reach.
+// Half: a barrier of a warp's upper half that the lower half calls.
 __global__ void Half(int* out) {
-  if (threadIdx.x < kThreads / 2) {
-    __syncthreads();
-    out[threadIdx.x] = 1;
-  }
+  if (threadIdx.x % 32 < 16) __syncwarp(0xffff0000u);
+  out[threadIdx.x] = 1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string fault = argc == 2 ? argv[1] : "";
-  if (fault != "none" && fault != "out_of_bounds" && fault != "uninitialised" && fault != "race" && fault != "barrier") {
+  if (fault != "none" && fault != "out_of_bounds" && fault != "uninitialised" && fault != "race" &&
+      fault != "barrier") {
     std::fprintf(stderr, "usage: planted none|out_of_bounds|uninitialised|race|barrier\n");
     return 2;
   }

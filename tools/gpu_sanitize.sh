@@ -1,17 +1,18 @@
 #!/bin/sh
 # gpu_sanitize.sh [BUILD] [PLAN.json [MODEL]]: compute-sanitizer's four tools, on a machine with a device and the sanitizer, from the
 # repository's root. First each tool must find the fault that is planted for it (tests/planted.cu) and nothing in a clean kernel. Then
-# it must find nothing in the operations of backends_cuda_test and, for a plan and a model (suf model random), in inferences of
-# 5 tokens with all three roles on the device: by the interpreter, and by printed kernels. TOOLS, FILTER (of tests), SECONDS_EACH
-# and SANITIZER (the program) may be given in the environment. Reports go to BUILD/sanitize/. Ends with 1 if anything is found.
+# it must find nothing in the operations of backends_test and, for a plan and a model (suf model random), in inferences of
+# 5 tokens with all three roles on the device: by the interpreter, and by printed kernels. TOOLS, FILTER (of tests), SECONDS_EACH,
+# SANITIZER (the program) and PRINTED (a cache with the plan's kernels) may be given in the environment. Reports go to BUILD/sanitize/. Ends with 1 if anything is found.
 set -u
 build=${1:-build} plan=${2:-} model=${3:-}
-: "${TOOLS:=memcheck initcheck racecheck synccheck}" "${FILTER:=*}" "${SECONDS_EACH:=900}" "${SANITIZER:=compute-sanitizer}"
+: "${TOOLS:=memcheck initcheck racecheck synccheck}" "${FILTER:=Backends.*:Strings.*:Trees.*}" "${SECONDS_EACH:=900}" "${SANITIZER:=compute-sanitizer}"
 command -v "$SANITIZER" >/dev/null || { echo "gpu_sanitize: there is no $SANITIZER; install CUDA's, or name it by SANITIZER"; exit 1; }
 reports=$build/sanitize failed=""
 mkdir -p "$reports"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+: "${PRINTED:=$work/printed}"
 
 # expect CODE NAME TOOL COMMAND..: how the tool ends on a command: 0: nothing was found and the command ended well; 99: found
 expect() {
@@ -27,7 +28,7 @@ expect() {
 if [ -n "$plan" ]; then
   [ -n "$model" ] || { model=$work/model; "$build/suf" model random --preset bert-tiny --seed 1 --out "$model"; }
   capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1 | tr -d .)
-  XDG_CACHE_HOME=$work/printed "$build/suf" kernels --plan "$plan" --tokens 5 --arch "$capability"
+  XDG_CACHE_HOME=$PRINTED "$build/suf" kernels --plan "$plan" --tokens 5 --arch "$capability"
 fi
 for tool in $TOOLS; do
   case $tool in
@@ -40,11 +41,12 @@ for tool in $TOOLS; do
   expect 99 "planted_$fault" "$tool" "$build/tests/planted" "$fault"
   expect 0 planted_none "$tool" "$build/tests/planted" none
   for way in ${plan:+interpreter printed}; do  # the interpreter's folder of kernels stays empty
-    export XDG_CACHE_HOME="$work/$way"
+    [ $way = printed ] && XDG_CACHE_HOME=$PRINTED || XDG_CACHE_HOME=$work/empty
+    export XDG_CACHE_HOME
     expect 0 "inference_$way" "$tool" "$build/inference_bench" "$model" "$plan" 5 1 cuda
   done
   unset XDG_CACHE_HOME
-  expect 0 backends "$tool" "$build/backends_cuda_test" "--gtest_filter=$FILTER:-TrapTest.*"
+  expect 0 backends "$tool" "$build/backends_test" "--gtest_filter=$FILTER"
 done
 [ -z "$failed" ] || { echo "gpu_sanitize: not as it should be:$failed"; exit 1; }
 echo "gpu_sanitize: clean"

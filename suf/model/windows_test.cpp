@@ -126,7 +126,13 @@ TEST(Windows, OfSectionsOfAnyLengthIsNotAByteMore) {
   const uint64_t window = ExpectNoRing(*g.schedule, g.inputs);
   EXPECT_GT(window, store::kChunkBytes);
   EXPECT_LT(window, uint64_t(g.schedule->key_bytes(0)));
-  EXPECT_THROW(Streamed(JobOf(*g.schedule, g.inputs, 1, window - 1), 1), Error);
+  // of backends that ask for keys step by step: a device takes those that are here for coming steps, too
+  run::PairJob job = JobOf(*g.schedule, g.inputs, 1, window - 1);
+  const auto packed =
+      std::find_if(Every().begin(), Every().end(), [](auto& b) { return b->name().starts_with("packed"); });
+  ASSERT_NE(packed, Every().end());
+  job.backend.fill(packed->get());
+  EXPECT_THROW(Streamed(job, 1), Error);
 }
 
 TEST(Windows, OfFunctions) {
