@@ -14,7 +14,7 @@ with --streams, a device each. d: b and c with both parties on the first device,
 take turns there. Where there is one device, there is no b and no c.
 Each with keys resident (of c: in stores on a memory file system), uploaded (of a and b: whole in the host's memory, on their way to the device while it
 runs) or streamed (dealt while it runs). The dealer shares P0's device.
-Beside a the same with packed on all cores. Without a device every row runs with packed, and says so.
+Beside a the same with packed on all cores, in 3 runs. Without a device every row runs with packed, and says so.
 
 Every run has fresh keys, and every word of every timed run is compared with the simulator's; a row's times are medians. One JSON line a
 measurement with commit and machine goes to --out (bench/results/gpu.jsonl), which is made anew unless --add says otherwise; a table comes last. What a row means: docs/measurements.md.
@@ -258,9 +258,12 @@ def inferences(a, preset, backend, pairs):
     """Every row of a preset."""
     facts = {'preset': preset.name} | ({'kernels_s': preset.kernels_s} if backend == 'cuda' else {})
 
-    def bench(of, link, keys, device=(0, 0), streams=1, parties='threads'):
+    def bench(of, link, keys, device=(0, 0), streams=1, parties='threads', runs=a.runs):
+        keys = [k for k in keys if k in a.keys]
+        if not keys:
+            return
         with shared(device, parties) as mps:
-            done = run(a.build / 'inference_bench', preset.model, preset.plan, preset.tokens, a.runs, of, f'link={link}', f'parties={parties}',
+            done = run(a.build / 'inference_bench', preset.model, preset.plan, preset.tokens, runs, of, f'link={link}', f'parties={parties}',
                        f'keys={",".join(keys)}', f'streams={streams}', f'devices={device[0]},{device[1]}')
         for line in lines(checked(done, f'{preset.name}, {of}, {link}')):
             yield {**facts, **line, 'parties': where(of, device, parties, mps)}
@@ -273,12 +276,12 @@ def inferences(a, preset, backend, pairs):
             for line in bench(backend, 'tcp', ('resident', 'uploaded', 'streamed'), device, a.streams, 'processes'):
                 yield {'row': 'b' if apart else 'd', **line}
         if ('c' if apart else 'd') in a.rows:
-            for keys in ('resident', 'streamed'):
+            for keys in (k for k in ('resident', 'streamed') if k in a.keys):
                 with shared(device, 'processes') as mps:
                     line = product(preset, backend, device, a.streams, keys, a.runs)
                 yield {'row': 'c' if apart else 'd', **facts, 'parties': where(backend, device, 'processes', mps), **line}
     if 'a' in a.rows and backend != 'packed':
-        yield from ({'row': 'a', **line} for line in bench('packed', 'queue', ('resident',)))
+        yield from ({'row': 'a', **line} for line in bench('packed', 'queue', ('resident',), runs=min(a.runs, 3)))
 
 
 def mb(counts):
@@ -346,6 +349,7 @@ def main():
     p.add_argument('--presets', nargs='*', default=['bert-tiny:128', 'bert-base:128'], help='PRESET:TOKENS')
     p.add_argument('--parts', nargs='*', default=['tests', 'primitives', 'flights', 'rows'], choices=['tests', 'primitives', 'flights', 'rows'])
     p.add_argument('--rows', nargs='*', default=['a', 'b', 'c', 'd'], choices=['a', 'b', 'c', 'd'])
+    p.add_argument('--keys', nargs='*', default=['resident', 'uploaded', 'streamed'], choices=['resident', 'uploaded', 'streamed'])
     p.add_argument('--runs', type=int, default=9, help=f'timed runs of an inference, after {WARM} that warm up')
     p.add_argument('--streams', type=int, default=4, help='connections between the parties, of rows b, c and d')
     p.add_argument('--mode', choices=['cpu', 'gpu', 'gpu_device_only'], help='instead of all that: softmax and LayerNorm alone; lines are added to --out')

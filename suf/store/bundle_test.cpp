@@ -112,6 +112,35 @@ TEST(Chunks, AlteredSwappedShortOrForeignChunksAreRefused) {
   EXPECT_TRUE(Fails(Cause::kRefused, "altered", [&] { read(c.chunks, Hash{8}); }));
 }
 
+// Chunks are tagged several at a time: each has the tag of its number, and they come in their order.
+TEST(Sink, GivesTheSameChunksToWhoKeepsThem) {
+  const Chunked c(9 * kChunkBytes + 7, 3 * kChunkBytes + 1);
+  std::vector<Bytes> kept;
+  {
+    Sink s(Hash{9}, EvenBody(c.data.size()),
+           [&](exec::HostBuffer chunk) { kept.emplace_back(chunk.view().begin(), chunk.view().end()); });
+    s.Write(c.data);
+    s.Finish();
+  }
+  EXPECT_EQ(kept, c.chunks);
+  net::ChunkTags tags(Hash{9}), again(Hash{9});
+  std::vector<std::array<uint8_t, net::ChunkTags::kBytes>> in_order;
+  for (const Bytes& chunk : c.chunks) {
+    in_order.push_back(tags.Next(View(chunk).subspan(net::ChunkTags::kBytes)));
+    EXPECT_TRUE(std::equal(in_order.back().begin(), in_order.back().end(), chunk.begin()));
+  }
+  for (size_t i = c.chunks.size(); i-- > 0;)
+    EXPECT_EQ(again.Of(i, View(c.chunks[i]).subspan(net::ChunkTags::kBytes), {}), in_order[i]) << i;
+}
+
+TEST(Sink, WhoKeepsAndThrowsEndsTheGenerator) {
+  Sink s(Hash{9}, EvenBody(4 * kChunkBytes), [](exec::HostBuffer) { Fail(Cause::kPeer, "no more"); });
+  EXPECT_TRUE(Fails(Cause::kPeer, "no more", [&] {
+    s.Write(Bytes(4 * kChunkBytes));
+    s.Finish();
+  }));
+}
+
 TEST(Sink, TakesExactlyWhatWasAnnounced) {
   Sink s(Hash{}, EvenBody(10), [](View) {});
   s.Write(Bytes(9));
