@@ -5,11 +5,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <barrier>
 #include <chrono>
 #include <csignal>
 #include <deque>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "apps/exit.hpp"
@@ -41,15 +43,16 @@ class Party {
     return std::make_unique<store::KeySource>(
         work_->task.body[p_], Whole(keys) ? store::KeySource::kWhole : std::max(store::kKeyWindow, work_->task.window));
   }
-  Outcome Run(Job job, store::KeySource& keys, run::Link& link) {
+  // Run: online: called as the inference begins.
+  Outcome Run(Job job, store::KeySource& keys, run::Link& link, const std::function<void()>& online = {}) {
     pfss::Material own{{}, job.rho};
     own.key[size_t(p_)] = std::move(job.key);
     const auto mine = seat_.backend->Expand(std::move(own));
     if (p_) inputs_.Set("tokens", job.ids);
     Outcome out;
     run::PartyJob party{*work_->schedule, *seat_.backend, p_, *mine, inputs_, keys, link, {}, {}, {}, &out.times};
-    party.parts = true, party.timed = job.timed,
-    party.early = job.keys != "uploaded";  // each party has a pool of its own
+    party.parts = true;  // each party has a pool of its own
+    party.timed = job.timed, party.early = job.keys != "uploaded", party.online = online;
     out.words = run::RunParty(party);
     return out;
   }
@@ -99,12 +102,17 @@ class Threads : public Pair {
   }
 
  private:
+  // Both begin the inference together: what one still has to do before it is not the other's time.
   void Start() {
+    both_.emplace(2);
     for (int p : {0, 1})
       thread_[size_t(p)] = std::thread([this, p] {
+        bool there = false;
         try {
-          out_[size_t(p)] = party_[size_t(p)].Run(std::move(jobs_[size_t(p)]), *keys_[size_t(p)], *links_[size_t(p)]);
+          out_[size_t(p)] = party_[size_t(p)].Run(std::move(jobs_[size_t(p)]), *keys_[size_t(p)], *links_[size_t(p)],
+                                                  [&] { there = true, both_->arrive_and_wait(); });
         } catch (...) {
+          if (!there) both_->arrive_and_drop();
           error_[size_t(p)] = std::current_exception();
           links_[size_t(p)].reset();
         }
@@ -115,6 +123,7 @@ class Threads : public Pair {
   std::array<Job, 2> jobs_;
   std::array<std::unique_ptr<run::Link>, 2> links_;
   std::array<std::unique_ptr<store::KeySource>, 2> keys_;
+  std::optional<std::barrier<>> both_;
   std::array<std::thread, 2> thread_;
   std::array<std::exception_ptr, 2> error_;
   std::array<Outcome, 2> out_;

@@ -239,10 +239,10 @@ std::vector<uint64_t> RunParty(const PartyJob& job) {
   // the online part begins when the frames sent before the inference are here
   auto start = [&] {
     if (std::exchange(online, true)) return;
+    if (job.online) job.online();
     begin = Clock::now(), before_it.end = online_part.begin = Stamp();
     io.begun = true;
     io.meter.Reset();
-    if (job.online) job.online();
     io.Post();
   };
   auto finish = [&] {
