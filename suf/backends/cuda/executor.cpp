@@ -409,8 +409,7 @@ void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io&
   if (next_ == 0) timed_ = io.Timed(), OpenKeys(randomness), AskForms(io), in_->LackKernels();
   const size_t at = next_++;
   const Part& part = plan_.programs[at];
-  const bool before = role_ != Role::kDealer && (s_.steps(int(role_))[at].tick < 0 ||
-                                                 (part.receives >= 0 && s_.frames()[size_t(part.receives)].tick < 0));
+  const bool before = role_ != Role::kDealer && s_.steps(int(role_))[at].tick < 0;
   auto begin = Clock::now();
   AwaitFrame(part, io);
   if (part.begin == part.end) TakeFrame(part, io);
