@@ -4,7 +4,7 @@
   bench/gpu.sh --mode cpu|gpu|gpu_device_only    softmax and LayerNorm alone, 1 x 2 x 8 to 1 x 16 x 128
   bench/gpu.sh [--build DIR] [--plans DIR] [--presets bert-tiny:128 bert-base:128] [--parts tests primitives flights rows] [--out FILE]
 
-The machine needs a driver, Python's standard library and the programs of a build folder, which may come from elsewhere:
+The machine needs a driver, Python's standard library and the programs of a build folder, which may come from elsewhere (tools/gpu_pack.sh):
 *_cuda_test, fss_bench, products_bench, flight_bench, inference_bench, operator_bench, suf. Models are made on the spot (suf model random, seed 1).
 Kernels are compiled before the runs, where there is NVRTC. Plans are taken from --plans as PRESET.json, or compiled here, which takes minutes for bert-base.
 
@@ -358,6 +358,8 @@ def main():
     p.add_argument('--out', type=pathlib.Path, default=ROOT / 'bench/results/gpu.jsonl')
     a = p.parse_args()
     a.build, a.plans = a.build.resolve(), a.plans and a.plans.resolve()
+    if (a.build / 'lib').is_dir():  # of tools/gpu_pack.sh
+        os.environ['LD_LIBRARY_PATH'] = f'{a.build / "lib"}:{os.environ.get("LD_LIBRARY_PATH", "")}'.rstrip(':')
     facts, rows = machine(a.commit), []
     backend, pairs = ('cuda' if facts['gpus'] else 'packed'), ([(0, 1)] if facts['gpus'] > 1 else []) + [(0, 0)]
     if a.mode:

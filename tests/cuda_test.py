@@ -10,6 +10,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 SUF, WITHOUT, CMAKE, SOURCE = sys.argv[1:5]
@@ -170,6 +171,20 @@ def gpu_test(folder):
     assert tested() == (0, ['a_cuda_test passes', 'c_cuda_test passes', 'gpu_test: all 2 programs pass'])
 
 
+def gpu_pack(folder):
+    """tools/gpu_pack.sh brings programs with their libraries, and says what is not built."""
+    def packed(program):
+        done = run(f'{SOURCE}/tools/gpu_pack.sh', pathlib.Path(SUF).parent, folder / 'pack.tar.xz', program)
+        return done.returncode, done.stdout
+    code, said = packed('none')
+    assert code == 1 and 'has no none; build it first' in said, said
+    code, said = packed('tests/trace_digest')
+    assert code == 0 and said.startswith('gpu_pack: 1 programs, '), said
+    with tarfile.open(folder / 'pack.tar.xz') as tar:
+        names = tar.getnames()
+    assert {'build/tests/trace_digest', 'build/lib/libstdc++.so.6'} <= set(names) and not any('libc.so' in n for n in names), names
+
+
 def main():
     with tempfile.TemporaryDirectory() as d:
         folder = pathlib.Path(d)
@@ -183,6 +198,7 @@ def main():
         if backend(SUF)['built']:
             drivers(folder)
         gpu_test(folder)
+        gpu_pack(folder)
         configurations(folder)
     print('all hold')
 
