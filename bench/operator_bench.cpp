@@ -21,6 +21,7 @@
 #include "suf/gates/gate.hpp"
 #include "suf/nn/ops/attention.hpp"
 #include "suf/nn/ops/norm.hpp"
+#include "suf/pfss/watch.hpp"
 #include "suf/ring/words.hpp"
 #include "suf/run/pair.hpp"
 
@@ -192,56 +193,15 @@ void Time(const Case& c, std::array<pfss::Backend*, 2> backend, int runs) {
             << std::endl;
 }
 
-// Stepped: a backend that keeps what each step of a party took. The kernels of one that measures its scopes are told
-// apart by step, where their nodes' scopes do not: a kernel may make nodes of two.
-class Stepped : public pfss::Backend {
+// Told: keeps what a step took. The kernels of a backend that measures its scopes are told apart by step, where their
+// nodes' scopes do not: a kernel may make nodes of two.
+class Told : public pfss::Forward {
  public:
-  explicit Stepped(pfss::Backend& b) : b_(b) {}
-  std::string name() const override { return b_.name(); }
-  const pfss::Capabilities& capabilities() const override { return b_.capabilities(); }
-  uint32_t prg() const override { return b_.prg(); }
-  std::unique_ptr<pfss::Randomness> Expand(pfss::Material m) override { return b_.Expand(std::move(m)); }
-  std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, Role role) override {
-    return std::make_unique<Steps>(b_.Start(s, role), role == Role::kDealer ? nullptr : &steps);
-  }
-  std::vector<pfss::Spent> steps;  // of the runs so far that measured them
+  Told(pfss::Io& host, pfss::Spent* to) : Forward(host), to_(to) {}
+  void Took(uint16_t scope, const pfss::Spent& s) override { *to_ += s, io.Took(scope, s); }
 
  private:
-  struct Told : pfss::Io {
-    Told(pfss::Io& host, pfss::Spent* to) : io(host), spent(to) {}
-    View In(int i) override { return io.In(i); }
-    bool Ready(int i) override { return io.Ready(i); }
-    void Read(int i) override { io.Read(i); }
-    std::span<uint8_t> Out(int i) override { return io.Out(i); }
-    View Received() override { return io.Received(); }
-    std::span<uint8_t> Sending() override { return io.Sending(); }
-    void Await(size_t bytes) override { io.Await(bytes); }
-    void Written(size_t bytes) override { io.Written(bytes); }
-    void Leave() override { io.Leave(); }
-    Data Input(int i) override { return io.Input(i); }
-    void Done(std::span<const int> nodes) override { io.Done(nodes); }
-    void Took(uint16_t scope, const pfss::Spent& s) override { *spent += s, io.Took(scope, s); }
-    bool Timed() const override { return io.Timed(); }
-    pfss::Io& io;
-    pfss::Spent* spent;
-  };
-  struct Steps : pfss::Executor {
-    Steps(std::unique_ptr<pfss::Executor> e, std::vector<pfss::Spent>* to) : executor(std::move(e)), steps(to) {}
-    void Run(const pfss::Program& program, const pfss::Randomness& randomness, pfss::Io& io) override {
-      pfss::Spent none;
-      const bool kept = steps && io.Timed();
-      if (kept && steps->size() <= next) steps->resize(next + 1);
-      Told told(io, kept ? &(*steps)[next] : &none);
-      executor->Run(program, randomness, told);
-      executor->Finish();
-      ++next;
-    }
-    std::vector<uint64_t> Result(int node) override { return executor->Result(node); }
-    const std::unique_ptr<pfss::Executor> executor;
-    std::vector<pfss::Spent>* const steps;
-    size_t next = 0;
-  };
-  pfss::Backend& b_;
+  pfss::Spent* const to_;
 };
 
 // TimeCut: an exact 12-bit cut of words of 32 bits by tables of digits, at a party: the kernel that makes the bits to
@@ -282,7 +242,11 @@ void TimeCut(int64_t count, std::array<pfss::Backend*, 2> backend, int runs) {
     return std::pair(bits, steps.size() - 1);
   };
   const int p = steps_of(0).first < steps_of(0).second ? 0 : 1;
-  Stepped party(*backend[size_t(p)]);
+  std::vector<pfss::Spent> took(s.steps(p).size());  // of the runs that measure each scope
+  pfss::Watched party(*backend[size_t(p)], [&](Role role, size_t step, pfss::Io& host) -> std::unique_ptr<pfss::Io> {
+    if (role == Role::kDealer || !host.Timed()) return std::make_unique<pfss::Forward>(host);
+    return std::make_unique<Told>(host, &took[step]);
+  });
   backend[size_t(p)] = &party;
   (void)Runs(s, inputs, backend, runs, [&](const auto& shares) {
     for (size_t i = 0; i < words.size(); ++i)
@@ -302,13 +266,13 @@ void TimeCut(int64_t count, std::array<pfss::Backend*, 2> backend, int runs) {
         bytes += pfss::Size(n.shape) * int64_t(fss::ElementBytes(n.ring.bits));
     for (const pfss::Part& part : s.key(p))
       bytes += std::count(step.nodes.begin(), step.nodes.end(), part.node) ? part.bytes : 0;
-    const double us = party.steps.at(at).compute * 1e6 / kMeasured;
+    const double us = took[at].compute * 1e6 / kMeasured;
     std::cout << ordered_json{{"bench", "cut"},
                               {"stage", stage},
                               {"count", count},
                               {"backend", party.name()},
                               {"us", us},
-                              {"launches", party.steps[at].launches / kMeasured},
+                              {"launches", took[at].launches / kMeasured},
                               {"g_per_s", double(count) / us * 1e-3},
                               {"bytes", bytes},
                               {"gb_per_s", double(bytes) / us * 1e-3}}

@@ -1,0 +1,65 @@
+// A backend whose runs somebody watches: for benchmarks and tests of what executors ask of their host.
+#pragma once
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "suf/pfss/backend.hpp"
+
+namespace suf::pfss {
+
+// Forward: an Io that hands every call on.
+class Forward : public Io {
+ public:
+  explicit Forward(Io& to) : io(to) {}
+  View In(int node) override { return io.In(node); }
+  bool Ready(int node) override { return io.Ready(node); }
+  void Read(int node) override { io.Read(node); }
+  std::span<uint8_t> Out(int node) override { return io.Out(node); }
+  View Received() override { return io.Received(); }
+  std::span<uint8_t> Sending() override { return io.Sending(); }
+  void Await(size_t bytes) override { io.Await(bytes); }
+  void Written(size_t bytes) override { io.Written(bytes); }
+  void Leave() override { io.Leave(); }
+  Data Input(int node) override { return io.Input(node); }
+  void Done(std::span<const int> nodes) override { io.Done(nodes); }
+  void Took(uint16_t scope, const Spent& s) override { io.Took(scope, s); }
+  bool Timed() const override { return io.Timed(); }
+  void Sent(int node, View value) override { io.Sent(node, value); }
+
+ protected:
+  Io& io;
+};
+
+// Watched: runs on another backend; each step of a run has the Io that `watch` makes of its host's.
+class Watched : public Backend {
+ public:
+  using Watch = std::function<std::unique_ptr<Io>(Role role, size_t step, Io& host)>;
+  Watched(Backend& on, Watch watch) : on_(on), watch_(std::move(watch)) {}
+  std::string name() const override { return on_.name(); }
+  const Capabilities& capabilities() const override { return on_.capabilities(); }
+  uint32_t prg() const override { return on_.prg(); }
+  std::unique_ptr<Randomness> Expand(Material m) override { return on_.Expand(std::move(m)); }
+  std::unique_ptr<Executor> Start(const Schedule& s, Role role) override {
+    return std::make_unique<Steps>(on_.Start(s, role), role, watch_);
+  }
+
+ private:
+  struct Steps : Executor {
+    Steps(std::unique_ptr<Executor> e, Role r, const Watch& w) : executor(std::move(e)), role(r), watch(w) {}
+    void Run(const Program& program, const Randomness& randomness, Io& host) override {
+      const auto io = watch(role, next++, host);
+      executor->Run(program, randomness, *io);
+      executor->Finish();
+    }
+    std::vector<uint64_t> Result(int node) override { return executor->Result(node); }
+    const std::unique_ptr<Executor> executor;
+    const Role role;
+    const Watch& watch;
+    size_t next = 0;
+  };
+  Backend& on_;
+  const Watch watch_;
+};
+
+}  // namespace suf::pfss
