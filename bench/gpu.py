@@ -271,15 +271,15 @@ def inferences(a, preset, backend, pairs):
         yield from ({'row': 'a', **line} for line in bench(backend, 'queue', ('resident', 'uploaded', 'streamed')))
         yield from ({'row': 'a', **line} for line in bench(backend, 'tcp', ('resident', 'uploaded'), streams=a.streams))
     for device in pairs:
-        apart = backend != 'cuda' or device[0] != device[1]
-        if ('b' if apart else 'd') in a.rows:
+        plain, product_row = ('b', 'c') if backend != 'cuda' or device[0] != device[1] else ('d', 'd')
+        if plain in a.rows:
             for line in bench(backend, 'tcp', ('resident', 'uploaded', 'streamed'), device, a.streams, 'processes'):
-                yield {'row': 'b' if apart else 'd', **line}
-        if ('c' if apart else 'd') in a.rows:
+                yield {'row': plain, **line}
+        if product_row in a.rows:
             for keys in (k for k in ('resident', 'streamed') if k in a.keys):
                 with shared(device, 'processes') as mps:
                     line = product(preset, backend, device, a.streams, keys, a.runs)
-                yield {'row': 'c' if apart else 'd', **facts, 'parties': where(backend, device, 'processes', mps), **line}
+                yield {'row': product_row, **facts, 'parties': where(backend, device, 'processes', mps), **line}
     if 'a' in a.rows and backend != 'packed':
         yield from ({'row': 'a', **line} for line in bench('packed', 'queue', ('resident',), runs=min(a.runs, 3)))
 

@@ -8,7 +8,7 @@ set -u
 build=${1:-build} plan=${2:-} model=${3:-}
 : "${TOOLS:=memcheck initcheck racecheck synccheck}" "${FILTER:=Backends.*:Strings.*:Trees.*}" "${SECONDS_EACH:=900}" "${SANITIZER:=compute-sanitizer}"
 command -v "$SANITIZER" >/dev/null || { echo "gpu_sanitize: there is no $SANITIZER; install CUDA's, or name it by SANITIZER"; exit 1; }
-[ ! -d "$build/lib" ] || export LD_LIBRARY_PATH="$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"  # of gpu_pack.sh
+[ ! -d "$build/lib" ] || export LD_LIBRARY_PATH="$(cd "$build" && pwd)/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"  # of gpu_pack.sh
 reports=$build/sanitize failed=""
 mkdir -p "$reports"
 work=$(mktemp -d)

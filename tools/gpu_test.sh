@@ -7,7 +7,7 @@
 set -u
 folder=${1:-build}
 logs=$folder/gpu_test
-[ ! -d "$folder/lib" ] || export LD_LIBRARY_PATH="$folder/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"  # of gpu_pack.sh
+[ ! -d "$folder/lib" ] || export LD_LIBRARY_PATH="$(cd "$folder" && pwd)/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"  # of gpu_pack.sh
 mkdir -p "$logs"
 rm -f "$logs"/*
 
