@@ -47,11 +47,17 @@ std::vector<TlsChannel::Side> Lobby::Gather(Channel& first, int streams, Millis 
     const auto& seats = at->second.seats;
     return std::count_if(seats.begin(), seats.end(), [](const Seat& s) { return !s.side.pipe; });
   };
+  // a peer to whom all its seats were promised goes on over the first connection, before we have the last pipe
+  const auto promised = [&] {
+    const auto& seats = at->second.seats;
+    return std::all_of(seats.begin(), seats.end(), [](const Seat& s) { return s.taken; });
+  };
   for (bool gone = false; missing() && !gone && Clock::now() < deadline;) {
     changed_.wait_for(l, kLook);
     l.unlock();
-    gone = first.PeerGone(0);
+    const bool said = first.PeerGone(0);
     l.lock();
+    gone = said && !promised();
   }
   const auto left = missing();
   std::vector<TlsChannel::Side> sides;
@@ -86,9 +92,15 @@ void Lobby::TakeIn(TlsChannel& side) {
   }
   const Hash answer = Proof("suf joined", *first, index, side.exporter());
   l.unlock();
-  side.Send(kJoin, answer);
   TlsChannel::Side taken{nullptr, side.exporter()};
-  taken.pipe = side.Hand();
+  try {
+    side.Send(kJoin, answer);
+    taken.pipe = side.Hand();
+  } catch (...) {
+    l.lock();
+    if (Seat* s = seat()) s->taken = false;
+    throw;
+  }
   l.lock();
   if (Seat* s = seat()) s->side = std::move(taken);
   changed_.notify_all();

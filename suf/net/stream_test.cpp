@@ -130,6 +130,7 @@ class Wire final : public Pipe {
       sent_ += size_t(n);
     }
     out_.clear(), sent_ = 0;
+    std::this_thread::sleep_for(pause_);
     return true;
   }
   size_t queued() const override { return out_.size() - sent_; }
@@ -144,6 +145,8 @@ class Wire final : public Pipe {
   void Drop() noexcept override { shutdown(fd_.get(), SHUT_RDWR); }
   // At: does wrong where something is queued that begins so; with kSwaps it sends what the other stream would.
   void At(Bytes begins, Wrong wrong) { begins_ = std::move(begins), wrong_ = wrong; }
+  // Pause: after what was sent: its thread goes on when the peer has it for so long.
+  void Pause(Millis time) { pause_ = time; }
 
  private:
   void Begin(View plain) {
@@ -160,6 +163,7 @@ class Wire final : public Pipe {
   Bytes out_, begins_;
   size_t sent_ = 0;
   bool silent_ = false;
+  Millis pause_{0};
   Wrong wrong_ = Wrong::kNothing;
 };
 
@@ -286,27 +290,58 @@ TEST(Stream, ASessionWhoseStreamsDoNotComeIsNamed) {
   EXPECT_TRUE(server.Heard(Cause::kPeer, "the data owner opened 0 of 3 further streams"));
 }
 
-TEST(Stream, AProofIsOfOneSessionOneNumberAndOneConnection) {
-  Lobby lobby;
-  const Identity dealer{Role::kDealer, {1}}, data{Role::kData, {2}}, model{Role::kModel, {3}};
-  struct Pair {
-    std::unique_ptr<TlsChannel> in, out;
-  };
-  const auto pair = [](Identity listens, Identity dials, const Hash& exporter) {
+const Identity kDealing{Role::kDealer, {1}}, kAsking{Role::kData, {2}}, kOther{Role::kModel, {3}};
+
+// Joined: both ends of a connection of the dealer's listener, each over a Wire; the listener's may pause.
+struct Joined {
+  explicit Joined(Identity dials, Millis pause = Millis{0}, const Hash& exporter = RandomHash()) {
     int fds[2];
     SUF_CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
-    return Pair{std::make_unique<TlsChannel>(std::make_shared<Wire>(fds[0], 8), listens, dials, exporter, kAmple),
-                std::make_unique<TlsChannel>(std::make_shared<Wire>(fds[1], 8), dials, listens, exporter, kAmple)};
-  };
-  const Hash own = RandomHash();
-  const Pair first = pair(dealer, data, own), stranger = pair(dealer, data, RandomHash());
+    auto wire = std::make_shared<Wire>(fds[0], 8);
+    wire->Pause(pause);
+    in = std::make_unique<TlsChannel>(wire, kDealing, dials, exporter, kAmple);
+    out = std::make_unique<TlsChannel>(std::make_shared<Wire>(fds[1], 8), dials, kDealing, exporter, kAmple);
+  }
+  std::unique_ptr<TlsChannel> in, out;
+};
+
+TEST(Stream, APeerThatIsInSaysHelloBeforeWeAreDone) {
+  Lobby lobby;
+  const Joined first(kAsking);
+  auto gathered = std::async(std::launch::async, [&] { return lobby.Gather(*first.in, 2, kAmple); });
+  // the answer is there, and for some looks the thread that sent it does not go on
+  const Joined side(kAsking, Millis{200});
+  auto taken = std::async(std::launch::async, [&] { lobby.TakeIn(*side.in); });
+  EXPECT_NO_THROW((void)AskToJoin(*first.out, *side.out, 1));
+  const Bytes hello = Random(200);
+  first.out->Send(kHello, hello);
+  EXPECT_NO_THROW(EXPECT_EQ(gathered.get().size(), 1u));
+  EXPECT_NO_THROW(taken.get());
+  EXPECT_EQ(first.in->Recv(kHello, 256), hello);
+}
+
+TEST(Stream, APeerThatLeavesWhileItIsTakenInIsGone) {
+  Lobby lobby;
+  const Joined first(kAsking);
+  auto gathered = std::async(std::launch::async, [&] { return lobby.Gather(*first.in, 3, kAmple); });
+  const Joined side(kAsking);
+  auto taken = std::async(std::launch::async, [&] { lobby.TakeIn(*side.in); });
+  EXPECT_NO_THROW((void)AskToJoin(*first.out, *side.out, 1));
+  taken.get();
+  first.out->Refuse(Refusal::kGaveUp);
+  EXPECT_TRUE(Fails(Cause::kPeer, "the data owner opened 1 of 2 further streams", [&] { gathered.get(); }));
+}
+
+TEST(Stream, AProofIsOfOneSessionOneNumberAndOneConnection) {
+  Lobby lobby;
+  const Joined first(kAsking), stranger(kAsking);
   auto gathered = std::async(std::launch::async, [&] { return lobby.Gather(*first.in, 3, kAmple); });
   const auto joins = [&](const Channel& session, int index, Identity who, bool moved) {
     const Hash exporter = RandomHash();
-    const Pair side = pair(dealer, who, exporter);
+    const Joined side(who, Millis{0}, exporter);
     auto asked = std::async(std::launch::async, [&] {
       // moved: the proof that was made for another connection
-      Pair other = pair(dealer, who, moved ? RandomHash() : exporter);
+      const Joined other(who, Millis{0}, moved ? RandomHash() : exporter);
       auto relayed = std::async(std::launch::async, [&] { return other.in->RecvExact(kJoin, 65); });
       auto proof = std::async(std::launch::async, [&] {
         try {
@@ -332,14 +367,14 @@ TEST(Stream, AProofIsOfOneSessionOneNumberAndOneConnection) {
     }
     return asked.get();
   };
-  EXPECT_FALSE(joins(*stranger.out, 1, data, false));  // of another session
-  EXPECT_FALSE(joins(*first.out, 1, model, false));    // of another key
-  EXPECT_FALSE(joins(*first.out, 0, data, false));     // numbers that there are not
-  EXPECT_FALSE(joins(*first.out, 3, data, false));
-  EXPECT_TRUE(joins(*first.out, 1, data, false));
-  EXPECT_FALSE(joins(*first.out, 1, data, false));  // twice
-  EXPECT_FALSE(joins(*first.out, 2, data, true));   // by a proof for another connection
-  EXPECT_TRUE(joins(*first.out, 2, data, false));
+  EXPECT_FALSE(joins(*stranger.out, 1, kAsking, false));  // of another session
+  EXPECT_FALSE(joins(*first.out, 1, kOther, false));      // of another key
+  EXPECT_FALSE(joins(*first.out, 0, kAsking, false));     // numbers that there are not
+  EXPECT_FALSE(joins(*first.out, 3, kAsking, false));
+  EXPECT_TRUE(joins(*first.out, 1, kAsking, false));
+  EXPECT_FALSE(joins(*first.out, 1, kAsking, false));  // twice
+  EXPECT_FALSE(joins(*first.out, 2, kAsking, true));   // by a proof for another connection
+  EXPECT_TRUE(joins(*first.out, 2, kAsking, false));
   EXPECT_EQ(gathered.get().size(), 2u);
 }
 
