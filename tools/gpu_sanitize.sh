@@ -3,15 +3,18 @@
 # repository's root. First each tool must find the fault that is planted for it (tests/planted.cu) and nothing in a clean kernel. Then
 # it must find nothing in the operations of backends_test and, for a plan and a model (suf model random), in inferences of
 # 5 tokens with all three roles on the device: by the interpreter, and by printed kernels. TOOLS, FILTER (of tests), SECONDS_EACH,
-# SANITIZER (the program) and PRINTED (a cache with the plan's kernels) may be given in the environment. Reports go to BUILD/sanitize/. Ends with 1 if anything is found.
+# SANITIZER (the program), PRINTED (a cache with the plan's kernels) and JOBS (parts of backends_test that run at once) may be given in
+# the environment. Reports go to BUILD/sanitize/. Ends with 1 if anything is found.
 set -u
 build=${1:-build} plan=${2:-} model=${3:-}
-: "${TOOLS:=memcheck initcheck racecheck synccheck}" "${FILTER:=Backends.*:Strings.*:Trees.*}" "${SECONDS_EACH:=900}" "${SANITIZER:=compute-sanitizer}"
+: "${TOOLS:=memcheck initcheck racecheck synccheck}" "${FILTER:=Backends.*:Strings.*:Trees.*}" "${SECONDS_EACH:=900}" "${SANITIZER:=compute-sanitizer}" "${JOBS:=1}"
 command -v "$SANITIZER" >/dev/null || { echo "gpu_sanitize: there is no $SANITIZER; install CUDA's, or name it by SANITIZER"; exit 1; }
 [ ! -d "$build/lib" ] || export LD_LIBRARY_PATH="$(cd "$build" && pwd)/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"  # of gpu_pack.sh
-reports=$build/sanitize failed=""
+reports=$build/sanitize
 mkdir -p "$reports"
 work=$(mktemp -d)
+failed=$work/failed
+touch "$failed"
 trap 'rm -rf "$work"' EXIT
 : "${PRINTED:=$work/printed}"
 
@@ -22,7 +25,7 @@ expect() {
   timeout "$SECONDS_EACH" "$SANITIZER" --tool "$tool" --error-exitcode 99 --print-limit 20 "$@" >"$reports/$name.$tool.log" 2>&1
   got=$?
   said="as it should"
-  [ $got = "$code" ] || { said="NOT with $code, see $reports/$name.$tool.log" failed="$failed $name/$tool"; }
+  [ $got = "$code" ] || { said="NOT with $code, see $reports/$name.$tool.log"; echo "$name/$tool" >> "$failed"; }
   echo "$name, $tool: ends with $got, $said, $(($(date +%s) - begin)) s"
 }
 
@@ -47,7 +50,10 @@ for tool in $TOOLS; do
     expect 0 "inference_$way" "$tool" "$build/inference_bench" "$model" "$plan" 5 1 cuda
   done
   unset XDG_CACHE_HOME
-  expect 0 backends "$tool" "$build/backends_test" "--gtest_filter=$FILTER"
+  for part in $(seq 0 $((JOBS - 1))); do
+    GTEST_TOTAL_SHARDS=$JOBS GTEST_SHARD_INDEX=$part expect 0 "backends_$part" "$tool" "$build/backends_test" "--gtest_filter=$FILTER" &
+  done
+  wait
 done
-[ -z "$failed" ] || { echo "gpu_sanitize: not as it should be:$failed"; exit 1; }
+[ ! -s "$failed" ] || { echo "gpu_sanitize: not as it should be: $(tr '\n' ' ' < "$failed" | sed 's/ $//')"; exit 1; }
 echo "gpu_sanitize: clean"
