@@ -40,11 +40,18 @@ Traffic& Traffic::operator+=(const Traffic& o) {
   return *this;
 }
 
-// Tagger: makes tags of long frames in a thread of its own, in order, so that nobody who computes waits for them.
+namespace {
+
+bool Overlap(View a, View b) { return a.data() < b.data() + b.size() && b.data() < a.data() + a.size(); }
+
+}  // namespace
+
+// Tagger: makes tags of a direction's long frames in a thread of its own, in order, so that nobody who computes waits
+// for them.
 class Channel::Tagger {
  public:
   static constexpr size_t kLong = 64 << 10;
-  Tagger() : thread_([this] { Loop(); }) {}
+  explicit Tagger(Direction& d) : direction_(d), thread_([this] { Loop(); }) {}
   ~Tagger() {
     {
       std::lock_guard l(m_);
@@ -55,8 +62,8 @@ class Channel::Tagger {
   }
   static void Tag(Direction& d, View header, View payload) { d.frames.Add(d.tags->Next(header, payload)); }
   // Add: own: a payload that does not stay where it is.
-  void Add(Direction& d, View header, View payload, bool stays) {
-    Item item{&d, Bytes(header.begin(), header.end()), payload, {}};
+  void Add(View header, View payload, bool stays) {
+    Item item{Bytes(header.begin(), header.end()), payload, {}};
     if (!stays) item.own.assign(payload.begin(), payload.end()), item.payload = item.own;
     {
       std::lock_guard l(m_);
@@ -68,10 +75,8 @@ class Channel::Tagger {
   void Wait(std::optional<View> memory = std::nullopt) {
     std::unique_lock l(m_);
     changed_.wait(l, [&] {
-      return std::none_of(items_.begin(), items_.end(), [&](const Item& i) {
-        return !memory || (i.payload.data() < memory->data() + memory->size() &&
-                           memory->data() < i.payload.data() + i.payload.size());
-      });
+      return std::none_of(items_.begin(), items_.end(),
+                          [&](const Item& i) { return !memory || Overlap(i.payload, *memory); });
     });
   }
   bool Idle() {
@@ -81,7 +86,6 @@ class Channel::Tagger {
 
  private:
   struct Item {
-    Direction* direction;
     Bytes header;
     View payload;
     Bytes own;
@@ -93,12 +97,13 @@ class Channel::Tagger {
       if (items_.empty()) return;
       const Item& item = items_.front();  // others may be added behind it
       l.unlock();
-      Tag(*item.direction, item.header, item.payload);
+      Tag(direction_, item.header, item.payload);
       l.lock();
       items_.pop_front();
       changed_.notify_all();
     }
   }
+  Direction& direction_;
   std::mutex m_;
   std::condition_variable changed_;
   std::deque<Item> items_;
@@ -110,6 +115,10 @@ Channel::Channel(Identity self, Identity peer, const Hash& exporter, Millis time
     : self_(self), peer_(peer), exporter_(exporter), timeout_(timeout) {}
 Channel::~Channel() = default;
 
+void Channel::Direction::Wait() {
+  if (tagger) tagger->Wait();
+}
+
 void Channel::Book(bool sent, uint16_t kind, View header, View payload, bool stays) {
   Traffic& t = traffic_[int(phase_)];
   (sent ? t.frames_sent : t.frames_received) += 1;
@@ -117,12 +126,12 @@ void Channel::Book(bool sent, uint16_t kind, View header, View payload, bool sta
   if (recorder_) recorder_->Add(sent, peer_.role, header, payload);
   if (!transcript_) return;
   Direction& d = sent ? sent_ : received_;
-  const bool busy = tagger_ && !tagger_->Idle();
+  const bool busy = d.tagger && !d.tagger->Idle();
   if (kind >= kFirstRun && d.tags && (busy || (stays && payload.size() >= Tagger::kLong))) {
-    if (!tagger_) tagger_ = std::make_unique<Tagger>();
-    return tagger_->Add(d, header, payload, stays);
+    if (!d.tagger) d.tagger = std::make_unique<Tagger>(d);
+    return d.tagger->Add(header, payload, stays);
   }
-  if (busy) tagger_->Wait();
+  if (busy) d.Wait();
   if (kind >= kFirstRun && d.tags)
     Tagger::Tag(d, header, payload);
   else
@@ -130,18 +139,20 @@ void Channel::Book(bool sent, uint16_t kind, View header, View payload, bool sta
 }
 
 std::pair<Hash, Hash> Channel::Transcript() {
-  if (tagger_) tagger_->Wait();
+  sent_.Wait(), received_.Wait();
   return {sent_.frames.Peek(), received_.frames.Peek()};
 }
 
 void Channel::TagFrames(const Hash& own, const Hash& peer) {
-  if (tagger_) tagger_->Wait();
+  sent_.Wait(), received_.Wait();
   sent_.tags.emplace(own), received_.tags.emplace(peer);
 }
 
 void Channel::Release(View memory) {
-  Leave();
-  if (tagger_) tagger_->Wait(memory);
+  if (std::any_of(leaving_.begin(), leaving_.end(), [&](View v) { return Overlap(v, memory); }))
+    Leave(), leaving_.clear();
+  for (const Direction* d : {&sent_, &received_})
+    if (d->tagger) d->tagger->Wait(memory);
 }
 
 Bytes Channel::EncodeHeader(size_t length, uint16_t kind, uint16_t sequence) {
@@ -165,6 +176,7 @@ void Channel::SendUpTo(uint16_t kind, View payload, size_t bytes) {
   if (!bytes && !payload.empty()) return;
   if (!sending_) sending_ = EncodeHeader(payload.size(), kind, next_sent_++), length_ = payload.size(), left_at_ = 0;
   SUF_CHECK(length_ == payload.size() && left_at_ <= bytes);
+  if (leaving_.empty() || leaving_.back().data() != payload.data()) leaving_.push_back(payload);
   try {
     PutUpTo(*sending_, payload, left_at_, bytes);
   } catch (...) {

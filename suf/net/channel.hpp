@@ -153,7 +153,7 @@ class Channel {
   const Traffic& traffic(Phase p) const { return traffic_[int(p)]; }
   // Transcript: running SHA-256 of the frames {sent, received}, headers included, refusals apart; of the frames of an
   // inference their tags enter, once TagFrames gave both directions keys that only the two ends know. Tags of long
-  // frames are made in a thread of the channel's own, and waited for here.
+  // frames are made in threads of the channel's own, one a direction, and waited for here.
   std::pair<Hash, Hash> Transcript();
   void TagFrames(const Hash& own, const Hash& peer);
   // set_transcript: off where nobody compares it (dealer links, whose chunks carry hashes of their own).
@@ -233,19 +233,21 @@ class Channel {
   Millis timeout_;
   Phase phase_ = Phase::kControl;
   Traffic traffic_[kPhases];
+  class Tagger;
   struct Direction {
     Sha256 frames;
     std::optional<ChunkTags> tags;
+    std::unique_ptr<Tagger> tagger;  // from the first long frame on
+    void Wait();                     // for tags of all frames so far
   };
-  class Tagger;
   Direction sent_, received_;
   bool transcript_ = true, over_ = false;
   uint16_t next_sent_ = 0, next_received_ = 0;
   double waited_ = 0;
   Recorder* recorder_ = nullptr;
-  std::unique_ptr<Tagger> tagger_;   // from the first long frame on
   std::optional<Bytes> sending_;     // the header of the frame that leaves by parts
   size_t length_ = 0, left_at_ = 0;  // of its payload: all, and what has left
+  std::vector<View> leaving_;        // payloads that SendUpTo was given since the last Leave
 };
 
 // EndSession(channel, code, parts..): tells the peer the code and throws the sentence made of parts, with this

@@ -13,7 +13,9 @@ namespace {
 
 using Clock = Meter::Clock;
 
-constexpr size_t kSlots = 4;  // frames of a direction in flight
+constexpr size_t kPosted = 4;  // frames that may come before they are due
+// Rooms of a direction: a frame may still be read for its tag while as many again are posted.
+constexpr size_t kSlots = 2 * kPosted;
 using pfss::kLongFrame;
 
 // InOrder: a party's frames of one direction, sent by it or to it; only those of the inference itself.
@@ -85,7 +87,7 @@ class PartyIo : public pfss::Io {
 
   // Post: rooms for the next frames of the inference, once those before it are through.
   void Post() {
-    for (; posted_ < in_.count() && posted_ < taken_ + kSlots; ++posted_) {
+    for (; posted_ < in_.count() && posted_ < taken_ + kPosted; ++posted_) {
       job_.link.Release(in_.room(posted_));
       job_.link.Post(in_.frame(posted_), in_.room(posted_));
     }
