@@ -15,6 +15,7 @@
 
 #include "apps/exit.hpp"
 #include "suf/backends/all.hpp"
+#include "suf/base/cores.hpp"
 #include "suf/compiler/digits.hpp"
 #include "suf/fss/sizes.hpp"
 #include "suf/func/fit.hpp"
@@ -287,7 +288,7 @@ int Main(int argc, char** argv) {
   const std::string what = argc > 3 ? argv[3] : "operators";
   if (runs < 1 || (what != "operators" && what != "cut"))
     Fail(Cause::kInput, "usage: operator_bench [BACKEND] [RUNS] [operators|cut]");
-  exec::Pool pools[2]{exec::Pool(exec::Cores()), exec::Pool(exec::Cores())};
+  exec::Pool pools[2]{exec::Pool(Cores()), exec::Pool(Cores())};
   const auto p0 = backends::Find(name, true).make(pools[0]), p1 = backends::Find(name, true).make(pools[1]);
   if (what == "cut")  // the long one first: its kernels, which are worth compiling, serve the other
     for (int64_t count : {int64_t{1} << 24, int64_t{393216}}) TimeCut(count, {p0.get(), p1.get()}, runs);

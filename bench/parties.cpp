@@ -18,6 +18,7 @@
 #include "apps/role.hpp"
 #include "bench/tcp.hpp"
 #include "suf/backends/all.hpp"
+#include "suf/base/cores.hpp"
 #include "suf/run/pair.hpp"
 
 namespace suf::bench {
@@ -263,7 +264,7 @@ class Processes : public Pair {
 }  // namespace
 
 Seat::Seat(const Options& o, int device)
-    : pool(exec::Cores()),
+    : pool(Cores()),
       backend(backends::Find(o.backend, true, device).make(pool)),
       engine(roles::LoadPlan(o.plan), *backend) {}
 

@@ -11,7 +11,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "suf/exec/pool.hpp"
+#include "suf/base/cores.hpp"
 
 namespace suf::bench {
 namespace {
@@ -25,7 +25,7 @@ double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::
 
 // Spin: seconds of looking before sleeping.
 double Spin() {
-  static const double spin = exec::Cores() >= 8 ? 2e-3 : 50e-6;
+  static const double spin = Many(Cores()) ? 2e-3 : 50e-6;
   return spin;
 }
 

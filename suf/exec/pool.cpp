@@ -1,7 +1,6 @@
 #include "suf/exec/pool.hpp"
 
 #include <immintrin.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +9,8 @@
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "suf/base/cores.hpp"
 
 namespace suf::exec {
 
@@ -22,7 +23,6 @@ thread_local bool inside = false;
 // virtual cores, 32 tokens, online: 76 ms; 83 with 400 us; without yielding 83 with 150, 87 with 60, 95 with 20. Where
 // cores are many, it outwaits the peer's turn: docs/adr/0033-pool.md.
 constexpr auto kPatience = std::chrono::microseconds(150), kPatienceOfMany = std::chrono::microseconds(1000);
-constexpr size_t kMany = 8;   // threads
 constexpr size_t kWakes = 4;  // sleepers that one hand wakes
 constexpr uint32_t kOpen = 1u << 31;
 constexpr int kHandBits = 16;
@@ -89,7 +89,7 @@ struct Pool::State {
   // Called: waits for a range that wants this hand, which is not the one that it `seen` last; that one's call.
   uint64_t Called(size_t hand, uint64_t seen) {
     auto& sleeping = workers[hand - 1].sleeping;
-    const auto patience = workers.size() + 1 < kMany ? kPatience : kPatienceOfMany;
+    const auto patience = Many(int(workers.size()) + 1) ? kPatienceOfMany : kPatience;
     for (auto until = std::chrono::steady_clock::now() + patience;;) {
       const uint64_t now = call.load();
       if (now != seen && Hands(now) > hand) return now;
@@ -154,12 +154,6 @@ void Pool::For(size_t n, size_t grain, const std::function<void(size_t, size_t)>
       sched_yield();
   }
   if (s_->error) std::rethrow_exception(s_->error);
-}
-
-int Cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
 }
 
 Pool& Default() {

@@ -25,8 +25,6 @@ class Pool {
   State* s_;
 };
 
-// Cores: processors this process may use.
-int Cores();
 // Default: one pool for the process, of Cores() threads.
 Pool& Default();
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "suf/base/bench.hpp"
+#include "suf/base/cores.hpp"
 #include "suf/exec/pool.hpp"
 
 #ifdef SUF_TBB
@@ -54,7 +55,7 @@ void Measure(const char* name, int threads, const For& range) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int threads = argc > 1 ? std::max(1, std::atoi(argv[1])) : suf::exec::Cores();
+  const int threads = argc > 1 ? std::max(1, std::atoi(argv[1])) : suf::Cores();
   {
     suf::exec::Pool pool(threads);
     Measure("own", threads, [&](size_t n, size_t grain, const auto& f) { pool.For(n, grain, f); });

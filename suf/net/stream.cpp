@@ -86,20 +86,16 @@ void Stream::Took() {
 
 void Stream::Forget() noexcept {
   std::unique_lock l(m_);
-  over_ = true;
+  over_ = true, ++moved_;
   Wake();
   changed_.wait(l, [&] { return !busy_; });
   out_.clear(), in_.clear(), reading_ = 0;
 }
 
 void Stream::Wait(uint64_t moved, std::chrono::milliseconds time) {
+  if (Watch(Patience(), [&] { return moved_ != moved; })) return;
   std::unique_lock l(m_);
-  changed_.wait_for(l, time, [&] { return moved_ != moved || error_ || over_; });
-}
-
-uint64_t Stream::moved() {
-  std::lock_guard l(m_);
-  return moved_;
+  changed_.wait_for(l, time, [&] { return moved_ != moved; });
 }
 
 std::error_code Stream::failed() {
@@ -155,7 +151,7 @@ void Stream::Loop() {
     const bool stuck = pipe_->queued(), written = o && !o->begins && o->at == o->to && !stuck;
     l.lock();
     busy_ = false;
-    moved_ += wrote || came || written;
+    moved_ += wrote || came || written || error;
     error_ = error;
     if (over_) o.reset(), i.reset();
     if (o) out_.front() = *o;

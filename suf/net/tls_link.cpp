@@ -220,6 +220,7 @@ bool TlsLink::Wait(bool read, bool write, Deadline deadline, int also) {
   // an idle one is not looked at: its end would be found at once, and again and again
   pollfd p[2] = {{read || write ? fd_.get() : -1, short((read ? POLLIN : 0) | (write ? POLLOUT : 0)), 0},
                  {also, POLLIN, 0}};
+  if (Watch(std::min(deadline, Patience()), [&] { return poll(p, 2, 0) > 0; })) return true;
   while (int left = Left(deadline))
     if (poll(p, 2, left) > 0) return true;
   return false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "suf/base/cores.hpp"
 #include "suf/exec/pool.hpp"
 
 namespace suf::store {
@@ -65,7 +66,7 @@ Sink::Sink(const Hash& key, SharedLayout layout, Out out, Keep keep, uint64_t wi
       keep_(std::move(keep)),
       chunks_(layout_->chunks().size()) {
   // tags of several chunks at once: one thread makes fewer of them than a device makes keys
-  for (int i = 0; i < std::clamp(exec::Cores() / 4, 2, 3); ++i) tags_.emplace_back(key);
+  for (int i = 0; i < std::clamp(Cores() / 4, 2, 3); ++i) tags_.emplace_back(key);
   for (size_t i = 0; i < chunks_.size(); ++i) chunks_[i].left = layout_->chunks()[i].sections;
   pump_ = std::thread([this] { Pump(); });
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "suf/backends/cuda/printer.hpp"
+#include "suf/base/cores.hpp"
 #include "suf/base/digest.hpp"
 #include "suf/base/file.hpp"
 
@@ -91,7 +92,7 @@ void Kernels::Fill(std::vector<std::string> texts) {
   tried_.insert(texts.begin(), texts.end());
   if (filler_.joinable()) filler_.join();
   filler_ = std::thread([this, texts = std::move(texts)] {
-    exec::Pool pool(std::max(1, exec::Cores() / 2));
+    exec::Pool pool(std::max(1, Cores() / 2));
     pool.For(texts.size(), 1, [&](size_t lo, size_t hi) {
       for (size_t i = lo; i < hi && !stop_; ++i)
         if (codes_.Get(texts[i]).empty()) {

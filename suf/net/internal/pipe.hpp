@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "suf/base/bytes.hpp"
+#include "suf/base/cores.hpp"
 
 namespace suf::net {
 
@@ -14,6 +15,13 @@ inline constexpr size_t kRecord = 16384;       // payload of one TLS record
 inline constexpr size_t kBurst = 4 * kRecord;  // encrypted and sent at once: the peer decrypts while we go on
 
 using Deadline = std::chrono::steady_clock::time_point;
+
+// Patience: until when a thread that waits for the peer from now on watches, before it sleeps: where cores are many, it
+// outwaits the peer's turn, as the pool does. ADR 33, 39.
+inline Deadline Patience() {
+  static const auto time = std::chrono::microseconds(Many(Cores()) ? 1000 : 20);
+  return std::chrono::steady_clock::now() + time;
+}
 
 class Pipe {
  public:

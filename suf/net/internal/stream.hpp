@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -61,8 +62,8 @@ class Stream {
   void Took();
   // Forget: returns when nothing that was given is read or written any more; the stream is over.
   void Forget() noexcept;
-  // moved: another number whenever anything moved. Wait: while it is this one, or that long.
-  uint64_t moved();
+  // moved: another number whenever anything moved, or it ended. Wait: while it is this one, or that long.
+  uint64_t moved() const { return moved_; }
   void Wait(uint64_t moved, std::chrono::milliseconds time);
   // failed: what ended it; asio::error::eof where the peer hung up, protocol_error where it sent the header of another
   // frame.
@@ -97,7 +98,7 @@ class Stream {
   std::deque<Outgoing> out_;
   std::deque<Incoming> in_;
   size_t reading_ = 0;  // of in_: those before it came
-  uint64_t moved_ = 0;
+  std::atomic<uint64_t> moved_{0};
   bool over_ = false, busy_ = false;
   std::error_code error_;
   std::thread thread_;  // from the first frame on
