@@ -2,7 +2,8 @@
 // the others say, with which exit code and when, what the ledgers hold afterwards, and that the next inference works.
 // Once with one stage everywhere; then the run's own frames by a plan for a far link, whose others are the same.
 //
-// frames_cuda_test is the same on a device: who dies or stops at each frame, and what is altered or lost on the way.
+// frames_cuda_test is the same on a device: at each frame a party dies or stops whose peer computes there, and keys and
+// frames that go to one are altered or lost.
 //
 //   frames_test [--backend NAME] [--all] [--table] [PATTERN]     --all: every bit of each header; PATTERN picks faults
 //   by their names
@@ -393,7 +394,13 @@ void RunAll(Setting& setting, const std::vector<Fault>& faults, Outcome* outcome
     for (size_t k; (k = next->fetch_add(1)) < faults.size();) outcomes[k] = Case(setting, *board, faults[k]).Run();
     _exit(0);
   }
-  for (pid_t w : workers) waitpid(w, nullptr, 0);
+  constexpr double kTold = 20;  // seconds
+  for (double told = Now(); !workers.empty(); usleep(50'000)) {
+    std::erase_if(workers, [](pid_t w) { return waitpid(w, nullptr, WNOHANG) == w; });
+    if (Now() - told < kTold) continue;
+    std::fprintf(stderr, "%zu of %zu faults begun\n", std::min(next->load(), faults.size()), faults.size());
+    told = Now();
+  }
 }
 
 std::vector<Sent> Reference(Setting& setting) {

@@ -166,8 +166,12 @@ Setting::Setting(const std::string& folder, bool far, std::string backend_name) 
   for (int r = 0; r < kRoles; ++r) own[r] = std::make_unique<Credentials>(folder + "/certs/" + Name(Role(r)));
 }
 
+bool OnDevice(const Fault& fault, Role role) {
+  if (fault.what == What::kNone) return true;
+  return OfProcess(fault.what) ? role != Role::kDealer && role != fault.victim : role == fault.to;
+}
+
 void Setting::Adopt(Role role) {
-  if (name == "packed") return;
   backend = backends::Make(name, exec::Default());
   engine = std::make_unique<roles::ModelEngine>(engine->plan(), *backend);
   plan = engine->ForProto(role);
@@ -183,7 +187,7 @@ int Start(const Scene& scene, Role role) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   scene.board.pid[int(role)] = getpid();
   try {
-    scene.setting.Adopt(role);
+    if (scene.setting.name != "packed" && OnDevice(scene.fault, role)) scene.setting.Adopt(role);
     if (role == Role::kDealer) RunDealer(scene);
     if (role == Role::kModel) RunModel(scene);
     if (role == Role::kData) RunData(scene);

@@ -8,10 +8,10 @@
 namespace suf::faults {
 
 // Setting: what all cases share; made once, before anybody forks. far: the plan is one for a far link. name: of the
-// backend of all roles.
+// backend; one that no fork survives is that of the roles that OnDevice names, the others compute with packed.
 struct Setting {
   Setting(const std::string& folder, bool far, std::string name);
-  // Adopt: in the process of a role: the backend, where it is one that no fork survives.
+  // Adopt: in the process of a role: such a backend.
   void Adopt(Role role);
   const std::string name;
   std::unique_ptr<pfss::Backend> backend;
@@ -23,6 +23,11 @@ struct Setting {
   std::unique_ptr<Credentials> own[kRoles];
   std::vector<Sent> reference;
 };
+
+// OnDevice: who computes on a device in a case, as a process takes most of a second to open one: all three where
+// nothing goes wrong, else the party that is to notice: the peer of the one that dies or stops, or who is sent what is
+// wrong.
+bool OnDevice(const Fault& fault, Role role);
 
 // Scene: one case.
 struct Scene {
