@@ -165,7 +165,6 @@ class Bench {
     masks.Fill(dealer_->inputs);
     const nn::Simulator simulator(engine.plan(), quantised);
     apps::KeepPages();
-    exec::KeepHostBuffers(size_t{8} << 30);  // both bundles' pages stay from run to run
     std::mt19937_64 rng(1);
     for (size_t k = 0; k < kTexts; ++k) {
       for (int i = 0; i < o.tokens; ++i)

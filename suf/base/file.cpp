@@ -71,16 +71,27 @@ void Rename(const std::string& from, const std::string& to) {
   if (rename(from.c_str(), to.c_str())) Cannot("rename", from);
 }
 
-size_t ReadInto(int fd, std::span<uint8_t> out, const std::string& path) {
+namespace {
+template <class F>
+size_t Filled(std::span<uint8_t> out, const std::string& path, const F& more) {
   size_t at = 0;
   while (at < out.size()) {
-    ssize_t n = read(fd, out.data() + at, out.size() - at);
+    ssize_t n = more(out.data() + at, out.size() - at, at);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) Cannot("read", path);
     if (n == 0) break;
     at += size_t(n);
   }
   return at;
+}
+}  // namespace
+
+size_t ReadInto(int fd, std::span<uint8_t> out, const std::string& path) {
+  return Filled(out, path, [&](uint8_t* to, size_t n, size_t) { return read(fd, to, n); });
+}
+
+size_t ReadAt(int fd, uint64_t place, std::span<uint8_t> out, const std::string& path) {
+  return Filled(out, path, [&](uint8_t* to, size_t n, size_t at) { return pread(fd, to, n, off_t(place + at)); });
 }
 
 Bytes ReadSome(int fd, size_t bytes, const std::string& path) {

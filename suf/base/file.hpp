@@ -48,7 +48,8 @@ void Sync(int fd, const std::string& path);  // fdatasync
 void SyncDir(const std::string& path);
 void Rename(const std::string& from, const std::string& to);
 // ReadInto: fills `out` from the current position; how many bytes, fewer only at the end of the file. ReadSome: up to
-// `bytes`.
+// `bytes`. ReadAt: as ReadInto, from that place.
+size_t ReadAt(int fd, uint64_t place, std::span<uint8_t> out, const std::string& path);
 size_t ReadInto(int fd, std::span<uint8_t> out, const std::string& path);
 Bytes ReadSome(int fd, size_t bytes, const std::string& path);
 // Part: a file that is being written under a temporary name, FILE.part, made afresh; removed unless Done gave it its

@@ -2,10 +2,12 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
+#include <vector>
 
 namespace suf::exec {
 namespace {
@@ -13,7 +15,6 @@ namespace {
 constexpr size_t kPage = 4096, kHuge = size_t{2} << 20;
 
 std::atomic<const Pinning*> pinning{nullptr};
-std::atomic<size_t> kept_bytes{0};  // 0: nobody said
 
 void Unmap(uint8_t* p, size_t bytes) {
   if (const Pinning* by = pinning) by->unpin(p, bytes);
@@ -21,16 +22,35 @@ void Unmap(uint8_t* p, size_t bytes) {
 }
 
 // Kept: pages of buffers that went, for those to come: the system would clear each page again, which costs as much as
-// filling it, and pinning it again would cost more. They are wiped; of more than Most() bytes, those that went first
-// go.
+// filling it, and pinning it again costs more and holds up whoever uses the device. They are wiped. With those in use
+// they are no more than Most() bytes: those that went first go.
 class Kept {
  public:
   static constexpr size_t kLeast = 64 << 10;
-  // Most: pinned ones are the windows of keys of a dealer's two bundles.
-  static size_t Most() { return kept_bytes ? size_t(kept_bytes) : size_t(pinning ? 512 : 96) << 20; }
-  // Take: so many bytes or up to twice as many; null: none. bytes becomes what they are.
+  // Take: so many bytes or up to twice as many, or null, and the caller maps them. bytes becomes what they are; they
+  // are in use from now on. Lost: they could not be mapped.
   uint8_t* Take(size_t* bytes) {
+    std::unique_lock l(m_);
+    uint8_t* const p = Find(bytes);
+    used_ += *bytes, peak_ = std::max(peak_, used_);
+    Trim(l);
+    return p;
+  }
+  void Give(std::span<uint8_t> pages) {
+    std::unique_lock l(m_);
+    idle_.push_back(pages), held_ += pages.size(), used_ -= pages.size();
+    Trim(l);
+  }
+  void Lost(size_t bytes) {
     std::lock_guard l(m_);
+    used_ -= bytes;
+  }
+
+ private:
+  // Most: pages that a device reaches: as many as were in use at once, since the next bundle takes as many again, and
+  // the windows of keys of a dealer's two bundles. Others: beside those in use.
+  size_t Most() const { return pinning ? std::max(size_t{512} << 20, peak_) : used_ + (size_t{96} << 20); }
+  uint8_t* Find(size_t* bytes) {
     auto best = idle_.end();
     for (auto i = idle_.begin(); i != idle_.end(); ++i)
       if (i->size() >= *bytes && i->size() <= 2 * *bytes && (best == idle_.end() || i->size() < best->size())) best = i;
@@ -40,18 +60,17 @@ class Kept {
     idle_.erase(best);
     return p;
   }
-  void Give(std::span<uint8_t> pages) {
-    std::lock_guard l(m_);
-    for (idle_.push_back(pages), held_ += pages.size(); held_ > Most(); idle_.pop_front()) {
-      held_ -= idle_.front().size();
-      Unmap(idle_.front().data(), idle_.front().size());
-    }
+  // Trim: nobody waits while they are unpinned, which waits for the device.
+  void Trim(std::unique_lock<std::mutex>& l) {
+    std::vector<std::span<uint8_t>> gone;
+    for (; held_ && held_ + used_ > Most(); idle_.pop_front())
+      held_ -= idle_.front().size(), gone.push_back(idle_.front());
+    l.unlock();
+    for (const auto& pages : gone) Unmap(pages.data(), pages.size());
   }
-
- private:
   std::mutex m_;
   std::deque<std::span<uint8_t>> idle_;
-  size_t held_ = 0;
+  size_t held_ = 0, used_ = 0, peak_ = 0;  // bytes: of idle_, in use, and the most that were
 };
 
 Kept& Idle() {
@@ -72,13 +91,12 @@ HostBuffer::HostBuffer(size_t bytes) : bytes_(bytes), pages_((bytes + kPage - 1)
   } else {
     p_ = static_cast<uint8_t*>(std::aligned_alloc(kPage, pages_));
   }
+  if (!p_ && pages_ >= Kept::kLeast) Idle().Lost(pages_);
   if (!p_)
     Fail(Cause::kResource, "no memory for ", bytes,
          " bytes of keys or messages; bring fewer tokens or values at once, take a smaller window of keys, or free "
          "memory");
 }
-
-void KeepHostBuffers(size_t most) { kept_bytes = most; }
 
 void PinWith(const Pinning& by) {
   static Pinning kept;

@@ -9,8 +9,8 @@
 
 namespace suf::exec {
 
-// HostBuffer: whole pages, not set to zero, wiped when they go; the next buffers get them again. Plain memory; pinned
-// where a device is in use (PinWith).
+// HostBuffer: whole pages, not set to zero, wiped when they go; the next buffers get them again: 96 MB stay for those,
+// or where a device is in use, whose pages are pinned (PinWith), as many as were in use at once.
 class HostBuffer {
  public:
   HostBuffer() = default;
@@ -33,10 +33,6 @@ class HostBuffer {
   uint8_t* p_ = nullptr;
   size_t bytes_ = 0, pages_ = 0;  // pages_: bytes of them
 };
-
-// KeepHostBuffers: bytes of pages of buffers that went which stay for those to come, at most: 96 MB, and 512 MB of
-// pages that a device reaches, unless somebody says otherwise.
-void KeepHostBuffers(size_t most);
 
 // Pinning: what makes pages ones that a device reads and writes by itself, and takes that back. PinWith: for all
 // buffers made from now on that are of whole pages; called once by who uses a device, which may fail to pin and says

@@ -2,13 +2,22 @@
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <cstring>
+
+#include "suf/base/cores.hpp"
 
 namespace suf::net {
 
 ChunkTags::ChunkTags(const Hash& key) : ctx_(EVP_CIPHER_CTX_new()) {
   SUF_CHECK(ctx_ &&
             EVP_EncryptInit_ex(static_cast<EVP_CIPHER_CTX*>(ctx_), EVP_aes_128_gcm(), nullptr, key.data(), nullptr));
+}
+
+std::vector<ChunkTags> ChunkTags::Several(const Hash& key) {
+  std::vector<ChunkTags> all;
+  for (int i = 0; i < std::clamp(Cores() / 4, 2, 3); ++i) all.emplace_back(key);
+  return all;
 }
 
 ChunkTags::~ChunkTags() { EVP_CIPHER_CTX_free(static_cast<EVP_CIPHER_CTX*>(ctx_)); }

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "suf/base/bytes.hpp"
 
@@ -13,6 +14,8 @@ class ChunkTags {
  public:
   static constexpr size_t kBytes = 16;
   explicit ChunkTags(const Hash& key);
+  // Several: of one key, one for each of the threads that make tags at once.
+  static std::vector<ChunkTags> Several(const Hash& key);
   ~ChunkTags();
   ChunkTags(ChunkTags&& o) noexcept : ctx_(std::exchange(o.ctx_, nullptr)), next_(o.next_) {}
   ChunkTags& operator=(ChunkTags&& o) noexcept {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "suf/base/cores.hpp"
 #include "suf/exec/pool.hpp"
 
 namespace suf::store {
@@ -65,8 +64,7 @@ Sink::Sink(const Hash& key, SharedLayout layout, Out out, Keep keep, uint64_t wi
       out_(std::move(out)),
       keep_(std::move(keep)),
       chunks_(layout_->chunks().size()) {
-  // tags of several chunks at once: one thread makes fewer of them than a device makes keys
-  for (int i = 0; i < std::clamp(Cores() / 4, 2, 3); ++i) tags_.emplace_back(key);
+  tags_ = net::ChunkTags::Several(key);  // one thread makes fewer of them than a device makes keys
   for (size_t i = 0; i < chunks_.size(); ++i) chunks_[i].left = layout_->chunks()[i].sections;
   pump_ = std::thread([this] { Pump(); });
 }
@@ -180,12 +178,16 @@ void Sink::Pump() {
   }
 }
 
+void CheckChunk(net::ChunkTags& tags, uint64_t number, View chunk, const std::string& what) {
+  if (!Equal(tags.Of(number, chunk.subspan(kTag), {}), chunk.first(kTag)))
+    Fail(Cause::kRefused, what, " was altered; it is burnt, start again");
+}
+
 View Chain::Next(View chunk, const std::string& what) {
   if (!left_ || chunk.size() != bytes())
     Fail(Cause::kRefused, what, " is cut short or too long; it is burnt, start again");
   View data = chunk.subspan(kTag);
-  if (!Equal(tags_.Next(data), chunk.first(kTag)))
-    Fail(Cause::kRefused, what, " was altered; it is burnt, start again");
+  CheckChunk(tags_, next_, chunk, what);
   left_ -= data.size(), ++next_;
   return data;
 }

@@ -91,7 +91,7 @@ class Sink {
   void Pump();
 
   const SharedLayout layout_;
-  const uint64_t window_, usual_;  // usual_: bytes of a room
+  const uint64_t window_, usual_;     // usual_: bytes of a room
   std::vector<net::ChunkTags> tags_;  // of a thread each
   const Out out_;
   const Keep keep_;
@@ -108,6 +108,10 @@ class Sink {
   std::exception_ptr error_;
   std::thread pump_;
 };
+
+// CheckChunk: a chunk, its tag before its data, is number `number` of what these tags are of. Throws Cause::kRefused
+// with `what` in the sentence.
+void CheckChunk(net::ChunkTags& tags, uint64_t number, View chunk, const std::string& what);
 
 // Chain: the reader's side of a Sink.
 class Chain {

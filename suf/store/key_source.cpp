@@ -111,13 +111,28 @@ std::optional<std::pair<KeySource::Clock::time_point, KeySource::Clock::time_poi
   return std::pair{first_, latest_};
 }
 
-std::span<uint8_t> KeySource::Room() {
+std::vector<std::span<uint8_t>> KeySource::Rooms(size_t most) {
   std::unique_lock lock(m_);
-  if (came_ == chunks_.size()) return {};
-  const uint64_t bytes = layout_->chunks()[came_].bytes;
-  changed_.wait(lock, [&] { return closed_ || ahead_ == 0 || window_ - std::min(window_, ahead_) >= bytes; });
-  if (closed_) return {};
-  Chunk& c = chunks_[came_];
+  std::vector<std::span<uint8_t>> rooms;
+  uint64_t more = 0;  // bytes of these that were not asked for
+  for (size_t i = came_; i < chunks_.size() && rooms.size() < most; ++i) {
+    const uint64_t bytes = layout_->chunks()[i].bytes;
+    const auto fits = [&] {
+      const uint64_t ahead = ahead_ + more;
+      return ahead == 0 || window_ - std::min(window_, ahead) >= bytes;
+    };
+    if (rooms.empty()) changed_.wait(lock, [&] { return closed_ || fits(); });
+    if (closed_) return {};
+    if (!fits()) break;
+    more += i < asked_ ? 0 : bytes;
+    rooms.push_back(RoomOf(i));
+  }
+  return rooms;
+}
+
+std::span<uint8_t> KeySource::RoomOf(size_t chunk) {
+  Chunk& c = chunks_[chunk];
+  const uint64_t bytes = layout_->chunks()[chunk].bytes;
   if (c.room.empty()) {
     auto best = idle_.end();  // the smallest that fits
     for (auto i = idle_.begin(); i != idle_.end(); ++i)
@@ -133,14 +148,17 @@ std::span<uint8_t> KeySource::Room() {
   return c.room.span().first(kTag + bytes);
 }
 
-void KeySource::Came() {
+void KeySource::Came(size_t many) {
   {
     std::lock_guard lock(m_);
-    Chunk& c = chunks_[came_];
-    if (came_ >= asked_) ahead_ += layout_->chunks()[came_].bytes;
     latest_ = Clock::now();
-    if (!came_++) first_ = latest_;
-    if (!c.left) Drop(&c);  // nobody reads it
+    if (!came_) first_ = latest_;
+    for (const size_t end = came_ + many; came_ < end;) {
+      Chunk& c = chunks_[came_];
+      if (came_ >= asked_) ahead_ += layout_->chunks()[came_].bytes;
+      ++came_;
+      if (!c.left) Drop(&c);  // nobody reads it
+    }
   }
   changed_.notify_all();
 }

@@ -51,11 +51,15 @@ class KeySource {
   using Clock = std::chrono::system_clock;
   std::optional<std::pair<Clock::time_point, Clock::time_point>> came() const;
 
-  // Room: for the next chunk, its tag before its data; waits for the window. Empty when there is none, or the reader
-  // has closed.
-  std::span<uint8_t> Room();
-  // Came: what Room gave is filled and verified.
-  void Came();
+  // Rooms: for the next chunks, `most` of them at most, each with its tag before its data, as many as the window has
+  // room for; waits for the first. Empty when there is none, or the reader has closed. Room: for one.
+  std::vector<std::span<uint8_t>> Rooms(size_t most);
+  std::span<uint8_t> Room() {
+    const auto one = Rooms(1);
+    return one.empty() ? std::span<uint8_t>() : one[0];
+  }
+  // Came: what Rooms gave is filled and verified, so many of them.
+  void Came(size_t many = 1);
   // Fail: nothing more comes.
   void Fail(std::exception_ptr error);
   // Feed: runs `f` in a thread of this source's own; what it throws is the failure.
@@ -70,6 +74,7 @@ class KeySource {
   };
   void Await(std::unique_lock<std::mutex>& lock, size_t chunk);
   View DataOf(size_t chunk) const;
+  std::span<uint8_t> RoomOf(size_t chunk);
   void Drop(Chunk* c);
 
   const SharedLayout layout_;

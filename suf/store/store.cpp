@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 
+#include "suf/exec/pool.hpp"
+
 namespace suf::store {
 namespace {
 
@@ -39,12 +41,13 @@ Bytes ReadPreamble(int fd, const std::string& path, size_t least = 0) {
   return all;
 }
 
-// ReadChunk: the next one of a file, into its room.
-void ReadChunk(int fd, std::span<uint8_t> room, const std::string& path) {
+// ReadChunk: the one of a file that stands at `at`, into its room; where the next one stands.
+uint64_t ReadChunk(int fd, uint64_t at, std::span<uint8_t> room, const std::string& path) {
   std::array<uint8_t, sizeof(uint32_t)> length;
-  if (ReadInto(fd, length, path) != length.size() || Reader(length, path).Get<uint32_t>() != room.size() ||
-      ReadInto(fd, room, path) != room.size())
+  if (ReadAt(fd, at, length, path) != length.size() || Reader(length, path).Get<uint32_t>() != room.size() ||
+      ReadAt(fd, at + length.size(), room, path) != room.size())
     Fail(Cause::kRefused, path, " is cut short or too long; it is burnt, start again");
+  return at + length.size() + room.size();
 }
 
 void CheckLength(int fd, uint64_t least, const std::string& path) {
@@ -55,6 +58,26 @@ void CheckLength(int fd, uint64_t least, const std::string& path) {
 
 // Preamble of a bundle's file: length, header, K_p, SHA-256.
 constexpr size_t kBundlePreamble = sizeof(uint32_t) + kHeaderBytes + 32 + 32;
+
+// FeedFile: the chunks of a bundle's file, several at a time: one thread reads and verifies fewer bytes than a device
+// takes.
+void FeedFile(KeySource& keys, int fd, const std::string& path, const Hash& key) {
+  auto tags = net::ChunkTags::Several(key);
+  exec::Pool pool(int(tags.size()));
+  uint64_t at = kBundlePreamble, number = 0;
+  for (auto rooms = keys.Rooms(tags.size()); !rooms.empty(); rooms = keys.Rooms(tags.size())) {
+    std::vector<uint64_t> places;
+    for (const auto& room : rooms) places.push_back(std::exchange(at, at + sizeof(uint32_t) + room.size()));
+    pool.For(rooms.size(), 1, [&](size_t lo, size_t hi) {
+      for (size_t i = lo; i < hi; ++i) {
+        (void)ReadChunk(fd, places[i], rooms[i], path);
+        CheckChunk(tags[i], number + i, rooms[i], path);
+      }
+    });
+    number += rooms.size();
+    keys.Came(rooms.size());
+  }
+}
 
 }  // namespace
 
@@ -301,13 +324,7 @@ Bundle Store::Load(const BundleHeader& known, SharedLayout body, uint64_t window
     Fail(Cause::kRefused, path, " was altered; it is burnt, start again");
   CheckLength(fd->get(), BundleFileBytes(*body), path);
   b.keys = std::make_shared<KeySource>(body, window);
-  b.keys->Feed([fd, path, chain = std::make_shared<Chain>(ChunkKey(b.header), body)](KeySource& keys) {
-    for (auto room = keys.Room(); !room.empty(); room = keys.Room()) {
-      ReadChunk(fd->get(), room, path);
-      (void)chain->Next(room, path);
-      keys.Came();
-    }
-  });
+  b.keys->Feed([fd, path, key = ChunkKey(b.header)](KeySource& keys) { FeedFile(keys, fd->get(), path, key); });
   return b;
 }
 
@@ -394,14 +411,14 @@ std::optional<Bytes> Store::LoadSetup(const Hash& plan, const Hash& weights, uin
   std::string path = SetupFile(weights);
   try {
     Fd fd = OpenFile(path, O_RDONLY);
-    (void)ReadPreamble(fd.get(), path);
+    const size_t preamble = ReadPreamble(fd.get(), path).size();
     CheckLength(fd.get(), bytes, path);
     Chain chain(ChunkKey(plan, weights), EvenBody(bytes));
     Bytes all, chunk;
     all.reserve(bytes);
-    while (chain.left()) {
+    for (uint64_t at = sizeof(uint32_t) + preamble + 32; chain.left();) {
       chunk.resize(chain.bytes());
-      ReadChunk(fd.get(), chunk, path);
+      at = ReadChunk(fd.get(), at, chunk, path);
       Append(&all, chain.Next(chunk, path));
     }
     return all;
