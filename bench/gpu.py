@@ -260,7 +260,7 @@ def inferences(a, preset, backend, pairs):
 
     def bench(of, link, keys, device=(0, 0), streams=1, parties='threads', runs=a.runs):
         keys = [k for k in keys if k in a.keys]
-        if not keys:
+        if not keys or link not in a.links:
             return
         with shared(device, parties) as mps:
             done = run(a.build / 'inference_bench', preset.model, preset.plan, preset.tokens, runs, of, f'link={link}', f'parties={parties}',
@@ -275,7 +275,7 @@ def inferences(a, preset, backend, pairs):
         if plain in a.rows:
             for line in bench(backend, 'tcp', ('resident', 'uploaded', 'streamed'), device, a.streams, 'processes'):
                 yield {'row': plain, **line}
-        if product_row in a.rows:
+        if product_row in a.rows and 'tls' in a.links:
             for keys in (k for k in ('resident', 'streamed') if k in a.keys):
                 with shared(device, 'processes') as mps:
                     line = product(preset, backend, device, a.streams, keys, a.runs)
@@ -350,6 +350,7 @@ def main():
     p.add_argument('--parts', nargs='*', default=['tests', 'primitives', 'flights', 'rows'], choices=['tests', 'primitives', 'flights', 'rows'])
     p.add_argument('--rows', nargs='*', default=['a', 'b', 'c', 'd'], choices=['a', 'b', 'c', 'd'])
     p.add_argument('--keys', nargs='*', default=['resident', 'uploaded', 'streamed'], choices=['resident', 'uploaded', 'streamed'])
+    p.add_argument('--links', nargs='*', default=['queue', 'tcp', 'tls'], choices=['queue', 'tcp', 'tls'], help='of the rows: queue: of a; tls: of c and d')
     p.add_argument('--runs', type=int, default=9, help=f'timed runs of an inference, after {WARM} that warm up')
     p.add_argument('--streams', type=int, default=4, help='connections between the parties, of rows b, c and d')
     p.add_argument('--mode', choices=['cpu', 'gpu', 'gpu_device_only'], help='instead of all that: softmax and LayerNorm alone; lines are added to --out')
