@@ -5,8 +5,9 @@
 // frames_cuda_test is the same on a device: at each frame a party dies or stops whose peer computes there, and keys and
 // frames that go to one are altered or lost.
 //
-//   frames_test [--backend NAME] [--all] [--table] [PATTERN]     --all: every bit of each header; PATTERN picks faults
-//   by their names
+//   frames_test [--backend NAME] [--all] [--table] [--part K/N] [PATTERN]     --all: every bit of each header; --part:
+//   of N parts of the sweep number K, from 1 on, where a machine is lent for minutes; PATTERN picks faults by their
+//   names
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <regex>
 #include <set>
 
@@ -378,8 +380,9 @@ T* Shared(size_t n) {
   return static_cast<T*>(p);
 }
 
-// RunAll: by kWorkers processes, since a case forks and so wants no threads.
-void RunAll(Setting& setting, const std::vector<Fault>& faults, Outcome* outcomes) {
+// RunAll: by kWorkers processes, since a case forks and so wants no threads; `ended` is called in them as a case ends.
+void RunAll(Setting& setting, const std::vector<Fault>& faults, Outcome* outcomes,
+            const std::function<void(size_t)>& ended) {
   auto* next = Shared<std::atomic<size_t>>(1);
   std::vector<pid_t> workers;
   for (int i = 0; i < kWorkers; ++i) {
@@ -391,7 +394,8 @@ void RunAll(Setting& setting, const std::vector<Fault>& faults, Outcome* outcome
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     auto* board = Shared<Board>(1);
-    for (size_t k; (k = next->fetch_add(1)) < faults.size();) outcomes[k] = Case(setting, *board, faults[k]).Run();
+    for (size_t k; (k = next->fetch_add(1)) < faults.size();)
+      outcomes[k] = Case(setting, *board, faults[k]).Run(), ended(k);
     _exit(0);
   }
   constexpr double kTold = 20;  // seconds
@@ -421,59 +425,73 @@ bool OfDevice(const Fault& f) {
   return bytes && (f.what == What::kLost || (f.what == What::kFlip && f.bit == 0));
 }
 
+// Asked: what the command line asks for; of `parts` of the sweep number `part`, from 0 on.
+struct Asked {
+  std::string backend = SUF_BACKEND, pattern;
+  bool all = false, table = false;
+  size_t part = 0, parts = 1;
+};
+
 // Failures: of one plan.
-size_t Failures(const std::string& backend, bool far, bool all, bool table, const std::string& pattern) {
+size_t Failures(const Asked& a, bool far) {
   fuzz::Folder folder;
-  Setting setting(folder.path(), far, backend);
+  Setting setting(folder.path(), far, a.backend);
   setting.reference = Reference(setting);
-  std::vector<Fault> faults = Sweep(setting.reference, all);
+  std::vector<Fault> faults = Sweep(setting.reference, a.all);
+  size_t number = 0;
   std::erase_if(faults, [&](const Fault& f) {
-    const bool other = (far && f.kind < kFirstRun) || (backend == "cuda" && !OfDevice(f));
-    return other || !std::regex_search(NameOf(setting.reference, f), std::regex(pattern));
+    const bool other = (far && f.kind < kFirstRun) || (a.backend == "cuda" && !OfDevice(f));
+    return other || !std::regex_search(NameOf(setting.reference, f), std::regex(a.pattern)) ||
+           number++ % a.parts != a.part;
   });
   auto* outcomes = Shared<Outcome>(faults.size());
   double begun = Now(), slowest = 0;
-  RunAll(setting, faults, outcomes);
+  const auto problem = [&](size_t i) { return Judge(faults[i], FrameOf(setting.reference, faults[i]), outcomes[i]); };
+  RunAll(setting, faults, outcomes, [&](size_t i) {
+    const std::string what = problem(i);
+    if (what.empty()) return;
+    const Outcome& o = outcomes[i];
+    std::fprintf(stderr, "FAIL %s bit %zu: %s\n  %s | %s | %s\n", NameOf(setting.reference, faults[i]).c_str(),
+                 faults[i].bit, what.c_str(), o.text[0], o.text[1], o.text[2]);
+  });
   size_t bad = 0;
   for (size_t i = 0; i < faults.size(); ++i) {
     const Outcome& o = outcomes[i];
-    std::string name = NameOf(setting.reference, faults[i]);
-    std::string problem = Judge(faults[i], FrameOf(setting.reference, faults[i]), o);
     slowest = std::max(slowest, o.seconds);
-    if (table)
-      std::printf("%-50s bit %4zu  %d %d %d result %d %.2f s\n", name.c_str(), faults[i].bit, o.code[0], o.code[1],
-                  o.code[2], o.result, o.seconds);
-    if (problem.empty()) continue;
-    if (++bad <= 40)
-      std::printf("FAIL %s bit %zu: %s\n  %s | %s | %s\n", name.c_str(), faults[i].bit, problem.c_str(), o.text[0],
-                  o.text[1], o.text[2]);
+    bad += !problem(i).empty();
+    if (a.table)
+      std::printf("%-50s bit %4zu  %d %d %d result %d %.2f s\n", NameOf(setting.reference, faults[i]).c_str(),
+                  faults[i].bit, o.code[0], o.code[1], o.code[2], o.result, o.seconds);
   }
   std::printf("%s plan: %zu frames, %zu faults, %zu fail; the others ended after %.2f s at most; %.0f s in all\n",
               far ? "far" : "plain", setting.reference.size(), faults.size(), bad, slowest, Now() - begun);
   return faults.empty() ? 1 : bad;
 }
 
-int Main(const std::string& backend, bool all, bool table, const std::string& pattern) {
-  return int(Failures(backend, false, all, table, pattern) + Failures(backend, true, all, table, pattern) > 0);
-}
-
 }  // namespace
 }  // namespace suf::faults
 
 int main(int argc, char** argv) {
-  bool all = false, table = false;
-  std::string pattern, backend = SUF_BACKEND;
+  suf::faults::Asked asked;
   for (int i = 1; i < argc; ++i) {
-    std::string a = argv[i];
-    if (a == "--all")
-      all = true;
-    else if (a == "--table")
-      table = true;
-    else if (a == "--backend" && i + 1 < argc)
-      backend = argv[++i];
-    else
-      pattern = a;
+    const std::string a = argv[i];
+    if (a == "--all") {
+      asked.all = true;
+    } else if (a == "--table") {
+      asked.table = true;
+    } else if (a == "--backend" && i + 1 < argc) {
+      asked.backend = argv[++i];
+    } else if (a == "--part" && i + 1 < argc) {
+      if (std::sscanf(argv[++i], "%zu/%zu", &asked.part, &asked.parts) != 2 || !asked.part ||
+          asked.part > asked.parts) {
+        std::fprintf(stderr, "--part %s: give it as K/N, K from 1 to N\n", argv[i]);
+        return 2;
+      }
+      --asked.part;
+    } else {
+      asked.pattern = a;
+    }
   }
   signal(SIGPIPE, SIG_IGN);
-  return suf::faults::Main(backend, all, table, pattern);
+  return suf::faults::Failures(asked, false) + suf::faults::Failures(asked, true) > 0;
 }
