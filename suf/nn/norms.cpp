@@ -42,22 +42,48 @@ Reals Transposed(const Reals& a, int64_t cols) {
   return t;
 }
 
-void AddTimesTransposed(const Reals& a, const Reals& b, int64_t k, Reals& c, exec::Pool& pool) {
+namespace {
+
+// Products: of each row of a (m, k) and of b (n, k), where j >= from(i) for row j of b, put(i, j, product). Of four
+// rows that begin with i, some may come with j below theirs.
+template <class From, class Put>
+void Products(const Reals& a, const Reals& b, int64_t k, exec::Pool& pool, const From& from, const Put& put) {
   const int64_t m = int64_t(a.size()) / k, n = int64_t(b.size()) / k;
   pool.For(size_t(n), 16, [&](size_t begin, size_t end) {
     for (int64_t i = 0; i < m; i += kRows) {
       const double* rows[kRows];
       for (int r = 0; r < kRows; ++r) rows[r] = &a[size_t(std::min(i + r, m - 1) * k)];
-      for (int64_t j = int64_t(begin); j < int64_t(end); ++j) {
+      for (int64_t j = std::max(int64_t(begin), from(i)); j < int64_t(end); ++j) {
         double z[kRows];
         Dot4(rows, &b[size_t(j * k)], k, z);
-        for (int r = 0; r < kRows && i + r < m; ++r) c[size_t((i + r) * n + j)] += z[r];
+        for (int r = 0; r < kRows && i + r < m; ++r) put(i + r, j, z[r]);
       }
     }
   });
 }
 
+}  // namespace
+
+void AddTimesTransposed(const Reals& a, const Reals& b, int64_t k, Reals& c, exec::Pool& pool) {
+  const int64_t n = int64_t(b.size()) / k;
+  Products(
+      a, b, k, pool, [](int64_t) { return int64_t{0}; },
+      [&](int64_t i, int64_t j, double z) { c[size_t(i * n + j)] += z; });
+}
+
 namespace {
+
+// Gram: A A^T, each pair of rows once: a product is the same word with its rows exchanged. a (n, k). (n, n)
+Reals Gram(const Reals& a, int64_t k, exec::Pool& pool) {
+  const int64_t n = int64_t(a.size()) / k;
+  Reals c(size_t(n * n));
+  Products(
+      a, a, k, pool, [](int64_t i) { return i; },
+      [&](int64_t i, int64_t j, double z) {
+        if (i <= j) c[size_t(i * n + j)] = c[size_t(j * n + i)] = z;
+      });
+  return c;
+}
 
 // TimesTransposed: A B^T; a (m, k), b (n, k). (m, n)
 Reals TimesTransposed(const Reals& a, const Reals& b, int64_t k, exec::Pool& pool) {
@@ -100,14 +126,14 @@ Reals ColumnNorms(const Reals& a, int64_t cols) {
 double Singular(const Reals& a, int64_t cols, exec::Pool& pool) {
   // through the smaller of the two Gram matrices
   const int64_t rows = int64_t(a.size()) / cols;
-  if (rows <= cols) return std::sqrt(LargestEigenvalue(TimesTransposed(a, a, cols, pool), rows, pool));
+  if (rows <= cols) return std::sqrt(LargestEigenvalue(Gram(a, cols, pool), rows, pool));
   Reals t = Transposed(a, cols);
-  return std::sqrt(LargestEigenvalue(TimesTransposed(t, t, rows, pool), cols, pool));
+  return std::sqrt(LargestEigenvalue(Gram(t, rows, pool), cols, pool));
 }
 
 Path PathOf(const Reals& a, const Reals& b, int64_t m, exec::Pool& pool) {
   const int64_t in = int64_t(a.size()) / m, out = int64_t(b.size()) / m;
-  Reals at = Transposed(a, m), left = TimesTransposed(at, at, in, pool), right = TimesTransposed(b, b, out, pool);
+  Reals at = Transposed(a, m), left = Gram(at, in, pool), right = Gram(b, out, pool);
   // A B has the singular values whose squares are the eigenvalues of (A^T A)(B B^T); both are symmetric
   return {ColumnNorms(TimesTransposed(a, Transposed(b, out), m, pool), out),
           std::sqrt(LargestEigenvalue(TimesTransposed(left, right, m, pool), m, pool))};
@@ -122,7 +148,8 @@ double LargestEigenvalue(Reals a, int64_t n, exec::Pool& pool) {
     if (top == 0) return 0;
     for (double& x : a) x /= top;
     log += std::log(top) / double(1 << i);
-    a = TimesTransposed(a, Transposed(a, n), n, pool);
+    const Reals t = Transposed(a, n);
+    a = t == a ? Gram(a, n, pool) : TimesTransposed(a, t, n, pool);
   }
   for (int64_t i = 0; i < n; ++i) trace += a[size_t(i * n + i)];
   return std::exp(log + std::log(trace) / double(1 << kSquarings)) * (1 + 1e-9);

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "suf/nn/norms.hpp"
 #include "suf/nn/small_test.hpp"
 
@@ -36,6 +39,37 @@ TEST(Norms, SingularValuesBoundEveryStretch) {
     }
     EXPECT_GE(bound * (1 + 1e-12), most);
     EXPECT_LE(bound, most * 1.06);
+  }
+}
+
+// Each pair of rows is multiplied once where both factors are one matrix; the bound is that of all products, word for
+// word.
+TEST(Norms, HalfOfAGramMatrixIsAllOfIt) {
+  Draws r(5);
+  const auto times = [](const Reals& a, const Reals& b, int64_t k) {
+    Reals c(a.size() / size_t(k) * (b.size() / size_t(k)));
+    AddTimesTransposed(a, b, k, c, exec::Default());
+    return c;
+  };
+  for (auto [rows, cols] : {std::pair<int64_t, int64_t>{1, 3}, {6, 9}, {37, 41}, {70, 33}}) {
+    Reals a(size_t(rows * cols));
+    for (double& x : a) x = r.Normal(0, 1);
+    const bool wide = rows <= cols;
+    const int64_t n = wide ? rows : cols;
+    Reals gram = wide ? times(a, a, cols) : times(Transposed(a, cols), Transposed(a, cols), rows);
+    const Reals first = gram;
+    double log = 0, trace = 0;
+    for (int i = 0; i < 5; ++i) {
+      const double top = std::abs(
+          *std::max_element(gram.begin(), gram.end(), [](double x, double y) { return std::abs(x) < std::abs(y); }));
+      for (double& x : gram) x /= top;
+      log += std::log(top) / double(1 << i);
+      gram = times(gram, Transposed(gram, n), n);
+    }
+    for (int64_t i = 0; i < n; ++i) trace += gram[size_t(i * n + i)];
+    const double bound = std::exp(log + std::log(trace) / 32) * (1 + 1e-9);
+    EXPECT_EQ(LargestEigenvalue(first, n, exec::Default()), bound);
+    EXPECT_EQ(Singular(a, cols, exec::Default()), std::sqrt(bound));
   }
 }
 
