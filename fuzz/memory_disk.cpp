@@ -113,15 +113,27 @@ SYSTEM(int, close, int fd) {
   return 0;
 }
 
+// ReadFrom: up to n bytes from place `at` on; how many.
+static size_t ReadFrom(const File& file, size_t at, void* to, size_t n) {
+  at = std::min(at, file.bytes.size());
+  n = std::min(n, file.bytes.size() - at);
+  if (n) memcpy(to, file.bytes.data() + at, n);
+  return n;
+}
+
 SYSTEM(ssize_t, read, int fd, void* to, size_t n) {
   if (fd < kFirst) return __real_read(fd, to, n);
   LOCKED;
   Open& o = At(fd);
-  size_t from = std::min(o.at, o.file->bytes.size());
-  n = std::min(n, o.file->bytes.size() - from);
-  if (n) memcpy(to, o.file->bytes.data() + from, n);
-  o.at = from + n;
+  n = ReadFrom(*o.file, o.at, to, n);
+  o.at += n;
   return ssize_t(n);
+}
+
+SYSTEM(ssize_t, pread, int fd, void* to, size_t n, off_t at) {
+  if (fd < kFirst) return __real_pread(fd, to, n, at);
+  LOCKED;
+  return ssize_t(ReadFrom(*At(fd).file, size_t(at), to, n));
 }
 
 SYSTEM(ssize_t, write, int fd, const void* from, size_t n) {
