@@ -447,18 +447,20 @@ size_t Failures(const Asked& a, bool far) {
   auto* outcomes = Shared<Outcome>(faults.size());
   double begun = Now(), slowest = 0;
   const auto problem = [&](size_t i) { return Judge(faults[i], FrameOf(setting.reference, faults[i]), outcomes[i]); };
-  RunAll(setting, faults, outcomes, [&](size_t i) {
+  const auto say = [&](size_t i) {
     const std::string what = problem(i);
     if (what.empty()) return;
     const Outcome& o = outcomes[i];
     std::fprintf(stderr, "FAIL %s bit %zu: %s\n  %s | %s | %s\n", NameOf(setting.reference, faults[i]).c_str(),
                  faults[i].bit, what.c_str(), o.text[0], o.text[1], o.text[2]);
-  });
+  };
+  RunAll(setting, faults, outcomes, say);
   size_t bad = 0;
   for (size_t i = 0; i < faults.size(); ++i) {
     const Outcome& o = outcomes[i];
     slowest = std::max(slowest, o.seconds);
     bad += !problem(i).empty();
+    if (!o.run) say(i);  // its process died before it could
     if (a.table)
       std::printf("%-50s bit %4zu  %d %d %d result %d %.2f s\n", NameOf(setting.reference, faults[i]).c_str(),
                   faults[i].bit, o.code[0], o.code[1], o.code[2], o.result, o.seconds);
