@@ -41,13 +41,16 @@ Bytes ReadPreamble(int fd, const std::string& path, size_t least = 0) {
   return all;
 }
 
-// ReadChunk: the one of a file that stands at `at`, into its room; where the next one stands.
-uint64_t ReadChunk(int fd, uint64_t at, std::span<uint8_t> room, const std::string& path) {
+// Where the first chunk of a file stands, after a preamble of so many bytes, and the one after a chunk.
+constexpr uint64_t AfterPreamble(size_t bytes) { return sizeof(uint32_t) + bytes + 32; }
+uint64_t AfterChunk(uint64_t at, View chunk) { return at + sizeof(uint32_t) + chunk.size(); }
+
+// ReadChunk: the one of a file that stands at `at`, into its room.
+void ReadChunk(int fd, uint64_t at, std::span<uint8_t> room, const std::string& path) {
   std::array<uint8_t, sizeof(uint32_t)> length;
   if (ReadAt(fd, at, length, path) != length.size() || Reader(length, path).Get<uint32_t>() != room.size() ||
       ReadAt(fd, at + length.size(), room, path) != room.size())
     Fail(Cause::kRefused, path, " is cut short or too long; it is burnt, start again");
-  return at + length.size() + room.size();
 }
 
 void CheckLength(int fd, uint64_t least, const std::string& path) {
@@ -57,7 +60,7 @@ void CheckLength(int fd, uint64_t least, const std::string& path) {
 }
 
 // Preamble of a bundle's file: length, header, K_p, SHA-256.
-constexpr size_t kBundlePreamble = sizeof(uint32_t) + kHeaderBytes + 32 + 32;
+constexpr size_t kBundlePreamble = AfterPreamble(kHeaderBytes + 32);
 
 // FeedFile: the chunks of a bundle's file, several at a time: one thread reads and verifies fewer bytes than a device
 // takes.
@@ -67,10 +70,10 @@ void FeedFile(KeySource& keys, int fd, const std::string& path, const Hash& key)
   uint64_t at = kBundlePreamble, number = 0;
   for (auto rooms = keys.Rooms(tags.size()); !rooms.empty(); rooms = keys.Rooms(tags.size())) {
     std::vector<uint64_t> places;
-    for (const auto& room : rooms) places.push_back(std::exchange(at, at + sizeof(uint32_t) + room.size()));
+    for (const auto& room : rooms) places.push_back(std::exchange(at, AfterChunk(at, room)));
     pool.For(rooms.size(), 1, [&](size_t lo, size_t hi) {
       for (size_t i = lo; i < hi; ++i) {
-        (void)ReadChunk(fd, places[i], rooms[i], path);
+        ReadChunk(fd, places[i], rooms[i], path);
         CheckChunk(tags[i], number + i, rooms[i], path);
       }
     });
@@ -416,9 +419,9 @@ std::optional<Bytes> Store::LoadSetup(const Hash& plan, const Hash& weights, uin
     Chain chain(ChunkKey(plan, weights), EvenBody(bytes));
     Bytes all, chunk;
     all.reserve(bytes);
-    for (uint64_t at = sizeof(uint32_t) + preamble + 32; chain.left();) {
+    for (uint64_t at = AfterPreamble(preamble); chain.left(); at = AfterChunk(at, chunk)) {
       chunk.resize(chain.bytes());
-      at = ReadChunk(fd.get(), at, chunk, path);
+      ReadChunk(fd.get(), at, chunk, path);
       Append(&all, chain.Next(chunk, path));
     }
     return all;
