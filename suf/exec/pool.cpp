@@ -90,17 +90,12 @@ struct Pool::State {
   uint64_t Called(size_t hand, uint64_t seen) {
     auto& sleeping = workers[hand - 1].sleeping;
     const auto patience = Many(int(workers.size()) + 1) ? kPatienceOfMany : kPatience;
-    for (auto until = std::chrono::steady_clock::now() + patience;;) {
-      const uint64_t now = call.load();
-      if (now != seen && Hands(now) > hand) return now;
-      if (std::chrono::steady_clock::now() < until) {
-        sched_yield();
-        continue;
-      }
+    for (uint64_t now = seen;;) {
+      const auto wanted = [&] { return now = call.load(), now != seen && Hands(now) > hand; };
+      if (Watch(std::chrono::steady_clock::now() + patience, wanted)) return now;
       sleeping = 1;
       if (call.load() == now) sleeping.wait(1);  // else a call may have missed that it sleeps
       sleeping = 0;
-      until = std::chrono::steady_clock::now() + patience;
     }
   }
 
