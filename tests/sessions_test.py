@@ -53,6 +53,7 @@ def _(w):
     w.serve(once=True)
     e = w.embed(connect=Tap(w.server.port(), ONLINE, lambda: e.kill()).port)
     yield w.server
+    e.finish()  # its sockets are closed before its lock on the store
     w.works()
     w.spent(2)
 
@@ -100,6 +101,7 @@ def _(w):
     w.serve(once=True)
     e = w.embed(dealer=Tap(w.dealer.port(), 3_000, lambda: e.kill()).port)
     yield w.server
+    e.finish()  # its sockets are closed before its lock on the store
     w.works()
     w.spent(2)
 

@@ -151,6 +151,31 @@ TEST(Ahead, ADeliveryThatBreaksIsToldByTheInferenceThatNeedsItAndNeverRepeated) 
   EXPECT_EQ(w.FateOf(0, 3), store::Fate::kDone);
 }
 
+// One cause takes both deliveries. The model owner meets it before it answers the claim, the data owner while it waits
+// for that answer: it names the dealer, not the peer that told it.
+TEST(Ahead, ADealerThatBreaksIsNamedByThePartyThatHasClaimed) {
+  std::atomic<bool> met{false};
+  World w(1, net::Millis{2000}, [&](const DealJob&, store::Sink&, store::Sink&) {
+    while (!met) std::this_thread::yield();
+    std::this_thread::sleep_for(net::Millis{50});
+    Fail(Cause::kResource, "no memory for keys");
+  });
+  ModelHost host = w.Host();
+  host.keys.witness_always = true;
+  host.dealer = [&, dial = host.dealer, calls = 0](std::stop_token stop) mutable {
+    if (++calls == 2) met = true, Fail(Cause::kPeer, "the dealer ended the connection");
+    return dial(std::move(stop));
+  };
+  EXPECT_TRUE(Fails(Cause::kPeer, "the dealer ended the session for a reason of its own", [&] {
+    w.Session(host, [&](net::Channel& ch) {
+      DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+      s.Infer(store::JobOf(3), TestRun);
+    });
+  }));
+  EXPECT_TRUE(w.ModelFails(Cause::kPeer, "the dealer ended the connection"));
+  EXPECT_EQ(w.FateOf(1, 1), store::Fate::kBurnt);
+}
+
 // One party gets no link to the dealer; the other one's request is hung up on when the session ends, long before the
 // dealer would tell it.
 TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {

@@ -75,8 +75,8 @@ struct Closing {
   ~Closing() { keys->Close(); }
 };
 
-// Explain: a run has failed. Where its keys did, or are about to, as one cause took both, they say why; who holds
-// altered ones tells the peer.
+// Explain: what followed a claim has failed. Where its keys did, or are about to, as one cause took both, they say why;
+// who holds altered ones tells the peer.
 void Explain(net::Channel& ch, const Agreed& what, const store::KeySource& keys) {
   (void)what.delivery->Over(kGrace);
   const std::exception_ptr error = keys.failed();
@@ -89,13 +89,22 @@ void Explain(net::Channel& ch, const Agreed& what, const store::KeySource& keys)
   }
 }
 
-// Burning: a claimed serial that is not finished is burnt.
+// Burning: a claimed serial that is not finished is burnt. The peer may have ended the session for what our keys have
+// not met yet, from the claim on: see Explain.
 template <class F>
-void Burning(store::Store& store, uint64_t serial, F&& f) {
+void Burning(net::Channel& ch, const Agreed& what, store::Store& store, const store::KeySource& keys, F&& f) {
+  const auto explained = [&] {
+    try {
+      f();
+    } catch (...) {
+      Explain(ch, what, keys);
+      throw;
+    }
+  };
   try {
-    f();
+    explained();
   } catch (...) {
-    store.Burn(serial);
+    store.Burn(what.serial);
     throw;
   }
 }
@@ -252,7 +261,7 @@ Agreed DataSession::Announce(const store::Job& job) {
 double DataSession::RunOne(Agreed what, const RunHook& run, const store::Job& next) {
   store::Bundle bundle = Take(ch_, store_, what.serial, store::Fate::kClaimed, what.task, keys_.window);
   const Closing closing{bundle.keys};
-  Burning(store_, what.serial, [&] {
+  Burning(ch_, what, store_, *closing.keys, [&] {
     Bond bond(ch_, bundle.header, setup_hash_);
     bond.Send(net::kClaim);
     bond.Recv(net::kAck);
@@ -265,10 +274,7 @@ double DataSession::RunOne(Agreed what, const RunHook& run, const store::Job& ne
     try {
       run(inference);
     } catch (...) {
-      if (!inference.online_ended_) {
-        Explain(ch_, what, *closing.keys);
-        throw;
-      }
+      if (!inference.online_ended_) throw;
       // the result may be what failed, so P0 must not notice: the session goes on, the error waits for End
       if (!pending_) pending_ = std::current_exception();
     }
@@ -421,19 +427,14 @@ class ModelSession {
     }
     store::Bundle bundle = Take(ch_, host_.store, serial, store::Fate::kClaimed, what.task, host_.keys.window);
     const Closing closing{bundle.keys};
-    Burning(host_.store, serial, [&] {
+    Burning(ch_, what, host_.store, *closing.keys, [&] {
       bond.Send(net::kAck);
       bond.Recv(net::kGo);
       next_ = Announced(true);
       ch_.set_phase(net::Phase::kOffline);
       Inference inference(ch_, std::move(bundle), bond);
-      try {
-        host_.run(inference);
-        inference.keys().Whole();
-      } catch (...) {
-        Explain(ch_, what, *closing.keys);
-        throw;
-      }
+      host_.run(inference);
+      inference.keys().Whole();
       SUF_CHECK(inference.offline_ended_);
       ch_.set_phase(net::Phase::kControl);
       bond.Send(net::kOnlineEnd);
