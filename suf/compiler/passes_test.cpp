@@ -150,8 +150,8 @@ RowLut/tree/3/narrow: no: it is no function of constants on octaves alone
 )",
       R"(cpu: DenseTable, DenseTable, 85709 ns = flights 72000 + wire 53 + key 4915 + AES 376 + words 8365
   next Parity+Open, DenseTable, 99489 ns = flights 72000 + wire 67 + key 410 + AES 32 + words 26979
-gpu: DenseTable, DenseTable, 21908 ns = flights 21400 + wire 5 + key 74 + AES 11 + words 418
-  next StepDcf, DenseTable, 22748 ns = flights 21400 + wire 5 + key 36 + AES 44 + words 1262
+gpu: DenseTable, DenseTable, 48718 ns = flights 48000 + wire 12 + key 276 + AES 11 + words 418
+  next Parity+Open, DenseTable, 49389 ns = flights 48000 + wire 16 + key 23 + AES 1 + words 1349
 lan: DenseTable, DenseTable, 1014008 ns = flights 1000000 + wire 352 + key 4915 + AES 376 + words 8365
   next Parity+Open, DenseTable, 1027869 ns = flights 1000000 + wire 448 + key 410 + AES 32 + words 26979
 balanced: DenseTable, DenseTable, 20014008 ns = flights 20000000 + wire 352 + key 4915 + AES 376 + words 8365
@@ -219,8 +219,8 @@ RowLut/tree/3/narrow: no: it is no function of constants on octaves alone
 )",
       R"(cpu: DenseTable, 82510 ns = flights 72000 + wire 38 + key 3277 + AES 177 + words 7018
   next Parity+Open, 84894 ns = flights 72000 + wire 43 + key 205 + AES 15 + words 12630
-gpu: DenseTable, 21809 ns = flights 21400 + wire 4 + key 49 + AES 5 + words 351
-  next Parity+Open, 22039 ns = flights 21400 + wire 4 + key 3 + AES 0 + words 632
+gpu: DenseTable, 48549 ns = flights 48000 + wire 9 + key 184 + AES 5 + words 351
+  next Parity+Open, 48654 ns = flights 48000 + wire 10 + key 12 + AES 0 + words 632
 lan: DenseTable, 1010728 ns = flights 1000000 + wire 256 + key 3277 + AES 177 + words 7018
   next Parity+Open, 1013138 ns = flights 1000000 + wire 288 + key 205 + AES 15 + words 12630
 balanced: DenseTable, 20010728 ns = flights 20000000 + wire 256 + key 3277 + AES 177 + words 7018
@@ -290,8 +290,8 @@ RowLut/tree/3/narrow: no: its entries are as wide as its ring
 )",
       R"(cpu: DenseTable, 75810 ns = flights 72000 + wire 24 + key 410 + AES 45 + words 3331
   next IntervalLut, 85330 ns = flights 72000 + wire 24 + key 1293 + AES 883 + words 11130
-gpu: DenseTable, 21576 ns = flights 21400 + wire 2 + key 6 + AES 1 + words 167
-  next IntervalLut, 22003 ns = flights 21400 + wire 2 + key 19 + AES 25 + words 556
+gpu: DenseTable, 48196 ns = flights 48000 + wire 6 + key 23 + AES 1 + words 167
+  next IntervalLut, 48660 ns = flights 48000 + wire 6 + key 73 + AES 25 + words 556
 lan: DenseTable, 1003946 ns = flights 1000000 + wire 160 + key 410 + AES 45 + words 3331
   next IntervalLut, 1013466 ns = flights 1000000 + wire 160 + key 1293 + AES 883 + words 11130
 balanced: DenseTable, 20003946 ns = flights 20000000 + wire 160 + key 410 + AES 45 + words 3331
