@@ -37,8 +37,11 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) void Dot4(const dou
 Reals Transposed(const Reals& a, int64_t cols) {
   const int64_t rows = int64_t(a.size()) / cols;
   Reals t(a.size());
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < cols; ++j) t[size_t(j * rows + i)] = a[size_t(i * cols + j)];
+  constexpr int64_t kLine = 8;  // of a cache: numbers that come together
+  for (int64_t i = 0; i < rows; i += kLine)
+    for (int64_t j = 0; j < cols; j += kLine)
+      for (int64_t y = j; y < std::min(j + kLine, cols); ++y)
+        for (int64_t x = i; x < std::min(i + kLine, rows); ++x) t[size_t(y * rows + x)] = a[size_t(x * cols + y)];
   return t;
 }
 
