@@ -11,6 +11,7 @@
 #include "suf/backends/cuda.hpp"
 #include "suf/base/error.hpp"
 #include "suf/compiler/choose.hpp"
+#include "suf/net/credentials.hpp"
 #include "suf/nn/plan.hpp"
 #include "suf/roles/compiler.hpp"
 #include "suf/store/bundle.hpp"
@@ -109,7 +110,8 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", [] {
     const std::string cuda = suf::backends::CudaBuilt();
     return suf::Str("suf " SUF_VERSION ", plan version ", suf::nn::kPlanVersion, ", wire version ",
-                    suf::store::kWireVersion, cuda.empty() ? ", without cuda" : ", cuda with ", cuda);
+                    suf::store::kWireVersion, ", ", suf::net::TlsLibrary(),
+                    cuda.empty() ? ", without cuda" : ", cuda with ", cuda);
   });
   int status = 0;
 

@@ -50,9 +50,10 @@ def devices():
         return []
 
 
-def machine(commit):
+def machine(commit, build):
     gpus = devices()
     return {'commit': commit or run('git', 'describe', '--always', '--dirty', '--abbrev=12').stdout.strip(),
+            'tls': re.search(r'OpenSSL [\d.]+', run(build / 'suf', '--version').stdout)[0],
             'gpu': gpus[0].strip() if gpus else 'none', 'gpus': len(gpus), 'cores': len(os.sched_getaffinity(0))}
 
 
@@ -361,7 +362,7 @@ def main():
     a.build, a.plans = a.build.resolve(), a.plans and a.plans.resolve()
     if (a.build / 'lib').is_dir():  # of tools/gpu_pack.sh
         os.environ['LD_LIBRARY_PATH'] = f'{a.build / "lib"}:{os.environ.get("LD_LIBRARY_PATH", "")}'.rstrip(':')
-    facts, rows = machine(a.commit), []
+    facts, rows = machine(a.commit, a.build), []
     backend, pairs = ('cuda' if facts['gpus'] else 'packed'), ([(0, 1)] if facts['gpus'] > 1 else []) + [(0, 0)]
     if a.mode:
         found = operators(a.build, a.mode, a.runs)

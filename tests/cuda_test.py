@@ -100,7 +100,7 @@ def drivers(folder):
 
 def builds():
     """What was built is in --version and in the list, with why it does not run."""
-    form = r'suf \d+\.\d+\.\d+, plan version \d+, wire version \d+, '
+    form = r'suf \d+\.\d+\.\d+, plan version \d+, wire version \d+, OpenSSL [0-9.]+, '
     assert re.fullmatch(form + 'without cuda\n', run(WITHOUT, '--version').stdout)
     lacks, has = backend(WITHOUT), backend(SUF)
     assert not lacks['built'] and not lacks['runs'] and lacks['why_not'] == f'{NOT_BUILT}, or use packed' and NOT_BUILT in run(WITHOUT, 'backends').stdout

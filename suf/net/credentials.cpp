@@ -1,5 +1,6 @@
 #include "suf/net/credentials.hpp"
 
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
@@ -10,6 +11,8 @@
 #include "suf/net/internal/x509.hpp"
 
 namespace suf::net {
+
+std::string TlsLibrary() { return Str("OpenSSL ", OpenSSL_version(OPENSSL_VERSION_STRING)); }
 
 Hash KeyHash(X509* cert) {
   uint8_t* der = nullptr;

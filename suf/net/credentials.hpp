@@ -8,6 +8,9 @@
 
 namespace suf::net {
 
+// TlsLibrary: what encrypts, as it was found at run time: "OpenSSL 3.0.19".
+std::string TlsLibrary();
+
 // Fingerprint: ROLE=SHA256, the hash of the public key in hex, as people compare it.
 // FromFingerprint: throws Cause::kInput.
 std::string Fingerprint(const Identity& who);
