@@ -283,11 +283,9 @@ void RowsExecutor::Row(Step& s, size_t rows, size_t at, Io& io) const {
     case Op::kDense:
       return void(*out = row::Dense(in(0), table, *in(1), in(2)) & ring::Mask(n.ring.bits));
     case Op::kSelect:
-      for (size_t c = 0; c < many; ++c) out[c] = row::Select(in(0), table, *in(1), in(2) + c * table) & s.mask;
-      return;
+      return row::Select(in(0), table, *in(1), in(2), many, s.mask, out);
     case Op::kSelectX:
-      for (size_t c = 0; c < many; ++c) out[c] = row::SelectX(in(0), table, *in(1), in(2) + c * table) & s.mask;
-      return;
+      return row::SelectX(in(0), table, *in(1), in(2), many, s.mask, out);
     case Op::kDot:
       return void(*out = row::Dot(in(0), size_t(attrs[0]), in(1), size_t(Arg(n, 1).shape[0])) & s.mask);
     case Op::kLess:

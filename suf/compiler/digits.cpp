@@ -19,7 +19,7 @@ constexpr int kWidest = 8;  // bits a digit: 256-bit tables
 constexpr int kMostInBlock = 5;
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max() / 4;
 
-int MaxDigits(Stages s) { return s == Stages::kOne ? 8 : pfss::kMostDigitsX; }
+int MaxDigits(Stages s) { return s == Stages::kOne ? pfss::kMostDigitsA : pfss::kMostDigitsX; }
 
 // GroupKeyBits: what digit j, which begins at bit `at`, costs beside its table: its group is dealt once, at the widest
 // ring of the cuts above.

@@ -201,6 +201,7 @@ void MonomialBits(Args a, Node& n) {
 void Borrowed(Args a, Node& n) {
   Like(*a[0], Add(64), n);
   SUF_CHECK(int64_t(a.size()) == n.attrs[0] + 1 && Strings(*a[0]) && 2 * n.attrs[0] - 1 <= a[0]->ring.bits);
+  SUF_CHECK(n.attrs[0] <= kMostDigitsA);
   for (size_t j = 1; j < a.size(); ++j) {
     SUF_CHECK(a[j]->shape[0] == GroupSize(int(j) - 1) &&
               Size(a[j]->shape) == GroupSize(int(j) - 1) * Size(a[0]->shape));

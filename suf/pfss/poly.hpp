@@ -13,7 +13,8 @@ constexpr int GroupSize(int j) { return j == 0 ? 1 : PolySize(j - 1) + 1; }
 // GroupBits: bits of group j in the XOR world, j >= 1.
 constexpr int GroupBits(int j) { return PolySize(j - 1) - 1; }
 
-// kMostDigitsX: of a borrow in the XOR world: the last group has 766 bits, for which the kernels have room.
-inline constexpr int kMostDigitsX = 10;
+// kMostDigitsA: of a borrow in the arithmetic world: one more doubles its words. kMostDigitsX: of one in the XOR world:
+// the last group has 766 bits, for which the kernels have room.
+inline constexpr int kMostDigitsA = 8, kMostDigitsX = 10;
 
 }  // namespace suf::pfss

@@ -162,10 +162,10 @@ SUF_ROW void RunRow(const GroupCode& g, uint64_t at, bool here, Word* frame, con
           *out = row::Dense(in[0], table, *in[1], in[2]) & row::LowBits(m.bits);
           break;
         case pfss::Op::kSelect:
-          for (size_t c = 0; c < many; ++c) out[c] = row::Select(in[0], table, *in[1], in[2] + c * table) & m.mask;
+          row::Select(in[0], table, *in[1], in[2], many, m.mask, out);
           break;
         case pfss::Op::kSelectX:
-          for (size_t c = 0; c < many; ++c) out[c] = row::SelectX(in[0], table, *in[1], in[2] + c * table) & m.mask;
+          row::SelectX(in[0], table, *in[1], in[2], many, m.mask, out);
           break;
         case pfss::Op::kDot:
           *out = row::Dot(in[0], size_t(m.attrs[0]), in[1], size_t(m.length)) & m.mask;

@@ -6,7 +6,7 @@
 
 namespace suf::backends::cuda {
 
-using ring::cuda::PackLong, ring::cuda::PackShort, ring::cuda::ReadWord;
+using ring::cuda::PackLong, ring::cuda::PackShort, ring::cuda::ReadShort, ring::cuda::ReadWord;
 using row::Word;
 
 // Take, Give: word w of element i of an array whose elements have so many bytes.

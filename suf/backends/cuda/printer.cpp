@@ -17,7 +17,7 @@ class Printer {
   Printed Run(const GroupCode* group) {
     const GroupCode& g = *Host(group);
     std::string body;
-    rows_ = Param(g.rows);
+    rows_ = Param(g.rows), count_ = g.rows;
     for (int k = 0; k < g.members; ++k) body += Member(Host(g.member)[k]);
     Printed out;
     out.text =
@@ -50,6 +50,9 @@ class Printer {
     if (fresh) it->second = Param(v);
     return it->second;
   }
+  // Masked: a mask; that of 32 bits or fewer tells the compiler that the upper half of what it is laid on is not asked
+  // for.
+  std::string Masked(Word mask) { return mask >> 32 ? Param(mask) : Str("uint32_t(", Param(mask), ")"); }
   template <class T>
   std::string Address(const T* p) {
     return Param(reinterpret_cast<uint64_t>(p));
@@ -118,8 +121,8 @@ class Printer {
 
   std::string Fetch(const OperandCode& o) {
     if (o.from == OperandCode::kCopied)
-      return Str("  row::Reduce(", At(o.made), ", ", o.planes * o.words, ", ", Param(o.mask), ", ", At(o.at), ");\n");
-    const std::string mask = Param(o.mask);
+      return Str("  row::Reduce(", At(o.made), ", ", o.planes * o.words, ", ", Masked(o.mask), ", ", At(o.at), ");\n");
+    const std::string mask = Masked(o.mask);
     const PieceCode* const pieces = Host(o.map.pieces);
     std::string out;
     for (int q = 0; q < o.planes; ++q) {
@@ -183,22 +186,25 @@ class Printer {
     const auto call = [&](const auto&... parts) { return "  row::" + Str(parts...) + ");\n"; };
     const auto word = [&](const auto&... parts) { return Str("  f[", m.at, "] = row::", parts..., ");\n"); };
     const auto masked = [&](const auto&... parts) {
-      return Str("  f[", m.at, "] = row::", parts..., ") & ", Param(m.mask), ";\n");
+      return Str("  f[", m.at, "] = row::", parts..., ") & ", Masked(m.mask), ";\n");
     };
     std::string out;
     if (m.receives) {
       const std::string from = Address(m.in), bits = Param(uint64_t(m.bits));
+      // where the string is short enough, places are words of 32 bits
+      const char* const wide = count_ * uint64_t(m.planes) * uint64_t(m.bits) >> 32 ? "uint64_t" : "uint32_t";
       for (int q = 0; q < m.planes; ++q)
         for (int w = 0; w < m.words; ++w) {
           // all words but the last are whole
           const std::string k = w + 1 < m.words ? "64" : Str("int(", bits, ") - ", 64 * w);
-          out += Str("  f[", m.at + q * m.words + w, "] = ReadWord(reinterpret_cast<const uint8_t*>(", from,
-                     "), (uint64_t(at) + ", q, "ull * rows) * ", bits, " + ", 64 * w, ", ", k, ");\n");
+          out += Str("  f[", m.at + q * m.words + w, "] = ", m.bits <= 32 ? "ReadShort" : "ReadWord",
+                     "(reinterpret_cast<const uint8_t*>(", from, "), (", wide, "(at) + ", q, "u * ", wide, "(rows)) * ",
+                     wide, "(", bits, ") + ", 64 * w, ", ", k, ");\n");
         }
       return out;
     }
     if (m.op == Op::kRand) {
-      const std::string top = Param(row::LowBits(row::TopBits(m.bits)));
+      const std::string top = Masked(row::LowBits(row::TopBits(m.bits)));
       for (int q = 0; q < m.planes; ++q) {
         const std::string element = q ? Str("at + ", q, "u * rows") : "at";
         const std::string base = Name("a");
@@ -211,7 +217,7 @@ class Printer {
       return out;
     }
     if (m.emits) {
-      out += call("Reduce(", in[0], ", ", many, ", ", Param(m.mask), ", ", to);
+      out += call("Reduce(", in[0], ", ", many, ", ", Masked(m.mask), ", ", to);
       const std::string bits = Param(uint64_t(m.bits)), address = Address(m.out);
       for (int q = 0; q < m.planes; ++q)
         out += Str(m.words == 1 ? Str("  PackShort(f[", m.at + q, "]")
@@ -220,7 +226,7 @@ class Printer {
                    "ull * rows) * ", bits, " / 8);\n");
       return out;
     }
-    if (m.copies >= 0) return call("Reduce(", in[size_t(m.copies)], ", ", many, ", ", Param(m.mask), ", ", to);
+    if (m.copies >= 0) return call("Reduce(", in[size_t(m.copies)], ", ", many, ", ", Masked(m.mask), ", ", to);
     const int table = m.table, ring = m.bits;
     const auto pointers = [&](size_t first, const std::string& name) {
       std::string list;
@@ -231,26 +237,26 @@ class Printer {
       case Op::kAdd:
       case Op::kSub:
         if (m.strings) return call("ExclusiveOr(", in[0], ", ", in[1], ", ", many, ", ", to);
-        return call(m.op == Op::kAdd ? "Plus(" : "Minus(", in[0], ", ", in[1], ", ", many, ", ", Param(m.mask), ", ",
+        return call(m.op == Op::kAdd ? "Plus(" : "Minus(", in[0], ", ", in[1], ", ", many, ", ", Masked(m.mask), ", ",
                     to);
       case Op::kMul:
-        return call("Times(", in[0], ", ", in[1], ", ", many, ", ", Param(m.mask), ", ", to);
+        return call("Times(", in[0], ", ", in[1], ", ", many, ", ", Masked(m.mask), ", ", to);
       case Op::kShl:
       case Op::kShr:
         return call(m.op == Op::kShl ? "ShiftLeft(" : "ShiftRight(", in[0], ", int(", Param(uint64_t(attr(0))), "), ",
-                    many, ", ", Param(m.mask), ", ", to);
+                    many, ", ", Masked(m.mask), ", ", to);
       case Op::kLow:
       case Op::kLift:
       case Op::kBroadcast:
-        return call("Reduce(", in[0], ", ", many, ", ", Param(m.mask), ", ", to);
+        return call("Reduce(", in[0], ", ", many, ", ", Masked(m.mask), ", ", to);
       case Op::kBits:
-        return call("Reduce(", in[0], ", ", many, ", ", Param(row::LowBits(ring)), ", ", to);
+        return call("Reduce(", in[0], ", ", many, ", ", Masked(row::LowBits(ring)), ", ", to);
       case Op::kUnit:
         return word("Unit(*(", in[0], "), at % uint32_t(", Param(uint64_t(attr(0))), ")");
       case Op::kSum:
         out = Str("  f[", m.at, "] = (");
         for (int q = 0; q < operands[0].planes; ++q) out += Str(q ? " + " : "", "(", in[0], ")[", q, "]");
-        return out + Str(") & ", Param(m.mask), ";\n");
+        return out + Str(") & ", Masked(m.mask), ";\n");
       case Op::kHot:
         return call("Hot(*(", in[0], "), ", ring, ", ", to);
       case Op::kPoint:
@@ -262,13 +268,11 @@ class Printer {
                     Address(m.attrs), "), ", m.many, ", ", to);
       case Op::kDense:
         return Str("  f[", m.at, "] = row::Dense(", in[0], ", ", table, ", *(", in[1], "), ", in[2], ") & ",
-                   Param(row::LowBits(ring)), ";\n");
+                   Masked(row::LowBits(ring)), ";\n");
       case Op::kSelect:
       case Op::kSelectX:
-        for (int c = 0; c < many; ++c)
-          out += Str("  f[", m.at + c, "] = row::", m.op == Op::kSelect ? "Select(" : "SelectX(", in[0], ", ", table,
-                     ", *(", in[1], "), ", in[2], " + ", c * table, ") & ", Param(m.mask), ";\n");
-        return out;
+        return call(m.op == Op::kSelect ? "Select(" : "SelectX(", in[0], ", ", table, ", *(", in[1], "), ", in[2], ", ",
+                    many, ", ", Masked(m.mask), ", ", to);
       case Op::kDot:
         return masked("Dot(", in[0], ", ", attr(0), ", ", in[1], ", ", m.length);
       case Op::kLess:
@@ -294,10 +298,12 @@ class Printer {
         return out + call("MonoLast(*(", in[0], "), ", attr(0), ", ", to);
       case Op::kMonoX:
         return call("MonoX(*(", in[0], "), ", attr(0), ", ", to);
-      case Op::kBorrowA: {
-        const std::string groups = Name("g");
-        pointers(1, groups);
-        return out + masked("BorrowA(*(", in[0], "), ", groups, ", ", attr(0));
+      case Op::kBorrowA: {  // digit by digit, as what each takes is known to the compiler so
+        const std::string sum = Name("s");
+        out = Str("  Word ", sum, " = 0;\n");
+        for (int64_t j = 0; j < attr(0); ++j)
+          out += Str("  ", sum, " = row::BorrowGrow<", j, ">(*(", in[0], "), ", sum, ", ", in[size_t(j) + 1], ");\n");
+        return out + Str("  f[", m.at, "] = ", sum, " & ", Masked(m.mask), ";\n");
       }
       case Op::kBorrowX: {
         const std::string groups = Name("g");
@@ -316,6 +322,7 @@ class Printer {
   const Assembled& codes_;
   const Base& base_;
   std::string rows_;
+  uint64_t count_ = 0;  // of rows
   std::vector<Word> params_;
   std::map<uint64_t, std::string> shared_;
   int names_ = 0;

@@ -16,14 +16,14 @@
 #define SUF_ROW inline
 #endif
 
-// SUF_UNROLL: of a loop whose bounds a printed kernel knows, so that what it indexes are registers.
-// SUF_UNROLL_8: of a long one, so that loads are under way together and the text stays short.
+// SUF_UNROLL: of a loop whose bounds a printed kernel knows, so that what it indexes are registers. SUF_ROLLED: of a
+// long one within which they do not matter, so that the text stays short.
 #ifdef SUF_PRINTED
 #define SUF_UNROLL _Pragma("unroll")
-#define SUF_UNROLL_8 _Pragma("unroll 8")
+#define SUF_ROLLED _Pragma("unroll 1")
 #else
 #define SUF_UNROLL
-#define SUF_UNROLL_8
+#define SUF_ROLLED
 #endif
 
 namespace suf::backends::row {
@@ -39,19 +39,26 @@ SUF_ROW constexpr int TopBits(int bits) { return (bits - 1) % 64 + 1; }
 
 // Mask: every bit of the word where `bit` is 1, which may be a secret.
 SUF_ROW Word Mask(Word bit) {
+#ifdef __CUDA_ARCH__
+  return Word(int64_t(bit << 63) >> 63);  // two instructions wherever the bit is
+#else
   Word mask = Word{0} - (bit & 1);
-#ifndef __CUDA_ARCH__
   asm("" : "+r"(mask));  // a host's compiler that knows it to be one of two words may branch
-#endif
   return mask;
+#endif
 }
 SUF_ROW Word Equal(Word a, Word b) {
   const Word x = a ^ b;
   return ((x | (Word{0} - x)) >> 63) ^ 1;
 }
 SUF_ROW Word Parity(Word x) {
-  x ^= x >> 32, x ^= x >> 16, x ^= x >> 8, x ^= x >> 4, x ^= x >> 2, x ^= x >> 1;
+  x ^= x >> 32;
+#ifdef __CUDA_ARCH__
+  return __popc(uint32_t(x)) & 1;
+#else
+  x ^= x >> 16, x ^= x >> 8, x ^= x >> 4, x ^= x >> 2, x ^= x >> 1;
   return x & 1;
+#endif
 }
 SUF_ROW Word Bit(const Word* string, size_t i) { return string[i / 64] >> (i % 64) & 1; }
 SUF_ROW void Zero(Word* out, size_t words) {
@@ -228,37 +235,101 @@ SUF_ROW void Rotate(const Word* t, size_t size, Word lo, size_t m, Word* out) {
 }
 
 // OverBits: f(j, mask) for bits first .. first + m - 1 of a string: their numbers from 0 on, and words of all ones
-// where they are set. Word by word, so that each is a register.
+// where they are set. Word by word, so that each is a register, and 8 bits at a time, so that loads are under way
+// together, shifts are constants and the text stays short.
 template <class F>
 SUF_ROW void OverBits(const Word* bits, size_t first, size_t m, const F& f) {
   SUF_UNROLL
   for (size_t w = first / 64; 64 * w < first + m; ++w) {
     const size_t begin = 64 * w < first ? first : 64 * w, end = first + m < 64 * w + 64 ? first + m : 64 * w + 64;
-    const Word x = bits[w];
-    SUF_UNROLL_8
-    for (size_t j = begin; j < end; ++j) f(j - first, Mask(x >> (j % 64)));
+    Word x = bits[w] >> (begin % 64);
+    size_t j = begin;
+    SUF_ROLLED
+    for (; j + 8 <= end; j += 8, x >>= 8) SUF_UNROLL
+    for (size_t b = 0; b < 8; ++b) f(j + b - first, Mask(x >> b));
+    SUF_UNROLL
+    for (size_t b = 0; b < 8; ++b)
+      if (b < (end - begin) % 8) f(end - (end - begin) % 8 + b - first, Mask(x >> b));
+  }
+}
+
+// Swapped: each run of 2^b bits and its neighbour, b < 6.
+SUF_ROW Word Swapped(Word x, int b) {
+  constexpr Word kEach[] = {0x5555555555555555, 0x3333333333333333, 0x0f0f0f0f0f0f0f0f,
+                            0x00ff00ff00ff00ff, 0x0000ffff0000ffff, 0x00000000ffffffff};
+  return (x >> (1 << b) & kEach[b]) | (x & kEach[b]) << (1 << b);
+}
+// Mirrored: bit i of the word is bit 63 - i.
+SUF_ROW Word Mirrored(Word x) {
+#ifdef __CUDA_ARCH__
+  return __brevll(x);
+#else
+  for (int b = 0; b < 6; ++b) x = Swapped(x, b);
+  return x;
+#endif
+}
+// Down: bit i is the string's bit (x - i) mod size; Exchanged: its bit x xor i. By these the words of a table are read
+// in their order, which is the same for all rows, wherever x is.
+SUF_ROW void Down(const Word* t, size_t size, Word x, Word* out) {
+  const size_t words = (size + 63) / 64;
+  Word mirror[kMostTableWords];
+  SUF_UNROLL
+  for (size_t w = 0; w < words; ++w) mirror[w] = Mirrored(t[words - 1 - w]) >> (size < 64 ? 64 - size : 0);
+  Rotate(mirror, size, size - 1 - x, size, out);
+}
+SUF_ROW void Exchanged(const Word* t, size_t size, Word x, Word* out) {
+  const size_t words = (size + 63) / 64;
+  Word y[kMostTableWords];
+  SUF_UNROLL
+  for (size_t w = 0; w < words; ++w) {
+    out[w] = t[w];
+    SUF_UNROLL
+    for (int b = 0; b < 6; ++b) out[w] ^= (out[w] ^ Swapped(out[w], b)) & Mask(x >> b);
+  }
+  SUF_UNROLL
+  for (int step = 0; step < kTableSteps; ++step) {
+    const size_t by = size_t{1} << step;
+    if (by >= words) continue;
+    const Word moves = Mask(x >> (6 + step));
+    SUF_UNROLL
+    for (size_t w = 0; w < words; ++w) y[w] = out[w] ^ ((out[w] ^ out[w ^ by]) & moves);
+    SUF_UNROLL
+    for (size_t w = 0; w < words; ++w) out[w] = y[w];
   }
 }
 
 // Dense: exclusive or of the table's words at (x - j) mod size over the set bits j.
 SUF_ROW Word Dense(const Word* t, size_t size, Word x, const Word* table) {
-  Word sum = 0;
-  OverBits(t, 0, size, [&](size_t j, Word mask) { sum ^= mask & table[(x - j) & (size - 1)]; });
+  Word down[kMostTableWords], sum = 0;
+  Down(t, size, x, down);
+  OverBits(down, 0, size, [&](size_t j, Word mask) { sum ^= mask & table[j]; });
   return sum;
 }
 
-// Select: sum of one column's words at (x - j) mod size, SelectX: at x xor j, over the set bits j.
+// Select: of each of some columns, `size` words one behind the other, the sum of the words at (x - j) mod size;
+// SelectX: at x xor j; over the set bits j.
 template <class T>
-SUF_ROW T Select(const Word* t, size_t size, Word x, const T* table) {
-  T sum = 0;
-  OverBits(t, 0, size, [&](size_t j, Word mask) { sum += T(mask) & table[(x - j) & (size - 1)]; });
-  return sum;
+SUF_ROW void Summed(const Word* bits, size_t size, const T* table, size_t columns, Word mask, T* out) {
+  SUF_UNROLL
+  for (size_t c = 0; c < columns; ++c) out[c] = 0;
+  OverBits(bits, 0, size, [&](size_t j, Word set) {
+    SUF_UNROLL
+    for (size_t c = 0; c < columns; ++c) out[c] += T(set) & table[c * size + j];
+  });
+  SUF_UNROLL
+  for (size_t c = 0; c < columns; ++c) out[c] &= T(mask);
 }
 template <class T>
-SUF_ROW T SelectX(const Word* t, size_t size, Word x, const T* table) {
-  T sum = 0;
-  OverBits(t, 0, size, [&](size_t j, Word mask) { sum += T(mask) & table[x ^ j]; });
-  return sum;
+SUF_ROW void Select(const Word* t, size_t size, Word x, const T* table, size_t columns, Word mask, T* out) {
+  Word down[kMostTableWords];
+  Down(t, size, x, down);
+  Summed(down, size, table, columns, mask, out);
+}
+template <class T>
+SUF_ROW void SelectX(const Word* t, size_t size, Word x, const T* table, size_t columns, Word mask, T* out) {
+  Word exchanged[kMostTableWords];
+  Exchanged(t, size, x, exchanged);
+  Summed(exchanged, size, table, columns, mask, out);
 }
 
 // ---- strings of bits
@@ -311,27 +382,48 @@ SUF_ROW Word BorrowAt0(Word h, int digits) {
   return borrow;
 }
 
-// Coefficient: of monomial v of V_j. From V_j = (V_{j-1} | re_j V_{j-1} | rl_j) downwards: he_j passes what
-// lies in the first part on, 1 - 2 he_j in the second, and hl_j is added to the constant.
-SUF_ROW int Coefficient(Word h, int j, int v) {
-  int c = 1;
-  SUF_UNROLL
-  for (; j > 0 && v > 0; --j) {
-    const int e = int(h >> (2 * j - 1) & 1), part = pfss::PolySize(j - 1);
-    if (v == 2 * part) return c * (1 - 2 * int(h >> (2 * j) & 1));
-    c *= v < part ? e : 1 - 2 * e;
-    v -= v < part ? 0 : part;
-  }
-  return c * (v ? 1 - 2 * int(h & 1) : int(BorrowAt0(h, j + 1)));
+// Kept: x where the bit is 1, else 0. Turned: -x where it is 1, else x.
+template <class T>
+SUF_ROW T Kept(T x, Word bit) {
+  return T(x & T(Mask(bit)));
+}
+template <class T>
+SUF_ROW T Turned(T x, Word bit) {
+  const T turn = T(Mask(bit));
+  return T((x ^ turn) - turn);
 }
 
+// Weighed: what h leaves of shares of V_j, the constant's included. As V_j = (V_{j-1} | re_j V_{j-1} | rl_j), he_j
+// passes what is left of the first part on, 1 - 2 he_j and 1 - 2 hl_j turn the others, and hl_j is added to the
+// constant.
+template <int kDigit, class T>
+SUF_ROW T Weighed(Word h, const T* v) {
+  if constexpr (kDigit == 0) {
+    return T(Kept(v[0], h) + Turned(v[1], h));
+  } else {
+    constexpr int kPart = pfss::PolySize(kDigit - 1);
+    const Word e = h >> (2 * kDigit - 1), l = h >> (2 * kDigit);
+    return T(Kept(Weighed<kDigit - 1>(h, v), e) + Turned(Weighed<kDigit - 1>(h, v + kPart), e) +
+             Turned(v[2 * kPart], l) + Kept(v[0], l));
+  }
+}
+// BorrowGrow: of `sum`, what h leaves of V_{j-1} without its constant, and of shares of group j makes that of V_j.
+template <int kDigit, class T>
+SUF_ROW T BorrowGrow(Word h, T sum, const T* group) {
+  if constexpr (kDigit == 0) {
+    return Turned(group[0], h);
+  } else {
+    const Word e = h >> (2 * kDigit - 1);
+    return T(Kept(sum, e) + Turned(Weighed<kDigit - 1>(h, group), e) +
+             Turned(group[pfss::PolySize(kDigit - 1)], h >> (2 * kDigit)));
+  }
+}
 // BorrowA: what h leaves of shares of the monomials, group j at groups[j].
-template <class T>
-SUF_ROW T BorrowA(Word h, const T* const* groups, int digits) {
-  T sum = 0;
-  SUF_UNROLL
-  for (int j = 0, v = 1; j < digits; ++j) SUF_UNROLL
-  for (int g = 0; g < pfss::GroupSize(j); ++g) sum += T(Coefficient(h, digits - 1, v++)) * groups[j][g];
+template <int kDigit = 0, class T>
+SUF_ROW T BorrowA(Word h, const T* const* groups, int digits, T sum = 0) {
+  sum = BorrowGrow<kDigit>(h, sum, groups[kDigit]);
+  if constexpr (kDigit + 1 < pfss::kMostDigitsA)
+    if (kDigit + 1 < digits) return BorrowA<kDigit + 1>(h, groups, digits, sum);
   return sum;
 }
 

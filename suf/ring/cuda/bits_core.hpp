@@ -17,6 +17,15 @@ __device__ inline uint64_t ReadWord(const uint8_t* in, uint64_t at, int k) {
   return x & LowBits(k);
 }
 
+// ReadShort: ReadWord of k <= 32 bits, by loads of 4 bytes.
+__device__ inline uint32_t ReadShort(const uint8_t* in, uint64_t at, int k) {
+  const uint64_t byte = reinterpret_cast<uint64_t>(in) + at / 8;
+  const int shift = int(byte % 4 * 8 + at % 8);
+  const uint32_t* const w = reinterpret_cast<const uint32_t*>(byte & ~uint64_t{3});
+  const uint64_t above = shift + k > 32 ? w[1] : 0;
+  return uint32_t((above << 32 | w[0]) >> shift) & uint32_t(LowBits(k));
+}
+
 // StoreWord: word j of a string of so many bytes, at any address.
 __device__ inline void StoreWord(uint32_t word, int j, uint8_t* to, int bytes) {
   if (4 * j + 4 <= bytes && reinterpret_cast<uint64_t>(to) % 4 == 0) {
