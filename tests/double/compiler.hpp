@@ -1,10 +1,17 @@
 // What tests ask of the double's compiler and of its device.
 #pragma once
 #include <atomic>
+#include <functional>
+
+#include "suf/exec/cuda/device.hpp"
 
 namespace suf::exec::cuda {
 
+// Do: now, or when the graph that the stream captures runs.
+void Do(Stream s, std::function<void()> f);
+
 extern std::atomic<int> compiled;   // calls
+extern std::atomic<int> printed;    // launches of kernels that were compiled from text
 extern std::atomic<bool> compiles;  // whether there is a compiler
 extern std::atomic<int> asked;      // calls of the device
 extern std::atomic<int> lost;       // the call of these from which on all fail, as after a kernel that traps; 0: none

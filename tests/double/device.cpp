@@ -38,7 +38,8 @@ void Asked(const char* call) {
   if (lost && n >= lost) Check(719, call);
 }
 
-// Do: now, or when the graph that captures runs.
+}  // namespace
+
 void Do(Stream s, std::function<void()> f) {
   Asked("a kernel");
   if (s->captures)
@@ -47,8 +48,6 @@ void Do(Stream s, std::function<void()> f) {
     f();
   Launched();
 }
-
-}  // namespace
 
 std::string WhyNot(int index) { return index == 0 ? "" : "has one device, a double"; }
 Gpu Find(int index) {

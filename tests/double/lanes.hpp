@@ -1,0 +1,91 @@
+// A warp on the host, for a printed kernel's own text: each lane is a fibre that goes on until it hands a word to the
+// others, which is when they all have. Few headers, as each kernel is a compilation.
+#pragma once
+#include <ucontext.h>
+
+#include <cstdint>
+
+#define __global__
+#define __device__
+#define __grid_constant__
+#define __launch_bounds__(threads)
+
+namespace suf::lanes {
+
+inline constexpr int kLanes = 32;
+struct Fibre {
+  ucontext_t at;
+  char stack[1 << 17];
+  bool over;
+};
+inline Fibre fibres[kLanes];
+inline uint64_t words[kLanes];  // what each lane handed on
+inline ucontext_t back;
+inline int lane;
+inline void (*kernel)(const void* params);
+inline const void* given;  // params
+
+// Wait: for all lanes of the warp.
+inline void Wait() { swapcontext(&fibres[lane].at, &back); }
+inline void Lane() {
+  kernel(given);
+  fibres[lane].over = true;
+  Wait();
+}
+// Handed: what lane `from` hands on as this one hands on x.
+inline uint64_t Handed(uint64_t x, int from) {
+  words[lane] = x;
+  Wait();
+  const uint64_t got = words[from % kLanes];
+  Wait();
+  return got;
+}
+
+}  // namespace suf::lanes
+
+struct Place {
+  unsigned x;
+};
+inline Place threadIdx, blockIdx;
+
+inline uint32_t __umulhi(uint32_t a, uint32_t b) { return uint32_t(uint64_t{a} * b >> 32); }
+template <class T>
+T __shfl_sync(unsigned, T x, int from) {
+  return T(suf::lanes::Handed(uint64_t(x), from));
+}
+template <class T>
+T __shfl_down_sync(unsigned, T x, int by) {
+  return T(suf::lanes::Handed(uint64_t(x),
+                              suf::lanes::lane + by < suf::lanes::kLanes ? suf::lanes::lane + by : suf::lanes::lane));
+}
+inline unsigned __ballot_sync(unsigned, bool bit) {
+  unsigned all = 0;
+  for (int i = 0; i < suf::lanes::kLanes; ++i) all |= unsigned(suf::lanes::Handed(bit, i)) << i;
+  return all;
+}
+
+namespace suf::lanes {
+
+// Run: the kernel in each thread of each block.
+inline void Run(unsigned blocks, unsigned threads, void (*f)(const void*), const void* params) {
+  kernel = f, given = params;
+  for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
+    for (unsigned first = 0; first < threads; first += kLanes) {
+      for (Fibre& each : fibres) {
+        each.over = false;
+        getcontext(&each.at);
+        each.at.uc_stack.ss_sp = each.stack, each.at.uc_stack.ss_size = sizeof each.stack;
+        makecontext(&each.at, Lane, 0);
+      }
+      for (bool more = true; more;) {
+        more = false;
+        for (lane = 0; lane < kLanes; ++lane) {
+          if (fibres[lane].over) continue;
+          threadIdx.x = first + unsigned(lane), more = true;
+          swapcontext(&back, &fibres[lane].at);
+        }
+      }
+    }
+}
+
+}  // namespace suf::lanes

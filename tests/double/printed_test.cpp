@@ -1,0 +1,42 @@
+// Printed kernels compute what clear computes: the very texts, run on the host, in the runs before a step's graph is
+// made and in those of the graph.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "suf/backends/clear.hpp"
+#include "suf/backends/cuda/backend.hpp"
+#include "suf/model/rig_test.hpp"
+#include "tests/double/compiler.hpp"
+
+namespace suf::backends::cuda {
+namespace {
+
+// A small encoder, all three roles: products, cuts, tables, trees, sums and pools; every frame and bundle.
+TEST(Printed, AWholeModelHasTheSameWords) {
+  const Scratch cache;
+  setenv("XDG_CACHE_HOME", cache.path.c_str(), 1);
+  model::Small small;
+  small.layers = 1;
+  const model::Compiled c = model::CompileFor(model::SmallModel(3, small), 5);
+  pfss::Trace t;
+  nn::Build(t, c.plan, 5);
+  const pfss::Schedule s(t);
+  std::mt19937_64 rng(4);
+  run::Inputs in[3];
+  model::SetInputs(c.plan, c.q, model::Texts(5, 1, 5, 5, small.vocab)[0], rng, in);
+  const auto clear = MakeClear(), device = MakeBackend(CudaCapabilities(), 0, Groups::kPrinted);
+  const run::PairRun want = model::RunCounted(s, in, *clear, 1);
+  for (int run = 0; run < 3; ++run) {
+    SCOPED_TRACE(run);
+    const int before = exec::cuda::printed;
+    const run::PairRun got = model::RunCounted(s, in, *device, 1);
+    EXPECT_EQ(got.result, want.result);
+    EXPECT_EQ(got.key, want.key);
+    EXPECT_EQ(got.frame, want.frame);
+    EXPECT_EQ(exec::cuda::printed > before + 100, run < 2) << exec::cuda::printed - before;
+  }
+}
+
+}  // namespace
+}  // namespace suf::backends::cuda
