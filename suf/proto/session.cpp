@@ -75,37 +75,31 @@ struct Closing {
   ~Closing() { keys->Close(); }
 };
 
-// Explain: what followed a claim has failed. Where its keys did, or are about to, as one cause took both, they say why;
-// who holds altered ones tells the peer.
-void Explain(net::Channel& ch, const Agreed& what, const store::KeySource& keys) {
+// Reason: why what followed a claim has failed, of the exception that is handled. Where the keys did, or are about to,
+// as one cause took both, they say why; who holds altered ones tells the peer.
+std::exception_ptr Reason(net::Channel& ch, const Agreed& what, const store::KeySource& keys) {
   (void)what.delivery->Over(kGrace);
   const std::exception_ptr error = keys.failed();
-  if (!error) return;
+  if (!error) return std::current_exception();
   try {
     std::rethrow_exception(error);
   } catch (const Error& e) {
     if (e.cause() == Cause::kRefused) ch.Refuse(net::Refusal::kBundle);
-    throw;
+  } catch (...) {
   }
+  return error;
 }
 
 // Burning: a claimed serial that is not finished is burnt. The peer may have ended the session for what our keys have
-// not met yet, from the claim on: see Explain.
+// not met yet, from the claim on: see Reason.
 template <class F>
 void Burning(net::Channel& ch, const Agreed& what, store::Store& store, const store::KeySource& keys, F&& f) {
-  const auto explained = [&] {
-    try {
-      f();
-    } catch (...) {
-      Explain(ch, what, keys);
-      throw;
-    }
-  };
   try {
-    explained();
+    f();
   } catch (...) {
+    const std::exception_ptr reason = Reason(ch, what, keys);
     store.Burn(what.serial);
-    throw;
+    std::rethrow_exception(reason);
   }
 }
 

@@ -205,6 +205,22 @@ SUF_ROW Word Digits(Word z, const Word* const* tables, const int64_t* widths, si
 // kTableSteps: log2 of the words of the widest table, 2^10 bits.
 inline constexpr int kTableSteps = 4, kMostTableWords = 1 << kTableSteps;
 
+// Moved: for each power of two of words that is in the public `at`, word w becomes word from(w, power).
+template <class From>
+SUF_ROW void Moved(Word* x, size_t words, Word at, const From& from) {
+  Word y[kMostTableWords];
+  SUF_UNROLL
+  for (int step = 0; step < kTableSteps; ++step) {
+    const size_t by = size_t{1} << step;
+    if (by >= words) continue;
+    const Word moves = Mask(at >> (6 + step));
+    SUF_UNROLL
+    for (size_t w = 0; w < words; ++w) y[w] = x[w] ^ ((x[w] ^ x[from(w, by)]) & moves);
+    SUF_UNROLL
+    for (size_t w = 0; w < words; ++w) x[w] = y[w];
+  }
+}
+
 // Rotate: m bits from the public place `lo` on, cyclically.
 SUF_ROW void Rotate(const Word* t, size_t size, Word lo, size_t m, Word* out) {
   const Word at = lo & (size - 1);
@@ -213,21 +229,12 @@ SUF_ROW void Rotate(const Word* t, size_t size, Word lo, size_t m, Word* out) {
     *out = (x >> at | x << 1 << (size - 1 - at)) & LowBits(int(m));
     return;
   }
-  // whole words by each power of two or not, then bits
+  // whole words, then bits
   const size_t words = size / 64;
-  Word x[kMostTableWords], y[kMostTableWords];
+  Word x[kMostTableWords];
   SUF_UNROLL
   for (size_t w = 0; w < words; ++w) x[w] = t[w];
-  SUF_UNROLL
-  for (int step = 0; step < kTableSteps; ++step) {
-    const size_t by = size_t{1} << step;
-    if (by >= words) continue;
-    const Word moves = Mask(at >> (6 + step));
-    SUF_UNROLL
-    for (size_t w = 0; w < words; ++w) y[w] = x[w] ^ ((x[w] ^ x[(w + by) & (words - 1)]) & moves);
-    SUF_UNROLL
-    for (size_t w = 0; w < words; ++w) x[w] = y[w];
-  }
+  Moved(x, words, at, [words](size_t w, size_t by) { return (w + by) & (words - 1); });
   SUF_UNROLL
   for (size_t w = 0; 64 * w < m; ++w)
     out[w] = (x[w] >> (at % 64) | x[(w + 1) & (words - 1)] << 1 << (63 - at % 64)) &
@@ -279,23 +286,13 @@ SUF_ROW void Down(const Word* t, size_t size, Word x, Word* out) {
 }
 SUF_ROW void Exchanged(const Word* t, size_t size, Word x, Word* out) {
   const size_t words = (size + 63) / 64;
-  Word y[kMostTableWords];
   SUF_UNROLL
   for (size_t w = 0; w < words; ++w) {
     out[w] = t[w];
     SUF_UNROLL
     for (int b = 0; b < 6; ++b) out[w] ^= (out[w] ^ Swapped(out[w], b)) & Mask(x >> b);
   }
-  SUF_UNROLL
-  for (int step = 0; step < kTableSteps; ++step) {
-    const size_t by = size_t{1} << step;
-    if (by >= words) continue;
-    const Word moves = Mask(x >> (6 + step));
-    SUF_UNROLL
-    for (size_t w = 0; w < words; ++w) y[w] = out[w] ^ ((out[w] ^ out[w ^ by]) & moves);
-    SUF_UNROLL
-    for (size_t w = 0; w < words; ++w) out[w] = y[w];
-  }
+  Moved(out, words, x, [](size_t w, size_t by) { return w ^ by; });
 }
 
 // Dense: exclusive or of the table's words at (x - j) mod size over the set bits j.
