@@ -1,4 +1,4 @@
-// For tests: a scratch folder, also where there is no GoogleTest.
+// For tests: a scratch folder, and a variable of the environment; also where there is no GoogleTest.
 #pragma once
 #include <stdlib.h>
 
@@ -19,6 +19,23 @@ struct Scratch {
   ~Scratch() { std::filesystem::remove_all(path); }
   std::string operator/(const std::string& name) const { return path + "/" + name; }
   std::string path;
+};
+
+// Variable: sets (or unsets, for null) one of the environment for its lifetime.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* old = getenv(name)) old_ = old, had_ = true;
+    value ? setenv(name, value, 1) : unsetenv(name);
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+  ~Variable() { had_ ? setenv(name_, old_.c_str(), 1) : unsetenv(name_); }
+
+ private:
+  const char* name_;
+  std::string old_;
+  bool had_ = false;
 };
 
 }  // namespace suf

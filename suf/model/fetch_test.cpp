@@ -1,27 +1,12 @@
 #include "suf/model/fetch.hpp"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
+#include "suf/base/folder_test.hpp"
 #include "suf/model/testing.hpp"
 
 namespace suf::model {
 namespace {
-
-// Variable: sets (or unsets, for null) one for its lifetime.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) {
-    if (const char* old = getenv(name)) old_ = old, had_ = true;
-    value ? setenv(name, value, 1) : unsetenv(name);
-  }
-  ~Variable() { had_ ? setenv(name_, old_.c_str(), 1) : unsetenv(name_); }
-
- private:
-  const char* name_;
-  std::string old_;
-  bool had_ = false;
-};
 
 TEST(Fetch, ThePathFollowsTheCacheFolder) {
   const Variable home("HOME", "/home/u");

@@ -135,9 +135,8 @@ int main() {
     listener.Stop();
     server.join();
     std::printf(
-        "{\"bench\":\"tls "
-        "loopback\",\"library\":\"%s\",\"streams\":%d,\"handshake_ms\":%.2f,\"round_trip_us\":%.1f,\"MB_per_s\":%.0f,"
-        "\"flights\":[%s],\"tagged\":true}\n",
+        "{\"bench\":\"tls loopback\",\"library\":\"%s\",\"streams\":%d,\"handshake_ms\":%.2f,"
+        "\"round_trip_us\":%.1f,\"MB_per_s\":%.0f,\"flights\":[%s],\"tagged\":true}\n",
         TlsLibrary().c_str(), streams, shake * 1e3, trip * 1e6, rate, flights.c_str());
   }
   std::filesystem::remove_all(dir);

@@ -1,34 +1,15 @@
-// Packed bits of kernels on the host: the device's own text, lane after lane in any order, against the row functions.
-// A lane sees what the others hold, as they hand on nothing that a lane has made.
+// Packed bits of kernels on the host: the device's own text, by lanes that take turns in any order, against the row
+// functions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <random>
 
 #include "suf/backends/lower/rows_core.hpp"
-
-namespace {
-
-struct {
-  unsigned x;
-} threadIdx;
-const uint64_t* held;  // word 0 of each lane's element
-size_t words_each;
-uint64_t __shfl_sync(unsigned, uint64_t, int lane) { return held[size_t(lane) * words_each]; }
-uint64_t __shfl_down_sync(unsigned all, uint64_t, int by) { return __shfl_sync(all, 0, int(threadIdx.x + by) & 31); }
-unsigned __ballot_sync(unsigned, uint64_t) {
-  unsigned bits = 0;
-  for (int lane = 0; lane < 32; ++lane) bits |= unsigned(held[lane] & 1) << lane;
-  return bits;
-}
-
-}  // namespace
-
-#define __device__ [[maybe_unused]]
+#include "tests/double/lanes.hpp"
+// behind them: a kernel's text
 #include "suf/ring/cuda/bits_core.hpp"
-#undef __device__
 
 namespace suf::ring::cuda {
 namespace {
@@ -42,20 +23,30 @@ class Bits : public testing::Test {
     std::vector<uint64_t> x(size_t(32 * row::WordsOf(k)));
     for (size_t i = 0; i < size_t((k > 64 ? 32 : rows) * row::WordsOf(k)); ++i) x[i] = rng_();
     for (size_t i = 1; i <= 32; ++i) x[i * size_t(row::WordsOf(k)) - 1] &= row::LowBits(row::TopBits(k));
-    held = x.data(), words_each = size_t(row::WordsOf(k));
     return x;
   }
   void ExpectPacked(int k, int rows, int offset) {
     SCOPED_TRACE(testing::Message() << rows << " elements of " << k << " bits, " << offset << " bytes beyond a word");
     const auto x = Elements(k, rows);
+    const size_t words_each = size_t(row::WordsOf(k));
     std::vector<uint64_t> want(size_t(32 * k) / 64 + 4, 0xa5a5a5a5a5a5a5a5), got = want;
     const auto bytes = [&](std::vector<uint64_t>& v) { return reinterpret_cast<uint8_t*>(v.data()) + offset; };
     for (int i = 0; i < rows; ++i)
       row::Emit(&x[size_t(i) * words_each], uint64_t(i) * uint64_t(k), k, uint64_t(rows) * uint64_t(k), bytes(want));
-    std::vector<unsigned> order(32);
-    std::iota(order.begin(), order.end(), 0u);
-    std::shuffle(order.begin(), order.end(), rng_);
-    for (unsigned lane : order) threadIdx.x = lane, WarpPack(&x[lane * words_each], k, rows, bytes(got));
+    const struct {
+      const uint64_t* x;
+      size_t words;
+      int k, rows;
+      uint8_t* to;
+    } warp{x.data(), words_each, k, rows, bytes(got)};
+    std::shuffle(std::begin(lanes::turns.of), std::end(lanes::turns.of), rng_);
+    lanes::Run(
+        1, lanes::kLanes,
+        [](const void* p) {
+          const auto& w = *static_cast<const decltype(warp)*>(p);
+          WarpPack(w.x + threadIdx.x * w.words, w.k, w.rows, w.to);
+        },
+        &warp);
     ASSERT_EQ(got, want);
     for (int i = 0; i < rows; ++i)
       for (int w = 0; w < int(words_each); ++w)

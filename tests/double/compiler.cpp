@@ -3,7 +3,6 @@
 #include "tests/double/compiler.hpp"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>

@@ -13,6 +13,7 @@
 #include "suf/backends/cuda/backend.hpp"
 #include "suf/backends/rig_test.hpp"
 #include "suf/base/error.hpp"
+#include "suf/base/folder_test.hpp"
 #include "tests/double/compiler.hpp"
 
 namespace suf::backends::cuda {
@@ -123,7 +124,7 @@ TEST_F(KernelsTest, WithoutACompilerEachRunSaysSoOnce) {
   std::vector<std::string> lines;
   CudaTells([&](const std::string& line) { lines.push_back(line); });
   compiles = false;
-  setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
+  const Variable cache("XDG_CACHE_HOME", folder_.c_str());
   const auto cuda = MakeCuda(0, true);
   const auto want = RunOn(f, s, *clear, *clear, *clear);
   for (size_t run : {1, 2, 3}) {

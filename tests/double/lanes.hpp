@@ -22,6 +22,14 @@ inline Fibre fibres[kLanes];
 inline uint64_t words[kLanes];  // what each lane handed on
 inline ucontext_t back;
 inline int lane;
+// Turns: the order in which lanes go on, which nothing may depend on.
+struct Turns {
+  int of[kLanes];
+  constexpr Turns() : of() {
+    for (int i = 0; i < kLanes; ++i) of[i] = i;
+  }
+};
+inline Turns turns;
 inline void (*kernel)(const void* params);
 inline const void* given;  // params
 
@@ -66,20 +74,22 @@ inline unsigned __ballot_sync(unsigned, bool bit) {
 
 namespace suf::lanes {
 
+inline void Begin(Fibre& f) {
+  f.over = false;
+  getcontext(&f.at);
+  f.at.uc_stack.ss_sp = f.stack, f.at.uc_stack.ss_size = sizeof f.stack;
+  makecontext(&f.at, Lane, 0);
+}
 // Run: the kernel in each thread of each block.
 inline void Run(unsigned blocks, unsigned threads, void (*f)(const void*), const void* params) {
   kernel = f, given = params;
   for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
     for (unsigned first = 0; first < threads; first += kLanes) {
-      for (Fibre& each : fibres) {
-        each.over = false;
-        getcontext(&each.at);
-        each.at.uc_stack.ss_sp = each.stack, each.at.uc_stack.ss_size = sizeof each.stack;
-        makecontext(&each.at, Lane, 0);
-      }
+      for (Fibre& each : fibres) Begin(each);
       for (bool more = true; more;) {
         more = false;
-        for (lane = 0; lane < kLanes; ++lane) {
+        for (int next : turns.of) {
+          lane = next;
           if (fibres[lane].over) continue;
           threadIdx.x = first + unsigned(lane), more = true;
           swapcontext(&back, &fibres[lane].at);

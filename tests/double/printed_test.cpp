@@ -2,8 +2,6 @@
 // made and in those of the graph.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "suf/backends/clear.hpp"
 #include "suf/backends/cuda/backend.hpp"
 #include "suf/model/rig_test.hpp"
@@ -14,8 +12,8 @@ namespace {
 
 // A small encoder, all three roles: products, cuts, tables, trees, sums and pools; every frame and bundle.
 TEST(Printed, AWholeModelHasTheSameWords) {
-  const Scratch cache;
-  setenv("XDG_CACHE_HOME", cache.path.c_str(), 1);
+  const Scratch folder;
+  const Variable cache("XDG_CACHE_HOME", folder.path.c_str());
   model::Small small;
   small.layers = 1;
   const model::Compiled c = model::CompileFor(model::SmallModel(3, small), 5);
