@@ -382,17 +382,17 @@ void Connections() {
 
 // Spreads: orders and connections of fuzz/streams.cpp.
 void Spreads() {
-  static constexpr size_t kLength = 65'537, kBlock = 32 << 10;  // two whole blocks and a byte of the third
+  static constexpr size_t kLength = 65'537, kBlock = 24 << 10;  // two whole blocks and a part of the third
   auto begins = [](uint16_t kind, uint16_t sequence, uint32_t index) {
     const Bytes h = AHeader(kLength, kind, sequence);
     return ARecord(index ? Join({h, Number(index)}) : h);
   };
   auto seed = [&](const std::string& name, const Bytes& orders, uint16_t kind, std::array<uint16_t, 3> sequences,
                   std::array<uint32_t, 3> index = {0, 1, 2}) {
-    const std::array<size_t, 3> share{kBlock, kBlock, 1};
+    const std::array<size_t, 3> share{kBlock, kBlock, kLength - 2 * kBlock};
     std::array<Bytes, 3> pipe;
     for (size_t i = 0; i < 3; ++i)
-      pipe[i] = Join({begins(kind, sequences[i], index[i]), share[i] > 1 ? ARun(share[i], 7) : ARecord(Bytes{7}),
+      pipe[i] = Join({begins(kind, sequences[i], index[i]), ARun(share[i], 7),
                       begins(kind, uint16_t(sequences[i] + 1), index[i])});
     Seed("streams", name,
          Join({{uint8_t(orders.size())},

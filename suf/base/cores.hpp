@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <chrono>
+#include <mutex>
 
 namespace suf {
 
@@ -12,13 +13,25 @@ int Cores();
 // Many: so many that a thread which watches keeps nobody from a core.
 inline bool Many(int cores) { return cores >= 8; }
 
-// Watch: looks until then whether there() is true, and yields between two looks, so that the peer, whose turn comes
-// next, finds its core. Whether it was. Who sleeps instead is woken some 30 us later on a virtual machine.
+// Watch: looks once, and on until then, whether there() is true, and yields between two looks, so that the peer, whose
+// turn comes next, finds its core. Whether it was. Who sleeps instead is woken some 30 us later on a virtual machine.
 template <class F>
 bool Watch(std::chrono::steady_clock::time_point until, F&& there) {
-  for (; std::chrono::steady_clock::now() < until; sched_yield())
+  for (;; sched_yield()) {
     if (there()) return true;
-  return false;
+    if (std::chrono::steady_clock::now() >= until) return false;
+  }
+}
+
+// Locked: a lock that nobody holds for long: who finds it taken looks again some hundred times before he sleeps.
+inline std::unique_lock<std::mutex> Locked(std::mutex& m) {
+  std::unique_lock l(m, std::try_to_lock);
+  for (int i = 0; !l && i < 300; ++i) {
+    __builtin_ia32_pause();
+    (void)l.try_lock();
+  }
+  if (!l) l.lock();
+  return l;
 }
 
 }  // namespace suf

@@ -46,42 +46,49 @@ void Stream::Begin() {
 }
 
 void Stream::Wake() {
+  ++asked_;
   const uint64_t one = 1;
-  (void)!::write(wake_.get(), &one, sizeof one);
+  if (asleep_) (void)!::write(wake_.get(), &one, sizeof one);
+}
+
+// Tell: to who watches.
+void Stream::Tell() {
+  const bool due = !in_.empty() && in_.front().headed == kHeader;
+  leaving_ = out_.size(), length_ = due ? in_.front().room.size() : 0, came_ = due ? in_.front().at + 1 : 0;
+  failed_ = bool(error_);
 }
 
 void Stream::Send(View header, View payload, size_t from, size_t to) {
+  const size_t at = share_.Bytes(from, payload.size()), end = share_.Bytes(to, payload.size());
+  if (from && at == end) return;  // nothing of it is ours
   {
-    std::lock_guard l(m_);
+    const auto l = Locked(m_);
     if (over_) return;
-    out_.push_back({HeaderOf(header), payload, share_.Bytes(from), share_.Bytes(to), from == 0});
+    out_.push_back({HeaderOf(header), payload, at, end, from == 0});
+    Tell();
   }
   Begin();
 }
 
 void Stream::Expect(View header, std::span<uint8_t> room) {
   {
-    std::lock_guard l(m_);
+    const auto l = Locked(m_);
     if (over_) return;
     in_.push_back({HeaderOf(header), {}, room});
   }
   Begin();
 }
 
-bool Stream::Sent() {
-  std::lock_guard l(m_);
-  return out_.empty();
-}
-
-bool Stream::Came(size_t bytes) {
-  std::lock_guard l(m_);
-  return !in_.empty() && in_.front().headed == kHeader && in_.front().at >= share_.Bytes(bytes);
+bool Stream::Came(size_t bytes) const {
+  const size_t came = came_;  // first: it is told last
+  return came && came > share_.Bytes(bytes, length_);
 }
 
 void Stream::Took() {
-  std::lock_guard l(m_);
+  const auto l = Locked(m_);
   SUF_CHECK(reading_ > 0);
   in_.pop_front(), --reading_;
+  Tell();
 }
 
 void Stream::Forget() noexcept {
@@ -90,6 +97,7 @@ void Stream::Forget() noexcept {
   Wake();
   changed_.wait(l, [&] { return !busy_; });
   out_.clear(), in_.clear(), reading_ = 0;
+  Tell();
 }
 
 void Stream::Wait(uint64_t moved, std::chrono::milliseconds time) {
@@ -99,7 +107,8 @@ void Stream::Wait(uint64_t moved, std::chrono::milliseconds time) {
 }
 
 std::error_code Stream::failed() {
-  std::lock_guard l(m_);
+  if (!failed_) return {};
+  const auto l = Locked(m_);
   return error_;
 }
 
@@ -137,9 +146,10 @@ bool Stream::Read(Incoming& i, std::error_code* error) {
 }
 
 void Stream::Loop() {
-  std::unique_lock l(m_);
+  auto l = Locked(m_);
   while (!over_ && !error_) {
     // the oldest of each direction; others may be added behind them
+    const uint64_t asked = asked_;
     std::optional<Outgoing> o;
     if (!out_.empty()) o = out_.front();
     std::optional<Incoming> i;
@@ -149,25 +159,31 @@ void Stream::Loop() {
     l.unlock();
     const bool wrote = o && Write(*o, &error), came = i && !error && Read(*i, &error);
     const bool stuck = pipe_->queued(), written = o && !o->begins && o->at == o->to && !stuck;
-    l.lock();
+    l = Locked(m_);
     busy_ = false;
-    moved_ += wrote || came || written || error;
     error_ = error;
     if (over_) o.reset(), i.reset();
     if (o) out_.front() = *o;
     if (written && o) out_.pop_front();
     if (i) in_[reading_] = *i;
-    if (i && i->headed == kHeader && i->at == share_.Bytes(i->room.size())) ++reading_;
-    changed_.notify_all();
+    if (i && i->Whole(share_)) ++reading_;
     // what is due since then may lie in our buffers already
-    const bool due = !i && reading_ < in_.size();
-    if (wrote || came || written || due || over_ || error_) continue;
+    const bool due = !i && reading_ < in_.size(), moved = wrote || came || written || error;
+    Tell();
+    if (moved) ++moved_;
+    changed_.notify_all();
+    if (moved || due || over_ || error_) continue;
     const bool more = reading_ < in_.size();
     l.unlock();
-    (void)pipe_->Wait(more, stuck, Deadline::max(), wake_.get());
-    uint64_t woken;
-    (void)!::read(wake_.get(), &woken, sizeof woken);
-    l.lock();
+    const auto ready = [&] { return asked_ != asked || pipe_->Wait(more, stuck, Deadline{}); };
+    if (!Watch(Patience(), ready)) {
+      asleep_ = true;
+      if (asked_ == asked) (void)pipe_->Wait(more, stuck, Deadline::max(), wake_.get());
+      asleep_ = false;
+      uint64_t woken;
+      (void)!::read(wake_.get(), &woken, sizeof woken);
+    }
+    l = Locked(m_);
   }
 }
 

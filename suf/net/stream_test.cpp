@@ -17,7 +17,7 @@ namespace {
 TEST(Share, EachByteGoesOverOneStreamInOrder) {
   for (size_t count = 1; count <= 5; ++count)
     for (size_t blocks = 0; blocks <= 2 * count + 1; ++blocks)
-      for (size_t odd : {size_t{0}, size_t{1}, Share::kBlock - 1}) {
+      for (size_t odd : {size_t{0}, size_t{1}, Share::kLeast, 2 * Share::kLeast + 1, Share::kBlock - 1}) {
         const size_t length = blocks * Share::kBlock + odd;
         std::vector<char> seen(length);
         size_t sum = 0;
@@ -26,7 +26,7 @@ TEST(Share, EachByteGoesOverOneStreamInOrder) {
           size_t at = 0, before = 0;
           for (Share::Piece p = share.At(at, length); p.bytes; p = share.At(at, length)) {
             ASSERT_GE(p.place, before);
-            ASSERT_EQ(share.Bytes(p.place), at);
+            ASSERT_EQ(share.Bytes(p.place, length), at);
             for (size_t i = 0; i < p.bytes; ++i) ASSERT_FALSE(std::exchange(seen[p.place + i], 1));
             at += p.bytes, before = p.place + p.bytes;
           }
@@ -137,8 +137,10 @@ class Wire final : public Pipe {
   bool Wait(bool read, bool write, Deadline deadline, int also = -1) override {
     pollfd p[2] = {{read || write ? fd_.get() : -1, short((read ? POLLIN : 0) | (write ? POLLOUT : 0)), 0},
                    {also, POLLIN, 0}};
-    while (std::chrono::steady_clock::now() < deadline)
-      if (poll(p, 2, 10) > 0) return true;
+    for (bool more = true; more;) {
+      more = std::chrono::steady_clock::now() < deadline;
+      if (poll(p, 2, more ? 10 : 0) > 0) return true;
+    }
     return false;
   }
   void Drain(Deadline) noexcept override { Drop(); }

@@ -19,7 +19,7 @@ struct Address {
 };
 
 // Dial: connects to the role `to`. Throws Cause::kPeer (nobody answers, silent) or Cause::kRefused (certificate or
-// role, of either side). streams: frames over 64 KiB of keys, masked weights and inferences go over so many
+// role, of either side). streams: frames over 16 KiB of keys, masked weights and inferences go over so many
 // connections, or as many as the other end takes; they are there when it returns. When `stop` is requested, from any
 // thread, dialing and the channel end as if the peer had hung up.
 std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role to, Millis timeout = kTimeout,

@@ -11,7 +11,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Ec = std::error_code;
 
-constexpr size_t kSpread = 64 << 10;  // frames longer than that go over all streams
+constexpr size_t kSpread = 16 << 10;  // frames longer than that go over all streams
 constexpr Millis kLook{50};           // how often who waits for a stream looks at the first one
 constexpr size_t kProgress = 65536;   // a peer moves this much per time-out, or it is silent
 
@@ -126,7 +126,8 @@ class TlsChannel::Forgetting {
 
 // QueueShare: bytes [from, to) of a frame that goes over all streams, as far as they are ours.
 void TlsChannel::QueueShare(View payload, size_t from, size_t to, Ec* error) {
-  for (size_t at = share_.Bytes(from), end = share_.Bytes(to); at < end && !*error;) {
+  const size_t end = share_.Bytes(to, payload.size());
+  for (size_t at = share_.Bytes(from, payload.size()); at < end && !*error;) {
     at = share_.QueueBurst(*pipe_, payload, at, end, error);
     if (!*error) *error = Flush();
   }

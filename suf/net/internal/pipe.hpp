@@ -35,7 +35,7 @@ class Pipe {
   virtual bool Flush(std::error_code* error) = 0;
   virtual size_t queued() const = 0;
   // Wait: until something comes, after a Read that found nothing, or can be written, or the descriptor `also` can be
-  // read; false when the deadline passes first.
+  // read; false when the deadline passes first. It looks once, also where the deadline has passed.
   virtual bool Wait(bool read, bool write, Deadline deadline, int also = -1) = 0;
   // Drain: hangs up, and throws away what arrives until the peer hangs up too or the deadline passes (a close with
   // unread input would reset the connection before the peer has read our last words).

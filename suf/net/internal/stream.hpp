@@ -18,31 +18,37 @@
 
 namespace suf::net {
 
-// Share: which bytes of a long frame go over connection `index` of `count`: every count-th block, so that the first
-// bytes of a frame are the first to come.
+// Share: which bytes of a long frame of `length` bytes go over connection `index` of `count`: every count-th block, so
+// that the first bytes of a frame are the first to come. A frame that has less than a block of 32 KiB for each
+// connection has shorter ones: all of them carry some of it.
 struct Share {
-  static constexpr size_t kBlock = 32 << 10;
+  static constexpr size_t kBlock = 32 << 10, kLeast = 8 << 10, kGrain = 4 << 10;
   size_t index = 0, count = 1;
+  size_t Block(size_t length) const {
+    return std::clamp((length + count * kGrain - 1) / (count * kGrain) * kGrain, kLeast, kBlock);
+  }
   // Piece: of what this connection carries, byte `at` on, as far as it lies in one piece; `place` is that in the frame,
   // or the frame's length where the share has ended.
   struct Piece {
     size_t place, bytes;
   };
   Piece At(size_t at, size_t length) const {
-    const size_t place = (at / kBlock * count + index) * kBlock + at % kBlock;
+    const size_t block = Block(length), place = (at / block * count + index) * block + at % block;
     if (place >= length) return {length, 0};
-    return {place, std::min(kBlock - at % kBlock, length - place)};
+    return {place, std::min(block - at % block, length - place)};
   }
-  // Bytes: of the first `length` bytes of a frame, so many are this connection's.
-  size_t Bytes(size_t length) const {
-    const size_t round = count * kBlock, rest = length % round, skipped = index * kBlock;
-    return length / round * kBlock + std::clamp(rest, skipped, skipped + kBlock) - skipped;
+  // Bytes: of the frame's bytes before `end`, so many are this connection's.
+  size_t Bytes(size_t end, size_t length) const {
+    const size_t block = Block(length), round = count * block, rest = end % round, skipped = index * block;
+    return end / round * block + std::clamp(rest, skipped, skipped + block) - skipped;
   }
+  size_t Bytes(size_t length) const { return Bytes(length, length); }
   // QueueBurst: bytes [at, to) of this connection's share of a frame, a burst at most; where it stopped.
   size_t QueueBurst(Pipe& pipe, View payload, size_t at, size_t to, std::error_code* error) const;
 };
 
-// Stream: used by one thread beside its own.
+// Stream: used by one thread beside its own, which watches what moved and takes no lock for that: while frames follow
+// each other neither sleeps.
 class Stream {
  public:
   Stream(std::shared_ptr<Pipe> pipe, Share share);
@@ -56,8 +62,8 @@ class Stream {
   // Expect: a frame with this header is due, after those that were due before.
   void Expect(View header, std::span<uint8_t> room);
   // Sent: all that was given is on its way. Came: our share of the first so many bytes of the oldest frame is there.
-  bool Sent();
-  bool Came(size_t bytes);
+  bool Sent() const { return !leaving_; }
+  bool Came(size_t bytes) const;
   // Took: the oldest frame, which came, is done with.
   void Took();
   // Forget: returns when nothing that was given is read or written any more; the stream is over.
@@ -83,12 +89,14 @@ class Stream {
     Header due, header;
     std::span<uint8_t> room;
     size_t headed = 0, at = 0;  // bytes of the header, of our share
+    bool Whole(const Share& share) const { return headed == kHeader && at == share.Bytes(room.size()); }
   };
   void Begin();
   void Wake();
   void Loop();
   bool Write(Outgoing& o, std::error_code* error);
   bool Read(Incoming& i, std::error_code* error);
+  void Tell();
 
   const std::shared_ptr<Pipe> pipe_;
   const Share share_;
@@ -98,7 +106,12 @@ class Stream {
   std::deque<Outgoing> out_;
   std::deque<Incoming> in_;
   size_t reading_ = 0;  // of in_: those before it came
-  std::atomic<uint64_t> moved_{0};
+  // told under the lock, read without it: frames that leave; of the oldest one that comes its length, and of our share,
+  // once the header is here, the bytes and one more
+  std::atomic<size_t> leaving_{0}, length_{0}, came_{0};
+  std::atomic<bool> failed_{false};
+  std::atomic<uint64_t> moved_{0}, asked_{0};  // asked_: times that the thread was given something
+  std::atomic<bool> asleep_{false};            // the thread: only then wake_ is written
   bool over_ = false, busy_ = false;
   std::error_code error_;
   std::thread thread_;  // from the first frame on
