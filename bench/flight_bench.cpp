@@ -14,6 +14,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <vector>
 
 #include "apps/exit.hpp"
 #include "bench/tcp.hpp"
@@ -26,24 +27,32 @@ namespace suf::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr size_t kSizes[] = {1 << 10, 64 << 10, 1 << 20}, kPiece = size_t{256} << 10;
+constexpr size_t kSizes[] = {1 << 10, 64 << 10, 1 << 20}, kPiece = size_t{128} << 10;
 constexpr int kTrips = 201;
 
-// Place: where a party's message lies. Piece by piece it goes to the host's memory, and comes from there.
+// Place: where a party's message lies. Piece by piece it goes to the host's memory, and comes from there. ToHost begins
+// with all pieces; Await: the next one is there, of `bytes` bytes.
 class Place {
  public:
   virtual ~Place() = default;
-  virtual void ToHost(uint8_t* to, size_t at, size_t bytes) = 0;
+  virtual void ToHost(uint8_t* to, size_t bytes) = 0;
+  virtual void Await(size_t piece) = 0;
   virtual void FromHost(const uint8_t* from, size_t at, size_t bytes) = 0;
   virtual void Finish() {}
 };
 
 class HostPlace : public Place {
  public:
-  void ToHost(uint8_t* to, size_t at, size_t bytes) override { std::copy_n(mine_.data() + at, bytes, to); }
+  void ToHost(uint8_t* to, size_t bytes) override { to_ = to, bytes_ = bytes; }
+  void Await(size_t piece) override {
+    const size_t at = piece * kPiece;
+    std::copy_n(mine_.data() + at, std::min(kPiece, bytes_ - at), to_ + at);
+  }
   void FromHost(const uint8_t* from, size_t at, size_t bytes) override { std::copy_n(from, bytes, mine_.data() + at); }
 
  private:
+  uint8_t* to_ = nullptr;
+  size_t bytes_ = 0;
   Bytes mine_ = Bytes(kSizes[2]);
 };
 
@@ -54,11 +63,15 @@ class DevicePlace : public Place {
     (void)exec::cuda::Find(device);
     exec::cuda::Use(device), exec::cuda::PinHostBuffers();
     queue_ = exec::cuda::Queue(true), mine_ = exec::cuda::Memory(kSizes[2]);
+    there_.resize(kSizes[2] / kPiece);
   }
-  void ToHost(uint8_t* to, size_t at, size_t bytes) override {
-    exec::cuda::Download(to, mine_.data() + at, bytes, queue_.stream());
-    queue_.Wait();
+  void ToHost(uint8_t* to, size_t bytes) override {
+    for (size_t at = 0; at < bytes; at += kPiece) {
+      exec::cuda::Download(to + at, mine_.data() + at, std::min(kPiece, bytes - at), queue_.stream());
+      there_[at / kPiece].Record(queue_.stream());
+    }
   }
+  void Await(size_t piece) override { there_[piece].Wait(); }
   void FromHost(const uint8_t* from, size_t at, size_t bytes) override {
     exec::cuda::Upload(mine_.data() + at, from, bytes, queue_.stream());
   }
@@ -67,6 +80,7 @@ class DevicePlace : public Place {
  private:
   exec::cuda::Queue queue_;
   exec::cuda::Memory mine_;
+  std::vector<exec::cuda::Mark> there_;  // by piece
 };
 #endif
 
@@ -81,10 +95,10 @@ std::unique_ptr<Place> MakePlace(const std::string& backend, [[maybe_unused]] in
 // SendFrom, ReceiveInto: one message.
 void SendFrom(Place& place, TcpLink& link, int index, exec::HostBuffer& room, size_t bytes) {
   const View payload = room.view().first(bytes);
+  place.ToHost(room.span().data(), bytes);
   for (size_t at = 0; at < bytes; at += kPiece) {
-    const size_t piece = std::min(kPiece, bytes - at);
-    place.ToHost(room.span().data() + at, at, piece);
-    link.Send(index, payload, at + piece);
+    place.Await(at / kPiece);
+    link.Send(index, payload, std::min(at + kPiece, bytes));
   }
 }
 void ReceiveInto(Place& place, TcpLink& link, int index, exec::HostBuffer& room, size_t bytes) {
@@ -119,7 +133,8 @@ void Fly(size_t me, TcpLink& link, Place& place,
       SendFrom(place, link, index, out, bytes);
       ReceiveInto(place, link, index + 1, in, bytes);
       if (trip) us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count() / 2);
-      place.ToHost(back.data(), 0, bytes);
+      place.ToHost(back.data(), bytes);
+      for (size_t at = 0; at < bytes; at += kPiece) place.Await(at / kPiece);
       if (back != sent) Fail(Cause::kRefused, "a message came back altered");
     }
     if (!me && std::exchange(warm, true)) told(bytes, std::move(us));

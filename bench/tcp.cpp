@@ -23,6 +23,10 @@ double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::
   Fail(Cause::kPeer, "the other process of the benchmark is gone; its sentence stands above");
 }
 
+// ChunkOf: bytes of a chunk of a frame: a short frame is divided, too.
+constexpr size_t kLeast = size_t{16} << 10, kMost = size_t{64} << 10;
+size_t ChunkOf(size_t frame) { return std::clamp(frame / 16, kLeast, kMost); }
+
 // Spin: seconds of looking before sleeping.
 double Spin() {
   static const double spin = Many(Cores()) ? 2e-3 : 50e-6;
@@ -72,6 +76,8 @@ void Get(int socket, std::span<uint8_t> bytes) {
   }
 }
 
+size_t TcpLink::WaysOf(size_t bytes) const { return bytes > kLeast ? sockets_.size() : 1; }
+
 void TcpLink::Moved() {
   ++moves_;
   changed_.notify_all();
@@ -85,7 +91,7 @@ void TcpLink::Wait(std::unique_lock<std::mutex>& l, const F& ready) {
     const uint64_t seen = moves_;
     l.unlock();
     while (moves_ == seen && Since(begin) < Spin()) __builtin_ia32_pause();
-    l.lock();
+    l = Locked(m_);
   }
   changed_.wait(l, ready);
 }
@@ -98,9 +104,11 @@ struct TcpLink::In {
   size_t ways;  // sockets that it takes
   std::vector<size_t> done;
   bool begun = false;
-  size_t chunks() const { return (room.size() + kChunk - 1) / kChunk; }
+  size_t chunk_bytes = ChunkOf(room.size());
+  size_t chunks(size_t bytes) const { return (bytes + chunk_bytes - 1) / chunk_bytes; }
+  size_t chunks() const { return chunks(room.size()); }
   std::span<uint8_t> chunk(size_t c) const {
-    return room.subspan(c * kChunk, std::min(kChunk, room.size() - c * kChunk));
+    return room.subspan(c * chunk_bytes, std::min(chunk_bytes, room.size() - c * chunk_bytes));
   }
 };
 struct TcpLink::Out {
@@ -109,9 +117,12 @@ struct TcpLink::Out {
   size_t ways;
   size_t final = 0, next = 0;  // next: chunk of the first socket
   std::vector<size_t> done;
-  size_t chunks() const { return (payload.size() + kChunk - 1) / kChunk; }
-  View chunk(size_t c) const { return payload.subspan(c * kChunk, std::min(kChunk, payload.size() - c * kChunk)); }
-  bool Final(size_t c) const { return std::min((c + 1) * kChunk, payload.size()) <= final; }
+  size_t chunk_bytes = ChunkOf(payload.size());
+  size_t chunks() const { return (payload.size() + chunk_bytes - 1) / chunk_bytes; }
+  View chunk(size_t c) const {
+    return payload.subspan(c * chunk_bytes, std::min(chunk_bytes, payload.size() - c * chunk_bytes));
+  }
+  bool Final(size_t c) const { return std::min((c + 1) * chunk_bytes, payload.size()) <= final; }
 };
 
 TcpLink::TcpLink(std::vector<int> sockets, double seconds) : sockets_(std::move(sockets)), seconds_(seconds) {
@@ -123,7 +134,7 @@ TcpLink::TcpLink(std::vector<int> sockets, double seconds) : sockets_(std::move(
 
 TcpLink::~TcpLink() {
   {
-    std::lock_guard l(m_);
+    const auto l = Locked(m_);
     closed_ = true;
   }
   Moved();
@@ -133,7 +144,7 @@ TcpLink::~TcpLink() {
 }
 
 void TcpLink::Stop() {
-  std::lock_guard l(m_);
+  const auto l = Locked(m_);
   if (!closed_) failed_ = "a connection of the benchmark ended";
   Moved();
 }
@@ -142,7 +153,7 @@ void TcpLink::ReadThread(size_t socket) try {
   for (uint64_t next = 0;;) {
     std::shared_ptr<In> in;
     {
-      std::unique_lock l(m_);
+      auto l = Locked(m_);
       const auto due = [&] {
         for (auto& f : posted_)
           if (f->number >= next && f->ways > socket && f->chunks() > socket) return in = f, true;
@@ -154,7 +165,7 @@ void TcpLink::ReadThread(size_t socket) try {
     next = in->number + 1;
     for (size_t c = socket; c < in->chunks(); c += in->ways) {
       Get(sockets_[socket], in->chunk(c));
-      std::lock_guard l(m_);
+      const auto l = Locked(m_);
       ++in->done[socket];
       Moved();
     }
@@ -167,7 +178,7 @@ void TcpLink::WriteThread(size_t socket) try {
   for (uint64_t next = 0;;) {
     std::shared_ptr<Out> out;
     {
-      std::unique_lock l(m_);
+      auto l = Locked(m_);
       const auto due = [&] {
         return closed_ ||
                (sending_ && sending_->number >= next && sending_->ways > socket && sending_->chunks() > socket);
@@ -179,12 +190,12 @@ void TcpLink::WriteThread(size_t socket) try {
     next = out->number + 1;
     for (size_t c = socket; c < out->chunks(); c += out->ways) {
       {
-        std::unique_lock l(m_);
+        auto l = Locked(m_);
         Wait(l, [&] { return closed_ || out->Final(c); });
         if (closed_) return;
       }
       Put(sockets_[socket], out->chunk(c));
-      std::lock_guard l(m_);
+      const auto l = Locked(m_);
       ++out->done[socket];
       Moved();
     }
@@ -194,7 +205,7 @@ void TcpLink::WriteThread(size_t socket) try {
 }
 
 void TcpLink::Post(int index, std::span<uint8_t> into) {
-  std::lock_guard l(m_);
+  const auto l = Locked(m_);
   posted_.push_back(
       std::make_shared<In>(In{index, into, posts_++, WaysOf(into.size()), std::vector<size_t>(sockets_.size())}));
   if (sockets_.size() > 1) Moved();
@@ -205,7 +216,7 @@ bool TcpLink::Pump() {
   bool any = false;
   for (;;) {
     if (!reading_) {
-      std::lock_guard l(m_);
+      const auto l = Locked(m_);
       for (auto& f : posted_)
         if (f->number == next_) reading_ = f;
       if (!reading_) return any;
@@ -255,19 +266,19 @@ void TcpLink::Send(int index, View payload, size_t bytes) {
   if (!sending_) {
     const uint32_t head[2] = {uint32_t(index), uint32_t(payload.size())};
     Write(View(reinterpret_cast<const uint8_t*>(head), sizeof head));
-    std::lock_guard l(m_);
+    const auto l = Locked(m_);
     sending_ = std::make_shared<Out>(
         Out{payload, sends_++, WaysOf(payload.size()), 0, 0, std::vector<size_t>(sockets_.size())});
   }
   Out& out = *sending_;
   {
-    std::lock_guard l(m_);
+    const auto l = Locked(m_);
     out.final = bytes;
   }
   if (out.ways > 1) Moved();
   for (; out.next < out.chunks() && out.Final(out.next); out.next += out.ways) Write(out.chunk(out.next));
   if (bytes < payload.size()) return;
-  std::unique_lock l(m_);
+  auto l = Locked(m_);
   const auto through = [&] {
     for (size_t i = 1; i < out.ways; ++i)
       if (out.chunks() > i && out.done[i] < (out.chunks() - i - 1) / out.ways + 1) return !failed_.empty();
@@ -279,18 +290,18 @@ void TcpLink::Send(int index, View payload, size_t bytes) {
     l.unlock();
     do (void)Pump();
     while (moves_ == seen && Since(begin) <= Spin());
-    l.lock();
+    l = Locked(m_);
   }
   if (!failed_.empty()) Gone();
   sending_.reset();
 }
 
 void TcpLink::Receive(int index, size_t bytes) {
-  std::unique_lock l(m_);
+  auto l = Locked(m_);
   const std::shared_ptr<In> in = posted_.front();
   SUF_CHECK(in->index == index && bytes <= in->room.size());
   const auto begin = Clock::now();
-  const size_t chunks = (bytes + kChunk - 1) / kChunk;
+  const size_t chunks = in->chunks(bytes);
   const auto here = [&](size_t socket) {
     return chunks <= socket || in->done[socket] >= (chunks - socket - 1) / in->ways + 1;
   };
@@ -304,7 +315,7 @@ void TcpLink::Receive(int index, size_t bytes) {
       if (poll(&p, 1, int(seconds_ * 1e3)) == 0)
         Fail(Cause::kPeer, "the peer was silent for ", seconds_, " s (frame ", index, ")");
     }
-    l.lock();
+    l = Locked(m_);
   }
   for (size_t i = 1; i < in->ways; ++i) Wait(l, [&] { return here(i) || !failed_.empty(); });
   if (!failed_.empty()) Gone();

@@ -35,8 +35,7 @@ class TcpLink : public run::Link {
   double waited() const override { return waited_; }
 
  private:
-  static constexpr size_t kChunk = size_t{64} << 10;
-  size_t WaysOf(size_t bytes) const { return bytes > kChunk ? sockets_.size() : 1; }
+  size_t WaysOf(size_t bytes) const;
   void Moved();
   template <class F>
   void Wait(std::unique_lock<std::mutex>& l, const F& ready);
