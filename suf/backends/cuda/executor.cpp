@@ -108,7 +108,7 @@ void CudaExecutor::TakeInputs(size_t b, Io& io) {
 }
 
 // kChunk: bytes of a frame that are copied at once, while those after them come, or those before them leave.
-constexpr size_t kChunk = size_t{1} << 18;
+constexpr size_t kChunk = size_t{1} << 17;
 
 // AwaitFrame, AwaitSections: what is read of the host is here, so that waiting for it is no part of copying it. A long
 // frame is copied while it comes, unless that is to be measured.
