@@ -139,6 +139,7 @@ void Fly(size_t me, TcpLink& link, Place& place,
     }
     if (!me && std::exchange(warm, true)) told(bytes, std::move(us));
   }
+  link.Release(out.view());
 }
 
 int Main(int argc, char** argv) {

@@ -23,10 +23,6 @@ double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::
   Fail(Cause::kPeer, "the other process of the benchmark is gone; its sentence stands above");
 }
 
-// ChunkOf: bytes of a chunk of a frame: a short frame is divided, too.
-constexpr size_t kLeast = size_t{16} << 10, kMost = size_t{64} << 10;
-size_t ChunkOf(size_t frame) { return std::clamp(frame / 16, kLeast, kMost); }
-
 // Spin: seconds of looking before sleeping.
 double Spin() {
   static const double spin = Many(Cores()) ? 2e-3 : 50e-6;
@@ -76,8 +72,6 @@ void Get(int socket, std::span<uint8_t> bytes) {
   }
 }
 
-size_t TcpLink::WaysOf(size_t bytes) const { return bytes > kLeast ? sockets_.size() : 1; }
-
 void TcpLink::Moved() {
   ++moves_;
   changed_.notify_all();
@@ -96,33 +90,45 @@ void TcpLink::Wait(std::unique_lock<std::mutex>& l, const F& ready) {
   changed_.wait(l, ready);
 }
 
+// Cut: how a frame is divided: its chunks go over `ways` sockets in turn, from socket `first` on.
+struct TcpLink::Cut {
+  static constexpr size_t kLeast = size_t{16} << 10, kMost = size_t{64} << 10;
+  size_t bytes, chunk, first, ways;
+  Cut(size_t frame, size_t sockets)
+      : bytes(frame),
+        chunk(std::clamp(frame / 16, kLeast, kMost)),
+        first(frame > kLeast && sockets >= kAside),
+        ways(frame > kLeast ? sockets - first : 1) {}
+  size_t chunks() const { return (bytes + chunk - 1) / chunk; }
+  // Of: how many of the first `chunks` go over this socket. At: which one is its k-th. Whole: those in the first bytes.
+  size_t Of(size_t socket, size_t chunks) const {
+    const size_t way = socket - first;
+    return socket < first || way >= std::min(ways, chunks) ? 0 : (chunks - way - 1) / ways + 1;
+  }
+  size_t Of(size_t socket) const { return Of(socket, chunks()); }
+  size_t At(size_t socket, size_t k) const { return socket - first + k * ways; }
+  size_t Whole(size_t until) const { return until == bytes ? chunks() : until / chunk; }
+  template <class Span>
+  Span Piece(Span frame, size_t c) const {
+    return frame.subspan(c * chunk, std::min(chunk, bytes - c * chunk));
+  }
+};
+
 // In: a frame that is due. Out: one that leaves. done: by socket, its chunks that are through.
 struct TcpLink::In {
   int index;
   std::span<uint8_t> room;
   uint64_t number;
-  size_t ways;  // sockets that it takes
+  Cut cut;
   std::vector<size_t> done;
   bool begun = false;
-  size_t chunk_bytes = ChunkOf(room.size());
-  size_t chunks(size_t bytes) const { return (bytes + chunk_bytes - 1) / chunk_bytes; }
-  size_t chunks() const { return chunks(room.size()); }
-  std::span<uint8_t> chunk(size_t c) const {
-    return room.subspan(c * chunk_bytes, std::min(chunk_bytes, room.size() - c * chunk_bytes));
-  }
 };
 struct TcpLink::Out {
   View payload;
   uint64_t number;
-  size_t ways;
-  size_t final = 0, next = 0;  // next: chunk of the first socket
+  Cut cut;
   std::vector<size_t> done;
-  size_t chunk_bytes = ChunkOf(payload.size());
-  size_t chunks() const { return (payload.size() + chunk_bytes - 1) / chunk_bytes; }
-  View chunk(size_t c) const {
-    return payload.subspan(c * chunk_bytes, std::min(chunk_bytes, payload.size() - c * chunk_bytes));
-  }
-  bool Final(size_t c) const { return std::min((c + 1) * chunk_bytes, payload.size()) <= final; }
+  size_t final = 0;
 };
 
 TcpLink::TcpLink(std::vector<int> sockets, double seconds) : sockets_(std::move(sockets)), seconds_(seconds) {
@@ -156,15 +162,15 @@ void TcpLink::ReadThread(size_t socket) try {
       auto l = Locked(m_);
       const auto due = [&] {
         for (auto& f : posted_)
-          if (f->number >= next && f->ways > socket && f->chunks() > socket) return in = f, true;
+          if (f->number >= next && f->cut.Of(socket)) return in = f, true;
         return closed_;
       };
       Wait(l, due);
       if (closed_) return;
     }
     next = in->number + 1;
-    for (size_t c = socket; c < in->chunks(); c += in->ways) {
-      Get(sockets_[socket], in->chunk(c));
+    for (size_t k = 0; k < in->cut.Of(socket); ++k) {
+      Get(sockets_[socket], in->cut.Piece(in->room, in->cut.At(socket, k)));
       const auto l = Locked(m_);
       ++in->done[socket];
       Moved();
@@ -179,22 +185,19 @@ void TcpLink::WriteThread(size_t socket) try {
     std::shared_ptr<Out> out;
     {
       auto l = Locked(m_);
-      const auto due = [&] {
-        return closed_ ||
-               (sending_ && sending_->number >= next && sending_->ways > socket && sending_->chunks() > socket);
-      };
-      Wait(l, due);
+      Wait(l, [&] { return closed_ || (sending_ && sending_->number >= next && sending_->cut.Of(socket)); });
       if (closed_) return;
       out = sending_;
     }
     next = out->number + 1;
-    for (size_t c = socket; c < out->chunks(); c += out->ways) {
+    for (size_t k = 0; k < out->cut.Of(socket); ++k) {
+      const size_t c = out->cut.At(socket, k);
       {
         auto l = Locked(m_);
-        Wait(l, [&] { return closed_ || out->Final(c); });
+        Wait(l, [&] { return closed_ || out->cut.Whole(out->final) > c; });
         if (closed_) return;
       }
-      Put(sockets_[socket], out->chunk(c));
+      Put(sockets_[socket], out->cut.Piece(out->payload, c));
       const auto l = Locked(m_);
       ++out->done[socket];
       Moved();
@@ -206,9 +209,9 @@ void TcpLink::WriteThread(size_t socket) try {
 
 void TcpLink::Post(int index, std::span<uint8_t> into) {
   const auto l = Locked(m_);
-  posted_.push_back(
-      std::make_shared<In>(In{index, into, posts_++, WaysOf(into.size()), std::vector<size_t>(sockets_.size())}));
-  if (sockets_.size() > 1) Moved();
+  const size_t n = sockets_.size();
+  posted_.push_back(std::make_shared<In>(In{index, into, posts_++, Cut(into.size(), n), std::vector<size_t>(n)}));
+  if (n > 1) Moved();
 }
 
 // Pump: what is there of the first socket's part of the frames that are due; whether there was any.
@@ -226,8 +229,8 @@ bool TcpLink::Pump() {
     std::span<uint8_t> to;
     if (head_ < sizeof header_)
       to = std::span(reinterpret_cast<uint8_t*>(header_), sizeof header_).subspan(head_);
-    else if (const size_t c = in.done[0] * in.ways; c < in.chunks())
-      to = in.chunk(c).subspan(at_);
+    else if (in.done[0] < in.cut.Of(0))
+      to = in.cut.Piece(in.room, in.cut.At(0, in.done[0])).subspan(at_);
     if (!to.empty()) {
       const ssize_t n = recv(sockets_[0], to.data(), to.size(), MSG_DONTWAIT);
       if (n < 0 && (errno == EAGAIN || errno == EINTR)) return any;
@@ -243,7 +246,7 @@ bool TcpLink::Pump() {
         ++in.done[0], at_ = 0;
       }
     }
-    if (head_ == sizeof header_ && in.done[0] * in.ways >= in.chunks()) reading_.reset();
+    if (head_ == sizeof header_ && in.done[0] == in.cut.Of(0)) reading_.reset();
   }
 }
 
@@ -262,26 +265,14 @@ void TcpLink::Write(View bytes) {
   }
 }
 
-void TcpLink::Send(int index, View payload, size_t bytes) {
-  if (!sending_) {
-    const uint32_t head[2] = {uint32_t(index), uint32_t(payload.size())};
-    Write(View(reinterpret_cast<const uint8_t*>(head), sizeof head));
-    const auto l = Locked(m_);
-    sending_ = std::make_shared<Out>(
-        Out{payload, sends_++, WaysOf(payload.size()), 0, 0, std::vector<size_t>(sockets_.size())});
-  }
+// Through: all that was given of the frame that leaves has left; of a whole one nothing is kept.
+void TcpLink::Through() {
+  if (!sending_) return;
   Out& out = *sending_;
-  {
-    const auto l = Locked(m_);
-    out.final = bytes;
-  }
-  if (out.ways > 1) Moved();
-  for (; out.next < out.chunks() && out.Final(out.next); out.next += out.ways) Write(out.chunk(out.next));
-  if (bytes < payload.size()) return;
   auto l = Locked(m_);
   const auto through = [&] {
-    for (size_t i = 1; i < out.ways; ++i)
-      if (out.chunks() > i && out.done[i] < (out.chunks() - i - 1) / out.ways + 1) return !failed_.empty();
+    for (size_t i = 1; i < sockets_.size(); ++i)
+      if (out.done[i] < out.cut.Of(i, out.cut.Whole(out.final))) return !failed_.empty();
     return true;
   };
   for (const auto begin = Clock::now(); !through();) {
@@ -293,7 +284,32 @@ void TcpLink::Send(int index, View payload, size_t bytes) {
     l = Locked(m_);
   }
   if (!failed_.empty()) Gone();
-  sending_.reset();
+  if (out.final == out.payload.size()) sending_.reset();
+}
+
+void TcpLink::Send(int index, View payload, size_t bytes) {
+  if (sending_ && sending_->final == sending_->payload.size()) Through();
+  if (!sending_) {
+    const uint32_t head[2] = {uint32_t(index), uint32_t(payload.size())};
+    Write(View(reinterpret_cast<const uint8_t*>(head), sizeof head));
+    const auto l = Locked(m_);
+    const size_t n = sockets_.size();
+    sending_ = std::make_shared<Out>(Out{payload, sends_++, Cut(payload.size(), n), std::vector<size_t>(n)});
+  }
+  Out& out = *sending_;
+  {
+    const auto l = Locked(m_);
+    out.final = bytes;
+  }
+  if (out.cut.first + out.cut.ways > 1) Moved();
+  for (const size_t mine = out.cut.Of(0, out.cut.Whole(bytes)); out.done[0] < mine; ++out.done[0])
+    Write(out.cut.Piece(payload, out.cut.At(0, out.done[0])));
+}
+
+void TcpLink::Release(View memory) {
+  if (sending_ && memory.data() < sending_->payload.data() + sending_->payload.size() &&
+      sending_->payload.data() < memory.data() + memory.size())
+    Through();
 }
 
 void TcpLink::Receive(int index, size_t bytes) {
@@ -301,10 +317,8 @@ void TcpLink::Receive(int index, size_t bytes) {
   const std::shared_ptr<In> in = posted_.front();
   SUF_CHECK(in->index == index && bytes <= in->room.size());
   const auto begin = Clock::now();
-  const size_t chunks = in->chunks(bytes);
-  const auto here = [&](size_t socket) {
-    return chunks <= socket || in->done[socket] >= (chunks - socket - 1) / in->ways + 1;
-  };
+  const size_t chunks = (bytes + in->cut.chunk - 1) / in->cut.chunk;
+  const auto here = [&](size_t socket) { return in->done[socket] >= in->cut.Of(socket, chunks); };
   bool waiting = !in->begun;
   while (!in->begun || !here(0)) {
     l.unlock();
@@ -317,7 +331,7 @@ void TcpLink::Receive(int index, size_t bytes) {
     }
     l = Locked(m_);
   }
-  for (size_t i = 1; i < in->ways; ++i) Wait(l, [&] { return here(i) || !failed_.empty(); });
+  for (size_t i = 1; i < sockets_.size(); ++i) Wait(l, [&] { return here(i) || !failed_.empty(); });
   if (!failed_.empty()) Gone();
   if (bytes == in->room.size()) posted_.pop_front();
 }

@@ -19,11 +19,10 @@ std::array<std::vector<int>, 2> Connected(int count);
 void Put(int socket, View bytes);
 void Get(int socket, std::span<uint8_t> bytes);
 
-// TcpLink: a frame is cut into chunks, each of which leaves as soon as it is final: of a long frame chunk c over socket
-// c mod the number of sockets, of another one all over the first. The caller moves those of the first socket itself,
-// and reads while it cannot write; each other socket has a thread a direction. Who waits looks again and again before
-// it sleeps, where there are cores to spare: waking up takes longer than a flight. Before a frame go its index and its
-// bytes.
+// TcpLink: a frame is cut into chunks, each of which leaves as soon as it is final: of a long frame chunk by chunk over
+// the sockets in turn, of another one all over the first. The caller moves those of the first socket itself, and reads
+// while it cannot write; each other socket has a thread a direction. Who waits looks again and again before it sleeps,
+// where there are cores to spare: waking up takes longer than a flight. Before a frame go its index and its bytes.
 class TcpLink : public run::Link {
  public:
   // Takes the sockets over. seconds: after so long a silence Receive throws Cause::kPeer.
@@ -32,10 +31,13 @@ class TcpLink : public run::Link {
   void Send(int index, View payload, size_t bytes) override;
   void Post(int index, std::span<uint8_t> into) override;
   void Receive(int index, size_t bytes) override;
+  void Release(View memory) override;
   double waited() const override { return waited_; }
 
  private:
-  size_t WaysOf(size_t bytes) const;
+  // kAside: from so many sockets on long frames are left to the threads' sockets: the caller computes.
+  static constexpr size_t kAside = 4;
+  struct Cut;
   void Moved();
   template <class F>
   void Wait(std::unique_lock<std::mutex>& l, const F& ready);
@@ -43,6 +45,7 @@ class TcpLink : public run::Link {
   struct Out;
   bool Pump();
   void Write(View bytes);
+  void Through();
   void ReadThread(size_t socket);
   void WriteThread(size_t socket);
   void Stop();
