@@ -12,6 +12,7 @@ using Clock = std::chrono::steady_clock;
 using Ec = std::error_code;
 
 constexpr size_t kSpread = 16 << 10;  // frames longer than that go over all streams
+constexpr size_t kAside = 4;            // from so many on, over all but the first: its thread computes
 constexpr Millis kLook{50};           // how often who waits for a stream looks at the first one
 constexpr size_t kProgress = 65536;   // a peer moves this much per time-out, or it is silent
 
@@ -54,10 +55,11 @@ void TlsChannel::Spread(std::vector<Side> sides) {
   SUF_CHECK(streams_.empty());
   Sha256 all;
   all.Add(AsView("suf streams")).Add(exporter());
-  share_ = {0, sides.size() + 1};
+  const size_t own = sides.size() + 1 < kAside, count = sides.size() + own;
+  share_ = {0, own ? count : 0};
   for (Side& s : sides) {
     all.Add(s.exporter);
-    streams_.push_back(std::make_unique<Stream>(std::move(s.pipe), Share{streams_.size() + 1, share_.count}));
+    streams_.push_back(std::make_unique<Stream>(std::move(s.pipe), Share{streams_.size() + own, count}));
   }
   Bind(all.Done());
 }
@@ -158,6 +160,7 @@ void TlsChannel::PutUpTo(View header, View payload, size_t from, size_t to) {
       for (const auto& s : streams_) s->Send(header, payload, from, to);
     if (from == 0) pipe_->Queue(header, &ec);
     QueueShare(payload, from, to, &ec);
+    if (!ec && pipe_->queued()) ec = Flush();  // of a header without a share
   } else {
     PutWhole(header, payload, from, to, &ec);
   }

@@ -23,7 +23,7 @@ namespace suf::net {
 // connection has shorter ones: all of them carry some of it.
 struct Share {
   static constexpr size_t kBlock = 32 << 10, kLeast = 8 << 10, kGrain = 4 << 10;
-  size_t index = 0, count = 1;
+  size_t index = 0, count = 1;  // count 0: none of it
   size_t Block(size_t length) const {
     return std::clamp((length + count * kGrain - 1) / (count * kGrain) * kGrain, kLeast, kBlock);
   }
@@ -33,12 +33,14 @@ struct Share {
     size_t place, bytes;
   };
   Piece At(size_t at, size_t length) const {
+    if (!count) return {length, 0};
     const size_t block = Block(length), place = (at / block * count + index) * block + at % block;
     if (place >= length) return {length, 0};
     return {place, std::min(block - at % block, length - place)};
   }
   // Bytes: of the frame's bytes before `end`, so many are this connection's.
   size_t Bytes(size_t end, size_t length) const {
+    if (!count) return 0;
     const size_t block = Block(length), round = count * block, rest = end % round, skipped = index * block;
     return end / round * block + std::clamp(rest, skipped, skipped + block) - skipped;
   }
