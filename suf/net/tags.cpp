@@ -14,9 +14,9 @@ ChunkTags::ChunkTags(const Hash& key) : ctx_(EVP_CIPHER_CTX_new()) {
             EVP_EncryptInit_ex(static_cast<EVP_CIPHER_CTX*>(ctx_), EVP_aes_128_gcm(), nullptr, key.data(), nullptr));
 }
 
-std::vector<ChunkTags> ChunkTags::Several(const Hash& key) {
+std::vector<ChunkTags> ChunkTags::Several(const Hash& key, int most) {
   std::vector<ChunkTags> all;
-  for (int i = 0; i < std::clamp(Cores() / 4, 2, 3); ++i) all.emplace_back(key);
+  for (int i = 0; i < std::clamp(Cores() / 4, 2, most); ++i) all.emplace_back(key);
   return all;
 }
 

@@ -14,8 +14,8 @@ class ChunkTags {
  public:
   static constexpr size_t kBytes = 16;
   explicit ChunkTags(const Hash& key);
-  // Several: of one key, one for each of the threads that make tags at once.
-  static std::vector<ChunkTags> Several(const Hash& key);
+  // Several: of one key, one for each of the threads that make tags at once: one for four cores, 2 to `most`.
+  static std::vector<ChunkTags> Several(const Hash& key, int most = 3);
   ~ChunkTags();
   ChunkTags(ChunkTags&& o) noexcept : ctx_(std::exchange(o.ctx_, nullptr)), next_(o.next_) {}
   ChunkTags& operator=(ChunkTags&& o) noexcept {

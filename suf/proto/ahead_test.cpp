@@ -1,5 +1,7 @@
 // The bundle of what follows is fetched while an inference or an audit runs: when it comes, when it does not, and what
 // is left of it.
+#include <fstream>
+
 #include "suf/proto/internal/world.hpp"
 
 namespace suf::proto {
@@ -117,6 +119,24 @@ TEST(Ahead, BundlesInBothStoresAreUsedFirst) {
     EXPECT_EQ(w.FateOf(p, 5), store::Fate::kDone);
     EXPECT_EQ(w.store[p]->Bundles().size(), 2u);
   }
+}
+
+// Its header on disk is altered after the inference before it: both parties have read it by then.
+TEST(Ahead, ABundleInBothStoresIsReadAsSoonAsTheInferenceBeforeItEnds) {
+  World w(3);
+  w.Session(w.Host(), [&](net::Channel& ch) {
+    DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+    s.Infer(store::JobOf(4), TestRun, store::JobOf(4));
+    for (const char* p : {"0", "1"}) {
+      const std::string next = w.dir / p + "/bundles/00000000000000000002-0-0-4-0.bundle";
+      std::fstream(next, std::ios::in | std::ios::out | std::ios::binary).write("altered", 7);
+    }
+    s.Infer(store::JobOf(4), TestRun);
+    s.End();
+  });
+  EXPECT_FALSE(w.model_error);
+  for (int p = 0; p < 2; ++p) EXPECT_EQ(w.FateOf(p, 2), store::Fate::kDone);
+  EXPECT_EQ(w.dealt.size(), 3u);
 }
 
 TEST(Ahead, ADeliveryThatBreaksIsToldByTheInferenceThatNeedsItAndNeverRepeated) {

@@ -69,6 +69,12 @@ uint32_t CountOf(const Keys& keys) { return std::max(keys.ahead, 1u); }
 // after it, the end.
 Bytes NothingFollows() { return Bytes(kAnnounceBytes); }
 
+// ReadAhead: of what follows, where its bundle lies in the store: while what the run before it has used goes.
+void ReadAhead(store::Store& store, const std::optional<Agreed>& next, int party, const Keys& keys) {
+  if (next && next->serial && next->serial != kNoMemory)
+    store.ReadAhead(next->serial, next->task.body[party], keys.window);
+}
+
 // Closing: what a run has not read when it ends is not wanted any more.
 struct Closing {
   std::shared_ptr<store::KeySource> keys;
@@ -273,6 +279,7 @@ double DataSession::RunOne(Agreed what, const RunHook& run, const store::Job& ne
       if (!pending_) pending_ = std::current_exception();
     }
     SUF_CHECK(inference.online_ended_);
+    ReadAhead(store_, next_, 1, keys_);
     store_.Finish(what.serial);
   });
   return Depart(what, &dealer_traffic_);
@@ -429,6 +436,7 @@ class ModelSession {
       Inference inference(ch_, std::move(bundle), bond);
       host_.run(inference);
       inference.keys().Whole();
+      ReadAhead(host_.store, next_, 0, host_.keys);
       SUF_CHECK(inference.offline_ended_);
       ch_.set_phase(net::Phase::kControl);
       bond.Send(net::kOnlineEnd);

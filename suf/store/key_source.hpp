@@ -30,6 +30,7 @@ class KeySource {
   KeySource& operator=(const KeySource&) = delete;
   const Layout& layout() const { return *layout_; }
   const SharedLayout& SharedBody() const { return layout_; }
+  uint64_t window() const { return window_; }
 
   // Section: number i, once its chunk is here and verified, until Give. Throws what the feeder failed with, also where
   // the chunk came before.

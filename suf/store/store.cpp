@@ -65,7 +65,8 @@ constexpr size_t kBundlePreamble = AfterPreamble(kHeaderBytes + 32);
 // FeedFile: the chunks of a bundle's file, several at a time: one thread reads and verifies fewer bytes than a device
 // takes.
 void FeedFile(KeySource& keys, int fd, const std::string& path, const Hash& key) {
-  auto tags = net::ChunkTags::Several(key);
+  constexpr int kReaders = 8;
+  auto tags = net::ChunkTags::Several(key, kReaders);
   exec::Pool pool(int(tags.size()));
   uint64_t at = kBundlePreamble, number = 0;
   for (auto rooms = keys.Rooms(tags.size()); !rooms.empty(); rooms = keys.Rooms(tags.size())) {
@@ -277,6 +278,7 @@ void Store::Forget() noexcept {
   std::lock_guard l(m_);
   for (auto it = slots_.begin(); it != slots_.end();) {
     if (it->second.on_disk && !it->second.told) {
+      it->second.memory = {};
       ++it;
       continue;
     }
@@ -331,6 +333,16 @@ Bundle Store::Load(const BundleHeader& known, SharedLayout body, uint64_t window
   return b;
 }
 
+void Store::ReadAhead(uint64_t serial, SharedLayout body, uint64_t window) {
+  std::lock_guard l(m_);
+  const auto it = slots_.find(serial);
+  if (it == slots_.end() || !it->second.on_disk || it->second.memory.keys) return;
+  try {
+    it->second.memory = Load(it->second.header, std::move(body), window);
+  } catch (const Error&) {  // for who claims it
+  }
+}
+
 Bundle Store::Take(uint64_t serial, Fate fate, SharedLayout body, uint64_t window) {
   std::lock_guard l(m_);
   SUF_CHECK(Find(serial).witnessed || !Find(serial).on_disk);
@@ -345,7 +357,9 @@ Bundle Store::Take(uint64_t serial, Fate fate, SharedLayout body, uint64_t windo
   Bundle b;
   try {
     ledger_.Append(serial, fate, slot.told.value_or(PairId{}));
-    b = slot.on_disk ? Load(slot.header, std::move(body), window) : std::move(slot.memory);
+    const auto& keys = slot.memory.keys;  // of one on disk: read ahead, for a run like this one, and well so far
+    const bool here = !slot.on_disk || (keys && keys->window() == window && !keys->failed());
+    b = here ? std::move(slot.memory) : Load(slot.header, std::move(body), window);
   } catch (...) {
     failed = std::current_exception();
   }

@@ -108,6 +108,9 @@ class Store {
   Bundle Audit(uint64_t serial, SharedLayout body) {
     return Take(serial, Fate::kAudited, std::move(body), KeySource::kWhole);
   }
+  // ReadAhead: opens, reads and verifies a bundle on disk before it is claimed: chunks lie in memory a window ahead of
+  // its run, until Forget. Nothing is spent; what is wrong with it hears who claims it.
+  void ReadAhead(uint64_t serial, SharedLayout body, uint64_t window);
   // BurnAll: no bundle that is here now will be used; how many they were. Durable when it returns; when the disk fails
   // (Cause::kResource) they are gone from this process all the same.
   size_t BurnAll();
@@ -135,12 +138,12 @@ class Store {
  private:
   struct Slot {
     BundleHeader header;
-    Bundle memory;  // empty when on disk
+    Bundle memory;  // empty when on disk and not read ahead
     bool on_disk = false;
     std::optional<PairId> told = {};  // Tell; witnessed: Answer
     bool witnessed = false;
     // Broken: why it will never be whole: who claims it is to hear so
-    std::exception_ptr Broken() const { return memory.keys ? memory.keys->failed() : nullptr; }
+    std::exception_ptr Broken() const { return memory.keys && !on_disk ? memory.keys->failed() : nullptr; }
   };
   const Slot& Find(uint64_t serial) const;
   Slot& Find(uint64_t serial) { return const_cast<Slot&>(std::as_const(*this).Find(serial)); }

@@ -89,6 +89,41 @@ TEST(Store, ATruncatedBundleIsRefused) {
   }
 }
 
+// What lies on disk is read for a claim that comes later: it spends nothing, and what is wrong is said by the claim.
+TEST(Store, ABundleReadAheadIsClaimedFromMemory) {
+  for (uint64_t window : {KeySource::kWhole, uint64_t{1}}) {
+    Scratch dir;
+    Store s(dir / "s");
+    const Bytes one = Put(s, 1, true), two = Put(s, 2, true);
+    s.ReadAhead(1, EvenBody(kBody), window), s.ReadAhead(1, EvenBody(kBody), window), s.ReadAhead(7, EvenBody(kBody), window);
+    EXPECT_EQ(Serials(s), (std::vector<uint64_t>{1, 2}));
+    EXPECT_EQ(s.ledger().floor(), 0u);
+    Flip(FileOf(dir / "s", 1), 10);  // its header, which was read
+    const Bundle b = Told(s, 1).Claim(1, EvenBody(kBody), window);
+    EXPECT_EQ(BodyOf(b), one);
+    EXPECT_TRUE(Equal(b.key.view(), Hash{5}));
+    EXPECT_FALSE(fs::exists(FileOf(dir / "s", 1)));
+    // for another run than it was read for, or forgotten: read again
+    s.ReadAhead(2, EvenBody(kBody), window);
+    if (window == KeySource::kWhole) s.Forget();
+    EXPECT_EQ(BodyOf(Told(s, 2).Claim(2, EvenBody(kBody))), two);
+  }
+}
+
+TEST(Store, WhatIsWrongWithABundleReadAheadHearsWhoClaimsIt) {
+  for (long at : {10L, 300L, 600'000L, -1L}) {
+    Scratch dir;
+    Store s(dir / "s");
+    Put(s, 1, true), Put(s, 2, true);
+    Flip(FileOf(dir / "s", 1), at);
+    s.ReadAhead(1, EvenBody(kBody), KeySource::kWhole);
+    EXPECT_EQ(Serials(s), (std::vector<uint64_t>{1, 2})) << at;
+    EXPECT_TRUE(Fails(Cause::kRefused, "burnt", [&] { Use(Told(s, 1), 1); })) << at;
+    EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2})) << at;
+    EXPECT_GE(s.ledger().floor(), 1u) << at;
+  }
+}
+
 // The preamble's hash has no key: whoever writes the disk can make it right, in the file that the store wrote.
 TEST(Store, ABundleWithASoundHashAndAnImpossiblePreambleIsRefused) {
   Scratch dir;
