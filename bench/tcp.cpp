@@ -66,6 +66,7 @@ void Get(int socket, std::span<uint8_t> bytes) {
   for (auto begin = Clock::now(); !bytes.empty();) {
     const bool look = Since(begin) < Spin();
     const ssize_t n = recv(socket, bytes.data(), bytes.size(), look ? MSG_DONTWAIT : 0);
+    if (n < 0 && look && errno == EAGAIN) Pause();
     if (n < 0 && (errno == EINTR || (look && errno == EAGAIN))) continue;
     if (n <= 0) Gone();
     bytes = bytes.subspan(size_t(n)), begin = Clock::now();
@@ -84,7 +85,7 @@ void TcpLink::Wait(std::unique_lock<std::mutex>& l, const F& ready) {
     if (ready()) return;
     const uint64_t seen = moves_;
     l.unlock();
-    while (moves_ == seen && Since(begin) < Spin()) __builtin_ia32_pause();
+    while (moves_ == seen && Since(begin) < Spin()) Pause();
     l = Locked(m_);
   }
   changed_.wait(l, ready);
@@ -279,7 +280,8 @@ void TcpLink::Through() {
     if (Since(begin) > Spin()) (void)changed_.wait_for(l, std::chrono::milliseconds(1), through);
     const uint64_t seen = moves_;
     l.unlock();
-    do (void)Pump();
+    do
+      if (!Pump()) Pause();
     while (moves_ == seen && Since(begin) <= Spin());
     l = Locked(m_);
   }
@@ -324,6 +326,7 @@ void TcpLink::Receive(int index, size_t bytes) {
     l.unlock();
     const bool any = Pump();
     if (in->begun && std::exchange(waiting, false)) waited_ += Since(begin);
+    if (!any) Pause();
     if (!any && Since(begin) > Spin()) {
       pollfd p{sockets_[0], POLLIN, 0};
       if (poll(&p, 1, int(seconds_ * 1e3)) == 0)
