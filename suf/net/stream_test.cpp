@@ -85,7 +85,8 @@ void Ask(Channel& ch) {
 
 TEST(Stream, EveryFrameArrivesWholeAndInOrderOverAnyNumber) {
   std::optional<Traffic> one;
-  for (auto [ours, theirs] : std::vector<std::pair<int, int>>{{1, 1}, {2, 2}, {3, 3}, {4, 2}, {1, 4}, {4, 4}, {5, 16}}) {
+  for (auto [ours, theirs] :
+       std::vector<std::pair<int, int>>{{1, 1}, {2, 2}, {3, 3}, {4, 2}, {1, 4}, {4, 4}, {5, 16}}) {
     Hash exporter{};
     std::pair<Hash, Hash> transcript;
     Streams server(theirs, [&](Channel& ch) {

@@ -12,7 +12,7 @@ using Clock = std::chrono::steady_clock;
 using Ec = std::error_code;
 
 constexpr size_t kSpread = 16 << 10;  // frames longer than that go over all streams
-constexpr size_t kAside = 4;            // from so many on, over all but the first: its thread computes
+constexpr size_t kAside = 4;          // from so many on, over all but the first: its thread computes
 constexpr Millis kLook{50};           // how often who waits for a stream looks at the first one
 constexpr size_t kProgress = 65536;   // a peer moves this much per time-out, or it is silent
 

@@ -95,7 +95,7 @@ TEST(Store, ABundleReadAheadIsClaimedFromMemory) {
     Scratch dir;
     Store s(dir / "s");
     const Bytes one = Put(s, 1, true), two = Put(s, 2, true);
-    s.ReadAhead(1, EvenBody(kBody), window), s.ReadAhead(1, EvenBody(kBody), window), s.ReadAhead(7, EvenBody(kBody), window);
+    for (uint64_t serial : {1, 1, 7}) s.ReadAhead(serial, EvenBody(kBody), window);
     EXPECT_EQ(Serials(s), (std::vector<uint64_t>{1, 2}));
     EXPECT_EQ(s.ledger().floor(), 0u);
     Flip(FileOf(dir / "s", 1), 10);  // its header, which was read
