@@ -171,7 +171,7 @@ void Channel::Send(uint16_t kind, View payload) {
 }
 
 void Channel::SendUpTo(uint16_t kind, View payload, size_t bytes) {
-  SUF_CHECK(payload.size() <= kMaxFrame && kind >= kFirstRun && bytes <= payload.size());
+  SUF_CHECK(payload.size() <= kMaxFrame && (kind == kChunk || kind >= kFirstRun) && bytes <= payload.size());
   if (over_) Gone();
   if (!bytes && !payload.empty()) return;
   if (!sending_) sending_ = EncodeHeader(payload.size(), kind, next_sent_++), length_ = payload.size(), left_at_ = 0;

@@ -219,7 +219,8 @@ void Dealer::Emit(Seat* seat[2], const Task& task, uint64_t serial) {
     net::Channel* ch = seat[p]->channel;
     ch->Send(net::kHeader, encoded);
     seat[p]->sink = std::make_unique<store::Sink>(
-        store::ChunkKey(h), task.body[p], [ch](View chunk) { ch->Send(net::kChunk, chunk); }, options_.window);
+        store::ChunkKey(h), task.body[p], [ch](View chunk) { ch->SendUpTo(net::kChunk, chunk, chunk.size()); },
+        [ch](View chunk) { ch->Release(chunk); }, options_.window);
   }
   auto start = Clock::now();
   generate_(std::move(job), *seat[0]->sink, *seat[1]->sink);
@@ -286,12 +287,15 @@ Fetched Fetch(net::Channel& dealer, const BundlePlan& plan, store::Store& store,
       std::stop_callback stopped(stop, [&] { in.Close(); });
       if (first && here) here(h.serial);
       try {
-        for (auto room = in.Room(); !room.empty(); room = in.Room()) {
-          dealer.RecvInto(net::kChunk, room);
-          in.Came();
+        size_t posted = 0;  // what follows comes while a chunk is verified
+        for (auto rooms = in.Rooms(); !rooms.empty(); rooms = in.Rooms()) {
+          for (; posted < rooms.size(); ++posted) dealer.Post(net::kChunk, rooms[posted]);
+          dealer.RecvUpTo(rooms[0].size());
+          in.Came(), --posted;
         }
         in.Commit();
       } catch (...) {
+        dealer.Unpost();
         in.Failed(std::current_exception());
         throw;
       }

@@ -52,16 +52,20 @@ constexpr size_t kTag = net::ChunkTags::kBytes;
 }
 
 Sink::Sink(const Hash& key, SharedLayout layout, Out out, uint64_t window)
-    : Sink(key, std::move(layout), std::move(out), nullptr, window) {}
+    : Sink(key, std::move(layout), std::move(out), nullptr, nullptr, window) {}
+
+Sink::Sink(const Hash& key, SharedLayout layout, Out out, Out gone, uint64_t window)
+    : Sink(key, std::move(layout), std::move(out), std::move(gone), nullptr, window) {}
 
 Sink::Sink(const Hash& key, SharedLayout layout, Keep keep)
-    : Sink(key, std::move(layout), nullptr, std::move(keep), ~uint64_t{0}) {}
+    : Sink(key, std::move(layout), nullptr, nullptr, std::move(keep), ~uint64_t{0}) {}
 
-Sink::Sink(const Hash& key, SharedLayout layout, Out out, Keep keep, uint64_t window)
+Sink::Sink(const Hash& key, SharedLayout layout, Out out, Out gone, Keep keep, uint64_t window)
     : layout_(std::move(layout)),
       window_(window),
       usual_(kTag + std::min<uint64_t>(kChunkBytes, layout_->largest())),
       out_(std::move(out)),
+      gone_(std::move(gone)),
       keep_(std::move(keep)),
       chunks_(layout_->chunks().size()) {
   tags_ = net::ChunkTags::Several(key);  // one thread makes fewer of them than a device makes keys
@@ -135,7 +139,22 @@ void Sink::Finish() {
   if (error_) std::rethrow_exception(error_);
 }
 
+// Gone: of the chunks that leave all but so many are read no more; their rooms serve others.
+void Sink::Gone(size_t but) {
+  for (; leaving_.size() > but; leaving_.pop_front()) {
+    auto& [room, chunk] = leaving_.front();
+    if (gone_) gone_(chunk);
+    if (room.size() != usual_) continue;
+    std::lock_guard lock(m_);
+    idle_.push_back(std::move(room));
+  }
+}
+
 void Sink::Pump() {
+  struct All {
+    Sink* sink;
+    ~All() { sink->Gone(0); }
+  } all{this};  // whatever ends it, and after the lock
   exec::Pool pool(int(tags_.size()));
   std::unique_lock lock(m_);
   try {
@@ -158,14 +177,16 @@ void Sink::Pump() {
         lock.lock();
         if (dropped_) return;
         lock.unlock();
-        if (keep_)
+        if (keep_) {
           keep_(std::exchange(rooms[i], {}));
-        else
-          out_(chunk(i));
-        if (rooms[i].size() != usual_) rooms[i] = {};
+        } else {
+          const View leaves = chunk(i);
+          leaving_.emplace_back(std::move(rooms[i]), leaves);
+          out_(leaves);
+          Gone(gone_ ? kLeaving : 0);
+        }
         lock.lock();
         ++out_next_, waiting_ -= bytes(i);
-        if (!rooms[i].empty()) idle_.push_back(std::move(rooms[i]));
         lock.unlock();
         changed_.notify_all();
       }

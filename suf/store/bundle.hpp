@@ -66,6 +66,9 @@ class Sink {
  public:
   using Out = std::function<void(View chunk)>;
   Sink(const Hash& key, SharedLayout layout, Out out, uint64_t window = kKeyWindow);
+  // gone: returns when nothing reads a chunk any more that `out` was given: kLeaving may be read behind its back.
+  static constexpr size_t kLeaving = 4;
+  Sink(const Hash& key, SharedLayout layout, Out out, Out gone, uint64_t window);
   // Keep: takes each chunk's memory over, its tag before its data; no window holds the generator up.
   using Keep = std::function<void(exec::HostBuffer chunk)>;
   Sink(const Hash& key, SharedLayout layout, Keep keep);
@@ -83,17 +86,18 @@ class Sink {
   std::chrono::steady_clock::duration waited() const { return waited_; }
 
  private:
-  Sink(const Hash& key, SharedLayout layout, Out out, Keep keep, uint64_t window);
+  Sink(const Hash& key, SharedLayout layout, Out out, Out gone, Keep keep, uint64_t window);
   struct Chunk {
     exec::HostBuffer room;
     size_t left = 0;  // sections that are not Done
   };
   void Pump();
+  void Gone(size_t but);
 
   const SharedLayout layout_;
   const uint64_t window_, usual_;     // usual_: bytes of a room
   std::vector<net::ChunkTags> tags_;  // of a thread each
-  const Out out_;
+  const Out out_, gone_;
   const Keep keep_;
   std::chrono::steady_clock::duration waited_{};
   size_t section_ = 0;    // of Write
@@ -102,6 +106,7 @@ class Sink {
   std::condition_variable changed_;
   std::vector<Chunk> chunks_;
   std::vector<exec::HostBuffer> idle_;
+  std::deque<std::pair<exec::HostBuffer, View>> leaving_;  // of the pump
   size_t out_next_ = 0, done_ = 0;  // chunks that are out; all before it are Done
   uint64_t waiting_ = 0;            // bytes of the chunks between both
   bool closed_ = false, dropped_ = false;
@@ -117,8 +122,11 @@ void CheckChunk(net::ChunkTags& tags, uint64_t number, View chunk, const std::st
 class Chain {
  public:
   Chain(const Hash& key, SharedLayout layout) : tags_(key), layout_(std::move(layout)), left_(layout_->bytes()) {}
-  // Bytes: of the next chunk, its tag included.
-  size_t bytes() const { return net::ChunkTags::kBytes + layout_->chunks().at(next_).bytes; }
+  // Bytes: of the next chunk, or of one so many behind it, its tag included. Chunks: so many are due.
+  size_t bytes(size_t ahead = 0) const { return net::ChunkTags::kBytes + layout_->chunks().at(next_ + ahead).bytes; }
+  size_t largest() const { return net::ChunkTags::kBytes + layout_->largest(); }
+  size_t next() const { return next_; }
+  size_t chunks() const { return layout_->chunks().size() - next_; }
   // Next: the data of a chunk; throws Cause::kRefused with `what` in the sentence when it is not the next one.
   View Next(View chunk, const std::string& what);
   uint64_t left() const { return left_; }

@@ -141,6 +141,35 @@ TEST(Sink, WhoKeepsAndThrowsEndsTheGenerator) {
   }));
 }
 
+TEST(Sink, AChunkThatLeavesStaysUntilItIsGone) {
+  const Chunked c(9 * kChunkBytes + 7, 3 * kChunkBytes + 1);
+  for (bool breaks : {false, true}) {
+    std::deque<View> leaving;
+    size_t gone = 0;
+    const auto out = [&](View chunk) {
+      if (breaks && gone == 3) Fail(Cause::kPeer, "no more");
+      leaving.push_back(chunk);
+      EXPECT_LE(leaving.size(), Sink::kLeaving + 1);
+    };
+    const auto is_gone = [&](View chunk) {
+      if (leaving.empty() || chunk.data() != leaving.front().data()) return;  // one that `out` has not taken
+      EXPECT_EQ(Bytes(chunk.begin(), chunk.end()), c.chunks[gone]);
+      leaving.pop_front(), ++gone;
+    };
+    const auto all = [&] {
+      Sink s(Hash{9}, EvenBody(c.data.size()), out, is_gone, 2 * kChunkBytes);
+      s.Write(c.data);
+      s.Finish();
+    };
+    if (breaks)
+      EXPECT_TRUE(Fails(Cause::kPeer, "no more", all));
+    else
+      all();
+    EXPECT_TRUE(leaving.empty());
+    EXPECT_EQ(gone, breaks ? 7u : c.chunks.size());  // four left before it broke, and were still read
+  }
+}
+
 TEST(Sink, TakesExactlyWhatWasAnnounced) {
   Sink s(Hash{}, EvenBody(10), [](View) {});
   s.Write(Bytes(9));

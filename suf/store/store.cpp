@@ -195,7 +195,6 @@ Store::Incoming::Incoming(Store& s, const BundleHeader& h, Secret key, SharedLay
     s.slots_[h.serial] = {h, {h, std::move(key), keys_}, false};
     return;
   }
-  chunk_ = exec::HostBuffer(net::ChunkTags::kBytes + body->largest());
   Bytes preamble = Encode(h);
   Append(&preamble, key.view());
   file_ = std::make_unique<ChunkFile>(s.bundles_ + "/incoming.part", preamble);
@@ -212,10 +211,17 @@ void Store::Incoming::Failed(std::exception_ptr error) noexcept {
   if (keys_) keys_->Fail(std::move(error));
 }
 
-std::span<uint8_t> Store::Incoming::Room() {
-  if (!chain_.left()) return {};
-  room_ = keys_ ? keys_->Room() : chunk_.span().first(chain_.bytes());
-  return room_;
+std::vector<std::span<uint8_t>> Store::Incoming::Rooms(size_t most) {
+  most = std::min({most, kAhead, chain_.chunks()});
+  std::vector<std::span<uint8_t>> rooms;
+  if (keys_ && most) rooms = keys_->Rooms(most);
+  for (size_t i = 0; !keys_ && i < most; ++i) {
+    exec::HostBuffer& to = to_disk_[(chain_.next() + i) % kAhead];
+    if (to.empty()) to = exec::HostBuffer(chain_.largest());
+    rooms.push_back(to.span().first(chain_.bytes(i)));
+  }
+  room_ = rooms.empty() ? std::span<uint8_t>() : rooms[0];
+  return rooms;
 }
 
 void Store::Incoming::Came() {

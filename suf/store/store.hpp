@@ -3,6 +3,7 @@
 // the dealer has witnessed that its serial is new. Bundles may arrive in one thread while another one claims and
 // finishes. SECURITY.md, ADR 12.
 #pragma once
+#include <array>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -48,10 +49,16 @@ class Store {
     ~Incoming();
     Incoming(const Incoming&) = delete;
     Incoming& operator=(const Incoming&) = delete;
-    // Room: for the next chunk of a Sink; waits while a window of them lies here. Empty when all came, or when the run
-    // that reads them has ended.
-    std::span<uint8_t> Room();
-    // Came: Room is filled; throws Cause::kRefused when the chunk was altered.
+    // Rooms: for the next chunks of a Sink, `most` of them at most, kAhead at most: those that were given and did not
+    // come are the first again; waits while a window of them lies here. Empty when all came, or when the run that reads
+    // them has ended. Room: the first.
+    static constexpr size_t kAhead = 4;
+    std::vector<std::span<uint8_t>> Rooms(size_t most = kAhead);
+    std::span<uint8_t> Room() {
+      const auto one = Rooms(1);
+      return one.empty() ? std::span<uint8_t>() : one[0];
+    }
+    // Came: the first of the rooms is filled; throws Cause::kRefused when the chunk was altered.
     void Came();
     void Commit();
     // Failed: what ends the delivery, for who reads it already. Close: from any thread: nothing more is wanted.
@@ -67,9 +74,9 @@ class Store {
     const BundleHeader header_;
     Chain chain_;
     std::shared_ptr<KeySource> keys_;  // null: to disk
-    std::unique_ptr<ChunkFile> file_;  // null: in memory
-    exec::HostBuffer chunk_;           // on its way to disk
-    std::span<uint8_t> room_;
+    std::unique_ptr<ChunkFile> file_;               // null: in memory
+    std::array<exec::HostBuffer, kAhead> to_disk_;  // chunks on their way there: number i in i mod kAhead
+    std::span<uint8_t> room_;                       // of the next one
     bool committed_ = false;
   };
   // kLeap: how far above all serials so far one may be, so that no dealer uses them up.

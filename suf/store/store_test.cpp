@@ -195,6 +195,48 @@ TEST(Store, ABundleIsFoundUnderItsJobAndNoOther) {
   EXPECT_EQ(Serials(s), (std::vector<uint64_t>{2, 3, 4, 5}));
 }
 
+// Rooms for several chunks are given before the first one comes; each keeps its place.
+TEST(Store, ChunksComeIntoRoomsThatWereGivenAhead) {
+  const SharedLayout layout = EvenBody(6 * kChunkBytes + 5);
+  Bytes body(layout->bytes());
+  RandomBytes(body);
+  for (bool to_disk : {false, true})
+    for (uint64_t window : {KeySource::kWhole, 3 * uint64_t{kChunkBytes}}) {
+      Scratch dir;
+      Store s(dir / "s");
+      BundleHeader h = HeaderOf(1);
+      h.body_bytes = body.size();
+      std::vector<Bytes> chunks;
+      Sink sink(ChunkKey(h), layout, [&](View chunk) { chunks.emplace_back(chunk.begin(), chunk.end()); });
+      sink.Write(body), sink.Finish();
+      auto in = s.Receive(h, Secret(Hash{5}), layout, to_disk, window);
+      std::optional<Bundle> claimed;
+      if (!to_disk) claimed = s.Claim(1, layout);
+      std::thread reader([&] {  // who reads makes room in the window
+        if (claimed) {
+          EXPECT_EQ(BodyOf(*claimed), body);
+        }
+      });
+      size_t filled = 0, most = 0;
+      for (auto rooms = in.Rooms(); !rooms.empty(); rooms = in.Rooms()) {
+        most = std::max(most, rooms.size());
+        EXPECT_LE(rooms.size(), Store::Incoming::kAhead);
+        for (size_t i = 0; i < rooms.size(); ++i) EXPECT_EQ(rooms[i].size(), chunks[filled + i].size());
+        // the last one first: nothing is verified before it is the first
+        for (size_t i = rooms.size(); i-- > 0;)
+          std::copy(chunks[filled + i].begin(), chunks[filled + i].end(), rooms[i].begin());
+        in.Came(), ++filled;
+      }
+      EXPECT_EQ(filled, chunks.size());
+      EXPECT_GE(most, 3u);
+      in.Commit();
+      reader.join();
+      if (to_disk) {
+        EXPECT_EQ(BodyOf(Told(s, 1).Claim(1, layout)), body);
+      }
+    }
+}
+
 TEST(Store, ABrokenDeliveryLeavesNothing) {
   Scratch dir;
   {
