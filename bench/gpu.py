@@ -21,6 +21,7 @@ measurement with commit and machine goes to --out (bench/results/gpu.jsonl), whi
 """
 import argparse
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -115,6 +116,17 @@ class Preset:
             made = run(self.suf, 'kernels', '--plan', self.plan, '--tokens', tokens, '--arch', architecture())
             print(f'{name}: {" ".join(made.stdout.split(chr(10))) or made.stderr.strip()}', flush=True)
             self.kernels_s = round(time.monotonic() - begin, 1)
+
+    @functools.cached_property
+    def texts(self):
+        """Of row c: ids, and what the simulator makes of them."""
+        draw = random.Random(1)
+        vocabulary = json.loads((self.model / 'config.json').read_text())['vocab_size']
+        ids = [[draw.randrange(1, vocabulary) for _ in range(self.tokens)] for _ in range(TEXTS)]
+        with tempfile.NamedTemporaryFile('r') as file:
+            write_ids(pathlib.Path(file.name), ids)
+            done = run(self.suf, 'simulate', '--model', self.model, '--plan', self.plan, '--ids', file.name, '--json')
+        return ids, [row['y'] for row in lines(checked(done, 'suf simulate'))]
 
 
 class Role:
@@ -212,18 +224,12 @@ def by_operator(all_times):
 
 def product(preset, backend, device, streams, keys, runs):
     """Row c: first the timed texts, then some whose operators are measured."""
-    draw = random.Random(1)
-    vocabulary = json.loads((preset.model / 'config.json').read_text())['vocab_size']
+    texts, right = preset.texts
     memory = pathlib.Path('/dev/shm')
-
-    texts = [[draw.randrange(1, vocabulary) for _ in range(preset.tokens)] for _ in range(TEXTS)]
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         folder = pathlib.Path(folder)
         for part in ('timed', 'measured'):
             (folder / part).mkdir()
-        write_ids(folder / 'ids', texts)
-        done = run(preset.suf, 'simulate', '--model', preset.model, '--plan', preset.plan, '--ids', folder / 'ids', '--json')
-        right = [row['y'] for row in lines(checked(done, 'suf simulate'))]
 
         def told(part, n):
             ids = [texts[i % TEXTS] for i in range(WARM + n)]
