@@ -108,6 +108,13 @@ void Upload(void* to, const void* from, size_t bytes, Stream s) {
   if (bytes) std::memcpy(to, from, bytes);
 }
 void Download(void* to, const void* from, size_t bytes, Stream s) { Upload(to, from, bytes, s); }
+void UploadNow(void* to, const void* from, size_t bytes, Stream s) { Upload(to, from, bytes, s); }
+void DownloadNow(void* to, const void* from, size_t bytes, Stream s) { Upload(to, from, bytes, s); }
+Pinned::Pinned(size_t) {}
+Pinned::~Pinned() = default;
+Hold::Hold() = default;
+void Hold::Begin(Stream) { Asked("Hold"); }
+void Hold::End() {}
 void Set(void* to, uint8_t, size_t bytes, Stream) {
   Asked("Set");
   std::memset(to, 0xa5, bytes);

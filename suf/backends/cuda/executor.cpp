@@ -12,8 +12,10 @@ namespace suf::backends::cuda {
 
 using namespace pfss;  // NOLINT: the whole file speaks of traces
 using exec::cuda::Download;
+using exec::cuda::DownloadNow;
 using exec::cuda::Memory;
 using exec::cuda::Upload;
+using exec::cuda::UploadNow;
 using Clock = std::chrono::steady_clock;
 
 CudaExecutor::CudaExecutor(const Schedule& s, Role role, int device, Weights& weights,
@@ -132,7 +134,7 @@ void CudaExecutor::TakeFrame(const Part& part, Io& io) {
     for (size_t at = 0; at < all.size(); at += kChunk) {
       const View chunk = all.subspan(at, std::min(kChunk, all.size() - at));
       Meanwhile([&] { io.Await(at + chunk.size()); });
-      Upload(to + at, chunk.data(), chunk.size(), in_->queue_.stream());
+      UploadNow(to + at, chunk.data(), chunk.size(), in_->queue_.stream());
     }
     return;
   }
@@ -300,7 +302,7 @@ void CudaExecutor::GiveFrame(const Part& part, Io& io) {
   const uint8_t* const from = At(part.sent) + kEdge;
   if (const std::span<uint8_t> all = io.Sending(); int64_t(all.size()) == f.bytes) {
     const auto copy = [&](size_t at) {
-      Download(&all[at], from + at, std::min(kChunk, all.size() - at), in_->queue_.stream());
+      DownloadNow(&all[at], from + at, std::min(kChunk, all.size() - at), in_->queue_.stream());
       if (all.size() > kChunk) in_->copied_[at / kChunk % in_->copied_.size()].Record(in_->queue_.stream());
     };
     const size_t ahead = kChunk * in_->copied_.size();
@@ -418,10 +420,12 @@ void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io&
     const size_t c = batch.chapter;
     const bool last = b + 1 == part.end;
     if (prepared_ <= b) Prepare(b, io);
+    if (timed_) in_->hold_.Begin(s);
     Stamp(in_->time_[0], in_->queue_), back_ = meanwhile_ = 0;
     if (b == part.begin) TakeFrame(part, io);
     if (burst_ >= 0 && !bursts_[size_t(burst_)].given) bursts_[size_t(burst_)].mark.Await(s);
     Stamp(in_->time_[1], in_->queue_);
+    if (timed_) in_->time_[1].Await(in_->ahead_.stream());
     if (b == plan_.chapters[c].begin) {
       if (ours_)
         for (; next_chapter_ <= c; ++next_chapter_) ExpandWords(next_chapter_);
@@ -430,6 +434,7 @@ void CudaExecutor::Run(const Program& program, const Randomness& randomness, Io&
     }
     Launch(b);
     Stamp(in_->time_[3], in_->queue_);
+    if (timed_) in_->hold_.End();
     if (b + 1 == plan_.chapters[c].end) in_->used_[c % 2].Record(s);
     // while the device works: the next chapter's words, unless they are to be measured apart, and keys of coming steps
     if (ours_ && !timed_ && b == plan_.chapters[c].begin && c + 1 < plan_.chapters.size() && next_chapter_ == c + 1)

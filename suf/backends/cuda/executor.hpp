@@ -76,6 +76,7 @@ class Instance {
                                         exec::cuda::Mark(true)};
   std::array<exec::cuda::Mark, 2> back_{exec::cuda::Mark(true), exec::cuda::Mark(true)};
   std::vector<exec::cuda::Mark> ends_;
+  exec::cuda::Hold hold_;  // of a batch that is measured: the device begins once all of it is asked for
   Base base_;
   cuda::Assembled codes_;
   exec::cuda::Memory slab_, code_, fixed_;  // fixed_: input addresses, keys of sections, tree key

@@ -125,12 +125,29 @@ class Pinned {
   size_t bytes_ = 0;
 };
 
+// Hold: what is asked of a stream between Begin and End waits for End, 2 ms at most: it runs as one piece, however long
+// it took to ask for it.
+class Hold {
+ public:
+  Hold();
+  void Begin(Stream s);
+  void End();
+
+ private:
+  Pinned turn_;
+  uint32_t count_ = 0;
+};
+
 // PinHostBuffers: exec::HostBuffer's pages are pinned from now on.
 void PinHostBuffers();
 
-// Upload, Download: in the stream's order; the host's memory stays until then. Set: bytes to one value.
+// Upload, Download: in the stream's order, by a copy engine; the host's memory stays until then. UploadNow,
+// DownloadNow: for what a kernel or the host waits for: up to 128 KiB between aligned places, the host's pinned, by a
+// kernel. Set: bytes to one value.
 void Upload(void* to, const void* from, size_t bytes, Stream s);
 void Download(void* to, const void* from, size_t bytes, Stream s);
+void UploadNow(void* to, const void* from, size_t bytes, Stream s);
+void DownloadNow(void* to, const void* from, size_t bytes, Stream s);
 void Set(void* to, uint8_t value, size_t bytes, Stream s);
 
 // Graph: work that is described once and asked for often. Add describes a piece: whatever `f` asks of the stream that

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <optional>
 
 #include "suf/base/error.hpp"
@@ -63,6 +64,67 @@ TEST(Device, AfterATrapEverythingIsASentence) {
               if (!Says([] { (void)Free(); }, words)) return 9;
               if (!Says([] { const Queue more; }, words)) return 10;
               return 0;
+            }),
+            0);
+}
+
+// What lies behind the end, and before an odd place, stays as it was.
+TEST(Device, CopiesOfAnySizeAndPlaceAreWhole) {
+  EXPECT_EQ(In([] {
+              Use(0);
+              const Queue queue;
+              const size_t most = (size_t{1} << 17) + 64;
+              const Memory memory(most + 64);
+              const Pinned pinned(most);
+              const std::vector<uint8_t> pageable(most, 3);
+              for (size_t bytes :
+                   {size_t{0}, size_t{1}, size_t{15}, size_t{16}, size_t{4103}, most - 64, most - 63, most - 16})
+                for (size_t at : {0, 3, 16}) {
+                  for (size_t i = 0; i < most; ++i) pinned.data()[i] = uint8_t(i * 7 + bytes);
+                  Set(memory.data(), 0xA5, most + 64, queue.stream());
+                  UploadNow(memory.data() + 32, pinned.data() + at, bytes, queue.stream());
+                  std::vector<uint8_t> out(most + 64);
+                  Download(out.data(), memory.data(), out.size(), queue.stream()), queue.Wait();
+                  for (size_t i = 0; i < out.size(); ++i) {
+                    const bool in = i >= 32 && i < 32 + bytes;
+                    if (out[i] != (in ? uint8_t((i - 32 + at) * 7 + bytes) : 0xA5)) return 1;
+                  }
+                  std::fill_n(pinned.data(), most, uint8_t{0x5A});
+                  DownloadNow(pinned.data() + at, memory.data() + 32, bytes, queue.stream()), queue.Wait();
+                  for (size_t i = 0; i < most; ++i) {
+                    const bool in = i >= at && i < at + bytes;
+                    if (pinned.data()[i] != (in ? uint8_t(i * 7 + bytes) : 0x5A)) return 2;
+                  }
+                }
+              int one = 0;
+              UploadNow(memory.data(), pageable.data(), 64, queue.stream());
+              DownloadNow(&one, memory.data(), sizeof one, queue.stream()), queue.Wait();
+              return one == 0x03030303 ? 0 : 3;
+            }),
+            0);
+}
+
+TEST(Device, WhatIsHeldRunsAfterwardsAndNotForEver) {
+  EXPECT_EQ(In([] {
+              Use(0);
+              const Queue queue;
+              const Memory memory(64);
+              const auto n = reinterpret_cast<int*>(memory.data());
+              Hold hold;
+              Set(memory.data(), 0, 64, queue.stream()), queue.Wait();
+              for (bool ends : {true, false, true}) {
+                const Mark done;
+                const auto begin = std::chrono::steady_clock::now();
+                hold.Begin(queue.stream());
+                Count<<<1, 1, 0, queue.stream()>>>(n), done.Record(queue.stream());
+                const bool passed = done.Passed();
+                if (passed && std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(1)) return 1;
+                if (ends) hold.End();
+                queue.Wait();
+              }
+              int out = 0;
+              Download(&out, n, sizeof out, queue.stream()), queue.Wait();
+              return out == 3 ? 0 : 2;
             }),
             0);
 }

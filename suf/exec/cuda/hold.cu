@@ -1,0 +1,32 @@
+// A kernel that holds a stream up, so that a measurement is of what the device does and not of how fast it is asked.
+#include <algorithm>
+
+#include "suf/exec/cuda/check.cuh"
+
+namespace suf::exec::cuda {
+namespace {
+
+constexpr uint64_t kMostNs = 2'000'000;  // a way out: whatever the host does in the meantime may need the stream itself
+
+__device__ uint64_t Now() {
+  uint64_t ns;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+  return ns;
+}
+
+__global__ void WaitFor(const volatile uint32_t* turn, uint32_t until) {
+  for (const uint64_t begin = Now(); *turn != until && Now() - begin < kMostNs;) __nanosleep(200);
+}
+
+}  // namespace
+
+Hold::Hold() : turn_(sizeof(uint32_t)) { std::fill_n(turn_.data(), turn_.size(), uint8_t{0}); }
+
+void Hold::Begin(Stream s) {
+  WaitFor<<<1, 1, 0, s>>>(reinterpret_cast<const uint32_t*>(turn_.data()), ++count_);
+  SUF_CUDA_CHECK(cudaGetLastError());
+}
+
+void Hold::End() { __atomic_store_n(reinterpret_cast<uint32_t*>(turn_.data()), count_, __ATOMIC_RELEASE); }
+
+}  // namespace suf::exec::cuda
