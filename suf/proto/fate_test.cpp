@@ -32,12 +32,12 @@ class Log {
   }
   int NewLink(int party) {
     std::lock_guard lock(m_);
-    return ++links_[size_t(party)];
+    return int(++links_[size_t(party)]);
   }
   const std::vector<Entry>& all() const { return all_; }
   // Dealers: what the dealer sees of a party, link after link.
   std::vector<std::vector<Seen>> Dealers(int party) const {
-    std::vector<std::vector<Seen>> out(size_t(links_[size_t(party)]));
+    std::vector<std::vector<Seen>> out(links_[size_t(party)]);
     for (const Entry& e : all_)
       if (e.party == party && e.seen.link) out[size_t(e.seen.link - 1)].push_back(e.seen);
     return out;
@@ -46,7 +46,7 @@ class Log {
  private:
   std::mutex m_;
   std::vector<Entry> all_;
-  std::array<int, 2> links_{};
+  std::array<size_t, 2> links_{};
 };
 
 // Watched: a channel whose frames are logged.
