@@ -52,8 +52,12 @@ class Bits : public testing::Test {
       for (int w = 0; w < int(words_each); ++w)
         ASSERT_EQ(ReadWord(bytes(got), uint64_t(i) * uint64_t(k) + uint64_t(64 * w), std::min(k - 64 * w, 64)),
                   x[size_t(i) * words_each + size_t(w)]);
+    // of words, which the string may begin within
+    const auto at = [&](int i) { return uint32_t(8 * offset + i * k); };
+    for (int i = 0; i < rows && k <= 64; ++i) ASSERT_EQ(ReadWord(got.data(), at(i), row::LowBits(k)), x[size_t(i)]);
     for (int i = 0; i < rows && k <= 32; ++i)
-      ASSERT_EQ(ReadShort(bytes(got), uint64_t(i) * uint64_t(k), k), x[size_t(i)]);
+      ASSERT_EQ(ReadShort(reinterpret_cast<const uint32_t*>(got.data()), at(i), uint32_t(row::LowBits(k))),
+                x[size_t(i)]);
   }
   std::mt19937_64 rng_{5};
 };

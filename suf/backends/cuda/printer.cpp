@@ -28,7 +28,7 @@ class Printer {
             rows_, "), at_ = blockIdx.x * ", kPrintedThreads, "u + threadIdx.x, base = at_ / 32 * 32;\n",
             "  const bool here = at_ < rows;\n  const uint32_t at = here ? at_ : rows - 1;\n",
             "  const int lanes = base < rows ? int(rows - base < 32 ? rows - base : 32) : 0;\n  (void)lanes;\n",
-            "  Word f[", g.frame, "];\n", body, "}\n");
+            "  Word f[", g.frame, "];\n", reads_, body, writes_, "}\n");
     out.params = std::move(params_);
     return out;
   }
@@ -68,6 +68,18 @@ class Printer {
     return Str("Quotient(", x, ", uint32_t(", Shared(m), "), int(", Shared(uint64_t(log)), "))");
   }
 
+  // Early: where what is read from memory is read: in front of all that computes, so that a row waits once for all of
+  // it, as long as registers last, else where it is needed. What is written is likewise written in the end.
+  std::string* Early(int words, int bytes, std::string* here) { return Lasts(&early_, words, bytes) ? &reads_ : here; }
+  static bool Lasts(int* registers, int words, int bytes) { return (*registers -= words * (bytes > 4 ? 2 : 1)) >= 0; }
+
+  // Saved: a word of a register that others will have by the end.
+  std::string Saved(int at, std::string* out) {
+    const std::string v = Name("s");
+    *out += Str("  const Word ", v, " = f[", at, "];\n");
+    return v;
+  }
+
   // Element: of a piece, where `x`, the name of a variable, is the place in it.
   std::string Element(const PieceCode& p, const std::string& x, std::string* before, const std::string& pad) {
     const AxisCode* const axes = Host(p.axes);
@@ -98,8 +110,8 @@ class Printer {
     return Str(is_signed ? "int" : "uint", 8 * std::min(bytes, 8), "_t");
   }
 
-  // Read: words of an element of an array into registers.
-  std::string Read(const Array& a, const std::string& element, int words, const std::string& mask, int to,
+  // Read: words of an element of an array into variables.
+  std::string Read(const Array& a, const std::string& element, std::span<const std::string> to,
                    const std::string& pad) {
     std::string out;
     const std::string base = Name("a");
@@ -109,13 +121,13 @@ class Printer {
                           : Str("reinterpret_cast<const uint8_t*>(", address, ")"),
                ";\n");
     if (a.indirect) {  // a text serves whatever its host keeps
-      SUF_CHECK(words == 1);
-      return out + Str(pad, "f[", to, "] = TakeInput(", base, ", ", a.splat ? "0" : element, ", int(",
-                       Param(a.bytes | uint64_t(a.is_signed) << 8), ")) & ", mask, ";\n");
+      SUF_CHECK(to.size() == 1);
+      return out + Str(pad, to[0], " = TakeInput(", base, ", ", a.splat ? "0" : element, ", int(",
+                       Param(a.bytes | uint64_t(a.is_signed) << 8), "));\n");
     }
-    for (int w = 0; w < words; ++w)
-      out += Str(pad, "f[", to + w, "] = Take<", TypeOf(int(a.bytes), a.is_signed), ", ", a.bytes, ">(", base, ", ",
-                 a.splat ? "0" : element, ", ", w, ") & ", mask, ";\n");
+    for (size_t w = 0; w < to.size(); ++w)
+      out += Str(pad, to[w], " = Take<", TypeOf(int(a.bytes), a.is_signed), ", ", a.bytes, ">(", base, ", ",
+                 a.splat ? "0" : element, ", ", w, ");\n");
     return out;
   }
 
@@ -126,34 +138,42 @@ class Printer {
     const PieceCode* const pieces = Host(o.map.pieces);
     std::string out;
     for (int q = 0; q < o.planes; ++q) {
-      const int to = o.at + q * o.words;
+      std::vector<std::string> to, fresh;
+      for (int w = 0; w < o.words; ++w) to.push_back(Name("v")), fresh.push_back("const Word " + to.back());
+      std::string* const early = Early(o.words, int(pieces[0].from.bytes), &out);
       const std::string x = q ? Name("x") : "at";
-      if (q) out += Str("  const uint32_t ", x, " = at + ", q, "u * rows;\n");
+      if (q) *early += Str("  const uint32_t ", x, " = at + ", q, "u * rows;\n");
       if (o.map.many == 1) {
-        const std::string element = Element(pieces[0], x, &out, "  ");
-        out += Read(pieces[0].from, element, o.words, mask, to, "  ");
-        continue;
+        const std::string element = Element(pieces[0], x, early, "  ");
+        *early += Read(pieces[0].from, element, fresh, "  ");
+      } else {
+        Divide(o.map, x, to, early);
       }
-      // x = (outer, c, inner); the piece is c's
-      const std::string whole = Name("h"), rest = Name("i"), outer = Name("o"), c = Name("c");
-      const std::string inner = Shared(uint64_t(o.map.inner)), len = Shared(uint64_t(o.map.len));
-      out += Str("  const uint32_t ", whole, " = ", Divided(x, o.map.inner), ", ", rest, " = ", x, " - ", whole,
-                 " * uint32_t(", inner, ");\n");
-      out += Str("  const uint32_t ", outer, " = ", Divided(whole, o.map.len), ", ", c, " = ", whole, " - ", outer,
-                 " * uint32_t(", len, ");\n");
-      std::string begin = "0";
-      for (int k = 0; k < o.map.many; ++k) {
-        const std::string end = Shared(uint64_t(pieces[k].end)), local = Name("l");
-        out +=
-            k + 1 < o.map.many ? Str("  ", k ? "else " : "", "if (", c, " < uint32_t(", end, ")) {\n") : "  else {\n";
-        out += Str("    const uint32_t ", local, " = (", outer, " * uint32_t(", end, " - ", begin, ") + ", c,
-                   " - uint32_t(", begin, ")) * uint32_t(", inner, ") + ", rest, ";\n");
-        const std::string element = Element(pieces[k], local, &out, "    ");
-        out += Read(pieces[k].from, element, o.words, mask, to, "    ") + "  }\n";
-        begin = end;
-      }
+      for (int w = 0; w < o.words; ++w)
+        out += Str("  f[", o.at + q * o.words + w, "] = ", to[size_t(w)], " & ", mask, ";\n");
     }
     return out;
+  }
+  // Divide: x = (outer, c, inner); the piece is c's.
+  void Divide(const MapCode& map, const std::string& x, std::span<const std::string> to, std::string* out) {
+    const PieceCode* const pieces = Host(map.pieces);
+    const std::string whole = Name("h"), rest = Name("i"), outer = Name("o"), c = Name("c");
+    const std::string inner = Shared(uint64_t(map.inner)), len = Shared(uint64_t(map.len));
+    *out += Str("  const uint32_t ", whole, " = ", Divided(x, map.inner), ", ", rest, " = ", x, " - ", whole,
+                " * uint32_t(", inner, ");\n");
+    *out += Str("  const uint32_t ", outer, " = ", Divided(whole, map.len), ", ", c, " = ", whole, " - ", outer,
+                " * uint32_t(", len, ");\n");
+    for (const std::string& v : to) *out += Str("  Word ", v, ";\n");
+    std::string begin = "0";
+    for (int k = 0; k < map.many; ++k) {
+      const std::string end = Shared(uint64_t(pieces[k].end)), local = Name("l");
+      *out += k + 1 < map.many ? Str("  ", k ? "else " : "", "if (", c, " < uint32_t(", end, ")) {\n") : "  else {\n";
+      *out += Str("    const uint32_t ", local, " = (", outer, " * uint32_t(", end, " - ", begin, ") + ", c,
+                  " - uint32_t(", begin, ")) * uint32_t(", inner, ") + ", rest, ";\n");
+      const std::string element = Element(pieces[k], local, out, "    ");
+      *out += Read(pieces[k].from, element, to, "    ") + "  }\n";
+      begin = end;
+    }
   }
 
   std::string Member(const MemberCode& m) {
@@ -168,13 +188,15 @@ class Printer {
     }
     out += Value(m, in, operands);
     if (m.kept) {
-      out += "  if (here) {\n";
+      const bool late = Lasts(&late_, m.planes * m.words, m.kept_bytes);
       const std::string to = Address(m.kept);
+      std::string give = "  if (here) {\n";
       for (int q = 0; q < m.planes; ++q)
         for (int w = 0; w < m.words; ++w)
-          out += Str("    Give<", TypeOf(m.kept_bytes, false), ", ", m.kept_bytes, ">(", to, ", at + ", q, "u * rows, ",
-                     w, ", f[", m.at + q * m.words + w, "]);\n");
-      out += "  }\n";
+          give +=
+              Str("    Give<", TypeOf(m.kept_bytes, false), ", ", m.kept_bytes, ">(", to, ", at + ", q, "u * rows, ", w,
+                  ", ", late ? Saved(m.at + q * m.words + w, &out) : Str("f[", m.at + q * m.words + w, "]"), ");\n");
+      (late ? writes_ : out) += give + "  }\n";
     }
     return out;
   }
@@ -190,40 +212,45 @@ class Printer {
     };
     std::string out;
     if (m.receives) {
-      const std::string from = Address(m.in), bits = Param(uint64_t(m.bits));
-      // where the string is short enough, places are words of 32 bits
-      const char* const wide = count_ * uint64_t(m.planes) * uint64_t(m.bits) >> 32 ? "uint64_t" : "uint32_t";
+      // words, which the string may begin within; where it is short enough, places are words of 32 bits
+      const uint64_t skip = reinterpret_cast<uint64_t>(m.in) % 8;
+      const std::string from = Address(m.in - skip), bits = Param(uint64_t(m.bits)), first = Shared(8 * skip);
+      const char* const wide = (count_ * uint64_t(m.planes) + 1) * uint64_t(m.bits) >> 32 ? "uint64_t" : "uint32_t";
       for (int q = 0; q < m.planes; ++q)
-        for (int w = 0; w < m.words; ++w) {
-          // all words but the last are whole
-          const std::string k = w + 1 < m.words ? "64" : Str("int(", bits, ") - ", 64 * w);
-          out += Str("  f[", m.at + q * m.words + w, "] = ", m.bits <= 32 ? "ReadShort" : "ReadWord",
-                     "(reinterpret_cast<const uint8_t*>(", from, "), (", wide, "(at) + ", q, "u * ", wide, "(rows)) * ",
-                     wide, "(", bits, ") + ", 64 * w, ", ", k, ");\n");
+        for (int w = 0; w < m.words; ++w) {  // all words but the last are whole
+          const std::string v = Name("v");
+          *Early(1, m.bits > 32 ? 8 : 4, &out) +=
+              Str("  const Word ", v, " = Read", m.bits <= 32 ? "Short" : "Word", "(reinterpret_cast<const uint",
+                  m.bits <= 32 ? 32 : 64, "_t*>(", from, "), (", wide, "(at) + ", q, "u * ", wide, "(rows)) * ", wide,
+                  "(", bits, ") + ", wide, "(", first, ") + ", 64 * w, ", ",
+                  w + 1 < m.words ? "~Word{0}" : Masked(row::LowBits(m.bits - 64 * w)), ");\n");
+          out += Str("  f[", m.at + q * m.words + w, "] = ", v, ";\n");
         }
       return out;
     }
     if (m.op == Op::kRand) {
       const std::string top = Masked(row::LowBits(row::TopBits(m.bits)));
       for (int q = 0; q < m.planes; ++q) {
-        const std::string element = q ? Str("at + ", q, "u * rows") : "at";
-        const std::string base = Name("a");
-        out +=
-            Str("  const uint8_t* const ", base, " = reinterpret_cast<const uint8_t*>(", Address(m.drawn.data), ");\n");
+        std::vector<std::string> words, fresh;
+        for (int w = 0; w < m.words; ++w) words.push_back(Name("v")), fresh.push_back("const Word " + words.back());
+        *Early(m.words, int(m.drawn.bytes), &out) += Read(m.drawn, q ? Str("at + ", q, "u * rows") : "at", fresh, "  ");
         for (int w = 0; w < m.words; ++w)
-          out += Str("  f[", m.at + q * m.words + w, "] = Take<", TypeOf(int(m.drawn.bytes), false), ", ",
-                     m.drawn.bytes, ">(", base, ", ", element, ", ", w, ")", w + 1 < m.words ? "" : " & " + top, ";\n");
+          out +=
+              Str("  f[", m.at + q * m.words + w, "] = ", words[size_t(w)], w + 1 < m.words ? "" : " & " + top, ";\n");
       }
       return out;
     }
     if (m.emits) {
       out += call("Reduce(", in[0], ", ", many, ", ", Masked(m.mask), ", ", to);
       const std::string bits = Param(uint64_t(m.bits)), address = Address(m.out);
-      for (int q = 0; q < m.planes; ++q)
-        out += Str(m.words == 1 ? Str("  PackShort(f[", m.at + q, "]")
-                                : Str("  PackLong(", At(m.at + q * m.words), ", ", m.words),
-                   ", int(", bits, "), lanes, reinterpret_cast<uint8_t*>(", address, ") + (uint64_t(base) + ", q,
-                   "ull * rows) * ", bits, " / 8);\n");
+      for (int q = 0; q < m.planes; ++q) {
+        const int x = m.at + q * m.words;
+        const bool late = m.words == 1 && Lasts(&late_, 1, m.bits > 32 ? 8 : 4);
+        const std::string pack = m.words == 1 ? Str("  PackShort(", late ? Saved(x, &out) : Str("f[", x, "]"))
+                                              : Str("  PackLong(", At(x), ", ", m.words);
+        (late ? writes_ : out) += Str(pack, ", int(", bits, "), lanes, reinterpret_cast<uint8_t*>(", address,
+                                      ") + (uint64_t(base) + ", q, "ull * rows) * ", bits, " / 8);\n");
+      }
       return out;
     }
     if (m.copies >= 0) return call("Reduce(", in[size_t(m.copies)], ", ", many, ", ", Masked(m.mask), ", ", to);
@@ -321,6 +348,8 @@ class Printer {
 
   const Assembled& codes_;
   const Base& base_;
+  std::string reads_, writes_;
+  int early_ = 64, late_ = 48;  // registers that are left for them
   std::string rows_;
   uint64_t count_ = 0;  // of rows
   std::vector<Word> params_;

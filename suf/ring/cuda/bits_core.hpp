@@ -17,13 +17,18 @@ __device__ inline uint64_t ReadWord(const uint8_t* in, uint64_t at, int k) {
   return x & LowBits(k);
 }
 
-// ReadShort: ReadWord of k <= 32 bits, by loads of 4 bytes.
-__device__ inline uint32_t ReadShort(const uint8_t* in, uint64_t at, int k) {
-  const uint64_t byte = reinterpret_cast<uint64_t>(in) + at / 8;
-  const int shift = int(byte % 4 * 8 + at % 8);
-  const uint32_t* const w = reinterpret_cast<const uint32_t*>(byte & ~uint64_t{3});
-  const uint64_t above = shift + k > 32 ? w[1] : 0;
-  return uint32_t((above << 32 | w[0]) >> shift) & uint32_t(LowBits(k));
+// ReadWord, ReadShort: up to 64 and 32 bits, those of `mask`, from bit `at` of a string of words on; the word behind
+// them is read, too.
+template <class Place>
+__device__ inline uint64_t ReadWord(const uint64_t* words, Place at, uint64_t mask) {
+  const uint64_t* const w = words + at / 64;
+  const int shift = int(at % 64);
+  return (w[0] >> shift | w[1] << 1 << (63 - shift)) & mask;
+}
+template <class Place>
+__device__ inline uint32_t ReadShort(const uint32_t* words, Place at, uint32_t mask) {
+  const uint32_t* const w = words + at / 32;
+  return uint32_t((uint64_t{w[1]} << 32 | w[0]) >> (at % 32)) & mask;
 }
 
 // StoreWord: word j of a string of so many bytes, at any address.
@@ -37,24 +42,23 @@ __device__ inline void StoreWord(uint32_t word, int j, uint8_t* to, int bytes) {
 
 // WarpPack: elements of k bits, with zeros above them, of the first `rows` lanes, lane after lane, from byte `to` on:
 // whole bytes, so that no two warps of 32 rows share one; the last byte of fewer rows is filled with zeros. All lanes
-// call it together. PackShort: of up to 64 bits; lane j makes words j and j + 32.
-__device__ inline void PackShort(uint64_t x, int k, int rows, uint8_t* to) {
+// call it together. PackShort: of up to 64 bits. Neighbours are joined, twice as many each time, as long as they fit in
+// 64 bits: a word of 32 then meets two lanes at most. Lane j makes words j and j + 32. It is called and not repeated,
+// as a long kernel waits for its own text.
+__device__ __noinline__ inline void PackShort(uint64_t x, int k, int rows, uint8_t* to) {
   constexpr unsigned kAll = ~0u;
   const int lane = int(threadIdx.x % 32), bytes = (rows * k + 7) / 8;
   if (lane >= rows) x = 0;
-  for (int j = lane; j - lane < k; j += 32) {
-    uint32_t word = 0;
-    if (k == 1) {
-      word = __ballot_sync(kAll, x & 1);
-    } else {
-      const int first = 32 * j / k;
+  if (k == 1) return StoreWord(__ballot_sync(kAll, x & 1), lane, to, bytes);
+  int joined = 1, bits = k;
 #pragma unroll 1
-      for (int t = 0; t < 31 / k + 2; ++t) {
-        const int from = first + t, shift = from * k - 32 * j;
-        const uint64_t v = __shfl_sync(kAll, x, from & 31);
-        if (from < 32 && shift < 32) word |= uint32_t(shift >= 0 ? v << shift : v >> -shift);
-      }
-    }
+  for (; bits <= 32; bits *= 2, joined *= 2) x |= __shfl_down_sync(kAll, x, joined) << bits;
+#pragma unroll 1
+  for (int j = lane; j - lane < k; j += 32) {
+    const int first = int(32 * unsigned(j) / unsigned(bits)), skip = 32 * j - first * bits, next = (first + 1) * joined;
+    uint32_t word = uint32_t(__shfl_sync(kAll, x, first * joined & 31) >> skip);
+    const uint32_t above = __shfl_sync(kAll, uint32_t(x), next & 31);
+    if (next < 32 && bits - skip < 32) word |= above << (bits - skip);
     StoreWord(word, j, to, bytes);
   }
 }
