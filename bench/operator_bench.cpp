@@ -15,6 +15,7 @@
 
 #include "apps/exit.hpp"
 #include "suf/backends/all.hpp"
+#include "suf/backends/cuda.hpp"
 #include "suf/base/cores.hpp"
 #include "suf/compiler/digits.hpp"
 #include "suf/fss/sizes.hpp"
@@ -289,9 +290,12 @@ int Main(int argc, char** argv) {
   if (runs < 1 || (what != "operators" && what != "cut"))
     Fail(Cause::kInput, "usage: operator_bench [BACKEND] [RUNS] [operators|cut]");
   exec::Pool pools[2]{exec::Pool(Cores()), exec::Pool(Cores())};
-  const auto p0 = backends::Find(name, true).make(pools[0]), p1 = backends::Find(name, true).make(pools[1]);
-  if (what == "cut")  // the long one first: its kernels, which are worth compiling, serve the other
-    for (int64_t count : {int64_t{1} << 24, int64_t{393216}}) TimeCut(count, {p0.get(), p1.get()}, runs);
+  const auto make = [&](size_t p) {  // of a device all groups are kernels of their own, however small an operator is
+    return name == "cuda" ? backends::MakeCuda(0, true) : backends::Find(name, true).make(pools[p]);
+  };
+  const auto p0 = make(0), p1 = make(1);
+  if (what == "cut")
+    for (int64_t count : {int64_t{393216}, int64_t{1} << 24}) TimeCut(count, {p0.get(), p1.get()}, runs);
   else
     for (const auto& [rows, columns] : {std::pair{2, 8}, {4, 16}, {8, 32}, {12, 64}, {16, 128}}) {
       Time(SoftmaxOf(rows, columns), {p0.get(), p1.get()}, runs);
