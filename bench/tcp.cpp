@@ -91,15 +91,16 @@ void TcpLink::Wait(std::unique_lock<std::mutex>& l, const F& ready) {
   changed_.wait(l, ready);
 }
 
-// Cut: how a frame is divided: its chunks go over `ways` sockets in turn, from socket `first` on.
+// Cut: how a frame is divided: its chunks go over `ways` sockets in turn, from socket `first` on; each has as many,
+// unless the frame is short.
 struct TcpLink::Cut {
-  static constexpr size_t kLeast = size_t{16} << 10, kMost = size_t{64} << 10;
-  size_t bytes, chunk, first, ways;
+  static constexpr size_t kShort = size_t{16} << 10, kLeast = size_t{8} << 10, kMost = size_t{64} << 10;
+  size_t bytes, first, ways, chunk;
   Cut(size_t frame, size_t sockets)
-      : bytes(frame),
-        chunk(std::clamp(frame / 16, kLeast, kMost)),
-        first(frame > kLeast && sockets >= kAside),
-        ways(frame > kLeast ? sockets - first : 1) {}
+      : bytes(frame), first(frame > kShort && sockets >= kAside), ways(frame > kShort ? sockets - first : 1) {
+    const size_t turns = std::max<size_t>(1, (frame + ways * kMost - 1) / (ways * kMost));
+    chunk = std::max(kLeast, (frame + turns * ways - 1) / (turns * ways));
+  }
   size_t chunks() const { return (bytes + chunk - 1) / chunk; }
   // Of: how many of the first `chunks` go over this socket. At: which one is its k-th. Whole: those in the first bytes.
   size_t Of(size_t socket, size_t chunks) const {
