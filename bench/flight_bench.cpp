@@ -57,6 +57,7 @@ class HostPlace : public Place {
 };
 
 #if SUF_CUDA
+// By the copy engine: between kernels a kernel copies as fast, alone it takes longer.
 class DevicePlace : public Place {
  public:
   explicit DevicePlace(int device) {
@@ -67,13 +68,13 @@ class DevicePlace : public Place {
   }
   void ToHost(uint8_t* to, size_t bytes) override {
     for (size_t at = 0; at < bytes; at += kPiece) {
-      exec::cuda::DownloadNow(to + at, mine_.data() + at, std::min(kPiece, bytes - at), queue_.stream());
+      exec::cuda::Download(to + at, mine_.data() + at, std::min(kPiece, bytes - at), queue_.stream());
       there_[at / kPiece].Record(queue_.stream());
     }
   }
   void Await(size_t piece) override { there_[piece].Wait(); }
   void FromHost(const uint8_t* from, size_t at, size_t bytes) override {
-    exec::cuda::UploadNow(mine_.data() + at, from, bytes, queue_.stream());
+    exec::cuda::Upload(mine_.data() + at, from, bytes, queue_.stream());
   }
   void Finish() override { queue_.Wait(); }
 
