@@ -4,7 +4,7 @@
 # it must find nothing in the operations of backends_test and, for a plan and a model (suf model random), in inferences of
 # 5 tokens with all three roles on the device: by the interpreter, and by printed kernels. TOOLS, FILTER (of tests), SECONDS_EACH,
 # SANITIZER (the program), PRINTED (a cache with the plan's kernels) and JOBS (parts of backends_test that run at once) may be given in
-# the environment. Reports go to BUILD/sanitize/. Ends with 1 if anything is found.
+# the environment: racecheck takes minutes a test, of which there are 21. Reports go to BUILD/sanitize/. Ends with 1 if anything is found.
 set -u
 build=${1:-build} plan=${2:-} model=${3:-}
 : "${TOOLS:=memcheck initcheck racecheck synccheck}" "${FILTER:=Backends.*:Strings.*:Trees.*}" "${SECONDS_EACH:=900}" "${SANITIZER:=compute-sanitizer}" "${JOBS:=1}"
@@ -25,6 +25,8 @@ expect() {
   timeout "$SECONDS_EACH" "$SANITIZER" --tool "$tool" --error-exitcode 99 --print-limit 20 "$@" >"$reports/$name.$tool.log" 2>&1
   got=$?
   said="as it should"
+  # tests of a part that ask nothing of a device
+  if [ $got = 255 ] && grep -q 'terminated before first instrumented' "$reports/$name.$tool.log" && grep -q '\[  PASSED  \]' "$reports/$name.$tool.log"; then got=0; fi
   [ $got = "$code" ] || { said="NOT with $code, see $reports/$name.$tool.log"; echo "$name/$tool" >> "$failed"; }
   echo "$name, $tool: ends with $got, $said, $(($(date +%s) - begin)) s"
 }

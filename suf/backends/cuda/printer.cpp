@@ -147,15 +147,15 @@ class Printer {
         const std::string element = Element(pieces[0], x, early, "  ");
         *early += Read(pieces[0].from, element, fresh, "  ");
       } else {
-        Divide(o.map, x, to, early);
+        FromPieces(o.map, x, to, early);
       }
       for (int w = 0; w < o.words; ++w)
         out += Str("  f[", o.at + q * o.words + w, "] = ", to[size_t(w)], " & ", mask, ";\n");
     }
     return out;
   }
-  // Divide: x = (outer, c, inner); the piece is c's.
-  void Divide(const MapCode& map, const std::string& x, std::span<const std::string> to, std::string* out) {
+  // FromPieces: x = (outer, c, inner); the piece is c's.
+  void FromPieces(const MapCode& map, const std::string& x, std::span<const std::string> to, std::string* out) {
     const PieceCode* const pieces = Host(map.pieces);
     const std::string whole = Name("h"), rest = Name("i"), outer = Name("o"), c = Name("c");
     const std::string inner = Shared(uint64_t(map.inner)), len = Shared(uint64_t(map.len));
