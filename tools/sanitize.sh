@@ -55,7 +55,7 @@ asan() {
   suite build-asan "-fsanitize=address,undefined -fno-sanitize-recover=undefined"
 }
 
-tsan() { suite build-tsan "-fsanitize=thread"; }
+tsan() { suite build-tsan "-fsanitize=thread -DSUF_CLONES="; }
 
 case "${1:-all}" in
   asan) asan ;;

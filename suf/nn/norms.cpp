@@ -9,10 +9,13 @@ namespace {
 
 constexpr int kLanes = 8, kRows = 4;
 
+#ifndef SUF_CLONES  // none under ThreadSanitizer: a clone is chosen before that has its memory (tools/sanitize.sh)
+#define SUF_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+
 // Dot4: four rows of x against one row of w; lane sums are added in a fixed order, and nothing is contracted, so
 // results do not depend on the machine.
-__attribute__((target_clones("avx512f", "avx2", "default"))) void Dot4(const double* const x[kRows], const double* w,
-                                                                       int64_t n, double out[kRows]) {
+SUF_CLONES void Dot4(const double* const x[kRows], const double* w, int64_t n, double out[kRows]) {
   typedef double Vector __attribute__((vector_size(kLanes * sizeof(double))));
   Vector acc[kRows] = {};
   int64_t k = 0;
