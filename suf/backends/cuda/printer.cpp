@@ -68,15 +68,23 @@ class Printer {
     return Str("Quotient(", x, ", uint32_t(", Shared(m), "), int(", Shared(uint64_t(log)), "))");
   }
 
-  // Early: where what is read from memory is read: in front of all that computes, so that a row waits once for all of
-  // it, as long as registers last, else where it is needed. What is written is likewise written in the end.
+  // Early: the text in which words are read from memory: in front of all that computes, so that a row waits once for
+  // all of it, as long as registers last, else `here`. Late: likewise that in which they are written, behind it.
   std::string* Early(int words, int bytes, std::string* here) { return Lasts(&early_, words, bytes) ? &reads_ : here; }
+  std::string* Late(int words, int bytes, std::string* here) { return Lasts(&late_, words, bytes) ? &writes_ : here; }
   static bool Lasts(int* registers, int words, int bytes) { return (*registers -= words * (bytes > 4 ? 2 : 1)) >= 0; }
 
-  // Saved: a word of a register that others will have by the end.
-  std::string Saved(int at, std::string* out) {
+  // Fresh: variables that words are read into. Held: a word of a register for what writes it in the text `where`: later
+  // the register is another's.
+  std::vector<std::string> Fresh(int words, std::string* where) {
+    std::vector<std::string> out;
+    for (int w = 0; w < words; ++w) out.push_back(Name("v")), *where += Str("  Word ", out.back(), ";\n");
+    return out;
+  }
+  std::string Held(int at, const std::string* where, std::string* here) {
+    if (where == here) return Str("f[", at, "]");
     const std::string v = Name("s");
-    *out += Str("  const Word ", v, " = f[", at, "];\n");
+    *here += Str("  const Word ", v, " = f[", at, "];\n");
     return v;
   }
 
@@ -138,14 +146,13 @@ class Printer {
     const PieceCode* const pieces = Host(o.map.pieces);
     std::string out;
     for (int q = 0; q < o.planes; ++q) {
-      std::vector<std::string> to, fresh;
-      for (int w = 0; w < o.words; ++w) to.push_back(Name("v")), fresh.push_back("const Word " + to.back());
       std::string* const early = Early(o.words, int(pieces[0].from.bytes), &out);
+      const std::vector<std::string> to = Fresh(o.words, early);
       const std::string x = q ? Name("x") : "at";
       if (q) *early += Str("  const uint32_t ", x, " = at + ", q, "u * rows;\n");
       if (o.map.many == 1) {
         const std::string element = Element(pieces[0], x, early, "  ");
-        *early += Read(pieces[0].from, element, fresh, "  ");
+        *early += Read(pieces[0].from, element, to, "  ");
       } else {
         FromPieces(o.map, x, to, early);
       }
@@ -163,7 +170,6 @@ class Printer {
                 " * uint32_t(", inner, ");\n");
     *out += Str("  const uint32_t ", outer, " = ", Divided(whole, map.len), ", ", c, " = ", whole, " - ", outer,
                 " * uint32_t(", len, ");\n");
-    for (const std::string& v : to) *out += Str("  Word ", v, ";\n");
     std::string begin = "0";
     for (int k = 0; k < map.many; ++k) {
       const std::string end = Shared(uint64_t(pieces[k].end)), local = Name("l");
@@ -188,15 +194,14 @@ class Printer {
     }
     out += Value(m, in, operands);
     if (m.kept) {
-      const bool late = Lasts(&late_, m.planes * m.words, m.kept_bytes);
+      std::string* const late = Late(m.planes * m.words, m.kept_bytes, &out);
       const std::string to = Address(m.kept);
       std::string give = "  if (here) {\n";
       for (int q = 0; q < m.planes; ++q)
         for (int w = 0; w < m.words; ++w)
-          give +=
-              Str("    Give<", TypeOf(m.kept_bytes, false), ", ", m.kept_bytes, ">(", to, ", at + ", q, "u * rows, ", w,
-                  ", ", late ? Saved(m.at + q * m.words + w, &out) : Str("f[", m.at + q * m.words + w, "]"), ");\n");
-      (late ? writes_ : out) += give + "  }\n";
+          give += Str("    Give<", TypeOf(m.kept_bytes, false), ", ", m.kept_bytes, ">(", to, ", at + ", q,
+                      "u * rows, ", w, ", ", Held(m.at + q * m.words + w, late, &out), ");\n");
+      *late += give + "  }\n";
     }
     return out;
   }
@@ -215,15 +220,15 @@ class Printer {
       // words, which the string may begin within; where it is short enough, places are words of 32 bits
       const uint64_t skip = reinterpret_cast<uint64_t>(m.in) % 8;
       const std::string from = Address(m.in - skip), bits = Param(uint64_t(m.bits)), first = Shared(8 * skip);
-      const char* const wide = (count_ * uint64_t(m.planes) + 1) * uint64_t(m.bits) >> 32 ? "uint64_t" : "uint32_t";
+      const char* const wide = (count_ * uint64_t(m.planes) * uint64_t(m.bits) + 64) >> 32 ? "uint64_t" : "uint32_t";
       for (int q = 0; q < m.planes; ++q)
         for (int w = 0; w < m.words; ++w) {  // all words but the last are whole
-          const std::string v = Name("v");
-          *Early(1, m.bits > 32 ? 8 : 4, &out) +=
-              Str("  const Word ", v, " = Read", m.bits <= 32 ? "Short" : "Word", "(reinterpret_cast<const uint",
-                  m.bits <= 32 ? 32 : 64, "_t*>(", from, "), (", wide, "(at) + ", q, "u * ", wide, "(rows)) * ", wide,
-                  "(", bits, ") + ", wide, "(", first, ") + ", 64 * w, ", ",
-                  w + 1 < m.words ? "~Word{0}" : Masked(row::LowBits(m.bits - 64 * w)), ");\n");
+          std::string* const early = Early(1, m.bits > 32 ? 8 : 4, &out);
+          const std::string v = Fresh(1, early)[0];
+          *early += Str("  ", v, " = Read", m.bits <= 32 ? "Short" : "Word", "(reinterpret_cast<const uint",
+                        m.bits <= 32 ? 32 : 64, "_t*>(", from, "), (", wide, "(at) + ", q, "u * ", wide, "(rows)) * ",
+                        wide, "(", bits, ") + ", wide, "(", first, ") + ", 64 * w, ", ",
+                        w + 1 < m.words ? "~Word{0}" : Masked(row::LowBits(m.bits - 64 * w)), ");\n");
           out += Str("  f[", m.at + q * m.words + w, "] = ", v, ";\n");
         }
       return out;
@@ -231,9 +236,9 @@ class Printer {
     if (m.op == Op::kRand) {
       const std::string top = Masked(row::LowBits(row::TopBits(m.bits)));
       for (int q = 0; q < m.planes; ++q) {
-        std::vector<std::string> words, fresh;
-        for (int w = 0; w < m.words; ++w) words.push_back(Name("v")), fresh.push_back("const Word " + words.back());
-        *Early(m.words, int(m.drawn.bytes), &out) += Read(m.drawn, q ? Str("at + ", q, "u * rows") : "at", fresh, "  ");
+        std::string* const early = Early(m.words, int(m.drawn.bytes), &out);
+        const std::vector<std::string> words = Fresh(m.words, early);
+        *early += Read(m.drawn, q ? Str("at + ", q, "u * rows") : "at", words, "  ");
         for (int w = 0; w < m.words; ++w)
           out +=
               Str("  f[", m.at + q * m.words + w, "] = ", words[size_t(w)], w + 1 < m.words ? "" : " & " + top, ";\n");
@@ -245,11 +250,11 @@ class Printer {
       const std::string bits = Param(uint64_t(m.bits)), address = Address(m.out);
       for (int q = 0; q < m.planes; ++q) {
         const int x = m.at + q * m.words;
-        const bool late = m.words == 1 && Lasts(&late_, 1, m.bits > 32 ? 8 : 4);
-        const std::string pack = m.words == 1 ? Str("  PackShort(", late ? Saved(x, &out) : Str("f[", x, "]"))
-                                              : Str("  PackLong(", At(x), ", ", m.words);
-        (late ? writes_ : out) += Str(pack, ", int(", bits, "), lanes, reinterpret_cast<uint8_t*>(", address,
-                                      ") + (uint64_t(base) + ", q, "ull * rows) * ", bits, " / 8);\n");
+        std::string* const late = m.words == 1 ? Late(1, m.bits > 32 ? 8 : 4, &out) : &out;
+        const std::string pack =
+            m.words == 1 ? Str("  PackShort(", Held(x, late, &out)) : Str("  PackLong(", At(x), ", ", m.words);
+        *late += Str(pack, ", int(", bits, "), lanes, reinterpret_cast<uint8_t*>(", address, ") + (uint64_t(base) + ",
+                     q, "ull * rows) * ", bits, " / 8);\n");
       }
       return out;
     }
