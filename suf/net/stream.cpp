@@ -101,9 +101,10 @@ void Stream::Forget() noexcept {
 }
 
 void Stream::Wait(uint64_t moved, std::chrono::milliseconds time) {
-  if (Watch(Patience(), [&] { return moved_ != moved; })) return;
+  const auto on = [&] { return moved_ != moved; };
+  if (Watch(Patience(), on, on)) return;
   std::unique_lock l(m_);
-  changed_.wait_for(l, time, [&] { return moved_ != moved; });
+  changed_.wait_for(l, time, on);
 }
 
 std::error_code Stream::failed() {
@@ -175,10 +176,11 @@ void Stream::Loop() {
     if (moved || due || over_ || error_) continue;
     const bool more = reading_ < in_.size();
     l.unlock();
-    const auto ready = [&] { return asked_ != asked || pipe_->Wait(more, stuck, Deadline{}); };
-    if (!Watch(Patience(), ready)) {
+    const auto given = [&] { return asked_ != asked; };
+    if (!Watch(
+            Patience(), [&] { return given() || pipe_->Wait(more, stuck, Deadline{}); }, given)) {
       asleep_ = true;
-      if (asked_ == asked) (void)pipe_->Wait(more, stuck, Deadline::max(), wake_.get());
+      if (!given()) (void)pipe_->Wait(more, stuck, Deadline::max(), wake_.get());
       asleep_ = false;
       uint64_t woken;
       (void)!::read(wake_.get(), &woken, sizeof woken);

@@ -96,6 +96,7 @@ void TlsChannel::AwaitStreams(const char* doing, F&& done) {
         Gone();
       }
       Blocked([&] { s->Wait(mark, kLook); });
+      if (done(*s)) break;
       const Window w{false, kAheadFrames, kAheadBytes};
       while (Read(w)) {
       }
