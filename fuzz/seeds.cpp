@@ -382,7 +382,7 @@ void Connections() {
 
 // Spreads: orders and connections of fuzz/streams.cpp.
 void Spreads() {
-  static constexpr size_t kLength = 65'537, kBlock = 24 << 10;  // two whole blocks and a part of the third
+  static constexpr size_t kLength = 65'537, kBlock = 22 << 10;  // two whole blocks and a part of the third
   auto begins = [](uint16_t kind, uint16_t sequence, uint32_t index) {
     const Bytes h = AHeader(kLength, kind, sequence);
     return ARecord(index ? Join({h, Number(index)}) : h);

@@ -88,7 +88,7 @@ TlsLink::TlsLink(const Credentials& own, Fd socket)
 TlsLink::~TlsLink() = default;
 
 namespace {
-constexpr std::string_view kOne = "suf-stream", kSeveral = "suf-shares-";
+constexpr std::string_view kOne = "suf-stream", kSeveral = "suf-blocks-";
 
 // StreamsIn: of a protocol's name; 0: it is none of ours.
 int StreamsIn(std::string_view name) {

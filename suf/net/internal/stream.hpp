@@ -22,7 +22,7 @@ namespace suf::net {
 // that the first bytes of a frame are the first to come. A frame that has less than a block of 32 KiB for each
 // connection has shorter ones: all of them carry some of it.
 struct Share {
-  static constexpr size_t kBlock = 32 << 10, kLeast = 8 << 10, kGrain = 4 << 10;
+  static constexpr size_t kBlock = 32 << 10, kLeast = 8 << 10, kGrain = 1 << 10;
   size_t index = 0, count = 1;  // count 0: none of it
   size_t Block(size_t length) const {
     return std::clamp((length + count * kGrain - 1) / (count * kGrain) * kGrain, kLeast, kBlock);
