@@ -29,6 +29,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr size_t kSizes[] = {1 << 10, 64 << 10, 1 << 20}, kPiece = size_t{128} << 10;
 constexpr int kTrips = 201;
+constexpr size_t kStep = 4096;  // from one trip's message to the next one's, in what is random
 
 // Place: where a party's message lies. Piece by piece it goes to the host's memory, and comes from there. ToHost begins
 // with all pieces; Await: the next one is there, of `bytes` bytes.
@@ -108,13 +109,15 @@ void ReceiveInto(Place& place, TcpLink& link, int index, exec::HostBuffer& room,
     link.Receive(index, at + piece);
     place.FromHost(room.view().data() + at, at, piece);
   }
-  place.Finish();
 }
 
-// Fly: P0's trips there and back, or P1's. `told` takes what P0 measured.
+// Fly: P0's trips there and back, or P1's, whose answer follows what came in the device's order, as in a step: nobody
+// waits for it between. `told` takes what P0 measured.
 void Fly(size_t me, TcpLink& link, Place& place,
          const std::function<void(size_t bytes, std::vector<double> us)>& told) {
   exec::HostBuffer out(kSizes[2]), in(kSizes[2]);
+  Bytes random(me ? 0 : kSizes[2] + kStep * kTrips);  // made before: threads sleep when nothing moves for 1 ms
+  RandomBytes(random);
   int index = 0;
   bool warm = false;
   for (size_t bytes : {kSizes[1], kSizes[0], kSizes[1], kSizes[2]}) {  // the first ones wake a device
@@ -126,17 +129,18 @@ void Fly(size_t me, TcpLink& link, Place& place,
         SendFrom(place, link, index + 1, out, bytes);
         continue;
       }
-      Bytes sent(bytes), back(bytes);
-      RandomBytes(sent);
+      const View sent = View(random).subspan(kStep * size_t(trip), bytes);
+      Bytes back(bytes);
       place.FromHost(sent.data(), 0, bytes), place.Finish();
       link.Post(index + 1, in.span().first(bytes));
       const auto begin = Clock::now();
       SendFrom(place, link, index, out, bytes);
       ReceiveInto(place, link, index + 1, in, bytes);
+      place.Finish();
       if (trip) us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count() / 2);
       place.ToHost(back.data(), bytes);
       for (size_t at = 0; at < bytes; at += kPiece) place.Await(at / kPiece);
-      if (back != sent) Fail(Cause::kRefused, "a message came back altered");
+      if (!std::equal(sent.begin(), sent.end(), back.begin())) Fail(Cause::kRefused, "a message came back altered");
     }
     if (!me && std::exchange(warm, true)) told(bytes, std::move(us));
   }
