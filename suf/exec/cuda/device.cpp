@@ -27,7 +27,40 @@ class Held {
   std::atomic<size_t> now_{0}, most_{0};
 };
 Held on_device, pinned;
+
+// Ranges: pages that kernels reach at the host's own address. The driver's answer to that question takes as long as a
+// copy's start.
+class Ranges {
+ public:
+  void Add(const void* p, size_t bytes) {
+    std::lock_guard l(m_);
+    of_[uintptr_t(p)] = bytes;
+  }
+  void Remove(const void* p) {
+    std::lock_guard l(m_);
+    of_.erase(uintptr_t(p));
+  }
+  bool Have(const void* p, size_t bytes) const {
+    std::lock_guard l(m_);
+    const auto after = of_.upper_bound(uintptr_t(p));
+    if (after == of_.begin()) return false;
+    const auto& [begin, most] = *std::prev(after);
+    return uintptr_t(p) - begin + bytes <= most;
+  }
+
+ private:
+  mutable std::mutex m_;
+  std::map<uintptr_t, size_t> of_;
+};
+Ranges& reached = *new Ranges;  // pages are unpinned until the very end of a process
 thread_local int64_t launches = 0;
+
+// Reach: notes pinned pages, if they have one address for both.
+void Reach(void* p, size_t bytes) {
+  void* there = nullptr;
+  if (cudaHostGetDevicePointer(&there, p, 0) != cudaSuccess) (void)cudaGetLastError();
+  if (there == p) reached.Add(p, bytes);
+}
 
 // Called: throws unless the call was fine.
 void Called(cudaError_t e, const char* call) { Check(int(e), call); }
@@ -163,10 +196,12 @@ Pinned::Pinned(size_t bytes) : bytes_(bytes) {
     Called(e, "cudaHostAlloc(&p, bytes)");
   }
   pinned.Take(bytes);
+  Reach(p, bytes);
   p_ = static_cast<uint8_t*>(p);
 }
 Pinned::~Pinned() {
   if (!p_) return;
+  reached.Remove(p_);
   pinned.Give(bytes_);
   Wipe(p_, bytes_);
   (void)cudaFreeHost(p_);
@@ -176,17 +211,20 @@ void PinHostBuffers() {
   // pages that cannot be pinned are copied by way of the driver's own
   PinWith({[](void* p, size_t bytes) {
              if (cudaHostRegister(p, bytes, cudaHostRegisterPortable) == cudaSuccess)
-               pinned.Take(bytes);
+               pinned.Take(bytes), Reach(p, bytes);
              else
                (void)cudaGetLastError();
            },
            [](void* p, size_t bytes) {
+             reached.Remove(p);
              if (cudaHostUnregister(p) == cudaSuccess)
                pinned.Give(bytes);
              else
                (void)cudaGetLastError();
            }});
 }
+
+bool Reached(const void* p, size_t bytes) { return reached.Have(p, bytes); }
 
 void Upload(void* to, const void* from, size_t bytes, Stream s) {
   if (bytes) SUF_CALL(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, s));

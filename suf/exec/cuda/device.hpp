@@ -140,6 +140,8 @@ class Hold {
 
 // PinHostBuffers: exec::HostBuffer's pages are pinned from now on.
 void PinHostBuffers();
+// Reached: whether kernels read and write this memory of the host at its own address: of Pinned and of such buffers.
+bool Reached(const void* p, size_t bytes);
 
 // Upload, Download: in the stream's order, by a copy engine; the host's memory stays until then. UploadNow,
 // DownloadNow: for what a kernel or the host waits for: up to 128 KiB between aligned places, the host's pinned, by a

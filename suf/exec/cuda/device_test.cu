@@ -104,6 +104,26 @@ TEST(Device, CopiesOfAnySizeAndPlaceAreWhole) {
             0);
 }
 
+TEST(Device, KernelsReachPinnedPagesAndNoOthers) {
+  EXPECT_EQ(In([] {
+              Use(0);
+              const std::vector<uint8_t> pageable(64);
+              const HostBuffer before(size_t{1} << 20);
+              PinHostBuffers();
+              const uint8_t* gone = nullptr;
+              {
+                const Pinned pinned(4096);
+                gone = pinned.data();
+                if (!Reached(gone, 4096) || !Reached(gone + 4095, 1) || Reached(gone + 4095, 2)) return 1;
+              }
+              const HostBuffer after(size_t{1} << 20);
+              const uint8_t* const pages = after.view().data();
+              if (!Reached(pages, after.size()) || Reached(pages - 1, 2)) return 2;
+              return Reached(gone, 1) || Reached(pageable.data(), 1) || Reached(before.view().data(), 1) ? 3 : 0;
+            }),
+            0);
+}
+
 TEST(Device, WhatIsHeldRunsAfterwardsAndNotForEver) {
   EXPECT_EQ(In([] {
               Use(0);

@@ -16,15 +16,8 @@ __global__ void MoveWords(uint4* to, const uint4* from, size_t bytes) {
   reinterpret_cast<uint8_t*>(to)[at] = reinterpret_cast<const uint8_t*>(from)[at];
 }
 
-// Reached: whether kernels read and write this memory of the host at its own address.
-bool Reached(const void* host) {
-  cudaPointerAttributes a{};
-  SUF_CUDA_CHECK(cudaPointerGetAttributes(&a, host));
-  return a.type == cudaMemoryTypeHost && a.devicePointer == host;
-}
-
 bool Moves(void* to, const void* from, const void* host, size_t bytes, Stream s) {
-  if (!bytes || bytes > kMost || (uintptr_t(to) | uintptr_t(from)) % sizeof(uint4) || !Reached(host)) return false;
+  if (!bytes || bytes > kMost || (uintptr_t(to) | uintptr_t(from)) % sizeof(uint4) || !Reached(host, bytes)) return false;
   MoveWords<<<Blocks((bytes + sizeof(uint4) - 1) / sizeof(uint4), kThreads), kThreads, 0, s>>>(
       static_cast<uint4*>(to), static_cast<const uint4*>(from), bytes);
   SUF_CUDA_CHECK(cudaGetLastError());
