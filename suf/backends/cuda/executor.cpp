@@ -218,17 +218,31 @@ void CudaExecutor::ExpandWords(size_t c) {
   in_->expanded_[c % 2].Record(s);
 }
 
-// Launch: a batch: asked for piece by piece the first time, and where each piece is measured; as a graph afterwards.
+uint16_t CudaExecutor::ScopeOf(const Instruction& ins) const {
+  return node(ins.group ? ins.members.back().node : ins.node).scope;
+}
+
+// Apart: whether the pieces of a batch are measured one by one, as they are of several scopes: a kernel alone, with a
+// mark behind it, takes longer than in a graph.
+bool CudaExecutor::Apart(const Batch& batch) const {
+  const std::span all(plan_.plan.instructions);
+  const std::span mine = all.subspan(batch.begin, batch.end - batch.begin);
+  const auto other = [&](const Instruction& ins) { return ScopeOf(ins) != ScopeOf(mine[0]); };
+  return timed_ && std::any_of(mine.begin(), mine.end(), other);
+}
+
+// Launch: a batch: asked for piece by piece the first time, and where pieces are measured; as a graph afterwards.
 void CudaExecutor::Launch(size_t b) {
   const Batch& batch = plan_.batches[b];
   const Stream s = in_->queue_.stream();
   in_->LoadKernels();
   const auto idle = [&](size_t k) { return plan_.Idle(t_, k); };
-  if (!in_->runs_[b]++ || timed_) {
-    while (timed_ && in_->ends_.size() < batch.end - batch.begin) in_->ends_.emplace_back(true);
+  const bool apart = Apart(batch);
+  if (!in_->runs_[b]++ || apart) {
+    while (apart && in_->ends_.size() < batch.end - batch.begin) in_->ends_.emplace_back(true);
     for (size_t k = batch.begin; k < batch.end; ++k) {
       if (!idle(k)) Ask(batch, k, s);
-      if (timed_) in_->ends_[k - batch.begin].Record(s);
+      if (apart) in_->ends_[k - batch.begin].Record(s);
     }
     return;
   }
@@ -353,11 +367,12 @@ void CudaExecutor::Report(const Part& part, size_t b, double all, Io& io) {
   // what the first kernel follows: words are waited for where a chapter begins
   const Mark* const first = &in_->time_[b == chapter.begin ? 2 : 1];
   const Mark* last = first;
+  const bool apart = Apart(batch);
   for (size_t k = batch.begin; k < batch.end; ++k) {
     const Instruction& ins = instructions[k];
-    const uint16_t scope = node(ins.group ? ins.members.back().node : ins.node).scope;
+    const uint16_t scope = ScopeOf(ins);
     by[scope].launches += in_->launches_[k];
-    if (timed_) {
+    if (apart) {
       const Mark* const end = &in_->ends_[k - batch.begin];
       by[scope].compute += Mark::Between(*std::exchange(last, end), *end);
     }
@@ -381,6 +396,7 @@ void CudaExecutor::Report(const Part& part, size_t b, double all, Io& io) {
       if (!(sum > 0)) most->second.*what += seconds;
     };
     const double kernels = Mark::Between(*first, in_->time_[3]);
+    if (!apart) most->second.compute += kernels;
     const double words = first == &in_->time_[2] ? Mark::Between(in_->time_[1], *first) : 0;
     // what neither the Io's work nor, of the dealer's, the kernels of the next batch hide
     const double copies = std::clamp(Mark::Between(in_->time_[0], in_->time_[1]) + back_ - meanwhile_, 0.0,

@@ -130,6 +130,8 @@ class CudaExecutor : public pfss::Executor {
   void Prepare(size_t b, pfss::Io& io);
   void FillWords(const Chapter& c, const pfss::Randomness& randomness);
   void ExpandWords(size_t chapter);
+  uint16_t ScopeOf(const Instruction& ins) const;
+  bool Apart(const Batch& batch) const;
   void Launch(size_t b);
   void AwaitFrame(const Part& part, pfss::Io& io);
   void AwaitSections(const Batch& batch, pfss::Io& io);
