@@ -30,6 +30,39 @@ TEST(Channel, FramesArriveInOrderCountedHashedAndByPhase) {
   EXPECT_EQ(b->peer().key, kP0.key);
 }
 
+// What came is entered later, while the peer works; its room may go as soon as it is released.
+TEST(Channel, TagsOfFramesThatCameAreThoseOfFramesThatLeft) {
+  const Hash keys[] = {{1}, {2}};
+  std::vector<std::pair<Hash, Hash>> seen;
+  for (bool answers : {false, true}) {
+    auto [a, b] = InProcessPair(kP0, kP1);
+    a->TagFrames(keys[0], keys[1]), b->TagFrames(keys[1], keys[0]);
+    for (size_t n : {size_t{0}, size_t{5}, size_t{70'000}, size_t{9}, size_t{200'000}, size_t{64} << 10}) {
+      const Bytes sent(n, uint8_t(n + 3));
+      Bytes room(n);
+      b->Post(kFirstRun, room);
+      a->SendUpTo(kFirstRun, sent, n);
+      b->RecvUpTo(n);
+      EXPECT_EQ(room, sent);
+      if (answers) {
+        b->SendUpTo(kFirstRun, room, n);
+        Bytes back(n);
+        a->Post(kFirstRun, back);
+        a->RecvUpTo(n);
+        a->Release(back), std::fill(back.begin(), back.end(), uint8_t{0});
+      }
+      a->Release(sent), b->Release(room);
+      std::fill(room.begin(), room.end(), uint8_t{0});
+    }
+    const auto ours = a->Transcript(), theirs = b->Transcript();
+    EXPECT_EQ(ours.first, theirs.second);
+    EXPECT_EQ(ours.second, theirs.first);
+    seen.push_back(ours);
+  }
+  EXPECT_EQ(seen[0].first, seen[1].first);
+  EXPECT_NE(seen[0].second, seen[1].second);
+}
+
 TEST(Channel, AnotherKindOrTooMuchOrTooLittleEndsTheSessionOnBothSides) {
   for (int bad = 0; bad < 3; ++bad) {
     auto [a, b] = InProcessPair(kP0, kP1);
