@@ -359,7 +359,7 @@ def main():
     p.add_argument('--keys', nargs='*', default=['resident', 'uploaded', 'streamed'], choices=['resident', 'uploaded', 'streamed'])
     p.add_argument('--links', nargs='*', default=['queue', 'tcp', 'tls'], choices=['queue', 'tcp', 'tls'], help='of the rows: queue: of a; tls: of c and d')
     p.add_argument('--runs', type=int, default=9, help=f'timed runs of an inference, after {WARM} that warm up')
-    p.add_argument('--streams', type=int, default=4, help='connections between the parties, of rows b, c and d')
+    p.add_argument('--streams', type=int, default=8, help='connections between the parties, of rows b, c and d')
     p.add_argument('--mode', choices=['cpu', 'gpu', 'gpu_device_only'], help='instead of all that: softmax and LayerNorm alone; lines are added to --out')
     p.add_argument('--commit', help='of the programs, where this folder is no repository')
     p.add_argument('--add', action='store_true', help='lines are added to --out: for a call in parts')

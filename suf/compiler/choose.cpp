@@ -92,7 +92,7 @@ const std::vector<Profile>& Profiles() {
        {.flight = 36e-6, .wire = 1.2e-9, .key = kKey, .block = kBlock, .word = kWord, .together = true},
        "loopback of one machine, TLS of one stream, one core; aes and word: walks as suf fn bench has them, avx512"},
       {"gpu",
-       {.flight = 24e-6, .wire = 0.28e-9, .key = 0.045e-9, .block = 1 / 51e9, .word = 0.01e-9},
+       {.flight = 24e-6, .wire = 0.28e-9, .key = 0.045e-9, .block = 1 / 51e9, .word = 0.01e-9, .whole = true},
        "an H100 for both parties, plain TCP, keys uploaded meanwhile"},
       Network("lan", 1e-3, "1 ms round trip, 1 Gb/s; the machine of cpu"),
       Network("balanced", 20e-3, "20 ms round trip, 1 Gb/s; the machine of cpu"),

@@ -262,9 +262,10 @@ TEST(Tiles, AreChosenByCost) {
   };
   EXPECT_EQ(chosen("rtt=0,rate=1M,duplex=1"), 2);
   EXPECT_EQ(chosen("rtt=0,rate=1M,duplex=1", 1), 1);
-  EXPECT_EQ(chosen("cpu"), 1);                     // one of them works at a time
-  EXPECT_EQ(chosen("wan"), 1);                     // flights are nearly all of it
-  EXPECT_EQ(chosen("rtt=0,rate=1M,duplex=0"), 1);  // one wire for both
+  EXPECT_EQ(chosen("cpu"), 1);                         // one of them works at a time
+  EXPECT_EQ(chosen("wan"), 1);                         // flights are nearly all of it
+  EXPECT_EQ(chosen("rtt=0,rate=1M,duplex=0"), 1);      // one wire for both
+  EXPECT_EQ(chosen("gpu,rtt=0,rate=1M,duplex=1"), 1);  // a device runs as many kernels for half a text
   nn::Options two;
   two.Set("tiles", 2);
   for (const nn::Class& one : CompileFor(RandomModel("tiny", 3), kLongest, two).plan.classes)

@@ -162,7 +162,7 @@ void ChooseTiles(Plan* plan, size_t which, const compiler::Prices& prices, const
         compiler::PriceOf(WithSteps(prices), {}, [&](pfss::Trace& t) { Build(t, *plan, c.max_n, c.variant); });
     seconds[tiles] = priced.why_not.empty() ? priced.seconds : INFINITY;
   }
-  c.tiles = seconds[2] < kWorthTiles * seconds[1] ? 2 : 1;
+  c.tiles = !prices.whole && seconds[2] < kWorthTiles * seconds[1] ? 2 : 1;
   const int other = 3 - c.tiles;
   const double slower = std::max(0.0, seconds[other] - seconds[c.tiles]);  // 0: by less than kWorthTiles asks for
   c.choices.insert(c.choices.begin(), {"tiles", Str(c.tiles), Str(other), int64_t(std::lround(slower * 1e6))});
