@@ -250,6 +250,7 @@ std::optional<Channel::Frame> Channel::Fill(size_t) {
 void Channel::RecvUpTo(size_t bytes) {
   SUF_CHECK(!posted_.empty() && bytes <= posted_.front().room.size());
   if (over_) Gone();
+  Settle();
   const Posted& p = posted_.front();
   if (const std::optional<Frame> f = Fill(bytes)) {
     ThrowIfRefusal(*f);
