@@ -125,18 +125,6 @@ void Channel::Book(bool sent, uint16_t kind, View header, View payload, bool sta
   (sent ? t.bytes_sent : t.bytes_received) += header.size() + payload.size();
   if (recorder_) recorder_->Add(sent, peer_.role, header, payload);
   if (!transcript_) return;
-  if (!sent && kind >= kFirstRun && stays && received_.tags)
-    return void(unsettled_.emplace_back(Bytes(header.begin(), header.end()), payload));
-  if (!sent) Settle();
-  Enter(sent, kind, header, payload, stays);
-}
-
-void Channel::Settle() {
-  for (const auto& [header, payload] : std::exchange(unsettled_, {})) Enter(false, kFirstRun, header, payload, true);
-}
-
-// Enter: into a direction's transcript.
-void Channel::Enter(bool sent, uint16_t kind, View header, View payload, bool stays) {
   Direction& d = sent ? sent_ : received_;
   const bool busy = d.tagger && !d.tagger->Idle();
   if (kind >= kFirstRun && d.tags && (busy || (stays && payload.size() >= Tagger::kLong))) {
@@ -151,13 +139,11 @@ void Channel::Enter(bool sent, uint16_t kind, View header, View payload, bool st
 }
 
 std::pair<Hash, Hash> Channel::Transcript() {
-  Settle();
   sent_.Wait(), received_.Wait();
   return {sent_.frames.Peek(), received_.frames.Peek()};
 }
 
 void Channel::TagFrames(const Hash& own, const Hash& peer) {
-  Settle();
   sent_.Wait(), received_.Wait();
   sent_.tags.emplace(own), received_.tags.emplace(peer);
 }
@@ -165,8 +151,6 @@ void Channel::TagFrames(const Hash& own, const Hash& peer) {
 void Channel::Release(View memory) {
   if (std::any_of(leaving_.begin(), leaving_.end(), [&](View v) { return Overlap(v, memory); }))
     Leave(), leaving_.clear();
-  if (std::any_of(unsettled_.begin(), unsettled_.end(), [&](const auto& f) { return Overlap(f.second, memory); }))
-    Settle();
   for (const Direction* d : {&sent_, &received_})
     if (d->tagger) d->tagger->Wait(memory);
 }
@@ -203,7 +187,6 @@ void Channel::SendUpTo(uint16_t kind, View payload, size_t bytes) {
   if (bytes < length_) return;
   const Bytes header = *std::exchange(sending_, std::nullopt);
   Book(true, kind, header, payload, true);
-  Settle();
 }
 
 // CheckDue: that a frame, which is no refusal, is the next one and of one of these kinds.
@@ -250,7 +233,6 @@ std::optional<Channel::Frame> Channel::Fill(size_t) {
 void Channel::RecvUpTo(size_t bytes) {
   SUF_CHECK(!posted_.empty() && bytes <= posted_.front().room.size());
   if (over_) Gone();
-  Settle();
   const Posted& p = posted_.front();
   if (const std::optional<Frame> f = Fill(bytes)) {
     ThrowIfRefusal(*f);

@@ -227,10 +227,6 @@ class Channel {
   void CheckDue(const Frame& f, uint16_t a, uint16_t b);
   // Book: stays: whether the payload stays where it is until Release.
   void Book(bool sent, uint16_t kind, View header, View payload, bool stays = false);
-  void Enter(bool sent, uint16_t kind, View header, View payload, bool stays);
-  // Settle: enters what was received of an inference and is not entered yet: while the peer works, as its tags would
-  // keep him waiting for our answer.
-  void Settle();
 
   Identity self_, peer_;
   Hash exporter_;
@@ -245,7 +241,6 @@ class Channel {
     void Wait();                     // for tags of all frames so far
   };
   Direction sent_, received_;
-  std::vector<std::pair<Bytes, View>> unsettled_;  // headers and payloads, received, in order
   bool transcript_ = true, over_ = false;
   uint16_t next_sent_ = 0, next_received_ = 0;
   double waited_ = 0;

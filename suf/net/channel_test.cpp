@@ -30,7 +30,7 @@ TEST(Channel, FramesArriveInOrderCountedHashedAndByPhase) {
   EXPECT_EQ(b->peer().key, kP0.key);
 }
 
-// What came is entered later, while the peer works; its room may go as soon as it is released.
+// Short frames and long ones, whose tags a thread makes; a room may go as soon as it is released.
 TEST(Channel, TagsOfFramesThatCameAreThoseOfFramesThatLeft) {
   const Hash keys[] = {{1}, {2}};
   std::vector<std::pair<Hash, Hash>> seen;
