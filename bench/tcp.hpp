@@ -19,11 +19,13 @@ void Get(int socket, std::span<uint8_t> bytes);
 // are sockets. Takes them over.
 std::unique_ptr<net::Channel> TcpChannel(const std::vector<int>& sockets);
 
-// TcpLink: the product's link over that.
-class TcpLink : private std::unique_ptr<net::Channel>, public run::ChannelLink {
+// TcpLink: the product's link over one, which it owns: as a base, since the link refers to it from the beginning on.
+struct OwnChannel {
+  std::unique_ptr<net::Channel> channel;
+};
+class TcpLink : private OwnChannel, public run::ChannelLink {
  public:
-  explicit TcpLink(const std::vector<int>& sockets)
-      : std::unique_ptr<net::Channel>(TcpChannel(sockets)), run::ChannelLink(**this) {}
+  explicit TcpLink(const std::vector<int>& sockets) : OwnChannel{TcpChannel(sockets)}, run::ChannelLink(*channel) {}
 };
 
 }  // namespace suf::bench
