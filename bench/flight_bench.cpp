@@ -155,7 +155,7 @@ int Main(int argc, char** argv) {
     Fail(Cause::kInput, "parties are processes or threads; got ", parties);
   auto ends = Connected(streams);
   const auto fly = [&](size_t me) {
-    TcpLink link(std::move(ends[me]));
+    TcpLink link(ends[me]);
     const auto place = MakePlace(backend, std::stoi(me ? devices.substr(devices.find(',') + 1) : devices));
     Fly(me, link, *place, [&](size_t bytes, std::vector<double> us) {
       std::sort(us.begin(), us.end());

@@ -75,7 +75,7 @@ class Threads : public Pair {
     party_[0].Weights(weights), party_[1].Setup(setup);
     if (o_.link != "tcp") return;
     auto between = Connected(o_.streams);
-    for (size_t p : {0, 1}) links_[p] = std::make_unique<TcpLink>(std::move(between[p]));
+    for (size_t p : {0, 1}) links_[p] = std::make_unique<TcpLink>(between[p]);
   }
   void Begin(std::array<Job, 2> jobs) override {
     if (o_.link != "tcp") links_ = run::MakeLinks();
@@ -165,7 +165,7 @@ Outcome Read(const ordered_json& j) {
 }
 
 // Serve: a party's process.
-void Serve(const Options& o, int p, int control, int key_socket, std::vector<int> sockets) {
+void Serve(const Options& o, int p, int control, int key_socket, const std::vector<int>& sockets) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   Party party(o, p);
   if (p)
@@ -173,7 +173,7 @@ void Serve(const Options& o, int p, int control, int key_socket, std::vector<int
   else
     party.Weights(ReadWeights(o, party.seat().engine.plan()));
   apps::KeepPages();
-  TcpLink link(std::move(sockets));
+  TcpLink link(sockets);
   PutJson(control, "ready");
   for (;;) {
     const ordered_json j = GetJson(control);

@@ -2,7 +2,6 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -10,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <vector>
 
 #include "suf/base/file.hpp"
 #include "suf/net/internal/asio.hpp"
@@ -66,12 +64,7 @@ class Socket final : public net::Pipe {
   }
   size_t queued() const override { return queued_; }
   bool Wait(bool read, bool write, net::Deadline deadline, int also = -1) override {
-    pollfd p[2] = {{read || write ? fd_.get() : -1, short((read ? POLLIN : 0) | (write ? POLLOUT : 0)), 0},
-                   {also, POLLIN, 0}};
-    if (Watch(std::min(deadline, net::Patience()), [&] { return poll(p, 2, 0) > 0; })) return true;
-    while (std::chrono::steady_clock::now() < deadline)
-      if (poll(p, 2, 50) > 0) return true;
-    return false;
+    return net::WaitOn(fd_.get(), read, write, deadline, also);
   }
   void Drain(net::Deadline) noexcept override { Drop(); }
   void Drop() noexcept override { shutdown(fd_.get(), SHUT_RDWR); }

@@ -1,7 +1,6 @@
 // One session over several connections: what goes over which, how they are bound together, and what ends them.
 #include "suf/net/internal/stream.hpp"
 
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <future>
@@ -136,13 +135,7 @@ class Wire final : public Pipe {
   }
   size_t queued() const override { return out_.size() - sent_; }
   bool Wait(bool read, bool write, Deadline deadline, int also = -1) override {
-    pollfd p[2] = {{read || write ? fd_.get() : -1, short((read ? POLLIN : 0) | (write ? POLLOUT : 0)), 0},
-                   {also, POLLIN, 0}};
-    for (bool more = true; more;) {
-      more = std::chrono::steady_clock::now() < deadline;
-      if (poll(p, 2, more ? 10 : 0) > 0) return true;
-    }
-    return false;
+    return WaitOn(fd_.get(), read, write, deadline, also);
   }
   void Drain(Deadline) noexcept override { Drop(); }
   void Drop() noexcept override { shutdown(fd_.get(), SHUT_RDWR); }

@@ -2,7 +2,6 @@
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -53,12 +52,6 @@ long BioCtrl(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH;
 int BioFree(BIO* b) {
   delete static_cast<Under*>(BIO_get_data(b));
   return 1;
-}
-
-// Milliseconds until then, rounded up; 0 when it is over.
-int Left(Deadline deadline) {
-  auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
-  return int(std::clamp<int64_t>(left, 0, 1 << 30));
 }
 
 }  // namespace
@@ -217,13 +210,7 @@ bool TlsLink::Flush(std::error_code* error) {
 }
 
 bool TlsLink::Wait(bool read, bool write, Deadline deadline, int also) {
-  // an idle one is not looked at: its end would be found at once, and again and again
-  pollfd p[2] = {{read || write ? fd_.get() : -1, short((read ? POLLIN : 0) | (write ? POLLOUT : 0)), 0},
-                 {also, POLLIN, 0}};
-  if (Watch(std::min(deadline, Patience()), [&] { return poll(p, 2, 0) > 0; })) return true;
-  while (int left = Left(deadline))
-    if (poll(p, 2, left) > 0) return true;
-  return false;
+  return WaitOn(fd_.get(), read, write, deadline, also);
 }
 
 void TlsLink::Drain(Deadline deadline) noexcept {

@@ -23,6 +23,9 @@ inline Deadline Patience() {
   return std::chrono::steady_clock::now() + time;
 }
 
+// WaitOn: Pipe::Wait of a socket.
+bool WaitOn(int fd, bool read, bool write, Deadline deadline, int also);
+
 class Pipe {
  public:
   virtual ~Pipe() = default;

@@ -1,0 +1,28 @@
+#include "suf/net/internal/pipe.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+
+namespace suf::net {
+
+namespace {
+
+// Milliseconds until then, rounded up; 0 when it is over.
+int Left(Deadline deadline) {
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+  return int(std::clamp<int64_t>(left, 0, 1 << 30));
+}
+
+}  // namespace
+
+bool WaitOn(int fd, bool read, bool write, Deadline deadline, int also) {
+  // an idle one is not looked at: its end would be found at once, and again and again
+  pollfd p[2] = {{read || write ? fd : -1, short((read ? POLLIN : 0) | (write ? POLLOUT : 0)), 0}, {also, POLLIN, 0}};
+  if (Watch(std::min(deadline, Patience()), [&] { return poll(p, 2, 0) > 0; })) return true;
+  while (int left = Left(deadline))
+    if (poll(p, 2, left) > 0) return true;
+  return false;
+}
+
+}  // namespace suf::net
