@@ -28,8 +28,7 @@ class Held {
 };
 Held on_device, pinned;
 
-// Ranges: pages that kernels reach at the host's own address. The driver's answer to that question takes as long as a
-// copy's start.
+// Ranges: pages that kernels reach at the host's own address; each copy of a frame asks.
 class Ranges {
  public:
   void Add(const void* p, size_t bytes) {
