@@ -51,6 +51,13 @@ void TurnReals(Reals& y, int64_t rows, int64_t heads, double base) {
       y, rows, heads, a.cos, a.sin, [](double p, double q) { return p * q; }, [](double p, double q) { return p + q; });
 }
 
+// AddRows: each row of a matrix times its factor, to one row.
+void AddRows(const Reals& matrix, const Reals& factors, Reals& to) {
+  const size_t d = to.size();
+  for (size_t i = 0; i < factors.size(); ++i)
+    for (size_t j = 0; j < d; ++j) to[j] += factors[i] * matrix[i * d + j];
+}
+
 const char* const kKinds[] = {"full", "diag", "mean", "one", "centred"};
 
 }  // namespace
@@ -187,15 +194,13 @@ Reach Map::Bound(const Facts& c, const Edges& in, std::vector<Width>*) {
         spectral += image.radius * p.largest;
       }
       for (const Noise& e : x.noise) {
-        for (size_t i = 0; i < w.Magnitudes().size(); ++i) r.each[i % size_t(d)] += e.each * w.Magnitudes()[i];
+        AddRows(w.Magnitudes(), Reals(size_t(x.dim), e.each), r.each);
         for (int64_t at = 0; at < x.dim; at += e.width)
           spectral += e.each * std::sqrt(double(e.width)) * w.Largest(at, e.width);
       }
     } else if (t.kind == kFull) {
       Reals box(size_t(d), 0.0);
-      if (!x.each.empty())
-        for (size_t i = 0; i < w.Magnitudes().size(); ++i)
-          box[i % size_t(d)] += x.each[i / size_t(d)] * w.Magnitudes()[i];
+      if (!x.each.empty()) AddRows(w.Magnitudes(), x.each, box);
       for (size_t j = 0; j < size_t(d); ++j) {
         const double ball = x.length * w.Columns()[j];
         r.each[j] += x.each.empty() ? ball : std::min(ball, box[j]);
