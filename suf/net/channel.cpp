@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -12,6 +13,7 @@
 #include <thread>
 
 #include "suf/base/file.hpp"
+#include "suf/net/internal/pipe.hpp"
 
 namespace suf::net {
 
@@ -305,7 +307,8 @@ class QueueChannel final : public Channel {
   struct Shared {
     std::mutex m;
     std::condition_variable changed;
-    std::deque<Frame> queue[2];  // queue[i]: towards end i
+    std::deque<Frame> queue[2];        // queue[i]: towards end i
+    std::atomic<size_t> waiting[2]{};  // its frames, for who watches
     bool open[2] = {true, true};
     void Close(bool a, bool b) {
       std::lock_guard lock(m);
@@ -338,20 +341,26 @@ class QueueChannel final : public Channel {
       Gone();
     }
     s_->queue[1 - end_].push_back(std::move(f));
+    s_->waiting[1 - end_].fetch_add(1);
     s_->changed.notify_all();
   }
 
   Frame Take(size_t) override {
-    std::unique_lock lock(s_->m);
+    std::unique_lock lock(s_->m, std::defer_lock);
     auto& q = s_->queue[end_];
-    if (!Blocked(
-            [&] { return s_->changed.wait_for(lock, timeout(), [&] { return !q.empty() || !s_->open[1 - end_]; }); })) {
+    const auto there = [&] { return s_->waiting[end_].load() > 0; };
+    if (!Blocked([&] {
+          Watch(Patience(), there, there);
+          lock.lock();
+          return s_->changed.wait_for(lock, timeout(), [&] { return !q.empty() || !s_->open[1 - end_]; });
+        })) {
       lock.unlock();
       Silent("hear from it");
     }
     if (q.empty()) Gone();
     Frame f = std::move(q.front());
     q.pop_front();
+    s_->waiting[end_].fetch_sub(1);
     return f;
   }
 
