@@ -26,6 +26,7 @@ constexpr auto kPatience = std::chrono::microseconds(150), kPatienceOfMany = std
 constexpr size_t kWakes = 4;  // sleepers that one hand wakes
 constexpr uint32_t kOpen = 1u << 31;
 constexpr int kHandBits = 16;
+constexpr size_t kAll = (1u << kHandBits) - 1;
 
 }  // namespace
 
@@ -51,9 +52,9 @@ struct Pool::State {
   std::mutex error_m;
   std::exception_ptr error;
 
-  // call: number of the range << kHandBits | its hands. Other workers neither enter nor are woken.
+  // call: number of the range << kHandBits | its hands. Other workers neither enter nor are woken. The last one, of
+  // kAll hands, is the end: by that alone a worker leaves, once it has woken those below it.
   alignas(64) std::atomic<uint64_t> call{0};
-  std::atomic<bool> stopping{false};
 
   void Work() {
     inside = true;
@@ -76,10 +77,11 @@ struct Pool::State {
     return false;
   }
 
-  static size_t Hands(uint64_t called) { return called & ((1u << kHandBits) - 1); }
+  static size_t Hands(uint64_t called) { return called & kAll; }
 
   // Wake: the hands below this one in a tree, where they sleep: nobody wakes all.
   void Wake(size_t hand, size_t hands) {
+    hands = std::min(hands, workers.size() + 1);
     for (size_t below = kWakes * hand + 1; below <= kWakes * (hand + 1) && below < hands; ++below) {
       auto& sleeping = workers[below - 1].sleeping;
       if (sleeping.load() != 0 && sleeping.exchange(0) != 0) sleeping.notify_one();
@@ -103,7 +105,7 @@ struct Pool::State {
     for (uint64_t seen = 0;;) {
       seen = Called(hand, seen);
       Wake(hand, Hands(seen));
-      if (stopping.load()) return;
+      if (Hands(seen) == kAll) return;
       if (Enter()) {
         Work();
         gate.fetch_sub(1);
@@ -117,13 +119,12 @@ struct Pool::State {
   }
 };
 
-Pool::Pool(int threads) : s_(new State(size_t(std::clamp(threads, 1, (1 << kHandBits) - 1)) - 1)) {
+Pool::Pool(int threads) : s_(new State(size_t(std::clamp(threads, 1, int(kAll) - 1)) - 1)) {
   for (size_t i = 0; i < s_->workers.size(); ++i) s_->workers[i].thread = std::thread([this, i] { s_->Loop(i + 1); });
 }
 
 Pool::~Pool() {
-  s_->stopping = true;
-  s_->Call(size_t(threads()));
+  s_->Call(kAll);
   for (auto& w : s_->workers) w.thread.join();
   delete s_;
 }

@@ -105,5 +105,20 @@ TEST(Pool, RangesAreOrderedWithTheirCallers) {
   }
 }
 
+// A pool ends while a worker that its last range called still wakes others: hand 1, which that range gives three to
+// wake and the end one more.
+TEST(Pool, EndsBeforeALateWorker) {
+  auto ends = [] {
+    for (int round = 0; round < 500; ++round) {
+      Pool pool(9);
+      std::this_thread::sleep_for(std::chrono::microseconds(400));  // all sleep
+      pool.For(8, 1, [](size_t, size_t) {});
+    }
+  };
+  std::vector<std::thread> all;
+  for (int i = 0; i < 6; ++i) all.emplace_back(ends);
+  for (std::thread& t : all) t.join();
+}
+
 }  // namespace
 }  // namespace suf::exec
