@@ -145,10 +145,16 @@ class Role:
             time.sleep(0.05)
         sys.exit(f'{self.log.name}: {self.log.read_text()[-2000:]}')
 
-    def stop(self):
+    def stop(self, seconds=90):
+        """A role ends once its sessions have, which wait a minute for a silent peer; one that does not must not hide why it was stopped."""
         if self.process.poll() is None:
             self.process.terminate()
-        self.process.wait()
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            print(f'{self.log.name}: no end {seconds} s after SIGTERM, killed', file=sys.stderr, flush=True)
+            self.process.kill()
+            self.process.wait()
 
 
 def write_ids(file, texts):
