@@ -259,7 +259,7 @@ Plan Compiler::Run(std::span<const std::vector<int32_t>> texts) {
   }
   for (int v = 0; v < int(plan_.variants.size()); ++v) MakeVariant(v);
   Check(plan_);
-  const Quantised q = Quantise(weights_, plan_);
+  const Quantised q = Quantise(weights_, plan_, pool_);
   Simulator simulator(plan_, q, pool_);
   for (size_t i = 0; i < cut.size(); ++i) {
     for (int v = 0; v < int(plan_.variants.size()); ++v)

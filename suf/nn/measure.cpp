@@ -55,9 +55,8 @@ class Measures::One : public NodeWeights {
     int scale = 0;
   };
   Reals Rows(int64_t begin, int64_t count) const {
-    const Reals all = At("full").Numbers();
-    const int64_t cols = At("full").cols();
-    return {all.begin() + begin * cols, all.begin() + (begin + count) * cols};
+    const Tensor& all = At("full");
+    return all.Visit([&](const auto* p) { return Reals(p + begin * all.cols(), p + (begin + count) * all.cols()); });
   }
   const Measures& all_;
   std::map<std::string, Entry> slots_;

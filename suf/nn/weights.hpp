@@ -10,9 +10,9 @@ namespace suf::nn {
 // Quantised: whole numbers by name, "<node>.<slot>" as in the trace's inputs.
 using Quantised = std::map<std::string, Tensor>;
 
-// Quantise: evaluates every weight's expression at its scale. Throws Cause::kInput when a tensor is missing or of
-// another shape, Cause::kRefused when a value leaves 2^50, naming the weight.
-Quantised Quantise(const Weights& weights, const Plan& plan);
+// Quantise: evaluates every weight's expression at its scale, a weight a thread. Throws Cause::kInput when a tensor is
+// missing or of another shape, Cause::kRefused when a value leaves 2^50, naming the weight.
+Quantised Quantise(const Weights& weights, const Plan& plan, exec::Pool& pool = exec::Default());
 // SlotName: of a node's weight as a class of the plan reads it: "<node>.<slot>" where the first class has the same
 // values, else with "@" and the number of the first class that does. All are quantised, masked and given to P1.
 std::string SlotName(const Plan& plan, const Class& c, const Node& n, const Slot& s);
