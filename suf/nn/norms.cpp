@@ -15,7 +15,7 @@ constexpr int kLanes = 8, kWide = 4, kRows = 4;
 
 // Dot4: four rows of x against one row of w; lane sums are added in a fixed order, and nothing is contracted, so
 // results do not depend on the machine. Loops are unrolled and vectors are no wider than AVX2's: else sums lie in
-// memory, which takes four times as long.
+// memory, which takes up to four times as long.
 SUF_CLONES void Dot4(const double* const x[kRows], const double* w, int64_t n, double out[kRows]) {
   typedef double Vector __attribute__((vector_size(kWide * sizeof(double))));
   Vector acc[kRows][kLanes / kWide] = {};
