@@ -50,7 +50,8 @@ struct Pool::State {
   alignas(64) const std::function<void(size_t, size_t)>* f = nullptr;
   size_t n = 0, chunk = 0;
   std::mutex error_m;
-  std::exception_ptr error;
+  std::exception_ptr error;  // of the part that begins at error_at: those below it were begun before, and end
+  size_t error_at = 0;
 
   // call: number of the range << kHandBits | its hands. Other workers neither enter nor are woken. The last one, of
   // kAll hands, is the end: by that alone a worker leaves, once it has woken those below it.
@@ -63,7 +64,7 @@ struct Pool::State {
         (*f)(a, std::min(n, a + chunk));
       } catch (...) {
         std::lock_guard l(error_m);
-        if (!error) error = std::current_exception();
+        if (!error || a < error_at) error = std::current_exception(), error_at = a;
         next = n;
       }
     }

@@ -16,8 +16,8 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
   int threads() const;
   // For: calls f(begin, end) over disjoint ranges that cover [0, n), each a multiple of `grain` long but the last.
-  // grain is what is worth a thread: no more are called, woken or waited for. The first exception is rethrown to the
-  // caller.
+  // grain is what is worth a thread: no more are called, woken or waited for. Of exceptions the caller gets the one of
+  // the lowest range, whichever thread is faster.
   void For(size_t n, size_t grain, const std::function<void(size_t, size_t)>& f);
 
  private:

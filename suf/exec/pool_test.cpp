@@ -37,6 +37,24 @@ TEST(Pool, NestsInlineAndRethrows) {
   EXPECT_EQ(sum, 40);
 }
 
+// All parts above the first fail, the first one last: the others have begun by then.
+TEST(Pool, TheLowestRangesErrorIsTold) {
+  Pool pool(4);
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<int> failed{0};
+    try {
+      pool.For(4, 1, [&](size_t a, size_t) {
+        while (a == 0 && !failed) std::this_thread::yield();
+        ++failed;
+        throw std::runtime_error(std::to_string(a));
+      });
+      FAIL();
+    } catch (const std::runtime_error& e) {
+      EXPECT_STREQ(e.what(), "0") << "round " << round;
+    }
+  }
+}
+
 // A link copies frames under a lock that kernels, which send while they run, wait for.
 TEST(Pool, ACopyWaitsForNoRange) {
   std::mutex m;

@@ -1,7 +1,6 @@
 #include "suf/nn/weights.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <map>
 #include <set>
 
@@ -76,24 +75,17 @@ Quantised Quantise(const Weights& weights, const Plan& plan, exec::Pool& pool) {
     std::string name, where;
     Slot slot;
     Tensor values;
-    std::exception_ptr error;  // the first one of the graph is told, whichever thread is faster
   };
   std::vector<Due> all;
   ForWeights(plan, Any, [&](const Node& n, const Slot& s, const std::string& name) {
-    all.push_back({name, Graph::Where(n) + " (" + s.name + ")", s, {}, {}});
+    all.push_back({name, Graph::Where(n) + " (" + s.name + ")", s, {}});
   });
   pool.For(all.size(), 1, [&](size_t begin, size_t end) {
-    for (Due& d : std::span(all).subspan(begin, end - begin)) try {
-        d.values = Fixed(d.where, d.slot.weight.shape(), weights.Value(d.slot.weight), d.slot.scale);
-      } catch (...) {
-        d.error = std::current_exception();
-      }
+    for (Due& d : std::span(all).subspan(begin, end - begin))
+      d.values = Fixed(d.where, d.slot.weight.shape(), weights.Value(d.slot.weight), d.slot.scale);
   });
   Quantised q;
-  for (Due& d : all) {
-    if (d.error) std::rethrow_exception(d.error);
-    q[d.name] = std::move(d.values);
-  }
+  for (Due& d : all) q[d.name] = std::move(d.values);
   return q;
 }
 
