@@ -35,6 +35,13 @@ bool Watch(std::chrono::steady_clock::time_point until, F&& there) {
   return Watch(until, there, [] { return false; });
 }
 
+// Patience: until when a thread that waits for the peer from now on watches, before it sleeps: where cores are many, it
+// outwaits the peer's turn, as the pool does. ADR 33, 39.
+inline std::chrono::steady_clock::time_point Patience() {
+  static const auto time = std::chrono::microseconds(Many(Cores()) ? 1000 : 20);
+  return std::chrono::steady_clock::now() + time;
+}
+
 // Locked: a lock that nobody holds for long: who finds it taken looks again some hundred times before he sleeps.
 inline std::unique_lock<std::mutex> Locked(std::mutex& m) {
   std::unique_lock l(m, std::try_to_lock);

@@ -7,8 +7,10 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 
+#include "suf/base/cores.hpp"
 #include "suf/exec/host.hpp"
 #include "suf/exec/pool.hpp"
 
@@ -74,10 +76,15 @@ class QueueLink : public Link {
   }
   void Receive(int index, size_t bytes) override {
     const auto begin = std::chrono::steady_clock::now();
-    const auto looks = [&] { return std::chrono::steady_clock::now() - begin < kLook; };
-    for (uint64_t seen = in_->moves; !Came(bytes) && looks(); seen = in_->moves)  // a sleep costs more than most frames
-      while (in_->moves == seen && looks()) {
-      }
+    std::optional<uint64_t> seen;  // of its moves: whoever looks on asks for the lock after the next one
+    Watch(Patience(), [&] {
+      const uint64_t moves = in_->moves;
+      if (moves == seen) return false;
+      std::unique_lock l(in_->m, std::try_to_lock);  // who sends has it while it copies
+      if (!l) return false;
+      seen = moves;
+      return in_->closed || in_->posted.empty() || in_->posted.front().came >= bytes;
+    });
     std::unique_lock l(in_->m);
     SUF_CHECK(!in_->posted.empty() && in_->posted.front().index == index);
     const Queue::Posted& due = in_->posted.front();
@@ -94,11 +101,6 @@ class QueueLink : public Link {
   double waited() const override { return waited_; }
 
  private:
-  static constexpr std::chrono::microseconds kLook{100};
-  bool Came(size_t bytes) {
-    std::lock_guard l(in_->m);
-    return in_->closed || in_->posted.empty() || in_->posted.front().came >= bytes;
-  }
   static void Fits(const Queue::Posted& room, int index, size_t bytes) {
     if (index != room.index) Fail(Cause::kPeer, "frame ", index, " came where frame ", room.index, " was due");
     if (bytes != room.into.size())

@@ -16,13 +16,6 @@ inline constexpr size_t kBurst = 4 * kRecord;  // encrypted and sent at once: th
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-// Patience: until when a thread that waits for the peer from now on watches, before it sleeps: where cores are many, it
-// outwaits the peer's turn, as the pool does. ADR 33, 39.
-inline Deadline Patience() {
-  static const auto time = std::chrono::microseconds(Many(Cores()) ? 1000 : 20);
-  return std::chrono::steady_clock::now() + time;
-}
-
 // WaitOn: Pipe::Wait of a socket.
 bool WaitOn(int fd, bool read, bool write, Deadline deadline, int also);
 
