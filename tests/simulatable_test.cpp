@@ -387,7 +387,7 @@ TEST(SimulatableUnopened, ViewsOfBothParties) {
 
 // Streams that the trace cannot see: one mask for two messages, a half of a mask that is missing.
 TEST(SimulatableTeeth, BrokenStreamsAreReported) {
-  World w(0);
+  World w(0, "packed");
   for (int q : {0, 1}) {
     Streams reused, missing;
     reused.instead[{q, w.Pads(q, "piece")[0]}] = w.Pads(q, "low digit")[0];

@@ -2,7 +2,7 @@
 # gpu_test.sh [FOLDER]: every test of a build folder that uses a device, from the repository's root, on a machine that needs a
 # driver, a device and no compiler: the programs *_cuda_test, and the tests that take every backend that this machine has: operations,
 # gates, layers, whole tiny models of 3 to 40 tokens, other randomness (simulatability), audits, and the matrix
-# lowering x backend x function. JOBS of them run at a time (1), backends_test and gates_test in as many parts; but those that look at
+# lowering x backend x function. JOBS of them run at a time (1), the long ones in as many parts; but those that look at
 # the device's free memory or give a peer seconds run alone. ONLY, a pattern, picks programs by their names. What a test prints goes to
 # FOLDER/gpu_test/, and of one that fails here. Ends with 1 if one fails, or if there is none.
 set -u
@@ -31,7 +31,7 @@ for program in "$folder"/*_cuda_test "$folder"/backends_test "$folder"/gates_tes
   case $program in
   */backends_cuda_test | */frames_cuda_test) alone="$alone$program
 " ;;
-  */backends_test | */gates_test)
+  */backends_test | */gates_test | */model_test | */simulatable_test)
     for part in $(seq 0 $((JOBS - 1))); do
       together="${together}env GTEST_TOTAL_SHARDS=$JOBS GTEST_SHARD_INDEX=$part $program
 "
