@@ -21,8 +21,8 @@ void Pause(F&& soon) {
 
 // Watch: looks once, and on until then, whether there() is true; whether it was. Between two looks it leaves the core:
 // where cores are few to another thread, as the peer's turn comes next, else to the processor's, and every eighth time
-// to another thread, as those who watch may be more than the cores; `soon`, a look that asks nothing of the system, ends
-// a pause early. Who sleeps instead is woken some 30 us later on a virtual machine.
+// to another thread, as those who watch may be more than the cores. `soon`, a look that asks nothing of the system,
+// ends a pause early. Who sleeps instead is woken some 30 us later on a virtual machine.
 template <class F, class Soon>
 bool Watch(std::chrono::steady_clock::time_point until, F&& there, Soon&& soon) {
   static const bool many = Many(Cores());

@@ -76,15 +76,18 @@ class QueueLink : public Link {
   }
   void Receive(int index, size_t bytes) override {
     const auto begin = std::chrono::steady_clock::now();
-    std::optional<uint64_t> seen;  // of its moves: whoever looks on asks for the lock after the next one
-    Watch(Patience(), [&] {
-      const uint64_t moves = in_->moves;
-      if (moves == seen) return false;
-      std::unique_lock l(in_->m, std::try_to_lock);  // who sends has it while it copies
-      if (!l) return false;
-      seen = moves;
-      return in_->closed || in_->posted.empty() || in_->posted.front().came >= bytes;
-    });
+    std::optional<uint64_t> seen;  // of its moves: who looks on asks for the lock after the next one
+    const auto moved = [&] { return in_->moves != seen; };
+    Watch(
+        Patience(),
+        [&] {
+          if (!moved()) return false;
+          std::unique_lock l(in_->m, std::try_to_lock);  // who sends has it while it copies
+          if (!l) return false;
+          seen = in_->moves;
+          return in_->closed || in_->posted.empty() || in_->posted.front().came >= bytes;
+        },
+        moved);
     std::unique_lock l(in_->m);
     SUF_CHECK(!in_->posted.empty() && in_->posted.front().index == index);
     const Queue::Posted& due = in_->posted.front();
