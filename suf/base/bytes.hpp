@@ -41,6 +41,7 @@ template <class T>
 using Wiped = std::vector<T, Wiping<T>>;
 // Bytes: frames, files, key bodies.
 using Bytes = Wiped<uint8_t>;
+inline bool Overlap(View a, View b) { return a.data() < b.data() + b.size() && b.data() < a.data() + a.size(); }
 // Append: at the speed of a copy, and no byte written twice. With an allocator of its own a vector copies byte by byte,
 // which g++ 12 makes vectors of at -O3 alone: bytes.cpp has that.
 void Append(Bytes* to, View v);

@@ -42,12 +42,6 @@ Traffic& Traffic::operator+=(const Traffic& o) {
   return *this;
 }
 
-namespace {
-
-bool Overlap(View a, View b) { return a.data() < b.data() + b.size() && b.data() < a.data() + a.size(); }
-
-}  // namespace
-
 // Tagger: makes tags of a direction's long frames in a thread of its own, in order, so that nobody who computes waits
 // for them.
 class Channel::Tagger {
@@ -151,8 +145,8 @@ void Channel::TagFrames(const Hash& own, const Hash& peer) {
 }
 
 void Channel::Release(View memory) {
-  if (std::any_of(leaving_.begin(), leaving_.end(), [&](View v) { return Overlap(v, memory); }))
-    Leave(), leaving_.clear();
+  const auto last = std::find_if(leaving_.rbegin(), leaving_.rend(), [&](View v) { return Overlap(v, memory); });
+  if (last != leaving_.rend()) Leave(memory), leaving_.erase(leaving_.begin(), last.base());  // frames leave in order
   for (const Direction* d : {&sent_, &received_})
     if (d->tagger) d->tagger->Wait(memory);
 }

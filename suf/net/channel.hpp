@@ -198,8 +198,9 @@ class Channel {
   std::deque<Posted> posted_;
   virtual std::optional<Frame> Fill(size_t bytes);
   virtual void Posting(const Posted&) {}
-  // Leave: nothing that PutUpTo was given is read any more. Who cannot send it says so at the next call.
-  virtual void Leave() noexcept {}
+  // Leave: nothing of this memory, which PutUpTo was given, is read any more; what was given later may still be on its
+  // way. Who cannot send it says so at the next call.
+  virtual void Leave(View /*memory*/) noexcept {}
   virtual void Linger() noexcept {}
   // GoneBy: what PeerGone makes of the first frame that nobody took yet.
   static bool GoneBy(const Frame& f, size_t due) { return f.kind == kRefuse || due == 0 || f.payload.size() > due; }
@@ -247,7 +248,7 @@ class Channel {
   Recorder* recorder_ = nullptr;
   std::optional<Bytes> sending_;     // the header of the frame that leaves by parts
   size_t length_ = 0, left_at_ = 0;  // of its payload: all, and what has left
-  std::vector<View> leaving_;        // payloads that SendUpTo was given since the last Leave
+  std::vector<View> leaving_;        // payloads that SendUpTo was given and that may not have left
 };
 
 // EndSession(channel, code, parts..): tells the peer the code and throws the sentence made of parts, with this

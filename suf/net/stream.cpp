@@ -79,6 +79,12 @@ void Stream::Expect(View header, std::span<uint8_t> room) {
   Begin();
 }
 
+uint64_t Stream::LeftWithout(View memory) {
+  const auto l = Locked(m_);
+  const auto last = std::find_if(out_.rbegin(), out_.rend(), [&](const auto& o) { return Overlap(o.payload, memory); });
+  return left_ + uint64_t(last.base() - out_.begin());
+}
+
 bool Stream::Came(size_t bytes) const {
   const size_t came = came_;  // first: it is told last
   return came && came > share_.Bytes(bytes, length_);
@@ -96,7 +102,7 @@ void Stream::Forget() noexcept {
   over_ = true, ++moved_;
   Wake();
   changed_.wait(l, [&] { return !busy_; });
-  out_.clear(), in_.clear(), reading_ = 0;
+  left_ += out_.size(), out_.clear(), in_.clear(), reading_ = 0;
   Tell();
 }
 
@@ -165,7 +171,7 @@ void Stream::Loop() {
     error_ = error;
     if (over_) o.reset(), i.reset();
     if (o) out_.front() = *o;
-    if (written && o) out_.pop_front();
+    if (written && o) out_.pop_front(), ++left_;
     if (i) in_[reading_] = *i;
     if (i && i->Whole(share_)) ++reading_;
     // what is due since then may lie in our buffers already

@@ -165,12 +165,12 @@ class Wire final : public Pipe {
 
 constexpr size_t kStreams = 3, kFrames = 3, kLength = 200'001;
 
-// Ends: of a session over kStreams wires; of the model owner, who sends, and of the data owner.
+// Ends: of a session over so many wires; of the model owner, who sends, and of the data owner.
 struct Ends {
-  explicit Ends(Millis timeout) {
+  explicit Ends(Millis timeout, size_t count = kStreams) {
     const Hash exporter = RandomHash();
     std::vector<TlsChannel::Side> sides[2];
-    for (size_t s = 0; s < kStreams; ++s) {
+    for (size_t s = 0; s < count; ++s) {
       int fds[2];
       SUF_CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
       auto from = std::make_shared<Wire>(fds[0], s ? 12 : 8), to = std::make_shared<Wire>(fds[1], s ? 12 : 8);
@@ -244,6 +244,21 @@ TEST(Stream, OneThatDoesWrongAtAnyFrameEndsTheSessionWithASentence) {
         std::this_thread::sleep_for(Millis{2});
         for (const Bytes& room : rooms) EXPECT_EQ(room, Bytes(kLength, 0x5a)) << where;
       }
+}
+
+TEST(Stream, AFrameThatLeftIsReleasedWhileOthersLeave) {
+  Ends ends(Millis{500}, 5);
+  const Bytes first = Random(kLength), second = Random(40 * kLength);  // more than sockets hold
+  std::vector<Bytes> rooms{Bytes(first.size()), Bytes(second.size())};
+  ends.ch[1]->Post(kFirstRun, rooms[0]);
+  ends.ch[0]->SendUpTo(kFirstRun, first, first.size());
+  ends.ch[1]->RecvUpTo(first.size());
+  ends.ch[0]->SendUpTo(kFirstRun, second, second.size());
+  ends.ch[0]->Release(first);  // nobody takes the second one yet: who waited for that would hang up
+  ends.ch[1]->Post(kFirstRun, rooms[1]);
+  EXPECT_NO_THROW(ends.ch[1]->RecvUpTo(second.size()));
+  ends.ch[0]->Release(second);
+  EXPECT_EQ(rooms, (std::vector<Bytes>{first, second}));
 }
 
 // Joining: a connection that asks to be a stream, as somebody would who can say what he likes.

@@ -142,14 +142,15 @@ void TlsChannel::Put(View header, View payload) {
   if (!streams_.empty() && !over()) AwaitStreams("send to it", [](Stream& s) { return s.Sent(); });
 }
 
-void TlsChannel::Leave() noexcept {
+void TlsChannel::Leave(View memory) noexcept {
   for (const auto& s : streams_) {
+    const uint64_t due = s->LeftWithout(memory);
     auto deadline = Clock::now() + timeout();
-    for (uint64_t mark; mark = s->moved(), !s->Sent() && !s->failed() && Clock::now() < deadline;) {
+    for (uint64_t mark; mark = s->moved(), s->left() < due && !s->failed() && Clock::now() < deadline;) {
       s->Wait(mark, kLook);
       if (s->moved() != mark) deadline = Clock::now() + timeout();
     }
-    if (!s->Sent()) s->Forget();
+    if (s->left() < due) s->Forget();
   }
 }
 

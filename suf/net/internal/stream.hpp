@@ -63,6 +63,10 @@ class Stream {
   void Send(View header, View payload, size_t from, size_t to);
   // Expect: a frame with this header is due, after those that were due before.
   void Expect(View header, std::span<uint8_t> room);
+  // LeftWithout: what left() will be once none of this memory is read any more. left: how much of what was given is on
+  // its way, or forgotten: a number that grows.
+  uint64_t LeftWithout(View memory);
+  uint64_t left() const { return left_; }
   // Sent: all that was given is on its way. Came: our share of the first so many bytes of the oldest frame is there.
   bool Sent() const { return !leaving_; }
   bool Came(size_t bytes) const;
@@ -112,6 +116,7 @@ class Stream {
   // once the header is here, the bytes and one more
   std::atomic<size_t> leaving_{0}, length_{0}, came_{0};
   std::atomic<bool> failed_{false};
+  std::atomic<uint64_t> left_{0};
   std::atomic<uint64_t> moved_{0}, asked_{0};  // asked_: times that the thread was given something
   std::atomic<bool> asleep_{false};            // the thread: only then wake_ is written
   bool over_ = false, busy_ = false;

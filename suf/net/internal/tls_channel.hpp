@@ -56,7 +56,7 @@ class TlsChannel final : public Channel {
   Frame Take(size_t limit) override;
   std::optional<Frame> Fill(size_t bytes) override;
   void Posting(const Posted& p) override;
-  void Leave() noexcept override;
+  void Leave(View memory) noexcept override;
   void Linger() noexcept override;
   std::error_code Flush();
   void LastWord();
