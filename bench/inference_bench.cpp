@@ -96,12 +96,13 @@ struct Dealer {
   Seat& seat;
   const pfss::Schedule& schedule;
   run::Inputs inputs;
-  // Deal: chunks go where `out` puts them, from a thread a party; milliseconds.
-  double Deal(const pfss::Material& m, const std::function<void(int, View)>& out, run::Times* times) {
+  // Deal: chunks go to both parties, from a thread each; milliseconds.
+  double Deal(const pfss::Material& m, Pair& to, run::Times* times) {
     const uint64_t window = std::max(store::kKeyWindow, run::WindowOf(schedule));
     return DealInto(m, times, [&](int p, store::SharedLayout layout) {
       return std::make_unique<store::Sink>(
-          Hash{}, std::move(layout), [&out, p](View chunk) { out(p, chunk); }, window);
+          Hash{}, std::move(layout), [&to, p](View chunk) { to.Key(p, chunk); },
+          [&to, p](View chunk) { to.Gone(p, chunk); }, window);
     });
   }
   Dealt DealWhole(const pfss::Material& m, run::Times* times) {
@@ -192,16 +193,17 @@ class Bench {
     pair_->Begin({job(0), job(1)});
     if (dealt) {
       const auto begin = Clock::now();
-      std::thread other([&] {
-        for (auto& c : dealt->chunks[0]) pair_->Key(0, c.view());
-      });
-      for (auto& c : dealt->chunks[1]) pair_->Key(1, c.view());
+      const auto give = [&](int p) {
+        for (auto& c : dealt->chunks[size_t(p)]) pair_->Key(p, c.view());
+        for (auto& c : dealt->chunks[size_t(p)]) pair_->Gone(p, c.view());
+      };
+      std::thread other([&] { give(0); });
+      give(1);
       other.join();
       transport = Ms(begin);
       if (Whole(keys)) transport += pair_->Go();
     } else {
-      deal = dealer_->Deal(
-          m, [&](int p, View chunk) { pair_->Key(p, chunk); }, timed ? &dealing : nullptr);
+      deal = dealer_->Deal(m, *pair_, timed ? &dealing : nullptr);
     }
     const auto out = pair_->End();
     const auto& t = work_->trace;

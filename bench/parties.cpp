@@ -20,12 +20,15 @@
 #include "suf/backends/all.hpp"
 #include "suf/base/cores.hpp"
 #include "suf/run/pair.hpp"
+#include "suf/store/store.hpp"
 
 namespace suf::bench {
 namespace {
 
 using nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
+
+constexpr size_t kTag = net::ChunkTags::kBytes;
 
 double Ms(Clock::time_point t) { return std::chrono::duration<double, std::milli>(Clock::now() - t).count(); }
 
@@ -165,7 +168,7 @@ Outcome Read(const ordered_json& j) {
 }
 
 // Serve: a party's process.
-void Serve(const Options& o, int p, int control, int key_socket, const std::vector<int>& sockets) {
+void Serve(const Options& o, int p, int control, const std::vector<int>& key_sockets, const std::vector<int>& sockets) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   Party party(o, p);
   if (p)
@@ -174,6 +177,7 @@ void Serve(const Options& o, int p, int control, int key_socket, const std::vect
     party.Weights(ReadWeights(o, party.seat().engine.plan()));
   apps::KeepPages();
   TcpLink link(sockets);
+  const auto dealer = TcpChannel(key_sockets);
   PutJson(control, "ready");
   for (;;) {
     const ordered_json j = GetJson(control);
@@ -183,9 +187,14 @@ void Serve(const Options& o, int p, int control, int key_socket, const std::vect
     Job job{{}, Secret(View(key)), j["ids"], j["keys"], j["timed"]};
     std::copy(rho.begin(), rho.end(), job.rho.begin());
     const auto keys = party.Keys(job.keys);
-    keys->Feed([key_socket](store::KeySource& k) {
-      for (auto room = k.Room(); !room.empty(); room = k.Room())
-        Get(key_socket, room.subspan(net::ChunkTags::kBytes)), k.Came();
+    keys->Feed([&dealer](store::KeySource& k) {
+      const size_t most = store::Store::Incoming::kAhead;
+      size_t posted = 0;
+      for (auto rooms = k.Rooms(most); !rooms.empty(); rooms = k.Rooms(most)) {
+        for (; posted < rooms.size(); ++posted) dealer->Post(net::kChunk, rooms[posted].subspan(kTag));
+        dealer->RecvUpTo(rooms[0].size() - kTag);
+        k.Came(), --posted;
+      }
     });
     if (Whole(job.keys)) keys->Whole(), PutJson(control, "keys"), (void)GetJson(control);
     PutJson(control, Written(party.Run(std::move(job), *keys, link)));
@@ -198,7 +207,7 @@ class Processes : public Pair {
   explicit Processes(const Options& o) : o_(o) {
     auto between = Connected(o.streams);
     for (int p : {0, 1}) {
-      auto keys = Connected(1);
+      auto keys = Connected(o.streams);
       int control[2];
       if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control))
         Fail(Cause::kResource, "cannot make a pair of sockets");
@@ -206,28 +215,28 @@ class Processes : public Pair {
       if (pid_[size_t(p)] < 0) Fail(Cause::kResource, "cannot make a process; free memory or processes");
       if (!pid_[size_t(p)]) {
         int status = 0;
-        close(control[0]), close(keys[0][0]);
-        for (int s : control_) close(s);
-        for (int s : keys_) close(s);
-        for (int s : between[size_t(1 - p)]) close(s);
+        close(control[0]);
+        for (auto* sockets : {&control_, &key_sockets_[0], &keys[0], &between[size_t(1 - p)]})
+          for (int s : *sockets) close(s);
         try {
-          Serve(o, p, control[1], keys[1][0], between[size_t(p)]);
+          Serve(o, p, control[1], keys[1], between[size_t(p)]);
         } catch (const Error& e) {
           std::cerr << "suf: P" << p << ": " << e.what() << "\n";
           status = apps::ExitCode(e.cause());
         }
         _exit(status);
       }
-      close(control[1]), close(keys[1][0]);
-      control_.push_back(control[0]), keys_.push_back(keys[0][0]);
+      close(control[1]);
+      for (int s : keys[1]) close(s);
+      control_.push_back(control[0]), key_sockets_[size_t(p)] = keys[0];
     }
     for (auto& ends : between)
       for (int s : ends) close(s);
+    for (size_t p : {0, 1}) keys_[p] = TcpChannel(key_sockets_[p]);  // its threads begin behind the fork
   }
   ~Processes() override {
     for (pid_t p : pid_) kill(p, SIGKILL), waitpid(p, nullptr, 0);
-    for (auto* sockets : {&control_, &keys_})
-      for (int s : *sockets) close(s);
+    for (int s : control_) close(s);
   }
   void Setup(const nn::Quantised&, View setup) override {  // P0 reads its weights itself
     PutMessage(control_[1], setup);
@@ -241,7 +250,11 @@ class Processes : public Pair {
                             {"keys", jobs[p].keys},
                             {"timed", jobs[p].timed}});
   }
-  void Key(int p, View chunk) override { Put(keys_[size_t(p)], chunk.subspan(net::ChunkTags::kBytes)); }
+  void Key(int p, View chunk) override {
+    const View data = chunk.subspan(kTag);
+    keys_[size_t(p)]->SendUpTo(net::kChunk, data, data.size());
+  }
+  void Gone(int p, View chunk) override { keys_[size_t(p)]->Release(chunk); }
   double Go() override {
     const auto begin = Clock::now();
     for (int s : control_) (void)GetJson(s);
@@ -258,7 +271,9 @@ class Processes : public Pair {
  private:
   const Options o_;
   std::array<pid_t, 2> pid_{};
-  std::vector<int> control_, keys_;
+  std::vector<int> control_;
+  std::array<std::vector<int>, 2> key_sockets_;  // of keys_, which close them
+  std::array<std::unique_ptr<net::Channel>, 2> keys_;
 };
 
 }  // namespace

@@ -58,8 +58,9 @@ class Pair {
   // Begin: the next inference of both. Streamed ones run at once, others at Go, which returns when all keys are there
   // and both run.
   virtual void Begin(std::array<Job, 2> jobs) = 0;
-  // Key: the next chunk of a party's keys; from one thread a party.
+  // Key: the next chunk of a party's keys; from one thread a party. Gone: returns when one is read no more.
   virtual void Key(int p, View chunk) = 0;
+  virtual void Gone(int /*p*/, View /*chunk*/) {}
   virtual double Go() = 0;  // milliseconds until all keys were there
   virtual std::array<Outcome, 2> End() = 0;
 };

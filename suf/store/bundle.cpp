@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "suf/exec/pool.hpp"
-
 namespace suf::store {
 
 Bytes Encode(const BundleHeader& h) {
@@ -63,23 +61,33 @@ Sink::Sink(const Hash& key, SharedLayout layout, Keep keep)
 Sink::Sink(const Hash& key, SharedLayout layout, Out out, Out gone, Keep keep, uint64_t window)
     : layout_(std::move(layout)),
       window_(window),
-      usual_(kTag + std::min<uint64_t>(kChunkBytes, layout_->largest())),
+      tags_(net::ChunkTags::Several(key)),
       out_(std::move(out)),
       gone_(std::move(gone)),
       keep_(std::move(keep)),
-      chunks_(layout_->chunks().size()) {
-  tags_ = net::ChunkTags::Several(key);  // one thread makes fewer of them than a device makes keys
+      chunks_(layout_->chunks().size()),
+      idle_(keep_ ? 0 : kTag + std::min<uint64_t>(kChunkBytes, layout_->largest()), window) {
   for (size_t i = 0; i < chunks_.size(); ++i) chunks_[i].left = layout_->chunks()[i].sections;
-  pump_ = std::thread([this] { Pump(); });
+  try {
+    threads_.emplace_back([this] { Pump(); });
+    for (size_t i = 1; i < tags_.size(); ++i) threads_.emplace_back([this, i] { Help(tags_[i]); });
+  } catch (...) {
+    Close(true);
+    throw;
+  }
 }
 
-Sink::~Sink() {
+Sink::~Sink() { Close(true); }
+
+// Close: nothing more comes; drop: nor goes out.
+void Sink::Close(bool drop) {
   {
     std::lock_guard lock(m_);
-    closed_ = dropped_ = true;
+    closed_ = true, dropped_ = drop;
   }
   changed_.notify_all();
-  if (pump_.joinable()) pump_.join();
+  for (std::thread& t : threads_)
+    if (t.joinable()) t.join();
 }
 
 // Room: a chunk that is begun is always let to end: only what is finished can go out and make room.
@@ -92,14 +100,7 @@ std::span<uint8_t> Sink::Room(size_t i) {
     const auto begin = std::chrono::steady_clock::now();
     changed_.wait(lock, [&] { return waiting_ < window_ || error_; });
     waited_ += std::chrono::steady_clock::now() - begin;
-    const uint64_t exact = kTag + layout_->chunks()[s.chunk].bytes;
-    const size_t bytes = keep_ ? exact : std::max(usual_, exact);
-    if (bytes == usual_ && !idle_.empty()) {
-      c.room = std::move(idle_.back());
-      idle_.pop_back();
-    } else {
-      c.room = exec::HostBuffer(bytes);
-    }
+    c.room = idle_.Take(kTag + layout_->chunks()[s.chunk].bytes);
   }
   if (error_) std::rethrow_exception(error_);
   return c.room.span().subspan(kTag + s.at, s.bytes);
@@ -132,11 +133,46 @@ void Sink::Finish() {
   {
     std::lock_guard lock(m_);
     SUF_CHECK(error_ || done_ == chunks_.size());
-    closed_ = true;
   }
-  changed_.notify_all();
-  pump_.join();
+  Close(false);
   if (error_) std::rethrow_exception(error_);
+}
+
+// ChunkOf: its tag before its data, in that room.
+std::span<uint8_t> Sink::ChunkOf(size_t i, exec::HostBuffer& room) const {
+  return room.span().first(kTag + layout_->chunks()[i].bytes);
+}
+
+// Failed: with the exception at hand; the lock is held.
+void Sink::Failed() {
+  if (!error_) error_ = std::current_exception();
+  changed_.notify_all();
+}
+
+// Tag: of the next chunk that has none. The lock is held but meanwhile.
+void Sink::Tag(std::unique_lock<std::mutex>& lock, net::ChunkTags& tags) {
+  const size_t i = tagging_++;
+  lock.unlock();
+  const std::span<uint8_t> chunk = ChunkOf(i, chunks_[i].room);
+  const auto tag = tags.Of(i, View(chunk).subspan(kTag), {});
+  std::copy(tag.begin(), tag.end(), chunk.begin());
+  lock.lock();
+  chunks_[i].tagged = true;
+  changed_.notify_all();
+}
+
+void Sink::Help(net::ChunkTags& tags) {
+  std::unique_lock lock(m_);
+  try {
+    for (;;) {
+      changed_.wait(lock, [&] { return tagging_ < done_ || closed_ || error_; });
+      if (tagging_ == done_ || dropped_ || error_) return;
+      Tag(lock, tags);
+    }
+  } catch (...) {
+    if (!lock.owns_lock()) lock.lock();
+    Failed();
+  }
 }
 
 // Gone: of the chunks that leave all but so many are read no more; their rooms serve others.
@@ -144,9 +180,8 @@ void Sink::Gone(size_t but) {
   for (; leaving_.size() > but; leaving_.pop_front()) {
     auto& [room, chunk] = leaving_.front();
     if (gone_) gone_(chunk);
-    if (room.size() != usual_) continue;
     std::lock_guard lock(m_);
-    idle_.push_back(std::move(room));
+    idle_.Give(std::move(room));
   }
 }
 
@@ -155,47 +190,34 @@ void Sink::Pump() {
     Sink* sink;
     ~All() { sink->Gone(0); }
   } all{this};  // whatever ends it, and after the lock
-  exec::Pool pool(int(tags_.size()));
   std::unique_lock lock(m_);
   try {
     for (;;) {
-      changed_.wait(lock, [&] { return out_next_ < done_ || closed_; });
-      if (out_next_ == done_) return;
-      const size_t first = out_next_, many = std::min(done_ - first, tags_.size());
-      std::vector<exec::HostBuffer> rooms;
-      for (size_t i = 0; i < many; ++i) rooms.push_back(std::move(chunks_[first + i].room));
+      const auto ready = [&] { return out_next_ < done_ && chunks_[out_next_].tagged; };
+      const auto over = [&] { return dropped_ || error_ || (closed_ && out_next_ == done_); };
+      changed_.wait(lock, [&] { return ready() || tagging_ < done_ || over(); });
+      if (over()) return;
+      if (!ready()) {
+        Tag(lock, tags_[0]);
+        continue;
+      }
+      exec::HostBuffer room = std::move(chunks_[out_next_].room);
       lock.unlock();
-      const auto bytes = [&](size_t i) { return layout_->chunks()[first + i].bytes; };
-      const auto chunk = [&](size_t i) { return rooms[i].span().first(kTag + bytes(i)); };
-      pool.For(many, 1, [&](size_t lo, size_t hi) {
-        for (size_t i = lo; i < hi; ++i) {
-          const auto tag = tags_[i].Of(first + i, View(chunk(i)).subspan(kTag), {});
-          std::copy(tag.begin(), tag.end(), chunk(i).begin());
-        }
-      });
-      for (size_t i = 0; i < many; ++i) {
-        lock.lock();
-        if (dropped_) return;
-        lock.unlock();
-        if (keep_) {
-          keep_(std::exchange(rooms[i], {}));
-        } else {
-          const View leaves = chunk(i);
-          leaving_.emplace_back(std::move(rooms[i]), leaves);
-          out_(leaves);
-          Gone(gone_ ? kLeaving : 0);
-        }
-        lock.lock();
-        ++out_next_, waiting_ -= bytes(i);
-        lock.unlock();
-        changed_.notify_all();
+      if (keep_) {
+        keep_(std::move(room));
+      } else {
+        const View leaves = ChunkOf(out_next_, room);
+        leaving_.emplace_back(std::move(room), leaves);
+        out_(leaves);
+        Gone(gone_ ? kLeaving : 0);
       }
       lock.lock();
+      waiting_ -= layout_->chunks()[out_next_++].bytes;
+      changed_.notify_all();
     }
   } catch (...) {
     if (!lock.owns_lock()) lock.lock();
-    error_ = std::current_exception();
-    changed_.notify_all();
+    Failed();
   }
 }
 

@@ -14,6 +14,7 @@
 #include "suf/base/secret.hpp"
 #include "suf/net/channel.hpp"
 #include "suf/net/tags.hpp"
+#include "suf/store/idle_rooms.hpp"
 #include "suf/store/job.hpp"
 #include "suf/store/key_source.hpp"
 
@@ -61,7 +62,8 @@ inline constexpr uint64_t kKeyWindow = uint64_t{64} << 20;
 
 // Sink: what a generator writes a body into: sections in any order, or its bytes in theirs. Hands each chunk {tag,
 // data} to `out`, in order, in a thread of its own, so that a generator meets no network unless `window` bytes of
-// finished chunks wait for it.
+// finished chunks wait for it. That thread makes tags where it has nothing else to do, and others help it: one thread
+// makes fewer than a device makes keys.
 class Sink {
  public:
   using Out = std::function<void(View chunk)>;
@@ -90,12 +92,18 @@ class Sink {
   struct Chunk {
     exec::HostBuffer room;
     size_t left = 0;  // sections that are not Done
+    bool tagged = false;
   };
+  std::span<uint8_t> ChunkOf(size_t i, exec::HostBuffer& room) const;
+  void Failed();
+  void Tag(std::unique_lock<std::mutex>& lock, net::ChunkTags& tags);
+  void Help(net::ChunkTags& tags);
   void Pump();
   void Gone(size_t but);
+  void Close(bool drop);
 
   const SharedLayout layout_;
-  const uint64_t window_, usual_;     // usual_: bytes of a room
+  const uint64_t window_;
   std::vector<net::ChunkTags> tags_;  // of a thread each
   const Out out_, gone_;
   const Keep keep_;
@@ -105,13 +113,14 @@ class Sink {
   std::mutex m_;
   std::condition_variable changed_;
   std::vector<Chunk> chunks_;
-  std::vector<exec::HostBuffer> idle_;
+  IdleRooms idle_;
   std::deque<std::pair<exec::HostBuffer, View>> leaving_;  // of the pump
-  size_t out_next_ = 0, done_ = 0;  // chunks that are out; all before it are Done
-  uint64_t waiting_ = 0;            // bytes of the chunks between both
+  // chunks that are out; of which the tag is made; all before it are Done
+  size_t out_next_ = 0, tagging_ = 0, done_ = 0;
+  uint64_t waiting_ = 0;  // bytes of the chunks between both
   bool closed_ = false, dropped_ = false;
   std::exception_ptr error_;
-  std::thread pump_;
+  std::vector<std::thread> threads_;  // the pump, and who helps it
 };
 
 // CheckChunk: a chunk, its tag before its data, is number `number` of what these tags are of. Throws Cause::kRefused

@@ -113,6 +113,46 @@ TEST(Chunks, AlteredSwappedShortOrForeignChunksAreRefused) {
 }
 
 // Chunks are tagged several at a time: each has the tag of its number, and they come in their order.
+// Sections of most lengths, some longer than a chunk, made in an order that is not theirs.
+TEST(Sink, ChunksOfAnyLengthsComeInOrderWithTheirTags) {
+  std::vector<uint64_t> lengths;
+  for (uint64_t i = 0; i < 60; ++i) lengths.push_back(i % 7 ? i * 9001 % 300'001 : i * kChunkBytes / 14);
+  const auto layout = std::make_shared<const Layout>(std::span<const uint64_t>(lengths));
+  ASSERT_GT(layout->largest(), 3 * kChunkBytes);
+  Bytes data(layout->bytes()), got;
+  RandomBytes(data);
+  Chain chain(Hash{9}, layout);
+  Sink s(
+      Hash{9}, layout,
+      [&](View chunk) {
+        const View v = chain.Next(chunk, "the stream");
+        got.insert(got.end(), v.begin(), v.end());
+      },
+      2 * kChunkBytes);
+  std::vector<uint64_t> at(lengths.size());
+  for (size_t i = 1; i < at.size(); ++i) at[i] = at[i - 1] + lengths[i - 1];
+  for (size_t pair = 0; pair < lengths.size(); pair += 2)
+    for (size_t i : {pair + 1, pair}) {
+      const std::span<uint8_t> room = s.Room(i);
+      std::copy_n(data.begin() + long(at[i]), room.size(), room.begin());
+      s.Done(i);
+    }
+  s.Finish();
+  EXPECT_EQ(chain.left(), 0u);
+  EXPECT_EQ(got, data);
+}
+
+TEST(IdleRooms, ServeAgainWhatTheyFitAndAreTwiceTheWindowAtMost) {
+  IdleRooms rooms(10, 1000);
+  EXPECT_EQ(rooms.Take(7).size(), 10u);
+  rooms.Give(rooms.Take(100)), rooms.Give(rooms.Take(900));
+  EXPECT_EQ(rooms.Take(400).size(), 400u);  // neither: one is too small, one more than twice as large
+  rooms.Give(rooms.Take(450));
+  EXPECT_EQ(rooms.Take(901).size(), 901u);  // all would be 2311 bytes: the room of 100 goes, then that of 900
+  EXPECT_EQ(rooms.Take(60).size(), 60u);
+  EXPECT_EQ(rooms.Take(500).size(), 500u);
+}
+
 TEST(Sink, GivesTheSameChunksToWhoKeepsThem) {
   const Chunked c(9 * kChunkBytes + 7, 3 * kChunkBytes + 1);
   std::vector<Bytes> kept;

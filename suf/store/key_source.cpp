@@ -15,8 +15,8 @@ constexpr size_t kTag = net::ChunkTags::kBytes;
 KeySource::KeySource(SharedLayout layout, uint64_t window)
     : layout_(std::move(layout)),
       window_(window),
-      usual_(kTag + std::min<uint64_t>(kChunkBytes, layout_->largest())),
-      chunks_(layout_->chunks().size()) {
+      chunks_(layout_->chunks().size()),
+      idle_(kTag + std::min<uint64_t>(kChunkBytes, layout_->largest()), window) {
   for (size_t i = 0; i < chunks_.size(); ++i) chunks_[i].left = layout_->chunks()[i].sections;
 }
 
@@ -67,12 +67,7 @@ void KeySource::Give(size_t i) {
   Chunk& c = chunks_[s.chunk];
   SUF_CHECK(c.left > 0);
   if (--c.left || s.chunk >= came_) return;  // one that is being filled is dropped when it has come
-  Drop(&c);
-}
-
-// Drop: to the idle rooms, where wiping waits for the end: the reader is in the middle of a run.
-void KeySource::Drop(Chunk* c) {
-  if (!c->room.empty()) idle_.push_back(std::move(c->room));
+  idle_.Give(std::exchange(c.room, {}));
 }
 
 View KeySource::Data(size_t chunk) {
@@ -133,18 +128,7 @@ std::vector<std::span<uint8_t>> KeySource::Rooms(size_t most) {
 std::span<uint8_t> KeySource::RoomOf(size_t chunk) {
   Chunk& c = chunks_[chunk];
   const uint64_t bytes = layout_->chunks()[chunk].bytes;
-  if (c.room.empty()) {
-    auto best = idle_.end();  // the smallest that fits
-    for (auto i = idle_.begin(); i != idle_.end(); ++i)
-      if (i->size() >= kTag + bytes && (best == idle_.end() || i->size() < best->size())) best = i;
-    if (best != idle_.end()) {
-      c.room = std::move(*best);
-      idle_.erase(best);
-    } else {
-      if (window_ != kWhole && !idle_.empty()) idle_.pop_back();  // for one that fits: the window's memory stays
-      c.room = exec::HostBuffer(std::max(kTag + bytes, usual_));
-    }
-  }
+  if (c.room.empty()) c.room = idle_.Take(kTag + bytes);
   return c.room.span().first(kTag + bytes);
 }
 
@@ -157,7 +141,7 @@ void KeySource::Came(size_t many) {
       Chunk& c = chunks_[came_];
       if (came_ >= asked_) ahead_ += layout_->chunks()[came_].bytes;
       ++came_;
-      if (!c.left) Drop(&c);  // nobody reads it
+      if (!c.left) idle_.Give(std::exchange(c.room, {}));  // nobody reads it
     }
   }
   changed_.notify_all();

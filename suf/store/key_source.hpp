@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "suf/exec/host.hpp"
 #include "suf/net/tags.hpp"
+#include "suf/store/idle_rooms.hpp"
 #include "suf/store/layout.hpp"
 
 namespace suf::store {
@@ -76,14 +76,13 @@ class KeySource {
   void Await(std::unique_lock<std::mutex>& lock, size_t chunk);
   View DataOf(size_t chunk) const;
   std::span<uint8_t> RoomOf(size_t chunk);
-  void Drop(Chunk* c);
 
   const SharedLayout layout_;
-  const uint64_t window_, usual_;  // usual_: bytes of a room
+  const uint64_t window_;
   mutable std::mutex m_;
   std::condition_variable changed_;
   std::vector<Chunk> chunks_;
-  std::vector<exec::HostBuffer> idle_;
+  IdleRooms idle_;
   size_t came_ = 0, asked_ = 0;  // chunks that are here; that were asked for: up to the furthest
   uint64_t ahead_ = 0;           // bytes of those that came and were not asked for
   bool closed_ = false;
