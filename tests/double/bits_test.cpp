@@ -68,6 +68,15 @@ TEST_F(Bits, OfEveryWidth) {
       for (int offset : {0, 1, 4, 7}) ExpectPacked(k, rows, offset);
 }
 
+// A device divides with an error of two units of the last place: within 1/128 here, which is allowed for.
+TEST_F(Bits, InverseDividesWhateverAFloatIsRoundedTo) {
+  for (uint32_t d = 33; d <= 64; ++d) {
+    for (double error : {-1.0 / 128, 0.0, 1.0 / 128})
+      ASSERT_EQ(Inverse(int(d)), uint32_t(double(1 << 20) / d + error + 1.0078125)) << d;
+    for (uint32_t n = 0; n < 1 << 11; ++n) ASSERT_EQ(n * Inverse(int(d)) >> 20, n / d) << n << " by " << d;
+  }
+}
+
 // The last group of a borrow has 766 bits, a table 1024.
 TEST_F(Bits, OfLongStrings) {
   for (int k = 65; k <= 1100; k += k < 200 || k > 1000 ? 1 : 7)

@@ -57,6 +57,7 @@ struct Place {
 };
 inline Place threadIdx, blockIdx;
 
+inline float __fdividef(float a, float b) { return a / b; }
 inline uint32_t __umulhi(uint32_t a, uint32_t b) { return uint32_t(uint64_t{a} * b >> 32); }
 template <class T>
 T __shfl_sync(unsigned, T x, int from) {

@@ -16,6 +16,7 @@ struct Array {
   uint32_t bytes = 0;  // of an element
   bool splat = false, is_signed = false;
   bool indirect = false;  // data is where the address lies: inputs, which are others in every run
+  bool known = false;     // a constant, which lies among the codes
 };
 
 // Place of element x of a map (lower/map.hpp): pieces along one axis, each affine by axes.

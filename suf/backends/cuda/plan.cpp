@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -65,7 +66,9 @@ class Planner {
  public:
   Planner(const Schedule& s, Role role, const Spare& spare, size_t most)
       : s_(s), t_(s.trace()), role_(role), spare_(spare), most_(most) {
-    out_.plan = lower::PlanOf(s, role, Programs(s, role), kLimits);
+    lower::Limits limits = kLimits;
+    if (role != Role::kDealer) limits.bytes = std::numeric_limits<int64_t>::max();  // a frame leaves as a whole
+    out_.plan = lower::PlanOf(s, role, Programs(s, role), limits);
   }
 
   DevicePlan Run() {

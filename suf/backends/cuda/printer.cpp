@@ -122,6 +122,11 @@ class Printer {
   std::string Read(const Array& a, const std::string& element, std::span<const std::string> to,
                    const std::string& pad) {
     std::string out;
+    if (a.known && a.splat) {  // the same for all rows
+      for (size_t w = 0; w < to.size(); ++w)
+        out += Str(pad, to[w], " = ", Param(Host(reinterpret_cast<const Word*>(a.data))[w]), ";\n");
+      return out;
+    }
     const std::string base = Name("a");
     const std::string address = Address(a.data);
     out += Str(pad, "const uint8_t* const ", base, " = ",
@@ -193,17 +198,25 @@ class Printer {
                                                  : At(o.at));
     }
     out += Value(m, in, operands);
-    if (m.kept) {
-      std::string* const late = Late(m.planes * m.words, m.kept_bytes, &out);
-      const std::string to = Address(m.kept);
-      std::string give = "  if (here) {\n";
-      for (int q = 0; q < m.planes; ++q)
-        for (int w = 0; w < m.words; ++w)
-          give += Str("    Give<", TypeOf(m.kept_bytes, false), ", ", m.kept_bytes, ">(", to, ", at + ", q,
-                      "u * rows, ", w, ", ", Held(m.at + q * m.words + w, late, &out), ");\n");
-      *late += give + "  }\n";
-    }
+    if (m.kept) Store(m, m.kept, m.kept_bytes, &out);
     return out;
+  }
+  // Store: a member's planes into an array, an element a row, or into the text that writes behind all that computes.
+  void Store(const MemberCode& m, const uint8_t* to, int bytes, std::string* out) {
+    std::string* const late = Late(m.planes * m.words, bytes, out);
+    const std::string address = Address(to);
+    std::string give = "  if (here) {\n";
+    for (int q = 0; q < m.planes; ++q)
+      for (int w = 0; w < m.words; ++w)
+        give += Str("    Give<", TypeOf(bytes, false), ", ", bytes, ">(", address, ", ", Place(q), ", ", w, ", ",
+                    Held(m.at + q * m.words + w, late, out), ");\n");
+    *late += give + "  }\n";
+  }
+  static std::string Place(int plane) { return plane ? Str("at + ", plane, "u * rows") : "at"; }
+  // IsArray: whether a message is an array as it lies.
+  static bool IsArray(const MemberCode& m, const uint8_t* at) {
+    return (m.bits == 8 || m.bits == 16 || m.bits == 32 || m.bits == 64) &&
+           reinterpret_cast<uint64_t>(at) % uint64_t(m.bits / 8) == 0;
   }
 
   std::string Value(const MemberCode& m, const std::vector<std::string>& in, const OperandCode* operands) {
@@ -216,6 +229,15 @@ class Printer {
       return Str("  f[", m.at, "] = row::", parts..., ") & ", Masked(m.mask), ";\n");
     };
     std::string out;
+    if (m.receives && IsArray(m, m.in)) {
+      for (int q = 0; q < m.planes; ++q) {
+        std::string* const early = Early(1, m.bits / 8, &out);
+        const std::vector<std::string> v = Fresh(1, early);
+        *early += Read({m.in, uint32_t(m.bits / 8)}, Place(q), v, "  ");
+        out += Str("  f[", m.at + q, "] = ", v[0], ";\n");
+      }
+      return out;
+    }
     if (m.receives) {
       // words, which the string may begin within; where it is short enough, places are words of 32 bits
       const uint64_t skip = reinterpret_cast<uint64_t>(m.in) % 8;
@@ -238,7 +260,7 @@ class Printer {
       for (int q = 0; q < m.planes; ++q) {
         std::string* const early = Early(m.words, int(m.drawn.bytes), &out);
         const std::vector<std::string> words = Fresh(m.words, early);
-        *early += Read(m.drawn, q ? Str("at + ", q, "u * rows") : "at", words, "  ");
+        *early += Read(m.drawn, Place(q), words, "  ");
         for (int w = 0; w < m.words; ++w)
           out +=
               Str("  f[", m.at + q * m.words + w, "] = ", words[size_t(w)], w + 1 < m.words ? "" : " & " + top, ";\n");
@@ -247,14 +269,19 @@ class Printer {
     }
     if (m.emits) {
       out += call("Reduce(", in[0], ", ", many, ", ", Masked(m.mask), ", ", to);
+      if (IsArray(m, m.out)) {
+        Store(m, m.out, m.bits / 8, &out);
+        return out;
+      }
       const std::string bits = Param(uint64_t(m.bits)), address = Address(m.out);
       for (int q = 0; q < m.planes; ++q) {
         const int x = m.at + q * m.words;
         std::string* const late = m.words == 1 ? Late(1, m.bits > 32 ? 8 : 4, &out) : &out;
         const std::string pack =
             m.words == 1 ? Str("  PackShort(", Held(x, late, &out)) : Str("  PackLong(", At(x), ", ", m.words);
-        *late += Str(pack, ", int(", bits, "), lanes, reinterpret_cast<uint8_t*>(", address, ") + (uint64_t(base) + ",
-                     q, "ull * rows) * ", bits, " / 8);\n");
+        // rows before the warp's are whole eights, and so are all of a plane behind which another lies
+        *late += Str(pack, ", int(", bits, "), lanes, reinterpret_cast<uint8_t*>(", address, ") + uint64_t(base / 8 + ",
+                     q, "u * (rows / 8)) * uint32_t(", bits, "));\n");
       }
       return out;
     }

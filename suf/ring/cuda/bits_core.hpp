@@ -40,6 +40,10 @@ __device__ inline void StoreWord(uint32_t word, int j, uint8_t* to, int bytes) {
   for (int b = 4 * j; b < 4 * j + 4 && b < bytes; ++b, word >>= 8) to[b] = uint8_t(word);
 }
 
+// Inverse: n * Inverse(d) >> 20 = n / d for n < 2^11 and 32 < d <= 64: floor(2^20 / d) + 1, which is too large by less
+// than 2^9 / n. What is rounded is 1/64 away from a whole number or further, and a float is exact to 1/128 here.
+__device__ inline uint32_t Inverse(int d) { return uint32_t(__fdividef(0x1p20f, float(d)) + 1.0078125f); }
+
 // WarpPack: elements of k bits, with zeros above them, of the first `rows` lanes, lane after lane, from byte `to` on:
 // whole bytes, so that no two warps of 32 rows share one; the last byte of fewer rows is filled with zeros. All lanes
 // call it together. PackShort: of up to 64 bits. Neighbours are joined, twice as many each time, as long as they fit in
@@ -52,10 +56,12 @@ __device__ __noinline__ inline void PackShort(uint64_t x, int k, int rows, uint8
   if (k == 1) return StoreWord(__ballot_sync(kAll, x & 1), lane, to, bytes);
   int joined = 1, bits = k;
 #pragma unroll 1
-  for (; bits <= 32; bits *= 2, joined *= 2) x |= __shfl_down_sync(kAll, x, joined) << bits;
+  for (; bits <= 16; bits *= 2, joined *= 2) x |= __shfl_down_sync(kAll, uint32_t(x), joined) << bits;
+  if (bits <= 32) x |= __shfl_down_sync(kAll, x, joined) << bits, bits *= 2, joined *= 2;
+  const uint32_t inverse = Inverse(bits);
 #pragma unroll 1
   for (int j = lane; j - lane < k; j += 32) {
-    const int first = int(32 * unsigned(j) / unsigned(bits)), skip = 32 * j - first * bits, next = (first + 1) * joined;
+    const int first = int(32 * uint32_t(j) * inverse >> 20), skip = 32 * j - first * bits, next = (first + 1) * joined;
     uint32_t word = uint32_t(__shfl_sync(kAll, x, first * joined & 31) >> skip);
     const uint32_t above = __shfl_sync(kAll, uint32_t(x), next & 31);
     if (next < 32 && bits - skip < 32) word |= above << (bits - skip);
