@@ -144,6 +144,7 @@ void TlsChannel::Put(View header, View payload) {
 
 void TlsChannel::Leave(View memory) noexcept {
   for (const auto& s : streams_) {
+    if (s->Sent()) continue;
     const uint64_t due = s->LeftWithout(memory);
     auto deadline = Clock::now() + timeout();
     for (uint64_t mark; mark = s->moved(), s->left() < due && !s->failed() && Clock::now() < deadline;) {

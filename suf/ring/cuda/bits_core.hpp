@@ -40,8 +40,9 @@ __device__ inline void StoreWord(uint32_t word, int j, uint8_t* to, int bytes) {
   for (int b = 4 * j; b < 4 * j + 4 && b < bytes; ++b, word >>= 8) to[b] = uint8_t(word);
 }
 
-// Inverse: n * Inverse(d) >> 20 = n / d for n < 2^11 and 32 < d <= 64: floor(2^20 / d) + 1, which is too large by less
-// than 2^9 / n. What is rounded is 1/64 away from a whole number or further, and a float is exact to 1/128 here.
+// Inverse: n * Inverse(d) >> 20 = n / d for n < 2^11 and 32 < d <= 64: floor(2^20 / d) + 1, which is too large by one
+// at most, so the product by less than the 2^14 or more to the next quotient. A float is exact to 1/128 here; 2^20 / d
+// is whole, or 1/64 away from that or further.
 __device__ inline uint32_t Inverse(int d) { return uint32_t(__fdividef(0x1p20f, float(d)) + 1.0078125f); }
 
 // WarpPack: elements of k bits, with zeros above them, of the first `rows` lanes, lane after lane, from byte `to` on:
