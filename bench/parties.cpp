@@ -206,6 +206,7 @@ class Processes : public Pair {
  public:
   explicit Processes(const Options& o) : o_(o) {
     auto between = Connected(o.streams);
+    std::array<std::vector<int>, 2> own;  // ends of the sockets that keys take
     for (int p : {0, 1}) {
       auto keys = Connected(o.streams);
       int control[2];
@@ -216,7 +217,7 @@ class Processes : public Pair {
       if (!pid_[size_t(p)]) {
         int status = 0;
         close(control[0]);
-        for (auto* sockets : {&control_, &key_sockets_[0], &keys[0], &between[size_t(1 - p)]})
+        for (auto* sockets : {&control_, &own[0], &keys[0], &between[size_t(1 - p)]})
           for (int s : *sockets) close(s);
         try {
           Serve(o, p, control[1], keys[1], between[size_t(p)]);
@@ -228,11 +229,11 @@ class Processes : public Pair {
       }
       close(control[1]);
       for (int s : keys[1]) close(s);
-      control_.push_back(control[0]), key_sockets_[size_t(p)] = keys[0];
+      control_.push_back(control[0]), own[size_t(p)] = keys[0];
     }
     for (auto& ends : between)
       for (int s : ends) close(s);
-    for (size_t p : {0, 1}) keys_[p] = TcpChannel(key_sockets_[p]);  // its threads begin behind the fork
+    for (size_t p : {0, 1}) keys_[p] = TcpChannel(own[p]);  // its threads begin behind the fork
   }
   ~Processes() override {
     for (pid_t p : pid_) kill(p, SIGKILL), waitpid(p, nullptr, 0);
@@ -272,7 +273,6 @@ class Processes : public Pair {
   const Options o_;
   std::array<pid_t, 2> pid_{};
   std::vector<int> control_;
-  std::array<std::vector<int>, 2> key_sockets_;  // of keys_, which close them
   std::array<std::unique_ptr<net::Channel>, 2> keys_;
 };
 

@@ -112,7 +112,6 @@ TEST(Chunks, AlteredSwappedShortOrForeignChunksAreRefused) {
   EXPECT_TRUE(Fails(Cause::kRefused, "altered", [&] { read(c.chunks, Hash{8}); }));
 }
 
-// Chunks are tagged several at a time: each has the tag of its number, and they come in their order.
 // Sections of most lengths, some longer than a chunk, made in an order that is not theirs.
 TEST(Sink, ChunksOfAnyLengthsComeInOrderWithTheirTags) {
   std::vector<uint64_t> lengths;
@@ -153,6 +152,7 @@ TEST(IdleRooms, ServeAgainWhatTheyFitAndAreTwiceTheWindowAtMost) {
   EXPECT_EQ(rooms.Take(500).size(), 500u);
 }
 
+// Chunks are tagged several at a time: each has the tag of its number, and they come in their order.
 TEST(Sink, GivesTheSameChunksToWhoKeepsThem) {
   const Chunked c(9 * kChunkBytes + 7, 3 * kChunkBytes + 1);
   std::vector<Bytes> kept;

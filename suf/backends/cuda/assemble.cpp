@@ -96,8 +96,7 @@ class Assembler {
     const Node& n = node(ins.node);
     if (n.op == Op::kConst) {
       const std::vector<Word> w(n.data->begin(), n.data->end());
-      out_.constants[ins.node] = {
-          .data = reinterpret_cast<const uint8_t*>(Put(w)), .bytes = 8, .splat = w.size() == 1, .known = true};
+      out_.constants[ins.node] = {reinterpret_cast<const uint8_t*>(Put(w)), 8, w.size() == 1};
     } else if (n.op == Op::kDot) {
       out_.tables[k] = Words(n.args[1]);
     } else if (n.op == Op::kDpfParity) {

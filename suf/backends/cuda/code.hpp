@@ -13,10 +13,9 @@ using row::Word;
 // Array: elements of a value in memory: 1, 2, 4, 8 or a multiple of 8 bytes each, low byte first.
 struct Array {
   const uint8_t* data = nullptr;
-  uint32_t bytes = 0;  // of an element
-  bool splat = false, is_signed = false;
-  bool indirect = false;  // data is where the address lies: inputs, which are others in every run
-  bool known = false;     // a constant, which lies among the codes
+  uint32_t bytes = 0;                     // of an element
+  bool splat = false, is_signed = false;  // splat: one element for all places: a constant, which lies among the codes
+  bool indirect = false;                  // data is where the address lies: inputs, which are others in every run
 };
 
 // Place of element x of a map (lower/map.hpp): pieces along one axis, each affine by axes.

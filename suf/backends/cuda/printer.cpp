@@ -90,6 +90,7 @@ class Printer {
 
   // Element: of a piece, where `x`, the name of a variable, is the place in it.
   std::string Element(const PieceCode& p, const std::string& x, std::string* before, const std::string& pad) {
+    if (p.from.splat) return "0";
     const AxisCode* const axes = Host(p.axes);
     if (p.many == 0) return Str("uint32_t(", Shared(uint64_t(p.offset)), ")");
     if (p.many == 1 && axes[0].stride == 1)
@@ -122,7 +123,7 @@ class Printer {
   std::string Read(const Array& a, const std::string& element, std::span<const std::string> to,
                    const std::string& pad) {
     std::string out;
-    if (a.known && a.splat) {  // the same for all rows
+    if (a.splat) {  // the same for all rows
       for (size_t w = 0; w < to.size(); ++w)
         out += Str(pad, to[w], " = ", Param(Host(reinterpret_cast<const Word*>(a.data))[w]), ";\n");
       return out;
@@ -135,12 +136,12 @@ class Printer {
                ";\n");
     if (a.indirect) {  // a text serves whatever its host keeps
       SUF_CHECK(to.size() == 1);
-      return out + Str(pad, to[0], " = TakeInput(", base, ", ", a.splat ? "0" : element, ", int(",
+      return out + Str(pad, to[0], " = TakeInput(", base, ", ", element, ", int(",
                        Param(a.bytes | uint64_t(a.is_signed) << 8), "));\n");
     }
     for (size_t w = 0; w < to.size(); ++w)
-      out += Str(pad, to[w], " = Take<", TypeOf(int(a.bytes), a.is_signed), ", ", a.bytes, ">(", base, ", ",
-                 a.splat ? "0" : element, ", ", w, ");\n");
+      out += Str(pad, to[w], " = Take<", TypeOf(int(a.bytes), a.is_signed), ", ", a.bytes, ">(", base, ", ", element,
+                 ", ", w, ");\n");
     return out;
   }
 
