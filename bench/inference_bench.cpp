@@ -31,9 +31,7 @@ namespace suf::bench {
 namespace {
 
 using nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
 
-double Ms(Clock::time_point t) { return std::chrono::duration<double, std::milli>(Clock::now() - t).count(); }
 double Rounded(double ms) { return std::round(ms * 1e3) / 1e3; }
 double Median(std::vector<double> v) {
   std::sort(v.begin(), v.end());

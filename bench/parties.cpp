@@ -26,11 +26,8 @@ namespace suf::bench {
 namespace {
 
 using nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
 
 constexpr size_t kTag = net::ChunkTags::kBytes;
-
-double Ms(Clock::time_point t) { return std::chrono::duration<double, std::milli>(Clock::now() - t).count(); }
 
 // Party: P0 or P1.
 class Party {

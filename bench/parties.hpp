@@ -2,6 +2,7 @@
 // a queue in memory or plain TCP between them. What a bench of whole inferences measures.
 #pragma once
 #include <array>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,10 @@
 #include "suf/run/party.hpp"
 
 namespace suf::bench {
+
+using Clock = std::chrono::steady_clock;
+// Ms: milliseconds since then.
+inline double Ms(Clock::time_point t) { return std::chrono::duration<double, std::milli>(Clock::now() - t).count(); }
 
 struct Options {
   std::string model, plan, backend = "packed", link = "queue", parties;

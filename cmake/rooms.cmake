@@ -3,8 +3,9 @@
 #   x.cpp            compiled plainly
 #   x_portable.cpp, x_avx2.cpp, x_avx512.cpp   one variant each, with the flags below; each keeps its code in a namespace of
 #                    its own, or the linker may hand AVX-512 code to the portable caller
-#   x_test.cpp       into <name>_test (GoogleTest), which may use rooms above (layers.toml [tests]); x_bench.cpp is a
-#                    program of its own, x_bench
+#   x_test.cpp       into <name>_test (GoogleTest), which may use rooms above (layers.toml [tests]), up to eight files in
+#                    one compilation (SUF_UNITY), so a name that a test file keeps to itself is one of its room's tests;
+#                    x_bench.cpp is a program of its own, x_bench
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wno-missing-field-initializers;-fno-strict-aliasing>")
 set(SUF_FLAGS_portable -O3)
 set(SUF_FLAGS_avx2 -O3 -mavx2 -mbmi -mbmi2 -mlzcnt -mpopcnt -mfma -maes -mpclmul)
@@ -64,6 +65,9 @@ function(suf_room name)
   set_property(GLOBAL APPEND PROPERTY SUF_TESTS "${name}|${tests}|${benches}")
   if(tests)
     add_executable(${name}_test ${tests})
+    if(SUF_UNITY)
+      set_target_properties(${name}_test PROPERTIES UNITY_BUILD ON)
+    endif()
     add_test(NAME ${name} COMMAND ${name}_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
     set_property(GLOBAL APPEND PROPERTY SUF_TEST_TARGETS ${name}_test)
   endif()

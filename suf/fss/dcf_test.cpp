@@ -19,13 +19,13 @@ Bytes Random(size_t n, std::mt19937_64& rng) {
   return b;
 }
 
-struct Keys {
+struct DcfKeys {
   DcfContext ctx{};
   std::vector<uint64_t> alpha, beta;
   Bytes root[2], key;
   size_t key_bytes;
   size_t count, number;  // number: words of an alpha or a point
-  Keys(int n, int words, int bits, std::vector<uint64_t> a, std::mt19937_64& rng, Variant v)
+  DcfKeys(int n, int words, int bits, std::vector<uint64_t> a, std::mt19937_64& rng, Variant v)
       : alpha(std::move(a)), count(alpha.size() / DcfWords(n)), number(DcfWords(n)) {
     ctx.n = n, ctx.words = words, ctx.bits = bits, ctx.program = uint32_t(rng()), ctx.first_tile = rng() % 1000;
     for (uint8_t& b : ctx.k_serial) b = uint8_t(rng());
@@ -99,7 +99,7 @@ TEST(Dcf, Exhaustive) {
       for (int words : {1, 2, 3, 4}) {
         for (int bits : {1, 8, 31, 32, 64}) {
           if (v == Variant::kPortable && n > 4 && words * 32 != bits && words + bits != 67) continue;
-          Keys(n, words, bits, all, rng, v).Expect(x, int(all.size()), v);
+          DcfKeys(n, words, bits, all, rng, v).Expect(x, int(all.size()), v);
         }
       }
     }
@@ -118,7 +118,7 @@ TEST(Dcf, RandomToSixtyFourBits) {
           for (uint64_t p : {a - 1, a, a + 1, uint64_t{0}, Mask(n), a ^ uint64_t{1} << (rng() % uint64_t(n)), rng()})
             x.push_back(p);
         }
-        Keys(n, words, bits, alpha, rng, v).Expect(x, 7, v);
+        DcfKeys(n, words, bits, alpha, rng, v).Expect(x, 7, v);
       }
     }
   }
@@ -141,7 +141,7 @@ TEST(Dcf, RandomToAHundredAndTwentyEightBits) {
                          a ^ U128{1} << (rng() % uint64_t(n)), U128{0}, ~U128{0}, U128{rng()} << 64 | rng()})
             put(x, p);
         }
-        Keys(n, words, bits, alpha, rng, v).Expect(x, 9, v);
+        DcfKeys(n, words, bits, alpha, rng, v).Expect(x, 9, v);
       }
     }
   }
@@ -162,7 +162,7 @@ TEST(Dcf, EveryBitAboutTheWordsEnd) {
       }
       const size_t m = all.size() / 2;
       for (size_t i = 0; i < m; ++i) x.insert(x.end(), all.begin(), all.end());
-      Keys(n, 1, 27, all, rng, v).Expect(x, int(m), v);
+      DcfKeys(n, 1, 27, all, rng, v).Expect(x, int(m), v);
     }
   }
 }
@@ -174,7 +174,7 @@ TEST(Dcf, EveryVariantMakesTheSameKeysAndShares) {
         std::mt19937_64 a(6), b(6);
         std::vector<uint64_t> alpha, x;
         for (uint64_t i = 0; i < 40; ++i) alpha.push_back(i * 0x9e3779b97f4a7c15), x.push_back(alpha[i] + i % 3);
-        const Keys one(40, words, bits, alpha, a, v), two(40, words, bits, alpha, b, Variant::kPortable);
+        const DcfKeys one(40, words, bits, alpha, a, v), two(40, words, bits, alpha, b, Variant::kPortable);
         ASSERT_EQ(one.key, two.key);
         for (int p = 0; p < 2; ++p) ASSERT_EQ(one.Eval(p, x, 1, v), two.Eval(p, x, 1, Variant::kPortable));
       }
@@ -186,7 +186,7 @@ TEST(Dcf, ASplitBatchGivesTheSameKeys) {
   std::mt19937_64 rng(7);
   std::vector<uint64_t> alpha(40);
   for (uint64_t& x : alpha) x = rng();
-  const Keys keys(20, 1, 30, alpha, rng, ring::Best());
+  const DcfKeys keys(20, 1, 30, alpha, rng, ring::Best());
   DcfContext rest = keys.ctx;
   rest.first_tile += 32 / kDcfTile;
   Bytes key(keys.key_bytes * 8);
@@ -257,7 +257,7 @@ TEST(Dcf, APayloadInTheFinalWordAloneIsAPointFunction) {
 TEST(Dcf, OneShareIsBalanced) {
   std::mt19937_64 rng(8);
   const std::vector<uint64_t> alpha(4000, 1234567);
-  const Keys keys(32, 1, 1, alpha, rng, ring::Best());
+  const DcfKeys keys(32, 1, 1, alpha, rng, ring::Best());
   for (uint64_t x : {1234566u, 1234567u, 5u}) {
     for (int p = 0; p < 2; ++p) {
       uint64_t ones = 0;

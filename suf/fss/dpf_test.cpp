@@ -17,11 +17,11 @@ namespace {
 
 using ring::Mask;
 
-struct Keys {
+struct DpfKeys {
   DpfContext ctx;
   std::vector<uint64_t> alpha;
   Bytes root[2], cw;
-  Keys(int n, std::vector<uint64_t> a, std::mt19937_64& rng, Variant v) : alpha(std::move(a)) {
+  DpfKeys(int n, std::vector<uint64_t> a, std::mt19937_64& rng, Variant v) : alpha(std::move(a)) {
     ctx.n = n, ctx.program = uint32_t(rng()), ctx.first_tile = rng() % 1000;
     for (uint8_t& b : ctx.k_serial) b = uint8_t(rng());
     for (Bytes& r : root) {
@@ -161,7 +161,7 @@ TEST(Dpf, Exhaustive) {
     for (int n : {8, 9}) {
       std::vector<uint64_t> all(size_t{1} << n);
       for (size_t i = 0; i < all.size(); ++i) all[i] = i;
-      const Keys keys(n, all, rng, v);
+      const DpfKeys keys(n, all, rng, v);
       for (uint64_t lo = 0; lo < all.size(); ++lo) {
         const std::vector<uint64_t> at(all.size(), lo);
         for (int m : {1, 2, 65, 130, 256}) keys.Expect(at, m, v);
@@ -179,7 +179,7 @@ TEST(Dpf, RandomToSixtyFourBits) {
         std::vector<uint64_t> alpha(count), lo(count);
         for (size_t i = 0; i < count; ++i)
           alpha[i] = i == 0 ? 0 : i == 1 ? ~uint64_t{0} : rng();  // high bits are ignored
-        const Keys keys(n, alpha, rng, v);
+        const DpfKeys keys(n, alpha, rng, v);
         for (int m : {1, 2, 63, 64, 65, 127, 128, 129, 200, 256, 513, 3000}) {
           if (n < 13 && m > 1 << n) continue;
           for (size_t i = 0; i < count; ++i) lo[i] = i % 4 == 3 ? rng() : alpha[i] + 3 - rng() % uint64_t(m + 6);
@@ -198,7 +198,7 @@ TEST(Dpf, LevelsAndParitiesExhaustive) {
       if (n == 10 && v == Variant::kPortable) continue;
       std::vector<uint64_t> all(size_t{1} << n), x;
       for (size_t i = 0; i < all.size(); ++i) all[i] = i;
-      const Keys keys(n, all, rng, v);
+      const DpfKeys keys(n, all, rng, v);
       for (size_t i = 0; i < all.size(); ++i) x.insert(x.end(), all.begin(), all.end());
       keys.ExpectParity(x, 1 << n, v);
       for (int level = 0; level <= n; ++level) {
@@ -220,7 +220,7 @@ TEST(Dpf, LevelsAndParitiesToSixtyFourBits) {
       for (size_t count : {1, 7, 32, 33, 71}) {
         std::vector<uint64_t> alpha(count), lo(count), x;
         for (size_t i = 0; i < count; ++i) alpha[i] = i == 0 ? 0 : i == 1 ? ~uint64_t{0} : rng();
-        const Keys keys(n, alpha, rng, v);
+        const DpfKeys keys(n, alpha, rng, v);
         for (uint64_t a : alpha) {
           for (uint64_t p : {a - 1, a, a + 1, uint64_t{0}, Mask(n), a ^ uint64_t{1} << (rng() % uint64_t(n)), rng()})
             x.push_back(p);
@@ -253,7 +253,7 @@ TEST(Dpf, WholeDomainsAndDenseTables) {
         for (uint64_t& a : x) a = rng();
         for (uint64_t& a : table) a = rng();
         alpha[0] = Mask(n);
-        const Keys keys(n, alpha, rng, v);
+        const DpfKeys keys(n, alpha, rng, v);
         const std::vector<uint64_t> zero(count), one(count, 1);
         keys.Expect(zero, 1 << n, v);
         // bit j of the domain is the bit that a window has
@@ -278,7 +278,7 @@ TEST(Dpf, EveryVariantMakesTheSameKeysAndShares) {
   for (Variant v : ring::Supported()) {
     std::mt19937_64 a(6), b(6);
     const std::vector<uint64_t> alpha = {1, 2, 3, 1000, 77777, ~uint64_t{0}, 1 << 20}, lo = {0, 2, 3, 999, 77700, 0, 5};
-    const Keys x(40, alpha, a, v), y(40, alpha, b, Variant::kPortable);
+    const DpfKeys x(40, alpha, a, v), y(40, alpha, b, Variant::kPortable);
     ASSERT_EQ(x.cw, y.cw);
     for (int p = 0; p < 2; ++p) ASSERT_EQ(x.Window(p, lo, 300, v), y.Window(p, lo, 300, Variant::kPortable));
   }
@@ -288,7 +288,7 @@ TEST(Dpf, ASplitBatchGivesTheSameKeys) {
   std::mt19937_64 rng(7);
   std::vector<uint64_t> alpha(40);
   for (uint64_t& x : alpha) x = rng();
-  const Keys keys(20, alpha, rng, ring::Best());
+  const DpfKeys keys(20, alpha, rng, ring::Best());
   DpfContext rest = keys.ctx;
   rest.first_tile += 1;
   Bytes cw(DpfKeyBytes(20) * 8);
@@ -301,7 +301,7 @@ TEST(Dpf, ASplitBatchGivesTheSameKeys) {
 TEST(Dpf, OneShareIsBalanced) {
   std::mt19937_64 rng(8);
   const std::vector<uint64_t> alpha(4000, 1234567);
-  const Keys keys(32, alpha, rng, ring::Best());
+  const DpfKeys keys(32, alpha, rng, ring::Best());
   for (uint64_t x : {1234567u, 1234568u}) {
     const auto bits = keys.Window(0, std::vector<uint64_t>(alpha.size(), x), 1, ring::Best());
     EXPECT_NEAR(double(std::accumulate(bits.begin(), bits.end(), uint64_t{0})), 2000, 200);
@@ -357,7 +357,7 @@ TEST(Dpf, TheInversionAttackFindsNothing) {
   std::mt19937_64 rng(9);
   int without_sigma = 0, expected = 0;
   for (int trial = 0; trial < 1000; ++trial) {
-    const Keys keys(64, {rng()}, rng, ring::Best());
+    const DpfKeys keys(64, {rng()}, rng, ring::Best());
     Attack::Block tile{}, s, other, cw;
     std::memcpy(tile.data(), &keys.ctx.program, 4), std::memcpy(tile.data() + 8, &keys.ctx.first_tile, 8);
     const Attack attack(Attack(keys.ctx.k_serial).Cipher(tile, true));

@@ -12,7 +12,7 @@
 namespace suf::func {
 namespace {
 
-double Gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
+double TrueGelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
 
 FitRequest Request(Real f, Numbers in, Numbers result, double error) {
   FitRequest q;
@@ -36,12 +36,12 @@ TEST(Fit, EveryShapeReportsItsError) {
   const Numbers in{12, 8, true}, result{32, 12, true};
   for (Knots knots : {Knots::kUniform, Knots::kOctaves, Knots::kFree})
     for (int degree = 0; degree <= 3; ++degree) {
-      FitRequest q = Request(Gelu, in, result, 0x1p-7);
+      FitRequest q = Request(TrueGelu, in, result, 0x1p-7);
       q.knots = knots, q.degree = degree, q.slope = 8;
       const Fitted<Function> fit = Fit(q);
       EXPECT_TRUE(fit.exact);
       EXPECT_LE(fit.error, 0x1p-7);
-      EXPECT_NEAR(Worst(fit, in, Gelu), fit.error, 1e-12) << int(knots) << degree;
+      EXPECT_NEAR(Worst(fit, in, TrueGelu), fit.error, 1e-12) << int(knots) << degree;
       EXPECT_GE(fit.scale, 12);
       EXPECT_LE(fit.scale, 20);
       EXPECT_EQ(ParseFunction(Print(fit.f)), fit.f);
@@ -49,7 +49,7 @@ TEST(Fit, EveryShapeReportsItsError) {
 }
 
 TEST(Fit, FreeKnotsAreFewest) {
-  FitRequest q = Request(Gelu, {14, 10, true}, {40, 24, true}, 0x1p-11);
+  FitRequest q = Request(TrueGelu, {14, 10, true}, {40, 24, true}, 0x1p-11);
   q.degree = 2;
   std::array<size_t, 3> pieces{};
   for (Knots k : {Knots::kUniform, Knots::kOctaves, Knots::kFree}) q.knots = k, pieces[size_t(k)] = PiecesOf(Fit(q));
@@ -114,11 +114,11 @@ TEST(Fit, PiecesBoundInsteadOfAnError) {
 
 // Each coefficient is a multiple of what its scale says, and the result carries the finest.
 TEST(Fit, ScalesOfEachDegree) {
-  FitRequest q = Request(Gelu, {13, 9, true}, {40, 12, true}, 0x1p-8);
+  FitRequest q = Request(TrueGelu, {13, 9, true}, {40, 12, true}, 0x1p-8);
   q.degree = 2, q.finer = {0, 9, 16};
   const Fitted<Function> fit = Fit(q);
   EXPECT_EQ(fit.scale, 28);
-  EXPECT_NEAR(Worst(fit, q.in, Gelu), fit.error, 1e-12);
+  EXPECT_NEAR(Worst(fit, q.in, TrueGelu), fit.error, 1e-12);
   for (const Piece& p : std::get<Suf>(fit.f).pieces) {
     EXPECT_EQ(p.poly[0][0] % (1 << 16), 0u);
     EXPECT_EQ(p.poly[0][1] % (1 << 7), 0u);
@@ -126,10 +126,10 @@ TEST(Fit, ScalesOfEachDegree) {
 }
 
 TEST(Fit, Tails) {
-  FitRequest q = Request(Gelu, {20, 10, true}, {40, 12, true}, 0x1p-8);
+  FitRequest q = Request(TrueGelu, {20, 10, true}, {40, 12, true}, 0x1p-8);
   q.below = Tail{Tail::kConstant, -4, 0}, q.above = Tail{Tail::kIdentity, 4.5, 0}, q.slope = 10;
   const Fitted<Function> fit = Fit(q);
-  EXPECT_NEAR(Worst(fit, q.in, [](double x) { return x < -4 ? 0 : x >= 4.5 ? x : Gelu(x); }), fit.error, 1e-12);
+  EXPECT_NEAR(Worst(fit, q.in, [](double x) { return x < -4 ? 0 : x >= 4.5 ? x : TrueGelu(x); }), fit.error, 1e-12);
   EXPECT_LE(fit.error, 0x1p-8);
   for (double x : {-511.0, -100.25, -4.5, 4.5, 77.75, 511.0}) {
     const uint64_t u = uint64_t(int64_t(x * 1024)) & ring::Mask(20);
@@ -167,7 +167,7 @@ TEST(Fit, GivenKnots) {
 }
 
 TEST(Fit, CostChooses) {
-  FitRequest q = Request(Gelu, {12, 8, true}, {32, 12, true}, 0x1p-6);
+  FitRequest q = Request(TrueGelu, {12, 8, true}, {32, 12, true}, 0x1p-6);
   q.slope = 8;
   q.cost = [](const Suf& f) { return f.degree == 0 ? 1.0 : 2.0; };
   EXPECT_EQ(std::get<Suf>(Fit(q).f).degree, 0);
@@ -190,7 +190,7 @@ TEST(Fit, Bipartite) {
 }
 
 TEST(Fit, Formulas) {
-  EXPECT_DOUBLE_EQ(RealOf("x*0.5*(1+erf(x/sqrt(2)))")(1.5), Gelu(1.5));
+  EXPECT_DOUBLE_EQ(RealOf("x*0.5*(1+erf(x/sqrt(2)))")(1.5), TrueGelu(1.5));
   EXPECT_DOUBLE_EQ(RealOf("sigmoid(x) + tanh(x) + exp(x) + log2(x) + sqrt(x) + abs(-x)")(2),
                    1 / (1 + std::exp(-2.0)) + std::tanh(2.0) + std::exp(2.0) + 1 + std::sqrt(2.0) + 2);
   EXPECT_DOUBLE_EQ(RealOf("min(x, 3) + max(x, 4) + sinh(x) + cosh(x) + log(x) + sin(pi)")(5),
@@ -200,7 +200,7 @@ TEST(Fit, Formulas) {
 
 // One sentence for every mistake.
 TEST(Fit, RefusesWithASentence) {
-  const FitRequest good = Request(Gelu, {10, 6, true}, {24, 12, true}, 0x1p-6);
+  const FitRequest good = Request(TrueGelu, {10, 6, true}, {24, 12, true}, 0x1p-6);
   auto refused = [&](auto change, Cause cause, const std::string& part) {
     FitRequest q = good;
     change(q);

@@ -9,7 +9,6 @@ using compiler::Kind;
 using compiler::Lowering;
 using compiler::Steps;
 
-constexpr Steps kAll[] = {Steps::kParity, Steps::kDigits, Steps::kBlocks};
 Lowering By(Kind kind, Steps steps) { return {kind, steps, Stages::kOne}; }
 
 // Every bit, every word of 5 bits, 16 masks each; with shared masks and without.
@@ -53,7 +52,7 @@ TEST(ArgmaxBit, Exhaustive) {
   for (int copy = 0; copy < 8; ++copy)
     for (int a = -4; a < 4; ++a)
       for (int b = -4; b < 4; ++b) x.push_back(a), y.push_back(b), max.push_back(std::max(a, b)), bit.push_back(a >= b);
-  for (Steps steps : kAll) {
+  for (Steps steps : kAllSteps) {
     ArgmaxBit gate{4, steps};
     ArgmaxBit::Pair want = gate.Spec(x, y, 4);
     EXPECT_EQ(want.max, max);
@@ -93,7 +92,7 @@ TEST(ArgmaxBit, WideRings) {
 TEST(Clamp, Exhaustive) {
   for (int low = -16; low < 15; ++low)
     for (int high = low + 1; high < 16; ++high)
-      for (Steps steps : kAll) {
+      for (Steps steps : kAllSteps) {
         const Kind kind = (low + high) % 2 ? Kind::kOpenSteps : Kind::kIndex;
         if (low == -16 && high == 15) continue;  // it changes nothing above its last piece
         Rig g;

@@ -8,8 +8,6 @@ namespace {
 using compiler::Kind;
 using compiler::Steps;
 
-constexpr Steps kAll[] = {Steps::kParity, Steps::kDigits, Steps::kBlocks};
-
 Cubic Random(int k, int pieces, int ring, uint64_t seed) {
   std::mt19937_64 rng(seed);
   Cubic gate{{}, ring};
@@ -24,7 +22,7 @@ Cubic Random(int k, int pieces, int ring, uint64_t seed) {
 // Every x of 6 bits, 16 masks each, with two to five pieces.
 TEST(Cubic, Exhaustive) {
   for (int pieces = 2; pieces <= 5; ++pieces)
-    for (Steps steps : kAll)
+    for (Steps steps : kAllSteps)
       for (int ring : {3, 6, 9, 64}) {
         Rig g;
         Ints x = Range(0, 64, 16);
@@ -53,7 +51,7 @@ TEST(Cubic, WideRings) {
 TEST(Cubic, HornerIsTheIndex) {
   const int horner[] = {6, 8, 8}, index[] = {4, 4, 6};
   const int64_t bits[] = {6832, 1216, 576};  // of the index: 854, 152 and 72 bytes
-  for (Steps steps : kAll) {
+  for (Steps steps : kAllSteps) {
     int flights[2];
     int64_t index_bits = 0;
     for (Kind kind : {Kind::kHorner, Kind::kIndex}) {

@@ -15,10 +15,8 @@ using compiler::Steps;
 
 double Gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
 Lowering Window(Stages s) { return {Kind::kWindowLut, Steps::kDigits, s}; }
-constexpr Stages kAll[] = {Stages::kOne, Stages::kTwo, Stages::kThree};
-
 TEST(Function, ExhaustiveGelu) {
-  for (Stages stages : kAll)
+  for (Stages stages : kAllStages)
     for (int shift : {1, 3})
       for (int ring : {20, 32, 33, 64}) {
         auto fit = func::FitLines(Gelu, 2, 5, 4, 4);  // x of 7 bits at scale 4: [-4, 4)
@@ -40,7 +38,7 @@ TEST(Function, EveryLoweringBehindAShift) {
   const compiler::Compiled c = compiler::Compile(f);
   int ran = 0;
   for (const Lowering& l : compiler::AllForNumbers())
-    for (Stages stages : kAll) {
+    for (Stages stages : kAllStages) {
       if (!compiler::WhyNotNumbers(c, l).empty()) continue;
       Function gate{c, l, SignedEntry(9, 2), 33};
       gate.entry.stages = stages;

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const FunctionFile& Some() {
+const FunctionFile& SomeFile() {
   static const FunctionFile file = [] {
     FunctionFile f{{func::Make("relu", 16, 8).f, {}, From::kShared, To::kBoth}, 100};
     f.plan.choice = ChoiceOf(f.plan.f, "Index/digits");
@@ -56,7 +56,7 @@ TEST(PlanText, ComesBackAsItWas) {
 }
 
 TEST(PlanText, WhatWasAlteredIsRefused) {
-  const Json good = Json::parse(Print(Some()));
+  const Json good = Json::parse(Print(SomeFile()));
   EXPECT_TRUE(IsFunctionPlan(good.dump()));
   struct Case {
     const char* field;

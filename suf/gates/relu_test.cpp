@@ -12,8 +12,6 @@ using compiler::Lowering;
 using compiler::Steps;
 
 Lowering Open(Steps steps) { return {Kind::kOpenSteps, steps, Stages::kOne}; }
-constexpr Steps kAll[] = {Steps::kParity, Steps::kDigits, Steps::kBlocks};
-
 // Openings: messages under a label, one of each party.
 int Openings(const Rig& g, const std::string& label) {
   int n = 0;
@@ -25,7 +23,7 @@ int Openings(const Rig& g, const std::string& label) {
 // Every x of rings of 2 to 8 bits, 16 masks each, whatever reads the comparison.
 TEST(Relu, Exhaustive) {
   for (int k : {2, 3, 6, 8})
-    for (Steps steps : kAll)
+    for (Steps steps : kAllSteps)
       for (Kind kind : {Kind::kOpenSteps, Kind::kIndex, Kind::kHorner})
         for (int ring : {k, std::max(1, k - 3), k + 5}) {
           Rig g;
@@ -42,7 +40,7 @@ TEST(Relu, Exhaustive) {
 
 TEST(Relu, WideRings) {
   for (int k : {31, 32, 33, 63, 64})
-    for (Steps steps : kAll) {
+    for (Steps steps : kAllSteps) {
       Rig g;
       Ints x = Some(INT64_MIN, INT64_MAX, 200, uint64_t(k));
       for (int64_t v : {0, 1, -1}) x.push_back(v), x.push_back(v + int64_t(uint64_t{1} << (k - 1)));
@@ -54,7 +52,7 @@ TEST(Relu, WideRings) {
 // 32 bits to shares, both bundles: the comparison of 31 bits and three words.
 TEST(Relu, KnownSizes) {
   const int64_t bits[] = {812 * 8, 403, 214};  // 812, 50.4 and 26.8 bytes
-  for (Steps steps : kAll) {
+  for (Steps steps : kAllSteps) {
     Relu gate{32, Open(steps)};
     EXPECT_EQ(gate.KeyBits(32), bits[int(steps)]);
     Rig g;

@@ -14,6 +14,10 @@
 
 namespace suf::gates {
 
+inline constexpr compiler::Steps kAllSteps[] = {compiler::Steps::kParity, compiler::Steps::kDigits,
+                                                compiler::Steps::kBlocks};
+inline constexpr Stages kAllStages[] = {Stages::kOne, Stages::kTwo, Stages::kThree};
+
 class Rig {
  public:
   Trace t;

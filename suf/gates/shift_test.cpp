@@ -8,8 +8,6 @@
 namespace suf::gates {
 namespace {
 
-constexpr Stages kAll[] = {Stages::kOne, Stages::kTwo, Stages::kThree};
-
 // Check: result, key bits, flights and what is sent of a shift.
 template <class G>
 void Check(const G& gate, const Ints& z, int k, const Ints& want) {
@@ -37,7 +35,7 @@ void Check(const G& gate, const Ints& z, int k, const Ints& want) {
 // Every z of a 6-bit ring, 16 masks each, every shift, every stage.
 TEST(Shift, FullFormsExhaustive) {
   for (int s = 1; s < 6; ++s)
-    for (Stages stages : kAll)
+    for (Stages stages : kAllStages)
       for (int ring : {6 - s, 7 - s, 6, 9, 33, 64}) {
         Ints z = Range(0, 64, 16), logical, arithmetic;
         for (int64_t v : z) {
@@ -55,7 +53,7 @@ TEST(Shift, FullFormsExhaustive) {
 // Every number of the widest range that each form takes, from several lowest numbers on.
 TEST(Shift, GapAndSlackExhaustive) {
   for (int s = 1; s <= 4; ++s)
-    for (Stages stages : kAll)
+    for (Stages stages : kAllStages)
       for (int low : {-64, -37, -1, 0, 5})
         for (int ring : {8 - s, 9 - s, 12, 64}) {
           GapARS gap{s, ring, low, stages};
@@ -109,7 +107,7 @@ TEST(Shift, WideRings) {
 // A table of 2^5 bits is 4 bytes, in the flight of the digits.
 TEST(Shift, SlackCostsFourBytes) {
   for (int k : {24, 32, 40})
-    for (Stages stages : kAll)
+    for (Stages stages : kAllStages)
       EXPECT_EQ((SlackARS{12, k, 0, 5, stages}.KeyBits(k, false)), (GapARS{12, k, 0, stages}.KeyBits(k, false) + 32));
 }
 
@@ -137,7 +135,7 @@ TEST(AutoTrunc, PicksByCertificate) {
 TEST(AutoTrunc, Exhaustive) {
   for (auto [low, high] : {std::pair{0, 125}, {0, 100}, {-62, 61}, {-100, 20}, {-100, 100}, {-128, 125}, {0, 253}})
     for (Proof proof : {Proof::kHard, Proof::kCalibrated})
-      for (Stages stages : kAll)
+      for (Stages stages : kAllStages)
         for (int ring : {6, 7, 8, 40}) {
           AutoTrunc gate{2, ring, {low, high, proof}, stages};
           Ints z = Range(low, high + 1, 6);
@@ -167,7 +165,7 @@ TEST(AutoTrunc, WideRings) {
 // the borrow's bit as a word, and the word of the new mask; both bundles.
 TEST(Trunc, KnownSizes) {
   const int64_t bits[] = {180, 71, 58};  // 22.5, 8.9 and 7.3 bytes
-  for (Stages stages : kAll) {
+  for (Stages stages : kAllStages) {
     EXPECT_EQ((Trunc{12, 12, stages}.KeyBits(24, true)), bits[int(stages) - 1]);
     Rig g;
     Ints z = Some(0, (1 << 24) - 1, 100);

@@ -5,8 +5,6 @@
 namespace suf::gates {
 namespace {
 
-constexpr Stages kAll[] = {Stages::kOne, Stages::kTwo, Stages::kThree};
-
 // Every number in the gap of rings of 2 to 8 bits, into every wider ring that matters, 16 masks each.
 TEST(Extend, Exhaustive) {
   for (int k : {2, 3, 5, 8})
@@ -48,7 +46,7 @@ TEST(Extend, RefusesANarrowerRing) {
 // Every z of an 8-bit ring, every shift, every ring of the result, 16 masks each.
 TEST(Trunc, ExhaustiveWithinTheRing) {
   for (int s = 1; s < 8; ++s)
-    for (Stages stages : kAll)
+    for (Stages stages : kAllStages)
       for (int ring : {8 - s, 1}) {
         Rig g;
         Ints z = Range(0, 256, 16);
@@ -66,7 +64,7 @@ TEST(Trunc, ExhaustiveWithinTheRing) {
 
 TEST(Trunc, ExhaustiveExtension) {
   for (int s = 1; s <= 5; ++s)
-    for (Stages stages : kAll)
+    for (Stages stages : kAllStages)
       for (int ring : {9 - s, 8, 11, 33, 64}) {
         Rig g;
         Ints z = Range(-64, 64 - (1 << (s - 1)), 16);
@@ -192,7 +190,7 @@ TEST(Slice, TenNestedCuts) {
 TEST(Slice, Exhaustive) {
   for (int begin = 0; begin < 8; ++begin)
     for (int end = begin + 1; end <= 8; ++end)
-      for (Stages stages : kAll)
+      for (Stages stages : kAllStages)
         for (int ring : {1, end - begin, end - begin + 1, 12}) {
           bool wider = ring > end - begin;
           if ((wider && end == 8) || (begin == 0 && !wider)) continue;

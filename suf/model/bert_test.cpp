@@ -116,13 +116,6 @@ TEST(Bert, FilesOfDifferentModelsAreRefused) {
   ExpectSentence([&] { (void)Load(folder.path()); }, "has shape (64, 32), not (65, 32)");
 }
 
-// Leaf: of a graph, by name; null: none.
-const nn::Leaf* Find(const nn::Graph& g, const std::string& name) {
-  for (const nn::Leaf& leaf : g.leaves())
-    if (leaf.name == name) return &leaf;
-  return nullptr;
-}
-
 TEST(Config, FieldsAreReadAndDefaulted) {
   const Folder folder;
   json c = {{"model_type", "bert"},     {"hidden_act", "gelu"},         {"hidden_size", 8},

@@ -27,12 +27,6 @@ nn::Graph With(const char* preset, const std::string& field, const json& value) 
   return ReadGraph(folder.path());
 }
 
-const nn::Leaf* Find(const nn::Graph& g, const std::string& name) {
-  for (const nn::Leaf& leaf : g.leaves())
-    if (leaf.name == name) return &leaf;
-  return nullptr;
-}
-
 TEST(Gpt2, WhatWeWouldComputeWronglyIsRefused) {
   ExpectRefused("tiny-gpt2",
                 {{"activation_function", "elu",

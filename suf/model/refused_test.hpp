@@ -1,12 +1,20 @@
-// For tests of families: configurations that are refused, each for one field.
+// For tests of families: what a configuration gives, and those that are refused, each for one field.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "suf/model/family.hpp"
 #include "suf/model/testing.hpp"
+#include "suf/nn/graph.hpp"
 
 namespace suf::model {
+
+// Find: a leaf of a graph, by name; null: none.
+inline const nn::Leaf* Find(const nn::Graph& g, const std::string& name) {
+  for (const nn::Leaf& leaf : g.leaves())
+    if (leaf.name == name) return &leaf;
+  return nullptr;
+}
 
 struct Case {
   std::string field;

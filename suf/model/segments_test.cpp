@@ -20,14 +20,15 @@ struct Inside {
   bool narrow;
 };
 constexpr const char* kBorrows[] = {"1", "2", "3", "dcf"};
-constexpr const char* kRows[] = {"StepDcf", "RowLut", "RowLut/tree"};
+constexpr const char* kRowMaxima[] = {"StepDcf", "RowLut", "RowLut/tree"};
 constexpr const char* kTails[] = {"e", "payload"};
 
 // Covering: every two choices of two kinds are in one of them.
 std::vector<Inside> Covering() {
   std::vector<Inside> out;
   for (size_t b = 0; b < 4; ++b)
-    for (size_t r = 0; r < 3; ++r) out.push_back({kBorrows[b], kRows[r], kTails[(b + r) % 2], (b / 2 + r) % 2 == 1});
+    for (size_t r = 0; r < 3; ++r)
+      out.push_back({kBorrows[b], kRowMaxima[r], kTails[(b + r) % 2], (b / 2 + r) % 2 == 1});
   return out;
 }
 
@@ -151,9 +152,9 @@ TEST(Shift, ThatFailsIsNamedAndStaysExact) {
   }
 }
 
-class Every : public testing::TestWithParam<const char*> {};
+class Segments : public testing::TestWithParam<const char*> {};
 
-TEST_P(Every, SegmentWithEveryPairOfChoicesInside) {
+TEST_P(Segments, SegmentWithEveryPairOfChoicesInside) {
   const char* preset = GetParam();
   exec::Pool pool(2);
   const auto every = backends::Every(pool);
@@ -183,7 +184,7 @@ TEST_P(Every, SegmentWithEveryPairOfChoicesInside) {
   EXPECT_GE(traces.size(), 110u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Presets, Every, testing::Values("tiny", "tiny-gpt2", "tiny-llama"));
+INSTANTIATE_TEST_SUITE_P(Presets, Segments, testing::Values("tiny", "tiny-gpt2", "tiny-llama"));
 
 }  // namespace
 }  // namespace suf::model

@@ -65,7 +65,7 @@ std::array<std::vector<uint64_t>, 2> Streamed(const run::PairJob& job, double se
   return result;
 }
 
-const auto& Every() {
+const auto& Backends() {
   static exec::Pool pool(2);
   static const auto every = backends::Every(pool);
   return every;
@@ -73,7 +73,7 @@ const auto& Every() {
 // JobOf: the roles on other backends each turn.
 run::PairJob JobOf(const pfss::Schedule& s, run::Inputs (&in)[3], size_t turn, uint64_t window) {
   static const pfss::Material material{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
-  return {s, backends::InTurn(Every(), turn), {&in[0], &in[1], &in[2]}, material, {}, window};
+  return {s, backends::InTurn(Backends(), turn), {&in[0], &in[1], &in[2]}, material, {}, window};
 }
 
 // ExpectNoRing: whichever backend deals; what the window is.
@@ -81,7 +81,7 @@ uint64_t ExpectNoRing(const pfss::Schedule& s, run::Inputs (&in)[3]) {
   const uint64_t window = run::WindowOf(s);
   EXPECT_LE(window, uint64_t(std::max(s.key_bytes(0), s.key_bytes(1))));
   const auto want = run::RunPair(JobOf(s, in, 0, store::KeySource::kWhole)).result;
-  for (size_t turn = 0; turn < Every().size(); ++turn)
+  for (size_t turn = 0; turn < Backends().size(); ++turn)
     EXPECT_EQ(Streamed(JobOf(s, in, turn, window)), want) << "turn " << turn;
   return window;
 }
@@ -129,8 +129,8 @@ TEST(Windows, OfSectionsOfAnyLengthIsNotAByteMore) {
   // of backends that ask for keys step by step: a device takes those that are here for coming steps, too
   run::PairJob job = JobOf(*g.schedule, g.inputs, 1, window - 1);
   const auto packed =
-      std::find_if(Every().begin(), Every().end(), [](auto& b) { return b->name().starts_with("packed"); });
-  ASSERT_NE(packed, Every().end());
+      std::find_if(Backends().begin(), Backends().end(), [](auto& b) { return b->name().starts_with("packed"); });
+  ASSERT_NE(packed, Backends().end());
   job.backend.fill(packed->get());
   EXPECT_THROW(Streamed(job, 1), Error);
 }

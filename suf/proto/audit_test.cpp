@@ -7,24 +7,24 @@
 
 #include "suf/base/scratch_test.hpp"
 #include "suf/proto/internal/bond.hpp"
+#include "suf/proto/internal/world.hpp"
 #include "suf/store/told_test.hpp"
 
 namespace suf::proto {
 namespace {
 
-const net::Identity kModel{Role::kModel, Hash{12}}, kData{Role::kData, Hash{13}};
-constexpr size_t kBody = 100;
+constexpr size_t kAuditBody = 100;
 const Hash kSetup{8};  // of W_hat
 const Task& TheTask() {
-  static const Task task{Hash{}, {store::EvenBody(kBody), store::EvenBody(kBody)}};
+  static const Task task{Hash{}, {store::EvenBody(kAuditBody), store::EvenBody(kAuditBody)}};
   return task;
 }
 
-// TestGenerate: bodies that both keys, rho and B's seed enter.
-void TestGenerate(const DealJob& j, store::Sink& to_p0, store::Sink& to_p1) {
+// MixedBodies: bodies that both keys, rho and B's seed enter.
+void MixedBodies(const DealJob& j, store::Sink& to_p0, store::Sink& to_p1) {
   for (int p : {0, 1}) {
     Hash h = HashOf({j.key[0].view(), j.key[1].view(), j.rho, j.b_seed->view(), Hash{uint8_t(p)}});
-    Bytes body(kBody);
+    Bytes body(kAuditBody);
     std::copy(h.begin(), h.end(), body.begin() + 50);
     (p ? to_p1 : to_p0).Write(body);
   }
@@ -35,26 +35,26 @@ struct Sides {
   explicit Sides(uint8_t dealt = 9) {
     for (uint64_t serial : {5, 6, 7}) Put(serial, dealt);
     for (auto& s : store) store::Told(*s, 5);
-    std::tie(p0, p1) = net::InProcessPair(kModel, kData, net::Millis{5000});
+    std::tie(p0, p1) = net::InProcessPair(kId[0], kId[1], net::Millis{5000});
   }
   void Put(uint64_t serial, uint8_t dealt) {
     store::BundleHeader h;
     h.job = store::JobOf(3), h.serial = serial, h.rho = {uint8_t(serial)}, h.pair = Share(Secret::Random()),
-    h.body_bytes = kBody;
+    h.body_bytes = kAuditBody;
     DealJob job{h.job, serial, h.rho, {}, {Secret(Hash{1}), Secret(Hash{2})}, Share(Secret(Hash{dealt}))};
     std::vector<Bytes> chunks[2];
     store::BundleHeader headers[2] = {h, h};
     headers[1].party = 1;
     {
-      store::Sink a(store::ChunkKey(headers[0]), store::EvenBody(kBody),
+      store::Sink a(store::ChunkKey(headers[0]), store::EvenBody(kAuditBody),
                     [&](View c) { chunks[0].emplace_back(c.begin(), c.end()); });
-      store::Sink b(store::ChunkKey(headers[1]), store::EvenBody(kBody),
+      store::Sink b(store::ChunkKey(headers[1]), store::EvenBody(kAuditBody),
                     [&](View c) { chunks[1].emplace_back(c.begin(), c.end()); });
-      TestGenerate(job, a, b);
+      MixedBodies(job, a, b);
       a.Finish(), b.Finish();
     }
     for (int p : {0, 1}) {
-      auto in = store[p]->Receive(headers[p], std::move(job.key[p]), store::EvenBody(kBody), true);
+      auto in = store[p]->Receive(headers[p], std::move(job.key[p]), store::EvenBody(kAuditBody), true);
       for (auto& c : chunks[p]) store::Add(in, c);
       in.Commit();
     }
@@ -62,15 +62,15 @@ struct Sides {
   // PutOne: a bundle of one store that nobody will get as far as reading.
   void PutOne(int p, uint64_t serial) {
     store::BundleHeader h;
-    h.job = store::JobOf(3), h.serial = serial, h.party = uint32_t(p), h.body_bytes = kBody;
-    auto in = store[p]->Receive(h, Secret(), store::EvenBody(kBody), false);
-    store::Sink sink(store::ChunkKey(h), store::EvenBody(kBody), [&](View c) { store::Add(in, c); });
-    sink.Write(Bytes(kBody));
+    h.job = store::JobOf(3), h.serial = serial, h.party = uint32_t(p), h.body_bytes = kAuditBody;
+    auto in = store[p]->Receive(h, Secret(), store::EvenBody(kAuditBody), false);
+    store::Sink sink(store::ChunkKey(h), store::EvenBody(kAuditBody), [&](View c) { store::Add(in, c); });
+    sink.Write(Bytes(kAuditBody));
     sink.Finish();
     in.Commit();
   }
   // Model: P0's side in a thread; what it threw.
-  std::exception_ptr Model(const std::function<void()>& peer, Generate generate = TestGenerate, Ahead ahead = {}) {
+  std::exception_ptr Model(const std::function<void()>& peer, Generate generate = MixedBodies, Ahead ahead = {}) {
     std::exception_ptr error;
     std::thread t([&, ch = std::move(p0)]() mutable {
       try {
@@ -230,7 +230,7 @@ TEST(Audit, ABundleThatArrivesDuringAnAuditThatFailsIsBurntToo) {
         EXPECT_TRUE(Fails(Cause::kRefused, "the 3 bundles left in this store are burnt",
                           [&] { OpenBundle(*s.p1, *s.store[1], 5, TheTask(), kSetup, ahead(1)); }));
       },
-      TestGenerate, ahead(0));
+      MixedBodies, ahead(0));
   EXPECT_TRUE(Throws(error, Cause::kRefused, "the 3 bundles left in this store are burnt"));
   for (int p : {0, 1}) {
     EXPECT_EQ(steps[p], "announce 5 drop");

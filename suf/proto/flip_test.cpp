@@ -4,20 +4,19 @@
 #include <thread>
 
 #include "suf/base/scratch_test.hpp"
-#include "suf/proto/supply.hpp"
+#include "suf/proto/internal/world.hpp"
 #include "suf/store/told_test.hpp"
 
 namespace suf::proto {
 namespace {
 
-constexpr size_t kBody = 40;
-const net::Identity kDealer{Role::kDealer, Hash{11}}, kModel{Role::kModel, Hash{12}}, kData{Role::kData, Hash{13}};
+constexpr size_t kFlipBody = 40;
 
-BundlePlan TestPlan() {
+BundlePlan FlipPlan() {
   BundlePlan p;
   p.prg = 2, p.max_tokens = 8, p.hash = {1};
   p.task = [](const store::Job& j) {
-    return Task{Hash{1, uint8_t(j.tokens)}, {store::EvenBody(kBody), store::EvenBody(kBody)}};
+    return Task{Hash{1, uint8_t(j.tokens)}, {store::EvenBody(kFlipBody), store::EvenBody(kFlipBody)}};
   };
   return p;
 }
@@ -25,21 +24,22 @@ BundlePlan TestPlan() {
 // HeaderOf: of P1's bundle; every field is not zero.
 store::BundleHeader HeaderOf(const BundlePlan& plan, uint64_t serial = 5) {
   store::BundleHeader h;
-  h.prg = plan.prg, h.job = store::JobOf(4), h.party = 1, h.serial = serial, h.body_bytes = kBody, h.plan = plan.hash;
+  h.prg = plan.prg, h.job = store::JobOf(4), h.party = 1, h.serial = serial, h.body_bytes = kFlipBody,
+  h.plan = plan.hash;
   h.trace = plan.task(h.job).trace, h.weights = {77}, h.rho = {78}, h.pair = Share(Secret(Hash{79}));
-  h.seed_hash[0] = {80}, h.seed_hash[1] = {81}, h.public_key[0] = kModel.key, h.public_key[1] = kData.key;
+  h.seed_hash[0] = {80}, h.seed_hash[1] = {81}, h.public_key[0] = kId[0].key, h.public_key[1] = kId[1].key;
   return h;
 }
 
 // Body: chunk by chunk, tagged.
 void Body(const store::BundleHeader& h, const store::Sink::Out& out) {
-  store::Sink s(store::ChunkKey(h), store::EvenBody(kBody), out);
-  s.Write(Bytes(kBody, 0x5a));
+  store::Sink s(store::ChunkKey(h), store::EvenBody(kFlipBody), out);
+  s.Write(Bytes(kFlipBody, 0x5a));
   s.Finish();
 }
 
 void Put(store::Store& s, const store::BundleHeader& h) {
-  auto in = s.Receive(h, Secret(Hash{5}), store::EvenBody(kBody), true);
+  auto in = s.Receive(h, Secret(Hash{5}), store::EvenBody(kFlipBody), true);
   Body(h, [&](View c) { store::Add(in, c); });
   in.Commit();
 }
@@ -47,7 +47,7 @@ void Put(store::Store& s, const store::BundleHeader& h) {
 // Use: claims and reads a bundle, and burns it where that fails, as a session does.
 Bytes Use(store::Store& s, uint64_t serial) {
   try {
-    return store::BodyOf(store::Told(s, serial).Claim(serial, store::EvenBody(kBody)));
+    return store::BodyOf(store::Told(s, serial).Claim(serial, store::EvenBody(kFlipBody)));
   } catch (const Error&) {
     s.Burn(serial);
     throw;
@@ -65,8 +65,9 @@ void Flip(const std::string& path, size_t bit) {
 // Each bit is one of another bundle, as each serves once.
 TEST(Flip, EveryBitOfABundlesFile) {
   Scratch dir("/dev/shm");
-  const BundlePlan plan = TestPlan();
-  constexpr size_t kPreamble = 4 + store::kHeaderBytes + 32 + 32, kAll = kPreamble + 4 + net::ChunkTags::kBytes + kBody;
+  const BundlePlan plan = FlipPlan();
+  constexpr size_t kPreamble = 4 + store::kHeaderBytes + 32 + 32,
+                   kAll = kPreamble + 4 + net::ChunkTags::kBytes + kFlipBody;
   auto name = [&](uint64_t serial) {
     std::string digits = std::to_string(serial);
     return dir / ("s/bundles/" + std::string(20 - digits.size(), '0') + digits + "-0-0-4-0.bundle");
@@ -94,21 +95,21 @@ TEST(Flip, EveryBitOfABundlesFile) {
     ASSERT_FALSE(std::filesystem::exists(name(serial))) << bit;
   }
   EXPECT_EQ(at_start, 8 * kPreamble);
-  EXPECT_EQ(at_claim, 8 * (4 + net::ChunkTags::kBytes + kBody));
+  EXPECT_EQ(at_claim, 8 * (4 + net::ChunkTags::kBytes + kFlipBody));
   store::Store s(dir / "s");
   const uint64_t last = 8 * kAll + 1;
   Put(s, HeaderOf(plan, last));
-  EXPECT_EQ(Use(s, last), Bytes(kBody, 0x5a));
+  EXPECT_EQ(Use(s, last), Bytes(kFlipBody, 0x5a));
 }
 
 TEST(Flip, EveryBitOfADelivery) {
   Scratch dir;
-  BundlePlan plan = TestPlan();
+  BundlePlan plan = FlipPlan();
   store::Store store(dir / "s");
   constexpr size_t kNone = ~size_t{0};
   // Deliver: the `bit`-th bit of header and chunk is flipped
   auto deliver = [&](size_t bit) {
-    auto [near, far] = net::InProcessPair(kData, kDealer);
+    auto [near, far] = net::InProcessPair(kId[1], kId[2]);
     std::thread dealer([&, ch = std::move(far)] {
       try {
         RecvHello(*ch, plan);
@@ -135,19 +136,19 @@ TEST(Flip, EveryBitOfADelivery) {
     });
     auto leave = [&] { near.reset(), dealer.join(); };
     try {
-      Fetch(*near, plan, store, {.job = store::JobOf(4), .weights = {77}, .partner = kModel.key});
+      Fetch(*near, plan, store, {.job = store::JobOf(4), .weights = {77}, .partner = kId[0].key});
     } catch (...) {
       leave();
       throw;
     }
     leave();
   };
-  for (size_t bit = 0; bit < 8 * (store::kHeaderBytes + net::ChunkTags::kBytes + kBody); ++bit) {
+  for (size_t bit = 0; bit < 8 * (store::kHeaderBytes + net::ChunkTags::kBytes + kFlipBody); ++bit) {
     ASSERT_TRUE(Fails(Cause::kRefused, "", [&] { deliver(bit); })) << "byte " << bit / 8;
     ASSERT_TRUE(store.Bundles().empty()) << bit;
   }
   deliver(kNone);
-  EXPECT_EQ(store::BodyOf(store.Claim(5, store::EvenBody(kBody))), Bytes(kBody, 0x5a));
+  EXPECT_EQ(store::BodyOf(store.Claim(5, store::EvenBody(kFlipBody))), Bytes(kFlipBody, 0x5a));
 }
 
 }  // namespace

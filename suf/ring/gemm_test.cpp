@@ -41,8 +41,8 @@ struct Problem {  // leading dimensions wider than the matrices; everything outs
 
 template <class T>
 class GemmTest : public testing::Test {};
-using Words = testing::Types<uint16_t, uint32_t, uint64_t>;
-TYPED_TEST_SUITE(GemmTest, Words);
+using GemmWords = testing::Types<uint16_t, uint32_t, uint64_t>;
+TYPED_TEST_SUITE(GemmTest, GemmWords);
 
 TYPED_TEST(GemmTest, EveryVariantEqualsTheDefinition) {
   using T = TypeParam;

@@ -14,8 +14,8 @@ constexpr uint8_t kGuard = 0xa5;
 
 template <class T>
 class PackTest : public testing::Test {};
-using Words = testing::Types<uint8_t, uint16_t, uint32_t, uint64_t>;
-TYPED_TEST_SUITE(PackTest, Words);
+using PackWords = testing::Types<uint8_t, uint16_t, uint32_t, uint64_t>;
+TYPED_TEST_SUITE(PackTest, PackWords);
 
 // Every k, every length to beyond two vectors, one bit at a time as reference, guard bytes around both outputs.
 TYPED_TEST(PackTest, EveryVariantEqualsTheDefinition) {

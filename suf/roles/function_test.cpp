@@ -34,9 +34,9 @@ gates::FunctionFile FileOf(const std::string& text, const std::string& lowering,
   return gates::ParseFile(gates::Print(file));  // as each role reads it
 }
 
-// World: the dealer on the reference, the parties on packed.
-struct World {
-  explicit World(const gates::FunctionFile& file, Client::Options options = {}, uint32_t ahead = 1) {
+// FunctionWorld: the dealer on the reference, the parties on packed.
+struct FunctionWorld {
+  explicit FunctionWorld(const gates::FunctionFile& file, Client::Options options = {}, uint32_t ahead = 1) {
     Dealer::Options deal;
     deal.service.partner_wait = net::Millis{2000};
     deal.service.ahead = store::JobOf(5), deal.service.ahead_count = ahead;
@@ -97,7 +97,7 @@ TEST(Function, EveryOriginAndEndingGivesItsMeaningToWhomThePlanSays) {
     for (To to : {To::kP0, To::kP1, To::kBoth, To::kShared})
       for (const char* lowering : {"StepDcf, PackedCompare", "Index/digits, Digits"}) {
         SCOPED_TRACE(Str(gates::Name(from), " to ", gates::Name(to), " by ", lowering));
-        World w(FileOf(kMixed, lowering, from, to));
+        FunctionWorld w(FileOf(kMixed, lowering, from, to));
         const gates::FunctionPlan& plan = w.engine[0]->plan();
         Words own[2] = {x, x};
         if (from == From::kShared)
@@ -134,7 +134,7 @@ TEST(Function, RunsInARowTakeKeysFromTheStoreAndAuditsOpenOthers) {
   int audited = 0;
   Client::Options options{.audits = 2};
   options.audited = [&] { ++audited; };
-  World w(FileOf(kMixed, "Index/blocks, Blocks", From::kP1, To::kBoth), std::move(options), 3);
+  FunctionWorld w(FileOf(kMixed, "Index/blocks, Blocks", From::kP1, To::kBoth), std::move(options), 3);
   w.Serve({}, 3);
   const std::vector<Words> x{{1, 2, 3, 4, 5}, {4000, 17, 16, 0, 9}};
   const std::vector<Ran> ran = w.Run(x);
@@ -150,8 +150,8 @@ TEST(Function, RunsInARowTakeKeysFromTheStoreAndAuditsOpenOthers) {
 
 TEST(Function, AConstantNeedsNoFrameBetweenItsEnds) {
   for (To to : {To::kP1, To::kShared}) {
-    World w(FileOf("suf c domain 8 ring 8 outputs 1 degree 0\npiece 0 : -3\nend 256\nchannel signed 8 0 y\n",
-                   "Constant", From::kP1, to));
+    FunctionWorld w(FileOf("suf c domain 8 ring 8 outputs 1 degree 0\npiece 0 : -3\nend 256\nchannel signed 8 0 y\n",
+                           "Constant", From::kP1, to));
     w.Serve({});
     const std::vector<Ran> ran = w.Run({{1, 2}});
     ASSERT_EQ(ran.size(), 1u);
@@ -163,7 +163,7 @@ TEST(Function, AConstantNeedsNoFrameBetweenItsEnds) {
 }
 
 TEST(Function, PartiesWithAnotherNumberOfValuesAreRefused) {
-  World w(FileOf(kMixed, "StepDcf, Digits", From::kShared, To::kP1));
+  FunctionWorld w(FileOf(kMixed, "StepDcf, Digits", From::kShared, To::kP1));
   w.Serve({1, 2, 3});
   EXPECT_TRUE(Fails(Cause::kInput,
                     "the model owner brings another number of values than we do; give both parties as many", [&] {
@@ -198,7 +198,7 @@ TEST(Function, AnotherEndingThanThePlansIsRefusedByEachRole) {
 }
 
 TEST(Function, RolesWithOtherPlansPartBeforeAnythingIsSpent) {
-  World w(FileOf(kMixed, "StepDcf, Digits", From::kP1, To::kP1)),
+  FunctionWorld w(FileOf(kMixed, "StepDcf, Digits", From::kP1, To::kP1)),
       other(FileOf(kMixed, "StepDcf, Digits", From::kP1, To::kBoth));
   w.Serve({});
   other.Serve({});
