@@ -18,7 +18,7 @@ struct Plot {
   std::vector<Series> strips;  // not 0: on
 };
 
-// Columns: samples of a line that fill the terminal form.
+// kColumns, kSamples: of the terminal form; samples of a line that fill it.
 inline constexpr int kColumns = 64, kSamples = 2 * kColumns;
 
 // Curve: 14 rows of kColumns characters between labelled axes.

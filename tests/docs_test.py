@@ -1,15 +1,33 @@
 #!/usr/bin/env python3
-"""docs_test.py: every link of a Markdown page leads to a file and, where it names one, to a heading or anchor; every section that code cites
-(docs/mathematics.md#NAME) exists. It first finds three planted faults in a tree of its own."""
+"""docs_test.py: what pages and comments point at exists. It first finds planted faults of each kind in a tree of its own.
+
+* Every link of a page leads to a file and, if it names one, to a heading or anchor.
+* Every section that code cites (docs/mathematics.md#NAME) exists, and records in docs/adr have every number from 1 on.
+* Every test that a page or a comment names exists: `Suite.Name` (also `Suite.Name*`), x_test.py with its rows, other files *_test.*, names of
+  ctest, fuzz targets and how many there are. A test that is said to be in a file is in that file.
+* A comment of a header that begins with a name (`// Foo: ..`) stands above a declaration of that name. A qualified name (`Engine::At`) in a page
+  or a comment occurs in the code.
+"""
+import io
 import os
 import pathlib
 import re
 import sys
 import tempfile
+import tokenize
 
-CODE = {'.hpp', '.cpp', '.py', '.cmake', '.txt', '.toml', '.sh'}
+CODE = {'.hpp', '.cpp', '.cu', '.cuh', '.py', '.cmake', '.txt', '.toml', '.sh'}
+SLASHES = {'.hpp', '.cpp', '.cu', '.cuh'}
 LINK = re.compile(r'\]\(([^)#\s]*)(?:#([^)\s]+))?\)')
 CITE = re.compile(r'(docs/\w+\.md)((?:(?:,\s*(?://\s*)?)?#[a-z0-9-]+)+)')
+GTEST = re.compile(r'(?<![\w./-])([A-Z]\w*[a-z]\w*)\.([A-Z]\w*|\*(?=\w*`))')
+FILE = re.compile(r'(?<![\w`.*-])`?((?:[\w-]+/)*\w+_test\.(?:py|cpp|hpp|cu))\b')
+ROWS = re.compile(r'(\w+_test\.py)((?:,? (?:and )?`[^`]+`)+)')
+TARGETS = re.compile(r'\bfuzz (?:targets? )?((?:`\w+`(?:, | and )?)+)')
+CTEST = re.compile(r'\bctest ((?:`\w+`(?:, | and )?)+)|\bctest [^`\n]*-R (\w+)')
+HEAD = re.compile(r'// ([A-Z]\w*(?:, [A-Z]\w*)*): ')
+TEXT_OR_COMMENT = r'R"(\w*)\((?s:.*?)\)\1"|"(?:[^"\\\n]|\\.)*"|(//.*)'
+EXAMPLES = {'x_test.cpp', 'x_test.cu', 'x_test.py', 'Suite.Name'}  # of how names are made
 
 
 def anchors(page):
@@ -28,8 +46,105 @@ def pages(root):
                 yield (pathlib.Path(folder) / name).relative_to(root)
 
 
+def said(path, text):
+    """What a reader is told: a page; of code its comments, joined as one text where they go on."""
+    if path.suffix == '.md':
+        return text
+    if path.suffix in SLASHES:
+        return re.sub(r'\n[ \t]*//[ \t]*', ' ', re.sub(TEXT_OR_COMMENT + r'|[^"/\n]+|.', lambda m: m[2] or '', text))
+    if path.suffix == '.py':
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+        return '\n'.join(t.string for t in tokens if t.type == tokenize.COMMENT or (t.type == tokenize.STRING and t.string.startswith('"""')))
+    return '\n'.join((re.search(r'(?:^|\s)#.*', line) or [''])[0] for line in text.splitlines())
+
+
+class Tests:
+    """All tests of the tree by the names that documents give them."""
+
+    def __init__(self, root, files):
+        texts = {p: (root / p).read_text() for p in files}
+        self.suites, self.files, self.rows = {}, {}, {}
+        for path, text in texts.items():
+            if path.suffix in SLASHES:
+                for suite, name in re.findall(r'\bTEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)', text):
+                    self.suites.setdefault(suite, {}).setdefault(name, set()).add(path)
+            if path.stem.endswith('_test'):
+                self.files.setdefault(path.name, set()).add(path)
+                self.rows.setdefault(path.name, []).append(text)
+        cmake = [re.sub(r'#[^\n]*', '', text) for p, text in texts.items() if p.name == 'CMakeLists.txt' or p.suffix == '.cmake']
+        self.ctest = {p.parts[1] for ps in self.files.values() for p in ps if p.parts[0] == 'suf'}  # a room's tests have its name
+        for text in cmake:
+            self.ctest |= {w for name in re.findall(r'\b(?:add_test\(NAME|suf_\w*test\w*\()\s*(\w+)', text) for w in [name]}
+            for variable, words in re.findall(r'foreach\((\w+)((?:\s+\w+)+)\)', text):
+                self.ctest |= {f'{head}{w}' for head in re.findall(rf'\(NAME\s+(\w*)\$\{{{variable}\}}', text) for w in words.split()}
+        lists = [re.search(r'set\(targets ([^)]*)\)', text) for p, text in texts.items() if p.as_posix() == 'fuzz/CMakeLists.txt']
+        self.targets = set(lists[0][1].split()) if lists and lists[0] else set()
+
+    def has(self, suite, name, star):
+        """Whether a suite has a test of this name, or one that begins so."""
+        names = self.suites.get(suite, {})
+        return bool(names) if name == '*' else any(n.startswith(name) for n in names) if star else name in names
+
+
+def names(path, text, tests):
+    """Faults among the names of tests in a text."""
+    for m in GTEST.finditer(text):
+        suite, name = m[1], m[2]
+        star = re.match(r'\*|\w*\*|\.\.', text[m.end():m.end() + 40])
+        if f'{suite}.{name}' in EXAMPLES or (suite not in tests.suites and path.suffix in CODE and not re.search('[a-z]', name)):
+            continue
+        if not tests.has(suite, name, star):
+            yield f'{path}: there is no test {suite}.{name}'
+    for listed, target in re.findall(r'((?:`[A-Z]\w+\.[A-Z]\w+`(?:, | and )?\s*)+) in\s+\[[^\]]*\]\(([^)#]*)\)', text):
+        for suite, name in re.findall(r'`(\w+)\.(\w+)`', listed):
+            file = pathlib.PurePath(os.path.normpath(path.parent / target)).as_posix()
+            if all(p.as_posix() != file for p in tests.suites.get(suite, {}).get(name, ())):
+                yield f'{path}: {suite}.{name} is not in {file}'
+    for name in FILE.findall(text):
+        base = name.rsplit('/', 1)[-1]
+        if base not in EXAMPLES and not any(('/' + p.as_posix()).endswith('/' + name) for p in tests.files.get(base, ())):
+            yield f'{path}: there is no {name}'
+    for file, rows in ROWS.findall(text):
+        for row in re.findall(r'`([^`]+)`', rows):
+            if re.match(r'[A-Z]\w*\.', row) or '/' in row or row.startswith(('fuzz', 'make ', '--')):
+                continue
+            if not any(re.sub(r'\s*\.\.$', '', row) in t for t in tests.rows.get(file, ())):
+                yield f'{path}: {file} has no row {row}'
+    for listed in TARGETS.findall(text):
+        yield from (f'{path}: there is no fuzz target {t}' for t in re.findall(r'\w+', listed) if t not in tests.targets | {'and'})
+    for listed, one in CTEST.findall(text):
+        for name in re.findall(r'\w+', listed) + [one] * bool(one):
+            if name != 'and' and not any(n.startswith(name) if one else n == name for n in tests.ctest):
+                yield f'{path}: ctest has no test {name}'
+    for count in re.findall(r'\b(\d+) libFuzzer targets', text):
+        if int(count) != len(tests.targets):
+            yield f'{path}: {count} libFuzzer targets are said, and there are {len(tests.targets)}'
+
+
+def heads(path, text):
+    """Comments of a header that begin with a name of something else than what follows."""
+    lines = text.splitlines()
+    for i, line in enumerate(lines):
+        above = lines[i - 1].strip() if i else ''
+        m = HEAD.match(line.strip())
+        if not m or (above.startswith('//') and not above.endswith('.')) or all(x.startswith('//') for x in lines[:i]):
+            continue
+        end = next(j for j in range(i, len(lines) + 1) if j == len(lines) or not lines[j].lstrip().startswith('//'))
+        stop = next(j for j in range(end, len(lines) + 1) if j == len(lines) or not lines[j].strip() or lines[j].lstrip().startswith('//'))
+        code = '\n'.join(lines[end:stop])
+        if code:  # else the comment belongs to several declarations below
+            yield from (f'{path}:{i + 1}: the comment of {name} is above {lines[end].strip()[:60]}'
+                        for name in m[1].split(', ') if not re.search(rf'\b{name}\b', code))
+
+
+def code_of(path, text):
+    """A source without its comments."""
+    return re.sub(TEXT_OR_COMMENT, lambda m: '' if m[2] else m[0], text) if path.suffix in SLASHES else ''
+
+
 def faults(root, files):
-    found = []
+    found, tests = [], Tests(root, files)
+    known = {'std'} | {word for p in files for word in re.findall(r'\w+', code_of(p, (root / p).read_text()))}
     for path in files:
         text = (root / path).read_text()
         if path.suffix == '.md':
@@ -42,24 +157,55 @@ def faults(root, files):
                 elif name and page.suffix == '.md' and name not in anchors(page):
                     found.append(f'{path}: {target} has no #{name}')
         elif path.suffix in CODE:
-            for page, names in CITE.findall(text):
-                for name in re.findall(r'#([a-z0-9-]+)', names):
+            for page, cited in CITE.findall(text):
+                for name in re.findall(r'#([a-z0-9-]+)', cited):
                     if not (root / page).exists() or name not in anchors(root / page):
                         found.append(f'{path}: {page} has no #{name}')
+        told = said(path, text)
+        found += names(path, told, tests)
+        if path.name != 'CHANGELOG.md':  # which tells of what was
+            found += [f'{path}: no code has {a}::{b}' for a, b in re.findall(r'\b(\w+)::(\w+)', told) if not {a, b} <= known and a != 'std']
+        if path.suffix in ('.hpp', '.cuh'):
+            found += heads(path, text)
+    records = sorted(int(p.name[:4]) for p in files if re.match(r'docs/adr/\d{4}-', p.as_posix()))
+    found += [f'docs/adr has no record {n}' for n in range(1, max(records, default=0)) if n not in records]
+    found += [f'docs/adr has two records {n}' for n in set(records) if records.count(n) > 1]
     return found
 
 
+PLANTED = {  # file: (text, how many faults)
+    'docs/a.md': ('# A b\n<a id="here"></a>\n[x](a.md#here) [y](a.md#a-b) [z](none.md) [w](#gone)\n', 2),
+    'docs/adr/0002-second.md': ('# 2\n', 1),
+    'x.hpp': ('// docs/a.md' + '#here, #nowhere\n', 1),
+    'suf/ring/good_test.cpp': ('TEST(Good, Works) {}\n', 0),
+    'suf/ring/other_test.cpp': ('TEST(Good, Others) {}  // Bad' + '.Fails has "it"\n', 1),
+    'tests/rows_test.py': ("@row('a row of this file')\n", 0),
+    'tests/CMakeLists.txt': ('foreach(n rows)\n  add_test(NAME ${n} COMMAND x)\nendforeach()\n', 0),
+    'fuzz/CMakeLists.txt': ('set(targets one two)\n', 0),
+    'y.md': ('`Good.Works`, `Good.Wo*`, `Good.*`, `Good.Works` in [x](suf/ring/good_test.cpp), tests/rows_test.py, rows_test.py `a row of ..`,\n'
+             'ctest `rows`, `ctest -R ring`, fuzz target `one`, 2 libFuzzer targets\n', 0),
+    'z.md': ('`Good.Fails`, `Good.Fa*`, `Gone.*`, `Good.Works` in [x](suf/ring/other_test.cpp), gone_test.py, suf/rows_test.py,\n'
+             'rows_test.py `another row`, ctest `gone`, `ctest -R gone`, fuzz target `three`, 3 libFuzzer targets\n', 11),
+    'suf/ring/head.hpp': ('// A head: of the file.\n#pragma once\n\n// Good: is below, as Good' + '::names.\nstruct Good {};\n// Gone: is not.\nstruct Bad {};\n', 2),
+}
+
+
 def planted():
+    """Every planted fault is found, and nothing else."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
-        (root / 'docs').mkdir()
-        (root / 'docs/a.md').write_text('# A b\n<a id="here"></a>\n[x](a.md#here) [y](a.md#a-b) [z](none.md) [w](#gone)\n')
-        (root / 'x.hpp').write_text('// docs/a.md' + '#here, #nowhere\n')
-        return faults(root, list(pages(root)))
+        for name, (text, _) in PLANTED.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        found = faults(root, list(pages(root)))
+        for name, (_, count) in PLANTED.items():
+            here = [f for f in found if re.match(rf'{re.escape(name)}[:]', f) or ('adr' in name and f.startswith('docs/adr has'))]
+            assert len(here) == count, f'{count} faults are planted in {name}, and these were found: {here}'
+        assert len(found) == sum(count for _, count in PLANTED.values()), found
 
 
 def main():
-    assert len(planted()) == 3, f'three planted faults, found: {planted()}'
+    planted()
     root = pathlib.Path(__file__).resolve().parent.parent
     files = list(pages(root))
     found = faults(root, files)

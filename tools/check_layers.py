@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Checks that a room includes only the rooms that layers.toml grants it.
+"""Checks that a room includes and names only the rooms that layers.toml grants it.
 
-  check_layers.py [ROOT]        every include of suf/<room>/ and apps/; exit 1 and one line per forbidden include
-  check_layers.py --self-test   also runs on a copy of the rules with one forbidden include planted, which must be reported
+  check_layers.py [ROOT]        every include and every name of another room (`compiler::`) in suf/<room>/ and apps/; exit 1
+                                and one line per forbidden include or name
+  check_layers.py --self-test   also runs on small trees with forbidden includes, names and grants planted, which it must report
 """
 import pathlib
 import re
@@ -11,6 +12,21 @@ import tempfile
 import tomllib
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"](?:suf/)?(\w+)/([\w./]+)[>"]', re.M)
+SILENT = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.S)  # texts and comments, which name nothing
+
+
+def sources(root):
+    return [f for f in sorted([*root.glob('suf/*/**/*'), *root.glob('apps/*')]) if f.suffix in ('.hpp', '.cpp', '.cu', '.cuh')]
+
+
+def names(text, rooms):
+    """{(room, name)} that the code says: `fss::Prg`, and a room alone where its namespace is opened, used or given another name."""
+    any_room = '|'.join(rooms)
+    code = SILENT.sub('""', text)
+    said = set(re.findall(rf'(?<![\w:])(?:::)?(?:suf::)?({any_room})::(\w+)', code))
+    opened = re.findall(rf'\bnamespace\s+(?:\w+\s*=\s*)?(?:::)?(?:suf::)?({any_room})\b', code)
+    nested = re.findall(rf'\bnamespace\s+suf\s*{{\s*namespace\s+({any_room})\b', code)
+    return said | {(room, '') for room in opened + nested}
 
 
 def forbidden(root):
@@ -20,17 +36,21 @@ def forbidden(root):
         for g in grants:
             if order.index(g) >= order.index(room):
                 yield f'layers.toml grants {room} the room {g}, which is not below it'
-    for file in sorted([*root.glob('suf/*/**/*'), *root.glob('apps/*')]):
-        if file.suffix not in ('.hpp', '.cpp', '.cu', '.cuh'):
-            continue
+    for file in sources(root):
         parts = file.relative_to(root).parts
         room = parts[1] if parts[0] == 'suf' else 'apps'
         test = file.stem.endswith(('_test', '_bench'))
         granted = {room, 'base', *rooms[room], *(tests.get(room, []) if test else [])}
-        for other, rest in INCLUDE.findall(file.read_text()):
+        name, text = '/'.join(parts), file.read_text()
+        for other in sorted({other for other, _ in names(text, rooms)} - granted):
+            yield f'{name} names {other}::, and {room} may name {", ".join(sorted(granted))}'
+        for other, headers in ({} if test else only.get(room, {})).items():
+            seen = ''.join((root / 'suf' / h).read_text() for h in headers if (root / 'suf' / h).exists())
+            for word in sorted(word for o, word in names(text, rooms) if o == other and word and not re.search(rf'\b{word}\b', seen)):
+                yield f'{name} names {other}::{word}, which is not in {", ".join(headers)}'
+        for other, rest in INCLUDE.findall(text):
             if other not in rooms:
                 continue
-            name = '/'.join(parts)
             if other not in granted:
                 yield f'{name} includes {other}/{rest}; {room} may include {", ".join(sorted(granted))}'
             elif other != room and rest.startswith('internal/'):
@@ -44,18 +64,27 @@ def forbidden(root):
 
 
 def self_test(root):
-    """A small tree with six plants: upward, private, sizes only, two of devices, and a grant that points up. Each must be reported."""
+    """A small tree with planted faults: includes (upward, private, sizes only, two of devices), names (qualified, opened, used whole, renamed,
+    beyond the sizes) and a grant that points up. Each must be reported, and nothing else."""
     with tempfile.TemporaryDirectory() as d:
         tree = pathlib.Path(d)
         (tree / 'layers.toml').write_text((root / 'layers.toml').read_text())
         for name, text in {'suf/ring/good.hpp': '#include "suf/exec/pool.hpp"', 'suf/ring/up.hpp': '#include "suf/proto/x.hpp"',
                            'suf/pfss/kernel.cpp': '#include "suf/fss/prg.hpp"', 'suf/proto/x.cpp': '#include "suf/ring/internal/y.hpp"',
                            'suf/ring/host.cpp': '#include "suf/exec/cuda/x.hpp"', 'suf/ring/cuda/host.cpp': '#include "suf/exec/cuda/x.cuh"',
-                           'suf/ring/cuda/good.cu': '#include "suf/exec/cuda/x.cuh"', 'suf/ring/cuda.cpp': '#include "suf/exec/cuda/x.hpp"'}.items():
+                           'suf/ring/cuda/good.cu': '#include "suf/exec/cuda/x.cuh"', 'suf/ring/cuda.cpp': '#include "suf/exec/cuda/x.hpp"',
+                           'suf/fss/sizes.hpp': 'struct Form {};',
+                           'suf/model/good.cpp': 'nn::Plan p;  // as roles:: has\nauto s = "proto::X", t = R"(run::Y)"; std::run::Z z; my_run::Z w;',
+                           'suf/model/says.cpp': 'suf::proto::Session s;', 'suf/model/opens.hpp': 'namespace suf::proto {\nclass Session;\n}',
+                           'suf/model/uses.cpp': 'using namespace run;', 'suf/model/renames.cpp': 'namespace r = ::suf::run;',
+                           'suf/model/nests.hpp': 'namespace suf {\nnamespace net {\n}\n}',
+                           'suf/pfss/good.hpp': 'fss::Form f;', 'suf/pfss/prg.hpp': 'fss::Form f; fss::Prg p;'}.items():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             (tree / name).write_text(text + '\n')
         found = list(forbidden(tree))
-        assert [f.split()[0] for f in found] == ['suf/pfss/kernel.cpp', 'suf/proto/x.cpp', 'suf/ring/cuda/host.cpp', 'suf/ring/host.cpp', 'suf/ring/up.hpp'], found
+        assert [f.split()[0] for f in found] == [
+            'suf/model/nests.hpp', 'suf/model/opens.hpp', 'suf/model/renames.cpp', 'suf/model/says.cpp', 'suf/model/uses.cpp', 'suf/pfss/kernel.cpp',
+            'suf/pfss/prg.hpp', 'suf/proto/x.cpp', 'suf/ring/cuda/host.cpp', 'suf/ring/host.cpp', 'suf/ring/up.hpp'], found
         text = (tree / 'layers.toml').read_text()
         (tree / 'layers.toml').write_text(text.replace('ring = ["exec"]', 'ring = ["exec", "proto"]'))
         assert any('not below' in f for f in forbidden(tree)), 'an upward grant went unseen'
@@ -67,7 +96,7 @@ def main():
     if '--self-test' in sys.argv:
         self_test(root)
     found = list(forbidden(root))
-    print('\n'.join(found) or f'layers: every include is granted ({len(list(root.glob("suf/*/*")))} files)')
+    print('\n'.join(found) or f'layers: every include and name is granted ({len(sources(root))} files)')
     sys.exit(bool(found))
 
 

@@ -114,7 +114,7 @@ TEST(Myl7, TheSchemeIsPartOfTheTrace) {
   const Cost cost = CostOf(b);
   EXPECT_EQ(cost.total.aes[size_t(Role::kDealer)] - CostOf(a).total.aes[size_t(Role::kDealer)],
             3 * (2 * 8 * 32 - fss::DcfGenBlocks(32, 2, 20)) + 2 * 3);  // and a second seed a key of each party
-  EXPECT_NE(MakeMyl7()->prg(), MakeClear()->prg());  // in key headers: Session.BadInput has "another generator"
+  EXPECT_NE(MakeMyl7()->prg(), MakeClear()->prg());  // in key headers; Session.AnotherPlanVersionGeneratorOrTraceIsRefusedAndNoSerialSpent
 }
 
 TEST(Myl7, RefusesWhatItCannotRun) {

@@ -10,7 +10,7 @@ namespace suf {
 template <class Key, class Value>
 class Memo {
  public:
-  // Get: make() of this key, which is called once; several threads may make one value, and the first is kept.
+  // Get: the kept value of this key, else that of make(). Threads at once may each call make(); the first one is kept.
   template <class F>
   std::shared_ptr<const Value> Get(const Key& key, F make) {
     {

@@ -51,10 +51,10 @@ struct Choice {
 };
 std::string Name(const Compiled& c, const Choice& choice);
 
-// Why: empty when the lowering applies to the function's numbers (or bits), else one clause that says why not.
+// WhyNotNumbers, WhyNotBits: empty when the lowering applies to the function's numbers (or bits), else one clause that says why not.
 std::string WhyNotNumbers(const Compiled& c, const Lowering& l);
 std::string WhyNotBits(const Compiled& c, const Lowering& l);
-// Lowerings: all there are for numbers and for bits, whether they apply or not, in one fixed order.
+// AllForNumbers, AllForBits: all lowerings, whether they apply or not, in one fixed order.
 std::vector<Lowering> AllForNumbers();
 std::vector<Lowering> AllForBits();
 
@@ -88,7 +88,7 @@ struct Reading {
 // ReadTables: a one-hot table at the wire's mask (k <= 10 bits) selects from C tables (C, 2^k). No flight.
 Reading ReadTables(Trace& t, const Wire<kPub>& i, Const tables);
 
-// Named: the lowering of that name, in any function's words; nothing when there is none.
+// NumbersNamed, BitsNamed: the lowering of that name, in any function's words; nothing when there is none.
 std::optional<Lowering> NumbersNamed(std::string_view name);
 std::optional<Lowering> BitsNamed(std::string_view name);
 

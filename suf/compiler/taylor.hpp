@@ -11,7 +11,7 @@ class Taylor {
  public:
   // wrap: b, opened; only for ring > n and degree > 0.
   Taylor(Trace& t, const Wire<kPub>& x, int ring, int degree, const std::optional<OpenedBit>& wrap);
-  // Powers: d^k, k = 0 .. degree; the first is 1.
+  // d: its powers, d^k, k = 0 .. degree; the first is 1.
   const std::vector<Factors>& d() const { return d_; }
   // At: T_k of the polynomial with coefficients c_0, c_1, .. (public words); nothing when it is zero for every x_hat.
   std::optional<Pub> At(int k, std::span<const uint64_t> c) const;

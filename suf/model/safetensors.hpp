@@ -63,7 +63,7 @@ void WriteSafetensors(const std::filesystem::path& file, std::span<const NewTens
 // behind.
 void ProbeSafetensors(const std::filesystem::path& file);
 
-// Widen: the float of the same value as an IEEE half (FloatFromHalf) or a bfloat16 (FloatFromBrain); NaN payloads kept.
+// FloatFromHalf, FloatFromBrain: the float of the same value as an IEEE half or a bfloat16; NaN payloads kept.
 float FloatFromHalf(uint16_t bits);
 float FloatFromBrain(uint16_t bits);
 

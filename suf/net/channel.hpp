@@ -156,7 +156,7 @@ class Channel {
   // frames are made in threads of the channel's own, one a direction, and waited for here.
   std::pair<Hash, Hash> Transcript();
   void TagFrames(const Hash& own, const Hash& peer);
-  // set_transcript: off where nobody compares it (dealer links, whose chunks carry hashes of their own).
+  // set_transcript: off where nobody compares it (dealer links, whose chunks carry tags of their own).
   void set_transcript(bool on) { transcript_ = on; }
   // set_recorder: not owned; null = off.
   void set_recorder(Recorder* r) { recorder_ = r; }

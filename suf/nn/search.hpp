@@ -12,13 +12,10 @@
 
 namespace suf::nn {
 
-// Search: sets the knobs of class `which`, and says what was chosen and what came next. Coordinate descent, by single
-// classes of operators and by pairs; at most kMostTraces traces. Deterministic. Returns the seconds of the best.
-// effort: kFull; kNear: one pass over single classes, where it begins near the best; kCompare: without what came next,
-// over all classes only where it is near From::best, and over none where the start costs far more. emit: the trace that
-// is priced; null: the class's longest text.
-inline constexpr int kMostTraces = 1000;
+inline constexpr int kMostTraces = 1000;  // that one search prices
 using EmitPlan = std::function<void(pfss::Trace&, const Plan&)>;
+// Effort: kNear: one pass over single classes, where it begins near the best. kCompare: without what came next, over
+// all classes only where it is near From::best, and over none where the start costs far more.
 enum class Effort : uint8_t { kFull, kNear, kCompare };
 // Held: a knob as a search left it. From: where a search begins, and what it leaves. knobs: taken by a knob of the same
 // options and of that name, or of that name with other numbers in it; one of other options is as its operator was made.
@@ -35,6 +32,9 @@ struct From {
   double best = INFINITY, hopeless = 1;
   PricedStates known;
 };
+// Search: sets the knobs of class `which`, and says what was chosen and what came next. Coordinate descent, by single
+// classes of operators and by pairs; at most kMostTraces traces. Deterministic. Returns the seconds of the best. emit:
+// the trace that is priced; null: the class's longest text.
 double Search(Plan* plan, size_t which, const compiler::Prices& prices, Effort effort = Effort::kFull,
               From* from = nullptr, const EmitPlan& emit = {});
 

@@ -21,7 +21,7 @@ Graph RemoveShifts(Graph g);
 // ShiftLeaves: names and shapes of the leaves that AddShifts made.
 std::map<std::string, Shape> ShiftLeaves(const Graph& g);
 
-// Fit: of one softmax. Residuals are out of fold: of rows that a fold's coefficients have not seen.
+// ShiftFit: of one softmax. Residuals are out of fold: of rows that a fold's coefficients have not seen.
 struct ShiftFit {
   std::string where;         // "0/attention/e"
   bool fits = false;         // every head's residuals stay in the room that the exponential's table has

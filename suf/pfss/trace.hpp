@@ -18,8 +18,8 @@ namespace suf::pfss {
 struct Node {
   Op op;
   uint8_t know;    // Knower bits
-  uint16_t scope;  // index into Trace::names()
-  uint16_t label;  // of a message or input
+  uint16_t scope;  // where it was emitted, for Trace::name
+  uint16_t label;  // of a message or input, for Trace::name
   Ring ring;
   Shape shape;
   std::vector<int> args;

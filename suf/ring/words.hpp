@@ -1,5 +1,5 @@
-// Words of Z_{2^k}: masks, the signed reading and the rounding shift. The word types are uint32_t for k <= 32, else
-// uint64_t.
+// Words of Z_{2^k}, k <= 64, each in a uint64_t: masks, the signed reading and the rounding shift. Not here: words of
+// other types, which products take.
 #pragma once
 #include <cstdint>
 

@@ -131,7 +131,7 @@ void CheckChunk(net::ChunkTags& tags, uint64_t number, View chunk, const std::st
 class Chain {
  public:
   Chain(const Hash& key, SharedLayout layout) : tags_(key), layout_(std::move(layout)), left_(layout_->bytes()) {}
-  // Bytes: of the next chunk, or of one so many behind it, its tag included. Chunks: so many are due.
+  // bytes: of the next chunk, or of one so many behind it, its tag included. chunks: so many are due.
   size_t bytes(size_t ahead = 0) const { return net::ChunkTags::kBytes + layout_->chunks().at(next_ + ahead).bytes; }
   size_t largest() const { return net::ChunkTags::kBytes + layout_->largest(); }
   size_t next() const { return next_; }

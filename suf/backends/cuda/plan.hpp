@@ -53,7 +53,7 @@ struct Chapter {
   size_t bytes = 0;
 };
 
-// Program: of batches [begin, end); the frames of a party's step.
+// Part: the batches [begin, end) of one program, and the frames of that step, -1 for none.
 struct Part {
   size_t begin = 0, end = 0;
   int receives = -1, sends = -1;

@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 
+#include "suf/compiler/digits.hpp"
 #include "suf/model/family.hpp"
 #include "suf/nn/ops.hpp"
 

@@ -217,7 +217,7 @@ inline Bounded BoundOf(Operator& op, int n, const Edges& in, const std::map<std:
   return b;
 }
 
-// Rows: every row of whole numbers inside a reach.
+// RowsOf: every row of whole numbers inside a reach.
 inline std::vector<Ints> RowsOf(const Reach& r) {
   std::vector<Ints> rows{{}};
   for (double most : r.Box()) {

@@ -45,11 +45,11 @@ __device__ inline void StoreWord(uint32_t word, int j, uint8_t* to, int bytes) {
 // is whole, or 1/64 away from that or further.
 __device__ inline uint32_t Inverse(int d) { return uint32_t(__fdividef(0x1p20f, float(d)) + 1.0078125f); }
 
-// WarpPack: elements of k bits, with zeros above them, of the first `rows` lanes, lane after lane, from byte `to` on:
-// whole bytes, so that no two warps of 32 rows share one; the last byte of fewer rows is filled with zeros. All lanes
-// call it together. PackShort: of up to 64 bits. Neighbours are joined, twice as many each time, as long as they fit in
-// 64 bits: a word of 32 then meets two lanes at most. Lane j makes words j and j + 32. It is called and not repeated,
-// as a long kernel waits for its own text.
+// PackShort: elements of k <= 64 bits, with zeros above them, of the first `rows` lanes, lane after lane, from byte `to`
+// on: whole bytes, so that no two warps of 32 rows share one; the last byte of fewer rows is filled with zeros. All
+// lanes call it together. Neighbours are joined, twice as many each time, as long as they fit in 64 bits: a word of 32
+// then meets two lanes at most. Lane j makes words j and j + 32. It is called and not repeated, as a long kernel waits
+// for its own text.
 __device__ __noinline__ inline void PackShort(uint64_t x, int k, int rows, uint8_t* to) {
   constexpr unsigned kAll = ~0u;
   const int lane = int(threadIdx.x % 32), bytes = (rows * k + 7) / 8;
@@ -88,6 +88,7 @@ __device__ inline void PackLong(const uint64_t* x, int words, int k, int rows, u
     StoreWord(uint32_t(v >> 32), 2 * w + 1, to + first, bytes);
   }
 }
+// WarpPack: the same of any k.
 __device__ inline void WarpPack(const uint64_t* x, int k, int rows, uint8_t* to) {
   if (k <= 64)
     PackShort(x[0], k, rows, to);

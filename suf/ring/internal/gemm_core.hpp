@@ -164,7 +164,7 @@ struct Plain {
   static Unit Pack(E x, E, int) { return x; }
 };
 
-// Pairs: two signed 16-bit numbers a unit, their products added in 32 bits.
+// Pairs16: two signed 16-bit numbers a unit, their products added in 32 bits.
 struct Pairs16 {
   using Element = uint16_t;
   using Unit = uint32_t;
