@@ -12,6 +12,7 @@
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
 #include "suf/backends/all.hpp"
+#include "suf/base/json.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/nn/forward.hpp"
 #include "suf/ring/cpu.hpp"
@@ -112,7 +113,7 @@ void ShowTimes(const std::vector<ordered_json>& rows) {
 void AddTimes(const std::string& path, const char* role, std::vector<ordered_json>* rows) {
   std::ifstream in(path);
   for (std::string line; std::getline(in, line);) {
-    ordered_json t = ordered_json::parse(line);
+    ordered_json t = ReadOrderedJson(line, {Str("a line of times of ", role), "start again", Cause::kResource});
     const ordered_json serial = t["serial"];
     t.erase("serial");
     for (auto& row : *rows)
@@ -201,7 +202,7 @@ int RunDemo(const DemoArgs& a) {
   std::vector<ordered_json> all, rows;
   double memory[2] = {0, 0};
   for (std::string text; embed.Line(&text);) {
-    ordered_json row = ordered_json::parse(text);
+    ordered_json row = ReadOrderedJson(text, {"a result of the data owner's process", "start again", Cause::kResource});
     std::cerr << "text " << row.at("i").get<size_t>() + 1 << " of " << lines.size()
               << (row.contains("y") ? " done\n" : " cannot be used\n");
     memory[0] = std::max(memory[0], PeakRss(deal.pid())), memory[1] = std::max(memory[1], PeakRss(serve.pid()));

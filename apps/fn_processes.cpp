@@ -7,6 +7,7 @@
 #include "apps/exit.hpp"
 #include "apps/fn_pair.hpp"
 #include "apps/fn_show.hpp"
+#include "suf/base/json.hpp"
 #include "suf/gates/plan_text.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/ring/words.hpp"
@@ -21,7 +22,10 @@ double Total(const std::string& path) {
   std::ifstream in(path);
   std::string line;
   std::getline(in, line);
-  return nlohmann::json::parse(line).at("total").get<double>() / 1e3;
+  return ReadJson(line, {"the times that the data owner wrote", "start again", Cause::kResource})
+             .at("total")
+             .get<double>() /
+         1e3;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "apps/exit.hpp"
+#include "suf/base/json.hpp"
 #include "suf/roles/files.hpp"
 
 namespace suf::apps {
@@ -21,6 +22,22 @@ Line GivenIds(const std::string& text) {
     if (error != std::errc{} || end != word.data() + word.size() || id < 0)
       l.error = "the line holds something else than token ids; write whole numbers with spaces between";
     l.ids.push_back(id);
+  }
+  return l;
+}
+
+// GivenJson: a line of JSON.
+Line GivenJson(const std::string& text) {
+  const std::string remedy = "write {\"id\": .., \"text\": ..}";
+  Line l;
+  try {
+    const auto j = ReadJson(text, {"the line", remedy});
+    if (j.is_object() && j.contains("id")) l.id = j["id"].is_string() ? j["id"].get<std::string>() : j["id"].dump();
+    if (!j.is_object() || !j.contains("text") || !j["text"].is_string())
+      Fail(Cause::kInput, "the line is not a JSON object with a string \"text\"; ", remedy);
+    l.text = j["text"].get<std::string>();
+  } catch (const Error& e) {
+    l.error = e.what();
   }
   return l;
 }
@@ -49,14 +66,7 @@ std::vector<Line> ReadTexts(const Source& s) {
       add({.text = text});
       continue;
     }
-    Line l;
-    auto j = nlohmann::json::parse(text, nullptr, false);
-    if (!j.is_object() || !j.contains("text") || !j["text"].is_string())
-      l.error = "the line is not a JSON object with a string \"text\"; write {\"id\": .., \"text\": ..}";
-    else
-      l.text = j["text"].get<std::string>();
-    if (j.is_object() && j.contains("id")) l.id = j["id"].is_string() ? j["id"].get<std::string>() : j["id"].dump();
-    add(std::move(l));
+    add(GivenJson(text));
   }
   if (lines.empty()) Fail(Cause::kInput, path, " holds no text; write one text a line");
   return lines;

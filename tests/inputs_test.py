@@ -24,6 +24,17 @@ alone('file of texts is a folder', 2, 'cannot read', EMBED + ['--file', '{w}'])
 alone('vocabulary is a folder', 2, 'cannot read the vocabulary', [word.replace('{vocab}', '{w}') for word in EMBED] + ['the dog'])
 
 
+
+def deep_line(w):
+    """t: a line whose id nests 100,000 deep."""
+    (w.dir / 't').write_text('{"id":' + '[' * 100_000 + ']' * 100_000 + ',"text":"the dog"}\n')
+
+
+for name, command in (('embed', EMBED), ('simulate', 'simulate --plan {plan} --model {model}'.split()), ('tokenize', 'tokenize --model {model}'.split()),
+                      ('demo', 'demo --plan {plan} --model {model}'.split())):
+    alone(f'{name}: a line of JSON nests 100,000 deep', 2, 'the line nests deeper than 64 levels, at column 70; write {"id"', command + ['--json-file', '{w}/t'], deep_line)
+
+
 @row('--truncate cuts the text', 0, '')
 def _(w):
     w.both()

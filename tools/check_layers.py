@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that a room includes and names only the rooms that layers.toml grants it.
+"""Checks that a room includes and names only the rooms that layers.toml grants it, and that only suf/base/json.cpp parses JSON.
 
   check_layers.py [ROOT]        every include and every name of another room (`compiler::`) in suf/<room>/ and apps/; exit 1
-                                and one line per forbidden include or name
+                                and one line per forbidden include, name or parser
   check_layers.py --self-test   also runs on small trees with forbidden includes, names and grants planted, which it must report
 """
 import pathlib
@@ -29,6 +29,11 @@ def names(text, rooms):
     return said | {(room, '') for room in opened + nested}
 
 
+# What parses JSON in nlohmann's library: its functions, their callbacks, and literals.
+JSON = re.compile(r'\bjson_sax|\bparse_event_t|\b(?:[jJ]son|ordered_json)\s*::\s*(?:parse|accept|sax_parse|from_[a-z]+)\b|"_json')
+JSON_READER = 'suf/base/json.cpp'
+
+
 def forbidden(root):
     rules = tomllib.loads((root / 'layers.toml').read_text())
     rooms, tests, only, order = rules['rooms'], rules['tests'], rules['only'], rules['order']
@@ -42,6 +47,8 @@ def forbidden(root):
         test = file.stem.endswith(('_test', '_bench'))
         granted = {room, 'base', *rooms[room], *(tests.get(room, []) if test else [])}
         name, text = '/'.join(parts), file.read_text()
+        if not test and name != JSON_READER and (found := JSON.search(text)):
+            yield f'{name} parses JSON ({found[0]}); use ReadJson of suf/base/json.hpp'
         for other in sorted({other for other, _ in names(text, rooms)} - granted):
             yield f'{name} names {other}::, and {room} may name {", ".join(sorted(granted))}'
         for other, headers in ({} if test else only.get(room, {})).items():
@@ -65,7 +72,7 @@ def forbidden(root):
 
 def self_test(root):
     """A small tree with planted faults: includes (upward, private, sizes only, two of devices), names (qualified, opened, used whole, renamed,
-    beyond the sizes) and a grant that points up. Each must be reported, and nothing else."""
+    beyond the sizes), a JSON parser and a grant that points up. Each must be reported, and nothing else."""
     with tempfile.TemporaryDirectory() as d:
         tree = pathlib.Path(d)
         (tree / 'layers.toml').write_text((root / 'layers.toml').read_text())
@@ -73,7 +80,8 @@ def self_test(root):
                            'suf/pfss/kernel.cpp': '#include "suf/fss/prg.hpp"', 'suf/proto/x.cpp': '#include "suf/ring/internal/y.hpp"',
                            'suf/ring/host.cpp': '#include "suf/exec/cuda/x.hpp"', 'suf/ring/cuda/host.cpp': '#include "suf/exec/cuda/x.cuh"',
                            'suf/ring/cuda/good.cu': '#include "suf/exec/cuda/x.cuh"', 'suf/ring/cuda.cpp': '#include "suf/exec/cuda/x.hpp"',
-                           'suf/fss/sizes.hpp': 'struct Form {};',
+                           'suf/fss/sizes.hpp': 'struct Form {};', 'suf/base/json.cpp': 'json::sax_parse(a, b, c);',
+                           'suf/nn/parses.cpp': 'auto j = Json::parse(text);', 'suf/nn/parses_test.cpp': 'auto j = Json::parse(text);',
                            'suf/model/good.cpp': 'nn::Plan p;  // as roles:: has\nauto s = "proto::X", t = R"(run::Y)"; std::run::Z z; my_run::Z w;',
                            'suf/model/says.cpp': 'suf::proto::Session s;', 'suf/model/opens.hpp': 'namespace suf::proto {\nclass Session;\n}',
                            'suf/model/uses.cpp': 'using namespace run;', 'suf/model/renames.cpp': 'namespace r = ::suf::run;',
@@ -83,8 +91,8 @@ def self_test(root):
             (tree / name).write_text(text + '\n')
         found = list(forbidden(tree))
         assert [f.split()[0] for f in found] == [
-            'suf/model/nests.hpp', 'suf/model/opens.hpp', 'suf/model/renames.cpp', 'suf/model/says.cpp', 'suf/model/uses.cpp', 'suf/pfss/kernel.cpp',
-            'suf/pfss/prg.hpp', 'suf/proto/x.cpp', 'suf/ring/cuda/host.cpp', 'suf/ring/host.cpp', 'suf/ring/up.hpp'], found
+            'suf/model/nests.hpp', 'suf/model/opens.hpp', 'suf/model/renames.cpp', 'suf/model/says.cpp', 'suf/model/uses.cpp', 'suf/nn/parses.cpp',
+            'suf/pfss/kernel.cpp', 'suf/pfss/prg.hpp', 'suf/proto/x.cpp', 'suf/ring/cuda/host.cpp', 'suf/ring/host.cpp', 'suf/ring/up.hpp'], found
         text = (tree / 'layers.toml').read_text()
         (tree / 'layers.toml').write_text(text.replace('ring = ["exec"]', 'ring = ["exec", "proto"]'))
         assert any('not below' in f for f in forbidden(tree)), 'an upward grant went unseen'

@@ -4,6 +4,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace suf {
 
@@ -40,6 +41,10 @@ template <class... T>
 [[noreturn]] void Fail(Cause cause, const T&... parts) {
   throw Error(cause, Str(parts...));
 }
+
+// Returns a text that someone else wrote as an error message may show it: in quotes, at most 100 bytes of it, and '?'
+// for every byte that is not printable ASCII.
+std::string Quoted(std::string_view text);
 
 // Bug: a broken promise between our own functions.
 class Bug : public std::logic_error {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "suf/base/digest.hpp"
+#include "suf/base/json.hpp"
 #include "suf/func/text.hpp"
 
 namespace suf::gates {
@@ -62,14 +63,10 @@ auto Field(const char* name, F&& f) {
   }
 }
 
-// Object: what is read of a hostile text nests no deeper than the stack allows.
+// Object: the plan as JSON.
 Json Object(const std::string& text) {
-  auto flat = [](int depth, Json::parse_event_t, Json&) {
-    if (depth > 16) Fail(Cause::kRefused, "the plan nests deeper than 16 levels; make the plan again");
-    return true;
-  };
-  Json j = Json::parse(text, flat, false);
-  if (j.is_discarded() || !j.is_object()) Fail(Cause::kRefused, "the plan is no JSON object; make the plan again");
+  Json j = ReadOrderedJson(text, {"the plan", "make the plan again", Cause::kRefused});
+  if (!j.is_object()) Fail(Cause::kRefused, "the plan is no JSON object; make the plan again");
   return j;
 }
 

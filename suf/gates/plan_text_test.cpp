@@ -100,9 +100,9 @@ TEST(PlanText, WhatWasAlteredIsRefused) {
         Fails(Cause::kRefused, Str("the plan's field ", field, " is missing"), [&] { (void)ParseFile(j.dump()); }));
   }
   EXPECT_TRUE(Fails(Cause::kRefused, "no JSON object", [] { (void)ParseFile("[1]"); }));
-  EXPECT_TRUE(Fails(Cause::kRefused, "no JSON object", [] { (void)ParseFile("{"); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "the plan is not JSON text: it ends too early", [] { (void)ParseFile("{"); }));
   const std::string deep = std::string(100000, '[');
-  EXPECT_TRUE(Fails(Cause::kRefused, "nests deeper than 16", [&] { (void)ParseFile(deep); }));
+  EXPECT_TRUE(Fails(Cause::kRefused, "nests deeper than 64 levels, at column 65", [&] { (void)ParseFile(deep); }));
 }
 
 }  // namespace

@@ -174,14 +174,19 @@ TEST(Config, WhatWeWouldComputeWronglyIsRefused) {
       {"layer_norm_eps", "x", "layer_norm_eps"},
   };
   ExpectRefused(good, cases);
-  for (const char* text : {"", "[]", "{\"model_type\":", "7"}) {
+  for (const auto& [text, sentence] :
+       {std::pair{"", "is not JSON text: it ends too early; fetch it again"},
+        {"{\"model_type\":", "is not JSON text: it ends too early"},
+        {"{\"a\":1,\n\"a\":2}", "has the name \"a\" twice in one object, at line 2, column 3"},
+        {"[]", "is not a JSON object"},
+        {"7", "is not a JSON object"}}) {
     folder.Write("config.json", text);
-    ExpectSentence([&] { (void)ReadGraph(folder.path()); }, "is not a JSON object");
+    ExpectSentence([&] { (void)ReadGraph(folder.path()); }, sentence);
   }
   folder.Write("config.json", std::string((1 << 20) + 1, ' '));
   ExpectSentence([&] { (void)ReadGraph(folder.path()); }, "the limit is 1048576");
   folder.Write("config.json", R"({"hidden_act":)" + std::string(1 << 19, '['));
-  ExpectSentence([&] { (void)ReadGraph(folder.path()); }, "nests deeper than 16 levels");
+  ExpectSentence([&] { (void)ReadGraph(folder.path()); }, "nests deeper than 64 levels");
   ExpectSentence([&] { (void)ReadGraph(folder.path() / "none"); }, "there is no file");
 }
 

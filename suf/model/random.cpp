@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "suf/base/error.hpp"
+#include "suf/base/json.hpp"
 #include "suf/model/internal/files.hpp"
 #include "suf/model/safetensors.hpp"
 #include "suf/nn/ops.hpp"
@@ -117,7 +117,7 @@ void WriteRandomModel(const std::filesystem::path& dir, const Preset& preset, ui
   std::filesystem::create_directories(dir, error);
   if (error) Fail(Cause::kResource, "cannot make the folder ", dir.string(), "; check its parent and the permissions");
 
-  WriteWhole(dir / "config.json", {nlohmann::json::parse(preset.config).dump(2), "\n"});
+  WriteWhole(dir / "config.json", {ReadJson(preset.config, {"the preset", "choose another one"}).dump(2), "\n"});
   const nn::Graph graph = ReadGraph(dir);
   const auto scored = QueriesAndKeys(graph);
   Normals normals(seed);

@@ -4,10 +4,9 @@
 #include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "suf/base/bytes.hpp"
-#include "suf/base/error.hpp"
+#include "suf/base/json.hpp"
 #include "suf/model/internal/files.hpp"
 
 namespace suf::model {
@@ -17,6 +16,7 @@ using nlohmann::json;
 
 constexpr uint64_t kHeaderLimit = 100'000'000;  // bytes, as the reference reader
 constexpr size_t kDimensionLimit = 8;
+constexpr const char* kAgain = "fetch or export it again";
 
 const std::map<std::string, uint64_t>& DtypeBytes() {
   static const std::map<std::string, uint64_t> bytes = {
@@ -27,26 +27,7 @@ const std::map<std::string, uint64_t>& DtypeBytes() {
 
 template <class... T>
 [[noreturn]] void Bad(const std::filesystem::path& file, const T&... parts) {
-  Fail(Cause::kInput, file.string(), " is not a sound safetensors file: ", parts..., "; fetch or export it again");
-}
-
-// Parse: the header's JSON object. A name that occurs twice in one object is refused: readers would differ in which
-// they take.
-json Parse(const std::filesystem::path& file, const std::string& text) {
-  std::vector<std::set<std::string>> names;  // of the objects that are open
-  std::string twice;
-  auto watch = [&](int, json::parse_event_t event, json& parsed) {
-    if (event == json::parse_event_t::object_start) names.emplace_back();
-    if (event == json::parse_event_t::object_end) names.pop_back();
-    if (event == json::parse_event_t::key && !names.back().insert(parsed.get_ref<const std::string&>()).second) {
-      if (twice.empty()) twice = Quoted(parsed.get_ref<const std::string&>());
-    }
-    return true;
-  };
-  json header = json::parse(text, watch, /*allow_exceptions=*/false);
-  if (header.is_discarded() || !header.is_object()) Bad(file, "its header is not a JSON object");
-  if (!twice.empty()) Bad(file, "its header has the name ", twice, " twice");
-  return header;
+  Fail(Cause::kInput, file.string(), " is not a sound safetensors file: ", parts..., "; ", kAgain);
 }
 
 uint64_t Natural(const std::filesystem::path& file, const std::string& name, const json& v) {
@@ -129,7 +110,7 @@ Safetensors::Safetensors(std::filesystem::path file) : file_(std::move(file)) {
   if (!in_.read(text.data(), std::streamsize(length))) Bad(file_, "its header cannot be read");
   if (text.empty() || text[0] != '{') Bad(file_, "its header does not begin with {");
   data_ = sizeof length + length;
-  const json header = Parse(file_, text);
+  const json header = ReadJson(text, {file_.string() + " is not a sound safetensors file: its header", kAgain});
   for (const auto& [name, v] : header.items()) {
     if (name != "__metadata__") {
       tensors_[name] = Entry(file_, Quoted(name), v, size - data_);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "suf/base/digest.hpp"
+#include "suf/base/json.hpp"
 #include "suf/func/text.hpp"
 #include "suf/nn/ops/lookup.hpp"
 
@@ -268,13 +269,7 @@ std::string Serialize(const Plan& plan, int indent) {
 }
 
 Plan Parse(const std::string& text) {
-  // a plan nests to 7; copies of a text that nests to a million would run out of stack
-  auto shallow = [](int depth, Json::parse_event_t, Json&) {
-    if (depth > 16) Fail(Cause::kRefused, "the plan nests deeper than 16 levels; compile the plan again");
-    return true;
-  };
-  Json j = Json::parse(text, shallow, false);
-  if (j.is_discarded()) Fail(Cause::kRefused, "the plan is not JSON text; compile the plan again");
+  Json j = ReadOrderedJson(text, {"the plan", "compile the plan again", Cause::kRefused});
   if (j.is_object() && j.contains("kind"))
     Fail(Cause::kRefused, "this is the plan of a function, not of a model; compile one of the model");
   Functions functions;

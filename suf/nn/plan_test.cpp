@@ -96,7 +96,7 @@ TEST(Plan, EqualFunctionsAreWrittenOnce) {
 
 TEST(Plan, DeepNestingIsRefused) {
   EXPECT_THAT(Refusal([] { Parse(R"({"version":3,"functions":)" + std::string(1 << 20, '[')); }),
-              testing::HasSubstr("nests deeper than 16 levels"));
+              testing::HasSubstr("nests deeper than 64 levels, at column 91;"));
 }
 
 // A text of 1 MB that would take gigabytes.
@@ -335,7 +335,7 @@ TEST(Plan, BrokenTextIsRefusedWithASentence) {
     EXPECT_THAT(said, testing::HasSubstr(sentence));
     EXPECT_NE(said, "(no refusal)");
   }
-  EXPECT_THAT(Refusal([] { Parse("{"); }), testing::HasSubstr("the plan is not JSON text"));
+  EXPECT_THAT(Refusal([] { Parse("{"); }), "the plan is not JSON text: it ends too early; compile the plan again");
   EXPECT_THAT(Refusal([] { Parse("[]"); }), testing::HasSubstr("the plan is not an object"));
 }
 

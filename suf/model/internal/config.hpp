@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "suf/base/error.hpp"
+#include "suf/base/json.hpp"
 #include "suf/model/internal/files.hpp"
 
 namespace suf::model {
@@ -12,19 +12,12 @@ namespace suf::model {
 using nlohmann::json;
 
 inline constexpr size_t kFileLimit = 1 << 20;
-inline constexpr int kDepthLimit = 16;
 
 // Fields: a JSON object from a file, its fields read one by one. Hidden: libsuf exports nothing of another library.
 class [[gnu::visibility("hidden")]] Fields {
  public:
   explicit Fields(std::filesystem::path file) : file_(std::move(file)) {
-    // copies of a text that nests to a million would run out of stack
-    auto shallow = [this](int depth, json::parse_event_t, json&) {
-      if (depth > kDepthLimit)
-        Fail(Cause::kInput, file_.string(), " nests deeper than ", kDepthLimit, " levels; fetch it again");
-      return true;
-    };
-    all_ = json::parse(ReadText(file_, kFileLimit), shallow, /*allow_exceptions=*/false);
+    all_ = ReadJson(ReadText(file_, kFileLimit), {file_.string(), "fetch it again"});
     if (!all_.is_object()) Fail(Cause::kInput, file_.string(), " is not a JSON object; fetch it again");
   }
 

@@ -34,11 +34,4 @@ void WriteWhole(const std::filesystem::path& file, std::initializer_list<std::st
 
 void ProbeWhole(const std::filesystem::path& file) { Part part(file.string()); }
 
-std::string Quoted(std::string_view name) {
-  constexpr size_t kLongest = 100;
-  std::string out = "\"";
-  for (char c : name.substr(0, kLongest)) out += c < ' ' || c > '~' || c == '"' ? '?' : c;
-  return out + (name.size() > kLongest ? "..\"" : "\"");
-}
-
 }  // namespace suf::model

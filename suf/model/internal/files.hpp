@@ -1,4 +1,4 @@
-// Small whole files of a model directory, and how names from a file are printed. Private to the room.
+// Small whole files of a model directory, Private to the room.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -15,8 +15,5 @@ void WriteWhole(const std::filesystem::path& file, std::initializer_list<std::st
 
 // ProbeWhole: throws as WriteWhole would where nothing can be written under this name; leaves nothing behind.
 void ProbeWhole(const std::filesystem::path& file);
-
-// Quoted: a name from an untrusted file in quotes, cut to 100 bytes, anything but printable ASCII as '?'.
-std::string Quoted(std::string_view name);
 
 }  // namespace suf::model
