@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "suf/base/digest.hpp"
+#include "suf/base/printable.hpp"
 
 namespace suf {
 namespace {
@@ -33,6 +34,32 @@ TEST(Bytes, WipeLeavesNothingInVectorRegisters) {
   for (int i = 0; i < 16; ++i) EXPECT_EQ(low[i] | high[i], 0);
 }
 #endif
+
+// What rewrites a line of a terminal, hides or reverses text, or is no UTF-8, is escaped; what is visible stays.
+TEST(Printable, EscapesWhatIsNoVisibleCharacter) {
+  const std::pair<std::string, std::string> texts[] = {
+      {"", ""},
+      {"model.safetensors, (x^2) ~ \\n", "model.safetensors, (x^2) ~ \\n"},
+      {"Gr\xc3\xb6\xc3\x9f\x65 \xe4\xb8\xad \xf0\x9f\x98\x80", "Gr\xc3\xb6\xc3\x9f\x65 \xe4\xb8\xad \xf0\x9f\x98\x80"},
+      {"a\x1b[2Kb\r\n\tc\x7f", "a\\x1b[2Kb\\r\\n\\tc\\x7f"},
+      {std::string("a\0b", 3), "a\\x00b"},
+      {"\xc2\x9b[A", "\\u{9b}[A"},                                        // CSI as one character of two bytes
+      {"\xe2\x80\xae\xe2\x81\xa6", "\\u{202e}\\u{2066}"},                 // right to left, isolate
+      {"\xe2\x80\x8b\xef\xbb\xbf\xc2\xad", "\\u{200b}\\u{feff}\\u{ad}"},  // invisible
+      {"\xe2\x80\xa8\xe2\x80\xa9", "\\u{2028}\\u{2029}"},                 // line and paragraph separators
+      {"\xee\x80\x80\xf3\xa0\x81\x81", "\\u{e000}\\u{e0041}"},            // private, a tag
+      {"\xff\xc3", "\\xff\\xc3"},                                         // no UTF-8, cut short
+      {"\xc0\xaf\xed\xa0\x80", "\\xc0\\xaf\\xed\\xa0\\x80"},              // overlong, a surrogate
+      {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"}};                      // beyond Unicode
+  for (const auto& [text, shown] : texts) {
+    EXPECT_EQ(Printable(text), shown);
+    EXPECT_EQ(Printable(shown), shown);
+    EXPECT_EQ(IsPrintable(text), text == shown) << shown;
+    EXPECT_EQ(Error(Cause::kInput, "a name: " + text).what(), "a name: " + shown);
+  }
+  EXPECT_EQ(Quoted("a\"\n"), "\"a\\\"\\n\"");
+  EXPECT_EQ(Quoted(std::string(99, 'a') + "\xc3\xb6"), '"' + std::string(99, 'a') + "..\"");
+}
 
 TEST(Bytes, ReaderRefusesShortLongAndLeftOver) {
   Writer w;

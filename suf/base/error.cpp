@@ -1,5 +1,10 @@
 #include "suf/base/error.hpp"
 
+#include <algorithm>
+#include <cstdint>
+
+#include "suf/base/printable.hpp"
+
 namespace suf {
 
 const char* Name(Cause cause) {
@@ -9,10 +14,14 @@ const char* Name(Cause cause) {
 
 std::string Quoted(std::string_view text) {
   constexpr size_t kLongest = 100;
+  size_t end = std::min(text.size(), kLongest);
+  while (end < text.size() && end > 0 && (uint8_t(text[end]) & 0xc0) == 0x80) --end;  // not within a character
   std::string out = "\"";
-  for (char c : text.substr(0, kLongest)) out += c < ' ' || c > '~' || c == '"' ? '?' : c;
-  return out + (text.size() > kLongest ? "..\"" : "\"");
+  for (char c : Printable(text.substr(0, end))) out += c == '"' ? std::string("\\\"") : std::string(1, c);
+  return out + (end < text.size() ? "..\"" : "\"");
 }
+
+Error::Error(Cause cause, const std::string& sentence) : std::runtime_error(Printable(sentence)), cause_(cause) {}
 
 void Broken(const char* condition, const char* file, int line) {
   throw Bug(Str("internal error: ", condition, " does not hold (", file, ":", line, ")"));

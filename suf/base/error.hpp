@@ -26,10 +26,11 @@ std::string Str(const T&... parts) {
   return s.str();
 }
 
-// Error: what doors throw. `what()` is the sentence; it never holds a secret.
+// Error: what doors throw. `what()` is the sentence, as a terminal may show it (printable.hpp): it may quote a file. It
+// never holds a secret.
 class Error : public std::runtime_error {
  public:
-  Error(Cause cause, const std::string& sentence) : std::runtime_error(sentence), cause_(cause) {}
+  Error(Cause cause, const std::string& sentence);
   Cause cause() const { return cause_; }
 
  private:
@@ -42,8 +43,8 @@ template <class... T>
   throw Error(cause, Str(parts...));
 }
 
-// Returns a text that someone else wrote as an error message may show it: in quotes, at most 100 bytes of it, and '?'
-// for every byte that is not printable ASCII.
+// Returns a text that someone else wrote as an error message may show it: Printable, in quotes, at most 100 bytes of
+// it.
 std::string Quoted(std::string_view text);
 
 // Bug: a broken promise between our own functions.
