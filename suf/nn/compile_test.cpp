@@ -317,7 +317,7 @@ TEST(Compile, RefusesWithASentence) {
   EXPECT_EQ(Refused([](Changed& c) { c.options.min_tokens = 0; }, Cause::kInput),
             "a limit of 16 tokens is below the least length of 0; raise it");
   EXPECT_THAT(Refused([](Changed& c) { c.texts[3][1] = int32_t(kWords); }, Cause::kInput),
-              testing::HasSubstr("a token id is outside the plan's vocabulary of 8"));
+              testing::HasSubstr("token 2 has the id 8, and the vocabulary has the ids 0 to 7"));
   EXPECT_THAT(Refused([](Changed& c) { c.options.policy.embedding = 20; }),
               testing::MatchesRegex("wire 8/embed/z_embed needs a ring of .. bits, the limit is 16; lower the scale of "
                                     "what it is made of, or set clamp=1 .*"));

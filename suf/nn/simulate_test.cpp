@@ -341,10 +341,10 @@ TEST(Simulate, RefusesTokensOutsideTheVocabulary) {
   const Small m(After());
   const Simulator s(m.plan, m.q);
   const std::vector<int32_t> above = {0, 8, 1}, below = {0, -1, 1}, two = {0, 1};
-  const std::string sentence =
-      "a token id is outside the plan's vocabulary of 8; use the tokenizer of the plan's model";
-  EXPECT_EQ(Refusal([&] { s.Run(above); }, Cause::kInput), sentence);
-  EXPECT_EQ(Refusal([&] { s.Run(below); }, Cause::kInput), sentence);
+  EXPECT_EQ(Refusal([&] { s.Run(above); }, Cause::kInput),
+            "token 2 has the id 8, and the vocabulary has the ids 0 to 7; use the tokenizer of the plan's model");
+  EXPECT_EQ(Refusal([&] { s.Run(below); }, Cause::kInput),
+            "token 2 has the id -1, and the vocabulary has the ids 0 to 7; use the tokenizer of the plan's model");
   EXPECT_THAT(Refusal([&] { s.Run(two); }, Cause::kInput), testing::HasSubstr("below the limit of 3"));
 }
 

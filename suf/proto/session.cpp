@@ -285,6 +285,13 @@ double DataSession::RunOne(Agreed what, const RunHook& run, const store::Job& ne
   return Depart(what, &dealer_traffic_);
 }
 
+void DataSession::Leave() {
+  if (!next_) return End();
+  next_.reset();
+  ch_.Refuse(net::Refusal::kGaveUp);
+  if (pending_) std::rethrow_exception(std::exchange(pending_, nullptr));
+}
+
 void DataSession::End() {
   net::Guarded(ch_, [&] {
     SUF_CHECK(!next_);

@@ -99,6 +99,9 @@ class DataSession {
   // burnt, the one under way for `next` among them.
   void Audit(const store::Job& job, const store::Job& next = {});
   void End();
+  // Ends the session early. A job that was announced and not begun is dropped: P0 reads that we gave up, and nothing is
+  // spent on it.
+  void Leave();
   // dealer_traffic: with the dealer, of this session.
   const net::Traffic& dealer_traffic() const { return dealer_traffic_; }
 

@@ -83,11 +83,16 @@ struct Client::Session::State {
     setup = Booked(ch).setup;
   }
 
-  void Audit(int count, const store::Job& job, Due& due) {
+  bool Stop() const { return client.options_.stop && client.options_.stop(); }
+
+  // Returns false if no further result is wanted.
+  bool Audit(int count, const store::Job& job, Due& due) {
     for (int i = 0; i < count; ++i) {
+      if (Stop()) return false;
       session.Audit(job, due.Take());
       if (client.options_.audited) client.options_.audited();
     }
+    return true;
   }
 
   // One: nothing in it looks at the result; what happens until the next frame takes as long for any.
@@ -138,8 +143,8 @@ uint32_t Client::Session::brought() const { return s_->session.brought(); }
 
 const std::optional<proto::Link>& Client::Session::link() const { return s_->session.link(); }
 
-void Client::Session::Run(std::vector<Ask> jobs, const std::function<void(size_t, Ran)>& done) {
-  if (jobs.empty()) return;
+size_t Client::Session::Run(std::vector<Ask> jobs, const std::function<void(size_t, Ran)>& done) {
+  if (jobs.empty()) return 0;
   State& s = *s_;
   Due due(s.session, jobs, s.client.options_.audits, s.client.options_.one_by_one);
   s.begun = Clock::now();
@@ -147,11 +152,13 @@ void Client::Session::Run(std::vector<Ask> jobs, const std::function<void(size_t
     const store::Job job = s.session.JobOf(jobs[i].count);
     auto work = s.client.engine_.At(int(job.tokens),
                                     int(job.variant));  // a fault of the trace is to end the call before an audit
-    s.Audit(due.places[i][0], job, due);
+    if (!s.Audit(due.places[i][0], job, due) || s.Stop()) return s.session.Leave(), i;
     Ran ran = s.One(i, std::move(jobs[i]), job, std::move(work), due);
-    s.Audit(due.places[i][1], job, due);
+    const bool goes_on = s.Audit(due.places[i][1], job, due);
     done(i, std::move(ran));
+    if (!goes_on) return s.session.Leave(), i + 1;
   }
+  return jobs.size();
 }
 
 void Client::Session::End() { s_->session.End(); }

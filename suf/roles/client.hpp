@@ -50,6 +50,9 @@ struct ClientOptions {
   int audits = 0;
   std::function<void(size_t job, double done, const std::string& what)> progress = {};
   std::function<void()> audited = {};  // a bundle pair, and both were as they should be
+  // Polled before each bundle is used: true if no further result is wanted. The server sees when a session stops, so
+  // the answer must not depend on a result.
+  std::function<bool()> stop = {};
 };
 
 class Client {
@@ -75,8 +78,9 @@ class Client {
     const std::optional<proto::Link>& link() const;
     // Run: the jobs one after another; `done` gets each as soon as it is there, and must not make the next one wait for
     // what it finds in it. Flights and bytes: Estimate. Throws Cause::kRefused when an audit finds a bundle that was
-    // dealt wrongly, and the errors of proto::DataSession.
-    void Run(std::vector<Ask> jobs, const std::function<void(size_t job, Ran)>& done);
+    // dealt wrongly, and the errors of proto::DataSession. Returns how many jobs are done: fewer than there are if
+    // ClientOptions::stop ended the session.
+    size_t Run(std::vector<Ask> jobs, const std::function<void(size_t job, Ran)>& done);
     // End: tells the server that no job follows.
     void End();
 

@@ -1,5 +1,6 @@
 #include "suf/roles/data_owner.hpp"
 
+#include "suf/nn/ops/lookup.hpp"
 #include "suf/ring/words.hpp"
 #include "suf/roles/model.hpp"
 
@@ -27,13 +28,28 @@ std::vector<float> Embedding::Values() const {
 DataOwner::DataOwner(ModelEngine& engine, store::Store& store, proto::DialDealer dealer, Options options)
     : client_(engine, store, std::move(dealer), std::move(options)), plan_(engine.plan()) {}
 
-void DataOwner::Session::Run(std::vector<model::Ids> texts, const std::function<void(size_t, Embedding)>& done) {
+namespace {
+
+// Checks the texts before anybody is told of them.
+void CheckTexts(const std::vector<model::Ids>& texts, const nn::Plan& plan) {
+  for (size_t i = 0; i < texts.size(); ++i) try {
+      (void)plan.For(int(std::min<size_t>(texts[i].size(), INT32_MAX)));
+      nn::CheckIds(texts[i], plan.vocabulary());
+    } catch (const Error& e) {
+      throw Error(e.cause(), Str("text ", i + 1, " of ", texts.size(), ": ", e.what()));
+    }
+}
+
+}  // namespace
+
+size_t DataOwner::Session::Run(std::vector<model::Ids> texts, const std::function<void(size_t, Embedding)>& done) {
+  CheckTexts(texts, plan_);
   std::vector<Ask> jobs;
   for (model::Ids& ids : texts) {
     const auto n = uint32_t(ids.size());
     jobs.push_back({n, "tokens", std::make_shared<const model::Ids>(std::move(ids))});
   }
-  session_.Run(std::move(jobs), [&](size_t i, Ran ran) {
+  return session_.Run(std::move(jobs), [&](size_t i, Ran ran) {
     const int scale = plan_.scale(int(ran.variant));
     done(i, Embedding{{std::move(ran)}, scale});
   });

@@ -33,8 +33,10 @@ class DataOwner {
     Session(DataOwner& owner, net::Channel& model_owner) : session_(owner.client_, model_owner), plan_(owner.plan_) {}
     const std::vector<std::string>& notices() const { return session_.notices(); }
     const std::optional<proto::Link>& link() const { return session_.link(); }
-    // Run: the texts one after another, as Client::Session::Run.
-    void Run(std::vector<model::Ids> texts, const std::function<void(size_t text, Embedding)>& done);
+    // Runs the texts one after another, as Client::Session::Run; returns how many are done. Before the first is
+    // announced it throws Cause::kInput for a text with an id outside the vocabulary, or of a length that the plan does
+    // not cover. Nothing is spent then, and the session goes on.
+    size_t Run(std::vector<model::Ids> texts, const std::function<void(size_t text, Embedding)>& done);
     // End: tells the model owner that no text follows.
     void End() { session_.End(); }
 

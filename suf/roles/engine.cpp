@@ -10,7 +10,7 @@
 namespace suf::roles {
 
 nn::Plan LoadPlan(const std::string& path) {
-  return nn::Parse(ReadFile(path, "the plan ", "compile one, or check the path"));
+  return nn::Parse(ReadText(path, "the plan ", "compile one, or check the path"));
 }
 
 Engine::Engine(Subject subject, pfss::Backend& backend) : subject_(std::move(subject)), backend_(backend) {}

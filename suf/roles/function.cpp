@@ -8,7 +8,7 @@ namespace {
 
 constexpr proto::Unit kValues{"the call has", "values", "bring fewer at a time, or make a plan for more"};
 
-std::string ReadPlan(const std::string& path) { return ReadFile(path, "the plan ", "make one, or check the path"); }
+std::string ReadPlan(const std::string& path) { return ReadText(path, "the plan ", "make one, or check the path"); }
 
 }  // namespace
 

@@ -89,6 +89,13 @@ void WriteShifts(const std::filesystem::path& file, const nn::Shifts& shifts, co
 
 std::vector<double> Model::Embed(std::span<const int32_t> ids) const { return state_->floats.Run(ids).at; }
 
+int64_t Model::vocabulary() const {
+  nn::Plan plan;
+  plan.graph = state_->of.graph;
+  return plan.vocabulary();
+}
+int Model::min_tokens() const { return state_->of.min_tokens; }
+
 int64_t ResultWidth(const nn::Plan& plan) { return plan.width(); }
 int ResultScale(const nn::Plan& plan) { return plan.scale(); }
 int64_t VocabularySize(const nn::Plan& plan) { return plan.vocabulary(); }

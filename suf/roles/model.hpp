@@ -36,6 +36,10 @@ class Model {
   // Embed: what the float model makes of a text: the yardstick for an integer result. (ResultWidth), Euclidean norm 1
   std::vector<double> Embed(std::span<const int32_t> ids) const;
   const std::filesystem::path& folder() const { return folder_; }
+  // Token ids are below it.
+  int64_t vocabulary() const;
+  // Tokens of the shortest text.
+  int min_tokens() const;
 
  private:
   friend class Compiler;

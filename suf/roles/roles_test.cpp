@@ -15,6 +15,7 @@
 #include "suf/roles/compiler.hpp"
 #include "suf/roles/data_owner.hpp"
 #include "suf/roles/estimate.hpp"
+#include "suf/roles/files.hpp"
 #include "suf/roles/links_test.hpp"
 #include "suf/roles/model_owner.hpp"
 #include "suf/roles/simulator.hpp"
@@ -246,6 +247,76 @@ TEST(Roles, SessionThatBreaksIsHeardOfAndTheNextOneWorks) {
   });
   EXPECT_EQ(done, 1);
   EXPECT_EQ(w.ended, 1);
+}
+
+TEST(Roles, TextsThatThePlanDoesNotCoverAreRefusedBeforeAnythingIsSpent) {
+  World w;
+  const auto good = Texts({"a cat"});
+  const int64_t vocabulary = VocabularySize(Made().plan);
+  w.Session([&](DataOwner::Session& s) {
+    for (const int64_t id : {vocabulary, int64_t{-1}, int64_t{INT32_MAX}}) {
+      std::vector<model::Ids> texts{good[0], good[0]};
+      texts[1][1] = int32_t(id);
+      const std::string words = Str("text 2 of 2: token 2 has the id ", id, ", and the vocabulary has the ids 0 to ",
+                                    vocabulary - 1, "; use the tokenizer of the plan's model");
+      EXPECT_TRUE(Fails(Cause::kInput, words, [&] { s.Run(texts, [](size_t, Embedding) { ADD_FAILURE(); }); }));
+    }
+    for (const auto& [tokens, words] : {std::pair{2, "text 1 of 1: a text of 2 tokens is below the limit of 3"},
+                                        {17, "text 1 of 1: a text of 17 tokens is over the plan's limit of 16"}})
+      EXPECT_TRUE(Fails(Cause::kInput, words, [&, n = tokens] {
+        s.Run({model::Ids(size_t(n), 5)}, [](size_t, Embedding) { ADD_FAILURE(); });
+      }));
+    EXPECT_EQ(s.Run(good, [](size_t, Embedding e) { EXPECT_EQ(e.serial, 1u); }), 1u) << "the session goes on";
+    s.End();
+  });
+  EXPECT_THAT(w.ran, testing::ElementsAre(good[0].size()));
+  EXPECT_EQ(w.failed, 0);
+}
+
+TEST(Roles, StopEndsASessionBeforeTheNextBundleIsUsed) {
+  for (const bool one_by_one : {false, true}) {
+    size_t done = 0;
+    DataOwner::Options data{.one_by_one = one_by_one};
+    data.stop = [&] { return done == 2; };
+    World w(std::move(data));
+    w.Session([&](DataOwner::Session& s) {
+      EXPECT_EQ(s.Run(Texts({"the dog", "a cat", "the dog", "a cat"}), [&](size_t, Embedding) { ++done; }), 2u);
+    });
+    EXPECT_EQ(done, 2u);
+    EXPECT_EQ(w.ran.size(), 2u);
+    EXPECT_EQ(w.ended, int(one_by_one)) << "nothing was announced ahead";
+    EXPECT_EQ(w.failed, int(!one_by_one));
+    if (!one_by_one) {
+      EXPECT_THAT(w.links.served->what(), HasSubstr("the data owner ended the session for a reason of its own"));
+    }
+    EXPECT_THAT(w.store[0].Bundles(), testing::IsEmpty());
+    EXPECT_THAT(w.store[1].Bundles(), testing::IsEmpty());
+    done = 0;
+    w.Session([&](DataOwner::Session& s) {
+      EXPECT_EQ(s.Run(Texts({"a cat"}), [&](size_t, Embedding) { ++done; }), 1u) << "the stores work on";
+      s.End();
+    });
+  }
+}
+
+TEST(Files, AreReadWithoutTheirMark) {
+  const std::string file = Made().dir / "text";
+  const auto read = [&](const std::string& bytes) {
+    std::ofstream(file, std::ios::binary) << bytes;
+    return ReadText(file, "", "");
+  };
+  using namespace std::string_literals;
+  EXPECT_EQ(read("the dog"), "the dog");
+  EXPECT_EQ(read("\xef\xbb\xbfthe dog"), "the dog");
+  EXPECT_EQ(read(""), "");
+  for (const auto& [bytes, name] : {std::pair{"\xff\xfet\0h\0"s, "UTF-16"},
+                                    {"\xfe\xff\0t\0h"s, "UTF-16"},
+                                    {"\xff\xfe\0\0t\0\0\0"s, "UTF-32"},
+                                    {"\0\0\xfe\xff\0\0\0t"s, "UTF-32"}})
+    EXPECT_TRUE(Fails(Cause::kInput, Str(file, " is text in ", name, "; save it as UTF-8"),
+                      [&, text = bytes] { (void)read(text); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "cannot read the words /nowhere; look again",
+                    [] { (void)ReadFile("/nowhere", "the words ", "look again"); }));
 }
 
 TEST(Roles, DataOwnerRefusesAuditsOneByOne) {

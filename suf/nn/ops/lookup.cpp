@@ -7,14 +7,19 @@
 
 namespace suf::nn {
 
-namespace {
+void RefuseId(size_t place, std::string_view id, int64_t vocabulary) {
+  Fail(Cause::kInput, "token ", place + 1, " has the id ", id, ", and the vocabulary has the ids 0 to ", vocabulary - 1,
+       "; use the tokenizer of the plan's model");
+}
 
 void CheckIds(std::span<const int32_t> ids, int64_t vocabulary) {
-  for (int32_t id : ids)
-    if (id < 0 || id >= vocabulary)
-      Fail(Cause::kInput, "a token id is outside the plan's vocabulary of ", vocabulary,
-           "; use the tokenizer of the plan's model");
+  bool outside = false;
+  for (int32_t id : ids) outside |= (id < 0) | (id >= vocabulary);
+  for (size_t i = 0; outside && i < ids.size(); ++i)
+    if (ids[i] < 0 || ids[i] >= vocabulary) RefuseId(i, std::to_string(ids[i]), vocabulary);
 }
+
+namespace {
 
 void CheckPositions(const Expr& positions, int n) {
   if (positions && n > positions.shape()[0])

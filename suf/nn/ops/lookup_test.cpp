@@ -52,12 +52,13 @@ TEST(Lookup, RefusesOtherIds) {
   Weights w;
   Store(&w, l.table, Reals(size_t(kWords * kDim), 1.0));
   for (int32_t id : {-1, 5}) {
-    OpRig rig(1);
+    OpRig rig(2);
     Fill(&rig);
-    rig.ids = {id};
-    const char* words = "a token id is outside the plan's vocabulary of 5; use the tokenizer of the plan's model";
+    rig.ids = {4, id};
+    const std::string words = Str("token 2 has the id ", id,
+                                  ", and the vocabulary has the ids 0 to 4; use the tokenizer of the plan's model");
     ExpectRefused([&] { rig.Spec(l, {}); }, words, Cause::kInput);
-    ExpectRefused([&] { FloatOf(l, 1, w, {}, {id}); }, words, Cause::kInput);
+    ExpectRefused([&] { FloatOf(l, 2, w, {}, {4, id}); }, words, Cause::kInput);
   }
 }
 
