@@ -16,6 +16,7 @@
 #include "suf/backends/cuda.hpp"
 #include "suf/ring/cpu.hpp"
 #include "suf/roles/dial.hpp"
+#include "suf/roles/files.hpp"
 
 namespace suf::apps {
 
@@ -120,6 +121,8 @@ void Warn(const char* command, const std::vector<std::string>& notices) {
 
 roles::Model ReadModel(const std::string& folder, const std::string& plan_file, const std::string& shifts,
                        const nn::Plan& plan) {
+  if (shifts.empty() && plan_file == roles::kStandardInput && !nn::ShiftLeaves(plan.graph).empty())
+    Fail(Cause::kInput, "the plan comes from standard input, so the file of its shifts has to be named (--shifts)");
   roles::Model model(folder);
   model.ReadShifts(shifts.empty() ? roles::ShiftsFile(plan_file) : std::filesystem::path(shifts), plan);
   return model;
@@ -153,7 +156,7 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
       listener->Stop();
     };
   auto server = make(store, dial, std::move(options));
-  listener.emplace(own, net::Address::Parse(a.listen), std::vector{Role::kData}, timeout, a.streams);
+  listener.emplace(own, net::Address::ParseListening(a.listen), std::vector{Role::kData}, timeout, a.streams);
   stopping.Run(*listener, command, [&](net::Channel& ch) {
     ch.set_recorder(recorder.get());
     server->Serve(ch);

@@ -164,13 +164,16 @@ Listener::Listener(const Credentials& own, const Address& where, std::vector<Rol
   SUF_CHECK(streams >= 1 && streams <= kMostStreams);
   Ec ec;
   tcp::resolver resolver(s_->io);
-  auto found = resolver.resolve(where.host, std::to_string(where.port), tcp::resolver::passive, ec);
-  tcp::endpoint at;
-  if (!ec) at = found.begin()->endpoint();
-  if (!ec) s_->acceptor.open(at.protocol(), ec);
-  if (!ec) s_->acceptor.set_option(tcp::acceptor::reuse_address(true), ec);
-  if (!ec) s_->acceptor.bind(at, ec);
-  if (!ec) s_->acceptor.listen(kWorkers, ec);
+  const auto found = resolver.resolve(where.host, std::to_string(where.port), tcp::resolver::passive, ec);
+  for (const auto& entry : found) {  // a name may have addresses that this machine lacks
+    Ec ignored;
+    s_->acceptor.close(ignored);
+    s_->acceptor.open(entry.endpoint().protocol(), ec);
+    if (!ec) s_->acceptor.set_option(tcp::acceptor::reuse_address(true), ec);
+    if (!ec) s_->acceptor.bind(entry.endpoint(), ec);
+    if (!ec) s_->acceptor.listen(kWorkers, ec);
+    if (!ec) break;
+  }
   if (ec) Fail(Cause::kResource, "cannot listen on ", where.Text(), " (", ec.message(), "); choose another address");
 }
 Listener::~Listener() = default;

@@ -1,5 +1,9 @@
 #include "suf/net/tls.hpp"
 
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cctype>
 #include <future>
 
 #include "suf/net/internal/asio.hpp"
@@ -17,17 +21,55 @@ using Ec = std::error_code;
 
 constexpr Millis kHandshake{10'000};  // at most, for a client's whole handshake
 
+// Whether text is an IPv6 address, perhaps with a zone behind a percent sign.
+bool IsIpv6(const std::string& text) {
+  const size_t zone = text.find('%');
+  in6_addr ignored;
+  return (zone == text.npos || zone + 1 < text.size()) &&
+         inet_pton(AF_INET6, text.substr(0, zone).c_str(), &ignored) == 1;
+}
+
+// Whether text can be a host name or an IPv4 address.
+bool IsName(const std::string& text) {
+  const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '.' || c == '_' || c >= 0x80; };
+  return !text.empty() && text.size() <= 255 && std::all_of(text.begin(), text.end(), fits);
+}
+
+[[noreturn]] void NoAddress(const std::string& text, const std::string& why) {
+  Fail(Cause::kInput, Quoted(text), " ", why, "; an address is host:port, as 127.0.0.1:7001 or [::1]:7001");
+}
+
+Address Read(const std::string& text, int least_port) {
+  std::string host, port;
+  const bool brackets = text.starts_with("[");
+  const size_t end = brackets ? text.find(']') : text.rfind(':');
+  if (brackets) {
+    if (end == text.npos) NoAddress(text, "has no closing bracket");
+    host = text.substr(1, end - 1);
+    if (!IsIpv6(host)) NoAddress(text, "has something else than an IPv6 address in brackets");
+    if (end + 1 == text.size() || text[end + 1] != ':') NoAddress(text, "has no port behind its bracket");
+    port = text.substr(end + 2);
+  } else {
+    if (end == text.npos) NoAddress(text, "has no port");
+    host = text.substr(0, end), port = text.substr(end + 1);
+    if (host.empty()) NoAddress(text, "has no host");
+    // of an IPv6 address without brackets the last colon may be its own
+    if (host.find(':') != host.npos && !IsIpv6(host))
+      NoAddress(text, IsIpv6(text) ? "is an IPv6 address without a port" : "has several colons and is no IPv6 address");
+    if (host.find(':') == host.npos && !IsName(host)) NoAddress(text, "has no host name or address");
+  }
+  if (port.empty()) NoAddress(text, "has no port");
+  const bool digits = std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const int number = digits && port.size() <= 5 ? std::stoi(port) : 65536;
+  if (number > 65535 || number < least_port)
+    NoAddress(text, Str("has a port that is no number from ", least_port, " to 65535"));
+  return {host, uint16_t(number)};
+}
+
 }  // namespace
 
-Address Address::Parse(const std::string& text) {
-  size_t colon = text.rfind(':');
-  unsigned long port = 0;
-  bool ok = colon != std::string::npos && colon > 0 && colon + 1 < text.size() && text.size() - colon <= 6;
-  for (size_t i = colon + 1; ok && i < text.size(); ++i)
-    ok = text[i] >= '0' && text[i] <= '9', port = port * 10 + (unsigned long)(text[i] - '0');
-  if (!ok || port > 65535) Fail(Cause::kInput, "an address is host:port with a port up to 65535; got \"", text, "\"");
-  return {text.substr(0, colon), uint16_t(port)};
-}
+Address Address::Parse(const std::string& text) { return Read(text, 1); }
+Address Address::ParseListening(const std::string& text) { return Read(text, 0); }
 
 std::unique_ptr<Channel> Secured(std::shared_ptr<TlsLink> link, bool server, const std::vector<Role>& peers,
                                  Millis timeout, const std::string& who) {

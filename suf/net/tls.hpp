@@ -10,12 +10,16 @@
 
 namespace suf::net {
 
+// Where a role listens or is reached. host: a name, an IPv4 address, or an IPv6 address without brackets.
 struct Address {
   std::string host;
   uint16_t port = 0;
-  // Parse: "host:port"; throws Cause::kInput.
+  // Reads host:port, [IPv6]:port, or an IPv6 address, a colon and a port. Throws Cause::kInput with what is wrong.
   static Address Parse(const std::string& text);
-  std::string Text() const { return Str(host, ":", port); }
+  // The same for an address to listen at, where port 0 takes a free one.
+  static Address ParseListening(const std::string& text);
+  // An IPv6 address gets brackets.
+  std::string Text() const { return host.find(':') == host.npos ? Str(host, ":", port) : Str("[", host, "]:", port); }
 };
 
 // Dial: connects to the role `to`. Throws Cause::kPeer (nobody answers, silent) or Cause::kRefused (certificate or

@@ -16,8 +16,65 @@ TEST(Address, ParsesHostAndPort) {
   Address a = Address::Parse("localhost:7001");
   EXPECT_EQ(a.host, "localhost");
   EXPECT_EQ(a.port, 7001);
-  for (const char* bad : {"", "localhost", "localhost:", ":7", "h:65536", "h:1x", "h:999999"})
-    EXPECT_TRUE(Fails(Cause::kInput, "host:port", [&] { Address::Parse(bad); })) << bad;
+  for (const auto& [text, host] : {std::pair{"[::1]:7001", "::1"},
+                                   {"::1:7001", "::1"},
+                                   {"[fe80::1%eth0]:7001", "fe80::1%eth0"},
+                                   {"1:2:3:4:5:6:7:8:7001", "1:2:3:4:5:6:7:8"},
+                                   {"[::ffff:10.0.0.1]:7001", "::ffff:10.0.0.1"}}) {
+    a = Address::Parse(text);
+    EXPECT_EQ(a.host, host);
+    EXPECT_EQ(a.port, 7001);
+    EXPECT_EQ(a.Text(), Str("[", host, "]:7001"));
+  }
+  EXPECT_EQ(Address::Parse("10.0.0.1:00080").Text(), "10.0.0.1:80");
+}
+
+TEST(Address, SaysWhatIsWrong) {
+  const char *port = "has a port that is no number from 1 to 65535", *none = "has no port";
+  for (const auto& [text, why] : {std::pair{"", none},
+                                  {"localhost", none},
+                                  {"localhost:", none},
+                                  {"[::1]:", none},
+                                  {"[::1]", "has no port behind its bracket"},
+                                  {"[::1]7001", "has no port behind its bracket"},
+                                  {"[::1:7001", "has no closing bracket"},
+                                  {"[here]:7001", "has something else than an IPv6 address in brackets"},
+                                  {"[127.0.0.1]:7001", "has something else than an IPv6 address in brackets"},
+                                  {"[::1%]:7001", "has something else than an IPv6 address in brackets"},
+                                  {":7", "has no host"},
+                                  {"::1", "is an IPv6 address without a port"},
+                                  {"1:2:3:4:5:6:7:8", "is an IPv6 address without a port"},
+                                  {"a:b:7", "has several colons and is no IPv6 address"},
+                                  {"https://h:7", "has several colons and is no IPv6 address"},
+                                  {"a b:7", "has no host name or address"},
+                                  {"a/b:7", "has no host name or address"},
+                                  {"h:65536", port},
+                                  {"h:1x", port},
+                                  {"h:-1", port},
+                                  {"h: 1", port},
+                                  {"h:999999", port},
+                                  {"h:18446744073709551617", port},
+                                  {"h:0", port},
+                                  {"[::1]:0", port}})
+    EXPECT_TRUE(Fails(Cause::kInput,
+                      Str("\"", text, "\" ", why, "; an address is host:port, as 127.0.0.1:7001 or [::1]:7001").c_str(),
+                      [text = text] { Address::Parse(text); }))
+        << text;
+  EXPECT_EQ(Address::ParseListening("[::1]:0").port, 0);
+  EXPECT_TRUE(Fails(Cause::kInput, "no number from 0 to 65535", [] { Address::ParseListening("h:65536"); }));
+}
+
+TEST(Tls, ListensAtAnIpv6Address) {
+  Listener listener(Certs::Of(Role::kDealer), Address::ParseListening("[::1]:0"), {Role::kData}, kAmple);
+  std::thread thread(
+      [&] { listener.Run([](Channel& ch) { Echo(ch); }, [](const Error& e) { ADD_FAILURE() << e.what(); }); });
+  {
+    auto ch = Dial(Certs::Of(Role::kData), Address::Parse(Str("[::1]:", listener.port())), Role::kDealer, kAmple);
+    ch->Send(kFirstRun, AsView("x"));
+    EXPECT_EQ(ch->RecvExact(kFirstRun, 1)[0], 'x');
+  }
+  listener.Stop();
+  thread.join();
 }
 
 TEST(Tls, BothEndsKnowRoleKeyAndOneExporter) {
