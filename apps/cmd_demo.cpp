@@ -8,6 +8,7 @@
 
 #include "apps/child.hpp"
 #include "apps/exit.hpp"
+#include "apps/output.hpp"
 #include "apps/role.hpp"
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
@@ -128,18 +129,20 @@ int RunDemo(const DemoArgs& a) {
   if (!a.kernels.empty()) (void)ring::VariantNamed(a.kernels);
   (void)BackendOf(a.backend, true);
   Folder dir;
+  CheckOutput();
   auto lines = ReadTexts(a.source);
+  const bool ids = !a.source.ids.empty();
   std::string plan_path = a.plan;
   if (plan_path.empty()) {
     CompileArgs c{a.model, a.calibrate, dir / "plan.json"};
-    if (c.calibrate.empty()) c.ids = a.source.ids;
-    if (c.calibrate.empty() && c.ids.empty()) {
-      c.calibrate = dir / "texts.txt";
-      std::ofstream out(c.calibrate, std::ios::binary);
+    if (c.calibrate.empty()) {
+      std::string& file = ids ? c.ids : c.calibrate;
+      file = dir / "calibrate.txt";
+      std::ofstream out(file, std::ios::binary);
       for (auto& l : lines)
         if (l.error.empty()) out << l.text << "\n";
     }
-    RunCompile(c);
+    (void)Compile(c);  // which of the lines cannot be used, TokenizeFor finds again
     plan_path = c.out;
   }
   const nn::Plan plan = roles::LoadPlan(plan_path);
@@ -150,19 +153,17 @@ int RunDemo(const DemoArgs& a) {
     simulator.emplace(plan, model, bar.Hook());
   }
   TokenizeFor(plan, a.source, a.model + "/vocab.txt", a.truncate, &lines);
-  std::string texts = dir / "texts.jsonl";
-  if (!a.source.ids.empty()) {
-    texts = a.source.ids;
-  } else {
+  if (std::none_of(lines.begin(), lines.end(), [](const Line& l) { return l.error.empty(); })) {
+    for (const Line& l : lines)
+      if (a.json) std::cout << ErrorRow(l) << "\n";
+    return Finish(lines);
+  }
+  const std::string texts = dir / "texts";
+  {
     std::ofstream out(texts, std::ios::binary);
-    for (auto& l : lines) {
-      // a line that could not be read stays unreadable for embed too, so that indices agree
-      if (!l.error.empty() && l.text.empty())
-        out << "\n";
-      else
-        out << ordered_json{{"id", l.id.empty() ? Str(l.i) : l.id}, {"text", l.text}}.dump(
-                   -1, ' ', false, ordered_json::error_handler_t::replace)
-            << "\n";
+    for (auto& l : lines) {  // one that cannot be used is an empty line, which embed cannot use either: indices agree
+      if (l.error.empty()) out << (ids ? l.text : ordered_json{{"text", l.text}}.dump());
+      out << "\n";
     }
   }
   std::string certs = dir / "certs", vocabulary = a.model + "/vocab.txt";
@@ -189,7 +190,7 @@ int RunDemo(const DemoArgs& a) {
   std::vector<std::string> args{
       "suf",           "embed",   "--plan",        plan_path,          "--vocab",
       vocabulary,      "--certs", certs + "/data", "--dealer",         dealer,
-      "--connect",     server,    "--store",       dir / "data-store", a.source.ids.empty() ? "--json-file" : "--ids",
+      "--connect",     server,    "--store",       dir / "data-store", ids ? "--ids" : "--json-file",
       texts,           "--json",  "--variant",     a.variant,          "--times",
       dir / "p1.times"};
   if (a.truncate) args.push_back("--truncate");
@@ -202,6 +203,7 @@ int RunDemo(const DemoArgs& a) {
   std::vector<ordered_json> all, rows;
   double memory[2] = {0, 0};
   for (std::string text; embed.Line(&text);) {
+    CheckOutput();  // else ends all three
     ordered_json row = ReadOrderedJson(text, {"a result of the data owner's process", "start again", Cause::kResource});
     std::cerr << "text " << row.at("i").get<size_t>() + 1 << " of " << lines.size()
               << (row.contains("y") ? " done\n" : " cannot be used\n");
@@ -223,21 +225,21 @@ int RunDemo(const DemoArgs& a) {
     bar.At(double(i) / double(lines.size()), "");
     if (!row.contains("y")) {
       if (lines[i].error.empty()) lines[i].error = row["error"].get<std::string>();
+      if (a.json) std::cout << ErrorRow(lines[i]) << std::endl;
     } else {
       auto y = row["y"].get<std::vector<int64_t>>();
-      const std::vector<int32_t> ids(lines[i].ids.begin(), lines[i].ids.end());
-      nn::Simulation sim = simulator->Run(ids, plan.VariantNamed(row["variant"].get<std::string>()));
+      const std::vector<int32_t> tokens(lines[i].ids.begin(), lines[i].ids.end());
+      nn::Simulation sim = simulator->Run(tokens, plan.VariantNamed(row["variant"].get<std::string>()));
       auto differ = std::mismatch(y.begin(), y.end(), sim.y.begin(), sim.y.end());
       bool equal = y == sim.y;
       wrong += !equal;
-      std::vector<double> real = model.Embed(ids), got(y.begin(), y.end());
+      std::vector<double> real = model.Embed(tokens), got(y.begin(), y.end());
       row["sim_equal"] = equal;
       row["first_diff"] = equal ? ordered_json(nullptr) : ordered_json(differ.first - y.begin());
       row["cos"] = nn::Cosine(got, real);
-      if (lines[i].id.empty()) row["id"] = nullptr;
       rows.push_back(row);
+      if (a.json) std::cout << RowOf(row, lines[i]) << std::endl;
     }
-    if (a.json) std::cout << row.dump() << std::endl;
   }
   if (!a.json && !rows.empty()) {
     ShowRows(lines, rows);

@@ -1,5 +1,6 @@
 // Command: embed.
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <optional>
 
@@ -23,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 std::vector<Line> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   auto lines = ReadTexts(a.source);
   if (!a.source.ids.empty()) {
-    TokenizeAll(nullptr, plan.min_tokens, plan.max_tokens, a.truncate, &lines);
+    TokenizeAll(nullptr, LimitsOf(plan, a.truncate), &lines);
     return lines;
   }
   if (a.vocab.empty()) Fail(Cause::kInput, "texts need the vocabulary of the plan's model; name it with --vocab");
@@ -31,12 +32,13 @@ std::vector<Line> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   // it decides how many tokens a text has, which the model owner sees
   const bool known = !model::KnownVocabulary(plan.tokenizer).empty();
   (known ? log::Info : log::Warn)("embed: " + VocabularyOf(plan.tokenizer));
-  TokenizeAll(&tokenizer, plan.min_tokens, plan.max_tokens, a.truncate, &lines);
+  TokenizeAll(&tokenizer, LimitsOf(plan, a.truncate), &lines);
   return lines;
 }
 
-// Embed: the usable lines over one session; what became of each line goes to results, in order.
-void Embed(roles::DataOwner::Session& session, std::vector<Line>& lines, Results& results, std::optional<Bar>& bar) {
+// Embed: the usable lines over one session; what became of each line goes to results, in order. Returns false if it
+// ended early because nobody reads them.
+bool Embed(roles::DataOwner::Session& session, std::vector<Line>& lines, Results& results, std::optional<Bar>& bar) {
   std::vector<Line*> usable;
   std::vector<model::Ids> texts;
   for (Line& l : lines)
@@ -46,17 +48,23 @@ void Embed(roles::DataOwner::Session& session, std::vector<Line>& lines, Results
     for (; next != lines.end() && &*next != until; ++next) results.Add({.line = &*next});
   };
   const auto begun = Clock::now();
-  session.Run(std::move(texts), [&](size_t text, roles::Embedding e) {
+  const size_t done = session.Run(std::move(texts), [&](size_t text, roles::Embedding e) {
     bar.reset();
     pass(usable[text]);
     results.Add({.line = usable[text], .embedding = std::move(e)}), ++next;
   });
+  bar.reset();
+  if (done < usable.size()) {
+    log::Info(Str("embed: stdout takes no more results; ", done, " of ", usable.size(), " texts are done"));
+    return false;
+  }
   session.End();
   pass(nullptr);
   const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
   const size_t sentences = usable.size();
   log::Info(Str("embed: ", sentences, sentences == 1 ? " sentence in " : " sentences in ", Fixed(seconds, 2), " s, ",
                 Fixed(double(sentences) / seconds, 2), " a second"));
+  return true;
 }
 
 }  // namespace
@@ -70,6 +78,7 @@ int RunEmbed(const EmbedArgs& a) {
   engine.MoveParts();
   if (!a.times.empty()) engine.MeasureScopes();
   auto lines = Texts(a, engine.plan());  // before anybody hears of them
+  CheckOutput();
   Results results(a, engine);
   const auto usable = std::count_if(lines.begin(), lines.end(), [](auto& l) { return l.error.empty(); });
   if (!usable) {
@@ -77,7 +86,9 @@ int RunEmbed(const EmbedArgs& a) {
     results.End();
     return Finish(lines);
   }
-  if (!a.out.empty()) model::ProbeSafetensors(a.out);
+  // a row of floats and the number of its line
+  const uint64_t row = uint64_t(roles::ResultWidth(engine.plan())) * sizeof(float) + sizeof(int64_t);
+  if (!a.out.empty()) model::ProbeSafetensors(a.out, 1024 + uint64_t(usable) * row);
   store::Store store(a.store);
   Warn("embed", store.notices());
   std::unique_ptr<net::Recorder> recorder;
@@ -91,7 +102,9 @@ int RunEmbed(const EmbedArgs& a) {
     bar->At(done, what);
   };
   options.audited = [] { log::Info("embed: the model owner audited a bundle and found nothing wrong"); };
+  options.stop = [&] { return results.Stop(); };
   roles::DataOwner owner(engine, store, CallDealer(own, a.dealer, timeout, a.streams), std::move(options));
+  bool whole = false;
   {  // the model owner sees when the connection ends: not only when all is written
     auto ch = net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout, {}, a.streams);
     ch->set_recorder(recorder.get());
@@ -101,9 +114,10 @@ int RunEmbed(const EmbedArgs& a) {
       log::Info(Str("embed: the link has a round trip of ", Fixed(double(link->trip_us) / 1e3, 2), " ms and ",
                     Fixed(double(link->rate) / 1e6, 0), " Mb/s; each text takes the cheapest variant for it"));
     KeepPages();
-    Embed(session, lines, results, bar);
+    whole = Embed(session, lines, results, bar);
   }
   results.End();
+  if (!whole) throw OutputError(EPIPE);
   return Finish(lines);
 }
 

@@ -31,11 +31,6 @@ using nlohmann::ordered_json;
 
 namespace {
 
-Hash FileHash(const std::string& path) {
-  std::string text = roles::ReadFile(path, "", "check the path");
-  return HashOf({AsView(text)});
-}
-
 // Apply: one --set.
 void Apply(const std::string& setting, roles::Compiler* compiler) {
   const size_t is = setting.find('=');
@@ -93,16 +88,13 @@ int RunModel(const ModelArgs& a) {
 int RunTokenize(const TokenizeArgs& a) {
   auto tokenizer = model::Tokenizer::Load(a.model + "/vocab.txt");
   auto lines = ReadTexts(a.source);
-  TokenizeAll(&tokenizer, 0, 0, false, &lines);
+  TokenizeAll(&tokenizer, {}, &lines);
   for (const Line& l : lines) {
     if (a.json) {
       ordered_json row{{"i", l.i}};
-      if (!l.id.empty()) row["id"] = l.id;
-      if (l.error.empty())
-        row["n"] = l.ids.size(), row["ids"] = l.ids;
-      else
-        row["error"] = l.error;
-      std::cout << row.dump() << "\n";
+      if (!l.id.empty()) row["id"] = nullptr;
+      row["n"] = l.ids.size(), row["ids"] = l.ids;
+      std::cout << (l.error.empty() ? RowOf(row, l) : ErrorRow(l)) << "\n";
     } else if (l.error.empty()) {
       for (size_t k = 0; k < l.ids.size(); ++k) std::cout << (k ? " " : "") << l.ids[k];
       std::cout << "\n";
@@ -113,25 +105,27 @@ int RunTokenize(const TokenizeArgs& a) {
   return Finish(lines);
 }
 
-int RunCompile(const CompileArgs& a) {
+std::vector<Line> Compile(const CompileArgs& a) {
   const roles::Model model(a.model);
   roles::Compiler compiler(model, a.max_tokens);
   for (const std::string& s : a.settings) Apply(s, &compiler);
   compiler.Variants(VariantsOf(a));
-  const std::string& file = a.ids.empty() ? a.calibrate : a.ids;
-  const auto lines = ReadTexts({"", a.calibrate, "", a.ids});
+  if (a.max_tokens < std::max(2, model.min_tokens()))
+    Fail(Cause::kInput, "--max-tokens is ", a.max_tokens, ", and the shortest text of this model has ",
+         std::max(2, model.min_tokens()), " tokens; raise it");
+  Hash digest;
+  auto lines = ReadTexts({"", a.calibrate, "", a.ids}, &digest);
+  if (!a.ids.empty()) TokenizeAll(nullptr, {model.min_tokens(), a.max_tokens, model.vocabulary(), true}, &lines);
   std::vector<std::string> texts;
   std::vector<std::vector<int32_t>> ids;
-  for (const Line& l : lines) {
-    if (!l.error.empty()) Fail(Cause::kInput, file, ", line ", l.i + 1, ": ", l.error);
-    texts.push_back(l.text), ids.emplace_back(l.ids.begin(), l.ids.end());
-  }
-  size_t used = ids.size();
+  for (const Line& l : lines)
+    if (l.error.empty()) texts.push_back(l.text), ids.emplace_back(l.ids.begin(), l.ids.end());
+  size_t used = texts.size();
+  if (!used) (void)Finish(lines);  // throws
   Bar bar("compile");
   nn::Plan plan = Hinted(Cause::kRefused, "suf compile --set NAME=VALUE sets scales and sizes", [&] {
-    const std::string hash = Hex(FileHash(file));
-    return a.ids.empty() ? compiler.Compile(texts, hash, bar.Hook(), &used)
-                         : compiler.CompileIds(ids, hash, bar.Hook());
+    return a.ids.empty() ? compiler.Compile(texts, Hex(digest), bar.Hook(), &used)
+                         : compiler.CompileIds(ids, Hex(digest), bar.Hook());
   });
   const std::filesystem::path shifts = roles::ShiftsFile(a.out);
   roles::WriteShifts(shifts, compiler.shifts(), plan);
@@ -156,8 +150,10 @@ int RunCompile(const CompileArgs& a) {
   std::cerr << "plan " << Hex(nn::PlanHash(plan)).substr(0, 16) << ": " << variants << (variants.empty() ? "" : "; ")
             << plan.classes.size() / plan.variants.size() << " length classes up to " << plan.max_tokens
             << " tokens, calibrated on " << used << " texts\n";
-  return 0;
+  return lines;
 }
+
+int RunCompile(const CompileArgs& a) { return Finish(Compile(a)); }
 
 int RunPlanShow(const PlanShowArgs& a) {
   const auto backend = backends::Make("packed");
@@ -329,10 +325,8 @@ int RunSimulate(const SimulateArgs& a) {
   TokenizeFor(plan, a.source, a.model + "/vocab.txt", a.truncate, &lines);
   for (Line& l : lines) {
     ordered_json row{{"schema", "suf.simulate/1"}, {"i", l.i}};
-    if (!l.id.empty()) row["id"] = l.id;
-    if (!l.error.empty()) {
-      row = {{"i", l.i}, {"error", l.error}};
-    } else {
+    if (!l.id.empty()) row["id"] = nullptr;
+    if (l.error.empty()) {
       nn::Simulation r = simulator->Run({l.ids.begin(), l.ids.end()}, variant);
       row["n"] = l.ids.size(), row["ids"] = l.ids, row["y"] = r.y, row["f"] = plan.scale(variant),
       row["outside"] = json::array();
@@ -341,12 +335,13 @@ int RunSimulate(const SimulateArgs& a) {
         for (auto& o : r.outside) std::cout << "line " << l.i + 1 << ": " << nn::Sentence(o) << "\n";
     }
     if (a.json)
-      std::cout << row.dump() << std::endl;
+      std::cout << (l.error.empty() ? RowOf(row, l) : ErrorRow(l));
     else if (l.error.empty())
       std::cout << "line " << l.i + 1 << ": " << l.ids.size() << " tokens, y[0..3] = " << row["y"][0] << " "
-                << row["y"][1] << " " << row["y"][2] << "\n";
+                << row["y"][1] << " " << row["y"][2];
     else
-      std::cout << "line " << l.i + 1 << ": " << l.error << "\n";
+      std::cout << "line " << l.i + 1 << ": " << l.error;
+    std::cout << std::endl;
   }
   return Finish(lines);
 }

@@ -21,6 +21,10 @@ constexpr int ExitCode(Cause cause) {
   return 5;
 }
 
+// What a process ends with if the reader of its stdout has gone, without a message: what a shell shows for a program
+// that SIGPIPE ended.
+inline constexpr int kUnread = 128 + 13;
+
 // CauseOf: of a process of ours that ended with this code; a crash, too, is no fault of what was asked.
 constexpr Cause CauseOf(int code) {
   for (Cause c : {Cause::kInput, Cause::kPeer, Cause::kRefused})

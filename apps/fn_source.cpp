@@ -13,19 +13,20 @@
 namespace suf::apps {
 
 Given FunctionOf(const FunctionArgs& a) {
-  const bool path = a.name.ends_with(".suf") || a.name.find('/') != std::string::npos;
+  const bool path =
+      a.name == roles::kStandardInput || a.name.ends_with(".suf") || a.name.find('/') != std::string::npos;
   if (!path) {
     func::Made made = func::Make(a.name, a.n, a.scale);
     func::Function f = made.f;
     return {std::move(f), std::move(made)};
   }
-  const std::string text = roles::ReadFile(a.name, "the function ", "check the path; suf fn list names the library");
+  const std::string text = roles::ReadText(a.name, "the function ", "check the path; suf fn list names the library");
   try {
     func::Function f = func::ParseFunction(text);
     func::Verify(f);
     return {std::move(f), std::nullopt};
   } catch (const Error& e) {
-    throw Error(e.cause(), Str(a.name, ": ", e.what()));
+    throw Error(e.cause(), Str(roles::FileName(a.name), ": ", e.what()));
   }
 }
 
@@ -63,7 +64,8 @@ uint64_t WordOf(const std::string& text, int n, const std::string& where) {
 }
 
 std::vector<uint64_t> ReadWords(const std::string& path, int n) {
-  const std::string text = roles::ReadFile(path, "the values ", "give a file with one number a line");
+  const std::string text = roles::ReadText(path, "the values ", "give a file with one number a line");
+  const std::string file = roles::FileName(path);
   std::vector<uint64_t> out;
   size_t begin = 0;
   for (int number = 1; begin < text.size(); ++number) {
@@ -76,13 +78,13 @@ std::vector<uint64_t> ReadWords(const std::string& path, int n) {
     if (line.empty()) continue;
     if (out.empty() && line.starts_with("mod ")) {
       if (line != Str("mod 2^", n))
-        Fail(Cause::kInput, path, " holds numbers ", line, ", the function takes them mod 2^", n,
+        Fail(Cause::kInput, file, " holds numbers ", line, ", the function takes them mod 2^", n,
              "; use a function with a domain of that size");
       continue;
     }
-    out.push_back(WordOf(line, n, Str(path, ", line ", number, ",")));
+    out.push_back(WordOf(line, n, Str(file, ", line ", number, ",")));
   }
-  if (out.empty()) Fail(Cause::kInput, path, " holds no number; give one a line");
+  if (out.empty()) Fail(Cause::kInput, file, " holds no number; give one a line");
   return out;
 }
 

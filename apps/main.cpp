@@ -4,10 +4,12 @@
 #include <cstdio>
 #include <iostream>
 #include <map>
+#include <set>
 
 #include "apps/commands.hpp"
 #include "apps/exit.hpp"
 #include "apps/options.hpp"
+#include "apps/output.hpp"
 #include "suf/backends/cuda.hpp"
 #include "suf/base/error.hpp"
 #include "suf/compiler/choose.hpp"
@@ -49,7 +51,7 @@ std::string SettingsHelp() {
   return help;
 }
 
-// NameValues: says in the help what an option takes, instead of TEXT and INT.
+// NameValues: says in the help what an option takes, instead of TEXT and INT, and which files - can stand for.
 void NameValues(CLI::App* c) {
   static const std::map<std::string, std::string> kNames = {{"--calibrate", "FILE"},
                                                             {"--ids", "FILE"},
@@ -83,9 +85,13 @@ void NameValues(CLI::App* c) {
                                                             {"plan", "FILE"},
                                                             {"function", "F"},
                                                             {"formula", "FORMULA"}};
+  static const std::set<std::string> kRead = {"--calibrate", "--file",   "--ids", "--json-file",
+                                              "--plan",      "--values", "plan",  "function"};
   for (CLI::Option* o : c->get_options())
     if (auto it = kNames.find(o->get_name()); it != kNames.end() && o->get_type_name() != "DIR")
       o->type_name(it->second);
+  for (CLI::Option* o : c->get_options())
+    if (kRead.contains(o->get_name())) o->description(o->get_description() + "; - is standard input");
   for (CLI::App* sub : c->get_subcommands({})) NameValues(sub);
 }
 
@@ -228,7 +234,7 @@ int Main(int argc, char** argv) {
   auto* d = app.add_subcommand("deal", "the dealer: makes correlated randomness; sees neither weights nor texts");
   d->add_option("--plan", deal.plan, "plan file")->required();
   d->add_option("--certs", deal.certs, "the dealer's folder of suf certs, or its parent")->required();
-  d->add_option("--listen", deal.listen, "where to listen; port 0 takes a free one")->required();
+  AddAddress(d, "--listen", &deal.listen, "where to listen; port 0 takes a free one", true);
   d->add_option("--state", deal.state, "directory of the serial counter (default: state/ in the folder of --certs)");
   auto* dn = d->add_option("--tokens", deal.tokens, "for texts of so many tokens bundles may be made ahead");
   d->add_option("--count", deal.count,
@@ -262,7 +268,7 @@ int Main(int argc, char** argv) {
   auto* em = app.add_subcommand("embed", "the data owner (P1): embeds texts with a model it never sees");
   AddParty(em, &embed, kModelOwner, kDataOwner);
   em->add_option("--vocab", embed.vocab, "vocab.txt of the model (public); not with --ids");
-  em->add_option("--connect", embed.connect, "where the model owner listens")->required();
+  AddAddress(em, "--connect", &embed.connect, "where the model owner listens");
   em->add_option("--variant,--profile", embed.variant, kAutoHelp)->default_val("auto");
   em->add_flag("--json", embed.json, "JSON lines");
   em->add_flag("--truncate", embed.truncate, "cut texts over the limit instead of refusing them");
@@ -307,17 +313,36 @@ int Main(int argc, char** argv) {
   return status;
 }
 
+// Runs the command and flushes stdout, also behind what went wrong.
+int Flushed(int argc, char** argv) {
+  try {
+    const int status = Main(argc, argv);
+    std::cout.flush();
+    return status;
+  } catch (const OutputError&) {
+    throw;
+  } catch (...) {
+    try {
+      std::cout.flush();
+    } catch (const OutputError&) {  // the other error says more
+    }
+    throw;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  HoldStandardStreams();
   std::signal(SIGPIPE, SIG_IGN), std::signal(SIGXFSZ, SIG_IGN);  // both come back as errors of the write
+  const Output output;
   int status;
   try {
-    status = Main(argc, argv);
-    if (!std::cout.flush())
-      suf::Fail(suf::Cause::kResource, "cannot write to stdout; see to the disk or the program behind it");
+    status = Flushed(argc, argv);
+  } catch (const OutputError& x) {
+    if (!x.closed()) std::cerr << "suf: " << x.what() << std::endl;
+    status = x.closed() ? kUnread : ExitCode(x.cause());
   } catch (const suf::Error& x) {
-    std::cout.flush();
     std::cerr << "suf: " << x.what() << std::endl;
     status = suf::apps::ExitCode(x.cause());
   } catch (const std::bad_alloc&) {

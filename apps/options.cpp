@@ -57,6 +57,18 @@ void AddVariant(CLI::App* c, std::string* variant) {
   c->add_option("--variant", *variant, "a variant of the plan (default: its first; suf plan show lists them)");
 }
 
+void AddAddress(CLI::App* c, const char* name, std::string* address, const char* help, bool listens) {
+  const auto wrong = [listens](const std::string& text) -> std::string {
+    try {
+      (void)(listens ? net::Address::ParseListening(text) : net::Address::Parse(text));
+      return {};
+    } catch (const Error& e) {
+      return e.what();
+    }
+  };
+  c->add_option(name, *address, help)->required()->check(CLI::Validator(wrong, ""));
+}
+
 void AddKernels(CLI::App* c, std::string* kernels) {
   c->add_option("--kernels", *kernels, "kernels: portable, avx2 or avx512 (default: the fastest that runs here)");
 }
@@ -76,7 +88,7 @@ void AddBackend(CLI::App* c, BackendArgs* backend, const char* help) {
 void AddParty(CLI::App* c, PartyArgs* a, const char* other, const char* own) {
   c->add_option("--plan", a->plan, "plan file")->required();
   c->add_option("--certs", a->certs, Str("the ", own, "'s folder of suf certs, or its parent"))->required();
-  c->add_option("--dealer", a->dealer, "where the dealer listens")->required();
+  AddAddress(c, "--dealer", &a->dealer, "where the dealer listens");
   c->add_option("--store", a->store, "directory of bundles, ledger and long-lived secrets")->required();
   c->add_option("--record", a->record, Str("write the frames with the ", other, " to this new file"));
   c->add_option("--timeout", a->timeout, "seconds to wait for a silent peer")->default_val(60);
@@ -98,7 +110,7 @@ CLI::Option* AddAudit(CLI::App* c, int* count) {
 
 void AddAnswer(CLI::App* c, AnswerArgs* a) {
   AddParty(c, a, kDataOwner, kModelOwner);
-  c->add_option("--listen", a->listen, "where to listen; port 0 takes a free one")->required();
+  AddAddress(c, "--listen", &a->listen, "where to listen; port 0 takes a free one", true);
   c->add_flag("--once", a->once, "end after one session");
 }
 

@@ -21,6 +21,8 @@ void AddWindow(CLI::App* c, int* megabytes, const char* what);
 void AddStreams(CLI::App* c, int* streams);
 // AddShifts: P0's weights that lie beside a plan.
 void AddShifts(CLI::App* c, std::string* file);
+// Adds a required address, which is checked while the command line is read. listens: port 0 takes a free one.
+void AddAddress(CLI::App* c, const char* name, std::string* address, const char* help, bool listens = false);
 // AddKernels: all kernels give the same bytes; the constant-time check covers portable and avx2 (SECURITY.md).
 void AddKernels(CLI::App* c, std::string* kernels);
 // AddBackend: what a role runs on; any gives the same bytes. help: of --backend; none: of a role's.

@@ -209,7 +209,7 @@ void AddFnSession(CLI::App* fn, FunctionCommands* all, int* status) {
                                "Example:  suf fn ask --plan relu.plan --certs certs --dealer 127.0.0.1:7001 --connect "
                                "127.0.0.1:7002 --store p1");
   AddParty(a, &all->ask, kModelOwner, kDataOwner);
-  a->add_option("--connect", all->ask.connect, "where P0 listens")->required();
+  AddAddress(a, "--connect", &all->ask.connect, "where P0 listens");
   a->add_option("--values", all->ask.values, values)->option_text("FILE");
   a->add_option("--out", all->ask.out, out);
   AddAudit(a, &all->ask.audit);

@@ -20,7 +20,7 @@ namespace {
 ordered_json Row(const roles::ModelEngine& engine, const Line& l, const roles::Embedding& d,
                  const std::vector<int64_t>& y) {
   ordered_json row{{"schema", "suf.embed/1"}, {"i", l.i}};
-  row["id"] = l.id.empty() ? ordered_json(nullptr) : ordered_json(l.id);
+  row["id"] = nullptr;  // RowOf puts it in
   row["n"] = l.n, row["serial"] = d.serial, row["plan"] = Hex(engine.hash()),
   row["trace"] = Hex(d.work->trace.digest()), row["variant"] = engine.variants()[d.variant].name;
   row["y"] = y, row["f"] = d.scale;
@@ -98,7 +98,7 @@ void Results::Loop() {
       for (const Done& d : now) Write(d);
     }
   } catch (...) {
-    failure_ = std::current_exception();
+    failure_ = std::current_exception(), stop_ = true;
   }
 }
 
@@ -114,19 +114,18 @@ void Results::Write(const Done& d) {
     for (int64_t v : y) any |= v;
     row = Row(engine_, l, *d.embedding, y);
     if (any)
-      said = a_.json ? row.dump() : Said(l, row);
+      said = a_.json ? RowOf(row, l) : Said(l, row);
     else  // only P1 ever sees this
       l.error =
           "the sum of this text's token vectors is zero, so it has no direction and no embedding; change the text";
   }
   if (!l.error.empty()) {
-    said = a_.json ? ordered_json{{"i", l.i}, {"error", l.error}}.dump() : Str("line ", l.i + 1, ": ", l.error);
+    said = a_.json ? ErrorRow(l) : Str("line ", l.i + 1, ": ", l.error);
   } else if (!a_.out.empty()) {
     index_.push_back(l.i);
     for (auto& v : row["embedding"]) embeddings_.push_back(v.get<float>());
   }
-  std::cout << said << '\n';
-  if (a_.json) std::cout.flush();
+  std::cout << said << std::endl;
 }
 
 }  // namespace suf::apps

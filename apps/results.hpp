@@ -2,12 +2,14 @@
 // session's next frame waits neither for a result's value (a zero is an error, that the model owner must not notice)
 // nor for who reads stdout.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <optional>
 #include <thread>
 
+#include "apps/output.hpp"
 #include "apps/texts.hpp"
 #include "apps/times.hpp"
 #include "suf/roles/data_owner.hpp"
@@ -29,8 +31,10 @@ class Results {
   Results(const EmbedArgs& a, const roles::ModelEngine& engine);
   ~Results();  // writes what is left, without --out
   void Add(Done done);
-  // End: all is on stdout, and in --out; throws what went wrong on the way. (main.cpp looks whether stdout took it.)
+  // End: all is on stdout, and in --out; throws what went wrong on the way.
   void End();
+  // Whether no further result is wanted: a write failed, or the reader of stdout has gone.
+  bool Stop() const { return stop_.load() || OutputGone(); }
 
  private:
   void Loop();
@@ -45,6 +49,7 @@ class Results {
   std::vector<Done> queue_;
   bool closed_ = false;
   std::exception_ptr failure_;
+  std::atomic<bool> stop_{false};
   std::vector<float> embeddings_;  // of the texts that have one, for --out
   std::vector<int64_t> index_;
   std::thread thread_;

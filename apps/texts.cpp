@@ -1,88 +1,116 @@
 #include "apps/texts.hpp"
 
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "apps/exit.hpp"
+#include "suf/base/digest.hpp"
 #include "suf/base/json.hpp"
+#include "suf/nn/ops/lookup.hpp"
 #include "suf/roles/files.hpp"
 
 namespace suf::apps {
 
+using nlohmann::ordered_json;
+
 namespace {
 
-// GivenIds: a line of token ids.
-Line GivenIds(const std::string& text) {
-  Line l{.text = text, .given = true};
-  std::istringstream in(text);
-  for (std::string word; in >> word;) {
-    int32_t id = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-    if (error != std::errc{} || end != word.data() + word.size() || id < 0)
-      l.error = "the line holds something else than token ids; write whole numbers with spaces between";
-    l.ids.push_back(id);
-  }
-  return l;
+constexpr size_t kLongestLine = size_t{16} << 20;  // bytes
+
+// Refuses what no line of text can be.
+void CheckLine(const std::string& text) {
+  if (text.size() > kLongestLine)
+    Fail(Cause::kInput, "the line has ", text.size(), " bytes; the limit is ", kLongestLine, "; write a text a line");
+  if (const size_t at = text.find('\0'); at != text.npos)
+    Fail(Cause::kInput, "the line has a NUL byte at byte ", at, "; save the file as text in UTF-8");
 }
 
-// GivenJson: a line of JSON.
-Line GivenJson(const std::string& text) {
+// Reads a line of JSON. The id is there also where the text is not.
+void ReadJsonLine(const std::string& text, Line* l) {
   const std::string remedy = "write {\"id\": .., \"text\": ..}";
-  Line l;
-  try {
-    const auto j = ReadJson(text, {"the line", remedy});
-    if (j.is_object() && j.contains("id")) l.id = j["id"].is_string() ? j["id"].get<std::string>() : j["id"].dump();
-    if (!j.is_object() || !j.contains("text") || !j["text"].is_string())
-      Fail(Cause::kInput, "the line is not a JSON object with a string \"text\"; ", remedy);
-    l.text = j["text"].get<std::string>();
-  } catch (const Error& e) {
-    l.error = e.what();
+  std::map<std::string, std::string> wholes;
+  const nlohmann::json j = ReadJson(text, {"the line", remedy, Cause::kInput, &wholes});
+  if (!j.is_object()) Fail(Cause::kInput, "the line is no JSON object; ", remedy);
+  if (const auto id = j.find("id"); id != j.end()) {
+    if (!id->is_string() && !wholes.contains("id"))
+      Fail(Cause::kInput,
+           "the \"id\" of the line is neither a string nor a whole number; make it one of both, or leave it out");
+    l->id = id->is_string() ? id->dump() : wholes["id"];
   }
-  return l;
+  const auto words = j.find("text");
+  if (words == j.end() || !words->is_string())
+    Fail(Cause::kInput, "the line has no \"text\" that is a string; ", remedy);
+  l->text = words->get<std::string>();
+}
+
+// The token ids of a line.
+model::Ids GivenIds(const std::string& text, int64_t vocabulary) {
+  constexpr size_t kShown = 24;  // digits of a number in an error message
+  model::Ids ids;
+  std::istringstream in(text);
+  for (std::string word; in >> word;) {
+    const size_t digits = word[0] == '-';
+    if (digits == word.size() || word.find_first_not_of("0123456789", digits) != word.npos)
+      Fail(Cause::kInput, "word ", ids.size() + 1,
+           " of the line is no token id; write whole numbers with spaces between");
+    int32_t id = 0;
+    if (std::from_chars(word.data(), word.data() + word.size(), id).ec != std::errc{})
+      nn::RefuseId(ids.size(), word.size() > kShown ? word.substr(0, kShown) + ".." : word, vocabulary);
+    ids.push_back(id);
+  }
+  if (ids.empty())
+    Fail(Cause::kInput, "the line has no token id; leave it out, or write whole numbers with spaces between");
+  nn::CheckIds(ids, vocabulary);
+  return ids;
 }
 
 }  // namespace
 
-std::vector<Line> ReadTexts(const Source& s) {
+std::vector<Line> ReadTexts(const Source& s, Hash* digest) {
   std::vector<Line> lines;
-  auto add = [&](Line l) {
-    l.i = int(lines.size());
-    lines.push_back(std::move(l));
-  };
   if (s.file.empty() && s.json_file.empty() && s.ids.empty()) {
-    add({.text = s.text});
+    lines.push_back({.text = s.text, .alone = true});
     return lines;
   }
   const std::string& path = !s.ids.empty() ? s.ids : s.file.empty() ? s.json_file : s.file;
-  std::istringstream in(roles::ReadFile(path, "", "check the path"));
+  std::string bytes = roles::ReadFile(path, "", "check the path");
+  if (digest) *digest = HashOf({AsView(bytes)});
+  std::istringstream in(roles::WithoutMark(std::move(bytes), path));
   for (std::string text; std::getline(in, text);) {
     if (!text.empty() && text.back() == '\r') text.pop_back();
-    if (!s.ids.empty()) {
-      add(GivenIds(text));
-      continue;
+    Line l{.i = int(lines.size()), .given = !s.ids.empty()};
+    try {
+      CheckLine(text);
+      if (s.json_file.empty())
+        l.text = std::move(text);
+      else
+        ReadJsonLine(text, &l);
+    } catch (const Error& e) {
+      l.error = e.what();
     }
-    if (s.json_file.empty()) {
-      add({.text = text});
-      continue;
-    }
-    add(GivenJson(text));
+    lines.push_back(std::move(l));
   }
-  if (lines.empty()) Fail(Cause::kInput, path, " holds no text; write one text a line");
+  if (lines.empty()) Fail(Cause::kInput, roles::FileName(path), " holds no text; write one text a line");
   return lines;
 }
 
-void TokenizeAll(const model::Tokenizer* tokenizer, int least, int limit, bool truncate, std::vector<Line>* lines) {
+TextLimits LimitsOf(const nn::Plan& plan, bool truncate) {
+  return {plan.min_tokens, plan.max_tokens, plan.vocabulary(), truncate};
+}
+
+void TokenizeAll(const model::Tokenizer* tokenizer, const TextLimits& limits, std::vector<Line>* lines) {
   for (Line& l : *lines) {
     if (!l.error.empty()) continue;
     try {
-      if (!l.given) l.ids = tokenizer->Encode(l.text);
+      l.ids = l.given ? GivenIds(l.text, limits.vocabulary) : tokenizer->Encode(l.text);
       l.n = l.ids.size();
-      if (limit == 0) continue;
-      if (l.n < size_t(least))
-        Fail(Cause::kInput, "a text of ", l.n, " tokens is below the limit of ", least, "; make it longer");
-      l.n =
-          Hinted(Cause::kInput, "--truncate cuts it", [&] { return model::CheckLength(l.n, size_t(limit), truncate); });
+      if (limits.most == 0) continue;
+      if (l.n < size_t(limits.least))
+        Fail(Cause::kInput, "a text of ", l.n, " tokens is below the limit of ", limits.least, "; make it longer");
+      l.n = Hinted(Cause::kInput, "--truncate cuts it",
+                   [&] { return model::CheckLength(l.n, size_t(limits.most), limits.truncate); });
       l.ids = model::Shorten(std::move(l.ids), l.n);
     } catch (const Error& e) {
       l.error = e.what(), l.n = 0, l.ids.clear();
@@ -94,7 +122,7 @@ void TokenizeFor(const nn::Plan& plan, const Source& s, const std::string& vocab
                  std::vector<Line>* lines) {
   std::optional<model::Tokenizer> tokenizer;
   if (s.ids.empty()) tokenizer = model::Tokenizer::Load(vocabulary);
-  TokenizeAll(tokenizer ? &*tokenizer : nullptr, plan.min_tokens, plan.max_tokens, truncate, lines);
+  TokenizeAll(tokenizer ? &*tokenizer : nullptr, LimitsOf(plan, truncate), lines);
 }
 
 int Finish(const std::vector<Line>& lines) {
@@ -103,8 +131,23 @@ int Finish(const std::vector<Line>& lines) {
   for (const Line& l : lines)
     if (!l.error.empty()) ++bad, first = first ? first : &l;
   if (!bad) return 0;
-  if (lines.size() == 1) Fail(Cause::kInput, first->error);
+  if (first->alone) Fail(Cause::kInput, first->error);
+  if (lines.size() == 1) Fail(Cause::kInput, "line 1: ", first->error);
   Fail(Cause::kInput, bad, " of ", lines.size(), " texts could not be used; line ", first->i + 1, ": ", first->error);
+}
+
+std::string RowOf(const ordered_json& row, const Line& l) {
+  constexpr std::string_view kNone = "\"id\":null";
+  std::string text = row.dump();
+  const size_t at = l.id.empty() ? text.npos : text.find(kNone);
+  return at == text.npos ? text : text.replace(at, kNone.size(), "\"id\":" + l.id);
+}
+
+std::string ErrorRow(const Line& l) {
+  ordered_json row{{"i", l.i}};
+  if (!l.id.empty()) row["id"] = nullptr;
+  row["error"] = l.error;
+  return RowOf(row, l);
 }
 
 }  // namespace suf::apps

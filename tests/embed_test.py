@@ -257,6 +257,48 @@ def says_what_it_loads(base):
         os.close(ours)
 
 
+UNREAD = 141  # as a shell says of a program that SIGPIPE ended
+
+
+def nobody_reads(base):
+    """The reader of stdout goes after a row: at most the bundle that is being claimed is used, nobody is alarmed, and all goes on afterwards."""
+    with World(base, 'nobody-reads') as w:
+        reading, writing = os.pipe()
+        os.close(reading)
+        e = w.embed(dealer=1, connect=1, process={'stdout': writing})  # where nobody listens
+        os.close(writing)
+        assert e.finish() == UNREAD and not any(line.startswith('suf:') for line in e.err), e.err
+        w.both()
+        (w.dir / 'texts').write_text('the dog\n' * 200)
+        for form, first in ((True, b'{'), (None, b'l')):
+            reading, writing = os.pipe()
+            e = w.embed(None, file=w.dir / 'texts', json=form, process={'stdout': writing})
+            os.close(writing)
+            assert os.read(reading, 1) == first
+            e.stop()
+            os.close(reading)
+            before = len(w.fates('data'))
+            e.go_on()
+            assert e.finish() == UNREAD and not any(line.startswith('suf:') for line in e.err), e.err
+            spent = w.fates('data')
+            assert before <= len(spent) <= before + 1 < 200 and set(spent.values()) == {'done'}, (before, spent)
+            assert e.said(r' info embed: stdout takes no more results; \d+ of 200 texts are done$', 0), e.err
+            assert w.server.said('a session ended: the data owner ended the session for a reason of its own', 6), w.server.err
+            w.works()
+
+
+def ipv6(base):
+    """Roles that listen at IPv6 addresses and names are reached there."""
+    with World(base, 'ipv6') as w:
+        both = {'plan': base.plan, 'certs': base.certs}
+        dealer = w.deal(listen='[::1]:0').port()
+        w.server = w.role(*w.command('serve', {**both, 'model': base.model, 'dealer': f'[::1]:{dealer}', 'listen': 'localhost:0', 'store': w.dir / 'model'}, {}))
+        for at in ('[::1]', '::1'):
+            embed = {**both, 'vocab': base.model / 'vocab.txt', 'json': True, 'dealer': f'{at}:{dealer}', 'connect': f'localhost:{w.server.port()}', 'store': w.dir / 'data'}
+            e = w.role(*w.command('embed', embed, {}), 'the dog')
+            assert e.finish() == 0 and [r['y'] for r in e.rows()] == base.simulate(['the dog']), e.err
+
+
 def alone(base):
     """Commands of one party: JSON lines on stdout and nothing else."""
     with World(base, 'alone') as w:
@@ -280,4 +322,4 @@ def alone(base):
 
 
 if __name__ == '__main__':
-    each(every_length, recorded_frames, made_ahead, private_files, dealt_again, vocabulary, variants, backends, streams, says_what_it_loads, alone)
+    each(every_length, recorded_frames, made_ahead, private_files, dealt_again, vocabulary, variants, backends, streams, says_what_it_loads, nobody_reads, ipv6, alone)

@@ -3,11 +3,16 @@
 
   inputs_test.py SUF [PATTERN]     from anywhere; a few seconds. PATTERN picks rows
 """
+import hashlib
 import json
+import os
+import re
+import resource
 import shutil
 import struct
+import subprocess
 
-from roles import Role, read_safetensors, write_safetensors
+from roles import FIXED, read_safetensors, write_safetensors
 from rows import alone, main, row
 
 # ---- texts
@@ -48,8 +53,248 @@ def _(w):
     (w.dir / 't').write_bytes(b'{"id": 1, "text": "the dog"}\nno json\n{"text": ""}\n{"text": "\xff"}\n{"id": "x", "text": 5}\n{"text": "a cat"}\n')
     yield w.embed(None, **{'json-file': w.dir / 't'})
     rows = w.rows()
-    assert [r['i'] for r in rows] == list(range(6)) and [set(r) == {'i', 'error'} for r in rows] == [False, True, True, True, True, False]
+    assert [r['i'] for r in rows] == list(range(6)) and [set(r) - {'i', 'error'} for r in rows[1:5]] == [set(), set(), set(), {'id'}] and rows[4]['id'] == 'x'
     assert [rows[0]['y'], rows[5]['y']] == w.base.simulate(['the dog', 'a cat']) and w.fates('data') == {1: 'done', 2: 'done'}
+    assert [rows[k]['id'] for k in (0, 5)] == [1, None]
+
+
+# ---- ids of lines: what comes out is what went in, digit for digit, and keeps its type
+
+IDS = ['"a"', '""', '7', '"7"', '0', '-7', '18446744073709551616', '-9223372036854775809', '12345678901234567890123', '9' * 400, '"\\u00e9\\n"', None]
+NO_IDS = ['1.0', '1e3', '-0.0', 'true', 'false', 'null', '[]', '[1]', '{}', '{"a": 1}']
+
+
+def lines_with_ids(w):
+    good = ['{"text": "the dog"}' if i is None else f'{{"id": {i}, "text": "the dog"}}' for i in IDS]
+    bad = [f'{{"id": {i}, "text": "the dog"}}' for i in NO_IDS]
+    twice = ['{"id": 1, "id": 2, "text": "the dog"}', '{"id": 1, "text": "the dog", "text": "a cat"}', '{"id": ' + '[' * 100_000 + ']' * 100_000 + ', "text": "a"}']
+    (w.dir / 't').write_text('\n'.join([*good, *bad, *twice, '{"id": 8, "text": ""}', '{"id": "' + 'x' * 40 + '"}', '{"text": "x"']) + '\n')
+
+
+def ids_come_back(w, out, none):
+    """none: what a row without an id has in its place."""
+    lines = out.decode().splitlines()
+    assert len(lines) == len(IDS) + len(NO_IDS) + 6
+    for line, i in zip(lines, IDS):
+        assert 'error' not in line and ((none if i is None else f'"id":{i},') in line.replace('é', '\\u00e9')), (i, line[:200])
+    errors = [json.loads(line) for line in lines[len(IDS):]]
+    assert [e['i'] for e in errors] == list(range(len(IDS), len(lines)))
+    for e in errors[:len(NO_IDS)]:
+        assert e == {'i': e['i'], 'error': 'the "id" of the line is neither a string nor a whole number; make it one of both, or leave it out'}, e
+    said = [e['error'] for e in errors[len(NO_IDS):]]
+    assert ['twice in one object' in s for s in said[:2]] == [True, True] and 'nests deeper than 64 levels' in said[2], said
+    assert [e.get('id') for e in errors[len(NO_IDS):]] == [None, None, None, 8, 'x' * 40, None], errors
+    assert 'no "text" that is a string' in said[4] and 'is not JSON text' in said[5], said
+
+
+BAD_IDS = fr'{len(NO_IDS) + 6} of {len(IDS) + len(NO_IDS) + 6} texts could not be used; line {len(IDS) + 1}: the "id" of the line is neither'
+
+
+@row('ids of lines: tokenize', 2, BAD_IDS)
+def _(w):
+    lines_with_ids(w)
+    yield (p := w.role('tokenize', '--model', w.base.model, '--json-file', w.dir / 't', '--json'))
+    ids_come_back(w, p.out, '{"i":11,"n":')
+
+
+@row('ids of lines: simulate', 2, BAD_IDS)
+def _(w):
+    lines_with_ids(w)
+    yield (p := w.role('simulate', '--model', w.base.model, '--plan', w.base.plan, '--json-file', w.dir / 't', '--json'))
+    ids_come_back(w, p.out, '"i":11,"n":')
+
+
+@row('ids of lines: embed', 2, BAD_IDS, 30)
+def _(w):
+    w.both()
+    lines_with_ids(w)
+    yield (p := w.embed(None, **{'json-file': w.dir / 't'}))
+    ids_come_back(w, p.out, '"id":null,')
+
+
+@row('ids of lines: demo', 2, BAD_IDS, 30)
+def _(w):
+    lines_with_ids(w)
+    yield (p := w.role('demo', '--model', w.base.model, '--plan', w.base.plan, '--json-file', w.dir / 't', '--json'))
+    ids_come_back(w, p.out, '"id":null,')
+
+
+# ---- token ids that the vocabulary does not have
+
+def lines_of_ids(w):
+    """Writes t; returns what each of its lines is refused for, '' for those that are good."""
+    size = len((w.base.model / 'vocab.txt').read_text().splitlines())
+    outside = lambda id, token=2: f"token {token} has the id {id}, and the vocabulary has the ids 0 to {size - 1}; use the tokenizer of the plan's model"
+    lines = [('2 5 6 3', ''), (f'2 {size} 3', outside(size)), ('2 -1 3', outside(-1)), (f'2\t7  {size - 1} 3', ''),
+             ('2 5 99999999999999999999 3', outside('9' * 20, 3)), ('2 ' + '1' * 40 + ' 3', outside('1' * 24 + '..')),
+             ('2 x 3', 'word 2 of the line is no token id; write whole numbers with spaces between'),
+             ('2 5.0 3', 'word 2 of the line is no token id; write whole numbers with spaces between'),
+             ('2 5, 3', 'word 2 of the line is no token id; write whole numbers with spaces between'),
+             ('2 - 3', 'word 2 of the line is no token id; write whole numbers with spaces between'),
+             ('', 'the line has no token id; leave it out, or write whole numbers with spaces between'),
+             ('2 3', 'a text of 2 tokens is below the limit of 3; make it longer'),
+             ('2 5\0 3', 'the line has a NUL byte at byte 3; save the file as text in UTF-8'),
+             ('5 ' * 17, 'the text has 17 tokens; the limit is 16; shorten it or let it be cut (--truncate cuts it)'),
+             (f'2 {size + 5} ' * 9, outside(size + 5)), ('2 9 3', '')]
+    (w.dir / 't').write_text('\n'.join(line for line, _ in lines))  # without a newline at the end
+    w.outside = f'13 of 16 texts could not be used; line 2: {outside(size)}'
+    return [why for _, why in lines]
+
+
+OUTSIDE = r'13 of 16 texts could not be used; line 2: token 2 has the id (\d+), and the vocabulary has the ids 0 to \d+; use the tokenizer'
+
+
+def ids_refused(w, rows, whys):
+    assert [r.get('error', '') for r in rows] == whys, rows
+    good = w.dir / 'good'
+    good.write_text(''.join(line + '\n' for line, why in zip((w.dir / 't').read_text().split('\n'), whys) if not why))
+    said = w.base.suf('simulate', '--model', w.base.model, '--plan', w.base.plan, '--ids', good, '--json')
+    assert [r['y'] for r in rows if 'y' in r] == [json.loads(line)['y'] for line in said.splitlines()]
+
+
+@row('ids outside the vocabulary: embed', 2, OUTSIDE)
+def _(w):
+    whys = lines_of_ids(w)
+    w.both()
+    yield w.embed(None, vocab=None, ids=w.dir / 't')
+    ids_refused(w, w.rows(), whys)
+    assert w.fates('data') == {k: 'done' for k in (1, 2, 3)} and w.fates('model') == w.fates('data'), 'a line that was refused took a bundle'
+
+
+@row('ids outside the vocabulary: simulate', 2, OUTSIDE)
+def _(w):
+    whys = lines_of_ids(w)
+    yield w.role('simulate', '--model', w.base.model, '--plan', w.base.plan, '--ids', w.dir / 't', '--json')
+    ids_refused(w, w.rows(), whys)
+
+
+@row('ids outside the vocabulary: demo', 2, OUTSIDE, 30)
+def _(w):
+    whys = lines_of_ids(w)
+    yield w.role('demo', '--model', w.base.model, '--plan', w.base.plan, '--ids', w.dir / 't', '--json')
+    ids_refused(w, w.rows(), whys)
+
+
+# longer lines are cut, as calibration texts are
+@row('ids outside the vocabulary: compile', 2, OUTSIDE.replace('13', '12'), 60)
+def _(w):
+    lines_of_ids(w)
+    yield (p := w.role('compile', '--model', w.base.model, '--ids', w.dir / 't', '--max-tokens', 16, *FIXED, '--set', 'softmax=0', '--out', w.dir / 'p'))
+    assert any('calibrated on 4 texts' in line for line in p.err) and 'certificates' in w.base.suf('plan', 'show', w.dir / 'p'), p.err
+
+
+def only_outside(w):
+    (w.dir / 't').write_text('2 500 3')
+
+
+for command in (EMBED, 'simulate --model {model} --plan {plan} --json'.split(), 'compile --model {model} --out {w}/p'.split(),
+                'demo --model {model} --plan {plan} --json'.split(), 'demo --model {model}'.split()):
+    alone(f'ids outside the vocabulary: all, {" ".join(command[:1] + command[3:4])}', 2, r'^suf: line 1: token 2 has the id 500, and the vocabulary has the ids 0 to',
+          [*command, '--ids', '{w}/t'], only_outside)
+
+
+# ---- forms of a file of texts
+
+FORMS = {'a mark of UTF-8': b'\xef\xbb\xbfthe dog\na cat\n', 'lines as of Windows': b'the dog\r\na cat\r\n',
+         'a mark and lines as of Windows': b'\xef\xbb\xbfthe dog\r\na cat\r\n', 'no newline at the end': b'the dog\na cat'}
+
+
+@row('texts: other forms of the same lines', 0, '')
+def _(w):
+    def said(flag, data):
+        (w.dir / 't').write_bytes(data)
+        return w.base.suf('tokenize', '--model', w.base.model, flag, w.dir / 't', '--json')
+    expected = said('--file', b'the dog\na cat\n')
+    assert len(expected.splitlines()) == 2
+    for what, data in FORMS.items():
+        assert said('--file', data) == expected, what
+        mark, lines = (data[:3], data[3:]) if data[0] == 0xef else (b'', data)
+        as_json = mark + b''.join(json.dumps({'text': line.decode().rstrip('\r\n')}).encode() + line[len(line.rstrip(b'\r\n')):]
+                                  for line in lines.splitlines(keepends=True))
+        assert said('--json-file', as_json) == expected, what
+        ids = mark + lines.replace(b'the dog', b'2 5 3').replace(b'a cat', b'2 6 7 3')
+        (w.dir / 'ids').write_bytes(ids)
+        simulated = w.base.suf('simulate', '--model', w.base.model, '--plan', w.base.plan, '--ids', w.dir / 'ids', '--json')
+        assert [json.loads(line)['ids'] for line in simulated.splitlines()] == [[2, 5, 3], [2, 6, 7, 3]], what
+    yield w.role('tokenize', '--model', w.base.model, '--file', w.dir / 't', '--json')
+
+
+TOKENIZE = 'tokenize --model {model} --json'.split()
+for name, data in (('UTF-16', 'the dog'.encode('utf-16')), ('UTF-16', b'\xfe\xff' + 'the dog'.encode('utf-16-be')), ('UTF-32', 'the dog'.encode('utf-32'))):
+    for flag, command in (('--file', TOKENIZE), ('--json-file', TOKENIZE), ('--ids', EMBED), ('--calibrate', 'compile --model {model} --out {w}/p'.split())):
+        alone(f'texts: {name} {data[:2].hex()}, {flag}', 2, rf'^suf: .*/t is text in {name}; save it as UTF-8$', [*command, flag, '{w}/t'],
+              lambda w, data=data: (w.dir / 't').write_bytes(data))
+alone('texts: a NUL byte', 2, '1 of 2 texts could not be used; line 2: the line has a NUL byte at byte 5; save the file as text in UTF-8', TOKENIZE + ['--file', '{w}/t'],
+      lambda w: (w.dir / 't').write_bytes(b'the dog\na cat\0\n'))
+alone('texts: a line of 17 MB', 2, 'line 2: the line has 17000000 bytes; the limit is 16777216; write a text a line', TOKENIZE + ['--file', '{w}/t'],
+      lambda w: (w.dir / 't').write_bytes(b'the dog\n' + b'a' * 17_000_000))
+alone('plan: in UTF-16', 2, 'is text in UTF-16; save it as UTF-8', 'plan show {w}/p'.split(), lambda w: (w.dir / 'p').write_text(w.base.plan.read_text(), 'utf-16'))
+
+
+# ---- standard input
+
+def piped(w, text, *command):
+    """A process whose standard input holds a text or bytes."""
+    (w.dir / 'stdin').write_bytes(text if isinstance(text, bytes) else text.encode())
+    with open(w.dir / 'stdin') as file:
+        return w.role(*command, stdin=file)
+
+
+@row('- is standard input, of every file', 0, '', 60)
+def _(w):
+    base, plan = w.base, ('--plan', w.base.plan)
+    model = ('--model', base.model)
+    texts = 'the dog\na cat\n'
+    as_json = ''.join(json.dumps({'text': t}) + '\n' for t in texts.splitlines())
+    for expected, text, *command in (
+            (texts, texts, 'tokenize', *model, '--json', '--file'), (as_json, as_json, 'tokenize', *model, '--json', '--json-file'),
+            (texts, texts, 'simulate', *model, *plan, '--json', '--file'), ('2 5 3\n', '2 5 3\n', 'simulate', *model, *plan, '--json', '--ids'),
+            (base.plan.read_text(), base.plan.read_text(), 'estimate', '--tokens', 5, '--json', '--plan'),
+            (base.plan.read_text(), base.plan.read_text(), 'plan', 'show'), ('5\n-7\n', '5\n-7\n', 'fn', 'run', 'relu', '--values')):
+        (w.dir / 'file').write_text(text)
+        p = piped(w, text, *command, '-')
+        assert p.finish() == 0 and re.sub(r'[\d.]+ ms', '', p.out.decode()) == re.sub(r'[\d.]+ ms', '', base.suf(*command, w.dir / 'file')), (command, p.err)
+    suf = base.suf('fn', 'show', 'relu', '--n', 16, '--scale', 8, '--pass', 'text')
+    p = piped(w, suf, 'fn', 'show', '-', '--pass', 'text')
+    assert p.finish() == 0 and p.out.decode() == suf, p.err
+    p = piped(w, texts * 3, 'compile', *model, '--calibrate', '-', '--max-tokens', 16, *FIXED, '--set', 'softmax=0', '--out', w.dir / 'p')
+    assert p.finish() == 0 and json.loads((w.dir / 'p').read_text())['calibration'] == hashlib.sha256((texts * 3).encode()).hexdigest(), p.err
+    w.both()
+    (w.dir / 'file').write_text(texts)
+    with open(w.dir / 'file') as file:
+        e = w.embed(None, file='-', process={'stdin': file})
+    assert e.finish() == 0 and [r['y'] for r in e.rows()] == base.simulate(texts.splitlines()), e.err
+    yield piped(w, '2 5 3\n', 'demo', *model, *plan, '--ids', '-')
+
+
+TWICE = 'standard input was named as two files; name it once, and give the other file a path'
+
+
+@row('standard input twice: embed', 2, TWICE)
+def _(w):
+    with open(w.base.plan) as plan:
+        yield w.embed(None, dealer=1, connect=1, plan='-', vocab=None, ids='-', process={'stdin': plan})
+
+
+@row('standard input twice: fn run', 2, TWICE)
+def _(w):
+    yield piped(w, '5\n', *'fn run relu --from shared --values -,-'.split())
+
+
+@row('the plan is standard input and its shifts are somewhere', 2, 'the plan comes from standard input, so the file of its shifts has to be named .--shifts.')
+def _(w):
+    yield piped(w, w.base.plan.read_text(), 'simulate', '--model', w.base.model, '--plan', '-', '--file', w.base.plan)
+
+
+@row('standard input is closed', 2, 'cannot read standard input; check the path')
+def _(w):
+    yield w.role('tokenize', '--model', w.base.model, '--file', '-', preexec_fn=lambda: os.close(0))
+
+
+@row('standard input is a folder', 2, 'cannot read the plan from standard input')
+def _(w):
+    folder = os.open(w.dir, os.O_RDONLY)
+    yield w.role('plan', 'show', '-', stdin=folder)
 
 
 # ---- files of the model and the plan
@@ -174,11 +419,29 @@ alone('unknown command of a command', 2, 'dance is not a command of suf plan; se
 alone('unknown flag', 2, '--bogus.*see suf embed --help', EMBED + ['the dog', '--bogus'])
 alone('audits, one by one', 2, '--one-by-one excludes --audit.*see suf embed --help', EMBED + ['the dog', '--audit', '1', '--one-by-one'])
 alone('two sources of texts', 2, 'one of TEXT, --file', EMBED + ['the dog', '--file', '/dev/null'])
-alone('address without port', 2, 'an address is host:port', [w.replace('127.0.0.1:1', 'here') for w in EMBED] + ['the dog'])
+ADDRESS = r'; an address is host:port, as 127\.0\.0\.1:7001 or \[::1\]:7001; see suf '
+for option, command in (('--connect', EMBED + ['the dog']), ('--dealer', EMBED + ['the dog']), ('--dealer', SERVE), ('--listen', SERVE), ('--listen', DEAL)):
+    for given, why in (('here', 'has no port'), ('here:', 'has no port'), ('[::1]', 'has no port behind its bracket'), ('::1', 'is an IPv6 address without a port'),
+                       ('here:65536', 'has a port that is no number from'), ('https://here:1', 'has several colons and is no IPv6 address'),
+                       *([('[::1]:0', 'has a port that is no number from 1 to 65535')] if option != '--listen' else [])):
+        at = command.index(option) + 1
+        alone(f'address: {command[0]} {option} {given}', 2, f'{option}: "{re.escape(given)}" {why}.*{ADDRESS}{command[0]} --help', [*command[:at], given, *command[at + 1:]])
+alone('address: fn ask --connect', 2, '--connect: "here" has no port' + ADDRESS, 'fn ask --plan p --certs c --dealer h:1 --connect here --store s'.split())
+alone('address: port 0 is a free one', 2, 'cannot read the plan', ['p' if w == '{plan}' else w for w in DEAL[:-1]] + ['[::1]:0'])
 alone('host unknown', 3, 'the host name of the model owner', [w.replace('127.0.0.1:1', 'a..b:1') for w in EMBED] + ['the dog'])
 alone('time-out of 0 s', 2, '--timeout must be between', EMBED + ['the dog', '--timeout', '0'])
 alone('nobody listens', 3, 'nobody answers as the model owner', EMBED + ['the dog'])
 alone('out: no such folder', 5, 'cannot write .*/none/out', EMBED + ['the dog', '--out', '{w}/none/out'])
+
+
+@row('out: no space for all rows', 5, r'cannot write .*/out of 9184 bytes \(File too large\); see to the disk')
+def _(w):
+    (w.dir / 't').write_text('the dog\n' * 60)  # of 136 bytes
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+    yield w.embed(None, dealer=1, connect=1, file=w.dir / 't', out=w.dir / 'out', process={'preexec_fn': limit})  # where nobody listens
+    assert not list(w.dir.glob('out*')) and not (w.dir / 'data').exists()
+
+
 alone('out: a folder', 5, 'cannot write', EMBED + ['the dog', '--out', '{w}'])
 alone('out: a device', 5, 'cannot write /dev/null', EMBED + ['the dog', '--out', '/dev/null'])
 for role in ('deal', 'serve', 'embed'):
@@ -215,12 +478,55 @@ nothing_left('out: a run that fails leaves no file', '')
 nothing_left('out: a run that fails leaves the older file', 'old')
 
 
-@row('disk full behind stdout', 5, 'cannot write to stdout')
+# ---- stdout that takes no more
+
+PRINTS = {'tokenize': 'tokenize --model {model} --file {w}/t --json', 'simulate': 'simulate --model {model} --plan {plan} --file {w}/t',
+          'simulate --json': 'simulate --model {model} --plan {plan} --file {w}/t --json', 'estimate': 'estimate --plan {plan} --tokens 5', 'plan show': 'plan show {plan}',
+          'demo': 'demo --model {model} --plan {plan} --file {w}/t --json', 'fn run': 'fn run relu --x 5,-7', 'help': '--help-all', 'certs --show': 'certs {certs} --show'}
+
+
+def prints(w, words, stdout, **options):
+    (w.dir / 't').write_text('the dog\n' * 3)
+    places = {'model': w.base.model, 'plan': w.base.plan, 'certs': w.base.certs, 'w': w.dir}
+    return w.role(*(word.format(**places) for word in words.split()), stdout=stdout, **options)
+
+
+def refuses_output(what, words):
+    @row(f'disk full behind stdout: {what}', 5, r'^suf: cannot write to stdout \(No space left on device\); see to the disk or the program behind it$', 20)
+    def _(w):
+        with open('/dev/full', 'w') as full:
+            yield prints(w, words, full)
+
+    @row(f'nobody reads stdout: {what}', 0, '', 20)
+    def _(w):
+        reading, writing = os.pipe()
+        os.close(reading)
+        p = prints(w, words, writing)
+        os.close(writing)
+        assert p.finish(20) == UNREAD and not any(line.startswith('suf:') or 'cannot' in line for line in p.err), (p.process.returncode, p.err)
+        yield prints(w, 'fn list', subprocess.PIPE)
+
+    @row(f'stdout is closed: {what}', 5, '^suf: cannot write to stdout, which is closed; open it, or send it to a file$', 20)
+    def _(w):
+        yield prints(w, words, None, preexec_fn=lambda: os.close(1))
+
+
+UNREAD = 141  # as a shell says of a program that SIGPIPE ended
+for what, words in PRINTS.items():
+    refuses_output(what, words)
+
+
+@row('disk full behind stdout: embed', 5, r'^suf: cannot write to stdout \(No space left on device\)', 60)
 def _(w):
+    w.both()
+    (w.dir / 't').write_text('the dog\n' * 300)
     with open('/dev/full', 'w') as full:
-        (w.dir / 't').write_text('a cat\n')
-        process = Role([w.base.program, 'tokenize', '--model', w.base.model, '--file', w.dir / 't', '--json'], stdout=full)
-    yield process
+        yield (e := w.embed(None, file=w.dir / 't', process={'stdout': full}))
+    assert 0 < len(w.fates('data')) < 300 and set(w.fates('data').values()) == {'done'}, w.fates('data')
+    assert any(re.search(r' info embed: stdout takes no more results; \d+ of 300 texts are done', line) for line in e.err), e.err
+    w.works()
+
+
 
 
 if __name__ == '__main__':

@@ -1,5 +1,8 @@
 #include "suf/model/internal/files.hpp"
 
+#include <fcntl.h>
+
+#include <cerrno>
 #include <fstream>
 
 #include "suf/base/digest.hpp"
@@ -32,6 +35,11 @@ void WriteWhole(const std::filesystem::path& file, std::initializer_list<std::st
   part.Done();
 }
 
-void ProbeWhole(const std::filesystem::path& file) { Part part(file.string()); }
+void ProbeWhole(const std::filesystem::path& file, uint64_t bytes) {
+  Part part(file.string());
+  if (fallocate(part.fd(), 0, 0, off_t(bytes)) && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR)
+    Fail(Cause::kResource, "cannot write ", file.string(), " of ", bytes, " bytes (", SystemError(),
+         "); see to the disk, then start again");
+}
 
 }  // namespace suf::model

@@ -1,5 +1,6 @@
 // Small whole files of a model directory, Private to the room.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -13,7 +14,7 @@ std::string ReadText(const std::filesystem::path& file, size_t limit);
 // one, which has this mode, less the umask, from its first byte. Throws Cause::kResource when the disk refuses.
 void WriteWhole(const std::filesystem::path& file, std::initializer_list<std::string_view> parts, int mode = 0666);
 
-// ProbeWhole: throws as WriteWhole would where nothing can be written under this name; leaves nothing behind.
-void ProbeWhole(const std::filesystem::path& file);
+// Throws as WriteWhole would if so many bytes cannot be written under this name; leaves nothing behind.
+void ProbeWhole(const std::filesystem::path& file, uint64_t bytes);
 
 }  // namespace suf::model
