@@ -7,6 +7,7 @@
   ctest, fuzz targets and how many there are. A test that is said to be in a file is in that file.
 * A comment of a header that begins with a name (`// Foo: ..`) stands above a declaration of that name. A qualified name (`Engine::At`) in a page
   or a comment occurs in the code.
+* Every refusal that a side may send is read by a test of a session.
 """
 import io
 import os
@@ -142,6 +143,17 @@ def code_of(path, text):
     return re.sub(TEXT_OR_COMMENT, lambda m: '' if m[2] else m[0], text) if path.suffix in SLASHES else ''
 
 
+def refusals(texts):
+    """Codes by which a side may end a session (suf/net/refusal.cpp) and whose sentence no test of a session reads."""
+    table = texts.get(pathlib.Path('suf/net/refusal.cpp'), '')
+    tests = '\n'.join(t for p, t in texts.items() if p.stem.endswith('_test') and p.name != 'refusal_test.cpp')
+    sent = '\n'.join(t for p, t in texts.items() if p.suffix == '.cpp' and p.stem != 'refusal' and not p.stem.endswith('_test'))
+    for code, literals in re.findall(r'{Refusal::(k\w+), Cause::\w+,\s*((?:"[^"]*"\s*)+)}', table):
+        words = ''.join(re.findall(r'"([^"]*)"', literals)).split()
+        if re.search(rf'Refusal::{code}\b', sent) and not any(' '.join(words[i:i + 3]) in tests for i in range(len(words) - 2)):
+            yield f'suf/net/refusal.cpp: no test of a session reads what {code} says'
+
+
 def faults(root, files):
     found, tests = [], Tests(root, files)
     known = {'std'} | {word for p in files for word in re.findall(r'\w+', code_of(p, (root / p).read_text()))}
@@ -167,6 +179,7 @@ def faults(root, files):
             found += [f'{path}: no code has {a}::{b}' for a, b in re.findall(r'\b(\w+)::(\w+)', told) if not {a, b} <= known and a != 'std']
         if path.suffix in ('.hpp', '.cuh'):
             found += heads(path, text)
+    found += refusals({p: (root / p).read_text() for p in files if p.suffix in ('.cpp', '.py')})
     records = sorted(int(p.name[:4]) for p in files if re.match(r'docs/adr/\d{4}-', p.as_posix()))
     found += [f'docs/adr has no record {n}' for n in range(1, max(records, default=0)) if n not in records]
     found += [f'docs/adr has two records {n}' for n in set(records) if records.count(n) > 1]
@@ -186,6 +199,9 @@ PLANTED = {  # file: (text, how many faults)
              'ctest `rows`, `ctest -R ring`, fuzz target `one`, 2 libFuzzer targets\n', 0),
     'z.md': ('`Good.Fails`, `Good.Fa*`, `Gone.*`, `Good.Works` in [x](suf/ring/other_test.cpp), gone_test.py, suf/rows_test.py,\n'
              'rows_test.py `another row`, ctest `gone`, `ctest -R gone`, fuzz target `three`, 3 libFuzzer targets\n', 11),
+    'suf/net/refusal.cpp': ('{Refusal::kA, Cause::kPeer, "is read by a test"}, {Refusal::kB, Cause::kPeer, "goes to " "nobody at all"},\n', 1),
+    'suf/net/sent.cpp': ('Refuse(Refusal::kA), Refuse(Refusal::kB);\n', 0),
+    'suf/net/sent_test.cpp': ('Fails("is read by a test");\n', 0),
     'suf/ring/head.hpp': ('// A head: of the file.\n#pragma once\n\n// Good: is below, as Good' + '::names.\nstruct Good {};\n// Gone: is not.\nstruct Bad {};\n', 2),
 }
 

@@ -51,7 +51,7 @@ struct Choice {
 };
 std::string Name(const Compiled& c, const Choice& choice);
 
-// WhyNotNumbers, WhyNotBits: empty when the lowering applies to the function's numbers (or bits), else one clause that says why not.
+// WhyNotNumbers, WhyNotBits: empty if the lowering applies to that part of the function, else one clause why not.
 std::string WhyNotNumbers(const Compiled& c, const Lowering& l);
 std::string WhyNotBits(const Compiled& c, const Lowering& l);
 // AllForNumbers, AllForBits: all lowerings, whether they apply or not, in one fixed order.

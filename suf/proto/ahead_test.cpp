@@ -141,7 +141,7 @@ TEST(Ahead, ABundleInBothStoresIsReadAsSoonAsTheInferenceBeforeItEnds) {
 
 TEST(Ahead, ADeliveryThatBreaksIsToldByTheInferenceThatNeedsItAndNeverRepeated) {
   std::atomic<int> calls{0};
-  World w(1, net::Millis{2000}, [&](const DealJob& j, store::Sink& a, store::Sink& b) {
+  World w(1, net::Millis{20'000}, [&](const DealJob& j, store::Sink& a, store::Sink& b) {
     if (++calls == 2) Fail(Cause::kResource, "no memory for keys");
     TestGenerate(j, a, b);
   });
@@ -175,7 +175,7 @@ TEST(Ahead, ADeliveryThatBreaksIsToldByTheInferenceThatNeedsItAndNeverRepeated) 
 // for that answer: it names the dealer, not the peer that told it.
 TEST(Ahead, ADealerThatBreaksIsNamedByThePartyThatHasClaimed) {
   std::atomic<bool> met{false};
-  World w(1, net::Millis{2000}, [&](const DealJob&, store::Sink&, store::Sink&) {
+  World w(1, net::Millis{20'000}, [&](const DealJob&, store::Sink&, store::Sink&) {
     while (!met) std::this_thread::yield();
     std::this_thread::sleep_for(net::Millis{50});
     Fail(Cause::kResource, "no memory for keys");

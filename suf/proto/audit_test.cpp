@@ -35,7 +35,7 @@ struct Sides {
   explicit Sides(uint8_t dealt = 9) {
     for (uint64_t serial : {5, 6, 7}) Put(serial, dealt);
     for (auto& s : store) store::Told(*s, 5);
-    std::tie(p0, p1) = net::InProcessPair(kId[0], kId[1], net::Millis{5000});
+    std::tie(p0, p1) = net::InProcessPair(kId[0], kId[1], net::Millis{60'000});
   }
   void Put(uint64_t serial, uint8_t dealt) {
     store::BundleHeader h;

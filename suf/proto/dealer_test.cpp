@@ -159,7 +159,7 @@ TEST(Dealer, AClientThatDiesOrRefusesWhileItWaitsFreesItsSeat) {
 
 TEST(Dealer, ABrokenDeliveryIsNeverRepeated) {
   std::atomic<int> calls{0};
-  World w(1, net::Millis{2000}, [&](const DealJob& j, store::Sink& a, store::Sink& b) {
+  World w(1, net::Millis{20'000}, [&](const DealJob& j, store::Sink& a, store::Sink& b) {
     if (calls++ == 0) Fail(Cause::kResource, "no memory for keys");
     TestGenerate(j, a, b);
   });

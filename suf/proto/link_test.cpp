@@ -21,7 +21,7 @@ BundlePlan Two() {
 }
 
 struct TwoWorld : World {
-  explicit TwoWorld(uint32_t ahead = 1) : World(ahead, net::Millis{2000}, TestGenerate, Two()) {}
+  explicit TwoWorld(uint32_t ahead = 1) : World(ahead, net::Millis{20'000}, TestGenerate, Two()) {}
   ModelHost Allowing(uint32_t variants) {
     ModelHost host = Host();
     host.variants = variants;
@@ -30,7 +30,7 @@ struct TwoWorld : World {
 };
 
 TEST(Link, BothSidesEndWithOneAnswer) {
-  auto [a, b] = net::InProcessPair(kId[0], kId[1], net::Millis{5000});
+  auto [a, b] = net::InProcessPair(kId[0], kId[1], net::Millis{60'000});
   Link theirs;
   std::thread t([&] { theirs = MeasureLink(*a); });
   const Link ours = MeasureLink(*b);
@@ -47,7 +47,7 @@ TEST(Link, BothSidesEndWithOneAnswer) {
 
 TEST(Link, FiguresBeyondTheLimitsAreRefused) {
   for (const Link said : {Link{0, 1000}, Link{kLongestTrip + 1, 1000}, Link{5, 999}, Link{5, kHighestRate + 1}}) {
-    auto [a, b] = net::InProcessPair(kId[0], kId[1], net::Millis{5000});
+    auto [a, b] = net::InProcessPair(kId[0], kId[1], net::Millis{60'000});
     std::thread t([&, ch = std::move(a)] {
       const Bytes zeros(kLargeProbe);
       for (int i = 0; i < 8; ++i) {
@@ -63,6 +63,72 @@ TEST(Link, FiguresBeyondTheLimitsAreRefused) {
     EXPECT_TRUE(Fails(Cause::kPeer, "the limits are 1 to 10000000 us and 1000 to", [&, &ch = *b] { MeasureLink(ch); }));
     t.join();
   }
+}
+
+// Lie: one end of a measurement, as that role, that answers at once and says what it likes.
+void Lie(net::Channel& ch, Link said) {
+  const Bytes zeros(kLargeProbe);
+  const bool begins = ch.self().role == Role::kData;
+  for (int i = 0; i < 8; ++i) {
+    const size_t up = i == 4 || i == 5 ? kLargeProbe : 1, down = i >= 6 ? kLargeProbe : 1;
+    if (begins) ch.Send(net::kProbe, View(zeros).first(up));
+    (void)ch.RecvExact(net::kProbe, begins ? down : up);
+    if (!begins) ch.Send(net::kProbe, View(zeros).first(down));
+  }
+  Writer w;
+  w.Put(said.trip_us), w.Put(said.rate);
+  if (begins) ch.Send(net::kLink, w.bytes());
+  (void)ch.RecvExact(net::kLink, 16);
+  if (!begins) ch.Send(net::kLink, w.bytes());
+}
+
+// A liar makes a link longer or slower than it is and never shorter or faster than the honest side saw it.
+TEST(Link, AnHonestSideNeverBelievesInLessThanItSaw) {
+  for (int liar : {0, 1})
+    for (const Link lie : {Link{1, kHighestRate}, Link{kLongestTrip, kHighestRate}, Link{1, kLowestRate},
+                           Link{kLongestTrip, kLowestRate}}) {
+      auto pair = net::InProcessPair(kId[0], kId[1], net::Millis{60'000});
+      net::Channel &lies = *(liar ? pair.second : pair.first), &honest = *(liar ? pair.first : pair.second);
+      std::thread t([&] { Lie(lies, lie); });
+      const Link seen = MeasureLink(honest);
+      t.join();
+      EXPECT_GE(seen.trip_us, lie.trip_us);
+      EXPECT_LE(seen.rate, lie.rate);
+      EXPECT_EQ(seen.trip_us == kLongestTrip, lie.trip_us == kLongestTrip);
+      EXPECT_EQ(seen.rate == kLowestRate, lie.rate == kLowestRate);
+    }
+}
+
+// P1 lies, and steers a session to the variant that P0 allows for such a link; of what P0 does not allow none is taken,
+// whatever is said, and a variant that does not follow from what was said is refused.
+TEST(Link, ALiarSteersAmongTheVariantsThatTheOtherSideAllowsAlone) {
+  for (const uint32_t allowed : {1u, 3u})
+    for (const Link lie : {Link{1, kHighestRate}, Link{kLongestTrip, kLowestRate}})
+      for (const uint32_t announced : {0u, 1u}) {
+        const bool far = lie.trip_us == kLongestTrip && allowed == 3;
+        TwoWorld w;
+        auto session = [&] {
+          w.Session(w.Allowing(allowed), [&](net::Channel& ch) {
+            SendHello(ch, w.plan);
+            RecvHello(ch, w.plan);
+            ch.RecvExact(net::kWelcome, 72);
+            ch.Send(net::kSetupAsk, Bytes{1, 3, 0, 0, 0});
+            if (allowed == 3) Lie(ch, lie);
+            Writer announce;
+            const store::Job job = store::JobOf(4, announced);
+            store::Put(announce, job), announce.Raw(w.plan.task(job).trace), announce.Put(uint8_t{0});
+            ch.Send(net::kAnnounce, announce.bytes());
+            (void)ch.RecvExact(net::kChoice, 8);
+          });
+        };
+        const std::string which = Str("allowed ", allowed, ", trip ", lie.trip_us, ", announced ", announced);
+        if (announced == uint32_t(far))
+          EXPECT_NO_THROW(session()) << which;
+        else
+          EXPECT_TRUE(Fails(Cause::kRefused, "the model owner allows none of the plan's variants", session)) << which;
+        EXPECT_TRUE(w.dealt.empty()) << which;
+        EXPECT_TRUE(w.store[0]->ledger().Fates().empty()) << which;
+      }
 }
 
 TEST(Link, TheLongerTripAndTheLowerRateChoose) {

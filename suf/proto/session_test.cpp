@@ -137,7 +137,7 @@ TEST(Session, AnotherPlanVersionGeneratorOrTraceIsRefusedAndNoSerialSpent) {
   } cases[] = {
       {[](BundlePlan& p) { p.hash = {9}; }, "holds another plan", "holds another plan"},
       {[](BundlePlan& p) { p.version = 9; }, "another version of plans", "plan version 9"},
-      {[](BundlePlan& p) { p.prg = 9; }, "another generator", "key generator 9"},
+      {[](BundlePlan& p) { p.prg = 9; }, "expands keys with another generator", "key generator 9"},
       {[](BundlePlan& p) {
          p.task = [](const store::Job&) { return Task{Hash{99}, {store::EvenBody(kBody0), store::EvenBody(kBody1)}}; };
        },
@@ -159,6 +159,42 @@ TEST(Session, AnotherPlanVersionGeneratorOrTraceIsRefusedAndNoSerialSpent) {
   }
 }
 
+TEST(Session, AnotherVersionOfTheProtocolIsRefused) {
+  World w;
+  w.Session(w.Host(), [&](net::Channel& ch) {
+    Writer hello;
+    hello.Put(store::kWireVersion + 1), hello.Put(w.plan.version), hello.Put(w.plan.prg), hello.Raw(w.plan.hash);
+    ch.Send(net::kHello, hello.bytes());
+    EXPECT_TRUE(Fails(Cause::kRefused, "the model owner speaks another version of the protocol",
+                      [&] { ch.RecvExact(net::kWelcome, 72); }));
+  });
+  EXPECT_TRUE(w.ModelFails(Cause::kRefused, Str("protocol version ", store::kWireVersion + 1)));
+}
+
+TEST(Session, AChoiceOfABundleOfAnotherJobIsRefused) {
+  World w(3);
+  w.Whole({4});  // bundles 2 and 3 stay
+  auto pair = net::InProcessPair(kId[0], kId[1], w.timeout);
+  std::thread stand_in([&, ch = std::move(pair.first)]() mutable {
+    RecvHello(*ch, w.plan), SendHello(*ch, w.plan);
+    Writer welcome, choice;
+    welcome.Raw(Hash{77}), welcome.Raw(HashOf({kWHat})), welcome.Put(uint32_t{0}), welcome.Put(uint32_t{1});
+    ch->Send(net::kWelcome, welcome.bytes());
+    EXPECT_EQ(ch->RecvExact(net::kSetupAsk, 5)[0], 1);
+    (void)ch->Recv(net::kAnnounce, 4096);
+    choice.Put(uint64_t{2});
+    ch->Send(net::kChoice, choice.bytes());
+    EXPECT_TRUE(Fails(Cause::kRefused, "the data owner has used or never had the bundle of this serial",
+                      [&] { (void)ch->Recv(net::kClaim, 64); }));
+  });
+  EXPECT_TRUE(Fails(Cause::kRefused, "chose bundle 2, which is not for this inference", [&] {
+    DataSession s(*pair.second, w.plan, *w.store[1], w.Dial());
+    s.Infer(store::JobOf(3), TestRun);
+  }));
+  stand_in.join();
+  EXPECT_EQ(w.store[1]->Bundles().size(), 2u);
+}
+
 TEST(Session, TooManyTokensAreTheUsersMistake) {
   World w;
   EXPECT_TRUE(Fails(Cause::kInput, "the text has 9 tokens; the plan covers 1 to 8", [&] { w.Whole({9}); }));
@@ -178,7 +214,7 @@ TEST(Session, WhoLacksMemoryForATextSaysSoAndNoSerialIsSpent) {
     small.reserve = [](const store::Job& job) {
       if (job.tokens > 3) Fail(Cause::kResource, "memory for 3 and not for ", job.tokens);
     };
-    World w(1, net::Millis{2000}, TestGenerate, lacks == Role::kDealer ? small : TestPlan());
+    World w(1, net::Millis{20'000}, TestGenerate, lacks == Role::kDealer ? small : TestPlan());
     const BundlePlan parties[2] = {lacks == Role::kModel ? small : TestPlan(),
                                    lacks == Role::kData ? small : TestPlan()};
     const ModelHost all = w.Host();
@@ -288,13 +324,18 @@ TEST(Session, ASilentOrVanishedPeerInTheMiddleEndsTheSessionInTime) {
   for (bool vanish : {false, true}) {
     World w;
     w.timeout = net::Millis{1000};
+    std::promise<void> over;
     RunHook run = [&](Inference& inf) {
       if (vanish) Fail(Cause::kResource, "killed");
-      std::this_thread::sleep_for(net::Millis{1500});
+      over.get_future().wait();  // silent until P1 has given up
       TestRun(inf);
     };
     EXPECT_TRUE(Fails(Cause::kPeer, vanish ? "ended the session" : "the model owner was silent for 1 s", [&] {
       w.Session(w.Host(run), [&](net::Channel& ch) {
+        struct Over {
+          std::promise<void>& p;
+          ~Over() { p.set_value(); }
+        } at_end{over};
         DataSession(ch, w.plan, *w.store[1], w.Dial()).Infer(store::JobOf(3), TestRun);
       });
     }));
@@ -388,7 +429,7 @@ TEST(Session, WholeOverTls) {
   World w(2);
   net::MakeCerts(w.dir / "certs");
   auto cred = [&](Role r) { return net::Credentials(w.dir / (std::string("certs/") + Name(r))); };
-  net::Millis t{10'000};
+  net::Millis t{60'000};
   std::vector<Error> errors;
   auto log = [&](const Error& e) { errors.push_back(e); };
   net::Listener deal(cred(Role::kDealer), {"127.0.0.1", 0}, {Role::kModel, Role::kData}, t);

@@ -32,8 +32,8 @@ struct Ran {
   struct {
     uint64_t p0, p1, p1_offline, setup;
   } bytes = {};  // payload and frame headers: what came and went online, what went before, masked weights (once)
-  // fetch_ms: until a bundle could be claimed, 0 with keys ahead. ahead_ms: claim and the frame before the inference.
-  // Both and times.total are one after another. deal_ms: the dealer's own work, which goes on beside all of them; keys_ms:
+  // fetch_ms: until a bundle could be claimed, 0 with keys ahead. ahead_ms: claim, and the frame before the inference.
+  // Both and times.total are one after another. deal_ms: the dealer's own work, beside all of them; keys_ms:
   // of the online part, waiting for keys.
   double fetch_ms = 0, ahead_ms = 0, deal_ms = 0, keys_ms = 0;
   double at_s = 0;  // when it was done, since Run began

@@ -38,7 +38,7 @@ gates::FunctionFile FileOf(const std::string& text, const std::string& lowering,
 struct FunctionWorld {
   explicit FunctionWorld(const gates::FunctionFile& file, Client::Options options = {}, uint32_t ahead = 1) {
     Dealer::Options deal;
-    deal.service.partner_wait = net::Millis{2000};
+    deal.service.partner_wait = net::Millis{20'000};
     deal.service.ahead = store::JobOf(5), deal.service.ahead_count = ahead;
     for (int r = 0; r < 3; ++r) engine[r].emplace(file, r ? *packed : *clear);
     dealer.emplace(*engine[0], dir / "dealer", std::move(deal));

@@ -66,7 +66,7 @@ class World {
   explicit World(DataOwner::Options data = {}, ModelOwner::Options model = {}, const nn::Plan& plan = Made().plan)
       : engine{{plan, *clear}, {plan, *packed}, {plan, *packed}} {
     Dealer::Options options;
-    options.service.partner_wait = net::Millis{2000};
+    options.service.partner_wait = net::Millis{20'000};
     options.service.ahead = store::JobOf(5), options.service.ahead_count = 2;
     options.timed = [this](uint64_t, const run::Times& t) { dealt += t.total > 0 && t.deal.begin < t.deal.end; };
     dealer.emplace(engine[0], dir / "dealer", std::move(options));

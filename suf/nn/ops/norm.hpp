@@ -25,7 +25,7 @@ struct Norm : Define<Norm> {
   int under = 0;        // low bits of the sum of squares that no table reads: its ring has square + under bits
   int square = 0;       // ring of the sum of squares >> under
   int64_t epsilon = 0;  // at its scale
-  // floor, top: calibrated, 2^floor <= (sum of squares >> under) + eps < 2^top. Outside it y loses accuracy, never its certificate.
+  // floor, top: calibrated, 2^floor <= (sum of squares >> under) + eps < 2^top; outside it y is less accurate.
   int floor = 0, top = 0;
   std::vector<func::Group> rsqrt;  // values such that y has its scale after `shift`
   // What rsqrt may be, as the plan is made: windows of groups of octaves, or few pieces, for a DCF. Empty in a plan.

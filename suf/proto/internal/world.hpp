@@ -66,10 +66,10 @@ struct World {
   std::vector<uint64_t> dealt;
   std::vector<Hash> dealt_keys;
   BundlePlan plan;
-  net::Millis timeout{5000};
+  net::Millis timeout{60'000};
   Keys keys;
 
-  explicit World(uint32_t ahead = 1, net::Millis partner_wait = net::Millis{2000}, Generate generate = TestGenerate,
+  explicit World(uint32_t ahead = 1, net::Millis partner_wait = net::Millis{20'000}, Generate generate = TestGenerate,
                  BundlePlan of = TestPlan())
       : plan(std::move(of)) {
     keys.ahead = ahead;

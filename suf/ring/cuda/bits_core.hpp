@@ -45,8 +45,8 @@ __device__ inline void StoreWord(uint32_t word, int j, uint8_t* to, int bytes) {
 // is whole, or 1/64 away from that or further.
 __device__ inline uint32_t Inverse(int d) { return uint32_t(__fdividef(0x1p20f, float(d)) + 1.0078125f); }
 
-// PackShort: elements of k <= 64 bits, with zeros above them, of the first `rows` lanes, lane after lane, from byte `to`
-// on: whole bytes, so that no two warps of 32 rows share one; the last byte of fewer rows is filled with zeros. All
+// PackShort: elements of k <= 64 bits, with zeros above them, of the first `rows` lanes, lane after lane, from `to` on:
+// whole bytes, so that no two warps of 32 rows share one; the last byte of fewer rows is filled with zeros. All
 // lanes call it together. Neighbours are joined, twice as many each time, as long as they fit in 64 bits: a word of 32
 // then meets two lanes at most. Lane j makes words j and j + 32. It is called and not repeated, as a long kernel waits
 // for its own text.

@@ -1,0 +1,55 @@
+// The table of refusals: numbers are on the wire, so none changes.
+#include "suf/net/refusal.hpp"
+
+#include <gtest/gtest.h>
+
+namespace suf::net {
+namespace {
+
+TEST(Refusal, EachNumberHasItsCauseAndSentence) {
+  struct Row {
+    uint16_t number;
+    Refusal code;
+    Cause cause;
+    const char* begins;
+  };
+  using enum Cause;
+  const Row rows[] = {
+      {0, Refusal::kGaveUp, kPeer, "ended the session for a reason of its own"},
+      {1, Refusal::kBusy, kPeer, "is busy with another session"},
+      {2, Refusal::kVersion, kRefused, "speaks another version of the protocol"},
+      {3, Refusal::kPlanVersion, kRefused, "reads another version of plans"},
+      {4, Refusal::kPlan, kRefused, "holds another plan"},
+      {5, Refusal::kPrg, kRefused, "expands keys with another generator"},
+      {6, Refusal::kTrace, kRefused, "derives another trace from this plan"},
+      {7, Refusal::kWeights, kRefused, "holds other weights than this session names"},
+      {8, Refusal::kRole, kRefused, "does not take our certificate for this"},
+      {9, Refusal::kTokens, kInput, "refused the number of tokens or values"},
+      {10, Refusal::kSerial, kRefused, "has used or never had the bundle of this serial"},
+      {11, Refusal::kBundle, kRefused, "found its bundle altered"},
+      {12, Refusal::kMac, kRefused, "saw other frames or another bundle than we did"},
+      {13, Refusal::kNoPartner, kPeer, "waited in vain for the other party"},
+      {14, Refusal::kPartnerGone, kPeer, "lost the other party while it dealt"},
+      {15, Refusal::kMismatch, kRefused, "was asked for different bundles by the two parties"},
+      {16, Refusal::kProtocol, kPeer, "received a frame that it did not expect"},
+      {17, Refusal::kPin, kRefused, "does not know our key"},
+      {18, Refusal::kSetup, kRefused, "received other masked weights than our welcome names"},
+      {19, Refusal::kWitness, kRefused, "never dealt the bundle that we hold"},
+      {20, Refusal::kJob, kRefused, "does not know the graph, the variant or the cache of the job"},
+      {21, Refusal::kCount, kInput, "brings another number of values than we do"},
+      {22, Refusal::kVariant, kRefused, "allows none of the plan's variants that we do"},
+      {23, Refusal::kStream, kRefused, "knows no session for a stream of ours"},
+      {24, Refusal::kMemory, kResource, "has too little memory for as many tokens or values as we brought"},
+  };
+  for (const Row& r : rows) {
+    EXPECT_EQ(uint16_t(r.code), r.number);
+    const Error e = Refused(Role::kDealer, r.number);
+    EXPECT_EQ(int(e.cause()), int(r.cause)) << r.number;
+    EXPECT_TRUE(std::string(e.what()).starts_with(Str("the dealer ", r.begins))) << e.what();
+  }
+  for (uint16_t unknown : {uint16_t(std::size(rows)), uint16_t{999}, uint16_t{0xffff}})
+    EXPECT_STREQ(Refused(Role::kData, unknown).what(), Refused(Role::kData, 0).what());
+}
+
+}  // namespace
+}  // namespace suf::net
