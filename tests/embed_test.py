@@ -13,7 +13,7 @@ import select
 import struct
 import time
 
-from roles import LIMIT, World, read_record, read_safetensors
+from roles import AMPLE, LIMIT, World, read_record, read_safetensors
 from rows import each
 
 FIRST_RUN = 0x100  # kinds of frames from here on are an inference's own
@@ -246,7 +246,7 @@ def says_what_it_loads(base):
         ours, theirs = pty.openpty()
         w.serve({'stderr': theirs}, dealer=1, store=w.dir / 'terminal')
         os.close(theirs)
-        shown, end = b'', time.monotonic() + 20
+        shown, end = b'', time.monotonic() + AMPLE
         while b'listening on port' not in shown and time.monotonic() < end:
             if select.select([ours], [], [], 1)[0]:
                 shown += os.read(ours, 4096)

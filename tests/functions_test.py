@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import cases
-from roles import Role
+from roles import AMPLE, PATIENT, Role
 
 SUF = ''
 WORK = pathlib.Path()
@@ -25,7 +25,7 @@ channel unsigned 28 0 tax
 
 
 def suf(*words):
-    return subprocess.run([SUF, *map(str, words)], capture_output=True, text=True, timeout=60)
+    return subprocess.run([SUF, *map(str, words)], capture_output=True, text=True, timeout=5 * AMPLE)
 
 
 def plan(name, function, *words):
@@ -53,14 +53,14 @@ class Three:
     def __init__(self, where, deal_plan, serve_plan, *serve):
         self.where = WORK / where
         self.where.mkdir()
-        common = lambda role: ['--certs', WORK / 'certs' / role, '--timeout', '5']
+        common = lambda role: ['--certs', WORK / 'certs' / role, '--timeout', PATIENT]
         self.dealer = Role([SUF, 'deal', '--plan', deal_plan, *common('dealer'), '--listen', '127.0.0.1:0', '--state', self.where / 'state'])
         self.address = f'127.0.0.1:{self.dealer.port()}'
         self.server = Role([SUF, 'fn', 'serve', '--plan', serve_plan, *common('model'), '--dealer', self.address, '--listen', '127.0.0.1:0',
                             '--store', self.where / 'p0', *serve])
 
     def ask(self, ask_plan, *words):
-        return suf('fn', 'ask', '--plan', ask_plan, '--certs', WORK / 'certs' / 'data', '--timeout', '5', '--dealer', self.address,
+        return suf('fn', 'ask', '--plan', ask_plan, '--certs', WORK / 'certs' / 'data', '--timeout', PATIENT, '--dealer', self.address,
                    '--connect', f'127.0.0.1:{self.server.port()}', '--store', self.where / 'p1', *words)
 
     def __enter__(self):
@@ -136,7 +136,7 @@ def test_compare():
             row = json.loads(done.stdout)
             assert row['y'] == [[((a > b) - (a < b)) << 12] for a, b in zip(mine, theirs)]
             assert row['equal'] is None and row['x'] == [] and row['serial'] == call + 1
-        assert t.server.said('serial 2, 4 values', 5)
+        assert t.server.said('serial 2, 4 values')
         assert numbers('sign.p0') == ('mod 2^32', [y for y, in row['y']])
 
 
@@ -150,7 +150,7 @@ def test_shares_go_from_call_to_call():
     tariff = plan('tariff', WORK / 'tariff.suf', '--from', 'shared', '--to', 'shared')
     with Three('tariff', tariff, tariff, '--values', files[0], '--out', WORK / 'tax.p0') as t:
         assert t.ask(tariff, '--values', files[1], '--out', WORK / 'tax.p1').returncode == 0
-        assert t.server.said('5 values', 5)
+        assert t.server.said('5 values')
     halves = [numbers(f'tax.p{p}') for p in (0, 1)]
     tax = [max(0, 20 * v - 400000 if v < 60000 else 40 * v - 1600000) for v in incomes]
     assert halves[0][0] == halves[1][0] == 'mod 2^28'
@@ -216,7 +216,7 @@ def test_keys_ahead():
         for _ in range(2):
             done = t.ask(relu, '--values', WORK / 'two.txt', '--ahead', '3', '--json')
             assert done.returncode == 0, done.stderr
-        assert t.dealer.said('serial 3, 2 values', 5) and not t.dealer.said('serial 4', 0.3)
+        assert t.dealer.said('serial 3, 2 values') and not t.dealer.said('serial 4', 0.3)
         assert json.loads(done.stdout)['y'] == [[1], [2]]
 
 

@@ -1,22 +1,30 @@
 #!/usr/bin/env python3
-"""Each role as a user of its own with one directory, mode 0700: all works so, in either variant of a plan, and no role reads or writes what is
-another's.
+"""Each role as a user of its own with one directory, mode 0700: all works so, in either variant of a plan and with a function, and no role reads or
+writes what is another's. Each role forbids core dumps and debuggers, and locks its memory where it may.
 
-  isolation_test.py SUF     as root, without which it fails; a few seconds
+  isolation_test.py SUF     as root, without which it fails; some seconds
 """
+import ctypes
+import errno
 import os
 import pathlib
+import re
+import resource
 import shutil
+import socket
 import stat
+import subprocess
 import sys
 import tempfile
 
-from roles import Base, World, read_record
+from roles import AMPLE, Base, FunctionWorld, World, read_record
 
 USERS = {'dealer': 64101, 'model': 64102, 'data': 64103}
 SHARED = ('/tmp', '/var/tmp', '/dev/shm', '/run/lock', '/run/user', '/var/lock')  # where any user may write, on Debian
 TOKENS = 9
 VARIANTS = ('lan', 'wan')
+PTRACE_ATTACH, MCL_ALL = 16, 1 | 2 | 4  # current, future, on fault
+LOCKS = 'libmemory_locks.so'
 
 
 def identity(user):
@@ -63,11 +71,14 @@ def homes(base, w):
         home = out[role] = w.dir / role
         home.mkdir(mode=0o700)
         shutil.copytree(base.certs / role, home / 'certs')
-        shutil.copy(base.both, home / 'plan.json')
-        if role == 'model':
+        shutil.copy(base.function if isinstance(w, FunctionWorld) else base.both, home / 'plan.json')
+        if isinstance(w, FunctionWorld):
+            for seed in (1, 2) if role == 'data' else ():
+                (home / f'values.{seed}').write_text(''.join(f'{seed * v}\n' for v in w.numbers(TOKENS)))
+        elif role == 'model':
             shutil.copytree(base.model, home / 'model')
             shutil.copy(base.both.with_suffix('.shifts.safetensors'), home / 'plan.shifts.safetensors')
-        if role == 'data':
+        elif role == 'data':
             shutil.copy(base.model / 'vocab.txt', home / 'vocab.txt')
             (home / 'texts').write_text('\n'.join(base.text(TOKENS, seed) for seed in (1, 2)) + '\n')
         for path in tree(home):
@@ -76,16 +87,26 @@ def homes(base, w):
     return out
 
 
+def own(role, home, **env):
+    """A process of that role's user in its directory."""
+    return {**identity(role), 'cwd': home[role], 'umask': 0o077, 'env': {'PATH': os.environ['PATH'], 'HOME': str(home[role]), **env}}
+
+
+def places(w, role):
+    """The flags that name what lies in a role's directory."""
+    of_models = {'model': {'model': 'model'}, 'data': {'vocab': 'vocab.txt'}}
+    return {'plan': 'plan.json', 'certs': 'certs', 'timeout': AMPLE, **({'state': 'state'} if role == 'dealer' else {'store': 'store'}),
+            **({} if isinstance(w, FunctionWorld) else of_models.get(role, {}))}
+
+
 def start(w, home):
     """All three, each in its own directory; the data owner has come once for each variant. Its rows, by variant."""
-    options = {role: {**identity(role), 'cwd': home[role], 'umask': 0o077, 'env': {'PATH': os.environ['PATH'], 'HOME': str(home[role])}} for role in USERS}
-    w.deal(options['dealer'], plan='plan.json', certs='certs', state='state', timeout=60).port()
-    w.serve(options['model'], plan='plan.json', certs='certs', model='model', store='store', record='frames', timeout=60).port()
+    w.deal(own('dealer', home), **places(w, 'dealer')).port()
+    w.serve(own('model', home), **places(w, 'model'), record='frames').port()
     rows = {}
     for variant in VARIANTS:
-        e = w.embed(None, options['data'], plan='plan.json', certs='certs', vocab='vocab.txt', store='store', record='frames.' + variant, file='texts',
-                    out='embeddings', variant=variant, timeout=60)
-        assert e.finish(120) == 0, e.err
+        e = w.embed(None, own('data', home), **places(w, 'data'), record='frames.' + variant, file='texts', out='embeddings', variant=variant)
+        assert e.finish() == 0, e.err
         rows[variant] = e.rows()
     return rows
 
@@ -98,8 +119,28 @@ def all_works(base, w, home):
     for role, names in made.items():
         for name in names:
             assert (home[role] / name).exists(), f'{role} made no {name}'
+    all_private(home)
+
+
+def all_private(home):
+    """All that is in a role's directory is its user's alone."""
+    for role in USERS:
         for path in tree(home[role]):
             assert path.stat().st_uid == USERS[role] and not path.stat().st_mode & 0o077, f'{path}: {oct(path.stat().st_mode)} of {path.stat().st_uid}'
+
+
+def function_works(_, w, home):
+    """Two calls of one number of values are right, and the model owner saw the same frames."""
+    w.deal(own('dealer', home), **places(w, 'dealer')).port()
+    w.serve(own('model', home), **places(w, 'model'), record='frames').port()
+    for seed in (1, 2):
+        e = w.embed(TOKENS, own('data', home), **places(w, 'data'), values=f'values.{seed}', out=f'results.{seed}')
+        assert e.finish() == 0, e.err
+        assert e.rows()[0]['y'] == [[seed * y] for y, in w.expected(TOKENS)]
+        assert (home['data'] / f'results.{seed}').stat().st_mode & 0o777 == 0o600
+    one, other = shapes_of(home['model'] / 'frames')
+    assert one == other and len(one) > 5, (one, other)
+    all_private(home)
 
 
 def shapes_of(path):
@@ -139,10 +180,43 @@ def nobody_else_reads(w, home):
             assert as_user(reader, lambda: sum(readable(p) for p in mem)) == 0, f'{reader} looks into the process of {owner}'
 
 
+def attached(pid):
+    """Whether a debugger may take hold of a process; 0 or the error number."""
+    c = ctypes.CDLL(None, use_errno=True)
+    return 0 if c.ptrace(PTRACE_ATTACH, pid, None, None) == 0 else ctypes.get_errno()
+
+
+def hardened(w, home):
+    """Each role, while it listens or waits for a peer that never answers: no core dump, no debugger of its own user, memory locked where no limit is."""
+    door = socket.create_server(('127.0.0.1', 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)  # the roles inherit it
+    for free in (True, False):
+        seen = {'LD_PRELOAD': str(w.base.folder / LOCKS), 'SUF_LOCKED': f'locked.{free}', **({'SUF_UNLIMITED': '1'} if free else {})}
+        process = {role: own(role, home, **seen) for role in USERS}
+        roles = [w.deal(process['dealer'], **{**places(w, 'dealer'), 'state': f'state.{free}'}),
+                 w.serve(process['model'], dealer=1, **{**places(w, 'model'), 'store': f'store.{free}'})]
+        for r in roles:
+            r.port()
+        waiting = w.embed(*w.BIG, process=process['data'], dealer=1, connect=door.getsockname()[1], **{**places(w, 'data'), 'store': f'store.{free}'})
+        peer, _ = door.accept()
+        for who, r in zip(USERS, [*roles, waiting]):
+            pid, locked = r.process.pid, home[who] / f'locked.{free}'
+            core = re.search(r'^Max core file size\s+(\S+)\s+(\S+)', pathlib.Path(f'/proc/{pid}/limits').read_text(), re.M)
+            assert core.groups() == ('0', '0'), f'{who} may leave a core dump'
+            assert (locked.read_text() if locked.exists() else '') == (f'{MCL_ALL}\n' if free else ''), f'{who} locks its memory wrongly'
+            assert as_user(who, lambda: attached(pid)) == errno.EPERM, f'a debugger may take hold of {who}'
+            assert as_user(who, lambda: int(readable(pathlib.Path(f'/proc/{pid}/environ')))) == 0, f'{who} lets its user look into it'
+            r.kill()
+        peer.close()
+    with subprocess.Popen(['sleep', '600'], **identity('data')) as other:  # of any other process its user may
+        assert as_user('data', lambda: int(readable(pathlib.Path(f'/proc/{other.pid}/environ')))) == 1
+        other.kill()
+
+
 def nothing_outside(base, home):
     """No file of the three users lies where everybody may write, and nothing else in this test's folder is theirs."""
     users, inside = set(USERS.values()), tuple(f'{h}/' for h in home.values())
-    todo = [base.folder, base.folder / 'isolated', *map(pathlib.Path, SHARED)]
+    todo = [base.folder, *{h.parent for h in home.values()}, *map(pathlib.Path, SHARED)]
     while todo:
         try:
             paths = list(todo.pop().iterdir())
@@ -157,7 +231,7 @@ def nothing_outside(base, home):
             if stat.S_ISDIR(s.st_mode) and s.st_mode & stat.S_IWOTH:  # elsewhere they cannot write
                 todo.append(path)
     for role in USERS:
-        assert as_user(role, lambda: sum(map(writable, (base.folder, base.folder / 'isolated', pathlib.Path('/'))))) == 0
+        assert as_user(role, lambda: sum(map(writable, (base.folder, home[role].parent, pathlib.Path('/'))))) == 0
 
 
 def main():
@@ -172,13 +246,17 @@ def main():
         os.chmod(program, 0o755)
         base = Base(sys.argv[1], folder)
         base.program = pathlib.Path(program)
-        with World(base, 'isolated') as w:
-            w.dir.chmod(0o711)
-            home = homes(base, w)
-            all_works(base, w, home)
-            frames_alike(home)
-            nobody_else_reads(w, home)
-            nothing_outside(base, home)
+        os.chmod(shutil.copy(pathlib.Path(sys.argv[1]).parent / 'tests' / 'faults' / LOCKS, folder), 0o755)
+        for world, works in ((World, all_works), (FunctionWorld, function_works)):
+            with world(base, f'isolated {works.__name__}') as w:
+                w.dir.chmod(0o711)
+                home = homes(base, w)
+                works(base, w, home)
+                if world is World:
+                    frames_alike(home)
+                nobody_else_reads(w, home)
+                hardened(w, home)
+                nothing_outside(base, home)
     print('three users, three directories: all works, and nobody reads, writes or looks into what is another\'s')
 
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What the memory of a live process still holds: after a run and after one that failed, no key, seed, pair secret, key body or token id of
-it is left in any role.
+it is left in any role. After a call of a function neither fn serve, fn ask nor the dealer holds a key, seed, pair secret or key body of it.
 
   memory_test.py SUF     as root, which may read the roles' memory; needs numpy; about a quarter of a minute
 
 The values are known: bundles made ahead lie on the disk before they are claimed, ids are what `suf tokenize` says, and seeds are seen as they
 are drawn (tests/faults/random.c). Each scan must find something that the process rightly holds, so that it would find the rest.
 """
+import fcntl
 import hashlib
 import itertools
 import json
@@ -20,7 +21,7 @@ import time
 
 import numpy as np
 
-from roles import Tap, World
+from roles import FunctionWorld, Tap, World
 from rows import each
 
 HEADER, TAG, AHEAD = 332, 16, 4  # bytes, bytes, bundles
@@ -96,8 +97,8 @@ def holds(role, secrets, *want):
     assert found == set(want), f'{found} where {want} was expected'
 
 
-class Case(World):
-    """Roles whose draws are written down; bundles for TOKENS tokens, AHEAD at a time."""
+class Case:
+    """Roles whose draws are written down; bundles for TOKENS tokens or values, AHEAD at a time."""
 
     def drawn(self, role):
         library = self.base.program.parent / 'tests' / 'faults' / 'libdrawn_random.so'
@@ -111,7 +112,7 @@ class Case(World):
         """Bundles 2 to AHEAD are in the stores, and P0 and the dealer run."""
         self.deal(tokens=TOKENS, count=AHEAD, timeout=15, process=self.drawn('deal')).port()
         self.serve(timeout=SLOW, process=self.drawn('serve')).port()
-        e = self.embed(self.base.text(TOKENS), timeout=SLOW, process=self.drawn('embed'))
+        e = self.embed(self.usual(), timeout=SLOW, process=self.drawn('embed'))
         assert e.finish() == 0, e.err
         bundles = {store: {b.serial: b for b in map(Bundle, self.bundles(store))} for store in ('model', 'data')}
         assert set(bundles['model']) == set(bundles['data']) == set(range(2, AHEAD + 1))
@@ -126,6 +127,16 @@ class Case(World):
         while self.fates('model').get(serial) != fate and time.monotonic() < end:
             time.sleep(0.01)
         assert self.fates('model').get(serial) == fate, self.fates('model')
+
+
+class ModelCase(Case, World):
+    def usual(self):
+        return self.base.text(TOKENS)
+
+
+class FunctionCase(Case, FunctionWorld):
+    def usual(self):
+        return TOKENS
 
 
 def of(name, bundle):
@@ -160,7 +171,7 @@ def planted(base):
 
 def after_a_run(base):
     """P0, P1 and the dealer after a run: nothing of it, though of what is to come."""
-    with Case(base, 'run') as w:
+    with ModelCase(base, 'run') as w:
         bundles = w.begin()
         b_seed = (w.dir / 'model' / 'b.seed').read_bytes()
         seeds = {'seed of P0': seed(w, 'serve', bundles['model'][2].seed_hash[0], b_seed),
@@ -170,7 +181,7 @@ def after_a_run(base):
         (w.dir / 'texts').write_text('\n'.join(texts) + '\n')
         # the dealer: all bundles are dealt
         dealt = {k: v for p in ('model', 'data') for k, v in of(f'bundle {AHEAD} of {p}', bundles[p][AHEAD]).items()}
-        hashes = {'a fingerprint': [bytes.fromhex(w.dealer.said(r'our key is dealer=(\w+)', 1)[1])]}
+        hashes = {'a fingerprint': [bytes.fromhex(w.dealer.said(r'our key is dealer=(\w+)')[1])]}
         holds(w.dealer, {**dealt, **seeds, 'seed of B': [b_seed], **hashes}, 'a fingerprint')
         # the second text waits for keys that do not come: the dealer stops in their delivery, after it has witnessed bundle 2
         dealer = Tap(w.dealer.port(), 5000, w.dealer.stop).port
@@ -190,7 +201,7 @@ def after_a_run(base):
 
 def after_a_failure(base):
     """P0 and the dealer after a run that P1 leaves in the middle, and after a delivery that never comes."""
-    with Case(base, 'failure') as w:
+    with ModelCase(base, 'failure') as w:
         bundles = w.begin()
         b_seed = (w.dir / 'model' / 'b.seed').read_bytes()
         row = w.embed(base.text(TOKENS), timeout=SLOW)
@@ -218,6 +229,36 @@ def after_a_failure(base):
         holds(w.server, {**keys, **there}, *there)
 
 
+def after_a_call(base):
+    """P0, P1 and the dealer after a call of a function: nothing of it but P1's result."""
+    with FunctionCase(base, 'call') as w:
+        bundles = w.begin()
+        b_seed = (w.dir / 'model' / 'b.seed').read_bytes() if (w.dir / 'model' / 'b.seed').exists() else bytes(32)
+        seeds = {'seed of P0': seed(w, 'serve', bundles['model'][2].seed_hash[0], b_seed),
+                 'seed of P1': seed(w, 'embed', bundles['data'][2].seed_hash[1], bytes(32))}
+        dealt = {k: v for p in ('model', 'data') for k, v in of(f'bundle {AHEAD} of {p}', bundles[p][AHEAD]).items()}
+        hashes = {'a fingerprint': [bytes.fromhex(w.dealer.said(r'our key is dealer=(\w+)')[1])]}
+        holds(w.dealer, {**dealt, **seeds, **hashes}, 'a fingerprint')
+        # nobody reads P1's stdout, and its pipe is full: the call is over when the file of times has a line, and P1 is still there
+        reading, writing = os.pipe()
+        os.write(writing, bytes(fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)))
+        (w.dir / 'embed.drawn').unlink()
+        e = w.embed(TOKENS, timeout=SLOW, times=w.dir / 'times', process={**w.drawn('embed'), 'stdout': writing})
+        os.close(writing)
+        end = time.monotonic() + SLOW
+        while not (w.dir / 'times').exists() or not (w.dir / 'times').read_bytes().endswith(b'\n'):
+            assert time.monotonic() < end and e.process.poll() is None, e.err
+            time.sleep(0.01)
+        w.done('done', 2)
+        used = [of('2', bundles[p][2]) for p in ('model', 'data')]
+        drawn = {f'draw {i}': [d] for i, d in enumerate(w.draws('embed'))}
+        assert drawn
+        result = {'result': [json.dumps(w.expected(TOKENS), separators=(',', ':')).encode()]}  # in the row that waits
+        holds(e, {**used[1], **seeds, **drawn, **result}, 'result')
+        holds(w.server, {**used[0], **used[1], **seeds, **drawn, **result, 'pair to come': [bundles['data'][3].pair]}, 'pair to come')
+        os.close(reading)
+
+
 if __name__ == '__main__':
     assert os.getuid() == 0, 'the memory of the roles is read as root'
-    each(planted, after_a_run, after_a_failure)
+    each(planted, after_a_run, after_a_failure, after_a_call)

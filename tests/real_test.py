@@ -4,6 +4,7 @@
   real_test.py SUF      SUF: build/suf; needs numpy and the fetched model (tools/fetch_model.py), no network
 """
 import hashlib
+import itertools
 import json
 import pathlib
 import subprocess
@@ -137,6 +138,30 @@ def cost(suf, plan):
     check(max(payload['p0'], payload['p1']) <= 10.5e6, '32 tokens: %.2f and %.2f MB sent online (limit 10.5 MB)' % (payload['p0'] / 1e6, payload['p1'] / 1e6))
 
 
+def stated(suf, plans):
+    """docs/measurements.md: what it says that plans of the profiles lan and wan cost is what they cost, flights to the last one."""
+    page = (ROOT / 'docs/measurements.md').read_text().splitlines()
+    head = next(i for i, line in enumerate(page) if line.startswith('| tokens | lan: flights |'))
+    columns = {'lan': ('flights', 'key', 'p0', 'p1', 'p1_offline'), 'wan': ('flights', 'key', 'p0', 'p1')}
+    for line in itertools.takewhile(lambda line: line.startswith('|'), page[head + 2:]):
+        tokens, *cells = (cell.strip() for cell in line.strip('|').split('|'))
+        for profile, names in columns.items():
+            said, cells = cells[:len(names)], cells[len(names):]
+            if not any(said):
+                continue
+            e, = suf.rows('estimate', '--plan', plans[profile], '--tokens', tokens, '--json')
+            costs = {'flights': e['flights'], 'key': max(e['key_bytes']), **e['payload']}
+            wrong = [f'{name} is {costs[name]}, not {text}' for name, text in zip(names, said) if not same(text, costs[name])]
+            check(not wrong, f'measurements.md: {tokens} tokens by {profile} take {e["flights"]} flights' + ''.join('; ' + w for w in wrong))
+
+
+def same(text, number):
+    """Whether a number is what is written, to the last digit: '156', '46.7 MB'."""
+    digits, *unit = text.split()
+    scale = {'MB': 1e6, 'GB': 1e9}[unit[0]] if unit else 1
+    return abs(float(digits) - number / scale) <= (0.5 + 1e-9) * 10.0 ** -len(digits.partition('.')[2]) * bool(unit)
+
+
 def main():
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -150,6 +175,7 @@ def main():
         rows = simulated(suf, model, plan, shown, ids)
         embeddings(suf, model, rows, ids)
         cost(suf, plan)
+        stated(suf, {'lan': plan, 'wan': suf.compile(model, 'wan.json', 128, '--profile', 'wan')})
     print('%.0f s' % (time.monotonic() - begin))
     sys.exit(len(FAILED) > 0)
 

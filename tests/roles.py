@@ -7,15 +7,19 @@ import json
 import pathlib
 import random
 import re
+import select
 import shutil
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import threading
 import time
 
 LIMIT = 16  # tokens that the tiny plan covers
+AMPLE = 60  # seconds that a loaded machine may take for what takes milliseconds
+PATIENT, HASTY = 20, 3  # --timeout in seconds: of roles, and of the one whose patience is the subject
 FATES = {1: 'claimed', 2: 'done', 3: 'audited', 4: 'burnt', 6: 'told'}
 LEDGER_HEADER, LEDGER_RECORD, FLOOR = 128, 64, 7  # bytes of suf/store/ledger.cpp, and the fate that says what is spent
 
@@ -38,17 +42,19 @@ class Role:
     def read_out(self):
         self.out = self.process.stdout.read() if self.process.stdout else b''
 
-    def port(self, seconds=20):
+    def port(self, seconds=AMPLE):
         """Of a listening role; raises when it ends instead."""
         line = self.said(r'listening on port (\d+)', seconds)
         assert line, f'it does not listen: {self.err}'
         return int(line[1])
 
-    def said(self, pattern, seconds, since=0):
+    def said(self, pattern, seconds=AMPLE, since=0):
         """The match of a line on stderr, waited for, after the first `since` lines; None when it does not come."""
         end = time.monotonic() + seconds
         while True:
             over = self.process.poll() is not None
+            if over:
+                self.readers[0].join(AMPLE)  # what it said last
             for line in self.err[since:]:
                 if found := re.search(pattern, line):
                     return found
@@ -56,7 +62,7 @@ class Role:
                 return None
             time.sleep(0.01)
 
-    def finish(self, seconds=30):
+    def finish(self, seconds=2 * AMPLE):
         """The exit code; raises when it still runs."""
         self.process.wait(seconds)
         self.seconds = time.monotonic() - self.begun
@@ -127,6 +133,47 @@ class Tap:
                 s.close()
 
 
+def context(own, server):
+    c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT)
+    c.check_hostname, c.verify_mode = False, ssl.CERT_REQUIRED
+    c.load_cert_chain(own / 'cert.pem', own / 'key.pem')
+    c.load_verify_locations(own / 'ca.pem')
+    return c
+
+
+class Between:
+    """Ends TLS on both sides, with certificates of both roles, and passes every byte on; `act` may alter or keep what the far side sends."""
+
+    def __init__(self, port, as_server, as_client, act=lambda data: data):
+        self.listener, self.to, self.act, self.passed = socket.create_server(('127.0.0.1', 0)), port, act, 0
+        self.port = self.listener.getsockname()[1]
+        self.contexts = context(as_server, True), context(as_client, False)
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        near = self.contexts[0].wrap_socket(self.listener.accept()[0], server_side=True)
+        far = self.contexts[1].wrap_socket(socket.create_connection(('127.0.0.1', self.to)))
+        try:
+            while True:
+                ready = [s for s in (near, far) if s.pending()] or select.select([near, far], [], [])[0]
+                for s in ready:
+                    s.setblocking(False)
+                    try:
+                        data = s.recv(1 << 16)
+                    except ssl.SSLWantReadError:
+                        continue
+                    finally:
+                        s.setblocking(True)
+                    if not data:
+                        return
+                    (far if s is near else near).sendall(self.act(data) if s is far else data)
+                    self.passed += len(data)
+        except OSError:
+            pass
+        finally:
+            near.close(), far.close()
+
+
 FIXED = [x for segment in ('softmax', 'scores', 'square', 'pieces') for x in ('--set', segment + '=1')]  # where choosing is not the subject
 PLANS = {'plan': (LIMIT,), 'other': (LIMIT - 1, *FIXED), 'both': (LIMIT, '--profile', 'lan,wan')}  # both: one plan of two variants
 
@@ -139,7 +186,9 @@ class Base:
         self.program, self.folder = pathlib.Path(program).resolve(), pathlib.Path(folder)
         self.model, self.certs, self.strangers = self.folder / 'model', self.folder / 'certs', self.folder / 'strangers'
         self.plan, self.other_plan, self.both = (self.folder / f'{name}.json' for name in PLANS)
-        made, digest = self.program.parent / 'tiny', hashlib.sha256(self.program.read_bytes()).hexdigest()
+        self.function = self.folder / 'function.plan'  # max(x, 0) of P1's x, to P1
+        made = self.program.parent / 'tiny'
+        digest = hashlib.sha256(self.program.read_bytes() + pathlib.Path(__file__).read_bytes()).hexdigest()
         with open(self.program.parent / 'tiny.lock', 'w') as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (made / 'of').is_file() or (made / 'of').read_text() != digest:
@@ -163,6 +212,7 @@ class Base:
         for name, (limit, *flags) in PLANS.items():
             self.suf('compile', '--model', folder / 'model', '--calibrate', folder / 'calibrate.txt', '--max-tokens', limit, *flags,
                      '--out', folder / f'{name}.json')
+        self.suf('fn', 'plan', 'relu', '--out', folder / 'function.plan')
 
     def text(self, tokens, seed=0):
         """A text of exactly that many tokens, [CLS] and [SEP] included."""
@@ -199,11 +249,11 @@ class World:
         return self.roles[-1]
 
     def command(self, name, defaults, given):
-        """Flags from keywords: value None drops a flag, True gives it alone, a list once for each."""
+        """Words of a command, with flags from keywords: value None drops a flag, True gives it alone, a list once for each."""
         if 'store' in defaults:
             self.fates(pathlib.Path({**defaults, **given}['store']).name)
-        flags = {**defaults, 'timeout': 3, **given}
-        out = [name]
+        flags = {**defaults, 'timeout': PATIENT, **given}
+        out = name.split()
         for flag, value in flags.items():
             for v in value if isinstance(value, list) else [value]:
                 if v is not None:
@@ -228,6 +278,21 @@ class World:
         defaults = {'plan': self.base.plan, 'vocab': self.base.model / 'vocab.txt', 'certs': self.base.certs, 'json': True,
                     'dealer': f'127.0.0.1:{dealer}', 'connect': f'127.0.0.1:{connect}', 'store': self.dir / 'data', 'ahead': self.ahead}
         return self.role(*self.command('embed', defaults, flags), *([] if text is None else ['--', text]), **process)
+
+    AHEAD = {'tokens': 8, 'count': 30}  # of the dealer: bundles for two long sessions
+    BIG = ()  # what embed takes for frames of 20 kB
+
+    def long_texts(self):
+        return [self.base.text(8, seed) for seed in range(14)]
+
+    def long(self):
+        """A session that takes a while, of the bundles of AHEAD."""
+        (self.dir / 'texts').write_text('\n'.join(self.long_texts()) + '\n')
+        return self.embed(None, file=self.dir / 'texts')
+
+    def long_expected(self):
+        """The y of each of its rows."""
+        return self.base.simulate(self.long_texts())
 
     def both(self, **flags):
         """Dealer and model owner, listening."""
@@ -257,7 +322,11 @@ class World:
             for s in serials:
                 assert fates.get(s) in ('burnt', None) and self.floor(store) > s, f'serial {s} in the {store} store: {fates}'
 
-    def works(self, text='the dog', **flags):
+    def expected(self, text='the dog'):
+        """What the row of an inference has as y."""
+        return self.base.simulate([text])[0]
+
+    def works(self, *texts, **flags):
         """An inference with what runs (a role that is gone is started again) ends well and equals the simulator."""
         if not self.dealer or self.dealer.process.poll() is not None:
             self.deal().port()
@@ -266,13 +335,13 @@ class World:
                 self.server.finish()
         if not self.server or self.server.process.poll() is not None:
             self.serve().port()
-        e = self.embed(text, **flags)
+        e = self.embed(*texts, **flags)
         assert e.finish() == 0, f'the next inference failed: {e.err}'
         row = e.rows()[0]
-        assert row['y'] == self.base.simulate([text])[0], 'the next inference differs from the simulator'
+        assert row['y'] == self.expected(*texts), 'the next inference differs from the simulator'
         serial = row['serial']
         server = lambda: self.fates('model').get(serial)
-        end = time.monotonic() + 5  # the model owner books its end after the data owner has the result
+        end = time.monotonic() + AMPLE  # the model owner books its end after the data owner has the result
         while server() != 'done' and time.monotonic() < end:
             time.sleep(0.01)
         assert self.fates('data')[serial] == 'done' and server() == 'done', 'the next serial is not done in both ledgers'
@@ -288,6 +357,43 @@ class World:
 
     def bundles(self, store):
         return sorted((self.dir / store / 'bundles').iterdir())
+
+
+class FunctionWorld(World):
+    """The same with a function, the rectifier of P1's numbers: `fn serve` and `fn ask` are the parties. Names are World's, so that a case is of both."""
+    AHEAD, BIG, LONG = {}, (20_000,), 100_000
+
+    def numbers(self, count):
+        r = random.Random(count)
+        return [r.randrange(-2**20, 2**20) for _ in range(count)]
+
+    def deal(self, process={}, **flags):
+        return super().deal(process, **{'plan': self.base.function, **flags})
+
+    def serve(self, process={}, dealer=None, **flags):
+        dealer = dealer or self.dealer.port()
+        defaults = {'plan': self.base.function, 'certs': self.base.certs, 'dealer': f'127.0.0.1:{dealer}', 'listen': '127.0.0.1:0',
+                    'store': self.dir / 'model', 'ahead': self.ahead}
+        self.server = self.role(*self.command('fn serve', defaults, flags), **process)
+        return self.server
+
+    def embed(self, count=8, process={}, dealer=None, connect=None, **flags):
+        """fn ask with that many numbers."""
+        dealer, connect = dealer or self.dealer.port(), connect or self.server.port()
+        values = self.dir / f'{count}.values'
+        values.write_text(''.join(f'{v}\n' for v in self.numbers(count)))
+        defaults = {'plan': self.base.function, 'values': values, 'certs': self.base.certs, 'json': True, 'dealer': f'127.0.0.1:{dealer}',
+                    'connect': f'127.0.0.1:{connect}', 'store': self.dir / 'data', 'ahead': self.ahead}
+        return self.role(*self.command('fn ask', defaults, flags), **process)
+
+    def long(self):
+        return self.embed(self.LONG)
+
+    def long_expected(self):
+        return [self.expected(self.LONG)]
+
+    def expected(self, count=8):
+        return [[max(v, 0)] for v in self.numbers(count)]
 
 
 def read_safetensors(path):

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from roles import Tap
+from roles import HASTY, Tap
 from rows import ended, main, row
 
 # ---- peers that fall silent or go away. A Tap acts inside the inference: W_hat is there already, so 12 kB from the model owner are
@@ -21,10 +21,10 @@ from rows import ended, main, row
 ONLINE, DEALING = 12_000, 40_000
 
 
-def within(w, act, way='down', at=ONLINE, **tap):
+def within(w, act, way='down', at=ONLINE, flags={}, **tap):
     """One inference done; then `embed` over a Tap that acts inside the next one."""
     w.works()
-    return w.embed(connect=Tap(w.server.port(), at, act, way=way, **tap).port)
+    return w.embed(connect=Tap(w.server.port(), at, act, way=way, **tap).port, **flags)
 
 
 @row('SIGKILL of serve', 3, 'the model owner ended the connection')
@@ -38,7 +38,7 @@ def _(w):
 @row('SIGSTOP of serve', 3, 'the model owner was silent for 3 s', 12)
 def _(w):
     w.both()
-    yield within(w, lambda: w.server.stop())
+    yield within(w, lambda: w.server.stop(), flags={'timeout': HASTY})
     w.server.go_on()
     ended(w, 'the data owner')
     w.works()
@@ -63,7 +63,7 @@ def _(w):
     w.both()
     w.works()
     w.server.end()
-    w.serve(once=True)
+    w.serve(once=True, timeout=HASTY)
     e = w.embed(connect=Tap(w.server.port(), ONLINE, lambda: e.stop()).port)
     yield w.server
     e.go_on()
@@ -87,7 +87,7 @@ def _(w):
     w.both()
     w.works()
     # in the handshake, before a serial is dealt: what it has written later arrives even when it stops
-    yield w.embed(dealer=Tap(w.dealer.port(), 1_000, lambda: w.dealer.stop()).port)
+    yield w.embed(dealer=Tap(w.dealer.port(), 1_000, lambda: w.dealer.stop()).port, timeout=HASTY)
     w.dealer.go_on()
     ended(w, 'was silent|ended the session')
     w.works()
@@ -233,7 +233,7 @@ def _(w):
     w.deal(process=jumping(w)).port()
     w.serve(process=jumping(w)).port()
     w.works(process=jumping(w))
-    e = w.embed(connect=Tap(w.server.port(), ONLINE, lambda: w.server.stop()).port, process=jumping(w))
+    e = w.embed(connect=Tap(w.server.port(), ONLINE, lambda: w.server.stop()).port, process=jumping(w), timeout=HASTY)
     yield e
     assert e.seconds > 3, f'it lost patience after {e.seconds} s'
     w.server.go_on()

@@ -14,7 +14,7 @@ import struct
 import subprocess
 import threading
 
-from roles import read_record
+from roles import AMPLE, read_record
 from rows import main, row
 
 HELLO, WELCOME, SETUP_ASK, CHUNK = 2, 3, 4, 5
@@ -130,7 +130,7 @@ class StandIn:
 
     def serve(self):
         near, _ = self.listener.accept()
-        near.settimeout(10)
+        near.settimeout(AMPLE)
         with self.context.wrap_socket(near, server_side=True) as s:
             frame = lambda kind, number, payload: s.sendall(struct.pack('<IHH', len(payload), kind, number) + payload)
             self.receive(s)

@@ -65,7 +65,7 @@ def _(w):
     for k, path in enumerate(left):
         shutil.copy(w.dir / str(k), path)
     w.serve().port()
-    assert w.server.said('of a serial that is spent; it is discarded', 1)
+    assert w.server.said('of a serial that is spent; it is discarded')
     yield w.embed()
     assert w.rows()[0]['serial'] == 3
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What strangers at the door and wrong certificates get: one sentence, the right exit code, in time; the next inference works.
+"""What strangers at the door and wrong certificates get: one sentence, the right exit code, in time; the next inference works. Each row is of serve and
+embed, and of fn serve and fn ask.
 
-  strangers_test.py SUF [PATTERN]     from anywhere; a few seconds. PATTERN picks rows
+  strangers_test.py SUF [PATTERN]     from anywhere; some ten seconds. PATTERN picks rows
 """
 import re
 import resource
@@ -9,14 +10,13 @@ import shutil
 import signal
 import socket
 import threading
-import time
 
 from roles import Tap
-from rows import main, row
+from rows import both_worlds, main
 
 # ---- certificates
 
-@row('port in use', 5, 'cannot listen on 127.0.0.1')
+@both_worlds('port in use', 5, 'cannot listen on 127.0.0.1')
 def _(w):
     w.deal().port()
     yield w.serve(listen=f'127.0.0.1:{w.dealer.port()}')
@@ -26,7 +26,8 @@ for role in ('deal', 'serve', 'embed'):
     for other in {'dealer', 'model', 'data'} - {{'deal': 'dealer', 'serve': 'model', 'embed': 'data'}[role]}:
         def case(w, role=role, other=other):
             yield getattr(w, role)(certs=w.base.certs / other, **({} if role == 'deal' else {'dealer': 1} if role == 'serve' else {'dealer': 1, 'connect': 1}))
-        row(f'{role} with the folder {other}', 4, f'holds the certificate of another role; {role} needs')(case)
+        says = {'deal': 'deal', 'serve': '(fn )?serve', 'embed': '(embed|fn ask)'}[role]
+        both_worlds(f'{role} with the folder {other}', 4, f'holds the certificate of another role; {says} needs')(case)
 
 
 def folder(w, name='data', source=None):
@@ -38,66 +39,66 @@ def lone_embed(w, **flags):
     return w.embed(dealer=1, connect=1, **flags)
 
 
-@row('key readable by others', 2, 'can be read by others; chmod 600')
+@both_worlds('key readable by others', 2, 'can be read by others; chmod 600')
 def _(w):
     (folder(w) / 'key.pem').chmod(0o640)
     yield lone_embed(w, certs=w.dir / 'own')
 
 
-@row('key missing', 2, 'cannot use .*key.pem')
+@both_worlds('key missing', 2, 'cannot use .*key.pem')
 def _(w):
     (folder(w) / 'key.pem').unlink()
     yield lone_embed(w, certs=w.dir / 'own')
 
 
-@row('key of another certificate', 2, 'cannot use .*key.pem')
+@both_worlds('key of another certificate', 2, 'cannot use .*key.pem')
 def _(w):
     shutil.copy(w.base.certs / 'model' / 'key.pem', folder(w) / 'key.pem')
     yield lone_embed(w, certs=w.dir / 'own')
 
 
-@row('embed does not trust serve', 4, 'the certificate of the model owner at .* is not trusted')
+@both_worlds('embed does not trust serve', 4, 'the certificate of the model owner at .* is not trusted')
 def _(w):
     w.both()
     yield w.embed(certs=w.base.strangers)
-    assert w.server.said('refused our certificate', 5)
+    assert w.server.said('refused our certificate')
     w.works()
 
 
-@row('serve does not trust embed', 4, 'refused our certificate')
+@both_worlds('serve does not trust embed', 4, 'refused our certificate')
 def _(w):
     w.both()
     shutil.copy(w.base.certs / 'data' / 'ca.pem', folder(w, source=w.base.strangers) / 'ca.pem')
     yield w.embed(certs=w.dir / 'own')
-    assert w.server.said('the certificate of the client at .* is not trusted', 5)
+    assert w.server.said('the certificate of the client at .* is not trusted')
     w.works()
 
 
-@row('deal does not trust embed and serve', 4, 'the certificate of the dealer at .* is not trusted')
+@both_worlds('deal does not trust embed and serve', 4, 'the certificate of the dealer at .* is not trusted')
 def _(w):
     w.deal(certs=w.base.strangers).port()
     w.serve().port()
     yield w.embed()
-    assert w.server.said('the certificate of the dealer at .* is not trusted', 5)
+    assert w.server.said('the certificate of the dealer at .* is not trusted')
     w.dealer.kill()
     w.works()
 
 
-@row('--connect names the dealer', 4, 'is that of the dealer, not of the model owner')
+@both_worlds('--connect names the dealer', 4, 'is that of the dealer, not of the model owner')
 def _(w):
     w.both()
     yield w.embed(connect=w.dealer.port())
     w.works()
 
 
-@row('--dealer names the model owner', 4, 'is that of the model owner, not of the dealer')
+@both_worlds('--dealer names the model owner', 4, 'is that of the model owner, not of the dealer')
 def _(w):
     w.both()
     yield w.embed(dealer=w.server.port())
     w.works(connect=w.serve().port()) if w.server.process.poll() is not None else w.works()
 
 
-@row('another key under the same role', 4, 'shows another key than the one this store knows')
+@both_worlds('another key under the same role', 4, 'shows another key than the one this store knows')
 def _(w):
     w.both()
     w.works()
@@ -109,7 +110,7 @@ def _(w):
 
 # ---- strangers at the door
 
-@row('embed meets one that speaks no TLS', 3, 'ended the connection in the TLS handshake|speaks no TLS')
+@both_worlds('embed meets one that speaks no TLS', 3, 'ended the connection in the TLS handshake|speaks no TLS')
 def _(w):
     door = socket.create_server(('127.0.0.1', 0))
     e = w.embed(dealer=1, connect=door.getsockname()[1])
@@ -119,31 +120,31 @@ def _(w):
     peer.close()
 
 
-@row('embed meets one that is silent', 3, 'was silent for 2 s in the TLS handshake', 5)
+@both_worlds('embed meets one that is silent', 3, 'was silent for 2 s in the TLS handshake', 5)
 def _(w):
     door = socket.create_server(('127.0.0.1', 0))
     yield w.embed(dealer=1, connect=door.getsockname()[1], timeout=2)
 
 
-@row('serve meets one that speaks no TLS', 0, 'showed no certificate or spoke no TLS 1.3')
+@both_worlds('serve meets one that speaks no TLS', 0, 'showed no certificate or spoke no TLS 1.3')
 def _(w):
     w.both()
     with socket.create_connection(('127.0.0.1', w.server.port())) as stranger:
         stranger.sendall(b'GET / HTTP/1.0\r\n\r\n')
-        assert w.server.said('showed no certificate or spoke no TLS 1.3', 5)
+        assert w.server.said('showed no certificate or spoke no TLS 1.3')
     w.works()
     w.server.signal(signal.SIGTERM)
     yield w.server
 
 
-@row('serve meets silent strangers during a session', 0, 'was silent for 3 s in the TLS handshake')
+@both_worlds('serve meets silent strangers during a session', 0, 'was silent for 8 s in the TLS handshake', 20)
 def _(w):
-    w.both()
+    w.deal().port()
+    w.serve(timeout=8).port()
     strangers = [socket.create_connection(('127.0.0.1', w.server.port())) for _ in range(20)]
-    begun = time.monotonic()
     w.works()
-    assert time.monotonic() - begun < 2.5, 'silent strangers held up the session'
-    assert w.server.said('was silent for 3 s', 6)
+    assert not w.server.said('was silent', 0), 'silent strangers held up the session'  # it ended before the first of them
+    assert w.server.said('was silent for 8 s')
     for s in strangers:
         s.close()
     w.server.signal(signal.SIGTERM)
@@ -194,19 +195,19 @@ def peak_mb(role):
         return int(re.search(r'VmHWM:\s+(\d+)', f.read())[1]) / 1024
 
 
-@row('200 strangers drip a byte a second', 0, 'was dropped in its TLS handshake', 40)
+@both_worlds('200 strangers drip a byte a second', 0, 'was dropped in its TLS handshake', 40)
 def _(w):
     w.both()
-    w.works()
+    w.works(*w.BIG)
     roles, before = (w.server, w.dealer), [peak_mb(r) for r in (w.server, w.dealer)]
     with Crowd(w.server.port()), Crowd(w.dealer.port()):
         for r in roles:
-            assert r.said('was dropped in its TLS handshake', 20), r.err[-3:]
+            assert r.said('was dropped in its TLS handshake'), r.err[-3:]
         for _ in range(3):
             w.works()
         # a session that runs while others come and go
         second = []
-        first = w.embed(connect=Tap(w.server.port(), 12_000, lambda: (second.append(w.embed(store=w.dir / 'data2', timeout=20)), second[0].finish())).port, timeout=20)
+        first = w.embed(*w.BIG, connect=Tap(w.server.port(), 12_000, lambda: (second.append(w.embed(store=w.dir / 'data2', timeout=20)), second[0].finish())).port, timeout=20)
         assert first.finish() == 0, first.err
         assert second[0].finish() == 3 and 'is busy' in second[0].err[-1], second[0].err
     assert roles == (w.server, w.dealer), 'a role had to be started again'
@@ -216,7 +217,7 @@ def _(w):
     yield w.server
 
 
-@row('silent strangers want all descriptors', 0, 'was dropped in its TLS handshake', 40)
+@both_worlds('silent strangers want all descriptors', 0, 'was dropped in its TLS handshake', 40)
 def _(w):
     few = {'preexec_fn': lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))}
     w.deal(process=few, timeout=20).port()

@@ -6,17 +6,14 @@ one sentence and the right exit code, and the next inference works.
 """
 import collections
 import re
-import select
 import signal
 import socket
-import ssl
 import subprocess
 import threading
 
-from roles import Role
+from roles import AMPLE as SLOW, Between, Role
 from rows import alone, main, row
 
-SLOW = 15  # seconds that a loaded machine may take for what takes milliseconds
 TITLES = {'dealer': 'the dealer', 'model': 'the model owner', 'data': 'the data owner'}
 EC = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256']
 CA = '[ca]\ndefault_ca=d\n[d]\ndatabase=index\nnew_certs_dir=.\ndefault_md=sha256\nrand_serial=yes\nunique_subject=no\npolicy=p\n[p]\ncommonName=supplied\n'
@@ -150,7 +147,7 @@ class Called:
 
     def __init__(self, w, role, name, fault):
         self.server = stranger(w, 's_server', '-accept', '127.0.0.1:0', '-Verify', 1, '-verify_return_error', *fault.flags, own=folder(w, role, name, fault))
-        self.port = int(self.server.said(r'ACCEPT .*:(\d+)', 10)[1])
+        self.port = int(self.server.said(r'ACCEPT .*:(\d+)')[1])
 
     def __enter__(self):
         return self
@@ -206,7 +203,7 @@ def _(w):
     a = authority(w)
     own = a.leaf(w.dir / 'own', ['model'])
     server = stranger(w, 's_server', '-accept', '127.0.0.1:0', '-Verify', 1, '-early_data', '-num_tickets', 4, own=own)
-    port = int(server.said(r'ACCEPT .*:(\d+)', 10)[1])
+    port = int(server.said(r'ACCEPT .*:(\d+)')[1])
     for turn in range(2):
         since = len(server.err)
         e = w.embed(certs=a.certs, dealer=1, connect=port, timeout=SLOW)
@@ -226,8 +223,8 @@ def _(w):
     w.both()
     for listener in (w.dealer, w.server):
         since = len(listener.err)
-        subprocess.run(['openssl', 's_client', '-connect', f'127.0.0.1:{listener.port()}'], stdin=subprocess.DEVNULL, capture_output=True, timeout=10)
-        assert listener.said('the client at .* showed no certificate', 5, since), listener.err
+        subprocess.run(['openssl', 's_client', '-connect', f'127.0.0.1:{listener.port()}'], stdin=subprocess.DEVNULL, capture_output=True, timeout=SLOW)
+        assert listener.said('the client at .* showed no certificate', since=since), listener.err
     w.works()
     yield w.embed()
 
@@ -239,47 +236,6 @@ def _(w):
 
 
 # ---- a man in the middle
-
-def context(own, server):
-    c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT)
-    c.check_hostname, c.verify_mode = False, ssl.CERT_REQUIRED
-    c.load_cert_chain(own / 'cert.pem', own / 'key.pem')
-    c.load_verify_locations(own / 'ca.pem')
-    return c
-
-
-class Between:
-    """Ends TLS on both sides, with certificates of both roles, and passes every byte on."""
-
-    def __init__(self, port, as_server, as_client):
-        self.listener, self.to, self.passed = socket.create_server(('127.0.0.1', 0)), port, 0
-        self.port = self.listener.getsockname()[1]
-        self.contexts = context(as_server, True), context(as_client, False)
-        threading.Thread(target=self.run, daemon=True).start()
-
-    def run(self):
-        near = self.contexts[0].wrap_socket(self.listener.accept()[0], server_side=True)
-        far = self.contexts[1].wrap_socket(socket.create_connection(('127.0.0.1', self.to)))
-        try:
-            while True:
-                ready = [s for s in (near, far) if s.pending()] or select.select([near, far], [], [])[0]
-                for s in ready:
-                    s.setblocking(False)
-                    try:
-                        data = s.recv(1 << 16)
-                    except ssl.SSLWantReadError:
-                        continue
-                    finally:
-                        s.setblocking(True)
-                    if not data:
-                        return
-                    (far if s is near else near).sendall(data)
-                    self.passed += len(data)
-        except OSError:
-            pass
-        finally:
-            near.close(), far.close()
-
 
 def honest(w):
     certs = authority(w).certs
@@ -298,7 +254,7 @@ def _(w):
     between = Between(w.server.port(), certs / 'model', certs / 'data')
     yield w.embed(certs=certs, connect=between.port)
     assert between.passed > 10_000, 'the man in the middle did not get as far as the session'
-    assert w.server.said('the data owner saw other frames or holds another bundle of serial 1 than we do', 5)
+    assert w.server.said('the data owner saw other frames or holds another bundle of serial 1 than we do')
     assert w.works(certs=certs)['serial'] == 2
     w.spent(1)
 
@@ -341,7 +297,7 @@ def _(w):
     w.both()
     w.works()
     assert (w.dir / 'data' / 'model.pin').read_text() == known['model'] and (w.dir / 'data' / 'dealer.pin').read_text() == known['dealer']
-    assert w.dealer.said(f'our key is dealer={known["dealer"]}', 1) and w.server.said(f'our key is model={known["model"]}', 1)
+    assert w.dealer.said(f'our key is dealer={known["dealer"]}') and w.server.said(f'our key is model={known["model"]}')
     made = dict(line.split('=') for line in w.base.suf('certs', w.dir / 'new').splitlines())
     assert made == pins(w, w.dir / 'new') and not set(made.values()) & set(known.values())
     yield w.embed()
@@ -363,7 +319,7 @@ def misfit(what, sentence, *, deal=(), serve=(), embed=(), elsewhere=None):
         yield w.embed(pin=other(embed))
         role, says = elsewhere
         role = w.dealer if role == 'deal' else w.server
-        assert role.said(f'a session ended: .*{says}', 5), role.err
+        assert role.said(f'a session ended: .*{says}'), role.err
     row(what, 4, sentence)(case)
 
 
@@ -382,7 +338,7 @@ def _(w):
     w.deal().port()
     w.serve(pin=pin(w, 'dealer', certs=w.base.strangers)).port()
     assert w.embed().finish() == 3
-    assert w.dealer.said('the model owner does not know our key', 5)
+    assert w.dealer.said('the model owner does not know our key')
     w.server.signal(signal.SIGTERM)
     yield w.server
 
@@ -392,7 +348,7 @@ def _(w):
     w.deal(pin=pin(w, 'model', certs=w.base.strangers)).port()
     w.serve().port()
     assert w.embed().finish() == 3
-    assert w.server.said('the dealer does not know our key', 5)
+    assert w.server.said('the dealer does not know our key')
     w.dealer.signal(signal.SIGTERM)
     yield w.dealer
 

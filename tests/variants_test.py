@@ -92,10 +92,10 @@ class Slow:
 def _(w):
     of, text = plan(w), w.base.text(7)
     w.deal(plan=of).port(), w.serve(plan=of).port()
-    e = w.embed(text, plan=of, connect=Slow(w.server.port(), 0.02).port)
+    e = w.embed(text, plan=of, connect=Slow(w.server.port(), 0.05).port)
     yield e
     trip = float(next(m[1] for m in map(lambda line: re.search('round trip of ([0-9.]+) ms', line), e.err) if m))
-    assert 40 <= trip < 80, trip
+    assert 100 <= trip < 1000, trip  # the least of eight
     right(w, of, e, 'far', text)
 
 
@@ -104,9 +104,9 @@ def _(w):
     of, texts = plan(w), [w.base.text(7, seed) for seed in range(3)]
     (w.dir / 'texts').write_text('\n'.join(texts) + '\n')
     w.deal(plan=of).port(), w.serve(plan=of).port()
-    link = Slow(w.server.port(), 0.02)
+    link = Slow(w.server.port(), 0.05)
     e = w.embed(None, plan=of, file=w.dir / 'texts', connect=link.port)
-    assert e.said('the link has a round trip of', 20), e.err
+    assert e.said('the link has a round trip of'), e.err
     link.seconds = 0
     yield e  # the variant stays what the greeting chose; only time changes
     rows = e.rows()
@@ -115,7 +115,7 @@ def _(w):
     again = w.embed(texts[0], plan=of, connect=Slow(w.server.port(), link.seconds).port)  # the next session measures anew
     right(w, of, again, None, texts[0])
     trips = [float(re.search('round trip of ([0-9.]+) ms', ' '.join(x.err))[1]) for x in (e, again)]
-    assert trips[1] < 40 <= trips[0], trips
+    assert trips[1] < 100 <= trips[0], trips
 
 
 @row('each variant is its own simulation; one set-up serves both', 0, '', 30)

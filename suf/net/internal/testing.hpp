@@ -14,7 +14,8 @@
 
 namespace suf::net {
 
-// kQuick: of one whose silence is the subject; a loaded machine answers within it. kAmple: where time is not the subject.
+// kQuick: of one whose silence is the subject; a loaded machine answers within it. kAmple: where time is not the
+// subject.
 inline constexpr Millis kQuick{1000}, kAmple{60'000};
 
 // Certs: two runs of suf certs, made once: two CAs that do not know each other.
