@@ -6,6 +6,9 @@
 import json
 import pathlib
 import random
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 
@@ -218,6 +221,94 @@ def test_keys_ahead():
             assert done.returncode == 0, done.stderr
         assert t.dealer.said('serial 3, 2 values') and not t.dealer.said('serial 4', 0.3)
         assert json.loads(done.stdout)['y'] == [[1], [2]]
+
+
+# ---- the walk of docs/functions.md
+
+NUMBERS = {'a.txt': [150, 90, 300], 'minus_b.txt': [4294967096, 4294967206, 4294967176], 'inc.p0': [535707, 751903, 60828, 976481],
+           'inc.p1': [521869, 341673, 189172, 972095]}
+TIME = re.compile(r'\d+(?:\.\d+)? [mu]?s\b( \*)?|\d+ values a second')
+
+
+def said_by(page):
+    """(command, what the page shows of its output) of all commands of a page, in order; texts of functions come as (None, lines). Of a command in the
+    text above a block, that is its output."""
+    above = ''
+    for text, inline in re.findall(r'((?:^    .*\n)(?:(?:^    .*\n|^\n(?=    ))*))|`(suf fn (?:cost|check) [^`]*)`', page, re.M):
+        lines = [line[4:] for line in text.splitlines()]
+        if inline:
+            above = inline
+        elif re.search('^suf [a-z]+ domain', text.replace('    ', ''), re.M):
+            yield None, lines
+        elif lines and lines[0].startswith('suf '):
+            commands = [line for line in lines if line.startswith('suf ')]
+            for c in commands[:-1]:
+                yield c, []
+            yield commands[-1], lines[len(commands):]
+        else:
+            yield above, lines
+            above = ''
+
+
+def shown(expected, got):
+    """Each line of the page is one of the output, in this order; columns and lines may be left out of the page, and times are not compared."""
+    words = lambda line: TIME.sub('', line).split()
+    rest = iter(got.splitlines())
+    for line in filter(str.strip, expected):
+        def holds(other, want=words(line)):
+            at = iter(words(other))
+            return all(w in at for w in want) and bool(want)
+        if not set(line) <= {'-'} and words(line):
+            assert any(holds(other) for other in rest), f'the page shows "{line}", the program {got}'
+
+
+def test_the_walk_of_the_page():
+    """what docs/functions.md shows is what the program prints, but for times"""
+    home = WORK / 'walk'
+    home.mkdir()
+    for name, numbers_of in NUMBERS.items():
+        (home / name).write_text(''.join(f'{v}\n' for v in numbers_of))
+    shutil.copytree(WORK / 'certs', home / 'certs')
+    page = (pathlib.Path(__file__).resolve().parent.parent / 'docs' / 'functions.md').read_text()
+    roles, address, compared, got = {}, {}, 0, ''
+
+    def run(command):
+        words = shlex.split(command)[1:]
+        for k, word in enumerate(words):
+            if word in address:
+                words[k] = address[word] if words[k - 1] != '--listen' else '127.0.0.1:0'
+            elif words[k - 1] == '--listen':
+                address[word], words[k] = word, '127.0.0.1:0'
+        if words[0] == 'deal' or words[:2] == ['fn', 'serve']:
+            kind, at = words[0], shlex.split(command)[shlex.split(command).index('--listen') + 1]
+            if kind in roles:
+                roles.pop(kind).end()
+            roles[kind] = Role([SUF, *words], cwd=home)
+            address[at] = f'127.0.0.1:{roles[kind].port()}'
+            return ''
+        done = subprocess.run([SUF, *words], capture_output=True, text=True, cwd=home, timeout=5 * AMPLE)
+        assert done.returncode == 0, f'{command}: {done.stderr}'
+        return done.stdout + done.stderr
+
+    try:
+        for command, lines in said_by(page):
+            if command is None:
+                name = re.search('^suf ([a-z]+)', '\n'.join(lines), re.M)[1]
+                if not (home / f'{name}.suf').exists():
+                    (home / f'{name}.suf').write_text('\n'.join(lines) + '\n')
+                else:  # the page shows how a file begins
+                    shown(lines, (home / f'{name}.suf').read_text())
+            elif command:
+                got = run(command)
+                shown(lines or [], got)
+                compared += bool(lines)
+            elif got:  # what a command of the text above printed
+                shown(lines, got)
+                compared += 1
+        assert compared >= 10, f'only {compared} outputs were compared'
+    finally:
+        for role in roles.values():
+            role.end()
 
 
 def prepare(folder):
