@@ -165,7 +165,7 @@ class RendezvousLink : public run::Link {
  private:
   template <class F>
   void Wait(std::unique_lock<std::mutex>& l, F until) {
-    if (!r_.changed.wait_for(l, std::chrono::seconds(20), until))
+    if (!r_.changed.wait_for(l, std::chrono::seconds(120), until))
       Fail(Cause::kPeer, "both parties wait for each other");
   }
   Rendezvous& r_;
