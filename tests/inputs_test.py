@@ -503,7 +503,7 @@ def refuses_output(what, words):
         os.close(reading)
         p = prints(w, words, writing)
         os.close(writing)
-        assert p.finish(20) == UNREAD and not any(line.startswith('suf:') or 'cannot' in line for line in p.err), (p.process.returncode, p.err)
+        assert p.finish() == UNREAD and not any(line.startswith('suf:') or 'cannot' in line for line in p.err), (p.process.returncode, p.err)
         yield prints(w, 'fn list', subprocess.PIPE)
 
     @row(f'stdout is closed: {what}', 5, '^suf: cannot write to stdout, which is closed; open it, or send it to a file$', 20)
