@@ -3,6 +3,8 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "suf/base/printable.hpp"
+
 namespace suf::apps::log {
 namespace {
 
@@ -18,7 +20,7 @@ spdlog::logger& Logger() {
 
 }  // namespace
 
-void Info(const std::string& line) { Logger().info("{}", line); }
-void Warn(const std::string& line) { Logger().warn("{}", line); }
+void Info(const std::string& line) { Logger().info("{}", Printable(line)); }
+void Warn(const std::string& line) { Logger().warn("{}", Printable(line)); }
 
 }  // namespace suf::apps::log

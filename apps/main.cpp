@@ -12,6 +12,7 @@
 #include "apps/output.hpp"
 #include "suf/backends/cuda.hpp"
 #include "suf/base/error.hpp"
+#include "suf/base/printable.hpp"
 #include "suf/compiler/choose.hpp"
 #include "suf/net/credentials.hpp"
 #include "suf/nn/plan.hpp"
@@ -307,7 +308,7 @@ int Main(int argc, char** argv) {
   } catch (const CLI::Success& x) {  // --help, --version
     return app.exit(x);
   } catch (const CLI::ParseError& x) {
-    std::cerr << "suf: " << Usage(app, x) << std::endl;
+    std::cerr << "suf: " << suf::Printable(Usage(app, x)) << std::endl;
     return ExitCode(suf::Cause::kInput);
   }
   return status;
@@ -349,7 +350,7 @@ int main(int argc, char** argv) {
     std::cerr << "suf: out of memory; use a shorter text or a larger machine" << std::endl;
     status = suf::apps::ExitCode(suf::Cause::kResource);
   } catch (const std::exception& x) {
-    std::cerr << "suf: " << x.what() << std::endl;
+    std::cerr << "suf: " << suf::Printable(x.what()) << std::endl;
     status = suf::apps::ExitCode(suf::Cause::kResource);
   }
   return status;

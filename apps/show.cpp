@@ -10,6 +10,7 @@
 
 #include "apps/log.hpp"
 #include "suf/base/error.hpp"
+#include "suf/base/printable.hpp"
 #include "suf/model/vocabulary.hpp"
 
 namespace suf::apps {
@@ -35,7 +36,7 @@ void Bar::At(double done, const std::string& what) {
   last_ = now, shown_ = true;
   int full = int(std::clamp(done, 0.0, 1.0) * 30);
   std::cerr << "\r\033[K" << title_ << " [" << std::string(size_t(full), '=') << std::string(size_t(30 - full), ' ')
-            << "] " << int(done * 100) << " %  " << what << std::flush;
+            << "] " << int(done * 100) << " %  " << Printable(what) << std::flush;
 }
 
 namespace {
@@ -47,7 +48,9 @@ size_t Width(const std::string& s) {
 
 }  // namespace
 
-std::string Table(const std::vector<std::vector<std::string>>& rows) {
+std::string Table(std::vector<std::vector<std::string>> rows) {
+  for (auto& r : rows)
+    for (std::string& cell : r) cell = Printable(cell);
   std::vector<size_t> width;
   for (auto& r : rows)
     for (size_t c = 0; c < r.size(); ++c) {

@@ -43,7 +43,7 @@ class Stages {
 };
 
 // Table: columns as wide as their longest cell; the first is left-aligned, the others right.
-std::string Table(const std::vector<std::vector<std::string>>& rows);
+std::string Table(std::vector<std::vector<std::string>> rows);
 std::string Bytes10(int64_t bytes);  // "43.0 MB", powers of ten
 std::string Count10(int64_t n);      // "43.0 M"
 std::string Fixed(double v, int digits);

@@ -74,21 +74,26 @@ void Models() {
     Seed("text", name, std::string(text));
 }
 
-// Small: a plan of few words that Check accepts: tables of two pieces or as few as their widths allow.
-nn::Plan Small() {
-  nn::Plan p =
-      model::SmallPlan(model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4}), 4);
-  auto halves = [](int ring) { return std::vector<func::Group>{{ring - 1, 0, 2, {1, 1}}}; };
+// Shrink: gives a plan tables of two pieces, or as few as their widths allow; Check still accepts it.
+nn::Plan Shrunk(nn::Plan p) {
+  auto halves = [](int ring, const compiler::Lowering& rows) {  // a DCF reads no constant
+    return std::vector<func::Group>{{ring - 1, 0, 2, {rows.kind == compiler::Kind::kStepDcf ? 2 : 1, 1}}};
+  };
   for (nn::Class& c : p.classes) {
     for (nn::OperatorPtr& op : c.ops) {
-      if (auto* n = dynamic_cast<nn::Norm*>(op.get())) n->rsqrt = halves(n->square);
-      if (auto* w = dynamic_cast<nn::WeightedSum*>(op.get())) w->recip = halves(w->row_sum);
+      if (auto* n = dynamic_cast<nn::Norm*>(op.get())) n->rsqrt = halves(n->square, n->rows);
+      if (auto* w = dynamic_cast<nn::WeightedSum*>(op.get())) w->recip = halves(w->row_sum, w->rows);
       if (auto* s = dynamic_cast<nn::Softmax*>(op.get())) {
+        if (s->by == nn::Softmax::kShift) {
+          s->table = {0, 1}, s->end = 3, s->peak = 2;
+          continue;
+        }
         s->shift = s->window() - 3, s->low = 1, s->level = 2, s->floor = 0;
         s->low_table = {1, 1}, s->high_table = {0, 1, 1, 1};
       }
       if (auto* a = dynamic_cast<nn::Activation*>(op.get())) {
-        const int width = a->window() - a->shift, pieces = std::max(1, width - 16);
+        const int width = a->window() - a->shift, narrow = std::max(1, width - 16);
+        const int pieces = narrow <= 10 ? narrow : std::max(2, width - 40);
         a->lines.a = width - pieces;
         a->lines.offset.assign(size_t{1} << pieces, 0), a->lines.rise.assign(size_t{1} << pieces, 1);
       }
@@ -97,12 +102,61 @@ nn::Plan Small() {
   }
   return p;
 }
+nn::Plan Small() {
+  return Shrunk(model::SmallPlan(
+      model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4}), 4));
+}
+
+// FamilyPlans: a small plan of each family for `plan_json`: as for a near link; as for a far one, where softmaxes take
+// a predicted shift and little is opened; an encoder's in two tiles, of two variants.
+void FamilyPlans() {
+  const std::filesystem::path folder = root + "/../plans";
+  std::filesystem::create_directories(folder);
+  auto write = [&](const std::string& name, const nn::Plan& plan) {
+    nn::Check(plan);
+    WriteTo(folder / (name + ".json"), AsView(nn::Serialize(plan)));
+  };
+  const std::pair<const char*, const char*> configs[] = {
+      {"bert",
+       R"({"model_type": "bert", "hidden_act": "gelu", "hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8,
+"vocab_size": 16, "num_hidden_layers": 2, "max_position_embeddings": 32})"},
+      {"gpt2",
+       R"({"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "activation_function": "gelu_new", "n_embd": 8,
+"n_head": 2, "n_layer": 1, "n_positions": 32, "vocab_size": 16, "layer_norm_epsilon": 1e-05})"},
+      {"llama",
+       R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 8,
+"num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 8, "vocab_size": 16, "num_hidden_layers": 1,
+"max_position_embeddings": 32, "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "tie_word_embeddings": true})"}};
+  for (auto [name, config] : configs) {
+    const model::Model m = model::Written({name, config}, 1);
+    write(name, Shrunk(model::SmallPlan(m, 4)));
+    nn::Plan far = Shrunk(model::FarPlan(model::Shifted(m, true), 4));
+    write(std::string(name) + "_far", far);
+    if (name != std::string("bert")) continue;
+    nn::Plan tiles = Shrunk(model::SmallPlan(m, nn::kTiledTokens));
+    tiles.classes.erase(tiles.classes.begin(), tiles.classes.end() - 1);
+    tiles.classes[0].tiles = 2;
+    far = Shrunk(model::FarPlan(model::Shifted(m, false), nn::kTiledTokens));
+    write("bert_tiles", tiles);
+    far.classes.erase(far.classes.begin(), far.classes.end() - 1);
+    nn::Class near = far.classes[0];
+    for (nn::OperatorPtr& op : near.ops)
+      for (nn::Knob& k : op->Knobs()) k.set(k.options.size() - 1);
+    near.tiles = 2, near.variant = 1;
+    far.variants = {{"far", ""}, {"near", ""}};
+    far.classes.push_back(std::move(near));
+    for (nn::Class& c : far.classes) nn::Derive(far.graph, c.ops);
+    write("bert_variants", far);
+  }
+}
 
 void Plans() {
   std::string text = nn::Serialize(Small());
   WriteTo(root + "/../plan.json", AsView(text));
   Seed("plan", "whole", text);
   Seed("plan", "half", text.substr(0, text.size() / 2));
+  FamilyPlans();
+  for (uint8_t plan = 0; plan < 8; ++plan) Seed("plan_json", Str("sound", int(plan)), Bytes{plan});
   Seed("trace", "same", Bytes{});
   for (int i = 0; i < 8; ++i) {
     Writer w;

@@ -385,6 +385,18 @@ alone('plan: missing', 2, 'cannot read the plan', SHOW)
 alone('plan: a folder', 2, 'cannot read the plan', 'plan show {w}'.split())
 alone('plan: nested 100000 deep', 4, 'the plan', SHOW, lambda w: (w.dir / 'p').write_text('[' * 100_000 + ']' * 100_000))
 alone('plan: another kind of file', 4, 'is not JSON', 'plan show {model}/model.safetensors'.split())
+
+
+def node(p, op):
+    return next(n for n in p['nodes'] if n['op'] == op)
+
+
+alone('plan: a text that a terminal obeys', 4, r'the plan.s field nodes\[0\]\.scope has a character that is not printable: "\\x1b7\\x1b\[4Athat of bert\\x1b8"; compile', SHOW,
+      altered_plan(lambda p: p['nodes'][0].update(scope='\x1b7\x1b[4Athat of bert\x1b8')))
+alone('plan: a text that is written backwards', 4, r'nodes\[1\]\.label has a character that is not printable: "a\\u\{202e\}b"', SHOW, altered_plan(lambda p: p['nodes'][1].update(label='a\u202eb')))
+alone('plan: a name that a terminal obeys', 4, r'the plan.s field \\x1b\[2K\\rsuf: fine is unknown', SHOW, altered_plan(lambda p: p.update({'\x1b[2K\rsuf: fine': 1})))
+for command in ('estimate --plan {w}/p --tokens 3', 'plan show {w}/p --trace 3', 'deal --plan {w}/p --certs {certs} --listen 127.0.0.1:0'):
+    alone(f'plan: a map of a bias alone, {command.split()[0]}', 4, "a map's terms: there is none", command.split(), altered_plan(lambda p: node(p, 'map').update(terms=[])))
 DEAL = 'deal --plan {plan} --certs {certs} --listen 127.0.0.1:0'.split()
 SERVE = 'serve --plan {plan} --model {w}/m --certs {certs} --dealer 127.0.0.1:1 --listen 127.0.0.1:0 --store {w}/model'.split()
 alone('plan: another shape than the model', 4, 'another shape of model', SERVE, broken_model(one_layer_files))

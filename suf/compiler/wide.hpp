@@ -27,9 +27,17 @@ struct WideWire {
   int k() const { return hat.bits; }
 };
 
-// Field: bits begin .. begin + bits - 1 of a wide number, bits <= 64.
+// CheckField: refuses bits that the number does not have.
+inline void CheckField(int begin, int bits, int radix, int of, size_t limbs) {
+  if (begin < 0 || bits < 1 || bits > 64 || begin + bits > of || radix < 1 || limbs != size_t(Limbs(radix, of)))
+    Fail(Cause::kRefused, "bits ", begin, " to ", begin + bits - 1, " are read of a number of ", of,
+         " bits; make a plan whose wires are as wide as what reads them");
+}
+
+// Field: bits begin .. begin + bits - 1 of a wide number, bits <= 64. Throws Cause::kRefused if it has fewer.
 template <unsigned A>
 pfss::Val<A> Field(const Wide<A>& x, int begin, int bits) {
+  CheckField(begin, bits, x.radix, x.bits, x.limbs.size());
   size_t i = size_t(begin / x.radix);
   int have = LimbBits(x.radix, x.bits, int(i)) - begin % x.radix;
   pfss::Val<A> v = x.limbs[i] >> begin % x.radix;

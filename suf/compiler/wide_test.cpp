@@ -229,6 +229,22 @@ TEST(Wide, RowsBehindTrees) {
   }
 }
 
+// At 5973ede bits that a number does not have were read past its limbs.
+TEST(Wide, AFieldOutsideItsNumberIsRefused) {
+  Trace t;
+  const Wide<kPub> x{26, 40, {t.constant(1), t.constant(2)}};
+  EXPECT_NO_THROW(Field(x, 20, 20));
+  for (auto [begin, bits] : {std::pair{20, 21}, {40, 1}, {63, 2}, {-1, 3}, {0, 0}, {0, 65}}) try {
+      Field(x, begin, bits);
+      ADD_FAILURE() << begin << " " << bits;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.cause(), Cause::kRefused);
+      EXPECT_EQ(std::string(e.what()),
+                Str("bits ", begin, " to ", begin + bits - 1, " are read of a number of 40 bits; make ",
+                    "a plan whose wires are as wide as what reads them"));
+    }
+}
+
 // 1[(h - t) mod 2^n < r] of every h and every r in halves of few bits, on every backend.
 TEST(Wide, ComparisonsOfHalvesExhaustive) {
   const auto every = backends::Every();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "suf/base/printable.hpp"
 #include "suf/ring/words.hpp"
 
 namespace suf::func {
@@ -138,8 +139,7 @@ void VerifyChannels(const Suf& f) {
 }  // namespace
 
 bool IsWord(std::string_view s) {
-  return !s.empty() && s.size() <= size_t(kMostName) && s[0] != '#' &&
-         std::all_of(s.begin(), s.end(), [](unsigned char c) { return c > ' ' && c != 0x7f; });
+  return !s.empty() && s.size() <= size_t(kMostName) && s[0] != '#' && s.find(' ') == s.npos && IsPrintable(s);
 }
 
 void Verify(const Suf& f) {

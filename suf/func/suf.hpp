@@ -63,8 +63,8 @@ inline constexpr int kMostOutputs = 64, kMostDegree = 7, kMostFormulas = 64, kMo
                      kMostName = 256;
 inline constexpr size_t kMostPieces = size_t{1} << 16, kMostCoefficients = size_t{1} << 22;
 
-// IsWord: whether the text form reads `s` as one word: 1 to kMostName bytes, no space and no control character, and no
-// # in front, which begins a comment.
+// IsWord: whether the text form reads `s` as one word: 1 to kMostName bytes, printable, no space, and no # in
+// front, which begins a comment.
 bool IsWord(std::string_view s);
 // Verify: throws Cause::kInput with a sentence when a Suf is not well formed, or over a limit.
 void Verify(const Suf& f);

@@ -25,7 +25,7 @@ using Tiles = std::vector<AnyWire>;  // of a text, or the one of a single row
 template <class T>
 T JoinedAs(const AnyWire& a, const AnyWire& b) {
   const T &x = std::get<T>(a), &y = std::get<T>(b);
-  auto join = [](auto u, auto v) { return Concat(std::vector{u, v}, 0); };
+  auto join = [](auto u, auto v) { return Concat(std::vector{u, v}, int(u.shape().size()) - 2); };
   auto hat = join(x.hat, y.hat);
   auto r = join(x.r, y.r);
   if constexpr (requires { x.s; }) {
@@ -56,6 +56,16 @@ AnyWire Later(const AnyWire& w, int ticks) {
         }
       },
       w);
+}
+
+// Lies: whether a wire has this ring and shape, in a form that serves readers of that form.
+bool Lies(const AnyWire& w, Form form, int ring, const Shape& shape) {
+  if (const auto* s = std::get_if<Summands>(&w)) return s->ring == ring && s->shape == shape;
+  const bool both = std::holds_alternative<SharedWire<kPub>>(w);
+  const bool serves = form == Form::kOpen  ? both || std::holds_alternative<Wire<kPub>>(w)
+                      : form == Form::kMap ? both || std::holds_alternative<SharedWire<kP0>>(w)
+                                           : both;
+  return serves && RingBits(w) == ring && ShapeOf(w) == shape;
 }
 
 class Builder {
@@ -141,7 +151,32 @@ class Builder {
     if (tile >= 0 && tile != ahead_ && node.in.empty()) e.wait = 1;
     if (&c_ != &plan_.classes[0])
       for (const Slot& s : op.Slots()) e.others[s.name] = SlotName(plan_, c_, node, s);
-    return op.Build(e, x);
+    return Built(node, e, x);
+  }
+  // Built: what the operator makes, held to what Check promised its readers. A promise that does not hold refuses the
+  // plan: another party may have written it.
+  AnyWire Built(const nn::Node& node, const Emission& e, std::span<const AnyWire> x) const {
+    const Operator& op = OpOf(node);
+    const std::string where = Str("nodes[", node.index, "] (", Graph::Where(node), ")");
+    try {
+      AnyWire y = op.Build(e, x);
+      SUF_CHECK(e.result == std::holds_alternative<std::monostate>(y));
+      SUF_CHECK(op.summands == std::holds_alternative<Summands>(y));
+      SUF_CHECK(e.result || Lies(y, op.form, op.built, ShapeOf(op, e)));
+      return y;
+    } catch (const Bug& bug) {
+      throw Unbuilt(where, bug.what());
+    } catch (const Error& e) {
+      Fail(Cause::kRefused, "the plan cannot be built at ", where, ": ", e.what());
+    }
+  }
+  // ShapeOf: of the wire of a node's rows.
+  Shape ShapeOf(const Operator& op, const Emission& e) const {
+    const int64_t rows = op.one_row ? 1 : e.rows;
+    if (op.Gives() == Layout::kPairs || (op.Gives() == Layout::kPacked && !e.Packed(true))) return {op.dim, rows, n_};
+    if (op.Gives() == Layout::kPacked) return {op.dim, int64_t{n_} * (n_ + 1) / 2};
+    if (op.heads) return {op.heads, rows, op.dim / op.heads};
+    return {rows, op.dim};
   }
   // Whole: both tiles of a node as one wire, made once.
   AnyWire Whole(const nn::Node& node, const Tiles& x) {
@@ -161,6 +196,9 @@ class Builder {
 };
 
 }  // namespace
+
+Unbuilt::Unbuilt(const std::string& where, const std::string& why)
+    : Error(Cause::kRefused, Str("the plan cannot be built at ", where, ": ", why, "; compile the plan again")) {}
 
 void Build(pfss::Trace& t, const Plan& plan, int n, int variant) {
   Builder b(t, plan, n, variant);

@@ -11,38 +11,56 @@ Edges EdgesOf(const Node& n, const Ops& ops) {
   Edges in;
   for (const Node* x : n.in) {
     const Operator& op = *ops[size_t(x->index)];
-    in.push_back({op.scale, op.scale, op.ring, op.dim, op.one_row, {}});
+    in.push_back({op.scale, op.scale, op.built, op.dim, op.one_row, {}, op.heads, op.summands});
   }
   return in;
 }
+
+namespace {
+
+// DeriveForms: backward, from each reader to what it reads.
+void DeriveForms(const Graph& g, Ops& ops) {
+  std::vector<std::optional<Form>> form(g.size());
+  for (const OperatorPtr& op : ops) op->wrapped = true, op->summand_ring = 0;
+  for (size_t i = g.size(); i-- > 0;) {
+    const Node& n = g.node(i);
+    Operator& op = *ops[i];
+    op.form = form[i].value_or(Form::kOpen), op.wrapped = form[i] && op.wrapped;
+    op.unused = !form[i] && i + 1 < g.size();
+    for (size_t k = 0; k < n.in.size(); ++k) {
+      if (op.unused || !op.Uses(int(k))) continue;
+      const size_t at = size_t(n.in[k]->index);
+      Operator& from = *ops[at];
+      const Form want = op.Transparent() ? op.form : op.Reads(int(k));
+      form[at] = form[at].value_or(want) == want ? want : Form::kProduct;
+      from.wrapped = from.wrapped && op.Wraps();
+      if (want == Form::kSummands)
+        from.summand_ring = std::max(from.summand_ring, op.Transparent() ? op.summand_ring : op.SummandRing(int(k)));
+    }
+  }
+}
+
+}  // namespace
 
 void Derive(const Graph& g, Ops& ops) {
   for (auto& n : g.nodes()) {
     Operator& op = *ops[size_t(n->index)];
     const Edges in = EdgesOf(*n, ops);
-    op.dim = op.Dim(in), op.one_row = op.OneRow(in);
+    op.dim = op.Dim(in), op.one_row = op.OneRow(in), op.heads = op.Heads(in);
   }
-  for (size_t i = g.size(); i-- > 0;) {
-    const Node& n = g.node(i);
-    std::optional<Form> form;
-    bool wrapped = true;
-    ops[i]->summand_ring = 0;
-    for (const Node* r : g.Readers(&n)) {
-      const Operator& op = *ops[size_t(r->index)];
-      for (size_t k = 0; k < r->in.size(); ++k) {
-        if (r->in[k] != &n || op.unused || !op.Uses(int(k))) continue;
-        wrapped = wrapped && op.Wraps();
-        const Form want = op.Transparent() ? op.form : op.Reads(int(k));
-        form = form.value_or(want) == want ? want : Form::kProduct;
-        if (want == Form::kSummands) ops[i]->summand_ring = op.SummandRing(int(k));
-      }
-    }
-    ops[i]->form = form.value_or(Form::kOpen), ops[i]->wrapped = form && wrapped;
-    ops[i]->unused = !form && i + 1 < g.size();
+  DeriveForms(g, ops);
+  for (auto& n : g.nodes()) {
+    Operator& op = *ops[size_t(n->index)];
+    const Edges in = EdgesOf(*n, ops);
+    op.summands = op.form == Form::kSummands && op.Summed(in), op.built = op.Built(in);
   }
 }
 
 namespace {
+
+std::string Place(const std::string& of, const Node& n) {
+  return Str(of, ".nodes[", n.index, "] (", Graph::Where(n), ")");
+}
 
 // CheckVariants: their names, and that each has its classes, in order, up to the limit.
 void CheckVariants(const Plan& p) {
@@ -84,8 +102,9 @@ void Check(const Plan& p) {
     Class c = p.classes[i];
     const std::string at = Str("classes[", i, "]");
     Wanted(c.ops.size() == p.graph.size(), at, "there is not one operator a node");
+    for (auto& n : p.graph.nodes()) c.ops[size_t(n->index)]->Verify(Place(at, *n));
     Derive(p.graph, c.ops);
-    Wanted(!c.ops.back()->Transparent() && c.ops.back()->Gives() == Layout::kRows, at,
+    Wanted(!c.ops.back()->Transparent() && c.ops.back()->Gives() == Layout::kRows && !c.ops.back()->heads, at,
            "its result is a view, or no rows");
     if (c.tiles == 2 && c.max_n < kTiledTokens)
       Fail(Cause::kRefused, "the plan's field ", at, ".tiles is 2, but its texts have at most ", c.max_n,
@@ -97,12 +116,21 @@ void Check(const Plan& p) {
         Fail(Cause::kRefused, "the plan's field ", at, ".tiles is 2, but ", Graph::Where(*n),
              " is causal and takes a text whole; compile the plan with tiles=1");
       const Edges in = EdgesOf(*n, c.ops);
-      const std::string where = Str(at, ".nodes[", n->index, "] (", Graph::Where(*n), ")");
-      for (size_t k = 0; k < in.size(); ++k)
-        Wanted(!op.Uses(int(k)) || c.ops[size_t(n->in[k]->index)]->Gives() == op.Wants(int(k)), where,
+      const std::string where = Place(at, *n);
+      for (size_t k = 0; k < in.size(); ++k) {
+        if (!op.Uses(int(k))) continue;
+        Wanted(c.ops[size_t(n->in[k]->index)]->Gives() == op.Wants(int(k)), where,
                "it reads rows as scores, or scores otherwise than they lie");
-      op.Check(in, c.max_n, where);
-      for (const Slot& s : op.Slots()) Wanted(s.scale >= 0, at, "a weight has a negative scale");
+        Wanted(!in[k].heads || op.TakesHeads(), where, "it reads rows that lie by heads");
+        Wanted(!in[k].summands || !op.Transparent() || op.summands, where, "it is a view of what nobody opens");
+      }
+      try {
+        op.Check(in, c.max_n, where);
+        for (const Slot& s : op.Slots()) Wanted(s.scale >= 0, where, "a weight has a negative scale");
+      } catch (const Error& e) {  // of a function or a weight's expression, which know no node
+        if (std::string_view(e.what()).find(where) != std::string_view::npos) throw;
+        Wanted(false, where, e.what());
+      }
     }
   }
 }

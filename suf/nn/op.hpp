@@ -217,6 +217,14 @@ class Operator {
   // Gives: how the result lies; Wants: how input i must.
   virtual Layout Gives() const { return Layout::kRows; }
   virtual Layout Wants(int /*input*/) const { return Layout::kRows; }
+  // Built: the ring of the wire that Build makes of these inputs in `form`. Heads: of a wire that lies by heads, else 0;
+  // TakesHeads: whether an input may lie so. Summed: whether Build gives summands in the form kSummands.
+  virtual int Built(const Edges& /*in*/) const { return ring; }
+  virtual int64_t Heads(const Edges& /*in*/) const { return 0; }
+  virtual bool TakesHeads() const { return false; }
+  virtual bool Summed(const Edges& /*in*/) const { return false; }
+  // Verify: what the readings take for granted of the attributes, `where` as in Check; called before any of them.
+  virtual void Verify(const std::string& /*where*/) const {}
   // Fields: the parameters, with their ranges. Check: what Build and Spec take for granted of them; throws
   // Cause::kRefused with a sentence that names `where`.
   virtual void Fields(Visitor&) {}
@@ -232,11 +240,13 @@ class Operator {
   // What every node of a plan has: the result's scale and the ring of its wire.
   int scale = 0, ring = 0;
   // What follows from the graph (Derive in plan.hpp): the form that its readers want, whether all of them wrap it,
-  // whether nobody uses it in this class, its width and rows.
+  // whether nobody uses it in this class, its width and rows, and how its wire is built.
   Form form = Form::kOpen;
   int summand_ring = 0;  // of summands: as the reader wants them
   bool wrapped = false, unused = false, one_row = false;
-  int64_t dim = 0;
+  int64_t dim = 0, heads = 0;
+  int built = 0;          // ring of the wire that Build makes
+  bool summands = false;  // instead of a wire
 };
 using OperatorPtr = std::unique_ptr<Operator>;
 

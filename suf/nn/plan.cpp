@@ -6,6 +6,7 @@
 
 #include "suf/base/digest.hpp"
 #include "suf/base/json.hpp"
+#include "suf/base/printable.hpp"
 #include "suf/func/text.hpp"
 #include "suf/nn/ops/lookup.hpp"
 
@@ -16,6 +17,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMostNodes = 1 << 12, kMostClasses = 64, kNameCharacters = 24;
+// A plan's text, and its nodes times its classes: many times what a model of 48 layers and 8 variants needs.
+constexpr size_t kMostBytes = size_t{1} << 28, kMostClassNodes = size_t{1} << 16;
 // kTableWords: the most pieces and outputs of them in a plan's functions, each function counted as often as it is used:
 // a short text could name a long function in every node of every class.
 constexpr size_t kTableWords = size_t{1} << 24;
@@ -25,12 +28,26 @@ struct Functions {
   std::vector<std::string> list;
   std::map<std::string, size_t> index;
   size_t used = 0;  // pieces copied by a reader
+  std::map<size_t, func::Suf> read = {};
+  // Read: function i, whose text is read once however often it is used.
+  const func::Suf& Read(size_t i) {
+    auto at = read.find(i);
+    if (at == read.end()) at = read.emplace(i, func::Parse(list[i])).first;
+    return at->second;
+  }
   size_t Of(const std::string& text) {
     auto [at, fresh] = index.emplace(text, list.size());
     if (fresh) list.push_back(text);
     return at->second;
   }
 };
+
+// WantPrintable: a plan's texts are shown to the other roles, who did not write them.
+void WantPrintable(const std::string& field, const std::string& text) {
+  if (!IsPrintable(text))
+    Fail(Cause::kRefused, "the plan's field ", field, " has a character that is not printable: ", Quoted(text),
+         "; compile the plan again with other names");
+}
 
 // Put: the writer.
 class Put : public Visitor {
@@ -42,7 +59,7 @@ class Put : public Visitor {
   void Whole(const char* name, int64_t* x, int64_t, int64_t) override { j_[name] = *x; }
   void Real(const char* name, double* x, double, double) override { j_[name] = *x; }
   void Flag(const char* name, bool* x) override { j_[name] = *x; }
-  void Text(const char* name, std::string* x, size_t) override { j_[name] = *x; }
+  void Text(const char* name, std::string* x, size_t) override { WantPrintable(name, *x), j_[name] = *x; }
   void Many(const char* name, Ints* x, size_t, int64_t, int64_t) override { j_[name] = *x; }
   void Weight(const char* name, Expr* x, bool) override { j_[name] = x->Text(); }
   void Function(const char* name, func::Suf* x) override { j_[name] = functions_.Of(func::Print(*x)); }
@@ -91,6 +108,7 @@ class Get : public Visitor {
     *x = Field(name, &Json::is_string, "a text").get<std::string>();
     if (x->size() > limit)
       Fail(Cause::kRefused, "the plan's field ", Path(name), " is longer than ", limit, " characters");
+    WantPrintable(Path(name), *x);
   }
   void Many(const char* name, Ints* x, size_t most, int64_t lo, int64_t hi) override {
     x->clear();
@@ -106,14 +124,18 @@ class Get : public Visitor {
   void Function(const char* name, func::Suf* x) override {
     int64_t i = 0;
     Whole(name, &i, 0, int64_t(functions_.list.size()) - 1);
+    const func::Suf* f = nullptr;
     try {
-      *x = func::Parse(functions_.list[size_t(i)]);
+      f = &functions_.Read(size_t(i));
     } catch (const Error& e) {
       Fail(Cause::kRefused, "the plan's field functions[", i, "]: ", e.what());
     }
-    if ((functions_.used += x->pieces.size() * size_t(x->outputs)) > kTableWords)
+    functions_.used += f->pieces.size() * size_t(f->outputs) + f->channels.size();
+    for (const func::Formula& formula : f->formulas) functions_.used += formula.size();
+    if (functions_.used > kTableWords)
       Fail(Cause::kRefused, "the plan's functions have more than ", kTableWords,
            " pieces, each function counted as often as it is used; compile the plan for fewer lengths");
+    *x = *f;
   }
   void List(const char* name, size_t, size_t most, const std::function<void(size_t)>& resize,
             const std::function<void(Visitor&, size_t)>& item) override {
@@ -182,10 +204,12 @@ void VisitGraph(Visitor& v, Graph& g) {
           g.AddNode(MakeOperator(name), nodes, label);
         }
         g.node(i).op->Attributes(w);
+        if (w.fills()) g.node(i).op->Verify(Str("nodes[", i, "] (", Graph::Where(g.node(i)), ")"));
       });
 }
 
-void VisitClass(Visitor& v, const Graph& g, Class& c) {
+// VisitClass: class_nodes counts those of all classes.
+void VisitClass(Visitor& v, const Graph& g, Class& c, size_t* class_nodes) {
   v.Int("variant", c.variant, 0, kMostVariants - 1), v.Int("max_n", c.max_n, 1, kTokens);
   if (c.tiles != 1 || v.Has("tiles")) v.Int("tiles", c.tiles, 1, 2);
   v.List(
@@ -194,6 +218,9 @@ void VisitClass(Visitor& v, const Graph& g, Class& c) {
         if (n != g.size())
           Fail(Cause::kRefused, "the plan has parameters of ", n, " nodes, its graph has ", g.size(),
                "; compile the plan again");
+        if ((*class_nodes += n) > kMostClassNodes)
+          Fail(Cause::kRefused, "the plan has more than ", kMostClassNodes,
+               " nodes in all its classes; compile it for ", "fewer lengths or variants");
         for (size_t i = 0; i < n; ++i) c.ops.push_back(g.node(i).op->Clone());
         c.certificates.resize(n);
       },
@@ -232,9 +259,10 @@ void VisitPlan(Visitor& v, Plan& p) {
       [&](Visitor& w, size_t i) {
         w.Text("name", &p.variants[i].name, kNameCharacters), w.Text("profile", &p.variants[i].profile, 200);
       });
+  size_t class_nodes = 0;
   v.List(
       "classes", p.classes.size(), kMostClasses, [&](size_t n) { p.classes.resize(n); },
-      [&](Visitor& w, size_t i) { VisitClass(w, p.graph, p.classes[i]), VisitChoices(w, p.classes[i]); });
+      [&](Visitor& w, size_t i) { VisitClass(w, p.graph, p.classes[i], &class_nodes), VisitChoices(w, p.classes[i]); });
   v.Text("calibration", &p.calibration, 64);
 }
 
@@ -269,6 +297,9 @@ std::string Serialize(const Plan& plan, int indent) {
 }
 
 Plan Parse(const std::string& text) {
+  if (text.size() > kMostBytes)
+    Fail(Cause::kRefused, "the plan has ", text.size(), " bytes, the limit is ", kMostBytes,
+         "; compile it for fewer lengths or variants");
   Json j = ReadOrderedJson(text, {"the plan", "compile the plan again", Cause::kRefused});
   if (j.is_object() && j.contains("kind"))
     Fail(Cause::kRefused, "this is the plan of a function, not of a model; compile one of the model");

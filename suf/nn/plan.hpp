@@ -70,9 +70,11 @@ struct Plan {
 inline constexpr int kTiledTokens = 32;
 int TilesOf(const Class& c, int n);
 
-// EdgesOf: a node's inputs, from their operators of one class; no reach.
+// EdgesOf: a node's inputs, from their operators of one class after Derive; no reach. An edge's ring is that of the wire
+// which Build makes.
 Edges EdgesOf(const Node& n, const Ops& ops);
-// Derive: sets what follows from the graph: widths and rows forward, forms and wrapping backward. A wire that is read
+// Derive: sets what follows from the graph: widths and rows forward, forms and wrapping backward, then the
+// rings that are built. A wire that is read
 // in two forms is opened as for a product, which serves all of them.
 void Derive(const Graph& g, Ops& ops);
 

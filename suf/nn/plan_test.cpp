@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "suf/base/digest.hpp"
+#include "suf/nn/build.hpp"
 #include "suf/nn/small_test.hpp"
 
 namespace suf::nn {
@@ -274,7 +276,10 @@ TEST(Plan, BrokenTextIsRefusedWithASentence) {
       {[&](Json& j) { node(j, kProj)["terms"][1]["kind"] = "mean"; }, "a map's terms: a kind is there twice"},
       {[&](Json& j) { node(j, kProj)["terms"].erase(1); }, "a map's terms: a mean term has no diagonal one beside it"},
       {[&](Json& j) { node(j, kProj)["terms"] = Json::array(), node(j, kProj)["bias"] = ""; },
-       "there is neither a term nor a bias"},
+       "(0/proj/z_proj): a map's terms: there is none"},
+      // a bias alone: its linear map would read what is not there
+      {[&](Json& j) { node(j, kProj)["terms"] = Json::array(); },
+       "the plan is inconsistent at nodes[10] (0/proj/z_proj): a map's terms: there is none"},
       {[&](Json& j) { node(j, kProj)["terms"][1]["weight"] = "g[15]"; },
        "a map's weight: it has another width than the others"},
       {[&](Json& j) { node(j, kProj)["terms"][1]["weight"] = "g[16,16]"; }, "a map's weight: it has the wrong shape"},
@@ -283,10 +288,12 @@ TEST(Plan, BrokenTextIsRefusedWithASentence) {
       {[&](Json& j) { node(j, kRescale)["kind"] = "loose"; },
        "the plan has a rescale of the kind loose, which this program does not know"},
       {[&](Json& j) { node(j, kPool)["kind"] = "max"; }, "the plan pools by max, which this program does not know"},
-      {[&](Json& j) { node(j, kScores)["serving"] = 3; }, "scores: the heads of k do not divide those of q"},
-      {[&](Json& j) { node(j, kScores)["relative"] = "r[3,16,16]"; }, "scores: the relative bias has the wrong shape"},
+      {[&](Json& j) { node(j, kScores)["serving"] = 3; },
+       "(0/attention/scores): the heads of k do not divide those of q"},
+      {[&](Json& j) { node(j, kScores)["relative"] = "r[3,16,16]"; },
+       "(0/attention/scores): the relative bias has the wrong shape"},
       {[&](Json& j) { node(j, kMixed)["serving"] = 3; },
-       "weighted_sum: the heads of v do not divide those of the scores"},
+       "(0/attention/mixed): the heads of v do not divide those of the scores"},
       {[&](Json& j) { node(j, kUnit)["dim"] = 8; }, "(pool/unit): its input has another width"},
       // the parameters
       {[&](Json& j) { field(j, kQueryKey)["ring"] = 65; },
@@ -304,7 +311,7 @@ TEST(Plan, BrokenTextIsRefusedWithASentence) {
       {[&](Json& j) { field(j, kSoftmax)["offset"][0] = int64_t{1} << 60; },
        "an offset is far outside the ring of the scores"},
       {[&](Json& j) { field(j, kScores)["ring"] = field(j, kScores)["ring"].get<int>() - 1; },
-       "its input's ring is not its shift, low digit and level"},
+       "its input's ring is narrower than its shift, low digit and level"},
       {[&](Json& j) { field(j, kSoftmax)["low_table"] = field(j, kSoftmax)["high_table"]; },
        "a table of the exponential has another size than its digit"},
       {[&](Json& j) { field(j, kSoftmax)["count_bits"] = 3; },
@@ -337,6 +344,133 @@ TEST(Plan, BrokenTextIsRefusedWithASentence) {
   }
   EXPECT_THAT(Refusal([] { Parse("{"); }), "the plan is not JSON text: it ends too early; compile the plan again");
   EXPECT_THAT(Refusal([] { Parse("[]"); }), testing::HasSubstr("the plan is not an object"));
+}
+
+// Hashed: a plan's text under its right hash, as anybody can write it.
+std::string Hashed(Json j) {
+  j.erase("hash");
+  j["hash"] = Hex(HashOf({AsView(j.dump())}));
+  return j.dump();
+}
+
+// A plan is shown to roles that did not write it: text that a terminal obeys, that is hidden or reversed, is refused,
+// and the sentence shows it escaped.
+TEST(Plan, TextsArePrintable) {
+  const std::pair<const char*, const char*> texts[] = {{"a\x1b[2Kb", "\"a\\x1b[2Kb\""},
+                                                       {"\r", "\"\\r\""},
+                                                       {"a\xe2\x80\xae", "\"a\\u{202e}\""},
+                                                       {"\xc2\x9b"
+                                                        "A",
+                                                        "\"\\u{9b}A\""}};
+  const Json good = Json::parse(Serialize(AfterPlan()));
+  const auto field = [](Json& j, const char* name) -> Json& { return j["classes"][0]["nodes"][1][name]; };
+  using Put = std::pair<const char*, std::function<void(Json&, const std::string&)>>;
+  const Put fields[] = {
+      {"nodes[0].scope", [](Json& j, const std::string& s) { j["nodes"][0]["scope"] = s; }},
+      {"nodes[0].label", [](Json& j, const std::string& s) { j["nodes"][0]["label"] = s; }},
+      {"nodes[0].op", [](Json& j, const std::string& s) { j["nodes"][0]["op"] = s; }},
+      {"nodes[0].table", [](Json& j, const std::string& s) { j["nodes"][0]["table"] = s; }},
+      {"nodes[1].key", [](Json& j, const std::string& s) { j["nodes"][1]["key"] = s; }},
+      {"variants[0].name", [](Json& j, const std::string& s) { j["variants"][0]["name"] = s; }},
+      {"variants[0].profile", [](Json& j, const std::string& s) { j["variants"][0]["profile"] = s; }},
+      {"classes[0].nodes[1].rows", [&](Json& j, const std::string& s) { field(j, "rows") = s; }},
+      {"classes[0].nodes[1].certificates[0].width",
+       [&](Json& j, const std::string& s) { field(j, "certificates")[0]["width"] = s; }},
+      {"classes[0].choices[0].what",
+       [](Json& j, const std::string& s) {
+         j["classes"][0]["choices"] = {{{"what", s}, {"choice", "1"}, {"runner_up", "2"}, {"microseconds", 1}}};
+       }},
+      {"classes[0].choices[0].runner_up",
+       [](Json& j, const std::string& s) {
+         j["classes"][0]["choices"] = {{{"what", "x"}, {"choice", "1"}, {"runner_up", s}, {"microseconds", 1}}};
+       }},
+      {"calibration", [](Json& j, const std::string& s) { j["calibration"] = s; }}};
+  for (const auto& [name, put] : fields)
+    for (const auto& [text, shown] : texts) {
+      Json j = good;
+      put(j, text);
+      EXPECT_EQ(Refusal([&] { Parse(Hashed(j)); }),
+                Str("the plan's field ", name, " has a character that is not printable: ", shown,
+                    "; compile the plan again with other names"));
+    }
+  Json j = good;
+  j["functions"][0] = "suf a\xe2\x80\xae domain 1 ring 64 outputs 1 degree 0\npiece 0 : 1\nend 2\n";
+  const std::string said = Refusal([&] { Parse(Hashed(j)); });
+  EXPECT_THAT(said, testing::StartsWith("the plan's field functions[0]: "));
+  j = good, j["\x1b[A"] = 1;
+  EXPECT_EQ(Refusal([&] { Parse(Hashed(j)); }), "the plan's field \\x1b[A is unknown; compile the plan again");
+  j = good, j["nodes"][0]["scope"] =
+                "Einbettung/gr\xc3\xb6\xc3\x9f"
+                "er";  // visible
+  EXPECT_NO_THROW(Parse(Hashed(j)));
+  // and whoever makes one is refused before it is written
+  Plan mine = AfterPlan();
+  mine.graph.node(0).scope = "\x1b[2K";
+  EXPECT_THAT(Refusal([&] { Serialize(mine); }), testing::HasSubstr("the plan's field scope has a character"));
+}
+
+// Every node reads every earlier node: what the reader accepts is built as the edges promise. At 5973ede a norm behind
+// the rescale of v read past the heap.
+TEST(Plan, EveryRewiredEdgeIsRefusedOrBuilt) {
+  int tried = 0, built = 0;
+  for (const Plan* plan : {&AfterPlan(), &BeforePlan()}) {
+    Json j = Json::parse(Serialize(*plan));
+    for (size_t i = 0; i < j["nodes"].size(); ++i)
+      for (Json& in : j["nodes"][i]["in"]) {
+        const Json was = in;
+        for (size_t from = 0; from < i; ++from) {
+          if (was == from) continue;
+          in = from, ++tried;
+          SCOPED_TRACE(Str("node ", i, " reads ", from));
+          std::optional<Plan> read;
+          const std::string said = Refusal([&] { read = Parse(Hashed(j)); });
+          if (!read) {
+            EXPECT_THAT(said, testing::HasSubstr("nodes["));
+            continue;
+          }
+          pfss::Trace t;
+          EXPECT_NO_THROW(Build(t, *read, read->min_tokens));
+          ++built;
+        }
+        in = was;
+      }
+  }
+  EXPECT_GT(tried, 300);
+  EXPECT_GT(built, 20);
+}
+
+// A wire is as wide as its operator builds it: of a rescale that is opened for a reader of x_hat alone, what the shift
+// leaves, whatever ring it has. At 5973ede the edge said 30.
+TEST(Plan, EdgesCarryTheRingThatIsBuilt) {
+  Graph g;
+  Node* z = FullMap(g, Embedding(g, false), "w", kWidth, kWidth, false, "value", "z");
+  Rescale r;
+  r.shift = 4, r.ring = 30;
+  Node* x = g.Add(std::move(r), {z}, "x");
+  Node* n = NormOf(g, x, "n", false);
+  g.Number();
+  Ops ops;
+  for (auto& node : g.nodes()) ops.push_back(node->op->Clone());
+  ops[size_t(z->index)]->ring = 20;
+  Derive(g, ops);
+  EXPECT_EQ(EdgesOf(*x, ops)[0].ring, 20);
+  EXPECT_EQ(ops[size_t(x->index)]->form, Form::kOpen);
+  EXPECT_EQ(EdgesOf(*n, ops)[0].ring, 16);
+}
+
+// A short text that names much is refused before it takes time or memory.
+TEST(Plan, SizesAreBounded) {
+  Json j = Json::parse(Serialize(AfterPlan()));
+  const Json last = j["classes"].back(), node = j["nodes"][2], own = last["nodes"][2];  // a map
+  for (int i = 0; i < 2000; ++i) {
+    j["nodes"].push_back(node);
+    for (Json& c : j["classes"]) c["nodes"].push_back(own);
+  }
+  while (j["classes"].size() < 40) j["classes"].push_back(j["classes"].back());
+  EXPECT_THAT(Refusal([&, text = j.dump()] { Parse(text); }),
+              testing::HasSubstr("the plan has more than 65536 nodes in all its classes"));
+  EXPECT_THAT(Refusal([&] { Parse(std::string((size_t{1} << 28) + 1, ' ')); }),
+              testing::HasSubstr("the plan has 268435457 bytes, the limit is 268435456"));
 }
 
 // Every number of a class, one off: refused, and never a crash.

@@ -40,10 +40,12 @@ struct Reach {
 struct Edge {
   int scale = 0;    // binary
   int nominal = 0;  // the scale that the reader's bias and mean term are quantised for
-  int ring = 0;     // of the wire; 0 while it is not chosen
+  int ring = 0;     // of the wire; 0 while it is not chosen. In a plan: of the wire that Build makes (EdgesOf)
   int64_t dim = 0;  // columns of a row; heads of scores
   bool one_row = false;
   Reach reach;
+  int64_t heads = 0;      // a wire that lies as (heads, rows, dim / heads); 0: as (rows, dim)
+  bool summands = false;  // not opened: public coefficients of the dealer's words
 };
 using Edges = std::vector<Edge>;
 

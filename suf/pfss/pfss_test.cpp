@@ -11,6 +11,21 @@
 namespace suf::pfss {
 namespace {
 
+// What a stranger's plan makes is refused before its counts overflow.
+TEST(Trace, AValueOfTooManyBitsIsRefused) {
+  Trace t;
+  EXPECT_NO_THROW(t.input<kP0>("a", {int64_t{1} << 40}));
+  for (Shape shape : {Shape{int64_t{1} << 51}, Shape{int64_t{1} << 40, int64_t{1} << 40}}) try {
+      t.input<kP0>(Str("b", shape.size()), shape);
+      ADD_FAILURE();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.cause(), Cause::kRefused);
+      EXPECT_STREQ(e.what(),
+                   "the trace has more than 4194304 operations or 2^56 bits of values; use a shorter text or a "
+                   "smaller plan");
+    }
+}
+
 TEST(Trace, FoldsWhatIsItsOperand) {
   Little w;
   auto same = [](auto a, auto b) { return a.id() == b.id(); };

@@ -36,8 +36,29 @@ fss::DcfScheme Trace::scheme() const {
   return target_ && !target_->schemes.empty() ? target_->schemes[0] : fss::DcfScheme::kSuf;
 }
 
+namespace {
+
+// A trace has at most so many nodes and bits of values, one-hot words that nobody writes included, so that every count
+// stays below 2^63.
+constexpr size_t kMostNodes = size_t{1} << 22;
+constexpr int64_t kMostBits = int64_t{1} << 56;
+[[noreturn]] void TooLarge() {
+  Fail(Cause::kRefused, "the trace has more than ", kMostNodes,
+       " operations or 2^56 bits of values; use a shorter text ", "or a smaller plan");
+}
+int64_t BitsOf(const Node& n) {
+  int64_t bits = n.ring.bits;
+  for (int64_t v : n.shape)
+    if (__builtin_mul_overflow(bits, v, &bits) || bits > kMostBits) TooLarge();
+  return bits;
+}
+
+}  // namespace
+
 int Trace::AddNode(Node n) {
   SUF_CHECK(!closed_);
+  if (nodes_.size() >= kMostNodes) TooLarge();
+  (void)BitsOf(n);
   n.scope = scope_;
   nodes_.push_back(std::move(n));
   return int(nodes_.size()) - 1;
@@ -46,7 +67,8 @@ int Trace::AddNode(Node n) {
 uint16_t Trace::Intern(const std::string& s) {
   auto [it, fresh] = name_ids_.try_emplace(s, uint16_t(names_.size()));
   if (fresh) {
-    SUF_CHECK(names_.size() < 65535);
+    if (names_.size() >= 65535)
+      Fail(Cause::kRefused, "the trace names more than 65534 inputs, messages and scopes; use a smaller plan");
     names_.push_back(s);
   }
   return it->second;
@@ -331,6 +353,9 @@ Sh Trace::below(const Comparison& c, Pub x, const std::vector<uint64_t>& thresho
 
 void Trace::close() {
   SUF_CHECK(!closed_ && !(results_[0].empty() && results_[1].empty()));
+  int64_t bits = 0;
+  for (const Node& n : nodes_)
+    if ((bits += BitsOf(n)) > kMostBits) TooLarge();
   closed_ = true;
 }
 

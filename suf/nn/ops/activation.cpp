@@ -70,14 +70,23 @@ void Activation::Fields(Visitor& v) {
   v.Lowering("lowering", &lowering);
 }
 
+void Activation::Verify(const std::string& where) const {
+  Wanted(func::IsWord(function), where, "its function's name is no word");
+}
+
 void Activation::Check(const Edges& in, int, const std::string& where) const {
   Wanted(lines.a >= 1 && lines.a <= kWidestPiece && pieces() >= 1 && pieces() <= kMostPieces, where,
          "its pieces are too many or too wide");
   Wanted(lines.scale == in[0].scale - shift && scale == lines.scale + lines.slope, where,
          "its scale does not follow from its input's");
-  Wanted(window() < 62 && in[0].ring == window(), where, "its input's ring is not its shift and pieces");
+  Wanted(window() < 62 && in[0].ring >= window(), where,
+         "its input's ring is narrower than its shift and pieces, or these are 62 bits or more");
   const std::string why = compiler::WhyNotNumbers(Gate(64).f, lowering);
   Wanted(why.empty(), where, "its lowering does not apply");
+  if (!summands) return;
+  // read at the un-truncated wire, with a neighbour
+  const compiler::Lowering both{compiler::Kind::kWindowBoth};
+  Wanted(compiler::WhyNotNumbers(Gate(64).f, both).empty(), where, "its pieces are not read with their neighbours");
 }
 
 gates::Function Activation::Gate(int to) const {

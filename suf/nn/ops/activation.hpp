@@ -26,7 +26,10 @@ struct Activation : Define<Activation> {
   Reach Bound(const Facts& c, const Edges& in, std::vector<Width>* widths) override;
   int Need(int, const Edges&) const override { return window(); }
   bool Wraps() const override { return true; }
+  bool Summed(const Edges&) const override { return shift == 0; }
+  int Built(const Edges&) const override { return summands ? summand_ring : ring; }
   void Fields(Visitor& v) override;
+  void Verify(const std::string& where) const override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
   AnyWire Build(const Emission& e, std::span<const AnyWire> x) const override;

@@ -256,7 +256,7 @@ TEST(Activation, FieldsAndCheck) {
   ExpectFields(wire);
   using F = Fault<Activation>;
   const char *scale = "its scale does not follow from its input's",
-             *ring = "its input's ring is not its shift and pieces";
+             *ring = "its input's ring is narrower than its shift and pieces, or these are 62 bits or more";
   ExpectChecked<Activation>(
       x, {EdgeOf(8, 11, 4)}, 9,
       {F{[](Activation& y, Edges&) { y.lines.a = 0; }, "its pieces are too many or too wide"},
@@ -264,7 +264,7 @@ TEST(Activation, FieldsAndCheck) {
        F{[](Activation& y, Edges&) { y.lines.offset.resize(1); }, "its pieces are too many or too wide"},
        F{[](Activation& y, Edges&) { y.lines.offset.resize(2048); }, "its pieces are too many or too wide"},
        F{[](Activation& y, Edges&) { ++y.scale; }, scale}, F{[](Activation&, Edges& e) { ++e[0].scale; }, scale},
-       F{[](Activation&, Edges& e) { e[0].ring = 12; }, ring},
+       F{[](Activation&, Edges& e) { e[0].ring = 10; }, ring},
        F{[](Activation& y, Edges& e) { y.shift = 55, e[0].scale = 59, e[0].ring = 62; }, ring},
        F{[](Activation& y, Edges&) { y.lowering = {compiler::Kind::kRowLut}; }, "its lowering does not apply"}});
 }

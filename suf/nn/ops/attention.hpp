@@ -30,6 +30,7 @@ struct Scores : Define<Scores> {
   Layout Gives() const override { return causal ? Layout::kPacked : Layout::kPairs; }
   int64_t Dim(const Edges&) const override { return heads; }
   std::pair<size_t, size_t> Inputs() const override { return {1, 2}; }
+  void Verify(const std::string& where) const override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   std::vector<Slot> Slots() const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;
@@ -80,6 +81,7 @@ struct Softmax : Define<Softmax> {
   int Need(int input, const Edges&) const override;
   bool Wraps() const override { return true; }
   bool ReadsRows(bool) const override { return false; }
+  bool Summed(const Edges&) const override { return by == kShift; }
   bool Tiles() const override { return !causal; }
   std::pair<size_t, size_t> Inputs() const override { return {1, 2}; }
   Layout Gives() const override { return Layout::kPairs; }  // packed pairs are unpacked
@@ -143,6 +145,8 @@ struct WeightedSum : Define<WeightedSum> {
   TakenRows Takes(int input, size_t) const override { return input == 1 ? TakenRows::kAll : TakenRows::kOwn; }
   Layout Wants(int input) const override { return input == 0 ? Layout::kPairs : Layout::kRows; }
   int64_t Dim(const Edges&) const override { return heads * head_dim; }
+  int64_t Heads(const Edges&) const override { return heads; }
+  void Verify(const std::string& where) const override;
   std::pair<size_t, size_t> Inputs() const override { return {2, 2}; }
   void Fields(Visitor& v) override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;

@@ -115,9 +115,11 @@ void Map::Attributes(Visitor& v) {
   v.Weight("bias", &bias, true);
   v.Flag("by_length", &by_length), v.Text("key", &key, 40), v.Int("rotary", rotary, 0, 1 << 10),
       v.Real("base", &base, 0, 1e12);
-  if (!v.fills()) return;
-  const auto where = [](const char* what) { return std::string("a map's ") + what; };
-  Wanted(!terms.empty() || bias, where("terms"), "there is neither a term nor a bias");
+}
+
+void Map::Verify(const std::string& node) const {
+  const auto where = [&](const char* what) { return node + ": a map's " + what; };
+  Wanted(!terms.empty(), where("terms"), "there is none");
   for (const Term& t : terms) {
     Wanted(t.kind == kFull ? t.weight.shape().size() == 2 : t.weight.shape().size() == 1, where("weight"),
            "it has the wrong shape");

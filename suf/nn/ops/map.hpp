@@ -37,6 +37,8 @@ struct Map : Define<Map> {
   int64_t Dim(const Edges&) const override { return dim(); }
   std::pair<size_t, size_t> Inputs() const override { return {1, 8}; }
   void Fields(Visitor& v) override;
+  bool TakesHeads() const override { return true; }
+  void Verify(const std::string& where) const override;
   void Check(const Edges& in, int max_n, const std::string& where) const override;
   std::vector<Slot> Slots() const override;
   IntArray Spec(const IntCall& c, std::span<const IntArray* const> x) const override;

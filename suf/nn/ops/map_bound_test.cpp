@@ -203,11 +203,11 @@ TEST(MapFields, Refusals) {
     Map copy = m, back;
     copy.Attributes(r);
     r.reading = true;
-    ExpectRefused([&] { back.Attributes(r); }, words);
+    ExpectRefused([&] { back.Attributes(r), back.Verify("here"); }, words);
   };
   Map m = Residual();
   m.terms[1].weight = W("g", {3});
-  refuses(m, "the plan is inconsistent at a map's weight: it has another width than the others");
+  refuses(m, "the plan is inconsistent at here: a map's weight: it has another width than the others");
   m = Residual(), m.terms[0].weight = W("w", {4});
   refuses(m, "a map's weight: it has the wrong shape");
   m = Residual(), m.terms[1].weight = W("g", {4, 4});
@@ -223,7 +223,9 @@ TEST(MapFields, Refusals) {
   m = Residual(), m.rotary = 2, m.base = 1;
   refuses(m, "a map's rotary: the heads do not divide the result");
   m = Map(), m.key = "none";
-  refuses(m, "a map's terms: there is neither a term nor a bias");
+  refuses(m, "a map's terms: there is none");
+  m.bias = W("b", {4});
+  refuses(m, "a map's terms: there is none");
   m = Residual(), m.terms[0].kind = Map::kOne;
   refuses(m, "the plan has a linear term of the kind one; this program knows full, diag and mean");
 }

@@ -190,6 +190,7 @@ void Norm::Check(const Edges& in, int, const std::string& where) const {
   Wanted(in[0].dim == dim, where, "its input has another width");
   Wanted(in[0].ring >= kz, where, "it reads more bits than its input has");
   Wanted(cut < kz - 2, where, "its cut leaves no bits");
+  Wanted(square > 1 || square_of == SquareOf::kZ, where, "its sum of squares has one bit");
   Wanted(floor < top && top <= square, where, "floor < top <= square does not hold");
   Wanted(shift < product - 2, where, "its shift leaves no bits");
   Wanted(product >= kz - cut, where, "the product's ring is narrower than x");

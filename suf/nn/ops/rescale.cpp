@@ -74,6 +74,13 @@ int Rescale::Need(int, const Edges& in) const {
   return RingOf(in[0].reach.most(), shift);
 }
 
+// Built: a reader of x_hat alone needs no wider ring than the shift leaves.
+int Rescale::Built(const Edges& in) const {
+  if (Transparent()) return in[0].ring;
+  if (kind == kExtend || window || form != Form::kOpen) return ring;
+  return std::min(ring, in[0].ring - shift);
+}
+
 void Rescale::Fields(Visitor& v) {
   v.Int("shift", shift, 0, kRing), v.Int("window", window, 0, kRing), v.Stages("stages", &stages, Least());
 }
@@ -115,9 +122,9 @@ AnyWire Rescale::Build(const Emission& e, std::span<const AnyWire> x) const {
     y.y = y.y - half;
     return e.Open(y);
   }
-  // who reads x_hat alone needs no wider ring than the shift leaves
-  const int to = form == Form::kOpen ? std::min(ring, z.k() - shift) : ring;
-  return e.Open(gates::Trunc{shift, to, stages}.Build(e.t, z));
+  Edge from;
+  from.ring = z.k();
+  return e.Open(gates::Trunc{shift, Built({from}), stages}.Build(e.t, z));
 }
 
 }  // namespace suf::nn

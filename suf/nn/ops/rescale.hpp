@@ -28,6 +28,10 @@ struct Rescale : Define<Rescale> {
   int Nominal(const Options& o) const override { return kind == kOptional ? o.Result(key) : scale; }
   int Need(int, const Edges& in) const override;
   bool Transparent() const override { return shift == 0 && kind != kExtend; }
+  int Built(const Edges& in) const override;
+  int64_t Heads(const Edges& in) const override { return in.at(0).heads; }
+  bool TakesHeads() const override { return true; }
+  bool Summed(const Edges& in) const override { return Transparent() && in.at(0).summands; }
   bool ReadsRows(bool own) const override { return own; }
   bool Wraps() const override { return window > 0 || Operator::Wraps(); }
   void Fields(Visitor& v) override;

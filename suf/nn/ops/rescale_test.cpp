@@ -267,7 +267,12 @@ TEST(Rescale, CheckFaults) {
                           F{[](Rescale& x, Edges&) { x.window = 3; }, "its window does not fit its rings"},
                           F{[](Rescale& x, Edges&) { x.shift = 0, x.scale = 10; }, "it does not rescale"},
                           F{[](Rescale&, Edges& e) { e[0].ring = 6; }, "it leaves no bits of its ring"}});
+  EXPECT_EQ(r.Built({EdgeOf(10, 12, 4)}), 8);  // what the shift leaves, for readers of x_hat alone
+  EXPECT_EQ(r.Built({EdgeOf(10, 20, 4)}), 12);
+  r.form = Form::kMap;
+  EXPECT_EQ(r.Built({EdgeOf(10, 12, 4)}), 12);
   r.kind = Rescale::kOptional, r.shift = 0, r.scale = 10;
+  EXPECT_EQ(r.Built({EdgeOf(10, 14, 4)}), 14);  // a view
   ExpectChecked<Rescale>(r, in, 8,
                          {F{[](Rescale& x, Edges&) { x.ring = 13; }, "its input's ring is narrower than its own"}});
   r.kind = Rescale::kExtend, r.ring = 13;

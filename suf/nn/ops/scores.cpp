@@ -50,11 +50,13 @@ RealArray Scores::Float(const RealCall& c, std::span<const RealArray* const> x) 
 void Scores::Attributes(Visitor& v) {
   v.Int("heads", heads, 1, 1 << 10), v.Int("serving", serving, 1, 1 << 10), v.Int("head_dim", head_dim, 1, 1 << 14);
   v.Flag("causal", &causal), v.Weight("relative", &relative, true);
-  if (!v.fills()) return;
-  Wanted(heads % serving == 0, "scores", "the heads of k do not divide those of q");
+}
+
+void Scores::Verify(const std::string& where) const {
+  Wanted(heads % serving == 0, where, "the heads of k do not divide those of q");
   if (!relative) return;
   const Shape& of = relative.shape();
-  Wanted(of.size() == 3 && of[0] == heads && of[1] == of[2], "scores", "the relative bias has the wrong shape");
+  Wanted(of.size() == 3 && of[0] == heads && of[1] == of[2], where, "the relative bias has the wrong shape");
 }
 
 std::vector<Slot> Scores::Slots() const {
@@ -72,6 +74,7 @@ void Scores::Check(const Edges& in, int max_n, const std::string& where) const {
     Wanted(x.ring >= ring, where, "an input's ring is narrower than its own");
     Wanted(!x.one_row, where, "an input has one row");
   }
+  Wanted(scale == 2 * in[0].scale, where, "its scale does not follow from its inputs'");
   Wanted(!relative || relative.shape()[1] >= max_n, where, "the relative bias has too few positions");
 }
 

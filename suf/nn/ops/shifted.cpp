@@ -86,7 +86,8 @@ void Softmax::ChooseShift(const Facts& c, const Edges& in) {
 void Softmax::CheckShift(const Edges& in, const std::string& where) const {
   Wanted(in.size() == 2 && in[1].dim == in[0].dim && !in[1].one_row, where, "there is not one shift a row and head");
   Wanted(window() < 62, where, "its window is not below 62 bits");
-  Wanted(read.kind == compiler::Kind::kRowLut, where, "its table is not read by windows");
+  Wanted(read.kind == compiler::Kind::kRowLut && !table.empty(), where, "its table is not read by windows");
+  Wanted(score_up < kRing && shift_up < kRing, where, "it shifts an input by more than a word");
   Wanted(score_up >= own_bits() && in[0].scale + score_up == in[1].scale + shift_up, where,
          "its inputs do not come to one scale");
   for (int i = 0; i < 2; ++i)

@@ -142,7 +142,8 @@ void Softmax::Check(const Edges& in, int max_n, const std::string& where) const 
   Wanted(own.empty() || int64_t(own.size()) == 2 * in[0].dim, where, "there are not two coefficients a head");
   Wanted(form != Form::kSummands || by == kShift, where, "its reader takes summands of a maximum's exponential");
   if (by == kShift) return CheckShift(in, where);
-  Wanted(window() < 62 && in[0].ring == window(), where, "its input's ring is not its shift, low digit and level");
+  Wanted(window() < 62 && in[0].ring >= window(), where,
+         "its input's ring is narrower than its shift, low digit and level, or these are 62 bits or more");
   Wanted(int64_t(offset.size()) == in[0].dim, where, "there is not one offset a head");
   Wanted(MostOf(offset) >> std::min(window() + 8, 62) == 0, where, "an offset is far outside the ring of the scores");
   Wanted(low_table.size() == size_t{1} << low && high_table.size() == size_t{1} << level, where,

@@ -186,22 +186,21 @@ TEST(Softmax, Fields) {
 TEST(Softmax, CheckFaults) {
   using F = Fault<Softmax>;
   const char* table = "a table of the exponential has another size than its digit";
-  const char* negative = "an entry of the exponential is negative";
-  ExpectChecked<Softmax>(
-      MakeSoftmax(2, false, 15), {EdgeOf(4, 7, 2)}, 7,
-      {F{[](Softmax&, Edges& e) { e[0].ring = 8; }, "its input's ring is not its shift, low digit and level"},
-       F{[](Softmax& x, Edges& e) { x.shift = 57, e[0].ring = 62; },
-         "its input's ring is not its shift, low digit and level"},
-       F{[](Softmax&, Edges& e) { e[0].dim = 3; }, "there is not one offset a head"},
-       F{[](Softmax& x, Edges&) { x.offset[1] = -(int64_t{1} << 15); },
-         "an offset is far outside the ring of the scores"},
-       F{[](Softmax& x, Edges&) { x.low_table.push_back(0); }, table},
-       F{[](Softmax& x, Edges&) { x.high_table.pop_back(); }, table},
-       F{[](Softmax& x, Edges&) { x.low_table[1] = -1; }, negative},
-       F{[](Softmax& x, Edges&) { x.high_table[1] = -1; }, negative},
-       F{[](Softmax& x, Edges&) { x.floor = 7; }, "its floor leaves no level above it"},
-       F{[](Softmax& x, Edges&) { x.count_bits = 2; },
-         "the modulus of the counts does not exceed the number of tokens"}});
+  const char *negative = "an entry of the exponential is negative",
+             *narrow = "its input's ring is narrower than its shift, low digit and level, or these are 62 bits or more";
+  ExpectChecked<Softmax>(MakeSoftmax(2, false, 15), {EdgeOf(4, 7, 2)}, 7,
+                         {F{[](Softmax&, Edges& e) { e[0].ring = 6; }, narrow},
+                          F{[](Softmax& x, Edges& e) { x.shift = 57, e[0].ring = 62; }, narrow},
+                          F{[](Softmax&, Edges& e) { e[0].dim = 3; }, "there is not one offset a head"},
+                          F{[](Softmax& x, Edges&) { x.offset[1] = -(int64_t{1} << 15); },
+                            "an offset is far outside the ring of the scores"},
+                          F{[](Softmax& x, Edges&) { x.low_table.push_back(0); }, table},
+                          F{[](Softmax& x, Edges&) { x.high_table.pop_back(); }, table},
+                          F{[](Softmax& x, Edges&) { x.low_table[1] = -1; }, negative},
+                          F{[](Softmax& x, Edges&) { x.high_table[1] = -1; }, negative},
+                          F{[](Softmax& x, Edges&) { x.floor = 7; }, "its floor leaves no level above it"},
+                          F{[](Softmax& x, Edges&) { x.count_bits = 2; },
+                            "the modulus of the counts does not exceed the number of tokens"}});
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ std::vector<Knob> Product::Knobs() {
 
 void Product::Check(const Edges& in, int, const std::string& where) const {
   Wanted(in[0].dim == in[1].dim && in[0].one_row == in[1].one_row, where, "its inputs have two shapes");
-  Wanted(in[0].ring >= 3 && in[1].ring >= 3 && in[0].ring < 64 && in[1].ring < 64, where, "an input's ring has no gap");
+  Wanted(!in[0].summands || in[0].ring >= ring, where, "its summands' ring is narrower than its own");
+  for (const Edge& x : in) Wanted(x.summands || (x.ring >= 3 && x.ring < 64), where, "an input's ring has no gap");
   Wanted(scale == in[0].scale + in[1].scale, where, "its scale does not follow from its inputs'");
 }
 

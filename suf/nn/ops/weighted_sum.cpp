@@ -57,7 +57,10 @@ void WeightedSum::See(const RealCall& c, std::span<const RealArray* const> x, Se
 
 void WeightedSum::Attributes(Visitor& v) {
   v.Int("heads", heads, 1, 1 << 10), v.Int("serving", serving, 1, 1 << 10), v.Int("head_dim", head_dim, 1, 1 << 14);
-  if (v.fills()) Wanted(heads % serving == 0, "weighted_sum", "the heads of v do not divide those of the scores");
+}
+
+void WeightedSum::Verify(const std::string& where) const {
+  Wanted(heads % serving == 0, where, "the heads of v do not divide those of the scores");
 }
 
 void WeightedSum::Choose(const Facts& c, const Edges& in) {
@@ -117,6 +120,7 @@ void WeightedSum::Check(const Edges& in, int, const std::string& where) const {
   Wanted(row_sum <= product && product <= ring, where, "row_sum <= product <= ring does not hold");
   WantCover(recip, row_sum, ring, where);
   WantRows(rows, recip, row_sum, where);
+  if (tail == kPayload) WantRows({compiler::Kind::kStepDcf}, recip, row_sum, where);
   Wanted(tail == kOpened || floor > 0, where, "its tail is for a predicted shift");
 }
 

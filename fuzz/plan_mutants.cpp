@@ -1,0 +1,124 @@
+// plan_mutants runs:N|seconds:S [SEED] [FOLDER]: the target plan_json without libFuzzer, for any compiler and without
+// sanitizers: programs of changes at random, grown from those whose plans were accepted.
+// plan_mutants edges FOLDER [PLAN..]: every node of every seed plan reads every earlier node at each of its inputs in
+// turn. A plan may end by suf::Error alone, within the time limit. The rest is a finding: its plan is written to
+// FOLDER.
+#include <signal.h>
+#include <sys/time.h>
+
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <iostream>
+#include <random>
+
+#include "fuzz/plan_json.hpp"
+
+namespace suf::fuzz {
+namespace {
+
+constexpr double kSlow = 10;   // seconds of the processor for one plan, whatever the machine does beside
+constexpr int kHopeless = 60;  // after which it is not waited for
+
+std::string folder = ".", current;
+std::map<std::string, long> findings;
+
+void Keep(const std::string& name) { std::ofstream(folder + "/" + name + ".json") << current; }
+// Limit: SIGPROF after so many seconds of the processor; 0: none.
+void Limit(int seconds) {
+  const itimerval timer{{}, {seconds, 0}};
+  setitimer(ITIMER_PROF, &timer, nullptr);
+}
+void OnSignal(int s) {
+  Keep("signal-" + std::to_string(s));
+  _exit(99);
+}
+
+// Try: whether the plan is accepted; counts and keeps what is a finding.
+bool Try(std::string text, bool every, const std::string& what) {
+  current = std::move(text);
+  const auto begin = std::clock();
+  const auto found = [&](const std::string& how) {
+    if (findings[how]++) return;
+    std::cout << "finding: " << how << " (" << what << ")\n" << std::flush;
+    Keep("finding-" + std::to_string(findings.size()));
+  };
+  bool accepted = false;
+  Limit(kHopeless);
+  try {
+    TakePlan(current, every);
+    accepted = true;
+  } catch (const Error& e) {
+    if (e.cause() != Cause::kRefused) found(Str("an error of cause ", Name(e.cause()), ": ", e.what()));
+  } catch (const std::exception& e) {
+    found(std::string(typeid(e).name()) + ": " + e.what());
+  }
+  Limit(0);
+  if (double(std::clock() - begin) / CLOCKS_PER_SEC > kSlow) found(Str("more than ", kSlow, " s"));
+  return accepted;
+}
+
+int Edges(int argc, char** argv) {
+  long tried = 0, accepted = 0;
+  auto sweep = [&](const std::string& name, Json plan) {
+    Json& nodes = plan["nodes"];
+    for (size_t i = 0; i < nodes.size(); ++i)
+      for (size_t k = 0; k < nodes[i]["in"].size(); ++k) {
+        const Json was = nodes[i]["in"][k];
+        for (size_t from = 0; from < i; ++from) {
+          if (was == from) continue;
+          nodes[i]["in"][k] = from;
+          accepted += Try(Hashed(plan), true, Str(name, ": node ", i, " reads ", from, " as input ", k)), ++tried;
+        }
+        nodes[i]["in"][k] = was;
+      }
+  };
+  if (argc == 0)
+    for (auto& [name, plan] : SeedPlans()) sweep(name, plan);
+  for (int i = 0; i < argc; ++i) sweep(argv[i], Json::parse(TextOf(ReadFrom(argv[i]))));
+  std::cout << tried << " rewired edges, " << accepted << " accepted, " << findings.size() << " findings\n";
+  return findings.empty() ? 0 : 1;
+}
+
+int Run(const std::string& length, uint64_t seed) {
+  std::mt19937_64 rng(seed);
+  const auto start = std::chrono::steady_clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  const bool runs = length.starts_with("runs:");
+  const double limit = std::stod(length.substr(length.find(':') + 1));
+  std::vector<Bytes> pool;
+  constexpr size_t kPool = 2000, kMostBytes = 160;
+  long tried = 0, accepted = 0;
+  for (; runs ? double(tried) < limit : seconds() < limit; ++tried) {
+    Bytes program;
+    if (!pool.empty() && rng() % 4) program = pool[rng() % pool.size()];
+    if (program.size() > kMostBytes) program.resize(rng() % kMostBytes);
+    if (program.empty()) program.push_back(uint8_t(rng()));
+    if (rng() % 8 == 0) program[rng() % program.size()] = uint8_t(rng());
+    for (size_t more = 1 + rng() % 8; more > 0; --more) program.push_back(uint8_t(rng()));
+    if (!Try(Hashed(Mutant(program)), false, "seed " + std::to_string(seed))) continue;
+    ++accepted;
+    if (pool.size() < kPool)
+      pool.push_back(program);
+    else
+      pool[rng() % kPool] = program;
+  }
+  std::cout << tried << " plans from seed " << seed << " in " << int(seconds()) << " s, " << accepted << " accepted, "
+            << findings.size() << " findings\n";
+  return findings.empty() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace suf::fuzz
+
+int main(int argc, char** argv) {
+  using namespace suf::fuzz;
+  const std::string what = argc > 1 ? argv[1] : "";
+  if ((what != "edges" || argc < 3) && !what.starts_with("runs:") && !what.starts_with("seconds:"))
+    return std::cerr << "usage: plan_mutants runs:N|seconds:S [SEED] [FOLDER] | plan_mutants edges FOLDER [PLAN..]\n",
+           2;
+  for (int s : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL, SIGPROF}) signal(s, OnSignal);
+  if (what == "edges") return folder = argv[2], Edges(argc - 3, argv + 3);
+  if (argc > 3) folder = argv[3];
+  return Run(what, argc > 2 ? std::stoull(argv[2]) : 1);
+}

@@ -1,0 +1,50 @@
+// Structured changes of a plan's JSON text: what a stranger can write who computes the hash anew. The bytes of an input
+// are a program: each change takes some, so that a longer input goes on where a shorter one ends.
+#pragma once
+#include <nlohmann/json.hpp>
+
+#include "fuzz/fuzz.hpp"
+#include "suf/base/digest.hpp"
+
+namespace suf::fuzz {
+
+using Json = nlohmann::ordered_json;
+
+// Hashed: a plan as a file, with the hash of what it says.
+inline std::string Hashed(Json plan) {
+  constexpr auto replace = Json::error_handler_t::replace;
+  plan.erase("hash");
+  plan["hash"] = Hex(HashOf({AsView(plan.dump(-1, ' ', false, replace))}));
+  return plan.dump(-1, ' ', false, replace);
+}
+
+// PlanMutation: of one plan; `others` are the plans of which it borrows values, nodes and functions.
+class PlanMutation {
+ public:
+  PlanMutation(const std::vector<Json>& others, View* program) : others_(others), program_(*program) {}
+  // Change: makes one change that the program's next bytes choose.
+  void Change(Json& plan);
+
+ private:
+  size_t Below(size_t n);  // 0 for n = 0
+  Json* Item(Json& list) { return list.is_array() && !list.empty() ? &list[Below(list.size())] : nullptr; }
+  Json* ClassNode(Json& plan, size_t node);
+  void Rewire(Json& plan);
+  void Number(Json& x);
+  void Text(Json& x);
+  void List(Json& x);
+  void Value(Json& x);
+  void Field(Json& object);
+  void Borrow(Json& plan);
+  void InsertNode(Json& plan);
+  void RemoveNode(Json& plan);
+  void Kind(Json& plan);
+  void Function(Json& plan);
+  void Classes(Json& plan);
+  void Anywhere(Json& plan);
+
+  const std::vector<Json>& others_;
+  View& program_;
+};
+
+}  // namespace suf::fuzz
