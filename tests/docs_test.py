@@ -120,6 +120,8 @@ def names(path, text, tests):
     for count in re.findall(r'\b(\d+) libFuzzer targets', text):
         if int(count) != len(tests.targets):
             yield f'{path}: {count} libFuzzer targets are said, and there are {len(tests.targets)}'
+    if path.as_posix() == 'fuzz/README.md':
+        yield from (f'{path}: it lists no target {t}' for t in sorted(tests.targets) if not re.search(rf'^\|[^|]*\b{t}\b', text, re.M))
 
 
 def heads(path, text):
@@ -195,6 +197,7 @@ PLANTED = {  # file: (text, how many faults)
     'tests/rows_test.py': ("@row('a row of this file')\n", 0),
     'tests/CMakeLists.txt': ('foreach(n rows)\n  add_test(NAME ${n} COMMAND x)\nendforeach()\n', 0),
     'fuzz/CMakeLists.txt': ('set(targets one two)\n', 0),
+    'fuzz/README.md': ('| target | what |\n|---|---|\n| one | this, not two |\n', 1),
     'y.md': ('`Good.Works`, `Good.Wo*`, `Good.*`, `Good.Works` in [x](suf/ring/good_test.cpp), tests/rows_test.py, rows_test.py `a row of ..`,\n'
              'ctest `rows`, `ctest -R ring`, fuzz target `one`, 2 libFuzzer targets\n', 0),
     'z.md': ('`Good.Fails`, `Good.Fa*`, `Gone.*`, `Good.Works` in [x](suf/ring/other_test.cpp), gone_test.py, suf/rows_test.py,\n'
@@ -202,7 +205,8 @@ PLANTED = {  # file: (text, how many faults)
     'suf/net/refusal.cpp': ('{Refusal::kA, Cause::kPeer, "is read by a test"}, {Refusal::kB, Cause::kPeer, "goes to " "nobody at all"},\n', 1),
     'suf/net/sent.cpp': ('Refuse(Refusal::kA), Refuse(Refusal::kB);\n', 0),
     'suf/net/sent_test.cpp': ('Fails("is read by a test");\n', 0),
-    'suf/ring/head.hpp': ('// A head: of the file.\n#pragma once\n\n// Good: is below, as Good' + '::names.\nstruct Good {};\n// Gone: is not.\nstruct Bad {};\n', 2),
+    'suf/ring/head.hpp': ('// A head: of the file.\n#pragma once\n\n// Good: is below, as Good' + '::names.\nstruct Good {};\n'
+                          '// Gone: is not.\nstruct Bad {};\n', 2),
 }
 
 
