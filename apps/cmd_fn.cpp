@@ -1,14 +1,19 @@
 // suf fn list, show, fit: functions as data.
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <utility>
 
 #include "apps/curve.hpp"
+#include "apps/exit.hpp"
 #include "apps/fn_source.hpp"
+#include "apps/log.hpp"
 #include "apps/show.hpp"
 #include "suf/compiler/dump.hpp"
+#include "suf/compiler/limits.hpp"
 #include "suf/func/text.hpp"
 #include "suf/ring/words.hpp"
 
@@ -242,6 +247,38 @@ void SetKnots(const std::string& text, func::FitRequest* r) {
   r->knots = func::Knots::kGiven, r->cuts = Reals(text, "--knots");
 }
 
+// NoLowering: why `suf fn cost` and `suf fn run` would refuse a function; empty where they do not.
+std::string NoLowering(const func::Function& f) {
+  const gates::FunctionPlan plan{f, {}, gates::From::kP1, gates::To::kP1};
+  const std::vector<compiler::Candidate> all = gates::Price(plan, compiler::Profiles()[0].prices, 1);
+  std::string why;
+  for (const compiler::Candidate& c : all) {
+    if (c.why_not.empty()) return "";
+    if (why.empty() || c.choice.numbers.kind == compiler::Kind::kStepDcf) why = Str(c.name, ": ", c.why_not);
+  }
+  return Str("no lowering makes it (", why, ")");
+}
+
+// Patience: after two seconds a bar on a terminal, elsewhere one line of the log.
+class Patience {
+ public:
+  explicit Patience(const char* command) : command_(command), bar_(command) {}
+  void At(double done, const std::string& what) {
+    if (std::chrono::steady_clock::now() - begin_ < std::chrono::seconds(2)) return;
+    if (bar_.terminal())
+      bar_.At(done, what);
+    else if (!std::exchange(said_, true))
+      log::Info(command_ + ": trying shapes of pieces");
+  }
+  void Clear() { bar_.Clear(); }
+
+ private:
+  std::string command_;
+  Bar bar_;
+  bool said_ = false;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
 }  // namespace
 
 int RunFnList() {
@@ -309,7 +346,16 @@ int RunFnFit(const FnFitArgs& a) {
     }
   if (!a.error.empty()) r.error = BoundOf(a.error);
   if (const std::string stem = std::filesystem::path(a.out).stem(); func::IsWord(stem)) r.name = stem;
-  func::Fitted<func::Function> fitted = func::Fit(r);
+  if (r.error && r.form == func::Form::kPieces && r.in.bits > compiler::kMostDense)
+    r.pieces = int(compiler::kMostSteps);  // what has more has no lowering
+  r.why_not = NoLowering;
+  Patience patience("fn fit");
+  r.progress = [&](double done, const std::string& what) { patience.At(done, what); };
+  func::Fitted<func::Function> fitted = Hinted(Cause::kRefused, "--result, --error, --in, --below, --above", [&] {
+    return Hinted(Cause::kInput, "suf fn fit --help lists what a formula may hold, and tails",
+                  [&] { return func::Fit(r); });
+  });
+  patience.Clear();
   const std::string text = func::Print(fitted.f);
   if (a.out.empty())
     std::cout << text;
@@ -321,9 +367,14 @@ int RunFnFit(const FnFitArgs& a) {
   else
     std::cerr << "two tables of " << std::get<func::Split>(fitted.f).high.size() << " and "
               << std::get<func::Split>(fitted.f).low.size() << " values";
-  std::cerr << ", y = channel / 2^" << fitted.scale << ", error at most " << Short(fitted.error) << " = 2^"
-            << Fixed(std::log2(fitted.error), 2) << (fitted.exact ? ", measured at every x" : ", bounded from samples")
-            << "\n";
+  std::cerr << ", y = channel / 2^" << fitted.scale << ", error at most " << Short(fitted.error)
+            << (fitted.error > 0 ? Str(" = 2^", Fixed(std::log2(fitted.error), 2)) : "")
+            << (fitted.exact ? ", measured at every x" : ", bounded from samples") << "\n";
+  const int finer = fitted.scale - r.result.scale, bits = func::RingBits(fitted.f);
+  if (finer > 0 && !a.slope && a.scales.empty())
+    std::cerr << "fit: its slopes take " << finer << (finer == 1 ? " bit" : " bits")
+              << " more than --result, in a ring of " << bits << "; a rounding shift by " << finer
+              << " gives the scale asked for (--slope 0: none)\n";
   return 0;
 }
 

@@ -28,8 +28,7 @@ int RunFnShow(const FnShowArgs& a);
 struct FnFitArgs {
   std::string formula, in, result, error, out;
   std::string knots, scales, below, above;
-  std::optional<int> pieces, degree;
-  int slope = 0;
+  std::optional<int> pieces, degree, slope;
   bool bipartite = false;
 };
 int RunFnFit(const FnFitArgs& a);

@@ -20,9 +20,10 @@ namespace {
 constexpr int kMostAll = 20;  // --all: bits of the domain
 
 // Values: what the function is run on, from the one source that is given.
-PairInput Values(const FnRunArgs& a, const gates::FunctionPlan& plan) {
+PairInput Values(const FnRunArgs& a, const gates::FunctionPlan& plan, const Given& g) {
   const int n = func::DomainBits(plan.f);
   const bool shared = plan.from == gates::From::kShared;
+  const std::optional<Limits> limits = LimitsOf(g);
   std::vector<uint64_t> x;
   if (a.all) {
     if (n > kMostAll)
@@ -40,18 +41,22 @@ PairInput Values(const FnRunArgs& a, const gates::FunctionPlan& plan) {
     if (files.size() > 2 || (files.size() == 2 && !shared))
       Fail(Cause::kInput, "--values takes one file, or with --from shared two, one of each party's shares; got ",
            files.size());
-    x = ReadWords(files[0], n);
+    x = ReadWords(files[0], n, files.size() == 1 ? limits : std::nullopt);
     if (files.size() == 2) {
       PairInput out{{}, {x, ReadWords(files[1], n)}};
       if (out.shares[1].size() != x.size())
         Fail(Cause::kInput, files[0], " holds ", x.size(), " shares and ", files[1], " ", out.shares[1].size(),
              "; give as many in both");
-      for (size_t i = 0; i < x.size(); ++i) x[i] = (x[i] + out.shares[1][i]) & ring::Mask(n);
+      for (size_t i = 0; i < x.size(); ++i) {
+        x[i] = (x[i] + out.shares[1][i]) & ring::Mask(n);
+        const int64_t number = limits && limits->is_signed ? ring::Signed(x[i], n) : int64_t(x[i]);
+        if (limits) limits->Want(Str("the sum of shares ", i + 1), Str(number), number);
+      }
       out.x = std::move(x);
       return out;
     }
   } else {
-    for (const std::string& s : AtCommas(a.x)) x.push_back(WordOf(s, n, "--x"));
+    for (const std::string& s : AtCommas(a.x)) x.push_back(WordOf(s, n, "--x", limits));
   }
   if (shared) return Shared(std::move(x), n);
   return {std::move(x), {}};
@@ -87,7 +92,7 @@ int RunFnRun(const FnRunArgs& a) {
                        : a.x.empty() ? 1024
                                      : int64_t(AtCommas(a.x).size());
   plan.choice = ChoiceFor(plan, a.lowering, profile, many, backend->capabilities());
-  const PairInput in = Values(a, plan);
+  const PairInput in = Values(a, plan, g);
   const PairResult r = a.processes ? RunProcesses(plan, in) : RunFunction(plan, in, *backend);
   const Wrong wrong = Compare(plan.f, in.x, r.words);
   const FnRun run{plan, entry.name, a.profile, r.bill, r.trace, wrong.count == 0};

@@ -26,7 +26,9 @@ Wiped<uint64_t> OwnValues(const roles::FunctionEngine& engine, int p, const std:
   if (path.empty())
     Fail(Cause::kInput, "the plan takes ", plan.from == gates::From::kShared ? "a share of x" : "x", " from P", p,
          "; name a file of numbers with --values");
-  std::vector<uint64_t> words = ReadWords(path, func::DomainBits(plan.f));
+  // of a share nobody can tell what it stands for
+  const std::optional<Limits> limits = plan.from == gates::From::kShared ? std::nullopt : LimitsOf({plan.f, {}});
+  std::vector<uint64_t> words = ReadWords(path, func::DomainBits(plan.f), limits);
   Wiped<uint64_t> out(words.begin(), words.end());
   Wipe(words.data(), words.size() * sizeof(uint64_t));
   return out;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <fstream>
 
+#include "apps/curve.hpp"
 #include "suf/base/file.hpp"
 #include "suf/func/text.hpp"
 #include "suf/gates/plan_text.hpp"
@@ -50,12 +52,32 @@ Numeric NumericOf(const Given& g) {
   return out;
 }
 
-uint64_t WordOf(const std::string& text, int n, const std::string& where) {
+void Limits::Want(const std::string& where, const std::string& text, int64_t number) const {
+  if (number >= first && number <= last) return;
+  std::string units;
+  if (scale)
+    units = Str(", which is x from ", Short(std::ldexp(double(first), -*scale)), " to ",
+                Short(std::ldexp(double(last), -*scale)));
+  Fail(Cause::kInput, where, " is ", text, "; ", name, " takes ", first, " to ", last, units, "; give one of these");
+}
+
+std::optional<Limits> LimitsOf(const Given& g) {
+  const std::optional<func::Taken> taken = g.made ? func::TakenBy(*g.made) : func::TakenBy(g.f);
+  if (!taken) return std::nullopt;
+  return Limits{*taken, func::Name(g.f)};
+}
+
+uint64_t WordOf(const std::string& text, int n, const std::string& where, const std::optional<Limits>& limits) {
   const char *begin = text.data(), *end = begin + text.size();
   const bool minus = begin != end && *begin == '-';
   uint64_t v = 0;
   auto [at, code] = std::from_chars(begin + minus, end, v);
   if (at == begin + minus || at != end) Fail(Cause::kInput, where, " is no whole number: '", text, "'");
+  if (limits && code == std::errc{} && v <= uint64_t(INT64_MAX)) {
+    const int64_t number = minus ? -int64_t(v) : int64_t(v);
+    const bool word = limits->is_signed && !minus && v <= ring::Mask(n);
+    limits->Want(where, text, word ? ring::Signed(v, n) : number);
+  }
   const uint64_t most = minus ? uint64_t{1} << (n - 1) : ring::Mask(n);
   if (code != std::errc{} || v > most)
     Fail(Cause::kInput, where, " is ", text, "; the function takes words of ", n, " bits: 0 to 2^", n,
@@ -63,7 +85,7 @@ uint64_t WordOf(const std::string& text, int n, const std::string& where) {
   return (minus ? 0 - v : v) & ring::Mask(n);
 }
 
-std::vector<uint64_t> ReadWords(const std::string& path, int n) {
+std::vector<uint64_t> ReadWords(const std::string& path, int n, const std::optional<Limits>& limits) {
   const std::string text = roles::ReadText(path, "the values ", "give a file with one number a line");
   const std::string file = roles::FileName(path);
   std::vector<uint64_t> out;
@@ -82,7 +104,7 @@ std::vector<uint64_t> ReadWords(const std::string& path, int n) {
              "; use a function with a domain of that size");
       continue;
     }
-    out.push_back(WordOf(line, n, Str(file, ", line ", number, ",")));
+    out.push_back(WordOf(line, n, Str(file, ", line ", number, ","), limits));
   }
   if (out.empty()) Fail(Cause::kInput, file, " holds no number; give one a line");
   return out;

@@ -39,11 +39,20 @@ struct Numeric {
 };
 Numeric NumericOf(const Given& g);
 
+// Limits: the numbers that a function takes, where they are fewer than its words.
+struct Limits : func::Taken {
+  std::string name;
+  // Want: throws Cause::kInput for a number outside; `text` is what was written.
+  void Want(const std::string& where, const std::string& text, int64_t number) const;
+};
+// LimitsOf: of a library function, also if it comes from a file or a plan.
+std::optional<Limits> LimitsOf(const Given& g);
+
 // WordOf: a whole number, also a negative one in two's complement, as a word of Z_{2^n}. Throws Cause::kInput.
-uint64_t WordOf(const std::string& text, int n, const std::string& where);
+uint64_t WordOf(const std::string& text, int n, const std::string& where, const std::optional<Limits>& limits = {});
 // ReadWords: a file of one number a line; # begins a comment; a first line `mod 2^K` says of which ring, which must be
 // n's.
-std::vector<uint64_t> ReadWords(const std::string& path, int n);
+std::vector<uint64_t> ReadWords(const std::string& path, int n, const std::optional<Limits>& limits = {});
 // WriteWords: what ReadWords reads, with the ring; for its owner's eyes.
 void WriteWords(const std::string& path, const std::vector<uint64_t>& words, int n, bool is_signed = false);
 // WriteText: a whole file. Throws Cause::kResource.

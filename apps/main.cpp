@@ -304,7 +304,10 @@ int Main(int argc, char** argv) {
   app.set_help_all_flag("--help-all", "help of every command");
   NameValues(&app);
   try {
-    app.parse(argc, argv);
+    const std::vector<std::string> words = WithDashes(app, argc, argv);
+    std::vector<const char*> given;
+    for (const std::string& w : words) given.push_back(w.c_str());
+    app.parse(int(given.size()), given.data());
   } catch (const CLI::Success& x) {  // --help, --version
     return app.exit(x);
   } catch (const CLI::ParseError& x) {

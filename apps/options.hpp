@@ -52,6 +52,10 @@ struct FunctionCommands {
   BackendsArgs backends;
 };
 
+// WithDashes: the command line, in which a formula that begins with a minus has a blank in front, so that it is read as
+// no option.
+std::vector<std::string> WithDashes(const CLI::App& app, int argc, const char* const* argv);
+
 // AddFunctions: suf fn and suf backends; `status` gets what a command ends with. Both outlive the parse.
 void AddFunctions(CLI::App* app, FunctionCommands* all, int* status);
 

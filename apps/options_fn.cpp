@@ -4,6 +4,7 @@
 #include "apps/options.hpp"
 #include "suf/base/error.hpp"
 #include "suf/compiler/choose.hpp"
+#include "suf/func/search.hpp"
 #include "suf/gates/plan_text.hpp"
 
 namespace suf::apps {
@@ -37,6 +38,25 @@ std::string ProfileHelp(const char* otherwise) {
   return Str("prices of a network: ", compiler::PricesHelp(), " (default: ", otherwise, ")");
 }
 
+// FormulaHelp: every word of a formula, in lines of a terminal.
+std::string FormulaHelp() {
+  constexpr size_t kColumns = 78;
+  const std::pair<func::FormulaWord::Kind, const char*> kinds[] = {{func::FormulaWord::kOperator, "operators"},
+                                                                   {func::FormulaWord::kFunction, "functions"},
+                                                                   {func::FormulaWord::kConstant, "constants"}};
+  std::string out = "A formula may hold numbers, x and (docs/functions.md says what each is):";
+  for (auto [kind, title] : kinds) {
+    std::string line = Str("\n  ", title);
+    for (const func::FormulaWord& w : func::Vocabulary()) {
+      if (w.kind != kind) continue;
+      if (line.size() + 1 + w.name.size() > kColumns) out += line, line = "\n           ";
+      line += Str(" ", w.name);
+    }
+    out += line;
+  }
+  return out;
+}
+
 // AddFnLook: fn list, show, fit.
 void AddFnLook(CLI::App* fn, FunctionCommands* all, int* status) {
   fn->add_subcommand("list", "the library: functions by name, their ranges and errors\nExample:  suf fn list")
@@ -59,9 +79,7 @@ void AddFnLook(CLI::App* fn, FunctionCommands* all, int* status) {
       "fit",
       "the cheapest function that follows a formula of x\n"
       "Example:  suf fn fit 'x*0.5*(1+erf(x/sqrt(2)))' --in 16:9 --result 32:16 --error 2^-11 --out gelu.suf");
-  f->add_option("formula", all->fit.formula,
-                "of x: + - * / ^ ( ) ? :, exp, log, sqrt, abs, min, max, erf, sigmoid, tanh ..")
-      ->required();
+  f->add_option("formula", all->fit.formula, "of x, in the words below; it may begin with a minus")->required();
   f->add_option("--in", all->fit.in, "x: bits:scale, signed; bits:scale:u is unsigned")
       ->required()
       ->option_text("BITS:SCALE");
@@ -77,7 +95,10 @@ void AddFnLook(CLI::App* fn, FunctionCommands* all, int* status) {
                 "where pieces begin: uniform, octaves, free (default: the cheapest), or real numbers, increasing, with "
                 "commas between")
       ->option_text("uniform|octaves|free|C,..");
-  f->add_option("--slope", all->fit.slope, "the result may carry so many bits more, for finer slopes (default: 0)")
+  f->add_option(
+       "--slope", all->fit.slope,
+       "the result may carry so many bits more, for finer slopes, in the same ring (default: bits that save more "
+       "than half of the pieces, in a ring that holds them)")
       ->check(CLI::Range(0, 64))
       ->option_text("BITS");
   f->add_option("--scales", all->fit.scales,
@@ -89,6 +110,7 @@ void AddFnLook(CLI::App* fn, FunctionCommands* all, int* status) {
   f->add_option("--above", all->fit.above, "the same from C on")->option_text("C:TAIL");
   f->add_flag("--bipartite", all->fit.bipartite, "two tables whose sum it is, instead of pieces");
   f->add_option("--out", all->fit.out, "write the function to this file (default: to stdout)");
+  f->footer(FormulaHelp());
   f->parse_complete_callback([=] {
     if (all->fit.error.empty() && !all->fit.pieces) throw CLI::RequiredError("one of --error and --pieces");
   });
@@ -218,6 +240,20 @@ void AddFnSession(CLI::App* fn, FunctionCommands* all, int* status) {
 }
 
 }  // namespace
+
+std::vector<std::string> WithDashes(const CLI::App& app, int argc, const char* const* argv) {
+  std::vector<std::string> words(argv, argv + argc);
+  if (words.size() < 4 || words[1] != "fn" || words[2] != "fit") return words;
+  const CLI::App* fit = app.get_subcommand("fn")->get_subcommand("fit");
+  bool value = false;  // of the option before it
+  for (size_t i = 3; i < words.size() && words[i] != "--"; ++i) {
+    std::string& w = words[i];
+    if (!value && w.size() > 1 && w[0] == '-' && w[1] != '-' && !fit->get_option_no_throw(w)) w.insert(0, " ");
+    const CLI::Option* option = value || w[0] != '-' ? nullptr : fit->get_option_no_throw(w);
+    value = option && option->get_items_expected_max() > 0;
+  }
+  return words;
+}
 
 void AddFunctions(CLI::App* app, FunctionCommands* all, int* status) {
   auto* fn = app->add_subcommand("fn",

@@ -13,6 +13,7 @@ import xml.etree.ElementTree
 
 import cases
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUF = ''
 WORK = pathlib.Path()
 MIXED = """# two rings, two bits
@@ -46,6 +47,8 @@ FILES = {
     'ring.txt': 'mod 2^16\n4\n',
     'large.txt': '1\n4294967296\n',
     'one.txt': '1\n',
+    'less.txt': '-1\n',
+    'minus.txt': '1\n-1\n',
     'two.txt': '1\n2\n',
 }
 
@@ -122,13 +125,36 @@ BAD = [
     ('a pass of a split', 2, 'exp is a split and has no pass views', 'show exp --pass views'),
     ('unknown pass', 2, '--pass: ', 'show relu --pass magic'),
     ('check of nothing', 2, 'takes a function or --all', 'check'),
-    ('a formula that does not parse', 2, 'mistake at column 7', ['fit', 'x*(1+', *FIT, '--error', '0.1', '--out', '{w}/out']),
-    ('a formula that is not finite', 2, 'not finite at x = 0', ['fit', '1/x', *FIT, '--error', '0.1', '--out', '{w}/out']),
+    ('a formula that does not parse', 2, 'mistake at column 6', ['fit', 'x*(1+', *FIT, '--error', '0.1', '--out', '{w}/out']),
+    ('a formula that is not finite', 2, 'not finite at 129 points', ['fit', 'log(x)', *FIT, '--error', '0.1', '--out', '{w}/out']),
     ('a range without a scale', 2, '--in takes bits:scale', 'fit x --in 8 --result 16:8 --error 0.1'),
     ('an error below 0', 2, '--error takes a number above 0', ['fit', 'x', *FIT, '--error=-1']),
     ('neither error nor pieces', 2, 'one of --error and --pieces is required', ['fit', 'x', *FIT]),
     ('error and pieces', 2, 'excludes', ['fit', 'x', *FIT, '--error', '1', '--pieces', '2']),
-    ('an error out of reach', 4, 'out of reach', ['fit', 'exp(x)', '--in', '16:8', '--result', '40:8', '--error', '2^-20', '--out', '{w}/out']),
+    ('an error out of reach', 4, 'out of reach', ['fit', 'exp(x)', '--in', '8:4', '--result', '24:8', '--slope', '0', '--error', '2^-20', '--out', '{w}/out']),
+    ('exp of a negative number', 2, r'--x is -1; exp takes 0 to 65535, which is x from 0 to 15.9998; give one of these', 'run exp --x -1'),
+    ('exp of a large number', 2, '--x is 65536; exp takes 0 to 65535', 'run exp --x 1,65536'),
+    ('recip of 0', 2, '--x is 0; recip takes 1 to 4294967295, which is x from 0.000244141 to 1.04858e', 'run recip --x 4096,0'),
+    ('rsqrt of a negative number', 2, '--x is -4096; rsqrt takes 1 to', 'run rsqrt --x -4096'),
+    ('rsqrt of 0', 2, '--x is 0; rsqrt takes 1 to', 'run rsqrt --x 0 --n 20 --scale 8'),
+    ('sqrt of a negative number', 2, '--x is -1; sqrt takes 0 to', 'run sqrt --x=-1'),
+    ('log2 of 0', 2, '--x is 0; log2 takes 1 to', 'run log2 --x 0'),
+    ('abs of the least number', 2, '--x is -128; abs takes -127 to 127, which is x from -31.75 to 31.75', 'run abs --x -128 --n 8 --scale 2'),
+    ('its word', 2, '--x is 128; abs takes -127 to 127', 'run abs --x 128 --n 8 --scale 2'),
+    ('a negative value of a file', 2, 'minus.txt, line 2, is -1; exp takes 0 to 65535', 'run exp --values {w}/minus.txt'),
+    ('shares of a 0', 2, 'the sum of shares 1 is 0; recip takes 1 to', 'run recip --from shared --values {w}/one.txt,{w}/less.txt'),
+    ('overflow: bits and scale, and no finer one', 4,
+     r'reaches 2.09696e\+06 at x = 127.996, and a result of 32 bits at scale 16 holds -32768 to 32768; '
+     r'use a result of 38 bits or more, or a scale of 10 or less \(', 'fit x^3 --in 16:8 --result 32:16 --error 2^-8 --out {w}/out'),
+    ('overflow of a finer scale', 4, 'use a result of 42 bits or more, or a scale of 10 or less', 'fit x^3 --in 16:8 --result 32:20 --error 2^-8'),
+    ('overflow of every scale', 4, 'use a smaller range of x, or a tail', 'fit exp(x) --in 16:8 --result 32:16 --error 2^-8'),
+    ('a formula without a value in the middle', 2, r'not finite at x = 0; give it a value there \(x == 0 \? 0 : ..\), or another range \(',
+     'fit 1/x --in 8:4 --result 24:8 --error 1'),
+    ('a formula without values at an end', 2, 'not finite at 129 points from x = -8 to 0; give it a tail there, or another range',
+     'fit log(x) --in 8:4 --result 24:8 --error 1'),
+    ('an unknown name in a formula', 2, "at column 1: 'foo' is no name, number or operator of formulas", 'fit foo(x) --in 8:4 --result 24:8 --error 1'),
+    ('a single =', 2, r"at column 2: '=' compares nothing; write ==", 'fit x=1 --in 8:4 --result 24:8 --error 1'),
+    ('an unknown option beside a formula with a minus', 2, '--eror', 'fit -x --in 8:4 --result 24:8 --error 1 --eror 1'),
     ('another command', 2, 'frobnicate is not a command of suf fn', 'frobnicate'),
 ]
 
@@ -293,6 +319,77 @@ def test_fit():
     assert max(abs(y / 2**scale - v * 0.5 * (1 + math.erf(v / math.sqrt(2)))) for v, (y,) in zip(real, r['y'])) <= 2**-9
     few = run('fn', 'fit', 'x*x', '--in', '8:4', '--result', '24:12', '--pieces', '3', '--degree', '1')
     assert few.stdout.startswith('suf ') and few.stdout.count('\npiece ') <= 3
+
+
+def fitted(formula, ins, result, error, *words):
+    """A formula's fit: pieces, scale, and the largest error of a run against `real` at every x, which keeps what is said."""
+    done = run('fn', 'fit', formula, '--in', ins, '--result', result, '--error', error, *words, '--out', '{w}/fitted.suf')
+    assert done.returncode == 0, (formula, done.stderr)
+    text = (WORK / 'fitted.suf').read_text()
+    said = re.search(r'fit: (\d+) pieces? of degree \d, y = channel / 2\^(\d+), error at most (\S+)', done.stderr)
+    assert run('fn', 'cost', '{w}/fitted.suf').returncode == 0
+    return int(said[1]), int(said[2]), float(said[3].rstrip(',')), text
+
+
+def test_fit_slopes():
+    """rates finer than the result's units take three pieces, not 52,294, and the function runs"""
+    tariff = 'x<1000 ? 0 : (x<5000 ? (x-1000)*0.2 : 800+(x-5000)*0.4)'
+    pieces, scale, error, _ = fitted(tariff, '20:0:u', '32:2', '1')
+    assert pieces == 3 and error <= 1
+    r = rows('fn', 'run', '{w}/fitted.suf', '--x', '500,1000,3000,5000,10000,1048575')
+    for x, (y,) in zip(r['x'], r['y']):
+        assert abs(y / 2**scale - (0 if x < 1000 else (x - 1000) * 0.2 if x < 5000 else 800 + (x - 5000) * 0.4)) <= error * 1.0001, x
+
+
+def test_fit_of_strangers():
+    """formulas that people bring: few pieces, the stated error at every x, and a function that runs"""
+    relu6 = lambda v: min(max(v, 0), 6)
+    for formula, real, most in (('min(max(x,0),6)', relu6, 3), ('x*min(max(x+3,0),6)/6', lambda v: v * relu6(v + 3) / 6, 5),
+                                ('clamp(x,-1,1)', lambda v: max(-1, min(1, v)), 4), ('floor(x)', math.floor, 18), ('ceil(x)', math.ceil, 18),
+                                ('round(x)', lambda v: math.copysign(math.floor(abs(v) + 0.5), v), 18), ('rint(x)', lambda v: math.floor(v + 0.5), 18),
+                                ('x > 2 && x < 5', lambda v: float(2 < v < 5), 4), ('-x', lambda v: -v, 2), ('-x^2', lambda v: -v * v, 2),
+                                ('-(x+1)*0.3', lambda v: -(v + 1) * 0.3, 2), ('7', lambda v: 7, 2), ('sin(x)', math.sin, 16),
+                                ('x == 0 ? 1 : sin(x)/x', lambda v: math.sin(v) / v if v else 1, 16), ('x % 3', lambda v: v % 3, 8)):
+        pieces, scale, error, _ = fitted(formula, '12:8', '32:12', '2^-7')
+        assert pieces <= most, (formula, pieces)
+        r = rows('fn', 'run', '{w}/fitted.suf', '--all')
+        worst = max(abs(y / 2**scale - real(signed(x, 12) / 256)) for x, (y,) in zip(r['x'], r['y']))
+        assert worst <= error * 1.0001 <= 2**-7 * 1.0001, (formula, worst, error)
+
+
+def test_dashes():
+    """a minus begins a formula and a value, and is no option"""
+    assert fitted('-x', '8:4', '24:8', '0.01')[0] == 2
+    assert run('fn', 'fit', '--in', '8:4', '--result', '24:8', '--error', '0.01', '-abs(x)').stdout.startswith('suf ')
+    assert run('fn', 'fit', '--in', '8:4', '--result', '24:8', '--error', '0.01', '--', '-abs(x)').stdout.startswith('suf ')
+    assert run('fn', 'fit', 'x', '--in', '12:7', '--result', '24:8', '--error', '1', '--below', '-4:-4', '--knots', '-8,-4').stdout.startswith('suf ')
+    assert rows('fn', 'run', 'relu', '--x', '-5,3')['y'] == [[0], [3]]
+    assert run('fn', 'fit', '-h').returncode == 0
+
+
+def test_vocabulary():
+    """what a formula may hold: the help and the document list the same words (a unit test compares them with the parser)"""
+    text = run('fn', 'fit', '--help').stdout
+    words = text[text.index('A formula may hold'):]
+    assert all(len(line) <= 80 for line in words.splitlines()), words
+    listed = {k: v.split() for k, v in re.findall(r'  (operators|functions|constants)((?: \S+|\n {11})+)', words)}
+    assert len(listed['functions']) >= 35 and {'floor', 'round', 'ceil', 'trunc', 'rint'} <= set(listed['functions'])
+    page = (ROOT / 'docs/functions.md').read_text()
+    page = page[page.index('## What a formula may hold'):page.index('## Values that')].replace('\\|', '|')
+    code = ' '.join(re.findall('`([^`]+)`', page))
+    assert set(re.findall(r'(\w+)\(', code)) - {'suf'} == set(listed['functions'])
+    assert all(f' {o} ' in f' {code} ' or o == '!' and '!a' in code for o in listed['operators']), listed['operators']
+    assert all(f'`{c}`' in page for c in listed['constants'])
+
+
+def test_values_taken():
+    """what lies in a library function's range is taken, its ends too, and a file's function has the same range"""
+    assert rows('fn', 'run', 'exp', '--x', '0,65535')['equal'] and rows('fn', 'run', 'recip', '--x', '1,4294967295')['equal']
+    (WORK / 'mine.suf').write_text(run('fn', 'show', 'recip', '--pass', 'text').stdout)
+    done = run('fn', 'run', '{w}/mine.suf', '--x', '0')
+    assert done.returncode == 2 and '--x is 0; recip takes 1 to 4294967295, which is x from 0.000244141' in done.stderr, done.stderr
+    (WORK / 'other.suf').write_text(WIDE.replace('wide', 'recip'))
+    assert rows('fn', 'run', '{w}/other.suf', '--x', '0')['y'] == [[0]]
 
 
 def test_fit_options():

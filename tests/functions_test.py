@@ -93,6 +93,9 @@ BAD = [
     ('shares without a place', 2, "leaves each party a share of the result; name a file for P1's with --out",
      'fn ask --plan {w}/shared.plan {ask} --values {w}/two.txt'),
     ('a value that is no number', 2, "bad.txt, line 2, is no whole number: 'four'", 'fn ask --plan {w}/relu.plan {ask} --values {w}/bad.txt'),
+    ('P1 with a value that the function does not take', 2, 'minus.txt, line 2, is -1; exp takes 0 to 65535, which is x from 0 to 15.9998',
+     'fn ask --plan {w}/exp.plan {ask} --values {w}/minus.txt'),
+    ('P0 with a value that the function does not take', 2, 'zero.txt, line 1, is 0; recip takes 1 to 4294967295', 'fn serve --plan {w}/recip.plan {serve} --values {w}/zero.txt'),
     ('more values than the plan covers', 2, 'the call has 2 values; the plan covers 1 to 1; bring fewer at a time, or make a plan for more',
      'fn ask --plan {w}/one.plan {ask} --values {w}/two.txt'),
     ('a lowering that does not apply', 4, 'RowLut does not apply to relu', 'fn plan relu --lowering RowLut --out {w}/out.plan'),
@@ -319,6 +322,8 @@ def prepare(folder):
     values('two.txt', [1, 2]), values('bad.txt', [1, 'four'])
     for name, words in (('relu', ()), ('shared', ('--to', 'shared')), ('one', ('--max-values', 1))):
         plan(name, 'relu', *words)
+    plan('exp', 'exp', '--to', 'p1'), plan('recip', 'recip', '--from', 'p0', '--to', 'p1')
+    values('minus.txt', [1, -1]), values('zero.txt', [0])
     (WORK / 'altered.plan').write_text((WORK / 'relu.plan').read_text().replace('"to": "p1"', '"to": "p0"'))
 
 

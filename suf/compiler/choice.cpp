@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "suf/compiler/internal/lowerings.hpp"
+#include "suf/compiler/limits.hpp"
 #include "suf/compiler/place.hpp"
 #include "suf/ring/words.hpp"
 
@@ -10,10 +11,8 @@ namespace suf::compiler {
 
 namespace {
 
-constexpr size_t kMostOpened = 63;  // step bits in one string, beside 1[x_hat < r]
-constexpr int kMostDense = 16;
-constexpr size_t kMostReads = 4096;    // places at which one DPF key is read
-constexpr size_t kMostPieces = 16384;  // and a DCF's: 1/sqrt of a norm has 2^7 pieces an octave and more
+constexpr size_t kMostOpened = 63;   // step bits in one string, beside 1[x_hat < r]
+constexpr size_t kMostReads = 4096;  // places at which one DPF key is read
 
 const char* Name(Steps s) { return s == Steps::kParity ? "parity" : s == Steps::kDigits ? "digits" : "blocks"; }
 
@@ -105,7 +104,7 @@ std::string WhyNotNumbers(const Compiled& c, const Lowering& l) {
   if (c.f.outputs == 0) return "it has no number";
   switch (l.kind) {
     case Kind::kStepDcf:
-      if (c.pieces() > kMostPieces) return More(c.pieces(), "pieces", kMostPieces);
+      if (c.pieces() > kMostSteps) return More(c.pieces(), "pieces", kMostSteps);
       return "";
     case Kind::kOpenSteps:
       if (c.steps.size() > kMostOpened) return More(c.steps.size(), "cutpoints", kMostOpened);

@@ -59,16 +59,20 @@ Fitted<Function> Bipartite(const FitRequest& q, const Target& f, int a, int c) {
 [[noreturn]] void OutOfReach(const FitRequest& q, size_t most, const char* what, std::optional<double> reached) {
   const std::string best =
       reached ? Str("the best reached is ", *reached) : Str("no fit stays in its ring of ", q.result.bits, " bits");
+  // a result of so many places cannot come closer than half of the last one
+  const bool coarse = *q.error < std::ldexp(1, -q.result.scale - 1);
   Fail(Cause::kRefused, "an error of ", *q.error, " is out of reach for ", q.name, " with ", most, " ", what, "; ",
-       best, ", so allow that or use a finer scale");
+       best, reached ? "; allow that, or use " : "; use ", coarse ? "a finer scale" : "a smaller range of x, or tails");
 }
 
 Fitted<Function> FitBipartite(const FitRequest& q) {
-  if (q.in.bits > 20 || q.below || q.above || q.degree || q.knots || q.slope || !q.finer.empty() || q.cost || !q.error)
+  if (q.in.bits > 20 || q.below || q.above || q.degree || q.knots || q.slope.value_or(0) || !q.finer.empty() ||
+      q.cost || !q.error)
     Fail(
         Cause::kInput, "a bipartite fit of ", q.name,
         " has a domain of at most 20 bits and a bound on the error, and neither tails, degree, knots, scales nor cost");
   const Target f(q);
+  WantRoom(q, f.reach());
   const int n = q.in.bits;
   std::vector<std::array<int64_t, 3>> cuts;  // values, a, c
   for (int a = std::max(0, n - 16); a <= n; ++a)
@@ -80,7 +84,10 @@ Fitted<Function> FitBipartite(const FitRequest& q) {
   for (auto [values, a, c] : cuts) {
     if (size_t(values) > most) break;
     auto fit = Bipartite(q, f, int(a), int(c));
-    if (fit.error <= *q.error) return fit;
+    if (fit.error <= *q.error) {
+      if (std::string why = q.why_not ? q.why_not(fit.f) : ""; !why.empty()) Useless(q, why);
+      return fit;
+    }
     if (std::isfinite(fit.error)) reached = std::min(reached.value_or(INFINITY), fit.error);
   }
   OutOfReach(q, most, "values", reached);

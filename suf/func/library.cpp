@@ -81,7 +81,7 @@ Made Reluars(Call& q) {
 
 Made Abs(Call& q) {
   Made m = Exact(q, {{-q.half(), q.half(), -1}, {0, 0, 1}}, [](double x) { return std::abs(x); });
-  m.low += 1 / q.one();  // the least number has no opposite
+  m.low += 1 / q.one(), m.first = 1 - q.half();  // the least number has no opposite
   return m;
 }
 
@@ -236,6 +236,7 @@ Made Octaves(const Call& q, Real f, int floor, int scale) {
   m.f = FromGroups(q.name, fit.f, q.n, 64), m.in = {q.n, q.scale, false}, m.scale = scale, m.shift = scale - q.scale;
   std::get<Suf>(m.f).channels[0].kind = Channel::kSigned;
   m.exact = [f = std::move(f), least](double x) { return f(std::max(x, least)); };
+  m.first = 1;  // at 0 there is a value in the text, but none of the function
   m.low = 0, m.high = -2 * q.least(), m.relative = std::ldexp(1, -kOctavePieces - 1);
   return m;
 }
@@ -251,7 +252,7 @@ Made Rsqrt(Call& q) {
 Made Sqrt(Call& q) {
   Made m = Octaves(
       q, [](double x) { return std::sqrt(x); }, -q.scale, (q.scale + 1) / 2 + kOctavePieces + 9);
-  std::get<Suf>(m.f).pieces[0].poly[0][0] = 0;
+  std::get<Suf>(m.f).pieces[0].poly[0][0] = 0, m.first = 0;
   m.exact = [](double x) { return std::sqrt(x); };
   return m;
 }
@@ -266,15 +267,16 @@ Made Log2(Call& q) {
   Made m;
   Fitted<Function> fitted = Fit(fit);
   m.f = std::move(fitted.f), m.in = fit.in, m.scale = fitted.scale, m.shift = shift, m.exact = f;
-  m.low = 0, m.high = -2 * q.least(), m.error = last;
+  m.first = 1, m.low = 0, m.high = -2 * q.least(), m.error = last;
   return m;
 }
 
 Made Step(Call& q) { return Steps(q, false); }
 Made Tariff(Call& q) { return Steps(q, true); }
 
-constexpr const char kAll[] = "every x of the ring", kPositive[] = "every x >= 0 of the ring, unsigned",
-                     kUlp[] = "2^-scale", kNone[] = "0", kPart[] = "2^-8 of the value";
+constexpr const char kAll[] = "every x of the ring", kPositive[] = "every x > 0 of the ring, unsigned",
+                     kNotNegative[] = "every x >= 0 of the ring, unsigned", kUlp[] = "2^-scale", kNone[] = "0",
+                     kPart[] = "2^-8 of the value";
 
 // Rows: arguments: how many, when none is written; odd: any odd number.
 struct Row {
@@ -307,8 +309,8 @@ const std::vector<Row>& Rows() {
       {{"exp", "exp(-x), the product of two tables", "0 <= x < 16, of scale + 4 bits", "2^-scale / 2"}, Exp},
       {{"recip", "1 / x; below 1/16 as at 1/16", kPositive, kPart}, Recip},
       {{"rsqrt", "1 / sqrt(x); below 1/16 as at 1/16", kPositive, kPart}, Rsqrt},
-      {{"sqrt", "the square root", kPositive, kPart}, Sqrt},
-      {{"log2", "the logarithm; of 0 as of 2^-scale", kPositive, kUlp}, Log2},
+      {{"sqrt", "the square root", kNotNegative, kPart}, Sqrt},
+      {{"log2", "the logarithm to base 2", kPositive, kUlp}, Log2},
       {{"step", "constants between thresholds: step(v0,t1,v1,t2,v2,..)", kAll, kNone}, Step, {0, 1, 1}, true},
       {{"tariff", "rates between thresholds, 0 at 0: tariff(r0,t1,r1,t2,r2,..)", kAll, kNone},
        Tariff,
@@ -362,12 +364,45 @@ Made Make(std::string_view name, int n, int scale) {
       Fail(Cause::kInput, name, " has ", q.arguments.size(), " constants; give it ",
            r.odd ? "an odd number" : Str(r.arguments.size()), ", as the list shows");
     Made m = r.make(q);
+    const int64_t all = int64_t{1} << m.in.bits;
+    if (m.in.is_signed && m.first == 0) m.first = -all / 2;
+    m.last = (m.in.is_signed ? all / 2 : all) - 1;
     Verify(m.f);
     return m;
   }
   std::string names;
   for (const Row& r : Rows()) names += (names.empty() ? "" : ", ") + std::string(r.entry.name);
   Fail(Cause::kInput, "there is no library function ", name.substr(0, 40), "; there are ", names);
+}
+
+std::optional<Taken> TakenBy(const Made& m) {
+  if (m.in.is_signed && m.first == -(int64_t{1} << (m.in.bits - 1))) return std::nullopt;
+  return Taken{m.in.is_signed, m.first, m.last, m.in.scale};
+}
+
+std::optional<Taken> TakenBy(const Function& f) {
+  const std::string& name = Name(f);
+  const int bits = DomainBits(f);
+  if (bits > 48 ||
+      (name != "abs" && name != "exp" && name != "recip" && name != "rsqrt" && name != "sqrt" && name != "log2"))
+    return std::nullopt;
+  int from = 2, to = 20;
+  if (name == "log2") {  // one of a fine scale takes long to make: at 2^(bits - 1) the function says its own
+    const double top = std::ldexp(double(Channels(f, uint64_t{1} << (bits - 1))[0]), -bits - 8);
+    from = to = int(std::clamp(std::round(bits - 1 - top), 0.0, 20.0));
+  }
+  std::optional<Taken> out;
+  for (int scale = from; scale <= to; ++scale) {
+    const int n = name == "exp" ? std::max(scale + 6, 8) : bits;  // exp's domain is its own
+    if (n < 8 || scale < 2 || scale > n - 6) continue;
+    const Made m = Make(name, n, scale);
+    if (m.f != f) continue;
+    if (out)
+      out->scale.reset();
+    else
+      out = TakenBy(m);
+  }
+  return out;
 }
 
 }  // namespace suf::func

@@ -151,6 +151,26 @@ TEST(Library, Arguments) {
   EXPECT_EQ(at(seven, 50000), 125 + 500 + 2250 + 5000 + 12500 + 7500);
 }
 
+// A function says which numbers it takes, and is known again from its text alone.
+TEST(Library, SaysWhatItTakes) {
+  for (const Entry& f : Library()) {
+    const Made m = Make(f.name, 24, 9);
+    const int64_t all = int64_t{1} << m.in.bits;
+    const bool no_zero = f.name == "recip" || f.name == "rsqrt" || f.name == "log2", abs = f.name == "abs";
+    EXPECT_EQ(m.first, m.in.is_signed ? -all / 2 + abs : int64_t(no_zero)) << f.name;
+    EXPECT_EQ(m.last, (m.in.is_signed ? all / 2 : all) - 1) << f.name;
+    const std::optional<Taken> made = TakenBy(m), known = TakenBy(ParseFunction(Print(m.f)));
+    EXPECT_EQ(made.has_value(), abs || !m.in.is_signed) << f.name;
+    ASSERT_EQ(known.has_value(), made.has_value()) << f.name;
+    if (!known) continue;
+    EXPECT_EQ(std::tuple(known->is_signed, known->first, known->last), std::tuple(m.in.is_signed, m.first, m.last));
+    EXPECT_EQ(known->scale, abs || f.name == "sqrt" ? std::nullopt : std::optional(m.in.scale)) << f.name;
+  }
+  Suf other = std::get<Suf>(Make("recip", 24, 9).f);
+  other.pieces[0].poly[0][0] ^= 1;
+  EXPECT_FALSE(TakenBy(other));
+}
+
 TEST(Library, RefusesWithASentence) {
   auto refused = [](const char* name, int n, int scale, const std::string& part) {
     try {

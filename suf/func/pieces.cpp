@@ -69,7 +69,7 @@ Local Pieces::Fit(int64_t a, int64_t b, double bound, bool quick) const {
     const double q = Leading(rest, d, m), step = std::ldexp(1, s_.slope - s_.finer[size_t(d)]);
     c[size_t(d)] = std::floor(q / step + 0.5) * step;
     if (!(std::abs(c[size_t(d)]) < 0x1p62)) return out;
-    out.c[size_t(d)] = uint64_t(int64_t(c[size_t(d)])) & ring::Mask(q_.result.bits);
+    out.c[size_t(d)] = uint64_t(int64_t(c[size_t(d)])) & ring::Mask(s_.ring);
   }
   const double step = std::ldexp(1, s_.slope - s_.finer[0]), most = 2 * (bound * unit_ + step);
   if (Extremes few = Few<16>(rest, m); few.most - few.least > most) return out;
@@ -79,8 +79,8 @@ Local Pieces::Fit(int64_t a, int64_t b, double bound, bool quick) const {
   if (!(std::abs(constant) < 0x1p62)) return out;
   const double error = std::max(all.most - constant, constant - all.least) / unit_;
   const Extremes value = ExtremesOf([&](int64_t t) { return f_.At(a + t) * unit_; }, 0, m - 1, false);
-  if (!(std::max(value.most, -value.least) + error * unit_ < room_) || !(error <= bound)) return out;
-  out.c[0] = uint64_t(int64_t(constant)) & ring::Mask(q_.result.bits);
+  if (!(value.most + error * unit_ < room_ && value.least - error * unit_ >= -room_) || !(error <= bound)) return out;
+  out.c[0] = uint64_t(int64_t(constant)) & ring::Mask(s_.ring);
   out.error = error, out.exact = all.exact;
   return out;
 }
@@ -88,12 +88,15 @@ Local Pieces::Fit(int64_t a, int64_t b, double bound, bool quick) const {
 template <class F>
 Pieces::Found Pieces::Along(double bound, size_t most, const F& next) const {
   std::vector<Local> out;
+  double done = 0;
   auto part = [&](int64_t from, int64_t to) {
     from = std::max(from, f_.first()), to = std::min(to, f_.last());
     for (int64_t x = from; x < to; x = out.back().end) {
       if (out.size() == most) return false;
+      if (progress_) progress_(done / double(f_.last() - f_.first()));
       out.push_back(Fit(x, std::min(next(x, to), to), bound));
       if (!std::isfinite(out.back().error)) return false;
+      done += double(out.back().end - x);
     }
     return true;
   };
@@ -131,16 +134,34 @@ Pieces::Found Pieces::Cuts(double bound, size_t most) const {
   });
 }
 
+int64_t Pieces::Width(int64_t x, int64_t last, int64_t guess, double bound) const {
+  auto fits = [&](int64_t width) { return std::isfinite(Fit(x, x + width, bound).error); };
+  auto looks = [&](int64_t width) { return std::isfinite(Fit(x, x + width, bound * (1 - 1.0 / 2048), true).error); };
+  int64_t width = Longest(guess, last - x, looks);
+  if (f_.every() && width > 0 && !fits(width)) width = Longest(guess, width, fits);
+  return std::max<int64_t>(1, width);
+}
+
+bool Pieces::Hopeless(double bound, size_t most) const {
+  constexpr int kPlaces = 32, kChain = 8;
+  const int64_t points = f_.last() - f_.first();
+  if (most < 4 * kPlaces * kChain || points < int64_t(most)) return false;  // those are soon counted
+  std::array<double, kPlaces> density;
+  for (int i = 0; i < kPlaces; ++i) {
+    const int64_t from = f_.first() + int64_t(__int128{points} * i / kPlaces), end = from + points / kPlaces;
+    int64_t x = from, guess = 1;
+    int whole = 0;  // the last one may only end where the place does
+    for (; whole < kChain && x < end; ++whole) x += guess = Width(x, end, guess, bound);
+    density[size_t(i)] = double(x == end ? whole - 1 : whole) / double(x - from);
+  }
+  std::nth_element(density.begin(), density.begin() + kPlaces / 2, density.end());
+  return density[kPlaces / 2] * double(points) / 2 > 2 * double(most);
+}
+
 Pieces::Found Pieces::Free(double bound, size_t most) const {
+  if (Hopeless(bound, most)) return std::nullopt;
   int64_t guess = 1;
-  return Along(bound, most, [&](int64_t x, int64_t last) {
-    auto fits = [&](int64_t width) { return std::isfinite(Fit(x, x + width, bound).error); };
-    auto looks = [&](int64_t width) { return std::isfinite(Fit(x, x + width, bound * (1 - 1.0 / 2048), true).error); };
-    int64_t width = Longest(guess, last - x, looks);
-    if (f_.every() && width > 0 && !fits(width)) width = Longest(guess, width, fits);
-    guess = std::max<int64_t>(1, width);
-    return x + guess;
-  });
+  return Along(bound, most, [&](int64_t x, int64_t last) { return x + (guess = Width(x, last, guess, bound)); });
 }
 
 }  // namespace suf::func::internal

@@ -19,6 +19,7 @@ using internal::Pieces;
 using internal::Round;
 using internal::Shape;
 using internal::Target;
+using internal::WantRoom;
 using internal::WithSlope;
 
 constexpr int kMostDomain = 62;
@@ -32,9 +33,9 @@ void AddTail(const FitRequest& q, const Shape& s, const Tail& tail, int64_t from
     Local p{a, b, std::vector<uint64_t>(size_t(s.degree) + 1), 0, true};
     auto real = [&](int64_t x) { return std::ldexp(tail.At(std::ldexp(double(x), -q.in.scale)), scale); };
     const double least = std::min(real(a), real(b - 1)), most = std::max(real(a), real(b - 1)),
-                 room = std::ldexp(1, q.result.bits - 1);
+                 room = std::ldexp(1, s.ring - 1);
     if (!(least >= -room && most < room))
-      Fail(Cause::kRefused, "a tail of ", q.name, " leaves the ring of ", q.result.bits, " bits at scale ", scale,
+      Fail(Cause::kRefused, "a tail of ", q.name, " leaves the ring of ", s.ring, " bits at scale ", scale,
            "; use a wider ring");
     if (tail.kind != Tail::kConstant && s.degree < 1)
       Fail(Cause::kInput, "a tail of ", q.name, " that is no constant needs degree 1; it has degree ", s.degree);
@@ -54,12 +55,12 @@ void AddTail(const FitRequest& q, const Shape& s, const Tail& tail, int64_t from
         *error = std::max(*error, std::ldexp(std::abs(got - real(x)), -scale));
       }
     }
-    for (uint64_t& c : p.c) c &= ring::Mask(q.result.bits);
+    for (uint64_t& c : p.c) c &= ring::Mask(s.ring);
     out->push_back(std::move(p));
   }
 }
 
-// ToSuf: pieces and tails in the domain's order, equal neighbours of degree 0 as one.
+// ToFunction: pieces and tails in the domain's order.
 Fitted<Function> ToFunction(const FitRequest& q, const Target& f, const Shape& s, std::vector<Local> pieces) {
   Fitted<Function> out;
   out.scale = q.result.scale + s.slope;
@@ -67,12 +68,12 @@ Fitted<Function> ToFunction(const FitRequest& q, const Target& f, const Shape& s
   if (q.above) AddTail(q, s, *q.above, f.last(), f.hi(), &out.error, &pieces);
   std::sort(pieces.begin(), pieces.end(),
             [&](const Local& x, const Local& y) { return f.Word(x.begin) < f.Word(y.begin); });
-  Suf g{q.name, q.in.bits, q.result.bits, 1, s.degree, {}, U128{1} << q.in.bits, {}, {}};
+  Suf g{q.name, q.in.bits, s.ring, 1, s.degree, {}, U128{1} << q.in.bits, {}, {}};
   for (Local& p : pieces) {
     out.error = std::max(out.error, p.error), out.exact = out.exact && p.exact;
     g.pieces.push_back({f.Word(p.begin), {std::move(p.c)}});
   }
-  g.channels = {{Channel::kSigned, q.result.bits, 0, "y"}};
+  g.channels = {{Channel::kSigned, s.ring, 0, "y"}};
   if (g.pieces.size() > kMostPieces)
     Fail(Cause::kRefused, g.name, " needs ", g.pieces.size(), " pieces with its tails; at most ", kMostPieces);
   Verify(g);
@@ -80,23 +81,64 @@ Fitted<Function> ToFunction(const FitRequest& q, const Target& f, const Shape& s
   return out;
 }
 
+// CostOf: in the ring asked for; a wider one costs in proportion.
 double CostOf(const FitRequest& q, const Suf& f) {
-  return q.cost ? q.cost(f) : double(f.pieces.size()) * (f.degree + 2);
+  const double cost = q.cost ? q.cost(f) : double(f.pieces.size()) * (f.degree + 2);
+  return cost * f.ring / q.result.bits;
 }
 
-// Best: the choice so far: within the bound, the cheapest; else the smallest error.
-struct Best {
-  std::optional<Fitted<Function>> fit;
-  double cost = INFINITY;
-  void Offer(const FitRequest& q, Fitted<Function> next) {
-    const double at = CostOf(q, std::get<Suf>(next.f));
+// ErrorOf: of `fit` as its integers say it: at every point between the tails, else at 2^16 points.
+double ErrorOf(const Suf& fit, int scale, const Target& f) {
+  constexpr int64_t kSampled = int64_t{1} << 16;
+  const Evaluator at(fit);
+  const int64_t points = f.last() - f.first(), shown = f.every() ? points : kSampled;
+  double error = 0;
+  for (int64_t i = 0; i < shown; ++i) {
+    const int64_t x = f.first() + (f.every() ? i : int64_t(__int128{points - 1} * i / (shown - 1)));
+    const auto y = static_cast<long double>(ring::Signed(at.At(f.Word(x)), fit.ring));
+    error = std::max(error, double(std::abs(std::ldexp(y, -scale) - static_cast<long double>(f.At(x)))));
+  }
+  return error;
+}
+
+// Best: the choice so far: within the bound, the cheapest; else the smallest error, of which `close` is as good as
+// none.
+class Best {
+ public:
+  Best(const FitRequest& q, const Target& f, double close, std::string* refused)
+      : q_(q), f_(f), close_(close), refused_(refused) {}
+  void Offer(const Shape& shape, Fitted<Function> next) {
+    const Suf& s = std::get<Suf>(next.f);
+    const double at = CostOf(q_, s), is = std::max(next.error, close_), was = fit ? std::max(fit->error, close_) : 0;
     bool better = !fit;
-    if (fit && !q.error && next.error != fit->error)
-      better = next.error < fit->error;
+    if (fit && !q_.error && is != was)
+      better = is < was;
     else if (fit)
       better = at < cost || (at == cost && next.scale < fit->scale);
-    if (better) fit = std::move(next), cost = at;
+    if (better) Take(shape, std::move(next), at);
   }
+  // Take: unless it is no fit after all.
+  void Take(const Shape& shape, Fitted<Function> next, double at) {
+    const Suf& s = std::get<Suf>(next.f);
+    // what a double rounded away is found here
+    const double seen = ErrorOf(s, next.scale, f_);
+    if (next.exact ? seen > next.error : seen > next.error * (1 + 0x1p-30)) next.error = seen;
+    if (q_.error && next.error > *q_.error * (1 + 0x1p-30)) return;
+    if (std::string why = q_.why_not ? q_.why_not(next.f) : ""; !why.empty()) {
+      if (refused_->empty()) *refused_ = std::move(why);
+      return;
+    }
+    fit = std::move(next), cost = at, of = shape;
+  }
+  std::optional<Fitted<Function>> fit;
+  double cost = INFINITY;
+  Shape of;  // fit's
+
+ private:
+  const FitRequest& q_;
+  const Target& f_;
+  double close_;
+  std::string* refused_;  // the first reason
 };
 
 // WithError: the fewest pieces of a shape within `bound`.
@@ -118,7 +160,8 @@ double ErrorOf(const std::vector<Local>& pieces) {
 }
 
 // WithPieces: the smallest error of at most `most` pieces of a shape; free knots by halving the bound's logarithm.
-std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& pieces, Knots knots, size_t most) {
+std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& pieces, Knots knots, size_t most,
+                                             int halvings = 24) {
   std::optional<std::vector<Local>> best;
   bool worse = false;  // much: wider pieces will not be better than what there is
   auto offer = [&](std::optional<std::vector<Local>> found) {
@@ -128,7 +171,7 @@ std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& 
   };
   if (knots == Knots::kFree) {
     double low = -q.result.scale - 20, high = q.result.bits - q.result.scale;
-    for (int i = 0; i < 24; ++i) {
+    for (int i = 0; i < halvings; ++i) {
       const double middle = (low + high) / 2;
       auto found = pieces.Free(std::exp2(middle), most);
       (found ? high : low) = middle;
@@ -142,16 +185,16 @@ std::optional<std::vector<Local>> WithPieces(const FitRequest& q, const Pieces& 
   return best;
 }
 
-// Shapes: every degree and kind of knots, with the finest slope.
+// Shapes: every degree and kind of knots, with the finest slope asked for.
 std::vector<Shape> Shapes(const FitRequest& q) {
   auto lines = [](const std::optional<Tail>& tail) { return tail && tail->kind != Tail::kConstant; };
   std::vector<Shape> out;
   for (int d = q.degree.value_or(lines(q.below) || lines(q.above)); d <= q.degree.value_or(kMostFitted); ++d)
     for (Knots k : {Knots::kUniform, Knots::kOctaves, Knots::kFree, Knots::kGiven})
       if (q.knots ? *q.knots == k : k != Knots::kGiven) {
-        Shape s{k, d, {}, 0};
+        Shape s{k, d, q.result.bits, {}, 0};
         if (q.finer.empty()) {
-          s = WithSlope(s, d > 0 ? q.slope : 0);
+          s = WithSlope(s, d > 0 ? q.slope.value_or(0) : 0);
         } else {
           std::copy(q.finer.begin(), q.finer.end(), s.finer.begin());
           s.slope = *std::max_element(q.finer.begin(), q.finer.end());
@@ -169,7 +212,7 @@ void Check(const FitRequest& q) {
   range("domain's bits", q.in.bits, 1, kMostDomain);
   range("result's ring", q.result.bits, 1, 64);
   range("input's scale", q.in.scale, -64, 64), range("result's scale", q.result.scale, -64, 64);
-  range("slope", q.slope, 0, 64);
+  range("slope", q.slope.value_or(0), 0, 64);
   if (q.degree) range("degree", *q.degree, 0, kMostFitted);
   if (q.pieces) range("number of pieces", *q.pieces, 1, int(kMostPieces));
   range("number of scales", int(q.finer.size()), 0, q.degree ? *q.degree + 1 : 0);
@@ -194,57 +237,175 @@ void Check(const FitRequest& q) {
     Fail(Cause::kInput, "the error allowed for ", q.name, " is ", *q.error, "; use a number over 0");
 }
 
-Fitted<Function> FitPieces(const FitRequest& q) {
-  const Target f(q);
-  const size_t most = q.pieces ? size_t(*q.pieces) : kMostPieces;
-  Best best;
-  auto tried = [&](const Shape& s, size_t limit) {
-    const Pieces pieces(q, f, s);
-    auto found = q.error ? WithError(q, pieces, s.knots, *q.error, limit) : WithPieces(q, pieces, s.knots, limit);
-    const size_t many = found ? found->size() : 0;
-    if (found) best.Offer(q, ToFunction(q, f, s, std::move(*found)));
+// Search: one request's.
+class Search {
+ public:
+  explicit Search(const FitRequest& q) : q_(q), f_(q), reach_(f_.reach()), shapes_(Shapes(q)) {
+    WantRoom(q, reach_);
+    most_ = q.pieces ? size_t(*q.pieces) : kMostPieces;
+  }
+
+  Fitted<Function> Run() {
+    Best plain(q_, f_, 0, &refused_), fine(q_, f_, Half(), &refused_);
+    if (Open() && q_.error) AllFine(&fine);
+    // a plain fit that costs more than this gives way to the finer one
+    dearest_ = std::max(kCheap, kSaved * fine.cost);
+    for (const Shape& s : shapes_) Plain(s, &plain), begun_ += 0.5;
+    if (Open() && !q_.error && !(plain.fit && plain.fit->error <= Half())) AllFine(&fine);
+    Best& best = fine.fit && Saves(plain, fine) ? fine : plain;
+    if (!best.fit) Refuse();
+    if (Open()) Sharpen(&best);
+    return std::move(*best.fit);
+  }
+
+ private:
+  static constexpr double kSaved = 2.25;  // a finer result must be so much cheaper, or closer
+  static constexpr double kCheap = 12;    // what costs no more is taken as it is
+  static constexpr double kSharp = 64;    // of kinks that are met exactly, the error falls by more
+  static constexpr double kNothing = 0x1p-60;
+  static constexpr int kMostSize = 61;  // bits of a value that is fitted
+
+  bool Open() const { return !q_.slope && q_.finer.empty(); }
+  double Half() const { return std::ldexp(1, -q_.result.scale - 1); }
+  bool Saves(const Best& plain, const Best& fine) const {
+    if (!plain.fit) return true;
+    if (!q_.error) return std::max(fine.fit->error, Half()) * kSaved <= plain.fit->error;
+    return plain.cost > kCheap && fine.cost * kSaved <= plain.cost;
+  }
+
+  // Progressing: the pieces of a shape, which report how far the search is. It never goes back.
+  Pieces Progressing(const Shape& s) {
+    if (!q_.progress) return Pieces(q_, f_, s);
+    const char* const kinds[] = {"uniform", "octave", "free", "given"};
+    const std::string what = Str(kinds[int(s.knots)], " pieces of degree ", s.degree);
+    return Pieces(q_, f_, s, [this, what](double part) {
+      done_ = std::max(done_, (begun_ + part / 2) / double(shapes_.size()));
+      q_.progress(std::min(done_, 1.0), what);
+    });
+  }
+
+  // Try: the pieces of one shape, at most `limit`, within `bound` if there is one.
+  std::optional<Fitted<Function>> Try(const Shape& s, size_t limit, std::optional<double> bound) {
+    if (limit == 0) return std::nullopt;
+    const Pieces pieces = Progressing(s);
+    auto found = bound ? WithError(q_, pieces, s.knots, *bound, limit) : WithPieces(q_, pieces, s.knots, limit);
+    if (!found) return std::nullopt;
+    return ToFunction(q_, f_, s, std::move(*found));
+  }
+  // Offer: what Try finds; the number of its pieces.
+  size_t Offer(const Shape& s, size_t limit, Best* best) {
+    auto found = Try(s, limit, q_.error);
+    const size_t many = found ? std::get<Suf>(found->f).pieces.size() : 0;
+    if (found) best->Offer(s, std::move(*found));
     return many;
-  };
-  const std::vector<Shape> shapes = Shapes(q);
-  const double room = q.result.bits - 1 - q.result.scale - std::log2(std::max(f.Size(), 1e-300));  // bits for slopes
-  for (const Shape& shape : shapes) {
-    const int finest = q.finer.empty() ? std::clamp(int(std::floor(std::min(room, 64.0))), 0, shape.slope) : 0;
-    const Shape s = q.finer.empty() ? WithSlope(shape, finest) : shape;
-    if (q.cost || !q.error) {  // every slope: what is dear is the caller's to say, and errors need not fall with it
-      tried(s, most);
-      for (int slope = finest - 1; slope >= 0; --slope) tried(WithSlope(s, slope), most);
-      continue;
+  }
+
+  // Plain: a shape in the result's ring, with the slopes that the request names.
+  void Plain(const Shape& shape, Best* best) {
+    // bits for slopes
+    const double room = q_.result.bits - 1 - q_.result.scale - std::log2(std::max(reach_.size(), 1e-300));
+    const int finest = q_.finer.empty() ? std::clamp(int(std::floor(std::min(room, 64.0))), 0, shape.slope) : 0;
+    const Shape s = q_.finer.empty() ? WithSlope(shape, finest) : shape;
+    if (q_.cost || !q_.error) {  // every slope: what is dear is the caller's to say, and errors need not fall with it
+      Offer(s, most_, best);
+      for (int slope = finest - 1; slope >= 0; --slope) Offer(WithSlope(s, slope), most_, best);
+      return;
     }
     // the fewest pieces are those of the finest slope; more than this are dearer than what is there
-    const size_t limit = size_t(std::min(double(most), best.cost / (s.degree + 2)));
+    const size_t limit = size_t(std::min(double(most_), std::min(best->cost, dearest_) / (s.degree + 2)));
     int fine = finest;
-    size_t many = tried(s, limit);
-    if (many == 0 && fine > 0) many = tried(WithSlope(s, --fine), limit);  // a value may be just over the room
-    for (int coarse = -1; many > 0 && fine - coarse > 1;) {                // the coarsest with as many
+    size_t many = Offer(s, limit, best);
+    if (many == 0 && fine > 0) many = Offer(WithSlope(s, --fine), limit, best);  // a value may be just over the room
+    for (int coarse = -1; many > 0 && fine - coarse > 1;) {                      // the coarsest with as many
       const int slope = (coarse + fine) / 2;
-      (tried(WithSlope(s, slope), many) > 0 ? fine : coarse) = slope;
+      (Offer(WithSlope(s, slope), many, best) > 0 ? fine : coarse) = slope;
     }
   }
-  if (best.fit) return std::move(*best.fit);
-  if (!q.error)
-    Fail(Cause::kRefused, "no fit of ", q.name, " with ", most, " pieces stays in its ring of ", q.result.bits,
-         " bits; use a wider ring or a coarser scale");
-  std::optional<double> reached;
-  const bool small = f.last() - f.first() <= int64_t{1} << 20;  // else free knots with so many pieces take minutes
-  for (const Shape& s : shapes) {
-    const Knots knots = s.knots == Knots::kFree && !small ? Knots::kUniform : s.knots;
-    if (auto found = WithPieces(q, Pieces(q, f, s), knots, most))
-      reached = std::min(reached.value_or(INFINITY), ErrorOf(*found));
+
+  // Widened: a shape with a slope, and the ring that its values then need.
+  Shape Widened(const Shape& shape, int slope) const {
+    Shape s = WithSlope(shape, slope);
+    const double error = q_.error.value_or(Half());
+    while (s.ring < 64 && std::ldexp(reach_.size() + error, q_.result.scale + slope) >= std::ldexp(1, s.ring - 1))
+      ++s.ring;
+    return s;
   }
-  OutOfReach(q, most, "pieces", reached);
-}
+
+  // AllFine: slopes that are left open: of free knots unless others are named, which never take fewer pieces;
+  // constants, whose slope only rounds them finer, come last.
+  void AllFine(Best* best) {
+    for (const bool constants : {false, true})
+      for (const Shape& s : shapes_)
+        if ((s.degree == 0) == constants && (q_.knots || s.knots == Knots::kFree)) Fine(s, best), begun_ += 0.5;
+  }
+
+  // Fine: a shape with the coarsest slope that takes an eighth more pieces than the finest, or has an error a quarter
+  // larger.
+  void Fine(const Shape& shape, Best* best) {
+    const double size = std::log2(std::max(reach_.size() + q_.error.value_or(Half()), 1e-300));
+    int fine = std::clamp(int(std::floor(kMostSize - size)) - q_.result.scale, 0, 64);
+    if (fine == 0) return;
+    const double most_pieces = best->cost / (shape.degree + 2);
+    const size_t limit = q_.error && most_pieces < double(most_) ? size_t(most_pieces) : most_;
+    auto good = Try(Widened(shape, fine), limit, q_.error);
+    if (!good) return;
+    const size_t many = std::get<Suf>(good->f).pieces.size(),
+                 most = q_.error ? std::min(limit, many + many / 8) : most_;
+    const double error = std::max(good->error, Half()) * 1.25;
+    for (int coarse = 0; fine - coarse > 1;) {
+      const int slope = (coarse + fine) / 2;
+      auto found = Try(Widened(shape, slope), most, q_.error);
+      if (found && (q_.error || found->error <= error))
+        good = std::move(found), fine = slope;
+      else
+        coarse = slope;
+    }
+    best->Offer(Widened(shape, fine), std::move(*good));
+  }
+
+  // Sharpen: where the function's own kinks can be met, they are: as many pieces with far less error.
+  void Sharpen(Best* best) {
+    while (best->of.knots == Knots::kFree && best->fit->error > kNothing) {
+      const double error = best->fit->error;
+      auto found = Try(best->of, std::get<Suf>(best->fit->f).pieces.size(), error / kSharp);
+      if (!found) return;
+      best->Take(best->of, std::move(*found), best->cost);
+      if (best->fit->error >= error) return;
+    }
+  }
+
+  [[noreturn]] void Refuse() {
+    if (!refused_.empty()) internal::Useless(q_, refused_);
+    if (!q_.error)
+      Fail(Cause::kRefused, "no fit of ", q_.name, " with ", most_, " pieces stays in its ring of ", q_.result.bits,
+           " bits; use a wider ring or a coarser scale");
+    constexpr int kRough = 14;  // halvings: the error that is reached within a percent
+    std::optional<double> reached;
+    const bool small = f_.last() - f_.first() <= int64_t{1} << 20;  // else free knots with so many pieces take minutes
+    for (const Shape& s : shapes_) {
+      const Knots knots = s.knots == Knots::kFree && !small ? Knots::kUniform : s.knots;
+      if (auto found = WithPieces(q_, Progressing(s), knots, most_, kRough))
+        reached = std::min(reached.value_or(INFINITY), ErrorOf(*found));
+    }
+    OutOfReach(q_, most_, "pieces", reached);
+  }
+
+  const FitRequest& q_;
+  const Target f_;
+  const Target::Reach reach_;
+  const std::vector<Shape> shapes_;
+  size_t most_;
+  std::string refused_;
+  double dearest_ = INFINITY;    // cost of a plain fit
+  double begun_ = 0, done_ = 0;  // shapes; the part that was reported last
+};
 
 }  // namespace
 
 Fitted<Function> Fit(const FitRequest& request) {
   if (!IsWord(request.name)) Fail(Cause::kInput, "a function to fit needs a name that is one word");
   Check(request);
-  return request.form == Form::kBipartite ? internal::FitBipartite(request) : FitPieces(request);
+  return request.form == Form::kBipartite ? internal::FitBipartite(request) : Search(request).Run();
 }
 
 }  // namespace suf::func

@@ -4,7 +4,9 @@
 // left, the constant centred between the extremes of the rest.
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -13,9 +15,16 @@
 
 namespace suf::func {
 
-// RealOf: the function of x that a formula says (muParser's syntax: + - * / ^ ( ) ? : < <= > >= == != && ||, exp, log,
-// ln, log2, log10, sqrt, abs, min, max, sign, rint, sin .. atanh; here also erf, sigmoid and the constant pi). Throws
-// Cause::kInput with the column for a text that does not parse. One copy must not be called by two threads at a time.
+// FormulaWord: a function, constant or operator that a formula may hold: its name, how it is written, what it means.
+struct FormulaWord {
+  enum Kind { kOperator, kFunction, kConstant } kind = kOperator;
+  std::string_view name, form, meaning;
+};
+// Vocabulary: all of them. Beside them a formula holds numbers, x and commas between arguments.
+std::span<const FormulaWord> Vocabulary();
+
+// RealOf: the function of x that a formula says, in the words of Vocabulary. Throws Cause::kInput with the column for a
+// text that does not parse. One copy must not be called by two threads at a time.
 Real RealOf(const std::string& formula);
 
 // Numbers: fixed point: the integer round(v 2^scale), of `bits` bits.
@@ -49,18 +58,25 @@ struct FitRequest {
   std::optional<int> degree;    // 0 .. 3
   std::optional<Knots> knots;   // default: each but kGiven
   std::vector<double> cuts;     // of kGiven: real numbers, increasing, inside the domain
-  // Slopes finer than the result: a SUF has one ring, so its result then carries result.scale + slope, as FitLines has
-  // it. Searched from 0 to `slope`. With `finer`, coefficient i is a multiple of 2^(largest - finer[i]), and the result
-  // carries result.scale + the largest: nothing is searched.
-  int slope = 0;
+  // Slopes finer than the result: a SUF has one scale, so its result then carries result.scale + slope, as FitLines has
+  // it. Given: searched from 0 to `slope` in the result's ring. Left open: 0 unless finer slopes save three quarters of
+  // the cost or of the error, or no other fit exists; the ring then grows as its values need.
+  std::optional<int> slope;
+  // Coefficient i is a multiple of 2^(largest - finer[i]), and the result carries result.scale + the largest: nothing
+  // is searched.
   std::vector<int> finer;
   std::optional<Tail> below, above;             // x < below.from; x >= above.from
   std::function<double(const Suf&)> cost = {};  // default: pieces (degree + 2); of a Split: its values
+  // Why a fit is of no use to the caller, as one clause; empty: it is. Another fit is then looked for.
+  std::function<std::string(const Function&)> why_not = {};
+  // Receives the part of the search that is done, 0 to 1, and what is being tried.
+  std::function<void(double, const std::string&)> progress = {};
 };
 
-// Fit: a Suf of one signed channel y, or a Split. Throws Cause::kRefused with the best error reached where the bound is
-// out of reach with kMostPieces pieces, Cause::kInput for a request without a sense and for a function that is not
-// finite on its range (says where).
+// Fit: a Suf of one signed channel y, or a Split. Throws Cause::kRefused if the function leaves the result's ring (with
+// the bits that hold it), if the bound is out of reach with kMostPieces pieces (with the best error reached), and if
+// why_not refuses every fit; Cause::kInput for a request without a sense and for a function that is not finite on its
+// range (says where).
 Fitted<Function> Fit(const FitRequest& request);
 
 }  // namespace suf::func

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "suf/func/internal/formula.hpp"
 #include "suf/func/text.hpp"
 #include "suf/ring/words.hpp"
 
@@ -198,6 +199,142 @@ TEST(Fit, Formulas) {
   EXPECT_EQ(RealOf("x < 2 ? 1 : -x^2")(3), -9);
 }
 
+// Where coefficients in the result's units are too coarse, they are finer, and the ring grows as the values need: the
+// tariff took 52,294 pieces.
+TEST(Fit, SlopesThatAreLeftOpen) {
+  struct Case {
+    const char* formula;
+    Numbers in, result;
+    double error;
+    size_t pieces;
+    int scale, ring;
+  };
+  const Case cases[] = {
+      {"x<1000 ? 0 : (x<5000 ? (x-1000)*0.2 : 800+(x-5000)*0.4)", {20, 0, false}, {32, 2, true}, 1, 3, 17, 37},
+      {"x*0.3", {20, 4, true}, {32, 4, true}, 0.5, 2, 18, 33},
+      {"x^3", {16, 8, true}, {40, 16, true}, 0x1p-8, 2, 24, 47},
+      {"x*min(max(x+3,0),6)/6", {16, 8, true}, {32, 16, true}, 0x1p-8, 4, 23, 32},
+      {"sin(x)", {16, 8, true}, {32, 16, true}, 0x1p-8, 143, 30, 32},
+      // no slope: what the result's units say is cheap enough
+      {"x*0.5*(1+erf(x/sqrt(2)))", {16, 9, true}, {32, 16, true}, 0x1p-11, 36, 16, 32},
+      {"min(max(x,0),6)", {16, 8, true}, {32, 8, true}, 0x1p-8, 3, 8, 32},
+      {"-x^2", {12, 8, true}, {32, 16, true}, 0x1p-8, 2, 16, 32}};
+  for (const Case& c : cases) {
+    FitRequest q;
+    q.what = c.formula, q.in = c.in, q.result = c.result, q.error = c.error;
+    const Fitted<Function> fit = Fit(q);
+    EXPECT_LE(PiecesOf(fit), c.pieces) << c.formula;
+    EXPECT_EQ(fit.scale, c.scale) << c.formula;
+    EXPECT_EQ(RingBits(fit.f), c.ring) << c.formula;
+    EXPECT_TRUE(fit.exact);
+    EXPECT_LE(fit.error, c.error);
+    EXPECT_NEAR(Worst(fit, q.in, RealOf(c.formula)), fit.error, 1e-9) << c.formula;
+    q.slope = 0;
+    if (c.scale != c.result.scale && std::string_view(c.formula) == "sin(x)") EXPECT_GT(PiecesOf(Fit(q)), 800u);
+  }
+  FitRequest q;  // as close as three pieces come
+  q.what = cases[0].formula, q.in = {16, 0, false}, q.result = {32, 2, true}, q.pieces = 3;
+  EXPECT_LE(Fit(q).error, 0.25);
+}
+
+// Pieces begin at the function's own kinks and jumps, where that costs no piece; also on domains that are sampled.
+TEST(Fit, KinksAreMet) {
+  for (int bits : {16, 32}) {
+    FitRequest q;
+    q.what = "min(max(x,0),6)", q.in = {bits, 8, true}, q.result = {40, 8, true}, q.error = 0.5;
+    const Fitted<Function> fit = Fit(q);
+    const auto& pieces = std::get<Suf>(fit.f).pieces;
+    ASSERT_EQ(pieces.size(), 3u);
+    EXPECT_GE(uint64_t(pieces[1].begin), 6u << 8);  // both lines meet there
+    EXPECT_LE(uint64_t(pieces[1].begin), (6u << 8) + 1);
+    EXPECT_EQ(fit.error, 0);
+    q.what = "floor(x/32)", q.knots = Knots::kFree, q.in = {bits == 16 ? 16 : 20, 8, true}, q.error = 0.25;
+    const Fitted<Function> steps = Fit(q);
+    EXPECT_EQ(steps.error, 0);
+    EXPECT_EQ(PiecesOf(steps), bits == 16 ? 8u : 128u);
+  }
+}
+
+// What cannot be done is soon said: 166,000 periods of a sine.
+TEST(Fit, HopelessIsSoonSaid) {
+  FitRequest q;
+  q.what = "sin(x)", q.in = {32, 12, true}, q.result = {32, 12, true}, q.error = 0x1p-8, q.pieces = 16384;
+  q.knots = Knots::kFree;
+  double last = 0;
+  int reports = 0;
+  q.progress = [&](double done, const std::string& what) {
+    EXPECT_GE(done, last);
+    EXPECT_LE(done, 1);
+    EXPECT_FALSE(what.empty());
+    last = done, ++reports;
+  };
+  EXPECT_THROW((void)Fit(q), Error);
+  EXPECT_GT(reports, 0);
+  EXPECT_LT(reports, 200000);
+}
+
+// The list of words is what the parser knows, no more and no less.
+TEST(Fit, VocabularyIsTheParsers) {
+  internal::ParserNames listed;
+  listed.variables = {"x"};
+  for (const FormulaWord& w : Vocabulary()) {
+    const std::string name(w.name);
+    EXPECT_FALSE(w.form.empty() || w.meaning.empty()) << name;
+    if (w.kind == FormulaWord::kFunction) listed.functions.insert(name);
+    if (w.kind == FormulaWord::kConstant) listed.constants.insert(name);
+    if (w.kind == FormulaWord::kOperator) listed.operators.insert(name);
+  }
+  internal::ParserNames parser = internal::NamesOfParser();
+  EXPECT_EQ(listed.functions, parser.functions);
+  EXPECT_EQ(listed.constants, parser.constants);
+  EXPECT_EQ(listed.variables, parser.variables);
+  EXPECT_EQ(parser.operators.erase("="), 1u);  // assigns; refused
+  parser.operators.insert("%"), parser.operators.insert("!");
+  EXPECT_EQ(listed.operators, parser.operators);
+  // each is read as it is written in the list
+  for (const FormulaWord& w : Vocabulary()) {
+    std::string form;
+    for (char c : std::string(w.form)) form += c == 'a' || c == 'b' || c == 'c' || c == 'y' ? 'x' : c;
+    if (w.kind == FormulaWord::kFunction) form = std::string(w.name) + std::string(w.form).substr(w.name.size());
+    if (w.kind == FormulaWord::kFunction)
+      for (size_t i = w.name.size(); i < form.size(); ++i)
+        if (std::isalpha(static_cast<unsigned char>(form[i]))) form[i] = 'x';
+    if (const size_t more = form.find(", .."); more != form.npos) form.erase(more, 4);
+    EXPECT_NO_THROW((void)RealOf(form)(0.5)) << form;
+  }
+}
+
+TEST(Fit, Rounding) {
+  const double at[] = {-2.5, -1.5, -0.75, -0.5, 0, 0.25, 0.5, 1.5, 2.5, 0.49999999999999994};
+  const double down[] = {-3, -2, -1, -1, 0, 0, 0, 1, 2, 0}, up[] = {-2, -1, 0, 0, 0, 1, 1, 2, 3, 1},
+               away[] = {-3, -2, -1, -1, 0, 0, 1, 2, 3, 0}, halves_up[] = {-2, -1, -1, 0, 0, 0, 1, 2, 3, 0};
+  const Real floor = RealOf("floor(x)"), ceil = RealOf("ceil(x)"), round = RealOf("round(x)"), rint = RealOf("rint(x)"),
+             trunc = RealOf("trunc(x)"), sign = RealOf("sign(x)"), mod = RealOf("x % 2"), neg = RealOf("mod(x, -2)");
+  for (size_t i = 0; i < std::size(at); ++i) {
+    EXPECT_EQ(floor(at[i]), down[i]);
+    EXPECT_EQ(ceil(at[i]), up[i]);
+    EXPECT_EQ(round(at[i]), away[i]);
+    EXPECT_EQ(rint(at[i]), halves_up[i]);
+    EXPECT_EQ(trunc(at[i]), at[i] < 0 ? up[i] : down[i]);
+    EXPECT_EQ(sign(at[i]), (at[i] > 0) - (at[i] < 0));
+    EXPECT_EQ(mod(at[i]), at[i] - 2 * std::floor(at[i] / 2));
+    EXPECT_EQ(neg(at[i]), at[i] + 2 * std::floor(at[i] / -2));
+  }
+  EXPECT_EQ(RealOf("-x^2")(3), -9);
+  EXPECT_EQ(RealOf("2^3^2")(0), 512);
+  EXPECT_EQ(RealOf("!(x > 1) && x != 3 || x >= 5")(0), 1);
+  EXPECT_EQ(RealOf("clamp(x, -1, 2) + pow(x, 2) + cbrt(8) + exp2(3) + log10(100) + e - _e + pi - _pi")(5), 2 + 25 + 12);
+}
+
+// Values of the whole ring are taken, its least one too.
+TEST(Fit, TheWholeRing) {
+  FitRequest q;
+  q.what = "x", q.in = {16, 8, true}, q.result = {16, 8, true}, q.error = 0x1p-9;
+  const Fitted<Function> fit = Fit(q);
+  EXPECT_EQ(fit.error, 0);
+  EXPECT_EQ(RingBits(fit.f), 16);
+}
+
 // One sentence for every mistake.
 TEST(Fit, RefusesWithASentence) {
   const FitRequest good = Request(TrueGelu, {10, 6, true}, {24, 12, true}, 0x1p-6);
@@ -236,8 +373,20 @@ TEST(Fit, RefusesWithASentence) {
   refused([](FitRequest& q) { q.what = std::string(1025, '1'); }, input,
           "the formula has 1025 bytes; 1024 are the most");
   refused([](FitRequest& q) { q.what = "1, 2"; }, input, "the formula has 2 results; write one");
-  refused([](FitRequest& q) { q.what = "1/x"; }, input, "is not finite at x = 0; give it a tail");
-  refused([](FitRequest& q) { q.what = "log(x)"; }, input, "is not finite at x = -8");
+  refused([](FitRequest& q) { q.what = "foo(x)"; }, input, "at column 1: 'foo' is no name, number or operator");
+  refused([](FitRequest& q) { q.what = "sin x"; }, input, "'sin' lacks its argument in parentheses: sin(x)");
+  refused([](FitRequest& q) { q.what = "2x"; }, input, "at column 2: 'x' does not belong there");
+  refused([](FitRequest& q) { q.what = "(x"; }, input, "at column 3: a parenthesis is not closed");
+  refused([](FitRequest& q) { q.what = "x+"; }, input, "at column 3: it ends where a number, x or a function belongs");
+  refused([](FitRequest& q) { q.what = "clamp(x,1)"; }, input, "'clamp' has too few arguments");
+  refused([](FitRequest& q) { q.what = "exp(x,1)"; }, input, "'exp' has too many arguments");
+  refused([](FitRequest& q) { q.what = "x<1 ? 2"; }, input, "a ? lacks its :");
+  refused([](FitRequest& q) { q.what = "x=1 ? 2 : 3"; }, input, "at column 2: '=' compares nothing; write ==");
+  refused([](FitRequest& q) { q.what = "1/x"; }, input, "not finite at x = 0; give it a value there (x == 0 ? 0 : ..)");
+  refused([](FitRequest& q) { q.what = "log(x)"; }, input,
+          "is not finite at 513 points from x = -8 to 0; give it a tail there, or another range");
+  refused([](FitRequest& q) { q.what = "sqrt(x*x-1)"; }, input,
+          "not finite at 127 points from x = -0.984375 to 0.984375; give it values there by a case");
   refused([](FitRequest& q) { q.what = "log(x)", q.in.bits = 40; }, input, "is not finite at x = ");
   refused(
       [](FitRequest& q) {
@@ -257,23 +406,28 @@ TEST(Fit, RefusesWithASentence) {
   refused([](FitRequest& q) { q.knots = Knots::kGiven, q.cuts = {1, 1}; }, input, "cut 2 of the fit of f is 1");
   refused([](FitRequest& q) { q.knots = Knots::kGiven, q.cuts = {8}; }, input, "between -8 and 8");
   refused([](FitRequest& q) { q.knots = Knots::kGiven, q.cuts = {1}; }, no, "the best reached is");
-  refused([](FitRequest& q) { q.form = Form::kBipartite, q.what = "exp(x*80)"; }, no, "no fit stays in its ring of 24");
-  refused([](FitRequest& q) { q.what = "exp(x*80)"; }, no, "no fit stays in its ring of 24 bits");
-  refused([](FitRequest& q) { q.above = Tail{Tail::kConstant, 1, 1e9}; }, no, "leaves the ring of 24 bits at scale 12");
+  refused([](FitRequest& q) { q.form = Form::kBipartite, q.what = "exp(x*80)"; }, no, "reaches 2.54449e+277");
+  refused([](FitRequest& q) { q.what = "exp(x*80)"; }, no,
+          "a result of 24 bits at scale 12 holds -2048 to 2048; use a smaller range of x, or a tail");
+  refused([](FitRequest& q) { q.above = Tail{Tail::kConstant, 1, 1e9}; }, no, "reaches 1e+09 at x = 1, and a result");
   refused(
       [](FitRequest& q) {
         q.above = Tail{Tail::kIdentity, 1, 0}, q.result.scale = 5, q.error = 1;
       },
       input, "needs a result of scale 6");
-  refused([](FitRequest& q) { q.error = 0x1p-14; }, no,
-          "is out of reach for f with 65536 pieces; the best reached is 0.0001215");
-  refused([](FitRequest& q) { q.error = 1e-9, q.in.bits = 16, q.knots = Knots::kFree; }, no,
+  refused([](FitRequest& q) { q.error = 0x1p-14, q.slope = 0; }, no,
+          "out of reach for f with 65536 pieces; the best reached is 0.000121555; allow that, or use a finer scale");
+  refused([](FitRequest& q) { q.error = 1e-9, q.in.bits = 16, q.knots = Knots::kFree, q.slope = 0; }, no,
           "the best reached is 0.00012");
   refused([](FitRequest& q) { q.error = 1e-9, q.in.bits = 30, q.pieces = 64, q.what = "sigmoid(x)"; }, no,
           "the best reached is 0.");
   refused([](FitRequest& q) { q.pieces = 2; }, no, "is out of reach for f with 2 pieces; the best reached is");
-  refused([](FitRequest& q) { q.result.bits = 12; }, no, "no fit stays in its ring of 12 bits");
-  refused([](FitRequest& q) { q.result.bits = 12, q.error.reset(), q.pieces = 2; }, no, "use a wider ring");
+  refused([](FitRequest& q) { q.result.bits = 12; }, no,
+          "the function f reaches 7.98437 at x = 7.98438, and a result of 12 bits at scale 12 holds -0.5 to 0.5; use a "
+          "result of 16 bits or more, or a scale of 8 or less");
+  refused([](FitRequest& q) { q.result.bits = 12, q.error.reset(), q.pieces = 2; }, no, "use a result of 16 bits");
+  refused([](FitRequest& q) { q.why_not = [](const Function&) { return "it is blue"; }; }, no,
+          "a fit of f with an error of 0.015625 is out of reach: it is blue; allow a larger error");
   refused([](FitRequest& q) { q.form = Form::kBipartite, q.degree = 1; }, input, "a bipartite fit of f has a domain");
   refused([](FitRequest& q) { q.form = Form::kBipartite, q.in.bits = 21; }, input, "of at most 20 bits");
   refused([](FitRequest& q) { q.form = Form::kBipartite, q.error = 0x1p-20; }, no, "with 131072 values");

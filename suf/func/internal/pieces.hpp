@@ -11,10 +11,11 @@ namespace suf::func::internal {
 
 inline constexpr int kMostFitted = 3;
 
-// Shape: what is tried: degree, and how many bits each coefficient is finer than the result asked for.
+// Shape: what is tried: degree, ring, and how many bits each coefficient is finer than the result asked for.
 struct Shape {
   Knots knots = Knots::kFree;
   int degree = 1;
+  int ring = 32;
   std::array<int, kMostFitted + 1> finer{};
   int slope = 0;  // the largest
 };
@@ -33,8 +34,14 @@ struct Local {
 class Pieces {
  public:
   using Found = std::optional<std::vector<Local>>;
-  Pieces(const FitRequest& q, const Target& f, const Shape& s)
-      : q_(q), f_(f), s_(s), unit_(std::ldexp(1, q.result.scale + s.slope)), room_(std::ldexp(1, q.result.bits - 1)) {}
+  // `progress` receives the part of the domain that has pieces.
+  Pieces(const FitRequest& q, const Target& f, const Shape& s, std::function<void(double)> progress = {})
+      : q_(q),
+        f_(f),
+        s_(s),
+        unit_(std::ldexp(1, q.result.scale + s.slope)),
+        room_(std::ldexp(1, s.ring - 1)),
+        progress_(std::move(progress)) {}
   // Uniform: pieces of 2^w.
   Found Uniform(int w, double bound, size_t most) const;
   // Octaves: of 2^p pieces each on both sides of 0, single points below 2^p.
@@ -52,6 +59,11 @@ class Pieces {
   // Along: pieces in the domain's order; next(x, last) is where the one that begins at x ends, at most.
   template <class F>
   Found Along(double bound, size_t most, const F& next) const;
+  // Width: of the widest piece from x on, up to `last`; at least 1. `guess`: where the search begins.
+  int64_t Width(int64_t x, int64_t last, int64_t guess, double bound) const;
+  // Hopeless: whether half of the domain alone takes far more than `most` free pieces, as eight pieces at each of 32
+  // places show.
+  bool Hopeless(double bound, size_t most) const;
   // Given: Along for knots that do not depend on the function: too many of them are found out by counting.
   template <class F>
   Found Given(double bound, size_t most, const F& next) const;
@@ -60,6 +72,7 @@ class Pieces {
   const Target& f_;
   Shape s_;
   double unit_, room_;
+  std::function<void(double)> progress_;
 };
 
 }  // namespace suf::func::internal

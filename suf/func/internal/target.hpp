@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "suf/func/internal/measure.hpp"
@@ -31,7 +32,8 @@ class Target {
            q.above->from);
     if (!every()) return;
     values_.reserve(size_t(last_ - first_));
-    for (int64_t x = first_; x < last_; ++x) values_.push_back(Asked(x));
+    for (int64_t x = first_; x < last_; ++x) values_.push_back(f_(Argument(x)));
+    WantFinite();
   }
   int64_t lo() const { return lo_; }
   int64_t hi() const { return hi_; }
@@ -41,17 +43,30 @@ class Target {
   // every: whether every point between the tails is measured.
   bool every() const { return last_ - first_ <= int64_t{1} << internal::kEveryPoint; }
   double At(int64_t x) const { return values_.empty() ? Asked(x) : values_[size_t(x - first_)]; }
-  // Size: the largest size of the function, as 1,025 points between the tails and the tails show it.
-  double Size() const {
-    double most = 0;
-    for (int64_t i = 0; i <= 1024 && first_ < last_; ++i)
-      most = std::max(most, std::abs(At(first_ + int64_t(__int128{last_ - 1 - first_} * i / 1024))));
-    auto see = [&](const std::optional<Tail>& tail, int64_t end) {
-      if (tail) most = std::max(most, std::abs(tail->At(std::ldexp(double(end), -q_.in.scale))));
+  // Reach: the least and the largest value with their places, as every point, or 1,025 between the tails, and the
+  // tails' ends show them.
+  struct Reach {
+    double least = INFINITY, most = -INFINITY, least_at = 0, most_at = 0;
+    double size() const { return std::max(most, -least); }
+  };
+  Reach reach() const {
+    Reach out;
+    auto see = [&](double x, double y) {
+      if (y < out.least) out.least = y, out.least_at = x;
+      if (y > out.most) out.most = y, out.most_at = x;
     };
-    see(q_.below, lo_), see(q_.above, hi_);
-    return most;
+    const int64_t points = last_ - first_, shown = every() ? points : 1025;
+    for (int64_t i = 0; i < shown; ++i) {
+      const int64_t x = first_ + (every() ? i : int64_t(__int128{points - 1} * i / (shown - 1)));
+      see(Argument(x), At(x));
+    }
+    for (const auto& [tail, from, to] : {std::tuple{&q_.below, lo_, first_}, std::tuple{&q_.above, last_, hi_}})
+      for (int64_t x : {from, to - 1})
+        if (*tail && from < to) see(Argument(x), (*tail)->At(Argument(x)));
+    return out;
   }
+  // Argument: x as a real number.
+  double Argument(int64_t x) const { return std::ldexp(double(x), -q_.in.scale); }
   // Cut: the first x of at least v.
   int64_t Cut(double v) const {
     return int64_t(std::clamp(std::ceil(std::ldexp(v, q_.in.scale)), double(lo_), double(hi_)));
@@ -61,12 +76,14 @@ class Target {
 
  private:
   double Asked(int64_t x) const {
-    const double v = std::ldexp(double(x), -q_.in.scale), y = f_(v);
+    const double v = Argument(x), y = f_(v);
     if (!std::isfinite(y))
       Fail(Cause::kInput, "the function ", q_.name, " is not finite at x = ", v,
-           "; give it a tail there, or another range");
+           "; give it a value or a tail there, or another range");
     return y;
   }
+  // WantFinite: throws Cause::kInput with the places where values_ are not finite.
+  void WantFinite() const;
 
   const FitRequest& q_;
   int n_;
@@ -74,6 +91,13 @@ class Target {
   Real f_;
   std::vector<double> values_;
 };
+
+// WantRoom: throws Cause::kRefused where no fit within the request's error stays in the result's ring, with the bits or
+// the scale that would do.
+void WantRoom(const FitRequest& q, const Target::Reach& reach);
+
+// Useless: no fit is of use to the caller.
+[[noreturn]] void Useless(const FitRequest& q, const std::string& why);
 
 // OutOfReach: no fit of at most `most` pieces or values keeps the request's error.
 [[noreturn]] void OutOfReach(const FitRequest& q, size_t most, const char* what, std::optional<double> reached);
