@@ -323,7 +323,7 @@ def paced(base, zero, other, coins):
         said = []
         reader = threading.Thread(target=slowly, args=(reading, said))
         reader.start()
-        long = 'x' * 4000  # in a row, not in the line of an error
+        long = 'x' * 3000  # makes a row longer than 4096 bytes, and the row of an error not
         (w.dir / 'texts').write_text(''.join(json.dumps({'id': long, 'text': zero if c else other}) + '\n' for c in coins))
         e = w.embed(None, connect=clock.port, record=w.dir / 'frames', process={'stdout': writing}, timeout=SLOW,
                     **{'one-by-one': True, 'json-file': w.dir / 'texts'})
