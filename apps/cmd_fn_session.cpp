@@ -5,6 +5,7 @@
 #include "apps/fn_pair.hpp"
 #include "apps/fn_show.hpp"
 #include "apps/log.hpp"
+#include "apps/output.hpp"
 #include "apps/role.hpp"
 #include "apps/show.hpp"
 #include "apps/times.hpp"
@@ -40,6 +41,7 @@ void CheckOut(const gates::FunctionPlan& plan, int p, const std::string& out) {
     Fail(Cause::kInput, "the plan gives P", p, " no result; leave out --out, or make a plan with --to both");
   if (out.empty() && plan.to == gates::To::kShared)
     Fail(Cause::kInput, "the plan leaves each party a share of the result; name a file for P", p, "'s with --out");
+  if (out.empty() && roles::Learns(plan, p)) CheckOutput();
 }
 
 // CheckCount: values that the plan and this machine's memory take.
@@ -95,15 +97,24 @@ int RunFnServe(const FnServeArgs& a) {
   const std::vector<uint64_t> x = engine.plan().from == gates::From::kP0 && a.out.empty()
                                       ? std::vector<uint64_t>(values.begin(), values.end())
                                       : std::vector<uint64_t>();
+  // Why what P0 learned could not be written. This session ends as any other; no further one begins.
+  std::exception_ptr unwritten;
   auto learned = [&](uint32_t count, std::vector<uint64_t> words) {
-    Show(RunOf(engine, count), a.out, x, gates::ChannelWords(engine.plan(), words, count));
+    try {
+      Show(RunOf(engine, count), a.out, x, gates::ChannelWords(engine.plan(), words, count));
+    } catch (const Error&) {
+      unwritten = std::current_exception();
+    }
     Wipe(words.data(), words.size() * sizeof(uint64_t));
   };
-  Answer("fn serve", a, own, stopping, engine.unit(),
-         [&](store::Store& store, proto::DialDealer dial, roles::Server::Options options) {
-           return std::make_unique<roles::Server>(engine, roles::PartOf(engine.plan(), std::move(values), learned),
-                                                  store, std::move(dial), std::move(options));
-         });
+  Answer(
+      "fn serve", a, own, stopping, engine.unit(),
+      [&](store::Store& store, proto::DialDealer dial, roles::Server::Options options) {
+        return std::make_unique<roles::Server>(engine, roles::PartOf(engine.plan(), std::move(values), learned), store,
+                                               std::move(dial), std::move(options));
+      },
+      [&] { return unwritten != nullptr; });
+  if (unwritten) std::rethrow_exception(unwritten);
   return 0;
 }
 

@@ -129,7 +129,7 @@ roles::Model ReadModel(const std::string& folder, const std::string& plan_file, 
 }
 
 void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, Stopping& stopping,
-            const proto::Unit& unit, const MakeServer& make) {
+            const proto::Unit& unit, const MakeServer& make, const std::function<bool()>& ends) {
   store::Store store(a.store);
   Warn(command, store.notices());
   TimesFile times(a.times);
@@ -150,11 +150,10 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
     log::Info(
         Str(command, ": serial ", serial, ", ", n, " ", unit.name, ", audited: both bundles are as they should be"));
   };
-  if (a.once)
-    options.over = [&](const Error* e) {
-      if (e) failed = *e;
-      listener->Stop();
-    };
+  options.over = [&](const Error* e) {
+    if (a.once && e) failed = *e;
+    if (a.once || (ends && ends())) listener->Stop();
+  };
   auto server = make(store, dial, std::move(options));
   listener.emplace(own, net::Address::ParseListening(a.listen), std::vector{Role::kData}, timeout, a.streams);
   stopping.Run(*listener, command, [&](net::Channel& ch) {

@@ -68,10 +68,11 @@ roles::Model ReadModel(const std::string& folder, const std::string& plan_file, 
                        const nn::Plan& plan);
 
 // Answer: P0's process: listens and serves until it is told to stop, or with --once to the end of
-// one session, whose error it throws. `make` makes the server, with the store and the way to the dealer.
+// one session, whose error it throws. `make` makes the server, with the store and the way to the dealer. `ends`, if
+// set, is polled after each session: true ends the process as a signal does.
 using MakeServer =
     std::function<std::unique_ptr<roles::Server>(store::Store&, proto::DialDealer, roles::Server::Options)>;
 void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, Stopping& stopping,
-            const proto::Unit& unit, const MakeServer& make);
+            const proto::Unit& unit, const MakeServer& make, const std::function<bool()>& ends = {});
 
 }  // namespace suf::apps

@@ -53,14 +53,14 @@ def numbers(name):
 class Three:
     """Dealer and P0, listening; ask calls P0."""
 
-    def __init__(self, where, deal_plan, serve_plan, *serve):
+    def __init__(self, where, deal_plan, serve_plan, *serve, **process):
         self.where = WORK / where
         self.where.mkdir()
         common = lambda role: ['--certs', WORK / 'certs' / role, '--timeout', PATIENT]
         self.dealer = Role([SUF, 'deal', '--plan', deal_plan, *common('dealer'), '--listen', '127.0.0.1:0', '--state', self.where / 'state'])
         self.address = f'127.0.0.1:{self.dealer.port()}'
         self.server = Role([SUF, 'fn', 'serve', '--plan', serve_plan, *common('model'), '--dealer', self.address, '--listen', '127.0.0.1:0',
-                            '--store', self.where / 'p0', *serve])
+                            '--store', self.where / 'p0', *serve], **process)
 
     def ask(self, ask_plan, *words):
         return suf('fn', 'ask', '--plan', ask_plan, '--certs', WORK / 'certs' / 'data', '--timeout', PATIENT, '--dealer', self.address,
@@ -176,6 +176,16 @@ def test_p0_alone():
         assert done.returncode == 0 and not done.stdout and '3 values' in done.stderr, done.stderr
         assert t.server.finish() == 0
         assert numbers('y') == ('mod 2^32', [5, 0, 3])
+
+
+def test_unwritten():
+    """what P0 learns cannot be written: the call ends well, and P0 answers no further one"""
+    relu = plan('lost', 'relu', '--from', 'p0', '--to', 'p0')
+    with open('/dev/full', 'w') as full, Three('lost', relu, relu, '--values', values('x', [5, -7, 3]), stdout=full) as t:
+        done = t.ask(relu)
+        assert done.returncode == 0 and '3 values' in done.stderr, done.stderr
+        assert t.server.finish() == 5
+        assert t.server.err[-1] == 'suf: cannot write to stdout (No space left on device); see to the disk or the program behind it', t.server.err
 
 
 def test_audit():
