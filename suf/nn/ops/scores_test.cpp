@@ -139,12 +139,7 @@ TEST(Scores, ChooseSlotsAndFields) {
 }
 
 TEST(Scores, Refusals) {
-  auto refuses = [](Scores s, const char* words) {
-    Recorder r;
-    s.Attributes(r);
-    r.reading = true;
-    ExpectRefused([&] { s.Attributes(r); }, words);
-  };
+  auto refuses = [](const Scores& s, const char* words) { ExpectRefused([&] { s.Verify("here"); }, words); };
   Scores s = Make(4, 3, 2, false, 20);
   refuses(s, "the heads of k do not divide those of q");
   s = Make(4, 2, 2, false, 20), s.relative = Expr::Leaf("r", {3, 9, 9});
@@ -154,7 +149,8 @@ TEST(Scores, Refusals) {
   s.relative = Expr::Leaf("r", {4, 9, 1});
   refuses(s, "the relative bias has the wrong shape");
 
-  s = Make(4, 2, 3, true, 20), s.relative = Expr::Leaf("r", {4, 9, 9});
+  s = Make(4, 2, 3, true, 20), s.relative = Expr::Leaf("r", {4, 9, 9}), s.scale = 16;
+  EXPECT_NO_THROW(s.Verify("here"));
   using F = Fault<Scores>;
   const char *inputs = "its inputs are not q and k", *ring = "an input's ring is narrower than its own";
   ExpectChecked<Scores>(
@@ -163,6 +159,7 @@ TEST(Scores, Refusals) {
        F{[](Scores&, Edges& e) { e[1].scale = 9; }, inputs}, F{[](Scores&, Edges& e) { e[1].ring = 19; }, ring},
        F{[](Scores& x, Edges&) { x.ring = 21; }, ring},
        F{[](Scores&, Edges& e) { e[1].one_row = true; }, "an input has one row"},
+       F{[](Scores& x, Edges&) { ++x.scale; }, "its scale does not follow from its inputs'"},
        F{[](Scores& x, Edges&) {
            x.relative = Expr::Leaf("r", {4, 8, 8});
          },

@@ -294,11 +294,8 @@ TEST(WeightedSum, FieldsAndCheck) {
        F{[](WeightedSum& x, Edges&) { x.rows = {compiler::Kind::kIndex}; }, "the lowering of its rows does not apply"},
        F{[](WeightedSum& x, Edges&) { x.recip[0].values[0] = int64_t{1} << 30; },
          "a table value is negative or exceeds its ring"}});
-  Recorder r;
   s.serving = 3;
-  s.Attributes(r);
-  r.reading = true;
-  ExpectRefused([&] { s.Attributes(r); }, "the heads of v do not divide those of the scores");
+  ExpectRefused([&] { s.Verify("here"); }, "the heads of v do not divide those of the scores");
 }
 
 }  // namespace
