@@ -90,6 +90,7 @@ int RunEmbed(const EmbedArgs& a) {
   const uint64_t row = uint64_t(roles::ResultWidth(engine.plan())) * sizeof(float) + sizeof(int64_t);
   if (!a.out.empty()) model::ProbeSafetensors(a.out, 1024 + uint64_t(usable) * row);
   store::Store store(a.store);
+  UsesFolder("embed", "store", a.store);
   Warn("embed", store.notices());
   std::unique_ptr<net::Recorder> recorder;
   if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);

@@ -124,6 +124,7 @@ namespace {
 roles::Ran Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngine& engine,
                 Wiped<uint64_t> values) {
   store::Store store(a.store);
+  UsesFolder("fn ask", "store", a.store);
   Warn("fn ask", store.notices());
   std::unique_ptr<net::Recorder> recorder;
   if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);

@@ -14,6 +14,7 @@
 #include "apps/texts.hpp"
 #include "suf/backends/all.hpp"
 #include "suf/backends/cuda.hpp"
+#include "suf/backends/kernel_folder.hpp"
 #include "suf/base/file.hpp"
 #include "suf/compiler/choose.hpp"
 #include "suf/model/fetch.hpp"
@@ -200,7 +201,10 @@ int RunKernels(const KernelsArgs& a) {
   const auto backend = backends::Make("packed");
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
   const auto work = engine.At(a.tokens, engine.VariantNamed(a.variant));
-  if (!a.out.empty()) MakeDir(a.out);
+  if (!a.out.empty())
+    MakeDir(a.out);
+  else if (const auto kept = backends::FindKernelFolder(); kept.path.empty())
+    Fail(Cause::kResource, "compiled kernels cannot be kept in the user's cache: ", kept.why_not, " (--out names one)");
   size_t missing = 0;
   for (const auto& [name, role] : {std::pair{"deal", Role::kDealer}, {"serve", Role::kModel}, {"embed", Role::kData}}) {
     if (!a.role.empty() && a.role != name) continue;

@@ -65,6 +65,7 @@ int RunDeal(const DealArgs& a) {
                     " (--ahead), and both got the least of these"));
   };
   roles::Dealer dealer(*engine, state.string(), std::move(options));
+  UsesFolder("deal", "state", state);
   net::Listener listener(own, net::Address::ParseListening(a.listen), {Role::kModel, Role::kData}, timeout, a.streams);
   stopping.Run(listener, "deal", [&](net::Channel& ch) { dealer.Handle(ch); });
   return 0;

@@ -14,6 +14,7 @@
 #include "apps/log.hpp"
 #include "apps/times.hpp"
 #include "suf/backends/cuda.hpp"
+#include "suf/backends/kernel_folder.hpp"
 #include "suf/ring/cpu.hpp"
 #include "suf/roles/dial.hpp"
 #include "suf/roles/files.hpp"
@@ -36,6 +37,10 @@ void UseKernels(const char* command, const std::string& name) {
   log::Info(Str(command, ": the kernels are ", ring::Name(ring::Best())));
 }
 
+void UsesFolder(const char* command, const char* what, const fs::path& folder) {
+  log::Info(Str(command, ": ", what, ": ", fs::absolute(folder).lexically_normal().string()));
+}
+
 net::Credentials Own(const char* command, const std::string& certs, Role role, const std::vector<std::string>& pins) {
   fs::path sub = fs::path(certs) / Name(role);
   net::Credentials own = Hinted(Cause::kInput, "suf certs DIR makes all three",
@@ -48,6 +53,7 @@ net::Credentials Own(const char* command, const std::string& certs, Role role, c
     own.Pin(pin);
   }
   log::Info(Str(command, ": our key is ", net::Fingerprint(own.identity())));
+  UsesFolder(command, "certificates", fs::exists(sub / "cert.pem") ? sub : fs::path(certs));
   return own;
 }
 
@@ -86,6 +92,13 @@ std::unique_ptr<pfss::Backend> RoleBackend(const char* command, const BackendArg
   if (a.name == "auto" && entry.name != "cuda")
     line += Str(" (auto: ", backends::CudaWhyNot(a.device.value_or(0)), ")");
   log::Info(line);
+  if (entry.name == "cuda") {
+    const backends::KernelFolder kernels = backends::FindKernelFolder();
+    if (kernels.why_not.empty())
+      UsesFolder(command, "compiled kernels", kernels.path);
+    else
+      log::Warn(Str(command, ": compiled kernels are not kept for the next start: ", kernels.why_not));
+  }
   return backend;
 }
 
@@ -131,6 +144,7 @@ roles::Model ReadModel(const std::string& folder, const std::string& plan_file, 
 void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, Stopping& stopping,
             const proto::Unit& unit, const MakeServer& make, const std::function<bool()>& ends) {
   store::Store store(a.store);
+  UsesFolder(command, "store", a.store);
   Warn(command, store.notices());
   TimesFile times(a.times);
   std::unique_ptr<net::Recorder> recorder;

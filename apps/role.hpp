@@ -1,6 +1,7 @@
 // What the processes of all three roles do first.
 #pragma once
 #include <csignal>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ void Harden();
 // UseKernels: the kernels of --kernels for this process, or the fastest where it is empty; said in the log. Before
 // anything that runs one. Throws Cause::kInput for an unknown name, Cause::kResource where the processor lacks it.
 void UseKernels(const char* command, const std::string& name);
+
+// Logs where a folder lies that the role uses.
+void UsesFolder(const char* command, const char* what, const std::filesystem::path& folder);
 
 // Own: the credentials in `certs` itself or its sub-folder of the role, with the pins of the command line. Throws
 // Cause::kRefused when they are another role's, Cause::kInput when a pin is no key of another role.

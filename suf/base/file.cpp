@@ -44,8 +44,11 @@ std::optional<FileId> Identify(int fd) {
   return id;
 }
 
-Fd OpenFile(const std::string& path, int flags) {
+Fd OpenFile(const std::string& path, int flags, Links links) {
+  if (links == Links::kRefuse && !(flags & O_DIRECTORY)) flags |= O_NOFOLLOW;
   Fd fd(open(path.c_str(), flags | O_CLOEXEC, 0600));
+  if (!fd && errno == ELOOP && (flags & O_NOFOLLOW))
+    Fail(Cause::kRefused, path, " is a symbolic link, which is not followed here; remove it");
   if (!fd) Cannot("open", path);
   return fd;
 }

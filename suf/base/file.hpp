@@ -41,8 +41,12 @@ struct FileId {
 std::optional<FileId> Identify(int fd);
 
 // Each throws Cause::kResource with path and cause in the sentence.
-Fd OpenFile(const std::string& path, int flags);  // new files get mode 0600
-void MakeDir(const std::string& path);            // mode 0700; fine when it exists
+
+// Opens a file; new ones get mode 0600. Throws Cause::kRefused for a symbolic link, unless links are followed or the
+// file is a folder (O_DIRECTORY).
+enum class Links { kRefuse, kFollow };
+Fd OpenFile(const std::string& path, int flags, Links links = Links::kRefuse);
+void MakeDir(const std::string& path);  // mode 0700; fine when it exists
 void WriteAll(int fd, View bytes, const std::string& path);
 void Sync(int fd, const std::string& path);  // fdatasync
 void SyncDir(const std::string& path);

@@ -4,9 +4,11 @@
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstring>
 
+#include "suf/base/own.hpp"
 #include "suf/net/internal/tls_link.hpp"
 #include "suf/net/internal/x509.hpp"
 
@@ -81,8 +83,10 @@ Credentials::Credentials(const std::string& dir) {
   SSL_CTX* ctx = loaded->ctx.get();
   SUF_CHECK(ctx);
   std::string ca = dir + "/ca.pem", cert = dir + "/cert.pem", key = dir + "/key.pem";
+  for (const std::string& file : {ca, cert, key}) OwnFile(file);
   struct stat s;
-  if (!stat(key.c_str(), &s) && (s.st_mode & 077))
+  // of root's key, a group that was given to us may read
+  if (!stat(key.c_str(), &s) && (s.st_mode & (s.st_uid == geteuid() ? 077 : 007)))
     Fail(Cause::kInput, "the key ", key, " can be read by others; chmod 600 it, or make new certificates");
   const char* bad = SSL_CTX_load_verify_file(ctx, ca.c_str()) != 1                           ? "ca.pem"
                     : SSL_CTX_use_certificate_file(ctx, cert.c_str(), SSL_FILETYPE_PEM) != 1 ? "cert.pem"

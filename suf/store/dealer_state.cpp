@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "suf/base/digest.hpp"
+#include "suf/base/own.hpp"
 
 namespace suf::store {
 namespace {
@@ -30,8 +31,8 @@ std::vector<uint64_t> ReadChecked(const std::string& path, size_t words, const c
 
 }  // namespace
 
-DealerState::DealerState(const std::string& dir) : dir_((MakeDir(dir), dir)), lock_(LockDir(dir)) {
-  MakeDir(dir_ + "/pairs");
+DealerState::DealerState(const std::string& dir) : dir_((OwnFolder(dir), dir)), lock_(LockDir(dir)) {
+  OwnFolderIn(dir_, "pairs");
   std::string path = dir_ + "/serial";
   if (!access(path.c_str(), F_OK)) next_ = ReadChecked(path, 1, "the dealer's serial")[0];
 }

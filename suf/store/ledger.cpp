@@ -38,7 +38,7 @@ Bytes PlaceOf(const std::string& dir, int ledger) {
   SUF_CHECK(!stat(dir.c_str(), &d));
   Bytes machine;
   if (!access("/etc/machine-id", R_OK))
-    machine = ReadSome(OpenFile("/etc/machine-id", O_RDONLY).get(), 64, "/etc/machine-id");
+    machine = ReadSome(OpenFile("/etc/machine-id", O_RDONLY, Links::kFollow).get(), 64, "/etc/machine-id");
   Writer w;
   w.Raw(AsView("SUFLEDG2"));
   w.Raw(HashOf({AsView("suf ledger"), machine}));

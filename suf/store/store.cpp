@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 
+#include "suf/base/own.hpp"
 #include "suf/exec/pool.hpp"
 
 namespace suf::store {
@@ -109,8 +110,8 @@ uint64_t BundleFileBytes(const Layout& body) {
 }
 
 Store::Store(const std::string& dir)
-    : dir_((MakeDir(dir), dir)), bundles_(dir + "/bundles"), lock_(LockDir(dir)), ledger_(dir) {
-  MakeDir(bundles_);
+    : dir_((OwnFolder(dir), dir)), bundles_(dir + "/bundles"), lock_(LockDir(dir)), ledger_(dir) {
+  OwnFolderIn(dir_, "bundles");
   Recover();
   DropSetup();
 }

@@ -6,6 +6,7 @@
 
 #include "suf/backends/cuda/executor.hpp"
 #include "suf/backends/cuda/printer.hpp"
+#include "suf/backends/kernel_folder.hpp"
 #include "suf/backends/randomness.hpp"
 
 namespace suf::backends::cuda {
@@ -28,7 +29,8 @@ class Cuda : public Backend {
       : can_(std::move(can)),
         gpu_(exec::cuda::Find(index)),
         groups_(groups),
-        kernels_(Codes(KernelFolder(), Str("sm_", gpu_.major, gpu_.minor)), gpu_.index, groups == Groups::kPrinted) {
+        kernels_(Codes(FindKernelFolder().path, Str("sm_", gpu_.major, gpu_.minor)), gpu_.index,
+                 groups == Groups::kPrinted) {
     exec::cuda::PinHostBuffers();
   }
   std::string name() const override { return can_.name; }
@@ -164,7 +166,7 @@ KernelsMade MakeKernels(const Schedule& s, Role role, const std::string& archite
     if (plan.plan.instructions[k].group && !plan.Idle(s.trace(), k))
       if (Printed p = Print(codes, base, k); p.params.size() <= kMostParams) texts.insert(std::move(p.text));
   const std::vector<std::string> all(texts.begin(), texts.end());
-  const Codes kept(folder.empty() ? KernelFolder() : folder, architecture);
+  const Codes kept(folder.empty() ? FindKernelFolder().path : folder, architecture);
   std::atomic<size_t> through{0}, there{0};
   std::mutex m;
   exec::Default().For(all.size(), 1, [&](size_t lo, size_t hi) {

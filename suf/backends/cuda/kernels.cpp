@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "suf/backends/cuda/printer.hpp"
@@ -69,17 +68,6 @@ Bytes Codes::Get(const std::string& text) const {
   } catch (const Error&) {  // a folder that takes nothing costs the next run its time
   }
   return code;
-}
-
-std::string KernelFolder() {
-  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
-  std::filesystem::path base = cache ? cache : "";
-  if (!base.is_absolute()) base = home && *home ? std::filesystem::path(home) / ".cache" : "";
-  if (base.empty()) return "";
-  std::error_code error;
-  std::filesystem::create_directories(base / "suf" / "kernels", error);
-  if (!error) std::filesystem::permissions(base / "suf" / "kernels", std::filesystem::perms::owner_all, error);
-  return error ? "" : (base / "suf" / "kernels").string();
 }
 
 Kernels::~Kernels() {

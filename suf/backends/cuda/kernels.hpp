@@ -31,8 +31,6 @@ class Codes {
  private:
   std::string folder_, architecture_;
 };
-// KernelFolder: where programs keep kernels: suf/kernels in the user's cache; empty where no such folder is named.
-std::string KernelFolder();
 
 // Kernels: of one device. What the folder lacks is compiled into it behind the back of the runs, which go on with the
 // interpreter: minutes of a core in a session would be silence to the peer.

@@ -1,0 +1,127 @@
+#include "suf/base/own.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "suf/base/digest.hpp"
+#include "suf/base/file.hpp"
+#include "suf/base/scratch_test.hpp"
+
+namespace suf {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Modes and links; owners are tried by tests/isolation_test.py, as root.
+void Mode(const std::string& path, mode_t mode) { ASSERT_EQ(chmod(path.c_str(), mode), 0) << path; }
+
+std::string Said(const std::string& path, void (*check)(const std::string&) = OwnFolder) {
+  try {
+    check(path);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(OwnFolder, IsMadeForUsAlone) {
+  const Scratch dir;
+  OwnFolder(dir / "store");
+  struct stat s {};
+  ASSERT_EQ(stat((dir / "store").c_str(), &s), 0);
+  EXPECT_EQ(s.st_mode & 07777, 0700u);
+  OwnFolder(dir / "store/");  // and again
+  OwnFolderIn(dir / "store", "pairs");
+  EXPECT_TRUE(fs::is_directory(dir / "store/pairs"));
+  std::ofstream(dir / "file") << "x";
+  EXPECT_TRUE(Fails(Cause::kResource, "file is not a folder; use another name", [&] { OwnFolder(dir / "file"); }));
+  EXPECT_TRUE(Fails(Cause::kResource, "cannot make", [&] { OwnFolder(dir / "none/store"); }));
+}
+
+TEST(OwnFolder, IsRefusedWhereOthersMayWriteOrRenameIt) {
+  const Scratch dir;
+  const std::string mine = std::to_string(geteuid());
+  const std::string parent = dir / "parent", store = parent + "/store";
+  fs::create_directories(store);
+  for (const mode_t open : {0775, 0757, 0777, 02775}) {
+    char octal[8];
+    std::snprintf(octal, sizeof octal, "%04o", unsigned(open));
+    for (const std::string& at : {store, parent}) {
+      Mode(at, open);
+      EXPECT_EQ(Said(store), "another user of this machine can change the folder " + store + ": " + at +
+                                 " belongs to user " + mine + ", mode " + octal +
+                                 "; let nobody else write it (chmod go-w), or use another folder");
+      Mode(at, 0755);
+    }
+  }
+  EXPECT_EQ(Said(store), "");
+  Mode(parent, 01777);  // others may add to a sticky folder, but not rename
+  EXPECT_EQ(Said(store), "");
+  Mode(store, 01777);  // nothing of ours is written to one itself
+  EXPECT_NE(Said(store), "");
+}
+
+TEST(OwnFolder, IsRefusedBehindALinkThatOthersCouldReplace) {
+  const Scratch dir;
+  fs::create_directories(dir / "there/store");
+  fs::create_directories(dir / "here");
+  fs::create_directory_symlink(dir / "there", dir / "here/link");
+  fs::create_directory_symlink("link/store", dir / "here/relative");
+  for (const std::string name : {"here/link/store", "here/relative", "here/relative/"}) {
+    EXPECT_EQ(Said(dir / name), "");
+    Mode(dir / "here", 0777);  // where the link lies
+    EXPECT_NE(Said(dir / name).find("here belongs to"), std::string::npos) << name;
+    Mode(dir / "here", 0755);
+    Mode(dir / "there", 0777);  // where it leads
+    EXPECT_NE(Said(dir / name).find("there belongs to"), std::string::npos) << name;
+    Mode(dir / "there", 0755);
+  }
+  fs::create_directory_symlink(dir / "here/loop", dir / "here/loop");
+  EXPECT_NE(Said(dir / "here/loop"), "");
+  // inside a checked folder there is no link at all
+  fs::create_directory_symlink(dir / "there", dir / "here/pairs");
+  EXPECT_TRUE(Fails(Cause::kRefused, "pairs is a symbolic link, through which nothing is written; remove it",
+                    [&] { OwnFolderIn(dir / "here", "pairs"); }));
+}
+
+// Kubernetes mounts a secret into a sticky folder: its files are links through ..data, which is a link.
+TEST(OwnFile, MayBeALinkAsMountedKeysAre) {
+  const Scratch dir;
+  const std::string mount = dir / "certs";
+  fs::create_directories(mount + "/..2026_01_01");
+  std::ofstream(mount + "/..2026_01_01/key.pem") << "key";
+  fs::create_directory_symlink("..2026_01_01", mount + "/..data");
+  fs::create_symlink("..data/key.pem", mount + "/key.pem");
+  Mode(mount, 01777);
+  EXPECT_EQ(Said(mount + "/key.pem", OwnFile), "");
+  EXPECT_EQ(Said(mount + "/none.pem", OwnFile), "");
+  Mode(mount + "/..2026_01_01/key.pem", 0664);
+  EXPECT_NE(Said(mount + "/key.pem", OwnFile).find("can change the file"), std::string::npos);
+  Mode(mount + "/..2026_01_01/key.pem", 0600);
+  Mode(mount + "/..2026_01_01", 0777);
+  EXPECT_NE(Said(mount + "/key.pem", OwnFile), "");
+  Mode(mount + "/..2026_01_01", 0755);
+  Mode(mount, 0777);
+  EXPECT_NE(Said(mount + "/key.pem", OwnFile), "");
+}
+
+TEST(OpenFile, FollowsNoLink) {
+  const Scratch dir;
+  std::ofstream(dir / "theirs") << "keep";
+  fs::create_symlink("theirs", dir / "ledger");
+  for (const int flags : {O_RDONLY, O_RDWR, O_WRONLY | O_CREAT | O_TRUNC})
+    EXPECT_TRUE(Fails(Cause::kRefused, "ledger is a symbolic link, which is not followed here; remove it",
+                      [&] { (void)OpenFile(dir / "ledger", flags); }));
+  EXPECT_EQ(ReadSome(OpenFile(dir / "ledger", O_RDONLY, Links::kFollow).get(), 9, "ledger").size(), 4u);
+  fs::create_symlink("theirs", dir / "serial.part");
+  WriteFile(dir.path, "serial", AsView("new"));  // the rest of a killed process is replaced, never written through
+  EXPECT_EQ(fs::file_size(dir / "theirs"), 4u);
+  EXPECT_FALSE(fs::is_symlink(dir / "serial"));
+}
+
+}  // namespace
+}  // namespace suf
