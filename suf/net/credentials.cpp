@@ -67,8 +67,12 @@ void ReadExtensions(SSL_CTX* ctx) {
 
 // ChooseStreams: what a client offers of streams, as its link takes it. Who names no protocol, or none of ours, has
 // one.
+int NoteGreeting(SSL* ssl, int*, void*) {
+  if (auto* link = static_cast<TlsLink*>(SSL_get_app_data(ssl))) link->Greeted();
+  return SSL_CLIENT_HELLO_SUCCESS;
+}
 int ChooseStreams(SSL* ssl, const uint8_t** out, uint8_t* bytes, const uint8_t* in, unsigned size, void*) {
-  const auto* link = static_cast<const TlsLink*>(SSL_get_app_data(ssl));
+  auto* link = static_cast<TlsLink*>(SSL_get_app_data(ssl));
   const View chosen = link ? link->Choose(View(in, size)) : View();
   if (chosen.empty()) return SSL_TLSEXT_ERR_NOACK;
   *out = chosen.data(), *bytes = uint8_t(chosen.size());
@@ -113,6 +117,7 @@ Credentials::Credentials(const std::string& dir) {
   // what was read does not stay in OpenSSL's buffers
   SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_CLEANSE_PLAINTEXT);
   SUF_CHECK(SSL_CTX_set_num_tickets(ctx, 0));
+  SSL_CTX_set_client_hello_cb(ctx, NoteGreeting, nullptr);
   SSL_CTX_set_alpn_select_cb(ctx, ChooseStreams, nullptr);
   SUF_CHECK(SSL_CTX_set_max_early_data(ctx, 0) && SSL_CTX_set_recv_max_early_data(ctx, 0));
   SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);

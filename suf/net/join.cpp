@@ -19,12 +19,19 @@ Hash Proof(const char* label, const Channel& first, uint8_t index, const Hash& e
 }
 Hash NameOf(const Channel& first) { return Hmac(first.exporter(), {AsView("suf session")}); }
 
+constexpr size_t kSeatBytes = 16;
+
 [[noreturn]] void Foreign(Channel& side) {
   EndSession(side, Refusal::kStream, Cause::kRefused, side.peer_title(),
              " opened a stream of no session that waits for it; start again, one process listens at an address");
 }
 
 }  // namespace
+
+std::string SeatName(const Channel& first, int index) {
+  const auto number = uint8_t(index);
+  return Hex(View(Hmac(first.exporter(), {AsView("suf seat"), View(&number, 1)})).first(kSeatBytes));
+}
 
 TlsChannel::Side AskToJoin(const Channel& first, TlsChannel& side, int index) {
   if (side.peer().key != first.peer().key) Foreign(side);
@@ -39,19 +46,29 @@ TlsChannel::Side AskToJoin(const Channel& first, TlsChannel& side, int index) {
 
 std::vector<TlsChannel::Side> Lobby::Gather(Channel& first, int streams, Millis wait) {
   const auto deadline = Clock::now() + wait;
+  const Hash name = NameOf(first);
   std::unique_lock l(m_);
-  const auto at = waiting_.emplace(NameOf(first), Waiting{&first, {}}).first;
-  at->second.seats.resize(size_t(streams - 1));
+  // whatever ends this call, TakeIn meets no channel that is gone
+  struct Entry {
+    ~Entry() {
+      if (!l.owns_lock()) l.lock();
+      lobby.waiting_.erase(name);
+      for (const std::string& seat : seats) lobby.seats_.erase(seat);
+    }
+    Lobby& lobby;
+    std::unique_lock<std::mutex>& l;
+    const Hash& name;
+    std::vector<std::string> seats;
+  } entry{*this, l, name, {}};
+  for (int i = 1; i < streams; ++i) seats_.insert(entry.seats.emplace_back(SeatName(first, i)));
+  std::vector<Seat>& seats = waiting_.emplace(name, Waiting{&first, {}}).first->second.seats;
+  seats.resize(size_t(streams - 1));
   changed_.notify_all();
   const auto missing = [&] {
-    const auto& seats = at->second.seats;
     return std::count_if(seats.begin(), seats.end(), [](const Seat& s) { return !s.side.pipe; });
   };
   // a peer to whom all its seats were promised goes on over the first connection, before we have the last pipe
-  const auto promised = [&] {
-    const auto& seats = at->second.seats;
-    return std::all_of(seats.begin(), seats.end(), [](const Seat& s) { return s.taken; });
-  };
+  const auto promised = [&] { return std::all_of(seats.begin(), seats.end(), [](const Seat& s) { return s.taken; }); };
   for (bool gone = false; missing() && !gone && Clock::now() < deadline;) {
     changed_.wait_for(l, kLook);
     l.unlock();
@@ -61,13 +78,28 @@ std::vector<TlsChannel::Side> Lobby::Gather(Channel& first, int streams, Millis 
   }
   const auto left = missing();
   std::vector<TlsChannel::Side> sides;
-  for (Seat& s : at->second.seats) sides.push_back(std::move(s.side));
-  waiting_.erase(at);
+  for (Seat& s : seats) sides.push_back(std::move(s.side));
   l.unlock();
   if (left)
     EndSession(first, Refusal::kStream, Cause::kPeer, first.peer_title(), " opened ", streams - 1 - left, " of ",
                streams - 1, " further streams; start it again, or take fewer streams");
   return sides;
+}
+
+bool Lobby::Expects(const std::string& seat) {
+  std::unique_lock l(m_);
+  // the session's first connection may still be in our end of its handshake
+  changed_.wait_for(l, kPatience, [&] { return seats_.contains(seat); });
+  return seats_.erase(seat);
+}
+
+size_t Lobby::missing() const {
+  std::lock_guard l(m_);
+  size_t sum = 0;
+  for (const auto& [name, waiting] : waiting_)
+    sum +=
+        size_t(std::count_if(waiting.seats.begin(), waiting.seats.end(), [](const Seat& s) { return !s.side.pipe; }));
+  return sum;
 }
 
 void Lobby::TakeIn(TlsChannel& side) {

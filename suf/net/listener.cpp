@@ -2,12 +2,14 @@
 // who showed a certificate.
 #include <sys/resource.h>
 
+#include <condition_variable>
 #include <list>
 #include <mutex>
 #include <sstream>
 #include <thread>
 
 #include "suf/net/internal/asio.hpp"
+#include "suf/net/internal/descriptors.hpp"
 #include "suf/net/internal/join.hpp"
 #include "suf/net/internal/secured.hpp"
 #include "suf/net/tls.hpp"
@@ -19,9 +21,11 @@ using asio::ip::tcp;
 using Ec = std::error_code;
 
 constexpr size_t kSessions = 96;              // clients whose certificate was accepted
-constexpr size_t kStrangers = 64;             // clients in their handshake; the oldest goes when another one comes
+constexpr size_t kStrangers = 64;             // clients in their handshake; one goes when another one comes
 constexpr size_t kWorkers = 192;              // threads, those included that are about to end
 constexpr Millis kJoining{10'000};            // for the further streams of a session
+constexpr Millis kGrace{100};                 // in which no stranger is dropped
+constexpr Millis kBusy{1000};                 // a new client waits so long for a thread
 constexpr long kCertificateBytes = 16 << 10;  // of a client's certificate message
 
 // MostStrangers: kStrangers, or fewer where they would take more than an eighth of the descriptors we may open.
@@ -38,6 +42,7 @@ struct Worker {
   std::string who;
   std::shared_ptr<TlsLink> link;
   bool stranger = true, stopped = false, ended = false;
+  const std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
 };
 
 }  // namespace
@@ -54,7 +59,8 @@ struct Listener::State {
   tcp::acceptor acceptor{io};
   std::mutex log;
   const size_t most_strangers = MostStrangers();
-  std::mutex m;  // of what follows
+  std::mutex m;                     // of what follows
+  std::condition_variable changed;  // a worker ended, or is no stranger any more
   std::list<Worker> workers;
   size_t sessions = 0;
 
@@ -63,7 +69,13 @@ struct Listener::State {
   // Admit: a thread for a new client, which runs `serve`, kept by the caller. Throws what the system says when it has
   // no room for one.
   void Admit(tcp::socket client, const std::function<void(Worker&)>& serve);
+  // DropOldest: makes room for a new client. Accept: this one is no stranger.
   void DropOldest();
+  void Accept(Worker& w) {
+    std::lock_guard l(m);
+    w.stranger = false;
+    changed.notify_all();
+  }
   // Join: those we deal or compute for are let to end; the others are dropped.
   void Join();
 };
@@ -88,16 +100,19 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
     if (!link)
       Fail(Cause::kPeer, "a client was dropped for newer ones before its TLS handshake; see who connects here");
     SSL_set_max_cert_list(link->ssl(), kCertificateBytes);
-    link->Allow(streams);
+    link->Allow(StreamsWithin(streams, lobby.missing()));
+    link->OnSeat([&](const std::string& seat) {
+      if (lobby.Expects(seat)) Accept(w);
+    });
     const std::shared_ptr<TlsLink> first = link;
     auto ch = Secured(std::move(link), true, peers, timeout, w.who);
-    if (first->joins()) {  // a stranger until it found its session
+    if (first->joins()) {  // unless it named its seat, a stranger until it found its session
       ch->set_timeout(std::min(timeout, kJoining));
       lobby.TakeIn(static_cast<TlsChannel&>(*ch));
     } else {
+      Accept(w);
       {
         std::lock_guard l(m);
-        w.stranger = false;
         counted = sessions < kSessions;
         sessions += counted;
       }
@@ -115,21 +130,33 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
   }
   std::lock_guard l(m);
   w.link = nullptr, w.stranger = false, w.ended = true, sessions -= counted;
+  changed.notify_all();
 }
 
 void Listener::State::DropOldest() {
-  std::lock_guard l(m);
-  for (Worker& w : workers)
-    if (w.stranger) return w.link->Drop(), w.link.reset(), void(w.stranger = false);
+  std::unique_lock l(m);
+  for (;;) {
+    Worker* oldest = nullptr;  // of those that said nothing, if there are any: a slow client goes before a handshake
+    for (Worker& w : workers)
+      if (w.stranger && (!oldest || (!oldest->link->silent() && w.link->silent()))) oldest = &w;
+    if (!oldest) return;
+    // a greeting comes right behind its connection, and is to be read first
+    if (std::chrono::steady_clock::now() >= oldest->begun + kGrace)
+      return oldest->link->Drop(), oldest->link.reset(), void(oldest->stranger = false);
+    changed.wait_until(l, oldest->begun + kGrace);
+  }
 }
 
 void Listener::State::Admit(tcp::socket client, const std::function<void(Worker&)>& serve) {
   size_t strangers = 0;
   {
-    std::lock_guard l(m);
-    workers.remove_if([](Worker& w) { return w.ended && (w.thread.join(), true); });
+    std::unique_lock l(m);
+    const auto room = [&] {
+      workers.remove_if([](Worker& w) { return w.ended && (w.thread.join(), true); });
+      return workers.size() < kWorkers;
+    };
+    if (!changed.wait_for(l, kBusy, room)) return;
     for (const Worker& w : workers) strangers += w.stranger;
-    if (workers.size() >= kWorkers) return;
   }
   if (strangers >= most_strangers) DropOldest();
   Ec ignored;

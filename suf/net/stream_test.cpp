@@ -1,6 +1,8 @@
 // One session over several connections: what goes over which, how they are bound together, and what ends them.
 #include "suf/net/internal/stream.hpp"
 
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <future>
@@ -265,7 +267,7 @@ TEST(Stream, AFrameThatLeftIsReleasedWhileOthersLeave) {
 // Joining: a connection that asks to be a stream, as somebody would who can say what he likes.
 std::unique_ptr<Channel> Joining(const Server& s, Role role, View ask) {
   auto link = std::make_shared<TlsLink>(Certs::Of(role), Connected(s));
-  link->Join();
+  link->Join(std::string(32, '0'));
   auto ch = Secured(link, false, {Role::kDealer}, kAmple, "the dealer");
   if (!ask.empty()) ch->Send(kJoin, ask);
   return ch;
@@ -342,6 +344,112 @@ TEST(Stream, APeerThatLeavesWhileItIsTakenInIsGone) {
   taken.get();
   first.out->Refuse(Refusal::kGaveUp);
   EXPECT_TRUE(Fails(Cause::kPeer, "the data owner opened 1 of 2 further streams", [&] { gathered.get(); }));
+}
+
+// NoMemory: a pipe from which nothing can be read.
+struct NoMemory final : Pipe {
+  size_t Read(std::span<uint8_t>, std::error_code*) override { throw std::bad_alloc(); }
+  void Queue(View, std::error_code*) override {}
+  bool Flush(std::error_code*) override { return true; }
+  size_t queued() const override { return 0; }
+  bool Wait(bool, bool, Deadline, int) override { return true; }
+  void Drain(Deadline) noexcept override {}
+  void Drop() noexcept override {}
+  void Widen() override {}
+};
+
+// A session whose wait for its streams ends by any error leaves nothing behind that a later stream would meet.
+TEST(Stream, ASessionThatEndsWhileItWaitsIsForgotten) {
+  Lobby lobby;
+  TlsChannel first(std::make_shared<NoMemory>(), kDealing, kAsking, RandomHash(), kAmple);
+  EXPECT_THROW((void)lobby.Gather(first, 3, kAmple), std::bad_alloc);
+  EXPECT_EQ(lobby.missing(), 0u);
+  EXPECT_THROW((void)lobby.Gather(first, 2, kAmple), std::bad_alloc);  // and may come again
+  EXPECT_EQ(lobby.missing(), 0u);
+}
+
+// A stream that names its seat in its greeting is no stranger from then on: each seat once, and only while it is free.
+TEST(Stream, ASeatIsKnownByItsNameOnce) {
+  Lobby lobby;
+  const Joined first(kAsking), other(kAsking);
+  auto gathered = std::async(std::launch::async, [&] { return lobby.Gather(*first.in, 3, kAmple); });
+  EXPECT_TRUE(lobby.Expects(SeatName(*first.out, 2)));  // waits for the session
+  EXPECT_EQ(lobby.missing(), 2u);
+  EXPECT_TRUE(lobby.Expects(SeatName(*first.out, 1)));
+  EXPECT_FALSE(lobby.Expects(SeatName(*first.out, 1)));
+  EXPECT_NE(SeatName(*first.out, 1), SeatName(*other.out, 1));
+  first.out->Refuse(Refusal::kGaveUp);
+  EXPECT_THROW(gathered.get(), Error);
+  EXPECT_EQ(lobby.missing(), 0u);
+}
+
+// FewFiles: at most so many descriptors of this process, for its lifetime.
+struct FewFiles {
+  explicit FewFiles(rlim_t most) {
+    getrlimit(RLIMIT_NOFILE, &had);
+    const rlimit few{most, had.rlim_max};
+    SUF_CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+  }
+  ~FewFiles() { setrlimit(RLIMIT_NOFILE, &had); }
+  rlimit had{};
+};
+int OpenFiles() {
+  int open = 0;
+  for (int fd = 0; fd < 1024; ++fd) open += fcntl(fd, F_GETFD) != -1;
+  return open;
+}
+
+// Where descriptors are few, a session has fewer streams than both ends would like, and another one finds its place.
+TEST(Stream, FewDescriptorsMakeFewStreams) {
+  const FewFiles few(64);
+  std::atomic<bool> over{false};
+  Streams server(16, [&](Channel& ch) {
+    Answer(ch);
+    while (!over) std::this_thread::sleep_for(Millis{5});
+  });
+  std::vector<std::unique_ptr<Channel>> sessions;
+  std::vector<int> opened;
+  for (int before = OpenFiles(), i = 0; i < 3; ++i) {
+    sessions.push_back(Call(server, 16));
+    EXPECT_NO_THROW(Ask(*sessions.back())) << i;
+    opened.push_back(OpenFiles() - std::exchange(before, OpenFiles()));  // of both ends
+  }
+  EXPECT_GE(opened[0], 4 * 8);  // of a stream: a socket and what wakes its thread, at both ends
+  EXPECT_LT(opened[0], 4 * 16);
+  EXPECT_LT(opened[1], opened[0]);
+  EXPECT_EQ(opened[2], 2);
+  over = true;
+  server.Join();
+  EXPECT_TRUE(server.errors.empty()) << (server.errors.empty() ? "" : server.errors[0].what());
+}
+
+// 200 slow strangers, who come back when they are sent away, drop no stream of a session that was accepted.
+TEST(Stream, ComesInBesideSlowStrangers) {
+  Streams server(16, Answer);
+  std::atomic<bool> over{false};
+  std::atomic<int> sent_away{0};
+  std::thread strangers([&] {
+    std::vector<Fd> all(200);
+    while (!over) {
+      for (Fd& fd : all) {
+        char byte = 0x16;  // how a greeting begins
+        if (fd && recv(fd.get(), &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN) continue;
+        sent_away += bool(fd);
+        fd = Connected(server);
+        (void)!send(fd.get(), &byte, 1, MSG_NOSIGNAL);
+      }
+      std::this_thread::sleep_for(Millis{1});
+    }
+  });
+  for (int i = 0; i < 3; ++i) {
+    while (sent_away < 100 * (i + 1)) std::this_thread::sleep_for(Millis{1});
+    EXPECT_NO_THROW(Ask(*Call(server, 16)));
+  }
+  over = true;
+  strangers.join();
+  server.Join();
+  for (const Error& e : server.errors)  // of strangers: nothing ended a session
+    EXPECT_NE(std::string(e.what()).find("TLS handshake"), std::string::npos) << e.what();
 }
 
 TEST(Stream, AProofIsOfOneSessionOneNumberAndOneConnection) {

@@ -7,6 +7,7 @@
 #include <future>
 
 #include "suf/net/internal/asio.hpp"
+#include "suf/net/internal/descriptors.hpp"
 #include "suf/net/internal/join.hpp"
 #include "suf/net/internal/secured.hpp"
 #include "suf/net/internal/tls_channel.hpp"
@@ -160,12 +161,12 @@ std::unique_ptr<Channel> Dial(const Credentials& own, const Address& where, Role
     prepare(*link);
     return link;
   };
-  const auto link = connect([&](TlsLink& l) { l.Offer(streams); });
+  const auto link = connect([&](TlsLink& l) { l.Offer(StreamsWithin(streams)); });
   auto ch = Secured(link, false, {to}, timeout, who);
   std::vector<std::future<TlsChannel::Side>> joined;
   for (int i = 1; i < link->streams(); ++i)
     joined.push_back(std::async(std::launch::async, [&, i] {
-      auto side = Secured(connect([](TlsLink& l) { l.Join(); }), false, {to}, timeout, who);
+      auto side = Secured(connect([&](TlsLink& l) { l.Join(SeatName(*ch, i)); }), false, {to}, timeout, who);
       return AskToJoin(*ch, static_cast<TlsChannel&>(*side), i);
     }));
   std::vector<TlsChannel::Side> sides;

@@ -82,6 +82,7 @@ TlsLink::~TlsLink() = default;
 
 namespace {
 constexpr std::string_view kOne = "suf-stream", kSeveral = "suf-blocks-";
+const std::string kSeat = "suf-stream-";
 
 // StreamsIn: of a protocol's name; 0: it is none of ours.
 int StreamsIn(std::string_view name) {
@@ -111,18 +112,20 @@ void TlsLink::Offer(int streams) {
   if (!names.empty()) SetProtocols(ssl_.get(), names);
 }
 
-void TlsLink::Join() { SetProtocols(ssl_.get(), {std::string(kOne)}); }
+void TlsLink::Join(const std::string& seat) { SetProtocols(ssl_.get(), {kSeat + seat, std::string(kOne)}); }
 
 int TlsLink::streams() const { return std::max(StreamsIn(Agreed(ssl_.get())), 1); }
 bool TlsLink::joins() const { return Agreed(ssl_.get()) == kOne; }
 
-View TlsLink::Choose(View offer) const {
+View TlsLink::Choose(View offer) {
   View best;
   int most = 1;
   while (!offer.empty() && offer.size() > offer[0]) {
     const View name = offer.subspan(1, offer[0]);
     const std::string_view text(reinterpret_cast<const char*>(name.data()), name.size());
     if (text == kOne) return name;
+    if (text.starts_with(kSeat) && on_seat_)  // the first one alone: each may make us wait
+      std::exchange(on_seat_, nullptr)(std::string(text.substr(kSeat.size())));
     if (const int n = StreamsIn(text); n > most && n <= allowed_) best = name, most = n;
     offer = offer.subspan(1 + name.size());
   }
@@ -221,6 +224,11 @@ void TlsLink::Drain(Deadline deadline) noexcept {
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return;
     if (n < 0 && !Wait(true, false, deadline)) return;
   }
+}
+
+bool TlsLink::silent() const {
+  char first;
+  return !greeted_ && recv(fd_.get(), &first, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
 void TlsLink::Drop() noexcept {

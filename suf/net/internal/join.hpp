@@ -4,10 +4,16 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <set>
+#include <string>
 
 #include "suf/net/internal/tls_channel.hpp"
 
 namespace suf::net {
+
+// The name of a stream's seat, for the greeting of its handshake: only the ends of the session's first connection can
+// say it before the stream comes.
+std::string SeatName(const Channel& first, int index);
 
 // AskToJoin: of the end that dialed: `side` as stream number `index` of the session of `first`. One flight each way.
 TlsChannel::Side AskToJoin(const Channel& first, TlsChannel& side, int index);
@@ -20,6 +26,10 @@ class Lobby {
   // TakeIn: what a connection asks for that was opened to join; refused where its session is not here within 2 s, has
   // it already, or is another one's.
   void TakeIn(TlsChannel& side);
+  // Whether a seat of this name waits for its stream; true once. Waits up to 2 s for the session.
+  bool Expects(const std::string& seat);
+  // Streams that are on their way to all sessions.
+  size_t missing() const;
 
  private:
   struct Seat {
@@ -30,9 +40,10 @@ class Lobby {
     const Channel* first;
     std::vector<Seat> seats;
   };
-  std::mutex m_;
+  mutable std::mutex m_;
   std::condition_variable changed_;
   std::map<Hash, Waiting> waiting_;
+  std::set<std::string> seats_;  // SeatName of seats that nobody named yet
 };
 
 }  // namespace suf::net

@@ -3,10 +3,12 @@
 #pragma once
 #include <openssl/ssl.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 
 #include "suf/base/file.hpp"
 #include "suf/net/credentials.hpp"
@@ -29,15 +31,22 @@ class TlsLink final : public Pipe {
   const Credentials& own() const { return own_; }
 
   // Offer: before the handshake, of a client: for a session, over how many streams it may go; of one connection:
-  // nothing is said of them. Join: that this is one of another session's streams. Allow: of a server, over how many.
+  // nothing is said of them. Join: that this is one of another session's streams, and the name of its seat there (for
+  // a server that knows no seats, it says the former alone, too). Allow: of a server, over how many.
   void Offer(int streams);
-  void Join();
+  void Join(const std::string& seat);
   void Allow(int streams) { allowed_ = streams; }
+  // Calls `seat` in the handshake, in its thread, with the name of the seat that a client asks for.
+  void OnSeat(std::function<void(const std::string&)> seat) { on_seat_ = std::move(seat); }
+  // Greeted: the whole greeting of a client came (ClientHello). silent: neither that, nor is anything there to be read;
+  // from any thread.
+  void Greeted() { greeted_ = true; }
+  bool silent() const;
   // streams: what both ends agreed on in the handshake. joins: whether this is one of another session's.
   int streams() const;
   bool joins() const;
   // Choose: of a server: of a client's offer, in the wire format of ALPN (RFC 7301); empty: none of it.
-  View Choose(View offer) const;
+  View Choose(View offer);
   // Handshake: false when the deadline passes first; `error` is set when it failed.
   bool Handshake(bool server, Deadline deadline, std::error_code* error);
   size_t Read(std::span<uint8_t> out, std::error_code* error) override;
@@ -70,6 +79,8 @@ class TlsLink final : public Pipe {
   bool dry_ = false;    // the socket had nothing more
   bool widen_ = false;  // as soon as OpenSSL's buffer is empty
   int allowed_ = 1;
+  std::function<void(const std::string&)> on_seat_;
+  std::atomic<bool> greeted_{false};
   std::atomic<bool> dropped_{false};
   std::optional<std::stop_callback<std::function<void()>>> stopped_;  // last: its end waits for a Drop in progress
 };
