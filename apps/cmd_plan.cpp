@@ -264,6 +264,10 @@ int RunEstimate(const EstimateArgs& a) {
       out["device"][name] = {{"total_bytes", d.bytes()}, {"values", d.values}, {"codes", d.codes},
                              {"weights", d.weights},     {"inputs", d.inputs}, {"launches", d.launches}};
     out["payload"] = {{"p0", e.sent[0]}, {"p1", e.sent[1]}, {"p1_offline", e.offline}, {"setup", e.setup}};
+    if (a.audit)
+      out["audit"] = {{"count", a.audit},
+                      {"memory_bytes", {e.Audited(0), e.Audited(1)}},
+                      {"key_bytes", {a.audit * e.key_bytes[0], a.audit * e.key_bytes[1]}}};
     if (a.ahead) out["ahead"] = {{"count", a.ahead}, {"bytes", {e.OnDisk(0, a.ahead), e.OnDisk(1, a.ahead)}}};
     auto by_role = [](const std::array<int64_t, 3>& n) { return json{n[2], n[0], n[1]}; };  // dealer, P0, P1
     out["aes_blocks"] = by_role(e.cost.total.aes), out["words"] = by_role(e.cost.total.words);
@@ -310,6 +314,12 @@ int RunEstimate(const EstimateArgs& a) {
   if (profile)
     std::cout << "predicted for " << profile->name << ": " << Fixed(online, 1) << " ms online, with keys "
               << (profile->prices.now ? "now" : "ahead") << "\n";
+  if (a.audit)
+    std::cout << "--audit " << a.audit << ": a text's bundles come whole, " << proto::kWholeAtOnce
+              << " at a time: " << Bytes10(e.Audited(0))
+              << " of memory for keys at the model owner (serve --audit-memory " << ((e.Audited(0) - 1) >> 20) + 1
+              << " allows it) and " << Bytes10(e.Audited(1)) << " at the data owner; the audits take "
+              << Bytes10(a.audit * e.key_bytes[0]) << " and " << Bytes10(a.audit * e.key_bytes[1]) << " of keys more\n";
   if (a.ahead)
     std::cout << "--ahead " << a.ahead << ": " << Bytes10(e.OnDisk(0, a.ahead))
               << " on the disk of the model owner and " << Bytes10(e.OnDisk(1, a.ahead))

@@ -46,7 +46,7 @@ int RunPlanShow(const PlanShowArgs& a);
 struct EstimateArgs {
   std::string plan, variant = {};
   std::optional<std::string> profile = {};
-  int tokens = 32, ahead = 0;
+  int tokens = 32, ahead = 0, audit = 0;
   bool json = false, device = false;
 };
 int RunEstimate(const EstimateArgs& a);
@@ -106,6 +106,7 @@ struct PartyArgs {
 struct AnswerArgs : PartyArgs {
   std::string listen;
   bool once = false;
+  int audit_memory = 1024;  // megabytes of whole bundles that audits may take
 };
 
 struct ServeArgs : AnswerArgs {

@@ -191,6 +191,9 @@ int Main(int argc, char** argv) {
   e->add_option("--ahead", est.ahead, "also the bytes of so many keys made ahead")
       ->check(CLI::Range(0, 1 << 16))
       ->option_text("N");
+  e->add_option("--audit", est.audit, "also the memory and the keys of so many audits")
+      ->check(CLI::Range(0, 1 << 16))
+      ->option_text("N");
   e->add_option("--profile", est.profile, "also the online time over this network: " + suf::compiler::PricesHelp())
       ->option_text("P");
   e->add_flag("--device", est.device, "also the memory and the kernels of each role on an NVIDIA device; needs none");

@@ -4,6 +4,7 @@
 
 #include "suf/base/error.hpp"
 #include "suf/net/tls.hpp"
+#include "suf/proto/session.hpp"
 #include "suf/store/bundle.hpp"
 
 namespace suf::apps {
@@ -112,6 +113,12 @@ void AddAnswer(CLI::App* c, AnswerArgs* a) {
   AddParty(c, a, kDataOwner, kModelOwner);
   AddAddress(c, "--listen", &a->listen, "where to listen; port 0 takes a free one", true);
   c->add_flag("--once", a->once, "end after one session");
+  c->add_option("--audit-memory", a->audit_memory,
+                "megabytes of whole keys that a data owner's --audit may make us hold (0: no audits; suf estimate "
+                "--audit prints what a text takes)")
+      ->check(CLI::Range(0, 1 << 20))
+      ->default_val(int(proto::kAuditMemory >> 20))
+      ->option_text("MB");
 }
 
 }  // namespace suf::apps

@@ -155,6 +155,7 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
   std::optional<net::Listener> listener;
   roles::Server::Options options;
   options.keys = KeysOf(a.keys, store);
+  options.audit_memory = uint64_t(a.audit_memory) << 20;
   options.ran = [&](uint32_t n, uint64_t serial, const run::Times& t) {
     times.Add(serial, t);
     // the same words whatever the result was

@@ -53,6 +53,10 @@ constexpr Row kTable[] = {
      "knows no session for a stream of ours; see that one process listens at its address, and start again"},
     {Refusal::kMemory, Cause::kResource,
      "has too little memory for as many tokens or values as we brought; bring fewer, or give it more"},
+    {Refusal::kAuditMemory, Cause::kResource,
+     "allows less memory for audits than bundles of so many tokens or values take; bring fewer, leave out the audits, "
+     "or "
+     "let it allow more"},
 };
 
 }  // namespace

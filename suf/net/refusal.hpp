@@ -34,6 +34,7 @@ enum class Refusal : uint16_t {
   kVariant = 22,
   kStream = 23,
   kMemory = 24,
+  kAuditMemory = 25,
 };
 
 // Refused: the error that the refused side reads: cause and sentence of the table; an unknown code reads as

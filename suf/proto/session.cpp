@@ -367,11 +367,24 @@ class ModelSession {
       Reserve(ch_, host_.plan, job);
     else
       Lacks(what);
+    if (whole) CheckAuditMemory(what, next);
     if (host_.brings && job.tokens != host_.brings)
       net::EndSession(ch_, net::Refusal::kCount, Cause::kInput, ch_.peer_title(), " announced ", job.tokens, " ",
                       host_.plan.unit.name, ", we bring ", host_.brings, "; give both parties as many");
     Choose(what, r);
     return what;
+  }
+
+  // CheckAuditMemory: before anything is fetched or spent. Where another text runs, that one ends well.
+  void CheckAuditMemory(Agreed& what, bool next) {
+    const uint64_t bytes = kWholeAtOnce * what.task.body[0]->bytes();
+    if (what.lack || bytes <= host_.audit_memory) return;
+    const Error lack(Cause::kResource,
+                     Str(ch_.peer_title(), " asks for audits at ", what.job.tokens, " ", host_.plan.unit.name,
+                         ", for which ", kWholeAtOnce, " whole bundles of keys take ", bytes, " bytes, and ",
+                         host_.audit_memory, " bytes are allowed; allow more, or let it ask without audits"));
+    if (!next) net::EndSession(ch_, net::Refusal::kAuditMemory, lack.cause(), lack.what());
+    what.lack = std::make_exception_ptr(lack), what.refusal = net::Refusal::kAuditMemory;
   }
 
   void Lacks(Agreed& what) const {
@@ -414,7 +427,7 @@ class ModelSession {
 
   void RunOne(Agreed what) {
     if (what.lack) {
-      ch_.Refuse(net::Refusal::kMemory);
+      ch_.Refuse(what.refusal);
       std::rethrow_exception(what.lack);
     }
     uint64_t serial = Arrive(ch_, what);

@@ -51,6 +51,11 @@ struct Keys {
   bool whole = false;
 };
 
+// Bundles that a party holds whole at once, where audits are asked for: the one in use, and the next one.
+inline constexpr uint64_t kWholeAtOnce = 2;
+// Bytes of whole bundles that P0 holds for audits, unless it says otherwise.
+inline constexpr uint64_t kAuditMemory = uint64_t{1024} << 20;
+
 // kNoMemory: P0's choice for a text that it has no memory for while another runs: that one ends well, this one by P0's
 // refusal, and nothing is fetched or spent on it.
 inline constexpr uint64_t kNoMemory = ~uint64_t{0};
@@ -59,10 +64,11 @@ inline constexpr uint64_t kNoMemory = ~uint64_t{0};
 struct Agreed {
   store::Job job;
   Task task;
-  uint64_t serial = 0;                 // 0: on its way
-  bool whole = false;                  // comes whole before it is claimed
-  std::shared_ptr<Delivery> delivery;  // the bundle's, or the dealer's witness of one in the stores
-  std::exception_ptr lack = nullptr;   // at P0: of memory for it, found while the one before it runs
+  uint64_t serial = 0;                           // 0: on its way
+  bool whole = false;                            // comes whole before it is claimed
+  std::shared_ptr<Delivery> delivery;            // the bundle's, or the dealer's witness of one in the stores
+  std::exception_ptr lack = nullptr;             // at P0: of memory for it, found while the one before it runs
+  net::Refusal refusal = net::Refusal::kMemory;  // what P1 hears of the lack
 };
 
 // DataSession: P1's side. Every member ends the session when it throws.
@@ -155,6 +161,8 @@ struct ModelHost {
   net::Traffic* dealer_traffic = nullptr;  // if set, the traffic with the dealer is added to it
   Keys keys = {};
   uint32_t variants = ~0u;  // those that it allows, as bits
+  // The most bytes of whole bundles. P1 decides whether bundles come whole, so its audits are refused above this.
+  uint64_t audit_memory = kAuditMemory;
 };
 
 // ServeSession: P0's side of one session, until P1 ends it. ServeGreeted: from when P1's hello was received; who is

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "suf/pfss/schedule.hpp"
+#include "suf/proto/session.hpp"
 #include "suf/roles/engine.hpp"
 
 namespace suf::roles {
@@ -23,6 +24,8 @@ struct Estimate {
   Estimate(ModelEngine& engine, int tokens, int variant = 0);
   // OnDisk: bytes of so many bundles made ahead, in the store of a party (0: model owner, 1: data owner).
   int64_t OnDisk(int party, int count) const;
+  // Audited: bytes of keys that a party holds where audits are asked for: whole bundles (proto::kWholeAtOnce).
+  int64_t Audited(int party) const { return int64_t(proto::kWholeAtOnce) * key_bytes[party]; }
   // Online: seconds that the inference takes over a network, as the compiler's search counts them: keys and turns, too.
   double Online(const compiler::Prices& prices) const;
 

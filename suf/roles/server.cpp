@@ -29,6 +29,7 @@ struct Server::State {
     if (options.keys.ahead > 1) store.CheckAhead();
     if (part.inputs) part.inputs(part.weights, inputs);
     host.keys = options.keys, host.variants = options.variants, host.brings = part.brings;
+    host.audit_memory = options.audit_memory;
     if (options.audited)
       host.auditor.passed = [this](const store::Job& job, uint64_t serial) { options.audited(job.tokens, serial); };
     if (part.learned) host.finished = [this] { part.learned(ran.first, std::move(ran.second)); };

@@ -26,7 +26,8 @@ struct ServerPart {
 // Hooks run in the thread of the session; what they do must not depend on how a job went.
 struct ServerOptions {
   proto::Keys keys = {};
-  uint32_t variants = ~0u;  // those of the plan that it allows, as bits (Engine::Allowed)
+  uint32_t variants = ~0u;                      // those of the plan that it allows, as bits (Engine::Allowed)
+  uint64_t audit_memory = proto::kAuditMemory;  // bytes of whole bundles that a client's audits may take
   std::function<void(uint32_t n, uint64_t serial, const run::Times&)> ran = {};
   std::function<void(uint32_t n, uint64_t serial)> audited = {};  // a bundle pair, and both were as they should be
   // over: a session that was let in has ended; with an error, which Serve throws afterwards, or null
