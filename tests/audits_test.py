@@ -39,6 +39,25 @@ def _(w):
     assert len(with_fate(w, 'model', 'audited')) == 4 and len(with_fate(w, 'model', 'done')) == 3, w.fates('model')
 
 
+@row('audits that serve has no memory for', 5, 'the model owner allows less memory for audits than bundles of so many tokens or values take', 30)
+def _(w):
+    w.deal().port()
+    w.serve(**{'audit-memory': 0}).port()
+    w.works()
+    yield w.embed(audit=1)
+    assert any('asks for audits at 4 tokens, for which 2 whole bundles of keys take' in line and '0 bytes are allowed' in line for line in w.server.err), w.server.err
+    assert w.fates('data') == w.fates('model') == {1: 'done'}, 'a serial was burnt'
+    assert w.works()['serial'] == 2
+
+
+@row('what audits take, by estimate', 0, '', 30)
+def _(w):
+    e = w.role('estimate', '--plan', w.base.plan, '--tokens', 4, '--audit', 3, '--json')
+    yield e
+    cost = e.rows()[0]
+    assert cost['audit'] == {'count': 3, 'memory_bytes': [2 * k for k in cost['key_bytes']], 'key_bytes': [3 * k for k in cost['key_bytes']]}, cost['audit']
+
+
 def other_keys(w):
     """The keys of the model owner's bundles become others than their bodies were dealt with; check sums are made right."""
     for bundle in w.bundles('model'):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Each role as a user of its own with one directory, mode 0700: all works so, in either variant of a plan and with a function, and no role reads or
-writes what is another's. Each role forbids core dumps and debuggers, and locks its memory where it may.
+writes what is another's. Each role forbids core dumps and debuggers, and locks its memory where it may. A role says which folders
+it uses, and uses no store, state, certificate or key that another user could put in its place.
 
   isolation_test.py SUF     as root, without which it fails; some seconds
 """
@@ -234,6 +235,75 @@ def nothing_outside(base, home):
         assert as_user(role, lambda: sum(map(writable, (base.folder, home[role].parent, pathlib.Path('/'))))) == 0
 
 
+def stage(folder, user=None, mode=0o755):
+    """A folder of that user (None: root)."""
+    folder.mkdir()
+    os.chown(folder, USERS.get(user, 0), USERS.get(user, 0))
+    folder.chmod(mode)
+    return folder
+
+
+def mounted(w, source):
+    """The files of `source` as Kubernetes mounts a secret: root's, links through ..data in a sticky folder, the key readable by a group."""
+    mount = stage(w.dir / 'mounted', mode=0o1777)
+    inner = stage(mount / '..2026_01_01')
+    os.symlink(inner.name, mount / '..data')
+    for path in source.iterdir():
+        shutil.copy(path, inner)
+        (inner / path.name).chmod(0o440 if path.name == 'key.pem' else 0o444)
+        os.chown(inner / path.name, 0, USERS['data'])
+        os.symlink(f'..data/{path.name}', mount / path.name)
+    return mount
+
+
+def folders_of_others(w, home):
+    """What another user could change is refused with path, owner, mode and remedy; mounted certificates are used."""
+    def embed(code, sentence, **flags):
+        e = w.embed(None, own('data', home), dealer=1, connect=1, file='texts', **{**places(w, 'data'), 'store': home['data'] / 'new', **flags})
+        assert e.finish() == code and sentence in e.err[-1], (flags, sentence, e.err[-1])
+
+    can = 'another user of this machine can change the '
+    user, other = USERS['data'], USERS['model']
+    theirs, shared = stage(w.dir / 'theirs', 'model'), stage(w.dir / 'all', mode=0o1777)
+    mine = stage(theirs / 'store', 'data', 0o700)
+    embed(4, f'{can}folder {mine}: {theirs} belongs to user {other}, mode 0755; give it to user {user} or 0, or use another folder', store=mine)
+    wide = stage(w.dir / 'wide', 'data', 0o777)
+    embed(4, f'{can}folder {wide}: {wide} belongs to user {user}, mode 0777; let nobody else write it (chmod go-w), or use another folder', store=wide)
+    embed(4, f'{can}folder {wide}/new: {wide} belongs to user {user}, mode 0777', store=wide / 'new')
+    link = shared / 'link'
+    os.symlink(home['data'], link)
+    os.chown(link, other, other, follow_symlinks=False)
+    embed(4, f'{link} is a symbolic link that belongs to user {other}', store=link / 'store')
+    os.chown(link, user, user, follow_symlinks=False)
+    embed(3, 'nobody answers as the model owner', store=link / 'store')  # our own link into our own folder
+    embed(3, 'nobody answers as the model owner', store=stage(shared / 'store', 'data', 0o700))
+    for name in ('ledger', 'bundles'):  # in our own folder nothing is written through a link
+        store = shutil.copytree(home['data'] / 'store', home['data'] / f'store-{name}')
+        (store / name).rename(store / 'elsewhere')
+        os.symlink('elsewhere', store / name)
+        for path in tree(store):
+            os.chown(path, user, user, follow_symlinks=False)
+        embed(4, f'{store / name} is a symbolic link', store=store)
+
+    embed(3, 'nobody answers as the model owner', certs=mounted(w, home['data'] / 'certs'))
+    certs = shutil.copytree(home['data'] / 'certs', w.dir / 'certs')
+    for path in tree(certs):
+        os.chown(path, user, user)
+    os.chown(certs / 'ca.pem', other, other)
+    (certs / 'ca.pem').chmod(0o644)
+    embed(4, f'{can}file {certs}/ca.pem: {certs}/ca.pem belongs to user {other}, mode 0644', certs=certs)
+
+    state = stage(theirs / 'state', 'dealer', 0o700)
+    d = w.deal(own('dealer', home), **{**places(w, 'dealer'), 'state': state})
+    assert d.finish() == 4 and f'{can}folder {state}: {theirs} belongs to user {other}' in d.err[-1], d.err[-1]
+
+
+def folders_are_named(w, home):
+    for role, process, kept in (('dealer', w.dealer, 'state'), ('model', w.server, 'store')):
+        for what, folder in (('certificates', 'certs'), (kept, kept)):
+            assert any(f' {what}: {home[role] / folder}' in line for line in process.err), (what, process.err)
+
+
 def main():
     if os.getuid():
         sys.exit('isolation_test.py: it runs each role as a user of its own, which takes root')
@@ -257,6 +327,9 @@ def main():
                 nobody_else_reads(w, home)
                 hardened(w, home)
                 nothing_outside(base, home)
+                if world is World:
+                    folders_are_named(w, home)
+                    folders_of_others(w, home)
     print('three users, three directories: all works, and nobody reads, writes or looks into what is another\'s')
 
 

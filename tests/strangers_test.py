@@ -197,14 +197,15 @@ def peak_mb(role):
 
 @both_worlds('200 strangers drip a byte a second', 0, 'was dropped in its TLS handshake', 40)
 def _(w):
-    w.both()
+    w.deal(streams=16).port()
+    w.serve(streams=16).port()
     w.works(*w.BIG)
     roles, before = (w.server, w.dealer), [peak_mb(r) for r in (w.server, w.dealer)]
     with Crowd(w.server.port()), Crowd(w.dealer.port()):
         for r in roles:
             assert r.said('was dropped in its TLS handshake'), r.err[-3:]
-        for _ in range(3):
-            w.works()
+        for _ in range(3):  # the further streams of a session are no strangers
+            w.works(streams=16)
         # a session that runs while others come and go
         second = []
         first = w.embed(*w.BIG, connect=Tap(w.server.port(), 12_000, lambda: (second.append(w.embed(store=w.dir / 'data2', timeout=20)), second[0].finish())).port, timeout=20)
@@ -220,11 +221,11 @@ def _(w):
 @both_worlds('silent strangers want all descriptors', 0, 'was dropped in its TLS handshake', 40)
 def _(w):
     few = {'preexec_fn': lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))}
-    w.deal(process=few, timeout=20).port()
-    server = w.serve(process=few, timeout=20)
+    w.deal(process=few, timeout=20, streams=16).port()
+    server = w.serve(process=few, timeout=20, streams=16)
     strangers = [socket.create_connection(('127.0.0.1', r.port())) for r in (w.dealer, w.server) for _ in range(60)]
-    for _ in range(3):
-        w.works(timeout=20)
+    for _ in range(3):  # over fewer streams than they would like
+        w.works(timeout=20, streams=16)
     for s in strangers:
         s.close()
     assert w.server is server, 'serve had to be started again'
