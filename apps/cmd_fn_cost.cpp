@@ -23,9 +23,17 @@ std::string Time(double seconds) {
 }
 
 // ChoiceOf: the name of what these prices choose.
-std::string ChoiceOf(std::vector<Candidate> all, const compiler::Prices& p) {
+std::string ChoiceOf(const gates::FunctionPlan& plan, std::vector<Candidate> all, const compiler::Prices& p) {
   for (Candidate& c : all) c.seconds = compiler::Seconds(c.bill, p);
-  return compiler::Best(all).name;
+  return gates::Pick(plan, all, "auto", false).name;
+}
+
+// What the column "safe" means for the plan's ending; empty if P0 learns nothing of P1's values by any lowering.
+std::string Safe(const gates::FunctionPlan& plan) {
+  if (plan.from == gates::From::kP0 || plan.to == gates::To::kP1) return "";
+  if (plan.to == gates::To::kShared) return "safe: a P0 that alters its messages changes only its own shares\n";
+  return Str("safe: a P0 that alters its messages learns F(x) alone",
+             plan.from == gates::From::kShared ? ", for one share of its own choice" : "", "\n");
 }
 
 }  // namespace
@@ -44,7 +52,7 @@ int RunFnCost(const FnCostArgs& a) {
     return x.why_not.empty() && x.seconds < y.seconds;
   });
   std::vector<std::string> choice;  // by profile
-  for (const Profile& p : profiles) choice.push_back(ChoiceOf(all, p.prices));
+  for (const Profile& p : profiles) choice.push_back(ChoiceOf(plan, all, p.prices));
   if (a.json) {
     ordered_json out{{"schema", "suf.fn.cost/1"},  {"name", func::Name(g.f)},
                      {"n", func::DomainBits(g.f)}, {"ring", func::RingBits(g.f)},
@@ -63,7 +71,8 @@ int RunFnCost(const FnCostArgs& a) {
                        {"sent_bytes", b.sent},
                        {"key_bytes", b.key},
                        {"aes_blocks", {b.blocks[2], b.blocks[0], b.blocks[1]}},
-                       {"words", {b.words[2], b.words[0], b.words[1]}}};
+                       {"words", {b.words[2], b.words[0], b.words[1]}},
+                       {"safe", c.steering.empty()}};
       for (const Profile& p : profiles) row["seconds"][p.name] = compiler::Seconds(b, p.prices);
       out["lowerings"].push_back(row);
     }
@@ -73,18 +82,23 @@ int RunFnCost(const FnCostArgs& a) {
   }
   std::vector<std::vector<std::string>> rows{
       {"lowering", "rounds", "P0 sends", "P1 sends", "key P0", "key P1", "AES dealer", "AES P0", "AES P1"}};
+  const std::string safe = Safe(plan);
+  if (!safe.empty()) rows[0].insert(rows[0].begin() + 1, "safe");
   for (const Profile& p : profiles) rows[0].push_back(p.name);
   for (const Candidate& c : all) {
     if (!c.why_not.empty()) continue;
     const compiler::Bill& b = c.bill;
     rows.push_back({c.name, Str(b.flights), Bytes10(b.sent[0]), Bytes10(b.sent[1]), Bytes10(b.key[0]),
                     Bytes10(b.key[1]), Count10(b.blocks[2]), Count10(b.blocks[0]), Count10(b.blocks[1])});
+    if (!safe.empty()) rows.back().insert(rows.back().begin() + 1, c.steering.empty() ? "yes" : "no");
     for (size_t k = 0; k < profiles.size(); ++k)
       rows.back().push_back(Time(compiler::Seconds(b, profiles[k].prices)) + (c.name == choice[k] ? " *" : "  "));
   }
   std::cout << func::Name(g.f) << ", " << a.count << " values from " << a.ends.from << " to " << a.ends.to
             << ", all of them together; keys are dealt " << (now ? "while the parties wait" : "ahead") << "\n\n"
-            << Table(rows) << "\nrounds: messages of one way, one after another; * the choice\n";
+            << Table(rows) << "\n"
+            << safe << "rounds: messages of one way, one after another; * the choice"
+            << (gates::RevealsToP0(plan) ? " among safe ones, if there are any" : "") << "\n";
   for (size_t k = 0; k < profiles.size(); ++k)
     std::cout << profiles[k].name << (profiles[k].source == "given" ? "" : Str(" (", profiles[k].source, ")")) << ": "
               << choice[k] << "\n";

@@ -38,8 +38,7 @@ gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends) {
 
 compiler::Choice ChoiceFor(const gates::FunctionPlan& plan, const std::string& lowering,
                            const compiler::Profile& profile, int64_t count, const pfss::Capabilities& can) {
-  if (lowering != "auto") return gates::Named(plan, lowering, profile.prices, count, can);
-  return compiler::Best(gates::Price(plan, profile.prices, count, can)).choice;
+  return gates::Pick(plan, gates::Price(plan, profile.prices, count, can), lowering, false).choice;
 }
 
 Numeric NumericOf(const Given& g) {

@@ -22,8 +22,8 @@ Given FunctionOf(const FunctionArgs& a);
 // PlanOf: with its ends; the choice is left open.
 gates::FunctionPlan PlanOf(const func::Function& f, const EndsArgs& ends);
 
-// ChoiceFor: the lowering of that name, or `auto`: the best by the profile for so many values, on a backend that can do
-// this.
+// Picks the lowering of that name, or with `auto` the best by the profile for so many values, on a backend that can do
+// this. If P0 learns a result of P1's values, `auto` takes one that keeps P0 from learning more, if there is one.
 compiler::Choice ChoiceFor(const gates::FunctionPlan& plan, const std::string& lowering,
                            const compiler::Profile& profile, int64_t count, const pfss::Capabilities& can = {});
 

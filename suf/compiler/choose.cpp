@@ -5,6 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include "suf/pfss/lint.hpp"
+
 namespace suf::compiler {
 
 namespace {
@@ -237,10 +239,10 @@ Priced PriceOf(const Prices& p, const pfss::Capabilities& can, const std::functi
     emit(t);
   } catch (const Error& e) {
     if (e.cause() != Cause::kRefused) throw;
-    return {{}, 0, e.what()};
+    return {{}, 0, e.what(), {}};
   }
   const Bill bill = BillOf(pfss::Schedule(t));
-  return {bill, Seconds(bill, p), {}};
+  return {bill, Seconds(bill, p), {}, pfss::Steering(t, 0)};
 }
 
 std::vector<Candidate> Price(const Compiled& c, const Prices& p, const pfss::Capabilities& can,

@@ -68,6 +68,7 @@ struct Priced {
   Bill bill;
   double seconds = 0;
   std::string why_not;
+  std::string steering;  // what lets a P0 that alters its messages learn more than its results (pfss::Steering)
 };
 // Candidate: a way to make a function, its bill, or why it does not apply.
 struct Candidate : Priced {

@@ -275,35 +275,64 @@ std::vector<Candidate> Price(const FunctionPlan& plan, const compiler::Prices& p
   return out;
 }
 
-Choice Named(const FunctionPlan& plan, const std::string& name, const compiler::Prices& prices, int64_t count,
-             const pfss::Capabilities& can) {
-  const std::vector<Candidate> all = Price(plan, prices, count, can);
+bool RevealsToP0(const FunctionPlan& plan) {
+  return plan.from != From::kP0 && (plan.to == To::kP0 || plan.to == To::kBoth);
+}
+
+namespace {
+
+// Each name once.
+std::string List(const std::vector<std::string>& names, const char* between = ", ") {
+  std::string s;
+  for (auto it = names.begin(); it != names.end(); ++it)
+    if (std::find(names.begin(), it, *it) == it) s += (s.empty() ? "" : between) + *it;
+  return s;
+}
+
+// The name of a lowering of numbers, of bits, or of both.
+std::vector<std::string> PartsOf(const std::string& name) {
+  const size_t comma = name.find(", ");
+  if (comma == name.npos) return {name};
+  return {name.substr(0, comma), name.substr(comma + 2)};
+}
+
+}  // namespace
+
+const Candidate& Pick(const FunctionPlan& plan, const std::vector<Candidate>& all, const std::string& name,
+                      bool semi_honest) {
+  const bool avoid = RevealsToP0(plan) && !semi_honest;
+  auto before = [&](const Candidate& a, const Candidate& b) {
+    if (a.why_not.empty() != b.why_not.empty()) return a.why_not.empty();
+    if (avoid && a.steering.empty() != b.steering.empty()) return a.steering.empty();
+    return a.why_not.empty() && a.seconds < b.seconds;
+  };
   const Candidate* best = nullptr;
-  std::vector<std::string> known, apply;  // of numbers and of bits, each once
-  auto add = [](std::vector<std::string>* list, std::string names) {
-    for (size_t comma; !names.empty(); names.erase(0, comma == names.npos ? comma : comma + 2)) {
-      comma = names.find(", ");
-      const std::string one = names.substr(0, comma);
-      if (std::find(list->begin(), list->end(), one) == list->end()) list->push_back(one);
-    }
-  };
+  std::vector<std::string> known, apply;
   for (const Candidate& c : all) {
-    const bool part = c.name == name || c.name.starts_with(name + ", ") || c.name.ends_with(", " + name);
-    const bool applies = c.why_not.empty();
-    if (part && (!best || (applies && (!best->why_not.empty() || c.seconds < best->seconds)))) best = &c;
-    add(&known, c.name);
-    if (applies) add(&apply, c.name);
+    const std::vector<std::string> parts = PartsOf(c.name);
+    const bool meant = name == "auto" || c.name == name || std::find(parts.begin(), parts.end(), name) != parts.end();
+    if (meant && (!best || before(c, *best))) best = &c;
+    known.insert(known.end(), parts.begin(), parts.end());
+    if (c.why_not.empty()) apply.insert(apply.end(), parts.begin(), parts.end());
   }
-  auto list = [](const std::vector<std::string>& names) {
-    std::string s;
-    for (const std::string& one : names) s += (s.empty() ? "" : ", ") + one;
-    return s;
-  };
-  if (!best) Fail(Cause::kInput, name, " is no lowering; for ", func::Name(plan.f), " there are auto, ", list(known));
+  if (!best) Fail(Cause::kInput, name, " is no lowering; for ", func::Name(plan.f), " there are auto, ", List(known));
+  if (!best->why_not.empty() && name == "auto") return compiler::Best(all);  // none applies: says why
   if (!best->why_not.empty())
     Fail(Cause::kRefused, name, " does not apply to ", func::Name(plan.f), ": ", best->why_not,
-         "; these do: ", list(apply));
-  return best->choice;
+         "; these do: ", List(apply));
+  return *best;
+}
+
+void RefuseSteering(const FunctionPlan& plan, const Candidate& picked, const std::vector<Candidate>& all) {
+  if (!RevealsToP0(plan) || picked.steering.empty()) return;
+  std::vector<std::string> others;
+  for (const Candidate& c : all)
+    if (c.why_not.empty() && c.steering.empty()) others.push_back(c.name);
+  const std::string f = func::Name(plan.f);
+  Fail(Cause::kRefused, others.empty() ? "every lowering of " + f : "the lowering " + picked.name + " of " + f,
+       " lets a P0 that alters its messages learn more of x than the result (", picked.name, ": ", picked.steering,
+       "); ",
+       others.empty() ? "let P1 alone learn the result, or change the function" : "take " + List(others, " or "));
 }
 
 }  // namespace suf::gates

@@ -45,10 +45,17 @@ compiler::Choice ChoiceOf(const func::Function& f, const std::string& name);
 // the plan's choice is not read.
 std::vector<compiler::Candidate> Price(const FunctionPlan& plan, const compiler::Prices& prices, int64_t count,
                                        const pfss::Capabilities& can = {});
-// Named: the plan's choice by name, one for numbers and one for bits, "NUMBERS, BITS" where F has both; a part alone
-// leaves the other to `prices`. Throws Cause::kInput for a name that no lowering has, Cause::kRefused for one that does
-// not apply, with why and those that do.
-compiler::Choice Named(const FunctionPlan& plan, const std::string& name, const compiler::Prices& prices, int64_t count,
-                       const pfss::Capabilities& can = {});
+// Returns whether P0 learns a result of values, or of shares, that P1 brings.
+bool RevealsToP0(const FunctionPlan& plan);
+// Picks among the candidates of Price: "auto" is the cheapest; else a name, one for numbers and one for bits, "NUMBERS,
+// BITS" if F has both, and a part alone leaves the other to the prices. If P0 learns a result of P1's values,
+// candidates with a steering come last, unless P0 is `semi_honest`. Throws Cause::kInput for a name that no lowering
+// has, Cause::kRefused for one that does not apply, with why and those that do.
+const compiler::Candidate& Pick(const FunctionPlan& plan, const std::vector<compiler::Candidate>& all,
+                                const std::string& name, bool semi_honest);
+// Throws Cause::kRefused if P0 learns a result of P1's values and, by altering its messages, more (pfss::Steering);
+// the message names the candidates that prevent it.
+void RefuseSteering(const FunctionPlan& plan, const compiler::Candidate& picked,
+                    const std::vector<compiler::Candidate>& all);
 
 }  // namespace suf::gates

@@ -165,15 +165,15 @@ TEST(FunctionPlan, Splits) {
 }
 
 TEST(FunctionPlan, NamesLowerings) {
-  const compiler::Prices& prices = compiler::Profiles()[0].prices;
   FunctionPlan plan{func::ParseFunction(kMixed), {}, {}, {}};
-  plan.choice = Named(plan, "Index/digits, Digits", prices, 1);
+  const std::vector<compiler::Candidate> all = Price(plan, compiler::Profiles()[0].prices, 1);
+  plan.choice = Pick(plan, all, "Index/digits, Digits", false).choice;
   EXPECT_EQ(Name(plan), "Index/digits, Digits");
-  plan.choice = Named(plan, "Index/parity", prices, 1);
+  plan.choice = Pick(plan, all, "Index/parity", false).choice;
   EXPECT_TRUE(Name(plan).starts_with("Index/parity, ")) << Name(plan);
   auto cause = [&](const char* name, const char* what) {
     try {
-      Named(plan, name, prices, 1);
+      Pick(plan, all, name, false);
     } catch (const Error& e) {
       EXPECT_NE(std::string(e.what()).find(what), std::string::npos) << e.what();
       return e.cause();

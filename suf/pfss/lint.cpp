@@ -67,6 +67,62 @@ LintReport Lint(const Schedule& s) {
   return report;
 }
 
+namespace {
+
+// Whether a message of party p is the opening of an input of its own: input + pad, one word of each a word.
+bool OpensInput(const Trace& t, const Node& message, int p) {
+  const Node& sum = t.node(message.args[0]);
+  if (sum.op != Op::kAdd) return false;
+  const Node &input = t.node(sum.args[0]), &pad = t.node(sum.args[1]);
+  return input.op == Op::kInput && input.know == Party(p) && pad.op == Op::kRand && pad.attrs[0] == p &&
+         input.ring == sum.ring && pad.ring == sum.ring && input.shape == sum.shape && pad.shape == sum.shape;
+}
+
+// The nodes that what party p learns needs, and where nobody learns it, what both keep.
+std::vector<bool> Needed(const Trace& t, int p) {
+  std::vector<bool> needed(t.nodes().size());
+  for (const Trace::Result& r : t.results(p)) needed[size_t(r.node)] = true;
+  for (const Trace::Result& r : t.results(1 - p))
+    if (r.kept) needed[size_t(r.node)] = true;
+  for (size_t i = needed.size(); i-- > 0;)
+    if (needed[i])
+      for (int a : t.node(int(i)).args) needed[size_t(a)] = true;
+  return needed;
+}
+
+}  // namespace
+
+std::string Steering(const Trace& t, int p) {
+  if (t.results(p).empty()) return "";
+  const std::vector<bool> needed = Needed(t, p);
+  std::vector<int> by(needed.size(), -1);  // a message of p that the node depends on, its one input's opening aside
+  int opening = -1;
+  bool secret = false;  // the peer has an input
+  auto named = [&](int i) {
+    const std::string& scope = t.name(t.node(i).scope);
+    return Str("message ", i, " \"", t.name(t.node(i).label), scope.empty() ? "\"" : "\" in " + scope);
+  };
+  std::string found;
+  for (int i = 0; i < int(needed.size()); ++i) {
+    const Node& n = t.node(i);
+    for (int a : n.args) by[size_t(i)] = std::max(by[size_t(i)], by[size_t(a)]);
+    secret |= n.op == Op::kInput && n.know == Party(1 - p);
+    if (n.op != Op::kSend) continue;
+    if (n.attrs[0] != p) {
+      if (needed[size_t(i)] && by[size_t(i)] >= 0 && found.empty())
+        found = Str(named(i), " depends on P", p, "'s ", named(by[size_t(i)]));
+    } else if (opening < 0 && OpensInput(t, n, p)) {
+      opening = i;
+    } else {
+      by[size_t(i)] = i;
+    }
+  }
+  for (const Trace::Result& r : t.results(1 - p))
+    if (r.kept && by[size_t(r.node)] >= 0 && found.empty())
+      found = Str("the share that P", 1 - p, " keeps depends on P", p, "'s ", named(by[size_t(r.node)]));
+  return secret ? found : "";
+}
+
 Ending EndingOf(const Trace& t) {
   Ending e;
   for (size_t p : {0, 1})

@@ -19,6 +19,12 @@ struct LintReport {
 
 LintReport Lint(const Schedule& s);
 
+// Reads whether party p, if it alters its messages, learns more than its results of one input of its own choice.
+// Returns a clause that names the first message (or kept share) of the peer that shows more; empty is the proof that
+// none does. Holds for a trace that passes the lint and that computes its function for every input.
+// (docs/mathematics.md#steering.)
+std::string Steering(const Trace& t, int p);
+
 // Ending: who learns what, by party: values learned, and shares kept of what nobody learns.
 struct Ending {
   std::array<int, 2> learned{}, kept{};

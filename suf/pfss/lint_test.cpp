@@ -1,5 +1,6 @@
 #include "suf/pfss/lint.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -180,6 +181,76 @@ TEST(Lint, AMaskOfADerivedWireIsNeverOpened) {
     ASSERT_EQ(found.size(), 1u) << says;
     EXPECT_NE(found[0].find(says), std::string::npos) << found[0];
   }
+}
+
+// Steering: every message of P1 that P0's result needs, the shares that P1 keeps, and the one opening that is excepted.
+class Steering : public testing::Test {
+ protected:
+  // What the reading says of a trace that `emit` makes of P0's share a and P1's share b, which are opened as x.
+  template <class Emit>
+  std::string Read(const Emit& emit) {
+    Trace t;
+    const Own<0> a = t.input<kP0>("share", {4}, 12, 0);
+    const Own<1> b = t.input<kP1>("share", {4}, 12, 0);
+    emit(t, a, b);
+    t.close();
+    EXPECT_TRUE(Lint(Schedule(t)).faults.empty());
+    return pfss::Steering(t, 0);
+  }
+};
+
+TEST_F(Steering, ReadsEveryMessageThatTheResultNeeds) {
+  auto opened = [](Trace& t, const Own<0>& a, const Own<1>& b) { return t.open(Sh{a, b}, "x"); };
+  auto scaled = [](Trace& t, const SharedWire<kPub>& x) { return Low(Sh(t.deal(Lift(x.r) * 3, 20)) * x.hat, 12); };
+  EXPECT_EQ(Read([&](Trace& t, auto a, auto b) { t.reveal<0>(scaled(t, opened(t, a, b))); }), "");
+  // a second opening, of a value that depends on x
+  auto again = [&](Trace& t, auto a, auto b) { return scaled(t, t.open(scaled(t, opened(t, a, b)), "again")); };
+  EXPECT_THAT(Read([&](Trace& t, auto a, auto b) { t.reveal<0>(again(t, a, b)); }),
+              testing::MatchesRegex("message [0-9]+ \"result\" depends on P0's message [0-9]+ \"again\""));
+  EXPECT_THAT(Read([&](Trace& t, auto a, auto b) { t.keep(again(t, a, b)); }),
+              testing::MatchesRegex("the share that P1 keeps depends on P0's message [0-9]+ \"again\""));
+  // P0 learns nothing, or nothing that needs the second opening
+  EXPECT_EQ(Read([&](Trace& t, auto a, auto b) { t.reveal<1>(again(t, a, b)); }), "");
+  EXPECT_EQ(Read([&](Trace& t, auto a, auto b) {
+              const SharedWire<kPub> x = opened(t, a, b);
+              t.reveal<1>(scaled(t, t.open(scaled(t, x), "again")));
+              t.reveal<0>(scaled(t, x));
+            }),
+            "");
+}
+
+TEST_F(Steering, ExceptsOneOpeningOfOneInputWordForWord) {
+  auto reveal = [](Trace& t, const Wire<kPub>& x) {
+    Sh y = t.deal(Lift(x.r) * 3, 12);
+    t.reveal<0>(Low(y * x.hat, 8));
+  };
+  // the same input under two pads: P0 could open two values
+  EXPECT_THAT(Read([&](Trace& t, auto a, auto b) {
+                SharedWire<kPub> x = t.open(Sh{a, b}, "x"), again = t.open(Sh{a, b}, "again");
+                reveal(t, {x.hat + again.hat, x.r + again.r});
+              }),
+              testing::HasSubstr("\"again\""));
+  // a function of the input is not the input
+  EXPECT_THAT(Read([&](Trace& t, auto a, auto b) {
+                reveal(t, t.open(Sh{a * 3, b}, "scaled"));
+              }),
+              testing::HasSubstr("\"scaled\""));
+  EXPECT_THAT(Read([&](Trace& t, auto a, auto b) {
+                reveal(t, t.open(Low(Sh{a, b}, 9), "narrowed"));
+              }),
+              testing::HasSubstr("\"narrowed\""));
+}
+
+TEST_F(Steering, AMessageOfP1ThatOnlyP0AddsUpIsRead) {
+  // P1's bare share depends on nothing of P0, but cancels the pad of a message that does
+  const std::string found = Read([](Trace& t, const Own<0>& a, const Own<1>& b) {
+    SharedWire<kPub> x = t.open(Sh{a, b}, "x");
+    Sh word = t.deal(Lift(x.r) * 3, 12);
+    Wire<kPub> z = t.open(word, "z");
+    SharedWire<kP0> m = t.open<kP0>(Sh{Low(Own<0>(z.hat), 12), Low(b, 12) * Low(Own<1>(z.hat), 12)}, "m");
+    t.reveal<0>(Sh{Low(m.hat, 12), Own<1>(m.s.b) * -1});
+  });
+  EXPECT_THAT(found, testing::HasSubstr("\"m\""));
 }
 
 }  // namespace
