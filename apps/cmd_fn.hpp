@@ -74,17 +74,25 @@ struct FnPlanArgs {
   EndsArgs ends;
   std::string lowering = "auto", profile = "wan", out;
   int64_t max_values = int64_t{1} << 20;
+  bool semi_honest = false;
 };
 int RunFnPlan(const FnPlanArgs& a);
 
+// ExpectArgs: the plan that a party agreed to; empty: any.
+struct ExpectArgs {
+  std::string to, hash;
+};
+
 struct FnServeArgs : AnswerArgs {
   std::string values, out;
+  ExpectArgs expect;
 };
 int RunFnServe(const FnServeArgs& a);
 
 struct FnAskArgs : PartyArgs {
   std::string connect, values, out;
-  bool json = false;
+  ExpectArgs expect;
+  bool json = false, semi_honest = false;
   int audit = 0;  // bundles to be audited
 };
 int RunFnAsk(const FnAskArgs& a);

@@ -1,7 +1,9 @@
 // suf fn plan, serve and ask: a function's plan, and its two parties as processes. The dealer is suf deal.
+#include <cctype>
 #include <iostream>
 #include <optional>
 
+#include "apps/exit.hpp"
 #include "apps/fn_pair.hpp"
 #include "apps/fn_show.hpp"
 #include "apps/log.hpp"
@@ -57,6 +59,30 @@ void Show(const FnRun& run, const std::string& out, const std::vector<uint64_t>&
     std::cout << FnTable(run.plan, {run.plan.f, std::nullopt}, x, y) << "\n" << std::flush;
 }
 
+// The hint of every refusal that --semi-honest lifts.
+constexpr const char* kTrusting = "or trust P0 to follow the protocol: --semi-honest";
+
+// Logs what the plan says, and refuses another plan than the one expected; before anything goes out.
+void CheckExpected(const char* command, const roles::FunctionEngine& engine, const ExpectArgs& expect) {
+  const gates::FunctionPlan& plan = engine.plan();
+  const std::string hash = Hex(engine.hash());
+  log::Info(Str(command, ": the function is ", func::Name(plan.f), ", by ", gates::Name(plan)));
+  log::Info(Str(command, ": x comes from ", Whose(plan.from), "; the result goes to ", Whom(plan.to)));
+  log::Info(Str(command, ": the plan is ", hash));
+  if (!expect.to.empty() && gates::ToNamed(expect.to, "--expect-to") != plan.to)
+    Fail(Cause::kRefused, "the plan gives the result to ", Whom(plan.to), ", and --expect-to is ", expect.to,
+         "; ask for the plan that was agreed");
+  if (expect.hash.empty()) return;
+  std::string lower = expect.hash;
+  for (char& c : lower) c = char(std::tolower(static_cast<unsigned char>(c)));
+  if (lower.size() != hash.size() || lower.find_first_not_of("0123456789abcdef") != lower.npos)
+    Fail(Cause::kInput, "--plan-hash takes the ", hash.size(), " hexadecimal digits that suf fn plan prints; got ",
+         expect.hash.size(), " characters");
+  if (lower != hash)
+    Fail(Cause::kRefused, "the plan has the hash ", hash, ", and --plan-hash names another one",
+         "; ask for the plan that was agreed");
+}
+
 // RunOf: the bill of so many values.
 FnRun RunOf(roles::FunctionEngine& engine, uint32_t count) {
   const auto work = engine.At(int(count));
@@ -70,12 +96,15 @@ int RunFnPlan(const FnPlanArgs& a) {
   gates::FunctionFile file{PlanOf(g.f, a.ends), a.max_values};
   const compiler::Profile profile = compiler::ParseProfile(a.profile);
   const int64_t many = std::min<int64_t>(a.max_values, 1024);
-  file.plan.choice = ChoiceFor(file.plan, a.lowering, profile, many);
+  const std::vector<compiler::Candidate> all = gates::Price(file.plan, profile.prices, many);
+  const compiler::Candidate& picked = gates::Pick(file.plan, all, a.lowering, a.semi_honest);
+  if (!a.semi_honest) Hinted(Cause::kRefused, kTrusting, [&] { gates::RefuseSteering(file.plan, picked, all); });
+  file.plan.choice = picked.choice;
   WriteText(a.out, gates::Print(file));
   pfss::Trace t;
   gates::Emit(t, file.plan, many);
   const FnRun run{file.plan, "packed", a.profile, compiler::BillOf(pfss::Schedule(t)), t.digest(), std::nullopt};
-  std::cout << "plan " << Hex(gates::HashOfFile(file)).substr(0, 16) << ", up to " << a.max_values << " values\n"
+  std::cout << "plan " << Hex(gates::HashOfFile(file)) << "\nup to " << a.max_values << " values a call\n"
             << FnSentences(run, many,
                            Str("about ", Fixed(compiler::Seconds(run.bill, profile.prices) * 1e3, 1),
                                " ms by the profile ", profile.name));
@@ -90,6 +119,7 @@ int RunFnServe(const FnServeArgs& a) {
   const auto backend = RoleBackend("fn serve", a.backend);
   roles::FunctionEngine engine(roles::LoadFunctionPlan(a.plan), *backend);
   if (!a.times.empty()) engine.MeasureScopes();
+  CheckExpected("fn serve", engine, a.expect);
   Wiped<uint64_t> values = OwnValues(engine, 0, a.values);
   CheckOut(engine.plan(), 0, a.out);
   if (!values.empty()) CheckCount(engine, values.size());
@@ -120,9 +150,14 @@ int RunFnServe(const FnServeArgs& a) {
 
 namespace {
 
-// Call: one job with P0, from greeting to end.
-roles::Ran Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngine& engine,
-                Wiped<uint64_t> values) {
+// A call's outcome, and the error by which the session ended behind it, which takes nothing from P1.
+struct Called {
+  roles::Ran ran;
+  std::optional<Error> end;
+};
+
+// Call: one job with P0, from greeting to end. Nothing in it depends on the result.
+Called Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngine& engine, Wiped<uint64_t> values) {
   store::Store store(a.store);
   UsesFolder("fn ask", "store", a.store);
   Warn("fn ask", store.notices());
@@ -130,7 +165,7 @@ roles::Ran Call(const FnAskArgs& a, const net::Credentials& own, roles::Function
   if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);
   const auto timeout = Timeout(a.timeout);
   Bar bar("fn ask");
-  roles::Client::Options options{.keys = KeysOf(a.keys, store), .audits = a.audit};
+  roles::Client::Options options{.keys = KeysOf(a.keys, store), .audits = a.audit, .semi_honest = a.semi_honest};
   options.audited = [] { log::Info("fn ask: P0 audited a bundle and found nothing wrong"); };
   options.progress = [&](size_t, double done, const std::string& what) { bar.At(done, what); };
   roles::Client client(engine, store, CallDealer(own, a.dealer, timeout, a.streams), std::move(options));
@@ -147,10 +182,15 @@ roles::Ran Call(const FnAskArgs& a, const net::Credentials& own, roles::Function
   KeepPages();
   std::vector<roles::Ask> jobs;
   jobs.push_back(roles::Values(engine.plan(), std::move(values), brought));
-  roles::Ran ran;
-  session.Run(std::move(jobs), [&](size_t, roles::Ran r) { ran = std::move(r); });
-  session.End();
-  return ran;
+  Called out;
+  session.Run(std::move(jobs), [&](size_t, roles::Ran r) { out.ran = std::move(r); });
+  try {
+    session.End();
+  } catch (const Error& e) {
+    if (roles::Learns(engine.plan(), 1) && out.ran.words.empty()) throw;
+    out.end = e;
+  }
+  return out;
 }
 
 }  // namespace
@@ -163,13 +203,23 @@ int RunFnAsk(const FnAskArgs& a) {
   roles::FunctionEngine engine(roles::LoadFunctionPlan(a.plan), *backend);
   if (!a.times.empty()) engine.MeasureScopes();
   const gates::FunctionPlan& plan = engine.plan();
+  CheckExpected("fn ask", engine, a.expect);
+  if (gates::RevealsToP0(plan) && a.expect.to.empty() && a.expect.hash.empty())
+    Fail(Cause::kRefused, "by this plan P0 learns a result of our ",
+         plan.from == gates::From::kShared ? "shares" : "values", "; if that is agreed, add --expect-to ",
+         gates::Name(plan.to), ", or --plan-hash with the hash of the agreed plan");
   Wiped<uint64_t> values = OwnValues(engine, 1, a.values);
   CheckOut(plan, 1, a.out);
-  if (!values.empty()) CheckCount(engine, values.size());
+  if (!values.empty()) {
+    CheckCount(engine, values.size());
+    if (!a.semi_honest)
+      Hinted(Cause::kRefused, kTrusting, [&] { roles::RefuseSteering(*engine.At(int(values.size()))); });
+  }
   std::vector<uint64_t> x;
   if (plan.from == gates::From::kP1) x.assign(values.begin(), values.end());
   TimesFile times(a.times);
-  const roles::Ran ran = Call(a, own, engine, std::move(values));
+  const Called called = Call(a, own, engine, std::move(values));
+  const roles::Ran& ran = called.ran;
   times.Add(ran.serial, ran.times);
   FnRun run = RunOf(engine, ran.count);
   ValueRows y;
@@ -191,9 +241,11 @@ int RunFnAsk(const FnAskArgs& a) {
                              Str(Fixed(ran.times.total * 1e3, 1), " ms online, ", Fixed(ran.fetch_ms, 1),
                                  " ms until keys came, ", Fixed(ran.deal_ms, 1), " ms of dealing"));
   }
+  // after all calls, so that P0 cannot see it; whoever retries tells P0 that a change of its messages mattered
   if (wrong.count)
     Fail(Cause::kRefused, wrong.count, " of ", ran.count, " values differ from ", func::Name(plan.f),
-         "'s own meaning, the first at x = ", x[wrong.first], "; report it, and take another lowering");
+         "'s own meaning, the first at x = ", x[wrong.first], "; do not retry, find out why P0's share is wrong");
+  if (called.end) throw *called.end;
   return 0;
 }
 

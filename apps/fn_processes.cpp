@@ -69,7 +69,8 @@ PairResult RunProcesses(const gates::FunctionPlan& plan, const PairInput& input)
   serve.Drain();
   Child ask("P1",
             with({"suf", "fn", "ask", "--plan", file, "--certs", certs + "/data", "--dealer", dealer, "--connect",
-                  server, "--store", dir / "p1.store", "--times", dir / "p1.times"},
+                  server, "--store", dir / "p1.store", "--times", dir / "p1.times", "--semi-honest", "--expect-to",
+                  gates::Name(plan.to)},
                  1),
             2);
   ask.Drain();

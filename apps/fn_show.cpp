@@ -26,6 +26,13 @@ const char* KindName(const func::Channel& c) {
   return c.kind == func::Channel::kBit ? "bit" : c.kind == func::Channel::kSigned ? "signed" : "unsigned";
 }
 
+// FileOf: of a channel's values.
+std::string FileOf(const std::string& out, const std::vector<func::Channel>& all, const func::Channel& c) {
+  return all.size() > 1 ? out + "." + c.name : out;
+}
+
+}  // namespace
+
 const char* Whose(gates::From from) {
   return from == gates::From::kShared ? "shares of both parties"
          : from == gates::From::kP0   ? "P0, in private"
@@ -38,13 +45,6 @@ const char* Whom(gates::To to) {
          : to == gates::To::kP0   ? "P0 alone"
                                   : "P1 alone";
 }
-
-// FileOf: of a channel's values.
-std::string FileOf(const std::string& out, const std::vector<func::Channel>& all, const func::Channel& c) {
-  return all.size() > 1 ? out + "." + c.name : out;
-}
-
-}  // namespace
 
 ordered_json FnRow(const FnRun& run, const std::vector<uint64_t>& x, const ValueRows& y) {
   const gates::FunctionPlan& plan = run.plan;

@@ -22,6 +22,10 @@ struct FnRun {
   std::optional<bool> equal;  // to the function's own meaning; nothing where nobody here knows x and y
 };
 
+// In words: where x comes from, and who learns the result.
+const char* Whose(gates::From from);
+const char* Whom(gates::To to);
+
 // FnRow: schema suf.fn/1. x and y: what this process knows of both, shares or nothing otherwise.
 nlohmann::ordered_json FnRow(const FnRun& run, const std::vector<uint64_t>& x, const ValueRows& y);
 // FnTable: the first values; in units, too, where the library gives scales.

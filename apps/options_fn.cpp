@@ -197,6 +197,22 @@ void AddFnRun(CLI::App* fn, FunctionCommands* all, int* status) {
   r->callback([=] { *status = RunFnRun(all->run); });
 }
 
+constexpr const char* kSemiHonest =
+    "trust P0 to follow the protocol: also take a lowering by which a P0 that learns the result and alters its "
+    "messages "
+    "learns more of P1's x, perhaps all of it, unnoticed";
+
+// AddExpect: the plan that a party agreed to. otherwise: which plans it takes without.
+void AddExpect(CLI::App* c, ExpectArgs* expect, const char* otherwise) {
+  c->add_option("--expect-to", expect->to,
+                Str("take only a plan by which p1, p0, both or nobody (shared) learns the "
+                    "result (default: ",
+                    otherwise, ")"))
+      ->option_text("p1|p0|both|shared");
+  c->add_option("--plan-hash", expect->hash, "take only the plan with this hash, as suf fn plan prints it")
+      ->option_text("HEX");
+}
+
 // AddFnSession: fn plan, serve, ask.
 void AddFnSession(CLI::App* fn, FunctionCommands* all, int* status) {
   auto* p = fn->add_subcommand("plan",
@@ -212,6 +228,7 @@ void AddFnSession(CLI::App* fn, FunctionCommands* all, int* status) {
                 Str("most values of one call (default: ", all->plan.max_values, ")"))
       ->check(CLI::Range(int64_t{1}, gates::kMostValues))
       ->option_text("N");
+  p->add_flag("--semi-honest", all->plan.semi_honest, Str(kSemiHonest, "; the cheapest of all lowerings is taken"));
   p->add_option("--out", all->plan.out, "plan file to write")->required();
   p->callback([=] { *status = RunFnPlan(all->plan); });
 
@@ -222,6 +239,7 @@ void AddFnSession(CLI::App* fn, FunctionCommands* all, int* status) {
                                "Example:  suf fn serve --plan relu.plan --values x.txt --certs certs --dealer "
                                "127.0.0.1:7001 --listen 127.0.0.1:7002 --store p0");
   AddAnswer(s, &all->serve);
+  AddExpect(s, &all->serve.expect, "any");
   s->add_option("--values", all->serve.values, values)->option_text("FILE");
   s->add_option("--out", all->serve.out, out);
   s->callback([=] { *status = RunFnServe(all->serve); });
@@ -234,6 +252,8 @@ void AddFnSession(CLI::App* fn, FunctionCommands* all, int* status) {
   AddAddress(a, "--connect", &all->ask.connect, "where P0 listens");
   a->add_option("--values", all->ask.values, values)->option_text("FILE");
   a->add_option("--out", all->ask.out, out);
+  AddExpect(a, &all->ask.expect, "any by which P0 learns no result of our values");
+  a->add_flag("--semi-honest", all->ask.semi_honest, kSemiHonest);
   AddAudit(a, &all->ask.audit);
   a->add_flag("--json", all->ask.json, "JSON");
   a->callback([=] { *status = RunFnAsk(all->ask); });

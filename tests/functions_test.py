@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A function between three processes: suf deal, suf fn serve and suf fn ask, over TLS; what each learns and keeps, and what each refuses.
 
-  functions_test.py SUF [PATTERN]     from anywhere; some seconds. PATTERN picks cases
+  functions_test.py SUF ALTERING_OWNER [PATTERN]     from anywhere; some seconds. PATTERN picks cases
 """
 import json
 import pathlib
@@ -15,7 +15,7 @@ import sys
 import cases
 from roles import AMPLE, PATIENT, Role
 
-SUF = ''
+SUF = ALTERING_OWNER = ''
 WORK = pathlib.Path()
 DATA = pathlib.Path(__file__).parent / 'data'
 TARIFF = """suf tariff domain 20 ring 28 outputs 1 degree 1
@@ -101,6 +101,28 @@ BAD = [
     ('a lowering that does not apply', 4, 'RowLut does not apply to relu', 'fn plan relu --lowering RowLut --out {w}/out.plan'),
     ('an unknown ending', 2, '--to does not know me; use one of', 'fn plan relu --to me --out {w}/out.plan'),
     ('no values at all', 2, '--max-values', 'fn plan relu --max-values 0 --out {w}/out.plan'),
+    ('expected plans: P0 learns, and nobody agreed', 4, 'by this plan P0 learns a result of our values; if that is agreed, add --expect-to both',
+     'fn ask --plan {w}/both.plan {ask} --values {w}/two.txt'),
+    ('expected plans: P0 learns of shares', 4, 'by this plan P0 learns a result of our shares; if that is agreed, add --expect-to p0',
+     'fn ask --plan {w}/shares.plan {ask} --values {w}/two.txt'),
+    ('expected plans: another ending', 4, 'the plan gives the result to both parties, and --expect-to is p1; ask for the plan that was agreed',
+     'fn ask --plan {w}/both.plan {ask} --values {w}/two.txt --expect-to p1'),
+    ('expected plans: another ending, for P0', 4, 'the plan gives the result to both parties, and --expect-to is p0',
+     'fn serve --plan {w}/both.plan {serve} --expect-to p0'),
+    ('expected plans: no ending', 2, '--expect-to does not know me; use one of p0, p1, both, shared', 'fn ask --plan {w}/relu.plan {ask} --expect-to me'),
+    ('expected plans: another hash', 4, 'the plan has the hash [0-9a-f]{64}, and --plan-hash names another one',
+     f'fn ask --plan {{w}}/both.plan {{ask}} --values {{w}}/two.txt --plan-hash {64 * "0"}'),
+    ('expected plans: another hash, for P0', 4, '--plan-hash names another one', f'fn serve --plan {{w}}/both.plan {{serve}} --plan-hash {64 * "a"}'),
+    ('expected plans: half a hash', 2, '--plan-hash takes the 64 hexadecimal digits that suf fn plan prints; got 16 characters',
+     f'fn ask --plan {{w}}/both.plan {{ask}} --values {{w}}/two.txt --plan-hash {16 * "0"}'),
+    ('expected plans: no hash', 2, '--plan-hash takes the 64 hexadecimal digits', f'fn serve --plan {{w}}/both.plan {{serve}} --plan-hash {64 * "g"}'),
+    ('steering: a lowering that lets P0 learn more', 4,
+     'the lowering Index/digits of relu lets a P0 that alters its messages learn more of x than the result .*depends on P0\'s message.*; take StepDcf'
+     '.*--semi-honest', 'fn plan relu --to both --lowering Index/digits --out {w}/out.plan'),
+    ('steering: no other lowering', 4, 'every lowering of exp lets a P0 that alters its messages learn more .*--semi-honest',
+     'fn plan exp --n 24 --scale 8 --from shared --to p0 --out {w}/out.plan'),
+    ('steering: in a plan that P1 is given', 4, 'a P0 that alters its messages learns more of our values than the result .*--semi-honest',
+     'fn ask --plan {w}/steered.plan {ask} --values {w}/two.txt --expect-to both'),
     ('lowering and profile', 2, 'excludes', 'fn plan relu --lowering StepDcf --profile lan --out {w}/out.plan'),
     ('another backend by processes', 2, '--processes runs the three roles, which compute on packed; leave out --backend clear',
      'fn run relu --x 1 --processes --backend clear'),
@@ -112,7 +134,7 @@ def bad_input(what, code, sentence, command):
              'serve': '--certs {w}/certs/model --dealer 127.0.0.1:9 --listen 127.0.0.1:0 --store {w}/p0'}
     words = command.format(w='{w}', data=DATA, **flags).format(w=WORK).split()
     done = suf(*words)
-    cases.refused(done, code, sentence, 400)
+    cases.refused(done, code, sentence, 500)
     assert not done.stdout and not list(WORK.glob('out*')) and not (WORK / 'p0').exists() and not (WORK / 'p1').exists(), 'something was written'
 
 
@@ -137,7 +159,7 @@ def test_compare():
     mine, theirs = [7, 5, 9, 2**30], [5, 7, 9, 0]
     with Three('compare', sign, sign, '--values', values('theirs', [-v for v in theirs]), '--out', WORK / 'sign.p0') as t:
         for call in range(2):  # the second call takes fresh keys
-            done = t.ask(sign, '--values', values('mine', mine), '--json')
+            done = t.ask(sign, '--values', values('mine', mine), '--expect-to', 'both', '--json')
             assert done.returncode == 0, done.stderr
             row = json.loads(done.stdout)
             assert row['y'] == [[((a > b) - (a < b)) << 12] for a, b in zip(mine, theirs)]
@@ -192,7 +214,7 @@ def test_audit():
     """P0 opens two bundles of three and finds them as they should be"""
     relu = plan('audited', 'relu', '--to', 'both')
     with Three('audited', relu, relu, '--out', WORK / 'learned') as t:
-        done = t.ask(relu, '--values', WORK / 'two.txt', '--audit', '2', '--json')
+        done = t.ask(relu, '--values', WORK / 'two.txt', '--expect-to', 'both', '--audit', '2', '--json')
         assert done.returncode == 0 and done.stderr.count('found nothing wrong') == 2, done.stderr
         assert sum('audited: both bundles are as they should be' in line for line in t.server.err) == 2
         assert json.loads(done.stdout)['y'] == [[1], [2]] and numbers('learned')[1] == [1, 2]
@@ -219,6 +241,90 @@ def test_other_plans():
         with Three(f'dealer-{name}', other, one) as t:
             done = t.ask(one, '--values', WORK / 'two.txt')
             assert done.returncode == 4 and 'holds another plan' in done.stderr, (name, done.stderr)
+
+
+def said_of_plan(command, text, function, lowering, origin, ending, hash):
+    """The lines by which a role says what its plan is, in order, before it dials or listens."""
+    lines = [f'{command}: the function is {function}, by {lowering}', f'{command}: x comes from {origin}; the result goes to {ending}',
+             f'{command}: the plan is {hash}']
+    found = [text.find(line) for line in lines]
+    assert -1 not in found and found == sorted(found), text
+    return found[-1]
+
+
+def test_expected_plans():
+    """both parties say what the plan is before anything goes out, and run it where it is the one that was agreed"""
+    both = WORK / 'both.plan'
+    hash = json.loads(both.read_text())['hash']
+    facts = ('relu', 'StepDcf', 'P1, in private', 'both parties', hash)
+    nobody = suf('fn', 'ask', '--plan', both, '--certs', WORK / 'certs' / 'data', '--dealer', '127.0.0.1:9', '--connect', '127.0.0.1:9',
+                 '--store', WORK / 'nobody', '--values', WORK / 'two.txt', '--expect-to', 'both')
+    assert nobody.returncode == 3, nobody.stderr
+    assert said_of_plan('fn ask', nobody.stderr, *facts) < nobody.stderr.index('nobody answers')
+    with Three('expected', both, both, '--expect-to', 'both', '--plan-hash', hash.upper()) as t:
+        t.server.port()
+        lines = '\n'.join(t.server.err)
+        assert said_of_plan('fn serve', lines, *facts) < lines.index('listening on port')
+        for agreed in (['--expect-to', 'both'], ['--plan-hash', hash], ['--plan-hash', hash.upper(), '--expect-to', 'both']):
+            done = t.ask(both, '--values', WORK / 'two.txt', *agreed, '--json')
+            assert done.returncode == 0 and json.loads(done.stdout)['y'] == [[1], [2]], done.stderr
+    assert hash in suf('fn', 'plan', 'relu', '--to', 'both', '--out', WORK / 'same.plan').stdout
+
+
+def test_steering():
+    """plans by which P0 learns a result take lowerings that show a P0 that alters its messages no more; others need --semi-honest"""
+    for function, start, to, profile in (('relu', 'p1', 'p0', 'cpu'), ('relu', 'shared', 'both', 'lan'), ('gelu', 'p1', 'both', 'wan'),
+                                         (WORK / 'tariff.suf', 'shared', 'p0', 'balanced'), (WORK / 'less.suf', 'shared', 'both', 'cpu')):
+        ends = ['--from', start, '--to', to, '--profile', profile]
+        cost = json.loads(suf('fn', 'cost', function, *ends, '--json').stdout)
+        (name, choice), = cost['choice'].items()
+        by_name = {row['lowering']: row for row in cost['lowerings']}
+        assert by_name[choice]['safe'] and not all(row['safe'] for row in by_name.values())
+        assert by_name[choice]['seconds'][name] == min(row['seconds'][name] for row in by_name.values() if row['safe'])
+        assert json.loads(plan('safe', function, *ends).read_text())['lowering'] == choice
+        cheapest = min(by_name.values(), key=lambda row: row['seconds'][name])['lowering']
+        assert json.loads(plan('cheapest', function, *ends, '--semi-honest').read_text())['lowering'] == cheapest
+        unsafe = next(name for name, row in by_name.items() if not row['safe'])
+        refused = suf('fn', 'plan', function, *ends[:4], '--lowering', unsafe, '--out', WORK / 'refused.plan')
+        assert refused.returncode == 4 and unsafe in refused.stderr and not (WORK / 'refused.plan').exists(), refused.stderr
+        plan('named', function, *ends[:4], '--lowering', unsafe, '--semi-honest')
+    # where P0 learns nothing of P1's values, every lowering will do
+    for ends in (('p1', 'p1'), ('shared', 'p1'), ('p0', 'both'), ('p0', 'p0'), ('shared', 'shared')):
+        plan('any', 'relu', '--from', ends[0], '--to', ends[1], '--lowering', 'Index/digits')
+    # a party that trusts P0 runs any plan; `fn run`, which plays both, asks for no trust
+    steered = WORK / 'steered.plan'
+    with Three('steered', steered, steered) as t:
+        done = t.ask(steered, '--values', WORK / 'two.txt', '--expect-to', 'both', '--semi-honest', '--json')
+        assert done.returncode == 0 and json.loads(done.stdout)['y'] == [[1], [2]], done.stderr
+    for words in (['relu', '--lowering', 'Index/digits'], ['exp', '--n', '24', '--scale', '8'], ['relu', '--lowering', 'Index/digits', '--processes']):
+        done = suf('fn', 'run', *words, '--x', '3', '--to', 'both')
+        assert done.returncode == 0 and 'equal to the function' in done.stdout, done.stderr
+    table = suf('fn', 'cost', 'relu', '--to', 'both').stdout
+    assert re.search(r'^StepDcf +yes ', table, re.M) and re.search(r'^Index/digits +no ', table, re.M), table
+    assert 'a P0 that alters its messages learns F(x) alone' in table and 'safe' not in suf('fn', 'cost', 'relu').stdout
+
+
+def test_a_wrong_result_is_reported_after_the_call():
+    """P1 knows x and learns y: where P0 altered its words, P1 says so when the session has ended well, with code 4"""
+    for to in ('both', 'p1'):
+        given = plan(f'wrong-{to}', 'relu', '--to', to)
+        with Three(f'wrong-{to}', given, given) as t:
+            t.server.end()
+            t.server = Role([ALTERING_OWNER, given, WORK / 'certs' / 'model', t.address, t.where / 'altering'])
+            done = t.ask(given, '--values', WORK / 'two.txt', '--expect-to', to, '--json')
+            assert t.server.finish() == 0 and t.server.out == b'the session ended well\n', (t.server.out, t.server.err)
+            assert done.returncode == 4 and json.loads(done.stdout)['equal'] is False
+            last = done.stderr.splitlines()[-1]
+            assert re.search("2 of 2 values differ from relu's own meaning, the first at x = 1; do not retry", last), done.stderr
+
+
+def test_p1_keeps_its_result():
+    """both learn, and P0 cannot write its result: P1 has its own all the same"""
+    both = WORK / 'both.plan'
+    with Three('keeps', both, both, '--out', WORK / 'no' / 'folder') as t:
+        done = t.ask(both, '--values', WORK / 'two.txt', '--expect-to', 'both', '--json')
+        assert done.returncode == 0 and json.loads(done.stdout)['y'] == [[1], [2]], done.stderr
+        assert t.server.finish() == 5 and 'cannot write' in t.server.err[-1], t.server.err
 
 
 def test_keys_ahead():
@@ -325,12 +431,14 @@ def test_the_walk_of_the_page():
 
 
 def prepare(folder):
-    global SUF, WORK
-    SUF, WORK = str(pathlib.Path(sys.argv[1]).resolve()), folder
+    global SUF, ALTERING_OWNER, WORK
+    SUF, ALTERING_OWNER, WORK = str(pathlib.Path(sys.argv[1]).resolve()), str(pathlib.Path(altering_owner).resolve()), folder
     assert suf('certs', WORK / 'certs').returncode == 0
     (WORK / 'tariff.suf').write_text(TARIFF)
     values('two.txt', [1, 2]), values('bad.txt', [1, 'four'])
-    for name, words in (('relu', ()), ('shared', ('--to', 'shared')), ('one', ('--max-values', 1))):
+    (WORK / 'less.suf').write_text('suf less domain 32 ring 1 outputs 0 degree 0\nend 4294967296\nformula msb 0\nchannel bit 1 0 less\n')
+    for name, words in (('relu', ()), ('shared', ('--to', 'shared')), ('one', ('--max-values', 1)), ('both', ('--to', 'both')),
+                        ('shares', ('--from', 'shared', '--to', 'p0')), ('steered', ('--to', 'both', '--lowering', 'Index/digits', '--semi-honest'))):
         plan(name, 'relu', *words)
     plan('exp', 'exp', '--to', 'p1'), plan('recip', 'recip', '--from', 'p0', '--to', 'p1')
     values('minus.txt', [1, -1]), values('zero.txt', [0])
@@ -338,4 +446,5 @@ def prepare(folder):
 
 
 if __name__ == '__main__':
+    altering_owner = sys.argv.pop(2)
     cases.main(globals(), prepare)

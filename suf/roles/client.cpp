@@ -152,6 +152,7 @@ size_t Client::Session::Run(std::vector<Ask> jobs, const std::function<void(size
     const store::Job job = s.session.JobOf(jobs[i].count);
     auto work = s.client.engine_.At(int(job.tokens),
                                     int(job.variant));  // a fault of the trace is to end the call before an audit
+    if (!s.client.options_.semi_honest) RefuseSteering(*work);
     if (!s.Audit(due.places[i][0], job, due) || s.Stop()) return s.session.Leave(), i;
     Ran ran = s.One(i, std::move(jobs[i]), job, std::move(work), due);
     const bool goes_on = s.Audit(due.places[i][1], job, due);

@@ -48,6 +48,8 @@ struct ClientOptions {
   // audits: so many bundles more than the jobs of a Run need are opened by the server, who checks them; at random
   // places, so that the dealer cannot know which are used. Not with one_by_one, whose pauses would tell it.
   int audits = 0;
+  // semi_honest: the server is trusted to follow the protocol, so a job may have a steering (Work).
+  bool semi_honest = false;
   std::function<void(size_t job, double done, const std::string& what)> progress = {};
   std::function<void()> audited = {};  // a bundle pair, and both were as they should be
   // Polled before each bundle is used: true if no further result is wanted. The server sees when a session stops, so
@@ -78,7 +80,8 @@ class Client {
     const std::optional<proto::Link>& link() const;
     // Run: the jobs one after another; `done` gets each as soon as it is there, and must not make the next one wait for
     // what it finds in it. Flights and bytes: Estimate. Throws Cause::kRefused when an audit finds a bundle that was
-    // dealt wrongly, and the errors of proto::DataSession. Returns how many jobs are done: fewer than there are if
+    // dealt wrongly and, before anything is spent, for a job with a steering (ClientOptions::semi_honest); and the
+    // errors of proto::DataSession. Returns how many jobs are done: fewer than there are if
     // ClientOptions::stop ended the session.
     size_t Run(std::vector<Ask> jobs, const std::function<void(size_t job, Ran)>& done);
     // End: tells the server that no job follows.

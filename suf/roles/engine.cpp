@@ -28,11 +28,18 @@ std::shared_ptr<const Work> Engine::At(int n, int variant) {
     Fail(Cause::kRefused, "the trace of this plan does not pass the lint (",
          lint.faults.empty() ? "it reveals or keeps other results than the plan names" : lint.faults[0],
          "); make a new plan");
+  if (due.learned[0]) work->steering = pfss::Steering(work->trace, 0);
   work->task.trace = work->trace.digest(), work->task.window = run::WindowOf(*work->schedule);
   for (int p : {0, 1}) work->task.body[p] = std::make_shared<const store::Layout>(run::LayoutOf(*work->schedule, p));
   if (works_.size() >= 8) works_.erase(works_.begin());
   works_[{variant, n}] = work;
   return work;
+}
+
+void RefuseSteering(const Work& work) {
+  if (!work.steering.empty())
+    Fail(Cause::kRefused, "by the plan's lowering a P0 that alters its messages learns more of our values than the ",
+         "result (", work.steering, "); ask for a plan by another lowering");
 }
 
 std::string Engine::Section(const store::Job& job, int p, uint64_t byte) {

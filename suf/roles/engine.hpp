@@ -27,11 +27,17 @@ struct Work {
   pfss::Trace trace;
   std::unique_ptr<pfss::Schedule> schedule;
   proto::Task task;
+  // steering: what lets a P0 that alters its messages learn more of P1's input than the results that it is to learn
+  // (pfss::Steering); empty: nothing.
+  std::string steering;
 
  private:
   friend class Engine;
   Work() = default;
 };
+
+// Throws Cause::kRefused if the work has a steering: P1's check, before anything goes out.
+void RefuseSteering(const Work& work);
 
 // Subject: what an engine takes from a plan.
 struct Subject {

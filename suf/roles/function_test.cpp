@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
 #include <random>
 
 #include "suf/backends/clear.hpp"
@@ -45,6 +47,8 @@ struct FunctionWorld {
     options.keys.ahead = ahead;
     client.emplace(*engine[2], store[1], links.Dial(Role::kData), std::move(options));
   }
+  // P0 writes what it learned: here, before `learned` has it.
+  std::function<void()> writes = [] {};
   // Serve: P0 with these values.
   void Serve(const Words& values, uint32_t ahead = 1) {
     Server::Options options;
@@ -52,7 +56,7 @@ struct FunctionWorld {
     options.audited = [this](uint32_t, uint64_t) { ++audited; };
     server.emplace(*engine[1],
                    PartOf(engine[1]->plan(), Wiped<uint64_t>(values.begin(), values.end()),
-                          [this](uint32_t, Words words) { learned.push_back(std::move(words)); }),
+                          [this](uint32_t, Words words) { writes(), learned.push_back(std::move(words)); }),
                    store[0], links.Dial(Role::kModel), std::move(options));
   }
   // Run: calls of P1 with these values in one session.
@@ -97,7 +101,8 @@ TEST(Function, EveryOriginAndEndingGivesItsMeaningToWhomThePlanSays) {
     for (To to : {To::kP0, To::kP1, To::kBoth, To::kShared})
       for (const char* lowering : {"StepDcf, PackedCompare", "Index/digits, Digits"}) {
         SCOPED_TRACE(Str(gates::Name(from), " to ", gates::Name(to), " by ", lowering));
-        FunctionWorld w(FileOf(kMixed, lowering, from, to));
+        const gates::FunctionFile file = FileOf(kMixed, lowering, from, to);
+        FunctionWorld w(file, {.semi_honest = lowering[0] == 'I' && gates::RevealsToP0(file.plan)});
         const gates::FunctionPlan& plan = w.engine[0]->plan();
         Words own[2] = {x, x};
         if (from == From::kShared)
@@ -132,7 +137,7 @@ TEST(Function, EveryOriginAndEndingGivesItsMeaningToWhomThePlanSays) {
 
 TEST(Function, RunsInARowTakeKeysFromTheStoreAndAuditsOpenOthers) {
   int audited = 0;
-  Client::Options options{.audits = 2};
+  Client::Options options{.audits = 2, .semi_honest = true};
   options.audited = [&] { ++audited; };
   FunctionWorld w(FileOf(kMixed, "Index/blocks, Blocks", From::kP1, To::kBoth), std::move(options), 3);
   w.Serve({}, 3);
@@ -146,6 +151,68 @@ TEST(Function, RunsInARowTakeKeysFromTheStoreAndAuditsOpenOthers) {
   EXPECT_EQ(audited, 2);
   EXPECT_EQ(w.audited, 2);
   EXPECT_TRUE(w.links.served == std::nullopt);
+}
+
+// By these lowerings P0's openings reach P1's bare share, so a P0 that alters them learns more than F(x).
+TEST(Function, AClientRefusesASteeringBeforeAnythingIsSpent) {
+  for (const char* lowering : {"Index/digits, PackedCompare", "StepDcf, Digits"})
+    for (From from : {From::kP1, From::kShared})
+      for (To to : {To::kP0, To::kBoth}) {
+        SCOPED_TRACE(Str(gates::Name(from), " to ", gates::Name(to), " by ", lowering));
+        FunctionWorld w(FileOf(kMixed, lowering, from, to));
+        w.Serve(from == From::kP1 ? Words{} : Words{1, 2});
+        EXPECT_TRUE(
+            Fails(Cause::kRefused, "a P0 that alters its messages learns more of our values than the result", [&] {
+              w.Run({{3, 4}});
+            }));
+        EXPECT_EQ(w.store[1].ledger().floor(), 0u);
+        EXPECT_TRUE(w.learned.empty());
+      }
+}
+
+// P0 waits with its result until P1 has its own: whatever P0 does with the result comes after P1's last frame.
+TEST(Function, P0WritesWhatItLearnedWhenP1HearsNoMoreOfTheCall) {
+  for (To to : {To::kP0, To::kBoth, To::kShared}) {
+    SCOPED_TRACE(gates::Name(to));
+    FunctionWorld w(FileOf(kMixed, "StepDcf, PackedCompare", From::kP1, to));
+    std::promise<void> done;
+    bool after = false;
+    w.writes = [&] { after = done.get_future().wait_for(std::chrono::seconds(60)) == std::future_status::ready; };
+    w.Serve({});
+    w.links.Talk(*w.server, [&](net::Channel& ch) {
+      Client::Session session(*w.client, ch);
+      std::vector<Ask> jobs;
+      jobs.push_back(Values(w.engine[2]->plan(), Wiped<uint64_t>{5, 2000}, session.brought()));
+      session.Run(std::move(jobs), [&](size_t, Ran r) {
+        EXPECT_EQ(r.words.empty(), to == To::kP0);
+        EXPECT_TRUE(w.learned.empty());
+        done.set_value();  // P1 has all of the call; P0 has written nothing
+      });
+      session.End();
+      EXPECT_EQ(w.learned.size(), 1u) << "the end of the session waits for P0";
+    });
+    EXPECT_TRUE(after);
+    EXPECT_FALSE(w.links.served);
+  }
+}
+
+// A P0 that cannot write its result takes nothing from P1.
+TEST(Function, P1HasItsResultWhenP0CannotWriteItsOwn) {
+  FunctionWorld w(FileOf(kMixed, "StepDcf, PackedCompare", From::kP1, To::kBoth));
+  w.writes = [] { Fail(Cause::kResource, "cannot write"); };
+  w.Serve({});
+  std::vector<Ran> ran;
+  EXPECT_TRUE(Fails(Cause::kPeer, "", [&] {
+    w.links.Talk(*w.server, [&](net::Channel& ch) {
+      Client::Session session(*w.client, ch);
+      std::vector<Ask> jobs;
+      jobs.push_back(Values(w.engine[2]->plan(), Wiped<uint64_t>{5, 2000}, session.brought()));
+      session.Run(std::move(jobs), [&](size_t, Ran r) { ran.push_back(std::move(r)); });
+      session.End();
+    });
+  }));
+  ASSERT_EQ(ran.size(), 1u);
+  EXPECT_EQ(gates::ChannelWords(w.engine[0]->plan(), ran[0].words, 2), Meaning(w.engine[0]->plan(), {5, 2000}));
 }
 
 TEST(Function, AConstantNeedsNoFrameBetweenItsEnds) {

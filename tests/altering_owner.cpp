@@ -1,0 +1,69 @@
+// P0 of a function that does not follow the protocol: it alters one bit of every word of its own randomness, so each of
+// its shares and openings is wrong. One session; for tests of what P1 then shows, and when.
+//   altering_owner PLAN CERTS DEALER STORE     the dealer as HOST:PORT; prints the port where it listens, and the end
+#include <cstdio>
+
+#include "suf/backends/packed.hpp"
+#include "suf/exec/pool.hpp"
+#include "suf/roles/dial.hpp"
+#include "suf/roles/function.hpp"
+
+namespace {
+
+using namespace suf;
+
+class Altered : public pfss::Randomness {
+ public:
+  explicit Altered(std::unique_ptr<Randomness> own) : own_(std::move(own)) {}
+  std::unique_ptr<Section> Open(int party, int section) const override {
+    return std::make_unique<Flipped>(own_->Open(party, section));
+  }
+  std::array<uint8_t, 16> TreeKey() const override { return own_->TreeKey(); }
+
+ private:
+  struct Flipped : Section {
+    explicit Flipped(std::unique_ptr<Section> section) : own(std::move(section)) {}
+    void Fill(uint64_t offset, std::span<uint8_t> out) const override {
+      own->Fill(offset, out);
+      for (uint8_t& b : out) b ^= 1;
+    }
+    std::unique_ptr<Section> own;
+  };
+  std::unique_ptr<Randomness> own_;
+};
+
+class Altering : public pfss::Backend {
+ public:
+  std::string name() const override { return own_->name(); }
+  const pfss::Capabilities& capabilities() const override { return own_->capabilities(); }
+  uint32_t prg() const override { return own_->prg(); }
+  std::unique_ptr<pfss::Randomness> Expand(pfss::Material m) override {
+    return std::make_unique<Altered>(own_->Expand(std::move(m)));
+  }
+  std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, Role role) override { return own_->Start(s, role); }
+
+ private:
+  std::unique_ptr<pfss::Backend> own_ = backends::MakePacked(exec::Default());
+};
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc != 5) Fail(Cause::kInput, "give plan, certificates, dealer and store");
+  Altering backend;
+  roles::FunctionEngine engine(roles::LoadFunctionPlan(argv[1]), backend);
+  const net::Credentials own(argv[2]);
+  store::Store store(argv[4]);
+  net::Listener listener(own, net::Address::Parse("127.0.0.1:0"), {Role::kData}, net::Millis{5000});
+  roles::Server::Options options;
+  options.over = [&](const Error* e) {
+    std::printf("the session %s\n", e ? e->what() : "ended well");
+    listener.Stop();
+  };
+  roles::Server server(engine, roles::PartOf(engine.plan(), {}, [](uint32_t, const std::vector<uint64_t>&) {}), store,
+                       roles::ToDealer(own, net::Address::Parse(argv[3]), net::Millis{5000}), std::move(options));
+  std::fprintf(stderr, "listening on port %d\n", listener.port());
+  listener.Run([&](net::Channel& ch) { server.Serve(ch); }, [](const Error&) {});
+} catch (const suf::Error& e) {
+  return std::printf("%s: %s\n", Name(e.cause()), e.what()), 1;
+}
