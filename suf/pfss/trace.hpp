@@ -27,9 +27,6 @@ struct Node {
   std::shared_ptr<const std::vector<uint64_t>> data;  // kConst: row-major values (one value: a splat)
 };
 
-// To: who learns an opening.
-enum class To { kP0, kP1, kBoth };
-
 struct Capabilities;  // backend.hpp
 
 class Trace {
