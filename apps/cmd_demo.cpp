@@ -152,7 +152,7 @@ int RunDemo(const DemoArgs& a) {
     Bar bar("check the weights");
     simulator.emplace(plan, model, bar.Hook());
   }
-  TokenizeFor(plan, a.source, a.model + "/vocab.txt", a.truncate, &lines);
+  TokenizeFor(plan, a.source, model.vocabulary_file(), a.truncate, &lines);
   if (std::none_of(lines.begin(), lines.end(), [](const Line& l) { return l.error.empty(); })) {
     for (const Line& l : lines)
       if (a.json) std::cout << ErrorRow(l) << "\n";
@@ -166,7 +166,7 @@ int RunDemo(const DemoArgs& a) {
       out << "\n";
     }
   }
-  std::string certs = dir / "certs", vocabulary = a.model + "/vocab.txt";
+  std::string certs = dir / "certs", vocabulary = model.vocabulary_file();
   net::MakeCerts(certs);
   auto with_engine = [&](std::vector<std::string> args) {
     args.insert(args.end(), {"--backend", a.backend.name, "--streams", std::to_string(a.streams)});

@@ -9,6 +9,7 @@
 
 #include "apps/draw.hpp"
 #include "apps/exit.hpp"
+#include "apps/log.hpp"
 #include "apps/role.hpp"
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
@@ -19,6 +20,7 @@
 #include "suf/compiler/choose.hpp"
 #include "suf/model/fetch.hpp"
 #include "suf/model/random.hpp"
+#include "suf/model/vocabulary.hpp"
 #include "suf/nn/compile.hpp"
 #include "suf/roles/compiler.hpp"
 #include "suf/roles/estimate.hpp"
@@ -87,7 +89,7 @@ int RunModel(const ModelArgs& a) {
 }
 
 int RunTokenize(const TokenizeArgs& a) {
-  auto tokenizer = model::Tokenizer::Load(a.model + "/vocab.txt");
+  auto tokenizer = model::Tokenizer::Load(model::FindVocabulary(a.model).file);
   auto lines = ReadTexts(a.source);
   TokenizeAll(&tokenizer, {}, &lines);
   for (const Line& l : lines) {
@@ -108,6 +110,12 @@ int RunTokenize(const TokenizeArgs& a) {
 
 std::vector<Line> Compile(const CompileArgs& a) {
   const roles::Model model(a.model);
+  if (const auto [most, said_by] = model.longest(); most && most < a.max_tokens)
+    log::Warn(Str("compile: ", said_by, " is ", most,
+                  ", where sentence-transformers cuts texts; this plan takes up to ", a.max_tokens,
+                  " tokens, --max-tokens ", most, " takes as many"));
+  if (model.vocabulary_file().filename() == "tokenizer.json")
+    log::Info(Str("compile: data owners need ", model.vocabulary_file().string(), " beside the plan, not a vocab.txt"));
   roles::Compiler compiler(model, a.max_tokens);
   for (const std::string& s : a.settings) Apply(s, &compiler);
   compiler.Variants(VariantsOf(a));
@@ -330,13 +338,14 @@ int RunEstimate(const EstimateArgs& a) {
 int RunSimulate(const SimulateArgs& a) {
   const nn::Plan plan = roles::LoadPlan(a.plan);
   const int variant = a.variant.empty() ? 0 : plan.VariantNamed(a.variant);
+  const roles::Model model = ReadModel(a.model, a.plan, a.shifts, plan);
   std::optional<roles::Simulator> simulator;
   {
     Bar bar("check the weights");
-    simulator.emplace(plan, ReadModel(a.model, a.plan, a.shifts, plan), bar.Hook());
+    simulator.emplace(plan, model, bar.Hook());
   }
   auto lines = ReadTexts(a.source);
-  TokenizeFor(plan, a.source, a.model + "/vocab.txt", a.truncate, &lines);
+  TokenizeFor(plan, a.source, model.vocabulary_file(), a.truncate, &lines);
   for (Line& l : lines) {
     ordered_json row{{"schema", "suf.simulate/1"}, {"i", l.i}};
     if (!l.id.empty()) row["id"] = nullptr;

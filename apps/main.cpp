@@ -141,14 +141,16 @@ int Main(int argc, char** argv) {
 
   TokenizeArgs tok;
   auto* t = app.add_subcommand("tokenize", "texts to token ids, as the data owner does it");
-  t->add_option("--model", tok.model, "model directory (its vocab.txt)")->required();
+  t->add_option("--model", tok.model, "model directory (its vocab.txt or tokenizer.json)")->required();
   t->add_flag("--json", tok.json, "JSON lines");
   AddSource(t, &tok.source, false, false);
   t->callback([&] { status = RunTokenize(tok); });
 
   CompileArgs comp;
   auto* c = app.add_subcommand("compile", "make the plan: everything public, and no weight (model owner)");
-  c->add_option("--model", comp.model, "model directory: config.json, model.safetensors, vocab.txt")->required();
+  c->add_option("--model", comp.model,
+                "model directory: config.json, model.safetensors, and vocab.txt or tokenizer.json")
+      ->required();
   c->add_option("--calibrate", comp.calibrate,
                 "texts, one a line, that are like those to come; they place the windows");
   c->add_option("--ids", comp.ids, "instead of --calibrate: a file with the token ids of one text a line");
@@ -271,7 +273,8 @@ int Main(int argc, char** argv) {
   EmbedArgs embed;
   auto* em = app.add_subcommand("embed", "the data owner (P1): embeds texts with a model it never sees");
   AddParty(em, &embed, kModelOwner, kDataOwner);
-  em->add_option("--vocab", embed.vocab, "vocab.txt of the model (public); not with --ids");
+  em->add_option("--vocab", embed.vocab,
+                 "the model's vocab.txt, or its tokenizer.json where compile named that (public); not with --ids");
   AddAddress(em, "--connect", &embed.connect, "where the model owner listens");
   em->add_option("--variant,--profile", embed.variant, kAutoHelp)->default_val("auto");
   em->add_flag("--json", embed.json, "JSON lines");

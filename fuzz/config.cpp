@@ -1,15 +1,27 @@
-// A model directory's JSON: config.json, tokenizer_config.json and 1_Pooling/config.json, joined by zero bytes.
+// A model directory's JSON, joined by zero bytes in the order of kNames, beside a fixed vocab.txt.
 #include <algorithm>
 
 #include "fuzz/fuzz.hpp"
 #include "suf/model/family.hpp"
+
+constexpr const char* kNames[] = {"config.json",
+                                  "tokenizer_config.json",
+                                  "1_Pooling/config.json",
+                                  "modules.json",
+                                  "config_sentence_transformers.json",
+                                  "sentence_bert_config.json",
+                                  "special_tokens_map.json",
+                                  "added_tokens.json",
+                                  "tokenizer.json"};
 
 SUF_FUZZ(config) {
   using namespace suf::fuzz;
   static const Folder folder;
   static const bool made = std::filesystem::create_directories(folder / "1_Pooling");
   SUF_CHECK(made);
-  for (const char* name : {"config.json", "tokenizer_config.json", "1_Pooling/config.json"}) {
+  constexpr std::string_view kVocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n";
+  WriteTo(folder / "vocab.txt", suf::AsView(kVocabulary));
+  for (const char* name : kNames) {
     auto end = std::find(input.begin(), input.end(), 0);
     if (input.empty()) {
       (void)unlink((folder / name).c_str());
@@ -17,6 +29,10 @@ SUF_FUZZ(config) {
     }
     WriteTo(folder / name, PullBytes(input, size_t(end - input.begin())));
     if (!input.empty()) input = input.subspan(1);
+  }
+  try {
+    SUF_CHECK(suf::model::FindVocabulary(folder.path()).size >= 8);
+  } catch (const suf::Error&) {  // the graph is read all the same
   }
   const suf::nn::Graph g = suf::model::ReadGraph(folder.path());
   SUF_CHECK(g.size() > 0 && !g.leaves().empty());

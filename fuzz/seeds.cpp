@@ -63,6 +63,31 @@ void Models() {
   Seed("config", "three",
        config + '\0' + R"({"do_lower_case":true,"strip_accents":null})" + '\0' +
            R"({"pooling_mode_mean_tokens":true,"pooling_mode_cls_token":false})");
+  const std::string model =
+      R"("model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":100,)"
+      R"("vocab":{"[PAD]":0,"[UNK]":1,"[CLS]":2,"[SEP]":3,"[MASK]":4,"a":5,"b":6,"c":7}})";
+  const std::string token =
+      R"({"id":8,"content":"[X]","single_word":true,"lstrip":false,"rstrip":true,"normalized":true,"special":false})";
+  std::string tokens;
+  for (auto [id, name] : {std::pair{0, "[PAD]"}, {1, "[UNK]"}, {2, "[CLS]"}, {3, "[SEP]"}, {4, "[MASK]"}})
+    tokens += Str(R"({"id":)", id, R"(,"content":")", name,
+                  R"(","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},)");
+  const std::string tokenizer =
+      R"({"version":"1.0","added_tokens":[)" + tokens + token +
+      R"(],"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true},)"
+      R"("pre_tokenizer":{"type":"BertPreTokenizer"},"post_processor":{"type":"BertProcessing","sep":["[SEP]",3],"cls":["[CLS]",2]},)" +
+      model + "}";
+  Seed("config", "all",
+       config + '\0' +
+           R"({"do_lower_case":true,"never_split":["[CLS]"],"added_tokens_decoder":{"2":{"content":"[CLS]"}}})" + '\0' +
+           R"({"pooling_mode":"mean","embedding_dimension":8})" + '\0' +
+           R"([{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},)"
+           R"({"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.models.Pooling"},)"
+           R"({"idx":2,"name":"2","path":"2_Normalize","type":"sentence_transformers.models.Normalize"}])" +
+           '\0' + R"({"prompts":{"q":""},"default_prompt_name":"q"})" + '\0' +
+           R"({"max_seq_length":9,"do_lower_case":false})" + '\0' + R"({"sep_token":{"content":"[SEP]"}})" + '\0' +
+           R"({"[X]":8})" + '\0' + tokenizer);
+  Seed("vocabulary", "json", tokenizer);
   Seed("vocabulary", "small", std::string("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\nword\n\xc3\xa9\n"));
   for (auto [name, text] : std::initializer_list<std::pair<const char*, const char*>>{
            {"plain", "The words, 12 [MASK] a.b"},

@@ -12,7 +12,7 @@ import shutil
 import struct
 import subprocess
 
-from roles import FIXED, read_safetensors, write_safetensors
+from roles import FIXED, LIMIT, read_safetensors, write_safetensors
 from rows import alone, main, row
 
 # ---- texts
@@ -313,7 +313,7 @@ def broken_model(change):
         header, data = read_safetensors(m / 'model.safetensors')
         config = json.loads((m / 'config.json').read_text())
         change(m, header, config)
-        (m / 'config.json').write_text(json.dumps(config))
+        (m / 'config.json').write_text(json.dumps(config) if config else '<!DOCTYPE html>')
         if (m / 'model.safetensors').exists() and (m / 'model.safetensors').stat().st_size == (w.base.model / 'model.safetensors').stat().st_size:
             write_safetensors(m / 'model.safetensors', header, data)
     return prepare
@@ -367,6 +367,76 @@ for what, sentence, change in (
         ('model: no folder', 'there is no file', lambda m, *_: shutil.rmtree(m) or m.mkdir()),
         ('model: vocabulary repeats a line', 'repeats line', lambda m, *_: (m / 'vocab.txt').write_text('[PAD]\n[PAD]\n'))):
     alone(what, 2, sentence, COMPILE, broken_model(change))
+
+
+def modules(*classes):
+    return json.dumps([{'idx': i, 'name': str(i), 'path': f'{i}_{c}' if i else '', 'type': f'sentence_transformers.models.{c}'} for i, c in enumerate(classes)])
+
+
+def with_file(name, text):
+    def change(m, *_):
+        (m / name).parent.mkdir(exist_ok=True)
+        (m / name).write_text(text)
+    return change
+
+
+POINTER = 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 90868376\n'
+for what, sentence, change in (
+        ('model: a module that is not computed', r'\[2\].type is "sentence_transformers.models.Dense", only Transformer, Pooling and Normalize',
+         with_file('modules.json', modules('Transformer', 'Pooling', 'Dense'))),
+        ('model: no Normalize', 'has no module Normalize; .*add a Normalize module', with_file('modules.json', modules('Transformer', 'Pooling'))),
+        ('model: folder of Pooling is missing', 'there is no file .*1_Pooling/config.json, so how rows are pooled is not known',
+         with_file('modules.json', modules('Transformer', 'Pooling', 'Normalize'))),
+        ('model: another pooling', '1_Pooling/config.json: pooling_mode is "cls", only "mean" is supported', with_file('1_Pooling/config.json', '{"pooling_mode": "cls"}')),
+        ('model: a default prompt', 'so "query: " would stand before every text',
+         with_file('config_sentence_transformers.json', '{"prompts": {"query": "query: "}, "default_prompt_name": "query"}')),
+        ('model: added tokens beside vocab.txt', 'which vocab.txt does not have; save the tokenizer again', with_file('added_tokens.json', '{"covid-19": 128}')),
+        ('model: weights are a git-lfs pointer', 'model.safetensors is a git-lfs pointer, not the file itself; fetch it', with_file('model.safetensors', POINTER)),
+        ('model: config.json is an HTML page', 'config.json is an HTML page, not the file itself; download', lambda m, h, config: config.clear()),
+        ('model: vocab.txt is a git-lfs pointer', 'vocab.txt is a git-lfs pointer', with_file('vocab.txt', POINTER)),
+        ('model: weights in a pickle', 'only pytorch_model.bin, which is not read; save the model as safetensors',
+         lambda m, *_: (m / 'model.safetensors').rename(m / 'pytorch_model.bin'))):
+    alone(what, 2, sentence, COMPILE, broken_model(change))
+alone('vocabulary is a git-lfs pointer', 2, 'is a git-lfs pointer, not the file itself',
+      [word.replace('{vocab}', '{w}/v') for word in EMBED] + ['the dog'], lambda w: (w.dir / 'v').write_text(POINTER))
+
+
+@row('a tokenizer.json with added tokens is the vocabulary', 0, '', 60)
+def _(w):
+    """One file is all that P1 needs, plan show names it, every command reads it, and a plan for too long texts is said to be one."""
+    m = shutil.copytree(w.base.model, w.dir / 'm')
+    entries = (m / 'vocab.txt').read_text().split()
+    flags = dict.fromkeys(('single_word', 'lstrip', 'rstrip', 'normalized', 'special'), False)
+    added = [{'id': i, 'content': entries[i], **flags, 'special': True} for i in range(5)]
+    word = entries.index('water')  # found inside other words only if it is matched whole
+    added.append({'id': word, 'content': 'water', **flags})
+    tokenizer = {'version': '1.0', 'truncation': None, 'padding': None, 'added_tokens': added,
+                 'normalizer': {'type': 'BertNormalizer', 'clean_text': True, 'handle_chinese_chars': True, 'strip_accents': None, 'lowercase': True},
+                 'pre_tokenizer': {'type': 'BertPreTokenizer'},
+                 'post_processor': {'type': 'BertProcessing', 'sep': ['[SEP]', 3], 'cls': ['[CLS]', 2]}, 'decoder': None,
+                 'model': {'type': 'WordPiece', 'unk_token': '[UNK]', 'continuing_subword_prefix': '##', 'max_input_chars_per_word': 100,
+                           'vocab': {e: i for i, e in enumerate(entries)}}}
+    (m / 'tokenizer.json').write_text(json.dumps(tokenizer))
+    (m / 'sentence_bert_config.json').write_text('{"max_seq_length": 12, "do_lower_case": false}')
+    plan, text = w.dir / 'p.json', 'the underwater dog'
+    c = w.role('compile', '--model', m, '--calibrate', w.base.folder / 'calibrate.txt', '--max-tokens', LIMIT, *FIXED, '--out', plan)
+    assert c.finish(60) == 0, c.err
+    assert any('sentence_bert_config.json: max_seq_length is 12, where sentence-transformers cuts texts; this plan takes up to 16 tokens, '
+               '--max-tokens 12 takes as many' in line for line in c.err), c.err
+    assert any(f'data owners need {m}/tokenizer.json beside the plan' in line for line in c.err), c.err
+    digest = hashlib.sha256((m / 'tokenizer.json').read_bytes()).hexdigest()
+    assert f'vocabulary SHA-256 {digest}: not a known one' in w.base.suf('plan', 'show', plan)
+    ids = [2, entries.index('the'), *(entries.index(x) for x in ('u', '##n', '##d', '##er')), word, entries.index('dog'), 3]
+    (w.dir / 't').write_text(text + '\n')
+    assert w.base.suf('tokenize', '--model', m, '--file', w.dir / 't').split() == [str(i) for i in ids]
+    y = json.loads(w.base.suf('simulate', '--plan', plan, '--model', m, '--file', w.dir / 't', '--json'))['y']
+    wrong = w.embed(text, plan=plan, dealer=1, connect=1)  # vocab.txt
+    assert wrong.finish() == 4 and 'is not the vocabulary that the plan was made for; ask the model owner for it' in wrong.err[-1], wrong.err
+    (m / 'vocab.txt').unlink()
+    w.deal(plan=plan).port()
+    w.serve(plan=plan, model=m).port()
+    yield w.embed(text, plan=plan, vocab=m / 'tokenizer.json')
+    assert w.rows()[0]['y'] == y and w.rows()[0]['n'] == len(ids)
 
 
 def altered_plan(change):

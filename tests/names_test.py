@@ -16,8 +16,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 NAMES = re.compile('bert|gpt|llama|mpnet|minilm', re.IGNORECASE)
 OTHERS = {
     'suf/model/tokenizer.hpp': 'the tokenizer has the name of the paper that it is from',
-    'suf/model/tokenizer.cpp': 'likewise',
     'suf/model/internal/words.hpp': 'likewise',
+    'suf/model/internal/entries.hpp': 'likewise',
+    'suf/model/internal/entries.cpp': 'names of rules in tokenizer.json',
+    'suf/model/internal/modules.cpp': 'names of files of sentence-transformers',
     'suf/model/internal/unicode_tables.hpp': 'likewise',
     'suf/model/vocabulary.hpp': 'published vocabularies by their names',
     'suf/model/vocabulary.cpp': 'likewise',

@@ -66,7 +66,8 @@ class Checkpoint:
 
     def __init__(self, folder, kind, prefix):
         self.config, self.w = read_config(folder), {}
-        self.raw = {k.removeprefix(prefix): v.astype(kind) for k, v in read_safetensors(os.path.join(folder, 'model.safetensors')).items() if v.dtype.kind == 'f'}
+        now = lambda name: name.removeprefix(prefix).replace('LayerNorm.gamma', 'LayerNorm.weight').replace('LayerNorm.beta', 'LayerNorm.bias')
+        self.raw = {now(k): v.astype(kind) for k, v in read_safetensors(os.path.join(folder, 'model.safetensors')).items() if v.dtype.kind == 'f'}
 
     def activation(self, h):
         """the function that the configuration names, GPT-2's and Llama's by default"""

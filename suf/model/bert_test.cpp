@@ -4,9 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "suf/model/family.hpp"
-#include "suf/model/internal/files.hpp"
+#include "suf/model/internal/config.hpp"
 #include "suf/model/random.hpp"
 #include "suf/model/refused_test.hpp"
+#include "suf/model/rewrite_test.hpp"
 #include "suf/model/safetensors.hpp"
 #include "suf/model/testing.hpp"
 #include "suf/nn/ops.hpp"
@@ -15,30 +16,6 @@ namespace suf::model {
 namespace {
 
 using nlohmann::json;
-
-json ReadJson(const std::filesystem::path& file) { return json::parse(ReadText(file, 1 << 20)); }
-
-// Rewrite: the model's tensors through f(name, shape, values), which may change them and returns whether to keep them;
-// `more`: the name of another one.
-template <class F>
-void Rewrite(const std::filesystem::path& file, F f, const std::string& more = "") {
-  std::vector<std::vector<float>> kept;
-  std::vector<NewTensor> out;
-  {
-    Safetensors in(file);
-    for (const auto& [name, t] : in.tensors()) {
-      std::string new_name = name;
-      Shape shape = t.shape;
-      std::vector<float> values = in.Floats(name, shape);
-      if (!f(new_name, shape, values)) continue;
-      kept.push_back(std::move(values));
-      out.push_back({new_name, shape, std::span<const float>(kept.back())});
-    }
-  }
-  const std::vector<float> zero(1, 0.0f);
-  if (!more.empty()) out.push_back({more, {1}, std::span<const float>(zero)});
-  WriteSafetensors(file, out);
-}
 
 TEST(Bert, ARandomModelLoadsWithEveryTensorOfItsFile) {
   const Folder folder;
@@ -100,7 +77,7 @@ TEST(Bert, ATensorThatIsMissingMisshapenOrNotFiniteIsNamed) {
 TEST(Bert, FilesOfDifferentModelsAreRefused) {
   const Folder folder;
   WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
-  const json config = ReadJson(folder.path() / "config.json");
+  const json config = ReadJsonFile(folder.path() / "config.json");
   const auto with = [&](const char* field, int value) {
     json changed = config;
     changed[field] = value;
@@ -146,7 +123,7 @@ TEST(Config, FieldsAreReadAndDefaulted) {
 TEST(Config, WhatWeWouldComputeWronglyIsRefused) {
   const Folder folder;
   WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
-  const json good = ReadJson(folder.path() / "config.json");
+  const json good = ReadJsonFile(folder.path() / "config.json");
   const json gone(json::value_t::discarded);
   const std::vector<Case> cases = {
       {"model_type", "roberta", "model_type is \"roberta\", only bert, gpt2, llama are supported"},
@@ -188,27 +165,6 @@ TEST(Config, WhatWeWouldComputeWronglyIsRefused) {
   folder.Write("config.json", R"({"hidden_act":)" + std::string(1 << 19, '['));
   ExpectSentence([&] { (void)ReadGraph(folder.path()); }, "nests deeper than 64 levels");
   ExpectSentence([&] { (void)ReadGraph(folder.path() / "none"); }, "there is no file");
-}
-
-TEST(Config, CasedTokenizersAndOtherPoolingsAreRefused) {
-  const Folder folder;
-  WriteRandomModel(folder.path(), FindPreset("tiny"), 1);
-  for (const char* good : {"{}", "{\"do_lower_case\":true,\"strip_accents\":null}", "{\"strip_accents\":true}"}) {
-    folder.Write("tokenizer_config.json", good);
-    EXPECT_NO_THROW((void)ReadGraph(folder.path())) << good;
-  }
-  for (const char* field : {"do_lower_case", "strip_accents", "tokenize_chinese_chars"}) {
-    folder.Write("tokenizer_config.json", Str("{\"", field, "\":false}"));
-    ExpectSentence([&] { (void)ReadGraph(folder.path()); }, Str(field, " is \"false\", only true is supported"));
-  }
-  folder.Write("tokenizer_config.json", "{}");
-  std::filesystem::create_directory(folder.path() / "1_Pooling");
-  folder.Write("1_Pooling/config.json", "{\"pooling_mode_mean_tokens\":true,\"pooling_mode_cls_token\":false}");
-  EXPECT_NO_THROW((void)ReadGraph(folder.path()));
-  folder.Write("1_Pooling/config.json", "{\"pooling_mode_mean_tokens\":true,\"pooling_mode_max_tokens\":true}");
-  ExpectSentence([&] { (void)ReadGraph(folder.path()); }, "pooling_mode_max_tokens");
-  folder.Write("1_Pooling/config.json", "{}");
-  ExpectSentence([&] { (void)ReadGraph(folder.path()); }, "pooling_mode_mean_tokens is missing");
 }
 
 }  // namespace

@@ -3,8 +3,9 @@
 #include <charconv>
 
 #include "suf/model/internal/config.hpp"
+#include "suf/model/internal/entries.hpp"
+#include "suf/model/internal/modules.hpp"
 #include "suf/model/safetensors.hpp"
-#include "suf/model/tokenizer.hpp"
 #include "suf/nn/ops/lookup.hpp"
 
 namespace suf::model {
@@ -15,7 +16,12 @@ const Family& FamilyOf(const std::filesystem::path& dir) {
   const Fields f(dir / "config.json");
   std::string names;
   for (const Family* family : Families()) {
-    if (f.Text("model_type") == family->name) return *family;
+    if (f.Text("model_type") == family->name) {
+      f.Empty("auto_map", "remove the field if the model's own code computes the same, else use another model");
+      f.Empty("quantization_config", "save the model with weights that are not quantised");
+      f.Must("is_encoder_decoder", false, false);
+      return *family;
+    }
     names += (names.empty() ? "" : ", ") + std::string(family->name);
   }
   Fail(Cause::kInput, (dir / "config.json").string(), ": model_type is ",
@@ -34,8 +40,29 @@ std::string Beyond(const std::string& name, int64_t* layer) {
   return "";
 }
 
-void CheckLayers(const nn::Graph& graph, const Safetensors& tensors, const std::string& prefix,
-                 const std::string& file) {
+// Returns a tensor's name and those that exports may have instead.
+std::vector<std::string> NamesOf(const Family& family, const std::string& name) {
+  std::vector<std::string> names{name};
+  for (const Renamed& r : family.renamed)
+    if (name.ends_with(r.name)) names.push_back(name.substr(0, name.size() - r.name.size()) + std::string(r.older));
+  for (size_t i = 0, n = *family.prefix ? names.size() : 0; i < n; ++i) names.push_back(family.prefix + names[i]);
+  return names;
+}
+
+// Returns the name under which a file has a tensor, or the tensor's own if the file has none.
+std::string Stored(const Family& family, const Safetensors& tensors, const std::string& name, const std::string& file) {
+  std::string found;
+  for (const std::string& n : NamesOf(family, name)) {
+    if (!tensors.Has(n)) continue;
+    if (!found.empty())
+      Fail(Cause::kInput, file, " has a tensor ", Quoted(found), " and the same one as ", Quoted(n),
+           "; keep one of them");
+    found = n;
+  }
+  return found.empty() ? name : found;
+}
+
+void CheckLayers(const Family& family, const nn::Graph& graph, const Safetensors& tensors, const std::string& file) {
   int64_t last = -1;
   std::string beyond;
   for (const nn::Leaf& leaf : graph.leaves()) {
@@ -43,31 +70,89 @@ void CheckLayers(const nn::Graph& graph, const Safetensors& tensors, const std::
     const std::string next = Beyond(leaf.name, &layer);
     if (!next.empty() && layer > last) last = layer, beyond = next;
   }
-  if (!beyond.empty() && tensors.Has(prefix + beyond))
-    Fail(Cause::kInput, file, " has a tensor ", Quoted(prefix + beyond), " beyond the ", last + 1,
-         " layers of config.json; use the files of one model");
+  if (beyond.empty()) return;
+  for (const std::string& name : NamesOf(family, beyond))
+    if (tensors.Has(name))
+      Fail(Cause::kInput, file, " has a tensor ", Quoted(name), " beyond the ", last + 1,
+           " layers of config.json; use the files of one model");
+}
+
+// Checks that there is a file of weights, and nothing beside it that changes them.
+void CheckWeightsFile(const std::filesystem::path& dir) {
+  const auto there = [&](const char* name) { return IsThere(dir / name); };
+  if (there("adapter_config.json"))
+    Fail(Cause::kInput, (dir / "adapter_config.json").string(),
+         " asks for an adapter, which is not applied; merge it into the weights and save the model again");
+  if (there("model.safetensors")) return;
+  const std::string missing = Str("there is no file ", (dir / "model.safetensors").string());
+  if (there("model.safetensors.index.json"))
+    Fail(Cause::kInput, missing,
+         ", but the index of one in several parts, which are not read; save the model in one file, "
+         "save_pretrained with a max_shard_size above its size does");
+  for (const char* other : {"pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack",
+                            "model.onnx", "onnx/model.onnx", "openvino/openvino_model.xml"})
+    if (there(other))
+      Fail(Cause::kInput, missing, ", only ", other,
+           ", which is not read; save the model as safetensors, "
+           "save_pretrained of Hugging Face's transformers does");
+  Fail(Cause::kInput, missing, "; name a model directory that has it");
+}
+
+// What a directory's files say, without the weights.
+struct Described {
+  const Family& family;
+  Modules modules;
+  nn::Graph graph;
+};
+
+Described Describe(const std::filesystem::path& dir) {
+  Modules modules = ReadModules(dir);
+  const Family& family = FamilyOf(modules.transformer);
+  nn::Graph graph = family.build(modules.transformer);
+  if (family.sentences)
+    CheckSentences(dir, modules, graph.node(0).As<nn::Lookup>()->table.shape()[1]);
+  else if (modules.listed || !modules.pooling.empty())
+    Fail(Cause::kInput, modules.listed ? (dir / "modules.json").string() : modules.pooling.string(),
+         " asks for an embedding of the rows, and of a model of type ", Quoted(family.name),
+         " the last row's logits are computed; ", kAnother);
+  return {family, std::move(modules), std::move(graph)};
+}
+
+// Returns the vocabulary file of a family whose texts come as ids, of which only the digest is used.
+Vocabulary PlainVocabulary(const std::filesystem::path& dir) {
+  for (const bool json : {false, true}) {
+    const auto file = dir / (json ? "tokenizer.json" : "vocab.txt");
+    if (!IsThere(file)) continue;
+    const std::string text = ReadText(file, kVocabularyLimit);
+    return {file, json, json ? 0 : size_t(ParseLines(text, file.string()).size)};
+  }
+  return {};
 }
 
 }  // namespace
 
-nn::Graph ReadGraph(const std::filesystem::path& dir) { return FamilyOf(dir).build(dir); }
+nn::Graph ReadGraph(const std::filesystem::path& dir) { return Describe(dir).graph; }
 
 Model Load(const std::filesystem::path& dir) {
-  const Family& family = FamilyOf(dir);
-  Model m{family.build(dir), {}, family.min_tokens};
-  const auto vocabulary = dir / "vocab.txt", file = dir / "model.safetensors";
+  Described d = Describe(dir);
+  const std::filesystem::path& folder = d.modules.transformer;
+  Model m{std::move(d.graph), {}, d.family.min_tokens};
   const int64_t words = m.graph.node(0).As<nn::Lookup>()->table.shape()[0];
-  std::error_code error;
-  if (std::filesystem::exists(vocabulary, error) || family.word_pieces) {
-    if (const size_t n = ReadVocabulary(vocabulary).size(); n != size_t(words))
-      Fail(Cause::kInput, vocabulary.string(), " has ", n, " entries, config.json says vocab_size ", words,
-           "; use the files of one model");
+  m.vocabulary = d.family.sentences ? FindVocabulary(dir) : PlainVocabulary(folder);
+  // a table may be padded with rows that no entry has
+  if (m.vocabulary.size > size_t(words))
+    Fail(Cause::kInput, m.vocabulary.file.string(), " has ", m.vocabulary.size,
+         " entries, config.json says vocab_size ", words, "; use the files of one model");
+  if (d.family.sentences) {
+    const LongestText longest = ReadLongest(folder);
+    m.longest = longest.tokens, m.longest_said_by = longest.said_by;
   }
+  CheckWeightsFile(folder);
+  const std::string file = (folder / "model.safetensors").string();
   Safetensors tensors(file);
-  const std::string prefix = tensors.Has(family.prefix + m.graph.leaves().at(0).name) ? family.prefix : "";
-  CheckLayers(m.graph, tensors, prefix, file.string());
+  CheckLayers(d.family, m.graph, tensors, file);
   for (const nn::Leaf& leaf : m.graph.leaves())
-    m.weights.Set(leaf.name, {leaf.shape, tensors.Floats(prefix + leaf.name, leaf.shape)});
+    m.weights.Set(leaf.name, {leaf.shape, tensors.Floats(Stored(d.family, tensors, leaf.name, file), leaf.shape)});
   return m;
 }
 

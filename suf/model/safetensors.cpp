@@ -8,6 +8,7 @@
 #include "suf/base/bytes.hpp"
 #include "suf/base/json.hpp"
 #include "suf/model/internal/files.hpp"
+#include "suf/model/tokenizer.hpp"
 
 namespace suf::model {
 namespace {
@@ -99,6 +100,10 @@ Safetensors::Safetensors(std::filesystem::path file) : file_(std::move(file)) {
   const uint64_t size = std::filesystem::file_size(file_, error);
   in_.open(file_, std::ios::binary);
   if (error || !in_) Fail(Cause::kInput, file_.string(), " cannot be read; check its permissions");
+  std::string start(std::min<uint64_t>(size, kStandInBytes), '\0');
+  in_.read(start.data(), std::streamsize(start.size()));
+  RefuseStandIn(start, file_);
+  in_.seekg(0);
   uint64_t length = 0;
   if (size < sizeof length) Bad(file_, "it is ", size, " bytes long, the least is ", sizeof length);
   in_.read(reinterpret_cast<char*>(&length), sizeof length);

@@ -3,97 +3,88 @@
 #include <algorithm>
 
 #include "suf/base/error.hpp"
+#include "suf/model/internal/entries.hpp"
 #include "suf/model/internal/files.hpp"
 #include "suf/model/internal/words.hpp"
 
 namespace suf::model {
 namespace {
 
-constexpr size_t kFileLimit = 64 << 20, kEntryLimit = 1 << 20;
 constexpr size_t kWordLimit = 100;  // code points; a longer word is [UNK]
+
+using Pieces = std::unordered_map<std::u32string, int32_t>;
 
 }  // namespace
 
-std::vector<std::string> ReadVocabulary(const std::filesystem::path& file) {
-  const std::string text = ReadText(file, kFileLimit);
-  std::vector<std::string> entries;
-  std::unordered_map<std::string, size_t> lines;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    std::string entry = text.substr(at, end - at);
-    if (!entry.empty() && entry.back() == '\r') entry.pop_back();
-    at = end + 1;
-    const size_t line = entries.size() + 1;
-    if (line > kEntryLimit)
-      Fail(Cause::kInput, file.string(), " has more than ", kEntryLimit, " entries; use another model");
-    if (entry.empty()) Fail(Cause::kInput, file.string(), ": line ", line, " is empty; fetch the vocabulary again");
-    if (const auto [first, fresh] = lines.try_emplace(entry, line); !fresh) {
-      Fail(Cause::kInput, file.string(), ": line ", line, " repeats line ", first->second,
-           "; fetch the vocabulary again");
-    }
-    entries.push_back(std::move(entry));
-  }
-  return entries;
-}
+struct Tokenizer::Rules {
+  void EncodePlain(std::u32string_view normalised, Ids* ids) const;
+  void EncodeWord(const std::u32string& word, Ids* ids) const;
+
+  size_t size = 0, longest = 0;  // longest: code points of an entry
+  Pieces first, rest;            // entries that start a word; "##" ones, without it
+  AddedTokens raw, normalised;   // matched in the text as it is; in what lies between those, normalised
+  int32_t unknown = 0, begin = 0, end = 0;
+};
 
 Tokenizer Tokenizer::Load(const std::filesystem::path& vocabulary) {
-  Tokenizer t;
-  std::unordered_map<std::string, int32_t> ids;
-  for (const std::string& entry : ReadVocabulary(vocabulary)) {
-    const auto id = int32_t(t.size_++);
-    ids[entry] = id;
-    const std::u32string points = Decode(entry, Str("line ", t.size_, " of ", vocabulary.string()));
+  return Of(ReadText(vocabulary, kVocabularyLimit), vocabulary.string());
+}
+
+Tokenizer Tokenizer::Of(std::string_view text, const std::string& name) {
+  const Entries entries = ParseEntries(text, name);
+  Rules r;
+  r.size = size_t(entries.size);
+  for (const auto& [entry, id] : entries.ids) {
+    const std::u32string points = Decode(entry, Str("line ", id + 1, " of ", name));
     const bool rest = points.size() > 2 && points.starts_with(U"##");
-    (rest ? t.rest_[points.substr(2)] : t.first_[points]) = id;
-    t.longest_ = std::max(t.longest_, points.size());
+    (rest ? r.rest[points.substr(2)] : r.first[points]) = id;
+    r.longest = std::max(r.longest, points.size());
   }
-  const auto special = [&](const char* name) {
-    const auto found = ids.find(name);
-    if (found == ids.end()) {
-      Fail(Cause::kInput, vocabulary.string(), " has no entry ", name, "; use the vocab.txt of an uncased BERT model");
-    }
-    t.specials_.emplace_back(Decode(name, name), found->second);
-    return found->second;
-  };
-  special("[PAD]"), special("[MASK]");
-  t.unknown_ = special("[UNK]"), t.begin_ = special("[CLS]"), t.end_ = special("[SEP]");
+  for (const auto& [written, token] : entries.added) {
+    std::u32string content = Decode(written, Str("an added token of ", name));
+    if (token.normalized) content = Normalised(content);
+    if (content.empty() || !(token.normalized ? r.normalised : r.raw).Add(std::move(content), token))
+      Fail(
+          Cause::kInput, name, ": the added token ", Quoted(written),
+          " is matched in the normalised text, where it is empty or equals another; set its field normalized to false");
+  }
+  r.unknown = entries.ids.at("[UNK]"), r.begin = entries.Added("[CLS]")->id, r.end = entries.Added("[SEP]")->id;
+  Tokenizer t;
+  t.rules_ = std::make_shared<const Rules>(std::move(r));
   return t;
 }
 
+size_t Tokenizer::size() const { return rules_->size; }
+
 Ids Tokenizer::Encode(std::string_view text) const {
   const std::u32string points = Decode(text, "the text");
-  const std::u32string_view all = points;
-  Ids ids = {begin_};
-  size_t from = 0;
-  for (size_t at = all.find(U'['); at != all.npos; at = all.find(U'[', at)) {
-    const auto match = std::find_if(specials_.begin(), specials_.end(),
-                                    [&](const auto& s) { return all.substr(at).starts_with(s.first); });
-    if (match == specials_.end()) {
-      ++at;
-      continue;
-    }
-    EncodePlain(all.substr(from, at - from), &ids);
-    ids.push_back(match->second);
-    from = at += match->first.size();
+  Ids ids = {rules_->begin};
+  for (const AddedTokens::Piece& piece : rules_->raw.Split(points)) {
+    if (piece.id)
+      ids.push_back(*piece.id);
+    else
+      rules_->EncodePlain(Normalised(piece.text), &ids);
   }
-  EncodePlain(all.substr(from), &ids);
   if (ids.size() == 1)
     Fail(Cause::kInput, "the text has no token besides [CLS] and [SEP], the least is one; write a word");
-  ids.push_back(end_);
+  ids.push_back(rules_->end);
   return ids;
 }
 
-void Tokenizer::EncodePlain(std::u32string_view text, Ids* ids) const {
-  for (const std::u32string& word : Words(text)) EncodeWord(word, ids);
+void Tokenizer::Rules::EncodePlain(std::u32string_view normalised_text, Ids* ids) const {
+  for (const AddedTokens::Piece& piece : normalised.Split(normalised_text)) {
+    if (piece.id) ids->push_back(*piece.id);
+    for (const std::u32string& word : Words(piece.text)) EncodeWord(word, ids);
+  }
 }
 
 // Greedy, longest piece first; a word that cannot be covered is one [UNK].
-void Tokenizer::EncodeWord(const std::u32string& word, Ids* ids) const {
+void Tokenizer::Rules::EncodeWord(const std::u32string& word, Ids* ids) const {
   const size_t before = ids->size();
   for (size_t at = 0; at < word.size() && word.size() <= kWordLimit;) {
-    const Pieces& pieces = at == 0 ? first_ : rest_;
+    const Pieces& pieces = at == 0 ? first : rest;
     auto found = pieces.end();
-    size_t n = std::min(word.size() - at, longest_);
+    size_t n = std::min(word.size() - at, longest);
     while (n > 0 && (found = pieces.find(word.substr(at, n))) == pieces.end()) --n;
     if (n == 0) break;
     ids->push_back(found->second);
@@ -101,7 +92,7 @@ void Tokenizer::EncodeWord(const std::u32string& word, Ids* ids) const {
     if (at == word.size()) return;
   }
   ids->resize(before);
-  ids->push_back(unknown_);
+  ids->push_back(unknown);
 }
 
 size_t CheckLength(size_t n, size_t limit, bool truncate) {

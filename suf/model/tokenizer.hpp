@@ -4,10 +4,9 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <vector>
 
 #include "suf/base/bytes.hpp"
 
@@ -16,32 +15,31 @@ namespace suf::model {
 // Ids: of a text's tokens, as secret as the text.
 using Ids = Wiped<int32_t>;
 
-// ReadVocabulary: the entries of a vocab.txt, one a line, the line number is the id. Throws Cause::kInput for an empty
-// or repeated entry, text that is not UTF-8, or more than 2^20 entries.
-std::vector<std::string> ReadVocabulary(const std::filesystem::path& file);
-
-// Tokenizer: a vocabulary and its WordPiece rule. Immutable; Encode may run on many threads.
+// Tokenizer: a vocabulary, its added tokens and its WordPiece rule. Immutable; Encode may run on many threads.
 class Tokenizer {
  public:
-  // Load: throws Cause::kInput as ReadVocabulary, and when one of [PAD] [UNK] [CLS] [SEP] [MASK] is not an entry.
+  // Load: of a vocab.txt, an entry a line, or a tokenizer.json of `tokenizers`, whatever the file is called. Throws
+  // Cause::kInput for an empty or repeated entry, text that is not UTF-8, more than 2^20 entries, one of [PAD] [UNK]
+  // [CLS] [SEP] [MASK] that is missing, and for rules that are not ours, naming the field. Of: of a file's text; `name`
+  // is the file in sentences.
   static Tokenizer Load(const std::filesystem::path& vocabulary);
+  static Tokenizer Of(std::string_view text, const std::string& name);
 
-  // Encode: [CLS] ids.. [SEP]. Special tokens written in the text count as themselves, as in Hugging Face.
+  // Encode: [CLS] ids.. [SEP]. Added tokens written in the text count as themselves, as in Hugging Face.
   // Throws Cause::kInput naming the byte where the text is not UTF-8, and for a text without any token.
   Ids Encode(std::string_view text) const;
 
-  size_t size() const { return size_; }
+  // size: ids are below it.
+  size_t size() const;
 
  private:
-  using Pieces = std::unordered_map<std::u32string, int32_t>;
-  void EncodePlain(std::u32string_view text, Ids* ids) const;
-  void EncodeWord(const std::u32string& word, Ids* ids) const;
-
-  size_t size_ = 0, longest_ = 0;                             // longest: code points of an entry
-  Pieces first_, rest_;                                       // entries that start a word; "##" ones, without it
-  std::vector<std::pair<std::u32string, int32_t>> specials_;  // matched in the raw text
-  int32_t unknown_ = 0, begin_ = 0, end_ = 0;
+  struct Rules;
+  std::shared_ptr<const Rules> rules_;
 };
+
+// RefuseStandIn: throws Cause::kInput if the first bytes of `file` are those of a git-lfs pointer or an HTML page,
+// which a download may leave in place of a file.
+void RefuseStandIn(std::string_view start, const std::filesystem::path& file);
 
 // CheckLength: how many of a text's n tokens to keep, limit >= 2. Throws Cause::kInput when n > limit and not
 // `truncate`.

@@ -95,6 +95,9 @@ int64_t Model::vocabulary() const {
   return plan.vocabulary();
 }
 int Model::min_tokens() const { return state_->of.min_tokens; }
+const std::filesystem::path& Model::vocabulary_file() const { return state_->of.vocabulary.file; }
+
+std::pair<int64_t, std::string> Model::longest() const { return {state_->of.longest, state_->of.longest_said_by}; }
 
 int64_t ResultWidth(const nn::Plan& plan) { return plan.width(); }
 int ResultScale(const nn::Plan& plan) { return plan.scale(); }
@@ -136,10 +139,11 @@ std::vector<std::vector<std::string>> RingsOf(const nn::Plan& plan) {
 }
 
 model::Tokenizer LoadTokenizer(const std::string& vocabulary, const nn::Plan& plan) {
-  const std::string text = ReadFile(vocabulary, "the vocabulary ", "it is vocab.txt of the model");
+  const std::string text = ReadFile(vocabulary, "the vocabulary ", "it is vocab.txt or tokenizer.json of the model");
+  model::RefuseStandIn(text, vocabulary);
   if (HashOf({AsView(text)}) != plan.tokenizer)
     Fail(Cause::kRefused, vocabulary, " is not the vocabulary that the plan was made for; ask the model owner for it");
-  return model::Tokenizer::Load(vocabulary);
+  return model::Tokenizer::Of(text, vocabulary);
 }
 
 namespace {
@@ -161,11 +165,22 @@ void LengthInputs(const nn::Plan& plan, const nn::Quantised& weights, int n, run
   nn::LengthInputs(plan, weights, n, [&](const std::string& name, const nn::Tensor& t) { SetTensor(inputs, name, t); });
 }
 
+namespace {
+
+std::string Vocabulary(const Model& model) {
+  if (model.vocabulary_file().empty())
+    Fail(Cause::kInput, "there is no file ", (model.folder() / "vocab.txt").string(),
+         " and no tokenizer.json, by which a plan names its vocabulary; put the one that belongs to the model there");
+  return model.vocabulary_file().string();
+}
+
+}  // namespace
+
 Compiler::Compiler(const Model& model, int max_tokens) : model_(model), max_tokens_(max_tokens) {}
 
 nn::Plan Compiler::Compile(const std::vector<std::string>& texts, std::string calibration, const Progress& progress,
                            size_t* used) {
-  const auto tokenizer = model::Tokenizer::Load((model_.folder() / "vocab.txt").string());
+  const auto tokenizer = model::Tokenizer::Load(Vocabulary(model_));
   std::vector<std::vector<int32_t>> ids;
   Sha256 hash;
   for (const std::string& text : texts) {
@@ -191,8 +206,7 @@ nn::Plan Compiler::CompileIds(const std::vector<std::vector<int32_t>>& ids, std:
   options.policy = options_;
   options.variants = variants_;
   options.min_tokens = model_.state_->of.min_tokens, options.max_tokens = max_tokens_;
-  options.tokenizer = HashOf(
-      {AsView(ReadFile((model_.folder() / "vocab.txt").string(), "the vocabulary ", "it is vocab.txt of the model"))});
+  options.tokenizer = HashOf({AsView(ReadFile(Vocabulary(model_), "the vocabulary ", "check its permissions"))});
   options.calibration = std::move(calibration);
   options.progress = [&](const std::string& stage, double done) {
     if (progress) progress(done, stage);

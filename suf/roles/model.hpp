@@ -14,8 +14,8 @@
 
 namespace suf::roles {
 
-// Model: a directory with config.json, model.safetensors and vocab.txt, read once. Private: the model owner alone has
-// one.
+// Model: a directory with config.json, model.safetensors and vocab.txt or tokenizer.json, read once. Private: the model
+// owner alone has one.
 class Model {
  public:
   // Throws Cause::kInput, naming the file and what is wrong in it.
@@ -40,6 +40,11 @@ class Model {
   int64_t vocabulary() const;
   // Tokens of the shortest text.
   int min_tokens() const;
+  // Returns the one file that a data owner needs beside the plan: vocab.txt, or tokenizer.json if that says more. "":
+  // the directory has neither.
+  const std::filesystem::path& vocabulary_file() const;
+  // Returns the most tokens of a text that the directory's files allow, and the field that says so. 0: any number.
+  std::pair<int64_t, std::string> longest() const;
 
  private:
   friend class Compiler;
@@ -73,8 +78,8 @@ std::vector<std::vector<std::string>> RingsOf(const nn::Plan& plan);
 // rows of cells, the first row is the head; the head alone where nothing was searched.
 std::vector<std::vector<std::string>> ChoicesOf(const nn::Plan& plan);
 
-// LoadTokenizer: of the plan's vocab.txt. Throws Cause::kRefused when the plan was made for another one: how many
-// tokens a text has, which the model owner sees, follows from it.
+// LoadTokenizer: of the plan's vocabulary, a vocab.txt or tokenizer.json. Throws Cause::kRefused when the plan was made
+// for another one: how many tokens a text has, which the model owner sees, follows from it.
 model::Tokenizer LoadTokenizer(const std::string& vocabulary, const nn::Plan& plan);
 
 }  // namespace suf::roles

@@ -14,29 +14,13 @@ struct Shape {
   std::string activation;
 };
 
-void CheckFilesBeside(const std::filesystem::path& dir) {
-  std::error_code error;
-  if (const auto file = dir / "tokenizer_config.json"; std::filesystem::exists(file, error)) {
-    const Fields t(file);
-    t.Must("do_lower_case", true, true);
-    t.Must("tokenize_chinese_chars", true, true);
-    if (!t.Null("strip_accents")) t.Must("strip_accents", nullptr, true);  // null follows do_lower_case
-  }
-  if (const auto file = dir / "1_Pooling" / "config.json"; std::filesystem::exists(file, error)) {
-    const Fields p(file);
-    p.Must("pooling_mode_mean_tokens", false, true);
-    for (const char* other : {"pooling_mode_cls_token", "pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens",
-                              "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"})
-      p.Must(other, false, false);
-  }
-}
-
 Shape ReadShape(const std::filesystem::path& dir) {
   const Fields f(dir / "config.json");
   f.Must("model_type", nullptr, "bert");
   f.Must("position_embedding_type", "absolute", "absolute");
   f.Must("is_decoder", false, false);
   f.Must("add_cross_attention", false, false);
+  f.Empty("pruned_heads");
   Shape s{f.Count("hidden_size", 8192),
           f.Count("num_attention_heads", 256),
           f.Count("intermediate_size", 65536),
@@ -47,7 +31,6 @@ Shape ReadShape(const std::filesystem::path& dir) {
           f.Epsilon("layer_norm_eps", 1e-12),
           f.Activation("hidden_act", nullptr)};
   f.Multiple("hidden_size", s.d, s.heads, "attention heads");
-  CheckFilesBeside(dir);
   return s;
 }
 
@@ -125,9 +108,11 @@ constexpr Preset kPresets[] = {
   "max_position_embeddings": 512, "type_vocab_size": 2, "layer_norm_eps": 1e-12})",
      kTrained}};
 
+constexpr Renamed kRenamed[] = {{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}};
+
 }  // namespace
 
 // [CLS], a word, [SEP]
-const Family kBert{"bert", "bert.", 3, true, kPresets, Build};
+const Family kBert{"bert", "bert.", kRenamed, 3, true, kPresets, Build};
 
 }  // namespace suf::model

@@ -92,6 +92,6 @@ constexpr Preset kPresets[] = {
 
 }  // namespace
 
-const Family kGpt2{"gpt2", "transformer.", 1, false, kPresets, Build};
+const Family kGpt2{"gpt2", "transformer.", {}, 1, false, kPresets, Build};
 
 }  // namespace suf::model

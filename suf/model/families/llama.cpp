@@ -97,6 +97,6 @@ constexpr Preset kPresets[] = {
 
 }  // namespace
 
-const Family kLlama{"llama", "", 1, false, kPresets, Build};
+const Family kLlama{"llama", "", {}, 1, false, kPresets, Build};
 
 }  // namespace suf::model

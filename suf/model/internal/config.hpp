@@ -1,6 +1,7 @@
 // The JSON files of a model directory, read strictly: a model that we would compute wrongly is refused. Private to the
 // room.
 #pragma once
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -12,42 +13,52 @@ namespace suf::model {
 using nlohmann::json;
 
 inline constexpr size_t kFileLimit = 1 << 20;
+inline constexpr const char* kAnother = "use another model";
+
+// The JSON value of a file of a model directory.
+inline json ReadJsonFile(const std::filesystem::path& file, size_t limit = kFileLimit) {
+  return ReadJson(ReadText(file, limit), {file.string(), "fetch it again"});
+}
 
 // Fields: a JSON object from a file, its fields read one by one. Hidden: libsuf exports nothing of another library.
 class [[gnu::visibility("hidden")]] Fields {
  public:
-  explicit Fields(std::filesystem::path file) : file_(std::move(file)) {
-    all_ = ReadJson(ReadText(file_, kFileLimit), {file_.string(), "fetch it again"});
-    if (!all_.is_object()) Fail(Cause::kInput, file_.string(), " is not a JSON object; fetch it again");
+  explicit Fields(const std::filesystem::path& file) : Fields(file.string(), ReadJsonFile(file), "") {}
+  // Of an object inside a file: `path` is its place there, "normalizer".
+  Fields(std::string file, json object, std::string path)
+      : file_(std::move(file)), path_(std::move(path)), all_(std::move(object)) {
+    if (!all_.is_object())
+      Fail(Cause::kInput, file_, path_.empty() ? "" : ": ", path_, " is not a JSON object; fetch it again");
+  }
+
+  // Throws that a field is what it is, then `parts`, which end with a remedy.
+  template <class... T>
+  [[noreturn]] void Refuse(const std::string& field, const T&... parts) const {
+    Fail(Cause::kInput, file_, ": ", Place(), field, " is ", Shown(field), ", ", parts...);
   }
 
   int64_t Count(const char* field, int64_t limit) const {
     const auto v = all_.find(field);
-    if (v == all_.end() || !v->is_number_integer() || *v < 1 || *v > limit) {
-      Fail(Cause::kInput, file_.string(), ": ", field, " is ", Shown(field), ", it must be a whole number from 1 to ",
-           limit, "; use another model");
-    }
+    if (v == all_.end() || !v->is_number_integer() || *v < 1 || *v > limit)
+      Refuse(field, "it must be a whole number from 1 to ", limit, "; ", kAnother);
     return v->get<int64_t>();
   }
 
   // Must: the field, or `absent` where there is none, equals `supported`.
-  void Must(const char* field, const json& absent, const json& supported) const {
-    if (all_.value(field, absent) != supported) {
-      Fail(Cause::kInput, file_.string(), ": ", field, " is ", Shown(field), ", only ", supported.dump(),
-           " is supported; use another model");
-    }
+  void Must(const char* field, const json& absent, const json& supported, const char* remedy = kAnother) const {
+    if (all_.value(field, absent) != supported) Refuse(field, "only ", supported.dump(), " is supported; ", remedy);
   }
 
   // OneOf: the field's text, or `absent` where there is none (nullptr: it must be there), is one of the supported ones.
-  std::string OneOf(const char* field, const char* absent, std::initializer_list<const char*> supported) const {
+  std::string OneOf(const char* field, const char* absent, std::initializer_list<const char*> supported,
+                    const char* remedy = kAnother) const {
     const json v = all_.value(field, absent ? json(absent) : json());
     std::string names;
     for (const char* s : supported) {
       if (v == s) return s;
       names += (names.empty() ? "" : ", ") + json(s).dump();
     }
-    Fail(Cause::kInput, file_.string(), ": ", field, " is ", Shown(field), ", only ", names,
-         " are supported; use another model");
+    Refuse(field, "only ", names, " are supported; ", remedy);
   }
   // Activation: a function of nn::RealFunction by the name that configurations have.
   std::string Activation(const char* field, const char* absent) const {
@@ -56,28 +67,36 @@ class [[gnu::visibility("hidden")]] Fields {
 
   double Epsilon(const char* field, double absent) const {
     const json v = all_.value(field, json(absent));
-    if (!v.is_number() || !(v.get<double>() > 0 && v.get<double>() <= 1e-3)) {
-      Fail(Cause::kInput, file_.string(), ": ", field, " is ", Shown(field),
-           ", it must be above 0 and at most 0.001; use another model");
-    }
+    if (!v.is_number() || !(v.get<double>() > 0 && v.get<double>() <= 1e-3))
+      Refuse(field, "it must be above 0 and at most 0.001; ", kAnother);
     return v.get<double>();
   }
 
   double Number(const char* field, double low, double high, double absent) const {
     const json v = all_.value(field, json(absent));
-    if (!v.is_number() || !(v.get<double>() >= low && v.get<double>() <= high)) {
-      Fail(Cause::kInput, file_.string(), ": ", field, " is ", Shown(field), ", it must be from ", low, " to ", high,
-           "; use another model");
-    }
+    if (!v.is_number() || !(v.get<double>() >= low && v.get<double>() <= high))
+      Refuse(field, "it must be from ", low, " to ", high, "; ", kAnother);
     return v.get<double>();
   }
 
   // Multiple: `count` must be one of `of`.
   void Multiple(const char* field, int64_t count, int64_t of, const char* what) const {
-    if (count % of != 0) {
-      Fail(Cause::kInput, file_.string(), ": ", field, " is ", count, ", it must be a multiple of the ", of, " ", what,
-           "; use another model");
-    }
+    if (count % of != 0)
+      Fail(Cause::kInput, file_, ": ", Place(), field, " is ", count, ", it must be a multiple of the ", of, " ", what,
+           "; ", kAnother);
+  }
+
+  // Empty: the field holds nothing: null, false, or a list, an object or a text without content.
+  void Empty(const char* field, const char* remedy = kAnother) const {
+    if (!Nothing(all_.value(field, json())))
+      Refuse(field, "which changes the result; only an empty one is supported; ", remedy);
+  }
+  // Only: refuses every field that is not `known` and holds something: what it means is not known here.
+  void Only(std::initializer_list<std::string_view> known) const {
+    for (const auto& [field, v] : all_.items())
+      if (std::find(known.begin(), known.end(), field) == known.end() && !Nothing(v))
+        Fail(Cause::kInput, file_, ": ", Place(), Quoted(field), " is ", Shown(field),
+             ", and what it changes is not known here; ", kAnother);
   }
 
   bool True(const char* field, bool absent) const { return all_.value(field, json(absent)) == json(true); }
@@ -86,17 +105,27 @@ class [[gnu::visibility("hidden")]] Fields {
     return v != all_.end() && v->is_string() ? v->get<std::string>() : "";
   }
 
-  bool Has(const char* field) const { return all_.contains(field) && !all_[field].is_null(); }
+  bool Has(const std::string& field) const { return all_.contains(field) && !all_[field].is_null(); }
   bool Null(const char* field) const { return !Has(field); }
+  bool Named(const char* field) const { return all_.contains(field); }
+  json Value(const std::string& field) const { return all_.value(field, json()); }
+  Fields Object(const char* field, const char* supported, const char* remedy = kAnother) const {
+    if (!Value(field).is_object()) Refuse(field, "only ", supported, " is supported; ", remedy);
+    return Fields(file_, Value(field), Place() + field);
+  }
+  const json& all() const { return all_; }
+  const std::string& file() const { return file_; }
 
  private:
-  std::string Shown(const char* field) const {
+  std::string Place() const { return path_.empty() ? "" : path_ + "."; }
+  static bool Nothing(const json& v) { return v.empty() || v == json(false) || v == json(""); }
+  std::string Shown(const std::string& field) const {
     if (!all_.contains(field)) return "missing";
     const json& v = all_[field];
     return v.is_string() ? Quoted(v.get<std::string>()) : Quoted(v.dump(-1, ' ', true));
   }
 
-  std::filesystem::path file_;
+  std::string file_, path_;
   json all_;
 };
 

@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 
 #include "suf/base/digest.hpp"
 #include "suf/base/error.hpp"
 #include "suf/base/file.hpp"
+#include "suf/model/tokenizer.hpp"
 
 namespace suf::model {
 
@@ -26,7 +28,29 @@ std::string ReadText(const std::filesystem::path& file, size_t limit) {
   if (!in.read(text.data(), std::streamsize(size))) {
     Fail(Cause::kInput, file.string(), " cannot be read; check its permissions and the disk");
   }
+  RefuseStandIn(text, file);
   return text;
+}
+
+bool IsThere(const std::filesystem::path& file) {
+  std::error_code error;
+  return std::filesystem::exists(std::filesystem::symlink_status(file, error));
+}
+
+void RefuseStandIn(std::string_view start, const std::filesystem::path& file) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf", kBlank = " \t\r\n", kPointer = "version https://",
+                             kSpec = "/spec/v";
+  start = start.substr(0, kStandInBytes);
+  if (start.starts_with(kPointer) && start.substr(0, start.find('\n')).find(kSpec) != start.npos)
+    Fail(Cause::kInput, file.string(), " is a git-lfs pointer, not the file itself; fetch it with git lfs pull");
+  if (start.starts_with(kMark)) start.remove_prefix(kMark.size());
+  start.remove_prefix(std::min(start.find_first_not_of(kBlank), start.size()));
+  std::string word(start.substr(0, std::string_view("<!doctype html").size()));
+  for (char& c : word) c = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
+  if (word.starts_with("<!doctype html") || word.starts_with("<html") || word.starts_with("<head") ||
+      word.starts_with("<!--"))
+    Fail(Cause::kInput, file.string(),
+         " is an HTML page, not the file itself; download the file that the page is about, not the page");
 }
 
 void WriteWhole(const std::filesystem::path& file, std::initializer_list<std::string_view> parts, int mode) {

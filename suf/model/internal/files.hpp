@@ -7,8 +7,14 @@
 
 namespace suf::model {
 
-// ReadText: the whole file; throws Cause::kInput when it is missing, unreadable or longer than `limit` bytes.
+// Reads the whole file; throws Cause::kInput if it is missing, unreadable, longer than `limit` bytes, or something else
+// in place of the file (RefuseStandIn).
 std::string ReadText(const std::filesystem::path& file, size_t limit);
+
+inline constexpr size_t kStandInBytes = 1024;  // how many first bytes RefuseStandIn reads
+
+// Returns whether a directory has this name. A link that leads nowhere counts: the file is then missing, not absent.
+bool IsThere(const std::filesystem::path& file);
 
 // WriteWhole: the parts one after another, under a temporary name first: a reader sees the old file or all of the new
 // one, which has this mode, less the umask, from its first byte. Throws Cause::kResource when the disk refuses.

@@ -37,7 +37,7 @@ char32_t Lower(char32_t c) {
   return r != end ? char32_t(int64_t(c) + r->add) : char32_t(utf8proc_tolower(int32_t(c)));
 }
 
-// Normalised: cleaned, Chinese characters spaced, decomposed (not yet in canonical order: marks of other classes may
+// Decomposed: cleaned, Chinese characters spaced, decomposed (not yet in canonical order: marks of other classes may
 // commute).
 std::u32string Decomposed(std::u32string_view text) {
   std::u32string out;
@@ -68,7 +68,7 @@ std::u32string Decode(std::string_view utf8, std::string_view what) {
   return out;
 }
 
-std::vector<std::u32string> Words(std::u32string_view text) {
+std::u32string Normalised(std::u32string_view text) {
   std::u32string points = Decomposed(text);
   for (auto at = points.begin();
        at != points.end();) {  // canonical order, UAX 15 D108: sort each run of marks by class
@@ -76,11 +76,18 @@ std::vector<std::u32string> Words(std::u32string_view text) {
     std::stable_sort(at, end, [](char32_t a, char32_t b) { return CombiningClass(a) < CombiningClass(b); });
     at = end == points.end() ? end : end + 1;
   }
+  std::erase_if(points, [](char32_t c) { return In(kNonspacing, c); });
+  std::transform(points.begin(), points.end(), points.begin(), Lower);
+  return points;
+}
+
+bool IsWord(char32_t c) { return In(kWord, c); }
+bool IsSpace(char32_t c) { return In(kBlank, c); }
+
+std::vector<std::u32string> Words(std::u32string_view normalised) {
   std::vector<std::u32string> words;
   bool open = false;  // the last word may grow
-  for (char32_t c : points) {
-    if (In(kNonspacing, c)) continue;
-    c = Lower(c);
+  for (char32_t c : normalised) {
     const bool mark = In(kPunctuation, c);
     if (c != U' ' && (mark || !open)) words.emplace_back();
     if (c != U' ') words.back() += c;

@@ -1,0 +1,189 @@
+#include "suf/model/internal/modules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <set>
+#include <vector>
+
+#include "suf/model/internal/config.hpp"
+
+namespace suf::model {
+namespace {
+
+using std::filesystem::path;
+
+constexpr std::array<const char*, 3> kOrder = {"Transformer", "Pooling", "Normalize"};
+constexpr const char* kSupported =
+    "only Transformer, Pooling and Normalize of sentence-transformers, in this order, are supported";
+constexpr const char* kCosine =
+    "if embeddings are compared by their cosine, add a Normalize module to the list, else use another model";
+
+// Returns the class that a module's type names, in any file of sentence-transformers; "" for another package.
+std::string ClassOf(const std::string& type) {
+  return type.starts_with("sentence_transformers.") ? type.substr(type.rfind('.') + 1) : "";
+}
+
+// Returns a module's folder in `dir`.
+path Inside(const path& dir, const Fields& entry) {
+  const std::string text = entry.Text("path");
+  const path relative(text);
+  const bool printable = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  const bool up = std::find(relative.begin(), relative.end(), "..") != relative.end();
+  if (!entry.Value("path").is_string() || relative.is_absolute() || up || !printable)
+    entry.Refuse("path", "it must be the name of a folder in the directory, or \"\"; fetch the file again");
+  return text.empty() ? dir : dir / relative;
+}
+
+// Reads a directory without modules.json, which may still have folders of modules.
+Modules Unlisted(const path& dir) {
+  Modules m{dir, "", "", false};
+  std::set<path> folders;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(dir, error))
+    if (entry.is_directory(error)) folders.insert(entry.path());
+  for (const path& folder : folders) {
+    const std::string name = folder.filename().string();
+    const size_t digits = size_t(
+        std::find_if_not(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c); }) - name.begin());
+    if (digits == 0 || digits >= name.size() || name[digits] != '_') continue;
+    const std::string module = name.substr(digits + 1);
+    if (module == "Pooling" && m.pooling.empty())
+      m.pooling = folder / "config.json";
+    else if (module != "Transformer" && module != "Normalize")
+      Fail(Cause::kInput, dir.string(), " has a folder ", Quoted(name), " of a module and no modules.json; ",
+           kSupported, "; fetch the whole directory, or use another model");
+  }
+  return m;
+}
+
+void CheckPooling(const path& file, int64_t width) {
+  if (!IsThere(file))
+    Fail(Cause::kInput, "there is no file ", file.string(),
+         ", so how rows are pooled is not known; fetch the whole directory");
+  const Fields p(file);
+  constexpr std::array<const char*, 5> kOthers = {"pooling_mode_cls_token", "pooling_mode_max_tokens",
+                                                  "pooling_mode_mean_sqrt_len_tokens",
+                                                  "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"};
+  const bool compact = p.Named("pooling_mode");
+  if (compact && p.Value("pooling_mode") != json::array({"mean"})) p.Must("pooling_mode", nullptr, "mean");
+  if (!compact || p.Named("pooling_mode_mean_tokens")) p.Must("pooling_mode_mean_tokens", false, true);
+  for (const char* other : kOthers) p.Must(other, false, false);
+  p.Must("include_prompt", true, true);
+  for (const char* dimension : {"embedding_dimension", "word_embedding_dimension"})
+    if (p.Named(dimension) && p.Value(dimension) != width)
+      p.Refuse(dimension, "the model has ", width, " columns; use the files of one model");
+  p.Only({"pooling_mode", "pooling_mode_mean_tokens", "include_prompt", "embedding_dimension",
+          "word_embedding_dimension"});
+}
+
+void CheckNormalize(const path& file) {
+  if (!IsThere(file)) return;
+  const Fields n(file);
+  constexpr const char* kEmbedding = "sentence_embedding";
+  n.Must("module_input_name", kEmbedding, kEmbedding);
+  if (n.Has("module_output_name")) n.Must("module_output_name", kEmbedding, kEmbedding);
+  n.Only({"module_input_name", "module_output_name"});
+}
+
+// Checks the settings of the whole.
+void CheckRoot(const path& file, int64_t width) {
+  if (!IsThere(file)) return;
+  const Fields c(file);
+  c.Must("model_type", "SentenceTransformer", "SentenceTransformer");
+  const json cut = c.Value("truncate_dim");
+  if (!cut.is_null() && !(cut.is_number_integer() && cut >= width))
+    c.Refuse("truncate_dim", "only all ", width,
+             " columns are supported; remove the field and cut the embeddings afterwards");
+  if (c.Has("default_prompt_name")) {
+    const json name = c.Value("default_prompt_name"), prompts = c.Value("prompts");
+    if (!name.is_string() || !prompts.is_object() || !prompts.contains(name.get<std::string>()))
+      c.Refuse("default_prompt_name", "and prompts has no such prompt; fetch the file again");
+    const json& prompt = prompts[name.get<std::string>()];
+    if (!prompt.is_null() && prompt != "")
+      c.Refuse("default_prompt_name", "so ",
+               Quoted(prompt.is_string() ? prompt.get<std::string>() : prompt.dump(-1, ' ', true)),
+               " would stand before every text; only texts as they are are supported; set it to null, and write the "
+               "prompt into the texts");
+  }
+  c.Only({"__version__", "prompts", "default_prompt_name", "similarity_fn_name", "model_type", "truncate_dim"});
+}
+
+// The names that the file with the Transformer's settings may have.
+constexpr std::array<const char*, 7> kTransformerFiles = {
+    "sentence_bert_config.json",      "sentence_roberta_config.json", "sentence_distilbert_config.json",
+    "sentence_camembert_config.json", "sentence_albert_config.json",  "sentence_xlm-roberta_config.json",
+    "sentence_xlnet_config.json"};
+
+std::vector<path> TransformerFiles(const path& dir) {
+  std::vector<path> files;
+  for (const char* name : kTransformerFiles)
+    if (IsThere(dir / name)) files.push_back(dir / name);
+  return files;
+}
+
+void CheckTransformer(const path& file) {
+  const Fields t(file);
+  t.Must("do_lower_case", false, false, "set it to false if the tokenizer makes letters small, else use another model");
+  t.Must("transformer_task", "feature-extraction", "feature-extraction");
+  t.Must("module_output_name", "token_embeddings", "token_embeddings");
+  const json text = {{"text", {{"method", "forward"}, {"method_output_name", "last_hidden_state"}}}};
+  t.Must("modality_config", text, text);
+  for (const char* field :
+       {"model_args", "model_kwargs", "tokenizer_args", "processor_kwargs", "config_args", "config_kwargs",
+        "processing_kwargs", "tokenizer_name_or_path", "query_length", "document_length", "query_expansion"})
+    t.Empty(field);
+  t.Only(
+      {"max_seq_length", "do_lower_case", "transformer_task", "module_output_name", "modality_config", "unpad_inputs"});
+}
+
+}  // namespace
+
+Modules ReadModules(const path& dir) {
+  const path file = dir / "modules.json";
+  if (!IsThere(file)) return Unlisted(dir);
+  const json list = ReadJsonFile(file);
+  if (!list.is_array()) Fail(Cause::kInput, file.string(), " is not a JSON list; fetch it again");
+  std::array<path, kOrder.size()> folders;
+  std::set<std::string> names;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const Fields entry(file.string(), list[i], Str("[", i, "]"));
+    if (i >= kOrder.size() || ClassOf(entry.Text("type")) != kOrder[i])
+      entry.Refuse("type", kSupported, "; ", kAnother);
+    if (entry.Named("idx")) entry.Must("idx", nullptr, i, "fetch the file again");
+    if (!names.insert(entry.Text("name")).second)
+      entry.Refuse("name", "as that of a module before it; fetch the file again");
+    entry.Empty("kwargs");
+    entry.Only({"idx", "name", "path", "type"});
+    folders[i] = Inside(dir, entry);
+  }
+  if (list.size() < kOrder.size())
+    Fail(Cause::kInput, file.string(), " has no module ", kOrder[list.size()], "; ", kSupported, "; ",
+         list.size() + 1 == kOrder.size() ? kCosine : kAnother);
+  return {folders[0], folders[1] / "config.json", folders[2] / "config.json", true};
+}
+
+void CheckSentences(const path& dir, const Modules& modules, int64_t width) {
+  if (!modules.pooling.empty()) CheckPooling(modules.pooling, width);
+  if (modules.listed) CheckNormalize(modules.normalize);
+  CheckRoot(dir / "config_sentence_transformers.json", width);
+  for (const path& file : TransformerFiles(modules.transformer)) CheckTransformer(file);
+}
+
+LongestText ReadLongest(const path& transformer) {
+  std::vector<path> files = TransformerFiles(transformer);
+  if (const path file = transformer / "tokenizer_config.json"; IsThere(file)) files.push_back(file);
+  for (const path& file : files) {
+    const Fields f(file);
+    const char* field = file.filename() == "tokenizer_config.json" ? "model_max_length" : "max_seq_length";
+    if (f.Null(field)) continue;
+    const json v = f.Value(field);
+    constexpr double kAny = 1 << 20;  // transformers writes 1e30 where nothing is known
+    if (v.is_number_float() && v > kAny) continue;
+    if (v.is_number_integer() && v > int64_t(kAny)) continue;
+    return {f.Count(field, 1 << 20), file.filename().string() + ": " + field};
+  }
+  return {};
+}
+
+}  // namespace suf::model
