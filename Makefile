@@ -13,32 +13,51 @@ setup: .venv/ready
 .venv/ready: tools/setup.sh tools/requirements.txt tools/myl7.txt
 	tools/setup.sh
 
-# CUDA's compiler, where none is found: for tests alone
-.PHONY: cuda
-cuda: setup
-	tools/cuda.sh
+CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release > $(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
+CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2 --timeout 900
 
-## build    build/suf and the tests
-build: setup $(if $(filter test,$(MAKECMDGOALS)),cuda)
-	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release > $(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
+## build    build/suf, all tests and benches
+build: setup
+	$(CONFIGURE)
 	ninja -C $(BUILD) -j $(JOBS)
 
 # the program alone, which is what `make run` needs
 .PHONY: program
 program: setup
-	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release > $(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
+	$(CONFIGURE)
 	ninja -C $(BUILD) -j $(JOBS) suf
 
-## test     every test (ctest); fetches the real model first if it is not in the cache
-test: build model
+## test     the tier fast of the tests (ctest); fetches the real model first if it is not in the cache
+test: setup model
+	$(CONFIGURE)
+	ninja -C $(BUILD) -j $(JOBS) fast_tests
+	$(CTEST) -L '^fast$$'
+
+## test-all the tiers fast and full, and the tests of gpu-host-test (nvcc, fetched if the machine has none)
+.PHONY: test-all
+test-all: setup model
+	$(CONFIGURE)
+	ninja -C $(BUILD) -j $(JOBS) full_tests
 	@rm -f $(BUILD)/matrix.txt
-	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2 --timeout 900; status=$$?; cat $(BUILD)/matrix.txt; exit $$status
+	$(CTEST) -L '^(fast|full)$$'; status=$$?; cat $(BUILD)/matrix.txt; exit $$status
+
+## nightly  every test, sweeps whole, fuzzers, sanitizers, a second compiler; appends to bench/results/nightly.jsonl, continues if called again
+.PHONY: nightly
+nightly: build model
+	ninja -C $(BUILD) -j $(JOBS) full_tests
+	.venv/bin/python tools/nightly.py $(BUILD)
+
+## gpu-host-test  what the host does for a device, tested without one: for changes in suf/*/cuda, backends/lower, ring, fss
+.PHONY: gpu-host-test
+gpu-host-test: setup
+	tools/gpu_host_test.sh $(BUILD)-gpu-host
 
 ## gpu-test the tests that need a device: builds them here (nvcc) and runs them here
 .PHONY: gpu-test
-gpu-test: setup cuda
-	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release > $(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
-	ninja -C $(BUILD) -j $(JOBS) cuda_tests gates_test nn_test model_test simulatable_test suf
+gpu-test: setup
+	tools/cuda.sh
+	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DSUF_CUDA=ON > $(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
+	ninja -C $(BUILD) -j $(JOBS) cuda_tests backends_test gates_test nn_test model_test simulatable_test suf
 	tools/gpu_test.sh $(BUILD)
 
 ## accept   200 sentences through three processes, every output word against the simulator

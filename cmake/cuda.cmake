@@ -1,5 +1,5 @@
-# The device rooms suf/<room>/cuda. SUF_CUDA: AUTO builds them where nvcc 12.4 or newer is found, ON asks for it, OFF
-# leaves them out. What they make needs nothing at run time but a driver: the runtime is linked statically.
+# The device rooms suf/<room>/cuda. SUF_CUDA: AUTO builds them if nvcc 12.4 or newer and an NVIDIA driver are found, ON
+# needs nvcc alone, OFF leaves them out. What they make needs nothing at run time but a driver: the runtime is linked statically.
 #   x.cu             compiled by nvcc for SUF_CUDA_ARCHITECTURES; x.cpp, x.hpp are host code
 #   x_test.cu, .cpp  into <room>_cuda_test, which needs a device: built everywhere, run by tools/gpu_test.sh
 #   x_bench.cu       a program of its own
@@ -8,6 +8,7 @@ set(SUF_CUDA AUTO CACHE STRING "build the backend cuda: AUTO, ON or OFF")
 set_property(CACHE SUF_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(SUF_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "devices that the backend cuda has code for; the newest also as PTX")
 set(SUF_CUDA_FOLDER ${CMAKE_SOURCE_DIR}/.cuda CACHE PATH "folder into which tools/cuda.sh installs tools/cuda.txt")
+set(SUF_CUDA_DRIVER /proc/driver/nvidia/version /dev/nvidiactl /dev/dxg CACHE STRING "files of which an NVIDIA driver makes one")
 set(SUF_HAS_CUDA OFF)
 set(version "")
 set(SUF_CUDA_BUILT "")  # in words: nvcc 13.0 for sm_80, sm_90, compute_90
@@ -24,7 +25,16 @@ function(suf_nvcc program out)
   set(${out} ${version} PARENT_SCOPE)
 endfunction()
 
-if(SUF_CUDA AND NOT SUF_FUZZ)
+set(driver ON)
+if(SUF_CUDA STREQUAL "AUTO")
+  set(driver OFF)
+  foreach(mark ${SUF_CUDA_DRIVER})
+    if(EXISTS ${mark})
+      set(driver ON)
+    endif()
+  endforeach()
+endif()
+if(SUF_CUDA AND driver AND NOT SUF_FUZZ)
   set(own ${SUF_CUDA_FOLDER}/nvidia/cu13/bin)
   find_program(SUF_NVCC nvcc HINTS ${own} /usr/local/cuda/bin)
   suf_nvcc("${SUF_NVCC}" version)
@@ -76,10 +86,13 @@ if(SUF_HAS_CUDA)
   set(SUF_CUDA_BUILT "nvcc ${version} for ${SUF_CUDA_BUILT}")
   message(STATUS "backend cuda: built, with ${SUF_CUDA_BUILT} (${SUF_NVCC})")
 else()
+  set(why "")
   if(version)
-    string(PREPEND version " and needs nvcc 12.4 or newer; found ")
+    set(why " and needs nvcc 12.4 or newer; found ${version}")
+  elseif(NOT driver)
+    set(why " and this machine has no NVIDIA driver")
   endif()
-  message(STATUS "backend cuda: not built (SUF_CUDA is ${SUF_CUDA}${version})")
+  message(STATUS "backend cuda: not built (SUF_CUDA is ${SUF_CUDA}${why})")
 endif()
 
 # suf_printed_headers(<target>): gives the room the texts that its printed kernels include, the very headers that its

@@ -3,11 +3,16 @@
 #   x.cpp            compiled plainly
 #   x_portable.cpp, x_avx2.cpp, x_avx512.cpp   one variant each, with the flags below; each keeps its code in a namespace of
 #                    its own, or the linker may hand AVX-512 code to the portable caller
-#   x_test.cpp       into <name>_test (GoogleTest), which may use rooms above (layers.toml [tests]), up to eight files in
-#                    one compilation (SUF_UNITY), so a name that a test file keeps to itself is one of its room's tests;
-#                    x_bench.cpp is a program of its own, x_bench
+#   x_test.cpp       into <name>_test (GoogleTest), which may use rooms above (layers.toml [tests])
+#   x_bench.cpp      a program of its own, x_bench
+# Up to eight files are one compilation (SUF_UNITY, SUF_UNITY_ROOMS): a name in a file's unnamed namespace is unique in its
+# room, or among its room's tests.
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wno-missing-field-initializers;-fno-strict-aliasing>")
 set(SUF_FLAGS_portable -O3)
+set(SUF_FLAGS_tests "")
+if(CMAKE_BUILD_TYPE STREQUAL Release)
+  set(SUF_FLAGS_tests -O1 -g0)  # a third less to compile; what takes time is in the rooms
+endif()
 set(SUF_FLAGS_avx2 -O3 -mavx2 -mbmi -mbmi2 -mlzcnt -mpopcnt -mfma -maes -mpclmul)
 set(SUF_FLAGS_avx512 -O3 -march=x86-64-v4 -mprefer-vector-width=512 -maes -mvaes -mgfni -mvpclmulqdq -mpclmul -mavx512ifma -mavx512vnni
     -mavx512bitalg -mavx512vpopcntdq -mavx512vbmi -mavx512vbmi2
@@ -54,6 +59,10 @@ function(suf_room name)
   suf_variant_flags("${all}")
   if(all)
     add_library(suf_${name} STATIC ${all})
+    set_target_properties(suf_${name} PROPERTIES UNITY_BUILD ${SUF_UNITY_ROOMS})
+    set(apart ${all})
+    list(FILTER apart INCLUDE REGEX "/families/")  # each has its Shape, Build and presets
+    set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     target_include_directories(suf_${name} PUBLIC ${CMAKE_SOURCE_DIR})
     target_link_libraries(suf_${name} PUBLIC ${A_ROOMS} ${A_LINK})
   else()
@@ -66,7 +75,8 @@ function(suf_room name)
   if(tests)
     add_executable(${name}_test ${tests})
     set_target_properties(${name}_test PROPERTIES UNITY_BUILD ${SUF_UNITY})
-    add_test(NAME ${name} COMMAND ${name}_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    target_compile_options(${name}_test PRIVATE ${SUF_FLAGS_tests})
+    suf_room_tests(${name})
     set_property(GLOBAL APPEND PROPERTY SUF_TEST_TARGETS ${name}_test)
   endif()
   if(device_tests)

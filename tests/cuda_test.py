@@ -146,7 +146,9 @@ def configurations(folder):
 
     code, text = configure('-DSUF_CUDA=ON', f'-DSUF_NVCC={folder}/none')
     assert code and 'SUF_CUDA is ON and needs nvcc 12.4 or newer, but found none; install' in text, text
-    code, text = configure(f'-DSUF_NVCC={old}')
+    code, text = configure('-DSUF_CUDA_DRIVER=/none')
+    assert code == 0 and 'backend cuda: not built (SUF_CUDA is AUTO and this machine has no NVIDIA driver)' in text, text
+    code, text = configure(f'-DSUF_NVCC={old}', f'-DSUF_CUDA_DRIVER={old}')
     assert code == 0 and 'backend cuda: not built (SUF_CUDA is AUTO and needs nvcc 12.4 or newer; found 11.8)' in text, text
     code, text = configure('-DSUF_CUDA=OFF')
     assert code == 0 and 'backend cuda: not built (SUF_CUDA is OFF)' in text, text

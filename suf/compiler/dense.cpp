@@ -12,7 +12,7 @@ std::vector<Owing> DenseNumbers(Trace& t, const Compiled& c, const Wire<kPub>& x
     std::vector<uint64_t> values;
     for (uint64_t v = 0; v < uint64_t{1} << c.f.n; ++v) values.push_back(f.At(v, o));
     Const table = t.constant(std::move(values), {int64_t{1} << c.f.n});
-    Dealt turned = t.deal(Turn(x.r, table), ring);
+    Dealt turned = t.deal(pfss::Turn(x.r, table), ring);
     out.push_back({pfss::Map(Sh(turned), [&](auto half) { return Take(half, x.hat); }), std::nullopt});
   }
   return out;

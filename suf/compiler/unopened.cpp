@@ -19,11 +19,11 @@ Sh BorrowBitByParity(Trace& t, const Wire<kPub>& x, int cut) {
   return pfss::Map(Sh(table), [&](auto half) { return Above(half, hat, {0}); });
 }
 
-// Selected: sum of p (U - u + b (V - v)) over opened reads U and steps V at the dealer's words p, b = b_hat + (1 - 2
+// SelectedAtWords: sum of p (U - u + b (V - v)) over opened reads U and steps V at the dealer's words p, b = b_hat + (1 - 2
 // b_hat) rho the opened borrow. What no read scales is one word alone and one by b_hat, however many reads there are.
-class Selected {
+class SelectedAtWords {
  public:
-  explicit Selected(const OpenedBit& b) : b_(b) {}
+  explicit SelectedAtWords(const OpenedBit& b) : b_(b) {}
   void Add(const Wire<kPub>& here, const Wire<kPub>& step, Sec p, int sign) {
     Pub known = b_.hat * step.hat;
     known = here.hat + known;
@@ -72,7 +72,7 @@ Factors EntrySummands(Trace& t, const func::Group& g, const Wire<kPub>& x, int r
   Sh step = below - here;
   SharedWire<kPub> v = t.open(Low(step, ring), "window sums");
   SharedWire<kPub> carry = t.open(BorrowBitByParity(t, x, g.w), "carry");
-  Selected e(Apart(carry).at(0));
+  SelectedAtWords e(Apart(carry).at(0));
   e.Add(u, v, s, 1);
   return e.Done();
 }
@@ -87,7 +87,7 @@ Factors PieceSummands(Trace& t, const Compiled& c, const Entry& entry, const Wir
   const Wire<kPub> x{z.hat + t.constant(int64_t(entry.offset)), z.r};
   const internal::BothReads both = internal::ReadBoth(t, c, g, x, g.a, ring, Openings::kWide);
   SharedWire<kPub> carry = t.open(BorrowBitByParity(t, x, g.a), "carry");
-  Selected y(Apart(carry).at(0));
+  SelectedAtWords y(Apart(carry).at(0));
   for (size_t n = 0; n < both.reads.size(); ++n)
     y.Add(both.reads[n].here, both.reads[n].step, both.power[n], n % 2 ? -1 : 1);
   return y.Done();

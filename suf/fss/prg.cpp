@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kSectionBytes = uint64_t{16} << 32;
 
-const internal::AesKernels& Kernels(Variant v) {
+const internal::AesKernels& AesOf(Variant v) {
   const internal::AesKernels* const kTable[] = {&portable::kAes, &avx2::kAes, &avx512::kAes};
   return *ring::Pick(kTable, v);
 }
@@ -26,7 +26,7 @@ void Prg::Derive(uint32_t section, Keys* keys) const {
   Writer number;
   number.Put(section);
   Hash key = Hmac(key_.view(), {AsView("suf prg key"), number.bytes()});
-  Kernels(variant_).expand(key.data(), keys->round_keys.data());
+  AesOf(variant_).expand(key.data(), keys->round_keys.data());
   Wipe(key.data(), key.size());
   const Hash nonce = HashOf({AsView("suf prg nonce"), rho_, View(&party_, 1), number.bytes()});
   std::copy_n(nonce.begin(), keys->nonce.size(), keys->nonce.begin());
@@ -45,7 +45,7 @@ Prg::Section::~Section() { Wipe(keys_.round_keys.data(), keys_.round_keys.size()
 void Prg::Section::Fill(uint64_t byte_offset, std::span<uint8_t> out) const {
   SUF_CHECK(byte_offset % 16 == 0 && byte_offset <= kSectionBytes && out.size() <= kSectionBytes - byte_offset);
   if (out.empty()) return;
-  Kernels(variant_).ctr(keys_.round_keys.data(), keys_.nonce.data(), uint32_t(byte_offset / 16), out.data(),
+  AesOf(variant_).ctr(keys_.round_keys.data(), keys_.nonce.data(), uint32_t(byte_offset / 16), out.data(),
                         out.size());
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kLeastRun = 64;  // equal entries from which counting their bits is faster than adding
 
-const internal::TableKernels& Kernels(Variant v) {
+const internal::TableKernels& TablesOf(Variant v) {
   const internal::TableKernels* const kTables[] = {&portable::kTable, &avx2::kTable, &avx512::kTable};
   return *ring::Pick(kTables, v);
 }
@@ -25,23 +25,23 @@ const uint8_t* BytesOf(const void* t) { return static_cast<const uint8_t*>(t); }
 
 void Hot(int w, const uint16_t* pos, size_t n, void* out, Variant v) {
   CheckWidth(w);
-  Kernels(v).hot(w, pos, n, static_cast<uint8_t*>(out));
+  TablesOf(v).hot(w, pos, n, static_cast<uint8_t*>(out));
 }
 
 void Cmp(int w, const void* t, const uint16_t* a, size_t n, uint8_t* out, Variant v) {
   CheckWidth(w);
-  Kernels(v).cmp(w, BytesOf(t), a, n, out);
+  TablesOf(v).cmp(w, BytesOf(t), a, n, out);
 }
 
 void Point(int w, const void* t, const uint16_t* a, size_t n, uint8_t* out, Variant v) {
   CheckWidth(w);
-  Kernels(v).point(w, BytesOf(t), a, n, out);
+  TablesOf(v).point(w, BytesOf(t), a, n, out);
 }
 
 void Rotate(int w, const void* t, const uint16_t* lo, int m, size_t n, uint64_t* out, Variant v) {
   CheckWidth(w);
   SUF_CHECK(m >= 1);
-  Kernels(v).rotate(w, BytesOf(t), lo, m, n, out);
+  TablesOf(v).rotate(w, BytesOf(t), lo, m, n, out);
 }
 
 template <class T>
@@ -57,7 +57,7 @@ void Select(int w, const void* t, const uint16_t* idx, std::span<const T* const>
     for (size_t q = 0; q < 2 * size; ++q) column[q] = tables[c][(size - 1 - q) & (size - 1)];
     columns[c] = column;
   }
-  const internal::TableKernels& k = Kernels(v);
+  const internal::TableKernels& k = TablesOf(v);
   if constexpr (sizeof(T) == 4) {
     k.select32(w, BytesOf(t), idx, columns, int(tables.size()), n, out);
   } else {
@@ -70,7 +70,7 @@ void SelectX(int w, const void* t, const uint16_t* idx, std::span<const T* const
              Variant v) {
   CheckWidth(w);
   SUF_CHECK(tables.size() == 1 || tables.size() == 2);
-  const internal::TableKernels& k = Kernels(v);
+  const internal::TableKernels& k = TablesOf(v);
   if constexpr (sizeof(T) == 4) {
     k.selectx32(w, BytesOf(t), idx, tables.data(), int(tables.size()), n, out);
   } else {
@@ -81,7 +81,7 @@ void SelectX(int w, const void* t, const uint16_t* idx, std::span<const T* const
 void Above(int w, const void* t, const uint16_t* x, std::span<const uint16_t> b, size_t n, uint64_t* out, Variant v) {
   CheckWidth(w);
   SUF_CHECK(!b.empty());
-  Kernels(v).above(w, BytesOf(t), x, b.data(), b.size(), n, out);
+  TablesOf(v).above(w, BytesOf(t), x, b.data(), b.size(), n, out);
 }
 
 void Dense(int w, const void* t, const uint16_t* x, const uint64_t* table, int bits, size_t n, uint64_t* out,
@@ -94,13 +94,13 @@ void Dense(int w, const void* t, const uint16_t* x, const uint64_t* table, int b
     const uint64_t entry = table[(size - 1 - q) & (size - 1)];
     for (size_t c = 0; c < size_t(bits); ++c) columns[c * words + q / 64] |= (entry >> c & 1) << (q % 64);
   }
-  Kernels(v).dense(w, BytesOf(t), x, columns.data(), bits, n, out);
+  TablesOf(v).dense(w, BytesOf(t), x, columns.data(), bits, n, out);
 }
 
 template <class T>
 void Dot(const uint64_t* bits, size_t stride_words, int first, int m, const T* table, size_t n, T* out, Variant v) {
   SUF_CHECK(first >= 0 && m >= 0);
-  const internal::TableKernels& k = Kernels(v);
+  const internal::TableKernels& k = TablesOf(v);
   // a table that saturates begins with many equal entries
   int run = 0;
   while (run < m && table[run] == table[0]) ++run;

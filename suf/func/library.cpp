@@ -139,8 +139,8 @@ Made Steps(Call& q, bool slopes) {
 double Gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
 // the approximation by tanh of Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016
 double GeluNew(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
-double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-double Silu(double x) { return x * Sigmoid(x); }
+double Logistic(double x) { return 1 / (1 + std::exp(-x)); }
+double Silu(double x) { return x * Logistic(x); }
 double Softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
 // Smooth: between tails where the function is within a quarter of the last place; pieces with free knots.
@@ -302,7 +302,7 @@ const std::vector<Row>& Rows() {
        GeluSpline},
       {{"gelu_new", "gelu by its approximation with tanh", kAll, kUlp}, Unit<GeluNew>},
       {{"silu", "x sigmoid(x)", kAll, kUlp}, Unit<Silu>},
-      {{"sigmoid", "1 / (1 + exp(-x))", kAll, kUlp}, Saturating<Sigmoid, 0>},
+      {{"sigmoid", "1 / (1 + exp(-x))", kAll, kUlp}, Saturating<Logistic, 0>},
       {{"tanh", "the hyperbolic tangent", kAll, kUlp}, Saturating<std::tanh, -1>},
       {{"erf", "the error function", kAll, kUlp}, Saturating<std::erf, -1>},
       {{"softplus", "log(1 + exp(x))", kAll, kUlp}, Unit<Softplus>},

@@ -6,7 +6,7 @@ namespace suf::proto {
 namespace {
 
 constexpr net::Millis kPatience{500};  // for the session before to leave its seat
-constexpr net::Millis kLook{50};       // how often a waiting thread looks whether its client is still there
+constexpr net::Millis kPeerPoll{50};       // how often a waiting thread looks whether its client is still there
 
 constexpr size_t kRequestBytes = store::kJobBytes + 4 + 5 * 32, kWitnessBytes = 8 + store::kJobBytes + 32;
 
@@ -139,7 +139,7 @@ bool Dealer::Await(int party, Seat& mine) {
       mine.progress = other->progress = Progress::kTaken;
       return true;
     }
-    if (mine.ready == other) changed_.wait_for(lock, kLook);
+    if (mine.ready == other) changed_.wait_for(lock, kPeerPoll);
   }
   changed_.wait(lock, [&] { return mine.progress != Progress::kTaken; });
   return false;
@@ -338,7 +338,7 @@ Delivery::Delivery(const DialDealer& dial, const BundlePlan& plan, store::Store&
           if (from_store) {
             ready(from_store);
           } else {
-            while (before && !before->Over(kLook) && !stop.stop_requested()) {
+            while (before && !before->Over(kPeerPoll) && !stop.stop_requested()) {
             }
             const auto begun = std::chrono::steady_clock::now();
             const bool whole = args.window == store::KeySource::kWhole;

@@ -9,14 +9,14 @@
 namespace suf::store {
 
 namespace {
-constexpr size_t kTag = net::ChunkTags::kBytes;
+constexpr size_t kTagBytes = net::ChunkTags::kBytes;
 }
 
 KeySource::KeySource(SharedLayout layout, uint64_t window)
     : layout_(std::move(layout)),
       window_(window),
       chunks_(layout_->chunks().size()),
-      idle_(kTag + std::min<uint64_t>(kChunkBytes, layout_->largest()), window) {
+      idle_(kTagBytes + std::min<uint64_t>(kChunkBytes, layout_->largest()), window) {
   for (size_t i = 0; i < chunks_.size(); ++i) chunks_[i].left = layout_->chunks()[i].sections;
 }
 
@@ -26,7 +26,7 @@ KeySource::~KeySource() {
 }
 
 View KeySource::DataOf(size_t chunk) const {
-  return chunks_[chunk].room.view().subspan(kTag, layout_->chunks()[chunk].bytes);
+  return chunks_[chunk].room.view().subspan(kTagBytes, layout_->chunks()[chunk].bytes);
 }
 
 // Await: until the chunk is here; it and those before it are asked for.
@@ -128,8 +128,8 @@ std::vector<std::span<uint8_t>> KeySource::Rooms(size_t most) {
 std::span<uint8_t> KeySource::RoomOf(size_t chunk) {
   Chunk& c = chunks_[chunk];
   const uint64_t bytes = layout_->chunks()[chunk].bytes;
-  if (c.room.empty()) c.room = idle_.Take(kTag + bytes);
-  return c.room.span().first(kTag + bytes);
+  if (c.room.empty()) c.room = idle_.Take(kTagBytes + bytes);
+  return c.room.span().first(kTagBytes + bytes);
 }
 
 void KeySource::Came(size_t many) {
@@ -169,7 +169,7 @@ void KeySource::FeedFrom(View body) {
   Feed([body](KeySource& keys) {
     size_t at = 0;
     for (auto room = keys.Room(); !room.empty(); room = keys.Room()) {
-      const std::span<uint8_t> data = room.subspan(kTag);
+      const std::span<uint8_t> data = room.subspan(kTagBytes);
       std::copy_n(body.subspan(at, data.size()).begin(), data.size(), data.begin());
       at += data.size();
       keys.Came();

@@ -6,8 +6,8 @@
 // frames that go to one are altered or lost.
 //
 //   frames_test [--backend NAME] [--all] [--table] [--part K/N] [PATTERN]     --all: every bit of each header; --part:
-//   of N parts of the sweep number K, from 1 on, where a machine is lent for minutes; PATTERN picks faults by their
-//   names
+//   of N parts of the sweep number K, from 1 on (else SHARD of 8, if tools/shard.sh set it); PATTERN picks faults by
+//   their names
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -481,6 +481,7 @@ size_t Failures(const Asked& a, bool far) {
 
 int main(int argc, char** argv) {
   suf::faults::Asked asked;
+  if (const char* shard = std::getenv("SHARD")) asked.part = std::strtoul(shard, nullptr, 10) - 1, asked.parts = 8;
   for (int i = 1; i < argc; ++i) {
     const std::string a = argv[i];
     if (a == "--all") {

@@ -114,7 +114,7 @@ IntArray Activation::Spec(const IntCall& c, std::span<const IntArray* const> x) 
 
 AnyWire Activation::Build(const Emission& e, std::span<const AnyWire> x) const {
   Wire<kPub> z = AsOpen(x[0]);
-  if (z.k() > window()) z = Map(z, [&](auto v) { return Low(v, window()); });
+  if (z.k() > window()) z = pfss::Map(z, [&](auto v) { return Low(v, window()); });
   if (e.form != Form::kSummands || shift > 0) return e.Open(Gate(ring).Build(e.t, z));
   const gates::Function f = Gate(summand_ring);
   return Summands{compiler::PieceSummands(e.t, f.f, f.entry, z, summand_ring), summand_ring, z.shape()};

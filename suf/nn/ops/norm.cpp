@@ -257,7 +257,7 @@ Owing Square(Trace& t, const Factors& x, const Borrow* c, int k, int square) {
 AnyWire Norm::Build(const Emission& e, std::span<const AnyWire> in) const {
   Trace& t = e.t;
   Wire<kPub> z = AsOpen(in[0]);
-  if (z.k() > kz) z = Map(z, [&](auto v) { return Low(v, kz); });
+  if (z.k() > kz) z = pfss::Map(z, [&](auto v) { return Low(v, kz); });
   const int k = kz - cut;
   int64_t bias = int64_t{1} << (kz - 2);
   std::optional<OpenedDigits> digits;
@@ -282,13 +282,13 @@ AnyWire Norm::Build(const Emission& e, std::span<const AnyWire> in) const {
     const bool of_z = square_of == SquareOf::kZ;
     Owing sum = of_z ? Square(t, compiler::Lifted(h, z.r, bias), nullptr, kz, square)
                      : Square(t, x, c ? &*c : nullptr, k, square);
-    sum = Map(sum, [](auto v) { return Sum(v); });
+    sum = compiler::Map(sum, [](auto v) { return Sum(v); });
     sum.y = sum.y + epsilon;
     Wire<kPub> v = compiler::OpenDefined(t, sum, "sum of squares");  // (rows)
     root_at = root_of.Build(t, v);
   }
   SharedWire<kPub> root = compiler::OpenShared(t, root_at, "rsqrt");
-  root = Map(root, [](auto w) { return Column(w); });
+  root = pfss::Map(root, [](auto w) { return Column(w); });
   Words y(t, product);
   y.Add(x, compiler::Masked(root));
   if (c) {

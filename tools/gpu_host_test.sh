@@ -1,0 +1,10 @@
+#!/bin/sh
+# gpu_host_test.sh BUILD: what the host does for an NVIDIA device, tested without one. Builds with SUF_CUDA=ON in a folder
+# of its own (nvcc from the machine, else from tools/cuda.sh) and runs the tests double, kernels and cuda.
+set -eu
+cd "$(dirname "$0")/.."
+build=$1
+tools/cuda.sh
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSUF_CUDA=ON -DSUF_BENCH=OFF > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
+ninja -C "$build" suf suf_without_cuda double_test > "$build.log" 2>&1 || { tail -n 40 "$build.log"; exit 1; }
+ctest --test-dir "$build" --output-on-failure --no-tests=error -R '^(double|kernels|cuda)$'

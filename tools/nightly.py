@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Runs every test of a build folder, sweeps whole, and appends a line per test to bench/results/nightly.jsonl as it ends.
+
+  nightly.py BUILD
+
+A line has commit, test, tier, seconds, result, cores and day. A second call at the same commit runs what has no line or
+failed. Exit code 1 if a test failed; 2 if the checkout has changes that are not committed (other than that file).
+"""
+import datetime
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RECORD = ROOT / 'bench/results/nightly.jsonl'
+ENDED = re.compile(r'^ *\d+/\d+ Test +#\d+: (\S+) \.*\s*(Passed|\*\*\*.*?|Not Run.*?) +([\d.]+) sec')
+
+
+def git(*command):
+    return subprocess.check_output(['git', '-C', ROOT, *command], text=True).strip()
+
+
+def commit():
+    dirty = [line[3:] for line in git('status', '--porcelain').splitlines() if line[3:] != RECORD.relative_to(ROOT).as_posix()]
+    if dirty:
+        sys.exit(print(f'nightly: {len(dirty)} files differ from the commit, {dirty[0]} first; commit them', file=sys.stderr) or 2)
+    return git('rev-parse', '--short=12', 'HEAD')
+
+
+def tiers(build):
+    """-> name of each test: its tier"""
+    listed = json.loads(subprocess.check_output(['ctest', '--test-dir', build, '--show-only=json-v1'], text=True))
+    return {t['name']: {p['name']: p['value'] for p in t['properties']}['LABELS'][0] for t in listed['tests']}
+
+
+def lines_of(this):
+    """-> the last line of each test at this commit"""
+    rows = [json.loads(line) for line in RECORD.read_text().splitlines()] if RECORD.exists() else []
+    return {row['test']: row for row in rows if row['commit'] == this}
+
+
+def main():
+    build, this = sys.argv[1], commit()
+    tier, done = tiers(build), lines_of(this)
+    left = [name for name in tier if done.get(name, {}).get('result') != 'passed']
+    print(f'nightly: {len(left)} of {len(tier)} tests to run at {this}', flush=True)
+    if left:
+        run = subprocess.Popen(['ctest', '--test-dir', build, '--output-on-failure', '--no-tests=error', '-j', '2', '--timeout', '5400',
+                                '-R', '^(' + '|'.join(map(re.escape, left)) + ')$'],
+                               stdout=subprocess.PIPE, text=True, errors='replace', env={**os.environ, 'SHARD': 'all'})
+        for line in run.stdout:
+            print(line, end='', flush=True)
+            ended = ENDED.match(line)
+            if ended:
+                row = {'commit': this, 'test': ended[1], 'tier': tier[ended[1]], 'seconds': float(ended[3]),
+                       'result': 'passed' if ended[2] == 'Passed' else 'failed',
+                       'cores': len(os.sched_getaffinity(0)), 'day': datetime.date.today().isoformat()}
+                with open(RECORD, 'a') as record:
+                    record.write(json.dumps(row) + '\n')
+        run.wait()
+    done = lines_of(this)
+    bad = [name for name in tier if done.get(name, {}).get('result') != 'passed']
+    print(f'nightly: {len(tier) - len(bad)} of {len(tier)} tests passed at {this}, {sum(row["seconds"] for row in done.values()):.0f} s of tests'
+          + (f'; not: {", ".join(bad)}' if bad else ''))
+    sys.exit(bool(bad))
+
+
+if __name__ == '__main__':
+    main()
