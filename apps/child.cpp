@@ -7,9 +7,12 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <iostream>
+#include <mutex>
 #include <regex>
+#include <set>
 
-#include "suf/base/error.hpp"
+#include "suf/base/file.hpp"
 
 extern char** environ;
 
@@ -17,51 +20,120 @@ namespace suf::apps {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// What is to go with this process; never destroyed, as signals may come late.
+struct Kept {
+  std::mutex m;
+  std::set<pid_t> children;
+  std::set<fs::path> folders;
+};
+Kept& All() {
+  static Kept* const all = new Kept;
+  return *all;
+}
+
+// Reading end of a new pipe, whose other end becomes `stream` of a child.
+FILE* PipeFrom(posix_spawn_file_actions_t* actions, int stream, Fd* end) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC)) Fail(Cause::kResource, "cannot make a pipe (", SystemError(), "); close some files");
+  *end = Fd(ends[1]);
+  posix_spawn_file_actions_adddup2(actions, ends[1], stream);
+  return fdopen(ends[0], "r");
+}
+
+bool LineOf(FILE* in, std::string* out) {
+  char* line = nullptr;
+  size_t room = 0;
+  ssize_t n = getline(&line, &room, in);
+  if (n > 0) *out = std::string(line, size_t(n - (line[n - 1] == '\n')));
+  std::free(line);
+  return n > 0;
+}
+
+}  // namespace
+
+void EndChildren() noexcept {
+  Kept& all = All();
+  const std::lock_guard l(all.m);
+  for (pid_t pid : all.children) kill(pid, SIGKILL), waitpid(pid, nullptr, 0);
+  all.children.clear();
+  std::error_code ignored;
+  for (auto& folder : all.folders) fs::remove_all(folder, ignored);
+}
+
 Folder::Folder() {
-  std::string t = (fs::temp_directory_path() / "suf-XXXXXX").string();
+  std::error_code error;
+  const fs::path under = fs::temp_directory_path(error);
+  if (error)
+    Fail(Cause::kResource, "there is no folder for temporary files (", std::strerror(error.value()),
+         "); make /tmp, or let TMPDIR name a folder");
+  std::string t = (under / "suf-XXXXXX").string();
   if (!mkdtemp(t.data()))
-    Fail(Cause::kResource, "cannot make a directory under ", fs::temp_directory_path().string(),
-         "; check free space and rights");
+    Fail(Cause::kResource, "cannot make a directory under ", under.string(), " (", SystemError(),
+         "); check free space and rights");
   path_ = t;
+  const std::lock_guard l(All().m);
+  All().folders.insert(path_);
 }
 
 Folder::~Folder() {
+  const std::lock_guard l(All().m);
+  All().folders.erase(path_);
   std::error_code ignored;
   fs::remove_all(path_, ignored);
 }
 
-Child::Child(std::string name, std::vector<std::string> args, int stream) : name_(std::move(name)) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC)) Fail(Cause::kResource, "cannot make a pipe; close some files");
+Child::Child(std::string name, std::vector<std::string> args, int stream, bool passes) : name_(std::move(name)) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], stream);
+  Fd end, passed_end;
+  in_ = PipeFrom(&actions, stream, &end);
+  if (passes && stream != STDERR_FILENO) passed_ = PipeFrom(&actions, STDERR_FILENO, &passed_end);
+  posix_spawnattr_t how;
+  posix_spawnattr_init(&how);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setpgroup(&how, 0), posix_spawnattr_setsigmask(&how, &none);
   std::vector<char*> argv;
   for (auto& a : args) argv.push_back(a.data());
   argv.push_back(nullptr);
-  int error = posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-  in_ = fdopen(ends[0], "r");
-  if (error || !in_) Fail(Cause::kResource, "cannot start a process for ", name_, "; free memory or processes");
+  int error = 0;
+  {
+    const std::lock_guard l(All().m);
+    error = posix_spawn(&pid_, "/proc/self/exe", &actions, &how, argv.data(), environ);
+    if (!error) All().children.insert(pid_);
+  }
+  posix_spawn_file_actions_destroy(&actions), posix_spawnattr_destroy(&how);
+  end = Fd(), passed_end = Fd();
+  if (error) {
+    pid_ = -1;
+    Fail(Cause::kResource, "cannot start a process for ", name_, " (", std::strerror(error),
+         "); free memory or processes");
+  }
+  if (passed_)
+    passer_ = std::thread([this] {
+      for (std::string l; LineOf(passed_, &l);) std::cerr << l + "\n" << std::flush;
+    });
 }
 
 Child::~Child() {
   if (pid_ > 0) {
     kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
+    (void)Wait();
   }
-  if (reader_.joinable()) reader_.join();
-  if (in_) fclose(in_);
+  for (std::thread* t : {&reader_, &passer_})
+    if (t->joinable()) t->join();
+  for (FILE* f : {in_, passed_})
+    if (f) fclose(f);
 }
 
-bool Child::Line(std::string* out) {
-  char* line = nullptr;
-  size_t room = 0;
-  ssize_t n = getline(&line, &room, in_);
-  if (n > 0) *out = std::string(line, size_t(n - (line[n - 1] == '\n')));
-  std::free(line);
-  return n > 0;
+bool Child::Line(std::string* out) { return LineOf(in_, out); }
+
+void Child::Signal(int signal) const {
+  const std::lock_guard l(All().m);
+  if (pid_ > 0) kill(pid_, signal);
 }
 
 int Child::Port() {
@@ -81,15 +153,22 @@ void Child::Drain() {
 }
 
 int Child::Wait() {
+  siginfo_t info{};
+  while (waitid(P_PID, id_t(pid_), &info, WEXITED | WNOWAIT) && errno == EINTR) {
+  }
   int status = 0;
-  waitpid(pid_, &status, 0);
-  pid_ = -1;
-  if (reader_.joinable()) reader_.join();
+  {
+    const std::lock_guard l(All().m);  // its number is nobody else's until here
+    waitpid(pid_, &status, 0);
+    All().children.erase(pid_), pid_ = -1;
+  }
+  for (std::thread* t : {&reader_, &passer_})
+    if (t->joinable()) t->join();
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
 void Child::Stop() {
-  kill(pid_, SIGTERM);
+  Signal(SIGTERM);
   (void)Wait();
 }
 

@@ -20,11 +20,16 @@ class Folder {
   std::filesystem::path path_;
 };
 
-// Child: one role's process; its stdout or stderr comes through a pipe, line by line.
+// EndChildren: kills every child and removes every folder; for a process that ends by a signal.
+void EndChildren() noexcept;
+
+// Child: one role's process, in a process group of its own, so that a terminal's Ctrl-C is ours to pass on. Its stdout
+// or stderr comes through a pipe, line by line.
 class Child {
  public:
-  // stream: 1 or 2, which of its outputs is read; the other one stays ours.
-  Child(std::string name, std::vector<std::string> args, int stream);
+  // stream: 1 or 2, which of its outputs is read. The other one stays ours; if it is stderr and `passes`, its lines
+  // come out of our std::cerr, so that they do not run into our line of progress.
+  Child(std::string name, std::vector<std::string> args, int stream, bool passes = false);
   ~Child();
   int pid() const { return pid_; }
   // Line: the next line, or false at the end.
@@ -33,16 +38,17 @@ class Child {
   int Port();
   // Drain: reads on in the background, so that the process never waits for us.
   void Drain();
-  // Wait: its exit code.
+  // Wait: its exit code; 128 after a signal.
   int Wait();
+  void Signal(int signal) const;
   void Stop();
   const std::string& last() const { return last_; }
 
  private:
   std::string name_, last_;
   pid_t pid_ = -1;
-  FILE* in_ = nullptr;
-  std::thread reader_;
+  FILE *in_ = nullptr, *passed_ = nullptr;
+  std::thread reader_, passer_;
 };
 
 }  // namespace suf::apps

@@ -1,6 +1,9 @@
 // The demo: dealer, model owner and data owner as three processes on this machine. It alone holds text and weights, and
 // so compares each result with the simulator (every word) and with the float model (cosine).
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -10,7 +13,9 @@
 #include "apps/exit.hpp"
 #include "apps/output.hpp"
 #include "apps/role.hpp"
+#include "apps/screen.hpp"
 #include "apps/show.hpp"
+#include "apps/signals.hpp"
 #include "apps/texts.hpp"
 #include "suf/backends/all.hpp"
 #include "suf/base/json.hpp"
@@ -25,14 +30,6 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// Short: the first `columns` code points of a text.
-std::string Short(const std::string& s, size_t columns) {
-  size_t seen = 0, at = 0;
-  for (; at < s.size(); ++at)
-    if ((s[at] & 0xC0) != 0x80 && seen++ == columns) break;
-  return at < s.size() ? s.substr(0, at) + ".." : s;
-}
-
 void ShowRows(const std::vector<Line>& lines, const std::vector<ordered_json>& rows) {
   std::vector<std::vector<std::string>> table{{"text", "tokens", "cosine to float", "= simulator", "keys asked ms",
                                                "online ms", "dealing", "waiting for keys", "sent P0", "sent P1",
@@ -40,13 +37,15 @@ void ShowRows(const std::vector<Line>& lines, const std::vector<ordered_json>& r
   for (auto& r : rows) {
     const Line& l = lines[r["i"].get<size_t>()];
     auto& b = r["bytes"];
-    table.push_back({Str(l.i + 1, " ", Short(l.text, 36)), r["n"].dump(), Fixed(r["cos"], 6),
+    table.push_back({Str(l.i + 1, " ", screen::Clip(l.text, 38)), r["n"].dump(), Fixed(r["cos"], 6),
                      r["sim_equal"].get<bool>() ? "every word" : "NO", Fixed(r["ms"]["fetch"], 0),
                      Fixed(r["ms"]["online"], 0), Fixed(r["within_ms"]["deal"], 0), Fixed(r["within_ms"]["keys"], 0),
                      Bytes10(b["p0"]), Bytes10(b["p1"]), Bytes10(b["p1_offline"]), r["flights"].dump(),
                      Bytes10(r["key_bytes"][1])});
   }
-  std::cout << "\n" << Table(table);
+  std::cout << "\n"
+            << Table(table, {"dealing", "waiting for keys", "P1 ahead", "keys asked ms", "key each", "sent P0",
+                             "sent P1", "flights", "cosine to float", "tokens"});
 }
 
 void ShowSimilarity(const std::vector<ordered_json>& rows) {
@@ -59,55 +58,103 @@ void ShowSimilarity(const std::vector<ordered_json>& rows) {
     for (auto& b : rows) line.push_back(Fixed(nn::Cosine(va, b["embedding"].get<std::vector<double>>()), 3));
     table.push_back(line);
   }
-  std::cout << "\n" << Table(table);
+  std::vector<std::string> last(table[0].rbegin(), table[0].rend() - 1);
+  std::cout << "\n" << Table(table, last);
 }
 
 // Operator: of a scope, without its layer.
 std::string Operator(const std::string& scope) { return scope.substr(scope.find('/') + 1); }
 
-// Where each role's time went in the longest text, by operator. Of a device with the host's time and kernels.
-void ShowTimes(const std::vector<ordered_json>& rows) {
-  auto most = std::max_element(rows.rbegin(), rows.rend(), [](auto& a, auto& b) { return a["n"] < b["n"]; });
-  const auto& times = (*most)["times"];
-  const bool device = std::any_of(times.begin(), times.end(), [](auto& t) { return t.contains("device_bytes"); });
-  const std::vector<const char*> parts =
-      device ? std::vector<const char*>{"compute", "key", "upload", "host", "wire", "wait"}
-             : std::vector<const char*>{"compute", "key", "upload", "wire", "wait"};
-  std::cout << "\n"
-            << (*most)["n"] << " tokens, ms: "
-            << (device ? "kernels (launches) / keys / upload / host / wire / waiting"
-                       : "arithmetic / keys / upload / wire / waiting")
-            << "\n";
-  std::vector<std::vector<std::string>> table{{""}};
+const char* NameOf(const std::string& role) {
+  return role == "p0" ? "model owner" : role == "p1" ? "data owner" : "dealer";
+}
+
+// Parts: what time is divided into, by the names of the files of times and of people.
+using Parts = std::vector<std::pair<const char*, const char*>>;
+
+// Spent: of a role, by operator; the total comes last.
+struct Spent {
+  std::vector<double> ms;
+  int64_t launches = 0;
+};
+std::vector<std::pair<std::string, Spent>> SpentBy(const ordered_json& times, const Parts& parts) {
+  std::map<std::string, Spent> by;
+  for (auto& [scope, s] : times["by"].items())
+    for (const std::string& row : {Operator(scope), std::string("total")}) {
+      Spent& spent = by[row];
+      spent.ms.resize(parts.size());
+      for (size_t k = 0; k < parts.size(); ++k) spent.ms[k] += s.value(parts[k].first, 0.0);
+      spent.launches += s.value("launches", int64_t{0});
+    }
+  std::vector<std::pair<std::string, Spent>> out(by.begin(), by.end());
+  std::stable_partition(out.begin(), out.end(), [](auto& row) { return row.first != "total"; });
+  return out;
+}
+
+// TogetherTable: the roles side by side, a cell for all parts.
+Rows TogetherTable(const ordered_json& times, const Parts& parts) {
+  Rows table{{""}};
   for (auto& [role, t] : times.items()) {
-    std::map<std::string, std::pair<std::vector<double>, int64_t>> by;
-    for (auto& [scope, s] : t["by"].items())
-      for (const std::string& row : {Operator(scope), std::string("total")}) {
-        auto& [ms, launches] = by[row];
-        ms.resize(parts.size());
-        for (size_t k = 0; k < parts.size(); ++k) ms[k] += s.value(parts[k], 0.0);
-        launches += s.value("launches", int64_t{0});
-      }
-    table[0].push_back(role == "p0" ? "model owner" : role == "p1" ? "data owner" : role);
-    for (auto& [op, spent] : by) {
+    table[0].push_back(NameOf(role));
+    for (auto& [op, spent] : SpentBy(t, parts)) {
       auto line = std::find_if(table.begin(), table.end(), [&](auto& l) { return l[0] == op; });
       if (line == table.end()) line = table.insert(table.end(), {op});
       line->resize(table[0].size());
       std::string& cell = line->back();
       for (size_t k = 0; k < parts.size(); ++k) {
-        cell += Str(k ? " / " : "", Fixed(spent.first[k], 1));
-        if (!k && spent.second) cell += Str(" (", spent.second, ")");
+        cell += Str(k ? " / " : "", Fixed(spent.ms[k], 1));
+        if (!k && spent.launches) cell += Str(" (", spent.launches, ")");
       }
     }
   }
   for (auto& line : table) line.resize(table[0].size());
   auto total = std::find_if(table.begin(), table.end(), [](auto& l) { return l[0] == "total"; });
   std::rotate(total, total + 1, table.end());
-  std::cout << Table(table);
-  for (const auto& [role, name] : {std::pair{"dealer", "dealer"}, {"p0", "model owner"}, {"p1", "data owner"}})
+  return table;
+}
+
+// Where each role's time went in the longest text, by operator. Of a device with the host's time and kernels. Side by
+// side where there is room, else a table a role.
+void ShowTimes(const std::vector<ordered_json>& rows) {
+  auto most = std::max_element(rows.rbegin(), rows.rend(), [](auto& a, auto& b) { return a["n"] < b["n"]; });
+  const auto& times = (*most)["times"];
+  const bool device = std::any_of(times.begin(), times.end(), [](auto& t) { return t.contains("device_bytes"); });
+  const Parts parts = device ? Parts{{"compute", "kernels (launches)"},
+                                     {"key", "keys"},
+                                     {"upload", "upload"},
+                                     {"host", "host"},
+                                     {"wire", "wire"},
+                                     {"wait", "waiting"}}
+                             : Parts{{"compute", "arithmetic"},
+                                     {"key", "keys"},
+                                     {"upload", "upload"},
+                                     {"wire", "wire"},
+                                     {"wait", "waiting"}};
+  std::string names;
+  for (auto& [key, name] : parts) names += Str(names.empty() ? "" : " / ", name);
+  const Rows together = TogetherTable(times, parts);
+  const std::string table = Table(together, {}, 0);
+  const size_t columns = screen::Columns(STDOUT_FILENO);
+  if (!columns ||
+      screen::Width(table.substr(table.find('\n') + 1, table.find('\n', table.find('\n') + 1))) <= columns) {
+    std::cout << "\n" << (*most)["n"] << " tokens, ms: " << names << "\n" << table;
+  } else {
+    for (auto& [role, t] : times.items()) {
+      Rows own{{Str(NameOf(role), ", ms")}};
+      for (auto& [key, name] : parts) own[0].push_back(name);
+      for (auto& [op, spent] : SpentBy(t, parts)) {
+        own.push_back({op});
+        for (size_t k = 0; k < parts.size(); ++k)
+          own.back().push_back(Fixed(spent.ms[k], 1) + (!k && spent.launches ? Str(" (", spent.launches, ")") : ""));
+      }
+      std::cout << "\n" << Table(own, {"upload", "host", "wire", "keys"});
+    }
+  }
+  for (const char* role : {"dealer", "p0", "p1"})
     if (times.contains(role) && times[role].contains("device_bytes"))
-      std::cout << "peak device memory of the " << name << ": " << Bytes10(times[role]["device_bytes"].get<int64_t>())
-                << ", and " << Bytes10(times[role]["pinned_bytes"].get<int64_t>()) << " of pinned host memory\n";
+      std::cout << "peak device memory of the " << NameOf(role) << ": "
+                << Bytes10(times[role]["device_bytes"].get<int64_t>()) << ", and "
+                << Bytes10(times[role]["pinned_bytes"].get<int64_t>()) << " of pinned host memory\n";
 }
 
 // AddTimes: to the rows, by serial, from another role's file of times.
@@ -128,6 +175,13 @@ int RunDemo(const DemoArgs& a) {
   // their sentences before the roles say them
   if (!a.kernels.empty()) (void)ring::VariantNamed(a.kernels);
   (void)BackendOf(a.backend, true);
+  std::atomic<const Child*> running{nullptr};  // the data owner, while it runs
+  std::atomic<int> stopped{0};                 // by this signal
+  const SignalTaker taker([&](int signal, int turn) {
+    const Child* embed = running;
+    if (!embed || turn > 1) EndChildren(), EndBy(signal);
+    stopped = signal, embed->Signal(signal);  // it says when it ends
+  });
   Folder dir;
   CheckOutput();
   auto lines = ReadTexts(a.source);
@@ -149,7 +203,7 @@ int RunDemo(const DemoArgs& a) {
   const roles::Model model = ReadModel(a.model, plan_path, "", plan);
   std::optional<roles::Simulator> simulator;
   {
-    Bar bar("check the weights");
+    Bar bar("demo");
     simulator.emplace(plan, model, bar.Hook());
   }
   TokenizeFor(plan, a.source, model.vocabulary_file(), a.truncate, &lines);
@@ -195,34 +249,47 @@ int RunDemo(const DemoArgs& a) {
       dir / "p1.times"};
   if (a.truncate) args.push_back("--truncate");
   if (a.one_by_one) args.push_back("--one-by-one");
-  Child embed("the data owner", with_engine(args), 1);
+  Child embed("the data owner", with_engine(args), 1, true);
+  running = &embed;
   std::cerr << "dealer: process " << deal.pid() << " at " << dealer << "\nmodel owner (P0): process " << serve.pid()
             << " at " << server << "\ndata owner (P1): process " << embed.pid() << "\n";
 
   // first all inferences, alone on the machine, so that their times are their own; then the comparisons
   std::vector<ordered_json> all, rows;
   double memory[2] = {0, 0};
+  const bool terminal = screen::Columns(STDERR_FILENO) > 0;
+  Bar done("demo", Bar::Log::kRare);
+  if (terminal) done.At(0, "keys from the dealer", Str("text 1 of ", lines.size()));
   for (std::string text; embed.Line(&text);) {
     CheckOutput();  // else ends all three
     ordered_json row = ReadOrderedJson(text, {"a result of the data owner's process", "start again", Cause::kResource});
-    std::cerr << "text " << row.at("i").get<size_t>() + 1 << " of " << lines.size()
-              << (row.contains("y") ? " done\n" : " cannot be used\n");
+    const size_t next = row.at("i").get<size_t>() + 2;
+    const char* const became = row.contains("y") ? "done" : "cannot be used";
+    if (terminal)
+      done.At(double(next - 1) / double(lines.size()), Str("text ", next - 1, " ", became),
+              Str("text ", std::min(next, lines.size()), " of ", lines.size()));
+    else
+      std::cerr << "text " << next - 1 << " of " << lines.size() << " " << became << "\n";
     memory[0] = std::max(memory[0], PeakRss(deal.pid())), memory[1] = std::max(memory[1], PeakRss(serve.pid()));
     if (row.contains("y")) row["rss_mb"] = {memory[0], memory[1], row["rss_mb"][0]};
     all.push_back(std::move(row));
   }
+  done.Clear();
+  running = nullptr;
   int code = embed.Wait();
   deal.Stop();
-  if (code != 0 && code != ExitCode(Cause::kInput))
+  if (stopped)
+    serve.Stop();
+  else if (code != 0 && code != ExitCode(Cause::kInput))
     throw Error(CauseOf(code), "the data owner's process failed; its sentence stands above");
-  if (int served = serve.Wait(); served != 0)
+  if (int served = stopped ? 0 : serve.Wait(); served != 0)
     throw Error(CauseOf(served), "the model owner's process failed: " + serve.last());
   AddTimes(dir / "p0.times", "p0", &all), AddTimes(dir / "dealer.times", "dealer", &all);
   int wrong = 0;
-  Bar bar("compare");
+  Bar bar("demo", Bar::Log::kRare);
   for (auto& row : all) {
     size_t i = row["i"].get<size_t>();
-    bar.At(double(i) / double(lines.size()), "");
+    bar.At(double(i) / double(lines.size()), "comparing with the simulator and the float model");
     if (!row.contains("y")) {
       if (lines[i].error.empty()) lines[i].error = row["error"].get<std::string>();
       if (a.json) std::cout << ErrorRow(lines[i]) << std::endl;
@@ -241,6 +308,7 @@ int RunDemo(const DemoArgs& a) {
       if (a.json) std::cout << RowOf(row, lines[i]) << std::endl;
     }
   }
+  bar.Clear();
   if (!a.json && !rows.empty()) {
     ShowRows(lines, rows);
     ShowSimilarity(rows);
@@ -250,8 +318,11 @@ int RunDemo(const DemoArgs& a) {
               << " MB; masked weights, once: " << Bytes10(rows.front()["bytes"]["setup"]) << "\n";
   }
   if (wrong)
-    Fail(Cause::kRefused, wrong, " of ", rows.size(),
-         " results differ from the simulator; please report this with the plan and the model's name");
+    Fail(Cause::kRefused, wrong, " of ", Plural(rows.size(), "result"), " ", wrong == 1 ? "differs" : "differ",
+         " from the simulator; please report this with the plan and the model's name");
+  if (stopped && all.size() < lines.size())
+    throw Interrupted(stopped, Str("demo was stopped by a signal; ", rows.size(), " of ", Plural(lines.size(), "text"),
+                                   rows.size() == 1 ? " has a result" : " have a result"));
   return Finish(lines);
 }
 

@@ -1,13 +1,14 @@
 // Command: embed.
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <optional>
 
 #include "apps/log.hpp"
 #include "apps/results.hpp"
 #include "apps/role.hpp"
 #include "apps/show.hpp"
+#include "apps/signals.hpp"
 #include "apps/texts.hpp"
 #include "suf/model/safetensors.hpp"
 #include "suf/model/vocabulary.hpp"
@@ -19,6 +20,17 @@ namespace suf::apps {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Stop: the signal that asked for an end; 0: none did.
+struct Stop {
+  std::atomic<int> signal{0};
+  // Takes the signals of the session.
+  void Take(int which, int turn) {
+    if (turn > 1) EndBy(which);
+    signal = which;
+    log::Info("embed: ending after the text in flight; a second Ctrl-C or SIGTERM ends at once, and its keys are lost");
+  }
+};
 
 // Texts: the call's texts as ids.
 std::vector<Line> Texts(const EmbedArgs& a, const nn::Plan& plan) {
@@ -36,9 +48,10 @@ std::vector<Line> Texts(const EmbedArgs& a, const nn::Plan& plan) {
   return lines;
 }
 
-// Embed: the usable lines over one session; what became of each line goes to results, in order. Returns false if it
-// ended early because nobody reads them.
-bool Embed(roles::DataOwner::Session& session, std::vector<Line>& lines, Results& results, std::optional<Bar>& bar) {
+// Embed: the usable lines over one session; what became of each line goes to results, in order. Returns how many have
+// a result: fewer than there are if it ended early, as nobody reads them or a signal came.
+size_t Embed(roles::DataOwner::Session& session, std::vector<Line>& lines, Results& results, Bar& bar,
+             const Stop& stop) {
   std::vector<Line*> usable;
   std::vector<model::Ids> texts;
   for (Line& l : lines)
@@ -49,22 +62,21 @@ bool Embed(roles::DataOwner::Session& session, std::vector<Line>& lines, Results
   };
   const auto begun = Clock::now();
   const size_t done = session.Run(std::move(texts), [&](size_t text, roles::Embedding e) {
-    bar.reset();
     pass(usable[text]);
     results.Add({.line = usable[text], .embedding = std::move(e)}), ++next;
   });
-  bar.reset();
+  bar.Clear();
   if (done < usable.size()) {
-    log::Info(Str("embed: stdout takes no more results; ", done, " of ", usable.size(), " texts are done"));
-    return false;
+    if (!stop.signal)
+      log::Info(Str("embed: stdout takes no more results; ", done, " of ", Plural(usable.size(), "text"), " are done"));
+    return done;
   }
   session.End();
   pass(nullptr);
   const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
-  const size_t sentences = usable.size();
-  log::Info(Str("embed: ", sentences, sentences == 1 ? " sentence in " : " sentences in ", Fixed(seconds, 2), " s, ",
-                Fixed(double(sentences) / seconds, 2), " a second"));
-  return true;
+  log::Info(Str("embed: ", Plural(done, "sentence"), " in ", Fixed(seconds, 2), " s, ",
+                Fixed(double(done) / seconds, 2), " a second"));
+  return done;
 }
 
 }  // namespace
@@ -95,17 +107,22 @@ int RunEmbed(const EmbedArgs& a) {
   std::unique_ptr<net::Recorder> recorder;
   if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);
   const auto timeout = Timeout(a.timeout);
-  std::optional<Bar> bar;
+  Bar receiving("embed"), bar("embed", Bar::Log::kRare);
+  Stop stop;
   roles::DataOwner::Options options{.keys = KeysOf(a.keys, store), .one_by_one = a.one_by_one, .audits = a.audit};
   options.variants = engine.Allowed(a.variant);
+  options.keys.setup = [&](uint64_t came, uint64_t all) {
+    receiving.At(double(came) / double(all),
+                 Str("receiving the masked weights, ", Bytes10(int64_t(all)), ", once for this store"));
+    if (came == all) receiving.Clear();
+  };
   options.progress = [&](size_t text, double done, const std::string& what) {
-    if (!bar) bar.emplace(Str("text ", text + 1, " of ", usable));
-    bar->At(done, what);
+    bar.At(done, what, Str("text ", text + 1, " of ", usable));
   };
   options.audited = [] { log::Info("embed: the model owner audited a bundle and found nothing wrong"); };
-  options.stop = [&] { return results.Stop(); };
+  options.stop = [&] { return stop.signal != 0 || results.Stop(); };
   roles::DataOwner owner(engine, store, CallDealer(own, a.dealer, timeout, a.streams), std::move(options));
-  bool whole = false;
+  size_t done = 0;
   {  // the model owner sees when the connection ends: not only when all is written
     auto ch = net::Dial(own, net::Address::Parse(a.connect), Role::kModel, timeout, {}, a.streams);
     ch->set_recorder(recorder.get());
@@ -115,10 +132,14 @@ int RunEmbed(const EmbedArgs& a) {
       log::Info(Str("embed: the link has a round trip of ", Fixed(double(link->trip_us) / 1e3, 2), " ms and ",
                     Fixed(double(link->rate) / 1e6, 0), " Mb/s; each text takes the cheapest variant for it"));
     KeepPages();
-    whole = Embed(session, lines, results, bar);
+    const SignalTaker taker([&](int signal, int turn) { stop.Take(signal, turn); });
+    done = Embed(session, lines, results, bar, stop);
   }
   results.End();
-  if (!whole) throw OutputError(EPIPE);
+  if (stop.signal && done < size_t(usable))
+    throw Interrupted(stop.signal, Str("embed was stopped by a signal; ", done, " of ", usable,
+                                       " texts have a result, run it again with the others"));
+  if (done < size_t(usable)) throw OutputError(EPIPE);
   return Finish(lines);
 }
 

@@ -114,8 +114,8 @@ std::string PiecesOf(const func::Suf& f) {
       rows.back().push_back(s.empty() ? "0" : s);
     }
   }
-  std::string out = Table(rows);
-  if (f.pieces.size() > kShownPieces) out += Str("and ", f.pieces.size() - kShownPieces, " pieces more\n");
+  std::string out = Table(rows, {"before"});
+  if (f.pieces.size() > kShownPieces) out += Str("and ", Plural(f.pieces.size() - kShownPieces, "piece"), " more\n");
   return out;
 }
 
@@ -285,13 +285,7 @@ int RunFnList() {
   std::vector<std::vector<std::string>> rows{{"function", "x", "error", "what it is"}};
   for (const func::Entry& e : func::Library())
     rows.push_back({std::string(e.name), std::string(e.range), std::string(e.error), std::string(e.sentence)});
-  size_t width[3]{};
-  for (auto& r : rows)
-    for (size_t c = 0; c < 3; ++c) width[c] = std::max(width[c], r[c].size());
-  for (auto& r : rows) {  // all of it is text: to the left
-    for (size_t c = 0; c < 3; ++c) std::cout << r[c] << std::string(width[c] + 2 - r[c].size(), ' ');
-    std::cout << r[3] << "\n";
-  }
+  std::cout << Listing(rows, {"error"});
   std::cout << "\n--n and --scale say of which ring and scale a function is made; suf fn show NAME draws it\n";
   return 0;
 }
@@ -309,8 +303,8 @@ int RunFnShow(const FnShowArgs& a) {
   const func::Suf* s = std::get_if<func::Suf>(&g.f);
   std::cout << func::Name(g.f) << ": x of " << func::DomainBits(g.f) << " bits, ";
   if (s)
-    std::cout << s->pieces.size() << (s->pieces.size() == 1 ? " piece" : " pieces") << " of degree " << s->degree
-              << ", " << s->formulas.size() << (s->formulas.size() == 1 ? " formula" : " formulas");
+    std::cout << Plural(s->pieces.size(), "piece") << " of degree " << s->degree << ", "
+              << Plural(s->formulas.size(), "formula");
   else
     std::cout << "tables of " << std::get<func::Split>(g.f).high.size() << " and "
               << std::get<func::Split>(g.f).low.size() << " values";
@@ -363,7 +357,7 @@ int RunFnFit(const FnFitArgs& a) {
     WriteText(a.out, text);
   std::cerr << "fit: ";
   if (auto* s = std::get_if<func::Suf>(&fitted.f))
-    std::cerr << s->pieces.size() << (s->pieces.size() == 1 ? " piece" : " pieces") << " of degree " << s->degree;
+    std::cerr << Plural(s->pieces.size(), "piece") << " of degree " << s->degree;
   else
     std::cerr << "two tables of " << std::get<func::Split>(fitted.f).high.size() << " and "
               << std::get<func::Split>(fitted.f).low.size() << " values";

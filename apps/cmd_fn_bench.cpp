@@ -133,7 +133,7 @@ Result Measure(const FnBenchArgs& a) {
     if (int(out.subjects.size()) < a.functions.value_or(int(std::size(kSubjects)))) out.subjects.push_back(s);
   FnBench bench(ring::Best());
   KeepPages();
-  Bar bar("bench");
+  Bar bar("bench", Bar::Log::kRare);
   std::mt19937_64 rng(1);
   for (size_t i = 0; i < out.subjects.size(); ++i) {
     gates::FunctionPlan plan = PlanOf(out.subjects[i]);
@@ -248,7 +248,7 @@ void PrintTables(const FnBenchArgs& a, const Result& r) {
                       per(double(std::max(b.key[0], b.key[1]))), ns(row.least.deal.cpu), ns(row.least.party[0].cpu),
                       ns(row.least.party[1].cpu), ns(measured), ns(predicted), Fixed(predicted / measured, 2)});
     }
-    std::cout << Table(rows) << "\n";
+    std::cout << Table(rows, {"sent B", "P0 ns", "P1 ns", "dealer ns", "key B", "rounds"}) << "\n";
   }
   for (auto& [title, key] : r.left)
     std::cout << title << " is left out: a key of " << Bytes10(key) << " for " << a.count << " values\n";

@@ -141,7 +141,7 @@ void Print(const std::vector<Cell>& cells) {
   }
   std::string every;
   for (const std::string& c : columns) every += (every.empty() ? "" : ", ") + c;
-  std::cout << Table(rows) << (holes.empty() ? "" : "\nholes:\n");
+  std::cout << Table(rows, {columns.rbegin(), columns.rend()}) << (holes.empty() ? "" : "\nholes:\n");
   for (auto& [what, where] : holes) std::cout << what << (where == every ? "" : Str(" (", where, ")")) << "\n";
 }
 
@@ -151,7 +151,7 @@ int RunFnCheck(const FnCheckArgs& a) {
   if (a.all == !a.f.name.empty()) Fail(Cause::kInput, "suf fn check takes a function or --all; see --help");
   std::vector<Cell> cells;
   {
-    Bar bar("check");
+    Bar bar("check", Bar::Log::kRare);
     auto add = [&](const std::string& name) {
       const Given g = FunctionOf({name, a.f.n, a.f.scale});
       std::vector<Cell> more = CellsOf(name, g.f, &bar);
@@ -182,10 +182,12 @@ int RunFnCheck(const FnCheckArgs& a) {
   } else {
     Print(cells);
     std::cout << "\n"
-              << covered << " of " << covered + holes << " cells covered, " << values << " values compared, " << wrong
-              << (wrong == 1 ? " cell" : " cells") << " wrong\n";
+              << covered << " of " << Plural(covered + holes, "cell") << " covered, " << Plural(values, "value")
+              << " compared, " << Plural(wrong, "cell") << " wrong\n";
   }
-  if (wrong) Fail(Cause::kRefused, wrong, " cells of the matrix are wrong; report them, and use another lowering");
+  if (wrong)
+    Fail(Cause::kRefused, Plural(wrong, "cell"), " of the matrix ", wrong == 1 ? "is" : "are",
+         " wrong; report it, and use another lowering");
   const int models = int(backends::Usable().size()), functions = int(Columns().size()) - models;
   const int least = models * kLeastOfModels + functions * kLeastOfFunctions;
   if (a.all && a.f.n == 32 && a.f.scale == 12 && covered < least)

@@ -22,6 +22,14 @@ std::string Time(double seconds) {
   return Fixed(seconds, 2) + " s";
 }
 
+// DropOf: columns by how little they say, first to last; of the profiles the one behind goes first.
+std::vector<std::string> DropOf(const std::vector<Profile>& profiles) {
+  std::vector<std::string> out{"AES P0", "AES P1", "AES dealer", "key P0", "P0 sends"};
+  for (size_t k = profiles.size(); k > 1; --k) out.push_back(profiles[k - 1].name);
+  out.insert(out.end(), {"P1 sends", "key P1", "rounds"});
+  return out;
+}
+
 // ChoiceOf: the name of what these prices choose.
 std::string ChoiceOf(const gates::FunctionPlan& plan, std::vector<Candidate> all, const compiler::Prices& p) {
   for (Candidate& c : all) c.seconds = compiler::Seconds(c.bill, p);
@@ -94,21 +102,18 @@ int RunFnCost(const FnCostArgs& a) {
     for (size_t k = 0; k < profiles.size(); ++k)
       rows.back().push_back(Time(compiler::Seconds(b, profiles[k].prices)) + (c.name == choice[k] ? " *" : "  "));
   }
-  std::cout << func::Name(g.f) << ", " << a.count << " values from " << a.ends.from << " to " << a.ends.to
+  std::cout << func::Name(g.f) << ", " << Plural(a.count, "value") << " from " << a.ends.from << " to " << a.ends.to
             << ", all of them together; keys are dealt " << (now ? "while the parties wait" : "ahead") << "\n\n"
-            << Table(rows) << "\n"
+            << Table(rows, DropOf(profiles)) << "\n"
             << safe << "rounds: messages of one way, one after another; * the choice"
             << (gates::RevealsToP0(plan) ? " among safe ones, if there are any" : "") << "\n";
   for (size_t k = 0; k < profiles.size(); ++k)
     std::cout << profiles[k].name << (profiles[k].source == "given" ? "" : Str(" (", profiles[k].source, ")")) << ": "
               << choice[k] << "\n";
-  bool first = true;
+  Rows refused;
   for (const Candidate& c : all)
-    if (!c.why_not.empty()) {
-      if (first) std::cout << "\nnot here:\n";
-      first = false;
-      std::cout << "  " << c.name << std::string(c.name.size() < 16 ? 16 - c.name.size() : 1, ' ') << c.why_not << "\n";
-    }
+    if (!c.why_not.empty()) refused.push_back({"  " + c.name, c.why_not});
+  if (!refused.empty()) std::cout << "\nnot here:\n" << Listing(refused);
   return 0;
 }
 

@@ -108,14 +108,15 @@ int RunFnRun(const FnRunArgs& a) {
   if (!a.out.empty())
     for (size_t p : {0, 1}) WriteValues(Str(a.out, ".p", p), plan, r.shares[p]);
   if (wrong.count)
-    Fail(Cause::kRefused, wrong.count, " of ", in.x.size(), " values differ from ", func::Name(plan.f),
+    Fail(Cause::kRefused, wrong.count, " of ", Plural(in.x.size(), "value"),
+         wrong.count == 1 ? " differs from " : " differ from ", func::Name(plan.f),
          "'s own meaning, the first at x = ", in.x[wrong.first], "; report it, and take another lowering");
   return 0;
 }
 
 int RunBackends(const BackendsArgs& a) {
   ordered_json all = json::array();
-  std::string text;
+  Rows rows;
   for (const backends::Entry& b : backends::All()) {
     ordered_json lacks = json::array(), schemes = json::array();
     std::string names, dcfs;
@@ -132,15 +133,17 @@ int RunBackends(const BackendsArgs& a) {
                    {"dcf_schemes", schemes},
                    {"lacks", lacks},
                    {"largest_n", b.can.largest}});
-    const char* const here = !b.built             ? "not built here         "
-                             : !b.why_not.empty() ? "not on this machine  "
-                             : b.models           ? "runs models and functions  "
-                                                  : "runs functions alone  ";
-    text += Str(b.name, std::string(18 - b.name.size(), ' '), here, b.can.what, "\n", std::string(18, ' '),
-                "every operation", names, "; DCFs of ", dcfs, "; keys on up to ", b.can.largest, " bits\n");
-    if (!b.why_not.empty()) text += Str(std::string(18, ' '), b.why_not, "\n");
+    rows.push_back({b.name,
+                    !b.built             ? "not built here"
+                    : !b.why_not.empty() ? "not on this machine"
+                    : b.models           ? "runs models and functions"
+                                         : "runs functions alone",
+                    b.can.what});
+    rows.push_back(
+        {"", "", Str("every operation", names, "; DCFs of ", dcfs, "; keys on up to ", Plural(b.can.largest, "bit"))});
+    if (!b.why_not.empty()) rows.push_back({"", "", b.why_not});
   }
-  std::cout << (a.json ? ordered_json{{"schema", "suf.backends/1"}, {"backends", all}}.dump() + "\n" : text);
+  std::cout << (a.json ? ordered_json{{"schema", "suf.backends/1"}, {"backends", all}}.dump() + "\n" : Listing(rows));
   return 0;
 }
 

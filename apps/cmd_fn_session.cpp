@@ -10,6 +10,7 @@
 #include "apps/output.hpp"
 #include "apps/role.hpp"
 #include "apps/show.hpp"
+#include "apps/signals.hpp"
 #include "apps/times.hpp"
 #include "suf/roles/function.hpp"
 
@@ -114,7 +115,6 @@ int RunFnPlan(const FnPlanArgs& a) {
 int RunFnServe(const FnServeArgs& a) {
   Harden();
   UseKernels("fn serve", a.kernels);
-  Stopping stopping;
   auto own = Own("fn serve", a.certs, Role::kModel, a.pins);
   const auto backend = RoleBackend("fn serve", a.backend);
   roles::FunctionEngine engine(roles::LoadFunctionPlan(a.plan), *backend);
@@ -138,7 +138,7 @@ int RunFnServe(const FnServeArgs& a) {
     Wipe(words.data(), words.size() * sizeof(uint64_t));
   };
   Answer(
-      "fn serve", a, own, stopping, engine.unit(),
+      "fn serve", a, own, engine.unit(),
       [&](store::Store& store, proto::DialDealer dial, roles::Server::Options options) {
         return std::make_unique<roles::Server>(engine, roles::PartOf(engine.plan(), std::move(values), learned), store,
                                                std::move(dial), std::move(options));
@@ -164,7 +164,7 @@ Called Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngi
   std::unique_ptr<net::Recorder> recorder;
   if (!a.record.empty()) recorder = std::make_unique<net::Recorder>(a.record);
   const auto timeout = Timeout(a.timeout);
-  Bar bar("fn ask");
+  Bar bar("fn ask", Bar::Log::kRare);
   roles::Client::Options options{.keys = KeysOf(a.keys, store), .audits = a.audit, .semi_honest = a.semi_honest};
   options.audited = [] { log::Info("fn ask: P0 audited a bundle and found nothing wrong"); };
   options.progress = [&](size_t, double done, const std::string& what) { bar.At(done, what); };
@@ -183,6 +183,11 @@ Called Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngi
   std::vector<roles::Ask> jobs;
   jobs.push_back(roles::Values(engine.plan(), std::move(values), brought));
   Called out;
+  const SignalTaker taker([](int signal, int turn) {
+    if (turn > 1) EndBy(signal);
+    log::Info(
+        "fn ask: ending when the call in flight does; a second Ctrl-C or SIGTERM ends at once, and its keys are lost");
+  });
   session.Run(std::move(jobs), [&](size_t, roles::Ran r) { out.ran = std::move(r); });
   try {
     session.End();

@@ -1,6 +1,5 @@
 // Commands of one party alone: model, tokenize, compile, plan show, estimate, simulate.
-#include <unistd.h>
-
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <iostream>
@@ -21,6 +20,7 @@
 #include "suf/model/fetch.hpp"
 #include "suf/model/random.hpp"
 #include "suf/model/vocabulary.hpp"
+#include "suf/nn/build.hpp"
 #include "suf/nn/compile.hpp"
 #include "suf/roles/compiler.hpp"
 #include "suf/roles/estimate.hpp"
@@ -108,6 +108,36 @@ int RunTokenize(const TokenizeArgs& a) {
   return Finish(lines);
 }
 
+namespace {
+
+// FlightsOf: of the plan's first variant, for a text of 32 tokens or the longest.
+size_t FlightsOf(const nn::Plan& plan) {
+  pfss::Trace t;
+  nn::Build(t, plan, std::clamp(32, plan.min_tokens, plan.max_tokens));
+  return size_t(pfss::Schedule(t).flights());
+}
+
+// TellUnusable: what became of calibration texts that could not be used as they are.
+// `lines`: the number of each text's line.
+void TellUnusable(const std::string& file, const roles::Unusable& u, const std::vector<int>& lines, int limit) {
+  const size_t of = lines.size();
+  size_t count = 0;
+  for (const auto& reason : u.reasons) count += reason.count;
+  if (count) {
+    std::string why;
+    for (const auto& reason : u.reasons)
+      why +=
+          Str(why.empty() ? "" : "; ", reason.count, ", the first in line ", lines[reason.first], ": ", reason.error);
+    log::Warn(Str("compile: ", count, " of ", Plural(of, "text"), " in ", file, count == 1 ? " is" : " are",
+                  " not used: ", why));
+  }
+  if (u.cut)
+    log::Warn(Str("compile: ", u.cut, " of ", Plural(of, "text"), " in ", file, u.cut == 1 ? " is" : " are",
+                  " too long and cut to ", Plural(limit, "token"), "; --max-tokens makes a plan for longer ones"));
+}
+
+}  // namespace
+
 std::vector<Line> Compile(const CompileArgs& a) {
   const roles::Model model(a.model);
   if (const auto [most, said_by] = model.longest(); most && most < a.max_tokens)
@@ -127,8 +157,10 @@ std::vector<Line> Compile(const CompileArgs& a) {
   if (!a.ids.empty()) TokenizeAll(nullptr, {model.min_tokens(), a.max_tokens, model.vocabulary(), true}, &lines);
   std::vector<std::string> texts;
   std::vector<std::vector<int32_t>> ids;
+  std::vector<int> numbers;  // of their lines
   for (const Line& l : lines)
-    if (l.error.empty()) texts.push_back(l.text), ids.emplace_back(l.ids.begin(), l.ids.end());
+    if (l.error.empty())
+      texts.push_back(l.text), ids.emplace_back(l.ids.begin(), l.ids.end()), numbers.push_back(l.i + 1);
   size_t used = texts.size();
   if (!used) (void)Finish(lines);  // throws
   Bar bar("compile");
@@ -136,6 +168,8 @@ std::vector<Line> Compile(const CompileArgs& a) {
     return a.ids.empty() ? compiler.Compile(texts, Hex(digest), bar.Hook(), &used)
                          : compiler.CompileIds(ids, Hex(digest), bar.Hook());
   });
+  bar.Clear();
+  TellUnusable(a.calibrate, compiler.unusable(), numbers, a.max_tokens);
   const std::filesystem::path shifts = roles::ShiftsFile(a.out);
   roles::WriteShifts(shifts, compiler.shifts(), plan);
   std::string temp = a.out + ".part";
@@ -146,9 +180,10 @@ std::vector<Line> Compile(const CompileArgs& a) {
     Fail(Cause::kResource, "cannot write ", a.out, "; check the directory and free space");
   if (!compiler.shifts().weights.tensors().empty())
     std::cerr << "shifts " << shifts.string() << ": weights of the model owner, who keeps them beside the model\n";
-  if (const std::string& why_not = compiler.shifts().why_not; !why_not.empty())
-    std::cerr << "every softmax keeps its maximum: " << why_not
-              << "; give more lines, or --set softmax=0 to want no fit\n";
+  if (const nn::Shifts& fit = compiler.shifts(); !fit.why_not.empty())
+    log::Warn(Str("compile: too few calibration texts: every softmax keeps its maximum, which costs about ",
+                  nn::kMaximumFlights * fit.softmaxes, " of the plan's ", FlightsOf(plan), " flights; ", fit.why_not,
+                  ", so give about ", fit.enough, " such lines, or --set softmax=0 to want no fit"));
   for (const nn::ShiftFit& f : compiler.shifts().fits)
     if (!f.fits)
       std::cerr << "softmax " << f.where << " keeps its maximum: rows of head " << f.worst
@@ -157,8 +192,8 @@ std::vector<Line> Compile(const CompileArgs& a) {
   if (plan.variants.size() > 1)
     for (const nn::Variant& v : plan.variants) variants += (variants.empty() ? "variants " : ", ") + v.name;
   std::cerr << "plan " << Hex(nn::PlanHash(plan)).substr(0, 16) << ": " << variants << (variants.empty() ? "" : "; ")
-            << plan.classes.size() / plan.variants.size() << " length classes up to " << plan.max_tokens
-            << " tokens, calibrated on " << used << " texts\n";
+            << Plural(plan.classes.size() / plan.variants.size(), "length class", "length classes") << " up to "
+            << Plural(plan.max_tokens, "token") << ", calibrated on " << Plural(used, "text") << "\n";
   return lines;
 }
 
@@ -184,7 +219,10 @@ int RunPlanShow(const PlanShowArgs& a) {
     out.close();
     if (!out) Fail(Cause::kResource, "cannot write ", a.svg, "; check the directory and free space");
   }
-  if (a.graph) std::cout << Table(GraphRows(plan));
+  if (a.graph) {
+    const Rows rows = GraphRows(plan);
+    std::cout << Table(rows, {"reads", rows[0][5], "read as", "scale"});
+  }
   if (a.graph || !a.svg.empty()) return 0;
   std::cout << "plan " << Hex(engine.hash()) << "\n"
             << roles::ShapeOf(plan) << "; up to " << plan.max_tokens << " tokens; result at 2^-"
@@ -193,15 +231,21 @@ int RunPlanShow(const PlanShowArgs& a) {
   if (engine.variants().size() > 1) {
     std::vector<std::vector<std::string>> rows{{"variant", "made for"}};
     for (const nn::Variant& v : engine.variants()) rows.push_back({v.name, v.profile});
-    std::cout << Table(rows) << "\nof the variant " << plan.variants[0].name << ":\n\n";
+    std::cout << Listing(rows) << "\nof the variant " << plan.variants[0].name << ":\n\n";
   }
-  std::cout << Table(roles::RingsOf(plan)) << "\n";
+  // a narrow terminal has the longest texts, and the shortest
+  const Rows rings = roles::RingsOf(plan);
+  std::vector<std::string> drop(rings[0].begin() + std::min<std::ptrdiff_t>(2, std::ssize(rings[0])), rings[0].end());
+  if (!drop.empty()) drop.pop_back();
+  std::cout << Table(rings, drop) << "\n";
   const auto choices = roles::ChoicesOf(plan);
   if (choices.size() > 1)
-    std::cout << "chosen for the profile " << plan.variants[0].profile << ":\n" << Table(choices) << "\n";
+    std::cout << "chosen for the profile " << plan.variants[0].profile << ":\n"
+              << Table(choices, {"slower by us", "runner-up"}) << "\n";
   const roles::Certified certified = roles::CertifiedOf(plan);
-  std::cout << certified.hard + certified.calibrated << " certificates: " << certified.hard << " hard (every text), "
-            << certified.calibrated << " calibrated (suf simulate names texts that leave them)\n";
+  std::cout << Plural(certified.hard + certified.calibrated, "certificate") << ": " << certified.hard
+            << " hard (every text), " << certified.calibrated
+            << " calibrated (suf simulate names texts that leave them)\n";
   return 0;
 }
 
@@ -216,17 +260,17 @@ int RunKernels(const KernelsArgs& a) {
   size_t missing = 0;
   for (const auto& [name, role] : {std::pair{"deal", Role::kDealer}, {"serve", Role::kModel}, {"embed", Role::kData}}) {
     if (!a.role.empty() && a.role != name) continue;
-    const auto made =
-        backends::MakeKernels(*work->schedule, role, Str("sm_", a.arch), a.out, [name = name](size_t done, size_t all) {
-          if (isatty(STDERR_FILENO)) std::cerr << "\r" << name << ": " << done << " of " << all << std::flush;
-        });
-    if (isatty(STDERR_FILENO)) std::cerr << "\r";
-    std::cout << name << ": " << made.there << " of " << made.texts << " kernels for sm_" << a.arch << "\n";
+    Bar bar(name, Bar::Log::kRare);
+    const auto made = backends::MakeKernels(
+        *work->schedule, role, Str("sm_", a.arch), a.out,
+        [&bar](size_t done, size_t all) { bar.At(double(done) / double(all), Str("kernel ", done, " of ", all)); });
+    bar.Clear();
+    std::cout << name << ": " << made.there << " of " << Plural(made.texts, "kernel") << " for sm_" << a.arch << "\n";
     missing += made.texts - made.there;
   }
   if (missing)
-    std::cerr << "suf: " << missing << " kernels do not compile for sm_" << a.arch
-              << "; the interpreter runs those groups\n";
+    std::cerr << "suf: " << Plural(missing, "kernel") << (missing == 1 ? " does" : " do") << " not compile for sm_"
+              << a.arch << "; the interpreter runs those groups\n";
   return 0;
 }
 
@@ -301,16 +345,16 @@ int RunEstimate(const EstimateArgs& a) {
   };
   for (auto& r : e.cost.rows) add(r);
   add(e.cost.total);
-  std::cout << Table(rows) << "\n"
-            << a.tokens << " tokens in " << (e.tiles == 1 ? "one tile: " : "two tiles: ") << e.flights
-            << " flights (messages of one way), once per model and data owner " << Bytes10(e.setup)
-            << " of masked weights\n"
+  std::cout << Table(rows, {"AES P0", "AES P1", "P1 ahead", "key P0", "AES dealer", "flights"}) << "\n"
+            << Plural(a.tokens, "token") << " in " << (e.tiles == 1 ? "one tile: " : "two tiles: ") << e.flights
+            << (e.flights == 1 ? " flight" : " flights") << " (messages of one way), once per model and data owner "
+            << Bytes10(e.setup) << " of masked weights\n"
             << "keys are read as they come; a party holds at least " << Bytes10(e.window) << " of them ahead\n"
             << "memory is at least " << Bytes10(e.memory[size_t(Role::kDealer)].total()) << " at the dealer, "
             << Bytes10(e.memory[size_t(Role::kModel)].total()) << " at the model owner, "
             << Bytes10(e.memory[size_t(Role::kData)].total())
             << " at the data owner (weights, keys, frames, values; the program comes on top)\n"
-            << e.hard << " hard certificates, " << e.calibrated << " calibrated\n";
+            << Plural(e.hard, "hard certificate") << ", " << e.calibrated << " calibrated\n";
   for (auto& [name, d] : device)
     std::cout << "on a device the "
               << (name == "p0"   ? "model owner"
@@ -318,7 +362,7 @@ int RunEstimate(const EstimateArgs& a) {
                                  : name)
               << " has " << Bytes10(d.bytes()) << " (" << Bytes10(d.values) << " of values, frames and keys, "
               << Bytes10(d.codes) << " of codes, " << Bytes10(d.weights + d.inputs)
-              << " of weights and inputs) and runs at least " << d.launches << " kernels\n";
+              << " of weights and inputs) and runs at least " << Plural(d.launches, "kernel") << "\n";
   if (profile)
     std::cout << "predicted for " << profile->name << ": " << Fixed(online, 1) << " ms online, with keys "
               << (profile->prices.now ? "now" : "ahead") << "\n";
@@ -360,7 +404,7 @@ int RunSimulate(const SimulateArgs& a) {
     if (a.json)
       std::cout << (l.error.empty() ? RowOf(row, l) : ErrorRow(l));
     else if (l.error.empty())
-      std::cout << "line " << l.i + 1 << ": " << l.ids.size() << " tokens, y[0..3] = " << row["y"][0] << " "
+      std::cout << "line " << l.i + 1 << ": " << Plural(l.ids.size(), "token") << ", y[0..3] = " << row["y"][0] << " "
                 << row["y"][1] << " " << row["y"][2];
     else
       std::cout << "line " << l.i + 1 << ": " << l.error;

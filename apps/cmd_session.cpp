@@ -1,5 +1,6 @@
 // Commands: certs, deal, serve.
 #include <atomic>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 
@@ -21,11 +22,21 @@ namespace fs = std::filesystem;
 int RunCerts(const CertsArgs& a) {
   if (!a.show) net::MakeCerts(a.dir);
   std::vector<fs::path> folders;
-  if (fs::exists(fs::path(a.dir) / "cert.pem")) folders = {a.dir};
-  for (auto r : {Role::kDealer, Role::kModel, Role::kData})
-    if (fs::path sub = fs::path(a.dir) / Name(r); fs::exists(sub / "cert.pem")) folders.push_back(sub);
+  std::error_code error;  // of the last look that failed for another reason than that nothing is there
+  const auto look = [&](const fs::path& folder) {
+    std::error_code now;
+    if (fs::exists(folder / "cert.pem", now)) folders.push_back(folder);
+    if (now && now != std::errc::not_a_directory) error = now;
+  };
+  look(a.dir);
+  for (auto r : {Role::kDealer, Role::kModel, Role::kData}) look(fs::path(a.dir) / Name(r));
+  if (folders.empty() && error)
+    Fail(Cause::kInput, "cannot read the certificates in ", a.dir, " (", std::strerror(error.value()),
+         "); let this user read the folder");
   if (folders.empty()) Fail(Cause::kInput, "there are no certificates in ", a.dir, "; make some with: suf certs DIR");
-  for (auto& f : folders) std::cout << net::Fingerprint(net::Credentials(f.string()).identity()) << "\n";
+  using Validity = net::Credentials::Validity;
+  for (auto& f : folders)
+    std::cout << net::Fingerprint(net::Credentials(f.string(), Validity::kIgnored).identity()) << "\n";
   if (!a.show)
     std::cerr << "certificates for dealer, model and data in " << a.dir
               << "; give each role its own folder and nothing else\n";
@@ -35,7 +46,6 @@ int RunCerts(const CertsArgs& a) {
 int RunDeal(const DealArgs& a) {
   Harden();
   UseKernels("deal", a.kernels);
-  Stopping stopping;
   auto own = Own("deal", a.certs, Role::kDealer, a.pins);
   const auto backend = RoleBackend("deal", a.backend);
   const auto engine = roles::LoadEngine(a.plan, *backend);
@@ -67,14 +77,18 @@ int RunDeal(const DealArgs& a) {
   roles::Dealer dealer(*engine, state.string(), std::move(options));
   UsesFolder("deal", "state", state);
   net::Listener listener(own, net::Address::ParseListening(a.listen), {Role::kModel, Role::kData}, timeout, a.streams);
-  stopping.Run(listener, "deal", [&](net::Channel& ch) { dealer.Handle(ch); });
+  RunUntilSignal(
+      listener, "deal", [&](net::Channel& ch) { dealer.Handle(ch); },
+      [](const std::vector<std::string>& peers) {
+        return Str(Plural(peers.size(), "delivery", "deliveries"), " in flight, to ", Listed(peers), ", end");
+      });
   return 0;
 }
 
 namespace {
 
 // Weights: the model, quantised for the plan; the floats are gone when it returns.
-nn::Quantised Weights(const ServeArgs& a, const nn::Plan& plan, Stages* stages) {
+nn::Quantised Weights(const ServeArgs& a, const nn::Plan& plan, Bar* stages) {
   stages->At(0, Str("reading the model in ", a.model));
   const roles::Model model = ReadModel(a.model, a.plan, a.shifts, plan);
   return model.Quantise(plan, [&](double done, const std::string& what) { stages->At(0.1 + 0.6 * done, what); });
@@ -85,25 +99,24 @@ nn::Quantised Weights(const ServeArgs& a, const nn::Plan& plan, Stages* stages) 
 int RunServe(const ServeArgs& a) {
   Harden();
   UseKernels("serve", a.kernels);
-  Stopping stopping;
   auto own = Own("serve", a.certs, Role::kModel, a.pins);
   const auto backend = RoleBackend("serve", a.backend);
   roles::ModelEngine engine(roles::LoadPlan(a.plan), *backend);
   engine.MoveParts();
   if (!a.times.empty()) engine.MeasureScopes();
   const uint32_t allowed = engine.Allowed(a.variants);
-  Stages stages("serve");
+  Bar stages("serve");
   nn::Quantised weights = Weights(a, engine.plan(), &stages);
   stages.Clear();
-  Answer("serve", a, own, stopping, engine.unit(),
-         [&](store::Store& store, proto::DialDealer dial, roles::Server::Options options) {
-           options.variants = allowed;
-           stages.At(0.7, "masking the weights for a data owner's set-up");
-           auto owner = std::make_unique<roles::ModelOwner>(engine, std::move(weights), store, std::move(dial),
-                                                            std::move(options));
-           stages.Clear();
-           return owner;
-         });
+  Answer(
+      "serve", a, own, engine.unit(), [&](store::Store& store, proto::DialDealer dial, roles::Server::Options options) {
+        options.variants = allowed;
+        stages.At(0.7, "masking the weights for a data owner's set-up");
+        auto owner =
+            std::make_unique<roles::ModelOwner>(engine, std::move(weights), store, std::move(dial), std::move(options));
+        stages.Clear();
+        return owner;
+      });
   return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "apps/exit.hpp"
 #include "apps/fn_pair.hpp"
 #include "apps/fn_show.hpp"
+#include "apps/signals.hpp"
 #include "suf/base/json.hpp"
 #include "suf/gates/plan_text.hpp"
 #include "suf/net/certs.hpp"
@@ -36,6 +37,7 @@ PairResult RunProcesses(const gates::FunctionPlan& plan, const PairInput& input)
     Fail(Cause::kInput, count, " values were given; a plan covers at most ", gates::kMostValues,
          "; run fewer at a time");
   Refuse(plan, count);
+  const SignalTaker taker([](int signal, int) { EndChildren(), EndBy(signal); });
   Folder dir;
   const std::string file = dir / "f.plan", certs = dir / "certs";
   WriteText(file, gates::Print({plan, count}));

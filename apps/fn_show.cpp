@@ -99,18 +99,18 @@ std::string FnTable(const gates::FunctionPlan& plan, const Given& g, const std::
             real(negative ? double(ring::Signed(w, channels[c].bits)) : double(w), numeric.result_scale));
     }
   }
-  std::string out = Table(rows);
-  if (count > kShownRows) out += Str("and ", count - kShownRows, " values more (--json has them all)\n");
+  std::string out = Table(rows, {"in units", "in units"});
+  if (count > kShownRows) out += Str("and ", Plural(count - kShownRows, "value"), " more (--json has them all)\n");
   return out;
 }
 
 std::string FnSentences(const FnRun& run, int64_t count, const std::string& time) {
   const compiler::Bill& b = run.bill;
   return Str(func::Name(run.plan.f), " by ", gates::Name(run.plan), " on ", run.backend, ": x from ",
-             Whose(run.plan.from), "; the result to ", Whom(run.plan.to), "\n", count,
-             count == 1 ? " value, " : " values, ", b.flights, b.flights == 1 ? " round; " : " rounds; ", "P0 sends ",
-             Bytes10(b.sent[0]), ", P1 ", Bytes10(b.sent[1]), "; keys ", Bytes10(b.key[0]), " and ", Bytes10(b.key[1]),
-             "; ", time, "\n", run.equal.value_or(false) ? "equal to the function's own meaning at every value\n" : "");
+             Whose(run.plan.from), "; the result to ", Whom(run.plan.to), "\n", Plural(count, "value"), ", ",
+             Plural(b.flights, "round"), "; P0 sends ", Bytes10(b.sent[0]), ", P1 ", Bytes10(b.sent[1]), "; keys ",
+             Bytes10(b.key[0]), " and ", Bytes10(b.key[1]), "; ", time, "\n",
+             run.equal.value_or(false) ? "equal to the function's own meaning at every value\n" : "");
 }
 
 void WriteValues(const std::string& out, const gates::FunctionPlan& plan, const ValueRows& y) {

@@ -1,7 +1,9 @@
 #include "apps/log.hpp"
 
-#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
+
+#include <iostream>
 
 #include "suf/base/printable.hpp"
 
@@ -10,8 +12,9 @@ namespace {
 
 spdlog::logger& Logger() {
   static auto logger = [] {
-    auto l = std::make_shared<spdlog::logger>("suf", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
-    l->set_pattern("%H:%M:%S.%e %^%l%$ %v");
+    // through std::cerr, which knows of the line of progress
+    auto l = std::make_shared<spdlog::logger>("suf", std::make_shared<spdlog::sinks::ostream_sink_mt>(std::cerr, true));
+    l->set_pattern("%H:%M:%S.%e %l %v");
     l->flush_on(spdlog::level::info);
     return l;
   }();

@@ -10,8 +10,10 @@
 #include "apps/exit.hpp"
 #include "apps/options.hpp"
 #include "apps/output.hpp"
+#include "apps/screen.hpp"
+#include "apps/signals.hpp"
 #include "suf/backends/cuda.hpp"
-#include "suf/base/error.hpp"
+#include "suf/base/foreign.hpp"
 #include "suf/base/printable.hpp"
 #include "suf/compiler/choose.hpp"
 #include "suf/net/credentials.hpp"
@@ -96,11 +98,44 @@ void NameValues(CLI::App* c) {
   for (CLI::App* sub : c->get_subcommands({})) NameValues(sub);
 }
 
+// OptionIn: the option of this command that a sentence of CLI11 names first, or null.
+const CLI::Option* OptionIn(const CLI::App* c, const std::string& sentence) {
+  const CLI::Option* found = nullptr;
+  size_t first = sentence.npos;
+  for (const CLI::Option* o : c->get_options()) {
+    const size_t at = sentence.find(o->get_name());
+    if (at < first || (at == first && found && o->get_name().size() > found->get_name().size())) found = o, first = at;
+  }
+  return found;
+}
+
+// Translated: what CLI11 found, where its own words leave out what would be right.
+std::string Translated(const CLI::App* c, const CLI::ParseError& x) {
+  const std::string what = x.what();
+  const CLI::Option* const option = OptionIn(c, what);
+  const std::string name = option ? option->get_name() : "";
+  if (dynamic_cast<const CLI::ConversionError*>(&x) && option) {
+    std::string given;
+    for (auto& r : option->results()) given += (given.empty() ? "" : " ") + r;
+    return name + " takes a number in its range; got " + (given.empty() ? "something else" : "\"" + given + "\"");
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&x) && option)
+    return name + " takes " + (option->get_items_expected_max() > 1 ? "values" : "one value") +
+           (option->get_type_name().empty() ? "" : ", " + option->get_type_name());
+  if (dynamic_cast<const CLI::ExtrasError*>(&x)) {
+    const auto rest = c->remaining(true);
+    if (!rest.empty())
+      return rest.front() + (rest.front().starts_with('-') ? " is not an option" : " is one argument too many");
+  }
+  return what;
+}
+
 // Usage: the sentence for a command line that cannot be read.
 std::string Usage(const CLI::App& app, const CLI::ParseError& x) {
-  std::string what = x.what(), command = "suf";
+  std::string command = "suf";
   const CLI::App* at = &app;
   while (!at->get_subcommands().empty()) at = at->get_subcommands().back(), command += " " + at->get_name();
+  std::string what = Translated(at, x);
   if (auto* needs = dynamic_cast<const CLI::RequiredError*>(&x); needs && at->get_require_subcommand_min()) {
     auto rest = app.remaining(true);
     what = rest.empty() ? "a command is missing" : rest.front() + " is not a command of " + command;
@@ -346,7 +381,9 @@ int main(int argc, char** argv) {
   HoldStandardStreams();
   std::signal(SIGPIPE, SIG_IGN), std::signal(SIGXFSZ, SIG_IGN);  // both come back as errors of the write
   const Output output;
-  int status;
+  AwaitSignals();
+  const screen::Streams streams;
+  int status, signal = 0;
   try {
     status = Flushed(argc, argv);
   } catch (const OutputError& x) {
@@ -355,12 +392,14 @@ int main(int argc, char** argv) {
   } catch (const suf::Error& x) {
     std::cerr << "suf: " << x.what() << std::endl;
     status = suf::apps::ExitCode(x.cause());
-  } catch (const std::bad_alloc&) {
-    std::cerr << "suf: out of memory; use a shorter text or a larger machine" << std::endl;
-    status = suf::apps::ExitCode(suf::Cause::kResource);
+  } catch (const Interrupted& x) {
+    std::cout.flush();
+    std::cerr << "suf: " << x.what() << std::endl;
+    signal = x.signal(), status = 0;
   } catch (const std::exception& x) {
-    std::cerr << "suf: " << suf::Printable(x.what()) << std::endl;
+    std::cerr << "suf: " << suf::Message(x) << std::endl;
     status = suf::apps::ExitCode(suf::Cause::kResource);
   }
+  if (signal) EndBy(signal);
   return status;
 }

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "apps/screen.hpp"
 #include "apps/show.hpp"
 #include "suf/model/safetensors.hpp"
 #include "suf/roles/model.hpp"
@@ -41,9 +42,13 @@ ordered_json Row(const roles::ModelEngine& engine, const Line& l, const roles::E
 // Said: one text's line for people.
 std::string Said(const Line& l, const ordered_json& row) {
   const auto& e = row["embedding"];
-  return Str("line ", l.i + 1, ": ", l.n, " tokens, serial ", row["serial"].get<uint64_t>(), ", ",
-             Fixed(row["ms"]["online"].get<double>(), 0), " ms online, embedding [", Fixed(e[0], 4), " ",
-             Fixed(e[1], 4), " ", Fixed(e[2], 4), " .. ", Fixed(e.back(), 4), "]");
+  const std::string begin =
+      Str("line ", l.i + 1, ": ", Plural(l.n, "token"), ", serial ", row["serial"].get<uint64_t>(), ", ",
+          Fixed(row["ms"]["online"].get<double>(), 0), " ms online, ");
+  const std::string whole = Str(begin, "embedding [", Fixed(e[0], 4), " ", Fixed(e[1], 4), " ", Fixed(e[2], 4), " .. ",
+                                Fixed(e.back(), 4), "]");
+  const size_t columns = screen::Columns(STDOUT_FILENO);
+  return !columns || whole.size() <= columns ? whole : Str(begin, "[", Fixed(e[0], 4), " .. ", Fixed(e.back(), 4), "]");
 }
 
 }  // namespace

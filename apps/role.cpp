@@ -6,12 +6,16 @@
 #include <sys/resource.h>
 
 #include <atomic>
+#include <csignal>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "apps/exit.hpp"
 #include "apps/log.hpp"
+#include "apps/show.hpp"
+#include "apps/signals.hpp"
 #include "apps/times.hpp"
 #include "suf/backends/cuda.hpp"
 #include "suf/backends/kernel_folder.hpp"
@@ -38,22 +42,43 @@ void UseKernels(const char* command, const std::string& name) {
 }
 
 void UsesFolder(const char* command, const char* what, const fs::path& folder) {
-  log::Info(Str(command, ": ", what, ": ", fs::absolute(folder).lexically_normal().string()));
+  std::error_code error;
+  const fs::path whole = fs::absolute(folder, error);
+  log::Info(Str(command, ": ", what, ": ", (error ? folder : whole).lexically_normal().string()));
 }
 
+namespace {
+
+constexpr std::time_t kSoon = 30 * 24 * 3600;  // seconds
+
+// FolderOf: `certs` itself, or its sub-folder of the role if that has a certificate, or may have one that we cannot
+// see.
+std::string FolderOf(const std::string& certs, Role role) {
+  const fs::path sub = fs::path(certs) / Name(role);
+  std::error_code there, here;
+  if (fs::exists(sub / "cert.pem", there)) return sub.string();
+  (void)fs::exists(fs::path(certs) / "cert.pem", here);
+  return there == std::errc::permission_denied && !here ? sub.string() : certs;
+}
+
+}  // namespace
+
 net::Credentials Own(const char* command, const std::string& certs, Role role, const std::vector<std::string>& pins) {
-  fs::path sub = fs::path(certs) / Name(role);
-  net::Credentials own = Hinted(Cause::kInput, "suf certs DIR makes all three",
-                                [&] { return net::Credentials(fs::exists(sub / "cert.pem") ? sub.string() : certs); });
-  if (own.identity().role != role)
-    Fail(Cause::kRefused, certs, " holds the certificate of another role; ", command, " needs ", Title(role), "'s");
+  const std::string folder = FolderOf(certs, role);
+  net::Credentials own =
+      Hinted(Cause::kInput, "suf certs DIR makes all three", [&] { return net::Credentials(folder); });
+  if (const Role other = own.identity().role; other != role)
+    Fail(Cause::kRefused, certs, " holds the certificate of another role, ", Title(other), "'s; ", command, " needs ",
+         Title(role), "'s");
+  if (const std::time_t left = own.until() - std::time(nullptr); left < kSoon)
+    log::Warn(Str(command, ": our certificate expires in ", Plural(left / (24 * 3600), "day"), ": ", own.Text()));
   for (auto& text : pins) {
     net::Identity pin = Hinted(Cause::kInput, "suf certs --show prints it", [&] { return net::FromFingerprint(text); });
     if (pin.role == role) Fail(Cause::kInput, "--pin ", text, " names our own role; pin the keys of the other two");
     own.Pin(pin);
   }
   log::Info(Str(command, ": our key is ", net::Fingerprint(own.identity())));
-  UsesFolder(command, "certificates", fs::exists(sub / "cert.pem") ? sub : fs::path(certs));
+  UsesFolder(command, "certificates", folder);
   return own;
 }
 
@@ -89,7 +114,7 @@ std::unique_ptr<pfss::Backend> RoleBackend(const char* command, const BackendArg
   auto backend = entry.make(exec::Default());
   backends::CudaTells([command = std::string(command)](const std::string& told) { log::Info(command + ": " + told); });
   std::string line = Str(command, ": the backend is ", backend->name());
-  if (a.name == "auto" && entry.name != "cuda")
+  if (a.name == "auto" && entry.name != "cuda" && (a.device || backends::CudaPresent()))
     line += Str(" (auto: ", backends::CudaWhyNot(a.device.value_or(0)), ")");
   log::Info(line);
   if (entry.name == "cuda") {
@@ -108,24 +133,40 @@ void KeepPages() {
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
-Stopping::Stopping() {
-  sigemptyset(&set_);
-  sigaddset(&set_, SIGINT), sigaddset(&set_, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+std::string Listed(const std::vector<std::string>& all) {
+  std::string out;
+  for (size_t i = 0; i < all.size(); ++i) out += (i == 0 ? "" : i + 1 == all.size() ? " and " : ", ") + all[i];
+  return out;
 }
 
-void Stopping::Run(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session) {
+void RunUntilSignal(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session,
+                    const Running& running) {
   KeepPages();
-  std::atomic<bool> over{false};
-  std::thread waiter([&] {
-    timespec look{0, 200'000'000};
-    while (!over.load())
-      if (sigtimedwait(&set_, nullptr, &look) > 0) return listener.Stop();
-  });
-  log::Info(Str(role, ": listening on port ", listener.port(), ", pid ", getpid()));
-  listener.Run(session, [&](const Error& e) { log::Warn(Str(role, ": a session ended: ", e.what())); });
-  over = true;
-  waiter.join();
+  std::atomic<int> dropped{0};  // the signal that ended sessions
+  {
+    const SignalTaker taker([&](int signal, int turn) {
+      const std::vector<std::string> peers = listener.Running();
+      if (turn == 1) {
+        log::Info(Str(role, ": ending", peers.empty() ? "" : Str(" when ", running(peers)),
+                      peers.empty()
+                          ? "; nothing runs"
+                          : "; a second Ctrl-C or SIGTERM ends at once, and what runs is lost with its keys"));
+        return listener.Stop();
+      }
+      if (turn > 2) EndBy(signal);
+      log::Warn(Str(role, ": ending at once; ",
+                    peers.empty() ? "nothing runs" : "what runs is dropped and its serial burnt"));
+      dropped = signal;
+      listener.Abort();
+      std::thread([signal] {
+        std::this_thread::sleep_for(kAtOnce);
+        EndBy(signal);
+      }).detach();
+    });
+    log::Info(Str(role, ": listening on port ", listener.port(), ", pid ", getpid()));
+    listener.Run(session, [&](const Error& e) { log::Warn(Str(role, ": a session ended: ", e.what())); });
+  }
+  if (dropped) throw Interrupted(dropped, Str(role, " ended at once by a second signal; what ran was dropped"));
 }
 
 void Warn(const char* command, const std::vector<std::string>& notices) {
@@ -141,8 +182,40 @@ roles::Model ReadModel(const std::string& folder, const std::string& plan_file, 
   return model;
 }
 
-void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, Stopping& stopping,
-            const proto::Unit& unit, const MakeServer& make, const std::function<bool()>& ends) {
+namespace {
+
+// SessionState: what the one session of P0 does, for who asks while it runs.
+class SessionState {
+ public:
+  explicit SessionState(const proto::Unit& unit) : unit_(unit) {}
+  void Runs(uint32_t n) {
+    const std::lock_guard l(m_);
+    n_ = n;
+  }
+  void Ran() {
+    const std::lock_guard l(m_);
+    n_ = 0, ++done_;
+  }
+  void Over() {
+    const std::lock_guard l(m_);
+    n_ = 0, done_ = 0;
+  }
+  std::string Text() {
+    const std::lock_guard l(m_);
+    return Str(Plural(n_ ? 1 : 0, unit_.job), n_ ? Str(" of ", n_, " ", unit_.name) : "", " in flight, ", done_,
+               " done");
+  }
+
+ private:
+  const proto::Unit unit_;
+  std::mutex m_;
+  uint32_t n_ = 0, done_ = 0;
+};
+
+}  // namespace
+
+void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, const proto::Unit& unit,
+            const MakeServer& make, const std::function<bool()>& ends) {
   store::Store store(a.store);
   UsesFolder(command, "store", a.store);
   Warn(command, store.notices());
@@ -156,7 +229,17 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
   roles::Server::Options options;
   options.keys = KeysOf(a.keys, store);
   options.audit_memory = uint64_t(a.audit_memory) << 20;
+  SessionState now(unit);
+  Bar sending(command);
+  options.setup = [&](uint64_t sent, uint64_t all) {
+    if (!all) return;
+    sending.At(double(sent) / double(all),
+               Str("sending the masked weights, ", Bytes10(int64_t(all)), ", once for a data owner's store"));
+    if (sent == all) sending.Clear();
+  };
+  options.runs = [&](uint32_t n, uint64_t) { now.Runs(n); };
   options.ran = [&](uint32_t n, uint64_t serial, const run::Times& t) {
+    now.Ran();
     times.Add(serial, t);
     // the same words whatever the result was
     log::Info(Str(command, ": serial ", serial, ", ", n, " ", unit.name));
@@ -166,15 +249,21 @@ void Answer(const char* command, const AnswerArgs& a, const net::Credentials& ow
         Str(command, ": serial ", serial, ", ", n, " ", unit.name, ", audited: both bundles are as they should be"));
   };
   options.over = [&](const Error* e) {
+    now.Over(), sending.Clear();
     if (a.once && e) failed = *e;
     if (a.once || (ends && ends())) listener->Stop();
   };
   auto server = make(store, dial, std::move(options));
   listener.emplace(own, net::Address::ParseListening(a.listen), std::vector{Role::kData}, timeout, a.streams);
-  stopping.Run(*listener, command, [&](net::Channel& ch) {
-    ch.set_recorder(recorder.get());
-    server->Serve(ch);
-  });
+  RunUntilSignal(
+      *listener, command,
+      [&](net::Channel& ch) {
+        ch.set_recorder(recorder.get());
+        server->Serve(ch);
+      },
+      [&](const std::vector<std::string>& peers) {
+        return Str("the session with ", Listed(peers), " does: ", now.Text());
+      });
   if (failed) throw *failed;
 }
 

@@ -1,6 +1,5 @@
 // What the processes of all three roles do first.
 #pragma once
-#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -52,17 +51,15 @@ std::unique_ptr<pfss::Backend> RoleBackend(const char* command, const BackendArg
 // fetched afresh each time. What loading left behind is given back first.
 void KeepPages();
 
-// Stopping: SIGINT and SIGTERM end the listener after the running sessions. They are blocked in every thread (made
-// before there is another one) and awaited in one, so that no handler runs in the middle of anything.
-class Stopping {
- public:
-  Stopping();
-  // Run: the listener, until a signal or Stop.
-  void Run(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session);
-
- private:
-  sigset_t set_;
-};
+// RunUntilSignal: runs the listener until Stop or a signal. The first SIGINT or SIGTERM lets what runs end, and says in
+// the log what that is: `running`, of these peers, in words. The second drops it, so that its serial is burnt, and ends
+// with Interrupted; what does not end by itself within kAtOnce is left to the next start, which burns what was claimed.
+using Running = std::function<std::string(const std::vector<std::string>& peers)>;
+inline constexpr net::Millis kAtOnce{2000};
+void RunUntilSignal(net::Listener& listener, const char* role, const std::function<void(net::Channel&)>& session,
+                    const Running& running);
+// Listed: "a, b and c".
+std::string Listed(const std::vector<std::string>& all);
 
 // Warn: into the log, what a person should know of a store or a session.
 void Warn(const char* command, const std::vector<std::string>& notices);
@@ -76,7 +73,7 @@ roles::Model ReadModel(const std::string& folder, const std::string& plan_file, 
 // set, is polled after each session: true ends the process as a signal does.
 using MakeServer =
     std::function<std::unique_ptr<roles::Server>(store::Store&, proto::DialDealer, roles::Server::Options)>;
-void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, Stopping& stopping,
-            const proto::Unit& unit, const MakeServer& make, const std::function<bool()>& ends = {});
+void Answer(const char* command, const AnswerArgs& a, const net::Credentials& own, const proto::Unit& unit,
+            const MakeServer& make, const std::function<bool()>& ends = {});
 
 }  // namespace suf::apps

@@ -3,76 +3,186 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstdio>
 #include <fstream>
-#include <iostream>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "apps/log.hpp"
+#include "apps/screen.hpp"
 #include "suf/base/error.hpp"
 #include "suf/base/printable.hpp"
 #include "suf/model/vocabulary.hpp"
 
 namespace suf::apps {
 
-Bar::Bar(std::string title) : title_(std::move(title)), terminal_(isatty(2)) {}
-
-Bar::~Bar() { Clear(); }
-
-void Bar::Clear() {
-  if (std::exchange(shown_, false)) std::cerr << "\r\033[K" << std::flush;
-}
-
-void Stages::At(double done, const std::string& what) {
-  if (bar_.terminal())
-    bar_.At(done, what);
-  else if (std::exchange(last_, what) != what)
-    log::Info(Str(command_, ": ", what));
-}
-
-void Bar::At(double done, const std::string& what) {
-  auto now = std::chrono::steady_clock::now();
-  if (!terminal_ || (shown_ && done < 1 && now - last_ < std::chrono::milliseconds(50))) return;
-  last_ = now, shown_ = true;
-  int full = int(std::clamp(done, 0.0, 1.0) * 30);
-  std::cerr << "\r\033[K" << title_ << " [" << std::string(size_t(full), '=') << std::string(size_t(30 - full), ' ')
-            << "] " << int(done * 100) << " %  " << Printable(what) << std::flush;
-}
-
 namespace {
 
-// Columns of UTF-8 text, one per code point.
-size_t Width(const std::string& s) {
-  return size_t(std::count_if(s.begin(), s.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+using Clock = std::chrono::steady_clock;
+constexpr auto kOften = std::chrono::milliseconds(50), kRare = std::chrono::milliseconds(10'000),
+               kWorthSaying = std::chrono::milliseconds(1'000);
+
+std::string Joined(const std::vector<std::string>& all) {
+  std::string out;
+  for (const std::string& s : all) out += (out.empty() ? "" : ", ") + s;
+  return out;
+}
+
+// BarText: title, bar, percent and step; a narrow terminal has a short bar, or none.
+std::string BarText(const std::string& title, double done, const std::string& what, size_t columns) {
+  const double part = std::clamp(done, 0.0, 1.0);
+  const size_t bar = columns >= 70 ? 30 : columns >= 36 ? 10 : 0, full = size_t(part * double(bar));
+  return Str(title, " ", bar ? Str("[", std::string(full, '='), std::string(bar - full, ' '), "] ") : "",
+             int(part * 100), " %  ", Printable(what));
 }
 
 }  // namespace
 
-std::string Table(std::vector<std::vector<std::string>> rows) {
+// Ticker: says every ten seconds how far a phase is.
+struct Bar::Ticker {
+  std::mutex m;
+  std::condition_variable_any over;
+  std::string line;
+  std::jthread thread{[this](std::stop_token stop) {
+    std::unique_lock l(m);
+    while (!over.wait_for(l, stop, kRare, [] { return false; }) && !stop.stop_requested()) log::Info(line);
+  }};
+};
+
+Bar::Bar(std::string title, Log log)
+    : title_(std::move(title)), log_(log), terminal_(screen::Columns(STDERR_FILENO) > 0) {}
+
+Bar::~Bar() { Clear(); }
+
+void Bar::Clear() {
+  if (!std::exchange(begun_, false)) return;
+  if (terminal_) return screen::Show({});
+  ticker_.reset();
+  const auto took = Clock::now() - since_;
+  if (log_ == Log::kSteps && took >= kWorthSaying)
+    log::Info(Str(title_, ": took ", Fixed(std::chrono::duration<double>(took).count(), 1), " s"));
+}
+
+void Bar::At(double done, const std::string& what, const std::string& of) {
+  const auto now = Clock::now();
+  const bool first = !std::exchange(begun_, true);
+  if (first) since_ = now;
+  if (terminal_) {
+    if (!first && done < 1 && now - last_ < kOften) return;
+    last_ = now;
+    return screen::Show(BarText(of.empty() ? title_ : of, done, what, screen::Columns(STDERR_FILENO)));
+  }
+  if (log_ == Log::kSteps && (first || what != what_)) log::Info(Str(title_, ": ", of, of.empty() ? "" : ", ", what));
+  what_ = what;
+  if (!first && now - last_ < kOften) return;
+  last_ = now;
+  if (!ticker_) ticker_ = std::make_unique<Ticker>();
+  const std::lock_guard l(ticker_->m);
+  ticker_->line =
+      Str(title_, ": ", of, of.empty() ? "" : ", ", what, ", ", int(std::clamp(done, 0.0, 1.0) * 100), " %");
+}
+
+namespace {
+
+// Texts of others, in cells, are shown as a terminal may show them.
+Rows PrintableRows(Rows rows) {
   for (auto& r : rows)
     for (std::string& cell : r) cell = Printable(cell);
+  return rows;
+}
+
+std::vector<size_t> WidthsOf(const Rows& rows) {
   std::vector<size_t> width;
   for (auto& r : rows)
     for (size_t c = 0; c < r.size(); ++c) {
       if (width.size() <= c) width.push_back(0);
-      width[c] = std::max(width[c], Width(r[c]));
+      width[c] = std::max(width[c], screen::Width(r[c]));
     }
+  return width;
+}
+
+size_t Total(const std::vector<size_t>& widths) {
+  size_t total = 0;
+  for (size_t w : widths) total += w + 2;
+  return total ? total - 2 : 0;
+}
+
+// Narrowed: without columns of `drop`, from its first on, until the width is fine; which ones went.
+std::vector<std::string> Narrow(Rows* rows, const std::vector<std::string>& drop, size_t columns) {
+  std::vector<std::string> gone;
+  for (auto name = drop.begin(); name != drop.end() && columns && Total(WidthsOf(*rows)) > columns; ++name) {
+    const auto at = std::find(rows->front().begin(), rows->front().end(), *name);
+    if (at == rows->front().end()) continue;
+    const auto c = at - rows->front().begin();
+    for (auto& r : *rows)
+      if (ssize_t(r.size()) > c) r.erase(r.begin() + c);
+    gone.push_back(*name);
+  }
+  return gone;
+}
+
+}  // namespace
+
+std::string Table(const Rows& all, const std::vector<std::string>& drop, size_t columns) {
+  Rows rows = PrintableRows(all);
+  const std::vector<std::string> gone = Narrow(&rows, drop, columns);
+  std::vector<size_t> width = WidthsOf(rows);
+  if (const size_t total = Total(width); columns && total > columns && width[0] > 8)  // names are shortened at last
+    width[0] -= std::min(total - columns, width[0] - 8);
   std::string out;
   for (size_t k = 0; k < rows.size(); ++k) {
     std::string line;
     for (size_t c = 0; c < rows[k].size(); ++c) {
-      std::string pad(width[c] - Width(rows[k][c]), ' ');
-      line += (c ? "  " : "") + (c == 0 ? rows[k][c] + pad : pad + rows[k][c]);
+      const std::string cell = screen::Clip(rows[k][c], width[c]);
+      std::string pad(width[c] - screen::Width(cell), ' ');
+      line += (c ? "  " : "") + (c == 0 ? cell + pad : pad + cell);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
-    if (k == 0) {
-      size_t total = 0;
-      for (size_t w : width) total += w + 2;
-      out += std::string(total - 2, '-') + "\n";
-    }
+    if (k == 0) out += std::string(Total(width), '-') + "\n";
   }
+  if (!gone.empty()) out += Str("not shown in ", columns, " columns: ", Joined(gone), "\n");
   return out;
+}
+
+std::string Table(const Rows& rows, const std::vector<std::string>& drop) {
+  return Table(rows, drop, screen::Columns(STDOUT_FILENO));
+}
+
+std::string Listing(const Rows& all, const std::vector<std::string>& drop, size_t columns) {
+  constexpr size_t kLeast = 24;  // columns for the last one
+  Rows rows = PrintableRows(all);
+  const std::vector<std::string> gone = [&] {
+    Rows head;  // without the last column, which takes what there is
+    for (auto& r : rows) head.push_back({r.begin(), r.end() - 1});
+    const auto names = Narrow(&head, drop, columns > kLeast ? columns - kLeast - 2 : columns);
+    for (size_t i = 0; i < rows.size(); ++i) head[i].push_back(rows[i].back());
+    rows = std::move(head);
+    return names;
+  }();
+  const std::vector<size_t> width = WidthsOf(rows);
+  size_t before = 0;
+  for (size_t c = 0; c + 1 < width.size(); ++c) before += width[c] + 2;
+  const size_t room = columns > before + kLeast ? columns - before : kLeast;
+  std::string out;
+  for (auto& r : rows) {
+    std::string line;
+    for (size_t c = 0; c + 1 < r.size(); ++c) line += r[c] + std::string(width[c] + 2 - screen::Width(r[c]), ' ');
+    std::string text = columns ? screen::Fold(r.back(), room) : r.back();
+    for (size_t at = 0; (at = text.find('\n', at)) != text.npos;) {
+      const size_t next = text.find_first_not_of(' ', at + 1);
+      text.replace(at + 1, next - at - 1, std::string(before, ' ')), at += before + 1;
+    }
+    out += line + text + "\n";
+  }
+  if (!gone.empty()) out += Str("not shown in ", columns, " columns: ", Joined(gone), "\n");
+  return out;
+}
+
+std::string Listing(const Rows& rows, const std::vector<std::string>& drop) {
+  return Listing(rows, drop, screen::Columns(STDOUT_FILENO));
 }
 
 std::string Bytes10(int64_t bytes) {

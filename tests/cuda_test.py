@@ -77,8 +77,8 @@ def roles(folder):
 
 
 def auto(folder):
-    """auto goes on with packed and says why in one line; what it runs on is in the log and in results."""
-    for program, options in (WITHOUT, ()), (SUF, ('--device', '4096')):
+    """auto goes on with packed and says why in one line, where a device was asked for; what it runs on is in the log and in results."""
+    for program, options in (WITHOUT, ('--device', '0')), (SUF, ('--device', '4096')):
         done = run(program, *commands(folder)['embed'].split(), '--backend', 'auto', *options)
         why = NOT_BUILT if program == WITHOUT else '(this suf was built without CUDA|the backend cuda needs ).*'
         lines = [line for line in done.stderr.splitlines() if re.search(rf' embed: the backend is packed/\w+ \(auto: {why}\)$', line)]

@@ -224,7 +224,7 @@ def backends(base):
     in_turn(base, 'backend', names, base.text(5), lambda name, backend: rf' info {name}: the backend is {backend}(/.*)?$')
     with World(base, 'backends-default') as w:
         assert (e := w.embed(dealer=1, connect=1)).finish() == 3
-        default = 'cuda' if listed['cuda']['runs'] else r'packed/\w+ \(auto: .*\)$'
+        default = 'cuda' if listed['cuda']['runs'] else r'packed/\w+ \(auto: .*\)$' if os.path.exists('/proc/driver/nvidia/version') else r'packed/\w+$'
         assert any(re.search(rf' info embed: the backend is {default}', line) for line in e.err), e.err
 
 
@@ -252,7 +252,7 @@ def says_what_it_loads(base):
                 shown += os.read(ours, 4096)
         assert b'listening on port' in shown, shown
         for what in (LOADING[0], LOADING[3]):  # the others may be over before the bar is drawn again
-            assert re.search(rb'serve \[[= ]{30}\] \d+ %  ' + re.escape(what).encode(), shown), (what, shown)
+            assert re.search(rb'serve \[[= ]{30}\] \d+ %  ' + re.escape(what[:30]).encode(), shown), (what, shown)  # 80 columns clip the rest
         assert not any(f'info serve: {what}'.encode() in shown for what in LOADING), shown
         os.close(ours)
 

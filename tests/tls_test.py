@@ -6,6 +6,8 @@ one sentence and the right exit code, and the next inference works.
 """
 import collections
 import re
+import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -75,18 +77,18 @@ def mistaken(whose, roles):
     return Fault({'roles': roles}, [], f'the certificate of the client at .* is that of {whose}, not of', f'the certificate of {{}} at .* is that of {whose}, not of {{}}', REFUSAL)
 
 
-def unable(flags, why='handshake failure', door='showed no certificate or spoke no TLS 1.3', **leaf):
-    return Fault(leaf, flags, f'the client at .* {door}', rf'{{}} at .* refused our certificate or TLS version \(.*{why}', '')
+def unable(flags, why='it finds no cipher suite, curve or signature in common', door='showed no certificate or spoke no TLS 1.3', **leaf):
+    return Fault(leaf, flags, f'the client at .* {door}', rf'{{}} at .* refused our certificate or TLS version \({why}', '')
 
 
 def faults(role, taken=()):
     """Of a stranger as `role`, where the roles in `taken` may come too."""
     wrong = [r for r in TITLES if r != role and r not in taken]
     yield 'sound', Fault({}, [], 'sent a frame of 2021161080 bytes', '{} sent a frame of 2021161080 bytes', '')
-    yield 'expired', untrusted('certificate has expired', 'alert certificate expired', end='20210101000000Z')
-    yield 'not yet valid', untrusted('certificate is not yet valid', 'alert bad certificate', start='20800101000000Z')
-    yield 'self-signed', untrusted('self-signed certificate', 'alert unknown ca', self_signed=True)
-    yield 'of another CA', untrusted('unable to get local issuer certificate', 'alert unknown ca', ca='other')
+    yield 'expired', untrusted("it expired: valid from 2020-01-01 00:00 UTC to 2021-01-01 00:00 UTC, and this machine's clock says 20.. UTC".replace('..', r'\d\d-\d\d-\d\d \d\d:\d\d'), 'alert certificate expired', end='20210101000000Z')
+    yield 'not yet valid', untrusted('it is not yet valid: valid from 2080-01-01 00:00 UTC to 2090-01-01 .*', 'alert bad certificate', start='20800101000000Z')
+    yield 'self-signed', untrusted('it is self-signed, by no CA of ours', 'alert unknown ca', self_signed=True)
+    yield 'of another CA', untrusted('it is of another CA than ours', 'alert unknown ca', ca='other')
     for other in wrong:
         yield f'of the role {other}', mistaken(TITLES[other], [other])
     yield 'of no role', mistaken('no role of suf', [])
@@ -94,7 +96,7 @@ def faults(role, taken=()):
     yield 'P-384', unable([], key=['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-384'])
     yield 'RSA', unable([], key=['-newkey', 'rsa:3072'])
     yield 'Ed25519', unable([], key=['-newkey', 'ed25519'])
-    yield 'TLS 1.2', unable(['-tls1_2'], 'protocol version')
+    yield 'TLS 1.2', unable(['-tls1_2'], 'it speaks no TLS 1.3')
     yield 'no suite of ours', unable(['-ciphersuites', 'TLS_AES_128_CCM_SHA256'])
 
 
@@ -227,6 +229,84 @@ def _(w):
         assert listener.said('the client at .* showed no certificate', since=since), listener.err
     w.works()
     yield w.embed()
+
+
+# ---- our own certificate, looked at before a role listens or dials
+
+def own(what, code, sentence, prepare, role='dealer'):
+    """A role whose folder of certificates `prepare` has spoiled."""
+    def case(w):
+        folder = prepare(w)
+        yield (w.deal(certs=folder) if role == 'dealer' else w.embed(certs=folder, dealer=1, connect=1) if role == 'data' else w.serve(certs=folder, dealer=1))
+    row(f'own certificate: {what}, at {role}', code, sentence)(case)
+
+
+CLOCK = r"and this machine's clock says 20\d\d-\d\d-\d\d \d\d:\d\d UTC; set the clock right, or make new certificates"
+for role in TITLES:
+    own('expired', 4, f"own/cert.pem, {TITLES[role]}'s, cannot be used, as it expired: valid from 2020-01-01 00:00 UTC to 2021-01-01 00:00 UTC, {CLOCK}",
+        lambda w, role=role: authority(w).leaf(w.dir / 'own', [role], end='20210101000000Z'), role)
+    own('not yet valid', 4, f"own/cert.pem, {TITLES[role]}'s, cannot be used, as it is not yet valid: valid from 2080-01-01 00:00 UTC to 2090-01-01 00:00 UTC, {CLOCK}",
+        lambda w, role=role: authority(w).leaf(w.dir / 'own', [role], start='20800101000000Z'), role)
+    own('of another CA', 2, r'cannot use .*own/cert.pem \(it is of another CA than ours, by .*own/ca.pem\)',
+        lambda w, role=role: authority(w).leaf(w.dir / 'own', [role], ca='other'), role)
+    other = next(r for r in TITLES if r != role)
+    own('of another role', 4, f"own holds the certificate of another role, {TITLES[other]}'s; .* needs {TITLES[role]}'s",
+        lambda w, other=other: authority(w).leaf(w.dir / 'own', [other]), role)
+
+
+def spoiled(change):
+    def prepare(w):
+        folder = authority(w).leaf(w.dir / 'own', ['dealer'])
+        change(folder)
+        return folder
+    return prepare
+
+
+def other_key(folder):
+    subprocess.run(['openssl', 'genpkey', '-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256', '-out', folder / 'key.pem'], check=True, capture_output=True)
+    (folder / 'key.pem').chmod(0o600)
+
+
+def encrypted_key(folder):
+    subprocess.run(['openssl', 'ec', '-in', folder / 'key.pem', '-aes256', '-passout', 'pass:x', '-out', folder / 'locked'], check=True, capture_output=True)
+    (folder / 'locked').replace(folder / 'key.pem')
+    (folder / 'key.pem').chmod(0o600)
+
+
+def folder_instead(name):
+    return lambda folder: ((folder / name).unlink(), (folder / name).mkdir(0o700))
+
+
+for name in ('ca.pem', 'cert.pem', 'key.pem'):
+    own(f'{name} is missing', 2, rf'cannot use .*own/{name} \(No such file or directory\)', spoiled(lambda f, name=name: (f / name).unlink()))
+    own(f'{name} is a folder', 2, rf'cannot use .*own/{name} \(it is a folder\)', spoiled(folder_instead(name)))
+    own(f'{name} is no PEM', 2, rf'cannot use .*own/{name} \(it holds no ', spoiled(lambda f, name=name: (f / name).write_text('<html>')))
+own('another key', 2, r'cannot use .*own/key.pem \(it is not the key of cert.pem\)', spoiled(other_key))
+own('an encrypted key', 2, r'cannot use .*own/key.pem \(it is encrypted\); store the key without a passphrase', spoiled(encrypted_key))
+alone('certificates below a file', 2, r'cannot use {w}/t/ca.pem \(Not a directory\)'.replace('{w}', '.*'),
+      'deal --plan {plan} --certs {w}/t --listen 127.0.0.1:0'.split(), lambda w: (w.dir / 't').write_text(''))
+
+
+@row('certificates that another user may not read', 2, r'cannot use .*locked/dealer/ca.pem \(Permission denied\); let the user of this process read it')
+def _(w):
+    certs = w.base.folder / 'locked'
+    w.base.suf('certs', certs)
+    program = shutil.copy(w.base.program, w.dir / 'suf')
+    w.base.folder.chmod(0o755), w.dir.chmod(0o777), certs.chmod(0o755), w.base.plan.chmod(0o644)
+    w.roles.append(Role([program, 'deal', '--plan', w.base.plan, '--certs', certs / 'dealer', '--listen', '127.0.0.1:0', '--state', w.dir / 'state'],
+                        user=65534, group=65534, extra_groups=[]))
+    yield w.roles[-1]
+
+
+@row('the clock of the peer: who is refused says what its certificate is valid for', 4,
+     r"refused our certificate \(.*\): .*/data/cert.pem is the data owner's, valid from 2020-01-01 00:00 UTC to 2090-01-01 00:00 UTC, and this machine's clock says")
+def _(w):
+    certs = honest(w)
+    # trusted by itself and by nobody else: a leaf of the other CA, with both CAs in its ca.pem
+    own_ca = authority(w).leaf(w.dir / 'own' / 'data', ['data'], ca='other')
+    (own_ca / 'ca.pem').write_bytes((authority(w).folder / 'ca.pem').read_bytes() + (authority(w).folder / 'other.pem').read_bytes())
+    yield w.embed(certs=w.dir / 'own', timeout=SLOW)
+    assert w.server.said(r'the certificate of the client at .* is not trusted \(it is of another CA than ours\)', SLOW)
 
 
 @row('own certificate of another curve', 2, 'is not of the curve P-256')

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The library's sentences name no option and no command: a program that links it has neither. Only apps composes those.
+"""The library's sentences name no option and no command: a program that links it has neither. Only apps composes those. And no sentence
+is another library's: what std::filesystem, OpenSSL, Asio, JSON or CLI11 say of a fault is translated at its door.
 
-  words_test.py        every string literal of suf/ outside tests; then the same check on planted lines, which it must find
+  words_test.py        every string literal of suf/ outside tests, every line of suf/ and apps/; then planted lines, which it must find
 """
 import pathlib
 import re
@@ -21,14 +22,42 @@ def found(name, text):
                 yield f'{name}:{number}: {literal}'
 
 
+# A call of std::filesystem without an error_code throws its own text; the others are texts of a library.
+THROWS = re.compile(r'\b(?:fs|filesystem)::(?:exists|is_\w+|file_size|create_director\w+|remove\w*|rename|copy\w*|permissions|canonical|absolute|temp_directory_path|'
+                    r'last_write_time|\w*directory_iterator)\((?!.*\b(?:error|ec|none|ignored|now|there|here)\))')
+FOREIGN = re.compile(r'\bec\.message\(\)|\berror\.message\(\)|code\(\)\.message|ERR_(?:error|reason_error)_string|X509_verify_cert_error_string|SSL_alert_desc')
+CAUGHT = re.compile(r'catch \(const (std::(?:exception|system_error|runtime_error|logic_error)|nlohmann::\S+|json::\S+|fs::\S+|CLI::\S+)& (\w+)\)')
+
+
+def raw(name, text):
+    """Lines that may print another library's text."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        code = line.split('//')[0]
+        if THROWS.search(code) or FOREIGN.search(code):
+            yield f'{name}:{number}: {line.strip()}'
+        if caught := CAUGHT.search(code):
+            for inside in lines[number:number + 4]:
+                if f'{caught[2]}.what()' in inside:
+                    yield f'{name}:{number}: {inside.strip()}'
+                if inside.strip().startswith('}'):
+                    break
+
+
 def main():
+    for planted in ('if (fs::exists(dir / "x")) {', 'std::filesystem::remove_all(path);', 'Fail(x, ec.message());', 'ERR_error_string(e, b)',
+                    '} catch (const std::exception& e) {\n  report(e.what());\n}'):
+        assert list(raw('planted', planted)), planted
+    assert not list(raw('fine', 'fs::exists(dir / "x", error); } catch (const Error& e) {\n  say(e.what());'))
     for planted in ('Fail(x, "shorten it or pass --truncate");', 'Str("; make one with suf compile")', '"run tools/x.py"'):
         assert list(found('planted', planted)), planted
     assert not list(found('fine', 'Str("suf B", a--b) // --pin'))
     files = [f for f in sorted((ROOT / 'suf').rglob('*.?pp')) if not f.stem.endswith(('_test', '_bench'))]
     assert len(files) > 100, files
     wrong = [w for f in files for w in found(f.relative_to(ROOT), f.read_text())]
-    print('\n'.join(wrong) or f'words: {len(files)} files name no option and no command')
+    both = files + [f for f in sorted((ROOT / 'apps').glob('*.?pp')) if not f.stem.endswith('_test')]
+    wrong += [w for f in both for w in raw(f.relative_to(ROOT), f.read_text())]
+    print('\n'.join(wrong) or f'words: {len(files)} files name no option and no command; {len(both)} pass no text of another library on')
     sys.exit(bool(wrong))
 
 

@@ -1,5 +1,7 @@
 #include "suf/backends/cuda.hpp"
 
+#include <unistd.h>
+
 #if SUF_CUDA
 #include "suf/backends/cuda/backend.hpp"
 #include "suf/exec/cuda/device.hpp"
@@ -23,6 +25,8 @@ std::string CudaBuilt() { return ""; }
 std::string CudaWhyNot(int) { return "this suf was built without CUDA; build it where nvcc is"; }
 
 #endif
+
+bool CudaPresent() { return access("/proc/driver/nvidia/version", F_OK) == 0; }
 
 pfss::Capabilities CudaCapabilities() { return {"cuda", "the trace on an NVIDIA device"}; }
 

@@ -13,6 +13,8 @@ std::string CudaBuilt();
 // CudaWhyNot: why it does not run on device `index` here: a sentence that names what is needed, what was found and what
 // to do, which a comma and another backend may follow; empty where it runs. Asks the driver once a process and device.
 std::string CudaWhyNot(int index = 0);
+// CudaPresent: whether this machine has an NVIDIA driver, so that it is worth saying why cuda does not run.
+bool CudaPresent();
 pfss::Capabilities CudaCapabilities();
 // MakeCuda: on device `index`; printed: every group is a kernel of its own, however small the trace. Throws
 // Cause::kResource with CudaWhyNot.

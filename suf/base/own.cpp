@@ -1,5 +1,6 @@
 #include "suf/base/own.hpp"
 
+#include <cstring>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,13 +56,20 @@ struct stat Status(const Subject& what, const std::string& at) {
   return s;
 }
 
+// The path from the root on, or as it is if there is no working directory.
+fs::path Absolute(const fs::path& path) {
+  std::error_code error;
+  const fs::path whole = fs::absolute(path, error);
+  return error ? path : whole;
+}
+
 // The path without a slash at its end, which would follow a link.
 std::string Bare(const fs::path& path) { return (path.has_filename() ? path : path.parent_path()).string(); }
 std::string Parent(const fs::path& path) { return path.parent_path().string(); }
 
 void Check(const Subject& what) {
   std::vector<std::pair<std::string, bool>> todo;  // path, and whether it lies above
-  todo.emplace_back(Bare(fs::absolute(what.path)), false);
+  todo.emplace_back(Bare(Absolute(what.path)), false);
   for (int steps = 0; !todo.empty(); ++steps) {
     const auto [at, above] = todo.back();
     todo.pop_back();
@@ -73,7 +81,7 @@ void Check(const Subject& what) {
     if (S_ISLNK(s.st_mode)) {
       std::error_code error;
       const fs::path target = fs::read_symlink(at, error);
-      if (error) Fail(Cause::kResource, "cannot read the symbolic link ", at, " (", error.message(), ")");
+      if (error) Fail(Cause::kResource, "cannot read the symbolic link ", at, " (", std::strerror(error.value()), ")");
       todo.emplace_back(Parent(at), true);
       todo.emplace_back(Bare(fs::path(Parent(at)) / target), above);  // an absolute one replaces what is before it
     } else if (at != "/" && !(above && (s.st_uid == 0 || (s.st_mode & S_ISVTX)))) {

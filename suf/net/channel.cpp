@@ -275,7 +275,8 @@ void Channel::Refuse(Refusal code) noexcept {
 void Channel::ThrowIfRefusal(const Frame& f) {
   if (f.kind != kRefuse) return;
   over_ = true;
-  throw Refused(peer_.role, f.payload.size() == sizeof(uint16_t) ? Reader(f.payload, "a refusal").Get<uint16_t>() : 0);
+  throw Refused(peer_.role, f.payload.size() == sizeof(uint16_t) ? Reader(f.payload, "a refusal").Get<uint16_t>() : 0,
+                self_.role);
 }
 
 void Channel::TooLarge(uint64_t bytes, size_t limit) {

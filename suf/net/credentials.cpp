@@ -1,7 +1,9 @@
 #include "suf/net/credentials.hpp"
 
+#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -65,6 +67,61 @@ void ReadExtensions(SSL_CTX* ctx) {
     if (X509* cert = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(trusted, i))) X509_check_purpose(cert, -1, 0);
 }
 
+[[noreturn]] void Unusable(const std::string& file, const std::string& why,
+                           const char* remedy = "make certificates for the three roles anew") {
+  Fail(Cause::kInput, "cannot use ", file, " (", why, "); ", remedy);
+}
+
+// Refuses a file that cannot be read.
+void CheckReadable(const std::string& file) {
+  const Fd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat s {};
+  if (!fd && (errno == EACCES || errno == EPERM))
+    Unusable(file, SystemError(), "let the user of this process read it and the folders above it");
+  if (!fd) Unusable(file, SystemError());
+  if (!fstat(fd.get(), &s) && S_ISDIR(s.st_mode)) Unusable(file, "it is a folder");
+}
+
+// Refuses to ask for a passphrase.
+int NoPassphrase(char*, int, int, void* asked) {
+  *static_cast<bool*>(asked) = true;
+  return -1;
+}
+
+// Keeps what is wrong with a peer's certificate, for Secured.
+int Verified(int good, X509_STORE_CTX* store) {
+  if (good) return good;
+  auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  auto* link = ssl ? static_cast<TlsLink*>(SSL_get_app_data(ssl)) : nullptr;
+  if (link) link->fault = FaultOf(store);
+  return good;
+}
+
+// Verifies our own certificate as each peer of this role will.
+void CheckOwn(SSL_CTX* ctx, const std::string& dir, const std::string& file, Role role,
+              Credentials::Validity validity) {
+  const std::unique_ptr<X509_STORE_CTX, decltype(&X509_STORE_CTX_free)> c(X509_STORE_CTX_new(), X509_STORE_CTX_free);
+  STACK_OF(X509)* chain = nullptr;
+  SUF_CHECK(c && SSL_CTX_get0_chain_certs(ctx, &chain));
+  for (const char* end : {"ssl_server", "ssl_client"}) {
+    const bool listens = end[4] == 's';
+    if (role == (listens ? Role::kData : Role::kDealer)) continue;  // P0 listens and dials
+    SUF_CHECK(X509_STORE_CTX_init(c.get(), SSL_CTX_get_cert_store(ctx), SSL_CTX_get0_certificate(ctx), chain) &&
+              X509_STORE_CTX_set_default(c.get(), end));
+    X509_VERIFY_PARAM* how = X509_STORE_CTX_get0_param(c.get());
+    X509_VERIFY_PARAM_set_auth_level(how, SSL_CTX_get_security_level(ctx));
+    if (validity == Credentials::Validity::kIgnored) X509_VERIFY_PARAM_set_flags(how, X509_V_FLAG_NO_CHECK_TIME);
+    const bool good = X509_verify_cert(c.get()) == 1;
+    const CertFault fault = good ? CertFault() : FaultOf(c.get());
+    X509_STORE_CTX_cleanup(c.get());
+    if (good) continue;
+    if (fault.OfDates())
+      Fail(Cause::kRefused, "our certificate ", file, ", ", Title(role), "'s, cannot be used, as ", Why(fault), "; ",
+           Remedy(fault));
+    Unusable(file, Str(Why(fault), ", by ", dir, "/ca.pem"));
+  }
+}
+
 // ChooseStreams: what a client offers of streams, as its link takes it. Who names no protocol, or none of ours, has
 // one.
 int NoteGreeting(SSL* ssl, int*, void*) {
@@ -81,7 +138,12 @@ int ChooseStreams(SSL* ssl, const uint8_t** out, uint8_t* bytes, const uint8_t* 
 
 }  // namespace
 
-Credentials::Credentials(const std::string& dir) {
+CertFault FaultOf(X509_STORE_CTX* store) {
+  const X509* cert = X509_STORE_CTX_get_current_cert(store);
+  return {X509_STORE_CTX_get_error(store), X509_STORE_CTX_get_error_depth(store), cert ? DatesOf(cert) : Dates()};
+}
+
+Credentials::Credentials(const std::string& dir, Validity validity) {
   auto loaded = std::make_shared<Loaded>();
   loaded->ctx.reset(SSL_CTX_new(TLS_method()));
   SSL_CTX* ctx = loaded->ctx.get();
@@ -92,22 +154,31 @@ Credentials::Credentials(const std::string& dir) {
   // of root's key, a group that was given to us may read
   if (!stat(key.c_str(), &s) && (s.st_mode & (s.st_uid == geteuid() ? 077 : 007)))
     Fail(Cause::kInput, "the key ", key, " can be read by others; chmod 600 it, or make new certificates");
-  const char* bad = SSL_CTX_load_verify_file(ctx, ca.c_str()) != 1                           ? "ca.pem"
-                    : SSL_CTX_use_certificate_file(ctx, cert.c_str(), SSL_FILETYPE_PEM) != 1 ? "cert.pem"
-                    : SSL_CTX_use_PrivateKey_file(ctx, key.c_str(), SSL_FILETYPE_PEM) != 1   ? "key.pem"
-                                                                                             : nullptr;
-  if (!bad) ReadExtensions(ctx);
+  for (const std::string& file : {ca, cert, key}) CheckReadable(file);
+  bool asked = false;  // for a passphrase
+  SSL_CTX_set_default_passwd_cb(ctx, NoPassphrase), SSL_CTX_set_default_passwd_cb_userdata(ctx, &asked);
+  const bool has_ca = SSL_CTX_load_verify_file(ctx, ca.c_str()) == 1,
+             has_cert = has_ca && SSL_CTX_use_certificate_chain_file(ctx, cert.c_str()) == 1,
+             has_key = has_cert && SSL_CTX_use_PrivateKey_file(ctx, key.c_str(), SSL_FILETYPE_PEM) == 1;
+  const bool other = !has_key && ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH;
+  SSL_CTX_set_default_passwd_cb_userdata(ctx, nullptr);
+  if (has_key) ReadExtensions(ctx);
   ERR_clear_error();
-  if (bad)
-    Fail(Cause::kInput, "cannot use ", dir, "/", bad,
-         " (missing, no PEM, or not of this set); make certificates for the three roles anew");
+  if (!has_ca || !has_cert) Unusable(has_ca ? cert : ca, "it holds no certificate in PEM");
+  if (asked) Unusable(key, "it is encrypted", "store the key without a passphrase, readable by its user alone");
+  if (!has_key)
+    Unusable(key,
+             other ? "it is not the key of cert.pem" : "it holds no private key in PEM, or none of cert.pem's kind");
   auto role = RoleIn(SSL_CTX_get0_certificate(ctx));
-  if (!role) Fail(Cause::kInput, dir, "/cert.pem names no role of suf; make certificates for the three roles anew");
+  if (!role) Fail(Cause::kInput, cert, " names no role of suf; make certificates for the three roles anew");
   char curve[32] = "";
   EVP_PKEY_get_group_name(SSL_CTX_get0_privatekey(ctx), curve, sizeof curve, nullptr);
   if (std::strcmp(curve, SN_X9_62_prime256v1))
     Fail(Cause::kInput, dir, "/cert.pem is not of the curve P-256; make certificates for the three roles anew");
   loaded->identity = {*role, KeyHash(SSL_CTX_get0_certificate(ctx))};
+  loaded->file = cert, loaded->dates = DatesOf(SSL_CTX_get0_certificate(ctx));
+  CheckOwn(ctx, dir, cert, *role, validity);
+  ERR_clear_error();
   SUF_CHECK(SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) && SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION));
   SUF_CHECK(SSL_CTX_set1_sigalgs_list(ctx, "ecdsa_secp256r1_sha256"));  // no certificate of another curve
   // named, so that no openssl.cnf of the machine adds another
@@ -120,11 +191,15 @@ Credentials::Credentials(const std::string& dir) {
   SSL_CTX_set_client_hello_cb(ctx, NoteGreeting, nullptr);
   SSL_CTX_set_alpn_select_cb(ctx, ChooseStreams, nullptr);
   SUF_CHECK(SSL_CTX_set_max_early_data(ctx, 0) && SSL_CTX_set_recv_max_early_data(ctx, 0));
-  SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, Verified);
   loaded_ = std::move(loaded);
 }
 
 const Identity& Credentials::identity() const { return loaded_->identity; }
+std::time_t Credentials::until() const { return loaded_->dates.until; }
+std::string Credentials::Text() const {
+  return Str(loaded_->file, " is ", Title(loaded_->identity.role), "'s, ", net::Text(loaded_->dates));
+}
 
 bool Credentials::Admits(const Identity& peer) const {
   bool pinned = false;

@@ -31,6 +31,11 @@ TEST(Credentials, AMissingFolderOrAnOpenKeyIsRefused) {
   std::filesystem::copy_file(Certs::Get().dir / "a/model/key.pem", dir / "data/key.pem",
                              std::filesystem::copy_options::overwrite_existing);
   EXPECT_TRUE(Fails(Cause::kInput, "data/key.pem", [&] { Credentials(dir / "data"); }));
+  std::filesystem::copy(Certs::Get().dir / "b/data", dir / "mixed");
+  std::filesystem::copy_file(Certs::Get().dir / "a/data/ca.pem", dir / "mixed/ca.pem",
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_TRUE(
+      Fails(Cause::kInput, "mixed/cert.pem (it is of another CA than ours", [&] { Credentials(dir / "mixed"); }));
   chmod((dir / "data/key.pem").c_str(), 0644);
   EXPECT_TRUE(Fails(Cause::kInput, "can be read by others", [&] { Credentials(dir / "data"); }));
 }

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <thread>
 
+#include "suf/base/foreign.hpp"
 #include "suf/net/internal/asio.hpp"
 #include "suf/net/internal/descriptors.hpp"
 #include "suf/net/internal/join.hpp"
@@ -39,7 +40,8 @@ size_t MostStrangers() {
 // `stopped`: dropped by Join.
 struct Worker {
   std::thread thread;
-  std::string who;
+  std::string at, who;  // its address; a peer of which nothing else is known
+  std::string title;    // of its role, once it showed a certificate
   std::shared_ptr<TlsLink> link;
   bool stranger = true, stopped = false, ended = false;
   const std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
@@ -113,6 +115,7 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
       Accept(w);
       {
         std::lock_guard l(m);
+        w.title = ch->peer_title();
         counted = sessions < kSessions;
         sessions += counted;
       }
@@ -126,7 +129,7 @@ void Listener::State::Serve(Worker& w, const std::function<void(Channel&)>& sess
   } catch (const Error& e) {
     report(e);
   } catch (const std::exception& e) {
-    report(Error(Cause::kResource, Str("a session ended by an internal error: ", e.what())));
+    report(Error(Cause::kResource, Message(e)));
   }
   std::lock_guard l(m);
   w.link = nullptr, w.stranger = false, w.ended = true, sessions -= counted;
@@ -160,13 +163,13 @@ void Listener::State::Admit(tcp::socket client, const std::function<void(Worker&
   }
   if (strangers >= most_strangers) DropOldest();
   Ec ignored;
-  std::ostringstream who;  // not Str: libsuf.so would export it for a type of Asio
-  who << "the client at " << client.remote_endpoint(ignored);
+  std::ostringstream at;  // not Str: libsuf.so would export it for a type of Asio
+  at << client.remote_endpoint(ignored);
   client.set_option(tcp::no_delay(true), ignored);
   auto link = std::make_shared<TlsLink>(own, Fd(client.release()));
   std::lock_guard l(m);
   Worker& w = workers.emplace_back();
-  w.who = who.str();
+  w.at = at.str(), w.who = "the client at " + w.at;
   w.link = std::move(link);
   try {
     w.thread = std::thread([&w, &serve] { serve(w); });
@@ -183,6 +186,7 @@ void Listener::State::Join() {
       if (w.link && !w.link->engaged) w.link->Drop(), w.link.reset(), w.stopped = true;
   }
   for (Worker& w : workers) w.thread.join();
+  std::lock_guard l(m);  // a signal may look at them
   workers.clear();
 }
 
@@ -201,7 +205,7 @@ Listener::Listener(const Credentials& own, const Address& where, std::vector<Rol
     if (!ec) s_->acceptor.listen(kWorkers, ec);
     if (!ec) break;
   }
-  if (ec) Fail(Cause::kResource, "cannot listen on ", where.Text(), " (", ec.message(), "); choose another address");
+  if (ec) Fail(Cause::kResource, "cannot listen on ", where.Text(), " (", Why(ec), "); choose another address");
 }
 Listener::~Listener() = default;
 
@@ -226,6 +230,21 @@ void Listener::Run(const std::function<void(Channel&)>& session, const std::func
   accept();
   s.io.run();
   s.Join();
+}
+
+std::vector<std::string> Listener::Running() const {
+  std::vector<std::string> out;
+  std::lock_guard l(s_->m);
+  for (const Worker& w : s_->workers)
+    if (w.link && w.link->engaged) out.push_back(w.title + " at " + w.at);
+  return out;
+}
+
+void Listener::Abort() {
+  Stop();
+  std::lock_guard l(s_->m);
+  for (Worker& w : s_->workers)
+    if (w.link) w.link->Drop(), w.stopped = true;
 }
 
 void Listener::Stop() {

@@ -1,6 +1,8 @@
 // The refusals that go over the wire as a code: what a person reads comes from a fixed table, never from the
 // peer.
 #pragma once
+#include <optional>
+
 #include "suf/base/bytes.hpp"
 #include "suf/base/error.hpp"
 #include "suf/base/role.hpp"
@@ -39,6 +41,6 @@ enum class Refusal : uint16_t {
 
 // Refused: the error that the refused side reads: cause and sentence of the table; an unknown code reads as
 // kGaveUp.
-Error Refused(Role by, uint16_t code);
+Error Refused(Role by, uint16_t code, std::optional<Role> own = std::nullopt);
 
 }  // namespace suf::net

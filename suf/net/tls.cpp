@@ -84,16 +84,16 @@ std::unique_ptr<Channel> Secured(std::shared_ptr<TlsLink> link, bool server, con
          " s in the TLS handshake; see whether it is a suf process");
   SSL* ssl = link->ssl();
   if (ec) {
-    bool theirs = SSL_get_verify_result(ssl) != X509_V_OK, ours = AlertOf(ec) >= 0,
+    bool theirs = link->fault.error != X509_V_OK, ours = AlertOf(ec) >= 0,
          tls = ec.category() == asio::error::get_ssl_category();
-    std::string cause = theirs ? X509_verify_cert_error_string(SSL_get_verify_result(ssl)) : ec.message();
+    std::string cause = theirs ? Why(link->fault) : Why(ec);
     link->Drain(Clock::now() + kLinger);
     if (theirs)
-      Fail(Cause::kRefused, "the certificate of ", who, " is not trusted (", cause,
-           "); use certificates that were made together");
+      Fail(Cause::kRefused, "the certificate of ", who, " is not trusted (", cause, "); ", Remedy(link->fault));
     if (ours)
-      Fail(Cause::kRefused, who, " refused our certificate or TLS version (", cause,
-           "); use certificates that were made together");
+      Fail(Cause::kRefused, who, " refused our certificate or TLS version (", cause, ")",
+           IsOfCertificate(AlertOf(ec)) ? Str(": ", link->Own(), "; compare the clocks, and use") : "; use",
+           " certificates that were made together");
     if (tls && server)
       Fail(Cause::kRefused, who, " showed no certificate or spoke no TLS 1.3 (", cause,
            "); only suf processes may connect");
@@ -134,7 +134,7 @@ Fd Connect(const Address& where, const std::string& who, Millis timeout, const s
   tcp::resolver resolver(io);
   Ec ec;
   auto found = resolver.resolve(where.host, std::to_string(where.port), ec);
-  if (ec) Fail(Cause::kPeer, "the host name of ", who, " is unknown (", ec.message(), "); check the address");
+  if (ec) Fail(Cause::kPeer, "the host name of ", who, " is unknown (", Why(ec), "); check the address");
   std::stop_callback stopped(stop, [&] { io.stop(); });
   bool done = false;
   asio::async_connect(socket, found, [&](const Ec& e, const tcp::endpoint&) { ec = e, done = true; });
@@ -144,7 +144,7 @@ Fd Connect(const Address& where, const std::string& who, Millis timeout, const s
   if (!done)
     Fail(Cause::kPeer, who, " did not answer in ", double(timeout.count()) / 1000,
          " s; check the address and that it runs");
-  if (ec) Fail(Cause::kPeer, "nobody answers as ", who, " (", ec.message(), "); start it first, or check the address");
+  if (ec) Fail(Cause::kPeer, "nobody answers as ", who, " (", Why(ec), "); start it first, or check the address");
   socket.set_option(tcp::no_delay(true), ec);
   return Fd(socket.release());
 }

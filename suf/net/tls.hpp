@@ -44,6 +44,11 @@ class Listener {
   void Run(const std::function<void(Channel&)>& session, const std::function<void(const Error&)>& failed);
   // Stop: from any thread.
   void Stop();
+  // Running: the peers of the sessions that Stop waits for: "the data owner at 10.0.0.2:41234". From any thread.
+  std::vector<std::string> Running() const;
+  // Abort: as Stop, and ends each session as if its peer had hung up; Run returns once each has put away what it had.
+  // From any thread.
+  void Abort();
 
  private:
   struct State;

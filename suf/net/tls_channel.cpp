@@ -16,12 +16,6 @@ constexpr size_t kAside = 4;          // from so many on, over all but the first
 constexpr Millis kLook{50};           // how often who waits for a stream looks at the first one
 constexpr size_t kProgress = 65536;   // a peer moves this much per time-out, or it is silent
 
-// IsOfCertificate: an alert that speaks of the certificate, not of altered bytes.
-bool IsOfCertificate(int alert) {
-  return (alert >= SSL_AD_BAD_CERTIFICATE && alert <= SSL_AD_CERTIFICATE_UNKNOWN) || alert == SSL_AD_UNKNOWN_CA ||
-         alert == SSL_AD_ACCESS_DENIED || alert == TLS13_AD_CERTIFICATE_REQUIRED;
-}
-
 }  // namespace
 
 bool TlsChannel::PeerGone(size_t due) {
@@ -291,9 +285,9 @@ void TlsChannel::Linger() noexcept {
 void TlsChannel::ThrowIfTls(const Ec& ec) {
   if (ec.category() != asio::error::get_ssl_category()) return;
   if (IsOfCertificate(AlertOf(ec)))
-    Fail(Cause::kRefused, peer_title(), " refused our certificate (", ec.message(),
-         "); use certificates that were made together");
-  Fail(Cause::kPeer, "bytes between ", peer_title(), " and us were altered on the way (", ec.message(),
+    Fail(Cause::kRefused, peer_title(), " refused our certificate (", Why(ec), "): ", pipe_->Own(),
+         "; compare the clocks, and use certificates that were made together");
+  Fail(Cause::kPeer, "bytes between ", peer_title(), " and us were altered on the way (", Why(ec),
        "); see to the network and start again");
 }
 

@@ -4,6 +4,7 @@
 #include <openssl/ssl.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <future>
 
 #include "suf/net/internal/testing.hpp"
@@ -136,10 +137,9 @@ TEST(Tls, AnUntrustedCertificateIsRefusedByBothEnds) {
 }
 
 TEST(Tls, AClientThatTrustsUsButIsNotTrustedHearsSo) {
-  Scratch dir;  // our CA's ca.pem with a leaf of the other CA
+  Scratch dir;  // a leaf of the other CA, and both CAs in its ca.pem
   std::filesystem::copy(Certs::Get().dir / "b/data", dir / "mixed");
-  std::filesystem::copy_file(Certs::Get().dir / "a/data/ca.pem", dir / "mixed/ca.pem",
-                             std::filesystem::copy_options::overwrite_existing);
+  std::ofstream(dir / "mixed/ca.pem", std::ios::app) << std::ifstream(Certs::Get().dir / "a/data/ca.pem").rdbuf();
   Server server(Echo);
   EXPECT_TRUE(Fails(Cause::kRefused, "the dealer refused our certificate", [&] {
     auto ch = Dial(Credentials(dir / "mixed"), server.address(), Role::kDealer, kAmple);

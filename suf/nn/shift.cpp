@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "suf/base/plural.hpp"
 #include "suf/nn/forward.hpp"
 #include "suf/nn/ops.hpp"
 
@@ -209,9 +210,11 @@ Shifts FitShifts(Graph* g, const Weights& weights, std::span<const std::vector<i
   Shifts out;
   size_t tokens = 0;
   for (auto& t : texts) tokens += t.size();
+  out.softmaxes = int(ShiftLeaves(*g).size()) / 2;  // a map and its bias each
   if (texts.size() < kLeastTexts || tokens < kLeastRows) {
-    out.why_not = Str("a fit needs ", kLeastTexts, " texts and ", kLeastRows, " rows, there are ", texts.size(),
-                      " texts with ", tokens, " rows");
+    out.why_not = Str("a fit needs ", kLeastTexts, " texts and ", kLeastRows, " rows, there are ",
+                      Plural(texts.size(), "text"), " with ", Plural(tokens, "row"));
+    out.enough = std::max(kLeastTexts, tokens ? (kLeastRows * texts.size() + tokens - 1) / tokens : kLeastTexts);
     *g = RemoveShifts(*g);
     return out;
   }

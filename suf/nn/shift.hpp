@@ -33,6 +33,8 @@ struct Shifts {
   Weights weights;  // P0's: the leaves of AddShifts
   std::vector<ShiftFit> fits;
   std::string why_not;  // where the texts are too few for any: how many there are, and what a fit needs
+  size_t enough = 0;    // then: how many texts, as long as these on average, a fit needs
+  int softmaxes = 0;    // how many could have a shift
 };
 
 // What a fit needs: texts and rows. A head takes its own scores where they shrink its range of residuals to less than
@@ -40,6 +42,8 @@ struct Shifts {
 // meets the exponential's cap. A softmax with a row that is predicted more than kRoomBelow nats too high, whose sum
 // would have few bits, keeps its maximum.
 inline constexpr size_t kLeastTexts = 20, kLeastRows = 1000;
+// What a maximum costs instead of a shift: flights a softmax.
+inline constexpr int kMaximumFlights = 4;
 inline constexpr double kRidge = 10, kOwnGain = 0.7, kQuantile = 0.999, kRoomBelow = 9;
 
 // FitShifts: fits every second input of a softmax of the folded graph by ridge regression, sets `own` of those that

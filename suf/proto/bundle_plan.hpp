@@ -19,7 +19,7 @@ struct Task {
 
 // Unit: what a job's number of tokens counts, for sentences that a person reads.
 struct Unit {
-  const char *what = "the text has", *name = "tokens", *remedy = "shorten it or compile a longer plan";
+  const char *what = "the text has", *name = "tokens", *remedy = "shorten it or compile a longer plan", *job = "text";
 };
 
 // Link: between the two parties: microseconds of a round trip, bits a second of one direction.

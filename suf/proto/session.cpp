@@ -170,6 +170,7 @@ void DataSession::FetchSetup() {
     View data = chain.Next(chunk, "the stream of masked weights");
     unverified_->file.Add(chunk);
     Append(&setup_, data);
+    if (keys_.setup) keys_.setup(setup_.size(), plan_.setup_bytes);
   }
   if (!Equal(HashOf({setup_}), setup_hash_))
     net::EndSession(

@@ -49,6 +49,8 @@ struct Keys {
   // whole before anybody can tell what they are for, as audits need (SECURITY.md)
   uint64_t window = store::kKeyWindow;
   bool whole = false;
+  // setup: how many bytes of the masked weights came, where P1's store has none; of the session that fetches them
+  std::function<void(uint64_t came, uint64_t all)> setup = {};
 };
 
 // Bundles that a party holds whole at once, where audits are asked for: the one in use, and the next one.

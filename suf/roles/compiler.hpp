@@ -10,6 +10,16 @@ namespace suf::roles {
 // Setting: a number that the compiler chooses unless it is told: a scale, a size of tables.
 using Setting = nn::Options::Setting;
 
+// Unusable: calibration texts that the last Compile left out, by reason, and those that it cut.
+struct Unusable {
+  struct Reason {
+    std::string error;            // of the first one
+    size_t count = 0, first = 0;  // of the texts; counted from 0
+  };
+  std::vector<Reason> reasons;
+  size_t cut = 0;
+};
+
 class Compiler {
  public:
   // max_tokens: of the longest text that the plan covers. The model outlives the compiler.
@@ -30,6 +40,7 @@ class Compiler {
   // CompileIds: the same from token ids as the model reads them.
   nn::Plan CompileIds(const std::vector<std::vector<int32_t>>& ids, std::string calibration,
                       const Progress& progress = {});
+  const Unusable& unusable() const { return unusable_; }
   // shifts: what the last Compile fitted beside the plan: P0's weights, and of each softmax why or why not.
   const nn::Shifts& shifts() const { return shifts_; }
 
@@ -39,6 +50,7 @@ class Compiler {
   nn::Options options_;
   std::vector<nn::Variant> variants_{{"lan", "lan"}};
   nn::Shifts shifts_;
+  Unusable unusable_;
 };
 
 }  // namespace suf::roles

@@ -6,7 +6,7 @@ namespace suf::roles {
 
 namespace {
 
-constexpr proto::Unit kValues{"the call has", "values", "bring fewer at a time, or make a plan for more"};
+constexpr proto::Unit kValues{"the call has", "values", "bring fewer at a time, or make a plan for more", "call"};
 
 std::string ReadPlan(const std::string& path) { return ReadText(path, "the plan ", "make one, or check the path"); }
 

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "suf/base/plural.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/model/family.hpp"
 #include "suf/model/safetensors.hpp"
@@ -178,24 +179,45 @@ std::string Vocabulary(const Model& model) {
 
 Compiler::Compiler(const Model& model, int max_tokens) : model_(model), max_tokens_(max_tokens) {}
 
+namespace {
+
+// Add: a text that cannot be used; errors that differ in their numbers alone are one reason.
+void Add(const std::string& error, size_t text, Unusable* to) {
+  const auto kind = [](const std::string& s) {
+    std::string out;
+    for (char c : s)
+      if (c < '0' || c > '9') out += c;
+    return out;
+  };
+  for (Unusable::Reason& r : to->reasons)
+    if (kind(r.error) == kind(error)) return void(++r.count);
+  to->reasons.push_back({error, 1, text});
+}
+
+}  // namespace
+
 nn::Plan Compiler::Compile(const std::vector<std::string>& texts, std::string calibration, const Progress& progress,
                            size_t* used) {
   const auto tokenizer = model::Tokenizer::Load(Vocabulary(model_));
   std::vector<std::vector<int32_t>> ids;
   Sha256 hash;
-  for (const std::string& text : texts) {
-    hash.Add(text).Add(std::string_view("\n"));
+  unusable_ = {};
+  for (size_t i = 0; i < texts.size(); ++i) {
+    hash.Add(texts[i]).Add(std::string_view("\n"));
     try {
-      model::Ids all = tokenizer.Encode(text);
+      model::Ids all = tokenizer.Encode(texts[i]);
       const size_t n = model::CheckLength(all.size(), size_t(max_tokens_), true);
+      unusable_.cut += n < all.size();
       all = model::Shorten(std::move(all), n);
       ids.emplace_back(all.begin(), all.end());
-    } catch (const Error&) {  // not UTF-8, or empty: one bad line is no reason to compile nothing
+    } catch (const Error& e) {  // not UTF-8, or empty: one bad line is no reason to compile nothing
+      Add(e.what(), i, &unusable_);
     }
   }
   if (ids.empty())
-    Fail(Cause::kInput, "none of ", texts.size(),
-         " calibration texts can be used; write some lines that are like the texts to come");
+    Fail(Cause::kInput, "none of ", Plural(texts.size(), "calibration text"), " can be used",
+         unusable_.reasons.empty() ? "" : Str(" (the first: ", unusable_.reasons[0].error, ")"),
+         "; write some lines that are like the texts to come");
   if (used) *used = ids.size();
   return CompileIds(ids, calibration.empty() ? Hex(hash.Done()) : std::move(calibration), progress);
 }

@@ -22,7 +22,14 @@ struct Server::State {
              id,
              SetupHash(engine, part.weights, masks),
              seed,
-             [this](store::Sink& out) { WriteSetup(engine, part.weights, masks, [&](View v) { out.Write(v); }); },
+             [this](store::Sink& out) {
+               uint64_t sent = 0;
+               WriteSetup(engine, part.weights, masks, [&](View v) {
+                 if (options.setup) options.setup(sent, plan.setup_bytes);
+                 out.Write(v), sent += v.size();
+               });
+               if (options.setup) options.setup(sent, plan.setup_bytes);
+             },
              std::move(dealer),
              [this](proto::Inference& inference) { Run(inference); },
              AuditOf(engine)} {
@@ -37,6 +44,7 @@ struct Server::State {
 
   void Run(proto::Inference& inference) {
     const uint32_t n = inference.header().job.tokens;
+    if (options.runs) options.runs(n, inference.header().serial);
     if (part.inputs_of) part.inputs_of(part.weights, n, inputs);
     Outcome out = RunInference(engine, inference, inputs);
     if (options.ran) options.ran(n, inference.header().serial, out.times);

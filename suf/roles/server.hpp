@@ -28,7 +28,10 @@ struct ServerOptions {
   proto::Keys keys = {};
   uint32_t variants = ~0u;                      // those of the plan that it allows, as bits (Engine::Allowed)
   uint64_t audit_memory = proto::kAuditMemory;  // bytes of whole bundles that a client's audits may take
+  std::function<void(uint32_t n, uint64_t serial)> runs = {};  // a job begins; its serial is claimed
   std::function<void(uint32_t n, uint64_t serial, const run::Times&)> ran = {};
+  // setup: how much of the masked weights went to a client that had none; bytes
+  std::function<void(uint64_t sent, uint64_t all)> setup = {};
   std::function<void(uint32_t n, uint64_t serial)> audited = {};  // a bundle pair, and both were as they should be
   // over: a session that was let in has ended; with an error, which Serve throws afterwards, or null
   std::function<void(const Error*)> over = {};

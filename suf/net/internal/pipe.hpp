@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <span>
+#include <string>
 #include <system_error>
 
 #include "suf/base/bytes.hpp"
@@ -38,6 +39,8 @@ class Pipe {
   virtual void Drain(Deadline deadline) noexcept = 0;
   // Drop: from any thread; the connection is over at both ends.
   virtual void Drop() noexcept = 0;
+  // Returns what our end shows of itself, for error messages.
+  virtual std::string Own() const { return {}; }
   // Widen: from now on large buffers, for fewer system calls.
   virtual void Widen() {}
   // engaged: whether a Listener that stops lets this one go on.

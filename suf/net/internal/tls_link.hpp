@@ -13,6 +13,7 @@
 #include "suf/base/file.hpp"
 #include "suf/net/credentials.hpp"
 #include "suf/net/internal/pipe.hpp"
+#include "suf/net/internal/why.hpp"
 
 namespace suf::net {
 
@@ -29,6 +30,8 @@ class TlsLink final : public Pipe {
 
   SSL* ssl() { return ssl_.get(); }
   const Credentials& own() const { return own_; }
+  std::string Own() const override { return own_.Text(); }
+  CertFault fault;  // of the peer's certificate, once the handshake failed by it
 
   // Offer: before the handshake, of a client: for a session, over how many streams it may go; of one connection:
   // nothing is said of them. Join: that this is one of another session's streams, and the name of its seat there (for

@@ -1,0 +1,91 @@
+#include "apps/signals.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "apps/screen.hpp"
+
+namespace suf::apps {
+
+namespace {
+
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+
+struct Take {
+  std::function<void(int, int)> call;
+  int turn = 0;
+};
+
+// What takes signals now; never destroyed, as its thread is not joined.
+struct Takers {
+  std::mutex m;
+  std::vector<Take> all;
+};
+Takers& TheTakers() {
+  static Takers* const takers = new Takers;
+  return *takers;
+}
+
+void Await(const sigset_t& set, bool ignores) {
+  for (;;) {
+    int signal = 0;
+    if (sigwait(&set, &signal)) continue;
+    Takers& takers = TheTakers();
+    const std::unique_lock lock(takers.m);
+    if (!takers.all.empty()) {
+      Take& take = takers.all.back();
+      take.turn = signal == SIGHUP ? std::max(take.turn + 1, 2) : take.turn + 1;
+      take.call(signal, take.turn);
+    } else if (!(ignores && signal == SIGINT)) {
+      EndBy(signal);
+    }
+  }
+}
+
+bool Ignored(int signal) {
+  struct sigaction now {};
+  return sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+void AwaitSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int s : kSignals)
+    if (s != SIGHUP || !Ignored(s)) sigaddset(&set, s);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  // a shell lets what it starts in the background ignore Ctrl-C
+  std::thread([set, ignores = Ignored(SIGINT)] { Await(set, ignores); }).detach();
+}
+
+void EndBy(int signal) noexcept {
+  screen::Leave();
+  std::signal(signal, SIG_DFL);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  (void)std::raise(signal);
+  _exit(128 + signal);  // the first process of a container does not end by a signal of its own
+}
+
+SignalTaker::SignalTaker(std::function<void(int, int)> take) {
+  Takers& takers = TheTakers();
+  const std::lock_guard lock(takers.m);
+  takers.all.push_back({std::move(take)});
+}
+
+SignalTaker::~SignalTaker() {
+  Takers& takers = TheTakers();
+  const std::lock_guard lock(takers.m);
+  takers.all.pop_back();
+}
+
+}  // namespace suf::apps
