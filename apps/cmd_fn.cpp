@@ -259,23 +259,17 @@ std::string NoLowering(const func::Function& f) {
   return Str("no lowering makes it (", why, ")");
 }
 
-// Patience: after two seconds a bar on a terminal, elsewhere one line of the log.
+// Shows progress once the work has taken two seconds.
 class Patience {
  public:
-  explicit Patience(const char* command) : command_(command), bar_(command) {}
+  explicit Patience(const char* command) : bar_(command) {}
   void At(double done, const std::string& what) {
-    if (std::chrono::steady_clock::now() - begin_ < std::chrono::seconds(2)) return;
-    if (bar_.terminal())
-      bar_.At(done, what);
-    else if (!std::exchange(said_, true))
-      log::Info(command_ + ": trying shapes of pieces");
+    if (std::chrono::steady_clock::now() - begin_ >= std::chrono::seconds(2)) bar_.At(done, what);
   }
   void Clear() { bar_.Clear(); }
 
  private:
-  std::string command_;
   Bar bar_;
-  bool said_ = false;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
