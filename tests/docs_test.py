@@ -77,7 +77,7 @@ class Tests:
         for text in cmake:
             self.ctest |= {w for name in re.findall(r'\b(?:add_test\(NAME|suf_\w*test\w*\()\s*(\w+)', text) for w in [name]}
             for variable, words in re.findall(r'foreach\((\w+)((?:\s+\w+)+)\)', text):
-                self.ctest |= {f'{head}{w}' for head in re.findall(rf'\(NAME\s+(\w*)\$\{{{variable}\}}', text) for w in words.split()}
+                self.ctest |= {f'{head}{w}' for head in re.findall(rf'(?:\(NAME\s+|suf_test\()(\w*)\$\{{{variable}\}}', text) for w in words.split()}
         lists = [re.search(r'set\(targets ([^)]*)\)', text) for p, text in texts.items() if p.as_posix() == 'fuzz/CMakeLists.txt']
         self.targets = set(lists[0][1].split()) if lists and lists[0] else set()
 

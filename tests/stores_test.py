@@ -179,7 +179,7 @@ def _(w):
     assert w.floor('data') == w.floor('model') == 1
 
 
-for what, sentence in (('ledger', 'cannot open .*ledger'), ('bundles', 'cannot read the directory .*bundles')):
+for what, sentence in (('ledger', 'cannot open .*ledger'), ('bundles', 'bundles is not a folder; use another name, or remove it')):
     def case(w, what=what):
         w.both()
         w.works()

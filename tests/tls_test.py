@@ -161,7 +161,7 @@ class Called:
 def answered(name, e, fault, title):
     """A dialer of ours ended by the fault's sentence."""
     code = 3 if name == 'sound' else 4
-    assert e.finish(2 * SLOW) == code and len(e.err) < 6, f'{name}: exit code {e.process.returncode}: {e.err}'
+    assert e.finish(2 * SLOW) == code and len(e.err) < 9, f'{name}: exit code {e.process.returncode}: {e.err}'
     assert e.err[-1].startswith('suf: ') and re.search(fault.call.replace('{}', title), e.err[-1]), f'{name}: {e.err}'
 
 

@@ -45,7 +45,7 @@ TEST(Json, RefusesWithThePlace) {
       {"[" + std::string(400, '9') + "]", "has a number above 1.8e308, at column 401"},
       {"{\"a\":1,\"b\":{\"a\":1},\"a\":2}", "has the name \"a\" twice in one object, at column 22"},
       {"[{\"\":1,\n\"\":2}]", "has the name \"\" twice in one object, at line 2, column 2"},
-      {"{\"\\u0061\\u001b\":1,\"a\\u001b\":2}", "has the name \"a?\" twice in one object, at column 27"},
+      {"{\"\\u0061\\u001b\":1,\"a\\u001b\":2}", "has the name \"a\\x1b\" twice in one object, at column 27"},
       {deep + "[", "nests deeper than 64 levels, at column 65"},
       {"{\"a\":\n" + deep, "nests deeper than 64 levels, at line 2, column 64"},
       {std::string(1 << 20, '['), "nests deeper than 64 levels, at column 65"},

@@ -225,7 +225,7 @@ TEST(Suf, NamesAreWords) {
     for (bool channel : {false, true}) {
       Suf f = Example();
       (channel ? f.channels[2].name : f.name) = std::string("a") + char(c);
-      bool word = c > ' ' && c != 0x7f;
+      bool word = c > ' ' && c < 0x7f;
       if (word) {
         Verify(f);
         Suf g = Parse(Print(f));
@@ -236,6 +236,8 @@ TEST(Suf, NamesAreWords) {
       }
     }
   Suf f = Example();
+  f.name = "größe";
+  EXPECT_EQ(Parse(Print(f)).name, f.name);
   f.channels[0].name.clear();
   EXPECT_THROW(Verify(f), Error);
 }

@@ -40,6 +40,7 @@ TEST(Refusal, EachNumberHasItsCauseAndSentence) {
       {22, Refusal::kVariant, kRefused, "allows none of the plan's variants that we do"},
       {23, Refusal::kStream, kRefused, "knows no session for a stream of ours"},
       {24, Refusal::kMemory, kResource, "has too little memory for as many tokens or values as we brought"},
+      {25, Refusal::kAuditMemory, kResource, "allows less memory for audits than bundles of so many tokens or values take"},
   };
   for (const Row& r : rows) {
     EXPECT_EQ(uint16_t(r.code), r.number);

@@ -280,10 +280,17 @@ TEST(Stream, OneOfNoSessionIsRefusedAndDisturbsNone) {
     Answer(ch);
   });
   auto ch = Call(server, 3);
-  std::vector<std::unique_ptr<Channel>> silent;
-  for (int i = 0; i < 64; ++i) silent.push_back(Joining(server, Role::kModel, {}));
-  std::vector<std::unique_ptr<Channel>> foreign;
-  for (int i = 0; i < 4; ++i) foreign.push_back(Joining(server, Role::kData, Random(65)));
+  // together: the listener waits two seconds for the session of an unknown seat
+  const auto join = [&](int count, Role role, const Bytes& ask) {
+    std::vector<std::future<std::unique_ptr<Channel>>> joining;
+    for (int i = 0; i < count; ++i)
+      joining.push_back(std::async(std::launch::async, [&, role] { return Joining(server, role, ask); }));
+    std::vector<std::unique_ptr<Channel>> joined;
+    for (auto& f : joining) joined.push_back(f.get());
+    return joined;
+  };
+  auto silent = join(64, Role::kModel, {});
+  auto foreign = join(4, Role::kData, Random(65));
   for (auto& f : foreign)
     EXPECT_TRUE(Fails(Cause::kRefused, "knows no session for a stream of ours", [&] { f->RecvExact(kJoin, 32); }));
   go = true;

@@ -98,7 +98,7 @@ TEST(Plan, EqualFunctionsAreWrittenOnce) {
 
 TEST(Plan, DeepNestingIsRefused) {
   EXPECT_THAT(Refusal([] { Parse(R"({"version":3,"functions":)" + std::string(1 << 20, '[')); }),
-              testing::HasSubstr("nests deeper than 64 levels, at column 91;"));
+              testing::HasSubstr("nests deeper than 64 levels, at column 89;"));
 }
 
 // A text of 1 MB that would take gigabytes.
