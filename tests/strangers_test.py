@@ -22,12 +22,13 @@ def _(w):
     yield w.serve(listen=f'127.0.0.1:{w.dealer.port()}')
 
 
-for role in ('deal', 'serve', 'embed'):
-    for other in {'dealer', 'model', 'data'} - {{'deal': 'dealer', 'serve': 'model', 'embed': 'data'}[role]}:
+OWNERS = {'dealer': ('deal', 'deal', 'the dealer'), 'model': ('serve', '(fn )?serve', 'the model owner'), 'data': ('embed', '(embed|fn ask)', 'the data owner')}
+for own, (role, says, owner) in OWNERS.items():
+    for other in (o for o in OWNERS if o != own):
         def case(w, role=role, other=other):
             yield getattr(w, role)(certs=w.base.certs / other, **({} if role == 'deal' else {'dealer': 1} if role == 'serve' else {'dealer': 1, 'connect': 1}))
-        says = {'deal': 'deal', 'serve': '(fn )?serve', 'embed': '(embed|fn ask)'}[role]
-        both_worlds(f'{role} with the folder {other}', 4, f'holds the certificate of another role; {says} needs')(case)
+        both_worlds(f'{role} with the folder {other}', 4,
+                    f"certs/{other} holds the certificate of another role, {OWNERS[other][2]}'s; {says} needs {owner}'s$")(case)
 
 
 def folder(w, name='data', source=None):
@@ -57,6 +58,12 @@ def _(w):
     yield lone_embed(w, certs=w.dir / 'own')
 
 
+@both_worlds('certificate of another CA than its own ca.pem', 2, r'cannot use .*own/cert.pem \(it is of another CA than ours, by .*own/ca.pem\)')
+def _(w):
+    shutil.copy(w.base.certs / 'data' / 'ca.pem', folder(w, source=w.base.strangers) / 'ca.pem')
+    yield lone_embed(w, certs=w.dir / 'own')
+
+
 @both_worlds('embed does not trust serve', 4, 'the certificate of the model owner at .* is not trusted')
 def _(w):
     w.both()
@@ -68,7 +75,8 @@ def _(w):
 @both_worlds('serve does not trust embed', 4, 'refused our certificate')
 def _(w):
     w.both()
-    shutil.copy(w.base.certs / 'data' / 'ca.pem', folder(w, source=w.base.strangers) / 'ca.pem')
+    own = folder(w, source=w.base.strangers) / 'ca.pem'  # embed trusts both CAs, serve one
+    own.write_bytes(own.read_bytes() + (w.base.certs / 'data' / 'ca.pem').read_bytes())
     yield w.embed(certs=w.dir / 'own')
     assert w.server.said('the certificate of the client at .* is not trusted')
     w.works()

@@ -112,15 +112,20 @@ class Terminal:
         end = time.monotonic() + 2 * LONG
         while until is None or until not in self.bytes:
             assert time.monotonic() < end, self.bytes[-2000:]
-            if select.select([self.ours], [], [], 1)[0]:
-                try:
-                    data = os.read(self.ours, 65536)
-                except OSError:  # its end
-                    break
-                if not data:
-                    break
-                self.bytes += data
+            if self.more(1) == b'':
+                break
         return self
+
+    def more(self, seconds):
+        """What it wrote within that time: b'' at its end, None if nothing came."""
+        if not select.select([self.ours], [], [], seconds)[0]:
+            return None
+        try:
+            data = os.read(self.ours, 65536)
+        except OSError:  # its end
+            return b''
+        self.bytes += data
+        return data
 
     def end(self):
         self.read()
@@ -184,12 +189,19 @@ def resized(base):
         (w.dir / 'texts').write_text('the dog\n' * MANY)
         e = Terminal(200, base.program, 'embed', '--certs', base.certs, '--plan', base.plan, '--dealer', f'127.0.0.1:{w.dealer.port()}', '--vocab',
                      base.model / 'vocab.txt', '--connect', f'127.0.0.1:{w.server.port()}', '--store', w.dir / 'data', '--file', w.dir / 'texts')
-        e.read(b'text 3 of')
+        e.read(b'Kline 3:')
+        os.killpg(e.process.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, e.process.pid, os.WSTOPPED)
         e.resize(40)
-        e.read(b'\nline 2000:')  # what was on its way is long through
+        while e.more(0):  # what was on its way
+            pass
+        drawn = int(re.findall(rb'\x1b\[Kline (\d+):', e.bytes)[-1])
+        os.killpg(e.process.pid, signal.SIGCONT)
+        e.read(b'Kline %d:' % (drawn + 2))  # it may have been stopped amid a line
         e.bytes = b''
-        e.read(b'\nline 2100:')
+        e.read(b'Kline %d:' % (drawn + 100))
         e.bytes = e.bytes[e.bytes.index(b'\x1b[K'):e.bytes.rindex(b'\x1b[K')]
+        assert e.bytes.count(b'text ') >= 10, e.bytes
         fits(e, 40)
         os.killpg(e.process.pid, signal.SIGKILL)
         e.end()
@@ -292,6 +304,7 @@ def paths(base):
     with World(base, 'paths') as w:
         program = shutil.copy(base.program, w.dir / 'suf')
         shutil.copytree(base.model, w.dir / 'model'), shutil.copy(base.plan, w.dir / 'plan')
+        shutil.copy(base.plan.with_name('plan.shifts.safetensors'), w.dir)
         base.suf('certs', w.dir / 'certs')
         (w.dir / 'texts').write_text('the dog\n')
         (w.dir / 'x').write_text('5\n')
@@ -303,18 +316,17 @@ def paths(base):
         (w.dir / 'locked').chmod(0o700)
         for folder in (base.folder, w.dir):
             folder.chmod(0o755)
-        subprocess.run(['chown', '-R', '65534:65534', *(w.dir / name for name in ('certs', 'model'))], check=True)
         (w.dir / 'out').mkdir()
-        (w.dir / 'out').chmod(0o777)
+        subprocess.run(['chown', '-R', '65534:65534', *(w.dir / name for name in ('certs', 'model', 'out', 'plan.shifts.safetensors'))], check=True)
         role = '--plan {plan} --certs {certs} --dealer 127.0.0.1:1 --timeout 1'
         embed = f'embed {role} --vocab {{model}}/vocab.txt --connect 127.0.0.1:1 --store {{out}}/store'
         serve = f'serve {role} --model {{model}} --listen 127.0.0.1:0 --store {{out}}/p0'
         reads = {
             'plan show': 'plan show {x}', 'estimate': 'estimate --plan {x} --tokens 5', 'tokenize --file': 'tokenize --model {model} --file {x}',
             'tokenize --json-file': 'tokenize --model {model} --json-file {x}', 'simulate --ids': 'simulate --model {model} --plan {plan} --ids {x}',
-            'tokenize --model': 'tokenize --model {x} a', 'compile --model': 'compile --model {x} --calibrate {texts} --max-tokens 8 --out {out}/p',
+            'tokenize --model': 'tokenize --model {x} --file {texts}', 'compile --model': 'compile --model {x} --calibrate {texts} --max-tokens 8 --out {out}/p',
             'compile --calibrate': 'compile --model {model} --calibrate {x} --max-tokens 8 --out {out}/p',
-            'simulate --model': 'simulate --model {x} --plan {plan} a', 'embed --vocab': embed.replace('{model}/vocab.txt', '{x}') + ' a',
+            'simulate --model': 'simulate --model {x} --plan {plan} --file {texts}', 'embed --vocab': embed.replace('{model}/vocab.txt', '{x}') + ' a',
             'embed --plan': embed.replace('{plan}', '{x}') + ' a', 'embed --certs': embed.replace('{certs}', '{x}') + ' a',
             'serve --certs': serve.replace('{certs}', '{x}'), 'serve --model': serve.replace('--model {model}', '--model {x}'),
             'deal --certs': 'deal --plan {plan} --certs {x} --listen 127.0.0.1:0', 'certs --show': 'certs {x} --show', 'fn show': 'fn show {x}/f.suf',
