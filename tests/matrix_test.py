@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The matrix lowering x backend x function of `suf fn check --all` has every backend, packed, clear, rows, myl7 and, where there is a device, cuda, and
-nothing in it is wrong; none of myl7 where the build leaves it out (-DSUF_MYL7=OFF). Writes its counts, one line, which `make test` prints at the end.
+nothing in it is wrong; none of myl7 where the build leaves it out (-DSUF_MYL7=OFF). Writes its counts, one line, which `make test-all` prints at the end.
 
   matrix_test.py SUF OUT BUILT      BUILT: 1 where the build has myl7, else 0
 """

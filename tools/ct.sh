@@ -1,16 +1,17 @@
 #!/bin/sh
-# Constant time, and the release programs, under valgrind (which hides AVX-512): builds with g++ in build/ and with clang++-19 in
+# ct.sh [BUILD]: constant time, and the release programs, under valgrind (which hides AVX-512): builds with g++ in BUILD (build) and with clang++-19 in
 # build-clang/; planted leaks must be reported, anything else must not. Then every variant's kernels are timed, AVX-512's too: on an idle
 # machine. Some minutes for the builds, about a minute for the checks, some for the times.
 set -eu
 cd "$(dirname "$0")/.."
+main=${1:-build}
 launcher=""
 if command -v ccache > /dev/null; then launcher=-DCMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
-cmake -S . -B build -G Ninja $launcher > /dev/null
-ninja -C build ct_test ct_timing suf inference_bench
+cmake -S . -B "$main" -G Ninja $launcher > /dev/null
+ninja -C "$main" ct_test ct_timing suf inference_bench
 cmake -S . -B build-clang -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 $launcher > /dev/null
 ninja -C build-clang ct_test
-for build in build build-clang; do
+for build in "$main" build-clang; do
   echo "== $build: secrets undefined"
   tests/ct/check.sh $build/tests/ct/ct_test
   for leak in branch index blind; do
@@ -21,14 +22,14 @@ done
 echo "== the release programs"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-build/suf model random --preset tiny --seed 1 --out "$dir/model" > /dev/null
-build/suf compile --model "$dir/model" --calibrate tests/data/calibrate.txt --max-tokens 16 --out "$dir/plan" > /dev/null
+"$main"/suf model random --preset tiny --seed 1 --out "$dir/model" > /dev/null
+"$main"/suf compile --model "$dir/model" --calibrate tests/data/calibrate.txt --max-tokens 16 --out "$dir/plan" > /dev/null
 echo "the words of it" > "$dir/text"
 memcheck="valgrind -q --error-exitcode=9"
-$memcheck build/suf simulate --model "$dir/model" --plan "$dir/plan" --file "$dir/text" --json > "$dir/clear"
-$memcheck build/inference_bench "$dir/model" "$dir/plan" 4 1 > /dev/null
+$memcheck "$main"/suf simulate --model "$dir/model" --plan "$dir/plan" --file "$dir/text" --json > "$dir/clear"
+$memcheck "$main"/inference_bench "$dir/model" "$dir/plan" 4 1 > /dev/null
 echo "suf simulate, inference_bench: no reports"
 printf 'three processes: '
-python3 tests/memcheck_test.py build/suf
+python3 tests/memcheck_test.py "$main"/suf
 echo "== times: Welch's t of a fixed secret against random ones"
-build/tests/ct/ct_timing
+"$main"/tests/ct/ct_timing

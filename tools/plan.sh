@@ -1,12 +1,12 @@
 #!/bin/sh
-# plan.sh MODEL [TOKENS]: prints the path of the plan for a model directory and texts of up to so many tokens (256); compiles it when the cache has none
+# plan.sh MODEL [TOKENS], by the program $SUF (build/suf): prints the path of the plan for a model directory and texts of up to so many tokens (256); compiles it when the cache has none
 # for these weights, texts and this program.
 set -eu
 cd "$(dirname "$0")/.."
-model=$1 tokens=${2:-256}
+model=$1 tokens=${2:-256} suf=${SUF:-build/suf}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/suf
 mkdir -p "$cache"
-key=$(echo "$tokens" | cat - "$model/config.json" "$model/vocab.txt" tests/data/calibrate.txt build/suf "$model/model.safetensors" | sha256sum | cut -c1-16)
+key=$(echo "$tokens" | cat - "$model/config.json" "$model/vocab.txt" tests/data/calibrate.txt "$suf" "$model/model.safetensors" | sha256sum | cut -c1-16)
 plan=$cache/plan-$key.json
-[ -f "$plan" ] || build/suf compile --model "$model" --calibrate tests/data/calibrate.txt --max-tokens "$tokens" --out "$plan" >&2
+[ -f "$plan" ] || "$suf" compile --model "$model" --calibrate tests/data/calibrate.txt --max-tokens "$tokens" --out "$plan" >&2
 echo "$plan"
