@@ -80,7 +80,8 @@ int RunDeal(const DealArgs& a) {
   RunUntilSignal(
       listener, "deal", [&](net::Channel& ch) { dealer.Handle(ch); },
       [](const std::vector<std::string>& peers) {
-        return Str(Plural(peers.size(), "delivery", "deliveries"), " in flight, to ", Listed(peers), ", end");
+        return Str(Plural(peers.size(), "delivery", "deliveries"), " in flight, to ", Listed(peers),
+                   peers.size() == 1 ? ", ends" : ", end");
       });
   return 0;
 }

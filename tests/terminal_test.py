@@ -2,7 +2,7 @@
 """What a person at a terminal meets: Ctrl-C says what is waited for and a second one ends it; bars, result lines and tables fit the
 terminal and do not run into each other; elsewhere long phases are lines of the log.
 
-  terminal_test.py SUF     from anywhere; about 15 seconds
+  terminal_test.py SUF     as root, without which `paths` fails; about half a minute
 """
 import fcntl
 import json
@@ -15,9 +15,10 @@ import signal
 import struct
 import subprocess
 import termios
+import threading
 import time
 
-from roles import World
+from roles import AMPLE, FunctionWorld, Tap, World
 from rows import each
 
 MANY = 20_000  # texts that no session gets through while a test runs
@@ -59,6 +60,62 @@ def serve_waits(base):
             assert 'claimed' not in fates.values() and list(fates.values()).count('burnt') <= 1, fates
             last = w.floor('model')
             assert w.works()['serial'] > last
+
+
+class Held:
+    """Keeps what a role at `port` sends ('down') or is sent ('up') after that many bytes, until it is released."""
+
+    def __init__(self, port, at, way):
+        self.reached, self.released = threading.Event(), threading.Event()
+        self.port = Tap(port, at, lambda: (self.reached.set(), self.released.wait(AMPLE)), way=way).port
+
+
+def second_signals(base, name, worlds, holds, waits):
+    """The first signal waits for what a Held keeps, the second drops it; `waits` is what the log says. holds: (World) -> Held, process, data owner."""
+    for first, second in ((signal.SIGINT, None), (signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, signal.SIGHUP)):
+        for world in worlds:
+            with world(base, f'{name} {world.__name__} {first} {second}') as w:
+                held, process, e = holds(w)
+                assert held.reached.wait(AMPLE), e.err
+                before = {store: list(w.fates(store).values()).count('done') for store in ('model', 'data')}
+                process.signal(first)
+                role = f'fn {name}' if world is FunctionWorld and name == 'serve' else name
+                assert process.said(f'info {role}: ending when {waits}; a second Ctrl-C or SIGTERM ends at once, and what runs is lost with its keys$'), process.err
+                assert process.process.poll() is None, process.err
+                if second:
+                    process.signal(second)
+                    assert process.finish() == -second, process.process.returncode
+                    assert process.said(f'warning {role}: ending at once; what runs is dropped and its serial burnt$', 0), process.err
+                    assert process.err[-1] == f'suf: {role} ended at once by a second signal; what ran was dropped', process.err
+                held.released.set()
+                assert e.finish() == (3 if second else 0), e.err
+                if not second:
+                    assert process.finish() == 0, process.err
+                last = max(w.floor('model'), w.floor('data'))
+                assert w.works(*w.BIG)['serial'] > last
+                for store in 'model', 'data':
+                    fates = list(w.fates(store).values())
+                    assert fates.count('done') == len(fates) - fates.count('burnt') == before[store] + (1 if second else 2), (store, fates)
+
+
+def serve_drops(base):
+    """serve and fn serve amid a run: the first signal waits for it, the second drops it, and its serial is burnt in both stores."""
+    def holds(w):
+        w.works(*w.BIG)  # its store has the masked weights
+        held = Held(w.server.port(), 12_000, 'up')
+        return held, w.server, w.embed(*w.BIG, connect=held.port)
+    second_signals(base, 'serve', (World, FunctionWorld), holds, r'the session with the data owner at 127\.0\.0\.1:\d+ does: [01] (text|call)s?( of \d+ (tokens|values))? in flight, 0 done')
+
+
+def deal_drops(base):
+    """deal amid a delivery: the first signal waits for it, the second drops it, and its serial is burnt in both stores.
+    The keys are larger than what sockets hold, so they cannot all be under way."""
+    def holds(w):
+        held = Held(w.deal().port(), 12_000, 'down')
+        w.serve(dealer=held.port).port()
+        return held, w.dealer, w.embed(*w.BIG)
+    second_signals(base, 'deal', (FunctionWorld,), holds, r'(1 delivery in flight, to the model owner at 127\.0\.0\.1:\d+, ends'
+                   r'|2 deliveries in flight, to the \w+ owner at 127\.0\.0\.1:\d+ and the \w+ owner at 127\.0\.0\.1:\d+, end)')
 
 
 def nothing_waits(base):
@@ -360,4 +417,4 @@ def paths(base):
 
 
 if __name__ == '__main__':
-    each(paths, serve_waits, nothing_waits, embed_stops, bars_fit, resized, tables_fit, demo_fits, demo_stops, elsewhere, too_few)
+    each(paths, serve_waits, serve_drops, deal_drops, nothing_waits, embed_stops, bars_fit, resized, tables_fit, demo_fits, demo_stops, elsewhere, too_few)
