@@ -258,7 +258,8 @@ def zero_norm(base, _):
             if zero in texts:
                 assert e.err[-1].startswith('suf: ') and 'the sum of this text\'s token vectors is zero' in e.err[-1], e.err
             status = server.finish(SLOW)
-            log = [re.sub(r'^\S+ |port \d+|pid \d+|serial \d+', '', line) for line in server.err]
+            log = [re.sub(r'^\S+ |port \d+|pid \d+|serial \d+', '', line.replace(f'store: {w.dir}/model{k}', 'store:')) for line in server.err]
+            assert 'info serve: store:' in log, log
             frames = [(sent, kind, sequence, len(p)) for sent, _, kind, sequence, p in read_record(w.dir / f'p0.{k}')]
             fates = sorted(w.fates(f'model{k}').values())
             seen.append((status, log, frames, fates))

@@ -84,7 +84,8 @@ BAD = [
     ('a function\'s plan for estimate', 4, 'this is the plan of a function, not of a model', 'estimate --plan {w}/relu.plan --tokens 4'),
     ('no plan', 2, 'cannot read the plan .*nothing.plan', 'fn ask --plan {w}/nothing.plan {ask}'),
     ('a plan that was altered', 4, 'does not match its hash; copy or make the plan again', 'fn ask --plan {w}/altered.plan {ask}'),
-    ('a plan that is no JSON', 4, 'the plan is no JSON object', 'fn ask --plan {w}/two.txt {ask}'),
+    ('a plan that is no JSON', 4, 'the plan is not JSON text at line 2, column 1; make the plan again', 'fn ask --plan {w}/two.txt {ask}'),
+    ('a plan of another kind of JSON', 4, 'the plan is no JSON object; make the plan again', 'fn ask --plan {w}/one.txt {ask}'),
     ('an altered plan for the dealer', 4, 'does not match its hash', 'deal --plan {w}/altered.plan --certs {w}/certs/dealer --listen 127.0.0.1:0'),
     ('P1 without values', 2, 'the plan takes x from P1; name a file of numbers with --values', 'fn ask --plan {w}/relu.plan {ask}'),
     ('P0 with values that nobody asks for', 2, 'the plan takes x from P1 alone; leave out --values',
@@ -441,7 +442,7 @@ def prepare(folder):
                         ('shares', ('--from', 'shared', '--to', 'p0')), ('steered', ('--to', 'both', '--lowering', 'Index/digits', '--semi-honest'))):
         plan(name, 'relu', *words)
     plan('exp', 'exp', '--to', 'p1'), plan('recip', 'recip', '--from', 'p0', '--to', 'p1')
-    values('minus.txt', [1, -1]), values('zero.txt', [0])
+    values('minus.txt', [1, -1]), values('zero.txt', [0]), values('one.txt', [1])
     (WORK / 'altered.plan').write_text((WORK / 'relu.plan').read_text().replace('"to": "p1"', '"to": "p0"'))
 
 
