@@ -276,6 +276,7 @@ def tables_fit(base):
         'fn list': ['fn', 'list'],
         'fn show': ['fn', 'show', 'relu'],
         'fn cost': ['fn', 'cost', 'tanh'],
+        'fn plan': ['fn', 'plan', 'gelu', '--out', base.folder / 'gelu.plan'],
         'fn run': ['fn', 'run', 'relu', '--x', '5,-7'],
         'simulate': ['simulate', '--model', base.model, '--plan', base.plan, '--file', texts],
         'help': ['compile', '--help'],
