@@ -13,7 +13,7 @@ setup: .venv/ready
 .venv/ready: tools/setup.sh tools/requirements.txt tools/myl7.txt
 	tools/setup.sh
 
-CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release > $(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
+CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(OPTIONS) > $(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
 CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2 --timeout 900
 
 ## build          build/suf, all tests and benches
@@ -44,7 +44,6 @@ test-all: setup model
 ## nightly        all tiers, sweeps whole; adds to bench/results/nightly.jsonl
 .PHONY: nightly
 nightly: build model
-	ninja -C $(BUILD) -j $(JOBS) full_tests
 	.venv/bin/python tools/nightly.py $(BUILD)
 
 ## gpu-host-test  what the host does for a device, tested without a device
@@ -54,9 +53,10 @@ gpu-host-test: setup
 
 ## gpu-test       the tests that need a device, built and run here
 .PHONY: gpu-test
+gpu-test: OPTIONS = -DSUF_CUDA=ON
 gpu-test: setup
 	tools/cuda.sh
-	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DSUF_CUDA=ON > $(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
+	$(CONFIGURE)
 	ninja -C $(BUILD) -j $(JOBS) cuda_tests backends_test gates_test nn_test model_test simulatable_test suf
 	tools/gpu_test.sh $(BUILD)
 

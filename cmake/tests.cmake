@@ -1,17 +1,18 @@
-# suf_test(<name> <fast|full|nightly> [SWEEP] [COST s] [TIMEOUT s] [PROCESSORS n] [SETUP f] [NEEDS f] [DEPENDS targets..]
+# suf_test(<name> <fast|full|nightly> [SWEEP] [COST s] [TIMEOUT s] [PROCESSORS n] [FIXTURES_SETUP f] [FIXTURES_REQUIRED f] [DEPENDS targets..]
 #          COMMAND <program or target> args..)
 # A test of one of three tiers: `make test` builds and runs fast, `make test-all` full as well, `make nightly` all three
 # (CONTRIBUTING.md has what each covers and takes). The tier is the CTest label, and the target fast_tests or full_tests
 # builds what its commands name: their first word, each $<TARGET_FILE:..>, and DEPENDS.
 #   SWEEP          runs one shard of eight unless SHARD says otherwise (tools/shard.sh)
-#   COST           seconds; ctest begins the longest first, also in a folder where no test has run
-#   SETUP, NEEDS   a fixture that this test makes, or needs (CTest's FIXTURES_SETUP, FIXTURES_REQUIRED)
+#   COST           seconds; ctest begins the longest first, also in a folder where no test has run. It and the names
+#                  after it are CTest's own properties
 add_custom_target(fast_tests)
 add_custom_target(full_tests)
 add_dependencies(full_tests fast_tests)
 
 function(suf_test name tier)
-  cmake_parse_arguments(T "SWEEP" "COST;TIMEOUT;PROCESSORS;SETUP;NEEDS" "DEPENDS;COMMAND" ${ARGN})
+  set(properties COST TIMEOUT PROCESSORS FIXTURES_SETUP FIXTURES_REQUIRED)
+  cmake_parse_arguments(T "SWEEP" "${properties}" "DEPENDS;COMMAND" ${ARGN})
   if(NOT tier MATCHES "^(fast|full|nightly)$")
     message(FATAL_ERROR "the test ${name} is of tier ${tier}; choose fast, full or nightly")
   endif()
@@ -35,17 +36,11 @@ function(suf_test name tier)
   endif()
   add_test(NAME ${name} COMMAND ${T_COMMAND} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS ${tier})
-  foreach(property COST TIMEOUT PROCESSORS)
+  foreach(property ${properties})
     if(DEFINED T_${property})
       set_tests_properties(${name} PROPERTIES ${property} ${T_${property}})
     endif()
   endforeach()
-  if(T_SETUP)
-    set_tests_properties(${name} PROPERTIES FIXTURES_SETUP ${T_SETUP})
-  endif()
-  if(T_NEEDS)
-    set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED ${T_NEEDS})
-  endif()
   if(depends AND NOT tier STREQUAL nightly)
     add_dependencies(${tier}_tests ${depends})
   endif()
@@ -56,22 +51,14 @@ set(SUF_SWEEPS_compiler Lower.WideRingsAtRandom Lower.GridsUnderEveryMask Lower.
     Matrix.RandomFunctionsOfEverySize Matrix.EveryMaskOfEveryShape Wide.SquaresExhaustive)
 set(SUF_SWEEPS_gates FunctionPlan.Splits FunctionPlan.EveryLoweringIsThePlansFunction)
 
-# suf_room_tests(<room>): the cases of <room>_test as up to three tests: <room>, <room>_sweeps (SUF_SWEEPS_<room>, one
-# shard of eight) and <room>_full (SUF_FULL_<room>, of tier full). Both lists hold names of GoogleTest; tests/tiers_test.py
-# holds them to the program.
+# suf_room_tests(<room>): the cases of <room>_test as one test, or as two: <room> and <room>_sweeps (SUF_SWEEPS_<room>, names
+# of GoogleTest; one shard of eight). tests/tiers_test.py holds the names to the program.
 function(suf_room_tests room)
   list(JOIN SUF_SWEEPS_${room} : sweeps)
-  list(JOIN SUF_FULL_${room} : full)
-  set(filter "")
-  string(JOIN : others ${SUF_SWEEPS_${room}} ${SUF_FULL_${room}})
-  if(others)
-    set(filter --gtest_filter=-${others})
-  endif()
-  suf_test(${room} fast COMMAND ${room}_test ${filter})
+  set(rest "")
   if(sweeps)
+    set(rest --gtest_filter=-${sweeps})
     suf_test(${room}_sweeps fast SWEEP COMMAND ${room}_test --gtest_filter=${sweeps})
   endif()
-  if(full)
-    suf_test(${room}_full full TIMEOUT 900 COMMAND ${room}_test --gtest_filter=${full})
-  endif()
+  suf_test(${room} fast COMMAND ${room}_test ${rest})
 endfunction()

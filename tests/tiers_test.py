@@ -3,8 +3,8 @@
 
   tiers_test.py BUILD     exit 0, or 1 with a sentence a line
 
-A room's program may have three tests: ROOM, ROOM_sweeps (one shard of eight) and ROOM_full, which share its cases by
-filters (cmake/tests.cmake).
+A room's program may have two tests, ROOM and ROOM_sweeps (one shard of eight), which share its cases by filters
+(cmake/tests.cmake).
 """
 import json
 import os
