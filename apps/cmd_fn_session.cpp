@@ -246,7 +246,7 @@ int RunFnAsk(const FnAskArgs& a) {
                              Str(Fixed(ran.times.total * 1e3, 1), " ms online, ", Fixed(ran.fetch_ms, 1),
                                  " ms until keys came, ", Fixed(ran.deal_ms, 1), " ms of dealing"));
   }
-  // after all calls, so that P0 cannot see it; whoever retries tells P0 that a change of its messages mattered
+  // after all calls, so that P0 cannot see it; a retry tells P0 that a change of its messages mattered
   if (wrong.count)
     Fail(Cause::kRefused, wrong.count, " of ", ran.count, " values differ from ", func::Name(plan.f),
          "'s own meaning, the first at x = ", x[wrong.first], "; do not retry, find out why P0's share is wrong");

@@ -103,7 +103,7 @@ def say(client, greeting, phase):
 
 
 class Crowd:
-    """Attackers (port, role, phase, header, flood) who come back when they are sent away; `flood` sends on at full speed."""
+    """Attackers (port, role, phase, header, flood) that come back when they are sent away; `flood` sends on at full speed."""
 
     def __init__(self, w, greeting, attackers):
         self.w, self.greeting, self.over, self.come = w, greeting, threading.Event(), 0
@@ -239,7 +239,7 @@ def _(w):
     server = w.server
     before = status_mb(server, 'VmRSS')
     # Less than three payloads. A thread reserves 8 MB of stack and an arena of 64 MB that it never touches, so as many clients as here may
-    # find no room for a thread: then the listener drops the oldest one in its handshake, and that one's connection is reset. Who was dropped
+    # find no room for a thread: then the listener drops the oldest one in its handshake, and that one's connection is reset. A dropped client
     # comes again, until as many headers were sent as are due.
     limit = int((status_mb(server, 'VmSize') + 640) * 2**20)
     resource.prlimit(server.process.pid, resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))

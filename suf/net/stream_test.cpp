@@ -430,7 +430,7 @@ TEST(Stream, FewDescriptorsMakeFewStreams) {
   EXPECT_TRUE(server.errors.empty()) << (server.errors.empty() ? "" : server.errors[0].what());
 }
 
-// 200 slow strangers, who come back when they are sent away, drop no stream of a session that was accepted.
+// 200 slow strangers that come back when they are sent away drop no stream of a session that was accepted.
 TEST(Stream, ComesInBesideSlowStrangers) {
   Streams server(16, Answer);
   std::atomic<bool> over{false};

@@ -42,7 +42,7 @@ struct Functions {
   }
 };
 
-// WantPrintable: a plan's texts are shown to the other roles, who did not write them.
+// WantPrintable: the other roles show a plan's texts, and did not write them.
 void WantPrintable(const std::string& field, const std::string& text) {
   if (!IsPrintable(text))
     Fail(Cause::kRefused, "the plan's field ", field, " has a character that is not printable: ", Quoted(text),
