@@ -61,12 +61,13 @@ constexpr Row kTable[] = {
 
 }  // namespace
 
-Error Refused(Role by, uint16_t code, std::optional<Role> own) {
+RefusalError Refused(Role by, uint16_t code, std::optional<Role> own) {
   if (own && code == uint16_t(Refusal::kRole))
-    return {Cause::kRefused, Str(Title(by), " does not take our certificate for this, as it is that of ", Title(*own),
-                                 "; use the certificate that was made for our role")};
+    return {Refusal::kRole, Cause::kRefused,
+            Str(Title(by), " does not take our certificate for this, as it is that of ", Title(*own),
+                "; use the certificate that was made for our role")};
   for (const Row& r : kTable)
-    if (uint16_t(r.code) == code) return {r.cause, Str(Title(by), " ", r.sentence)};
+    if (uint16_t(r.code) == code) return {r.code, r.cause, Str(Title(by), " ", r.sentence)};
   return Refused(by, uint16_t(Refusal::kGaveUp));
 }
 

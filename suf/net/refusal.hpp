@@ -39,8 +39,17 @@ enum class Refusal : uint16_t {
   kAuditMemory = 25,
 };
 
-// Refused: the error that the refused side reads: cause and sentence of the table; an unknown code reads as
-// kGaveUp.
-Error Refused(Role by, uint16_t code, std::optional<Role> own = std::nullopt);
+// The error of the refused side, with the code that the peer sent.
+class RefusalError : public Error {
+ public:
+  RefusalError(Refusal code, Cause cause, const std::string& sentence) : Error(cause, sentence), code_(code) {}
+  Refusal code() const { return code_; }
+
+ private:
+  Refusal code_;
+};
+
+// Returns the error that the refused side reads: cause and sentence of the table; an unknown code reads as kGaveUp.
+RefusalError Refused(Role by, uint16_t code, std::optional<Role> own = std::nullopt);
 
 }  // namespace suf::net

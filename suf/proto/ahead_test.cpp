@@ -230,6 +230,28 @@ TEST(Ahead, AFetchThatOnlyOnePartyCanMakeEndsWithTheSession) {
   }
 }
 
+// The dealer finds that P1 left and tells P0, which reports P1's reason instead.
+TEST(Ahead, APartyThatLeavesIsNamedByTheOtherOne) {
+  std::atomic<bool> asked{false}, left{false};
+  BundlePlan held = TestPlan();
+  held.reserve = [&](const store::Job& job) {
+    if (job.tokens != 2) return;
+    asked = true;
+    while (!left) std::this_thread::sleep_for(net::Millis{1});
+  };
+  World w(1, net::Millis{20'000}, TestGenerate, held);  // the dealer has its own copy of the plan
+  w.plan.reserve = nullptr;
+  w.Session(w.Host(), [&](net::Channel& ch) {
+    DataSession s(ch, w.plan, *w.store[1], w.Dial(), w.keys);
+    s.Infer(store::JobOf(3), TestRun, store::JobOf(2));
+    while (!asked) std::this_thread::yield();
+    s.Leave();
+    left = true;
+  });
+  EXPECT_TRUE(w.ModelFails(Cause::kPeer, "the data owner ended the session for a reason of its own"));
+  w.Whole({2});
+}
+
 TEST(Ahead, ASessionThatBreaksLeavesNothingOfWhatWasAhead) {
   for (int who : {0, 1}) {
     World w;

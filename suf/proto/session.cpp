@@ -1,7 +1,9 @@
 #include "suf/proto/session.hpp"
 
 #include <bit>
+#include <thread>
 
+#include "suf/net/refusal.hpp"
 #include "suf/proto/internal/bond.hpp"
 
 namespace suf::proto {
@@ -42,12 +44,38 @@ constexpr net::Millis kGrace{1000};
 constexpr net::Millis kLook{
     50};  // how often a party that waits for a delivery looks whether the other one is still there
 
+// Returns whether the peer hangs up or refuses within that time.
+bool GoneWithin(net::Channel& ch, net::Millis wait) {
+  const auto end = std::chrono::steady_clock::now() + wait;
+  while (!ch.PeerGone()) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    std::this_thread::sleep_for(kLook);
+  }
+  return true;
+}
+
+// Returns whether the dealer only reports that the other party left, which then knows the reason better.
+bool IsPartnerGone(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const net::RefusalError& e) {
+    return e.code() == net::Refusal::kPartnerGone;
+  } catch (...) {
+    return false;
+  }
+}
+
 // Arrive: the serial of what was agreed, waiting for its delivery if need be.
 uint64_t Arrive(net::Channel& ch, Agreed& what) {
   while (!what.delivery->Ready(kLook))
     // what took the other one may be about to end our delivery as well, and that says more
     if (ch.PeerGone() && !what.delivery->Ready(kGrace)) ch.Recv(net::kRefuse, 0);  // throws why, or that it is gone
-  return what.serial = what.delivery->Serial();
+  try {
+    return what.serial = what.delivery->Serial();
+  } catch (...) {
+    if (IsPartnerGone(std::current_exception()) && GoneWithin(ch, kGrace)) ch.Recv(net::kRefuse, 0);
+    throw;
+  }
 }
 
 // Depart: what a delivery cost, once its bundle is used; its end, which nothing depends on any more, takes no longer
@@ -86,7 +114,7 @@ struct Closing {
 std::exception_ptr Reason(net::Channel& ch, const Agreed& what, const store::KeySource& keys) {
   (void)what.delivery->Over(kGrace);
   const std::exception_ptr error = keys.failed();
-  if (!error) return std::current_exception();
+  if (!error || IsPartnerGone(error)) return std::current_exception();
   try {
     std::rethrow_exception(error);
   } catch (const Error& e) {
