@@ -30,13 +30,20 @@ def random_model(preset):
     return str(folder)
 
 
+def commit():
+    """The commit of this checkout; `-dirty` follows if a file differs, other than the results that are being written."""
+    def git(*command):
+        return subprocess.run(['git', '-C', ROOT, *command], capture_output=True, text=True).stdout.strip()
+    changed = git('status', '--porcelain', '--untracked-files=no', '--', '.', ':!bench/results')
+    return git('rev-parse', '--short=12', 'HEAD') + '-dirty' * bool(changed)
+
+
 def facts():
     """commit, processor, cores, memory."""
-    commit = subprocess.run(['git', '-C', ROOT, 'describe', '--always', '--dirty', '--abbrev=12'], capture_output=True, text=True).stdout.strip()
     name, family = '', ''
     for line in open('/proc/cpuinfo'):
         key, _, value = line.partition(':')
         name = name or (value.strip() if key.strip() == 'model name' else '')
         family = family or (value.strip() if key.strip() == 'cpu family' else '')
     memory = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
-    return {'commit': commit, 'cpu': f'{name} family {family}', 'cores': len(os.sched_getaffinity(0)), 'memory_gb': round(memory / 1e9)}
+    return {'commit': commit(), 'cpu': f'{name} family {family}', 'cores': len(os.sched_getaffinity(0)), 'memory_gb': round(memory / 1e9)}
