@@ -8,6 +8,8 @@
 # Up to eight files are one compilation (SUF_UNITY, SUF_UNITY_ROOMS): a name in a file's unnamed namespace is unique in its
 # room, or among its room's tests.
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wno-missing-field-initializers;-fno-strict-aliasing>")
+# g++ takes a file that is compiled with others for a header, whose types no unnamed namespace may hold
+add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>")
 set(SUF_FLAGS_portable -O3)
 set(SUF_FLAGS_tests "")
 if(CMAKE_BUILD_TYPE STREQUAL Release)

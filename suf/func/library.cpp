@@ -162,24 +162,24 @@ Made Smooth(const Call& q, Real f, Tail below, Tail above, int degree, int finer
   return m;
 }
 
-constexpr Tail Constant(double v) { return {Tail::kConstant, 0, v}; }
+constexpr Tail ConstantTail(double v) { return {Tail::kConstant, 0, v}; }
 constexpr Tail kIdentityTail{Tail::kIdentity, 0, 0};
 constexpr int kQuadratic = 8, kCubic = 20;  // bits that coefficients need beyond twice the scale
 
 template <double (*F)(double)>
 Made Unit(Call& q) {  // like x for large x, 0 for small
-  return Smooth(q, F, Constant(0), kIdentityTail, 2, q.scale + kQuadratic);
+  return Smooth(q, F, ConstantTail(0), kIdentityTail, 2, q.scale + kQuadratic);
 }
 template <double (*F)(double), int kLow>
 Made Saturating(Call& q) {
-  return Smooth(q, F, Constant(kLow), Constant(1), 2, q.scale + kQuadratic);
+  return Smooth(q, F, ConstantTail(kLow), ConstantTail(1), 2, q.scale + kQuadratic);
 }
 
 // GeluSpline: x+ and delta = gelu(x) - x+, of degree 3, as two numbers; w: x >= 0, c: x is where delta has pieces, b_i:
 // x is in piece i of them.
 Made GeluSpline(Call& q) {
   Made m = Smooth(
-      q, [](double x) { return Gelu(x) - std::max(x, 0.0); }, Constant(0), Constant(0), 3, q.scale + kCubic);
+      q, [](double x) { return Gelu(x) - std::max(x, 0.0); }, ConstantTail(0), ConstantTail(0), 3, q.scale + kCubic);
   m.exact = Gelu;
   Suf& f = std::get<Suf>(m.f);
   f.outputs = 2;

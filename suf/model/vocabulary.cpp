@@ -158,9 +158,9 @@ Vocabulary FindVocabulary(const std::filesystem::path& root) {
     Fail(Cause::kInput, "there is no file ", lines_file.string(),
          " and no tokenizer.json; name a model directory that has one of them");
   if (lines && object) CheckSame(*lines, *object, dir);
-  const bool json = !lines || (object && !Plain(*object));
-  const Entries& entries = json ? *object : *lines;
-  const Vocabulary found{json ? json_file : lines_file, json, size_t(entries.size)};
+  const bool is_json = !lines || (object && !Plain(*object));
+  const Entries& entries = is_json ? *object : *lines;
+  const Vocabulary found{is_json ? json_file : lines_file, is_json, size_t(entries.size)};
   const Declared declared(entries, found, object.has_value());
   if (const auto file = dir / "tokenizer_config.json"; IsThere(file)) {
     const Fields t(file);

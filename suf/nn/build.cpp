@@ -166,8 +166,8 @@ class Builder {
       return y;
     } catch (const Bug& bug) {
       throw Unbuilt(where, bug.what());
-    } catch (const Error& e) {
-      Fail(Cause::kRefused, "the plan cannot be built at ", where, ": ", e.what());
+    } catch (const Error& error) {
+      Fail(Cause::kRefused, "the plan cannot be built at ", where, ": ", error.what());
     }
   }
   // ShapeOf: of the wire of a node's rows.

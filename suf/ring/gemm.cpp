@@ -175,5 +175,6 @@ SUF_INSTANTIATE(uint16_t)
 SUF_INSTANTIATE(uint32_t)
 SUF_INSTANTIATE(uint64_t)
 SUF_INSTANTIATE(float)
+#undef SUF_INSTANTIATE
 
 }  // namespace suf::ring

@@ -39,5 +39,6 @@ SUF_INSTANTIATE(uint8_t)
 SUF_INSTANTIATE(uint16_t)
 SUF_INSTANTIATE(uint32_t)
 SUF_INSTANTIATE(uint64_t)
+#undef SUF_INSTANTIATE
 
 }  // namespace suf::ring

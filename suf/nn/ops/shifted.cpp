@@ -41,10 +41,10 @@ int64_t EntryAt(const Softmax& s, uint64_t place) {
 
 RealArray Softmax::Shifted(int64_t n, const RealArray& score, const RealArray& shifts) const {
   RealArray z = score;
-  const int64_t heads = score.shape[0];
-  for (int64_t i = 0; i < heads * n; ++i) {
+  const int64_t n_heads = score.shape[0];
+  for (int64_t i = 0; i < n_heads * n; ++i) {
     const int64_t h = i / n;
-    double by_row = shifts.at[size_t(i % n * heads + h)];
+    double by_row = shifts.at[size_t(i % n * n_heads + h)];
     for (int which = 0; which < 2 && !own.empty(); ++which)
       by_row += double(own[size_t(2 * h + which)]) / 16 * score.at[size_t(i * n + Taken(which, i % n))];
     for (int64_t j = 0; j < n; ++j) z.at[size_t(i * n + j)] -= by_row;
@@ -108,12 +108,12 @@ gates::Function Softmax::Read(int to) const {
 }
 
 IntArray Softmax::SpecShift(const IntCall& c, const IntArray& score, const IntArray& shifts) const {
-  const int64_t n = c.n, heads = score.shape[0], top = end << shift;
+  const int64_t n = c.n, n_heads = score.shape[0], top = end << shift;
   IntArray y{score.shape, Ints(score.at.size(), 0)};
   Ints seen;
-  for (int64_t i = 0; i < heads * n; ++i) {
+  for (int64_t i = 0; i < n_heads * n; ++i) {
     const int64_t h = i / n, row = i * n;
-    int64_t by_row = WrapShl(shifts.at[size_t(i % n * heads + h)], shift_up), highest = 0;
+    int64_t by_row = WrapShl(shifts.at[size_t(i % n * n_heads + h)], shift_up), highest = 0;
     for (int which = 0; which < 2 && !own.empty(); ++which) {
       const int64_t with = WrapShl(score.at[size_t(row + Taken(which, i % n))], score_up - own_bits());
       by_row = WrapAdd(by_row, WrapMul(own[size_t(2 * h + which)], with));
@@ -134,7 +134,7 @@ IntArray Softmax::SpecShift(const IntCall& c, const IntArray& score, const IntAr
 
 AnyWire Softmax::BuildShift(const Emission& e, const Wire<kPub>& score, const Wire<kPub>& shifts) const {
   pfss::Trace& t = e.t;
-  const int64_t n = e.n, heads = score.shape()[0];
+  const int64_t n = e.n, n_heads = score.shape()[0];
   const bool packed = e.Packed(causal);
   auto raised = [&](int bits) {
     return [bits, this](auto v) {
@@ -151,8 +151,8 @@ AnyWire Softmax::BuildShift(const Emission& e, const Wire<kPub>& score, const Wi
     const Ints k = Coefficients(own, which);
     if (k.empty()) continue;
     std::vector<uint64_t> places;
-    for (int64_t i = 0; i < heads * e.rows; ++i) places.push_back(uint64_t(Taken(which, e.from + i % e.rows)));
-    const Const at = t.constant(places, {heads, e.rows}), times = t.constant({k.begin(), k.end()}, {heads, 1});
+    for (int64_t i = 0; i < n_heads * e.rows; ++i) places.push_back(uint64_t(Taken(which, e.from + i % e.rows)));
+    const Const at = t.constant(places, {n_heads, e.rows}), times = t.constant({k.begin(), k.end()}, {n_heads, 1});
     Wire<kPub> with = Map(all, [&](auto v) {
       auto scores = Take(v, at);
       scores = raised(score_up - own_bits())(scores);
@@ -165,9 +165,9 @@ AnyWire Softmax::BuildShift(const Emission& e, const Wire<kPub>& score, const Wi
   by_row = Map(by_row, [&](auto v) {
     auto column = Column(v);
     if (!packed) return column;
-    return Pack(Broadcast(column, {heads, n, n}));
+    return Pack(Broadcast(column, {n_heads, n, n}));
   });
-  const Const place = t.constant({offset.begin(), offset.end()}, packed ? Shape{heads, 1} : Shape{heads, 1, 1});
+  const Const place = t.constant({offset.begin(), offset.end()}, packed ? Shape{n_heads, 1} : Shape{n_heads, 1, 1});
   const Wire<kPub> z = Map(score, raised(score_up));
   Pub hat = z.hat - by_row.hat;
   hat = hat + place;
@@ -175,7 +175,7 @@ AnyWire Softmax::BuildShift(const Emission& e, const Wire<kPub>& score, const Wi
   if (e.form == Form::kSummands) {
     Summands out{compiler::EntrySummands(t, Read(ring).f.groups.at(0), {hat, r}, ring), ring, score.shape()};
     if (!packed) return out;
-    out.shape = {heads, n, n};
+    out.shape = {n_heads, n, n};
     for (compiler::Factor& f : out.sum) {
       if (f.p) f.p = Unpack(*f.p, n);
       f.u = Unpack(*f.u, n);

@@ -45,10 +45,10 @@ RealArray Softmax::Float(const RealCall& c, std::span<const RealArray* const> x)
 
 // See: scores and row maxima of every head; scores less their shifts.
 void Softmax::See(const RealCall& c, std::span<const RealArray* const> x, Seen* seen) const {
-  const int64_t n = c.n, heads = x[0]->shape[0];
+  const int64_t n = c.n, n_heads = x[0]->shape[0];
   std::vector<Range>&score = (*seen)["score"], &row_max = (*seen)["row_max"];
-  score.resize(size_t(heads)), row_max.resize(size_t(heads));
-  for (int64_t i = 0; i < heads * n; ++i) {
+  score.resize(size_t(n_heads)), row_max.resize(size_t(n_heads));
+  for (int64_t i = 0; i < n_heads * n; ++i) {
     const double* row = &x[0]->at[size_t(i * n)];
     double most = -1e300;
     for (int64_t j = 0; j < Counted(causal, i % n, n); ++j)
@@ -58,8 +58,8 @@ void Softmax::See(const RealCall& c, std::span<const RealArray* const> x, Seen* 
   if (x.size() < 2) return;
   const RealArray z = Shifted(n, *x[0], *x[1]);
   std::vector<Range>& shifted = (*seen)["shifted"];
-  shifted.resize(size_t(heads));
-  for (int64_t i = 0; i < heads * n; ++i)
+  shifted.resize(size_t(n_heads));
+  for (int64_t i = 0; i < n_heads * n; ++i)
     for (int64_t j = 0; j < Counted(causal, i % n, n); ++j) shifted[size_t(i / n)].See(z.at[size_t(i * n + j)]);
 }
 
@@ -192,13 +192,13 @@ AnyWire Softmax::Build(const Emission& e, std::span<const AnyWire> x) const {
   pfss::Trace& t = e.t;
   Wire<kPub> z = AsOpen(x[0]);
   if (z.k() > window()) z = Map(z, [&](auto v) { return Low(v, window()); });
-  const int64_t n = e.n, heads = z.shape()[0];
+  const int64_t n = e.n, n_heads = z.shape()[0];
   const bool packed = e.Packed(causal);
   const int top = shift + low;
   std::vector<compiler::Cut> cuts{{shift, low}, {top, level}};
   std::vector<uint64_t> places;
   for (int64_t v : offset) places.push_back(uint64_t(v) + (uint64_t{1} << (shift - 1)));
-  pfss::Const window_at = t.constant(places, packed ? Shape{heads, 1} : Shape{heads, 1, 1});
+  pfss::Const window_at = t.constant(places, packed ? Shape{n_heads, 1} : Shape{n_heads, 1, 1});
   compiler::OpenedDigits d(t, z, window_at, compiler::PlanDigits(cuts, stages));
   compiler::Borrow below(d, shift, stages), above(d, top, stages);
   Wire<kPub> digit = OpenDefined(t, compiler::Slice(d, shift, top, low, &below, nullptr), "low digit");
@@ -208,7 +208,7 @@ AnyWire Softmax::Build(const Emission& e, std::span<const AnyWire> x) const {
   m = Map(m, [&](auto v) {
     auto column = Column(v);
     if (!packed) return column;
-    return Pack(Broadcast(column, {heads, n, n}));
+    return Pack(Broadcast(column, {n_heads, n, n}));
   });
   Pub hat = m.hat - levels.hat;
   Sec r = m.r - levels.r;
