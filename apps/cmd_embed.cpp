@@ -10,7 +10,7 @@
 #include "apps/show.hpp"
 #include "apps/signals.hpp"
 #include "apps/texts.hpp"
-#include "suf/model/safetensors.hpp"
+#include "suf/base/file.hpp"
 #include "suf/model/vocabulary.hpp"
 #include "suf/roles/data_owner.hpp"
 #include "suf/roles/model.hpp"
@@ -26,7 +26,7 @@ struct Stop {
   std::atomic<int> signal{0};
   // Takes the signals of the session.
   void Take(int which, int turn) {
-    if (turn > 1) EndBy(which);
+    if (turn > 1) EndBy(which, "suf: embed ended at once by a signal; the text in flight is lost with its keys\n");
     signal = which;
     log::Info("embed: ending after the text in flight; a second Ctrl-C or SIGTERM ends at once, and its keys are lost");
   }
@@ -100,7 +100,7 @@ int RunEmbed(const EmbedArgs& a) {
   }
   // a row of floats and the number of its line
   const uint64_t row = uint64_t(roles::ResultWidth(engine.plan())) * sizeof(float) + sizeof(int64_t);
-  if (!a.out.empty()) model::ProbeSafetensors(a.out, 1024 + uint64_t(usable) * row);
+  if (!a.out.empty()) ProbeFile(a.out, 1024 + uint64_t(usable) * row);
   store::Store store(a.store);
   UsesFolder("embed", "store", a.store);
   Warn("embed", store.notices());

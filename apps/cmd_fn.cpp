@@ -12,6 +12,7 @@
 #include "apps/fn_source.hpp"
 #include "apps/log.hpp"
 #include "apps/show.hpp"
+#include "suf/base/file.hpp"
 #include "suf/compiler/dump.hpp"
 #include "suf/compiler/limits.hpp"
 #include "suf/func/text.hpp"
@@ -337,6 +338,7 @@ int RunFnFit(const FnFitArgs& a) {
   if (r.error && r.form == func::Form::kPieces && r.in.bits > compiler::kMostDense)
     r.pieces = int(compiler::kMostSteps);  // what has more has no lowering
   r.why_not = NoLowering;
+  if (std::error_code none; !a.out.empty() && !std::filesystem::exists(a.out, none)) ProbeFile(a.out, 1);
   Patience patience("fn fit");
   r.progress = [&](double done, const std::string& what) { patience.At(done, what); };
   func::Fitted<func::Function> fitted = Hinted(Cause::kRefused, "--result, --error, --in, --below, --above", [&] {

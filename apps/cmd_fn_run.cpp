@@ -93,6 +93,8 @@ int RunFnRun(const FnRunArgs& a) {
                                      : int64_t(AtCommas(a.x).size());
   plan.choice = ChoiceFor(plan, a.lowering, profile, many, backend->capabilities());
   const PairInput in = Values(a, plan, g);
+  if (!a.out.empty())
+    for (size_t p : {0, 1}) ProbeValues(Str(a.out, ".p", p), plan, in.x.size());
   const PairResult r = a.processes ? RunProcesses(plan, in) : RunFunction(plan, in, *backend);
   const Wrong wrong = Compare(plan.f, in.x, r.words);
   const FnRun run{plan, entry.name, a.profile, r.bill, r.trace, wrong.count == 0};

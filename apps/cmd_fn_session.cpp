@@ -38,13 +38,16 @@ Wiped<uint64_t> OwnValues(const roles::FunctionEngine& engine, int p, const std:
   return out;
 }
 
-// CheckOut: whether --out fits what party p ends with; before anybody hears of the values.
-void CheckOut(const gates::FunctionPlan& plan, int p, const std::string& out) {
+// Checks that --out fits what party p ends with, and that it can be written, before any value is sent.
+void CheckOut(const gates::FunctionPlan& plan, int p, const std::string& out, size_t values) {
   if (!out.empty() && !roles::Learns(plan, p))
     Fail(Cause::kInput, "the plan gives P", p, " no result; leave out --out, or make a plan with --to both");
   if (out.empty() && plan.to == gates::To::kShared)
     Fail(Cause::kInput, "the plan leaves each party a share of the result; name a file for P", p, "'s with --out");
-  if (out.empty() && roles::Learns(plan, p)) CheckOutput();
+  if (!out.empty())
+    ProbeValues(out, plan, values);
+  else if (roles::Learns(plan, p))
+    CheckOutput();
 }
 
 // CheckCount: values that the plan and this machine's memory take.
@@ -95,6 +98,7 @@ FnRun RunOf(roles::FunctionEngine& engine, uint32_t count) {
 int RunFnPlan(const FnPlanArgs& a) {
   const Given g = FunctionOf(a.f);
   gates::FunctionFile file{PlanOf(g.f, a.ends), a.max_values};
+  (void)FilesOf(a.out, file.plan);  // or its parties could not name theirs
   const compiler::Profile profile = compiler::ParseProfile(a.profile);
   const int64_t many = std::min<int64_t>(a.max_values, 1024);
   const std::vector<compiler::Candidate> all = gates::Price(file.plan, profile.prices, many);
@@ -121,7 +125,7 @@ int RunFnServe(const FnServeArgs& a) {
   if (!a.times.empty()) engine.MeasureScopes();
   CheckExpected("fn serve", engine, a.expect);
   Wiped<uint64_t> values = OwnValues(engine, 0, a.values);
-  CheckOut(engine.plan(), 0, a.out);
+  CheckOut(engine.plan(), 0, a.out, values.size());
   if (!values.empty()) CheckCount(engine, values.size());
   // x: to be shown beside what P0 learns of it
   const std::vector<uint64_t> x = engine.plan().from == gates::From::kP0 && a.out.empty()
@@ -184,7 +188,7 @@ Called Call(const FnAskArgs& a, const net::Credentials& own, roles::FunctionEngi
   jobs.push_back(roles::Values(engine.plan(), std::move(values), brought));
   Called out;
   const SignalTaker taker([](int signal, int turn) {
-    if (turn > 1) EndBy(signal);
+    if (turn > 1) EndBy(signal, "suf: fn ask ended at once by a signal; the call in flight is lost with its keys\n");
     log::Info(
         "fn ask: ending when the call in flight does; a second Ctrl-C or SIGTERM ends at once, and its keys are lost");
   });
@@ -214,7 +218,7 @@ int RunFnAsk(const FnAskArgs& a) {
          plan.from == gates::From::kShared ? "shares" : "values", "; if that is agreed, add --expect-to ",
          gates::Name(plan.to), ", or --plan-hash with the hash of the agreed plan");
   Wiped<uint64_t> values = OwnValues(engine, 1, a.values);
-  CheckOut(plan, 1, a.out);
+  CheckOut(plan, 1, a.out, values.size());
   if (!values.empty()) {
     CheckCount(engine, values.size());
     if (!a.semi_honest)

@@ -39,8 +39,9 @@ void Apply(const std::string& setting, roles::Compiler* compiler) {
   const size_t is = setting.find('=');
   int value = 0;
   const char *begin = setting.data() + is + 1, *end = setting.data() + setting.size();
-  if (is == std::string::npos || std::from_chars(begin, end, value).ptr != end || begin == end)
-    Fail(Cause::kInput, "--set takes NAME=VALUE with a whole number; got ", setting);
+  const auto read = std::from_chars(begin, end, value);
+  if (is == std::string::npos || read.ec != std::errc() || read.ptr != end)
+    Fail(Cause::kInput, "--set takes NAME=VALUE with a whole number of at most 32 bits; got ", setting);
   compiler->Set(setting.substr(0, is), value);
 }
 
@@ -148,6 +149,8 @@ std::vector<Line> Compile(const CompileArgs& a) {
     log::Info(Str("compile: data owners need ", model.vocabulary_file().string(), " beside the plan, not a vocab.txt"));
   roles::Compiler compiler(model, a.max_tokens);
   for (const std::string& s : a.settings) Apply(s, &compiler);
+  const std::filesystem::path shifts = roles::ShiftsFile(a.out);
+  ProbeFile(a.out, 1), ProbeFile(shifts, 1);
   compiler.Variants(VariantsOf(a));
   if (a.max_tokens < std::max(2, model.min_tokens()))
     Fail(Cause::kInput, "--max-tokens is ", a.max_tokens, ", and the shortest text of this model has ",
@@ -170,14 +173,10 @@ std::vector<Line> Compile(const CompileArgs& a) {
   });
   bar.Clear();
   TellUnusable(a.calibrate, compiler.unusable(), numbers, a.max_tokens);
-  const std::filesystem::path shifts = roles::ShiftsFile(a.out);
   roles::WriteShifts(shifts, compiler.shifts(), plan);
-  std::string temp = a.out + ".part";
-  std::ofstream out(temp, std::ios::binary);
-  out << nn::Serialize(plan) << "\n";
-  out.close();
-  if (!out || std::rename(temp.c_str(), a.out.c_str()))
-    Fail(Cause::kResource, "cannot write ", a.out, "; check the directory and free space");
+  Part file(a.out, 0666);
+  file.Add(AsView(nn::Serialize(plan) + "\n"));
+  file.Done();
   if (!compiler.shifts().weights.tensors().empty())
     std::cerr << "shifts " << shifts.string() << ": weights of the model owner, who keeps them beside the model\n";
   if (const nn::Shifts& fit = compiler.shifts(); !fit.why_not.empty())

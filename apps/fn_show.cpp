@@ -5,6 +5,7 @@
 
 #include "apps/curve.hpp"
 #include "apps/show.hpp"
+#include "suf/base/file.hpp"
 #include "suf/gates/plan_text.hpp"
 #include "suf/ring/words.hpp"
 
@@ -15,7 +16,8 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr size_t kShownRows = 20;  // of the table
+constexpr size_t kShownRows = 20;    // of the table
+constexpr uint64_t kLineBytes = 21;  // of a file of values, at most: a word of 64 bits and its end
 
 ordered_json Number(uint64_t word, const func::Channel& c) {
   if (c.kind == func::Channel::kSigned) return ring::Signed(word, c.bits);
@@ -24,11 +26,6 @@ ordered_json Number(uint64_t word, const func::Channel& c) {
 
 const char* KindName(const func::Channel& c) {
   return c.kind == func::Channel::kBit ? "bit" : c.kind == func::Channel::kSigned ? "signed" : "unsigned";
-}
-
-// FileOf: of a channel's values.
-std::string FileOf(const std::string& out, const std::vector<func::Channel>& all, const func::Channel& c) {
-  return all.size() > 1 ? out + "." + c.name : out;
 }
 
 }  // namespace
@@ -113,18 +110,37 @@ std::string FnSentences(const FnRun& run, int64_t count, const std::string& time
              run.equal.value_or(false) ? "equal to the function's own meaning at every value\n" : "");
 }
 
+std::vector<std::string> FilesOf(const std::string& out, const gates::FunctionPlan& plan) {
+  const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
+  if (channels.size() == 1) return {out};
+  std::vector<std::string> files;
+  for (const func::Channel& c : channels) {
+    if (c.name.find('/') != c.name.npos)
+      Fail(Cause::kRefused, "the channel ", Quoted(c.name),
+           " would name a file in another folder; use a function whose channels have no / in their names");
+    files.push_back(Str(out, ".", c.name));
+  }
+  return files;
+}
+
+void ProbeValues(const std::string& out, const gates::FunctionPlan& plan, uint64_t values) {
+  for (const std::string& file : FilesOf(out, plan)) ProbeFile(file, (values + 1) * kLineBytes);
+}
+
 void WriteValues(const std::string& out, const gates::FunctionPlan& plan, const ValueRows& y) {
   const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
+  const std::vector<std::string> files = FilesOf(out, plan);
   for (size_t c = 0; c < channels.size(); ++c) {
     const bool negative = plan.to != gates::To::kShared && channels[c].kind == func::Channel::kSigned;
-    WriteWords(FileOf(out, channels, channels[c]), y[c], channels[c].bits, negative);
+    WriteWords(files[c], y[c], channels[c].bits, negative);
   }
 }
 
 ValueRows ReadValues(const std::string& out, const gates::FunctionPlan& plan) {
   const std::vector<func::Channel> channels = func::ChannelsOf(plan.f);
+  const std::vector<std::string> files = FilesOf(out, plan);
   ValueRows y;
-  for (const func::Channel& c : channels) y.push_back(ReadWords(FileOf(out, channels, c), c.bits));
+  for (size_t c = 0; c < channels.size(); ++c) y.push_back(ReadWords(files[c], channels[c].bits));
   return y;
 }
 

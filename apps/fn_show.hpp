@@ -34,6 +34,11 @@ std::string FnTable(const gates::FunctionPlan& plan, const Given& g, const std::
 // FnSentences: two lines: what ran between whom, and what it took; `time` is a clause that ends the second.
 std::string FnSentences(const FnRun& run, int64_t count, const std::string& time);
 
+// Returns the file of each channel's values: OUT, or OUT.CHANNEL of several. Throws Cause::kRefused if a channel's
+// name, which may come from a stranger's plan, leads to another folder.
+std::vector<std::string> FilesOf(const std::string& out, const gates::FunctionPlan& plan);
+// Throws Cause::kResource unless WriteValues can write so many values. Leaves nothing behind.
+void ProbeValues(const std::string& out, const gates::FunctionPlan& plan, uint64_t values);
 // WriteValues: what a party learned or keeps, a file a channel: FILE, or FILE.CHANNEL of several. Shares and bits are
 // words below 2^bits, signed numbers are signed.
 void WriteValues(const std::string& out, const gates::FunctionPlan& plan, const ValueRows& y);

@@ -42,13 +42,15 @@ void AddSource(CLI::App* c, Source* s, bool text, bool ids = true) {
                                    : ", ") +
                (w->get_positional() ? "TEXT" : w->get_name());
     }
-    if (given != 1) throw CLI::RequiredError("one of " + names);
+    if (given == 0) throw CLI::RequiredError("one of " + names);
+    if (given > 1) throw CLI::ValidationError("give only one of " + names);
   });
 }
 
 // SettingsHelp: what --set takes.
 std::string SettingsHelp() {
-  std::string help = "another number than the compiler's own, where it asks for one; may be repeated:";
+  std::string help =
+      "another number than the compiler's own, where it asks for one; may be repeated, the last one of a name counts:";
   for (const suf::roles::Setting& s : suf::roles::Compiler::Settings())
     help += suf::Str("\n", s.name, "=", s.value, "  ", s.meaning);
   return help;
@@ -98,6 +100,14 @@ void NameValues(CLI::App* c) {
   for (CLI::App* sub : c->get_subcommands({})) NameValues(sub);
 }
 
+// Refuses an option that is given and empty, as of a shell variable that is not set: it would read as not given.
+void RefuseEmpty(CLI::App* c) {
+  for (CLI::Option* o : c->get_options())
+    if (!o->get_positional() && o->get_items_expected_max() > 0)
+      o->check([](const std::string& s) { return s.empty() ? std::string("empty") : std::string(); });
+  for (CLI::App* sub : c->get_subcommands({})) RefuseEmpty(sub);
+}
+
 // OptionIn: the option of this command that a sentence of CLI11 names first, or null.
 const CLI::Option* OptionIn(const CLI::App* c, const std::string& sentence) {
   const CLI::Option* found = nullptr;
@@ -122,6 +132,10 @@ std::string Translated(const CLI::App* c, const CLI::ParseError& x) {
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&x) && option)
     return name + " takes " + (option->get_items_expected_max() > 1 ? "values" : "one value") +
            (option->get_type_name().empty() ? "" : ", " + option->get_type_name());
+  if (dynamic_cast<const CLI::ValidationError*>(&x) && option)
+    for (const std::string& r : option->results())
+      if (r.empty()) return name + " is empty; give it a value, or leave it out";
+  if (dynamic_cast<const CLI::ExcludesError*>(&x)) return what + "; give one of them";
   if (dynamic_cast<const CLI::ExtrasError*>(&x)) {
     const auto rest = c->remaining(true);
     if (!rest.empty())
@@ -204,7 +218,9 @@ int Main(int argc, char** argv) {
                 "when keys come: ahead of a text, or now, while the parties wait (default: as the profile says, ahead)")
       ->check(CLI::IsMember({"ahead", "now"}));
   c->parse_complete_callback([&] {
-    if (comp.calibrate.empty() == comp.ids.empty()) throw CLI::RequiredError("one of --calibrate and --ids");
+    if (comp.calibrate.empty() && comp.ids.empty()) throw CLI::RequiredError("one of --calibrate and --ids");
+    if (!comp.calibrate.empty() && !comp.ids.empty())
+      throw CLI::ValidationError("give only one of --calibrate and --ids");
   });
   c->callback([&] { status = RunCompile(comp); });
 
@@ -213,13 +229,16 @@ int Main(int argc, char** argv) {
   p->require_subcommand(1);
   auto* ps = p->add_subcommand("show", "print a plan: rings, certificates, tables");
   ps->add_option("plan", show.plan, "plan file")->required();
-  ps->add_flag("--json", show.json, "the whole plan as JSON");
-  ps->add_option("--trace", show.tokens,
-                 "print instead the trace for so many tokens, one node a line, and its schedule");
-  ps->add_flag("--graph", show.graph, "print instead the graph: operators, what they read, forms, rings, scales");
-  ps->add_option("--svg", show.svg, "draw the graph into this file");
+  auto* whole = ps->add_flag("--json", show.json, "the whole plan as JSON");
+  auto* trace = ps->add_option("--trace", show.tokens,
+                               "print instead the trace for so many tokens, one node a line, and its schedule");
+  auto* graph =
+      ps->add_flag("--graph", show.graph, "print instead the graph: operators, what they read, forms, rings, scales");
+  auto* svg = ps->add_option("--svg", show.svg, "draw the graph into this file");
+  whole->excludes(trace)->excludes(graph)->excludes(svg);
+  trace->excludes(graph)->excludes(svg);
   AddVariant(ps, &show.variant);
-  ps->callback([&] { show.trace = show.tokens > 0, status = RunPlanShow(show); });
+  ps->callback([&, trace] { show.trace = trace->count() > 0, status = RunPlanShow(show); });
 
   EstimateArgs est;
   auto* e = app.add_subcommand("estimate", "what an inference will cost: flights, keys, bytes, by layer and operator");
@@ -343,7 +362,7 @@ int Main(int argc, char** argv) {
   AddFunctions(&app, &functions, &status);
   // after the commands, so that only `suf` has it
   app.set_help_all_flag("--help-all", "help of every command");
-  NameValues(&app);
+  NameValues(&app), RefuseEmpty(&app);
   try {
     const std::vector<std::string> words = WithDashes(app, argc, argv);
     std::vector<const char*> given;

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
+#include <cstring>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -32,10 +34,23 @@ Takers& TheTakers() {
   return *takers;
 }
 
+// Drops further ones of this signal that come within a moment: timeout(1) sends it to the process and then to its
+// group.
+void Settle(int signal) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  const timespec now{};
+  while (sigtimedwait(&one, nullptr, &now) > 0) {
+  }
+}
+
 void Await(const sigset_t& set, bool ignores) {
   for (;;) {
     int signal = 0;
     if (sigwait(&set, &signal)) continue;
+    Settle(signal);
     Takers& takers = TheTakers();
     const std::unique_lock lock(takers.m);
     if (!takers.all.empty()) {
@@ -65,8 +80,9 @@ void AwaitSignals() {
   std::thread([set, ignores = Ignored(SIGINT)] { Await(set, ignores); }).detach();
 }
 
-void EndBy(int signal) noexcept {
+void EndBy(int signal, const char* last) noexcept {
   screen::Leave();
+  if (last) (void)!write(STDERR_FILENO, last, std::strlen(last));
   std::signal(signal, SIG_DFL);
   sigset_t set;
   sigemptyset(&set);

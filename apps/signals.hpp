@@ -10,8 +10,9 @@ namespace suf::apps {
 // Awaits signals from now on. Before the process has another thread.
 void AwaitSignals();
 
-// Ends this process by a signal, as if nothing had caught it: 130 in a shell after Ctrl-C, 143 after SIGTERM.
-[[noreturn]] void EndBy(int signal) noexcept;
+// Ends this process by a signal, as if nothing had caught it: 130 in a shell after Ctrl-C, 143 after SIGTERM, 129 after
+// SIGHUP. last: the last line of stderr, if any.
+[[noreturn]] void EndBy(int signal, const char* last = nullptr) noexcept;
 
 // While one lives, it takes the signals; the one made last if there are several. Without one a signal ends the process.
 class SignalTaker {

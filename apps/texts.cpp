@@ -92,7 +92,9 @@ std::vector<Line> ReadTexts(const Source& s, Hash* digest) {
     }
     lines.push_back(std::move(l));
   }
-  if (lines.empty()) Fail(Cause::kInput, roles::FileName(path), " holds no text; write one text a line");
+  if (lines.empty())
+    Fail(Cause::kInput, roles::FileName(path), " holds no text; write ",
+         s.ids.empty() ? "one text" : "the ids of one text", " a line");
   return lines;
 }
 

@@ -3,7 +3,9 @@
 
   functions_test.py SUF ALTERING_OWNER [PATTERN]     from anywhere; some seconds. PATTERN picks cases
 """
+import hashlib
 import json
+import os
 import pathlib
 import random
 import re
@@ -24,6 +26,12 @@ poly 20000 : -400000 20
 poly 60000 : -1600000 40
 end 1048576
 channel unsigned 28 0 tax
+"""
+PAIR = """suf pair domain 32 ring 16 outputs 1 degree 1
+poly 0 : 7 1
+end 4294967296
+channel signed 16 0 a
+channel signed 16 0 b
 """
 
 
@@ -124,6 +132,23 @@ BAD = [
      'fn plan exp --n 24 --scale 8 --from shared --to p0 --out {w}/out.plan'),
     ('steering: in a plan that P1 is given', 4, 'a P0 that alters its messages learns more of our values than the result .*--semi-honest',
      'fn ask --plan {w}/steered.plan {ask} --values {w}/two.txt --expect-to both'),
+    ('a result that cannot be written', 5, r'cannot write \S+/none/out \(No such file or directory\)',
+     'fn ask --plan {w}/relu.plan {ask} --values {w}/two.txt --out {w}/none/out'),
+    ('a result in place of a folder', 5, 'cannot write .*/certs, which is a folder; name another file',
+     'fn ask --plan {w}/relu.plan {ask} --values {w}/two.txt --out {w}/certs'),
+    ('a result that P0 cannot write', 5, 'cannot write /dev/full, which is no ordinary file; name another file',
+     'fn serve --plan {w}/both.plan {serve} --out /dev/full'),
+    ('a channel that leads to another folder', 4, r'the channel "/\.\./EVIL" would name a file in another folder; use a function',
+     'fn plan {w}/leads.suf --to shared --out {w}/out.plan'),
+    ('a channel that leads to another folder, in a plan', 4, r'the channel "/\.\./EVIL" would name a file in another folder',
+     'fn ask --plan {w}/leads.plan {ask} --values {w}/two.txt --out {w}/certs/'),
+    ('the same for P0', 4, r'the channel "/\.\./EVIL" would name a file', 'fn serve --plan {w}/leads.plan {serve} --out {w}/certs/'),
+    ('a pipe in a store', 4, 'pipe/lock is no ordinary file; remove it', 'fn ask --plan {w}/relu.plan --certs {w}/certs/data --dealer 127.0.0.1:9 '
+     '--connect 127.0.0.1:9 --store {w}/pipe --values {w}/two.txt'),
+    ('a pipe in place of a certificate', 2, r'cannot use \S+/ca.pem \(it is no ordinary file\)',
+     'deal --plan {w}/relu.plan --certs {w}/piped --listen 127.0.0.1:0'),
+    ('a port at which nobody listens', 3, r'Connection refused', 'fn ask --plan {w}/relu.plan --certs {w}/certs/data --dealer 127.0.0.1:9 '
+     '--connect 127.0.0.1:9 --store {w}/kept --values {w}/two.txt'),
     ('lowering and profile', 2, 'excludes', 'fn plan relu --lowering StepDcf --profile lan --out {w}/out.plan'),
     ('another backend by processes', 2, '--processes runs the three roles, which compute on packed; leave out --backend clear',
      'fn run relu --x 1 --processes --backend clear'),
@@ -322,7 +347,11 @@ def test_a_wrong_result_is_reported_after_the_call():
 def test_p1_keeps_its_result():
     """both learn, and P0 cannot write its result: P1 has its own all the same"""
     both = WORK / 'both.plan'
-    with Three('keeps', both, both, '--out', WORK / 'no' / 'folder') as t:
+    gone = WORK / 'gone'
+    gone.mkdir()
+    with Three('keeps', both, both, '--out', gone / 'y') as t:
+        assert t.server.said('listening on port')
+        gone.rmdir()
         done = t.ask(both, '--values', WORK / 'two.txt', '--expect-to', 'both', '--json')
         assert done.returncode == 0 and json.loads(done.stdout)['y'] == [[1], [2]], done.stderr
         assert t.server.finish() == 5 and 'cannot write' in t.server.err[-1], t.server.err
@@ -443,6 +472,14 @@ def prepare(folder):
         plan(name, 'relu', *words)
     plan('exp', 'exp', '--to', 'p1'), plan('recip', 'recip', '--from', 'p0', '--to', 'p1')
     values('minus.txt', [1, -1]), values('zero.txt', [0]), values('one.txt', [1])
+    (WORK / 'pair.suf').write_text(PAIR), (WORK / 'leads.suf').write_text(PAIR.replace(' b', ' /../EVIL'))
+    leads = json.loads(plan('leads', WORK / 'pair.suf', '--to', 'shared').read_text())
+    leads['function'] = leads['function'].replace(' b\n', ' /../EVIL\n')
+    del leads['hash']
+    leads['hash'] = hashlib.sha256(json.dumps(leads, separators=(',', ':')).encode()).hexdigest()
+    (WORK / 'leads.plan').write_text(json.dumps(leads))
+    shutil.copytree(WORK / 'certs/dealer', WORK / 'piped'), (WORK / 'piped/ca.pem').unlink(), (WORK / 'pipe').mkdir(mode=0o700)
+    os.mkfifo(WORK / 'piped/ca.pem', 0o600), os.mkfifo(WORK / 'pipe/lock', 0o600)
     (WORK / 'altered.plan').write_text((WORK / 'relu.plan').read_text().replace('"to": "p1"', '"to": "p0"'))
 
 

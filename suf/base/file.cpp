@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace suf {
@@ -46,10 +47,13 @@ std::optional<FileId> Identify(int fd) {
 
 Fd OpenFile(const std::string& path, int flags, Links links) {
   if (links == Links::kRefuse && !(flags & O_DIRECTORY)) flags |= O_NOFOLLOW;
-  Fd fd(open(path.c_str(), flags | O_CLOEXEC, 0600));
+  Fd fd(open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0600));
   if (!fd && errno == ELOOP && (flags & O_NOFOLLOW))
     Fail(Cause::kRefused, path, " is a symbolic link, which is not followed here; remove it");
-  if (!fd) Cannot("open", path);
+  if (!fd && errno != ENXIO) Cannot("open", path);  // ENXIO: a pipe that nobody reads, or a socket
+  struct stat s {};
+  if (!fd || fstat(fd.get(), &s) || !(S_ISREG(s.st_mode) || S_ISDIR(s.st_mode)))
+    Fail(Cause::kRefused, path, " is no ordinary file; remove it");
   return fd;
 }
 
@@ -105,10 +109,9 @@ Bytes ReadSome(int fd, size_t bytes, const std::string& path) {
 
 Part::Part(const std::string& file, int mode) : file_(file), part_(file + ".part") {
   struct stat s {};
-  if (!stat(file_.c_str(), &s) && !S_ISREG(s.st_mode)) {
-    errno = S_ISDIR(s.st_mode) ? EISDIR : EEXIST;
-    Refuse();
-  }
+  if (!stat(file_.c_str(), &s) && !S_ISREG(s.st_mode))
+    Fail(Cause::kResource, "cannot write ", file_, ", which is ", S_ISDIR(s.st_mode) ? "a folder" : "no ordinary file",
+         "; name another file");
   unlink(part_.c_str());  // of a process that was killed; what lies there is not written through
   fd_ = Fd(open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!fd_) Refuse();
@@ -128,6 +131,14 @@ void Part::Done() {
 }
 
 void Part::Refuse() const { Cannot("write", file_); }
+
+void ProbeFile(const std::string& file, uint64_t bytes) {
+  Part part(file);
+  if (fallocate(part.fd(), 0, 0, off_t(std::max<uint64_t>(bytes, 1))) && errno != EOPNOTSUPP && errno != ENOSYS &&
+      errno != EINTR)
+    Fail(Cause::kResource, "cannot write ", file, " of ", bytes, " bytes (", SystemError(),
+         "); see to the disk, then start again");
+}
 
 void WriteFile(const std::string& dir, const std::string& name, View bytes) {
   Part part(dir + "/" + name);

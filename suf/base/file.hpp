@@ -43,7 +43,7 @@ std::optional<FileId> Identify(int fd);
 // Each throws Cause::kResource with path and cause in the sentence.
 
 // Opens a file; new ones get mode 0600. Throws Cause::kRefused for a symbolic link, unless links are followed or the
-// file is a folder (O_DIRECTORY).
+// file is a folder (O_DIRECTORY), and for a pipe, a socket or a device: it never waits for another process.
 enum class Links { kRefuse, kFollow };
 Fd OpenFile(const std::string& path, int flags, Links links = Links::kRefuse);
 void MakeDir(const std::string& path);  // mode 0700; fine when it exists
@@ -77,6 +77,8 @@ class Part {
   bool done_ = false;
 };
 
+// Throws as a Part would if so many bytes cannot be written under this name; leaves nothing behind.
+void ProbeFile(const std::string& file, uint64_t bytes);
 // WriteFile: a Part of mode 0600, synced, renamed, and the directory synced.
 void WriteFile(const std::string& dir, const std::string& name, View bytes);
 // LockDir: flock of dir/lock, held as long as the Fd lives; throws Cause::kResource when another process has it.

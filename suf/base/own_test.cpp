@@ -123,5 +123,26 @@ TEST(OpenFile, FollowsNoLink) {
   EXPECT_FALSE(fs::is_symlink(dir / "serial"));
 }
 
+TEST(OpenFile, WaitsForNoOtherProcess) {
+  Scratch dir;
+  const std::string pipe = dir / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const int flags : {O_RDONLY, O_WRONLY, O_RDWR})
+    EXPECT_TRUE(Fails(Cause::kRefused, "pipe is no ordinary file; remove it", [&] { (void)OpenFile(pipe, flags); }));
+}
+
+TEST(ProbeFile, RefusesWhatAPartWouldAndLeavesNothing) {
+  Scratch dir;
+  ProbeFile(dir / "new", 1 << 20);
+  EXPECT_TRUE(
+      Fails(Cause::kResource, "none/file (No such file or directory)", [&] { ProbeFile(dir / "none/file", 1); }));
+  EXPECT_TRUE(Fails(Cause::kResource, "which is a folder; name another file", [&] { ProbeFile(dir / ".", 1); }));
+  EXPECT_TRUE(
+      Fails(Cause::kResource, "which is no ordinary file; name another file", [&] { ProbeFile("/dev/full", 1); }));
+  EXPECT_TRUE(
+      Fails(Cause::kResource, "new of 9223372036854775807 bytes (", [&] { ProbeFile(dir / "new", INT64_MAX); }));
+  EXPECT_TRUE(std::filesystem::is_empty(dir / "."));
+}
+
 }  // namespace
 }  // namespace suf

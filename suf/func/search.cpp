@@ -215,7 +215,8 @@ void Check(const FitRequest& q) {
   range("slope", q.slope.value_or(0), 0, 64);
   if (q.degree) range("degree", *q.degree, 0, kMostFitted);
   if (q.pieces) range("number of pieces", *q.pieces, 1, int(kMostPieces));
-  range("number of scales", int(q.finer.size()), 0, q.degree ? *q.degree + 1 : 0);
+  if (!q.finer.empty() && !q.degree)
+    Fail(Cause::kInput, "the fit of ", q.name, " has scales of its coefficients and no degree; give the degree, too");
   for (int x : q.finer) range("finer scale", x, 0, 64);
   if (!q.finer.empty()) range("number of scales", int(q.finer.size()), *q.degree + 1, *q.degree + 1);
   for (const auto& tail : {q.below, q.above})
@@ -378,7 +379,7 @@ class Search {
     if (!refused_.empty()) internal::Useless(q_, refused_);
     if (!q_.error)
       Fail(Cause::kRefused, "no fit of ", q_.name, " with ", most_, " pieces stays in its ring of ", q_.result.bits,
-           " bits; use a wider ring or a coarser scale");
+           " bits; use ", q_.result.bits < 64 ? "a wider ring, " : "", "a coarser scale or more pieces");
     constexpr int kRough = 14;  // halvings: the error that is reached within a percent
     std::optional<double> reached;
     const bool small = f_.last() - f_.first() <= int64_t{1} << 20;  // else free knots with so many pieces take minutes

@@ -230,7 +230,9 @@ TEST(Fit, SlopesThatAreLeftOpen) {
     EXPECT_LE(fit.error, c.error);
     EXPECT_NEAR(Worst(fit, q.in, RealOf(c.formula)), fit.error, 1e-9) << c.formula;
     q.slope = 0;
-    if (c.scale != c.result.scale && std::string_view(c.formula) == "sin(x)") EXPECT_GT(PiecesOf(Fit(q)), 800u);
+    if (c.scale != c.result.scale && std::string_view(c.formula) == "sin(x)") {
+      EXPECT_GT(PiecesOf(Fit(q)), 800u);
+    }
   }
   FitRequest q;  // as close as three pieces come
   q.what = cases[0].formula, q.in = {16, 0, false}, q.result = {32, 2, true}, q.pieces = 3;
@@ -358,7 +360,7 @@ TEST(Fit, RefusesWithASentence) {
   refused([](FitRequest& q) { q.slope = -1; }, input, "the slope of the fit of f is -1");
   refused([](FitRequest& q) { q.degree = 4; }, input, "the degree of the fit of f is 4; use 0 to 3");
   refused([](FitRequest& q) { q.pieces = 65537; }, input, "the number of pieces of the fit of f is 65537");
-  refused([](FitRequest& q) { q.finer = {1}; }, input, "the number of scales of the fit of f is 1; use 0 to 0");
+  refused([](FitRequest& q) { q.finer = {1}; }, input, "has scales of its coefficients and no degree; give the degree");
   refused([](FitRequest& q) { q.degree = 1, q.finer = {1}; }, input, "is 1; use 2 to 2");
   refused([](FitRequest& q) { q.degree = 0, q.finer = {-1}; }, input, "the finer scale");
   refused([](FitRequest& q) { q.error.reset(); }, input, "has no bound; give an error or a number of pieces");

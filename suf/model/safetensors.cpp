@@ -204,8 +204,6 @@ void WriteSafetensors(const std::filesystem::path& file, std::span<const NewTens
   WriteWhole(file, {all}, readers == Readers::kOwner ? 0600 : 0666);
 }
 
-void ProbeSafetensors(const std::filesystem::path& file, uint64_t bytes) { ProbeWhole(file, bytes); }
-
 float FloatFromBrain(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
 
 float FloatFromHalf(uint16_t bits) {

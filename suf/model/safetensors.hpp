@@ -59,9 +59,6 @@ enum class Readers { kOwner, kAll };
 // WriteSafetensors: a file that Safetensors and Hugging Face read back; replaces an older one whole or not at all.
 void WriteSafetensors(const std::filesystem::path& file, std::span<const NewTensor> tensors,
                       Readers readers = Readers::kAll);
-// Throws as WriteSafetensors would if nothing can be written under this name, or not so many bytes; leaves nothing
-// behind.
-void ProbeSafetensors(const std::filesystem::path& file, uint64_t bytes);
 
 // FloatFromHalf, FloatFromBrain: the float of the same value as an IEEE half or a bfloat16; NaN payloads kept.
 float FloatFromHalf(uint16_t bits);

@@ -79,7 +79,8 @@ void CheckReadable(const std::string& file) {
   if (!fd && (errno == EACCES || errno == EPERM))
     Unusable(file, SystemError(), "let the user of this process read it and the folders above it");
   if (!fd) Unusable(file, SystemError());
-  if (!fstat(fd.get(), &s) && S_ISDIR(s.st_mode)) Unusable(file, "it is a folder");
+  if (!fstat(fd.get(), &s) && !S_ISREG(s.st_mode))
+    Unusable(file, S_ISDIR(s.st_mode) ? "it is a folder" : "it is no ordinary file");
 }
 
 // Refuses to ask for a passphrase.

@@ -146,7 +146,8 @@ std::string Why(const std::error_code& ec) {
   if (ec == asio::error::host_not_found || ec == asio::error::no_data) return "no such host";
   if (ec == asio::error::host_not_found_try_again) return "the name server does not answer";
   if (ec == asio::error::no_recovery) return "the name server failed";
-  if (ec.category() == std::system_category() || ec.category() == std::generic_category())
+  if (ec.category() == asio::error::get_system_category() || ec.category() == std::system_category() ||
+      ec.category() == std::generic_category())
     return std::strerror(ec.value());
   return Str("error ", ec.value(), " of the network");
 }

@@ -24,10 +24,10 @@ class Compiler {
  public:
   // max_tokens: of the longest text that the plan covers. The model outlives the compiler.
   explicit Compiler(const Model& model, int max_tokens = 256);
-  // Settings: all of them. Set: another value than the default; throws Cause::kInput for an unknown name
-  // or a value out of range.
+  // All settings, with their defaults.
   static const std::vector<Setting>& Settings() { return nn::Options::Settings(); }
-  void Set(const std::string& name, int value) { options_.Set(name, value); }
+  // Sets another value than the default. Throws Cause::kInput for an unknown name or a value out of range.
+  void Set(const std::string& name, int value);
   // Variants: whose networks and machines the plan is chosen for, one variant for each (nn::Variant); lan unless it is
   // told. What is wrong in them is refused by Compile.
   void Variants(std::vector<nn::Variant> variants) { variants_ = std::move(variants); }

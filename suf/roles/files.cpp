@@ -39,7 +39,8 @@ std::string ReadFile(const std::string& path, const char* what, const char* reme
       n = 1;
     else if (n > 0)
       text.append(block, 0, size_t(n));
-    if (text.size() > kMostBytes) Fail(Cause::kInput, file, " holds more than 1 GiB; split it");
+    if (text.size() > kMostBytes)
+      Fail(Cause::kInput, file, " holds more than 1 GiB, which is the limit; name another file");
   }
   if (n < 0) Fail(Cause::kInput, "cannot read ", file, "; ", remedy);  // of a folder, too
   return text;

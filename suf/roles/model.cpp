@@ -1,6 +1,7 @@
 // What the roles ask of a plan, the weights as inputs of a trace, and the compiler.
 #include "suf/roles/model.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "suf/base/plural.hpp"
@@ -178,6 +179,16 @@ std::string Vocabulary(const Model& model) {
 }  // namespace
 
 Compiler::Compiler(const Model& model, int max_tokens) : model_(model), max_tokens_(max_tokens) {}
+
+void Compiler::Set(const std::string& name, int value) {
+  // a program's own operators may have other keys, the families' have these
+  const std::string key = name.substr(std::min(name.find('.'), name.size()));
+  if (!key.empty() &&
+      std::none_of(Settings().begin(), Settings().end(), [&](const Setting& s) { return s.name.ends_with(key); }))
+    Fail(Cause::kInput, Quoted(name), " is no setting of the compiler; no operator has the key ",
+         Quoted(key.substr(1)));
+  options_.Set(name, value);
+}
 
 namespace {
 

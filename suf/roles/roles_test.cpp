@@ -397,6 +397,7 @@ TEST(Compiler, TakesSettingsAndTexts) {
   EXPECT_EQ(plain.calibration, Hex(HashOf({AsView("the dog\n\na cat\n")})));
   EXPECT_EQ(compiler.Compile({"the dog"}, "00").calibration, "00");
   EXPECT_TRUE(Fails(Cause::kInput, "is no setting of the compiler; take one of ", [&] { compiler.Set("nothing", 1); }));
+  EXPECT_TRUE(Fails(Cause::kInput, "no operator has the key \"valu\"", [&] { compiler.Set("weight.valu", 9); }));
   for (const Setting& s : Compiler::Settings()) {
     EXPECT_TRUE(Fails(Cause::kInput, Str(s.name, " is ", s.least - 1), [&] { compiler.Set(s.name, s.least - 1); }));
     EXPECT_TRUE(Fails(Cause::kInput, Str("it may be ", s.least, " to "), [&] { compiler.Set(s.name, s.largest + 1); }));

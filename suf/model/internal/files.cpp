@@ -1,9 +1,6 @@
 #include "suf/model/internal/files.hpp"
 
-#include <fcntl.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <fstream>
 
 #include "suf/base/digest.hpp"
@@ -57,13 +54,6 @@ void WriteWhole(const std::filesystem::path& file, std::initializer_list<std::st
   Part part(file.string(), mode);
   for (std::string_view p : parts) part.Add(AsView(p));
   part.Done();
-}
-
-void ProbeWhole(const std::filesystem::path& file, uint64_t bytes) {
-  Part part(file.string());
-  if (fallocate(part.fd(), 0, 0, off_t(bytes)) && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR)
-    Fail(Cause::kResource, "cannot write ", file.string(), " of ", bytes, " bytes (", SystemError(),
-         "); see to the disk, then start again");
 }
 
 }  // namespace suf::model

@@ -20,7 +20,4 @@ bool IsThere(const std::filesystem::path& file);
 // one, which has this mode, less the umask, from its first byte. Throws Cause::kResource when the disk refuses.
 void WriteWhole(const std::filesystem::path& file, std::initializer_list<std::string_view> parts, int mode = 0666);
 
-// Throws as WriteWhole would if so many bytes cannot be written under this name; leaves nothing behind.
-void ProbeWhole(const std::filesystem::path& file, uint64_t bytes);
-
 }  // namespace suf::model
