@@ -62,9 +62,14 @@ void Visitor::Lowering(const char* name, compiler::Lowering* lowering) {
 
 void Visitor::Octaves(const char* name, std::vector<func::Group>* groups, int n) {
   func::Suf f;
-  if (sees()) f = func::FromGroups("octaves", *groups, std::min(n, 62), kRingBits);
+  const int bits = std::min(n, 62);
+  if (sees()) f = func::FromGroups("octaves", *groups, bits, kRingBits);
   Function(name, &f);
-  if (fills()) *groups = GroupsOf(name, f);
+  if (!fills()) return;
+  if (f.end > func::U128{1} << bits)
+    Fail(Cause::kRefused, "the plan's function ", name, " ends after 2^", bits,
+         ", which no number that it reads reaches; compile the plan again");
+  *groups = GroupsOf(name, f);
 }
 
 void Visitor::Table(const char* name, Ints* entries) {

@@ -244,6 +244,7 @@ TEST(Plan, BrokenTextIsRefusedWithASentence) {
        "the plan's function lines is not made of lines of one width"},
       {[&](Json& j) { field(j, kNorm)["rsqrt"] = field(j, kActivation)["lines"]; },
        "the plan\'s function rsqrt has the wrong form: lines is no function on octaves"},
+      {[&](Json& j) { field(j, kNorm)["square"] = 1; }, "the plan's function rsqrt ends after 2^1, which"},
       // the graph
       {[](Json& j) { j["nodes"] = Json::array(); }, "the plan is inconsistent at nodes: there is none"},
       {[&](Json& j) { node(j, 0)["op"] = "volume"; },
