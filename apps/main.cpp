@@ -328,7 +328,7 @@ int Main(int argc, char** argv) {
   auto* em = app.add_subcommand("embed", "the data owner (P1): embeds texts with a model it never sees");
   AddParty(em, &embed, kModelOwner, kDataOwner);
   em->add_option("--vocab", embed.vocab,
-                 "the model's vocab.txt, or its tokenizer.json where compile named that (public); not with --ids");
+                 "the model's vocab.txt, or its tokenizer.json where compile named that (public); --ids needs none");
   AddAddress(em, "--connect", &embed.connect, "where the model owner listens");
   em->add_option("--variant,--profile", embed.variant, kAutoHelp)->default_val("auto");
   em->add_flag("--json", embed.json, "JSON lines");
