@@ -100,8 +100,15 @@ void CheckFolder(const std::string& path) {
 }  // namespace
 
 void OwnFolder(const std::string& path) {
+  struct stat s {};
+  const bool there = !lstat(path.c_str(), &s);
   MakeDir(path);
-  CheckFolder(path);
+  try {
+    CheckFolder(path);
+  } catch (...) {
+    if (!there) rmdir(path.c_str());
+    throw;
+  }
 }
 
 void OwnFolderIn(const std::string& folder, const std::string& name) {

@@ -57,6 +57,10 @@ TEST(OwnFolder, IsRefusedWhereOthersMayWriteOrRenameIt) {
                                  "; let nobody else write it (chmod go-w), or use another folder");
       Mode(at, 0755);
     }
+    Mode(parent, open);
+    EXPECT_NE(Said(parent + "/new"), "");
+    EXPECT_FALSE(fs::exists(parent + "/new")) << "a refused folder stays";
+    Mode(parent, 0755);
   }
   EXPECT_EQ(Said(store), "");
   Mode(parent, 01777);  // others may add to a sticky folder, but not rename
