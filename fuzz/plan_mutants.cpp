@@ -39,7 +39,9 @@ bool Try(std::string text, bool every, const std::string& what) {
   current = std::move(text);
   const auto begin = std::clock();
   const auto found = [&](const std::string& how) {
-    if (findings[how]++) return;
+    std::string kind = how;  // the same with other numbers is no other finding
+    std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+    if (findings[kind]++) return;
     std::cout << "finding: " << how << " (" << what << ")\n" << std::flush;
     Keep("finding-" + std::to_string(findings.size()));
   };
@@ -90,6 +92,7 @@ int Run(const std::string& length, uint64_t seed) {
   constexpr size_t kPool = 2000, kMostBytes = 160;
   long tried = 0, accepted = 0;
   for (; runs ? double(tried) < limit : seconds() < limit; ++tried) {
+    if (tried && tried % 100'000 == 0) std::cout << tried << " plans, " << accepted << " accepted\n" << std::flush;
     Bytes program;
     if (!pool.empty() && rng() % 4) program = pool[rng() % pool.size()];
     if (program.size() > kMostBytes) program.resize(rng() % kMostBytes);
