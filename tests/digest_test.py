@@ -20,7 +20,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / 'tests/data'
 COUNTS = {'tiny_plan.json': (3, 8, 32, 33), 'tiny-gpt2_plan.json': (1, 8, 9), 'tiny-llama_plan.json': (1, 8, 9)}  # tokens
-FUNCTIONS = ('relu', 'gelu', 'reluars', 'recip')
+FUNCTIONS = ('relu', 'gelu', 'reluars', 'recip', DATA / 'terms.suf')  # terms: every kind of line and of term
 ROOMS = ('base', 'exec', 'ring', 'func', 'pfss', 'compiler', 'gates', 'nn', 'nn/ops')  # what emission links
 MARCH = {'avx2': ['-march=haswell'], 'avx512': ['-march=icelake-server']}  # of variants of one file
 

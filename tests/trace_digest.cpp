@@ -2,12 +2,13 @@
 // functions of 16 bits at scale 8, for 3 values of P1 who learns the results, a line a lowering. The second digest is
 // that of the DAG: it stays when only the order of pure nodes or the names of inputs change.
 //   trace_digest PLAN N..     each N whole, then in two tiles where the plan's class may have them
-//   trace_digest --functions NAME..
+//   trace_digest --functions NAME|FILE.suf..
 #include <fstream>
 #include <iostream>
 #include <iterator>
 
 #include "suf/func/library.hpp"
+#include "suf/func/text.hpp"
 #include "suf/gates/function_plan.hpp"
 #include "suf/nn/build.hpp"
 #include "suf/nn/search.hpp"
@@ -43,10 +44,18 @@ void OfPlan(const char* file, const std::vector<std::string>& counts) {
   lines(2, " in two tiles");
 }
 
+func::Function FunctionOf(const std::string& name) {
+  constexpr int kBits = 16, kScale = 8;
+  if (!name.ends_with(".suf")) return func::Make(name, kBits, kScale).f;
+  std::ifstream in(name, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  return func::Parse(text);
+}
+
 void OfFunction(const std::string& name) {
-  constexpr int kBits = 16, kScale = 8, kCount = 3;
-  gates::FunctionPlan plan{func::Make(name, kBits, kScale).f, {}, gates::From::kP1, gates::To::kP1};
-  std::cout << "function " << name << "\n";
+  constexpr int kCount = 3;
+  gates::FunctionPlan plan{FunctionOf(name), {}, gates::From::kP1, gates::To::kP1};
+  std::cout << "function " << func::Name(plan.f) << "\n";
   for (const compiler::Candidate& c : gates::Price(plan, compiler::Profiles()[0].prices, kCount)) {
     if (!c.why_not.empty()) continue;
     plan.choice = c.choice;

@@ -42,7 +42,11 @@ class Primitives {
     return One({false, f, uint64_t(beta)});
   }
   Bit Top(int f, uint64_t c) { return One({true, f, c & ring::Mask(f)}); }
-  Bit In(int f, U128 a, U128 b) { return a < b ? Less(f, a) ^ Less(f, b) : Bit{}; }
+  Bit In(int f, U128 a, U128 b) {
+    if (a >= b) return {};
+    const Bit above = Less(f, b);  // first, with every compiler: comparisons are numbered as they are met
+    return Less(f, a) ^ above;
+  }
 
   Bit And(const Bit& a, const Bit& b) {
     if (Constant(a)) return a.constant ? b : a;
