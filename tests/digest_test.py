@@ -19,7 +19,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / 'tests/data'
-COUNTS = {'tiny_plan.json': (3, 8, 32, 33), 'tiny-gpt2_plan.json': (1, 8, 9), 'tiny-llama_plan.json': (1, 8, 9)}  # tokens
+COUNTS = {DATA / 'tiny_plan.json': (3, 8, 32, 33), DATA / 'tiny-gpt2_plan.json': (1, 8, 9), DATA / 'tiny-llama_plan.json': (1, 8, 9),  # tokens
+          **{plan: (3, 4) for plan in sorted((ROOT / 'fuzz/plans').glob('*.json'))}}  # every family, for near and far links, tiles and variants
 FUNCTIONS = ('relu', 'gelu', 'reluars', 'recip', DATA / 'terms.suf')  # terms: every kind of line and of term
 ROOMS = ('base', 'exec', 'ring', 'func', 'pfss', 'compiler', 'gates', 'nn', 'nn/ops')  # what emission links
 MARCH = {'avx2': ['-march=haswell'], 'avx512': ['-march=icelake-server']}  # of variants of one file
@@ -48,7 +49,7 @@ def build(compiler, folder):
 
 def main():
     program = build(sys.argv[2], pathlib.Path(sys.argv[3])) if sys.argv[1] == '--build' else sys.argv[-1]
-    runs = [[DATA / plan, *map(str, counts)] for plan, counts in COUNTS.items()] + [['--functions', *FUNCTIONS]]
+    runs = [[plan, *map(str, counts)] for plan, counts in COUNTS.items()] + [['--functions', *FUNCTIONS]]
     got = ''.join(subprocess.check_output([program, *run], text=True) for run in runs)
     print(got, end='')
     if sys.argv[1] == '--write':

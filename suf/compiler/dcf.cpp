@@ -126,12 +126,15 @@ Owing StepDcfOfWide(Trace& t, const Compiled& c, const WideWire& x, int shift, i
   column[0] = m;
   const Const change = t.constant(steps, column);
   Sec one = Broadcast(t.constant(1), rows);
-  Trace::Comparison key = t.comparison(number(x.r), Stack(std::vector{one}), ring);
+  // one after the other: compilers order arguments and operands as they like, and the trace has an order
+  const Sec beta = Stack(std::vector{one});
+  Trace::Comparison key = t.comparison(number(x.r), beta, ring);
   Sh reads = pfss::Map(t.below(key, number(x.hat), points), [](auto v) { return At(v, 0); });  // (m + 1, ..)
   Pub less = Lift(Unbits(Less(Field(x.hat, shift, c.f.n), cutpoints)));                        // (m, ..)
   Pub beyond = Sum((less - 1) * change, 0) + int64_t(c.coefficient(0, 0, 0));
   Sh steps_read = pfss::Map(reads, [&](auto v) { return Between(v, 0, 1, m + 1); });
-  Sh y = Sum(steps_read * Pub(change), 0) + At(reads, 0) * int64_t((last - c.coefficient(0, 0, 0)) & ring::Mask(ring));
+  const Sh first = At(reads, 0) * int64_t((last - c.coefficient(0, 0, 0)) & ring::Mask(ring));
+  Sh y = Sum(steps_read * Pub(change), 0) + first;
   return {Low(y + beyond, ring), std::nullopt};
 }
 

@@ -63,7 +63,7 @@ TEST(Plan, OfTablesAndAProduct) {
   auto b = Select(hot.b, Low(w.x.hat, 3), table);
   auto o = w.t.open(Low(Sh{a, -b}, 12), "selected");  // (2, 4)
   auto m = Matmul(o.hat, o.hat, true);                // (2, 2)
-  auto column = Column(Sum(m));  // compilers order the operands of + as they like
+  auto column = Column(Sum(m));                       // compilers order the operands of + as they like
   Schedule s = w.Close(-Sh(o.s) + o.hat + column);
   EXPECT_EQ(Print(w.t, PlanOf(s, Role::kModel)), R"(program 0
 #0 %3 const
