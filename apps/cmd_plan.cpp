@@ -1,13 +1,13 @@
 // Commands of one party alone: model, tokenize, compile, plan show, estimate, simulate.
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "apps/draw.hpp"
 #include "apps/exit.hpp"
+#include "apps/fn_source.hpp"
 #include "apps/log.hpp"
 #include "apps/role.hpp"
 #include "apps/show.hpp"
@@ -212,12 +212,7 @@ int RunPlanShow(const PlanShowArgs& a) {
     std::cout << nn::Serialize(a.variant.empty() ? engine.plan() : plan) << "\n";
     return 0;
   }
-  if (!a.svg.empty()) {
-    std::ofstream out(a.svg, std::ios::binary);
-    out << Svg(plan);
-    out.close();
-    if (!out) Fail(Cause::kResource, "cannot write ", a.svg, "; check the directory and free space");
-  }
+  if (!a.svg.empty()) WriteText(a.svg, Svg(plan));
   if (a.graph) {
     const Rows rows = GraphRows(plan);
     std::cout << Table(rows, {"reads", rows[0][5], "read as", "scale"});

@@ -55,7 +55,7 @@ def test_empty_values():
     many = 0
     for words in commands():
         text = run(*words, '--help').stdout
-        for option, name in re.findall(r'^  (?:-\w,)?(--[a-z0-9-]+) ([A-Z]+(?:[:=,]\S+)?(?=\s)|\S+:\{)', text, re.M):
+        for option in re.findall(r'^  (?:-\w,)?(--[a-z0-9-]+) (?:[A-Z]+(?:[:=,]\S+)?(?=\s)|\S+:\{)', text, re.M):
             done = run(*words, option, '')
             last = done.stderr.splitlines()[-1]
             assert done.returncode == 2 and re.search(f'{option} (is empty; give it a value|takes )', last), (words, option, last)
