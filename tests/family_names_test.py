@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Nothing below a builder knows a family: no line of suf/nn and suf/model names one.
 
-  names_test.py        exit 0, or 1 with a sentence a line
+  family_names_test.py        exit 0, or 1 with a sentence a line
 
-Builders (suf/model/families) and tests may. So may the files of OTHERS, which are of no family of models, each for the
-reason given; one that needs it no more is reported. First the search must find a line planted in a copy of each room.
+Builders (suf/model/families) and tests may. So may the files of OTHERS, each for the reason given. A file that names no
+family any more must leave the list. First the search must find a line planted in a copy of each room.
 """
 import pathlib
 import re
@@ -70,7 +70,7 @@ def self_test():
 def main():
     self_test()
     faults, others = search(ROOT)
-    faults += [f'{name} names no family any more; take it off the list of tests/names_test.py' for name in OTHERS if name not in others]
+    faults += [f'{name} names no family any more; take it off the list of tests/family_names_test.py' for name in OTHERS if name not in others]
     for fault in faults:
         print(fault)
     sys.exit(bool(faults))
