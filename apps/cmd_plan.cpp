@@ -13,8 +13,8 @@
 #include "apps/show.hpp"
 #include "apps/texts.hpp"
 #include "suf/backends/all.hpp"
-#include "suf/backends/cuda.hpp"
-#include "suf/backends/kernel_folder.hpp"
+#include "suf/gpu/cuda.hpp"
+#include "suf/gpu/kernel_folder.hpp"
 #include "suf/base/file.hpp"
 #include "suf/compiler/choose.hpp"
 #include "suf/model/fetch.hpp"
@@ -249,13 +249,13 @@ int RunKernels(const KernelsArgs& a) {
   const auto work = engine.At(a.tokens, engine.VariantNamed(a.variant));
   if (!a.out.empty())
     MakeDir(a.out);
-  else if (const auto kept = backends::FindKernelFolder(); kept.path.empty())
+  else if (const auto kept = gpu::FindKernelFolder(); kept.path.empty())
     Fail(Cause::kResource, "compiled kernels cannot be kept in the user's cache: ", kept.why_not, " (--out names one)");
   size_t missing = 0;
   for (const auto& [name, role] : {std::pair{"deal", Role::kDealer}, {"serve", Role::kModel}, {"embed", Role::kData}}) {
     if (!a.role.empty() && a.role != name) continue;
     Bar bar(name, Bar::Log::kRare);
-    const auto made = backends::MakeKernels(
+    const auto made = gpu::MakeKernels(
         *work->schedule, role, Str("sm_", a.arch), a.out,
         [&bar](size_t done, size_t all) { bar.At(double(done) / double(all), Str("kernel ", done, " of ", all)); });
     bar.Clear();
@@ -271,12 +271,12 @@ int RunKernels(const KernelsArgs& a) {
 namespace {
 
 // DevicesOf: what each role has on a device, by the names of --json.
-std::vector<std::pair<std::string, backends::DeviceCost>> DevicesOf(const roles::ModelEngine& engine,
+std::vector<std::pair<std::string, gpu::DeviceCost>> DevicesOf(const roles::ModelEngine& engine,
                                                                     const pfss::Schedule& s) {
   const auto bytes_of = [&](const std::string& name) { return engine.InputBytes(name); };
-  std::vector<std::pair<std::string, backends::DeviceCost>> out;
+  std::vector<std::pair<std::string, gpu::DeviceCost>> out;
   for (const auto& [name, role] : {std::pair{"dealer", Role::kDealer}, {"p0", Role::kModel}, {"p1", Role::kData}})
-    out.emplace_back(name, backends::DeviceCostOf(s, role, bytes_of));
+    out.emplace_back(name, gpu::DeviceCostOf(s, role, bytes_of));
   return out;
 }
 
@@ -290,7 +290,7 @@ int RunEstimate(const EstimateArgs& a) {
   const int variant = engine.VariantNamed(a.variant);
   const roles::Estimate e(engine, a.tokens, variant);
   const auto device = a.device ? DevicesOf(engine, *engine.At(a.tokens, variant)->schedule)
-                               : std::vector<std::pair<std::string, backends::DeviceCost>>();
+                               : std::vector<std::pair<std::string, gpu::DeviceCost>>();
   const double online = profile ? 1e3 * e.Online(profile->prices) : 0;
   if (a.json) {
     ordered_json out{

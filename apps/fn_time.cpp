@@ -14,7 +14,7 @@
 
 #include "apps/child.hpp"
 #include "apps/fn_pair.hpp"
-#include "suf/backends/packed.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/fss/prg.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/net/tls.hpp"
@@ -130,7 +130,7 @@ struct FnBench::State {
     net::MakeCerts(folder / "certs");
     session.emplace(folder / "certs");
     for (auto& p : pool) p = std::make_unique<exec::Pool>(1);
-    for (size_t r : {0, 1, 2}) backend[r] = backends::MakePacked(*pool[r], v);
+    for (size_t r : {0, 1, 2}) backend[r] = cpu::MakePacked(*pool[r], v);
   }
   // Carry: bytes from P0's end to P1's; of the end that takes longer.
   Took Carry(View bytes) {

@@ -12,7 +12,7 @@
 #include "apps/output.hpp"
 #include "apps/screen.hpp"
 #include "apps/signals.hpp"
-#include "suf/backends/cuda.hpp"
+#include "suf/gpu/cuda.hpp"
 #include "suf/base/foreign.hpp"
 #include "suf/base/printable.hpp"
 #include "suf/compiler/choose.hpp"
@@ -164,7 +164,7 @@ int Main(int argc, char** argv) {
       "Start with:  suf demo --model DIR --file texts.txt"};
   app.require_subcommand(1);
   app.set_version_flag("--version", [] {
-    const std::string cuda = suf::backends::CudaBuilt();
+    const std::string cuda = suf::gpu::CudaBuilt();
     return suf::Str("suf " SUF_VERSION ", plan version ", suf::nn::kPlanVersion, ", wire version ",
                     suf::store::kWireVersion, ", ", suf::net::TlsLibrary(),
                     cuda.empty() ? ", without cuda" : ", cuda with ", cuda);

@@ -17,8 +17,8 @@
 #include "apps/show.hpp"
 #include "apps/signals.hpp"
 #include "apps/times.hpp"
-#include "suf/backends/cuda.hpp"
-#include "suf/backends/kernel_folder.hpp"
+#include "suf/gpu/cuda.hpp"
+#include "suf/gpu/kernel_folder.hpp"
 #include "suf/ring/cpu.hpp"
 #include "suf/roles/dial.hpp"
 #include "suf/roles/files.hpp"
@@ -104,7 +104,7 @@ backends::Entry BackendOf(const BackendArgs& a, bool models) {
          " has none; leave it out, or take --backend cuda");
   const int device = a.device.value_or(0);
   if (a.name == "cuda")  // what else there is, as the command line has it
-    if (const std::string why_not = backends::CudaWhyNot(device); !why_not.empty())
+    if (const std::string why_not = gpu::CudaWhyNot(device); !why_not.empty())
       Fail(Cause::kResource, why_not, ", or take --backend packed");
   return backends::Find(a.name, models, device);
 }
@@ -112,13 +112,13 @@ backends::Entry BackendOf(const BackendArgs& a, bool models) {
 std::unique_ptr<pfss::Backend> RoleBackend(const char* command, const BackendArgs& a) {
   const backends::Entry entry = BackendOf(a, true);
   auto backend = entry.make(exec::Default());
-  backends::CudaTells([command = std::string(command)](const std::string& told) { log::Info(command + ": " + told); });
+  gpu::CudaTells([command = std::string(command)](const std::string& told) { log::Info(command + ": " + told); });
   std::string line = Str(command, ": the backend is ", backend->name());
-  if (a.name == "auto" && entry.name != "cuda" && (a.device || backends::CudaPresent()))
-    line += Str(" (auto: ", backends::CudaWhyNot(a.device.value_or(0)), ")");
+  if (a.name == "auto" && entry.name != "cuda" && (a.device || gpu::CudaPresent()))
+    line += Str(" (auto: ", gpu::CudaWhyNot(a.device.value_or(0)), ")");
   log::Info(line);
   if (entry.name == "cuda") {
-    const backends::KernelFolder kernels = backends::FindKernelFolder();
+    const gpu::KernelFolder kernels = gpu::FindKernelFolder();
     if (kernels.why_not.empty())
       UsesFolder(command, "compiled kernels", kernels.path);
     else

@@ -15,7 +15,7 @@
 
 #include "apps/exit.hpp"
 #include "suf/backends/all.hpp"
-#include "suf/backends/cuda.hpp"
+#include "suf/gpu/cuda.hpp"
 #include "suf/base/cores.hpp"
 #include "suf/compiler/digits.hpp"
 #include "suf/fss/sizes.hpp"
@@ -291,7 +291,7 @@ int Main(int argc, char** argv) {
     Fail(Cause::kInput, "usage: operator_bench [BACKEND] [RUNS] [operators|cut]");
   exec::Pool pools[2]{exec::Pool(Cores()), exec::Pool(Cores())};
   const auto make = [&](size_t p) {  // of a device all groups are kernels of their own, however small an operator is
-    return name == "cuda" ? backends::MakeCuda(0, true) : backends::Find(name, true).make(pools[p]);
+    return name == "cuda" ? gpu::MakeCuda(0, true) : backends::Find(name, true).make(pools[p]);
   };
   const auto p0 = make(0), p1 = make(1);
   if (what == "cut")

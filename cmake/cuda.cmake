@@ -99,7 +99,7 @@ endif()
 # own code is made of.
 function(suf_printed_headers target)
   set(SUF_HEADERS "")
-  foreach(header suf/backends/cuda/printed.cuh suf/ring/cuda/bits_core.hpp suf/backends/lower/rows_core.hpp suf/fss/sizes.hpp
+  foreach(header suf/gpu/cuda/printed.cuh suf/ring/cuda/bits_core.hpp suf/grouping/rows_core.hpp suf/fss/sizes.hpp
           suf/pfss/poly.hpp)
     file(READ ${CMAKE_SOURCE_DIR}/${header} text)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})

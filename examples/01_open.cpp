@@ -4,7 +4,7 @@
 // Everything here runs in one process; the parties meet in two queues of bytes only.
 #include <cstdio>
 
-#include "suf/backends/packed.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
@@ -50,7 +50,7 @@ int main() {
   inputs[0].Set("x", std::vector<int64_t>{1, 20, -300});
   inputs[1].Set("y", std::vector<int64_t>{5, 5, 5});
   const pfss::Material material{{Secret::Random(), Secret::Random()}, RandomHash()};
-  const auto backend = backends::MakePacked(exec::Default());
+  const auto backend = cpu::MakePacked(exec::Default());
   const run::PairRun run = run::RunPair(
       {schedule, {backend.get(), backend.get(), backend.get()}, {&inputs[0], &inputs[1], &inputs[2]}, material});
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "suf/backends/packed.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/gates/product.hpp"
 #include "suf/nn/build.hpp"
 #include "suf/nn/compile.hpp"
@@ -99,7 +99,7 @@ int Main() {
     inputs[0].Set("W." + name, w), inputs[1].Set("Wh." + name, masked), inputs[2].Set("B." + name, b);
   }
   const pfss::Material keys{{Secret::Random(), Secret::Random()}, RandomHash()};
-  const auto backend = backends::MakePacked(exec::Default());
+  const auto backend = cpu::MakePacked(exec::Default());
   pfss::Backend* const each = backend.get();
   const auto got = run::RunPair({schedule, {each, each, each}, {&inputs[0], &inputs[1], &inputs[2]}, keys});
   const nn::Ints want = nn::Simulator(plan, quantised).Run(ids).y;

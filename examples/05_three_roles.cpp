@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "suf/backends/packed.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/model/random.hpp"
 #include "suf/net/certs.hpp"
@@ -60,7 +60,7 @@ int Main() {
   auto credentials = [&](const char* role) { return net::Credentials(dir / "certs/" + role); };
 
   // A backend computes; all roles may share one in a process, as they may a thread pool. An Engine is a plan on it.
-  const auto backend = backends::MakePacked(exec::Default());
+  const auto backend = cpu::MakePacked(exec::Default());
   roles::ModelEngine engine(plan, *backend);
 
   // The dealer sees no weight and no text. Its state says which serials are used: never restore it from a copy.

@@ -2,7 +2,7 @@
 //   example_06_embed PLAN VOCABULARY CERTS STORE DEALER MODEL_OWNER TEXT..     the last two but texts as HOST:PORT
 #include <cstdio>
 
-#include "suf/backends/packed.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/roles/data_owner.hpp"
 #include "suf/roles/dial.hpp"
@@ -11,7 +11,7 @@
 int main(int argc, char** argv) try {
   using namespace suf;
   if (argc < 8) Fail(Cause::kInput, "give plan, vocabulary, certificates, store, dealer, model owner and texts");
-  const auto backend = backends::MakePacked(exec::Default());
+  const auto backend = cpu::MakePacked(exec::Default());
   roles::ModelEngine engine(roles::LoadPlan(argv[1]), *backend);
   const auto tokenizer = roles::LoadTokenizer(argv[2], engine.plan());
   std::vector<model::Ids> texts;

@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "examples/two_parties.hpp"
-#include "suf/backends/clear.hpp"
+#include "suf/reference/clear.hpp"
 #include "suf/compiler/choose.hpp"
 #include "suf/fss/dcf.hpp"
 #include "suf/func/text.hpp"
@@ -37,7 +37,7 @@ std::unique_ptr<pfss::Backend> MakeCounting() {
   can = can.Without({pfss::Op::kDpfGen, pfss::Op::kDpfWindow, pfss::Op::kDpfParity, pfss::Op::kDpfDense});
   can.largest = 32;
   const uint32_t prg = 77;  // in key headers: bundles of other generators are refused
-  return backends::MakeClear(can, prg, std::make_shared<const Counting>());
+  return reference::MakeClear(can, prg, std::make_shared<const Counting>());
 }
 
 bool Main() {

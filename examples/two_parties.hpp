@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "suf/backends/packed.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/compiler/words.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/pfss/lint.hpp"
@@ -14,7 +14,7 @@ namespace suf::examples {
 
 class TwoParties {
  public:
-  explicit TwoParties(std::unique_ptr<pfss::Backend> backend = backends::MakePacked(exec::Default()))
+  explicit TwoParties(std::unique_ptr<pfss::Backend> backend = cpu::MakePacked(exec::Default()))
       : t(backend->capabilities()), backend_(std::move(backend)) {}
   pfss::Trace t;
 

@@ -3,7 +3,7 @@
 //   altering_owner PLAN CERTS DEALER STORE     the dealer as HOST:PORT; prints the port where it listens, and the end
 #include <cstdio>
 
-#include "suf/backends/packed.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/roles/dial.hpp"
 #include "suf/roles/function.hpp"
@@ -43,7 +43,7 @@ class Altering : public pfss::Backend {
   std::unique_ptr<pfss::Executor> Start(const pfss::Schedule& s, Role role) override { return own_->Start(s, role); }
 
  private:
-  std::unique_ptr<pfss::Backend> own_ = backends::MakePacked(exec::Default());
+  std::unique_ptr<pfss::Backend> own_ = cpu::MakePacked(exec::Default());
 };
 
 }  // namespace

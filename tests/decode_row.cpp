@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <random>
 
-#include "suf/backends/clear.hpp"
-#include "suf/backends/packed.hpp"
+#include "suf/reference/clear.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/compiler/choose.hpp"
 #include "suf/model/rig_test.hpp"
 #include "suf/nn/forward.hpp"
@@ -221,7 +221,7 @@ nn::Ints RunRow(const nn::Plan& plan, const nn::Quantised& q, const nn::Simulato
 // The row equals the last one of the specification of the whole text, word for word, with either tail and gate.
 TEST(DecodeRow, EqualsTheSpecification) {
   exec::Pool pool(2);
-  auto packed = backends::MakePacked(pool), clear = backends::MakeClear();
+  auto packed = cpu::MakePacked(pool), clear = reference::MakeClear();
   Compiled c(Config(32, 4, 2, 48, 2, 64), 16, 200, 16);
   const nn::Quantised q = nn::Quantise(c.model.weights, c.plan);
   for (const char* profile : kProfiles)

@@ -14,11 +14,11 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COMPILERS = ('g++', 'clang++-19')
-PROGRAM = '''#include <suf/backends/packed.hpp>
+PROGRAM = '''#include <suf/cpu/packed.hpp>
 #include <suf/roles/estimate.hpp>
 #include <cstdio>
 int main(int, char** argv) try {
-  const auto backend = suf::backends::MakePacked(suf::exec::Default());
+  const auto backend = suf::cpu::MakePacked(suf::exec::Default());
   suf::roles::ModelEngine engine(suf::roles::LoadPlan(argv[1]), *backend);
   const suf::roles::Estimate cost(engine, 7);
   std::printf("%d flights, %ld bytes of keys\\n", cost.flights, long(cost.key_bytes[1]));

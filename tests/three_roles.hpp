@@ -4,7 +4,7 @@
 #include <optional>
 #include <thread>
 
-#include "suf/backends/packed.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/base/scratch_test.hpp"
 #include "suf/model/tiny_test.hpp"
 #include "suf/nn/simulate.hpp"
@@ -34,7 +34,7 @@ inline const std::vector<int32_t> kText{1, 2, 3};
 
 // TheBackend: the one that the program runs.
 inline pfss::Backend& TheBackend() {
-  static const auto backend = backends::MakePacked(exec::Default());
+  static const auto backend = cpu::MakePacked(exec::Default());
   return *backend;
 }
 

@@ -8,7 +8,7 @@ set -eu
 build=$1 out=$2
 shift 2
 [ $# -gt 0 ] || set -- suf inference_bench flight_bench operator_bench fss_bench products_bench backends_test gates_test nn_test model_test \
-  backends_cuda_test exec_cuda_test frames_cuda_test fss_cuda_test ring_cuda_test tests/simulatable_test tests/planted
+  gpu_cuda_test exec_cuda_test frames_cuda_test fss_cuda_test ring_cuda_test tests/simulatable_test tests/planted
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/build/tests" "$work/build/lib"

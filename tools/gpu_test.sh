@@ -29,7 +29,7 @@ for program in "$folder"/*_cuda_test "$folder"/backends_test "$folder"/gates_tes
   [ -x "$program" ] || continue
   echo "$program" | grep -q "${ONLY:-.}" || continue
   case $program in
-  */backends_cuda_test | */frames_cuda_test) alone="$alone$program
+  */gpu_cuda_test | */frames_cuda_test) alone="$alone$program
 " ;;
   */backends_test | */gates_test | */model_test | */simulatable_test)
     for part in $(seq 0 $((JOBS - 1))); do

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "suf/backends/clear.hpp"
-#include "suf/backends/cuda.hpp"
-#include "suf/backends/interpreter.hpp"
-#include "suf/backends/myl7.hpp"
-#include "suf/backends/packed.hpp"
+#include "suf/reference/clear.hpp"
+#include "suf/gpu/cuda.hpp"
+#include "suf/reference/rows.hpp"
+#include "suf/reference/myl7.hpp"
+#include "suf/cpu/packed.hpp"
 
 namespace suf::backends {
 namespace {
@@ -20,33 +20,33 @@ std::string Listed(const std::vector<Entry>& all) {
 
 // Cuda: asks the driver.
 Entry Cuda(int device) {
-  std::string why_not = CudaWhyNot(device);
+  std::string why_not = gpu::CudaWhyNot(device);
   if (!why_not.empty()) why_not += ", or use packed";
-  return {"cuda", CudaCapabilities(), [device](exec::Pool&) { return MakeCuda(device); }, !CudaBuilt().empty(),
+  return {"cuda", gpu::CudaCapabilities(), [device](exec::Pool&) { return gpu::MakeCuda(device); }, !gpu::CudaBuilt().empty(),
           std::move(why_not)};
 }
 
 // Hosts: those that compute on the processor, and ask no driver.
 std::vector<Entry> Hosts() {
-  const auto packed = MakePacked(exec::Default());
-  std::vector<Entry> out{{"packed", packed->capabilities(), [](exec::Pool& pool) { return MakePacked(pool); }}};
+  const auto packed = cpu::MakePacked(exec::Default());
+  std::vector<Entry> out{{"packed", packed->capabilities(), [](exec::Pool& pool) { return cpu::MakePacked(pool); }}};
   out[0].can.what = Str("the fast one, with the kernels that suit this processor: ", packed->name());
   for (ring::Variant v : {ring::Variant::kPortable, ring::Variant::kAvx2, ring::Variant::kAvx512}) {
     const std::string kernels = ring::Name(v);
     Entry e{"packed/" + kernels, packed->capabilities(),
-            [kernels](exec::Pool& pool) { return MakePacked(pool, ring::VariantNamed(kernels)); }};
+            [kernels](exec::Pool& pool) { return cpu::MakePacked(pool, ring::VariantNamed(kernels)); }};
     e.can.what = "with the kernels " + kernels;
     if (!ring::Supports(v))
       e.why_not = Str("the backend ", e.name, " needs a processor with the instructions of ", kernels, "; use packed");
     e.variant = true;
     out.push_back(std::move(e));
   }
-  out.push_back({"clear", MakeClear()->capabilities(), [](exec::Pool&) { return MakeClear(); }});
-  out.push_back({"rows", MakeRows()->capabilities(), [](exec::Pool&) { return MakeRows(); }});
-  std::string why_not = Myl7WhyNot();
+  out.push_back({"clear", reference::MakeClear()->capabilities(), [](exec::Pool&) { return reference::MakeClear(); }});
+  out.push_back({"rows", reference::MakeRows()->capabilities(), [](exec::Pool&) { return reference::MakeRows(); }});
+  std::string why_not = reference::Myl7WhyNot();
   if (!why_not.empty()) why_not = "the backend myl7 " + why_not;
   out.push_back(
-      {"myl7", Myl7Capabilities(), [](exec::Pool&) { return MakeMyl7(); }, Myl7Built(), std::move(why_not), false});
+      {"myl7", reference::Myl7Capabilities(), [](exec::Pool&) { return reference::MakeMyl7(); }, reference::Myl7Built(), std::move(why_not), false});
   return out;
 }
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "suf/backends/cuda.hpp"
+#include "suf/gpu/cuda.hpp"
 
 namespace suf::backends {
 namespace {
@@ -40,18 +40,18 @@ TEST(All, FindsByName) {
 }
 
 TEST(All, AutoIsADeviceThatCanBeUsedElsePacked) {
-  EXPECT_EQ(Find("auto").name, CudaWhyNot().empty() ? "cuda" : "packed");
+  EXPECT_EQ(Find("auto").name, gpu::CudaWhyNot().empty() ? "cuda" : "packed");
   EXPECT_EQ(Find("auto", true, 999).name, "packed") << "no machine has that many";
   const std::vector<Entry> usable = Usable();
-  EXPECT_EQ(std::any_of(usable.begin(), usable.end(), [](auto& e) { return e.name == "cuda"; }), CudaWhyNot().empty());
+  EXPECT_EQ(std::any_of(usable.begin(), usable.end(), [](auto& e) { return e.name == "cuda"; }), gpu::CudaWhyNot().empty());
 }
 
 TEST(All, CudaSaysWhyNot) {
-  const std::string why_not = CudaWhyNot(999);
+  const std::string why_not = gpu::CudaWhyNot(999);
   EXPECT_EQ(Said(Cause::kResource, "cuda", true, 999), why_not + ", or use packed");
   EXPECT_EQ(All(999).back().why_not, why_not + ", or use packed");
-  EXPECT_EQ(All().back().built, !CudaBuilt().empty());
-  if (CudaBuilt().empty())
+  EXPECT_EQ(All().back().built, !gpu::CudaBuilt().empty());
+  if (gpu::CudaBuilt().empty())
     EXPECT_EQ(why_not, "this suf was built without CUDA; build it where nvcc is");
   else
     EXPECT_THAT(why_not, StartsWith("the backend cuda needs "));

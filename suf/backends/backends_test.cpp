@@ -1,8 +1,6 @@
 // Every operation of the trace, at many ring widths, on clear and on every variant of packed: same keys, same frames,
 // same result.
-#include <set>
 
-#include "suf/backends/internal/registers.hpp"
 #include "suf/backends/rig_test.hpp"
 #include "suf/pfss/poly.hpp"
 
@@ -293,54 +291,6 @@ TEST(Backends, Trees) {
   }
 }
 
-// Steps: nodes of a role for which the packed backend computes something; a copy of another value is no step.
-std::set<int> Steps(const Schedule& s, Role role) {
-  std::set<int> steps;
-  const internal::ExecutionPlan plan = internal::PlanOf(s, role);
-  for (size_t k = 0; k < plan.registers.size(); ++k) {
-    const lower::Instruction& ins = plan.plan.instructions[k];
-    if (!ins.group && ins.same < 0) steps.insert(ins.node);
-    for (size_t j = 0; j < ins.members.size(); ++j)
-      if (!plan.registers[k].members[j].alias) steps.insert(ins.members[j].node);
-  }
-  return steps;
-}
-
-// The share that the one who did not draw a mask has of it is zero. Subtracting it is in the trace and is no step,
-// alone before a product as in a chain of additions; the zeros are never made.
-TEST(Backends, ZeroSharesCostNothing) {
-  for (int k : {16, 33, 64}) {
-    Fixture f;
-    auto x = f.Wire1("x", {6, 8}, k);
-    auto w = f.t.input<kP0>("w", {8, 5});
-    f.inputs[0].Set("w", f.Random(40, 64));
-    auto masked = x.hat - x.s.a;  // P0's half of x: it drew nothing
-    auto y = Matmul(Own<0>(masked), w);
-    auto more = (x.hat << 1) - x.s.a;
-    auto chain = Low((x.s.a + (more * 3)) - x.s.a, k) + Column(Sum(x.hat));
-    f.t.reveal<1>(Sh{Sum(y) + Sum(Low(chain, k)), Broadcast(f.t.constant(0), {6})});
-    SCOPED_TRACE(k);
-    auto run = Compare(f);
-    Schedule s(f.t);
-    std::set<int> steps = Steps(s, Role(0));
-    int copies = 0;
-    for (int i = 0; i < int(f.t.nodes().size()); ++i) {
-      const Node& n = f.t.node(i);
-      bool zero = n.op == Op::kConst && n.data->size() == 1 && n.data->at(0) == 0;
-      bool zeros = n.op == Op::kBroadcast && f.t.node(n.args[0]).op == Op::kConst;
-      bool copy = false;
-      if (n.op == Op::kAdd || n.op == Op::kSub)
-        for (int a : n.args) copy = copy || f.t.node(a).op == Op::kBroadcast;
-      if (copy && n.know & kP0) ++copies;
-      if (zero || zeros || (copy && n.know & kP0)) {
-        EXPECT_FALSE(steps.count(i)) << "%" << i << " " << Name(n.op);
-      }
-    }
-    EXPECT_EQ(copies, k == 64 ? 5 : 4);  // at 64 bits the revealed zero is not narrowed first
-    EXPECT_TRUE(steps.count(y.id()));
-  }
-}
-
 // What runs was planned: another program, another role's, or one out of turn is a Bug and not ignored.
 TEST(Backends, RunsTheProgramsOfItsSchedule) {
   Fixture f;
@@ -355,7 +305,7 @@ TEST(Backends, RunsTheProgramsOfItsSchedule) {
     Data Input(int) override { throw Error(Cause::kInput, "asked"); }
   } io;
   exec::Pool pool(1);
-  auto packed = MakePacked(pool);
+  auto packed = cpu::MakePacked(pool);
   auto randomness = packed->Expand({{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}});
   const auto programs = Programs(s, Role(1));
   ASSERT_GE(programs.size(), 2u);
@@ -381,7 +331,7 @@ TEST(Backends, KeepsNoWeightOfAnOldInput) {
   f.t.close();
   Schedule s(f.t);
   exec::Pool pool(2);
-  auto packed = MakePacked(pool), clear = MakeClear();
+  auto packed = cpu::MakePacked(pool), clear = reference::MakeClear();
   Wiped<uint64_t> memory;
   for (int i = 0; i < 3; ++i) {
     auto fresh = f.Random(20, 64);

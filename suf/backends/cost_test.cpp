@@ -63,7 +63,7 @@ TEST(Cost, CountsTheBlocksThatAreDrawn) {
       Emit(f, k, tree);
       Schedule s(f.t);
       Cost cost = CostOf(s);
-      auto clear = MakeClear();
+      auto clear = reference::MakeClear();
       Material m{{Secret(Hash{1}), Secret(Hash{2})}, Hash{3}};
       std::atomic<int64_t> drawn[3] = {0, 0, 0};
       run::RunPair({s,

@@ -7,9 +7,9 @@
 #include <random>
 
 #include "suf/backends/all.hpp"
-#include "suf/backends/clear.hpp"
-#include "suf/backends/lower/check_test.hpp"
-#include "suf/backends/packed.hpp"
+#include "suf/reference/clear.hpp"
+#include "suf/grouping/check_test.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/pfss/ops.hpp"
 #include "suf/ring/words.hpp"
@@ -63,8 +63,8 @@ inline run::PairRun Compare(Fixture& f) {
   Schedule s(f.t);
   EXPECT_TRUE(Lint(s).faults.empty()) << Lint(s).faults[0];
   for (int i : Unread(s)) ADD_FAILURE() << "no result needs %" << i << ", so it never runs";
-  lower::CheckAll(s);
-  auto clear = MakeClear();
+  grouping::CheckAll(s);
+  auto clear = reference::MakeClear();
   auto want = RunOn(f, s, *clear, *clear, *clear);
   exec::Pool pool(2);
   for (const Entry& e : All()) {

@@ -8,7 +8,7 @@ namespace suf::compiler {
 namespace {
 
 // Myl7: the other library's backend, where it was built and runs; else none, and what has no DCF is clear's.
-std::unique_ptr<pfss::Backend> Myl7() { return backends::Myl7WhyNot().empty() ? backends::MakeMyl7() : nullptr; }
+std::unique_ptr<pfss::Backend> Myl7() { return reference::Myl7WhyNot().empty() ? reference::MakeMyl7() : nullptr; }
 
 // Pairs: every x under every mask.
 void Pairs(int n, std::vector<uint64_t>* x, std::vector<uint64_t>* r) {
@@ -34,7 +34,7 @@ TEST(Passes, TheCompiledFunctionIsTheFunction) {
 
 TEST(Lower, EveryMaskOfSmallRings) {
   std::mt19937_64 rng(2);
-  auto clear = backends::MakeClear(), myl7 = Myl7();
+  auto clear = reference::MakeClear(), myl7 = Myl7();
   for (int n : {1, 2, 3, 4, 5})
     for (int ring : {1, n, n + 3, 31})
       for (int round = 0; round < 6; ++round) {
@@ -59,7 +59,7 @@ TEST(Lower, EveryMaskOfSmallRings) {
 // Key bits of one part at a time.
 TEST(Lower, ClosedForms) {
   std::mt19937_64 rng(4);
-  auto clear = backends::MakeClear(), myl7 = Myl7();
+  auto clear = reference::MakeClear(), myl7 = Myl7();
   for (int n : {3, 8, 12, 32, 40})
     for (int ring : {n - 2, n, n + 9})
       for (int round = 0; round < 8; ++round) {
@@ -122,7 +122,7 @@ void OnGridIsRight(const func::Suf& f, const Entry& entry, const std::vector<uin
 
 TEST(Lower, GridsUnderEveryMask) {
   std::mt19937_64 rng(6);
-  auto clear = backends::MakeClear();
+  auto clear = reference::MakeClear();
   for (auto [a, p] : {std::pair{1, 1}, {1, 3}, {2, 2}, {3, 1}, {4, 2}})
     for (int degree : {0, 1, 2, 3})
       for (int ring : {a + p - 1, a + p, a + p + 9, 64}) {
@@ -193,7 +193,7 @@ TEST(Lower, KnownCosts) {
 
 TEST(Lower, WideRingsAtRandom) {
   std::mt19937_64 rng(3);
-  auto clear = backends::MakeClear();
+  auto clear = reference::MakeClear();
   for (int n : {8, 16, 31, 32, 33, 63, 64})
     for (int ring : {n - 7, n, n + 5, 64})
       for (int round = 0; round < 2; ++round) {
@@ -219,8 +219,8 @@ TEST(Lower, WithoutTrees) {
   std::unique_ptr<pfss::Backend> lacking = Myl7();
   if (!lacking) {
     using pfss::Op;
-    auto clear = backends::MakeClear()->capabilities();
-    lacking = backends::MakeClear(clear.Without({Op::kDpfGen, Op::kDpfWindow, Op::kDpfParity, Op::kDpfDense}), 0,
+    auto clear = reference::MakeClear()->capabilities();
+    lacking = reference::MakeClear(clear.Without({Op::kDpfGen, Op::kDpfWindow, Op::kDpfParity, Op::kDpfDense}), 0,
                                   std::make_shared<const pfss::Kernels>());
   }
   int ran = 0, refused = 0;

@@ -38,7 +38,7 @@ std::vector<func::Suf> Small(int n, std::mt19937_64& rng) {
 TEST(Matrix, EveryMaskOfEveryShape) {
   std::mt19937_64 rng(11);
   exec::Pool pool(2);
-  auto packed = backends::MakePacked(pool);
+  auto packed = cpu::MakePacked(pool);
   std::set<std::string> names;
   for (int n : {1, 4, 6, 8}) {
     std::vector<uint64_t> x, r;

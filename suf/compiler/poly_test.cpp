@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "suf/backends/clear.hpp"
+#include "suf/reference/clear.hpp"
 #include "suf/pfss/lint.hpp"
 #include "suf/ring/words.hpp"
 #include "suf/run/pair.hpp"
@@ -46,7 +46,7 @@ struct Rig {
     pfss::LintReport lint = pfss::Lint(s);
     EXPECT_TRUE(lint.faults.empty()) << lint.faults[0];
     key = s.key_bits(0) + s.key_bits(1), flights = s.flights();
-    auto clear = backends::MakeClear();
+    auto clear = reference::MakeClear();
     pfss::Material material{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
     auto run =
         run::RunPair({s, {clear.get(), clear.get(), clear.get()}, {&inputs[0], &inputs[1], &inputs[2]}, material});

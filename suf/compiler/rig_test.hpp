@@ -7,10 +7,10 @@
 #include <random>
 #include <set>
 
-#include "suf/backends/clear.hpp"
+#include "suf/reference/clear.hpp"
 #include "suf/backends/every_test.hpp"
-#include "suf/backends/myl7.hpp"
-#include "suf/backends/packed.hpp"
+#include "suf/reference/myl7.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/compiler/lower.hpp"
 #include "suf/func/text.hpp"
 #include "suf/pfss/lint.hpp"

@@ -121,7 +121,7 @@ TEST(Wide, SquaresExhaustive) {
 // Rings of up to 128 bits, terms of the wrap on both sides of 64 bits, limbs as wide as a row of `d` allows.
 TEST(Wide, SquaresToHundredTwentyEightBits) {
   std::mt19937_64 rng(5);
-  auto backend = backends::MakePacked(exec::Default());
+  auto backend = cpu::MakePacked(exec::Default());
   for (int bits : {65, 96, 121, 127, 128})
     for (int k : {33, 47, 60, 62, 63}) {
       if (bits <= k) continue;
@@ -198,7 +198,7 @@ void ExpectRow(const Values& x, const Values& r, int k, int radix, int shift, co
 
 // Every x under every mask behind every shift: a read at the un-truncated wire.
 TEST(Wide, RowsExhaustive) {
-  auto backend = backends::MakeClear();
+  auto backend = reference::MakeClear();
   for (int shift : {1, 2, 3}) {
     const int k = 4 + shift;
     const auto groups = func::FitOctaves([](double v) { return 900 / (v + 1); }, 2, 4, 1, 1).f;
@@ -213,7 +213,7 @@ TEST(Wide, RowsExhaustive) {
 // Shifts below which a tree reads: near every cut and at random.
 TEST(Wide, RowsBehindTrees) {
   std::mt19937_64 rng(11);
-  auto backend = backends::MakePacked(exec::Default());
+  auto backend = cpu::MakePacked(exec::Default());
   for (auto [k, shift] : {std::pair{24, 9}, {40, 20}, {60, 31}, {62, 3}, {64, 48}}) {
     const int n = k - shift;
     const auto groups =
@@ -278,7 +278,7 @@ TEST(Wide, ComparisonsOfHalvesExhaustive) {
 // A row function of a sum of squares beyond 64 bits; its digits are trees where they must be.
 TEST(Wide, RowsOfWideSums) {
   std::mt19937_64 rng(3);
-  auto backend = backends::MakePacked(exec::Default());
+  auto backend = cpu::MakePacked(exec::Default());
   for (int bits : {65, 96, 121, 127, 128})
     for (const Lowering& l : RowReads()) {
       if (l.stages == Stages::kThree && bits > 100) continue;

@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-#include "suf/backends/packed.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/func/text.hpp"
 #include "suf/gates/function_plan.hpp"
@@ -86,7 +86,7 @@ class Attack {
     if (plan_.from == From::kShared) inputs[0].Set("share", own_);
     inputs[1].Set(InputOf(plan_.from), peers_);
     const pfss::Material material{{Secret(Hash{1, 2}), Secret(Hash{3, 4})}, Hash{5}};
-    static const auto backend = backends::MakePacked(exec::Default());
+    static const auto backend = cpu::MakePacked(exec::Default());
     run::PairJob job{
         *schedule_, {backend.get(), backend.get(), backend.get()}, {&inputs[0], &inputs[1], &inputs[2]}, material};
     if (flipped)

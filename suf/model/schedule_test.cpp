@@ -7,7 +7,7 @@
 #include <array>
 #include <map>
 
-#include "suf/backends/lower/check_test.hpp"
+#include "suf/grouping/check_test.hpp"
 #include "suf/model/random.hpp"
 #include "suf/model/testing.hpp"
 #include "suf/nn/build.hpp"
@@ -104,7 +104,7 @@ TEST(Schedule, MiniLmAt32Tokens) {
   nn::Build(t, plan, 32);
   const pfss::Schedule s(t);
   EXPECT_EQ(s.flights(), 206);
-  backends::lower::CheckAll(s);
+  grouping::CheckAll(s);
   const pfss::LintReport lint = pfss::Lint(s);
   EXPECT_TRUE(lint.faults.empty());
   EXPECT_EQ(lint.results, 1);
@@ -148,7 +148,7 @@ TEST(Schedule, MiniLmWithSumsOfZ) {
   nn::Build(t, plan, 32);
   const pfss::Schedule s(t);
   EXPECT_EQ(s.flights(), 206 - 6 * 4);
-  backends::lower::CheckAll(s);
+  grouping::CheckAll(s);
   const pfss::LintReport lint = pfss::Lint(s);
   EXPECT_TRUE(lint.faults.empty());
   EXPECT_EQ(lint.results, 1);

@@ -164,7 +164,7 @@ struct Batch {
   int words = 1, bits = 64;
 };
 
-// Kernels: batch entry points, for backends that differ in their keys alone (backends::MakeClear takes them). Elements
+// Kernels: batch entry points, for backends that differ in their keys alone (reference::MakeClear takes them). Elements
 // stand one after another: roots and keys fss::ElementBytes of their ring apart; alpha and x below 2^n, a word or, of
 // DCFs above 64 bits, two, the low one first; bit strings whole words. Thread-safe. Each is branch-free in what is
 // secret: alpha, beta, roots. One that is not overridden throws Bug: the operation is not among the Capabilities.

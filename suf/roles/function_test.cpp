@@ -9,8 +9,8 @@
 #include <future>
 #include <random>
 
-#include "suf/backends/clear.hpp"
-#include "suf/backends/packed.hpp"
+#include "suf/reference/clear.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/base/scratch_test.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/func/library.hpp"
@@ -73,7 +73,7 @@ struct FunctionWorld {
     return out;
   }
   Scratch dir;
-  std::unique_ptr<pfss::Backend> packed = backends::MakePacked(exec::Default()), clear = backends::MakeClear();
+  std::unique_ptr<pfss::Backend> packed = cpu::MakePacked(exec::Default()), clear = reference::MakeClear();
   std::optional<FunctionEngine> engine[3];
   store::Store store[2] = {store::Store(dir / "p0"), store::Store(dir / "p1")};
   std::optional<Dealer> dealer;
@@ -248,7 +248,7 @@ TEST(Function, AnotherEndingThanThePlansIsRefusedByEachRole) {
   for (To to : {To::kP0, To::kP1, To::kBoth, To::kShared}) {
     auto plan = file.plan;
     plan.to = to;
-    auto clear = backends::MakeClear();
+    auto clear = reference::MakeClear();
     Engine engine({.hash = {},
                    .most = 8,
                    .unit = {},

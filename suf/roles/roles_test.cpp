@@ -6,8 +6,8 @@
 #include <cmath>
 #include <fstream>
 
-#include "suf/backends/clear.hpp"
-#include "suf/backends/packed.hpp"
+#include "suf/reference/clear.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/base/scratch_test.hpp"
 #include "suf/exec/pool.hpp"
 #include "suf/model/random.hpp"
@@ -85,7 +85,7 @@ class World {
   }
 
   Scratch dir;
-  std::unique_ptr<pfss::Backend> packed = backends::MakePacked(exec::Default()), clear = backends::MakeClear();
+  std::unique_ptr<pfss::Backend> packed = cpu::MakePacked(exec::Default()), clear = reference::MakeClear();
   ModelEngine engine[3];
   store::Store store[2] = {store::Store(dir / "p0"), store::Store(dir / "p1")};
   std::optional<Dealer> dealer;
@@ -324,7 +324,7 @@ TEST(Roles, DataOwnerRefusesAuditsOneByOne) {
 }
 
 TEST(Engine, RefusesWhatThePlanDoesNotCover) {
-  auto clear = backends::MakeClear();
+  auto clear = reference::MakeClear();
   ModelEngine engine(Made().plan, *clear);
   EXPECT_TRUE(Fails(Cause::kInput, "over the plan's limit of 16", [&] { (void)engine.At(17); }));
   EXPECT_TRUE(Fails(Cause::kInput, "below the limit of 3", [&] { Estimate e(engine, 2); }));
@@ -333,7 +333,7 @@ TEST(Engine, RefusesWhatThePlanDoesNotCover) {
 }
 
 TEST(Estimate, TellsWhatEachRoleHasInMemory) {
-  auto packed = backends::MakePacked(exec::Default());
+  auto packed = cpu::MakePacked(exec::Default());
   ModelEngine engine(Made().plan, *packed);
   const Estimate shorter(engine, 5), longer(engine, kLongest);
   int64_t masked = 0;

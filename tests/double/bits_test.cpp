@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <random>
 
-#include "suf/backends/lower/rows_core.hpp"
+#include "suf/grouping/rows_core.hpp"
 #include "tests/double/lanes.hpp"
 // behind them: a kernel's text
 #include "suf/ring/cuda/bits_core.hpp"
@@ -14,7 +14,7 @@
 namespace suf::ring::cuda {
 namespace {
 
-namespace row = backends::row;
+namespace row = grouping::row;
 
 class Bits : public testing::Test {
  protected:

@@ -1,4 +1,4 @@
-// A device's double: what suf/exec/cuda, suf/ring/cuda, suf/fss/cuda and the kernels of suf/backends/cuda offer, on the
+// A device's double: what suf/exec/cuda, suf/ring/cuda, suf/fss/cuda and the kernels of suf/gpu/cuda offer, on the
 // host and at once, so that all that the host does for a device (plans, memory, codes, graphs, frames) is tested where
 // there is none. Row functions and operations are the device's own text. Memory is poisoned, graphs run their pieces in
 // reverse where nothing forbids it.
@@ -9,7 +9,7 @@
 #include <functional>
 #include <set>
 
-#include "suf/backends/cuda/bulk.hpp"
+#include "suf/gpu/cuda/bulk.hpp"
 #include "suf/base/error.hpp"
 #include "suf/fss/cuda/fss.hpp"
 #include "suf/fss/dcf.hpp"
@@ -174,7 +174,7 @@ void Graph::Launch(Stream) const {
 
 }  // namespace suf::exec::cuda
 
-namespace suf::backends::cuda {
+namespace suf::gpu::cuda {
 
 template <class F>
 void Each(uint64_t n, const F& f, Stream s) {
@@ -183,11 +183,11 @@ void Each(uint64_t n, const F& f, Stream s) {
   });
 }
 
-}  // namespace suf::backends::cuda
+}  // namespace suf::gpu::cuda
 
-#include "suf/backends/cuda/bulk_core.hpp"
+#include "suf/gpu/cuda/bulk_core.hpp"
 
-namespace suf::backends::cuda {
+namespace suf::gpu::cuda {
 
 void RotSumRows(const Array& x, const Array& at, Word mask, uint64_t rows, uint64_t m, uint64_t len, uint64_t packed,
                 Target out, Stream s) {
@@ -223,7 +223,7 @@ void Interpret(const GroupCode* code, uint64_t rows, int frame, Word*, Stream s)
   });
 }
 
-}  // namespace suf::backends::cuda
+}  // namespace suf::gpu::cuda
 
 namespace suf::ring::cuda {
 

@@ -1,6 +1,6 @@
 // Printed kernels from text to module: in the folder once, behind the runs or before them, never from a file that is
 // not what it says.
-#include "suf/backends/cuda/kernels.hpp"
+#include "suf/gpu/cuda/kernels.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,14 +10,17 @@
 #include <filesystem>
 #include <fstream>
 
-#include "suf/backends/cuda/backend.hpp"
+#include "suf/gpu/cuda/backend.hpp"
 #include "suf/backends/rig_test.hpp"
 #include "suf/base/error.hpp"
 #include "suf/base/folder_test.hpp"
 #include "tests/double/compiler.hpp"
 
-namespace suf::backends::cuda {
+namespace suf::gpu::cuda {
 namespace {
+
+using namespace pfss;  // NOLINT
+using backends::Fixture, backends::RunOn;
 
 using exec::cuda::compiled;
 using exec::cuda::compiles;
@@ -120,7 +123,7 @@ TEST_F(KernelsTest, WithoutACompilerEachRunSaysSoOnce) {
   f.t.reveal<1>(Sh(f.t.deal(Lift(x.r) * 3, 20)) * x.hat);
   f.t.close();
   const pfss::Schedule s(f.t);
-  const auto clear = MakeClear();
+  const auto clear = reference::MakeClear();
   std::vector<std::string> lines;
   CudaTells([&](const std::string& line) { lines.push_back(line); });
   compiles = false;
@@ -135,4 +138,4 @@ TEST_F(KernelsTest, WithoutACompilerEachRunSaysSoOnce) {
 }
 
 }  // namespace
-}  // namespace suf::backends::cuda
+}  // namespace suf::gpu::cuda

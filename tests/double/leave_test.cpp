@@ -1,7 +1,7 @@
 // A frame leaves while the device's executor is still in its step: once, whole, and as the one that a host's sends.
 #include <gtest/gtest.h>
 
-#include "suf/backends/cuda.hpp"
+#include "suf/gpu/cuda.hpp"
 #include "suf/backends/rig_test.hpp"
 #include "suf/pfss/watch.hpp"
 
@@ -37,7 +37,7 @@ TEST(DeviceFrames, LeaveBeforeTheStepIsToldOf) {
     f.t.reveal<1>(Sh(f.t.deal(Sec(x.r) * 3, 33)) * x.hat);
     f.t.close();
     const Schedule s(f.t);
-    const auto clear = MakeClear(), cuda = MakeCuda();
+    const auto clear = reference::MakeClear(), cuda = gpu::MakeCuda();
     const auto want = RunOn(f, s, *clear, *clear, *clear);
     Counts counts[2];
     pfss::Watched party(

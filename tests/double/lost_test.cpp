@@ -2,7 +2,7 @@
 // and a run that came through is right.
 #include <gtest/gtest.h>
 
-#include "suf/backends/cuda.hpp"
+#include "suf/gpu/cuda.hpp"
 #include "suf/backends/rig_test.hpp"
 #include "tests/double/compiler.hpp"
 
@@ -21,7 +21,7 @@ TEST(LostDevice, AtEveryCallIsASentence) {
   f.t.reveal<1>(Sh(f.t.deal(Lift(x.r) * 3, 20)) * x.hat);
   f.t.close();
   const Schedule s(f.t);
-  const auto clear = MakeClear();
+  const auto clear = reference::MakeClear();
   const auto want = RunOn(f, s, *clear, *clear, *clear);
   const int before = rooms;
   // Twice: the second run makes the graphs.
@@ -38,7 +38,7 @@ TEST(LostDevice, AtEveryCallIsASentence) {
   for (int role : {0, 1, 2}) {
     asked = 0, lost = 0;
     {
-      const auto cuda = MakeCuda();
+      const auto cuda = gpu::MakeCuda();
       runs(*cuda, role);
     }
     const int calls = asked;
@@ -51,7 +51,7 @@ TEST(LostDevice, AtEveryCallIsASentence) {
         std::unique_ptr<pfss::Backend> cuda;
         std::string sentence;
         try {
-          cuda = MakeCuda();
+          cuda = gpu::MakeCuda();
           runs(*cuda, role);
         } catch (const Error& e) {
           sentence = e.what();

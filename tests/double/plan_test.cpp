@@ -1,6 +1,6 @@
 // What a device's plan keeps, whatever the trace: rooms of values that live at one time never overlap, every room lies
 // in the slab, and the number of kernels of a role is held.
-#include "suf/backends/cuda/plan.hpp"
+#include "suf/gpu/cuda/plan.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,14 +13,14 @@
 #include <optional>
 #include <sstream>
 
-#include "suf/backends/cuda/backend.hpp"
-#include "suf/backends/cuda/executor.hpp"
+#include "suf/gpu/cuda/backend.hpp"
+#include "suf/gpu/cuda/executor.hpp"
 #include "suf/base/scratch_test.hpp"
 #include "suf/nn/build.hpp"
 #include "suf/run/deal.hpp"
 #include "tests/double/compiler.hpp"
 
-namespace suf::backends::cuda {
+namespace suf::gpu::cuda {
 namespace {
 
 nn::Plan PlanIn(const std::string& file) {
@@ -203,4 +203,4 @@ TEST(DeviceCost, IsWhatRuns) {
 }
 
 }  // namespace
-}  // namespace suf::backends::cuda
+}  // namespace suf::gpu::cuda

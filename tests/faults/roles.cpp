@@ -7,7 +7,7 @@
 
 #include "apps/exit.hpp"
 #include "suf/backends/all.hpp"
-#include "suf/backends/packed.hpp"
+#include "suf/cpu/packed.hpp"
 #include "suf/model/tiny_test.hpp"
 #include "suf/net/certs.hpp"
 #include "suf/net/tls.hpp"
@@ -155,7 +155,7 @@ Setting::Setting(const std::string& folder, bool far, std::string backend_name) 
   SUF_CHECK(!sched_setaffinity(0, sizeof all, &all));
   model::Model real = model::SmallModel(1, {.d = 4, .heads = 1, .ff = 8, .vocab = 8, .layers = 1, .positions = 4});
   if (far) real = model::Shifted(std::move(real), true);
-  backend = backends::MakePacked(exec::Default());
+  backend = cpu::MakePacked(exec::Default());
   engine = std::make_unique<roles::ModelEngine>(far ? model::FarPlan(real, 4) : model::SmallPlan(real, 4), *backend);
   weights = nn::Quantise(real.weights, engine->plan());
   ids = {1, 5, 2, 7};

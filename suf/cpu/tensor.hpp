@@ -1,0 +1,43 @@
+// Tensor: a value in memory: elements of 1, 2, 4, 8 or a multiple of 8 bytes, row-major, page-aligned, wiped at the end
+// of its run.
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "suf/pfss/backend.hpp"
+
+namespace suf::cpu {
+
+// Arena: blocks of dead tensors are used again, by later runs too: few fresh pages are touched. Thread-safe.
+class Arena {
+ public:
+  Arena() = default;
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  std::shared_ptr<uint8_t> Take(size_t bytes);
+  // WipeIdle: at the end of a run: every block that was used since the last call and is free now.
+  void WipeIdle();
+
+ private:
+  std::mutex m_;
+  struct Block {
+    uint8_t* p;
+    bool used;  // and not wiped yet
+  };
+  std::multimap<size_t, Block> idle_;  // by size
+};
+
+struct Tensor {
+  std::shared_ptr<const uint8_t> data;
+  int element = 0;         // bytes an element
+  bool splat = false;      // one element stands for all
+  bool is_signed = false;  // wider words are extended by the sign: an input as its host keeps it
+  const uint8_t* at(size_t i) const { return data.get() + (splat ? 0 : i * size_t(element)); }
+};
+
+// Code: log2 of an element of at most 8 bytes, strips.hpp's type code.
+constexpr int Code(int element) { return element == 1 ? 0 : element == 2 ? 1 : element == 4 ? 2 : 3; }
+
+}  // namespace suf::cpu

@@ -1,0 +1,181 @@
+// One role's run of a trace on a device.
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "suf/gpu/cuda/assemble.hpp"
+#include "suf/gpu/cuda/kernels.hpp"
+#include "suf/ring/cuda/products.hpp"
+
+namespace suf::gpu::cuda {
+
+// Weights: inputs that stay on the device from run to run, by name, until they have another version; right operands of
+// products also as limbs, by name and ring. Thread-safe.
+class Weights {
+ public:
+  using Held = std::shared_ptr<const exec::cuda::Memory>;
+  // Get: the words of an input of `count` elements; uploaded where the version is new: into the memory of the one
+  // before where nobody but the caller, who says what he has, holds that.
+  Held Get(const std::string& name, const pfss::Io::Data& data, size_t count, const Held& own, exec::cuda::Stream s);
+  // Limbs: of one that is the right operand (depth, columns) of a product modulo 2^bits.
+  struct Split {
+    ring::cuda::Limbs form;
+    Held planes;
+  };
+  Split Limbs(const std::string& name, const pfss::Io::Data& data, int depth, int columns, int bits,
+              exec::cuda::Stream s);
+  int64_t bytes() const;
+
+ private:
+  mutable std::mutex m_;
+  std::map<std::string, std::pair<uint64_t, Held>> words_;
+  std::map<std::pair<std::string, int>, std::pair<uint64_t, Split>> limbs_;
+};
+
+// Instance: a plan with memory of its own and the graphs that work there. One executor at a time has it; later runs of
+// the same trace find all made. It keeps no reference to a trace: two with one digest are alike.
+class Instance {
+ public:
+  // kernels: null: the interpreter runs all groups. worth: whether those that are missing are compiled.
+  Instance(const pfss::Schedule& s, Role role, std::shared_ptr<const DevicePlan> plan, Kernels* kernels, bool worth);
+  // Assembled: makes the codes again, as inputs lie in another form.
+  void Assembled(const pfss::Schedule& s, Role role);
+  // LoadKernels: of all groups, where they are not those of the codes. LackKernels: whether some may be had by now that
+  // were not: between runs.
+  void LoadKernels();
+  void LackKernels();
+  // Lacks: why some groups have none that are worth it; empty where all have, or will have.
+  std::string Lacks() const;
+  // Wipe: what is left of a run.
+  void Wipe();
+
+ private:
+  friend class CudaExecutor;
+  void ClearEdges();
+  // Kernel: of a group that has one of its own.
+  struct Kernel {
+    const exec::cuda::Module* module = nullptr;
+    std::vector<Word> params;
+  };
+  const std::shared_ptr<const DevicePlan> plan_;
+  Kernels* const kernels_;
+  const bool worth_;
+  std::vector<Kernel> printed_;  // by instruction
+  bool stale_ = false, lacks_ = false;
+  std::function<std::string()> why_not_;
+  int filled_ = 0;                                   // of the kernels, when they were last asked
+  exec::cuda::Queue queue_{true}, ahead_, copies_;   // steps; words of coming chapters; key sections
+  std::array<exec::cuda::Mark, 2> expanded_, used_;  // of a chapter's words: they are there; they are read no more
+  std::array<exec::cuda::Mark, 8> copied_;           // of chunks of a frame that leaves
+  // of a batch: copies, waiting for words, kernels; copies back; where each scope is measured, the end of each
+  // instruction
+  std::array<exec::cuda::Mark, 4> time_{exec::cuda::Mark(true), exec::cuda::Mark(true), exec::cuda::Mark(true),
+                                        exec::cuda::Mark(true)};
+  std::array<exec::cuda::Mark, 2> back_{exec::cuda::Mark(true), exec::cuda::Mark(true)};
+  std::vector<exec::cuda::Mark> ends_;
+  exec::cuda::Hold hold_;  // of a batch that is measured: the device begins once all of it is asked for
+  Base base_;
+  cuda::Assembled codes_;
+  exec::cuda::Memory slab_, code_, fixed_;  // fixed_: input addresses, keys of sections, tree key
+  size_t keys_at_ = 0, tree_at_ = 0;
+  std::set<int> words_;                    // what more than products of weights read
+  std::map<int, Weights::Split> weights_;  // by product: what its graph reads
+  std::map<int, Weights::Held> held_;      // by input
+  std::vector<std::optional<exec::cuda::Graph>> graphs_;
+  std::vector<int> runs_;          // of a batch
+  std::vector<int64_t> launches_;  // of an instruction, and of a chapter's words
+};
+
+// FirstForm: how an input lies as long as nobody has said otherwise.
+InputForm FirstForm(const pfss::Trace& t, int i);
+// ReadsWeight: whether node i is a product whose right operand is an input that stays.
+bool ReadsWeight(const pfss::Trace& t, int i);
+// ReadAsWords: input nodes that more than products of weights read.
+std::set<int> ReadAsWords(const pfss::Trace& t, const DevicePlan& plan);
+// LaunchesOf: kernels that an instruction runs, at least; one more where many parts of a product add to narrow words.
+int LaunchesOf(const pfss::Schedule& s, const DevicePlan& plan, const grouping::Instruction& ins);
+// SpareOf: what PlanOf asks for.
+size_t SpareOf(const pfss::Schedule& s, const grouping::Instruction& ins, const Frame& frame);
+
+class CudaExecutor : public pfss::Executor {
+ public:
+  using Done = std::function<void(std::unique_ptr<Instance>)>;
+  CudaExecutor(const pfss::Schedule& s, Role role, int device, Weights& weights, std::unique_ptr<Instance> instance,
+               Done done);
+  ~CudaExecutor() override;
+  void Run(const pfss::Program& program, const pfss::Randomness& randomness, pfss::Io& io) override;
+  std::vector<uint64_t> Result(int node) override;
+
+ private:
+  using Instruction = grouping::Instruction;
+  using Stream = exec::cuda::Stream;
+  const pfss::Node& node(int i) const { return t_.node(i); }
+  const pfss::Node& arg(const pfss::Node& n, size_t k) const { return t_.node(n.args[k]); }
+  uint64_t count(int i) const { return uint64_t(pfss::Size(node(i).shape)); }
+  Array Value(int i) const { return ArrayOf(s_, plan_, in_->base_, in_->codes_, i); }
+  uint8_t* At(const Room& r) const { return in_->base_.slab + r.at; }
+
+  void OpenKeys(const pfss::Randomness& randomness);
+  bool Note(int i, const pfss::Io::Data& data);
+  void AskForms(pfss::Io& io);
+  void TakeInputs(size_t b, pfss::Io& io);
+  void TakeFrame(const Part& part, pfss::Io& io);
+  void TakeSections(const Batch& batch, pfss::Io& io);
+  void TakeAhead(pfss::Io& io, bool all);
+  void UploadSection(int node, pfss::Io& io);
+  void GiveBack(pfss::Io& io);
+  void Prepare(size_t b, pfss::Io& io);
+  void FillWords(const Chapter& c, const pfss::Randomness& randomness);
+  void ExpandWords(size_t chapter);
+  uint16_t ScopeOf(const Instruction& ins) const;
+  bool Apart(const Batch& batch) const;
+  void Launch(size_t b);
+  void AwaitFrame(const Part& part, pfss::Io& io);
+  void AwaitSections(const Batch& batch, pfss::Io& io);
+  void Stamp(const exec::cuda::Mark& mark, const exec::cuda::Queue& by) const;
+  void Back(const exec::cuda::Queue& by, const std::function<void()>& downloads);
+  void Meanwhile(const std::function<void()>& f);
+  void GiveSections(const Batch& batch, pfss::Io& io);
+  void GiveFrame(const Part& part, pfss::Io& io);
+  using Shares = std::map<uint16_t, double>;  // of what is divided among scopes
+  Shares Copied(const Part& part, size_t b) const;
+  void Report(const Part& part, size_t b, double host, pfss::Io& io);
+
+  // ---- operations.cpp: what an instruction asks of a stream
+  void Ask(const Batch& batch, size_t k, Stream s);
+  void Operation(const Instruction& ins, size_t k, uint8_t* spare, Stream s);
+  void Matmul(const Instruction& ins, uint8_t* spare, Stream s);
+  void Tree(const Instruction& ins, size_t k, uint8_t* spare, Stream s);
+
+  const pfss::Schedule& s_;
+  const pfss::Trace& t_;
+  Role role_;
+  int device_;
+  Weights& weights_;
+  std::unique_ptr<Instance> in_;
+  const DevicePlan& plan_;
+  Done done_;
+  size_t next_ = 0;
+  std::map<int, pfss::Io::Data> data_;  // of inputs, by node
+  // key sections on their way: bursts of copies, each with a mark behind it
+  struct Burst {
+    exec::cuda::Mark mark;
+    std::vector<int> nodes;
+    bool given = false;
+  };
+  std::vector<Burst> bursts_;
+  std::vector<int> burst_of_;  // by node: the burst that brings it; -1: not asked for
+  int burst_ = -1;             // that brings the last section of the batch that is prepared; -1: it reads none
+  size_t prepared_ = 0;        // batches before this one are
+  size_t next_key_ = 0;        // in the order of the bundle
+  size_t next_chapter_ = 0;    // that is not expanded
+  bool ours_ = false;          // whether the device expands the PRG
+  bool timed_ = false;         // whether each scope is measured
+  double back_ = 0;            // seconds of a batch's copies to the host
+  double meanwhile_ = 0;       // seconds of the Io while a batch's copies were under way
+};
+
+}  // namespace suf::gpu::cuda

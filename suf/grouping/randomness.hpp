@@ -1,0 +1,27 @@
+// PRG streams by fss::Prg: pfss::Randomness that fills on the CPU and tells a device the keys of its sections.
+#pragma once
+#include "suf/fss/prg.hpp"
+#include "suf/pfss/backend.hpp"
+
+namespace suf::grouping {
+
+// Streams: both parties' as far as the material has their keys.
+class Streams : public pfss::Randomness {
+ public:
+  explicit Streams(pfss::Material m, ring::Variant v = ring::Best());
+  std::unique_ptr<Section> Open(int party, int section) const override;
+  std::array<uint8_t, 16> TreeKey() const override;
+  // KeysOf: of sections of a party's stream, for who expands them elsewhere.
+  Wiped<fss::Prg::Keys> KeysOf(int party, std::span<const uint32_t> sections) const;
+
+ private:
+  const fss::Prg& Of(int party) const;
+  std::array<std::optional<fss::Prg>, 2> prg_;
+  Hash rho_;
+};
+
+inline std::unique_ptr<pfss::Randomness> MakeRandomness(pfss::Material material, ring::Variant v = ring::Best()) {
+  return std::make_unique<Streams>(std::move(material), v);
+}
+
+}  // namespace suf::grouping

@@ -1,0 +1,62 @@
+// clear's executor: values as words, a loop an operation (clear.cpp); tables and the borrow polynomial are
+// clear_tables.cpp.
+#pragma once
+#include <functional>
+
+#include "suf/pfss/backend.hpp"
+
+namespace suf::reference {
+
+using Words = Wiped<uint64_t>;
+
+// Bit i of an element of several words; Set: into zeros.
+inline uint64_t Bit(const uint64_t* e, int64_t i) { return e[i / 64] >> (i % 64) & 1; }
+inline void Set(uint64_t* e, int64_t i, uint64_t bit) { e[i / 64] |= bit << (i % 64); }
+
+// Constant: the words of a constant, all of them.
+Words Constant(const pfss::Node& n);
+
+inline int WordsOf(pfss::Ring r) { return r.kind == pfss::Ring::kAdd ? 1 : (r.bits + 63) / 64; }
+
+class ClearExecutor : public pfss::Executor {
+ public:
+  ClearExecutor(const pfss::Schedule& s, Role role, const pfss::Kernels& kernels);
+  void Run(const pfss::Program& program, const pfss::Randomness& randomness, pfss::Io& io) override;
+  std::vector<uint64_t> Result(int node) override {
+    const Words& v = values_[size_t(node)];
+    return {v.begin(), v.end()};
+  }
+
+ protected:
+  using Node = pfss::Node;
+
+  const Node& Arg(const Node& n, size_t i) const { return t_.node(n.args[i]); }
+  const Words& In(const Node& n, size_t i) const { return values_[n.args[i]]; }
+
+  Words Unpack(const Node& n, View packed) const;
+  void Pack(const Node& n, const Words& v, std::span<uint8_t> out) const;
+
+  // Elementwise: f of one or two operands, which are broadcast.
+  Words Elementwise(const Node& n, const std::function<uint64_t(uint64_t, uint64_t)>& f) const;
+  Words Compute(int i, pfss::Io& io);
+  // Structure: what moves or sums elements along axes.
+  Words Structure(const Node& n) const;
+  // Tree: keys of DPFs and DCFs and what is read from them, all keys in one call.
+  Words Tree(const Node& n);
+
+  // ---- clear_tables.cpp
+  // Table: one-hot strings and what is read from them.
+  Words Table(const Node& n) const;
+  // Borrow: digits, the monomials of the borrow polynomial and its values.
+  Words Borrow(const Node& n) const;
+
+  const pfss::Trace& t_;
+  const pfss::Kernels& kernels_;
+  Role role_;
+  std::vector<Words> values_;
+  std::vector<int> last_;
+  const pfss::Randomness* randomness_ = nullptr;
+  int at_ = 0;
+};
+
+}  // namespace suf::reference
