@@ -3,8 +3,8 @@
 
 * Every link of a page leads to a file and, if it names one, to a heading or anchor.
 * Every section that code cites (docs/mathematics.md#NAME, docs/design/cpu.md#NAME) exists.
-* Every section of a page in docs/design has an anchor, the parts of PARTS in this order, a test, a date and a row in the index. The index has one row
-  for each number from 1 on, and the Status of the section that a row leads to names the row's number.
+* A section of a page in docs/design has an anchor and the parts of PARTS in this order. Its Test names a test, its Status has a date.
+* The index docs/design/README.md has a row for each section, and one for each number from 1 on. The Status of a row's section has the row's number.
 * Every test that a page or a comment names exists: `Suite.Name` (also `Suite.Name*`), x_test.py with its rows, other files *_test.*, names of
   ctest, fuzz targets and how many there are. A test that is said to be in a file is in that file.
 * A comment of a header that begins with a name (`// Foo: ..`) stands above a declaration of that name. A qualified name (`Engine::At`) in a page
