@@ -2,7 +2,9 @@
 """docs_test.py: what pages and comments point at exists. It first finds planted faults of each kind in a tree of its own.
 
 * Every link of a page leads to a file and, if it names one, to a heading or anchor.
-* Every section that code cites (docs/mathematics.md#NAME) exists, and records in docs/adr have every number from 1 on.
+* Every section that code cites (docs/mathematics.md#NAME, docs/design/cpu.md#NAME) exists.
+* A section of a page in docs/design has an anchor and the parts of PARTS in this order. Its Test names a test, its Status has a date.
+* The index docs/design/README.md has a row for each section, and one for each number from 1 on. The Status of a row's section has the row's number.
 * Every test that a page or a comment names exists: `Suite.Name` (also `Suite.Name*`), x_test.py with its rows, other files *_test.*, names of
   ctest, fuzz targets and how many there are. A test that is said to be in a file is in that file.
 * A comment of a header that begins with a name (`// Foo: ..`) stands above a declaration of that name. A qualified name (`Engine::At`) in a page
@@ -20,7 +22,7 @@ import tokenize
 CODE = {'.hpp', '.cpp', '.cu', '.cuh', '.py', '.cmake', '.txt', '.toml', '.sh'}
 SLASHES = {'.hpp', '.cpp', '.cu', '.cuh'}
 LINK = re.compile(r'\]\(([^)#\s]*)(?:#([^)\s]+))?\)')
-CITE = re.compile(r'(docs/\w+\.md)((?:(?:,\s*(?://\s*)?)?#[a-z0-9-]+)+)')
+CITE = re.compile(r'(docs/(?:design/)?\w+\.md)((?:(?:,\s*(?://\s*)?)?#[a-z0-9-]+)+)')
 GTEST = re.compile(r'(?<![\w./-])([A-Z]\w*[a-z]\w*)\.([A-Z]\w*|\*(?=\w*`))')
 FILE = re.compile(r'(?<![\w`.*-])`?((?:[\w-]+/)*\w+_test\.(?:py|cpp|hpp|cu))\b')
 ROWS = re.compile(r'(\w+_test\.py)((?:,? (?:and )?`[^`]+`)+)')
@@ -28,6 +30,8 @@ TARGETS = re.compile(r'\bfuzz (?:targets? )?((?:`\w+`(?:, | and )?)+)')
 CTEST = re.compile(r'\bctest ((?:`\w+`(?:, | and )?)+)|\bctest [^`\n]*-R (\w+)')
 HEAD = re.compile(r'// ([A-Z]\w*(?:, [A-Z]\w*)*): ')
 TEXT_OR_COMMENT = r'R"(\w*)\((?s:.*?)\)\1"|"(?:[^"\\\n]|\\.)*"|(//.*)'
+PARTS = ['Decision', 'Why', 'Alternatives', 'Test', 'Status']
+ROW = re.compile(r'\| (\d{4})? ?\| \[[^\]]+\]\(([\w-]+\.md)#([a-z0-9-]+)\) \| [^|]+ \|')
 EXAMPLES = {'x_test.cpp', 'x_test.cu', 'x_test.py', 'Suite.Name'}  # of how names are made
 
 
@@ -156,6 +160,48 @@ def refusals(texts):
             yield f'suf/net/refusal.cpp: no test of a session reads what {code} says'
 
 
+def sections(text):
+    """Of a page in docs/design: (anchor or None, title, body) of each section."""
+    parts = re.split(r'^(?:<a id="([a-z0-9-]+)"></a>\n)?## (.+)\n', text, flags=re.M)
+    return list(zip(parts[1::3], parts[2::3], parts[3::3]))
+
+
+def design(texts):
+    """Faults in the form of the pages in docs/design, and in their index."""
+    index = pathlib.Path('docs/design/README.md')
+    status = {}  # of each section, by page and anchor
+    for path, text in texts.items():
+        if path == index:
+            continue
+        if not re.match(r'# .+\n\n[\w`]', text):
+            yield f'{path}: no paragraph follows the title'
+        for anchor, title, body in sections(text):
+            if not anchor:
+                yield f'{path}: the section {title} has no anchor'
+            parts = re.split(r'^\*\*(\w+)\.\*\* ', body, flags=re.M)[1:]
+            if parts[::2] != PARTS:
+                yield f'{path}: the section {title} has the parts {", ".join(parts[::2])}, not {", ".join(PARTS)}'
+                continue
+            test, last = parts[7], parts[9]
+            if not any(pattern.search(test) for pattern in (GTEST, FILE, CTEST, TARGETS)):
+                yield f'{path}: the section {title} names no test'
+            if not re.search(r'\b\d{4}-\d\d-\d\d\b', last):
+                yield f'{path}: the Status of {title} has no date'
+            status[path.name, anchor] = last
+    rows = re.findall(r'^\| *(?:\d.*)?\|.*$', texts.get(index, ''), re.M)
+    read = [ROW.fullmatch(row) for row in rows]
+    yield from (f'{index}: this is no row with number, link and status: {row}' for row, m in zip(rows, read) if not m)
+    led, numbers = set(), []
+    for m in filter(None, read):
+        led.add((m[2], m[3]))
+        numbers += [int(m[1])] if m[1] else []
+        if m[1] and m[1] not in status.get((m[2], m[3]), ''):
+            yield f'{index}: {m[1]} leads to {m[2]}#{m[3]}, whose Status does not name it'
+    yield from (f'{index}: no row leads to {page}#{anchor}' for page, anchor in status if anchor and (page, anchor) not in led)
+    old = [int(n) for last in status.values() for n in re.findall(r'\b0\d{3}\b', last)]
+    yield from (f'{index}: there are {numbers.count(n)} rows {n:04}' for n in range(1, max(numbers + old, default=0) + 1) if numbers.count(n) != 1)
+
+
 def faults(root, files):
     found, tests = [], Tests(root, files)
     known = {'std'} | {word for p in files for word in re.findall(r'\w+', code_of(p, (root / p).read_text()))}
@@ -182,16 +228,22 @@ def faults(root, files):
         if path.suffix in ('.hpp', '.cuh'):
             found += heads(path, text)
     found += refusals({p: (root / p).read_text() for p in files if p.suffix in ('.cpp', '.py')})
-    records = sorted(int(p.name[:4]) for p in files if re.match(r'docs/adr/\d{4}-', p.as_posix()))
-    found += [f'docs/adr has no record {n}' for n in range(1, max(records, default=0)) if n not in records]
-    found += [f'docs/adr has two records {n}' for n in set(records) if records.count(n) > 1]
+    found += design({p: (root / p).read_text() for p in files if p.match('docs/design/*.md')})
     return found
 
 
+FORM = '**Decision.** x\n\n**Why.** y\n\n**Alternatives.** z\n\n**Test.** `Good.Works`.\n\n**Status.** In force since 2026-11-21 (0001).\n'
 PLANTED = {  # file: (text, how many faults)
     'docs/a.md': ('# A b\n<a id="here"></a>\n[x](a.md#here) [y](a.md#a-b) [z](none.md) [w](#gone)\n', 2),
-    'docs/adr/0002-second.md': ('# 2\n', 1),
-    'x.hpp': ('// docs/a.md' + '#here, #nowhere\n', 1),
+    'docs/design/README.md': ('# Index\n| record | decision | status |\n|---|---|---|\n| 0001 | [good](p.md#good) | in force |\n'
+                              '| 0001 | [once more](p.md#good) | in force |\n'
+                              '| | [without a number](p.md#new) | in force |\n| 0003 | [another number](p.md#new) | in force |\n'
+                              '| 0004 | [no such section](p.md#gone) | in force |\n| 0005 | no link | in force |\n', 8),
+    'docs/design/p.md': ('# P\n\nA paragraph.\n\n<a id="good"></a>\n## Good\n\n' + FORM + '\n## Without an anchor\n\n' + FORM +
+                         '\n<a id="new"></a>\n## New\n\n' + FORM.replace(' (0001)', '') + '\n<a id="lost"></a>\n## In no row\n\n' + FORM +
+                         '\n<a id="short"></a>\n## Short\n\n' + FORM.replace('**Why.** y\n\n', ''), 2),
+    'docs/design/q.md': ('# Q\n\n<a id="idle"></a>\n## No test, no date\n\n' + re.sub('`.*`|2026-11-21', 'none', FORM), 3),
+    'x.hpp': ('// docs/a.md' + '#here, #nowhere\n// docs/design/p.md' + '#good, #nowhere\n', 2),
     'suf/ring/good_test.cpp': ('TEST(Good, Works) {}\n', 0),
     'suf/ring/other_test.cpp': ('TEST(Good, Others) {}  // Bad' + '.Fails has "it"\n', 1),
     'tests/rows_test.py': ("@row('a row of this file')\n", 0),
@@ -219,7 +271,7 @@ def planted():
             (root / name).write_text(text)
         found = faults(root, list(pages(root)))
         for name, (_, count) in PLANTED.items():
-            here = [f for f in found if re.match(rf'{re.escape(name)}[:]', f) or ('adr' in name and f.startswith('docs/adr has'))]
+            here = [f for f in found if re.match(rf'{re.escape(name)}[:]', f)]
             assert len(here) == count, f'{count} faults are planted in {name}, and these were found: {here}'
         assert len(found) == sum(count for _, count in PLANTED.values()), found
 

@@ -41,7 +41,7 @@ bool Watch(std::chrono::steady_clock::time_point until, F&& there) {
 }
 
 // Patience: until when a thread that waits for the peer from now on watches, before it sleeps: where cores are many, it
-// outwaits the peer's turn, as the pool does. ADR 33, 39.
+// outwaits the peer's turn, as the pool does. docs/design/scheduling.md#pool, #watching.
 inline std::chrono::steady_clock::time_point Patience() {
   static const auto time = std::chrono::microseconds(Many(Cores()) ? 1000 : 20);
   return std::chrono::steady_clock::now() + time;

@@ -20,7 +20,8 @@ struct Prices {
   double cores = 1;       // of each role: words and AES blocks are divided by it; one thread at a time takes turns
   double turn = 0;        // seconds of one core that a turn takes whatever it computes
   double disk = 0;        // seconds a byte of a bundle that is read from a disk; 0: from the memory that caches it
-  bool whole = false;     // a text runs in one tile: halves of it would take as many kernels each (ADR 44)
+  bool whole = false;     // a text runs in one tile: halves of it would take as many kernels each
+                          // (docs/design/gpu.md#whole-text)
 };
 // Profile: prices with a name and where they come from.
 struct Profile {

@@ -21,7 +21,7 @@ struct Registers {
 };
 
 // kLimits: 64 bits of a string are one word of a strip; planes are packed from whole bytes on. Each run of a view is a
-// call, so a view of short ones is made once (docs/adr/0031-grouping-as-data.md).
+// call, so a view of short ones is made once (docs/design/cpu.md#groups).
 inline constexpr grouping::Limits kLimits{.members = 256,
                                        .bytes = int64_t{4} << 20,
                                        .planes = 64,

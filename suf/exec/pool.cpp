@@ -21,7 +21,7 @@ thread_local bool inside = false;
 // A step of an inference is a chain of short ranges: a worker that waits this long for the next one spares most
 // wake-ups, and yields while it does, so that the peer, whose turn comes next, finds its core. Three processes on 2
 // virtual cores, 32 tokens, online: 76 ms; 83 with 400 us; without yielding 83 with 150, 87 with 60, 95 with 20. Where
-// cores are many, it outwaits the peer's turn: docs/adr/0033-pool.md.
+// cores are many, it outwaits the peer's turn: docs/design/scheduling.md#pool.
 constexpr auto kPatience = std::chrono::microseconds(150), kPatienceOfMany = std::chrono::microseconds(1000);
 constexpr size_t kWakes = 4;  // sleepers that one hand wakes
 constexpr uint32_t kOpen = 1u << 31;

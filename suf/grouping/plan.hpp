@@ -1,7 +1,7 @@
 // Grouping as data: what an executor of tensors does at each program of a role, decided once a trace and without data.
 // Whatever works row by row becomes groups, the reading of keys, the PRG, packing and tables included; everything else
 // is an operation of its own. An executor adds what is its own: registers, strips, threads, streams
-// (docs/adr/0031-grouping-as-data.md).
+// (docs/design/cpu.md#groups).
 #pragma once
 #include "suf/grouping/map.hpp"
 #include "suf/pfss/backend.hpp"

@@ -52,7 +52,7 @@ int64_t DotWords(const std::vector<uint64_t>& table) {
 }  // namespace
 
 // Weights are multiples of what an element of a strip takes, as suf fn bench shows them
-// (docs/adr/0019-lowerings-by-cost.md).
+// (docs/design/lowering.md#by-cost).
 int64_t Words(const Trace& t, int i) {
   constexpr int64_t kNode = 800;  // to start a node, whatever its size
   // beside the cipher: corrections, sides, levels that wait for each other; keys that a DCF's lanes take together

@@ -1,7 +1,8 @@
 // The session between P1 (data owner) and P0 (model owner): hello, which variants both allow, W_hat once, their link
 // where there is a choice, then per inference announce a job, agree on a bundle, claim it on both sides, announce what
 // follows, run, BYE. The bundle of what follows is fetched while the run goes on. An audit takes the place of an
-// inference. Knows no gate and no TLS beyond the exporter value. SECURITY.md, ADR 9.
+// inference. Knows no gate and no TLS beyond the exporter value. SECURITY.md,
+// docs/design/sessions.md#next-bundle.
 #pragma once
 #include <exception>
 #include <functional>

@@ -1,5 +1,5 @@
 // How a connection becomes one of a session's streams: it names the session, and both ends show that they know the
-// exporter of its first connection, bound to this one's. ADR 30.
+// exporter of its first connection, bound to this one's. docs/design/streams.md#connections.
 #pragma once
 #include <condition_variable>
 #include <map>

@@ -1,5 +1,5 @@
 // One more connection of a session: carries its share of long frames, in a thread of its own, from and into the memory
-// of the frames themselves. ADR 30.
+// of the frames themselves. docs/design/streams.md#connections.
 #pragma once
 #include <algorithm>
 #include <array>
