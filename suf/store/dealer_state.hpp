@@ -1,4 +1,5 @@
-// What a dealer keeps on disk: which serial is next, and which of them the parties have used. SECURITY.md, ADR 12.
+// What a dealer keeps on disk: which serial is next, and which of them the parties have used.
+// docs/security.md#witness, ADR 12.
 #pragma once
 #include <mutex>
 #include <string>
