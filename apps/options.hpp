@@ -23,7 +23,8 @@ void AddStreams(CLI::App* c, int* streams);
 void AddShifts(CLI::App* c, std::string* file);
 // Adds a required address, which is checked while the command line is read. listens: port 0 takes a free one.
 void AddAddress(CLI::App* c, const char* name, std::string* address, const char* help, bool listens = false);
-// AddKernels: all kernels give the same bytes; the constant-time check covers portable and avx2 (SECURITY.md).
+// AddKernels: all kernels give the same bytes; the constant-time check covers portable and avx2
+// (docs/security.md#constant-time).
 void AddKernels(CLI::App* c, std::string* kernels);
 // AddBackend: what a role runs on; any gives the same bytes. help: of --backend; none: of a role's.
 void AddBackend(CLI::App* c, BackendArgs* backend, const char* help = nullptr);

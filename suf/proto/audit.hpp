@@ -1,7 +1,8 @@
 // The audit of a bundle pair, by P0 alone: both sides mark the serial AUDITED, P1 hands over K_1 and the hash of its
 // bundle, P0 deals both bundles again, as the dealer should have, and compares. P1 learns one bit: its own bundle from
 // P0's hands, or any word of it that it had not, would give r_1 B. P1's session seed stays with P1, as K_1 is all that
-// dealing needs and the seed would give K_1 of the other bundles that were fetched with this one. SECURITY.md.
+// dealing needs and the seed would give K_1 of the other bundles that were fetched with this one.
+// docs/security.md#audits.
 #pragma once
 #include "suf/proto/supply.hpp"
 

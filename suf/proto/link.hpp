@@ -1,6 +1,6 @@
 // The link between two parties, measured in their greeting where the plan has several variants that both allow, and
 // the variant that both choose for it. Frames of fixed lengths and zeros: nothing secret is in them, and the choice
-// depends on public things alone. SECURITY.md (what a choice of variant tells).
+// depends on public things alone. docs/security.md#link (what a choice of variant tells).
 #pragma once
 #include <optional>
 

@@ -1,8 +1,8 @@
 // The session between P1 (data owner) and P0 (model owner): hello, which variants both allow, W_hat once, their link
 // where there is a choice, then per inference announce a job, agree on a bundle, claim it on both sides, announce what
 // follows, run, BYE. The bundle of what follows is fetched while the run goes on. An audit takes the place of an
-// inference. Knows no gate and no TLS beyond the exporter value. SECURITY.md,
-// docs/design/sessions.md#next-bundle.
+// inference. Knows no gate and no TLS beyond the exporter value.
+// docs/security.md#result-hidden, #macs, docs/design/sessions.md#next-bundle.
 #pragma once
 #include <exception>
 #include <functional>
@@ -47,7 +47,7 @@ struct Keys {
   uint32_t ahead = 0;           // so many bundles at once, which lie on disk but for the first; 0: one, in memory
   bool witness_always = false;  // the dealer hears of bundles in memory, too
   // window: bytes that lie in memory ahead of a run, or as many more as a plan needs; P1 may ask for bundles that are
-  // whole before anybody can tell what they are for, as audits need (SECURITY.md)
+  // whole before anybody can tell what they are for, as audits need (docs/security.md#audits)
   uint64_t window = store::kKeyWindow;
   bool whole = false;
   // setup: how many bytes of the masked weights came, where P1's store has none; of the session that fetches them

@@ -1,8 +1,8 @@
 // How bundles come into being: the dealer's service, and a party's side of it. One link per fetch; both parties must
 // ask for the same thing, naming each other's key. A bundle that is used at once is read as it comes, and dealt no
 // faster than both parties take it. A delivery that breaks is never repeated: its serials are burnt. The dealer also
-// witnesses that a bundle from a party's disk was not used before. docs/mathematics.md#prg, SECURITY.md,
-// docs/design/bundles.md#witness, #key-source.
+// witnesses that a bundle from a party's disk was not used before. docs/mathematics.md#prg,
+// docs/security.md#witness, #as-they-come, docs/design/bundles.md#witness, docs/design/bundles.md#key-source.
 #pragma once
 #include <condition_variable>
 #include <functional>

@@ -1,6 +1,6 @@
 // A bundle: one party's correlated randomness for one inference of exactly one job. Header, key K_p, and an opaque
 // body that travels and rests in chunks of whole sections, each with a tag, so that keys are verified as they stream.
-// docs/mathematics.md#prg, SECURITY.md.
+// docs/mathematics.md#prg, docs/security.md#section-keys.
 #pragma once
 #include <chrono>
 #include <condition_variable>

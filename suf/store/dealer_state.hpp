@@ -1,5 +1,5 @@
-// What a dealer keeps on disk: which serial is next, and which of them the parties have used. SECURITY.md,
-// docs/design/bundles.md#witness.
+// What a dealer keeps on disk: which serial is next, and which of them the parties have used.
+// docs/security.md#witness, docs/design/bundles.md#witness.
 #pragma once
 #include <mutex>
 #include <string>

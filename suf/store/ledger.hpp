@@ -1,7 +1,7 @@
 // The ledger of a store: which serials are spent, which files are its bundles, and what the dealer answered. Each
 // record is checked and synced before anything depends on it. Its header ties it to one place and one file, so that a
 // copied or restored store is noticed; it is written anew, without history, at each start and every 2^16 records.
-// SECURITY.md, docs/design/bundles.md#witness.
+// docs/security.md#once, #restored, docs/design/bundles.md#witness.
 #pragma once
 #include <map>
 #include <string>

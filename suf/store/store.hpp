@@ -1,7 +1,7 @@
 // A party's store directory: bundles made ahead, the ledger, W_hat per weights id, and the pinned keys of its peers.
 // Locked by one process. A claim is durable before it is used, and every bundle serves once; one from disk only after
 // the dealer has witnessed that its serial is new. Bundles may arrive in one thread while another one claims and
-// finishes. SECURITY.md, docs/design/bundles.md#witness.
+// finishes. docs/security.md#once, docs/design/bundles.md#witness.
 #pragma once
 #include <array>
 #include <memory>
