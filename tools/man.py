@@ -27,11 +27,13 @@ def entries(text, heading):
     found = re.search(rf'^{heading}:\n((?:  .*\n?)+)', text, re.M)
     rows = []
     for line in (found.group(1) if found else '').splitlines():
-        if line.startswith('    '):
-            rows[-1][1].append(line.strip())
+        if not line.startswith('    '):  # a name that fills its column has one space behind it, and the meaning of a longer one is below
+            name, required, after, meaning = re.fullmatch(r'(.*?)(?: (REQUIRED)(?: +(.*))?|  +(.*))?', line.strip()).groups()
+            rows.append((name, [('Required. ' if required else '') + (after or meaning or '')]))
+        elif rows[-1][1][-1] in ('', 'Required. '):
+            rows[-1][1][-1] += line.strip()
         else:
-            name, _, meaning = line.strip().partition('  ')
-            rows.append((name.removesuffix(' REQUIRED'), [('Required. ' if name.endswith(' REQUIRED') else '') + meaning.strip()]))
+            rows[-1][1].append(line.strip())
     return rows
 
 
