@@ -17,7 +17,21 @@ runs) or streamed (dealt while it runs). The dealer shares P0's device.
 Beside a the same with packed on all cores, in 3 runs. Without a device every row runs with packed, and says so.
 
 Every run has fresh keys, and every word of every timed run is compared with the simulator's; a row's times are medians. One JSON line a
-measurement with commit and machine goes to --out (bench/results/gpu.jsonl), which is made anew unless --add says otherwise; a table comes last. What a row means: docs/measurements.md.
+measurement with commit and machine goes to --out (bench/results/gpu.jsonl), which is made anew unless --add says otherwise; a table comes last.
+docs/measurements.md#devices has the results.
+
+Fields of a line, times in ms:
+    online_ms, online_all_ms      P1's online part: median, and every run
+    blocks_ms                     the share of it in the transformer's blocks, waiting included
+    deal_ms, transport_ms         generating both bundles (alone if keys are resident); sending them to both parties (row b)
+    fetch_ms, ahead_ms            row c: until a bundle is claimed; the steps before the inference
+    keys_wait_ms                  row c: waiting for keys during the inference
+    spent_ms                      means of the timed runs: compute (on a device: kernels, copies and host), wire, wait, launches
+    dealing_ms                    the dealer in the runs that measure each operator: compute, key (PRG words), upload (copies), host, wire
+    by_operator_ms, measured_ms   the parties by operator, from 3 further runs; their online time
+    flights, payload, p1_ahead    flights; bytes that P0 and P1 send online; bytes that P1 sends before (row c: with headers)
+    key_bytes                     keys of both parties
+    device_bytes, pinned_bytes    the most that each process had
 """
 import argparse
 import contextlib
