@@ -151,9 +151,9 @@ def time_tokens():
     minilm.series([(r['tokens'], r['ms']['online'] / 1e3) for r in two], 'suf, 2 cores (Zen 4), online', BLUE, '6 4')
     minilm.series([(r['tokens'], r['float32_ms'] / 1e3) for r in two], 'float32 in clear, 1 thread (Zen 4)', GREY)
     minilm.legend(80, 322)
-    p.text(410, 326, 'Filled: from request to result, with all three roles on', 13, PALE)
+    p.text(410, 326, 'suf, filled: from request to result, all three roles on', 13, PALE)
     p.text(410, 346, 'one machine and keys made for this text, over TLS.', 13, PALE)
-    p.text(410, 370, 'Hollow: the online part alone (keys made ahead).', 13, PALE)
+    p.text(410, 370, 'suf, hollow: the online part alone (keys made ahead).', 13, PALE)
 
     base = Plot(p, 490, 40, 290, 220, "BERT-base's shape, 128 tokens", Axis('', 1, 10, {}), Axis('', y.low, y.high, dict.fromkeys(SECONDS, '')))
     device = {'row': 'c', 'preset': 'bert-base', 'tokens': 128, 'gpu': 'NVIDIA H200, 580.159.04', 'commit': '9f2460477ea8'}
