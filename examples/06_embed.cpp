@@ -16,7 +16,6 @@ int main(int argc, char** argv) try {
   const auto tokenizer = roles::LoadTokenizer(argv[2], engine.plan());
   std::vector<model::Ids> texts;
   for (int i = 7; i < argc; ++i) texts.push_back(roles::Encode(tokenizer, engine.plan(), argv[i]));
-
   const net::Credentials own(argv[3]);
   store::Store store(argv[4]);
   roles::DataOwner me(engine, store, roles::ToDealer(own, net::Address::Parse(argv[5])));

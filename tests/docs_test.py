@@ -10,6 +10,8 @@
 * A comment of a header that begins with a name (`// Foo: ..`) stands above a declaration of that name. A qualified name (`Engine::At`) in a page
   or a comment occurs in the code.
 * Every refusal that a side may send is read by a test of a session.
+* A page's block of C++ is a piece of the source file that the page links last above it.
+* CITATION.cff has the version of CMakeLists.txt.
 """
 import io
 import os
@@ -202,12 +204,32 @@ def design(texts):
     yield from (f'{index}: there are {numbers.count(n)} rows {n:04}' for n in range(1, max(numbers + old, default=0) + 1) if numbers.count(n) != 1)
 
 
+def blocks(root, path, text):
+    """Blocks of C++ in a page that are no piece of a file."""
+    for m in re.finditer(r'^```cpp\n(.*?)^```$', text, re.M | re.S):
+        begin = m[1].split('\n')[0].strip()
+        links = re.findall(r'\]\(([^)#\s]+\.(?:cpp|hpp))\)', text[:m.start()])
+        source = root / path.parent / links[-1] if links else None
+        if not source:
+            yield f'{path}: no link above the block of {begin} names its file'
+        elif source.exists() and f'\n{m[1]}' not in f'\n{source.read_text()}':
+            yield f'{path}: {links[-1]} does not contain the block of {begin}'
+
+
+def citation(root):
+    """Faults of the version in CITATION.cff."""
+    version = re.search(r'project\(\w+ VERSION (\S+)', (root / 'CMakeLists.txt').read_text())[1]
+    if f'\nversion: {version}\n' not in (root / 'CITATION.cff').read_text():
+        yield f'CITATION.cff: its version is not {version}'
+
+
 def faults(root, files):
     found, tests = [], Tests(root, files)
     known = {'std'} | {word for p in files for word in re.findall(r'\w+', code_of(p, (root / p).read_text()))}
     for path in files:
         text = (root / path).read_text()
         if path.suffix == '.md':
+            found += blocks(root, path, text)
             for target, name in LINK.findall(text):
                 page = root / path.parent / target if target else root / path
                 if target.startswith(('http:', 'https:')):
@@ -229,6 +251,7 @@ def faults(root, files):
             found += heads(path, text)
     found += refusals({p: (root / p).read_text() for p in files if p.suffix in ('.cpp', '.py')})
     found += design({p: (root / p).read_text() for p in files if p.match('docs/design/*.md')})
+    found += citation(root)
     return found
 
 
@@ -254,6 +277,10 @@ PLANTED = {  # file: (text, how many faults)
              'ctest `rows`, `ctest -R ring`, fuzz target `one`, 2 libFuzzer targets\n', 0),
     'z.md': ('`Good.Fails`, `Good.Fa*`, `Gone.*`, `Good.Works` in [x](suf/ring/other_test.cpp), gone_test.py, suf/rows_test.py,\n'
              'rows_test.py `another row`, ctest `gone`, `ctest -R gone`, fuzz target `three`, 3 libFuzzer targets\n', 11),
+    'examples/a.cpp': ('int main() {\n  A();\n  B();\n}\n', 0),
+    'block.md': ('```cpp\nint none;\n```\n[a](examples/a.cpp)\n```cpp\n  A();\n  B();\n```\n```cpp\n  A();\n  C();\n```\n', 2),
+    'CMakeLists.txt': ('project(x VERSION 1.2.3 LANGUAGES CXX)\n', 0),
+    'CITATION.cff': ('title: x\nversion: 1.2.0\n', 1),
     'suf/net/refusal.cpp': ('{Refusal::kA, Cause::kPeer, "is read by a test"}, {Refusal::kB, Cause::kPeer, "goes to " "nobody at all"},\n', 1),
     'suf/net/sent.cpp': ('Refuse(Refusal::kA), Refuse(Refusal::kB);\n', 0),
     'suf/net/sent_test.cpp': ('Fails("is read by a test");\n', 0),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""README's sample of `make run` is what the program prints: the rows of its tables, but times and processes.
+"""README's samples are what the program prints: of `make run` the rows of its tables, but times and processes; of `suf fn run` whole lines.
 
   readme_test.py SUF      SUF: build/suf; needs the fetched model (tools/fetch_model.py)
 
@@ -40,6 +40,13 @@ def same(column, stated, printed):
     return stated == printed
 
 
+def function_lines(page):
+    """Lines of README's call of `suf fn run` that the program does not print, in this order."""
+    command, shown = re.search(r'^ +suf (fn run .*)\n((?: +.*\n)+)', page, re.M).groups()
+    printed = iter(subprocess.check_output([SUF, *command.split()], text=True).splitlines())
+    return [f'suf {command}: README says {line.strip()}' for line in shown.splitlines() if not any(p.split() == line.split() for p in printed)]
+
+
 def main():
     page = (ROOT / 'README.md').read_text()
     stated = tables(page)
@@ -50,7 +57,7 @@ def main():
                          cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     printed = tables(run.stdout)
-    faults = []
+    faults = function_lines(page)
     for name, rows in stated.items():
         for number, row in rows.items():
             for column, cell in row.items():

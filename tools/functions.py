@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""`suf fn bench` on this machine, and the README's table of functions from what it wrote.
+"""Runs `suf fn bench` on this machine, and writes the table of docs/functions.md from its results.
 
   functions.py                  measures, some two minutes; writes bench/results/functions-MACHINE-KERNELS.json and prints its verdicts
-  functions.py --readme FILE    writes the table of that JSON between the markers of README.md
+  functions.py --table FILE     writes the table of that JSON between the markers of docs/functions.md
 """
 import argparse
 import json
@@ -16,7 +16,7 @@ import machine
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROFILES = ('cpu', 'gpu', 'lan', 'balanced', 'wan')
-BEGIN, END = '<!-- functions: tools/functions.py --readme -->\n', '<!-- functions end -->\n'
+BEGIN, END = '<!-- functions: tools/functions.py --table -->\n', '<!-- functions end -->\n'
 
 
 def table(bench):
@@ -48,13 +48,16 @@ def measure():
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument('--readme', metavar='FILE', type=pathlib.Path)
+    p.add_argument('--table', metavar='FILE', type=pathlib.Path)
     a = p.parse_args()
-    if not a.readme:
+    if not a.table:
         return measure()
-    page = ROOT / 'README.md'
-    before, rest = page.read_text().split(BEGIN)
-    page.write_text(before + BEGIN + '\n' + table(json.loads(a.readme.read_text())) + '\n' + END + rest.split(END)[1])
+    page = ROOT / 'docs/functions.md'
+    text = BEGIN + '\n' + table(json.loads(a.table.read_text())) + '\n' + END
+    written, count = re.subn('<!-- functions: .*?' + END, lambda _: text, page.read_text(), flags=re.S)
+    if count != 1:
+        sys.exit(f'docs/functions.md has {count} places for the table; write these two lines where it belongs:\n{BEGIN}{END}')
+    page.write_text(written)
 
 
 if __name__ == '__main__':
